@@ -1,0 +1,18 @@
+# What all targets share, and the one way to make a part of the library.
+
+add_library(graft_flags INTERFACE)
+target_compile_options(graft_flags INTERFACE -Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initializers -fno-math-errno)
+target_link_libraries(graft_flags INTERFACE Threads::Threads)
+if(GRAFT_SANITIZE)
+  target_compile_options(graft_flags INTERFACE -fsanitize=${GRAFT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  target_link_options(graft_flags INTERFACE -fsanitize=${GRAFT_SANITIZE})
+endif()
+
+# graft_part(NAME SOURCES... LINKS...): a folder of src as a static library that links only what stands before it.
+function(graft_part name)
+  cmake_parse_arguments(PARSE_ARGV 1 part "" "" "SOURCES;LINKS")
+  add_library(graft_${name} STATIC ${part_SOURCES})
+  target_include_directories(graft_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(graft_${name} PUBLIC ${part_LINKS} PRIVATE graft_flags)
+  set_target_properties(graft_${name} PROPERTIES UNITY_BUILD ${GRAFT_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+endfunction()

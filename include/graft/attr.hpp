@@ -1,0 +1,206 @@
+// Attributes: a plain struct with its defaults in place, and one list that names its members.
+//
+//   struct Elu {
+//     float alpha = 1.0f;
+//     static constexpr std::tuple schema{graft::attr("alpha", &Elu::alpha, "scale of the negative
+//     branch").at_least(0)};
+//   };
+//
+// A member may be bool, an integer, float, double, std::string, an enum (with `one_of` naming its values in order),
+// DType, Shape, TensorView, a vector of int64_t, float, double, std::string or DType, or std::optional of any of these
+// (absent is then a meaning of its own).
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <tuple>
+
+#include "tensor.hpp"
+
+namespace [[gnu::visibility("hidden")]] graft {
+
+template <class T>
+struct is_optional : std::false_type {};
+template <class T>
+struct is_optional<std::optional<T>> : std::true_type {
+  using inner = T;
+};
+
+template <class T>
+constexpr graft_kind kind_of() {
+  if constexpr (is_optional<T>::value) return kind_of<typename is_optional<T>::inner>();
+  else if constexpr (std::is_same_v<T, bool>) return GRAFT_BOOL;
+  else if constexpr (std::is_same_v<T, DType>) return GRAFT_DTYPE;
+  else if constexpr (std::is_enum_v<T> || std::is_same_v<T, std::string>) return GRAFT_TEXT;
+  else if constexpr (std::is_integral_v<T>) return GRAFT_INT;
+  else if constexpr (std::is_floating_point_v<T>) return GRAFT_FLOAT;
+  else if constexpr (std::is_same_v<T, Shape>) return GRAFT_SHAPE;
+  else if constexpr (std::is_same_v<T, TensorView>) return GRAFT_TENSOR;
+  else if constexpr (std::is_same_v<T, std::vector<int64_t>>) return GRAFT_INTS;
+  else if constexpr (std::is_same_v<T, std::vector<float>> || std::is_same_v<T, std::vector<double>>)
+    return GRAFT_FLOATS;
+  else if constexpr (std::is_same_v<T, std::vector<std::string>>) return GRAFT_TEXTS;
+  else if constexpr (std::is_same_v<T, std::vector<DType>>) return GRAFT_DTYPES;
+  else return GRAFT_NONE;
+}
+
+template <class Owner, class Member>
+struct AttrSpec {
+  static_assert(kind_of<Member>() != GRAFT_NONE, "an attribute cannot have this type");
+  std::string_view name;
+  Member Owner::*member;
+  std::string_view doc;
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  std::array<graft_str, 12> words{};
+  size_t word_count = 0;
+  bool is_required = false;
+
+  constexpr AttrSpec at_least(double v) const {
+    return with([&](AttrSpec& s) { s.min = v; });
+  }
+  constexpr AttrSpec at_most(double v) const {
+    return with([&](AttrSpec& s) { s.max = v; });
+  }
+  constexpr AttrSpec between(double a, double b) const { return at_least(a).at_most(b); }
+  // The words that are allowed; for an enum, in the order of its values.
+  template <class... W>
+  constexpr AttrSpec one_of(W... w) const {
+    return with([&](AttrSpec& s) { ((s.words[s.word_count++] = str(std::string_view(w))), ...); });
+  }
+  constexpr AttrSpec required() const {
+    return with([](AttrSpec& s) { s.is_required = true; });
+  }
+
+ private:
+  template <class F>
+  constexpr AttrSpec with(F change) const {
+    AttrSpec copy = *this;
+    change(copy);
+    return copy;
+  }
+};
+
+template <class Owner, class Member>
+constexpr AttrSpec<Owner, Member> attr(std::string_view name, Member Owner::*member, std::string_view doc) {
+  return {name, member, doc};
+}
+
+struct NoAttributes {
+  static constexpr std::tuple<> schema{};
+};
+
+// ---- between members and values ----
+
+template <class T>
+void read_value(const graft_value& v, T& out, std::span<const graft_str> words = {}) {
+  if constexpr (is_optional<T>::value) {
+    out.emplace();
+    read_value(v, *out, words);
+  } else if constexpr (std::is_same_v<T, bool>) out = v.i != 0;
+  else if constexpr (std::is_same_v<T, DType>) out = static_cast<DType>(v.i);
+  else if constexpr (std::is_enum_v<T>) {
+    for (size_t i = 0; i < words.size(); ++i)
+      if (view(words[i]) == view(v.s)) out = static_cast<T>(i);
+  } else if constexpr (std::is_same_v<T, std::string>) out = view(v.s);
+  else if constexpr (std::is_integral_v<T>)
+    out = static_cast<T>(v.kind == GRAFT_FLOAT ? static_cast<int64_t>(v.f) : v.i);
+  else if constexpr (std::is_floating_point_v<T>)
+    out = static_cast<T>(v.kind == GRAFT_FLOAT ? v.f : static_cast<double>(v.i));
+  else if constexpr (std::is_same_v<T, Shape>) out = Shape(v.shape);
+  else if constexpr (std::is_same_v<T, TensorView>) out = TensorView(v.tensor);
+  else {
+    out.clear();
+    for (size_t i = 0; i < v.count; ++i) {
+      if constexpr (std::is_same_v<T, std::vector<std::string>>)
+        out.emplace_back(view(static_cast<const graft_str*>(v.items)[i]));
+      else if constexpr (std::is_same_v<T, std::vector<DType>>)
+        out.push_back(static_cast<DType>(static_cast<const graft_type*>(v.items)[i]));
+      else if (v.kind == GRAFT_INTS)
+        out.push_back(static_cast<typename T::value_type>(static_cast<const int64_t*>(v.items)[i]));
+      else if (v.kind == GRAFT_FLOATS)
+        out.push_back(static_cast<typename T::value_type>(static_cast<const double*>(v.items)[i]));
+    }
+  }
+}
+
+// A value with its own storage: what one writes when making a node.
+class AttrValue {
+ public:
+  AttrValue(bool b) { v_.kind = GRAFT_BOOL, v_.i = b; }
+  template <class N>
+  requires(std::is_integral_v<N> && !std::is_same_v<N, bool>) AttrValue(N i) {
+    v_.kind = GRAFT_INT, v_.i = static_cast<int64_t>(i);
+  }
+  template <class N>
+  requires(std::is_floating_point_v<N>) AttrValue(N f) { v_.kind = GRAFT_FLOAT, v_.f = f; }
+  AttrValue(const char* s) : AttrValue(std::string(s)) {}
+  AttrValue(std::string s) : text_(std::move(s)) { v_.kind = GRAFT_TEXT; }
+  AttrValue(std::string_view s) : AttrValue(std::string(s)) {}
+  AttrValue(DType t) { v_.kind = GRAFT_DTYPE, v_.i = static_cast<graft_type>(t); }
+  AttrValue(Shape s) : shape_(std::move(s)) { v_.kind = GRAFT_SHAPE; }
+  AttrValue(TensorView t) { v_.kind = GRAFT_TENSOR, v_.tensor = t.raw(); }
+  AttrValue(std::vector<int64_t> i) : ints_(std::move(i)) { v_.kind = GRAFT_INTS; }
+  AttrValue(std::vector<double> f) : floats_(std::move(f)) { v_.kind = GRAFT_FLOATS; }
+  AttrValue(const std::vector<float>& f) : floats_(f.begin(), f.end()) { v_.kind = GRAFT_FLOATS; }
+  AttrValue(const std::vector<std::string>& t) : texts_(t) { v_.kind = GRAFT_TEXTS; }
+  AttrValue(const std::vector<DType>& t) {
+    v_.kind = GRAFT_DTYPES;
+    for (DType x : t) types_.push_back(static_cast<graft_type>(x));
+  }
+
+  // Valid while this object stays where it is.
+  graft_value raw() const {
+    graft_value v = v_;
+    if (v.kind == GRAFT_TEXT) v.s = str(text_);
+    if (v.kind == GRAFT_SHAPE) v.shape = shape_.raw();
+    if (v.kind == GRAFT_INTS) v.items = ints_.data(), v.count = ints_.size();
+    if (v.kind == GRAFT_FLOATS) v.items = floats_.data(), v.count = floats_.size();
+    if (v.kind == GRAFT_DTYPES) v.items = types_.data(), v.count = types_.size();
+    if (v.kind == GRAFT_TEXTS) {
+      strs_.clear();
+      for (const std::string& t : texts_) strs_.push_back(str(t));
+      v.items = strs_.data(), v.count = strs_.size();
+    }
+    return v;
+  }
+
+ private:
+  graft_value v_{};
+  std::string text_;
+  Shape shape_;
+  std::vector<int64_t> ints_;
+  std::vector<double> floats_;
+  std::vector<graft_type> types_;
+  std::vector<std::string> texts_;
+  mutable std::vector<graft_str> strs_;
+};
+
+// The default of a member, as a value.
+template <class T>
+AttrValue default_value(const T& member, std::span<const graft_str> words) {
+  if constexpr (std::is_enum_v<T> && !std::is_same_v<T, DType>)
+    return AttrValue(view(words[static_cast<size_t>(member)]));
+  else return AttrValue(member);
+}
+
+// The attribute struct of a node, filled through `look_up(name) -> const graft_value*`.
+template <class A, class LookUp>
+A read_attributes(LookUp look_up) {
+  A a;
+  std::apply(
+      [&](const auto&... spec) {
+        [[maybe_unused]] auto one = [&](const auto& s) {
+          if (const graft_value* v = look_up(s.name))
+            read_value(*v, a.*(s.member), std::span(s.words.data(), s.word_count));
+        };
+        (one(spec), ...);
+      },
+      A::schema);
+  return a;
+}
+
+}  // namespace gnu::visibility("hidden")]]graft

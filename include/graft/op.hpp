@@ -1,0 +1,493 @@
+// Defining operations.
+//
+//   graft::Ops define_elu() {
+//     return graft::op<Elu>("Elu", 1)
+//         .doc("y = x where x > 0, alpha * (exp(x) - 1) elsewhere")
+//         .elementwise([](auto x, const Elu& a) { return x > 0 ? x : a.alpha * std::expm1(x); })
+//         .import(graft::onnx("Elu"))
+//         .import(graft::caffe("ELU").attr("alpha", "elu_param.alpha"));
+//   }
+//
+// An operation that is not element-wise gives `infer` (types and shapes of the outputs) and `reference` (the kernel
+// that says what is right: short, for every type and shape). Faster kernels for a device are added with `kernel`. A
+// function is a plain function or a lambda without captures:
+//
+//   infer      void(Infer&, const A&)
+//   reference  void(Run&, const A&)            or, with state made once per compiled node:
+//              S(Prepare&, const A&) and void(Run&, const A&, const S&)
+//   expand     Value(Import&) or std::vector<Value>(Import&) or void(Import&)
+#pragma once
+
+#include <memory>
+
+#include "import.hpp"
+#include "shapes.hpp"
+
+namespace [[gnu::visibility("hidden")]] graft {
+
+// ---- import rules ----
+
+class Rule {
+ public:
+  Rule(std::string_view framework, std::string_view type) {
+    r_.size = sizeof r_;
+    r_.framework = str(framework), r_.type = str(type);
+    r_.since = 0, r_.until = INT64_MAX;
+  }
+  Rule& domain(std::string_view d) { return r_.domain = str(d), *this; }
+  // For framework operator sets since <= v < until.
+  Rule& since(int64_t v) { return r_.since = v, *this; }
+  Rule& until(int64_t v) { return r_.until = v, *this; }
+  // Our attribute `name` is the framework's field `path`; absent, our default.
+  Rule& attr(std::string_view name, std::string_view path) {
+    attrs_.push_back({str(name), str(path), {}});
+    return *this;
+  }
+  // ... absent, the framework's own default.
+  Rule& attr(std::string_view name, std::string_view path, AttrValue fallback) {
+    values_.push_back(std::make_shared<AttrValue>(std::move(fallback)));
+    attrs_.push_back({str(name), str(path), values_.back()->raw()});
+    return *this;
+  }
+  // Applies only where the field has this value.
+  Rule& when(std::string_view path, AttrValue value) {
+    values_.push_back(std::make_shared<AttrValue>(std::move(value)));
+    conditions_.push_back({str(path), values_.back()->raw()});
+    return *this;
+  }
+  // A field that changes nothing here.
+  Rule& ignore(std::string_view path) { return ignored_.push_back(str(path)), *this; }
+  Rule& to(std::string_view op, std::string_view opset) {
+    opset_ = std::make_shared<std::string>(opset);
+    return r_.op = str(op), *this;
+  }
+
+  Rule& expand(Value (*f)(Import&)) {
+    return set_expand(f, [](graft_import* im, void* user) {
+      return guarded([&] {
+        Import layer(im);
+        layer.output(0, reinterpret_cast<Value (*)(Import&)>(user)(layer));
+      });
+    });
+  }
+  Rule& expand(std::vector<Value> (*f)(Import&)) {
+    return set_expand(f, [](graft_import* im, void* user) {
+      return guarded([&] {
+        Import layer(im);
+        std::vector<Value> out = reinterpret_cast<std::vector<Value> (*)(Import&)>(user)(layer);
+        for (size_t i = 0; i < out.size(); ++i)
+          if (out[i]) layer.output(i, out[i]);
+      });
+    });
+  }
+  Rule& expand(void (*f)(Import&)) {
+    return set_expand(f, [](graft_import* im, void* user) {
+      return guarded([&] {
+        Import layer(im);
+        reinterpret_cast<void (*)(Import&)>(user)(layer);
+      });
+    });
+  }
+
+  bool has_target() const { return r_.op.size != 0; }
+  // The record; valid while this object stays where it is.
+  const graft_rule* seal() {
+    if (opset_) r_.opset = str(*opset_);
+    r_.attrs = attrs_.data(), r_.attr_count = attrs_.size();
+    r_.conditions = conditions_.data(), r_.condition_count = conditions_.size();
+    r_.ignored = ignored_.data(), r_.ignored_count = ignored_.size();
+    return &r_;
+  }
+
+ private:
+  template <class F>
+  Rule& set_expand(F f, graft_status (*call)(graft_import*, void*)) {
+    r_.user = reinterpret_cast<void*>(f);
+    r_.expand = call;
+    return *this;
+  }
+  graft_rule r_{};
+  std::shared_ptr<std::string> opset_;
+  std::vector<graft_attr_rule> attrs_;
+  std::vector<graft_named_value> conditions_;
+  std::vector<graft_str> ignored_;
+  std::vector<std::shared_ptr<AttrValue>> values_;
+};
+
+inline Rule onnx(std::string_view type) { return {"onnx", type}; }
+inline Rule caffe(std::string_view type) { return {"caffe", type}; }
+inline Rule tensorflow(std::string_view type) { return {"tensorflow", type}; }
+inline Rule mxnet(std::string_view type) { return {"mxnet", type}; }
+inline Rule kaldi(std::string_view type) { return {"kaldi", type}; }
+
+// ---- kernels ----
+
+// A kernel of a device. `A` is the operation's attribute struct, or NoAttributes for code that asks by name.
+class Kernel {
+ public:
+  Kernel(std::string_view device, std::string_view name) {
+    k_.size = sizeof k_;
+    k_.device = str(device), k_.name = str(name);
+  }
+  Kernel& of(std::string_view op, std::string_view opset) {
+    opset_ = std::make_shared<std::string>(opset);
+    return k_.op = str(op), *this;
+  }
+  template <class A>
+  Kernel& run(void (*f)(Run&, const A&)) {
+    functions_->run = reinterpret_cast<void*>(f);
+    k_.prepare = [](graft_node* n, void*, void** state) {
+      return guarded([&] { *state = new A(NodeView(n).attributes<A>()); });
+    };
+    k_.run = [](const graft_call* c) {
+      return guarded([&] {
+        Run ctx(c);
+        reinterpret_cast<void (*)(Run&, const A&)>(static_cast<Functions*>(c->user)->run)(ctx,
+                                                                                          *static_cast<A*>(c->state));
+      });
+    };
+    k_.release = [](void* state, void*) { delete static_cast<A*>(state); };
+    return *this;
+  }
+  template <class A, class S>
+  Kernel& run(S (*prepare)(Prepare&, const A&), void (*f)(Run&, const A&, const S&)) {
+    using State = std::pair<A, S>;
+    functions_->prepare = reinterpret_cast<void*>(prepare);
+    functions_->run = reinterpret_cast<void*>(f);
+    k_.prepare = [](graft_node* n, void* user, void** state) {
+      return guarded([&] {
+        Prepare ctx(n);
+        A a = ctx.attributes<A>();
+        S s = reinterpret_cast<S (*)(Prepare&, const A&)>(static_cast<Functions*>(user)->prepare)(ctx, a);
+        *state = new State(std::move(a), std::move(s));
+      });
+    };
+    k_.run = [](const graft_call* c) {
+      return guarded([&] {
+        Run ctx(c);
+        auto& s = *static_cast<State*>(c->state);
+        reinterpret_cast<void (*)(Run&, const A&, const S&)>(static_cast<Functions*>(c->user)->run)(ctx, s.first,
+                                                                                                    s.second);
+      });
+    };
+    k_.release = [](void* state, void*) { delete static_cast<State*>(state); };
+    return *this;
+  }
+  // For kernels of operations defined elsewhere: attributes are asked for by name in `prepare`.
+  template <class S>
+  Kernel& run(S (*prepare)(Prepare&), void (*f)(Run&, const S&)) {
+    functions_->prepare = reinterpret_cast<void*>(prepare);
+    functions_->run = reinterpret_cast<void*>(f);
+    k_.prepare = [](graft_node* n, void* user, void** state) {
+      return guarded([&] {
+        Prepare ctx(n);
+        *state = new S(reinterpret_cast<S (*)(Prepare&)>(static_cast<Functions*>(user)->prepare)(ctx));
+      });
+    };
+    k_.run = [](const graft_call* c) {
+      return guarded([&] {
+        Run ctx(c);
+        reinterpret_cast<void (*)(Run&, const S&)>(static_cast<Functions*>(c->user)->run)(ctx,
+                                                                                          *static_cast<S*>(c->state));
+      });
+    };
+    k_.release = [](void* state, void*) { delete static_cast<S*>(state); };
+    return *this;
+  }
+  // Declines with unsupported("...").
+  Kernel& accept(void (*f)(Accept&)) {
+    functions_->accept = f;
+    k_.accept = [](graft_node* n, void* user) {
+      return guarded([&] {
+        Accept ctx(n);
+        static_cast<Functions*>(user)->accept(ctx);
+      });
+    };
+    return *this;
+  }
+
+  bool same_slot(const Kernel& o) const {
+    return view(k_.device) == view(o.k_.device) && view(k_.name) == view(o.k_.name);
+  }
+  const graft_kernel* seal() {
+    if (opset_) k_.opset = str(*opset_);
+    k_.user = functions_.get();
+    return &k_;
+  }
+
+ private:
+  struct Functions {
+    void* prepare = nullptr;
+    void* run = nullptr;
+    void (*accept)(Accept&) = nullptr;
+  };
+  graft_kernel k_{};
+  std::shared_ptr<std::string> opset_;
+  std::shared_ptr<Functions> functions_ = std::make_shared<Functions>();
+};
+
+// ---- operations ----
+
+namespace detail {
+
+// f(x..., attributes), or f(x...) where the formula does not ask for them.
+template <class F, class A, class... T>
+auto apply(const A& a, T... x) {
+  if constexpr (std::is_invocable_v<F, T..., const A&>) return F{}(x..., a);
+  else return F{}(x...);
+}
+template <size_t n, class F, class A, class T>
+auto apply_at(const A& a, const std::vector<T>* x, const Walk& walk) {
+  if constexpr (n == 1) return apply<F>(a, x[0][walk[0]]);
+  else if constexpr (n == 2) return apply<F>(a, x[0][walk[0]], x[1][walk[1]]);
+  else return apply<F>(a, x[0][walk[0]], x[1][walk[1]], x[2][walk[2]]);
+}
+
+// y[i] = f(x[i]...) over broadcast inputs, for every element type.
+template <size_t n, class F, class A>
+void elementwise_reference(Run& ctx, const A& a) {
+  TensorView y = ctx.output(0);
+  with_number_type(ctx.input(0).type(), [&]<class T>(T) {
+    using R = decltype(apply_at<n, F, A, T>(a, nullptr, std::declval<const Walk&>()));
+    using Out =
+        std::conditional_t<std::is_same_v<R, bool>, uint8_t, std::conditional_t<std::is_integral_v<R>, T, double>>;
+    std::vector<T> x[n];
+    std::vector<std::vector<int64_t>> strides;
+    for (size_t i = 0; i < n; ++i) {
+      x[i] = ctx.input(i).to<T>();
+      strides.push_back(broadcast_strides(ctx.input(i).dims(), y.dims()));
+    }
+    std::vector<Out> out(static_cast<size_t>(y.size()));
+    Walk walk(y.dims(), strides);
+    if (walk.empty()) return;
+    size_t o = 0;
+    do out[o++] = static_cast<Out>(apply_at<n, F, A, T>(a, x, walk));
+    while (walk.next());
+    y.assign(out);
+  });
+}
+
+// The same for one f32 input, on all threads: what a custom element-wise operation runs as on the CPU.
+template <class F, class A>
+void elementwise_f32(Run& ctx, const A& a) {
+  const float* x = ctx.input(0).data<const float>();
+  float* y = ctx.output(0).data<float>();
+  ctx.parallel_for(ctx.output(0).size(), 4096, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) y[i] = static_cast<float>(apply<F>(a, x[i]));
+  });
+}
+inline void accept_one_f32(Accept& ctx) {
+  if (ctx.type(0) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
+}
+
+template <class A>
+void broadcast_infer(Infer& ctx, const A&) {
+  Shape shape = ctx.shape(0);
+  for (size_t i = 1; i < ctx.inputs(); ++i) shape = broadcast(shape, ctx.shape(i));
+  ctx.output(0, common_type(ctx), shape);
+}
+template <class A>
+void compare_infer(Infer& ctx, const A&) {
+  common_type(ctx);
+  Shape shape = ctx.shape(0);
+  for (size_t i = 1; i < ctx.inputs(); ++i) shape = broadcast(shape, ctx.shape(i));
+  ctx.output(0, DType::boolean, shape);
+}
+
+inline std::string opset_name(int version) { return "opset" + text(version); }
+
+// "data, indices, bias?, rest..." -> ports
+inline void parse_ports(std::string_view list, std::vector<graft_port>& out) {
+  while (!list.empty()) {
+    size_t comma = std::min(list.find(','), list.size());
+    std::string_view name = list.substr(0, comma);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
+    graft_port p{sizeof(graft_port), 0, {}, {}};
+    if (name.ends_with("...")) p.flags |= GRAFT_PORT_VARIADIC, name.remove_suffix(3);
+    else if (name.ends_with("?")) p.flags |= GRAFT_PORT_OPTIONAL, name.remove_suffix(1);
+    p.name = str(name);
+    out.push_back(p);
+  }
+}
+
+}  // namespace detail
+
+// One operation, its kernels and its import rules.
+class Op {
+ public:
+  const graft_op* seal() {
+    op_.opset = str(*opset_);
+    attr_pointers_.clear(), input_pointers_.clear(), output_pointers_.clear();
+    for (size_t i = 0; i < attrs_.size(); ++i) {
+      if (defaults_[i]) attrs_[i].fallback = defaults_[i]->raw();
+      attr_pointers_.push_back(&attrs_[i]);
+    }
+    for (const graft_port& p : inputs_) input_pointers_.push_back(&p);
+    for (const graft_port& p : outputs_) output_pointers_.push_back(&p);
+    op_.attrs = attr_pointers_.data(), op_.attr_count = attr_pointers_.size();
+    op_.inputs = input_pointers_.data(), op_.input_count = input_pointers_.size();
+    op_.outputs = output_pointers_.data(), op_.output_count = output_pointers_.size();
+    op_.bodies = bodies_.data(), op_.body_count = bodies_.size();
+    op_.cases = cases_.data(), op_.case_count = cases_.size();
+    return &op_;
+  }
+
+  std::vector<Kernel> kernels;
+  std::vector<Rule> rules;
+
+ protected:
+  Op(std::string_view name, std::string opset) : opset_(std::make_shared<std::string>(std::move(opset))) {
+    op_.size = sizeof op_;
+    op_.name = str(name);
+    op_.flags = GRAFT_OP_PURE;
+  }
+  graft_op op_{};
+  std::shared_ptr<std::string> opset_;
+  std::vector<graft_attr> attrs_;
+  std::vector<std::shared_ptr<AttrValue>> defaults_;
+  std::vector<graft_port> inputs_, outputs_;
+  std::vector<graft_str> bodies_, cases_;
+  std::vector<const graft_attr*> attr_pointers_;
+  std::vector<const graft_port*> input_pointers_, output_pointers_;
+};
+
+template <class A>
+class OpOf : public Op {
+ public:
+  OpOf(std::string_view name, std::string opset) : Op(name, std::move(opset)) {
+    [[maybe_unused]] static const A fallback{};
+    std::apply([&](const auto&... spec) { (add_attr(spec, fallback), ...); }, A::schema);
+    detail::parse_ports("output", outputs_);
+  }
+
+  OpOf& doc(std::string_view d) { return op_.doc = str(d), *this; }
+  // How the IR spells the type, where that differs.
+  OpOf& ir_name(std::string_view n) { return op_.ir_name = str(n), *this; }
+  // "data, indices, bias?, rest...": `?` may be absent, `...` any number.
+  OpOf& inputs(std::string_view list) { return inputs_.clear(), detail::parse_ports(list, inputs_), *this; }
+  OpOf& outputs(std::string_view list) { return outputs_.clear(), detail::parse_ports(list, outputs_), *this; }
+  // A body section of the IR: "" for <body>, "then_" for <then_body>.
+  OpOf& body(std::string_view prefix) { return bodies_.push_back(str(prefix)), *this; }
+
+  OpOf& infer(void (*f)(Infer&, const A&)) {
+    op_.user = reinterpret_cast<void*>(f);
+    op_.infer = [](graft_node* n, void* user) {
+      return guarded([&] {
+        Infer ctx(n);
+        reinterpret_cast<void (*)(Infer&, const A&)>(user)(ctx, ctx.attributes<A>());
+      });
+    };
+    return *this;
+  }
+  OpOf& reference(void (*f)(Run&, const A&)) { return kernel(Kernel("REFERENCE", "reference").run(f)); }
+  template <class S>
+  OpOf& reference(S (*prepare)(Prepare&, const A&), void (*f)(Run&, const A&, const S&)) {
+    return kernel(Kernel("REFERENCE", "reference").run(prepare, f));
+  }
+  // Kernels of a device are tried in the order they are given; a second one of the same name replaces the first.
+  OpOf& kernel(Kernel k) {
+    k.of(view(op_.name), *opset_);
+    for (Kernel& old : kernels)
+      if (old.same_slot(k)) return old = std::move(k), *this;
+    kernels.push_back(std::move(k));
+    return *this;
+  }
+  OpOf& import(Rule r) {
+    if (!r.has_target()) r.to(view(op_.name), *opset_);
+    rules.push_back(std::move(r));
+    return *this;
+  }
+
+  // y[i] = f(x[i], ..., attributes): `n` inputs, one to three, broadcast. Gives the shape function and all kernels.
+  template <size_t n = 1, class F>
+  OpOf& elementwise(F) {
+    if (inputs_.empty()) inputs(n == 1 ? "x" : n == 2 ? "a, b" : "a, b, c");
+    op_.flags |= GRAFT_OP_ELEMENTWISE | GRAFT_OP_IN_PLACE;
+    if (!op_.infer) infer(detail::broadcast_infer<A>);
+    reference(detail::elementwise_reference<n, F, A>);
+    if constexpr (n == 1)
+      kernel(Kernel("CPU", "elementwise_f32").accept(detail::accept_one_f32).run(detail::elementwise_f32<F, A>));
+    return *this;
+  }
+  // The same with a boolean result.
+  template <size_t n = 2, class F>
+  OpOf& comparison(F) {
+    if (inputs_.empty()) inputs(n == 1 ? "x" : "a, b");
+    op_.flags |= GRAFT_OP_ELEMENTWISE;
+    infer(detail::compare_infer<A>);
+    return reference(detail::elementwise_reference<n, F, A>);
+  }
+
+  // Output 0 is input 0's bytes under another shape.
+  OpOf& view_of_input() { return op_.flags |= GRAFT_OP_VIEW, *this; }
+  // Output 0 may be written over input 0.
+  OpOf& in_place() { return op_.flags |= GRAFT_OP_IN_PLACE, *this; }
+  // Two calls with the same inputs may differ: never computed at conversion.
+  OpOf& impure() { return op_.flags &= ~static_cast<uint32_t>(GRAFT_OP_PURE), *this; }
+  // Has an effect of its own.
+  OpOf& sink() { return op_.flags |= GRAFT_OP_SINK, impure(); }
+  // The same in other operations, in the textual form, for devices without a kernel.
+  OpOf& decompose(std::string_view graph) { return op_.decomposition = str(graph), *this; }
+  // An example for the checker, in the form of tests/ops.
+  OpOf& example(std::string_view test) { return cases_.push_back(str(test)), *this; }
+
+ private:
+  template <class Spec>
+  void add_attr(const Spec& s, const A& fallback) {
+    using Member = std::remove_cvref_t<decltype(fallback.*(s.member))>;
+    graft_attr a{};
+    a.size = sizeof a;
+    a.kind = kind_of<Member>();
+    a.name = str(s.name), a.doc = str(s.doc);
+    a.min = s.min, a.max = s.max;
+    a.allowed = s.word_count ? s.words.data() : nullptr, a.allowed_count = s.word_count;
+    std::shared_ptr<AttrValue> value;
+    if constexpr (std::is_same_v<Member, float> || std::is_same_v<Member, std::vector<float>>)
+      a.flags |= GRAFT_ATTR_F32;
+    if constexpr (is_optional<Member>::value) {
+      a.flags |= GRAFT_ATTR_OPTIONAL;
+      if constexpr (std::is_same_v<typename is_optional<Member>::inner, float>) a.flags |= GRAFT_ATTR_F32;
+    } else if (s.is_required || kind_of<Member>() == GRAFT_TENSOR) {
+      a.flags |= GRAFT_ATTR_REQUIRED;
+    } else {
+      value = std::make_shared<AttrValue>(default_value(fallback.*(s.member), std::span(s.words.data(), s.word_count)));
+    }
+    attrs_.push_back(a);
+    defaults_.push_back(std::move(value));
+  }
+};
+
+// An operation of a numbered opset (built-ins) ...
+template <class A = NoAttributes>
+OpOf<A> op(std::string_view name, int version) {
+  return {name, detail::opset_name(version)};
+}
+// ... or of one's own; "extension" is the usual name of an opset that needs none.
+template <class A = NoAttributes>
+OpOf<A> op(std::string_view name, std::string_view opset = "extension") {
+  return {name, std::string(opset)};
+}
+
+// Definitions: operations, kernels of operations defined elsewhere, rules that build on other operations.
+class Ops {
+ public:
+  Ops() = default;
+  Ops(Op o) { ops.push_back(std::move(o)); }
+  Ops(Kernel k) { kernels.push_back(std::move(k)); }
+  Ops(Rule r) { rules.push_back(std::move(r)); }
+  Ops(std::initializer_list<Ops> parts) {
+    for (const Ops& p : parts) *this += p;
+  }
+  Ops& operator+=(const Ops& o) {
+    ops.insert(ops.end(), o.ops.begin(), o.ops.end());
+    kernels.insert(kernels.end(), o.kernels.begin(), o.kernels.end());
+    rules.insert(rules.end(), o.rules.begin(), o.rules.end());
+    return *this;
+  }
+  std::vector<Op> ops;
+  std::vector<Kernel> kernels;
+  std::vector<Rule> rules;
+};
+
+}  // namespace gnu::visibility("hidden")]]graft

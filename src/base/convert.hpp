@@ -1,0 +1,12 @@
+// Element type conversion between tensors of any two types.
+#pragma once
+
+#include <graft/abi.h>
+
+namespace graft {
+
+// As graft_host::convert: float to integer truncates and saturates (NaN becomes 0), narrowing integers wraps, anything
+// to boolean is "not zero". f8, f4 and nf4 targets saturate. Strings convert to and from nothing but strings.
+void convert(const graft_tensor& from, graft_tensor& to);
+
+}  // namespace graft

@@ -1,0 +1,65 @@
+// Files: mapped for reading, written whole or not at all, and kept inside a model's folder.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace graft {
+
+// A file mapped into memory, read-only. Pages come in when touched.
+class MappedFile {
+ public:
+  static std::shared_ptr<const MappedFile> open(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
+  std::string_view chars() const { return {static_cast<const char*>(data_), size_}; }
+  // Gives the pages of a range back to the system; they are read again when touched.
+  void forget(const void* begin, size_t size) const;
+
+ private:
+  MappedFile() = default;
+  std::string path_;
+  void* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// The path of `name` below `folder`, for files that a model names. Refuses absolute names, names that lead outside
+// (also through links), and what is not a regular file.
+std::string resolve_below(const std::string& folder, std::string_view name);
+
+// Reads a whole text file of at most `limit` bytes.
+std::string read_text_file(const std::string& path, size_t limit = size_t{1} << 31);
+
+// Writes beside `path` and renames into place when `commit` is called; otherwise leaves nothing behind.
+class OutputFile {
+ public:
+  explicit OutputFile(std::string path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  void write(const void* data, size_t size);
+  void write(std::string_view s) { write(s.data(), s.size()); }
+  size_t written() const { return written_; }
+  const std::string& path() const { return path_; }
+  void commit();
+
+ private:
+  void flush();
+  std::string path_, temporary_;
+  int fd_ = -1;
+  size_t written_ = 0;
+  std::string buffer_;
+};
+
+// Creates a folder and its parents.
+void make_folder(const std::string& path);
+std::string folder_of(const std::string& path);
+std::string stem_of(const std::string& path);       // "a/b.onnx" -> "b"
+std::string extension_of(const std::string& path);  // "a/b.ONNX" -> ".onnx"
+
+}  // namespace graft

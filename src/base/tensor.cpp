@@ -1,0 +1,122 @@
+#include "base/tensor.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+
+#include "base/convert.hpp"
+
+namespace graft {
+
+int64_t count_checked(std::span<const int64_t> dims) {
+  int64_t n = 1;
+  for (int64_t d : dims) {
+    if (d < 0) throw_user("dimension ", d, " of ", dims, " is negative");
+    if (__builtin_mul_overflow(n, d, &n)) throw_user("a tensor of shape ", dims, " has too many elements");
+  }
+  return n;
+}
+
+size_t bytes_for(DType type, int64_t count) {
+  int64_t bits;
+  if (__builtin_mul_overflow(count, static_cast<int64_t>(bits_of(type)), &bits))
+    throw_user(count, " elements of ", type, " are too many");
+  return (static_cast<size_t>(bits) + 7) / 8;
+}
+
+std::shared_ptr<void> allocate_aligned(size_t bytes) {
+  size_t padded = (std::max<size_t>(bytes, 1) + tensor_alignment - 1) / tensor_alignment * tensor_alignment;
+  void* p = std::aligned_alloc(tensor_alignment, padded);
+  if (!p) throw_user("not enough memory for ", bytes, " bytes");
+  return {p, std::free};
+}
+
+Tensor Tensor::wrap(DType type, std::vector<int64_t> dims, void* data, std::shared_ptr<const void> keeper) {
+  bytes_for(type, count_checked(dims));
+  Tensor t;
+  t.s_ = std::make_shared<State>();
+  t.s_->dims = std::move(dims);
+  t.s_->keeper = std::move(keeper);
+  t.s_->raw = {sizeof(graft_tensor),
+               static_cast<graft_type>(type),
+               static_cast<int32_t>(t.s_->dims.size()),
+               0,
+               t.s_->dims.data(),
+               nullptr,
+               data};
+  return t;
+}
+
+Tensor::Tensor(DType type, std::vector<int64_t> dims) {
+  size_t bytes = bytes_for(type, count_checked(dims));
+  std::shared_ptr<void> memory = allocate_aligned(bytes);
+  if (type == DType::string) std::memset(memory.get(), 0, bytes);
+  void* data = memory.get();
+  *this = wrap(type, std::move(dims), data, std::move(memory));
+}
+
+Tensor Tensor::strings(std::vector<int64_t> dims, std::vector<std::string> values) {
+  struct Store {
+    std::vector<std::string> texts;
+    std::vector<graft_str> strs;
+  };
+  if (count_checked(dims) != static_cast<int64_t>(values.size()))
+    throw_user(values.size(), " strings for a tensor of shape ", dims);
+  auto store = std::make_shared<Store>();
+  store->texts = std::move(values);
+  for (const std::string& t : store->texts) store->strs.push_back(str(t));
+  void* data = store->strs.data();
+  return wrap(DType::string, std::move(dims), data, std::move(store));
+}
+
+int64_t Tensor::size() const {
+  int64_t n = 1;
+  for (int64_t d : dims()) n *= d;
+  return n;
+}
+size_t Tensor::bytes() const { return bytes_for(type(), size()); }
+
+std::string_view Tensor::text_at(int64_t index) const { return view(data<const graft_str>()[index]); }
+
+Tensor Tensor::reshaped(std::vector<int64_t> dims) const {
+  if (count_checked(dims) != size()) throw_user("a tensor of shape ", this->dims(), " cannot become ", dims);
+  return wrap(type(), std::move(dims), data(), s_->keeper ? s_->keeper : std::shared_ptr<const void>(s_));
+}
+
+Tensor Tensor::clone() const {
+  if (type() == DType::string) {
+    std::vector<std::string> texts;
+    for (int64_t i = 0; i < size(); ++i) texts.emplace_back(text_at(i));
+    return strings(dims(), std::move(texts));
+  }
+  Tensor t(type(), dims());
+  convert(*raw(), *t.raw_mutable());
+  return t;
+}
+
+Tensor Tensor::to(DType wanted) const {
+  if (type() == wanted && !s_->raw.strides && is_aligned(*this)) return *this;
+  Tensor t(wanted, dims());
+  convert(*raw(), *t.raw_mutable());
+  return t;
+}
+
+Info info_of(const Tensor& t) { return {t.type(), Shape::of(t.dims())}; }
+
+bool is_aligned(const Tensor& t) {
+  size_t element =
+      t.type() == DType::string ? alignof(graft_str) : std::max<size_t>(1, static_cast<size_t>(bits_of(t.type())) / 8);
+  return reinterpret_cast<uintptr_t>(t.data()) % element == 0;
+}
+
+bool same_content(const Tensor& a, const Tensor& b) {
+  if (a.type() != b.type() || a.dims() != b.dims()) return false;
+  if (a.type() == DType::string) {
+    for (int64_t i = 0; i < a.size(); ++i)
+      if (a.text_at(i) != b.text_at(i)) return false;
+    return true;
+  }
+  return a.data() == b.data() || std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+}
+
+}  // namespace graft

@@ -1,0 +1,40 @@
+// Helpers on tensors for the inside of the house.
+#pragma once
+
+#include <graft/memory.hpp>
+
+#include "base/error.hpp"
+
+namespace graft {
+
+inline constexpr size_t tensor_alignment = 64;
+
+// Bytes that `count` elements take; refuses what overflows.
+size_t bytes_for(DType type, int64_t count);
+// Product of dimensions; refuses negative ones and overflow.
+int64_t count_checked(std::span<const int64_t> dims);
+
+std::shared_ptr<void> allocate_aligned(size_t bytes);
+
+Info info_of(const Tensor& t);
+
+// A tensor over a copy of `values`.
+template <class T>
+Tensor make_tensor(std::vector<int64_t> dims, const std::vector<T>& values) {
+  Tensor t(dtype_of<T>(), std::move(dims));
+  std::copy(values.begin(), values.end(), t.data<T>());
+  return t;
+}
+// The elements as T, converted.
+template <class T>
+std::vector<T> values_of(const Tensor& t) {
+  Tensor same = t.to(dtype_of<T>());
+  return std::vector<T>(same.data<T>(), same.data<T>() + same.size());
+}
+
+// True when the data pointer suits the element type.
+bool is_aligned(const Tensor& t);
+// Same type, dimensions and bytes (texts, for strings).
+bool same_content(const Tensor& a, const Tensor& b);
+
+}  // namespace graft

@@ -1,0 +1,139 @@
+#include "base/threads.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace graft {
+namespace {
+
+void relax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+// Work of one parallel_for. Lives on the caller's stack; `visitors` counts threads that may still look at it.
+struct Job {
+  void (*body)(void*, int64_t, int64_t);
+  void* arg;
+  int64_t count, step;
+  int helpers_wanted;
+  std::atomic<int64_t> next{0};
+  int visitors = 0;  // guarded by the pool's mutex
+
+  void work() {
+    for (;;) {
+      int64_t begin = next.fetch_add(step, std::memory_order_relaxed);
+      if (begin >= count) return;
+      body(arg, begin, std::min(begin + step, count));
+    }
+  }
+};
+
+int default_threads() {
+  if (const char* env = std::getenv("GRAFT_NUM_THREADS"))
+    if (int n = std::atoi(env); n > 0) return std::min(n, 1024);
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+struct ThreadPool::State {
+  std::vector<std::thread> workers;
+  std::mutex mutex;
+  std::condition_variable wake, left;
+  std::vector<Job*> jobs;           // that want helpers
+  std::atomic<uint32_t> posted{0};  // changes with every new job: what spinning workers watch
+  bool stop = false;
+
+  void loop() {
+    // Waking a sleeping thread costs tens of microseconds, spinning a while costs less when work comes often.
+    constexpr auto spin = std::chrono::microseconds(100);
+    uint32_t seen = 0;
+    std::unique_lock lock(mutex);
+    for (;;) {
+      while (!jobs.empty()) {
+        Job* job = jobs.back();
+        if (--job->helpers_wanted <= 0) jobs.pop_back();
+        ++job->visitors;
+        lock.unlock();
+        job->work();
+        lock.lock();
+        if (--job->visitors == 0) left.notify_all();
+      }
+      if (stop) return;
+      seen = posted.load(std::memory_order_relaxed);
+      lock.unlock();
+      auto until = std::chrono::steady_clock::now() + spin;
+      bool news = false;
+      while (!(news = posted.load(std::memory_order_relaxed) != seen)) {
+        for (int i = 0; i < 32; ++i) relax();
+        if (std::chrono::steady_clock::now() > until) break;
+      }
+      lock.lock();
+      if (!news) wake.wait(lock, [&] { return stop || !jobs.empty(); });
+    }
+  }
+};
+
+ThreadPool::ThreadPool(int threads) : s_(std::make_unique<State>()) {
+  if (threads <= 0) threads = default_threads();
+  for (int i = 1; i < threads; ++i) s_->workers.emplace_back([s = s_.get()] { s->loop(); });
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    std::lock_guard lock(s_->mutex);
+    s_->stop = true;
+    s_->posted.fetch_add(1, std::memory_order_relaxed);
+  }
+  s_->wake.notify_all();
+  for (std::thread& t : s_->workers) t.join();
+}
+
+int ThreadPool::threads() const { return static_cast<int>(s_->workers.size()) + 1; }
+
+void ThreadPool::parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg,
+                              int limit) {
+  if (count <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  int64_t pieces = (count + grain - 1) / grain;
+  int helpers = threads() - 1;
+  if (limit > 0) helpers = std::min(helpers, limit - 1);
+  helpers = static_cast<int>(std::min<int64_t>(helpers, pieces - 1));
+  if (helpers <= 0) return body(arg, 0, count);
+
+  // About four pieces a thread: coarse enough to be cheap, fine enough to even out a thread that was taken away.
+  int64_t step = std::max(grain, count / (4 * (helpers + 1)));
+  Job job{body, arg, count, step, helpers, {}, 0};
+  {
+    std::lock_guard lock(s_->mutex);
+    s_->jobs.push_back(&job);
+    s_->posted.fetch_add(1, std::memory_order_relaxed);
+  }
+  helpers > 1 ? s_->wake.notify_all() : s_->wake.notify_one();
+  job.work();
+  std::unique_lock lock(s_->mutex);
+  std::erase(s_->jobs, &job);
+  s_->left.wait(lock, [&] { return job.visitors == 0; });
+}
+
+ThreadPool& ThreadPool::shared() {
+  static ThreadPool pool;
+  return pool;
+}
+
+}  // namespace graft

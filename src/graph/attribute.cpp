@@ -1,0 +1,105 @@
+#include "graph/attribute.hpp"
+
+#include <bit>
+
+#include "base/tensor.hpp"
+
+namespace graft {
+
+Attribute Attribute::from(const graft_value& v) {
+  auto list = [&]<class T>(T) {
+    auto p = static_cast<const T*>(v.items);
+    return std::vector<T>(p, p + v.count);
+  };
+  switch (v.kind) {
+    case GRAFT_BOOL: return v.i != 0;
+    case GRAFT_INT: return v.i;
+    case GRAFT_FLOAT: return v.f;
+    case GRAFT_TEXT: return std::string(view(v.s));
+    case GRAFT_DTYPE: return static_cast<DType>(v.i);
+    case GRAFT_SHAPE: return Shape(v.shape);
+    case GRAFT_TENSOR: {
+      const graft_tensor& t = *v.tensor;
+      return Tensor::wrap(static_cast<DType>(t.type), std::vector<int64_t>(t.dims, t.dims + t.rank), t.data).clone();
+    }
+    case GRAFT_INTS: return list(int64_t{});
+    case GRAFT_FLOATS: return list(double{});
+    case GRAFT_TEXTS: {
+      std::vector<std::string> out;
+      for (size_t i = 0; i < v.count; ++i) out.emplace_back(view(static_cast<const graft_str*>(v.items)[i]));
+      return out;
+    }
+    case GRAFT_DTYPES: {
+      std::vector<DType> out;
+      for (size_t i = 0; i < v.count; ++i)
+        out.push_back(static_cast<DType>(static_cast<const graft_type*>(v.items)[i]));
+      return out;
+    }
+    default: return {};
+  }
+}
+
+graft_value Attribute::raw(std::vector<graft_str>& texts, std::vector<graft_type>& types) const {
+  graft_value v{};
+  v.kind = kind();
+  switch (v.kind) {
+    case GRAFT_BOOL: v.i = as<bool>(); break;
+    case GRAFT_INT: v.i = as<int64_t>(); break;
+    case GRAFT_FLOAT: v.f = as<double>(); break;
+    case GRAFT_TEXT: v.s = str(as<std::string>()); break;
+    case GRAFT_DTYPE: v.i = static_cast<graft_type>(as<DType>()); break;
+    case GRAFT_SHAPE: v.shape = as<Shape>().raw(); break;
+    case GRAFT_TENSOR: v.tensor = as<Tensor>().raw(); break;
+    case GRAFT_INTS: v.items = as<std::vector<int64_t>>().data(), v.count = as<std::vector<int64_t>>().size(); break;
+    case GRAFT_FLOATS: v.items = as<std::vector<double>>().data(), v.count = as<std::vector<double>>().size(); break;
+    case GRAFT_TEXTS:
+      texts.clear();
+      for (const std::string& t : as<std::vector<std::string>>()) texts.push_back(str(t));
+      v.items = texts.data(), v.count = texts.size();
+      break;
+    case GRAFT_DTYPES:
+      types.clear();
+      for (DType t : as<std::vector<DType>>()) types.push_back(static_cast<graft_type>(t));
+      v.items = types.data(), v.count = types.size();
+      break;
+    default: break;
+  }
+  return v;
+}
+
+bool Attribute::operator==(const Attribute& o) const {
+  if (data_.index() != o.data_.index()) return false;
+  if (auto t = get_if<Tensor>()) return same_content(*t, o.as<Tensor>());
+  if (auto d = get_if<double>()) return std::bit_cast<uint64_t>(*d) == std::bit_cast<uint64_t>(o.as<double>());
+  return std::visit(
+      [&](const auto& mine) {
+        using T = std::remove_cvref_t<decltype(mine)>;
+        if constexpr (std::is_same_v<T, Tensor>) return false;
+        else return mine == std::get<T>(o.data_);
+      },
+      data_);
+}
+
+std::string_view kind_name(graft_kind kind) {
+  constexpr std::string_view names[] = {
+      "nothing", "boolean",        "integer",          "number",          "text",          "element type",
+      "shape",   "tensor",         "list of integers", "list of numbers", "list of texts", "list of element types",
+      "graph",   "list of tensors"};
+  return kind >= 0 && static_cast<size_t>(kind) < std::size(names) ? names[kind] : "unknown kind";
+}
+
+const Attribute* Attributes::find(std::string_view name) const {
+  for (const auto& [n, a] : items_)
+    if (n == name) return &a;
+  return nullptr;
+}
+Attribute& Attributes::operator[](const std::string& name) {
+  for (auto& [n, a] : items_)
+    if (n == name) return a;
+  return items_.emplace_back(name, Attribute()).second;
+}
+void Attributes::erase(std::string_view name) {
+  std::erase_if(items_, [&](const auto& item) { return item.first == name; });
+}
+
+}  // namespace graft

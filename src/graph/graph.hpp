@@ -1,0 +1,127 @@
+// The graph: it owns its nodes and hands out indices.
+//
+// A node's inputs are outputs of other nodes; Parameter and Result nodes are the border. Nodes may own bodies (If,
+// Loop, TensorIterator), which are graphs of their own and see nothing but their Parameters.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/attribute.hpp"
+
+namespace graft {
+
+using NodeId = uint32_t;
+inline constexpr NodeId no_node = UINT32_MAX;
+
+// Output `port` of a node; `absent` where an optional input is left out.
+struct ValueId {
+  NodeId node = no_node;
+  uint32_t port = 0;
+  bool present() const { return node != no_node; }
+  auto operator<=>(const ValueId&) const = default;
+};
+
+class Graph;
+
+struct Body {
+  std::unique_ptr<Graph> graph;
+  std::vector<graft_port_map> inputs, outputs;
+  std::vector<graft_back_edge> back_edges;
+  Body();
+  Body(Body&&) noexcept;
+  Body& operator=(Body&&) noexcept;
+  ~Body();
+};
+
+struct Output {
+  Info info;
+  std::vector<std::string> names;  // tensor names, sorted, unique
+  std::string rt_info;             // of the port, as XML text
+  void add_name(const std::string& name);
+};
+
+struct Node {
+  std::string type;   // "Convolution"
+  std::string opset;  // "opset1"
+  std::string name;   // for people; unique in its graph
+  Attributes attrs;
+  std::vector<ValueId> inputs;
+  std::vector<Output> outputs;
+  std::vector<Body> bodies;
+  std::string origin;                      // "layer 'conv1' (Conv)", for messages
+  std::string rt_info;                     // runtime information of an IR, as XML text
+  std::vector<std::string> input_rt_info;  // per input port, as XML text; may be shorter than inputs
+  bool opaque = false;                     // of an operation nobody defined: attributes and shapes as found in the file
+  bool alive = true;
+
+  bool is(std::string_view t) const { return type == t; }
+};
+
+class Graph {
+ public:
+  Graph() = default;
+  Graph(Graph&&) noexcept = default;
+  Graph& operator=(Graph&&) noexcept = default;
+  Graph clone() const;
+
+  std::string name;
+  std::string rt_info;  // of the whole model, as XML text
+
+  // Adds a node. Parameter and Result nodes join the border in the order they are added.
+  NodeId add(Node node);
+  void erase(NodeId id);
+
+  Node& operator[](NodeId id) { return nodes_[id]; }
+  const Node& operator[](NodeId id) const { return nodes_[id]; }
+  Output& output(ValueId v) { return nodes_[v.node].outputs[v.port]; }
+  const Output& output(ValueId v) const { return nodes_[v.node].outputs[v.port]; }
+  const Info& info(ValueId v) const { return output(v).info; }
+
+  // One past the largest id; ids of erased nodes are among them.
+  NodeId end_id() const { return static_cast<NodeId>(nodes_.size()); }
+  size_t node_count() const { return alive_; }
+
+  const std::vector<NodeId>& parameters() const { return parameters_; }
+  const std::vector<NodeId>& results() const { return results_; }
+  std::vector<NodeId>& parameters() { return parameters_; }
+  std::vector<NodeId>& results() { return results_; }
+
+  // All living nodes, producers before consumers; the order of ids where that is such an order already. Refuses cycles.
+  std::vector<NodeId> topological_order() const;
+
+  // A name that no node has yet: `wanted`, or `wanted_1`, `wanted_2`, ...
+  std::string unique_name(const std::string& wanted);
+
+ private:
+  struct Names;
+  std::deque<Node> nodes_;
+  size_t alive_ = 0;
+  std::vector<NodeId> parameters_, results_;
+  std::shared_ptr<Names> names_;
+};
+
+struct Use {
+  NodeId node;
+  uint32_t input;
+};
+
+// Who reads what, taken once; `replace` keeps it true.
+class Users {
+ public:
+  explicit Users(Graph& graph);
+  const std::vector<Use>& of(ValueId v) const;
+  // Makes every reader of `from` read `to`.
+  void replace(ValueId from, ValueId to);
+  // Registers the inputs of a node that was added since.
+  void add(NodeId id);
+
+ private:
+  std::vector<Use>& slot(ValueId v);
+  Graph& graph_;
+  std::vector<std::vector<std::vector<Use>>> uses_;
+};
+
+}  // namespace graft

@@ -1,0 +1,334 @@
+#include "import/importer.hpp"
+
+#include "base/tensor.hpp"
+#include "base/text.hpp"
+#include "import/layer.hpp"
+#include "import/scope.hpp"
+#include "schema/resolve.hpp"
+
+namespace graft {
+
+// ---- scope: names and nodes ----
+
+Scope::Scope(ImportState& state, Scope* parent, int depth)
+    : inference(state.registry, graph), state_(state), parent_(parent), depth_(depth) {}
+
+void Scope::define(const std::string& name, ValueId v) {
+  if (!names_.emplace(name, v).second) throw_user("the name '", name, "' is given to two values");
+  graph.output(v).add_name(name);
+}
+
+void Scope::declare_constants(const RawGraph& raw) {
+  for (const auto& [name, tensor] : raw.constants)
+    if (!constants_.emplace(name, tensor).second) throw_user("the name '", name, "' is given to two constants");
+}
+
+void Scope::add_hints(const RawGraph& raw) {
+  for (const auto& [name, v] : raw.values) hints_.emplace(name, v);
+  for (const RawValue& v : raw.outputs) hints_.emplace(v.name, v);
+}
+
+ValueId Scope::look_up(const std::string& name) {
+  if (auto it = names_.find(name); it != names_.end()) return it->second;
+  if (auto it = constants_.find(name); it != constants_.end()) {
+    ValueId v = add_constant(name, it->second);
+    constants_.erase(it);
+    define(name, v);
+    return v;
+  }
+  if (!parent_) return {};
+  ValueId outer = parent_->look_up(name);
+  if (!outer.present()) return {};
+  // Constants are shared with the body, so that its shapes can depend on them; everything else comes in by a parameter.
+  if (const Tensor* t = parent_->inference.constant(outer)) {
+    ValueId v = add_constant(name, *t);
+    names_.emplace(name, v);
+    return v;
+  }
+  ValueId v = add_parameter(name, parent_->graph.info(outer));
+  captured.push_back(outer);
+  return v;
+}
+
+NodeId Scope::add(Node node) {
+  const OpDef& op = definition(state_.registry, node);
+  try {
+    resolve(node, op, Extras::refuse);
+  } catch (Error& e) {
+    throw Error(e.kind(), text(node.type, ": ", e.message()), e.hint());
+  }
+  NodeId id = graph.add(std::move(node));
+  try {
+    inference.infer(id);
+  } catch (...) {
+    graph.erase(id);
+    throw;
+  }
+  return id;
+}
+
+ValueId Scope::add_constant(const std::string& name, Tensor t) {
+  Node node;
+  node.type = "Constant";
+  node.opset = "opset1";
+  node.attrs["value"] = std::move(t);
+  NodeId id = add(std::move(node));
+  if (!name.empty()) graph[id].name = graph.unique_name(name);
+  return {id, 0};
+}
+
+ValueId Scope::add_parameter(const std::string& name, const Info& info) {
+  Node node;
+  node.type = "Parameter";
+  node.opset = "opset1";
+  node.attrs["shape"] = info.shape;
+  node.attrs["element_type"] = info.type;
+  ValueId v{add(std::move(node)), 0};
+  graph[v.node].name = graph.unique_name(name);
+  define(name, v);
+  return v;
+}
+
+void Scope::add_result(const std::string& name) {
+  ValueId v = look_up(name);
+  if (!v.present()) throw_user("output '", name, "' is not made by any layer");
+  Node node;
+  node.type = "Result";
+  node.opset = "opset1";
+  node.name = graph.unique_name(name + "/sink_port_0");
+  node.inputs = {v};
+  graph.add(std::move(node));
+}
+
+// ---- layers in order ----
+
+namespace {
+
+// Producers before consumers; files are usually in such an order already.
+std::vector<size_t> sorted(const std::vector<RawNode>& nodes) {
+  std::unordered_map<std::string_view, size_t> producer;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    for (const std::string& o : nodes[i].outputs)
+      if (!o.empty() && !producer.emplace(o, i).second) throw_user("the name '", o, "' is given to two values");
+  enum : uint8_t { fresh, open, done };
+  std::vector<uint8_t> state(nodes.size(), fresh);
+  std::vector<size_t> order;
+  order.reserve(nodes.size());
+  std::vector<std::pair<size_t, size_t>> stack;
+  for (size_t root = 0; root < nodes.size(); ++root) {
+    if (state[root] != fresh) continue;
+    stack.emplace_back(root, 0);
+    state[root] = open;
+    while (!stack.empty()) {
+      auto& [n, next] = stack.back();
+      if (next == nodes[n].inputs.size()) {
+        state[n] = done;
+        order.push_back(n);
+        stack.pop_back();
+        continue;
+      }
+      auto it = producer.find(nodes[n].inputs[next++]);
+      if (it == producer.end() || state[it->second] == done) continue;
+      if (state[it->second] == open) throw_user("the layers form a cycle through '", it->first, "'");
+      state[it->second] = open;
+      stack.emplace_back(it->second, 0);
+    }
+  }
+  return order;
+}
+
+std::string layer_context(const ImportState& state, const RawNode& raw) {
+  std::string file =
+      state.model.path.empty() ? text("byte ", raw.position) : text(state.model.path, ", byte ", raw.position);
+  std::string title = raw.name.empty() && !raw.outputs.empty() ? raw.outputs[0] : raw.name;
+  return text("importing layer '", title, "' (", raw.domain.empty() ? "" : raw.domain + "::", raw.type, ") at ", file);
+}
+
+}  // namespace
+
+void Scope::import_nodes(const std::vector<RawNode>& nodes, const std::map<std::string, int64_t>& opsets) {
+  for (size_t i : sorted(nodes)) import_node(nodes[i], opsets);
+}
+
+void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>& opsets) {
+  auto it = opsets.find(raw.domain);
+  int64_t version = it == opsets.end() ? 1 : it->second;
+  ImportReport& report = state_.report;
+  with_context(
+      [&] {
+        Layer layer(*this, raw, version);
+        const RuleDef* rule = nullptr;
+        for (const RuleDef& r : state_.registry.rules(state_.model.framework, raw.domain, raw.type))
+          if (layer.matches(*r.record)) {
+            rule = &r;
+            break;
+          }
+        // Extensions, then the model's own functions, then what is built in.
+        if (!rule || rule->source->built_in()) {
+          auto f = state_.functions.find(text(raw.domain, '|', raw.type));
+          if (f != state_.functions.end()) return import_function(raw, *f->second);
+        }
+        Claim claim{
+            layer.layer_name().size ? std::string(view(layer.layer_name())) : raw.type, raw.type, raw.domain, {}, {}};
+        if (rule) {
+          claim.by = rule->source->built_in() ? "built-in" : rule->source->name;
+          bool failed = false;
+          try {
+            layer.apply(*rule);
+          } catch (...) {
+            // Behind an unknown layer little is known, and a refusal there may only be its echo.
+            Error e = current_error();
+            if (e.kind() == ErrorKind::internal) throw e;
+            e.while_(layer_context(state_, raw));
+            report.problems.push_back({claim.layer, raw.type, e});
+            failed = true;
+          }
+          if (failed) layer.keep_opaque();
+          else
+            for (const std::string& f : layer.unread_fields())
+              report.warnings.push_back(
+                  text("attribute '", f, "' of layer '", claim.layer, "' (", raw.type, ") is not used"));
+        } else {
+          UnknownType* group = nullptr;
+          for (UnknownType& u : report.unknown)
+            if (u.type == raw.type && u.domain == raw.domain) group = &u;
+          if (!group) group = &report.unknown.emplace_back(UnknownType{raw.type, raw.domain, version, {}});
+          UnknownType::Layer entry{claim.layer, {}, raw.outputs.size(), {}};
+          for (size_t i = 0; i < layer.input_count(); ++i) {
+            graft_ref r = layer.input(i);
+            entry.inputs.push_back(r ? std::optional(graph.info(value_of(r))) : std::nullopt);
+          }
+          for (const auto& [path, f] : raw.fields) entry.fields.emplace_back(path, f.value);
+          group->layers.push_back(std::move(entry));
+          layer.keep_opaque();
+          claim.by = "nobody";
+        }
+        layer.finish();
+        claim.operations = layer.operations();
+        report.claims.push_back(std::move(claim));
+      },
+      [&] { return layer_context(state_, raw); });
+}
+
+void Scope::import_function(const RawNode& raw, const RawFunction& function) {
+  if (depth_ >= state_.options.max_depth) throw_user("functions call each other more than ", depth_, " deep");
+  if (raw.inputs.size() > function.inputs.size())
+    throw_user("has ", raw.inputs.size(), " inputs, the function takes ", function.inputs.size());
+  if (raw.outputs.size() > function.outputs.size())
+    throw_user("has ", raw.outputs.size(), " outputs, the function gives ", function.outputs.size());
+
+  // The function's nodes under names of their own, with the caller's fields put in: an ordinary list of layers.
+  std::string prefix = (raw.name.empty() ? raw.outputs.empty() ? raw.type : raw.outputs[0] : raw.name) + "/";
+  std::unordered_map<std::string, std::string> rename;
+  std::vector<std::string> left_out;
+  for (size_t i = 0; i < function.inputs.size(); ++i)
+    rename[function.inputs[i]] = i < raw.inputs.size() ? raw.inputs[i] : std::string();
+  auto renamed = [&](const std::string& name) -> std::string {
+    if (name.empty()) return name;
+    auto it = rename.find(name);
+    return it == rename.end() ? prefix + name : it->second;
+  };
+  for (size_t i = 0; i < raw.outputs.size(); ++i)
+    if (!raw.outputs[i].empty() && !rename.count(function.outputs[i])) rename[function.outputs[i]] = raw.outputs[i];
+
+  auto find_field = [&](const std::string& name) -> const RawField* {
+    if (const RawField* f = raw.find(name)) return f;
+    for (const auto& [n, f] : function.defaults)
+      if (n == name) return &f;
+    return nullptr;
+  };
+  std::function<void(RawNode&)> substitute = [&](RawNode& n) {
+    std::vector<std::pair<std::string, RawField>> fields;
+    for (auto& [name, f] : n.fields) {
+      if (!f.refers_to.empty()) {
+        if (const RawField* given = find_field(f.refers_to)) fields.emplace_back(name, *given);
+        continue;
+      }
+      for (auto& g : f.graphs) {
+        auto copy = std::make_shared<RawGraph>(*g);
+        std::set<std::string> inner;
+        for (const RawValue& v : copy->inputs) inner.insert(v.name);
+        for (const auto& [c, t] : copy->constants) inner.insert(c);
+        for (const RawNode& node : copy->nodes) inner.insert(node.outputs.begin(), node.outputs.end());
+        auto outer = [&](std::string& s) {
+          if (!s.empty() && !inner.count(s)) s = renamed(s);
+        };
+        for (RawNode& node : copy->nodes) {
+          substitute(node);
+          for (std::string& in : node.inputs) outer(in);
+        }
+        for (RawValue& v : copy->outputs) outer(v.name);
+        g = copy;
+      }
+      fields.emplace_back(name, std::move(f));
+    }
+    n.fields = std::move(fields);
+  };
+  std::vector<RawNode> nodes = function.nodes;
+  for (RawNode& n : nodes) {
+    substitute(n);
+    n.name = prefix + (n.name.empty() ? n.type : n.name);
+    n.position = raw.position;
+    for (std::string& in : n.inputs) in = renamed(in);
+    for (std::string& out : n.outputs) out = renamed(out);
+  }
+  ++depth_;
+  import_nodes(nodes, function.opsets.empty() ? state_.model.opsets : function.opsets);
+  --depth_;
+  // An output that is one of the inputs has no node to name it.
+  for (size_t i = 0; i < raw.outputs.size(); ++i) {
+    if (raw.outputs[i].empty() || look_up(raw.outputs[i]).present()) continue;
+    ValueId v = look_up(renamed(function.outputs[i]));
+    if (!v.present()) throw_user("the function does not make its output '", function.outputs[i], "'");
+    names_[raw.outputs[i]] = v;
+    graph.output(v).add_name(raw.outputs[i]);
+  }
+  state_.report.claims.push_back(
+      {prefix.substr(0, prefix.size() - 1), raw.type, raw.domain, "function of the model", {}});
+}
+
+Imported import_model(const RawModel& model, const Registry& registry, const ImportOptions& options) {
+  Imported out;
+  ImportState state{model, registry, options, out.report, {}};
+  for (const RawFunction& f : model.functions)
+    if (!state.functions.emplace(text(f.domain, '|', f.name), &f).second)
+      throw_user("the model has two functions '", f.name, "'");
+  Scope scope(state, nullptr, 0);
+  const RawGraph& raw = model.graph;
+  scope.graph.name = raw.name.empty() ? stem_of(model.path) : raw.name;
+  scope.add_hints(raw);
+  scope.declare_constants(raw);
+  std::set<std::string> constants;
+  for (const auto& [name, t] : raw.constants) constants.insert(name);
+
+  for (const RawValue& in : raw.inputs) {
+    if (constants.count(in.name)) continue;
+    if (!in.kind.empty()) throw_unsupported("input '", in.name, "' is a ", in.kind, ", only tensors can be inputs");
+    Info info = in.info;
+    if (auto it = options.input_shapes.find(in.name); it != options.input_shapes.end()) info.shape = it->second;
+    if (auto it = options.input_types.find(in.name); it != options.input_types.end()) info.type = it->second;
+    scope.add_parameter(in.name, info);
+  }
+  auto check_names = [&](const auto& given) {
+    for (const auto& [name, value] : given) {
+      std::vector<std::string> names;
+      bool found = false;
+      for (const RawValue& in : raw.inputs) names.push_back(in.name), found |= in.name == name;
+      if (!found)
+        throw Error(ErrorKind::user, text("the model has no input '", name, "'"),
+                    text("its inputs are ", join(names, ", ")));
+    }
+  };
+  check_names(options.input_shapes);
+  check_names(options.input_types);
+  scope.import_nodes(raw.nodes, model.opsets);
+  for (const RawValue& o : raw.outputs) {
+    if (!o.kind.empty()) throw_unsupported("output '", o.name, "' is a ", o.kind, ", only tensors can be outputs");
+    scope.add_result(o.name);
+  }
+  if (raw.outputs.empty()) throw_user("the model has no outputs");
+  out.graph = std::move(scope.graph);
+  return out;
+}
+
+}  // namespace graft

@@ -1,0 +1,61 @@
+// A raw graph and import rules become a graph of operations.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "graph/graph.hpp"
+#include "readers/raw.hpp"
+#include "schema/registry.hpp"
+
+namespace graft {
+
+// All layers of one type that no rule knows.
+struct UnknownType {
+  std::string type, domain;
+  int64_t version = 1;
+  struct Layer {
+    std::string name;
+    std::vector<std::optional<Info>> inputs;  // none: left out
+    size_t outputs = 0;
+    std::vector<std::pair<std::string, Attribute>> fields;
+  };
+  std::vector<Layer> layers;
+};
+
+// Which rule took a layer.
+struct Claim {
+  std::string layer, type, domain;
+  std::string by;  // "built-in", "function of the model", or the extension's name
+  std::vector<std::string> operations;
+};
+
+struct Problem {
+  std::string layer, type;
+  Error error;
+};
+
+struct ImportReport {
+  std::vector<UnknownType> unknown;
+  std::vector<Problem> problems;  // layers that are known but cannot be imported as they stand
+  std::vector<Claim> claims;
+  std::vector<std::string> warnings;  // fields that nobody read, and the like
+  bool complete() const { return unknown.empty() && problems.empty(); }
+};
+
+struct ImportOptions {
+  // Other types or shapes than the file says, by input name.
+  std::map<std::string, Shape> input_shapes;
+  std::map<std::string, DType> input_types;
+  int max_depth = 64;  // of functions and sub-graphs
+};
+
+struct Imported {
+  Graph graph;
+  ImportReport report;
+};
+
+// Imports everything it can. Unknown layers become opaque nodes and are listed in the report.
+Imported import_model(const RawModel& model, const Registry& registry, const ImportOptions& options = {});
+
+}  // namespace graft

@@ -1,0 +1,262 @@
+#include "import/layer.hpp"
+
+#include "base/tensor.hpp"
+#include "base/text.hpp"
+#include "schema/resolve.hpp"
+
+namespace graft {
+namespace {
+
+Tensor copy_of(const graft_tensor& t) {
+  return Tensor::wrap(static_cast<DType>(t.type), std::vector<int64_t>(t.dims, t.dims + t.rank), t.data).clone();
+}
+
+bool same_value(const Attribute& a, const graft_value& b) {
+  Attribute wanted = Attribute::from(b);
+  if (a == wanted) return true;
+  auto x = a.get_if<int64_t>();
+  auto y = wanted.get_if<bool>();
+  return x && y && (*x != 0) == *y;
+}
+
+std::string layer_title(const RawNode& raw) {
+  if (!raw.name.empty()) return raw.name;
+  for (const std::string& o : raw.outputs)
+    if (!o.empty()) return o;
+  return raw.type;
+}
+
+}  // namespace
+
+Layer::Layer(Scope& scope, const RawNode& raw, int64_t version)
+    : scope_(scope), raw_(raw), version_(version), name_(layer_title(raw)), outputs_(raw.outputs.size()) {
+  for (const std::string& in : raw.inputs) {
+    ValueId v = in.empty() ? ValueId{} : scope.look_up(in);
+    if (!in.empty() && !v.present()) throw_user("input '", in, "' is not made by any layer");
+    inputs_.push_back(v);
+  }
+  while (!inputs_.empty() && !inputs_.back().present()) inputs_.pop_back();
+}
+
+bool Layer::matches(const graft_rule& rule) const {
+  if (version_ < rule.since || version_ >= rule.until) return false;
+  for (size_t i = 0; i < rule.condition_count; ++i) {
+    const RawField* f = raw_.find(view(rule.conditions[i].name));
+    if (!f || !same_value(f->value, rule.conditions[i].value)) return false;
+  }
+  return true;
+}
+
+void Layer::apply(const RuleDef& def) {
+  const graft_rule& rule = *def.record;
+  for (size_t i = 0; i < rule.ignored_count; ++i) read_.emplace(view(rule.ignored[i]));
+  for (size_t i = 0; i < rule.condition_count; ++i) read_.emplace(view(rule.conditions[i].name));
+  if (rule.expand) return check_callback(rule.expand(this, rule.user));
+
+  const OpDef* op = scope_.state().registry.find(view(rule.op), view(rule.opset));
+  if (!op) throw_internal("the rule for ", raw_.type, " names ", rule.op, " of ", rule.opset, ", which is not known");
+  Node node;
+  node.type = op->name();
+  node.opset = op->opset();
+  node.inputs = inputs_;
+  for (const graft_attr* a : op->attrs()) {
+    std::string ours(view(a->name));
+    std::string_view path = ours;
+    const graft_value* fallback = nullptr;
+    for (size_t i = 0; i < rule.attr_count; ++i)
+      if (view(rule.attrs[i].name) == ours) path = view(rule.attrs[i].path), fallback = &rule.attrs[i].fallback;
+    if (const RawField* f = raw_.find(path)) {
+      read_.emplace(path);
+      node.attrs[ours] = f->value;
+    } else if (fallback && fallback->kind != GRAFT_NONE) {
+      node.attrs[ours] = Attribute::from(*fallback);
+    }
+  }
+  NodeId id = scope_.add(std::move(node));
+  made_.push_back(id);
+  size_t n = scope_.graph[id].outputs.size();
+  for (uint32_t i = 0; i < outputs_.size(); ++i) {
+    if (!output_wanted(i)) continue;
+    if (i >= n) throw_user("output ", i, " is wanted, ", op->name(), " has ", n);
+    outputs_[i] = {id, i};
+  }
+}
+
+void Layer::keep_opaque() {
+  Node node;
+  node.type = raw_.type;
+  node.opset = raw_.domain.empty() ? "extension" : raw_.domain;
+  node.opaque = true;
+  node.inputs = inputs_;
+  for (const auto& [path, f] : raw_.fields) {
+    if (f.value.kind() != GRAFT_NONE) node.attrs[path] = f.value;
+    read_.insert(path);
+  }
+  for (const std::string& o : raw_.outputs) {
+    auto hint = scope_.hints().find(o);
+    node.outputs.push_back({hint == scope_.hints().end() ? Info{} : hint->second.info, {}, {}});
+  }
+  NodeId id = scope_.graph.add(std::move(node));
+  made_.push_back(id);
+  for (uint32_t i = 0; i < outputs_.size(); ++i) outputs_[i] = {id, i};
+}
+
+void Layer::finish() {
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (!output_wanted(i)) continue;
+    if (!outputs_[i].present()) throw_user("output ", i, " ('", raw_.outputs[i], "') was not made");
+    scope_.define(raw_.outputs[i], outputs_[i]);
+  }
+  Graph& g = scope_.graph;
+  auto named = [&](NodeId id) { return !g[id].name.empty(); };
+  for (ValueId v : outputs_)
+    if (v.present() && std::find(made_.begin(), made_.end(), v.node) != made_.end() && !named(v.node))
+      g[v.node].name = g.unique_name(name_);
+  for (NodeId id : made_) {
+    if (!named(id)) g[id].name = g.unique_name(text(name_, '/', g[id].type));
+    g[id].origin = text("layer '", name_, "' (", raw_.type, ')');
+  }
+}
+
+std::vector<std::string> Layer::operations() const {
+  std::vector<std::string> out;
+  for (NodeId id : made_)
+    if (!scope_.graph[id].is("Constant")) out.push_back(scope_.graph[id].type);
+  return out;
+}
+
+std::vector<std::string> Layer::unread_fields() const {
+  std::vector<std::string> out;
+  for (const auto& [path, f] : raw_.fields)
+    if (!read_.count(path)) out.push_back(path);
+  return out;
+}
+
+const graft_value* Layer::field(std::string_view path) {
+  for (const CachedField& c : fields_)
+    if (c.path == path) return &c.value;
+  const RawField* f = raw_.find(path);
+  if (!f) return nullptr;
+  auto [it, fresh] = read_.emplace(path);
+  CachedField& c = fields_.emplace_back();
+  c.path = *it;
+  if (!f->graphs.empty()) {
+    c.value.kind = GRAFT_GRAPH;
+    c.value.count = f->graphs.size();
+  } else if (!f->tensors.empty()) {
+    for (const Tensor& t : f->tensors) c.tensors.push_back(t.raw());
+    c.value.kind = GRAFT_TENSORS;
+    c.value.items = c.tensors.data(), c.value.count = c.tensors.size();
+  } else {
+    c.value = f->value.raw(c.texts, c.types);
+  }
+  return &c.value;
+}
+
+ValueId Layer::checked(graft_ref ref) const {
+  ValueId v = value_of(ref);
+  if (!v.present() || v.node >= scope_.graph.end_id() || v.port >= scope_.graph[v.node].outputs.size())
+    throw_user("a value is used that does not exist");
+  return v;
+}
+
+graft_info Layer::ref_info(graft_ref ref) { return scope_.graph.info(checked(ref)).raw(); }
+
+const graft_tensor* Layer::ref_constant(graft_ref ref) {
+  const Tensor* t = scope_.inference.constant(checked(ref));
+  return t ? t->raw() : nullptr;
+}
+
+bool Layer::ref_known_values(graft_ref ref, graft_shape& values) {
+  const Shape* s = scope_.inference.known_values(checked(ref));
+  if (s) values = s->raw();
+  return s != nullptr;
+}
+
+graft_ref Layer::add_constant(const graft_tensor& tensor) {
+  // Fields of the layer are views of the file: the constant shares them instead of copying.
+  Tensor value;
+  for (const auto& [path, f] : raw_.fields)
+    if (auto t = f.value.get_if<Tensor>(); t && t->raw() == &tensor) value = *t;
+  ValueId v = scope_.add_constant("", value ? value : copy_of(tensor));
+  made_.push_back(v.node);
+  return ref_of(v);
+}
+
+void Layer::add_node(const graft_new_node& spec, std::span<graft_ref> outputs) {
+  const Registry& registry = scope_.state().registry;
+  const OpDef* op = spec.opset.size ? registry.find(view(spec.op), view(spec.opset)) : registry.newest(view(spec.op));
+  if (!op) throw_unsupported("operation ", spec.op, spec.opset.size ? text(" of ", spec.opset) : "", " is not known");
+  Node node;
+  node.type = op->name();
+  node.opset = op->opset();
+  for (size_t i = 0; i < spec.input_count; ++i)
+    node.inputs.push_back(spec.inputs[i] ? checked(spec.inputs[i]) : ValueId{});
+  while (!node.inputs.empty() && !node.inputs.back().present()) node.inputs.pop_back();
+  for (size_t i = 0; i < spec.attr_count; ++i)
+    node.attrs[std::string(view(spec.attrs[i].name))] = Attribute::from(spec.attrs[i].value);
+  for (size_t i = 0; i < spec.body_count; ++i) {
+    const graft_new_body& b = spec.bodies[i];
+    if (b.body < 1 || static_cast<size_t>(b.body) > bodies_.size() || !bodies_[static_cast<size_t>(b.body) - 1].graph)
+      throw_user("a body is used that does not exist, or twice");
+    Body& body = node.bodies.emplace_back();
+    body.graph = std::move(bodies_[static_cast<size_t>(b.body) - 1].graph);
+    body.inputs.assign(b.inputs, b.inputs + b.input_count);
+    body.outputs.assign(b.outputs, b.outputs + b.output_count);
+    body.back_edges.assign(b.back_edges, b.back_edges + b.back_edge_count);
+  }
+  NodeId id = scope_.add(std::move(node));
+  made_.push_back(id);
+  size_t n = scope_.graph[id].outputs.size();
+  if (outputs.size() > n) throw_user(op->name(), " has ", n, " outputs, ", outputs.size(), " were asked for");
+  for (uint32_t i = 0; i < outputs.size(); ++i) outputs[i] = ref_of({id, i});
+}
+
+void Layer::set_output(size_t index, graft_ref ref) {
+  if (index >= outputs_.size()) {
+    if (index < 64) return;  // an optional output that the file does not ask for
+    throw_user("there is no output ", index);
+  }
+  outputs_[index] = checked(ref);
+}
+
+const graft_imported_body* Layer::import_body(std::string_view path, std::span<const graft_info> parameters) {
+  const RawField* f = raw_.find(path);
+  if (!f || f->graphs.empty()) throw_user("attribute '", path, "' is missing, a graph is wanted");
+  read_.emplace(path);
+  if (scope_.depth() >= scope_.state().options.max_depth)
+    throw_user("graphs are nested more than ", scope_.depth(), " deep");
+  const RawGraph& raw = *f->graphs[0];
+  if (parameters.size() != raw.inputs.size())
+    throw_user("the graph '", path, "' has ", raw.inputs.size(), " inputs, ", parameters.size(), " are given");
+
+  Scope inner(scope_.state(), &scope_, scope_.depth() + 1);
+  inner.graph.name = raw.name;
+  inner.add_hints(raw);
+  inner.declare_constants(raw);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    Info info = Info::from(parameters[i]);
+    if (info.type == DType::undefined) info.type = raw.inputs[i].info.type;
+    if (!info.shape.ranked()) info.shape = raw.inputs[i].info.shape;
+    inner.add_parameter(raw.inputs[i].name, info);
+  }
+  inner.import_nodes(raw.nodes, scope_.state().model.opsets);
+  for (const RawValue& out : raw.outputs) inner.add_result(out.name);
+
+  ImportedGraph& b = bodies_.emplace_back();
+  for (ValueId v : inner.captured) b.captured.push_back(ref_of(v));
+  for (NodeId r : inner.graph.results()) b.results.push_back(inner.graph.info(inner.graph[r].inputs[0]));
+  for (const Info& i : b.results) b.raw_results.push_back(i.raw());
+  b.graph = std::make_unique<Graph>(std::move(inner.graph));
+  b.record = {sizeof(graft_imported_body),
+              0,
+              static_cast<int64_t>(bodies_.size()),
+              parameters.size(),
+              b.captured.data(),
+              b.captured.size(),
+              b.raw_results.data(),
+              b.raw_results.size()};
+  return &b.record;
+}
+
+}  // namespace graft

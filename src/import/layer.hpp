@@ -1,0 +1,77 @@
+// One framework layer while a rule turns it into operations: the host's side of graft::Import.
+#pragma once
+
+#include <deque>
+#include <set>
+
+#include "import/scope.hpp"
+#include "schema/host.hpp"
+
+namespace graft {
+
+inline graft_ref ref_of(ValueId v) { return v.present() ? (static_cast<graft_ref>(v.node) + 1) << 20 | v.port : 0; }
+inline ValueId value_of(graft_ref r) {
+  return r > 0 ? ValueId{static_cast<NodeId>((r >> 20) - 1), static_cast<uint32_t>(r & 0xfffff)} : ValueId{};
+}
+
+class Layer final : public graft_import {
+ public:
+  Layer(Scope& scope, const RawNode& raw, int64_t version);
+
+  // Applies a rule: its function, or one node as its data says.
+  void apply(const RuleDef& rule);
+  // An opaque node that keeps everything the file says.
+  void keep_opaque();
+  // Gives values and nodes their names. Call after `apply`.
+  void finish();
+
+  std::vector<std::string> operations() const;  // made so far
+  std::vector<std::string> unread_fields() const;
+  bool matches(const graft_rule& rule) const;  // version and conditions
+
+  graft_str layer_name() const override { return str(name_); }
+  graft_str layer_type() const override { return str(raw_.type); }
+  int64_t layer_version() const override { return version_; }
+  const graft_value* field(std::string_view path) override;
+  size_t input_count() const override { return inputs_.size(); }
+  size_t output_count() const override { return raw_.outputs.size(); }
+  bool output_wanted(size_t i) const override { return i < raw_.outputs.size() && !raw_.outputs[i].empty(); }
+  graft_ref input(size_t i) const override { return i < inputs_.size() ? ref_of(inputs_[i]) : 0; }
+  graft_info ref_info(graft_ref ref) override;
+  const graft_tensor* ref_constant(graft_ref ref) override;
+  bool ref_known_values(graft_ref ref, graft_shape& values) override;
+  graft_ref add_constant(const graft_tensor& tensor) override;
+  void add_node(const graft_new_node& node, std::span<graft_ref> outputs) override;
+  void set_output(size_t index, graft_ref ref) override;
+  const graft_imported_body* import_body(std::string_view path, std::span<const graft_info> parameters) override;
+
+ private:
+  struct CachedField {
+    std::string_view path;
+    graft_value value;
+    std::vector<graft_str> texts;
+    std::vector<graft_type> types;
+    std::vector<const graft_tensor*> tensors;
+  };
+  struct ImportedGraph {
+    std::unique_ptr<Graph> graph;
+    std::vector<graft_ref> captured;
+    std::vector<Info> results;
+    std::vector<graft_info> raw_results;
+    graft_imported_body record{};
+  };
+  ValueId checked(graft_ref ref) const;
+
+  Scope& scope_;
+  const RawNode& raw_;
+  int64_t version_;
+  std::string name_;
+  std::vector<ValueId> inputs_;
+  std::vector<ValueId> outputs_;
+  std::vector<NodeId> made_;
+  std::deque<CachedField> fields_;
+  std::set<std::string, std::less<>> read_;
+  std::deque<ImportedGraph> bodies_;
+};
+
+}  // namespace graft

@@ -1,0 +1,62 @@
+// Inside of the importer: a graph under construction and the names that can be seen in it.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "import/importer.hpp"
+#include "infer/inference.hpp"
+
+namespace graft {
+
+// What all scopes of one import share.
+struct ImportState {
+  const RawModel& model;
+  const Registry& registry;
+  const ImportOptions& options;
+  ImportReport& report;
+  std::unordered_map<std::string, const RawFunction*> functions;  // "domain|name"
+};
+
+// One graph: the model's, or a body's. Names of enclosing graphs are captured when they are used.
+class Scope {
+ public:
+  Scope(ImportState& state, Scope* parent, int depth);
+
+  // Nodes of `raw` in an order that suits them, then the values of its outputs.
+  void import_nodes(const std::vector<RawNode>& nodes, const std::map<std::string, int64_t>& opsets);
+
+  // The value with this name, or an absent one.
+  ValueId look_up(const std::string& name);
+  void define(const std::string& name, ValueId v);
+  void declare_constants(const RawGraph& raw);
+  ValueId add_parameter(const std::string& name, const Info& info);
+  void add_result(const std::string& name);
+  // Adds a node, resolves it against its schema and infers it.
+  NodeId add(Node node);
+  ValueId add_constant(const std::string& name, Tensor t);
+
+  Graph graph;
+  Inference inference;
+  std::vector<ValueId> captured;  // in the parent; parameters follow the declared ones
+
+  ImportState& state() { return state_; }
+  int depth() const { return depth_; }
+  Scope* parent() { return parent_; }
+  const std::unordered_map<std::string, RawValue>& hints() const { return hints_; }
+  void add_hints(const RawGraph& raw);
+
+ private:
+  friend class Layer;
+  void import_node(const RawNode& raw, const std::map<std::string, int64_t>& opsets);
+  void import_function(const RawNode& raw, const RawFunction& function);
+
+  ImportState& state_;
+  Scope* parent_;
+  int depth_;
+  std::unordered_map<std::string, ValueId> names_;
+  std::unordered_map<std::string, Tensor> constants_;  // not used yet
+  std::unordered_map<std::string, RawValue> hints_;    // what the file says about values
+};
+
+}  // namespace graft

@@ -1,0 +1,79 @@
+#include "infer/context.hpp"
+
+namespace graft {
+
+const graft_value* NodeContext::attribute(std::string_view name) const {
+  for (const Cached& c : attributes_)
+    if (c.name == name) return &c.value;
+  for (const auto& [n, a] : node_.attrs)
+    if (n == name) {
+      Cached& c = attributes_.emplace_back(Cached{n, {}, {}, {}});
+      c.value = a.raw(c.texts, c.types);
+      return &c.value;
+    }
+  return nullptr;
+}
+
+bool NodeContext::input(size_t index, graft_info& info) const {
+  if (index >= inputs_.size() || !inputs_[index]) return false;
+  info = inputs_[index]->raw();
+  return true;
+}
+
+bool NodeContext::output(size_t index, graft_info& info) const {
+  if (index >= outputs.size() || !outputs[index] || (index < unwanted.size() && unwanted[index])) return false;
+  info = outputs[index]->raw();
+  return true;
+}
+
+const graft_tensor* NodeContext::constant(size_t input) const {
+  if (!constants || input >= inputs_.size() || !inputs_[input]) return nullptr;
+  const Tensor* t = constants(input);
+  return t ? t->raw() : nullptr;
+}
+
+bool NodeContext::known_values(size_t input, graft_shape& out) const {
+  if (!values || input >= inputs_.size() || !inputs_[input]) return false;
+  const Shape* s = values(input);
+  if (!s) return false;
+  out = s->raw();
+  return true;
+}
+
+void NodeContext::set_output(size_t index, const graft_info& info) {
+  if (index >= 65536) throw_user("an operation cannot have output ", index);
+  if (outputs.size() <= index) outputs.resize(index + 1);
+  outputs[index] = Info::from(info);
+}
+
+void NodeContext::set_known_values(size_t output, const graft_shape& values) {
+  if (output >= 65536) throw_user("an operation cannot have output ", output);
+  if (output_values.size() <= output) output_values.resize(output + 1);
+  output_values[output] = Shape(values);
+}
+
+const graft_body* NodeContext::body(size_t index) const {
+  if (index >= node_.bodies.size()) return nullptr;
+  const Body& b = node_.bodies[index];
+  graft_body& out = bodies_.emplace_back();
+  out.size = sizeof out;
+  out.parameter_count = static_cast<uint32_t>(b.graph->parameters().size());
+  out.result_count = static_cast<uint32_t>(b.graph->results().size());
+  out.inputs = b.inputs.data(), out.input_count = b.inputs.size();
+  out.outputs = b.outputs.data(), out.output_count = b.outputs.size();
+  out.back_edges = b.back_edges.data(), out.back_edge_count = b.back_edges.size();
+  return &out;
+}
+
+const graft_info* NodeContext::infer_body(size_t index, const graft_info* parameters) {
+  if (index >= node_.bodies.size()) throw_user("there is no body ", index);
+  if (!bodies) throw_internal("bodies are not inferred here");
+  std::vector<Info> in;
+  for (size_t i = 0; i < node_.bodies[index].graph->parameters().size(); ++i) in.push_back(Info::from(parameters[i]));
+  body_results_ = bodies(index, std::move(in));
+  body_raw_.clear();
+  for (const Info& i : body_results_) body_raw_.push_back(i.raw());
+  return body_raw_.data();
+}
+
+}  // namespace graft

@@ -1,0 +1,59 @@
+// A node as its operation's functions see it: attributes from the graph, inputs as far as they are known.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+
+#include "graph/graph.hpp"
+#include "schema/host.hpp"
+#include "schema/registry.hpp"
+
+namespace graft {
+
+class NodeContext final : public graft_node {
+ public:
+  NodeContext(const Node& node, std::vector<std::optional<Info>> inputs) : node_(node), inputs_(std::move(inputs)) {}
+
+  // What is known about the inputs beyond type and shape; may be left empty.
+  std::function<const Tensor*(size_t)> constants;
+  std::function<const Shape*(size_t)> values;
+  std::function<std::vector<Info>(size_t, std::vector<Info>)> bodies;
+
+  // After inference, or before accept and prepare.
+  std::vector<std::optional<Info>> outputs;
+  std::vector<std::optional<Shape>> output_values;
+  size_t scratch_bytes = 0;
+  std::vector<bool> unwanted;  // outputs nobody reads
+
+  graft_str name() const override { return str(node_.name); }
+  const graft_value* attribute(std::string_view name) const override;
+  size_t input_count() const override { return inputs_.size(); }
+  size_t output_count() const override { return outputs.size(); }
+  bool input(size_t index, graft_info& info) const override;
+  bool output(size_t index, graft_info& info) const override;
+  const graft_tensor* constant(size_t input) const override;
+  bool known_values(size_t input, graft_shape& values) const override;
+  void set_output(size_t index, const graft_info& info) override;
+  void set_known_values(size_t output, const graft_shape& values) override;
+  size_t body_count() const override { return node_.bodies.size(); }
+  const graft_body* body(size_t index) const override;
+  const graft_info* infer_body(size_t index, const graft_info* parameters) override;
+  void request_scratch(size_t bytes) override { scratch_bytes = std::max(scratch_bytes, bytes); }
+
+ private:
+  struct Cached {
+    std::string_view name;
+    graft_value value;
+    std::vector<graft_str> texts;
+    std::vector<graft_type> types;
+  };
+  const Node& node_;
+  std::vector<std::optional<Info>> inputs_;
+  mutable std::deque<Cached> attributes_;
+  mutable std::deque<graft_body> bodies_;
+  std::vector<Info> body_results_;
+  std::vector<graft_info> body_raw_;
+};
+
+}  // namespace graft

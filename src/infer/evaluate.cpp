@@ -1,0 +1,220 @@
+#include "infer/evaluate.hpp"
+
+#include <chrono>
+#include <cstring>
+
+#include "base/tensor.hpp"
+#include "infer/context.hpp"
+#include "schema/resolve.hpp"
+
+namespace graft {
+namespace {
+
+// Text that kernels put into string outputs; shared by all tensors of a run that point into it.
+struct TextPool {
+  std::deque<std::string> texts;
+};
+
+Tensor own(const graft_tensor& t) {
+  return Tensor::wrap(static_cast<DType>(t.type), std::vector<int64_t>(t.dims, t.dims + t.rank), t.data).clone();
+}
+
+class Runner final : public graft_runner {
+ public:
+  Runner(const Evaluation& how, const Node& node, std::vector<Tensor>& outputs, std::vector<graft_tensor*>& raw)
+      : how_(how), node_(node), outputs_(outputs), raw_(raw) {}
+
+  void allocate(size_t output, std::span<const int64_t> dims) override {
+    if (output >= outputs_.size()) throw_user("there is no output ", output);
+    if (!raw_[output]) return;
+    int64_t count = count_checked(dims);
+    DType type = static_cast<DType>(raw_[output]->type);
+    if (type == DType::undefined) throw_user("the type of output ", output, " is not known");
+    if (bytes_for(type, count) > how_.max_bytes)
+      throw_unsupported("output ", output, " of shape ", dims, " is too large to be computed here");
+    outputs_[output] = Tensor(type, std::vector<int64_t>(dims.begin(), dims.end()));
+    *raw_[output] = *outputs_[output].raw();
+  }
+  void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) override {
+    if (how_.pool) how_.pool->parallel_for(count, grain, body, arg);
+    else if (count > 0) body(arg, 0, count);
+  }
+  void run_body(size_t index, const graft_tensor* const* parameters, const graft_tensor** results) override {
+    if (index >= node_.bodies.size()) throw_user("there is no body ", index);
+    if (how_.max_depth <= 0) throw_user("bodies are nested too deeply");
+    const Graph& body = *node_.bodies[index].graph;
+    std::vector<Tensor> in;
+    for (size_t i = 0; i < body.parameters().size(); ++i) {
+      if (!parameters[i]) throw_user("parameter ", i, " of a body is absent");
+      const graft_tensor& t = *parameters[i];
+      in.push_back(Tensor::wrap(static_cast<DType>(t.type), std::vector<int64_t>(t.dims, t.dims + t.rank), t.data));
+    }
+    Evaluation inner = how_;
+    --inner.max_depth;
+    std::vector<Tensor> out = evaluate_graph(inner, body, in);
+    for (size_t i = 0; i < out.size(); ++i) {
+      // A result may be one of the parameters, whose memory belongs to somebody else.
+      kept_.push_back(out[i].clone());
+      results[i] = kept_.back().raw();
+    }
+  }
+  void release_tensor(const graft_tensor* t) override {
+    std::erase_if(kept_, [&](const Tensor& k) { return k.raw() == t; });
+  }
+  void store_text(graft_tensor* t, int64_t index, std::string_view s) override {
+    for (size_t o = 0; o < raw_.size(); ++o)
+      if (raw_[o] == t) {
+        if (index < 0 || index >= outputs_[o].size() || outputs_[o].type() != DType::string)
+          throw_user("there is no text ", index, " in this output");
+        texts_->texts.emplace_back(s);
+        static_cast<graft_str*>(t->data)[index] = str(texts_->texts.back());
+        return;
+      }
+    throw_user("text is stored into a tensor that is not an output");
+  }
+  bool cancelled() override { return how_.cancel && how_.cancel->load(std::memory_order_relaxed); }
+  const graft_tensor* variable(std::string_view id) override {
+    if (!how_.variables) return nullptr;
+    auto it = how_.variables->find(id);
+    return it == how_.variables->end() ? nullptr : it->second.raw();
+  }
+  void set_variable(std::string_view id, const graft_tensor& value) override {
+    if (how_.variables) (*how_.variables)[std::string(id)] = own(value);
+  }
+
+ private:
+  const Evaluation& how_;
+  const Node& node_;
+  std::vector<Tensor>& outputs_;
+  std::vector<graft_tensor*>& raw_;
+  std::deque<Tensor> kept_;
+  std::shared_ptr<TextPool> texts_ = std::make_shared<TextPool>();
+};
+
+// String outputs point at texts of inputs and of this run: give each a copy of its own.
+void own_texts(std::vector<Tensor>& outputs) {
+  for (Tensor& t : outputs)
+    if (t && t.type() == DType::string) t = t.clone();
+}
+
+}  // namespace
+
+std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const OpDef& op,
+                                  std::span<const Tensor> inputs, size_t output_count) {
+  const graft_kernel* kernel = how.registry.reference(op);
+  if (!kernel) throw_unsupported("operation ", op.name(), " of ", op.opset(), " has no reference kernel");
+
+  std::vector<std::optional<Info>> infos;
+  std::vector<Tensor> aligned(inputs.begin(), inputs.end());
+  for (Tensor& t : aligned) {
+    if (t && !is_aligned(t)) t = t.clone();
+    infos.push_back(t ? std::optional(info_of(t)) : std::nullopt);
+  }
+  NodeContext context(node, std::move(infos));
+  context.constants = [&](size_t i) -> const Tensor* { return aligned[i] ? &aligned[i] : nullptr; };
+  if (node.bodies.empty()) {
+    check_callback(op.record->infer(&context, op.record->user));
+  } else {
+    for (const Output& o : node.outputs) context.outputs.push_back(Info{o.info.type, Shape::unknown()});
+  }
+  context.outputs.resize(std::max(context.outputs.size(), output_count));
+
+  std::vector<Tensor> outputs(context.outputs.size());
+  std::vector<std::vector<int64_t>> no_dims(1);
+  std::vector<graft_tensor> pending(outputs.size());
+  std::vector<graft_tensor*> raw(outputs.size(), nullptr);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!context.outputs[i]) continue;
+    const Info& info = *context.outputs[i];
+    raw[i] = &pending[i];
+    if (info.shape.is_static()) {
+      std::vector<int64_t> dims = info.shape.values();
+      if (bytes_for(info.type, count_checked(dims)) > how.max_bytes)
+        throw_unsupported("output ", i, " of shape ", dims, " is too large to be computed here");
+      outputs[i] = Tensor(info.type, dims);
+      pending[i] = *outputs[i].raw();
+    } else {
+      pending[i] = {sizeof(graft_tensor), static_cast<graft_type>(info.type), 0, 0, nullptr, nullptr, nullptr};
+    }
+  }
+
+  if (kernel->accept) check_callback(kernel->accept(&context, kernel->user));
+  void* state = nullptr;
+  if (kernel->prepare) check_callback(kernel->prepare(&context, kernel->user, &state));
+  struct Release {
+    const graft_kernel* kernel;
+    void* state;
+    ~Release() {
+      if (kernel->release && state) kernel->release(state, kernel->user);
+    }
+  } release{kernel, state};
+
+  std::shared_ptr<void> scratch = context.scratch_bytes ? allocate_aligned(context.scratch_bytes) : nullptr;
+  std::vector<const graft_tensor*> in;
+  for (const Tensor& t : aligned) in.push_back(t.raw());
+  Runner runner(how, node, outputs, raw);
+  graft_call call{sizeof(graft_call),
+                  static_cast<uint32_t>(in.size()),
+                  static_cast<uint32_t>(raw.size()),
+                  0,
+                  in.data(),
+                  raw.data(),
+                  state,
+                  scratch.get(),
+                  kernel->user,
+                  &runner};
+  check_callback(kernel->run(&call));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (raw[i] && !outputs[i])
+      throw_internal("kernel '", kernel->name, "' of ", op.name(), " left output ", i, " without memory");
+  own_texts(outputs);
+  return outputs;
+}
+
+std::vector<Tensor> evaluate_graph(const Evaluation& how, const Graph& graph, std::span<const Tensor> inputs,
+                                   std::span<const ValueId> more) {
+  if (inputs.size() != graph.parameters().size())
+    throw_user(inputs.size(), " inputs given, the model has ", graph.parameters().size());
+  std::vector<NodeId> order = graph.topological_order();
+  std::vector<std::vector<Tensor>> values(graph.end_id());
+  std::vector<uint32_t> readers(graph.end_id(), 0);
+  for (NodeId id : order)
+    for (ValueId v : graph[id].inputs)
+      if (v.present()) ++readers[v.node];
+  for (ValueId v : more) ++readers[v.node];
+  for (size_t i = 0; i < inputs.size(); ++i) values[graph.parameters()[i]] = {inputs[i]};
+
+  for (NodeId id : order) {
+    const Node& node = graph[id];
+    if (node.is("Parameter") || node.is("Result")) continue;
+    if (how.cancel && how.cancel->load(std::memory_order_relaxed))
+      throw Error(ErrorKind::cancelled, "the request was cancelled");
+    with_context(
+        [&] {
+          auto start = std::chrono::steady_clock::now();
+          if (node.is("Constant")) {
+            values[id] = {node.attrs.find("value")->as<Tensor>()};
+          } else {
+            std::vector<Tensor> in;
+            for (ValueId v : node.inputs) in.push_back(v.present() ? values[v.node][v.port] : Tensor());
+            values[id] = evaluate_node(how, node, definition(how.registry, node), in, node.outputs.size());
+          }
+          if (how.observe) {
+            std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+            how.observe(how.observe_arg, graph, id, took.count(), values[id]);
+          }
+        },
+        [&] { return text("running ", describe(node)); });
+    for (ValueId v : node.inputs)
+      if (v.present() && --readers[v.node] == 0 && !graph[v.node].is("Parameter")) values[v.node].clear();
+  }
+  std::vector<Tensor> results;
+  for (NodeId id : graph.results()) {
+    ValueId v = graph[id].inputs[0];
+    results.push_back(values[v.node][v.port]);
+  }
+  for (ValueId v : more) results.push_back(values[v.node][v.port]);
+  return results;
+}
+
+}  // namespace graft

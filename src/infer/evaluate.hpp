@@ -1,0 +1,37 @@
+// Computing nodes and graphs with the reference kernels, one after the other, each result in memory of its own. Slow,
+// simple, and what the REFERENCE device and constant folding are made of.
+#pragma once
+
+#include <atomic>
+#include <map>
+
+#include "base/threads.hpp"
+#include "graph/graph.hpp"
+#include "schema/registry.hpp"
+
+namespace graft {
+
+// State that outlives a run (ReadValue, Assign).
+using Variables = std::map<std::string, Tensor, std::less<>>;
+
+struct Evaluation {
+  const Registry& registry;
+  ThreadPool* pool = nullptr;   // null: on the calling thread
+  size_t max_bytes = SIZE_MAX;  // of one output; more is refused
+  Variables* variables = nullptr;
+  const std::atomic<bool>* cancel = nullptr;
+  int max_depth = 64;  // of bodies in bodies
+  void (*observe)(void* arg, const Graph& graph, NodeId node, double microseconds,
+                  std::span<const Tensor> outputs) = nullptr;
+  void* observe_arg = nullptr;
+};
+
+// Outputs of one node. Absent inputs are empty tensors.
+std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const OpDef& op,
+                                  std::span<const Tensor> inputs, size_t output_count);
+
+// Results of a graph. `more` asks for further values; they come after the results.
+std::vector<Tensor> evaluate_graph(const Evaluation& how, const Graph& graph, std::span<const Tensor> inputs,
+                                   std::span<const ValueId> more = {});
+
+}  // namespace graft

@@ -1,0 +1,164 @@
+#include "infer/inference.hpp"
+
+#include "base/error.hpp"
+#include "base/tensor.hpp"
+#include "infer/context.hpp"
+#include "infer/evaluate.hpp"
+#include "schema/resolve.hpp"
+
+namespace graft {
+namespace {
+
+constexpr int64_t small = 64;  // integer tensors up to this many elements are followed value by value
+
+bool is_small_integer(const Info& info) {
+  if (info.type != DType::i64 && info.type != DType::i32) return false;
+  Dim n = info.shape.elements();
+  return info.shape.ranked() && info.shape.rank() <= 1 && n.known() && n.value() <= small;
+}
+
+Shape shape_of_values(const Tensor& t) {
+  std::vector<Dim> dims;
+  for (int64_t v : values_of<int64_t>(t)) dims.push_back(Dim(graft_dim{v, v, 0, 0}));
+  return Shape(std::move(dims));
+}
+
+}  // namespace
+
+Inference::Inference(const Registry& registry, Graph& graph, FoldLimits limits)
+    : registry_(registry), graph_(graph), limits_(limits) {}
+
+void Inference::infer_all() {
+  for (NodeId id : graph_.topological_order()) infer(id);
+}
+
+void Inference::forget(NodeId id) {
+  for (uint32_t port = 0; port < graph_[id].outputs.size(); ++port) {
+    constants_.erase({id, port});
+    values_.erase({id, port});
+  }
+  if (id < variable_.size()) variable_[id] = 0;
+}
+
+void Inference::infer(NodeId id) {
+  Node& node = graph_[id];
+  if (node.opaque) return;
+  with_context([&] { infer_defined(id, definition(registry_, node)); },
+               [&] {
+                 std::string what = text("inferring the shape of ", describe(node));
+                 return node.origin.empty() ? what : text(what, ", from ", node.origin);
+               });
+}
+
+void Inference::infer_defined(NodeId id, const OpDef& op) {
+  Node& node = graph_[id];
+  std::vector<std::optional<Info>> inputs;
+  for (ValueId v : node.inputs) inputs.push_back(v.present() ? std::optional(graph_.info(v)) : std::nullopt);
+  NodeContext context(node, std::move(inputs));
+  context.constants = [&](size_t i) { return constant(node.inputs[i]); };
+  context.values = [&](size_t i) { return known_values(node.inputs[i]); };
+  context.bodies = [&](size_t index, std::vector<Info> parameters) {
+    Graph& body = *node.bodies[index].graph;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      Node& p = body[body.parameters()[i]];
+      p.attrs["shape"] = parameters[i].shape;
+      p.attrs["element_type"] = parameters[i].type;
+    }
+    Inference inner(registry_, body, limits_);
+    inner.infer_all();
+    std::vector<Info> results;
+    for (NodeId r : body.results()) results.push_back(body.info(body[r].inputs[0]));
+    return results;
+  };
+  if (!op.record->infer) throw_internal("operation ", op.name(), " of ", op.opset(), " has no shape function");
+  check_callback(op.record->infer(&context, op.record->user));
+
+  node.outputs.resize(std::max(node.outputs.size(), context.outputs.size()));
+  for (size_t i = 0; i < context.outputs.size(); ++i) {
+    if (!context.outputs[i]) throw_internal("the shape function of ", op.name(), " says nothing of output ", i);
+    node.outputs[i].info = *context.outputs[i];
+  }
+  for (size_t i = 0; i < context.output_values.size(); ++i)
+    if (context.output_values[i]) values_[{id, static_cast<uint32_t>(i)}] = *context.output_values[i];
+}
+
+void Inference::set_constant(ValueId v, Tensor t) { constants_[v] = std::move(t); }
+
+const Shape* Inference::known_values(ValueId v) {
+  if (!v.present() || !is_small_integer(graph_.info(v))) return nullptr;
+  if (auto it = values_.find(v); it != values_.end()) return &it->second;
+  if (const Tensor* t = constant(v)) return &(values_[v] = shape_of_values(*t));
+  return nullptr;
+}
+
+const Tensor* Inference::constant(ValueId v) {
+  if (!v.present()) return nullptr;
+  if (auto it = constants_.find(v); it != constants_.end()) return &it->second;
+  if (variable_.size() < graph_.end_id()) variable_.resize(graph_.end_id(), 0);
+
+  // Producers first, without recursion: chains of foldable nodes may be long.
+  std::vector<NodeId> stack{v.node};
+  while (!stack.empty()) {
+    NodeId id = stack.back();
+    if (variable_[id] || constants_.count({id, 0})) {
+      stack.pop_back();
+      continue;
+    }
+    const OpDef* op = graph_[id].opaque ? nullptr : registry_.find(graph_[id].type, graph_[id].opset);
+    // Bodies may loop for as long as they like: they stay computations.
+    bool variable = !op || !op->has(GRAFT_OP_PURE) || !graph_[id].bodies.empty(), waiting = false;
+    for (ValueId in : graph_[id].inputs) {
+      if (variable) break;
+      if (!in.present() || constants_.count(in)) continue;
+      if (variable_[in.node]) variable = true;
+      else if (stack.size() > graph_.end_id()) throw_internal("a cycle while folding constants");
+      else stack.push_back(in.node), waiting = true;
+    }
+    if (variable) {
+      variable_[id] = 1;
+      stack.pop_back();
+      continue;
+    }
+    if (waiting) continue;
+    if (!compute(id)) variable_[id] = 1;
+    stack.pop_back();
+  }
+  auto it = constants_.find(v);
+  return it == constants_.end() ? nullptr : &it->second;
+}
+
+// True when the node's outputs are now among the constants.
+bool Inference::compute(NodeId id) {
+  const Node& node = graph_[id];
+  if (node.is("Constant")) {
+    constants_[{id, 0}] = node.attrs.find("value")->as<Tensor>();
+    return true;
+  }
+  const OpDef& op = definition(registry_, node);
+  if (!registry_.reference(op)) return false;
+  size_t needed = 0;
+  for (const Output& o : node.outputs) {
+    if (!o.info.shape.is_static() || o.info.type == DType::undefined) continue;
+    size_t bytes = bytes_for(o.info.type, count_checked(o.info.shape.values()));
+    if (bytes > limits_.per_value) return false;
+    needed += bytes;
+  }
+  if (needed > limits_.total - std::min(limits_.total, spent_)) return false;
+  std::vector<Tensor> inputs;
+  for (ValueId v : node.inputs) inputs.push_back(v.present() ? constants_.at(v) : Tensor());
+  try {
+    Evaluation how{registry_, nullptr, limits_.per_value, nullptr, nullptr, 64, nullptr, nullptr};
+    std::vector<Tensor> outputs = evaluate_node(how, node, op, inputs, node.outputs.size());
+    for (uint32_t i = 0; i < outputs.size(); ++i) {
+      if (!outputs[i]) continue;
+      spent_ += outputs[i].bytes();
+      constants_[{id, i}] = std::move(outputs[i]);
+    }
+    return constants_.count({id, 0}) > 0;
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::unsupported) return false;  // stays a computation
+    throw;
+  }
+}
+
+}  // namespace graft

@@ -1,0 +1,243 @@
+// Element-wise operations of two inputs that are fully said by a formula.
+#include <graft/numeric.hpp>
+#include <graft/op.hpp>
+
+namespace graft {
+namespace {
+
+struct Broadcasting {
+  std::string auto_broadcast = "numpy";
+  static constexpr std::tuple schema{
+      attr("auto_broadcast", &Broadcasting::auto_broadcast, "how shapes that differ are matched")
+          .one_of("numpy", "none", "explicit", "pdpd")};
+};
+struct DivideAttributes : Broadcasting {
+  bool m_pythondiv = true;
+  static constexpr std::tuple schema{
+      attr("auto_broadcast", &Broadcasting::auto_broadcast, "how shapes that differ are matched")
+          .one_of("numpy", "none", "explicit", "pdpd"),
+      attr("m_pythondiv", &DivideAttributes::m_pythondiv, "whole numbers are rounded down, not towards zero")};
+};
+
+// Shape values are followed through arithmetic, so that a computed target shape stays as known as its parts.
+Dim known_arithmetic(char sign, const Dim& a, const Dim& b) {
+  auto exact = [](int64_t v) { return Dim(graft_dim{v, v, 0, 0}); };
+  if (a.known() && b.known()) {
+    int64_t x = a.min(), y = b.min();
+    switch (sign) {
+      case '+': return exact(wrap_add(x, y));
+      case '-': return exact(wrap_sub(x, y));
+      case '*': return exact(wrap_mul(x, y));
+      default: return exact(floor_div(x, y));
+    }
+  }
+  if (a.min() < 0 || b.min() < 0) return Dim(graft_dim{INT64_MIN, INT64_MAX, 0, 0});
+  if (sign == '+') return a + b;
+  if (sign == '*') return a * b;
+  if (sign == '/' && b.known() && b.min() > 0) return a / b.min();
+  if (sign == '-' && b.known() && b.min() == 0) return a;
+  return Dim(graft_dim{sign == '-' ? INT64_MIN : 0, INT64_MAX, 0, 0});
+}
+
+template <char sign, class A>
+void arithmetic_infer(Infer& ctx, const A& a) {
+  detail::broadcast_infer<A>(ctx, a);
+  auto x = ctx.known(0), y = ctx.known(1);
+  if (!x || !y) return;
+  size_t n = std::max(x->rank(), y->rank());
+  if ((x->rank() != n && x->rank() != 1) || (y->rank() != n && y->rank() != 1)) return;
+  Shape out;
+  for (size_t i = 0; i < n; ++i)
+    out.push_back(known_arithmetic(sign, (*x)[x->rank() == 1 ? 0 : i], (*y)[y->rank() == 1 ? 0 : i]));
+  ctx.known_output(0, out);
+}
+
+// ONNX before opset 7: `b` is aligned with `a` at `axis`, and only when `broadcast` says so.
+Value aligned_b(Import& layer) {
+  Value b = layer.input(1);
+  if (!layer.get<bool>("broadcast", false) || !layer.has("axis")) return b;
+  auto rank_a = static_cast<int64_t>(layer.input(0).rank()), rank_b = static_cast<int64_t>(b.rank());
+  int64_t axis = layer.get<int64_t>("axis");
+  if (axis < 0) axis += rank_a;
+  std::vector<int64_t> axes;
+  for (int64_t i = axis + rank_b; i < rank_a; ++i) axes.push_back(i - axis);
+  return axes.empty() ? b : unsqueeze(b, axes);
+}
+std::string_view our_name(std::string_view onnx) {
+  constexpr std::pair<std::string_view, std::string_view> names[] = {
+      {"Sub", "Subtract"},   {"Mul", "Multiply"}, {"Div", "Divide"},    {"Pow", "Power"},
+      {"And", "LogicalAnd"}, {"Or", "LogicalOr"}, {"Xor", "LogicalXor"}};
+  for (auto [theirs, ours] : names)
+    if (theirs == onnx) return ours;
+  return onnx;
+}
+Value import_old_binary(Import& layer) {
+  layer.has("consumed_inputs");
+  return layer.op(our_name(layer.type()), {layer.input(0), aligned_b(layer)});
+}
+Value divide_values(Import& layer, Value a, Value b) {
+  return layer.op("Divide", {a, b}, {{"m_pythondiv", false}});  // ONNX rounds whole numbers towards zero
+}
+Value import_divide(Import& layer) {
+  return divide_values(layer, layer.input(0), layer.version() < 7 ? aligned_b(layer) : layer.input(1));
+}
+
+// Base and exponent may have different types; the result has the base's.
+Value import_power(Import& layer) {
+  Value a = layer.input(0), b = layer.version() < 7 ? aligned_b(layer) : layer.input(1);
+  DType type = a.type();
+  if (b.type() == type) return layer.op("Power", {a, b});
+  if (is_real(type) || !is_real(b.type())) return layer.op("Power", {a, convert(b, type)});
+  return convert(layer.op("Power", {convert(a, b.type()), b}), type);
+}
+
+Value import_mod(Import& layer) {
+  bool c_like = layer.get<bool>("fmod", false);
+  return layer.op(c_like ? "Mod" : "FloorMod", {layer.input(0), layer.input(1)});
+}
+
+Value import_shift(Import& layer) {
+  bool left = layer.get<std::string>("direction") == "LEFT";
+  return layer.op(left ? "BitwiseLeftShift" : "BitwiseRightShift", {layer.input(0), layer.input(1)});
+}
+
+// Any number of inputs, folded from the left.
+template <char what>
+Value import_many(Import& layer) {
+  layer.has("consumed_inputs");
+  Value y = layer.input(0);
+  auto together = [&](Value a, Value b) {
+    return layer.op(what == '<' ? "Minimum" : what == '>' ? "Maximum" : "Add", {a, b});
+  };
+  for (size_t i = 1; i < layer.inputs(); ++i) y = together(y, layer.input(i));
+  return what == '/' ? y / static_cast<double>(layer.inputs()) : y;
+}
+
+template <class T>
+T shift_left(T a, T b) {
+  return b < 0 || b >= T(64) ? 0 : static_cast<T>(static_cast<uint64_t>(a) << b);
+}
+template <class T>
+T shift_right(T a, T b) {
+  if (b < 0) return 0;
+  return b >= T(64) ? (a < 0 ? T(-1) : 0) : static_cast<T>(a >> b);
+}
+
+// Texts can be compared too.
+void equal_run(Run& ctx, const Broadcasting& a) {
+  using Same = decltype([](auto p, auto q) { return p == q; });
+  TensorView x = ctx.input(0), y = ctx.input(1), out = ctx.output(0);
+  if (x.type() != DType::string) return detail::elementwise_reference<2, Same, Broadcasting>(ctx, a);
+  Walk walk(out.dims(), {broadcast_strides(x.dims(), out.dims()), broadcast_strides(y.dims(), out.dims())});
+  if (walk.empty()) return;
+  bool* to = out.data<bool>();
+  do *to++ = view(x.data<graft_str>()[walk[0]]) == view(y.data<graft_str>()[walk[1]]);
+  while (walk.next());
+}
+
+void bitwise_not_run(Run& ctx, const NoAttributes&) {
+  std::vector<int64_t> x = ctx.input(0).to<int64_t>();
+  bool truth = ctx.input(0).type() == DType::boolean;
+  for (int64_t& v : x) v = truth ? v == 0 : ~v;
+  ctx.output(0).assign(x);
+}
+
+void logical_not_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(0), ctx.shape(0)); }
+
+}  // namespace
+
+Ops define_binary() {
+  auto number = [](std::string_view name, int version, std::string_view doc, auto formula) {
+    return op<Broadcasting>(name, version).doc(doc).elementwise<2>(formula);
+  };
+  auto truth = [](std::string_view name, int version, std::string_view doc, auto formula) {
+    return op<Broadcasting>(name, version).doc(doc).comparison(formula);
+  };
+  auto old = [](std::string_view type) { return onnx(type).until(7).expand(import_old_binary); };
+  return {
+      number("Add", 1, "a + b", [](auto a, auto b) { return wrap_add(a, b); })
+          .infer(arithmetic_infer<'+', Broadcasting>)
+          .import(old("Add"))
+          .import(onnx("Add")),
+      number("Subtract", 1, "a - b", [](auto a, auto b) { return wrap_sub(a, b); })
+          .infer(arithmetic_infer<'-', Broadcasting>)
+          .import(old("Sub"))
+          .import(onnx("Sub")),
+      number("Multiply", 1, "a * b", [](auto a, auto b) { return wrap_mul(a, b); })
+          .infer(arithmetic_infer<'*', Broadcasting>)
+          .import(old("Mul"))
+          .import(onnx("Mul")),
+      op<DivideAttributes>("Divide", 1)
+          .doc("a / b")
+          .elementwise<2>([](auto a, auto b, const DivideAttributes& at) {
+            if constexpr (std::is_floating_point_v<decltype(a)>) return a / b;
+            else return at.m_pythondiv ? floor_div(a, b) : safe_div(a, b);
+          })
+          .infer(arithmetic_infer<'/', DivideAttributes>)
+          .import(onnx("Div").expand(import_divide)),
+      number("Power", 1, "a to the power of b", [](auto a, auto b) { return std::pow(a, b); })
+          .import(onnx("Pow").expand(import_power)),
+      number("Maximum", 1, "the larger one", [](auto a, auto b) { return a != a || a > b ? a : b; })
+          .import(onnx("Max").expand(import_many<'>'>)),
+      number("Minimum", 1, "the smaller one", [](auto a, auto b) { return a != a || a < b ? a : b; })
+          .import(onnx("Min").expand(import_many<'<'>)),
+      number("Mod", 1, "remainder with the sign of a", [](auto a, auto b) { return truncated_mod(a, b); }),
+      number("FloorMod", 1, "remainder with the sign of b", [](auto a, auto b) { return floored_mod(a, b); })
+          .import(onnx("Mod").expand(import_mod)),
+      number("SquaredDifference", 1, "(a - b) * (a - b)",
+             [](auto a, auto b) { return wrap_mul(wrap_sub(a, b), wrap_sub(a, b)); }),
+      onnx("Sum").expand(import_many<'+'>),
+      onnx("Mean").expand(import_many<'/'>),
+
+      truth("Equal", 1, "a == b", [](auto a, auto b) { return a == b; })
+          .reference(equal_run)
+          .import(old("Equal"))
+          .import(onnx("Equal")),
+      truth("NotEqual", 1, "a != b", [](auto a, auto b) { return a != b; }),
+      truth("Greater", 1, "a > b", [](auto a, auto b) { return a > b; }).import(old("Greater")).import(onnx("Greater")),
+      truth("GreaterEqual", 1, "a >= b", [](auto a, auto b) { return a >= b; }).import(onnx("GreaterOrEqual")),
+      truth("Less", 1, "a < b", [](auto a, auto b) { return a < b; }).import(old("Less")).import(onnx("Less")),
+      truth("LessEqual", 1, "a <= b", [](auto a, auto b) { return a <= b; }).import(onnx("LessOrEqual")),
+      truth("LogicalAnd", 1, "both", [](auto a, auto b) { return a != 0 && b != 0; })
+          .import(old("And"))
+          .import(onnx("And")),
+      truth("LogicalOr", 1, "at least one", [](auto a, auto b) { return a != 0 || b != 0; })
+          .import(old("Or"))
+          .import(onnx("Or")),
+      truth("LogicalXor", 1, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); })
+          .import(old("Xor"))
+          .import(onnx("Xor")),
+      truth("Xor", 1, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); }),
+      op("LogicalNot", 1)
+          .doc("not x")
+          .elementwise([](auto x) { return x == 0; })
+          .infer(logical_not_infer)
+          .import(onnx("Not")),
+
+      number("BitwiseAnd", 13, "bits that are set in both",
+             [](auto a, auto b) { return static_cast<int64_t>(a) & static_cast<int64_t>(b); })
+          .import(onnx("BitwiseAnd")),
+      number("BitwiseOr", 13, "bits that are set in one",
+             [](auto a, auto b) { return static_cast<int64_t>(a) | static_cast<int64_t>(b); })
+          .import(onnx("BitwiseOr")),
+      number("BitwiseXor", 13, "bits that differ",
+             [](auto a, auto b) { return static_cast<int64_t>(a) ^ static_cast<int64_t>(b); })
+          .import(onnx("BitwiseXor")),
+      number("BitwiseLeftShift", 15, "a moved b bits up",
+             [](auto a, auto b) { return shift_left(static_cast<int64_t>(a), static_cast<int64_t>(b)); })
+          .import(onnx("BitShift").expand(import_shift)),
+      number("BitwiseRightShift", 15, "a moved b bits down",
+             [](auto a, auto b) {
+               if constexpr (std::is_same_v<decltype(a), uint64_t>) return shift_right(a, b);
+               else return shift_right(static_cast<int64_t>(a), static_cast<int64_t>(b));
+             }),
+      op("BitwiseNot", 13)
+          .doc("every bit turned over; for booleans, not x")
+          .inputs("x")
+          .infer(logical_not_infer)
+          .reference(bitwise_not_run)
+          .import(onnx("BitwiseNot")),
+  };
+}
+
+}  // namespace graft

@@ -1,0 +1,139 @@
+// Element-wise operations of one input that are fully said by a formula.
+#include <graft/op.hpp>
+
+namespace graft {
+namespace {
+
+// Formulas that several rows or versions share.
+struct RoundAttributes {
+  enum Mode { half_to_even, half_away_from_zero } mode = half_to_even;
+  static constexpr std::tuple schema{
+      attr("mode", &RoundAttributes::mode, "where numbers halfway between two whole ones go")
+          .one_of("half_to_even", "half_away_from_zero")};
+};
+
+struct EluAttributes {
+  float alpha = 1.0f;
+  static constexpr std::tuple schema{attr("alpha", &EluAttributes::alpha, "scale of the negative branch").at_least(0)};
+};
+
+struct ClampAttributes {
+  double min = 0, max = 0;
+  static constexpr std::tuple schema{attr("min", &ClampAttributes::min, "lower bound").required(),
+                                     attr("max", &ClampAttributes::max, "upper bound").required()};
+};
+
+struct GeluAttributes {
+  enum Mode { erf, tanh } approximation_mode = erf;
+  static constexpr std::tuple schema{
+      attr("approximation_mode", &GeluAttributes::approximation_mode, "which formula").one_of("ERF", "TANH")};
+};
+
+constexpr double sqrt_half = 0.70710678118654752440, sqrt_2_over_pi = 0.79788456080286535588;
+
+double erf_gelu(double x) { return 0.5 * x * (1 + std::erf(x * sqrt_half)); }
+double tanh_gelu(double x) { return 0.5 * x * (1 + std::tanh(sqrt_2_over_pi * (x + 0.044715 * x * x * x))); }
+double softplus(double x) { return x > 30 ? x : std::log1p(std::exp(x)); }
+
+Value import_clip_attributes(Import& layer) {
+  double low = layer.get<float>("min", std::numeric_limits<float>::lowest()),
+         high = layer.get<float>("max", std::numeric_limits<float>::max());
+  return layer.op("Clamp", {layer.input(0)}, {{"min", low}, {"max", high}});
+}
+
+}  // namespace
+
+Ops define_unary() {
+  auto same = [](std::string_view name, int version, std::string_view doc, auto formula) {
+    return op(name, version).doc(doc).elementwise(formula);
+  };
+  return {
+      same("Abs", 1, "|x|", [](auto x) { return x < 0    ? static_cast<decltype(x)>(-x)
+                                                : x == 0 ? decltype(x){}
+                                                         : x; })
+          .import(onnx("Abs")),
+      same("Acos", 1, "arc cosine", [](auto x) { return std::acos(x); }).import(onnx("Acos")),
+      same("Acosh", 4, "inverse hyperbolic cosine", [](auto x) { return std::acosh(x); }).import(onnx("Acosh")),
+      same("Asin", 1, "arc sine", [](auto x) { return std::asin(x); }).import(onnx("Asin")),
+      same("Asinh", 4, "inverse hyperbolic sine", [](auto x) { return std::asinh(x); }).import(onnx("Asinh")),
+      same("Atan", 1, "arc tangent", [](auto x) { return std::atan(x); }).import(onnx("Atan")),
+      same("Atanh", 4, "inverse hyperbolic tangent", [](auto x) { return std::atanh(x); }).import(onnx("Atanh")),
+      same("Ceiling", 1, "the next whole number upwards", [](auto x) { return std::ceil(x); }).import(onnx("Ceil")),
+      same("Cos", 1, "cosine", [](auto x) { return std::cos(x); }).import(onnx("Cos")),
+      same("Cosh", 1, "hyperbolic cosine", [](auto x) { return std::cosh(x); }).import(onnx("Cosh")),
+      same("Erf", 1, "error function", [](auto x) { return std::erf(x); }).import(onnx("Erf")),
+      same("Exp", 1, "e to the power of x", [](auto x) { return std::exp(x); }).import(onnx("Exp")),
+      same("Floor", 1, "the next whole number downwards", [](auto x) { return std::floor(x); }).import(onnx("Floor")),
+      same("HSigmoid", 5, "min(max(x + 3, 0), 6) / 6",
+           [](auto x) { return std::min(std::max(x + 3.0, 0.0), 6.0) / 6.0; }),
+      same("HSwish", 4, "x * min(max(x + 3, 0), 6) / 6",
+           [](auto x) { return x * std::min(std::max(x + 3.0, 0.0), 6.0) / 6.0; })
+          .import(onnx("HardSwish")),
+      same("Log", 1, "natural logarithm", [](auto x) { return std::log(x); }).import(onnx("Log")),
+      same("Mish", 4, "x * tanh(ln(1 + e^x))", [](auto x) { return x * std::tanh(softplus(static_cast<double>(x))); })
+          .import(onnx("Mish")),
+      same("Negative", 1, "-x", [](auto x) { return static_cast<decltype(x)>(-x); }).import(onnx("Neg")),
+      same("Relu", 1, "max(x, 0)", [](auto x) { return x < 0 ? decltype(x){} : x; })
+          .ir_name("ReLU")
+          .import(onnx("Relu")),
+      same("Sigmoid", 1, "1 / (1 + e^-x)", [](auto x) { return 1.0 / (1.0 + std::exp(-static_cast<double>(x))); })
+          .import(onnx("Sigmoid")),
+      same("Sign", 1, "-1, 0 or 1", [](auto x) { return x > 0   ? decltype(x)(1)
+                                                        : x < 0 ? decltype(x)(-1)
+                                                                : x; })
+          .import(onnx("Sign")),
+      same("Sin", 1, "sine", [](auto x) { return std::sin(x); }).import(onnx("Sin")),
+      same("Sinh", 1, "hyperbolic sine", [](auto x) { return std::sinh(x); }).import(onnx("Sinh")),
+      same("SoftPlus", 4, "ln(1 + e^x)", [](auto x) { return softplus(static_cast<double>(x)); })
+          .import(onnx("Softplus")),
+      same("SoftSign", 9, "x / (1 + |x|)", [](auto x) { return x / (1.0 + std::fabs(static_cast<double>(x))); })
+          .import(onnx("Softsign")),
+      same("Sqrt", 1, "square root", [](auto x) { return std::sqrt(x); }).import(onnx("Sqrt")),
+      same("Tan", 1, "tangent", [](auto x) { return std::tan(x); }).import(onnx("Tan")),
+      same("Tanh", 1, "hyperbolic tangent", [](auto x) { return std::tanh(x); }).import(onnx("Tanh")),
+      same("Gelu", 2, "0.5 * x * (1 + erf(x / sqrt(2)))", [](auto x) { return erf_gelu(static_cast<double>(x)); }),
+      op<GeluAttributes>("Gelu", 7)
+          .doc("0.5 * x * (1 + erf(x / sqrt(2))), or its tanh approximation")
+          .elementwise([](auto x, const GeluAttributes& a) {
+            auto v = static_cast<double>(x);
+            return a.approximation_mode == GeluAttributes::tanh ? tanh_gelu(v) : erf_gelu(v);
+          })
+          .import(onnx("Gelu").expand(+[](Import& layer) {
+            bool tanh = layer.get<std::string>("approximate", "none") == "tanh";
+            return layer.op("Gelu@7", {layer.input(0)}, {{"approximation_mode", tanh ? "TANH" : "ERF"}});
+          })),
+      op<EluAttributes>("Elu", 1)
+          .doc("x where x > 0, alpha * (e^x - 1) elsewhere")
+          .elementwise([](auto x, const EluAttributes& a) {
+            return x > 0 ? static_cast<double>(x) : a.alpha * std::expm1(static_cast<double>(x));
+          })
+          .import(onnx("Elu"))
+          .import(caffe("ELU").attr("alpha", "elu_param.alpha"))
+          .import(tensorflow("Elu"))
+          .import(mxnet("LeakyReLU").when("act_type", "elu").attr("alpha", "slope", 0.25)),
+      op<RoundAttributes>("Round", 5)
+          .doc("the nearest whole number")
+          .elementwise([](auto x, const RoundAttributes& a) {
+            auto v = static_cast<double>(x);
+            return a.mode == RoundAttributes::half_to_even ? std::nearbyint(v) : std::round(v);
+          })
+          .import(onnx("Round")),
+      op<ClampAttributes>("Clamp", 1)
+          .doc("min(max(x, min), max)")
+          .elementwise([](auto x, const ClampAttributes& a) {
+            using T = decltype(x);
+            if constexpr (std::is_floating_point_v<T>) {
+              return std::min(std::max(static_cast<double>(x), a.min), a.max);
+            } else {
+              // Bounds may lie outside the type; whole numbers stay exact.
+              double low = std::ceil(a.min), high = std::floor(a.max);
+              if (static_cast<double>(x) < low) return static_cast<T>(low);
+              if (static_cast<double>(x) > high) return static_cast<T>(high);
+              return x;
+            }
+          })
+          .import(onnx("Clip").until(11).expand(import_clip_attributes)),
+  };
+}
+
+}  // namespace graft

@@ -1,0 +1,14 @@
+// NumPy's .npy files, read and written.
+#pragma once
+
+#include <graft/memory.hpp>
+
+namespace graft {
+
+Tensor read_npy(const std::string& path);
+Tensor read_npy(std::string_view bytes, std::shared_ptr<const void> keeper);
+// bf16, f8 and f4 are widened to f32, 4-bit integers to 8 bits, strings become fixed-width unicode.
+std::string npy_bytes(const Tensor& t);
+void write_npy(const std::string& path, const Tensor& t);
+
+}  // namespace graft

@@ -1,0 +1,295 @@
+#include "readers/onnx.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "readers/onnx_tensor.hpp"
+#include "readers/wire.hpp"
+
+namespace graft {
+namespace {
+
+class Reader {
+ public:
+  Reader(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
+         const ReadLimits& limits)
+      : origin_(bytes.data()), limits_(limits), tensors_(std::move(keeper), folder, limits) {}
+
+  RawModel model(std::string_view bytes) {
+    RawModel m;
+    m.framework = "onnx";
+    bool has_graph = false;
+    std::string_view graph_bytes;
+    for (Wire w(bytes, "ModelProto", origin_); w.next();) switch (w.field()) {
+        case 2: m.producer = w.text(); break;
+        case 7:
+          graph_bytes = w.bytes();
+          has_graph = true;
+          break;
+        case 8: opset(w.message("OperatorSetIdProto"), m.opsets); break;
+        case 25: m.functions.push_back(function(w.bytes())); break;
+        default: w.skip();
+      }
+    if (!has_graph) throw_user("the ModelProto has no graph");
+    m.graph = graph(graph_bytes, 0);
+    if (m.opsets.empty()) m.opsets[""] = 1;
+    tensors_.check_overlaps();
+    m.symbols = std::move(symbols_);
+    return m;
+  }
+
+ private:
+  static void opset(Wire w, std::map<std::string, int64_t>& out) {
+    std::string domain;
+    int64_t version = 0;
+    while (w.next()) switch (w.field()) {
+        case 1: domain = w.text(); break;
+        case 2: version = w.integer(); break;
+        default: w.skip();
+      }
+    out[normal(domain)] = version;
+  }
+  static std::string normal(std::string domain) { return domain == "ai.onnx" ? std::string() : domain; }
+
+  RawGraph graph(std::string_view bytes, int depth) {
+    if (depth > limits_.depth) throw_user("graphs are nested more than ", limits_.depth, " deep");
+    RawGraph g;
+    for (Wire w(bytes, "GraphProto", origin_); w.next();) switch (w.field()) {
+        case 1:
+          if (++nodes_ > limits_.nodes) throw_user("the model has more than ", limits_.nodes, " nodes");
+          g.nodes.push_back(node(w.bytes(), depth));
+          break;
+        case 2: g.name = w.text(); break;
+        case 5: {
+          auto [name, tensor] = tensors_.tensor(w.message("TensorProto"));
+          g.constants.emplace_back(std::move(name), std::move(tensor));
+          break;
+        }
+        case 11: g.inputs.push_back(value(w.message("ValueInfoProto"))); break;
+        case 12: g.outputs.push_back(value(w.message("ValueInfoProto"))); break;
+        case 13: {
+          RawValue v = value(w.message("ValueInfoProto"));
+          std::string name = v.name;
+          g.values.emplace(std::move(name), std::move(v));
+          break;
+        }
+        case 15: {
+          auto [name, tensor] = tensors_.sparse(w.message("SparseTensorProto"));
+          g.constants.emplace_back(std::move(name), std::move(tensor));
+          break;
+        }
+        default: w.skip();
+      }
+    return g;
+  }
+
+  RawNode node(std::string_view bytes, int depth) {
+    RawNode n;
+    n.position = static_cast<size_t>(bytes.data() - origin_);
+    std::string overload;
+    for (Wire w(bytes, "NodeProto", origin_); w.next();) switch (w.field()) {
+        case 1: n.inputs.push_back(w.text()); break;
+        case 2: n.outputs.push_back(w.text()); break;
+        case 3: n.name = w.text(); break;
+        case 4: n.type = w.text(); break;
+        case 5: n.fields.push_back(field(w.message("AttributeProto"), depth)); break;
+        case 7: n.domain = normal(w.text()); break;
+        case 8: overload = w.text(); break;
+        default: w.skip();
+      }
+    if (n.type.empty()) throw_user("the node '", n.name, "' at byte ", n.position, " has no op_type");
+    if (!overload.empty()) n.type += ":" + overload;
+    for (size_t i = 0; i < n.fields.size(); ++i)
+      for (size_t k = 0; k < i; ++k)
+        if (n.fields[i].first == n.fields[k].first)
+          throw_user("the node '", n.name, "' (", n.type, ") has attribute '", n.fields[i].first, "' twice");
+    return n;
+  }
+
+  std::pair<std::string, RawField> field(Wire w, int depth) {
+    std::string name;
+    RawField f;
+    int32_t type = 0;
+    double number = 0;
+    int64_t integer = 0;
+    std::string text;
+    std::vector<double> floats;
+    std::vector<int64_t> ints;
+    std::vector<std::string> texts;
+    Tensor tensor;
+    unsigned seen = 0;  // bit per kind that has content
+    while (w.next()) switch (w.field()) {
+        case 1: name = w.text(); break;
+        case 2: number = w.fixed_float(), seen |= 1 << 1; break;
+        case 3: integer = w.integer(), seen |= 1 << 2; break;
+        case 4: text = w.text(), seen |= 1 << 3; break;
+        case 5: tensor = tensors_.tensor(w.message("TensorProto")).second, seen |= 1 << 4; break;
+        case 6: f.graphs.push_back(std::make_shared<RawGraph>(graph(w.bytes(), depth + 1))), seen |= 1 << 5; break;
+        case 7: w.fixed<float>([&](float v) { floats.push_back(v); }), seen |= 1 << 6; break;
+        case 8: w.integers([&](int64_t v) { ints.push_back(v); }), seen |= 1 << 7; break;
+        case 9: texts.push_back(w.text()), seen |= 1 << 8; break;
+        case 10: f.tensors.push_back(tensors_.tensor(w.message("TensorProto")).second), seen |= 1 << 9; break;
+        case 11: f.graphs.push_back(std::make_shared<RawGraph>(graph(w.bytes(), depth + 1))), seen |= 1 << 10; break;
+        case 20: type = w.small(); break;
+        case 21: f.refers_to = w.text(); break;
+        case 22: tensor = tensors_.sparse(w.message("SparseTensorProto")).second, seen |= 1 << 11; break;
+        default: w.skip();
+      }
+    if (name.empty()) w.broken("has no name");
+    if (!f.refers_to.empty()) return {std::move(name), std::move(f)};
+    // Files before IR version 2 leave the type out: it is the one kind with content.
+    if (type == 0)
+      for (int k = 1; k <= 11; ++k)
+        if (seen >> k & 1) type = type ? -1 : k;
+    switch (type) {
+      case 1: f.value = number; break;
+      case 2: f.value = integer; break;
+      case 3: f.value = std::move(text); break;
+      case 4:
+      case 11:
+        if (!tensor) w.broken("is attribute '", name, "' of type tensor, without a tensor");
+        f.value = std::move(tensor);
+        break;
+      case 5:
+        if (f.graphs.size() != 1)
+          w.broken("is attribute '", name, "' of type graph, with ", f.graphs.size(), " graphs");
+        break;
+      case 6: f.value = std::move(floats); break;
+      case 7: f.value = std::move(ints); break;
+      case 8: f.value = std::move(texts); break;
+      case 9:
+      case 10: break;
+      case 13:  // a TypeProto: only Optional uses it
+        f.value = std::string("type");
+        break;
+      default: w.broken("is attribute '", name, "' of type ", type, ", which nobody knows");
+    }
+    return {std::move(name), std::move(f)};
+  }
+
+  RawValue value(Wire w) {
+    RawValue v;
+    while (w.next()) switch (w.field()) {
+        case 1: v.name = w.text(); break;
+        case 2: type(w.message("TypeProto"), v, 0); break;
+        default: w.skip();
+      }
+    return v;
+  }
+
+  void type(Wire w, RawValue& v, int depth) {
+    if (depth > limits_.depth) w.broken("is nested too deeply");
+    while (w.next()) switch (w.field()) {
+        case 1:
+          for (Wire t = w.message("TypeProto.Tensor"); t.next();) switch (t.field()) {
+              case 1: v.info.type = onnx_dtype(t.small()); break;
+              case 2: v.info.shape = shape(t.message("TensorShapeProto")); break;
+              default: t.skip();
+            }
+          break;
+        case 4: v.kind = "sequence", w.skip(); break;
+        case 5: v.kind = "map", w.skip(); break;
+        case 8: v.kind = "sparse tensor", w.skip(); break;
+        case 9: v.kind = "optional", w.skip(); break;
+        default: w.skip();
+      }
+  }
+
+  Shape shape(Wire w) {
+    Shape s;
+    while (w.next()) {
+      if (w.field() != 1) {
+        w.skip();
+        continue;
+      }
+      if (s.dims().size() >= limits_.rank) w.broken("has more than ", limits_.rank, " dimensions");
+      Dim d;
+      for (Wire t = w.message("Dimension"); t.next();) switch (t.field()) {
+          case 1: {
+            int64_t n = t.integer();
+            if (n > limits_.dimension) t.broken("is ", n, ", at most ", limits_.dimension, " is taken");
+            d = n < 0 ? Dim() : Dim(n);  // -1 is how some exporters say "unknown"
+            break;
+          }
+          case 2: d = symbol(t.text()); break;
+          default: t.skip();
+        }
+      s.push_back(d);
+    }
+    return s;
+  }
+
+  Dim symbol(const std::string& name) {
+    if (name.empty() || name == "?") return Dim();
+    auto [it, fresh] = symbol_ids_.emplace(name, static_cast<uint32_t>(symbols_.size() + 1));
+    if (fresh) symbols_.push_back(name);
+    return Dim::symbolic(it->second);
+  }
+
+  RawFunction function(std::string_view bytes) {
+    RawFunction f;
+    std::string overload;
+    for (Wire w(bytes, "FunctionProto", origin_); w.next();) switch (w.field()) {
+        case 1: f.name = w.text(); break;
+        case 4: f.inputs.push_back(w.text()); break;
+        case 5: f.outputs.push_back(w.text()); break;
+        case 6: f.fields.push_back(w.text()); break;
+        case 7:
+          if (++nodes_ > limits_.nodes) throw_user("the model has more than ", limits_.nodes, " nodes");
+          f.nodes.push_back(node(w.bytes(), 0));
+          break;
+        case 9: opset(w.message("OperatorSetIdProto"), f.opsets); break;
+        case 10: f.domain = normal(w.text()); break;
+        case 11: f.defaults.push_back(field(w.message("AttributeProto"), 0)); break;
+        case 13: overload = w.text(); break;
+        default: w.skip();
+      }
+    if (!overload.empty()) f.name += ":" + overload;
+    return f;
+  }
+
+  const char* origin_;
+  ReadLimits limits_;
+  OnnxTensors tensors_;
+  size_t nodes_ = 0;
+  std::vector<std::string> symbols_;
+  std::map<std::string, uint32_t> symbol_ids_;
+};
+
+}  // namespace
+
+bool looks_like_onnx(std::string_view bytes) {
+  // A ModelProto begins with small fields and has a graph (7, bytes) and opsets (8, bytes) or a version (1, varint).
+  bool graph = false, version = false;
+  try {
+    for (Wire w(bytes, "file"); w.next();) {
+      if (w.field() == 1 && w.type() == Wire::varint_type) version = true;
+      else if (w.field() == 7 && w.type() == Wire::bytes_type) graph = true;
+      else if (w.field() == 8 && w.type() == Wire::bytes_type) version = true;
+      else if (w.field() == 1 || w.field() > 30) return false;
+      w.skip();
+    }
+  } catch (const Error&) {
+    // A truncated model is still a model; the reader will say what is wrong with it.
+    return version && (graph || bytes.size() > 4);
+  }
+  return version && (graph || !bytes.empty());
+}
+
+RawModel read_onnx(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
+                   const ReadLimits& limits) {
+  return Reader(bytes, std::move(keeper), folder, limits).model(bytes);
+}
+
+RawModel read_onnx(const std::string& path, const ReadLimits& limits) {
+  return with_context(
+      [&] {
+        auto file = MappedFile::open(path);
+        RawModel m = read_onnx(file->chars(), file, folder_of(path), limits);
+        m.path = path;
+        return m;
+      },
+      [&] { return text("reading '", path, "' as ONNX"); });
+}
+
+}  // namespace graft

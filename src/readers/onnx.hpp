@@ -1,0 +1,20 @@
+// ONNX: binary ModelProto and TensorProto files.
+#pragma once
+
+#include "readers/raw.hpp"
+
+namespace graft {
+
+bool looks_like_onnx(std::string_view bytes);
+RawModel read_onnx(const std::string& path, const ReadLimits& limits = {});
+// From memory; external data is looked up in `folder`.
+RawModel read_onnx(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
+                   const ReadLimits& limits = {});
+
+// A file holding one TensorProto.
+Tensor read_onnx_tensor(const std::string& path);
+// A file holding a SequenceProto or OptionalProto, as a list of tensors.
+std::vector<Tensor> read_onnx_sequence(const std::string& path);
+std::vector<Tensor> read_onnx_optional(const std::string& path);
+
+}  // namespace graft

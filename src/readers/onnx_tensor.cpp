@@ -1,0 +1,238 @@
+#include "readers/onnx_tensor.hpp"
+
+#include <algorithm>
+
+#include "base/tensor.hpp"
+#include "base/text.hpp"
+#include "readers/onnx.hpp"
+
+namespace graft {
+
+DType onnx_dtype(int32_t code) {
+  constexpr DType types[] = {DType::undefined,  DType::f32,  DType::u8,     DType::i8,         DType::u16,
+                             DType::i16,        DType::i32,  DType::i64,    DType::string,     DType::boolean,
+                             DType::f16,        DType::f64,  DType::u32,    DType::u64,        DType::undefined,
+                             DType::undefined,  DType::bf16, DType::f8e4m3, DType::f8e4m3fnuz, DType::f8e5m2,
+                             DType::f8e5m2fnuz, DType::u4,   DType::i4,     DType::f4e2m1,     DType::f8e8m0};
+  if (code == 14 || code == 15) throw_unsupported("complex numbers are not supported");
+  if (code < 0 || static_cast<size_t>(code) >= std::size(types))
+    throw_user("element type ", code, " is not one that ONNX defines");
+  return types[code];
+}
+
+namespace {
+
+// Typed data of one tensor, before it is known how it must be read.
+struct Parts {
+  std::vector<float> floats;
+  std::vector<int64_t> ints;  // int32_data, int64_data and uint64_data
+  std::vector<double> doubles;
+  std::vector<std::string> texts;
+};
+
+Tensor from_parts(DType type, const std::vector<int64_t>& dims, Parts& p) {
+  int64_t count = count_checked(dims);
+  auto need = [&](size_t have, size_t want) {
+    if (have != want) throw_user("has ", have, " values in its data, its shape ", dims, " wants ", want);
+  };
+  auto n = static_cast<size_t>(count);
+  switch (type) {
+    case DType::f32: need(p.floats.size(), n); return make_tensor<float>(dims, p.floats);
+    case DType::f64: need(p.doubles.size(), n); return make_tensor<double>(dims, p.doubles);
+    case DType::string: need(p.texts.size(), n); return Tensor::strings(dims, std::move(p.texts));
+    default: break;
+  }
+  if (is_packed(type)) {  // each entry holds one byte of packed elements
+    need(p.ints.size(), bytes_for(type, count));
+    Tensor t(type, dims);
+    for (size_t i = 0; i < p.ints.size(); ++i) static_cast<uint8_t*>(t.data())[i] = static_cast<uint8_t>(p.ints[i]);
+    return t;
+  }
+  need(p.ints.size(), n);
+  if (is_real(type)) {  // 16- and 8-bit floats come as their bits
+    Tensor t(type, dims);
+    for (size_t i = 0; i < n; ++i) {
+      if (bits_of(type) == 16) static_cast<uint16_t*>(t.data())[i] = static_cast<uint16_t>(p.ints[i]);
+      else static_cast<uint8_t*>(t.data())[i] = static_cast<uint8_t>(p.ints[i]);
+    }
+    return t;
+  }
+  return make_tensor<int64_t>(dims, p.ints).to(type);
+}
+
+}  // namespace
+
+std::pair<std::string, Tensor> OnnxTensors::tensor(Wire w) {
+  std::string name;
+  std::vector<int64_t> dims;
+  int32_t code = 0;
+  Parts parts;
+  std::string_view raw;
+  bool has_raw = false, is_external = false;
+  External where;
+  while (w.next()) switch (w.field()) {
+      case 1: w.integers([&](int64_t d) { dims.push_back(d); }); break;
+      case 2: code = w.small(); break;
+      case 3: throw_unsupported("tensors in segments are not supported");
+      case 4: w.fixed<float>([&](float v) { parts.floats.push_back(v); }); break;
+      case 5:
+      case 7:
+      case 11: w.integers([&](int64_t v) { parts.ints.push_back(v); }); break;
+      case 6: parts.texts.push_back(w.text()); break;
+      case 8: name = w.text(); break;
+      case 9: raw = w.bytes(), has_raw = true; break;
+      case 10: w.fixed<double>([&](double v) { parts.doubles.push_back(v); }); break;
+      case 13: {
+        std::string key, value;
+        for (Wire e = w.message("external_data entry"); e.next();) switch (e.field()) {
+            case 1: key = e.text(); break;
+            case 2: value = e.text(); break;
+            default: e.skip();
+          }
+        auto number = [&]() -> uint64_t {
+          auto n = parse_int(value);
+          if (!n || *n < 0)
+            throw_user("tensor '", name, "' has external data with ", key, " '", value,
+                       "', a number of bytes is wanted");
+          return static_cast<uint64_t>(*n);
+        };
+        if (key == "location") where.location = value;
+        else if (key == "offset") where.offset = number();
+        else if (key == "length") where.length = number();
+        break;
+      }
+      case 14: is_external = w.small() == 1; break;
+      default: w.skip();
+    }
+  return with_context(
+      [&]() -> std::pair<std::string, Tensor> {
+        if (dims.size() > limits_.rank)
+          throw_user("has ", dims.size(), " dimensions, at most ", limits_.rank, " are taken");
+        for (int64_t d : dims)
+          if (d < 0 || d > limits_.dimension) throw_user("has dimension ", d, " in its shape ", dims);
+        DType type = onnx_dtype(code);
+        if (type == DType::undefined) throw_user("has no element type");
+        if (is_external) return {name, external(name, where, type, dims)};
+        if (has_raw && type != DType::string) {
+          size_t want = bytes_for(type, count_checked(dims));
+          if (raw.size() != want)
+            throw_user("has ", raw.size(), " bytes of data, its shape ", dims, " of ", type, " wants ", want);
+          return {name, Tensor::wrap(type, dims, const_cast<char*>(raw.data()), keeper_)};
+        }
+        return {name, from_parts(type, dims, parts)};
+      },
+      [&] { return text("reading tensor '", name, "'"); });
+}
+
+Tensor OnnxTensors::external(const std::string& name, const External& where, DType type, std::vector<int64_t> dims) {
+  if (type == DType::string) throw_user("keeps strings in an external file, which ONNX does not allow");
+  std::string path = resolve_below(folder_, where.location);
+  auto& file = files_[path];
+  if (!file) {
+    if (files_.size() > limits_.external_files)
+      throw_user("the model names more than ", limits_.external_files, " files");
+    file = MappedFile::open(path);
+  }
+  uint64_t size = file->chars().size(), want = bytes_for(type, count_checked(dims));
+  if (where.length && *where.length != want)
+    throw_user("says it has ", *where.length, " bytes in '", where.location, "', its shape ", dims, " of ", type,
+               " wants ", want);
+  if (where.offset > size || want > size - where.offset)
+    throw_user("lies at bytes ", where.offset, " to ", where.offset, "+", want, " of '", where.location,
+               "', which has ", size);
+  if (want > 0) ranges_[path].push_back({where.offset, where.offset + want, name});
+  return Tensor::wrap(type, std::move(dims), const_cast<char*>(file->chars().data()) + where.offset, file);
+}
+
+void OnnxTensors::check_overlaps() const {
+  for (auto [path, ranges] : ranges_) {
+    std::sort(ranges.begin(), ranges.end(),
+              [](const Range& a, const Range& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+    for (size_t i = 1; i < ranges.size(); ++i) {
+      const Range &a = ranges[i - 1], &b = ranges[i];
+      bool same = a.begin == b.begin && a.end == b.end;  // tied weights
+      if (!same && b.begin < a.end)
+        throw_user("tensors '", a.name, "' and '", b.name, "' lie partly on top of each other in '", path, "'");
+    }
+  }
+}
+
+std::pair<std::string, Tensor> OnnxTensors::sparse(Wire w) {
+  std::string name;
+  Tensor values, indices;
+  std::vector<int64_t> dims;
+  while (w.next()) switch (w.field()) {
+      case 1: std::tie(name, values) = tensor(w.message("TensorProto")); break;
+      case 2: indices = tensor(w.message("TensorProto")).second; break;
+      case 3: w.integers([&](int64_t d) { dims.push_back(d); }); break;
+      default: w.skip();
+    }
+  return with_context(
+      [&]() -> std::pair<std::string, Tensor> {
+        if (!values || !indices) throw_user("lacks values or indices");
+        if (dims.size() > limits_.rank)
+          throw_user("has ", dims.size(), " dimensions, at most ", limits_.rank, " are taken");
+        int64_t count = count_checked(dims), given = values.size();
+        if (values.dims().size() != 1) throw_user("has values of shape ", values.dims(), ", a list is wanted");
+        // A sparse tensor is small by nature; a huge dense one would be somebody's joke.
+        if (bytes_for(values.type(), count) > (size_t{1} << 30))
+          throw_user("has shape ", dims, ", which is too large to be made dense");
+        std::vector<int64_t> at = values_of<int64_t>(indices);
+        bool linear = indices.dims().size() == 1;
+        auto rank = static_cast<int64_t>(dims.size());
+        if (static_cast<int64_t>(at.size()) != given * (linear ? 1 : rank))
+          throw_user("has indices of shape ", indices.dims(), " for ", given, " values");
+        std::vector<double> dense(static_cast<size_t>(count), 0.0);
+        std::vector<double> v = values_of<double>(values);
+        for (int64_t i = 0; i < given; ++i) {
+          int64_t flat = 0;
+          if (linear) flat = at[static_cast<size_t>(i)];
+          for (int64_t k = 0; !linear && k < rank; ++k) {
+            int64_t x = at[static_cast<size_t>(i * rank + k)];
+            if (x < 0 || x >= dims[static_cast<size_t>(k)]) throw_user("has index ", x, " outside its shape ", dims);
+            flat = flat * dims[static_cast<size_t>(k)] + x;
+          }
+          if (flat < 0 || flat >= count) throw_user("has index ", flat, " outside its shape ", dims);
+          dense[static_cast<size_t>(flat)] = v[static_cast<size_t>(i)];
+        }
+        return {name, make_tensor<double>(dims, dense).to(values.type())};
+      },
+      [&] { return text("reading sparse tensor '", name, "'"); });
+}
+
+// ---- files with one value ----
+
+namespace {
+std::vector<Tensor> read_values(const std::string& path, const char* what, bool optional) {
+  return with_context(
+      [&] {
+        auto file = MappedFile::open(path);
+        OnnxTensors reader(file, folder_of(path), {});
+        std::vector<Tensor> out;
+        for (Wire w(file->chars(), what); w.next();) {
+          if (w.field() == 3) out.push_back(reader.tensor(w.message("TensorProto")).second);
+          else if (w.field() == 5 && optional) {
+            for (Wire s = w.message("SequenceProto"); s.next();) {
+              if (s.field() == 3) out.push_back(reader.tensor(s.message("TensorProto")).second);
+              else s.skip();
+            }
+          } else w.skip();
+        }
+        return out;
+      },
+      [&] { return text("reading '", path, "' as an ONNX ", what); });
+}
+}  // namespace
+
+Tensor read_onnx_tensor(const std::string& path) {
+  return with_context(
+      [&] {
+        auto file = MappedFile::open(path);
+        return OnnxTensors(file, folder_of(path), {}).tensor(Wire(file->chars(), "TensorProto")).second;
+      },
+      [&] { return text("reading '", path, "' as an ONNX tensor"); });
+}
+std::vector<Tensor> read_onnx_sequence(const std::string& path) { return read_values(path, "SequenceProto", false); }
+std::vector<Tensor> read_onnx_optional(const std::string& path) { return read_values(path, "OptionalProto", true); }
+
+}  // namespace graft

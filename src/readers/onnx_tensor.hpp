@@ -1,0 +1,44 @@
+// ONNX tensors: raw, typed, sparse and external data.
+#pragma once
+
+#include <optional>
+
+#include "readers/raw.hpp"
+#include "readers/wire.hpp"
+
+namespace graft {
+
+// The element type with this number in TensorProto.DataType.
+DType onnx_dtype(int32_t code);
+
+class OnnxTensors {
+ public:
+  // `keeper` keeps the bytes of the message alive: raw data is not copied.
+  OnnxTensors(std::shared_ptr<const void> keeper, std::string folder, const ReadLimits& limits)
+      : keeper_(std::move(keeper)), folder_(std::move(folder)), limits_(limits) {}
+
+  std::pair<std::string, Tensor> tensor(Wire w);
+  std::pair<std::string, Tensor> sparse(Wire w);
+  // Refuses external tensors that lie partly on top of each other.
+  void check_overlaps() const;
+
+ private:
+  struct External {
+    std::string location;
+    uint64_t offset = 0;
+    std::optional<uint64_t> length;
+  };
+  struct Range {
+    uint64_t begin, end;
+    std::string name;
+  };
+  Tensor external(const std::string& name, const External& where, DType type, std::vector<int64_t> dims);
+
+  std::shared_ptr<const void> keeper_;
+  std::string folder_;
+  ReadLimits limits_;
+  std::map<std::string, std::shared_ptr<const MappedFile>> files_;
+  std::map<std::string, std::vector<Range>> ranges_;
+};
+
+}  // namespace graft

@@ -1,0 +1,82 @@
+// A framework's model as it stands in its files: the framework's own types and names, nothing judged.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file.hpp"
+#include "graph/attribute.hpp"
+
+namespace graft {
+
+struct RawGraph;
+
+// A field of a layer: a plain value, or graphs, or tensors, or (inside a function) another name for the caller's field.
+struct RawField {
+  Attribute value;
+  std::vector<std::shared_ptr<RawGraph>> graphs;
+  std::vector<Tensor> tensors;
+  std::string refers_to;
+};
+
+struct RawNode {
+  std::string type;
+  std::string domain;
+  std::string name;
+  std::vector<std::string> inputs;                       // empty: left out
+  std::vector<std::string> outputs;                      // empty: not wanted
+  std::vector<std::pair<std::string, RawField>> fields;  // nested parameters under dotted paths
+  size_t position = 0;                                   // byte offset or line in the file
+
+  const RawField* find(std::string_view path) const {
+    for (const auto& [name, field] : fields)
+      if (name == path) return &field;
+    return nullptr;
+  }
+};
+
+struct RawValue {
+  std::string name;
+  Info info;
+  std::string kind;  // empty: a tensor; else "sequence", "optional", "map", "sparse tensor"
+};
+
+struct RawGraph {
+  std::string name;
+  std::vector<RawValue> inputs, outputs;
+  std::map<std::string, RawValue> values;  // what the file says about values in between
+  std::vector<std::pair<std::string, Tensor>> constants;
+  std::vector<RawNode> nodes;
+};
+
+struct RawFunction {
+  std::string domain, name;
+  std::vector<std::string> inputs, outputs;
+  std::vector<std::string> fields;                         // that the caller must give
+  std::vector<std::pair<std::string, RawField>> defaults;  // that the caller may give
+  std::map<std::string, int64_t> opsets;
+  std::vector<RawNode> nodes;
+};
+
+struct RawModel {
+  std::string framework;  // "onnx"
+  std::string path;       // of the main file
+  std::string producer;
+  std::map<std::string, int64_t> opsets;  // domain -> version
+  RawGraph graph;
+  std::vector<RawFunction> functions;
+  std::vector<std::string> symbols;  // names of unknown dimensions; Dim::symbol() - 1 is an index
+};
+
+// Limits that every reader keeps.
+struct ReadLimits {
+  size_t nodes = 2'000'000;
+  int depth = 64;  // of graphs in graphs
+  size_t rank = 32;
+  int64_t dimension = int64_t{1} << 40;
+  size_t external_files = 4096;
+};
+
+}  // namespace graft

@@ -1,0 +1,158 @@
+#include "schema/host.hpp"
+
+#include <atomic>
+#include <optional>
+
+#include "base/convert.hpp"
+
+namespace graft {
+namespace {
+
+thread_local std::optional<Error> pending;
+std::atomic<LogSink> sink{nullptr};
+
+graft_status note_current() {
+  pending = current_error();
+  auto kind = static_cast<graft_status>(pending->kind());
+  return kind;
+}
+// Runs host code on behalf of an extension: nothing may be thrown back at it.
+template <class F>
+graft_status run(F&& body) noexcept {
+  try {
+    body();
+    return GRAFT_OK;
+  } catch (...) {
+    return note_current();
+  }
+}
+template <class R, class F>
+R value_or(R otherwise, F&& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    note_current();
+    return otherwise;
+  }
+}
+
+void host_fail(graft_status status, graft_str message, graft_str hint) {
+  auto kind = status >= GRAFT_USER && status <= GRAFT_INTERNAL ? static_cast<ErrorKind>(status) : ErrorKind::internal;
+  pending.emplace(kind, std::string(view(message)), std::string(view(hint)));
+}
+
+graft_host make_table() {
+  graft_host h{};
+  h.size = sizeof h;
+  h.abi_version = GRAFT_ABI_VERSION;
+  h.fail = host_fail;
+  h.log = [](int32_t level, graft_str m) { log(level, view(m)); };
+  h.convert = [](const graft_tensor* a, graft_tensor* b) { return run([&] { convert(*a, *b); }); };
+
+  h.node_name = [](const graft_node* n) { return n->name(); };
+  h.attribute = [](const graft_node* n, graft_str name) -> const graft_value* {
+    return value_or<const graft_value*>(nullptr, [&] { return n->attribute(view(name)); });
+  };
+  h.input_count = [](const graft_node* n) { return n->input_count(); };
+  h.output_count = [](const graft_node* n) { return n->output_count(); };
+  h.input = [](const graft_node* n, size_t i, graft_info* info) {
+    return value_or<int32_t>(0, [&] { return n->input(i, *info); });
+  };
+  h.output = [](const graft_node* n, size_t i, graft_info* info) {
+    return value_or<int32_t>(0, [&] { return n->output(i, *info); });
+  };
+  h.constant = [](const graft_node* n, size_t i) {
+    return value_or<const graft_tensor*>(nullptr, [&] { return n->constant(i); });
+  };
+  h.known_values = [](const graft_node* n, size_t i, graft_shape* s) {
+    return value_or<int32_t>(0, [&] { return n->known_values(i, *s); });
+  };
+  h.set_output = [](graft_node* n, size_t i, const graft_info* info) { return run([&] { n->set_output(i, *info); }); };
+  h.set_known_values = [](graft_node* n, size_t i, const graft_shape* s) {
+    return run([&] { n->set_known_values(i, *s); });
+  };
+  h.body_count = [](const graft_node* n) { return n->body_count(); };
+  h.body = [](const graft_node* n, size_t i) { return n->body(i); };
+  h.infer_body = [](graft_node* n, size_t i, const graft_info* p, const graft_info** r) {
+    return run([&] { *r = n->infer_body(i, p); });
+  };
+  h.request_scratch = [](graft_node* n, size_t bytes) { return run([&] { n->request_scratch(bytes); }); };
+
+  h.allocate = [](graft_runner* r, size_t i, int32_t rank, const int64_t* dims) {
+    return run([&] { r->allocate(i, {dims, static_cast<size_t>(rank)}); });
+  };
+  h.parallel_for = [](graft_runner* r, int64_t n, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) {
+    return run([&] { r->parallel_for(n, grain, body, arg); });
+  };
+  h.run_body = [](graft_runner* r, size_t i, const graft_tensor* const* in, const graft_tensor** out) {
+    return run([&] { r->run_body(i, in, out); });
+  };
+  h.release_tensor = [](graft_runner* r, const graft_tensor* t) { r->release_tensor(t); };
+  h.store_text = [](graft_runner* r, graft_tensor* t, int64_t i, graft_str s) {
+    return run([&] { r->store_text(t, i, view(s)); });
+  };
+  h.cancelled = [](graft_runner* r) -> int32_t { return r->cancelled(); };
+  h.variable = [](graft_runner* r, graft_str id) {
+    return value_or<const graft_tensor*>(nullptr, [&] { return r->variable(view(id)); });
+  };
+  h.set_variable = [](graft_runner* r, graft_str id, const graft_tensor* t) {
+    return run([&] { r->set_variable(view(id), *t); });
+  };
+
+  h.layer_name = [](const graft_import* m) { return m->layer_name(); };
+  h.layer_type = [](const graft_import* m) { return m->layer_type(); };
+  h.layer_version = [](const graft_import* m) { return m->layer_version(); };
+  h.field = [](graft_import* m, graft_str path) {
+    return value_or<const graft_value*>(nullptr, [&] { return m->field(view(path)); });
+  };
+  h.layer_input_count = [](const graft_import* m) { return m->input_count(); };
+  h.layer_output_count = [](const graft_import* m) { return m->output_count(); };
+  h.layer_output_wanted = [](const graft_import* m, size_t i) -> int32_t { return m->output_wanted(i); };
+  h.layer_input = [](const graft_import* m, size_t i) { return m->input(i); };
+  h.ref_info = [](graft_import* m, graft_ref r, graft_info* info) { return run([&] { *info = m->ref_info(r); }); };
+  h.ref_constant = [](graft_import* m, graft_ref r) {
+    return value_or<const graft_tensor*>(nullptr, [&] { return m->ref_constant(r); });
+  };
+  h.ref_known_values = [](graft_import* m, graft_ref r, graft_shape* s) {
+    return value_or<int32_t>(0, [&] { return m->ref_known_values(r, *s); });
+  };
+  h.add_constant = [](graft_import* m, const graft_tensor* t) {
+    return value_or<graft_ref>(0, [&] { return m->add_constant(*t); });
+  };
+  h.add_node = [](graft_import* m, const graft_new_node* n, graft_ref* out, size_t count) {
+    return run([&] { m->add_node(*n, {out, count}); });
+  };
+  h.set_layer_output = [](graft_import* m, size_t i, graft_ref r) { return run([&] { m->set_output(i, r); }); };
+  h.import_body = [](graft_import* m, graft_str path, const graft_info* p, size_t n, const graft_imported_body** out) {
+    return run([&] { *out = m->import_body(view(path), {p, n}); });
+  };
+  return h;
+}
+
+}  // namespace
+
+const graft_host& host_table() {
+  static const graft_host table = make_table();
+  return table;
+}
+
+void set_log_sink(LogSink s) { sink = s; }
+void log(int level, std::string_view message) {
+  if (LogSink s = sink) s(level, message);
+}
+
+void check_callback(graft_status status) {
+  if (status == GRAFT_OK) {
+    pending.reset();
+    return;
+  }
+  if (pending) {
+    Error e = std::move(*pending);
+    pending.reset();
+    throw e;
+  }
+  auto kind = status >= GRAFT_USER && status <= GRAFT_INTERNAL ? static_cast<ErrorKind>(status) : ErrorKind::internal;
+  throw Error(kind, text("a callback failed with status ", status, " and gave no reason"));
+}
+
+}  // namespace graft

@@ -1,0 +1,82 @@
+// The host side of the border: what the opaque handles of abi.h really are, the table of host functions, and how a
+// failure inside a callback becomes an Error here.
+#pragma once
+
+#include <graft/abi.h>
+
+#include <graft/types.hpp>
+
+#include "base/error.hpp"
+
+// A node as infer, accept and prepare see it.
+struct graft_node {
+  virtual graft_str name() const = 0;
+  virtual const graft_value* attribute(std::string_view name) const = 0;
+  virtual size_t input_count() const = 0;
+  virtual size_t output_count() const = 0;
+  virtual bool input(size_t index, graft_info& info) const = 0;
+  virtual bool output(size_t index, graft_info& info) const = 0;
+  virtual const graft_tensor* constant(size_t input) const = 0;
+  virtual bool known_values(size_t input, graft_shape& values) const = 0;
+  virtual void set_output(size_t index, const graft_info& info) = 0;
+  virtual void set_known_values(size_t output, const graft_shape& values) = 0;
+  virtual size_t body_count() const = 0;
+  virtual const graft_body* body(size_t index) const = 0;
+  virtual const graft_info* infer_body(size_t index, const graft_info* parameters) = 0;
+  virtual void request_scratch(size_t bytes) = 0;
+
+ protected:
+  ~graft_node() = default;
+};
+
+// One call of a kernel.
+struct graft_runner {
+  virtual void allocate(size_t output, std::span<const int64_t> dims) = 0;
+  virtual void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) = 0;
+  virtual void run_body(size_t index, const graft_tensor* const* parameters, const graft_tensor** results) = 0;
+  virtual void release_tensor(const graft_tensor* tensor) = 0;
+  virtual void store_text(graft_tensor* tensor, int64_t index, std::string_view text) = 0;
+  virtual bool cancelled() = 0;
+  virtual const graft_tensor* variable(std::string_view id) = 0;
+  virtual void set_variable(std::string_view id, const graft_tensor& value) = 0;
+
+ protected:
+  ~graft_runner() = default;
+};
+
+// A framework's layer while it becomes operations.
+struct graft_import {
+  virtual graft_str layer_name() const = 0;
+  virtual graft_str layer_type() const = 0;
+  virtual int64_t layer_version() const = 0;
+  virtual const graft_value* field(std::string_view path) = 0;
+  virtual size_t input_count() const = 0;
+  virtual size_t output_count() const = 0;
+  virtual bool output_wanted(size_t index) const = 0;
+  virtual graft_ref input(size_t index) const = 0;
+  virtual graft_info ref_info(graft_ref ref) = 0;
+  virtual const graft_tensor* ref_constant(graft_ref ref) = 0;
+  virtual bool ref_known_values(graft_ref ref, graft_shape& values) = 0;
+  virtual graft_ref add_constant(const graft_tensor& tensor) = 0;
+  virtual void add_node(const graft_new_node& node, std::span<graft_ref> outputs) = 0;
+  virtual void set_output(size_t index, graft_ref ref) = 0;
+  virtual const graft_imported_body* import_body(std::string_view path, std::span<const graft_info> parameters) = 0;
+
+ protected:
+  ~graft_import() = default;
+};
+
+namespace graft {
+
+// The table that extensions and built-ins get.
+const graft_host& host_table();
+
+// Where log lines of kernels and extensions go; null: nowhere.
+using LogSink = void (*)(int level, std::string_view message);
+void set_log_sink(LogSink sink);
+void log(int level, std::string_view message);
+
+// Throws what the callback that returned `status` said.
+void check_callback(graft_status status);
+
+}  // namespace graft

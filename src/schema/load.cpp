@@ -1,0 +1,33 @@
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "schema/host.hpp"
+#include "schema/registry.hpp"
+
+namespace graft {
+
+void load_extension(Registry& registry, const std::string& path) {
+  with_context(
+      [&] {
+        std::error_code ec;
+        // An absolute path keeps dlopen from searching anywhere else.
+        std::filesystem::path full = std::filesystem::canonical(path, ec);
+        if (ec) throw_io("cannot open '", path, "': ", ec.message());
+        void* library = ::dlopen(full.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (!library) throw_user("not a shared library that loads here: ", ::dlerror());
+        auto entry = reinterpret_cast<graft_entry>(::dlsym(library, GRAFT_ENTRY_SYMBOL));
+        if (!entry)
+          throw Error(ErrorKind::user, text("the library exports no '", GRAFT_ENTRY_SYMBOL, "'"),
+                      "an extension ends with GRAFT_EXTENSION(name, version) { return {...}; }");
+        const graft_extension* extension = entry(&host_table());
+        if (!extension)
+          throw Error(ErrorKind::user, "the extension refuses to work with this Graft: it wants a newer one",
+                      "build it against this Graft's headers");
+        registry.add(*extension, full.string());
+      },
+      [&] { return text("loading the extension '", path, "'"); });
+}
+
+}  // namespace graft

@@ -1,0 +1,222 @@
+#include "schema/registry.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "base/error.hpp"
+
+namespace graft {
+namespace {
+
+std::string lower(std::string_view s) {
+  std::string out(s);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+template <class Record>
+void check_size(const Record* r, size_t needed, std::string_view what) {
+  if (!r) throw_user(what, " is null");
+  if (r->size < needed) throw_user(what, " has a record of ", r->size, " bytes, at least ", needed, " are needed");
+}
+
+void check_op(const graft_op* op) {
+  check_size(op, offsetof(graft_op, decomposition), "an operation");
+  if (!op->name.size) throw_user("an operation has no name");
+  if (!op->opset.size) throw_user("operation '", op->name, "' names no opset");
+  for (size_t i = 0; i < op->attr_count; ++i) {
+    const graft_attr* a = op->attrs[i];
+    check_size(a, sizeof(graft_attr), text("an attribute of '", op->name, "'"));
+    if (a->kind <= GRAFT_NONE || a->kind > GRAFT_DTYPES)
+      throw_user("attribute '", a->name, "' of '", op->name, "' has kind ", a->kind, ", which nobody knows");
+    for (size_t k = 0; k < i; ++k)
+      if (view(op->attrs[k]->name) == view(a->name))
+        throw_user("operation '", op->name, "' has two attributes '", a->name, "'");
+  }
+  for (auto [ports, count] : {std::pair{op->inputs, op->input_count}, std::pair{op->outputs, op->output_count}})
+    for (size_t i = 0; i < count; ++i) {
+      check_size(ports[i], sizeof(graft_port), text("a port of '", op->name, "'"));
+      if (ports[i]->flags & GRAFT_PORT_VARIADIC && i + 1 < count)
+        throw_user("only the last port of '", op->name, "' may be variadic");
+    }
+}
+
+}  // namespace
+
+int opset_number(std::string_view opset) {
+  if (!opset.starts_with("opset") || opset.size() == 5 || opset.size() > 9) return -1;
+  int n = 0;
+  for (char c : opset.substr(5)) {
+    if (c < '0' || c > '9') return -1;
+    n = n * 10 + (c - '0');
+  }
+  return n;
+}
+
+struct Registry::State {
+  std::deque<Source> sources;
+  std::deque<OpDef> defs;
+  std::map<std::pair<std::string, std::string>, const OpDef*> by_key;  // (type, opset)
+  std::unordered_map<std::string, std::vector<const OpDef*>> by_type;  // numbered opsets ascending, then others
+  std::unordered_map<std::string, std::vector<std::string>> ir_types;  // lower-case IR spelling -> types
+  std::unordered_map<std::string, int> opsets;
+  std::unordered_map<std::string, std::vector<RuleDef>> rules;  // "onnx||Add"
+  std::map<std::pair<std::string, std::string>, std::vector<KernelDef>> kernels;
+
+  static std::string rule_key(std::string_view framework, std::string_view domain, std::string_view type) {
+    return text(framework, '|', domain, '|', type);
+  }
+
+  void enter(const graft_op* record, const Source& source) {
+    check_op(record);
+    std::string type(view(record->name)), opset(view(record->opset));
+    const OpDef*& slot = by_key[{type, opset}];
+    if (slot && !slot->source->built_in())
+      throw Error(ErrorKind::user,
+                  text("operation '", type, "' of ", opset, " is defined by '", slot->source->path, "' and by '",
+                       source.path, "'"),
+                  "load only one of the two");
+    if (slot && source.built_in()) throw_internal("operation '", type, "' of ", opset, " is built in twice");
+    defs.push_back({record, &source, slot});
+    slot = &defs.back();
+    ++opsets[opset];
+    auto& versions = by_type[type];
+    std::erase_if(versions, [&](const OpDef* d) { return d->opset() == opset; });
+    versions.push_back(slot);
+    std::stable_sort(versions.begin(), versions.end(), [](const OpDef* a, const OpDef* b) {
+      return static_cast<unsigned>(opset_number(a->opset())) < static_cast<unsigned>(opset_number(b->opset()));
+    });
+    for (const std::string& spelling : {lower(type), lower(slot->ir_name())}) {
+      auto& types = ir_types[spelling];
+      if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+    }
+  }
+};
+
+Registry::Registry() : s_(std::make_unique<State>()) {}
+Registry::~Registry() = default;
+
+void Registry::add(const graft_extension& e, std::string path) {
+  check_size(&e, sizeof(graft_extension), "the extension");
+  if (e.abi_version != GRAFT_ABI_VERSION)
+    throw Error(ErrorKind::user,
+                text("'", path, "' speaks version ", e.abi_version, " of the extension border, this Graft speaks ",
+                     GRAFT_ABI_VERSION),
+                "build it against this Graft's headers");
+  const Source& source =
+      s_->sources.emplace_back(Source{std::string(view(e.name)), std::string(view(e.version)), std::move(path)});
+  for (size_t i = 0; i < e.op_count; ++i) s_->enter(e.ops[i], source);
+  std::unordered_map<std::string, size_t> front;  // extensions go before what is there, keeping their own order
+  for (size_t i = 0; i < e.rule_count; ++i) {
+    const graft_rule* r = e.rules[i];
+    check_size(r, sizeof(graft_rule), "an import rule");
+    std::string key = State::rule_key(view(r->framework), view(r->domain), view(r->type));
+    auto& list = s_->rules[key];
+    list.insert(source.built_in() ? list.end() : list.begin() + static_cast<ptrdiff_t>(front[key]++),
+                RuleDef{r, &source});
+  }
+  std::map<std::pair<std::string, std::string>, size_t> front_kernel;
+  for (size_t i = 0; i < e.kernel_count; ++i) {
+    const graft_kernel* k = e.kernels[i];
+    check_size(k, sizeof(graft_kernel), "a kernel");
+    if (!k->run) throw_user("kernel '", k->name, "' of '", k->op, "' has no run function");
+    std::pair key{std::string(view(k->op)), std::string(view(k->opset))};
+    auto& list = s_->kernels[key];
+    list.insert(source.built_in() ? list.end() : list.begin() + static_cast<ptrdiff_t>(front_kernel[key]++),
+                KernelDef{k, &source});
+  }
+}
+
+const OpDef* Registry::find(std::string_view type, std::string_view opset) const {
+  auto exact = s_->by_key.find({std::string(type), std::string(opset)});
+  if (exact != s_->by_key.end()) return exact->second;
+  int wanted = opset_number(opset);
+  if (wanted < 0) return nullptr;
+  auto it = s_->by_type.find(std::string(type));
+  if (it == s_->by_type.end()) return nullptr;
+  const OpDef* best = nullptr;
+  for (const OpDef* d : it->second) {
+    int n = opset_number(d->opset());
+    if (n >= 0 && n <= wanted) best = d;
+  }
+  return best;
+}
+
+const OpDef* Registry::find_in_ir(std::string_view type, std::string_view opset) const {
+  if (const OpDef* d = find(type, opset)) return d;
+  auto it = s_->ir_types.find(lower(type));
+  if (it == s_->ir_types.end()) return nullptr;
+  for (const std::string& t : it->second)
+    if (const OpDef* d = find(t, opset)) return d;
+  return nullptr;
+}
+
+const OpDef* Registry::newest(std::string_view type) const {
+  auto it = s_->by_type.find(std::string(type));
+  if (it == s_->by_type.end() || it->second.empty()) return nullptr;
+  const OpDef* best = nullptr;
+  for (const OpDef* d : it->second)
+    if (!best || opset_number(d->opset()) >= 0) best = d;
+  return best;
+}
+
+bool Registry::knows_opset(std::string_view opset) const { return s_->opsets.count(std::string(opset)) > 0; }
+
+std::span<const RuleDef> Registry::rules(std::string_view framework, std::string_view domain,
+                                         std::string_view type) const {
+  auto it = s_->rules.find(State::rule_key(framework, domain, type));
+  if (it == s_->rules.end()) return {};
+  return it->second;
+}
+
+std::vector<KernelDef> Registry::kernels(const OpDef& op, std::string_view device) const {
+  std::vector<KernelDef> out;
+  auto it = s_->kernels.find({std::string(op.name()), std::string(op.opset())});
+  if (it == s_->kernels.end()) return out;
+  for (const KernelDef& k : it->second)
+    if (view(k.record->device) == device) {
+      // An operation that took a built-in's place does not run the built-in's kernels.
+      if (!op.source->built_in() && k.source->built_in()) continue;
+      out.push_back(k);
+    }
+  return out;
+}
+
+const graft_kernel* Registry::reference(const OpDef& op) const {
+  auto list = kernels(op, "REFERENCE");
+  return list.empty() ? nullptr : list[0].record;
+}
+
+std::vector<const OpDef*> Registry::ops() const {
+  std::vector<const OpDef*> out;
+  for (const auto& [key, def] : s_->by_key) out.push_back(def);
+  std::sort(out.begin(), out.end(), [](const OpDef* a, const OpDef* b) {
+    if (a->name() != b->name()) return a->name() < b->name();
+    int x = opset_number(a->opset()), y = opset_number(b->opset());
+    return x != y ? x < y : a->opset() < b->opset();
+  });
+  return out;
+}
+
+std::vector<const RuleDef*> Registry::all_rules() const {
+  std::vector<const RuleDef*> out;
+  for (const auto& [key, list] : s_->rules)
+    for (const RuleDef& r : list) out.push_back(&r);
+  std::sort(out.begin(), out.end(), [](const RuleDef* a, const RuleDef* b) {
+    auto key = [](const RuleDef* r) {
+      return std::tuple(view(r->record->framework), view(r->record->domain), view(r->record->type), r->record->since);
+    };
+    return key(a) < key(b);
+  });
+  return out;
+}
+
+std::vector<const Source*> Registry::sources() const {
+  std::vector<const Source*> out;
+  for (const Source& s : s_->sources) out.push_back(&s);
+  return out;
+}
+
+}  // namespace graft

@@ -1,0 +1,143 @@
+#include "schema/resolve.hpp"
+
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace graft {
+namespace {
+
+void check_number(double v, const graft_attr& a) {
+  if (std::isnan(v) ? (std::isfinite(a.min) || std::isfinite(a.max)) : (v < a.min || v > a.max)) {
+    std::string want = !std::isfinite(a.max)   ? text("at least ", a.min)
+                       : !std::isfinite(a.min) ? text("at most ", a.max)
+                                               : text("between ", a.min, " and ", a.max);
+    throw_user("is ", v, ", it must be ", want);
+  }
+}
+
+void check_value(const Attribute& v, const graft_attr& a) {
+  if (auto i = v.get_if<int64_t>()) check_number(static_cast<double>(*i), a);
+  if (auto f = v.get_if<double>()) check_number(*f, a);
+  if (auto list = v.get_if<std::vector<int64_t>>())
+    for (int64_t i : *list) check_number(static_cast<double>(i), a);
+  if (auto list = v.get_if<std::vector<double>>())
+    for (double f : *list) check_number(f, a);
+  if (auto s = v.get_if<std::string>(); s && a.allowed_count) {
+    std::vector<std::string_view> words;
+    for (size_t i = 0; i < a.allowed_count; ++i) words.push_back(view(a.allowed[i]));
+    for (std::string_view w : words)
+      if (w == *s) return;
+    throw_user("is '", *s, "', it must be one of ", join(words, ", "));
+  }
+}
+
+// Words are compared without case: IRs of different ages write "CAFFE" and "caffe".
+Attribute normal_word(Attribute v, const graft_attr& a) {
+  auto s = v.get_if<std::string>();
+  if (!s) return v;
+  for (size_t i = 0; i < a.allowed_count; ++i)
+    if (equal_ignoring_case(view(a.allowed[i]), *s)) return std::string(view(a.allowed[i]));
+  return v;
+}
+
+void check_inputs(const Node& node, const OpDef& op) {
+  size_t most = op.inputs().size();
+  bool variadic = most && op.inputs()[most - 1]->flags & GRAFT_PORT_VARIADIC;
+  if (node.inputs.size() > most && !variadic)
+    throw_user("has ", node.inputs.size(), " inputs, at most ", most, " are taken");
+  for (size_t i = 0; i < most; ++i) {
+    const graft_port& p = *op.inputs()[i];
+    if (p.flags & (GRAFT_PORT_OPTIONAL | GRAFT_PORT_VARIADIC)) continue;
+    if (i >= node.inputs.size() || !node.inputs[i].present()) throw_user("lacks input ", i, " ('", p.name, "')");
+  }
+}
+
+}  // namespace
+
+std::string describe(const Node& node) { return text('\'', node.name, "' (", node.type, ')'); }
+
+const OpDef& definition(const Registry& registry, const Node& node) {
+  if (const OpDef* op = registry.find(node.type, node.opset)) return *op;
+  throw_unsupported("operation ", node.type, " of ", node.opset, " is not known");
+}
+
+Attribute coerce(const Attribute& v, graft_kind kind) {
+  if (v.kind() == kind) return v;
+  if (kind == GRAFT_FLOAT) {
+    if (auto i = v.get_if<int64_t>()) return static_cast<double>(*i);
+  }
+  if (kind == GRAFT_INT) {
+    if (auto b = v.get_if<bool>()) return static_cast<int64_t>(*b);
+    if (auto f = v.get_if<double>(); f && std::nearbyint(*f) == *f && std::fabs(*f) < 9e15)
+      return static_cast<int64_t>(*f);
+  }
+  if (kind == GRAFT_BOOL) {
+    if (auto i = v.get_if<int64_t>(); i && (*i == 0 || *i == 1)) return *i == 1;
+  }
+  if (kind == GRAFT_DTYPE) {
+    if (auto s = v.get_if<std::string>())
+      if (auto t = parse_dtype(*s)) return *t;
+  }
+  if (kind == GRAFT_DTYPES) {
+    if (auto list = v.get_if<std::vector<std::string>>()) {
+      std::vector<DType> out;
+      for (const std::string& s : *list) {
+        auto t = parse_dtype(s);
+        if (!t) throw_user("'", s, "' is not an element type");
+        out.push_back(*t);
+      }
+      return out;
+    }
+  }
+  // An empty list has no kind of its own.
+  if (auto list = v.get_if<std::vector<int64_t>>()) {
+    if (kind == GRAFT_FLOATS) return std::vector<double>(list->begin(), list->end());
+    if (kind == GRAFT_SHAPE) return Shape::of(*list);
+    if (list->empty() && kind == GRAFT_TEXTS) return std::vector<std::string>();
+    if (list->empty() && kind == GRAFT_DTYPES) return std::vector<DType>();
+  }
+  if (auto list = v.get_if<std::vector<double>>(); list && kind == GRAFT_INTS) {
+    std::vector<int64_t> out;
+    for (double f : *list) {
+      if (std::nearbyint(f) != f || std::fabs(f) > 9e15) throw_user("is a list of numbers, integers are wanted");
+      out.push_back(static_cast<int64_t>(f));
+    }
+    return out;
+  }
+  throw_user("is a ", kind_name(v.kind()), ", a ", kind_name(kind), " is wanted");
+}
+
+void resolve(Node& node, const OpDef& op, Extras extras) {
+  Attributes done;
+  for (const graft_attr* a : op.attrs()) {
+    std::string name(view(a->name));
+    const Attribute* given = node.attrs.find(name);
+    if (!given || given->kind() == GRAFT_NONE) {
+      if (a->flags & GRAFT_ATTR_REQUIRED) throw_user("attribute '", name, "' is missing");
+      if (!(a->flags & GRAFT_ATTR_OPTIONAL)) done[name] = Attribute::from(a->fallback);
+      continue;
+    }
+    try {
+      Attribute v = normal_word(coerce(*given, a->kind), *a);
+      check_value(v, *a);
+      done[name] = std::move(v);
+    } catch (Error& e) {
+      throw Error(e.kind(), text("attribute '", name, "' ", e.message()), e.hint());
+    }
+  }
+  for (auto& [name, value] : node.attrs) {
+    bool known = false;
+    for (const graft_attr* a : op.attrs()) known |= view(a->name) == name;
+    if (known) continue;
+    if (extras == Extras::refuse) throw_user("there is no attribute '", name, "'");
+    done[name] = value;
+  }
+  check_inputs(node, op);
+  if (node.bodies.size() != op.bodies().size())
+    throw_user("has ", node.bodies.size(), " bodies, ", op.bodies().size(), " are wanted");
+  node.attrs = std::move(done);
+}
+
+}  // namespace graft
