@@ -200,6 +200,7 @@ typedef struct graft_body {
   size_t output_count;
   const graft_back_edge* back_edges;
   size_t back_edge_count;
+  const graft_info* parameters; /* as far as they are known */
 } graft_body;
 
 /* Handles that belong to the host. */
@@ -408,7 +409,12 @@ typedef struct graft_host {
   graft_ref (*add_constant)(graft_import*, const graft_tensor*); /* copies; 0: failed */
   graft_status (*add_node)(graft_import*, const graft_new_node*, graft_ref* outputs, size_t output_count);
   graft_status (*set_layer_output)(graft_import*, size_t index, graft_ref);
+  /* Imports the sub-graph in field `path`. `parameters` are the types and shapes of its declared inputs. `prologue`, where
+   * given, sees the parameters as a layer's inputs and makes what the sub-graph calls its inputs as outputs; `epilogue`
+   * likewise stands between the sub-graph's outputs and the body's results. */
   graft_status (*import_body)(graft_import*, graft_str path, const graft_info* parameters, size_t parameter_count,
+                              graft_status (*prologue)(graft_import*, void* user),
+                              graft_status (*epilogue)(graft_import*, void* user), void* user,
                               const graft_imported_body** body);
 } graft_host;
 

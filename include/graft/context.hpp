@@ -10,14 +10,15 @@
 namespace [[gnu::visibility("hidden")]] graft {
 
 // How one of the node's bodies is connected. See graft_body.
-class Body {
+class BodyView {
  public:
-  explicit Body(const graft_body* b) : b_(b) {}
+  explicit BodyView(const graft_body* b) : b_(b) {}
   size_t parameters() const { return b_->parameter_count; }
   size_t results() const { return b_->result_count; }
   std::span<const graft_port_map> inputs() const { return {b_->inputs, b_->input_count}; }
   std::span<const graft_port_map> outputs() const { return {b_->outputs, b_->output_count}; }
   std::span<const graft_back_edge> back_edges() const { return {b_->back_edges, b_->back_edge_count}; }
+  Info parameter(size_t i) const { return Info::from(b_->parameters[i]); }
 
  private:
   const graft_body* b_;
@@ -75,7 +76,7 @@ class NodeView {
   }
 
   size_t bodies() const { return host->body_count(n_); }
-  Body body(size_t i) const { return Body(host->body(n_, i)); }
+  BodyView body(size_t i) const { return BodyView(host->body(n_, i)); }
 
  protected:
   graft_node* n_;

@@ -147,6 +147,7 @@ class Import {
   }
   // One number of the given element type.
   Value scalar(double value, DType type) { return typed({value}, {}, type); }
+  Value truth(bool value) { return typed({value ? 1.0 : 0.0}, {}, DType::boolean); }
   Value scalar(int64_t value) { return constant<int64_t>({value}, {}); }
   // A list of whole numbers (i64), for axes, shapes and the like.
   Value ints(std::vector<int64_t> values) {
@@ -165,12 +166,34 @@ class Import {
     return constant(TensorView(&t));
   }
 
-  // A sub-graph of the layer, with the types and shapes that its declared parameters will have.
-  ImportedBody body(std::string_view path, const std::vector<Info>& parameters) {
+  // A sub-graph of the layer, with the types and shapes that its declared parameters will have. `prologue(Import&)` may
+  // stand between the parameters and what the sub-graph calls its inputs, `epilogue(Import&)` between its outputs and
+  // the body's results: each sees the former as inputs and sets the latter as outputs.
+  template <class Prologue = std::nullptr_t, class Epilogue = std::nullptr_t>
+  ImportedBody body(std::string_view path, const std::vector<Info>& parameters, Prologue prologue = {},
+                    Epilogue epilogue = {}) {
     std::vector<graft_info> raw;
     for (const Info& p : parameters) raw.push_back(p.raw());
+    std::pair both{prologue, epilogue};
+    using Both = decltype(both);
+    graft_status (*before)(graft_import*, void*) = nullptr;
+    graft_status (*after)(graft_import*, void*) = nullptr;
+    if constexpr (!std::is_null_pointer_v<Prologue>)
+      before = [](graft_import* im, void* user) {
+        return guarded([&] {
+          Import inner(im);
+          static_cast<Both*>(user)->first(inner);
+        });
+      };
+    if constexpr (!std::is_null_pointer_v<Epilogue>)
+      after = [](graft_import* im, void* user) {
+        return guarded([&] {
+          Import inner(im);
+          static_cast<Both*>(user)->second(inner);
+        });
+      };
     const graft_imported_body* b = nullptr;
-    check(host->import_body(im_, str(path), raw.data(), raw.size(), &b));
+    check(host->import_body(im_, str(path), raw.data(), raw.size(), before, after, &both, &b));
     ImportedBody out{b->body, b->declared_count, {}, {}};
     for (size_t i = 0; i < b->captured_count; ++i) out.captured.emplace_back(this, b->captured[i]);
     for (size_t i = 0; i < b->result_count; ++i) out.results.push_back(Info::from(b->results[i]));
@@ -224,6 +247,19 @@ inline Value operator+(double a, const Value& b) { return like(b, a) + b; }
 inline Value operator-(double a, const Value& b) { return like(b, a) - b; }
 inline Value operator*(double a, const Value& b) { return like(b, a) * b; }
 inline Value operator/(double a, const Value& b) { return like(b, a) / b; }
+
+// The element type with this number in ONNX (TensorProto.DataType), as Cast and others name it.
+inline DType onnx_element_type(int64_t code) {
+  constexpr DType types[] = {DType::undefined,  DType::f32,  DType::u8,     DType::i8,         DType::u16,
+                             DType::i16,        DType::i32,  DType::i64,    DType::string,     DType::boolean,
+                             DType::f16,        DType::f64,  DType::u32,    DType::u64,        DType::undefined,
+                             DType::undefined,  DType::bf16, DType::f8e4m3, DType::f8e4m3fnuz, DType::f8e5m2,
+                             DType::f8e5m2fnuz, DType::u4,   DType::i4,     DType::f4e2m1,     DType::f8e8m0};
+  if (code == 14 || code == 15) unsupported("complex numbers are not supported");
+  if (code < 0 || code >= static_cast<int64_t>(std::size(types)))
+    fail("element type ", code, " is not one that ONNX defines");
+  return types[code];
+}
 
 // The steps that conversions keep needing.
 inline Value convert(const Value& v, DType type) {

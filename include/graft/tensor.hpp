@@ -60,7 +60,8 @@ class TensorView {
   template <class T>
   T scalar() const {
     if (size() != 1) fail("one value is wanted, the tensor has shape ", info().shape);
-    return to<T>()[0];
+    if constexpr (std::is_same_v<T, bool>) return to<uint8_t>()[0] != 0;
+    else return to<T>()[0];
   }
   // Fills the elements from T, converted.
   template <class T>

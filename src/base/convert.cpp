@@ -46,10 +46,12 @@ unsigned largest_code(SmallFloat f) {
 unsigned encode_small(double x, SmallFloat f) {
   const int total = f.exponent_bits + f.mantissa_bits;
   const unsigned nan = f.top == SmallFloat::fnuz ? 1u << total : (1u << total) - 1;
-  if (std::isnan(x)) return f.top == SmallFloat::finite ? 0 : nan;
+  if (std::isnan(x)) return f.top == SmallFloat::finite ? largest_code(f) : nan;
   const unsigned sign = std::signbit(x) ? 1u << total : 0;
   const double a = std::fabs(x);
   const unsigned top = largest_code(f);
+  if (std::isinf(a) && f.top == SmallFloat::ieee) return sign | (top + 1);
+  if (std::isinf(a) && f.top != SmallFloat::finite) return nan;
   if (a >= decode_small(top, f)) return sign | top;
   int e;
   std::frexp(a, &e);  // a = m * 2^e, m in [0.5, 1)

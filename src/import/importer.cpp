@@ -156,7 +156,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
   ImportReport& report = state_.report;
   with_context(
       [&] {
-        Layer layer(*this, raw, version);
+        Layer layer(*this, raw, version, &opsets);
         const RuleDef* rule = nullptr;
         for (const RuleDef& r : state_.registry.rules(state_.model.framework, raw.domain, raw.type))
           if (layer.matches(*r.record)) {

@@ -28,8 +28,13 @@ std::string layer_title(const RawNode& raw) {
 
 }  // namespace
 
-Layer::Layer(Scope& scope, const RawNode& raw, int64_t version)
-    : scope_(scope), raw_(raw), version_(version), name_(layer_title(raw)), outputs_(raw.outputs.size()) {
+Layer::Layer(Scope& scope, const RawNode& raw, int64_t version, const std::map<std::string, int64_t>* opsets)
+    : scope_(scope),
+      raw_(raw),
+      version_(version),
+      opsets_(opsets),
+      name_(layer_title(raw)),
+      outputs_(raw.outputs.size()) {
   for (const std::string& in : raw.inputs) {
     ValueId v = in.empty() ? ValueId{} : scope.look_up(in);
     if (!in.empty() && !v.present()) throw_user("input '", in, "' is not made by any layer");
@@ -220,7 +225,22 @@ void Layer::set_output(size_t index, graft_ref ref) {
   outputs_[index] = checked(ref);
 }
 
-const graft_imported_body* Layer::import_body(std::string_view path, std::span<const graft_info> parameters) {
+namespace {
+// Lets a callback stand between two lists of names: it sees `from` as a layer's inputs and makes `to`.
+void interpose(Scope& scope, const char* type, std::vector<std::string> from, std::vector<std::string> to,
+               int64_t version, graft_import::Callback callback, void* user) {
+  RawNode raw;
+  raw.type = type;
+  raw.inputs = std::move(from);
+  raw.outputs = std::move(to);
+  Layer layer(scope, raw, version);
+  check_callback(callback(&layer, user));
+  layer.finish();
+}
+}  // namespace
+
+const graft_imported_body* Layer::import_body(std::string_view path, std::span<const graft_info> parameters,
+                                              Callback prologue, Callback epilogue, void* user) {
   const RawField* f = raw_.find(path);
   if (!f || f->graphs.empty()) throw_user("attribute '", path, "' is missing, a graph is wanted");
   read_.emplace(path);
@@ -234,14 +254,25 @@ const graft_imported_body* Layer::import_body(std::string_view path, std::span<c
   inner.graph.name = raw.name;
   inner.add_hints(raw);
   inner.declare_constants(raw);
+  std::vector<std::string> outside, inside;
   for (size_t i = 0; i < parameters.size(); ++i) {
     Info info = Info::from(parameters[i]);
     if (info.type == DType::undefined) info.type = raw.inputs[i].info.type;
-    if (!info.shape.ranked()) info.shape = raw.inputs[i].info.shape;
-    inner.add_parameter(raw.inputs[i].name, info);
+    inside.push_back(raw.inputs[i].name);
+    outside.push_back(prologue ? raw.inputs[i].name + "/part" : raw.inputs[i].name);
+    inner.add_parameter(outside.back(), info);
   }
-  inner.import_nodes(raw.nodes, scope_.state().model.opsets);
-  for (const RawValue& out : raw.outputs) inner.add_result(out.name);
+  if (prologue) interpose(inner, "prologue", outside, inside, version_, prologue, user);
+  inner.import_nodes(raw.nodes, *opsets_);
+  outside.clear(), inside.clear();
+  for (const RawValue& out : raw.outputs) {
+    if (!inner.look_up(out.name).present())
+      throw_user("output '", out.name, "' of the graph '", path, "' is not made by any layer");
+    inside.push_back(out.name);
+    outside.push_back(epilogue ? text(out.name, "/part", inside.size()) : out.name);
+  }
+  if (epilogue) interpose(inner, "epilogue", inside, outside, version_, epilogue, user);
+  for (const std::string& name : outside) inner.add_result(name);
 
   ImportedGraph& b = bodies_.emplace_back();
   for (ValueId v : inner.captured) b.captured.push_back(ref_of(v));

@@ -16,7 +16,7 @@ inline ValueId value_of(graft_ref r) {
 
 class Layer final : public graft_import {
  public:
-  Layer(Scope& scope, const RawNode& raw, int64_t version);
+  Layer(Scope& scope, const RawNode& raw, int64_t version, const std::map<std::string, int64_t>* opsets = nullptr);
 
   // Applies a rule: its function, or one node as its data says.
   void apply(const RuleDef& rule);
@@ -43,7 +43,8 @@ class Layer final : public graft_import {
   graft_ref add_constant(const graft_tensor& tensor) override;
   void add_node(const graft_new_node& node, std::span<graft_ref> outputs) override;
   void set_output(size_t index, graft_ref ref) override;
-  const graft_imported_body* import_body(std::string_view path, std::span<const graft_info> parameters) override;
+  const graft_imported_body* import_body(std::string_view path, std::span<const graft_info> parameters,
+                                         Callback prologue, Callback epilogue, void* user) override;
 
  private:
   struct CachedField {
@@ -65,6 +66,7 @@ class Layer final : public graft_import {
   Scope& scope_;
   const RawNode& raw_;
   int64_t version_;
+  const std::map<std::string, int64_t>* opsets_;  // of the graph the layer stands in
   std::string name_;
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;

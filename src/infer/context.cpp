@@ -55,7 +55,9 @@ void NodeContext::set_known_values(size_t output, const graft_shape& values) {
 const graft_body* NodeContext::body(size_t index) const {
   if (index >= node_.bodies.size()) return nullptr;
   const Body& b = node_.bodies[index];
-  graft_body& out = bodies_.emplace_back();
+  auto& [out, parameters] = bodies_.emplace_back();
+  for (NodeId p : b.graph->parameters()) parameters.push_back(b.graph->info({p, 0}).raw());
+  out.parameters = parameters.data();
   out.size = sizeof out;
   out.parameter_count = static_cast<uint32_t>(b.graph->parameters().size());
   out.result_count = static_cast<uint32_t>(b.graph->results().size());

@@ -51,7 +51,7 @@ class NodeContext final : public graft_node {
   const Node& node_;
   std::vector<std::optional<Info>> inputs_;
   mutable std::deque<Cached> attributes_;
-  mutable std::deque<graft_body> bodies_;
+  mutable std::deque<std::pair<graft_body, std::vector<graft_info>>> bodies_;
   std::vector<Info> body_results_;
   std::vector<graft_info> body_raw_;
 };

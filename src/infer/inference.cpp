@@ -61,6 +61,7 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
     Graph& body = *node.bodies[index].graph;
     for (size_t i = 0; i < parameters.size(); ++i) {
       Node& p = body[body.parameters()[i]];
+      if (parameters[i].type == DType::undefined) continue;  // as declared
       p.attrs["shape"] = parameters[i].shape;
       p.attrs["element_type"] = parameters[i].type;
     }

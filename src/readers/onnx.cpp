@@ -1,6 +1,7 @@
 #include "readers/onnx.hpp"
 
 #include <algorithm>
+#include <graft/import.hpp>
 #include <set>
 
 #include "readers/onnx_tensor.hpp"
@@ -182,7 +183,7 @@ class Reader {
     while (w.next()) switch (w.field()) {
         case 1:
           for (Wire t = w.message("TypeProto.Tensor"); t.next();) switch (t.field()) {
-              case 1: v.info.type = onnx_dtype(t.small()); break;
+              case 1: v.info.type = onnx_element_type(t.small()); break;
               case 2: v.info.shape = shape(t.message("TensorShapeProto")); break;
               default: t.skip();
             }

@@ -1,24 +1,13 @@
 #include "readers/onnx_tensor.hpp"
 
 #include <algorithm>
+#include <graft/import.hpp>
 
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "readers/onnx.hpp"
 
 namespace graft {
-
-DType onnx_dtype(int32_t code) {
-  constexpr DType types[] = {DType::undefined,  DType::f32,  DType::u8,     DType::i8,         DType::u16,
-                             DType::i16,        DType::i32,  DType::i64,    DType::string,     DType::boolean,
-                             DType::f16,        DType::f64,  DType::u32,    DType::u64,        DType::undefined,
-                             DType::undefined,  DType::bf16, DType::f8e4m3, DType::f8e4m3fnuz, DType::f8e5m2,
-                             DType::f8e5m2fnuz, DType::u4,   DType::i4,     DType::f4e2m1,     DType::f8e8m0};
-  if (code == 14 || code == 15) throw_unsupported("complex numbers are not supported");
-  if (code < 0 || static_cast<size_t>(code) >= std::size(types))
-    throw_user("element type ", code, " is not one that ONNX defines");
-  return types[code];
-}
 
 namespace {
 
@@ -110,7 +99,7 @@ std::pair<std::string, Tensor> OnnxTensors::tensor(Wire w) {
           throw_user("has ", dims.size(), " dimensions, at most ", limits_.rank, " are taken");
         for (int64_t d : dims)
           if (d < 0 || d > limits_.dimension) throw_user("has dimension ", d, " in its shape ", dims);
-        DType type = onnx_dtype(code);
+        DType type = onnx_element_type(code);
         if (type == DType::undefined) throw_user("has no element type");
         if (is_external) return {name, external(name, where, type, dims)};
         if (has_raw && type != DType::string) {

@@ -8,9 +8,6 @@
 
 namespace graft {
 
-// The element type with this number in TensorProto.DataType.
-DType onnx_dtype(int32_t code);
-
 class OnnxTensors {
  public:
   // `keeper` keeps the bytes of the message alive: raw data is not copied.

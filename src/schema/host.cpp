@@ -123,8 +123,9 @@ graft_host make_table() {
     return run([&] { m->add_node(*n, {out, count}); });
   };
   h.set_layer_output = [](graft_import* m, size_t i, graft_ref r) { return run([&] { m->set_output(i, r); }); };
-  h.import_body = [](graft_import* m, graft_str path, const graft_info* p, size_t n, const graft_imported_body** out) {
-    return run([&] { *out = m->import_body(view(path), {p, n}); });
+  h.import_body = [](graft_import* m, graft_str path, const graft_info* p, size_t n, graft_import::Callback before,
+                     graft_import::Callback after, void* user, const graft_imported_body** out) {
+    return run([&] { *out = m->import_body(view(path), {p, n}, before, after, user); });
   };
   return h;
 }

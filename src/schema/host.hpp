@@ -60,7 +60,9 @@ struct graft_import {
   virtual graft_ref add_constant(const graft_tensor& tensor) = 0;
   virtual void add_node(const graft_new_node& node, std::span<graft_ref> outputs) = 0;
   virtual void set_output(size_t index, graft_ref ref) = 0;
-  virtual const graft_imported_body* import_body(std::string_view path, std::span<const graft_info> parameters) = 0;
+  using Callback = graft_status (*)(graft_import*, void*);
+  virtual const graft_imported_body* import_body(std::string_view path, std::span<const graft_info> parameters,
+                                                 Callback prologue, Callback epilogue, void* user) = 0;
 
  protected:
   ~graft_import() = default;

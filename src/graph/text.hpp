@@ -1,0 +1,61 @@
+// The textual form of a graph: what `graft explain`, tests and decompositions are written in.
+//
+//   graph "tiny" (x: f32[1,3,?,8]) {
+//     w = f32[4,3,1,1] fill(0.5)
+//     mix = Convolution@1(x, w) {strides = [1,1], auto_pad = "same_upper"} : f32[1,4,?,8] "mix:0"
+//     parts = Split@1(mix, i64[] {1}) {num_splits = 2}
+//     return out = Relu(parts.1), parts
+//   }
+//
+// A node is called by its name; `.1` is its second output. `_` stands for an input that is left out. `Type@8` is the
+// version of opset8, `Type@acme` one of another opset, `Type` the newest. What follows `:` are types and shapes of the
+// outputs, and their tensor names. A call may stand where a value is wanted. Bodies follow the node they belong to:
+//
+//     y = Loop@5(n, c, x)
+//       body "" (i <- iteration, a <- 2) -> (b -> 0, go -> condition) feed (b -> a)
+//       graph (i: i64[], a: f32[?]) { ... return b = ..., go = ... }
+#pragma once
+
+#include <map>
+
+#include "graph/graph.hpp"
+
+namespace graft {
+
+std::string print(const Graph& graph);
+std::string print(const Attribute& value);
+// A tensor as `f32[2] {1, 2}`; more than `limit` values are cut off.
+std::string print(const Tensor& t, size_t limit = SIZE_MAX);
+
+// Operations without `@` get an empty opset, attributes the kind they are written in. Nothing is looked up or inferred.
+Graph parse_graph(std::string_view text);
+// The same with `$name` standing for these values; for decompositions.
+Graph parse_graph(std::string_view text, const Attributes& arguments);
+// "f32[2] {1, 2}", "i64[3] fill(7)", "f32[8] iota(0, 0.5)", "f32[2,2] random(1, -1, 1)", "string[2] {\"a\", \"b\"}"
+Tensor parse_tensor(std::string_view text);
+
+// Reads several things from one text, for files that hold more than a graph.
+class TextReader {
+ public:
+  explicit TextReader(std::string_view text);
+  ~TextReader();
+  bool at_end();
+  bool peek(std::string_view word);  // a word or a sign
+  bool accept(std::string_view word);
+  void expect(std::string_view word);
+  std::string name();
+  std::string quoted();
+  double number();
+  Graph graph(const Attributes& arguments = {});
+  Tensor tensor();
+  // A tensor whose type and shape are known already: only the values are read.
+  Tensor values(DType type, std::vector<int64_t> dims);
+  std::string rest_of_line();
+  int line() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> s_;
+};
+
+}  // namespace graft

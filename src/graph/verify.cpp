@@ -1,0 +1,69 @@
+#include "graph/verify.hpp"
+
+#include <unordered_set>
+
+#include "base/error.hpp"
+
+namespace graft {
+namespace {
+
+void verify_body(const Node& n, const Body& b) {
+  if (!b.graph) throw_user("'", n.name, "' (", n.type, ") has an empty body");
+  auto parameters = static_cast<int64_t>(b.graph->parameters().size()),
+       results = static_cast<int64_t>(b.graph->results().size());
+  auto check = [&](int64_t i, int64_t most, std::string_view what) {
+    if (i < 0 || i >= most)
+      throw_user("a body of '", n.name, "' (", n.type, ") is connected to ", what, " ", i, ", it has ", most);
+  };
+  for (const graft_port_map& m : b.inputs) {
+    check(m.internal, parameters, "parameter");
+    if (m.external != -1) check(m.external, static_cast<int64_t>(n.inputs.size()), "input");
+  }
+  for (const graft_port_map& m : b.outputs) {
+    check(m.internal, results, "result");
+    if (m.external != -1 && m.external < 0)
+      throw_user("a body of '", n.name, "' (", n.type, ") is connected to output ", m.external);
+  }
+  for (const graft_back_edge& e : b.back_edges) {
+    check(e.result, results, "result");
+    check(e.parameter, parameters, "parameter");
+  }
+  verify(*b.graph);
+}
+
+}  // namespace
+
+void verify(const Graph& g) {
+  std::unordered_set<std::string_view> names;
+  size_t parameters = 0, results = 0;
+  for (NodeId id = 0; id < g.end_id(); ++id) {
+    const Node& n = g[id];
+    if (!n.alive) continue;
+    if (n.type.empty()) throw_user("node ", id, " has no type");
+    if (n.name.empty()) throw_user("node ", id, " (", n.type, ") has no name");
+    if (!names.insert(n.name).second) throw_user("two nodes are called '", n.name, "'");
+    parameters += n.is("Parameter");
+    results += n.is("Result");
+    if (n.is("Result") && (n.inputs.size() != 1 || !n.inputs[0].present()))
+      throw_user("the result '", n.name, "' has no input");
+    for (size_t i = 0; i < n.inputs.size(); ++i) {
+      ValueId v = n.inputs[i];
+      if (!v.present()) continue;
+      if (v.node >= g.end_id() || !g[v.node].alive)
+        throw_user("input ", i, " of '", n.name, "' (", n.type, ") comes from a node that is not there");
+      if (v.port >= g[v.node].outputs.size())
+        throw_user("input ", i, " of '", n.name, "' (", n.type, ") is output ", v.port, " of '", g[v.node].name, "' (",
+                   g[v.node].type, "), which has ", g[v.node].outputs.size());
+    }
+    for (const Body& b : n.bodies) verify_body(n, b);
+  }
+  if (parameters != g.parameters().size() || results != g.results().size())
+    throw_user("the lists of inputs and outputs do not match the nodes");
+  for (NodeId id : g.parameters())
+    if (id >= g.end_id() || !g[id].alive || !g[id].is("Parameter")) throw_user("an input is not a Parameter");
+  for (NodeId id : g.results())
+    if (id >= g.end_id() || !g[id].alive || !g[id].is("Result")) throw_user("an output is not a Result");
+  g.topological_order();
+}
+
+}  // namespace graft

@@ -1,0 +1,116 @@
+#include <graft/op.hpp>
+
+namespace graft {
+namespace {
+
+struct Convert {
+  DType destination_type = DType::undefined;
+  static constexpr std::tuple schema{
+      attr("destination_type", &Convert::destination_type, "element type of the result").required()};
+};
+
+void convert_infer(Infer& ctx, const Convert& a) {
+  ctx.output(0, a.destination_type, ctx.shape(0));
+  bool whole = a.destination_type == DType::i64 || a.destination_type == DType::i32;
+  if (auto k = ctx.known(0); k && whole) ctx.known_output(0, *k);
+}
+
+// Texts are read and written as numbers where one side is text.
+std::string number_as_text(double v) {
+  if (std::isnan(v)) return "NaN";
+  if (std::isinf(v)) return v < 0 ? "-INF" : "INF";
+  return text(static_cast<float>(v));
+}
+double text_as_number(std::string_view s) {
+  if (s == "NaN" || s == "nan") return std::nan("");
+  if (s == "INF" || s == "+INF" || s == "inf") return INFINITY;
+  if (s == "-INF" || s == "-inf") return -INFINITY;
+  double v = 0;
+  if (s.starts_with('+')) s.remove_prefix(1);
+  auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
+  if (error != std::errc() || end != s.data() + s.size()) fail("the text '", s, "' is not a number");
+  return v;
+}
+
+void convert_any(Run& ctx) {
+  TensorView x = ctx.input(0), y = ctx.output(0);
+  bool from_text = x.type() == DType::string, to_text = y.type() == DType::string;
+  if (from_text == to_text) return y.assign(x);
+  if (from_text) {
+    std::vector<double> v;
+    for (int64_t i = 0; i < x.size(); ++i) v.push_back(text_as_number(view(x.data<graft_str>()[i])));
+    return y.assign(v);
+  }
+  if (is_real(x.type())) {
+    std::vector<double> v = x.to<double>();
+    for (size_t i = 0; i < v.size(); ++i) ctx.store(y, static_cast<int64_t>(i), number_as_text(v[i]));
+  } else {
+    std::vector<int64_t> v = x.to<int64_t>();
+    for (size_t i = 0; i < v.size(); ++i)
+      ctx.store(y, static_cast<int64_t>(i), x.type() == DType::boolean ? (v[i] ? "True" : "False") : text(v[i]));
+  }
+}
+void convert_run(Run& ctx, const Convert&) { convert_any(ctx); }
+void convert_like_run(Run& ctx, const NoAttributes&) { convert_any(ctx); }
+
+void convert_like_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(1), ctx.shape(0)); }
+
+// ONNX says what becomes of numbers that are too large for an 8-bit float: the largest one, or infinity (NaN where the
+// type has none).
+Value cast(Import& layer, Value x, DType type) {
+  constexpr std::pair<DType, double> largest[] = {
+      {DType::f8e4m3, 448}, {DType::f8e4m3fnuz, 240}, {DType::f8e5m2, 57344}, {DType::f8e5m2fnuz, 57344}};
+  for (auto [t, most] : largest) {
+    if (t != type || x.type() == DType::string || x.type() == type) continue;
+    bool saturate = layer.get<bool>("saturate", true);
+    Value wide = is_real(x.type()) && bits_of(x.type()) >= 16 ? x : convert(x, DType::f32);
+    if (wide.type() == DType::f16 && most > 60000) wide = convert(wide, DType::f32);
+    if (saturate) return convert(layer.op("Clamp", {wide}, {{"min", -most}, {"max", most}}), type);
+    Value inside = layer.op("LessEqual", {layer.op("Abs", {wide}), like(wide, most)});
+    Value infinite = wide * std::numeric_limits<double>::infinity();
+    return convert(layer.op("Select", {inside, wide, infinite}), type);
+  }
+  return convert(x, type);
+}
+
+DType named_type(Import& layer) {
+  const graft_value* to = layer.field("to");
+  if (!to) fail("attribute 'to' is missing");
+  if (to->kind != GRAFT_TEXT) return onnx_element_type(to->i);
+  // Opset 1 to 5 wrote the name of the type.
+  constexpr std::pair<std::string_view, DType> names[] = {
+      {"FLOAT", DType::f32},    {"UINT8", DType::u8},    {"INT8", DType::i8},    {"UINT16", DType::u16},
+      {"INT16", DType::i16},    {"INT32", DType::i32},   {"INT64", DType::i64},  {"STRING", DType::string},
+      {"BOOL", DType::boolean}, {"FLOAT16", DType::f16}, {"DOUBLE", DType::f64}, {"UINT32", DType::u32},
+      {"UINT64", DType::u64}};
+  for (auto [name, type] : names)
+    if (name == view(to->s)) return type;
+  fail("'", to->s, "' is not an element type");
+}
+Value import_cast(Import& layer) { return cast(layer, layer.input(0), named_type(layer)); }
+Value import_cast_like(Import& layer) {
+  DType type = layer.input(1).type();
+  if (type == DType::undefined) return layer.op("ConvertLike", {layer.input(0), layer.input(1)});
+  return cast(layer, layer.input(0), type);
+}
+
+}  // namespace
+
+Ops define_convert() {
+  return {
+      op<Convert>("Convert", 1)
+          .doc("Another element type.")
+          .inputs("data")
+          .infer(convert_infer)
+          .reference(convert_run)
+          .import(onnx("Cast").ignore("round_mode").expand(import_cast)),
+      op("ConvertLike", 1)
+          .doc("The element type of another tensor.")
+          .inputs("data, like")
+          .infer(convert_like_infer)
+          .reference(convert_like_run)
+          .import(onnx("CastLike").ignore("round_mode").expand(import_cast_like)),
+  };
+}
+
+}  // namespace graft

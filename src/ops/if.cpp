@@ -1,0 +1,99 @@
+// If: one of two bodies runs.
+#include <graft/op.hpp>
+
+namespace graft {
+namespace {
+
+std::vector<Info> branch_infer(Infer& ctx, size_t index) {
+  BodyView body = ctx.body(index);
+  std::vector<Info> parameters(body.parameters());
+  for (const graft_port_map& m : body.inputs())
+    parameters[static_cast<size_t>(m.internal)] = ctx.input(static_cast<size_t>(m.external));
+  return ctx.infer_body(index, parameters);
+}
+
+void if_infer(Infer& ctx, const NoAttributes&) {
+  if (ctx.bodies() != 2) fail("If needs two bodies");
+  std::vector<Info> results[2] = {branch_infer(ctx, 0), branch_infer(ctx, 1)};
+  auto taken = ctx.values<int64_t>(0);
+  BodyView then_body = ctx.body(0), else_body = ctx.body(1);
+  for (const graft_port_map& a : then_body.outputs())
+    for (const graft_port_map& b : else_body.outputs()) {
+      if (a.external != b.external) continue;
+      const Info &x = results[0][static_cast<size_t>(a.internal)], &y = results[1][static_cast<size_t>(b.internal)];
+      if (x.type != y.type && x.type != DType::undefined && y.type != DType::undefined)
+        fail("output ", a.external, " is ", x.type, " in one branch and ", y.type, " in the other");
+      Info out{x.type == DType::undefined ? y.type : x.type, either(x.shape, y.shape)};
+      if (taken && taken->size() == 1) out = (*taken)[0] ? x : y;
+      ctx.output(static_cast<size_t>(a.external), out);
+    }
+}
+
+// The maps of both bodies, kept from `prepare` for the calls.
+struct Branch {
+  size_t parameters, results;
+  std::vector<graft_port_map> inputs, outputs;
+};
+std::vector<Branch> if_prepare(Prepare& ctx, const NoAttributes&) {
+  std::vector<Branch> branches;
+  for (size_t i = 0; i < 2; ++i) {
+    BodyView b = ctx.body(i);
+    branches.push_back({b.parameters(),
+                        b.results(),
+                        {b.inputs().begin(), b.inputs().end()},
+                        {b.outputs().begin(), b.outputs().end()}});
+  }
+  return branches;
+}
+
+void if_run(Run& ctx, const NoAttributes&, const std::vector<Branch>& branches) {
+  size_t which = ctx.input(0).scalar<bool>() ? 0 : 1;
+  const Branch& b = branches[which];
+  std::vector<TensorView> parameters(b.parameters);
+  for (const graft_port_map& m : b.inputs)
+    parameters[static_cast<size_t>(m.internal)] = ctx.input(static_cast<size_t>(m.external));
+  std::vector<TensorView> results = ctx.run_body(which, parameters, b.results);
+  for (const graft_port_map& m : b.outputs) {
+    auto o = static_cast<size_t>(m.external);
+    if (!ctx.wants(o)) continue;
+    TensorView r = results[static_cast<size_t>(m.internal)];
+    ctx.allocate(o, r.dims()).assign(r);
+  }
+}
+
+std::vector<Value> import_if(Import& layer) {
+  Value condition = layer.input(0);
+  if (layer.wants(0) && condition.type() != DType::boolean) condition = convert(condition, DType::boolean);
+  ImportedBody bodies[2] = {layer.body("then_branch", {}), layer.body("else_branch", {})};
+  std::vector<Value> inputs{condition};
+  std::vector<BodyUse> uses;
+  for (ImportedBody& b : bodies) {
+    BodyUse use{b.id, {}, {}, {}};
+    for (size_t i = 0; i < b.captured.size(); ++i) {
+      use.inputs.push_back({static_cast<int64_t>(inputs.size()), static_cast<int64_t>(i), 0, 0, 0, 0, 0, 0, 0});
+      inputs.push_back(b.captured[i]);
+    }
+    for (size_t i = 0; i < b.results.size(); ++i)
+      use.outputs.push_back({static_cast<int64_t>(i), static_cast<int64_t>(i), 0, 0, 0, 0, 0, 0, 0});
+    uses.push_back(std::move(use));
+  }
+  if (bodies[0].results.size() != bodies[1].results.size())
+    fail("one branch has ", bodies[0].results.size(), " outputs, the other ", bodies[1].results.size());
+  return layer.make("If", inputs, {}, bodies[0].results.size(), uses);
+}
+
+}  // namespace
+
+Ops define_if() {
+  return op("If", 8)
+      .doc("Runs the first body where the condition holds, else the second.")
+      .inputs("cond, inputs...")
+      .outputs("outputs...")
+      .body("then_")
+      .body("else_")
+      .infer(if_infer)
+      .reference(if_prepare, if_run)
+      .import(onnx("If").expand(import_if));
+}
+
+}  // namespace graft

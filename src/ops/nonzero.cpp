@@ -1,0 +1,47 @@
+#include <graft/op.hpp>
+
+namespace graft {
+namespace {
+
+struct NonZero {
+  DType output_type = DType::i64;
+  static constexpr std::tuple schema{attr("output_type", &NonZero::output_type, "i64 or i32")};
+};
+
+// How many there are, only the data tells.
+void nonzero_infer(Infer& ctx, const NonZero& a) {
+  Shape in = ctx.shape(0);
+  Dim rank = in.ranked() ? Dim(static_cast<int64_t>(in.rank())) : Dim();
+  Dim most = in.elements();
+  ctx.output(0, a.output_type, Shape{rank, Dim::between(0, most.max())});
+}
+
+void nonzero_run(Run& ctx, const NonZero&) {
+  TensorView x = ctx.input(0);
+  std::vector<int64_t> found;
+  std::vector<int64_t> stride = strides_of(x.dims());
+  auto look = [&](const auto& values) {
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i] != 0) found.push_back(static_cast<int64_t>(i));
+  };
+  if (is_real(x.type())) look(x.to<double>());
+  else look(x.to<int64_t>());
+  auto n = static_cast<int64_t>(found.size());
+  std::vector<int64_t> out;
+  for (size_t axis = 0; axis < x.rank(); ++axis)
+    for (int64_t f : found) out.push_back(f / stride[axis] % x.dim(axis));
+  ctx.allocate(0, {static_cast<int64_t>(x.rank()), n}).assign(out);
+}
+
+}  // namespace
+
+Ops define_nonzero() {
+  return op<NonZero>("NonZero", 3)
+      .doc("Positions of the elements that are not zero, one row per axis.")
+      .inputs("data")
+      .infer(nonzero_infer)
+      .reference(nonzero_run)
+      .import(onnx("NonZero"));
+}
+
+}  // namespace graft
