@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/xml.hpp"
 #include "graph/attribute.hpp"
 
 namespace graft {
@@ -39,7 +40,7 @@ struct Body {
 struct Output {
   Info info;
   std::vector<std::string> names;  // tensor names, sorted, unique
-  std::string rt_info;             // of the port, as XML text
+  std::shared_ptr<const Xml> rt_info;  // of the port, carried along
   void add_name(const std::string& name);
 };
 
@@ -52,8 +53,8 @@ struct Node {
   std::vector<Output> outputs;
   std::vector<Body> bodies;
   std::string origin;                      // "layer 'conv1' (Conv)", for messages
-  std::string rt_info;                     // runtime information of an IR, as XML text
-  std::vector<std::string> input_rt_info;  // per input port, as XML text; may be shorter than inputs
+  std::shared_ptr<const Xml> rt_info;  // runtime information of an IR, carried along
+  std::vector<std::shared_ptr<const Xml>> input_rt_info;  // per input port; may be shorter than inputs
   bool opaque = false;                     // of an operation nobody defined: attributes and shapes as found in the file
   bool alive = true;
 
@@ -68,7 +69,7 @@ class Graph {
   Graph clone() const;
 
   std::string name;
-  std::string rt_info;  // of the whole model, as XML text
+  std::shared_ptr<const Xml> rt_info;  // of the whole model, carried along
 
   // Adds a node. Parameter and Result nodes join the border in the order they are added.
   NodeId add(Node node);

@@ -430,6 +430,7 @@ class Parser {
     Node r;
     r.type = "Result", r.opset = "opset1", r.inputs = {v};
     r.name = label.empty() ? text("result_", s.graph.results().size()) : label;
+    if (lex.peek().kind == Lexer::text_literal) tensor_names(r.outputs.emplace_back());
     s.graph.add(std::move(r));
   }
 

@@ -68,6 +68,8 @@ class Printer {
     for (size_t i = 0; i < g.results().size(); ++i) {
       const Node& r = g[g.results()[i]];
       out += (i ? ", " : "") + name_text(r.name) + " = " + value_text(g, r.inputs[0]);
+      if (!r.outputs.empty())
+        for (const std::string& n : r.outputs[0].names) out += " " + quoted(n);
     }
     out += "\n" + indent + "}";
   }

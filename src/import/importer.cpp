@@ -97,6 +97,7 @@ void Scope::add_result(const std::string& name) {
   node.opset = "opset1";
   node.name = graph.unique_name(name + "/sink_port_0");
   node.inputs = {v};
+  node.outputs.emplace_back().add_name(name);
   graph.add(std::move(node));
 }
 

@@ -42,6 +42,18 @@ Attribute normal_word(Attribute v, const graft_attr& a) {
   return v;
 }
 
+// What is held in 32 bits is kept as such a number, so that writing and reading change nothing.
+Attribute single_precision(Attribute v, const graft_attr& a) {
+  if (!(a.flags & GRAFT_ATTR_F32)) return v;
+  if (auto f = v.get_if<double>()) return static_cast<double>(static_cast<float>(*f));
+  if (auto list = v.get_if<std::vector<double>>()) {
+    std::vector<double> out;
+    for (double f : *list) out.push_back(static_cast<double>(static_cast<float>(f)));
+    return out;
+  }
+  return v;
+}
+
 void check_inputs(const Node& node, const OpDef& op) {
   size_t most = op.inputs().size();
   bool variadic = most && op.inputs()[most - 1]->flags & GRAFT_PORT_VARIADIC;
@@ -120,7 +132,7 @@ void resolve(Node& node, const OpDef& op, Extras extras) {
       continue;
     }
     try {
-      Attribute v = normal_word(coerce(*given, a->kind), *a);
+      Attribute v = single_precision(normal_word(coerce(*given, a->kind), *a), *a);
       check_value(v, *a);
       done[name] = std::move(v);
     } catch (Error& e) {

@@ -5,8 +5,11 @@
 #include "base/text.hpp"
 #include "case.hpp"
 #include "infer/complete.hpp"
+#include "base/file.hpp"
 #include "infer/evaluate.hpp"
+#include "ir/ir.hpp"
 #include "registry.hpp"
+#include "temporary.hpp"
 
 namespace graft::testing {
 namespace {
@@ -105,6 +108,25 @@ std::string difference(const Tensor& want, const Tensor& got, double tolerance) 
   return "";
 }
 
+// Written as IR, read, and written again: the files must be the same.
+Graph through_ir(const Graph& g, const Registry& registry) {
+  TemporaryFolder folder;
+  std::string first = folder.path() + "/a.xml", second = folder.path() + "/b.xml";
+  write_ir(g, registry, first);
+  Graph again = read_ir(first, "", registry);
+  write_ir(again, registry, second);
+  for (const char* part : {".xml", ".bin"}) {
+    std::string a = read_text_file(folder.path() + "/a" + part), b = read_text_file(folder.path() + "/b" + part);
+    if (a == b) continue;
+    auto x = split(a, '\n'), y = split(b, '\n');
+    size_t line = 0;
+    while (line < x.size() && line < y.size() && x[line] == y[line]) ++line;
+    throw_user("written, read and written again, line ", line + 1, " of the ", part, " becomes '", line < y.size() ? trim(y[line]) : "", "', it was '", line < x.size() ? trim(x[line]) : "", "'");
+  }
+  // The mapped .bin outlives its name.
+  return again;
+}
+
 std::string check(const Parsed& p, std::string_view way, const std::vector<Tensor>& got) {
   if (!p.error.empty()) return text(way, ": ran, expected the error '", p.error, "'");
   if (got.size() != p.expected.size()) return text(way, ": ", got.size(), " results, expected ", p.expected.size());
@@ -140,6 +162,11 @@ std::string run_graph_case(const Case& c) {
         complete(again, registry);
         if (std::string twice = print(again); twice != once)
           throw_user("printed, read and printed again gives\n", twice, "instead of\n", once);
+        return evaluate_graph(Evaluation{registry}, again, ordered_inputs(p, again));
+      });
+    if (why.empty())
+      why = way("ir", [&] {
+        Graph again = through_ir(p.graph, registry);
         return evaluate_graph(Evaluation{registry}, again, ordered_inputs(p, again));
       });
     return why;

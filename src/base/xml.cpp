@@ -1,0 +1,82 @@
+#include "base/xml.hpp"
+
+namespace graft {
+namespace {
+
+void append_escaped(std::string& out, std::string_view s, bool attribute) {
+  for (char c : s) {
+    auto u = static_cast<unsigned char>(c);
+    if (c == '&') out += "&amp;";
+    else if (c == '<') out += "&lt;";
+    else if (c == '>') out += "&gt;";
+    else if (c == '"' && attribute) out += "&quot;";
+    else if (u < 32 && (attribute || (c != '\n' && c != '\t' && c != '\r'))) out += "&#" + std::string(u < 10 ? "0" : "") + std::to_string(u) + ";";
+    else out += c;
+  }
+}
+
+}  // namespace
+
+void XmlWriter::indent() { out.append(open_.size(), '\t'); }
+
+XmlWriter& XmlWriter::open(std::string_view name) {
+  if (in_tag_) out += ">\n";
+  indent();
+  out += '<';
+  out += name;
+  open_.emplace_back(name);
+  in_tag_ = true;
+  return *this;
+}
+
+XmlWriter& XmlWriter::attribute(std::string_view name, std::string_view value) {
+  out += ' ';
+  out += name;
+  out += "=\"";
+  append_escaped(out, value, true);
+  out += '"';
+  return *this;
+}
+
+void XmlWriter::close() {
+  std::string name = std::move(open_.back());
+  open_.pop_back();
+  if (in_tag_) {
+    out += " />\n";
+    in_tag_ = false;
+    return;
+  }
+  indent();
+  out += "</" + name + ">\n";
+}
+
+void XmlWriter::text_element(std::string_view name, std::string_view text) {
+  if (in_tag_) out += ">\n";
+  in_tag_ = false;
+  indent();
+  out += '<';
+  out += name;
+  out += '>';
+  append_escaped(out, text, false);
+  out += "</";
+  out += name;
+  out += ">\n";
+}
+
+void XmlWriter::element(const Xml& x) {
+  if (!x.text.empty() && x.children.empty() && x.attributes.empty()) return text_element(x.name, x.text);
+  open(x.name);
+  for (const auto& [n, v] : x.attributes) attribute(n, v);
+  if (!x.text.empty() && x.children.empty()) {
+    out += '>';
+    append_escaped(out, x.text, false);
+    out += "</" + x.name + ">\n";
+    open_.pop_back();
+    in_tag_ = false;
+    return;
+  }
+  for (const Xml& c : x.children) element(c);
+  close();
+}
+
+}  // namespace graft

@@ -1,0 +1,27 @@
+// The Intermediate Representation: .xml and .bin, versions 10 and 11 read, 11 written. Driven by schemas alone.
+#pragma once
+
+#include "graph/graph.hpp"
+#include "infer/complete.hpp"
+#include "schema/registry.hpp"
+
+namespace graft {
+
+bool looks_like_ir(std::string_view bytes);
+
+struct IrLimits {
+  int depth = 64;  // of bodies in bodies
+  size_t layers = 2'000'000;
+  size_t rank = 32;
+};
+
+// Layers of unknown operations become opaque nodes. `weights` may be empty: then the .bin beside the .xml is used when
+// there is one.
+Graph read_ir(const std::string& xml_path, const std::string& weights_path, const Registry& registry, const IrLimits& limits = {});
+// From memory.
+Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<const void> keeper, const Registry& registry, const IrLimits& limits = {});
+
+// Writes path and the .bin beside it, both or neither. Returns the path of the .bin.
+std::string write_ir(const Graph& graph, const Registry& registry, const std::string& xml_path);
+
+}  // namespace graft

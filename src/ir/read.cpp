@@ -1,0 +1,404 @@
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <pugixml.hpp>
+#include <unordered_map>
+
+#include "base/file.hpp"
+#include "base/tensor.hpp"
+#include "base/text.hpp"
+#include "infer/inference.hpp"
+#include "ir/ir.hpp"
+#include "schema/resolve.hpp"
+
+namespace graft {
+namespace {
+
+using pugi::xml_attribute;
+using pugi::xml_node;
+
+std::string_view required(xml_node n, const char* name) {
+  xml_attribute a = n.attribute(name);
+  if (!a) throw_user("<", n.name(), "> lacks the attribute '", name, "'");
+  return a.value();
+}
+int64_t required_int(xml_node n, const char* name) {
+  std::string_view s = required(n, name);
+  auto v = parse_int(s);
+  if (!v) throw_user("attribute '", name, "' of <", n.name(), "> is '", s, "', a whole number is wanted");
+  return *v;
+}
+int64_t optional_int(xml_node n, const char* name, int64_t otherwise) { return n.attribute(name) ? required_int(n, name) : otherwise; }
+
+// Items are separated by commas; a comma inside a name is written "\,".
+std::vector<std::string> parse_names(std::string_view s) {
+  std::vector<std::string> out(1);
+  for (size_t i = 0; i < s.size(); ++i) {
+    if (s[i] == '\\' && i + 1 < s.size() && s[i + 1] == ',') out.back() += s[++i];
+    else if (s[i] == ',') out.emplace_back();
+    else out.back() += s[i];
+  }
+  std::erase(out, "");
+  return out;
+}
+
+std::shared_ptr<const Xml> keep(xml_node n, int depth = 0) {
+  if (!n) return nullptr;
+  if (depth > 64) throw_user("<", n.name(), "> is nested too deeply");
+  auto x = std::make_shared<Xml>();
+  x->name = n.name();
+  x->text = n.text().get();
+  for (xml_attribute a : n.attributes()) x->attributes.emplace_back(a.name(), a.value());
+  for (xml_node c : n.children())
+    if (c.type() == pugi::node_element) x->children.push_back(*keep(c, depth + 1));
+  if (!x->children.empty()) x->text.clear();
+  return x;
+}
+
+template <class T, class F>
+std::vector<T> parse_list(std::string_view s, F&& one, std::string_view what) {
+  std::vector<T> out;
+  if (trim(s).empty()) return out;
+  for (std::string_view part : split(s, ',')) {
+    auto v = one(trim(part));
+    if (!v) throw_user("is '", s, "', a list of ", what, " is wanted");
+    out.push_back(static_cast<T>(*v));
+  }
+  return out;
+}
+
+Attribute parse_attribute(std::string_view s, graft_kind kind) {
+  auto wanted = [&](std::string_view what) -> Attribute { throw_user("is '", s, "', ", what, " is wanted"); };
+  switch (kind) {
+    case GRAFT_BOOL: {
+      auto v = parse_bool(s);
+      return v ? Attribute(*v) : wanted("true or false");
+    }
+    case GRAFT_INT: {
+      auto v = parse_int(s);
+      return v ? Attribute(*v) : wanted("a whole number");
+    }
+    case GRAFT_FLOAT: {
+      auto v = parse_number(s);
+      return v ? Attribute(*v) : wanted("a number");
+    }
+    case GRAFT_DTYPE: {
+      auto v = parse_dtype(s);
+      return v ? Attribute(*v) : wanted("an element type");
+    }
+    case GRAFT_SHAPE: {
+      auto v = parse_shape(s);
+      return v ? Attribute(*v) : wanted("a shape");
+    }
+    case GRAFT_INTS: return parse_list<int64_t>(s, parse_int, "whole numbers");
+    case GRAFT_FLOATS: return parse_list<double>(s, parse_number, "numbers");
+    case GRAFT_DTYPES: return parse_list<DType>(s, parse_dtype, "element types");
+    case GRAFT_TEXTS: return parse_list<std::string>(s, [](std::string_view p) { return std::optional(std::string(p)); }, "texts");
+    default: return std::string(s);
+  }
+}
+
+class Reader {
+ public:
+  Reader(const Registry& registry, std::string_view weights, std::shared_ptr<const void> keeper, const IrLimits& limits)
+      : registry_(registry), weights_(weights), keeper_(std::move(keeper)), limits_(limits) {}
+
+  Graph document(xml_node net) {
+    if (!equal_ignoring_case(net.name(), "net")) throw_user("the outermost element is <", net.name(), ">, <net> is wanted");
+    int64_t version = required_int(net, "version");
+    if (version != 10 && version != 11)
+      throw Error(ErrorKind::unsupported, text("IR version ", version, " is not read, 10 and 11 are"),
+                  version < 10 ? "convert the original model again" : "");
+    version_ = version;
+    if (net.child("pre-process")) throw_unsupported("the <pre-process> section is not supported");
+    Graph g = graph(net, 0);
+    g.name = net.attribute("name").value();
+    return g;
+  }
+
+ private:
+  struct Layer {
+    NodeId node;
+    std::unordered_map<int64_t, uint32_t> inputs, outputs;  // port id -> index
+  };
+
+  Graph graph(xml_node parent, int depth) {
+    if (depth > limits_.depth) throw_user("bodies are nested more than ", limits_.depth, " deep");
+    Graph g;
+    std::unordered_map<int64_t, Layer> layers;
+    xml_node list = parent.child("layers");
+    if (!list) throw_user("<", parent.name(), "> has no <layers>");
+    for (xml_node n : list.children("layer")) {
+      if (++count_ > limits_.layers) throw_user("the model has more than ", limits_.layers, " layers");
+      with_context([&] { layer(g, n, layers, depth); },
+                   [&] { return text("reading layer '", n.attribute("name").value(), "' (", n.attribute("type").value(), ", id ", n.attribute("id").value(), ")"); });
+    }
+    for (xml_node n : parent.child("edges").children("edge")) edge(g, n, layers);
+    for (auto& [id, l] : layers) {
+      std::vector<ValueId>& in = g[l.node].inputs;
+      while (!in.empty() && !in.back().present()) in.pop_back();
+    }
+    finish(g);
+    if (version_ >= 11) g.rt_info = keep(parent.child("rt_info"));
+    if (g.rt_info && g.rt_info->children.empty()) g.rt_info = nullptr;
+    return g;
+  }
+
+  void layer(Graph& g, xml_node n, std::unordered_map<int64_t, Layer>& layers, int depth) {
+    int64_t id = required_int(n, "id");
+    Node node;
+    std::string_view type = required(n, "type"), version = required(n, "version");
+    node.name = required(n, "name");
+    const OpDef* op = find(type, version);
+    node.type = op ? op->name() : type;
+    node.opset = op ? op->opset() : version;
+    node.opaque = !op;
+    if (version_ >= 11) node.rt_info = keep(n.child("rt_info"));
+    Layer l;
+    for (xml_node p : n.child("input").children("port")) {
+      if (!l.inputs.emplace(required_int(p, "id"), static_cast<uint32_t>(node.inputs.size())).second) throw_user("two input ports have the id ", p.attribute("id").value());
+      node.inputs.emplace_back();
+      if (version_ >= 11 && p.child("rt_info")) {
+        node.input_rt_info.resize(node.inputs.size());
+        node.input_rt_info.back() = keep(p.child("rt_info"));
+      }
+    }
+    for (xml_node p : n.child("output").children("port")) {
+      if (!l.outputs.emplace(required_int(p, "id"), static_cast<uint32_t>(node.outputs.size())).second) throw_user("two output ports have the id ", p.attribute("id").value());
+      node.outputs.push_back(output(p));
+    }
+    if (n.attribute("output_names"))
+      for (const std::string& name : parse_names(n.attribute("output_names").value())) {
+        if (node.outputs.empty()) node.outputs.emplace_back();
+        node.outputs[0].add_name(name);
+      }
+    attributes(node, n.child("data"), op);
+    if (op)
+      for (graft_str prefix : op->bodies()) node.bodies.push_back(body(n, view(prefix), l, depth));
+    node.name = g.unique_name(node.name);
+    l.node = g.add(std::move(node));
+    if (!layers.emplace(id, std::move(l)).second) throw_user("two layers have the id ", id);
+  }
+
+  // Old files name operations by opsets that never had them: experimental ones, and some of opset2 as opset1.
+  const OpDef* find(std::string_view type, std::string_view version) const {
+    if (const OpDef* op = registry_.find_in_ir(type, version)) return op;
+    if (version == "experimental" || version == "extension") return registry_.find_in_ir(type, "opset6");
+    for (int n = opset_number(version) + 1; n > 0 && n <= 32; ++n)
+      if (const OpDef* op = registry_.find_in_ir(type, text("opset", n))) return op;
+    return nullptr;
+  }
+
+  Output output(xml_node p) {
+    Output o;
+    std::string_view precision = required(p, "precision");
+    auto type = parse_dtype(precision);
+    if (!type) throw_user("an output port has precision '", precision, "', which nobody knows");
+    o.info.type = *type;
+    o.info.shape = Shape();
+    for (xml_node d : p.children("dim")) {
+      std::string_view s = trim(d.text().get());
+      auto v = parse_int(s);
+      if (!v || *v < -1) throw_user("a port has the dimension '", s, "'");
+      if (o.info.shape.rank() >= limits_.rank) throw_user("a port has more than ", limits_.rank, " dimensions");
+      o.info.shape.push_back(*v < 0 ? Dim() : Dim(*v));
+    }
+    for (const std::string& name : parse_names(p.attribute("names").value())) o.add_name(name);
+    if (version_ >= 11) o.rt_info = keep(p.child("rt_info"));
+    return o;
+  }
+
+  void attributes(Node& node, xml_node data, const OpDef* op) {
+    std::unordered_map<std::string_view, bool> used;
+    if (op) {
+      for (const graft_attr* a : op->attrs()) {
+        std::string name(view(a->name));
+        if (a->kind == GRAFT_TENSOR) {
+          std::string prefix = name == "value" ? "" : name + "_";
+          if (!data.attribute((prefix + "offset").c_str())) continue;
+          for (const char* part : {"element_type", "shape", "offset", "size"}) used[data.attribute((prefix + part).c_str()).name()] = true;
+          node.attrs[name] = constant(data, prefix);
+          continue;
+        }
+        xml_attribute x = data.attribute(name.c_str());
+        if (!x) continue;
+        used[x.name()] = true;
+        try {
+          node.attrs[name] = parse_attribute(x.value(), a->kind);
+        } catch (Error& e) {
+          throw Error(e.kind(), text("attribute '", name, "' ", e.message()));
+        }
+      }
+    }
+    // What the schema lacks is carried along as text.
+    for (xml_attribute x : data.attributes())
+      if (!used.count(x.name())) node.attrs[x.name()] = std::string(x.value());
+  }
+
+  Tensor constant(xml_node data, const std::string& prefix) {
+    std::string_view type_text = required(data, (prefix + "element_type").c_str()), shape_text = required(data, (prefix + "shape").c_str());
+    auto type = parse_dtype(type_text);
+    if (!type || *type == DType::undefined) throw_user("the constant has element type '", type_text, "'");
+    auto shape = parse_shape(shape_text);
+    if (!shape || !shape->is_static() || shape->rank() > limits_.rank) throw_user("the constant has shape '", shape_text, "'");
+    std::vector<int64_t> dims = shape->values();
+    int64_t offset = required_int(data, (prefix + "offset").c_str()), size = required_int(data, (prefix + "size").c_str());
+    if (offset < 0 || size < 0) throw_user("the constant lies at offset ", offset, " with size ", size);
+    auto total = static_cast<int64_t>(weights_.size());
+    if (size > total || offset > total - size) throw_user("the constant lies at bytes ", offset, " to ", offset, "+", size, " of the weights, which have ", total);
+    std::string_view bytes = weights_.substr(static_cast<size_t>(offset), static_cast<size_t>(size));
+    if (*type == DType::string) return strings(dims, bytes);
+    size_t want = bytes_for(*type, count_checked(dims));
+    if (bytes.size() < want) throw_user("the constant has ", bytes.size(), " bytes, its shape ", dims, " of ", *type, " wants ", want);
+    return Tensor::wrap(*type, dims, const_cast<char*>(bytes.data()), keeper_);
+  }
+
+  static Tensor strings(const std::vector<int64_t>& dims, std::string_view bytes) {
+    auto number = [&](size_t i) {
+      if (bytes.size() / 4 <= i) throw_user("the texts of the constant end early");
+      int32_t v;
+      std::memcpy(&v, bytes.data() + 4 * i, 4);
+      return v;
+    };
+    int64_t count = count_checked(dims);
+    if (number(0) != count) throw_user("the constant holds ", number(0), " texts, its shape ", dims, " wants ", count);
+    size_t start = 4 * (static_cast<size_t>(count) + 2);
+    if (start > bytes.size()) throw_user("the texts of the constant end early");
+    std::string_view texts = bytes.substr(start);
+    std::vector<std::string> out;
+    for (int64_t i = 0; i < count; ++i) {
+      int32_t a = number(static_cast<size_t>(i) + 1), b = number(static_cast<size_t>(i) + 2);
+      if (a < 0 || b < a || static_cast<size_t>(b) > texts.size()) throw_user("text ", i, " of the constant lies at bytes ", a, " to ", b, " of ", texts.size());
+      out.emplace_back(texts.substr(static_cast<size_t>(a), static_cast<size_t>(b - a)));
+    }
+    return Tensor::strings(dims, std::move(out));
+  }
+
+  void edge(Graph& g, xml_node n, const std::unordered_map<int64_t, Layer>& layers) {
+    int64_t from = required_int(n, "from-layer"), from_port = required_int(n, "from-port"), to = required_int(n, "to-layer"), to_port = required_int(n, "to-port");
+    auto find_layer = [&](int64_t id) -> const Layer& {
+      auto it = layers.find(id);
+      if (it == layers.end()) throw_user("an edge goes from layer ", from, " to layer ", to, ", and there is no layer ", id);
+      return it->second;
+    };
+    const Layer &a = find_layer(from), &b = find_layer(to);
+    auto out = a.outputs.find(from_port);
+    if (out == a.outputs.end()) throw_user("an edge leaves port ", from_port, " of layer ", from, " ", describe(g[a.node]), ", which has no such output");
+    auto in = b.inputs.find(to_port);
+    if (in == b.inputs.end()) throw_user("an edge enters port ", to_port, " of layer ", to, " ", describe(g[b.node]), ", which has no such input");
+    ValueId& slot = g[b.node].inputs[in->second];
+    if (slot.present()) throw_user("two edges enter port ", to_port, " of layer ", to, " ", describe(g[b.node]));
+    slot = {a.node, out->second};
+  }
+
+  Body body(xml_node layer, std::string_view prefix, const Layer& ports, int depth) {
+    xml_node section = layer.child(text(prefix, "body").c_str());
+    if (!section) throw_user("there is no <", prefix, "body>");
+    Body b;
+    // Body layers by id, to find parameters and results with.
+    std::unordered_map<int64_t, int64_t> parameters, results;
+    for (xml_node n : section.child("layers").children("layer")) {
+      std::string_view type = n.attribute("type").value();
+      if (type == "Parameter") parameters.emplace(required_int(n, "id"), static_cast<int64_t>(parameters.size()));
+      if (type == "Result") results.emplace(required_int(n, "id"), static_cast<int64_t>(results.size()));
+    }
+    b.graph = std::make_unique<Graph>(graph(section, depth + 1));
+    auto inside = [&](const auto& border, int64_t id, std::string_view what) {
+      auto it = border.find(id);
+      if (it == border.end()) throw_user("the port map names layer ", id, " of the body, which is not a ", what);
+      return it->second;
+    };
+    std::vector<std::pair<int64_t, size_t>> external_outputs;
+    for (xml_node e : layer.child(text(prefix, "port_map").c_str()).children()) {
+      graft_port_map m{};
+      bool input = std::string_view(e.name()) == "input";
+      m.external = required_int(e, "external_port_id");
+      m.internal = input ? inside(parameters, required_int(e, "internal_layer_id"), "Parameter") : inside(results, required_int(e, "internal_layer_id"), "Result");
+      std::string_view purpose = e.attribute("purpose").value();
+      if (purpose == "current_iteration") m.purpose = GRAFT_CURRENT_ITERATION;
+      else if (purpose == "execution_condition") m.purpose = GRAFT_EXECUTION_CONDITION;
+      else if (!purpose.empty()) throw_user("the port map has the purpose '", purpose, "'");
+      if (e.attribute("axis")) {
+        m.sliced = 1;
+        m.axis = required_int(e, "axis");
+        m.start = optional_int(e, "start", 0), m.end = optional_int(e, "end", -1);
+        m.stride = optional_int(e, "stride", 1), m.part_size = optional_int(e, "part_size", 1);
+      }
+      if (input) {
+        if (m.external >= 0) {
+          auto it = ports.inputs.find(m.external);
+          if (it == ports.inputs.end()) throw_user("the port map names input port ", m.external, ", which is not there");
+          m.external = it->second;
+        }
+        b.inputs.push_back(m);
+      } else {
+        if (m.external >= 0) external_outputs.emplace_back(m.external, b.outputs.size());
+        b.outputs.push_back(m);
+      }
+    }
+    // Writers number external outputs differently; their ascending order is the order of the outputs.
+    std::stable_sort(external_outputs.begin(), external_outputs.end());
+    for (size_t i = 0; i < external_outputs.size(); ++i) b.outputs[external_outputs[i].second].external = static_cast<int64_t>(i);
+    for (xml_node e : layer.child("back_edges").children("edge"))
+      b.back_edges.push_back({inside(results, required_int(e, "from-layer"), "Result"), inside(parameters, required_int(e, "to-layer"), "Parameter")});
+    return b;
+  }
+
+  // Attributes into the schema's form, inputs counted, then shapes; the file's own shapes are not trusted.
+  void finish(Graph& g) {
+    std::vector<std::pair<NodeId, std::vector<Output>>> declared;
+    for (NodeId id = 0; id < g.end_id(); ++id) {
+      Node& n = g[id];
+      if (n.opaque) continue;
+      with_context([&] { resolve(n, definition(registry_, n), Extras::keep); }, [&] { return text("reading layer ", describe(n)); });
+    }
+    Inference inference(registry_, g);
+    inference.infer_all();
+  }
+
+  const Registry& registry_;
+  std::string_view weights_;
+  std::shared_ptr<const void> keeper_;
+  IrLimits limits_;
+  int64_t version_ = 11;
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+bool looks_like_ir(std::string_view bytes) {
+  std::string_view head = trim(bytes.substr(0, std::min<size_t>(bytes.size(), 4096)));
+  if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
+  return head.starts_with('<') && to_lower(head).find("<net") != std::string::npos;
+}
+
+Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<const void> keeper, const Registry& registry, const IrLimits& limits) {
+  pugi::xml_document doc;
+  pugi::xml_parse_result parsed = doc.load_buffer(xml.data(), xml.size());
+  if (!parsed) {
+    auto at = static_cast<size_t>(std::max<ptrdiff_t>(parsed.offset, 0));
+    auto line = 1 + std::count(xml.begin(), xml.begin() + static_cast<ptrdiff_t>(std::min(at, xml.size())), '\n');
+    throw_user("the XML is broken at line ", line, " (byte ", at, "): ", to_lower(parsed.description()));
+  }
+  xml_node net = doc.document_element();
+  if (!net) throw_user("the file has no element");
+  return Reader(registry, weights, std::move(keeper), limits).document(net);
+}
+
+Graph read_ir(const std::string& xml_path, const std::string& weights_path, const Registry& registry, const IrLimits& limits) {
+  return with_context(
+      [&] {
+        auto xml = MappedFile::open(xml_path);
+        std::string bin_path = weights_path;
+        if (bin_path.empty()) {
+          std::string beside = xml_path.substr(0, xml_path.size() - std::min(xml_path.size(), extension_of(xml_path).size())) + ".bin";
+          std::error_code ec;
+          if (std::filesystem::exists(beside, ec)) bin_path = beside;
+        }
+        std::shared_ptr<const MappedFile> bin = bin_path.empty() ? nullptr : MappedFile::open(bin_path);
+        return read_ir(xml->chars(), bin ? bin->chars() : std::string_view(), bin, registry, limits);
+      },
+      [&] { return text("reading '", xml_path, "' as IR"); });
+}
+
+}  // namespace graft

@@ -1,0 +1,282 @@
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "base/file.hpp"
+#include "base/tensor.hpp"
+#include "base/text.hpp"
+#include "ir/ir.hpp"
+#include "schema/resolve.hpp"
+
+namespace graft {
+namespace {
+
+// The .bin: constants one after the other, equal ones once.
+class Weights {
+ public:
+  explicit Weights(OutputFile& file) : file_(file) {}
+
+  struct Place {
+    size_t offset, size;
+  };
+  Place add(const Tensor& t) {
+    if (t.type() == DType::string) return add_bytes(string_bytes(t));
+    Tensor kept = t;
+    return add_view({static_cast<const char*>(t.data()), t.bytes()}, kept);
+  }
+
+ private:
+  // Count, then offsets of the beginnings and the end, then the texts.
+  static std::string string_bytes(const Tensor& t) {
+    std::string out, texts;
+    auto number = [&](size_t n) {
+      if (n > INT32_MAX) throw_unsupported("a constant of strings is larger than the IR allows");
+      auto v = static_cast<int32_t>(n);
+      out.append(reinterpret_cast<const char*>(&v), 4);
+    };
+    number(static_cast<size_t>(t.size()));
+    number(0);
+    for (int64_t i = 0; i < t.size(); ++i) {
+      texts += t.text_at(i);
+      number(texts.size());
+    }
+    return out + texts;
+  }
+  Place add_bytes(std::string bytes) {
+    auto held = std::make_shared<std::string>(std::move(bytes));
+    return add_view(*held, Tensor::wrap(DType::u8, {static_cast<int64_t>(held->size())}, held->data(), held));
+  }
+  Place add_view(std::string_view bytes, Tensor keeper) {
+    size_t hash = std::hash<std::string_view>()(bytes);
+    auto [first, last] = seen_.equal_range(hash);
+    for (auto it = first; it != last; ++it)
+      if (it->second.first == bytes) return {it->second.second, bytes.size()};
+    Place place{file_.written(), bytes.size()};
+    file_.write(bytes);
+    seen_.emplace(hash, std::pair(bytes, place.offset));
+    kept_.push_back(std::move(keeper));
+    return place;
+  }
+  OutputFile& file_;
+  std::unordered_multimap<size_t, std::pair<std::string_view, size_t>> seen_;
+  std::vector<Tensor> kept_;
+};
+
+std::string list_text(const auto& items, auto&& one) {
+  std::string out;
+  for (size_t i = 0; i < items.size(); ++i) out += (i ? ", " : "") + one(items[i]);
+  return out;
+}
+std::string names_text(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& n : names) {
+    if (!out.empty()) out += ',';
+    for (char c : n) {
+      if (c == ',') out += '\\';
+      out += c;
+    }
+  }
+  return out;
+}
+
+class Writer {
+ public:
+  Writer(const Registry& registry, OutputFile& bin) : registry_(registry), weights_(bin) {}
+
+  std::string document(const Graph& g) {
+    xml_.out = "<?xml version=\"1.0\"?>\n";
+    xml_.open("net").attribute("name", g.name).attribute("version", 11);
+    contents(g);
+    xml_.close();
+    return std::move(xml_.out);
+  }
+
+ private:
+  // Inputs first, then the computation, then what is only an effect, then outputs: the order that readers take the
+  // order of inputs and outputs from.
+  std::vector<NodeId> layer_order(const Graph& g) {
+    std::vector<NodeId> order(g.parameters()), sinks;
+    for (NodeId id : g.topological_order()) {
+      const Node& n = g[id];
+      if (n.is("Parameter") || n.is("Result")) continue;
+      const OpDef* op = n.opaque ? nullptr : registry_.find(n.type, n.opset);
+      (op && op->has(GRAFT_OP_SINK) ? sinks : order).push_back(id);
+    }
+    order.insert(order.end(), sinks.begin(), sinks.end());
+    order.insert(order.end(), g.results().begin(), g.results().end());
+    return order;
+  }
+
+  void contents(const Graph& g) {
+    std::vector<NodeId> order = layer_order(g);
+    std::vector<int64_t> layer_id(g.end_id(), -1);
+    for (size_t i = 0; i < order.size(); ++i) layer_id[order[i]] = static_cast<int64_t>(i);
+    xml_.open("layers");
+    for (NodeId id : order) layer(g, g[id], layer_id[id]);
+    xml_.close();
+
+    struct Edge {
+      int64_t from, from_port, to, to_port;
+    };
+    std::vector<Edge> edges;
+    for (NodeId id : order)
+      for (size_t i = 0; i < g[id].inputs.size(); ++i) {
+        ValueId v = g[id].inputs[i];
+        if (!v.present()) continue;
+        edges.push_back({layer_id[v.node], static_cast<int64_t>(g[v.node].inputs.size() + v.port), layer_id[id], static_cast<int64_t>(i)});
+      }
+    // Not a stable sort: OpenVINO sorts like this, and files read from it should come out as they were.
+    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.from < b.from; });
+    xml_.open("edges");
+    for (const Edge& e : edges) {
+      xml_.open("edge").attribute("from-layer", e.from).attribute("from-port", e.from_port).attribute("to-layer", e.to).attribute("to-port", e.to_port);
+      xml_.close();
+    }
+    xml_.close();
+    if (g.rt_info) return xml_.element(*g.rt_info);
+    xml_.open("rt_info");
+    xml_.close();
+  }
+
+  void layer(const Graph& g, const Node& n, int64_t id) {
+    with_context(
+        [&] {
+          const OpDef* op = n.opaque ? nullptr : &definition(registry_, n);
+          xml_.open("layer").attribute("id", id).attribute("name", n.name).attribute("type", op ? op->ir_name() : n.type).attribute("version", n.opset);
+          if (n.is("Result") && !n.outputs.empty() && !n.outputs[0].names.empty()) xml_.attribute("output_names", names_text(n.outputs[0].names));
+          for (size_t b = n.bodies.size(); b-- > 0;) port_map(n, b, op->bodies()[b]);
+          bool loop = !n.bodies.empty() && op->bodies()[0].size == 0;
+          if (loop) ports(g, n);
+          data(n);
+          if (n.rt_info) xml_.element(*n.rt_info);
+          if (!loop) ports(g, n);
+          for (size_t b = 0; b < n.bodies.size(); ++b) {
+            xml_.open(text(op->bodies()[b], "body"));
+            contents(*n.bodies[b].graph);
+            xml_.close();
+          }
+          xml_.close();
+        },
+        [&] { return text("writing ", describe(n)); });
+  }
+
+  void data(const Node& n) {
+    if (n.attrs.empty()) return;
+    xml_.open("data");
+    for (const auto& [name, value] : n.attrs) attribute(name, value);
+    xml_.close();
+  }
+
+  void attribute(const std::string& name, const Attribute& v) {
+    auto put = [&](std::string_view s) { xml_.attribute(name, s); };
+    switch (v.kind()) {
+      case GRAFT_BOOL: return put(v.as<bool>() ? "true" : "false");
+      case GRAFT_INT: return put(text(v.as<int64_t>()));
+      case GRAFT_FLOAT: return put(number_text_17(v.as<double>()));
+      case GRAFT_TEXT: return put(v.as<std::string>());
+      case GRAFT_DTYPE: return put(name_of(v.as<DType>()));
+      case GRAFT_SHAPE: {
+        std::string s = text(v.as<Shape>());
+        return put(std::string_view(s).substr(1, s.size() - 2));
+      }
+      case GRAFT_INTS: return put(list_text(v.as<std::vector<int64_t>>(), [](int64_t i) { return text(i); }));
+      // The shortest text of the 32-bit number: lists of reals are f32 in every operation set.
+      case GRAFT_FLOATS: return put(list_text(v.as<std::vector<double>>(), [](double f) { return static_cast<double>(static_cast<float>(f)) == f ? text(static_cast<float>(f)) : number_text(f); }));
+      case GRAFT_TEXTS: return put(list_text(v.as<std::vector<std::string>>(), [](const std::string& s) { return s; }));
+      case GRAFT_DTYPES: return put(list_text(v.as<std::vector<DType>>(), [](DType t) { return std::string(name_of(t)); }));
+      case GRAFT_TENSOR: {
+        // A constant's own value needs no prefix; any other tensor attribute has its name in front.
+        std::string prefix = name == "value" ? "" : name + "_";
+        const Tensor& t = v.as<Tensor>();
+        Weights::Place at = weights_.add(t);
+        xml_.attribute(prefix + "element_type", name_of(t.type()));
+        xml_.attribute(prefix + "shape", list_text(t.dims(), [](int64_t d) { return text(d); }));
+        xml_.attribute(prefix + "offset", at.offset).attribute(prefix + "size", at.size);
+        return;
+      }
+      default: return;
+    }
+  }
+
+  void port(int64_t id, const Info& info, const std::vector<std::string>* names, const Xml* rt_info) {
+    xml_.open("port").attribute("id", id).attribute("precision", port_precision(info.type));
+    if (names && !names->empty()) xml_.attribute("names", names_text(*names));
+    if (info.shape.ranked())
+      for (const Dim& d : info.shape) xml_.text_element("dim", d.known() ? text(d) : "-1");
+    if (rt_info) xml_.element(*rt_info);
+    xml_.close();
+  }
+
+  void ports(const Graph& g, const Node& n) {
+    int64_t id = 0;
+    if (!n.inputs.empty()) {
+      xml_.open("input");
+      for (size_t i = 0; i < n.inputs.size(); ++i) {
+        const Xml* rt = i < n.input_rt_info.size() ? n.input_rt_info[i].get() : nullptr;
+        port(id++, n.inputs[i].present() ? g.info(n.inputs[i]) : Info{}, nullptr, rt);
+      }
+      xml_.close();
+    }
+    if (!n.outputs.empty() && !n.is("Result")) {
+      xml_.open("output");
+      for (const Output& o : n.outputs) port(id++, o.info, &o.names, o.rt_info.get());
+      xml_.close();
+    }
+  }
+
+  void port_map(const Node& n, size_t index, graft_str prefix) {
+    const Body& b = n.bodies[index];
+    // Layer ids of the border as `contents` will number them.
+    const Graph& g = *b.graph;
+    auto parameter_id = [&](int64_t i) { return i; };
+    auto result_id = [&](int64_t i) { return static_cast<int64_t>(g.node_count() - g.results().size()) + i; };
+    auto entry = [&](std::string_view kind, const graft_port_map& m, int64_t internal, int64_t external) {
+      xml_.open(kind);
+      if (m.sliced) xml_.attribute("axis", m.axis);
+      xml_.attribute("external_port_id", external).attribute("internal_layer_id", internal);
+      if (m.sliced) xml_.attribute("start", m.start).attribute("end", m.end).attribute("stride", m.stride).attribute("part_size", m.part_size);
+      if (m.purpose) xml_.attribute("purpose", m.purpose == GRAFT_CURRENT_ITERATION ? "current_iteration" : "execution_condition");
+      xml_.close();
+    };
+    auto inputs = static_cast<int64_t>(n.inputs.size());
+    auto outside = [&](const graft_port_map& m) { return m.external < 0 ? -1 : inputs + m.external; };
+    xml_.open(text(prefix, "port_map"));
+    for (bool special : {false, true}) {
+      for (const graft_port_map& m : b.inputs)
+        if ((m.purpose != 0) == special) entry("input", m, parameter_id(m.internal), m.external);
+      for (const graft_port_map& m : b.outputs)
+        if ((m.purpose != 0) == special) entry("output", m, result_id(m.internal), outside(m));
+    }
+    xml_.close();
+    if (b.back_edges.empty()) return;
+    xml_.open("back_edges");
+    for (const graft_back_edge& e : b.back_edges) {
+      xml_.open("edge").attribute("from-layer", result_id(e.result)).attribute("to-layer", parameter_id(e.parameter));
+      xml_.close();
+    }
+    xml_.close();
+  }
+
+  const Registry& registry_;
+  Weights weights_;
+  XmlWriter xml_;
+};
+
+}  // namespace
+
+std::string write_ir(const Graph& graph, const Registry& registry, const std::string& xml_path) {
+  return with_context(
+      [&] {
+        if (extension_of(xml_path) != ".xml") throw_user("the name must end in .xml");
+        std::string bin_path = xml_path.substr(0, xml_path.size() - 4) + ".bin";
+        OutputFile bin(bin_path), xml(xml_path);
+        xml.write(Writer(registry, bin).document(graph));
+        // Weights first: a graph file that is there can be trusted to have its weights.
+        bin.commit();
+        xml.commit();
+        return bin_path;
+      },
+      [&] { return text("writing '", xml_path, "'"); });
+}
+
+}  // namespace graft
