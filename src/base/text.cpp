@@ -206,6 +206,17 @@ std::string quoted(std::string_view s) {
   return out + '"';
 }
 
+std::string quoted_for_shell(std::string_view s) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
+  if (!s.empty() && s.find_first_not_of(plain) == s.npos) return std::string(s);
+  std::string out = "'";
+  for (char c : s) {
+    if (c == '\'') out += "'\\''";
+    else out += c;
+  }
+  return out + "'";
+}
+
 bool is_valid_utf8(std::string_view s) {
   for (size_t i = 0; i < s.size();) {
     auto c = static_cast<unsigned char>(s[i]);

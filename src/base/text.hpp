@@ -35,6 +35,9 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
 // Text in quotes with \n, \", \\ and the like escaped; the reverse is in the text form's reader.
 std::string quoted(std::string_view s);
 
+// For a command line that can be pasted.
+std::string quoted_for_shell(std::string_view s);
+
 bool is_valid_utf8(std::string_view s);
 
 }  // namespace graft

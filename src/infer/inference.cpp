@@ -95,6 +95,14 @@ const Shape* Inference::known_values(ValueId v) {
 const Tensor* Inference::constant(ValueId v) {
   if (!v.present()) return nullptr;
   if (auto it = constants_.find(v); it != constants_.end()) return &it->second;
+  if (auto it = values_.find(v); it != values_.end()) {
+    // All values followed through shape arithmetic: as good as a constant.
+    std::vector<int64_t> exact;
+    for (const Dim& d : it->second)
+      if (d.known()) exact.push_back(d.min());
+    const Info& info = graph_.info(v);
+    if (exact.size() == it->second.rank() && info.shape.is_static()) return &(constants_[v] = make_tensor<int64_t>(info.shape.values(), exact).to(info.type));
+  }
   if (variable_.size() < graph_.end_id()) variable_.resize(graph_.end_id(), 0);
 
   // Producers first, without recursion: chains of foldable nodes may be long.
@@ -147,6 +155,10 @@ bool Inference::compute(NodeId id) {
   if (needed > limits_.total - std::min(limits_.total, spent_)) return false;
   std::vector<Tensor> inputs;
   for (ValueId v : node.inputs) inputs.push_back(v.present() ? constants_.at(v) : Tensor());
+  if (op.has(GRAFT_OP_VIEW) && node.outputs[0].info.shape.is_static()) {
+    constants_[{id, 0}] = inputs[0].reshaped(node.outputs[0].info.shape.values());
+    return true;
+  }
   try {
     Evaluation how{registry_, nullptr, limits_.per_value, nullptr, nullptr, 64, nullptr, nullptr};
     std::vector<Tensor> outputs = evaluate_node(how, node, op, inputs, node.outputs.size());

@@ -9,7 +9,7 @@
 #include "infer/evaluate.hpp"
 #include "ir/ir.hpp"
 #include "registry.hpp"
-#include "temporary.hpp"
+#include "base/temporary.hpp"
 
 namespace graft::testing {
 namespace {

@@ -1,17 +1,18 @@
-// A folder that is gone when the test is over.
+// A folder that is gone when its owner is.
 #pragma once
 
 #include <stdlib.h>
 
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 
-namespace graft::testing {
+namespace graft {
 
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "graft-test-XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "graft-XXXXXX").string();
     if (!::mkdtemp(pattern.data())) throw std::runtime_error("cannot make a temporary folder");
     path_ = pattern;
   }
@@ -26,4 +27,4 @@ class TemporaryFolder {
   std::string path_;
 };
 
-}  // namespace graft::testing
+}  // namespace graft

@@ -1,0 +1,105 @@
+#include "command.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "schema/registry.hpp"
+
+namespace graft::cli {
+
+void ModelOptions::add_files(CLI::App& app) {
+  app.add_option("files", files, "model file, and weights where they are a file of their own")->type_name("FILE");
+  app.add_option("--model,-m,--input_model", model, "model file")->type_name("FILE")->group("Model");
+  app.add_option("--weights,-w", weights, "further files of the model")->type_name("FILE")->group("Model")->allow_extra_args(false);
+}
+void ModelOptions::add_extensions(CLI::App& app) {
+  app.add_option("--extensions", extensions, "libraries with operations of your own")->type_name("PATH,...")->group("Model");
+}
+void ModelOptions::add_device(CLI::App& app) { app.add_option("--device,-d", device, "where to run: CPU or REFERENCE")->capture_default_str(); }
+void ModelOptions::add_shapes(CLI::App& app) {
+  app.add_option("--input_shape,--shape", input_shapes, "other input shapes: name[1,3,224,224],...")->type_name("SHAPES")->group("Model")->allow_extra_args(false);
+}
+
+std::vector<std::string> ModelOptions::all_files() const {
+  std::vector<std::string> out;
+  if (!model.empty()) out.push_back(model);
+  out.insert(out.end(), files.begin(), files.end());
+  out.insert(out.end(), weights.begin(), weights.end());
+  if (out.empty()) throw UsageError("no model file is given");
+  for (const std::string& f : out) {
+    std::error_code ec;
+    if (!std::filesystem::exists(f, ec)) throw UsageError(text("there is no file '", f, "'"));
+  }
+  return out;
+}
+
+Core make_core(const ModelOptions& o) {
+  Core core;
+  for (std::string_view path : split(o.extensions, ',')) {
+    if (path.empty()) continue;
+    if (!std::filesystem::exists(std::string(path))) throw UsageError(text("there is no extension '", path, "'"));
+    core.add_extension(std::string(path));
+  }
+  return core;
+}
+
+std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given, const std::vector<Port>& inputs) {
+  std::map<std::string, Shape> out;
+  auto shape_of = [](std::string_view s) {
+    auto shape = parse_shape(s);
+    if (!shape) throw UsageError(text("'", s, "' is not a shape"), "write [1,3,224,224]; ? stands for an unknown dimension");
+    return *shape;
+  };
+  for (const std::string& one : given) {
+    std::string_view s = trim(one);
+    bool bare = s.empty() || s[0] == '[' || s[0] == '?' || (s[0] >= '0' && s[0] <= '9');
+    if (bare) {
+      if (inputs.size() != 1) throw UsageError(text("the model has ", inputs.size(), " inputs: name the one that has shape ", s), text("write ", inputs.empty() ? "name" : inputs[0].any_name(), "[1,3,224,224]"));
+      out[inputs[0].any_name()] = shape_of(s);
+      continue;
+    }
+    while (!s.empty()) {
+      size_t open = s.find('['), close = s.find(']');
+      if (open == s.npos || close == s.npos || close < open) throw UsageError(text("'", one, "' does not give shapes"), "write name[1,3,224,224],other[1,10]");
+      out[std::string(trim(s.substr(0, open)))] = shape_of(s.substr(open, close - open + 1));
+      s.remove_prefix(close + 1);
+      s = trim(s);
+      if (s.starts_with(',')) s = trim(s.substr(1));
+    }
+  }
+  return out;
+}
+
+Model load(const Core& core, const ModelOptions& o) {
+  std::vector<std::string> files = o.all_files();
+  Model m(load_model(core.state(), files));
+  if (o.input_shapes.empty()) return m;
+  // Shapes are names first: the model must be known before they can be understood.
+  ImportOptions options;
+  options.input_shapes = parse_shapes(o.input_shapes, m.inputs());
+  return Model(load_model(core.state(), files, options));
+}
+
+void note(const std::string& line) {
+  bool colour = ::isatty(STDERR_FILENO) && !std::getenv("NO_COLOR");
+  std::fprintf(stderr, colour ? "\033[2m%s\033[0m\n" : "%s\n", line.c_str());
+}
+
+void print_json(const nlohmann::json& j) { std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str()); }
+
+nlohmann::json shape_json(const Shape& s) {
+  if (!s.ranked()) return "...";
+  auto out = nlohmann::json::array();
+  for (const Dim& d : s) {
+    if (d.known()) out.push_back(d.value());
+    else out.push_back(text(d));
+  }
+  return out;
+}
+nlohmann::json port_json(const Port& p) { return {{"name", p.any_name()}, {"layer", p.name}, {"names", p.names}, {"type", name_of(p.type)}, {"shape", shape_json(p.shape)}}; }
+
+}  // namespace graft::cli

@@ -1,0 +1,61 @@
+// What the commands of `graft` share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "toolkit/load.hpp"
+
+namespace graft::cli {
+
+// Stable: 0 done, 1 wrong usage, 2 bad or unsupported model, 3 our bug.
+enum ExitCode { done = 0, wrong_usage = 1, bad_model = 2, our_bug = 3 };
+
+// The command line itself is wrong.
+class UsageError : public Error {
+ public:
+  explicit UsageError(std::string message, std::string hint = {}) : Error(ErrorKind::user, std::move(message), std::move(hint)) {}
+};
+
+// A model, extensions, a device: options that most commands have.
+struct ModelOptions {
+  std::vector<std::string> files;  // positional: model, then weights
+  std::string model;               // --model
+  std::vector<std::string> weights;
+  std::string extensions;          // comma list
+  std::string device = "CPU";
+  std::vector<std::string> input_shapes;
+
+  void add_files(CLI::App& app);
+  void add_extensions(CLI::App& app);
+  void add_device(CLI::App& app);
+  void add_shapes(CLI::App& app);
+
+  std::vector<std::string> all_files() const;
+  ImportOptions import_options() const;
+};
+
+// A core with the extensions loaded.
+Core make_core(const ModelOptions& o);
+Model load(const Core& core, const ModelOptions& o);
+
+// "data[1,3,224,224],other[1,10]" or, for a single input, "[1,3,224,224]" or "1,3,224,224"; ? and a..b for unknown ones.
+std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given, const std::vector<Port>& inputs);
+
+// Each adds its sub-command; the callback does the work and may throw.
+void add_convert(CLI::App& app);
+void add_run(CLI::App& app);
+void add_ops(CLI::App& app);
+void add_explain(CLI::App& app);
+void add_devices(CLI::App& app);
+void add_bench(CLI::App& app);
+void add_new(CLI::App& app);
+
+// A line on stderr, dimmed on a terminal.
+void note(const std::string& line);
+void print_json(const nlohmann::json& j);
+
+nlohmann::json port_json(const Port& p);
+nlohmann::json shape_json(const Shape& s);
+
+}  // namespace graft::cli

@@ -1,0 +1,92 @@
+#include <cstdio>
+
+#include "base/text.hpp"
+#include "command.hpp"
+#include "schema/host.hpp"
+
+namespace graft::cli {
+namespace {
+
+// benchmark_app and mo spell long options with one dash: -niter is --niter.
+std::vector<std::string> normal_arguments(int argc, char** argv) {
+  std::vector<std::string> out;
+  for (int i = 1; i < argc; ++i) {
+    std::string a = argv[i];
+    bool one_dash = a.size() > 2 && a[0] == '-' && a[1] != '-' && ((a[1] >= 'a' && a[1] <= 'z') || (a[1] >= 'A' && a[1] <= 'Z'));
+    bool is_bench = argc > 1 && std::string(argv[1]) == "bench";
+    out.push_back(one_dash && is_bench ? "-" + a : a);
+  }
+  return out;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> out;
+  for (const CLI::Option* o : app.get_options())
+    for (const std::string& n : o->get_lnames()) out.push_back("--" + n);
+  return out;
+}
+
+int report_usage(const CLI::App& app, const CLI::ParseError& e) {
+  if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+  std::string message = e.what(), hint;
+  const CLI::App* sub = &app;
+  for (const CLI::App* s : app.get_subcommands()) sub = s;
+  if (auto* extras = dynamic_cast<const CLI::ExtrasError*>(&e)) {
+    (void)extras;
+    std::vector<std::string> left = sub->remaining(true);
+    if (left.empty()) left = app.remaining(true);
+    if (!left.empty() && left[0].starts_with("-")) {
+      std::string word = left[0].substr(0, left[0].find('='));
+      message = text("there is no option '", word, "'");
+      if (auto close = nearest(word, option_names(*sub))) hint = text("did you mean ", *close, "?");
+    } else if (!left.empty() && sub == &app) {
+      message = text("there is no command '", left[0], "'");
+      std::vector<std::string> names;
+      for (const CLI::App* s : app.get_subcommands({})) names.push_back(s->get_name());
+      if (auto close = nearest(left[0], names)) hint = text("did you mean ", *close, "?");
+    }
+  }
+  std::fprintf(stderr, "error: %s\n", message.c_str());
+  std::fprintf(stderr, "hint: %s\n", !hint.empty() ? hint.c_str() : text("graft ", sub == &app ? "" : sub->get_name() + " ", "--help shows what there is").c_str());
+  return wrong_usage;
+}
+
+int main(int argc, char** argv) {
+  CLI::App app("Graft converts and runs trained networks, with operations of your own.");
+  app.name("graft");
+  app.set_version_flag("--version", "graft " GRAFT_VERSION);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  add_convert(app);
+  add_run(app);
+  add_bench(app);
+  add_explain(app);
+  add_new(app);
+  add_ops(app);
+  add_devices(app);
+  set_log_sink([](int level, std::string_view m) {
+    constexpr const char* names[] = {"error", "warning", "info", "debug"};
+    if (level <= 1) std::fprintf(stderr, "%s: %.*s\n", names[level < 0 ? 0 : level], static_cast<int>(m.size()), m.data());
+  });
+  std::vector<std::string> arguments = normal_arguments(argc, argv);
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    app.parse(arguments);
+    return done;
+  } catch (const CLI::ParseError& e) {
+    return report_usage(app, e);
+  } catch (const UsageError& e) {
+    std::fprintf(stderr, "%s\n", e.report().c_str());
+    return wrong_usage;
+  } catch (...) {
+    Error e = current_error();
+    std::fflush(stdout);
+    std::fprintf(stderr, "%s\n", e.report().c_str());
+    return e.kind() == ErrorKind::internal ? our_bug : bad_model;
+  }
+}
+
+}  // namespace
+}  // namespace graft::cli
+
+int main(int argc, char** argv) { return graft::cli::main(argc, argv); }

@@ -1,0 +1,2 @@
+#include "command.hpp"
+namespace graft::cli { void add_new(CLI::App&) {} }

@@ -1,0 +1,139 @@
+// graft run: a model and inputs, results as files.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+#include "base/file.hpp"
+#include "base/tensor.hpp"
+#include "base/text.hpp"
+#include "inputs.hpp"
+#include "ir/ir.hpp"
+#include "passes/pass.hpp"
+#include "readers/npy.hpp"
+#include "base/temporary.hpp"
+
+namespace graft::cli {
+namespace {
+
+struct RunOptions {
+  ModelOptions model;
+  InputOptions inputs;
+  std::vector<std::string> outputs, ignored;
+  std::string folder, labels;
+  bool through_ir = false, json = false, quiet = false;
+  int top = 0, threads = 0;
+};
+
+std::string summary(const Tensor& t) {
+  if (t.size() == 0) return "empty";
+  if (t.type() == DType::string) return text('\'', t.text_at(0), '\'', t.size() > 1 ? ", ..." : "");
+  std::vector<double> v = values_of<double>(t);
+  double low = v[0], high = v[0], sum = 0;
+  for (double x : v) low = std::min(low, x), high = std::max(high, x), sum += x;
+  auto brief = [](double x) {
+    char b[32];
+    std::snprintf(b, sizeof b, "%.6g", x);
+    return std::string(b);
+  };
+  return text("min ", brief(low), "  mean ", brief(sum / static_cast<double>(v.size())), "  max ", brief(high));
+}
+
+void print_top(const Tensor& t, int count, const std::vector<std::string>& labels) {
+  std::vector<double> v = values_of<double>(t);
+  std::vector<size_t> order(v.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return v[a] > v[b]; });
+  std::printf("classid  probability%s\n-------  -----------%s\n", labels.empty() ? "" : "  label", labels.empty() ? "" : "  -----");
+  for (size_t i = 0; i < order.size() && i < static_cast<size_t>(count); ++i)
+    std::printf("%-7zu  %-11.7f%s%s\n", order[i], v[order[i]], labels.empty() ? "" : "  ", order[i] < labels.size() ? labels[order[i]].c_str() : "");
+}
+
+// The model as it comes back from a written IR.
+Model through_ir(const Core& core, const Model& m) {
+  TemporaryFolder folder;
+  std::string path = folder.path() + "/model.xml";
+  require_complete(m.state()->report, m.state()->path);
+  run_passes(m.state()->graph, core.state()->registry);
+  write_ir(m.state()->graph, core.state()->registry, path);
+  return Model(load_model(core.state(), {path}));
+}
+
+void run(const RunOptions& o) {
+  Core core = make_core(o.model);
+  Model model = load(core, o.model);
+  if (o.through_ir) model = through_ir(core, model);
+  for (const std::string& option : o.ignored) throw UsageError(text("option '--opt ", option, "' means nothing for a model of ", model.framework()));
+  Options options;
+  options.threads = o.threads;
+  CompiledModel compiled = core.compile_model(model, o.model.device, options);
+  std::vector<Port> in = compiled.inputs(), out = compiled.outputs();
+  std::vector<size_t> wanted;
+  for (const std::string& name : o.outputs) {
+    try {
+      wanted.push_back(find_port(out, name, "output"));
+    } catch (const Error& e) {
+      throw UsageError(e.message(), e.hint());
+    }
+  }
+  if (wanted.empty()) wanted.resize(out.size()), std::iota(wanted.begin(), wanted.end(), 0);
+
+  InferRequest request = compiled.create_infer_request();
+  std::vector<Tensor> values = make_inputs(o.inputs, in);
+  for (size_t i = 0; i < values.size(); ++i) request.set_input_tensor(i, values[i]);
+  request.infer();
+
+  nlohmann::json list = nlohmann::json::array();
+  if (!o.folder.empty()) make_folder(o.folder);
+  for (size_t k = 0; k < wanted.size(); ++k) {
+    size_t i = wanted[k];
+    Tensor t = request.get_output_tensor(i);
+    std::string name = o.outputs.empty() ? out[i].any_name() : o.outputs[k];
+    nlohmann::json entry{{"name", name}, {"shape", t.dims()}, {"type", name_of(t.type())}};
+    if (!o.folder.empty()) {
+      std::string file = text(k, ".npy");
+      write_npy(o.folder + "/" + file, t);
+      entry["file"] = file;
+    }
+    list.push_back(entry);
+    if (o.json || o.quiet) continue;
+    std::printf("%s  %s  %s\n", name.c_str(), text(info_of(t)).c_str(), summary(t).c_str());
+    if (o.top > 0) {
+      std::vector<std::string> labels;
+      if (!o.labels.empty())
+        for (std::string_view l : split(read_text_file(o.labels), '\n')) labels.emplace_back(trim(l));
+      print_top(t, o.top, labels);
+    }
+  }
+  if (!o.folder.empty()) {
+    OutputFile file(o.folder + "/outputs.json");
+    file.write(list.dump(1));
+    file.write("\n");
+    file.commit();
+  }
+  if (o.json) print_json(list);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+  auto o = std::make_shared<RunOptions>();
+  CLI::App* c = app.add_subcommand("run", "run a model once");
+  o->model.add_files(*c);
+  o->model.add_extensions(*c);
+  o->model.add_device(*c);
+  o->model.add_shapes(*c);
+  o->inputs.add(*c);
+  c->add_option("--output,-o", o->outputs, "outputs that are wanted, in this order; all when not said")->type_name("NAME")->group("Outputs")->allow_extra_args(false);
+  c->add_option("--output-dir,--output_dir", o->folder, "leaves outputs.json and one .npy per output there")->type_name("DIR")->group("Outputs");
+  c->add_option("--top", o->top, "prints the N classes with the largest values")->type_name("N")->group("Outputs");
+  c->add_option("--labels", o->labels, "names of the classes, one a line")->type_name("FILE")->check(CLI::ExistingFile)->group("Outputs");
+  c->add_flag("--json", o->json, "prints JSON")->group("Outputs");
+  c->add_flag("--quiet,-q", o->quiet, "prints nothing")->group("Outputs");
+  c->add_flag("--through-ir", o->through_ir, "goes by way of a written and re-read IR");
+  c->add_option("--threads", o->threads, "threads to use; 0: one per core")->capture_default_str();
+  c->add_option("--opt", o->ignored, "an option of the model's framework")->type_name("KEY=VALUE")->group("Model")->allow_extra_args(false);
+  c->callback([o] { run(*o); });
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,33 @@
+#include "devices/cpu/cpu.hpp"
+
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "base/threads.hpp"
+#include "runtime/program.hpp"
+
+namespace graft {
+namespace {
+
+std::string model_name() {
+  try {
+    for (std::string_view line : split(read_text_file("/proc/cpuinfo"), '\n'))
+      if (line.starts_with("model name")) return std::string(trim(line.substr(line.find(':') + 1)));
+  } catch (const Error&) {
+  }
+  return "processor";
+}
+
+class CpuDevice final : public Device {
+ public:
+  std::string name() const override { return "CPU"; }
+  std::string description() const override { return text(model_name(), ", ", ThreadPool::shared().threads(), " threads"); }
+  std::unique_ptr<Program> compile(Graph graph, const Registry& registry, const CompileOptions& options) const override {
+    return std::make_unique<HostProgram>(std::move(graph), registry, std::vector<std::string>{"CPU", "REFERENCE"}, options);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cpu_device() { return std::make_unique<CpuDevice>(); }
+
+}  // namespace graft

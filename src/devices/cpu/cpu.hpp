@@ -1,0 +1,10 @@
+// CPU: planned memory, threads, and the first kernel of each operation's list that takes it; the reference comes last.
+#pragma once
+
+#include "runtime/device.hpp"
+
+namespace graft {
+
+std::unique_ptr<Device> make_cpu_device();
+
+}  // namespace graft

@@ -1,0 +1,10 @@
+// NumPy's .npz: a ZIP archive of .npy files.
+#pragma once
+
+#include <graft/memory.hpp>
+
+namespace graft {
+
+std::vector<std::pair<std::string, Tensor>> read_npz(const std::string& path);
+
+}  // namespace graft

@@ -1,0 +1,69 @@
+// What a device is: it compiles graphs into programs, and programs make executions that run.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "infer/evaluate.hpp"
+#include "schema/registry.hpp"
+
+namespace graft {
+
+struct CompileOptions {
+  int threads = 0;       // that one run may use; 0: all of the pool
+  bool profile = false;  // measure every operation
+};
+
+// Why an operation runs as it does.
+struct Choice {
+  std::string node, type, opset;
+  std::string device, kernel;                                   // what was taken; empty kernel: nothing to run
+  std::vector<std::pair<std::string, std::string>> declined;    // kernel and its reason, better ones first
+  std::vector<Info> inputs, outputs;
+  std::string note;                                             // "view of its input", "constant", "decided at run time"
+};
+
+struct Explanation {
+  std::vector<Choice> choices;      // in the order they run
+  size_t arena_bytes = 0;           // planned activations and scratch of one request
+  size_t unshared_bytes = 0;        // what they would take without sharing memory
+  size_t constant_bytes = 0;
+};
+
+// Time spent in one operation over all runs of an execution.
+struct ProfileEntry {
+  std::string node, type, kernel;
+  double microseconds = 0;
+  uint64_t calls = 0;
+};
+
+// One request's memory and state. Not for two threads at once.
+class Execution {
+ public:
+  virtual ~Execution() = default;
+  // `outputs` may hold tensors to write into; where type and shape fit they are used, otherwise replaced.
+  virtual void run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, const std::atomic<bool>* cancel) = 0;
+  virtual std::vector<ProfileEntry> profile() const = 0;
+  Variables variables;
+};
+
+class Program {
+ public:
+  virtual ~Program() = default;
+  virtual std::unique_ptr<Execution> create_execution() = 0;
+  // For inputs of these types and shapes.
+  virtual Explanation explain(const std::vector<Info>& inputs) = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string name() const = 0;
+  virtual std::string description() const = 0;
+  virtual std::unique_ptr<Program> compile(Graph graph, const Registry& registry, const CompileOptions& options) const = 0;
+};
+
+}  // namespace graft

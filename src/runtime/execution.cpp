@@ -1,0 +1,277 @@
+#include "runtime/execution.hpp"
+
+#include <chrono>
+#include <cstring>
+
+#include "base/convert.hpp"
+#include "base/tensor.hpp"
+#include "schema/resolve.hpp"
+
+namespace graft {
+namespace {
+
+std::vector<int64_t> dims_of(const graft_tensor& t) { return {t.dims, t.dims + t.rank}; }
+DType type_of(const graft_tensor& t) { return static_cast<DType>(t.type); }
+
+}  // namespace
+
+// A body's program and the execution that this request runs it with.
+struct HostExecution::BodyRun {
+  std::unique_ptr<HostProgram> program;
+  std::unique_ptr<Execution> execution;
+};
+
+// What kernels call back while they run.
+class HostExecution::Runner final : public graft_runner {
+ public:
+  Runner(HostExecution& execution, size_t step) : e_(execution), step_(step) {}
+
+  void allocate(size_t output, std::span<const int64_t> dims) override {
+    const Step& s = e_.plan_->steps[step_];
+    if (output >= s.outputs.size()) throw_user("there is no output ", output);
+    uint32_t slot = s.outputs[output];
+    if (slot == no_slot) return;
+    graft_tensor& t = e_.raw_[slot];
+    if (t.data && t.rank == static_cast<int32_t>(dims.size()) && std::equal(dims.begin(), dims.end(), t.dims)) return;
+    if (e_.plan_->slots[slot].kind != Slot::dynamic) throw_internal("output ", output, " of shape ", dims_of(t), " is given shape ", dims);
+    e_.make_dynamic(slot, {type_of(t), Shape::of(dims)});
+  }
+  void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) override {
+    ThreadPool::shared().parallel_for(count, grain, body, arg, e_.program_.options().threads);
+  }
+  void run_body(size_t index, const graft_tensor* const* parameters, const graft_tensor** results) override {
+    const Node& node = e_.plan_->graph[e_.plan_->steps[step_].node];
+    if (index >= node.bodies.size()) throw_user("there is no body ", index);
+    std::unique_ptr<BodyRun>& run = e_.bodies_[{e_.plan_->steps[step_].node, index}];
+    if (!run) {
+      run = std::make_unique<BodyRun>();
+      run->program = std::make_unique<HostProgram>(node.bodies[index].graph->clone(), e_.program_.registry(), e_.program_.devices(), e_.program_.options());
+      run->execution = run->program->create_execution();
+    }
+    std::vector<Tensor> in, out;
+    for (size_t i = 0; i < node.bodies[index].graph->parameters().size(); ++i) {
+      if (!parameters[i]) throw_user("parameter ", i, " of a body is absent");
+      in.push_back(Tensor::wrap(type_of(*parameters[i]), dims_of(*parameters[i]), parameters[i]->data));
+    }
+    std::swap(run->execution->variables, e_.variables);
+    try {
+      run->execution->run(in, out, e_.cancel_);
+    } catch (...) {
+      std::swap(run->execution->variables, e_.variables);
+      throw;
+    }
+    std::swap(run->execution->variables, e_.variables);
+    for (size_t i = 0; i < out.size(); ++i) {
+      kept_.push_back(std::move(out[i]));
+      results[i] = kept_.back().raw();
+    }
+  }
+  void release_tensor(const graft_tensor* t) override {
+    std::erase_if(kept_, [&](const Tensor& k) { return k.raw() == t; });
+  }
+  void store_text(graft_tensor* t, int64_t index, std::string_view s) override {
+    int64_t n = 1;
+    for (int32_t i = 0; i < t->rank; ++i) n *= t->dims[i];
+    if (t->type != GRAFT_STRING || index < 0 || index >= n) throw_user("there is no text ", index, " in this output");
+    e_.texts_.emplace_back(s);
+    static_cast<graft_str*>(t->data)[index] = str(e_.texts_.back());
+  }
+  bool cancelled() override { return e_.cancel_ && e_.cancel_->load(std::memory_order_relaxed); }
+  const graft_tensor* variable(std::string_view id) override {
+    auto it = e_.variables.find(id);
+    return it == e_.variables.end() ? nullptr : it->second.raw();
+  }
+  void set_variable(std::string_view id, const graft_tensor& value) override {
+    e_.variables[std::string(id)] = Tensor::wrap(type_of(value), dims_of(value), value.data).clone();
+  }
+  void reset() { kept_.clear(); }
+
+ private:
+  HostExecution& e_;
+  size_t step_;
+  std::deque<Tensor> kept_;
+};
+
+struct HostExecution::Call {
+  Call(HostExecution& e, size_t step) : runner(e, step) {}
+  graft_call call{};
+  std::vector<const graft_tensor*> inputs;
+  std::vector<graft_tensor*> outputs;
+  Runner runner;
+  bool dynamic = false;
+  // Of a step decided at run time: the last kernel, for the input shapes it was chosen for.
+  std::vector<std::optional<Info>> chosen_for;
+  PreparedKernel chosen;
+  std::shared_ptr<void> scratch;
+};
+
+HostExecution::HostExecution(HostProgram& program) : program_(program) {}
+HostExecution::~HostExecution() = default;
+
+void HostExecution::bind(std::shared_ptr<const Plan> plan) {
+  if (plan == plan_) return;
+  plan_ = std::move(plan);
+  calls_.clear();
+  bodies_.clear();
+  if (arena_bytes_ < plan_->arena_bytes) {
+    arena_.reset();
+    arena_ = allocate_aligned(plan_->arena_bytes);
+    arena_bytes_ = plan_->arena_bytes;
+  }
+  raw_.assign(plan_->slots.size(), {});
+  held_.assign(plan_->slots.size(), {});
+  views_.assign(plan_->inputs.size() + plan_->results.size(), {});
+  dying_.assign(plan_->steps.size() + 1, {});
+  for (uint32_t i = 0; i < plan_->slots.size(); ++i) {
+    const Slot& s = plan_->slots[i];
+    raw_[i] = {sizeof(graft_tensor), static_cast<graft_type>(s.info.type), static_cast<int32_t>(s.dims.size()), 0, s.dims.data(), nullptr, nullptr};
+    switch (s.kind) {
+      case Slot::arena: raw_[i].data = static_cast<char*>(arena_.get()) + s.offset; break;
+      case Slot::constant: raw_[i].data = plan_->constants[s.index].data(); break;
+      case Slot::input: views_[s.index].push_back(i); break;
+      case Slot::output: views_[plan_->inputs.size() + s.index].push_back(i); break;
+      case Slot::dynamic: dying_[s.last_step].push_back(i); break;
+    }
+  }
+  for (size_t i = 0; i < plan_->steps.size(); ++i) {
+    const Step& s = plan_->steps[i];
+    Call& c = calls_.emplace_back(*this, i);
+    for (uint32_t in : s.inputs) c.inputs.push_back(in == no_slot ? nullptr : &raw_[in]);
+    for (uint32_t out : s.outputs) {
+      c.outputs.push_back(out == no_slot ? nullptr : &raw_[out]);
+      if (out != no_slot && plan_->slots[out].kind == Slot::dynamic) c.dynamic = true;
+    }
+    c.dynamic = c.dynamic || !s.kernel;
+    c.call = {sizeof(graft_call), static_cast<uint32_t>(c.inputs.size()), static_cast<uint32_t>(c.outputs.size()), 0, c.inputs.data(), c.outputs.data(),
+              s.kernel.state(), s.kernel.scratch_bytes ? static_cast<char*>(arena_.get()) + s.scratch_offset : nullptr, s.kernel ? s.kernel.kernel->user : nullptr, &c.runner};
+  }
+  if (program_.options().profile) {
+    for (const Step& s : plan_->steps) {
+      const Node& n = plan_->graph[s.node];
+      if (profile_index_.emplace(n.name, profile_.size()).second) profile_.push_back({n.name, n.type, s.kernel ? std::string(view(s.kernel.kernel->name)) : "run time", 0, 0});
+    }
+  }
+}
+
+void HostExecution::make_dynamic(uint32_t slot, const Info& info) {
+  held_[slot] = Tensor(info.type, info.shape.values());
+  raw_[slot] = *held_[slot].raw();
+}
+
+void HostExecution::run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, const std::atomic<bool>* cancel) {
+  std::vector<Info> infos;
+  std::vector<Tensor> aligned(inputs.begin(), inputs.end());
+  for (Tensor& t : aligned) {
+    if (!is_aligned(t)) t = t.clone();
+    infos.push_back(info_of(t));
+  }
+  bind(program_.plan_for(infos));
+  cancel_ = cancel;
+  texts_.clear();
+  for (size_t i = 0; i < aligned.size(); ++i)
+    for (uint32_t slot : views_[i]) raw_[slot].data = aligned[i].data();
+  outputs.resize(plan_->results.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Slot& s = plan_->slots[plan_->results[i]];
+    if (s.kind != Slot::output || s.index != i) continue;
+    if (!outputs[i] || outputs[i].type() != s.info.type || outputs[i].dims() != s.dims) outputs[i] = Tensor(s.info.type, s.dims);
+    for (uint32_t slot : views_[plan_->inputs.size() + i]) raw_[slot].data = outputs[i].data();
+  }
+
+  for (size_t i = 0; i < plan_->steps.size(); ++i) {
+    if (cancel && cancel->load(std::memory_order_relaxed)) throw Error(ErrorKind::cancelled, "the request was cancelled");
+    run_step(i, cancel);
+  }
+
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    uint32_t slot = plan_->results[i];
+    const Slot& s = plan_->slots[slot];
+    if (s.kind == Slot::output && s.index == i) continue;
+    if (s.kind == Slot::dynamic && type_of(raw_[slot]) != DType::string) {
+      outputs[i] = held_[slot];
+      continue;
+    }
+    // An input, a constant, a value in the arena, or one that is a result twice: give the caller a copy.
+    Tensor from = Tensor::wrap(type_of(raw_[slot]), dims_of(raw_[slot]), raw_[slot].data);
+    bool fits = outputs[i] && outputs[i].type() == from.type() && outputs[i].dims() == from.dims() && from.type() != DType::string;
+    if (fits) convert(*from.raw(), *outputs[i].raw_mutable());
+    else outputs[i] = from.clone();
+  }
+  for (uint32_t slot : dying_.back()) held_[slot] = Tensor();
+  cancel_ = nullptr;
+}
+
+void HostExecution::run_step(size_t index, const std::atomic<bool>*) {
+  const Step& s = plan_->steps[index];
+  Call& c = calls_[index];
+  bool profile = program_.options().profile;
+  std::chrono::steady_clock::time_point start;
+  if (profile) start = std::chrono::steady_clock::now();
+  if (!c.dynamic) {
+    graft_status status = s.kernel.kernel->run(&c.call);
+    if (status != GRAFT_OK) with_context([&] { check_callback(status); }, [&] { return text("running ", describe(plan_->graph[s.node])); });
+  } else {
+    with_context([&] { run_dynamic(index); }, [&] { return text("running ", describe(plan_->graph[s.node])); });
+    for (uint32_t slot : dying_[index]) held_[slot] = Tensor();
+  }
+  if (profile) {
+    std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+    ProfileEntry& e = profile_[profile_index_[plan_->graph[s.node].name]];
+    e.microseconds += took.count();
+    ++e.calls;
+  }
+}
+
+// A step whose output sizes, or even kernel, only this run's data tells.
+void HostExecution::run_dynamic(size_t index) {
+  const Step& s = plan_->steps[index];
+  const Node& node = plan_->graph[s.node];
+  Call& c = calls_[index];
+  std::vector<std::optional<Info>> infos;
+  std::vector<Tensor> values;
+  for (const graft_tensor* t : c.inputs) {
+    values.push_back(t ? Tensor::wrap(type_of(*t), dims_of(*t), t->data) : Tensor());
+    infos.push_back(t ? std::optional(info_of(values.back())) : std::nullopt);
+  }
+  NodeContext context(node, infos);
+  if (node.bodies.empty()) {
+    context.constants = [&](size_t i) -> const Tensor* { return values[i] ? &values[i] : nullptr; };
+    check_callback(s.op->record->infer(&context, s.op->record->user));
+  } else {
+    for (const Output& o : node.outputs) context.outputs.push_back(Info{o.info.type, Shape::unknown()});
+  }
+  for (size_t i = 0; i < s.outputs.size(); ++i) {
+    uint32_t slot = s.outputs[i];
+    context.unwanted.push_back(slot == no_slot);
+    if (slot == no_slot || plan_->slots[slot].kind != Slot::dynamic || !context.outputs[i]) continue;
+    const Info& info = *context.outputs[i];
+    if (info.shape.is_static() && info.type != DType::undefined) make_dynamic(slot, info);
+    else held_[slot] = Tensor(), raw_[slot] = {sizeof(graft_tensor), static_cast<graft_type>(info.type), 0, 0, nullptr, nullptr, nullptr};
+  }
+  PreparedKernel kernel = s.kernel;
+  if (!kernel) {
+    // Prepared for these shapes; what is constant for the whole plan may be looked at, this run's data may not.
+    if (!c.chosen || c.chosen_for != infos) {
+      context.constants = [&](size_t i) -> const Tensor* {
+        uint32_t slot = s.inputs[i];
+        return slot != no_slot && plan_->slots[slot].kind == Slot::constant ? &values[i] : nullptr;
+      };
+      c.chosen = choose_kernel(program_.registry(), program_.devices(), *s.op, node, context, nullptr);
+      c.chosen_for = infos;
+      c.scratch = c.chosen.scratch_bytes ? allocate_aligned(c.chosen.scratch_bytes) : nullptr;
+      c.call.state = c.chosen.state();
+      c.call.scratch = c.scratch.get();
+      c.call.user = c.chosen.kernel->user;
+    }
+    kernel = c.chosen;
+  }
+  graft_status status = kernel.kernel->run(&c.call);
+  c.runner.reset();
+  check_callback(status);
+  for (uint32_t slot : s.outputs)
+    if (slot != no_slot && plan_->slots[slot].kind == Slot::dynamic && !held_[slot]) throw_internal("kernel '", kernel.kernel->name, "' left an output without memory");
+}
+
+std::vector<ProfileEntry> HostExecution::profile() const { return profile_; }
+
+}  // namespace graft

@@ -1,0 +1,72 @@
+// A graph for one set of input shapes: which kernel runs when, and where every value lies.
+#pragma once
+
+#include "infer/context.hpp"
+#include "infer/inference.hpp"
+#include "runtime/device.hpp"
+
+namespace graft {
+
+// A kernel with the state it made for one node.
+class PreparedKernel {
+ public:
+  PreparedKernel() = default;
+  PreparedKernel(const graft_kernel* kernel, void* state, size_t scratch) : kernel(kernel), scratch_bytes(scratch), state_(state, Release{kernel}) {}
+  explicit operator bool() const { return kernel != nullptr; }
+  void* state() const { return state_.get(); }
+
+  const graft_kernel* kernel = nullptr;
+  size_t scratch_bytes = 0;
+
+ private:
+  struct Release {
+    const graft_kernel* kernel = nullptr;
+    void operator()(void* state) const {
+      if (kernel && kernel->release && state) kernel->release(state, kernel->user);
+    }
+  };
+  std::shared_ptr<void> state_;
+};
+
+// The first kernel of these devices' lists that accepts the node, prepared. Throws when none does.
+PreparedKernel choose_kernel(const Registry& registry, const std::vector<std::string>& devices, const OpDef& op, const Node& node,
+                             NodeContext& context, Choice* choice);
+
+// A value. Slots that are views of others share their root's memory.
+struct Slot {
+  enum Kind { arena, constant, input, output, dynamic } kind = dynamic;
+  Info info;
+  std::vector<int64_t> dims;  // when the shape is known
+  uint32_t root;              // slot that owns the memory; itself unless a view
+  size_t index = 0;           // of the constant, input or output
+  size_t offset = 0;          // in the arena
+  size_t last_step = 0;       // that reads it
+};
+
+inline constexpr uint32_t no_slot = UINT32_MAX;
+
+struct Step {
+  NodeId node;
+  const OpDef* op;
+  PreparedKernel kernel;           // empty: decided at run time
+  std::vector<uint32_t> inputs;    // slots; no_slot: left out
+  std::vector<uint32_t> outputs;   // slots; no_slot: nobody reads it
+  size_t scratch_offset = 0;
+};
+
+struct Plan {
+  Graph graph;  // with this plan's shapes
+  std::vector<Slot> slots;
+  std::vector<Step> steps;
+  std::vector<Tensor> constants;
+  std::vector<uint32_t> inputs;   // slot of each parameter
+  std::vector<uint32_t> results;  // slot of each result
+  size_t arena_bytes = 0;
+  Explanation explanation;
+};
+
+// `devices`: whose kernels may be used, in order of preference.
+std::shared_ptr<const Plan> make_plan(const Graph& graph, const Registry& registry, const std::vector<std::string>& devices,
+                                      const std::vector<Info>& inputs);
+
+}  // namespace graft

@@ -1,0 +1,36 @@
+// A graph compiled for the host's memory: plans per input shapes, made when first needed.
+#pragma once
+
+#include <list>
+#include <mutex>
+
+#include "base/threads.hpp"
+#include "runtime/plan.hpp"
+
+namespace graft {
+
+class HostProgram final : public Program {
+ public:
+  // `devices`: whose kernels may be used, best first.
+  HostProgram(Graph graph, const Registry& registry, std::vector<std::string> devices, CompileOptions options);
+
+  std::unique_ptr<Execution> create_execution() override;
+  Explanation explain(const std::vector<Info>& inputs) override;
+
+  std::shared_ptr<const Plan> plan_for(const std::vector<Info>& inputs);
+  const Graph& graph() const { return graph_; }
+  const Registry& registry() const { return registry_; }
+  const std::vector<std::string>& devices() const { return devices_; }
+  const CompileOptions& options() const { return options_; }
+
+ private:
+  static constexpr size_t kept_plans = 16;
+  Graph graph_;
+  const Registry& registry_;
+  std::vector<std::string> devices_;
+  CompileOptions options_;
+  std::mutex mutex_;
+  std::list<std::pair<std::vector<Info>, std::shared_ptr<const Plan>>> plans_;  // most recent first
+};
+
+}  // namespace graft

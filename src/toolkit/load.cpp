@@ -1,0 +1,158 @@
+#include "toolkit/load.hpp"
+
+#include <set>
+
+#include "base/file.hpp"
+#include "base/tensor.hpp"
+#include "base/text.hpp"
+#include "graph/text.hpp"
+#include "infer/complete.hpp"
+#include "infer/inference.hpp"
+#include "ir/ir.hpp"
+#include "readers/onnx.hpp"
+
+namespace graft {
+
+std::string_view format_name(Format f) {
+  switch (f) {
+    case Format::onnx: return "onnx";
+    case Format::ir: return "ir";
+    case Format::text: return "text";
+  }
+  return "";
+}
+
+Format recognise(const std::string& path) {
+  auto file = MappedFile::open(path);
+  std::string_view bytes = file->chars();
+  if (bytes.empty()) throw_user("'", path, "' is empty");
+  if (looks_like_ir(bytes)) return Format::ir;
+  std::string_view head = trim(bytes.substr(0, 4096));
+  while (head.starts_with('#')) head = trim(head.substr(std::min(head.find('\n'), head.size())));
+  if (head.starts_with("graph")) return Format::text;
+  if (looks_like_onnx(bytes)) return Format::onnx;
+  throw Error(ErrorKind::unsupported, text("'", path, "' is not a model that can be read"), "ONNX (.onnx) and IR (.xml with .bin) files are");
+}
+
+std::vector<UnknownType> opaque_layers(const Graph& g) {
+  std::vector<UnknownType> out;
+  for (NodeId id : g.topological_order()) {
+    const Node& n = g[id];
+    for (const Body& b : n.bodies)
+      for (UnknownType& u : opaque_layers(*b.graph)) out.push_back(std::move(u));
+    if (!n.opaque) continue;
+    UnknownType* group = nullptr;
+    for (UnknownType& u : out)
+      if (u.type == n.type && u.domain == n.opset) group = &u;
+    if (!group) group = &out.emplace_back(UnknownType{n.type, n.opset, 1, {}});
+    UnknownType::Layer layer{n.name, {}, n.outputs.size(), {n.attrs.begin(), n.attrs.end()}};
+    for (ValueId v : n.inputs) layer.inputs.push_back(v.present() ? std::optional(g.info(v)) : std::nullopt);
+    group->layers.push_back(std::move(layer));
+  }
+  return out;
+}
+
+std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& core, const std::vector<std::string>& files, const ImportOptions& options) {
+  if (files.empty()) throw_user("no model file is given");
+  auto m = std::make_shared<Model::State>();
+  m->core = core;
+  m->path = files[0];
+  Format format = recognise(files[0]);
+  m->framework = format_name(format);
+  switch (format) {
+    case Format::onnx: {
+      // Further files are external data, which the model itself names.
+      Imported imported = import_model(read_onnx(files[0]), core->registry, options);
+      m->graph = std::move(imported.graph);
+      m->report = std::move(imported.report);
+      break;
+    }
+    case Format::ir:
+      if (files.size() > 2) throw_user("an IR has one file of weights, ", files.size() - 1, " are given");
+      m->graph = read_ir(files[0], files.size() > 1 ? files[1] : "", core->registry);
+      m->report.unknown = opaque_layers(m->graph);
+      break;
+    case Format::text:
+      m->graph = parse_graph(read_text_file(files[0]));
+      complete(m->graph, core->registry);
+      break;
+  }
+  if (format != Format::onnx && !(options.input_shapes.empty() && options.input_types.empty())) {
+    Graph& g = m->graph;
+    std::vector<Port> ports = input_ports(g);
+    for (const auto& [name, shape] : options.input_shapes) g[g.parameters()[find_port(ports, name, "input")]].attrs["shape"] = shape;
+    for (const auto& [name, type] : options.input_types) g[g.parameters()[find_port(ports, name, "input")]].attrs["element_type"] = type;
+    Inference(core->registry, g).infer_all();
+  }
+  return m;
+}
+
+// ---- the verdict ----
+
+namespace {
+
+std::string operation_name(const UnknownType& u) { return u.domain.empty() || u.domain == "extension" ? u.type : u.domain + "::" + u.type; }
+
+std::string short_value(const Attribute& a) {
+  if (a.kind() == GRAFT_NONE) return "(graph)";
+  if (a.kind() == GRAFT_TENSOR) return text(info_of(a.as<Tensor>()));
+  std::string s = print(a);
+  return s.size() > 60 ? s.substr(0, 57) + "..." : s;
+}
+
+}  // namespace
+
+std::string verdict_text(const ImportReport& report, const std::string& model_path) {
+  size_t layers = 0;
+  for (const UnknownType& u : report.unknown) layers += u.layers.size();
+  std::string out;
+  if (!report.unknown.empty()) {
+    out += text(report.unknown.size(), report.unknown.size() == 1 ? " type" : " types", " of layer ", report.unknown.size() == 1 ? "is" : "are", " not known (", layers,
+                layers == 1 ? " layer" : " layers", " of ", std::max(report.claims.size(), layers), ")\n");
+    for (const UnknownType& u : report.unknown) {
+      out += text("\n  ", operation_name(u), "   ", u.layers.size(), u.layers.size() == 1 ? " layer: " : " layers: ");
+      for (size_t i = 0; i < u.layers.size() && i < 8; ++i) out += text(i ? ", " : "", u.layers[i].name);
+      if (u.layers.size() > 8) out += text(", and ", u.layers.size() - 8, " more");
+      const UnknownType::Layer& first = u.layers[0];
+      out += "\n    inputs      ";
+      for (size_t i = 0; i < first.inputs.size(); ++i) out += text(i ? ", " : "", first.inputs[i] ? text(*first.inputs[i]) : "(left out)");
+      if (first.inputs.empty()) out += "none";
+      out += text("\n    outputs     ", first.outputs);
+      // Every field that any of the layers has, with the values seen.
+      std::vector<std::pair<std::string, std::vector<std::string>>> fields;
+      for (const UnknownType::Layer& l : u.layers)
+        for (const auto& [name, value] : l.fields) {
+          auto it = std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.first == name; });
+          if (it == fields.end()) it = fields.insert(fields.end(), {name, {}});
+          std::string v = short_value(value);
+          if (std::find(it->second.begin(), it->second.end(), v) == it->second.end()) it->second.push_back(v);
+        }
+      for (size_t i = 0; i < fields.size(); ++i) {
+        if (fields[i].second.size() > 4) fields[i].second.resize(4), fields[i].second.push_back("...");
+        out += text("\n    ", i ? "            " : "attributes  ", fields[i].first, " = ", join(fields[i].second, " | "));
+      }
+      out += text("\n    scaffold    graft new ", u.type, " --from-model ", quoted_for_shell(model_path), "\n");
+    }
+    out += text("\nAll at once: graft new --from-model ", quoted_for_shell(model_path), "\n");
+  }
+  if (!report.problems.empty()) {
+    if (!out.empty()) out += "\n";
+    out += text(report.problems.size(), report.problems.size() == 1 ? " layer is" : " layers are", " known but cannot be imported", report.unknown.empty() ? "" : " (which may only be an echo of the unknown ones)", "\n");
+    for (size_t i = 0; i < report.problems.size() && i < 20; ++i) {
+      const Problem& p = report.problems[i];
+      out += text("\n  '", p.layer, "' (", p.type, "): ", p.error.message(), "\n");
+      for (const std::string& c : p.error.context()) out += text("    while ", c, "\n");
+      if (!p.error.hint().empty()) out += text("    hint: ", p.error.hint(), "\n");
+    }
+    if (report.problems.size() > 20) out += text("\n  and ", report.problems.size() - 20, " more\n");
+  }
+  return out;
+}
+
+void require_complete(const ImportReport& report, const std::string& model_path) {
+  if (report.complete()) return;
+  if (report.unknown.empty() && report.problems.size() == 1) throw report.problems[0].error;
+  throw Error(ErrorKind::unsupported, text("the model cannot be used as it stands\n\n", verdict_text(report, model_path)));
+}
+
+}  // namespace graft

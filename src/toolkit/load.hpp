@@ -1,0 +1,24 @@
+// Any model file: recognised by content, read, imported.
+#pragma once
+
+#include "toolkit/state.hpp"
+
+namespace graft {
+
+enum class Format { onnx, ir, text };
+
+// Throws when the content is none of the known formats; says what it looks like where it can.
+Format recognise(const std::string& path);
+std::string_view format_name(Format f);
+
+std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& core, const std::vector<std::string>& files, const ImportOptions& options = {});
+
+// Layers of a graph that nobody defined, in the form of the import report.
+std::vector<UnknownType> opaque_layers(const Graph& g);
+
+// Throws the whole verdict where something is unknown or could not be imported.
+void require_complete(const ImportReport& report, const std::string& model_path);
+// All of it, for people: types, counts, layers, fields, shapes, and the command that scaffolds each.
+std::string verdict_text(const ImportReport& report, const std::string& model_path);
+
+}  // namespace graft

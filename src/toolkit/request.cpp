@@ -1,0 +1,159 @@
+#include "base/error.hpp"
+#include "toolkit/state.hpp"
+#include "toolkit/streams.hpp"
+
+namespace graft {
+namespace {
+
+// Refuses a tensor that an input cannot be.
+void check_fits(const Port& port, const Tensor& t, std::string_view what) {
+  if (!t) throw_user(what, " '", port.any_name(), "' is given no tensor");
+  if (port.type != DType::undefined && t.type() != port.type) throw_user(what, " '", port.any_name(), "' is ", port.type, ", a tensor of ", t.type(), " is given");
+  Shape given = Shape::of(t.dims());
+  bool fits = !port.shape.ranked() || port.shape.rank() == given.rank();
+  for (size_t i = 0; fits && port.shape.ranked() && i < given.rank(); ++i) fits = port.shape[i].can_be(given[i].value());
+  if (!fits) throw Error(ErrorKind::user, text(what, " '", port.any_name(), "' has shape ", port.shape, ", a tensor of shape ", given, " is given"));
+}
+
+}  // namespace
+
+void InferRequest::State::begin() {
+  std::lock_guard lock(mutex);
+  if (running) throw_user("the request is busy");
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i]) throw_user("input '", model->inputs[i].any_name(), "' has no tensor");
+  running = true;
+  cancel = false;
+  error = nullptr;
+}
+
+void InferRequest::State::run() {
+  std::vector<Tensor> results = outputs;
+  execution->run(inputs, results, &cancel);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (given[i] && results[i].data() != outputs[i].data())
+      throw_user("output '", model->outputs[i].any_name(), "' has shape ", results[i].dims(), ", the tensor given for it has ", outputs[i].dims());
+  outputs = std::move(results);
+}
+
+void InferRequest::State::end(std::exception_ptr e) {
+  std::function<void(std::exception_ptr)> notify;
+  {
+    std::lock_guard lock(mutex);
+    running = false;
+    error = e;
+    notify = callback;
+  }
+  done.notify_all();
+  if (notify) notify(e);
+}
+
+namespace {
+template <class S>
+std::unique_lock<std::mutex> idle(S& s) {
+  std::unique_lock lock(s.mutex);
+  if (s.running) throw_user("the request is busy");
+  return lock;
+}
+}  // namespace
+
+void InferRequest::set_input_tensor(size_t index, const Tensor& t) {
+  auto lock = idle(*s_);
+  if (index >= s_->inputs.size()) throw_user("the model has ", s_->inputs.size(), " inputs, there is no input ", index);
+  check_fits(s_->model->inputs[index], t, "input");
+  s_->inputs[index] = t;
+}
+void InferRequest::set_output_tensor(size_t index, const Tensor& t) {
+  auto lock = idle(*s_);
+  if (index >= s_->outputs.size()) throw_user("the model has ", s_->outputs.size(), " outputs, there is no output ", index);
+  check_fits(s_->model->outputs[index], t, "output");
+  s_->outputs[index] = t;
+  s_->given[index] = true;
+}
+void InferRequest::set_tensor(const std::string& name, const Tensor& t) {
+  for (size_t i = 0; i < s_->outputs.size(); ++i) {
+    const Port& p = s_->model->outputs[i];
+    for (const std::string& n : p.names)
+      if (n == name) return set_output_tensor(i, t);
+  }
+  set_input_tensor(find_port(s_->model->inputs, name, "input or output"), t);
+}
+Tensor InferRequest::get_input_tensor(size_t index) const {
+  auto lock = idle(*s_);
+  if (index >= s_->inputs.size()) throw_user("the model has ", s_->inputs.size(), " inputs, there is no input ", index);
+  return s_->inputs[index];
+}
+Tensor InferRequest::get_output_tensor(size_t index) const {
+  auto lock = idle(*s_);
+  if (index >= s_->outputs.size()) throw_user("the model has ", s_->outputs.size(), " outputs, there is no output ", index);
+  return s_->outputs[index];
+}
+Tensor InferRequest::get_tensor(const std::string& name) const {
+  for (size_t i = 0; i < s_->inputs.size(); ++i)
+    for (const std::string& n : s_->model->inputs[i].names)
+      if (n == name) return get_input_tensor(i);
+  return get_output_tensor(find_port(s_->model->outputs, name, "input or output"));
+}
+
+void InferRequest::infer() {
+  s_->begin();
+  try {
+    s_->run();
+  } catch (...) {
+    {
+      std::lock_guard lock(s_->mutex);
+      s_->running = false;
+    }
+    s_->done.notify_all();
+    throw;
+  }
+  {
+    std::lock_guard lock(s_->mutex);
+    s_->running = false;
+  }
+  s_->done.notify_all();
+}
+
+void InferRequest::start_async() {
+  s_->begin();
+  s_->model->streams->post([s = s_] {
+    std::exception_ptr e;
+    try {
+      s->run();
+    } catch (...) {
+      e = std::current_exception();
+    }
+    s->end(e);
+  });
+}
+
+void InferRequest::wait() {
+  std::unique_lock lock(s_->mutex);
+  s_->done.wait(lock, [&] { return !s_->running; });
+  if (std::exception_ptr e = std::exchange(s_->error, nullptr)) std::rethrow_exception(e);
+}
+bool InferRequest::wait_for(std::chrono::milliseconds time) {
+  std::unique_lock lock(s_->mutex);
+  if (!s_->done.wait_for(lock, time, [&] { return !s_->running; })) return false;
+  if (std::exception_ptr e = std::exchange(s_->error, nullptr)) std::rethrow_exception(e);
+  return true;
+}
+void InferRequest::cancel() { s_->cancel = true; }
+void InferRequest::set_callback(std::function<void(std::exception_ptr)> callback) {
+  auto lock = idle(*s_);
+  s_->callback = std::move(callback);
+}
+
+std::vector<ProfilingInfo> InferRequest::get_profiling_info() const {
+  auto lock = idle(*s_);
+  if (!s_->model->options.profile) throw Error(ErrorKind::user, "operations were not measured", "compile with Options::profile");
+  std::vector<ProfilingInfo> out;
+  for (const ProfileEntry& e : s_->execution->profile()) out.push_back({e.node, e.type, e.kernel, e.microseconds, e.calls});
+  return out;
+}
+void InferRequest::reset_state() {
+  auto lock = idle(*s_);
+  s_->execution->variables.clear();
+}
+
+}  // namespace graft

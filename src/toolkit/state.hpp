@@ -1,0 +1,62 @@
+// What stands behind the handles of toolkit.hpp.
+#pragma once
+
+#include <graft/toolkit.hpp>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "import/importer.hpp"
+#include "runtime/device.hpp"
+
+namespace graft {
+
+struct Core::State {
+  Registry registry;
+  std::vector<std::unique_ptr<Device>> devices;
+
+  const Device& device(const std::string& name) const;
+};
+
+struct Model::State {
+  std::shared_ptr<Core::State> core;
+  std::string framework, path;
+  Graph graph;
+  ImportReport report;  // empty for an IR
+};
+
+class Streams;
+
+struct CompiledModel::State {
+  std::shared_ptr<Core::State> core;
+  std::string device;
+  Options options;
+  std::vector<Port> inputs, outputs;
+  std::unique_ptr<Program> program;
+  std::unique_ptr<Streams> streams;
+};
+
+struct InferRequest::State : std::enable_shared_from_this<InferRequest::State> {
+  std::shared_ptr<CompiledModel::State> model;
+  std::unique_ptr<Execution> execution;
+  std::vector<Tensor> inputs, outputs;
+  std::vector<bool> given;  // outputs whose memory the caller gave
+
+  mutable std::mutex mutex;
+  std::condition_variable done;
+  bool running = false;
+  std::atomic<bool> cancel{false};
+  std::exception_ptr error;
+  std::function<void(std::exception_ptr)> callback;
+
+  void begin();   // refuses when busy
+  void run();     // the inference itself
+  void end(std::exception_ptr e);
+};
+
+// Index of the port with this tensor or layer name; throws with the names there are.
+size_t find_port(const std::vector<Port>& ports, const std::string& name, std::string_view what);
+std::vector<Port> input_ports(const Graph& g);
+std::vector<Port> output_ports(const Graph& g);
+
+}  // namespace graft

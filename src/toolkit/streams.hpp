@@ -1,0 +1,25 @@
+// Threads that run asynchronous requests, one request per stream at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace graft {
+
+class Streams {
+ public:
+  explicit Streams(int count);
+  ~Streams();  // finishes what is queued
+  Streams(const Streams&) = delete;
+  void post(std::function<void()> task);
+
+ private:
+  struct State;
+  std::shared_ptr<State> s_;
+  size_t count_;
+  std::vector<std::thread> threads_;  // started as tasks come
+};
+
+}  // namespace graft
