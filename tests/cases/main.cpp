@@ -1,101 +1,172 @@
 // Runs the cases of cases.json manifests in this process and compares the results.
+//
+//   graft_cases [options] MANIFEST...
+//     --device CPU|REFERENCE   where to run (CPU)
+//     --through-ir             by way of a written and re-read IR
+//     --only REGEX             cases whose group/name matches
+//     --exclude FILE           cases that are known not to pass, "group/name  reason" a line; one that passes is a failure
+//     --extensions PATH,...    libraries to load
+//     --skip-missing           a manifest that is not there is skipped, not an error
+//     -v                       every failure with its reason
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
 
 #include "base/file.hpp"
+#include "base/temporary.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "compare.hpp"
-#include "import/importer.hpp"
-#include "infer/evaluate.hpp"
-#include "readers/onnx.hpp"
-#include "schema/host.hpp"
+#include "ir/ir.hpp"
+#include "passes/pass.hpp"
+#include "toolkit/load.hpp"
 
-namespace graft {
-const graft_extension* enter_built_ins(const graft_host*);
+namespace graft::cases {
+namespace {
+
+struct Options {
+  std::string device = "CPU", only, exclude, extensions;
+  bool through_ir = false, skip_missing = false, verbose = false;
+  std::vector<std::string> manifests;
+};
+
+Options parse(int argc, char** argv) {
+  Options o;
+  for (int i = 1; i < argc; ++i) {
+    std::string a = argv[i];
+    auto value = [&]() -> std::string {
+      if (i + 1 >= argc) throw_user(a, " wants a value");
+      return argv[++i];
+    };
+    if (a == "--device") o.device = value();
+    else if (a == "--only") o.only = value();
+    else if (a == "--exclude") o.exclude = value();
+    else if (a == "--extensions") o.extensions = value();
+    else if (a == "--through-ir") o.through_ir = true;
+    else if (a == "--skip-missing") o.skip_missing = true;
+    else if (a == "-v") o.verbose = true;
+    else if (a.starts_with("-")) throw_user("there is no option '", a, "'");
+    else o.manifests.push_back(a);
+  }
+  return o;
 }
-using namespace graft;
+
+std::map<std::string, std::string> read_exclusions(const std::string& path) {
+  std::map<std::string, std::string> out;
+  if (path.empty()) return out;
+  std::string content = read_text_file(path);
+  for (std::string_view line : split(content, '\n')) {
+    line = trim(line);
+    if (line.empty() || line.starts_with("#")) continue;
+    size_t space = line.find(' ');
+    if (space == line.npos) throw_user("'", line, "' is excluded without a reason");
+    out.emplace(line.substr(0, space), trim(line.substr(space)));
+  }
+  return out;
+}
+
+Model by_way_of_ir(const Core& core, const Model& m) {
+  TemporaryFolder folder;
+  std::string path = folder.path() + "/model.xml";
+  require_complete(m.state()->report, m.state()->path);
+  run_passes(m.state()->graph, core.state()->registry);
+  write_ir(m.state()->graph, core.state()->registry, path);
+  return Model(load_model(core.state(), {path}));
+}
+
+// Why the case fails; empty when it passes.
+std::string run_case(Core& core, const Options& o, const std::string& folder, const nlohmann::json& c) {
+  std::vector<std::string> files;
+  for (const auto& f : c["model"]) files.push_back(folder + "/" + f.get<std::string>());
+  Model model(load_model(core.state(), files));
+  const ImportReport& report = model.state()->report;
+  if (!report.unknown.empty()) {
+    std::string all = "unknown:";
+    for (const UnknownType& u : report.unknown) all += text(" ", u.domain, "::", u.type);
+    return all;
+  }
+  if (o.through_ir) model = by_way_of_ir(core, model);
+  CompiledModel compiled = core.compile_model(model, o.device);
+  std::vector<Port> in = compiled.inputs(), out = compiled.outputs();
+  InferRequest request = compiled.create_infer_request();
+  for (size_t i = 0; i < c["inputs"].size(); ++i) {
+    const auto& spec = c["inputs"][i];
+    std::string name = spec.value("name", "");
+    Data d = load(folder, spec);
+    if (!d.single || d.tensors.empty()) return "sequences and empty optionals cannot be inputs";
+    Tensor t = d.tensors[0];
+    size_t index = name.empty() ? i : find_port(in, name, "input");
+    if (index < in.size() && in[index].type == DType::bf16 && t.type() == DType::u16) t = Tensor::wrap(DType::bf16, t.dims(), t.data(), std::make_shared<Tensor>(t));
+    request.set_input_tensor(index, t);
+  }
+  request.infer();
+  for (size_t i = 0; i < c["outputs"].size(); ++i) {
+    const auto& spec = c["outputs"][i];
+    std::string name = spec.value("name", "");
+    size_t index = spec.value("index", i);
+    for (size_t k = 0; k < out.size(); ++k)
+      if (std::find(out[k].names.begin(), out[k].names.end(), name) != out[k].names.end()) index = k;
+    if (index >= out.size()) return text("there is no output ", index);
+    std::string why = compare(load(folder, spec), {{request.get_output_tensor(index)}, true}, c, spec);
+    if (!why.empty()) return text("output ", name, ": ", why);
+  }
+  return "";
+}
 
 int main(int argc, char** argv) {
-  Registry registry;
-  registry.add(*enter_built_ins(&host_table()), "");
-  std::string only;
-  bool verbose = false;
-  int pass = 0, fail = 0;
+  Options o = parse(argc, argv);
+  Core core;
+  for (std::string_view e : split(o.extensions, ',')) core.add_extension(std::string(e));
+  std::map<std::string, std::string> excluded = read_exclusions(o.exclude);
+  std::regex filter(o.only);
+  int passed = 0, failed = 0, skipped = 0;
   std::map<std::string, int> unknown;
-  for (int i = 1; i < argc; ++i) {
-    std::string arg = argv[i];
-    if (arg == "--only") {
-      only = argv[++i];
+  for (const std::string& manifest : o.manifests) {
+    std::string folder = folder_of(manifest), group = std::filesystem::path(folder).filename().string();
+    if (!std::filesystem::exists(manifest)) {
+      if (!o.skip_missing) throw_user("there is no manifest '", manifest, "'");
+      std::printf("%-20s skipped: there is no %s\n", group.c_str(), manifest.c_str());
+      ++skipped;
       continue;
     }
-    if (arg == "-v") {
-      verbose = true;
-      continue;
-    }
-    std::string folder = folder_of(arg), group = stem_of(folder);
-    auto manifest = nlohmann::json::parse(std::ifstream(arg));
-    int gp = 0, gf = 0;
-    std::regex filter(only);
-    for (auto& c : manifest) {
-      std::string name = c["name"];
-      if (!only.empty() && !std::regex_search(group + "/" + name, filter)) continue;
-      std::string why;
+    int p = 0, f = 0, x = 0;
+    for (const auto& c : nlohmann::json::parse(std::ifstream(manifest))) {
+      std::string id = group + "/" + c["name"].get<std::string>(), why;
+      if (!o.only.empty() && !std::regex_search(id, filter)) continue;
       try {
-        if (c["framework"] != "onnx") throw_unsupported("framework ", c["framework"].get<std::string>());
-        RawModel raw = read_onnx(folder + "/" + c["model"][0].get<std::string>());
-        Imported im = import_model(raw, registry);
-        for (auto& u : im.report.unknown) {
-          ++unknown[u.domain + "::" + u.type];
-          why += "unknown " + u.domain + "::" + u.type + " ";
-        }
-        if (why.empty() && !im.report.problems.empty()) why = im.report.problems[0].error.what();
-        if (why.empty()) {
-          Graph& g = im.graph;
-          std::vector<Tensor> inputs(g.parameters().size());
-          size_t at = 0;
-          for (auto& in : c["inputs"]) {
-            std::string n = in.value("name", "");
-            size_t index = at++;
-            for (size_t k = 0; k < inputs.size(); ++k)
-              for (auto& tn : g[g.parameters()[k]].outputs[0].names)
-                if (tn == n) index = k;
-            auto d = cases::load(folder, in);
-            if (index < inputs.size() && !d.tensors.empty()) inputs[index] = d.tensors[0];
-          }
-          auto out = evaluate_graph(Evaluation{registry}, g, inputs);
-          size_t o = 0;
-          for (auto& spec : c["outputs"]) {
-            std::string n = spec.value("name", "");
-            size_t index = spec.value("index", o++);
-            for (size_t k = 0; k < g.results().size(); ++k) {
-              ValueId v = g[g.results()[k]].inputs[0];
-              if (g[g.results()[k]].name == n + "/sink_port_0") index = k;
-              (void)v;
-            }
-            if (index >= out.size()) {
-              why = "no output";
-              break;
-            }
-            why = cases::compare(cases::load(folder, spec), {{out[index]}, true}, c, spec);
-            if (!why.empty()) {
-              why = "output " + n + ": " + why;
-              break;
-            }
-          }
-        }
+        why = run_case(core, o, folder, c);
       } catch (const std::exception& e) {
-        why = std::string("error: ") + e.what();
+        why = text("error: ", e.what());
       }
-      why.empty() ? ++gp : ++gf;
-      if (!why.empty() && verbose)
-        std::printf("FAIL %s/%s: %s\n", group.c_str(), name.c_str(), why.substr(0, 300).c_str());
+      if (why.starts_with("unknown:"))
+        for (std::string_view w : split(std::string_view(why).substr(9), ' ')) ++unknown[std::string(w)];
+      bool known = excluded.count(id);
+      if (known && why.empty()) why = text("passes, but is excluded: ", excluded[id]);
+      else if (known) {
+        ++x;
+        continue;
+      }
+      why.empty() ? ++p : ++f;
+      if (!why.empty() && o.verbose) std::printf("FAIL %s: %s\n", id.c_str(), why.substr(0, 400).c_str());
     }
-    std::printf("%s: %d passed, %d failed\n", group.c_str(), gp, gf);
-    pass += gp, fail += gf;
+    std::printf("%-20s %5d passed %5d failed %5d excluded  (%s%s)\n", group.c_str(), p, f, x, o.device.c_str(), o.through_ir ? ", through the IR" : "");
+    passed += p, failed += f, skipped += x;
   }
-  for (auto& [n, k] : unknown) std::printf("unknown %s %d\n", n.c_str(), k);
-  std::printf("%d passed, %d failed\n", pass, fail);
+  for (const auto& [name, count] : unknown) std::printf("unknown %-40s in %d cases\n", name.c_str(), count);
+  std::printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace graft::cases
+
+int main(int argc, char** argv) {
+  try {
+    return graft::cases::main(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "error: %s\n", e.what());
+    return 2;
+  }
 }

@@ -6,6 +6,7 @@
 #include "case.hpp"
 #include "infer/complete.hpp"
 #include "base/file.hpp"
+#include "devices/cpu/cpu.hpp"
 #include "infer/evaluate.hpp"
 #include "ir/ir.hpp"
 #include "registry.hpp"
@@ -163,6 +164,19 @@ std::string run_graph_case(const Case& c) {
         if (std::string twice = print(again); twice != once)
           throw_user("printed, read and printed again gives\n", twice, "instead of\n", once);
         return evaluate_graph(Evaluation{registry}, again, ordered_inputs(p, again));
+      });
+    if (why.empty())
+      why = way("cpu", [&] {
+        auto program = make_cpu_device()->compile(p.graph.clone(), registry, {});
+        auto execution = program->create_execution();
+        std::vector<Tensor> once, twice, in = ordered_inputs(p, p.graph);
+        execution->run(in, once, nullptr);
+        // Again, in the memory of the first run: nothing may be left over from it.
+        execution->variables.clear();
+        execution->run(in, twice, nullptr);
+        for (size_t i = 0; i < once.size(); ++i)
+          if (!same_content(once[i], twice[i])) throw_user("result ", i, " of a second run differs: ", print(twice[i], 32), ", first ", print(once[i], 32));
+        return once;
       });
     if (why.empty())
       why = way("ir", [&] {

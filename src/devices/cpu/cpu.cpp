@@ -1,6 +1,7 @@
 #include "devices/cpu/cpu.hpp"
 
-#include "base/file.hpp"
+#include <fstream>
+
 #include "base/text.hpp"
 #include "base/threads.hpp"
 #include "runtime/program.hpp"
@@ -9,11 +10,9 @@ namespace graft {
 namespace {
 
 std::string model_name() {
-  try {
-    for (std::string_view line : split(read_text_file("/proc/cpuinfo"), '\n'))
-      if (line.starts_with("model name")) return std::string(trim(line.substr(line.find(':') + 1)));
-  } catch (const Error&) {
-  }
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);)
+    if (line.starts_with("model name")) return std::string(trim(std::string_view(line).substr(line.find(':') + 1)));
   return "processor";
 }
 
