@@ -5,6 +5,7 @@
 
 #include "base/tensor.hpp"
 #include "infer/context.hpp"
+#include "infer/decompose.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
@@ -102,6 +103,11 @@ void own_texts(std::vector<Tensor>& outputs) {
 std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const OpDef& op,
                                   std::span<const Tensor> inputs, size_t output_count) {
   const graft_kernel* kernel = how.registry.reference(op);
+  if (!kernel && op.record->decomposition.size) {
+    std::vector<std::optional<Info>> given;
+    for (const Tensor& t : inputs) given.push_back(t ? std::optional(info_of(t)) : std::nullopt);
+    return evaluate_graph(how, decomposition(how.registry, op, node, given), inputs);
+  }
   if (!kernel) throw_unsupported("operation ", op.name(), " of ", op.opset(), " has no reference kernel");
 
   std::vector<std::optional<Info>> infos;

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/tensor.hpp"
 #include "infer/context.hpp"
+#include "infer/decompose.hpp"
 #include "infer/evaluate.hpp"
 #include "schema/resolve.hpp"
 
@@ -71,8 +72,16 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
     for (NodeId r : body.results()) results.push_back(body.info(body[r].inputs[0]));
     return results;
   };
-  if (!op.record->infer) throw_internal("operation ", op.name(), " of ", op.opset(), " has no shape function");
-  check_callback(op.record->infer(&context, op.record->user));
+  if (op.record->infer) {
+    check_callback(op.record->infer(&context, op.record->user));
+  } else if (op.record->decomposition.size) {
+    std::vector<std::optional<Info>> given;
+    for (ValueId v : node.inputs) given.push_back(v.present() ? std::optional(graph_.info(v)) : std::nullopt);
+    Graph parts = decomposition(registry_, op, node, given);
+    for (NodeId r : parts.results()) context.outputs.push_back(parts.info(parts[r].inputs[0]));
+  } else {
+    throw_internal("operation ", op.name(), " of ", op.opset(), " has no shape function");
+  }
 
   node.outputs.resize(std::max(node.outputs.size(), context.outputs.size()));
   for (size_t i = 0; i < context.outputs.size(); ++i) {
@@ -144,7 +153,7 @@ bool Inference::compute(NodeId id) {
     return true;
   }
   const OpDef& op = definition(registry_, node);
-  if (!registry_.reference(op)) return false;
+  if (!registry_.reference(op) && !op.record->decomposition.size) return false;
   size_t needed = 0;
   for (const Output& o : node.outputs) {
     if (!o.info.shape.is_static() || o.info.type == DType::undefined) continue;

@@ -1,12 +1,14 @@
 #include "runtime/program.hpp"
 
 #include "base/tensor.hpp"
+#include "infer/decompose.hpp"
 #include "runtime/execution.hpp"
 
 namespace graft {
 
 HostProgram::HostProgram(Graph graph, const Registry& registry, std::vector<std::string> devices, CompileOptions options)
     : graph_(std::move(graph)), registry_(registry), devices_(std::move(devices)), options_(options) {
+  decompose(graph_, registry_, devices_);
   // With all shapes known there is one plan; making it now shows what does not compile.
   std::vector<Info> inputs;
   for (NodeId id : graph_.parameters()) inputs.push_back(graph_.info({id, 0}));

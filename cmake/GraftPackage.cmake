@@ -1,0 +1,18 @@
+# The package that extensions and applications find: one for the build tree, one to be installed.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(GRAFT_INCLUDE_DIR ${PROJECT_SOURCE_DIR}/include)
+set(GRAFT_LIBRARY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libgraft.so)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/GraftConfig.cmake.in ${PROJECT_BINARY_DIR}/cmake/GraftConfig.cmake
+  INSTALL_DESTINATION ${PROJECT_BINARY_DIR}/cmake INSTALL_PREFIX ${PROJECT_BINARY_DIR} PATH_VARS GRAFT_INCLUDE_DIR GRAFT_LIBRARY)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmake/GraftConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+
+set(GRAFT_INCLUDE_DIR ${CMAKE_INSTALL_INCLUDEDIR})
+set(GRAFT_LIBRARY ${CMAKE_INSTALL_LIBDIR}/libgraft.so)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/GraftConfig.cmake.in ${PROJECT_BINARY_DIR}/install/GraftConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Graft PATH_VARS GRAFT_INCLUDE_DIR GRAFT_LIBRARY)
+install(FILES ${PROJECT_BINARY_DIR}/install/GraftConfig.cmake ${PROJECT_BINARY_DIR}/cmake/GraftConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Graft)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/graft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS graft graft_shared)

@@ -1,0 +1,88 @@
+#include "infer/decompose.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "graph/text.hpp"
+#include "infer/complete.hpp"
+#include "schema/resolve.hpp"
+
+namespace graft {
+
+Graph decomposition(const Registry& registry, const OpDef& op, const Node& node, const std::vector<std::optional<Info>>& inputs) {
+  return with_context(
+      [&] {
+        Graph g = parse_graph(view(op.record->decomposition), node.attrs);
+        if (g.parameters().size() != inputs.size()) throw_user("it takes ", g.parameters().size(), " inputs, the node has ", inputs.size());
+        for (size_t i = 0; i < inputs.size(); ++i) {
+          if (!inputs[i]) throw_unsupported("it cannot leave out input ", i);
+          Node& p = g[g.parameters()[i]];
+          p.attrs["shape"] = inputs[i]->shape;
+          p.attrs["element_type"] = inputs[i]->type;
+        }
+        complete(g, registry);
+        return g;
+      },
+      [&] { return text("taking ", op.name(), " of ", op.opset(), " apart"); });
+}
+
+namespace {
+
+// Puts the decomposition's nodes where the node was; its consumers then read them.
+void replace(Graph& g, NodeId id, Graph parts, Users& users) {
+  std::vector<ValueId> where(parts.end_id());
+  std::string name = g[id].name;
+  for (NodeId p : parts.topological_order()) {
+    if (parts[p].is("Result")) continue;
+    auto& parameters = parts.parameters();
+    if (parts[p].is("Parameter")) {
+      auto index = static_cast<size_t>(std::find(parameters.begin(), parameters.end(), p) - parameters.begin());
+      where[p] = g[id].inputs[index];
+      continue;
+    }
+    Node n = std::move(parts[p]);
+    for (ValueId& v : n.inputs)
+      if (v.present()) v = parts[v.node].alive && where[v.node].present() ? ValueId{where[v.node].node, where[v.node].port + v.port} : ValueId{};
+    n.name = g.unique_name(text(name, '/', n.name));
+    n.origin = g[id].origin;
+    NodeId added = g.add(std::move(n));
+    users.add(added);
+    where[p] = {added, 0};
+  }
+  for (uint32_t i = 0; i < parts.results().size(); ++i) {
+    ValueId inner = parts[parts.results()[i]].inputs[0];
+    ValueId to{where[inner.node].node, where[inner.node].port + inner.port};
+    for (const std::string& t : g[id].outputs[i].names) g.output(to).add_name(t);
+    users.replace({id, i}, to);
+  }
+  g.erase(id);
+}
+
+}  // namespace
+
+size_t decompose(Graph& g, const Registry& registry, const std::vector<std::string>& devices) {
+  size_t changes = 0;
+  for (int round = 0; round < 16; ++round) {
+    std::vector<NodeId> todo;
+    for (NodeId id = 0; id < g.end_id(); ++id) {
+      if (!g[id].alive) continue;
+      for (Body& b : g[id].bodies) changes += decompose(*b.graph, registry, devices);
+      const OpDef* op = g[id].opaque ? nullptr : registry.find(g[id].type, g[id].opset);
+      if (!op || !op->record->decomposition.size) continue;
+      bool runs = false;
+      for (const std::string& d : devices) runs |= !registry.kernels(*op, d).empty();
+      if (!runs) todo.push_back(id);
+    }
+    if (todo.empty()) return changes;
+    Users users(g);
+    for (NodeId id : todo) {
+      std::vector<std::optional<Info>> inputs;
+      for (ValueId v : g[id].inputs) inputs.push_back(v.present() ? std::optional(g.info(v)) : std::nullopt);
+      replace(g, id, decomposition(registry, definition(registry, g[id]), g[id], inputs), users);
+      ++changes;
+    }
+  }
+  throw_user("decompositions lead to each other without end");
+}
+
+}  // namespace graft

@@ -1,0 +1,1 @@
+// libgraft.so is made of the static parts; this file only gives it a source.
