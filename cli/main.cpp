@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "base/text.hpp"
 #include "command.hpp"
@@ -17,6 +19,16 @@ std::vector<std::string> normal_arguments(int argc, char** argv) {
     out.push_back(one_dash && is_bench ? "-" + a : a);
   }
   return out;
+}
+
+// Beside the program in a build tree, under lib/cmake where it is installed.
+std::string cmake_folder() {
+  namespace fs = std::filesystem;
+  std::error_code ec;
+  fs::path here = fs::read_symlink("/proc/self/exe", ec).parent_path().parent_path();
+  for (const char* place : {"cmake", "lib/cmake/Graft", "lib/x86_64-linux-gnu/cmake/Graft"})
+    if (fs::exists(here / place / "GraftConfig.cmake", ec)) return (here / place).string();
+  throw Error(ErrorKind::user, text("there is no GraftConfig.cmake beside ", here.string()));
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -55,6 +67,13 @@ int main(int argc, char** argv) {
   CLI::App app("Graft converts and runs trained networks, with operations of your own.");
   app.name("graft");
   app.set_version_flag("--version", "graft " GRAFT_VERSION);
+  app.add_flag_callback(
+      "--cmake-dir",
+      [] {
+        std::printf("%s\n", cmake_folder().c_str());
+        throw CLI::Success();
+      },
+      "print where CMake finds the package for extensions, and end");
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   add_convert(app);

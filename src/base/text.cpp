@@ -183,7 +183,7 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   return best;
 }
 
-std::string quoted(std::string_view s) {
+std::string in_quotes(std::string_view s) {
   std::string out = "\"";
   for (char c : s) {
     auto u = static_cast<unsigned char>(c);

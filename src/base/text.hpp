@@ -33,7 +33,7 @@ std::string port_precision(DType type);
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 // Text in quotes with \n, \", \\ and the like escaped; the reverse is in the text form's reader.
-std::string quoted(std::string_view s);
+std::string in_quotes(std::string_view s);
 
 // For a command line that can be pasted.
 std::string quoted_for_shell(std::string_view s);

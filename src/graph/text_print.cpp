@@ -15,7 +15,7 @@ bool is_plain(std::string_view s) {
       return false;
   return true;
 }
-std::string name_text(std::string_view s) { return is_plain(s) ? std::string(s) : quoted(s); }
+std::string name_text(std::string_view s) { return is_plain(s) ? std::string(s) : in_quotes(s); }
 
 std::string real_text(double v) {
   std::string s = number_text(v);
@@ -50,7 +50,7 @@ class Printer {
 
   void graph(const Graph& g, const std::string& indent) {
     out += "graph ";
-    if (!g.name.empty()) out += quoted(g.name) + " ";
+    if (!g.name.empty()) out += in_quotes(g.name) + " ";
     out += "(";
     for (size_t i = 0; i < g.parameters().size(); ++i) {
       const Node& p = g[g.parameters()[i]];
@@ -69,7 +69,7 @@ class Printer {
       const Node& r = g[g.results()[i]];
       out += (i ? ", " : "") + name_text(r.name) + " = " + value_text(g, r.inputs[0]);
       if (!r.outputs.empty())
-        for (const std::string& n : r.outputs[0].names) out += " " + quoted(n);
+        for (const std::string& n : r.outputs[0].names) out += " " + in_quotes(n);
     }
     out += "\n" + indent + "}";
   }
@@ -77,7 +77,7 @@ class Printer {
  private:
   void out_info(const Output& o) {
     append_text(out, o.info);
-    for (const std::string& n : o.names) out += " " + quoted(n);
+    for (const std::string& n : o.names) out += " " + in_quotes(n);
   }
 
   void node(const Graph& g, const Node& n, const std::string& indent) {
@@ -85,14 +85,14 @@ class Printer {
     if (n.is("Constant") && n.opset == "opset1" && n.attrs.size() == 1) {
       out += print(n.attrs.begin()->second);
       for (const std::string& t : n.outputs.empty() ? std::vector<std::string>() : n.outputs[0].names)
-        out += " " + quoted(t);
+        out += " " + in_quotes(t);
       return;
     }
     int version = n.opset.starts_with("opset")
                       ? static_cast<int>(parse_int(std::string_view(n.opset).substr(5)).value_or(-1))
                       : -1;
     out +=
-        (is_plain(n.type) ? n.type : quoted(n.type)) + "@" + (version >= 0 ? text(version) : name_text(n.opset)) + "(";
+        (is_plain(n.type) ? n.type : in_quotes(n.type)) + "@" + (version >= 0 ? text(version) : name_text(n.opset)) + "(";
     for (size_t i = 0; i < n.inputs.size(); ++i) out += (i ? ", " : "") + value_text(g, n.inputs[i]);
     out += ")";
     if (n.opaque) out += " opaque";
@@ -149,7 +149,7 @@ std::string print(const Tensor& t, size_t limit) {
       out += "...";
       break;
     }
-    if (t.type() == DType::string) out += quoted(t.text_at(i));
+    if (t.type() == DType::string) out += in_quotes(t.text_at(i));
     else if (t.type() == DType::u64) out += text(naturals[k]);
     else if (t.type() == DType::f32 || t.type() == DType::f16 || t.type() == DType::bf16)
       out += text(static_cast<float>(reals[k]));
@@ -163,14 +163,14 @@ std::string print(const Attribute& v) {
     case GRAFT_BOOL: return v.as<bool>() ? "true" : "false";
     case GRAFT_INT: return text(v.as<int64_t>());
     case GRAFT_FLOAT: return real_text(v.as<double>());
-    case GRAFT_TEXT: return quoted(v.as<std::string>());
+    case GRAFT_TEXT: return in_quotes(v.as<std::string>());
     case GRAFT_DTYPE: return std::string(name_of(v.as<DType>()));
     case GRAFT_SHAPE: return text("shape", v.as<Shape>());
     case GRAFT_TENSOR: return print(v.as<Tensor>());
     case GRAFT_INTS: return list_text(v.as<std::vector<int64_t>>(), [](int64_t i) { return text(i); });
     case GRAFT_FLOATS: return list_text(v.as<std::vector<double>>(), real_text);
     case GRAFT_TEXTS:
-      return list_text(v.as<std::vector<std::string>>(), [](const std::string& s) { return quoted(s); });
+      return list_text(v.as<std::vector<std::string>>(), [](const std::string& s) { return in_quotes(s); });
     case GRAFT_DTYPES: return list_text(v.as<std::vector<DType>>(), [](DType t) { return std::string(name_of(t)); });
     default: return "none";
   }
