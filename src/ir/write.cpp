@@ -67,15 +67,17 @@ std::string list_text(const auto& items, auto&& one) {
   for (size_t i = 0; i < items.size(); ++i) out += (i ? ", " : "") + one(items[i]);
   return out;
 }
+std::string escaped(const std::string& s) {
+  std::string out;
+  for (char c : s) {
+    if (c == ',') out += '\\';
+    out += c;
+  }
+  return out;
+}
 std::string names_text(const std::vector<std::string>& names) {
   std::string out;
-  for (const std::string& n : names) {
-    if (!out.empty()) out += ',';
-    for (char c : n) {
-      if (c == ',') out += '\\';
-      out += c;
-    }
-  }
+  for (const std::string& n : names) out += (out.empty() ? "" : ",") + escaped(n);
   return out;
 }
 
@@ -182,7 +184,7 @@ class Writer {
       case GRAFT_INTS: return put(list_text(v.as<std::vector<int64_t>>(), [](int64_t i) { return text(i); }));
       // The shortest text of the 32-bit number: lists of reals are f32 in every operation set.
       case GRAFT_FLOATS: return put(list_text(v.as<std::vector<double>>(), [](double f) { return static_cast<double>(static_cast<float>(f)) == f ? text(static_cast<float>(f)) : number_text(f); }));
-      case GRAFT_TEXTS: return put(list_text(v.as<std::vector<std::string>>(), [](const std::string& s) { return s; }));
+      case GRAFT_TEXTS: return put(list_text(v.as<std::vector<std::string>>(), escaped));
       case GRAFT_DTYPES: return put(list_text(v.as<std::vector<DType>>(), [](DType t) { return std::string(name_of(t)); }));
       case GRAFT_TENSOR: {
         // A constant's own value needs no prefix; any other tensor attribute has its name in front.

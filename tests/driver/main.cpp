@@ -1,9 +1,10 @@
-// Runs .test files. Usage: graft_tests [-v] FILE|FOLDER...
+// Runs .test files. Usage: graft_tests [-v] [--extensions PATH,...] FILE|FOLDER...
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "case.hpp"
 #include "registry.hpp"
 #include "schema/host.hpp"
@@ -13,13 +14,19 @@ const graft_extension* enter_built_ins(const graft_host*);
 }
 
 namespace graft::testing {
-const Registry& shared_registry() {
-  static const auto registry = [] {
-    auto r = std::make_unique<Registry>();
-    r->add(*enter_built_ins(&host_table()), "");
-    return r;
+namespace {
+Registry& registry() {
+  static const auto r = [] {
+    auto made = std::make_unique<Registry>();
+    made->add(*enter_built_ins(&host_table()), "");
+    return made;
   }();
-  return *registry;
+  return *r;
+}
+}  // namespace
+const Registry& shared_registry() { return registry(); }
+void load_extensions(const std::string& paths) {
+  for (std::string_view p : split(paths, ',')) load_extension(registry(), std::string(p));
 }
 }  // namespace graft::testing
 
@@ -30,6 +37,7 @@ int main(int argc, char** argv) {
   bool verbose = false;
   for (int i = 1; i < argc; ++i) {
     if (std::string(argv[i]) == "-v") verbose = true;
+    else if (std::string(argv[i]) == "--extensions" && i + 1 < argc) load_extensions(argv[++i]);
     else if (fs::is_directory(argv[i])) {
       for (const auto& e : fs::recursive_directory_iterator(argv[i]))
         if (e.path().extension() == ".test") files.push_back(e.path().string());

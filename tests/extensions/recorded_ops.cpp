@@ -1,0 +1,136 @@
+// The user-defined operations of the recorded custom-ops cases, each from its description there.
+#include <graft/extension.hpp>
+
+namespace {
+
+using graft::attr;
+using graft::Infer;
+using graft::NoAttributes;
+using graft::Run;
+using graft::TensorView;
+
+// A sum over any number of inputs, of which some may be left out.
+void sum_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(0), ctx.shape(0)); }
+void sum_run(Run& ctx, const NoAttributes&) {
+  std::vector<double> sum(static_cast<size_t>(ctx.output(0).size()), 0.0);
+  for (size_t i = 0; i < ctx.inputs(); ++i) {
+    if (!ctx.has_input(i)) continue;
+    std::vector<double> x = ctx.input(i).to<double>();
+    for (size_t k = 0; k < sum.size(); ++k) sum[k] += x.size() == 1 ? x[0] : x.at(k);
+  }
+  ctx.output(0).assign(sum);
+}
+
+struct AllKinds {
+  float float_attr = 0;
+  std::vector<float> floats_attr;
+  int64_t int_attr = 0;
+  std::vector<int64_t> ints_attr;
+  std::string string_attr;
+  static constexpr std::tuple schema{attr("float_attr", &AllKinds::float_attr, "").required(), attr("floats_attr", &AllKinds::floats_attr, "").required(),
+                                     attr("int_attr", &AllKinds::int_attr, "").required(), attr("ints_attr", &AllKinds::ints_attr, "").required(),
+                                     attr("string_attr", &AllKinds::string_attr, "").required().one_of("add", "sub")};
+};
+
+struct Numbers {
+  int64_t a_int = 0;
+  float a_float = 0;
+  std::vector<int64_t> ints;
+  std::vector<float> floats;
+  static constexpr std::tuple schema{attr("a_int", &Numbers::a_int, "").required(), attr("a_float", &Numbers::a_float, "").required(), attr("ints", &Numbers::ints, "").required(),
+                                     attr("floats", &Numbers::floats, "").required()};
+};
+struct Texts {
+  std::string a_string;
+  std::vector<std::string> strings;
+  static constexpr std::tuple schema{attr("a_string", &Texts::a_string, "").required(), attr("strings", &Texts::strings, "").required()};
+};
+
+// The case says that the attributes must be readable with exactly these values.
+void numbers_run(Run& ctx, const Numbers& a) {
+  if (a.a_int != 1 || a.a_float != 2 || a.ints != std::vector<int64_t>{3, 4, 5} || a.floats != std::vector<float>{6, 7, 8}) graft::fail("attributes did not arrive");
+  std::vector<double> x = ctx.input(0).to<double>();
+  for (double& v : x) v *= 2;
+  ctx.output(0).assign(x);
+}
+void numbers_infer(Infer& ctx, const Numbers&) { ctx.output(0, ctx.input(0)); }
+void texts_run(Run& ctx, const Texts& a) {
+  if (a.a_string != "iamastring" || a.strings != std::vector<std::string>{"more", "strings"}) graft::fail("attributes did not arrive");
+  std::vector<double> x = ctx.input(0).to<double>();
+  for (double& v : x) v *= 3;
+  ctx.output(0).assign(x);
+}
+void texts_infer(Infer& ctx, const Texts&) { ctx.output(0, ctx.input(0)); }
+
+void copy_infer(Infer& ctx, const NoAttributes&) {
+  for (size_t i = 0; i < ctx.inputs(); ++i) ctx.output(i, ctx.input(i));
+}
+void copy_run(Run& ctx, const NoAttributes&) {
+  for (size_t i = 0; i < ctx.outputs(); ++i)
+    if (ctx.wants(i)) ctx.output(i).assign(ctx.input(i));
+}
+
+void round_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, graft::DType::i32, ctx.shape(0)); }
+void round_run(Run& ctx, const NoAttributes&) {
+  std::vector<double> x = ctx.input(0).to<double>();
+  for (double& v : x) v = std::round(v);
+  ctx.output(0).assign(x);
+}
+
+void split_infer(Infer& ctx, const NoAttributes&) {
+  ctx.output(0, ctx.input(0));
+  ctx.output(1, ctx.input(0));
+}
+void split_run(Run& ctx, const NoAttributes&) {
+  std::vector<double> x = ctx.input(0).to<double>(), negative = x, positive = x;
+  for (size_t i = 0; i < x.size(); ++i) negative[i] = std::min(x[i], 0.0), positive[i] = std::max(x[i], 0.0);
+  if (ctx.wants(0)) ctx.output(0).assign(negative);
+  if (ctx.wants(1)) ctx.output(1).assign(positive);
+}
+
+// X[from:to]: how much it is, only the data tells.
+void slice_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(0), graft::Shape{graft::Dim()}); }
+void slice_run(Run& ctx, const NoAttributes&) {
+  std::vector<double> x = ctx.input(0).to<double>();
+  auto n = static_cast<int64_t>(x.size());
+  int64_t from = std::min(std::max<int64_t>(ctx.input(1).scalar<int64_t>(), 0), n), to = std::min(std::max(ctx.input(2).scalar<int64_t>(), from), n);
+  TensorView y = ctx.allocate(0, {to - from});
+  y.assign(std::vector<double>(x.begin() + from, x.begin() + to));
+}
+
+struct ScaleBias {
+  float scale = 1, bias = 0;
+  static constexpr std::tuple schema{attr("scale", &ScaleBias::scale, ""), attr("bias", &ScaleBias::bias, "")};
+};
+
+graft::OpOf<NoAttributes> sum(std::string_view name, std::string_view domain, std::string_view inputs) {
+  return graft::op(name, domain).inputs(inputs).infer(sum_infer).reference(sum_run).import(graft::onnx(name).domain(domain));
+}
+
+}  // namespace
+
+GRAFT_EXTENSION("recorded", "1.0") {
+  return {
+      sum("Foo", "test", "a, b"),
+      sum("FooBar", "test", "a, b?, c"),
+      sum("CustomOpOne", "test.customop", "a, b"),
+      sum("AddQ", "com.intel.ai", "a, b"),
+      graft::op<AllKinds>("FooBar_Attr", "test")
+          .elementwise([](auto x, const AllKinds& a) {
+            double sum = a.float_attr + static_cast<double>(a.int_attr);
+            for (float f : a.floats_attr) sum += f;
+            for (int64_t i : a.ints_attr) sum += static_cast<double>(i);
+            return a.string_attr == "add" ? x + sum : x - sum;
+          })
+          .import(graft::onnx("FooBar_Attr").domain("test")),
+      graft::op<Numbers>("AttrTesterIntFloat", "test.customop").inputs("x").infer(numbers_infer).reference(numbers_run).import(graft::onnx("AttrTesterIntFloat").domain("test.customop")),
+      graft::op<Texts>("AttrTesterString", "test.customop").inputs("x").infer(texts_infer).reference(texts_run).import(graft::onnx("AttrTesterString").domain("test.customop")),
+      graft::op("CopyTensorArrayAllVariadic", "test.customop").inputs("inputs...").outputs("outputs...").infer(copy_infer).reference(copy_run).import(graft::onnx("CopyTensorArrayAllVariadic").domain("test.customop")),
+      graft::op("CustomOpTwo", "test.customop").inputs("x").infer(round_infer).reference(round_run).import(graft::onnx("CustomOpTwo").domain("test.customop")),
+      graft::op("NegPos", "ai.onnx.contrib").inputs("x").outputs("negative, positive").infer(split_infer).reference(split_run).import(graft::onnx("NegPos").domain("ai.onnx.contrib")),
+      graft::op("Slice", "abc").inputs("x, from, to").infer(slice_infer).reference(slice_run).import(graft::onnx("Slice").domain("abc")),
+      graft::op<ScaleBias>("MyCustomOp").elementwise([](auto x, const ScaleBias& a) { return a.scale * x + a.bias; }).import(graft::onnx("MyCustomOp")),
+      // Mapped to a built-in operation: a rule without an operation of its own.
+      graft::onnx("CustomRelu").domain("my_custom_domain").to("Relu", "opset1"),
+  };
+}
