@@ -30,15 +30,25 @@ int64_t required_int(xml_node n, const char* name) {
 }
 int64_t optional_int(xml_node n, const char* name, int64_t otherwise) { return n.attribute(name) ? required_int(n, name) : otherwise; }
 
-// Items are separated by commas; a comma inside a name is written "\,".
-std::vector<std::string> parse_names(std::string_view s) {
+// Items are separated by commas; a comma inside one is written "\,".
+std::vector<std::string> split_escaped(std::string_view s) {
   std::vector<std::string> out(1);
   for (size_t i = 0; i < s.size(); ++i) {
     if (s[i] == '\\' && i + 1 < s.size() && s[i + 1] == ',') out.back() += s[++i];
     else if (s[i] == ',') out.emplace_back();
     else out.back() += s[i];
   }
+  return out;
+}
+std::vector<std::string> parse_names(std::string_view s) {
+  std::vector<std::string> out = split_escaped(s);
   std::erase(out, "");
+  return out;
+}
+std::vector<std::string> parse_texts(std::string_view s) {
+  std::vector<std::string> out;
+  if (s.empty()) return out;
+  for (const std::string& item : split_escaped(s)) out.emplace_back(trim(item));
   return out;
 }
 
@@ -93,7 +103,7 @@ Attribute parse_attribute(std::string_view s, graft_kind kind) {
     case GRAFT_INTS: return parse_list<int64_t>(s, parse_int, "whole numbers");
     case GRAFT_FLOATS: return parse_list<double>(s, parse_number, "numbers");
     case GRAFT_DTYPES: return parse_list<DType>(s, parse_dtype, "element types");
-    case GRAFT_TEXTS: return parse_list<std::string>(s, [](std::string_view p) { return std::optional(std::string(p)); }, "texts");
+    case GRAFT_TEXTS: return parse_texts(s);
     default: return std::string(s);
   }
 }
