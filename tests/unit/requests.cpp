@@ -1,0 +1,229 @@
+// Requests: asynchronous, cancelled, concurrent, without copies.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <thread>
+
+#include "base/temporary.hpp"
+#include "base/tensor.hpp"
+#include "toolkit/state.hpp"
+
+namespace graft {
+namespace {
+
+// A model with branches, values fed back, sizes that depend on the data, and views.
+constexpr const char* busy_model = R"(graph "busy" (x: f32[4,8]) {
+  a = Multiply(x, f32[8] {1, 2, 3, 4, 5, 6, 7, 8})
+  b = Relu(Subtract(a, f32[] {10}))
+  flat = Reshape(b, i64[1] {-1})
+  found = NonZero(flat)
+  sum = Loop@5(i64[] {5}, boolean[] {true}, b)
+    body (i <- iteration, s <- 2) -> (next -> 0, go -> condition) feed (next -> s)
+    graph (i: i64[], s: f32[4,8]) {
+      n = Add(s, Convert(i) {destination_type = f32})
+      yes = boolean[] {true}
+      return next = n, go = yes
+    }
+  return sum = sum, found = found, square = Multiply(b, b)
+})";
+
+class Requests : public ::testing::Test {
+ protected:
+  Model model(const std::string& text) {
+    std::string path = folder_.path() + "/model.txt";
+    std::ofstream(path) << text;
+    return core_.read_model(path);
+  }
+  static Tensor input(int seed) {
+    Tensor t(DType::f32, {4, 8});
+    for (int i = 0; i < 32; ++i) t.data<float>()[i] = static_cast<float>((i * 7 + seed * 13) % 23) - 8;
+    return t;
+  }
+  TemporaryFolder folder_;
+  Core core_;
+};
+
+std::vector<Tensor> run(InferRequest& r, const Tensor& x) {
+  r.set_input_tensor(0, x);
+  r.infer();
+  std::vector<Tensor> out;
+  for (size_t i = 0; i < 3; ++i) out.push_back(r.get_output_tensor(i).clone());
+  return out;
+}
+
+TEST_F(Requests, EightThreadsGiveWhatOneGives) {
+  CompiledModel compiled = core_.compile_model(model(busy_model));
+  constexpr int threads = 8, runs = 1000, kinds = 16;
+  std::vector<std::vector<Tensor>> expected;
+  InferRequest serial = compiled.create_infer_request();
+  for (int k = 0; k < kinds; ++k) expected.push_back(run(serial, input(k)));
+  std::vector<std::thread> workers;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < threads; ++t)
+    workers.emplace_back([&, t] {
+      InferRequest r = compiled.create_infer_request();
+      for (int i = 0; i < runs; ++i) {
+        int k = (i + t) % kinds;
+        std::vector<Tensor> got = run(r, input(k));
+        for (size_t o = 0; o < got.size(); ++o) wrong += !same_content(got[o], expected[static_cast<size_t>(k)][o]);
+      }
+    });
+  for (std::thread& w : workers) w.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(Requests, CpuAgreesWithReference) {
+  Model m = model(busy_model);
+  InferRequest cpu = core_.compile_model(m, "CPU").create_infer_request(), reference = core_.compile_model(m, "REFERENCE").create_infer_request();
+  for (int k = 0; k < 4; ++k) {
+    std::vector<Tensor> a = run(cpu, input(k)), b = run(reference, input(k));
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(same_content(a[i], b[i])) << i;
+  }
+}
+
+TEST_F(Requests, AsynchronousRunsCallBackAndMayRestartThemselves) {
+  Options options;
+  options.streams = 2;
+  CompiledModel compiled = core_.compile_model(model(busy_model), "CPU", options);
+  InferRequest r = compiled.create_infer_request();
+  r.set_input_tensor(0, input(1));
+  std::atomic<int> left{20};
+  std::mutex mutex;
+  std::condition_variable done;
+  r.set_callback([&](std::exception_ptr e) {
+    EXPECT_EQ(e, nullptr);
+    if (--left > 0) return r.start_async();
+    std::lock_guard lock(mutex);
+    done.notify_all();
+  });
+  r.start_async();
+  std::unique_lock lock(mutex);
+  ASSERT_TRUE(done.wait_for(lock, std::chrono::seconds(20), [&] { return left == 0; }));
+  lock.unlock();
+  r.wait();
+  r.set_callback(nullptr);
+}
+
+TEST_F(Requests, ManyRequestsShareTheStreams) {
+  Options options;
+  options.streams = 2;
+  CompiledModel compiled = core_.compile_model(model(busy_model), "CPU", options);
+  InferRequest serial = compiled.create_infer_request();
+  std::vector<InferRequest> many;
+  for (int i = 0; i < 16; ++i) {
+    many.push_back(compiled.create_infer_request());
+    many.back().set_input_tensor(0, input(i));
+  }
+  for (InferRequest& r : many) r.start_async();
+  for (int i = 0; i < 16; ++i) {
+    many[static_cast<size_t>(i)].wait();
+    EXPECT_TRUE(same_content(many[static_cast<size_t>(i)].get_output_tensor(2), run(serial, input(i))[2]));
+  }
+}
+
+// Counts up until it is stopped.
+constexpr const char* endless_model = R"(graph (x: f32[]) {
+  y = Loop@5(i64[] {-1}, boolean[] {true}, x)
+    body (s <- 2) -> (next -> 0, go -> condition) feed (next -> s)
+    graph (s: f32[]) {
+      n = Add(s, f32[] {1})
+      yes = boolean[] {true}
+      return next = n, go = yes
+    }
+  return y
+})";
+
+TEST_F(Requests, CancelStopsARunningRequest) {
+  for (const char* device : {"CPU", "REFERENCE"}) {
+    InferRequest r = core_.compile_model(model(endless_model), device).create_infer_request();
+    r.set_input_tensor(0, make_tensor<float>({}, {0}));
+    r.start_async();
+    EXPECT_FALSE(r.wait_for(std::chrono::milliseconds(20)));
+    EXPECT_THROW(r.infer(), Error) << "busy";
+    EXPECT_THROW(r.get_output_tensor(0), Error) << "busy";
+    r.cancel();
+    try {
+      r.wait();
+      FAIL() << "must not end by itself";
+    } catch (const Error& e) {
+      EXPECT_NE(e.message().find("cancelled"), std::string::npos) << e.message();
+    }
+  }
+}
+
+TEST_F(Requests, InputsAndOutputsAreUsedWhereTheyLie) {
+  InferRequest r = core_.compile_model(model("graph (x: f32[3]) { return Negative(x), x }")).create_infer_request();
+  float in[3] = {1, 2, 3}, out[3] = {0, 0, 0}, copy[3] = {0, 0, 0};
+  r.set_input_tensor(0, Tensor::wrap(DType::f32, {3}, in));
+  r.set_output_tensor(0, Tensor::wrap(DType::f32, {3}, out));
+  r.set_output_tensor(1, Tensor::wrap(DType::f32, {3}, copy));
+  r.infer();
+  EXPECT_EQ(out[1], -2);
+  EXPECT_EQ(copy[2], 3);
+  in[1] = 5;
+  r.infer();
+  EXPECT_EQ(out[1], -5);
+  EXPECT_EQ(r.get_output_tensor(0).data(), out);
+}
+
+TEST_F(Requests, ShapesMayChangeFromRunToRun) {
+  InferRequest r = core_.compile_model(model("graph (x: f32[?,2]) { y = Multiply(x, x) return Concat(y, x) {axis = 0} }")).create_infer_request();
+  for (int64_t n : {1, 5, 0, 5, 2, 1}) {
+    Tensor x(DType::f32, {n, 2});
+    for (int64_t i = 0; i < 2 * n; ++i) x.data<float>()[i] = static_cast<float>(i);
+    r.set_input_tensor(0, x);
+    r.infer();
+    Tensor y = r.get_output_tensor(0);
+    ASSERT_EQ(y.dims(), (std::vector<int64_t>{2 * n, 2}));
+    for (int64_t i = 0; i < 2 * n; ++i) EXPECT_EQ(y.data<float>()[i], static_cast<float>(i * i));
+  }
+}
+
+TEST_F(Requests, WhatDoesNotFitIsRefused) {
+  InferRequest r = core_.compile_model(model("graph (x: f32[2,3]) { return Abs(x) }")).create_infer_request();
+  auto message = [](auto&& f) {
+    try {
+      f();
+      return std::string();
+    } catch (const Error& e) {
+      return e.message();
+    }
+  };
+  EXPECT_EQ(message([&] { r.infer(); }), "input 'x' has no tensor");
+  EXPECT_EQ(message([&] { r.set_input_tensor(0, Tensor(DType::i64, {2, 3})); }), "input 'x' is f32, a tensor of i64 is given");
+  EXPECT_EQ(message([&] { r.set_input_tensor(0, Tensor(DType::f32, {3, 3})); }), "input 'x' has shape [2,3], a tensor of shape [3,3] is given");
+  EXPECT_EQ(message([&] { r.set_input_tensor(1, Tensor(DType::f32, {2, 3})); }), "the model has 1 inputs, there is no input 1");
+  EXPECT_EQ(message([&] { r.set_tensor("z", Tensor(DType::f32, {2, 3})); }), "the model has no input or output 'z'");
+  EXPECT_EQ(message([&] { core_.compile_model(model("graph (x: f32[1]) { return Abs(x) }"), "TPU"); }), "there is no device 'TPU'");
+}
+
+TEST_F(Requests, ProfilesCountEveryOperation) {
+  Options options;
+  options.profile = true;
+  InferRequest r = core_.compile_model(model("graph (x: f32[4]) { return Abs(Negative(x)) }"), "CPU", options).create_infer_request();
+  r.set_input_tensor(0, make_tensor<float>({4}, {1, 2, 3, 4}));
+  for (int i = 0; i < 3; ++i) r.infer();
+  std::vector<ProfilingInfo> rows = r.get_profiling_info();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].node_type, "Negative");
+  EXPECT_EQ(rows[1].calls, 3u);
+}
+
+TEST_F(Requests, ReshapeInfersAnew) {
+  Model m = model("graph (x: f32[1,3]) { return Add(x, f32[3] {1, 2, 3}) }");
+  m.reshape({{"x", Shape{7, 3}}});
+  EXPECT_EQ(m.outputs()[0].shape, (Shape{7, 3}));
+  EXPECT_THROW(m.reshape({{"x", Shape{7, 4}}}), Error);
+  EXPECT_EQ(m.outputs()[0].shape, (Shape{7, 3})) << "a refused shape changes nothing";
+}
+
+TEST_F(Requests, HandlesMayGoBeforeTheirRunsEnd) {
+  for (int i = 0; i < 50; ++i) {
+    InferRequest r = core_.compile_model(model(busy_model)).create_infer_request();
+    r.set_input_tensor(0, input(i));
+    r.start_async();
+  }
+}
+
+}  // namespace
+}  // namespace graft
