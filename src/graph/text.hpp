@@ -45,6 +45,8 @@ class TextReader {
   void expect(std::string_view word);
   std::string name();
   std::string quoted();
+  bool peek_quoted();
+  int64_t integer();
   double number();
   Graph graph(const Attributes& arguments = {});
   Tensor tensor();

@@ -598,6 +598,8 @@ bool TextReader::accept(std::string_view word) { return s_->parser.accept(word);
 void TextReader::expect(std::string_view word) { s_->parser.expect(word); }
 std::string TextReader::name() { return s_->parser.name(); }
 std::string TextReader::quoted() { return s_->parser.quoted(); }
+bool TextReader::peek_quoted() { return s_->parser.lex.peek().kind == Lexer::text_literal; }
+int64_t TextReader::integer() { return s_->parser.integer(); }
 double TextReader::number() { return s_->parser.real(); }
 Graph TextReader::graph(const Attributes& arguments) {
   s_->parser.arguments = &arguments;

@@ -1,10 +1,81 @@
 #include "case.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "import/importer.hpp"
+#include "infer/complete.hpp"
+#include "ir/ir.hpp"
+#include "readers/onnx.hpp"
+#include "wire.hpp"
 
 namespace graft::testing {
+namespace {
+
+// The part of a body that says what is tested: up to the first line that says what is expected of it.
+std::string model_part(const std::string& body) {
+  std::string out;
+  bool inside = false;  // of <<< ... >>>
+  int depth = 0;
+  for (std::string_view line : split(body, '\n')) {
+    if (line.ends_with("<<<")) inside = true;
+    bool model = inside || depth > 0 || out.empty() || trim(out).empty() || line.starts_with("weights");
+    if (!model) break;
+    out += line;
+    out += '\n';
+    if (!inside)
+      for (char c : line) depth += c == '{' ? 1 : c == '}' ? -1 : 0;
+    if (line == ">>>") inside = false;
+  }
+  return out;
+}
+
+std::string resolved(const std::string& body, const std::vector<Case>& before) {
+  TextReader r(body);
+  if (!r.accept("like")) return body;
+  std::string name = r.rest_of_line(), model;
+  for (const Case& c : before)
+    if (c.name == name) model = model_part(c.body);
+  if (model.empty()) throw_user("there is no case '", name, "' before this one");
+  std::string rest;
+  bool head = true;
+  for (std::string_view line : split(body, '\n')) {
+    if (head && line.starts_with("like")) continue;
+    if (head && line.starts_with("replace")) {
+      TextReader words(line.substr(7));
+      std::string from = words.quoted(), to = words.quoted();
+      size_t at = model.find(from);
+      if (at == model.npos) throw_user("'", from, "' is not in '", name, "'");
+      model.replace(at, from.size(), to);
+      continue;
+    }
+    if (!trim(line).empty()) head = false;
+    rest += line;
+    rest += '\n';
+  }
+  return model + rest;
+}
+
+// Type and shape may be left out where the graph knows them.
+Tensor read_value(TextReader& r, const Info* known) {
+  if (known && known->shape.is_static() && known->type != DType::undefined) {
+    for (std::string_view sign : {"{", "fill", "iota", "random"})
+      if (r.peek(sign)) return r.values(known->type, known->shape.values());
+  }
+  return r.tensor();
+}
+
+Graph imported(const std::string& bytes, const Registry& registry) {
+  auto keeper = std::make_shared<std::string>(bytes);
+  Imported m = import_model(read_onnx(*keeper, keeper, "."), registry);
+  if (!m.report.problems.empty()) throw m.report.problems[0].error;
+  if (!m.report.unknown.empty()) throw_unsupported("unknown: ", m.report.unknown[0].domain, "::", m.report.unknown[0].type);
+  return std::move(m.graph);
+}
+
+}  // namespace
 
 std::vector<Case> read_cases(const std::string& path) {
   std::string content = read_text_file(path);
@@ -21,7 +92,83 @@ std::vector<Case> read_cases(const std::string& path) {
       throw_user(path, ":", number, ": a case begins with '== name'");
     }
   }
+  for (size_t i = 0; i < cases.size(); ++i) {
+    try {
+      cases[i].body = resolved(cases[i].body, {cases.begin(), cases.begin() + static_cast<ptrdiff_t>(i)});
+    } catch (Error& e) {
+      throw e.while_(text("reading the case at ", path, ":", cases[i].line));
+    }
+  }
   return cases;
+}
+
+Test read_test(const Case& c, const Registry& registry) {
+  Test t;
+  std::string model = model_part(c.body), rest = c.body.substr(model.size());
+  auto reading = [&](auto&& read) {
+    try {
+      read();
+    } catch (const Error& e) {
+      t.refusal = e.message();
+    }
+  };
+  TextReader m(model);
+  if (m.accept("onnx")) {
+    t.kind = "onnx";
+    t.source = read_wire(m);
+    reading([&] { t.graph = imported(t.source, registry); });
+  } else if (m.accept("ir") || m.accept("text")) {
+    t.kind = trim(model).starts_with("ir") ? "ir" : "text";
+    size_t begin = model.find("<<<\n"), end = model.find("\n>>>");
+    if (begin == model.npos || end == model.npos) throw_user("a block stands between '<<<' and '>>>' lines");
+    t.source = model.substr(begin + 4, end + 1 - begin - 4);
+    size_t w = model.find("weights", end);
+    if (w != model.npos) t.weights = from_hex(TextReader(std::string_view(model).substr(w + 7)).quoted());
+    reading([&] {
+      if (t.kind == "ir") {
+        auto keeper = std::make_shared<std::string>(t.weights);
+        t.graph = read_ir(t.source, *keeper, keeper, registry);
+        for (NodeId id = 0; id < t.graph.end_id(); ++id)
+          if (t.graph[id].opaque) throw_unsupported("unknown: ", t.graph[id].type, " of ", t.graph[id].opset);
+      } else {
+        t.graph = parse_graph(t.source);
+        complete(t.graph, registry);
+      }
+    });
+  } else {
+    t.kind = "graph";
+    t.graph = m.graph();
+    reading([&] { complete(t.graph, registry); });
+  }
+
+  TextReader r(rest);
+  while (!r.at_end()) {
+    if (r.accept("->")) {
+      if (!t.refusal.empty()) throw_user("refused: ", t.refusal);
+      size_t i = t.expected.size();
+      const Info* info = nullptr;
+      if (i < t.graph.results().size()) info = &t.graph.info(t.graph[t.graph.results()[i]].inputs[0]);
+      t.expected.push_back(read_value(r, info));
+    } else if (r.accept("tolerance")) {
+      t.tolerance = r.number();
+    } else if (r.accept("error")) {
+      r.expect(":");
+      t.error = r.rest_of_line();
+    } else if (r.accept("only")) {
+      std::string ways = r.rest_of_line();
+      for (std::string_view w : split(ways, ' ')) t.only.emplace(w);
+    } else {
+      std::string name = r.name();
+      r.expect("=");
+      const Info* info = nullptr;
+      for (NodeId id : t.graph.parameters())
+        if (t.graph[id].name == name) info = &t.graph.info({id, 0});
+      if (!info && t.refusal.empty()) throw_user("the graph has no input '", name, "'");
+      if (!info) throw_user("refused: ", t.refusal);
+      t.inputs.emplace_back(name, read_value(r, info));
+    }
+  }
+  return t;
 }
 
 }  // namespace graft::testing

@@ -1,4 +1,4 @@
-// One case of a .test file.
+// Cases of .test files.
 //
 //   == negative numbers
 //   graph (x: f32[3]) { return Elu(x) {alpha = 0.5} }
@@ -6,13 +6,22 @@
 //   -> f32[3] {-0.31606, 0, 2}
 //   tolerance 1e-5
 //
-// Inputs by name, results in order; type and shape may be left out where the graph tells them. `error: text` instead of
-// results: refusing is what is wanted, with this message. `only reference cpu`: the ways it is run, all when not said.
+// What is tested stands first:
+//
+//   graph ...            a graph in the textual form
+//   onnx {...}           an ONNX file, written down field by field (see wire.hpp)
+//   ir <<< ... >>>       an IR's XML, then, where it has any, `weights "00 00 80 3f"`
+//   text <<< ... >>>     the textual form itself, right or wrong
+//   like NAME            what another case of the file has; `replace "a" "b"` lines change it
+//
+// Then values of the inputs by name, results in order; type and shape may be left out where the graph tells them. `error:
+// text` instead of results: refusing is what is wanted, with this message. `only reference cpu`: the ways it is run, all when
 #pragma once
 
 #include <set>
 
 #include "graph/text.hpp"
+#include "schema/registry.hpp"
 
 namespace graft::testing {
 
@@ -22,15 +31,31 @@ struct Case {
   std::string body;
 };
 
-// The cases of a file; what stands before the first `==` must be blank or comment.
+// The cases of a file, `like` resolved. What stands before the first `==` must be blank or comment.
 std::vector<Case> read_cases(const std::string& path);
 
-struct Options {
-  std::string update;  // reserved
-  bool verbose = false;
+// A case, read: the model and what is expected of it.
+struct Test {
+  std::string kind;      // "graph", "onnx", "ir", "text"
+  std::string source;    // bytes of the file, for all but "graph"
+  std::string weights;   // of an IR
+  Graph graph;
+  std::vector<std::pair<std::string, Tensor>> inputs;
+  std::vector<Tensor> expected;
+  std::string error;     // wanted
+  std::string refusal;   // got, while the model was read
+  double tolerance = 1e-5;
+  std::set<std::string> only;
 };
 
+Test read_test(const Case& c, const Registry& registry);
+
 // Empty when all is well, else what went wrong.
-std::string run_graph_case(const Case& c);
+std::string run_case(const Case& c, const Registry& registry);
+
+// For fuzzing: the bytes of every onnx, ir and text case, one file each. For oracles: IR, inputs and results of every
+// graph case that computes something.
+void write_corpus(const std::vector<Case>& cases, const Registry& registry, const std::string& folder);
+void write_models(const std::vector<Case>& cases, const Registry& registry, const std::string& folder);
 
 }  // namespace graft::testing

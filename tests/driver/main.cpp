@@ -1,4 +1,8 @@
-// Runs .test files. Usage: graft_tests [-v] [--extensions PATH,...] FILE|FOLDER...
+// Runs .test files.
+//
+//   graft_tests [-v] [--extensions PATH,...] FILE|FOLDER...
+//   graft_tests --write-corpus DIR FILE|FOLDER...     seeds for fuzzing
+//   graft_tests --write-models DIR FILE|FOLDER...     IRs with inputs and results, for oracles
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -6,61 +10,51 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "case.hpp"
-#include "registry.hpp"
 #include "schema/host.hpp"
 
 namespace graft {
 const graft_extension* enter_built_ins(const graft_host*);
 }
 
-namespace graft::testing {
-namespace {
-Registry& registry() {
-  static const auto r = [] {
-    auto made = std::make_unique<Registry>();
-    made->add(*enter_built_ins(&host_table()), "");
-    return made;
-  }();
-  return *r;
-}
-}  // namespace
-const Registry& shared_registry() { return registry(); }
-void load_extensions(const std::string& paths) {
-  for (std::string_view p : split(paths, ',')) load_extension(registry(), std::string(p));
-}
-}  // namespace graft::testing
-
 int main(int argc, char** argv) {
+  using namespace graft;
   using namespace graft::testing;
   namespace fs = std::filesystem;
+  Registry registry;
+  registry.add(*enter_built_ins(&host_table()), "");
   std::vector<std::string> files;
+  std::string corpus, models;
   bool verbose = false;
-  for (int i = 1; i < argc; ++i) {
-    if (std::string(argv[i]) == "-v") verbose = true;
-    else if (std::string(argv[i]) == "--extensions" && i + 1 < argc) load_extensions(argv[++i]);
-    else if (fs::is_directory(argv[i])) {
-      for (const auto& e : fs::recursive_directory_iterator(argv[i]))
-        if (e.path().extension() == ".test") files.push_back(e.path().string());
-    } else files.push_back(argv[i]);
-  }
-  std::sort(files.begin(), files.end());
   int passed = 0, failed = 0;
-  for (const std::string& f : files) {
-    try {
-      for (const Case& c : read_cases(f)) {
-        std::string why = run_graph_case(c);
-        if (why.empty()) {
-          ++passed;
-          if (verbose) std::printf("ok   %s: %s\n", c.file.c_str(), c.name.c_str());
-        } else {
-          ++failed;
-          std::printf("FAIL %s:%d: %s\n     %s\n", c.file.c_str(), c.line, c.name.c_str(), why.c_str());
-        }
-      }
-    } catch (const std::exception& e) {
-      ++failed;
-      std::printf("FAIL %s: %s\n", f.c_str(), e.what());
+  try {
+    for (int i = 1; i < argc; ++i) {
+      std::string a = argv[i];
+      if (a == "-v") verbose = true;
+      else if (a == "--extensions" && i + 1 < argc) {
+        for (std::string_view p : split(argv[++i], ',')) load_extension(registry, std::string(p));
+      } else if (a == "--write-corpus" && i + 1 < argc) corpus = argv[++i];
+      else if (a == "--write-models" && i + 1 < argc) models = argv[++i];
+      else if (fs::is_directory(a)) {
+        for (const auto& e : fs::recursive_directory_iterator(a))
+          if (e.path().extension() == ".test") files.push_back(e.path().string());
+      } else files.push_back(a);
     }
+    std::sort(files.begin(), files.end());
+    std::vector<Case> cases;
+    for (const std::string& f : files)
+      for (Case& c : read_cases(f)) cases.push_back(std::move(c));
+    if (!corpus.empty()) write_corpus(cases, registry, corpus);
+    if (!models.empty()) write_models(cases, registry, models);
+    if (!corpus.empty() || !models.empty()) return 0;
+    for (const Case& c : cases) {
+      std::string why = run_case(c, registry);
+      why.empty() ? ++passed : ++failed;
+      if (why.empty() && verbose) std::printf("ok   %s:%d: %s\n", c.file.c_str(), c.line, c.name.c_str());
+      if (!why.empty()) std::printf("FAIL %s:%d: %s\n     %s\n", c.file.c_str(), c.line, c.name.c_str(), why.c_str());
+    }
+  } catch (const std::exception& e) {
+    std::printf("error: %s\n", e.what());
+    return 2;
   }
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed ? 1 : 0;

@@ -1,4 +1,4 @@
-// Cases of operations: a graph, inputs, and what must come out, run in every way there is.
+// A case, run in every way there is.
 #include <cmath>
 
 #include "base/tensor.hpp"
@@ -9,81 +9,13 @@
 #include "devices/cpu/cpu.hpp"
 #include "infer/evaluate.hpp"
 #include "ir/ir.hpp"
-#include "registry.hpp"
+#include "readers/npy.hpp"
 #include "base/temporary.hpp"
 
 namespace graft::testing {
 namespace {
 
-struct Parsed {
-  Graph graph;
-  std::vector<std::pair<std::string, Tensor>> inputs;
-  std::vector<Tensor> expected;
-  std::string error;
-  double tolerance = 1e-5;
-  std::set<std::string> only;
-};
-
-// Type and shape may be left out where the graph knows them.
-Tensor read_value(TextReader& r, const Info* known) {
-  if (known && known->shape.is_static() && known->type != DType::undefined) {
-    for (std::string_view sign : {"{", "fill", "iota", "random"})
-      if (r.peek(sign)) return r.values(known->type, known->shape.values());
-  }
-  return r.tensor();
-}
-
-Parsed parse(const Case& c, const Registry& registry) {
-  Parsed p;
-  TextReader r(c.body);
-  p.graph = r.graph();
-  bool completed = false;
-  std::string refusal;
-  auto finish = [&] {
-    if (completed) return;
-    completed = true;
-    try {
-      complete(p.graph, registry);
-    } catch (const Error& e) {
-      refusal = e.message();
-    }
-  };
-  while (!r.at_end()) {
-    if (r.accept("->")) {
-      finish();
-      if (!refusal.empty()) throw_user("refused: ", refusal);
-      size_t i = p.expected.size();
-      const Info* info = nullptr;
-      if (i < p.graph.results().size()) info = &p.graph.info(p.graph[p.graph.results()[i]].inputs[0]);
-      p.expected.push_back(read_value(r, info));
-    } else if (r.accept("tolerance")) {
-      p.tolerance = r.number();
-    } else if (r.accept("error")) {
-      r.expect(":");
-      p.error = r.rest_of_line();
-    } else if (r.accept("only")) {
-      for (std::string_view w : split(r.rest_of_line(), ' ')) p.only.emplace(w);
-    } else {
-      std::string name = r.name();
-      r.expect("=");
-      const Info* info = nullptr;
-      for (NodeId id : p.graph.parameters())
-        if (p.graph[id].name == name) info = &p.graph[id].outputs[0].info;
-      if (!info) throw_user("line ", r.line(), ": the graph has no input '", name, "'");
-      p.inputs.emplace_back(name, read_value(r, info));
-    }
-  }
-  finish();
-  if (!refusal.empty()) {
-    if (p.error.empty()) throw_user("refused: ", refusal);
-    if (refusal != p.error) throw_user("refused with '", refusal, "', expected '", p.error, "'");
-    p.only = {"nothing"};
-    p.error.clear();
-  }
-  return p;
-}
-
-std::vector<Tensor> ordered_inputs(const Parsed& p, const Graph& g) {
+std::vector<Tensor> ordered_inputs(const Test& p, const Graph& g) {
   std::vector<Tensor> in;
   for (NodeId id : g.parameters()) {
     Tensor t;
@@ -128,7 +60,21 @@ Graph through_ir(const Graph& g, const Registry& registry) {
   return again;
 }
 
-std::string check(const Parsed& p, std::string_view way, const std::vector<Tensor>& got) {
+std::vector<Tensor> run_cpu(const Test& p, const Registry& registry) {
+  auto program = make_cpu_device()->compile(p.graph.clone(), registry, {});
+  auto execution = program->create_execution();
+  std::vector<Tensor> once, twice, in = ordered_inputs(p, p.graph);
+  execution->run(in, once, nullptr);
+  // Again, in the memory of the first run: nothing may be left over from it.
+  execution->variables.clear();
+  execution->run(in, twice, nullptr);
+  for (size_t i = 0; i < once.size(); ++i)
+    if (!same_content(once[i], twice[i]))
+      throw_user("result ", i, " of a second run differs: ", print(twice[i], 32), ", first ", print(once[i], 32));
+  return once;
+}
+
+std::string check(const Test& p, std::string_view way, const std::vector<Tensor>& got) {
   if (!p.error.empty()) return text(way, ": ran, expected the error '", p.error, "'");
   if (got.size() != p.expected.size()) return text(way, ": ", got.size(), " results, expected ", p.expected.size());
   for (size_t i = 0; i < got.size(); ++i)
@@ -139,23 +85,25 @@ std::string check(const Parsed& p, std::string_view way, const std::vector<Tenso
 
 }  // namespace
 
-std::string run_graph_case(const Case& c) {
-  const Registry& registry = shared_registry();
+std::string run_case(const Case& c, const Registry& registry) {
   try {
-    Parsed p = parse(c, registry);
+    Test p = read_test(c, registry);
+    if (!p.refusal.empty() || (p.kind != "graph" && !p.error.empty() && p.expected.empty() && p.inputs.empty())) {
+      if (p.refusal == p.error) return "";
+      if (p.error.empty()) return text("refused: ", p.refusal);
+      return p.refusal.empty() ? text("read, expected the error '", p.error, "'") : text("refused with '", p.refusal, "', expected '", p.error, "'");
+    }
     auto way = [&](std::string_view name, auto&& run) -> std::string {
       if (!p.only.empty() && !p.only.count(std::string(name))) return "";
       try {
         return check(p, name, run());
       } catch (const Error& e) {
         if (!p.error.empty())
-          return e.message() == p.error ? ""
-                                        : text(name, ": refused with '", e.message(), "', expected '", p.error, "'");
+          return e.message() == p.error ? "" : text(name, ": refused with '", e.message(), "', expected '", p.error, "'");
         return text(name, ": ", e.what());
       }
     };
-    std::string why =
-        way("reference", [&] { return evaluate_graph(Evaluation{registry}, p.graph, ordered_inputs(p, p.graph)); });
+    std::string why = way("reference", [&] { return evaluate_graph(Evaluation{registry}, p.graph, ordered_inputs(p, p.graph)); });
     if (why.empty())
       why = way("text", [&] {
         std::string once = print(p.graph);
@@ -165,19 +113,7 @@ std::string run_graph_case(const Case& c) {
           throw_user("printed, read and printed again gives\n", twice, "instead of\n", once);
         return evaluate_graph(Evaluation{registry}, again, ordered_inputs(p, again));
       });
-    if (why.empty())
-      why = way("cpu", [&] {
-        auto program = make_cpu_device()->compile(p.graph.clone(), registry, {});
-        auto execution = program->create_execution();
-        std::vector<Tensor> once, twice, in = ordered_inputs(p, p.graph);
-        execution->run(in, once, nullptr);
-        // Again, in the memory of the first run: nothing may be left over from it.
-        execution->variables.clear();
-        execution->run(in, twice, nullptr);
-        for (size_t i = 0; i < once.size(); ++i)
-          if (!same_content(once[i], twice[i])) throw_user("result ", i, " of a second run differs: ", print(twice[i], 32), ", first ", print(once[i], 32));
-        return once;
-      });
+    if (why.empty()) why = way("cpu", [&] { return run_cpu(p, registry); });
     if (why.empty())
       why = way("ir", [&] {
         Graph again = through_ir(p.graph, registry);
@@ -186,6 +122,35 @@ std::string run_graph_case(const Case& c) {
     return why;
   } catch (const std::exception& e) {
     return e.what();
+  }
+}
+
+void write_corpus(const std::vector<Case>& cases, const Registry& registry, const std::string& folder) {
+  size_t number = 0;
+  for (const Case& c : cases) {
+    Test t = read_test(c, registry);
+    std::string kind = t.kind == "graph" ? "text" : t.kind;
+    make_folder(folder + "/" + kind);
+    OutputFile f(text(folder, "/", kind, "/", number++));
+    f.write(t.kind == "graph" ? print(t.graph) : t.source);
+    f.commit();
+  }
+}
+
+void write_models(const std::vector<Case>& cases, const Registry& registry, const std::string& folder) {
+  size_t number = 0;
+  for (const Case& c : cases) {
+    Test t = read_test(c, registry);
+    if (t.expected.empty()) continue;
+    std::string place = text(folder, "/", number++);
+    make_folder(place);
+    write_ir(t.graph, registry, place + "/model.xml");
+    std::vector<Tensor> in = ordered_inputs(t, t.graph);
+    for (size_t i = 0; i < in.size(); ++i) write_npy(text(place, "/in", i, ".npy"), in[i]);
+    for (size_t i = 0; i < t.expected.size(); ++i) write_npy(text(place, "/out", i, ".npy"), t.expected[i]);
+    OutputFile f(place + "/name.txt");
+    f.write(text(c.file, ": ", c.name, "\n", t.tolerance, "\n"));
+    f.commit();
   }
 }
 

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Installs what a task needs from Debian's packages, only what is missing, quietly.
+#   scripts/setup.sh build|test|oracle|fuzz|lint
+set -euo pipefail
+
+build="g++ cmake ninja-build ccache pkg-config libpugixml-dev nlohmann-json3-dev libcli11-dev libhwy-dev libpng-dev libjpeg-dev zlib1g-dev python3"
+test="libgtest-dev clang-19"
+fuzz="clang-19 libclang-rt-19-dev"
+oracle="python3-venv"
+lint="clang-format clang-tidy-19"
+
+case "${1:-build}" in
+  build) wanted="$build" ;;
+  test) wanted="$build $test" ;;
+  fuzz) wanted="$build $fuzz" ;;
+  oracle) wanted="$build $oracle" ;;
+  lint) wanted="$build $test $lint" ;;
+  *) echo "setup.sh: there is no set of packages '$1'" >&2; exit 1 ;;
+esac
+
+missing=()
+for package in $wanted; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "these packages are missing, and there is no sudo to install them with: ${missing[*]}" >&2; exit 1; }
+  root=(sudo)
+fi
+echo "installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+if ! { "${root[@]}" apt-get update -qq && "${root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+  cat "$log" >&2
+  rm -f "$log"
+  exit 1
+fi
+rm -f "$log"

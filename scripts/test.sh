@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Builds and runs all tests: plain, under AddressSanitizer and UndefinedBehaviorSanitizer, and the concurrent ones under
+# ThreadSanitizer. Recorded cases beside the repository (../shared/data) are used when they are there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+jobs=${1:-$(nproc)}
+data=${GRAFT_DATA:-../shared/data}
+started=$SECONDS
+export CTEST_OUTPUT_ON_FAILURE=1
+
+step() { printf '\n== %s (%d s so far)\n' "$1" $((SECONDS - started)); }
+
+step "release build"
+cmake --preset release -DGRAFT_TESTS=ON -DGRAFT_DATA="$data" >/dev/null
+cmake --build --preset release -j "$jobs" | tail -n 1
+step "tests"
+ctest --test-dir build -j "$jobs" --timeout 600
+
+step "address and undefined behaviour sanitizers"
+cmake --preset sanitize -DGRAFT_DATA="$data" >/dev/null
+cmake --build --preset sanitize -j "$jobs" | tail -n 1
+ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+  ctest --test-dir build/sanitize -j "$jobs" --timeout 1200 -LE slow
+
+step "thread sanitizer"
+cmake --preset tsan -DGRAFT_DATA="$data" >/dev/null
+cmake --build --preset tsan -j "$jobs" --target graft_unit | tail -n 1
+build/tsan/bin/graft_unit --gtest_filter='Requests.*:Threads.*' --gtest_brief=1
+
+step "done"
