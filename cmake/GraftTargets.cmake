@@ -10,6 +10,9 @@ target_link_libraries(graft_flags INTERFACE Threads::Threads)
 if(GRAFT_SANITIZE)
   target_compile_options(graft_flags INTERFACE -fsanitize=${GRAFT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   target_link_options(graft_flags INTERFACE -fsanitize=${GRAFT_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(graft_flags INTERFACE -Wno-maybe-uninitialized)  # wrong about instrumented code
+  endif()
 endif()
 
 # graft_part(NAME SOURCES... LINKS...): a folder of src as a static library that links only what stands before it.

@@ -9,6 +9,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <exception>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -116,8 +117,11 @@ constexpr DType dtype_of() {
 // ---- refusing ----
 
 // Thrown inside a binary, never across the border. `Error` (toolkit.hpp) is what an application sees.
-struct Failure {
-  graft_status kind = GRAFT_USER;
+struct Failure : std::exception {
+  Failure(graft_status kind, std::string message, std::string hint = {})
+      : kind(kind), message(std::move(message)), hint(std::move(hint)) {}
+  const char* what() const noexcept override { return message.c_str(); }
+  graft_status kind;
   std::string message;
   std::string hint;
 };

@@ -509,6 +509,13 @@ class Parser {
   }
   ValueId value_from(Scope& s, Lexer::Token first, int depth) {
     std::string n = first.kind == Lexer::text_literal ? first.value : std::string(first.raw);
+    auto literal = first.kind == Lexer::word ? parse_dtype(n) : std::nullopt;
+    if (literal && lex.peek().raw == "[") {
+      Shape shape_given = shape();
+      if (!shape_given.is_static()) lex.broken("a tensor's shape must be known, ", shape_given, " is not");
+      return {constant(s, {}, values(*literal, shape_given.values())), 0};
+    }
+    if (n == "_" && first.kind == Lexer::word) return {};
     NodeId id;
     if (lex.peek().raw == "(" || lex.peek().raw == "@") {
       id = call(s, {}, n, depth + 1);

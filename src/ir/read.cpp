@@ -122,6 +122,7 @@ class Reader {
     version_ = version;
     if (net.child("pre-process")) throw_unsupported("the <pre-process> section is not supported");
     Graph g = graph(net, 0);
+    if (g.results().empty()) throw_user("the model has no outputs");
     g.name = net.attribute("name").value();
     return g;
   }

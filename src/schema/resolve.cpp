@@ -118,7 +118,7 @@ Attribute coerce(const Attribute& v, graft_kind kind) {
     }
     return out;
   }
-  throw_user("is a ", kind_name(v.kind()), ", a ", kind_name(kind), " is wanted");
+  throw_user("is given as ", kind_name(v.kind()), ", wanted is ", kind_name(kind));
 }
 
 void resolve(Node& node, const OpDef& op, Extras extras) {

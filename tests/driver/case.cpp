@@ -108,8 +108,8 @@ Test read_test(const Case& c, const Registry& registry) {
   auto reading = [&](auto&& read) {
     try {
       read();
-    } catch (const Error& e) {
-      t.refusal = e.message();
+    } catch (...) {
+      t.refusal = current_error().message();
     }
   };
   TextReader m(model);

@@ -108,7 +108,7 @@ std::string run_case(const Case& c, const Registry& registry) {
       why = way("text", [&] {
         std::string once = print(p.graph);
         Graph again = parse_graph(once);
-        complete(again, registry);
+        complete(again, registry, Extras::keep);  // an IR may have carried some in
         if (std::string twice = print(again); twice != once)
           throw_user("printed, read and printed again gives\n", twice, "instead of\n", once);
         return evaluate_graph(Evaluation{registry}, again, ordered_inputs(p, again));
