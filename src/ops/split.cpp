@@ -133,7 +133,12 @@ std::vector<Value> import_split(Import& layer) {
     Value lengths = layer.ints(layer.get<std::vector<int64_t>>("split"));
     return layer.ops("VariadicSplit", {x, where, lengths}, {}, parts);
   }
-  if (layer.has_input(1)) return layer.ops("VariadicSplit", {x, where, layer.input(1)}, {}, parts);
+  if (layer.has_input(1)) {
+    Value lengths = layer.input(1);
+    Shape s = lengths.shape();
+    if (!s.is_static()) lengths = reshape(lengths, {static_cast<int64_t>(parts)});
+    return layer.ops("VariadicSplit", {x, where, lengths}, {}, parts);
+  }
   auto count = layer.get<int64_t>("num_outputs", static_cast<int64_t>(parts));
   if (count < 1 || count != static_cast<int64_t>(parts))
     fail("num_outputs is ", count, ", the layer has ", parts, " outputs");
