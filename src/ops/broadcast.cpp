@@ -6,14 +6,16 @@
 namespace graft {
 namespace {
 
-enum class BroadcastMode { by_numpy, by_axes, both_ways, by_paddle, none };
+// IR files of the first version say "none" where the axes are given.
+enum class BroadcastMode { by_numpy, by_axes, none, by_paddle, both_ways };
+BroadcastMode broadcast_mode(BroadcastMode m) { return m == BroadcastMode::none ? BroadcastMode::by_axes : m; }
 
 struct Broadcast1 {
   BroadcastMode mode = BroadcastMode::by_numpy;
   std::optional<int64_t> auto_broadcast_axis;
   static constexpr std::tuple schema{
       attr("mode", &Broadcast1::mode, "how the data's axes are matched with those of the target")
-          .one_of("numpy", "explicit", "bidirectional", "pdpd", "none"),
+          .one_of("numpy", "explicit", "none", "pdpd"),
       attr("auto_broadcast_axis", &Broadcast1::auto_broadcast_axis, "where the data begins in the target (pdpd)")};
 };
 struct Broadcast3 {
@@ -21,7 +23,7 @@ struct Broadcast3 {
   std::optional<int64_t> axis;
   static constexpr std::tuple schema{
       attr("mode", &Broadcast3::mode, "how the data's axes are matched with those of the target")
-          .one_of("numpy", "explicit", "bidirectional", "pdpd", "none"),
+          .one_of("numpy", "explicit", "none", "pdpd", "bidirectional"),
       attr("axis", &Broadcast3::axis, "where the data begins in the target (pdpd)")};
 };
 
@@ -49,7 +51,7 @@ std::vector<size_t> broadcast_axes(BroadcastMode mode, std::optional<int64_t> st
 Shape broadcast_target(Infer& ctx) {
   Dim length = length_of(ctx, 1);
   if (!length.known()) return Shape::unknown();
-  Shape target = Shape::of_rank(static_cast<size_t>(length.value()));
+  Shape target = Shape::of_rank(axes_in(length));
   auto values = numbers(ctx, 1);
   for (size_t i = 0; values && i < target.rank(); ++i) {
     const Dim& d = (*values)[i];
@@ -84,8 +86,10 @@ void broadcast_any_infer(Infer& ctx, BroadcastMode mode, std::optional<int64_t> 
   if (k->rank() == n) ctx.known_output(0, *k);
   else if (k->rank() == 1) ctx.known_output(0, Shape(std::vector<Dim>(n, (*k)[0])));
 }
-void broadcast1_infer(Infer& ctx, const Broadcast1& a) { broadcast_any_infer(ctx, a.mode, a.auto_broadcast_axis); }
-void broadcast3_infer(Infer& ctx, const Broadcast3& a) { broadcast_any_infer(ctx, a.mode, a.axis); }
+void broadcast1_infer(Infer& ctx, const Broadcast1& a) {
+  broadcast_any_infer(ctx, broadcast_mode(a.mode), a.auto_broadcast_axis);
+}
+void broadcast3_infer(Infer& ctx, const Broadcast3& a) { broadcast_any_infer(ctx, broadcast_mode(a.mode), a.axis); }
 
 void broadcast_any_run(Run& ctx, BroadcastMode mode, std::optional<int64_t> start) {
   TensorView x = ctx.input(0), y = ctx.output(0);
@@ -100,8 +104,10 @@ void broadcast_any_run(Run& ctx, BroadcastMode mode, std::optional<int64_t> star
   }
   move_view(y, x, source);
 }
-void broadcast1_run(Run& ctx, const Broadcast1& a) { broadcast_any_run(ctx, a.mode, a.auto_broadcast_axis); }
-void broadcast3_run(Run& ctx, const Broadcast3& a) { broadcast_any_run(ctx, a.mode, a.axis); }
+void broadcast1_run(Run& ctx, const Broadcast1& a) {
+  broadcast_any_run(ctx, broadcast_mode(a.mode), a.auto_broadcast_axis);
+}
+void broadcast3_run(Run& ctx, const Broadcast3& a) { broadcast_any_run(ctx, broadcast_mode(a.mode), a.axis); }
 
 // ---- ONNX ----
 

@@ -135,7 +135,7 @@ Value import_col2im(Import& layer) {
   Value size = layer.input(1), block = layer.input(2);
   Shape s = size.shape();
   auto image = size.values<int64_t>(), kernel = block.values<int64_t>();
-  size_t axes = s.ranked() && s.rank() == 1 && s[0].known() ? static_cast<size_t>(s[0].value()) : 2;
+  size_t axes = s.ranked() && s.rank() == 1 && s[0].known() ? axes_in(s[0]) : 2;
   std::vector<int64_t> ones(axes, 1), pads = layer.get<std::vector<int64_t>>("pads", std::vector<int64_t>(2 * axes, 0));
   Col2Im a;
   a.strides = layer.get<std::vector<int64_t>>("strides", ones);

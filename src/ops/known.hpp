@@ -47,6 +47,13 @@ inline Dim length_of(const NodeView& ctx, size_t input) {
   return s.elements();
 }
 
+// How many axes a list of known length speaks of.
+inline size_t axes_in(const Dim& length) {
+  constexpr int64_t most = 1024;
+  if (length.value() > most) fail("a list of ", length, " values, tensors have at most ", most, " axes");
+  return static_cast<size_t>(length.value());
+}
+
 // A dimension of which only an upper bound is left.
 inline Dim at_most(const Dim& d) { return Dim::between(0, d.max()); }
 inline Shape all_unknown(const Shape& s) { return s.ranked() ? Shape::of_rank(s.rank()) : s; }

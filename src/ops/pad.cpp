@@ -49,7 +49,7 @@ void pad_infer(Infer& ctx, const Pad& a) {
   Shape in = ctx.shape(0);
   for (size_t i = 1; i < 3; ++i) {
     Dim n = length_of(ctx, i);
-    if (!in.ranked() && n.known()) in = Shape::of_rank(static_cast<size_t>(n.value()));
+    if (!in.ranked() && n.known()) in = Shape::of_rank(axes_in(n));
     if (in.ranked() && !n.can_be(static_cast<int64_t>(in.rank())))
       fail("pads for ", n, " axes are given, the data has shape ", in);
   }

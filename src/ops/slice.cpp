@@ -74,7 +74,7 @@ Value slice_ones_like(Import& layer, Value list) {
   Shape s = list.shape();
   DType type = list.type();
   if (s.ranked() && s.rank() == 1 && s[0].known())
-    return layer.typed(std::vector<double>(static_cast<size_t>(s[0].value()), 1.0), {s[0].value()}, type);
+    return layer.typed(std::vector<double>(axes_in(s[0]), 1.0), {s[0].value()}, type);
   return layer.op("Broadcast@3", {layer.scalar(1, type), shape_of(list)}, {{"mode", "numpy"}});
 }
 

@@ -73,7 +73,7 @@ inline std::optional<std::vector<CutAxis>> cut_axes(const NodeView& ctx, size_t 
       if (!n.known()) n = length_of(ctx, first + i);
     if (!n.known()) return std::nullopt;
     axes.emplace();
-    for (int64_t i = 0; i < n.value(); ++i) axes->push_back(i);
+    for (size_t i = 0; i < axes_in(n); ++i) axes->push_back(static_cast<int64_t>(i));
   }
   auto fits = [&](size_t n) { return n == axes->size(); };
   if ((start && !fits(start->rank())) || (stop && !fits(stop->rank())) || (step && !fits(step->size())))

@@ -71,6 +71,7 @@ void variadic_split_infer(Infer& ctx, const NoAttributes&) {
   std::optional<size_t> axis;
   if (in.ranked()) axis = certain_axis(ctx, 1, in.rank());
   Dim count = length_of(ctx, 2);
+  if (count.min() > 65535) fail(count, " parts are too many");
   std::vector<Dim> sizes(count.known() ? static_cast<size_t>(count.value()) : ctx.outputs());
   if (auto k = numbers(ctx, 2); k && axis) {
     const Dim& whole = in[*axis];

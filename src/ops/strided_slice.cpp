@@ -61,7 +61,7 @@ void strided_slice_infer(Infer& ctx, const StridedSlice& a) {
   Dim slots = length_of(ctx, 1);
   if (!slots.known()) slots = length_of(ctx, 2);
   if (!in.ranked() || !slots.known()) return ctx.output(0, ctx.type(0), Shape::unknown());
-  auto n = static_cast<size_t>(slots.value());
+  size_t n = axes_in(slots);
   auto begin = numbers(ctx, 1), end = numbers(ctx, 2);
   std::optional<std::vector<int64_t>> step(std::in_place, n, 1);
   if (ctx.has_input(3)) step = certain_numbers(ctx, 3);

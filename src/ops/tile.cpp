@@ -11,7 +11,7 @@ void tile_infer(Infer& ctx, const NoAttributes&) {
   Dim count = length_of(ctx, 1);
   auto repeats = numbers(ctx, 1);
   if (in.ranked() && count.known()) {
-    size_t given = static_cast<size_t>(count.value()), rank = std::max(in.rank(), given);
+    size_t given = axes_in(count), rank = std::max(in.rank(), given);
     out = Shape::of_rank(rank);
     for (size_t i = 0; i < rank; ++i) {
       Dim size = i < rank - in.rank() ? Dim(1) : in[i - (rank - in.rank())];

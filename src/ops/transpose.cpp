@@ -22,7 +22,7 @@ std::vector<size_t> transpose_order(const std::vector<int64_t>& order, size_t ra
 void transpose_infer(Infer& ctx, const NoAttributes&) {
   Shape in = ctx.shape(0), out = all_unknown(in);
   Dim length = length_of(ctx, 1);
-  if (!in.ranked() && length.known() && length.value() > 0) out = Shape::of_rank(static_cast<size_t>(length.value()));
+  if (!in.ranked() && length.known() && length.value() > 0) out = Shape::of_rank(axes_in(length));
   if (auto order = certain_numbers(ctx, 1); order && in.ranked()) {
     out = Shape();
     for (size_t a : transpose_order(*order, in.rank())) out.push_back(in[a]);
