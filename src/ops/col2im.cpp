@@ -20,7 +20,7 @@ struct Col2Im {
 };
 
 // How many blocks of `kernel` elements, `dilation` apart, fit into a line.
-int64_t blocks_in_line(int64_t size, int64_t kernel, int64_t stride, int64_t dilation) {
+int64_t col2im_blocks(int64_t size, int64_t kernel, int64_t stride, int64_t dilation) {
   constexpr int64_t most = int64_t{1} << 31;
   if (size < 0 || size > most || kernel < 1 || kernel > most) fail("a block of ", kernel, " in a line of ", size);
   if (stride < 1 || stride > most || dilation < 1 || dilation > most || dilation > most / kernel)
@@ -32,7 +32,7 @@ int64_t blocks_in_line(int64_t size, int64_t kernel, int64_t stride, int64_t dil
 void col2im_infer(Infer& ctx, const Col2Im& a) {
   a.check();
   Shape data = ctx.shape(0), out = Shape::unknown();
-  auto size = numbers(ctx, 1);
+  auto size = known_numbers(ctx, 1);
   auto kernel = certain_numbers(ctx, 2);
   if ((size && size->rank() != 2) || (kernel && kernel->size() != 2))
     fail("output_size and kernel_size should be pairs");
@@ -54,8 +54,8 @@ void col2im_infer(Infer& ctx, const Col2Im& a) {
       if (out[c + 1].known() && out[c + 2].known()) {
         int64_t blocks = 1;
         for (size_t d = 0; d < 2; ++d)
-          blocks *= blocks_in_line(out[c + 1 + d].value() + a.pads_begin[d] + a.pads_end[d], (*kernel)[d], a.strides[d],
-                                   a.dilations[d]);
+          blocks *= col2im_blocks(out[c + 1 + d].value() + a.pads_begin[d] + a.pads_end[d], (*kernel)[d], a.strides[d],
+                                  a.dilations[d]);
         if (!data[c + 1].can_be(blocks)) fail("data of ", data[c + 1], " blocks, the image has ", blocks);
       }
     }
@@ -69,8 +69,8 @@ void col2im_run(Run& ctx, const Col2Im& a) {
   std::vector<int64_t> kernel = ctx.input(2).to<int64_t>();
   size_t c = x.rank() - 2;
   int64_t planes = count_of(y.dims().first(c + 1)), high = y.dim(c + 1), wide = y.dim(c + 2);
-  int64_t rows = blocks_in_line(high + a.pads_begin[0] + a.pads_end[0], kernel[0], a.strides[0], a.dilations[0]);
-  int64_t columns = blocks_in_line(wide + a.pads_begin[1] + a.pads_end[1], kernel[1], a.strides[1], a.dilations[1]);
+  int64_t rows = col2im_blocks(high + a.pads_begin[0] + a.pads_end[0], kernel[0], a.strides[0], a.dilations[0]);
+  int64_t columns = col2im_blocks(wide + a.pads_begin[1] + a.pads_end[1], kernel[1], a.strides[1], a.dilations[1]);
   if (x.size() != planes * kernel[0] * kernel[1] * rows * columns)
     fail("data of shape ", x.info().shape, " does not fit the image and the block");
   with_number_type(x.type(), [&]<class T>(T) {
@@ -100,7 +100,7 @@ Value col2im_by_scatter(Import& layer, const std::vector<int64_t>& image, const 
   std::vector<int64_t> padded(axes), blocks(axes), shape{0, 0}, start, stop, all{0, 1};
   for (size_t d = 0; d < axes; ++d) {
     padded[d] = image[d] + a.pads_begin[d] + a.pads_end[d];
-    blocks[d] = blocks_in_line(padded[d], kernel[d], a.strides[d], a.dilations[d]);
+    blocks[d] = col2im_blocks(padded[d], kernel[d], a.strides[d], a.dilations[d]);
     shape.push_back(padded[d]);
     start.push_back(a.pads_begin[d]);
     stop.push_back(a.pads_begin[d] + image[d]);

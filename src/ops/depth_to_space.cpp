@@ -19,11 +19,11 @@ struct DepthSpace {
 void depth_space_check(const Shape& in) {
   if (in.ranked() && in.rank() < 3) fail("data of shape ", in, " has no plane, [N, C, D1, ...] is wanted");
 }
-Dim exact_share(const Dim& d, int64_t parts, const Shape& in) {
+Dim depth_space_share(const Dim& d, int64_t parts, const Shape& in) {
   if (d.known() && d.value() % parts != 0) fail("a dimension of ", in, " does not divide into ", parts, " parts");
   return d / parts;
 }
-Dim places_in_block(int64_t block, size_t axes) {
+Dim depth_space_places(int64_t block, size_t axes) {
   Dim places = 1;
   for (size_t i = 0; i < axes; ++i) places = places * Dim(block);
   return places;
@@ -33,7 +33,7 @@ void depth_to_space_infer(Infer& ctx, const DepthSpace& a) {
   Shape in = ctx.shape(0), out = in;
   depth_space_check(in);
   if (in.ranked()) {
-    out[1] = exact_share(in[1], places_in_block(a.block_size, in.rank() - 2).max(), in);
+    out[1] = depth_space_share(in[1], depth_space_places(a.block_size, in.rank() - 2).max(), in);
     for (size_t i = 2; i < in.rank(); ++i) out[i] = in[i] * Dim(a.block_size);
   }
   ctx.output(0, ctx.type(0), out);
@@ -42,8 +42,8 @@ void space_to_depth_infer(Infer& ctx, const DepthSpace& a) {
   Shape in = ctx.shape(0), out = in;
   depth_space_check(in);
   if (in.ranked()) {
-    out[1] = in[1] * places_in_block(a.block_size, in.rank() - 2);
-    for (size_t i = 2; i < in.rank(); ++i) out[i] = exact_share(in[i], a.block_size, in);
+    out[1] = in[1] * depth_space_places(a.block_size, in.rank() - 2);
+    for (size_t i = 2; i < in.rank(); ++i) out[i] = depth_space_share(in[i], a.block_size, in);
   }
   ctx.output(0, ctx.type(0), out);
 }

@@ -118,11 +118,11 @@ void segments_sum_run(Run& ctx, const NoAttributes&) {
 
 // The versions without an attribute are those that sum.
 template <void (*f)(Infer&, const EmbeddingBag&)>
-void sum_infer(Infer& ctx, const NoAttributes&) {
+void bag_sum_infer(Infer& ctx, const NoAttributes&) {
   f(ctx, EmbeddingBag{});
 }
 template <void (*f)(Run&, const EmbeddingBag&)>
-void sum_run(Run& ctx, const NoAttributes&) {
+void bag_sum_run(Run& ctx, const NoAttributes&) {
   f(ctx, EmbeddingBag{});
 }
 
@@ -140,8 +140,8 @@ Ops define_embedding_bag() {
       op("EmbeddingBagOffsetsSum", 3)
           .doc("Sums of table rows; a bag begins at each offset.")
           .inputs(by_offsets)
-          .infer(sum_infer<bag_offsets_infer>)
-          .reference(sum_run<bag_offsets_run>),
+          .infer(bag_sum_infer<bag_offsets_infer>)
+          .reference(bag_sum_run<bag_offsets_run>),
       op<EmbeddingBag>("EmbeddingBagPacked", 15)
           .doc("Sums or means of table rows; each row of the indices is a bag.")
           .inputs(packed)
@@ -150,8 +150,8 @@ Ops define_embedding_bag() {
       op("EmbeddingBagPackedSum", 3)
           .doc("Sums of table rows; each row of the indices is a bag.")
           .inputs(packed)
-          .infer(sum_infer<bag_packed_infer>)
-          .reference(sum_run<bag_packed_run>),
+          .infer(bag_sum_infer<bag_packed_infer>)
+          .reference(bag_sum_run<bag_packed_run>),
       op("EmbeddingSegmentsSum", 3)
           .doc("Sums of table rows; every index names the segment it belongs to.")
           .inputs("emb_table, indices, segment_ids, num_segments, default_index?, per_sample_weights?")

@@ -53,7 +53,7 @@ void image_patches_run(Run& ctx, const ImagePatches& a) {
     for (int64_t j = 0; j < a.sizes[1]; ++j) {
       int64_t inside[2] = {i * a.rates[0] - before[0], j * a.rates[1] - before[1]};
       std::vector<int64_t> dims{x.dim(0), x.dim(1), 0, 0};
-      Strided target = dense(y.dims()), source = dense(x.dims());
+      Strided target = dense_box(y.dims()), source = dense_box(x.dims());
       target.offset = (i * a.sizes[1] + j) * x.dim(1) * target.strides[1];
       for (size_t d = 0; d < 2; ++d) {
         int64_t step = a.strides[d], at = inside[d], n = x.dim(2 + d);

@@ -12,7 +12,7 @@ struct Strided {
   int64_t offset = 0;
   std::vector<int64_t> strides;
 };
-inline Strided dense(std::span<const int64_t> dims) { return {0, strides_of(dims)}; }
+inline Strided dense_box(std::span<const int64_t> dims) { return {0, strides_of(dims)}; }
 
 namespace detail {
 
@@ -86,7 +86,7 @@ inline void copy_box(std::span<const int64_t> dims, size_t cell, unsigned char* 
 inline void move_view(TensorView y, TensorView x, const Strided& source, std::span<const int64_t> dims) {
   if (count_of(dims) != y.size()) fail("an output of shape ", y.info().shape, " cannot be made of ", dims);
   Cells from(x), to = Cells::blank(y);
-  copy_box(dims, to.cell_size(), to.data(), dense(dims), from.data(), source);
+  copy_box(dims, to.cell_size(), to.data(), dense_box(dims), from.data(), source);
   to.write_back();
 }
 inline void move_view(TensorView y, TensorView x, const Strided& source) { move_view(y, x, source, y.dims()); }

@@ -24,7 +24,7 @@ void one_hot_any_infer(Infer& ctx, int64_t where) {
   if (indices.ranked()) {
     size_t axis = normalize_axis(where, indices.rank() + 1);
     Dim depth;
-    if (auto k = numbers(ctx, 1)) {
+    if (auto k = known_numbers(ctx, 1)) {
       if (k->rank() != 1) fail("depth should be one number, it has ", k->rank());
       if ((*k)[0].known() && (*k)[0].min() < 0) fail("depth is ", (*k)[0].min());
       if ((*k)[0].min() >= 0) depth = (*k)[0];
@@ -46,7 +46,7 @@ void one_hot_any_run(Run& ctx, int64_t where, bool from_end) {
   int64_t depth = y.dim(axis), inner = count_of(x.dims().subspan(axis));
   Cells on(ctx.input(2)), off(ctx.input(3)), to = Cells::blank(y);
   size_t cell = to.cell_size();
-  copy_box(y.dims(), cell, to.data(), dense(y.dims()), off.data(), {0, std::vector<int64_t>(y.rank(), 0)});
+  copy_box(y.dims(), cell, to.data(), dense_box(y.dims()), off.data(), {0, std::vector<int64_t>(y.rank(), 0)});
   for (int64_t i = 0; i < x.size(); ++i) {
     int64_t hot = indices[static_cast<size_t>(i)];
     if (hot < 0 && from_end) hot += depth;

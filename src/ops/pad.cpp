@@ -22,18 +22,18 @@ void pad_check(Pad::Mode mode, int64_t n, int64_t begin, int64_t end) {
   if (mode == Pad::reflect && most >= n) fail("a mirror of ", most, " does not fit an axis of ", n);
   if (mode == Pad::symmetric && most > n) fail("a mirror of ", most, " with the border does not fit an axis of ", n);
 }
-int64_t padded(int64_t n, int64_t begin, int64_t end) {
+int64_t pad_size(int64_t n, int64_t begin, int64_t end) {
   int64_t sum;
   if (__builtin_add_overflow(begin, end, &sum) || __builtin_add_overflow(n, sum, &sum) || sum < 0)
     fail("an axis of ", n, " cannot be padded by ", begin, " and ", end);
   return sum;
 }
-Dim padded(Pad::Mode mode, const Dim& n, const Dim& begin, const Dim& end) {
+Dim pad_size(Pad::Mode mode, const Dim& n, const Dim& begin, const Dim& end) {
   if (begin.known() && end.known()) {
     int64_t b = begin.min(), e = end.min();
     if (n.known()) {
       pad_check(mode, n.value(), b, e);
-      return Dim(padded(n.value(), b, e));
+      return Dim(pad_size(n.value(), b, e));
     }
     int64_t sum;
     if (__builtin_add_overflow(b, e, &sum)) fail("an axis cannot be padded by ", b, " and ", e);
@@ -54,11 +54,11 @@ void pad_infer(Infer& ctx, const Pad& a) {
       fail("pads for ", n, " axes are given, the data has shape ", in);
   }
   Shape out = all_unknown(in);
-  if (auto begin = numbers(ctx, 1), end = numbers(ctx, 2); begin && end && in.ranked()) {
+  if (auto begin = known_numbers(ctx, 1), end = known_numbers(ctx, 2); begin && end && in.ranked()) {
     for (size_t i = 0; i < in.rank(); ++i) {
       for (const Dim& d : {(*begin)[i], (*end)[i]})
         if (!may_cut && d.known() && d.min() < 0) fail("a pad of ", d.min(), ", which this version does not take");
-      out[i] = padded(a.pad_mode, in[i], (*begin)[i], (*end)[i]);
+      out[i] = pad_size(a.pad_mode, in[i], (*begin)[i], (*end)[i]);
     }
   }
   DType type = ctx.type(0);
@@ -78,7 +78,7 @@ struct PadStretch {
 // The stretches that come from the data; what they leave out is the padding value.
 std::vector<PadStretch> pad_stretches(Pad::Mode mode, int64_t n, int64_t begin, int64_t end) {
   pad_check(mode, n, begin, end);
-  int64_t total = padded(n, begin, end);
+  int64_t total = pad_size(n, begin, end);
   int64_t left = std::clamp(begin, int64_t{0}, total), right = std::clamp(begin + n, int64_t{0}, total);
   std::vector<PadStretch> out{{left, right - left, left - begin, 1}};
   if (mode == Pad::constant) return out;
@@ -102,7 +102,7 @@ void pad_run(Run& ctx, const Pad& a) {
     if (ctx.has_input(3)) {
       if (ctx.input(3).size() != 1) fail("the padding value should be a scalar");
       Cells value(ctx.input(3));
-      copy_box(y.dims(), cell, to.data(), dense(y.dims()), value.data(), {0, repeat});
+      copy_box(y.dims(), cell, to.data(), dense_box(y.dims()), value.data(), {0, repeat});
     } else {
       std::memset(to.data(), 0, static_cast<size_t>(y.size()) * cell);
     }
@@ -112,7 +112,7 @@ void pad_run(Run& ctx, const Pad& a) {
     std::vector<PadStretch>& stretches = axes.emplace_back(pad_stretches(a.pad_mode, x.dim(i), begin[i], end[i]));
     std::erase_if(stretches, [](const PadStretch& s) { return s.count == 0; });
     if (stretches.empty()) return to.write_back();
-    if (padded(x.dim(i), begin[i], end[i]) != y.dim(i)) fail("the output does not have the padded shape");
+    if (pad_size(x.dim(i), begin[i], end[i]) != y.dim(i)) fail("the output does not have the padded shape");
   }
   // Every choice of one stretch for each axis is a box of the output.
   std::vector<int64_t> x_strides = strides_of(x.dims()), y_strides = strides_of(y.dims()), choices;

@@ -14,7 +14,7 @@ struct Reverse {
           .required()};
 };
 
-std::vector<bool> reversed_axes(Reverse::Mode mode, const std::vector<int64_t>& given, size_t rank) {
+std::vector<bool> reverse_axes(Reverse::Mode mode, const std::vector<int64_t>& given, size_t rank) {
   std::vector<bool> reversed(rank, false);
   if (mode == Reverse::index) {
     for (size_t a : normalize_axes(given, rank)) reversed[a] = true;
@@ -30,7 +30,7 @@ void reverse_infer(Infer& ctx, const Reverse& a) {
   ctx.output(0, ctx.type(0), in);
   auto given = ctx.values<int64_t>(1);
   if (!given || !in.ranked()) return;
-  std::vector<bool> reversed = reversed_axes(a.mode, *given, in.rank());
+  std::vector<bool> reversed = reverse_axes(a.mode, *given, in.rank());
   if (auto k = ctx.known(0); k && in.rank() == 1) {
     if (reversed[0]) std::reverse(k->begin(), k->end());
     ctx.known_output(0, *k);
@@ -39,8 +39,8 @@ void reverse_infer(Infer& ctx, const Reverse& a) {
 
 void reverse_run(Run& ctx, const Reverse& a) {
   TensorView x = ctx.input(0);
-  std::vector<bool> reversed = reversed_axes(a.mode, ctx.input(1).to<int64_t>(), x.rank());
-  Strided source = dense(x.dims());
+  std::vector<bool> reversed = reverse_axes(a.mode, ctx.input(1).to<int64_t>(), x.rank());
+  Strided source = dense_box(x.dims());
   for (size_t i = 0; i < x.rank(); ++i) {
     if (!reversed[i]) continue;
     source.offset += (x.dim(i) - 1) * source.strides[i];
@@ -81,7 +81,7 @@ void reverse_sequence_run(Run& ctx, const ReverseSequence& a) {
   for (int64_t b = 0; b < x.dim(batch); ++b) {
     int64_t length = lengths[static_cast<size_t>(b)], whole = x.dim(seq);
     if (length < 0 || length > whole) fail("a length is ", length, ", the sequences have ", whole, " steps");
-    Strided target = dense(x.dims());
+    Strided target = dense_box(x.dims());
     target.offset = b * target.strides[batch];
     Strided source = target;
     source.offset += (length - 1) * source.strides[seq];

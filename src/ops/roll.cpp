@@ -34,7 +34,7 @@ void roll_run(Run& ctx, const NoAttributes&) {
   Walk walk(parts, {});
   do {
     std::vector<int64_t> dims;
-    Strided target = dense(x.dims()), source = target;
+    Strided target = dense_box(x.dims()), source = target;
     for (size_t i = 0; i < x.rank(); ++i) {
       int64_t n = x.dim(i), kept = n - shift[i];
       bool moved_round = walk.index()[i] == 1;

@@ -32,7 +32,7 @@ void scatter_elements_infer(Infer& ctx, const ScatterElements& a) {
 }
 void scatter_elements3_infer(Infer& ctx, const NoAttributes&) { scatter_elements_any_infer(ctx, true); }
 
-void scatter_elements_any_run(Run& ctx, Meeting how, bool from_data) {
+void scatter_elements_any_run(Run& ctx, ScatterMeeting how, bool from_data) {
   TensorView x = ctx.input(0), where = ctx.input(1);
   size_t axis = normalize_axis(ctx.input(3).scalar<int64_t>(), x.rank());
   if (where.rank() != x.rank()) fail("indices of rank ", where.rank(), " for data of rank ", x.rank());
@@ -50,10 +50,11 @@ void scatter_elements_any_run(Run& ctx, Meeting how, bool from_data) {
   scatter_runs(ctx, targets, 1, how, from_data);
 }
 void scatter_elements_run(Run& ctx, const ScatterElements& a) {
-  constexpr Meeting how[] = {Meeting::none, Meeting::sum, Meeting::prod, Meeting::min, Meeting::max, Meeting::mean};
+  constexpr ScatterMeeting how[] = {ScatterMeeting::none, ScatterMeeting::sum, ScatterMeeting::prod,
+                                    ScatterMeeting::min,  ScatterMeeting::max, ScatterMeeting::mean};
   scatter_elements_any_run(ctx, how[a.reduction], a.use_init_val);
 }
-void scatter_elements3_run(Run& ctx, const NoAttributes&) { scatter_elements_any_run(ctx, Meeting::none, true); }
+void scatter_elements3_run(Run& ctx, const NoAttributes&) { scatter_elements_any_run(ctx, ScatterMeeting::none, true); }
 
 Value import_scatter_elements(Import& layer) {
   auto reduction = layer.get<std::string>("reduction", "none");

@@ -29,7 +29,7 @@ void scatter_nd_any_infer(Infer& ctx, bool replaces) {
 void scatter_nd_infer(Infer& ctx, const ScatterND& a) { scatter_nd_any_infer(ctx, a.reduction == ScatterND::none); }
 void scatter_nd4_infer(Infer& ctx, const NoAttributes&) { scatter_nd_any_infer(ctx, true); }
 
-void scatter_nd_any_run(Run& ctx, Meeting how) {
+void scatter_nd_any_run(Run& ctx, ScatterMeeting how) {
   TensorView x = ctx.input(0), where = ctx.input(1);
   if (where.rank() == 0) fail("the indices are a scalar, at least one axis is wanted");
   auto tuple = static_cast<size_t>(where.dim(where.rank() - 1));
@@ -42,10 +42,11 @@ void scatter_nd_any_run(Run& ctx, Meeting how) {
   scatter_runs(ctx, targets, count_of(x.dims().subspan(tuple)), how, true);
 }
 void scatter_nd_run(Run& ctx, const ScatterND& a) {
-  constexpr Meeting how[] = {Meeting::none, Meeting::sum, Meeting::sub, Meeting::prod, Meeting::min, Meeting::max};
+  constexpr ScatterMeeting how[] = {ScatterMeeting::none, ScatterMeeting::sum, ScatterMeeting::sub,
+                                    ScatterMeeting::prod, ScatterMeeting::min, ScatterMeeting::max};
   scatter_nd_any_run(ctx, how[a.reduction]);
 }
-void scatter_nd4_run(Run& ctx, const NoAttributes&) { scatter_nd_any_run(ctx, Meeting::none); }
+void scatter_nd4_run(Run& ctx, const NoAttributes&) { scatter_nd_any_run(ctx, ScatterMeeting::none); }
 
 Value import_scatter_nd(Import& layer) {
   auto reduction = layer.get<std::string>("reduction", "none");

@@ -28,7 +28,7 @@ void scatter_update_run(Run& ctx, const NoAttributes&) {
   int64_t outer = count_of(x.dims().first(axis)), n = x.dim(axis), inner = count_of(x.dims().subspan(axis + 1));
   for (int64_t o = 0; o < outer; ++o)
     for (int64_t i : indices) targets.push_back((o * n + checked_index(i, n)) * inner);
-  scatter_runs(ctx, targets, inner, Meeting::none, true);
+  scatter_runs(ctx, targets, inner, ScatterMeeting::none, true);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ void segment_max_infer(Infer& ctx, const SegmentMax&) {
 }
 
 // The smallest finite number of a type.
-double lowest_of(DType type) {
+double segment_lowest(DType type) {
   switch (type) {
     case DType::f64: return std::numeric_limits<double>::lowest();
     case DType::f32: return std::numeric_limits<float>::lowest();
@@ -63,7 +63,7 @@ void segment_max_run(Run& ctx, const SegmentMax& a) {
   dims[0] = segments;
   TensorView y = ctx.allocate(0, dims);
   with_number_type(x.type(), [&]<class T>(T) {
-    T empty = a.fill_mode == SegmentMax::zero ? T{} : static_cast<T>(lowest_of(x.type()));
+    T empty = a.fill_mode == SegmentMax::zero ? T{} : static_cast<T>(segment_lowest(x.type()));
     std::vector<T> in = x.to<T>(), out(static_cast<size_t>(y.size()), empty);
     for (size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] >= segments) break;

@@ -30,7 +30,7 @@ Strided slice_box(Run& ctx, size_t first, TensorView data, std::vector<int64_t>&
   if (stop.size() != start.size() || step.size() != start.size() || axes.size() != start.size())
     fail("start, stop and step should have one value for each of ", axes.size(), " axes");
   dims.assign(data.dims().begin(), data.dims().end());
-  Strided box = dense(data.dims());
+  Strided box = dense_box(data.dims());
   std::vector<size_t> where = normalize_axes(axes, data.rank());
   std::vector<bool> seen(data.rank(), false);
   for (size_t i = 0; i < where.size(); ++i) {
@@ -62,8 +62,8 @@ void slice_scatter_run(Run& ctx, const NoAttributes&) {
   if (!std::equal(dims.begin(), dims.end(), part.dims().begin(), part.dims().end()))
     fail("updates of shape ", part.info().shape, " do not fit a part of shape ", dims);
   Cells data(x), updates(part), to = Cells::blank(y);
-  copy_box(y.dims(), to.cell_size(), to.data(), dense(y.dims()), data.data(), dense(y.dims()));
-  copy_box(dims, to.cell_size(), to.data(), box, updates.data(), dense(dims));
+  copy_box(y.dims(), to.cell_size(), to.data(), dense_box(y.dims()), data.data(), dense_box(y.dims()));
+  copy_box(dims, to.cell_size(), to.data(), box, updates.data(), dense_box(dims));
   to.write_back();
 }
 

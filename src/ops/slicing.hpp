@@ -55,13 +55,13 @@ inline Dim cut_dim(const Dim& in, const Dim& start, const Dim& stop, int64_t ste
 
 // The bounds of every axis of a tensor of known rank; inputs from `first`: start, stop, step, axes (may be absent).
 struct CutAxis {
-  Dim start = number(0), stop = number(INT64_MAX);
+  Dim start = exact_number(0), stop = exact_number(INT64_MAX);
   std::optional<int64_t> step = 1;  // absent: not known
   bool cut = false;
 };
 // Absent when the axes are not known.
 inline std::optional<std::vector<CutAxis>> cut_axes(const NodeView& ctx, size_t first, size_t rank) {
-  auto start = numbers(ctx, first), stop = numbers(ctx, first + 1);
+  auto start = known_numbers(ctx, first), stop = known_numbers(ctx, first + 1);
   auto step = certain_numbers(ctx, first + 2);
   std::optional<std::vector<int64_t>> axes;
   if (ctx.has_input(first + 3)) {

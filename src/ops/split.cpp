@@ -73,7 +73,7 @@ void variadic_split_infer(Infer& ctx, const NoAttributes&) {
   Dim count = length_of(ctx, 2);
   if (count.min() > 65535) fail(count, " parts are too many");
   std::vector<Dim> sizes(count.known() ? static_cast<size_t>(count.value()) : ctx.outputs());
-  if (auto k = numbers(ctx, 2); k && axis) {
+  if (auto k = known_numbers(ctx, 2); k && axis) {
     const Dim& whole = in[*axis];
     bool certain = std::all_of(k->begin(), k->end(), [](const Dim& d) { return d.known(); });
     std::vector<int64_t> lengths;
@@ -100,13 +100,13 @@ void variadic_split_infer(Infer& ctx, const NoAttributes&) {
 void split_copy(Run& ctx, size_t axis, const std::vector<int64_t>& lengths) {
   TensorView x = ctx.input(0);
   Cells from(x);
-  Strided part = dense(x.dims());
+  Strided part = dense_box(x.dims());
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (ctx.wants(i)) {
       TensorView y = ctx.output(i);
       if (y.rank() != x.rank() || y.dim(axis) != lengths[i]) fail("part ", i, " does not fit its output");
       Cells to = Cells::blank(y);
-      copy_box(y.dims(), to.cell_size(), to.data(), dense(y.dims()), from.data(), part);
+      copy_box(y.dims(), to.cell_size(), to.data(), dense_box(y.dims()), from.data(), part);
       to.write_back();
     }
     part.offset += lengths[i] * part.strides[axis];

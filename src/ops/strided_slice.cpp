@@ -51,8 +51,8 @@ CutAxis strided_bounds(const StridedSlice& a, size_t slot, const Dim& begin, con
   auto set = [&](const std::vector<int64_t>& mask) { return slot < mask.size() && mask[slot] != 0; };
   CutAxis c{begin, end, step, true};
   bool back = step && *step < 0;
-  if (set(a.begin_mask)) c.start = step ? number(back ? INT64_MAX : 0) : any_number();
-  if (set(a.end_mask)) c.stop = step ? number(back ? INT64_MIN : INT64_MAX) : any_number();
+  if (set(a.begin_mask)) c.start = step ? exact_number(back ? INT64_MAX : 0) : any_number();
+  if (set(a.end_mask)) c.stop = step ? exact_number(back ? INT64_MIN : INT64_MAX) : any_number();
   return c;
 }
 
@@ -62,7 +62,7 @@ void strided_slice_infer(Infer& ctx, const StridedSlice& a) {
   if (!slots.known()) slots = length_of(ctx, 2);
   if (!in.ranked() || !slots.known()) return ctx.output(0, ctx.type(0), Shape::unknown());
   size_t n = axes_in(slots);
-  auto begin = numbers(ctx, 1), end = numbers(ctx, 2);
+  auto begin = known_numbers(ctx, 1), end = known_numbers(ctx, 2);
   std::optional<std::vector<int64_t>> step(std::in_place, n, 1);
   if (ctx.has_input(3)) step = certain_numbers(ctx, 3);
   if ((begin && begin->rank() != n) || (end && end->rank() != n) || (step && step->size() != n))
@@ -129,7 +129,7 @@ void strided_slice_run(Run& ctx, const StridedSlice& a) {
     }
     Cut part{0, n, 1};
     if (s.kind == StridedStep::cut) {
-      CutAxis c = strided_bounds(a, s.slot, number(begin[s.slot]), number(end[s.slot]), step[s.slot]);
+      CutAxis c = strided_bounds(a, s.slot, exact_number(begin[s.slot]), exact_number(end[s.slot]), step[s.slot]);
       part = cut_of(n, c.start.min(), c.stop.min(), step[s.slot]);
     }
     box.offset += part.first * stride;

@@ -4,14 +4,14 @@
 namespace graft {
 namespace {
 
-void expect_texts(const NodeView& ctx, size_t input) {
+void string_concat_expect(const NodeView& ctx, size_t input) {
   DType t = ctx.type(input);
   if (t != DType::string && t != DType::undefined) fail("input ", input, " is ", t, ", string is wanted");
 }
 
 void string_concat_infer(Infer& ctx, const NoAttributes&) {
-  expect_texts(ctx, 0);
-  expect_texts(ctx, 1);
+  string_concat_expect(ctx, 0);
+  string_concat_expect(ctx, 1);
   ctx.output(0, DType::string, broadcast(ctx.shape(0), ctx.shape(1)));
 }
 void string_concat_run(Run& ctx, const NoAttributes&) {
@@ -31,7 +31,7 @@ struct StringSplit {
       attr("maxsplit", &StringSplit::maxsplit, "at most so many cuts; -1: no limit").at_least(-1)};
 };
 
-std::vector<std::string_view> split_at_blanks(std::string_view s, int64_t cuts) {
+std::vector<std::string_view> string_split_at_blanks(std::string_view s, int64_t cuts) {
   constexpr std::string_view blanks = " \t\n\r\f\v";
   std::vector<std::string_view> parts;
   for (;;) {
@@ -42,7 +42,7 @@ std::vector<std::string_view> split_at_blanks(std::string_view s, int64_t cuts) 
     s.remove_prefix(end);
   }
 }
-std::vector<std::string_view> split_at(std::string_view s, std::string_view delimiter, int64_t cuts) {
+std::vector<std::string_view> string_split_at(std::string_view s, std::string_view delimiter, int64_t cuts) {
   std::vector<std::string_view> parts;
   for (;;) {
     size_t end = cuts == static_cast<int64_t>(parts.size()) ? s.npos : s.find(delimiter);
@@ -54,7 +54,7 @@ std::vector<std::string_view> split_at(std::string_view s, std::string_view deli
 
 // How many parts there are only the texts tell; shorter lists are filled up with empty texts.
 void string_split_infer(Infer& ctx, const StringSplit&) {
-  expect_texts(ctx, 0);
+  string_concat_expect(ctx, 0);
   Shape s = ctx.shape(0), parts = s;
   if (parts.ranked()) parts.push_back(Dim());
   ctx.output(0, DType::string, parts);
@@ -67,7 +67,8 @@ void string_split_run(Run& ctx, const StringSplit& a) {
   size_t most = 0;
   for (int64_t i = 0; i < x.size(); ++i) {
     std::string_view s = view(x.data<graft_str>()[i]);
-    lists.push_back(a.delimiter.empty() ? split_at_blanks(s, a.maxsplit) : split_at(s, a.delimiter, a.maxsplit));
+    lists.push_back(a.delimiter.empty() ? string_split_at_blanks(s, a.maxsplit)
+                                        : string_split_at(s, a.delimiter, a.maxsplit));
     counts.push_back(static_cast<int64_t>(lists.back().size()));
     most = std::max(most, lists.back().size());
   }

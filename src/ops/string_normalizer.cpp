@@ -16,7 +16,7 @@ struct StringNormalizer {
 };
 
 // The other case of a letter: Latin, Greek and Cyrillic ones; everything else stays.
-char32_t turned_letter(char32_t c, bool up) {
+char32_t normalizer_letter(char32_t c, bool up) {
   struct Range {
     char32_t first, last;  // capital letters
     char32_t step;         // to the small one
@@ -39,7 +39,7 @@ char32_t turned_letter(char32_t c, bool up) {
 }
 
 // The whole text; bytes that are not UTF-8 stay as they are.
-std::string turned_text(std::string_view s, bool up) {
+std::string normalizer_text(std::string_view s, bool up) {
   std::string out;
   for (size_t i = 0; i < s.size();) {
     auto byte = [&](size_t k) { return static_cast<unsigned char>(s[k]); };
@@ -49,7 +49,7 @@ std::string turned_text(std::string_view s, bool up) {
       out += s[i++];
       continue;
     }
-    c = turned_letter(c, up);
+    c = normalizer_letter(c, up);
     if (c < 0x80) out += static_cast<char>(c);
     else out += static_cast<char>(0xC0 | c >> 6), out += static_cast<char>(0x80 | (c & 0x3F));
     i += two ? 2 : 1;
@@ -75,7 +75,7 @@ void string_normalizer_infer(Infer& ctx, const StringNormalizer&) {
 
 void string_normalizer_run(Run& ctx, const StringNormalizer& a) {
   TensorView x = ctx.input(0);
-  auto compared = [&](std::string_view s) { return a.is_case_sensitive ? std::string(s) : turned_text(s, false); };
+  auto compared = [&](std::string_view s) { return a.is_case_sensitive ? std::string(s) : normalizer_text(s, false); };
   std::set<std::string> stop_words;
   if (ctx.has_input(1)) {
     TensorView words = ctx.input(1);
@@ -87,7 +87,7 @@ void string_normalizer_run(Run& ctx, const StringNormalizer& a) {
     if (stop_words.count(compared(s))) continue;
     kept.push_back(a.case_change_action == StringNormalizer::none
                        ? std::string(s)
-                       : turned_text(s, a.case_change_action == StringNormalizer::upper));
+                       : normalizer_text(s, a.case_change_action == StringNormalizer::upper));
   }
   if (kept.empty()) kept.emplace_back();
   std::vector<int64_t> dims(x.rank(), 1);
