@@ -52,7 +52,7 @@ Shape broadcast_target(Infer& ctx) {
   Dim length = length_of(ctx, 1);
   if (!length.known()) return Shape::unknown();
   Shape target = Shape::of_rank(axes_in(length));
-  auto values = known_numbers(ctx, 1);
+  auto values = numbers_of(ctx, 1);
   for (size_t i = 0; values && i < target.rank(); ++i) {
     const Dim& d = (*values)[i];
     if (d.known() && d.min() < 0) fail("the target shape has ", d.min());

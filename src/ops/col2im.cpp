@@ -32,7 +32,7 @@ int64_t col2im_blocks(int64_t size, int64_t kernel, int64_t stride, int64_t dila
 void col2im_infer(Infer& ctx, const Col2Im& a) {
   a.check();
   Shape data = ctx.shape(0), out = Shape::unknown();
-  auto size = known_numbers(ctx, 1);
+  auto size = numbers_of(ctx, 1);
   auto kernel = certain_numbers(ctx, 2);
   if ((size && size->rank() != 2) || (kernel && kernel->size() != 2))
     fail("output_size and kernel_size should be pairs");

@@ -10,7 +10,7 @@ inline Dim exact_number(int64_t v) { return Dim(graft_dim{v, v, 0, 0}); }
 inline Dim any_number() { return Dim(graft_dim{INT64_MIN, INT64_MAX, 0, 0}); }
 
 // Every value of an input, as far as it is known.
-inline std::optional<Shape> known_numbers(const NodeView& ctx, size_t input) {
+inline std::optional<Shape> numbers_of(const NodeView& ctx, size_t input) {
   if (auto k = ctx.known(input)) return k;
   auto v = ctx.values<int64_t>(input);
   if (!v) return std::nullopt;

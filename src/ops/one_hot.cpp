@@ -24,7 +24,7 @@ void one_hot_any_infer(Infer& ctx, int64_t where) {
   if (indices.ranked()) {
     size_t axis = normalize_axis(where, indices.rank() + 1);
     Dim depth;
-    if (auto k = known_numbers(ctx, 1)) {
+    if (auto k = numbers_of(ctx, 1)) {
       if (k->rank() != 1) fail("depth should be one number, it has ", k->rank());
       if ((*k)[0].known() && (*k)[0].min() < 0) fail("depth is ", (*k)[0].min());
       if ((*k)[0].min() >= 0) depth = (*k)[0];

@@ -54,7 +54,7 @@ void pad_infer(Infer& ctx, const Pad& a) {
       fail("pads for ", n, " axes are given, the data has shape ", in);
   }
   Shape out = all_unknown(in);
-  if (auto begin = known_numbers(ctx, 1), end = known_numbers(ctx, 2); begin && end && in.ranked()) {
+  if (auto begin = numbers_of(ctx, 1), end = numbers_of(ctx, 2); begin && end && in.ranked()) {
     for (size_t i = 0; i < in.rank(); ++i) {
       for (const Dim& d : {(*begin)[i], (*end)[i]})
         if (!may_cut && d.known() && d.min() < 0) fail("a pad of ", d.min(), ", which this version does not take");

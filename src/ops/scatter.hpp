@@ -66,7 +66,7 @@ inline void scatter_known(Infer& ctx) {
   Shape data = ctx.shape(0);
   if (!k || data.rank() != 1) return;
   auto where = certain_numbers(ctx, 1);
-  auto with = known_numbers(ctx, 2);
+  auto with = numbers_of(ctx, 2);
   if (!where || !with || where->size() != with->rank()) return;
   auto n = static_cast<int64_t>(k->rank());
   for (size_t i = 0; i < where->size(); ++i) (*k)[static_cast<size_t>(checked_index((*where)[i], n))] = (*with)[i];

@@ -61,7 +61,7 @@ struct CutAxis {
 };
 // Absent when the axes are not known.
 inline std::optional<std::vector<CutAxis>> cut_axes(const NodeView& ctx, size_t first, size_t rank) {
-  auto start = known_numbers(ctx, first), stop = known_numbers(ctx, first + 1);
+  auto start = numbers_of(ctx, first), stop = numbers_of(ctx, first + 1);
   auto step = certain_numbers(ctx, first + 2);
   std::optional<std::vector<int64_t>> axes;
   if (ctx.has_input(first + 3)) {

@@ -10,7 +10,7 @@ void sparse_fill_infer(Infer& ctx, const NoAttributes&) {
   Shape values = merge(ctx.shape(0), Shape::of_rank(1)), indices = merge(ctx.shape(2), Shape{Dim(), 2});
   merge(ctx.shape(1), Shape{2});
   Dim given = merge(values[0], indices[0]), rows;
-  if (auto dense = known_numbers(ctx, 1)) {
+  if (auto dense = numbers_of(ctx, 1)) {
     const Dim& d = (*dense)[0];
     if (d.known() && d.min() < 0) fail("the dense shape has ", d.min(), " rows");
     if (d.min() >= 0) rows = d;

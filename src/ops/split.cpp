@@ -48,7 +48,7 @@ void split_infer(Infer& ctx, const Split& a) {
 }
 
 // One length may be -1: what is left.
-std::vector<int64_t> split_lengths(std::vector<int64_t> lengths, int64_t whole) {
+std::vector<int64_t> variadic_lengths(std::vector<int64_t> lengths, int64_t whole) {
   int64_t sum = 0;
   std::optional<size_t> rest;
   for (size_t i = 0; i < lengths.size(); ++i) {
@@ -73,13 +73,13 @@ void variadic_split_infer(Infer& ctx, const NoAttributes&) {
   Dim count = length_of(ctx, 2);
   if (count.min() > 65535) fail(count, " parts are too many");
   std::vector<Dim> sizes(count.known() ? static_cast<size_t>(count.value()) : ctx.outputs());
-  if (auto k = known_numbers(ctx, 2); k && axis) {
+  if (auto k = numbers_of(ctx, 2); k && axis) {
     const Dim& whole = in[*axis];
     bool certain = std::all_of(k->begin(), k->end(), [](const Dim& d) { return d.known(); });
     std::vector<int64_t> lengths;
     for (const Dim& d : *k) lengths.push_back(d.min());
     if (certain && whole.known()) {
-      lengths = split_lengths(lengths, whole.value());
+      lengths = variadic_lengths(lengths, whole.value());
       for (size_t i = 0; i < sizes.size(); ++i) sizes[i] = Dim(lengths[i]);
     } else {
       for (size_t i = 0; i < sizes.size(); ++i) {
@@ -120,7 +120,7 @@ void split_run(Run& ctx, const Split& a) {
 void variadic_split_run(Run& ctx, const NoAttributes&) {
   TensorView x = ctx.input(0);
   size_t axis = normalize_axis(ctx.input(1).scalar<int64_t>(), x.rank());
-  split_copy(ctx, axis, split_lengths(ctx.input(2).to<int64_t>(), x.dim(axis)));
+  split_copy(ctx, axis, variadic_lengths(ctx.input(2).to<int64_t>(), x.dim(axis)));
 }
 
 // ONNX names the lengths in an attribute (until 13), in an input, or only how many parts there are; the last part may

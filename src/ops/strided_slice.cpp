@@ -62,7 +62,7 @@ void strided_slice_infer(Infer& ctx, const StridedSlice& a) {
   if (!slots.known()) slots = length_of(ctx, 2);
   if (!in.ranked() || !slots.known()) return ctx.output(0, ctx.type(0), Shape::unknown());
   size_t n = axes_in(slots);
-  auto begin = known_numbers(ctx, 1), end = known_numbers(ctx, 2);
+  auto begin = numbers_of(ctx, 1), end = numbers_of(ctx, 2);
   std::optional<std::vector<int64_t>> step(std::in_place, n, 1);
   if (ctx.has_input(3)) step = certain_numbers(ctx, 3);
   if ((begin && begin->rank() != n) || (end && end->rank() != n) || (step && step->size() != n))

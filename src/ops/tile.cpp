@@ -9,7 +9,7 @@ namespace {
 void tile_infer(Infer& ctx, const NoAttributes&) {
   Shape in = ctx.shape(0), out = Shape::unknown();
   Dim count = length_of(ctx, 1);
-  auto repeats = known_numbers(ctx, 1);
+  auto repeats = numbers_of(ctx, 1);
   if (in.ranked() && count.known()) {
     size_t given = axes_in(count), rank = std::max(in.rank(), given);
     out = Shape::of_rank(rank);
