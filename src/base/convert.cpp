@@ -141,6 +141,14 @@ void store_nibble(void* base, int64_t index, unsigned v) {
   byte = static_cast<uint8_t>(index % 2 ? (byte & 0x0f) | (v & 15) << 4 : (byte & 0xf0) | (v & 15));
 }
 
+// The bits behind the last element are zero, so that equal tensors have equal bytes.
+void clear_padding(void* base, int64_t n, int bits) {
+  auto used = static_cast<unsigned>(n * bits % 8);
+  if (!used) return;
+  uint8_t& last = static_cast<uint8_t*>(base)[n * bits / 8];
+  last = static_cast<uint8_t>(last & (bits == 1 ? 0xff00u >> used : (1u << used) - 1));
+}
+
 template <class Get>
 void fill(double* out, int64_t n, Get get) {
   for (int64_t k = 0; k < n; ++k) out[k] = get(k);
@@ -305,6 +313,7 @@ void convert(const graft_tensor& from, graft_tensor& to) {
     decode(a, from.data, at, part, r);
     encode(b, to.data, at, part, r, wide_of(a));
   }
+  if (is_packed(b)) clear_padding(to.data, n, bits_of(b));
 }
 
 }  // namespace graft

@@ -1,0 +1,130 @@
+// BatchToSpace and SpaceToBatch: blocks of the plane as batches, and back.
+#include <graft/op.hpp>
+
+#include "known.hpp"
+#include "moves.hpp"
+
+namespace graft {
+namespace {
+
+// Block sizes, and what is cut from or added to the beginning and the end of each axis.
+struct BatchSpace {
+  std::vector<int64_t> block, begin, end;
+  void check(size_t rank) const {
+    if (rank < 2) fail("data of rank ", rank, " has no batches and plane");
+    if (block.size() != rank || begin.size() != rank || end.size() != rank)
+      fail("blocks and borders should have one value for each of ", rank, " axes");
+    for (size_t i = 0; i < rank; ++i) {
+      if (block[i] < 1) fail("a block cannot have a size of ", block[i]);
+      if (begin[i] < 0 || end[i] < 0) fail("borders cannot be ", begin[i], " and ", end[i]);
+    }
+    if (block[0] != 1 || begin[0] != 0 || end[0] != 0) fail("the batch axis has no blocks and no borders");
+  }
+  Dim places() const {
+    Dim n = 1;
+    for (int64_t b : block) n = n * Dim(b);
+    if (!n.known() || n.max() == Dim::unbounded) fail("blocks of ", block, " are too large");
+    return n;
+  }
+};
+std::optional<BatchSpace> batch_space(Infer& ctx, const Shape& in) {
+  auto block = certain_numbers(ctx, 1), begin = certain_numbers(ctx, 2), end = certain_numbers(ctx, 3);
+  if (!block || !begin || !end || !in.ranked()) return std::nullopt;
+  BatchSpace s{*block, *begin, *end};
+  s.check(in.rank());
+  return s;
+}
+Dim batch_space_share(const Dim& d, int64_t parts) {
+  if (d.known() && d.value() % parts != 0) fail("a dimension of ", d, " does not divide into ", parts, " parts");
+  return d / parts;
+}
+
+void batch_to_space_infer(Infer& ctx, const NoAttributes&) {
+  Shape in = ctx.shape(0), out = all_unknown(in);
+  if (auto s = batch_space(ctx, in)) {
+    out[0] = batch_space_share(in[0], s->places().value());
+    for (size_t i = 1; i < in.rank(); ++i) {
+      Dim whole = in[i] * Dim(s->block[i]), cut = Dim(s->begin[i]) + Dim(s->end[i]);
+      if (cut.min() > whole.max()) fail("crops of ", s->begin[i], " and ", s->end[i], " are larger than ", whole);
+      out[i] = whole - cut;
+    }
+  }
+  ctx.output(0, ctx.type(0), out);
+}
+void space_to_batch_infer(Infer& ctx, const NoAttributes&) {
+  Shape in = ctx.shape(0), out = all_unknown(in);
+  if (auto s = batch_space(ctx, in)) {
+    out[0] = in[0] * s->places();
+    for (size_t i = 1; i < in.rank(); ++i)
+      out[i] = batch_space_share(in[i] + Dim(s->begin[i]) + Dim(s->end[i]), s->block[i]);
+  }
+  ctx.output(0, ctx.type(0), out);
+}
+
+// Place `b` of the block at `i` is element i * block + b - begin of the plane. For each place in a block that is one
+// box on either side; what falls outside the plane is left out.
+void batch_space_move(const BatchSpace& s, TensorView blocks, TensorView plane, Cells& from, Cells& to,
+                      bool into_plane) {
+  size_t rank = plane.rank();
+  int64_t batch = plane.dim(0);
+  std::vector<int64_t> block_strides = strides_of(blocks.dims()), plane_strides = strides_of(plane.dims());
+  Walk walk(s.block, {});
+  int64_t place = 0;
+  do {
+    std::vector<int64_t> dims{batch};
+    Strided here{place * batch * block_strides[0], block_strides}, there{0, plane_strides};
+    for (size_t i = 1; i < rank; ++i) {
+      int64_t shift = s.begin[i] - walk.index()[i], step = s.block[i];
+      int64_t first = shift > 0 ? (shift + step - 1) / step : 0;
+      int64_t last = plane.dim(i) - 1 + shift < 0 ? -1 : (plane.dim(i) - 1 + shift) / step;
+      last = std::min(last, blocks.dim(i) - 1);
+      dims.push_back(std::max<int64_t>(last - first + 1, 0));
+      here.offset += first * block_strides[i];
+      there.offset += (first * step - shift) * plane_strides[i];
+      there.strides[i] *= step;
+    }
+    copy_box(dims, to.cell_size(), to.data(), into_plane ? there : here, from.data(), into_plane ? here : there);
+    ++place;
+  } while (walk.next());
+}
+
+BatchSpace batch_space(Run& ctx) {
+  BatchSpace s{ctx.input(1).to<int64_t>(), ctx.input(2).to<int64_t>(), ctx.input(3).to<int64_t>()};
+  s.check(ctx.input(0).rank());
+  s.places();
+  return s;
+}
+void batch_to_space_run(Run& ctx, const NoAttributes&) {
+  TensorView x = ctx.input(0), y = ctx.output(0);
+  if (y.size() == 0) return;
+  Cells from(x), to = Cells::blank(y);
+  batch_space_move(batch_space(ctx), x, y, from, to, true);
+  to.write_back();
+}
+void space_to_batch_run(Run& ctx, const NoAttributes&) {
+  TensorView x = ctx.input(0), y = ctx.output(0);
+  if (y.size() == 0) return;
+  Cells from(x), to = Cells::blank(y);
+  std::memset(to.data(), 0, static_cast<size_t>(y.size()) * to.cell_size());
+  batch_space_move(batch_space(ctx), y, x, from, to, false);
+  to.write_back();
+}
+
+}  // namespace
+
+Ops define_batch_to_space() {
+  return {
+      op("BatchToSpace", 2)
+          .doc("Batches become blocks of the plane, of which borders are then cut off.")
+          .inputs("data, block_shape, crops_begin, crops_end")
+          .infer(batch_to_space_infer)
+          .reference(batch_to_space_run),
+      op("SpaceToBatch", 2)
+          .doc("Blocks of the plane, with zeros added around it first, become batches.")
+          .inputs("data, block_shape, pads_begin, pads_end")
+          .infer(space_to_batch_infer)
+          .reference(space_to_batch_run),
+  };
+}
+
+}  // namespace graft

@@ -1,0 +1,113 @@
+#include <graft/op.hpp>
+
+#include "known.hpp"
+#include "moves.hpp"
+
+namespace graft {
+namespace {
+
+struct Gather {
+  int64_t batch_dims = 0;
+  static constexpr std::tuple schema{
+      attr("batch_dims", &Gather::batch_dims, "how many leading axes are walked together")};
+};
+
+size_t gather_batch_dims(int64_t batch_dims, size_t indices_rank) {
+  auto r = static_cast<int64_t>(indices_rank);
+  if (batch_dims < -r || batch_dims > r) fail("batch_dims is ", batch_dims, ", the indices have ", r, " axes");
+  return static_cast<size_t>(batch_dims < 0 ? batch_dims + r : batch_dims);
+}
+
+// A list of small integers keeps what is known of the values that are picked.
+void gather_known(Infer& ctx, const Shape& indices) {
+  auto k = ctx.known(0);
+  if (!k || indices.rank() > 1) return;
+  auto picked = certain_numbers(ctx, 1);
+  if (!picked) return;
+  auto n = static_cast<int64_t>(k->rank());
+  Shape values;
+  for (int64_t i : *picked) {
+    if (i < -n || i >= n) return;
+    values.push_back((*k)[static_cast<size_t>(i < 0 ? i + n : i)]);
+  }
+  ctx.known_output(0, values);
+}
+
+void gather_any_infer(Infer& ctx, int64_t batch_dims) {
+  Shape data = ctx.shape(0), indices = ctx.shape(1), out = Shape::unknown();
+  if (data.ranked() && data.rank() == 0) fail("a scalar has no axis to gather along");
+  if (data.ranked() && indices.ranked()) {
+    size_t batch = gather_batch_dims(batch_dims, indices.rank());
+    if (batch >= data.rank()) fail("batch_dims is ", batch, ", the data has ", data.rank(), " axes");
+    auto axis = certain_axis(ctx, 2, data.rank());
+    if (!axis) {
+      out = Shape::of_rank(data.rank() + indices.rank() - 1 - batch);
+    } else {
+      if (batch > *axis) fail("batch_dims is ", batch, ", it must not lie behind axis ", *axis);
+      out = Shape();
+      for (size_t i = 0; i < *axis; ++i) out.push_back(i < batch ? merge(data[i], indices[i]) : data[i]);
+      for (size_t i = batch; i < indices.rank(); ++i) out.push_back(indices[i]);
+      for (size_t i = *axis + 1; i < data.rank(); ++i) out.push_back(data[i]);
+    }
+  }
+  ctx.output(0, ctx.type(0), out);
+  if (data.ranked() && data.rank() == 1 && indices.ranked() && batch_dims == 0) gather_known(ctx, indices);
+}
+void gather_infer(Infer& ctx, const Gather& a) { gather_any_infer(ctx, a.batch_dims); }
+void gather1_infer(Infer& ctx, const NoAttributes&) { gather_any_infer(ctx, 0); }
+
+// An index outside the axis gives zeros.
+void gather_any_run(Run& ctx, int64_t batch_dims) {
+  TensorView x = ctx.input(0), where = ctx.input(1), y = ctx.output(0);
+  size_t axis = normalize_axis(ctx.input(2).scalar<int64_t>(), x.rank());
+  size_t batch = gather_batch_dims(batch_dims, where.rank());
+  if (batch > axis) fail("batch_dims is ", batch, ", it must not lie behind axis ", axis);
+  for (size_t i = 0; i < batch; ++i)
+    if (x.dim(i) != where.dim(i)) fail("data and indices have batches of ", x.dim(i), " and ", where.dim(i));
+  std::vector<int64_t> indices = where.to<int64_t>();
+  int64_t batches = count_of(x.dims().first(batch)), outer = count_of(x.dims().subspan(batch, axis - batch)),
+          inner = count_of(x.dims().subspan(axis + 1)), n = x.dim(axis), picks = count_of(where.dims().subspan(batch));
+  Cells from(x), to = Cells::blank(y);
+  size_t run = static_cast<size_t>(inner) * to.cell_size();
+  if (y.size() == 0) return;
+  unsigned char *target = to.data(), *source = from.data();
+  for (int64_t b = 0; b < batches; ++b)
+    for (int64_t o = 0; o < outer; ++o)
+      for (int64_t p = 0; p < picks; ++p, target += run) {
+        int64_t i = indices[static_cast<size_t>(b * picks + p)];
+        if (i < 0) i += n;
+        if (i < 0 || i >= n) std::memset(target, 0, run);
+        else std::memcpy(target, source + static_cast<size_t>((b * outer + o) * n + i) * run, run);
+      }
+  to.write_back();
+}
+void gather_run(Run& ctx, const Gather& a) { gather_any_run(ctx, a.batch_dims); }
+void gather1_run(Run& ctx, const NoAttributes&) { gather_any_run(ctx, 0); }
+
+Value import_gather(Import& layer) {
+  Value axis = layer.scalar(layer.get<int64_t>("axis", 0));
+  return layer.op("Gather", {layer.input(0), layer.input(1), axis}, {{"batch_dims", 0}});
+}
+
+}  // namespace
+
+Ops define_gather() {
+  auto newer = [](int version) {
+    return op<Gather>("Gather", version)
+        .doc("Slices of the data along an axis, picked by indices; negative ones count from the end.")
+        .inputs("data, indices, axis")
+        .infer(gather_infer)
+        .reference(gather_run);
+  };
+  return {
+      op("Gather", 1)
+          .doc("Slices of the data along an axis, picked by indices.")
+          .inputs("data, indices, axis")
+          .infer(gather1_infer)
+          .reference(gather1_run),
+      newer(7),
+      newer(8).import(onnx("Gather").expand(import_gather)),
+  };
+}
+
+}  // namespace graft

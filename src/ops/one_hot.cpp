@@ -1,0 +1,94 @@
+#include <graft/op.hpp>
+
+#include "known.hpp"
+#include "moves.hpp"
+
+namespace graft {
+namespace {
+
+struct OneHot1 {
+  int64_t axis = 0;
+  static constexpr std::tuple schema{attr("axis", &OneHot1::axis, "where the new axis stands").required()};
+};
+struct OneHot16 {
+  int64_t axis = 0;
+  enum Mode { ignore_negative, normalize } negative_indices_mode = ignore_negative;
+  static constexpr std::tuple schema{
+      attr("axis", &OneHot16::axis, "where the new axis stands").required(),
+      attr("negative_indices_mode", &OneHot16::negative_indices_mode, "whether negative indices count from the end")
+          .one_of("ignore_negative", "normalize")};
+};
+
+void one_hot_any_infer(Infer& ctx, int64_t where) {
+  Shape indices = ctx.shape(0), out = Shape::unknown();
+  if (indices.ranked()) {
+    size_t axis = normalize_axis(where, indices.rank() + 1);
+    Dim depth;
+    if (auto k = numbers_of(ctx, 1)) {
+      if (k->rank() != 1) fail("depth should be one number, it has ", k->rank());
+      if ((*k)[0].known() && (*k)[0].min() < 0) fail("depth is ", (*k)[0].min());
+      if ((*k)[0].min() >= 0) depth = (*k)[0];
+    }
+    out = indices;
+    out.dims().insert(out.begin() + static_cast<ptrdiff_t>(axis), depth);
+  }
+  ctx.output(0, common_type(ctx, {2, 3}), out);
+}
+void one_hot1_infer(Infer& ctx, const OneHot1& a) { one_hot_any_infer(ctx, a.axis); }
+void one_hot16_infer(Infer& ctx, const OneHot16& a) { one_hot_any_infer(ctx, a.axis); }
+
+void one_hot_any_run(Run& ctx, int64_t where, bool from_end) {
+  TensorView x = ctx.input(0), y = ctx.output(0);
+  if (y.size() == 0) return;
+  if (ctx.input(2).size() != 1 || ctx.input(3).size() != 1) fail("on_value and off_value should be scalars");
+  size_t axis = normalize_axis(where, x.rank() + 1);
+  std::vector<int64_t> indices = x.to<int64_t>();
+  int64_t depth = y.dim(axis), inner = count_of(x.dims().subspan(axis));
+  Cells on(ctx.input(2)), off(ctx.input(3)), to = Cells::blank(y);
+  size_t cell = to.cell_size();
+  copy_box(y.dims(), cell, to.data(), dense_box(y.dims()), off.data(), {0, std::vector<int64_t>(y.rank(), 0)});
+  for (int64_t i = 0; i < x.size(); ++i) {
+    int64_t hot = indices[static_cast<size_t>(i)];
+    if (hot < 0 && from_end) hot += depth;
+    if (hot < 0 || hot >= depth) continue;
+    int64_t at = (i / inner * depth + hot) * inner + i % inner;
+    std::memcpy(to.data() + static_cast<size_t>(at) * cell, on.data(), cell);
+  }
+  to.write_back();
+}
+void one_hot1_run(Run& ctx, const OneHot1& a) { one_hot_any_run(ctx, a.axis, false); }
+void one_hot16_run(Run& ctx, const OneHot16& a) {
+  one_hot_any_run(ctx, a.axis, a.negative_indices_mode == OneHot16::normalize);
+}
+
+// Indices and depth may be of any number type, depth a list of one; the values are [off, on].
+Value import_one_hot(Import& layer) {
+  Value indices = convert(layer.input(0), DType::i64), depth = convert(layer.input(1), DType::i64);
+  Shape s = depth.shape();
+  if (!s.ranked() || s.rank() != 0) depth = reshape(depth, {});
+  Value values = layer.input(2), zero = layer.scalar(int64_t{0});
+  Value off = layer.op("Gather", {values, zero, zero}),
+        on = layer.op("Gather", {values, layer.scalar(int64_t{1}), zero});
+  return layer.op("OneHot@16", {indices, depth, on, off},
+                  {{"axis", layer.get<int64_t>("axis", -1)}, {"negative_indices_mode", "normalize"}});
+}
+
+}  // namespace
+
+Ops define_one_hot() {
+  return {
+      op<OneHot1>("OneHot", 1)
+          .doc("A new axis that is on at the index and off elsewhere.")
+          .inputs("indices, depth, on_value, off_value")
+          .infer(one_hot1_infer)
+          .reference(one_hot1_run),
+      op<OneHot16>("OneHot", 16)
+          .doc("A new axis that is on at the index and off elsewhere; negative indices may count from the end.")
+          .inputs("indices, depth, on_value, off_value")
+          .infer(one_hot16_infer)
+          .reference(one_hot16_run)
+          .import(onnx("OneHot").expand(import_one_hot)),
+  };
+}
+
+}  // namespace graft

@@ -1,0 +1,20 @@
+// Compress: the slices along an axis for which a condition holds.
+#include <graft/op.hpp>
+
+namespace graft {
+namespace {
+
+// Positions that hold, then the slices at them; a condition that is shorter than the axis leaves out the rest.
+Value import_compress(Import& layer) {
+  Value x = layer.input(0), condition = layer.input(1);
+  int64_t axis = layer.get<int64_t>("axis", 0);
+  if (!layer.has("axis")) x = reshape(x, {-1});
+  Value positions = squeeze(layer.op("NonZero", {condition}, {{"output_type", DType::i64}}), {0});
+  return layer.op("Gather", {x, positions, layer.scalar(axis)});
+}
+
+}  // namespace
+
+Ops define_onnx_compress() { return onnx("Compress").expand(import_compress); }
+
+}  // namespace graft

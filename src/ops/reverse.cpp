@@ -1,0 +1,116 @@
+#include <graft/op.hpp>
+
+#include "known.hpp"
+#include "moves.hpp"
+
+namespace graft {
+namespace {
+
+struct Reverse {
+  enum Mode { index, mask } mode = index;
+  static constexpr std::tuple schema{
+      attr("mode", &Reverse::mode, "whether the second input holds axes or says yes or no for each axis")
+          .one_of("index", "mask")
+          .required()};
+};
+
+std::vector<bool> reverse_axes(Reverse::Mode mode, const std::vector<int64_t>& given, size_t rank) {
+  std::vector<bool> reversed(rank, false);
+  if (mode == Reverse::index) {
+    for (size_t a : normalize_axes(given, rank)) reversed[a] = true;
+    return reversed;
+  }
+  if (given.size() != rank) fail("the mask has ", given.size(), " values, the data has ", rank, " axes");
+  for (size_t i = 0; i < rank; ++i) reversed[i] = given[i] != 0;
+  return reversed;
+}
+
+void reverse_infer(Infer& ctx, const Reverse& a) {
+  Shape in = ctx.shape(0);
+  ctx.output(0, ctx.type(0), in);
+  auto given = ctx.values<int64_t>(1);
+  if (!given || !in.ranked()) return;
+  std::vector<bool> reversed = reverse_axes(a.mode, *given, in.rank());
+  if (auto k = ctx.known(0); k && in.rank() == 1) {
+    if (reversed[0]) std::reverse(k->begin(), k->end());
+    ctx.known_output(0, *k);
+  }
+}
+
+void reverse_run(Run& ctx, const Reverse& a) {
+  TensorView x = ctx.input(0);
+  std::vector<bool> reversed = reverse_axes(a.mode, ctx.input(1).to<int64_t>(), x.rank());
+  Strided source = dense_box(x.dims());
+  for (size_t i = 0; i < x.rank(); ++i) {
+    if (!reversed[i]) continue;
+    source.offset += (x.dim(i) - 1) * source.strides[i];
+    source.strides[i] = -source.strides[i];
+  }
+  move_view(ctx.output(0), x, source);
+}
+
+struct ReverseSequence {
+  int64_t batch_axis = 0, seq_axis = 1;
+  static constexpr std::tuple schema{
+      attr("batch_axis", &ReverseSequence::batch_axis, "the axis that the lengths belong to"),
+      attr("seq_axis", &ReverseSequence::seq_axis, "the axis that is turned around")};
+};
+
+void reverse_sequence_infer(Infer& ctx, const ReverseSequence& a) {
+  Shape in = ctx.shape(0), lengths = ctx.shape(1);
+  if (lengths.ranked() && lengths.rank() != 1) fail("seq_lengths of shape ", lengths, " should be a list");
+  if (in.ranked()) {
+    size_t batch = normalize_axis(a.batch_axis, in.rank());
+    normalize_axis(a.seq_axis, in.rank());
+    if (lengths.ranked()) in[batch] = merge(in[batch], lengths[0]);
+  }
+  ctx.output(0, ctx.type(0), in);
+}
+
+// Each batch is two boxes: the first `length` steps turned around, the others as they are.
+void reverse_sequence_run(Run& ctx, const ReverseSequence& a) {
+  TensorView x = ctx.input(0), y = ctx.output(0);
+  size_t batch = normalize_axis(a.batch_axis, x.rank()), seq = normalize_axis(a.seq_axis, x.rank());
+  std::vector<int64_t> lengths = ctx.input(1).to<int64_t>();
+  if (static_cast<int64_t>(lengths.size()) != x.dim(batch))
+    fail(lengths.size(), " lengths are given for ", x.dim(batch), " sequences");
+  if (batch == seq) fail("batch_axis and seq_axis are both ", batch);
+  Cells from(x), to = Cells::blank(y);
+  std::vector<int64_t> dims(x.dims().begin(), x.dims().end());
+  dims[batch] = 1;
+  for (int64_t b = 0; b < x.dim(batch); ++b) {
+    int64_t length = lengths[static_cast<size_t>(b)], whole = x.dim(seq);
+    if (length < 0 || length > whole) fail("a length is ", length, ", the sequences have ", whole, " steps");
+    Strided target = dense_box(x.dims());
+    target.offset = b * target.strides[batch];
+    Strided source = target;
+    source.offset += (length - 1) * source.strides[seq];
+    source.strides[seq] = -source.strides[seq];
+    dims[seq] = length;
+    copy_box(dims, to.cell_size(), to.data(), target, from.data(), source);
+    target.offset += length * target.strides[seq];
+    dims[seq] = whole - length;
+    copy_box(dims, to.cell_size(), to.data(), target, from.data(), target);
+  }
+  to.write_back();
+}
+
+}  // namespace
+
+Ops define_reverse() {
+  return {
+      op<Reverse>("Reverse", 1)
+          .doc("Turns axes around.")
+          .inputs("data, axis")
+          .infer(reverse_infer)
+          .reference(reverse_run),
+      op<ReverseSequence>("ReverseSequence", 1)
+          .doc("Turns around the first steps of every sequence, as many as its length says.")
+          .inputs("data, seq_lengths")
+          .infer(reverse_sequence_infer)
+          .reference(reverse_sequence_run)
+          .import(onnx("ReverseSequence").attr("batch_axis", "batch_axis", 1).attr("seq_axis", "time_axis", 0)),
+  };
+}
+
+}  // namespace graft

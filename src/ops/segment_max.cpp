@@ -1,0 +1,91 @@
+#include <graft/op.hpp>
+
+#include "known.hpp"
+
+namespace graft {
+namespace {
+
+struct SegmentMax {
+  enum Fill { zero, lowest } fill_mode = zero;
+  static constexpr std::tuple schema{attr("fill_mode", &SegmentMax::fill_mode, "what a segment without elements holds")
+                                         .one_of("zero", "lowest")
+                                         .required()};
+};
+
+void segment_max_infer(Infer& ctx, const SegmentMax&) {
+  Shape out = ctx.shape(0), ids = ctx.shape(1);
+  if (out.ranked() && out.rank() == 0) fail("a scalar has no segments");
+  if (ids.ranked() && ids.rank() != 1) fail("segment_ids of shape ", ids, " should be a list");
+  if (out.ranked()) {
+    if (ids.ranked()) merge(out[0], ids[0]);
+    out[0] = Dim();
+    if (ctx.has_input(2)) {
+      if (auto n = certain_number(ctx, 2)) {
+        if (*n < 0) fail("num_segments is ", *n);
+        out[0] = Dim(*n);
+      }
+    } else if (auto v = ctx.values<int64_t>(1)) {
+      int64_t last = v->empty() ? -1 : v->back();
+      if (last < -1 || last == INT64_MAX) fail("a segment cannot be ", last);
+      out[0] = Dim(last + 1);
+    }
+  }
+  ctx.output(0, ctx.type(0), out);
+}
+
+// The smallest finite number of a type.
+double segment_lowest(DType type) {
+  switch (type) {
+    case DType::f64: return std::numeric_limits<double>::lowest();
+    case DType::f32: return std::numeric_limits<float>::lowest();
+    case DType::bf16: return -0x1.fep127;
+    case DType::f16: return -65504;
+    case DType::f8e4m3: return -448;
+    case DType::f8e4m3fnuz: return -240;
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz: return -57344;
+    case DType::f4e2m1: return -6;
+    case DType::nf4: return -1;
+    default: return is_signed_integer(type) ? -std::ldexp(1.0, bits_of(type) - 1) : 0;
+  }
+}
+
+void segment_max_run(Run& ctx, const SegmentMax& a) {
+  TensorView x = ctx.input(0);
+  std::vector<int64_t> ids = ctx.input(1).to<int64_t>();
+  if (static_cast<int64_t>(ids.size()) != x.dim(0)) fail(ids.size(), " segment_ids are given for ", x.dim(0), " rows");
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] < 0 || (i && ids[i] < ids[i - 1])) fail("segment_ids should ascend from 0, ", ids[i], " does not");
+  int64_t segments = ids.empty() ? 0 : ids.back() + 1, inner = count_of(x.dims().subspan(1));
+  if (ctx.has_input(2)) segments = ctx.input(2).scalar<int64_t>();
+  if (segments < 0) fail("num_segments is ", segments);
+  std::vector<int64_t> dims(x.dims().begin(), x.dims().end());
+  dims[0] = segments;
+  TensorView y = ctx.allocate(0, dims);
+  with_number_type(x.type(), [&]<class T>(T) {
+    T empty = a.fill_mode == SegmentMax::zero ? T{} : static_cast<T>(segment_lowest(x.type()));
+    std::vector<T> in = x.to<T>(), out(static_cast<size_t>(y.size()), empty);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] >= segments) break;
+      bool first = i == 0 || ids[i] != ids[i - 1];
+      for (int64_t k = 0; k < inner; ++k) {
+        T v = in[i * static_cast<size_t>(inner) + static_cast<size_t>(k)];
+        T& best = out[static_cast<size_t>(ids[i] * inner + k)];
+        if (first || v > best) best = v;
+      }
+    }
+    y.assign(out);
+  });
+}
+
+}  // namespace
+
+Ops define_segment_max() {
+  return op<SegmentMax>("SegmentMax", 16)
+      .doc("The largest elements of the rows that belong to the same segment.")
+      .inputs("data, segment_ids, num_segments?")
+      .infer(segment_max_infer)
+      .reference(segment_max_run);
+}
+
+}  // namespace graft

@@ -1,0 +1,105 @@
+// start:stop:step along an axis, as Slice, StridedSlice and SliceScatter share it.
+#pragma once
+
+#include "known.hpp"
+
+namespace graft {
+
+// What start:stop:step takes from a dimension: the first index, how many, and the way to the next.
+struct Cut {
+  int64_t first, count, step;
+};
+
+// Negative bounds count from the end, bounds outside are clipped. Backwards (step < 0) a stop of -1 after counting from
+// the end lies before the first element.
+inline Cut cut_of(int64_t n, int64_t start, int64_t stop, int64_t step) {
+  if (step == 0) fail("a step of 0 leads nowhere");
+  if (n == 0) return {0, 0, 1};
+  if (start < 0) start += n;
+  if (stop < 0) stop += n;
+  bool back = step < 0;
+  start = std::clamp(start, int64_t{0}, back ? n - 1 : n);
+  stop = std::clamp(stop, back ? int64_t{-1} : int64_t{0}, n);
+  int64_t span = back ? start - stop : stop - start;
+  if (span <= 0) return {0, 0, 1};
+  uint64_t stride = back ? 0 - static_cast<uint64_t>(step) : static_cast<uint64_t>(step);
+  auto count = static_cast<int64_t>(static_cast<uint64_t>(span - 1) / stride) + 1;
+  return {start, count, count == 1 ? 1 : step};
+}
+
+// The same for what is known of a dimension and of the bounds.
+inline Dim cut_dim(const Dim& in, const Dim& start, const Dim& stop, int64_t step) {
+  constexpr int64_t far = INT32_MAX;  // what models write for "to the end"
+  if (in.known() && start.known() && stop.known()) return Dim(cut_of(in.value(), start.min(), stop.min(), step).count);
+  bool to_end = stop.min() >= std::min(in.max(), far) || stop.same(in);
+  if (step == 1 && start.known() && start.min() == 0) {
+    if (to_end) return in;
+    if (!stop.known() && stop.min() >= 0) {
+      if (stop.max() <= in.min()) return stop;
+      return Dim::between(std::min(stop.min(), in.min()), std::min(stop.max(), in.max()));
+    }
+  }
+  if (!start.known() || !stop.known()) return at_most(in);
+  int64_t a = start.min(), z = stop.min();
+  bool from_end = a == -1 || a >= std::min(in.max(), far);
+  if (step == -1 && from_end && z < -std::min(in.max(), far)) return in;
+  // The count grows with the dimension, except where one bound counts from the end and the other from the beginning:
+  // there it falls again once the two have passed each other.
+  auto count = [&](int64_t n) { return cut_of(n, a, z, step).count; };
+  int64_t low = std::min(count(in.min()), count(in.max())), high = std::max(count(in.min()), count(in.max()));
+  int64_t peak = step > 0 ? z : a < INT64_MAX ? a + 1 : a;
+  if (in.can_be(peak)) high = std::max(high, count(peak));
+  if (in.max() == Dim::unbounded && count(INT64_MAX / 2) != count(INT64_MAX / 4)) high = Dim::unbounded;
+  return Dim::between(low, high);
+}
+
+// The bounds of every axis of a tensor of known rank; inputs from `first`: start, stop, step, axes (may be absent).
+struct CutAxis {
+  Dim start = exact_number(0), stop = exact_number(INT64_MAX);
+  std::optional<int64_t> step = 1;  // absent: not known
+  bool cut = false;
+};
+// Absent when the axes are not known.
+inline std::optional<std::vector<CutAxis>> cut_axes(const NodeView& ctx, size_t first, size_t rank) {
+  auto start = numbers_of(ctx, first), stop = numbers_of(ctx, first + 1);
+  auto step = certain_numbers(ctx, first + 2);
+  std::optional<std::vector<int64_t>> axes;
+  if (ctx.has_input(first + 3)) {
+    axes = certain_numbers(ctx, first + 3);
+    if (!axes) return std::nullopt;
+  } else {
+    Dim n = length_of(ctx, first);
+    for (size_t i = 1; i < 3; ++i)
+      if (!n.known()) n = length_of(ctx, first + i);
+    if (!n.known()) return std::nullopt;
+    axes.emplace();
+    for (size_t i = 0; i < axes_in(n); ++i) axes->push_back(static_cast<int64_t>(i));
+  }
+  auto fits = [&](size_t n) { return n == axes->size(); };
+  if ((start && !fits(start->rank())) || (stop && !fits(stop->rank())) || (step && !fits(step->size())))
+    fail("start, stop and step should have one value for each of ", axes->size(), " axes");
+  std::vector<CutAxis> cuts(rank);
+  std::vector<size_t> where = normalize_axes(*axes, rank);
+  for (size_t i = 0; i < where.size(); ++i) {
+    CutAxis& c = cuts[where[i]];
+    if (c.cut) fail("axis ", where[i], " is cut twice");
+    c.cut = true;
+    c.start = start ? (*start)[i] : any_number();
+    c.stop = stop ? (*stop)[i] : any_number();
+    c.step = step ? std::optional((*step)[i]) : std::nullopt;
+  }
+  return cuts;
+}
+inline Shape cut_shape(const NodeView& ctx, size_t first, const Shape& in) {
+  if (!in.ranked()) return in;
+  auto cuts = cut_axes(ctx, first, in.rank());
+  Shape out = in;
+  for (size_t i = 0; i < in.rank(); ++i) {
+    if (cuts && !(*cuts)[i].cut) continue;
+    bool certain = cuts && (*cuts)[i].step;
+    out[i] = certain ? cut_dim(in[i], (*cuts)[i].start, (*cuts)[i].stop, *(*cuts)[i].step) : at_most(in[i]);
+  }
+  return out;
+}
+
+}  // namespace graft

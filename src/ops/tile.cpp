@@ -1,0 +1,70 @@
+#include <graft/op.hpp>
+
+#include "known.hpp"
+#include "moves.hpp"
+
+namespace graft {
+namespace {
+
+void tile_infer(Infer& ctx, const NoAttributes&) {
+  Shape in = ctx.shape(0), out = Shape::unknown();
+  Dim count = length_of(ctx, 1);
+  auto repeats = numbers_of(ctx, 1);
+  if (in.ranked() && count.known()) {
+    size_t given = axes_in(count), rank = std::max(in.rank(), given);
+    out = Shape::of_rank(rank);
+    for (size_t i = 0; i < rank; ++i) {
+      Dim size = i < rank - in.rank() ? Dim(1) : in[i - (rank - in.rank())];
+      Dim times = i < rank - given ? Dim(1) : repeats ? (*repeats)[i - (rank - given)] : Dim();
+      if (times.known() && times.min() < 0) fail("an axis cannot be repeated ", times.min(), " times");
+      out[i] = times.min() < 0 ? Dim() : size * times;
+    }
+  }
+  ctx.output(0, ctx.type(0), out);
+  auto k = ctx.known(0);
+  if (!k || !out.is_static() || out.rank() != 1 || k->rank() == 0 || out[0].value() > 64) return;
+  Shape values;
+  for (size_t i = 0; i < static_cast<size_t>(out[0].value()); ++i) values.push_back((*k)[i % k->rank()]);
+  ctx.known_output(0, values);
+}
+
+void tile_run(Run& ctx, const NoAttributes&) {
+  TensorView x = ctx.input(0), y = ctx.output(0);
+  std::vector<int64_t> repeats = ctx.input(1).to<int64_t>(), strides = strides_of(x.dims()), dims;
+  size_t rank = std::max(x.rank(), repeats.size());
+  Strided source;
+  for (size_t i = 0; i < rank; ++i) {
+    int64_t times = i < rank - repeats.size() ? 1 : repeats[i - (rank - repeats.size())];
+    if (times < 0) fail("an axis cannot be repeated ", times, " times");
+    dims.push_back(times), source.strides.push_back(0);
+    if (i < rank - x.rank()) continue;
+    size_t axis = i - (rank - x.rank());
+    dims.push_back(x.dim(axis)), source.strides.push_back(strides[axis]);
+  }
+  move_view(y, x, source, dims);
+}
+
+// Opset 1 repeats along one axis, both numbers being inputs.
+Value import_tile1(Import& layer) {
+  Value x = layer.input(0), times = convert(layer.input(1), DType::i64), axis = convert(layer.input(2), DType::i64);
+  auto rank = static_cast<int64_t>(x.rank());
+  Value ones = layer.constant<int64_t>(std::vector<int64_t>(static_cast<size_t>(rank), 1), {rank});
+  Value repeats =
+      layer.op("ScatterElementsUpdate", {ones, reshape(axis, {1}), reshape(times, {1}), layer.scalar(int64_t{0})},
+               {{"reduction", "none"}, {"use_init_val", true}});
+  return layer.op("Tile", {x, repeats});
+}
+
+}  // namespace
+
+Ops define_tile() {
+  return op("Tile", 1)
+      .doc("Repeats a tensor along each axis.")
+      .inputs("data, repeats")
+      .infer(tile_infer)
+      .reference(tile_run)
+      .import(onnx("Tile").until(6).expand(import_tile1))
+      .import(onnx("Tile"));
+}
+
+}  // namespace graft

@@ -1,0 +1,62 @@
+#include <graft/op.hpp>
+
+#include "known.hpp"
+#include "moves.hpp"
+
+namespace graft {
+namespace {
+
+// An order that is left empty turns the axes around.
+std::vector<size_t> transpose_order(const std::vector<int64_t>& order, size_t rank) {
+  std::vector<size_t> axes;
+  if (order.empty())
+    for (size_t i = rank; i-- > 0;) axes.push_back(i);
+  else axes = normalize_axes(order, rank);
+  std::vector<bool> seen(rank, false);
+  for (size_t a : axes) seen[a] = true;
+  if (axes.size() != rank || std::find(seen.begin(), seen.end(), false) != seen.end())
+    fail("order ", order, " is not one of ", rank, " axes");
+  return axes;
+}
+
+void transpose_infer(Infer& ctx, const NoAttributes&) {
+  Shape in = ctx.shape(0), out = all_unknown(in);
+  Dim length = length_of(ctx, 1);
+  if (!in.ranked() && length.known() && length.value() > 0) out = Shape::of_rank(axes_in(length));
+  if (auto order = certain_numbers(ctx, 1); order && in.ranked()) {
+    out = Shape();
+    for (size_t a : transpose_order(*order, in.rank())) out.push_back(in[a]);
+  }
+  ctx.output(0, ctx.type(0), out);
+  if (auto k = ctx.known(0)) ctx.known_output(0, *k);  // one axis: nothing moves
+}
+
+void transpose_run(Run& ctx, const NoAttributes&) {
+  TensorView x = ctx.input(0);
+  std::vector<int64_t> strides = strides_of(x.dims());
+  Strided turned;
+  for (size_t a : transpose_order(ctx.input(1).to<int64_t>(), x.rank())) turned.strides.push_back(strides[a]);
+  move_view(ctx.output(0), x, turned);
+}
+
+Value import_transpose(Import& layer) {
+  Value x = layer.input(0);
+  auto order = layer.get<std::vector<int64_t>>("perm", {});
+  Shape s = x.shape();
+  if (order.empty() && s.ranked())
+    for (size_t i = s.rank(); i-- > 0;) order.push_back(static_cast<int64_t>(i));
+  return transpose(x, order);
+}
+
+}  // namespace
+
+Ops define_transpose() {
+  return op("Transpose", 1)
+      .doc("Puts the axes into another order; an empty order turns them around.")
+      .inputs("arg, input_order")
+      .infer(transpose_infer)
+      .reference(transpose_run)
+      .import(onnx("Transpose").expand(import_transpose));
+}
+
+}  // namespace graft
