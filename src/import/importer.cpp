@@ -11,7 +11,7 @@ namespace graft {
 // ---- scope: names and nodes ----
 
 Scope::Scope(ImportState& state, Scope* parent, int depth)
-    : inference(state.registry, graph), state_(state), parent_(parent), depth_(depth) {}
+    : inference(state.registry, graph, state.options.fold_limits), state_(state), parent_(parent), depth_(depth) {}
 
 void Scope::define(const std::string& name, ValueId v) {
   if (!names_.emplace(name, v).second) throw_user("the name '", name, "' is given to two values");

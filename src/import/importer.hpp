@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "graph/graph.hpp"
+#include "infer/inference.hpp"
 #include "readers/raw.hpp"
 #include "schema/registry.hpp"
 
@@ -48,6 +49,7 @@ struct ImportOptions {
   std::map<std::string, Shape> input_shapes;
   std::map<std::string, DType> input_types;
   int max_depth = 64;  // of functions and sub-graphs
+  FoldLimits fold_limits;
 };
 
 struct Imported {

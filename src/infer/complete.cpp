@@ -44,9 +44,9 @@ void check_declared(const Node& n, const std::vector<Info>& declared) {
 
 }  // namespace
 
-void complete(Graph& graph, const Registry& registry, Extras extras) {
+void complete(Graph& graph, const Registry& registry, Extras extras, FoldLimits limits) {
   resolve_all(graph, registry, extras);
-  Inference inference(registry, graph);
+  Inference inference(registry, graph, limits);
   for (NodeId id : graph.topological_order()) {
     for (ValueId v : graph[id].inputs)
       if (v.present() && v.port >= graph[v.node].outputs.size())

@@ -3,6 +3,7 @@
 
 #include "graph/graph.hpp"
 #include "infer/complete.hpp"
+#include "infer/inference.hpp"
 #include "schema/registry.hpp"
 
 namespace graft {
@@ -13,6 +14,7 @@ struct IrLimits {
   int depth = 64;  // of bodies in bodies
   size_t layers = 2'000'000;
   size_t rank = 32;
+  FoldLimits fold;  // while shapes are worked out
 };
 
 // Layers of unknown operations become opaque nodes. `weights` may be empty: then the .bin beside the .xml is used when

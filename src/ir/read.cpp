@@ -363,8 +363,7 @@ class Reader {
       if (n.opaque) continue;
       with_context([&] { resolve(n, definition(registry_, n), Extras::keep); }, [&] { return text("reading layer ", describe(n)); });
     }
-    Inference inference(registry_, g);
-    inference.infer_all();
+    Inference(registry_, g, limits_.fold).infer_all();
   }
 
   const Registry& registry_;

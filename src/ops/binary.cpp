@@ -22,7 +22,9 @@ struct DivideAttributes : Broadcasting {
 // Shape values are followed through arithmetic, so that a computed target shape stays as known as its parts.
 Dim known_arithmetic(char sign, const Dim& a, const Dim& b) {
   auto exact = [](int64_t v) { return Dim(graft_dim{v, v, 0, 0}); };
-  if (a.known() && b.known()) {
+  // Which way a negative quotient is rounded, an attribute says: such values are left to the kernel.
+  bool rounds = sign == '/' && (a.min() < 0 || b.min() < 0);
+  if (a.known() && b.known() && !rounds) {
     int64_t x = a.min(), y = b.min();
     switch (sign) {
       case '+': return exact(wrap_add(x, y));

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Runs each fuzz target for SECONDS_EACH (60) from the seeds that the tests hold. Findings stay in build/fuzz/findings.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${SECONDS_EACH:-60}
+jobs=$(nproc)
+cmake --preset release -DGRAFT_TESTS=ON >/dev/null
+cmake --build --preset release -j "$jobs" --target graft_tests | tail -n 1
+cmake --preset fuzz >/dev/null
+cmake --build --preset fuzz -j "$jobs" | tail -n 1
+mkdir -p build/fuzz/corpus build/fuzz/findings
+build/bin/graft_tests --write-corpus build/fuzz/corpus tests/readers tests/ops
+failed=0
+for target in ${TARGETS:-onnx ir text}; do
+  echo "== $target: $seconds s"
+  mkdir -p "build/fuzz/grown/$target"
+  build/fuzz/bin/fuzz_$target -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
+    -artifact_prefix="build/fuzz/findings/$target-" "build/fuzz/grown/$target" "build/fuzz/corpus/$target" 2>"build/fuzz/$target.log" || failed=1
+  grep -E 'stat::number_of_executed_units|stat::peak_rss_mb|ERROR|SUMMARY|DEADLYSIGNAL' "build/fuzz/$target.log" || true
+done
+[ "$failed" -eq 0 ] && echo "no findings" || { echo "findings are in build/fuzz/findings" >&2; exit 1; }

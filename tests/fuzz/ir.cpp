@@ -1,0 +1,22 @@
+// Any bytes as an IR's XML, over a fixed .bin: read, verified, written as text.
+#include "common.hpp"
+#include "graph/text.hpp"
+#include "graph/verify.hpp"
+#include "ir/ir.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const std::string weights = [] {
+    std::string w(256, '\0');
+    for (size_t i = 0; i < w.size(); ++i) w[i] = static_cast<char>(i % 7);
+    return w;
+  }();
+  return graft::fuzz([&] {
+    std::string_view xml(reinterpret_cast<const char*>(data), size);
+    graft::looks_like_ir(xml);
+    graft::IrLimits limits;
+    limits.fold = {size_t{1} << 16, size_t{1} << 20};
+    graft::Graph g = graft::read_ir(xml, weights, nullptr, graft::fuzz_registry(), limits);
+    graft::verify(g);
+    graft::print(g);
+  });
+}
