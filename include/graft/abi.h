@@ -362,6 +362,7 @@ typedef struct graft_host {
 
   /* A node, in infer, accept and prepare. */
   graft_str (*node_name)(const graft_node*);
+  graft_str (*node_type)(const graft_node*);
   const graft_value* (*attribute)(const graft_node*, graft_str name); /* null: absent */
   size_t (*input_count)(const graft_node*);
   size_t (*output_count)(const graft_node*);

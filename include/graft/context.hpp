@@ -29,6 +29,7 @@ class NodeView {
   explicit NodeView(graft_node* n) : n_(n) {}
 
   std::string_view name() const { return view(host->node_name(n_)); }
+  std::string_view op_type() const { return view(host->node_type(n_)); }
   size_t inputs() const { return host->input_count(n_); }
   size_t outputs() const { return host->output_count(n_); }
 

@@ -27,6 +27,7 @@ class NodeContext final : public graft_node {
   std::vector<bool> unwanted;  // outputs nobody reads
 
   graft_str name() const override { return str(node_.name); }
+  graft_str type() const override { return str(node_.type); }
   const graft_value* attribute(std::string_view name) const override;
   size_t input_count() const override { return inputs_.size(); }
   size_t output_count() const override { return outputs.size(); }

@@ -50,6 +50,7 @@ graft_host make_table() {
   h.convert = [](const graft_tensor* a, graft_tensor* b) { return run([&] { convert(*a, *b); }); };
 
   h.node_name = [](const graft_node* n) { return n->name(); };
+  h.node_type = [](const graft_node* n) { return n->type(); };
   h.attribute = [](const graft_node* n, graft_str name) -> const graft_value* {
     return value_or<const graft_value*>(nullptr, [&] { return n->attribute(view(name)); });
   };

@@ -11,6 +11,7 @@
 // A node as infer, accept and prepare see it.
 struct graft_node {
   virtual graft_str name() const = 0;
+  virtual graft_str type() const = 0;
   virtual const graft_value* attribute(std::string_view name) const = 0;
   virtual size_t input_count() const = 0;
   virtual size_t output_count() const = 0;

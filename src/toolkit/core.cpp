@@ -7,13 +7,12 @@
 #include "graph/text.hpp"
 #include "infer/inference.hpp"
 #include "ir/ir.hpp"
-#include "schema/host.hpp"
+#include "toolkit/built_ins.hpp"
 #include "toolkit/load.hpp"
 #include "toolkit/streams.hpp"
 
 namespace graft {
 
-const graft_extension* enter_built_ins(const graft_host* h);  // made by src/ops/CMakeLists.txt
 
 // ---- ports ----
 
@@ -59,7 +58,7 @@ const Device& Core::State::device(const std::string& name) const {
 }
 
 Core::Core() : s_(std::make_shared<State>()) {
-  s_->registry.add(*enter_built_ins(&host_table()), "");
+  add_built_ins(s_->registry);
   s_->devices.push_back(make_cpu_device());
   s_->devices.push_back(make_reference_device());
 }

@@ -10,18 +10,14 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "case.hpp"
-#include "schema/host.hpp"
-
-namespace graft {
-const graft_extension* enter_built_ins(const graft_host*);
-}
+#include "toolkit/built_ins.hpp"
 
 int main(int argc, char** argv) {
   using namespace graft;
   using namespace graft::testing;
   namespace fs = std::filesystem;
   Registry registry;
-  registry.add(*enter_built_ins(&host_table()), "");
+  add_built_ins(registry);
   std::vector<std::string> files;
   std::string corpus, models;
   bool verbose = false;

@@ -5,17 +5,15 @@
 #include <cstdint>
 #include <exception>
 
-#include "schema/host.hpp"
-#include "schema/registry.hpp"
+#include "base/error.hpp"
+#include "toolkit/built_ins.hpp"
 
 namespace graft {
-
-const graft_extension* enter_built_ins(const graft_host* h);
 
 inline const Registry& fuzz_registry() {
   static const Registry* registry = [] {
     auto* r = new Registry;
-    r->add(*enter_built_ins(&host_table()), "");
+    add_built_ins(*r);
     return r;
   }();
   return *registry;

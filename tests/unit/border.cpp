@@ -17,7 +17,7 @@ static_assert(offsetof(graft_op, name) == 8 && offsetof(graft_op, attrs) == 72 &
 static_assert(offsetof(graft_attr, kind) == 8 && offsetof(graft_attr, fallback) == 48 && offsetof(graft_attr, allowed) == 144);
 static_assert(offsetof(graft_rule, since) == 56 && offsetof(graft_rule, op) == 72 && offsetof(graft_rule, expand) == 160);
 static_assert(offsetof(graft_extension, ops) == 40 && offsetof(graft_extension, rules) == 72);
-static_assert(offsetof(graft_host, fail) == 8 && offsetof(graft_host, allocate) == 144 && offsetof(graft_host, import_body) == 320);
+static_assert(offsetof(graft_host, fail) == 8 && offsetof(graft_host, allocate) == 152 && offsetof(graft_host, import_body) == 328);
 
 namespace graft {
 namespace {

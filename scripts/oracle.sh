@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Proves against OpenVINO and ONNX Runtime from PyPI, in a virtual environment under build/: what we write loads there and
+# gives the same numbers, what they write loads here. Ends with status 0 and a note when the registry does not answer.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+venv=build/oracle/venv
+if ! "$venv/bin/python" -c 'import openvino, onnxruntime, onnx, numpy' 2>/dev/null; then
+  mkdir -p build/oracle
+  python3 -m venv "$venv"
+  if ! "$venv/bin/pip" install --quiet --disable-pip-version-check openvino onnxruntime onnx numpy >build/oracle/pip.log 2>&1; then
+    echo "oracle: skipped, the package registry does not answer (build/oracle/pip.log)"
+    exit 0
+  fi
+fi
+cmake --preset release -DGRAFT_TESTS=ON >/dev/null
+cmake --build --preset release -j "$(nproc)" --target graft graft_tests | tail -n 1
+rm -rf build/oracle/models
+build/bin/graft_tests --write-models build/oracle/models tests/ops
+exec "$venv/bin/python" tests/oracle/main.py --graft build/bin/graft --models build/oracle/models --data "${GRAFT_DATA:-../shared/data}" "$@"

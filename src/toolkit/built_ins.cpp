@@ -1,0 +1,16 @@
+#include "toolkit/built_ins.hpp"
+
+#include "schema/host.hpp"
+
+namespace graft {
+
+const graft_extension* enter_built_ins(const graft_host* h);    // made by src/ops/CMakeLists.txt
+const graft_extension* enter_cpu_kernels(const graft_host* h);  // made by src/devices/cpu/kernels/CMakeLists.txt
+
+void add_built_ins(Registry& registry) {
+  // Kernels first: of two for the same operation, the one that was entered first is tried first.
+  registry.add(*enter_cpu_kernels(&host_table()), "");
+  registry.add(*enter_built_ins(&host_table()), "");
+}
+
+}  // namespace graft

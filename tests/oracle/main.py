@@ -1,0 +1,249 @@
+"""Compares Graft with OpenVINO and ONNX Runtime.
+
+  cases        the IR of every case in tests/ops, loaded and run by OpenVINO
+  recorded     recorded ONNX models: our IR in OpenVINO, OpenVINO's IR in Graft, the same bytes after Graft reads and writes it
+  networks     networks made here with random weights, all ways round, against ONNX Runtime
+
+Exit status 1 when something differs that is not in known_differences.txt.
+"""
+import argparse
+import collections
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import openvino as ov
+
+import networks
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Report:
+    """Counts what happened, and remembers what should not have."""
+
+    def __init__(self, known):
+        self.count = collections.defaultdict(collections.Counter)
+        self.known = known
+        self.failed = []
+
+    def say(self, group, name, verdict, why=""):
+        key = "%s/%s" % (group, name)
+        if verdict == "differs" and key in self.known:
+            verdict = "known"
+        self.count[group][verdict] += 1
+        if verdict == "differs":
+            self.failed.append("%s: %s" % (key, why))
+
+    def close(self):
+        for group, c in self.count.items():
+            print("%-24s %s" % (group, "  ".join("%s %d" % (k, v) for k, v in sorted(c.items()))))
+        for line in self.failed[:60]:
+            print("DIFFERS", line)
+        print("%d passed, %d failed" % (sum(c["same"] for c in self.count.values()), len(self.failed)))
+        return 1 if self.failed else 0
+
+
+def read_known(path):
+    known = {}
+    for line in open(path):
+        line = line.strip()
+        if line and not line.startswith("#"):
+            name, _, why = line.partition("  ")
+            known[name] = why.strip()
+    return known
+
+
+def difference(a, b, tolerance):
+    """'' when equal enough, else why not."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape:
+        return "shape %s, expected %s" % (list(b.shape), list(a.shape))
+    if a.dtype.kind in "OSU" or b.dtype.kind in "OSU":
+        return "" if [str(x) for x in a.ravel()] == [str(x) for x in b.ravel()] else "texts differ"
+    with np.errstate(all="ignore"):
+        x, y = a.astype(np.float64), b.astype(np.float64)
+        bad = ~((x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= tolerance * np.maximum(1, np.abs(x))))
+    if not bad.any():
+        return ""
+    i = tuple(np.argwhere(bad)[0])
+    return "%d of %d differ, first at %s: %r, expected %r" % (bad.sum(), bad.size, list(i), y[i], x[i])
+
+
+def run_openvino(core, path, inputs):
+    """Results of a model file in OpenVINO, in f32."""
+    compiled = core.compile_model(core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    if len(compiled.inputs) != len(inputs):
+        raise RuntimeError("%d inputs, %d given" % (len(compiled.inputs), len(inputs)))
+    request = compiled.create_infer_request()
+    result = request.infer({i: v for i, v in enumerate(inputs)})
+    return [result[o] for o in compiled.outputs]
+
+
+def run_graft(opt, path, inputs, work, more=()):
+    args = [opt.graft, "run", path, "--quiet", "--output-dir", os.path.join(work, "out"), *more]
+    for i, v in enumerate(inputs):
+        file = os.path.join(work, "g%d.npy" % i)
+        np.save(file, v)
+        args += ["--input", "=" + file]
+    p = subprocess.run(args, capture_output=True, text=True)
+    if p.returncode:
+        raise RuntimeError(p.stderr.strip().splitlines()[0] if p.stderr.strip() else "exit %d" % p.returncode)
+    listed = json.load(open(os.path.join(work, "out", "outputs.json")))
+    return [np.load(os.path.join(work, "out", e["file"])) for e in listed]
+
+
+def graft_convert(opt, path, folder):
+    p = subprocess.run([opt.graft, "convert", path, "-o", folder, "--model_name", "m", "--silent"], capture_output=True, text=True)
+    if p.returncode:
+        raise RuntimeError(p.stderr.strip().splitlines()[0])
+    return os.path.join(folder, "m.xml")
+
+
+def compare_all(report, group, name, expected, got, tolerance):
+    if len(expected) != len(got):
+        return report.say(group, name, "differs", "%d results, expected %d" % (len(got), len(expected)))
+    for i, (a, b) in enumerate(zip(expected, got)):
+        why = difference(a, b, tolerance)
+        if why:
+            return report.say(group, name, "differs", "result %d: %s" % (i, why))
+    report.say(group, name, "same")
+
+
+def cases(opt, report, core):
+    for number in sorted(os.listdir(opt.models), key=int):
+        folder = os.path.join(opt.models, number)
+        name, tolerance = open(os.path.join(folder, "name.txt")).read().strip().split("\n")
+        name = os.path.basename(name.split(": ")[0]) + ":" + name.split(": ", 1)[1]
+        xml = open(os.path.join(folder, "model.xml")).read()
+        if 'version="graft' in xml or 'version="opset17"' in xml:
+            report.say("our cases in OpenVINO", name, "not an operation of OpenVINO")
+            continue
+        load = lambda kind: [np.load(os.path.join(folder, f)) for f in sorted((f for f in os.listdir(folder) if f.startswith(kind)), key=lambda f: int(f[len(kind):-4]))]
+        try:
+            got = run_openvino(core, os.path.join(folder, "model.xml"), load("in"))
+        except Exception as e:
+            # OpenVINO lacks kernels for some types; what it cannot read at all is our mistake.
+            text = str(e).replace("\n", " ")
+            try:
+                core.read_model(os.path.join(folder, "model.xml"))
+                report.say("our cases in OpenVINO", name, "not run there")
+            except Exception:
+                report.say("our cases in OpenVINO", name, "differs", "does not load: " + text[:300])
+            continue
+        compare_all(report, "our cases in OpenVINO", name, load("out"), got, max(float(tolerance), 1e-4))
+
+
+def with_model(opt, report, core, group, name, model, inputs, expected, tolerance):
+    """All ways round for one ONNX model."""
+    work = tempfile.mkdtemp()
+    try:
+        try:
+            ours = graft_convert(opt, model, work)
+        except RuntimeError as e:
+            report.say(group + ": our IR there", name, "not converted")
+            return
+        xml = open(ours).read()
+        if 'version="graft' in xml:
+            report.say(group + ": our IR there", name, "not an operation of OpenVINO")
+        else:
+            try:
+                compare_all(report, group + ": our IR there", name, expected, run_openvino(core, ours, inputs), tolerance)
+            except Exception as e:
+                text = str(e).replace("\n", " ")
+                report.say(group + ": our IR there", name, "differs", text[-300:])
+        try:
+            theirs = os.path.join(work, "theirs.xml")
+            ov.save_model(core.read_model(model), theirs, compress_to_fp16=False)
+        except Exception:
+            report.say(group + ": their IR here", name, "OpenVINO cannot")
+            return
+        try:
+            compare_all(report, group + ": their IR here", name, expected, run_graft(opt, theirs, inputs, work), tolerance)
+        except RuntimeError as e:
+            report.say(group + ": their IR here", name, "differs", str(e)[:300])
+            return
+        # Nothing folded, nothing removed: reading and writing must give the same bytes.
+        again = os.path.join(work, "again")
+        p = subprocess.run([opt.graft, "convert", theirs, "-o", again, "--model_name", "theirs", "--silent", "--disable-pass", "fold_constants",
+                            "--disable-pass", "remove_dead"], capture_output=True, text=True)
+        same = p.returncode == 0 and all(open(os.path.join(work, "theirs" + e), "rb").read() == open(os.path.join(again, "theirs" + e), "rb").read() for e in (".xml", ".bin"))
+        why = p.stderr[:200] if p.returncode else first_difference(theirs, os.path.join(again, "theirs.xml"))
+        report.say(group + ": same bytes", name, "same" if same else "differs", why)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def first_difference(a, b):
+    x, y = open(a).read().split("\n"), open(b).read().split("\n")
+    for i, (p, q) in enumerate(zip(x, y)):
+        if p != q:
+            return "line %d: %s | %s" % (i + 1, p.strip()[:140], q.strip()[:140])
+    return "the .bin differs" if len(x) == len(y) else "%d lines, %d" % (len(x), len(y))
+
+
+def recorded(opt, report, core):
+    sys.path.insert(0, os.path.join(os.path.dirname(opt.data), "tools"))
+    if not os.path.isdir(opt.data):
+        print("recorded models: skipped, there is no %s" % opt.data)
+        return
+    import run_cases
+    for group in opt.groups.split(","):
+        base = os.path.join(opt.data, group)
+        if not os.path.exists(os.path.join(base, "cases.json")):
+            continue
+        for case in json.load(open(os.path.join(base, "cases.json"))):
+            if case["framework"] != "onnx" or any(s.get("kind", "tensor") != "tensor" or s.get("odd_type") for s in case["inputs"] + case["outputs"]):
+                continue
+            if set(case.get("tags", [])) & {"random", "disputed"}:
+                continue
+            inputs = [run_cases.load(base, s) for s in case["inputs"]]
+            expected = [run_cases.load(base, s) for s in case["outputs"]]
+            if any(a.dtype == object for a in inputs + expected):
+                continue
+            with_model(opt, report, core, group, case["name"], os.path.join(base, case["model"][0]), inputs, expected, 2e-3)
+
+
+def made(opt, report, core):
+    import onnxruntime as ort
+    work = tempfile.mkdtemp()
+    for name, model, inputs in networks.all_networks():
+        path = os.path.join(work, name + ".onnx")
+        open(path, "wb").write(model.SerializeToString())
+        session = ort.InferenceSession(path)
+        expected = session.run(None, {i.name: v for i, v in zip(session.get_inputs(), inputs)})
+        for device in ("CPU", "REFERENCE"):
+            try:
+                compare_all(report, "networks on " + device, name, expected, run_graft(opt, path, inputs, work, ("-d", device)), 1e-3)
+            except RuntimeError as e:
+                report.say("networks on " + device, name, "differs", str(e)[:300])
+        with_model(opt, report, core, "networks", name, path, inputs, expected, 1e-3)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--graft", required=True)
+    ap.add_argument("--models", required=True)
+    ap.add_argument("--data", required=True)
+    ap.add_argument("--groups", default="onnx-node,real-onnx,opencv-onnx,onnx-backend")
+    ap.add_argument("--only", default="cases,recorded,networks")
+    opt = ap.parse_args()
+    report = Report(read_known(os.path.join(HERE, "known_differences.txt")))
+    core = ov.Core()
+    parts = opt.only.split(",")
+    if "cases" in parts:
+        cases(opt, report, core)
+    if "recorded" in parts:
+        recorded(opt, report, core)
+    if "networks" in parts:
+        made(opt, report, core)
+    return report.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
