@@ -203,4 +203,4 @@ A read_attributes(LookUp look_up) {
   return a;
 }
 
-}  // namespace gnu::visibility("hidden")]]graft
+}  // namespace graft

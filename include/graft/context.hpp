@@ -217,4 +217,4 @@ graft_status guarded(F&& body) noexcept {
   }
 }
 
-}  // namespace gnu::visibility("hidden")]]graft
+}  // namespace graft

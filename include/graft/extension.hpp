@@ -39,21 +39,23 @@ class Library {
   graft_extension record_{};
 };
 
-// The body of an entry function.
-inline const graft_extension* enter(const graft_host* h, std::string_view name, std::string_view version,
-                                    Ops (*define)()) {
+// The body of an entry function: `define` gives the definitions, once.
+template <Ops (*define)()>
+const graft_extension* enter(const graft_host* h, std::string_view name, std::string_view version) {
   if (!h || h->size < GRAFT_HOST_MIN_SIZE) return nullptr;
-  host = h;
-  static const Library library(name, version, define());
+  static const Library library = [&] {
+    host = h;
+    return Library(name, version, define());
+  }();
   return library.record();
 }
 
-}  // namespace gnu::visibility("hidden")]]graft
+}  // namespace graft
 
 #define GRAFT_EXTENSION(NAME, VERSION)                                                            \
   static graft::Ops graft_extension_define();                                                     \
   extern "C" __attribute__((visibility("default"))) const graft_extension* graft_extension_entry( \
       const graft_host* h) {                                                                      \
-    return graft::enter(h, NAME, VERSION, graft_extension_define);                                \
+    return graft::enter<graft_extension_define>(h, NAME, VERSION);                                \
   }                                                                                               \
   static graft::Ops graft_extension_define()

@@ -279,4 +279,4 @@ inline Value squeeze(const Value& v, const std::vector<int64_t>& axes) {
 }
 inline Value shape_of(const Value& v) { return v.in().op("ShapeOf@3", {v}, {{"output_type", DType::i64}}); }
 
-}  // namespace gnu::visibility("hidden")]]graft
+}  // namespace graft

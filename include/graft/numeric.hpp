@@ -62,4 +62,4 @@ T floored_mod(T a, T b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-}  // namespace gnu::visibility("hidden")]]graft
+}  // namespace graft

@@ -490,4 +490,4 @@ class Ops {
   std::vector<Rule> rules;
 };
 
-}  // namespace gnu::visibility("hidden")]]graft
+}  // namespace graft

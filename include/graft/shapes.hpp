@@ -165,4 +165,4 @@ void with_number_type(DType type, F&& f) {
   else fail("elements of type ", type, " cannot be computed with");
 }
 
-}  // namespace gnu::visibility("hidden")]]graft
+}  // namespace graft

@@ -150,4 +150,4 @@ class Cells {
   std::vector<uint8_t> wide_;
 };
 
-}  // namespace gnu::visibility("hidden")]]graft
+}  // namespace graft

@@ -353,4 +353,4 @@ inline void append_text(std::string& out, const Info& info) {
   append_text(out, info.shape);
 }
 
-}  // namespace gnu::visibility("hidden")]]graft
+}  // namespace graft
