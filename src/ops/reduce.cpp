@@ -100,7 +100,7 @@ T reduce_step(T so_far, T x) {
 }
 template <Reduce what, class T>
 T reduce_end(T so_far, int64_t count) {
-  if constexpr (what == Reduce::mean) return safe_div(so_far, static_cast<T>(count));
+  if constexpr (what == Reduce::mean) return count == 0 ? so_far : safe_div(so_far, static_cast<T>(count));
   else if constexpr (what == Reduce::l2) return static_cast<T>(std::sqrt(static_cast<double>(so_far)));
   else return so_far;
 }
