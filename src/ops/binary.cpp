@@ -62,9 +62,16 @@ template <char sign, class A>
 void comparison_infer(Infer& ctx, const A& a) {
   detail::compare_infer<A>(ctx, a);
   follow_values(ctx, [](const Dim& x, const Dim& y) {
-    bool below = x.max()<y.min(), above = x.min()> y.max();
-    bool yes = sign == '=' ? x.same(y) : sign == '<' ? below : above;
-    bool no = sign == '=' ? below || above : sign == '<' ? x.min() >= y.max() : x.max() <= y.min();
+    bool below = x.max() < y.min(), yes = false, no = false;
+    bool above = y.max() < x.min();
+    switch (sign) {
+      case '=': yes = x.same(y), no = below || above; break;
+      case '<': yes = below, no = x.min() >= y.max(); break;
+      case '>': yes = above, no = x.max() <= y.min(); break;
+      case '&': yes = x.min() > 0 && y.min() > 0, no = x.max() == 0 || y.max() == 0; break;
+      case '|': yes = x.min() > 0 || y.min() > 0, no = x.max() == 0 && y.max() == 0; break;
+      default: break;
+    }
     return Dim::between(yes ? 1 : 0, no ? 0 : 1);
   });
 }
@@ -159,7 +166,14 @@ void bitwise_not_run(Run& ctx, const NoAttributes&) {
   ctx.output(0).assign(x);
 }
 
-void logical_not_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(0), ctx.shape(0)); }
+void bitwise_not_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(0), ctx.shape(0)); }
+void logical_not_infer(Infer& ctx, const NoAttributes&) {
+  ctx.output(0, ctx.type(0), ctx.shape(0));
+  auto known = ctx.known(0);
+  if (!known) return;
+  for (Dim& d : *known) d = Dim::between(d.max() == 0 ? 1 : 0, d.min() > 0 ? 0 : 1);
+  ctx.known_output(0, *known);
+}
 
 }  // namespace
 
@@ -223,9 +237,11 @@ Ops define_binary() {
           .import(onnx("Less")),
       truth("LessEqual", 1, "a <= b", [](auto a, auto b) { return a <= b; }).import(onnx("LessOrEqual")),
       truth("LogicalAnd", 1, "both", [](auto a, auto b) { return a != 0 && b != 0; })
+          .infer(comparison_infer<'&', Broadcasting>)
           .import(old("And"))
           .import(onnx("And")),
       truth("LogicalOr", 1, "at least one", [](auto a, auto b) { return a != 0 || b != 0; })
+          .infer(comparison_infer<'|', Broadcasting>)
           .import(old("Or"))
           .import(onnx("Or")),
       truth("LogicalXor", 1, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); })
@@ -258,7 +274,7 @@ Ops define_binary() {
       op("BitwiseNot", 13)
           .doc("every bit turned over; for booleans, not x")
           .inputs("x")
-          .infer(logical_not_infer)
+          .infer(bitwise_not_infer)
           .reference(bitwise_not_run)
           .import(onnx("BitwiseNot")),
   };

@@ -15,9 +15,10 @@ struct IsInf {
 Ops define_is_finite() {
   // Whole numbers are always finite.
   return {
-      op("IsFinite", 10).doc("neither infinite nor NaN").comparison<1>([](auto x) {
-        return std::isfinite(static_cast<double>(x));
-      }),
+      op("IsFinite", 10)
+          .doc("neither infinite nor NaN")
+          .comparison<1>([](auto x) { return std::isfinite(static_cast<double>(x)); })
+          .import(onnx("IsFinite")),
       op<IsInf>("IsInf", 10)
           .doc("plus or minus infinity")
           .comparison<1>([](auto x, const IsInf& a) {
