@@ -101,7 +101,7 @@ T reduce_step(T so_far, T x) {
 template <Reduce what, class T>
 T reduce_end(T so_far, int64_t count) {
   if constexpr (what == Reduce::mean) return count == 0 ? so_far : safe_div(so_far, static_cast<T>(count));
-  else if constexpr (what == Reduce::l2) return static_cast<T>(std::sqrt(static_cast<double>(so_far)));
+  else if constexpr (what == Reduce::l2) return std::sqrt(so_far);
   else return so_far;
 }
 
@@ -115,7 +115,7 @@ void reduce_run(Run& ctx, const Reduction&) {
     if (gone[i]) count *= x.dim(i);
     else strides[i] = step, step *= x.dim(i);
   }
-  with_number_type(x.type(), [&]<class T>(T) {
+  auto reduce = [&]<class T>(T) {
     std::vector<T> in = x.to<T>(), out(static_cast<size_t>(y.size()), reduce_start<what, T>(x.type()));
     Walk walk(x.dims(), {strides});
     auto next = in.begin();
@@ -125,12 +125,15 @@ void reduce_run(Run& ctx, const Reduction&) {
       } while (walk.next());
     for (T& o : out) o = reduce_end<what>(o, count);
     y.assign(out);
-  });
+  };
+  // Squares of whole numbers may be larger than any.
+  if constexpr (what == Reduce::l2) reduce(double{});
+  else with_number_type(x.type(), reduce);
 }
 
 // ---- ONNX ----
 
-// The axes to reduce, or none at all (an empty value) where a layer without axes asks for no reduction.
+// The axes to reduce: all where none are given, unless the layer asks for no reduction then.
 Value reduce_axes_of(Import& layer, const Value& x) {
   bool stay = layer.get<bool>("noop_with_empty_axes", false);
   if (layer.has("axes")) {
