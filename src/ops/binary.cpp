@@ -166,11 +166,10 @@ void bitwise_not_run(Run& ctx, const NoAttributes&) {
   ctx.output(0).assign(x);
 }
 
-void bitwise_not_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(0), ctx.shape(0)); }
 void logical_not_infer(Infer& ctx, const NoAttributes&) {
   ctx.output(0, ctx.type(0), ctx.shape(0));
   auto known = ctx.known(0);
-  if (!known) return;
+  if (!known || ctx.type(0) != DType::boolean) return;
   for (Dim& d : *known) d = Dim::between(d.max() == 0 ? 1 : 0, d.min() > 0 ? 0 : 1);
   ctx.known_output(0, *known);
 }
@@ -274,7 +273,7 @@ Ops define_binary() {
       op("BitwiseNot", 13)
           .doc("every bit turned over; for booleans, not x")
           .inputs("x")
-          .infer(bitwise_not_infer)
+          .infer(logical_not_infer)
           .reference(bitwise_not_run)
           .import(onnx("BitwiseNot")),
   };

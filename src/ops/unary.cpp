@@ -33,19 +33,6 @@ constexpr double sqrt_half = 0.70710678118654752440, sqrt_2_over_pi = 0.79788456
 
 double erf_gelu(double x) { return 0.5 * x * (1 + std::erf(x * sqrt_half)); }
 double tanh_gelu(double x) { return 0.5 * x * (1 + std::tanh(sqrt_2_over_pi * (x + 0.044715 * x * x * x))); }
-// A good guess (Winitzki's), then Newton's steps; near 1 on erfc, which keeps its digits there.
-double inverse_erf(double x) {
-  constexpr double two_over_sqrt_pi = 1.12837916709551257390, a = 0.147, b = 4.33074675;
-  double size = std::fabs(x), rest = 1 - size;
-  if (!(rest > 0)) return rest == 0 ? std::copysign(INFINITY, x) : std::nan("");
-  double l = std::log(rest * (1 + size)), t = b + l / 2, y = std::sqrt(std::sqrt(t * t - l / a) - t);
-  if (!(y >= 0)) y = 0;
-  for (int round = 0; round < 4; ++round) {
-    double over = size < 0.5 ? std::erf(y) - size : rest - std::erfc(y);
-    y -= over / (two_over_sqrt_pi * std::exp(-y * y));
-  }
-  return std::copysign(y, x);
-}
 double softplus(double x) { return x > 30 ? x : std::log1p(std::exp(x)); }
 
 Value import_clip_attributes(Import& layer) {
@@ -74,13 +61,7 @@ Ops define_unary() {
       same("Ceiling", 1, "the next whole number upwards", [](auto x) { return std::ceil(x); }).import(onnx("Ceil")),
       same("Cos", 1, "cosine", [](auto x) { return std::cos(x); }).import(onnx("Cos")),
       same("Cosh", 1, "hyperbolic cosine", [](auto x) { return std::cosh(x); }).import(onnx("Cosh")),
-      same("Erf", 1, "error function; of a whole number, rounded",
-           [](auto x) {
-             if constexpr (std::is_floating_point_v<decltype(x)>) return std::erf(x);
-             else return std::round(std::erf(static_cast<double>(x)));
-           })
-          .import(onnx("Erf")),
-      same("ErfInv", 17, "inverse of the error function", [](auto x) { return inverse_erf(static_cast<double>(x)); }),
+      same("Erf", 1, "error function", [](auto x) { return std::erf(x); }).import(onnx("Erf")),
       same("Exp", 1, "e to the power of x", [](auto x) { return std::exp(x); }).import(onnx("Exp")),
       same("Floor", 1, "the next whole number downwards", [](auto x) { return std::floor(x); }).import(onnx("Floor")),
       same("HSigmoid", 5, "min(max(x + 3, 0), 6) / 6",
