@@ -135,7 +135,7 @@ class Walk {
  public:
   Walk(std::span<const int64_t> dims, std::vector<std::vector<int64_t>> strides)
       : dims_(dims.begin(), dims.end()), strides_(std::move(strides)), at_(dims.size()), offset_(strides_.size()) {}
-  bool empty() const { return count_of(dims_) == 0; }
+  bool empty() const { return std::find(dims_.begin(), dims_.end(), 0) != dims_.end(); }
   int64_t operator[](size_t which) const { return offset_[which]; }
   std::span<const int64_t> index() const { return at_; }
   bool next() {

@@ -10,10 +10,10 @@
 namespace graft {
 namespace {
 
-constexpr int64_t small = 64;  // integer tensors up to this many elements are followed value by value
+constexpr int64_t small = 64;  // tensors of integers or conditions up to this many elements are followed value by value
 
-bool is_small_integer(const Info& info) {
-  if (info.type != DType::i64 && info.type != DType::i32) return false;
+bool is_followed(const Info& info) {
+  if (info.type != DType::i64 && info.type != DType::i32 && info.type != DType::boolean) return false;
   Dim n = info.shape.elements();
   return info.shape.ranked() && info.shape.rank() <= 1 && n.known() && n.value() <= small;
 }
@@ -95,7 +95,7 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
 void Inference::set_constant(ValueId v, Tensor t) { constants_[v] = std::move(t); }
 
 const Shape* Inference::known_values(ValueId v) {
-  if (!v.present() || !is_small_integer(graph_.info(v))) return nullptr;
+  if (!v.present() || !is_followed(graph_.info(v))) return nullptr;
   if (auto it = values_.find(v); it != values_.end()) return &it->second;
   if (const Tensor* t = constant(v)) return &(values_[v] = shape_of_values(*t));
   return nullptr;

@@ -41,17 +41,41 @@ Dim known_arithmetic(char sign, const Dim& a, const Dim& b) {
   return Dim(graft_dim{sign == '-' ? INT64_MIN : 0, INT64_MAX, 0, 0});
 }
 
+// f of the shape values of both inputs, pair by pair.
+template <class F>
+void follow_values(Infer& ctx, F f) {
+  auto x = ctx.known(0), y = ctx.known(1);
+  if (!x || !y) return;
+  size_t n = x->rank() == 1 ? y->rank() : x->rank();
+  if (y->rank() != n && y->rank() != 1) return;
+  Shape out;
+  for (size_t i = 0; i < n; ++i) out.push_back(f((*x)[x->rank() == 1 ? 0 : i], (*y)[y->rank() == 1 ? 0 : i]));
+  ctx.known_output(0, out);
+}
+
 template <char sign, class A>
 void arithmetic_infer(Infer& ctx, const A& a) {
   detail::broadcast_infer<A>(ctx, a);
-  auto x = ctx.known(0), y = ctx.known(1);
-  if (!x || !y) return;
-  size_t n = std::max(x->rank(), y->rank());
-  if ((x->rank() != n && x->rank() != 1) || (y->rank() != n && y->rank() != 1)) return;
-  Shape out;
-  for (size_t i = 0; i < n; ++i)
-    out.push_back(known_arithmetic(sign, (*x)[x->rank() == 1 ? 0 : i], (*y)[y->rank() == 1 ? 0 : i]));
-  ctx.known_output(0, out);
+  follow_values(ctx, [](const Dim& x, const Dim& y) { return known_arithmetic(sign, x, y); });
+}
+
+// Conditions on shape values are often certain even where the values are not: no dimension is -1.
+template <char sign, class A>
+void comparison_infer(Infer& ctx, const A& a) {
+  detail::compare_infer<A>(ctx, a);
+  follow_values(ctx, [](const Dim& x, const Dim& y) {
+    bool below = x.max() < y.min(), yes = false, no = false;
+    bool above = y.max() < x.min();
+    switch (sign) {
+      case '=': yes = x.same(y), no = below || above; break;
+      case '<': yes = below, no = x.min() >= y.max(); break;
+      case '>': yes = above, no = x.max() <= y.min(); break;
+      case '&': yes = x.min() > 0 && y.min() > 0, no = x.max() == 0 || y.max() == 0; break;
+      case '|': yes = x.min() > 0 || y.min() > 0, no = x.max() == 0 && y.max() == 0; break;
+      default: break;
+    }
+    return Dim::between(yes ? 1 : 0, no ? 0 : 1);
+  });
 }
 
 // ONNX before opset 7: `b` is aligned with `a` at `axis`, and only when `broadcast` says so.
@@ -144,7 +168,13 @@ void bitwise_not_run(Run& ctx, const NoAttributes&) {
   ctx.output(0).assign(x);
 }
 
-void logical_not_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(0), ctx.shape(0)); }
+void logical_not_infer(Infer& ctx, const NoAttributes&) {
+  ctx.output(0, ctx.type(0), ctx.shape(0));
+  auto known = ctx.known(0);
+  if (!known || ctx.type(0) != DType::boolean) return;
+  for (Dim& d : *known) d = Dim::between(d.max() == 0 ? 1 : 0, d.min() > 0 ? 0 : 1);
+  ctx.known_output(0, *known);
+}
 
 }  // namespace
 
@@ -193,17 +223,26 @@ Ops define_binary() {
 
       truth("Equal", 1, "a == b", [](auto a, auto b) { return a == b; })
           .reference(equal_run)
+          .infer(comparison_infer<'=', Broadcasting>)
           .import(old("Equal"))
           .import(onnx("Equal")),
       truth("NotEqual", 1, "a != b", [](auto a, auto b) { return a != b; }),
-      truth("Greater", 1, "a > b", [](auto a, auto b) { return a > b; }).import(old("Greater")).import(onnx("Greater")),
+      truth("Greater", 1, "a > b", [](auto a, auto b) { return a > b; })
+          .infer(comparison_infer<'>', Broadcasting>)
+          .import(old("Greater"))
+          .import(onnx("Greater")),
       truth("GreaterEqual", 1, "a >= b", [](auto a, auto b) { return a >= b; }).import(onnx("GreaterOrEqual")),
-      truth("Less", 1, "a < b", [](auto a, auto b) { return a < b; }).import(old("Less")).import(onnx("Less")),
+      truth("Less", 1, "a < b", [](auto a, auto b) { return a < b; })
+          .infer(comparison_infer<'<', Broadcasting>)
+          .import(old("Less"))
+          .import(onnx("Less")),
       truth("LessEqual", 1, "a <= b", [](auto a, auto b) { return a <= b; }).import(onnx("LessOrEqual")),
       truth("LogicalAnd", 1, "both", [](auto a, auto b) { return a != 0 && b != 0; })
+          .infer(comparison_infer<'&', Broadcasting>)
           .import(old("And"))
           .import(onnx("And")),
       truth("LogicalOr", 1, "at least one", [](auto a, auto b) { return a != 0 || b != 0; })
+          .infer(comparison_infer<'|', Broadcasting>)
           .import(old("Or"))
           .import(onnx("Or")),
       truth("LogicalXor", 1, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); })

@@ -12,7 +12,14 @@ struct Convert {
 void convert_infer(Infer& ctx, const Convert& a) {
   ctx.output(0, a.destination_type, ctx.shape(0));
   bool whole = a.destination_type == DType::i64 || a.destination_type == DType::i32;
-  if (auto k = ctx.known(0); k && whole) ctx.known_output(0, *k);
+  auto k = ctx.known(0);
+  if (!k) return;
+  if (a.destination_type == DType::boolean) {
+    for (Dim& d : *k) d = Dim::between(d.min() > 0 || d.max() < 0 ? 1 : 0, d.min() == 0 && d.max() == 0 ? 0 : 1);
+  } else if (!whole) {
+    return;
+  }
+  ctx.known_output(0, *k);
 }
 
 // Texts are read and written as numbers where one side is text.

@@ -15,7 +15,7 @@ std::vector<Info> branch_infer(Infer& ctx, size_t index) {
 void if_infer(Infer& ctx, const NoAttributes&) {
   if (ctx.bodies() != 2) fail("If needs two bodies");
   std::vector<Info> results[2] = {branch_infer(ctx, 0), branch_infer(ctx, 1)};
-  auto taken = ctx.values<int64_t>(0);
+  auto taken = ctx.known(0);
   BodyView then_body = ctx.body(0), else_body = ctx.body(1);
   for (const graft_port_map& a : then_body.outputs())
     for (const graft_port_map& b : else_body.outputs()) {
@@ -24,7 +24,7 @@ void if_infer(Infer& ctx, const NoAttributes&) {
       if (x.type != y.type && x.type != DType::undefined && y.type != DType::undefined)
         fail("output ", a.external, " is ", x.type, " in one branch and ", y.type, " in the other");
       Info out{x.type == DType::undefined ? y.type : x.type, either(x.shape, y.shape)};
-      if (taken && taken->size() == 1) out = (*taken)[0] ? x : y;
+      if (taken && taken->rank() == 1 && (*taken)[0].known()) out = (*taken)[0].min() ? x : y;
       ctx.output(static_cast<size_t>(a.external), out);
     }
 }

@@ -159,7 +159,12 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
       std::vector<int64_t> dims = pieces[0].dims;
       size_t axis = normalize_axis(m.axis, dims.size());
       dims[axis] = 0;
-      for (const Held& h : pieces) dims[axis] += h.dims[axis];
+      for (const Held& h : pieces) {
+        std::vector<int64_t> alike = h.dims;
+        if (alike.size() == dims.size()) alike[axis] = dims[axis];
+        if (alike != dims) fail("output ", o, " was collected with ", pieces[0].dims, ", then with ", h.dims);
+        dims[axis] += h.dims[axis];
+      }
       TensorView out = ctx.allocate(o, dims);
       if (m.stride < 0) std::reverse(pieces.begin(), pieces.end());
       int64_t to = 0;

@@ -1,6 +1,8 @@
 // Reshape, Squeeze, Unsqueeze: the same bytes under another shape.
 #include <graft/op.hpp>
 
+#include "flatten.hpp"
+
 namespace graft {
 namespace {
 
@@ -176,26 +178,7 @@ Value import_unsqueeze(Import& layer) {
   return layer.op("Unsqueeze", {layer.input(0), axes});
 }
 
-// Everything before `axis` becomes the first dimension, the rest the second.
-Value import_flatten(Import& layer) {
-  Value x = layer.input(0);
-  int64_t axis = layer.get<int64_t>("axis", 1);
-  if (axis == 0) return reshape(x, {1, -1});
-  if (axis == 1) return layer.op("Reshape", {x, layer.ints({0, -1})}, {{"special_zero", true}});
-  size_t rank = x.rank();
-  auto r = static_cast<int64_t>(rank);
-  if (axis < -r || axis > r) fail("axis ", axis, " is outside a tensor of rank ", rank);
-  if (axis < 0) axis += r;
-  if (axis == r) return reshape(x, {-1, 1});
-  Shape in = x.shape(), head(std::vector<Dim>(in.begin(), in.begin() + axis)),
-        tail(std::vector<Dim>(in.begin() + axis, in.end()));
-  if (head.elements().known()) return reshape(x, {head.elements().value(), -1});
-  if (tail.elements().known()) return reshape(x, {-1, tail.elements().value()});
-  Value first = layer.op("Slice", {shape_of(x), layer.ints({0}), layer.ints({axis}), layer.ints({1})});
-  Value product = layer.op("ReduceProd", {first, layer.ints({0})}, {{"keep_dims", true}});
-  return layer.op("Reshape", {x, layer.op("Concat", {product, layer.ints({-1})}, {{"axis", 0}})},
-                  {{"special_zero", false}});
-}
+Value import_flatten(Import& layer) { return flattened(layer.input(0), layer.get<int64_t>("axis", 1)); }
 
 }  // namespace
 

@@ -1,0 +1,89 @@
+#include <graft/op.hpp>
+
+namespace graft {
+namespace {
+
+struct ConvertPromoteTypes {
+  bool promote_unsafe = false, pytorch_scalar_promotion = false;
+  DType u64_integer_promotion_target = DType::f32;
+  static constexpr std::tuple schema{
+      attr("promote_unsafe", &ConvertPromoteTypes::promote_unsafe, "promotions that may lose digits are allowed"),
+      attr("pytorch_scalar_promotion", &ConvertPromoteTypes::pytorch_scalar_promotion,
+           "a scalar takes the type of the other input when both are real or both are whole"),
+      attr("u64_integer_promotion_target", &ConvertPromoteTypes::u64_integer_promotion_target,
+           "what u64 and a signed integer become")};
+};
+
+DType promoted_integer(int bits) {
+  return bits <= 4 ? DType::i4 : bits <= 8 ? DType::i8 : bits <= 16 ? DType::i16 : bits <= 32 ? DType::i32 : DType::i64;
+}
+bool promoted_sign(DType t) { return is_real(t) || is_signed_integer(t); }
+
+// One is real, the other whole.
+DType promoted_mixed(const ConvertPromoteTypes& a, DType real, DType whole) {
+  if (!a.promote_unsafe && bits_of(real) < 2 * bits_of(whole)) fail(whole, " cannot be promoted to ", real, " safely");
+  return real;
+}
+DType promoted_scalar(const ConvertPromoteTypes& a, DType scalar, DType other) {
+  bool same_sign = promoted_sign(scalar) == promoted_sign(other);
+  bool safe = (same_sign && bits_of(other) >= bits_of(scalar)) ||
+              (promoted_sign(other) && !promoted_sign(scalar) && 2 * bits_of(other) >= bits_of(scalar));
+  if (!safe && !a.promote_unsafe) fail("a scalar of ", scalar, " cannot be promoted to ", other, " safely");
+  return other;
+}
+DType promoted_signs(const ConvertPromoteTypes& a, DType with_sign, DType without) {
+  int bits = bits_of(without);
+  if (bits <= 32 && (a.promote_unsafe || 2 * bits <= bits_of(with_sign)))
+    return promoted_integer(std::max(2 * bits, bits_of(with_sign)));
+  if (!a.promote_unsafe) fail(without, " and ", with_sign, " have no common type that holds both safely");
+  return a.u64_integer_promotion_target;
+}
+
+DType promoted(const Infer& ctx, const ConvertPromoteTypes& a) {
+  DType x = ctx.type(0), y = ctx.type(1);
+  if (x == DType::undefined || y == DType::undefined) return DType::undefined;
+  if (x == y || y == DType::boolean) return x;
+  if (x == DType::boolean) return y;
+  for (DType t : {x, y})
+    if (!is_real(t) && !is_integer(t)) fail("elements of type ", t, " cannot be promoted");
+  if (is_real(x) != is_real(y)) return is_real(x) ? promoted_mixed(a, x, y) : promoted_mixed(a, y, x);
+  if (a.pytorch_scalar_promotion) {
+    Shape s = ctx.shape(0), t = ctx.shape(1);
+    if (!s.ranked() || !t.ranked()) return DType::undefined;
+    if (s.rank() == 0 && t.rank() != 0) return promoted_scalar(a, x, y);
+    if (t.rank() == 0 && s.rank() != 0) return promoted_scalar(a, y, x);
+  }
+  if (promoted_sign(x) != promoted_sign(y)) return promoted_sign(x) ? promoted_signs(a, x, y) : promoted_signs(a, y, x);
+  if (bits_of(x) != bits_of(y)) return bits_of(x) > bits_of(y) ? x : y;
+  // Two kinds of float of one size.
+  if (a.promote_unsafe && bits_of(x) == 8) return DType::f16;
+  if (a.promote_unsafe && bits_of(x) == 16) return DType::f32;
+  fail(x, " and ", y, " have no common type that holds both safely");
+}
+
+void convert_promote_types_infer(Infer& ctx, const ConvertPromoteTypes& a) {
+  DType type = promoted(ctx, a);
+  for (size_t i = 0; i < 2; ++i) {
+    ctx.output(i, type, ctx.shape(i));
+    bool whole = type == DType::i64 || type == DType::i32;
+    if (auto k = ctx.known(i); k && whole) ctx.known_output(i, *k);
+  }
+}
+
+void convert_promote_types_run(Run& ctx, const ConvertPromoteTypes&) {
+  for (size_t i = 0; i < 2; ++i)
+    if (ctx.wants(i)) ctx.output(i).assign(ctx.input(i));
+}
+
+}  // namespace
+
+Ops define_convert_promote_types() {
+  return op<ConvertPromoteTypes>("ConvertPromoteTypes", 14)
+      .doc("Both inputs with one element type that suits them.")
+      .inputs("input_0, input_1")
+      .outputs("output_0, output_1")
+      .infer(convert_promote_types_infer)
+      .reference(convert_promote_types_run);
+}
+
+}  // namespace graft

@@ -1,0 +1,209 @@
+// Einsum: products and sums over named axes.
+#include <graft/numeric.hpp>
+#include <graft/op.hpp>
+#include <map>
+
+namespace graft {
+namespace {
+
+struct Einsum {
+  std::string equation;
+  static constexpr std::tuple schema{attr("equation", &Einsum::equation, "for example \"bij,bjk->bik\"").required()};
+};
+
+// The names of the axes, where '.' stands for all axes of the ellipsis.
+struct EinsumEquation {
+  std::vector<std::string> inputs;
+  std::string output;
+};
+
+std::string einsum_term(std::string_view equation, std::string_view term) {
+  std::string names;
+  for (size_t i = 0; i < term.size(); ++i) {
+    char c = term[i];
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
+      names += c;
+    } else if (term.substr(i, 3) == "..." && names.find('.') == names.npos) {
+      names += '.';
+      i += 2;
+    } else {
+      fail("'", c, "' in the equation '", equation, "' is neither a letter nor the only ellipsis of its input");
+    }
+  }
+  return names;
+}
+
+EinsumEquation parse_einsum(std::string_view equation) {
+  std::string dense;
+  for (char c : equation)
+    if (c != ' ' && c != '\t' && c != '\n' && c != '\r') dense += c;
+  std::string_view rest = dense;
+  size_t arrow = rest.find("->");
+  std::string_view left = rest.substr(0, arrow);
+  EinsumEquation e;
+  while (true) {
+    size_t comma = left.find(',');
+    e.inputs.push_back(einsum_term(equation, left.substr(0, comma)));
+    if (comma == left.npos) break;
+    left.remove_prefix(comma + 1);
+  }
+  std::map<char, int> uses;
+  for (const std::string& names : e.inputs)
+    for (char c : names) ++uses[c];
+  if (arrow == rest.npos) {
+    // Axes that are named once stay, by alphabet; '.' sorts before all letters.
+    for (auto [c, n] : uses)
+      if (n == 1 || c == '.') e.output += c;
+    return e;
+  }
+  e.output = einsum_term(equation, rest.substr(arrow + 2));
+  for (size_t i = 0; i < e.output.size(); ++i) {
+    char c = e.output[i];
+    if (e.output.find(c, i + 1) != e.output.npos)
+      fail("the result of the equation '", equation, "' has '", c, "' twice");
+    if (!uses.count(c) && c != '.') fail("the result of the equation '", equation, "' has an unknown '", c, "'");
+  }
+  return e;
+}
+
+// How many axes the ellipsis of an input stands for.
+size_t einsum_ellipsis(const std::string& names, size_t rank, size_t input) {
+  bool dots = names.find('.') != names.npos;
+  size_t named = names.size() - (dots ? 1 : 0);
+  if (rank < named || (!dots && rank != named))
+    fail("input ", input, " has ", rank, " dimensions, the equation names ", named);
+  return rank - named;
+}
+
+void einsum_infer(Infer& ctx, const Einsum& a) {
+  EinsumEquation e = parse_einsum(a.equation);
+  if (e.inputs.size() != ctx.inputs())
+    fail("the equation '", a.equation, "' is for ", e.inputs.size(), " inputs, ", ctx.inputs(), " are given");
+  std::map<char, Dim> sizes;
+  Shape dots;
+  for (size_t i = 0; i < e.inputs.size(); ++i) {
+    Shape s = ctx.shape(i);
+    const std::string& names = e.inputs[i];
+    if (!s.ranked()) {
+      if (names.find('.') != names.npos) dots = Shape::unknown();
+      for (char c : names)
+        if (c != '.') sizes.emplace(c, Dim());
+      continue;
+    }
+    size_t many = einsum_ellipsis(names, s.rank(), i), axis = 0;
+    std::map<char, Dim> own;
+    for (char c : names) {
+      if (c == '.') {
+        auto first = s.begin() + static_cast<ptrdiff_t>(axis);
+        dots = broadcast(dots, Shape(std::vector<Dim>(first, first + static_cast<ptrdiff_t>(many))));
+        axis += many;
+        continue;
+      }
+      auto [at, fresh] = own.emplace(c, s[axis]);
+      if (!fresh) at->second = merge(at->second, s[axis]);
+      ++axis;
+    }
+    for (const auto& [c, d] : own) {
+      auto [at, fresh] = sizes.emplace(c, d);
+      if (!fresh) at->second = broadcast(at->second, d);
+    }
+  }
+  Shape out;
+  for (char c : e.output) {
+    if (c != '.') {
+      out.push_back(sizes.at(c));
+    } else if (!dots.ranked()) {
+      out = Shape::unknown();
+      break;
+    } else {
+      for (const Dim& d : dots) out.push_back(d);
+    }
+  }
+  ctx.output(0, common_type(ctx), out);
+}
+
+// Every axis that is named, those of the result first; names of ellipsis axes count from the right, below 0.
+struct EinsumAxes {
+  std::vector<int> names;
+  std::vector<int64_t> sizes;
+  size_t at(int name) {
+    for (size_t i = 0; i < names.size(); ++i)
+      if (names[i] == name) return i;
+    names.push_back(name);
+    sizes.push_back(1);
+    return names.size() - 1;
+  }
+};
+std::vector<int> einsum_axes(const std::string& names, size_t dots) {
+  std::vector<int> out;
+  for (char c : names) {
+    if (c != '.') out.push_back(c);
+    else
+      for (size_t i = dots; i > 0; --i) out.push_back(-static_cast<int>(i));
+  }
+  return out;
+}
+
+void einsum_run(Run& ctx, const Einsum& a) {
+  EinsumEquation e = parse_einsum(a.equation);
+  TensorView y = ctx.output(0);
+  size_t inputs = e.inputs.size(), dots = 0;
+  for (size_t i = 0; i < inputs; ++i) dots = std::max(dots, einsum_ellipsis(e.inputs[i], ctx.input(i).rank(), i));
+  EinsumAxes axes;
+  for (int name : einsum_axes(e.output, dots)) axes.at(name);
+  size_t kept = axes.names.size();
+  std::vector<std::vector<int>> names;
+  for (size_t i = 0; i < inputs; ++i) {
+    TensorView x = ctx.input(i);
+    names.push_back(einsum_axes(e.inputs[i], einsum_ellipsis(e.inputs[i], x.rank(), i)));
+    for (size_t k = 0; k < x.rank(); ++k) {
+      int64_t& size = axes.sizes[axes.at(names[i][k])];
+      if (x.dim(k) != 1) size = x.dim(k);
+    }
+  }
+  // A diagonal walks along two axes at once; an axis of one element is repeated.
+  std::vector<std::vector<int64_t>> strides(inputs + 1, std::vector<int64_t>(axes.names.size(), 0));
+  for (size_t i = 0; i < inputs; ++i) {
+    TensorView x = ctx.input(i);
+    std::vector<int64_t> dense = strides_of(x.dims());
+    for (size_t k = 0; k < x.rank(); ++k)
+      if (x.dim(k) != 1) strides[i][axes.at(names[i][k])] += dense[k];
+  }
+  std::vector<int64_t> dense = strides_of(std::span(axes.sizes).first(kept));
+  std::copy(dense.begin(), dense.end(), strides[inputs].begin());
+
+  with_number_type(y.type(), [&]<class T>(T) {
+    std::vector<std::vector<T>> x;
+    for (size_t i = 0; i < inputs; ++i) x.push_back(ctx.input(i).to<T>());
+    std::vector<T> out(static_cast<size_t>(y.size()));
+    Walk walk(axes.sizes, strides);
+    if (!walk.empty()) do {
+        T product = 1;
+        for (size_t i = 0; i < inputs; ++i) product = wrap_mul(product, x[i][static_cast<size_t>(walk[i])]);
+        T& o = out[static_cast<size_t>(walk[inputs])];
+        o = wrap_add(o, product);
+      } while (walk.next());
+    y.assign(out);
+  });
+}
+
+Value import_einsum(Import& layer) {
+  std::vector<Value> inputs;
+  for (size_t i = 0; i < layer.inputs(); ++i) inputs.push_back(layer.input(i));
+  auto equation = layer.get<std::string>("equation");
+  std::erase(equation, ' ');
+  return layer.op("Einsum", inputs, {{"equation", equation}});
+}
+
+}  // namespace
+
+Ops define_einsum() {
+  return op<Einsum>("Einsum", 7)
+      .doc("Multiplies the inputs along axes of the same name and sums over those that the result does not name.")
+      .inputs("inputs...")
+      .infer(einsum_infer)
+      .reference(einsum_run)
+      .import(onnx("Einsum").expand(import_einsum));
+}
+
+}  // namespace graft

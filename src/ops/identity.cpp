@@ -1,0 +1,32 @@
+#include <graft/op.hpp>
+
+namespace graft {
+namespace {
+
+void identity_infer(Infer& ctx, const NoAttributes&) {
+  Shape s = ctx.shape(0);
+  ctx.output(0, ctx.type(0), s);
+  if (auto k = ctx.known(0)) ctx.known_output(0, *k);
+}
+void identity_run(Run& ctx, const NoAttributes&) {
+  if (ctx.input(0).bytes() != ctx.output(0).bytes()) ctx.output(0).assign(ctx.input(0));
+}
+
+// Nothing needs to be computed, so there is no node.
+Value import_identity(Import& layer) { return layer.input(0); }
+
+}  // namespace
+
+Ops define_identity() {
+  return {
+      op("Identity", 16)
+          .doc("The input as it is.")
+          .inputs("data")
+          .infer(identity_infer)
+          .reference(identity_run)
+          .view_of_input(),
+      onnx("Identity").expand(import_identity),
+  };
+}
+
+}  // namespace graft

@@ -1,0 +1,159 @@
+// MatMul and GroupedMatMul
+#include <graft/numeric.hpp>
+#include <graft/op.hpp>
+
+namespace graft {
+namespace {
+
+struct MatMul {
+  bool transpose_a = false, transpose_b = false;
+  static constexpr std::tuple schema{attr("transpose_a", &MatMul::transpose_a, "the first matrices are transposed"),
+                                     attr("transpose_b", &MatMul::transpose_b, "the second matrices are transposed")};
+};
+
+void check_inner(const Dim& a, const Dim& b, const Shape& x, const Shape& y) {
+  if (a.known() && b.known() && a.value() != b.value())
+    fail("matrices of shapes ", x, " and ", y, " cannot be multiplied: ", a, " is not ", b);
+}
+
+// A list on the left is one row, on the right one column; that axis is dropped again at the end.
+void matmul_infer(Infer& ctx, const MatMul& a) {
+  DType type = common_type(ctx);
+  Shape x = ctx.shape(0), y = ctx.shape(1);
+  if (!x.ranked() || !y.ranked()) return ctx.output(0, type, Shape::unknown());
+  if (x.rank() == 0 || y.rank() == 0) fail("a scalar cannot be multiplied as a matrix");
+  bool row = x.rank() == 1, column = y.rank() == 1;
+  std::vector<Dim> p = x.dims(), q = y.dims();
+  if (row) p.insert(p.begin(), Dim(1));
+  else if (a.transpose_a) std::swap(p[p.size() - 1], p[p.size() - 2]);
+  if (column) q.push_back(Dim(1));
+  else if (a.transpose_b) std::swap(q[q.size() - 1], q[q.size() - 2]);
+  check_inner(p[p.size() - 1], q[q.size() - 2], x, y);
+  Dim rows = p[p.size() - 2], columns = q[q.size() - 1];
+  p.resize(p.size() - 2), q.resize(q.size() - 2);
+  Shape out = broadcast(Shape(std::move(p)), Shape(std::move(q)));
+  if (!row) out.push_back(rows);
+  if (!column) out.push_back(columns);
+  ctx.output(0, type, out);
+}
+
+// A matrix in memory: its size and the way from one element to the next, downwards and to the right.
+struct Matrix {
+  int64_t rows, columns, down, right;
+  Matrix transposed() const { return {columns, rows, right, down}; }
+};
+Matrix last_matrix(std::span<const int64_t> dims) {
+  int64_t rows = dims[dims.size() - 2], columns = dims[dims.size() - 1];
+  return {rows, columns, columns, 1};
+}
+
+// y = a * b, where y is dense.
+template <class T>
+void multiply(const T* a, const Matrix& p, const T* b, const Matrix& q, T* y) {
+  for (int64_t i = 0; i < p.rows; ++i) {
+    T* row = y + i * q.columns;
+    std::fill(row, row + q.columns, T{});
+    for (int64_t k = 0; k < p.columns; ++k) {
+      T factor = a[i * p.down + k * p.right];
+      const T* other = b + k * q.down;
+      for (int64_t j = 0; j < q.columns; ++j) row[j] = wrap_add(row[j], wrap_mul(factor, other[j * q.right]));
+    }
+  }
+}
+
+void matmul_run(Run& ctx, const MatMul& a) {
+  TensorView x = ctx.input(0), y = ctx.input(1), out = ctx.output(0);
+  std::vector<int64_t> p(x.dims().begin(), x.dims().end()), q(y.dims().begin(), y.dims().end());
+  bool row = p.size() == 1, column = q.size() == 1;
+  if (row) p.insert(p.begin(), 1);
+  if (column) q.push_back(1);
+  Matrix left = last_matrix(p), right = last_matrix(q);
+  int64_t left_size = left.rows * left.columns, right_size = right.rows * right.columns;
+  if (a.transpose_a && !row) left = left.transposed();
+  if (a.transpose_b && !column) right = right.transposed();
+  p.resize(p.size() - 2), q.resize(q.size() - 2);
+  std::span<const int64_t> batch = out.dims().first(out.rank() - (row ? 0 : 1) - (column ? 0 : 1));
+  with_number_type(x.type(), [&]<class T>(T) {
+    std::vector<T> u = x.to<T>(), v = y.to<T>(), w(static_cast<size_t>(out.size()));
+    Walk walk(batch, {broadcast_strides(p, batch), broadcast_strides(q, batch)});
+    if (w.empty()) return;
+    T* to = w.data();
+    do {
+      multiply(u.data() + walk[0] * left_size, left, v.data() + walk[1] * right_size, right, to);
+      to += left.rows * right.columns;
+    } while (walk.next());
+    out.assign(w);
+  });
+}
+
+// ---- GroupedMatMul ----
+
+void grouped_matmul_infer(Infer& ctx, const NoAttributes&) {
+  DType type = common_type(ctx, {0, 1});
+  Shape x = ctx.shape(0), y = ctx.shape(1);
+  if (!x.ranked() || !y.ranked()) return ctx.output(0, type, Shape::unknown());
+  if (y.rank() != 3 || (x.rank() != 3 && x.rank() != 2))
+    fail("matrices of shapes ", x, " and ", y, ": two or three dimensions and three are wanted");
+  check_inner(x[x.rank() - 1], y[2], x, y);
+  if (x.rank() == 3) return ctx.output(0, type, Shape{merge(x[0], y[0]), x[1], y[1]});
+  if (!ctx.has_input(2)) fail("rows that are shared between groups need offsets");
+  Shape offsets = ctx.shape(2);
+  if (offsets.ranked() && offsets.rank() != 1) fail("the offsets of shape ", offsets, " should be a list");
+  if (offsets.ranked()) merge(offsets[0], y[0]);
+  ctx.output(0, type, Shape{x[0], y[1]});
+}
+
+// The weights are stored transposed. With offsets, group g has the rows from where the group before ended.
+void grouped_matmul_run(Run& ctx, const NoAttributes&) {
+  TensorView x = ctx.input(0), y = ctx.input(1), out = ctx.output(0);
+  int64_t groups = y.dim(0), inner = y.dim(2), columns = y.dim(1);
+  std::vector<int64_t> ends;
+  if (x.rank() == 2) ends = ctx.input(2).to<int64_t>();
+  else
+    for (int64_t g = 0; g < groups; ++g) ends.push_back((g + 1) * x.dim(1));
+  int64_t rows = x.rank() == 2 ? x.dim(0) : groups * x.dim(1);
+  with_number_type(x.type(), [&]<class T>(T) {
+    std::vector<T> u = x.to<T>(), v = y.to<T>(), w(static_cast<size_t>(out.size()));
+    int64_t begin = 0;
+    for (int64_t g = 0; g < groups; ++g) {
+      int64_t end = ends[static_cast<size_t>(g)];
+      if (end < begin || end > rows) fail("group ", g, " has the rows from ", begin, " to ", end, " of ", rows);
+      multiply(u.data() + begin * inner, Matrix{end - begin, inner, inner, 1}, v.data() + g * columns * inner,
+               Matrix{inner, columns, 1, inner}, w.data() + begin * columns);
+      begin = end;
+    }
+    out.assign(w);
+  });
+}
+
+// ---- ONNX ----
+
+Value import_gemm(Import& layer) {
+  Value y =
+      layer.op("MatMul", {layer.input(0), layer.input(1)},
+               {{"transpose_a", layer.get<bool>("transA", false)}, {"transpose_b", layer.get<bool>("transB", false)}});
+  y = y * layer.get<float>("alpha", 1.0f);
+  float beta = layer.get<float>("beta", 1.0f);
+  return layer.has_input(2) && beta != 0 ? y + layer.input(2) * beta : y;
+}
+
+}  // namespace
+
+Ops define_matmul() {
+  return {
+      op<MatMul>("MatMul", 1)
+          .doc("The product of matrices in the last two axes; the others broadcast.")
+          .inputs("a, b")
+          .infer(matmul_infer)
+          .reference(matmul_run)
+          .import(onnx("MatMul")),
+      op("GroupedMatMul", 17)
+          .doc("One matrix product per group, with weights of its own that are stored transposed.")
+          .inputs("mat_a, mat_b, offsets?")
+          .infer(grouped_matmul_infer)
+          .reference(grouped_matmul_run),
+      onnx("Gemm").ignore("broadcast").expand(import_gemm),
+  };
+}
+
+}  // namespace graft

@@ -1,0 +1,44 @@
+// Layers of ai.onnx.ml that prepare features: Binarizer, Scaler, ArrayFeatureExtractor.
+#include <graft/op.hpp>
+
+namespace graft {
+namespace {
+
+Value import_binarizer(Import& layer) {
+  Value x = layer.input(0);
+  float threshold = layer.get<float>("threshold", 0.0f);
+  // A whole number is above a threshold when it is above the whole number below that.
+  double bound = is_real(x.type()) ? threshold : std::floor(threshold);
+  return convert(layer.op("Greater", {x, like(x, bound)}), x.type());
+}
+
+// (x - offset) * scale, one of each for all features or for every one.
+Value import_scaler(Import& layer) {
+  Value x = convert(layer.input(0), DType::f32);
+  auto list = [&](const char* name) {
+    auto v = layer.get<std::vector<float>>(name);
+    auto n = static_cast<int64_t>(v.size());
+    return layer.constant(std::move(v), {n});
+  };
+  if (layer.has("offset")) x = x - list("offset");
+  return layer.has("scale") ? x * list("scale") : x;
+}
+
+// A list of features gives a matrix of one row.
+Value import_array_feature_extractor(Import& layer) {
+  Value x = layer.input(0), index = layer.op("Reshape", {layer.input(1), layer.ints({-1})}, {{"special_zero", false}});
+  if (x.rank() == 1) x = unsqueeze(x, {0});
+  return layer.op("Gather", {x, index, layer.scalar(int64_t{-1})});
+}
+
+}  // namespace
+
+Ops define_onnx_features() {
+  return {
+      onnx("Binarizer").domain("ai.onnx.ml").expand(import_binarizer),
+      onnx("Scaler").domain("ai.onnx.ml").expand(import_scaler),
+      onnx("ArrayFeatureExtractor").domain("ai.onnx.ml").expand(import_array_feature_extractor),
+  };
+}
+
+}  // namespace graft

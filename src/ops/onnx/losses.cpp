@@ -1,0 +1,66 @@
+// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss
+#include <graft/op.hpp>
+
+#include "dimension.hpp"
+
+namespace graft {
+namespace {
+
+// scores: [N,C,...], target: [N,...]. The class of a target is picked by comparing it with all class numbers, so that
+// one that is no class at all (an ignored one) picks nothing.
+Value class_loss(Import& layer, const Value& scores, Value target) {
+  size_t rank = scores.rank();
+  std::vector<int64_t> behind(rank - 1, 1);
+  behind[0] = -1;
+  Value number = reshape(counting(dimension_of(scores, 1), target.type()), behind);
+  Value hit = layer.op("Equal", {unsqueeze(target, {1}), number});
+  auto picked = [&](const Value& from) {
+    Value only = layer.op("Select", {hit, from, like(scores, 0)});
+    return layer.op("ReduceSum", {only, layer.ints({1})}, {{"keep_dims", false}});
+  };
+  Value loss = -picked(scores), weight;
+  if (layer.has_input(2)) weight = picked(reshape(layer.input(2), behind));
+  if (layer.has("ignore_index")) {
+    auto ignored = static_cast<double>(layer.get<int64_t>("ignore_index"));
+    Value counts = layer.op("NotEqual", {target, like(target, ignored)});
+    loss = layer.op("Select", {counts, loss, like(loss, 0)});
+    weight = layer.op("Select", {counts, weight ? weight : like(loss, 1), like(loss, 0)});
+  }
+  if (weight) loss = loss * weight;
+
+  auto reduction = layer.get<std::string>("reduction", "mean");
+  std::vector<int64_t> all(rank - 1);
+  std::iota(all.begin(), all.end(), 0);
+  auto total = [&](std::string_view op, const Value& v) {
+    return layer.op(op, {v, layer.ints(all)}, {{"keep_dims", false}});
+  };
+  if (reduction == "none") return loss;
+  if (reduction == "sum") return total("ReduceSum", loss);
+  if (reduction != "mean") fail("reduction is '", reduction, "', it must be none, sum or mean");
+  return weight ? total("ReduceSum", loss) / total("ReduceSum", weight) : total("ReduceMean", loss);
+}
+
+void check_scores(const Value& scores) {
+  if (scores.rank() < 2) fail("the scores of shape ", scores.shape(), " have no axis of classes");
+}
+
+Value import_nll_loss(Import& layer) {
+  check_scores(layer.input(0));
+  return class_loss(layer, layer.input(0), layer.input(1));
+}
+std::vector<Value> import_cross_entropy_loss(Import& layer) {
+  check_scores(layer.input(0));
+  Value log_prob = layer.op("LogSoftmax", {layer.input(0)}, {{"axis", 1}});
+  return {class_loss(layer, log_prob, layer.input(1)), log_prob};
+}
+
+}  // namespace
+
+Ops define_onnx_losses() {
+  return {
+      onnx("NegativeLogLikelihoodLoss").expand(import_nll_loss),
+      onnx("SoftmaxCrossEntropyLoss").expand(import_cross_entropy_loss),
+  };
+}
+
+}  // namespace graft

@@ -1,0 +1,26 @@
+// Trilu: one triangle of each matrix stays, the rest becomes 0.
+#include <graft/op.hpp>
+
+#include "dimension.hpp"
+
+namespace graft {
+namespace {
+
+Value import_trilu(Import& layer) {
+  Value x = layer.input(0);
+  Shape s = x.shape();
+  if (s.ranked() && s.rank() < 2) fail("the input of shape ", s, " holds no matrices");
+  Value column = counting(dimension_of(x, -1), DType::i64);
+  Value row = unsqueeze(counting(dimension_of(x, -2), DType::i64), {1});
+  if (layer.has_input(1)) row = row + convert(as_scalar(layer.input(1)), DType::i64);
+  Value stays = layer.op(layer.get<bool>("upper", true) ? "GreaterEqual" : "LessEqual", {column, row});
+  return layer.op("Select", {stays, x, like(x, 0)});
+}
+
+}  // namespace
+
+Ops define_onnx_trilu() {
+  return {onnx("Trilu").expand(import_trilu), onnx("Trilu").domain("com.microsoft").expand(import_trilu)};
+}
+
+}  // namespace graft

@@ -1,0 +1,215 @@
+// Reductions: many elements become one along some axes.
+#include <graft/numeric.hpp>
+#include <graft/op.hpp>
+
+namespace graft {
+namespace {
+
+struct Reduction {
+  bool keep_dims = false;
+  static constexpr std::tuple schema{attr("keep_dims", &Reduction::keep_dims, "the axes stay, with one element")};
+};
+enum class Reduce { sum, mean, max, min, prod, l1, l2, all, any };
+
+// Which axes go. A scalar may be asked to give up an axis that it does not have.
+std::vector<bool> reduced_axes(const std::vector<int64_t>& axes, size_t rank) {
+  std::vector<bool> gone(rank, false);
+  for (int64_t a : axes) {
+    size_t axis = normalize_axis(a, std::max<size_t>(rank, 1));
+    if (rank > 0) gone[axis] = true;
+  }
+  return gone;
+}
+
+// The result of a list of shape values, as certain as they are.
+std::optional<Dim> reduced_values(Reduce what, const Shape& values) {
+  bool product = what == Reduce::prod;
+  if (what != Reduce::sum && !product && values.rank() == 0) return std::nullopt;
+  auto exact = [](int64_t v) { return Dim(graft_dim{v, v, 0, 0}); };
+  Dim out = values.rank() == 0 || product || what == Reduce::sum ? exact(product ? 1 : 0) : values[0];
+  for (const Dim& d : values) {
+    if (what == Reduce::max || what == Reduce::min) {
+      if (out.same(d)) continue;
+      auto pick = [&](int64_t a, int64_t b) { return what == Reduce::max ? std::max(a, b) : std::min(a, b); };
+      out = Dim::between(pick(out.min(), d.min()), pick(out.max(), d.max()));
+    } else if (out.known() && d.known()) {
+      out = exact(product ? wrap_mul(out.min(), d.min()) : wrap_add(out.min(), d.min()));
+    } else if (out.min() < 0 || d.min() < 0) {
+      return std::nullopt;
+    } else {
+      out = product ? out * d : out + d;
+    }
+  }
+  return out;
+}
+
+template <Reduce what>
+void reduce_infer(Infer& ctx, const Reduction& a) {
+  constexpr bool truth = what == Reduce::all || what == Reduce::any;
+  DType type = ctx.type(0);
+  if (truth && type != DType::boolean && type != DType::undefined) fail("the data is ", type, ", it should be boolean");
+  Shape in = ctx.shape(0), count = ctx.shape(1), out = Shape::unknown();
+  if (count.ranked() && count.rank() > 1) fail("the axes of shape ", count, " should be a list");
+  auto axes = ctx.values<int64_t>(1);
+  if (!in.ranked()) return ctx.output(0, type, out);
+  if (axes) {
+    std::vector<bool> gone = reduced_axes(*axes, in.rank());
+    out = Shape();
+    for (size_t i = 0; i < in.rank(); ++i)
+      if (!gone[i]) out.push_back(in[i]);
+      else if (a.keep_dims) out.push_back(1);
+  } else if (a.keep_dims) {
+    out = in;
+    for (Dim& d : out) d = either(d, Dim(1));
+  } else if (count.elements().same(Dim(1)) && in.rank() > 0) {
+    out = Shape::of_rank(in.rank() - 1);
+  }
+  ctx.output(0, type, out);
+
+  constexpr bool followed = what == Reduce::sum || what == Reduce::prod || what == Reduce::max || what == Reduce::min;
+  auto known = ctx.known(0);
+  if (!followed || !known || !axes || in.rank() > 1) return;
+  if (axes->empty() || in.rank() == 0) return ctx.known_output(0, *known);
+  if (auto v = reduced_values(what, *known)) ctx.known_output(0, Shape{*v});
+}
+
+// What nothing reduces to.
+template <Reduce what, class T>
+T reduce_start(DType type) {
+  if constexpr (what == Reduce::prod || what == Reduce::all) return 1;
+  if constexpr (what == Reduce::max || what == Reduce::min) {
+    bool least = what == Reduce::max;
+    if constexpr (std::is_floating_point_v<T>) return least ? -INFINITY : INFINITY;
+    if (!is_signed_integer(type) && least) return 0;
+    int bits = type == DType::boolean ? 1 : bits_of(type) - is_signed_integer(type);
+    auto most = static_cast<T>(bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1);
+    return least ? static_cast<T>(wrap_sub(wrap_neg(most), T{1})) : most;
+  }
+  return 0;
+}
+template <Reduce what, class T>
+T reduce_step(T so_far, T x) {
+  if constexpr (what == Reduce::sum || what == Reduce::mean) return wrap_add(so_far, x);
+  else if constexpr (what == Reduce::prod) return wrap_mul(so_far, x);
+  else if constexpr (what == Reduce::max) return x != x || x > so_far ? x : so_far;
+  else if constexpr (what == Reduce::min) return x != x || x < so_far ? x : so_far;
+  else if constexpr (what == Reduce::l1) return wrap_add(so_far, x < 0 ? wrap_neg(x) : x);
+  else if constexpr (what == Reduce::l2) return wrap_add(so_far, wrap_mul(x, x));
+  else if constexpr (what == Reduce::all) return so_far != 0 && x != 0;
+  else return so_far != 0 || x != 0;
+}
+template <Reduce what, class T>
+T reduce_end(T so_far, int64_t count) {
+  if constexpr (what == Reduce::mean) return count == 0 ? so_far : safe_div(so_far, static_cast<T>(count));
+  else if constexpr (what == Reduce::l2) return std::sqrt(so_far);
+  else return so_far;
+}
+
+template <Reduce what>
+void reduce_run(Run& ctx, const Reduction&) {
+  TensorView x = ctx.input(0), y = ctx.output(0);
+  std::vector<bool> gone = reduced_axes(ctx.input(1).to<int64_t>(), x.rank());
+  std::vector<int64_t> strides(x.rank(), 0);
+  int64_t step = 1, count = 1;
+  for (size_t i = x.rank(); i-- > 0;) {
+    if (gone[i]) count *= x.dim(i);
+    else strides[i] = step, step *= x.dim(i);
+  }
+  auto reduce = [&]<class T>(T) {
+    std::vector<T> in = x.to<T>(), out(static_cast<size_t>(y.size()), reduce_start<what, T>(x.type()));
+    Walk walk(x.dims(), {strides});
+    auto next = in.begin();
+    if (!walk.empty()) do {
+        T& o = out[static_cast<size_t>(walk[0])];
+        o = reduce_step<what>(o, *next++);
+      } while (walk.next());
+    for (T& o : out) o = reduce_end<what>(o, count);
+    y.assign(out);
+  };
+  // Squares of whole numbers may be larger than any.
+  if constexpr (what == Reduce::l2) reduce(double{});
+  else with_number_type(x.type(), reduce);
+}
+
+// ---- ONNX ----
+
+// The axes to reduce: all where none are given, unless the layer asks for no reduction then.
+Value reduce_axes_of(Import& layer, const Value& x) {
+  bool stay = layer.get<bool>("noop_with_empty_axes", false);
+  if (layer.has("axes")) {
+    auto axes = layer.get<std::vector<int64_t>>("axes");
+    if (!axes.empty()) return layer.ints(axes);
+  } else if (layer.has_input(1)) {
+    Value axes = layer.input(1);
+    if (!axes.shape().elements().same(Dim(0))) return axes;
+  }
+  if (stay) return layer.ints({});
+  Shape s = x.shape();
+  if (s.ranked()) {
+    std::vector<int64_t> all(s.rank());
+    std::iota(all.begin(), all.end(), 0);
+    return layer.ints(all);
+  }
+  Value rank = squeeze(shape_of(shape_of(x)), {0});
+  return layer.op("Range", {layer.scalar(int64_t{0}), rank, layer.scalar(int64_t{1})}, {{"output_type", DType::i64}});
+}
+Value reduced(Import& layer, std::string_view op, const Value& x, const Value& axes, bool keep) {
+  return layer.op(op, {x, axes}, {{"keep_dims", keep}});
+}
+bool reduce_keeps(Import& layer) { return layer.get<bool>("keepdims", true); }
+
+Value import_reduce(Import& layer) {
+  Value x = layer.input(0);
+  std::string_view op = layer.type();
+  if (x.type() == DType::boolean && op == "ReduceMax") op = "ReduceLogicalOr";
+  if (x.type() == DType::boolean && op == "ReduceMin") op = "ReduceLogicalAnd";
+  return reduced(layer, op, x, reduce_axes_of(layer, x), reduce_keeps(layer));
+}
+Value import_reduce_log_sum(Import& layer) {
+  Value x = layer.input(0);
+  return layer.op("Log", {reduced(layer, "ReduceSum", x, reduce_axes_of(layer, x), reduce_keeps(layer))});
+}
+Value import_reduce_sum_square(Import& layer) {
+  Value x = layer.input(0);
+  return reduced(layer, "ReduceSum", x * x, reduce_axes_of(layer, x), reduce_keeps(layer));
+}
+// The largest element is taken off first, so that nothing overflows; one that is infinite would leave NaN behind.
+Value import_reduce_log_sum_exp(Import& layer) {
+  Value x = layer.input(0), axes = reduce_axes_of(layer, x);
+  Value most = reduced(layer, "ReduceMax", x, axes, true);
+  most = layer.op("Select", {layer.op("IsFinite", {most}), most, like(most, 0)});
+  Value y = layer.op("Log", {reduced(layer, "ReduceSum", layer.op("Exp", {x - most}), axes, true)}) + most;
+  return reduce_keeps(layer) ? y : reduced(layer, "ReduceSum", y, axes, false);
+}
+
+template <Reduce what>
+OpOf<Reduction> reduction(std::string_view name, int version, std::string_view doc) {
+  return op<Reduction>(name, version)
+      .doc(doc)
+      .inputs("data, axes")
+      .infer(reduce_infer<what>)
+      .reference(reduce_run<what>);
+}
+
+}  // namespace
+
+Ops define_reduce() {
+  auto rule = [](std::string_view type) { return onnx(type).expand(import_reduce); };
+  return {
+      reduction<Reduce::sum>("ReduceSum", 1, "The sum along some axes.").import(rule("ReduceSum")),
+      reduction<Reduce::mean>("ReduceMean", 1, "The average along some axes.").import(rule("ReduceMean")),
+      reduction<Reduce::max>("ReduceMax", 1, "The largest element along some axes.").import(rule("ReduceMax")),
+      reduction<Reduce::min>("ReduceMin", 1, "The smallest element along some axes.").import(rule("ReduceMin")),
+      reduction<Reduce::prod>("ReduceProd", 1, "The product along some axes.").import(rule("ReduceProd")),
+      reduction<Reduce::l1>("ReduceL1", 4, "The sum of |x| along some axes.").import(rule("ReduceL1")),
+      reduction<Reduce::l2>("ReduceL2", 4, "The square root of the sum of x * x along some axes.")
+          .import(rule("ReduceL2")),
+      reduction<Reduce::all>("ReduceLogicalAnd", 1, "Whether all hold along some axes."),
+      reduction<Reduce::any>("ReduceLogicalOr", 1, "Whether one holds along some axes."),
+      onnx("ReduceLogSum").expand(import_reduce_log_sum),
+      onnx("ReduceSumSquare").expand(import_reduce_sum_square),
+      onnx("ReduceLogSumExp").expand(import_reduce_log_sum_exp),
+  };
+}
+
+}  // namespace graft

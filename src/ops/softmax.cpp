@@ -1,0 +1,88 @@
+// Softmax and LogSoftmax
+#include <graft/op.hpp>
+
+#include "flatten.hpp"
+
+namespace graft {
+namespace {
+
+struct Softmax {
+  int64_t axis = 1;
+  static constexpr std::tuple schema{attr("axis", &Softmax::axis, "the axis along which the results sum up to 1")};
+};
+struct OldSoftmax {
+  int64_t axis = 1;
+  static constexpr std::tuple schema{
+      attr("axis", &OldSoftmax::axis, "the axis along which the results sum up to 1").at_least(0)};
+};
+
+void softmax_shape(Infer& ctx, int64_t axis) {
+  Shape s = ctx.shape(0);
+  if (s.ranked() && s.rank() > 0) normalize_axis(axis, s.rank());
+  ctx.output(0, ctx.type(0), s);
+}
+void softmax_infer(Infer& ctx, const Softmax& a) { softmax_shape(ctx, a.axis); }
+void old_softmax_infer(Infer& ctx, const OldSoftmax& a) { softmax_shape(ctx, a.axis); }
+
+// The largest element is taken off first, so that nothing overflows.
+void softmax_along(Run& ctx, int64_t wanted, bool logarithm) {
+  TensorView x = ctx.input(0), y = ctx.output(0);
+  std::vector<double> v = x.to<double>();
+  size_t axis = x.rank() == 0 ? 0 : normalize_axis(wanted, x.rank());
+  int64_t n = x.rank() == 0 ? 1 : x.dim(axis), inner = x.rank() == 0 ? 1 : count_of(x.dims().subspan(axis + 1));
+  int64_t lines = n == 0 ? 0 : x.size() / n;
+  for (int64_t line = 0; line < lines; ++line) {
+    double* first = v.data() + line / inner * n * inner + line % inner;
+    double most = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n; ++i) most = std::max(most, first[i * inner]);
+    for (int64_t i = 0; i < n; ++i) sum += std::exp(first[i * inner] - most);
+    for (int64_t i = 0; i < n; ++i) {
+      double& e = first[i * inner];
+      e = logarithm ? e - most - std::log(sum) : std::exp(e - most) / sum;
+    }
+  }
+  y.assign(v);
+}
+void softmax_run(Run& ctx, const Softmax& a) { softmax_along(ctx, a.axis, false); }
+void old_softmax_run(Run& ctx, const OldSoftmax& a) { softmax_along(ctx, a.axis, false); }
+void log_softmax_run(Run& ctx, const Softmax& a) { softmax_along(ctx, a.axis, true); }
+
+Value import_softmax_like(Import& layer, std::string_view op) {
+  auto along = [&](const Value& x, int64_t axis) { return layer.op(op, {x}, {{"axis", axis}}); };
+  Value x = layer.input(0);
+  if (layer.version() >= 13) return along(x, layer.get<int64_t>("axis", -1));
+  return along_rows(x, layer.get<int64_t>("axis", 1), along);
+}
+Value import_softmax(Import& layer) { return import_softmax_like(layer, "Softmax@8"); }
+Value import_log_softmax(Import& layer) { return import_softmax_like(layer, "LogSoftmax"); }
+
+}  // namespace
+
+Ops define_softmax() {
+  return {
+      op<OldSoftmax>("Softmax", 1)
+          .doc("e^x over the sum of e^x along an axis.")
+          .ir_name("SoftMax")
+          .inputs("data")
+          .infer(old_softmax_infer)
+          .reference(old_softmax_run)
+          .in_place(),
+      op<Softmax>("Softmax", 8)
+          .doc("e^x over the sum of e^x along an axis, which may be counted from the end.")
+          .ir_name("SoftMax")
+          .inputs("data")
+          .infer(softmax_infer)
+          .reference(softmax_run)
+          .in_place()
+          .import(onnx("Softmax").expand(import_softmax)),
+      op<Softmax>("LogSoftmax", 5)
+          .doc("The logarithm of Softmax.")
+          .inputs("data")
+          .infer(softmax_infer)
+          .reference(log_softmax_run)
+          .in_place()
+          .import(onnx("LogSoftmax").expand(import_log_softmax)),
+  };
+}
+
+}  // namespace graft
