@@ -93,6 +93,7 @@ Ops define_onnx_conv() {
       onnx("Conv").expand(import_conv),
       onnx("FusedConv").domain("com.microsoft").expand(import_fused_conv),
       onnx("DeformConv").expand(import_deform_conv),
+      onnx("DeformableConv2D").ignore("kernel_shape").expand(import_deformable_conv_2d),
       onnx("DeformableConv2D").domain("org.openvinotoolkit").ignore("kernel_shape").expand(import_deformable_conv_2d),
   };
 }

@@ -79,13 +79,23 @@ std::vector<int64_t> trailing_axes(Import& layer, Value x) {
   return axes;
 }
 
+// Scale and bias for the trailing axes; some files list them in one row.
+Value over_trailing_axes(Value v, Value x, const std::vector<int64_t>& axes) {
+  v = convert(v, x.type());
+  Shape whole = x.shape(), row = v.shape();
+  if (axes.size() < 2 || !whole.ranked() || !row.ranked() || row.rank() != 1) return v;
+  Shape part(std::vector<Dim>(whole.end() - static_cast<std::ptrdiff_t>(axes.size()), whole.end()));
+  bool fits = row[0].same(part[part.rank() - 1]) || row[0].same(Dim(1));
+  return !fits && part.is_static() ? reshape(v, part.values()) : v;
+}
+
 std::vector<Value> import_layer_norm(Import& layer) {
   Value x = layer.input(0), wide = convert(x, stash_type(layer));
   std::vector<int64_t> axes = trailing_axes(layer, x);
   double epsilon = layer.get<float>("epsilon", 1e-5f);
   Value y = convert(mean_and_variance_normal(wide, axes, epsilon, "INSIDE_SQRT"), x.type());
-  y = y * convert(layer.input(1), x.type());
-  if (layer.has_input(2)) y = y + convert(layer.input(2), x.type());
+  y = y * over_trailing_axes(layer.input(1), x, axes);
+  if (layer.has_input(2)) y = y + over_trailing_axes(layer.input(2), x, axes);
   std::vector<Value> out{y};
   if (layer.wants(1) || layer.wants(2)) {
     Value mean = mean_over(wide, axes, true), apart = wide - mean;

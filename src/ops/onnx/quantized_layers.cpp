@@ -37,18 +37,23 @@ Value import_qlinear_leaky_relu(Import& layer) {
 }
 
 // Before opset 13 everything from the axis on is one row.
+Value softmax_rows(Import& layer, Value x) {
+  bool rows = layer.get<int64_t>("opset", 13) < 13;
+  auto rank = static_cast<int64_t>(x.rank()), axis = layer.get<int64_t>("axis", rows ? 1 : -1);
+  if (axis < 0) axis += rank;
+  if (!rows || axis == rank - 1) return layer.op("Softmax@8", {x}, {{"axis", axis}});
+  std::vector<int64_t> keep(static_cast<size_t>(axis), 0);
+  keep.push_back(-1);
+  Value flat = layer.op("Reshape", {x, layer.ints(keep)}, {{"special_zero", true}});
+  Value y = layer.op("Softmax@8", {flat}, {{"axis", axis}});
+  return layer.op("Reshape", {y, shape_of(x)}, {{"special_zero", false}});
+}
+// Probabilities are parts of a whole number of steps: ONNX Runtime cuts off what is left of 1 / scale.
 Value import_qlinear_softmax(Import& layer) {
-  return quantized_unary(layer, [&](Value x) {
-    bool rows = layer.get<int64_t>("opset", 13) < 13;
-    auto rank = static_cast<int64_t>(x.rank()), axis = layer.get<int64_t>("axis", rows ? 1 : -1);
-    if (axis < 0) axis += rank;
-    if (!rows || axis == rank - 1) return layer.op("Softmax@8", {x}, {{"axis", axis}});
-    std::vector<int64_t> keep(static_cast<size_t>(axis), 0);
-    keep.push_back(-1);
-    Value flat = layer.op("Reshape", {x, layer.ints(keep)}, {{"special_zero", true}});
-    Value y = layer.op("Softmax@8", {flat}, {{"axis", axis}});
-    return layer.op("Reshape", {y, shape_of(x)}, {{"special_zero", false}});
-  });
+  Value scale = convert(flat_scalar(layer.input(3)), DType::f32), zero = optional_input(layer, 4);
+  Value steps = layer.op("Floor", {1 / scale});
+  return quantize(softmax_rows(layer, real_input(layer, 0)) * steps, zero ? flat_scalar(zero) : zero,
+                  zero ? zero.type() : layer.input(0).type());
 }
 
 // Channels may come last here.
