@@ -63,10 +63,11 @@ void color_run(Run& ctx, const NoAttributes&) {
   for (int64_t n = 0; n < out.dim(0); ++n)
     for (int64_t i = 0; i < size; ++i) {
       int64_t cell = (i / width / 2 * (width / 2) + i % width / 2) * p.step;
-      double y = 1.164 * (p.y[static_cast<size_t>(n * p.y_batch + i)] - 16);
-      double u = p.u[static_cast<size_t>(n * p.u_batch + p.u_at + cell)] - 128;
-      double v = p.v[static_cast<size_t>(n * p.v_batch + p.v_at + cell)] - 128;
-      double red = level(y + 1.596 * v), green = level(y - 0.391 * u - 0.813 * v), blue = level(y + 2.018 * u);
+      // In f32, where a half sometimes is one and sometimes not quite.
+      float y = 1.164f * static_cast<float>(p.y[static_cast<size_t>(n * p.y_batch + i)] - 16);
+      auto u = static_cast<float>(p.u[static_cast<size_t>(n * p.u_batch + p.u_at + cell)] - 128);
+      auto v = static_cast<float>(p.v[static_cast<size_t>(n * p.v_batch + p.v_at + cell)] - 128);
+      double red = level(y + 1.596f * v), green = level(y - 0.391f * u - 0.813f * v), blue = level(y + 2.018f * u);
       rgb.insert(rgb.end(), {bgr ? blue : red, green, bgr ? red : blue});
     }
   out.assign(rgb);

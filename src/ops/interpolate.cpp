@@ -201,7 +201,7 @@ void pillow_row(const InterpolationRow& row, int64_t at, double support, double 
   double first = std::max(std::trunc(centre - support * width + 0.5), 0.0);
   double end = std::min(std::trunc(centre + support * width + 0.5), static_cast<double>(row.axis.input));
   auto weight = [&](double i) {
-    double d = std::fabs((i - centre + 0.5) / width);
+    double d = std::fabs((i - centre + 0.5) * (1 / width));
     if (support == 1) return std::max(0.0, 1 - d);
     return d < 2 ? cubic_weights(d < 1 ? d : d - 1, cube)[d < 1 ? 1 : 0] : 0.0;
   };
@@ -254,12 +254,14 @@ void interpolate_any(TensorView x, TensorView y, const Interpolation& a, const s
   }
   bool pillow = a.mode == Interpolation::bilinear_pillow || a.mode == Interpolation::bicubic_pillow;
   bool whole = !is_real(x.type()) && a.mode != Interpolation::nearest;
-  // Some modes round to whole numbers, others cut off what f32 still sees behind the point.
+  // Some modes round to whole numbers that the type holds, others cut off what f32 still sees behind the point.
+  bool cut = a.mode == Interpolation::linear_onnx || a.mode == Interpolation::cubic;
+  double steps = std::ldexp(1.0, bits_of(x.type())), low = is_signed_integer(x.type()) ? -steps / 2 : 0;
   auto to_whole = [&](auto& values) {
     for (auto& v : values) {
       auto d = static_cast<double>(v);
-      bool cut = a.mode == Interpolation::linear_onnx || a.mode == Interpolation::cubic;
-      v = static_cast<std::remove_reference_t<decltype(v)>>(cut ? std::trunc(static_cast<float>(d)) : std::round(d));
+      d = cut ? std::trunc(static_cast<float>(d)) : std::min(std::max(std::round(d), low), low + steps - 1);
+      v = static_cast<std::remove_reference_t<decltype(v)>>(d);
     }
   };
   auto run = [&]<class T>(T) {

@@ -36,11 +36,20 @@ void max_pool_infer8(Infer& ctx, const MaxPool& a) {
   max_pool_infer(ctx, a);
 }
 
-// What a window without elements gives.
+// What a window without elements gives: the lowest number of the type.
 template <class T>
 T least_value(DType type) {
-  if constexpr (std::is_same_v<T, double>) return -std::numeric_limits<double>::infinity();
-  else return is_signed_integer(type) ? static_cast<T>(uint64_t{1} << 63) >> (64 - bits_of(type)) : T{};
+  if constexpr (std::is_same_v<T, double>) {
+    switch (type) {
+      case DType::f64: return std::numeric_limits<double>::lowest();
+      case DType::f32: return std::numeric_limits<float>::lowest();
+      case DType::f16: return -65504;
+      case DType::bf16: return -0x1.fep127;
+      default: return -std::numeric_limits<double>::infinity();
+    }
+  } else {
+    return is_signed_integer(type) ? static_cast<T>(uint64_t{1} << 63) >> (64 - bits_of(type)) : T{};
+  }
 }
 
 // `index` counts over the whole tensor from `axis` on; null when nobody asks.

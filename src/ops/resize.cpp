@@ -23,7 +23,7 @@ struct Resize {
   float extrapolation_value = 0;
   enum Policy { stretch, not_larger, not_smaller } keep_aspect_ratio_policy = stretch;
   enum Mode { nearest, linear, cubic } mode = nearest;
-  enum Nearest { round_prefer_floor, round_prefer_ceil, floor, ceil } nearest_mode = round_prefer_floor;
+  enum Nearest { round_prefer_floor, round_prefer_ceil, floor, ceil, simple } nearest_mode = round_prefer_floor;
   using Self = Resize;
   static constexpr std::tuple schema{
       attr("antialias", &Self::antialias, "more elements are joined where there become fewer"),
@@ -38,8 +38,8 @@ struct Resize {
       attr("keep_aspect_ratio_policy", &Self::keep_aspect_ratio_policy, "how sizes are meant")
           .one_of("stretch", "not_larger", "not_smaller"),
       attr("mode", &Self::mode, "how elements are joined").one_of("nearest", "linear", "cubic"),
-      attr("nearest_mode", &Self::nearest_mode, "which element is the nearest")
-          .one_of("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")};
+      attr("nearest_mode", &Self::nearest_mode, "which element is the nearest; simple: ceil where there become fewer")
+          .one_of("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple")};
 };
 
 std::vector<size_t> resize_axes(const Resize& a, size_t rank) {
@@ -107,18 +107,21 @@ double resize_place(const ResizeAxis& d, int64_t at, Resize::Coordinates how) {
     case Resize::asymmetric: return x / d.scale;
     case Resize::tf_half_pixel_for_nn: return (x + 0.5) / d.scale;
     default: {
-      double part = d.end - d.start, first = d.start * (length - 1);
-      return first + (resized == 1 ? part * (length - 1) / 2 : x * part * (length - 1) / (resized - 1));
+      // Size and start of the region are f32, as the region is: its border hangs on the last bit.
+      auto last = static_cast<float>(length - 1);
+      double part = static_cast<float>(d.end) - static_cast<float>(d.start), first = static_cast<float>(d.start) * last;
+      return first + (resized == 1 ? part * last / 2 : x * part * last / (resized - 1));
     }
   }
 }
 
-double resize_nearest(double x, Resize::Nearest how) {
+double resize_nearest(double x, Resize::Nearest how, double scale) {
   switch (how) {
     case Resize::round_prefer_floor: return std::ceil(x - 0.5);
     case Resize::round_prefer_ceil: return std::floor(x + 0.5);
     case Resize::floor: return std::floor(x);
-    default: return std::ceil(x);
+    case Resize::ceil: return std::ceil(x);
+    default: return scale < 1 ? std::ceil(x) : std::floor(x);
   }
 }
 
@@ -128,7 +131,7 @@ struct ResizeWeights {
   std::vector<double> weights;
 };
 ResizeWeights resize_weights(double x, const Resize& a, double scale) {
-  if (a.mode == Resize::nearest) return {resize_nearest(x, a.nearest_mode), {1}};
+  if (a.mode == Resize::nearest) return {resize_nearest(x, a.nearest_mode, scale), {1}};
   double below = std::floor(x), r = x - below;
   if (a.antialias && scale < 1) {
     // The filter covers as many elements as become one, and is made to sum up to 1.

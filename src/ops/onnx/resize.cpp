@@ -77,27 +77,21 @@ bool interpolate_can(const LayerResize& r) {
          same_places(r);
 }
 
-Value interpolated(Import& layer, Value x, Value scales_or_sizes, bool scaled, const std::string& mode,
-                   std::string_view coordinates, std::string_view nearest, const std::vector<int64_t>& axes,
-                   double cubic) {
-  std::vector<Value> inputs{x, scaled ? convert(scales_or_sizes, DType::f32) : scales_or_sizes};
-  if (!axes.empty()) inputs.push_back(layer.ints(axes));
+Value interpolated(Import& layer, const LayerResize& r) {
+  std::vector<Value> inputs{r.x, r.scales ? convert(r.scales, DType::f32) : r.sizes};
+  if (!r.axes.empty()) inputs.push_back(layer.ints(r.axes));
   return layer.op("Interpolate@11", inputs,
-                  {{"mode", mode == "linear" ? "linear_onnx" : mode},
-                   {"shape_calculation_mode", scaled ? "scales" : "sizes"},
-                   {"coordinate_transformation_mode", coordinates},
-                   {"nearest_mode", nearest},
+                  {{"mode", r.mode == "linear" ? "linear_onnx" : r.mode},
+                   {"shape_calculation_mode", r.scales ? "scales" : "sizes"},
+                   {"coordinate_transformation_mode", r.coordinates},
+                   {"nearest_mode", r.nearest},
                    {"pads_begin", std::vector<int64_t>{0}},
                    {"pads_end", std::vector<int64_t>{0}},
-                   {"cube_coeff", cubic}});
+                   {"cube_coeff", r.cubic}});
 }
 
-Value import_resize(Import& layer) {
-  LayerResize r = read_resize(layer);
-  layer.has("extrapolation_value");
-  if (interpolate_can(r))
-    return interpolated(layer, r.x, r.scales ? r.scales : r.sizes, static_cast<bool>(r.scales), r.mode, r.coordinates,
-                        r.nearest, r.axes, r.cubic);
+Value resized(Import& layer, const LayerResize& r, float outside) {
+  if (interpolate_can(r)) return interpolated(layer, r);
   bool crops = r.coordinates == "tf_crop_and_resize";
   return layer.op("Resize@graft", {r.x, crops ? r.region : Value(), r.scales, r.sizes},
                   {{"antialias", r.antialias},
@@ -105,17 +99,21 @@ Value import_resize(Import& layer) {
                    {"coordinate_transformation_mode", r.coordinates},
                    {"cubic_coeff_a", r.cubic},
                    {"exclude_outside", r.exclude_outside},
-                   {"extrapolation_value", layer.get<float>("extrapolation_value", 0)},
+                   {"extrapolation_value", outside},
                    {"keep_aspect_ratio_policy", r.policy},
                    {"mode", r.mode},
                    {"nearest_mode", r.nearest}});
+}
+Value import_resize(Import& layer) {
+  return resized(layer, read_resize(layer), layer.get<float>("extrapolation_value", 0));
 }
 
 // Before opset 11 places were found by the scale alone, and fewer elements meant the next ones upwards.
 Value scaled_simply(Import& layer, Value scales) {
   auto mode = layer.get<std::string>("mode", "nearest");
   if (mode == "bilinear" || mode == "trilinear") mode = "linear";
-  return interpolated(layer, layer.input(0), scales, true, mode, "asymmetric", "simple", {}, -0.75);
+  LayerResize r{layer.input(0), {}, scales, {}, mode, "asymmetric", "simple", "stretch", {}, false, false, -0.75f};
+  return resized(layer, r, 0);
 }
 Value import_resize10(Import& layer) { return scaled_simply(layer, layer.input(1)); }
 Value import_upsample(Import& layer) {
