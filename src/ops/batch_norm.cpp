@@ -1,5 +1,7 @@
 #include <graft/op.hpp>
 
+#include "sizes.hpp"
+
 namespace graft {
 namespace {
 
@@ -17,7 +19,7 @@ void batch_norm_infer(Infer& ctx, const BatchNorm&) {
     if (i != data_at) channels = merge(channels, ctx.shape(i));
   if (data.ranked()) {
     if (data.rank() < 2) fail("data of shape ", data, " has no channels");
-    data[1] = merge(data[1], channels[0]);
+    data[1] = agree(data[1], channels[0], "channels of the data:", "the other inputs have");
   }
   ctx.output(0, common_type(ctx), data);
 }

@@ -20,8 +20,7 @@ void binary_convolution_infer(Infer& ctx, const BinaryConvolution& attributes) {
   Shape data = ctx.shape(0), weights = ctx.shape(1);
   if (!match_spatial_rank(data, weights, 2)) return ctx.output(0, ctx.type(0), Shape::unknown());
   WindowAttributes a = complete_windows(attributes, data.rank() - 2);
-  if (data[1].min() > weights[1].max() || data[1].max() < weights[1].min())
-    fail("data has ", data[1], " channels, the weights want ", weights[1]);
+  check_channels(data[1], weights[1]);
   Shape out{data[0], weights[0]};
   for (size_t i = 2; i < data.rank(); ++i)
     out.push_back(window_positions(data[i], weights[i], a, i - 2, Rounding::floor));

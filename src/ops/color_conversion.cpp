@@ -1,6 +1,8 @@
 // NV12 and I420 to RGB and BGR: one brightness per element, one pair of colours for every 2x2 of them.
 #include <graft/op.hpp>
 
+#include "sizes.hpp"
+
 namespace graft {
 namespace {
 
@@ -18,8 +20,9 @@ void color_infer(Infer& ctx, const NoAttributes&) {
   }
   for (size_t i = 1; i < ctx.inputs(); ++i) {
     Shape colours = merge(ctx.shape(i), Shape{Dim(), Dim(), Dim(), planes == 2 ? 2 : 1});
-    out[0] = merge(out[0], colours[0]);
-    for (size_t axis : {1, 2}) out[axis] = merge(out[axis], colours[axis] * Dim(2));
+    out[0] = agree(colours[0], out[0], "images of colours:", "of brightness");
+    for (size_t axis : {1, 2})
+      out[axis] = agree(colours[axis] * Dim(2), out[axis], "a side for the colours:", "for the brightness");
   }
   for (size_t axis : {1, 2})
     if (out[axis].known() && out[axis].value() % 2 != 0)

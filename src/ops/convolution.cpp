@@ -21,8 +21,7 @@ void convolution_shape(Infer& ctx, const WindowAttributes& attributes, bool grou
   WindowAttributes a = complete_windows(attributes, spatial);
   Dim groups = grouped ? weights[0] : Dim(1), channels = groups * weights[leading - 1];
   if (grouped && groups.max() == 0) fail("weights of shape ", weights, " have no groups");
-  if (data[1].min() > channels.max() || data[1].max() < channels.min())
-    fail("data has ", data[1], " channels, the weights want ", channels);
+  check_channels(data[1], channels);
   Shape out{data[0], groups * weights[leading - 2]};
   for (size_t i = 0; i < spatial; ++i)
     out.push_back(window_positions(data[i + 2], weights[i + leading], a, i, Rounding::floor));

@@ -3,6 +3,7 @@
 
 #include <graft/numeric.hpp>
 
+#include "sizes.hpp"
 #include "windows.hpp"
 
 namespace graft {
@@ -18,6 +19,10 @@ inline bool match_spatial_rank(Shape& data, Shape& weights, size_t leading) {
     fail("weights of shape ", weights, " do not fit data of shape ", data, ": ", data.rank() - 2 + leading,
          " dimensions are wanted");
   return true;
+}
+
+inline void check_channels(const Dim& found, const Dim& wanted) {
+  agree(found, wanted, "channels of the data:", "the weights want");
 }
 
 // One call of a convolution, forwards or backwards. The "outer" side is the one the taps lie on.

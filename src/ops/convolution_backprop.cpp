@@ -1,7 +1,6 @@
 // ConvolutionBackpropData and its grouped form: what ONNX calls a transposed convolution. Each input element spreads
 // the weights over the output.
 #include "convolution.hpp"
-#include "sizes.hpp"
 
 namespace graft {
 namespace {
@@ -33,8 +32,7 @@ void backprop_shape(Infer& ctx, const BackpropAttributes& attributes, bool group
   complete_list(a.output_padding, "output_padding", spatial, 0);
   Dim groups = grouped ? weights[0] : Dim(1), channels = groups * weights[leading - 2];
   if (grouped && groups.max() == 0) fail("weights of shape ", weights, " have no groups");
-  if (data[1].min() > channels.max() || data[1].max() < channels.min())
-    fail("data has ", data[1], " channels, the weights want ", channels);
+  check_channels(data[1], channels);
   Shape out{data[0], groups * weights[leading - 1]};
   if (ctx.has_input(2)) {
     auto sizes = target_sizes(ctx, 2, spatial);

@@ -48,12 +48,13 @@ void deformable_shape(Infer& ctx, const DeformableAttributes& attributes) {
   divides(data[1], a.group, "channels");
   divides(data[1], a.deformable_group, "channels");
   divides(weights[0], a.group, "output channels");
-  merge(data[1], weights[1] * Dim(a.group));
+  check_channels(data[1], weights[1] * Dim(a.group));
   Dim taps = weights[2] * weights[3] * Dim(a.deformable_group);
-  merge(offsets[1], taps * Dim(2));
-  Shape out{merge(data[0], offsets[0]), weights[0]};
+  agree(offsets[1], taps * Dim(2), "channels of the offsets:", "the taps want");
+  Shape out{agree(offsets[0], data[0], "images of the offsets:", "the data has"), weights[0]};
   for (size_t i = 0; i < 2; ++i)
-    out.push_back(merge(offsets[i + 2], window_positions(data[i + 2], weights[i + 2], a, i, Rounding::floor)));
+    out.push_back(agree(offsets[i + 2], window_positions(data[i + 2], weights[i + 2], a, i, Rounding::floor),
+                        "places in the offsets:", "the result has"));
   if (ctx.has_input(3)) {
     Shape mask = deformable_rank4(ctx, 3, "the mask");
     merge(mask, Shape{out[0], taps, out[2], out[3]});

@@ -1,6 +1,7 @@
 // GridSample: elements read at places that a grid names, each coordinate between -1 and 1. Images have two spatial axes
 // in the opset; GridSampleND takes any number of them.
 #include "resample.hpp"
+#include "sizes.hpp"
 
 namespace graft {
 namespace {
@@ -34,7 +35,7 @@ void grid_sample_shape(Infer& ctx, size_t fixed_rank) {
   auto spatial = static_cast<int64_t>(rank) - 2;
   if (!grid[rank - 1].can_be(spatial))
     fail("a grid of shape ", grid, " does not hold ", spatial, " coordinates for each place");
-  Shape out{merge(data[0], grid[0]), data[1]};
+  Shape out{agree(grid[0], data[0], "images of the grid:", "the data has"), data[1]};
   for (size_t i = 1; i + 1 < rank; ++i) out.push_back(grid[i]);
   ctx.output(0, ctx.type(0), out);
 }

@@ -1,5 +1,7 @@
 #include <graft/op.hpp>
 
+#include "sizes.hpp"
+
 namespace graft {
 namespace {
 
@@ -16,7 +18,7 @@ void group_normalization_infer(Infer& ctx, const GroupNormalization& a) {
   Shape per_channel = merge(merge(ctx.shape(1), ctx.shape(2)), Shape{Dim()});
   if (data.ranked()) {
     if (data.rank() < 2) fail("data of shape ", data, " has no channels");
-    data[1] = merge(data[1], per_channel[0]);
+    data[1] = agree(data[1], per_channel[0], "channels of the data:", "scale and bias have");
     if (data[1].known() && data[1].value() % a.num_groups != 0)
       fail(data[1], " channels cannot be parted into ", a.num_groups, " groups");
   }

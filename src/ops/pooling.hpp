@@ -31,8 +31,8 @@ inline Shape pool_shape(Infer& ctx, const PoolAttributes& attributes) {
   return out;
 }
 
-// Calls f(input element or -1 once, position) ... for every position: begin(position), element(offset) for each input
-// element under the window in row-major order, end(position).
+// For every position of the window: begin(position), element(offset in the plane) for each input element under it in
+// row-major order, end(position).
 template <class Begin, class Element, class End>
 void each_window(const WindowAxes& axes, Begin begin, Element element, End end) {
   int64_t at = 0;

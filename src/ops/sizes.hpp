@@ -1,9 +1,16 @@
-// Output sizes that an input names.
+// Dimensions that must agree, and output sizes that an input names.
 #pragma once
 
 #include <graft/shapes.hpp>
 
 namespace graft {
+
+// The dimension that both are; refuses with "<what> <found>, <why> <wanted>".
+inline Dim agree(const Dim& found, const Dim& wanted, std::string_view what, std::string_view why) {
+  if (std::max(found.min(), wanted.min()) > std::min(found.max(), wanted.max()))
+    fail(what, " ", found, ", ", why, " ", wanted);
+  return merge(found, wanted);
+}
 
 // The sizes that input `i` lists, as far as they are known; refuses a list that is not one of `wanted` sizes.
 inline std::optional<Shape> target_sizes(const NodeView& ctx, size_t i, size_t wanted) {
