@@ -1,4 +1,4 @@
-// AveragePool, MaxPool, LpPool and their global forms, MaxRoiPool.
+// AveragePool, MaxPool, LpPool and their global forms.
 #include "onnx/windows.hpp"
 
 namespace graft {
@@ -154,13 +154,6 @@ Value import_global_lp_pool(Import& layer) {
   return lp_root(layer.op("ReduceSum", {lp_powers(x, p), axes}, {{"keep_dims", true}}), p);
 }
 
-Value import_max_roi_pool(Import& layer) {
-  return layer.op("ROIPooling", {layer.input(0), layer.input(1)},
-                  {{"output_size", layer.get<std::vector<int64_t>>("pooled_shape")},
-                   {"spatial_scale", layer.get<float>("spatial_scale", 1)},
-                   {"method", "max"}});
-}
-
 }  // namespace
 
 Ops define_onnx_pool() {
@@ -171,7 +164,6 @@ Ops define_onnx_pool() {
       onnx("GlobalAveragePool").expand(import_global_average_pool),
       onnx("GlobalMaxPool").expand(import_global_max_pool),
       onnx("GlobalLpPool").expand(import_global_lp_pool),
-      onnx("MaxRoiPool").expand(import_max_roi_pool),
   };
 }
 
