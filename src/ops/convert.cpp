@@ -1,5 +1,7 @@
 #include <graft/op.hpp>
 
+#include "cast.hpp"
+
 namespace graft {
 namespace {
 
@@ -62,24 +64,6 @@ void convert_like_run(Run& ctx, const NoAttributes&) { convert_any(ctx); }
 
 void convert_like_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(1), ctx.shape(0)); }
 
-// ONNX says what becomes of numbers that are too large for an 8-bit float: the largest one, or infinity (NaN where the
-// type has none).
-Value cast(Import& layer, Value x, DType type) {
-  constexpr std::pair<DType, double> largest[] = {
-      {DType::f8e4m3, 448}, {DType::f8e4m3fnuz, 240}, {DType::f8e5m2, 57344}, {DType::f8e5m2fnuz, 57344}};
-  for (auto [t, most] : largest) {
-    if (t != type || x.type() == DType::string || x.type() == type) continue;
-    bool saturate = layer.get<bool>("saturate", true);
-    Value wide = is_real(x.type()) && bits_of(x.type()) >= 16 ? x : convert(x, DType::f32);
-    if (wide.type() == DType::f16 && most > 60000) wide = convert(wide, DType::f32);
-    if (saturate) return convert(layer.op("Clamp", {wide}, {{"min", -most}, {"max", most}}), type);
-    Value inside = layer.op("LessEqual", {layer.op("Abs", {wide}), like(wide, most)});
-    Value infinite = wide * std::numeric_limits<double>::infinity();
-    return convert(layer.op("Select", {inside, wide, infinite}), type);
-  }
-  return convert(x, type);
-}
-
 DType named_type(Import& layer) {
   const graft_value* to = layer.field("to");
   if (!to) fail("attribute 'to' is missing");
@@ -94,11 +78,13 @@ DType named_type(Import& layer) {
     if (name == view(to->s)) return type;
   fail("'", to->s, "' is not an element type");
 }
-Value import_cast(Import& layer) { return cast(layer, layer.input(0), named_type(layer)); }
+Value import_cast(Import& layer) {
+  return cast(layer, layer.input(0), named_type(layer), layer.get<bool>("saturate", true));
+}
 Value import_cast_like(Import& layer) {
   DType type = layer.input(1).type();
   if (type == DType::undefined) return layer.op("ConvertLike", {layer.input(0), layer.input(1)});
-  return cast(layer, layer.input(0), type);
+  return cast(layer, layer.input(0), type, layer.get<bool>("saturate", true));
 }
 
 }  // namespace

@@ -1,0 +1,106 @@
+// NV12 and I420 to RGB and BGR: one brightness per element, one pair of colours for every 2x2 of them.
+#include <graft/op.hpp>
+
+#include "sizes.hpp"
+
+namespace graft {
+namespace {
+
+// `planes` inputs: one with everything below each other, or brightness and colours apart.
+template <size_t planes>
+void color_infer(Infer& ctx, const NoAttributes&) {
+  DType type = common_type(ctx);
+  if (type != DType::undefined && type != DType::u8 && !is_real(type))
+    fail("elements of type ", type, ", u8 or real numbers are wanted");
+  if (ctx.inputs() != 1 && ctx.inputs() != planes) fail("has ", ctx.inputs(), " inputs, 1 or ", planes, " are wanted");
+  Shape out = merge(ctx.shape(0), Shape{Dim(), Dim(), Dim(), 1});
+  if (ctx.inputs() == 1) {
+    if (out[1].known() && out[1].value() % 3 != 0) fail("a height of ", out[1], ": a multiple of 3 is wanted");
+    out[1] = out[1] * Dim(2) / 3;
+  }
+  for (size_t i = 1; i < ctx.inputs(); ++i) {
+    Shape colours = merge(ctx.shape(i), Shape{Dim(), Dim(), Dim(), planes == 2 ? 2 : 1});
+    out[0] = agree(colours[0], out[0], "images of colours:", "of brightness");
+    for (size_t axis : {1, 2})
+      out[axis] = agree(colours[axis] * Dim(2), out[axis], "a side for the colours:", "for the brightness");
+  }
+  for (size_t axis : {1, 2})
+    if (out[axis].known() && out[axis].value() % 2 != 0)
+      fail("an image of ", out[1], "x", out[2], ": even sizes are wanted");
+  out[3] = 3;
+  ctx.output(0, type, out);
+}
+
+// Brightness and colours as stretches of numbers, however they came in.
+struct ColorPlanes {
+  std::vector<double> y, u, v;
+  int64_t y_batch, u_batch, v_batch;  // distance between images
+  int64_t u_at = 0, v_at = 0, step = 1;
+};
+template <size_t planes>
+ColorPlanes color_planes(Run& ctx, int64_t size) {
+  ColorPlanes p{ctx.input(0).to<double>(), {}, {}, size, size / 4, size / 4};
+  if (planes == 2) p.u_batch = p.v_batch = size / 2, p.step = 2, p.v_at = 1;
+  if (ctx.inputs() == 1) {
+    p.u = p.v = p.y;
+    p.y_batch = p.u_batch = p.v_batch = size / 2 * 3;
+    p.u_at = size;
+    p.v_at = planes == 2 ? size + 1 : size + size / 4;
+  } else {
+    p.u = ctx.input(1).to<double>();
+    p.v = planes == 2 ? p.u : ctx.input(2).to<double>();
+  }
+  return p;
+}
+
+template <size_t planes, bool bgr>
+void color_run(Run& ctx, const NoAttributes&) {
+  TensorView out = ctx.output(0);
+  int64_t height = out.dim(1), width = out.dim(2), size = height * width;
+  if (out.size() == 0) return;
+  ColorPlanes p = color_planes<planes>(ctx, size);
+  bool whole = is_integer(out.type());
+  auto level = [&](double v) { return std::min(std::max(whole ? std::round(v) : v, 0.0), 255.0); };
+  std::vector<double> rgb;
+  rgb.reserve(static_cast<size_t>(out.size()));
+  for (int64_t n = 0; n < out.dim(0); ++n)
+    for (int64_t i = 0; i < size; ++i) {
+      int64_t cell = (i / width / 2 * (width / 2) + i % width / 2) * p.step;
+      // In f32, where a half sometimes is one and sometimes not quite.
+      float y = 1.164f * static_cast<float>(p.y[static_cast<size_t>(n * p.y_batch + i)] - 16);
+      auto u = static_cast<float>(p.u[static_cast<size_t>(n * p.u_batch + p.u_at + cell)] - 128);
+      auto v = static_cast<float>(p.v[static_cast<size_t>(n * p.v_batch + p.v_at + cell)] - 128);
+      double red = level(y + 1.596f * v), green = level(y - 0.391f * u - 0.813f * v), blue = level(y + 2.018f * u);
+      rgb.insert(rgb.end(), {bgr ? blue : red, green, bgr ? red : blue});
+    }
+  out.assign(rgb);
+}
+
+}  // namespace
+
+Ops define_color_conversion() {
+  return {
+      op("NV12toRGB", 8)
+          .doc("Brightness and interleaved colours, together or apart, to red, green, blue.")
+          .inputs("y, uv?")
+          .infer(color_infer<2>)
+          .reference(color_run<2, false>),
+      op("NV12toBGR", 8)
+          .doc("Brightness and interleaved colours, together or apart, to blue, green, red.")
+          .inputs("y, uv?")
+          .infer(color_infer<2>)
+          .reference(color_run<2, true>),
+      op("I420toRGB", 8)
+          .doc("Brightness and two planes of colours, together or apart, to red, green, blue.")
+          .inputs("y, u?, v?")
+          .infer(color_infer<3>)
+          .reference(color_run<3, false>),
+      op("I420toBGR", 8)
+          .doc("Brightness and two planes of colours, together or apart, to blue, green, red.")
+          .inputs("y, u?, v?")
+          .infer(color_infer<3>)
+          .reference(color_run<3, true>),
+  };
+}
+
+}  // namespace graft

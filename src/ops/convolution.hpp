@@ -1,0 +1,67 @@
+// What all convolutions share: how data and weights fit together, and the loops over them.
+#pragma once
+
+#include <graft/numeric.hpp>
+
+#include "sizes.hpp"
+#include "windows.hpp"
+
+namespace graft {
+
+// The spatial axes of data [N, C, ...] and weights with `leading` dimensions in front of theirs. Unranked shapes become
+// ranked ones without known dimensions; false when neither tells the rank.
+inline bool match_spatial_rank(Shape& data, Shape& weights, size_t leading) {
+  if (!data.ranked() && !weights.ranked()) return false;
+  if (!weights.ranked()) weights = Shape::of_rank(data.rank() < 2 ? leading : data.rank() - 2 + leading);
+  if (!data.ranked()) data = Shape::of_rank(weights.rank() < leading ? 2 : weights.rank() - leading + 2);
+  if (data.rank() < 3 || data.rank() > 5) fail("data of shape ", data, ": one to three spatial axes are wanted");
+  if (weights.rank() != data.rank() - 2 + leading)
+    fail("weights of shape ", weights, " do not fit data of shape ", data, ": ", data.rank() - 2 + leading,
+         " dimensions are wanted");
+  return true;
+}
+
+inline void check_channels(const Dim& found, const Dim& wanted) {
+  agree(found, wanted, "channels of the data:", "the weights want");
+}
+
+// One call of a convolution, forwards or backwards. The "outer" side is the one the taps lie on.
+struct ConvolutionPlan {
+  WindowAxes axes;
+  int64_t batch = 0, groups = 1, inputs = 0, outputs = 0;  // channels of one group
+};
+
+// y[n, g, o] = sum over i and taps of w(g, o, i, tap) * x[n, g, i], where `backward` swaps the sides of the window and
+// stores the weights as [g, i, o].
+template <bool backward, class T>
+std::vector<T> convolve(const ConvolutionPlan& p, const std::vector<T>& x, const std::vector<T>& w) {
+  int64_t from = backward ? output_plane(p.axes) : input_plane(p.axes);
+  int64_t to = backward ? input_plane(p.axes) : output_plane(p.axes);
+  int64_t taps = p.axes[0].kernel * p.axes[1].kernel * p.axes[2].kernel, stride = p.axes[2].stride;
+  std::vector<T> y(static_cast<size_t>(p.batch * p.groups * p.outputs * to));
+  if (y.empty() || x.empty() || w.empty()) return y;
+  for (int64_t n = 0; n < p.batch; ++n)
+    for (int64_t g = 0; g < p.groups; ++g)
+      for (int64_t o = 0; o < p.outputs; ++o) {
+        T* target = y.data() + ((n * p.groups + g) * p.outputs + o) * to;
+        for (int64_t i = 0; i < p.inputs; ++i) {
+          const T* source = x.data() + ((n * p.groups + g) * p.inputs + i) * from;
+          const T* kernel = w.data() + (backward ? (g * p.inputs + i) * p.outputs + o  //
+                                                 : (g * p.outputs + o) * p.inputs + i) *
+                                           taps;
+          each_tap(p.axes, [&](int64_t at, int64_t tz, int64_t ty, int64_t tx) {
+            const T weight = kernel[at];
+            each_run(p.axes, tz, ty, tx, [&](int64_t dense, int64_t spread, int64_t count) {
+              T* t = target + (backward ? spread : dense);
+              const T* s = source + (backward ? dense : spread);
+              int64_t t_step = backward ? stride : 1, s_step = backward ? 1 : stride;
+              for (int64_t k = 0; k < count; ++k)
+                t[k * t_step] = wrap_add(t[k * t_step], wrap_mul(weight, s[k * s_step]));
+            });
+          });
+        }
+      }
+  return y;
+}
+
+}  // namespace graft

@@ -1,0 +1,338 @@
+// Interpolate of opset1, opset4 and opset11.
+#include "resample.hpp"
+#include "sizes.hpp"
+
+namespace graft {
+namespace {
+
+struct Interpolation {
+  enum Mode { nearest, linear, linear_onnx, cubic, bilinear_pillow, bicubic_pillow } mode = nearest;
+  enum Calculation { sizes, scales } shape_calculation_mode = sizes;
+  enum Coordinates {
+    half_pixel,
+    pytorch_half_pixel,
+    asymmetric,
+    tf_half_pixel_for_nn,
+    align_corners
+  } coordinate_transformation_mode = half_pixel;
+  enum Nearest { round_prefer_floor, round_prefer_ceil, floor, ceil, simple } nearest_mode = round_prefer_floor;
+  bool antialias = false;
+  std::vector<int64_t> pads_begin, pads_end;
+  double cube_coeff = -0.75;
+
+  using Self = Interpolation;
+  static constexpr auto mode_attr = attr("mode", &Self::mode, "how elements are joined").required();
+  static constexpr auto calculation_attr =
+      attr("shape_calculation_mode", &Self::shape_calculation_mode, "which input tells the new sizes")
+          .required()
+          .one_of("sizes", "scales");
+  static constexpr auto coordinates_attr =
+      attr("coordinate_transformation_mode", &Self::coordinate_transformation_mode,
+           "which place a new element stands for")
+          .one_of("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners");
+  static constexpr auto nearest_attr =
+      attr("nearest_mode", &Self::nearest_mode, "which element is the nearest")
+          .one_of("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple");
+  static constexpr auto antialias_attr =
+      attr("antialias", &Self::antialias, "with mode 'linear', more elements are joined where there become fewer");
+  static constexpr auto before_attr =
+      attr("pads_begin", &Self::pads_begin, "zeros before each axis, added first").between(0, 1 << 20);
+  static constexpr auto behind_attr =
+      attr("pads_end", &Self::pads_end, "zeros behind each axis, added first").between(0, 1 << 20);
+  static constexpr auto cube_attr = attr("cube_coeff", &Self::cube_coeff, "parameter of the cubic");
+};
+struct Interpolate4 : Interpolation {
+  static constexpr std::tuple schema{mode_attr.one_of("nearest", "linear", "linear_onnx", "cubic"),
+                                     calculation_attr,
+                                     coordinates_attr,
+                                     nearest_attr,
+                                     antialias_attr,
+                                     before_attr,
+                                     behind_attr,
+                                     cube_attr};
+};
+struct Interpolate11 : Interpolation {
+  static constexpr std::tuple schema{
+      mode_attr.one_of("nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"),
+      calculation_attr,
+      coordinates_attr,
+      nearest_attr,
+      antialias_attr,
+      before_attr,
+      behind_attr,
+      cube_attr};
+};
+struct Interpolate1 : Interpolation {
+  enum OldMode { old_nearest, old_linear, old_linear_onnx, old_cubic } old_mode = old_nearest;
+  bool aligned = true;
+  std::vector<int64_t> axes;
+  static constexpr std::tuple schema{
+      attr("align_corners", &Interpolate1::aligned, "first and last elements stay where they are"),
+      antialias_attr,
+      attr("axes", &Interpolate1::axes, "axes that get a new size").required(),
+      attr("mode", &Interpolate1::old_mode, "how elements are joined")
+          .required()
+          .one_of("nearest", "linear", "linear_onnx", "cubic"),
+      before_attr,
+      behind_attr};
+};
+
+int64_t interpolation_pad(const std::vector<int64_t>& pads, size_t axis) { return axis < pads.size() ? pads[axis] : 0; }
+Dim padded_dim(const Dim& d, const Interpolation& a, size_t axis) {
+  return d + Dim(interpolation_pad(a.pads_begin, axis) + interpolation_pad(a.pads_end, axis));
+}
+
+// The new size of a padded one; whole factors that came out a little short still count.
+Dim scaled_dim(const Dim& d, double scale) {
+  if (!(scale > 0) || std::isinf(scale)) fail("a scale of ", scale, " is wanted");
+  if (scale == 1) return d;
+  auto grown = [&](int64_t n) {
+    float size = static_cast<float>(n) * (static_cast<float>(scale) + 1e-6f);
+    return n == Dim::unbounded || size >= 0x1p62f ? Dim::unbounded : static_cast<int64_t>(size);
+  };
+  return Dim::between(grown(d.min()), grown(d.max()));
+}
+
+std::vector<size_t> interpolation_axes(const std::optional<std::vector<int64_t>>& given, size_t rank) {
+  std::vector<size_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), size_t{0});
+  return given ? normalize_axes(*given, rank) : axes;
+}
+
+void interpolate_shape(Infer& ctx, const Interpolation& a, size_t sizes_at, size_t scales_at, size_t axes_at) {
+  Shape data = ctx.shape(0);
+  bool has_axes = ctx.has_input(axes_at);
+  auto listed = has_axes ? ctx.values<int64_t>(axes_at) : std::nullopt;
+  if (!data.ranked()) return ctx.output(0, ctx.type(0), data);
+  if (has_axes && !listed) return ctx.output(0, ctx.type(0), Shape::of_rank(data.rank()));
+  for (size_t i = 0; i < data.rank(); ++i) data[i] = padded_dim(data[i], a, i);
+  std::vector<size_t> axes = interpolation_axes(listed, data.rank());
+  auto factors = a.shape_calculation_mode == Interpolation::scales ? ctx.values<double>(scales_at) : std::nullopt;
+  auto sizes =
+      a.shape_calculation_mode == Interpolation::sizes ? target_sizes(ctx, sizes_at, axes.size()) : std::nullopt;
+  if (factors && factors->size() != axes.size()) fail(factors->size(), " scales are given for ", axes.size(), " axes");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    Dim& d = data[axes[i]];
+    bool empty = d.max() == 0;
+    d = factors ? scaled_dim(d, (*factors)[i]) : sizes ? (*sizes)[i] : Dim();
+    if (empty && d.min() > 0) fail("axis ", axes[i], " has no elements, ", d, " are wanted");
+  }
+  ctx.output(0, ctx.type(0), data);
+}
+void interpolate4_infer(Infer& ctx, const Interpolate4& a) { interpolate_shape(ctx, a, 1, 2, 3); }
+void interpolate11_infer(Infer& ctx, const Interpolate11& a) { interpolate_shape(ctx, a, 1, 1, 2); }
+// The attribute is a set: sizes are listed for its axes from the first on.
+std::vector<size_t> interpolate1_axes(const Interpolate1& a, size_t rank) {
+  std::vector<size_t> axes = normalize_axes(a.axes, rank);
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+void interpolate1_infer(Infer& ctx, const Interpolate1& a) {
+  Shape data = ctx.shape(0);
+  if (data.ranked()) {
+    std::vector<size_t> axes = interpolate1_axes(a, data.rank());
+    auto sizes = target_sizes(ctx, 1, axes.size());
+    for (size_t i = 0; i < data.rank(); ++i) data[i] = padded_dim(data[i], a, i);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      Dim size = sizes ? (*sizes)[i] : Dim();
+      if (data[axes[i]].max() == 0 && size.min() > 0) fail("axis ", axes[i], " has no elements, ", size, " are wanted");
+      data[axes[i]] = size;
+    }
+  }
+  ctx.output(0, ctx.type(0), data);
+}
+
+// ---- places and weights, in f32 as other runtimes have them: the nearest element hangs on the last bit ----
+
+struct InterpolationAxis {
+  int64_t before, input, output;  // padding, padded length, new length
+  float scale;
+};
+
+float interpolation_place(const InterpolationAxis& d, int64_t at, Interpolation::Coordinates how) {
+  auto x = static_cast<float>(at), resized = static_cast<float>(d.output), original = static_cast<float>(d.input);
+  if (d.scale == 1 || d.output == d.input) return x;
+  switch (how) {
+    case Interpolation::half_pixel: return (x + 0.5f) / d.scale - 0.5f;
+    case Interpolation::pytorch_half_pixel: return d.output > 1 ? (x + 0.5f) / d.scale - 0.5f : 0;
+    case Interpolation::asymmetric: return x / d.scale;
+    case Interpolation::tf_half_pixel_for_nn: return (x + 0.5f) / d.scale;
+    default: return d.output == 1 ? 0 : x * (original - 1) / (resized - 1);
+  }
+}
+
+float interpolation_nearest(float x, Interpolation::Nearest how, bool fewer) {
+  switch (how) {
+    case Interpolation::round_prefer_floor: return std::ceil(x - 0.5f);
+    case Interpolation::round_prefer_ceil: return std::floor(x + 0.5f);
+    case Interpolation::floor: return std::floor(x);
+    case Interpolation::ceil: return std::ceil(x);
+    default: return fewer ? std::ceil(x) : std::trunc(x);
+  }
+}
+
+// Elements of the padding hold zeros and are left out.
+struct InterpolationRow {
+  const InterpolationAxis& axis;
+  AxisTaps& taps;
+  int64_t elements;  // of the input itself
+
+  void add(double at, double weight) const {
+    double last = static_cast<double>(axis.input - 1);
+    int64_t e = static_cast<int64_t>(std::min(std::max(at, 0.0), last)) - axis.before;
+    if (e >= 0 && e < elements) taps.add(e, weight);
+  }
+};
+
+// Mode 'linear': a triangle over the elements around, `a` times as steep, its weights made to sum up to 1.
+void triangle_row(const InterpolationRow& row, double place, double steep) {
+  double reach = row.axis.scale > 1 ? 2 : std::ceil(2 / steep), middle = std::round(place), sum = 0;
+  auto weight = [&](double i) { return std::max(0.0, 1 - std::fabs(steep * (place - i))); };
+  double first = std::max(middle - reach, 0.0),
+         last = std::min(middle + reach, static_cast<double>(row.axis.input - 1));
+  for (double i = first; i <= last; ++i) sum += weight(i);
+  for (double i = first; i <= last && sum > 0; ++i) row.add(i, weight(i) / sum);
+}
+
+// The filters of Pillow grow with the factor by which there become fewer elements.
+void pillow_row(const InterpolationRow& row, int64_t at, double support, double cube) {
+  double factor = static_cast<double>(row.axis.input) / static_cast<double>(row.axis.output);
+  double width = std::max(factor, 1.0), centre = (static_cast<double>(at) + 0.5) * factor, sum = 0;
+  double first = std::max(std::trunc(centre - support * width + 0.5), 0.0);
+  double end = std::min(std::trunc(centre + support * width + 0.5), static_cast<double>(row.axis.input));
+  auto weight = [&](double i) {
+    double d = std::fabs((i - centre + 0.5) * (1 / width));
+    if (support == 1) return std::max(0.0, 1 - d);
+    return d < 2 ? cubic_weights(d < 1 ? d : d - 1, cube)[d < 1 ? 1 : 0] : 0.0;
+  };
+  for (double i = first; i < end; ++i) sum += weight(i);
+  for (double i = first; i < end; ++i) row.add(i, sum != 0 ? weight(i) / sum : weight(i));
+}
+
+AxisTaps interpolation_taps(const InterpolationAxis& d, int64_t elements, const Interpolation& a, bool antialias) {
+  AxisTaps taps;
+  for (int64_t i = 0; i < d.output; ++i) {
+    InterpolationRow row{d, taps, elements};
+    double place = interpolation_place(d, i, a.coordinate_transformation_mode), first = std::floor(place);
+    switch (a.mode) {
+      case Interpolation::nearest:
+        row.add(interpolation_nearest(static_cast<float>(place), a.nearest_mode, d.scale < 1), 1);
+        break;
+      case Interpolation::linear: triangle_row(row, place, antialias ? d.scale : 1); break;
+      case Interpolation::linear_onnx:
+        row.add(first, 1 - (place - first));
+        row.add(first + 1, place - first);
+        break;
+      case Interpolation::cubic: {
+        std::array<double, 4> weights = cubic_weights(place - first, a.cube_coeff);
+        for (size_t k = 0; k < 4; ++k) row.add(first - 1 + static_cast<double>(k), weights[k]);
+        break;
+      }
+      case Interpolation::bilinear_pillow: pillow_row(row, i, 1, a.cube_coeff); break;
+      case Interpolation::bicubic_pillow: pillow_row(row, i, 2, a.cube_coeff); break;
+    }
+    taps.end_row();
+  }
+  return taps;
+}
+
+// `factors` belong to `axes`; empty, the sizes tell them.
+void interpolate_any(TensorView x, TensorView y, const Interpolation& a, const std::vector<size_t>& axes,
+                     const std::vector<double>& factors) {
+  if (y.size() == 0) return;
+  std::vector<InterpolationAxis> plan;
+  for (size_t i = 0; i < x.rank(); ++i) {
+    int64_t before = interpolation_pad(a.pads_begin, i);
+    plan.push_back({before, before + x.dim(i) + interpolation_pad(a.pads_end, i), y.dim(i), 1});
+  }
+  bool fewer = false;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    InterpolationAxis& d = plan[axes[i]];
+    d.scale =
+        factors.empty() ? static_cast<float>(d.output) / static_cast<float>(d.input) : static_cast<float>(factors[i]);
+    fewer = fewer || d.scale < 1;
+  }
+  bool pillow = a.mode == Interpolation::bilinear_pillow || a.mode == Interpolation::bicubic_pillow;
+  bool whole = !is_real(x.type()) && a.mode != Interpolation::nearest;
+  // Some modes round to whole numbers that the type holds, others cut off what f32 still sees behind the point.
+  bool cut = a.mode == Interpolation::linear_onnx || a.mode == Interpolation::cubic;
+  double steps = std::ldexp(1.0, bits_of(x.type())), low = is_signed_integer(x.type()) ? -steps / 2 : 0;
+  auto to_whole = [&](auto& values) {
+    for (auto& v : values) {
+      auto d = static_cast<double>(v);
+      d = cut ? std::trunc(static_cast<float>(d)) : std::min(std::max(std::round(d), low), low + steps - 1);
+      v = static_cast<std::remove_reference_t<decltype(v)>>(d);
+    }
+  };
+  auto run = [&]<class T>(T) {
+    std::vector<T> v = x.to<T>();
+    std::vector<int64_t> dims(x.dims().begin(), x.dims().end());
+    for (size_t i = x.rank(); i-- > 0;) {
+      if (plan[i].scale == 1 && plan[i].input == dims[i] && plan[i].output == dims[i]) continue;
+      v = resample(v, dims, i, interpolation_taps(plan[i], dims[i], a, a.antialias && fewer));
+      // Pillow keeps pixels whole from one axis to the next.
+      if (pillow && whole) to_whole(v);
+    }
+    if (whole) to_whole(v);
+    y.assign(v);
+  };
+  if (a.mode == Interpolation::nearest) with_number_type(x.type(), run);
+  else run(double{});
+}
+
+void interpolate_with_inputs(Run& ctx, const Interpolation& a, size_t scales_at, size_t axes_at) {
+  TensorView x = ctx.input(0);
+  auto listed = ctx.has_input(axes_at) ? std::optional(ctx.input(axes_at).to<int64_t>()) : std::nullopt;
+  bool scaled = a.shape_calculation_mode == Interpolation::scales;
+  interpolate_any(x, ctx.output(0), a, interpolation_axes(listed, x.rank()),
+                  scaled ? ctx.input(scales_at).to<double>() : std::vector<double>());
+}
+void interpolate4_run(Run& ctx, const Interpolate4& a) { interpolate_with_inputs(ctx, a, 2, 3); }
+void interpolate11_run(Run& ctx, const Interpolate11& a) { interpolate_with_inputs(ctx, a, 1, 2); }
+
+// The older version said less; what it meant depends on the rank.
+void interpolate1_run(Run& ctx, const Interpolate1& a) {
+  TensorView x = ctx.input(0);
+  std::vector<size_t> axes = interpolate1_axes(a, x.rank());
+  Interpolation now = a;
+  bool linear = a.old_mode == Interpolate1::old_linear || a.old_mode == Interpolate1::old_linear_onnx;
+  now.mode = a.old_mode == Interpolate1::old_nearest                   ? Interpolation::nearest
+             : a.old_mode == Interpolate1::old_cubic                   ? Interpolation::cubic
+             : a.old_mode == Interpolate1::old_linear && x.rank() >= 5 ? Interpolation::linear
+                                                                       : Interpolation::linear_onnx;
+  now.nearest_mode = Interpolation::simple;
+  auto none = [](const std::vector<int64_t>& pads) {
+    return std::all_of(pads.begin(), pads.end(), [](int64_t p) { return p == 0; });
+  };
+  bool image = x.rank() == 4 && axes.size() == 2 && axes[0] == 2 && axes[1] == 3;
+  now.coordinate_transformation_mode = a.aligned ? Interpolation::align_corners
+                                       : linear && none(a.pads_begin) && none(a.pads_end) && !image
+                                           ? Interpolation::half_pixel
+                                           : Interpolation::asymmetric;
+  interpolate_any(x, ctx.output(0), now, axes, {});
+}
+
+}  // namespace
+
+Ops define_interpolate() {
+  constexpr std::string_view doc = "Other sizes for some axes, the elements found between those that are there.";
+  return {
+      op<Interpolate1>("Interpolate", 1)
+          .doc(doc)
+          .inputs("data, sizes")
+          .infer(interpolate1_infer)
+          .reference(interpolate1_run),
+      op<Interpolate4>("Interpolate", 4)
+          .doc(doc)
+          .inputs("data, sizes, scales, axes?")
+          .infer(interpolate4_infer)
+          .reference(interpolate4_run),
+      op<Interpolate11>("Interpolate", 11)
+          .doc(doc)
+          .inputs("data, sizes_or_scales, axes?")
+          .infer(interpolate11_infer)
+          .reference(interpolate11_run),
+  };
+}
+
+}  // namespace graft

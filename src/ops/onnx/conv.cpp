@@ -1,0 +1,101 @@
+// Conv and what is made of it: FusedConv, DeformConv, DeformableConv2D.
+#include "onnx/windows.hpp"
+
+namespace graft {
+
+Value grouped_weights(Import& layer, Value w, int64_t groups) {
+  Shape s = w.shape();
+  bool tail_known = s.ranked();
+  std::vector<int64_t> target{groups, -1};
+  for (size_t i = 1; tail_known && i < s.rank(); ++i) {
+    tail_known = s[i].known();
+    if (tail_known) target.push_back(s[i].value());
+  }
+  if (tail_known) return reshape(w, target);
+  Value tail = layer.op("Slice", {shape_of(w), layer.ints({1}), layer.ints({INT64_MAX}), layer.ints({1})});
+  return layer.op("Reshape", {w, layer.op("Concat", {layer.ints({groups, -1}), tail}, {{"axis", 0}})},
+                  {{"special_zero", false}});
+}
+
+Value layer_convolution(Import& layer, Value x, Value weights) {
+  LayerWindows windows = layer_windows(layer, spatial_axes(layer, {weights, x}));
+  auto groups = layer.get<int64_t>("group", 1);
+  if (groups < 1) fail("attribute 'group' is ", groups);
+  if (groups == 1) return layer.op("Convolution", {x, weights}, windows.attributes());
+  Shape w = weights.shape();
+  if (w.ranked() && w[0].known() && w[0].value() % groups != 0)
+    fail(w[0], " output channels cannot be parted into ", groups, " groups");
+  return layer.op("GroupConvolution", {x, grouped_weights(layer, weights, groups)}, windows.attributes());
+}
+
+Value layer_activation(Import& layer, Value x, const std::string& name, const std::vector<float>& parameters) {
+  auto want = [&](size_t n) {
+    if (parameters.size() != n)
+      fail("activation ", name, " has ", parameters.size(), " parameters, ", n, " are wanted");
+  };
+  if (name.empty()) return x;
+  if (name == "Relu" || name == "Tanh" || name == "Sigmoid") return layer.op(name, {x});
+  if (name == "LeakyRelu") {
+    want(1);
+    return layer.op("PRelu", {x, layer.typed({parameters[0]}, {1}, x.type())});
+  }
+  if (name == "Clip") {
+    want(2);
+    return layer.op("Clamp", {x}, {{"min", parameters[0]}, {"max", parameters[1]}});
+  }
+  if (name == "HardSigmoid") {
+    want(2);
+    return layer.op("HardSigmoid", {x, like(x, parameters[0]), like(x, parameters[1])});
+  }
+  unsupported("activation ", name, " is not known");
+}
+
+namespace {
+
+Value import_conv(Import& layer) {
+  Value weights = layer.input(1), y = layer_convolution(layer, layer.input(0), weights);
+  return layer.has_input(2) ? y + by_channel(layer.input(2), y.rank() - 2) : y;
+}
+
+Value import_fused_conv(Import& layer) {
+  Value y = import_conv(layer);
+  if (layer.has_input(3)) y = y + layer.input(3);
+  return layer_activation(layer, y, layer.get<std::string>("activation", ""),
+                          layer.get<std::vector<float>>("activation_params", {}));
+}
+
+Value deformable(Import& layer, const std::vector<Value>& inputs, int64_t offset_groups, bool zeros_outside) {
+  LayerWindows windows = layer_windows(layer, 2);
+  std::vector<NamedAttr> attributes = windows.attributes();
+  attributes.push_back({"group", layer.get<int64_t>("group", 1)});
+  attributes.push_back({"deformable_group", offset_groups});
+  attributes.push_back({"bilinear_interpolation_pad", zeros_outside});
+  return layer.op("DeformableConvolution@8", inputs, attributes);
+}
+Value import_deform_conv(Import& layer) {
+  Value x = layer.input(0), weights = layer.input(1);
+  if (spatial_axes(layer, {weights, x}) != 2) unsupported("only images can be convolved with offsets");
+  std::vector<Value> inputs{x, layer.input(2), weights};
+  if (layer.has_input(4)) inputs.push_back(layer.input(4));
+  Value y = deformable(layer, inputs, layer.get<int64_t>("offset_group", 1), true);
+  return layer.has_input(3) ? y + by_channel(layer.input(3), 2) : y;
+}
+Value import_deformable_conv_2d(Import& layer) {
+  std::vector<Value> inputs{layer.input(0), layer.input(1), layer.input(2)};
+  if (layer.has_input(3)) inputs.push_back(layer.input(3));
+  return deformable(layer, inputs, layer.get<int64_t>("deformable_groups", 1), false);
+}
+
+}  // namespace
+
+Ops define_onnx_conv() {
+  return {
+      onnx("Conv").expand(import_conv),
+      onnx("FusedConv").domain("com.microsoft").expand(import_fused_conv),
+      onnx("DeformConv").expand(import_deform_conv),
+      onnx("DeformableConv2D").ignore("kernel_shape").expand(import_deformable_conv_2d),
+      onnx("DeformableConv2D").domain("org.openvinotoolkit").ignore("kernel_shape").expand(import_deformable_conv_2d),
+  };
+}
+
+}  // namespace graft

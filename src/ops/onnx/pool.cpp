@@ -1,0 +1,170 @@
+// AveragePool, MaxPool, LpPool and their global forms.
+#include "onnx/windows.hpp"
+
+namespace graft {
+
+namespace {
+
+std::vector<int64_t> all_spatial(const Value& x) {
+  std::vector<int64_t> axes;
+  for (size_t i = 2; i < x.rank(); ++i) axes.push_back(static_cast<int64_t>(i));
+  return axes;
+}
+std::vector<int64_t> before_spatial(const std::vector<int64_t>& pads) {
+  std::vector<int64_t> all{0, 0};
+  all.insert(all.end(), pads.begin(), pads.end());
+  return all;
+}
+
+// Zeros around the spatial axes, for good.
+Value pad_with_zeros(Import& layer, Value x, const std::vector<int64_t>& begin, const std::vector<int64_t>& end) {
+  return layer.op("Pad", {x, layer.ints(before_spatial(begin)), layer.ints(before_spatial(end)), like(x, 0)},
+                  {{"pad_mode", "constant"}});
+}
+
+// Drops windows that start behind the input: with padding that has become part of the tensor, they are no longer
+// recognised. There are ceil((length + begin) / stride) others.
+Value without_late_windows(Import& layer, Value y, Value x, const LayerWindows& w) {
+  std::vector<int64_t> axes = all_spatial(x), more;
+  for (size_t i = 0; i < axes.size(); ++i) more.push_back(w.pads_begin[i] + w.strides[i] - 1);
+  auto n = static_cast<int64_t>(axes.size());
+  Value lengths = layer.op("Slice", {shape_of(x), layer.ints({2}), layer.ints({n + 2}), layer.ints({1})});
+  Value counts = (lengths + layer.ints(more)) / layer.ints(w.strides);
+  std::vector<int64_t> zeros(axes.size(), 0), ones(axes.size(), 1);
+  return layer.op("Slice", {y, layer.ints(zeros), counts, layer.ints(ones), layer.ints(axes)});
+}
+
+struct LayerPool {
+  LayerWindows windows;
+  bool ceil = false;
+};
+LayerPool layer_pool(Import& layer, Value x) {
+  if (!layer.has("kernel_shape")) fail("attribute 'kernel_shape' is missing");
+  LayerPool p{layer_windows(layer, spatial_axes(layer, {x})), false};
+  // With padding to the same size there is nothing to round.
+  p.ceil = layer.get<bool>("ceil_mode", false) && !p.windows.auto_pad.starts_with("same");
+  return p;
+}
+std::vector<NamedAttr> pool_attributes(const LayerWindows& w, std::string_view rounding) {
+  std::vector<NamedAttr> a = w.attributes();
+  a.push_back({"kernel", w.kernel});
+  a.push_back({"rounding_type", rounding});
+  return a;
+}
+LayerWindows unpadded(LayerWindows w) {
+  w.auto_pad = "explicit";
+  w.pads_begin.assign(w.kernel.size(), 0);
+  w.pads_end = w.pads_begin;
+  return w;
+}
+
+}  // namespace
+
+Value layer_average_pool(Import& layer, Value x) {
+  LayerPool p = layer_pool(layer, x);
+  const LayerWindows& w = p.windows;
+  bool count_padding = layer.get<bool>("count_include_pad", false);
+  if (count_padding && p.ceil && w.padded()) {
+    // Padding counts, what sticks out of it because of rounding does not.
+    std::vector<NamedAttr> a = pool_attributes(unpadded(w), "ceil");
+    a.push_back({"exclude-pad", true});
+    Value y = layer.op("AvgPool", {pad_with_zeros(layer, x, w.pads_begin, w.pads_end)}, a);
+    return without_late_windows(layer, y, x, w);
+  }
+  std::vector<NamedAttr> a = pool_attributes(w, p.ceil ? "ceil_torch" : "floor");
+  a.push_back({"exclude-pad", !count_padding});
+  return layer.op("AvgPool", {x}, a);
+}
+
+namespace {
+
+Value import_average_pool(Import& layer) { return layer_average_pool(layer, layer.input(0)); }
+
+// Row-major places in the spatial axes as column-major ones.
+Value column_major(Import& layer, Value index, Value x) {
+  Shape shape = x.shape();
+  if (!shape.is_static()) unsupported("column-major indices of a tensor whose shape is not known");
+  std::vector<int64_t> sides;
+  for (size_t i = 2; i < shape.rank(); ++i) sides.push_back(shape[i].value());
+  int64_t plane = count_of(sides), step = 1, inner = plane;
+  auto whole = [&](int64_t v) { return layer.scalar(static_cast<double>(v), index.type()); };
+  Value rest = layer.op("FloorMod", {index, whole(plane)}), y = index - rest;
+  for (int64_t side : sides) {
+    inner /= std::max<int64_t>(side, 1);
+    y = y + layer.op("FloorMod", {rest / whole(inner), whole(side)}) * whole(step);
+    step *= side;
+  }
+  return y;
+}
+
+std::vector<Value> import_max_pool(Import& layer) {
+  Value x = layer.input(0);
+  LayerPool p = layer_pool(layer, x);
+  std::vector<Value> y = layer.ops("MaxPool", {x}, pool_attributes(p.windows, p.ceil ? "ceil_torch" : "floor"), 2);
+  if (!layer.wants(1)) return {y[0]};
+  if (layer.get<bool>("storage_order", false)) y[1] = column_major(layer, y[1], x);
+  return y;
+}
+
+// The p-th root of a sum of p-th powers, from sums of |x|^p.
+Value lp_powers(Value x, double p) {
+  Value size = x.in().op("Abs", {x});
+  return p == 1 ? size : x.in().op("Power", {size, like(x, p)});
+}
+Value lp_root(Value sum, double p) { return p == 1 ? sum : sum.in().op("Power", {sum, like(sum, 1 / p)}); }
+
+Value import_lp_pool(Import& layer) {
+  Value x = layer.input(0);
+  LayerPool pool = layer_pool(layer, x);
+  const LayerWindows& w = pool.windows;
+  double p = layer.get<double>("p", 2), taps = 1;
+  for (int64_t k : w.kernel) taps *= static_cast<double>(k);
+  Value y = lp_powers(x, p);
+  if (pool.ceil) {
+    // One stride more behind the end, less one element, is what rounding up amounts to.
+    std::vector<int64_t> end = w.pads_end;
+    for (size_t i = 0; i < end.size(); ++i) end[i] += w.strides[i] - 1;
+    std::vector<NamedAttr> a = pool_attributes(unpadded(w), "floor");
+    a.push_back({"exclude-pad", false});
+    y = without_late_windows(layer, layer.op("AvgPool", {pad_with_zeros(layer, y, w.pads_begin, end)}, a), x, w);
+  } else {
+    std::vector<NamedAttr> a = pool_attributes(w, "floor");
+    a.push_back({"exclude-pad", false});
+    y = layer.op("AvgPool", {y}, a);
+  }
+  return lp_root(y * taps, p);
+}
+
+Value import_global_average_pool(Import& layer) {
+  Value x = layer.input(0);
+  return layer.op("ReduceMean", {x, layer.ints(all_spatial(x))}, {{"keep_dims", true}});
+}
+Value import_global_max_pool(Import& layer) {
+  Value x = layer.input(0);
+  return layer.op("ReduceMax", {x, layer.ints(all_spatial(x))}, {{"keep_dims", true}});
+}
+Value import_global_lp_pool(Import& layer) {
+  Value x = layer.input(0), axes = layer.ints(all_spatial(x));
+  double p = layer.get<double>("p", 2);
+  // The "0-th root" counts what is not zero.
+  if (p == 0) {
+    Value there = convert(layer.op("NotEqual", {x, like(x, 0)}), x.type());
+    return layer.op("ReduceSum", {there, axes}, {{"keep_dims", true}});
+  }
+  return lp_root(layer.op("ReduceSum", {lp_powers(x, p), axes}, {{"keep_dims", true}}), p);
+}
+
+}  // namespace
+
+Ops define_onnx_pool() {
+  return {
+      onnx("AveragePool").expand(import_average_pool),
+      onnx("MaxPool").expand(import_max_pool),
+      onnx("LpPool").expand(import_lp_pool),
+      onnx("GlobalAveragePool").expand(import_global_average_pool),
+      onnx("GlobalMaxPool").expand(import_global_max_pool),
+      onnx("GlobalLpPool").expand(import_global_lp_pool),
+  };
+}
+
+}  // namespace graft

@@ -1,0 +1,86 @@
+// QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
+#include "onnx/quantize.hpp"
+
+namespace graft {
+namespace {
+
+// Scale or zero point, made to fit `x`: one for all, one for each place along the axis, or one for each block of it.
+Value spread_over(Import& layer, Value v, Value x) {
+  if (!v) return v;
+  v = flat_scalar(v);
+  if (v.rank() == 0) return v;
+  size_t axis = normalize_axis(layer.get<int64_t>("axis", 1), x.rank());
+  auto block = layer.get<int64_t>("block_size", 0);
+  if (block == 0) return along_axis(v, axis, x.rank());
+  if (block < 0) fail("attribute 'block_size' is ", block);
+  auto at = static_cast<int64_t>(axis);
+  Dim length = x.shape()[axis];
+  Value index;
+  if (length.known()) {
+    std::vector<int64_t> blocks;
+    for (int64_t i = 0; i < length.value(); ++i) blocks.push_back(i / block);
+    index = layer.ints(blocks);
+  } else {
+    Value count = layer.op("Gather", {shape_of(x), layer.scalar(at), layer.scalar(int64_t{0})});
+    Value places =
+        layer.op("Range", {layer.scalar(int64_t{0}), count, layer.scalar(int64_t{1})}, {{"output_type", DType::i64}});
+    index = places / static_cast<double>(block);
+  }
+  return layer.op("Gather", {v, index, layer.scalar(at)});
+}
+
+Value import_quantize(Import& layer) {
+  Value x = layer.input(0), scale = spread_over(layer, layer.input(1), x), zero = optional_input(layer, 2);
+  DType type = DType::u8;
+  if (layer.get<int64_t>("output_dtype", 0) != 0) type = onnx_element_type(layer.get<int64_t>("output_dtype"));
+  if (zero) type = zero.type();
+  if (!is_integer(type) && !is_real(type)) fail("numbers cannot be quantized to ", type);
+  DType precision = is_real(x.type()) ? x.type() : scale.type();
+  if (layer.get<int64_t>("precision", 0) != 0) precision = onnx_element_type(layer.get<int64_t>("precision"));
+  else if (is_real(scale.type()) && bits_of(scale.type()) > bits_of(precision)) precision = scale.type();
+  Value y = convert(x, precision) / convert(scale, precision);
+  return quantize(y, is_integer(type) ? spread_over(layer, zero, x) : Value(), type, layer.get<bool>("saturate", true));
+}
+
+Value import_dequantize(Import& layer) {
+  Value x = layer.input(0), scale = layer.input(1);
+  DType type = scale.type();
+  if (layer.get<int64_t>("output_dtype", 0) != 0) type = onnx_element_type(layer.get<int64_t>("output_dtype"));
+  Value zero = spread_over(layer, optional_input(layer, 2), x);
+  return convert(dequantize(x, spread_over(layer, scale, x), zero), type);
+}
+
+}  // namespace
+
+DynamicallyQuantized dynamically_quantized(Import& layer, Value x) {
+  Value all = reshape(x, {-1}), first = layer.ints({0});
+  auto reduced = [&](std::string_view how, std::string_view limit) {
+    return layer.op(limit, {layer.op(how, {all, first}, {{"keep_dims", false}}), like(x, 0)});
+  };
+  Value high = reduced("ReduceMax", "Maximum"), low = reduced("ReduceMin", "Minimum");
+  Value range = (high - low) / 255, none = layer.op("Equal", {range, like(x, 0)});
+  Value scale = layer.op("Select", {none, like(x, 1), range});
+  Value zero = quantize(-low / scale, Value(), DType::u8);
+  return {quantize(x / scale, zero, DType::u8), scale, zero};
+}
+
+namespace {
+
+std::vector<Value> import_dynamic_quantize(Import& layer) {
+  DynamicallyQuantized q = dynamically_quantized(layer, layer.input(0));
+  return {q.values, q.scale, q.zero_point};
+}
+
+}  // namespace
+
+Ops define_onnx_quantize_linear() {
+  return {
+      onnx("QuantizeLinear").expand(import_quantize),
+      onnx("DequantizeLinear").expand(import_dequantize),
+      onnx("QuantizeLinear").domain("com.microsoft").expand(import_quantize),
+      onnx("DequantizeLinear").domain("com.microsoft").expand(import_dequantize),
+      onnx("DynamicQuantizeLinear").expand(import_dynamic_quantize),
+  };
+}
+
+}  // namespace graft

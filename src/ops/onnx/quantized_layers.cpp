@@ -1,0 +1,117 @@
+// Layers of ONNX Runtime that compute with quantized numbers as if they were real: each input is multiplied by its
+// scale, the result divided by another.
+#include "onnx/quantize.hpp"
+#include "onnx/windows.hpp"
+
+namespace graft {
+namespace {
+
+// The real numbers that inputs i (values), i + 1 (scale) and i + 2 (zero point) stand for.
+Value real_input(Import& layer, size_t i) {
+  Value zero = optional_input(layer, i + 2);
+  return dequantize(layer.input(i), flat_scalar(layer.input(i + 1)), zero ? flat_scalar(zero) : zero);
+}
+// Quantized by inputs i (scale) and i + 1 (zero point).
+Value quantized_result(Import& layer, Value y, size_t i, DType fallback) {
+  Value scale = convert(flat_scalar(layer.input(i)), DType::f32), zero = optional_input(layer, i + 1);
+  return quantize(y / scale, zero ? flat_scalar(zero) : zero, zero ? zero.type() : fallback);
+}
+// f over the only input, with the result's scale and zero point behind it.
+template <class F>
+Value quantized_unary(Import& layer, F f) {
+  return quantized_result(layer, f(real_input(layer, 0)), 3, layer.input(0).type());
+}
+
+Value import_qlinear_add(Import& layer) {
+  return quantized_result(layer, real_input(layer, 0) + real_input(layer, 3), 6, layer.input(0).type());
+}
+Value import_qlinear_mul(Import& layer) {
+  return quantized_result(layer, real_input(layer, 0) * real_input(layer, 3), 6, layer.input(0).type());
+}
+Value import_qlinear_sigmoid(Import& layer) {
+  return quantized_unary(layer, [&](Value x) { return layer.op("Sigmoid", {x}); });
+}
+Value import_qlinear_leaky_relu(Import& layer) {
+  auto slope = layer.get<float>("alpha", 0.01f);
+  return quantized_unary(layer, [&](Value x) { return layer.op("PRelu", {x, layer.typed({slope}, {1}, x.type())}); });
+}
+
+// Before opset 13 everything from the axis on is one row.
+Value softmax_rows(Import& layer, Value x) {
+  bool rows = layer.get<int64_t>("opset", 13) < 13;
+  auto rank = static_cast<int64_t>(x.rank()), axis = layer.get<int64_t>("axis", rows ? 1 : -1);
+  if (axis < 0) axis += rank;
+  if (!rows || axis == rank - 1) return layer.op("Softmax@8", {x}, {{"axis", axis}});
+  std::vector<int64_t> keep(static_cast<size_t>(axis), 0);
+  keep.push_back(-1);
+  Value flat = layer.op("Reshape", {x, layer.ints(keep)}, {{"special_zero", true}});
+  Value y = layer.op("Softmax@8", {flat}, {{"axis", axis}});
+  return layer.op("Reshape", {y, shape_of(x)}, {{"special_zero", false}});
+}
+// Probabilities are parts of a whole number of steps: ONNX Runtime cuts off what is left of 1 / scale.
+Value import_qlinear_softmax(Import& layer) {
+  Value scale = convert(flat_scalar(layer.input(3)), DType::f32), zero = optional_input(layer, 4);
+  Value steps = layer.op("Floor", {1 / scale});
+  return quantize(softmax_rows(layer, real_input(layer, 0)) * steps, zero ? flat_scalar(zero) : zero,
+                  zero ? zero.type() : layer.input(0).type());
+}
+
+// Channels may come last here.
+template <class F>
+Value with_channels_second(Import& layer, Value x, F f) {
+  if (!layer.get<bool>("channels_last", false)) return f(x);
+  auto rank = static_cast<int64_t>(x.rank());
+  std::vector<int64_t> to{0, rank - 1}, back{0};
+  for (int64_t i = 1; i < rank - 1; ++i) to.push_back(i), back.push_back(i + 1);
+  back.push_back(1);
+  return transpose(f(transpose(x, to)), back);
+}
+Value import_qlinear_average_pool(Import& layer) {
+  return quantized_unary(layer, [&](Value x) {
+    return with_channels_second(layer, x, [&](Value v) { return layer_average_pool(layer, v); });
+  });
+}
+Value import_qlinear_global_average_pool(Import& layer) {
+  return quantized_unary(layer, [&](Value x) {
+    bool last = layer.get<bool>("channels_last", false);
+    std::vector<int64_t> axes;
+    for (size_t i = last ? 1 : 2; i < x.rank() - (last ? 1 : 0); ++i) axes.push_back(static_cast<int64_t>(i));
+    return layer.op("ReduceMean", {x, layer.ints(axes)}, {{"keep_dims", true}});
+  });
+}
+Value import_qlinear_reduce_mean(Import& layer) {
+  return quantized_unary(layer, [&](Value x) {
+    auto axes = layer.get<std::vector<int64_t>>("axes", {});
+    for (size_t i = 0; i < x.rank() && !layer.has("axes"); ++i) axes.push_back(static_cast<int64_t>(i));
+    return layer.op("ReduceMean", {x, layer.ints(axes)}, {{"keep_dims", layer.get<bool>("keepdims", true)}});
+  });
+}
+
+// Scale and zero point of the result stand first, then each input with its own.
+Value import_qlinear_concat(Import& layer) {
+  std::vector<Value> parts;
+  for (size_t i = 2; i + 1 < layer.inputs(); i += 3) parts.push_back(real_input(layer, i));
+  Value y = layer.op("Concat", parts, {{"axis", layer.get<int64_t>("axis")}});
+  return quantized_result(layer, y, 0, layer.input(2).type());
+}
+
+}  // namespace
+
+Ops define_onnx_quantized_layers() {
+  auto microsoft = [](std::string_view type, Value (*f)(Import&)) {
+    return onnx(type).domain("com.microsoft").expand(f);
+  };
+  return {
+      microsoft("QLinearAdd", import_qlinear_add),
+      microsoft("QLinearMul", import_qlinear_mul),
+      microsoft("QLinearSigmoid", import_qlinear_sigmoid),
+      microsoft("QLinearLeakyRelu", import_qlinear_leaky_relu),
+      microsoft("QLinearSoftmax", import_qlinear_softmax),
+      microsoft("QLinearAveragePool", import_qlinear_average_pool),
+      microsoft("QLinearGlobalAveragePool", import_qlinear_global_average_pool),
+      microsoft("QLinearReduceMean", import_qlinear_reduce_mean),
+      microsoft("QLinearConcat", import_qlinear_concat),
+  };
+}
+
+}  // namespace graft

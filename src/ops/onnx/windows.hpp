@@ -1,0 +1,79 @@
+// Windows as ONNX layers describe them.
+#pragma once
+
+#include <graft/op.hpp>
+
+namespace graft {
+
+struct LayerWindows {
+  std::vector<int64_t> kernel, strides, dilations, pads_begin, pads_end;
+  std::string auto_pad = "explicit";
+
+  bool padded() const {
+    auto some = [](const std::vector<int64_t>& pads) {
+      return std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p != 0; });
+    };
+    return auto_pad.starts_with("same") || some(pads_begin) || some(pads_end);
+  }
+  std::vector<NamedAttr> attributes() const {
+    return {{"strides", strides},
+            {"dilations", dilations},
+            {"pads_begin", pads_begin},
+            {"pads_end", pads_end},
+            {"auto_pad", auto_pad}};
+  }
+};
+
+// How many spatial axes a layer has, whichever of these tells.
+inline size_t spatial_axes(Import& layer, std::initializer_list<Value> ranked) {
+  if (layer.has("kernel_shape")) return layer.get<std::vector<int64_t>>("kernel_shape").size();
+  for (const Value& v : ranked) {
+    Shape s = v.shape();
+    if (s.ranked() && s.rank() >= 2) return s.rank() - 2;
+  }
+  unsupported("the number of spatial axes is not known here, and this conversion needs it");
+}
+
+inline LayerWindows layer_windows(Import& layer, size_t axes) {
+  LayerWindows w;
+  auto list = [&](std::string_view name, int64_t fallback) {
+    auto v = layer.get<std::vector<int64_t>>(name, {});
+    if (v.empty()) v.assign(axes, fallback);
+    if (v.size() != axes) fail("'", name, "' has ", v.size(), " values, there are ", axes, " spatial axes");
+    return v;
+  };
+  if (layer.has("kernel_shape")) w.kernel = list("kernel_shape", 1);
+  w.strides = list("strides", 1);
+  w.dilations = list("dilations", 1);
+  auto mode = layer.get<std::string>("auto_pad", "NOTSET");
+  if (mode == "SAME_UPPER") w.auto_pad = "same_upper";
+  else if (mode == "SAME_LOWER") w.auto_pad = "same_lower";
+  else if (mode == "VALID") w.auto_pad = "valid";
+  else if (mode != "NOTSET" && !mode.empty()) fail("attribute 'auto_pad' is '", mode, "'");
+  auto pads = layer.get<std::vector<int64_t>>("pads", {});
+  if (w.auto_pad != "explicit" || pads.empty()) pads.assign(2 * axes, 0);
+  if (pads.size() == axes) pads.insert(pads.end(), pads.begin(), pads.end());  // some files give one side only
+  if (pads.size() != 2 * axes) fail("'pads' has ", pads.size(), " values, there are ", axes, " spatial axes");
+  auto middle = pads.begin() + static_cast<std::ptrdiff_t>(axes);
+  w.pads_begin.assign(pads.begin(), middle);
+  w.pads_end.assign(middle, pads.end());
+  return w;
+}
+
+// A value for each channel, made to fit [N, C, spatial...].
+inline Value by_channel(const Value& v, size_t spatial) {
+  std::vector<int64_t> dims(spatial + 2, 1);
+  dims[1] = -1;
+  return reshape(v, dims);
+}
+
+// Weights [C, ...] as [groups, C / groups, ...].
+Value grouped_weights(Import& layer, Value w, int64_t groups);
+// Convolution of x [N, C, ...] with weights [O, C / group, ...], without bias.
+Value layer_convolution(Import& layer, Value x, Value weights);
+// What FusedConv and FusedGemm do to their result.
+Value layer_activation(Import& layer, Value x, const std::string& name, const std::vector<float>& parameters);
+// AveragePool of the layer's windows.
+Value layer_average_pool(Import& layer, Value x);
+
+}  // namespace graft

@@ -1,0 +1,63 @@
+#include <cstring>
+#include <graft/op.hpp>
+
+namespace graft {
+namespace {
+
+struct ReorgYolo {
+  std::vector<int64_t> stride;
+  static constexpr std::tuple schema{
+      attr("stride", &ReorgYolo::stride, "elements that move from each side into the channels")
+          .required()
+          .between(1, 65536)};
+};
+
+void reorg_yolo_infer(Infer& ctx, const ReorgYolo& a) {
+  if (a.stride.empty()) fail("'stride' has no value");
+  Shape data = ctx.shape(0);
+  if (!data.ranked()) return ctx.output(0, ctx.type(0), Shape::of_rank(4));
+  if (data.rank() != 4) fail("data has shape ", data, ", [N, C, H, W] is wanted");
+  int64_t stride = a.stride[0];
+  if (data[1].max() < stride * stride)
+    fail("data has ", data[1], " channels, at least ", stride * stride, " are wanted");
+  for (size_t i = 2; i < 4; ++i) {
+    if (data[i].known() && data[i].value() % stride != 0)
+      fail("data of shape ", data, " is not a multiple of ", stride);
+    data[i] = data[i] / stride;
+  }
+  data[1] = data[1] * Dim(stride * stride);
+  ctx.output(0, ctx.type(0), data);
+}
+
+// The order is that of Darknet, which reads the elements as if the channels had been spread already: element (c, h, w)
+// comes from channel c % depth of an image with `depth` channels and sides that are `stride` times as long.
+void reorg_yolo_run(Run& ctx, const ReorgYolo& a) {
+  TensorView x = ctx.input(0), y = ctx.output(0);
+  if (x.size() == 0) return;
+  Cells from(x), to = Cells::blank(y);
+  int64_t channels = x.dim(1), height = x.dim(2), width = x.dim(3), stride = a.stride[0];
+  int64_t depth = channels / (stride * stride), all = x.size();
+  size_t cell = from.cell_size();
+  for (int64_t i = 0; i < all; ++i) {
+    int64_t w = i % width, h = i / width % height, c = i / (width * height) % channels,
+            n = i / (width * height * channels);
+    int64_t offset = c / depth, row = h * stride + offset / stride, column = w * stride + offset % stride;
+    int64_t source = ((n * depth + c % depth) * height * stride + row) * width * stride + column;
+    // Channels that do not share out evenly would lie behind the end.
+    if (source >= all) fail("data of shape ", x.info().shape, ": the channels are not a multiple of ", stride * stride);
+    std::memcpy(to.data() + static_cast<size_t>(i) * cell, from.data() + static_cast<size_t>(source) * cell, cell);
+  }
+  to.write_back();
+}
+
+}  // namespace
+
+Ops define_reorg_yolo() {
+  return op<ReorgYolo>("ReorgYolo", 2)
+      .doc("Moves squares of elements into the channels, in the order of Darknet.")
+      .inputs("data")
+      .infer(reorg_yolo_infer)
+      .reference(reorg_yolo_run);
+}
+
+}  // namespace graft
