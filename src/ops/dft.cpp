@@ -1,6 +1,6 @@
 // DFT, IDFT, RDFT, IRDFT: Fourier transforms of complex numbers (a last axis of two) and of real ones.
 #include "fourier.hpp"
-#include "known.hpp"
+#include "shape_numbers.hpp"
 
 namespace graft {
 namespace {

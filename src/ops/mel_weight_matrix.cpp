@@ -1,4 +1,4 @@
-#include "known.hpp"
+#include "shape_numbers.hpp"
 
 namespace graft {
 namespace {

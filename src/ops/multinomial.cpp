@@ -1,5 +1,5 @@
-#include "known.hpp"
 #include "philox.hpp"
+#include "shape_numbers.hpp"
 
 namespace graft {
 namespace {
