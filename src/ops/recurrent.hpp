@@ -82,10 +82,10 @@ struct RecurrentCell {
   const double* p = nullptr;  // LSTM: peepholes f, i, o; may be absent
   GateFunction f, g, h;
   double clip = 0;
-  bool linear_before_reset = false;             // GRU
-  bool input_forget = false;                    // LSTM: the input gate is 1 - forget gate
-  std::array<int64_t, 4> order = {0, 1, 2, 3};  // LSTM: where f, i, c, o lie
-  std::vector<double> xw, hr, reset;            // scratch
+  bool linear_before_reset = false;                                       // GRU
+  enum { apart, input_from_forget, forget_from_input } coupling = apart;  // LSTM: one gate is 1 - the other
+  std::array<int64_t, 4> order = {0, 1, 2, 3};                            // LSTM: where f, i, c, o lie
+  std::vector<double> xw, hr, reset;                                      // scratch
 
   double cut(double v) const { return clip > 0 ? std::min(std::max(v, -clip), clip) : v; }
   // One step of one sequence: `state` (and `c` for LSTM) are replaced.
@@ -154,8 +154,9 @@ inline void RecurrentCell::lstm(double* state, double* c) {
       return xw[at] + hr[at] + bias(static_cast<int64_t>(at));
     };
     auto peep = [&](size_t which) { return p ? p[which * n + i] * c[i] : 0; };
-    double forget = f(cut(sum(0) + peep(0)));
-    double in = input_forget ? 1 - forget : f(cut(sum(1) + peep(1)));
+    double forget = f(cut(sum(0) + peep(0))), in = f(cut(sum(1) + peep(1)));
+    if (coupling == input_from_forget) in = 1 - forget;
+    if (coupling == forget_from_input) forget = 1 - in;
     c[i] = forget * c[i] + in * g(cut(sum(2)));
     state[i] = f(cut(sum(3) + peep(2))) * h(c[i]);
   }

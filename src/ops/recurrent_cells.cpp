@@ -87,7 +87,7 @@ void lstm_cell1_infer(Infer& ctx, const LstmCell1& a) {
 }
 void lstm_cell1_run(Run& ctx, const LstmCell1& a) {
   RecurrentCell cell{.kind = CellKind::lstm};
-  cell.input_forget = a.input_forget;
+  if (a.input_forget) cell.coupling = RecurrentCell::input_from_forget;
   constexpr std::string_view gates = "fico";
   for (size_t i = 0; i < 4; ++i) cell.order[i] = static_cast<int64_t>(a.weights_format.find(gates[i]));
   cell_run(ctx, cell, a);

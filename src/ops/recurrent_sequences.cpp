@@ -35,7 +35,7 @@ struct PeepholeSequence : LstmSequence {
   bool input_forget = false;
   static constexpr auto schema = std::tuple_cat(
       LstmSequence::schema,
-      std::tuple{attr("input_forget", &PeepholeSequence::input_forget, "the input gate is 1 - forget gate")});
+      std::tuple{attr("input_forget", &PeepholeSequence::input_forget, "the forget gate is 1 - input gate")});
 };
 
 std::vector<double> sequence_values(Run& ctx, size_t input) {
@@ -126,7 +126,7 @@ void peephole_sequence_infer(Infer& ctx, const PeepholeSequence& a) {
 }
 void peephole_sequence_run(Run& ctx, const PeepholeSequence& a) {
   RecurrentCell cell{.kind = CellKind::lstm};
-  cell.input_forget = a.input_forget;
+  if (a.input_forget) cell.coupling = RecurrentCell::forget_from_input;
   sequence_run(ctx, cell, a);
 }
 

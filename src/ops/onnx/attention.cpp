@@ -102,8 +102,10 @@ Value import_rotary_embedding(Import& layer) {
     cos = build::gather(cos, layer.input(3), 0);
     sin = build::gather(sin, layer.input(3), 0);
   }
-  x = build::rotate(x, unsqueeze(cos, {1}), unsqueeze(sin, {1}), layer.get<bool>("interleaved", false),
-                    size > 0 ? size / 2 : -1);
+  int64_t half = size > 0 ? size / 2 : -1;
+  if (Shape s = cos.shape(); half >= 0 && (!s.ranked() || !s[2].known() || s[2].value() != half))
+    cos = build::slice(cos, 2, 0, half), sin = build::slice(sin, 2, 0, half);
+  x = build::rotate(x, unsqueeze(cos, {1}), unsqueeze(sin, {1}), layer.get<bool>("interleaved", false), half);
   return flat ? build::join_heads(x) : x;
 }
 
