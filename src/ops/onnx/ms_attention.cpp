@@ -94,8 +94,8 @@ std::vector<Value> import_multi_head_attention(Import& layer) {
   auto split = [&](const Value& v) { return v.rank() == 4 ? v : build::split_heads(v, heads); };
   MsAttention a;
   Value q = layer.input(0);
-  bool together = q.rank() == 5;
-  if (together) {
+  bool ready = false;  // keys and values of another layer: nothing is added to them, nothing comes before them
+  if (q.rank() == 5) {
     std::vector<Value> p = unpack_heads(q, 3);
     a.q = p[0], a.k = p[1], a.v = p[2];
   } else {
@@ -105,6 +105,7 @@ std::vector<Value> import_multi_head_attention(Import& layer) {
       std::vector<Value> p = unpack_heads(k, 2);
       a.k = p[0], a.v = p[1];
     } else {
+      ready = k.rank() == 4;
       a.k = split(k);
       a.v = split(layer.input(2));
     }
@@ -115,13 +116,13 @@ std::vector<Value> import_multi_head_attention(Import& layer) {
     Value bias = layer.input(3), start = layer.ints({0});
     for (size_t i = 0; i < 3; ++i) {
       Value end = start + build::dim(*parts[i], 3) * layer.ints({heads});
-      *parts[i] = *parts[i] + reshape(build::slice(bias, 0, start, end), {1, heads, 1, -1});
+      if (i == 0 || !ready) *parts[i] = *parts[i] + reshape(build::slice(bias, 0, start, end), {1, heads, 1, -1});
       start = end;
     }
   }
-  Value past = layer.has_input(6) ? layer.input(6) : Value();
+  Value past = layer.has_input(6) && !ready ? layer.input(6) : Value();
   if (past) a.k = build::concat({past, a.k}, 2);
-  if (layer.has_input(7)) a.v = build::concat({layer.input(7), a.v}, 2);
+  if (past && layer.has_input(7)) a.v = build::concat({layer.input(7), a.v}, 2);
   if (layer.has_input(4)) add_mask(layer, a, layer.input(4), false);
   add_causal_mask(layer, a, past);
   if (layer.has_input(5)) a.add_bias(layer.input(5));
