@@ -29,8 +29,8 @@ void bifurcation_infer(Infer& ctx, const BifurcationDetector& a) {
 }
 
 // Where the source goes on after its only occurrence of the last tokens; -1 where there is none, or no single one.
-int64_t continuation(const std::vector<int64_t>& source, const std::vector<int64_t>& tokens,
-                     const BifurcationDetector& a) {
+int64_t bifurcation_continuation(const std::vector<int64_t>& source, const std::vector<int64_t>& tokens,
+                                 const BifurcationDetector& a) {
   int64_t found = -1, most = std::min(a.max_ngram_size, static_cast<int64_t>(tokens.size()));
   for (int64_t n = a.min_ngram_size; n <= most; ++n) {
     auto first = std::search(source.begin(), source.end(), tokens.end() - n, tokens.end());
@@ -58,7 +58,7 @@ void bifurcation_run(Run& ctx, const BifurcationDetector& a) {
                   guess.begin() + static_cast<ptrdiff_t>(std::min(same + 1, guess.size())));
   }
   ctx.allocate(0, {static_cast<int64_t>(tokens.size())}).assign(tokens);
-  ctx.output(1).assign(std::vector<int64_t>{continuation(source, tokens, a)});
+  ctx.output(1).assign(std::vector<int64_t>{bifurcation_continuation(source, tokens, a)});
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ void random_uniform_infer(Infer& ctx, const RandomUniform& a) {
 }
 
 // The elements as they are once stored with this type.
-std::vector<float> stored_as(TensorView like, std::vector<float> v) {
+std::vector<float> random_stored_as(TensorView like, std::vector<float> v) {
   like.assign(v);
   return like.to<float>();
 }
@@ -60,9 +60,9 @@ void random_reals(TensorView y, RandomWords& words, RandomAlignment alignment, d
   auto first = static_cast<float>(low), span = static_cast<float>(high) - first;
   bool narrow = y.type() != DType::f32 && alignment == RandomAlignment::tensorflow;
   std::vector<float> v(n, span);
-  if (y.type() != DType::f32) v = stored_as(y, v);
+  if (y.type() != DType::f32) v = random_stored_as(y, v);
   for (float& x : v) x = static_cast<float>(random_fraction(words, y.type(), alignment)) * x;
-  if (narrow) v = stored_as(y, v);
+  if (narrow) v = random_stored_as(y, v);
   for (float& x : v) x += first;
   y.assign(v);
 }

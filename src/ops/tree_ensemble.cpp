@@ -43,9 +43,9 @@ void tree_ensemble_infer(Infer& ctx, const TreeEnsemble& a) {
   ctx.output(0, ctx.type(0), Shape{in.ranked() ? in[0] : Dim(), Dim(a.n_targets)});
 }
 
-class Forest {
+class TreeForest {
  public:
-  explicit Forest(Run& ctx)
+  explicit TreeForest(Run& ctx)
       : splits_(ctx.input(TreeInput::splits).to<double>()),
         features_(numbers(ctx, TreeInput::features)),
         modes_(numbers(ctx, TreeInput::modes)),
@@ -107,7 +107,7 @@ class Forest {
 };
 
 // The x with erf(x) = y: an approximation by Winitzki, made exact by Newton's steps.
-double inverse_erf(double y) {
+double tree_inverse_erf(double y) {
   if (!(std::fabs(y) < 1)) return std::fabs(y) == 1 ? std::copysign(INFINITY, y) : std::nan("");
   constexpr double pi = 3.14159265358979323846, a = 0.147;
   double log = std::log1p(-y * y), b = 2 / (pi * a) + log / 2;
@@ -120,7 +120,7 @@ void tree_transform(std::span<double> row, TreeEnsemble::Transform how) {
   if (how == TreeEnsemble::logistic)
     for (double& v : row) v = 1 / (1 + std::exp(-v));
   if (how == TreeEnsemble::probit)
-    for (double& v : row) v = std::sqrt(2.0) * inverse_erf(2 * v - 1);
+    for (double& v : row) v = std::sqrt(2.0) * tree_inverse_erf(2 * v - 1);
   if (how != TreeEnsemble::softmax && how != TreeEnsemble::softmax_zero) return;
   double most = *std::max_element(row.begin(), row.end()), sum = 0;
   for (double& v : row) {
@@ -142,7 +142,7 @@ void tree_ensemble_run(Run& ctx, const TreeEnsemble& a) {
     fail("there are ", base.size(), " base values for ", a.n_targets, " targets");
   for (int64_t t : targets)
     if (t < 0 || t >= a.n_targets) fail("a leaf votes for target ", t, " of ", a.n_targets);
-  Forest forest(ctx);
+  TreeForest forest(ctx);
   auto n = static_cast<size_t>(a.n_targets);
   std::vector<double> out;
   for (int64_t r = 0; r < input.dim(0); ++r) {

@@ -4,7 +4,7 @@
 namespace graft {
 namespace {
 
-int64_t head_count(const Value& v, int64_t given) {
+int64_t attention_head_count(const Value& v, int64_t given) {
   Shape s = v.shape();
   if (given > 0) return given;
   if (s.ranked() && s.rank() == 4 && s[1].known()) return s[1].value();
@@ -12,7 +12,7 @@ int64_t head_count(const Value& v, int64_t given) {
 }
 
 // Missing columns of a mask count as masked.
-Value widen_mask(Import& layer, const Value& mask, const Value& k) {
+Value attention_widen_mask(Import& layer, const Value& mask, const Value& k) {
   Shape m = mask.shape(), keys = k.shape();
   if (!m.ranked() || m.rank() == 0) return mask;
   Dim has = m[m.rank() - 1], wants = keys.ranked() ? keys[2] : Dim();
@@ -68,7 +68,7 @@ std::vector<Value> import_attention(Import& layer) {
     a.empty_rows = true;
   }
   if (layer.has_input(3)) {
-    Value mask = widen_mask(layer, layer.input(3), a.k);
+    Value mask = attention_widen_mask(layer, layer.input(3), a.k);
     if (mask.type() == DType::boolean) also(mask);
     else a.bias = mask;
     a.empty_rows = true;
@@ -78,7 +78,7 @@ std::vector<Value> import_attention(Import& layer) {
     a.bias = a.bias ? a.bias + bias : bias;
   }
 
-  int64_t heads = head_count(a.q, q_heads), groups = head_count(a.k, kv_heads);
+  int64_t heads = attention_head_count(a.q, q_heads), groups = attention_head_count(a.k, kv_heads);
   if (groups < 1 || heads % groups != 0) fail(heads, " heads of queries do not share ", groups, " of keys");
   a.k = build::repeat_heads(a.k, groups, heads / groups);
   a.v = build::repeat_heads(a.v, groups, heads / groups);

@@ -11,7 +11,7 @@ struct MsAttention : build::Attention {
 // Masks come as lengths [batch], as lengths and starts [2 * batch], as more numbers of which the first are the
 // lengths, or as ones and zeros [batch, keys], [batch, queries, keys], [batch, 1, keys, keys]. What is masked is not
 // excluded, but gets a large negative number added.
-void add_mask(Import& layer, MsAttention& a, const Value& mask, bool starts) {
+void ms_add_mask(Import& layer, MsAttention& a, const Value& mask, bool starts) {
   double filter = layer.get<float>("mask_filter_value", -10000.0f);
   Value allowed;
   size_t rank = mask.rank();
@@ -38,14 +38,14 @@ void add_mask(Import& layer, MsAttention& a, const Value& mask, bool starts) {
   a.add_bias(build::bias_of(allowed, a.q.type(), filter));
 }
 
-void add_causal_mask(Import& layer, MsAttention& a, const Value& past) {
+void ms_add_causal_mask(Import& layer, MsAttention& a, const Value& past) {
   if (!layer.get<bool>("unidirectional", false)) return;
   Value distance = build::query_minus_key(a.q, a.k, past ? build::scalar_dim(past, 2) : Value());
   Value allowed = layer.op("GreaterEqual", {distance, layer.scalar(int64_t{0})});
   a.add_bias(build::bias_of(allowed, a.q.type(), -std::numeric_limits<double>::infinity()));
 }
 
-void set_scale(Import& layer, MsAttention& a) {
+void ms_set_scale(Import& layer, MsAttention& a) {
   if (float scale = layer.get<float>("scale", 0); scale != 0) a.scale = scale;
 }
 
@@ -70,10 +70,10 @@ std::vector<Value> import_ms_attention(Import& layer) {
     a.k = build::concat({past, a.k}, 2);
     a.v = build::concat({squeeze(old[1], {0}), a.v}, 2);
   }
-  if (layer.has_input(3)) add_mask(layer, a, layer.input(3), true);
-  add_causal_mask(layer, a, past);
+  if (layer.has_input(3)) ms_add_mask(layer, a, layer.input(3), true);
+  ms_add_causal_mask(layer, a, past);
   if (layer.has_input(5)) a.add_bias(layer.input(5));
-  set_scale(layer, a);
+  ms_set_scale(layer, a);
   a.run();
   Value present;
   if (layer.wants(1)) present = build::concat({unsqueeze(a.k, {0}), unsqueeze(a.v, {0})}, 0);
@@ -81,7 +81,7 @@ std::vector<Value> import_ms_attention(Import& layer) {
 }
 
 // [batch, length, heads, parts, size] -> `parts` times [batch, heads, length, size]
-std::vector<Value> unpack_heads(const Value& packed, int64_t parts) {
+std::vector<Value> ms_unpack_heads(const Value& packed, int64_t parts) {
   std::vector<Value> out;
   for (const Value& p : build::split(packed, 3, parts)) out.push_back(transpose(squeeze(p, {3}), {0, 2, 1, 3}));
   return out;
@@ -96,13 +96,13 @@ std::vector<Value> import_multi_head_attention(Import& layer) {
   Value q = layer.input(0);
   bool ready = false;  // keys and values of another layer: nothing is added to them, nothing comes before them
   if (q.rank() == 5) {
-    std::vector<Value> p = unpack_heads(q, 3);
+    std::vector<Value> p = ms_unpack_heads(q, 3);
     a.q = p[0], a.k = p[1], a.v = p[2];
   } else {
     a.q = split(q);
     Value k = layer.input(1);
     if (k.rank() == 5) {
-      std::vector<Value> p = unpack_heads(k, 2);
+      std::vector<Value> p = ms_unpack_heads(k, 2);
       a.k = p[0], a.v = p[1];
     } else {
       ready = k.rank() == 4;
@@ -123,10 +123,10 @@ std::vector<Value> import_multi_head_attention(Import& layer) {
   Value past = layer.has_input(6) && !ready ? layer.input(6) : Value();
   if (past) a.k = build::concat({past, a.k}, 2);
   if (past && layer.has_input(7)) a.v = build::concat({layer.input(7), a.v}, 2);
-  if (layer.has_input(4)) add_mask(layer, a, layer.input(4), false);
-  add_causal_mask(layer, a, past);
+  if (layer.has_input(4)) ms_add_mask(layer, a, layer.input(4), false);
+  ms_add_causal_mask(layer, a, past);
   if (layer.has_input(5)) a.add_bias(layer.input(5));
-  set_scale(layer, a);
+  ms_set_scale(layer, a);
   a.run();
   return {build::join_heads(a.result), a.k, a.v, a.scores};
 }

@@ -5,7 +5,7 @@ namespace graft {
 namespace {
 
 // The first axis comes to stand before the last one.
-Value batch_last(const Value& v) {
+Value ms_batch_last(const Value& v) {
   std::vector<int64_t> order;
   auto rank = static_cast<int64_t>(v.rank());
   for (int64_t i = 1; i + 1 < rank; ++i) order.push_back(i);
@@ -17,8 +17,8 @@ Value batch_last(const Value& v) {
 Value import_fused_matmul(Import& layer) {
   Value a = layer.input(0), b = layer.input(1);
   bool trans_a = layer.get<bool>("transA", false), trans_b = layer.get<bool>("transB", false);
-  if (layer.get<bool>("transBatchA", false)) a = batch_last(a);
-  if (layer.get<bool>("transBatchB", false)) b = batch_last(b);
+  if (layer.get<bool>("transBatchA", false)) a = ms_batch_last(a);
+  if (layer.get<bool>("transBatchB", false)) b = ms_batch_last(b);
   // A list is not transposed.
   if (Shape s = a.shape(); s.ranked() && s.rank() == 1) trans_a = false;
   if (Shape s = b.shape(); s.ranked() && s.rank() == 1) trans_b = false;
@@ -27,7 +27,7 @@ Value import_fused_matmul(Import& layer) {
 
 // Bytes that hold 8 / bits numbers each, lowest bits first, as [rows, columns]; columns fill whole bytes, and bytes
 // past the end are ignored.
-Value unpack_bits(Import& layer, const Value& bytes, int64_t bits, int64_t rows, int64_t columns) {
+Value ms_unpack_bits(Import& layer, const Value& bytes, int64_t bits, int64_t rows, int64_t columns) {
   int64_t per_byte = 8 / bits, wanted = rows * columns / per_byte;
   if (bytes.type() != DType::u8) unsupported("packed numbers of type ", bytes.type());
   if (Dim n = bytes.shape().elements(); n.max() < wanted)
@@ -62,14 +62,14 @@ Value import_matmul_nbits(Import& layer) {
   if (bits != 2 && bits != 4 && bits != 8) unsupported("weights of ", bits, " bits");
   int64_t blocks = (k + block - 1) / block, per_byte = 8 / bits;
 
-  Value w = convert(unpack_bits(layer, layer.input(1), bits, n, blocks * block), type);
+  Value w = convert(ms_unpack_bits(layer, layer.input(1), bits, n, blocks * block), type);
   scales = reshape(convert(scales, type), {n, blocks});
   Value zero = layer.typed({static_cast<double>(int64_t{1} << (bits - 1))}, {1, 1}, type);
   if (layer.has_input(3)) {
     zero = layer.input(3);
     if (zero.type() == DType::u8) {
       int64_t padded = (blocks + per_byte - 1) / per_byte * per_byte;
-      zero = convert(unpack_bits(layer, zero, bits, n, padded), type);
+      zero = convert(ms_unpack_bits(layer, zero, bits, n, padded), type);
       if (padded != blocks) zero = build::slice(zero, 1, 0, blocks);
     } else {
       zero = reshape(convert(zero, type), {n, blocks});

@@ -37,14 +37,16 @@ class RecurrentImport {
     std::vector<int64_t> gates;  // of ONNX, in our order
     if (kind_ == CellKind::lstm) gates = {2, 0, 3, 1};
     Value x = with_rank(layer_.input(0), 3);
-    bare_ = layer_.input(1).rank() == 2;
+    Shape weights = layer_.input(1).shape();
+    bare_ = weights.ranked() && weights.rank() == 2;
     if (bare_ && directions_ == 2) fail("the weights of two directions have two dimensions only");
     Value w = with_rank(layer_.input(1), 3), r = with_rank(layer_.input(2), 3);
     if (!gates.empty()) w = reorder_gates(w, gates), r = reorder_gates(r, gates);
     if (!batch_first_) x = transpose(x, {1, 0, 2});
     batch_ = build::dim(x, 0), hidden_ = build::dim(r, 2);
     Shape r_shape = r.shape();
-    if (!attributes_.hidden_size && r_shape[2].known()) attributes_.hidden_size = r_shape[2].value();
+    if (!attributes_.hidden_size && r_shape.ranked() && r_shape[2].known())
+      attributes_.hidden_size = r_shape[2].value();
 
     std::vector<Value> inputs{x, state(5, x.type())};
     if (kind_ == CellKind::lstm) inputs.push_back(state(6, x.type()));
@@ -116,7 +118,9 @@ class RecurrentImport {
 
   // Some models leave out the axis of the one direction, or have one too many in front.
   static Value with_rank(const Value& v, size_t rank) {
-    size_t has = v.rank();
+    Shape s = v.shape();
+    if (!s.ranked()) return v;
+    size_t has = s.rank();
     if (has + 1 == rank) return unsqueeze(v, {0});
     std::vector<int64_t> extra;
     for (size_t i = rank; i < has; ++i) extra.push_back(static_cast<int64_t>(i - rank));

@@ -147,13 +147,14 @@ std::vector<Value> import_tree_ensemble_classifier(Import& layer) {
   bool one = classes == 2 && std::all_of(voted.begin(), voted.end(), [&](int64_t t) { return t == voted[0]; });
   Value scores, chosen;
   if (one && !voted.empty()) {
-    // All votes are for one class of two: its score decides for both.
+    // All votes are for one class of two: its score decides. That of the first class stands for the second's, as in
+    // ONNX Runtime, for which converters write such trees.
     bool probability = std::all_of(trees.weights().begin(), trees.weights().end(), [](double w) { return w >= 0; });
     Value p = build::slice(trees.scores(classes, "sum", "none"), 1, voted[0], voted[0] + 1);
     chosen = convert(layer.op("Greater", {squeeze(p, {1}), like(p, probability ? 0.5 : 0)}), DType::i64);
-    if (probability) scores = build::concat({1.0 - p, p}, 1);
+    if (voted[0] == 1) scores = trees.scores(classes, "sum", transform);
     else if (transform == "logistic") scores = layer.op("Sigmoid", {build::concat({-p, p}, 1)});
-    else scores = build::concat({-p, p}, 1);
+    else scores = build::concat({probability ? 1.0 - p : -p, p}, 1);
   } else {
     Value raw = trees.scores(classes, "sum", "none");
     chosen =
