@@ -1,0 +1,40 @@
+// PyTorch operations that its exporter wrote into ONNX files as they were.
+#include "building.hpp"
+
+namespace graft {
+namespace {
+
+// Rows of a table added up in bags: the rows of `indices`, or its stretches that begin at offsets.
+Value import_embedding_bag(Import& layer) {
+  for (const char* other : {"scale_grad_by_freq", "sparse"}) layer.has(other);
+  if (int64_t mode = layer.get<int64_t>("mode"); mode != 0)
+    unsupported("embedding_bag of mode ", mode, ", only sums are");
+  Value table = layer.input(0), indices = layer.input(1);
+  Value weights = layer.has_input(3) ? layer.input(3) : Value();
+  if (!layer.has_input(2))
+    return weights ? layer.op("EmbeddingBagPackedSum", {table, indices, weights})
+                   : layer.op("EmbeddingBagPackedSum", {table, indices});
+  if (!weights) return layer.op("EmbeddingBagOffsetsSum@3", {table, indices, layer.input(2)});
+  // A bag without rows is zero: -1 names no row.
+  return layer.op("EmbeddingBagOffsetsSum@3",
+                  {table, indices, layer.input(2), layer.scalar(-1.0, indices.type()), weights});
+}
+std::vector<Value> import_aten(Import& layer) {
+  auto name = layer.get<std::string>("operator", "");
+  if (name != "embedding_bag") unsupported("ATen operator '", name, "'");
+  return std::vector<Value>(std::max<size_t>(layer.outputs(), 1), import_embedding_bag(layer));
+}
+
+Value import_adaptive_avg_pool(Import& layer) { return layer.op("AdaptiveAvgPool", {layer.input(0), layer.input(1)}); }
+
+}  // namespace
+
+Ops define_onnx_aten() {
+  return {
+      onnx("ATen").expand(import_aten),
+      onnx("ATen").domain("org.pytorch.aten").expand(import_aten),
+      onnx("adaptive_avg_pool2d").domain("org.pytorch.aten").expand(import_adaptive_avg_pool),
+  };
+}
+
+}  // namespace graft

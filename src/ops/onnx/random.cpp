@@ -1,0 +1,88 @@
+// Random layers of ONNX: all of them from uniform numbers.
+#include <bit>
+
+#include "building.hpp"
+
+namespace graft {
+namespace {
+
+// ONNX writes the seed as a float; its bits are as good a seed as any. Absent: other numbers each time.
+int64_t random_seed(Import& layer) { return std::bit_cast<uint32_t>(layer.get<float>("seed", 0)); }
+
+DType random_type(Import& layer, DType fallback) {
+  return layer.has("dtype") ? onnx_element_type(layer.get<int64_t>("dtype")) : fallback;
+}
+// Half precision has few random bits, and whole numbers none: these are made from f32.
+DType random_wide(DType type) { return type == DType::f64 ? type : DType::f32; }
+
+Value random_uniform_numbers(Import& layer, const Value& shape, DType type, double low, double high, int64_t seed) {
+  if (low == high) return build::fill(layer, low, type, shape);
+  return layer.op("RandomUniform", {shape, layer.scalar(low, type), layer.scalar(high, type)},
+                  {{"output_type", type}, {"global_seed", 0}, {"op_seed", seed}});
+}
+
+Value random_uniform_layer(Import& layer, const Value& shape, DType type) {
+  double low = layer.get<float>("low", 0), high = layer.get<float>("high", 1);
+  if (low > high) fail("there are no numbers from ", low, " to ", high);
+  return convert(random_uniform_numbers(layer, shape, random_wide(type), low, high, random_seed(layer)), type);
+}
+
+// Box and Muller: two uniform numbers make a normal one.
+Value random_normal_layer(Import& layer, const Value& shape, DType type) {
+  double mean = layer.get<float>("mean", 0), scale = layer.get<float>("scale", 1);
+  int64_t seed = random_seed(layer), other = seed ? seed + 10000 : 0;
+  DType wide = random_wide(type);
+  constexpr double pi = 3.14159265358979323846;
+  Value a = random_uniform_numbers(layer, shape, wide, std::numeric_limits<float>::min(), 1, seed),
+        b = random_uniform_numbers(layer, shape, wide, 0, 1, other);
+  Value radius = layer.op("Sqrt", {layer.op("Log", {a}) * -2.0}), angle = layer.op("Cos", {b * (2 * pi)});
+  return convert(radius * angle * scale + mean, type);
+}
+
+Value random_shape(Import& layer) { return layer.ints(layer.get<std::vector<int64_t>>("shape")); }
+DType random_like_type(Import& layer) {
+  DType type = random_type(layer, layer.input(0).type());
+  if (type == DType::undefined) unsupported("the element type of the input is not known");
+  return type;
+}
+
+Value import_random_uniform(Import& layer) {
+  return random_uniform_layer(layer, random_shape(layer), random_type(layer, DType::f32));
+}
+Value import_random_uniform_like(Import& layer) {
+  return random_uniform_layer(layer, shape_of(layer.input(0)), random_like_type(layer));
+}
+Value import_random_normal(Import& layer) {
+  return random_normal_layer(layer, random_shape(layer), random_type(layer, DType::f32));
+}
+Value import_random_normal_like(Import& layer) {
+  return random_normal_layer(layer, shape_of(layer.input(0)), random_like_type(layer));
+}
+
+Value import_bernoulli(Import& layer) {
+  Value p = layer.input(0);
+  DType wide = random_wide(p.type());
+  Value drawn = random_uniform_numbers(layer, shape_of(p), wide, 0, 1, random_seed(layer));
+  return convert(layer.op("Less", {drawn, convert(p, wide)}), random_like_type(layer));
+}
+
+Value import_multinomial(Import& layer) {
+  return layer.op("Multinomial", {layer.input(0), layer.ints({layer.get<int64_t>("sample_size", 1)})},
+                  {{"convert_type", random_type(layer, DType::i32)},
+                   {"with_replacement", true},
+                   {"log_probs", true},
+                   {"global_seed", 0},
+                   {"op_seed", random_seed(layer)}});
+}
+
+}  // namespace
+
+Ops define_onnx_random() {
+  return {
+      onnx("RandomUniform").expand(import_random_uniform), onnx("RandomUniformLike").expand(import_random_uniform_like),
+      onnx("RandomNormal").expand(import_random_normal),   onnx("RandomNormalLike").expand(import_random_normal_like),
+      onnx("Bernoulli").expand(import_bernoulli),          onnx("Multinomial").expand(import_multinomial),
+  };
+}
+
+}  // namespace graft

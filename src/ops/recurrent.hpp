@@ -1,0 +1,230 @@
+// Recurrent cells: what RNN, GRU and LSTM compute in one step, and what their cell and sequence operations share.
+#pragma once
+
+#include <graft/op.hpp>
+
+namespace graft {
+
+// ---- activation functions ----
+
+struct GateFunctionRow {
+  std::string_view name;  // in lower case; files write it in any
+  double (*formula)(double x, double alpha, double beta);
+  bool takes_alpha, takes_beta;
+  double alpha, beta;  // where none are given
+  bool common;         // one of those that the numbered opsets know
+};
+inline constexpr GateFunctionRow gate_functions[] = {
+    {"sigmoid", [](double x, double, double) { return 1 / (1 + std::exp(-x)); }, false, false, 0, 0, true},
+    {"tanh", [](double x, double, double) { return std::tanh(x); }, false, false, 0, 0, true},
+    {"relu", [](double x, double, double) { return x < 0 ? 0 : x; }, false, false, 0, 0, true},
+    {"hardsigmoid", [](double x, double a, double b) { return std::min(std::max(a * x + b, 0.0), 1.0); }, true, true,
+     0.2, 0.5, true},
+    {"affine", [](double x, double a, double b) { return a * x + b; }, true, true, 1, 0, false},
+    {"leakyrelu", [](double x, double a, double) { return x < 0 ? a * x : x; }, true, false, 0.01, 0, false},
+    {"thresholdedrelu", [](double x, double a, double) { return x > a ? x : 0; }, true, false, 1, 0, false},
+    {"scaledtanh", [](double x, double a, double b) { return a * std::tanh(b * x); }, true, true, 1, 1, false},
+    {"elu", [](double x, double a, double) { return x < 0 ? a * std::expm1(x) : x; }, true, false, 1, 0, false},
+    {"softsign", [](double x, double, double) { return x / (1 + std::fabs(x)); }, false, false, 0, 0, false},
+    {"softplus", [](double x, double, double) { return x > 30 ? x : std::log1p(std::exp(x)); }, false, false, 0, 0,
+     false},
+};
+inline const GateFunctionRow& gate_function(std::string_view name) {
+  std::string lower(name);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (const GateFunctionRow& row : gate_functions)
+    if (row.name == lower) return row;
+  fail("'", name, "' is not an activation function");
+}
+struct GateFunction {
+  const GateFunctionRow* row = &gate_functions[0];
+  double alpha = 0, beta = 0;
+  double operator()(double x) const { return row->formula(x, alpha, beta); }
+};
+
+// ---- attributes ----
+
+struct RecurrentAttributes {
+  int64_t hidden_size = 0;
+  std::vector<std::string> activations;
+  std::vector<float> activations_alpha, activations_beta;
+  float clip = 0;
+  static constexpr std::tuple common{
+      attr("hidden_size", &RecurrentAttributes::hidden_size, "length of the hidden state"),
+      attr("activations", &RecurrentAttributes::activations, "activation functions of the gates"),
+      attr("activations_alpha", &RecurrentAttributes::activations_alpha, "first parameter of each activation"),
+      attr("activations_beta", &RecurrentAttributes::activations_beta, "second parameter of each activation"),
+      attr("clip", &RecurrentAttributes::clip, "what goes into an activation is cut to -clip..clip; 0: it is not")};
+
+  GateFunction activation(size_t i) const {
+    if (i >= activations.size()) fail("there are ", activations.size(), " activations, number ", i, " is wanted");
+    const GateFunctionRow& row = gate_function(activations[i]);
+    return {&row, i < activations_alpha.size() ? activations_alpha[i] : row.alpha,
+            i < activations_beta.size() ? activations_beta[i] : row.beta};
+  }
+};
+
+// ---- cells ----
+
+enum class CellKind { rnn, gru, lstm };
+constexpr int64_t gates_of(CellKind kind) { return kind == CellKind::lstm ? 4 : kind == CellKind::gru ? 3 : 1; }
+constexpr size_t states_of(CellKind kind) { return kind == CellKind::lstm ? 2 : 1; }
+constexpr size_t activations_of(CellKind kind) { return kind == CellKind::lstm ? 3 : kind == CellKind::gru ? 2 : 1; }
+
+// The weights of one direction and how they are used. Gates lie one after the other: z, r, h for GRU and f, i, c, o for
+// LSTM unless `order` says otherwise.
+struct RecurrentCell {
+  CellKind kind;
+  int64_t input = 0, hidden = 0;
+  const double *w = nullptr, *r = nullptr;
+  const double* b = nullptr;  // may be absent
+  const double* p = nullptr;  // LSTM: peepholes f, i, o; may be absent
+  GateFunction f, g, h;
+  double clip = 0;
+  bool linear_before_reset = false;                                       // GRU
+  enum { apart, input_from_forget, forget_from_input } coupling = apart;  // LSTM: one gate is 1 - the other
+  std::array<int64_t, 4> order = {0, 1, 2, 3};                            // LSTM: where f, i, c, o lie
+  std::vector<double> xw, hr, reset;                                      // scratch
+
+  double cut(double v) const { return clip > 0 ? std::min(std::max(v, -clip), clip) : v; }
+  // One step of one sequence: `state` (and `c` for LSTM) are replaced.
+  void step(const double* x, double* state, double* c);
+
+ private:
+  static void multiply(const double* matrix, const double* v, int64_t rows, int64_t columns, double* out) {
+    for (int64_t i = 0; i < rows; ++i) {
+      double sum = 0;
+      for (int64_t k = 0; k < columns; ++k) sum += matrix[i * columns + k] * v[k];
+      out[i] = sum;
+    }
+  }
+  double bias(int64_t i) const { return b ? b[i] : 0; }
+  void rnn(double* state);
+  void gru(double* state);
+  void lstm(double* state, double* c);
+};
+
+inline void RecurrentCell::step(const double* x, double* state, double* c) {
+  int64_t rows = gates_of(kind) * hidden;
+  xw.resize(static_cast<size_t>(rows)), hr.resize(static_cast<size_t>(rows));
+  multiply(w, x, rows, input, xw.data());
+  multiply(r, state, rows, hidden, hr.data());
+  switch (kind) {
+    case CellKind::rnn: return rnn(state);
+    case CellKind::gru: return gru(state);
+    case CellKind::lstm: return lstm(state, c);
+  }
+}
+
+inline void RecurrentCell::rnn(double* state) {
+  for (int64_t i = 0; i < hidden; ++i) {
+    auto k = static_cast<size_t>(i);
+    state[i] = f(cut(xw[k] + hr[k] + bias(i)));
+  }
+}
+
+inline void RecurrentCell::gru(double* state) {
+  auto n = static_cast<size_t>(hidden);
+  auto gate = [&](size_t which, size_t i) {
+    size_t at = which * n + i;
+    return f(cut(xw[at] + hr[at] + bias(static_cast<int64_t>(at))));
+  };
+  reset.resize(n);
+  for (size_t i = 0; i < n; ++i) reset[i] = gate(1, i);
+  std::vector<double> z(n), recurrent(n);
+  for (size_t i = 0; i < n; ++i) z[i] = gate(0, i);
+  if (linear_before_reset) {
+    for (size_t i = 0; i < n; ++i) recurrent[i] = reset[i] * (hr[2 * n + i] + bias(static_cast<int64_t>(3 * n + i)));
+  } else {
+    for (size_t i = 0; i < n; ++i) reset[i] *= state[i];
+    multiply(r + 2 * hidden * hidden, reset.data(), hidden, hidden, recurrent.data());
+  }
+  for (size_t i = 0; i < n; ++i) {
+    double candidate = g(cut(xw[2 * n + i] + recurrent[i] + bias(static_cast<int64_t>(2 * n + i))));
+    state[i] = (1 - z[i]) * candidate + z[i] * state[i];
+  }
+}
+
+inline void RecurrentCell::lstm(double* state, double* c) {
+  auto n = static_cast<size_t>(hidden);
+  for (size_t i = 0; i < n; ++i) {
+    auto sum = [&](size_t which) {
+      size_t at = static_cast<size_t>(order[which]) * n + i;
+      return xw[at] + hr[at] + bias(static_cast<int64_t>(at));
+    };
+    auto peep = [&](size_t which) { return p ? p[which * n + i] * c[i] : 0; };
+    double forget = f(cut(sum(0) + peep(0))), in = f(cut(sum(1) + peep(1)));
+    if (coupling == input_from_forget) in = 1 - forget;
+    if (coupling == forget_from_input) forget = 1 - in;
+    c[i] = forget * c[i] + in * g(cut(sum(2)));
+    state[i] = f(cut(sum(3) + peep(2))) * h(c[i]);
+  }
+}
+
+// ---- shapes ----
+
+// A dimension of an input of this rank; unknown where the rank is.
+inline Dim recurrent_dim(const Shape& s, size_t input, size_t rank, size_t axis) {
+  if (!s.ranked()) return Dim();
+  if (s.rank() != rank) fail("input ", input, " has shape ", s, ", ", rank, " dimensions are wanted");
+  return s[axis];
+}
+
+// Inputs X, states, (lengths,) W, R, B; `directions` is 0 for a cell. `biases` counts the parts of B.
+inline void recurrent_infer(Infer& ctx, CellKind kind, const RecurrentAttributes& a, int64_t directions,
+                            int64_t biases) {
+  size_t states = states_of(kind), extra = directions ? 1 : 0;
+  int64_t gates = gates_of(kind);
+  auto dim = [&](size_t input, size_t rank, size_t axis) {
+    return ctx.has_input(input) ? recurrent_dim(ctx.shape(input), input, rank, axis) : Dim();
+  };
+  Dim batch = dim(0, 2 + extra, 0), hidden;
+  for (size_t i = 1; i <= states; ++i) {
+    batch = merge(batch, dim(i, 2 + extra, 0));
+    hidden = merge(hidden, dim(i, 2 + extra, 1 + extra));
+  }
+  if (directions) batch = merge(batch, dim(1 + states, 1, 0));
+  size_t w = 1 + states + extra, r = w + 1, b = w + 2;
+  hidden = merge(hidden, dim(r, 2 + extra, 1 + extra));
+  merge(dim(0, 2 + extra, 1 + extra), dim(w, 2 + extra, 1 + extra));
+  auto fits = [&](size_t input, size_t rank, int64_t parts) {
+    Dim rows = dim(input, rank, extra);
+    if (!hidden.known() && rows.known() && rows.value() % parts == 0) hidden = merge(hidden, Dim(rows.value() / parts));
+    if (hidden.known() && !rows.can_be(parts * hidden.value()))
+      fail("input ", input, " has ", rows, " rows for ", parts, " gates of ", hidden);
+    if (directions && !dim(input, rank, 0).can_be(directions))
+      fail("input ", input, " has ", dim(input, rank, 0), " directions, ", directions, " are wanted");
+  };
+  fits(w, 2 + extra, gates);
+  fits(r, 2 + extra, gates);
+  if (ctx.has_input(b)) fits(b, 1 + extra, biases);
+  if (!hidden.known() && a.hidden_size > 0) hidden = merge(hidden, Dim(a.hidden_size));
+  std::initializer_list<size_t> all = {0, 1, states, w, r, b};
+  DType type = common_type(ctx, all);
+  if (type != DType::undefined && !is_real(type)) fail("elements of type ", type, ", floating-point ones are wanted");
+  Shape state = directions ? Shape{batch, Dim(directions), hidden} : Shape{batch, hidden};
+  if (directions) {
+    for (size_t i = 1; i <= states; ++i)
+      if (!dim(i, 3, 1).can_be(directions))
+        fail("input ", i, " has ", dim(i, 3, 1), " directions, ", directions, " are wanted");
+    ctx.output(0, type, Shape{batch, Dim(directions), dim(0, 3, 1), hidden});
+  }
+  for (size_t i = 0; i < states; ++i) ctx.output(i + extra, type, state);
+}
+
+// The activations of a cell, or of direction `d` of a sequence that has some for each.
+inline void set_activations(RecurrentCell& cell, const RecurrentAttributes& a, size_t d = 0) {
+  size_t n = activations_of(cell.kind), first = a.activations.size() > n ? d * n : 0;
+  cell.f = a.activation(first);
+  if (n > 1) cell.g = a.activation(first + 1);
+  if (n > 2) cell.h = a.activation(first + 2);
+}
+inline void check_activations(const RecurrentAttributes& a, CellKind kind, size_t directions, bool any) {
+  size_t n = activations_of(kind), given = a.activations.size();
+  if (given != n && given != n * directions) fail("there are ", given, " activations, ", n, " are wanted");
+  for (const std::string& name : a.activations)
+    if (!gate_function(name).common && !any) fail("the activation function '", name, "' is not one of this opset");
+}
+
+}  // namespace graft
