@@ -26,11 +26,6 @@ void matrix_nms_infer(Infer& ctx, const MatrixNms& a) {
   class_nms_outputs(ctx, a, n.batches, n.classes, n.boxes);
 }
 
-float matrix_overlap(const Corners& a, const Corners& b, bool normalized) {
-  if (b.x1 > a.x2 || b.x2 < a.x1 || b.y1 > a.y2 || b.y2 < a.y1) return 0;
-  return box_overlap(a, b, normalized ? 0.0f : 1.0f);
-}
-
 // The scores of one class, each lowered by the better boxes that it overlaps, themselves less the more they are
 // overlapped (Wang et al., SOLOv2).
 void matrix_nms_class(const MatrixNms& a, std::span<const float> scores, std::span<const Corners> boxes, int64_t image,
@@ -46,7 +41,7 @@ void matrix_nms_class(const MatrixNms& a, std::span<const float> scores, std::sp
   for (size_t i = 0; i < order.size(); ++i) {
     float decay = 1, most = 0;
     for (size_t j = 0; j < i; ++j) {
-      float o = matrix_overlap(boxes[order[i]], boxes[order[j]], a.normalized);
+      float o = touching_overlap(boxes[order[i]], boxes[order[j]], a.normalized ? 0.0f : 1.0f);
       most = std::max(most, o);
       decay = std::min(decay, a.decay_function == MatrixNms::gaussian
                                   ? std::exp((worst[j] * worst[j] - o * o) * a.gaussian_sigma)

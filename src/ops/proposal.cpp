@@ -75,16 +75,6 @@ std::vector<Corners> proposal_anchors(const Proposal& a) {
   return anchors;
 }
 
-struct Proposed {
-  Corners box;
-  float score;
-};
-
-Corners inside(const Corners& b, float width, float height) {
-  auto in = [](float v, float most) { return std::max(0.0f, std::min(v, most)); };
-  return {in(b.x1, width), in(b.y1, height), in(b.x2, width), in(b.y2, height)};
-}
-
 void proposal_run(Run& ctx, const Proposal& a) {
   std::vector<float> probs = ctx.input(0).to<float>(), deltas = ctx.input(1).to<float>(),
                      image = ctx.input(2).to<float>();
@@ -96,51 +86,38 @@ void proposal_run(Run& ctx, const Proposal& a) {
   int64_t batches = ctx.input(0).dim(0), rows = ctx.input(0).dim(2), columns = ctx.input(0).dim(3);
   auto area = static_cast<size_t>(rows * columns), most = static_cast<size_t>(a.post_nms_topn);
 
-  auto propose = [&](size_t batch, int64_t row, int64_t column, size_t k) -> Proposed {
+  auto propose = [&](size_t batch, int64_t row, int64_t column, size_t k) -> ScoredBox {
     size_t cell = static_cast<size_t>(row * columns + column);
     const float* d = &deltas[(batch * anchors.size() + k) * 4 * area + cell];
     auto x = static_cast<float>(tensorflow ? row : column) * static_cast<float>(a.feat_stride),
          y = static_cast<float>(tensorflow ? column : row) * static_cast<float>(a.feat_stride);
     Corners b{x + anchors[k].x1, y + anchors[k].y1, x + anchors[k].x2, y + anchors[k].y2};
-    if (tensorflow) b = inside(b, width, height);
+    if (tensorflow) b = kept_inside(b, width, height);
     float w = b.x2 - b.x1 + one, h = b.y2 - b.y1 + one;
     x = d[0] / a.box_coordinate_scale * w + (b.x1 + 0.5f * w);
     y = d[area] / a.box_coordinate_scale * h + (b.y1 + 0.5f * h);
     w = std::exp(d[2 * area] / a.box_size_scale) * w * 0.5f;
     h = std::exp(d[3 * area] / a.box_size_scale) * h * 0.5f;
     b = {x - w, y - h, x + w, y + h};
-    if (a.clip_before_nms) b = inside(b, width - one, height - one);
+    if (a.clip_before_nms) b = kept_inside(b, width - one, height - one);
     bool large = min_width <= b.x2 - b.x1 + one && min_height <= b.y2 - b.y1 + one;
     return {b, large ? probs[(batch * 2 + 1) * anchors.size() * area + k * area + cell] : 0.0f};
   };
-  auto overlap = [&](const Corners& p, const Corners& q) {
-    bool apart = !(p.x1 <= q.x2 && p.y1 <= q.y2 && q.x1 <= p.x2 && q.y1 <= p.y2);
-    return apart ? 0.0f : box_overlap(p, q, one);
-  };
-
   std::vector<float> boxes(static_cast<size_t>(ctx.output(0).size())), scores(boxes.size() / 5);
   for (size_t batch = 0; batch < static_cast<size_t>(batches) && most; ++batch) {
-    std::vector<Proposed> all;
+    std::vector<ScoredBox> all;
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t column = 0; column < columns; ++column)
         for (size_t k = 0; k < anchors.size(); ++k) all.push_back(propose(batch, row, column, k));
-    // A score that is not a number compares with nothing, which sorting must not see.
-    for (Proposed& p : all)
-      if (std::isnan(p.score)) p.score = 0;
-    // All boxes that are too small score 0, and some may be needed. OpenVINO takes those that a partial sort leaves in
-    // front, so this is no stable one.
-    auto best = static_cast<ptrdiff_t>(std::min(all.size(), static_cast<size_t>(a.pre_nms_topn)));
-    std::partial_sort(all.begin(), all.begin() + best, all.end(),
-                      [](const Proposed& p, const Proposed& q) { return p.score > q.score; });
-    all.resize(static_cast<size_t>(best));
+    keep_best(all, a.pre_nms_topn);
     std::vector<size_t> kept;
     for (size_t i = 0; i < all.size() && kept.size() < most; ++i)
       if (std::none_of(kept.begin(), kept.end(),
-                       [&](size_t k) { return overlap(all[k].box, all[i].box) > a.nms_thresh; }))
+                       [&](size_t k) { return touching_overlap(all[k].box, all[i].box, one) > a.nms_thresh; }))
         kept.push_back(i);
     for (size_t i = 0; i < kept.size(); ++i) {
       Corners b = all[kept[i]].box;
-      if (a.clip_after_nms) b = inside(b, width, height);
+      if (a.clip_after_nms) b = kept_inside(b, width, height);
       if (a.normalize) b = {b.x1 / width, b.y1 / height, b.x2 / width, b.y2 / height};
       float row[] = {static_cast<float>(batch), b.x1, b.y1, b.x2, b.y2};
       std::copy(std::begin(row), std::end(row), &boxes[(batch * most + i) * 5]);
