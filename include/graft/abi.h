@@ -416,10 +416,15 @@ typedef struct graft_host {
                               graft_status (*prologue)(graft_import*, void* user),
                               graft_status (*epilogue)(graft_import*, void* user), void* user,
                               const graft_imported_body** body);
+  /* A list of values, which some frameworks know (a sequence in ONNX): it exists while importing only, layers hand it on,
+   * no operation takes it. */
+  graft_ref (*add_list)(graft_import*, const graft_ref* items, size_t count); /* 0: failed */
+  /* 0: not a list. The items are valid until the next call. */
+  int32_t (*ref_list)(graft_import*, graft_ref, const graft_ref** items, size_t* count);
 } graft_host;
 
 /* What every host has: the table of the first release. Later fields must be tested against `size` before use. */
-#define GRAFT_HOST_MIN_SIZE (offsetof(graft_host, import_body) + sizeof(void*))
+#define GRAFT_HOST_MIN_SIZE (offsetof(graft_host, ref_list) + sizeof(void*))
 
 typedef const graft_extension* (*graft_entry)(const graft_host*);
 

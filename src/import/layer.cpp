@@ -225,6 +225,20 @@ void Layer::set_output(size_t index, graft_ref ref) {
   outputs_[index] = checked(ref);
 }
 
+graft_ref Layer::add_list(std::span<const graft_ref> items) {
+  std::vector<ValueId> values;
+  for (graft_ref r : items) values.push_back(checked(r));
+  return ref_of(scope_.add_list(std::move(values)));
+}
+
+const std::vector<graft_ref>* Layer::ref_list(graft_ref ref) {
+  ValueId v = checked(ref);
+  if (!scope_.is_list(v)) return nullptr;
+  items_.clear();
+  for (ValueId item : scope_.graph[v.node].inputs) items_.push_back(ref_of(item));
+  return &items_;
+}
+
 namespace {
 // Lets a callback stand between two lists of names: it sees `from` as a layer's inputs and makes `to`.
 void interpose(Scope& scope, const char* type, std::vector<std::string> from, std::vector<std::string> to,
@@ -273,6 +287,7 @@ const graft_imported_body* Layer::import_body(std::string_view path, std::span<c
   }
   if (epilogue) interpose(inner, "epilogue", inside, outside, version_, epilogue, user);
   for (const std::string& name : outside) inner.add_result(name);
+  inner.remove_lists();
 
   ImportedGraph& b = bodies_.emplace_back();
   for (ValueId v : inner.captured) b.captured.push_back(ref_of(v));

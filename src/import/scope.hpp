@@ -35,6 +35,10 @@ class Scope {
   // Adds a node, resolves it against its schema and infers it.
   NodeId add(Node node);
   ValueId add_constant(const std::string& name, Tensor t);
+  // A list of values: a node that no other may take, and that is gone when the graph is complete.
+  ValueId add_list(std::vector<ValueId> items);
+  bool is_list(ValueId v) const { return v.present() && graph[v.node].opaque && graph[v.node].opset == list_opset; }
+  void remove_lists();
 
   Graph graph;
   Inference inference;
@@ -50,6 +54,9 @@ class Scope {
   friend class Layer;
   void import_node(const RawNode& raw, const std::map<std::string, int64_t>& opsets);
   void import_function(const RawNode& raw, const RawFunction& function);
+  ValueId capture(const std::string& name, ValueId outer);
+
+  static constexpr std::string_view list_opset = "import list";
 
   ImportState& state_;
   Scope* parent_;
