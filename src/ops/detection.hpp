@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cmath>
-#include <graft/op.hpp>
+
+#include "index_type.hpp"
 
 namespace graft {
 
@@ -54,8 +55,5 @@ inline void keep_best(std::vector<ScoredBox>& boxes, int64_t most) {
 // ---- checks ----
 
 inline bool can_agree(const Dim& a, const Dim& b) { return std::max(a.min(), b.min()) <= std::min(a.max(), b.max()); }
-inline void want_index_type(DType t) {
-  if (t != DType::i64 && t != DType::i32) fail("output_type is ", t, ", it must be i64 or i32");
-}
 
 }  // namespace graft

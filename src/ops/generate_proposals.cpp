@@ -75,8 +75,7 @@ void generate_proposals_infer(Infer& ctx, const GenerateProposals& a) {
   same_dim(anchors, 0, scores, 2, "anchors and scores");
   same_dim(anchors, 1, scores, 3, "anchors and scores");
   same_dim(anchors, 2, scores, 1, "anchors and scores");
-  if (a.roi_num_type != DType::i64 && a.roi_num_type != DType::i32)
-    fail("roi_num_type is ", a.roi_num_type, ", it must be i64 or i32");
+  want_index_type(a.roi_num_type, "roi_num_type");
   Dim images;
   for (const Shape& s : {info, deltas, scores})
     if (s.ranked()) images = merge(images, s[0]);

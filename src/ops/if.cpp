@@ -14,6 +14,8 @@ std::vector<Info> branch_infer(Infer& ctx, size_t index) {
 
 void if_infer(Infer& ctx, const NoAttributes&) {
   if (ctx.bodies() != 2) fail("If needs two bodies");
+  if (Shape s = ctx.shape(0); s.ranked() && !s.elements().can_be(1))
+    fail("the condition has shape ", s, ", one value is wanted");
   std::vector<Info> results[2] = {branch_infer(ctx, 0), branch_infer(ctx, 1)};
   auto taken = ctx.values<int64_t>(0);
   BodyView then_body = ctx.body(0), else_body = ctx.body(1);
@@ -27,6 +29,11 @@ void if_infer(Infer& ctx, const NoAttributes&) {
       if (taken && taken->size() == 1) out = (*taken)[0] ? x : y;
       ctx.output(static_cast<size_t>(a.external), out);
     }
+  for (auto [one, other] : {std::pair(then_body, else_body), std::pair(else_body, then_body)})
+    for (const graft_port_map& a : one.outputs())
+      if (std::none_of(other.outputs().begin(), other.outputs().end(),
+                       [&](const graft_port_map& b) { return a.external == b.external; }))
+        fail("output ", a.external, " is given by one body only");
 }
 
 // The maps of both bodies, kept from `prepare` for the calls.
