@@ -410,8 +410,9 @@ typedef struct graft_host {
   graft_status (*add_node)(graft_import*, const graft_new_node*, graft_ref* outputs, size_t output_count);
   graft_status (*set_layer_output)(graft_import*, size_t index, graft_ref);
   /* Imports the sub-graph in field `path`. `parameters` are the types and shapes of its declared inputs. `prologue`, where
-   * given, sees the parameters as a layer's inputs and makes what the sub-graph calls its inputs as outputs; `epilogue`
-   * likewise stands between the sub-graph's outputs and the body's results. */
+   * given, sees the parameters, then any number, as a layer's inputs and makes what the sub-graph calls its inputs as
+   * outputs; `epilogue` likewise stands between the sub-graph's outputs and the body's results. An output that is a list
+   * has a result for every item. */
   graft_status (*import_body)(graft_import*, graft_str path, const graft_info* parameters, size_t parameter_count,
                               graft_status (*prologue)(graft_import*, void* user),
                               graft_status (*epilogue)(graft_import*, void* user), void* user,

@@ -178,7 +178,8 @@ class Import {
 
   // A sub-graph of the layer, with the types and shapes that its declared parameters will have. `prologue(Import&)` may
   // stand between the parameters and what the sub-graph calls its inputs, `epilogue(Import&)` between its outputs and
-  // the body's results: each sees the former as inputs and sets the latter as outputs.
+  // the body's results: each sees the former as inputs and sets the latter as outputs. With a prologue there may be
+  // more or fewer parameters than inputs; an output that is a list has a result for every item.
   template <class Prologue = std::nullptr_t, class Epilogue = std::nullptr_t>
   ImportedBody body(std::string_view path, const std::vector<Info>& parameters, Prologue prologue = {},
                     Epilogue epilogue = {}) {

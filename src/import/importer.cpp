@@ -39,15 +39,17 @@ ValueId Scope::look_up(const std::string& name) {
   if (!parent_) return {};
   ValueId outer = parent_->look_up(name);
   if (!outer.present()) return {};
-  if (!parent_->is_list(outer)) return capture(name, outer);
-  std::vector<ValueId> items = parent_->graph[outer.node].inputs;
-  for (size_t i = 0; i < items.size(); ++i) items[i] = capture(text(name, "/item", i), items[i]);
-  ValueId v = add_list(std::move(items));
-  names_.emplace(name, v);
-  return v;
+  return capture(name, outer);
 }
 
 ValueId Scope::capture(const std::string& name, ValueId outer) {
+  if (parent_->is_list(outer)) {
+    std::vector<ValueId> items = parent_->graph[outer.node].inputs;
+    for (size_t i = 0; i < items.size(); ++i) items[i] = capture(text(name, "/item", i), items[i]);
+    ValueId v = add_list(std::move(items));
+    names_.emplace(name, v);
+    return v;
+  }
   // Constants are shared with the body, so that its shapes can depend on them; everything else comes in by a parameter.
   if (const Tensor* t = parent_->inference.constant(outer)) {
     ValueId v = add_constant(name, *t);
@@ -89,8 +91,6 @@ ValueId Scope::add_constant(const std::string& name, Tensor t) {
 }
 
 ValueId Scope::add_list(std::vector<ValueId> items) {
-  for (ValueId v : items)
-    if (is_list(v)) throw_unsupported("lists of lists are not supported");
   Node node;
   node.type = "List";
   node.opset = list_opset;
@@ -125,6 +125,16 @@ void Scope::add_result(const std::string& name) {
   ValueId v = look_up(name);
   if (!v.present()) throw_user("output '", name, "' is not made by any layer");
   if (is_list(v)) throw_unsupported("output '", name, "' is a list, only tensors can be outputs");
+  add_result(name, v);
+}
+
+void Scope::add_results(const std::string& name, ValueId v) {
+  if (!is_list(v)) return add_result(name, v);
+  std::vector<ValueId> items = graph[v.node].inputs;
+  for (size_t i = 0; i < items.size(); ++i) add_results(text(name, "/item", i), items[i]);
+}
+
+void Scope::add_result(const std::string& name, ValueId v) {
   Node node;
   node.type = "Result";
   node.opset = "opset1";

@@ -32,6 +32,8 @@ class Scope {
   void declare_constants(const RawGraph& raw);
   ValueId add_parameter(const std::string& name, const Info& info);
   void add_result(const std::string& name);
+  // The same for a value that may be a list: one result for every item.
+  void add_results(const std::string& name, ValueId v);
   // Adds a node, resolves it against its schema and infers it.
   NodeId add(Node node);
   ValueId add_constant(const std::string& name, Tensor t);
@@ -55,6 +57,7 @@ class Scope {
   void import_node(const RawNode& raw, const std::map<std::string, int64_t>& opsets);
   void import_function(const RawNode& raw, const RawFunction& function);
   ValueId capture(const std::string& name, ValueId outer);
+  void add_result(const std::string& name, ValueId v);
 
   static constexpr std::string_view list_opset = "import list";
 
