@@ -411,16 +411,22 @@ typedef struct graft_host {
   graft_status (*add_node)(graft_import*, const graft_new_node*, graft_ref* outputs, size_t output_count);
   graft_status (*set_layer_output)(graft_import*, size_t index, graft_ref);
   /* Imports the sub-graph in field `path`. `parameters` are the types and shapes of its declared inputs. `prologue`, where
-   * given, sees the parameters as a layer's inputs and makes what the sub-graph calls its inputs as outputs; `epilogue`
-   * likewise stands between the sub-graph's outputs and the body's results. */
+   * given, sees the parameters, then any number, as a layer's inputs and makes what the sub-graph calls its inputs as
+   * outputs; `epilogue` likewise stands between the sub-graph's outputs and the body's results. An output that is a list
+   * has a result for every item. */
   graft_status (*import_body)(graft_import*, graft_str path, const graft_info* parameters, size_t parameter_count,
                               graft_status (*prologue)(graft_import*, void* user),
                               graft_status (*epilogue)(graft_import*, void* user), void* user,
                               const graft_imported_body** body);
+  /* A list of values, which some frameworks know (a sequence in ONNX): it exists while importing only, layers hand it on,
+   * no operation takes it. */
+  graft_ref (*add_list)(graft_import*, const graft_ref* items, size_t count); /* 0: failed */
+  /* 0: not a list. The items are valid until the next call. */
+  int32_t (*ref_list)(graft_import*, graft_ref, const graft_ref** items, size_t* count);
 } graft_host;
 
 /* What every host has: the table of the first release. Later fields must be tested against `size` before use. */
-#define GRAFT_HOST_MIN_SIZE (offsetof(graft_host, import_body) + sizeof(void*))
+#define GRAFT_HOST_MIN_SIZE (offsetof(graft_host, ref_list) + sizeof(void*))
 
 typedef const graft_extension* (*graft_entry)(const graft_host*);
 

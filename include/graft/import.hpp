@@ -41,6 +41,7 @@ class Value {
     return std::nullopt;
   }
   std::optional<Shape> known() const;
+  std::optional<std::vector<Value>> items() const;  // of a list
 
  private:
   Import* in_ = nullptr;
@@ -166,9 +167,19 @@ class Import {
     return constant(TensorView(&t));
   }
 
+  // Several values that layers hand on as one (a sequence in ONNX); no operation takes it.
+  Value list(const std::vector<Value>& items) {
+    std::vector<graft_ref> refs;
+    for (const Value& v : items) refs.push_back(v.ref());
+    graft_ref r = host->add_list(im_, refs.data(), refs.size());
+    if (!r) throw Failure{GRAFT_INTERNAL, {}, {}};
+    return {this, r};
+  }
+
   // A sub-graph of the layer, with the types and shapes that its declared parameters will have. `prologue(Import&)` may
   // stand between the parameters and what the sub-graph calls its inputs, `epilogue(Import&)` between its outputs and
-  // the body's results: each sees the former as inputs and sets the latter as outputs.
+  // the body's results: each sees the former as inputs and sets the latter as outputs. With a prologue there may be
+  // more or fewer parameters than inputs; an output that is a list has a result for every item.
   template <class Prologue = std::nullptr_t, class Epilogue = std::nullptr_t>
   ImportedBody body(std::string_view path, const std::vector<Info>& parameters, Prologue prologue = {},
                     Epilogue epilogue = {}) {
@@ -229,6 +240,15 @@ inline std::optional<Shape> Value::known() const {
   graft_shape s;
   if (host->ref_known_values(in_->raw(), ref_, &s)) return Shape(s);
   return std::nullopt;
+}
+
+inline std::optional<std::vector<Value>> Value::items() const {
+  const graft_ref* refs = nullptr;
+  size_t count = 0;
+  if (!host->ref_list(in_->raw(), ref_, &refs, &count)) return std::nullopt;
+  std::vector<Value> out;
+  for (size_t i = 0; i < count; ++i) out.emplace_back(in_, refs[i]);
+  return out;
 }
 
 // A number where a value is wanted.

@@ -261,8 +261,12 @@ void elementwise_reference(Run& ctx, const A& a) {
     Walk walk(y.dims(), strides);
     if (walk.empty()) return;
     size_t o = 0;
-    do out[o++] = static_cast<Out>(apply_at<n, F, A, T>(a, x, walk));
-    while (walk.next());
+    do {
+      R r = apply_at<n, F, A, T>(a, x, walk);
+      // A formula that leaves the whole numbers: the nearest one.
+      if constexpr (std::is_integral_v<T> && std::is_floating_point_v<R>) out[o++] = std::nearbyint(r);
+      else out[o++] = static_cast<Out>(r);
+    } while (walk.next());
     y.assign(out);
   });
 }
@@ -280,18 +284,24 @@ inline void accept_one_f32(Accept& ctx) {
   if (ctx.type(0) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
 }
 
+// The shape of all inputs together; attributes may have a word `auto_broadcast` that wants them equal.
 template <class A>
-void broadcast_infer(Infer& ctx, const A&) {
+Shape broadcast_inputs(Infer& ctx, const A& a) {
+  bool equal = false;
+  if constexpr (requires { a.auto_broadcast == "none"; })
+    equal = a.auto_broadcast == "none" || a.auto_broadcast == "explicit";
   Shape shape = ctx.shape(0);
-  for (size_t i = 1; i < ctx.inputs(); ++i) shape = broadcast(shape, ctx.shape(i));
-  ctx.output(0, common_type(ctx), shape);
+  for (size_t i = 1; i < ctx.inputs(); ++i) shape = equal ? merge(shape, ctx.shape(i)) : broadcast(shape, ctx.shape(i));
+  return shape;
 }
 template <class A>
-void compare_infer(Infer& ctx, const A&) {
+void broadcast_infer(Infer& ctx, const A& a) {
+  ctx.output(0, common_type(ctx), broadcast_inputs(ctx, a));
+}
+template <class A>
+void compare_infer(Infer& ctx, const A& a) {
   common_type(ctx);
-  Shape shape = ctx.shape(0);
-  for (size_t i = 1; i < ctx.inputs(); ++i) shape = broadcast(shape, ctx.shape(i));
-  ctx.output(0, DType::boolean, shape);
+  ctx.output(0, DType::boolean, broadcast_inputs(ctx, a));
 }
 
 inline std::string opset_name(int version) { return "opset" + text(version); }

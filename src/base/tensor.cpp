@@ -50,7 +50,8 @@ Tensor Tensor::wrap(DType type, std::vector<int64_t> dims, void* data, std::shar
 Tensor::Tensor(DType type, std::vector<int64_t> dims) {
   size_t bytes = bytes_for(type, count_checked(dims));
   std::shared_ptr<void> memory = allocate_aligned(bytes);
-  if (type == DType::string) std::memset(memory.get(), 0, bytes);
+  // Texts begin empty, and the bits after the last packed element are zero.
+  if (type == DType::string || is_packed(type)) std::memset(memory.get(), 0, bytes);
   void* data = memory.get();
   *this = wrap(type, std::move(dims), data, std::move(memory));
 }

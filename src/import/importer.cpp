@@ -39,6 +39,17 @@ ValueId Scope::look_up(const std::string& name) {
   if (!parent_) return {};
   ValueId outer = parent_->look_up(name);
   if (!outer.present()) return {};
+  return capture(name, outer);
+}
+
+ValueId Scope::capture(const std::string& name, ValueId outer) {
+  if (parent_->is_list(outer)) {
+    std::vector<ValueId> items = parent_->graph[outer.node].inputs;
+    for (size_t i = 0; i < items.size(); ++i) items[i] = capture(text(name, "/item", i), items[i]);
+    ValueId v = add_list(std::move(items));
+    names_.emplace(name, v);
+    return v;
+  }
   // Constants are shared with the body, so that its shapes can depend on them; everything else comes in by a parameter.
   if (const Tensor* t = parent_->inference.constant(outer)) {
     ValueId v = add_constant(name, *t);
@@ -52,6 +63,8 @@ ValueId Scope::look_up(const std::string& name) {
 
 NodeId Scope::add(Node node) {
   const OpDef& op = definition(state_.registry, node);
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (is_list(node.inputs[i])) throw_unsupported(node.type, " takes a tensor, input ", i, " is a list of them");
   try {
     resolve(node, op, Extras::refuse);
   } catch (Error& e) {
@@ -77,6 +90,25 @@ ValueId Scope::add_constant(const std::string& name, Tensor t) {
   return {id, 0};
 }
 
+ValueId Scope::add_list(std::vector<ValueId> items) {
+  Node node;
+  node.type = "List";
+  node.opset = list_opset;
+  node.opaque = true;
+  node.inputs = std::move(items);
+  node.outputs.emplace_back();
+  return {graph.add(std::move(node)), 0};
+}
+
+void Scope::remove_lists() {
+  // Only layers that nobody could convert may still hold one.
+  for (NodeId id = 0; id < graph.end_id(); ++id)
+    for (ValueId& v : graph[id].inputs)
+      if (is_list(v)) v = {};
+  for (NodeId id = 0; id < graph.end_id(); ++id)
+    if (is_list({id, 0})) graph.erase(id);
+}
+
 ValueId Scope::add_parameter(const std::string& name, const Info& info) {
   Node node;
   node.type = "Parameter";
@@ -92,6 +124,17 @@ ValueId Scope::add_parameter(const std::string& name, const Info& info) {
 void Scope::add_result(const std::string& name) {
   ValueId v = look_up(name);
   if (!v.present()) throw_user("output '", name, "' is not made by any layer");
+  if (is_list(v)) throw_unsupported("output '", name, "' is a list, only tensors can be outputs");
+  add_result(name, v);
+}
+
+void Scope::add_results(const std::string& name, ValueId v) {
+  if (!is_list(v)) return add_result(name, v);
+  std::vector<ValueId> items = graph[v.node].inputs;
+  for (size_t i = 0; i < items.size(); ++i) add_results(text(name, "/item", i), items[i]);
+}
+
+void Scope::add_result(const std::string& name, ValueId v) {
   Node node;
   node.type = "Result";
   node.opset = "opset1";
@@ -328,6 +371,7 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
     scope.add_result(o.name);
   }
   if (raw.outputs.empty()) throw_user("the model has no outputs");
+  scope.remove_lists();
   out.graph = std::move(scope.graph);
   return out;
 }

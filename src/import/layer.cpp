@@ -225,6 +225,20 @@ void Layer::set_output(size_t index, graft_ref ref) {
   outputs_[index] = checked(ref);
 }
 
+graft_ref Layer::add_list(std::span<const graft_ref> items) {
+  std::vector<ValueId> values;
+  for (graft_ref r : items) values.push_back(checked(r));
+  return ref_of(scope_.add_list(std::move(values)));
+}
+
+const std::vector<graft_ref>* Layer::ref_list(graft_ref ref) {
+  ValueId v = checked(ref);
+  if (!scope_.is_list(v)) return nullptr;
+  items_.clear();
+  for (ValueId item : scope_.graph[v.node].inputs) items_.push_back(ref_of(item));
+  return &items_;
+}
+
 namespace {
 // Lets a callback stand between two lists of names: it sees `from` as a layer's inputs and makes `to`.
 void interpose(Scope& scope, const char* type, std::vector<std::string> from, std::vector<std::string> to,
@@ -247,7 +261,7 @@ const graft_imported_body* Layer::import_body(std::string_view path, std::span<c
   if (scope_.depth() >= scope_.state().options.max_depth)
     throw_user("graphs are nested more than ", scope_.depth(), " deep");
   const RawGraph& raw = *f->graphs[0];
-  if (parameters.size() != raw.inputs.size())
+  if (!prologue && parameters.size() != raw.inputs.size())
     throw_user("the graph '", path, "' has ", raw.inputs.size(), " inputs, ", parameters.size(), " are given");
 
   Scope inner(scope_.state(), &scope_, scope_.depth() + 1);
@@ -255,11 +269,12 @@ const graft_imported_body* Layer::import_body(std::string_view path, std::span<c
   inner.add_hints(raw);
   inner.declare_constants(raw);
   std::vector<std::string> outside, inside;
+  for (const RawValue& in : raw.inputs) inside.push_back(in.name);
+  bool alike = parameters.size() == inside.size();
   for (size_t i = 0; i < parameters.size(); ++i) {
     Info info = Info::from(parameters[i]);
-    if (info.type == DType::undefined) info.type = raw.inputs[i].info.type;
-    inside.push_back(raw.inputs[i].name);
-    outside.push_back(prologue ? raw.inputs[i].name + "/part" : raw.inputs[i].name);
+    if (alike && info.type == DType::undefined) info.type = raw.inputs[i].info.type;
+    outside.push_back(!prologue ? inside[i] : alike ? inside[i] + "/part" : text("parameter", i, "/part"));
     inner.add_parameter(outside.back(), info);
   }
   if (prologue) interpose(inner, "prologue", outside, inside, version_, prologue, user);
@@ -272,7 +287,8 @@ const graft_imported_body* Layer::import_body(std::string_view path, std::span<c
     outside.push_back(epilogue ? text(out.name, "/part", inside.size()) : out.name);
   }
   if (epilogue) interpose(inner, "epilogue", inside, outside, version_, epilogue, user);
-  for (const std::string& name : outside) inner.add_result(name);
+  for (const std::string& name : outside) inner.add_results(name, inner.look_up(name));
+  inner.remove_lists();
 
   ImportedGraph& b = bodies_.emplace_back();
   for (ValueId v : inner.captured) b.captured.push_back(ref_of(v));

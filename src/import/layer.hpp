@@ -45,6 +45,8 @@ class Layer final : public graft_import {
   void set_output(size_t index, graft_ref ref) override;
   const graft_imported_body* import_body(std::string_view path, std::span<const graft_info> parameters,
                                          Callback prologue, Callback epilogue, void* user) override;
+  graft_ref add_list(std::span<const graft_ref> items) override;
+  const std::vector<graft_ref>* ref_list(graft_ref ref) override;
 
  private:
   struct CachedField {
@@ -74,6 +76,7 @@ class Layer final : public graft_import {
   std::deque<CachedField> fields_;
   std::set<std::string, std::less<>> read_;
   std::deque<ImportedGraph> bodies_;
+  std::vector<graft_ref> items_;  // of the list that was asked for last
 };
 
 }  // namespace graft

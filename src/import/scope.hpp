@@ -32,9 +32,15 @@ class Scope {
   void declare_constants(const RawGraph& raw);
   ValueId add_parameter(const std::string& name, const Info& info);
   void add_result(const std::string& name);
+  // The same for a value that may be a list: one result for every item.
+  void add_results(const std::string& name, ValueId v);
   // Adds a node, resolves it against its schema and infers it.
   NodeId add(Node node);
   ValueId add_constant(const std::string& name, Tensor t);
+  // A list of values: a node that no other may take, and that is gone when the graph is complete.
+  ValueId add_list(std::vector<ValueId> items);
+  bool is_list(ValueId v) const { return v.present() && graph[v.node].opaque && graph[v.node].opset == list_opset; }
+  void remove_lists();
 
   Graph graph;
   Inference inference;
@@ -50,6 +56,10 @@ class Scope {
   friend class Layer;
   void import_node(const RawNode& raw, const std::map<std::string, int64_t>& opsets);
   void import_function(const RawNode& raw, const RawFunction& function);
+  ValueId capture(const std::string& name, ValueId outer);
+  void add_result(const std::string& name, ValueId v);
+
+  static constexpr std::string_view list_opset = "import list";
 
   ImportState& state_;
   Scope* parent_;

@@ -161,6 +161,13 @@ void equal_run(Run& ctx, const Broadcasting& a) {
   while (walk.next());
 }
 
+template <class A>
+void bitwise_infer(Infer& ctx, const A& a) {
+  for (size_t i = 0; i < ctx.inputs(); ++i)
+    if (DType t = ctx.type(i); t != DType::undefined && t != DType::boolean && !is_integer(t))
+      fail("input ", i, " is ", t, ", which has no bits of its own");
+  detail::broadcast_infer<A>(ctx, a);
+}
 void bitwise_not_run(Run& ctx, const NoAttributes&) {
   std::vector<int64_t> x = ctx.input(0).to<int64_t>();
   bool truth = ctx.input(0).type() == DType::boolean;
@@ -257,25 +264,30 @@ Ops define_binary() {
 
       number("BitwiseAnd", 13, "bits that are set in both",
              [](auto a, auto b) { return static_cast<int64_t>(a) & static_cast<int64_t>(b); })
+          .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitwiseAnd")),
       number("BitwiseOr", 13, "bits that are set in one",
              [](auto a, auto b) { return static_cast<int64_t>(a) | static_cast<int64_t>(b); })
+          .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitwiseOr")),
       number("BitwiseXor", 13, "bits that differ",
              [](auto a, auto b) { return static_cast<int64_t>(a) ^ static_cast<int64_t>(b); })
+          .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitwiseXor")),
       number("BitwiseLeftShift", 15, "a moved b bits up",
              [](auto a, auto b) { return shift_left(static_cast<int64_t>(a), static_cast<int64_t>(b)); })
+          .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitShift").expand(import_shift)),
       number("BitwiseRightShift", 15, "a moved b bits down",
              [](auto a, auto b) {
                if constexpr (std::is_same_v<decltype(a), uint64_t>) return shift_right(a, b);
                else return shift_right(static_cast<int64_t>(a), static_cast<int64_t>(b));
-             }),
+             })
+          .infer(bitwise_infer<Broadcasting>),
       op("BitwiseNot", 13)
           .doc("every bit turned over; for booleans, not x")
           .inputs("x")
-          .infer(logical_not_infer)
+          .infer(bitwise_infer<NoAttributes>)
           .reference(bitwise_not_run)
           .import(onnx("BitwiseNot")),
   };

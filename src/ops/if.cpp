@@ -14,6 +14,8 @@ std::vector<Info> branch_infer(Infer& ctx, size_t index) {
 
 void if_infer(Infer& ctx, const NoAttributes&) {
   if (ctx.bodies() != 2) fail("If needs two bodies");
+  if (Shape s = ctx.shape(0); s.ranked() && !s.elements().can_be(1))
+    fail("the condition has shape ", s, ", one value is wanted");
   std::vector<Info> results[2] = {branch_infer(ctx, 0), branch_infer(ctx, 1)};
   auto taken = ctx.known(0);
   BodyView then_body = ctx.body(0), else_body = ctx.body(1);
@@ -27,6 +29,11 @@ void if_infer(Infer& ctx, const NoAttributes&) {
       if (taken && taken->rank() == 1 && (*taken)[0].known()) out = (*taken)[0].min() ? x : y;
       ctx.output(static_cast<size_t>(a.external), out);
     }
+  for (auto [one, other] : {std::pair(then_body, else_body), std::pair(else_body, then_body)})
+    for (const graft_port_map& a : one.outputs())
+      if (std::none_of(other.outputs().begin(), other.outputs().end(),
+                       [&](const graft_port_map& b) { return a.external == b.external; }))
+        fail("output ", a.external, " is given by one body only");
 }
 
 // The maps of both bodies, kept from `prepare` for the calls.
@@ -64,7 +71,18 @@ void if_run(Run& ctx, const NoAttributes&, const std::vector<Branch>& branches) 
 std::vector<Value> import_if(Import& layer) {
   Value condition = layer.input(0);
   if (layer.wants(0) && condition.type() != DType::boolean) condition = convert(condition, DType::boolean);
-  ImportedBody bodies[2] = {layer.body("then_branch", {}), layer.body("else_branch", {})};
+  // An output may be a sequence, whose items are results of their own: how many, or none for a tensor.
+  std::vector<std::optional<size_t>> lengths[2];
+  auto branch = [&](std::string_view path, size_t which) {
+    return layer.body(path, {}, nullptr, [&lengths, which](Import& body) {
+      for (size_t i = 0; i < body.inputs(); ++i) {
+        auto items = body.input(i).items();
+        lengths[which].push_back(items ? std::optional(items->size()) : std::nullopt);
+        body.output(i, body.input(i));
+      }
+    });
+  };
+  ImportedBody bodies[2] = {branch("then_branch", 0), branch("else_branch", 1)};
   std::vector<Value> inputs{condition};
   std::vector<BodyUse> uses;
   for (ImportedBody& b : bodies) {
@@ -77,9 +95,17 @@ std::vector<Value> import_if(Import& layer) {
       use.outputs.push_back({static_cast<int64_t>(i), static_cast<int64_t>(i), 0, 0, 0, 0, 0, 0, 0});
     uses.push_back(std::move(use));
   }
-  if (bodies[0].results.size() != bodies[1].results.size())
-    fail("one branch has ", bodies[0].results.size(), " outputs, the other ", bodies[1].results.size());
-  return layer.make("If", inputs, {}, bodies[0].results.size(), uses);
+  if (lengths[0].size() != lengths[1].size())
+    fail("one branch has ", lengths[0].size(), " outputs, the other ", lengths[1].size());
+  if (lengths[0] != lengths[1]) unsupported("a sequence that has another length in the other branch");
+  std::vector<Value> results = layer.make("If", inputs, {}, bodies[0].results.size(), uses), outputs;
+  auto next = results.begin();
+  for (const std::optional<size_t>& length : lengths[0]) {
+    std::vector<Value> items(next, next + static_cast<ptrdiff_t>(length.value_or(1)));
+    next += static_cast<ptrdiff_t>(items.size());
+    outputs.push_back(length ? layer.list(items) : items[0]);
+  }
+  return outputs;
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include <cstring>
 #include <graft/op.hpp>
 
+#include "onnx/sequence.hpp"
+
 namespace graft {
 namespace {
 
@@ -258,16 +260,17 @@ graft_port_map stacked(int64_t external, int64_t internal, int64_t axis, bool ba
   return {external, internal, 1, 0, axis, backwards ? -1 : 0, backwards ? 0 : -1, backwards ? -1 : 1, 1};
 }
 
-// Imports the body anew with less certain shapes until a value that is fed back keeps its shape.
+// Imports the body anew with less certain shapes until values that are fed back keep theirs. `states` are pairs of
+// parameter and result.
 template <class Prologue, class Epilogue>
-ImportedBody stable_body(Import& layer, std::vector<Info>& parameters, size_t first_state, size_t first_result,
-                         size_t states, Prologue prologue, Epilogue epilogue) {
+ImportedBody stable_body(Import& layer, std::vector<Info>& parameters,
+                         const std::vector<std::pair<size_t, size_t>>& states, Prologue prologue, Epilogue epilogue) {
   for (int round = 0;; ++round) {
     ImportedBody body = layer.body("body", parameters, prologue, epilogue);
     bool changed = false;
-    for (size_t i = 0; i < states; ++i) {
-      Shape& p = parameters[first_state + i].shape;
-      const Shape& r = body.results.at(first_result + i).shape;
+    for (auto [parameter, result] : states) {
+      Shape& p = parameters[parameter].shape;
+      const Shape& r = body.results.at(result).shape;
       if (p == r) continue;
       Shape next = round < 1                                                       ? either(p, r)
                    : round < 2 && p.ranked() && r.ranked() && p.rank() == r.rank() ? Shape::of_rank(p.rank())
@@ -278,48 +281,109 @@ ImportedBody stable_body(Import& layer, std::vector<Info>& parameters, size_t fi
   }
 }
 
+// A state of a loop: one tensor; a sequence of fixed length, item by item; or a sequence that was empty or otherwise
+// grows, whose new items are collected.
+struct LoopState {
+  enum Kind { tensor, items, growing } kind = tensor;
+  size_t first = 0, count = 1;  // parameters
+  std::vector<Value> before;    // of a sequence
+};
+std::vector<LoopState> loop_states(Import& layer, std::vector<Value>& inputs, std::vector<Info>& parameters) {
+  std::vector<LoopState> states;
+  for (size_t i = 2; i < layer.inputs(); ++i) {
+    Value v = layer.input(i);
+    LoopState s{LoopState::tensor, parameters.size(), 1, {v}};
+    if (auto list = v.items()) {
+      bool runs = std::any_of(list->begin(), list->end(), [](const Value& item) { return item.items().has_value(); });
+      s.kind = list->empty() || runs ? LoopState::growing : LoopState::items;
+      s.count = s.kind == LoopState::items ? list->size() : 0;
+      s.before = *list;
+    }
+    if (s.kind != LoopState::growing)
+      for (const Value& item : s.before) inputs.push_back(item), parameters.push_back(item.info());
+    states.push_back(std::move(s));
+  }
+  return states;
+}
+
 std::vector<Value> import_loop(Import& layer) {
   Value trips = layer.has_input(0) ? convert(layer.input(0), DType::i64) : layer.scalar(int64_t{-1});
   Value condition = layer.has_input(1) ? layer.input(1) : layer.truth(true);
-  size_t states = layer.inputs() > 2 ? layer.inputs() - 2 : 0;
   std::vector<Info> parameters{{DType::i64, Shape()}, {DType::boolean, Shape()}};
   std::vector<Value> inputs{trips, condition, condition};
-  for (size_t i = 0; i < states; ++i) {
-    inputs.push_back(layer.input(2 + i));
-    parameters.push_back(inputs.back().info());
-  }
+  std::vector<LoopState> states = loop_states(layer, inputs, parameters);
+  size_t given = parameters.size();
+
+  auto prologue = [&](Import& body) {
+    body.output(0, body.input(0));
+    body.output(1, body.input(1));
+    for (size_t i = 0; i < states.size(); ++i) {
+      const LoopState& s = states[i];
+      std::vector<Value> items;
+      for (size_t k = 0; k < s.count; ++k) items.push_back(body.input(s.first + k));
+      if (s.kind == LoopState::growing) items.push_back(sequence_so_far(body));
+      body.output(2 + i, s.kind == LoopState::tensor ? items[0] : body.list(items));
+    }
+  };
   // Values collected over the iterations get an axis of their own to be joined along.
   auto epilogue = [&](Import& body) {
-    for (size_t i = 0; i < body.inputs(); ++i)
-      body.output(i, i <= states ? body.input(i) : unsqueeze(body.input(i), {0}));
+    if (body.inputs() < 1 + states.size())
+      fail("the body has ", body.inputs(), " outputs, at least ", 1 + states.size(), " are wanted");
+    for (size_t i = 0; i < body.inputs(); ++i) {
+      Value v = body.input(i);
+      const LoopState* s = i > 0 && i <= states.size() ? &states[i - 1] : nullptr;
+      if (s && s->kind == LoopState::items && (!v.items() || v.items()->size() != s->count))
+        unsupported("a sequence of ", s->count, " items whose length changes in a loop");
+      if (s && s->kind == LoopState::growing) body.output(i, unsqueeze(sequence_growth(v), {0}));
+      else body.output(i, i <= states.size() ? v : unsqueeze(v, {0}));
+    }
   };
-  ImportedBody body = stable_body(layer, parameters, 2, 1, states, nullptr, epilogue);
-  if (body.results.size() < 1 + states)
-    fail("the body has ", body.results.size(), " outputs, at least ", 1 + states, " are wanted");
+  // Results follow the body's outputs: the condition, the states, what is collected.
+  std::vector<std::pair<size_t, size_t>> fed;
+  std::vector<bool> collected{false};
+  for (const LoopState& s : states) {
+    if (s.kind == LoopState::growing) collected.push_back(true);
+    for (size_t k = 0; k < s.count; ++k) fed.emplace_back(s.first + k, collected.size()), collected.push_back(false);
+  }
+  bool plain_states = given == 2 + states.size() && fed.size() == states.size();
+  ImportedBody body = plain_states ? stable_body(layer, parameters, fed, nullptr, epilogue)
+                                   : stable_body(layer, parameters, fed, prologue, epilogue);
+  collected.resize(body.results.size(), true);
 
   BodyUse use{body.id, {}, {}, {}};
   graft_port_map iteration = plain(-1, 0);
   iteration.purpose = GRAFT_CURRENT_ITERATION;
-  use.inputs.push_back(plain(2, 1));
-  for (size_t i = 0; i < states; ++i)
-    use.inputs.push_back(plain(static_cast<int64_t>(3 + i), static_cast<int64_t>(2 + i)));
+  for (size_t i = 1; i < given; ++i) use.inputs.push_back(plain(static_cast<int64_t>(i + 1), static_cast<int64_t>(i)));
   for (size_t i = 0; i < body.captured.size(); ++i) {
-    use.inputs.push_back(plain(static_cast<int64_t>(inputs.size()), static_cast<int64_t>(2 + states + i)));
+    use.inputs.push_back(plain(static_cast<int64_t>(inputs.size()), static_cast<int64_t>(given + i)));
     inputs.push_back(body.captured[i]);
   }
   use.inputs.push_back(iteration);
-  size_t outputs = body.results.size() - 1;
-  for (size_t i = 0; i < outputs; ++i) {
-    auto external = static_cast<int64_t>(i), internal = static_cast<int64_t>(i + 1);
-    use.outputs.push_back(i < states ? plain(external, internal) : stacked(external, internal, 0, false));
+  for (size_t i = 1; i < body.results.size(); ++i) {
+    auto external = static_cast<int64_t>(i - 1), internal = static_cast<int64_t>(i);
+    use.outputs.push_back(collected[i] ? stacked(external, internal, 0, false) : plain(external, internal));
   }
   graft_port_map going = plain(-1, 0);
   going.purpose = GRAFT_EXECUTION_CONDITION;
   use.outputs.push_back(going);
   use.back_edges.push_back({0, 1});
-  for (size_t i = 0; i < states; ++i)
-    use.back_edges.push_back({static_cast<int64_t>(i + 1), static_cast<int64_t>(i + 2)});
-  return layer.make("Loop", inputs, {}, outputs, {use});
+  for (auto [parameter, result] : fed)
+    use.back_edges.push_back({static_cast<int64_t>(result), static_cast<int64_t>(parameter)});
+  std::vector<Value> results = layer.make("Loop", inputs, {}, body.results.size() - 1, {use}), outputs;
+
+  auto next = results.begin();
+  for (const LoopState& s : states) {
+    if (s.kind == LoopState::tensor) {
+      outputs.push_back(*next++);
+      continue;
+    }
+    std::vector<Value> items = s.kind == LoopState::growing ? s.before : std::vector<Value>();
+    for (size_t k = 0; k < s.count; ++k) items.push_back(*next++);
+    if (s.kind == LoopState::growing) items.push_back(sequence_run(*next++));
+    outputs.push_back(layer.list(items));
+  }
+  outputs.insert(outputs.end(), next, results.end());
+  return outputs;
 }
 
 // Scan: states go round, scan inputs are cut and scan outputs stacked, each along its own axis and in its own
@@ -365,7 +429,9 @@ std::vector<Value> import_scan(Import& layer) {
       else body.output(i, unsqueeze(body.input(i), {pick(out_axes, i - states)}));
     }
   };
-  ImportedBody body = stable_body(layer, parameters, 0, 0, states, prologue, epilogue);
+  std::vector<std::pair<size_t, size_t>> fed;
+  for (size_t i = 0; i < states; ++i) fed.emplace_back(i, i);
+  ImportedBody body = stable_body(layer, parameters, fed, prologue, epilogue);
   BodyUse use{body.id, {}, {}, {}};
   for (size_t i = 0; i < given; ++i) {
     auto k = static_cast<int64_t>(i);

@@ -1,4 +1,4 @@
-#include <graft/op.hpp>
+#include "index_type.hpp"
 
 namespace graft {
 namespace {
@@ -10,6 +10,8 @@ struct NonZero {
 
 // How many there are, only the data tells.
 void nonzero_infer(Infer& ctx, const NonZero& a) {
+  want_index_type(a.output_type);
+  if (ctx.type(0) == DType::string) fail("texts cannot be compared with zero");
   Shape in = ctx.shape(0);
   Dim rank = in.ranked() ? Dim(static_cast<int64_t>(in.rank())) : Dim();
   Dim most = in.elements();

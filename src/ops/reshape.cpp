@@ -21,7 +21,8 @@ struct Reshape {
 };
 
 void reshape_infer(Infer& ctx, const Reshape& a) {
-  Shape in = ctx.shape(0), target = Shape::unknown();
+  Shape in = ctx.shape(0), target = Shape::unknown(), list = ctx.shape(1);
+  if (list.ranked() && list.rank() > 1) fail("the target is given as a tensor of shape ", list, ", a list is wanted");
   if (auto k = ctx.known(1)) {
     target = *k;
   } else if (auto v = ctx.values<int64_t>(1)) {
@@ -29,9 +30,8 @@ void reshape_infer(Infer& ctx, const Reshape& a) {
     for (int64_t x : *v) target.push_back(Dim(graft_dim{x, x, 0, 0}));
   } else {
     // Only the number of target dimensions may be known.
-    Shape s = ctx.shape(1);
-    if (s.ranked() && s.rank() == 1 && s[0].known())
-      target = Shape(std::vector<Dim>(static_cast<size_t>(s[0].value())));
+    if (list.ranked() && list.rank() == 1 && list[0].known())
+      target = Shape(std::vector<Dim>(static_cast<size_t>(list[0].value())));
     return ctx.output(0, ctx.type(0), target);
   }
   Shape out;

@@ -1,4 +1,4 @@
-#include <graft/op.hpp>
+#include "index_type.hpp"
 
 namespace graft {
 namespace {
@@ -14,7 +14,10 @@ void shape_of_any(Infer& ctx, DType type) {
   ctx.output(0, type, Shape{Dim(static_cast<int64_t>(s.rank()))});
   ctx.known_output(0, s);
 }
-void shape_of_infer(Infer& ctx, const ShapeOf& a) { shape_of_any(ctx, a.output_type); }
+void shape_of_infer(Infer& ctx, const ShapeOf& a) {
+  want_index_type(a.output_type);
+  shape_of_any(ctx, a.output_type);
+}
 void shape_of_old_infer(Infer& ctx, const NoAttributes&) { shape_of_any(ctx, DType::i64); }
 void write_shape(Run& ctx) {
   auto dims = ctx.input(0).dims();

@@ -1,4 +1,5 @@
 // Element-wise operations of one input that are fully said by a formula.
+#include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
 namespace graft {
@@ -35,6 +36,20 @@ double erf_gelu(double x) { return 0.5 * x * (1 + std::erf(x * sqrt_half)); }
 double tanh_gelu(double x) { return 0.5 * x * (1 + std::tanh(sqrt_2_over_pi * (x + 0.044715 * x * x * x))); }
 double softplus(double x) { return x > 30 ? x : std::log1p(std::exp(x)); }
 
+// Rounding does nothing to whole numbers, which may be larger than a double can say.
+template <class T, class F>
+T unary_whole(T x, F round) {
+  if constexpr (std::is_floating_point_v<T>) return round(x);
+  else return x;
+}
+// A bound as a whole number, at the end of the type where it is beyond.
+template <class T>
+T unary_bound(double v) {
+  using Limits = std::numeric_limits<T>;
+  if (!(v > static_cast<double>(Limits::min()))) return Limits::min();
+  return v < static_cast<double>(Limits::max()) ? static_cast<T>(v) : Limits::max();
+}
+
 Value import_clip_attributes(Import& layer) {
   double low = layer.get<float>("min", std::numeric_limits<float>::lowest()),
          high = layer.get<float>("max", std::numeric_limits<float>::max());
@@ -48,9 +63,11 @@ Ops define_unary() {
     return op(name, version).doc(doc).elementwise(formula);
   };
   return {
-      same("Abs", 1, "|x|", [](auto x) { return x < 0    ? static_cast<decltype(x)>(-x)
-                                                : x == 0 ? decltype(x){}
-                                                         : x; })
+      same("Abs", 1, "|x|",
+           [](auto x) {
+             if constexpr (std::is_floating_point_v<decltype(x)>) return std::fabs(x);
+             else return x < 0 ? wrap_neg(x) : x;
+           })
           .import(onnx("Abs")),
       same("Acos", 1, "arc cosine", [](auto x) { return std::acos(x); }).import(onnx("Acos")),
       same("Acosh", 4, "inverse hyperbolic cosine", [](auto x) { return std::acosh(x); }).import(onnx("Acosh")),
@@ -58,12 +75,16 @@ Ops define_unary() {
       same("Asinh", 4, "inverse hyperbolic sine", [](auto x) { return std::asinh(x); }).import(onnx("Asinh")),
       same("Atan", 1, "arc tangent", [](auto x) { return std::atan(x); }).import(onnx("Atan")),
       same("Atanh", 4, "inverse hyperbolic tangent", [](auto x) { return std::atanh(x); }).import(onnx("Atanh")),
-      same("Ceiling", 1, "the next whole number upwards", [](auto x) { return std::ceil(x); }).import(onnx("Ceil")),
+      same("Ceiling", 1, "the next whole number upwards",
+           [](auto x) { return unary_whole(x, [](double v) { return std::ceil(v); }); })
+          .import(onnx("Ceil")),
       same("Cos", 1, "cosine", [](auto x) { return std::cos(x); }).import(onnx("Cos")),
       same("Cosh", 1, "hyperbolic cosine", [](auto x) { return std::cosh(x); }).import(onnx("Cosh")),
       same("Erf", 1, "error function", [](auto x) { return std::erf(x); }).import(onnx("Erf")),
       same("Exp", 1, "e to the power of x", [](auto x) { return std::exp(x); }).import(onnx("Exp")),
-      same("Floor", 1, "the next whole number downwards", [](auto x) { return std::floor(x); }).import(onnx("Floor")),
+      same("Floor", 1, "the next whole number downwards",
+           [](auto x) { return unary_whole(x, [](double v) { return std::floor(v); }); })
+          .import(onnx("Floor")),
       same("HSigmoid", 5, "min(max(x + 3, 0), 6) / 6",
            [](auto x) { return std::min(std::max(x + 3.0, 0.0), 6.0) / 6.0; }),
       same("HSwish", 4, "x * min(max(x + 3, 0), 6) / 6",
@@ -72,7 +93,8 @@ Ops define_unary() {
       same("Log", 1, "natural logarithm", [](auto x) { return std::log(x); }).import(onnx("Log")),
       same("Mish", 4, "x * tanh(ln(1 + e^x))", [](auto x) { return x * std::tanh(softplus(static_cast<double>(x))); })
           .import(onnx("Mish")),
-      same("Negative", 1, "-x", [](auto x) { return static_cast<decltype(x)>(-x); }).import(onnx("Neg")),
+      same("Negative", 1, "-x", [](auto x) { return std::is_floating_point_v<decltype(x)> ? -x : wrap_neg(x); })
+          .import(onnx("Neg")),
       same("Relu", 1, "max(x, 0)", [](auto x) { return x < 0 ? decltype(x){} : x; })
           .ir_name("ReLU")
           .import(onnx("Relu")),
@@ -114,8 +136,8 @@ Ops define_unary() {
       op<RoundAttributes>("Round", 5)
           .doc("the nearest whole number")
           .elementwise([](auto x, const RoundAttributes& a) {
-            auto v = static_cast<double>(x);
-            return a.mode == RoundAttributes::half_to_even ? std::nearbyint(v) : std::round(v);
+            bool even = a.mode == RoundAttributes::half_to_even;
+            return unary_whole(x, [=](double v) { return even ? std::nearbyint(v) : std::round(v); });
           })
           .import(onnx("Round")),
       op<ClampAttributes>("Clamp", 1)
@@ -125,11 +147,9 @@ Ops define_unary() {
             if constexpr (std::is_floating_point_v<T>) {
               return std::min(std::max(static_cast<double>(x), a.min), a.max);
             } else {
-              // Bounds may lie outside the type; whole numbers stay exact.
-              double low = std::ceil(a.min), high = std::floor(a.max);
-              if (static_cast<double>(x) < low) return static_cast<T>(low);
-              if (static_cast<double>(x) > high) return static_cast<T>(high);
-              return x;
+              // Whole numbers stay exact, and bounds may lie outside the type.
+              T low = unary_bound<T>(std::ceil(a.min)), high = unary_bound<T>(std::floor(a.max));
+              return std::min(std::max(x, low), high);
             }
           })
           .import(onnx("Clip").until(11).expand(import_clip_attributes)),

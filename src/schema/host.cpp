@@ -128,6 +128,16 @@ graft_host make_table() {
                      graft_import::Callback after, void* user, const graft_imported_body** out) {
     return run([&] { *out = m->import_body(view(path), {p, n}, before, after, user); });
   };
+  h.add_list = [](graft_import* m, const graft_ref* items, size_t count) {
+    return value_or<graft_ref>(0, [&] { return m->add_list({items, count}); });
+  };
+  h.ref_list = [](graft_import* m, graft_ref r, const graft_ref** items, size_t* count) {
+    return value_or<int32_t>(0, [&] {
+      const std::vector<graft_ref>* list = m->ref_list(r);
+      if (list) *items = list->data(), *count = list->size();
+      return list ? 1 : 0;
+    });
+  };
   return h;
 }
 

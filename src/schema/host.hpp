@@ -64,6 +64,8 @@ struct graft_import {
   using Callback = graft_status (*)(graft_import*, void*);
   virtual const graft_imported_body* import_body(std::string_view path, std::span<const graft_info> parameters,
                                                  Callback prologue, Callback epilogue, void* user) = 0;
+  virtual graft_ref add_list(std::span<const graft_ref> items) = 0;
+  virtual const std::vector<graft_ref>* ref_list(graft_ref ref) = 0;
 
  protected:
   ~graft_import() = default;
