@@ -43,11 +43,12 @@ class Library {
 template <Ops (*define)()>
 const graft_extension* enter(const graft_host* h, std::string_view name, std::string_view version) {
   if (!h || h->size < GRAFT_HOST_MIN_SIZE) return nullptr;
-  static const Library library = [&] {
+  // Never destroyed: a request may still be running while the process ends.
+  static const Library* library = [&] {
     host = h;
-    return Library(name, version, define());
+    return new Library(name, version, define());
   }();
-  return library.record();
+  return library->record();
 }
 
 }  // namespace graft

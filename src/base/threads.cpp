@@ -132,8 +132,8 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain, void (*body)(void*, 
 }
 
 ThreadPool& ThreadPool::shared() {
-  static ThreadPool pool;
-  return pool;
+  static ThreadPool* pool = new ThreadPool;  // never destroyed: a request may run while the process ends
+  return *pool;
 }
 
 }  // namespace graft
