@@ -27,17 +27,23 @@ void map(const float* x, float* y, size_t n, F f) {
   for (size_t k = i; k < n; ++k) y[k] = rest[k - i];
 }
 
+// Highway's Exp makes a number of what is none.
+template <class D, class V>
+V exp_or_nan(D d, V x) {
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+}
+
 template <class D, class V>
 V sigmoid(D d, V x) {
   const V one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(x))));
+  return hn::Div(one, hn::Add(one, exp_or_nan(d, hn::Neg(x))));
 }
 
 void abs_f32(const float* x, float* y, size_t n) {
   map(x, y, n, [](auto, auto v) { return hn::Abs(v); });
 }
 void exp_f32(const float* x, float* y, size_t n) {
-  map(x, y, n, [](auto d, auto v) { return hn::Exp(d, v); });
+  map(x, y, n, [](auto d, auto v) { return exp_or_nan(d, v); });
 }
 void negative_f32(const float* x, float* y, size_t n) {
   map(x, y, n, [](auto, auto v) { return hn::Neg(v); });
