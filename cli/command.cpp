@@ -44,6 +44,7 @@ Core make_core(const ModelOptions& o) {
     if (!std::filesystem::exists(std::string(path))) throw UsageError(text("there is no extension '", path, "'"));
     core.add_extension(std::string(path));
   }
+  as_usage([&] { return &core.state()->device(o.device); });
   return core;
 }
 
@@ -80,7 +81,9 @@ Model load(const Core& core, const ModelOptions& o) {
   if (o.input_shapes.empty()) return m;
   // Shapes are names first: the model must be known before they can be understood.
   ImportOptions options;
-  options.input_shapes = parse_shapes(o.input_shapes, m.inputs());
+  std::vector<Port> inputs = m.inputs();
+  options.input_shapes = parse_shapes(o.input_shapes, inputs);
+  for (const auto& [name, shape] : options.input_shapes) as_usage([&] { return find_port(inputs, name, "input"); });
   return Model(load_model(core.state(), files, options));
 }
 

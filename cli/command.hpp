@@ -17,6 +17,16 @@ class UsageError : public Error {
   explicit UsageError(std::string message, std::string hint = {}) : Error(ErrorKind::user, std::move(message), std::move(hint)) {}
 };
 
+// Looks up what the command line names: that it is not there is the caller's mistake, not the model's.
+template <class F>
+auto as_usage(F&& look_up) {
+  try {
+    return look_up();
+  } catch (const Error& e) {
+    throw UsageError(e.message(), e.hint());
+  }
+}
+
 // A model, extensions, a device: options that most commands have.
 struct ModelOptions {
   std::vector<std::string> files;  // positional: model, then weights

@@ -42,6 +42,10 @@ void list_passes() {
 
 void convert(const ConvertOptions& o) {
   if (o.list_passes) return list_passes();
+  as_usage([&] {
+    check_pass_names(o.disabled);
+    return 0;
+  });
   Core core = make_core(o.model);
   Model model = load(core, o.model);
   Model::State& m = *model.state();
@@ -50,7 +54,8 @@ void convert(const ConvertOptions& o) {
   if (!m.report.complete()) {
     if (!o.stub_unknown || !m.report.problems.empty()) {
       if (o.json) print_json({{"unknown", unknown_json(m.report)}});
-      throw Error(ErrorKind::unsupported, text("nothing was written: ", verdict_text(m.report, m.path)), "--stub-unknown writes the IR anyway, with these layers as they are");
+      throw Error(ErrorKind::unsupported, text("nothing was written: ", verdict_text(m.report, m.path)),
+                  m.report.problems.empty() ? "--stub-unknown writes the IR anyway, with these layers as they are" : "");
     }
     if (!o.silent) note(text("warning: written with layers that nobody knows\n", verdict_text(m.report, m.path)));
   }
@@ -73,7 +78,7 @@ void convert(const ConvertOptions& o) {
   size_t overridden = 0;
   for (const Claim& c : m.report.claims) overridden += c.by != "built-in" && c.by != "nobody" && c.by != "function of the model";
   std::printf("%s\n%s\n", xml.c_str(), bin.c_str());
-  std::printf("%s model, %zu layers -> %zu layers of the IR%s\n", m.framework.c_str(), m.report.claims.size(), m.graph.node_count(),
+  std::printf("%s model, %zu layers -> %zu layers of the IR%s\n", m.framework.c_str(), m.report.layers, m.graph.node_count(),
               overridden ? text(", ", overridden, " by extensions").c_str() : "");
 }
 

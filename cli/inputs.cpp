@@ -118,13 +118,7 @@ std::vector<Tensor> make_inputs(const InputOptions& o, const std::vector<Port>& 
     if (ports[i].type != DType::undefined && t.type() != ports[i].type) throw_user("input '", ports[i].any_name(), "' is ", ports[i].type, ", '", from, "' holds ", t.type());
     out[i] = std::move(t);
   };
-  auto index_of = [&](const std::string& name) {
-    try {
-      return find_port(ports, name, "input");
-    } catch (const Error& e) {
-      throw UsageError(e.message(), e.hint());
-    }
-  };
+  auto index_of = [&](const std::string& name) { return as_usage([&] { return find_port(ports, name, "input"); }); };
   for (const std::string& g : o.given) {
     size_t equals = g.find('=');
     std::string name = equals == g.npos ? "" : g.substr(0, equals), file = equals == g.npos ? g : g.substr(equals + 1);

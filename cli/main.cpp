@@ -43,19 +43,21 @@ int report_usage(const CLI::App& app, const CLI::ParseError& e) {
   std::string message = e.what(), hint;
   const CLI::App* sub = &app;
   for (const CLI::App* s : app.get_subcommands()) sub = s;
-  if (auto* extras = dynamic_cast<const CLI::ExtrasError*>(&e)) {
-    (void)extras;
+  std::vector<std::string> commands;
+  for (const CLI::App* s : app.get_subcommands({})) commands.push_back(s->get_name());
+  if (dynamic_cast<const CLI::RequiredError*>(&e) && sub == &app) {
+    std::vector<std::string> left = app.remaining();
+    message = left.empty() ? "no command is given" : text("there is no command '", left[0], "'");
+    if (auto close = left.empty() ? std::nullopt : nearest(left[0], commands)) hint = text("did you mean ", *close, "?");
+    else hint = text("commands are ", join(commands, ", "));
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&e)) {
     std::vector<std::string> left = sub->remaining(true);
     if (left.empty()) left = app.remaining(true);
     if (!left.empty() && left[0].starts_with("-")) {
       std::string word = left[0].substr(0, left[0].find('='));
       message = text("there is no option '", word, "'");
       if (auto close = nearest(word, option_names(*sub))) hint = text("did you mean ", *close, "?");
-    } else if (!left.empty() && sub == &app) {
-      message = text("there is no command '", left[0], "'");
-      std::vector<std::string> names;
-      for (const CLI::App* s : app.get_subcommands({})) names.push_back(s->get_name());
-      if (auto close = nearest(left[0], names)) hint = text("did you mean ", *close, "?");
     }
   }
   std::fprintf(stderr, "error: %s\n", message.c_str());

@@ -69,13 +69,7 @@ void run(const RunOptions& o) {
   CompiledModel compiled = core.compile_model(model, o.model.device, options);
   std::vector<Port> in = compiled.inputs(), out = compiled.outputs();
   std::vector<size_t> wanted;
-  for (const std::string& name : o.outputs) {
-    try {
-      wanted.push_back(find_port(out, name, "output"));
-    } catch (const Error& e) {
-      throw UsageError(e.message(), e.hint());
-    }
-  }
+  for (const std::string& name : o.outputs) wanted.push_back(as_usage([&] { return find_port(out, name, "output"); }));
   if (wanted.empty()) wanted.resize(out.size()), std::iota(wanted.begin(), wanted.end(), 0);
 
   InferRequest request = compiled.create_infer_request();

@@ -20,7 +20,7 @@ step "address and undefined behaviour sanitizers"
 cmake --preset sanitize -DGRAFT_DATA="$data" >/dev/null
 cmake --build --preset sanitize -j "$jobs" | tail -n 1
 ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-  ctest --test-dir build/sanitize -j "$jobs" --timeout 1200 -LE slow
+  ctest --test-dir build/sanitize -j "$jobs" --timeout 1200
 
 step "thread sanitizer"
 cmake --preset tsan -DGRAFT_DATA="$data" >/dev/null

@@ -37,6 +37,7 @@ struct Problem {
 };
 
 struct ImportReport {
+  size_t layers = 0;  // of the file
   std::vector<UnknownType> unknown;
   std::vector<Problem> problems;  // layers that are known but cannot be imported as they stand
   std::vector<Claim> claims;

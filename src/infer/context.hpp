@@ -25,6 +25,9 @@ class NodeContext final : public graft_node {
   std::vector<std::optional<Shape>> output_values;
   size_t scratch_bytes = 0;
 
+  const Node& node() const { return node_; }
+  const std::vector<std::optional<Info>>& inputs() const { return inputs_; }
+
   graft_str name() const override { return str(node_.name); }
   graft_str type() const override { return str(node_.type); }
   const graft_value* attribute(std::string_view name) const override;

@@ -26,6 +26,17 @@ Graph decomposition(const Registry& registry, const OpDef& op, const Node& node,
       [&] { return text("taking ", op.name(), " of ", op.opset(), " apart"); });
 }
 
+void infer_outputs(const Registry& registry, const OpDef& op, NodeContext& context) {
+  if (op.record->infer) {
+    check_callback(op.record->infer(&context, op.record->user));
+  } else if (op.record->decomposition.size) {
+    Graph parts = decomposition(registry, op, context.node(), context.inputs());
+    for (NodeId r : parts.results()) context.outputs.push_back(parts.info(parts[r].inputs[0]));
+  } else {
+    throw_internal("operation ", op.name(), " of ", op.opset(), " has no shape function");
+  }
+}
+
 namespace {
 
 // Puts the decomposition's nodes where the node was; its consumers then read them.

@@ -4,12 +4,16 @@
 #include <optional>
 
 #include "graph/graph.hpp"
+#include "infer/context.hpp"
 #include "schema/registry.hpp"
 
 namespace graft {
 
 // The operation's decomposition for this node and these inputs, completed. Throws when it has none or it does not fit.
 Graph decomposition(const Registry& registry, const OpDef& op, const Node& node, const std::vector<std::optional<Info>>& inputs);
+
+// Fills `context.outputs` by the operation's shape function, or by what its decomposition gives.
+void infer_outputs(const Registry& registry, const OpDef& op, NodeContext& context);
 
 // Replaces nodes of operations that none of these devices has a kernel for by their decompositions. Returns how many.
 size_t decompose(Graph& graph, const Registry& registry, const std::vector<std::string>& devices);

@@ -72,16 +72,7 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
     for (NodeId r : body.results()) results.push_back(body.info(body[r].inputs[0]));
     return results;
   };
-  if (op.record->infer) {
-    check_callback(op.record->infer(&context, op.record->user));
-  } else if (op.record->decomposition.size) {
-    std::vector<std::optional<Info>> given;
-    for (ValueId v : node.inputs) given.push_back(v.present() ? std::optional(graph_.info(v)) : std::nullopt);
-    Graph parts = decomposition(registry_, op, node, given);
-    for (NodeId r : parts.results()) context.outputs.push_back(parts.info(parts[r].inputs[0]));
-  } else {
-    throw_internal("operation ", op.name(), " of ", op.opset(), " has no shape function");
-  }
+  infer_outputs(registry_, op, context);
 
   node.outputs.resize(std::max(node.outputs.size(), context.outputs.size()));
   for (size_t i = 0; i < context.outputs.size(); ++i) {

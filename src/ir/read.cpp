@@ -177,6 +177,8 @@ class Reader {
     for (xml_node p : n.child("output").children("port")) {
       if (!l.outputs.emplace(required_int(p, "id"), static_cast<uint32_t>(node.outputs.size())).second) throw_user("two output ports have the id ", p.attribute("id").value());
       node.outputs.push_back(output(p));
+      // Without a list the port is a scalar or of unknown rank; nobody else will tell what a foreign layer gives.
+      if (node.opaque && node.outputs.back().info.shape.rank() == 0) node.outputs.back().info.shape = Shape::unknown();
     }
     if (n.attribute("output_names"))
       for (const std::string& name : parse_names(n.attribute("output_names").value())) {
@@ -357,7 +359,6 @@ class Reader {
 
   // Attributes into the schema's form, inputs counted, then shapes; the file's own shapes are not trusted.
   void finish(Graph& g) {
-    std::vector<std::pair<NodeId, std::vector<Output>>> declared;
     for (NodeId id = 0; id < g.end_id(); ++id) {
       Node& n = g[id];
       if (n.opaque) continue;

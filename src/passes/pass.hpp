@@ -26,6 +26,9 @@ struct PassEffect {
   size_t changes, nodes_before, nodes_after;
 };
 
+// Throws when one of them is not the name of a pass.
+void check_pass_names(const std::vector<std::string>& given);
+
 // Runs the pipeline without the passes named in `disabled`. In debug builds the graph is verified after each pass.
 std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const std::vector<std::string>& disabled = {});
 

@@ -15,14 +15,18 @@ const std::vector<Pass>& pipeline() {
   return passes;
 }
 
-std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const std::vector<std::string>& disabled) {
+void check_pass_names(const std::vector<std::string>& given) {
   std::vector<std::string> names;
   for (const Pass& p : pipeline()) names.emplace_back(p.name);
-  for (const std::string& d : disabled)
+  for (const std::string& d : given)
     if (std::find(names.begin(), names.end(), d) == names.end()) {
       auto close = nearest(d, names);
       throw Error(ErrorKind::user, text("there is no pass '", d, "'"), close ? text("did you mean ", *close, "?") : "--list-passes shows them");
     }
+}
+
+std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const std::vector<std::string>& disabled) {
+  check_pass_names(disabled);
   std::vector<PassEffect> effects;
   for (const Pass& p : pipeline()) {
     if (std::find(disabled.begin(), disabled.end(), p.name) != disabled.end()) continue;

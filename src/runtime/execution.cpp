@@ -5,6 +5,7 @@
 
 #include "base/convert.hpp"
 #include "base/tensor.hpp"
+#include "infer/decompose.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
@@ -235,7 +236,7 @@ void HostExecution::run_dynamic(size_t index) {
   NodeContext context(node, infos);
   if (node.bodies.empty()) {
     context.constants = [&](size_t i) -> const Tensor* { return values[i] ? &values[i] : nullptr; };
-    check_callback(s.op->record->infer(&context, s.op->record->user));
+    infer_outputs(program_.registry(), *s.op, context);
   } else {
     for (const Output& o : node.outputs) context.outputs.push_back(Info{o.info.type, Shape::unknown()});
   }

@@ -36,11 +36,16 @@ std::vector<Port> output_ports(const Graph& g) {
   return out;
 }
 
-size_t find_port(const std::vector<Port>& ports, const std::string& name, std::string_view what) {
+std::optional<size_t> position_of(const std::vector<Port>& ports, const std::string& name) {
   for (size_t i = 0; i < ports.size(); ++i)
     if (std::find(ports[i].names.begin(), ports[i].names.end(), name) != ports[i].names.end()) return i;
   for (size_t i = 0; i < ports.size(); ++i)
     if (ports[i].name == name) return i;
+  return std::nullopt;
+}
+
+size_t find_port(const std::vector<Port>& ports, const std::string& name, std::string_view what) {
+  if (auto i = position_of(ports, name)) return *i;
   std::vector<std::string> names;
   for (const Port& p : ports) names.push_back(p.any_name());
   throw Error(ErrorKind::user, text("the model has no ", what, " '", name, "'"), names.empty() ? text("it has none") : text("it has ", join(names, ", ")));

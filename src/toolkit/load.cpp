@@ -34,6 +34,23 @@ Format recognise(const std::string& path) {
   throw Error(ErrorKind::unsupported, text("'", path, "' is not a model that can be read"), "ONNX (.onnx) and IR (.xml with .bin) files are");
 }
 
+// An IR writes every attribute as text; without a schema the text has to tell what it is.
+Attribute guessed(const Attribute& a) {
+  if (a.kind() != GRAFT_TEXT) return a;
+  std::vector<int64_t> whole;
+  std::vector<double> numbers;
+  std::string_view s = trim(a.as<std::string>());
+  for (std::string_view part : split(s, ',')) {
+    auto number = parse_number(trim(part));
+    if (!number) return a;
+    numbers.push_back(*number);
+    if (auto n = parse_int(trim(part))) whole.push_back(*n);
+  }
+  bool list = numbers.size() > 1;
+  if (whole.size() == numbers.size()) return list ? Attribute(whole) : Attribute(whole[0]);
+  return list ? Attribute(numbers) : Attribute(numbers[0]);
+}
+
 std::vector<UnknownType> opaque_layers(const Graph& g) {
   std::vector<UnknownType> out;
   for (NodeId id : g.topological_order()) {
@@ -45,7 +62,8 @@ std::vector<UnknownType> opaque_layers(const Graph& g) {
     for (UnknownType& u : out)
       if (u.type == n.type && u.domain == n.opset) group = &u;
     if (!group) group = &out.emplace_back(UnknownType{n.type, n.opset, 1, {}});
-    UnknownType::Layer layer{n.name, {}, n.outputs.size(), {n.attrs.begin(), n.attrs.end()}};
+    UnknownType::Layer layer{n.name, {}, n.outputs.size(), {}};
+    for (const auto& [name, value] : n.attrs) layer.fields.emplace_back(name, guessed(value));
     for (ValueId v : n.inputs) layer.inputs.push_back(v.present() ? std::optional(g.info(v)) : std::nullopt);
     group->layers.push_back(std::move(layer));
   }
@@ -77,6 +95,7 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
       complete(m->graph, core->registry);
       break;
   }
+  m->report.layers = m->report.claims.empty() ? m->graph.node_count() : m->report.claims.size();
   if (format != Format::onnx && !(options.input_shapes.empty() && options.input_types.empty())) {
     Graph& g = m->graph;
     std::vector<Port> ports = input_ports(g);
@@ -108,7 +127,7 @@ std::string verdict_text(const ImportReport& report, const std::string& model_pa
   std::string out;
   if (!report.unknown.empty()) {
     out += text(report.unknown.size(), report.unknown.size() == 1 ? " type" : " types", " of layer ", report.unknown.size() == 1 ? "is" : "are", " not known (", layers,
-                layers == 1 ? " layer" : " layers", " of ", std::max(report.claims.size(), layers), ")\n");
+                layers == 1 ? " layer" : " layers", " of ", report.layers, ")\n");
     for (const UnknownType& u : report.unknown) {
       out += text("\n  ", operation_name(u), "   ", u.layers.size(), u.layers.size() == 1 ? " layer: " : " layers: ");
       for (size_t i = 0; i < u.layers.size() && i < 8; ++i) out += text(i ? ", " : "", u.layers[i].name);

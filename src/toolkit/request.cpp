@@ -15,6 +15,14 @@ void check_fits(const Port& port, const Tensor& t, std::string_view what) {
   if (!fits) throw Error(ErrorKind::user, text(what, " '", port.any_name(), "' has shape ", port.shape, ", a tensor of shape ", given, " is given"));
 }
 
+// A port of one side; when it is not there, the message lists both sides.
+size_t find_any_port(const CompiledModel::State& m, const std::string& name, const std::vector<Port>& side) {
+  if (auto i = position_of(side, name)) return *i;
+  std::vector<Port> all = m.inputs;
+  all.insert(all.end(), m.outputs.begin(), m.outputs.end());
+  return find_port(all, name, "input or output");
+}
+
 }  // namespace
 
 void InferRequest::State::begin() {
@@ -71,12 +79,8 @@ void InferRequest::set_output_tensor(size_t index, const Tensor& t) {
   s_->given[index] = true;
 }
 void InferRequest::set_tensor(const std::string& name, const Tensor& t) {
-  for (size_t i = 0; i < s_->outputs.size(); ++i) {
-    const Port& p = s_->model->outputs[i];
-    for (const std::string& n : p.names)
-      if (n == name) return set_output_tensor(i, t);
-  }
-  set_input_tensor(find_port(s_->model->inputs, name, "input or output"), t);
+  if (auto i = position_of(s_->model->inputs, name)) return set_input_tensor(*i, t);
+  set_output_tensor(find_any_port(*s_->model, name, s_->model->outputs), t);
 }
 Tensor InferRequest::get_input_tensor(size_t index) const {
   auto lock = idle(*s_);
@@ -89,10 +93,8 @@ Tensor InferRequest::get_output_tensor(size_t index) const {
   return s_->outputs[index];
 }
 Tensor InferRequest::get_tensor(const std::string& name) const {
-  for (size_t i = 0; i < s_->inputs.size(); ++i)
-    for (const std::string& n : s_->model->inputs[i].names)
-      if (n == name) return get_input_tensor(i);
-  return get_output_tensor(find_port(s_->model->outputs, name, "input or output"));
+  if (auto i = position_of(s_->model->outputs, name)) return get_output_tensor(*i);
+  return get_input_tensor(find_any_port(*s_->model, name, s_->model->inputs));
 }
 
 void InferRequest::infer() {

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""The command line as a user meets it: exit codes, messages, files, and extensions built outside the tree by gcc and clang.
+
+  tests/cli/test_cli.py --build build [unittest arguments]
+"""
+import argparse
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
+import onnx_writer as onnx  # noqa: E402
+
+BUILD = os.path.join(ROOT, "build")
+
+
+class Ended:
+    def __init__(self, process):
+        self.status, self.out, self.err = process.returncode, process.stdout, process.stderr
+        self.all = self.out + self.err
+
+
+def graft(*arguments, cwd=None):
+    command = [os.path.join(BUILD, "bin", "graft"), *arguments]
+    return Ended(subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300))
+
+
+def save(path, nodes, inputs, outputs, tensors=(), opsets=None):
+    with open(path, "wb") as f:
+        f.write(onnx.model("test", nodes, tensors, inputs, outputs, opsets or {"": 17, "acme": 1}))
+
+
+def npy(path, values):
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
+    header += " " * (63 - (10 + len(header)) % 64) + "\n"
+    with open(path, "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<%df" % len(values), *values))
+
+
+def read_npy(path):
+    with open(path, "rb") as f:
+        content = f.read()
+    start = 10 + struct.unpack("<H", content[8:10])[0]
+    return list(struct.unpack("<%df" % ((len(content) - start) // 4), content[start:]))
+
+
+def build_extension(source, folder, compiler):
+    """Configures and builds a CMake project of an extension; the path of the library."""
+    for command in (["cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_CXX_COMPILER=" + compiler,
+                     "-DGraft_DIR=" + os.path.join(BUILD, "cmake")], ["cmake", "--build", folder]):
+        p = subprocess.run(command, capture_output=True, text=True)
+        if p.returncode:
+            raise AssertionError("%s\n%s%s" % (" ".join(command), p.stdout, p.stderr))
+    found = [f for f in os.listdir(folder) if f.endswith(".so")]
+    assert len(found) == 1, found
+    return os.path.join(folder, found[0])
+
+
+def compilers():
+    clang = next((c for c in ("clang++-19", "clang++") if shutil.which(c)), None)
+    return ["g++", clang or "clang++-19"]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="graft-cli-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def plain_model(self):
+        path = self.path("plain.onnx")
+        save(path, [onnx.node("Relu", ["x"], ["y"])], [onnx.value("x", [3])], [onnx.value("y", [3])])
+        return path
+
+    def custom_model(self):
+        path = self.path("custom.onnx")
+        nodes = [onnx.node("Relu", ["x"], ["a"]), onnx.node("Frob", ["a"], ["b"], name="first", domain="acme", gain=2.5, taps=[1, 2]),
+                 onnx.node("Frob", ["b"], ["c"], name="second", domain="acme", gain=1.0, taps=[3]),
+                 onnx.node("Twist", ["c", "x"], ["y"], name="third", domain="acme", mode="left")]
+        save(path, nodes, [onnx.value("x", [3])], [onnx.value("y", [3])])
+        return path
+
+
+class Usage(Case):
+    def test_help_names_every_command(self):
+        r = graft("--help")
+        self.assertEqual(r.status, 0)
+        for command in ("convert", "run", "ops", "explain", "devices", "bench", "new"):
+            self.assertIn(command, r.out)
+            self.assertEqual(graft(command, "--help").status, 0)
+
+    def test_mistakes_of_the_caller_end_with_1(self):
+        m = self.plain_model()
+        for arguments, said in [
+                (["rum", m], "there is no command 'rum'"),
+                ([], "no command is given"),
+                (["run"], "no model file is given"),
+                (["run", self.path("none.onnx")], "there is no file"),
+                (["run", m, "-d", "TOASTER"], "there is no device 'TOASTER'"),
+                (["run", m, "--wobble"], "there is no option '--wobble'"),
+                (["run", m, "--input", "z=" + m], "no input 'z'"),
+                (["run", m, "--input_shape", "z[3]"], "no input 'z'"),
+                (["run", m, "--extensions", self.path("none.so")], "there is no extension"),
+                (["convert", m, "--disable-pass", "fold_constant"], "did you mean fold_constants?")]:
+            r = graft(*arguments)
+            self.assertIn(said, r.err, arguments)
+            self.assertEqual(r.status, 1, arguments)
+
+    def test_mistakes_of_the_model_end_with_2(self):
+        broken = self.path("broken.onnx")
+        with open(self.plain_model(), "rb") as f:
+            content = f.read()
+        with open(broken, "wb") as f:
+            f.write(content[:-7])
+        for command in ("run", "convert", "explain"):
+            r = graft(command, broken, *(["-o", self.path("out")] if command == "convert" else []))
+            self.assertEqual(r.status, 2, r.all)
+            self.assertIn("broken.onnx", r.err)
+        self.assertFalse(os.path.exists(self.path("out", "broken.xml")))
+
+
+class Running(Case):
+    def test_results_are_written_and_listed(self):
+        m = self.plain_model()
+        npy(self.path("x.npy"), [-1, 0, 2])
+        for device in ("CPU", "REFERENCE"):
+            r = graft("run", m, "--input", "x=" + self.path("x.npy"), "--output-dir", self.path(device), "-d", device)
+            self.assertEqual(r.status, 0, r.all)
+            self.assertEqual(read_npy(self.path(device, "0.npy")), [0, 0, 2])
+            with open(self.path(device, "outputs.json")) as f:
+                listed = json.load(f)
+            self.assertIn("y", json.dumps(listed))
+
+    def test_an_output_folder_that_cannot_be_made_is_said(self):
+        m = self.plain_model()
+        npy(self.path("x.npy"), [1, 2, 3])
+        r = graft("run", m, "--input", self.path("x.npy"), "--output-dir", m)
+        self.assertNotEqual(r.status, 0)
+        self.assertIn("plain.onnx", r.err)
+
+    def test_bench_gives_json(self):
+        r = graft("bench", self.plain_model(), "--niter", "5", "--json")
+        self.assertEqual(r.status, 0, r.all)
+        self.assertTrue(json.loads(r.out))
+
+
+class Verdict(Case):
+    def test_all_that_is_missing_is_said_at_once_and_nothing_written(self):
+        m = self.custom_model()
+        r = graft("convert", m, "-o", self.path("out"))
+        self.assertEqual(r.status, 2)
+        for part in ("acme::Frob", "acme::Twist", "first, second", "third", "gain = 2.5 | 1", "taps", "mode", "f32[3]", "2 types", "graft new"):
+            self.assertIn(part, r.err)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_stubs_are_written_on_request_and_read_again(self):
+        m = self.custom_model()
+        r = graft("convert", m, "-o", self.path("out"), "--stub-unknown")
+        self.assertEqual(r.status, 0, r.all)
+        with open(self.path("out", "custom.xml")) as f:
+            written = f.read()
+        self.assertIn('type="Frob"', written)
+        r = graft("explain", self.path("out", "custom.xml"))
+        self.assertEqual(r.status, 2, r.all)
+        self.assertIn("3 layers of 6", r.err)
+
+    def test_scaffolds_build_and_load_before_any_edit(self):
+        m = self.custom_model()
+        for from_model in (m, None):
+            if from_model is None:
+                graft("convert", m, "-o", self.path("out"), "--stub-unknown")
+                from_model = self.path("out", "custom.xml")
+            folder = self.path("new-" + os.path.splitext(os.path.basename(from_model))[1][1:])
+            r = graft("new", "--from-model", from_model, "-o", folder)
+            self.assertEqual(r.status, 0, r.all)
+            library = build_extension(folder, folder + "-build", "g++")
+            r = graft("convert", m, "-o", self.path("done"), "--extensions", library)
+            self.assertEqual(r.status, 0, r.all)
+        r = graft("new", "Solo", "-o", self.path("solo"))
+        self.assertEqual(r.status, 0, r.all)
+        library = build_extension(self.path("solo"), self.path("solo-build"), "g++")
+        self.assertIn("Solo", graft("ops", "--extensions", library).out)
+
+
+class Extensions(Case):
+    def test_the_example_built_by_gcc_and_by_clang(self):
+        m = self.path("cosh.onnx")
+        save(m, [onnx.node("CoshC", ["x"], ["y"], domain="acme", gain=2.0)], [onnx.value("x", [3])], [onnx.value("y", [3])])
+        npy(self.path("x.npy"), [0, 1, -2])
+        for compiler in compilers():
+            library = build_extension(os.path.join(ROOT, "examples", "extension-cosh"), self.path(compiler), compiler)
+            linked = subprocess.run(["ldd", library], capture_output=True, text=True).stdout
+            self.assertNotIn("graft", linked)
+            r = graft("convert", m, "-o", self.path(compiler), "--extensions", library)
+            self.assertEqual(r.status, 0, r.all)
+            for model in (m, self.path(compiler, "cosh.xml")):
+                for device in ("CPU", "REFERENCE"):
+                    r = graft("run", model, "--input", self.path("x.npy"), "--output-dir", self.path("r"), "-d", device, "--extensions", library)
+                    self.assertEqual(r.status, 0, r.all)
+                    for got, want in zip(read_npy(self.path("r", "0.npy")), [1.0, 3.7621957, 27.308233]):
+                        self.assertAlmostEqual(got, want, places=4)
+
+    def test_a_built_in_can_be_overridden_and_the_report_says_so(self):
+        m = self.plain_model()
+        npy(self.path("x.npy"), [-1, 0, 2])
+        library = os.path.join(BUILD, "extensions", "override_relu.so")
+        r = graft("run", m, "--input", self.path("x.npy"), "--output-dir", self.path("r"), "--extensions", library)
+        self.assertEqual(r.status, 0, r.all)
+        self.assertEqual(read_npy(self.path("r", "0.npy")), [100, 100, 102])
+        r = graft("explain", m, "--extensions", library)
+        self.assertIn("override", r.all)
+
+    def test_what_is_no_extension_is_refused(self):
+        for name, content in (("empty.so", b""), ("text.so", b"hello")):
+            with open(self.path(name), "wb") as f:
+                f.write(content)
+            r = graft("ops", "--extensions", self.path(name))
+            self.assertIn(name, r.err)
+            self.assertIn(r.status, (1, 2))
+
+
+if __name__ == "__main__":
+    p = argparse.ArgumentParser()
+    p.add_argument("--build", default=BUILD)
+    known, rest = p.parse_known_args()
+    BUILD = os.path.abspath(known.build)
+    unittest.main(argv=[sys.argv[0]] + rest, verbosity=1)
