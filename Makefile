@@ -17,6 +17,7 @@ demo: build  ## a picture in, a picture out
 	@scripts/demo.sh
 
 bench: build  ## speed and memory, beside other engines where they can be had
+	@scripts/setup.sh oracle
 	@scripts/bench.sh
 
 oracle: build  ## against OpenVINO and ONNX Runtime from PyPI

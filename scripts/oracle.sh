@@ -4,13 +4,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=build/oracle/venv
-if ! "$venv/bin/python" -c 'import openvino, onnxruntime, onnx, numpy' 2>/dev/null; then
-  mkdir -p build/oracle
-  python3 -m venv "$venv"
-  if ! "$venv/bin/pip" install --quiet --disable-pip-version-check openvino onnxruntime onnx numpy >build/oracle/pip.log 2>&1; then
-    echo "oracle: skipped, the package registry does not answer (build/oracle/pip.log)"
-    exit 0
-  fi
+if ! scripts/peers.sh; then
+  echo "oracle: skipped, the package registry does not answer (build/oracle/pip.log)"
+  exit 0
 fi
 cmake --preset release -DGRAFT_TESTS=ON >/dev/null
 cmake --build --preset release -j "$(nproc)" --target graft graft_tests | tail -n 1

@@ -23,7 +23,7 @@ void check_size(const Record* r, size_t needed, std::string_view what) {
 }
 
 void check_op(const graft_op* op) {
-  check_size(op, sizeof(graft_op), "an operation");
+  check_size(op, offsetof(graft_op, cases), "an operation");
   if (!op->name.size) throw_user("an operation has no name");
   if (!op->opset.size) throw_user("operation '", op->name, "' names no opset");
   for (size_t i = 0; i < op->attr_count; ++i) {

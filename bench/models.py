@@ -1,0 +1,71 @@
+"""Networks of real size with random weights, for measuring."""
+import os
+import sys
+
+import numpy as np
+from onnx import TensorProto, save
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "oracle"))
+from networks import Builder  # noqa: E402
+
+
+def resnet50():
+    b = Builder(1)
+    y = b.conv("x", 3, 64, 7, 2)
+    y = b.op("MaxPool", y, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    channels = 64
+    for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+        for i in range(count):
+            s = stride if i == 0 else 1
+            left = b.conv(b.conv(b.conv(y, channels, width, 1), width, width, 3, s), width, 4 * width, 1, relu=False)
+            right = b.conv(y, channels, 4 * width, 1, s, relu=False) if i == 0 else y
+            y = b.op("Relu", b.op("Add", left, right))
+            channels = 4 * width
+    y = b.op("Flatten", b.op("GlobalAveragePool", y))
+    y = b.op("Softmax", b.op("Gemm", y, b.weight(1000, channels), b.weight(1000, scale=0.1), transB=1))
+    return b.model("resnet50", [("x", TensorProto.FLOAT, [1, 3, 224, 224])], [y])
+
+
+def mobilenet_v2():
+    b = Builder(2)
+    six = lambda y: b.op("Clip", y, b.constant(np.float32(0)), b.constant(np.float32(6)))
+    y, channels = six(b.conv("x", 3, 32, 3, 2, relu=False)), 32
+    for expand, cout, count, stride in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
+        for i in range(count):
+            mid, s = channels * expand, stride if i == 0 else 1
+            z = six(b.conv(y, channels, mid, 1, relu=False)) if expand > 1 else y
+            z = b.conv(six(b.conv(z, mid, mid, 3, s, groups=mid, relu=False)), mid, cout, 1, relu=False)
+            y = b.op("Add", y, z) if s == 1 and channels == cout else z
+            channels = cout
+    y = b.op("Flatten", b.op("GlobalAveragePool", six(b.conv(y, channels, 1280, 1, relu=False))))
+    y = b.op("Gemm", y, b.weight(1000, 1280), b.weight(1000, scale=0.1), transB=1)
+    return b.model("mobilenet_v2", [("x", TensorProto.FLOAT, [1, 3, 224, 224])], [y])
+
+
+def encoder(layers=4, length=128, width=512, heads=8):
+    b = Builder(3)
+    rows = lambda y, cin, cout: b.op("Add", b.op("MatMul", y, b.constant((b.rng.standard_normal((cin, cout)) / cin ** 0.5).astype(np.float32))), b.weight(cout, scale=0.1))
+    norm = lambda y: b.op("LayerNormalization", y, b.constant(np.ones(width, np.float32)), b.weight(width, scale=0.1), axis=-1)
+    split = b.constant(np.array([1, length, heads, width // heads], np.int64))
+    join = b.constant(np.array([1, length, width], np.int64))
+    y = "x"
+    for _ in range(layers):
+        part = lambda order: b.op("Transpose", b.op("Reshape", rows(y, width, width), split), perm=order)
+        q, k, v = part([0, 2, 1, 3]), part([0, 2, 3, 1]), part([0, 2, 1, 3])
+        a = b.op("Softmax", b.op("Mul", b.op("MatMul", q, k), b.constant(np.float32((width // heads) ** -0.5))), axis=-1)
+        a = b.op("Reshape", b.op("Transpose", b.op("MatMul", a, v), perm=[0, 2, 1, 3]), join)
+        y = norm(b.op("Add", y, rows(a, width, width)))
+        h = rows(y, width, 4 * width)
+        h = b.op("Mul", b.op("Mul", h, b.constant(np.float32(0.5))), b.op("Add", b.op("Erf", b.op("Div", h, b.constant(np.float32(2 ** 0.5)))), b.constant(np.float32(1))))
+        y = norm(b.op("Add", y, rows(h, 4 * width, width)))
+    return b.model("encoder", [("x", TensorProto.FLOAT, [1, length, width])], [y])
+
+
+def write_all(folder):
+    os.makedirs(folder, exist_ok=True)
+    paths = []
+    for make in (resnet50, mobilenet_v2, encoder):
+        paths.append(os.path.join(folder, make.__name__ + ".onnx"))
+        if not os.path.exists(paths[-1]):
+            save(make(), paths[-1])
+    return paths
