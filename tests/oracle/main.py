@@ -16,9 +16,9 @@ import sys
 import tempfile
 
 import numpy as np
-import openvino as ov
 
 import networks
+from openvino_worker import Crash, OpenVino
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -74,16 +74,6 @@ def difference(a, b, tolerance):
     return "%d of %d differ, first at %s: %r, expected %r" % (bad.sum(), bad.size, list(i), y[i], x[i])
 
 
-def run_openvino(core, path, inputs):
-    """Results of a model file in OpenVINO, in f32."""
-    compiled = core.compile_model(core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    if len(compiled.inputs) != len(inputs):
-        raise RuntimeError("%d inputs, %d given" % (len(compiled.inputs), len(inputs)))
-    request = compiled.create_infer_request()
-    result = request.infer({i: v for i, v in enumerate(inputs)})
-    return [result[o] for o in compiled.outputs]
-
-
 def run_graft(opt, path, inputs, work, more=()):
     args = [opt.graft, "run", path, "--quiet", "--output-dir", os.path.join(work, "out"), *more]
     for i, v in enumerate(inputs):
@@ -114,7 +104,7 @@ def compare_all(report, group, name, expected, got, tolerance):
     report.say(group, name, "same")
 
 
-def cases(opt, report, core):
+def cases(opt, report, openvino):
     for number in sorted(os.listdir(opt.models), key=int):
         folder = os.path.join(opt.models, number)
         name, tolerance = open(os.path.join(folder, "name.txt")).read().strip().split("\n")
@@ -125,20 +115,19 @@ def cases(opt, report, core):
             continue
         load = lambda kind: [np.load(os.path.join(folder, f)) for f in sorted((f for f in os.listdir(folder) if f.startswith(kind)), key=lambda f: int(f[len(kind):-4]))]
         try:
-            got = run_openvino(core, os.path.join(folder, "model.xml"), load("in"))
-        except Exception as e:
+            got = openvino.run(os.path.join(folder, "model.xml"), load("in"))
+        except RuntimeError as e:
             # OpenVINO lacks kernels for some types; what it cannot read at all is our mistake.
-            text = str(e).replace("\n", " ")
             try:
-                core.read_model(os.path.join(folder, "model.xml"))
-                report.say("our cases in OpenVINO", name, "not run there")
-            except Exception:
-                report.say("our cases in OpenVINO", name, "differs", "does not load: " + text[:300])
+                openvino.read(os.path.join(folder, "model.xml"))
+                report.say("our cases in OpenVINO", name, "crashes there" if isinstance(e, Crash) else "not run there")
+            except RuntimeError as e:
+                report.say("our cases in OpenVINO", name, "differs", "does not load: " + str(e)[-300:])
             continue
         compare_all(report, "our cases in OpenVINO", name, load("out"), got, max(float(tolerance), 1e-4))
 
 
-def with_model(opt, report, core, group, name, model, inputs, expected, tolerance):
+def with_model(opt, report, openvino, group, name, model, inputs, expected, tolerance):
     """All ways round for one ONNX model."""
     work = tempfile.mkdtemp()
     try:
@@ -152,14 +141,13 @@ def with_model(opt, report, core, group, name, model, inputs, expected, toleranc
             report.say(group + ": our IR there", name, "not an operation of OpenVINO")
         else:
             try:
-                compare_all(report, group + ": our IR there", name, expected, run_openvino(core, ours, inputs), tolerance)
-            except Exception as e:
-                text = str(e).replace("\n", " ")
-                report.say(group + ": our IR there", name, "differs", text[-300:])
+                compare_all(report, group + ": our IR there", name, expected, openvino.run(ours, inputs), tolerance)
+            except RuntimeError as e:
+                report.say(group + ": our IR there", name, "differs", str(e)[-300:])
         try:
             theirs = os.path.join(work, "theirs.xml")
-            ov.save_model(core.read_model(model), theirs, compress_to_fp16=False)
-        except Exception:
+            openvino.save(model, theirs)
+        except RuntimeError:
             report.say(group + ": their IR here", name, "OpenVINO cannot")
             return
         try:
@@ -186,7 +174,7 @@ def first_difference(a, b):
     return "the .bin differs" if len(x) == len(y) else "%d lines, %d" % (len(x), len(y))
 
 
-def recorded(opt, report, core):
+def recorded(opt, report, openvino):
     sys.path.insert(0, os.path.join(os.path.dirname(opt.data), "tools"))
     if not os.path.isdir(opt.data):
         print("recorded models: skipped, there is no %s" % opt.data)
@@ -205,10 +193,10 @@ def recorded(opt, report, core):
             expected = [run_cases.load(base, s) for s in case["outputs"]]
             if any(a.dtype == object for a in inputs + expected):
                 continue
-            with_model(opt, report, core, group, case["name"], os.path.join(base, case["model"][0]), inputs, expected, 2e-3)
+            with_model(opt, report, openvino, group, case["name"], os.path.join(base, case["model"][0]), inputs, expected, 2e-3)
 
 
-def made(opt, report, core):
+def made(opt, report, openvino):
     import onnxruntime as ort
     work = tempfile.mkdtemp()
     for name, model, inputs in networks.all_networks():
@@ -221,7 +209,7 @@ def made(opt, report, core):
                 compare_all(report, "networks on " + device, name, expected, run_graft(opt, path, inputs, work, ("-d", device)), 1e-3)
             except RuntimeError as e:
                 report.say("networks on " + device, name, "differs", str(e)[:300])
-        with_model(opt, report, core, "networks", name, path, inputs, expected, 1e-3)
+        with_model(opt, report, openvino, "networks", name, path, inputs, expected, 1e-3)
     shutil.rmtree(work, ignore_errors=True)
 
 
@@ -234,14 +222,14 @@ def main():
     ap.add_argument("--only", default="cases,recorded,networks")
     opt = ap.parse_args()
     report = Report(read_known(os.path.join(HERE, "known_differences.txt")))
-    core = ov.Core()
+    openvino = OpenVino()
     parts = opt.only.split(",")
     if "cases" in parts:
-        cases(opt, report, core)
+        cases(opt, report, openvino)
     if "recorded" in parts:
-        recorded(opt, report, core)
+        recorded(opt, report, openvino)
     if "networks" in parts:
-        made(opt, report, core)
+        made(opt, report, openvino)
     return report.close()
 
 

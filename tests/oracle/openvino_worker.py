@@ -1,0 +1,69 @@
+"""OpenVINO in a process of its own: it may crash or hang on a model, and the comparison goes on."""
+import multiprocessing
+
+
+class Crash(RuntimeError):
+    pass
+
+
+def _serve(pipe):
+    import openvino as ov
+    core = ov.Core()
+
+    def run(path, inputs):
+        compiled = core.compile_model(core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        if len(compiled.inputs) != len(inputs):
+            raise RuntimeError("%d inputs, %d given" % (len(compiled.inputs), len(inputs)))
+        result = compiled.create_infer_request().infer({i: v for i, v in enumerate(inputs)})
+        return [result[o] for o in compiled.outputs]
+
+    def read(path):
+        core.read_model(path)
+
+    def save(path, to):
+        ov.save_model(core.read_model(path), to, compress_to_fp16=False)
+
+    calls = {"run": run, "read": read, "save": save}
+    while True:
+        what, arguments = pipe.recv()
+        try:
+            pipe.send((None, calls[what](*arguments)))
+        except Exception as e:
+            pipe.send((str(e).replace("\n", " "), None))
+
+
+class OpenVino:
+    """run(path, inputs) -> results in f32; read(path); save(path, to). RuntimeError with its words, Crash when it died."""
+
+    def __init__(self, seconds=120):
+        self._seconds, self._process = seconds, None
+
+    def _call(self, what, *arguments):
+        if self._process is None:
+            context = multiprocessing.get_context("spawn")
+            self._pipe, other = context.Pipe()
+            self._process = context.Process(target=_serve, args=(other,), daemon=True)
+            self._process.start()
+            other.close()
+        try:
+            self._pipe.send((what, arguments))
+            if not self._pipe.poll(self._seconds):
+                raise EOFError
+            error, value = self._pipe.recv()
+        except (EOFError, ConnectionError):
+            self._process.kill()
+            self._process.join()
+            self._process = None
+            raise Crash("OpenVINO crashed or did not end") from None
+        if error is not None:
+            raise RuntimeError(error)
+        return value
+
+    def run(self, path, inputs):
+        return self._call("run", path, inputs)
+
+    def read(self, path):
+        return self._call("read", path)
+
+    def save(self, path, to):
+        return self._call("save", path, to)
