@@ -1,14 +1,15 @@
 // Element-wise operations of one f32 input, in vectors: y[i] = f(x[i]) over pieces that the threads share.
 //
-// Wants plain memory, any shape; in place is fine. Fast because the formulas are polynomials over whole vectors (Highway's
-// math) instead of one library call per element.
+// Wants plain memory, any shape; in place is fine. Fast because the formulas are polynomials over whole vectors
+// (Highway's math) instead of one library call per element.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unary.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.
-#include <graft/op.hpp>
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
+
+#include <graft/op.hpp>
 
 HWY_BEFORE_NAMESPACE();
 namespace graft::HWY_NAMESPACE {
@@ -27,17 +28,22 @@ void map(const float* x, float* y, size_t n, F f) {
   for (size_t k = i; k < n; ++k) y[k] = rest[k - i];
 }
 
+// Highway's e^x loses what is not a number.
+template <class D, class V>
+V exponential(D d, V x) {
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+}
 template <class D, class V>
 V sigmoid(D d, V x) {
   const V one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(x))));
+  return hn::Div(one, hn::Add(one, exponential(d, hn::Neg(x))));
 }
 
 void abs_f32(const float* x, float* y, size_t n) {
   map(x, y, n, [](auto, auto v) { return hn::Abs(v); });
 }
 void exp_f32(const float* x, float* y, size_t n) {
-  map(x, y, n, [](auto d, auto v) { return hn::Exp(d, v); });
+  map(x, y, n, [](auto d, auto v) { return exponential(d, v); });
 }
 void negative_f32(const float* x, float* y, size_t n) {
   map(x, y, n, [](auto, auto v) { return hn::Neg(v); });
@@ -89,14 +95,16 @@ MapFunction unary_prepare(Prepare& ctx) { return function_for(ctx.op_type()); }
 void unary_run(Run& ctx, const MapFunction& f) {
   const float* x = ctx.input(0).data<const float>();
   float* y = ctx.output(0).data<float>();
-  ctx.parallel_for(ctx.output(0).size(), 16384, [&](int64_t begin, int64_t end) { f(x + begin, y + begin, static_cast<size_t>(end - begin)); });
+  ctx.parallel_for(ctx.output(0).size(), 16384,
+                   [&](int64_t begin, int64_t end) { f(x + begin, y + begin, static_cast<size_t>(end - begin)); });
 }
 
 }  // namespace
 
 Ops cpu_unary() {
   Ops ops;
-  for (std::string_view type : {"Abs", "Exp", "Negative", "Relu", "Sigmoid", "Sqrt", "Tanh"}) ops += Kernel("CPU", "simd_f32").of(type, "opset1").accept(unary_accept).run(unary_prepare, unary_run);
+  for (std::string_view type : {"Abs", "Exp", "Negative", "Relu", "Sigmoid", "Sqrt", "Tanh"})
+    ops += Kernel("CPU", "simd_f32").of(type, "opset1").accept(unary_accept).run(unary_prepare, unary_run);
   return ops;
 }
 
