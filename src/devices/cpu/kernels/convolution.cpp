@@ -37,8 +37,8 @@ HWY_INLINE void copy_run(const float* from, int64_t step, int64_t readable, int6
 
 // Rows `k` to `k + depth` and `columns` columns from position `first` on of the matrix that the windows see, as panels
 // of `nr` columns. A row is a channel and a tap, a column a position.
-void pack_windows(const WindowAxes& axes, const float* x, int64_t k, int64_t depth, int64_t first, int64_t columns,
-                  int64_t nr, float* to) {
+void pack_windows(const WindowAxes& axes, const float* x, int64_t k, int64_t rows, int64_t depth, int64_t first,
+                  int64_t columns, int64_t nr, float* to) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const WindowAxis &az = axes[0], &ay = axes[1], &ax = axes[2];
@@ -48,7 +48,7 @@ void pack_windows(const WindowAxes& axes, const float* x, int64_t k, int64_t dep
                 first_z = first / ax.output / ay.output;
   const float* image = x + k / taps * plane;
   int64_t tz = k % taps / (ay.kernel * ax.kernel), ty = k % taps / ax.kernel % ay.kernel, tx = k % taps % ax.kernel;
-  for (int64_t r = 0; r < depth; ++r) {
+  for (int64_t r = 0; r < rows; ++r) {
     auto [x0, x1] = ax.inside(tx);
     int64_t ox = first_x, oy = first_y, oz = first_z;
     for (int64_t at = 0; at < columns;) {
@@ -81,9 +81,9 @@ void pack_windows(const WindowAxes& axes, const float* x, int64_t k, int64_t dep
 }
 
 }  // namespace
-void convolution_windows(const WindowAxes& axes, const float* x, int64_t k, int64_t depth, int64_t first,
+void convolution_windows(const WindowAxes& axes, const float* x, int64_t k, int64_t rows, int64_t depth, int64_t first,
                          int64_t columns, int64_t nr, float* to) {
-  pack_windows(axes, x, k, depth, first, columns, nr, to);
+  pack_windows(axes, x, k, rows, depth, first, columns, nr, to);
 }
 
 }  // namespace graft::HWY_NAMESPACE
@@ -100,8 +100,16 @@ struct ConvolutionState {
   GemmBlocks blocks{};
   Floats packed;  // weights, group after group; empty: packed into the scratch memory of each run
   int64_t depth = 0, packed_size = 0;
-  bool plain = false;  // the windows see the image itself
+  int64_t windows_size = 0;  // what all windows see, in the scratch memory; 0: written block by block
+  bool plain = false;        // the windows see the image itself
 };
+
+// A small image has too few positions to be cut up among the threads. Its channels are, and what the windows see is written
+// down once for all of them.
+bool is_shared(const ConvolutionState& s, int64_t windows) {
+  constexpr int64_t few = 8, most_floats = 1 << 20;
+  return output_plane(s.sizes.axes) <= gemm_columns && s.sizes.batch * s.sizes.groups < few && windows <= most_floats;
+}
 
 void pack_weights(const ConvolutionState& s, const float* w, float* to) {
   for (int64_t g = 0; g < s.sizes.groups; ++g)
@@ -116,30 +124,47 @@ ConvolutionState convolution_prepare(Prepare& ctx, const ConvolutionAttributes& 
   s.packed_size = s.sizes.outputs * s.depth;
   s.plain = s.sizes.taps() == 1;
   for (const WindowAxis& w : axes) s.plain = s.plain && w.stride == 1 && w.begin == 0 && w.input == w.output;
-  s.blocks =
-      gemm_blocks(gemm(), s.sizes.outputs, output_plane(axes), s.depth, GemmPacks::b, s.sizes.batch * s.sizes.groups);
-  auto size = static_cast<size_t>(s.sizes.groups * s.packed_size);
+  int64_t windows = gemm_packed_b(gemm(), s.depth, output_plane(axes));
+  bool shared = is_shared(s, windows);
+  if (shared) s.windows_size = windows;
+  s.blocks = gemm_blocks(gemm(), s.sizes.outputs, output_plane(axes), s.depth, shared ? GemmPacks::none : GemmPacks::b,
+                         shared ? 1 : s.sizes.batch * s.sizes.groups);
+  auto size = static_cast<size_t>(s.sizes.groups * s.packed_size), scratch = static_cast<size_t>(s.windows_size);
   if (TensorView w = ctx.constant(1)) {
     s.packed = allocate_floats(size);
     pack_weights(s, w.data<float>(), s.packed.get());
   } else {
-    ctx.scratch(size * sizeof(float));
+    scratch += size;
   }
+  ctx.scratch(scratch * sizeof(float));
   return s;
 }
 
-void convolution_block(const ConvolutionState& s, const float* x, const float* w, int64_t block, float* y) {
+// `rows` rows from `k` on and `columns` columns from `j` on of what the windows see, in panels of `depth` rows.
+void write_windows(const ConvolutionState& s, const float* x, int64_t k, int64_t rows, int64_t depth, int64_t j,
+                   int64_t columns, float* to) {
+  HWY_DYNAMIC_DISPATCH(convolution_windows)(s.sizes.axes, x, k, rows, depth, j, columns, gemm().nr, to);
+}
+
+// A block of the results, `windows` being all that the windows see, or null.
+void convolution_block(const ConvolutionState& s, const float* x, const float* windows, const float* w, int64_t block,
+                       float* y) {
   const Gemm& g = gemm();
   int64_t positions = output_plane(s.sizes.axes), depth = s.blocks.depth;
   int64_t i = block % s.blocks.down * s.blocks.rows, j = block / s.blocks.down * s.blocks.columns;
   int64_t rows = std::min(s.blocks.rows, s.sizes.outputs - i), columns = std::min(s.blocks.columns, positions - j);
-  float* panels = thread_floats(static_cast<size_t>(gemm_packed_b(g, depth, columns)));
+  float* panels = windows ? nullptr : thread_floats(static_cast<size_t>(gemm_packed_b(g, depth, columns)));
   for (int64_t k = 0; k < s.depth; k += depth) {
     int64_t now = std::min(depth, s.depth - k);
+    const float* left = w + i * s.depth;
+    float* to = y + i * positions + j;
+    if (windows) {
+      g.multiply(rows, columns, now, left, s.depth, k, windows + j * s.depth, s.depth, k, to, positions, k > 0);
+      continue;
+    }
     if (s.plain) g.pack_b({x + k * positions + j, positions, 1}, now, columns, panels);
-    else HWY_DYNAMIC_DISPATCH(convolution_windows)(s.sizes.axes, x, k, now, j, columns, g.nr, panels);
-    g.multiply(rows, columns, now, w + i * s.depth, s.depth, k, panels, now, 0, y + i * positions + j, positions,
-               k > 0);
+    else write_windows(s, x, k, now, now, j, columns, panels);
+    g.multiply(rows, columns, now, left, s.depth, k, panels, now, 0, to, positions, k > 0);
   }
 }
 
@@ -149,19 +174,32 @@ void convolution_run(Run& ctx, const ConvolutionAttributes&, const ConvolutionSt
   if (out.size() == 0) return;
   if (s.depth == 0) return void(std::fill(y, y + out.size(), 0.0f));
   const float* x = ctx.input(0).data<const float>();
+  auto* windows = static_cast<float*>(ctx.scratch());
   const float* w = s.packed.get();
   if (!w) {
-    pack_weights(s, ctx.input(1).data<const float>(), static_cast<float*>(ctx.scratch()));
-    w = static_cast<const float*>(ctx.scratch());
+    pack_weights(s, ctx.input(1).data<const float>(), windows + s.windows_size);
+    w = windows + s.windows_size;
   }
-  int64_t count = s.blocks.count(), groups = s.sizes.groups;
-  int64_t from = s.sizes.inputs * input_plane(s.sizes.axes), to = s.sizes.outputs * output_plane(s.sizes.axes);
-  ctx.parallel_for(s.sizes.batch * groups * count, s.blocks.grain, [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t) {
-      int64_t which = t / count;
-      convolution_block(s, x + which * from, w + which % groups * s.packed_size, t % count, y + which * to);
-    }
-  });
+  int64_t count = s.blocks.count(), groups = s.sizes.groups, positions = output_plane(s.sizes.axes);
+  int64_t from = s.sizes.inputs * input_plane(s.sizes.axes), to = s.sizes.outputs * positions;
+  if (s.windows_size == 0) {
+    ctx.parallel_for(s.sizes.batch * groups * count, s.blocks.grain, [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) {
+        int64_t which = t / count;
+        convolution_block(s, x + which * from, nullptr, w + which % groups * s.packed_size, t % count, y + which * to);
+      }
+    });
+    return;
+  }
+  for (int64_t which = 0; which < s.sizes.batch * groups; ++which) {
+    ctx.parallel_for(s.depth, std::max<int64_t>(16, 16384 / positions), [&](int64_t begin, int64_t end) {
+      write_windows(s, x + which * from, begin, end - begin, s.depth, 0, positions, windows + begin * gemm().nr);
+    });
+    ctx.parallel_for(count, s.blocks.grain, [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t)
+        convolution_block(s, nullptr, windows, w + which % groups * s.packed_size, t, y + which * to);
+    });
+  }
 }
 
 }  // namespace

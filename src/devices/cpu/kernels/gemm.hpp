@@ -45,8 +45,8 @@ const Gemm& gemm();
 
 // ---- blocks ----
 
-// Which side has to be packed while it runs; the other one was before.
-enum class GemmPacks { a, b, both };
+// Which sides each block has to pack for itself.
+enum class GemmPacks { none, a, b, both };
 
 struct GemmBlocks {
   int64_t rows, columns;  // of a block; multiples of mr and nr
@@ -64,18 +64,19 @@ inline GemmBlocks gemm_blocks(const Gemm& g, int64_t m, int64_t n, int64_t k, Ge
   constexpr double least_work = 1 << 20;  // multiplications in a block
   GemmBlocks b{};
   m = std::max<int64_t>(m, 1), n = std::max<int64_t>(n, 1), k = std::max<int64_t>(k, 1);
-  b.rows = gemm_round_up(std::min<int64_t>(m, 20 * g.mr), g.mr);
-  // Where only A is packed, a block that is wide packs it less often.
-  b.columns = gemm_round_up(std::min<int64_t>(n, packs == GemmPacks::a ? 16 * gemm_columns : gemm_columns), g.nr);
-  int64_t least_rows = packs == GemmPacks::b ? 8 * g.mr : 4 * g.mr;
-  int64_t least_columns = packs == GemmPacks::a ? 8 * g.nr : 2 * g.nr;
+  bool packs_a = packs == GemmPacks::a || packs == GemmPacks::both;
+  bool packs_b = packs == GemmPacks::b || packs == GemmPacks::both;
+  // What is packed for a block stays in the cache; what is not may be as large as it likes.
+  b.rows = gemm_round_up(packs_a ? std::min<int64_t>(m, 20 * g.mr) : m, g.mr);
+  b.columns = gemm_round_up(std::min<int64_t>(n, packs_b ? gemm_columns : 16 * gemm_columns), g.nr);
+  int64_t least_rows = packs_b ? 8 * g.mr : 4 * g.mr, least_columns = packs_a ? 8 * g.nr : 2 * g.nr;
   for (;;) {
     b.down = (m + b.rows - 1) / b.rows;
     b.across = (n + b.columns - 1) / b.columns;
     double work = static_cast<double>(b.rows) * static_cast<double>(b.columns) * static_cast<double>(k);
     if (b.count() * copies >= enough || work < 2 * least_work) break;
     bool lower = b.rows > least_rows, narrower = b.columns > least_columns;
-    if (lower && (!narrower || packs == GemmPacks::a || (packs == GemmPacks::both && b.rows > b.columns)))
+    if (lower && (!narrower || !packs_b || (packs_a && b.rows > b.columns)))
       b.rows = gemm_round_up((b.rows + 1) / 2, g.mr);
     else if (narrower) b.columns = gemm_round_up((b.columns + 1) / 2, g.nr);
     else break;
