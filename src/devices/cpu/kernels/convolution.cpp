@@ -104,8 +104,8 @@ struct ConvolutionState {
   bool plain = false;        // the windows see the image itself
 };
 
-// A small image has too few positions to be cut up among the threads. Its channels are, and what the windows see is written
-// down once for all of them.
+// A small image has too few positions to be cut up among the threads. Its channels are, and what the windows see is
+// written down once for all of them.
 bool is_shared(const ConvolutionState& s, int64_t windows) {
   constexpr int64_t few = 8, most_floats = 1 << 20;
   return output_plane(s.sizes.axes) <= gemm_columns && s.sizes.batch * s.sizes.groups < few && windows <= most_floats;

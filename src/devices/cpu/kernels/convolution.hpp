@@ -18,9 +18,6 @@ struct ConvolutionSizes {
   int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
 };
 
-// Of the depthwise kernel: what a thread holds of the image, and how many taps a row of a window may have.
-inline constexpr int64_t depthwise_band_floats = 16384, depthwise_most_taps = 64;
-
 inline ConvolutionSizes convolution_sizes(Accept& ctx, const WindowAttributes& a) {
   std::vector<int64_t> x = ctx.shape(0).values(), w = ctx.shape(1).values(), y = ctx.output(0).shape.values();
   size_t leading = w.size() - (x.size() - 2);  // with groups one more
