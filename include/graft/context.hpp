@@ -113,11 +113,6 @@ class Infer : public NodeView {
 class Accept : public NodeView {
  public:
   using NodeView::NodeView;
-  // Whether somebody reads this output.
-  bool wants(size_t i) const {
-    graft_info info;
-    return i < outputs() && host->output(n_, i, &info);
-  }
   Info output(size_t i) const {
     graft_info info;
     if (i >= outputs() || !host->output(n_, i, &info)) fail("output ", i, " is absent");

@@ -74,8 +74,7 @@ void maximum_pool(std::span<const T> x, int64_t planes, const WindowAxes& axes, 
 }
 
 void max_pool_any(Run& ctx, const PoolAttributes& a, bool indices, int64_t axis) {
-  // Either output may be all that is wanted; they have one shape.
-  TensorView x = ctx.input(0), y = ctx.output(ctx.wants(0) ? 0 : 1);
+  TensorView x = ctx.input(0), y = ctx.output(0);
   if (y.size() == 0) return;
   WindowAxes axes = window_axes(x.dims().subspan(2), y.dims().subspan(2), a.kernel, a);
   int64_t modulus = std::max<int64_t>(count_of(x.dims().subspan(normalize_axis(axis, x.rank()))), 1);
@@ -83,7 +82,7 @@ void max_pool_any(Run& ctx, const PoolAttributes& a, bool indices, int64_t axis)
   with_number_type(x.type(), [&]<class T>(T) {
     std::vector<T> in = x.to<T>(), out(static_cast<size_t>(y.size()));
     maximum_pool<T>(in, x.dim(0) * x.dim(1), axes, least_value<T>(x.type()), out, indices ? &index : nullptr, modulus);
-    if (ctx.wants(0)) y.assign(out);
+    y.assign(out);
   });
   if (indices) ctx.output(1).assign(index);
 }

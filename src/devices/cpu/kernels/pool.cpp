@@ -1,7 +1,7 @@
 // MaxPool and AvgPool in f32 over one or two spatial axes: windows slide over each plane (sliding-inl.hpp), a vector of
 // results combining one load a tap.
 //
-// The padding is written out as what changes nothing: -inf for the maximum, where windows without any element are
+// Where the largest elements lie is looked up one by one, only when asked for. The padding is written out as what changes nothing: -inf for the maximum, where windows without any element are
 // declined, and 0 for the sum. What a sum is divided by is known for every row and column beforehand.
 #include "sliding.hpp"
 
@@ -91,6 +91,7 @@ HWY_EXPORT(pool_plane);
 struct PoolState {
   WindowAxes axes;
   PoolCounts counts;
+  int64_t index_modulus = 1;  // places count over this many elements
 };
 
 WindowAxes pool_axes(Accept& ctx) {
@@ -121,10 +122,16 @@ void max_pool_accept(Accept& ctx) {
       if (auto [first, last] = w.taps(i); first == last) unsupported("takes windows with elements only");
 }
 
-PoolState max_pool_prepare(Prepare& ctx) { return {pool_axes(ctx), {}}; }
+PoolState max_pool_prepare(Prepare& ctx) {
+  PoolState s{pool_axes(ctx), {}, 1};
+  std::vector<int64_t> x = ctx.shape(0).values();
+  size_t axis = normalize_axis(ctx.attr<std::optional<int64_t>>("axis").value_or(0), x.size());
+  s.index_modulus = std::max<int64_t>(count_of(std::span(x).subspan(axis)), 1);
+  return s;
+}
 
 PoolState avg_pool_prepare(Prepare& ctx) {
-  PoolState s{pool_axes(ctx), {}};
+  PoolState s{pool_axes(ctx), {}, 1};
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
   // Padding counts as zeros only where there is any.
   bool all = !ctx.attr<bool>("exclude-pad") && (ay.padded || ax.padded);
@@ -151,10 +158,35 @@ void pool_run(Run& ctx, const PoolState& s) {
                    });
 }
 
-// Where the largest elements lie is left to the reference.
-void max_pool_indices_accept(Accept& ctx) {
-  if (!ctx.wants(0) || ctx.wants(1)) unsupported("does not tell where the largest elements lie");
-  max_pool_accept(ctx);
+// Where the largest elements of a plane lie, the first of equal ones; from `base` on.
+template <class T>
+void find_largest(const PoolState& s, const float* x, int64_t base, T* to) {
+  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
+  for (int64_t oy = 0; oy < ay.output; ++oy)
+    for (int64_t ox = 0; ox < ax.output; ++ox) {
+      auto [y0, y1] = ay.taps(oy);
+      auto [x0, x1] = ax.taps(ox);
+      int64_t best = -1;
+      for (int64_t ty = y0; ty < y1; ++ty)
+        for (int64_t tx = x0; tx < x1; ++tx) {
+          int64_t at = (oy * ay.stride + ay.offset(ty)) * ax.input + ox * ax.stride + ax.offset(tx);
+          if (best < 0 || x[at] > x[best]) best = at;
+        }
+      *to++ = static_cast<T>((base + best) % s.index_modulus);
+    }
+}
+
+void max_pool_run(Run& ctx, const PoolState& s) {
+  if (ctx.wants(0)) pool_run(ctx, s);
+  if (!ctx.wants(1) || ctx.output(1).size() == 0) return;
+  TensorView x = ctx.input(0), index = ctx.output(1);
+  const float* from = x.data<const float>();
+  int64_t in = input_plane(s.axes), out = output_plane(s.axes);
+  ctx.parallel_for(x.dim(0) * x.dim(1), std::max<int64_t>(1, (1 << 14) / out), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t)
+      if (index.type() == DType::i32) find_largest(s, from + t * in, t * in, index.data<int32_t>() + t * out);
+      else find_largest(s, from + t * in, t * in, index.data<int64_t>() + t * out);
+  });
 }
 
 }  // namespace
@@ -165,8 +197,8 @@ Ops cpu_pool() {
   for (std::string_view opset : {"opset8", "opset14"})
     ops += Kernel("CPU", "sliding_f32")
                .of("MaxPool", opset)
-               .accept(max_pool_indices_accept)
-               .run(max_pool_prepare, pool_run);
+               .accept(max_pool_accept)
+               .run(max_pool_prepare, max_pool_run);
   for (std::string_view opset : {"opset1", "opset14", "opset16"})
     ops += Kernel("CPU", "sliding_f32").of("AvgPool", opset).accept(pool_accept).run(avg_pool_prepare, pool_run);
   return ops;
