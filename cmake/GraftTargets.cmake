@@ -3,8 +3,9 @@
 add_library(graft_flags INTERFACE)
 target_compile_options(graft_flags INTERFACE -Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initializers -fno-math-errno)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 warns about string concatenation that is fine (bug 105651), and takes sources of a unity batch for headers.
-  target_compile_options(graft_flags INTERFACE -Wno-restrict -Wno-subobject-linkage)
+  # GCC 12 warns about string concatenation (bug 105651) and growing vectors (bug 105562) that are fine, and takes sources of
+  # a unity batch for headers.
+  target_compile_options(graft_flags INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-subobject-linkage)
 endif()
 target_link_libraries(graft_flags INTERFACE Threads::Threads)
 if(GRAFT_SANITIZE)

@@ -215,11 +215,12 @@ typedef struct graft_call {
   uint32_t output_count;
   uint32_t reserved;
   const graft_tensor* const* inputs; /* null entry: an absent optional input */
-  graft_tensor* const* outputs;      /* null entry: nobody wants it. data == null: allocate it with host->allocate */
+  graft_tensor* const* outputs;      /* data == null: allocate it with host->allocate */
   void* state;                       /* what `prepare` made; shared by concurrent calls */
   void* scratch;                     /* what `prepare` asked for; this call's own */
   void* user;                        /* the kernel record's */
   graft_runner* runner;
+  const uint8_t* wanted; /* per output; 0: nobody reads it. Writing it all the same is fine, leaving it out is faster */
 } graft_call;
 
 /* One way of running an operation on a device. Devices try their kernels for an operation in order and take the first

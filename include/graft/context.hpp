@@ -134,7 +134,8 @@ class Run {
   size_t outputs() const { return c_->output_count; }
   bool has_input(size_t i) const { return i < c_->input_count && c_->inputs[i]; }
   TensorView input(size_t i) const { return TensorView(c_->inputs[i]); }
-  bool wants(size_t i) const { return i < c_->output_count && c_->outputs[i]; }
+  // Whether anybody reads output i. One that nobody reads may be written, or left out to save the work.
+  bool wants(size_t i) const { return i < c_->output_count && c_->wanted[i]; }
   TensorView output(size_t i) const { return TensorView(c_->outputs[i]); }
   // For an output whose shape only the data tells.
   TensorView allocate(size_t i, std::span<const int64_t> dims) const {

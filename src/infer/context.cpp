@@ -21,7 +21,7 @@ bool NodeContext::input(size_t index, graft_info& info) const {
 }
 
 bool NodeContext::output(size_t index, graft_info& info) const {
-  if (index >= outputs.size() || !outputs[index] || (index < unwanted.size() && unwanted[index])) return false;
+  if (index >= outputs.size() || !outputs[index]) return false;
   info = outputs[index]->raw();
   return true;
 }

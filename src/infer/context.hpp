@@ -24,7 +24,6 @@ class NodeContext final : public graft_node {
   std::vector<std::optional<Info>> outputs;
   std::vector<std::optional<Shape>> output_values;
   size_t scratch_bytes = 0;
-  std::vector<bool> unwanted;  // outputs nobody reads
 
   graft_str name() const override { return str(node_.name); }
   graft_str type() const override { return str(node_.type); }

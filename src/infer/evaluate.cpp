@@ -158,6 +158,8 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
   std::shared_ptr<void> scratch = context.scratch_bytes ? allocate_aligned(context.scratch_bytes) : nullptr;
   std::vector<const graft_tensor*> in;
   for (const Tensor& t : aligned) in.push_back(t.raw());
+  std::vector<uint8_t> wanted;
+  for (const graft_tensor* t : raw) wanted.push_back(t != nullptr);
   Runner runner(how, node, outputs, raw);
   graft_call call{sizeof(graft_call),
                   static_cast<uint32_t>(in.size()),
@@ -168,7 +170,8 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
                   state,
                   scratch.get(),
                   kernel->user,
-                  &runner};
+                  &runner,
+                  wanted.data()};
   check_callback(kernel->run(&call));
   for (size_t i = 0; i < outputs.size(); ++i)
     if (raw[i] && !outputs[i])

@@ -4,29 +4,48 @@
 namespace graft {
 namespace {
 
-std::vector<Info> branch_infer(Infer& ctx, size_t index) {
+std::vector<Info> branch_parameters(Infer& ctx, size_t index) {
   BodyView body = ctx.body(index);
   std::vector<Info> parameters(body.parameters());
   for (const graft_port_map& m : body.inputs())
     parameters[static_cast<size_t>(m.internal)] = ctx.input(static_cast<size_t>(m.external));
-  return ctx.infer_body(index, parameters);
+  return parameters;
+}
+
+// What a body gives. Models guard shapes with If ("a last axis of 1 is removed"): that a body does not fit is an error only
+// when it runs, so unless it is `certain` to run, a misfit just tells nothing.
+std::optional<std::vector<Info>> branch_infer(Infer& ctx, size_t index, bool certain) {
+  std::vector<Info> parameters = branch_parameters(ctx, index);
+  try {
+    return ctx.infer_body(index, parameters);
+  } catch (const Failure&) {
+    if (certain) throw;
+    return std::nullopt;
+  }
 }
 
 void if_infer(Infer& ctx, const NoAttributes&) {
   if (ctx.bodies() != 2) fail("If needs two bodies");
   if (Shape s = ctx.shape(0); s.ranked() && !s.elements().can_be(1))
     fail("the condition has shape ", s, ", one value is wanted");
-  std::vector<Info> results[2] = {branch_infer(ctx, 0), branch_infer(ctx, 1)};
-  auto taken = ctx.known(0);
+  // A branch that is known to run decides alone.
+  std::optional<size_t> taken;
+  if (auto c = ctx.known(0); c && c->rank() == 1 && (*c)[0].known()) taken = (*c)[0].min() ? 0 : 1;
+  std::optional<std::vector<Info>> results[2];
+  for (size_t i : {size_t{0}, size_t{1}}) results[i] = branch_infer(ctx, i, taken == i);
+  if (!results[0] && !results[1]) branch_infer(ctx, 0, true);
+  auto result = [&](size_t branch, int64_t port) {
+    return results[branch] ? (*results[branch])[static_cast<size_t>(port)] : Info{DType::undefined, Shape::unknown()};
+  };
   BodyView then_body = ctx.body(0), else_body = ctx.body(1);
   for (const graft_port_map& a : then_body.outputs())
     for (const graft_port_map& b : else_body.outputs()) {
       if (a.external != b.external) continue;
-      const Info &x = results[0][static_cast<size_t>(a.internal)], &y = results[1][static_cast<size_t>(b.internal)];
+      Info x = result(0, a.internal), y = result(1, b.internal);
       if (x.type != y.type && x.type != DType::undefined && y.type != DType::undefined)
         fail("output ", a.external, " is ", x.type, " in one branch and ", y.type, " in the other");
       Info out{x.type == DType::undefined ? y.type : x.type, either(x.shape, y.shape)};
-      if (taken && taken->rank() == 1 && (*taken)[0].known()) out = (*taken)[0].min() ? x : y;
+      if (taken) out = *taken == 0 ? x : y;
       ctx.output(static_cast<size_t>(a.external), out);
     }
   for (auto [one, other] : {std::pair(then_body, else_body), std::pair(else_body, then_body)})

@@ -30,7 +30,6 @@ class HostExecution::Runner final : public graft_runner {
     const Step& s = e_.plan_->steps[step_];
     if (output >= s.outputs.size()) throw_user("there is no output ", output);
     uint32_t slot = s.outputs[output];
-    if (slot == no_slot) return;
     graft_tensor& t = e_.raw_[slot];
     if (t.data && t.rank == static_cast<int32_t>(dims.size()) && std::equal(dims.begin(), dims.end(), t.dims)) return;
     if (e_.plan_->slots[slot].kind != Slot::dynamic) throw_internal("output ", output, " of shape ", dims_of(t), " is given shape ", dims);
@@ -138,12 +137,12 @@ void HostExecution::bind(std::shared_ptr<const Plan> plan) {
     Call& c = calls_.emplace_back(*this, i);
     for (uint32_t in : s.inputs) c.inputs.push_back(in == no_slot ? nullptr : &raw_[in]);
     for (uint32_t out : s.outputs) {
-      c.outputs.push_back(out == no_slot ? nullptr : &raw_[out]);
-      if (out != no_slot && plan_->slots[out].kind == Slot::dynamic) c.dynamic = true;
+      c.outputs.push_back(&raw_[out]);
+      if (plan_->slots[out].kind == Slot::dynamic) c.dynamic = true;
     }
     c.dynamic = c.dynamic || !s.kernel;
     c.call = {sizeof(graft_call), static_cast<uint32_t>(c.inputs.size()), static_cast<uint32_t>(c.outputs.size()), 0, c.inputs.data(), c.outputs.data(),
-              s.kernel.state(), s.kernel.scratch_bytes ? static_cast<char*>(arena_.get()) + s.scratch_offset : nullptr, s.kernel ? s.kernel.kernel->user : nullptr, &c.runner};
+              s.kernel.state(), s.kernel.scratch_bytes ? static_cast<char*>(arena_.get()) + s.scratch_offset : nullptr, s.kernel ? s.kernel.kernel->user : nullptr, &c.runner, s.wanted.data()};
   }
   if (program_.options().profile) {
     for (const Step& s : plan_->steps) {
@@ -242,8 +241,7 @@ void HostExecution::run_dynamic(size_t index) {
   }
   for (size_t i = 0; i < s.outputs.size(); ++i) {
     uint32_t slot = s.outputs[i];
-    context.unwanted.push_back(slot == no_slot);
-    if (slot == no_slot || plan_->slots[slot].kind != Slot::dynamic || !context.outputs[i]) continue;
+    if (plan_->slots[slot].kind != Slot::dynamic || !context.outputs[i]) continue;
     const Info& info = *context.outputs[i];
     if (info.shape.is_static() && info.type != DType::undefined) make_dynamic(slot, info);
     else held_[slot] = Tensor(), raw_[slot] = {sizeof(graft_tensor), static_cast<graft_type>(info.type), 0, 0, nullptr, nullptr, nullptr};
@@ -268,8 +266,8 @@ void HostExecution::run_dynamic(size_t index) {
   graft_status status = kernel.kernel->run(&c.call);
   c.runner.reset();
   check_callback(status);
-  for (uint32_t slot : s.outputs)
-    if (slot != no_slot && plan_->slots[slot].kind == Slot::dynamic && !held_[slot]) throw_internal("kernel '", kernel.kernel->name, "' left an output without memory");
+  for (size_t i = 0; i < s.outputs.size(); ++i)
+    if (uint32_t slot = s.outputs[i]; s.wanted[i] && plan_->slots[slot].kind == Slot::dynamic && !held_[slot]) throw_internal("kernel '", kernel.kernel->name, "' left an output without memory");
 }
 
 std::vector<ProfileEntry> HostExecution::profile() const { return profile_; }

@@ -146,7 +146,7 @@ class Planner {
 
   void step(NodeId id, const OpDef& op, Inference& inference, Choice& choice) {
     const Node& n = plan_->graph[id];
-    Step s{id, &op, {}, {}, {}, 0};
+    Step s{id, &op, {}, {}, {}, {}, 0};
     bool fixed = true;  // all inputs have known shapes
     std::vector<std::optional<Info>> infos;
     for (ValueId v : n.inputs) {
@@ -156,18 +156,12 @@ class Planner {
     }
     NodeContext context(n, std::move(infos));
     context.constants = [&](size_t i) { return inference.constant(n.inputs[i]); };
-    for (uint32_t i = 0; i < n.outputs.size(); ++i) {
-      context.outputs.push_back(n.outputs[i].info);
-      context.unwanted.push_back(!is_read({id, i}));
-    }
+    for (const Output& o : n.outputs) context.outputs.push_back(o.info);
     if (fixed) s.kernel = choose_kernel(registry_, devices_, op, n, context, &choice);
     else choice.note = "decided at run time";
 
     for (uint32_t i = 0; i < n.outputs.size(); ++i) {
-      if (!is_read({id, i})) {
-        s.outputs.push_back(no_slot);
-        continue;
-      }
+      s.wanted.push_back(is_read({id, i}));
       const Info& info = n.outputs[i].info;
       // Operations with bodies allocate what their bodies give.
       bool planned = fixed && n.bodies.empty() && info.shape.is_static() && info.type != DType::undefined;
@@ -184,13 +178,15 @@ class Planner {
   // Lifetimes, and outputs that take over the memory of an input nobody reads any more.
   void share_memory() {
     std::vector<Slot>& slots = plan_->slots;
-    for (size_t i = 0; i < plan_->steps.size(); ++i)
+    for (size_t i = 0; i < plan_->steps.size(); ++i) {
       for (uint32_t in : plan_->steps[i].inputs)
         if (in != no_slot) slots[root(in)].last_step = slots[in].last_step = i;
+      for (uint32_t out : plan_->steps[i].outputs) slots[out].last_step = i;
+    }
     for (uint32_t r : plan_->results) slots[root(r)].last_step = slots[r].last_step = plan_->steps.size();
     for (size_t i = 0; i < plan_->steps.size(); ++i) {
       const Step& s = plan_->steps[i];
-      if (!s.op->has(GRAFT_OP_IN_PLACE) || s.inputs.empty() || s.inputs[0] == no_slot || s.outputs.empty() || s.outputs[0] == no_slot) continue;
+      if (!s.op->has(GRAFT_OP_IN_PLACE) || s.inputs.empty() || s.inputs[0] == no_slot || s.outputs.empty()) continue;
       uint32_t from = root(s.inputs[0]), to = s.outputs[0];
       const Slot& in = slots[s.inputs[0]];
       if (slots[from].kind != Slot::arena || slots[to].kind != Slot::arena || slots[from].last_step != i) continue;
@@ -207,8 +203,7 @@ class Planner {
     std::vector<Slot>& slots = plan_->slots;
     std::vector<size_t> first(slots.size(), 0);
     for (size_t i = plan_->steps.size(); i-- > 0;)
-      for (uint32_t o : plan_->steps[i].outputs)
-        if (o != no_slot) first[root(o)] = i;
+      for (uint32_t o : plan_->steps[i].outputs) first[root(o)] = i;
     std::vector<Lifetime> lives;
     std::vector<uint32_t> owner;
     for (uint32_t s = 0; s < slots.size(); ++s) {

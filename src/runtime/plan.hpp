@@ -50,7 +50,8 @@ struct Step {
   const OpDef* op;
   PreparedKernel kernel;           // empty: decided at run time
   std::vector<uint32_t> inputs;    // slots; no_slot: left out
-  std::vector<uint32_t> outputs;   // slots; no_slot: nobody reads it
+  std::vector<uint32_t> outputs;   // slots
+  std::vector<uint8_t> wanted;     // of outputs: 0 where nobody reads it
   size_t scratch_offset = 0;
 };
 

@@ -4,7 +4,9 @@
 //     --device CPU|REFERENCE   where to run (CPU)
 //     --through-ir             by way of a written and re-read IR
 //     --only REGEX             cases whose group/name matches
-//     --exclude FILE           cases that are known not to pass, "group/name  reason" a line; one that passes is a failure
+//     --exclude FILE           cases that are known not to pass, "group/name  reason" a line; one that passes is a failure.
+//                              "!group/name" is not even tried
+//     --timeout SECONDS        for one case (60)
 //     --extensions PATH,...    libraries to load
 //     --skip-missing           a manifest that is not there is skipped, not an error
 //     -v                       every failure with its reason
@@ -29,6 +31,7 @@ namespace {
 
 struct Options {
   std::string device = "CPU", only, exclude, extensions;
+  int timeout = 60;
   bool through_ir = false, skip_missing = false, verbose = false;
   std::vector<std::string> manifests;
 };
@@ -45,6 +48,7 @@ Options parse(int argc, char** argv) {
     else if (a == "--only") o.only = value();
     else if (a == "--exclude") o.exclude = value();
     else if (a == "--extensions") o.extensions = value();
+    else if (a == "--timeout") o.timeout = std::stoi(value());
     else if (a == "--through-ir") o.through_ir = true;
     else if (a == "--skip-missing") o.skip_missing = true;
     else if (a == "-v") o.verbose = true;
@@ -102,7 +106,12 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
     if (index < in.size() && in[index].type == DType::bf16 && t.type() == DType::u16) t = Tensor::wrap(DType::bf16, t.dims(), t.data(), std::make_shared<Tensor>(t));
     request.set_input_tensor(index, t);
   }
-  request.infer();
+  request.start_async();
+  if (!request.wait_for(std::chrono::seconds(o.timeout))) {
+    request.cancel();
+    return text("is not done after ", o.timeout, " seconds");
+  }
+  request.wait();
   for (size_t i = 0; i < c["outputs"].size(); ++i) {
     const auto& spec = c["outputs"][i];
     std::string name = spec.value("name", "");
@@ -137,6 +146,10 @@ int main(int argc, char** argv) {
     for (const auto& c : nlohmann::json::parse(std::ifstream(manifest))) {
       std::string id = group + "/" + c["name"].get<std::string>(), why;
       if (!o.only.empty() && ::regexec(&filter, id.c_str(), 0, nullptr, 0) != 0) continue;
+      if (excluded.count("!" + id)) {
+        ++x;
+        continue;
+      }
       try {
         why = run_case(core, o, folder, c);
       } catch (const std::exception& e) {

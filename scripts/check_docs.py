@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""Tries the documentation out: runs the commands it shows, compares what they print, and looks up the paths it names.
+
+  scripts/check_docs.py --bin build/bin [FILE.md ...]     all documents when none is named
+  scripts/check_docs.py --self-test                       shows that it finds mistakes
+
+A block marked ```console holds lines that begin with `$ ` and what they print, stdout and stderr together:
+
+  ```console
+  $ graft ops Elu
+  Elu (opset1)
+  ...
+  $ graft run nothing.onnx
+  error: there is no file 'nothing.onnx'
+  [exit 1]
+  ```
+
+`...` stands for any text within a line, and, alone on a line, for any number of lines. A command must end with status 0 unless
+`[exit N]` follows its output; `[exit ...]` is any other status. A line that ends in a backslash is continued by the next one.
+A block of another kind whose mark has `file=NAME` (```cpp file=app.cpp) is written to that file first.
+
+The commands of one document run one after the other in a folder of their own, each in a fresh shell. PATH begins with the
+folder given as --bin, and GRAFT_SOURCE names the repository. Relative links, their headings, and paths of the repository in
+`code marks` must exist.
+"""
+import argparse
+import concurrent.futures
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SECONDS = 120  # that a command may take
+# Inline code that names a file of the repository; placeholders like <name> make it none.
+PATH = re.compile(r"^(?:src|include|tests|cli|examples|scripts|cmake|docs|bench|\.ci)/[\w./*+-]*$")
+
+
+class Block:
+    def __init__(self, mark, line):
+        self.mark, self.line, self.lines = mark, line, []
+
+
+class Command:
+    def __init__(self, line, text):
+        self.line, self.text, self.output, self.status = line, text, [], "0"
+
+
+def parse(text):
+    """The fenced blocks of a document, and its other lines as (number, text)."""
+    blocks, prose, block, fence = [], [], None, ""
+    for number, line in enumerate(text.split("\n"), 1):
+        opening = re.match(r"^(\s*)(`{3,})(.*)$", line)
+        if block is None and opening:
+            fence = opening.group(2)
+            block = Block(opening.group(3).strip(), number)
+        elif block is not None and line.strip() == fence:
+            blocks.append(block)
+            block = None
+        elif block is not None:
+            block.lines.append(line)
+        else:
+            prose.append((number, line))
+    if block is not None:
+        raise ValueError("%d: a block does not end" % block.line)
+    return blocks, prose
+
+
+def commands_of(block):
+    out, open_line = [], False
+    for number, line in enumerate(block.lines, block.line + 1):
+        if open_line:
+            out[-1].text += "\n" + line
+            open_line = line.endswith("\\")
+        elif line.startswith("$ "):
+            out.append(Command(number, line[2:]))
+            open_line = line.endswith("\\")
+        elif not out:
+            raise ValueError("%d: a console block begins with a line '$ command'" % number)
+        elif re.match(r"^\[exit (\d+|\.\.\.)\]$", line):
+            out[-1].status = line[6:-1]
+        else:
+            out[-1].output.append(line)
+    return out
+
+
+def line_fits(shown, got):
+    return re.fullmatch(".*".join(re.escape(part) for part in shown.rstrip().split("...")), got.rstrip()) is not None
+
+
+def fits(shown, got):
+    """Whether the lines that a command gave are those that the document shows."""
+    reachable = {0}  # how many lines of `got` may be used up so far
+    for line in shown:
+        if line.strip() == "...":
+            reachable = set(range(min(reachable), len(got) + 1)) if reachable else set()
+        else:
+            reachable = {i + 1 for i in reachable if i < len(got) and line_fits(line, got[i])}
+    return len(got) in reachable
+
+
+def trimmed(lines):
+    """Without the blank lines at the end."""
+    while lines and not lines[-1].strip():
+        lines = lines[:-1]
+    return lines
+
+
+def run(command, folder, environment):
+    try:
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command.text], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return "it takes more than %d s" % SECONDS, []
+    got = trimmed(done.stdout.decode(errors="replace").split("\n"))
+    wrong_status = done.returncode == 0 if command.status == "..." else str(done.returncode) != command.status
+    if wrong_status:
+        return "it ends with status %d, %s is shown" % (done.returncode, "another than 0" if command.status == "..." else command.status), got
+    if not fits(trimmed(command.output), got):
+        return "it prints something else than is shown", got
+    return "", got
+
+
+def check_commands(path, blocks, environment):
+    """Problems as text. The first command that fails ends the document: what follows may depend on it."""
+    if not any(b.mark.split(" ")[0] == "console" for b in blocks):
+        return [], 0
+    count = 0
+    with tempfile.TemporaryDirectory(prefix="graft-docs-") as folder:
+        for block in blocks:
+            name = re.search(r"(?:^|\s)file=(\S+)", block.mark)
+            if name:
+                target = os.path.join(folder, name.group(1))
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                with open(target, "w") as f:
+                    f.write("\n".join(block.lines) + "\n")
+            if block.mark.split(" ")[0] != "console":
+                continue
+            for command in commands_of(block):
+                count += 1
+                why, got = run(command, folder, environment)
+                if why:
+                    report = ["%s:%d: %s" % (path, command.line, why), "    $ " + command.text.replace("\n", "\n      ")]
+                    report += ["  shown: " + line for line in command.output] + ["  got:   " + line for line in got]
+                    return ["\n".join(report)], count
+    return [], count
+
+
+def slug(heading):
+    """The anchor that a heading gets."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
+    return re.sub(r"[^\w\- ]", "", text).strip().replace(" ", "-")
+
+
+def headings(path):
+    with open(path) as f:
+        _, prose = parse(f.read())
+    return {slug(line.lstrip("#")) for _, line in prose if line.startswith("#")}
+
+
+def check_paths(path, prose, root):
+    problems = []
+    for number, line in prose:
+        for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", line)):
+            if re.match(r"^[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            full = os.path.normpath(os.path.join(os.path.dirname(path), file)) if file else path
+            if not os.path.exists(full):
+                problems.append("%s:%d: the link leads to '%s', which is not there" % (path, number, target))
+            elif anchor and full.endswith(".md") and anchor not in headings(full):
+                problems.append("%s:%d: '%s' has no heading '#%s'" % (path, number, os.path.relpath(full, root), anchor))
+        for code in re.findall(r"`([^`]+)`", line):
+            if PATH.match(code) and not glob.glob(os.path.join(root, code)):
+                problems.append("%s:%d: there is no '%s'" % (path, number, code))
+    return problems
+
+
+def environment_for(bin_folder, source):
+    environment = dict(os.environ, PATH=bin_folder + os.pathsep + os.environ.get("PATH", ""), GRAFT_SOURCE=source, NO_COLOR="1", LC_ALL="C.UTF-8")
+    if shutil.which("ninja"):
+        environment.setdefault("CMAKE_GENERATOR", "Ninja")
+    if shutil.which("ccache"):
+        environment.setdefault("CMAKE_CXX_COMPILER_LAUNCHER", "ccache")
+    return environment
+
+
+def check(documents, environment, root, jobs, with_commands=True):
+    problems, count, lock = [], 0, threading.Lock()
+
+    def one(path):
+        nonlocal count
+        with open(path) as f:
+            text = f.read()
+        try:
+            blocks, prose = parse(text)
+            found = check_paths(path, prose, root)
+            wrong, ran = check_commands(path, blocks, environment) if with_commands else ([], 0)
+        except ValueError as e:
+            found, wrong, ran = ["%s:%s" % (path, e)], [], 0
+        with lock:
+            count += ran
+        return found + wrong
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for found in pool.map(one, documents):
+            problems += found
+    return problems, count
+
+
+GOOD = """# Title here
+See [below](#part-two) and [this](other.md#title), `src/there.cpp`, `src/*.cpp` and `src/<name>.cpp`.
+```cpp file=made/a.txt
+one 1.5 ms
+two
+```
+```console
+$ cat made/a.txt
+one ... ms
+two
+$ seq 9; echo x >&2 \\
+  && false
+1
+...
+9
+x
+[exit 1]
+$ true
+```
+## Part `two`
+"""
+# Each turns GOOD into something that must be found.
+MISTAKES = [("#part-two", "#part-three"), ("other.md#title", "gone.md"), ("other.md#title", "other.md#nothing"), ("`src/there.cpp`", "`src/gone.cpp`"),
+            ("one ... ms\ntwo\n$", "one ... s\ntwo\n$"), ("one ... ms\ntwo\n$", "one ... ms\n$"), ("one ... ms\ntwo\n$", "one ... ms\ntwo\nthree\n$"),
+            ("9\nx", "8\nx"), ("[exit 1]", "[exit 2]"), ("[exit 1]\n", ""), ("$ true", "$ false"), ("$ true", "$ sleep 1; echo more"), ("## Part", "```\n## Part"),
+            ("$ cat", "cat")]
+
+
+def self_test():
+    with tempfile.TemporaryDirectory(prefix="graft-docs-") as folder:
+        os.mkdir(os.path.join(folder, "src"))
+        for name, text in (("src/there.cpp", ""), ("other.md", "# Title\n")):
+            with open(os.path.join(folder, name), "w") as f:
+                f.write(text)
+        document = os.path.join(folder, "good.md")
+
+        def found(text):
+            with open(document, "w") as f:
+                f.write(text)
+            return check([document], environment_for(folder, folder), folder, 1)[0]
+
+        wrong = found(GOOD)
+        for old, new in MISTAKES:
+            assert old in GOOD, old
+            if not found(GOOD.replace(old, new, 1)):
+                wrong.append("not found: %r in place of %r" % (new, old))
+    print("\n".join(wrong) if wrong else "finds %d mistakes of %d" % (len(MISTAKES), len(MISTAKES)))
+    return 1 if wrong else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description="tries the documentation out")
+    parser.add_argument("documents", nargs="*", metavar="FILE.md")
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"), help="folder of the programs (build/bin)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="documents at once")
+    parser.add_argument("--links-only", action="store_true", help="runs no commands")
+    parser.add_argument("--self-test", action="store_true", help="shows that mistakes are found")
+    o = parser.parse_args()
+    if o.self_test:
+        return self_test()
+    documents = o.documents or sorted(glob.glob(os.path.join(ROOT, "*.md"))) + sorted(glob.glob(os.path.join(ROOT, "docs", "**", "*.md"), recursive=True))
+    documents = [os.path.relpath(d) for d in documents]
+    bin_folder = os.path.abspath(o.bin)
+    if not o.links_only and not os.path.exists(os.path.join(bin_folder, "graft")):
+        print("there is no graft in '%s': build it, or name its folder with --bin" % o.bin, file=sys.stderr)
+        return 2
+    problems, count = check(documents, environment_for(bin_folder, ROOT), ROOT, o.jobs, not o.links_only)
+    for p in problems:
+        print(p)
+    print("%d documents, %d commands, %d problems" % (len(documents), count, len(problems)))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
