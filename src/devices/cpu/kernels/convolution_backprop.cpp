@@ -76,9 +76,11 @@ void backprop_accept(Accept& ctx) {
   convolution_accept(ctx);
   auto pad = ctx.attr<std::string>("auto_pad");
   if (ctx.has_input(2) && pad.starts_with("same")) unsupported("takes padding as it is given only");
-  int64_t taps = count_of(ctx.shape(1).values());
-  if (ctx.shape(1).values()[0] > 0 && taps / ctx.shape(1).values()[0] > (1 << 24))
-    unsupported("takes smaller windows only");
+  std::vector<int64_t> w = ctx.shape(1).values();
+  // A thread holds what all taps give at a block of positions.
+  constexpr int64_t most = 8192;
+  int64_t taps = count_of(std::span(w).subspan(w.size() - (ctx.shape(0).rank() - 2)));
+  if (taps > most) unsupported("takes windows of up to ", most, " elements, not ", taps);
 }
 
 // Channels that are multiplied together are packed together.

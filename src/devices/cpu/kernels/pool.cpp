@@ -1,8 +1,9 @@
 // MaxPool and AvgPool in f32 over one or two spatial axes: windows slide over each plane (sliding-inl.hpp), a vector of
 // results combining one load a tap.
 //
-// Where the largest elements lie is looked up one by one, only when asked for. The padding is written out as what changes nothing: -inf for the maximum, where windows without any element are
-// declined, and 0 for the sum. What a sum is divided by is known for every row and column beforehand.
+// Where the largest elements lie is looked up one by one, only when asked for. The padding is written out as what
+// changes nothing: -inf for the maximum, where windows without any element are declined, and 0 for the sum. What a sum
+// is divided by is known for every row and column beforehand.
 #include "sliding.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -195,10 +196,8 @@ Ops cpu_pool() {
   Ops ops =
       Kernel("CPU", "sliding_f32").of("MaxPool", "opset1").accept(max_pool_accept).run(max_pool_prepare, pool_run);
   for (std::string_view opset : {"opset8", "opset14"})
-    ops += Kernel("CPU", "sliding_f32")
-               .of("MaxPool", opset)
-               .accept(max_pool_accept)
-               .run(max_pool_prepare, max_pool_run);
+    ops +=
+        Kernel("CPU", "sliding_f32").of("MaxPool", opset).accept(max_pool_accept).run(max_pool_prepare, max_pool_run);
   for (std::string_view opset : {"opset1", "opset14", "opset16"})
     ops += Kernel("CPU", "sliding_f32").of("AvgPool", opset).accept(pool_accept).run(avg_pool_prepare, pool_run);
   return ops;
