@@ -2,9 +2,9 @@
 #pragma once
 
 #include <graft/numeric.hpp>
+#include <graft/windows.hpp>
 
 #include "sizes.hpp"
-#include "windows.hpp"
 
 namespace graft {
 

@@ -236,22 +236,31 @@ AxisTaps interpolation_taps(const InterpolationAxis& d, int64_t elements, const 
   return taps;
 }
 
-// `factors` belong to `axes`; empty, the sizes tell them.
-void interpolate_any(TensorView x, TensorView y, const Interpolation& a, const std::vector<size_t>& axes,
-                     const std::vector<double>& factors) {
-  if (y.size() == 0) return;
-  std::vector<InterpolationAxis> plan;
-  for (size_t i = 0; i < x.rank(); ++i) {
-    int64_t before = interpolation_pad(a.pads_begin, i);
-    plan.push_back({before, before + x.dim(i) + interpolation_pad(a.pads_end, i), y.dim(i), 1});
+// What becomes of each axis. `factors` belong to `axes`; empty, the sizes tell them.
+struct InterpolationPlan {
+  std::vector<InterpolationAxis> axes;
+  bool fewer = false;  // elements, along some axis
+
+  InterpolationPlan(TensorView x, TensorView y, const Interpolation& a, const std::vector<size_t>& changed,
+                    const std::vector<double>& factors) {
+    for (size_t i = 0; i < x.rank(); ++i) {
+      int64_t before = interpolation_pad(a.pads_begin, i);
+      axes.push_back({before, before + x.dim(i) + interpolation_pad(a.pads_end, i), y.dim(i), 1});
+    }
+    for (size_t i = 0; i < changed.size(); ++i) {
+      InterpolationAxis& d = axes[changed[i]];
+      d.scale =
+          factors.empty() ? static_cast<float>(d.output) / static_cast<float>(d.input) : static_cast<float>(factors[i]);
+      fewer = fewer || d.scale < 1;
+    }
   }
-  bool fewer = false;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    InterpolationAxis& d = plan[axes[i]];
-    d.scale =
-        factors.empty() ? static_cast<float>(d.output) / static_cast<float>(d.input) : static_cast<float>(factors[i]);
-    fewer = fewer || d.scale < 1;
+  bool stays(size_t axis, int64_t elements) const {
+    const InterpolationAxis& d = axes[axis];
+    return d.scale == 1 && d.input == elements && d.output == elements;
   }
+};
+
+void interpolate_any(TensorView x, TensorView y, const Interpolation& a, const InterpolationPlan& plan) {
   bool pillow = a.mode == Interpolation::bilinear_pillow || a.mode == Interpolation::bicubic_pillow;
   bool whole = !is_real(x.type()) && a.mode != Interpolation::nearest;
   // Some modes round to whole numbers that the type holds, others cut off what f32 still sees behind the point.
@@ -268,8 +277,8 @@ void interpolate_any(TensorView x, TensorView y, const Interpolation& a, const s
     std::vector<T> v = x.to<T>();
     std::vector<int64_t> dims(x.dims().begin(), x.dims().end());
     for (size_t i = x.rank(); i-- > 0;) {
-      if (plan[i].scale == 1 && plan[i].input == dims[i] && plan[i].output == dims[i]) continue;
-      v = resample(v, dims, i, interpolation_taps(plan[i], dims[i], a, a.antialias && fewer));
+      if (plan.stays(i, dims[i])) continue;
+      v = resample(v, dims, i, interpolation_taps(plan.axes[i], dims[i], a, a.antialias && plan.fewer));
       // Pillow keeps pixels whole from one axis to the next.
       if (pillow && whole) to_whole(v);
     }
@@ -280,17 +289,85 @@ void interpolate_any(TensorView x, TensorView y, const Interpolation& a, const s
   else run(double{});
 }
 
+// The CPU's kernel for f32: images, that is the last two axes, plane by plane. Other axes are left to the reference.
+void interpolate_planes(Run& ctx, const Interpolation& a, const InterpolationPlan& plan) {
+  TensorView x = ctx.input(0), y = ctx.output(0);
+  size_t rank = x.rank();
+  for (size_t i = 0; i < rank; ++i)
+    if (rank < 2 || (i + 2 < rank && !plan.stays(i, x.dim(i)))) return interpolate_any(x, y, a, plan);
+  int64_t height = x.dim(rank - 2), width = x.dim(rank - 1), rows = y.dim(rank - 2), columns = y.dim(rank - 1);
+  AxisTaps down = interpolation_taps(plan.axes[rank - 2], height, a, a.antialias && plan.fewer);
+  AxisTaps across = interpolation_taps(plan.axes[rank - 1], width, a, a.antialias && plan.fewer);
+  std::vector<float> weights(across.weights.begin(), across.weights.end());
+  bool single = a.mode == Interpolation::nearest && static_cast<int64_t>(weights.size()) == columns;
+  const float* from = x.data<const float>();
+  float* to = y.data<float>();
+  ctx.parallel_for(
+      y.size() / (rows * columns), std::max<int64_t>(1, 16384 / (rows * columns)), [&](int64_t begin, int64_t end) {
+        std::vector<float> joined(static_cast<size_t>(width));
+        for (int64_t r = begin * rows; r < end * rows; ++r) {
+          const float* plane = from + r / rows * height * width;
+          float* row = to + r * columns;
+          auto first = down.rows[static_cast<size_t>(r % rows)], last = down.rows[static_cast<size_t>(r % rows) + 1];
+          const float* source = joined.data();
+          if (last - first == 1 && down.weights[first] == 1) {
+            // A row of the input as it is: the one before may have been the same.
+            source = plane + down.elements[first] * width;
+            if (r % rows > 0 && first > 0 && down.rows[static_cast<size_t>(r % rows) - 1] == first - 1 &&
+                down.elements[first - 1] == down.elements[first] && down.weights[first - 1] == 1) {
+              std::copy(row - columns, row, row);
+              continue;
+            }
+          } else {
+            std::fill(joined.begin(), joined.end(), 0.0f);
+            for (size_t t = first; t < last; ++t) {
+              const float* line = plane + down.elements[t] * width;
+              auto weight = static_cast<float>(down.weights[t]);
+              for (int64_t i = 0; i < width; ++i) joined[static_cast<size_t>(i)] += weight * line[i];
+            }
+          }
+          if (single) {
+            for (size_t c = 0; c < across.elements.size(); ++c) row[c] = source[across.elements[c]];
+            continue;
+          }
+          for (size_t c = 0; c + 1 < across.rows.size(); ++c) {
+            float sum = 0;
+            for (size_t t = across.rows[c]; t < across.rows[c + 1]; ++t) sum += weights[t] * source[across.elements[t]];
+            row[c] = sum;
+          }
+        }
+      });
+}
+
+template <bool planes>
+void interpolate_as_planned(Run& ctx, const Interpolation& a, const std::vector<size_t>& axes,
+                            const std::vector<double>& factors) {
+  TensorView x = ctx.input(0), y = ctx.output(0);
+  if (y.size() == 0) return;
+  InterpolationPlan plan(x, y, a, axes, factors);
+  if constexpr (planes) interpolate_planes(ctx, a, plan);
+  else interpolate_any(x, y, a, plan);
+}
+
+template <bool planes>
 void interpolate_with_inputs(Run& ctx, const Interpolation& a, size_t scales_at, size_t axes_at) {
   TensorView x = ctx.input(0);
   auto listed = ctx.has_input(axes_at) ? std::optional(ctx.input(axes_at).to<int64_t>()) : std::nullopt;
   bool scaled = a.shape_calculation_mode == Interpolation::scales;
-  interpolate_any(x, ctx.output(0), a, interpolation_axes(listed, x.rank()),
-                  scaled ? ctx.input(scales_at).to<double>() : std::vector<double>());
+  interpolate_as_planned<planes>(ctx, a, interpolation_axes(listed, x.rank()),
+                                 scaled ? ctx.input(scales_at).to<double>() : std::vector<double>());
 }
-void interpolate4_run(Run& ctx, const Interpolate4& a) { interpolate_with_inputs(ctx, a, 2, 3); }
-void interpolate11_run(Run& ctx, const Interpolate11& a) { interpolate_with_inputs(ctx, a, 1, 2); }
+template <bool planes>
+void interpolate4_run(Run& ctx, const Interpolate4& a) {
+  interpolate_with_inputs<planes>(ctx, a, 2, 3);
+}
+template <bool planes>
+void interpolate11_run(Run& ctx, const Interpolate11& a) {
+  interpolate_with_inputs<planes>(ctx, a, 1, 2);
+}
 
 // The older version said less; what it meant depends on the rank.
+template <bool planes>
 void interpolate1_run(Run& ctx, const Interpolate1& a) {
   TensorView x = ctx.input(0);
   std::vector<size_t> axes = interpolate1_axes(a, x.rank());
@@ -309,7 +386,12 @@ void interpolate1_run(Run& ctx, const Interpolate1& a) {
                                        : linear && none(a.pads_begin) && none(a.pads_end) && !image
                                            ? Interpolation::half_pixel
                                            : Interpolation::asymmetric;
-  interpolate_any(x, ctx.output(0), now, axes, {});
+  interpolate_as_planned<planes>(ctx, now, axes, {});
+}
+
+template <class A>
+Kernel interpolate_kernel(void (*run)(Run&, const A&)) {
+  return Kernel("CPU", "planes_f32").accept(detail::accept_one_f32).run(run);
 }
 
 }  // namespace
@@ -321,17 +403,20 @@ Ops define_interpolate() {
           .doc(doc)
           .inputs("data, sizes")
           .infer(interpolate1_infer)
-          .reference(interpolate1_run),
+          .reference(interpolate1_run<false>)
+          .kernel(interpolate_kernel(interpolate1_run<true>)),
       op<Interpolate4>("Interpolate", 4)
           .doc(doc)
           .inputs("data, sizes, scales, axes?")
           .infer(interpolate4_infer)
-          .reference(interpolate4_run),
+          .reference(interpolate4_run<false>)
+          .kernel(interpolate_kernel(interpolate4_run<true>)),
       op<Interpolate11>("Interpolate", 11)
           .doc(doc)
           .inputs("data, sizes_or_scales, axes?")
           .infer(interpolate11_infer)
-          .reference(interpolate11_run),
+          .reference(interpolate11_run<false>)
+          .kernel(interpolate_kernel(interpolate11_run<true>)),
   };
 }
 

@@ -1,7 +1,7 @@
 // What average and maximum pooling share.
 #pragma once
 
-#include "windows.hpp"
+#include <graft/windows.hpp>
 
 namespace graft {
 

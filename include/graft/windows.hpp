@@ -4,9 +4,9 @@
 // Shapes ask how many positions there are, kernels which of them put a tap inside the input.
 #pragma once
 
-#include <graft/op.hpp>
+#include "op.hpp"
 
-namespace graft {
+namespace [[gnu::visibility("hidden")]] graft {
 
 enum class AutoPad { given, same_lower, same_upper, valid };
 enum class Rounding { floor, ceil, ceil_torch };

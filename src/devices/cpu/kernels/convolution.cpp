@@ -1,0 +1,218 @@
+// Convolution and GroupConvolution in f32.
+//
+// As a product of matrices: weights [O, I * taps] times what the windows see [I * taps, positions], where only a block
+// of the second is ever written down, straight into the panels that gemm.hpp multiplies, by the thread that needs it. A
+// window of one element over an image without padding is the image itself. Weights are packed once when they are
+// constant.
+#include "convolution.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "convolution.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace graft::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// `n` elements that lie `step` apart, of which `readable` from the first on may be looked at. May write a vector's
+// length too much.
+HWY_INLINE void copy_run(const float* from, int64_t step, int64_t readable, int64_t n, float* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  if (step == 1) {
+    for (; i < n && i + lanes <= readable; i += lanes) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  } else if (step == 2) {
+    for (; i < n && 2 * (i + lanes) <= readable; i += lanes) {
+      hn::Vec<decltype(d)> even, odd;
+      hn::LoadInterleaved2(d, from + 2 * i, even, odd);
+      hn::StoreU(even, d, to + i);
+    }
+  }
+  for (; i < n; ++i) to[i] = from[i * step];
+}
+
+// Rows `k` to `k + depth` and `columns` columns from position `first` on of the matrix that the windows see, as panels
+// of `nr` columns. A row is a channel and a tap, a column a position.
+void pack_windows(const WindowAxes& axes, const float* x, int64_t k, int64_t rows, int64_t depth, int64_t first,
+                  int64_t columns, int64_t nr, float* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const WindowAxis &az = axes[0], &ay = axes[1], &ax = axes[2];
+  int64_t plane = input_plane(axes), taps = az.kernel * ay.kernel * ax.kernel, padded = gemm_round_up(columns, nr);
+  HWY_ALIGN float row[gemm_columns + HWY_MAX_BYTES / sizeof(float)];
+  const int64_t first_x = first % ax.output, first_y = first / ax.output % ay.output,
+                first_z = first / ax.output / ay.output;
+  const float* image = x + k / taps * plane;
+  int64_t tz = k % taps / (ay.kernel * ax.kernel), ty = k % taps / ax.kernel % ay.kernel, tx = k % taps % ax.kernel;
+  for (int64_t r = 0; r < rows; ++r) {
+    auto [x0, x1] = ax.inside(tx);
+    int64_t ox = first_x, oy = first_y, oz = first_z;
+    for (int64_t at = 0; at < columns;) {
+      int64_t n = std::min(columns - at, ax.output - ox);
+      int64_t iz = oz * az.stride + az.offset(tz), iy = oy * ay.stride + ay.offset(ty);
+      int64_t begin = std::clamp(x0 - ox, int64_t{0}, n), end = std::clamp(x1 - ox, begin, n);
+      if (iz < 0 || iz >= az.input || iy < 0 || iy >= ay.input) begin = end = n;
+      for (int64_t i = 0; i < begin; ++i) row[at + i] = 0;
+      if (begin < end) {
+        int64_t from = (iz * ay.input + iy) * ax.input + (ox + begin) * ax.stride + ax.offset(tx);
+        copy_run(image + from, ax.stride, plane - from, end - begin, row + at + begin);
+      }
+      for (int64_t i = end; i < n; ++i) row[at + i] = 0;
+      at += n;
+      ox = 0;
+      if (++oy == ay.output) oy = 0, ++oz;
+    }
+    // Copies may have written beyond the last column.
+    for (int64_t i = columns; i < padded; ++i) row[i] = 0;
+    for (int64_t p = 0; p < padded; p += nr)
+      for (int64_t i = 0; i < nr; i += lanes) hn::Store(hn::Load(d, row + p + i), d, to + p * depth + r * nr + i);
+    if (++tx < ax.kernel) continue;
+    tx = 0;
+    if (++ty < ay.kernel) continue;
+    ty = 0;
+    if (++tz < az.kernel) continue;
+    tz = 0;
+    image += plane;
+  }
+}
+
+}  // namespace
+void convolution_windows(const WindowAxes& axes, const float* x, int64_t k, int64_t rows, int64_t depth, int64_t first,
+                         int64_t columns, int64_t nr, float* to) {
+  pack_windows(axes, x, k, rows, depth, first, columns, nr, to);
+}
+
+}  // namespace graft::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace graft {
+namespace {
+
+HWY_EXPORT(convolution_windows);
+
+struct ConvolutionState {
+  ConvolutionSizes sizes;
+  GemmBlocks blocks{};
+  Floats packed;  // weights, group after group; empty: packed into the scratch memory of each run
+  int64_t depth = 0, packed_size = 0;
+  int64_t windows_size = 0;  // what all windows see, in the scratch memory; 0: written block by block
+  bool plain = false;        // the windows see the image itself
+};
+
+// A small image has too few positions to be cut up among the threads. Its channels are, and what the windows see is
+// written down once for all of them.
+bool is_shared(const ConvolutionState& s, int64_t windows) {
+  constexpr int64_t few = 8, most_floats = 1 << 20;
+  return output_plane(s.sizes.axes) <= gemm_columns && s.sizes.batch * s.sizes.groups < few && windows <= most_floats;
+}
+
+void pack_weights(const ConvolutionState& s, const float* w, float* to) {
+  for (int64_t g = 0; g < s.sizes.groups; ++g)
+    gemm().pack_a({w + g * s.packed_size, s.depth, 1}, s.sizes.outputs, s.depth, to + g * s.packed_size);
+}
+
+ConvolutionState convolution_prepare(Prepare& ctx, const ConvolutionAttributes& a) {
+  ConvolutionState s;
+  s.sizes = convolution_sizes(ctx, a);
+  const WindowAxes& axes = s.sizes.axes;
+  s.depth = s.sizes.inputs * s.sizes.taps();
+  s.packed_size = s.sizes.outputs * s.depth;
+  s.plain = s.sizes.taps() == 1;
+  for (const WindowAxis& w : axes) s.plain = s.plain && w.stride == 1 && w.begin == 0 && w.input == w.output;
+  int64_t windows = gemm_packed_b(gemm(), s.depth, output_plane(axes));
+  bool shared = is_shared(s, windows);
+  if (shared) s.windows_size = windows;
+  s.blocks = gemm_blocks(gemm(), s.sizes.outputs, output_plane(axes), s.depth, shared ? GemmPacks::none : GemmPacks::b,
+                         shared ? 1 : s.sizes.batch * s.sizes.groups);
+  auto size = static_cast<size_t>(s.sizes.groups * s.packed_size), scratch = static_cast<size_t>(s.windows_size);
+  if (TensorView w = ctx.constant(1)) {
+    s.packed = allocate_floats(size);
+    pack_weights(s, w.data<float>(), s.packed.get());
+  } else {
+    scratch += size;
+  }
+  ctx.scratch(scratch * sizeof(float));
+  return s;
+}
+
+// `rows` rows from `k` on and `columns` columns from `j` on of what the windows see, in panels of `depth` rows.
+void write_windows(const ConvolutionState& s, const float* x, int64_t k, int64_t rows, int64_t depth, int64_t j,
+                   int64_t columns, float* to) {
+  HWY_DYNAMIC_DISPATCH(convolution_windows)(s.sizes.axes, x, k, rows, depth, j, columns, gemm().nr, to);
+}
+
+// A block of the results, `windows` being all that the windows see, or null.
+void convolution_block(const ConvolutionState& s, const float* x, const float* windows, const float* w, int64_t block,
+                       float* y) {
+  const Gemm& g = gemm();
+  int64_t positions = output_plane(s.sizes.axes), depth = s.blocks.depth;
+  int64_t i = block % s.blocks.down * s.blocks.rows, j = block / s.blocks.down * s.blocks.columns;
+  int64_t rows = std::min(s.blocks.rows, s.sizes.outputs - i), columns = std::min(s.blocks.columns, positions - j);
+  float* panels = windows ? nullptr : thread_floats(static_cast<size_t>(gemm_packed_b(g, depth, columns)));
+  for (int64_t k = 0; k < s.depth; k += depth) {
+    int64_t now = std::min(depth, s.depth - k);
+    const float* left = w + i * s.depth;
+    float* to = y + i * positions + j;
+    if (windows) {
+      g.multiply(rows, columns, now, left, s.depth, k, windows + j * s.depth, s.depth, k, to, positions, k > 0);
+      continue;
+    }
+    if (s.plain) g.pack_b({x + k * positions + j, positions, 1}, now, columns, panels);
+    else write_windows(s, x, k, now, now, j, columns, panels);
+    g.multiply(rows, columns, now, left, s.depth, k, panels, now, 0, to, positions, k > 0);
+  }
+}
+
+void convolution_run(Run& ctx, const ConvolutionAttributes&, const ConvolutionState& s) {
+  TensorView out = ctx.output(0);
+  float* y = out.data<float>();
+  if (out.size() == 0) return;
+  if (s.depth == 0) return void(std::fill(y, y + out.size(), 0.0f));
+  const float* x = ctx.input(0).data<const float>();
+  auto* windows = static_cast<float*>(ctx.scratch());
+  const float* w = s.packed.get();
+  if (!w) {
+    pack_weights(s, ctx.input(1).data<const float>(), windows + s.windows_size);
+    w = windows + s.windows_size;
+  }
+  int64_t count = s.blocks.count(), groups = s.sizes.groups, positions = output_plane(s.sizes.axes);
+  int64_t from = s.sizes.inputs * input_plane(s.sizes.axes), to = s.sizes.outputs * positions;
+  if (s.windows_size == 0) {
+    ctx.parallel_for(s.sizes.batch * groups * count, s.blocks.grain, [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) {
+        int64_t which = t / count;
+        convolution_block(s, x + which * from, nullptr, w + which % groups * s.packed_size, t % count, y + which * to);
+      }
+    });
+    return;
+  }
+  for (int64_t which = 0; which < s.sizes.batch * groups; ++which) {
+    ctx.parallel_for(s.depth, std::max<int64_t>(16, 16384 / positions), [&](int64_t begin, int64_t end) {
+      write_windows(s, x + which * from, begin, end - begin, s.depth, 0, positions, windows + begin * gemm().nr);
+    });
+    ctx.parallel_for(count, s.blocks.grain, [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t)
+        convolution_block(s, nullptr, windows, w + which % groups * s.packed_size, t, y + which * to);
+    });
+  }
+}
+
+}  // namespace
+
+Ops cpu_convolution() {
+  Ops ops;
+  for (std::string_view type : {"Convolution", "GroupConvolution"})
+    ops += Kernel("CPU", "gemm_f32")
+               .of(type, "opset1")
+               .accept(convolution_accept)
+               .run(convolution_prepare, convolution_run);
+  return ops;
+}
+
+}  // namespace graft
+#endif

@@ -1,0 +1,169 @@
+// ConvolutionBackpropData and GroupConvolutionBackpropData in f32.
+//
+// What every position spreads is a product of matrices: weights [O * taps, I] times data [I, positions]. A thread owns
+// some output channels, computes their rows of the product for one block of positions at a time, and adds them to where
+// the windows lie; the whole product is never written down.
+#include "convolution.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "convolution_backprop.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace graft::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+HWY_INLINE void add_run(const float* from, int64_t n, float* to, int64_t step) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  if (step == 1)
+    for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Add(hn::LoadU(d, to + i), hn::LoadU(d, from + i)), d, to + i);
+  for (; i < n; ++i) to[i * step] += from[i];
+}
+
+}  // namespace
+
+// Adds what one tap gives at `columns` positions from `first` on.
+void spread_tap(const WindowAxes& axes, int64_t tap, int64_t first, int64_t columns, const float* from, float* y) {
+  const WindowAxis &az = axes[0], &ay = axes[1], &ax = axes[2];
+  int64_t tz = tap / (ay.kernel * ax.kernel), ty = tap / ax.kernel % ay.kernel, tx = tap % ax.kernel;
+  int64_t ox = first % ax.output, oy = first / ax.output % ay.output, oz = first / ax.output / ay.output;
+  auto [x0, x1] = ax.inside(tx);
+  for (int64_t at = 0; at < columns;) {
+    int64_t n = std::min(columns - at, ax.output - ox);
+    int64_t iz = oz * az.stride + az.offset(tz), iy = oy * ay.stride + ay.offset(ty);
+    int64_t begin = std::clamp(x0 - ox, int64_t{0}, n), end = std::clamp(x1 - ox, begin, n);
+    if (begin < end && iz >= 0 && iz < az.input && iy >= 0 && iy < ay.input) {
+      int64_t to = (iz * ay.input + iy) * ax.input + (ox + begin) * ax.stride + ax.offset(tx);
+      add_run(from + at + begin, end - begin, y + to, ax.stride);
+    }
+    at += n;
+    ox = 0;
+    if (++oy == ay.output) oy = 0, ++oz;
+  }
+}
+
+}  // namespace graft::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace graft {
+namespace {
+
+HWY_EXPORT(spread_tap);
+
+struct BackpropAttributes : WindowAttributes {
+  std::vector<int64_t> output_padding;
+  static constexpr std::tuple schema{strides_attr,    dilations_attr,
+                                     pads_begin_attr, pads_end_attr,
+                                     auto_pad_attr,   attr("output_padding", &BackpropAttributes::output_padding, "")};
+};
+
+struct BackpropState {
+  WindowAxes axes;  // our output is the image, our input what the windows give
+  int64_t batch = 0, groups = 1, inputs = 0, outputs = 0;
+  int64_t channels = 1;  // outputs that a thread takes together
+  Floats packed;         // weights; empty: packed into the scratch memory of each run
+  int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
+  int64_t packed_size() const { return inputs * outputs * taps(); }
+};
+
+void backprop_accept(Accept& ctx) {
+  convolution_accept(ctx);
+  auto pad = ctx.attr<std::string>("auto_pad");
+  if (ctx.has_input(2) && pad.starts_with("same")) unsupported("takes padding as it is given only");
+  std::vector<int64_t> w = ctx.shape(1).values();
+  // A thread holds what all taps give at a block of positions.
+  constexpr int64_t most = 8192;
+  int64_t taps = count_of(std::span(w).subspan(w.size() - (ctx.shape(0).rank() - 2)));
+  if (taps > most) unsupported("takes windows of up to ", most, " elements, not ", taps);
+}
+
+// Channels that are multiplied together are packed together.
+void pack_weights(const BackpropState& s, const float* w, float* to) {
+  int64_t taps = s.taps();
+  for (int64_t g = 0; g < s.groups; ++g, w += s.packed_size(), to += s.packed_size())
+    for (int64_t o = 0; o < s.outputs; o += s.channels)
+      gemm().pack_a({w + o * taps, 1, s.outputs * taps}, std::min(s.channels, s.outputs - o) * taps, s.inputs,
+                    to + o * taps * s.inputs);
+}
+
+BackpropState backprop_prepare(Prepare& ctx, const BackpropAttributes& attributes) {
+  std::vector<int64_t> x = ctx.shape(0).values(), w = ctx.shape(1).values(), y = ctx.output(0).shape.values();
+  size_t leading = w.size() - (x.size() - 2);
+  BackpropState s;
+  WindowAttributes a = complete_windows<WindowAttributes>(attributes, x.size() - 2);
+  a.auto_pad = AutoPad::given;
+  s.axes = window_axes(std::span(y).subspan(2), std::span(x).subspan(2), std::span(w).subspan(leading), a);
+  s.batch = x[0], s.groups = leading == 3 ? w[0] : 1;
+  s.inputs = w[leading - 2], s.outputs = w[leading - 1];
+  s.channels = std::max<int64_t>(1, 6 * gemm().mr / std::max<int64_t>(1, s.taps()));
+  auto size = static_cast<size_t>(s.groups * s.packed_size());
+  if (TensorView weights = ctx.constant(1)) {
+    s.packed = allocate_floats(size);
+    pack_weights(s, weights.data<float>(), s.packed.get());
+  } else {
+    ctx.scratch(size * sizeof(float));
+  }
+  return s;
+}
+
+// Output channels from `o` on, of one image and group.
+void backprop_channels(const BackpropState& s, const float* x, const float* w, int64_t o, float* y) {
+  const Gemm& g = gemm();
+  int64_t taps = s.taps(), rows = std::min(s.channels, s.outputs - o) * taps;
+  int64_t positions = output_plane(s.axes), image = input_plane(s.axes);
+  std::fill(y + o * image, y + (o + rows / taps) * image, 0.0f);
+  constexpr int64_t columns = gemm_columns / 2;
+  int64_t depth = std::min(s.inputs, gemm_depth);
+  float* panels = thread_floats(static_cast<size_t>(gemm_packed_b(g, depth, columns) + rows * columns));
+  float* product = panels + gemm_packed_b(g, depth, columns);
+  for (int64_t j = 0; j < positions; j += columns) {
+    int64_t n = std::min(columns, positions - j);
+    for (int64_t k = 0; k < s.inputs; k += depth) {
+      int64_t now = std::min(depth, s.inputs - k);
+      g.pack_b({x + k * positions + j, positions, 1}, now, n, panels);
+      g.multiply(rows, n, now, w + o * taps * s.inputs, s.inputs, k, panels, now, 0, product, columns, k > 0);
+    }
+    for (int64_t r = 0; r < rows; ++r)
+      HWY_DYNAMIC_DISPATCH(spread_tap)(s.axes, r % taps, j, n, product + r * columns, y + (o + r / taps) * image);
+  }
+}
+
+void backprop_run(Run& ctx, const BackpropAttributes&, const BackpropState& s) {
+  TensorView out = ctx.output(0);
+  float* y = out.data<float>();
+  if (out.size() == 0) return;
+  if (s.inputs == 0 || ctx.input(0).size() == 0) return void(std::fill(y, y + out.size(), 0.0f));
+  const float* x = ctx.input(0).data<const float>();
+  const float* w = s.packed.get();
+  if (!w) {
+    pack_weights(s, ctx.input(1).data<const float>(), static_cast<float*>(ctx.scratch()));
+    w = static_cast<const float*>(ctx.scratch());
+  }
+  int64_t parts = (s.outputs + s.channels - 1) / s.channels;
+  int64_t from = s.inputs * output_plane(s.axes), to = s.outputs * input_plane(s.axes);
+  ctx.parallel_for(s.batch * s.groups * parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      int64_t which = t / parts;
+      backprop_channels(s, x + which * from, w + which % s.groups * s.packed_size(), t % parts * s.channels,
+                        y + which * to);
+    }
+  });
+}
+
+}  // namespace
+
+Ops cpu_convolution_backprop() {
+  Ops ops;
+  for (std::string_view type : {"ConvolutionBackpropData", "GroupConvolutionBackpropData"})
+    ops += Kernel("CPU", "gemm_f32").of(type, "opset1").accept(backprop_accept).run(backprop_prepare, backprop_run);
+  return ops;
+}
+
+}  // namespace graft
+#endif

@@ -1,0 +1,223 @@
+// Register-blocked product of packed matrices; see gemm.hpp for the layout.
+//
+// Fast because a tile of C stays in registers over the whole depth: `tile_rows` rows of two vectors, each step of the
+// depth being two loads of B and one broadcast element of A for every two multiply-adds. A panel of A stays in the
+// first-level cache while the panels of B pass by.
+#include "gemm.hpp"
+
+#include <array>
+#include <utility>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gemm.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace graft::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(D()));
+constexpr int64_t tile_columns = 2 * lanes;
+// As many as the registers hold: 32 of them, 16, or 16 without fused multiply-add.
+#if HWY_TARGET <= HWY_AVX3
+constexpr int64_t tile_rows = 12;
+#elif HWY_TARGET <= HWY_AVX2
+constexpr int64_t tile_rows = 6;
+#else
+constexpr int64_t tile_rows = 4;
+#endif
+
+void pack_a(GemmMatrix from, int64_t rows, int64_t k, float* HWY_RESTRICT to) {
+  for (int64_t first = 0; first < rows; first += tile_rows) {
+    int64_t n = std::min(tile_rows, rows - first);
+    const float* x = from.data + first * from.down;
+    if (from.down == 1) {
+      for (int64_t c = 0; c < k; ++c)
+        for (int64_t r = 0; r < n; ++r) to[c * n + r] = x[c * from.right + r];
+    } else {
+      // A few columns at a time: their cache lines are read once and the target's written once.
+      constexpr int64_t step = 16;
+      for (int64_t begin = 0; begin < k; begin += step) {
+        int64_t end = std::min(begin + step, k);
+        for (int64_t r = 0; r < n; ++r) {
+          const float* row = x + r * from.down;
+          for (int64_t c = begin; c < end; ++c) to[c * n + r] = row[c * from.right];
+        }
+      }
+    }
+    to += n * k;
+  }
+}
+
+void pack_b(GemmMatrix from, int64_t k, int64_t columns, float* HWY_RESTRICT to) {
+  const D d;
+  for (int64_t first = 0; first < columns; first += tile_columns, to += tile_columns * k) {
+    int64_t n = std::min(tile_columns, columns - first);
+    const float* x = from.data + first * from.right;
+    if (n < tile_columns) std::fill(to, to + tile_columns * k, 0.0f);
+    if (from.right == 1 && n == tile_columns) {
+      for (int64_t r = 0; r < k; ++r) {
+        hn::Store(hn::LoadU(d, x + r * from.down), d, to + r * tile_columns);
+        hn::Store(hn::LoadU(d, x + r * from.down + lanes), d, to + r * tile_columns + lanes);
+      }
+    } else if (from.right == 1) {
+      for (int64_t r = 0; r < k; ++r) std::copy(x + r * from.down, x + r * from.down + n, to + r * tile_columns);
+    } else {
+      constexpr int64_t step = 16;
+      for (int64_t begin = 0; begin < k; begin += step) {
+        int64_t end = std::min(begin + step, k);
+        for (int64_t c = 0; c < n; ++c) {
+          const float* column = x + c * from.right;
+          for (int64_t r = begin; r < end; ++r) to[r * tile_columns + c] = column[r * from.down];
+        }
+      }
+    }
+  }
+}
+
+// One tile of `rows` rows; `columns` of its two vectors belong to C.
+template <int64_t rows>
+void tile(int64_t k, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, float* HWY_RESTRICT c, int64_t c_down,
+          int64_t columns, bool add) {
+  const D d;
+  V low[rows], high[rows];
+#pragma GCC unroll 16
+  for (int64_t r = 0; r < rows; ++r) low[r] = high[r] = hn::Zero(d);
+  for (int64_t i = 0; i < k; ++i) {
+    const V b0 = hn::Load(d, b), b1 = hn::Load(d, b + lanes);
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < rows; ++r) {
+      const V x = hn::Set(d, a[r]);
+      low[r] = hn::MulAdd(x, b0, low[r]);
+      high[r] = hn::MulAdd(x, b1, high[r]);
+    }
+    a += rows, b += tile_columns;
+  }
+  if (columns == tile_columns) {
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < rows; ++r) {
+      float* to = c + r * c_down;
+      if (add) {
+        low[r] = hn::Add(low[r], hn::LoadU(d, to));
+        high[r] = hn::Add(high[r], hn::LoadU(d, to + lanes));
+      }
+      hn::StoreU(low[r], d, to);
+      hn::StoreU(high[r], d, to + lanes);
+    }
+    return;
+  }
+  HWY_ALIGN float edge[tile_columns];
+#pragma GCC unroll 16
+  for (int64_t r = 0; r < rows; ++r) {
+    hn::Store(low[r], d, edge);
+    hn::Store(high[r], d, edge + lanes);
+    float* to = c + r * c_down;
+    for (int64_t j = 0; j < columns; ++j) to[j] = add ? to[j] + edge[j] : edge[j];
+  }
+}
+
+using Tile = void (*)(int64_t, const float*, const float*, float*, int64_t, int64_t, bool);
+template <int64_t... r>
+constexpr std::array<Tile, sizeof...(r)> tiles_of(std::integer_sequence<int64_t, r...>) {
+  return {tile<r + 1>...};
+}
+constexpr auto tiles = tiles_of(std::make_integer_sequence<int64_t, tile_rows>());
+
+void multiply(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_depth, int64_t a_from, const float* b,
+              int64_t b_depth, int64_t b_from, float* c, int64_t c_down, bool add) {
+  // Panels of B that pass by every panel of A: what the second-level cache holds.
+  for (int64_t first = 0; first < n; first += gemm_columns) {
+    int64_t last = std::min(n, first + gemm_columns);
+    for (int64_t i = 0; i < m; i += tile_rows) {
+      int64_t rows = std::min(tile_rows, m - i);
+      const float* panel = a + i * a_depth + a_from * rows;
+      Tile f = tiles[static_cast<size_t>(rows - 1)];
+      for (int64_t j = first; j < last; j += tile_columns)
+        f(k, panel, b + j * b_depth + b_from * tile_columns, c + i * c_down + j, c_down, std::min(tile_columns, n - j),
+          add);
+    }
+  }
+}
+
+// Sums of products of `rows` rows with one vector, side by side so that the vector is read once.
+template <int64_t rows>
+void dots(const float* HWY_RESTRICT x, int64_t k, const float* HWY_RESTRICT b, int64_t step, float* HWY_RESTRICT y) {
+  const D d;
+  V sum[rows][2];
+#pragma GCC unroll 4
+  for (int64_t r = 0; r < rows; ++r) sum[r][0] = sum[r][1] = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + 2 * lanes <= k; i += 2 * lanes) {
+    const V x0 = hn::LoadU(d, x + i), x1 = hn::LoadU(d, x + i + lanes);
+#pragma GCC unroll 4
+    for (int64_t r = 0; r < rows; ++r) {
+      sum[r][0] = hn::MulAdd(x0, hn::LoadU(d, b + r * step + i), sum[r][0]);
+      sum[r][1] = hn::MulAdd(x1, hn::LoadU(d, b + r * step + i + lanes), sum[r][1]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int64_t r = 0; r < rows; ++r) {
+    float s = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum[r][0], sum[r][1])));
+    for (int64_t t = i; t < k; ++t) s += x[t] * b[r * step + t];
+    y[r] = s;
+  }
+}
+
+// `width` vectors of results at once, over the whole depth.
+template <int64_t width>
+void sums(const float* HWY_RESTRICT x, int64_t x_step, int64_t k, const float* HWY_RESTRICT b, int64_t down,
+          float* HWY_RESTRICT y) {
+  const D d;
+  V sum[width];
+#pragma GCC unroll 8
+  for (int64_t v = 0; v < width; ++v) sum[v] = hn::Zero(d);
+  for (int64_t i = 0; i < k; ++i) {
+    const V s = hn::Set(d, x[i * x_step]);
+#pragma GCC unroll 8
+    for (int64_t v = 0; v < width; ++v) sum[v] = hn::MulAdd(s, hn::LoadU(d, b + i * down + v * lanes), sum[v]);
+  }
+#pragma GCC unroll 8
+  for (int64_t v = 0; v < width; ++v) hn::StoreU(sum[v], d, y + v * lanes);
+}
+
+void vector(const float* x, int64_t x_step, int64_t k, GemmMatrix b, int64_t n, float* y) {
+  int64_t j = 0;
+  if (b.right == 1) {
+    for (; j + 8 * lanes <= n; j += 8 * lanes) sums<8>(x, x_step, k, b.data + j, b.down, y + j);
+    for (; j + lanes <= n; j += lanes) sums<1>(x, x_step, k, b.data + j, b.down, y + j);
+  } else if (b.down == 1 && x_step == 1) {
+    for (; j + 4 <= n; j += 4) dots<4>(x, k, b.data + j * b.right, b.right, y + j);
+    for (; j < n; ++j) dots<1>(x, k, b.data + j * b.right, b.right, y + j);
+  }
+  for (; j < n; ++j) {
+    float s = 0;
+    for (int64_t i = 0; i < k; ++i) s += x[i * x_step] * b.data[i * b.down + j * b.right];
+    y[j] = s;
+  }
+}
+
+Gemm functions() { return {tile_rows, tile_columns, pack_a, pack_b, multiply, vector}; }
+
+}  // namespace
+Gemm gemm_functions() { return functions(); }
+
+}  // namespace graft::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace graft {
+
+HWY_EXPORT(gemm_functions);
+
+const Gemm& gemm() {
+  static const Gemm chosen = HWY_DYNAMIC_DISPATCH(gemm_functions)();
+  return chosen;
+}
+
+}  // namespace graft
+#endif

@@ -1,0 +1,69 @@
+// Functions of vectors that Highway lacks, or that go wrong there at the ends.
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include <limits>
+
+#if defined(GRAFT_CPU_MATH_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef GRAFT_CPU_MATH_INL
+#undef GRAFT_CPU_MATH_INL
+#else
+#define GRAFT_CPU_MATH_INL
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace graft::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// What is not a number stays so.
+template <class D, class V>
+HWY_INLINE V exponential(D d, V x) {
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+}
+
+template <class D, class V>
+HWY_INLINE V logarithm_of(D d, V x) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  const V zero = hn::Zero(d);
+  V y = hn::Log(d, x);
+  y = hn::IfThenElse(hn::Eq(x, hn::Set(d, inf)), x, y);
+  y = hn::IfThenElse(hn::Eq(x, zero), hn::Set(d, -inf), y);
+  y = hn::IfThenElse(hn::Lt(x, zero), hn::Set(d, std::numeric_limits<float>::quiet_NaN()), y);
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
+}
+
+template <class D, class V>
+HWY_INLINE V sigmoid(D d, V x) {
+  const V one = hn::Set(d, 1.0f);
+  return hn::Div(one, hn::Add(one, exponential(d, hn::Neg(x))));
+}
+
+template <class D, class V>
+HWY_INLINE V polynomial(D d, V x, std::initializer_list<float> coefficients) {
+  V sum = hn::Zero(d);
+  for (const float* c = coefficients.end(); c-- != coefficients.begin();) sum = hn::MulAdd(sum, x, hn::Set(d, *c));
+  return sum;
+}
+
+// Up to 1 an odd polynomial, beyond 1 - e^(-x^2) times a polynomial of 1 / (1 + x / 2); both are least-squares fits at
+// Chebyshev nodes, right to 2e-7.
+template <class D, class V>
+HWY_INLINE V error_function(D d, V x) {
+  const V one = hn::Set(d, 1.0f), a = hn::Min(hn::Abs(x), hn::Set(d, 4.0f)), square = hn::Mul(a, a);
+  const V small = hn::Mul(a, polynomial(d, square,
+                                        {1.1283791065f, -0.3761262596f, 0.1128359735f, -0.0268543288f, 0.0051893122f,
+                                         -0.0008018855f, 0.0000788250f}));
+  const V t = hn::Div(one, hn::MulAdd(a, hn::Set(d, 0.5f), one));
+  const V tail = polynomial(d, t,
+                            {-0.0001604576f, 0.2850055397f, 0.2591044605f, 0.3498076200f, -0.1076931804f, 0.5681912899f,
+                             -0.4744580090f, 0.1202621087f});
+  const V large = hn::NegMulAdd(hn::Exp(d, hn::Neg(square)), tail, one);
+  const V y = hn::IfThenElse(hn::Lt(a, one), small, large);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(y, x));
+}
+
+}  // namespace
+}  // namespace graft::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

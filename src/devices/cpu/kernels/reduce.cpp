@@ -1,0 +1,228 @@
+// ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceL1 and ReduceL2 in f32 over axes that lie next to each other.
+//
+// The tensor is then [outer, n, inner], and n goes. With inner of 1 a result is the sum of a run of neighbours, in
+// several vectors so that additions do not wait for each other; else neighbouring results are a vector. Sums are taken
+// of pieces first, so that the rounding of long ones stays small.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "reduce.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.
+#include <hwy/highway.h>
+
+#include <graft/op.hpp>
+
+#ifndef GRAFT_CPU_REDUCE_ONCE
+#define GRAFT_CPU_REDUCE_ONCE
+namespace graft {
+// `columns` results, from `n` rows of them that lie `step` apart; with a step of 1 one result.
+using ReduceFunction = void (*)(const float* x, int64_t n, int64_t step, int64_t columns, float* y);
+}  // namespace graft
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace graft::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+struct Sum {
+  static constexpr float start = 0;
+  template <class V>
+  static V take(V x) {
+    return x;
+  }
+  template <class V>
+  static V join(V a, V x) {
+    return hn::Add(a, x);
+  }
+};
+struct Sizes : Sum {
+  template <class V>
+  static V take(V x) {
+    return hn::Abs(x);
+  }
+};
+struct Squares : Sum {
+  template <class V>
+  static V take(V x) {
+    return hn::Mul(x, x);
+  }
+};
+// What is not a number wins.
+struct Most {
+  static constexpr float start = -std::numeric_limits<float>::infinity();
+  template <class V>
+  static V take(V x) {
+    return x;
+  }
+  template <class V>
+  static V join(V a, V x) {
+    return hn::IfThenElse(hn::Or(hn::IsNaN(x), hn::Gt(x, a)), x, a);
+  }
+};
+struct Least {
+  static constexpr float start = std::numeric_limits<float>::infinity();
+  template <class V>
+  static V take(V x) {
+    return x;
+  }
+  template <class V>
+  static V join(V a, V x) {
+    return hn::IfThenElse(hn::Or(hn::IsNaN(x), hn::Lt(x, a)), x, a);
+  }
+};
+
+constexpr int64_t piece = 1024;
+
+template <class F>
+float line(const float* x, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto all = hn::Set(d, F::start);
+  int64_t i = 0;
+  while (i + 4 * lanes <= n) {
+    auto a = hn::Set(d, F::start), b = a, c = a, e = a;
+    for (int64_t end = std::min(n, i + piece * lanes); i + 4 * lanes <= end; i += 4 * lanes) {
+      a = F::join(a, F::take(hn::LoadU(d, x + i)));
+      b = F::join(b, F::take(hn::LoadU(d, x + i + lanes)));
+      c = F::join(c, F::take(hn::LoadU(d, x + i + 2 * lanes)));
+      e = F::join(e, F::take(hn::LoadU(d, x + i + 3 * lanes)));
+    }
+    all = F::join(all, F::join(F::join(a, b), F::join(c, e)));
+  }
+  for (; i + lanes <= n; i += lanes) all = F::join(all, F::take(hn::LoadU(d, x + i)));
+  HWY_ALIGN float parts[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(all, d, parts);
+  const hn::CappedTag<float, 1> one;
+  auto result = hn::Set(one, F::start);
+  for (int64_t k = 0; k < lanes; ++k) result = F::join(result, hn::LoadU(one, parts + k));
+  for (; i < n; ++i) result = F::join(result, F::take(hn::LoadU(one, x + i)));
+  return hn::GetLane(result);
+}
+
+template <class F, int64_t width, class D>
+void side_by_side(D d, const float* x, int64_t n, int64_t step, float* y) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  hn::Vec<D> all[width], part[width];
+#pragma GCC unroll 4
+  for (int64_t v = 0; v < width; ++v) all[v] = hn::Set(d, F::start);
+  for (int64_t i = 0; i < n;) {
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < width; ++v) part[v] = hn::Set(d, F::start);
+    for (int64_t end = std::min(n, i + piece); i < end; ++i)
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < width; ++v) part[v] = F::join(part[v], F::take(hn::LoadU(d, x + i * step + v * lanes)));
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < width; ++v) all[v] = F::join(all[v], part[v]);
+  }
+#pragma GCC unroll 4
+  for (int64_t v = 0; v < width; ++v) hn::StoreU(all[v], d, y + v * lanes);
+}
+
+template <class F>
+void reduce(const float* x, int64_t n, int64_t step, int64_t columns, float* y) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (step == 1) return void(*y = line<F>(x, n));
+  int64_t i = 0;
+  for (; i + 4 * lanes <= columns; i += 4 * lanes) side_by_side<F, 4>(d, x + i, n, step, y + i);
+  for (; i + lanes <= columns; i += lanes) side_by_side<F, 1>(d, x + i, n, step, y + i);
+  for (; i < columns; ++i) side_by_side<F, 1>(hn::CappedTag<float, 1>(), x + i, n, step, y + i);
+}
+
+}  // namespace
+ReduceFunction reduce_function(std::string_view type) {
+  if (type == "ReduceMax") return reduce<Most>;
+  if (type == "ReduceMin") return reduce<Least>;
+  if (type == "ReduceL1") return reduce<Sizes>;
+  if (type == "ReduceL2") return reduce<Squares>;
+  return reduce<Sum>;
+}
+
+}  // namespace graft::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace graft {
+namespace {
+
+HWY_EXPORT(reduce_function);
+
+struct ReduceState {
+  int64_t outer = 1, n = 1, inner = 1;
+  ReduceFunction f = nullptr;
+  enum { as_it_is, divided, root } end = as_it_is;
+};
+
+// [outer, n, inner]; false when the axes are more than one group.
+bool reduce_groups(const std::vector<int64_t>& dims, const std::vector<int64_t>& axes, ReduceState& s) {
+  std::vector<bool> gone(dims.size(), false);
+  for (int64_t a : axes)
+    if (!dims.empty()) gone[normalize_axis(a, dims.size())] = true;
+  int stage = 0;  // before, inside, behind the group
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == 1) continue;
+    if (gone[i] && stage == 0) stage = 1;
+    if (!gone[i] && stage == 1) stage = 2;
+    if (gone[i] && stage == 2) return false;
+    (gone[i] ? s.n : stage == 0 ? s.outer : s.inner) *= dims[i];
+  }
+  // Nothing goes: lines of one element.
+  if (stage == 0) std::swap(s.outer, s.inner);
+  return true;
+}
+
+void reduce_accept(Accept& ctx) {
+  if (ctx.type(0) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
+  if (!ctx.shape(0).is_static()) unsupported("takes known shapes only");
+  auto axes = ctx.values<int64_t>(1);
+  if (!axes) unsupported("takes constant axes only");
+  ReduceState s;
+  if (!reduce_groups(ctx.shape(0).values(), *axes, s)) unsupported("takes neighbouring axes only");
+}
+
+ReduceState reduce_prepare(Prepare& ctx) {
+  ReduceState s;
+  reduce_groups(ctx.shape(0).values(), *ctx.values<int64_t>(1), s);
+  s.f = HWY_DYNAMIC_DISPATCH(reduce_function)(ctx.op_type());
+  if (ctx.op_type() == "ReduceMean") s.end = ReduceState::divided;
+  if (ctx.op_type() == "ReduceL2") s.end = ReduceState::root;
+  return s;
+}
+
+void reduce_run(Run& ctx, const ReduceState& s) {
+  const float* x = ctx.input(0).data<const float>();
+  float* y = ctx.output(0).data<float>();
+  if (ctx.output(0).size() == 0) return;
+  constexpr int64_t columns = 128;
+  int64_t pieces = (s.inner + columns - 1) / columns;
+  int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, s.n * std::min(s.inner, columns)));
+  float divisor = static_cast<float>(std::max<int64_t>(s.n, 1));
+  ctx.parallel_for(s.outer * pieces, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      int64_t first = t % pieces * columns, count = std::min(columns, s.inner - first);
+      float* to = y + t / pieces * s.inner + first;
+      s.f(x + t / pieces * s.n * s.inner + first, s.n, s.inner, count, to);
+      if (s.end == ReduceState::divided)
+        for (int64_t i = 0; i < count; ++i) to[i] /= divisor;
+      if (s.end == ReduceState::root)
+        for (int64_t i = 0; i < count; ++i) to[i] = std::sqrt(to[i]);
+    }
+  });
+}
+
+}  // namespace
+
+Ops cpu_reduce() {
+  Ops ops;
+  for (auto [type, opset] : {std::pair{"ReduceSum", "opset1"},
+                             {"ReduceMean", "opset1"},
+                             {"ReduceMax", "opset1"},
+                             {"ReduceMin", "opset1"},
+                             {"ReduceL1", "opset4"},
+                             {"ReduceL2", "opset4"}})
+    ops += Kernel("CPU", "lines_f32").of(type, opset).accept(reduce_accept).run(reduce_prepare, reduce_run);
+  return ops;
+}
+
+}  // namespace graft
+#endif

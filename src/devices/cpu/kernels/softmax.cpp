@@ -1,0 +1,141 @@
+// Softmax and LogSoftmax in f32.
+//
+// Along the last axis each line is a run of neighbours; along another one neighbouring lines lie side by side, a vector
+// of them at a time. Three passes over a line, which stays in the cache: the largest element, the sum, the division. In
+// place is fine.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "softmax.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.
+#include <hwy/highway.h>
+
+#include <graft/op.hpp>
+
+#include "math-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace graft::HWY_NAMESPACE {
+namespace {
+
+constexpr float lowest = -std::numeric_limits<float>::infinity();
+
+template <class D>
+void softmax_line(D d, const float* x, float* y, int64_t n, bool logarithm) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto most = hn::Set(d, lowest);
+  int64_t whole = n / lanes * lanes;
+  for (int64_t i = 0; i < whole; i += lanes) most = hn::Max(hn::LoadU(d, x + i), most);
+  float top = hn::GetLane(hn::MaxOfLanes(d, most));
+  for (int64_t i = whole; i < n; ++i) top = std::max(top, x[i]);
+  const auto shift = hn::Set(d, top);
+  // The rest goes through a vector of its own; what is filled up adds nothing.
+  HWY_ALIGN float rest[HWY_MAX_BYTES / sizeof(float)];
+  std::fill(rest, rest + lanes, lowest);
+  for (int64_t i = whole; i < n; ++i) rest[i - whole] = x[i] - top;
+  auto sum = exponential(d, hn::Load(d, rest));
+  if (whole == n) sum = hn::Zero(d);
+  if (!logarithm) hn::Store(sum, d, rest);
+  for (int64_t i = 0; i < whole; i += lanes) {
+    const auto e = exponential(d, hn::Sub(hn::LoadU(d, x + i), shift));
+    if (!logarithm) hn::StoreU(e, d, y + i);
+    sum = hn::Add(sum, e);
+  }
+  float total = hn::GetLane(hn::SumOfLanes(d, sum));
+  if (logarithm) {
+    float log = std::log(total);
+    const auto down = hn::Set(d, log);
+    for (int64_t i = 0; i < whole; i += lanes) hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, x + i), shift), down), d, y + i);
+    for (int64_t i = whole; i < n; ++i) y[i] = rest[i - whole] - log;
+  } else {
+    const auto scale = hn::Set(d, 1.0f / total);
+    for (int64_t i = 0; i < whole; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, y + i), scale), d, y + i);
+    for (int64_t i = whole; i < n; ++i) y[i] = rest[i - whole] / total;
+  }
+}
+
+// As many lines as a vector has lanes, their elements `step` apart.
+template <class D>
+void softmax_lines(D d, const float* x, float* y, int64_t n, int64_t step, bool logarithm) {
+  auto most = hn::Set(d, lowest);
+  for (int64_t i = 0; i < n; ++i) most = hn::Max(hn::LoadU(d, x + i * step), most);
+  auto sum = hn::Zero(d);
+  for (int64_t i = 0; i < n; ++i) {
+    const auto e = exponential(d, hn::Sub(hn::LoadU(d, x + i * step), most));
+    if (!logarithm) hn::StoreU(e, d, y + i * step);
+    sum = hn::Add(sum, e);
+  }
+  if (logarithm) {
+    const auto down = logarithm_of(d, sum);
+    for (int64_t i = 0; i < n; ++i)
+      hn::StoreU(hn::Sub(hn::Sub(hn::LoadU(d, x + i * step), most), down), d, y + i * step);
+  } else {
+    const auto scale = hn::Div(hn::Set(d, 1.0f), sum);
+    for (int64_t i = 0; i < n; ++i) hn::StoreU(hn::Mul(hn::LoadU(d, y + i * step), scale), d, y + i * step);
+  }
+}
+
+}  // namespace
+// `lines` neighbouring lines of `n` elements that lie `step` apart.
+void softmax_f32(const float* x, float* y, int64_t n, int64_t step, int64_t lines, bool logarithm) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (step == 1) return softmax_line(d, x, y, n, logarithm);
+  int64_t i = 0;
+  for (; i + lanes <= lines; i += lanes) softmax_lines(d, x + i, y + i, n, step, logarithm);
+  for (; i < lines; ++i) softmax_lines(hn::CappedTag<float, 1>(), x + i, y + i, n, step, logarithm);
+}
+
+}  // namespace graft::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace graft {
+namespace {
+
+HWY_EXPORT(softmax_f32);
+
+struct SoftmaxState {
+  int64_t outer = 1, n = 1, inner = 1;
+  bool logarithm = false;
+};
+
+void softmax_accept(Accept& ctx) {
+  if (ctx.type(0) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
+  if (!ctx.shape(0).is_static()) unsupported("takes known shapes only");
+}
+
+SoftmaxState softmax_prepare(Prepare& ctx) {
+  std::vector<int64_t> dims = ctx.shape(0).values();
+  if (dims.empty()) dims.push_back(1);
+  size_t axis = ctx.shape(0).rank() == 0 ? 0 : normalize_axis(ctx.attr<int64_t>("axis"), dims.size());
+  return {count_of(std::span(dims).first(axis)), dims[axis], count_of(std::span(dims).subspan(axis + 1)),
+          ctx.op_type() == "LogSoftmax"};
+}
+
+void softmax_run(Run& ctx, const SoftmaxState& s) {
+  const float* x = ctx.input(0).data<const float>();
+  float* y = ctx.output(0).data<float>();
+  if (ctx.output(0).size() == 0) return;
+  constexpr int64_t side_by_side = 64;
+  int64_t pieces = (s.inner + side_by_side - 1) / side_by_side;
+  int64_t grain = std::max<int64_t>(1, 8192 / (s.n * std::min(s.inner, side_by_side)));
+  auto f = HWY_DYNAMIC_DISPATCH(softmax_f32);
+  ctx.parallel_for(s.outer * pieces, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      int64_t first = t % pieces * side_by_side, at = t / pieces * s.n * s.inner + first;
+      f(x + at, y + at, s.n, s.inner, std::min(side_by_side, s.inner - first), s.logarithm);
+    }
+  });
+}
+
+}  // namespace
+
+Ops cpu_softmax() {
+  Ops ops;
+  for (auto [type, opset] : {std::pair{"Softmax", "opset1"}, {"Softmax", "opset8"}, {"LogSoftmax", "opset5"}})
+    ops += Kernel("CPU", "lines_f32").of(type, opset).accept(softmax_accept).run(softmax_prepare, softmax_run);
+  return ops;
+}
+
+}  // namespace graft
+#endif
