@@ -42,7 +42,7 @@ class Report:
     def close(self):
         for group, c in self.count.items():
             print("%-24s %s" % (group, "  ".join("%s %d" % (k, v) for k, v in sorted(c.items()))))
-        for line in self.failed[:60]:
+        for line in self.failed:
             print("DIFFERS", line)
         print("%d passed, %d failed" % (sum(c["same"] for c in self.count.values()), len(self.failed)))
         return 1 if self.failed else 0
