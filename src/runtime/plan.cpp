@@ -155,7 +155,11 @@ class Planner {
       if (v.present() && plan_->slots[s.inputs.back()].kind == Slot::dynamic) fixed = false;
     }
     NodeContext context(n, std::move(infos));
-    context.constants = [&](size_t i) { return inference.constant(n.inputs[i]); };
+    // The plan's own copies where it has them: weights lie anywhere in a file, kernels want them aligned.
+    context.constants = [&](size_t i) -> const Tensor* {
+      const Slot* in = s.inputs[i] == no_slot ? nullptr : &plan_->slots[s.inputs[i]];
+      return in && in->kind == Slot::constant && in->root == s.inputs[i] ? &plan_->constants[in->index] : inference.constant(n.inputs[i]);
+    };
     for (const Output& o : n.outputs) context.outputs.push_back(o.info);
     if (fixed) s.kernel = choose_kernel(registry_, devices_, op, n, context, &choice);
     else choice.note = "decided at run time";

@@ -81,6 +81,20 @@ Model by_way_of_ir(const Core& core, const Model& m) {
   return Model(load_model(core.state(), {path}));
 }
 
+// Takes what a regular expression matches; an empty one matches all.
+class Filter {
+ public:
+  explicit Filter(const std::string& expression) {
+    if (::regcomp(&compiled_, expression.c_str(), REG_EXTENDED | REG_NOSUB) != 0) throw_user("'", expression, "' is not a regular expression");
+  }
+  Filter(const Filter&) = delete;
+  ~Filter() { ::regfree(&compiled_); }
+  bool takes(const std::string& text) const { return ::regexec(&compiled_, text.c_str(), 0, nullptr, 0) == 0; }
+
+ private:
+  regex_t compiled_;
+};
+
 // Why the case fails; empty when it passes.
 std::string run_case(Core& core, const Options& o, const std::string& folder, const nlohmann::json& c) {
   std::vector<std::string> files;
@@ -130,8 +144,7 @@ int main(int argc, char** argv) {
   Core core;
   for (std::string_view e : split(o.extensions, ',')) core.add_extension(std::string(e));
   std::map<std::string, std::string> excluded = read_exclusions(o.exclude);
-  regex_t filter;
-  if (::regcomp(&filter, o.only.c_str(), REG_EXTENDED | REG_NOSUB) != 0) throw_user("'", o.only, "' is not a regular expression");
+  Filter filter(o.only);
   int passed = 0, failed = 0, skipped = 0;
   std::map<std::string, int> unknown;
   for (const std::string& manifest : o.manifests) {
@@ -145,7 +158,7 @@ int main(int argc, char** argv) {
     int p = 0, f = 0, x = 0;
     for (const auto& c : nlohmann::json::parse(std::ifstream(manifest))) {
       std::string id = group + "/" + c["name"].get<std::string>(), why;
-      if (!o.only.empty() && ::regexec(&filter, id.c_str(), 0, nullptr, 0) != 0) continue;
+      if (!filter.takes(id)) continue;
       if (excluded.count("!" + id)) {
         ++x;
         continue;

@@ -1,6 +1,6 @@
 """Networks with random weights, as ONNX models with inputs."""
 import numpy as np
-from onnx import TensorProto, checker, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, shape_inference
 
 
 class Builder:
@@ -37,8 +37,7 @@ class Builder:
         graph = helper.make_graph(self.nodes, name, [helper.make_tensor_value_info(n, t, s) for n, t, s in inputs],
                                   [helper.make_tensor_value_info(o, TensorProto.FLOAT, None) for o in outputs], self.weights)
         m = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-        checker.check_model(m)
-        return m
+        return shape_inference.infer_shapes(m, check_type=True, strict_mode=True)
 
 
 def residual():
