@@ -46,14 +46,16 @@ void InferRequest::State::run() {
 
 void InferRequest::State::end(std::exception_ptr e) {
   std::function<void(std::exception_ptr)> notify;
+  std::exception_ptr told;
   {
     std::lock_guard lock(mutex);
     running = false;
-    error = e;
     notify = callback;
+    if (notify) told = e;
+    error = std::move(e);  // whoever waits is its only owner
   }
   done.notify_all();
-  if (notify) notify(e);
+  if (notify) notify(std::move(told));
 }
 
 namespace {
@@ -125,7 +127,7 @@ void InferRequest::start_async() {
     } catch (...) {
       e = std::current_exception();
     }
-    s->end(e);
+    s->end(std::move(e));
   });
 }
 
