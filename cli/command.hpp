@@ -17,6 +17,14 @@ class UsageError : public Error {
   explicit UsageError(std::string message, std::string hint = {}) : Error(ErrorKind::user, std::move(message), std::move(hint)) {}
 };
 
+// Keeps a value until the process ends: taking a large model apart piece by piece before that is time for nothing.
+template <class T>
+T& keep_to_the_end(T value) {
+  static T* kept;
+  kept = new T(std::move(value));
+  return *kept;
+}
+
 // Looks up what the command line names: that it is not there is the caller's mistake, not the model's.
 template <class F>
 auto as_usage(F&& look_up) {

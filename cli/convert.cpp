@@ -47,7 +47,7 @@ void convert(const ConvertOptions& o) {
     return 0;
   });
   Core core = make_core(o.model);
-  Model model = load(core, o.model);
+  Model& model = keep_to_the_end(load(core, o.model));
   Model::State& m = *model.state();
   for (const std::string& w : m.report.warnings)
     if (!o.silent) note("warning: " + w);

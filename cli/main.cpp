@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -110,4 +112,10 @@ int main(int argc, char** argv) {
 }  // namespace
 }  // namespace graft::cli
 
-int main(int argc, char** argv) { return graft::cli::main(argc, argv); }
+int main(int argc, char** argv) {
+  // Large models are many small pieces; growing the heap in steps of megabytes saves the kernel work.
+  ::mallopt(M_TOP_PAD, 16 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
+  ::mallopt(M_MXFAST, 0);
+  return graft::cli::main(argc, argv);
+}

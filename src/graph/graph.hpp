@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct Body {
 struct Output {
   Info info;
   std::vector<std::string> names;  // tensor names, sorted, unique
+  std::optional<Shape> declared;   // as the IR lists it, which may be more or less exact; written again while it still fits
   std::shared_ptr<const Xml> rt_info;  // of the port, carried along
   void add_name(const std::string& name);
 };

@@ -151,6 +151,7 @@ namespace {
 // Producers before consumers; files are usually in such an order already.
 std::vector<size_t> sorted(const std::vector<RawNode>& nodes) {
   std::unordered_map<std::string_view, size_t> producer;
+  producer.reserve(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i)
     for (const std::string& o : nodes[i].outputs)
       if (!o.empty() && !producer.emplace(o, i).second) throw_user("the name '", o, "' is given to two values");
@@ -191,6 +192,7 @@ std::string layer_context(const ImportState& state, const RawNode& raw) {
 }  // namespace
 
 void Scope::import_nodes(const std::vector<RawNode>& nodes, const std::map<std::string, int64_t>& opsets) {
+  names_.reserve(names_.size() + nodes.size());
   for (size_t i : sorted(nodes)) import_node(nodes[i], opsets);
 }
 

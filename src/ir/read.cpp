@@ -177,6 +177,7 @@ class Reader {
     for (xml_node p : n.child("output").children("port")) {
       if (!l.outputs.emplace(required_int(p, "id"), static_cast<uint32_t>(node.outputs.size())).second) throw_user("two output ports have the id ", p.attribute("id").value());
       node.outputs.push_back(output(p));
+      node.outputs.back().declared = node.outputs.back().info.shape;
       // Without a list the port is a scalar or of unknown rank; nobody else will tell what a foreign layer gives.
       if (node.opaque && node.outputs.back().info.shape.rank() == 0) node.outputs.back().info.shape = Shape::unknown();
     }

@@ -200,11 +200,23 @@ class Writer {
     }
   }
 
-  void port(int64_t id, const Info& info, const std::vector<std::string>* names, const Xml* rt_info) {
-    xml_.open("port").attribute("id", id).attribute("precision", port_precision(info.type));
-    if (names && !names->empty()) xml_.attribute("names", names_text(*names));
-    if (info.shape.ranked())
-      for (const Dim& d : info.shape) xml_.text_element("dim", d.known() ? text(d) : "-1");
+  // The sizes of a port: what the file that was read said, as long as it does not contradict what is known. A file lists
+  // nothing for a scalar and for an unknown rank alike.
+  static const Shape& listed(const Output& o) {
+    if (!o.declared || !o.info.shape.ranked() || o.declared->rank() == 0) return o.declared ? *o.declared : o.info.shape;
+    if (o.declared->rank() != o.info.shape.rank()) return o.info.shape;
+    for (size_t i = 0; i < o.declared->rank(); ++i) {
+      const Dim &a = (*o.declared)[i], &b = o.info.shape[i];
+      if (a.known() && !b.can_be(a.value())) return o.info.shape;
+    }
+    return *o.declared;
+  }
+
+  void port(int64_t id, const Output& o, bool with_names, const Xml* rt_info) {
+    xml_.open("port").attribute("id", id).attribute("precision", port_precision(o.info.type));
+    if (with_names && !o.names.empty()) xml_.attribute("names", names_text(o.names));
+    if (const Shape& shape = listed(o); shape.ranked())
+      for (const Dim& d : shape) xml_.text_element("dim", d.known() ? text(d) : "-1");
     if (rt_info) xml_.element(*rt_info);
     xml_.close();
   }
@@ -215,13 +227,13 @@ class Writer {
       xml_.open("input");
       for (size_t i = 0; i < n.inputs.size(); ++i) {
         const Xml* rt = i < n.input_rt_info.size() ? n.input_rt_info[i].get() : nullptr;
-        port(id++, n.inputs[i].present() ? g.info(n.inputs[i]) : Info{}, nullptr, rt);
+        port(id++, n.inputs[i].present() ? g.output(n.inputs[i]) : Output{}, false, rt);
       }
       xml_.close();
     }
     if (!n.outputs.empty() && !n.is("Result")) {
       xml_.open("output");
-      for (const Output& o : n.outputs) port(id++, o.info, &o.names, o.rt_info.get());
+      for (const Output& o : n.outputs) port(id++, o, true, o.rt_info.get());
       xml_.close();
     }
   }

@@ -252,7 +252,9 @@ Ops define_binary() {
           .infer(comparison_infer<'|', Broadcasting>)
           .import(old("Or"))
           .import(onnx("Or")),
-      truth("LogicalXor", 1, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); })
+      // OpenVINO wrote it as opset1 once and writes it as opset2 now.
+      truth("LogicalXor", 1, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); }),
+      truth("LogicalXor", 2, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); })
           .import(old("Xor"))
           .import(onnx("Xor")),
       truth("Xor", 1, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); }),

@@ -118,8 +118,7 @@ std::vector<std::string> Model::unknown_layers() const {
 void Model::reshape(const std::map<std::string, Shape>& shapes) {
   // On a copy: a refused shape leaves the model as it was.
   Graph g = s_->graph.clone();
-  for (const auto& [name, shape] : shapes) g[g.parameters()[find_port(inputs(), name, "input")]].attrs["shape"] = shape;
-  Inference(s_->core->registry, g).infer_all();
+  reshape_inputs(g, s_->core->registry, shapes, {});
   s_->graph = std::move(g);
 }
 void Model::save_ir(const std::string& path) const {

@@ -70,6 +70,25 @@ std::vector<UnknownType> opaque_layers(const Graph& g) {
   return out;
 }
 
+namespace {
+
+void forget_declared(Graph& g) {
+  for (NodeId id = 0; id < g.end_id(); ++id) {
+    for (Output& o : g[id].outputs) o.declared.reset();
+    for (Body& b : g[id].bodies) forget_declared(*b.graph);
+  }
+}
+
+}  // namespace
+
+void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes, const std::map<std::string, DType>& types) {
+  std::vector<Port> ports = input_ports(g);
+  for (const auto& [name, shape] : shapes) g[g.parameters()[find_port(ports, name, "input")]].attrs["shape"] = shape;
+  for (const auto& [name, type] : types) g[g.parameters()[find_port(ports, name, "input")]].attrs["element_type"] = type;
+  forget_declared(g);
+  Inference(registry, g).infer_all();
+}
+
 std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& core, const std::vector<std::string>& files, const ImportOptions& options) {
   if (files.empty()) throw_user("no model file is given");
   auto m = std::make_shared<Model::State>();
@@ -97,11 +116,7 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
   }
   m->report.layers = m->report.claims.empty() ? m->graph.node_count() : m->report.claims.size();
   if (format != Format::onnx && !(options.input_shapes.empty() && options.input_types.empty())) {
-    Graph& g = m->graph;
-    std::vector<Port> ports = input_ports(g);
-    for (const auto& [name, shape] : options.input_shapes) g[g.parameters()[find_port(ports, name, "input")]].attrs["shape"] = shape;
-    for (const auto& [name, type] : options.input_types) g[g.parameters()[find_port(ports, name, "input")]].attrs["element_type"] = type;
-    Inference(core->registry, g).infer_all();
+    reshape_inputs(m->graph, core->registry, options.input_shapes, options.input_types);
   }
   return m;
 }
