@@ -110,7 +110,8 @@ Value import_caffe_flow_warp(Import& layer) {
   return layer.op("FlowWarp@graft", {layer.input(0), layer.input(1)});
 }
 
-// In use it takes the mean away: a stored one, or, in the first steps, with that of the input mixed in.
+// In use it takes the mean away: a stored one, or, in the first steps, with that of the input mixed in. The step is the
+// last one that was counted.
 Value import_caffe_data_augmentation(Import& layer) {
   std::string m = "augmentation_param.";
   Value x = layer.input(0);
@@ -121,7 +122,7 @@ Value import_caffe_data_augmentation(Import& layer) {
   if (x.rank() != 4) fail("the input has ", x.rank(), " dimensions, 4 are wanted");
   bool per_pixel = layer.get<bool>(m + "mean_per_pixel", false);
   auto steps = layer.weight(0).values<double>();
-  double step = (steps && !steps->empty() ? (*steps)[0] : 0) + 1;
+  double step = steps && !steps->empty() ? std::max((*steps)[0], 1.0) : 1;
   bool mixes = step <= static_cast<double>(recompute);
   Value mean;
   if (!mixes || step > 1) {

@@ -351,7 +351,8 @@ bool looks_like_caffe_weights(std::string_view bytes) {
 RawModel read_caffe(std::string_view prototxt, const std::string& name, std::string_view caffemodel,
                     std::shared_ptr<const void> keeper, const ReadLimits& limits) {
   CaffeBlobs blobs = read_caffe_blobs(caffemodel, keeper, limits);
-  if (!prototxt.empty()) return CaffeReader(name, &blobs, limits).model(parse_proto_text(prototxt, name));
+  if (!trim(prototxt).empty() || caffemodel.empty())
+    return CaffeReader(name, &blobs, limits).model(parse_proto_text(prototxt, name));
   RawModel m = CaffeReader(name, &blobs, limits).model(read_caffe_definition(caffemodel, limits));
   m.position_unit = "byte";
   return m;

@@ -6,6 +6,12 @@
 namespace graft {
 namespace {
 
+// The operations mark the first row that is not used with -1 in its first number; Caffe does not.
+Value caffe_unmarked(const Value& rows, int64_t axis) {
+  std::vector<Value> parts = build::split(rows, axis, std::vector<int64_t>{1, -1});
+  return build::concat({rows.in().op("Maximum", {parts[0], like(parts[0], 0)}), parts[1]}, axis);
+}
+
 // ---- prior boxes ----
 
 // Height and width of the image: given, or those of the second input.
@@ -80,7 +86,7 @@ Value import_caffe_detection_output(Import& layer) {
   for (size_t i = 0; i < inputs.size(); ++i)
     if (Shape s = inputs[i].shape(); i != 2 && s.ranked() && s.rank() > 2)
       inputs[i] = build::reshape_keeping(inputs[i], {0, -1});
-  return layer.op("DetectionOutput@8", inputs, attrs);
+  return caffe_unmarked(layer.op("DetectionOutput@8", inputs, attrs), 3);
 }
 
 // ---- proposals ----
@@ -102,6 +108,7 @@ std::vector<Value> caffe_proposal(Import& layer, const CaffeProposal& p, std::ve
   }
   std::vector<Value> out =
       layer.ops("Proposal@4", {layer.input(0), layer.input(1), reshape(layer.input(2), {-1})}, std::move(attrs), 2);
+  out[0] = caffe_unmarked(out[0], 1);
   if (layer.wants(1)) out[1] = unsqueeze(out[1], {1});
   else out.pop_back();
   return out;
