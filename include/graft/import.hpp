@@ -90,9 +90,10 @@ class Import {
   }
   size_t flows() const { return inputs() - weights(); }  // inputs without the weights
   Value weight(size_t i) {
+    if (i >= weights() && !weights())
+      fail("layer '", name(), "' (", type(), ") has no weights and needs some: is the file with the weights missing?");
     if (i >= weights())
-      fail("layer '", name(), "' (", type(), ") has no weights", weights() ? text(" after the first ", weights()) : "",
-           ", it needs ", i + 1, i ? " tensors of them" : " tensor of them");
+      fail("layer '", name(), "' (", type(), ") has ", weights(), " tensors of weights, it needs at least ", i + 1);
     return input(flows() + i);
   }
 
