@@ -57,17 +57,19 @@ void flatten(const ProtoNode& message, const std::string& prefix, std::vector<st
   std::set<std::string_view> seen;
   for (const ProtoNode& f : message.fields) {
     if (!seen.insert(f.name).second) continue;
+    bool extension = f.name.starts_with('[');
+    std::string path = prefix + (extension ? f.name.substr(1, f.name.size() - 2) : f.name);
     std::vector<const ProtoNode*> scalars;
     size_t messages = 0;
     for (const ProtoNode* n : message.all(f.name)) {
       if (n->kind != ProtoNode::message) scalars.push_back(n);
-      else flatten(*n, messages++ ? text(prefix, f.name, '[', messages - 1, "].") : text(prefix, f.name, '.'), out);
+      else flatten(*n, messages++ ? text(path, '.', messages - 1, '.') : path + ".", out);
     }
     if (scalars.empty()) continue;
     RawField field;
     if (scalars.size() == 1 && !scalars[0]->listed) field.value = scalar_attribute(*scalars[0]);
     else field.value = list_attribute(scalars);
-    out.emplace_back(prefix + f.name, std::move(field));
+    out.emplace_back(path, std::move(field));
   }
 }
 
@@ -325,27 +327,38 @@ bool looks_like_caffe_text(std::string_view bytes) {
          (s.find("layer") != s.npos || s.find("input") != s.npos);
 }
 
+namespace {
+
+// A layer of the second generation has a name (4) and a type (5); one of the first has both inside another message.
+bool looks_like_old_layer(Wire w) {
+  bool name = false, type = false;
+  for (; w.next(); w.skip()) {
+    name |= w.field() == 4 && w.type() == Wire::bytes_type;
+    type |= w.field() == 5 && w.type() == Wire::varint_type;
+    if (w.field() != 1 || w.type() != Wire::bytes_type) continue;
+    bool inner_name = false, inner_type = false;
+    for (Wire l = w.message("layer"); l.next(); l.skip()) {
+      inner_name |= l.field() == 1 && l.type() == Wire::bytes_type;
+      inner_type |= l.field() == 2 && l.type() == Wire::bytes_type;
+    }
+    return inner_name && inner_type;
+  }
+  return name && type;
+}
+
+}  // namespace
+
 bool looks_like_caffe_weights(std::string_view bytes) {
-  bool layers = false;
+  size_t names = 0;
   try {
     for (Wire w(bytes, "file"); w.next();) {
-      if (w.field() == 1 && w.type() != Wire::bytes_type) return false;
+      if (w.field() == 1 && (w.type() != Wire::bytes_type || ++names > 1)) return false;
       if (w.field() == 100 && w.type() == Wire::bytes_type) return true;
-      if (w.field() == 2 && w.type() == Wire::bytes_type) {
-        bool name = false, type = false, older = false;
-        for (Wire l = w.message("layer"); l.next(); l.skip()) {
-          name |= l.field() == 4 && l.type() == Wire::bytes_type;
-          type |= l.field() == 5 && l.type() == Wire::varint_type;
-          older |= l.field() == 1 && l.type() == Wire::bytes_type;
-        }
-        if (!((name && type) || older)) return false;
-        layers = true;
-      }
+      if (w.field() == 2 && w.type() == Wire::bytes_type) return looks_like_old_layer(w.message("layer"));
     }
   } catch (const Error&) {
-    return layers;
   }
-  return layers;
+  return false;
 }
 
 RawModel read_caffe(std::string_view prototxt, const std::string& name, std::string_view caffemodel,

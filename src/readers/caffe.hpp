@@ -2,7 +2,7 @@
 //
 // Layers of all three generations arrive in today's form: type "Convolution", parameters under their dotted paths
 // ("convolution_param.num_output"), whatever messages and fields a fork has. A field that stands once is a value, one
-// that repeats (or is written as a list) is a list; further messages of one name are "shape[1].dim". A layer's blobs
+// that repeats (or is written as a list) is a list; further messages of one name are "shape.1.dim". A layer's blobs
 // are its last inputs. A layer that works in place makes a value of its own: the last one has the blob's name.
 #pragma once
 

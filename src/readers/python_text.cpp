@@ -34,7 +34,7 @@ class PythonText {
       if (close ? accept(close) : at_ == s_.size()) return true;
       std::string key;
       if (!(peek('\'') || peek('"') ? quoted(key) : bare(key)) || key.empty()) return false;
-      if (!accept(':')) return false;
+      if (!accept(':') || !is_key(key)) return false;
       if (accept('{')) {
         if (!entries('}', prefix + key + ".", out, depth + 1)) return false;
       } else {
@@ -49,6 +49,12 @@ class PythonText {
     }
   }
 
+  // Keys become parts of attribute names.
+  static bool is_key(std::string_view key) {
+    for (char c : key)
+      if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_')) return false;
+    return true;
+  }
   bool quoted(std::string& out) {
     char close = s_[at_++];
     for (; at_ < s_.size() && s_[at_] != close; ++at_) {
