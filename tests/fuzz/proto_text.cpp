@@ -1,6 +1,7 @@
 // Any bytes in the text format of protobuf.
-#include "common.hpp"
 #include "readers/proto_text.hpp"
+
+#include "common.hpp"
 
 namespace {
 
@@ -14,7 +15,5 @@ void look_at(const graft::ProtoNode& node) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  return graft::fuzz([&] {
-    look_at(graft::parse_proto_text({reinterpret_cast<const char*>(data), size}, "fuzz"));
-  });
+  return graft::fuzz([&] { look_at(graft::parse_proto_text({reinterpret_cast<const char*>(data), size}, "fuzz")); });
 }
