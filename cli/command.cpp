@@ -14,6 +14,7 @@ namespace graft::cli {
 void ModelOptions::add_files(CLI::App& app) {
   app.add_option("files", files, "model file, and weights where they are a file of their own")->type_name("FILE");
   app.add_option("--model,-m,--input_model", model, "model file")->type_name("FILE")->group("Model");
+  app.add_option("--input_proto", definition, "a Caffe net's definition, where --input_model is its weights")->type_name("FILE")->group("Model");
   app.add_option("--weights,-w", weights, "further files of the model")->type_name("FILE")->group("Model")->allow_extra_args(false);
 }
 void ModelOptions::add_extensions(CLI::App& app) {
@@ -26,6 +27,7 @@ void ModelOptions::add_shapes(CLI::App& app) {
 
 std::vector<std::string> ModelOptions::all_files() const {
   std::vector<std::string> out;
+  if (!definition.empty()) out.push_back(definition);
   if (!model.empty()) out.push_back(model);
   out.insert(out.end(), files.begin(), files.end());
   out.insert(out.end(), weights.begin(), weights.end());

@@ -39,6 +39,7 @@ auto as_usage(F&& look_up) {
 struct ModelOptions {
   std::vector<std::string> files;  // positional: model, then weights
   std::string model;               // --model
+  std::string definition;          // --input_proto
   std::vector<std::string> weights;
   std::string extensions;          // comma list
   std::string device = "CPU";

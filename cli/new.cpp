@@ -45,7 +45,8 @@ SeenOperation seen(const UnknownType& u) {
       auto it = std::find_if(s.attributes.begin(), s.attributes.end(), [&](const SeenAttribute& a) { return a.name == name; });
       if (it == s.attributes.end()) it = s.attributes.insert(s.attributes.end(), {name, value.kind(), {}, 0});
       ++it->layers;
-      // The same attribute with and without a fraction is a number.
+      // The same attribute with and without a fraction is a number, once and repeated a list.
+      if ((it->kind == GRAFT_INT && value.kind() == GRAFT_INTS) || (it->kind == GRAFT_FLOAT && value.kind() == GRAFT_FLOATS) || (it->kind == GRAFT_TEXT && value.kind() == GRAFT_TEXTS)) it->kind = value.kind();
       if (it->kind == GRAFT_INT && value.kind() == GRAFT_FLOAT) it->kind = GRAFT_FLOAT;
       if (it->kind == GRAFT_INTS && value.kind() == GRAFT_FLOATS) it->kind = GRAFT_FLOATS;
       std::string v = value.kind() == GRAFT_TENSOR ? text(info_of(value.as<Tensor>())) : print(value);
@@ -67,6 +68,7 @@ std::string lower_identifier(std::string_view s) { return to_lower(identifier(s)
 
 std::string cpp_type(graft_kind k) {
   switch (k) {
+    case GRAFT_BOOL: return "bool";
     case GRAFT_INT: return "int64_t";
     case GRAFT_FLOAT: return "float";
     case GRAFT_TEXT: return "std::string";
@@ -87,7 +89,7 @@ std::string attribute_struct(const SeenOperation& s) {
       continue;
     }
     bool always = a.layers == s.layers;
-    std::string member = identifier(a.name), initial = always && (a.kind == GRAFT_INT || a.kind == GRAFT_FLOAT) ? " = 0" : "";
+    std::string member = identifier(a.name), initial = !always ? "" : a.kind == GRAFT_INT || a.kind == GRAFT_FLOAT ? " = 0" : a.kind == GRAFT_BOOL ? " = false" : "";
     members += text("  ", always ? type : "std::optional<" + type + ">", " ", member, initial, ";  // seen: ", join(a.values, ", "), always ? "" : ", or left out", "\n");
     list += text(list.empty() ? "" : ",\n                                     ", "graft::attr(", in_quotes(a.name), ", &", name, "::", member, ", \"\")", always && a.kind != GRAFT_TENSOR ? ".required()" : "");
   }
@@ -165,11 +167,13 @@ std::string build_file(const std::string& library) {
 
 void make(const NewOptions& o) {
   std::vector<SeenOperation> ops;
+  std::string framework = o.framework;
   if (!o.from_model.empty()) {
     ModelOptions m = o.model;
     m.model = o.from_model;
     Core core = make_core(m);
     Model model = load(core, m);
+    if (model.framework() == "caffe") framework = "caffe";
     for (const UnknownType& u : model.state()->report.unknown)
       if (o.name.empty() || u.type == o.name) ops.push_back(seen(u));
     // In an IR the opset stands where a framework has the domain.
@@ -192,7 +196,7 @@ void make(const NewOptions& o) {
   std::string library = ops.size() == 1 ? lower_identifier(ops[0].type) : lower_identifier(stem_of(o.from_model)) + "_ops";
   std::string folder = o.folder.empty() ? library : o.folder;
   make_folder(folder);
-  std::vector<std::pair<std::string, std::string>> files = {{library + ".cpp", source(ops, library, o.framework)}, {"CMakeLists.txt", build_file(library)}, {library + ".test", cases(ops)}};
+  std::vector<std::pair<std::string, std::string>> files = {{library + ".cpp", source(ops, library, framework)}, {"CMakeLists.txt", build_file(library)}, {library + ".test", cases(ops)}};
   for (const auto& [file, content] : files)
     if (std::filesystem::exists(folder + "/" + file) && !o.force) throw UsageError(text("'", folder, "/", file, "' is there already"), "--force writes over it");
   nlohmann::json written = nlohmann::json::array();

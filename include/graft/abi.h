@@ -424,6 +424,8 @@ typedef struct graft_host {
   graft_ref (*add_list)(graft_import*, const graft_ref* items, size_t count); /* 0: failed */
   /* 0: not a list. The items are valid until the next call. */
   int32_t (*ref_list)(graft_import*, graft_ref, const graft_ref** items, size_t* count);
+  /* How many of the layer's last inputs are weights that the framework keeps with the layer (blobs of Caffe). */
+  size_t (*layer_weight_count)(const graft_import*);
 } graft_host;
 
 /* What every host has: the table of the first release. Later fields must be tested against `size` before use. */

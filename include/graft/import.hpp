@@ -83,6 +83,19 @@ class Import {
     if (!has_input(i)) fail("input ", i, " is missing");
     return {this, host->layer_input(im_, i)};
   }
+  // Weights that the framework keeps with the layer (Caffe's blobs). They are its last inputs, after what flows in.
+  size_t weights() const {
+    constexpr size_t wanted = offsetof(graft_host, layer_weight_count) + sizeof(void*);
+    return host->size >= wanted ? host->layer_weight_count(im_) : 0;
+  }
+  size_t flows() const { return inputs() - weights(); }  // inputs without the weights
+  Value weight(size_t i) {
+    if (i >= weights() && !weights())
+      fail("layer '", name(), "' (", type(), ") has no weights and needs some: is the file with the weights missing?");
+    if (i >= weights())
+      fail("layer '", name(), "' (", type(), ") has ", weights(), " tensors of weights, it needs at least ", i + 1);
+    return input(flows() + i);
+  }
 
   // ---- its fields, by (dotted) path ----
   bool has(std::string_view path) const { return host->field(im_, str(path)) != nullptr; }
@@ -223,6 +236,11 @@ class Import {
     bool numbers = v.kind == GRAFT_INTS || v.kind == GRAFT_FLOATS;
     bool fits = v.kind == want || (number && (want == GRAFT_INT || want == GRAFT_FLOAT || want == GRAFT_BOOL)) ||
                 (numbers && (want == GRAFT_INTS || want == GRAFT_FLOATS));
+    // Without a schema nobody knows that a field which stands once is a list.
+    if constexpr (want == GRAFT_INTS || want == GRAFT_FLOATS)
+      if (number) return {read<typename T::value_type>(path, v)};
+    if constexpr (want == GRAFT_TEXTS)
+      if (v.kind == GRAFT_TEXT) return {std::string(view(v.s))};
     if (!fits) fail("attribute '", path, "' has another kind of value than expected");
     read_value(v, out);
     return out;

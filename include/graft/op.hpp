@@ -55,7 +55,7 @@ class Rule {
     conditions_.push_back({str(path), values_.back()->raw()});
     return *this;
   }
-  // A field that changes nothing here.
+  // A field that changes nothing here; "path.*": all fields below the path.
   Rule& ignore(std::string_view path) { return ignored_.push_back(str(path)), *this; }
   Rule& to(std::string_view op, std::string_view opset) {
     opset_ = std::make_shared<std::string>(opset);

@@ -184,7 +184,7 @@ std::vector<size_t> sorted(const std::vector<RawNode>& nodes) {
 
 std::string layer_context(const ImportState& state, const RawNode& raw) {
   std::string file =
-      state.model.path.empty() ? text("byte ", raw.position) : text(state.model.path, ", byte ", raw.position);
+      text(state.model.path, state.model.path.empty() ? "" : ", ", state.model.position_unit, " ", raw.position);
   std::string title = raw.name.empty() && !raw.outputs.empty() ? raw.outputs[0] : raw.name;
   return text("importing layer '", title, "' (", raw.domain.empty() ? "" : raw.domain + "::", raw.type, ") at ", file);
 }

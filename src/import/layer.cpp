@@ -132,8 +132,13 @@ std::vector<std::string> Layer::operations() const {
 
 std::vector<std::string> Layer::unread_fields() const {
   std::vector<std::string> out;
+  auto below_ignored = [&](const std::string& path) {
+    for (const std::string& r : read_)
+      if (r.ends_with(".*") && path.starts_with(std::string_view(r).substr(0, r.size() - 1))) return true;
+    return false;
+  };
   for (const auto& [path, f] : raw_.fields)
-    if (!read_.count(path)) out.push_back(path);
+    if (!read_.count(path) && !below_ignored(path)) out.push_back(path);
   return out;
 }
 

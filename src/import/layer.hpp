@@ -47,6 +47,7 @@ class Layer final : public graft_import {
                                          Callback prologue, Callback epilogue, void* user) override;
   graft_ref add_list(std::span<const graft_ref> items) override;
   const std::vector<graft_ref>* ref_list(graft_ref ref) override;
+  size_t weight_count() const override { return raw_.weights; }
 
  private:
   struct CachedField {

@@ -28,6 +28,7 @@ struct RawNode {
   std::vector<std::string> inputs;                       // empty: left out
   std::vector<std::string> outputs;                      // empty: not wanted
   std::vector<std::pair<std::string, RawField>> fields;  // nested parameters under dotted paths
+  size_t weights = 0;                                    // so many of the last inputs are weights of the layer
   size_t position = 0;                                   // byte offset or line in the file
 
   const RawField* find(std::string_view path) const {
@@ -61,9 +62,10 @@ struct RawFunction {
 };
 
 struct RawModel {
-  std::string framework;  // "onnx"
+  std::string framework;  // "onnx", "caffe"
   std::string path;       // of the main file
   std::string producer;
+  std::string position_unit = "byte";     // what RawNode::position counts
   std::map<std::string, int64_t> opsets;  // domain -> version
   RawGraph graph;
   std::vector<RawFunction> functions;

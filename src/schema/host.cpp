@@ -138,6 +138,7 @@ graft_host make_table() {
       return list ? 1 : 0;
     });
   };
+  h.layer_weight_count = [](const graft_import* m) { return m->weight_count(); };
   return h;
 }
 

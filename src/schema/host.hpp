@@ -66,6 +66,7 @@ struct graft_import {
                                                  Callback prologue, Callback epilogue, void* user) = 0;
   virtual graft_ref add_list(std::span<const graft_ref> items) = 0;
   virtual const std::vector<graft_ref>* ref_list(graft_ref ref) = 0;
+  virtual size_t weight_count() const = 0;
 
  protected:
   ~graft_import() = default;

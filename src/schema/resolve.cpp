@@ -103,6 +103,13 @@ Attribute coerce(const Attribute& v, graft_kind kind) {
       return out;
     }
   }
+  // A single value where a list is wanted.
+  if (auto i = v.get_if<int64_t>()) {
+    if (kind == GRAFT_INTS) return std::vector<int64_t>{*i};
+    if (kind == GRAFT_FLOATS) return std::vector<double>{static_cast<double>(*i)};
+  }
+  if (auto f = v.get_if<double>(); f && kind == GRAFT_FLOATS) return std::vector<double>{*f};
+  if (auto s = v.get_if<std::string>(); s && kind == GRAFT_TEXTS) return std::vector<std::string>{*s};
   // An empty list has no kind of its own.
   if (auto list = v.get_if<std::vector<int64_t>>()) {
     if (kind == GRAFT_FLOATS) return std::vector<double>(list->begin(), list->end());

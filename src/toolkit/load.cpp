@@ -1,5 +1,6 @@
 #include "toolkit/load.hpp"
 
+#include <filesystem>
 #include <set>
 
 #include "base/file.hpp"
@@ -9,6 +10,7 @@
 #include "infer/complete.hpp"
 #include "infer/inference.hpp"
 #include "ir/ir.hpp"
+#include "readers/caffe.hpp"
 #include "readers/onnx.hpp"
 
 namespace graft {
@@ -16,6 +18,7 @@ namespace graft {
 std::string_view format_name(Format f) {
   switch (f) {
     case Format::onnx: return "onnx";
+    case Format::caffe: return "caffe";
     case Format::ir: return "ir";
     case Format::text: return "text";
   }
@@ -30,8 +33,10 @@ Format recognise(const std::string& path) {
   std::string_view head = trim(bytes.substr(0, 4096));
   while (head.starts_with('#')) head = trim(head.substr(std::min(head.find('\n'), head.size())));
   if (head.starts_with("graph")) return Format::text;
+  if (looks_like_caffe_text(bytes) || looks_like_caffe_weights(bytes)) return Format::caffe;
   if (looks_like_onnx(bytes)) return Format::onnx;
-  throw Error(ErrorKind::unsupported, text("'", path, "' is not a model that can be read"), "ONNX (.onnx) and IR (.xml with .bin) files are");
+  throw Error(ErrorKind::unsupported, text("'", path, "' is not a model that can be read"),
+              "ONNX (.onnx), Caffe (.prototxt with .caffemodel) and IR (.xml with .bin) files are");
 }
 
 // An IR writes every attribute as text; without a schema the text has to tell what it is.
@@ -79,6 +84,22 @@ void forget_declared(Graph& g) {
   }
 }
 
+// The definition and the weights, whichever comes first. Weights alone have a definition beside them, or inside.
+RawModel read_caffe_files(const std::vector<std::string>& files) {
+  std::string definition, weights;
+  for (const std::string& f : files) {
+    std::string& place = looks_like_caffe_text(MappedFile::open(f)->chars()) ? definition : weights;
+    if (!place.empty()) throw_user("'", place, "' and '", f, "' are both ", &place == &weights ? "weights" : "definitions of a net", " of Caffe, one is taken");
+    place = f;
+  }
+  if (definition.empty() && extension_of(weights) == ".caffemodel") {
+    std::string beside = weights.substr(0, weights.size() - 11) + ".prototxt";
+    std::error_code ec;
+    if (std::filesystem::is_regular_file(beside, ec)) definition = beside;
+  }
+  return read_caffe(definition, weights);
+}
+
 }  // namespace
 
 void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes, const std::map<std::string, DType>& types) {
@@ -97,9 +118,12 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
   Format format = recognise(files[0]);
   m->framework = format_name(format);
   switch (format) {
-    case Format::onnx: {
-      // Further files are external data, which the model itself names.
-      Imported imported = import_model(read_onnx(files[0]), core->registry, options);
+    case Format::onnx:
+    case Format::caffe: {
+      // Further files of ONNX are external data, which the model itself names.
+      RawModel raw = format == Format::onnx ? read_onnx(files[0]) : read_caffe_files(files);
+      m->path = raw.path;
+      Imported imported = import_model(raw, core->registry, options);
       m->graph = std::move(imported.graph);
       m->report = std::move(imported.report);
       break;
@@ -115,7 +139,7 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
       break;
   }
   m->report.layers = m->report.claims.empty() ? m->graph.node_count() : m->report.claims.size();
-  if (format != Format::onnx && !(options.input_shapes.empty() && options.input_types.empty())) {
+  if (format != Format::onnx && format != Format::caffe && !(options.input_shapes.empty() && options.input_types.empty())) {
     reshape_inputs(m->graph, core->registry, options.input_shapes, options.input_types);
   }
   return m;

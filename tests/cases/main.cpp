@@ -100,6 +100,19 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
   std::vector<std::string> files;
   for (const auto& f : c["model"]) files.push_back(folder + "/" + f.get<std::string>());
   Model model(load_model(core.state(), files));
+  // Data of another size than the file says: the model is made for it.
+  ImportOptions resized;
+  for (const auto& spec : c["inputs"]) {
+    std::string name = spec.value("name", "");
+    if (name.empty()) continue;
+    std::vector<Port> ports = model.inputs();
+    for (const Port& p : ports) {
+      if (std::find(p.names.begin(), p.names.end(), name) == p.names.end() || c.value("framework", "") != "caffe") continue;
+      Shape shape = Shape::of(load(folder, spec).tensors.at(0).dims());
+      if (!p.shape.is_static() || p.shape != shape) resized.input_shapes[name] = shape;
+    }
+  }
+  if (!resized.input_shapes.empty()) model = Model(load_model(core.state(), files, resized));
   const ImportReport& report = model.state()->report;
   if (!report.unknown.empty()) {
     std::string all = "unknown:";

@@ -8,6 +8,7 @@
 #include "import/importer.hpp"
 #include "infer/complete.hpp"
 #include "ir/ir.hpp"
+#include "readers/caffe.hpp"
 #include "readers/onnx.hpp"
 #include "wire.hpp"
 
@@ -67,9 +68,8 @@ Tensor read_value(TextReader& r, const Info* known) {
   return r.tensor();
 }
 
-Graph imported(const std::string& bytes, const Registry& registry) {
-  auto keeper = std::make_shared<std::string>(bytes);
-  Imported m = import_model(read_onnx(*keeper, keeper, "."), registry);
+Graph imported(const RawModel& raw, const Registry& registry) {
+  Imported m = import_model(raw, registry);
   if (!m.report.problems.empty()) throw m.report.problems[0].error;
   if (!m.report.unknown.empty()) throw_unsupported("unknown: ", m.report.unknown[0].domain, "::", m.report.unknown[0].type);
   return std::move(m.graph);
@@ -116,16 +116,25 @@ Test read_test(const Case& c, const Registry& registry) {
   if (m.accept("onnx")) {
     t.kind = "onnx";
     t.source = read_wire(m);
-    reading([&] { t.graph = imported(t.source, registry); });
-  } else if (m.accept("ir") || m.accept("text")) {
-    t.kind = trim(model).starts_with("ir") ? "ir" : "text";
+    reading([&] {
+      auto keeper = std::make_shared<std::string>(t.source);
+      t.graph = imported(read_onnx(*keeper, keeper, "."), registry);
+    });
+  } else if (m.accept("ir") || m.accept("text") || m.accept("caffe")) {
+    t.kind = trim(model).starts_with("ir") ? "ir" : trim(model).starts_with("caffe") ? "caffe" : "text";
     size_t begin = model.find("<<<\n"), end = model.find("\n>>>");
     if (begin == model.npos || end == model.npos) throw_user("a block stands between '<<<' and '>>>' lines");
     t.source = model.substr(begin + 4, end + 1 - begin - 4);
     size_t w = model.find("weights", end);
-    if (w != model.npos) t.weights = from_hex(TextReader(std::string_view(model).substr(w + 7)).quoted());
+    if (w != model.npos) {
+      TextReader reader(std::string_view(model).substr(w + 7));
+      t.weights = t.kind == "caffe" ? read_wire(reader) : from_hex(reader.quoted());
+    }
     reading([&] {
-      if (t.kind == "ir") {
+      if (t.kind == "caffe") {
+        auto keeper = std::make_shared<std::string>(t.weights);
+        t.graph = imported(read_caffe(t.source, "net.prototxt", *keeper, keeper), registry);
+      } else if (t.kind == "ir") {
         auto keeper = std::make_shared<std::string>(t.weights);
         t.graph = read_ir(t.source, *keeper, keeper, registry);
         for (NodeId id = 0; id < t.graph.end_id(); ++id)

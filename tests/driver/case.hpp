@@ -10,6 +10,7 @@
 //
 //   graph ...            a graph in the textual form
 //   onnx {...}           an ONNX file, written down field by field (see wire.hpp)
+//   caffe <<< ... >>>    a prototxt, then, where it has any, `weights {...}`: a caffemodel like an ONNX file
 //   ir <<< ... >>>       an IR's XML, then, where it has any, `weights "00 00 80 3f"`
 //   text <<< ... >>>     the textual form itself, right or wrong
 //   like NAME            what another case of the file has; `replace "a" "b"` lines change it
@@ -36,9 +37,9 @@ std::vector<Case> read_cases(const std::string& path);
 
 // A case, read: the model and what is expected of it.
 struct Test {
-  std::string kind;      // "graph", "onnx", "ir", "text"
+  std::string kind;      // "graph", "onnx", "caffe", "ir", "text"
   std::string source;    // bytes of the file, for all but "graph"
-  std::string weights;   // of an IR
+  std::string weights;   // of an IR, of a Caffe net
   Graph graph;
   std::vector<std::pair<std::string, Tensor>> inputs;
   std::vector<Tensor> expected;
@@ -53,7 +54,7 @@ Test read_test(const Case& c, const Registry& registry);
 // Empty when all is well, else what went wrong.
 std::string run_case(const Case& c, const Registry& registry);
 
-// For fuzzing: the bytes of every onnx, ir and text case, one file each. For oracles: IR, inputs and results of every
+// For fuzzing: the bytes of every onnx, caffe, ir and text case, one file each. For oracles: IR, inputs and results of every
 // graph case that computes something.
 void write_corpus(const std::vector<Case>& cases, const Registry& registry, const std::string& folder);
 void write_models(const std::vector<Case>& cases, const Registry& registry, const std::string& folder);

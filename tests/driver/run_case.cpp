@@ -136,6 +136,7 @@ void write_corpus(const std::vector<Case>& cases, const Registry& registry, cons
     make_folder(folder + "/" + kind);
     OutputFile f(text(folder, "/", kind, "/", number++));
     f.write(t.kind == "graph" ? print(t.graph) : t.source);
+    if (t.kind == "caffe" && !t.weights.empty()) f.write(std::string(1, '\0') + t.weights);
     f.commit();
   }
 }

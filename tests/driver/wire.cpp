@@ -14,6 +14,17 @@ void put_raw(std::string& out, T v) {
   out.append(reinterpret_cast<const char*>(&v), sizeof v);
 }
 
+template <class T>
+std::string packed_numbers(TextReader& r) {
+  std::string out;
+  r.expect("[");
+  while (!r.accept("]")) {
+    put_raw(out, static_cast<T>(r.number()));
+    r.accept(",");
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string from_hex(const std::string& hex) {
@@ -48,6 +59,8 @@ std::string read_wire(TextReader& r) {
     };
     if (r.peek("{")) bytes(read_wire(r));
     else if (r.accept("bytes")) bytes(from_hex(r.quoted()));
+    else if (r.accept("floats")) bytes(packed_numbers<float>(r));
+    else if (r.accept("doubles")) bytes(packed_numbers<double>(r));
     else if (r.accept("float")) key(5), put_raw(out, static_cast<float>(r.number()));
     else if (r.accept("double")) key(1), put_raw(out, r.number());
     else if (r.accept("packed")) {

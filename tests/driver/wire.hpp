@@ -8,6 +8,8 @@
 //     2: float 1.5                 32 bits
 //     10: double 1.5               64 bits
 //     7: packed [1, 2, 300]        packed numbers
+//     5: floats [1, 2.5]           packed numbers of 32 bits
+//     8: doubles [1, 2.5]          packed numbers of 64 bits
 //     7: length 1000 { }           a message that says it is longer than it is
 //     raw "ff ff"                  bytes where a field should be
 //   }

@@ -182,16 +182,35 @@ struct Affine {
   static constexpr std::tuple schema{attr("scale", &Affine::scale, ""), attr("shift", &Affine::shift, "")};
 };
 
+// ---- layers of Caffe: fields that only a fork knows, blobs, layers in Python ----
+
+Value import_twirl(Import& layer) {
+  if (layer.flows() != 1 || layer.inputs() != 1 + layer.weights()) fail("one input and ", layer.weights(), " weights are wanted, not ", layer.inputs());
+  Value y = layer.input(0) * layer.weight(0);
+  for (double factor : layer.get<std::vector<double>>("twirl_param.inner.factor")) y = y * factor;
+  if (layer.get<std::string>("twirl_param.mode") == "MINUS") y = -y;
+  if (layer.get<bool>("twirl_param.on")) y = y + layer.get<double>("twirl_param.offset");
+  for (const std::string& word : layer.get<std::vector<std::string>>("twirl_param.words")) y = y + static_cast<double>(word.size());
+  return y * layer.get<double>("twirl_param.inner.1.factor", 1);
+}
+Value import_part_layer(Import& layer) {
+  if (layer.get<std::string>("python_param.module") != "parts") fail("a layer of another module");
+  return layer.input(0) / layer.get<double>("python_param.param_str.by") + static_cast<double>(layer.get<std::vector<int64_t>>("python_param.param_str.more").size());
+}
+
 }  // namespace
 
 GRAFT_EXTENSION("tour", "1.0") {
   return {
+      caffe("Twirl").expand(import_twirl),
+      caffe("PartLayer").ignore("python_param.*").expand(import_part_layer),
       op<Kinds>("Kinds", "tour").inputs("").infer(kinds_infer).reference(kinds_run),
       op<Table>("LookUp", "tour").inputs("index").infer(table_infer).reference(table_run),
       op("Product", "tour")
           .inputs("a, b")
           .infer(product_infer)
           .reference(product_run)
+          .import(caffe("Product"))  // the second input is the layer's blob
           .kernel(Kernel("CPU", "packed_f32").accept(product_accept).run(product_prepare, product_packed_run)),
       op("Spread", "tour").inputs("a, b?, rest...").outputs("count, copy").infer(spread_infer).reference(spread_run),
       op("Positive", "tour").inputs("x").infer(positive_infer).reference(positive_run),

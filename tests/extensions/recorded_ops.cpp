@@ -103,6 +103,38 @@ struct ScaleBias {
   static constexpr std::tuple schema{attr("scale", &ScaleBias::scale, ""), attr("bias", &ScaleBias::bias, "")};
 };
 
+// Caffe's Interp as a layer of the user's: aligned corners, to a size or by a factor.
+struct Interp {
+  int64_t height = 0, width = 0, zoom_factor = 0;
+  static constexpr std::tuple schema{attr("height", &Interp::height, "").between(0, 1 << 15), attr("width", &Interp::width, "").between(0, 1 << 15),
+                                     attr("zoom_factor", &Interp::zoom_factor, "").between(0, 1 << 10)};
+  graft::Dim size(const graft::Dim& in, int64_t given) const {
+    if (!zoom_factor) return given;
+    return in.known() ? graft::Dim(in.value() + (in.value() - 1) * (zoom_factor - 1)) : graft::Dim();
+  }
+};
+void interp_infer(Infer& ctx, const Interp& a) {
+  graft::Shape s = ctx.shape(0);
+  if (!s.ranked() || s.rank() != 4) graft::fail("four dimensions are wanted");
+  ctx.output(0, ctx.type(0), {s[0], s[1], a.size(s[2], a.height), a.size(s[3], a.width)});
+}
+void interp_run(Run& ctx, const Interp&) {
+  TensorView in = ctx.input(0), out = ctx.output(0);
+  std::vector<double> x = in.to<double>(), y;
+  int64_t h = in.dim(2), w = in.dim(3), rows = out.dim(2), columns = out.dim(3);
+  double down = rows > 1 ? static_cast<double>(h - 1) / static_cast<double>(rows - 1) : 0, right = columns > 1 ? static_cast<double>(w - 1) / static_cast<double>(columns - 1) : 0;
+  for (int64_t p = 0; p < in.dim(0) * in.dim(1) && h && w; ++p)
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        double fy = down * static_cast<double>(i), fx = right * static_cast<double>(j);
+        auto y0 = std::min(static_cast<int64_t>(fy), h - 1), x0 = std::min(static_cast<int64_t>(fx), w - 1), y1 = std::min(y0 + 1, h - 1), x1 = std::min(x0 + 1, w - 1);
+        auto at = [&](int64_t row, int64_t column) { return x[static_cast<size_t>((p * h + row) * w + column)]; };
+        double b = fy - static_cast<double>(y0), a = fx - static_cast<double>(x0);
+        y.push_back((1 - b) * ((1 - a) * at(y0, x0) + a * at(y0, x1)) + b * ((1 - a) * at(y1, x0) + a * at(y1, x1)));
+      }
+  out.assign(y);
+}
+
 graft::OpOf<NoAttributes> sum(std::string_view name, std::string_view domain, std::string_view inputs) {
   return graft::op(name, domain).inputs(inputs).infer(sum_infer).reference(sum_run).import(graft::onnx(name).domain(domain));
 }
@@ -130,6 +162,11 @@ GRAFT_EXTENSION("recorded", "1.0") {
       graft::op("NegPos", "ai.onnx.contrib").inputs("x").outputs("negative, positive").infer(split_infer).reference(split_run).import(graft::onnx("NegPos").domain("ai.onnx.contrib")),
       graft::op("Slice", "abc").inputs("x, from, to").infer(slice_infer).reference(slice_run).import(graft::onnx("Slice").domain("abc")),
       graft::op<ScaleBias>("MyCustomOp").elementwise([](auto x, const ScaleBias& a) { return a.scale * x + a.bias; }).import(graft::onnx("MyCustomOp")),
+      graft::op<Interp>("Interp")
+          .inputs("x")
+          .infer(interp_infer)
+          .reference(interp_run)
+          .import(graft::caffe("Interp").attr("height", "interp_param.height").attr("width", "interp_param.width").attr("zoom_factor", "interp_param.zoom_factor")),
       // Mapped to a built-in operation: a rule without an operation of its own.
       graft::onnx("CustomRelu").domain("my_custom_domain").to("Relu", "opset1"),
   };

@@ -1,0 +1,123 @@
+// Layers that work element by element.
+#include "caffe/building.hpp"
+
+namespace graft {
+namespace {
+
+Value import_caffe_relu(Import& layer) {
+  Value x = layer.input(0);
+  double slope = layer.get<float>("relu_param.negative_slope", 0);
+  if (slope == 0) return layer.op("Relu", {x});
+  return layer.op("PRelu", {x, layer.typed({slope}, {1}, x.type())});
+}
+
+Value import_caffe_prelu(Import& layer) {
+  Value x = layer.input(0), slope = caffe_vector(layer.weight(0));
+  if (layer.get<bool>("prelu_param.channel_shared", false)) slope = reshape(slope, {1});
+  return layer.op("PRelu", {x, slope});
+}
+
+Value import_caffe_relu6(Import& layer) { return layer.op("Clamp", {layer.input(0)}, {{"min", 0.0}, {"max", 6.0}}); }
+Value import_caffe_clip(Import& layer) {
+  return layer.op("Clamp", {layer.input(0)},
+                  {{"min", layer.get<float>("clip_param.min")}, {"max", layer.get<float>("clip_param.max")}});
+}
+
+Value caffe_linear(Import& layer, const std::string& message) {
+  Value x = layer.input(0) * double{layer.get<float>(message + ".scale", 1)};
+  return x + double{layer.get<float>(message + ".shift", 0)};
+}
+Value import_caffe_power(Import& layer) {
+  Value x = caffe_linear(layer, "power_param");
+  double power = layer.get<float>("power_param.power", 1);
+  if (power == 1) return x;
+  return layer.op("Power", {x, like(x, power)});
+}
+double caffe_base(Import& layer, const std::string& message) {
+  double base = layer.get<float>(message + ".base", -1);
+  if (base != -1 && !(base > 0)) fail("attribute '", message, ".base' is ", base, ", a positive number is wanted");
+  return base;
+}
+Value import_caffe_exp(Import& layer) {
+  Value x = caffe_linear(layer, "exp_param");
+  double base = caffe_base(layer, "exp_param");
+  return layer.op("Exp", {base == -1 ? x : x * std::log(base)});
+}
+Value import_caffe_log(Import& layer) {
+  Value y = layer.op("Log", {caffe_linear(layer, "log_param")});
+  double base = caffe_base(layer, "log_param");
+  if (base == 1) fail("there is no logarithm to base 1");
+  return base == -1 ? y : y * (1 / std::log(base));
+}
+Value import_caffe_threshold(Import& layer) {
+  Value x = layer.input(0);
+  return convert(layer.op("Greater", {x, like(x, layer.get<float>("threshold_param.threshold", 0))}), x.type());
+}
+Value import_caffe_swish(Import& layer) {
+  Value x = layer.input(0);
+  return layer.op("Swish", {x, like(x, layer.get<float>("swish_param.beta", 1))});
+}
+
+// In use, a layer that changes nothing.
+Value import_caffe_same(Import& layer) { return layer.input(0); }
+void import_caffe_silence(Import&) {}
+
+Value import_caffe_eltwise(Import& layer) {
+  std::string operation = caffe_word(layer, "eltwise_param.operation", {"PROD", "SUM", "MAX"}, "SUM");
+  std::vector<double> factors = layer.get<std::vector<double>>("eltwise_param.coeff", {});
+  if (!factors.empty() && factors.size() != layer.flows())
+    fail("attribute 'eltwise_param.coeff' has ", factors.size(), " values, there are ", layer.flows(), " inputs");
+  if (!factors.empty() && operation != "SUM") fail("only a sum has coefficients, the operation is ", operation);
+  factors.resize(layer.flows(), 1);
+  std::string_view op = operation == "SUM"    ? "Add"
+                        : operation == "PROD" ? "Multiply"
+                        : operation == "MAX"  ? "Maximum"
+                        : operation == "MIN"  ? "Minimum"
+                                              : "";
+  if (op.empty()) fail("attribute 'eltwise_param.operation' is ", operation);
+  Value y = layer.input(0) * factors[0];
+  for (size_t i = 1; i < layer.flows(); ++i) {
+    bool minus = op == "Add" && factors[i] == -1;
+    y = layer.op(minus ? "Subtract" : op, {y, minus ? layer.input(i) : layer.input(i) * factors[i]});
+  }
+  return y;
+}
+
+// a * x + y, a of the channels only.
+Value import_caffe_axpy(Import& layer) {
+  Value a = layer.input(0), x = layer.input(1), y = layer.input(2);
+  Shape s = a.shape();
+  if (s.ranked() && s.rank() == 2 && x.rank() > 2) {
+    std::vector<int64_t> dims(x.rank(), 1);
+    dims[0] = dims[1] = 0;
+    a = build::reshape_keeping(a, dims);
+  }
+  return a * x + y;
+}
+
+}  // namespace
+
+Ops define_caffe_activations() {
+  return {
+      caffe("ReLU").ignore("relu_param.engine").expand(import_caffe_relu),
+      caffe("PReLU").ignore("prelu_param.filler.*").expand(import_caffe_prelu),
+      caffe("ReLU6").expand(import_caffe_relu6),
+      caffe("Clip").expand(import_caffe_clip),
+      caffe("Sigmoid").to("Sigmoid", "opset1").ignore("sigmoid_param.engine"),
+      caffe("TanH").to("Tanh", "opset1").ignore("tanh_param.engine"),
+      caffe("Tanh").to("Tanh", "opset1").ignore("tanh_param.engine"),
+      caffe("AbsVal").to("Abs", "opset1"),
+      caffe("BNLL").to("SoftPlus", "opset4"),
+      caffe("Power").expand(import_caffe_power),
+      caffe("Exp").expand(import_caffe_exp),
+      caffe("Log").expand(import_caffe_log),
+      caffe("Threshold").expand(import_caffe_threshold),
+      caffe("Swish").expand(import_caffe_swish),
+      caffe("Dropout").ignore("dropout_param.*").expand(import_caffe_same),
+      caffe("Silence").expand(import_caffe_silence),
+      caffe("Eltwise").ignore("eltwise_param.stable_prod_grad").expand(import_caffe_eltwise),
+      caffe("Axpy").expand(import_caffe_axpy),
+  };
+}
+
+}  // namespace graft

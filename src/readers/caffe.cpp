@@ -1,0 +1,393 @@
+#include "readers/caffe.hpp"
+
+#include <set>
+
+#include "base/text.hpp"
+#include "readers/caffe_parts.hpp"
+
+namespace graft {
+namespace {
+
+// What belongs to training, or is said by the layer itself, is no attribute of it.
+constexpr std::string_view own_fields[] = {
+    "name",  "type",  "bottom",      "top",          "blobs",          "include",  "exclude",
+    "param", "phase", "loss_weight", "weight_decay", "propagate_down", "blobs_lr", "blob_share_mode"};
+constexpr std::string_view data_layers[] = {"Data",      "ImageData",  "HDF5Data",       "WindowData", "AnnotatedData",
+                                            "VideoData", "MemoryData", "DenseImageData", "DummyData"};
+
+template <size_t n>
+bool is_one_of(std::string_view word, const std::string_view (&words)[n]) {
+  for (std::string_view w : words)
+    if (w == word) return true;
+  return false;
+}
+
+Attribute scalar_attribute(const ProtoNode& n) {
+  if (n.kind == ProtoNode::number) {
+    if (auto i = n.integer()) return *i;
+    return *n.real();
+  }
+  if (n.kind == ProtoNode::word) {
+    if (n.value == "true") return true;
+    if (n.value == "false") return false;
+    if (auto f = n.real()) return *f;
+  }
+  return n.value;
+}
+
+Attribute list_attribute(const std::vector<const ProtoNode*>& nodes) {
+  std::vector<int64_t> ints;
+  std::vector<double> reals;
+  std::vector<std::string> texts;
+  for (const ProtoNode* n : nodes) {
+    auto i = n->integer();
+    if (!i && n->kind == ProtoNode::word) i = n->boolean();
+    if (i) ints.push_back(*i);
+    if (auto f = n->real()) reals.push_back(*f);
+    else if (i) reals.push_back(static_cast<double>(*i));
+    texts.push_back(n->value);
+  }
+  if (ints.size() == nodes.size()) return ints;
+  if (reals.size() == nodes.size()) return reals;
+  return texts;
+}
+
+// Fields of a message under dotted paths.
+void flatten(const ProtoNode& message, const std::string& prefix, std::vector<std::pair<std::string, RawField>>& out) {
+  std::set<std::string_view> seen;
+  for (const ProtoNode& f : message.fields) {
+    if (!seen.insert(f.name).second) continue;
+    bool extension = f.name.starts_with('[');
+    std::string path = prefix + (extension ? f.name.substr(1, f.name.size() - 2) : f.name);
+    std::vector<const ProtoNode*> scalars;
+    size_t messages = 0;
+    for (const ProtoNode* n : message.all(f.name)) {
+      if (n->kind != ProtoNode::message) scalars.push_back(n);
+      else flatten(*n, messages++ ? text(path, '.', messages - 1, '.') : path + ".", out);
+    }
+    if (scalars.empty()) continue;
+    RawField field;
+    if (scalars.size() == 1 && !scalars[0]->listed) field.value = scalar_attribute(*scalars[0]);
+    else field.value = list_attribute(scalars);
+    out.emplace_back(path, std::move(field));
+  }
+}
+
+class CaffeReader {
+ public:
+  CaffeReader(std::string file, const CaffeBlobs* blobs, const ReadLimits& limits)
+      : file_(std::move(file)), blobs_(blobs), limits_(limits) {}
+
+  RawModel model(const ProtoNode& net) {
+    RawModel m;
+    m.framework = "caffe";
+    m.position_unit = "line";
+    m.opsets[""] = 1;
+    m.graph.name = net.text_of("name");
+    bool any = false;
+    for (const ProtoNode& f : net.fields) any |= f.name == "layer" || f.name == "layers";
+    if (!any) throw_user(file_, ": the net has no layers");
+    net_inputs(net, m.graph);
+    for (const ProtoNode& f : net.fields) {
+      if (f.name != "layer" && f.name != "layers") continue;
+      if (f.kind != ProtoNode::message) broken(f, "'", f.name, "' is a value, a message is wanted");
+      if (f.name == "layers" || f.find("layer")) layer(upgraded_caffe_layer(f), m.graph);
+      else layer(f, m.graph);
+    }
+    if (m.graph.inputs.empty())
+      throw Error(ErrorKind::user, text(file_, ": the net has no inputs"),
+                  "a definition for training is not enough: it needs 'input' fields or Input layers");
+    name_values(m.graph);
+    return m;
+  }
+
+ private:
+  template <class... Parts>
+  [[noreturn]] void broken(const ProtoNode& where, const Parts&... parts) const {
+    throw_user(file_, ':', where.line, ": ", parts...);
+  }
+
+  // ---- inputs ----
+
+  Shape shape_of(const ProtoNode& message) const {
+    Shape s;
+    for (const ProtoNode* d : message.all("dim")) s.push_back(dimension(*d, s));
+    return s;
+  }
+  Dim dimension(const ProtoNode& d, const Shape& so_far) const {
+    if (so_far.dims().size() >= limits_.rank) broken(d, "a shape has more than ", limits_.rank, " dimensions");
+    auto n = d.integer();
+    if (!n) broken(d, "'", d.value, "' is not a dimension");
+    if (*n > limits_.dimension) broken(d, "a dimension is ", *n, ", at most ", limits_.dimension, " is taken");
+    return *n < 0 ? Dim() : Dim(*n);
+  }
+
+  void net_inputs(const ProtoNode& net, RawGraph& g) {
+    std::vector<const ProtoNode*> names = net.all("input"), shapes = net.all("input_shape"),
+                                  dims = net.all("input_dim");
+    if (!shapes.empty() && shapes.size() != names.size())
+      broken(*shapes[0], "the net has ", names.size(), " inputs and ", shapes.size(), " shapes for them");
+    if (shapes.empty() && !dims.empty() && names.size() != 1 && dims.size() != 4 * names.size())
+      broken(*dims[0], "the net has ", names.size(), " inputs and ", dims.size(),
+             " times 'input_dim', 4 for each are wanted");
+    for (size_t i = 0; i < names.size(); ++i) {
+      Shape shape = Shape::unknown();
+      if (!shapes.empty()) shape = shape_of(*shapes[i]);
+      else if (!dims.empty()) {
+        shape = Shape();
+        size_t each = names.size() == 1 ? dims.size() : 4;
+        for (size_t k = 0; k < each; ++k) shape.push_back(dimension(*dims[i * each + k], shape));
+      }
+      add_input(*names[i], names[i]->value, shape, g);
+    }
+  }
+
+  void add_input(const ProtoNode& where, const std::string& name, const Shape& shape, RawGraph& g) {
+    if (name.empty()) broken(where, "an input has no name");
+    if (current_.count(name)) broken(where, "the name '", name, "' is given to two inputs");
+    current_[name] = new_value(name, "", true);
+    g.inputs.push_back({name, {DType::f32, shape}, {}});
+  }
+
+  void input_layer(const ProtoNode& l, RawGraph& g) {
+    std::vector<const ProtoNode*> shapes;
+    if (const ProtoNode* p = l.find("input_param")) shapes = p->all("shape");
+    std::vector<const ProtoNode*> tops = l.all("top");
+    if (shapes.size() > 1 && shapes.size() != tops.size())
+      broken(l, "layer '", l.text_of("name"), "' (Input) has ", tops.size(), " tops and ", shapes.size(), " shapes");
+    for (size_t i = 0; i < tops.size(); ++i) {
+      const ProtoNode* s = shapes.empty() ? nullptr : shapes.size() == 1 ? shapes[0] : shapes[i];
+      add_input(*tops[i], tops[i]->value, s ? shape_of(*s) : Shape::unknown(), g);
+    }
+  }
+
+  // ---- layers ----
+
+  // Does a rule of `include` or `exclude` speak of the net as it is used: phase TEST, level 0, no stages?
+  bool meets(const ProtoNode& rule) const {
+    if (const ProtoNode* p = rule.find("phase"); p && p->value != "TEST" && p->value != "1") return false;
+    if (const ProtoNode* p = rule.find("min_level"); p && p->integer().value_or(0) > 0) return false;
+    if (const ProtoNode* p = rule.find("max_level"); p && p->integer().value_or(0) < 0) return false;
+    return !rule.find("stage");
+  }
+  bool is_used(const ProtoNode& l) const {
+    bool included = false;
+    std::vector<const ProtoNode*> include = l.all("include");
+    for (const ProtoNode* r : include) included |= meets(*r);
+    if (!include.empty()) return included;
+    for (const ProtoNode* r : l.all("exclude"))
+      if (meets(*r)) return false;
+    return true;
+  }
+
+  void layer(const ProtoNode& l, RawGraph& g) {
+    if (!is_used(l)) return;
+    RawNode n;
+    n.name = l.text_of("name");
+    n.type = l.text_of("type");
+    n.position = l.line;
+    if (n.type.empty()) broken(l, "layer '", n.name, "' has no type");
+    if (n.type == "Input") return input_layer(l, g);
+    if (is_one_of(n.type, data_layers))
+      throw Error(ErrorKind::user,
+                  text(file_, ':', l.line, ": layer '", n.name, "' (", n.type, ") reads a set of data for training"),
+                  "give the definition for deployment, or replace the layer by an Input layer");
+    if (g.nodes.size() >= limits_.nodes) broken(l, "the net has more than ", limits_.nodes, " layers");
+    std::set<std::string> taken;
+    for (const ProtoNode* b : l.all("bottom")) {
+      auto it = current_.find(b->value);
+      if (it == current_.end())
+        broken(*b, "layer '", n.name, "' (", n.type, ") takes '", b->value, "', which no layer before it makes");
+      taken.insert(b->value);
+      values_[it->second].used = true;
+      n.inputs.push_back(text(it->second));
+    }
+    for (const ProtoNode* t : l.all("top")) {
+      if (t->value.empty()) broken(*t, "layer '", n.name, "' (", n.type, ") has a top without a name");
+      auto it = current_.find(t->value);
+      if (it != current_.end() && !taken.count(t->value))
+        broken(*t, "layer '", n.name, "' (", n.type, ") makes '", t->value, "', which is there already");
+      taken.erase(t->value);
+      size_t v = new_value(t->value, n.name, false);
+      current_[t->value] = v;
+      n.outputs.push_back(text(v));
+    }
+    for (const ProtoNode& f : l.fields)
+      if (is_one_of(f.name, own_fields) && f.kind == ProtoNode::message && (f.name == "name" || f.name == "type"))
+        broken(f, "'", f.name, "' of a layer is a message, a text is wanted");
+    ProtoNode parameters;
+    for (const ProtoNode& f : l.fields)
+      if (!is_one_of(f.name, own_fields)) parameters.fields.push_back(f);
+    flatten(parameters, "", n.fields);
+    if (n.type == "Python") python(l, n);
+    weights(n, g);
+    g.nodes.push_back(std::move(n));
+  }
+
+  // A layer of one's own in Python goes by its class.
+  void python(const ProtoNode& l, RawNode& n) const {
+    const RawField* layer = n.find("python_param.layer");
+    const std::string* name = layer ? layer->value.get_if<std::string>() : nullptr;
+    if (!name || name->empty())
+      broken(l, "layer '", n.name, "' (Python) does not say which: python_param.layer is missing");
+    n.type = *name;
+    const RawField* params = n.find("python_param.param_str");
+    const std::string* source = params ? params->value.get_if<std::string>() : nullptr;
+    if (!source) return;
+    for (auto& [key, value] : parse_python_fields(*source)) {
+      RawField f;
+      f.value = std::move(value);
+      n.fields.emplace_back("python_param.param_str." + key, std::move(f));
+    }
+  }
+
+  void weights(RawNode& n, RawGraph& g) {
+    if (!blobs_) return;
+    auto found = blobs_->find(n.name);
+    if (found == blobs_->end()) return;
+    std::vector<size_t>& constants = layer_constants_[n.name];
+    if (constants.empty())
+      for (size_t i = 0; i < found->second.size(); ++i) {
+        constants.push_back(new_value(text(n.name, i == 0   ? "/weights"
+                                                   : i == 1 ? "/biases"
+                                                            : text("/custom_", i)),
+                                      "", false));
+        values_.back().constant = true;
+        g.constants.emplace_back(text(constants.back()), found->second[i]);
+      }
+    n.weights = constants.size();
+    for (size_t c : constants) n.inputs.push_back(text(c));
+  }
+
+  // ---- names ----
+
+  struct Value {
+    std::string blob, layer;
+    bool input = false, used = false, constant = false;
+  };
+  size_t new_value(const std::string& blob, const std::string& layer, bool input) {
+    values_.push_back({blob, layer, input});
+    return values_.size() - 1;
+  }
+
+  // Values are numbers so far. Inputs and the last of each blob have the blob's name, those before it another.
+  void name_values(RawGraph& g) {
+    std::vector<std::string> names(values_.size());
+    std::set<std::string> given;
+    for (size_t v = 0; v < values_.size(); ++v)
+      if (values_[v].input) given.insert(names[v] = values_[v].blob);
+    for (size_t v = 0; v < values_.size(); ++v) {
+      auto it = current_.find(values_[v].blob);
+      if (names[v].empty() && !values_[v].constant && it != current_.end() && it->second == v)
+        if (given.insert(values_[v].blob).second) names[v] = values_[v].blob;
+    }
+    for (size_t v = 0; v < values_.size(); ++v) {
+      if (!names[v].empty()) continue;
+      std::string base = values_[v].constant ? values_[v].blob : text(values_[v].blob, '/', values_[v].layer);
+      names[v] = base;
+      for (int i = 1; !given.insert(names[v]).second; ++i) names[v] = text(base, '_', i);
+    }
+    auto name = [&](std::string& number) { number = names[static_cast<size_t>(*parse_int(number))]; };
+    for (RawNode& n : g.nodes) {
+      for (std::string& in : n.inputs) name(in);
+      for (std::string& out : n.outputs) name(out);
+    }
+    for (auto& [c, t] : g.constants) name(c);
+    for (size_t v = 0; v < values_.size(); ++v)
+      if (!values_[v].used && !values_[v].input && !values_[v].constant) g.outputs.push_back({names[v], {}, {}});
+  }
+
+  std::string file_;
+  const CaffeBlobs* blobs_;
+  ReadLimits limits_;
+  std::vector<Value> values_;
+  std::unordered_map<std::string, size_t> current_;  // blob -> its latest value
+  std::unordered_map<std::string, std::vector<size_t>> layer_constants_;
+};
+
+// Where the text goes on after blanks and comments.
+std::string_view first_token(std::string_view s) {
+  if (s.starts_with("\xef\xbb\xbf")) s.remove_prefix(3);
+  s = trim(s);
+  while (s.starts_with('#')) s = trim(s.substr(std::min(s.find('\n'), s.size())));
+  return s;
+}
+
+}  // namespace
+
+bool looks_like_caffe_text(std::string_view bytes) {
+  std::string_view s = first_token(bytes);
+  size_t n = 0;
+  while (n < s.size() && ((s[n] >= 'a' && s[n] <= 'z') || s[n] == '_')) ++n;
+  std::string_view word = s.substr(0, n), rest = first_token(s.substr(n));
+  if (rest.empty() || (rest[0] != ':' && rest[0] != '{' && rest[0] != '<')) return false;
+  if (word == "layer" || word == "layers" || word == "input_dim" || word == "input_shape" || word == "force_backward")
+    return true;
+  return (word == "name" || word == "input" || word == "state" || word == "debug_info") &&
+         (s.find("layer") != s.npos || s.find("input") != s.npos);
+}
+
+namespace {
+
+// A layer of the second generation has a name (4) and a type (5); one of the first has both inside another message.
+bool looks_like_old_layer(Wire w) {
+  bool name = false, type = false;
+  for (; w.next(); w.skip()) {
+    name |= w.field() == 4 && w.type() == Wire::bytes_type;
+    type |= w.field() == 5 && w.type() == Wire::varint_type;
+    if (w.field() != 1 || w.type() != Wire::bytes_type) continue;
+    bool inner_name = false, inner_type = false;
+    for (Wire l = w.message("layer"); l.next(); l.skip()) {
+      inner_name |= l.field() == 1 && l.type() == Wire::bytes_type;
+      inner_type |= l.field() == 2 && l.type() == Wire::bytes_type;
+    }
+    return inner_name && inner_type;
+  }
+  return name && type;
+}
+
+}  // namespace
+
+bool looks_like_caffe_weights(std::string_view bytes) {
+  size_t names = 0;
+  try {
+    for (Wire w(bytes, "file"); w.next();) {
+      if (w.field() == 1 && (w.type() != Wire::bytes_type || ++names > 1)) return false;
+      if (w.field() == 100 && w.type() == Wire::bytes_type) return true;
+      if (w.field() == 2 && w.type() == Wire::bytes_type) return looks_like_old_layer(w.message("layer"));
+    }
+  } catch (const Error&) {
+  }
+  return false;
+}
+
+RawModel read_caffe(std::string_view prototxt, const std::string& name, std::string_view caffemodel,
+                    std::shared_ptr<const void> keeper, const ReadLimits& limits) {
+  CaffeBlobs blobs = read_caffe_blobs(caffemodel, keeper, limits);
+  if (!trim(prototxt).empty() || caffemodel.empty())
+    return CaffeReader(name, &blobs, limits).model(parse_proto_text(prototxt, name));
+  RawModel m = CaffeReader(name, &blobs, limits).model(read_caffe_definition(caffemodel, limits));
+  m.position_unit = "byte";
+  return m;
+}
+
+RawModel read_caffe(const std::string& prototxt, const std::string& caffemodel, const ReadLimits& limits) {
+  const std::string& main = prototxt.empty() ? caffemodel : prototxt;
+  return with_context(
+      [&] {
+        std::shared_ptr<const MappedFile> text, weights;
+        if (!prototxt.empty()) text = MappedFile::open(prototxt);
+        if (!caffemodel.empty()) weights = MappedFile::open(caffemodel);
+        RawModel m = read_caffe(text ? text->chars() : std::string_view(), main,
+                                weights ? weights->chars() : std::string_view(), weights, limits);
+        m.path = main;
+        return m;
+      },
+      [&] {
+        return prototxt.empty() || caffemodel.empty()
+                   ? text("reading '", main, "' as Caffe")
+                   : text("reading '", prototxt, "' with '", caffemodel, "' as Caffe");
+      });
+}
+
+}  // namespace graft

@@ -1,0 +1,26 @@
+// Caffe: a net's definition as text (.prototxt), its weights (.caffemodel), mean images (.binaryproto).
+//
+// Layers of all three generations arrive in today's form: type "Convolution", parameters under their dotted paths
+// ("convolution_param.num_output"), whatever messages and fields a fork has. A field that stands once is a value, one
+// that repeats (or is written as a list) is a list; further messages of one name are "shape.1.dim". A layer's blobs
+// are its last inputs. A layer that works in place makes a value of its own: the last one has the blob's name.
+#pragma once
+
+#include "readers/proto_text.hpp"
+#include "readers/raw.hpp"
+
+namespace graft {
+
+bool looks_like_caffe_text(std::string_view bytes);
+bool looks_like_caffe_weights(std::string_view bytes);
+
+// Either may be empty: a net without weights, or one that the weights' file defines itself.
+RawModel read_caffe(const std::string& prototxt, const std::string& caffemodel, const ReadLimits& limits = {});
+// From memory; `name` stands for the prototxt in errors.
+RawModel read_caffe(std::string_view prototxt, const std::string& name, std::string_view caffemodel,
+                    std::shared_ptr<const void> keeper, const ReadLimits& limits = {});
+
+// A file that holds one blob: a mean image.
+Tensor read_caffe_blob(const std::string& path);
+
+}  // namespace graft
