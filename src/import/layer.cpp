@@ -133,7 +133,8 @@ std::vector<std::string> Layer::operations() const {
 std::vector<std::string> Layer::unread_fields() const {
   std::vector<std::string> out;
   for (const auto& [path, f] : raw_.fields)
-    if (!read_.count(path)) out.push_back(path);
+    // Element types are what the graph knows anyway.
+    if (!read_.count(path) && f.value.kind() != GRAFT_DTYPE && f.value.kind() != GRAFT_DTYPES) out.push_back(path);
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "toolkit/load.hpp"
 
+#include <filesystem>
 #include <set>
 
 #include "base/file.hpp"
@@ -10,6 +11,7 @@
 #include "infer/inference.hpp"
 #include "ir/ir.hpp"
 #include "readers/onnx.hpp"
+#include "readers/tensorflow.hpp"
 
 namespace graft {
 
@@ -17,12 +19,17 @@ std::string_view format_name(Format f) {
   switch (f) {
     case Format::onnx: return "onnx";
     case Format::ir: return "ir";
+    case Format::tensorflow: return "tensorflow";
     case Format::text: return "text";
   }
   return "";
 }
 
 Format recognise(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    if (std::filesystem::exists(path + "/saved_model.pb")) return Format::tensorflow;
+    throw Error(ErrorKind::unsupported, text("the folder '", path, "' holds no saved_model.pb"), "a SavedModel of TensorFlow is the only model that is a folder");
+  }
   auto file = MappedFile::open(path);
   std::string_view bytes = file->chars();
   if (bytes.empty()) throw_user("'", path, "' is empty");
@@ -30,8 +37,9 @@ Format recognise(const std::string& path) {
   std::string_view head = trim(bytes.substr(0, 4096));
   while (head.starts_with('#')) head = trim(head.substr(std::min(head.find('\n'), head.size())));
   if (head.starts_with("graph")) return Format::text;
+  if (looks_like_tensorflow(bytes)) return Format::tensorflow;  // before ONNX, which takes nearly anything
   if (looks_like_onnx(bytes)) return Format::onnx;
-  throw Error(ErrorKind::unsupported, text("'", path, "' is not a model that can be read"), "ONNX (.onnx) and IR (.xml with .bin) files are");
+  throw Error(ErrorKind::unsupported, text("'", path, "' is not a model that can be read"), "ONNX (.onnx), TensorFlow (frozen .pb, SavedModel) and IR (.xml with .bin) files are");
 }
 
 std::vector<UnknownType> opaque_layers(const Graph& g) {
@@ -60,9 +68,11 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
   Format format = recognise(files[0]);
   m->framework = format_name(format);
   switch (format) {
-    case Format::onnx: {
-      // Further files are external data, which the model itself names.
-      Imported imported = import_model(read_onnx(files[0]), core->registry, options);
+    case Format::onnx:
+    case Format::tensorflow: {
+      // Further files are external data or variables, which the model itself names.
+      RawModel raw = format == Format::onnx ? read_onnx(files[0]) : read_tensorflow(files[0]);
+      Imported imported = import_model(raw, core->registry, options);
       m->graph = std::move(imported.graph);
       m->report = std::move(imported.report);
       break;
@@ -77,7 +87,7 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
       complete(m->graph, core->registry);
       break;
   }
-  if (format != Format::onnx && !(options.input_shapes.empty() && options.input_types.empty())) {
+  if ((format == Format::ir || format == Format::text) && !(options.input_shapes.empty() && options.input_types.empty())) {
     Graph& g = m->graph;
     std::vector<Port> ports = input_ports(g);
     for (const auto& [name, shape] : options.input_shapes) g[g.parameters()[find_port(ports, name, "input")]].attrs["shape"] = shape;

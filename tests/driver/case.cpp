@@ -9,6 +9,7 @@
 #include "infer/complete.hpp"
 #include "ir/ir.hpp"
 #include "readers/onnx.hpp"
+#include "readers/tensorflow.hpp"
 #include "wire.hpp"
 
 namespace graft::testing {
@@ -67,9 +68,10 @@ Tensor read_value(TextReader& r, const Info* known) {
   return r.tensor();
 }
 
-Graph imported(const std::string& bytes, const Registry& registry) {
+Graph imported(const std::string& kind, const std::string& bytes, const Registry& registry) {
   auto keeper = std::make_shared<std::string>(bytes);
-  Imported m = import_model(read_onnx(*keeper, keeper, "."), registry);
+  RawModel raw = kind == "onnx" ? read_onnx(*keeper, keeper, ".") : read_tensorflow(*keeper, keeper, ".");
+  Imported m = import_model(raw, registry);
   if (!m.report.problems.empty()) throw m.report.problems[0].error;
   if (!m.report.unknown.empty()) throw_unsupported("unknown: ", m.report.unknown[0].domain, "::", m.report.unknown[0].type);
   return std::move(m.graph);
@@ -113,10 +115,10 @@ Test read_test(const Case& c, const Registry& registry) {
     }
   };
   TextReader m(model);
-  if (m.accept("onnx")) {
-    t.kind = "onnx";
+  if (bool is_onnx = m.accept("onnx"); is_onnx || m.accept("tensorflow")) {
+    t.kind = is_onnx ? "onnx" : "tensorflow";
     t.source = read_wire(m);
-    reading([&] { t.graph = imported(t.source, registry); });
+    reading([&] { t.graph = imported(t.kind, t.source, registry); });
   } else if (m.accept("ir") || m.accept("text")) {
     t.kind = trim(model).starts_with("ir") ? "ir" : "text";
     size_t begin = model.find("<<<\n"), end = model.find("\n>>>");

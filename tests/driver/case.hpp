@@ -10,6 +10,7 @@
 //
 //   graph ...            a graph in the textual form
 //   onnx {...}           an ONNX file, written down field by field (see wire.hpp)
+//   tensorflow {...}     a GraphDef or SavedModel, likewise
 //   ir <<< ... >>>       an IR's XML, then, where it has any, `weights "00 00 80 3f"`
 //   text <<< ... >>>     the textual form itself, right or wrong
 //   like NAME            what another case of the file has; `replace "a" "b"` lines change it
@@ -36,7 +37,7 @@ std::vector<Case> read_cases(const std::string& path);
 
 // A case, read: the model and what is expected of it.
 struct Test {
-  std::string kind;      // "graph", "onnx", "ir", "text"
+  std::string kind;      // "graph", "onnx", "tensorflow", "ir", "text"
   std::string source;    // bytes of the file, for all but "graph"
   std::string weights;   // of an IR
   Graph graph;
