@@ -8,7 +8,7 @@
 namespace graft {
 namespace {
 
-constexpr size_t footer_size = 48, trailer_size = 5;
+constexpr size_t footer_size = 48, trailer_size = 5, most_unpacked = size_t{64} << 20;
 constexpr uint64_t table_magic = 0xdb4775248b80fb57;
 
 template <class T>
@@ -50,14 +50,52 @@ Place place(Cursor& c) {
   return p;
 }
 
-std::string_view block(std::string_view file, Place p) {
+// Snappy: the length, then pieces that are new or copies of what came before.
+std::string unpacked(std::string_view packed) {
+  Cursor c{packed};
+  uint64_t size = c.number();
+  if (size > most_unpacked) throw_user("the checkpoint's index has a packed block of ", size, " bytes");
+  std::string out;
+  out.reserve(size);
+  auto byte = [&] { return static_cast<uint64_t>(static_cast<unsigned char>(c.bytes(1)[0])); };
+  auto number = [&](uint64_t bytes) {
+    uint64_t v = 0;
+    for (uint64_t i = 0; i < bytes; ++i) v |= byte() << (8 * i);
+    return v;
+  };
+  while (!c.left.empty()) {
+    uint64_t tag = byte(), length = tag >> 2, offset = 0;
+    switch (tag & 3) {
+      case 0: length = (length < 60 ? length : number(length - 59)) + 1; break;
+      case 1:
+        offset = (tag >> 5) << 8 | byte();
+        length = (length & 7) + 4;
+        break;
+      case 2: offset = number(2), length += 1; break;
+      default: offset = number(4), length += 1;
+    }
+    if (length > size - out.size() || ((tag & 3) && (offset == 0 || offset > out.size())))
+      throw_user("the checkpoint's index has a block that does not unpack");
+    if ((tag & 3) == 0) out += c.bytes(length);
+    else
+      for (uint64_t i = 0; i < length; ++i) out += out[out.size() - offset];
+  }
+  if (out.size() != size)
+    throw_user("the checkpoint's index has a block that unpacks to ", out.size(), " of ", size, " bytes");
+  return out;
+}
+
+// Unpacked into `space` where it is packed.
+std::string_view block(std::string_view file, Place p, std::string& space) {
   if (p.offset > file.size() || p.size > file.size() - p.offset || file.size() - p.offset - p.size < trailer_size)
     throw_user("the checkpoint's index has a block at bytes ", p.offset, " to ", p.offset, "+", p.size, " of ",
                file.size());
-  if (file[p.offset + p.size] != 0)
-    throw_unsupported("the checkpoint's index has a block that is compressed (kind ",
-                      static_cast<int>(static_cast<unsigned char>(file[p.offset + p.size])), ")");
-  return file.substr(p.offset, p.size);
+  std::string_view bytes = file.substr(p.offset, p.size);
+  int kind = static_cast<unsigned char>(file[p.offset + p.size]);
+  if (kind > 1) throw_unsupported("the checkpoint's index has a block that is packed in the way ", kind);
+  if (kind == 0) return bytes;
+  space = unpacked(bytes);
+  return space;
 }
 
 // The entries of a block: keys share their beginnings with the key before them.
@@ -101,10 +139,12 @@ void TensorBundle::read_index(std::string_view bytes) {
     throw_user("it is not the index of a checkpoint: the mark at its end is missing");
   Cursor footer{bytes.substr(bytes.size() - footer_size, footer_size - 8)};
   place(footer);  // of the index of other things, which checkpoints have none of
-  std::string_view index = block(bytes, place(footer));
+  std::string index_space, space;
+  std::string_view index = block(bytes, place(footer), index_space);
   each_entry(index, [&](const std::string&, std::string_view value) {
     Cursor c{value};
-    each_entry(block(bytes, place(c)), [&](const std::string& key, std::string_view v) { add(key, v); });
+    std::string_view entries = block(bytes, place(c), space);
+    each_entry(entries, [&](const std::string& key, std::string_view v) { add(key, v); });
   });
 }
 
@@ -164,8 +204,8 @@ Tensor TensorBundle::tensor(const std::string& name) {
         auto file = shard(e.shard);
         uint64_t size = file->chars().size();
         if (e.offset > size || want > size - e.offset)
-          throw_user("it lies at bytes ", e.offset, " to ", e.offset, "+", want, " of '", file->path(),
-                     "', which has ", size);
+          throw_user("it lies at bytes ", e.offset, " to ", e.offset, "+", want, " of '", file->path(), "', which has ",
+                     size);
         return Tensor::wrap(type, std::move(dims), const_cast<char*>(file->chars().data()) + e.offset, file);
       },
       [&] { return text("reading '", name, "' from the checkpoint"); });

@@ -16,8 +16,8 @@ const TensorFlowFunction& called(const RawNode& n, const char* field, const Tens
 RawNode call(const TensorFlowFunction& f, const RawNode& from, std::string name, std::vector<std::string> inputs,
              std::vector<std::string> outputs) {
   if (inputs.size() > f.inputs.size() || outputs.size() > f.outputs.size())
-    throw_user("the node '", from.name, "' (", from.type, ") gives ", inputs.size(), " values to the function '", f.name,
-               "' and takes ", outputs.size(), ", it has ", f.inputs.size(), " inputs and ", f.outputs.size(),
+    throw_user("the node '", from.name, "' (", from.type, ") gives ", inputs.size(), " values to the function '",
+               f.name, "' and takes ", outputs.size(), ", it has ", f.inputs.size(), " inputs and ", f.outputs.size(),
                " outputs");
   RawNode n;
   n.type = f.name;

@@ -110,7 +110,8 @@ TensorFlowNode TensorFlowGraphReader::node(std::string_view bytes) {
         std::string_view in = w.bytes();
         if (in.empty()) w.broken("has an input without a name");
         if (in[0] == '^') n.controls.emplace_back(in.substr(1));
-        else if (!n.controls.empty()) throw_user("the node '", n.name, "' has the input '", in, "' after control inputs");
+        else if (!n.controls.empty())
+          throw_user("the node '", n.name, "' has the input '", in, "' after control inputs");
         else n.inputs.emplace_back(in);
         break;
       }

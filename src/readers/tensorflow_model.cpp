@@ -16,12 +16,25 @@ bool is_placeholder(const RawNode& n) { return n.type == "Placeholder" || n.type
 
 // Nodes that are there for what they do, or for nothing: never an output of the model.
 bool is_effect(const RawNode& n) {
-  static const std::set<std::string_view> types = {"Assert",       "Assign",          "AssignAddVariableOp",
-                                                   "AssignSubVariableOp", "AssignVariableOp", "CheckNumerics",
-                                                   "Const",        "MergeV2Checkpoints", "NoOp",
-                                                   "Print",        "PrintV2",         "RestoreV2",
-                                                   "SaveV2",       "ScalarSummary",   "MergeSummary",
-                                                   "HistogramSummary", "VarHandleOp", "Variable", "VariableV2"};
+  static const std::set<std::string_view> types = {"Assert",
+                                                   "Assign",
+                                                   "AssignAddVariableOp",
+                                                   "AssignSubVariableOp",
+                                                   "AssignVariableOp",
+                                                   "CheckNumerics",
+                                                   "Const",
+                                                   "MergeV2Checkpoints",
+                                                   "NoOp",
+                                                   "Print",
+                                                   "PrintV2",
+                                                   "RestoreV2",
+                                                   "SaveV2",
+                                                   "ScalarSummary",
+                                                   "MergeSummary",
+                                                   "HistogramSummary",
+                                                   "VarHandleOp",
+                                                   "Variable",
+                                                   "VariableV2"};
   return types.count(n.type) != 0;
 }
 
@@ -38,7 +51,12 @@ class Assembler {
     m.first_output = ":0";
     m.opsets[""] = 1;
     std::vector<TensorFlowNode>& nodes = graph_.nodes;
+    for (const TensorFlowNode& n : nodes)
+      if (n.type == "Switch" || n.type == "RefSwitch") switches_.insert(n.name);
+    bool frozen = outputs.empty();
+    if (frozen) outputs = unread();
     resolve_branches(nodes);
+    widen_halves();
     std::unordered_map<std::string_view, size_t> index;
     for (size_t i = 0; i < nodes.size(); ++i) index.emplace(nodes[i].name, i);
     auto node_of = [&](std::string_view value, const auto& who) -> size_t {
@@ -47,8 +65,6 @@ class Assembler {
       return it->second;
     };
 
-    bool frozen = outputs.empty();
-    if (frozen) outputs = unread();
     for (const TensorFlowPort& p : outputs) node_of(p.value, [&] { return text("the output '", p.name, "' is"); });
     for (const TensorFlowPort& p : inputs) node_of(p.value, [&] { return text("the input '", p.name, "' is"); });
 
@@ -95,7 +111,11 @@ class Assembler {
     }
     std::vector<TensorFlowPort> out;
     for (const TensorFlowNode& n : graph_.nodes) {
-      if (read.count(n.name) || is_effect(n) || is_placeholder(n)) continue;
+      if (read.count(n.name) || is_effect(n) || is_placeholder(n) || switches_.count(n.name)) continue;
+      // What only marks a branch.
+      if (n.type == "Identity" && n.inputs.size() == 1 &&
+          switches_.count(std::string(tensorflow_reference(n.inputs[0]).first)))
+        continue;
       // Operations that part a tensor say into how many.
       int64_t count = 1;
       for (const char* field : {"num_split", "num"})
@@ -108,6 +128,28 @@ class Assembler {
     }
     if (out.empty()) throw_user("the graph has no outputs: every node is read by another one");
     return out;
+  }
+
+  // Graphs whose weights were stored as half afterwards still take float inputs: all of them is meant to be float.
+  void widen_halves() {
+    std::unordered_set<std::string_view> floats;
+    auto type_of = [](const RawNode& n, const char* field) {
+      const RawField* f = n.find(field);
+      const DType* t = f ? f->value.get_if<DType>() : nullptr;
+      return t ? *t : DType::undefined;
+    };
+    for (const TensorFlowNode& n : graph_.nodes)
+      if (is_placeholder(n) && type_of(n, "dtype") == DType::f32) floats.insert(n.name);
+    bool mixed = false;
+    for (const TensorFlowNode& n : graph_.nodes)
+      if (type_of(n, "T") == DType::f16)
+        for (const std::string& in : n.inputs) mixed |= floats.count(in) != 0;
+    if (!mixed) return;
+    for (TensorFlowNode& n : graph_.nodes)
+      for (auto& [name, f] : n.fields) {
+        if (auto t = f.value.get_if<Tensor>(); t && t->type() == DType::f16) f.value = t->to(DType::f32);
+        else if (auto d = f.value.get_if<DType>(); d && *d == DType::f16) f.value = DType::f32;
+      }
   }
 
   RawValue placeholder(const TensorFlowNode& n) const {
@@ -141,7 +183,7 @@ class Assembler {
       RawNode raw = n;
       const std::set<size_t>& ports = read[n.name];
       raw.outputs.resize(ports.empty() ? 1 : *ports.rbegin() + 1);
-      raw.outputs[0] = n.name;
+      if (ports.empty()) raw.outputs[0] = n.name;
       for (size_t p : ports) raw.outputs[p] = tensorflow_value(n.name, p);
       for (std::string& o : raw.outputs)
         if (cut.count(o)) o.clear();
@@ -194,31 +236,35 @@ class Assembler {
     for (RawNode& n : g.nodes)
       for (std::string& o : n.outputs)
         if (ports.count(o)) o = moved[o] = o + "/inner";
+    for (const TensorFlowPort& p : inputs) moved[p.value] = p.name;
     auto now = [&](const std::string& value) {
       auto it = moved.find(value);
       return it == moved.end() ? value : it->second;
     };
-    for (RawNode& n : g.nodes)
+    for (RawNode& n : g.nodes) {
       for (std::string& in : n.inputs) in = now(in);
-    auto same = [&](const std::string& from, const std::string& to, std::string name) {
-      RawNode n;
-      n.type = "Identity";
-      n.name = std::move(name);
-      n.inputs = {from};
-      n.outputs = {to};
-      g.nodes.push_back(std::move(n));
-    };
-    std::unordered_set<std::string> known;
-    for (const TensorFlowPort& p : inputs)
-      if (p.name != p.value && known.insert(p.value).second) same(p.name, now(p.value), p.value);
+      // Graphs of a node see values of this one.
+      for (auto& [name, f] : n.fields)
+        for (auto& inner : f.graphs)
+          for (RawNode& part : inner->nodes)
+            for (std::string& in : part.inputs) in = now(in);
+    }
     for (const TensorFlowPort& p : outputs) {
-      if (p.name != p.value) same(now(p.value), p.name, p.name);
+      if (p.name != now(p.value)) {
+        RawNode n;
+        n.type = "Identity";
+        n.name = p.name;
+        n.inputs = {now(p.value)};
+        n.outputs = {p.name};
+        g.nodes.push_back(std::move(n));
+      }
       g.outputs.push_back({p.name, p.info, {}});
     }
   }
 
   TensorFlowGraph graph_;
   TensorFlowFunctions functions_;
+  std::unordered_set<std::string> switches_;
 };
 
 }  // namespace

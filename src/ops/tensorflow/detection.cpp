@@ -43,8 +43,8 @@ Value tf_nms_3(Import& layer) {
       .outputs[0];
 }
 std::vector<Value> tf_nms_4(Import& layer) {
-  TfNms r = tf_nms(layer, convert(layer.input(3), DType::f32), convert(layer.input(4), DType::f32),
-                   tf_number(layer, 0), layer.get<bool>("pad_to_max_output_size", false));
+  TfNms r = tf_nms(layer, convert(layer.input(3), DType::f32), convert(layer.input(4), DType::f32), tf_number(layer, 0),
+                   layer.get<bool>("pad_to_max_output_size", false));
   return {r.outputs[0], r.outputs[2]};
 }
 std::vector<Value> tf_nms_5(Import& layer) {
@@ -57,10 +57,8 @@ std::vector<Value> tf_nms_5(Import& layer) {
 
 Ops define_tensorflow_detection() {
   return {
-      tensorflow("NonMaxSuppression").expand(tf_nms_1),
-      tensorflow("NonMaxSuppressionV2").expand(tf_nms_2),
-      tensorflow("NonMaxSuppressionV3").expand(tf_nms_3),
-      tensorflow("NonMaxSuppressionV4").expand(tf_nms_4),
+      tensorflow("NonMaxSuppression").expand(tf_nms_1),   tensorflow("NonMaxSuppressionV2").expand(tf_nms_2),
+      tensorflow("NonMaxSuppressionV3").expand(tf_nms_3), tensorflow("NonMaxSuppressionV4").expand(tf_nms_4),
       tensorflow("NonMaxSuppressionV5").expand(tf_nms_5),
   };
 }

@@ -19,9 +19,7 @@ Value tf_floor_div(Import& layer) {
   Value y = layer.op("Divide", {layer.input(0), layer.input(1)}, {{"m_pythondiv", true}});
   return is_real(y.type()) ? layer.op("Floor", {y}) : y;
 }
-Value tf_div(Import& layer) {
-  return layer.op("Divide", {layer.input(0), layer.input(1)}, {{"m_pythondiv", false}});
-}
+Value tf_div(Import& layer) { return layer.op("Divide", {layer.input(0), layer.input(1)}, {{"m_pythondiv", false}}); }
 Value tf_div_no_nan(Import& layer) {
   Value a = layer.input(0), b = layer.input(1), zero = like(b, 0);
   Value safe = build::select(layer.op("Equal", {b, zero}), like(b, 1), b);
@@ -33,8 +31,8 @@ Value tf_leaky_relu(Import& layer) {
 }
 Value tf_selu(Import& layer) {
   Value x = layer.input(0);
-  return layer.op("Selu", {x, layer.typed({1.6732632423543772}, {1}, x.type()),
-                           layer.typed({1.0507009873554805}, {1}, x.type())});
+  return layer.op(
+      "Selu", {x, layer.typed({1.6732632423543772}, {1}, x.type()), layer.typed({1.0507009873554805}, {1}, x.type())});
 }
 Value tf_cast(Import& layer) {
   layer.has("Truncate");
@@ -149,26 +147,29 @@ Ops define_tensorflow_elementwise() {
       tf_rule("IsFinite", tf_is_finite),
       tf_rule("LeakyRelu", tf_leaky_relu),
       tf_rule("Log1p", [](Import& layer) { return layer.op("Log", {layer.input(0) + 1}); }),
-      tf_rule("OnesLike", [](Import& layer) {
-        return build::fill(layer, 1, layer.input(0).type(), shape_of(layer.input(0)));
-      }),
+      tf_rule("OnesLike",
+              [](Import& layer) { return build::fill(layer, 1, layer.input(0).type(), shape_of(layer.input(0))); }),
       tf_rule("Reciprocal", [](Import& layer) { return 1 / layer.input(0); }),
       tf_rule("Relu6",
-              [](Import& layer) { return layer.op("Clamp", {layer.input(0)}, {{"min", 0.0}, {"max", 6.0}}); }),
+              [](Import& layer) {
+                return layer.op("Clamp", {layer.input(0)}, {{"min", 0.0}, {"max", 6.0}});
+              }),
       tf_rule("Rsqrt",
-              [](Import& layer) { return layer.op("Power", {layer.input(0), like(layer.input(0), -0.5)}); }),
+              [](Import& layer) {
+                return layer.op("Power", {layer.input(0), like(layer.input(0), -0.5)});
+              }),
       tf_rule("Select", tf_select),
       tf_rule("Selu", tf_selu),
       tf_rule("Square", [](Import& layer) { return layer.input(0) * layer.input(0); }),
       tf_rule("TruncateDiv", tf_div),
-      tf_rule("Xdivy", [](Import& layer) {
-        Value x = layer.input(0), y = layer.input(1), zero = layer.op("Equal", {x, like(x, 0)});
-        return build::select(zero, like(x, 0), x / build::select(zero, like(y, 1), y));
-      }),
+      tf_rule("Xdivy",
+              [](Import& layer) {
+                Value x = layer.input(0), y = layer.input(1), zero = layer.op("Equal", {x, like(x, 0)});
+                return build::select(zero, like(x, 0), x / build::select(zero, like(y, 1), y));
+              }),
       tf_rule("Xlogy", tf_xlogy),
-      tf_rule("ZerosLike", [](Import& layer) {
-        return build::fill(layer, 0, layer.input(0).type(), shape_of(layer.input(0)));
-      }),
+      tf_rule("ZerosLike",
+              [](Import& layer) { return build::fill(layer, 0, layer.input(0).type(), shape_of(layer.input(0))); }),
   };
   return ops;
 }

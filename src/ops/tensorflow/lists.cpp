@@ -9,9 +9,8 @@ Value tf_list_reserve(Import& layer, const Value& element, const Value& count, D
   Value shape = tf::as_list(convert(element, DType::i64));
   if (auto dims = shape.values<int64_t>()) {
     for (int64_t& d : *dims) d = d < 0 ? 1 : d;
-    shape = layer.ints(dims->size() == 1 && element.shape().ranked() && element.shape().rank() == 0
-                           ? std::vector<int64_t>{}
-                           : *dims);
+    shape = layer.ints(
+        dims->size() == 1 && element.shape().ranked() && element.shape().rank() == 0 ? std::vector<int64_t>{} : *dims);
   } else {
     shape = layer.op("Maximum", {shape, layer.ints({1})});
   }
@@ -22,9 +21,7 @@ Value tf_tensor_list_reserve(Import& layer) {
   if (type == DType::undefined) unsupported("a list of this element type");
   return tf_list_reserve(layer, layer.input(0), layer.input(1), type);
 }
-Value tf_tensor_list_get(Import& layer) {
-  return build::gather(layer.input(0), tf::as_scalar(layer.input(1)), 0);
-}
+Value tf_tensor_list_get(Import& layer) { return build::gather(layer.input(0), tf::as_scalar(layer.input(1)), 0); }
 // The list grows to the size of what is put into it.
 Value tf_list_set(const Value& list, const Value& index, const Value& item) {
   Import& layer = list.in();

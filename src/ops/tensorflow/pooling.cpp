@@ -93,9 +93,9 @@ Value tf_max_pool_grad(Import& layer) {
   Value flat = build::concat({planes, layer.ints({-1})}, 0);
   auto as_planes = [&](const Value& v) { return layer.op("Reshape", {v, flat}, {{"special_zero", false}}); };
   Value zeros = as_planes(build::fill(layer, 0, x.type(), shape));
-  Value sum = layer.op("ScatterElementsUpdate@12",
-                       {zeros, as_planes(places), as_planes(gradient), layer.scalar(int64_t{2})},
-                       {{"reduction", "sum"}, {"use_init_val", true}});
+  Value sum =
+      layer.op("ScatterElementsUpdate@12", {zeros, as_planes(places), as_planes(gradient), layer.scalar(int64_t{2})},
+               {{"reduction", "sum"}, {"use_init_val", true}});
   return layout.out(layer.op("Reshape", {sum, shape}, {{"special_zero", false}}));
 }
 

@@ -5,7 +5,8 @@ namespace graft {
 namespace {
 
 Value tf_reduced(Import& layer, std::string_view op) {
-  return layer.op(op, {layer.input(0), tf::as_list(layer.input(1))}, {{"keep_dims", layer.get<bool>("keep_dims", false)}});
+  return layer.op(op, {layer.input(0), tf::as_list(layer.input(1))},
+                  {{"keep_dims", layer.get<bool>("keep_dims", false)}});
 }
 
 template <bool largest>

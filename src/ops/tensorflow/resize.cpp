@@ -11,18 +11,20 @@ Value tf_resize_bilinear(Import& layer) {
   Value y = layer.op("Interpolate@11", {tf::channels_second(x, 2), layer.input(1), layer.ints({2, 3})},
                      {{"mode", "linear_onnx"},
                       {"shape_calculation_mode", "sizes"},
-                      {"coordinate_transformation_mode", aligned ? "align_corners" : half ? "half_pixel" : "asymmetric"}});
+                      {"coordinate_transformation_mode", aligned ? "align_corners"
+                                                         : half  ? "half_pixel"
+                                                                 : "asymmetric"}});
   return tf::channels_last(convert(y, DType::f32), 2);
 }
 
 Value tf_resize_nearest(Import& layer) {
   bool aligned = layer.get<bool>("align_corners", false), half = layer.get<bool>("half_pixel_centers", false);
-  Value y = layer.op("Interpolate@11",
-                     {tf::channels_second(layer.input(0), 2), layer.input(1), layer.ints({2, 3})},
+  Value y = layer.op("Interpolate@11", {tf::channels_second(layer.input(0), 2), layer.input(1), layer.ints({2, 3})},
                      {{"mode", "nearest"},
                       {"shape_calculation_mode", "sizes"},
-                      {"coordinate_transformation_mode",
-                       aligned ? "align_corners" : half ? "tf_half_pixel_for_nn" : "asymmetric"},
+                      {"coordinate_transformation_mode", aligned ? "align_corners"
+                                                         : half  ? "tf_half_pixel_for_nn"
+                                                                 : "asymmetric"},
                       {"nearest_mode", aligned ? "round_prefer_ceil" : "floor"}});
   return tf::channels_last(y, 2);
 }
@@ -47,7 +49,8 @@ Value tf_crop_and_resize(Import& layer) {
     for (int64_t i = 0; i < n; ++i) steps.push_back(n > 1 ? static_cast<double>(i) / static_cast<double>(n - 1) : 0.5);
     Value step = layer.typed(steps, {1, n}, DType::f32);
     Value at = (first + (last - first) * step) * top;
-    Value inside = layer.op("LogicalAnd", {layer.op("GreaterEqual", {at, like(at, 0)}), layer.op("LessEqual", {at, top})});
+    Value inside =
+        layer.op("LogicalAnd", {layer.op("GreaterEqual", {at, like(at, 0)}), layer.op("LessEqual", {at, top})});
     Value kept = layer.op("Minimum", {layer.op("Maximum", {at, like(at, 0)}), top});
     if (nearest) kept = layer.op("Round", {kept}, {{"mode", "half_away_from_zero"}});
     Value low = layer.op("Floor", {kept});
@@ -68,8 +71,8 @@ Value tf_crop_and_resize(Import& layer) {
     return left + (taken(y, columns.high) - left) * fx;
   };
   Value top = mixed(rows.low), result = top + (mixed(rows.high) - top) * fy;
-  Value inside = layer.op("LogicalAnd", {unsqueeze(unsqueeze(rows.inside, {2}), {3}),
-                                         unsqueeze(unsqueeze(columns.inside, {1}), {3})});
+  Value inside = layer.op(
+      "LogicalAnd", {unsqueeze(unsqueeze(rows.inside, {2}), {3}), unsqueeze(unsqueeze(columns.inside, {1}), {3})});
   return build::select(inside, result, like(result, outside));
 }
 

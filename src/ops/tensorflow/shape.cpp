@@ -10,8 +10,7 @@ Value tf_shape(Import& layer) {
 std::vector<Value> tf_shape_n(Import& layer) {
   std::vector<Value> out;
   for (size_t i = 0; i < layer.inputs() && i < layer.outputs(); ++i)
-    out.push_back(
-        layer.op("ShapeOf@3", {layer.input(i)}, {{"output_type", layer.get<DType>("out_type", DType::i32)}}));
+    out.push_back(layer.op("ShapeOf@3", {layer.input(i)}, {{"output_type", layer.get<DType>("out_type", DType::i32)}}));
   return out;
 }
 Value tf_rank(Import& layer) {
@@ -38,6 +37,11 @@ Value tf_transpose(Import& layer) { return layer.op("Transpose", {layer.input(0)
 Value tf_tile(Import& layer) { return layer.op("Tile", {layer.input(0), layer.input(1)}); }
 Value tf_fill(Import& layer) { return build::broadcast(layer.input(1), layer.input(0)); }
 Value tf_broadcast_to(Import& layer) { return build::broadcast(layer.input(0), layer.input(1)); }
+Value tf_broadcast_args(Import& layer) {
+  Value first = build::fill(layer, 0, DType::u8, layer.input(0));
+  Value both = layer.op("Broadcast@3", {first, layer.input(1)}, {{"mode", "bidirectional"}});
+  return convert(shape_of(both), layer.input(0).type());
+}
 Value tf_range(Import& layer) {
   Value start = tf::as_scalar(layer.input(0)), stop = tf::as_scalar(layer.input(1));
   return layer.op("Range@4", {start, stop, tf::as_scalar(layer.input(2))}, {{"output_type", start.type()}});
@@ -74,11 +78,15 @@ Value tf_space_batch(Import& layer) {
   auto [begin, end] = tf_sides(layer.input(2));
   Shape b = block.shape();
   if (!b.ranked() || !b[0].known()) unsupported("the number of block sizes is not known");
-  int64_t behind = static_cast<int64_t>(x.rank()) - 1 - b[0].value();
-  if (behind < 0) fail("there are ", b[0], " block sizes for data of shape ", x.shape());
-  auto whole = [&](const Value& v, int64_t fill) {
-    std::vector<Value> parts{layer.ints({fill}), v};
-    if (behind > 0) parts.push_back(layer.ints(std::vector<int64_t>(static_cast<size_t>(behind), fill)));
+  Shape s = x.shape();
+  if (s.ranked() && static_cast<int64_t>(s.rank()) - 1 < b[0].value())
+    fail("there are ", b[0], " block sizes for data of shape ", s);
+  auto whole = [&](const Value& v, int64_t number) {
+    std::vector<Value> parts{layer.ints({number}), v};
+    if (!s.ranked())
+      parts.push_back(build::broadcast(layer.ints({number}), shape_of(shape_of(x)) - layer.ints({1 + b[0].value()})));
+    else if (size_t behind = s.rank() - 1 - static_cast<size_t>(b[0].value()))
+      parts.push_back(layer.ints(std::vector<int64_t>(behind, number)));
     return build::concat(parts, 0);
   };
   return layer.op(to_batch ? "SpaceToBatch" : "BatchToSpace", {x, whole(block, 1), whole(begin, 0), whole(end, 0)});
@@ -125,6 +133,7 @@ Ops define_tensorflow_shape() {
   return {
       tensorflow("BatchToSpace").expand(tf_space_batch_old<false>),
       tensorflow("BatchToSpaceND").expand(tf_space_batch<false>),
+      tensorflow("BroadcastArgs").expand(tf_broadcast_args),
       tensorflow("BroadcastTo").expand(tf_broadcast_to),
       tensorflow("DepthToSpace").expand(tf_depth_space<true>),
       tensorflow("ExpandDims").expand(tf_expand_dims),

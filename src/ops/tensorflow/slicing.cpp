@@ -113,10 +113,10 @@ Value tf_tensor_scatter_add(Import& layer) {
 }
 
 Value tf_one_hot(Import& layer) {
-  return layer.op("OneHot@1",
-                  {layer.input(0), tf::as_scalar(layer.input(1)), tf::as_scalar(layer.input(2)),
-                   tf::as_scalar(layer.input(3))},
-                  {{"axis", layer.get<int64_t>("axis", -1)}});
+  return layer.op(
+      "OneHot@1",
+      {layer.input(0), tf::as_scalar(layer.input(1)), tf::as_scalar(layer.input(2)), tf::as_scalar(layer.input(3))},
+      {{"axis", layer.get<int64_t>("axis", -1)}});
 }
 // sparse indices, dense shape, values, default
 Value tf_sparse_to_dense(Import& layer) {
@@ -137,8 +137,8 @@ Value tf_where(Import& layer) {
 }
 std::vector<Value> tf_unique(Import& layer) {
   DType index = layer.get<DType>("out_idx", DType::i32);
-  std::vector<Value> out = layer.ops("Unique", {layer.input(0)},
-                                     {{"sorted", false}, {"index_element_type", index}, {"count_element_type", index}}, 4);
+  std::vector<Value> out = layer.ops(
+      "Unique", {layer.input(0)}, {{"sorted", false}, {"index_element_type", index}, {"count_element_type", index}}, 4);
   return {out[0], out[2], out[3]};
 }
 

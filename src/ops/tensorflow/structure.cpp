@@ -12,7 +12,8 @@ Value tf_const(Import& layer) {
 }
 
 Value tf_variable(Import& layer) {
-  for (std::string_view f : {"shape", "dtype", "container", "shared_name", "allowed_devices", "debug_name"}) layer.has(f);
+  for (std::string_view f : {"shape", "dtype", "container", "shared_name", "allowed_devices", "debug_name"})
+    layer.has(f);
   if (!layer.has("value"))
     unsupported("the variable has no value: freeze the model, or give it as a SavedModel with its variables");
   return layer.constant(layer.get<TensorView>("value"));
@@ -37,16 +38,13 @@ std::vector<Value> tf_merge(Import& layer) {
 
 Ops define_tensorflow_structure() {
   Ops ops{
-      tensorflow("Const").expand(tf_const),
-      tensorflow("Merge").domain("graft").expand(tf_merge),
-      tensorflow("IdentityN").expand(tf_same_all),
-      tensorflow("VarHandleOp").expand(tf_variable),
-      tensorflow("Variable").expand(tf_variable),
-      tensorflow("VariableV2").expand(tf_variable),
+      tensorflow("Const").expand(tf_const),        tensorflow("Merge").domain("graft").expand(tf_merge),
+      tensorflow("IdentityN").expand(tf_same_all), tensorflow("VarHandleOp").expand(tf_variable),
+      tensorflow("Variable").expand(tf_variable),  tensorflow("VariableV2").expand(tf_variable),
   };
-  for (std::string_view type :
-       {"Identity", "StopGradient", "PreventGradient", "Snapshot", "ReadVariableOp", "CheckNumerics", "EnsureShape",
-        "PlaceholderWithDefault", "PlaceholderWithDefaultV2", "Print", "CheckNumericsV2", "LoopCond", "DebugGradientIdentity"})
+  for (std::string_view type : {"Identity", "Dropout", "StopGradient", "PreventGradient", "Snapshot", "ReadVariableOp",
+                                "CheckNumerics", "EnsureShape", "PlaceholderWithDefault", "PlaceholderWithDefaultV2",
+                                "Print", "CheckNumericsV2", "LoopCond", "DebugGradientIdentity"})
     ops += tensorflow(type).ignore("shape").ignore("message").ignore("summarize").ignore("first_n").expand(tf_same);
   return ops;
 }
