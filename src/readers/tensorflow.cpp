@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "readers/tensorflow_model.hpp"
+#include "readers/tensorflow_text.hpp"
 #include "readers/tensorflow_variables.hpp"
 
 namespace graft {
@@ -169,7 +170,7 @@ bool is_saved_model(std::string_view bytes) {
 }  // namespace
 
 bool looks_like_tensorflow(std::string_view bytes) {
-  if (is_saved_model(bytes)) return true;
+  if (is_saved_model(bytes) || looks_like_tensorflow_text(bytes)) return true;
   bool node = false;
   try {
     for (Wire w(bytes, "file"); w.next();) {
@@ -189,6 +190,10 @@ bool looks_like_tensorflow(std::string_view bytes) {
 
 RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
                          const ReadLimits& limits) {
+  if (looks_like_tensorflow_text(bytes)) {
+    auto binary = std::make_shared<std::string>(tensorflow_text_to_binary(bytes, "text"));
+    return read_tensorflow(*binary, binary, folder, limits);
+  }
   TensorFlowGraphReader reader(std::move(keeper), bytes.data(), limits);
   if (!is_saved_model(bytes)) return assemble_tensorflow(reader.graph(bytes));
   MetaGraph m = SavedModelReader(bytes.data(), reader.tensors()).saved_model(bytes);
@@ -205,11 +210,21 @@ RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> kee
 }
 
 RawModel read_tensorflow(const std::string& path, const ReadLimits& limits) {
-  std::string main = std::filesystem::is_directory(path) ? path + "/saved_model.pb" : path;
+  std::string main = path;
+  if (std::filesystem::is_directory(path)) {
+    main = path + "/saved_model.pb";
+    if (!std::filesystem::exists(main)) main += "txt";
+  }
   return with_context(
       [&] {
         auto file = MappedFile::open(main);
-        RawModel m = read_tensorflow(file->chars(), file, folder_of(main), limits);
+        std::string_view bytes = file->chars();
+        std::shared_ptr<const void> keeper = file;
+        if (looks_like_tensorflow_text(bytes)) {
+          auto binary = std::make_shared<std::string>(tensorflow_text_to_binary(bytes, main));
+          bytes = *binary, keeper = binary;
+        }
+        RawModel m = read_tensorflow(bytes, keeper, folder_of(main), limits);
         m.path = main;
         return m;
       },

@@ -1,4 +1,4 @@
-// TensorFlow: frozen graphs (GraphDef) and SavedModels.
+// TensorFlow: frozen graphs (GraphDef) and SavedModels, binary or as text.
 #pragma once
 
 #include "readers/raw.hpp"

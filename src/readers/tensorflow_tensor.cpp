@@ -1,6 +1,7 @@
 #include "readers/tensorflow_tensor.hpp"
 
 #include "base/tensor.hpp"
+#include "base/text.hpp"
 
 namespace graft {
 namespace {
@@ -103,6 +104,17 @@ DType tensorflow_element_type(int64_t code) {
 std::string tensorflow_type_name(int64_t code) {
   const TypeRow* r = row_of(code);
   return r ? r->name : text("number ", code);
+}
+
+std::optional<int64_t> tensorflow_type_code(std::string_view name) {
+  if (!name.starts_with("DT_")) return std::nullopt;
+  name.remove_prefix(3);
+  bool reference = name.ends_with("_REF");
+  if (reference) name.remove_suffix(4);
+  for (const TypeRow& r : types)
+    if (equal_ignoring_case(r.name, name)) return r.code + (reference ? 100 : 0);
+  if (name == "INVALID") return 0;
+  return std::nullopt;
 }
 
 Shape TensorFlowTensors::shape(Wire w) const {

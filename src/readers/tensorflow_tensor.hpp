@@ -1,6 +1,8 @@
 // Element types, shapes and tensors of TensorFlow.
 #pragma once
 
+#include <optional>
+
 #include "readers/raw.hpp"
 #include "readers/wire.hpp"
 
@@ -9,7 +11,8 @@ namespace graft {
 // The element type with this number (DataType); undefined for those that no tensor here can have (complex, resource,
 // variant) and for unknown numbers. A reference type is its plain one.
 DType tensorflow_element_type(int64_t code);
-std::string tensorflow_type_name(int64_t code);  // for messages
+std::string tensorflow_type_name(int64_t code);                      // for messages
+std::optional<int64_t> tensorflow_type_code(std::string_view name);  // "DT_FLOAT" -> 1
 
 class TensorFlowTensors {
  public:

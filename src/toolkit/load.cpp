@@ -27,7 +27,7 @@ std::string_view format_name(Format f) {
 
 Format recognise(const std::string& path) {
   if (std::filesystem::is_directory(path)) {
-    if (std::filesystem::exists(path + "/saved_model.pb")) return Format::tensorflow;
+    if (std::filesystem::exists(path + "/saved_model.pb") || std::filesystem::exists(path + "/saved_model.pbtxt")) return Format::tensorflow;
     throw Error(ErrorKind::unsupported, text("the folder '", path, "' holds no saved_model.pb"), "a SavedModel of TensorFlow is the only model that is a folder");
   }
   auto file = MappedFile::open(path);

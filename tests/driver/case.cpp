@@ -104,6 +104,16 @@ std::vector<Case> read_cases(const std::string& path) {
   return cases;
 }
 
+namespace {
+// What stands between the lines '<<<' and '>>>', and where it ends.
+std::string block(const std::string& model, size_t& end) {
+  size_t begin = model.find("<<<\n");
+  end = model.find("\n>>>");
+  if (begin == model.npos || end == model.npos) throw_user("a block stands between '<<<' and '>>>' lines");
+  return model.substr(begin + 4, end + 1 - begin - 4);
+}
+}  // namespace
+
 Test read_test(const Case& c, const Registry& registry) {
   Test t;
   std::string model = model_part(c.body), rest = c.body.substr(model.size());
@@ -117,13 +127,13 @@ Test read_test(const Case& c, const Registry& registry) {
   TextReader m(model);
   if (bool is_onnx = m.accept("onnx"); is_onnx || m.accept("tensorflow")) {
     t.kind = is_onnx ? "onnx" : "tensorflow";
-    t.source = read_wire(m);
+    size_t end = 0;
+    t.source = model.find("<<<\n") != model.npos ? block(model, end) : read_wire(m);
     reading([&] { t.graph = imported(t.kind, t.source, registry); });
   } else if (m.accept("ir") || m.accept("text")) {
     t.kind = trim(model).starts_with("ir") ? "ir" : "text";
-    size_t begin = model.find("<<<\n"), end = model.find("\n>>>");
-    if (begin == model.npos || end == model.npos) throw_user("a block stands between '<<<' and '>>>' lines");
-    t.source = model.substr(begin + 4, end + 1 - begin - 4);
+    size_t end = 0;
+    t.source = block(model, end);
     size_t w = model.find("weights", end);
     if (w != model.npos) t.weights = from_hex(TextReader(std::string_view(model).substr(w + 7)).quoted());
     reading([&] {

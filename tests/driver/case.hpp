@@ -10,7 +10,7 @@
 //
 //   graph ...            a graph in the textual form
 //   onnx {...}           an ONNX file, written down field by field (see wire.hpp)
-//   tensorflow {...}     a GraphDef or SavedModel, likewise
+//   tensorflow {...}     a GraphDef or SavedModel, likewise, or, between <<< and >>>, as text (.pbtxt)
 //   ir <<< ... >>>       an IR's XML, then, where it has any, `weights "00 00 80 3f"`
 //   text <<< ... >>>     the textual form itself, right or wrong
 //   like NAME            what another case of the file has; `replace "a" "b"` lines change it
