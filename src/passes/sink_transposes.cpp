@@ -42,6 +42,8 @@ class Sinking {
       for (Body& b : g_[id].bodies) changes_ += sink_transposes(*b.graph, registry_);
       visit(id);
     }
+    for (NodeId id : g_.topological_order())
+      if (g_[id].is("Transpose")) flatten(id);
     return changes_;
   }
 
@@ -102,6 +104,34 @@ class Sinking {
     for (int64_t k : second->order) p.push_back(first->order[static_cast<size_t>(k)]);
     if (is_identity(p)) take_over({id, 0}, first->from);
     else take_over({id, 0}, transpose(first->from, p, g_[id].name));
+    ++changes_;
+  }
+
+  // A transposition that only moves dimensions of 1 leaves the elements where they are.
+  void flatten(NodeId id) {
+    auto t = transposed({id, 0});
+    if (!t || users_.of({id, 0}).empty()) return;
+    Shape s = g_.info(t->from).shape;
+    if (!s.ranked() || s.rank() != t->order.size()) return;
+    std::vector<int64_t> target;
+    int64_t last = -1, unknown = 0;
+    for (int64_t k : t->order) {
+      const Dim& d = s[static_cast<size_t>(k)];
+      target.push_back(d.known() ? d.value() : -1);
+      if (d.known() && d.value() == 1) continue;
+      if (k < last || (d.known() && d.value() == 0)) return;
+      last = k;
+      unknown += !d.known();
+    }
+    if (unknown > 1) return;
+    Node r;
+    r.type = "Reshape", r.opset = "opset1";
+    r.attrs["special_zero"] = false;
+    r.inputs = {t->from, constant(target)};
+    r.outputs.resize(1);
+    r.origin = g_[id].origin;
+    r.name = g_.unique_name(g_[id].name + "/Reshape");
+    take_over({id, 0}, {add(std::move(r)), 0});
     ++changes_;
   }
 

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "readers/tensorflow_calls.hpp"
 #include "readers/tensorflow_flow.hpp"
+#include "readers/tensorflow_loops.hpp"
 
 namespace graft {
 namespace {
@@ -40,10 +41,7 @@ bool is_effect(const RawNode& n) {
 
 class Assembler {
  public:
-  explicit Assembler(TensorFlowGraph graph) : graph_(std::move(graph)) {
-    for (const TensorFlowFunction& f : graph_.functions)
-      if (!functions_.emplace(f.name, &f).second) throw_user("the model has two functions '", f.name, "'");
-  }
+  explicit Assembler(TensorFlowGraph graph) : graph_(std::move(graph)) {}
 
   RawModel model(const std::vector<TensorFlowPort>& inputs, std::vector<TensorFlowPort> outputs) {
     RawModel m;
@@ -55,6 +53,9 @@ class Assembler {
       if (n.type == "Switch" || n.type == "RefSwitch") switches_.insert(n.name);
     bool frozen = outputs.empty();
     if (frozen) outputs = unread();
+    resolve_loops(nodes, graph_.functions);
+    for (const TensorFlowFunction& f : graph_.functions)
+      if (!functions_.emplace(f.name, &f).second) throw_user("the model has two functions '", f.name, "'");
     resolve_branches(nodes);
     widen_halves();
     std::unordered_map<std::string_view, size_t> index;
@@ -109,8 +110,10 @@ class Assembler {
       for (const std::string& in : n.inputs) read.insert(tensorflow_reference(in).first);
       for (const std::string& in : n.controls) read.insert(in);
     }
+    std::unordered_set<std::string_view> looping = inside_loops();
     std::vector<TensorFlowPort> out;
     for (const TensorFlowNode& n : graph_.nodes) {
+      if (looping.count(n.name)) continue;
       if (read.count(n.name) || is_effect(n) || is_placeholder(n) || switches_.count(n.name)) continue;
       // What only marks a branch.
       if (n.type == "Identity" && n.inputs.size() == 1 &&
@@ -128,6 +131,25 @@ class Assembler {
     }
     if (out.empty()) throw_user("the graph has no outputs: every node is read by another one");
     return out;
+  }
+
+  // Nodes between the beginning of a loop and its exits.
+  std::unordered_set<std::string_view> inside_loops() const {
+    std::unordered_set<std::string_view> inside;
+    std::unordered_map<std::string_view, std::vector<const TensorFlowNode*>> readers;
+    std::vector<const TensorFlowNode*> stack;
+    for (const TensorFlowNode& n : graph_.nodes) {
+      if (n.type == "Enter" || n.type == "RefEnter") stack.push_back(&n);
+      for (const std::string& in : n.inputs) readers[tensorflow_reference(in).first].push_back(&n);
+    }
+    if (stack.empty()) return inside;
+    while (!stack.empty()) {
+      const TensorFlowNode* n = stack.back();
+      stack.pop_back();
+      if (n->type == "Exit" || n->type == "RefExit" || !inside.insert(n->name).second) continue;
+      for (const TensorFlowNode* r : readers[n->name]) stack.push_back(r);
+    }
+    return inside;
   }
 
   // Graphs whose weights were stored as half afterwards still take float inputs: all of them is meant to be float.

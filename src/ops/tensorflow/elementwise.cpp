@@ -140,6 +140,7 @@ Ops define_tensorflow_elementwise() {
       tf_rule("ClipByValue", tf_clip),
       tf_rule("Div", tf_div),
       tf_rule("DivNoNan", tf_div_no_nan),
+      tf_rule("Erfc", [](Import& layer) { return 1 - layer.op("Erf", {layer.input(0)}); }),
       tf_rule("Expm1", [](Import& layer) { return layer.op("Exp", {layer.input(0)}) - 1; }),
       tf_rule("FloorDiv", tf_floor_div),
       tf_rule("Inv", [](Import& layer) { return 1 / layer.input(0); }),
