@@ -11,7 +11,7 @@ cmake --build --preset fuzz -j "$jobs" | tail -n 1
 mkdir -p build/fuzz/corpus build/fuzz/findings
 build/bin/graft_tests --write-corpus build/fuzz/corpus tests/readers tests/ops
 failed=0
-for target in ${TARGETS:-onnx ir text}; do
+for target in ${TARGETS:-onnx tensorflow ir text}; do
   echo "== $target: $seconds s"
   mkdir -p "build/fuzz/grown/$target"
   build/fuzz/bin/fuzz_$target -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \

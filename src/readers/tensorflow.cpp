@@ -167,41 +167,67 @@ bool is_saved_model(std::string_view bytes) {
   return version && graph;
 }
 
-}  // namespace
+// A MetaGraph alone: a description (1), then the graph (2), which has nodes.
+bool is_meta_graph(std::string_view bytes) {
+  try {
+    for (Wire w(bytes, "file"); w.next();) {
+      if (w.type() != Wire::bytes_type || w.field() > 7) return false;
+      if (w.field() != 2) {
+        w.skip();
+        continue;
+      }
+      for (Wire g = w.message("graph"); g.next();)
+        if (g.field() == 1 && g.type() == Wire::bytes_type) return node_like(g.bytes());
+        else return false;
+      return false;
+    }
+  } catch (const Error&) {
+    return false;
+  }
+  return false;
+}
 
-bool looks_like_tensorflow(std::string_view bytes) {
-  if (is_saved_model(bytes) || looks_like_tensorflow_text(bytes)) return true;
-  bool node = false;
+bool is_graph(std::string_view bytes) {
   try {
     for (Wire w(bytes, "file"); w.next();) {
       if (w.type() != Wire::bytes_type && !(w.field() == 3 && w.type() == Wire::varint_type)) return false;
       if (w.field() > 5) return false;
-      if (w.field() == 1 && !node) {
-        node = node_like(w.bytes());
-        return node;
-      }
+      if (w.field() == 1) return node_like(w.bytes());
       w.skip();
     }
   } catch (const Error&) {
-    return node;
+    return false;
   }
-  return node;
+  return false;
+}
+
+}  // namespace
+
+bool looks_like_tensorflow(std::string_view bytes) {
+  return is_saved_model(bytes) || looks_like_tensorflow_text(bytes) || is_graph(bytes) || is_meta_graph(bytes);
 }
 
 RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
-                         const ReadLimits& limits) {
+                         const std::string& checkpoint, const ReadLimits& limits) {
   if (looks_like_tensorflow_text(bytes)) {
     auto binary = std::make_shared<std::string>(tensorflow_text_to_binary(bytes, "text"));
-    return read_tensorflow(*binary, binary, folder, limits);
+    return read_tensorflow(*binary, binary, folder, checkpoint, limits);
   }
   TensorFlowGraphReader reader(std::move(keeper), bytes.data(), limits);
-  if (!is_saved_model(bytes)) return assemble_tensorflow(reader.graph(bytes));
-  MetaGraph m = SavedModelReader(bytes.data(), reader.tensors()).saved_model(bytes);
+  SavedModelReader meta(bytes.data(), reader.tensors());
+  MetaGraph m;
+  m.graph = bytes;
+  std::string here = folder.empty() ? "." : folder, variables = checkpoint;
+  if (is_saved_model(bytes)) {
+    m = meta.saved_model(bytes);
+    if (std::filesystem::exists(here + "/variables/variables.index")) variables = "variables/variables";
+  } else if (!is_graph(bytes) && is_meta_graph(bytes)) {
+    m = meta.meta_graph(Wire(bytes, "MetaGraphDef", bytes.data()));
+  }
   TensorFlowGraph graph = reader.graph(m.graph);
-  std::string here = folder.empty() ? "." : folder;
-  if (std::filesystem::exists(here + "/variables/variables.index")) {
-    TensorBundle checkpoint(here, "variables/variables", limits);
-    fill_variables(graph, checkpoint);
+  if (!variables.empty()) {
+    TensorBundle bundle(here, variables, limits);
+    fill_variables(graph, bundle);
   }
   const Signature* s = chosen(m);
   if (!s) return assemble_tensorflow(std::move(graph));
@@ -209,11 +235,20 @@ RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> kee
                       [&] { return text("reading the signature '", s->name, "'"); });
 }
 
-RawModel read_tensorflow(const std::string& path, const ReadLimits& limits) {
-  std::string main = path;
-  if (std::filesystem::is_directory(path)) {
+RawModel read_tensorflow(const std::string& path, const std::string& checkpoint, const ReadLimits& limits) {
+  namespace fs = std::filesystem;
+  std::string main = path, variables = checkpoint, folder = folder_of(main);
+  if (fs::is_directory(path)) {
+    folder = path;
     main = path + "/saved_model.pb";
-    if (!std::filesystem::exists(main)) main += "txt";
+    if (!fs::exists(main)) main += "txt";
+  }
+  if (variables.empty() && extension_of(main) == ".meta" && fs::exists(fs::path(main).replace_extension(".index")))
+    variables = fs::path(main).replace_extension().string();
+  if (!variables.empty()) {
+    if (extension_of(variables) == ".index") variables = fs::path(variables).replace_extension().string();
+    folder = folder_of(variables);
+    variables = fs::path(variables).filename().string();
   }
   return with_context(
       [&] {
@@ -224,7 +259,7 @@ RawModel read_tensorflow(const std::string& path, const ReadLimits& limits) {
           auto binary = std::make_shared<std::string>(tensorflow_text_to_binary(bytes, main));
           bytes = *binary, keeper = binary;
         }
-        RawModel m = read_tensorflow(bytes, keeper, folder_of(main), limits);
+        RawModel m = read_tensorflow(bytes, keeper, folder, variables, limits);
         m.path = main;
         return m;
       },

@@ -110,10 +110,17 @@ class Assembler {
       for (const std::string& in : n.inputs) read.insert(tensorflow_reference(in).first);
       for (const std::string& in : n.controls) read.insert(in);
     }
-    std::unordered_set<std::string_view> looping = inside_loops();
+    auto nowhere = [](const RawNode&) { return false; };
+    std::unordered_set<std::string_view> looping =
+        reached([](const RawNode& n) { return n.type == "Enter" || n.type == "RefEnter"; },
+                [](const RawNode& n) { return n.type == "Exit" || n.type == "RefExit"; });
+    std::unordered_set<std::string_view> fed = reached(is_placeholder, nowhere);
+    bool training = false;  // the graph also fills, saves and restores its variables
+    for (const TensorFlowNode& n : graph_.nodes)
+      training |= n.type == "VarHandleOp" || n.type == "VariableV2" || n.type == "Variable";
     std::vector<TensorFlowPort> out;
     for (const TensorFlowNode& n : graph_.nodes) {
-      if (looping.count(n.name)) continue;
+      if (looping.count(n.name) || (training && !fed.count(n.name))) continue;
       if (read.count(n.name) || is_effect(n) || is_placeholder(n) || switches_.count(n.name)) continue;
       // What only marks a branch.
       if (n.type == "Identity" && n.inputs.size() == 1 &&
@@ -133,20 +140,20 @@ class Assembler {
     return out;
   }
 
-  // Nodes between the beginning of a loop and its exits.
-  std::unordered_set<std::string_view> inside_loops() const {
+  // Nodes that are reached from some, up to others.
+  template <class From, class UpTo>
+  std::unordered_set<std::string_view> reached(From&& from, UpTo&& up_to) const {
     std::unordered_set<std::string_view> inside;
     std::unordered_map<std::string_view, std::vector<const TensorFlowNode*>> readers;
     std::vector<const TensorFlowNode*> stack;
     for (const TensorFlowNode& n : graph_.nodes) {
-      if (n.type == "Enter" || n.type == "RefEnter") stack.push_back(&n);
+      if (from(n)) stack.push_back(&n);
       for (const std::string& in : n.inputs) readers[tensorflow_reference(in).first].push_back(&n);
     }
-    if (stack.empty()) return inside;
     while (!stack.empty()) {
       const TensorFlowNode* n = stack.back();
       stack.pop_back();
-      if (n->type == "Exit" || n->type == "RefExit" || !inside.insert(n->name).second) continue;
+      if (up_to(*n) || !inside.insert(n->name).second) continue;
       for (const TensorFlowNode* r : readers[n->name]) stack.push_back(r);
     }
     return inside;

@@ -70,8 +70,11 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
   switch (format) {
     case Format::onnx:
     case Format::tensorflow: {
-      // Further files are external data or variables, which the model itself names.
-      RawModel raw = format == Format::onnx ? read_onnx(files[0]) : read_tensorflow(files[0]);
+      // Further files are external data or variables, which the model itself names; a checkpoint may be given, though.
+      std::string checkpoint;
+      for (size_t i = 1; i < files.size() && format == Format::tensorflow; ++i)
+        if (extension_of(files[i]) == ".index" && stem_of(files[0]) != "saved_model") checkpoint = files[i];
+      RawModel raw = format == Format::onnx ? read_onnx(files[0]) : read_tensorflow(files[0], checkpoint);
       Imported imported = import_model(raw, core->registry, options);
       m->graph = std::move(imported.graph);
       m->report = std::move(imported.report);
