@@ -39,6 +39,26 @@ bool is_effect(const RawNode& n) {
   return types.count(n.type) != 0;
 }
 
+// The rank that a node wants its first input to have, where it is always the same.
+size_t rank_wanted(const RawNode& n) {
+  static const std::set<std::string_view> planes = {"AvgPool",
+                                                    "Conv2D",
+                                                    "DepthwiseConv2dNative",
+                                                    "ExtractImagePatches",
+                                                    "FusedPadConv2D",
+                                                    "MaxPool",
+                                                    "MaxPoolV2",
+                                                    "FusedResizeAndPadConv2D",
+                                                    "LRN",
+                                                    "ResizeBilinear",
+                                                    "DepthToSpace",
+                                                    "SpaceToDepth",
+                                                    "ResizeNearestNeighbor",
+                                                    "CropAndResize"};
+  static const std::set<std::string_view> volumes = {"AvgPool3D", "Conv3D", "MaxPool3D"};
+  return planes.count(n.type) ? 4 : volumes.count(n.type) ? 5 : n.type == "MatMul" ? 2 : 0;
+}
+
 class Assembler {
  public:
   explicit Assembler(TensorFlowGraph graph) : graph_(std::move(graph)) {}
@@ -193,6 +213,10 @@ class Assembler {
     if (const RawField* f = n.find("shape"))
       if (auto s = f->value.get_if<Shape>(); s && !(s->ranked() && s->rank() == 0 && graph_.producer < 24))
         v.info.shape = *s;
+    if (v.info.shape.ranked()) return v;
+    for (const TensorFlowNode& reader : graph_.nodes)
+      if (!reader.inputs.empty() && reader.inputs[0] == n.name)
+        if (size_t rank = rank_wanted(reader)) v.info.shape = Shape::of_rank(rank);
     return v;
   }
 
