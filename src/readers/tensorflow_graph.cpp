@@ -122,6 +122,7 @@ TensorFlowNode TensorFlowGraphReader::node(std::string_view bytes) {
   if (n.name.find(':') != n.name.npos || n.name[0] == '^')
     throw_user("the node at byte ", n.position, " is called '", n.name, "', which nothing can refer to");
   if (n.type.empty()) throw_user("the node '", n.name, "' at byte ", n.position, " has no op");
+  complex_ = false;
   with_context(
       [&] {
         std::unordered_set<std::string> seen;
@@ -133,6 +134,8 @@ TensorFlowNode TensorFlowGraphReader::node(std::string_view bytes) {
         }
       },
       [&] { return text("reading the node '", n.name, "' (", n.type, ")"); });
+  // Complex numbers are pairs of real ones here, and few layers may treat them as such: those with rules of their own.
+  if (complex_ && n.type != "Placeholder" && n.type != "Const") n.domain = "complex";
   return n;
 }
 
@@ -162,7 +165,12 @@ RawField TensorFlowGraphReader::value(Wire w) {
       case 3: f.value = w.integer(); break;
       case 4: f.value = static_cast<double>(w.fixed_float()); break;
       case 5: f.value = w.varint() != 0; break;
-      case 6: f.value = tensorflow_element_type(w.small()); break;
+      case 6: {
+        int32_t code = w.small();
+        complex_ |= code == 8 || code == 18;
+        f.value = tensorflow_element_type(code);
+        break;
+      }
       case 7: f.value = tensors_.shape(w.message("TensorShapeProto")); break;
       case 8:
         if (Tensor t = tensors_.tensor(w.message("TensorProto"))) f.value = std::move(t);

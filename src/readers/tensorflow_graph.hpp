@@ -42,6 +42,7 @@ class TensorFlowGraphReader {
   ReadLimits limits_;
   TensorFlowTensors tensors_;
   size_t nodes_ = 0;
+  bool complex_ = false;  // the node at hand has to do with complex numbers
 };
 
 // "a:1" -> {"a", 1}; "a" and "a:0" -> {"a", 0}.
