@@ -128,10 +128,54 @@ Value tf_fused_resize_pad_conv(Import& layer) {
   return tf_resize_pad_convolve(layer, tf::channels_last(image, 2), layer.input(2), layer.input(3));
 }
 
+// What the framework's own optimiser has put behind a convolution or product; `args` are further inputs in order.
+Value tf_fused_steps(Import& layer, Value y, const tf::Layout* layout) {
+  layer.has("num_args");
+  size_t next = 2;
+  auto by_channel = [&](const Value& v) { return layout && !layout->last() ? unsqueeze(v, {1, 2}) : v; };
+  for (const std::string& step : layer.get<std::vector<std::string>>("fused_ops", {})) {
+    if (step == "BiasAdd") y = y + by_channel(layer.input(next++));
+    else if (step == "Add") y = y + layer.input(next++);
+    else if (step == "Relu" || step == "Elu" || step == "Sigmoid" || step == "Tanh") {
+      y = step == "Elu" ? layer.op("Elu", {y}, {{"alpha", 1.0}}) : layer.op(step, {y});
+    } else if (step == "Relu6") y = layer.op("Clamp", {y}, {{"min", 0.0}, {"max", 6.0}});
+    else if (step == "LeakyRelu")
+      y = layer.op("PRelu", {y, layer.typed({layer.get<float>("leakyrelu_alpha", 0.2f)}, {1}, y.type())});
+    else if (step == "FusedBatchNorm") {
+      Value scale = layer.input(next), offset = layer.input(next + 1), mean = layer.input(next + 2),
+            variance = layer.input(next + 3);
+      next += 4;
+      double epsilon = layer.get<float>("epsilon", 1e-4f);
+      Value x = layout->in(y);
+      y = layout->out(layer.op("BatchNormInference@5", {x, scale, offset, mean, variance}, {{"epsilon", epsilon}}));
+    } else unsupported("the fused step '", step, "' is not known");
+  }
+  return y;
+}
+Value tf_fused_conv(Import& layer) {
+  tf::Layout layout(layer, 2);
+  Value y = layout.out(tf_convolve(layer, layout, layout.in(layer.input(0)), layer.input(1)));
+  return tf_fused_steps(layer, y, &layout);
+}
+Value tf_fused_depthwise(Import& layer) {
+  tf::Layout layout(layer, 2);
+  return tf_fused_steps(layer, tf_depthwise(layer), &layout);
+}
+Value tf_fused_matmul(Import& layer) {
+  Value y = build::matmul(layer.input(0), layer.input(1), layer.get<bool>("transpose_a", false),
+                          layer.get<bool>("transpose_b", false));
+  for (const std::string& step : layer.get<std::vector<std::string>>("fused_ops", {}))
+    if (step == "FusedBatchNorm") unsupported("the fused step '", step, "' behind a product");
+  return tf_fused_steps(layer, y, nullptr);
+}
+
 }  // namespace
 
 Ops define_tensorflow_convolution() {
   return {
+      tensorflow("_FusedConv2D").expand(tf_fused_conv),
+      tensorflow("_FusedDepthwiseConv2dNative").expand(tf_fused_depthwise),
+      tensorflow("_FusedMatMul").expand(tf_fused_matmul),
       tensorflow("Conv2D").expand(tf_conv<2>),
       tensorflow("Conv3D").expand(tf_conv<3>),
       tensorflow("DepthwiseConv2dNative").expand(tf_depthwise),

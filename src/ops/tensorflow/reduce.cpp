@@ -57,6 +57,21 @@ Value tf_cumsum(Import& layer) {
   return layer.op("CumSum", {layer.input(0), tf::as_scalar(layer.input(1))},
                   {{"exclusive", layer.get<bool>("exclusive", false)}, {"reverse", layer.get<bool>("reverse", false)}});
 }
+// Elements at most `lower` below and `upper` above the diagonal; a negative number keeps all.
+Value tf_band_part(Import& layer) {
+  Value x = layer.input(0), lower = convert(tf::as_scalar(layer.input(1)), DType::i64),
+        upper = convert(tf::as_scalar(layer.input(2)), DType::i64), zero = layer.scalar(int64_t{0});
+  auto count = [&](int64_t axis) { return build::range(zero, tf::as_scalar(build::dim(x, axis)), DType::i64); };
+  Value below = unsqueeze(count(-2), {1}) - unsqueeze(count(-1), {0});
+  auto within = [&](const Value& distance, const Value& limit) {
+    return layer.op("LogicalOr", {layer.op("Less", {limit, zero}), layer.op("LessEqual", {distance, limit})});
+  };
+  Value kept = layer.op("LogicalAnd", {within(below, lower), within(-below, upper)});
+  return build::select(kept, x, like(x, 0));
+}
+Value tf_inverse(Import& layer) {
+  return layer.op("Inverse", {layer.input(0)}, {{"adjoint", layer.get<bool>("adjoint", false)}});
+}
 Value tf_bucketize(Import& layer) {
   auto bounds = layer.get<std::vector<double>>("boundaries", {});
   auto n = static_cast<int64_t>(bounds.size());
@@ -105,6 +120,8 @@ Ops define_tensorflow_reduce() {
       tensorflow("EuclideanNorm").expand(+[](Import& l) { return tf_reduced(l, "ReduceL2"); }),
       tensorflow("LogSoftmax").expand(tf_log_softmax),
       tensorflow("MatMul").expand(tf_matmul),
+      tensorflow("MatrixBandPart").expand(tf_band_part),
+      tensorflow("MatrixInverse").expand(tf_inverse),
       tensorflow("Max").expand(+[](Import& l) { return tf_reduced(l, "ReduceMax"); }),
       tensorflow("Mean").expand(+[](Import& l) { return tf_reduced(l, "ReduceMean"); }),
       tensorflow("Min").expand(+[](Import& l) { return tf_reduced(l, "ReduceMin"); }),
