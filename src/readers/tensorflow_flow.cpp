@@ -21,7 +21,7 @@ class Branches {
     if (loops) return;
     size_t merges = 0;
     for (const TensorFlowNode& n : nodes_) merges += n.type == "Merge" || n.type == "RefMerge";
-    if (merges > 20'000 || merges * nodes_.size() > 1'000'000'000)
+    if (merges > 20'000 || merges * nodes_.size() > 200'000'000)
       throw_unsupported("the graph has ", merges, " places where branches meet");
     std::vector<std::pair<size_t, TensorFlowNode>> merged;
     for (size_t i = 0; i < nodes_.size(); ++i)

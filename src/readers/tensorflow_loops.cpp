@@ -34,7 +34,6 @@ class Loops {
         if (is_enter(n)) frames.insert(frame_of(n));
       }
       if (frames.empty()) return;
-      if (frames.size() > 1000) throw_unsupported("the graph has ", frames.size(), " loops");
       bool done = false;
       for (const std::string& f : frames)
         if ((done = with_context([&] { return replace(f); }, [&] { return text("reading the loop '", f, "'"); })))
@@ -119,6 +118,8 @@ class Loops {
   }
 
   bool replace(const std::string& name) {
+    work_ += nodes_.size();
+    if (work_ > 1'000'000'000) throw_unsupported("the graph has too many loops to be understood");
     Frame f = frame(name);
     TensorFlowFunction test, body;
     test.name = "loop " + name + " condition";
@@ -189,6 +190,7 @@ class Loops {
   std::vector<TensorFlowNode>& nodes_;
   std::vector<TensorFlowFunction>& functions_;
   std::unordered_map<std::string_view, const TensorFlowNode*> index_;
+  size_t work_ = 0;  // nodes looked at
 };
 
 }  // namespace

@@ -108,6 +108,8 @@ class Assembler {
       }
     }
 
+    for (const TensorFlowNode& n : nodes)
+      if (size_t rank = rank_wanted(n); rank && !n.inputs.empty()) ranks_[n.inputs[0]] = rank;
     std::vector<TensorFlowNode> kept;
     for (size_t i = 0; i < nodes.size(); ++i) {
       bool input = is_placeholder(nodes[i]) && !cut.count(nodes[i].name);
@@ -214,9 +216,7 @@ class Assembler {
       if (auto s = f->value.get_if<Shape>(); s && !(s->ranked() && s->rank() == 0 && graph_.producer < 24))
         v.info.shape = *s;
     if (v.info.shape.ranked()) return v;
-    for (const TensorFlowNode& reader : graph_.nodes)
-      if (!reader.inputs.empty() && reader.inputs[0] == n.name)
-        if (size_t rank = rank_wanted(reader)) v.info.shape = Shape::of_rank(rank);
+    if (auto it = ranks_.find(n.name); it != ranks_.end()) v.info.shape = Shape::of_rank(it->second);
     return v;
   }
 
@@ -318,6 +318,7 @@ class Assembler {
   TensorFlowGraph graph_;
   TensorFlowFunctions functions_;
   std::unordered_set<std::string> switches_;
+  std::unordered_map<std::string, size_t> ranks_;  // of values, as their readers want them
 };
 
 }  // namespace
