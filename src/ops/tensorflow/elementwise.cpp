@@ -133,8 +133,8 @@ Ops define_tensorflow_elementwise() {
   };
   for (const Same& s : same) ops += tensorflow(s.type).to(s.op, s.opset).ignore("incompatible_shape_error");
   ops += Ops{
-      tf_rule("AccumulateNV2", tf_add_n),
-      tf_rule("AddN", tf_add_n),
+      tf_rule("AccumulateNV2", tf_add_n).ignore("N").ignore("shape"),
+      tf_rule("AddN", tf_add_n).ignore("N"),
       tf_rule("ApproximateEqual", tf_compare_approximately),
       tf_rule("Cast", tf_cast),
       tf_rule("ClipByValue", tf_clip),

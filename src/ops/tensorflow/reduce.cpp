@@ -116,7 +116,7 @@ Ops define_tensorflow_reduce() {
       tensorflow("BatchMatMulV3").expand(tf_batch_matmul),
       tensorflow("Bucketize").expand(tf_bucketize),
       tensorflow("Cumsum").expand(tf_cumsum),
-      tensorflow("Einsum").expand(tf_einsum),
+      tensorflow("Einsum").ignore("N").expand(tf_einsum),
       tensorflow("EuclideanNorm").expand(+[](Import& l) { return tf_reduced(l, "ReduceL2"); }),
       tensorflow("LogSoftmax").expand(tf_log_softmax),
       tensorflow("MatMul").expand(tf_matmul),

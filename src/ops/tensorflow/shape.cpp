@@ -151,7 +151,7 @@ Ops define_tensorflow_shape() {
       tensorflow("ReverseV2").expand(tf_reverse),
       tensorflow("Roll").expand(tf_roll),
       tensorflow("Shape").expand(tf_shape),
-      tensorflow("ShapeN").expand(tf_shape_n),
+      tensorflow("ShapeN").ignore("N").expand(tf_shape_n),
       tensorflow("Size").expand(tf_size),
       tensorflow("SpaceToBatch").expand(tf_space_batch_old<true>),
       tensorflow("SpaceToBatchND").expand(tf_space_batch<true>),

@@ -146,14 +146,14 @@ std::vector<Value> tf_unique(Import& layer) {
 
 Ops define_tensorflow_slicing() {
   return {
-      tensorflow("Concat").expand(tf_concat),
-      tensorflow("ConcatV2").expand(tf_concat_v2),
+      tensorflow("Concat").ignore("N").expand(tf_concat),
+      tensorflow("ConcatV2").ignore("N").expand(tf_concat_v2),
       tensorflow("Gather").expand(tf_gather),
       tensorflow("GatherNd").expand(tf_gather_nd),
       tensorflow("GatherV2").expand(tf_gather_v2),
       tensorflow("OneHot").expand(tf_one_hot),
-      tensorflow("Pack").expand(tf_pack),
-      tensorflow("ParallelConcat").ignore("shape").expand(tf_pack),
+      tensorflow("Pack").ignore("N").expand(tf_pack),
+      tensorflow("ParallelConcat").ignore("N").ignore("shape").expand(tf_pack),
       tensorflow("ResourceGather").expand(tf_gather),
       tensorflow("ResourceGatherNd").expand(tf_gather_nd),
       tensorflow("ScatterNd").expand(tf_scatter_nd),
