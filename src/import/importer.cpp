@@ -15,7 +15,13 @@ Scope::Scope(ImportState& state, Scope* parent, int depth)
 
 void Scope::define(const std::string& name, ValueId v) {
   if (!names_.emplace(name, v).second) throw_user("the name '", name, "' is given to two values");
-  graph.output(v).add_name(name);
+  add_names(graph.output(v), name);
+}
+
+void Scope::add_names(Output& output, const std::string& name) {
+  output.add_name(name);
+  const std::string& first = state_.model.first_output;
+  if (!first.empty() && name.find(':') == name.npos) output.add_name(name + first);
 }
 
 void Scope::declare_constants(const RawGraph& raw) {
@@ -140,7 +146,7 @@ void Scope::add_result(const std::string& name, ValueId v) {
   node.opset = "opset1";
   node.name = graph.unique_name(name + "/sink_port_0");
   node.inputs = {v};
-  node.outputs.emplace_back().add_name(name);
+  add_names(node.outputs.emplace_back(), name);
   graph.add(std::move(node));
 }
 
@@ -262,6 +268,9 @@ void Scope::import_function(const RawNode& raw, const RawFunction& function) {
     throw_user("has ", raw.inputs.size(), " inputs, the function takes ", function.inputs.size());
   if (raw.outputs.size() > function.outputs.size())
     throw_user("has ", raw.outputs.size(), " outputs, the function gives ", function.outputs.size());
+  state_.inlined += function.nodes.size() + 1;
+  if (state_.inlined > state_.options.max_inlined)
+    throw_user("calls of functions bring in more than ", state_.options.max_inlined, " layers");
 
   // The function's nodes under names of their own, with the caller's fields put in: an ordinary list of layers.
   std::string prefix = (raw.name.empty() ? raw.outputs.empty() ? raw.type : raw.outputs[0] : raw.name) + "/";
@@ -327,7 +336,7 @@ void Scope::import_function(const RawNode& raw, const RawFunction& function) {
     ValueId v = look_up(renamed(function.outputs[i]));
     if (!v.present()) throw_user("the function does not make its output '", function.outputs[i], "'");
     names_[raw.outputs[i]] = v;
-    graph.output(v).add_name(raw.outputs[i]);
+    add_names(graph.output(v), raw.outputs[i]);
   }
   state_.report.claims.push_back(
       {prefix.substr(0, prefix.size() - 1), raw.type, raw.domain, "function of the model", {}});

@@ -50,6 +50,7 @@ struct ImportOptions {
   std::map<std::string, Shape> input_shapes;
   std::map<std::string, DType> input_types;
   int max_depth = 64;  // of functions and sub-graphs
+  size_t max_inlined = 2'000'000;  // layers that come in by calls of functions
   FoldLimits fold_limits;
 };
 

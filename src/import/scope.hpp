@@ -16,6 +16,7 @@ struct ImportState {
   const ImportOptions& options;
   ImportReport& report;
   std::unordered_map<std::string, const RawFunction*> functions;  // "domain|name"
+  size_t inlined = 0;                                             // nodes that came in by calls of functions
 };
 
 // One graph: the model's, or a body's. Names of enclosing graphs are captured when they are used.
@@ -57,6 +58,7 @@ class Scope {
   void import_node(const RawNode& raw, const std::map<std::string, int64_t>& opsets);
   void import_function(const RawNode& raw, const RawFunction& function);
   ValueId capture(const std::string& name, ValueId outer);
+  void add_names(Output& output, const std::string& name);
   void add_result(const std::string& name, ValueId v);
 
   static constexpr std::string_view list_opset = "import list";

@@ -105,8 +105,15 @@ const Tensor* Inference::constant(ValueId v) {
   }
   if (variable_.size() < graph_.end_id()) variable_.resize(graph_.end_id(), 0);
 
-  // Producers first, without recursion: chains of foldable nodes may be long.
+  // Producers first, without recursion: chains of foldable nodes may be long. Every input is waited for once at most.
   std::vector<NodeId> stack{v.node};
+  size_t most = graph_.end_id();
+  auto cyclic = [&] {
+    if (stack.size() <= most) return false;
+    if (most == graph_.end_id())
+      for (NodeId id = 0; id < graph_.end_id(); ++id) most += graph_[id].inputs.size();
+    return stack.size() > most;
+  };
   while (!stack.empty()) {
     NodeId id = stack.back();
     if (variable_[id] || constants_.count({id, 0})) {
@@ -120,7 +127,7 @@ const Tensor* Inference::constant(ValueId v) {
       if (variable) break;
       if (!in.present() || constants_.count(in)) continue;
       if (variable_[in.node]) variable = true;
-      else if (stack.size() > graph_.end_id()) throw_internal("a cycle while folding constants");
+      else if (cyclic()) throw_internal("a cycle while folding constants");
       else stack.push_back(in.node), waiting = true;
     }
     if (variable) {

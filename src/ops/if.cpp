@@ -138,7 +138,8 @@ Ops define_if() {
       .body("else_")
       .infer(if_infer)
       .reference(if_prepare, if_run)
-      .import(onnx("If").expand(import_if));
+      .import(onnx("If").expand(import_if))
+      .import(tensorflow("If").domain("graft").expand(import_if));
 }
 
 }  // namespace graft

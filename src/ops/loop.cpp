@@ -466,7 +466,8 @@ Ops define_loop() {
           .body("")
           .infer(loop_infer)
           .reference(loop_prepare, loop_run)
-          .import(onnx("Loop").expand(import_loop)),
+          .import(onnx("Loop").expand(import_loop))
+          .import(tensorflow("Loop").domain("graft").expand(import_loop)),
       op("TensorIterator", 1)
           .doc("Runs the body once for each part of the inputs that are cut.")
           .inputs("inputs...")

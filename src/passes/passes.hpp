@@ -6,6 +6,7 @@
 namespace graft {
 
 size_t fold_constants(Graph& graph, const Registry& registry);
+size_t sink_transposes(Graph& graph, const Registry& registry);
 size_t remove_dead(Graph& graph, const Registry& registry);
 
 }  // namespace graft

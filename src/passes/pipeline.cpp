@@ -9,6 +9,7 @@ namespace graft {
 
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes = {
+      {"sink_transposes", "carries transpositions behind operations until they cancel each other", sink_transposes},
       {"fold_constants", "computes what depends on constants alone", fold_constants},
       {"remove_dead", "removes what no output needs", remove_dead},  // last: the others leave things behind
   };

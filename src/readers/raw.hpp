@@ -62,13 +62,14 @@ struct RawFunction {
 };
 
 struct RawModel {
-  std::string framework;  // "onnx", "caffe"
+  std::string framework;  // "onnx", "caffe", "tensorflow"
   std::string path;       // of the main file
   std::string producer;
   std::string position_unit = "byte";     // what RawNode::position counts
   std::map<std::string, int64_t> opsets;  // domain -> version
   RawGraph graph;
   std::vector<RawFunction> functions;
+  std::string first_output;  // what may stand behind the name of a layer's first output: ":0" in TensorFlow
   std::vector<std::string> symbols;  // names of unknown dimensions; Dim::symbol() - 1 is an index
 };
 

@@ -12,6 +12,7 @@
 #include "ir/ir.hpp"
 #include "readers/caffe.hpp"
 #include "readers/onnx.hpp"
+#include "readers/tensorflow.hpp"
 
 namespace graft {
 
@@ -20,12 +21,17 @@ std::string_view format_name(Format f) {
     case Format::onnx: return "onnx";
     case Format::caffe: return "caffe";
     case Format::ir: return "ir";
+    case Format::tensorflow: return "tensorflow";
     case Format::text: return "text";
   }
   return "";
 }
 
 Format recognise(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    if (std::filesystem::exists(path + "/saved_model.pb") || std::filesystem::exists(path + "/saved_model.pbtxt")) return Format::tensorflow;
+    throw Error(ErrorKind::unsupported, text("the folder '", path, "' holds no saved_model.pb"), "a SavedModel of TensorFlow is the only model that is a folder");
+  }
   auto file = MappedFile::open(path);
   std::string_view bytes = file->chars();
   if (bytes.empty()) throw_user("'", path, "' is empty");
@@ -34,9 +40,10 @@ Format recognise(const std::string& path) {
   while (head.starts_with('#')) head = trim(head.substr(std::min(head.find('\n'), head.size())));
   if (head.starts_with("graph")) return Format::text;
   if (looks_like_caffe_text(bytes) || looks_like_caffe_weights(bytes)) return Format::caffe;
+  if (looks_like_tensorflow(bytes)) return Format::tensorflow;  // before ONNX, which takes nearly anything
   if (looks_like_onnx(bytes)) return Format::onnx;
   throw Error(ErrorKind::unsupported, text("'", path, "' is not a model that can be read"),
-              "ONNX (.onnx), Caffe (.prototxt with .caffemodel) and IR (.xml with .bin) files are");
+              "ONNX (.onnx), Caffe (.prototxt with .caffemodel), TensorFlow (frozen .pb, SavedModel) and IR (.xml with .bin) files are");
 }
 
 // An IR writes every attribute as text; without a schema the text has to tell what it is.
@@ -100,6 +107,16 @@ RawModel read_caffe_files(const std::vector<std::string>& files) {
   return read_caffe(definition, weights);
 }
 
+// Further files of ONNX and TensorFlow are data that the model itself names; only a checkpoint may be given.
+RawModel read_framework(Format format, const std::vector<std::string>& files) {
+  if (format == Format::onnx) return read_onnx(files[0]);
+  if (format == Format::caffe) return read_caffe_files(files);
+  std::string checkpoint;
+  for (size_t i = 1; i < files.size(); ++i)
+    if (extension_of(files[i]) == ".index" && stem_of(files[0]) != "saved_model") checkpoint = files[i];
+  return read_tensorflow(files[0], checkpoint);
+}
+
 }  // namespace
 
 void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes, const std::map<std::string, DType>& types) {
@@ -119,9 +136,9 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
   m->framework = format_name(format);
   switch (format) {
     case Format::onnx:
-    case Format::caffe: {
-      // Further files of ONNX are external data, which the model itself names.
-      RawModel raw = format == Format::onnx ? read_onnx(files[0]) : read_caffe_files(files);
+    case Format::caffe:
+    case Format::tensorflow: {
+      RawModel raw = read_framework(format, files);
       m->path = raw.path;
       Imported imported = import_model(raw, core->registry, options);
       m->graph = std::move(imported.graph);
@@ -139,7 +156,7 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
       break;
   }
   m->report.layers = m->report.claims.empty() ? m->graph.node_count() : m->report.claims.size();
-  if (format != Format::onnx && format != Format::caffe && !(options.input_shapes.empty() && options.input_types.empty())) {
+  if ((format == Format::ir || format == Format::text) && !(options.input_shapes.empty() && options.input_types.empty())) {
     reshape_inputs(m->graph, core->registry, options.input_shapes, options.input_types);
   }
   return m;

@@ -5,7 +5,7 @@
 
 namespace graft {
 
-enum class Format { onnx, caffe, ir, text };
+enum class Format { onnx, caffe, tensorflow, ir, text };
 
 // Throws when the content is none of the known formats; says what it looks like where it can.
 Format recognise(const std::string& path);

@@ -10,6 +10,7 @@
 #include "ir/ir.hpp"
 #include "readers/caffe.hpp"
 #include "readers/onnx.hpp"
+#include "readers/tensorflow.hpp"
 #include "wire.hpp"
 
 namespace graft::testing {
@@ -102,6 +103,16 @@ std::vector<Case> read_cases(const std::string& path) {
   return cases;
 }
 
+namespace {
+// What stands between the lines '<<<' and '>>>', and where it ends.
+std::string block(const std::string& model, size_t& end) {
+  size_t begin = model.find("<<<\n");
+  end = model.find("\n>>>");
+  if (begin == model.npos || end == model.npos) throw_user("a block stands between '<<<' and '>>>' lines");
+  return model.substr(begin + 4, end + 1 - begin - 4);
+}
+}  // namespace
+
 Test read_test(const Case& c, const Registry& registry) {
   Test t;
   std::string model = model_part(c.body), rest = c.body.substr(model.size());
@@ -113,18 +124,18 @@ Test read_test(const Case& c, const Registry& registry) {
     }
   };
   TextReader m(model);
-  if (m.accept("onnx")) {
-    t.kind = "onnx";
-    t.source = read_wire(m);
+  if (bool is_onnx = m.accept("onnx"); is_onnx || m.accept("tensorflow")) {
+    t.kind = is_onnx ? "onnx" : "tensorflow";
+    size_t end = 0;
+    t.source = model.find("<<<\n") != model.npos ? block(model, end) : read_wire(m);
     reading([&] {
       auto keeper = std::make_shared<std::string>(t.source);
-      t.graph = imported(read_onnx(*keeper, keeper, "."), registry);
+      t.graph = imported(is_onnx ? read_onnx(*keeper, keeper, ".") : read_tensorflow(*keeper, keeper, "."), registry);
     });
   } else if (m.accept("ir") || m.accept("text") || m.accept("caffe")) {
     t.kind = trim(model).starts_with("ir") ? "ir" : trim(model).starts_with("caffe") ? "caffe" : "text";
-    size_t begin = model.find("<<<\n"), end = model.find("\n>>>");
-    if (begin == model.npos || end == model.npos) throw_user("a block stands between '<<<' and '>>>' lines");
-    t.source = model.substr(begin + 4, end + 1 - begin - 4);
+    size_t end = 0;
+    t.source = block(model, end);
     size_t w = model.find("weights", end);
     if (w != model.npos) {
       TextReader reader(std::string_view(model).substr(w + 7));

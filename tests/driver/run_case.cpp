@@ -8,7 +8,9 @@
 #include "base/file.hpp"
 #include "devices/cpu/cpu.hpp"
 #include "infer/evaluate.hpp"
+#include "graph/verify.hpp"
 #include "ir/ir.hpp"
+#include "passes/pass.hpp"
 #include "readers/npy.hpp"
 #include "base/temporary.hpp"
 
@@ -120,6 +122,13 @@ std::string run_case(const Case& c, const Registry& registry) {
     if (why.empty())
       why = way("ir", [&] {
         Graph again = through_ir(p.graph, registry);
+        return evaluate_graph(Evaluation{registry}, again, ordered_inputs(p, again));
+      });
+    if (why.empty())
+      why = way("passes", [&] {
+        Graph again = p.graph.clone();
+        run_passes(again, registry);
+        verify(again);
         return evaluate_graph(Evaluation{registry}, again, ordered_inputs(p, again));
       });
     return why;

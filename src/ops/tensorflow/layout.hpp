@@ -1,0 +1,102 @@
+// Layers whose channels come last, around operations whose channels come second.
+#pragma once
+
+#include "onnx/building.hpp"
+
+namespace graft::tf {
+
+inline Value channels_second(const Value& v, size_t spatial) {
+  std::vector<int64_t> order{0, static_cast<int64_t>(spatial) + 1};
+  for (size_t i = 1; i <= spatial; ++i) order.push_back(static_cast<int64_t>(i));
+  return transpose(v, order);
+}
+inline Value channels_last(const Value& v, size_t spatial) {
+  std::vector<int64_t> order{0};
+  for (size_t i = 2; i <= spatial + 1; ++i) order.push_back(static_cast<int64_t>(i));
+  order.push_back(1);
+  return transpose(v, order);
+}
+
+// Where a layer with `spatial` spatial axes keeps its channels.
+class Layout {
+ public:
+  Layout(Import& layer, size_t spatial) : spatial_(spatial) {
+    auto format = layer.get<std::string>("data_format", spatial == 3 ? "NDHWC" : "NHWC");
+    last_ = format.ends_with('C');
+    if (format != "NHWC" && format != "NDHWC" && format != "NCHW" && format != "NCDHW" && format != "NWC" &&
+        format != "NCW")
+      unsupported("attribute 'data_format' is '", format, "'");
+  }
+  bool last() const { return last_; }
+  size_t spatial() const { return spatial_; }
+  Value in(const Value& v) const { return last_ ? channels_second(v, spatial_) : v; }
+  Value out(const Value& v) const { return last_ ? channels_last(v, spatial_) : v; }
+  // The spatial ones of a list with a number for every axis.
+  std::vector<int64_t> part(std::string_view name, const std::vector<int64_t>& list) const {
+    if (list.size() == spatial_) return list;
+    if (list.size() != spatial_ + 2)
+      fail("attribute '", name, "' has ", list.size(), " values, ", spatial_ + 2, " are wanted");
+    if (list[0] != 1 || list[last_ ? spatial_ + 1 : 1] != 1)
+      unsupported("attribute '", name, "' is not 1 along the batch or the channels");
+    auto from = list.begin() + (last_ ? 1 : 2);
+    return {from, from + static_cast<std::ptrdiff_t>(spatial_)};
+  }
+  std::vector<int64_t> part(Import& layer, std::string_view name, int64_t fallback) const {
+    auto list = layer.get<std::vector<int64_t>>(name, {});
+    return list.empty() ? std::vector<int64_t>(spatial_, fallback) : part(name, list);
+  }
+  // The axis of the channels, and the first spatial one.
+  size_t first() const { return last_ ? 1 : 2; }
+
+ private:
+  size_t spatial_;
+  bool last_;
+};
+
+struct Padding {
+  std::string mode;  // auto_pad of our operations
+  std::vector<int64_t> begin, end;
+};
+inline Padding padding(Import& layer, const Layout& layout) {
+  size_t n = layout.spatial();
+  Padding p{"", std::vector<int64_t>(n, 0), std::vector<int64_t>(n, 0)};
+  auto mode = layer.get<std::string>("padding");
+  auto pads = layer.get<std::vector<int64_t>>("explicit_paddings", {});
+  if (mode == "SAME") p.mode = "same_upper";
+  else if (mode == "VALID") p.mode = "valid";
+  else if (mode == "EXPLICIT") {
+    p.mode = "explicit";
+    if (pads.size() != 2 * (n + 2))
+      fail("attribute 'explicit_paddings' has ", pads.size(), " values, ", 2 * (n + 2), " are wanted");
+    for (size_t i = 0; i < n; ++i) {
+      p.begin[i] = pads[2 * (layout.first() + i)];
+      p.end[i] = pads[2 * (layout.first() + i) + 1];
+    }
+  } else fail("attribute 'padding' is '", mode, "'");
+  return p;
+}
+
+// Whole numbers that a layer must be given as constants.
+inline std::vector<int64_t> constant_ints(const Value& v, std::string_view what) {
+  auto values = v.values<int64_t>();
+  if (!values) unsupported(what, " is computed by the model, a constant is needed");
+  return *values;
+}
+inline int64_t constant_int(const Value& v, std::string_view what) {
+  auto values = constant_ints(v, what);
+  if (values.size() != 1) fail(what, " has ", values.size(), " values, one is wanted");
+  return values[0];
+}
+// As a list of one where it is a scalar.
+inline Value as_list(const Value& v) {
+  Shape s = v.shape();
+  if (s.ranked() && s.rank() == 1) return v;
+  return reshape(v, {-1});
+}
+inline Value as_scalar(const Value& v) {
+  Shape s = v.shape();
+  if (s.ranked() && s.rank() == 0) return v;
+  return reshape(v, {});
+}
+
+}  // namespace graft::tf

@@ -1,0 +1,98 @@
+// Lists of tensors and tensor arrays, which loops fill and read: one tensor with an axis in front for the elements.
+#include "layout.hpp"
+
+namespace graft {
+namespace {
+
+// Unknown dimensions are 1 until an element comes.
+Value tf_list_reserve(Import& layer, const Value& element, const Value& count, DType type) {
+  Value shape = tf::as_list(convert(element, DType::i64));
+  if (auto dims = shape.values<int64_t>()) {
+    for (int64_t& d : *dims) d = d < 0 ? 1 : d;
+    shape = layer.ints(
+        dims->size() == 1 && element.shape().ranked() && element.shape().rank() == 0 ? std::vector<int64_t>{} : *dims);
+  } else {
+    shape = layer.op("Maximum", {shape, layer.ints({1})});
+  }
+  return build::fill(layer, 0, type, build::concat({convert(tf::as_list(count), DType::i64), shape}, 0));
+}
+Value tf_tensor_list_reserve(Import& layer) {
+  DType type = layer.get<DType>("element_dtype");
+  if (type == DType::undefined) unsupported("a list of this element type");
+  return tf_list_reserve(layer, layer.input(0), layer.input(1), type);
+}
+Value tf_tensor_list_get(Import& layer) { return build::gather(layer.input(0), tf::as_scalar(layer.input(1)), 0); }
+// The list grows to the size of what is put into it.
+Value tf_list_set(const Value& list, const Value& index, const Value& item) {
+  Import& layer = list.in();
+  Value count = build::dims(list, {0}), shape = build::concat({count, shape_of(item)}, 0);
+  auto put = [&](const Value& to, const Value& row) {
+    return layer.op("ScatterUpdate", {to, tf::as_list(index), unsqueeze(row, {0}), layer.scalar(int64_t{0})});
+  };
+  Shape l = list.shape(), i = item.shape();
+  if (l.ranked() && i.ranked() && l.rank() == i.rank() + 1)
+    return put(layer.op("Broadcast@3", {list, shape}, {{"mode", "bidirectional"}}), item);
+  // Not even the rank of the elements was known: they are rows of numbers meanwhile.
+  Value rows = build::reshape(list, {count, layer.ints({-1})}), row = reshape(item, {-1});
+  Value wide = layer.op("Broadcast@3", {rows, build::concat({count, shape_of(row)}, 0)}, {{"mode", "bidirectional"}});
+  return layer.op("Reshape", {put(wide, row), shape}, {{"special_zero", false}});
+}
+Value tf_tensor_list_set(Import& layer) {
+  layer.has("resize_if_index_out_of_bounds");
+  return tf_list_set(layer.input(0), layer.input(1), layer.input(2));
+}
+Value tf_list_same(Import& layer) { return layer.input(0); }
+Value tf_tensor_list_length(Import& layer) {
+  return convert(tf::as_scalar(build::dims(layer.input(0), {0})), DType::i32);
+}
+
+// Tensor arrays of TensorFlow 1: what flows from one node to the next is the array itself.
+std::vector<Value> tf_array(Import& layer) {
+  for (std::string_view f : {"dynamic_size", "clear_after_read", "tensor_array_name", "identical_element_shapes"})
+    layer.has(f);
+  Shape element = layer.get<Shape>("element_shape", Shape::unknown());
+  std::vector<int64_t> dims;
+  for (size_t i = 0; element.ranked() && i < element.rank(); ++i)
+    dims.push_back(element[i].known() ? element[i].value() : 1);
+  Value shape = convert(tf::as_list(layer.input(0)), DType::i64);
+  if (!dims.empty()) shape = build::concat({shape, layer.ints(dims)}, 0);
+  Value array = build::fill(layer, 0, layer.get<DType>("dtype"), shape);
+  return {array, array};
+}
+Value tf_array_write(Import& layer) { return tf_list_set(layer.input(3), layer.input(1), layer.input(2)); }
+Value tf_array_read(Import& layer) { return build::gather(layer.input(2), tf::as_scalar(layer.input(1)), 0); }
+Value tf_array_gather(Import& layer) {
+  layer.has("element_shape");
+  return build::gather(layer.input(2), tf::as_list(layer.input(1)), 0);
+}
+Value tf_array_scatter(Import& layer) {
+  Value value = layer.input(2);
+  Value tail = layer.op("Slice", {shape_of(value), layer.ints({1}), layer.ints({INT64_MAX}), layer.ints({1})});
+  Value shape = build::concat({build::dims(layer.input(3), {0}), tail}, 0);
+  Value zeros = build::fill(layer, 0, value.type(), shape);
+  return layer.op("ScatterUpdate", {zeros, tf::as_list(layer.input(1)), value, layer.scalar(int64_t{0})});
+}
+Value tf_array_size(Import& layer) { return convert(tf::as_scalar(build::dims(layer.input(1), {0})), DType::i32); }
+Value tf_tensor_list_gather(Import& layer) { return build::gather(layer.input(0), layer.input(1), 0); }
+
+}  // namespace
+
+Ops define_tensorflow_lists() {
+  return {
+      tensorflow("TensorArrayGatherV3").expand(tf_array_gather),
+      tensorflow("TensorArrayReadV3").expand(tf_array_read),
+      tensorflow("TensorArrayScatterV3").expand(tf_array_scatter),
+      tensorflow("TensorArraySizeV3").expand(tf_array_size),
+      tensorflow("TensorArrayV3").expand(tf_array),
+      tensorflow("TensorArrayWriteV3").expand(tf_array_write),
+      tensorflow("TensorListFromTensor").expand(tf_list_same),
+      tensorflow("TensorListGather").expand(tf_tensor_list_gather),
+      tensorflow("TensorListGetItem").expand(tf_tensor_list_get),
+      tensorflow("TensorListLength").expand(tf_tensor_list_length),
+      tensorflow("TensorListReserve").expand(tf_tensor_list_reserve),
+      tensorflow("TensorListSetItem").expand(tf_tensor_list_set),
+      tensorflow("TensorListStack").ignore("num_elements").expand(tf_list_same),
+  };
+}
+
+}  // namespace graft

@@ -1,0 +1,129 @@
+// Pools, and what is computed over windows like them.
+#include "layout.hpp"
+
+namespace graft {
+namespace {
+
+struct TfWindow {
+  std::vector<int64_t> kernel, strides;
+};
+
+// V2 layers get the sizes as inputs.
+TfWindow tf_window(Import& layer, const tf::Layout& layout) {
+  auto list = [&](std::string_view name, size_t input) {
+    if (layer.has_input(input) && !layer.has(name))
+      return layout.part(name, tf::constant_ints(layer.input(input), name));
+    return layout.part(name, layer.get<std::vector<int64_t>>(name));
+  };
+  return {list("ksize", 1), list("strides", 2)};
+}
+
+template <size_t spatial>
+Value tf_max_pool(Import& layer) {
+  tf::Layout layout(layer, spatial);
+  TfWindow w = tf_window(layer, layout);
+  tf::Padding pads = tf::padding(layer, layout);
+  return layout.out(layer.op("MaxPool@1", {layout.in(layer.input(0))},
+                             {{"strides", w.strides},
+                              {"pads_begin", pads.begin},
+                              {"pads_end", pads.end},
+                              {"kernel", w.kernel},
+                              {"rounding_type", "floor"},
+                              {"auto_pad", pads.mode}}));
+}
+
+template <size_t spatial>
+Value tf_avg_pool(Import& layer) {
+  tf::Layout layout(layer, spatial);
+  TfWindow w = tf_window(layer, layout);
+  tf::Padding pads = tf::padding(layer, layout);
+  return layout.out(layer.op("AvgPool@1", {layout.in(layer.input(0))},
+                             {{"strides", w.strides},
+                              {"pads_begin", pads.begin},
+                              {"pads_end", pads.end},
+                              {"kernel", w.kernel},
+                              {"exclude-pad", true},
+                              {"rounding_type", "floor"},
+                              {"auto_pad", pads.mode}}));
+}
+
+// The second output: places of the largest elements, counted with the channels last.
+std::vector<Value> tf_max_pool_with_argmax(Import& layer) {
+  tf::Layout layout(layer, 2);
+  if (layer.get<bool>("include_batch_in_index", false)) unsupported("indices that count the batch are not supported");
+  TfWindow w = tf_window(layer, layout);
+  tf::Padding pads = tf::padding(layer, layout);
+  Value x = layout.in(layer.input(0));
+  std::vector<Value> y = layer.ops("MaxPool@8", {x},
+                                   {{"strides", w.strides},
+                                    {"dilations", std::vector<int64_t>(2, 1)},
+                                    {"pads_begin", pads.begin},
+                                    {"pads_end", pads.end},
+                                    {"kernel", w.kernel},
+                                    {"rounding_type", "floor"},
+                                    {"auto_pad", pads.mode},
+                                    {"index_element_type", DType::i64},
+                                    {"axis", 2}},
+                                   2);
+  // The operation counts places in a plane; in the framework the channels lie between them.
+  Value channels = build::dim(x, 1);
+  Value of_channel = build::range(layer.scalar(int64_t{0}), tf::as_scalar(channels), DType::i64);
+  Value index = layout.out(y[1]) * channels + of_channel;
+  return {layout.out(y[0]), convert(index, layer.get<DType>("Targmax", DType::i64))};
+}
+
+// x, y = MaxPool(x), gradient of y: every element of the gradient goes to where the largest element was.
+Value tf_max_pool_grad(Import& layer) {
+  tf::Layout layout(layer, 2);
+  TfWindow w = tf_window(layer, layout);
+  tf::Padding pads = tf::padding(layer, layout);
+  Value x = layout.in(layer.input(0)), gradient = layout.in(layer.input(2));
+  Value places = layer.ops("MaxPool@8", {x},
+                           {{"strides", w.strides},
+                            {"dilations", std::vector<int64_t>(2, 1)},
+                            {"pads_begin", pads.begin},
+                            {"pads_end", pads.end},
+                            {"kernel", w.kernel},
+                            {"rounding_type", "floor"},
+                            {"auto_pad", pads.mode},
+                            {"index_element_type", DType::i64},
+                            {"axis", 2}},
+                           2)[1];
+  Value shape = shape_of(x), planes = build::dims(x, {0, 1});
+  Value flat = build::concat({planes, layer.ints({-1})}, 0);
+  auto as_planes = [&](const Value& v) { return layer.op("Reshape", {v, flat}, {{"special_zero", false}}); };
+  Value zeros = as_planes(build::fill(layer, 0, x.type(), shape));
+  Value sum =
+      layer.op("ScatterElementsUpdate@12", {zeros, as_planes(places), as_planes(gradient), layer.scalar(int64_t{2})},
+               {{"reduction", "sum"}, {"use_init_val", true}});
+  return layout.out(layer.op("Reshape", {sum, shape}, {{"special_zero", false}}));
+}
+
+Value tf_image_patches(Import& layer) {
+  tf::Layout layout(layer, 2);
+  tf::Padding pads = tf::padding(layer, layout);
+  return tf::channels_last(layer.op("ExtractImagePatches", {tf::channels_second(layer.input(0), 2)},
+                                    {{"sizes", layout.part(layer, "ksizes", 1)},
+                                     {"strides", layout.part(layer, "strides", 1)},
+                                     {"rates", layout.part(layer, "rates", 1)},
+                                     {"auto_pad", pads.mode}}),
+                           2);
+}
+
+}  // namespace
+
+Ops define_tensorflow_pooling() {
+  return {
+      tensorflow("MaxPool").expand(tf_max_pool<2>),
+      tensorflow("MaxPoolV2").expand(tf_max_pool<2>),
+      tensorflow("MaxPool3D").expand(tf_max_pool<3>),
+      tensorflow("MaxPoolGrad").expand(tf_max_pool_grad),
+      tensorflow("MaxPoolWithArgmax").expand(tf_max_pool_with_argmax),
+      tensorflow("AvgPool").expand(tf_avg_pool<2>),
+      tensorflow("AvgPoolV2").expand(tf_avg_pool<2>),
+      tensorflow("AvgPool3D").expand(tf_avg_pool<3>),
+      tensorflow("ExtractImagePatches").expand(tf_image_patches),
+  };
+}
+
+}  // namespace graft

@@ -1,0 +1,140 @@
+// Reductions, matrix products, softmax, and searching.
+#include "layout.hpp"
+
+namespace graft {
+namespace {
+
+Value tf_reduced(Import& layer, std::string_view op) {
+  return layer.op(op, {layer.input(0), tf::as_list(layer.input(1))},
+                  {{"keep_dims", layer.get<bool>("keep_dims", false)}});
+}
+
+template <bool largest>
+Value tf_arg_extreme(Import& layer) {
+  Value x = layer.input(0);
+  int64_t axis = layer.has_input(1) ? tf::constant_int(layer.input(1), "the axis") : 0;
+  DType type = layer.get<DType>("output_type", DType::i64);
+  Value index = layer.ops("TopK@11", {x, layer.scalar(int64_t{1})},
+                          {{"axis", axis},
+                           {"mode", largest ? "max" : "min"},
+                           {"sort", "value"},
+                           {"index_element_type", DType::i64},
+                           {"stable", true}},
+                          2)[1];
+  return convert(squeeze(index, {axis}), type);
+}
+
+std::vector<Value> tf_top_k(Import& layer) {
+  Value k = layer.has_input(1) ? tf::as_scalar(layer.input(1)) : layer.scalar(layer.get<int64_t>("k"));
+  layer.get<bool>("sorted", true);
+  std::vector<Value> out = layer.ops("TopK@11", {layer.input(0), k},
+                                     {{"axis", -1},
+                                      {"mode", "max"},
+                                      {"sort", "value"},
+                                      {"index_element_type", layer.get<DType>("index_type", DType::i32)},
+                                      {"stable", true}},
+                                     2);
+  return out;
+}
+
+Value tf_matmul(Import& layer) {
+  return build::matmul(layer.input(0), layer.input(1), layer.get<bool>("transpose_a", false),
+                       layer.get<bool>("transpose_b", false));
+}
+Value tf_batch_matmul(Import& layer) {
+  layer.has("grad_x"), layer.has("grad_y");
+  return build::matmul(layer.input(0), layer.input(1), layer.get<bool>("adj_x", false),
+                       layer.get<bool>("adj_y", false));
+}
+Value tf_softmax(Import& layer) { return build::softmax(layer.input(0), -1); }
+Value tf_log_softmax(Import& layer) { return layer.op("LogSoftmax", {layer.input(0)}, {{"axis", -1}}); }
+Value tf_einsum(Import& layer) {
+  std::vector<Value> in;
+  for (size_t i = 0; i < layer.inputs(); ++i) in.push_back(layer.input(i));
+  return layer.op("Einsum", in, {{"equation", layer.get<std::string>("equation")}});
+}
+Value tf_cumsum(Import& layer) {
+  return layer.op("CumSum", {layer.input(0), tf::as_scalar(layer.input(1))},
+                  {{"exclusive", layer.get<bool>("exclusive", false)}, {"reverse", layer.get<bool>("reverse", false)}});
+}
+// Elements at most `lower` below and `upper` above the diagonal; a negative number keeps all.
+Value tf_band_part(Import& layer) {
+  Value x = layer.input(0), lower = convert(tf::as_scalar(layer.input(1)), DType::i64),
+        upper = convert(tf::as_scalar(layer.input(2)), DType::i64), zero = layer.scalar(int64_t{0});
+  auto count = [&](int64_t axis) { return build::range(zero, tf::as_scalar(build::dim(x, axis)), DType::i64); };
+  Value below = unsqueeze(count(-2), {1}) - unsqueeze(count(-1), {0});
+  auto within = [&](const Value& distance, const Value& limit) {
+    return layer.op("LogicalOr", {layer.op("Less", {limit, zero}), layer.op("LessEqual", {distance, limit})});
+  };
+  Value kept = layer.op("LogicalAnd", {within(below, lower), within(-below, upper)});
+  return build::select(kept, x, like(x, 0));
+}
+Value tf_inverse(Import& layer) {
+  return layer.op("Inverse", {layer.input(0)}, {{"adjoint", layer.get<bool>("adjoint", false)}});
+}
+Value tf_bucketize(Import& layer) {
+  auto bounds = layer.get<std::vector<double>>("boundaries", {});
+  auto n = static_cast<int64_t>(bounds.size());
+  return layer.op("Bucketize", {layer.input(0), layer.typed(bounds, {n}, DType::f32)},
+                  {{"output_type", DType::i32}, {"with_right_bound", false}});
+}
+// Segments without elements are 0; ids say to which segment a row belongs.
+Value tf_segment_sum(Import& layer) {
+  Value x = layer.input(0), ids = layer.input(1);
+  Value n = layer.has_input(2)
+                ? convert(tf::as_list(layer.input(2)), DType::i64)
+                : convert(layer.op("ReduceMax", {ids, layer.ints({0})}, {{"keep_dims", true}}), DType::i64) + 1;
+  Value tail = layer.op("Slice", {shape_of(x), layer.ints({1}), layer.ints({INT64_MAX}), layer.ints({1})});
+  Value zeros = build::fill(layer, 0, x.type(), build::concat({n, tail}, 0));
+  return layer.op("ScatterNDUpdate@15", {zeros, unsqueeze(ids, {-1}), x}, {{"reduction", "sum"}});
+}
+Value tf_random_uniform(Import& layer) {
+  DType type = layer.get<DType>("dtype", DType::f32);
+  return layer.op("RandomUniform", {layer.input(0), layer.scalar(0.0, type), layer.scalar(1.0, type)},
+                  {{"output_type", type},
+                   {"op_seed", layer.get<int64_t>("seed2", 0)},
+                   {"global_seed", layer.get<int64_t>("seed", 0)}});
+}
+Value tf_random_uniform_int(Import& layer) {
+  Value low = tf::as_scalar(layer.input(1)), high = tf::as_scalar(layer.input(2));
+  return layer.op("RandomUniform", {layer.input(0), low, high},
+                  {{"output_type", low.type()},
+                   {"op_seed", layer.get<int64_t>("seed2", 0)},
+                   {"global_seed", layer.get<int64_t>("seed", 0)}});
+}
+
+}  // namespace
+
+Ops define_tensorflow_reduce() {
+  return {
+      tensorflow("All").expand(+[](Import& l) { return tf_reduced(l, "ReduceLogicalAnd"); }),
+      tensorflow("Any").expand(+[](Import& l) { return tf_reduced(l, "ReduceLogicalOr"); }),
+      tensorflow("ArgMax").expand(tf_arg_extreme<true>),
+      tensorflow("ArgMin").expand(tf_arg_extreme<false>),
+      tensorflow("BatchMatMul").expand(tf_batch_matmul),
+      tensorflow("BatchMatMulV2").expand(tf_batch_matmul),
+      tensorflow("BatchMatMulV3").expand(tf_batch_matmul),
+      tensorflow("Bucketize").expand(tf_bucketize),
+      tensorflow("Cumsum").expand(tf_cumsum),
+      tensorflow("Einsum").ignore("N").expand(tf_einsum),
+      tensorflow("EuclideanNorm").expand(+[](Import& l) { return tf_reduced(l, "ReduceL2"); }),
+      tensorflow("LogSoftmax").expand(tf_log_softmax),
+      tensorflow("MatMul").expand(tf_matmul),
+      tensorflow("MatrixBandPart").expand(tf_band_part),
+      tensorflow("MatrixInverse").expand(tf_inverse),
+      tensorflow("Max").expand(+[](Import& l) { return tf_reduced(l, "ReduceMax"); }),
+      tensorflow("Mean").expand(+[](Import& l) { return tf_reduced(l, "ReduceMean"); }),
+      tensorflow("Min").expand(+[](Import& l) { return tf_reduced(l, "ReduceMin"); }),
+      tensorflow("Prod").expand(+[](Import& l) { return tf_reduced(l, "ReduceProd"); }),
+      tensorflow("RandomUniform").expand(tf_random_uniform),
+      tensorflow("RandomUniformInt").expand(tf_random_uniform_int),
+      tensorflow("SegmentSum").expand(tf_segment_sum),
+      tensorflow("Softmax").expand(tf_softmax),
+      tensorflow("Sum").expand(+[](Import& l) { return tf_reduced(l, "ReduceSum"); }),
+      tensorflow("TopK").expand(tf_top_k),
+      tensorflow("TopKV2").expand(tf_top_k),
+      tensorflow("UnsortedSegmentSum").expand(tf_segment_sum),
+  };
+}
+
+}  // namespace graft

@@ -1,0 +1,89 @@
+// Pictures in other sizes.
+#include "layout.hpp"
+
+namespace graft {
+namespace {
+
+Value tf_resize_bilinear(Import& layer) {
+  bool aligned = layer.get<bool>("align_corners", false), half = layer.get<bool>("half_pixel_centers", false);
+  Value x = layer.input(0);
+  if (!is_real(x.type())) x = convert(x, DType::f32);
+  Value y = layer.op("Interpolate@11", {tf::channels_second(x, 2), layer.input(1), layer.ints({2, 3})},
+                     {{"mode", "linear_onnx"},
+                      {"shape_calculation_mode", "sizes"},
+                      {"coordinate_transformation_mode", aligned ? "align_corners"
+                                                         : half  ? "half_pixel"
+                                                                 : "asymmetric"}});
+  return tf::channels_last(convert(y, DType::f32), 2);
+}
+
+Value tf_resize_nearest(Import& layer) {
+  bool aligned = layer.get<bool>("align_corners", false), half = layer.get<bool>("half_pixel_centers", false);
+  Value y = layer.op("Interpolate@11", {tf::channels_second(layer.input(0), 2), layer.input(1), layer.ints({2, 3})},
+                     {{"mode", "nearest"},
+                      {"shape_calculation_mode", "sizes"},
+                      {"coordinate_transformation_mode", aligned ? "align_corners"
+                                                         : half  ? "tf_half_pixel_for_nn"
+                                                                 : "asymmetric"},
+                      {"nearest_mode", aligned ? "round_prefer_ceil" : "floor"}});
+  return tf::channels_last(y, 2);
+}
+
+// pictures, boxes [n, 4] as y1 x1 y2 x2, the picture of each box, size: bilinear samples, or a value outside.
+Value tf_crop_and_resize(Import& layer) {
+  Value x = layer.input(0), boxes = layer.input(1), which = layer.input(2);
+  bool nearest = layer.get<std::string>("method", "bilinear") == "nearest";
+  double outside = layer.get<float>("extrapolation_value", 0);
+  std::vector<int64_t> size = tf::constant_ints(layer.input(3), "the crop size");
+  if (size.size() != 2 || size[0] < 1 || size[1] < 1) fail("the crop size wants a height and a width above 0");
+  if (!is_real(x.type())) x = convert(x, DType::f32);
+  // Along each axis: the place of every sample, its neighbours, their weights, and whether it lies inside.
+  struct Axis {
+    Value low, high, part, inside;  // [boxes, samples]
+  };
+  auto axis = [&](int64_t a) {
+    int64_t n = size[static_cast<size_t>(a)];
+    Value first = build::slice(boxes, 1, a, a + 1), last = build::slice(boxes, 1, a + 2, a + 3);
+    Value length = convert(build::dim(x, a + 1), DType::f32), top = length - 1;
+    std::vector<double> steps;
+    for (int64_t i = 0; i < n; ++i) steps.push_back(n > 1 ? static_cast<double>(i) / static_cast<double>(n - 1) : 0.5);
+    Value step = layer.typed(steps, {1, n}, DType::f32);
+    Value at = (first + (last - first) * step) * top;
+    Value inside =
+        layer.op("LogicalAnd", {layer.op("GreaterEqual", {at, like(at, 0)}), layer.op("LessEqual", {at, top})});
+    Value kept = layer.op("Minimum", {layer.op("Maximum", {at, like(at, 0)}), top});
+    if (nearest) kept = layer.op("Round", {kept}, {{"mode", "half_away_from_zero"}});
+    Value low = layer.op("Floor", {kept});
+    Value high = layer.op("Minimum", {low + 1, top});
+    return Axis{convert(low, DType::i64), convert(high, DType::i64), kept - low, inside};
+  };
+  Axis rows = axis(0), columns = axis(1);
+  Value image = unsqueeze(convert(which, DType::i64), {1, 2});  // [boxes, 1, 1]
+  Value shape = build::concat({build::dim(boxes, 0), layer.ints(size)}, 0);
+  auto taken = [&](const Value& y, const Value& x_index) {
+    auto whole = [&](const Value& v) { return unsqueeze(build::broadcast(v, shape), {3}); };
+    Value index = build::concat({whole(image), whole(unsqueeze(y, {2})), whole(unsqueeze(x_index, {1}))}, 3);
+    return layer.op("GatherND@8", {x, index}, {{"batch_dims", 0}});
+  };
+  Value fx = unsqueeze(unsqueeze(columns.part, {1}), {3}), fy = unsqueeze(unsqueeze(rows.part, {2}), {3});
+  auto mixed = [&](const Value& y) {
+    Value left = taken(y, columns.low);
+    return left + (taken(y, columns.high) - left) * fx;
+  };
+  Value top = mixed(rows.low), result = top + (mixed(rows.high) - top) * fy;
+  Value inside = layer.op(
+      "LogicalAnd", {unsqueeze(unsqueeze(rows.inside, {2}), {3}), unsqueeze(unsqueeze(columns.inside, {1}), {3})});
+  return build::select(inside, result, like(result, outside));
+}
+
+}  // namespace
+
+Ops define_tensorflow_resize() {
+  return {
+      tensorflow("CropAndResize").expand(tf_crop_and_resize),
+      tensorflow("ResizeBilinear").expand(tf_resize_bilinear),
+      tensorflow("ResizeNearestNeighbor").expand(tf_resize_nearest),
+  };
+}
+
+}  // namespace graft

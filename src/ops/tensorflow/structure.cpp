@@ -1,0 +1,52 @@
+// Constants, variables, and layers that hand on what they get.
+#include "layout.hpp"
+
+namespace graft {
+namespace {
+
+Value tf_const(Import& layer) {
+  layer.has("dtype");
+  const graft_value* v = layer.field("value");
+  if (!v || v->kind != GRAFT_TENSOR) unsupported("the constant has an element type that is not supported");
+  return layer.constant(layer.get<TensorView>("value"));
+}
+
+Value tf_variable(Import& layer) {
+  for (std::string_view f : {"shape", "dtype", "container", "shared_name", "allowed_devices", "debug_name"})
+    layer.has(f);
+  if (!layer.has("value"))
+    unsupported("the variable has no value: freeze the model, or give it as a SavedModel with its variables");
+  return layer.constant(layer.get<TensorView>("value"));
+}
+
+Value tf_same(Import& layer) { return layer.input(0); }
+std::vector<Value> tf_same_all(Import& layer) {
+  std::vector<Value> out;
+  for (size_t i = 0; i < layer.inputs() && i < layer.outputs(); ++i) out.push_back(layer.input(i));
+  return out;
+}
+
+// What becomes of two branches: the one that the condition says.
+std::vector<Value> tf_merge(Import& layer) {
+  Value condition = layer.input(0), yes = layer.input(1), no = layer.input(2);
+  Value index = build::select(condition, layer.scalar(1.0, DType::i32), layer.scalar(0.0, DType::i32));
+  if (auto c = condition.values<int64_t>(); c && c->size() == 1) return {(*c)[0] ? yes : no, index};
+  return {build::select(condition, yes, no), index};
+}
+
+}  // namespace
+
+Ops define_tensorflow_structure() {
+  Ops ops{
+      tensorflow("Const").expand(tf_const),        tensorflow("Merge").domain("graft").expand(tf_merge),
+      tensorflow("IdentityN").expand(tf_same_all), tensorflow("VarHandleOp").expand(tf_variable),
+      tensorflow("Variable").expand(tf_variable),  tensorflow("VariableV2").expand(tf_variable),
+  };
+  for (std::string_view type : {"Identity", "Dropout", "StopGradient", "PreventGradient", "Snapshot", "ReadVariableOp",
+                                "CheckNumerics", "EnsureShape", "PlaceholderWithDefault", "PlaceholderWithDefaultV2",
+                                "Print", "CheckNumericsV2", "LoopCond", "DebugGradientIdentity"})
+    ops += tensorflow(type).ignore("shape").ignore("message").ignore("summarize").ignore("first_n").expand(tf_same);
+  return ops;
+}
+
+}  // namespace graft

@@ -1,0 +1,328 @@
+// Transpose -> Relu -> Add(constant) -> Transpose back  =>  Relu -> Add(constant')
+//
+// A transposition is carried behind the operations that do not mind it, with their axes and constants adapted, until it
+// meets another one and both go, or it comes to an operation that needs it. Layers that keep channels last leave one
+// before and one after every convolution; few of them stay.
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "base/tensor.hpp"
+#include "passes/passes.hpp"
+
+namespace graft {
+namespace {
+
+using Order = std::vector<int64_t>;
+
+bool is_identity(const Order& p) {
+  for (size_t i = 0; i < p.size(); ++i)
+    if (p[i] != static_cast<int64_t>(i)) return false;
+  return true;
+}
+Order inverse(const Order& p) {
+  Order q(p.size());
+  for (size_t i = 0; i < p.size(); ++i) q[static_cast<size_t>(p[i])] = static_cast<int64_t>(i);
+  return q;
+}
+bool is_order(const Order& p) {
+  Order sorted = p;
+  std::sort(sorted.begin(), sorted.end());
+  return !p.empty() && is_identity(sorted);
+}
+
+class Sinking {
+ public:
+  Sinking(Graph& g, const Registry& registry) : g_(g), registry_(registry), inference_(registry, g), users_(g) {}
+
+  size_t run() {
+    std::vector<NodeId> order = g_.topological_order();
+    for (NodeId id : order) inference_.infer(id);
+    for (NodeId id : order) {
+      for (Body& b : g_[id].bodies) changes_ += sink_transposes(*b.graph, registry_);
+      visit(id);
+    }
+    for (NodeId id : g_.topological_order())
+      if (g_[id].is("Transpose")) flatten(id);
+    return changes_;
+  }
+
+ private:
+  struct Transposed {
+    ValueId from;
+    Order order;
+  };
+  // The value that this one is a transposition of.
+  std::optional<Transposed> transposed(ValueId v) {
+    if (!v.present()) return std::nullopt;
+    const Node& n = g_[v.node];
+    if (!n.is("Transpose") || n.opset != "opset1" || n.inputs.size() != 2) return std::nullopt;
+    const Tensor* t = inference_.constant(n.inputs[1]);
+    if (!t) return std::nullopt;
+    Order p = values_of<int64_t>(*t);
+    if (!is_order(p)) return std::nullopt;
+    return Transposed{n.inputs[0], std::move(p)};
+  }
+
+  void visit(NodeId id) {
+    if (g_[id].outputs.empty() || g_[id].inputs.empty() || g_[id].is("Result") || g_[id].opaque) return;
+    if (inference_.constant({id, 0})) return;
+    if (g_[id].is("Transpose")) return join(id);
+    std::optional<Transposed> t;
+    for (ValueId v : g_[id].inputs)
+      if (!t) t = transposed(v);
+    if (!t) return;
+    const Order p = t->order;
+    Node n;
+    n.type = g_[id].type, n.opset = g_[id].opset, n.attrs = g_[id].attrs, n.inputs = g_[id].inputs;
+    n.origin = g_[id].origin, n.rt_info = g_[id].rt_info;
+    Order out = p;
+    if (!adapt(id, n, p, out)) return;
+    n.outputs.resize(g_[id].outputs.size());
+    std::string name = g_[id].name;
+    NodeId fresh = add(std::move(n));
+    for (uint32_t i = 0; i < g_[fresh].outputs.size(); ++i) {
+      ValueId result = is_identity(out) ? ValueId{fresh, i} : transpose({fresh, i}, out, name);
+      take_over({id, i}, result);
+    }
+    g_[id].name = g_.unique_name(name + "/before");
+    g_[fresh].name = name;
+    ++changes_;
+  }
+
+  // Two transpositions in a row are one, or none.
+  void join(NodeId id) {
+    auto second = transposed({id, 0});
+    auto first = second ? transposed(second->from) : std::nullopt;
+    if (second && is_identity(second->order)) {
+      take_over({id, 0}, second->from);
+      ++changes_;
+      return;
+    }
+    if (!first || first->order.size() != second->order.size()) return;
+    Order p;
+    for (int64_t k : second->order) p.push_back(first->order[static_cast<size_t>(k)]);
+    if (is_identity(p)) take_over({id, 0}, first->from);
+    else take_over({id, 0}, transpose(first->from, p, g_[id].name));
+    ++changes_;
+  }
+
+  // A transposition that only moves dimensions of 1 leaves the elements where they are.
+  void flatten(NodeId id) {
+    auto t = transposed({id, 0});
+    if (!t || users_.of({id, 0}).empty()) return;
+    Shape s = g_.info(t->from).shape;
+    if (!s.ranked() || s.rank() != t->order.size()) return;
+    std::vector<int64_t> target;
+    int64_t last = -1, unknown = 0;
+    for (int64_t k : t->order) {
+      const Dim& d = s[static_cast<size_t>(k)];
+      target.push_back(d.known() ? d.value() : -1);
+      if (d.known() && d.value() == 1) continue;
+      if (k < last || (d.known() && d.value() == 0)) return;
+      last = k;
+      unknown += !d.known();
+    }
+    if (unknown > 1) return;
+    Node r;
+    r.type = "Reshape", r.opset = "opset1";
+    r.attrs["special_zero"] = false;
+    r.inputs = {t->from, constant(target)};
+    r.outputs.resize(1);
+    r.origin = g_[id].origin;
+    r.name = g_.unique_name(g_[id].name + "/Reshape");
+    take_over({id, 0}, {add(std::move(r)), 0});
+    ++changes_;
+  }
+
+  // ---- how operations adapt; false: not at all ----
+
+  bool adapt(NodeId id, Node& n, const Order& p, Order& out) {
+    const OpDef* op = registry_.find(n.type, n.opset);
+    if (!op) return false;
+    if (op->has(GRAFT_OP_ELEMENTWISE) || n.is("Convert") || n.is("Clamp") || n.is("Select") || n.is("FakeQuantize"))
+      return broadcasting(n, p);
+    if (n.is("PRelu")) return single(n.inputs[1]) && data_only(n, p);
+    if (n.is("Concat")) return concat(n, p);
+    if (n.is("Pad")) return pad(n, p);
+    if (n.is("Softmax") || n.is("LogSoftmax")) return axis_attribute(n, p) && data_only(n, p);
+    if (n.is("Split") || n.is("VariadicSplit")) return axis_input(n, p) && data_only(n, p);
+    if (n.type.starts_with("Reduce")) return reduce(n, p, out);
+    (void)id;
+    return false;
+  }
+
+  bool data_only(Node& n, const Order& p) {
+    auto t = transposed(n.inputs[0]);
+    if (!t || t->order != p) return false;
+    n.inputs[0] = t->from;
+    return true;
+  }
+
+  bool single(ValueId v) {
+    Shape s = g_.info(v).shape;
+    return s.is_static() && s.elements().value() == 1;
+  }
+
+  // Every input is transposed alike, a constant, or a scalar.
+  bool broadcasting(Node& n, const Order& p) {
+    if (const Attribute* b = n.attrs.find("auto_broadcast"))
+      if (const std::string* mode = b->get_if<std::string>(); mode && *mode != "numpy") return false;
+    std::vector<ValueId> inputs;
+    for (ValueId v : n.inputs) {
+      auto t = transposed(v);
+      if (t && t->order == p) {
+        inputs.push_back(t->from);
+        continue;
+      }
+      Shape s = g_.info(v).shape;
+      if (!s.is_static() || s.rank() > p.size()) return false;
+      bool one = s.elements().value() == 1;
+      if (!one && !inference_.constant(v)) return false;
+      inputs.push_back(v);
+    }
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i] == n.inputs[i] && !single(inputs[i])) inputs[i] = turned_back(inputs[i], p);
+    n.inputs = std::move(inputs);
+    return true;
+  }
+
+  // c' with transpose(c', p) == c, where c gets dimensions of 1 in front first.
+  ValueId turned_back(ValueId c, const Order& p) {
+    std::vector<int64_t> dims = g_.info(c).shape.values();
+    if (dims.size() < p.size()) {
+      dims.insert(dims.begin(), p.size() - dims.size(), 1);
+      Node r;
+      r.type = "Reshape", r.opset = "opset1";
+      r.attrs["special_zero"] = false;
+      r.inputs = {c, constant(dims)};
+      r.outputs.resize(1);
+      r.name = g_.unique_name(g_[c.node].name + "/widened");
+      c = {add(std::move(r)), 0};
+    }
+    return transpose(c, inverse(p), g_[c.node].name);
+  }
+
+  bool concat(Node& n, const Order& p) {
+    std::vector<ValueId> inputs;
+    for (ValueId v : n.inputs) {
+      auto t = transposed(v);
+      bool same = t && t->order == p;
+      Shape s = g_.info(v).shape;
+      if (!same && !(inference_.constant(v) && s.is_static() && s.rank() == p.size())) return false;
+      inputs.push_back(same ? t->from : ValueId{});
+    }
+    if (!axis_attribute(n, p)) return false;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      n.inputs[i] = inputs[i].present() ? inputs[i] : turned_back(n.inputs[i], p);
+    return true;
+  }
+
+  static std::optional<int64_t> moved(int64_t axis, const Order& p) {
+    auto rank = static_cast<int64_t>(p.size());
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) return std::nullopt;
+    return p[static_cast<size_t>(axis)];
+  }
+  static bool axis_attribute(Node& n, const Order& p) {
+    const Attribute* a = n.attrs.find("axis");
+    const int64_t* axis = a ? a->get_if<int64_t>() : nullptr;
+    auto to = axis ? moved(*axis, p) : std::nullopt;
+    if (!to) return false;
+    n.attrs["axis"] = *to;
+    return true;
+  }
+  bool axis_input(Node& n, const Order& p) {
+    const Tensor* t = inference_.constant(n.inputs[1]);
+    auto to = t && t->size() == 1 ? moved(values_of<int64_t>(*t)[0], p) : std::nullopt;
+    if (!to || !transposed(n.inputs[0])) return false;
+    Tensor scalar = make_tensor<int64_t>({}, {*to});
+    n.inputs[1] = constant(scalar);
+    return true;
+  }
+
+  bool pad(Node& n, const Order& p) {
+    std::vector<int64_t> turned[2];
+    for (size_t side = 0; side < 2; ++side) {
+      const Tensor* t = inference_.constant(n.inputs[side + 1]);
+      if (!t || t->size() != static_cast<int64_t>(p.size())) return false;
+      std::vector<int64_t> pads = values_of<int64_t>(*t);
+      turned[side].resize(pads.size());
+      for (size_t k = 0; k < pads.size(); ++k) turned[side][static_cast<size_t>(p[k])] = pads[k];
+    }
+    if (!data_only(n, p)) return false;
+    for (size_t side = 0; side < 2; ++side) n.inputs[side + 1] = constant(turned[side]);
+    return true;
+  }
+
+  bool reduce(Node& n, const Order& p, Order& out) {
+    if (n.inputs.size() != 2) return false;
+    const Tensor* t = inference_.constant(n.inputs[1]);
+    const Attribute* keep = n.attrs.find("keep_dims");
+    if (!t || !keep || !keep->get_if<bool>() || !data_only(n, p)) return false;
+    std::vector<int64_t> axes;
+    std::vector<bool> gone(p.size(), false);
+    for (int64_t a : values_of<int64_t>(*t)) {
+      auto to = moved(a, p);
+      if (!to) return false;
+      axes.push_back(*to);
+      gone[static_cast<size_t>(*to)] = true;
+    }
+    if (!keep->as<bool>()) {
+      out.clear();
+      for (int64_t k : p) {
+        if (gone[static_cast<size_t>(k)]) continue;
+        out.push_back(std::count(gone.begin(), gone.begin() + k, false));
+      }
+    }
+    n.inputs[1] = constant(axes);
+    return true;
+  }
+
+  // ---- nodes ----
+
+  NodeId add(Node n) {
+    NodeId id = g_.add(std::move(n));
+    users_.add(id);
+    inference_.infer(id);
+    return id;
+  }
+  ValueId constant(const std::vector<int64_t>& list) {
+    return constant(make_tensor<int64_t>({static_cast<int64_t>(list.size())}, list));
+  }
+  ValueId constant(Tensor t) {
+    Node c;
+    c.type = "Constant", c.opset = "opset1";
+    c.attrs["value"] = std::move(t);
+    c.outputs.resize(1);
+    c.name = g_.unique_name("order");
+    return {add(std::move(c)), 0};
+  }
+  ValueId transpose(ValueId v, const Order& p, const std::string& name) {
+    Node t;
+    t.type = "Transpose", t.opset = "opset1";
+    t.inputs = {v, constant(p)};
+    t.outputs.resize(1);
+    t.origin = g_[v.node].origin;
+    t.name = g_.unique_name(name + "/Transpose");
+    return {add(std::move(t)), 0};
+  }
+  // Readers and names of a value go over to another one that is the same.
+  void take_over(ValueId from, ValueId to) {
+    for (const std::string& name : g_.output(from).names) g_.output(to).add_name(name);
+    g_.output(from).names.clear();
+    users_.replace(from, to);
+  }
+
+  Graph& g_;
+  const Registry& registry_;
+  Inference inference_;
+  Users users_;
+  size_t changes_ = 0;
+};
+
+}  // namespace
+
+size_t sink_transposes(Graph& graph, const Registry& registry) { return Sinking(graph, registry).run(); }
+
+}  // namespace graft

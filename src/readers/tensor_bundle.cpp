@@ -1,0 +1,220 @@
+#include "readers/tensor_bundle.hpp"
+
+#include <cstdio>
+
+#include "base/tensor.hpp"
+#include "readers/tensorflow_tensor.hpp"
+
+namespace graft {
+namespace {
+
+constexpr size_t footer_size = 48, trailer_size = 5, most_unpacked = size_t{64} << 20;
+constexpr uint64_t table_magic = 0xdb4775248b80fb57;
+
+template <class T>
+T fixed(std::string_view s, size_t at) {
+  T v;
+  std::memcpy(&v, s.data() + at, sizeof v);
+  return v;
+}
+
+// Takes numbers and bytes off the front of a piece of the table.
+struct Cursor {
+  std::string_view left;
+  uint64_t number() {
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 64 && !left.empty(); shift += 7) {
+      auto byte = static_cast<unsigned char>(left[0]);
+      left.remove_prefix(1);
+      v |= static_cast<uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) return v;
+    }
+    throw_user("the table of the checkpoint's index ends inside a number");
+  }
+  std::string_view bytes(uint64_t n) {
+    if (n > left.size())
+      throw_user("the checkpoint's index has an entry of ", n, " bytes where ", left.size(), " are left");
+    std::string_view v = left.substr(0, n);
+    left.remove_prefix(n);
+    return v;
+  }
+};
+
+struct Place {
+  uint64_t offset = 0, size = 0;
+};
+Place place(Cursor& c) {
+  Place p;
+  p.offset = c.number();
+  p.size = c.number();
+  return p;
+}
+
+// Snappy: the length, then pieces that are new or copies of what came before.
+std::string unpacked(std::string_view packed) {
+  Cursor c{packed};
+  uint64_t size = c.number();
+  if (size > most_unpacked) throw_user("the checkpoint's index has a packed block of ", size, " bytes");
+  std::string out;
+  out.reserve(size);
+  auto byte = [&] { return static_cast<uint64_t>(static_cast<unsigned char>(c.bytes(1)[0])); };
+  auto number = [&](uint64_t bytes) {
+    uint64_t v = 0;
+    for (uint64_t i = 0; i < bytes; ++i) v |= byte() << (8 * i);
+    return v;
+  };
+  while (!c.left.empty()) {
+    uint64_t tag = byte(), length = tag >> 2, offset = 0;
+    switch (tag & 3) {
+      case 0: length = (length < 60 ? length : number(length - 59)) + 1; break;
+      case 1:
+        offset = (tag >> 5) << 8 | byte();
+        length = (length & 7) + 4;
+        break;
+      case 2: offset = number(2), length += 1; break;
+      default: offset = number(4), length += 1;
+    }
+    if (length > size - out.size() || ((tag & 3) && (offset == 0 || offset > out.size())))
+      throw_user("the checkpoint's index has a block that does not unpack");
+    if ((tag & 3) == 0) out += c.bytes(length);
+    else
+      for (uint64_t i = 0; i < length; ++i) out += out[out.size() - offset];
+  }
+  if (out.size() != size)
+    throw_user("the checkpoint's index has a block that unpacks to ", out.size(), " of ", size, " bytes");
+  return out;
+}
+
+// Unpacked into `space` where it is packed.
+std::string_view block(std::string_view file, Place p, std::string& space) {
+  if (p.offset > file.size() || p.size > file.size() - p.offset || file.size() - p.offset - p.size < trailer_size)
+    throw_user("the checkpoint's index has a block at bytes ", p.offset, " to ", p.offset, "+", p.size, " of ",
+               file.size());
+  std::string_view bytes = file.substr(p.offset, p.size);
+  int kind = static_cast<unsigned char>(file[p.offset + p.size]);
+  if (kind > 1) throw_unsupported("the checkpoint's index has a block that is packed in the way ", kind);
+  if (kind == 0) return bytes;
+  space = unpacked(bytes);
+  return space;
+}
+
+// The entries of a block: keys share their beginnings with the key before them.
+template <class F>
+void each_entry(std::string_view block, F&& each) {
+  if (block.size() < 4) throw_user("the checkpoint's index has a block of ", block.size(), " bytes");
+  uint64_t restarts = fixed<uint32_t>(block, block.size() - 4);
+  if (restarts > (block.size() - 4) / 4) throw_user("the checkpoint's index has a block with ", restarts, " restarts");
+  Cursor c{block.substr(0, block.size() - 4 - restarts * 4)};
+  std::string key;
+  while (!c.left.empty()) {
+    uint64_t shared = c.number(), fresh = c.number(), size = c.number();
+    if (shared > key.size())
+      throw_user("the checkpoint's index has a key that shares ", shared, " bytes with one of ", key.size());
+    key.resize(shared);
+    key += c.bytes(fresh);
+    each(key, c.bytes(size));
+  }
+}
+
+}  // namespace
+
+TensorBundle::TensorBundle(std::string folder, std::string prefix, const ReadLimits& limits)
+    : folder_(std::move(folder)), prefix_(std::move(prefix)), limits_(limits) {
+  std::string path = resolve_below(folder_, prefix_ + ".index");
+  with_context(
+      [&] {
+        auto file = MappedFile::open(path);
+        read_index(file->chars());
+      },
+      [&] { return text("reading the checkpoint '", path, "'"); });
+}
+
+TensorBundle::TensorBundle(std::string_view index, std::string folder, std::string prefix, const ReadLimits& limits)
+    : folder_(std::move(folder)), prefix_(std::move(prefix)), limits_(limits) {
+  read_index(index);
+}
+
+void TensorBundle::read_index(std::string_view bytes) {
+  if (bytes.size() < footer_size || fixed<uint64_t>(bytes, bytes.size() - 8) != table_magic)
+    throw_user("it is not the index of a checkpoint: the mark at its end is missing");
+  Cursor footer{bytes.substr(bytes.size() - footer_size, footer_size - 8)};
+  place(footer);  // of the index of other things, which checkpoints have none of
+  std::string index_space, space;
+  std::string_view index = block(bytes, place(footer), index_space);
+  each_entry(index, [&](const std::string&, std::string_view value) {
+    Cursor c{value};
+    std::string_view entries = block(bytes, place(c), space);
+    each_entry(entries, [&](const std::string& key, std::string_view v) { add(key, v); });
+  });
+}
+
+void TensorBundle::add(const std::string& key, std::string_view value) {
+  if (key.empty()) {
+    for (Wire w(value, "BundleHeaderProto"); w.next();) switch (w.field()) {
+        case 1: shards_ = w.small(); break;
+        case 2:
+          if (w.small() != 0) throw_unsupported("the checkpoint was written in big-endian order");
+          break;
+        default: w.skip();
+      }
+    if (shards_ < 1 || shards_ > static_cast<int64_t>(limits_.external_files))
+      throw_user("the checkpoint says it has ", shards_, " shards");
+    return;
+  }
+  if (entries_.size() >= limits_.nodes) throw_user("the checkpoint has more than ", limits_.nodes, " tensors");
+  Entry e;
+  TensorFlowTensors shapes(nullptr, limits_);
+  for (Wire w(value, "BundleEntryProto"); w.next();) switch (w.field()) {
+      case 1: e.type = w.small(); break;
+      case 2: e.shape = shapes.shape(w.message("TensorShapeProto")); break;
+      case 3: e.shard = w.small(); break;
+      case 4: e.offset = w.varint(); break;
+      case 5: e.size = w.varint(); break;
+      case 7: e.sliced = true, w.skip(); break;
+      default: w.skip();
+    }
+  entries_[key] = std::move(e);
+}
+
+std::shared_ptr<const MappedFile> TensorBundle::shard(int64_t number) {
+  auto& file = files_[number];
+  if (!file) {
+    char ending[48];
+    std::snprintf(ending, sizeof ending, ".data-%05d-of-%05d", static_cast<int>(number), static_cast<int>(shards_));
+    file = MappedFile::open(resolve_below(folder_, prefix_ + ending));
+  }
+  return file;
+}
+
+Tensor TensorBundle::tensor(const std::string& name) {
+  return with_context(
+      [&]() -> Tensor {
+        auto it = entries_.find(name);
+        if (it == entries_.end()) throw_user("the checkpoint does not have it");
+        const Entry& e = it->second;
+        DType type = tensorflow_element_type(e.type);
+        if (type == DType::undefined || type == DType::string)
+          throw_unsupported("its element type is ", tensorflow_type_name(e.type), ", numbers are taken");
+        if (e.sliced) throw_unsupported("it is stored in slices");
+        if (!e.shape.is_static()) throw_user("its shape is ", e.shape);
+        std::vector<int64_t> dims = e.shape.values();
+        uint64_t want = bytes_for(type, count_checked(dims));
+        if (e.size != want) throw_user("it has ", e.size, " bytes, its shape ", dims, " of ", type, " wants ", want);
+        if (e.shard < 0 || e.shard >= shards_) throw_user("it lies in shard ", e.shard, " of ", shards_);
+        auto file = shard(e.shard);
+        uint64_t size = file->chars().size();
+        if (e.offset > size || want > size - e.offset)
+          throw_user("it lies at bytes ", e.offset, " to ", e.offset, "+", want, " of '", file->path(), "', which has ",
+                     size);
+        return Tensor::wrap(type, std::move(dims), const_cast<char*>(file->chars().data()) + e.offset, file);
+      },
+      [&] { return text("reading '", name, "' from the checkpoint"); });
+}
+
+std::vector<std::string> TensorBundle::names() const {
+  std::vector<std::string> out;
+  for (const auto& [name, e] : entries_) out.push_back(name);
+  return out;
+}
+
+}  // namespace graft

@@ -1,0 +1,136 @@
+#include "readers/tensorflow_calls.hpp"
+
+namespace graft {
+namespace {
+
+const TensorFlowFunction& called(const RawNode& n, const char* field, const TensorFlowFunctions& functions) {
+  const RawField* f = n.find(field);
+  const std::string* name = f ? f->value.get_if<std::string>() : nullptr;
+  auto it = name ? functions.find(*name) : functions.end();
+  if (it == functions.end())
+    throw_user("the node '", n.name, "' (", n.type, ") runs the function '", name ? *name : "",
+               "', which the model does not have");
+  return *it->second;
+}
+
+RawNode call(const TensorFlowFunction& f, const RawNode& from, std::string name, std::vector<std::string> inputs,
+             std::vector<std::string> outputs) {
+  if (inputs.size() > f.inputs.size() || outputs.size() > f.outputs.size())
+    throw_user("the node '", from.name, "' (", from.type, ") gives ", inputs.size(), " values to the function '",
+               f.name, "' and takes ", outputs.size(), ", it has ", f.inputs.size(), " inputs and ", f.outputs.size(),
+               " outputs");
+  RawNode n;
+  n.type = f.name;
+  n.name = std::move(name);
+  n.inputs = std::move(inputs);
+  n.outputs = std::move(outputs);
+  n.position = from.position;
+  return n;
+}
+
+// Does the function hand on argument i as its result i?
+std::vector<bool> handed_on(const TensorFlowFunction& f) {
+  std::unordered_map<std::string_view, const TensorFlowNode*> nodes;
+  for (const TensorFlowNode& n : f.nodes) nodes.emplace(n.name, &n);
+  std::vector<bool> same(f.outputs.size(), false);
+  for (size_t i = 0; i < f.outputs.size() && i < f.inputs.size(); ++i) {
+    std::string_view value = f.outputs[i];
+    for (size_t steps = 0; steps <= f.nodes.size(); ++steps) {
+      auto it = nodes.find(value);
+      if (it == nodes.end() || it->second->type != "Identity" || it->second->inputs.empty()) break;
+      value = it->second->inputs[0];
+    }
+    same[i] = value == f.inputs[i].name;
+  }
+  return same;
+}
+
+std::vector<RawNode> loop(const RawNode& n, const TensorFlowFunctions& functions) {
+  const TensorFlowFunction& test = called(n, "cond", functions);
+  const TensorFlowFunction& body = called(n, "body", functions);
+  size_t count = n.inputs.size();
+  if (body.inputs.size() != count || body.outputs.size() != count || test.inputs.size() != count ||
+      test.outputs.size() != 1)
+    throw_user("the node '", n.name, "' (", n.type, ") has ", count, " values, its body '", body.name, "' takes ",
+               body.inputs.size(), " and gives ", body.outputs.size(), ", its condition '", test.name, "' takes ",
+               test.inputs.size());
+  std::vector<bool> constant = handed_on(body);
+  std::vector<RawNode> out;
+  out.push_back(call(test, n, n.name + "/cond", n.inputs, {n.name + "/goes"}));
+
+  RawNode l;
+  l.type = "Loop";
+  l.domain = "graft";
+  l.name = n.name;
+  l.position = n.position;
+  l.inputs = {"", n.name + "/goes"};
+  auto g = std::make_shared<RawGraph>();
+  g->name = body.name;
+  g->inputs = {{n.name + "/iteration", {DType::i64, Shape()}, {}}, {n.name + "/going", {DType::boolean, Shape()}, {}}};
+  g->outputs = {{n.name + "/goes_on", {}, {}}};
+  std::vector<std::string> before, made, after;
+  for (size_t i = 0; i < count; ++i) {
+    std::string wanted = i < n.outputs.size() ? n.outputs[i] : std::string();
+    if (constant[i]) {
+      before.push_back(n.inputs[i]), made.emplace_back(), after.push_back(n.inputs[i]);
+      if (wanted.empty()) continue;
+      RawNode same;
+      same.type = "Identity";
+      same.name = wanted;
+      same.inputs = {n.inputs[i]};
+      same.outputs = {wanted};
+      out.push_back(std::move(same));
+      continue;
+    }
+    before.push_back(text(n.name, "/value", i)), made.push_back(text(n.name, "/next", i)), after.push_back(made.back());
+    l.inputs.push_back(n.inputs[i]);
+    l.outputs.push_back(wanted);
+    g->inputs.push_back({before.back(), body.inputs[i].info, {}});
+    g->outputs.push_back({made.back(), {}, {}});
+  }
+  g->nodes.push_back(call(body, n, n.name + "/body", before, made));
+  g->nodes.push_back(call(test, n, n.name + "/cond", after, {n.name + "/goes_on"}));
+  RawField field;
+  field.graphs = {g};
+  l.fields.emplace_back("body", std::move(field));
+  out.push_back(std::move(l));
+  return out;
+}
+
+RawNode branch(const RawNode& n, const TensorFlowFunctions& functions) {
+  if (n.inputs.empty()) throw_user("the node '", n.name, "' (", n.type, ") has no condition");
+  RawNode out;
+  out.type = "If";
+  out.domain = "graft";
+  out.name = n.name;
+  out.position = n.position;
+  out.inputs = {n.inputs[0]};
+  out.outputs = n.outputs;
+  for (const char* field : {"then_branch", "else_branch"}) {
+    const TensorFlowFunction& f = called(n, field, functions);
+    auto g = std::make_shared<RawGraph>();
+    g->name = f.name;
+    std::vector<std::string> made;
+    for (size_t i = 0; i < n.outputs.size(); ++i) {
+      made.push_back(text(n.name, '/', field, i));
+      g->outputs.push_back({made.back(), {}, {}});
+    }
+    g->nodes.push_back(call(f, n, text(n.name, '/', field), {n.inputs.begin() + 1, n.inputs.end()}, made));
+    RawField graph;
+    graph.graphs = {g};
+    out.fields.emplace_back(field, std::move(graph));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<RawNode> expand_calls(RawNode n, const TensorFlowFunctions& functions) {
+  if (n.type == "PartitionedCall" || n.type == "StatefulPartitionedCall")
+    return {call(called(n, "f", functions), n, n.name, n.inputs, n.outputs)};
+  if (n.type == "While" || n.type == "StatelessWhile") return loop(n, functions);
+  if (n.type == "If" || n.type == "StatelessIf") return {branch(n, functions)};
+  return {std::move(n)};
+}
+
+}  // namespace graft

@@ -1,0 +1,294 @@
+#include "readers/tensorflow_graph.hpp"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/text.hpp"
+
+namespace graft {
+namespace {
+
+// Inside functions an output is named by its argument: "top:indices:0". These are the operations with several output
+// arguments; everywhere else the number after the name is the number of the output.
+struct Arguments {
+  std::string_view type;
+  std::string_view names;
+};
+constexpr Arguments several_arguments[] = {
+    {"BlockLSTM", "i cs f o ci co h"},
+    {"BlockLSTMV2", "i cs f o ci co h"},
+    {"CTCGreedyDecoder", "decoded_indices decoded_values decoded_shape log_probability"},
+    {"FusedBatchNorm", "y batch_mean batch_variance reserve_space_1 reserve_space_2"},
+    {"FusedBatchNormV2", "y batch_mean batch_variance reserve_space_1 reserve_space_2"},
+    {"FusedBatchNormV3", "y batch_mean batch_variance reserve_space_1 reserve_space_2 reserve_space_3"},
+    {"GRUBlockCell", "r u c h"},
+    {"ListDiff", "out idx"},
+    {"LSTMBlockCell", "i cs f o ci co h"},
+    {"MaxPoolWithArgmax", "output argmax"},
+    {"Merge", "output value_index"},
+    {"NonMaxSuppressionV4", "selected_indices valid_outputs"},
+    {"NonMaxSuppressionV5", "selected_indices selected_scores valid_outputs"},
+    {"SparseFillEmptyRows", "output_indices output_values empty_row_indicator reverse_index_map"},
+    {"SparseReshape", "output_indices output_shape"},
+    {"StringSplit", "indices values shape"},
+    {"StringSplitV2", "indices values shape"},
+    {"Switch", "output_false output_true"},
+    {"TensorArrayConcatV3", "value lengths"},
+    {"TensorArrayV3", "handle flow"},
+    {"TensorListPopBack", "output_handle tensor"},
+    {"TopK", "values indices"},
+    {"TopKV2", "values indices"},
+    {"Unique", "y idx"},
+    {"UniqueV2", "y idx"},
+    {"UniqueWithCounts", "y idx count"},
+};
+
+size_t argument_offset(std::string_view type, std::string_view argument) {
+  for (const Arguments& a : several_arguments)
+    if (a.type == type) {
+      std::vector<std::string_view> names = split(a.names, ' ');
+      for (size_t i = 0; i < names.size(); ++i)
+        if (names[i] == argument) return i;
+    }
+  return 0;
+}
+
+constexpr size_t most_outputs = 1 << 16;
+
+}  // namespace
+
+std::pair<std::string_view, size_t> tensorflow_reference(std::string_view reference) {
+  size_t colon = reference.rfind(':');
+  if (colon == reference.npos || colon == 0) return {reference, 0};
+  auto n = parse_int(reference.substr(colon + 1));
+  if (!n || *n < 0) throw_user("'", reference, "' is not the name of a node's output");
+  if (static_cast<size_t>(*n) >= most_outputs) throw_user("'", reference, "' is output ", *n, " of a node");
+  return {reference.substr(0, colon), static_cast<size_t>(*n)};
+}
+std::string tensorflow_value(std::string_view node, size_t output) {
+  return output == 0 ? std::string(node) : text(node, ':', output);
+}
+
+TensorFlowGraph TensorFlowGraphReader::graph(std::string_view bytes) {
+  TensorFlowGraph g;
+  std::unordered_set<std::string> names;
+  for (Wire w(bytes, "GraphDef", origin_); w.next();) switch (w.field()) {
+      case 1:
+        g.nodes.push_back(node(w.bytes()));
+        if (!names.insert(g.nodes.back().name).second)
+          throw_user("the graph has two nodes '", g.nodes.back().name, "'");
+        break;
+      case 2:
+        for (Wire l = w.message("FunctionDefLibrary"); l.next();)
+          if (l.field() == 1) g.functions.push_back(function(l.bytes()));
+          else l.skip();
+        break;
+      case 4:
+        for (Wire v = w.message("VersionDef"); v.next();)
+          if (v.field() == 1) g.producer = v.integer();
+          else v.skip();
+        break;
+      default: w.skip();
+    }
+  for (TensorFlowNode& n : g.nodes)
+    for (std::string& in : n.inputs) {
+      auto [node, output] = tensorflow_reference(in);
+      in = tensorflow_value(node, output);
+    }
+  return g;
+}
+
+TensorFlowNode TensorFlowGraphReader::node(std::string_view bytes) {
+  if (++nodes_ > limits_.nodes) throw_user("the model has more than ", limits_.nodes, " nodes");
+  TensorFlowNode n;
+  n.position = static_cast<size_t>(bytes.data() - origin_);
+  std::vector<std::string_view> attributes;
+  for (Wire w(bytes, "NodeDef", origin_); w.next();) switch (w.field()) {
+      case 1: n.name = w.text(); break;
+      case 2: n.type = w.text(); break;
+      case 3: {
+        std::string_view in = w.bytes();
+        if (in.empty()) w.broken("has an input without a name");
+        if (in[0] == '^') n.controls.emplace_back(in.substr(1));
+        else if (!n.controls.empty())
+          throw_user("the node '", n.name, "' has the input '", in, "' after control inputs");
+        else n.inputs.emplace_back(in);
+        break;
+      }
+      case 5: attributes.push_back(w.bytes()); break;
+      default: w.skip();
+    }
+  if (n.name.empty()) throw_user("the NodeDef at byte ", n.position, " has no name");
+  if (n.name.find(':') != n.name.npos || n.name[0] == '^')
+    throw_user("the node at byte ", n.position, " is called '", n.name, "', which nothing can refer to");
+  if (n.type.empty()) throw_user("the node '", n.name, "' at byte ", n.position, " has no op");
+  complex_ = false;
+  with_context(
+      [&] {
+        std::unordered_set<std::string> seen;
+        for (std::string_view a : attributes) {
+          auto [name, f] = field(Wire(a, "attribute", origin_));
+          if (!seen.insert(name).second) throw_user("attribute '", name, "' is given twice");
+          // What begins with an underscore is a note of some tool, not part of the operation.
+          if (name[0] != '_') n.fields.emplace_back(std::move(name), std::move(f));
+        }
+      },
+      [&] { return text("reading the node '", n.name, "' (", n.type, ")"); });
+  // Complex numbers are pairs of real ones here, and few layers may treat them as such: those with rules of their own.
+  if (complex_ && n.type != "Placeholder" && n.type != "Const") n.domain = "complex";
+  return n;
+}
+
+std::pair<std::string, RawField> TensorFlowGraphReader::field(Wire w) {
+  std::string name;
+  std::string_view bytes;
+  while (w.next()) switch (w.field()) {
+      case 1: name = w.text(); break;
+      case 2: bytes = w.bytes(); break;
+      default: w.skip();
+    }
+  if (name.empty()) w.broken("has no name");
+  if (name[0] == '_') return {std::move(name), {}};
+  return with_context(
+      [&]() -> std::pair<std::string, RawField> {
+        RawField f = value(Wire(bytes, "AttrValue", origin_));
+        return {std::move(name), std::move(f)};
+      },
+      [&] { return text("reading the attribute '", name, "'"); });
+}
+
+RawField TensorFlowGraphReader::value(Wire w) {
+  RawField f;
+  while (w.next()) switch (w.field()) {
+      case 1: f = list(w.message("ListValue")); break;
+      case 2: f.value = w.text(); break;
+      case 3: f.value = w.integer(); break;
+      case 4: f.value = static_cast<double>(w.fixed_float()); break;
+      case 5: f.value = w.varint() != 0; break;
+      case 6: {
+        int32_t code = w.small();
+        complex_ |= code == 8 || code == 18;
+        f.value = tensorflow_element_type(code);
+        break;
+      }
+      case 7: f.value = tensors_.shape(w.message("TensorShapeProto")); break;
+      case 8:
+        if (Tensor t = tensors_.tensor(w.message("TensorProto"))) f.value = std::move(t);
+        break;
+      case 9: f.refers_to = w.text(); break;
+      case 10:
+        for (Wire a = w.message("NameAttrList"); a.next();)
+          if (a.field() == 1) f.value = a.text();
+          else a.skip();
+        break;
+      default: w.skip();
+    }
+  return f;
+}
+
+RawField TensorFlowGraphReader::list(Wire w) {
+  std::vector<std::string> texts;
+  std::vector<int64_t> ints;
+  std::vector<double> floats;
+  std::vector<DType> types;
+  RawField f;
+  while (w.next()) switch (w.field()) {
+      case 2: texts.push_back(w.text()); break;
+      case 3:
+      case 5: w.integers([&](int64_t v) { ints.push_back(v); }); break;
+      case 4: w.fixed<float>([&](float v) { floats.push_back(static_cast<double>(v)); }); break;
+      case 6: w.integers([&](int64_t v) { types.push_back(tensorflow_element_type(v)); }); break;
+      case 7: texts.push_back(text(tensors_.shape(w.message("TensorShapeProto")))); break;
+      case 8:
+        if (Tensor t = tensors_.tensor(w.message("TensorProto"))) f.tensors.push_back(std::move(t));
+        break;
+      case 9:
+        for (Wire a = w.message("NameAttrList"); a.next();)
+          if (a.field() == 1) texts.push_back(a.text());
+          else a.skip();
+        break;
+      default: w.skip();
+    }
+  if (!f.tensors.empty()) return f;
+  if (!texts.empty()) f.value = std::move(texts);
+  else if (!floats.empty()) f.value = std::move(floats);
+  else if (!types.empty()) f.value = std::move(types);
+  else f.value = std::move(ints);
+  return f;
+}
+
+TensorFlowFunction TensorFlowGraphReader::function(std::string_view bytes) {
+  TensorFlowFunction f;
+  std::vector<std::string> results;
+  std::unordered_map<std::string, std::string> returned;
+  for (Wire w(bytes, "FunctionDef", origin_); w.next();) switch (w.field()) {
+      case 1:
+        for (Wire s = w.message("OpDef"); s.next();) switch (s.field()) {
+            case 1: f.name = s.text(); break;
+            case 2:
+            case 3: {
+              RawValue v;
+              v.info.shape = Shape::unknown();
+              bool input = s.field() == 2;
+              for (Wire a = s.message("ArgDef"); a.next();) switch (a.field()) {
+                  case 1: v.name = a.text(); break;
+                  case 3: v.info.type = tensorflow_element_type(a.small()); break;
+                  default: a.skip();
+                }
+              if (input) f.inputs.push_back(std::move(v));
+              else results.push_back(std::move(v.name));
+              break;
+            }
+            default: s.skip();
+          }
+        break;
+      case 3: f.nodes.push_back(node(w.bytes())); break;
+      case 4: {
+        std::string key, value;
+        for (Wire e = w.message("ret entry"); e.next();) switch (e.field()) {
+            case 1: key = e.text(); break;
+            case 2: value = e.text(); break;
+            default: e.skip();
+          }
+        returned[key] = value;
+        break;
+      }
+      default: w.skip();
+    }
+  if (f.name.empty()) throw_user("a function of the model has no name");
+  return with_context(
+      [&]() -> TensorFlowFunction {
+        std::unordered_map<std::string_view, std::string_view> types;
+        std::unordered_set<std::string_view> arguments;
+        for (const RawValue& v : f.inputs)
+          if (!arguments.insert(v.name).second) throw_user("it has two arguments '", v.name, "'");
+        for (const TensorFlowNode& n : f.nodes)
+          if (arguments.count(n.name) || !types.emplace(n.name, n.type).second)
+            throw_user("it has two nodes '", n.name, "'");
+        // "node:argument:number" becomes "node:number", counted over all arguments.
+        auto plain = [&](const std::string& reference) -> std::string {
+          std::vector<std::string_view> parts = split(reference, ':');
+          if (parts.empty() || parts.size() > 3) throw_user("'", reference, "' is not the name of an output");
+          if (arguments.count(parts[0])) return std::string(parts[0]);
+          auto it = types.find(parts[0]);
+          if (it == types.end()) throw_user("'", reference, "' is not made by any of its nodes");
+          if (parts.size() < 3) {
+            auto [name, output] = tensorflow_reference(reference);
+            return tensorflow_value(name, output);
+          }
+          size_t number = tensorflow_reference(text(parts[0], ':', parts[2])).second;
+          return tensorflow_value(parts[0], number + argument_offset(it->second, parts[1]));
+        };
+        for (TensorFlowNode& n : f.nodes)
+          for (std::string& in : n.inputs) in = plain(in);
+        for (const std::string& r : results) {
+          auto it = returned.find(r);
+          if (it == returned.end()) throw_user("it does not say what its output '", r, "' is");
+          f.outputs.push_back(plain(it->second));
+        }
+        return std::move(f);
+      },
+      [&] { return text("reading the function '", f.name, "'"); });
+}
+
+}  // namespace graft

@@ -1,0 +1,12 @@
+// Loops of TensorFlow 1: Enter, Merge, Switch, NextIteration, Exit.
+#pragma once
+
+#include "readers/tensorflow_graph.hpp"
+
+namespace graft {
+
+// Every loop becomes a While with functions of its own; Exit nodes hand on its outputs. Loops that are not built the
+// way the framework builds them are refused.
+void resolve_loops(std::vector<TensorFlowNode>& nodes, std::vector<TensorFlowFunction>& functions);
+
+}  // namespace graft

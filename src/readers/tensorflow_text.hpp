@@ -1,0 +1,13 @@
+// GraphDef and SavedModel in protobuf's text format (.pbtxt).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace graft {
+
+bool looks_like_tensorflow_text(std::string_view bytes);
+// The same as a binary file. Fields that no reader looks at are left out.
+std::string tensorflow_text_to_binary(std::string_view bytes, const std::string& file);
+
+}  // namespace graft

@@ -1,0 +1,158 @@
+// Checkpoints of TensorFlow, right and wrong.
+#include "readers/tensor_bundle.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/file.hpp"
+#include "base/temporary.hpp"
+#include "base/tensor.hpp"
+
+namespace graft {
+namespace {
+
+std::string varint(uint64_t v) {
+  std::string out;
+  for (; v >= 0x80; v >>= 7) out += static_cast<char>(v | 0x80);
+  return out += static_cast<char>(v);
+}
+std::string field(uint32_t number, uint64_t v) { return varint(number << 3) + varint(v); }
+std::string field(uint32_t number, const std::string& v) { return varint(number << 3 | 2) + varint(v.size()) + v; }
+std::string fixed(uint32_t v) { return std::string(reinterpret_cast<const char*>(&v), 4); }
+
+using Entries = std::vector<std::pair<std::string, std::string>>;
+
+std::string block(const Entries& entries, bool sharing = false) {
+  std::string out, last;
+  for (const auto& [key, value] : entries) {
+    size_t shared = 0;
+    while (sharing && shared < key.size() && shared < last.size() && key[shared] == last[shared]) ++shared;
+    out += varint(shared) + varint(key.size() - shared) + varint(value.size()) + key.substr(shared) + value;
+    last = key;
+  }
+  return out + fixed(0) + fixed(1);
+}
+// All bytes as new ones: the simplest form of packing.
+std::string packed(const std::string& bytes) {
+  std::string out = varint(bytes.size());
+  for (size_t at = 0; at < bytes.size(); at += 60) {
+    std::string piece = bytes.substr(at, 60);
+    out += static_cast<char>((piece.size() - 1) << 2);
+    out += piece;
+  }
+  return out;
+}
+std::string table(const std::string& data, int kind = 0) {
+  std::string out = data + static_cast<char>(kind) + std::string(4, '\0');
+  size_t meta = out.size();
+  std::string empty = block({});
+  out += empty + std::string(5, '\0');
+  size_t index = out.size();
+  std::string entries = block({{"z", varint(0) + varint(data.size())}});
+  out += entries + std::string(5, '\0');
+  std::string footer = varint(meta) + varint(empty.size()) + varint(index) + varint(entries.size());
+  footer.resize(40);
+  uint64_t magic = 0xdb4775248b80fb57;
+  return out + footer + std::string(reinterpret_cast<const char*>(&magic), 8);
+}
+std::string header(uint64_t shards = 1, uint64_t order = 0) { return field(1, shards) + field(2, order); }
+std::string entry(uint64_t type, const std::vector<uint64_t>& dims, uint64_t shard, uint64_t offset, uint64_t size) {
+  std::string shape;
+  for (uint64_t d : dims) shape += field(2, field(1, d));
+  return field(1, type) + field(2, shape) + field(3, shard) + field(4, offset) + field(5, size);
+}
+
+struct Checkpoint {
+  TemporaryFolder folder;
+  void write(const std::string& name, const std::string& bytes) {
+    OutputFile f(folder.path() + "/" + name);
+    f.write(bytes);
+    f.commit();
+  }
+  std::string refusal(const std::string& index, const std::string& name = "w") {
+    try {
+      TensorBundle(index, folder.path(), "v").tensor(name);
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return "";
+  }
+};
+
+std::string shard_of(const std::vector<float>& values) {
+  return std::string(reinterpret_cast<const char*>(values.data()), values.size() * 4);
+}
+
+TEST(TensorBundle, Reads) {
+  Checkpoint c;
+  c.write("v.data-00000-of-00001", shard_of({0, 1, 2, 3}));
+  Entries entries{{"", header()}, {"dense/bias", entry(1, {2}, 0, 0, 8)}, {"dense/kernel", entry(1, {1, 2}, 0, 8, 8)}};
+  for (bool sharing : {false, true})
+    for (int kind : {0, 1}) {
+      std::string data = block(entries, sharing);
+      c.write("v.index", table(kind ? packed(data) : data, kind));
+      TensorBundle b(c.folder.path(), "v");
+      EXPECT_EQ(b.names().size(), 2u);
+      Tensor t = b.tensor("dense/kernel");
+      EXPECT_EQ(t.dims(), (std::vector<int64_t>{1, 2}));
+      EXPECT_EQ(values_of<float>(t), (std::vector<float>{2, 3}));
+    }
+}
+
+TEST(TensorBundle, CopiesInPackedBlocks) {
+  // "ab", then six bytes from two back: abababab.
+  std::string bytes = varint(8) +
+                      std::string(
+                          "\x04"
+                          "ab",
+                          3) +
+                      std::string("\x09\x02", 2);
+  Checkpoint c;
+  EXPECT_EQ(c.refusal(table(bytes, 1)), "the checkpoint's index has a block with 1650549345 restarts");
+}
+
+TEST(TensorBundle, Refuses) {
+  Checkpoint c;
+  c.write("v.data-00000-of-00001", shard_of({0, 1}));
+  auto of = [](const std::string& e, const std::string& h = header()) { return table(block({{"", h}, {"w", e}})); };
+  std::string good = entry(1, {2}, 0, 0, 8);
+  EXPECT_EQ(c.refusal(of(good)), "");
+  EXPECT_EQ(c.refusal(""), "it is not the index of a checkpoint: the mark at its end is missing");
+  EXPECT_EQ(c.refusal(of(good).substr(1)), "the checkpoint's index has a key that shares 1 bytes with one of 0");
+  std::string wrong = of(good);
+  wrong.back() = 'x';
+  EXPECT_EQ(c.refusal(wrong), "it is not the index of a checkpoint: the mark at its end is missing");
+  EXPECT_EQ(c.refusal(of(good), "v"), "the checkpoint does not have it");
+  EXPECT_EQ(c.refusal(of(entry(1, {3}, 0, 0, 8))), "it has 8 bytes, its shape [3] of f32 wants 12");
+  EXPECT_EQ(c.refusal(of(entry(1, {2}, 0, 4, 8))).substr(0, 32),
+            "it lies at bytes 4 to 4+8 of '" + c.folder.path().substr(0, 2));
+  EXPECT_EQ(c.refusal(of(entry(1, {2}, 7, 0, 8))), "it lies in shard 7 of 1");
+  EXPECT_EQ(c.refusal(of(entry(7, {2}, 0, 0, 8))), "its element type is string, numbers are taken");
+  EXPECT_EQ(c.refusal(of(entry(8, {2}, 0, 0, 8))), "its element type is complex64, numbers are taken");
+  EXPECT_EQ(c.refusal(of(good + field(7, std::string()))), "it is stored in slices");
+  EXPECT_EQ(c.refusal(of(entry(1, {UINT64_MAX}, 0, 0, 8))), "its shape is [?]");
+  EXPECT_EQ(c.refusal(of(good, header(0))), "the checkpoint says it has 0 shards");
+  EXPECT_EQ(c.refusal(of(good, header(1, 1))), "the checkpoint was written in big-endian order");
+  EXPECT_NE(c.refusal(of(good, header(2))), "");
+  EXPECT_EQ(c.refusal(table(block({}), 2)), "the checkpoint's index has a block that is packed in the way 2");
+  EXPECT_EQ(c.refusal(table("abc")), "the checkpoint's index has a block of 3 bytes");
+  EXPECT_EQ(c.refusal(table(varint(1) + varint(1) + varint(0) + "a" + fixed(0) + fixed(1))),
+            "the checkpoint's index has a key that shares 1 bytes with one of 0");
+  EXPECT_EQ(c.refusal(table(varint(0) + varint(100) + varint(0) + "a" + fixed(0) + fixed(1))),
+            "the checkpoint's index has an entry of 100 bytes where 1 are left");
+  EXPECT_EQ(c.refusal(table(std::string(1, '\x80') + fixed(0) + fixed(1))),
+            "the table of the checkpoint's index ends inside a number");
+  EXPECT_EQ(c.refusal(table(varint(uint64_t{1} << 40), 1)),
+            "the checkpoint's index has a packed block of 1099511627776 bytes");
+  EXPECT_EQ(c.refusal(table(varint(4) + std::string("\x01\x00", 2), 1)),
+            "the checkpoint's index has a block that does not unpack");
+  EXPECT_EQ(c.refusal(table(varint(4) + std::string("\x00"
+                                                    "a",
+                                                    2),
+                            1)),
+            "the checkpoint's index has a block that unpacks to 1 of 4 bytes");
+}
+
+}  // namespace
+}  // namespace graft
