@@ -40,7 +40,9 @@ inline std::vector<int64_t> caffe_windows(Import& layer, const std::string& mess
   if (out.size() == 1) out.resize(axes, out[0]);
   if (out.size() != axes) fail("attribute '", both, "' has ", out.size(), " values, there are ", axes, " axes");
   for (int64_t v : out)
-    if (v < least) fail("attribute '", both, "' is ", v, ", it must be at least ", least);
+    if (v < least || v > 1 << 24)
+      fail("attribute '", both, "' is ", v, ", it must be ", v < least ? "at least " : "at most ",
+           v < least ? least : 1 << 24);
   return out;
 }
 

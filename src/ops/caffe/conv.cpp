@@ -22,7 +22,7 @@ CaffeConvolution caffe_convolution(Import& layer, bool depthwise) {
   if (x.ranked() && x.rank() >= 3) axes = x.rank() - 2;
   else if (x.ranked()) fail("the input has shape ", x, ", at least 3 dimensions are wanted");
   c.outputs = layer.get<int64_t>("convolution_param.num_output");
-  if (c.outputs < 1) fail("attribute 'convolution_param.num_output' is ", c.outputs);
+  if (c.outputs < 1 || c.outputs > 1 << 30) fail("attribute 'convolution_param.num_output' is ", c.outputs);
   c.groups = layer.get<int64_t>("convolution_param.group", depthwise ? c.outputs : 1);
   if (c.groups < 1 || c.outputs % c.groups)
     fail(c.outputs, " output channels cannot be parted into ", c.groups, " groups");
@@ -85,7 +85,7 @@ std::vector<Value> import_caffe_deconvolution(Import& layer) {
 
 std::vector<Value> import_caffe_inner_product(Import& layer) {
   auto outputs = layer.get<int64_t>("inner_product_param.num_output");
-  if (outputs < 1) fail("attribute 'inner_product_param.num_output' is ", outputs);
+  if (outputs < 1 || outputs > 1 << 30) fail("attribute 'inner_product_param.num_output' is ", outputs);
   auto axis = layer.get<int64_t>("inner_product_param.axis", 1);
   bool transposed = layer.get<bool>("inner_product_param.transpose", false);
   Value w = layer.weight(0);

@@ -54,7 +54,8 @@ std::vector<Value> import_caffe_pooling(Import& layer) {
                      {{"keep_dims", true}})};
   }
   Shape s = x.shape();
-  size_t axes = s.ranked() && s.rank() >= 3 ? s.rank() - 2 : 2;
+  if (s.ranked() && s.rank() < 3) fail("the input has shape ", s, ", at least 3 dimensions are wanted");
+  size_t axes = s.ranked() ? s.rank() - 2 : 2;
   std::vector<int64_t> pads = caffe_windows(layer, "pooling_param", "pad", "pad", axes, 0, 0);
   bool floor = caffe_word(layer, "pooling_param.round_mode", {"CEIL", "FLOOR"}, "CEIL") == "FLOOR" ||
                !layer.get<bool>("pooling_param.ceil_mode", true);

@@ -101,7 +101,7 @@ Value import_caffe_accum(Import& layer) {
     }
     auto top_h = layer.get<int64_t>("accum_param.top_height", 0),
          top_w = layer.get<int64_t>("accum_param.top_width", 0);
-    if (auto divisor = layer.get<int64_t>("accum_param.size_divisible_by", 0); divisor > 0)
+    if (auto divisor = layer.get<int64_t>("accum_param.size_divisible_by", 0); divisor > 0 && divisor < 1 << 24)
       top_h = (h + divisor - 1) / divisor * divisor, top_w = (w + divisor - 1) / divisor * divisor;
     size = top_h > h && top_w > w ? layer.ints({top_h, top_w}) : layer.ints({h, w});
   }

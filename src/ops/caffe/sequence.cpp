@@ -13,7 +13,7 @@ Value caffe_gates(const Value& weights, const std::vector<int64_t>& dims) {
 // One cell after the other: the second input says at each step whether the sequence goes on.
 std::vector<Value> import_caffe_lstm(Import& layer) {
   auto hidden = layer.get<int64_t>("recurrent_param.num_output");
-  if (hidden < 1) fail("attribute 'recurrent_param.num_output' is ", hidden);
+  if (hidden < 1 || hidden > 1 << 24) fail("attribute 'recurrent_param.num_output' is ", hidden);
   bool exposed = layer.get<bool>("recurrent_param.expose_hidden", false);
   if (layer.flows() != (exposed ? 4u : 2u)) unsupported("an LSTM with ", layer.flows(), " inputs is not supported");
   if (layer.weights() != 3)

@@ -132,6 +132,7 @@ Value import_caffe_tile(Import& layer) {
 Value import_caffe_padding(Import& layer) {
   Value x = layer.input(0);
   auto pad = layer.get<int64_t>("padding_param.pad", 0);
+  if (pad < 0 || pad > 1 << 24) fail("attribute 'padding_param.pad' is ", pad);
   Value around = layer.ints({0, 0, pad, pad});
   return layer.op("Pad@1", {x, around, around, like(x, 0)}, {{"pad_mode", "constant"}});
 }
