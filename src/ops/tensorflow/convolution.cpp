@@ -66,7 +66,10 @@ Value tf_conv_backprop(Import& layer) {
   std::optional<Shape> wanted = layer.input(0).known();
   Shape in = x.shape(), ws = w.shape();
   if (wanted && wanted->rank() == spatial) first = 0;  // only the spatial sizes are given
-  bool known = wanted && in.ranked() && ws.ranked() && wanted->rank() >= static_cast<size_t>(first) + spatial;
+  if (in.ranked() && in.rank() != spatial + 2)
+    fail("the data has shape ", in, ", ", spatial + 2, " dimensions are wanted");
+  bool known = wanted && in.ranked() && ws.ranked() && ws.rank() == spatial + 2 &&
+               wanted->rank() >= static_cast<size_t>(first) + spatial;
   std::vector<int64_t> begin(spatial, 0), end(spatial, 0), behind(spatial, 0);
   for (size_t i = 0; known && i < spatial; ++i) {
     const Dim out = (*wanted)[static_cast<size_t>(first) + i];
