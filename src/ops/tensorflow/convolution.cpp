@@ -62,7 +62,7 @@ Value tf_conv_backprop(Import& layer) {
   Value x = layout.in(layer.input(2));
   Value w = transpose(layer.input(1), tf_filter_order(spatial));
   std::vector<int64_t> strides = layout.part(layer, "strides", 1), dilations = layout.part(layer, "dilations", 1);
-  auto first = static_cast<int64_t>(layer.input(0).shape().ranked() ? layout.first() : 1);
+  auto first = static_cast<int64_t>(layout.first());
   std::optional<Shape> wanted = layer.input(0).known();
   Shape in = x.shape(), ws = w.shape();
   if (wanted && wanted->rank() == spatial) first = 0;  // only the spatial sizes are given
