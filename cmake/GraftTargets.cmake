@@ -7,6 +7,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # a unity batch for headers.
   target_compile_options(graft_flags INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-subobject-linkage)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(graft_flags INTERFACE -Wno-deprecated-declarations)  # GCC 12's own std::stable_sort
+endif()
 target_link_libraries(graft_flags INTERFACE Threads::Threads)
 if(GRAFT_SANITIZE)
   target_compile_options(graft_flags INTERFACE -fsanitize=${GRAFT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)

@@ -95,6 +95,11 @@ struct NoAttributes {
 
 // ---- between members and values ----
 
+inline int64_t whole_number(double v) {
+  if (!(v >= -0x1p63 && v < 0x1p63)) fail("the number ", v, " is given where a whole number is wanted");
+  return static_cast<int64_t>(v);
+}
+
 template <class T>
 void read_value(const graft_value& v, T& out, std::span<const graft_str> words = {}) {
   if constexpr (is_optional<T>::value) {
@@ -107,7 +112,7 @@ void read_value(const graft_value& v, T& out, std::span<const graft_str> words =
       if (view(words[i]) == view(v.s)) out = static_cast<T>(i);
   } else if constexpr (std::is_same_v<T, std::string>) out = view(v.s);
   else if constexpr (std::is_integral_v<T>)
-    out = static_cast<T>(v.kind == GRAFT_FLOAT ? static_cast<int64_t>(v.f) : v.i);
+    out = static_cast<T>(v.kind == GRAFT_FLOAT ? whole_number(v.f) : v.i);
   else if constexpr (std::is_floating_point_v<T>)
     out = static_cast<T>(v.kind == GRAFT_FLOAT ? v.f : static_cast<double>(v.i));
   else if constexpr (std::is_same_v<T, Shape>) out = Shape(v.shape);

@@ -84,10 +84,10 @@ struct Registry::State {
     ++opsets[opset];
     auto& versions = by_type[type];
     std::erase_if(versions, [&](const OpDef* d) { return d->opset() == opset; });
-    versions.push_back(slot);
-    std::stable_sort(versions.begin(), versions.end(), [](const OpDef* a, const OpDef* b) {
+    auto older = [](const OpDef* a, const OpDef* b) {
       return static_cast<unsigned>(opset_number(a->opset())) < static_cast<unsigned>(opset_number(b->opset()));
-    });
+    };
+    versions.insert(std::upper_bound(versions.begin(), versions.end(), slot, older), slot);
     for (const std::string& spelling : {lower(type), lower(slot->ir_name())}) {
       auto& types = ir_types[spelling];
       if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);

@@ -51,11 +51,15 @@ void InferRequest::State::end(std::exception_ptr e) {
     std::lock_guard lock(mutex);
     running = false;
     notify = callback;
-    if (notify) told = e;
+    if (notify) told = e, caller = std::this_thread::get_id();
     error = std::move(e);  // whoever waits is its only owner
   }
+  if (notify) {
+    notify(std::move(told));
+    std::lock_guard lock(mutex);
+    caller = {};
+  }
   done.notify_all();
-  if (notify) notify(std::move(told));
 }
 
 namespace {
@@ -133,12 +137,12 @@ void InferRequest::start_async() {
 
 void InferRequest::wait() {
   std::unique_lock lock(s_->mutex);
-  s_->done.wait(lock, [&] { return !s_->running; });
+  s_->done.wait(lock, [&] { return s_->idle(); });
   if (std::exception_ptr e = std::exchange(s_->error, nullptr)) std::rethrow_exception(e);
 }
 bool InferRequest::wait_for(std::chrono::milliseconds time) {
   std::unique_lock lock(s_->mutex);
-  if (!s_->done.wait_for(lock, time, [&] { return !s_->running; })) return false;
+  if (!s_->done.wait_for(lock, time, [&] { return s_->idle(); })) return false;
   if (std::exception_ptr e = std::exchange(s_->error, nullptr)) std::rethrow_exception(e);
   return true;
 }

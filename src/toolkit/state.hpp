@@ -45,6 +45,7 @@ struct InferRequest::State : std::enable_shared_from_this<InferRequest::State> {
   mutable std::mutex mutex;
   std::condition_variable done;
   bool running = false;
+  std::thread::id caller;  // of the callback, while that runs
   std::atomic<bool> cancel{false};
   std::exception_ptr error;
   std::function<void(std::exception_ptr)> callback;
@@ -52,6 +53,8 @@ struct InferRequest::State : std::enable_shared_from_this<InferRequest::State> {
   void begin();   // refuses when busy
   void run();     // the inference itself
   void end(std::exception_ptr e);
+  // No run and no callback is under way. Inside the callback its own end is not waited for.
+  bool idle() const { return !running && (caller == std::thread::id() || caller == std::this_thread::get_id()); }
 };
 
 // Index of the port with this tensor or layer name; throws with the names there are.

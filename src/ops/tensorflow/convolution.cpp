@@ -62,11 +62,14 @@ Value tf_conv_backprop(Import& layer) {
   Value x = layout.in(layer.input(2));
   Value w = transpose(layer.input(1), tf_filter_order(spatial));
   std::vector<int64_t> strides = layout.part(layer, "strides", 1), dilations = layout.part(layer, "dilations", 1);
-  auto first = static_cast<int64_t>(layer.input(0).shape().ranked() ? layout.first() : 1);
+  auto first = static_cast<int64_t>(layout.first());
   std::optional<Shape> wanted = layer.input(0).known();
   Shape in = x.shape(), ws = w.shape();
   if (wanted && wanted->rank() == spatial) first = 0;  // only the spatial sizes are given
-  bool known = wanted && in.ranked() && ws.ranked() && wanted->rank() >= static_cast<size_t>(first) + spatial;
+  if (in.ranked() && in.rank() != spatial + 2)
+    fail("the data has shape ", in, ", ", spatial + 2, " dimensions are wanted");
+  bool known = wanted && in.ranked() && ws.ranked() && ws.rank() == spatial + 2 &&
+               wanted->rank() >= static_cast<size_t>(first) + spatial;
   std::vector<int64_t> begin(spatial, 0), end(spatial, 0), behind(spatial, 0);
   for (size_t i = 0; known && i < spatial; ++i) {
     const Dim out = (*wanted)[static_cast<size_t>(first) + i];

@@ -22,11 +22,12 @@ void tf_block_steps(Import& layer, const TfBlock& b) {
   Value x = layer.input(1), cells = layer.input(2), hidden = layer.input(3), w = layer.input(4), bias = layer.input(8);
   Shape s = x.shape();
   auto longest = layer.input(0).values<int64_t>();
+  if (longest && longest->size() != 1) fail("seq_len_max has ", longest->size(), " values, one is wanted");
   bool known = s.ranked() && s.rank() == 3 && s[0].known();
   if (!known && !longest) unsupported("the number of steps is not known, and this form of the layer needs it");
-  int64_t steps = known ? s[0].value() : longest->at(0);
-  if (longest && longest->at(0) < steps)
-    unsupported("there are ", steps, " steps, of which only ", longest->at(0), " are run");
+  int64_t steps = known ? s[0].value() : (*longest)[0];
+  if (longest && (*longest)[0] < steps)
+    unsupported("there are ", steps, " steps, of which only ", (*longest)[0], " are run");
   if (steps < 1 || steps > 1000) unsupported("there are ", steps, " steps, at most 1000 are taken one by one");
   auto gate = [&](const std::vector<Value>& parts, char c) { return parts[b.order.find(c)]; };
   std::vector<Value> made[7];

@@ -35,7 +35,8 @@ Value tf_crop_and_resize(Import& layer) {
   bool nearest = layer.get<std::string>("method", "bilinear") == "nearest";
   double outside = layer.get<float>("extrapolation_value", 0);
   std::vector<int64_t> size = tf::constant_ints(layer.input(3), "the crop size");
-  if (size.size() != 2 || size[0] < 1 || size[1] < 1) fail("the crop size wants a height and a width above 0");
+  if (size.size() != 2 || size[0] < 1 || size[1] < 1 || size[0] > 1 << 16 || size[1] > 1 << 16)
+    fail("the crop size wants a height and a width above 0 and not above 65536");
   if (!is_real(x.type())) x = convert(x, DType::f32);
   // Along each axis: the place of every sample, its neighbours, their weights, and whether it lies inside.
   struct Axis {

@@ -1,0 +1,74 @@
+// What passes leave of a graph; that results stay the same is checked by every .test case.
+#include <gtest/gtest.h>
+
+#include "graph/text.hpp"
+#include "infer/complete.hpp"
+#include "passes/pass.hpp"
+#include "toolkit/built_ins.hpp"
+
+namespace graft {
+namespace {
+
+// How many operations of a type are left after all passes.
+size_t left(const std::string& type, const std::string& text) {
+  static const Registry* registry = [] {
+    auto* r = new Registry;
+    add_built_ins(*r);
+    return r;
+  }();
+  Graph g = parse_graph(text);
+  complete(g, *registry);
+  run_passes(g, *registry);
+  size_t count = 0;
+  for (NodeId id : g.topological_order()) count += g[id].is(type);
+  return count;
+}
+
+TEST(SinkTransposes, CancelBehindElementwiseOperations) {
+  EXPECT_EQ(left("Transpose", R"(graph (x: f32[1,2,3,4]) {
+    a = Transpose(x, i64[4] {0, 2, 3, 1})
+    b = Add(Relu(a), f32[2] {1, 2})
+    return Transpose(b, i64[4] {0, 3, 1, 2})
+  })"),
+            0u);
+}
+TEST(SinkTransposes, CancelBehindTwoBranches) {
+  EXPECT_EQ(left("Transpose", R"(graph (x: f32[1,2,3,4], y: f32[1,2,3,4]) {
+    a = Transpose(x, i64[4] {0, 2, 3, 1})
+    b = Transpose(y, i64[4] {0, 2, 3, 1})
+    c = Concat(Multiply(a, b), a) {axis = 3}
+    return Transpose(c, i64[4] {0, 3, 1, 2})
+  })"),
+            0u);
+}
+TEST(SinkTransposes, CancelBehindPadAndSoftmax) {
+  EXPECT_EQ(left("Transpose", R"(graph (x: f32[1,2,3,4]) {
+    a = Transpose(x, i64[4] {0, 2, 3, 1})
+    b = Pad@1(a, i64[4] {0, 1, 2, 0}, i64[4] {0, 0, 1, 0}, f32[] {0}) {pad_mode = "constant"}
+    c = Softmax@8(b) {axis = -1}
+    return Transpose(c, i64[4] {0, 3, 1, 2})
+  })"),
+            0u);
+}
+TEST(SinkTransposes, VanishInReductionsOverWhatTheyMove) {
+  EXPECT_EQ(left("Transpose", R"(graph (x: f32[1,2,3,4]) {
+    a = Transpose(x, i64[4] {0, 2, 3, 1})
+    return ReduceMean(a, i64[2] {1, 2}) {keep_dims = false}
+  })"),
+            0u);
+}
+TEST(SinkTransposes, AreReshapesWhereNothingMoves) {
+  const char* graph = R"(graph (x: f32[?,1,1,8]) { return Transpose(x, i64[4] {0, 3, 1, 2}) })";
+  EXPECT_EQ(left("Transpose", graph), 0u);
+  EXPECT_EQ(left("Reshape", graph), 1u);
+}
+TEST(SinkTransposes, StayWhereTheyAreNeeded) {
+  EXPECT_EQ(left("Transpose", R"(graph (x: f32[1,2,3,4]) {
+    a = Transpose(x, i64[4] {0, 2, 3, 1})
+    return Reshape(a, i64[1] {-1}) {special_zero = false}
+  })"),
+            1u);
+}
+
+}  // namespace
+}  // namespace graft
