@@ -126,8 +126,11 @@ void read_value(const graft_value& v, T& out, std::span<const graft_str> words =
         out.push_back(static_cast<DType>(static_cast<const graft_type*>(v.items)[i]));
       else if (v.kind == GRAFT_INTS)
         out.push_back(static_cast<typename T::value_type>(static_cast<const int64_t*>(v.items)[i]));
-      else if (v.kind == GRAFT_FLOATS)
-        out.push_back(static_cast<typename T::value_type>(static_cast<const double*>(v.items)[i]));
+      else if (v.kind == GRAFT_FLOATS) {
+        double number = static_cast<const double*>(v.items)[i];
+        if constexpr (std::is_integral_v<typename T::value_type>) out.push_back(whole_number(number));
+        else out.push_back(static_cast<typename T::value_type>(number));
+      }
     }
   }
 }

@@ -25,6 +25,8 @@ size_t find_any_port(const CompiledModel::State& m, const std::string& name, con
 
 }  // namespace
 
+thread_local const InferRequest::State* InferRequest::State::notified = nullptr;
+
 void InferRequest::State::begin() {
   std::lock_guard lock(mutex);
   if (running) throw_user("the request is busy");
@@ -51,13 +53,15 @@ void InferRequest::State::end(std::exception_ptr e) {
     std::lock_guard lock(mutex);
     running = false;
     notify = callback;
-    if (notify) told = e, caller = std::this_thread::get_id();
+    if (notify) told = e, ++notifying;
     error = std::move(e);  // whoever waits is its only owner
   }
   if (notify) {
+    const State* outer = std::exchange(notified, this);
     notify(std::move(told));
+    notified = outer;
     std::lock_guard lock(mutex);
-    caller = {};
+    --notifying;
   }
   done.notify_all();
 }

@@ -45,7 +45,7 @@ struct InferRequest::State : std::enable_shared_from_this<InferRequest::State> {
   mutable std::mutex mutex;
   std::condition_variable done;
   bool running = false;
-  std::thread::id caller;  // of the callback, while that runs
+  int notifying = 0;  // callbacks under way; one that starts the next run may overlap with that one's
   std::atomic<bool> cancel{false};
   std::exception_ptr error;
   std::function<void(std::exception_ptr)> callback;
@@ -54,7 +54,8 @@ struct InferRequest::State : std::enable_shared_from_this<InferRequest::State> {
   void run();     // the inference itself
   void end(std::exception_ptr e);
   // No run and no callback is under way. Inside the callback its own end is not waited for.
-  bool idle() const { return !running && (caller == std::thread::id() || caller == std::this_thread::get_id()); }
+  bool idle() const { return !running && (notifying == 0 || notified == this); }
+  static thread_local const State* notified;  // whose callback this thread is in
 };
 
 // Index of the port with this tensor or layer name; throws with the names there are.
