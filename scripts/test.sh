@@ -27,4 +27,9 @@ cmake --preset tsan -DGRAFT_DATA="$data" >/dev/null
 cmake --build --preset tsan -j "$jobs" --target graft_unit | tail -n 1
 build/tsan/bin/graft_unit --gtest_filter='Requests.*:Threads.*' --gtest_brief=1
 
+# The short part of `make oracle`.
+step "OpenVINO and ONNX Runtime"
+scripts/setup.sh oracle
+scripts/oracle.sh --only networks,recorded --groups real-onnx
+
 step "done"

@@ -176,8 +176,9 @@ def first_difference(a, b):
 
 
 def recorded(opt, report, openvino):
-    sys.path.insert(0, os.path.join(os.path.dirname(opt.data), "tools"))
-    if not os.path.isdir(opt.data):
+    tools = os.path.join(os.path.dirname(os.path.abspath(opt.data)), "tools")
+    sys.path.insert(0, tools)
+    if not (os.path.isdir(opt.data) and os.path.exists(os.path.join(tools, "run_cases.py"))):
         print("recorded models: skipped, there is no %s" % opt.data)
         return
     import run_cases

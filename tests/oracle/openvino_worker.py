@@ -25,7 +25,10 @@ def _serve(pipe):
 
     calls = {"run": run, "read": read, "save": save}
     while True:
-        what, arguments = pipe.recv()
+        try:
+            what, arguments = pipe.recv()
+        except EOFError:
+            return
         try:
             pipe.send((None, calls[what](*arguments)))
         except Exception as e:
