@@ -42,7 +42,8 @@ struct Result {
 // Keeps `requests` runs in flight until the time or the number of runs is over.
 Result measure(std::vector<InferRequest>& requests, const BenchOptions& o, bool async) {
   Result result;
-  auto start = Clock::now(), deadline = start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(o.seconds));
+  auto start = Clock::now(),
+       deadline = start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(o.seconds));
   auto more = [&](int64_t begun) { return o.iterations > 0 ? begun < o.iterations : Clock::now() < deadline; };
   if (!async) {
     for (int64_t begun = 0; more(begun); ++begun) {
@@ -87,18 +88,23 @@ Result measure(std::vector<InferRequest>& requests, const BenchOptions& o, bool 
 }
 
 double percentile(const std::vector<double>& sorted, double p) {
-  return sorted.empty() ? 0 : sorted[std::min(sorted.size() - 1, static_cast<size_t>(static_cast<double>(sorted.size()) * p / 100))];
+  return sorted.empty()
+             ? 0
+             : sorted[std::min(sorted.size() - 1, static_cast<size_t>(static_cast<double>(sorted.size()) * p / 100))];
 }
 
 void print_counters(std::vector<ProfilingInfo> rows) {
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.microseconds > b.microseconds; });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.microseconds > b.microseconds; });
   double total = 0;
   for (const ProfilingInfo& r : rows) total += r.microseconds;
   std::printf("\n%-36s %-22s %-26s %10s %8s %7s\n", "operation", "type", "kernel", "us a call", "calls", "share");
   for (const ProfilingInfo& r : rows) {
     if (!r.calls) continue;
     std::string name = r.node_name.size() > 36 ? "..." + r.node_name.substr(r.node_name.size() - 33) : r.node_name;
-    std::printf("%-36s %-22s %-26s %10.2f %8llu %6.1f%%\n", name.c_str(), r.node_type.c_str(), r.kernel.c_str(), r.microseconds / static_cast<double>(r.calls), static_cast<unsigned long long>(r.calls), total > 0 ? 100 * r.microseconds / total : 0);
+    std::printf("%-36s %-22s %-26s %10.2f %8llu %6.1f%%\n", name.c_str(), r.node_type.c_str(), r.kernel.c_str(),
+                r.microseconds / static_cast<double>(r.calls), static_cast<unsigned long long>(r.calls),
+                total > 0 ? 100 * r.microseconds / total : 0);
   }
 }
 
@@ -133,7 +139,8 @@ void bench(BenchOptions o) {
   Result r = measure(requests, o, async);
   std::vector<double> sorted = r.latencies;
   std::sort(sorted.begin(), sorted.end());
-  double average = sorted.empty() ? 0 : std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(sorted.size());
+  double average =
+      sorted.empty() ? 0 : std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(sorted.size());
   double throughput = r.duration > 0 ? 1000.0 * static_cast<double>(sorted.size()) / r.duration : 0;
   size_t weights = 0;
   for (const std::string& f : o.model.all_files()) weights += MappedFile::open(f)->chars().size();
@@ -143,14 +150,36 @@ void bench(BenchOptions o) {
       std::vector<ProfilingInfo> one = q.get_profiling_info();
       if (counters.empty()) counters = one;
       else
-        for (size_t i = 0; i < one.size() && i < counters.size(); ++i) counters[i].microseconds += one[i].microseconds, counters[i].calls += one[i].calls;
+        for (size_t i = 0; i < one.size() && i < counters.size(); ++i)
+          counters[i].microseconds += one[i].microseconds, counters[i].calls += one[i].calls;
     }
   if (o.json) {
-    nlohmann::json j{{"model", o.model.all_files()[0]}, {"device", o.model.device}, {"api", async ? "async" : "sync"}, {"streams", options.streams}, {"requests", count},
-                     {"read_ms", milliseconds(t1 - t0)}, {"compile_ms", milliseconds(t2 - t1)}, {"first_inference_ms", first}, {"iterations", sorted.size()}, {"duration_ms", r.duration},
-                     {"latency_ms", {{"median", percentile(sorted, 50)}, {"p90", percentile(sorted, 90)}, {"p99", percentile(sorted, 99)}, {"average", average}, {"min", sorted.empty() ? 0 : sorted.front()}, {"max", sorted.empty() ? 0 : sorted.back()}}},
-                     {"throughput_fps", throughput}, {"peak_memory_bytes", peak_memory()}, {"model_bytes", weights}};
-    for (const ProfilingInfo& c : counters) j["operations"].push_back({{"name", c.node_name}, {"type", c.node_type}, {"kernel", c.kernel}, {"microseconds", c.microseconds}, {"calls", c.calls}});
+    nlohmann::json j{{"model", o.model.all_files()[0]},
+                     {"device", o.model.device},
+                     {"api", async ? "async" : "sync"},
+                     {"streams", options.streams},
+                     {"requests", count},
+                     {"read_ms", milliseconds(t1 - t0)},
+                     {"compile_ms", milliseconds(t2 - t1)},
+                     {"first_inference_ms", first},
+                     {"iterations", sorted.size()},
+                     {"duration_ms", r.duration},
+                     {"latency_ms",
+                      {{"median", percentile(sorted, 50)},
+                       {"p90", percentile(sorted, 90)},
+                       {"p99", percentile(sorted, 99)},
+                       {"average", average},
+                       {"min", sorted.empty() ? 0 : sorted.front()},
+                       {"max", sorted.empty() ? 0 : sorted.back()}}},
+                     {"throughput_fps", throughput},
+                     {"peak_memory_bytes", peak_memory()},
+                     {"model_bytes", weights}};
+    for (const ProfilingInfo& c : counters)
+      j["operations"].push_back({{"name", c.node_name},
+                                 {"type", c.node_type},
+                                 {"kernel", c.kernel},
+                                 {"microseconds", c.microseconds},
+                                 {"calls", c.calls}});
     return print_json(j);
   }
   auto line = [](const char* name, const std::string& value) { std::printf("%-18s %s\n", name, value.c_str()); };
@@ -161,7 +190,8 @@ void bench(BenchOptions o) {
   };
   line("Model", o.model.all_files()[0]);
   line("Device", text(o.model.device, " (", core.device_description(o.model.device), ")"));
-  line("Mode", text(async ? "async, " : "sync, ", count, count == 1 ? " request, " : " requests, ", options.streams, options.streams == 1 ? " stream" : " streams"));
+  line("Mode", text(async ? "async, " : "sync, ", count, count == 1 ? " request, " : " requests, ", options.streams,
+                    options.streams == 1 ? " stream" : " streams"));
   line("Read model", ms(milliseconds(t1 - t0)));
   line("Compile model", ms(milliseconds(t2 - t1)));
   line("First inference", ms(first));
@@ -182,7 +212,8 @@ void bench(BenchOptions o) {
     std::snprintf(s, sizeof s, "%.1f MiB", static_cast<double>(b) / 1048576);
     return std::string(s);
   };
-  line("Peak memory", text(mib(peak_memory()), " (", mib(before), " before compiling; the model's files have ", mib(weights), ")"));
+  line("Peak memory",
+       text(mib(peak_memory()), " (", mib(before), " before compiling; the model's files have ", mib(weights), ")"));
   if (o.counters) print_counters(counters);
 }
 
@@ -196,10 +227,19 @@ void add_bench(CLI::App& app) {
   o->model.add_device(*c);
   o->model.add_shapes(*c);
   o->inputs.add(*c);
-  c->add_option("--niter", o->iterations, "number of runs; 0: as many as the time allows")->capture_default_str()->group("Measuring");
-  c->add_option("--time,-t", o->seconds, "seconds to measure; 5 when neither this nor --niter is given")->group("Measuring");
-  c->add_option("--api", o->api, "sync: one request after the other; async: several at once")->check(CLI::IsMember({"sync", "async"}))->capture_default_str()->group("Measuring");
-  c->add_option("--hint", o->hint, "latency means --api sync")->check(CLI::IsMember({"latency", "throughput", "none"}))->capture_default_str()->group("Measuring");
+  c->add_option("--niter", o->iterations, "number of runs; 0: as many as the time allows")
+      ->capture_default_str()
+      ->group("Measuring");
+  c->add_option("--time,-t", o->seconds, "seconds to measure; 5 when neither this nor --niter is given")
+      ->group("Measuring");
+  c->add_option("--api", o->api, "sync: one request after the other; async: several at once")
+      ->check(CLI::IsMember({"sync", "async"}))
+      ->capture_default_str()
+      ->group("Measuring");
+  c->add_option("--hint", o->hint, "latency means --api sync")
+      ->check(CLI::IsMember({"latency", "throughput", "none"}))
+      ->capture_default_str()
+      ->group("Measuring");
   c->add_option("--nireq", o->requests, "requests at once; one per stream when not said")->group("Measuring");
   c->add_option("--nstreams", o->streams, "streams; 1 when not said")->group("Measuring");
   c->add_option("--nthreads", o->threads, "threads; 0: one per core")->capture_default_str()->group("Measuring");

@@ -14,15 +14,27 @@ namespace graft::cli {
 void ModelOptions::add_files(CLI::App& app) {
   app.add_option("files", files, "model file, and weights where they are a file of their own")->type_name("FILE");
   app.add_option("--model,-m,--input_model", model, "model file")->type_name("FILE")->group("Model");
-  app.add_option("--input_proto", definition, "a Caffe net's definition, where --input_model is its weights")->type_name("FILE")->group("Model");
-  app.add_option("--weights,-w", weights, "further files of the model")->type_name("FILE")->group("Model")->allow_extra_args(false);
+  app.add_option("--input_proto", definition, "a Caffe net's definition, where --input_model is its weights")
+      ->type_name("FILE")
+      ->group("Model");
+  app.add_option("--weights,-w", weights, "further files of the model")
+      ->type_name("FILE")
+      ->group("Model")
+      ->allow_extra_args(false);
 }
 void ModelOptions::add_extensions(CLI::App& app) {
-  app.add_option("--extensions", extensions, "libraries with operations of your own")->type_name("PATH,...")->group("Model");
+  app.add_option("--extensions", extensions, "libraries with operations of your own")
+      ->type_name("PATH,...")
+      ->group("Model");
 }
-void ModelOptions::add_device(CLI::App& app) { app.add_option("--device,-d", device, "where to run: CPU or REFERENCE")->capture_default_str(); }
+void ModelOptions::add_device(CLI::App& app) {
+  app.add_option("--device,-d", device, "where to run: CPU or REFERENCE")->capture_default_str();
+}
 void ModelOptions::add_shapes(CLI::App& app) {
-  app.add_option("--input_shape,--shape", input_shapes, "other input shapes: name[1,3,224,224],...")->type_name("SHAPES")->group("Model")->allow_extra_args(false);
+  app.add_option("--input_shape,--shape", input_shapes, "other input shapes: name[1,3,224,224],...")
+      ->type_name("SHAPES")
+      ->group("Model")
+      ->allow_extra_args(false);
 }
 
 std::vector<std::string> ModelOptions::all_files() const {
@@ -54,20 +66,24 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given,
   std::map<std::string, Shape> out;
   auto shape_of = [](std::string_view s) {
     auto shape = parse_shape(s);
-    if (!shape) throw UsageError(text("'", s, "' is not a shape"), "write [1,3,224,224]; ? stands for an unknown dimension");
+    if (!shape)
+      throw UsageError(text("'", s, "' is not a shape"), "write [1,3,224,224]; ? stands for an unknown dimension");
     return *shape;
   };
   for (const std::string& one : given) {
     std::string_view s = trim(one);
     bool bare = s.empty() || s[0] == '[' || s[0] == '?' || (s[0] >= '0' && s[0] <= '9');
     if (bare) {
-      if (inputs.size() != 1) throw UsageError(text("the model has ", inputs.size(), " inputs: name the one that has shape ", s), text("write ", inputs.empty() ? "name" : inputs[0].any_name(), "[1,3,224,224]"));
+      if (inputs.size() != 1)
+        throw UsageError(text("the model has ", inputs.size(), " inputs: name the one that has shape ", s),
+                         text("write ", inputs.empty() ? "name" : inputs[0].any_name(), "[1,3,224,224]"));
       out[inputs[0].any_name()] = shape_of(s);
       continue;
     }
     while (!s.empty()) {
       size_t open = s.find('['), close = s.find(']');
-      if (open == s.npos || close == s.npos || close < open) throw UsageError(text("'", one, "' does not give shapes"), "write name[1,3,224,224],other[1,10]");
+      if (open == s.npos || close == s.npos || close < open)
+        throw UsageError(text("'", one, "' does not give shapes"), "write name[1,3,224,224],other[1,10]");
       out[std::string(trim(s.substr(0, open)))] = shape_of(s.substr(open, close - open + 1));
       s.remove_prefix(close + 1);
       s = trim(s);
@@ -94,7 +110,9 @@ void note(const std::string& line) {
   std::fprintf(stderr, colour ? "\033[2m%s\033[0m\n" : "%s\n", line.c_str());
 }
 
-void print_json(const nlohmann::json& j) { std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str()); }
+void print_json(const nlohmann::json& j) {
+  std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
 
 nlohmann::json shape_json(const Shape& s) {
   if (!s.ranked()) return "...";
@@ -105,6 +123,12 @@ nlohmann::json shape_json(const Shape& s) {
   }
   return out;
 }
-nlohmann::json port_json(const Port& p) { return {{"name", p.any_name()}, {"layer", p.name}, {"names", p.names}, {"type", name_of(p.type)}, {"shape", shape_json(p.shape)}}; }
+nlohmann::json port_json(const Port& p) {
+  return {{"name", p.any_name()},
+          {"layer", p.name},
+          {"names", p.names},
+          {"type", name_of(p.type)},
+          {"shape", shape_json(p.shape)}};
+}
 
 }  // namespace graft::cli

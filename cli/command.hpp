@@ -14,7 +14,8 @@ enum ExitCode { done = 0, wrong_usage = 1, bad_model = 2, our_bug = 3 };
 // The command line itself is wrong.
 class UsageError : public Error {
  public:
-  explicit UsageError(std::string message, std::string hint = {}) : Error(ErrorKind::user, std::move(message), std::move(hint)) {}
+  explicit UsageError(std::string message, std::string hint = {})
+      : Error(ErrorKind::user, std::move(message), std::move(hint)) {}
 };
 
 // Keeps a value until the process ends: taking a large model apart piece by piece before that is time for nothing.
@@ -41,7 +42,7 @@ struct ModelOptions {
   std::string model;               // --model
   std::string definition;          // --input_proto
   std::vector<std::string> weights;
-  std::string extensions;          // comma list
+  std::string extensions;  // comma list
   std::string device = "CPU";
   std::vector<std::string> input_shapes;
 
@@ -58,7 +59,8 @@ struct ModelOptions {
 Core make_core(const ModelOptions& o);
 Model load(const Core& core, const ModelOptions& o);
 
-// "data[1,3,224,224],other[1,10]" or, for a single input, "[1,3,224,224]" or "1,3,224,224"; ? and a..b for unknown ones.
+// "data[1,3,224,224],other[1,10]" or, for a single input, "[1,3,224,224]" or "1,3,224,224"; ? and a..b for unknown
+// ones.
 std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given, const std::vector<Port>& inputs);
 
 // Each adds its sub-command; the callback does the work and may throw.

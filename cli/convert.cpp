@@ -3,9 +3,9 @@
 #include <filesystem>
 
 #include "base/file.hpp"
+#include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
-#include "base/tensor.hpp"
 #include "graph/text.hpp"
 #include "ir/ir.hpp"
 #include "passes/pass.hpp"
@@ -26,9 +26,12 @@ nlohmann::json unknown_json(const ImportReport& report) {
     nlohmann::json layers = nlohmann::json::array();
     for (const UnknownType::Layer& l : u.layers) {
       nlohmann::json inputs = nlohmann::json::array();
-      for (const auto& i : l.inputs) inputs.push_back(i ? nlohmann::json{{"type", name_of(i->type)}, {"shape", shape_json(i->shape)}} : nlohmann::json());
+      for (const auto& i : l.inputs)
+        inputs.push_back(i ? nlohmann::json{{"type", name_of(i->type)}, {"shape", shape_json(i->shape)}}
+                           : nlohmann::json());
       nlohmann::json fields;
-      for (const auto& [name, value] : l.fields) fields[name] = value.kind() == GRAFT_TENSOR ? text(info_of(value.as<Tensor>())) : print(value);
+      for (const auto& [name, value] : l.fields)
+        fields[name] = value.kind() == GRAFT_TENSOR ? text(info_of(value.as<Tensor>())) : print(value);
       layers.push_back({{"name", l.name}, {"inputs", inputs}, {"outputs", l.outputs}, {"attributes", fields}});
     }
     out.push_back({{"type", u.type}, {"domain", u.domain}, {"count", u.layers.size()}, {"layers", layers}});
@@ -54,8 +57,9 @@ void convert(const ConvertOptions& o) {
   if (!m.report.complete()) {
     if (!o.stub_unknown || !m.report.problems.empty()) {
       if (o.json) print_json({{"unknown", unknown_json(m.report)}});
-      throw Error(ErrorKind::unsupported, text("nothing was written: ", verdict_text(m.report, m.path)),
-                  m.report.problems.empty() ? "--stub-unknown writes the IR anyway, with these layers as they are" : "");
+      throw Error(
+          ErrorKind::unsupported, text("nothing was written: ", verdict_text(m.report, m.path)),
+          m.report.problems.empty() ? "--stub-unknown writes the IR anyway, with these layers as they are" : "");
     }
     if (!o.silent) note(text("warning: written with layers that nobody knows\n", verdict_text(m.report, m.path)));
   }
@@ -68,18 +72,28 @@ void convert(const ConvertOptions& o) {
 
   if (o.json) {
     nlohmann::json passes = nlohmann::json::array();
-    for (const PassEffect& e : effects) passes.push_back({{"pass", e.pass}, {"changes", e.changes}, {"nodes_before", e.nodes_before}, {"nodes_after", e.nodes_after}});
-    print_json({{"xml", xml}, {"bin", bin}, {"framework", m.framework}, {"layers", m.graph.node_count()}, {"passes", passes}, {"unknown", unknown_json(m.report)}});
+    for (const PassEffect& e : effects)
+      passes.push_back(
+          {{"pass", e.pass}, {"changes", e.changes}, {"nodes_before", e.nodes_before}, {"nodes_after", e.nodes_after}});
+    print_json({{"xml", xml},
+                {"bin", bin},
+                {"framework", m.framework},
+                {"layers", m.graph.node_count()},
+                {"passes", passes},
+                {"unknown", unknown_json(m.report)}});
     return;
   }
   if (o.explain_passes)
-    for (const PassEffect& e : effects) std::printf("%-20s %zu changes, %zu -> %zu nodes\n", std::string(e.pass).c_str(), e.changes, e.nodes_before, e.nodes_after);
+    for (const PassEffect& e : effects)
+      std::printf("%-20s %zu changes, %zu -> %zu nodes\n", std::string(e.pass).c_str(), e.changes, e.nodes_before,
+                  e.nodes_after);
   if (o.silent) return;
   size_t overridden = 0;
-  for (const Claim& c : m.report.claims) overridden += c.by != "built-in" && c.by != "nobody" && c.by != "function of the model";
+  for (const Claim& c : m.report.claims)
+    overridden += c.by != "built-in" && c.by != "nobody" && c.by != "function of the model";
   std::printf("%s\n%s\n", xml.c_str(), bin.c_str());
-  std::printf("%s model, %zu layers -> %zu layers of the IR%s\n", m.framework.c_str(), m.report.layers, m.graph.node_count(),
-              overridden ? text(", ", overridden, " by extensions").c_str() : "");
+  std::printf("%s model, %zu layers -> %zu layers of the IR%s\n", m.framework.c_str(), m.report.layers,
+              m.graph.node_count(), overridden ? text(", ", overridden, " by extensions").c_str() : "");
 }
 
 }  // namespace
@@ -90,10 +104,16 @@ void add_convert(CLI::App& app) {
   o->model.add_files(*c);
   o->model.add_extensions(*c);
   o->model.add_shapes(*c);
-  c->add_option("--output_dir,--output-dir,-o", o->folder, "folder for the IR")->type_name("DIR")->capture_default_str();
-  c->add_option("--model_name,--model-name,-n", o->name, "name of the IR's files; the model's when not said")->type_name("NAME");
+  c->add_option("--output_dir,--output-dir,-o", o->folder, "folder for the IR")
+      ->type_name("DIR")
+      ->capture_default_str();
+  c->add_option("--model_name,--model-name,-n", o->name, "name of the IR's files; the model's when not said")
+      ->type_name("NAME");
   c->add_flag("--stub-unknown", o->stub_unknown, "writes layers that nobody knows as they are");
-  c->add_option("--disable-pass", o->disabled, "leaves a pass out")->type_name("PASS")->group("Passes")->allow_extra_args(false);
+  c->add_option("--disable-pass", o->disabled, "leaves a pass out")
+      ->type_name("PASS")
+      ->group("Passes")
+      ->allow_extra_args(false);
   c->add_flag("--list-passes", o->list_passes, "lists the passes and ends")->group("Passes");
   c->add_flag("--explain-passes", o->explain_passes, "says what each pass changed")->group("Passes");
   c->add_flag("--json", o->json, "prints JSON");

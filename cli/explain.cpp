@@ -2,9 +2,9 @@
 #include <cstdio>
 
 #include "base/text.hpp"
+#include "graph/text.hpp"
 #include "inputs.hpp"
 #include "passes/pass.hpp"
-#include "graph/text.hpp"
 
 namespace graft::cli {
 namespace {
@@ -31,15 +31,21 @@ void explain(const ExplainOptions& o) {
   nlohmann::json report;
   if (!o.json) {
     std::printf("%s: %s, %zu nodes\n", m.path.c_str(), m.framework.c_str(), m.graph.node_count());
-    for (const Port& p : model.inputs()) std::printf("  input   %s  %s\n", p.any_name().c_str(), text(Info{p.type, p.shape}).c_str());
-    for (const Port& p : model.outputs()) std::printf("  output  %s  %s\n", p.any_name().c_str(), text(Info{p.type, p.shape}).c_str());
+    for (const Port& p : model.inputs())
+      std::printf("  input   %s  %s\n", p.any_name().c_str(), text(Info{p.type, p.shape}).c_str());
+    for (const Port& p : model.outputs())
+      std::printf("  output  %s  %s\n", p.any_name().c_str(), text(Info{p.type, p.shape}).c_str());
     for (const OpDef* d : core.state()->registry.ops())
-      if (d->overrides) std::printf("  %s of %s: '%s' takes the place of the built-in one\n", std::string(d->name()).c_str(), std::string(d->opset()).c_str(), d->source->path.c_str());
+      if (d->overrides)
+        std::printf("  %s of %s: '%s' takes the place of the built-in one\n", std::string(d->name()).c_str(),
+                    std::string(d->opset()).c_str(), d->source->path.c_str());
     if (!m.report.claims.empty()) std::printf("\nImport\n");
     for (const Claim& c : m.report.claims) {
       std::string made;
       for (const std::string& op : c.operations) made += (made.empty() ? "" : ", ") + op;
-      std::printf("  %-28s %-22s by %-20s -> %s\n", c.layer.c_str(), (c.domain.empty() ? c.type : c.domain + "::" + c.type).c_str(), c.by.c_str(), made.empty() ? "nothing to compute" : made.c_str());
+      std::printf("  %-28s %-22s by %-20s -> %s\n", c.layer.c_str(),
+                  (c.domain.empty() ? c.type : c.domain + "::" + c.type).c_str(), c.by.c_str(),
+                  made.empty() ? "nothing to compute" : made.c_str());
     }
     for (const std::string& w : m.report.warnings) std::printf("  warning: %s\n", w.c_str());
   } else {
@@ -47,7 +53,9 @@ void explain(const ExplainOptions& o) {
     for (const Port& p : model.inputs()) report["inputs"].push_back(port_json(p));
     for (const Port& p : model.outputs()) report["outputs"].push_back(port_json(p));
     report["import"] = nlohmann::json::array();
-    for (const Claim& c : m.report.claims) report["import"].push_back({{"layer", c.layer}, {"type", c.type}, {"domain", c.domain}, {"by", c.by}, {"operations", c.operations}});
+    for (const Claim& c : m.report.claims)
+      report["import"].push_back(
+          {{"layer", c.layer}, {"type", c.type}, {"domain", c.domain}, {"by", c.by}, {"operations", c.operations}});
     report["warnings"] = m.report.warnings;
   }
   if (!m.report.complete()) {
@@ -62,12 +70,21 @@ void explain(const ExplainOptions& o) {
   Explanation e = program->explain(inputs);
   if (o.json) {
     report["device"] = o.model.device;
-    report["memory"] = {{"arena", e.arena_bytes}, {"without_sharing", e.unshared_bytes}, {"constants", e.constant_bytes}};
+    report["memory"] = {
+        {"arena", e.arena_bytes}, {"without_sharing", e.unshared_bytes}, {"constants", e.constant_bytes}};
     report["kernels"] = nlohmann::json::array();
     for (const Choice& c : e.choices) {
       nlohmann::json declined = nlohmann::json::array();
       for (const auto& [kernel, why] : c.declined) declined.push_back({{"kernel", kernel}, {"reason", why}});
-      report["kernels"].push_back({{"node", c.node}, {"type", c.type}, {"opset", c.opset}, {"device", c.device}, {"kernel", c.kernel}, {"note", c.note}, {"declined", declined}, {"inputs", list_of(c.inputs)}, {"outputs", list_of(c.outputs)}});
+      report["kernels"].push_back({{"node", c.node},
+                                   {"type", c.type},
+                                   {"opset", c.opset},
+                                   {"device", c.device},
+                                   {"kernel", c.kernel},
+                                   {"note", c.note},
+                                   {"declined", declined},
+                                   {"inputs", list_of(c.inputs)},
+                                   {"outputs", list_of(c.outputs)}});
     }
     return print_json(report);
   }
@@ -75,10 +92,12 @@ void explain(const ExplainOptions& o) {
   for (const Choice& c : e.choices) {
     std::string how = c.kernel.empty() ? c.note : c.kernel + (c.device != o.model.device ? " (" + c.device + ")" : "");
     std::printf("  %-28s %-22s %-26s %s\n", c.node.c_str(), c.type.c_str(), how.c_str(), list_of(c.outputs).c_str());
-    for (const auto& [kernel, why] : c.declined) std::printf("  %-28s   %s declined: %s\n", "", kernel.c_str(), why.c_str());
+    for (const auto& [kernel, why] : c.declined)
+      std::printf("  %-28s   %s declined: %s\n", "", kernel.c_str(), why.c_str());
   }
   if (o.model.device != "REFERENCE")
-    std::printf("\nMemory: %zu bytes for activations and scratch (%zu without sharing), %zu bytes of constants\n", e.arena_bytes, e.unshared_bytes, e.constant_bytes);
+    std::printf("\nMemory: %zu bytes for activations and scratch (%zu without sharing), %zu bytes of constants\n",
+                e.arena_bytes, e.unshared_bytes, e.constant_bytes);
 }
 
 }  // namespace

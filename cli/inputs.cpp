@@ -18,15 +18,21 @@ namespace {
 Tensor image_for(const std::string& path, const Port& port) {
   Tensor image = read_image(path);
   const Shape& s = port.shape;
-  if (!s.ranked() || s.rank() < 2 || s.rank() > 4) throw_user("input '", port.any_name(), "' has shape ", s, ", which a picture does not fit");
+  if (!s.ranked() || s.rank() < 2 || s.rank() > 4)
+    throw_user("input '", port.any_name(), "' has shape ", s, ", which a picture does not fit");
   std::vector<Dim> d(s.begin(), s.end());
   bool batch = d.size() == 4;
-  if (batch && !d[0].can_be(1)) throw_user("input '", port.any_name(), "' has shape ", s, ", a picture is a batch of one");
+  if (batch && !d[0].can_be(1))
+    throw_user("input '", port.any_name(), "' has shape ", s, ", a picture is a batch of one");
   if (batch) d.erase(d.begin());
-  auto channels_at = [&](size_t i) { return d[i].can_be(image.dims()[2]) || (d[i].known() && (d[i].value() == 1 || d[i].value() == 3)); };
+  auto channels_at = [&](size_t i) {
+    return d[i].can_be(image.dims()[2]) || (d[i].known() && (d[i].value() == 1 || d[i].value() == 3));
+  };
   bool planar = d.size() == 3 && channels_at(0) && (d[0].known() || !d[2].known());
-  if (d.size() == 3 && !planar && !channels_at(2)) throw_user("input '", port.any_name(), "' has shape ", s, ", which a picture does not fit");
-  Dim want_h = d.size() == 2 ? d[0] : d[planar ? 1 : 0], want_w = d.size() == 2 ? d[1] : d[planar ? 2 : 1], want_c = d.size() == 2 ? Dim(1) : d[planar ? 0 : 2];
+  if (d.size() == 3 && !planar && !channels_at(2))
+    throw_user("input '", port.any_name(), "' has shape ", s, ", which a picture does not fit");
+  Dim want_h = d.size() == 2 ? d[0] : d[planar ? 1 : 0], want_w = d.size() == 2 ? d[1] : d[planar ? 2 : 1],
+      want_c = d.size() == 2 ? Dim(1) : d[planar ? 0 : 2];
   int64_t h = want_h.known() ? want_h.value() : image.dims()[0], w = want_w.known() ? want_w.value() : image.dims()[1];
   int64_t c = want_c.known() ? want_c.value() : image.dims()[2];
   if (h != image.dims()[0] || w != image.dims()[1]) {
@@ -60,15 +66,19 @@ Tensor image_for(const std::string& path, const Port& port) {
 
 Tensor tensor_for(const std::string& path, const Port& port) {
   std::error_code ec;
-  if (!std::filesystem::exists(path, ec)) throw UsageError(text("there is no file '", path, "' for input '", port.any_name(), "'"));
+  if (!std::filesystem::exists(path, ec))
+    throw UsageError(text("there is no file '", path, "' for input '", port.any_name(), "'"));
   if (is_image_name(path)) return image_for(path, port);
   std::string ending = extension_of(path);
   Tensor t;
   if (ending == ".npy") t = read_npy(path);
   else if (ending == ".pb") t = read_onnx_tensor(path);
-  else throw UsageError(text("'", path, "' is not a kind of file that inputs are read from"), "use .npy, .npz, .pb (an ONNX tensor), .png, .jpg, .ppm or .bmp");
+  else
+    throw UsageError(text("'", path, "' is not a kind of file that inputs are read from"),
+                     "use .npy, .npz, .pb (an ONNX tensor), .png, .jpg, .ppm or .bmp");
   // Files that predate bf16 and f8 hold their bits as whole numbers.
-  bool bits = (port.type == DType::bf16 && t.type() == DType::u16) || (is_real(port.type) && bits_of(port.type) == 8 && t.type() == DType::u8);
+  bool bits = (port.type == DType::bf16 && t.type() == DType::u16) ||
+              (is_real(port.type) && bits_of(port.type) == 8 && t.type() == DType::u8);
   if (bits) {
     note(text("'", path, "' holds ", t.type(), ", taken as the bits of ", port.type));
     t = Tensor::wrap(port.type, t.dims(), t.data(), std::make_shared<Tensor>(t));
@@ -79,15 +89,23 @@ Tensor tensor_for(const std::string& path, const Port& port) {
 }  // namespace
 
 void InputOptions::add(CLI::App& app) {
-  app.add_option("--input,-i", given, "value of an input; an empty NAME goes by position. Files: .npy .npz .pb .png .jpg .ppm .bmp")->type_name("NAME=FILE")->group("Inputs")->allow_extra_args(false);
-  app.add_option("--seed", seed, "for the random values that inputs get when none is given")->group("Inputs")->capture_default_str();
+  app.add_option("--input,-i", given,
+                 "value of an input; an empty NAME goes by position. Files: .npy .npz .pb .png .jpg .ppm .bmp")
+      ->type_name("NAME=FILE")
+      ->group("Inputs")
+      ->allow_extra_args(false);
+  app.add_option("--seed", seed, "for the random values that inputs get when none is given")
+      ->group("Inputs")
+      ->capture_default_str();
 }
 
 std::vector<Tensor> random_inputs(const std::vector<Port>& ports, uint64_t seed) {
   std::vector<Tensor> out;
   std::mt19937_64 engine(seed);
   for (const Port& p : ports) {
-    if (!p.shape.ranked()) throw UsageError(text("input '", p.any_name(), "' has no known rank, so no random value can be made"), text("give it a shape: --input_shape ", p.any_name(), "[1,3,224,224]"));
+    if (!p.shape.ranked())
+      throw UsageError(text("input '", p.any_name(), "' has no known rank, so no random value can be made"),
+                       text("give it a shape: --input_shape ", p.any_name(), "[1,3,224,224]"));
     std::vector<int64_t> dims;
     for (const Dim& d : p.shape) dims.push_back(d.known() ? d.value() : std::max<int64_t>(d.min(), 1));
     if (!p.shape.is_static()) note(text("input '", p.any_name(), "' has shape ", p.shape, ", taken as ", dims));
@@ -99,7 +117,9 @@ std::vector<Tensor> random_inputs(const std::vector<Port>& ports, uint64_t seed)
     std::vector<double> v(static_cast<size_t>(n));
     for (double& x : v) {
       double u = static_cast<double>(engine() >> 11) * 0x1.0p-53;
-      x = is_real(p.type) || p.type == DType::undefined ? u : p.type == DType::boolean ? (u < 0.5 ? 0 : 1) : std::floor(u * 10);
+      x = is_real(p.type) || p.type == DType::undefined ? u
+          : p.type == DType::boolean                    ? (u < 0.5 ? 0 : 1)
+                                                        : std::floor(u * 10);
     }
     out.push_back(make_tensor<double>(dims, v).to(p.type == DType::undefined ? DType::f32 : p.type));
   }
@@ -115,7 +135,8 @@ std::vector<Tensor> make_inputs(const InputOptions& o, const std::vector<Port>& 
   size_t position = 0;
   auto put = [&](size_t i, Tensor t, const std::string& from) {
     if (out[i]) throw UsageError(text("input '", ports[i].any_name(), "' is given twice"));
-    if (ports[i].type != DType::undefined && t.type() != ports[i].type) throw_user("input '", ports[i].any_name(), "' is ", ports[i].type, ", '", from, "' holds ", t.type());
+    if (ports[i].type != DType::undefined && t.type() != ports[i].type)
+      throw_user("input '", ports[i].any_name(), "' is ", ports[i].type, ", '", from, "' holds ", t.type());
     out[i] = std::move(t);
   };
   auto index_of = [&](const std::string& name) { return as_usage([&] { return find_port(ports, name, "input"); }); };
@@ -136,7 +157,10 @@ std::vector<Tensor> make_inputs(const InputOptions& o, const std::vector<Port>& 
     put(i, tensor_for(file, ports[i]), file);
   }
   for (size_t i = 0; i < out.size(); ++i)
-    if (!out[i]) throw UsageError(text("input '", ports[i].any_name(), "' is not given"), text("add --input ", quoted_for_shell(ports[i].any_name()), "=FILE, or give none at all for random values"));
+    if (!out[i])
+      throw UsageError(
+          text("input '", ports[i].any_name(), "' is not given"),
+          text("add --input ", quoted_for_shell(ports[i].any_name()), "=FILE, or give none at all for random values"));
   return out;
 }
 

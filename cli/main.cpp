@@ -16,7 +16,8 @@ std::vector<std::string> normal_arguments(int argc, char** argv) {
   std::vector<std::string> out;
   for (int i = 1; i < argc; ++i) {
     std::string a = argv[i];
-    bool one_dash = a.size() > 2 && a[0] == '-' && a[1] != '-' && ((a[1] >= 'a' && a[1] <= 'z') || (a[1] >= 'A' && a[1] <= 'Z'));
+    bool one_dash =
+        a.size() > 2 && a[0] == '-' && a[1] != '-' && ((a[1] >= 'a' && a[1] <= 'z') || (a[1] >= 'A' && a[1] <= 'Z'));
     bool is_bench = argc > 1 && std::string(argv[1]) == "bench";
     out.push_back(one_dash && is_bench ? "-" + a : a);
   }
@@ -50,7 +51,8 @@ int report_usage(const CLI::App& app, const CLI::ParseError& e) {
   if (dynamic_cast<const CLI::RequiredError*>(&e) && sub == &app) {
     std::vector<std::string> left = app.remaining();
     message = left.empty() ? "no command is given" : text("there is no command '", left[0], "'");
-    if (auto close = left.empty() ? std::nullopt : nearest(left[0], commands)) hint = text("did you mean ", *close, "?");
+    if (auto close = left.empty() ? std::nullopt : nearest(left[0], commands))
+      hint = text("did you mean ", *close, "?");
     else hint = text("commands are ", join(commands, ", "));
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&e)) {
@@ -63,7 +65,10 @@ int report_usage(const CLI::App& app, const CLI::ParseError& e) {
     }
   }
   std::fprintf(stderr, "error: %s\n", message.c_str());
-  std::fprintf(stderr, "hint: %s\n", !hint.empty() ? hint.c_str() : text("graft ", sub == &app ? "" : sub->get_name() + " ", "--help shows what there is").c_str());
+  std::fprintf(stderr, "hint: %s\n",
+               !hint.empty()
+                   ? hint.c_str()
+                   : text("graft ", sub == &app ? "" : sub->get_name() + " ", "--help shows what there is").c_str());
   return wrong_usage;
 }
 
@@ -89,7 +94,8 @@ int main(int argc, char** argv) {
   add_devices(app);
   set_log_sink([](int level, std::string_view m) {
     constexpr const char* names[] = {"error", "warning", "info", "debug"};
-    if (level <= 1) std::fprintf(stderr, "%s: %.*s\n", names[level < 0 ? 0 : level], static_cast<int>(m.size()), m.data());
+    if (level <= 1)
+      std::fprintf(stderr, "%s: %.*s\n", names[level < 0 ? 0 : level], static_cast<int>(m.size()), m.data());
   });
   std::vector<std::string> arguments = normal_arguments(argc, argv);
   std::reverse(arguments.begin(), arguments.end());

@@ -28,36 +28,58 @@ std::string default_text(const graft_attr& a) {
 std::set<std::string> frameworks(const Registry& r, const OpDef& d) {
   std::set<std::string> out;
   for (const RuleDef* rule : r.all_rules())
-    if (view(rule->record->op) == d.name() && view(rule->record->opset) == d.opset()) out.insert(std::string(view(rule->record->framework)));
+    if (view(rule->record->op) == d.name() && view(rule->record->opset) == d.opset())
+      out.insert(std::string(view(rule->record->framework)));
   return out;
 }
 
 nlohmann::json op_json(const Registry& r, const OpDef& d) {
-  nlohmann::json attrs = nlohmann::json::array(), inputs = nlohmann::json::array(), outputs = nlohmann::json::array(), kernels = nlohmann::json::array();
+  nlohmann::json attrs = nlohmann::json::array(), inputs = nlohmann::json::array(), outputs = nlohmann::json::array(),
+                 kernels = nlohmann::json::array();
   for (const graft_attr* a : d.attrs()) {
     nlohmann::json words = nlohmann::json::array();
     for (size_t i = 0; i < a->allowed_count; ++i) words.push_back(view(a->allowed[i]));
-    attrs.push_back({{"name", view(a->name)}, {"kind", attr_kind(*a)}, {"default", default_text(*a)}, {"doc", view(a->doc)}, {"allowed", words}});
+    attrs.push_back({{"name", view(a->name)},
+                     {"kind", attr_kind(*a)},
+                     {"default", default_text(*a)},
+                     {"doc", view(a->doc)},
+                     {"allowed", words}});
   }
-  for (const graft_port* p : d.inputs()) inputs.push_back({{"name", view(p->name)}, {"optional", (p->flags & GRAFT_PORT_OPTIONAL) != 0}, {"variadic", (p->flags & GRAFT_PORT_VARIADIC) != 0}});
+  for (const graft_port* p : d.inputs())
+    inputs.push_back({{"name", view(p->name)},
+                      {"optional", (p->flags & GRAFT_PORT_OPTIONAL) != 0},
+                      {"variadic", (p->flags & GRAFT_PORT_VARIADIC) != 0}});
   for (const graft_port* p : d.outputs()) outputs.push_back(view(p->name));
   for (const char* device : {"CPU", "REFERENCE"})
-    for (const KernelDef& k : r.kernels(d, device)) kernels.push_back({{"device", device}, {"name", view(k.record->name)}});
-  return {{"name", d.name()}, {"opset", d.opset()}, {"doc", view(d.record->doc)}, {"attributes", attrs}, {"inputs", inputs}, {"outputs", outputs}, {"kernels", kernels}, {"frameworks", frameworks(r, d)}, {"from", d.source->built_in() ? "built-in" : d.source->path}};
+    for (const KernelDef& k : r.kernels(d, device))
+      kernels.push_back({{"device", device}, {"name", view(k.record->name)}});
+  return {{"name", d.name()},
+          {"opset", d.opset()},
+          {"doc", view(d.record->doc)},
+          {"attributes", attrs},
+          {"inputs", inputs},
+          {"outputs", outputs},
+          {"kernels", kernels},
+          {"frameworks", frameworks(r, d)},
+          {"from", d.source->built_in() ? "built-in" : d.source->path}};
 }
 
 void describe_op(const Registry& r, const OpDef& d) {
-  std::printf("%s (%s)%s\n", std::string(d.name()).c_str(), std::string(d.opset()).c_str(), d.source->built_in() ? "" : (", from " + d.source->path).c_str());
+  std::printf("%s (%s)%s\n", std::string(d.name()).c_str(), std::string(d.opset()).c_str(),
+              d.source->built_in() ? "" : (", from " + d.source->path).c_str());
   if (d.record->doc.size) std::printf("  %s\n", std::string(view(d.record->doc)).c_str());
   auto ports = [](std::span<const graft_port* const> list) {
     std::string out;
-    for (const graft_port* p : list) out += text(out.empty() ? "" : ", ", p->name, p->flags & GRAFT_PORT_OPTIONAL ? "?" : "", p->flags & GRAFT_PORT_VARIADIC ? "..." : "");
+    for (const graft_port* p : list)
+      out += text(out.empty() ? "" : ", ", p->name, p->flags & GRAFT_PORT_OPTIONAL ? "?" : "",
+                  p->flags & GRAFT_PORT_VARIADIC ? "..." : "");
     return out;
   };
   std::printf("  inputs      %s\n  outputs     %s\n", ports(d.inputs()).c_str(), ports(d.outputs()).c_str());
   bool first = true;
   for (const graft_attr* a : d.attrs()) {
-    std::printf("  %-11s %-24s %s, %s", first ? "attributes" : "", std::string(view(a->name)).c_str(), attr_kind(*a).c_str(), default_text(*a).c_str());
+    std::printf("  %-11s %-24s %s, %s", first ? "attributes" : "", std::string(view(a->name)).c_str(),
+                attr_kind(*a).c_str(), default_text(*a).c_str());
     if (a->doc.size) std::printf("  -- %s", std::string(view(a->doc)).c_str());
     if (a->allowed_count) {
       std::vector<std::string_view> words;
@@ -69,13 +91,18 @@ void describe_op(const Registry& r, const OpDef& d) {
   }
   std::string kernels;
   for (const char* device : {"CPU", "REFERENCE"})
-    for (const KernelDef& k : r.kernels(d, device)) kernels += text(kernels.empty() ? "" : ", ", device, ":", k.record->name);
+    for (const KernelDef& k : r.kernels(d, device))
+      kernels += text(kernels.empty() ? "" : ", ", device, ":", k.record->name);
   std::printf("  kernels     %s\n", kernels.empty() ? "none" : kernels.c_str());
   for (const RuleDef* rule : r.all_rules()) {
     const graft_rule& x = *rule->record;
     if (view(x.op) != d.name() || view(x.opset) != d.opset()) continue;
-    std::string versions = x.since > 0 || x.until != INT64_MAX ? text(" versions ", x.since, x.until == INT64_MAX ? " and up" : text(" to ", x.until - 1)) : "";
-    std::printf("  imports     %s %s%s%s\n", std::string(view(x.framework)).c_str(), x.domain.size ? text(x.domain, "::").c_str() : "", std::string(view(x.type)).c_str(), versions.c_str());
+    std::string versions =
+        x.since > 0 || x.until != INT64_MAX
+            ? text(" versions ", x.since, x.until == INT64_MAX ? " and up" : text(" to ", x.until - 1))
+            : "";
+    std::printf("  imports     %s %s%s%s\n", std::string(view(x.framework)).c_str(),
+                x.domain.size ? text(x.domain, "::").c_str() : "", std::string(view(x.type)).c_str(), versions.c_str());
   }
 }
 
@@ -83,7 +110,8 @@ void list_rules_without_op(const Registry& r, const std::string& name, bool& fou
   for (const RuleDef* rule : r.all_rules()) {
     if (rule->record->op.size || view(rule->record->type) != name) continue;
     found = true;
-    std::printf("%s %s%s becomes other operations\n", std::string(view(rule->record->framework)).c_str(), rule->record->domain.size ? text(rule->record->domain, "::").c_str() : "", name.c_str());
+    std::printf("%s %s%s becomes other operations\n", std::string(view(rule->record->framework)).c_str(),
+                rule->record->domain.size ? text(rule->record->domain, "::").c_str() : "", name.c_str());
   }
 }
 
@@ -109,9 +137,12 @@ void ops(const OpsOptions& o) {
     std::vector<std::string> names;
     for (const OpDef* d : all) names.emplace_back(d->name());
     auto close = nearest(o.name, names);
-    throw UsageError(text("operation '", o.name, "' is not known"), close ? text("did you mean ", *close, "?") : "graft ops lists them");
+    throw UsageError(text("operation '", o.name, "' is not known"),
+                     close ? text("did you mean ", *close, "?") : "graft ops lists them");
   }
-  if (o.missing) std::erase_if(all, [&](const OpDef* d) { return r.reference(*d) || d->name() == "Parameter" || d->name() == "Result"; });
+  if (o.missing)
+    std::erase_if(all,
+                  [&](const OpDef* d) { return r.reference(*d) || d->name() == "Parameter" || d->name() == "Result"; });
   if (o.json) {
     nlohmann::json list = nlohmann::json::array();
     for (const OpDef* d : all) list.push_back(op_json(r, *d));
@@ -125,7 +156,8 @@ void ops(const OpsOptions& o) {
   for (const OpDef* d : all) {
     std::string kernels = !r.kernels(*d, "CPU").empty() ? "cpu, ref" : r.reference(*d) ? "ref" : "-", from;
     for (const std::string& f : frameworks(r, *d)) from += (from.empty() ? "" : ", ") + f;
-    std::printf("%-52s %-10s %-12s %s\n", std::string(d->name()).c_str(), std::string(d->opset()).c_str(), kernels.c_str(), from.c_str());
+    std::printf("%-52s %-10s %-12s %s\n", std::string(d->name()).c_str(), std::string(d->opset()).c_str(),
+                kernels.c_str(), from.c_str());
   }
   std::printf("%zu operations%s\n", all.size(), o.missing ? " without a kernel" : "");
 }

@@ -5,13 +5,13 @@
 #include <numeric>
 
 #include "base/file.hpp"
+#include "base/temporary.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "inputs.hpp"
 #include "ir/ir.hpp"
 #include "passes/pass.hpp"
 #include "readers/npy.hpp"
-#include "base/temporary.hpp"
 
 namespace graft::cli {
 namespace {
@@ -44,9 +44,11 @@ void print_top(const Tensor& t, int count, const std::vector<std::string>& label
   std::vector<size_t> order(v.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return v[a] > v[b]; });
-  std::printf("classid  probability%s\n-------  -----------%s\n", labels.empty() ? "" : "  label", labels.empty() ? "" : "  -----");
+  std::printf("classid  probability%s\n-------  -----------%s\n", labels.empty() ? "" : "  label",
+              labels.empty() ? "" : "  -----");
   for (size_t i = 0; i < order.size() && i < static_cast<size_t>(count); ++i)
-    std::printf("%-7zu  %-11.7f%s%s\n", order[i], v[order[i]], labels.empty() ? "" : "  ", order[i] < labels.size() ? labels[order[i]].c_str() : "");
+    std::printf("%-7zu  %-11.7f%s%s\n", order[i], v[order[i]], labels.empty() ? "" : "  ",
+                order[i] < labels.size() ? labels[order[i]].c_str() : "");
 }
 
 // The model as it comes back from a written IR.
@@ -63,7 +65,8 @@ void run(const RunOptions& o) {
   Core core = make_core(o.model);
   Model model = load(core, o.model);
   if (o.through_ir) model = through_ir(core, model);
-  for (const std::string& option : o.ignored) throw UsageError(text("option '--opt ", option, "' means nothing for a model of ", model.framework()));
+  for (const std::string& option : o.ignored)
+    throw UsageError(text("option '--opt ", option, "' means nothing for a model of ", model.framework()));
   Options options;
   options.threads = o.threads;
   CompiledModel compiled = core.compile_model(model, o.model.device, options);
@@ -118,15 +121,26 @@ void add_run(CLI::App& app) {
   o->model.add_device(*c);
   o->model.add_shapes(*c);
   o->inputs.add(*c);
-  c->add_option("--output,-o", o->outputs, "outputs that are wanted, in this order; all when not said")->type_name("NAME")->group("Outputs")->allow_extra_args(false);
-  c->add_option("--output-dir,--output_dir", o->folder, "leaves outputs.json and one .npy per output there")->type_name("DIR")->group("Outputs");
+  c->add_option("--output,-o", o->outputs, "outputs that are wanted, in this order; all when not said")
+      ->type_name("NAME")
+      ->group("Outputs")
+      ->allow_extra_args(false);
+  c->add_option("--output-dir,--output_dir", o->folder, "leaves outputs.json and one .npy per output there")
+      ->type_name("DIR")
+      ->group("Outputs");
   c->add_option("--top", o->top, "prints the N classes with the largest values")->type_name("N")->group("Outputs");
-  c->add_option("--labels", o->labels, "names of the classes, one a line")->type_name("FILE")->check(CLI::ExistingFile)->group("Outputs");
+  c->add_option("--labels", o->labels, "names of the classes, one a line")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile)
+      ->group("Outputs");
   c->add_flag("--json", o->json, "prints JSON")->group("Outputs");
   c->add_flag("--quiet,-q", o->quiet, "prints nothing")->group("Outputs");
   c->add_flag("--through-ir", o->through_ir, "goes by way of a written and re-read IR");
   c->add_option("--threads", o->threads, "threads to use; 0: one per core")->capture_default_str();
-  c->add_option("--opt", o->ignored, "an option of the model's framework")->type_name("KEY=VALUE")->group("Model")->allow_extra_args(false);
+  c->add_option("--opt", o->ignored, "an option of the model's framework")
+      ->type_name("KEY=VALUE")
+      ->group("Model")
+      ->allow_extra_args(false);
   c->callback([o] { run(*o); });
 }
 

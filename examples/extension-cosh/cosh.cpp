@@ -1,14 +1,15 @@
 // An operation of one's own, whole: attributes, documentation, formula, import rule, example.
 //
-// "CoshC" of the ONNX domain "acme" computes cosh(gain * x). That is all there is to write: shapes, threads, the IR, the
-// textual form, `graft ops` and `graft run` follow from this definition.
+// "CoshC" of the ONNX domain "acme" computes cosh(gain * x). That is all there is to write: shapes, threads, the IR,
+// the textual form, `graft ops` and `graft run` follow from this definition.
 #include <graft/extension.hpp>
 
 namespace {
 
 struct CoshC {
   float gain = 1.0f;
-  static constexpr std::tuple schema{graft::attr("gain", &CoshC::gain, "x is multiplied by this first").between(-100, 100)};
+  static constexpr std::tuple schema{
+      graft::attr("gain", &CoshC::gain, "x is multiplied by this first").between(-100, 100)};
 };
 
 }  // namespace

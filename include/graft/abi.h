@@ -63,12 +63,12 @@ enum {
   GRAFT_U8 = 14,
   GRAFT_U4 = 15,
   GRAFT_U1 = 16,
-  GRAFT_STRING = 17,     /* elements are graft_str; their bytes belong to the host */
-  GRAFT_F8E4M3 = 18,     /* finite, no infinity */
+  GRAFT_STRING = 17, /* elements are graft_str; their bytes belong to the host */
+  GRAFT_F8E4M3 = 18, /* finite, no infinity */
   GRAFT_F8E5M2 = 19,
   GRAFT_F8E4M3FNUZ = 20, /* the ONNX variants without negative zero */
   GRAFT_F8E5M2FNUZ = 21,
-  GRAFT_F8E8M0 = 22,     /* a power of two */
+  GRAFT_F8E8M0 = 22, /* a power of two */
   GRAFT_F4E2M1 = 23,
   GRAFT_NF4 = 24
 };
@@ -156,8 +156,8 @@ typedef struct graft_attr {
   graft_kind kind;
   graft_str name;
   graft_str doc;
-  graft_value fallback; /* the default; kind NONE when required or optional */
-  double min, max;      /* bounds of numbers, of each item of a list */
+  graft_value fallback;     /* the default; kind NONE when required or optional */
+  double min, max;          /* bounds of numbers, of each item of a list */
   const graft_str* allowed; /* the words that a TEXT may be; null: any */
   size_t allowed_count;
 } graft_attr;
@@ -204,9 +204,9 @@ typedef struct graft_body {
 } graft_body;
 
 /* Handles that belong to the host. */
-typedef struct graft_node graft_node;       /* an operation in a graph: attributes, inputs, outputs, bodies */
-typedef struct graft_import graft_import;   /* a framework's layer while it becomes operations */
-typedef struct graft_runner graft_runner;   /* one call of a kernel */
+typedef struct graft_node graft_node;     /* an operation in a graph: attributes, inputs, outputs, bodies */
+typedef struct graft_import graft_import; /* a framework's layer while it becomes operations */
+typedef struct graft_runner graft_runner; /* one call of a kernel */
 
 /* One call of a kernel. The host fills it once per compiled node; a call costs nothing beyond the function itself. */
 typedef struct graft_call {
@@ -228,11 +228,11 @@ typedef struct graft_call {
 typedef struct graft_kernel {
   uint32_t size;
   uint32_t flags;
-  graft_str op;     /* type, e.g. "Elu" */
-  graft_str opset;  /* e.g. "opset1" */
-  graft_str device; /* "REFERENCE", "CPU", ... */
-  graft_str name;   /* shown by explain, e.g. "gemm_f32" */
-  void* user;       /* handed to the functions below */
+  graft_str op;                                    /* type, e.g. "Elu" */
+  graft_str opset;                                 /* e.g. "opset1" */
+  graft_str device;                                /* "REFERENCE", "CPU", ... */
+  graft_str name;                                  /* shown by explain, e.g. "gemm_f32" */
+  void* user;                                      /* handed to the functions below */
   graft_status (*accept)(graft_node*, void* user); /* null: takes everything. Declines through fail(UNSUPPORTED) */
   graft_status (*prepare)(graft_node*, void* user, void** state); /* null: no state */
   graft_status (*run)(const graft_call*);
@@ -240,10 +240,10 @@ typedef struct graft_kernel {
 } graft_kernel;
 
 enum {
-  GRAFT_OP_PURE = 1,       /* same inputs, same outputs: may be computed at conversion */
-  GRAFT_OP_VIEW = 2,       /* output 0 is input 0's bytes under another shape */
-  GRAFT_OP_IN_PLACE = 4,   /* output 0 may be written over input 0 when types and sizes agree */
-  GRAFT_OP_SINK = 8,       /* has an effect of its own: kept although nobody reads it */
+  GRAFT_OP_PURE = 1,        /* same inputs, same outputs: may be computed at conversion */
+  GRAFT_OP_VIEW = 2,        /* output 0 is input 0's bytes under another shape */
+  GRAFT_OP_IN_PLACE = 4,    /* output 0 may be written over input 0 when types and sizes agree */
+  GRAFT_OP_SINK = 8,        /* has an effect of its own: kept although nobody reads it */
   GRAFT_OP_ELEMENTWISE = 16 /* output element i depends on the (broadcast) input elements i alone */
 };
 
@@ -411,16 +411,16 @@ typedef struct graft_host {
   graft_ref (*add_constant)(graft_import*, const graft_tensor*); /* copies; 0: failed */
   graft_status (*add_node)(graft_import*, const graft_new_node*, graft_ref* outputs, size_t output_count);
   graft_status (*set_layer_output)(graft_import*, size_t index, graft_ref);
-  /* Imports the sub-graph in field `path`. `parameters` are the types and shapes of its declared inputs. `prologue`, where
-   * given, sees the parameters, then any number, as a layer's inputs and makes what the sub-graph calls its inputs as
-   * outputs; `epilogue` likewise stands between the sub-graph's outputs and the body's results. An output that is a list
-   * has a result for every item. */
+  /* Imports the sub-graph in field `path`. `parameters` are the types and shapes of its declared inputs. `prologue`,
+   * where given, sees the parameters, then any number, as a layer's inputs and makes what the sub-graph calls its
+   * inputs as outputs; `epilogue` likewise stands between the sub-graph's outputs and the body's results. An output
+   * that is a list has a result for every item. */
   graft_status (*import_body)(graft_import*, graft_str path, const graft_info* parameters, size_t parameter_count,
                               graft_status (*prologue)(graft_import*, void* user),
                               graft_status (*epilogue)(graft_import*, void* user), void* user,
                               const graft_imported_body** body);
-  /* A list of values, which some frameworks know (a sequence in ONNX): it exists while importing only, layers hand it on,
-   * no operation takes it. */
+  /* A list of values, which some frameworks know (a sequence in ONNX): it exists while importing only, layers hand it
+   * on, no operation takes it. */
   graft_ref (*add_list)(graft_import*, const graft_ref* items, size_t count); /* 0: failed */
   /* 0: not a list. The items are valid until the next call. */
   int32_t (*ref_list)(graft_import*, graft_ref, const graft_ref** items, size_t* count);
@@ -433,7 +433,8 @@ typedef struct graft_host {
 
 typedef const graft_extension* (*graft_entry)(const graft_host*);
 
-/* The one symbol that an extension exports: graft_entry graft_extension_entry; null when it cannot work with this host. */
+/* The one symbol that an extension exports: graft_entry graft_extension_entry; null when it cannot work with this host.
+ */
 #define GRAFT_ENTRY_SYMBOL "graft_extension_entry"
 
 #ifdef __cplusplus

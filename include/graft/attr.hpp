@@ -111,8 +111,7 @@ void read_value(const graft_value& v, T& out, std::span<const graft_str> words =
     for (size_t i = 0; i < words.size(); ++i)
       if (view(words[i]) == view(v.s)) out = static_cast<T>(i);
   } else if constexpr (std::is_same_v<T, std::string>) out = view(v.s);
-  else if constexpr (std::is_integral_v<T>)
-    out = static_cast<T>(v.kind == GRAFT_FLOAT ? whole_number(v.f) : v.i);
+  else if constexpr (std::is_integral_v<T>) out = static_cast<T>(v.kind == GRAFT_FLOAT ? whole_number(v.f) : v.i);
   else if constexpr (std::is_floating_point_v<T>)
     out = static_cast<T>(v.kind == GRAFT_FLOAT ? v.f : static_cast<double>(v.i));
   else if constexpr (std::is_same_v<T, Shape>) out = Shape(v.shape);

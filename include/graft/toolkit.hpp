@@ -9,8 +9,8 @@
 //   request.infer();
 //   const float* scores = request.get_output_tensor(0).data<float>();
 //
-// Objects are handles: copies refer to the same thing. A request runs one inference at a time; different requests of one
-// compiled model may run on different threads at once. Everything that goes wrong is thrown as graft::Error.
+// Objects are handles: copies refer to the same thing. A request runs one inference at a time; different requests of
+// one compiled model may run on different threads at once. Everything that goes wrong is thrown as graft::Error.
 #pragma once
 
 #include <chrono>

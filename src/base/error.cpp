@@ -26,8 +26,10 @@ std::string Error::report() const {
   for (const std::string& c : context_) out += "\n  while " + c;
   if (!hint_.empty()) out += "\nhint: " + hint_;
   if (kind_ == ErrorKind::internal)
-    out += "\nThis is a bug in Graft, or in the extension that gave this operation. If it is ours, please report it with the model and the "
-           "command line.";
+    out +=
+        "\nThis is a bug in Graft, or in the extension that gave this operation. If it is ours, please report it with "
+        "the model and the "
+        "command line.";
   return out;
 }
 

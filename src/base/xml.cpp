@@ -10,7 +10,8 @@ void append_escaped(std::string& out, std::string_view s, bool attribute) {
     else if (c == '<') out += "&lt;";
     else if (c == '>' && !attribute) out += "&gt;";
     else if (c == '"' && attribute) out += "&quot;";
-    else if (u < 32 && (attribute || (c != '\n' && c != '\t' && c != '\r'))) out += "&#" + std::string(u < 10 ? "0" : "") + std::to_string(u) + ";";
+    else if (u < 32 && (attribute || (c != '\n' && c != '\t' && c != '\r')))
+      out += "&#" + std::string(u < 10 ? "0" : "") + std::to_string(u) + ";";
     else out += c;
   }
 }

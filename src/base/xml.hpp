@@ -24,8 +24,7 @@ class XmlWriter {
   XmlWriter& open(std::string_view name);
   XmlWriter& attribute(std::string_view name, std::string_view value);
   template <class Number>
-    requires(std::is_integral_v<Number>)
-  XmlWriter& attribute(std::string_view name, Number value) {
+  requires(std::is_integral_v<Number>) XmlWriter& attribute(std::string_view name, Number value) {
     return attribute(name, std::string_view(std::to_string(value)));
   }
   void close();

@@ -41,7 +41,8 @@ struct Body {
 struct Output {
   Info info;
   std::vector<std::string> names;  // tensor names, sorted, unique
-  std::optional<Shape> declared;   // as the IR lists it, which may be more or less exact; written again while it still fits
+  std::optional<Shape>
+      declared;  // as the IR lists it, which may be more or less exact; written again while it still fits
   std::shared_ptr<const Xml> rt_info;  // of the port, carried along
   void add_name(const std::string& name);
 };
@@ -54,10 +55,10 @@ struct Node {
   std::vector<ValueId> inputs;
   std::vector<Output> outputs;
   std::vector<Body> bodies;
-  std::string origin;                      // "layer 'conv1' (Conv)", for messages
-  std::shared_ptr<const Xml> rt_info;  // runtime information of an IR, carried along
+  std::string origin;                                     // "layer 'conv1' (Conv)", for messages
+  std::shared_ptr<const Xml> rt_info;                     // runtime information of an IR, carried along
   std::vector<std::shared_ptr<const Xml>> input_rt_info;  // per input port; may be shorter than inputs
-  bool opaque = false;                     // of an operation nobody defined: attributes and shapes as found in the file
+  bool opaque = false;  // of an operation nobody defined: attributes and shapes as found in the file
   bool alive = true;
 
   bool is(std::string_view t) const { return type == t; }

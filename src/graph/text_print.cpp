@@ -91,8 +91,8 @@ class Printer {
     int version = n.opset.starts_with("opset")
                       ? static_cast<int>(parse_int(std::string_view(n.opset).substr(5)).value_or(-1))
                       : -1;
-    out +=
-        (is_plain(n.type) ? n.type : in_quotes(n.type)) + "@" + (version >= 0 ? text(version) : name_text(n.opset)) + "(";
+    out += (is_plain(n.type) ? n.type : in_quotes(n.type)) + "@" + (version >= 0 ? text(version) : name_text(n.opset)) +
+           "(";
     for (size_t i = 0; i < n.inputs.size(); ++i) out += (i ? ", " : "") + value_text(g, n.inputs[i]);
     out += ")";
     if (n.opaque) out += " opaque";

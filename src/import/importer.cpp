@@ -358,7 +358,8 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
 
   for (const RawValue& in : raw.inputs) {
     if (constants.count(in.name)) continue;
-    if (!in.kind.empty()) throw_unsupported("input '", in.name, "' is not a tensor but of kind ", in.kind, ", only tensors can be inputs");
+    if (!in.kind.empty())
+      throw_unsupported("input '", in.name, "' is not a tensor but of kind ", in.kind, ", only tensors can be inputs");
     Info info = in.info;
     if (auto it = options.input_shapes.find(in.name); it != options.input_shapes.end()) info.shape = it->second;
     if (auto it = options.input_types.find(in.name); it != options.input_types.end()) info.type = it->second;
@@ -378,7 +379,8 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
   check_names(options.input_types);
   scope.import_nodes(raw.nodes, model.opsets);
   for (const RawValue& o : raw.outputs) {
-    if (!o.kind.empty()) throw_unsupported("output '", o.name, "' is not a tensor but of kind ", o.kind, ", only tensors can be outputs");
+    if (!o.kind.empty())
+      throw_unsupported("output '", o.name, "' is not a tensor but of kind ", o.kind, ", only tensors can be outputs");
     scope.add_result(o.name);
   }
   if (raw.outputs.empty()) throw_user("the model has no outputs");

@@ -49,7 +49,7 @@ struct ImportOptions {
   // Other types or shapes than the file says, by input name.
   std::map<std::string, Shape> input_shapes;
   std::map<std::string, DType> input_types;
-  int max_depth = 64;  // of functions and sub-graphs
+  int max_depth = 64;              // of functions and sub-graphs
   size_t max_inlined = 2'000'000;  // layers that come in by calls of functions
   FoldLimits fold_limits;
 };

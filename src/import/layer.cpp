@@ -139,7 +139,8 @@ std::vector<std::string> Layer::unread_fields() const {
   };
   for (const auto& [path, f] : raw_.fields)
     // Element types are what the graph knows anyway.
-    if (!read_.count(path) && !below_ignored(path) && f.value.kind() != GRAFT_DTYPE && f.value.kind() != GRAFT_DTYPES) out.push_back(path);
+    if (!read_.count(path) && !below_ignored(path) && f.value.kind() != GRAFT_DTYPE && f.value.kind() != GRAFT_DTYPES)
+      out.push_back(path);
   return out;
 }
 

@@ -9,11 +9,13 @@
 
 namespace graft {
 
-Graph decomposition(const Registry& registry, const OpDef& op, const Node& node, const std::vector<std::optional<Info>>& inputs) {
+Graph decomposition(const Registry& registry, const OpDef& op, const Node& node,
+                    const std::vector<std::optional<Info>>& inputs) {
   return with_context(
       [&] {
         Graph g = parse_graph(view(op.record->decomposition), node.attrs);
-        if (g.parameters().size() != inputs.size()) throw_user("it takes ", g.parameters().size(), " inputs, the node has ", inputs.size());
+        if (g.parameters().size() != inputs.size())
+          throw_user("it takes ", g.parameters().size(), " inputs, the node has ", inputs.size());
         for (size_t i = 0; i < inputs.size(); ++i) {
           if (!inputs[i]) throw_unsupported("it cannot leave out input ", i);
           Node& p = g[g.parameters()[i]];
@@ -53,7 +55,9 @@ void replace(Graph& g, NodeId id, Graph parts, Users& users) {
     }
     Node n = std::move(parts[p]);
     for (ValueId& v : n.inputs)
-      if (v.present()) v = parts[v.node].alive && where[v.node].present() ? ValueId{where[v.node].node, where[v.node].port + v.port} : ValueId{};
+      if (v.present())
+        v = parts[v.node].alive && where[v.node].present() ? ValueId{where[v.node].node, where[v.node].port + v.port}
+                                                           : ValueId{};
     n.name = g.unique_name(text(name, '/', n.name));
     n.origin = g[id].origin;
     NodeId added = g.add(std::move(n));

@@ -10,7 +10,8 @@
 namespace graft {
 
 // The operation's decomposition for this node and these inputs, completed. Throws when it has none or it does not fit.
-Graph decomposition(const Registry& registry, const OpDef& op, const Node& node, const std::vector<std::optional<Info>>& inputs);
+Graph decomposition(const Registry& registry, const OpDef& op, const Node& node,
+                    const std::vector<std::optional<Info>>& inputs);
 
 // Fills `context.outputs` by the operation's shape function, or by what its decomposition gives.
 void infer_outputs(const Registry& registry, const OpDef& op, NodeContext& context);

@@ -101,7 +101,8 @@ const Tensor* Inference::constant(ValueId v) {
     for (const Dim& d : it->second)
       if (d.known()) exact.push_back(d.min());
     const Info& info = graph_.info(v);
-    if (exact.size() == it->second.rank() && info.shape.is_static()) return &(constants_[v] = make_tensor<int64_t>(info.shape.values(), exact).to(info.type));
+    if (exact.size() == it->second.rank() && info.shape.is_static())
+      return &(constants_[v] = make_tensor<int64_t>(info.shape.values(), exact).to(info.type));
   }
   if (variable_.size() < graph_.end_id()) variable_.resize(graph_.end_id(), 0);
 

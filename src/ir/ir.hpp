@@ -19,9 +19,11 @@ struct IrLimits {
 
 // Layers of unknown operations become opaque nodes. `weights` may be empty: then the .bin beside the .xml is used when
 // there is one.
-Graph read_ir(const std::string& xml_path, const std::string& weights_path, const Registry& registry, const IrLimits& limits = {});
+Graph read_ir(const std::string& xml_path, const std::string& weights_path, const Registry& registry,
+              const IrLimits& limits = {});
 // From memory.
-Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<const void> keeper, const Registry& registry, const IrLimits& limits = {});
+Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<const void> keeper,
+              const Registry& registry, const IrLimits& limits = {});
 
 // Writes path and the .bin beside it, both or neither. Returns the path of the .bin.
 std::string write_ir(const Graph& graph, const Registry& registry, const std::string& xml_path);

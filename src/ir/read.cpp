@@ -28,7 +28,9 @@ int64_t required_int(xml_node n, const char* name) {
   if (!v) throw_user("attribute '", name, "' of <", n.name(), "> is '", s, "', a whole number is wanted");
   return *v;
 }
-int64_t optional_int(xml_node n, const char* name, int64_t otherwise) { return n.attribute(name) ? required_int(n, name) : otherwise; }
+int64_t optional_int(xml_node n, const char* name, int64_t otherwise) {
+  return n.attribute(name) ? required_int(n, name) : otherwise;
+}
 
 // Items are separated by commas; a comma inside one is written "\,".
 std::vector<std::string> split_escaped(std::string_view s) {
@@ -114,7 +116,8 @@ class Reader {
       : registry_(registry), weights_(weights), keeper_(std::move(keeper)), limits_(limits) {}
 
   Graph document(xml_node net) {
-    if (!equal_ignoring_case(net.name(), "net")) throw_user("the outermost element is <", net.name(), ">, <net> is wanted");
+    if (!equal_ignoring_case(net.name(), "net"))
+      throw_user("the outermost element is <", net.name(), ">, <net> is wanted");
     int64_t version = required_int(net, "version");
     if (version != 10 && version != 11)
       throw Error(ErrorKind::unsupported, text("IR version ", version, " is not read, 10 and 11 are"),
@@ -142,7 +145,10 @@ class Reader {
     for (xml_node n : list.children("layer")) {
       if (++count_ > limits_.layers) throw_user("the model has more than ", limits_.layers, " layers");
       with_context([&] { layer(g, n, layers, depth); },
-                   [&] { return text("reading layer '", n.attribute("name").value(), "' (", n.attribute("type").value(), ", id ", n.attribute("id").value(), ")"); });
+                   [&] {
+                     return text("reading layer '", n.attribute("name").value(), "' (", n.attribute("type").value(),
+                                 ", id ", n.attribute("id").value(), ")");
+                   });
     }
     for (xml_node n : parent.child("edges").children("edge")) edge(g, n, layers);
     for (auto& [id, l] : layers) {
@@ -167,7 +173,8 @@ class Reader {
     if (version_ >= 11) node.rt_info = keep(n.child("rt_info"));
     Layer l;
     for (xml_node p : n.child("input").children("port")) {
-      if (!l.inputs.emplace(required_int(p, "id"), static_cast<uint32_t>(node.inputs.size())).second) throw_user("two input ports have the id ", p.attribute("id").value());
+      if (!l.inputs.emplace(required_int(p, "id"), static_cast<uint32_t>(node.inputs.size())).second)
+        throw_user("two input ports have the id ", p.attribute("id").value());
       node.inputs.emplace_back();
       if (version_ >= 11 && p.child("rt_info")) {
         node.input_rt_info.resize(node.inputs.size());
@@ -175,7 +182,8 @@ class Reader {
       }
     }
     for (xml_node p : n.child("output").children("port")) {
-      if (!l.outputs.emplace(required_int(p, "id"), static_cast<uint32_t>(node.outputs.size())).second) throw_user("two output ports have the id ", p.attribute("id").value());
+      if (!l.outputs.emplace(required_int(p, "id"), static_cast<uint32_t>(node.outputs.size())).second)
+        throw_user("two output ports have the id ", p.attribute("id").value());
       node.outputs.push_back(output(p));
       node.outputs.back().declared = node.outputs.back().info.shape;
       // Without a list the port is a scalar or of unknown rank; nobody else will tell what a foreign layer gives.
@@ -230,7 +238,8 @@ class Reader {
         if (a->kind == GRAFT_TENSOR) {
           std::string prefix = name == "value" ? "" : name + "_";
           if (!data.attribute((prefix + "offset").c_str())) continue;
-          for (const char* part : {"element_type", "shape", "offset", "size"}) used[data.attribute((prefix + part).c_str()).name()] = true;
+          for (const char* part : {"element_type", "shape", "offset", "size"})
+            used[data.attribute((prefix + part).c_str()).name()] = true;
           node.attrs[name] = constant(data, prefix);
           continue;
         }
@@ -250,20 +259,26 @@ class Reader {
   }
 
   Tensor constant(xml_node data, const std::string& prefix) {
-    std::string_view type_text = required(data, (prefix + "element_type").c_str()), shape_text = required(data, (prefix + "shape").c_str());
+    std::string_view type_text = required(data, (prefix + "element_type").c_str()),
+                     shape_text = required(data, (prefix + "shape").c_str());
     auto type = parse_dtype(type_text);
     if (!type || *type == DType::undefined) throw_user("the constant has element type '", type_text, "'");
     auto shape = parse_shape(shape_text);
-    if (!shape || !shape->is_static() || shape->rank() > limits_.rank) throw_user("the constant has shape '", shape_text, "'");
+    if (!shape || !shape->is_static() || shape->rank() > limits_.rank)
+      throw_user("the constant has shape '", shape_text, "'");
     std::vector<int64_t> dims = shape->values();
-    int64_t offset = required_int(data, (prefix + "offset").c_str()), size = required_int(data, (prefix + "size").c_str());
+    int64_t offset = required_int(data, (prefix + "offset").c_str()),
+            size = required_int(data, (prefix + "size").c_str());
     if (offset < 0 || size < 0) throw_user("the constant lies at offset ", offset, " with size ", size);
     auto total = static_cast<int64_t>(weights_.size());
-    if (size > total || offset > total - size) throw_user("the constant lies at bytes ", offset, " to ", offset, "+", size, " of the weights, which have ", total);
+    if (size > total || offset > total - size)
+      throw_user("the constant lies at bytes ", offset, " to ", offset, "+", size, " of the weights, which have ",
+                 total);
     std::string_view bytes = weights_.substr(static_cast<size_t>(offset), static_cast<size_t>(size));
     if (*type == DType::string) return strings(dims, bytes);
     size_t want = bytes_for(*type, count_checked(dims));
-    if (bytes.size() < want) throw_user("the constant has ", bytes.size(), " bytes, its shape ", dims, " of ", *type, " wants ", want);
+    if (bytes.size() < want)
+      throw_user("the constant has ", bytes.size(), " bytes, its shape ", dims, " of ", *type, " wants ", want);
     return Tensor::wrap(*type, dims, const_cast<char*>(bytes.data()), keeper_);
   }
 
@@ -282,24 +297,31 @@ class Reader {
     std::vector<std::string> out;
     for (int64_t i = 0; i < count; ++i) {
       int32_t a = number(static_cast<size_t>(i) + 1), b = number(static_cast<size_t>(i) + 2);
-      if (a < 0 || b < a || static_cast<size_t>(b) > texts.size()) throw_user("text ", i, " of the constant lies at bytes ", a, " to ", b, " of ", texts.size());
+      if (a < 0 || b < a || static_cast<size_t>(b) > texts.size())
+        throw_user("text ", i, " of the constant lies at bytes ", a, " to ", b, " of ", texts.size());
       out.emplace_back(texts.substr(static_cast<size_t>(a), static_cast<size_t>(b - a)));
     }
     return Tensor::strings(dims, std::move(out));
   }
 
   void edge(Graph& g, xml_node n, const std::unordered_map<int64_t, Layer>& layers) {
-    int64_t from = required_int(n, "from-layer"), from_port = required_int(n, "from-port"), to = required_int(n, "to-layer"), to_port = required_int(n, "to-port");
+    int64_t from = required_int(n, "from-layer"), from_port = required_int(n, "from-port"),
+            to = required_int(n, "to-layer"), to_port = required_int(n, "to-port");
     auto find_layer = [&](int64_t id) -> const Layer& {
       auto it = layers.find(id);
-      if (it == layers.end()) throw_user("an edge goes from layer ", from, " to layer ", to, ", and there is no layer ", id);
+      if (it == layers.end())
+        throw_user("an edge goes from layer ", from, " to layer ", to, ", and there is no layer ", id);
       return it->second;
     };
     const Layer &a = find_layer(from), &b = find_layer(to);
     auto out = a.outputs.find(from_port);
-    if (out == a.outputs.end()) throw_user("an edge leaves port ", from_port, " of layer ", from, " ", describe(g[a.node]), ", which has no such output");
+    if (out == a.outputs.end())
+      throw_user("an edge leaves port ", from_port, " of layer ", from, " ", describe(g[a.node]),
+                 ", which has no such output");
     auto in = b.inputs.find(to_port);
-    if (in == b.inputs.end()) throw_user("an edge enters port ", to_port, " of layer ", to, " ", describe(g[b.node]), ", which has no such input");
+    if (in == b.inputs.end())
+      throw_user("an edge enters port ", to_port, " of layer ", to, " ", describe(g[b.node]),
+                 ", which has no such input");
     ValueId& slot = g[b.node].inputs[in->second];
     if (slot.present()) throw_user("two edges enter port ", to_port, " of layer ", to, " ", describe(g[b.node]));
     slot = {a.node, out->second};
@@ -327,7 +349,8 @@ class Reader {
       graft_port_map m{};
       bool input = std::string_view(e.name()) == "input";
       m.external = required_int(e, "external_port_id");
-      m.internal = input ? inside(parameters, required_int(e, "internal_layer_id"), "Parameter") : inside(results, required_int(e, "internal_layer_id"), "Result");
+      m.internal = input ? inside(parameters, required_int(e, "internal_layer_id"), "Parameter")
+                         : inside(results, required_int(e, "internal_layer_id"), "Result");
       std::string_view purpose = e.attribute("purpose").value();
       if (purpose == "current_iteration") m.purpose = GRAFT_CURRENT_ITERATION;
       else if (purpose == "execution_condition") m.purpose = GRAFT_EXECUTION_CONDITION;
@@ -341,7 +364,8 @@ class Reader {
       if (input) {
         if (m.external >= 0) {
           auto it = ports.inputs.find(m.external);
-          if (it == ports.inputs.end()) throw_user("the port map names input port ", m.external, ", which is not there");
+          if (it == ports.inputs.end())
+            throw_user("the port map names input port ", m.external, ", which is not there");
           m.external = it->second;
         }
         b.inputs.push_back(m);
@@ -352,9 +376,11 @@ class Reader {
     }
     // Writers number external outputs differently; their ascending order is the order of the outputs.
     std::stable_sort(external_outputs.begin(), external_outputs.end());
-    for (size_t i = 0; i < external_outputs.size(); ++i) b.outputs[external_outputs[i].second].external = static_cast<int64_t>(i);
+    for (size_t i = 0; i < external_outputs.size(); ++i)
+      b.outputs[external_outputs[i].second].external = static_cast<int64_t>(i);
     for (xml_node e : layer.child("back_edges").children("edge"))
-      b.back_edges.push_back({inside(results, required_int(e, "from-layer"), "Result"), inside(parameters, required_int(e, "to-layer"), "Parameter")});
+      b.back_edges.push_back({inside(results, required_int(e, "from-layer"), "Result"),
+                              inside(parameters, required_int(e, "to-layer"), "Parameter")});
     return b;
   }
 
@@ -363,7 +389,8 @@ class Reader {
     for (NodeId id = 0; id < g.end_id(); ++id) {
       Node& n = g[id];
       if (n.opaque) continue;
-      with_context([&] { resolve(n, definition(registry_, n), Extras::keep); }, [&] { return text("reading layer ", describe(n)); });
+      with_context([&] { resolve(n, definition(registry_, n), Extras::keep); },
+                   [&] { return text("reading layer ", describe(n)); });
     }
     Inference(registry_, g, limits_.fold).infer_all();
   }
@@ -384,7 +411,8 @@ bool looks_like_ir(std::string_view bytes) {
   return head.starts_with('<') && to_lower(head).find("<net") != std::string::npos;
 }
 
-Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<const void> keeper, const Registry& registry, const IrLimits& limits) {
+Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<const void> keeper,
+              const Registry& registry, const IrLimits& limits) {
   pugi::xml_document doc;
   pugi::xml_parse_result parsed = doc.load_buffer(xml.data(), xml.size());
   if (!parsed) {
@@ -397,13 +425,15 @@ Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<co
   return Reader(registry, weights, std::move(keeper), limits).document(net);
 }
 
-Graph read_ir(const std::string& xml_path, const std::string& weights_path, const Registry& registry, const IrLimits& limits) {
+Graph read_ir(const std::string& xml_path, const std::string& weights_path, const Registry& registry,
+              const IrLimits& limits) {
   return with_context(
       [&] {
         auto xml = MappedFile::open(xml_path);
         std::string bin_path = weights_path;
         if (bin_path.empty()) {
-          std::string beside = xml_path.substr(0, xml_path.size() - std::min(xml_path.size(), extension_of(xml_path).size())) + ".bin";
+          std::string beside =
+              xml_path.substr(0, xml_path.size() - std::min(xml_path.size(), extension_of(xml_path).size())) + ".bin";
           std::error_code ec;
           if (std::filesystem::exists(beside, ec)) bin_path = beside;
         }

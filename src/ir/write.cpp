@@ -125,13 +125,18 @@ class Writer {
       for (size_t i = 0; i < g[id].inputs.size(); ++i) {
         ValueId v = g[id].inputs[i];
         if (!v.present()) continue;
-        edges.push_back({layer_id[v.node], static_cast<int64_t>(g[v.node].inputs.size() + v.port), layer_id[id], static_cast<int64_t>(i)});
+        edges.push_back({layer_id[v.node], static_cast<int64_t>(g[v.node].inputs.size() + v.port), layer_id[id],
+                         static_cast<int64_t>(i)});
       }
     // Not a stable sort: OpenVINO sorts like this, and files read from it should come out as they were.
     std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.from < b.from; });
     xml_.open("edges");
     for (const Edge& e : edges) {
-      xml_.open("edge").attribute("from-layer", e.from).attribute("from-port", e.from_port).attribute("to-layer", e.to).attribute("to-port", e.to_port);
+      xml_.open("edge")
+          .attribute("from-layer", e.from)
+          .attribute("from-port", e.from_port)
+          .attribute("to-layer", e.to)
+          .attribute("to-port", e.to_port);
       xml_.close();
     }
     xml_.close();
@@ -144,8 +149,13 @@ class Writer {
     with_context(
         [&] {
           const OpDef* op = n.opaque ? nullptr : &definition(registry_, n);
-          xml_.open("layer").attribute("id", id).attribute("name", n.name).attribute("type", op ? op->ir_name() : n.type).attribute("version", n.opset);
-          if (n.is("Result") && !n.outputs.empty() && !n.outputs[0].names.empty()) xml_.attribute("output_names", names_text(n.outputs[0].names));
+          xml_.open("layer")
+              .attribute("id", id)
+              .attribute("name", n.name)
+              .attribute("type", op ? op->ir_name() : n.type)
+              .attribute("version", n.opset);
+          if (n.is("Result") && !n.outputs.empty() && !n.outputs[0].names.empty())
+            xml_.attribute("output_names", names_text(n.outputs[0].names));
           for (size_t b = n.bodies.size(); b-- > 0;) port_map(n, b, op->bodies()[b]);
           bool loop = !n.bodies.empty() && op->bodies()[0].size == 0;
           if (loop) ports(g, n);
@@ -183,9 +193,13 @@ class Writer {
       }
       case GRAFT_INTS: return put(list_text(v.as<std::vector<int64_t>>(), [](int64_t i) { return text(i); }));
       // The shortest text of the 32-bit number: lists of reals are f32 in every operation set.
-      case GRAFT_FLOATS: return put(list_text(v.as<std::vector<double>>(), [](double f) { return static_cast<double>(static_cast<float>(f)) == f ? text(static_cast<float>(f)) : number_text(f); }));
+      case GRAFT_FLOATS:
+        return put(list_text(v.as<std::vector<double>>(), [](double f) {
+          return static_cast<double>(static_cast<float>(f)) == f ? text(static_cast<float>(f)) : number_text(f);
+        }));
       case GRAFT_TEXTS: return put(list_text(v.as<std::vector<std::string>>(), escaped));
-      case GRAFT_DTYPES: return put(list_text(v.as<std::vector<DType>>(), [](DType t) { return std::string(name_of(t)); }));
+      case GRAFT_DTYPES:
+        return put(list_text(v.as<std::vector<DType>>(), [](DType t) { return std::string(name_of(t)); }));
       case GRAFT_TENSOR: {
         // A constant's own value needs no prefix; any other tensor attribute has its name in front.
         std::string prefix = name == "value" ? "" : name + "_";
@@ -200,10 +214,11 @@ class Writer {
     }
   }
 
-  // The sizes of a port: what the file that was read said, as long as it does not contradict what is known. A file lists
-  // nothing for a scalar and for an unknown rank alike.
+  // The sizes of a port: what the file that was read said, as long as it does not contradict what is known. A file
+  // lists nothing for a scalar and for an unknown rank alike.
   static const Shape& listed(const Output& o) {
-    if (!o.declared || !o.info.shape.ranked() || o.declared->rank() == 0) return o.declared ? *o.declared : o.info.shape;
+    if (!o.declared || !o.info.shape.ranked() || o.declared->rank() == 0)
+      return o.declared ? *o.declared : o.info.shape;
     if (o.declared->rank() != o.info.shape.rank()) return o.info.shape;
     for (size_t i = 0; i < o.declared->rank(); ++i) {
       const Dim &a = (*o.declared)[i], &b = o.info.shape[i];
@@ -248,8 +263,13 @@ class Writer {
       xml_.open(kind);
       if (m.sliced) xml_.attribute("axis", m.axis);
       xml_.attribute("external_port_id", external).attribute("internal_layer_id", internal);
-      if (m.sliced) xml_.attribute("start", m.start).attribute("end", m.end).attribute("stride", m.stride).attribute("part_size", m.part_size);
-      if (m.purpose) xml_.attribute("purpose", m.purpose == GRAFT_CURRENT_ITERATION ? "current_iteration" : "execution_condition");
+      if (m.sliced)
+        xml_.attribute("start", m.start)
+            .attribute("end", m.end)
+            .attribute("stride", m.stride)
+            .attribute("part_size", m.part_size);
+      if (m.purpose)
+        xml_.attribute("purpose", m.purpose == GRAFT_CURRENT_ITERATION ? "current_iteration" : "execution_condition");
       xml_.close();
     };
     auto inputs = static_cast<int64_t>(n.inputs.size());

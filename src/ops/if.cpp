@@ -12,8 +12,8 @@ std::vector<Info> branch_parameters(Infer& ctx, size_t index) {
   return parameters;
 }
 
-// What a body gives. Models guard shapes with If ("a last axis of 1 is removed"): that a body does not fit is an error only
-// when it runs, so unless it is `certain` to run, a misfit just tells nothing.
+// What a body gives. Models guard shapes with If ("a last axis of 1 is removed"): that a body does not fit is an error
+// only when it runs, so unless it is `certain` to run, a misfit just tells nothing.
 std::optional<std::vector<Info>> branch_infer(Infer& ctx, size_t index, bool certain) {
   std::vector<Info> parameters = branch_parameters(ctx, index);
   try {

@@ -5,7 +5,8 @@
 
 namespace graft {
 
-// The numbers of an integer input as far as they are known, by inference or because it is a constant; negative ones too.
+// The numbers of an integer input as far as they are known, by inference or because it is a constant; negative ones
+// too.
 inline std::optional<Shape> known_numbers(const NodeView& node, size_t input) {
   if (auto known = node.known(input)) return known;
   auto values = node.values<int64_t>(input);

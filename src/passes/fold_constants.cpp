@@ -2,8 +2,8 @@
 // b = Multiply(a, i64[] {2})   =>
 // y = Reshape(x, b)          y = Reshape(x, a')
 //
-// A value that can be computed now and is read by something that cannot is replaced by a constant; what led to it is left
-// for remove_dead. Names of the node and the tensor stay.
+// A value that can be computed now and is read by something that cannot is replaced by a constant; what led to it is
+// left for remove_dead. Names of the node and the tensor stay.
 #include "passes/passes.hpp"
 
 namespace graft {

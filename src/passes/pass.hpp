@@ -30,6 +30,7 @@ struct PassEffect {
 void check_pass_names(const std::vector<std::string>& given);
 
 // Runs the pipeline without the passes named in `disabled`. In debug builds the graph is verified after each pass.
-std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const std::vector<std::string>& disabled = {});
+std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry,
+                                   const std::vector<std::string>& disabled = {});
 
 }  // namespace graft

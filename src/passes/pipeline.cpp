@@ -22,7 +22,8 @@ void check_pass_names(const std::vector<std::string>& given) {
   for (const std::string& d : given)
     if (std::find(names.begin(), names.end(), d) == names.end()) {
       auto close = nearest(d, names);
-      throw Error(ErrorKind::user, text("there is no pass '", d, "'"), close ? text("did you mean ", *close, "?") : "--list-passes shows them");
+      throw Error(ErrorKind::user, text("there is no pass '", d, "'"),
+                  close ? text("did you mean ", *close, "?") : "--list-passes shows them");
     }
 }
 

@@ -18,14 +18,16 @@ constexpr int64_t max_side = 32768;
 constexpr int64_t max_pixels = int64_t{1} << 28;
 
 Tensor blank(int64_t height, int64_t width, int64_t channels) {
-  if (height < 1 || width < 1 || height > max_side || width > max_side || height * width > max_pixels) throw_user("the picture is ", width, " x ", height, ", which is not taken");
+  if (height < 1 || width < 1 || height > max_side || width > max_side || height * width > max_pixels)
+    throw_user("the picture is ", width, " x ", height, ", which is not taken");
   return Tensor(DType::u8, {height, width, channels});
 }
 
 Tensor read_png_bytes(std::string_view bytes) {
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
-  if (!png_image_begin_read_from_memory(&png, bytes.data(), bytes.size())) throw_user("the PNG is broken: ", png.message);
+  if (!png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()))
+    throw_user("the PNG is broken: ", png.message);
   bool colour = png.format & PNG_FORMAT_FLAG_COLOR;
   png.format = colour ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   Tensor t;
@@ -86,7 +88,8 @@ Tensor read_jpeg_bytes(std::string_view bytes) {
   if (!r.header(bytes)) throw_user("the JPEG is broken: ", static_cast<const char*>(r.errors.message));
   int64_t channels = r.info.out_color_space == JCS_GRAYSCALE ? 1 : 3;
   Tensor t = blank(r.info.output_height, r.info.output_width, channels);
-  if (!r.rows(static_cast<unsigned char*>(t.data()), static_cast<size_t>(r.info.output_width) * static_cast<size_t>(channels)))
+  if (!r.rows(static_cast<unsigned char*>(t.data()),
+              static_cast<size_t>(r.info.output_width) * static_cast<size_t>(channels)))
     throw_user("the JPEG is broken: ", static_cast<const char*>(r.errors.message));
   return t;
 }
@@ -96,7 +99,8 @@ Tensor read_pnm_bytes(std::string_view bytes) {
   size_t at = 2;
   auto number = [&]() -> int64_t {
     for (;;) {
-      while (at < bytes.size() && (bytes[at] == ' ' || bytes[at] == '\n' || bytes[at] == '\t' || bytes[at] == '\r')) ++at;
+      while (at < bytes.size() && (bytes[at] == ' ' || bytes[at] == '\n' || bytes[at] == '\t' || bytes[at] == '\r'))
+        ++at;
       if (at < bytes.size() && bytes[at] == '#') at = std::min(bytes.find('\n', at), bytes.size());
       else break;
     }
@@ -119,7 +123,8 @@ Tensor read_pnm_bytes(std::string_view bytes) {
     for (size_t i = 0; i < t.bytes(); ++i) to[i] = static_cast<unsigned char>(std::min<int64_t>(number(), most));
   }
   if (most != 255)
-    for (size_t i = 0; i < t.bytes(); ++i) to[i] = static_cast<unsigned char>(std::min<int64_t>(to[i], most) * 255 / most);
+    for (size_t i = 0; i < t.bytes(); ++i)
+      to[i] = static_cast<unsigned char>(std::min<int64_t>(to[i], most) * 255 / most);
   return t;
 }
 
@@ -131,7 +136,8 @@ Tensor read_bmp_bytes(std::string_view bytes) {
     std::memcpy(&v, bytes.data() + at, 4);
     return v;
   };
-  int64_t start = word(10), header = word(14), width = word(18), height = word(22), bits = word(26) >> 16 & 0xffff, compression = word(30);
+  int64_t start = word(10), header = word(14), width = word(18), height = word(22), bits = word(26) >> 16 & 0xffff,
+          compression = word(30);
   bool upside_down = height > 0;
   if (height < 0) height = -height;
   if (compression != 0 && compression != 3) throw_unsupported("compressed BMP pictures");
@@ -150,7 +156,8 @@ Tensor read_bmp_bytes(std::string_view bytes) {
         p = bytes.data() + entry;
       }
       unsigned char* pixel = to + (y * width + x) * 3;
-      pixel[0] = static_cast<unsigned char>(p[2]), pixel[1] = static_cast<unsigned char>(p[1]), pixel[2] = static_cast<unsigned char>(p[0]);
+      pixel[0] = static_cast<unsigned char>(p[2]), pixel[1] = static_cast<unsigned char>(p[1]),
+      pixel[2] = static_cast<unsigned char>(p[0]);
     }
   return t;
 }
@@ -172,23 +179,27 @@ Tensor read_image(const std::string& path) {
         if (b.starts_with("\x89PNG")) return read_png_bytes(b);
         if (b.starts_with("\xff\xd8")) return read_jpeg_bytes(b);
         if (b.starts_with("BM")) return read_bmp_bytes(b);
-        if (b.size() > 2 && b[0] == 'P' && (b[1] == '2' || b[1] == '3' || b[1] == '5' || b[1] == '6')) return read_pnm_bytes(b);
+        if (b.size() > 2 && b[0] == 'P' && (b[1] == '2' || b[1] == '3' || b[1] == '5' || b[1] == '6'))
+          return read_pnm_bytes(b);
         throw_user("this is not a PNG, JPEG, BMP or PPM picture");
       },
       [&] { return text("reading '", path, "'"); });
 }
 
 void write_png(const std::string& path, const Tensor& image) {
-  if (image.type() != DType::u8 || image.dims().size() != 3 || (image.dims()[2] != 1 && image.dims()[2] != 3)) throw_user("a picture is u8[height,width,1 or 3], not ", info_of(image));
+  if (image.type() != DType::u8 || image.dims().size() != 3 || (image.dims()[2] != 1 && image.dims()[2] != 3))
+    throw_user("a picture is u8[height,width,1 or 3], not ", info_of(image));
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
   png.height = static_cast<png_uint_32>(image.dims()[0]);
   png.width = static_cast<png_uint_32>(image.dims()[1]);
   png.format = image.dims()[2] == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   png_alloc_size_t size = 0;
-  if (!png_image_write_to_memory(&png, nullptr, &size, 0, image.data(), 0, nullptr)) throw_user("the picture cannot be written: ", png.message);
+  if (!png_image_write_to_memory(&png, nullptr, &size, 0, image.data(), 0, nullptr))
+    throw_user("the picture cannot be written: ", png.message);
   std::string bytes(size, '\0');
-  if (!png_image_write_to_memory(&png, bytes.data(), &size, 0, image.data(), 0, nullptr)) throw_user("the picture cannot be written: ", png.message);
+  if (!png_image_write_to_memory(&png, bytes.data(), &size, 0, image.data(), 0, nullptr))
+    throw_user("the picture cannot be written: ", png.message);
   bytes.resize(size);
   OutputFile file(path);
   file.write(bytes);
@@ -202,16 +213,21 @@ Tensor resize_image(const Tensor& image, int64_t height, int64_t width) {
   auto* from = static_cast<const unsigned char*>(image.data());
   auto* to = static_cast<unsigned char*>(out.data());
   for (int64_t y = 0; y < height; ++y) {
-    double sy = std::min(std::max((static_cast<double>(y) + 0.5) * static_cast<double>(h) / static_cast<double>(height) - 0.5, 0.0), static_cast<double>(h - 1));
+    double sy = std::min(
+        std::max((static_cast<double>(y) + 0.5) * static_cast<double>(h) / static_cast<double>(height) - 0.5, 0.0),
+        static_cast<double>(h - 1));
     auto y0 = static_cast<int64_t>(sy), y1 = std::min(y0 + 1, h - 1);
     double fy = sy - static_cast<double>(y0);
     for (int64_t x = 0; x < width; ++x) {
-      double sx = std::min(std::max((static_cast<double>(x) + 0.5) * static_cast<double>(w) / static_cast<double>(width) - 0.5, 0.0), static_cast<double>(w - 1));
+      double sx = std::min(
+          std::max((static_cast<double>(x) + 0.5) * static_cast<double>(w) / static_cast<double>(width) - 0.5, 0.0),
+          static_cast<double>(w - 1));
       auto x0 = static_cast<int64_t>(sx), x1 = std::min(x0 + 1, w - 1);
       double fx = sx - static_cast<double>(x0);
       for (int64_t k = 0; k < c; ++k) {
         auto at = [&](int64_t yy, int64_t xx) { return static_cast<double>(from[(yy * w + xx) * c + k]); };
-        double v = (at(y0, x0) * (1 - fx) + at(y0, x1) * fx) * (1 - fy) + (at(y1, x0) * (1 - fx) + at(y1, x1) * fx) * fy;
+        double v =
+            (at(y0, x0) * (1 - fx) + at(y0, x1) * fx) * (1 - fy) + (at(y1, x0) * (1 - fx) + at(y1, x1) * fx) * fy;
         to[(y * width + x) * c + k] = static_cast<unsigned char>(std::lround(v));
       }
     }

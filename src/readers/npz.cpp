@@ -32,7 +32,8 @@ class Bytes {
 };
 
 std::string inflated(std::string_view packed, uint64_t size) {
-  if (size > max_expanded || size / max_ratio > packed.size() + 1) throw_user("an array grows from ", packed.size(), " to ", size, " bytes, which is too much");
+  if (size > max_expanded || size / max_ratio > packed.size() + 1)
+    throw_user("an array grows from ", packed.size(), " to ", size, " bytes, which is too much");
   std::string out(size, '\0');
   z_stream z{};
   if (inflateInit2(&z, -MAX_WBITS) != Z_OK) throw_internal("zlib does not start");
@@ -66,11 +67,13 @@ std::vector<std::pair<std::string, Tensor>> read_npz(const std::string& path) {
         size_t end = all.size() >= 22 ? all.rfind("PK\x05\x06", all.size() - 22) : all.npos;
         if (end == all.npos || all.size() - end > 66000) throw_user("this is not an .npz file");
         uint64_t count = b.number(end + 10, 2), at = b.number(end + 16, 4);
-        if (count == 0xffff || at == 0xffffffff) throw_unsupported("archives of the ZIP64 kind with more than 65534 arrays");
+        if (count == 0xffff || at == 0xffffffff)
+          throw_unsupported("archives of the ZIP64 kind with more than 65534 arrays");
         std::vector<std::pair<std::string, Tensor>> out;
         for (uint64_t i = 0; i < count; ++i) {
           if (b.part(at, 4) != "PK\x01\x02") throw_user("the list of arrays is broken");
-          uint64_t method = b.number(at + 10, 2), packed = b.number(at + 20, 4), size = b.number(at + 24, 4), name_size = b.number(at + 28, 2);
+          uint64_t method = b.number(at + 10, 2), packed = b.number(at + 20, 4), size = b.number(at + 24, 4),
+                   name_size = b.number(at + 28, 2);
           uint64_t extra = b.number(at + 30, 2), comment = b.number(at + 32, 2), local = b.number(at + 42, 4);
           std::string name(b.part(at + 46, name_size));
           // Large arrays keep their sizes in an extra field.

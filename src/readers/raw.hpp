@@ -69,7 +69,7 @@ struct RawModel {
   std::map<std::string, int64_t> opsets;  // domain -> version
   RawGraph graph;
   std::vector<RawFunction> functions;
-  std::string first_output;  // what may stand behind the name of a layer's first output: ":0" in TensorFlow
+  std::string first_output;          // what may stand behind the name of a layer's first output: ":0" in TensorFlow
   std::vector<std::string> symbols;  // names of unknown dimensions; Dim::symbol() - 1 is an index
 };
 

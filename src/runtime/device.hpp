@@ -20,16 +20,16 @@ struct CompileOptions {
 // Why an operation runs as it does.
 struct Choice {
   std::string node, type, opset;
-  std::string device, kernel;                                   // what was taken; empty kernel: nothing to run
-  std::vector<std::pair<std::string, std::string>> declined;    // kernel and its reason, better ones first
+  std::string device, kernel;                                 // what was taken; empty kernel: nothing to run
+  std::vector<std::pair<std::string, std::string>> declined;  // kernel and its reason, better ones first
   std::vector<Info> inputs, outputs;
-  std::string note;                                             // "view of its input", "constant", "decided at run time"
+  std::string note;  // "view of its input", "constant", "decided at run time"
 };
 
 struct Explanation {
-  std::vector<Choice> choices;      // in the order they run
-  size_t arena_bytes = 0;           // planned activations and scratch of one request
-  size_t unshared_bytes = 0;        // what they would take without sharing memory
+  std::vector<Choice> choices;  // in the order they run
+  size_t arena_bytes = 0;       // planned activations and scratch of one request
+  size_t unshared_bytes = 0;    // what they would take without sharing memory
   size_t constant_bytes = 0;
 };
 
@@ -63,7 +63,8 @@ class Device {
   virtual ~Device() = default;
   virtual std::string name() const = 0;
   virtual std::string description() const = 0;
-  virtual std::unique_ptr<Program> compile(Graph graph, const Registry& registry, const CompileOptions& options) const = 0;
+  virtual std::unique_ptr<Program> compile(Graph graph, const Registry& registry,
+                                           const CompileOptions& options) const = 0;
 };
 
 }  // namespace graft

@@ -33,7 +33,8 @@ class HostExecution::Runner final : public graft_runner {
     uint32_t slot = s.outputs[output];
     graft_tensor& t = e_.raw_[slot];
     if (t.data && t.rank == static_cast<int32_t>(dims.size()) && std::equal(dims.begin(), dims.end(), t.dims)) return;
-    if (e_.plan_->slots[slot].kind != Slot::dynamic) throw_internal("output ", output, " of shape ", dims_of(t), " is given shape ", dims);
+    if (e_.plan_->slots[slot].kind != Slot::dynamic)
+      throw_internal("output ", output, " of shape ", dims_of(t), " is given shape ", dims);
     e_.make_dynamic(slot, {type_of(t), Shape::of(dims)});
   }
   void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) override {
@@ -45,7 +46,8 @@ class HostExecution::Runner final : public graft_runner {
     std::unique_ptr<BodyRun>& run = e_.bodies_[{e_.plan_->steps[step_].node, index}];
     if (!run) {
       run = std::make_unique<BodyRun>();
-      run->program = std::make_unique<HostProgram>(node.bodies[index].graph->clone(), e_.program_.registry(), e_.program_.devices(), e_.program_.options());
+      run->program = std::make_unique<HostProgram>(node.bodies[index].graph->clone(), e_.program_.registry(),
+                                                   e_.program_.devices(), e_.program_.options());
       run->execution = run->program->create_execution();
     }
     std::vector<Tensor> in, out;
@@ -124,7 +126,13 @@ void HostExecution::bind(std::shared_ptr<const Plan> plan) {
   dying_.assign(plan_->steps.size() + 1, {});
   for (uint32_t i = 0; i < plan_->slots.size(); ++i) {
     const Slot& s = plan_->slots[i];
-    raw_[i] = {sizeof(graft_tensor), static_cast<graft_type>(s.info.type), static_cast<int32_t>(s.dims.size()), 0, s.dims.data(), nullptr, nullptr};
+    raw_[i] = {sizeof(graft_tensor),
+               static_cast<graft_type>(s.info.type),
+               static_cast<int32_t>(s.dims.size()),
+               0,
+               s.dims.data(),
+               nullptr,
+               nullptr};
     switch (s.kind) {
       case Slot::arena: raw_[i].data = static_cast<char*>(arena_.get()) + s.offset; break;
       case Slot::constant: raw_[i].data = plan_->constants[s.index].data(); break;
@@ -142,13 +150,23 @@ void HostExecution::bind(std::shared_ptr<const Plan> plan) {
       if (plan_->slots[out].kind == Slot::dynamic) c.dynamic = true;
     }
     c.dynamic = c.dynamic || !s.kernel;
-    c.call = {sizeof(graft_call), static_cast<uint32_t>(c.inputs.size()), static_cast<uint32_t>(c.outputs.size()), 0, c.inputs.data(), c.outputs.data(),
-              s.kernel.state(), s.kernel.scratch_bytes ? static_cast<char*>(arena_.get()) + s.scratch_offset : nullptr, s.kernel ? s.kernel.kernel->user : nullptr, &c.runner, s.wanted.data()};
+    c.call = {sizeof(graft_call),
+              static_cast<uint32_t>(c.inputs.size()),
+              static_cast<uint32_t>(c.outputs.size()),
+              0,
+              c.inputs.data(),
+              c.outputs.data(),
+              s.kernel.state(),
+              s.kernel.scratch_bytes ? static_cast<char*>(arena_.get()) + s.scratch_offset : nullptr,
+              s.kernel ? s.kernel.kernel->user : nullptr,
+              &c.runner,
+              s.wanted.data()};
   }
   if (program_.options().profile) {
     for (const Step& s : plan_->steps) {
       const Node& n = plan_->graph[s.node];
-      if (profile_index_.emplace(n.name, profile_.size()).second) profile_.push_back({n.name, n.type, s.kernel ? std::string(view(s.kernel.kernel->name)) : "run time", 0, 0});
+      if (profile_index_.emplace(n.name, profile_.size()).second)
+        profile_.push_back({n.name, n.type, s.kernel ? std::string(view(s.kernel.kernel->name)) : "run time", 0, 0});
     }
   }
 }
@@ -174,12 +192,14 @@ void HostExecution::run(std::span<const Tensor> inputs, std::vector<Tensor>& out
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Slot& s = plan_->slots[plan_->results[i]];
     if (s.kind != Slot::output || s.index != i) continue;
-    if (!outputs[i] || outputs[i].type() != s.info.type || outputs[i].dims() != s.dims) outputs[i] = Tensor(s.info.type, s.dims);
+    if (!outputs[i] || outputs[i].type() != s.info.type || outputs[i].dims() != s.dims)
+      outputs[i] = Tensor(s.info.type, s.dims);
     for (uint32_t slot : views_[plan_->inputs.size() + i]) raw_[slot].data = outputs[i].data();
   }
 
   for (size_t i = 0; i < plan_->steps.size(); ++i) {
-    if (cancel && cancel->load(std::memory_order_relaxed)) throw Error(ErrorKind::cancelled, "the request was cancelled");
+    if (cancel && cancel->load(std::memory_order_relaxed))
+      throw Error(ErrorKind::cancelled, "the request was cancelled");
     run_step(i, cancel);
   }
 
@@ -193,7 +213,8 @@ void HostExecution::run(std::span<const Tensor> inputs, std::vector<Tensor>& out
     }
     // An input, a constant, a value in the arena, or one that is a result twice: give the caller a copy.
     Tensor from = Tensor::wrap(type_of(raw_[slot]), dims_of(raw_[slot]), raw_[slot].data);
-    bool fits = outputs[i] && outputs[i].type() == from.type() && outputs[i].dims() == from.dims() && from.type() != DType::string;
+    bool fits = outputs[i] && outputs[i].type() == from.type() && outputs[i].dims() == from.dims() &&
+                from.type() != DType::string;
     if (fits) convert(*from.raw(), *outputs[i].raw_mutable());
     else outputs[i] = from.clone();
   }
@@ -209,7 +230,8 @@ void HostExecution::run_step(size_t index, const std::atomic<bool>*) {
   if (profile) start = std::chrono::steady_clock::now();
   if (!c.dynamic) {
     graft_status status = s.kernel.kernel->run(&c.call);
-    if (status != GRAFT_OK) with_context([&] { check_callback(status); }, [&] { return text("running ", describe(plan_->graph[s.node])); });
+    if (status != GRAFT_OK)
+      with_context([&] { check_callback(status); }, [&] { return text("running ", describe(plan_->graph[s.node])); });
   } else {
     with_context([&] { run_dynamic(index); }, [&] { return text("running ", describe(plan_->graph[s.node])); });
     for (uint32_t slot : dying_[index]) held_[slot] = Tensor();
@@ -245,7 +267,9 @@ void HostExecution::run_dynamic(size_t index) {
     if (plan_->slots[slot].kind != Slot::dynamic || !context.outputs[i]) continue;
     const Info& info = *context.outputs[i];
     if (info.shape.is_static() && info.type != DType::undefined) make_dynamic(slot, info);
-    else held_[slot] = Tensor(), raw_[slot] = {sizeof(graft_tensor), static_cast<graft_type>(info.type), 0, 0, nullptr, nullptr, nullptr};
+    else
+      held_[slot] = Tensor(),
+      raw_[slot] = {sizeof(graft_tensor), static_cast<graft_type>(info.type), 0, 0, nullptr, nullptr, nullptr};
   }
   PreparedKernel kernel = s.kernel;
   if (!kernel) {
@@ -268,7 +292,8 @@ void HostExecution::run_dynamic(size_t index) {
   c.runner.reset();
   check_callback(status);
   for (size_t i = 0; i < s.outputs.size(); ++i)
-    if (uint32_t slot = s.outputs[i]; s.wanted[i] && plan_->slots[slot].kind == Slot::dynamic && !held_[slot]) throw_internal("kernel '", kernel.kernel->name, "' left an output without memory");
+    if (uint32_t slot = s.outputs[i]; s.wanted[i] && plan_->slots[slot].kind == Slot::dynamic && !held_[slot])
+      throw_internal("kernel '", kernel.kernel->name, "' left an output without memory");
 }
 
 std::vector<ProfileEntry> HostExecution::profile() const { return profile_; }

@@ -29,11 +29,11 @@ class HostExecution final : public Execution {
   std::shared_ptr<const Plan> plan_;
   std::shared_ptr<void> arena_;
   size_t arena_bytes_ = 0;
-  std::vector<graft_tensor> raw_;                  // per slot
-  std::vector<Tensor> held_;                       // per slot: memory of dynamic ones
-  std::vector<std::vector<uint32_t>> views_;       // per input: slots that lie where it lies
-  std::vector<std::vector<uint32_t>> dying_;       // per step: dynamic slots nobody reads afterwards
-  std::deque<Call> calls_;                         // per step
+  std::vector<graft_tensor> raw_;             // per slot
+  std::vector<Tensor> held_;                  // per slot: memory of dynamic ones
+  std::vector<std::vector<uint32_t>> views_;  // per input: slots that lie where it lies
+  std::vector<std::vector<uint32_t>> dying_;  // per step: dynamic slots nobody reads afterwards
+  std::deque<Call> calls_;                    // per step
   std::map<std::pair<NodeId, size_t>, std::unique_ptr<BodyRun>> bodies_;
   std::deque<std::string> texts_;
   std::vector<ProfileEntry> profile_;

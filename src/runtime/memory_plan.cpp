@@ -77,7 +77,9 @@ size_t plan_memory(std::vector<Lifetime>& values) {
     return values[a].first != values[b].first ? values[a].first < values[b].first : values[a].bytes > values[b].bytes;
   });
   std::stable_sort(ends.begin(), ends.end(), [&](size_t a, size_t b) { return values[a].last < values[b].last; });
-  auto padded = [&](size_t i) { return (std::max<size_t>(values[i].bytes, 1) + tensor_alignment - 1) / tensor_alignment * tensor_alignment; };
+  auto padded = [&](size_t i) {
+    return (std::max<size_t>(values[i].bytes, 1) + tensor_alignment - 1) / tensor_alignment * tensor_alignment;
+  };
   FreeList list;
   size_t ended = 0;
   for (size_t i : starts) {

@@ -12,8 +12,8 @@ struct Lifetime {
   size_t offset = 0;   // the answer
 };
 
-// Gives every lifetime a 64-byte aligned offset such that those that overlap in time do not overlap in memory. Returns the
-// size of the block.
+// Gives every lifetime a 64-byte aligned offset such that those that overlap in time do not overlap in memory. Returns
+// the size of the block.
 size_t plan_memory(std::vector<Lifetime>& values);
 
 }  // namespace graft

@@ -8,8 +8,8 @@
 
 namespace graft {
 
-PreparedKernel choose_kernel(const Registry& registry, const std::vector<std::string>& devices, const OpDef& op, const Node& node,
-                             NodeContext& context, Choice* choice) {
+PreparedKernel choose_kernel(const Registry& registry, const std::vector<std::string>& devices, const OpDef& op,
+                             const Node& node, NodeContext& context, Choice* choice) {
   std::vector<std::pair<std::string, std::string>> declined;
   for (const std::string& device : devices)
     for (const KernelDef& k : registry.kernels(op, device)) {
@@ -29,16 +29,20 @@ PreparedKernel choose_kernel(const Registry& registry, const std::vector<std::st
         declined.emplace_back(view(k.record->name), e.message());
       }
     }
-  std::string why = declined.empty() ? text("operation ", op.name(), " of ", op.opset(), " has no kernel") : text("no kernel takes ", op.name(), ":");
+  std::string why = declined.empty() ? text("operation ", op.name(), " of ", op.opset(), " has no kernel")
+                                     : text("no kernel takes ", op.name(), ":");
   for (const auto& [kernel, reason] : declined) why += text(" ", kernel, " says '", reason, "';");
-  throw Error(ErrorKind::unsupported, why, declined.empty() ? "graft ops --missing lists the operations without a kernel" : "").while_(text("choosing a kernel for ", describe(node)));
+  throw Error(ErrorKind::unsupported, why,
+              declined.empty() ? "graft ops --missing lists the operations without a kernel" : "")
+      .while_(text("choosing a kernel for ", describe(node)));
 }
 
 namespace {
 
 class Planner {
  public:
-  Planner(Graph graph, const Registry& registry, const std::vector<std::string>& devices) : registry_(registry), devices_(devices), plan_(std::make_shared<Plan>()) {
+  Planner(Graph graph, const Registry& registry, const std::vector<std::string>& devices)
+      : registry_(registry), devices_(devices), plan_(std::make_shared<Plan>()) {
     plan_->graph = std::move(graph);
   }
 
@@ -54,7 +58,8 @@ class Planner {
     for (NodeId id : order_) inference.infer(id);
     slot_of_.resize(g.end_id());
     count_readers();
-    for (size_t i = 0; i < g.parameters().size(); ++i) plan_->inputs.push_back(add_slot({g.parameters()[i], 0}, Slot::input, i));
+    for (size_t i = 0; i < g.parameters().size(); ++i)
+      plan_->inputs.push_back(add_slot({g.parameters()[i], 0}, Slot::input, i));
     for (NodeId id : order_) node(id, inference);
     for (NodeId id : g.results()) plan_->results.push_back(slot(g[id].inputs[0]));
     share_memory();
@@ -158,7 +163,8 @@ class Planner {
     // The plan's own copies where it has them: weights lie anywhere in a file, kernels want them aligned.
     context.constants = [&](size_t i) -> const Tensor* {
       const Slot* in = s.inputs[i] == no_slot ? nullptr : &plan_->slots[s.inputs[i]];
-      return in && in->kind == Slot::constant && in->root == s.inputs[i] ? &plan_->constants[in->index] : inference.constant(n.inputs[i]);
+      return in && in->kind == Slot::constant && in->root == s.inputs[i] ? &plan_->constants[in->index]
+                                                                         : inference.constant(n.inputs[i]);
     };
     for (const Output& o : n.outputs) context.outputs.push_back(o.info);
     if (fixed) s.kernel = choose_kernel(registry_, devices_, op, n, context, &choice);
@@ -169,7 +175,9 @@ class Planner {
       const Info& info = n.outputs[i].info;
       // Operations with bodies allocate what their bodies give.
       bool planned = fixed && n.bodies.empty() && info.shape.is_static() && info.type != DType::undefined;
-      s.outputs.push_back(add_slot({id, i}, !planned ? Slot::dynamic : is_result({id, i}) && info.type != DType::string ? Slot::output : Slot::arena));
+      s.outputs.push_back(add_slot({id, i}, !planned                                           ? Slot::dynamic
+                                            : is_result({id, i}) && info.type != DType::string ? Slot::output
+                                                                                               : Slot::arena));
     }
     plan_->steps.push_back(std::move(s));
   }
@@ -256,7 +264,8 @@ class Planner {
 
 }  // namespace
 
-std::shared_ptr<const Plan> make_plan(const Graph& graph, const Registry& registry, const std::vector<std::string>& devices, const std::vector<Info>& inputs) {
+std::shared_ptr<const Plan> make_plan(const Graph& graph, const Registry& registry,
+                                      const std::vector<std::string>& devices, const std::vector<Info>& inputs) {
   return Planner(graph.clone(), registry, devices).make(inputs);
 }
 

@@ -11,7 +11,8 @@ namespace graft {
 class PreparedKernel {
  public:
   PreparedKernel() = default;
-  PreparedKernel(const graft_kernel* kernel, void* state, size_t scratch) : kernel(kernel), scratch_bytes(scratch), state_(state, Release{kernel}) {}
+  PreparedKernel(const graft_kernel* kernel, void* state, size_t scratch)
+      : kernel(kernel), scratch_bytes(scratch), state_(state, Release{kernel}) {}
   explicit operator bool() const { return kernel != nullptr; }
   void* state() const { return state_.get(); }
 
@@ -29,8 +30,8 @@ class PreparedKernel {
 };
 
 // The first kernel of these devices' lists that accepts the node, prepared. Throws when none does.
-PreparedKernel choose_kernel(const Registry& registry, const std::vector<std::string>& devices, const OpDef& op, const Node& node,
-                             NodeContext& context, Choice* choice);
+PreparedKernel choose_kernel(const Registry& registry, const std::vector<std::string>& devices, const OpDef& op,
+                             const Node& node, NodeContext& context, Choice* choice);
 
 // A value. Slots that are views of others share their root's memory.
 struct Slot {
@@ -48,10 +49,10 @@ inline constexpr uint32_t no_slot = UINT32_MAX;
 struct Step {
   NodeId node;
   const OpDef* op;
-  PreparedKernel kernel;           // empty: decided at run time
-  std::vector<uint32_t> inputs;    // slots; no_slot: left out
-  std::vector<uint32_t> outputs;   // slots
-  std::vector<uint8_t> wanted;     // of outputs: 0 where nobody reads it
+  PreparedKernel kernel;          // empty: decided at run time
+  std::vector<uint32_t> inputs;   // slots; no_slot: left out
+  std::vector<uint32_t> outputs;  // slots
+  std::vector<uint8_t> wanted;    // of outputs: 0 where nobody reads it
   size_t scratch_offset = 0;
 };
 
@@ -67,7 +68,7 @@ struct Plan {
 };
 
 // `devices`: whose kernels may be used, in order of preference.
-std::shared_ptr<const Plan> make_plan(const Graph& graph, const Registry& registry, const std::vector<std::string>& devices,
-                                      const std::vector<Info>& inputs);
+std::shared_ptr<const Plan> make_plan(const Graph& graph, const Registry& registry,
+                                      const std::vector<std::string>& devices, const std::vector<Info>& inputs);
 
 }  // namespace graft

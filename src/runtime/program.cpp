@@ -6,7 +6,8 @@
 
 namespace graft {
 
-HostProgram::HostProgram(Graph graph, const Registry& registry, std::vector<std::string> devices, CompileOptions options)
+HostProgram::HostProgram(Graph graph, const Registry& registry, std::vector<std::string> devices,
+                         CompileOptions options)
     : graph_(std::move(graph)), registry_(registry), devices_(std::move(devices)), options_(options) {
   decompose(graph_, registry_, devices_);
   // With all shapes known there is one plan; making it now shows what does not compile.

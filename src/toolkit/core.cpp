@@ -13,7 +13,6 @@
 
 namespace graft {
 
-
 // ---- ports ----
 
 std::vector<Port> input_ports(const Graph& g) {
@@ -48,7 +47,8 @@ size_t find_port(const std::vector<Port>& ports, const std::string& name, std::s
   if (auto i = position_of(ports, name)) return *i;
   std::vector<std::string> names;
   for (const Port& p : ports) names.push_back(p.any_name());
-  throw Error(ErrorKind::user, text("the model has no ", what, " '", name, "'"), names.empty() ? text("it has none") : text("it has ", join(names, ", ")));
+  throw Error(ErrorKind::user, text("the model has no ", what, " '", name, "'"),
+              names.empty() ? text("it has none") : text("it has ", join(names, ", ")));
 }
 
 // ---- core ----
@@ -94,7 +94,9 @@ CompiledModel Core::compile_model(const Model& model, const std::string& device,
   return CompiledModel(std::move(s));
 }
 
-CompiledModel Core::compile_model(const std::string& path, const std::string& device, const Options& options) { return compile_model(read_model(path), device, options); }
+CompiledModel Core::compile_model(const std::string& path, const std::string& device, const Options& options) {
+  return compile_model(read_model(path), device, options);
+}
 
 std::vector<std::string> Core::get_available_devices() const {
   std::vector<std::string> out;

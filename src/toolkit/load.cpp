@@ -29,8 +29,10 @@ std::string_view format_name(Format f) {
 
 Format recognise(const std::string& path) {
   if (std::filesystem::is_directory(path)) {
-    if (std::filesystem::exists(path + "/saved_model.pb") || std::filesystem::exists(path + "/saved_model.pbtxt")) return Format::tensorflow;
-    throw Error(ErrorKind::unsupported, text("the folder '", path, "' holds no saved_model.pb"), "a SavedModel of TensorFlow is the only model that is a folder");
+    if (std::filesystem::exists(path + "/saved_model.pb") || std::filesystem::exists(path + "/saved_model.pbtxt"))
+      return Format::tensorflow;
+    throw Error(ErrorKind::unsupported, text("the folder '", path, "' holds no saved_model.pb"),
+                "a SavedModel of TensorFlow is the only model that is a folder");
   }
   auto file = MappedFile::open(path);
   std::string_view bytes = file->chars();
@@ -43,7 +45,8 @@ Format recognise(const std::string& path) {
   if (looks_like_tensorflow(bytes)) return Format::tensorflow;  // before ONNX, which takes nearly anything
   if (looks_like_onnx(bytes)) return Format::onnx;
   throw Error(ErrorKind::unsupported, text("'", path, "' is not a model that can be read"),
-              "ONNX (.onnx), Caffe (.prototxt with .caffemodel), TensorFlow (frozen .pb, SavedModel) and IR (.xml with .bin) files are");
+              "ONNX (.onnx), Caffe (.prototxt with .caffemodel), TensorFlow (frozen .pb, SavedModel) and IR (.xml with "
+              ".bin) files are");
 }
 
 // An IR writes every attribute as text; without a schema the text has to tell what it is.
@@ -96,7 +99,9 @@ RawModel read_caffe_files(const std::vector<std::string>& files) {
   std::string definition, weights;
   for (const std::string& f : files) {
     std::string& place = looks_like_caffe_text(MappedFile::open(f)->chars()) ? definition : weights;
-    if (!place.empty()) throw_user("'", place, "' and '", f, "' are both ", &place == &weights ? "weights" : "definitions of a net", " of Caffe, one is taken");
+    if (!place.empty())
+      throw_user("'", place, "' and '", f, "' are both ", &place == &weights ? "weights" : "definitions of a net",
+                 " of Caffe, one is taken");
     place = f;
   }
   if (definition.empty() && extension_of(weights) == ".caffemodel") {
@@ -119,15 +124,18 @@ RawModel read_framework(Format format, const std::vector<std::string>& files) {
 
 }  // namespace
 
-void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes, const std::map<std::string, DType>& types) {
+void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes,
+                    const std::map<std::string, DType>& types) {
   std::vector<Port> ports = input_ports(g);
   for (const auto& [name, shape] : shapes) g[g.parameters()[find_port(ports, name, "input")]].attrs["shape"] = shape;
-  for (const auto& [name, type] : types) g[g.parameters()[find_port(ports, name, "input")]].attrs["element_type"] = type;
+  for (const auto& [name, type] : types)
+    g[g.parameters()[find_port(ports, name, "input")]].attrs["element_type"] = type;
   forget_declared(g);
   Inference(registry, g).infer_all();
 }
 
-std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& core, const std::vector<std::string>& files, const ImportOptions& options) {
+std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& core,
+                                         const std::vector<std::string>& files, const ImportOptions& options) {
   if (files.empty()) throw_user("no model file is given");
   auto m = std::make_shared<Model::State>();
   m->core = core;
@@ -156,7 +164,8 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
       break;
   }
   m->report.layers = m->report.claims.empty() ? m->graph.node_count() : m->report.claims.size();
-  if ((format == Format::ir || format == Format::text) && !(options.input_shapes.empty() && options.input_types.empty())) {
+  if ((format == Format::ir || format == Format::text) &&
+      !(options.input_shapes.empty() && options.input_types.empty())) {
     reshape_inputs(m->graph, core->registry, options.input_shapes, options.input_types);
   }
   return m;
@@ -166,7 +175,9 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
 
 namespace {
 
-std::string operation_name(const UnknownType& u) { return u.domain.empty() || u.domain == "extension" ? u.type : u.domain + "::" + u.type; }
+std::string operation_name(const UnknownType& u) {
+  return u.domain.empty() || u.domain == "extension" ? u.type : u.domain + "::" + u.type;
+}
 
 std::string short_value(const Attribute& a) {
   if (a.kind() == GRAFT_NONE) return "(graph)";
@@ -182,15 +193,17 @@ std::string verdict_text(const ImportReport& report, const std::string& model_pa
   for (const UnknownType& u : report.unknown) layers += u.layers.size();
   std::string out;
   if (!report.unknown.empty()) {
-    out += text(report.unknown.size(), report.unknown.size() == 1 ? " type" : " types", " of layer ", report.unknown.size() == 1 ? "is" : "are", " not known (", layers,
-                layers == 1 ? " layer" : " layers", " of ", report.layers, ")\n");
+    out += text(report.unknown.size(), report.unknown.size() == 1 ? " type" : " types", " of layer ",
+                report.unknown.size() == 1 ? "is" : "are", " not known (", layers, layers == 1 ? " layer" : " layers",
+                " of ", report.layers, ")\n");
     for (const UnknownType& u : report.unknown) {
       out += text("\n  ", operation_name(u), "   ", u.layers.size(), u.layers.size() == 1 ? " layer: " : " layers: ");
       for (size_t i = 0; i < u.layers.size() && i < 8; ++i) out += text(i ? ", " : "", u.layers[i].name);
       if (u.layers.size() > 8) out += text(", and ", u.layers.size() - 8, " more");
       const UnknownType::Layer& first = u.layers[0];
       out += "\n    inputs      ";
-      for (size_t i = 0; i < first.inputs.size(); ++i) out += text(i ? ", " : "", first.inputs[i] ? text(*first.inputs[i]) : "(left out)");
+      for (size_t i = 0; i < first.inputs.size(); ++i)
+        out += text(i ? ", " : "", first.inputs[i] ? text(*first.inputs[i]) : "(left out)");
       if (first.inputs.empty()) out += "none";
       out += text("\n    outputs     ", first.outputs);
       // Every field that any of the layers has, with the values seen.
@@ -204,7 +217,8 @@ std::string verdict_text(const ImportReport& report, const std::string& model_pa
         }
       for (size_t i = 0; i < fields.size(); ++i) {
         if (fields[i].second.size() > 4) fields[i].second.resize(4), fields[i].second.push_back("...");
-        out += text("\n    ", i ? "            " : "attributes  ", fields[i].first, " = ", join(fields[i].second, " | "));
+        out +=
+            text("\n    ", i ? "            " : "attributes  ", fields[i].first, " = ", join(fields[i].second, " | "));
       }
       out += text("\n    scaffold    graft new ", u.type, " --from-model ", quoted_for_shell(model_path), "\n");
     }
@@ -212,7 +226,9 @@ std::string verdict_text(const ImportReport& report, const std::string& model_pa
   }
   if (!report.problems.empty()) {
     if (!out.empty()) out += "\n";
-    out += text(report.problems.size(), report.problems.size() == 1 ? " layer is" : " layers are", " known but cannot be imported", report.unknown.empty() ? "" : " (which may only be an echo of the unknown ones)", "\n");
+    out += text(report.problems.size(), report.problems.size() == 1 ? " layer is" : " layers are",
+                " known but cannot be imported",
+                report.unknown.empty() ? "" : " (which may only be an echo of the unknown ones)", "\n");
     for (size_t i = 0; i < report.problems.size() && i < 20; ++i) {
       const Problem& p = report.problems[i];
       out += text("\n  '", p.layer, "' (", p.type, "): ", p.error.message(), "\n");
@@ -227,7 +243,8 @@ std::string verdict_text(const ImportReport& report, const std::string& model_pa
 void require_complete(const ImportReport& report, const std::string& model_path) {
   if (report.complete()) return;
   if (report.unknown.empty() && report.problems.size() == 1) throw report.problems[0].error;
-  throw Error(ErrorKind::unsupported, text("the model cannot be used as it stands\n\n", verdict_text(report, model_path)));
+  throw Error(ErrorKind::unsupported,
+              text("the model cannot be used as it stands\n\n", verdict_text(report, model_path)));
 }
 
 }  // namespace graft

@@ -11,7 +11,8 @@ enum class Format { onnx, caffe, tensorflow, ir, text };
 Format recognise(const std::string& path);
 std::string_view format_name(Format f);
 
-std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& core, const std::vector<std::string>& files, const ImportOptions& options = {});
+std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& core,
+                                         const std::vector<std::string>& files, const ImportOptions& options = {});
 
 // Layers of a graph that nobody defined, in the form of the import report.
 std::vector<UnknownType> opaque_layers(const Graph& g);
@@ -20,7 +21,8 @@ std::vector<UnknownType> opaque_layers(const Graph& g);
 void require_complete(const ImportReport& report, const std::string& model_path);
 // All of it, for people: types, counts, layers, fields, shapes, and the command that scaffolds each.
 // Gives inputs other shapes and types, and infers all others anew.
-void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes, const std::map<std::string, DType>& types);
+void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes,
+                    const std::map<std::string, DType>& types);
 
 std::string verdict_text(const ImportReport& report, const std::string& model_path);
 

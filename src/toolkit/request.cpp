@@ -8,11 +8,15 @@ namespace {
 // Refuses a tensor that an input cannot be.
 void check_fits(const Port& port, const Tensor& t, std::string_view what) {
   if (!t) throw_user(what, " '", port.any_name(), "' is given no tensor");
-  if (port.type != DType::undefined && t.type() != port.type) throw_user(what, " '", port.any_name(), "' is ", port.type, ", a tensor of ", t.type(), " is given");
+  if (port.type != DType::undefined && t.type() != port.type)
+    throw_user(what, " '", port.any_name(), "' is ", port.type, ", a tensor of ", t.type(), " is given");
   Shape given = Shape::of(t.dims());
   bool fits = !port.shape.ranked() || port.shape.rank() == given.rank();
-  for (size_t i = 0; fits && port.shape.ranked() && i < given.rank(); ++i) fits = port.shape[i].can_be(given[i].value());
-  if (!fits) throw Error(ErrorKind::user, text(what, " '", port.any_name(), "' has shape ", port.shape, ", a tensor of shape ", given, " is given"));
+  for (size_t i = 0; fits && port.shape.ranked() && i < given.rank(); ++i)
+    fits = port.shape[i].can_be(given[i].value());
+  if (!fits)
+    throw Error(ErrorKind::user, text(what, " '", port.any_name(), "' has shape ", port.shape, ", a tensor of shape ",
+                                      given, " is given"));
 }
 
 // A port of one side; when it is not there, the message lists both sides.
@@ -42,7 +46,8 @@ void InferRequest::State::run() {
   execution->run(inputs, results, &cancel);
   for (size_t i = 0; i < results.size(); ++i)
     if (given[i] && results[i].data() != outputs[i].data())
-      throw_user("output '", model->outputs[i].any_name(), "' has shape ", results[i].dims(), ", the tensor given for it has ", outputs[i].dims());
+      throw_user("output '", model->outputs[i].any_name(), "' has shape ", results[i].dims(),
+                 ", the tensor given for it has ", outputs[i].dims());
   outputs = std::move(results);
 }
 
@@ -83,7 +88,8 @@ void InferRequest::set_input_tensor(size_t index, const Tensor& t) {
 }
 void InferRequest::set_output_tensor(size_t index, const Tensor& t) {
   auto lock = idle(*s_);
-  if (index >= s_->outputs.size()) throw_user("the model has ", s_->outputs.size(), " outputs, there is no output ", index);
+  if (index >= s_->outputs.size())
+    throw_user("the model has ", s_->outputs.size(), " outputs, there is no output ", index);
   check_fits(s_->model->outputs[index], t, "output");
   s_->outputs[index] = t;
   s_->given[index] = true;
@@ -99,7 +105,8 @@ Tensor InferRequest::get_input_tensor(size_t index) const {
 }
 Tensor InferRequest::get_output_tensor(size_t index) const {
   auto lock = idle(*s_);
-  if (index >= s_->outputs.size()) throw_user("the model has ", s_->outputs.size(), " outputs, there is no output ", index);
+  if (index >= s_->outputs.size())
+    throw_user("the model has ", s_->outputs.size(), " outputs, there is no output ", index);
   return s_->outputs[index];
 }
 Tensor InferRequest::get_tensor(const std::string& name) const {
@@ -158,9 +165,11 @@ void InferRequest::set_callback(std::function<void(std::exception_ptr)> callback
 
 std::vector<ProfilingInfo> InferRequest::get_profiling_info() const {
   auto lock = idle(*s_);
-  if (!s_->model->options.profile) throw Error(ErrorKind::user, "operations were not measured", "compile with Options::profile");
+  if (!s_->model->options.profile)
+    throw Error(ErrorKind::user, "operations were not measured", "compile with Options::profile");
   std::vector<ProfilingInfo> out;
-  for (const ProfileEntry& e : s_->execution->profile()) out.push_back({e.node, e.type, e.kernel, e.microseconds, e.calls});
+  for (const ProfileEntry& e : s_->execution->profile())
+    out.push_back({e.node, e.type, e.kernel, e.microseconds, e.calls});
   return out;
 }
 void InferRequest::reset_state() {

@@ -1,9 +1,8 @@
 // What stands behind the handles of toolkit.hpp.
 #pragma once
 
-#include <graft/toolkit.hpp>
-
 #include <condition_variable>
+#include <graft/toolkit.hpp>
 #include <mutex>
 
 #include "import/importer.hpp"
@@ -50,8 +49,8 @@ struct InferRequest::State : std::enable_shared_from_this<InferRequest::State> {
   std::exception_ptr error;
   std::function<void(std::exception_ptr)> callback;
 
-  void begin();   // refuses when busy
-  void run();     // the inference itself
+  void begin();  // refuses when busy
+  void run();    // the inference itself
   void end(std::exception_ptr e);
   // No run and no callback is under way. Inside the callback its own end is not waited for.
   bool idle() const { return !running && (notifying == 0 || notified == this); }

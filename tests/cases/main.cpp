@@ -4,7 +4,8 @@
 //     --device CPU|REFERENCE   where to run (CPU)
 //     --through-ir             by way of a written and re-read IR
 //     --only REGEX             cases whose group/name matches
-//     --exclude FILE           cases that are known not to pass, "group/name  reason" a line; one that passes is a failure.
+//     --exclude FILE           cases that are known not to pass, "group/name  reason" a line; one that passes is a
+//     failure.
 //                              "!group/name" is not even tried
 //     --timeout SECONDS        for one case (60)
 //     --extensions PATH,...    libraries to load
@@ -85,7 +86,8 @@ Model by_way_of_ir(const Core& core, const Model& m) {
 class Filter {
  public:
   explicit Filter(const std::string& expression) {
-    if (::regcomp(&compiled_, expression.c_str(), REG_EXTENDED | REG_NOSUB) != 0) throw_user("'", expression, "' is not a regular expression");
+    if (::regcomp(&compiled_, expression.c_str(), REG_EXTENDED | REG_NOSUB) != 0)
+      throw_user("'", expression, "' is not a regular expression");
   }
   Filter(const Filter&) = delete;
   ~Filter() { ::regfree(&compiled_); }
@@ -107,7 +109,8 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
     if (name.empty()) continue;
     std::vector<Port> ports = model.inputs();
     for (const Port& p : ports) {
-      if (std::find(p.names.begin(), p.names.end(), name) == p.names.end() || c.value("framework", "") != "caffe") continue;
+      if (std::find(p.names.begin(), p.names.end(), name) == p.names.end() || c.value("framework", "") != "caffe")
+        continue;
       Shape shape = Shape::of(load(folder, spec).tensors.at(0).dims());
       if (!p.shape.is_static() || p.shape != shape) resized.input_shapes[name] = shape;
     }
@@ -144,7 +147,8 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
     if (!d.single || d.tensors.empty()) return "sequences and empty optionals cannot be inputs";
     Tensor t = d.tensors[0];
     size_t index = name.empty() ? i : find_port(in, name, "input");
-    if (index < in.size() && in[index].type == DType::bf16 && t.type() == DType::u16) t = Tensor::wrap(DType::bf16, t.dims(), t.data(), std::make_shared<Tensor>(t));
+    if (index < in.size() && in[index].type == DType::bf16 && t.type() == DType::u16)
+      t = Tensor::wrap(DType::bf16, t.dims(), t.data(), std::make_shared<Tensor>(t));
     request.set_input_tensor(index, t);
   }
   request.start_async();
@@ -206,7 +210,8 @@ int main(int argc, char** argv) {
       why.empty() ? ++p : ++f;
       if (!why.empty() && o.verbose) std::printf("FAIL %s: %s\n", id.c_str(), why.substr(0, 400).c_str());
     }
-    std::printf("%-20s %5d passed %5d failed %5d excluded  (%s%s)\n", group.c_str(), p, f, x, o.device.c_str(), o.through_ir ? ", through the IR" : "");
+    std::printf("%-20s %5d passed %5d failed %5d excluded  (%s%s)\n", group.c_str(), p, f, x, o.device.c_str(),
+                o.through_ir ? ", through the IR" : "");
     passed += p, failed += f, skipped += x;
   }
   for (const auto& [name, count] : unknown) std::printf("unknown %-40s in %d cases\n", name.c_str(), count);

@@ -72,7 +72,8 @@ Tensor read_value(TextReader& r, const Info* known) {
 Graph imported(const RawModel& raw, const Registry& registry) {
   Imported m = import_model(raw, registry);
   if (!m.report.problems.empty()) throw m.report.problems[0].error;
-  if (!m.report.unknown.empty()) throw_unsupported("unknown: ", m.report.unknown[0].domain, "::", m.report.unknown[0].type);
+  if (!m.report.unknown.empty())
+    throw_unsupported("unknown: ", m.report.unknown[0].domain, "::", m.report.unknown[0].type);
   return std::move(m.graph);
 }
 

@@ -16,8 +16,9 @@
 //   text <<< ... >>>     the textual form itself, right or wrong
 //   like NAME            what another case of the file has; `replace "a" "b"` lines change it
 //
-// Then values of the inputs by name, results in order; type and shape may be left out where the graph tells them. `error:
-// text` instead of results: refusing is what is wanted, with this message. `only reference cpu`: the ways it is run, all when
+// Then values of the inputs by name, results in order; type and shape may be left out where the graph tells them.
+// `error: text` instead of results: refusing is what is wanted, with this message. `only reference cpu`: the ways it is
+// run, all when
 #pragma once
 
 #include <set>
@@ -38,14 +39,14 @@ std::vector<Case> read_cases(const std::string& path);
 
 // A case, read: the model and what is expected of it.
 struct Test {
-  std::string kind;      // "graph", "onnx", "caffe", "tensorflow", "ir", "text"
-  std::string source;    // bytes of the file, for all but "graph"
-  std::string weights;   // of an IR, of a Caffe net
+  std::string kind;     // "graph", "onnx", "caffe", "tensorflow", "ir", "text"
+  std::string source;   // bytes of the file, for all but "graph"
+  std::string weights;  // of an IR, of a Caffe net
   Graph graph;
   std::vector<std::pair<std::string, Tensor>> inputs;
   std::vector<Tensor> expected;
-  std::string error;     // wanted
-  std::string refusal;   // got, while the model was read
+  std::string error;    // wanted
+  std::string refusal;  // got, while the model was read
   double tolerance = 1e-5;
   std::set<std::string> only;
 };
@@ -55,8 +56,8 @@ Test read_test(const Case& c, const Registry& registry);
 // Empty when all is well, else what went wrong.
 std::string run_case(const Case& c, const Registry& registry);
 
-// For fuzzing: the bytes of every onnx, caffe, ir and text case, one file each. For oracles: IR, inputs and results of every
-// graph case that computes something.
+// For fuzzing: the bytes of every onnx, caffe, ir and text case, one file each. For oracles: IR, inputs and results of
+// every graph case that computes something.
 void write_corpus(const std::vector<Case>& cases, const Registry& registry, const std::string& folder);
 void write_models(const std::vector<Case>& cases, const Registry& registry, const std::string& folder);
 

@@ -1,18 +1,18 @@
 // A case, run in every way there is.
 #include <cmath>
 
+#include "base/file.hpp"
+#include "base/temporary.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "case.hpp"
-#include "infer/complete.hpp"
-#include "base/file.hpp"
 #include "devices/cpu/cpu.hpp"
-#include "infer/evaluate.hpp"
 #include "graph/verify.hpp"
+#include "infer/complete.hpp"
+#include "infer/evaluate.hpp"
 #include "ir/ir.hpp"
 #include "passes/pass.hpp"
 #include "readers/npy.hpp"
-#include "base/temporary.hpp"
 
 namespace graft::testing {
 namespace {
@@ -56,7 +56,8 @@ Graph through_ir(const Graph& g, const Registry& registry) {
     auto x = split(a, '\n'), y = split(b, '\n');
     size_t line = 0;
     while (line < x.size() && line < y.size() && x[line] == y[line]) ++line;
-    throw_user("written, read and written again, line ", line + 1, " of the ", part, " becomes '", line < y.size() ? trim(y[line]) : "", "', it was '", line < x.size() ? trim(x[line]) : "", "'");
+    throw_user("written, read and written again, line ", line + 1, " of the ", part, " becomes '",
+               line < y.size() ? trim(y[line]) : "", "', it was '", line < x.size() ? trim(x[line]) : "", "'");
   }
   // The mapped .bin outlives its name.
   return again;
@@ -93,7 +94,8 @@ std::string run_case(const Case& c, const Registry& registry) {
     if (!p.refusal.empty() || (p.kind != "graph" && !p.error.empty() && p.expected.empty() && p.inputs.empty())) {
       if (p.refusal == p.error) return "";
       if (p.error.empty()) return text("refused: ", p.refusal);
-      return p.refusal.empty() ? text("read, expected the error '", p.error, "'") : text("refused with '", p.refusal, "', expected '", p.error, "'");
+      return p.refusal.empty() ? text("read, expected the error '", p.error, "'")
+                               : text("refused with '", p.refusal, "', expected '", p.error, "'");
     }
     auto way = [&](std::string_view name, auto&& run) -> std::string {
       if (!p.only.empty() && !p.only.count(std::string(name))) return "";
@@ -101,14 +103,16 @@ std::string run_case(const Case& c, const Registry& registry) {
         return check(p, name, run());
       } catch (const Error& e) {
         if (!p.error.empty())
-          return e.message() == p.error ? "" : text(name, ": refused with '", e.message(), "', expected '", p.error, "'");
+          return e.message() == p.error ? ""
+                                        : text(name, ": refused with '", e.message(), "', expected '", p.error, "'");
         return text(name, ": ", e.what());
       }
     };
     // Without expected results, what the reference gives is expected everywhere else.
     if (p.error.empty() && p.expected.empty())
       p.expected = evaluate_graph(Evaluation{registry}, p.graph, ordered_inputs(p, p.graph));
-    std::string why = way("reference", [&] { return evaluate_graph(Evaluation{registry}, p.graph, ordered_inputs(p, p.graph)); });
+    std::string why =
+        way("reference", [&] { return evaluate_graph(Evaluation{registry}, p.graph, ordered_inputs(p, p.graph)); });
     if (why.empty())
       why = way("text", [&] {
         std::string once = print(p.graph);

@@ -38,7 +38,9 @@ struct Kinds {
                                      attr("maybe_list", &Kinds::maybe_list, "may be absent")};
 };
 std::string said(const Kinds& a) {
-  std::string out = text(a.flag, ' ', a.whole, ' ', a.wide, ' ', a.narrow, ' ', a.word, ' ', a.direction == Kinds::up ? "up" : "down", ' ', a.type, ' ', a.shape, ' ', a.wholes, ' ', a.numbers);
+  std::string out =
+      text(a.flag, ' ', a.whole, ' ', a.wide, ' ', a.narrow, ' ', a.word, ' ', a.direction == Kinds::up ? "up" : "down",
+           ' ', a.type, ' ', a.shape, ' ', a.wholes, ' ', a.numbers);
   for (const std::string& w : a.words) out += ' ' + w;
   for (DType t : a.types) out += text(' ', t);
   return out + (a.maybe ? text(' ', *a.maybe) : " -") + (a.maybe_list ? text(' ', *a.maybe_list) : " -");
@@ -93,7 +95,8 @@ void product_packed_run(Run& ctx, const NoAttributes&, const Packed& p) {
     ctx.parallel_for(p.count, 1, [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) {
         sums[c] = 0;
-        for (int64_t r = 0; r < p.rows; ++r) sums[c] += x[row * p.rows + r] * p.columns[static_cast<size_t>(c * p.rows + r)];
+        for (int64_t r = 0; r < p.rows; ++r)
+          sums[c] += x[row * p.rows + r] * p.columns[static_cast<size_t>(c * p.rows + r)];
       }
     });
     std::copy(sums, sums + p.count, y + row * p.count);
@@ -131,7 +134,9 @@ void spread_run(Run& ctx, const NoAttributes&) {
 
 // ---- sizes that only the data tells ----
 
-void positive_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(0), Shape{Dim::between(0, ctx.shape(0).elements().max())}); }
+void positive_infer(Infer& ctx, const NoAttributes&) {
+  ctx.output(0, ctx.type(0), Shape{Dim::between(0, ctx.shape(0).elements().max())});
+}
 void positive_run(Run& ctx, const NoAttributes&) {
   std::vector<double> out;
   for (double v : ctx.input(0).to<double>())
@@ -162,7 +167,8 @@ void version_run(Run& ctx, const NoAttributes&) {
 
 struct Boom {
   std::string how = "fail";
-  static constexpr std::tuple schema{attr("how", &Boom::how, "what goes wrong").one_of("fail", "throw", "parallel", "infer", "nothing")};
+  static constexpr std::tuple schema{
+      attr("how", &Boom::how, "what goes wrong").one_of("fail", "throw", "parallel", "infer", "nothing")};
 };
 void boom_infer(Infer& ctx, const Boom& a) {
   if (a.how == "infer") throw Failure{GRAFT_USER, "the shapes do not please me", "try others"};
@@ -172,7 +178,10 @@ void boom_run(Run& ctx, const Boom& a) {
   host->log(3, str("about to go wrong"));
   if (a.how == "fail") fail("element 0 is ", ctx.input(0).to<double>()[0]);
   if (a.how == "throw") throw std::runtime_error("a standard exception");
-  if (a.how == "parallel") ctx.parallel_for(1000, 1, [](int64_t, int64_t end) { if (end > 10) fail("one of many pieces failed"); });
+  if (a.how == "parallel")
+    ctx.parallel_for(1000, 1, [](int64_t, int64_t end) {
+      if (end > 10) fail("one of many pieces failed");
+    });
 }
 
 // ---- a decomposition alone: shapes and results follow from it ----
@@ -185,17 +194,20 @@ struct Affine {
 // ---- layers of Caffe: fields that only a fork knows, blobs, layers in Python ----
 
 Value import_twirl(Import& layer) {
-  if (layer.flows() != 1 || layer.inputs() != 1 + layer.weights()) fail("one input and ", layer.weights(), " weights are wanted, not ", layer.inputs());
+  if (layer.flows() != 1 || layer.inputs() != 1 + layer.weights())
+    fail("one input and ", layer.weights(), " weights are wanted, not ", layer.inputs());
   Value y = layer.input(0) * layer.weight(0);
   for (double factor : layer.get<std::vector<double>>("twirl_param.inner.factor")) y = y * factor;
   if (layer.get<std::string>("twirl_param.mode") == "MINUS") y = -y;
   if (layer.get<bool>("twirl_param.on")) y = y + layer.get<double>("twirl_param.offset");
-  for (const std::string& word : layer.get<std::vector<std::string>>("twirl_param.words")) y = y + static_cast<double>(word.size());
+  for (const std::string& word : layer.get<std::vector<std::string>>("twirl_param.words"))
+    y = y + static_cast<double>(word.size());
   return y * layer.get<double>("twirl_param.inner.1.factor", 1);
 }
 Value import_part_layer(Import& layer) {
   if (layer.get<std::string>("python_param.module") != "parts") fail("a layer of another module");
-  return layer.input(0) / layer.get<double>("python_param.param_str.by") + static_cast<double>(layer.get<std::vector<int64_t>>("python_param.param_str.more").size());
+  return layer.input(0) / layer.get<double>("python_param.param_str.by") +
+         static_cast<double>(layer.get<std::vector<int64_t>>("python_param.param_str.more").size());
 }
 
 }  // namespace

@@ -14,5 +14,10 @@ void run(graft::Run& ctx, const graft::NoAttributes&) {
 }  // namespace
 
 GRAFT_EXTENSION("override_relu", "1.0") {
-  return graft::op<graft::NoAttributes>("Relu", 1).doc("A Relu of our own.").inputs("data").outputs("output").infer(infer).reference(run);
+  return graft::op<graft::NoAttributes>("Relu", 1)
+      .doc("A Relu of our own.")
+      .inputs("data")
+      .outputs("output")
+      .infer(infer)
+      .reference(run);
 }

@@ -27,8 +27,10 @@ struct AllKinds {
   int64_t int_attr = 0;
   std::vector<int64_t> ints_attr;
   std::string string_attr;
-  static constexpr std::tuple schema{attr("float_attr", &AllKinds::float_attr, "").required(), attr("floats_attr", &AllKinds::floats_attr, "").required(),
-                                     attr("int_attr", &AllKinds::int_attr, "").required(), attr("ints_attr", &AllKinds::ints_attr, "").required(),
+  static constexpr std::tuple schema{attr("float_attr", &AllKinds::float_attr, "").required(),
+                                     attr("floats_attr", &AllKinds::floats_attr, "").required(),
+                                     attr("int_attr", &AllKinds::int_attr, "").required(),
+                                     attr("ints_attr", &AllKinds::ints_attr, "").required(),
                                      attr("string_attr", &AllKinds::string_attr, "").required().one_of("add", "sub")};
 };
 
@@ -37,25 +39,30 @@ struct Numbers {
   float a_float = 0;
   std::vector<int64_t> ints;
   std::vector<float> floats;
-  static constexpr std::tuple schema{attr("a_int", &Numbers::a_int, "").required(), attr("a_float", &Numbers::a_float, "").required(), attr("ints", &Numbers::ints, "").required(),
-                                     attr("floats", &Numbers::floats, "").required()};
+  static constexpr std::tuple schema{
+      attr("a_int", &Numbers::a_int, "").required(), attr("a_float", &Numbers::a_float, "").required(),
+      attr("ints", &Numbers::ints, "").required(), attr("floats", &Numbers::floats, "").required()};
 };
 struct Texts {
   std::string a_string;
   std::vector<std::string> strings;
-  static constexpr std::tuple schema{attr("a_string", &Texts::a_string, "").required(), attr("strings", &Texts::strings, "").required()};
+  static constexpr std::tuple schema{attr("a_string", &Texts::a_string, "").required(),
+                                     attr("strings", &Texts::strings, "").required()};
 };
 
 // The case says that the attributes must be readable with exactly these values.
 void numbers_run(Run& ctx, const Numbers& a) {
-  if (a.a_int != 1 || a.a_float != 2 || a.ints != std::vector<int64_t>{3, 4, 5} || a.floats != std::vector<float>{6, 7, 8}) graft::fail("attributes did not arrive");
+  if (a.a_int != 1 || a.a_float != 2 || a.ints != std::vector<int64_t>{3, 4, 5} ||
+      a.floats != std::vector<float>{6, 7, 8})
+    graft::fail("attributes did not arrive");
   std::vector<double> x = ctx.input(0).to<double>();
   for (double& v : x) v *= 2;
   ctx.output(0).assign(x);
 }
 void numbers_infer(Infer& ctx, const Numbers&) { ctx.output(0, ctx.input(0)); }
 void texts_run(Run& ctx, const Texts& a) {
-  if (a.a_string != "iamastring" || a.strings != std::vector<std::string>{"more", "strings"}) graft::fail("attributes did not arrive");
+  if (a.a_string != "iamastring" || a.strings != std::vector<std::string>{"more", "strings"})
+    graft::fail("attributes did not arrive");
   std::vector<double> x = ctx.input(0).to<double>();
   for (double& v : x) v *= 3;
   ctx.output(0).assign(x);
@@ -93,7 +100,8 @@ void slice_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(0), g
 void slice_run(Run& ctx, const NoAttributes&) {
   std::vector<double> x = ctx.input(0).to<double>();
   auto n = static_cast<int64_t>(x.size());
-  int64_t from = std::min(std::max<int64_t>(ctx.input(1).scalar<int64_t>(), 0), n), to = std::min(std::max(ctx.input(2).scalar<int64_t>(), from), n);
+  int64_t from = std::min(std::max<int64_t>(ctx.input(1).scalar<int64_t>(), 0), n),
+          to = std::min(std::max(ctx.input(2).scalar<int64_t>(), from), n);
   TensorView y = ctx.allocate(0, {to - from});
   y.assign(std::vector<double>(x.begin() + from, x.begin() + to));
 }
@@ -106,7 +114,8 @@ struct ScaleBias {
 // Caffe's Interp as a layer of the user's: aligned corners, to a size or by a factor.
 struct Interp {
   int64_t height = 0, width = 0, zoom_factor = 0;
-  static constexpr std::tuple schema{attr("height", &Interp::height, "").between(0, 1 << 15), attr("width", &Interp::width, "").between(0, 1 << 15),
+  static constexpr std::tuple schema{attr("height", &Interp::height, "").between(0, 1 << 15),
+                                     attr("width", &Interp::width, "").between(0, 1 << 15),
                                      attr("zoom_factor", &Interp::zoom_factor, "").between(0, 1 << 10)};
   graft::Dim size(const graft::Dim& in, int64_t given) const {
     if (!zoom_factor) return given;
@@ -122,12 +131,14 @@ void interp_run(Run& ctx, const Interp&) {
   TensorView in = ctx.input(0), out = ctx.output(0);
   std::vector<double> x = in.to<double>(), y;
   int64_t h = in.dim(2), w = in.dim(3), rows = out.dim(2), columns = out.dim(3);
-  double down = rows > 1 ? static_cast<double>(h - 1) / static_cast<double>(rows - 1) : 0, right = columns > 1 ? static_cast<double>(w - 1) / static_cast<double>(columns - 1) : 0;
+  double down = rows > 1 ? static_cast<double>(h - 1) / static_cast<double>(rows - 1) : 0,
+         right = columns > 1 ? static_cast<double>(w - 1) / static_cast<double>(columns - 1) : 0;
   for (int64_t p = 0; p < in.dim(0) * in.dim(1) && h && w; ++p)
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < columns; ++j) {
         double fy = down * static_cast<double>(i), fx = right * static_cast<double>(j);
-        auto y0 = std::min(static_cast<int64_t>(fy), h - 1), x0 = std::min(static_cast<int64_t>(fx), w - 1), y1 = std::min(y0 + 1, h - 1), x1 = std::min(x0 + 1, w - 1);
+        auto y0 = std::min(static_cast<int64_t>(fy), h - 1), x0 = std::min(static_cast<int64_t>(fx), w - 1),
+             y1 = std::min(y0 + 1, h - 1), x1 = std::min(x0 + 1, w - 1);
         auto at = [&](int64_t row, int64_t column) { return x[static_cast<size_t>((p * h + row) * w + column)]; };
         double b = fy - static_cast<double>(y0), a = fx - static_cast<double>(x0);
         y.push_back((1 - b) * ((1 - a) * at(y0, x0) + a * at(y0, x1)) + b * ((1 - a) * at(y1, x0) + a * at(y1, x1)));
@@ -136,7 +147,11 @@ void interp_run(Run& ctx, const Interp&) {
 }
 
 graft::OpOf<NoAttributes> sum(std::string_view name, std::string_view domain, std::string_view inputs) {
-  return graft::op(name, domain).inputs(inputs).infer(sum_infer).reference(sum_run).import(graft::onnx(name).domain(domain));
+  return graft::op(name, domain)
+      .inputs(inputs)
+      .infer(sum_infer)
+      .reference(sum_run)
+      .import(graft::onnx(name).domain(domain));
 }
 
 }  // namespace
@@ -155,18 +170,49 @@ GRAFT_EXTENSION("recorded", "1.0") {
             return a.string_attr == "add" ? x + sum : x - sum;
           })
           .import(graft::onnx("FooBar_Attr").domain("test")),
-      graft::op<Numbers>("AttrTesterIntFloat", "test.customop").inputs("x").infer(numbers_infer).reference(numbers_run).import(graft::onnx("AttrTesterIntFloat").domain("test.customop")),
-      graft::op<Texts>("AttrTesterString", "test.customop").inputs("x").infer(texts_infer).reference(texts_run).import(graft::onnx("AttrTesterString").domain("test.customop")),
-      graft::op("CopyTensorArrayAllVariadic", "test.customop").inputs("inputs...").outputs("outputs...").infer(copy_infer).reference(copy_run).import(graft::onnx("CopyTensorArrayAllVariadic").domain("test.customop")),
-      graft::op("CustomOpTwo", "test.customop").inputs("x").infer(round_infer).reference(round_run).import(graft::onnx("CustomOpTwo").domain("test.customop")),
-      graft::op("NegPos", "ai.onnx.contrib").inputs("x").outputs("negative, positive").infer(split_infer).reference(split_run).import(graft::onnx("NegPos").domain("ai.onnx.contrib")),
-      graft::op("Slice", "abc").inputs("x, from, to").infer(slice_infer).reference(slice_run).import(graft::onnx("Slice").domain("abc")),
-      graft::op<ScaleBias>("MyCustomOp").elementwise([](auto x, const ScaleBias& a) { return a.scale * x + a.bias; }).import(graft::onnx("MyCustomOp")),
+      graft::op<Numbers>("AttrTesterIntFloat", "test.customop")
+          .inputs("x")
+          .infer(numbers_infer)
+          .reference(numbers_run)
+          .import(graft::onnx("AttrTesterIntFloat").domain("test.customop")),
+      graft::op<Texts>("AttrTesterString", "test.customop")
+          .inputs("x")
+          .infer(texts_infer)
+          .reference(texts_run)
+          .import(graft::onnx("AttrTesterString").domain("test.customop")),
+      graft::op("CopyTensorArrayAllVariadic", "test.customop")
+          .inputs("inputs...")
+          .outputs("outputs...")
+          .infer(copy_infer)
+          .reference(copy_run)
+          .import(graft::onnx("CopyTensorArrayAllVariadic").domain("test.customop")),
+      graft::op("CustomOpTwo", "test.customop")
+          .inputs("x")
+          .infer(round_infer)
+          .reference(round_run)
+          .import(graft::onnx("CustomOpTwo").domain("test.customop")),
+      graft::op("NegPos", "ai.onnx.contrib")
+          .inputs("x")
+          .outputs("negative, positive")
+          .infer(split_infer)
+          .reference(split_run)
+          .import(graft::onnx("NegPos").domain("ai.onnx.contrib")),
+      graft::op("Slice", "abc")
+          .inputs("x, from, to")
+          .infer(slice_infer)
+          .reference(slice_run)
+          .import(graft::onnx("Slice").domain("abc")),
+      graft::op<ScaleBias>("MyCustomOp")
+          .elementwise([](auto x, const ScaleBias& a) { return a.scale * x + a.bias; })
+          .import(graft::onnx("MyCustomOp")),
       graft::op<Interp>("Interp")
           .inputs("x")
           .infer(interp_infer)
           .reference(interp_run)
-          .import(graft::caffe("Interp").attr("height", "interp_param.height").attr("width", "interp_param.width").attr("zoom_factor", "interp_param.zoom_factor")),
+          .import(graft::caffe("Interp")
+                      .attr("height", "interp_param.height")
+                      .attr("width", "interp_param.width")
+                      .attr("zoom_factor", "interp_param.zoom_factor")),
       // Mapped to a built-in operation: a rule without an operation of its own.
       graft::onnx("CustomRelu").domain("my_custom_domain").to("Relu", "opset1"),
   };

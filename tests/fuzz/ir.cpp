@@ -1,8 +1,9 @@
 // Any bytes as an IR's XML, over a fixed .bin: read, verified, written as text.
+#include "ir/ir.hpp"
+
 #include "common.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
-#include "ir/ir.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string weights = [] {

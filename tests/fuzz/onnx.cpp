@@ -1,9 +1,10 @@
 // Any bytes as an ONNX model: read, imported, written as text.
+#include "readers/onnx.hpp"
+
 #include "common.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
 #include "import/importer.hpp"
-#include "readers/onnx.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return graft::fuzz([&] {
@@ -11,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     graft::looks_like_onnx(bytes);
     graft::ImportOptions options;
     options.fold_limits = {size_t{1} << 16, size_t{1} << 20};
-    graft::Imported m = graft::import_model(graft::read_onnx(bytes, nullptr, "/nonexistent"), graft::fuzz_registry(), options);
+    graft::Imported m =
+        graft::import_model(graft::read_onnx(bytes, nullptr, "/nonexistent"), graft::fuzz_registry(), options);
     graft::verify(m.graph);
   });
 }

@@ -1,6 +1,7 @@
 // Any bytes as the textual form: parsed, completed, printed and parsed again.
-#include "common.hpp"
 #include "graph/text.hpp"
+
+#include "common.hpp"
 #include "graph/verify.hpp"
 #include "infer/complete.hpp"
 

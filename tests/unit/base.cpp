@@ -1,7 +1,6 @@
 // Element types, memory plans, files, threads.
-#include <gtest/gtest.h>
-
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,14 +33,17 @@ TEST(Convert, EveryTypeGivesItsOwnValuesBack) {
       else if (t.bits == 4) bytes[i / 2] = static_cast<uint8_t>(i % 2 ? bytes[i / 2] | i << 4 : i);
       else bytes[0] = 0x40;  // the bits 0, 1
     }
-    std::vector<double> once = values_of<double>(all), again = values_of<double>(make_tensor<double>({codes}, once).to(t.type));
-    for (size_t i = 0; i < once.size(); ++i) EXPECT_TRUE(once[i] == again[i] || (std::isnan(once[i]) && std::isnan(again[i]))) << t.name << " " << i << " " << once[i] << " " << again[i];
+    std::vector<double> once = values_of<double>(all),
+                        again = values_of<double>(make_tensor<double>({codes}, once).to(t.type));
+    for (size_t i = 0; i < once.size(); ++i)
+      EXPECT_TRUE(once[i] == again[i] || (std::isnan(once[i]) && std::isnan(again[i])))
+          << t.name << " " << i << " " << once[i] << " " << again[i];
   }
 }
 
 TEST(Convert, RoundsHalfToEvenAndSaturates) {
-  EXPECT_EQ(through(DType::bf16, 1.00390625), 1.0);          // halfway, to even
-  EXPECT_EQ(through(DType::bf16, 1.01171875), 1.015625);     // halfway, to even
+  EXPECT_EQ(through(DType::bf16, 1.00390625), 1.0);       // halfway, to even
+  EXPECT_EQ(through(DType::bf16, 1.01171875), 1.015625);  // halfway, to even
   EXPECT_EQ(through(DType::f16, 65520), INFINITY);
   EXPECT_EQ(through(DType::f16, 65519), 65504);
   EXPECT_EQ(through(DType::f8e4m3, 1e9), 448);
@@ -117,7 +119,9 @@ TEST(Files, NamedByAModelStayInItsFolder) {
   EXPECT_NO_THROW(resolve_below(folder, "sub/deep.bin"));
   EXPECT_NO_THROW(resolve_below(folder, "./sub/./deep.bin"));
   EXPECT_NO_THROW(resolve_below(folder, "inner.bin")) << "a link that stays inside is fine";
-  for (const char* bad : {"", "/etc/passwd", "../model/in.bin", "sub/../in.bin", "link.bin", "dir/secret.bin", "pipe", "sub", "none.bin"}) EXPECT_THROW(resolve_below(folder, bad), Error) << bad;
+  for (const char* bad :
+       {"", "/etc/passwd", "../model/in.bin", "sub/../in.bin", "link.bin", "dir/secret.bin", "pipe", "sub", "none.bin"})
+    EXPECT_THROW(resolve_below(folder, bad), Error) << bad;
   EXPECT_THROW(resolve_below(folder, std::string_view("in.bin\0x", 8)), Error);
 }
 
@@ -148,7 +152,9 @@ TEST(Threads, MayBeUsedFromInside) {
       16, 1,
       [](void* arg, int64_t b, int64_t e) {
         auto& s = *static_cast<State*>(arg);
-        for (int64_t i = b; i < e; ++i) s.pool.parallel_for(100, 10, [](void* a, int64_t x, int64_t y) { static_cast<State*>(a)->sum += y - x; }, arg);
+        for (int64_t i = b; i < e; ++i)
+          s.pool.parallel_for(
+              100, 10, [](void* a, int64_t x, int64_t y) { static_cast<State*>(a)->sum += y - x; }, arg);
       },
       &state);
   EXPECT_EQ(state.sum, 1600);

@@ -8,16 +8,25 @@
 #include "toolkit/state.hpp"
 
 // Offsets that an extension built today relies on for ever. A field may be added at the end, nothing may move.
-static_assert(sizeof(graft_str) == 16 && sizeof(graft_dim) == 24 && sizeof(graft_shape) == 16 && sizeof(graft_info) == 24);
-static_assert(offsetof(graft_tensor, type) == 4 && offsetof(graft_tensor, dims) == 16 && offsetof(graft_tensor, data) == 32);
-static_assert(offsetof(graft_value, i) == 8 && offsetof(graft_value, items) == 40 && offsetof(graft_value, tensor) == 72);
-static_assert(offsetof(graft_call, inputs) == 16 && offsetof(graft_call, state) == 32 && offsetof(graft_call, runner) == 56);
-static_assert(offsetof(graft_kernel, op) == 8 && offsetof(graft_kernel, user) == 72 && offsetof(graft_kernel, run) == 96 && offsetof(graft_kernel, release) == 104);
-static_assert(offsetof(graft_op, name) == 8 && offsetof(graft_op, attrs) == 72 && offsetof(graft_op, infer) == 144 && offsetof(graft_op, decomposition) == 152);
-static_assert(offsetof(graft_attr, kind) == 8 && offsetof(graft_attr, fallback) == 48 && offsetof(graft_attr, allowed) == 144);
-static_assert(offsetof(graft_rule, since) == 56 && offsetof(graft_rule, op) == 72 && offsetof(graft_rule, expand) == 160);
+static_assert(sizeof(graft_str) == 16 && sizeof(graft_dim) == 24 && sizeof(graft_shape) == 16 &&
+              sizeof(graft_info) == 24);
+static_assert(offsetof(graft_tensor, type) == 4 && offsetof(graft_tensor, dims) == 16 &&
+              offsetof(graft_tensor, data) == 32);
+static_assert(offsetof(graft_value, i) == 8 && offsetof(graft_value, items) == 40 &&
+              offsetof(graft_value, tensor) == 72);
+static_assert(offsetof(graft_call, inputs) == 16 && offsetof(graft_call, state) == 32 &&
+              offsetof(graft_call, runner) == 56);
+static_assert(offsetof(graft_kernel, op) == 8 && offsetof(graft_kernel, user) == 72 &&
+              offsetof(graft_kernel, run) == 96 && offsetof(graft_kernel, release) == 104);
+static_assert(offsetof(graft_op, name) == 8 && offsetof(graft_op, attrs) == 72 && offsetof(graft_op, infer) == 144 &&
+              offsetof(graft_op, decomposition) == 152);
+static_assert(offsetof(graft_attr, kind) == 8 && offsetof(graft_attr, fallback) == 48 &&
+              offsetof(graft_attr, allowed) == 144);
+static_assert(offsetof(graft_rule, since) == 56 && offsetof(graft_rule, op) == 72 &&
+              offsetof(graft_rule, expand) == 160);
 static_assert(offsetof(graft_extension, ops) == 40 && offsetof(graft_extension, rules) == 72);
-static_assert(offsetof(graft_host, fail) == 8 && offsetof(graft_host, allocate) == 152 && offsetof(graft_host, import_body) == 328);
+static_assert(offsetof(graft_host, fail) == 8 && offsetof(graft_host, allocate) == 152 &&
+              offsetof(graft_host, import_body) == 328);
 
 namespace graft {
 namespace {

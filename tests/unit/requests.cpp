@@ -74,7 +74,8 @@ TEST_F(Requests, EightThreadsGiveWhatOneGives) {
 
 TEST_F(Requests, CpuAgreesWithReference) {
   Model m = model(busy_model);
-  InferRequest cpu = core_.compile_model(m, "CPU").create_infer_request(), reference = core_.compile_model(m, "REFERENCE").create_infer_request();
+  InferRequest cpu = core_.compile_model(m, "CPU").create_infer_request(),
+               reference = core_.compile_model(m, "REFERENCE").create_infer_request();
   for (int k = 0; k < 4; ++k) {
     std::vector<Tensor> a = run(cpu, input(k)), b = run(reference, input(k));
     for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(same_content(a[i], b[i])) << i;
@@ -167,7 +168,9 @@ TEST_F(Requests, InputsAndOutputsAreUsedWhereTheyLie) {
 }
 
 TEST_F(Requests, ShapesMayChangeFromRunToRun) {
-  InferRequest r = core_.compile_model(model("graph (x: f32[?,2]) { y = Multiply(x, x) return Concat(y, x) {axis = 0} }")).create_infer_request();
+  InferRequest r =
+      core_.compile_model(model("graph (x: f32[?,2]) { y = Multiply(x, x) return Concat(y, x) {axis = 0} }"))
+          .create_infer_request();
   for (int64_t n : {1, 5, 0, 5, 2, 1}) {
     Tensor x(DType::f32, {n, 2});
     for (int64_t i = 0; i < 2 * n; ++i) x.data<float>()[i] = static_cast<float>(i);
@@ -190,17 +193,28 @@ TEST_F(Requests, WhatDoesNotFitIsRefused) {
     }
   };
   EXPECT_EQ(message([&] { r.infer(); }), "input 'x' has no tensor");
-  EXPECT_EQ(message([&] { r.set_input_tensor(0, Tensor(DType::i64, {2, 3})); }), "input 'x' is f32, a tensor of i64 is given");
-  EXPECT_EQ(message([&] { r.set_input_tensor(0, Tensor(DType::f32, {3, 3})); }), "input 'x' has shape [2,3], a tensor of shape [3,3] is given");
-  EXPECT_EQ(message([&] { r.set_input_tensor(1, Tensor(DType::f32, {2, 3})); }), "the model has 1 inputs, there is no input 1");
+  EXPECT_EQ(message([&] {
+              r.set_input_tensor(0, Tensor(DType::i64, {2, 3}));
+            }),
+            "input 'x' is f32, a tensor of i64 is given");
+  EXPECT_EQ(message([&] {
+              r.set_input_tensor(0, Tensor(DType::f32, {3, 3}));
+            }),
+            "input 'x' has shape [2,3], a tensor of shape [3,3] is given");
+  EXPECT_EQ(message([&] {
+              r.set_input_tensor(1, Tensor(DType::f32, {2, 3}));
+            }),
+            "the model has 1 inputs, there is no input 1");
   EXPECT_EQ(message([&] { r.set_tensor("z", Tensor(DType::f32, {2, 3})); }), "the model has no input or output 'z'");
-  EXPECT_EQ(message([&] { core_.compile_model(model("graph (x: f32[1]) { return Abs(x) }"), "TPU"); }), "there is no device 'TPU'");
+  EXPECT_EQ(message([&] { core_.compile_model(model("graph (x: f32[1]) { return Abs(x) }"), "TPU"); }),
+            "there is no device 'TPU'");
 }
 
 TEST_F(Requests, ProfilesCountEveryOperation) {
   Options options;
   options.profile = true;
-  InferRequest r = core_.compile_model(model("graph (x: f32[4]) { return Abs(Negative(x)) }"), "CPU", options).create_infer_request();
+  InferRequest r = core_.compile_model(model("graph (x: f32[4]) { return Abs(Negative(x)) }"), "CPU", options)
+                       .create_infer_request();
   r.set_input_tensor(0, make_tensor<float>({4}, {1, 2, 3, 4}));
   for (int i = 0; i < 3; ++i) r.infer();
   std::vector<ProfilingInfo> rows = r.get_profiling_info();

@@ -19,9 +19,13 @@ std::string model_name() {
 class CpuDevice final : public Device {
  public:
   std::string name() const override { return "CPU"; }
-  std::string description() const override { return text(model_name(), ", ", ThreadPool::shared().threads(), " threads"); }
-  std::unique_ptr<Program> compile(Graph graph, const Registry& registry, const CompileOptions& options) const override {
-    return std::make_unique<HostProgram>(std::move(graph), registry, std::vector<std::string>{"CPU", "REFERENCE"}, options);
+  std::string description() const override {
+    return text(model_name(), ", ", ThreadPool::shared().threads(), " threads");
+  }
+  std::unique_ptr<Program> compile(Graph graph, const Registry& registry,
+                                   const CompileOptions& options) const override {
+    return std::make_unique<HostProgram>(std::move(graph), registry, std::vector<std::string>{"CPU", "REFERENCE"},
+                                         options);
   }
 };
 

@@ -11,7 +11,8 @@ namespace {
 
 class ReferenceExecution final : public Execution {
  public:
-  ReferenceExecution(const Graph& graph, const Registry& registry, const CompileOptions& options) : graph_(graph), registry_(registry), options_(options) {}
+  ReferenceExecution(const Graph& graph, const Registry& registry, const CompileOptions& options)
+      : graph_(graph), registry_(registry), options_(options) {}
 
   void run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, const std::atomic<bool>* cancel) override {
     Evaluation how{registry_};
@@ -19,13 +20,16 @@ class ReferenceExecution final : public Execution {
     how.cancel = cancel;
     if (options_.profile) {
       how.observe_arg = this;
-      how.observe = [](void* self, const Graph& g, NodeId node, double microseconds, std::span<const Tensor>) { static_cast<ReferenceExecution*>(self)->note(g[node], microseconds); };
+      how.observe = [](void* self, const Graph& g, NodeId node, double microseconds, std::span<const Tensor>) {
+        static_cast<ReferenceExecution*>(self)->note(g[node], microseconds);
+      };
     }
     std::vector<Tensor> results = evaluate_graph(how, graph_, inputs);
     outputs.resize(results.size());
     for (size_t i = 0; i < results.size(); ++i) {
       // Results may be inputs or constants: the caller gets memory of its own, or finds them in what it gave.
-      bool fits = outputs[i] && outputs[i].type() == results[i].type() && outputs[i].dims() == results[i].dims() && results[i].type() != DType::string;
+      bool fits = outputs[i] && outputs[i].type() == results[i].type() && outputs[i].dims() == results[i].dims() &&
+                  results[i].type() != DType::string;
       if (fits) std::memcpy(outputs[i].data(), results[i].data(), results[i].bytes());
       else outputs[i] = results[i].clone();
     }
@@ -53,10 +57,13 @@ class ReferenceExecution final : public Execution {
 
 class ReferenceProgram final : public Program {
  public:
-  ReferenceProgram(Graph graph, const Registry& registry, const CompileOptions& options) : graph_(std::move(graph)), registry_(registry), options_(options) {
+  ReferenceProgram(Graph graph, const Registry& registry, const CompileOptions& options)
+      : graph_(std::move(graph)), registry_(registry), options_(options) {
     for (NodeId id : graph_.topological_order()) check(graph_[id]);
   }
-  std::unique_ptr<Execution> create_execution() override { return std::make_unique<ReferenceExecution>(graph_, registry_, options_); }
+  std::unique_ptr<Execution> create_execution() override {
+    return std::make_unique<ReferenceExecution>(graph_, registry_, options_);
+  }
   Explanation explain(const std::vector<Info>& inputs) override {
     Graph g = graph_.clone();
     for (size_t i = 0; i < inputs.size(); ++i) g[g.parameters()[i]].attrs["shape"] = inputs[i].shape;
@@ -78,7 +85,8 @@ class ReferenceProgram final : public Program {
     if (n.is("Parameter") || n.is("Result")) return;
     const OpDef& op = definition(registry_, n);
     if (!registry_.reference(op) && !op.record->decomposition.size)
-      throw Error(ErrorKind::unsupported, text("operation ", op.name(), " of ", op.opset(), " has no kernel"), "graft ops --missing lists the operations without a kernel")
+      throw Error(ErrorKind::unsupported, text("operation ", op.name(), " of ", op.opset(), " has no kernel"),
+                  "graft ops --missing lists the operations without a kernel")
           .while_(text("compiling ", describe(n)));
     for (const Body& b : n.bodies)
       for (NodeId id : b.graph->topological_order()) check((*b.graph)[id]);
@@ -92,7 +100,8 @@ class ReferenceDevice final : public Device {
  public:
   std::string name() const override { return "REFERENCE"; }
   std::string description() const override { return "reference kernels, one thread"; }
-  std::unique_ptr<Program> compile(Graph graph, const Registry& registry, const CompileOptions& options) const override {
+  std::unique_ptr<Program> compile(Graph graph, const Registry& registry,
+                                   const CompileOptions& options) const override {
     return std::make_unique<ReferenceProgram>(std::move(graph), registry, options);
   }
 };

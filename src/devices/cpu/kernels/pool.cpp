@@ -142,7 +142,8 @@ PoolState avg_pool_prepare(Prepare& ctx) {
   };
   for (int64_t i = 0; i < ay.output; ++i) s.counts.rows.push_back(count(ay, i));
   for (int64_t i = 0; i < ax.output; ++i) s.counts.columns.push_back(count(ax, i));
-  // Whole vectors are read at the end; this is the longest of any instruction set, here the oldest one's length is known only.
+  // Whole vectors are read at the end; this is the longest of any instruction set, here the oldest one's length is
+  // known only.
   constexpr size_t longest_vector = 64 / sizeof(float);
   s.counts.columns.resize(s.counts.columns.size() + longest_vector, 1.0f);
   return s;
