@@ -1,6 +1,6 @@
 // DFT, IDFT, RDFT, IRDFT: Fourier transforms of complex numbers (a last axis of two) and of real ones.
 #include "fourier.hpp"
-#include "shape_numbers.hpp"
+#include "known.hpp"
 
 namespace graft {
 namespace {
@@ -34,7 +34,7 @@ void fourier_infer(Infer& ctx, const NoAttributes&) {
   Shape out(std::vector<Dim>(in.begin(), in.begin() + static_cast<ptrdiff_t>(rank)));
   auto axes = ctx.values<int64_t>(1);
   bool sized = ctx.has_input(2), halves = kind == FourierKind::real || kind == FourierKind::inverse_real;
-  auto sizes = sized ? known_numbers(ctx, 2) : std::nullopt;
+  auto sizes = sized ? numbers_of(ctx, 2) : std::nullopt;
   if (!axes && (sized || halves)) {
     out = Shape::of_rank(rank);
   } else if (axes) {

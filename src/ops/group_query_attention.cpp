@@ -1,6 +1,6 @@
 // GroupQueryAttention of ONNX Runtime (com.microsoft): attention whose query heads share fewer key heads, with a cache
 // of keys and values that may be longer than what is in it, rotated positions and a quantized cache.
-#include "shape_numbers.hpp"
+#include "known.hpp"
 
 namespace graft {
 namespace {
@@ -81,7 +81,7 @@ void gqa_infer(Infer& ctx, const GroupQueryAttention& a) {
   }
   // The cache is as long as the longest sequence, or longer where it is reused.
   if (ctx.has_input(total_length)) {
-    if (auto n = known_numbers(ctx, total_length); n && n->rank() == 1) total = (*n)[0];
+    if (auto n = numbers_of(ctx, total_length); n && n->rank() == 1) total = (*n)[0];
   } else if (auto n = ctx.values<int64_t>(seqlens_k)) {
     int64_t most = 0;
     for (int64_t v : *n) most = std::max(most, v < INT64_MAX ? v + 1 : v);

@@ -1,4 +1,4 @@
-#include "shape_numbers.hpp"
+#include "known.hpp"
 
 namespace graft {
 namespace {
@@ -9,7 +9,7 @@ struct MelWeightMatrix {
 };
 
 Dim mel_count(Infer& ctx, size_t input) {
-  auto n = known_numbers(ctx, input);
+  auto n = numbers_of(ctx, input);
   if (!n) return Dim();
   if (n->rank() != 1) fail("input ", input, " is one number, ", n->rank(), " are given");
   if ((*n)[0].max() < 0) fail("input ", input, " is ", (*n)[0].min(), ", it must not be negative");

@@ -1,5 +1,5 @@
 #include "philox.hpp"
-#include "shape_numbers.hpp"
+#include "known.hpp"
 
 namespace graft {
 namespace {
@@ -22,7 +22,7 @@ void multinomial_infer(Infer& ctx, const Multinomial& a) {
   if (a.convert_type != DType::i64 && a.convert_type != DType::i32)
     fail("classes cannot be of type ", a.convert_type, ", i64 or i32 is wanted");
   Dim samples;
-  if (auto n = known_numbers(ctx, 1)) {
+  if (auto n = numbers_of(ctx, 1)) {
     if (n->rank() != 1) fail("the number of samples is one number, ", n->rank(), " are given");
     samples = (*n)[0];
     if (samples.max() < 0) fail("there cannot be ", samples.min(), " samples");

@@ -1,5 +1,5 @@
 #include "philox.hpp"
-#include "shape_numbers.hpp"
+#include "known.hpp"
 
 namespace graft {
 namespace {
@@ -31,7 +31,7 @@ void random_uniform_infer(Infer& ctx, const RandomUniform& a) {
   }
   if (auto low = ctx.values<double>(1), high = ctx.values<double>(2); low && high && !((*low)[0] < (*high)[0]))
     fail("there are no numbers from ", (*low)[0], " to below ", (*high)[0]);
-  if (auto dims = known_numbers(ctx, 0)) {
+  if (auto dims = numbers_of(ctx, 0)) {
     for (Dim& d : *dims) {
       if (d.max() < 0) fail("a dimension cannot be ", d.min());
       if (d.min() < 0) d = Dim::between(0, d.max());
