@@ -1,5 +1,7 @@
 // GroupQueryAttention of ONNX Runtime (com.microsoft): attention whose query heads share fewer key heads, with a cache
 // of keys and values that may be longer than what is in it, rotated positions and a quantized cache.
+#include <graft/op.hpp>
+
 #include "known.hpp"
 
 namespace graft {

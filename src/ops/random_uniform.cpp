@@ -1,5 +1,5 @@
-#include "philox.hpp"
 #include "known.hpp"
+#include "philox.hpp"
 
 namespace graft {
 namespace {
