@@ -11,7 +11,8 @@
 
 namespace graft {
 
-inline constexpr int64_t max_generated = int64_t{1} << 24;  // elements that fill(), iota() and random() may make
+// Elements that fill(), iota() and random() may make in one text.
+inline constexpr int64_t max_generated = int64_t{1} << 22;
 
 // Words, numbers, quoted texts and signs, with their lines.
 class Lexer {
@@ -242,7 +243,9 @@ class ValueParser {
     int64_t count = count_checked(dims);
     if (type == DType::undefined) lex.broken("a tensor needs an element type");
     auto limit = [&] {
-      if (count > max_generated) lex.broken("a tensor of ", count, " elements is too large to be written like this");
+      if (count > max_generated - generated_)
+        lex.broken("a tensor of ", count, " elements is too large to be written like this");
+      generated_ += count;
     };
     if (accept("fill")) {
       limit();
@@ -365,6 +368,9 @@ class ValueParser {
     if (all_whole) return ints;
     return reals;
   }
+
+ private:
+  int64_t generated_ = 0;
 };
 
 }  // namespace graft

@@ -170,6 +170,9 @@ class Reader {
     node.type = op ? op->name() : type;
     node.opset = op ? op->opset() : version;
     node.opaque = !op;
+    // What the graph itself is made of cannot be foreign.
+    for (std::string_view own : {"Parameter", "Result", "Constant", "Const"})
+      if (!op && type == own) throw_user("the layer has version '", version, "', ", type, " is of opset1");
     if (version_ >= 11) node.rt_info = keep(n.child("rt_info"));
     Layer l;
     for (xml_node p : n.child("input").children("port")) {
