@@ -5,12 +5,9 @@
 #include <numeric>
 
 #include "base/file.hpp"
-#include "base/temporary.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "inputs.hpp"
-#include "ir/ir.hpp"
-#include "passes/pass.hpp"
 #include "readers/npy.hpp"
 
 namespace graft::cli {
@@ -51,20 +48,10 @@ void print_top(const Tensor& t, int count, const std::vector<std::string>& label
                 order[i] < labels.size() ? labels[order[i]].c_str() : "");
 }
 
-// The model as it comes back from a written IR.
-Model through_ir(const Core& core, const Model& m) {
-  TemporaryFolder folder;
-  std::string path = folder.path() + "/model.xml";
-  require_complete(m.state()->report, m.state()->path);
-  run_passes(m.state()->graph, core.state()->registry);
-  write_ir(m.state()->graph, core.state()->registry, path);
-  return Model(load_model(core.state(), {path}));
-}
-
 void run(const RunOptions& o) {
   Core core = make_core(o.model);
   Model model = load(core, o.model);
-  if (o.through_ir) model = through_ir(core, model);
+  if (o.through_ir) model = through_ir(model);
   for (const std::string& option : o.ignored)
     throw UsageError(text("option '--opt ", option, "' means nothing for a model of ", model.framework()));
   Options options;

@@ -4,12 +4,14 @@
 #include <set>
 
 #include "base/file.hpp"
+#include "base/temporary.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "graph/text.hpp"
 #include "infer/complete.hpp"
 #include "infer/inference.hpp"
 #include "ir/ir.hpp"
+#include "passes/pass.hpp"
 #include "readers/caffe.hpp"
 #include "readers/onnx.hpp"
 #include "readers/tensorflow.hpp"
@@ -169,6 +171,17 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
     reshape_inputs(m->graph, core->registry, options.input_shapes, options.input_types);
   }
   return m;
+}
+
+Model through_ir(const Model& model) {
+  const Model::State& m = *model.state();
+  require_complete(m.report, m.path);
+  Graph g = m.graph.clone();
+  run_passes(g, m.core->registry);
+  TemporaryFolder folder;
+  std::string path = folder.path() + "/model.xml";
+  write_ir(g, m.core->registry, path);
+  return Model(load_model(m.core, {path}));
 }
 
 // ---- the verdict ----

@@ -19,11 +19,14 @@ std::vector<UnknownType> opaque_layers(const Graph& g);
 
 // Throws the whole verdict where something is unknown or could not be imported.
 void require_complete(const ImportReport& report, const std::string& model_path);
-// All of it, for people: types, counts, layers, fields, shapes, and the command that scaffolds each.
 // Gives inputs other shapes and types, and infers all others anew.
 void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes,
                     const std::map<std::string, DType>& types);
 
+// The model as it comes back from an IR that was written after the passes.
+Model through_ir(const Model& model);
+
+// All of it, for people: types, counts, layers, fields, shapes, and the command that scaffolds each.
 std::string verdict_text(const ImportReport& report, const std::string& model_path);
 
 }  // namespace graft

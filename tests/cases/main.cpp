@@ -19,12 +19,9 @@
 #include <map>
 
 #include "base/file.hpp"
-#include "base/temporary.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "compare.hpp"
-#include "ir/ir.hpp"
-#include "passes/pass.hpp"
 #include "toolkit/load.hpp"
 
 namespace graft::cases {
@@ -73,15 +70,6 @@ std::map<std::string, std::string> read_exclusions(const std::string& path) {
   return out;
 }
 
-Model by_way_of_ir(const Core& core, const Model& m) {
-  TemporaryFolder folder;
-  std::string path = folder.path() + "/model.xml";
-  require_complete(m.state()->report, m.state()->path);
-  run_passes(m.state()->graph, core.state()->registry);
-  write_ir(m.state()->graph, core.state()->registry, path);
-  return Model(load_model(core.state(), {path}));
-}
-
 // Takes what a regular expression matches; an empty one matches all.
 class Filter {
  public:
@@ -122,7 +110,7 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
     for (const UnknownType& u : report.unknown) all += text(" ", u.domain, "::", u.type);
     return all;
   }
-  if (o.through_ir) model = by_way_of_ir(core, model);
+  if (o.through_ir) model = through_ir(model);
   // TensorFlow runs a model with other shapes than its signature says; here one asks for them.
   if (c["framework"] == "tensorflow") {
     std::vector<Port> ports = model.inputs();
