@@ -28,6 +28,17 @@ void stft_check_window(const Shape& window, std::optional<int64_t> size) {
   if (size && (window[0].min() > *size || window[0].max() < 1))
     fail("the window has ", window[0], " elements, the frame ", *size);
 }
+struct StftFrame {
+  std::optional<int64_t> size, step;
+};
+// Size and step as far as they are known, checked against the window.
+StftFrame stft_frame(Infer& ctx) {
+  StftFrame f;
+  if (auto sizes = ctx.values<int64_t>(2)) f.size = stft_number(*sizes, "frame size");
+  if (auto steps = ctx.values<int64_t>(3)) f.step = stft_number(*steps, "frame step");
+  stft_check_window(ctx.shape(1), f.size);
+  return f;
+}
 // The window in the middle of a frame.
 std::vector<double> stft_window(TensorView window, int64_t size) {
   std::vector<double> w = window.to<double>(), out(static_cast<size_t>(size), 0);
@@ -40,11 +51,7 @@ std::vector<double> stft_window(TensorView window, int64_t size) {
 void stft_infer(Infer& ctx, const Stft& a) {
   Shape signal = ctx.shape(0);
   DType type = common_type(ctx, {0, 1});
-  auto sizes = ctx.values<int64_t>(2), steps = ctx.values<int64_t>(3);
-  std::optional<int64_t> size, step;
-  if (sizes) size = stft_number(*sizes, "frame size");
-  if (steps) step = stft_number(*steps, "frame step");
-  stft_check_window(ctx.shape(1), size);
+  auto [size, step] = stft_frame(ctx);
   if (!signal.ranked()) return ctx.output(0, type, signal);
   if (signal.rank() != 1 && signal.rank() != 2)
     fail("the signal has shape ", signal, ", one or two dimensions are wanted");
@@ -84,11 +91,7 @@ void stft_run(Run& ctx, const Stft& a) {
 void istft_infer(Infer& ctx, const Istft& a) {
   Shape data = ctx.shape(0);
   DType type = common_type(ctx, {0, 1});
-  auto sizes = ctx.values<int64_t>(2), steps = ctx.values<int64_t>(3);
-  std::optional<int64_t> size, step;
-  if (sizes) size = stft_number(*sizes, "frame size");
-  if (steps) step = stft_number(*steps, "frame step");
-  stft_check_window(ctx.shape(1), size);
+  auto [size, step] = stft_frame(ctx);
   if (!data.ranked()) return ctx.output(0, type, data);
   size_t rank = data.rank();
   if (rank != 3 && rank != 4) fail("the data have shape ", data, ", three or four dimensions are wanted");

@@ -114,8 +114,7 @@ std::vector<Value> caffe_proposal(Import& layer, const CaffeProposal& p, std::ve
   return out;
 }
 
-std::vector<Value> import_caffe_proposal(Import& layer) {
-  std::string m = "proposal_param.";
+CaffeProposal read_caffe_proposal(Import& layer, const std::string& m) {
   CaffeProposal p;
   p.base_size = layer.get<int64_t>(m + "base_size", p.base_size);
   p.min_size = layer.get<int64_t>(m + "min_size", p.min_size);
@@ -125,6 +124,12 @@ std::vector<Value> import_caffe_proposal(Import& layer) {
   p.overlap = layer.get<float>(m + "nms_thresh", p.overlap);
   p.ratios = layer.get<std::vector<float>>(m + "ratio", p.ratios);
   p.scales = layer.get<std::vector<float>>(m + "scale", p.scales);
+  return p;
+}
+
+std::vector<Value> import_caffe_proposal(Import& layer) {
+  std::string m = "proposal_param.";
+  CaffeProposal p = read_caffe_proposal(layer, m);
   std::vector<NamedAttr> more;
   for (std::string_view flag : {"clip_before_nms", "clip_after_nms", "normalize"})
     if (std::string path = m + std::string(flag); layer.has(path)) more.push_back({flag, layer.get<bool>(path)});
@@ -136,15 +141,9 @@ std::vector<Value> import_caffe_proposal(Import& layer) {
 // The layer of Faster R-CNN that is written in Python.
 std::vector<Value> import_caffe_proposal_layer(Import& layer) {
   std::string m = "python_param.param_str.";
-  CaffeProposal p;
-  p.base_size = layer.get<int64_t>(m + "base_size", p.base_size);
-  p.min_size = layer.get<int64_t>(m + "min_size", p.min_size);
-  p.stride = layer.get<int64_t>(m + "feat_stride", p.stride);
-  p.before = layer.get<int64_t>(m + "pre_nms_topn", p.before);
-  p.after = layer.get<int64_t>(m + "post_nms_topn", p.after);
-  p.overlap = layer.get<float>(m + "nms_thresh", p.overlap);
-  p.ratios = layer.get<std::vector<float>>(m + "ratios", layer.get<std::vector<float>>(m + "ratio", p.ratios));
-  p.scales = layer.get<std::vector<float>>(m + "scales", layer.get<std::vector<float>>(m + "scale", p.scales));
+  CaffeProposal p = read_caffe_proposal(layer, m);
+  p.ratios = layer.get<std::vector<float>>(m + "ratios", p.ratios);
+  p.scales = layer.get<std::vector<float>>(m + "scales", p.scales);
   return caffe_proposal(layer, p);
 }
 

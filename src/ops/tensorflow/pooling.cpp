@@ -18,33 +18,22 @@ TfWindow tf_window(Import& layer, const tf::Layout& layout) {
   return {list("ksize", 1), list("strides", 2)};
 }
 
+Value tf_pool(Import& layer, size_t spatial, std::string_view type, std::vector<NamedAttr> more) {
+  tf::Layout layout(layer, spatial);
+  TfWindow w = tf_window(layer, layout);
+  tf::Padding pads = tf::padding(layer, layout);
+  std::vector<NamedAttr> attrs{{"strides", w.strides}, {"pads_begin", pads.begin}, {"pads_end", pads.end},
+                               {"kernel", w.kernel},   {"rounding_type", "floor"}, {"auto_pad", pads.mode}};
+  for (NamedAttr& a : more) attrs.push_back(std::move(a));
+  return layout.out(layer.op(type, {layout.in(layer.input(0))}, std::move(attrs)));
+}
 template <size_t spatial>
 Value tf_max_pool(Import& layer) {
-  tf::Layout layout(layer, spatial);
-  TfWindow w = tf_window(layer, layout);
-  tf::Padding pads = tf::padding(layer, layout);
-  return layout.out(layer.op("MaxPool@1", {layout.in(layer.input(0))},
-                             {{"strides", w.strides},
-                              {"pads_begin", pads.begin},
-                              {"pads_end", pads.end},
-                              {"kernel", w.kernel},
-                              {"rounding_type", "floor"},
-                              {"auto_pad", pads.mode}}));
+  return tf_pool(layer, spatial, "MaxPool@1", {});
 }
-
 template <size_t spatial>
 Value tf_avg_pool(Import& layer) {
-  tf::Layout layout(layer, spatial);
-  TfWindow w = tf_window(layer, layout);
-  tf::Padding pads = tf::padding(layer, layout);
-  return layout.out(layer.op("AvgPool@1", {layout.in(layer.input(0))},
-                             {{"strides", w.strides},
-                              {"pads_begin", pads.begin},
-                              {"pads_end", pads.end},
-                              {"kernel", w.kernel},
-                              {"exclude-pad", true},
-                              {"rounding_type", "floor"},
-                              {"auto_pad", pads.mode}}));
+  return tf_pool(layer, spatial, "AvgPool@1", {{"exclude-pad", true}});
 }
 
 // The second output: places of the largest elements, counted with the channels last.
