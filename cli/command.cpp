@@ -43,7 +43,7 @@ std::vector<std::string> ModelOptions::all_files() const {
   if (!model.empty()) out.push_back(model);
   out.insert(out.end(), files.begin(), files.end());
   out.insert(out.end(), weights.begin(), weights.end());
-  if (out.empty()) throw UsageError("no model file is given");
+  if (out.empty()) throw UsageError("no model file is given", "the file comes after the command, or with --model");
   for (const std::string& f : out) {
     std::error_code ec;
     if (!std::filesystem::exists(f, ec)) throw UsageError(text("there is no file '", f, "'"));

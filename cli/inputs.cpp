@@ -136,7 +136,9 @@ std::vector<Tensor> make_inputs(const InputOptions& o, const std::vector<Port>& 
   auto put = [&](size_t i, Tensor t, const std::string& from) {
     if (out[i]) throw UsageError(text("input '", ports[i].any_name(), "' is given twice"));
     if (ports[i].type != DType::undefined && t.type() != ports[i].type)
-      throw_user("input '", ports[i].any_name(), "' is ", ports[i].type, ", '", from, "' holds ", t.type());
+      throw Error(ErrorKind::user,
+                  text("input '", ports[i].any_name(), "' is ", ports[i].type, ", '", from, "' holds ", t.type()),
+                  text("values are not converted here; save them as ", ports[i].type));
     out[i] = std::move(t);
   };
   auto index_of = [&](const std::string& name) { return as_usage([&] { return find_port(ports, name, "input"); }); };

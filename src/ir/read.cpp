@@ -274,6 +274,9 @@ class Reader {
             size = required_int(data, (prefix + "size").c_str());
     if (offset < 0 || size < 0) throw_user("the constant lies at offset ", offset, " with size ", size);
     auto total = static_cast<int64_t>(weights_.size());
+    if (total == 0 && size > 0)
+      throw Error(ErrorKind::user, "the constant lies in the weights, and there are none",
+                  "the .bin belongs beside the .xml under the same name, or is given as second file");
     if (size > total || offset > total - size)
       throw_user("the constant lies at bytes ", offset, " to ", offset, "+", size, " of the weights, which have ",
                  total);
