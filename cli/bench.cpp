@@ -1,5 +1,4 @@
 // graft bench: how fast a model runs. Option names are benchmark_app's.
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -26,13 +25,6 @@ struct BenchOptions {
   std::string api = "async", hint = "throughput";
   bool counters = false, json = false, no_warmup = false;
 };
-
-// Peak resident memory of this process, in bytes.
-size_t peak_memory() {
-  rusage r{};
-  getrusage(RUSAGE_SELF, &r);
-  return static_cast<size_t>(r.ru_maxrss) * 1024;
-}
 
 struct Result {
   std::vector<double> latencies;  // ms

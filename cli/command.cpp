@@ -1,5 +1,6 @@
 #include "command.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,10 +12,10 @@
 
 namespace graft::cli {
 
-void ModelOptions::add_files(CLI::App& app) {
+void ModelOptions::add_files(CLI::App& app, const char* definition_names) {
   app.add_option("files", files, "model file, and weights where they are a file of their own")->type_name("FILE");
   app.add_option("--model,-m,--input_model", model, "model file")->type_name("FILE")->group("Model");
-  app.add_option("--input_proto", definition, "a Caffe net's definition, where --input_model is its weights")
+  app.add_option(definition_names, definition, "a Caffe net's definition, where --input_model is its weights")
       ->type_name("FILE")
       ->group("Model");
   app.add_option("--weights,-w", weights, "further files of the model")
@@ -56,6 +57,10 @@ Core make_core(const ModelOptions& o) {
   for (std::string_view path : split(o.extensions, ',')) {
     if (path.empty()) continue;
     if (!std::filesystem::exists(std::string(path))) throw UsageError(text("there is no extension '", path, "'"));
+    if (std::filesystem::is_directory(std::string(path)))
+      throw UsageError(
+          text("the extension '", path, "' is a folder, a shared library is wanted"),
+          "extensions of the Model Optimizer are Python and are not run; graft new begins one of your own");
     core.add_extension(std::string(path));
   }
   as_usage([&] { return &core.state()->device(o.device); });
@@ -93,6 +98,10 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given,
   return out;
 }
 
+Model load(const Core& core, const ModelOptions& o, const ImportOptions& options) {
+  return Model(load_model(core.state(), o.all_files(), options));
+}
+
 Model load(const Core& core, const ModelOptions& o) {
   std::vector<std::string> files = o.all_files();
   Model m(load_model(core.state(), files));
@@ -103,6 +112,12 @@ Model load(const Core& core, const ModelOptions& o) {
   options.input_shapes = parse_shapes(o.input_shapes, inputs);
   for (const auto& [name, shape] : options.input_shapes) as_usage([&] { return find_port(inputs, name, "input"); });
   return Model(load_model(core.state(), files, options));
+}
+
+size_t peak_memory() {
+  rusage r{};
+  getrusage(RUSAGE_SELF, &r);
+  return static_cast<size_t>(r.ru_maxrss) * 1024;
 }
 
 void note(const std::string& line) {

@@ -46,18 +46,18 @@ struct ModelOptions {
   std::string device = "CPU";
   std::vector<std::string> input_shapes;
 
-  void add_files(CLI::App& app);
+  void add_files(CLI::App& app, const char* definition_names = "--input_proto");
   void add_extensions(CLI::App& app);
   void add_device(CLI::App& app);
   void add_shapes(CLI::App& app);
 
   std::vector<std::string> all_files() const;
-  ImportOptions import_options() const;
 };
 
 // A core with the extensions loaded.
 Core make_core(const ModelOptions& o);
 Model load(const Core& core, const ModelOptions& o);
+Model load(const Core& core, const ModelOptions& o, const ImportOptions& options);
 
 // "data[1,3,224,224],other[1,10]" or, for a single input, "[1,3,224,224]" or "1,3,224,224"; ? and a..b for unknown
 // ones.
@@ -71,6 +71,9 @@ void add_explain(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_new(CLI::App& app);
+
+// Peak resident memory of this process, in bytes.
+size_t peak_memory();
 
 // A line on stderr, dimmed on a terminal.
 void note(const std::string& line);

@@ -1,4 +1,5 @@
 // graft convert: a model becomes an IR.
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 
@@ -6,16 +7,23 @@
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
+#include "cut_options.hpp"
 #include "graph/text.hpp"
 #include "ir/ir.hpp"
+#include "mo_options.hpp"
+#include "passes/compress_to_f16.hpp"
 #include "passes/pass.hpp"
+#include "preprocess_options.hpp"
 
 namespace graft::cli {
 namespace {
 
 struct ConvertOptions {
   ModelOptions model;
-  std::string folder = ".", name;
+  CutOptions cut;
+  PreprocessOptions before;
+  MoOptions mo;
+  std::string folder = ".", name, explain;
   std::vector<std::string> disabled;
   bool stub_unknown = false, json = false, silent = false, list_passes = false, explain_passes = false;
 };
@@ -43,17 +51,145 @@ void list_passes() {
   for (const Pass& p : pipeline()) std::printf("%-20s %s\n", std::string(p.name).c_str(), std::string(p.doc).c_str());
 }
 
-void convert(const ConvertOptions& o) {
+// Says how far it is, where that was asked for.
+class Progress {
+ public:
+  explicit Progress(const ConvertOptions& o) : lines_(o.mo.stream), on_((o.mo.progress || o.mo.stream) && !o.silent) {}
+  void step(const char* what) {
+    if (on_) std::fprintf(stderr, lines_ ? "%3d%%  %s\n" : "\r%3d%%  %-30s", 100 * done_ / steps, what);
+    if (on_ && !lines_ && done_ == steps) std::fprintf(stderr, "\n");
+    ++done_;
+  }
+
+ private:
+  static constexpr int steps = 4;
+  bool lines_, on_;
+  int done_ = 0;
+};
+
+// The names of all nodes of a type, those of bodies behind the node that has them.
+void collect_named(const Graph& g, std::string_view type, const std::string& prefix, std::vector<std::string>& out) {
+  for (NodeId id = 0; id < g.end_id(); ++id) {
+    if (!g[id].alive) continue;
+    if (g[id].is(type)) out.push_back(prefix + g[id].name);
+    for (const Body& b : g[id].bodies) collect_named(*b.graph, type, prefix + g[id].name + "/", out);
+  }
+}
+
+// What was done to a model, for the report.
+struct Done {
+  std::string xml, bin;
+  std::vector<PassEffect> effects;
+  std::vector<std::string> transposes;  // that are left
+  F16Report half;
+  double seconds = 0;
+};
+
+std::string base_name(const ConvertOptions& o, const std::string& path) {
+  if (!o.name.empty()) return o.name;
+  // The model is what was named so; a Caffe net's definition is only a part of it.
+  std::string stem = stem_of(!o.model.model.empty()                              ? o.model.model
+                             : o.model.files.empty() && !o.model.weights.empty() ? o.model.weights[0]
+                                                                                 : path);
+  return stem.empty() || stem[0] == '.' ? "model" : stem;
+}
+
+void report_json(const Model::State& m, const Model& model, const Done& d, bool half) {
+  nlohmann::json passes = nlohmann::json::array(), inputs = nlohmann::json::array(), outputs = nlohmann::json::array();
+  for (const PassEffect& e : d.effects)
+    passes.push_back(
+        {{"pass", e.pass}, {"changes", e.changes}, {"nodes_before", e.nodes_before}, {"nodes_after", e.nodes_after}});
+  for (const Port& p : model.inputs()) inputs.push_back(port_json(p));
+  for (const Port& p : model.outputs()) outputs.push_back(port_json(p));
+  nlohmann::json j{{"xml", d.xml},
+                   {"bin", d.bin},
+                   {"framework", m.framework},
+                   {"layers", m.graph.node_count()},
+                   {"inputs", inputs},
+                   {"outputs", outputs},
+                   {"passes", passes},
+                   {"transposes", d.transposes},
+                   {"unknown", unknown_json(m.report)},
+                   {"seconds", d.seconds},
+                   {"peak_memory_bytes", peak_memory()}};
+  if (half) {
+    nlohmann::json losses = nlohmann::json::array();
+    for (const F16Report::Loss& l : d.half.losses)
+      losses.push_back(
+          {{"constant", l.constant}, {"elements", l.elements}, {"clipped", l.clipped}, {"vanished", l.vanished}});
+    j["f16"] = {{"compressed", d.half.compressed}, {"kept", d.half.kept}, {"losses", losses}};
+  }
+  print_json(j);
+}
+
+void report_text(const ConvertOptions& o, const Model::State& m, const Done& d) {
+  if (o.explain_passes) {
+    for (const PassEffect& e : d.effects)
+      std::printf("%-20s %zu changes, %zu -> %zu nodes\n", std::string(e.pass).c_str(), e.changes, e.nodes_before,
+                  e.nodes_after);
+    for (const std::string& t : d.transposes) std::printf("Transpose left       %s\n", t.c_str());
+  }
+  if (o.silent) return;
+  size_t overridden = 0;
+  for (const Claim& c : m.report.claims)
+    overridden += c.by != "built-in" && c.by != "nobody" && c.by != "function of the model";
+  std::printf("%s\n%s\n", d.xml.c_str(), d.bin.c_str());
+  std::printf("%s model, %zu layers -> %zu layers of the IR%s%s\n", m.framework.c_str(), m.report.layers,
+              m.graph.node_count(), overridden ? text(", ", overridden, " by extensions").c_str() : "",
+              d.transposes.empty()       ? ""
+              : d.transposes.size() == 1 ? ", 1 Transpose among them"
+                                         : text(", ", d.transposes.size(), " Transposes among them").c_str());
+  if (o.mo.half()) std::printf("%zu constants stored as f16, %zu kept as f32\n", d.half.compressed, d.half.kept);
+  std::printf("IR version 11 in %.2f seconds, with at most %.0f MB of memory\n", d.seconds,
+              static_cast<double>(peak_memory()) / 1e6);
+}
+
+void warn_of_losses(const F16Report& r) {
+  constexpr size_t most = 8;
+  for (size_t i = 0; i < r.losses.size() && i < most; ++i) {
+    const F16Report::Loss& l = r.losses[i];
+    if (l.clipped)
+      note(text("warning: ", l.clipped, " of ", l.elements, " values of '", l.constant,
+                "' are too large for f16 and were clipped"));
+    if (l.vanished)
+      note(text("warning: ", l.vanished, " of ", l.elements, " values of '", l.constant,
+                "' are too small for f16 and became 0"));
+  }
+  if (r.losses.size() > most) note(text("warning: and values of ", r.losses.size() - most, " constants more"));
+}
+
+void convert(ConvertOptions o) {
+  auto begin = std::chrono::steady_clock::now();
   if (o.list_passes) return list_passes();
+  if (!o.explain.empty() && o.explain != "passes")
+    throw UsageError(text("--explain '", o.explain, "' is not known"), "--explain passes is; graft explain says more");
+  o.explain_passes |= o.explain == "passes";
   as_usage([&] {
     check_pass_names(o.disabled);
     return 0;
   });
+  for (const std::string& p : o.mo.disabled_passes()) o.disabled.push_back(p);
+  bool talks = !o.silent && o.mo.shows_warnings();
+  if (talks) check_environment();
+  for (const std::string& n : o.mo.notes)
+    if (talks) note(n);
+
   Core core = make_core(o.model);
-  Model& model = keep_to_the_end(load(core, o.model));
+  const Registry& registry = core.state()->registry;
+  ImportOptions import;
+  o.mo.add_to(o.model, import);
+  import.cut = o.cut.request();
+  Preprocess before = o.before.request();
+  o.mo.check_framework(o.model.all_files());
+  Progress progress(o);
+  progress.step("reading and importing");
+  Model& model = keep_to_the_end(load(core, o.model, import));
   Model::State& m = *model.state();
-  for (const std::string& w : m.report.warnings)
-    if (!o.silent) note("warning: " + w);
+  auto warn = [&](const std::vector<std::string>& warnings) {
+    for (const std::string& w : warnings)
+      if (talks) note("warning: " + w);
+  };
+  warn(m.report.warnings);
   if (!m.report.complete()) {
     if (!o.stub_unknown || !m.report.problems.empty()) {
       if (o.json) print_json({{"unknown", unknown_json(m.report)}});
@@ -61,39 +197,31 @@ void convert(const ConvertOptions& o) {
           ErrorKind::unsupported, text("nothing was written: ", verdict_text(m.report, m.path)),
           m.report.problems.empty() ? "--stub-unknown writes the IR anyway, with these layers as they are" : "");
     }
-    if (!o.silent) note(text("warning: written with layers that nobody knows\n", verdict_text(m.report, m.path)));
+    if (talks) note(text("warning: written with layers that nobody knows\n", verdict_text(m.report, m.path)));
   }
-  std::vector<PassEffect> effects = run_passes(m.graph, core.state()->registry, o.disabled);
-  std::string name = o.name.empty() ? stem_of(m.path) : o.name;
+  progress.step("putting in what stands in front");
+  before.channels_last = m.framework == "tensorflow" && !o.mo.keep_transposes;
+  for (const CutInput& i : import.cut.inputs)
+    for (const auto& asked : m.report.cut_inputs)
+      if (i.listed && asked.first == i.place) before.order.push_back(asked);
+  warn(preprocess(m.graph, registry, before));
+  progress.step("running passes");
+  o.mo.never_fused(m.graph);
+  Done d;
+  d.effects = run_passes(m.graph, registry, o.disabled);
+  if (o.mo.half()) compress_to_f16(m.graph, registry, d.half);
+  if (talks) warn_of_losses(d.half);
+  collect_named(m.graph, "Transpose", "", d.transposes);
+  progress.step("writing");
+  std::string name = base_name(o, m.path);
   if (m.graph.name.empty()) m.graph.name = name;
   make_folder(o.folder);
-  std::string xml = (std::filesystem::path(o.folder) / (name + ".xml")).string();
-  std::string bin = write_ir(m.graph, core.state()->registry, xml);
-
-  if (o.json) {
-    nlohmann::json passes = nlohmann::json::array();
-    for (const PassEffect& e : effects)
-      passes.push_back(
-          {{"pass", e.pass}, {"changes", e.changes}, {"nodes_before", e.nodes_before}, {"nodes_after", e.nodes_after}});
-    print_json({{"xml", xml},
-                {"bin", bin},
-                {"framework", m.framework},
-                {"layers", m.graph.node_count()},
-                {"passes", passes},
-                {"unknown", unknown_json(m.report)}});
-    return;
-  }
-  if (o.explain_passes)
-    for (const PassEffect& e : effects)
-      std::printf("%-20s %zu changes, %zu -> %zu nodes\n", std::string(e.pass).c_str(), e.changes, e.nodes_before,
-                  e.nodes_after);
-  if (o.silent) return;
-  size_t overridden = 0;
-  for (const Claim& c : m.report.claims)
-    overridden += c.by != "built-in" && c.by != "nobody" && c.by != "function of the model";
-  std::printf("%s\n%s\n", xml.c_str(), bin.c_str());
-  std::printf("%s model, %zu layers -> %zu layers of the IR%s\n", m.framework.c_str(), m.report.layers,
-              m.graph.node_count(), overridden ? text(", ", overridden, " by extensions").c_str() : "");
+  d.xml = (std::filesystem::path(o.folder) / (name + ".xml")).string();
+  d.bin = write_ir(m.graph, registry, d.xml);
+  progress.step("done");
+  d.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (o.json) report_json(m, model, d, o.mo.half());
+  else report_text(o, m, d);
 }
 
 }  // namespace
@@ -101,23 +229,29 @@ void convert(const ConvertOptions& o) {
 void add_convert(CLI::App& app) {
   auto o = std::make_shared<ConvertOptions>();
   CLI::App* c = app.add_subcommand("convert", "turn a model into an IR (.xml and .bin)");
-  o->model.add_files(*c);
+  o->model.add_files(*c, "--input_proto,-d");
   o->model.add_extensions(*c);
-  o->model.add_shapes(*c);
+  o->cut.add(*c);
+  o->before.add(*c);
+  o->mo.add(*c);
   c->add_option("--output_dir,--output-dir,-o", o->folder, "folder for the IR")
       ->type_name("DIR")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->group("Output");
   c->add_option("--model_name,--model-name,-n", o->name, "name of the IR's files; the model's when not said")
-      ->type_name("NAME");
-  c->add_flag("--stub-unknown", o->stub_unknown, "writes layers that nobody knows as they are");
+      ->type_name("NAME")
+      ->group("Output");
+  c->add_flag("--stub-unknown", o->stub_unknown, "writes layers that nobody knows as they are")->group("Output");
   c->add_option("--disable-pass", o->disabled, "leaves a pass out")
       ->type_name("PASS")
       ->group("Passes")
       ->allow_extra_args(false);
   c->add_flag("--list-passes", o->list_passes, "lists the passes and ends")->group("Passes");
-  c->add_flag("--explain-passes", o->explain_passes, "says what each pass changed")->group("Passes");
-  c->add_flag("--json", o->json, "prints JSON");
-  c->add_flag("--silent", o->silent, "prints only errors");
+  c->add_flag("--explain-passes", o->explain_passes, "says what each pass changed and which Transposes are left")
+      ->group("Passes");
+  c->add_option("--explain", o->explain, "--explain passes is --explain-passes")->type_name("passes")->group("Passes");
+  c->add_flag("--json", o->json, "prints JSON")->group("Report");
+  c->add_flag("--silent", o->silent, "prints only errors")->group("Report");
   c->callback([o] { convert(*o); });
 }
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "base/text.hpp"
+#include "cut_options.hpp"
 #include "graph/text.hpp"
 #include "inputs.hpp"
 #include "passes/pass.hpp"
@@ -11,6 +12,7 @@ namespace {
 
 struct ExplainOptions {
   ModelOptions model;
+  CutOptions cut;
   bool json = false, as_text = false;
 };
 
@@ -22,7 +24,9 @@ std::string list_of(const std::vector<Info>& infos) {
 
 void explain(const ExplainOptions& o) {
   Core core = make_core(o.model);
-  Model model = load(core, o.model);
+  ImportOptions import;
+  import.cut = o.cut.request();
+  Model model = load(core, o.model, import);
   Model::State& m = *model.state();
   if (o.as_text) {
     std::printf("%s", print(m.graph).c_str());
@@ -108,7 +112,7 @@ void add_explain(CLI::App& app) {
   o->model.add_files(*c);
   o->model.add_extensions(*c);
   o->model.add_device(*c);
-  o->model.add_shapes(*c);
+  o->cut.add(*c);
   c->add_flag("--json", o->json, "prints JSON");
   c->add_flag("--text", o->as_text, "prints the graph in the textual form and ends");
   c->callback([o] { explain(*o); });

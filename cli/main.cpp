@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/request.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
 #include "schema/host.hpp"
@@ -18,8 +19,12 @@ std::vector<std::string> normal_arguments(int argc, char** argv) {
     std::string a = argv[i];
     bool one_dash =
         a.size() > 2 && a[0] == '-' && a[1] != '-' && ((a[1] >= 'a' && a[1] <= 'z') || (a[1] >= 'A' && a[1] <= 'Z'));
-    bool is_bench = argc > 1 && std::string(argv[1]) == "bench";
-    out.push_back(one_dash && is_bench ? "-" + a : a);
+    std::string command = argc > 1 ? argv[1] : "";
+    if (command == "convert")
+      for (auto [shorter, longer] :
+           {std::pair{"-ms", "--mean_values"}, {"-mf", "--mean_file"}, {"-mo", "--mean_file_offsets"}})
+        if (a == shorter || a.starts_with(std::string(shorter) + "=")) a = longer + a.substr(3);
+    out.push_back(one_dash && command == "bench" ? "-" + a : a);
   }
   return out;
 }
@@ -105,6 +110,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return report_usage(app, e);
   } catch (const UsageError& e) {
+    std::fprintf(stderr, "%s\n", e.report().c_str());
+    return wrong_usage;
+  } catch (const RequestError& e) {
     std::fprintf(stderr, "%s\n", e.report().c_str());
     return wrong_usage;
   } catch (...) {

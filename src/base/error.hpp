@@ -32,6 +32,9 @@ template <class Body, class Context>
 decltype(auto) with_context(Body&& body, Context&& context) {
   try {
     return body();
+  } catch (Error& e) {
+    e.while_(context());
+    throw;  // whatever kind of Error it is
   } catch (...) {
     Error e = current_error();
     e.while_(context());

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "graph/graph.hpp"
+#include "import/cut.hpp"
 #include "infer/inference.hpp"
 #include "readers/raw.hpp"
 #include "schema/registry.hpp"
@@ -42,10 +43,14 @@ struct ImportReport {
   std::vector<Problem> problems;  // layers that are known but cannot be imported as they stand
   std::vector<Claim> claims;
   std::vector<std::string> warnings;  // fields that nobody read, and the like
+  // For every input that was asked for: the place as it was written, and the nodes of the graph it became.
+  std::vector<std::pair<std::string, std::vector<std::string>>> cut_inputs;
   bool complete() const { return unknown.empty() && problems.empty(); }
 };
 
 struct ImportOptions {
+  ReadRequest read;
+  CutRequest cut;  // carried out between reading and import
   // Other types or shapes than the file says, by input name.
   std::map<std::string, Shape> input_shapes;
   std::map<std::string, DType> input_types;

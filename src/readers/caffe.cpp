@@ -330,20 +330,23 @@ bool looks_like_caffe_text(std::string_view bytes) {
 namespace {
 
 // A layer of the second generation has a name (4) and a type (5); one of the first has both inside another message.
+// A graph of TensorFlow has messages like those, but hardly ever a single one.
 bool looks_like_old_layer(Wire w) {
   bool name = false, type = false;
-  for (; w.next(); w.skip()) {
+  size_t inside = 0;
+  while (w.next()) {
     name |= w.field() == 4 && w.type() == Wire::bytes_type;
     type |= w.field() == 5 && w.type() == Wire::varint_type;
     if (w.field() != 1 || w.type() != Wire::bytes_type) continue;
+    if (++inside > 1) return false;
     bool inner_name = false, inner_type = false;
     for (Wire l = w.message("layer"); l.next(); l.skip()) {
       inner_name |= l.field() == 1 && l.type() == Wire::bytes_type;
       inner_type |= l.field() == 2 && l.type() == Wire::bytes_type;
     }
-    return inner_name && inner_type;
+    if (!inner_name || !inner_type) return false;
   }
-  return name && type;
+  return inside || (name && type);
 }
 
 }  // namespace

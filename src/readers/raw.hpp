@@ -73,6 +73,12 @@ struct RawModel {
   std::vector<std::string> symbols;  // names of unknown dimensions; Dim::symbol() - 1 is an index
 };
 
+// What the caller says about files that hold more than one model, or only a part of one.
+struct ReadRequest {
+  std::string checkpoint;         // values of a TensorFlow graph's variables: "model.ckpt" or "model.ckpt.index"
+  std::vector<std::string> tags;  // of the graph to take from a SavedModel; none: the one for serving
+};
+
 // Limits that every reader keeps.
 struct ReadLimits {
   size_t nodes = 2'000'000;

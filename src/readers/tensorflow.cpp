@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
+#include "base/request.hpp"
 #include "base/text.hpp"
 #include "readers/tensorflow_model.hpp"
 #include "readers/tensorflow_text.hpp"
@@ -40,18 +42,25 @@ class SavedModelReader {
  public:
   SavedModelReader(const char* origin, TensorFlowTensors& tensors) : origin_(origin), tensors_(tensors) {}
 
-  // The graph that is meant for serving.
-  MetaGraph saved_model(std::string_view bytes) {
+  // The graph with exactly these tags, or the one that is meant for serving.
+  MetaGraph saved_model(std::string_view bytes, const std::vector<std::string>& wanted) {
     std::vector<MetaGraph> all;
     for (Wire w(bytes, "SavedModel", origin_); w.next();)
       if (w.field() == 2) all.push_back(meta_graph(w.message("MetaGraphDef")));
       else w.skip();
     if (all.empty()) throw_user("the SavedModel has no graph");
+    std::vector<std::string> tags;
+    for (const MetaGraph& m : all) tags.push_back(text("[", join(m.tags, ", "), "]"));
+    if (!wanted.empty()) {
+      std::set<std::string> set(wanted.begin(), wanted.end());
+      for (MetaGraph& m : all)
+        if (std::set<std::string>(m.tags.begin(), m.tags.end()) == set) return std::move(m);
+      throw RequestError(text("the SavedModel has no graph tagged [", join(wanted, ", "), "]"),
+                         text("its graphs are tagged ", join(tags, ", ")));
+    }
     auto serves = [](const MetaGraph& m) { return std::find(m.tags.begin(), m.tags.end(), "serve") != m.tags.end(); };
     auto it = std::find_if(all.begin(), all.end(), serves);
     if (it == all.end()) {
-      std::vector<std::string> tags;
-      for (const MetaGraph& m : all) tags.push_back(text("[", join(m.tags, ", "), "]"));
       if (all.size() > 1)
         throw_user("the SavedModel has ", all.size(), " graphs, tagged ", join(tags, ", "), "; none is tagged serve");
       it = all.begin();
@@ -208,18 +217,21 @@ bool looks_like_tensorflow(std::string_view bytes) {
 }
 
 RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
-                         const std::string& checkpoint, const ReadLimits& limits) {
+                         const ReadRequest& request, const ReadLimits& limits) {
   if (looks_like_tensorflow_text(bytes)) {
     auto binary = std::make_shared<std::string>(tensorflow_text_to_binary(bytes, "text"));
-    return read_tensorflow(*binary, binary, folder, checkpoint, limits);
+    return read_tensorflow(*binary, binary, folder, request, limits);
   }
   TensorFlowGraphReader reader(std::move(keeper), bytes.data(), limits);
   SavedModelReader meta(bytes.data(), reader.tensors());
   MetaGraph m;
   m.graph = bytes;
-  std::string here = folder.empty() ? "." : folder, variables = checkpoint;
-  if (is_saved_model(bytes)) {
-    m = meta.saved_model(bytes);
+  std::string here = folder.empty() ? "." : folder, variables = request.checkpoint;
+  bool saved = is_saved_model(bytes);
+  if (!saved && !request.tags.empty())
+    throw RequestError("tags choose a graph of a SavedModel, this model is a single graph");
+  if (saved) {
+    m = meta.saved_model(bytes, request.tags);
     if (std::filesystem::exists(here + "/variables/variables.index")) variables = "variables/variables";
   } else if (!is_graph(bytes) && is_meta_graph(bytes)) {
     m = meta.meta_graph(Wire(bytes, "MetaGraphDef", bytes.data()));
@@ -235,9 +247,9 @@ RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> kee
                       [&] { return text("reading the signature '", s->name, "'"); });
 }
 
-RawModel read_tensorflow(const std::string& path, const std::string& checkpoint, const ReadLimits& limits) {
+RawModel read_tensorflow(const std::string& path, const ReadRequest& request, const ReadLimits& limits) {
   namespace fs = std::filesystem;
-  std::string main = path, variables = checkpoint, folder = folder_of(main);
+  std::string main = path, variables = request.checkpoint, folder = folder_of(main);
   if (fs::is_directory(path)) {
     folder = path;
     main = path + "/saved_model.pb";
@@ -259,7 +271,7 @@ RawModel read_tensorflow(const std::string& path, const std::string& checkpoint,
           auto binary = std::make_shared<std::string>(tensorflow_text_to_binary(bytes, main));
           bytes = *binary, keeper = binary;
         }
-        RawModel m = read_tensorflow(bytes, keeper, folder, variables, limits);
+        RawModel m = read_tensorflow(bytes, keeper, folder, {variables, request.tags}, limits);
         m.path = main;
         return m;
       },

@@ -7,10 +7,9 @@ namespace graft {
 
 bool looks_like_tensorflow(std::string_view bytes);
 // A GraphDef; a SavedModel: its folder or the saved_model.pb in it; or a MetaGraph (.meta) beside its checkpoint.
-// `checkpoint` ("model.ckpt" or "model.ckpt.index") has the values of a GraphDef's variables.
-RawModel read_tensorflow(const std::string& path, const std::string& checkpoint = {}, const ReadLimits& limits = {});
+RawModel read_tensorflow(const std::string& path, const ReadRequest& request = {}, const ReadLimits& limits = {});
 // From memory; variables are looked up in `folder`, those of a SavedModel in its own place there.
 RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
-                         const std::string& checkpoint = {}, const ReadLimits& limits = {});
+                         const ReadRequest& request = {}, const ReadLimits& limits = {});
 
 }  // namespace graft

@@ -115,13 +115,17 @@ RawModel read_caffe_files(const std::vector<std::string>& files) {
 }
 
 // Further files of ONNX and TensorFlow are data that the model itself names; only a checkpoint may be given.
-RawModel read_framework(Format format, const std::vector<std::string>& files) {
+RawModel read_framework(Format format, const std::vector<std::string>& files, ReadRequest request) {
   if (format == Format::onnx) return read_onnx(files[0]);
   if (format == Format::caffe) return read_caffe_files(files);
-  std::string checkpoint;
   for (size_t i = 1; i < files.size(); ++i)
-    if (extension_of(files[i]) == ".index" && stem_of(files[0]) != "saved_model") checkpoint = files[i];
-  return read_tensorflow(files[0], checkpoint);
+    if (extension_of(files[i]) == ".index" && stem_of(files[0]) != "saved_model") request.checkpoint = files[i];
+  return read_tensorflow(files[0], request);
+}
+
+void note_cut(ImportReport& report, CutEffect effect) {
+  report.warnings.insert(report.warnings.begin(), effect.warnings.begin(), effect.warnings.end());
+  report.cut_inputs = std::move(effect.inputs);
 }
 
 }  // namespace
@@ -148,11 +152,19 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
     case Format::onnx:
     case Format::caffe:
     case Format::tensorflow: {
-      RawModel raw = read_framework(format, files);
+      RawModel raw = read_framework(format, files, options.read);
       m->path = raw.path;
+      CutEffect cut;
+      if (!options.cut.empty())
+        cut = cut_model(raw, options.cut, [&](const RawModel& whole) {
+          return with_context([&] { return import_model(whole, core->registry, options).graph; },
+                              [] { return "importing the whole model to learn the shapes where it is cut"; });
+        });
       Imported imported = import_model(raw, core->registry, options);
       m->graph = std::move(imported.graph);
       m->report = std::move(imported.report);
+      name_cut_nodes(m->graph, cut);
+      note_cut(m->report, std::move(cut));
       break;
     }
     case Format::ir:
@@ -165,11 +177,15 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
       complete(m->graph, core->registry);
       break;
   }
-  m->report.layers = m->report.claims.empty() ? m->graph.node_count() : m->report.claims.size();
-  if ((format == Format::ir || format == Format::text) &&
-      !(options.input_shapes.empty() && options.input_types.empty())) {
-    reshape_inputs(m->graph, core->registry, options.input_shapes, options.input_types);
+  bool graph = format == Format::ir || format == Format::text;
+  if (graph && !options.cut.empty()) {
+    note_cut(m->report, cut_graph(m->graph, options.cut));
+    reshape_inputs(m->graph, core->registry, {}, {});
+    if (!m->report.unknown.empty()) m->report.unknown = opaque_layers(m->graph);
   }
+  m->report.layers = m->report.claims.empty() ? m->graph.node_count() : m->report.claims.size();
+  if (graph && !(options.input_shapes.empty() && options.input_types.empty()))
+    reshape_inputs(m->graph, core->registry, options.input_shapes, options.input_types);
   return m;
 }
 

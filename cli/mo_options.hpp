@@ -1,0 +1,31 @@
+// The Model Optimizer's other options: those that mean something here, and those that are refused by name.
+#pragma once
+
+#include "command.hpp"
+
+namespace graft::cli {
+
+struct MoOptions {
+  std::string framework, log_level, data_type, checkpoint, meta_graph, saved_model, tags, finegrain, transform;
+  bool compress = false, is_text = false, progress = false, stream = false;
+  bool no_fusing = false, no_group_fusing = false, no_strides = false, concats = false, keep_transposes = false;
+  std::vector<std::string> notes;  // on options that change nothing
+
+  void add(CLI::App& app);
+
+  // Files that options name, and what the readers have to know. To be called before the model's files are looked at.
+  void add_to(ModelOptions& model, ImportOptions& import) const;
+  // Refuses a framework that is not the one of the files.
+  void check_framework(const std::vector<std::string>& files) const;
+  bool half() const;            // weights are to be stored as f16
+  bool shows_warnings() const;  // as --log_level says
+  // Names of passes to leave out, of those that there are.
+  std::vector<std::string> disabled_passes() const;
+  // Nodes that --finegrain_fusing wants left alone.
+  std::vector<std::string> never_fused(const Graph& graph) const;
+};
+
+// Warns about environment variables that steered the Model Optimizer.
+void check_environment();
+
+}  // namespace graft::cli

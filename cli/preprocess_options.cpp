@@ -1,0 +1,175 @@
+#include "preprocess_options.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "cut_options.hpp"
+#include "readers/caffe.hpp"
+
+namespace graft::cli {
+namespace {
+
+std::vector<ChannelValues> channel_values(const std::string& given, const char* option) {
+  std::string hint =
+      text("write ", option, " name[1,2,3],other[4,5,6], or lists without names in the order of the inputs");
+  std::vector<ChannelValues> out;
+  // "1,2,3" without brackets is one list.
+  std::string all = given.find_first_of("[(") == given.npos ? "[" + given + "]" : given;
+  for (const std::string& item : items_of(all)) {
+    auto b = bracketed(item);
+    if (!b) throw UsageError(text("'", item, "' in ", option, " is not a list of values"), hint);
+    ChannelValues v{std::string(b->name), {}};
+    for (std::string_view word : split(b->content, ',')) {
+      auto number = parse_number(trim(word));
+      if (!number || !std::isfinite(*number))
+        throw UsageError(text("'", word, "' in ", option, " is not a number"), hint);
+      v.values.push_back(*number);
+    }
+    if (v.values.empty()) throw UsageError(text("'", item, "' in ", option, " has no values"), hint);
+    if (!out.empty() && out[0].input.empty() != v.input.empty())
+      throw UsageError(text(option, " names some inputs and not others"), "name all of them or none");
+    out.push_back(std::move(v));
+  }
+  if (out.empty()) throw UsageError(text(option, " has no values"), hint);
+  return out;
+}
+
+Tensor mean_image(const std::string& path) {
+  std::error_code ec;
+  if (!std::filesystem::is_regular_file(path, ec)) throw UsageError(text("there is no mean file '", path, "'"));
+  Tensor t =
+      with_context([&] { return read_caffe_blob(path); }, [&] { return text("reading the mean file '", path, "'"); });
+  if (t.size() == 0)
+    throw Error(ErrorKind::user, text("the mean file '", path, "' has no values"),
+                "write it with Caffe's compute_image_mean");
+  return t;
+}
+
+std::pair<int64_t, int64_t> offsets_of(const std::string& given) {
+  constexpr const char* hint = "write (x,y), counted from the upper left corner";
+  auto b = bracketed(trim(given));
+  std::vector<std::string_view> parts = split(b && b->name.empty() ? b->content : std::string_view(given), ',');
+  auto x = parts.size() == 2 ? parse_int(trim(parts[0])) : std::nullopt;
+  auto y = parts.size() == 2 ? parse_int(trim(parts[1])) : std::nullopt;
+  if (!x || !y) throw UsageError(text("'", given, "' in --mean_file_offsets is not a position"), hint);
+  if (*x < 0 || *y < 0)
+    throw UsageError(text("--mean_file_offsets is ", given, ", which begins outside of the image"), hint);
+  return {*x, *y};
+}
+
+// "nhwc" or "n,h,w,c": a name per dimension.
+std::vector<std::string> layout_entries(std::string_view s, std::string_view item) {
+  s = trim(s);
+  if (auto b = bracketed(s); b && b->name.empty()) s = b->content;
+  auto bad = [&](std::string_view why) {
+    throw UsageError(text("the layout '", item, "' ", why), "write nhwc, name(nchw), name[n,c,...] or nhwc->nchw");
+  };
+  if (s.empty()) bad("is empty");
+  if (s.find('*') != s.npos) bad("merges dimensions, which is not supported: put a Reshape into the model");
+  std::vector<std::string> out;
+  if (s.find(',') != s.npos) {
+    for (std::string_view part : split(s, ',')) out.push_back(to_upper(trim(part)));
+  } else {
+    for (size_t i = 0; i < s.size(); ++i) {
+      if (s.substr(i).starts_with("...")) out.push_back("..."), i += 2;
+      else out.push_back(to_upper(s.substr(i, 1)));
+    }
+  }
+  for (const std::string& e : out)
+    if (e != "..." && e != "?" && !(e.size() == 1 && e[0] >= 'A' && e[0] <= 'Z'))
+      bad(text("has '", e, "', a letter is wanted"));
+  for (size_t i = 0; i < out.size(); ++i)
+    for (size_t k = 0; k < i; ++k)
+      if (out[i] == out[k] && out[i] != "?") bad(text("has '", out[i], "' twice"));
+  return out;
+}
+
+std::vector<LayoutRequest> layouts_of(const std::string& given, bool changes) {
+  std::vector<LayoutRequest> out;
+  for (const std::string& item : items_of(given)) {
+    LayoutRequest l;
+    std::string_view all = item, rest = all, target;
+    // name[n,h,w,c]->[n,c,h,w], or the arrow inside of the brackets.
+    if (size_t arrow = all.find("->");
+        arrow != all.npos && (arrow == 0 || all[arrow - 1] == ']' || all[arrow - 1] == ')')) {
+      target = all.substr(arrow + 2);
+      rest = trim(all.substr(0, arrow));
+    }
+    if (auto b = bracketed(rest)) l.name = b->name, rest = b->content;
+    if (size_t arrow = rest.find("->"); arrow != rest.npos && target.empty()) {
+      target = rest.substr(arrow + 2);
+      rest = rest.substr(0, arrow);
+    }
+    if (!target.empty() && !changes)
+      throw UsageError(text("'", item, "' asks for another layout"),
+                       "that is what --layout is for, or --target_layout");
+    l.source = layout_entries(rest, item);
+    if (!target.empty()) l.target = layout_entries(target, item);
+    out.push_back(std::move(l));
+  }
+  return out;
+}
+
+// The two halves put together by name.
+std::vector<LayoutRequest> joined_layouts(const std::string& source, const std::string& target) {
+  std::vector<LayoutRequest> out = layouts_of(source, false);
+  for (LayoutRequest& t : layouts_of(target, false)) {
+    auto same = [&](const LayoutRequest& l) { return l.name == t.name; };
+    auto it = std::find_if(out.begin(), out.end(), same);
+    if (it == out.end())
+      throw UsageError(
+          text("--target_layout", t.name.empty() ? "" : text(" of '", t.name, "'"), " has no --source_layout"),
+          "say what the model's own layout is");
+    it->target = t.source;
+  }
+  return out;
+}
+
+}  // namespace
+
+void PreprocessOptions::add(CLI::App& app) {
+  auto option = [&](const char* names, std::string& target, const char* what, const char* type) {
+    app.add_option(names, target, what)->type_name(type)->group("In front of the model");
+  };
+  option("--mean_values", mean, "subtracted from the channels: name[104,117,123],... in the model's own channel order",
+         "VALUES");
+  option("--scale_values", scales, "what the channels are divided by, after the means", "VALUES");
+  option("--scale,-s", scale, "what all inputs are divided by", "NUMBER");
+  option("--mean_file", mean_file, "mean image (.binaryproto); becomes an Add in the model", "FILE");
+  option("--mean_file_offsets", mean_offsets, "where in the image the input begins; the middle when not said", "(X,Y)");
+  app.add_flag("--reverse_input_channels", reverse_channels, "swaps the first and third channel (RGB, BGR) of pictures")
+      ->group("In front of the model");
+  option("--layout", layout, "layouts, and others that are wanted: name(nhwc->nchw), or nhwc->nchw for all", "LAYOUTS");
+  option("--source_layout", source_layout, "layouts that the model has", "LAYOUTS");
+  option("--target_layout", target_layout, "layouts that are wanted", "LAYOUTS");
+}
+
+Preprocess PreprocessOptions::request() const {
+  Preprocess p;
+  if (!mean.empty() && !mean_file.empty()) throw UsageError("--mean_values and --mean_file exclude each other");
+  if (!scale.empty() && !scales.empty()) throw UsageError("--scale and --scale_values exclude each other");
+  if (mean_file.empty() && !mean_offsets.empty()) throw UsageError("--mean_file_offsets needs a --mean_file");
+  if (!mean.empty()) p.mean = channel_values(mean, "--mean_values");
+  if (!scales.empty()) p.scale = channel_values(scales, "--scale_values");
+  if (!scale.empty()) {
+    auto v = parse_number(scale);
+    if (!v || !std::isfinite(*v) || *v == 0)
+      throw UsageError(text("--scale is '", scale, "', a number other than 0 is wanted"));
+    p.scale_all = *v;
+    if (std::abs(*v) < 1)
+      note(text("warning: inputs are divided by the scale, and ", scale,
+                " makes them larger; 1/255 is written --scale 255"));
+  }
+  if (!mean_offsets.empty()) p.image_from = offsets_of(mean_offsets);
+  if (!mean_file.empty()) p.mean_image = mean_image(mean_file);
+  p.reverse_channels = reverse_channels;
+  if (!layout.empty() && !(source_layout.empty() && target_layout.empty()))
+    throw UsageError("--layout excludes --source_layout and --target_layout", "write both halves into one of the ways");
+  p.layouts = layout.empty() ? joined_layouts(source_layout, target_layout) : layouts_of(layout, true);
+  return p;
+}
+
+}  // namespace graft::cli

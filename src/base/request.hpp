@@ -1,0 +1,14 @@
+// What the caller asked for does not fit the model: a mistake of the request, not of the model.
+#pragma once
+
+#include <graft/error.hpp>
+
+namespace graft {
+
+class RequestError : public Error {
+ public:
+  explicit RequestError(std::string message, std::string hint = {})
+      : Error(ErrorKind::user, std::move(message), std::move(hint)) {}
+};
+
+}  // namespace graft

@@ -1,0 +1,270 @@
+#include "import/cut.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <unordered_map>
+
+#include "base/request.hpp"
+#include "base/text.hpp"
+#include "import/cut_plan.hpp"
+
+namespace graft {
+namespace {
+
+// What graphs inside a layer may read from outside: any name in them.
+void captured_names(const RawNode& node, std::set<std::string>& out) {
+  for (const auto& [path, f] : node.fields)
+    for (const auto& g : f.graphs) {
+      for (const RawNode& n : g->nodes) {
+        out.insert(n.inputs.begin(), n.inputs.end());
+        captured_names(n, out);
+      }
+      for (const RawValue& v : g->outputs) out.insert(v.name);
+    }
+}
+
+class RawCut {
+ public:
+  RawCut(RawModel& model, const CutRequest& request, const std::function<Graph(const RawModel&)>& import)
+      : model_(model), g_(model.graph), request_(request), import_(import) {}
+
+  CutEffect run() {
+    look();
+    plan_ = plan_cut(a_, request_);
+    change_declared();
+    learn();
+    needs_ = needs_of(a_, request_, plan_, effect_);
+    std::vector<RawValue> outputs = output_values();
+    cut_inputs();
+    if (!request_.outputs.empty()) g_.outputs = std::move(outputs);
+    if (plan_.prunes) prune();
+    return std::move(effect_);
+  }
+
+ private:
+  void look() {
+    a_.open_outputs = model_.framework == "tensorflow";
+    a_.tensors_share_names = model_.framework == "caffe";
+    auto value = [&](const std::string& name) {
+      if (name.empty()) return no_value;
+      auto [it, fresh] = ids_.emplace(name, static_cast<int>(a_.values.size()));
+      if (fresh) {
+        a_.values.push_back({{name}, -1, 0});
+        if (!model_.first_output.empty() && name.find(':') == name.npos)
+          a_.values.back().names.push_back(name + model_.first_output);
+      }
+      return it->second;
+    };
+    std::set<std::string> constants;
+    for (const auto& [name, t] : g_.constants) constants.insert(name), value(name);
+    for (const RawValue& in : g_.inputs)
+      if (!constants.count(in.name)) a_.inputs.push_back(value(in.name));
+    for (size_t i = 0; i < g_.nodes.size(); ++i) {
+      const RawNode& n = g_.nodes[i];
+      Anatomy::Layer l;
+      l.name = n.name, l.type = n.type;
+      for (const std::string& in : n.inputs) l.inputs.push_back(value(in));
+      for (size_t p = 0; p < n.outputs.size(); ++p) {
+        int v = value(n.outputs[p]);
+        l.outputs.push_back(v);
+        if (v == no_value) continue;
+        a_.values[static_cast<size_t>(v)].layer = static_cast<int>(i);
+        a_.values[static_cast<size_t>(v)].port = static_cast<int>(p);
+      }
+      a_.layers.push_back(std::move(l));
+    }
+    // Names that only bodies know are nothing to cut at.
+    for (size_t i = 0; i < g_.nodes.size(); ++i) {
+      std::set<std::string> names;
+      captured_names(g_.nodes[i], names);
+      for (const std::string& n : names)
+        if (auto it = ids_.find(n); it != ids_.end()) a_.layers[i].captured.push_back(it->second);
+    }
+    for (const RawValue& o : g_.outputs)
+      if (auto it = ids_.find(o.name); it != ids_.end()) a_.outputs.push_back(it->second);
+  }
+
+  const std::string& name_of_value(int v) const { return a_.values[static_cast<size_t>(v)].names[0]; }
+  const CutInput& asked(const InputCut& c) const { return request_.inputs[c.request]; }
+
+  // Shapes, types and values of inputs that the model has already.
+  void change_declared() {
+    for (const InputCut& c : plan_.inputs) {
+      if (c.kind != InputCut::declared) continue;
+      const std::string& name = name_of_value(c.at);
+      auto it = std::find_if(g_.inputs.begin(), g_.inputs.end(), [&](const RawValue& v) { return v.name == name; });
+      const CutInput& in = asked(c);
+      if (in.shape) it->info.shape = *in.shape;
+      if (in.type) it->info.type = *in.type;
+      if (!in.value) {
+        effect_.inputs.emplace_back(in.place, std::vector{name});
+        continue;
+      }
+      g_.constants.emplace_back(name, frozen_tensor(in, it->info));
+      effect_.node_names[name] = name + "/const_placeholder";
+      g_.inputs.erase(it);
+    }
+    if (request_.only_shape)
+      for (RawValue& v : g_.inputs)
+        if (std::none_of(plan_.inputs.begin(), plan_.inputs.end(),
+                         [&](const InputCut& c) { return name_of_value(c.at) == v.name; }))
+          v.info.shape = *request_.only_shape;
+    if (request_.batch)
+      for (RawValue& v : g_.inputs) v.info.shape = with_batch(v.info.shape, *request_.batch, v.name);
+  }
+
+  // Types and shapes that only inference over the whole model tells.
+  void learn() {
+    bool wanted = false;
+    for (const InputCut& c : plan_.inputs) wanted |= c.kind != InputCut::declared && !asked(c).shape;
+    if (!wanted) return;
+    Graph whole = import_(model_);
+    for (NodeId id = 0; id < whole.end_id(); ++id)
+      for (const Output& o : whole[id].outputs)
+        for (const std::string& n : o.names) learnt_.emplace(n, o.info);
+  }
+
+  Info info_of_cut(const InputCut& c) const {
+    const CutInput& in = asked(c);
+    const std::string& name = name_of_value(c.at);
+    Info info;
+    if (in.shape) {
+      if (auto it = g_.values.find(name); it != g_.values.end()) info.type = it->second.info.type;
+      if (info.type == DType::undefined) info.type = DType::f32;
+    } else if (auto it = learnt_.find(name); it != learnt_.end()) {
+      info = it->second;
+    }
+    if (in.shape) info.shape = *in.shape;
+    if (in.type) info.type = *in.type;
+    if (in.value && !in.type && !in.value->items.empty() &&
+        (equal_ignoring_case(in.value->items[0], "true") || equal_ignoring_case(in.value->items[0], "false")))
+      info.type = DType::boolean;
+    if (!info.shape.ranked() || info.type == DType::undefined)
+      throw RequestError(text("the ", info.shape.ranked() ? "type" : "shape", " of '", name, "', where '", in.place,
+                              "' cuts the model, cannot be worked out"),
+                         text("give it: --input \"", in.place, "[1 3 224 224]{f32}\""));
+    if (request_.batch) info.shape = with_batch(info.shape, *request_.batch, in.place);
+    return info;
+  }
+
+  std::string fresh(const std::string& wanted) {
+    std::string name = wanted;
+    for (int i = 1; !ids_.emplace(name, no_value).second; ++i) name = text(wanted, '_', i);
+    return name;
+  }
+
+  void cut_inputs() {
+    for (const InputCut& c : plan_.inputs) {
+      if (c.kind == InputCut::declared) continue;
+      const CutInput& in = asked(c);
+      Info info = info_of_cut(c);
+      std::string value = name_of_value(c.at);
+      if (c.kind == InputCut::edge) {
+        value = fresh(c.name);
+        g_.nodes[static_cast<size_t>(c.layer)].inputs[static_cast<size_t>(c.port)] = value;
+      } else if (c.layer >= 0) {
+        for (std::string& o : g_.nodes[static_cast<size_t>(c.layer)].outputs)
+          if (o == value) o.clear();
+      } else {
+        std::erase_if(g_.constants, [&](const auto& k) { return k.first == value; });
+        std::erase_if(g_.inputs, [&](const RawValue& v) { return v.name == value; });
+      }
+      if (in.value) {
+        g_.constants.emplace_back(value, frozen_tensor(in, info));
+        effect_.node_names[value] = c.name + "/const_placeholder";
+        continue;
+      }
+      g_.inputs.push_back({value, info, {}});
+      effect_.node_names[value] = c.name;
+      auto it = std::find_if(effect_.inputs.begin(), effect_.inputs.end(),
+                             [&](const auto& e) { return e.first == in.place; });
+      if (it == effect_.inputs.end()) it = effect_.inputs.insert(it, {in.place, {}});
+      it->second.push_back(c.name);
+    }
+    // Inputs in the order of the request.
+    auto position = [&](const std::string& place) {
+      for (size_t i = 0; i < request_.inputs.size(); ++i)
+        if (request_.inputs[i].place == place) return i;
+      return request_.inputs.size();
+    };
+    std::stable_sort(effect_.inputs.begin(), effect_.inputs.end(),
+                     [&](const auto& x, const auto& y) { return position(x.first) < position(y.first); });
+  }
+
+  std::vector<RawValue> output_values() {
+    std::vector<RawValue> out;
+    for (size_t i = 0; i < plan_.outputs.size(); ++i) {
+      const OutputCut& o = plan_.outputs[i];
+      std::string name;
+      if (o.at != no_value) {
+        name = name_of_value(o.at);
+      } else {
+        // Nobody read it so far.
+        RawNode& n = g_.nodes[static_cast<size_t>(o.layer)];
+        name = o.port == 0 ? n.name : text(n.name, ':', o.port);
+        if (n.outputs.size() <= static_cast<size_t>(o.port)) n.outputs.resize(static_cast<size_t>(o.port) + 1);
+        n.outputs[static_cast<size_t>(o.port)] = name;
+      }
+      if (std::any_of(out.begin(), out.end(), [&](const RawValue& v) { return v.name == name; }))
+        throw RequestError(text("the output '", request_.outputs[i], "' is asked for twice"));
+      out.push_back({name, {}, {}});
+    }
+    return out;
+  }
+
+  void prune() {
+    std::vector<RawNode> kept;
+    for (size_t i = 0; i < g_.nodes.size(); ++i)
+      if (needs_.layers[i]) kept.push_back(std::move(g_.nodes[i]));
+    g_.nodes = std::move(kept);
+    std::set<std::string> used;  // new edges have no number of their own
+    for (const RawNode& n : g_.nodes) used.insert(n.inputs.begin(), n.inputs.end());
+    std::erase_if(g_.inputs, [&](const RawValue& v) {
+      auto it = ids_.find(v.name);
+      if (it == ids_.end() || it->second == no_value) return !used.count(v.name);
+      return !needs_.values[static_cast<size_t>(it->second)];
+    });
+    for (auto& [place, nodes] : effect_.inputs) {
+      std::erase_if(nodes, [&](const std::string& n) {
+        return std::none_of(g_.inputs.begin(), g_.inputs.end(), [&](const RawValue& v) {
+          auto it = effect_.node_names.find(v.name);
+          return (it == effect_.node_names.end() ? v.name : it->second) == n;
+        });
+      });
+    }
+  }
+
+  RawModel& model_;
+  RawGraph& g_;
+  const CutRequest& request_;
+  const std::function<Graph(const RawModel&)>& import_;
+  Anatomy a_;
+  std::unordered_map<std::string, int> ids_;  // value name -> number; none for names made here
+  CutPlan plan_;
+  Needs needs_;
+  CutEffect effect_;
+  std::unordered_map<std::string, Info> learnt_;
+};
+
+}  // namespace
+
+CutEffect cut_model(RawModel& model, const CutRequest& request, const std::function<Graph(const RawModel&)>& import) {
+  return RawCut(model, request, import).run();
+}
+
+void name_cut_nodes(Graph& g, const CutEffect& effect) {
+  if (effect.node_names.empty()) return;
+  for (NodeId id = 0; id < g.end_id(); ++id) {
+    Node& n = g[id];
+    if (!n.alive || (!n.is("Parameter") && !n.is("Constant"))) continue;
+    for (const std::string& name : std::vector<std::string>(n.outputs[0].names)) {
+      auto it = effect.node_names.find(name);
+      if (it == effect.node_names.end() || n.name == it->second) continue;
+      n.name = g.unique_name(it->second);
+      if (n.is("Parameter")) n.outputs[0].add_name(n.name);
+    }
+  }
+}
+
+}  // namespace graft

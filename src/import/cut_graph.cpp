@@ -1,0 +1,164 @@
+#include <algorithm>
+
+#include "base/request.hpp"
+#include "base/tensor.hpp"
+#include "base/text.hpp"
+#include "import/cut_plan.hpp"
+
+namespace graft {
+namespace {
+
+class GraphCut {
+ public:
+  GraphCut(Graph& graph, const CutRequest& request) : g_(graph), request_(request) {}
+
+  CutEffect run() {
+    look();
+    plan_ = plan_cut(a_, request_);
+    needs_of(a_, request_, plan_, effect_);
+    // What comes out first: a cut input may stand in front of what makes an output.
+    std::vector<ValueId> outputs;
+    for (const OutputCut& o : plan_.outputs) outputs.push_back(values_[static_cast<size_t>(o.at)]);
+    for (const InputCut& c : plan_.inputs) change(c);
+    change_all();
+    if (!outputs.empty()) replace_results(outputs);
+    if (plan_.prunes) prune();
+    return std::move(effect_);
+  }
+
+ private:
+  void look() {
+    std::vector<std::vector<int>> ids(g_.end_id());
+    for (NodeId id : g_.topological_order())
+      for (uint32_t p = 0; p < g_[id].outputs.size(); ++p) {
+        ids[id].push_back(static_cast<int>(values_.size()));
+        values_.push_back({id, p});
+        std::vector<std::string> names = g_[id].outputs[p].names;
+        if (g_[id].is("Parameter")) names.insert(names.begin(), g_[id].name);
+        a_.values.push_back({std::move(names), -1, static_cast<int>(p)});
+      }
+    for (NodeId id = 0; id < g_.end_id(); ++id) {
+      const Node& n = g_[id];
+      if (!n.alive || n.is("Parameter") || n.is("Result")) continue;
+      Anatomy::Layer l;
+      l.name = n.name, l.type = n.type;
+      for (ValueId v : n.inputs) l.inputs.push_back(v.present() ? ids[v.node][v.port] : no_value);
+      l.outputs = ids[id];
+      for (int v : ids[id]) a_.values[static_cast<size_t>(v)].layer = static_cast<int>(layers_.size());
+      layers_.push_back(id);
+      a_.layers.push_back(std::move(l));
+    }
+    for (NodeId id : g_.parameters()) a_.inputs.push_back(ids[id][0]);
+    for (NodeId id : g_.results()) a_.outputs.push_back(ids[g_[id].inputs[0].node][g_[id].inputs[0].port]);
+  }
+
+  void change(const InputCut& c) {
+    const CutInput& in = request_.inputs[c.request];
+    ValueId at = values_[static_cast<size_t>(c.at)];
+    Info info = g_.info(at);
+    if (in.shape) info.shape = *in.shape;
+    if (in.type) info.type = *in.type;
+    if (request_.batch && c.kind != InputCut::declared) info.shape = with_batch(info.shape, *request_.batch, in.place);
+    if (c.kind == InputCut::declared && !in.value) {
+      g_[at.node].attrs["shape"] = info.shape;
+      g_[at.node].attrs["element_type"] = info.type;
+      add_input(in.place, g_[at.node].name);
+      return;
+    }
+    if (!in.value && (!info.shape.ranked() || info.type == DType::undefined))
+      throw RequestError(text("the shape of '", in.place, "' is not known"),
+                         text("give it: --input \"", in.place, "[1 3 224 224]{f32}\""));
+    std::string name = c.name.empty() ? g_[at.node].name : c.name;
+    Node n;
+    n.opset = "opset1";
+    if (in.value) {
+      n.type = "Constant";
+      n.attrs["value"] = frozen_tensor(in, info);
+      n.name = g_.unique_name(name + "/const_placeholder");
+    } else {
+      n.type = "Parameter";
+      n.attrs["shape"] = info.shape;
+      n.attrs["element_type"] = info.type;
+      n.name = g_.unique_name(name);
+      add_input(in.place, n.name);
+    }
+    Output& o = n.outputs.emplace_back();
+    o.info = in.value ? info_of(n.attrs["value"].as<Tensor>()) : info;
+    o.add_name(n.name);
+    if (c.kind == InputCut::value) {
+      for (const std::string& t : g_.output(at).names) o.add_name(t);
+      g_.output(at).names.clear();
+    }
+    ValueId fresh{g_.add(std::move(n)), 0};
+    if (c.kind == InputCut::edge) g_[layers_[static_cast<size_t>(c.layer)]].inputs[static_cast<size_t>(c.port)] = fresh;
+    else Users(g_).replace(at, fresh), moved_[at] = fresh;
+    if (c.kind == InputCut::declared) g_.erase(at.node);
+  }
+
+  void add_input(const std::string& place, const std::string& node) {
+    auto it =
+        std::find_if(effect_.inputs.begin(), effect_.inputs.end(), [&](const auto& e) { return e.first == place; });
+    if (it == effect_.inputs.end()) it = effect_.inputs.insert(it, {place, {}});
+    it->second.push_back(node);
+  }
+
+  void change_all() {
+    auto named = [&](NodeId id) {
+      return std::any_of(effect_.inputs.begin(), effect_.inputs.end(), [&](const auto& e) {
+        return std::find(e.second.begin(), e.second.end(), g_[id].name) != e.second.end();
+      });
+    };
+    for (NodeId id : g_.parameters()) {
+      const Shape* s = g_[id].attrs.find("shape")->get_if<Shape>();
+      if (request_.only_shape && !named(id)) g_[id].attrs["shape"] = *request_.only_shape;
+      else if (request_.batch && s) g_[id].attrs["shape"] = with_batch(*s, *request_.batch, g_[id].name);
+    }
+  }
+
+  void replace_results(const std::vector<ValueId>& outputs) {
+    for (NodeId id : std::vector<NodeId>(g_.results())) g_.erase(id);
+    for (ValueId v : outputs) {
+      // A value that was cut is read from its new place.
+      if (auto it = moved_.find(v); it != moved_.end()) v = it->second;
+      Node n;
+      n.type = "Result", n.opset = "opset1";
+      n.name = g_.unique_name(g_[v.node].name + text("/sink_port_", v.port));
+      n.inputs = {v};
+      n.outputs.emplace_back().info = g_.info(v);
+      g_.add(std::move(n));
+    }
+  }
+
+  void prune() {
+    std::vector<bool> needed(g_.end_id(), false);
+    std::vector<NodeId> stack = g_.results();
+    while (!stack.empty()) {
+      NodeId id = stack.back();
+      stack.pop_back();
+      if (needed[id]) continue;
+      needed[id] = true;
+      for (ValueId v : g_[id].inputs)
+        if (v.present()) stack.push_back(v.node);
+    }
+    for (auto& [place, nodes] : effect_.inputs)
+      for (NodeId id : g_.parameters())
+        if (!needed[id]) std::erase(nodes, g_[id].name);
+    for (NodeId id = 0; id < g_.end_id(); ++id)
+      if (g_[id].alive && !needed[id]) g_.erase(id);
+  }
+
+  Graph& g_;
+  const CutRequest& request_;
+  Anatomy a_;
+  std::vector<ValueId> values_;
+  std::vector<NodeId> layers_;
+  std::map<ValueId, ValueId> moved_;
+  CutPlan plan_;
+  CutEffect effect_;
+};
+
+}  // namespace
+
+CutEffect cut_graph(Graph& graph, const CutRequest& request) { return GraphCut(graph, request).run(); }
+
+}  // namespace graft

@@ -1,0 +1,231 @@
+#include "passes/preprocess.hpp"
+
+#include <algorithm>
+
+#include "base/request.hpp"
+#include "base/tensor.hpp"
+#include "base/text.hpp"
+#include "passes/edit.hpp"
+
+namespace graft {
+
+std::vector<std::string> preprocess(Graph& graph, const Registry& registry, const Preprocess& request) {
+  std::vector<std::string> warnings;
+  if (request.empty()) return warnings;
+  add_mean_and_scale(graph, registry, request, warnings);
+  if (request.reverse_channels) reverse_channels(graph, registry, request, warnings);
+  if (!request.layouts.empty()) change_layouts(graph, registry, request);
+  return warnings;
+}
+
+// ---- inputs ----
+
+namespace {
+
+bool is_called(const Graph& g, const Preprocess& request, NodeId id, const std::string& name) {
+  const std::vector<std::string>& tensors = g[id].outputs[0].names;
+  if (g[id].name == name || std::find(tensors.begin(), tensors.end(), name) != tensors.end()) return true;
+  for (const auto& [place, nodes] : request.order)
+    if (place == name && nodes.size() == 1 && nodes[0] == g[id].name) return true;
+  return false;
+}
+
+}  // namespace
+
+NodeId find_input(const Graph& g, const Preprocess& request, const std::string& name, std::string_view option) {
+  std::vector<std::string> names;
+  for (NodeId id : g.parameters()) {
+    if (is_called(g, request, id, name)) return id;
+    names.push_back(g[id].name);
+  }
+  auto close = nearest(name, names);
+  throw RequestError(text(option, ": the model has no input '", name, "'"),
+                     close ? text("did you mean ", *close, "?") : text("its inputs are ", join(names, ", ")));
+}
+
+std::optional<size_t> channel_axis(const Graph& g, const Preprocess& request, NodeId input) {
+  const Shape& s = g.info({input, 0}).shape;
+  if (!s.ranked() || s.rank() == 0) return std::nullopt;
+  for (const LayoutRequest& l : request.layouts) {
+    if (!l.name.empty() && !is_called(g, request, input, l.name)) continue;
+    auto entries = layout_for(l.source, s.rank());
+    if (!entries) continue;
+    auto c = std::find(entries->begin(), entries->end(), "C");
+    if (c != entries->end()) return static_cast<size_t>(c - entries->begin());
+  }
+  if (s.rank() >= 4 && request.channels_last) return s.rank() - 1;
+  return s.rank() >= 2 ? 1 : 0;
+}
+
+// ---- means and scales ----
+
+namespace {
+
+// The inputs in the order that unnamed values go by.
+std::vector<NodeId> ordered_inputs(const Graph& g, const Preprocess& request) {
+  std::vector<NodeId> out;
+  for (const auto& [place, nodes] : request.order)
+    for (const std::string& n : nodes)
+      for (NodeId id : g.parameters())
+        if (g[id].name == n) out.push_back(id);
+  return out.empty() ? g.parameters() : out;
+}
+
+std::vector<std::pair<NodeId, std::vector<double>>> assigned(const Graph& g, const Preprocess& request,
+                                                             const std::vector<ChannelValues>& given,
+                                                             std::string_view option) {
+  std::vector<std::pair<NodeId, std::vector<double>>> out;
+  if (given.empty()) return out;
+  size_t named = 0;
+  for (const ChannelValues& v : given) named += !v.input.empty();
+  if (named && named != given.size())
+    throw RequestError(text(option, ": some values have a name and some have none"), "name all of them or none");
+  std::vector<NodeId> inputs = ordered_inputs(g, request);
+  if (!named && given.size() != inputs.size())
+    throw RequestError(
+        text(option, " has ", given.size(), given.size() == 1 ? " list" : " lists", " of values, the model has ",
+             inputs.size(), inputs.size() == 1 ? " input" : " inputs"),
+        inputs.empty() ? std::string() : text("name the inputs that are meant: ", g[inputs[0]].name, "[1,2,3]"));
+  for (size_t i = 0; i < given.size(); ++i) {
+    NodeId id = named ? find_input(g, request, given[i].input, option) : inputs[i];
+    for (const auto& [other, values] : out)
+      if (other == id) throw RequestError(text(option, " has two lists of values for input '", g[id].name, "'"));
+    out.emplace_back(id, given[i].values);
+  }
+  return out;
+}
+
+// The values as a constant that fits the channels of an input.
+Tensor channel_tensor(const Graph& g, const Preprocess& request, NodeId input, const std::vector<double>& values,
+                      std::string_view option) {
+  const Info& info = g.info({input, 0});
+  const std::string& name = g[input].name;
+  if (!is_real(info.type))
+    throw RequestError(text(option, ": input '", name, "' holds ", info.type, ", the values need real numbers"),
+                       text("let it take real numbers: --input \"", name, "{f32}\""));
+  std::vector<int64_t> dims;
+  if (values.size() > 1) {
+    auto axis = channel_axis(g, request, input);
+    if (!axis)
+      throw RequestError(
+          text(option, ": the shape of input '", name, "' is ", info.shape, ", so its channels are not known"),
+          text("give it: --input_shape ", name, "[1,3,224,224]"));
+    const Dim& channels = info.shape[*axis];
+    if (!channels.can_be(static_cast<int64_t>(values.size()))) {
+      std::string elsewhere;
+      for (size_t i = 1; i < info.shape.rank(); ++i)
+        if (info.shape[i].known() && info.shape[i].value() == static_cast<int64_t>(values.size()))
+          elsewhere = text("if its channels are dimension ", i,
+                           ", --layout says so: ", info.shape.rank() == 4 && i == 3 ? "nhwc" : "nchw");
+      throw RequestError(text(option, ": input '", name, "' has ", channels, " channels (dimension ", *axis, " of ",
+                              info.shape, "), ", values.size(), " values are given"),
+                         elsewhere);
+    }
+    dims.assign(info.shape.rank(), 1);
+    dims[*axis] = static_cast<int64_t>(values.size());
+  } else if (info.shape.ranked()) {
+    dims.assign(info.shape.rank(), 1);
+  }
+  return make_tensor<double>(dims, values).to(info.type);
+}
+
+bool all_are(const std::vector<double>& values, double x) {
+  return std::all_of(values.begin(), values.end(), [&](double v) { return v == x; });
+}
+
+// Puts `operation` behind an input, or behind what stands there already. Who asks for the shape keeps the input itself.
+class Front {
+ public:
+  Front(GraphEdit& edit, NodeId input) : edit_(edit), at_{input, 0} {
+    for (Use u : edit.readers(at_))
+      if (!edit.g[u.node].is("ShapeOf")) readers_.push_back(u);
+  }
+  void add(const char* operation, Tensor value, const std::string& suffix) {
+    std::string name = edit_.g[at_.node].name;
+    if (first_.empty()) first_ = name;
+    ValueId c = edit_.constant(std::move(value), first_ + suffix + "/value");
+    at_ = edit_.add(operation, "opset1", {at_, c}, first_ + suffix);
+    edit_.redirect(readers_, at_);
+  }
+
+ private:
+  GraphEdit& edit_;
+  ValueId at_;
+  std::vector<Use> readers_;
+  std::string first_;
+};
+
+// The part of a mean image that an input sees, as a constant.
+Tensor cropped(const Graph& g, const Preprocess& request, NodeId input) {
+  const Tensor& image = request.mean_image;
+  const Info& info = g.info({input, 0});
+  std::vector<int64_t> d = image.dims();
+  while (d.size() > 3 && d[0] == 1) d.erase(d.begin());
+  if (d.size() != 3 || image.size() == 0)
+    throw RequestError(text("--mean_file: the image has the shape ", Shape::of(image.dims()),
+                            ", channels, height and width are wanted"));
+  if (!is_real(info.type))
+    throw RequestError(text("--mean_file: input '", g[input].name, "' holds ", info.type, ", not real numbers"));
+  if (!info.shape.is_static() || info.shape.rank() != 4)
+    throw RequestError(text("--mean_file: input '", g[input].name, "' has the shape ", info.shape,
+                            ", four known dimensions are wanted"),
+                       text("give it: --input_shape ", g[input].name, "[1,3,224,224]"));
+  int64_t channels = info.shape[1].value(), height = info.shape[2].value(), width = info.shape[3].value();
+  if (d[0] != channels)
+    throw RequestError(
+        text("--mean_file: the image has ", d[0], " channels, input '", g[input].name, "' has ", channels));
+  auto [x, y] = request.image_from.value_or(std::pair{(d[2] - width) / 2, (d[1] - height) / 2});
+  if (d[1] < height || d[2] < width || x + width > d[2] || y + height > d[1])
+    throw RequestError(text("--mean_file: a part of ", width, "x", height, " from (", x, ",", y,
+                            ") does not fit the image of ", d[2], "x", d[1]),
+                       "the image must be at least as large as the input");
+  std::vector<double> all = values_of<double>(image), part;
+  for (int64_t c = 0; c < channels; ++c)
+    for (int64_t row = 0; row < height; ++row)
+      for (int64_t column = 0; column < width; ++column)
+        part.push_back(-all[static_cast<size_t>((c * d[1] + y + row) * d[2] + x + column)]);
+  return make_tensor<double>({1, channels, height, width}, part).to(info.type);
+}
+
+}  // namespace
+
+void add_mean_and_scale(Graph& g, const Registry& registry, const Preprocess& request,
+                        std::vector<std::string>& warnings) {
+  auto means = assigned(g, request, request.mean, "--mean_values");
+  auto scales = assigned(g, request, request.scale, "--scale_values");
+  if (request.scale_all)
+    for (NodeId id : g.parameters()) {
+      if (is_real(g.info({id, 0}).type)) scales.emplace_back(id, std::vector{*request.scale_all});
+      else warnings.push_back(text("--scale leaves input '", g[id].name, "' alone: it holds ", g.info({id, 0}).type));
+    }
+  if (request.mean_image && g.parameters().size() != 1)
+    throw RequestError(text("--mean_file is for models with one input, this one has ", g.parameters().size()),
+                       "give --mean_values by name");
+  GraphEdit edit(g, registry);
+  for (NodeId id : std::vector<NodeId>(g.parameters())) {
+    auto values_for = [&](const auto& list) -> const std::vector<double>* {
+      for (const auto& [input, values] : list)
+        if (input == id) return &values;
+      return nullptr;
+    };
+    Front front(edit, id);
+    if (request.mean_image) front.add("Add", cropped(g, request, id), "/mean");
+    if (auto m = values_for(means); m) {
+      std::vector<double> negative = *m;
+      for (double& v : negative) v = -v;
+      Tensor t = channel_tensor(g, request, id, negative, "--mean_values");
+      if (!all_are(*m, 0)) front.add("Add", std::move(t), "/mean");
+    }
+    if (auto s = values_for(scales); s) {
+      std::vector<double> inverse = *s;
+      for (double& v : inverse) {
+        if (v == 0) throw RequestError(text("input '", g[id].name, "' cannot be divided by a scale of 0"));
+        v = 1 / v;
+      }
+      Tensor t = channel_tensor(g, request, id, inverse, request.scale_all ? "--scale" : "--scale_values");
+      if (!all_are(*s, 1)) front.add("Multiply", std::move(t), "/scale");
+    }
+  }
+}
+
+}  // namespace graft

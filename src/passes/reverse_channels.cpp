@@ -1,0 +1,196 @@
+// x -> Gather([2,1,0], axis) -> Add(b) -> Convolution(w)   =>   x -> Add(b') -> Convolution(w')
+//
+// The Gather is carried behind what works on each channel alone, with the constants there in another order, and ends in
+// the weights of a convolution. A convolution of one channel per group passes it on to its outputs.
+#include <algorithm>
+#include <numeric>
+
+#include "base/tensor.hpp"
+#include "base/text.hpp"
+#include "passes/edit.hpp"
+#include "passes/preprocess.hpp"
+
+namespace graft {
+namespace {
+
+using Channels = std::vector<int64_t>;
+
+// Channel c of what the readers see is channel order[c] of `from`.
+struct Reordering {
+  ValueId from;
+  size_t axis;
+  Channels order;
+};
+
+class ChannelReversal {
+ public:
+  ChannelReversal(Graph& g, const Registry& registry) : edit_(g, registry), g_(g) {}
+
+  void start(NodeId input, size_t axis) {
+    std::vector<Use> uses = edit_.readers({input, 0});
+    gather({{input, 0}, axis, {2, 1, 0}}, uses, g_[input].name);
+    while (!open_.empty()) {
+      auto [id, r] = open_.back();
+      open_.pop_back();
+      for (Use u : edit_.readers({id, 0})) carry(u, r);
+      if (edit_.readers({id, 0}).empty()) drop(id);
+    }
+  }
+
+ private:
+  void gather(Reordering r, const std::vector<Use>& uses, const std::string& name) {
+    ValueId indices = edit_.list(r.order, name + "/channels/order");
+    ValueId axis = edit_.constant(make_tensor<int64_t>({}, {static_cast<int64_t>(r.axis)}), name + "/channels/axis");
+    ValueId v = edit_.add("Gather", "opset8", {r.from, indices, axis}, name + "/channels");
+    edit_.redirect(uses, v);
+    open_.emplace_back(v.node, std::move(r));
+  }
+  void drop(NodeId id) {
+    std::vector<ValueId> inputs = g_[id].inputs;
+    g_.erase(id);
+    for (size_t i = 1; i < inputs.size(); ++i)
+      if (edit_.readers(inputs[i]).empty()) g_.erase(inputs[i].node);
+  }
+
+  // Brings the reordering past one reader, or leaves it where it is.
+  void carry(Use u, const Reordering& r) {
+    Node& n = g_[u.node];
+    if (n.is("ShapeOf")) return (void)(n.inputs[u.input] = r.from);
+    if (n.opaque || n.outputs.size() != 1) return;
+    if (n.is("Convolution") && n.opset == "opset1") return into_weights(u, r);
+    if (n.is("GroupConvolution") && n.opset == "opset1") return through_groups(u, r);
+    Reordering behind = r;
+    bool passes = n.is("Transpose")                    ? transpose(u, behind)
+                  : n.is("Pad")                        ? pad(u, r)
+                  : n.is("MaxPool") || n.is("AvgPool") ? u.input == 0 && r.axis == 1
+                                                       : elementwise(u, behind);
+    if (!passes) return;
+    n.inputs[u.input] = r.from;
+    pass_on(u.node, behind);
+  }
+
+  // The node reads channels as they come, so what it makes is reordered instead.
+  void pass_on(NodeId id, Reordering behind) {
+    behind.from = {id, 0};
+    std::vector<Use> uses = edit_.readers(behind.from);
+    gather(behind, uses, g_[id].name);
+    // The tensor that people know is the one in the right order.
+    Output& made = g_[id].outputs[0];
+    for (const std::string& name : made.names) g_[open_.back().first].outputs[0].add_name(name);
+    made.names.clear();
+  }
+
+  const Tensor* weights(NodeId id) {
+    if (g_[id].inputs.size() < 2) return nullptr;
+    const Tensor* w = edit_.inference.constant(g_[id].inputs[1]);
+    return w && !is_packed(w->type()) && w->type() != DType::string ? w : nullptr;
+  }
+  static Channels inverse_of(const Channels& order) {
+    Channels q(order.size());
+    for (size_t i = 0; i < order.size(); ++i) q[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+    return q;
+  }
+
+  void into_weights(Use u, const Reordering& r) {
+    const Tensor* w = weights(u.node);
+    if (u.input != 0 || r.axis != 1 || !w || w->dims().size() < 3 ||
+        w->dims()[1] != static_cast<int64_t>(r.order.size()))
+      return;
+    replace_input(u.node, 1, reordered(*w, 1, inverse_of(r.order)));
+    g_[u.node].inputs[0] = r.from;
+  }
+
+  // One channel per group: groups come in another order, and so do the channels that each of them makes.
+  void through_groups(Use u, const Reordering& r) {
+    const Tensor* w = weights(u.node);
+    if (u.input != 0 || r.axis != 1 || !w || w->dims().size() < 4 || w->dims()[2] != 1 ||
+        w->dims()[0] != static_cast<int64_t>(r.order.size()))
+      return;
+    int64_t each = w->dims()[1];
+    replace_input(u.node, 1, reordered(*w, 0, inverse_of(r.order)));
+    g_[u.node].inputs[0] = r.from;
+    Reordering behind{{}, 1, {}};
+    for (int64_t group : r.order)
+      for (int64_t k = 0; k < each; ++k) behind.order.push_back(group * each + k);
+    pass_on(u.node, behind);
+  }
+
+  void replace_input(NodeId id, size_t input, Tensor value) {
+    const std::string& name = g_[g_[id].inputs[input].node].name;
+    ValueId v = edit_.constant(std::move(value), name + "/reordered");
+    g_[id].inputs[input] = v;
+  }
+
+  bool transpose(Use u, Reordering& behind) {
+    const Tensor* t = u.input == 0 ? edit_.inference.constant(g_[u.node].inputs[1]) : nullptr;
+    if (!t) return false;
+    Channels order = values_of<int64_t>(*t);
+    auto at = std::find(order.begin(), order.end(), static_cast<int64_t>(behind.axis));
+    if (at == order.end()) return false;
+    behind.axis = static_cast<size_t>(at - order.begin());
+    return true;
+  }
+
+  bool pad(Use u, const Reordering& r) {
+    if (u.input != 0) return false;
+    for (size_t side : {1, 2}) {
+      const Tensor* t = edit_.inference.constant(g_[u.node].inputs[side]);
+      if (!t || t->size() <= static_cast<int64_t>(r.axis) || values_of<int64_t>(*t)[r.axis] != 0) return false;
+    }
+    return true;
+  }
+
+  // All other inputs are constants; those that differ between channels follow.
+  bool elementwise(Use u, Reordering& behind) {
+    const Node& n = g_[u.node];
+    const OpDef* op = edit_.inference.registry().find(n.type, n.opset);
+    bool broadcasts = (op && op->has(GRAFT_OP_ELEMENTWISE)) || n.is("FakeQuantize");
+    if (!broadcasts && !n.is("Convert") && !n.is("Clamp") && !n.is("PRelu")) return false;
+    const Attribute* rule = n.attrs.find("auto_broadcast");
+    if (rule && rule->get_if<std::string>() && rule->as<std::string>() != "numpy") return false;
+    const Shape &in = g_.info(behind.from).shape, &out = g_.info({u.node, 0}).shape;
+    if (!in.ranked() || !out.ranked() || out.rank() < in.rank()) return false;
+    size_t from_end = in.rank() - behind.axis;  // shapes meet at their ends
+    auto count = static_cast<int64_t>(behind.order.size());
+    std::vector<std::pair<size_t, Tensor>> changed;
+    for (size_t i = 0; i < n.inputs.size(); ++i) {
+      if (i == u.input) continue;
+      const Tensor* t = n.inputs[i].present() ? edit_.inference.constant(n.inputs[i]) : nullptr;
+      if (!t || is_packed(t->type()) || t->type() == DType::string) return false;
+      bool slope = n.is("PRelu") && t->dims().size() == 1 && t->size() > 1;  // always along dimension 1
+      if (slope && behind.axis != 1) return false;
+      if (!slope && t->dims().size() < from_end) continue;
+      size_t axis = slope ? 0 : t->dims().size() - from_end;
+      if (t->dims()[axis] == 1) continue;
+      if (t->dims()[axis] != count) return false;
+      changed.emplace_back(i, reordered(*t, axis, inverse_of(behind.order)));
+    }
+    for (auto& [i, t] : changed) replace_input(u.node, i, std::move(t));
+    behind.axis = out.rank() - from_end;
+    return true;
+  }
+
+  GraphEdit edit_;
+  Graph& g_;
+  std::vector<std::pair<NodeId, Reordering>> open_;  // Gathers that may still be carried on
+};
+
+}  // namespace
+
+void reverse_channels(Graph& g, const Registry& registry, const Preprocess& request,
+                      std::vector<std::string>& warnings) {
+  std::vector<std::string> left;
+  ChannelReversal reversal(g, registry);
+  for (NodeId id : std::vector<NodeId>(g.parameters())) {
+    const Shape& s = g.info({id, 0}).shape;
+    auto axis = channel_axis(g, request, id);
+    if (axis && s.rank() == 4 && s[*axis].known() && s[*axis].value() == 3) reversal.start(id, *axis);
+    else left.push_back(text(g[id].name, " ", s));
+  }
+  if (!left.empty())
+    warnings.push_back(
+        text("--reverse_input_channels leaves inputs alone that have not four dimensions and three channels: ",
+             join(left, ", ")));
+}
+
+}  // namespace graft
