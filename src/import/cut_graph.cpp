@@ -15,7 +15,7 @@ class GraphCut {
   CutEffect run() {
     look();
     plan_ = plan_cut(a_, request_);
-    needs_of(a_, request_, plan_, effect_);
+    needs_ = needs_of(a_, request_, plan_, effect_);
     // What comes out first: a cut input may stand in front of what makes an output.
     std::vector<ValueId> outputs;
     for (const OutputCut& o : plan_.outputs) outputs.push_back(values_[static_cast<size_t>(o.at)]);
@@ -42,6 +42,8 @@ class GraphCut {
       if (!n.alive || n.is("Parameter") || n.is("Result")) continue;
       Anatomy::Layer l;
       l.name = n.name, l.type = n.type;
+      if (const Attribute* v = n.attrs.find("variable_id"); v && v->get_if<std::string>())
+        l.variable = v->as<std::string>();
       for (ValueId v : n.inputs) l.inputs.push_back(v.present() ? ids[v.node][v.port] : no_value);
       l.outputs = ids[id];
       for (int v : ids[id]) a_.values[static_cast<size_t>(v)].layer = static_cast<int>(layers_.size());
@@ -132,6 +134,8 @@ class GraphCut {
   void prune() {
     std::vector<bool> needed(g_.end_id(), false);
     std::vector<NodeId> stack = g_.results();
+    for (size_t l = 0; l < layers_.size(); ++l)
+      if (needs_.layers[l]) stack.push_back(layers_[l]);
     while (!stack.empty()) {
       NodeId id = stack.back();
       stack.pop_back();
@@ -154,6 +158,7 @@ class GraphCut {
   std::vector<NodeId> layers_;
   std::map<ValueId, ValueId> moved_;
   CutPlan plan_;
+  Needs needs_;
   CutEffect effect_;
 };
 

@@ -276,7 +276,10 @@ Needs needs_of(const Anatomy& a, const CutRequest& request, const CutPlan& plan,
     if (c.kind == InputCut::edge) edges[{c.layer, c.port}] = i;
     else stops[static_cast<size_t>(c.at)] = true;
   }
-  std::vector<int> values, layers;
+  std::multimap<std::string, int> states;
+  for (size_t l = 0; l < a.layers.size(); ++l)
+    if (!a.layers[l].variable.empty()) states.emplace(a.layers[l].variable, static_cast<int>(l));
+  std::vector<int> layers;
   auto visit_layer = [&](int l) {
     if (l >= 0 && !n.layers[static_cast<size_t>(l)]) n.layers[static_cast<size_t>(l)] = true, layers.push_back(l);
   };
@@ -300,6 +303,8 @@ Needs needs_of(const Anatomy& a, const CutRequest& request, const CutPlan& plan,
       else visit_value(layer.inputs[i]);
     }
     for (int v : layer.captured) visit_value(v);
+    auto [first, last] = states.equal_range(layer.variable);
+    for (auto it = first; it != last; ++it) visit_layer(it->second);
   }
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     const InputCut& c = plan.inputs[i];

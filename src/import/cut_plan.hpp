@@ -18,6 +18,7 @@ struct Anatomy {
     std::vector<int> inputs;  // no_value: left out
     std::vector<int> outputs;
     std::vector<int> captured;  // read by bodies
+    std::string variable;       // the state it reads or writes: whoever needs one of its layers needs all
   };
   std::vector<Value> values;
   std::vector<Layer> layers;

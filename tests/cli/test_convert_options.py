@@ -656,6 +656,16 @@ class Explaining(Case):
         self.check(self.run_ir(again, ([1, 2, 1, 2], [1, 2, 3, 4]))[0], [7, 8, 3, 4])
         self.refused("also need the input data", r["xml"], "--input", "half")
 
+    def test_a_state_is_kept_whole(self):
+        m = self.write("state.txt", """graph (x: f32[2]) {
+          s = ReadValue(f32[2] {0, 0}) {variable_id = "v", variable_shape = [2], variable_type = f32}
+          y = Add(x, s)
+          a = Assign(y) {variable_id = "v"}
+          return y, Relu(x)
+        }""")
+        self.assertIn("Assign", self.types(self.convert(m, "--input", "x[2]", "--output", "y")))
+        self.assertNotIn("ReadValue", self.types(self.convert(m, "--output", "0:y")))
+
 
 if __name__ == "__main__":
     p = argparse.ArgumentParser()
