@@ -215,7 +215,10 @@ void convert(ConvertOptions o) {
   progress.step("writing");
   std::string name = base_name(o, m.path);
   if (m.graph.name.empty()) m.graph.name = name;
-  make_folder(o.folder);
+  as_usage([&] {
+    make_folder(o.folder);
+    return 0;
+  });
   d.xml = (std::filesystem::path(o.folder) / (name + ".xml")).string();
   d.bin = write_ir(m.graph, registry, d.xml);
   progress.step("done");

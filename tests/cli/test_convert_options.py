@@ -632,7 +632,7 @@ class OldCommandLines(Case):
 
     def test_an_output_folder_that_cannot_be_made(self):
         r = graft("convert", *self.net(), "-o", self.path("net.prototxt"))
-        self.assertEqual(r.status, 2, r.all)
+        self.assertEqual(r.status, 1, r.all)
         self.assertIn("net.prototxt", r.err)
 
     def test_names_of_files(self):
