@@ -7,7 +7,9 @@
 
 #include "base/request.hpp"
 #include "base/text.hpp"
+#include "import/calls.hpp"
 #include "import/cut_plan.hpp"
+#include "import/importer.hpp"
 
 namespace graft {
 namespace {
@@ -31,7 +33,16 @@ class RawCut {
 
   CutEffect run() {
     look();
-    plan_ = plan_cut(a_, request_);
+    try {
+      plan_ = plan_cut(a_, request_);
+    } catch (const RequestError&) {
+      // What is asked for may stand in a function.
+      if (model_.functions.empty()) throw;
+      inline_calls(model_, ImportOptions().max_depth, ImportOptions().max_inlined);
+      a_ = {}, ids_.clear();
+      look();
+      plan_ = plan_cut(a_, request_);
+    }
     change_declared();
     learn();
     needs_ = needs_of(a_, request_, plan_, effect_);
@@ -58,8 +69,14 @@ class RawCut {
     };
     std::set<std::string> constants;
     for (const auto& [name, t] : g_.constants) constants.insert(name), value(name);
-    for (const RawValue& in : g_.inputs)
-      if (!constants.count(in.name)) a_.inputs.push_back(value(in.name));
+    for (const RawValue& in : g_.inputs) {
+      if (constants.count(in.name)) continue;
+      a_.inputs.push_back(value(in.name));
+      if (in.also.empty() || ids_.count(in.also)) continue;
+      std::vector<std::string>& names = a_.values[static_cast<size_t>(a_.inputs.back())].names;
+      names.push_back(in.also);
+      if (in.also.find(':') == in.also.npos) names.push_back(in.also + model_.first_output);
+    }
     for (size_t i = 0; i < g_.nodes.size(); ++i) {
       const RawNode& n = g_.nodes[i];
       Anatomy::Layer l;

@@ -2,6 +2,7 @@
 
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "import/calls.hpp"
 #include "import/layer.hpp"
 #include "import/scope.hpp"
 #include "schema/resolve.hpp"
@@ -264,82 +265,24 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
 
 void Scope::import_function(const RawNode& raw, const RawFunction& function) {
   if (depth_ >= state_.options.max_depth) throw_user("functions call each other more than ", depth_, " deep");
-  if (raw.inputs.size() > function.inputs.size())
-    throw_user("has ", raw.inputs.size(), " inputs, the function takes ", function.inputs.size());
-  if (raw.outputs.size() > function.outputs.size())
-    throw_user("has ", raw.outputs.size(), " outputs, the function gives ", function.outputs.size());
   state_.inlined += function.nodes.size() + 1;
   if (state_.inlined > state_.options.max_inlined)
     throw_user("calls of functions bring in more than ", state_.options.max_inlined, " layers");
 
-  // The function's nodes under names of their own, with the caller's fields put in: an ordinary list of layers.
-  std::string prefix = (raw.name.empty() ? raw.outputs.empty() ? raw.type : raw.outputs[0] : raw.name) + "/";
-  std::unordered_map<std::string, std::string> rename;
-  std::vector<std::string> left_out;
-  for (size_t i = 0; i < function.inputs.size(); ++i)
-    rename[function.inputs[i]] = i < raw.inputs.size() ? raw.inputs[i] : std::string();
-  auto renamed = [&](const std::string& name) -> std::string {
-    if (name.empty()) return name;
-    auto it = rename.find(name);
-    return it == rename.end() ? prefix + name : it->second;
-  };
-  for (size_t i = 0; i < raw.outputs.size(); ++i)
-    if (!raw.outputs[i].empty() && !rename.count(function.outputs[i])) rename[function.outputs[i]] = raw.outputs[i];
-
-  auto find_field = [&](const std::string& name) -> const RawField* {
-    if (const RawField* f = raw.find(name)) return f;
-    for (const auto& [n, f] : function.defaults)
-      if (n == name) return &f;
-    return nullptr;
-  };
-  std::function<void(RawNode&)> substitute = [&](RawNode& n) {
-    std::vector<std::pair<std::string, RawField>> fields;
-    for (auto& [name, f] : n.fields) {
-      if (!f.refers_to.empty()) {
-        if (const RawField* given = find_field(f.refers_to)) fields.emplace_back(name, *given);
-        continue;
-      }
-      for (auto& g : f.graphs) {
-        auto copy = std::make_shared<RawGraph>(*g);
-        std::set<std::string> inner;
-        for (const RawValue& v : copy->inputs) inner.insert(v.name);
-        for (const auto& [c, t] : copy->constants) inner.insert(c);
-        for (const RawNode& node : copy->nodes) inner.insert(node.outputs.begin(), node.outputs.end());
-        auto outer = [&](std::string& s) {
-          if (!s.empty() && !inner.count(s)) s = renamed(s);
-        };
-        for (RawNode& node : copy->nodes) {
-          substitute(node);
-          for (std::string& in : node.inputs) outer(in);
-        }
-        for (RawValue& v : copy->outputs) outer(v.name);
-        g = copy;
-      }
-      fields.emplace_back(name, std::move(f));
-    }
-    n.fields = std::move(fields);
-  };
-  std::vector<RawNode> nodes = function.nodes;
-  for (RawNode& n : nodes) {
-    substitute(n);
-    n.name = prefix + (n.name.empty() ? n.type : n.name);
-    n.position = raw.position;
-    for (std::string& in : n.inputs) in = renamed(in);
-    for (std::string& out : n.outputs) out = renamed(out);
-  }
+  CalledFunction called = called_function(raw, function);
   ++depth_;
-  import_nodes(nodes, function.opsets.empty() ? state_.model.opsets : function.opsets);
+  import_nodes(called.nodes, function.opsets.empty() ? state_.model.opsets : function.opsets);
   --depth_;
   // An output that is one of the inputs has no node to name it.
   for (size_t i = 0; i < raw.outputs.size(); ++i) {
     if (raw.outputs[i].empty() || look_up(raw.outputs[i]).present()) continue;
-    ValueId v = look_up(renamed(function.outputs[i]));
+    ValueId v = look_up(called.outputs[i]);
     if (!v.present()) throw_user("the function does not make its output '", function.outputs[i], "'");
     names_[raw.outputs[i]] = v;
     add_names(graph.output(v), raw.outputs[i]);
   }
-  state_.report.claims.push_back(
-      {prefix.substr(0, prefix.size() - 1), raw.type, raw.domain, "function of the model", {}});
+  std::string title = raw.name.empty() ? raw.outputs.empty() ? raw.type : raw.outputs[0] : raw.name;
+  state_.report.claims.push_back({std::move(title), raw.type, raw.domain, "function of the model", {}});
 }
 
 Imported import_model(const RawModel& model, const Registry& registry, const ImportOptions& options) {

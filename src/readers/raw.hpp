@@ -42,6 +42,7 @@ struct RawValue {
   std::string name;
   Info info;
   std::string kind;  // empty: a tensor; else "sequence", "optional", "map", "sparse tensor"
+  std::string also;  // another name that an input goes by in its framework
 };
 
 struct RawGraph {

@@ -116,7 +116,7 @@ class Assembler {
       if (input && (needed[i] || frozen)) m.graph.inputs.push_back(placeholder(nodes[i]));
       if (!input && needed[i]) kept.push_back(nodes[i]);
     }
-    for (const TensorFlowPort& p : inputs) m.graph.inputs.push_back({p.name, p.info, {}});
+    for (const TensorFlowPort& p : inputs) m.graph.inputs.push_back({p.name, p.info, {}, p.value});
     std::vector<std::string> wanted;
     for (const TensorFlowPort& p : outputs) wanted.push_back(p.value);
     m.graph.nodes = finished(std::move(kept), wanted, cut);

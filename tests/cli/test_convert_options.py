@@ -188,6 +188,10 @@ class Inputs(Case):
             self.assertEqual(self.names(r), ["data", name])
             self.check(self.run_ir(r, ([1, 3, 1, 2], X), ([1, 2, 1, 2], [10, 20, 30, 40]))[0], [a + b for a, b in zip(relu(conv1(X)), [10, 20, 30, 40])])
 
+    def test_behind_an_unknown_layer_nothing_can_be_learnt(self):
+        files = self.net(NET.replace('type: "Convolution"', 'type: "Frobnicate"'))
+        self.refused("cannot be worked out", *files, "--input", "relu1", hint='--input "relu1[1 3 224 224]{f32}"')
+
     def test_without_a_shape_it_is_learnt(self):
         r = self.convert(*self.net(), "--input", "mid", "--output", "mid")
         self.assertEqual([(p["layer"], p["shape"]) for p in r["inputs"]], [("mid/placeholder_port_0", [1, 2, 1, 2])])
@@ -392,14 +396,17 @@ node { name: "y" op: "Neg" input: "parts:1" attr { key: "T" value { type: DT_FLO
         self.refused("is not a TensorFlow graph as text", *self.net(), "--input_model_is_text")
 
 
+def attr(name, value):
+    return onnx.data(5, onnx.data(1, name) + onnx.data(2, value))
+
+
+def node(name, op, inputs, *attributes):
+    """A NodeDef of TensorFlow, as it stands in a GraphDef."""
+    return onnx.data(1, onnx.data(1, name) + onnx.data(2, op) + b"".join(onnx.data(3, i) for i in inputs) + b"".join(attributes))
+
+
 class SavedModels(Case):
     def graph(self, factor):
-        def attr(name, value):
-            return onnx.data(5, onnx.data(1, name) + onnx.data(2, value))
-
-        def node(name, op, inputs, *attributes):
-            return onnx.data(1, onnx.data(1, name) + onnx.data(2, op) + b"".join(onnx.data(3, i) for i in inputs) + b"".join(attributes))
-
         shape = onnx.data(2, onnx.number(1, 2))
         tensor = onnx.number(1, 1) + onnx.data(2, b"") + onnx.data(4, struct.pack("<f", factor))
         return (node("x", "Placeholder", [], attr("dtype", onnx.number(6, 1)), attr("shape", onnx.data(7, shape))) +
@@ -418,6 +425,31 @@ class SavedModels(Case):
         self.refused("no graph tagged [gpu]", "--saved_model_dir", self.path("saved"), "--saved_model_tags", "gpu", hint="[serve], [train, gpu]")
         self.refused("there is no folder", "--saved_model_dir", self.path("none"))
         self.refused("exclude each other", "--saved_model_dir", self.path("saved"), "--input_model", self.path("saved", "saved_model.pb"))
+
+    def test_layers_of_a_function_and_the_graphs_own_names(self):
+        real = attr("T", onnx.number(6, 1))
+        arguments = onnx.data(1, onnx.data(1, "f") + onnx.data(2, onnx.data(1, "a") + onnx.number(3, 1)) + onnx.data(3, onnx.data(1, "r") + onnx.number(3, 1)))
+        inside = b"".join(onnx.data(3, onnx.data(1, name) + onnx.data(2, op) + onnx.data(3, source) + real)
+                          for name, op, source in (("n", "Neg", "a"), ("m", "Relu", "n:y:0"), ("o", "Frobnicate", "m:y:0")))
+        function = onnx.data(1, arguments + inside + onnx.data(4, onnx.data(1, "r") + onnx.data(2, "o:y:0")))
+        shape = onnx.data(2, onnx.number(1, 2))
+        graph = (node("serve_x", "Placeholder", [], attr("dtype", onnx.number(6, 1)), attr("shape", onnx.data(7, shape))) +
+                 node("call", "PartitionedCall", ["serve_x"], attr("f", onnx.data(10, onnx.data(1, "f")))) + onnx.data(2, function) + onnx.data(4, onnx.number(1, 100)))
+
+        def entry(field, key, tensor):
+            return onnx.data(field, onnx.data(1, key) + onnx.data(2, onnx.data(1, tensor) + onnx.number(2, 1) + onnx.data(3, shape)))
+
+        signature = onnx.data(5, onnx.data(1, "serving_default") + onnx.data(2, entry(1, "x", "serve_x:0") + entry(2, "y", "call:0")))
+        os.mkdir(self.path("f"))
+        self.write("f/saved_model.pb", onnx.number(1, 1) + onnx.data(2, onnx.data(1, onnx.data(4, "serve")) + onnx.data(2, graph) + signature))
+        self.refused("Frobnicate", self.path("f"), status=2)
+        for arguments in (["--output", "call/m"], ["--output", "call/m:0", "--input", "serve_x[3]"], ["--input", "x[3]", "--output", "0:call/o"]):
+            r = self.convert(self.path("f"), *arguments)
+            n = r["inputs"][0]["shape"]
+            self.check(self.run_ir(r, (n, [1, -2, 3][:n[0]]))[0], [0, 2, 0][:n[0]])
+        r = self.convert(self.path("f"), "--input", "call/m[2]", "--output", "call/m")
+        self.assertEqual(self.names(r), ["call/m/placeholder_port_0"])
+        self.refused("did you mean call/m?", self.path("f"), "--output", "cal/m")
 
     def test_a_meta_graph_by_the_names_of_its_parts(self):
         self.write("m.meta", onnx.data(1, onnx.data(4, "train")) + onnx.data(2, self.graph(5)))
