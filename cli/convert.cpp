@@ -16,7 +16,7 @@ namespace {
 struct ConvertOptions {
   ModelOptions model;
   std::string folder = ".", name;
-  std::vector<std::string> disabled;
+  std::vector<std::string> disabled, enabled;
   bool stub_unknown = false, json = false, silent = false, list_passes = false, explain_passes = false;
 };
 
@@ -39,17 +39,31 @@ nlohmann::json unknown_json(const ImportReport& report) {
   return out;
 }
 
-void list_passes() {
-  for (const Pass& p : pipeline()) std::printf("%-20s %s\n", std::string(p.name).c_str(), std::string(p.doc).c_str());
+void print_passes(const Registry& registry) {
+  for (const PassInfo& p : list_passes(registry))
+    std::printf("%-6s %-24s %s%s%s\n", p.phase.c_str(), p.name.c_str(), p.doc.c_str(),
+                p.on_request ? " (only on request)" : "", p.by == "built-in" ? "" : text(" (", p.by, ")").c_str());
+}
+
+void print_effect(const PassEffect& e) {
+  constexpr size_t most = 12;
+  std::printf("%-24s %zu changes, %zu -> %zu nodes\n", e.pass.c_str(), e.changes, e.nodes_before, e.nodes_after);
+  for (size_t i = 0; i < e.places.size() && i < most; ++i) std::printf("    %s\n", e.places[i].c_str());
+  if (e.places.size() > most) std::printf("    and %zu more\n", e.places.size() - most);
 }
 
 void convert(const ConvertOptions& o) {
-  if (o.list_passes) return list_passes();
+  Core core = make_core(o.model);
+  const Registry& registry = core.state()->registry;
+  if (o.list_passes) return print_passes(registry);
+  PassOptions passes;
+  passes.disabled = o.disabled;
+  passes.enabled = o.enabled;
   as_usage([&] {
-    check_pass_names(o.disabled);
+    check_pass_names(registry, o.disabled);
+    check_pass_names(registry, o.enabled);
     return 0;
   });
-  Core core = make_core(o.model);
   Model& model = keep_to_the_end(load(core, o.model));
   Model::State& m = *model.state();
   for (const std::string& w : m.report.warnings)
@@ -63,7 +77,7 @@ void convert(const ConvertOptions& o) {
     }
     if (!o.silent) note(text("warning: written with layers that nobody knows\n", verdict_text(m.report, m.path)));
   }
-  std::vector<PassEffect> effects = run_passes(m.graph, core.state()->registry, o.disabled);
+  std::vector<PassEffect> effects = run_passes(m.graph, registry, passes);
   std::string name = o.name.empty() ? stem_of(m.path) : o.name;
   if (m.graph.name.empty()) m.graph.name = name;
   make_folder(o.folder);
@@ -73,8 +87,11 @@ void convert(const ConvertOptions& o) {
   if (o.json) {
     nlohmann::json passes = nlohmann::json::array();
     for (const PassEffect& e : effects)
-      passes.push_back(
-          {{"pass", e.pass}, {"changes", e.changes}, {"nodes_before", e.nodes_before}, {"nodes_after", e.nodes_after}});
+      passes.push_back({{"pass", e.pass},
+                        {"changes", e.changes},
+                        {"nodes_before", e.nodes_before},
+                        {"nodes_after", e.nodes_after},
+                        {"nodes", e.places}});
     print_json({{"xml", xml},
                 {"bin", bin},
                 {"framework", m.framework},
@@ -84,9 +101,7 @@ void convert(const ConvertOptions& o) {
     return;
   }
   if (o.explain_passes)
-    for (const PassEffect& e : effects)
-      std::printf("%-20s %zu changes, %zu -> %zu nodes\n", std::string(e.pass).c_str(), e.changes, e.nodes_before,
-                  e.nodes_after);
+    for (const PassEffect& e : effects) print_effect(e);
   if (o.silent) return;
   size_t overridden = 0;
   for (const Claim& c : m.report.claims)
@@ -111,6 +126,10 @@ void add_convert(CLI::App& app) {
       ->type_name("NAME");
   c->add_flag("--stub-unknown", o->stub_unknown, "writes layers that nobody knows as they are");
   c->add_option("--disable-pass", o->disabled, "leaves a pass out")
+      ->type_name("PASS")
+      ->group("Passes")
+      ->allow_extra_args(false);
+  c->add_option("--enable-pass", o->enabled, "runs a pass that runs only on request")
       ->type_name("PASS")
       ->group("Passes")
       ->allow_extra_args(false);
