@@ -22,6 +22,14 @@ constexpr Place places[] = {
     {"sink_transposes", sink_transposes, "carries transpositions behind operations until they cancel each other"},
     {"fold_constants", fold_constants, "computes what depends on constants alone"},
     {"fuse_swish", nullptr, {}},
+    {"fuse_pads", nullptr, {}},
+    {"fuse_batch_norm", nullptr, {}},
+    {"subtract_to_add", nullptr, {}},
+    {"divide_to_multiply", nullptr, {}},
+    {"fuse_multiply_add", nullptr, {}},
+    {"fuse_linear", nullptr, {}},
+    {"group_convolutions", nullptr, {}},
+    {"move_strides", nullptr, {}},
 };
 
 constexpr std::string_view phase_names[] = {"front", "middle", "back"};
