@@ -27,7 +27,12 @@ struct PassCall {
   Attributes attributes;
 };
 
+// Passes of the front run as soon as a model is read, before anybody judges what is unknown; the others when it is
+// converted or compiled.
+enum class PassPhases { front, others };
+
 struct PassOptions {
+  PassPhases phases = PassPhases::others;
   std::vector<std::string> disabled;                     // by name
   std::vector<std::string> enabled;                      // of those that run only on request
   std::function<bool(const std::string& name)> is_kept;  // nodes that no rewrite may touch; empty: none

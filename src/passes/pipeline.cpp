@@ -133,6 +133,7 @@ void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& en
   };
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry& e = entries[i];
+    if ((e.phase == GRAFT_FRONT) != (options.phases == PassPhases::front)) continue;
     if (contains(options.disabled, e.name)) continue;
     if (e.has(GRAFT_PASS_ON_REQUEST) && !contains(options.enabled, e.name)) continue;
     PassEffect& effect = effects[i];
@@ -192,6 +193,10 @@ std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const
                   "load the extension, whose pass says .when_configured()");
   }
   std::vector<PassEffect> effects(entries.size());
+  bool any = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) {
+    return (e.phase == GRAFT_FRONT) == (options.phases == PassPhases::front);
+  });
+  if (!any) return {};
   run_in(graph, registry, entries, options, effects);
   std::erase_if(effects, [](const PassEffect& e) { return e.pass.empty(); });
   return effects;
