@@ -11,7 +11,8 @@
 namespace graft {
 namespace {
 
-// Every built-in pass, in the order they run. Those without a function are rewrites and say the rest themselves.
+// Every built-in pass, in the order they run, some twice. Those without a function are rewrites and say the rest
+// themselves.
 struct Place {
   std::string_view name;
   void (*run)(Editor&, Changes&);
@@ -22,12 +23,14 @@ constexpr Place places[] = {
     {"sink_transposes", sink_transposes, "carries transpositions behind operations until they cancel each other"},
     {"fold_constants", fold_constants, "computes what depends on constants alone"},
     {"fuse_swish", nullptr, {}},
+    {"raise_transposes", nullptr, {}},
     {"fuse_pads", nullptr, {}},
     {"fuse_batch_norm", nullptr, {}},
     {"subtract_to_add", nullptr, {}},
     {"divide_to_multiply", nullptr, {}},
     {"fuse_multiply_add", nullptr, {}},
     {"fuse_linear", nullptr, {}},
+    {"fuse_multiply_add", nullptr, {}},  // what came behind a layer meets its bias
     {"group_convolutions", nullptr, {}},
     {"move_strides", nullptr, {}},
 };
@@ -44,22 +47,20 @@ struct Entry {
   bool has(uint32_t flag) const { return rewrite && rewrite->record->flags & flag; }
 };
 
+// A pass that is not there, and one of another phase, settles nothing; one that runs twice is meant both times.
 void add_constraints(std::vector<Entry>& entries) {
-  std::map<std::string_view, size_t> index;
-  for (size_t i = 0; i < entries.size(); ++i) index[entries[i].name] = i;
-  auto find = [&](size_t of, graft_str name) -> std::optional<size_t> {
-    auto it = index.find(view(name));
-    // A pass that is not there, and one of another phase, settles nothing.
-    if (it == index.end() || entries[it->second].phase != entries[of].phase) return std::nullopt;
-    return it->second;
+  std::multimap<std::string_view, size_t> index;
+  for (size_t i = 0; i < entries.size(); ++i) index.emplace(entries[i].name, i);
+  auto each = [&](size_t of, const graft_str* names, size_t count, auto&& constrain) {
+    for (size_t k = 0; k < count; ++k)
+      for (auto [it, end] = index.equal_range(view(names[k])); it != end; ++it)
+        if (entries[it->second].phase == entries[of].phase) constrain(it->second);
   };
   for (size_t i = 0; i < entries.size(); ++i) {
     if (!entries[i].rewrite) continue;
     const graft_pass& r = *entries[i].rewrite->record;
-    for (size_t k = 0; k < r.after_count; ++k)
-      if (auto other = find(i, r.after[k])) entries[i].first.push_back(*other);
-    for (size_t k = 0; k < r.before_count; ++k)
-      if (auto other = find(i, r.before[k])) entries[*other].first.push_back(i);
+    each(i, r.after, r.after_count, [&](size_t other) { entries[i].first.push_back(other); });
+    each(i, r.before, r.before_count, [&](size_t other) { entries[other].first.push_back(i); });
   }
 }
 

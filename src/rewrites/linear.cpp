@@ -1,4 +1,5 @@
-// Multiplications before and after convolutions and matrix products go into their weights.
+// Multiplications before and after convolutions and matrix products go into their weights; additions before them, where
+// nothing is padded, become additions after them.
 #include "channels.hpp"
 
 namespace graft {
@@ -70,26 +71,86 @@ Value multiply_behind(Rewrite& at) {
                             : scale_convolution(at, layer, layer.input(0), c, true);
 }
 
-// layer(x * c, w)  =>  layer(x, w * c)
+// Whether arithmetic with a constant leaves a value's shape alone: broadcasting is more than weights can do.
+bool keeps_shape(const Value& before, const Value& after) {
+  Shape a = before.shape(), b = after.shape();
+  if (!a.ranked() || !b.ranked() || a.rank() != b.rank()) return false;
+  for (size_t i = 0; i < a.rank(); ++i)
+    if (!a[i].known() ? b[i].known() : !b[i].known() || a[i].value() != b[i].value()) return false;
+  return true;
+}
+
+// layer(x * c, w)        =>  layer(x, w * c)
+// layer(x * c + b, w)    =>  layer(x + b / c, w * c)
 Value multiply_before(Rewrite& at) {
   NodeRef layer = at.node(), m = maker(at.input(0));
-  if (!m.is("Multiply") || !read_once(at.input(0))) return {};
+  if (!read_once(at.input(0))) return {};
+  Value shift;
+  if (m.is("Add")) {
+    auto [inner, b] = with_constant(m);
+    if (!b || !read_once(inner) || !keeps_shape(inner, at.input(0))) return {};
+    shift = b;
+    m = maker(inner);
+  }
+  if (!m.is("Multiply")) return {};
   auto [x, c] = with_constant(m);
-  // A multiplication that also broadcasts its value does more than weights can.
-  if (!c || x.rank() != at.input(0).rank()) return {};
-  Shape before = x.shape(), after = at.input(0).shape();
-  for (size_t i = 0; i < before.rank(); ++i)
-    if (!before[i].known() ? after[i].known() : before[i].value() != after[i].value()) return {};
+  if (!c || !keeps_shape(x, at.input(0))) return {};
+  if (shift) {
+    Value moved = shift / c;
+    if (!is_plain_constant(moved)) return {};
+    x = x + moved;
+  }
   return layer.is("MatMul") ? scale_product(at, layer, x, c, false) : scale_convolution(at, layer, x, c, false);
 }
 
-Value fuse(Rewrite& at) { return at.node().is("Multiply") ? multiply_behind(at) : multiply_before(at); }
+bool is_padded(const NodeRef& layer) {
+  std::string mode = layer.get<std::string>("auto_pad", "explicit");
+  if (mode == "valid") return false;
+  if (mode != "explicit") return true;
+  for (std::string_view pads : {"pads_begin", "pads_end"})
+    for (int64_t p : layer.get<std::vector<int64_t>>(pads, {}))
+      if (p != 0) return true;
+  return false;
+}
+
+// layer(x + b, w)  =>  layer(x, w) + layer(b, w), where b reaches every output alike
+Value add_before(Rewrite& at) {
+  NodeRef layer = at.node(), m = maker(at.input(0));
+  if (!m.is("Add") || !read_once(at.input(0))) return {};
+  auto [x, b] = with_constant(m);
+  Value w = at.input(1);
+  auto dims = static_dims(w);
+  if (!b || !keeps_shape(x, at.input(0)) || !is_plain_constant(w) || !dims || w.type() != b.type()) return {};
+  size_t rank = x.rank();
+  if (layer.is("MatMul")) {
+    if (dims->size() != 2 || rank < 2 || at.get<bool>("transpose_a", false)) return {};
+    bool turned = at.get<bool>("transpose_b", false);
+    int64_t inner = (*dims)[turned ? 1 : 0];
+    auto length = length_along(b, rank, rank - 1);
+    if (!length || *length != inner) return {};
+    Value row = at.op("MatMul", {reshape(b, {1, inner}), w}, {{"transpose_b", turned}});
+    return with_weights(at, layer, x, w) + reshape(row, {(*dims)[turned ? 0 : 1]});
+  }
+  auto length = length_along(b, rank, 1);
+  if (!layer.is("Convolution") || is_padded(layer) || !length || *length != (*dims)[1]) return {};
+  std::vector<int64_t> along(rank, 1), axes, by_channel(rank, 1);
+  along[1] = *length, by_channel[1] = (*dims)[0];
+  for (size_t i = 1; i < rank; ++i) axes.push_back(static_cast<int64_t>(i));
+  Value sums = at.op("ReduceSum", {w * reshape(b, along), at.ints(axes)}, {{"keep_dims", false}});
+  return with_weights(at, layer, x, w) + reshape(sums, by_channel);
+}
+
+Value fuse(Rewrite& at) {
+  if (at.node().is("Multiply")) return multiply_behind(at);
+  Value v = multiply_before(at);
+  return v ? v : add_before(at);
+}
 
 }  // namespace
 
 Ops rewrite_linear() {
   return Pass("fuse_linear")
-      .doc("multiplications before and after convolutions and matrix products go into their weights")
+      .doc("multiplications around convolutions and matrix products go into their weights, additions come after them")
       .visit({"Multiply", "Convolution", "GroupConvolution", "ConvolutionBackpropData", "GroupConvolutionBackpropData",
               "MatMul"},
              fuse);
