@@ -33,7 +33,7 @@ enum class PassPhases { front, others };
 
 struct PassOptions {
   PassPhases phases = PassPhases::others;
-  std::vector<std::string> disabled;                     // by name
+  std::vector<std::string> disabled;                     // by name; "all": every one
   std::vector<std::string> enabled;                      // of those that run only on request
   std::function<bool(const std::string& name)> is_kept;  // nodes that no rewrite may touch; empty: none
   std::vector<PassCall> calls;

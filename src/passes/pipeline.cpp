@@ -135,7 +135,7 @@ void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& en
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry& e = entries[i];
     if ((e.phase == GRAFT_FRONT) != (options.phases == PassPhases::front)) continue;
-    if (contains(options.disabled, e.name)) continue;
+    if (contains(options.disabled, e.name) || contains(options.disabled, "all")) continue;
     if (e.has(GRAFT_PASS_ON_REQUEST) && !contains(options.enabled, e.name)) continue;
     PassEffect& effect = effects[i];
     Changes changes;
@@ -172,7 +172,7 @@ std::vector<PassInfo> list_passes(const Registry& registry) {
 }
 
 void check_pass_names(const Registry& registry, const std::vector<std::string>& given) {
-  std::vector<std::string> names;
+  std::vector<std::string> names{"all"};
   for (const PassInfo& p : list_passes(registry)) names.push_back(p.name);
   for (const std::string& d : given)
     if (std::find(names.begin(), names.end(), d) == names.end()) {
