@@ -24,7 +24,7 @@ struct ConvertOptions {
   PreprocessOptions before;
   MoOptions mo;
   std::string folder = ".", name, explain;
-  std::vector<std::string> disabled;
+  std::vector<std::string> disabled, enabled;
   bool stub_unknown = false, json = false, silent = false, list_passes = false, explain_passes = false;
 };
 
@@ -47,8 +47,17 @@ nlohmann::json unknown_json(const ImportReport& report) {
   return out;
 }
 
-void list_passes() {
-  for (const Pass& p : pipeline()) std::printf("%-20s %s\n", std::string(p.name).c_str(), std::string(p.doc).c_str());
+void print_passes(const Registry& registry) {
+  for (const PassInfo& p : list_passes(registry))
+    std::printf("%-24s %-6s %s%s%s\n", p.name.c_str(), p.phase.c_str(), p.doc.c_str(),
+                p.on_request ? " (only on request)" : "", p.by == "built-in" ? "" : text(" (", p.by, ")").c_str());
+}
+
+void print_effect(const PassEffect& e) {
+  constexpr size_t most = 12;
+  std::printf("%-24s %zu changes, %zu -> %zu nodes\n", e.pass.c_str(), e.changes, e.nodes_before, e.nodes_after);
+  for (size_t i = 0; i < e.places.size() && i < most; ++i) std::printf("    %s\n", e.places[i].c_str());
+  if (e.places.size() > most) std::printf("    and %zu more\n", e.places.size() - most);
 }
 
 // Says how far it is, where that was asked for.
@@ -97,8 +106,11 @@ std::string base_name(const ConvertOptions& o, const std::string& path) {
 void report_json(const Model::State& m, const Model& model, const Done& d, bool half) {
   nlohmann::json passes = nlohmann::json::array(), inputs = nlohmann::json::array(), outputs = nlohmann::json::array();
   for (const PassEffect& e : d.effects)
-    passes.push_back(
-        {{"pass", e.pass}, {"changes", e.changes}, {"nodes_before", e.nodes_before}, {"nodes_after", e.nodes_after}});
+    passes.push_back({{"pass", e.pass},
+                      {"changes", e.changes},
+                      {"nodes_before", e.nodes_before},
+                      {"nodes_after", e.nodes_after},
+                      {"nodes", e.places}});
   for (const Port& p : model.inputs()) inputs.push_back(port_json(p));
   for (const Port& p : model.outputs()) outputs.push_back(port_json(p));
   nlohmann::json j{{"xml", d.xml},
@@ -124,10 +136,8 @@ void report_json(const Model::State& m, const Model& model, const Done& d, bool 
 
 void report_text(const ConvertOptions& o, const Model::State& m, const Done& d) {
   if (o.explain_passes) {
-    for (const PassEffect& e : d.effects)
-      std::printf("%-20s %zu changes, %zu -> %zu nodes\n", std::string(e.pass).c_str(), e.changes, e.nodes_before,
-                  e.nodes_after);
-    for (const std::string& t : d.transposes) std::printf("Transpose left       %s\n", t.c_str());
+    for (const PassEffect& e : d.effects) print_effect(e);
+    for (const std::string& t : d.transposes) std::printf("%-24s %s\n", "Transpose left", t.c_str());
   }
   if (o.silent) return;
   size_t overridden = 0;
@@ -160,22 +170,25 @@ void warn_of_losses(const F16Report& r) {
 
 void convert(ConvertOptions o) {
   auto begin = std::chrono::steady_clock::now();
-  if (o.list_passes) return list_passes();
+  Core core = make_core(o.model);
+  const Registry& registry = core.state()->registry;
+  if (o.list_passes) return print_passes(registry);
   if (!o.explain.empty() && o.explain != "passes")
     throw UsageError(text("--explain '", o.explain, "' is not known"), "--explain passes is; graft explain says more");
   o.explain_passes |= o.explain == "passes";
   as_usage([&] {
-    check_pass_names(o.disabled);
+    check_pass_names(registry, o.disabled);
+    check_pass_names(registry, o.enabled);
     return 0;
   });
-  for (const std::string& p : o.mo.disabled_passes()) o.disabled.push_back(p);
+  PassOptions passes = o.mo.passes(registry);
+  passes.disabled.insert(passes.disabled.end(), o.disabled.begin(), o.disabled.end());
+  passes.enabled.insert(passes.enabled.end(), o.enabled.begin(), o.enabled.end());
   bool talks = !o.silent && o.mo.shows_warnings();
   if (talks) check_environment();
   for (const std::string& n : o.mo.notes)
     if (talks) note(n);
 
-  Core core = make_core(o.model);
-  const Registry& registry = core.state()->registry;
   ImportOptions import;
   o.mo.add_to(o.model, import);
   import.cut = o.cut.request();
@@ -206,9 +219,9 @@ void convert(ConvertOptions o) {
       if (i.listed && asked.first == i.place) before.order.push_back(asked);
   warn(preprocess(m.graph, registry, before));
   progress.step("running passes");
-  o.mo.never_fused(m.graph);
+  if (talks) warn(o.mo.unmatched(m.graph));
   Done d;
-  d.effects = run_passes(m.graph, registry, o.disabled);
+  d.effects = run_passes(m.graph, registry, passes);
   if (o.mo.half()) compress_to_f16(m.graph, registry, d.half);
   if (talks) warn_of_losses(d.half);
   collect_named(m.graph, "Transpose", "", d.transposes);
@@ -245,7 +258,11 @@ void add_convert(CLI::App& app) {
       ->type_name("NAME")
       ->group("Output");
   c->add_flag("--stub-unknown", o->stub_unknown, "writes layers that nobody knows as they are")->group("Output");
-  c->add_option("--disable-pass", o->disabled, "leaves a pass out")
+  c->add_option("--disable-pass", o->disabled, "leaves a pass out; all: every one")
+      ->type_name("PASS")
+      ->group("Passes")
+      ->allow_extra_args(false);
+  c->add_option("--enable-pass", o->enabled, "runs a pass that runs only on request")
       ->type_name("PASS")
       ->group("Passes")
       ->allow_extra_args(false);

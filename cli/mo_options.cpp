@@ -8,7 +8,6 @@
 
 #include "base/file.hpp"
 #include "base/text.hpp"
-#include "passes/pass.hpp"
 #include "readers/tensorflow.hpp"
 #include "schema/host.hpp"
 
@@ -80,7 +79,7 @@ const std::vector<Switch>& switches() {
       {&MoOptions::no_fusing, true, {"fuse_linear", "fuse_multiply_add", "fuse_pads", "fuse_batch_norm"}},
       {&MoOptions::no_group_fusing, true, {"group_convolutions"}},
       {&MoOptions::no_strides, true, {"move_strides"}},
-      {&MoOptions::keep_transposes, true, {"sink_transposes"}},
+      {&MoOptions::keep_transposes, true, {"sink_transposes", "raise_transposes"}},
       {&MoOptions::concats, false, {"reuse_concats"}},
   };
   return all;
@@ -88,6 +87,20 @@ const std::vector<Switch>& switches() {
 
 bool is_word(const std::string& s, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view w) { return equal_ignoring_case(s, w); });
+}
+
+// Regular expressions are what --finegrain_fusing has always taken; the words come from whoever runs the command.
+std::vector<std::regex> patterns(const std::string& list) {
+  std::vector<std::regex> out;
+  for (std::string_view word : split(list, ',')) try {
+      out.emplace_back(std::string(trim(word)));
+    } catch (const std::regex_error&) {
+      throw UsageError(text("'", word, "' in --finegrain_fusing is not a regular expression"));
+    }
+  return out;
+}
+bool matches(const std::string& name, const std::regex& pattern) {
+  return std::regex_search(name, pattern, std::regex_constants::match_continuous);
 }
 
 // "folder/model.ckpt", its .index, its .data-00000-of-00001, or a folder with one checkpoint.
@@ -232,31 +245,32 @@ void MoOptions::check_framework(const std::vector<std::string>& files) const {
 bool MoOptions::half() const { return compress || is_word(data_type, {"FP16", "half"}); }
 bool MoOptions::shows_warnings() const { return !is_word(log_level, {"CRITICAL", "ERROR"}); }
 
-std::vector<std::string> MoOptions::disabled_passes() const {
-  std::vector<std::string> out;
+PassOptions MoOptions::passes(const Registry& registry) const {
+  PassOptions out;
+  std::vector<PassInfo> known = list_passes(registry);
   for (const Switch& s : switches())
-    if (this->*s.given == s.leaves_out)
-      for (const char* name : s.passes)
-        if (std::any_of(pipeline().begin(), pipeline().end(), [&](const Pass& p) { return p.name == name; }))
-          out.emplace_back(name);
+    for (const char* name : s.passes) {
+      auto it = std::find_if(known.begin(), known.end(), [&](const PassInfo& p) { return p.name == name; });
+      if (it == known.end()) continue;
+      if (s.leaves_out && this->*s.given) out.disabled.emplace_back(name);
+      if (!s.leaves_out && this->*s.given && it->on_request) out.enabled.emplace_back(name);
+      if (!s.leaves_out && !(this->*s.given) && !it->on_request) out.disabled.emplace_back(name);
+    }
+  if (std::vector<std::regex> all = patterns(finegrain); !all.empty())
+    out.is_kept = [all](const std::string& name) {
+      return std::any_of(all.begin(), all.end(), [&](const std::regex& r) { return matches(name, r); });
+    };
   return out;
 }
 
-std::vector<std::string> MoOptions::never_fused(const Graph& g) const {
+std::vector<std::string> MoOptions::unmatched(const Graph& g) const {
   std::vector<std::string> out;
-  // Regular expressions are what the option has always taken; the words come from whoever runs the command.
-  for (std::string_view word : split(finegrain, ',')) {
-    std::regex pattern;
-    try {
-      pattern = std::regex(std::string(trim(word)));
-    } catch (const std::regex_error&) {
-      throw UsageError(text("'", word, "' in --finegrain_fusing is not a regular expression"));
-    }
-    size_t before = out.size();
-    for (NodeId id = 0; id < g.end_id(); ++id)
-      if (g[id].alive && std::regex_search(g[id].name, pattern, std::regex_constants::match_continuous))
-        out.push_back(g[id].name);
-    if (out.size() == before) note(text("warning: no node's name matches '", word, "' of --finegrain_fusing"));
+  std::vector<std::string_view> words = split(finegrain, ',');
+  std::vector<std::regex> all = patterns(finegrain);
+  for (size_t i = 0; i < all.size(); ++i) {
+    bool found = false;
+    for (NodeId id = 0; id < g.end_id() && !found; ++id) found = g[id].alive && matches(g[id].name, all[i]);
+    if (!found) out.push_back(text("no node's name matches '", words[i], "' of --finegrain_fusing"));
   }
   return out;
 }

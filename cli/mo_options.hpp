@@ -2,6 +2,7 @@
 #pragma once
 
 #include "command.hpp"
+#include "passes/pass.hpp"
 
 namespace graft::cli {
 
@@ -19,10 +20,10 @@ struct MoOptions {
   void check_framework(const std::vector<std::string>& files) const;
   bool half() const;            // weights are to be stored as f16
   bool shows_warnings() const;  // as --log_level says
-  // Names of passes to leave out, of those that there are.
-  std::vector<std::string> disabled_passes() const;
-  // Nodes that --finegrain_fusing wants left alone.
-  std::vector<std::string> never_fused(const Graph& graph) const;
+  // Passes to leave out or to run, of those that there are, and nodes that they leave alone.
+  PassOptions passes(const Registry& registry) const;
+  // Warnings about patterns of --finegrain_fusing that no node's name matches.
+  std::vector<std::string> unmatched(const Graph& graph) const;
 };
 
 // Warns about environment variables that steered the Model Optimizer.

@@ -27,3 +27,34 @@ function(graft_part name)
   target_link_libraries(graft_${name} PUBLIC ${part_LINKS} PRIVATE graft_flags)
   set_target_properties(graft_${name} PROPERTIES UNITY_BUILD ${GRAFT_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
+
+# graft_table(VARIABLE ENTRY PREFIX LIST): a source that enters definitions. ENTRY(host) collects PREFIX_<name>() for every
+# name of the list; "a/b" is PREFIX_a_b in a/b.cpp. VARIABLE gets the sources: the table and the files.
+function(graft_table variable entry prefix)
+  set(declarations "")
+  set(calls "")
+  set(sources ${CMAKE_CURRENT_BINARY_DIR}/table.cpp)
+  foreach(name IN LISTS ARGN)
+    string(REPLACE "/" "_" symbol ${name})
+    string(APPEND declarations "Ops ${prefix}_${symbol}();\n")
+    string(APPEND calls "  ops += ${prefix}_${symbol}();\n")
+    list(APPEND sources ${name}.cpp)
+  endforeach()
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/table.cpp @ONLY CONTENT
+"// Made by graft_table in cmake/GraftTargets.cmake.
+#include <graft/extension.hpp>
+
+namespace graft {
+@declarations@
+static Ops @entry@_define() {
+  Ops ops;
+@calls@  return ops;
+}
+const graft_extension* @entry@(const graft_host* h) {
+  return enter<@entry@_define>(h, \"graft\", \"@PROJECT_VERSION@\");
+}
+
+}  // namespace graft
+")
+  set(${variable} ${sources} PARENT_SCOPE)
+endfunction()

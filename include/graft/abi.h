@@ -297,6 +297,33 @@ typedef struct graft_rule {
   graft_status (*expand)(graft_import*, void* user);
 } graft_rule;
 
+/* Where in the pipeline a pass stands. In front, layers that no rule knew are still in the graph as they came; in the
+ * middle graphs are optimised; in the back they get their last form. */
+enum { GRAFT_FRONT = 0, GRAFT_MIDDLE = 1, GRAFT_BACK = 2 };
+
+enum {
+  GRAFT_PASS_ON_REQUEST = 1, /* runs only when it is asked for by name */
+  GRAFT_PASS_CONFIGURED = 2  /* runs once per entry of kind "general" of a replacement file with its name as id */
+};
+
+/* A rewrite of the graph. */
+typedef struct graft_pass {
+  uint32_t size;
+  uint32_t flags;
+  graft_str name;
+  graft_str doc;
+  int32_t phase;
+  int32_t reserved;
+  const graft_str* types; /* visits nodes of these types, of any opset; none: is called once per graph */
+  size_t type_count;
+  const graft_str* before; /* names of passes of the same phase */
+  size_t before_count;
+  const graft_str* after;
+  size_t after_count;
+  void* user; /* handed to visit */
+  graft_status (*visit)(graft_import*, void* user);
+} graft_pass;
+
 typedef struct graft_extension {
   uint32_t size;
   uint32_t abi_version;
@@ -308,7 +335,12 @@ typedef struct graft_extension {
   size_t kernel_count;
   const graft_rule* const* rules;
   size_t rule_count;
+  const graft_pass* const* passes;
+  size_t pass_count;
 } graft_extension;
+
+/* What the first release knew of the record above. */
+#define GRAFT_EXTENSION_MIN_SIZE (offsetof(graft_extension, rule_count) + sizeof(size_t))
 
 /* ---- what the host gives --------------------------------------------------------------------------------------- */
 
@@ -336,6 +368,12 @@ typedef struct graft_new_node {
   const graft_new_body* bodies;
   size_t body_count;
 } graft_new_node;
+
+/* A node's input that reads a value. */
+typedef struct graft_reader {
+  const graft_node* node;
+  size_t input;
+} graft_reader;
 
 /* A framework's sub-graph, imported. Its parameters are the declared ones, then one for each captured outer value. */
 typedef struct graft_imported_body {
@@ -426,6 +464,20 @@ typedef struct graft_host {
   int32_t (*ref_list)(graft_import*, graft_ref, const graft_ref** items, size_t* count);
   /* How many of the layer's last inputs are weights that the framework keeps with the layer (blobs of Caffe). */
   size_t (*layer_weight_count)(const graft_import*);
+
+  /* A pass. The handle is the node that is visited: attributes are its fields, a layer output that is set takes the
+   * place of the node's output. Nodes are valid until the visit ends; those that the user wants kept as they are have
+   * no maker and no readers. */
+  graft_str (*node_opset)(const graft_node*);
+  size_t (*node_attributes)(const graft_node*, const graft_named_value** list);
+  const graft_node* (*visited)(graft_import*);                                   /* null: the whole graph */
+  const graft_node* (*ref_maker)(graft_import*, graft_ref, size_t* output);      /* null: none that may be used */
+  size_t (*ref_readers)(graft_import*, graft_ref, const graft_reader** readers); /* valid until the next call */
+  graft_ref (*node_input)(graft_import*, const graft_node*, size_t index);       /* 0: absent */
+  graft_ref (*node_output)(graft_import*, const graft_node*, size_t index);      /* 0: there is none */
+  size_t (*graph_nodes)(graft_import*, const graft_node* const** nodes);         /* all, producers first */
+  graft_status (*replace_ref)(graft_import*, graft_ref from, graft_ref to);      /* for all readers */
+  const graft_value* (*configured)(graft_import*, graft_str path);               /* of the replacement file's entry */
 } graft_host;
 
 /* What every host has: the table of the first release. Later fields must be tested against `size` before use. */

@@ -159,9 +159,13 @@ class AttrValue {
     for (DType x : t) types_.push_back(static_cast<graft_type>(x));
   }
 
+  // A value that lies elsewhere and outlives this object.
+  explicit AttrValue(const graft_value& v) : v_(v), elsewhere_(true) {}
+
   // Valid while this object stays where it is.
   graft_value raw() const {
     graft_value v = v_;
+    if (elsewhere_) return v;
     if (v.kind == GRAFT_TEXT) v.s = str(text_);
     if (v.kind == GRAFT_SHAPE) v.shape = shape_.raw();
     if (v.kind == GRAFT_INTS) v.items = ints_.data(), v.count = ints_.size();
@@ -177,6 +181,7 @@ class AttrValue {
 
  private:
   graft_value v_{};
+  bool elsewhere_ = false;
   std::string text_;
   Shape shape_;
   std::vector<int64_t> ints_;

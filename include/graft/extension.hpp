@@ -21,12 +21,14 @@ class Library {
     }
     for (Kernel& k : ops_.kernels) kernel_records_.push_back(k.seal());
     for (Rule& r : ops_.rules) rule_records_.push_back(r.seal());
+    for (Pass& p : ops_.passes) pass_records_.push_back(p.seal());
     record_.size = sizeof record_;
     record_.abi_version = GRAFT_ABI_VERSION;
     record_.name = str(name), record_.version = str(version);
     record_.ops = op_records_.data(), record_.op_count = op_records_.size();
     record_.kernels = kernel_records_.data(), record_.kernel_count = kernel_records_.size();
     record_.rules = rule_records_.data(), record_.rule_count = rule_records_.size();
+    record_.passes = pass_records_.data(), record_.pass_count = pass_records_.size();
   }
   Library(const Library&) = delete;
   const graft_extension* record() const { return &record_; }
@@ -36,6 +38,7 @@ class Library {
   std::vector<const graft_op*> op_records_;
   std::vector<const graft_kernel*> kernel_records_;
   std::vector<const graft_rule*> rule_records_;
+  std::vector<const graft_pass*> pass_records_;
   graft_extension record_{};
 };
 

@@ -66,6 +66,25 @@ struct BodyUse {
   std::vector<graft_back_edge> back_edges;
 };
 
+// A field's value as T, where the framework's kind of it allows that.
+template <class T>
+T field_as(std::string_view path, const graft_value& v) {
+  T out{};
+  constexpr graft_kind want = kind_of<T>();
+  bool number = v.kind == GRAFT_INT || v.kind == GRAFT_FLOAT || v.kind == GRAFT_BOOL;
+  bool numbers = v.kind == GRAFT_INTS || v.kind == GRAFT_FLOATS;
+  bool fits = v.kind == want || (number && (want == GRAFT_INT || want == GRAFT_FLOAT || want == GRAFT_BOOL)) ||
+              (numbers && (want == GRAFT_INTS || want == GRAFT_FLOATS));
+  // Without a schema nobody knows that a field which stands once is a list.
+  if constexpr (want == GRAFT_INTS || want == GRAFT_FLOATS)
+    if (number) return {field_as<typename T::value_type>(path, v)};
+  if constexpr (want == GRAFT_TEXTS)
+    if (v.kind == GRAFT_TEXT) return {std::string(view(v.s))};
+  if (!fits) fail("attribute '", path, "' has another kind of value than expected");
+  read_value(v, out);
+  return out;
+}
+
 class Import {
  public:
   explicit Import(graft_import* im) : im_(im) {}
@@ -104,12 +123,12 @@ class Import {
   T get(std::string_view path) const {
     const graft_value* v = field(path);
     if (!v) fail("attribute '", path, "' is missing");
-    return read<T>(path, *v);
+    return field_as<T>(path, *v);
   }
   template <class T>
   T get(std::string_view path, T fallback) const {
     const graft_value* v = field(path);
-    return v ? read<T>(path, *v) : fallback;
+    return v ? field_as<T>(path, *v) : fallback;
   }
 
   // ---- nodes ----
@@ -228,23 +247,6 @@ class Import {
   graft_import* raw() const { return im_; }
 
  private:
-  template <class T>
-  static T read(std::string_view path, const graft_value& v) {
-    T out{};
-    constexpr graft_kind want = kind_of<T>();
-    bool number = v.kind == GRAFT_INT || v.kind == GRAFT_FLOAT || v.kind == GRAFT_BOOL;
-    bool numbers = v.kind == GRAFT_INTS || v.kind == GRAFT_FLOATS;
-    bool fits = v.kind == want || (number && (want == GRAFT_INT || want == GRAFT_FLOAT || want == GRAFT_BOOL)) ||
-                (numbers && (want == GRAFT_INTS || want == GRAFT_FLOATS));
-    // Without a schema nobody knows that a field which stands once is a list.
-    if constexpr (want == GRAFT_INTS || want == GRAFT_FLOATS)
-      if (number) return {read<typename T::value_type>(path, v)};
-    if constexpr (want == GRAFT_TEXTS)
-      if (v.kind == GRAFT_TEXT) return {std::string(view(v.s))};
-    if (!fits) fail("attribute '", path, "' has another kind of value than expected");
-    read_value(v, out);
-    return out;
-  }
   graft_import* im_;
 };
 

@@ -20,6 +20,7 @@
 
 #include <memory>
 
+#include "pass.hpp"
 #include "rule.hpp"
 #include "shapes.hpp"
 
@@ -384,13 +385,14 @@ OpOf<A> op(std::string_view name, std::string_view opset = "extension") {
   return {name, std::string(opset)};
 }
 
-// Definitions: operations, kernels of operations defined elsewhere, rules that build on other operations.
+// Definitions: operations, kernels of operations defined elsewhere, rules that build on other operations, passes.
 class Ops {
  public:
   Ops() = default;
   Ops(Op o) { ops.push_back(std::move(o)); }
   Ops(Kernel k) { kernels.push_back(std::move(k)); }
   Ops(Rule r) { rules.push_back(std::move(r)); }
+  Ops(Pass p) { passes.push_back(std::move(p)); }
   Ops(std::initializer_list<Ops> parts) {
     for (const Ops& p : parts) *this += p;
   }
@@ -398,11 +400,13 @@ class Ops {
     ops.insert(ops.end(), o.ops.begin(), o.ops.end());
     kernels.insert(kernels.end(), o.kernels.begin(), o.kernels.end());
     rules.insert(rules.end(), o.rules.begin(), o.rules.end());
+    passes.insert(passes.end(), o.passes.begin(), o.passes.end());
     return *this;
   }
   std::vector<Op> ops;
   std::vector<Kernel> kernels;
   std::vector<Rule> rules;
+  std::vector<Pass> passes;
 };
 
 }  // namespace graft

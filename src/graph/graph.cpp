@@ -105,37 +105,64 @@ Graph Graph::clone() const {
   return copy;
 }
 
-Users::Users(Graph& graph) : graph_(graph) {
+Users::Users(Graph& graph) : graph_(graph), slots_(graph.end_id()) {
   for (NodeId id = 0; id < graph.end_id(); ++id)
     if (graph[id].alive) add(id);
 }
 
-std::vector<Use>& Users::slot(ValueId v) {
-  if (uses_.size() <= v.node) uses_.resize(v.node + 1);
-  auto& ports = uses_[v.node];
+Users::Slot& Users::slot(ValueId v) {
+  if (slots_.size() <= v.node) slots_.resize(v.node + 1);
+  auto& ports = slots_[v.node];
   if (ports.size() <= v.port) ports.resize(v.port + 1);
   return ports[v.port];
 }
 
-const std::vector<Use>& Users::of(ValueId v) const {
-  static const std::vector<Use> none;
-  if (uses_.size() <= v.node || uses_[v.node].size() <= v.port) return none;
-  return uses_[v.node][v.port];
+const std::vector<Use>& Users::of(ValueId v) {
+  Slot& s = slot(v);
+  if (s.living != s.uses.size())
+    std::erase_if(s.uses, [&](const Use& u) { return !graph_[u.node].alive || graph_[u.node].inputs[u.input] != v; });
+  return s.uses;
+}
+
+bool Users::read(ValueId v) const {
+  return v.node < slots_.size() && v.port < slots_[v.node].size() && slots_[v.node][v.port].living > 0;
 }
 
 void Users::add(NodeId id) {
   const Node& n = graph_[id];
-  for (uint32_t i = 0; i < n.inputs.size(); ++i)
-    if (n.inputs[i].present()) slot(n.inputs[i]).push_back({id, i});
+  for (uint32_t i = 0; i < n.inputs.size(); ++i) {
+    if (!n.inputs[i].present()) continue;
+    Slot& s = slot(n.inputs[i]);
+    s.uses.push_back({id, i});
+    ++s.living;
+  }
+}
+
+void Users::remove(NodeId id) {
+  for (ValueId v : graph_[id].inputs)
+    if (v.present()) --slot(v).living;
+}
+
+void Users::set(NodeId id, uint32_t input, ValueId to) {
+  ValueId& from = graph_[id].inputs[input];
+  if (from == to) return;
+  of(to);  // an entry of this input from earlier must not come to life again
+  if (from.present()) --slot(from).living;
+  from = to;
+  Slot& s = slot(to);
+  s.uses.push_back({id, input});
+  ++s.living;
 }
 
 void Users::replace(ValueId from, ValueId to) {
   slot(to);
-  std::vector<Use> moved = std::move(slot(from));
-  slot(from).clear();
+  of(from), of(to);
+  std::vector<Use> moved = std::move(slot(from).uses);
+  slot(from) = {};
   for (Use u : moved) graph_[u.node].inputs[u.input] = to;
-  auto& target = slot(to);
-  target.insert(target.end(), moved.begin(), moved.end());
+  Slot& target = slot(to);
+  target.uses.insert(target.uses.end(), moved.begin(), moved.end());
+  target.living += moved.size();
 }
 
 }  // namespace graft

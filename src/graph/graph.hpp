@@ -112,20 +112,30 @@ struct Use {
   uint32_t input;
 };
 
-// Who reads what, taken once; `replace` keeps it true.
+// Who reads what, taken once; kept true by telling it of every change. Readers that are gone are dropped when a value
+// is next looked at, so that no change costs more than its own inputs.
 class Users {
  public:
   explicit Users(Graph& graph);
-  const std::vector<Use>& of(ValueId v) const;
+  const std::vector<Use>& of(ValueId v);
+  bool read(ValueId v) const;  // by anybody
   // Makes every reader of `from` read `to`.
   void replace(ValueId from, ValueId to);
+  // Makes one input read another value.
+  void set(NodeId id, uint32_t input, ValueId to);
   // Registers the inputs of a node that was added since.
   void add(NodeId id);
+  // Forgets the inputs of a node that is about to be erased.
+  void remove(NodeId id);
 
  private:
-  std::vector<Use>& slot(ValueId v);
+  struct Slot {
+    std::vector<Use> uses;  // may hold some that read another value by now
+    size_t living = 0;
+  };
+  Slot& slot(ValueId v);
   Graph& graph_;
-  std::vector<std::vector<std::vector<Use>>> uses_;
+  std::vector<std::vector<Slot>> slots_;
 };
 
 }  // namespace graft

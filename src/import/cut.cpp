@@ -148,15 +148,16 @@ class RawCut {
     Info info;
     if (in.shape) {
       if (auto it = g_.values.find(name); it != g_.values.end()) info.type = it->second.info.type;
-      if (info.type == DType::undefined) info.type = DType::f32;
+      auto is_truth = [](const std::string& s) {
+        return equal_ignoring_case(s, "true") || equal_ignoring_case(s, "false");
+      };
+      if (info.type == DType::undefined)
+        info.type = in.value && is_truth(in.value->items[0]) ? DType::boolean : DType::f32;
     } else if (auto it = learnt_.find(name); it != learnt_.end()) {
       info = it->second;
     }
     if (in.shape) info.shape = *in.shape;
     if (in.type) info.type = *in.type;
-    if (in.value && !in.type && !in.value->items.empty() &&
-        (equal_ignoring_case(in.value->items[0], "true") || equal_ignoring_case(in.value->items[0], "false")))
-      info.type = DType::boolean;
     if (!info.shape.ranked() || info.type == DType::undefined)
       throw RequestError(text("the ", info.shape.ranked() ? "type" : "shape", " of '", name, "', where '", in.place,
                               "' cuts the model, cannot be worked out"),

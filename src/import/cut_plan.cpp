@@ -213,7 +213,8 @@ void plan_input(const Anatomy& a, const Map& map, const CutInput& in, size_t ind
       for (int port : ports) edge(port);
     }
   }
-  if (in.value && !in.shape && plan.inputs.back().kind != InputCut::declared)
+  // A layer as a whole may be an input with a default; its type and shape are learnt.
+  if (in.value && !in.shape && p.kind != Place::declared && p.kind != Place::layer)
     throw RequestError(text("'", in.place, "' is not an input of the model: its value needs a shape"),
                        text("write --input \"", in.place, "[2]->[1 2]\""));
 }

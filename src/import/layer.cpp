@@ -7,10 +7,6 @@
 namespace graft {
 namespace {
 
-Tensor copy_of(const graft_tensor& t) {
-  return Tensor::wrap(static_cast<DType>(t.type), std::vector<int64_t>(t.dims, t.dims + t.rank), t.data).clone();
-}
-
 bool same_value(const Attribute& a, const graft_value& b) {
   Attribute wanted = Attribute::from(b);
   if (a == wanted) return true;
@@ -165,13 +161,6 @@ const graft_value* Layer::field(std::string_view path) {
   return &c.value;
 }
 
-ValueId Layer::checked(graft_ref ref) const {
-  ValueId v = value_of(ref);
-  if (!v.present() || v.node >= scope_.graph.end_id() || v.port >= scope_.graph[v.node].outputs.size())
-    throw_user("a value is used that does not exist");
-  return v;
-}
-
 graft_info Layer::ref_info(graft_ref ref) { return scope_.graph.info(checked(ref)).raw(); }
 
 const graft_tensor* Layer::ref_constant(graft_ref ref) {
@@ -196,17 +185,7 @@ graft_ref Layer::add_constant(const graft_tensor& tensor) {
 }
 
 void Layer::add_node(const graft_new_node& spec, std::span<graft_ref> outputs) {
-  const Registry& registry = scope_.state().registry;
-  const OpDef* op = spec.opset.size ? registry.find(view(spec.op), view(spec.opset)) : registry.newest(view(spec.op));
-  if (!op) throw_unsupported("operation ", spec.op, spec.opset.size ? text(" of ", spec.opset) : "", " is not known");
-  Node node;
-  node.type = op->name();
-  node.opset = op->opset();
-  for (size_t i = 0; i < spec.input_count; ++i)
-    node.inputs.push_back(spec.inputs[i] ? checked(spec.inputs[i]) : ValueId{});
-  while (!node.inputs.empty() && !node.inputs.back().present()) node.inputs.pop_back();
-  for (size_t i = 0; i < spec.attr_count; ++i)
-    node.attrs[std::string(view(spec.attrs[i].name))] = Attribute::from(spec.attrs[i].value);
+  Node node = new_node(scope_.state().registry, scope_.graph, spec);
   for (size_t i = 0; i < spec.body_count; ++i) {
     const graft_new_body& b = spec.bodies[i];
     if (b.body < 1 || static_cast<size_t>(b.body) > bodies_.size() || !bodies_[static_cast<size_t>(b.body) - 1].graph)
@@ -220,7 +199,7 @@ void Layer::add_node(const graft_new_node& spec, std::span<graft_ref> outputs) {
   NodeId id = scope_.add(std::move(node));
   made_.push_back(id);
   size_t n = scope_.graph[id].outputs.size();
-  if (outputs.size() > n) throw_user(op->name(), " has ", n, " outputs, ", outputs.size(), " were asked for");
+  if (outputs.size() > n) throw_user(spec.op, " has ", n, " outputs, ", outputs.size(), " were asked for");
   for (uint32_t i = 0; i < outputs.size(); ++i) outputs[i] = ref_of({id, i});
 }
 

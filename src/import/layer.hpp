@@ -6,13 +6,9 @@
 
 #include "import/scope.hpp"
 #include "schema/host.hpp"
+#include "schema/new_node.hpp"
 
 namespace graft {
-
-inline graft_ref ref_of(ValueId v) { return v.present() ? (static_cast<graft_ref>(v.node) + 1) << 20 | v.port : 0; }
-inline ValueId value_of(graft_ref r) {
-  return r > 0 ? ValueId{static_cast<NodeId>((r >> 20) - 1), static_cast<uint32_t>(r & 0xfffff)} : ValueId{};
-}
 
 class Layer final : public graft_import {
  public:
@@ -64,7 +60,7 @@ class Layer final : public graft_import {
     std::vector<graft_info> raw_results;
     graft_imported_body record{};
   };
-  ValueId checked(graft_ref ref) const;
+  ValueId checked(graft_ref ref) const { return checked_value(scope_.graph, ref); }
 
   Scope& scope_;
   const RawNode& raw_;

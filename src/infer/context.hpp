@@ -30,6 +30,7 @@ class NodeContext final : public graft_node {
 
   graft_str name() const override { return str(node_.name); }
   graft_str type() const override { return str(node_.type); }
+  graft_str opset() const override { return str(node_.opset); }
   const graft_value* attribute(std::string_view name) const override;
   size_t input_count() const override { return inputs_.size(); }
   size_t output_count() const override { return outputs.size(); }

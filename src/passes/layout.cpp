@@ -1,8 +1,9 @@
 #include <algorithm>
 
 #include "base/request.hpp"
+#include "base/tensor.hpp"
 #include "base/text.hpp"
-#include "passes/edit.hpp"
+#include "passes/insert.hpp"
 #include "passes/preprocess.hpp"
 
 namespace graft {
@@ -77,42 +78,46 @@ void note_layout(Output& output, const std::vector<std::string>& layout) {
   output.rt_info = rt;
 }
 
-void change_input(GraphEdit& edit, NodeId id, const Fitted& f) {
-  Graph& g = edit.g;
+ValueId turned(Editor& editor, ValueId v, const std::vector<int64_t>& order, const std::string& name) {
+  Tensor list = make_tensor<int64_t>({static_cast<int64_t>(order.size())}, order);
+  return insert(editor, "Transpose", "opset1", {v, editor.constant(std::move(list), name + "/layout/order")},
+                name + "/layout");
+}
+
+void change_input(Editor& editor, NodeId id, const Fitted& f) {
+  Graph& g = editor.graph();
   ValueId v{id, 0};
   std::vector<int64_t> outside = positions(f.source, f.target), back = positions(f.target, f.source);
   note_layout(g.output(v), f.target);
   if (is_in_order(outside)) return;
   Shape inner = g.info(v).shape, outer;
   for (int64_t p : outside) outer.push_back(inner[static_cast<size_t>(p)]);
-  std::vector<Use> uses = edit.readers(v);
+  std::vector<Use> uses = editor.users().of(v);
   g[id].attrs["shape"] = outer;
   g.output(v).declared.reset();
-  edit.inference.forget(id);
-  edit.inference.infer(id);
-  ValueId order = edit.list(back, g[id].name + "/layout/order");
-  edit.redirect(uses, edit.add("Transpose", "opset1", {v, order}, g[id].name + "/layout"));
+  editor.inference().forget(id);
+  editor.inference().infer(id);
+  redirect(editor, uses, turned(editor, v, back, g[id].name));
 }
 
-void change_output(GraphEdit& edit, NodeId result, const Fitted& f) {
-  Graph& g = edit.g;
+void change_output(Editor& editor, NodeId result, const Fitted& f) {
+  Graph& g = editor.graph();
   ValueId v = g[result].inputs[0];
   std::vector<int64_t> turn = positions(f.source, f.target);
   if (is_in_order(turn)) return;
-  ValueId order = edit.list(turn, g[v.node].name + "/layout/order");
-  ValueId turned = edit.add("Transpose", "opset1", {v, order}, g[v.node].name + "/layout");
+  ValueId outside = turned(editor, v, turn, g[v.node].name);
   // The output keeps its name; a Parameter cannot give its own away.
   if (!g[v.node].is("Parameter")) {
-    for (const std::string& name : g.output(v).names) g.output(turned).add_name(name);
+    for (const std::string& name : g.output(v).names) g.output(outside).add_name(name);
     g.output(v).names.clear();
   }
-  edit.redirect({{result, 0}}, turned);
+  redirect(editor, {{result, 0}}, outside);
 }
 
 }  // namespace
 
 void change_layouts(Graph& g, const Registry& registry, const Preprocess& request) {
-  GraphEdit edit(g, registry);
+  Editor editor(g, registry);
   auto result_named = [&](const std::string& name) -> std::optional<NodeId> {
     for (NodeId id : g.results()) {
       ValueId v = g[id].inputs[0];
@@ -129,18 +134,18 @@ void change_layouts(Graph& g, const Registry& registry, const Preprocess& reques
     if (!l.name.empty()) {
       if (auto id = result_named(l.name)) {
         Shape s = g.info(g[*id].inputs[0]).shape;
-        change_output(edit, *id, *fitted(l, s, l.name));
+        change_output(editor, *id, *fitted(l, s, l.name));
       } else {
         NodeId input = find_input(g, request, l.name, "--layout");
-        change_input(edit, input, *fitted(l, g.info({input, 0}).shape, l.name));
+        change_input(editor, input, *fitted(l, g.info({input, 0}).shape, l.name));
       }
       continue;
     }
     for (NodeId id : std::vector<NodeId>(g.parameters()))
-      if (auto f = fitted(l, g.info({id, 0}).shape, g[id].name)) fits = true, change_input(edit, id, *f);
+      if (auto f = fitted(l, g.info({id, 0}).shape, g[id].name)) fits = true, change_input(editor, id, *f);
     if (!l.target.empty())
       for (NodeId id : std::vector<NodeId>(g.results()))
-        if (auto f = fitted(l, g.info(g[id].inputs[0]).shape, g[id].name)) fits = true, change_output(edit, id, *f);
+        if (auto f = fitted(l, g.info(g[id].inputs[0]).shape, g[id].name)) fits = true, change_output(editor, id, *f);
     if (!fits) throw RequestError(text("--layout: no input has as many dimensions as ", layout_text(l.source)));
   }
 }

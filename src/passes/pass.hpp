@@ -1,4 +1,7 @@
-// Passes: small rewrites of a graph, run in a fixed order.
+// Passes: small rewrites of a graph, run in order.
+//
+// Most are written with graft/pass.hpp, as an extension writes them, and stand in src/rewrites; a few need the whole
+// graph at once and stand here. pipeline.cpp has the order.
 #pragma once
 
 #include <functional>
@@ -6,31 +9,49 @@
 #include <vector>
 
 #include "graph/graph.hpp"
-#include "infer/inference.hpp"
 #include "schema/registry.hpp"
 
 namespace graft {
 
-struct Pass {
-  std::string_view name;  // "fold_constants"
-  std::string_view doc;
-  // Returns how many places it changed.
-  size_t (*run)(Graph& graph, const Registry& registry);
+// A pass as the user sees it.
+struct PassInfo {
+  std::string name, doc;
+  std::string phase;  // "front", "middle", "back"
+  std::string by;     // "built-in" or the extension's name
+  bool on_request = false, configured = false;
 };
 
-// In the order they run.
-const std::vector<Pass>& pipeline();
+// An entry of kind "general" of a replacement file: which pass, and what it is told.
+struct PassCall {
+  std::string pass;
+  Attributes attributes;
+};
+
+// Passes of the front run as soon as a model is read, before anybody judges what is unknown; the others when it is
+// converted or compiled.
+enum class PassPhases { front, others };
+
+struct PassOptions {
+  PassPhases phases = PassPhases::others;
+  std::vector<std::string> disabled;                     // by name; "all": every one
+  std::vector<std::string> enabled;                      // of those that run only on request
+  std::function<bool(const std::string& name)> is_kept;  // nodes that no rewrite may touch; empty: none
+  std::vector<PassCall> calls;
+};
 
 struct PassEffect {
-  std::string_view pass;
-  size_t changes, nodes_before, nodes_after;
+  std::string pass;
+  size_t changes = 0, nodes_before = 0, nodes_after = 0;
+  std::vector<std::string> places;  // names of the nodes that were changed
 };
 
-// Throws when one of them is not the name of a pass.
-void check_pass_names(const std::vector<std::string>& given);
+// In the order they run. Throws when passes of extensions contradict each other.
+std::vector<PassInfo> list_passes(const Registry& registry);
 
-// Runs the pipeline without the passes named in `disabled`. In debug builds the graph is verified after each pass.
-std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry,
-                                   const std::vector<std::string>& disabled = {});
+// Throws when one of them is not the name of a pass.
+void check_pass_names(const Registry& registry, const std::vector<std::string>& given);
+
+// Runs them all, in bodies of nodes too. In debug builds the graph is verified after each pass.
+std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const PassOptions& options = {});
 
 }  // namespace graft

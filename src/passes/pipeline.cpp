@@ -1,24 +1,179 @@
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "graph/verify.hpp"
 #include "passes/passes.hpp"
+#include "schema/host.hpp"
 
 namespace graft {
+namespace {
 
-const std::vector<Pass>& pipeline() {
-  static const std::vector<Pass> passes = {
-      {"sink_transposes", "carries transpositions behind operations until they cancel each other", sink_transposes},
-      {"fold_constants", "computes what depends on constants alone", fold_constants},
-      {"remove_dead", "removes what no output needs", remove_dead},  // last: the others leave things behind
+// Every built-in pass, in the order they run, some twice. Those without a function are rewrites and say the rest
+// themselves.
+struct Place {
+  std::string_view name;
+  void (*run)(Editor&, Changes&);
+  std::string_view doc;
+};
+constexpr Place places[] = {
+    {"remove_dead", remove_dead, "removes what no output needs"},
+    {"sink_transposes", sink_transposes, "carries transpositions behind operations until they cancel each other"},
+    {"fold_constants", fold_constants, "computes what depends on constants alone"},
+    {"fuse_swish", nullptr, {}},
+    {"raise_transposes", nullptr, {}},
+    {"fuse_pads", nullptr, {}},
+    {"fuse_batch_norm", nullptr, {}},
+    {"subtract_to_add", nullptr, {}},
+    {"divide_to_multiply", nullptr, {}},
+    {"fuse_multiply_add", nullptr, {}},
+    {"fuse_linear", nullptr, {}},
+    {"fuse_multiply_add", nullptr, {}},  // what came behind a layer meets its bias
+    {"group_convolutions", nullptr, {}},
+    {"move_strides", nullptr, {}},
+};
+
+constexpr std::string_view phase_names[] = {"front", "middle", "back"};
+
+// A pass with its place in the order.
+struct Entry {
+  std::string name, doc;
+  int32_t phase = GRAFT_MIDDLE;
+  void (*run)(Editor&, Changes&) = nullptr;
+  const PassDef* rewrite = nullptr;
+  std::vector<size_t> first;  // entries that run before
+  bool has(uint32_t flag) const { return rewrite && rewrite->record->flags & flag; }
+};
+
+// A pass that is not there, and one of another phase, settles nothing; one that runs twice is meant both times.
+void add_constraints(std::vector<Entry>& entries) {
+  std::multimap<std::string_view, size_t> index;
+  for (size_t i = 0; i < entries.size(); ++i) index.emplace(entries[i].name, i);
+  auto each = [&](size_t of, const graft_str* names, size_t count, auto&& constrain) {
+    for (size_t k = 0; k < count; ++k)
+      for (auto [it, end] = index.equal_range(view(names[k])); it != end; ++it)
+        if (entries[it->second].phase == entries[of].phase) constrain(it->second);
   };
-  return passes;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i].rewrite) continue;
+    const graft_pass& r = *entries[i].rewrite->record;
+    each(i, r.after, r.after_count, [&](size_t other) { entries[i].first.push_back(other); });
+    each(i, r.before, r.before_count, [&](size_t other) { entries[other].first.push_back(i); });
+  }
 }
 
-void check_pass_names(const std::vector<std::string>& given) {
-  std::vector<std::string> names;
-  for (const Pass& p : pipeline()) names.emplace_back(p.name);
+// The listed order, disturbed only where `before` and `after` ask for it.
+std::vector<Entry> ordered(std::vector<Entry> entries) {
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.phase < b.phase; });
+  add_constraints(entries);
+  enum : uint8_t { fresh, open, done };
+  std::vector<uint8_t> state(entries.size(), fresh);
+  std::vector<size_t> order, way;
+  std::function<void(size_t)> place = [&](size_t i) {
+    if (state[i] == done) return;
+    way.push_back(i);
+    if (state[i] == open) {
+      std::string cycle;
+      for (auto it = std::find(way.begin(), way.end(), i); it != way.end(); ++it)
+        cycle += (cycle.empty() ? "" : " after ") + entries[*it].name;
+      throw Error(ErrorKind::user, text("passes cannot be put in an order: ", cycle),
+                  "one of them has to give up its before() or after()");
+    }
+    state[i] = open;
+    for (size_t other : entries[i].first) place(other);
+    state[i] = done;
+    way.pop_back();
+    order.push_back(i);
+  };
+  for (size_t i = 0; i < entries.size(); ++i) place(i);
+  std::vector<Entry> out;
+  for (size_t i : order) out.push_back(entries[i]);
+  return out;
+}
+
+std::vector<Entry> all_passes(const Registry& registry) {
+  std::vector<Entry> entries;
+  auto rewrite = [&](const PassDef& d) {
+    Entry e;
+    e.name = std::string(view(d.record->name)), e.doc = std::string(view(d.record->doc)), e.phase = d.record->phase;
+    e.rewrite = &d;
+    return e;
+  };
+  for (const Place& p : places) {
+    if (p.run) {
+      Entry e;
+      e.name = p.name, e.doc = p.doc, e.run = p.run;
+      entries.push_back(std::move(e));
+      continue;
+    }
+    for (const PassDef& d : registry.passes())
+      if (view(d.record->name) == p.name) entries.push_back(rewrite(d));
+  }
+  for (const PassDef& d : registry.passes()) {
+    bool placed = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.rewrite == &d; });
+    if (placed) continue;
+    if (d.source->built_in()) throw_internal("the pass '", d.record->name, "' has no place in the pipeline");
+    for (const Place& p : places)
+      if (p.name == view(d.record->name))
+        throw Error(ErrorKind::user, text("there are two passes '", p.name, "'"), "give yours a name of its own");
+    entries.push_back(rewrite(d));
+  }
+  return ordered(std::move(entries));
+}
+
+// Effects of the same pass in several graphs are one.
+void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& entries, const PassOptions& options,
+            std::vector<PassEffect>& effects) {
+  Editor editor(graph, registry);
+  for (NodeId id = 0; id < graph.end_id(); ++id)
+    for (Body& b : graph[id].bodies) run_in(*b.graph, registry, entries, options, effects);
+  auto contains = [](const std::vector<std::string>& list, const std::string& name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const Entry& e = entries[i];
+    if ((e.phase == GRAFT_FRONT) != (options.phases == PassPhases::front)) continue;
+    if (contains(options.disabled, e.name) || contains(options.disabled, "all")) continue;
+    if (e.has(GRAFT_PASS_ON_REQUEST) && !contains(options.enabled, e.name)) continue;
+    PassEffect& effect = effects[i];
+    Changes changes;
+    size_t before = graph.node_count();
+    with_context(
+        [&] {
+          if (e.run) e.run(editor, changes);
+          else if (!e.has(GRAFT_PASS_CONFIGURED)) run_rewrite(editor, *e.rewrite->record, options, nullptr, changes);
+          else
+            for (const PassCall& call : options.calls)
+              if (call.pass == e.name) run_rewrite(editor, *e.rewrite->record, options, &call, changes);
+#ifndef NDEBUG
+          verify(graph);
+#endif
+        },
+        [&] { return text("running the pass '", e.name, "'"); });
+    effect.pass = e.name;
+    effect.changes += changes.places.size();
+    effect.nodes_before += before, effect.nodes_after += graph.node_count();
+    effect.places.insert(effect.places.end(), changes.places.begin(), changes.places.end());
+  }
+}
+
+}  // namespace
+
+std::vector<PassInfo> list_passes(const Registry& registry) {
+  std::vector<PassInfo> out;
+  for (const Entry& e : all_passes(registry)) {
+    std::string by = !e.rewrite || e.rewrite->source->built_in() ? "built-in" : e.rewrite->source->name;
+    out.push_back({e.name, e.doc, std::string(phase_names[e.phase]), by, e.has(GRAFT_PASS_ON_REQUEST),
+                   e.has(GRAFT_PASS_CONFIGURED)});
+  }
+  return out;
+}
+
+void check_pass_names(const Registry& registry, const std::vector<std::string>& given) {
+  std::vector<std::string> names{"all"};
+  for (const PassInfo& p : list_passes(registry)) names.push_back(p.name);
   for (const std::string& d : given)
     if (std::find(names.begin(), names.end(), d) == names.end()) {
       auto close = nearest(d, names);
@@ -27,22 +182,24 @@ void check_pass_names(const std::vector<std::string>& given) {
     }
 }
 
-std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const std::vector<std::string>& disabled) {
-  check_pass_names(disabled);
-  std::vector<PassEffect> effects;
-  for (const Pass& p : pipeline()) {
-    if (std::find(disabled.begin(), disabled.end(), p.name) != disabled.end()) continue;
-    with_context(
-        [&] {
-          size_t before = graph.node_count();
-          size_t changes = p.run(graph, registry);
-#ifndef NDEBUG
-          verify(graph);
-#endif
-          effects.push_back({p.name, changes, before, graph.node_count()});
-        },
-        [&] { return text("running the pass '", p.name, "'"); });
+std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const PassOptions& options) {
+  check_pass_names(registry, options.disabled);
+  check_pass_names(registry, options.enabled);
+  std::vector<Entry> entries = all_passes(registry);
+  for (const PassCall& c : options.calls) {
+    auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == c.pass; });
+    if (found == entries.end() || !found->has(GRAFT_PASS_CONFIGURED))
+      throw Error(ErrorKind::user,
+                  text("the replacement '", c.pass, "' is of kind general, and no extension has a pass of this name"),
+                  "load the extension, whose pass says .when_configured()");
   }
+  std::vector<PassEffect> effects(entries.size());
+  bool any = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) {
+    return (e.phase == GRAFT_FRONT) == (options.phases == PassPhases::front);
+  });
+  if (!any) return {};
+  run_in(graph, registry, entries, options, effects);
+  std::erase_if(effects, [](const PassEffect& e) { return e.pass.empty(); });
   return effects;
 }
 

@@ -5,7 +5,7 @@
 #include "base/request.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
-#include "passes/edit.hpp"
+#include "passes/insert.hpp"
 
 namespace graft {
 
@@ -136,20 +136,19 @@ bool all_are(const std::vector<double>& values, double x) {
 // Puts `operation` behind an input, or behind what stands there already. Who asks for the shape keeps the input itself.
 class Front {
  public:
-  Front(GraphEdit& edit, NodeId input) : edit_(edit), at_{input, 0} {
-    for (Use u : edit.readers(at_))
-      if (!edit.g[u.node].is("ShapeOf")) readers_.push_back(u);
+  Front(Editor& editor, NodeId input) : editor_(editor), at_{input, 0} {
+    for (Use u : editor.users().of(at_))
+      if (!editor.graph()[u.node].is("ShapeOf")) readers_.push_back(u);
   }
   void add(const char* operation, Tensor value, const std::string& suffix) {
-    std::string name = edit_.g[at_.node].name;
-    if (first_.empty()) first_ = name;
-    ValueId c = edit_.constant(std::move(value), first_ + suffix + "/value");
-    at_ = edit_.add(operation, "opset1", {at_, c}, first_ + suffix);
-    edit_.redirect(readers_, at_);
+    if (first_.empty()) first_ = editor_.graph()[at_.node].name;
+    ValueId c = editor_.constant(std::move(value), first_ + suffix + "/value");
+    at_ = insert(editor_, operation, "opset1", {at_, c}, first_ + suffix);
+    redirect(editor_, readers_, at_);
   }
 
  private:
-  GraphEdit& edit_;
+  Editor& editor_;
   ValueId at_;
   std::vector<Use> readers_;
   std::string first_;
@@ -201,14 +200,14 @@ void add_mean_and_scale(Graph& g, const Registry& registry, const Preprocess& re
   if (request.mean_image && g.parameters().size() != 1)
     throw RequestError(text("--mean_file is for models with one input, this one has ", g.parameters().size()),
                        "give --mean_values by name");
-  GraphEdit edit(g, registry);
+  Editor editor(g, registry);
   for (NodeId id : std::vector<NodeId>(g.parameters())) {
     auto values_for = [&](const auto& list) -> const std::vector<double>* {
       for (const auto& [input, values] : list)
         if (input == id) return &values;
       return nullptr;
     };
-    Front front(edit, id);
+    Front front(editor, id);
     if (request.mean_image) front.add("Add", cropped(g, request, id), "/mean");
     if (auto m = values_for(means); m) {
       std::vector<double> negative = *m;

@@ -7,7 +7,7 @@
 
 #include "base/tensor.hpp"
 #include "base/text.hpp"
-#include "passes/edit.hpp"
+#include "passes/insert.hpp"
 #include "passes/preprocess.hpp"
 
 namespace graft {
@@ -24,38 +24,35 @@ struct Reordering {
 
 class ChannelReversal {
  public:
-  ChannelReversal(Graph& g, const Registry& registry) : edit_(g, registry), g_(g) {}
+  ChannelReversal(Graph& g, const Registry& registry) : editor_(g, registry), g_(g) {}
 
   void start(NodeId input, size_t axis) {
-    std::vector<Use> uses = edit_.readers({input, 0});
+    std::vector<Use> uses = readers({input, 0});
     gather({{input, 0}, axis, {2, 1, 0}}, uses, g_[input].name);
     while (!open_.empty()) {
       auto [id, r] = open_.back();
       open_.pop_back();
-      for (Use u : edit_.readers({id, 0})) carry(u, r);
-      if (edit_.readers({id, 0}).empty()) drop(id);
+      for (Use u : readers({id, 0})) carry(u, r);
+      editor_.suspect(id);
     }
+    editor_.sweep();
   }
 
  private:
   void gather(Reordering r, const std::vector<Use>& uses, const std::string& name) {
-    ValueId indices = edit_.list(r.order, name + "/channels/order");
-    ValueId axis = edit_.constant(make_tensor<int64_t>({}, {static_cast<int64_t>(r.axis)}), name + "/channels/axis");
-    ValueId v = edit_.add("Gather", "opset8", {r.from, indices, axis}, name + "/channels");
-    edit_.redirect(uses, v);
+    ValueId indices = editor_.constant(make_tensor<int64_t>({static_cast<int64_t>(r.order.size())}, r.order),
+                                       name + "/channels/order");
+    ValueId axis = editor_.constant(make_tensor<int64_t>({}, {static_cast<int64_t>(r.axis)}), name + "/channels/axis");
+    ValueId v = insert(editor_, "Gather", "opset8", {r.from, indices, axis}, name + "/channels");
+    redirect(editor_, uses, v);
     open_.emplace_back(v.node, std::move(r));
   }
-  void drop(NodeId id) {
-    std::vector<ValueId> inputs = g_[id].inputs;
-    g_.erase(id);
-    for (size_t i = 1; i < inputs.size(); ++i)
-      if (edit_.readers(inputs[i]).empty()) g_.erase(inputs[i].node);
-  }
+  std::vector<Use> readers(ValueId v) { return editor_.users().of(v); }
 
   // Brings the reordering past one reader, or leaves it where it is.
   void carry(Use u, const Reordering& r) {
     Node& n = g_[u.node];
-    if (n.is("ShapeOf")) return (void)(n.inputs[u.input] = r.from);
+    if (n.is("ShapeOf")) return editor_.set_input(u.node, u.input, r.from);
     if (n.opaque || n.outputs.size() != 1) return;
     if (n.is("Convolution") && n.opset == "opset1") return into_weights(u, r);
     if (n.is("GroupConvolution") && n.opset == "opset1") return through_groups(u, r);
@@ -65,14 +62,14 @@ class ChannelReversal {
                   : n.is("MaxPool") || n.is("AvgPool") ? u.input == 0 && r.axis == 1
                                                        : elementwise(u, behind);
     if (!passes) return;
-    n.inputs[u.input] = r.from;
+    editor_.set_input(u.node, u.input, r.from);
     pass_on(u.node, behind);
   }
 
   // The node reads channels as they come, so what it makes is reordered instead.
   void pass_on(NodeId id, Reordering behind) {
     behind.from = {id, 0};
-    std::vector<Use> uses = edit_.readers(behind.from);
+    std::vector<Use> uses = readers(behind.from);
     gather(behind, uses, g_[id].name);
     // The tensor that people know is the one in the right order.
     Output& made = g_[id].outputs[0];
@@ -82,7 +79,7 @@ class ChannelReversal {
 
   const Tensor* weights(NodeId id) {
     if (g_[id].inputs.size() < 2) return nullptr;
-    const Tensor* w = edit_.inference.constant(g_[id].inputs[1]);
+    const Tensor* w = editor_.inference().constant(g_[id].inputs[1]);
     return w && !is_packed(w->type()) && w->type() != DType::string ? w : nullptr;
   }
   static Channels inverse_of(const Channels& order) {
@@ -97,7 +94,7 @@ class ChannelReversal {
         w->dims()[1] != static_cast<int64_t>(r.order.size()))
       return;
     replace_input(u.node, 1, reordered(*w, 1, inverse_of(r.order)));
-    g_[u.node].inputs[0] = r.from;
+    editor_.set_input(u.node, 0, r.from);
   }
 
   // One channel per group: groups come in another order, and so do the channels that each of them makes.
@@ -108,21 +105,21 @@ class ChannelReversal {
       return;
     int64_t each = w->dims()[1];
     replace_input(u.node, 1, reordered(*w, 0, inverse_of(r.order)));
-    g_[u.node].inputs[0] = r.from;
+    editor_.set_input(u.node, 0, r.from);
     Reordering behind{{}, 1, {}};
     for (int64_t group : r.order)
       for (int64_t k = 0; k < each; ++k) behind.order.push_back(group * each + k);
     pass_on(u.node, behind);
   }
 
-  void replace_input(NodeId id, size_t input, Tensor value) {
+  void replace_input(NodeId id, uint32_t input, Tensor value) {
     const std::string& name = g_[g_[id].inputs[input].node].name;
-    ValueId v = edit_.constant(std::move(value), name + "/reordered");
-    g_[id].inputs[input] = v;
+    ValueId v = editor_.constant(std::move(value), name + "/reordered");
+    editor_.set_input(id, input, v);
   }
 
   bool transpose(Use u, Reordering& behind) {
-    const Tensor* t = u.input == 0 ? edit_.inference.constant(g_[u.node].inputs[1]) : nullptr;
+    const Tensor* t = u.input == 0 ? editor_.inference().constant(g_[u.node].inputs[1]) : nullptr;
     if (!t) return false;
     Channels order = values_of<int64_t>(*t);
     auto at = std::find(order.begin(), order.end(), static_cast<int64_t>(behind.axis));
@@ -134,7 +131,7 @@ class ChannelReversal {
   bool pad(Use u, const Reordering& r) {
     if (u.input != 0) return false;
     for (size_t side : {1, 2}) {
-      const Tensor* t = edit_.inference.constant(g_[u.node].inputs[side]);
+      const Tensor* t = editor_.inference().constant(g_[u.node].inputs[side]);
       if (!t || t->size() <= static_cast<int64_t>(r.axis) || values_of<int64_t>(*t)[r.axis] != 0) return false;
     }
     return true;
@@ -143,7 +140,7 @@ class ChannelReversal {
   // All other inputs are constants; those that differ between channels follow.
   bool elementwise(Use u, Reordering& behind) {
     const Node& n = g_[u.node];
-    const OpDef* op = edit_.inference.registry().find(n.type, n.opset);
+    const OpDef* op = editor_.registry().find(n.type, n.opset);
     bool broadcasts = (op && op->has(GRAFT_OP_ELEMENTWISE)) || n.is("FakeQuantize");
     if (!broadcasts && !n.is("Convert") && !n.is("Clamp") && !n.is("PRelu")) return false;
     const Attribute* rule = n.attrs.find("auto_broadcast");
@@ -152,10 +149,10 @@ class ChannelReversal {
     if (!in.ranked() || !out.ranked() || out.rank() < in.rank()) return false;
     size_t from_end = in.rank() - behind.axis;  // shapes meet at their ends
     auto count = static_cast<int64_t>(behind.order.size());
-    std::vector<std::pair<size_t, Tensor>> changed;
-    for (size_t i = 0; i < n.inputs.size(); ++i) {
+    std::vector<std::pair<uint32_t, Tensor>> changed;
+    for (uint32_t i = 0; i < n.inputs.size(); ++i) {
       if (i == u.input) continue;
-      const Tensor* t = n.inputs[i].present() ? edit_.inference.constant(n.inputs[i]) : nullptr;
+      const Tensor* t = n.inputs[i].present() ? editor_.inference().constant(n.inputs[i]) : nullptr;
       if (!t || is_packed(t->type()) || t->type() == DType::string) return false;
       bool slope = n.is("PRelu") && t->dims().size() == 1 && t->size() > 1;  // always along dimension 1
       if (slope && behind.axis != 1) return false;
@@ -170,7 +167,7 @@ class ChannelReversal {
     return true;
   }
 
-  GraphEdit edit_;
+  Editor editor_;
   Graph& g_;
   std::vector<std::pair<NodeId, Reordering>> open_;  // Gathers that may still be carried on
 };

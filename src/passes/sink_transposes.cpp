@@ -33,18 +33,14 @@ bool is_order(const Order& p) {
 
 class Sinking {
  public:
-  Sinking(Graph& g, const Registry& registry) : g_(g), registry_(registry), inference_(registry, g), users_(g) {}
+  Sinking(Editor& editor, Changes& changes)
+      : editor_(editor), g_(editor.graph()), inference_(editor.inference()), changes_(changes) {}
 
-  size_t run() {
-    std::vector<NodeId> order = g_.topological_order();
-    for (NodeId id : order) inference_.infer(id);
-    for (NodeId id : order) {
-      for (Body& b : g_[id].bodies) changes_ += sink_transposes(*b.graph, registry_);
-      visit(id);
-    }
-    for (NodeId id : g_.topological_order())
-      if (g_[id].is("Transpose")) flatten(id);
-    return changes_;
+  void run() {
+    for (NodeId id : g_.topological_order()) visit(id);
+    editor_.sweep();
+    for (NodeId id : std::vector<NodeId>(editor_.of_type("Transpose"))) flatten(id);
+    editor_.sweep();
   }
 
  private:
@@ -80,14 +76,13 @@ class Sinking {
     if (!adapt(id, n, p, out)) return;
     n.outputs.resize(g_[id].outputs.size());
     std::string name = g_[id].name;
-    NodeId fresh = add(std::move(n));
+    NodeId fresh = editor_.add(std::move(n));
     for (uint32_t i = 0; i < g_[fresh].outputs.size(); ++i) {
-      ValueId result = is_identity(out) ? ValueId{fresh, i} : transpose({fresh, i}, out, name);
-      take_over({id, i}, result);
+      ValueId result = is_identity(out) ? ValueId{fresh, i} : transposition({fresh, i}, out, name);
+      editor_.replace({id, i}, result);
     }
-    g_[id].name = g_.unique_name(name + "/before");
-    g_[fresh].name = name;
-    ++changes_;
+    editor_.take_name(id, fresh);
+    changes_.at(name);
   }
 
   // Two transpositions in a row are one, or none.
@@ -95,22 +90,21 @@ class Sinking {
     auto second = transposed({id, 0});
     auto first = second ? transposed(second->from) : std::nullopt;
     if (second && is_identity(second->order)) {
-      take_over({id, 0}, second->from);
-      ++changes_;
+      changes_.at(g_[id].name);
+      editor_.replace({id, 0}, second->from);
       return;
     }
     if (!first || first->order.size() != second->order.size()) return;
     Order p;
     for (int64_t k : second->order) p.push_back(first->order[static_cast<size_t>(k)]);
-    if (is_identity(p)) take_over({id, 0}, first->from);
-    else take_over({id, 0}, transpose(first->from, p, g_[id].name));
-    ++changes_;
+    changes_.at(g_[id].name);
+    editor_.replace({id, 0}, is_identity(p) ? first->from : transposition(first->from, p, g_[id].name));
   }
 
   // A transposition that only moves dimensions of 1 leaves the elements where they are.
   void flatten(NodeId id) {
     auto t = transposed({id, 0});
-    if (!t || users_.of({id, 0}).empty()) return;
+    if (!t || !editor_.users().read({id, 0})) return;
     Shape s = g_.info(t->from).shape;
     if (!s.ranked() || s.rank() != t->order.size()) return;
     std::vector<int64_t> target;
@@ -124,21 +118,14 @@ class Sinking {
       unknown += !d.known();
     }
     if (unknown > 1) return;
-    Node r;
-    r.type = "Reshape", r.opset = "opset1";
-    r.attrs["special_zero"] = false;
-    r.inputs = {t->from, constant(target)};
-    r.outputs.resize(1);
-    r.origin = g_[id].origin;
-    r.name = g_.unique_name(g_[id].name + "/Reshape");
-    take_over({id, 0}, {add(std::move(r)), 0});
-    ++changes_;
+    changes_.at(g_[id].name);
+    editor_.replace({id, 0}, editor_.reshape(t->from, target, g_[id].name + "/Reshape"));
   }
 
   // ---- how operations adapt; false: not at all ----
 
   bool adapt(NodeId id, Node& n, const Order& p, Order& out) {
-    const OpDef* op = registry_.find(n.type, n.opset);
+    const OpDef* op = editor_.registry().find(n.type, n.opset);
     if (!op) return false;
     if (op->has(GRAFT_OP_ELEMENTWISE) || n.is("Convert") || n.is("Clamp") || n.is("Select") || n.is("FakeQuantize"))
       return broadcasting(n, p);
@@ -192,15 +179,9 @@ class Sinking {
     std::vector<int64_t> dims = g_.info(c).shape.values();
     if (dims.size() < p.size()) {
       dims.insert(dims.begin(), p.size() - dims.size(), 1);
-      Node r;
-      r.type = "Reshape", r.opset = "opset1";
-      r.attrs["special_zero"] = false;
-      r.inputs = {c, constant(dims)};
-      r.outputs.resize(1);
-      r.name = g_.unique_name(g_[c.node].name + "/widened");
-      c = {add(std::move(r)), 0};
+      c = editor_.reshape(c, dims, g_[c.node].name + "/widened");
     }
-    return transpose(c, inverse(p), g_[c.node].name);
+    return transposition(c, inverse(p), g_[c.node].name);
   }
 
   bool concat(Node& n, const Order& p) {
@@ -237,7 +218,7 @@ class Sinking {
     auto to = t && t->size() == 1 ? moved(values_of<int64_t>(*t)[0], p) : std::nullopt;
     if (!to || !transposed(n.inputs[0])) return false;
     Tensor scalar = make_tensor<int64_t>({}, {*to});
-    n.inputs[1] = constant(scalar);
+    n.inputs[1] = editor_.constant(scalar);
     return true;
   }
 
@@ -251,7 +232,7 @@ class Sinking {
       for (size_t k = 0; k < pads.size(); ++k) turned[side][static_cast<size_t>(p[k])] = pads[k];
     }
     if (!data_only(n, p)) return false;
-    for (size_t side = 0; side < 2; ++side) n.inputs[side + 1] = constant(turned[side]);
+    for (size_t side = 0; side < 2; ++side) n.inputs[side + 1] = editor_.constant(turned[side]);
     return true;
   }
 
@@ -275,54 +256,22 @@ class Sinking {
         out.push_back(std::count(gone.begin(), gone.begin() + k, false));
       }
     }
-    n.inputs[1] = constant(axes);
+    n.inputs[1] = editor_.constant(axes);
     return true;
   }
 
-  // ---- nodes ----
-
-  NodeId add(Node n) {
-    NodeId id = g_.add(std::move(n));
-    users_.add(id);
-    inference_.infer(id);
-    return id;
-  }
-  ValueId constant(const std::vector<int64_t>& list) {
-    return constant(make_tensor<int64_t>({static_cast<int64_t>(list.size())}, list));
-  }
-  ValueId constant(Tensor t) {
-    Node c;
-    c.type = "Constant", c.opset = "opset1";
-    c.attrs["value"] = std::move(t);
-    c.outputs.resize(1);
-    c.name = g_.unique_name("order");
-    return {add(std::move(c)), 0};
-  }
-  ValueId transpose(ValueId v, const Order& p, const std::string& name) {
-    Node t;
-    t.type = "Transpose", t.opset = "opset1";
-    t.inputs = {v, constant(p)};
-    t.outputs.resize(1);
-    t.origin = g_[v.node].origin;
-    t.name = g_.unique_name(name + "/Transpose");
-    return {add(std::move(t)), 0};
-  }
-  // Readers and names of a value go over to another one that is the same.
-  void take_over(ValueId from, ValueId to) {
-    for (const std::string& name : g_.output(from).names) g_.output(to).add_name(name);
-    g_.output(from).names.clear();
-    users_.replace(from, to);
+  ValueId transposition(ValueId v, const Order& p, const std::string& name) {
+    return editor_.transpose(v, p, name + "/Transpose");
   }
 
+  Editor& editor_;
   Graph& g_;
-  const Registry& registry_;
-  Inference inference_;
-  Users users_;
-  size_t changes_ = 0;
+  Inference& inference_;
+  Changes& changes_;
 };
 
 }  // namespace
 
-size_t sink_transposes(Graph& graph, const Registry& registry) { return Sinking(graph, registry).run(); }
+void sink_transposes(Editor& editor, Changes& changes) { Sinking(editor, changes).run(); }
 
 }  // namespace graft

@@ -139,6 +139,39 @@ graft_host make_table() {
     });
   };
   h.layer_weight_count = [](const graft_import* m) { return m->weight_count(); };
+
+  h.node_opset = [](const graft_node* n) { return n->opset(); };
+  h.node_attributes = [](const graft_node* n, const graft_named_value** list) {
+    return value_or<size_t>(0, [&] {
+      auto all = n->attributes();
+      *list = all.data();
+      return all.size();
+    });
+  };
+  h.visited = [](graft_import* m) { return m->visited(); };
+  h.ref_maker = [](graft_import* m, graft_ref r, size_t* output) {
+    return value_or<const graft_node*>(nullptr, [&] { return m->ref_maker(r, *output); });
+  };
+  h.ref_readers = [](graft_import* m, graft_ref r, const graft_reader** readers) {
+    return value_or<size_t>(0, [&] {
+      auto list = m->ref_readers(r);
+      *readers = list.data();
+      return list.size();
+    });
+  };
+  h.node_input = [](graft_import* m, const graft_node* n, size_t i) { return m->node_input(n, i); };
+  h.node_output = [](graft_import* m, const graft_node* n, size_t i) { return m->node_output(n, i); };
+  h.graph_nodes = [](graft_import* m, const graft_node* const** nodes) {
+    return value_or<size_t>(0, [&] {
+      auto list = m->graph_nodes();
+      *nodes = list.data();
+      return list.size();
+    });
+  };
+  h.replace_ref = [](graft_import* m, graft_ref from, graft_ref to) { return run([&] { m->replace(from, to); }); };
+  h.configured = [](graft_import* m, graft_str path) {
+    return value_or<const graft_value*>(nullptr, [&] { return m->configured(view(path)); });
+  };
   return h;
 }
 

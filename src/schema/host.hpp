@@ -12,6 +12,7 @@
 struct graft_node {
   virtual graft_str name() const = 0;
   virtual graft_str type() const = 0;
+  virtual graft_str opset() const = 0;
   virtual const graft_value* attribute(std::string_view name) const = 0;
   virtual size_t input_count() const = 0;
   virtual size_t output_count() const = 0;
@@ -25,6 +26,7 @@ struct graft_node {
   virtual const graft_body* body(size_t index) const = 0;
   virtual const graft_info* infer_body(size_t index, const graft_info* parameters) = 0;
   virtual void request_scratch(size_t bytes) = 0;
+  virtual std::span<const graft_named_value> attributes() const { return {}; }  // in a pass
 
  protected:
   ~graft_node() = default;
@@ -67,6 +69,16 @@ struct graft_import {
   virtual graft_ref add_list(std::span<const graft_ref> items) = 0;
   virtual const std::vector<graft_ref>* ref_list(graft_ref ref) = 0;
   virtual size_t weight_count() const = 0;
+
+  // Only a pass has these.
+  virtual const graft_node* visited() { return nullptr; }
+  virtual const graft_node* ref_maker(graft_ref, size_t&) { return nullptr; }
+  virtual std::span<const graft_reader> ref_readers(graft_ref) { return {}; }
+  virtual graft_ref node_input(const graft_node*, size_t) { return 0; }
+  virtual graft_ref node_output(const graft_node*, size_t) { return 0; }
+  virtual std::span<const graft_node* const> graph_nodes() { return {}; }
+  virtual void replace(graft_ref, graft_ref) { graft::throw_user("only a pass can replace values"); }
+  virtual const graft_value* configured(std::string_view) { return nullptr; }
 
  protected:
   ~graft_import() = default;

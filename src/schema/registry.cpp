@@ -64,6 +64,7 @@ struct Registry::State {
   std::unordered_map<std::string, int> opsets;
   std::unordered_map<std::string, std::vector<RuleDef>> rules;  // "onnx||Add"
   std::map<std::pair<std::string, std::string>, std::vector<KernelDef>> kernels;
+  std::vector<PassDef> passes;
 
   static std::string rule_key(std::string_view framework, std::string_view domain, std::string_view type) {
     return text(framework, '|', domain, '|', type);
@@ -99,7 +100,7 @@ Registry::Registry() : s_(std::make_unique<State>()) {}
 Registry::~Registry() = default;
 
 void Registry::add(const graft_extension& e, std::string path) {
-  check_size(&e, sizeof(graft_extension), "the extension");
+  check_size(&e, GRAFT_EXTENSION_MIN_SIZE, "the extension");
   if (e.abi_version != GRAFT_ABI_VERSION)
     throw Error(ErrorKind::user,
                 text("'", path, "' speaks version ", e.abi_version, " of the extension border, this Graft speaks ",
@@ -127,7 +128,22 @@ void Registry::add(const graft_extension& e, std::string path) {
     list.insert(source.built_in() ? list.end() : list.begin() + static_cast<ptrdiff_t>(front_kernel[key]++),
                 KernelDef{k, &source});
   }
+  bool has_passes = e.size >= offsetof(graft_extension, pass_count) + sizeof(size_t);
+  for (size_t i = 0; has_passes && i < e.pass_count; ++i) {
+    const graft_pass* p = e.passes[i];
+    check_size(p, sizeof(graft_pass), "a pass");
+    if (!p->name.size) throw_user("a pass has no name");
+    if (!p->visit) throw_user("the pass '", p->name, "' has no function");
+    if (p->phase < GRAFT_FRONT || p->phase > GRAFT_BACK)
+      throw_user("the pass '", p->name, "' stands in phase ", p->phase, ", which nobody knows");
+    for (const PassDef& d : s_->passes)
+      if (view(d.record->name) == view(p->name))
+        throw Error(ErrorKind::user, text("there are two passes '", p->name, "'"), "give yours a name of its own");
+    s_->passes.push_back({p, &source});
+  }
 }
+
+std::span<const PassDef> Registry::passes() const { return s_->passes; }
 
 const OpDef* Registry::find(std::string_view type, std::string_view opset) const {
   auto exact = s_->by_key.find({std::string(type), std::string(opset)});

@@ -41,6 +41,10 @@ struct RuleDef {
   const graft_rule* record;
   const Source* source;
 };
+struct PassDef {
+  const graft_pass* record;
+  const Source* source;
+};
 struct KernelDef {
   const graft_kernel* record;
   const Source* source;
@@ -74,6 +78,8 @@ class Registry {
   std::vector<const OpDef*> ops() const;
   std::vector<const RuleDef*> all_rules() const;
   std::vector<const Source*> sources() const;
+  // In the order they were entered.
+  std::span<const PassDef> passes() const;
 
  private:
   struct State;

@@ -344,6 +344,16 @@ node { name: "y" op: "Neg" input: "parts:1" attr { key: "T" value { type: DT_FLO
         self.assertEqual(self.names(self.convert(m, "--input", "conv[1 4 4 3]", "--output", "conv")), ["conv/placeholder_port_0"])
         self.assertEqual(self.names(self.convert(m, "--input", "x:0")), ["x"])
 
+    def test_an_input_with_a_default_can_be_frozen(self):
+        m = self.tensorflow("""
+node { name: "one" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 1 } } } }
+node { name: "keep" op: "PlaceholderWithDefault" input: "one" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape { } } } }
+node { name: "z" op: "Mul" input: "conv" input: "keep" attr { key: "T" value { type: DT_FLOAT } } }
+""")
+        for arguments, factor in (([], 1), (["--freeze_placeholder_with_value", "keep->3"], 3), (["--input", "keep->3"], 3)):
+            self.check(self.run_ir(self.convert(m, "--output", "z", *arguments), ([1, 1, 2, 3], self.X))[0], [321 * factor, 654 * factor])
+        self.assertEqual(self.names(self.convert(m, "--output", "z", "--input", "x,keep[]")), ["x", "keep/placeholder_port_0"])
+
     def test_channels_come_last(self):
         m = self.tensorflow()
         r = self.convert(m, "--mean_values", "[1,2,3]", "--scale_values", "x[1,2,4]", "--output", "conv")
@@ -372,7 +382,7 @@ node { name: "y" op: "Neg" input: "parts:1" attr { key: "T" value { type: DT_FLO
             self.assertEqual((r["inputs"][0]["shape"], r["outputs"][0]["shape"]), ([1, 3, 1, 2], [1, 1, 2, 1]))
             self.check(self.run_ir(r, ([1, 3, 1, 2], [1, 4, 2, 5, 3, 6]))[0], [321, 654])
         r = graft("convert", m, "-o", self.path("o"), "--output", "conv", "--layout", "x(nhwc->nchw)", "--explain", "passes", "--disable-pass", "sink_transposes")
-        self.assertIn("Transpose left       x/layout", r.out)
+        self.assertIn("Transpose left           x/layout", r.out)
 
     def test_layout_refusals(self):
         m = self.tensorflow()

@@ -175,6 +175,12 @@ Test read_test(const Case& c, const Registry& registry) {
     } else if (r.accept("error")) {
       r.expect(":");
       t.error = r.rest_of_line();
+    } else if (r.accept("left")) {
+      r.expect(":");
+      t.left = r.rest_of_line();
+    } else if (r.accept("enable")) {
+      r.expect(":");
+      t.enabled.push_back(r.rest_of_line());
     } else if (r.accept("only")) {
       std::string ways = r.rest_of_line();
       for (std::string_view w : split(ways, ' ')) t.only.emplace(w);

@@ -77,6 +77,17 @@ std::vector<Tensor> run_cpu(const Test& p, const Registry& registry) {
   return once;
 }
 
+// What computes something, in order.
+std::string types_in(const Graph& g) {
+  std::string out;
+  for (NodeId id : g.topological_order()) {
+    const Node& n = g[id];
+    if (n.is("Constant") || n.is("Parameter") || n.is("Result")) continue;
+    out += (out.empty() ? "" : ", ") + n.type;
+  }
+  return out;
+}
+
 std::string check(const Test& p, std::string_view way, const std::vector<Tensor>& got) {
   if (!p.error.empty()) return text(way, ": ran, expected the error '", p.error, "'");
   if (got.size() != p.expected.size()) return text(way, ": ", got.size(), " results, expected ", p.expected.size());
@@ -131,8 +142,13 @@ std::string run_case(const Case& c, const Registry& registry) {
     if (why.empty())
       why = way("passes", [&] {
         Graph again = p.graph.clone();
-        run_passes(again, registry);
+        PassOptions options;
+        options.enabled = p.enabled;
+        run_passes(again, registry, options);
         verify(again);
+        if (p.left)
+          if (std::string left = types_in(again); left != *p.left)
+            throw_user("after the passes there is '", left, "', expected '", *p.left, "'");
         return evaluate_graph(Evaluation{registry}, again, ordered_inputs(p, again));
       });
     return why;

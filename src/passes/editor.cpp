@@ -1,0 +1,138 @@
+#include "passes/editor.hpp"
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/tensor.hpp"
+#include "schema/resolve.hpp"
+
+namespace graft {
+namespace {
+
+// Weights that are multiplied or turned around are as large as before: what the model holds, folding may hold again.
+FoldLimits limits_for(const Graph& g) {
+  FoldLimits limits;
+  size_t all = 0;
+  for (NodeId id = 0; id < g.end_id(); ++id) {
+    if (!g[id].alive || !g[id].is("Constant")) continue;
+    const Attribute* a = g[id].attrs.find("value");
+    const Tensor* t = a ? a->get_if<Tensor>() : nullptr;
+    if (!t || t->type() == DType::string) continue;
+    limits.per_value = std::max(limits.per_value, t->bytes());
+    all += t->bytes();
+  }
+  limits.total += 2 * all;
+  return limits;
+}
+
+// Weights that nobody reads any more need not stay in memory.
+void give_back(const Node& n) {
+  constexpr size_t worth_it = size_t{1} << 18;
+  const Attribute* a = n.is("Constant") ? n.attrs.find("value") : nullptr;
+  const Tensor* t = a ? a->get_if<Tensor>() : nullptr;
+  if (t && t->type() != DType::string && t->bytes() >= worth_it) forget_pages(t->data(), t->bytes());
+}
+
+}  // namespace
+
+Editor::Editor(Graph& graph, const Registry& registry)
+    : graph_(graph), registry_(registry), inference_(registry, graph, limits_for(graph)), users_(graph) {
+  inference_.infer_all();
+  for (NodeId id = 0; id < graph.end_id(); ++id)
+    if (graph[id].alive) types_[graph[id].type].push_back(id);
+}
+
+const std::vector<NodeId>& Editor::of_type(const std::string& type) {
+  std::vector<NodeId>& list = types_[type];
+  std::erase_if(list, [&](NodeId id) { return !graph_[id].alive; });
+  return list;
+}
+
+NodeId Editor::add(Node node) {
+  resolve(node, definition(registry_, node), Extras::refuse);
+  if (node.outputs.empty()) node.outputs.resize(1);
+  NodeId id = graph_.add(std::move(node));
+  try {
+    inference_.infer(id);
+  } catch (...) {
+    graph_.erase(id);
+    throw;
+  }
+  users_.add(id);
+  types_[graph_[id].type].push_back(id);
+  return id;
+}
+
+ValueId Editor::constant(Tensor t, const std::string& name) {
+  Node c;
+  c.type = "Constant", c.opset = "opset1";
+  c.attrs["value"] = std::move(t);
+  c.name = graph_.unique_name(name);
+  return {add(std::move(c)), 0};
+}
+
+ValueId Editor::constant(const std::vector<int64_t>& list) {
+  return constant(make_tensor<int64_t>({static_cast<int64_t>(list.size())}, list));
+}
+
+ValueId Editor::transpose(ValueId v, const std::vector<int64_t>& order, const std::string& name) {
+  Node t;
+  t.type = "Transpose", t.opset = "opset1";
+  t.inputs = {v, constant(order)};
+  t.origin = graph_[v.node].origin;
+  t.name = graph_.unique_name(name);
+  return {add(std::move(t)), 0};
+}
+
+ValueId Editor::reshape(ValueId v, const std::vector<int64_t>& dims, const std::string& name) {
+  Node r;
+  r.type = "Reshape", r.opset = "opset1";
+  r.attrs["special_zero"] = false;
+  r.inputs = {v, constant(dims)};
+  r.origin = graph_[v.node].origin;
+  r.name = graph_.unique_name(name);
+  return {add(std::move(r)), 0};
+}
+
+void Editor::replace(ValueId from, ValueId to) {
+  for (const std::string& name : graph_.output(from).names) graph_.output(to).add_name(name);
+  graph_.output(from).names.clear();
+  users_.replace(from, to);
+  suspects_.push_back(from.node);
+}
+
+void Editor::set_input(NodeId id, uint32_t input, ValueId to) {
+  ValueId before = graph_[id].inputs[input];
+  users_.set(id, input, to);
+  if (before.present()) suspects_.push_back(before.node);
+}
+
+void Editor::take_name(NodeId from, NodeId to) {
+  std::string name = graph_[from].name;
+  graph_[from].name = graph_.unique_name(name + "/before");
+  graph_[to].name = std::move(name);
+}
+
+bool Editor::needed(NodeId id) {
+  const Node& n = graph_[id];
+  if (n.is("Result") || n.is("Parameter")) return true;
+  for (uint32_t i = 0; i < n.outputs.size(); ++i)
+    if (users_.read({id, i})) return true;
+  const OpDef* op = n.opaque ? nullptr : registry_.find(n.type, n.opset);
+  return op && op->has(GRAFT_OP_SINK);
+}
+
+void Editor::sweep() {
+  while (!suspects_.empty()) {
+    NodeId id = suspects_.back();
+    suspects_.pop_back();
+    if (!graph_[id].alive || needed(id)) continue;
+    for (ValueId v : graph_[id].inputs)
+      if (v.present()) suspects_.push_back(v.node);
+    give_back(graph_[id]);
+    users_.remove(id);
+    inference_.forget(id);  // and with it the memory of what was computed
+    graph_.erase(id);
+  }
+}
+
+}  // namespace graft

@@ -1,0 +1,51 @@
+// A graph while passes change it: who reads what and what is known of every value stay true.
+#pragma once
+
+#include <unordered_map>
+
+#include "graph/graph.hpp"
+#include "infer/inference.hpp"
+
+namespace graft {
+
+class Editor {
+ public:
+  // Infers the whole graph.
+  Editor(Graph& graph, const Registry& registry);
+
+  Graph& graph() { return graph_; }
+  const Registry& registry() const { return registry_; }
+  Inference& inference() { return inference_; }
+  Users& users() { return users_; }
+
+  // Living nodes of a type, in the order they were added.
+  const std::vector<NodeId>& of_type(const std::string& type);
+
+  // Adds a node: checked against its schema, inferred. A node without a name gets one when it is `named`.
+  NodeId add(Node node);
+  ValueId constant(Tensor t, const std::string& name = "constant");
+  ValueId constant(const std::vector<int64_t>& list);
+  ValueId transpose(ValueId v, const std::vector<int64_t>& order, const std::string& name);
+  ValueId reshape(ValueId v, const std::vector<int64_t>& dims, const std::string& name);
+
+  // Readers and tensor names of a value go over to another one that is the same. What is unread then goes in `sweep`.
+  void replace(ValueId from, ValueId to);
+  void set_input(NodeId id, uint32_t input, ValueId to);
+  // `to`, a new node, takes the name of `from`.
+  void take_name(NodeId from, NodeId to);
+  // Removes what lost its last reader.
+  void sweep();
+  // Looks at a node, too, when sweeping.
+  void suspect(NodeId id) { suspects_.push_back(id); }
+
+ private:
+  bool needed(NodeId id);
+  Graph& graph_;
+  const Registry& registry_;
+  Inference inference_;
+  Users users_;
+  std::unordered_map<std::string, std::vector<NodeId>> types_;
+  std::vector<NodeId> suspects_;
+};
+
+}  // namespace graft

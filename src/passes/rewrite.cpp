@@ -1,0 +1,323 @@
+// Runs a pass that was written with graft/pass.hpp: visits nodes, takes what the function returns, and visits what that
+// made, until nothing changes.
+#include <deque>
+
+#include "base/error.hpp"
+#include "base/tensor.hpp"
+#include "base/text.hpp"
+#include "passes/passes.hpp"
+#include "schema/host.hpp"
+#include "schema/new_node.hpp"
+
+namespace graft {
+namespace {
+
+// A node as a pass sees it.
+class SeenNode final : public graft_node {
+ public:
+  SeenNode(Editor& editor, NodeId id) : editor_(editor), id_(id) {}
+  NodeId id() const { return id_; }
+
+  graft_str name() const override { return str(node().name); }
+  graft_str type() const override { return str(node().type); }
+  graft_str opset() const override { return str(node().opset); }
+  const graft_value* attribute(std::string_view name) const override {
+    for (const graft_named_value& a : attributes())
+      if (view(a.name) == name) return &a.value;
+    return nullptr;
+  }
+  std::span<const graft_named_value> attributes() const override {
+    if (list_.empty())
+      for (const auto& [name, a] : node().attrs) {
+        auto& [texts, types] = store_.emplace_back();
+        list_.push_back({str(name), a.raw(texts, types)});
+      }
+    return list_;
+  }
+  size_t input_count() const override { return node().inputs.size(); }
+  size_t output_count() const override { return node().outputs.size(); }
+  bool input(size_t i, graft_info& info) const override {
+    if (i >= node().inputs.size() || !node().inputs[i].present()) return false;
+    info = editor_.graph().info(node().inputs[i]).raw();
+    return true;
+  }
+  bool output(size_t i, graft_info& info) const override {
+    if (i >= node().outputs.size()) return false;
+    info = node().outputs[i].info.raw();
+    return true;
+  }
+  const graft_tensor* constant(size_t i) const override {
+    const Tensor* t = i < node().inputs.size() ? editor_.inference().constant(node().inputs[i]) : nullptr;
+    return t ? t->raw() : nullptr;
+  }
+  bool known_values(size_t i, graft_shape& values) const override {
+    const Shape* s = i < node().inputs.size() ? editor_.inference().known_values(node().inputs[i]) : nullptr;
+    if (s) values = s->raw();
+    return s != nullptr;
+  }
+  void set_output(size_t, const graft_info&) override { throw_user("a pass replaces nodes, it does not infer them"); }
+  void set_known_values(size_t, const graft_shape&) override { set_output(0, {}); }
+  size_t body_count() const override { return node().bodies.size(); }
+  const graft_body* body(size_t) const override { return nullptr; }
+  const graft_info* infer_body(size_t, const graft_info*) override { throw_user("a pass does not infer bodies"); }
+  void request_scratch(size_t) override { throw_user("only a kernel can ask for scratch memory"); }
+
+ private:
+  const Node& node() const { return editor_.graph()[id_]; }
+  Editor& editor_;
+  NodeId id_;
+  mutable std::vector<graft_named_value> list_;
+  mutable std::deque<std::pair<std::vector<graft_str>, std::vector<graft_type>>> store_;
+};
+
+// One visit.
+class Visit final : public graft_import {
+ public:
+  Visit(Editor& editor, const PassOptions& options, const PassCall* call, NodeId id)
+      : editor_(editor), options_(options), call_(call), id_(id) {
+    if (id != no_node) outputs_.resize(node().outputs.size());
+  }
+
+  // Puts what was made in its place; false: nothing changed.
+  bool finish();
+  const std::vector<NodeId>& made() const { return made_; }
+
+  graft_str layer_name() const override { return id_ == no_node ? graft_str{} : str(node().name); }
+  graft_str layer_type() const override { return id_ == no_node ? graft_str{} : str(node().type); }
+  int64_t layer_version() const override { return id_ == no_node ? 0 : opset_number(node().opset); }
+  const graft_value* field(std::string_view path) override {
+    return id_ == no_node ? nullptr : seen(id_)->attribute(path);
+  }
+  size_t input_count() const override { return id_ == no_node ? 0 : node().inputs.size(); }
+  size_t output_count() const override { return outputs_.size(); }
+  bool output_wanted(size_t i) const override {
+    return i < outputs_.size() && editor_.users().read({id_, static_cast<uint32_t>(i)});
+  }
+  graft_ref input(size_t i) const override { return i < input_count() ? ref_of(node().inputs[i]) : 0; }
+  graft_info ref_info(graft_ref ref) override { return editor_.graph().info(checked(ref)).raw(); }
+  const graft_tensor* ref_constant(graft_ref ref) override {
+    const Tensor* t = editor_.inference().constant(checked(ref));
+    return t ? t->raw() : nullptr;
+  }
+  bool ref_known_values(graft_ref ref, graft_shape& values) override {
+    const Shape* s = editor_.inference().known_values(checked(ref));
+    if (s) values = s->raw();
+    return s != nullptr;
+  }
+  graft_ref add_constant(const graft_tensor& t) override { return ref_of({added(constant_node(copy_of(t))), 0}); }
+  void add_node(const graft_new_node& spec, std::span<graft_ref> outputs) override {
+    if (spec.body_count) throw_unsupported("a pass cannot make nodes with bodies");
+    NodeId id = added(new_node(editor_.registry(), editor_.graph(), spec));
+    size_t n = editor_.graph()[id].outputs.size();
+    if (outputs.size() > n) throw_user(spec.op, " has ", n, " outputs, ", outputs.size(), " were asked for");
+    for (uint32_t i = 0; i < outputs.size(); ++i) outputs[i] = ref_of({id, i});
+  }
+  void set_output(size_t i, graft_ref ref) override {
+    if (i >= outputs_.size()) throw_user("the node has no output ", i);
+    outputs_[i] = checked(ref);
+  }
+  const graft_imported_body* import_body(std::string_view, std::span<const graft_info>, Callback, Callback,
+                                         void*) override {
+    throw_user("only an import rule can import a sub-graph");
+  }
+  graft_ref add_list(std::span<const graft_ref>) override { throw_user("only an import rule can make lists"); }
+  const std::vector<graft_ref>* ref_list(graft_ref) override { return nullptr; }
+  size_t weight_count() const override { return 0; }
+
+  const graft_node* visited() override { return id_ == no_node ? nullptr : seen(id_); }
+  const graft_node* ref_maker(graft_ref ref, size_t& output) override {
+    ValueId v = checked(ref);
+    output = v.port;
+    return kept(v.node) ? nullptr : seen(v.node);
+  }
+  std::span<const graft_reader> ref_readers(graft_ref ref) override {
+    readers_.clear();
+    for (const Use& u : editor_.users().of(checked(ref))) readers_.push_back({seen(u.node), u.input});
+    return readers_;
+  }
+  graft_ref node_input(const graft_node* n, size_t i) override {
+    const Node& x = editor_.graph()[static_cast<const SeenNode*>(n)->id()];
+    return i < x.inputs.size() ? ref_of(x.inputs[i]) : 0;
+  }
+  graft_ref node_output(const graft_node* n, size_t i) override {
+    NodeId id = static_cast<const SeenNode*>(n)->id();
+    return i < editor_.graph()[id].outputs.size() ? ref_of({id, static_cast<uint32_t>(i)}) : 0;
+  }
+  std::span<const graft_node* const> graph_nodes() override {
+    all_.clear();
+    for (NodeId id : editor_.graph().topological_order())
+      if (!kept(id)) all_.push_back(seen(id));
+    return all_;
+  }
+  void replace(graft_ref from, graft_ref to) override {
+    ValueId a = checked(from), b = checked(to);
+    if (a == b) return;
+    check_same(a, b);
+    put(a, b);
+  }
+  const graft_value* configured(std::string_view path) override {
+    const Attribute* a = call_ ? call_->attributes.find(path) : nullptr;
+    if (!a) return nullptr;
+    auto& [value, texts, types] = configured_.emplace_back();
+    value = a->raw(texts, types);
+    return &value;
+  }
+
+ private:
+  const Node& node() const { return editor_.graph()[id_]; }
+  ValueId checked(graft_ref ref) const { return checked_value(editor_.graph(), ref); }
+  bool kept(NodeId id) const { return options_.is_kept && options_.is_kept(editor_.graph()[id].name); }
+  const SeenNode* seen(NodeId id) {
+    for (const SeenNode& s : seen_)
+      if (s.id() == id) return &s;
+    return &seen_.emplace_back(editor_, id);
+  }
+  static Node constant_node(Tensor t) {
+    Node c;
+    c.type = "Constant", c.opset = "opset1";
+    c.attrs["value"] = std::move(t);
+    return c;
+  }
+  NodeId added(Node n) {
+    if (id_ != no_node) n.origin = node().origin;
+    NodeId id = editor_.add(std::move(n));
+    made_.push_back(id);
+    return id;
+  }
+  void check_same(ValueId from, ValueId to) const {
+    const Info &a = editor_.graph().info(from), &b = editor_.graph().info(to);
+    bool same = a.type == b.type || a.type == DType::undefined || b.type == DType::undefined;
+    if (same && a.shape.ranked() && b.shape.ranked()) {
+      same = a.shape.rank() == b.shape.rank();
+      for (size_t i = 0; same && i < a.shape.rank(); ++i)
+        same = a.shape[i].min() <= b.shape[i].max() && b.shape[i].min() <= a.shape[i].max();
+    }
+    if (!same) throw_user("it replaces ", a, " of '", editor_.graph()[from.node].name, "' by ", b);
+  }
+  // Readers go over, and the name, where a node that was made just now has none yet.
+  void put(ValueId from, ValueId to) {
+    Graph& g = editor_.graph();
+    editor_.replace(from, to);
+    changed_ = true;
+    bool fresh = std::find(made_.begin(), made_.end(), to.node) != made_.end() && g[to.node].name.empty();
+    if (fresh && g[from.node].outputs.size() == 1) editor_.take_name(from.node, to.node);
+  }
+  void name_made(const std::string& stem);
+  void fold_made();
+
+  Editor& editor_;
+  const PassOptions& options_;
+  const PassCall* call_;
+  NodeId id_;
+  std::vector<ValueId> outputs_;
+  std::vector<NodeId> made_;
+  std::deque<SeenNode> seen_;
+  std::vector<graft_reader> readers_;
+  std::vector<const graft_node*> all_;
+  struct Configured {
+    graft_value value;
+    std::vector<graft_str> texts;
+    std::vector<graft_type> types;
+  };
+  std::deque<Configured> configured_;
+  bool changed_ = false;
+};
+
+// What was made from constants alone is a constant from now on: later patterns need not look through it.
+void Visit::fold_made() {
+  Graph& g = editor_.graph();
+  for (size_t k = 0; k < made_.size(); ++k) {
+    NodeId id = made_[k];
+    if (!g[id].alive || g[id].is("Constant") || g[id].outputs.size() != 1 || !editor_.users().read({id, 0})) continue;
+    const Tensor* t = editor_.inference().constant({id, 0});
+    if (!t) continue;
+    Tensor value = *t;
+    bool last = false;  // of a chain of constants: the others go with it
+    for (const Use& u : editor_.users().of({id, 0}))
+      last |= g[u.node].is("Result") || g[u.node].outputs.empty() || !editor_.inference().constant({u.node, 0});
+    if (!last) continue;
+    std::string name = g[id].name;
+    NodeId c = added(constant_node(std::move(value)));
+    g[c].name = g.unique_name(name);
+    editor_.replace({id, 0}, {c, 0});
+    if (!name.empty()) editor_.take_name(id, c);
+  }
+}
+
+void Visit::name_made(const std::string& stem) {
+  Graph& g = editor_.graph();
+  for (NodeId id : made_)
+    if (g[id].alive && g[id].name.empty())
+      g[id].name = g.unique_name(stem.empty() ? g[id].type : text(stem, '/', g[id].type));
+}
+
+bool Visit::finish() {
+  for (uint32_t i = 0; i < outputs_.size(); ++i)
+    if (outputs_[i].present() && outputs_[i] != ValueId{id_, i}) check_same({id_, i}, outputs_[i]);
+  std::string stem = id_ == no_node ? std::string() : node().name;
+  for (uint32_t i = 0; i < outputs_.size(); ++i)
+    if (outputs_[i].present() && outputs_[i] != ValueId{id_, i}) put({id_, i}, outputs_[i]);
+  name_made(stem);
+  if (changed_) fold_made();
+  for (NodeId id : made_) editor_.suspect(id);
+  editor_.sweep();
+  return changed_;
+}
+
+}  // namespace
+
+void run_rewrite(Editor& editor, const graft_pass& pass, const PassOptions& options, const PassCall* call,
+                 Changes& changes) {
+  Graph& g = editor.graph();
+  auto run = [&](NodeId id) {
+    Visit visit(editor, options, call, id);
+    std::string name = id == no_node ? g.name : g[id].name;
+    bool declined = false;
+    try {
+      check_callback(pass.visit(&visit, pass.user));
+    } catch (Error& e) {
+      if (e.kind() != ErrorKind::unsupported) throw;
+      declined = true;
+    }
+    bool changed = visit.finish();
+    if (declined && changed) throw_user("the pass '", pass.name, "' declined '", name, "' after it had changed it");
+    if (changed) changes.at(name);
+    return changed ? visit.made() : std::vector<NodeId>();
+  };
+  if (!pass.type_count) {
+    with_context([&] { run(no_node); }, [&] { return text("rewriting the graph"); });
+    return;
+  }
+  auto visits = [&](NodeId id) {
+    for (size_t i = 0; i < pass.type_count; ++i)
+      if (g[id].is(view(pass.types[i]))) return true;
+    return false;
+  };
+  std::vector<NodeId> start;
+  for (size_t i = 0; i < pass.type_count; ++i) {
+    const auto& list = editor.of_type(std::string(view(pass.types[i])));
+    start.insert(start.end(), list.begin(), list.end());
+  }
+  std::sort(start.begin(), start.end());
+  std::deque<NodeId> todo(start.begin(), start.end());
+  // Every visit may lead to others; a pass that undoes its own work would never end.
+  size_t left = 64 * (todo.size() + 16);
+  while (!todo.empty()) {
+    NodeId id = todo.front();
+    todo.pop_front();
+    if (!g[id].alive || (options.is_kept && options.is_kept(g[id].name))) continue;
+    if (!left--) throw_user("the pass '", pass.name, "' changes the graph without end, last at '", g[id].name, "'");
+    std::string what = text("at '", g[id].name, "' (", g[id].type, ")");
+    std::vector<NodeId> made;
+    with_context([&] { made = run(id); }, [&] { return what; });
+    for (NodeId m : made) {
+      if (!g[m].alive) continue;
+      if (visits(m)) todo.push_back(m);
+      for (uint32_t i = 0; i < g[m].outputs.size(); ++i)
+        for (const Use& u : editor.users().of({m, i}))
+          if (visits(u.node)) todo.push_back(u.node);
+    }
+  }
+}
+
+}  // namespace graft
