@@ -49,6 +49,7 @@ void convert(const ConvertOptions& o) {
     check_pass_names(o.disabled);
     return 0;
   });
+  if (o.model.teach.instead(o.model.all_files(), o.json)) return;
   Core core = make_core(o.model);
   Model& model = keep_to_the_end(load(core, o.model));
   Model::State& m = *model.state();
@@ -64,6 +65,7 @@ void convert(const ConvertOptions& o) {
     if (!o.silent) note(text("warning: written with layers that nobody knows\n", verdict_text(m.report, m.path)));
   }
   std::vector<PassEffect> effects = run_passes(m.graph, core.state()->registry, o.disabled);
+  require_claimed(m.report);
   std::string name = o.name.empty() ? stem_of(m.path) : o.name;
   if (m.graph.name.empty()) m.graph.name = name;
   make_folder(o.folder);
@@ -89,11 +91,12 @@ void convert(const ConvertOptions& o) {
                   e.nodes_after);
   if (o.silent) return;
   size_t overridden = 0;
-  for (const Claim& c : m.report.claims)
-    overridden += c.by != "built-in" && c.by != "nobody" && c.by != "function of the model";
+  for (const Claim& c : m.report.claims) overridden += c.extension;
   std::printf("%s\n%s\n", xml.c_str(), bin.c_str());
   std::printf("%s model, %zu layers -> %zu layers of the IR%s\n", m.framework.c_str(), m.report.layers,
               m.graph.node_count(), overridden ? text(", ", overridden, " by extensions").c_str() : "");
+  for (const UnknownType& u : m.report.passed_on)
+    note(text(u.type, ": passed on by the mapping file, running it needs an extension"));
 }
 
 }  // namespace
@@ -104,6 +107,7 @@ void add_convert(CLI::App& app) {
   o->model.add_files(*c);
   o->model.add_extensions(*c);
   o->model.add_shapes(*c);
+  o->model.teach.add(*c);
   c->add_option("--output_dir,--output-dir,-o", o->folder, "folder for the IR")
       ->type_name("DIR")
       ->capture_default_str();

@@ -21,6 +21,7 @@ std::string list_of(const std::vector<Info>& infos) {
 }
 
 void explain(const ExplainOptions& o) {
+  if (o.model.teach.instead(o.model.all_files(), o.json)) return;
   Core core = make_core(o.model);
   Model model = load(core, o.model);
   Model::State& m = *model.state();
@@ -63,6 +64,14 @@ void explain(const ExplainOptions& o) {
     throw Error(ErrorKind::unsupported, verdict_text(m.report, m.path));
   }
   run_passes(m.graph, core.state()->registry);
+  require_claimed(m.report);
+  if (!m.report.passed_on.empty()) {
+    for (const UnknownType& u : m.report.passed_on) report["passed_on"].push_back(u.type);
+    if (o.json) return print_json(report);
+    for (const UnknownType& u : m.report.passed_on)
+      std::printf("\n%s: passed on by the mapping file, running it needs an extension\n", u.type.c_str());
+    return;
+  }
 
   std::vector<Info> inputs;
   for (const Tensor& t : random_inputs(model.inputs(), 1)) inputs.push_back({t.type(), Shape::of(t.dims())});
@@ -109,6 +118,7 @@ void add_explain(CLI::App& app) {
   o->model.add_extensions(*c);
   o->model.add_device(*c);
   o->model.add_shapes(*c);
+  o->model.teach.add(*c);
   c->add_flag("--json", o->json, "prints JSON");
   c->add_flag("--text", o->as_text, "prints the graph in the textual form and ends");
   c->callback([o] { explain(*o); });

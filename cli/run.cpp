@@ -49,8 +49,10 @@ void print_top(const Tensor& t, int count, const std::vector<std::string>& label
 }
 
 void run(const RunOptions& o) {
+  if (o.model.teach.instead(o.model.all_files(), o.json)) return;
   Core core = make_core(o.model);
   Model model = load(core, o.model);
+  require_claimed(model.state()->report);
   if (o.through_ir) model = through_ir(model);
   for (const std::string& option : o.ignored)
     throw UsageError(text("option '--opt ", option, "' means nothing for a model of ", model.framework()));
@@ -107,6 +109,7 @@ void add_run(CLI::App& app) {
   o->model.add_extensions(*c);
   o->model.add_device(*c);
   o->model.add_shapes(*c);
+  o->model.teach.add(*c);
   o->inputs.add(*c);
   c->add_option("--output,-o", o->outputs, "outputs that are wanted, in this order; all when not said")
       ->type_name("NAME")

@@ -79,6 +79,7 @@ Model Core::read_model(const std::string& path, const std::string& weights) {
 CompiledModel Core::compile_model(const Model& model, const std::string& device, const Options& options) {
   const Model::State& m = *model.state();
   require_complete(m.report, m.path);
+  require_runnable(m.report);
   auto s = std::make_shared<CompiledModel::State>();
   s->core = s_;
   s->device = device;
