@@ -75,7 +75,7 @@ class EntryReader {
     else broken("match_kind is '", kind, "', scope, points or general is wanted");
     for (const auto& [key, value] : j_.items())
       if (std::find(known.begin(), known.end(), key) == known.end()) {
-        auto close = nearest(key, known);
+        auto close = key.size() > 3 ? nearest(key, known) : std::nullopt;
         broken("the key '", key, "' means nothing for match_kind ", kind, ", ",
                close ? text("did you mean ", *close, "?") : text("known are ", join(known, ", ")));
       }

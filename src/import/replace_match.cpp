@@ -157,6 +157,7 @@ ScopeMembers scope_members(const RawIndex& index, const Pattern& instance) {
     size_t end = ends.back();
     for (size_t e : ends)
       if (e == name.size() || name[e] == '/') end = e;
+    if (end < name.size() && name[end] != '/' && (end == 0 || name[end - 1] != '/')) out.ragged = i;
     size_t rest = end < name.size() && name[end] == '/' ? end + 1 : end;
     out.nodes.push_back(i);
     out.relative_names.push_back(rest < name.size() ? name.substr(rest) : std::string());

@@ -51,6 +51,7 @@ struct ScopeMembers {
   std::string scope;
   std::vector<size_t> nodes;
   std::vector<std::string> relative_names;
+  std::optional<size_t> ragged;  // a node in whose name the scope ends in the middle of a part
 };
 ScopeMembers scope_members(const RawIndex& index, const Pattern& instance);
 

@@ -20,6 +20,11 @@ void fill_in(const RawIndex& index, const Pattern& instance, nlohmann::json& ent
     find_scope(index, {}, instance, none, missed);
     throw_user(missed[0]);
   }
+  if (members.ragged)
+    throw Error(ErrorKind::user,
+                text("the instance '", instance.source(), "' ends in the middle of a part of '",
+                     index.name(*members.ragged), "'"),
+                "let it end where a part of the name ends");
   std::vector<bool> inside(index.graph.nodes.size(), false);
   for (size_t n : members.nodes) inside[n] = true;
   nlohmann::json inputs = nlohmann::json::array(), outputs = nlohmann::json::array();
@@ -39,7 +44,7 @@ void fill_in(const RawIndex& index, const Pattern& instance, nlohmann::json& ent
       if (o.empty()) continue;
       const auto& readers = index.readers(o);
       bool leaves =
-          index.is_output(o) || (readers.empty() && port == 0 && n.type != "Const") ||
+          index.is_output(o) || (readers.empty() && port == 0 && n.type != "Const" && n.type != "Constant") ||
           std::any_of(readers.begin(), readers.end(), [&](const RawIndex::Port& p) { return !inside[p.node]; });
       if (leaves) outputs.push_back(port_entry(members.relative_names[i], port));
     }

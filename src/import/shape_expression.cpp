@@ -228,7 +228,7 @@ class ShapeExpressionEvaluator {
     }
     if (auto i = a->get_if<int64_t>(); i && (!t.index || *t.index == 0 || *t.index == -1)) return *i;
     if (auto b = a->get_if<bool>(); b && !t.index) return *b;
-    throw_user("parameter '", t.name, "' is ", kind_name(a->kind()), ", ",
+    throw_user("parameter '", t.name, "' is given as ", kind_name(a->kind()), ", ",
                t.index ? "a list of whole numbers" : "a whole number", " is wanted");
   }
   static int64_t floor_divide(int64_t a, int64_t b) {

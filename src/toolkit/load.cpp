@@ -147,13 +147,13 @@ void take_over(const std::vector<ReplacementOutcome>& outcomes, const ImportOpti
     if (!o.errors.empty()) throw o.errors[0];
     if (o.kind == Replacement::general) report.general.push_back({o.id, options.replacements->file, entry.attributes});
     for (const std::string& why : o.missed) {
-      std::string line = text("replacement '", o.id, "' of ", options.replacements->file, ": ", why);
+      std::string line = text("replacement '", o.id, "' of ", options.replacements->file, " does not match: ", why);
       if (o.matches.empty() && !options.allow_unmatched) unmatched += (unmatched.empty() ? "" : "\n") + line;
       else report.warnings.push_back(line);
     }
   }
   if (!unmatched.empty())
-    throw Error(ErrorKind::user, text("the model and the replacements do not go together\n", unmatched),
+    throw Error(ErrorKind::user, unmatched,
                 "--dry-run shows what each entry matches, --allow-unmatched converts all the same");
 }
 

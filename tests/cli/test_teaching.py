@@ -422,7 +422,7 @@ Tail (general)
                                                "'cel_a' is the first difference", "the nearest is 'net/cell_a'", "--allow-unmatched"])
         self.assertFalse(os.path.exists(self.path("ir")))
         r = self.good(*convert, config, *out, "--allow-unmatched")
-        self.assertIn("warning: replacement 'FoldCell' of " + config + ": no node's name begins like", r.err)
+        self.assertIn("warning: replacement 'FoldCell' of " + config + " does not match: no node's name begins like", r.err)
         config = self.config(self.scope(outputs=[{"node": "joint$", "port": 0}]))
         self.bad(*convert, config, *out, said=["the pattern 'joint$' of an output stands for no node of 'net/cell_a'", "the nearest is 'join'"])
         points = {"id": "P", "match_kind": "points", "op": "Relu", "instances": {"start_points": ["net/frist"], "end_points": ["net/last"]}}
@@ -464,9 +464,11 @@ Tail (general)
         del filled[1]
         self.assertEqual(self.result(self.cells(), self.config(*filled)), [-16, -32])
         missing = self.config(self.scope(instances=["cellar"], inputs=None))
-        before = open(missing).read()
+        with open(missing) as f:
+            before = f.read()
         self.bad("convert", self.cells(), "--tensorflow_custom_operations_config_update", missing, said="no node's name begins like 'cellar'")
-        self.assertEqual(open(missing).read(), before)
+        with open(missing) as f:
+            self.assertEqual(f.read(), before)
 
     def test_usage(self):
         m = self.cells()

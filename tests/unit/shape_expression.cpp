@@ -101,7 +101,7 @@ TEST(ShapeExpression, RefusesWhatHasNoValue) {
            {"in0[4]", "in0[4] is asked for, input 0 has shape [2,3,10,?]"},
            {"in1[-2]", "in1[-2] is asked for"},
            {"missing", "the layer has no parameter 'missing'"},
-           {"mode", "parameter 'mode' is text, a whole number is wanted"},
+           {"mode", "parameter 'mode' is given as text, a whole number is wanted"},
            {"ratio", "a whole number is wanted"},
            {"kernel", "a whole number is wanted"},
            {"kernel[2]", "kernel[2] is asked for, parameter 'kernel' has 2 values"},
