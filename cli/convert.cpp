@@ -90,13 +90,13 @@ void convert(const ConvertOptions& o) {
       std::printf("%-20s %zu changes, %zu -> %zu nodes\n", std::string(e.pass).c_str(), e.changes, e.nodes_before,
                   e.nodes_after);
   if (o.silent) return;
+  for (const UnknownType& u : m.report.passed_on)
+    note(text(u.type, ": passed on by the mapping file, running it needs an extension"));
   size_t overridden = 0;
   for (const Claim& c : m.report.claims) overridden += c.extension;
   std::printf("%s\n%s\n", xml.c_str(), bin.c_str());
   std::printf("%s model, %zu layers -> %zu layers of the IR%s\n", m.framework.c_str(), m.report.layers,
               m.graph.node_count(), overridden ? text(", ", overridden, " by extensions").c_str() : "");
-  for (const UnknownType& u : m.report.passed_on)
-    note(text(u.type, ": passed on by the mapping file, running it needs an extension"));
 }
 
 }  // namespace
