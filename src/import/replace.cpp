@@ -9,7 +9,7 @@ namespace graft {
 namespace {
 
 // Everything that leaves a sub-graph must be an output of it, and nothing may come back in.
-void check_border(const RawIndex& index, const Subgraph& s, const std::vector<bool>& inside) {
+void check_border(const RawIndex& index, const Subgraph& s, const std::vector<bool>& inside, Replacement::Kind kind) {
   auto listed = [](const std::vector<std::string>& list, const std::string& v) {
     return std::find(list.begin(), list.end(), v) != list.end();
   };
@@ -21,7 +21,9 @@ void check_border(const RawIndex& index, const Subgraph& s, const std::vector<bo
     for (size_t port = 0; port < index.graph.nodes[n].outputs.size(); ++port) {
       const std::string& o = index.graph.nodes[n].outputs[port];
       if (o.empty() || listed(s.outputs, o)) continue;
-      std::string hint = text("make output ", port, " of '", index.name(n), "' an output of the sub-graph");
+      std::string hint = kind == Replacement::scope
+                             ? text("make output ", port, " of '", index.name(n), "' an output of the sub-graph")
+                             : "output 0 of each end point leaves the sub-graph: choose other points, or use a scope";
       if (index.is_output(o))
         throw Error(ErrorKind::user,
                     text("'", o, "', made by '", index.name(n),
@@ -93,7 +95,7 @@ ReplacementMatch put_in_place(RawModel& model, const RawIndex& index, const Subg
   ReplacementMatch match{s.name, {}, s.inputs, s.outputs, {}};
   std::vector<bool> inside(model.graph.nodes.size(), false);
   for (size_t n : s.nodes) inside[n] = true, match.nodes.push_back(index.name(n));
-  check_border(index, s, inside);
+  check_border(index, s, inside, r.kind);
   for (size_t n : s.nodes)
     for (const std::string& in : model.graph.nodes[n].inputs) {
       const RawIndex::Port* m = index.maker(in);

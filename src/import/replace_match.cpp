@@ -62,9 +62,19 @@ std::string literal_of(std::string_view pattern) {
   return out;
 }
 
+// The part of a name that follows the longest match of a pattern.
+std::string part_behind(const Pattern& pattern, const std::string& name) {
+  std::vector<size_t> ends = pattern.ends(name);
+  size_t begin = 0;
+  for (size_t e : ends)
+    if (e < name.size() && name[e] == '/') begin = e + 1;
+  return begin ? name.substr(begin, name.find('/', begin) - begin) : std::string();
+}
+
 // Why no node is in a scope: how far the pattern goes along with some, and what is called nearly like it.
 std::string why_no_member(const RawIndex& index, const std::string& pattern) {
   std::string out = text("no node's name begins like '", pattern, "'");
+  std::optional<std::string> near_there;  // among the parts that follow what goes along
   for (size_t slash = pattern.rfind('/'); slash != pattern.npos && slash > 0; slash = pattern.rfind('/', slash - 1)) {
     try {
       Pattern shorter(std::string_view(pattern).substr(0, slash));
@@ -72,6 +82,11 @@ std::string why_no_member(const RawIndex& index, const std::string& pattern) {
       if (hits.empty()) continue;
       out += text("; '", shorter.source(), "' begins ", quoted_list(index, hits), ", so '", pattern.substr(slash + 1),
                   "' is the first difference");
+      std::set<std::string> parts;
+      for (size_t i = 0; i < hits.size() && i < compared_names; ++i)
+        parts.insert(part_behind(shorter, index.name(hits[i])));
+      std::string wanted = literal_of(pattern.substr(slash + 1, pattern.find('/', slash + 1) - slash - 1));
+      near_there = nearest(wanted, {parts.begin(), parts.end()});
       break;
     } catch (const Error&) {  // cut inside ( ) or [ ]
     }
@@ -80,6 +95,7 @@ std::string why_no_member(const RawIndex& index, const std::string& pattern) {
   while (literal.ends_with('/')) literal.pop_back();
   if (auto close = nearest(literal, pieces_of_names(index, components(literal).size())))
     out += text("; the nearest is '", *close, "'");
+  else if (near_there && !near_there->empty()) out += text("; the nearest there is '", *near_there, "'");
   return out;
 }
 

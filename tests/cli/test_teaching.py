@@ -423,6 +423,9 @@ Tail (general)
         self.assertFalse(os.path.exists(self.path("ir")))
         r = self.good(*convert, config, *out, "--allow-unmatched")
         self.assertIn("warning: replacement 'FoldCell' of " + config + " does not match: no node's name begins like", r.err)
+        config = self.config(self.scope(instances=["nett/cell_[ab]", "net/cel_a/.*/deep/down"]))
+        self.bad(*convert, config, *out, said=["begins like 'nett/cell_[ab]'; the nearest is 'net/cell_a'",
+                                               "so 'cel_a/.*/deep/down' is the first difference; the nearest there is 'cell_a'"])
         config = self.config(self.scope(outputs=[{"node": "joint$", "port": 0}]))
         self.bad(*convert, config, *out, said=["the pattern 'joint$' of an output stands for no node of 'net/cell_a'", "the nearest is 'join'"])
         points = {"id": "P", "match_kind": "points", "op": "Relu", "instances": {"start_points": ["net/frist"], "end_points": ["net/last"]}}
@@ -447,6 +450,7 @@ Tail (general)
         refused(self.scope(op="RidgeCell", custom_attributes={"depth": 0}), "attribute 'depth' is 0")
         refused(self.scope(id="Nobody"), "no extension has a rule for the replacement 'Nobody'", 'graft::replacement("Nobody")')
         refused(points(["net/cell_a/join"], ["net/first"]), "the end point 'net/first' is not reached")
+        refused(points(["net/first"], ["net/cell_a/left"]), "is an output of the model and not among its outputs", "choose other points")
         refused(points(["net/cell_a/left"], ["net/cell_a/join"]), "the sub-graph would hold the model's input 'x'")
         refused({"id": "Tail", "match_kind": "general"}, "replacement 'Tail' of", "no pass took it")
 
