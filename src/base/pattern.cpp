@@ -162,7 +162,7 @@ class PatternCompiler {
   static Set one(char c) { return Set().set(static_cast<unsigned char>(c)); }
   static Set range(char a, char b) {
     Set s;
-    for (int c = a; c <= b; ++c) s.set(static_cast<size_t>(c));
+    for (size_t c = static_cast<unsigned char>(a); c <= static_cast<unsigned char>(b); ++c) s.set(c);
     return s;
   }
   static bool is_word(char c) {

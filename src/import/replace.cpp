@@ -105,12 +105,13 @@ ReplacementMatch put_in_place(RawModel& model, const RawIndex& index, const Subg
           std::find(match.notes.begin(), match.notes.end(), note) == match.notes.end())
         match.notes.push_back(note);
     }
+  // The first of the nodes becomes the new one, the others go.
   RawNode node = collapsed(index, s, r, file);
+  std::swap(model.graph.nodes[s.nodes[0]], node);
+  inside[s.nodes[0]] = false;
   std::vector<RawNode> kept;
-  for (size_t i = 0; i < inside.size(); ++i) {
-    if (i == s.nodes[0]) kept.push_back(std::move(node));
+  for (size_t i = 0; i < inside.size(); ++i)
     if (!inside[i]) kept.push_back(std::move(model.graph.nodes[i]));
-  }
   model.graph.nodes = std::move(kept);
   return match;
 }

@@ -19,12 +19,12 @@ json parse_replacement_json(std::string_view bytes, const std::string& file, con
   std::vector<std::set<std::string>> keys;
   size_t values = 0;
   auto check = [&](int depth, json::parse_event_t event, json& v) {
-    using enum json::parse_event_t;
+    using Event = json::parse_event_t;
     if (depth > limits.depth) throw_user(file, ": it is nested more than ", limits.depth, " deep");
     if (++values > limits.values) throw_user(file, ": it has more than ", limits.values, " values");
-    if (event == object_start) keys.emplace_back();
-    if (event == object_end) keys.pop_back();
-    if (event == key && !keys.back().insert(v.get<std::string>()).second)
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key && !keys.back().insert(v.get<std::string>()).second)
       throw_user(file, ": the key '", v.get<std::string>(), "' is given twice");
     return true;
   };
