@@ -99,15 +99,18 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given,
 }
 
 Model load(const Core& core, const ModelOptions& o, const ImportOptions& options) {
-  return Model(load_model(core.state(), o.all_files(), options));
+  ImportOptions all = options;
+  o.teach.apply(all);
+  return Model(load_model(core.state(), o.all_files(), all));
 }
 
 Model load(const Core& core, const ModelOptions& o) {
   std::vector<std::string> files = o.all_files();
-  Model m(load_model(core.state(), files));
+  ImportOptions options;
+  o.teach.apply(options);
+  Model m(load_model(core.state(), files, options));
   if (o.input_shapes.empty()) return m;
   // Shapes are names first: the model must be known before they can be understood.
-  ImportOptions options;
   std::vector<Port> inputs = m.inputs();
   options.input_shapes = parse_shapes(o.input_shapes, inputs);
   for (const auto& [name, shape] : options.input_shapes) as_usage([&] { return find_port(inputs, name, "input"); });

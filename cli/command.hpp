@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "teach_options.hpp"
 #include "toolkit/load.hpp"
 
 namespace graft::cli {
@@ -45,6 +46,7 @@ struct ModelOptions {
   std::string extensions;  // comma list
   std::string device = "CPU";
   std::vector<std::string> input_shapes;
+  TeachOptions teach;
 
   void add_files(CLI::App& app, const char* definition_names = "--input_proto");
   void add_extensions(CLI::App& app);

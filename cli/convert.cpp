@@ -140,9 +140,10 @@ void report_text(const ConvertOptions& o, const Model::State& m, const Done& d) 
     for (const std::string& t : d.transposes) std::printf("%-24s %s\n", "Transpose left", t.c_str());
   }
   if (o.silent) return;
+  for (const UnknownType& u : m.report.passed_on)
+    note(text(u.type, ": passed on by the mapping file, running it needs an extension"));
   size_t overridden = 0;
-  for (const Claim& c : m.report.claims)
-    overridden += c.by != "built-in" && c.by != "nobody" && c.by != "function of the model";
+  for (const Claim& c : m.report.claims) overridden += c.extension;
   std::printf("%s\n%s\n", d.xml.c_str(), d.bin.c_str());
   std::printf("%s model, %zu layers -> %zu layers of the IR%s%s\n", m.framework.c_str(), m.report.layers,
               m.graph.node_count(), overridden ? text(", ", overridden, " by extensions").c_str() : "",
@@ -194,6 +195,7 @@ void convert(ConvertOptions o) {
   import.cut = o.cut.request();
   Preprocess before = o.before.request();
   o.mo.check_framework(o.model.all_files());
+  if (o.model.teach.instead(core, o.model.all_files(), import, o.json)) return;
   Progress progress(o);
   progress.step("reading and importing");
   Model& model = keep_to_the_end(load(core, o.model, import));
@@ -221,6 +223,7 @@ void convert(ConvertOptions o) {
   progress.step("running passes");
   if (talks) warn(o.mo.unmatched(m.graph));
   Done d;
+  passes.calls = pass_options(m).calls;
   d.effects = run_passes(m.graph, registry, passes);
   if (o.mo.half()) compress_to_f16(m.graph, registry, d.half);
   if (talks) warn_of_losses(d.half);
@@ -250,6 +253,7 @@ void add_convert(CLI::App& app) {
   o->cut.add(*c);
   o->before.add(*c);
   o->mo.add(*c);
+  o->model.teach.add(*c);
   c->add_option("--output_dir,--output-dir,-o", o->folder, "folder for the IR")
       ->type_name("DIR")
       ->capture_default_str()

@@ -26,6 +26,7 @@ void explain(const ExplainOptions& o) {
   Core core = make_core(o.model);
   ImportOptions import;
   import.cut = o.cut.request();
+  if (o.model.teach.instead(core, o.model.all_files(), import, o.json)) return;
   Model model = load(core, o.model, import);
   Model::State& m = *model.state();
   if (o.as_text) {
@@ -66,7 +67,14 @@ void explain(const ExplainOptions& o) {
     if (o.json) print_json(report);
     throw Error(ErrorKind::unsupported, verdict_text(m.report, m.path));
   }
-  run_passes(m.graph, core.state()->registry);
+  run_passes(m.graph, core.state()->registry, pass_options(m));
+  if (!m.report.passed_on.empty()) {
+    for (const UnknownType& u : m.report.passed_on) report["passed_on"].push_back(u.type);
+    if (o.json) return print_json(report);
+    for (const UnknownType& u : m.report.passed_on)
+      std::printf("\n%s: passed on by the mapping file, running it needs an extension\n", u.type.c_str());
+    return;
+  }
 
   std::vector<Info> inputs;
   for (const Tensor& t : random_inputs(model.inputs(), 1)) inputs.push_back({t.type(), Shape::of(t.dims())});
@@ -113,6 +121,7 @@ void add_explain(CLI::App& app) {
   o->model.add_extensions(*c);
   o->model.add_device(*c);
   o->cut.add(*c);
+  o->model.teach.add(*c);
   c->add_flag("--json", o->json, "prints JSON");
   c->add_flag("--text", o->as_text, "prints the graph in the textual form and ends");
   c->callback([o] { explain(*o); });

@@ -50,6 +50,7 @@ void print_top(const Tensor& t, int count, const std::vector<std::string>& label
 
 void run(const RunOptions& o) {
   Core core = make_core(o.model);
+  if (o.model.teach.instead(core, o.model.all_files(), {}, o.json)) return;
   Model model = load(core, o.model);
   if (o.through_ir) model = through_ir(model);
   for (const std::string& option : o.ignored)
@@ -107,6 +108,7 @@ void add_run(CLI::App& app) {
   o->model.add_extensions(*c);
   o->model.add_device(*c);
   o->model.add_shapes(*c);
+  o->model.teach.add(*c);
   o->inputs.add(*c);
   c->add_option("--output,-o", o->outputs, "outputs that are wanted, in this order; all when not said")
       ->type_name("NAME")

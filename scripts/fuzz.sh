@@ -12,8 +12,9 @@ mkdir -p build/fuzz/corpus build/fuzz/findings
 build/bin/graft_tests --write-corpus build/fuzz/corpus tests/readers tests/ops
 # Nets of Caffe are seeds for the text format too.
 mkdir -p build/fuzz/corpus/proto_text && cp build/fuzz/corpus/caffe/* build/fuzz/corpus/proto_text/
+python3 scripts/bundle_seeds.py build/fuzz/corpus/tensor_bundle
 failed=0
-for target in ${TARGETS:-onnx caffe tensorflow proto_text ir text}; do
+for target in ${TARGETS:-onnx caffe tensorflow proto_text ir text mapping replacement tensor_bundle}; do
   echo "== $target: $seconds s"
   mkdir -p "build/fuzz/grown/$target"
   build/fuzz/bin/fuzz_$target -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \

@@ -99,5 +99,8 @@ inline Rule caffe(std::string_view type) { return {"caffe", type}; }
 inline Rule tensorflow(std::string_view type) { return {"tensorflow", type}; }
 inline Rule mxnet(std::string_view type) { return {"mxnet", type}; }
 inline Rule kaldi(std::string_view type) { return {"kaldi", type}; }
+// A sub-graph that an entry of --transformations_config matched: its inputs and outputs are the layer's, its fields the
+// entry's custom_attributes and, as "nodes.<name>.<field>", what the matched nodes hold.
+inline Rule replacement(std::string_view id) { return {"replacement", id}; }
 
 }  // namespace graft

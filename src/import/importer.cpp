@@ -210,24 +210,43 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
   with_context(
       [&] {
         Layer layer(*this, raw, version, &opsets);
+        bool replaced = !raw.stands_for.empty();
+        const LayerMapping* mapping = replaced ? nullptr : state_.options.mapping.get();
+        const MappedLayer* mapped = mapping ? mapping->find(raw.type) : nullptr;
         const RuleDef* rule = nullptr;
-        for (const RuleDef& r : state_.registry.rules(state_.model.framework, raw.domain, raw.type))
-          if (layer.matches(*r.record)) {
-            rule = &r;
-            break;
-          }
-        // Extensions, then the model's own functions, then what is built in.
-        if (!rule || rule->source->built_in()) {
+        if (!mapped && !raw.is_operation)
+          for (const RuleDef& r :
+               state_.registry.rules(replaced ? "replacement" : state_.model.framework, raw.domain, raw.type))
+            if (layer.matches(*r.record)) {
+              rule = &r;
+              break;
+            }
+        // The mapping file, extensions, then the model's own functions, then what is built in.
+        if (!mapped && !replaced && (!rule || rule->source->built_in())) {
           auto f = state_.functions.find(text(raw.domain, '|', raw.type));
           if (f != state_.functions.end()) return import_function(raw, *f->second);
         }
-        Claim claim{
-            layer.layer_name().size ? std::string(view(layer.layer_name())) : raw.type, raw.type, raw.domain, {}, {}};
-        if (rule) {
-          claim.by = rule->source->built_in() ? "built-in" : rule->source->name;
+        Claim claim{layer.layer_name().size ? std::string(view(layer.layer_name())) : raw.type,
+                    raw.type,
+                    raw.domain,
+                    {},
+                    {},
+                    false};
+        if (rule || mapped || replaced) {
+          claim.by = replaced                   ? raw.stands_for
+                     : mapped                   ? "mapping file " + mapping->file
+                     : rule->source->built_in() ? "built-in"
+                                                : rule->source->name;
+          claim.extension = rule && !rule->source->built_in();
           bool failed = false;
           try {
-            layer.apply(*rule);
+            if (mapped) layer.apply(*mapped, *mapping);
+            else if (raw.is_operation) layer.apply_operation();
+            else if (rule) layer.apply(*rule);
+            else
+              throw Error(ErrorKind::unsupported, text("no extension has a rule for the replacement '", raw.type, "'"),
+                          text("an extension says graft::replacement(\"", raw.type,
+                               "\").expand(...), or the entry names an operation with \"op\""));
           } catch (...) {
             // Behind an unknown layer little is known, and a refusal there may only be its echo.
             Error e = current_error();
@@ -282,7 +301,7 @@ void Scope::import_function(const RawNode& raw, const RawFunction& function) {
     add_names(graph.output(v), raw.outputs[i]);
   }
   std::string title = raw.name.empty() ? raw.outputs.empty() ? raw.type : raw.outputs[0] : raw.name;
-  state_.report.claims.push_back({std::move(title), raw.type, raw.domain, "function of the model", {}});
+  state_.report.claims.push_back({std::move(title), raw.type, raw.domain, "function of the model", {}, false});
 }
 
 Imported import_model(const RawModel& model, const Registry& registry, const ImportOptions& options) {

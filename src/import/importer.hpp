@@ -28,13 +28,21 @@ struct UnknownType {
 // Which rule took a layer.
 struct Claim {
   std::string layer, type, domain;
-  std::string by;  // "built-in", "function of the model", or the extension's name
+  // "built-in", "function of the model", "mapping file ...", "replacement '...' of ...", or the extension's name
+  std::string by;
   std::vector<std::string> operations;
+  bool extension = false;  // a rule of an extension took it
 };
 
 struct Problem {
   std::string layer, type;
   Error error;
+};
+
+// An entry of a replacement file that asks for a pass over the whole graph.
+struct GeneralReplacement {
+  std::string id, file;
+  Attributes attributes;  // nested ones under dotted paths
 };
 
 struct ImportReport {
@@ -45,8 +53,14 @@ struct ImportReport {
   std::vector<std::string> warnings;  // fields that nobody read, and the like
   // For every input that was asked for: the place as it was written, and the nodes of the graph it became.
   std::vector<std::pair<std::string, std::vector<std::string>>> cut_inputs;
+  // Layers that a mapping file passes on: converted, but only an extension can run them.
+  std::vector<UnknownType> passed_on;
+  std::vector<GeneralReplacement> general;
   bool complete() const { return unknown.empty() && problems.empty(); }
 };
+
+struct LayerMapping;
+struct ReplacementConfig;
 
 struct ImportOptions {
   ReadRequest read;
@@ -57,6 +71,9 @@ struct ImportOptions {
   int max_depth = 64;              // of functions and sub-graphs
   size_t max_inlined = 2'000'000;  // layers that come in by calls of functions
   FoldLimits fold_limits;
+  std::shared_ptr<const LayerMapping> mapping;            // CustomLayersMapping.xml; for Caffe
+  std::shared_ptr<const ReplacementConfig> replacements;  // sub-graphs that collapse before the import
+  bool allow_unmatched = false;                           // a replacement that matches nothing is only a warning
 };
 
 struct Imported {

@@ -31,6 +31,7 @@ Layer::Layer(Scope& scope, const RawNode& raw, int64_t version, const std::map<s
       opsets_(opsets),
       name_(layer_title(raw)),
       outputs_(raw.outputs.size()) {
+  if (!raw.stands_for.empty()) read_.insert({"nodes", "nodes.*"});  // there to be looked up, not to be used up
   for (const std::string& in : raw.inputs) {
     ValueId v = in.empty() ? ValueId{} : scope.look_up(in);
     if (!in.empty() && !v.present()) throw_user("input '", in, "' is not made by any layer");

@@ -4,6 +4,7 @@
 #include <deque>
 #include <set>
 
+#include "import/mapping.hpp"
 #include "import/scope.hpp"
 #include "schema/host.hpp"
 #include "schema/new_node.hpp"
@@ -16,6 +17,10 @@ class Layer final : public graft_import {
 
   // Applies a rule: its function, or one node as its data says.
   void apply(const RuleDef& rule);
+  // Passes the layer on as a mapping file says: an extension's operation, or an opaque node with the shapes given.
+  void apply(const MappedLayer& entry, const LayerMapping& mapping);
+  // One node of the operation that the layer names, with its fields as attributes.
+  void apply_operation();
   // An opaque node that keeps everything the file says.
   void keep_opaque();
   // Gives values and nodes their names. Call after `apply`.
@@ -61,6 +66,8 @@ class Layer final : public graft_import {
     graft_imported_body record{};
   };
   ValueId checked(graft_ref ref) const { return checked_value(scope_.graph, ref); }
+  // One node that takes all inputs and makes all outputs; attributes that the operation lacks are refused by name.
+  void make_operation(const OpDef& op, Attributes attributes);
 
   Scope& scope_;
   const RawNode& raw_;

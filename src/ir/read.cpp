@@ -208,10 +208,20 @@ class Reader {
   // Old files name operations by opsets that never had them: experimental ones, and some of opset2 as opset1.
   const OpDef* find(std::string_view type, std::string_view version) const {
     if (const OpDef* op = registry_.find_in_ir(type, version)) return op;
+    // A layer that a mapping file passed on says no opset: the one extension that knows it is meant.
+    if (version == "extension")
+      if (const OpDef* op = only_extension(type)) return op;
     if (version == "experimental" || version == "extension") return registry_.find_in_ir(type, "opset6");
     for (int n = opset_number(version) + 1; n > 0 && n <= 32; ++n)
       if (const OpDef* op = registry_.find_in_ir(type, text("opset", n))) return op;
     return nullptr;
+  }
+
+  const OpDef* only_extension(std::string_view type) const {
+    auto [it, fresh] = extensions_.emplace(to_lower(type), nullptr);
+    if (!fresh) return it->second;
+    if (auto known = extension_operations(registry_, type); known.size() == 1) it->second = known[0];
+    return it->second;
   }
 
   Output output(xml_node p) {
@@ -401,6 +411,7 @@ class Reader {
     Inference(registry_, g, limits_.fold).infer_all();
   }
 
+  mutable std::unordered_map<std::string, const OpDef*> extensions_;  // by type, where exactly one is known
   const Registry& registry_;
   std::string_view weights_;
   std::shared_ptr<const void> keeper_;

@@ -24,6 +24,7 @@ struct PassInfo {
 // An entry of kind "general" of a replacement file: which pass, and what it is told.
 struct PassCall {
   std::string pass;
+  std::string file;  // that asks for it
   Attributes attributes;
 };
 

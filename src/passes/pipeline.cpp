@@ -189,9 +189,9 @@ std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const
   for (const PassCall& c : options.calls) {
     auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == c.pass; });
     if (found == entries.end() || !found->has(GRAFT_PASS_CONFIGURED))
-      throw Error(ErrorKind::user,
-                  text("the replacement '", c.pass, "' is of kind general, and no extension has a pass of this name"),
-                  "load the extension, whose pass says .when_configured()");
+      throw Error(ErrorKind::unsupported,
+                  text("replacement '", c.pass, "' of ", c.file, " is of kind general, and no pass took it"),
+                  "load the extension with the pass of this name, or take the entry away");
   }
   std::vector<PassEffect> effects(entries.size());
   bool any = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) {

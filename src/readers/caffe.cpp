@@ -111,6 +111,8 @@ class CaffeReader {
 
   Shape shape_of(const ProtoNode& message) const {
     Shape s;
+    if (message.kind != ProtoNode::message)
+      broken(message, "'", message.name, "' is '", message.value, "', a message is wanted");
     for (const ProtoNode* d : message.all("dim")) s.push_back(dimension(*d, s));
     return s;
   }

@@ -30,6 +30,8 @@ struct RawNode {
   std::vector<std::pair<std::string, RawField>> fields;  // nested parameters under dotted paths
   size_t weights = 0;                                    // so many of the last inputs are weights of the layer
   size_t position = 0;                                   // byte offset or line in the file
+  std::string stands_for;                                // not of the file: "replacement 'x' of f.json" put it there
+  bool is_operation = false;                             // `type` is one of ours, the fields are its attributes
 
   const RawField* find(std::string_view path) const {
     for (const auto& [name, field] : fields)

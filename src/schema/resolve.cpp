@@ -75,6 +75,14 @@ const OpDef& definition(const Registry& registry, const Node& node) {
   throw_unsupported("operation ", node.type, " of ", node.opset, " is not known");
 }
 
+std::vector<const OpDef*> extension_operations(const Registry& registry, std::string_view type) {
+  std::vector<const OpDef*> out;
+  for (const OpDef* d : registry.ops())
+    if (!d->source->built_in() && (equal_ignoring_case(d->name(), type) || equal_ignoring_case(d->ir_name(), type)))
+      out.push_back(d);
+  return out;
+}
+
 Attribute coerce(const Attribute& v, graft_kind kind) {
   if (v.kind() == kind) return v;
   if (kind == GRAFT_FLOAT) {

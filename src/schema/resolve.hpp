@@ -18,6 +18,9 @@ Attribute coerce(const Attribute& value, graft_kind kind);
 // The node's definition; throws when there is none.
 const OpDef& definition(const Registry& registry, const Node& node);
 
+// Operations of this type, upper and lower case alike, that loaded libraries define, whatever their opset.
+std::vector<const OpDef*> extension_operations(const Registry& registry, std::string_view type);
+
 std::string describe(const Node& node);  // "'conv1' (Convolution)"
 
 }  // namespace graft

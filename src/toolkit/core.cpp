@@ -79,6 +79,7 @@ Model Core::read_model(const std::string& path, const std::string& weights) {
 CompiledModel Core::compile_model(const Model& model, const std::string& device, const Options& options) {
   const Model::State& m = *model.state();
   require_complete(m.report, m.path);
+  require_runnable(m.report);
   auto s = std::make_shared<CompiledModel::State>();
   s->core = s_;
   s->device = device;
@@ -90,7 +91,7 @@ CompiledModel Core::compile_model(const Model& model, const std::string& device,
   int all = options.threads > 0 ? options.threads : ThreadPool::shared().threads();
   how.threads = std::max(1, all / std::max(1, options.streams));
   Graph graph = m.graph.clone();
-  if (options.passes && s_->device(device).wants_passes()) run_passes(graph, s_->registry);
+  if (options.passes && s_->device(device).wants_passes()) run_passes(graph, s_->registry, pass_options(m));
   s->program = s_->device(device).compile(std::move(graph), s_->registry, how);
   s->streams = std::make_unique<Streams>(options.streams);
   return CompiledModel(std::move(s));

@@ -8,6 +8,7 @@
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "graph/text.hpp"
+#include "import/mapping.hpp"
 #include "infer/complete.hpp"
 #include "infer/inference.hpp"
 #include "ir/ir.hpp"
@@ -130,7 +131,7 @@ void note_cut(ImportReport& report, CutEffect effect) {
 
 // What extensions do to a graph before anybody judges what is unknown: a layer they replaced is unknown no more.
 void run_front(Model::State& m) {
-  PassOptions options;
+  PassOptions options = pass_options(m);
   options.phases = PassPhases::front;
   m.front = run_passes(m.graph, m.core->registry, options);
   size_t changes = 0;
@@ -146,7 +147,90 @@ void run_front(Model::State& m) {
   std::erase_if(m.report.problems, [&](const Problem& p) { return gone(p.layer); });
 }
 
+// The model, or the part of it that is wanted.
+RawModel read_part(const Core::State& core, Format format, const std::vector<std::string>& files,
+                   const ImportOptions& options, CutEffect& effect) {
+  RawModel raw = read_framework(format, files, options.read);
+  if (options.cut.empty()) return raw;
+  effect = cut_model(raw, options.cut, [&](const RawModel& whole) {
+    return with_context([&] { return import_model(whole, core.registry, options).graph; },
+                        [] { return "importing the whole model to learn the shapes where it is cut"; });
+  });
+  return raw;
+}
+
+bool is_framework(Format f) { return f == Format::onnx || f == Format::caffe || f == Format::tensorflow; }
+
+// What the options ask of a model before its import, and what came of it.
+std::vector<ReplacementOutcome> prepare(RawModel& raw, const ImportOptions& options) {
+  if (options.mapping && raw.framework != "caffe")
+    throw Error(ErrorKind::user,
+                text("the mapping file '", options.mapping->file, "' is for layers of Caffe, this is a model of ",
+                     raw.framework),
+                "an extension teaches layers of every framework");
+  if (!options.replacements) return {};
+  return apply_replacements(raw, *options.replacements);
+}
+
+// A replacement that does not fit the model stops the conversion; one that finds nothing too, unless that is allowed.
+void take_over(const std::vector<ReplacementOutcome>& outcomes, const ImportOptions& options, ImportReport& report) {
+  std::string unmatched;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    const ReplacementOutcome& o = outcomes[i];
+    const Replacement& entry = options.replacements->entries[i];
+    if (!o.errors.empty()) throw o.errors[0];
+    if (o.kind == Replacement::general) report.general.push_back({o.id, options.replacements->file, entry.attributes});
+    for (const std::string& why : o.missed) {
+      std::string line = text("replacement '", o.id, "' of ", options.replacements->file, " does not match: ", why);
+      if (o.matches.empty() && !options.allow_unmatched) unmatched += (unmatched.empty() ? "" : "\n") + line;
+      else report.warnings.push_back(line);
+    }
+  }
+  if (!unmatched.empty())
+    throw Error(ErrorKind::user, unmatched,
+                "--dry-run shows what each entry matches, --allow-unmatched converts all the same");
+}
+
+RawModel read_for_replacing(const Core::State& core, const std::vector<std::string>& files,
+                            const ImportOptions& options) {
+  Format format = recognise(files.at(0));
+  if (!is_framework(format))
+    throw_user("'", files[0], "' is converted already, replacements are for a framework's model");
+  CutEffect cut;
+  return read_part(core, format, files, options, cut);
+}
+
 }  // namespace
+
+PassOptions pass_options(const Model::State& m) {
+  PassOptions options;
+  for (const GeneralReplacement& g : m.report.general) options.calls.push_back({g.id, g.file, g.attributes});
+  return options;
+}
+
+Imported import_taught(RawModel raw, const Registry& registry, const ImportOptions& options) {
+  ImportReport taught;
+  take_over(prepare(raw, options), options, taught);
+  Imported out = import_model(raw, registry, options);
+  out.report.general = std::move(taught.general);
+  out.report.warnings.insert(out.report.warnings.begin(), taught.warnings.begin(), taught.warnings.end());
+  return out;
+}
+
+std::vector<ReplacementOutcome> try_replacements(const Core::State& core, const std::vector<std::string>& files,
+                                                 const ImportOptions& options) {
+  RawModel raw = read_for_replacing(core, files, options);
+  return prepare(raw, options);
+}
+
+void update_replacements(const Core::State& core, const std::vector<std::string>& files, const ImportOptions& options,
+                         const std::string& path) {
+  RawModel raw = read_for_replacing(core, files, options);
+  std::string updated = updated_replacements(raw, MappedFile::open(path)->chars(), path);
+  OutputFile out(path);
+  out.write(updated);
+  out.commit();
+}
 
 void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes,
                     const std::map<std::string, DType>& types) {
@@ -166,19 +250,16 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
   m->path = files[0];
   Format format = recognise(files[0]);
   m->framework = format_name(format);
+  if (!is_framework(format) && (options.mapping || options.replacements))
+    throw_user("'", files[0], "' is converted already, mapping files and replacements are for a framework's model");
   switch (format) {
     case Format::onnx:
     case Format::caffe:
     case Format::tensorflow: {
-      RawModel raw = read_framework(format, files, options.read);
-      m->path = raw.path;
       CutEffect cut;
-      if (!options.cut.empty())
-        cut = cut_model(raw, options.cut, [&](const RawModel& whole) {
-          return with_context([&] { return import_model(whole, core->registry, options).graph; },
-                              [] { return "importing the whole model to learn the shapes where it is cut"; });
-        });
-      Imported imported = import_model(raw, core->registry, options);
+      RawModel raw = read_part(*core, format, files, options, cut);
+      m->path = raw.path;
+      Imported imported = import_taught(std::move(raw), core->registry, options);
       m->graph = std::move(imported.graph);
       m->report = std::move(imported.report);
       name_cut_nodes(m->graph, cut);
@@ -212,7 +293,7 @@ Model through_ir(const Model& model) {
   const Model::State& m = *model.state();
   require_complete(m.report, m.path);
   Graph g = m.graph.clone();
-  run_passes(g, m.core->registry);
+  run_passes(g, m.core->registry, pass_options(m));
   TemporaryFolder folder;
   std::string path = folder.path() + "/model.xml";
   write_ir(g, m.core->registry, path);
@@ -286,6 +367,19 @@ std::string verdict_text(const ImportReport& report, const std::string& model_pa
     if (report.problems.size() > 20) out += text("\n  and ", report.problems.size() - 20, " more\n");
   }
   return out;
+}
+
+void require_runnable(const ImportReport& report) {
+  if (report.passed_on.empty()) return;
+  std::vector<std::string> layers;
+  for (const UnknownType& u : report.passed_on)
+    for (const UnknownType::Layer& l : u.layers) layers.push_back(text("'", l.name, "' (", u.type, ")"));
+  size_t more = layers.size() > 8 ? layers.size() - 8 : 0;
+  layers.resize(layers.size() - more);
+  throw Error(ErrorKind::unsupported,
+              text("a mapping file passes layers on that nothing here can run: ", join(layers, ", "),
+                   more ? text(" and ", more, " more") : ""),
+              "load an extension that defines the operation; converting works without");
 }
 
 void require_complete(const ImportReport& report, const std::string& model_path) {

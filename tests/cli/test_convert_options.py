@@ -619,7 +619,6 @@ class OldCommandLines(Case):
     def test_what_is_refused_says_why(self):
         files = self.net()
         for option, value in [("--move_to_preprocess", None), ("--generate_deprecated_IR_V7", None), ("--generate_deprecated_IR_V2", None), ("--keep_shape_ops", None),
-                              ("--disable_omitting_optional", None), ("--enable_flattening_nested_params", None),
                               ("--tensorflow_object_detection_api_pipeline_config", "f"), ("--tensorboard_logdir", "d"), ("--tensorflow_custom_layer_libraries", "l.so"),
                               ("--tensorflow_subgraph_patterns", "p"), ("--tensorflow_operation_patterns", "p"), ("--offload_unsupported_operations_to_tf", None),
                               ("--input_symbol", "s"), ("--nd_prefix_name", "n"), ("--pretrained_model_name", "p"), ("--save_params_from_nd", None),

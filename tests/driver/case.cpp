@@ -5,12 +5,14 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
-#include "import/importer.hpp"
+#include "import/mapping.hpp"
+#include "import/replace_config.hpp"
 #include "infer/complete.hpp"
 #include "ir/ir.hpp"
 #include "readers/caffe.hpp"
 #include "readers/onnx.hpp"
 #include "readers/tensorflow.hpp"
+#include "toolkit/load.hpp"
 #include "wire.hpp"
 
 namespace graft::testing {
@@ -69,11 +71,42 @@ Tensor read_value(TextReader& r, const Info* known) {
   return r.tensor();
 }
 
-Graph imported(const RawModel& raw, const Registry& registry) {
-  Imported m = import_model(raw, registry);
+// Takes the block with this name out of what is tested.
+std::string taken_block(std::string& model, const std::string& name) {
+  std::string opening = "\n" + name + " <<<\n";
+  size_t begin = model.find(opening);
+  if (begin == model.npos) return {};
+  size_t content = begin + opening.size(), end = model.find("\n>>>", content - 1);
+  if (end == model.npos) throw_user("the block '", name, "' stands between '<<<' and '>>>' lines");
+  std::string out = model.substr(content, end + 1 - content);
+  model.erase(begin + 1, end + 5 - begin - 1);
+  return out;
+}
+
+// Layers that a mapping file passed on, as one line.
+std::string passed_on(const Graph& g) {
+  std::string out;
+  for (NodeId id = 0; id < g.end_id(); ++id) {
+    const Node& n = g[id];
+    if (!n.alive || !n.opaque) continue;
+    out += text(out.empty() ? "" : "; ", n.type, '@', n.opset);
+    for (const auto& [name, value] : n.attrs) out += text(' ', name, '=', print(value));
+    for (const Output& o : n.outputs) out += text(" -> ", o.info);
+  }
+  return out;
+}
+
+Graph imported(RawModel raw, const Registry& registry, const Test& t) {
+  ImportOptions options;
+  if (!t.mapping.empty()) options.mapping = std::make_shared<LayerMapping>(parse_mapping(t.mapping, "map.xml"));
+  if (!t.replacements.empty())
+    options.replacements = std::make_shared<ReplacementConfig>(parse_replacements(t.replacements, "r.json"));
+  Imported m = import_taught(std::move(raw), registry, options);
   if (!m.report.problems.empty()) throw m.report.problems[0].error;
   if (!m.report.unknown.empty())
     throw_unsupported("unknown: ", m.report.unknown[0].domain, "::", m.report.unknown[0].type);
+  require_claimed(m.report);
+  if (!m.report.passed_on.empty()) throw_unsupported("passed on: ", passed_on(m.graph));
   return std::move(m.graph);
 }
 
@@ -124,6 +157,8 @@ Test read_test(const Case& c, const Registry& registry) {
       t.refusal = current_error().message();
     }
   };
+  t.mapping = taken_block(model, "mapping");
+  t.replacements = taken_block(model, "replacements");
   TextReader m(model);
   if (bool is_onnx = m.accept("onnx"); is_onnx || m.accept("tensorflow")) {
     t.kind = is_onnx ? "onnx" : "tensorflow";
@@ -131,7 +166,8 @@ Test read_test(const Case& c, const Registry& registry) {
     t.source = model.find("<<<\n") != model.npos ? block(model, end) : read_wire(m);
     reading([&] {
       auto keeper = std::make_shared<std::string>(t.source);
-      t.graph = imported(is_onnx ? read_onnx(*keeper, keeper, ".") : read_tensorflow(*keeper, keeper, "."), registry);
+      t.graph =
+          imported(is_onnx ? read_onnx(*keeper, keeper, ".") : read_tensorflow(*keeper, keeper, "."), registry, t);
     });
   } else if (m.accept("ir") || m.accept("text") || m.accept("caffe")) {
     t.kind = trim(model).starts_with("ir") ? "ir" : trim(model).starts_with("caffe") ? "caffe" : "text";
@@ -145,7 +181,7 @@ Test read_test(const Case& c, const Registry& registry) {
     reading([&] {
       if (t.kind == "caffe") {
         auto keeper = std::make_shared<std::string>(t.weights);
-        t.graph = imported(read_caffe(t.source, "net.prototxt", *keeper, keeper), registry);
+        t.graph = imported(read_caffe(t.source, "net.prototxt", *keeper, keeper), registry, t);
       } else if (t.kind == "ir") {
         auto keeper = std::make_shared<std::string>(t.weights);
         t.graph = read_ir(t.source, *keeper, keeper, registry);

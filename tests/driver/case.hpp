@@ -14,7 +14,11 @@
 //   tensorflow {...}     a GraphDef or SavedModel, likewise, or, between <<< and >>>, as text (.pbtxt)
 //   ir <<< ... >>>       an IR's XML, then, where it has any, `weights "00 00 80 3f"`
 //   text <<< ... >>>     the textual form itself, right or wrong
+//   mapping <<< ... >>>  behind a caffe block: a CustomLayersMapping.xml that goes with it
+//   replacements <<< ... >>>  behind a framework's model: a file for --transformations_config
 //   like NAME            what another case of the file has; `replace "a" "b"` lines change it
+//
+// A model with layers that only a mapping file knows is refused with "passed on: type@opset attributes -> outputs".
 //
 // Then values of the inputs by name, results in order; type and shape may be left out where the graph tells them.
 // `error: text` instead of results: refusing is what is wanted, with this message. `only reference cpu`: the ways it is
@@ -42,9 +46,10 @@ std::vector<Case> read_cases(const std::string& path);
 
 // A case, read: the model and what is expected of it.
 struct Test {
-  std::string kind;     // "graph", "onnx", "caffe", "tensorflow", "ir", "text"
-  std::string source;   // bytes of the file, for all but "graph"
-  std::string weights;  // of an IR, of a Caffe net
+  std::string kind;                   // "graph", "onnx", "caffe", "tensorflow", "ir", "text"
+  std::string source;                 // bytes of the file, for all but "graph"
+  std::string weights;                // of an IR, of a Caffe net
+  std::string mapping, replacements;  // that go with a framework's model
   Graph graph;
   std::vector<std::pair<std::string, Tensor>> inputs;
   std::vector<Tensor> expected;

@@ -167,6 +167,14 @@ void write_corpus(const std::vector<Case>& cases, const Registry& registry, cons
     f.write(t.kind == "graph" ? print(t.graph) : t.source);
     if (t.kind == "caffe" && !t.weights.empty()) f.write(std::string(1, '\0') + t.weights);
     f.commit();
+    for (const auto& [folder_name, content] :
+         {std::pair("mapping", t.mapping), std::pair("replacement", t.replacements)}) {
+      if (content.empty()) continue;
+      make_folder(text(folder, "/", folder_name));
+      OutputFile seed(text(folder, "/", folder_name, "/", number));
+      seed.write(content);
+      seed.commit();
+    }
   }
 }
 

@@ -1,0 +1,180 @@
+// Layers that become one node as they stand: by a mapping file, or because they name an operation.
+#include "base/text.hpp"
+#include "import/layer.hpp"
+#include "schema/resolve.hpp"
+
+namespace graft {
+namespace {
+
+// The way the text of an IR has it: lists with commas, truth as 1 and 0.
+std::string mapped_text(const Attribute& a) {
+  auto list = [](const auto& items, auto&& one) {
+    std::string out;
+    for (const auto& i : items) out += (out.empty() ? "" : ",") + one(i);
+    return out;
+  };
+  switch (a.kind()) {
+    case GRAFT_BOOL: return a.as<bool>() ? "1" : "0";
+    case GRAFT_INT: return text(a.as<int64_t>());
+    case GRAFT_FLOAT: return number_text(a.as<double>());
+    case GRAFT_INTS: return list(a.as<std::vector<int64_t>>(), [](int64_t i) { return text(i); });
+    case GRAFT_FLOATS: return list(a.as<std::vector<double>>(), number_text);
+    case GRAFT_TEXTS: return list(a.as<std::vector<std::string>>(), [](const std::string& s) { return s; });
+    case GRAFT_TEXT: return a.as<std::string>();
+    default: throw_internal("a field of a Caffe layer is ", kind_name(a.kind()));
+  }
+}
+
+// "outer.inner" -> "inner" or "outer__inner".
+std::string mapped_name(std::string_view path, bool nested_names) {
+  if (!nested_names) return std::string(path.substr(path.rfind('.') + 1));
+  std::string out;
+  for (std::string_view part : split(path, '.')) out += (out.empty() ? "" : "__") + std::string(part);
+  return out;
+}
+
+bool is_attribute_name(std::string_view s) {
+  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  if (s.empty() || !letter(s[0])) return false;
+  for (char c : s)
+    if (!letter(c) && !(c >= '0' && c <= '9') && c != '-') return false;
+  return true;
+}
+
+std::string operation_title(const OpDef& op) { return text(op.name(), " of ", op.opset()); }
+
+}  // namespace
+
+void Layer::make_operation(const OpDef& op, Attributes attributes) {
+  std::vector<std::string> extra, known;
+  for (const graft_attr* a : op.attrs()) known.emplace_back(view(a->name));
+  for (const auto& [name, value] : attributes)
+    if (std::find(known.begin(), known.end(), name) == known.end()) extra.push_back(name);
+  if (!extra.empty())
+    throw Error(ErrorKind::user,
+                text("operation ", operation_title(op), " has no attribute", extra.size() > 1 ? "s '" : " '",
+                     join(extra, "', '"), "'"),
+                known.empty() ? "it takes none" : text("its attributes are ", join(known, ", ")));
+  Node node;
+  node.type = op.name();
+  node.opset = op.opset();
+  node.inputs = inputs_;
+  node.attrs = std::move(attributes);
+  NodeId id = scope_.add(std::move(node));
+  made_.push_back(id);
+  size_t n = scope_.graph[id].outputs.size();
+  for (uint32_t i = 0; i < outputs_.size(); ++i) {
+    if (!output_wanted(i)) continue;
+    if (i >= n) throw_user("output ", i, " is wanted, ", op.name(), " has ", n);
+    outputs_[i] = {id, i};
+  }
+}
+
+void Layer::apply_operation() {
+  const Registry& registry = scope_.state().registry;
+  size_t at = raw_.type.find('@');
+  std::string type = raw_.type.substr(0, at), opset = at == raw_.type.npos ? "" : raw_.type.substr(at + 1);
+  if (!opset.empty() && opset[0] >= '0' && opset[0] <= '9') opset = "opset" + opset;
+  const OpDef* op = opset.empty() ? registry.newest(type) : registry.find(type, opset);
+  if (!op) {
+    std::vector<std::string> names;
+    for (const OpDef* d : registry.ops()) names.emplace_back(d->name());
+    auto close = nearest(type, names);
+    throw Error(ErrorKind::unsupported,
+                text("operation '", type, "'", opset.empty() ? "" : " of " + opset, " is not known"),
+                close && *close != type ? text("did you mean ", *close, "?")
+                                        : "load the extension that defines it with --extensions");
+  }
+  Attributes attributes;
+  for (const auto& [path, f] : raw_.fields) attributes[path] = f.value, read_.insert(path);
+  make_operation(*op, std::move(attributes));
+}
+
+void Layer::apply(const MappedLayer& entry, const LayerMapping& mapping) {
+  ImportReport& report = scope_.state().report;
+  std::string prefix = entry.block + ".";
+  Attributes attributes;
+  std::vector<std::string> blocks;
+  for (const auto& [path, f] : raw_.fields) {
+    read_.insert(path);  // all or none is what the entry says
+    std::string block = path.substr(0, path.find('.'));
+    if (std::find(blocks.begin(), blocks.end(), block) == blocks.end()) blocks.push_back(block);
+    if (!entry.has_parameters || !path.starts_with(prefix)) continue;
+    std::string name = mapped_name(std::string_view(path).substr(prefix.size()), mapping.nested_names);
+    if (!is_attribute_name(name)) throw_user("parameter '", path, "' gives an attribute called '", name, "'");
+    if (attributes.find(name))
+      report.warnings.push_back(text("parameter '", path, "' of layer '", name_, "' (", raw_.type,
+                                     ") takes the place of another one called '", name,
+                                     "'; --enable_flattening_nested_params keeps both"));
+    attributes[name] = f.value;
+  }
+  if (entry.has_parameters && attributes.empty() && !blocks.empty())
+    throw Error(ErrorKind::user,
+                text("the layer has no '", entry.block, "', which ", mapping.file, ':', entry.line,
+                     " names as the message with its parameters"),
+                text("the layer has ", join(blocks, ", ")));
+
+  std::vector<const OpDef*> known = extension_operations(scope_.state().registry, raw_.type);
+  if (known.size() > 1) {
+    std::vector<std::string> titles;
+    for (const OpDef* d : known) titles.push_back(operation_title(*d));
+    throw Error(ErrorKind::user, text("several operations have this type: ", join(titles, ", ")),
+                "load one extension that defines it");
+  }
+  if (known.size() == 1) {
+    if (!entry.outputs.empty())
+      report.warnings.push_back(text(mapping.file, ':', entry.line, ": the output shape of '", entry.type,
+                                     "' is not used, extension '", known[0]->source->name, "' knows it"));
+    return make_operation(*known[0], std::move(attributes));
+  }
+
+  if (entry.outputs.empty())
+    throw Error(
+        ErrorKind::unsupported,
+        text("nobody knows the output shape of a ", raw_.type, ": ", mapping.file, ':', entry.line, " does not say it"),
+        "add outputShape=\"...\" to the entry, load an extension that defines the operation, or take the entry "
+        "away and use --stub-unknown");
+  if (entry.outputs.size() != outputs_.size())
+    throw_user("the layer has ", outputs_.size(), " outputs, ", mapping.file, ':', entry.line, " gives shapes for ",
+               entry.outputs.size());
+  std::vector<Shape> shapes;
+  for (ValueId v : inputs_) {
+    if (scope_.is_list(v)) throw_unsupported("an input is a list of tensors");
+    shapes.push_back(v.present() ? scope_.graph.info(v).shape : Shape::unknown());
+  }
+  auto parameter = [&](std::string_view name) -> const Attribute* {
+    if (const RawField* f = raw_.find(prefix + std::string(name)); f && entry.has_parameters) return &f->value;
+    if (const Attribute* a = attributes.find(name)) return a;
+    const RawField* f = raw_.find(name);
+    return f ? &f->value : nullptr;
+  };
+  Node node;
+  node.type = raw_.type;
+  node.opset = "extension";
+  node.opaque = true;
+  node.inputs = inputs_;
+  for (const MappedOutput& o : entry.outputs) {
+    DType type = o.type;
+    if (type == DType::undefined && !inputs_.empty() && inputs_[0].present()) type = scope_.graph.info(inputs_[0]).type;
+    if (type == DType::undefined)
+      throw Error(ErrorKind::user, text("the element type of output ", node.outputs.size(), " is not known"),
+                  "say it: <Output shape=\"...\" type=\"f32\"/>");
+    node.outputs.push_back({{type, o.shape.evaluate(shapes, parameter)}, {}, {}});
+  }
+  for (const auto& [name, value] : attributes) node.attrs[name] = mapped_text(value);
+
+  UnknownType* group = nullptr;
+  for (UnknownType& u : report.passed_on)
+    if (u.type == raw_.type) group = &u;
+  if (!group) group = &report.passed_on.emplace_back(UnknownType{raw_.type, "", 1, {}});
+  UnknownType::Layer title{name_, {}, outputs_.size(), {}};
+  for (ValueId v : inputs_) title.inputs.push_back(v.present() ? std::optional(scope_.graph.info(v)) : std::nullopt);
+  for (const auto& [name, value] : attributes) title.fields.emplace_back(name, value);
+  group->layers.push_back(std::move(title));
+
+  NodeId id = scope_.graph.add(std::move(node));
+  made_.push_back(id);
+  for (uint32_t i = 0; i < outputs_.size(); ++i) outputs_[i] = {id, i};
+}
+
+}  // namespace graft

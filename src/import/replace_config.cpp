@@ -1,0 +1,279 @@
+#include "import/replace_config.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "import/replace_json.hpp"
+
+namespace graft {
+
+using nlohmann::json;
+
+json parse_replacement_json(std::string_view bytes, const std::string& file, const ReplacementLimits& limits) {
+  if (bytes.size() > limits.bytes)
+    throw_user(file, ": the file has ", bytes.size(), " bytes, at most ", limits.bytes, " are read");
+  // The parser itself keeps the last of two equal keys and nests as deep as memory goes.
+  std::vector<std::set<std::string>> keys;
+  size_t values = 0;
+  auto check = [&](int depth, json::parse_event_t event, json& v) {
+    using Event = json::parse_event_t;
+    if (depth > limits.depth) throw_user(file, ": it is nested more than ", limits.depth, " deep");
+    if (++values > limits.values) throw_user(file, ": it has more than ", limits.values, " values");
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key && !keys.back().insert(v.get<std::string>()).second)
+      throw_user(file, ": the key '", v.get<std::string>(), "' is given twice");
+    return true;
+  };
+  try {
+    return json::parse(bytes.begin(), bytes.end(), check);
+  } catch (const json::parse_error& e) {
+    size_t at = std::min(e.byte ? e.byte - 1 : 0, bytes.size());
+    auto line = 1 + std::count(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(at), '\n');
+    std::string_view near = bytes.substr(at);
+    near = near.substr(0, std::min<size_t>(near.find('\n'), 20));
+    throw Error(
+        ErrorKind::user,
+        text(file, ':', line, ": this is not JSON", near.empty() ? ": it ends early" : text(", at '", near, "'")),
+        "names and texts stand in \"double quotes\", the last item of a list has no comma, there are no comments");
+  } catch (const json::exception& e) {
+    throw_user(file, ": this is not JSON: ", e.what());
+  }
+}
+
+namespace {
+
+std::string_view word_for(const json& j) {
+  switch (j.type()) {
+    case json::value_t::null: return "null";
+    case json::value_t::object: return "an object";
+    case json::value_t::array: return "a list";
+    case json::value_t::string: return "a text";
+    case json::value_t::boolean: return "true or false";
+    default: return "a number";
+  }
+}
+
+class EntryReader {
+ public:
+  EntryReader(const json& j, const std::string& file, size_t number) : j_(j), file_(file), number_(number) {}
+
+  Replacement run() {
+    if (!j_.is_object()) broken("it is ", word_for(j_), ", an object is wanted");
+    r_.id = required_text("id");
+    title_ = text(" ('", r_.id, "')");
+    std::string kind = required_text("match_kind");
+    std::vector<std::string> known = {"id", "match_kind", "custom_attributes"};
+    if (kind == "scope") r_.kind = Replacement::scope, add(known, {"instances", "inputs", "outputs", "op"});
+    else if (kind == "points")
+      r_.kind = Replacement::points,
+      add(known, {"instances", "include_inputs_to_sub_graph", "include_outputs_to_sub_graph", "op"});
+    else if (kind == "general") r_.kind = Replacement::general;
+    else broken("match_kind is '", kind, "', scope, points or general is wanted");
+    for (const auto& [key, value] : j_.items())
+      if (std::find(known.begin(), known.end(), key) == known.end()) {
+        auto close = key.size() > 3 ? nearest(key, known) : std::nullopt;
+        broken("the key '", key, "' means nothing for match_kind ", kind, ", ",
+               close ? text("did you mean ", *close, "?") : text("known are ", join(known, ", ")));
+      }
+    if (j_.contains("custom_attributes")) {
+      if (!j_["custom_attributes"].is_object())
+        broken("custom_attributes is ", word_for(j_["custom_attributes"]), ", an object is wanted");
+      attributes("", j_["custom_attributes"]);
+    }
+    if (j_.contains("op")) r_.op = required_text("op");
+    if (r_.kind == Replacement::scope) scope();
+    if (r_.kind == Replacement::points) points();
+    return std::move(r_);
+  }
+
+ private:
+  static void add(std::vector<std::string>& to, std::initializer_list<const char*> more) {
+    to.insert(to.end(), more.begin(), more.end());
+  }
+  template <class... Parts>
+  [[noreturn]] void broken(const Parts&... parts) const {
+    throw_user(file_, ", entry ", number_, title_, ": ", parts...);
+  }
+  std::string required_text(const char* key) const {
+    if (!j_.contains(key)) broken("the key '", key, "' is missing");
+    if (!j_[key].is_string()) broken("'", key, "' is ", word_for(j_[key]), ", a text is wanted");
+    auto s = j_[key].get<std::string>();
+    if (trim(s).empty()) broken("'", key, "' is empty");
+    return s;
+  }
+
+  // ---- custom attributes ----
+
+  void attributes(const std::string& path, const json& value) {
+    auto below = [&](const std::string& name) { return path.empty() ? name : path + "." + name; };
+    if (value.is_object()) {
+      for (const auto& [key, v] : value.items()) {
+        if (key.empty()) broken("an attribute in custom_attributes", path.empty() ? "" : "." + path, " has no name");
+        attributes(below(key), v);
+      }
+    } else if (value.is_array() &&
+               std::any_of(value.begin(), value.end(), [](const json& v) { return v.is_structured(); })) {
+      for (size_t i = 0; i < value.size(); ++i) attributes(below(text(i)), value[i]);
+    } else {
+      if (r_.attributes.size() == 10'000) broken("there are more than 10000 custom attributes");
+      if (r_.attributes.find(path)) broken("custom_attributes give '", path, "' twice");
+      r_.attributes[path] = value.is_array() ? list(path, value) : scalar(path, value);
+    }
+  }
+  int64_t whole(const std::string& path, const json& v) const {
+    if (v.is_number_unsigned() && v.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
+      broken("attribute '", path, "' is ", v.get<uint64_t>(), ", which is too large");
+    return v.get<int64_t>();
+  }
+  Attribute scalar(const std::string& path, const json& v) const {
+    if (v.is_boolean()) return v.get<bool>();
+    if (v.is_number_integer()) return whole(path, v);
+    if (v.is_number()) return v.get<double>();
+    if (v.is_string()) return v.get<std::string>();
+    broken("attribute '", path, "' is ", word_for(v), ", a number, a text, true, false or a list of them is wanted");
+  }
+  Attribute list(const std::string& path, const json& v) const {
+    auto all = [&](auto&& is) { return std::all_of(v.begin(), v.end(), is); };
+    if (all([](const json& x) { return x.is_string(); }) && !v.empty()) return v.get<std::vector<std::string>>();
+    if (all([](const json& x) { return x.is_number_integer() || x.is_boolean(); })) {
+      std::vector<int64_t> out;
+      for (const json& x : v) out.push_back(x.is_boolean() ? x.get<bool>() : whole(path, x));
+      return out;
+    }
+    if (all([](const json& x) { return x.is_number(); })) return v.get<std::vector<double>>();
+    broken("the list '", path, "' holds values of different kinds");
+  }
+
+  // ---- scope ----
+
+  const json& instances(const char* wanted) const {
+    if (!j_.contains("instances")) broken("the key 'instances' is missing, ", wanted, " is wanted");
+    return j_["instances"];
+  }
+
+  void scope() {
+    const json& list = instances("a list of regular expressions");
+    if (!list.is_array()) broken("'instances' is ", word_for(list), ", a list of regular expressions is wanted");
+    if (list.empty()) broken("'instances' is empty, at least one regular expression is wanted");
+    for (const json& i : list) {
+      if (!i.is_string()) broken("'instances' holds ", word_for(i), ", regular expressions are wanted");
+      r_.instances.push_back(pattern(i.get<std::string>(), "instances"));
+    }
+    if ((r_.has_inputs = j_.contains("inputs"))) inputs();
+    if ((r_.has_outputs = j_.contains("outputs"))) outputs();
+    // Patterns of ports are looked for behind each instance: what cannot be put together is wrong now.
+    for (const Pattern& instance : r_.instances) {
+      for (const auto& group : r_.inputs)
+        for (const ScopePort& p : group) pattern(scope_port_pattern(instance, p.node), "inputs");
+      for (const ScopePort& p : r_.outputs) pattern(scope_port_pattern(instance, p.node), "outputs");
+    }
+  }
+  Pattern pattern(const std::string& source, std::string_view key) const {
+    if (trim(source).empty()) broken("'", key, "' holds an empty regular expression");
+    try {
+      return Pattern(source);
+    } catch (const Error& e) {
+      broken("'", key, "': ", e.message());
+    }
+  }
+
+  ScopePort port(const json& j, std::string_view key) const {
+    if (!j.is_object())
+      broken("'", key, "' holds ", word_for(j), ", objects {\"node\": ..., \"port\": ...} are wanted");
+    for (const auto& [name, value] : j.items())
+      if (name != "node" && name != "port") broken("'", key, "' has the key '", name, "', node and port are wanted");
+    if (!j.contains("node") || !j["node"].is_string()) broken("'", key, "' has an item without a text 'node'");
+    ScopePort p{j["node"].get<std::string>(), 0};
+    if (!j.contains("port")) broken("'", key, "' has the node '", p.node, "' without its 'port'");
+    if (!j["port"].is_number_integer() || j["port"].get<int64_t>() < 0 || j["port"].get<int64_t>() > 65535)
+      broken("'port' of the node '", p.node, "' in '", key, "' is ", j["port"].dump().substr(0, 40),
+             ", a number from 0 is wanted");
+    p.port = j["port"].get<size_t>();
+    return p;
+  }
+  void inputs() {
+    const json& list = j_["inputs"];
+    if (!list.is_array()) broken("'inputs' is ", word_for(list), ", a list of lists is wanted");
+    for (const json& group : list) {
+      if (!group.is_array())
+        broken("'inputs' holds ", word_for(group), ", a list of {\"node\", \"port\"} for each tensor is wanted");
+      if (group.empty()) broken("'inputs' holds an empty list, a tensor has at least one reader");
+      auto& ports = r_.inputs.emplace_back();
+      for (const json& p : group) ports.push_back(port(p, "inputs"));
+    }
+  }
+  void outputs() {
+    const json& list = j_["outputs"];
+    if (!list.is_array()) broken("'outputs' is ", word_for(list), ", a list is wanted");
+    if (list.empty()) broken("'outputs' is empty, a sub-graph has at least one output");
+    for (const json& p : list) r_.outputs.push_back(port(p, "outputs"));
+  }
+
+  // ---- points ----
+
+  std::vector<std::string> names(const json& from, const char* key) const {
+    if (!from.contains(key)) broken("'instances' lacks '", key, "'");
+    const json& list = from[key];
+    if (!list.is_array()) broken("'", key, "' is ", word_for(list), ", a list of node names is wanted");
+    if (list.empty()) broken("'", key, "' is empty");
+    std::vector<std::string> out;
+    for (const json& n : list) {
+      if (!n.is_string()) broken("'", key, "' holds ", word_for(n), ", node names are wanted");
+      out.push_back(n.get<std::string>());
+      if (std::count(out.begin(), out.end(), out.back()) > 1) broken("'", key, "' names '", out.back(), "' twice");
+    }
+    return out;
+  }
+  bool flag(const char* key) const {
+    if (!j_.contains(key)) return true;
+    if (!j_[key].is_boolean()) broken("'", key, "' is ", word_for(j_[key]), ", true or false is wanted");
+    return j_[key].get<bool>();
+  }
+  void points() {
+    const json& i = instances("an object with start_points and end_points");
+    if (!i.is_object())
+      broken("'instances' is ", word_for(i), ", an object with start_points and end_points is wanted");
+    if (i.empty()) broken("'instances' is empty, start_points and end_points are wanted");
+    for (const auto& [key, value] : i.items())
+      if (key != "start_points" && key != "end_points")
+        broken("'instances' has the key '", key, "', start_points and end_points are wanted");
+    r_.start = names(i, "start_points");
+    r_.end = names(i, "end_points");
+    r_.include_inputs = flag("include_inputs_to_sub_graph");
+    r_.include_outputs = flag("include_outputs_to_sub_graph");
+  }
+
+  const json& j_;
+  const std::string& file_;
+  size_t number_;
+  std::string title_;
+  Replacement r_;
+};
+
+}  // namespace
+
+std::string scope_port_pattern(const Pattern& instance, const std::string& node) {
+  const std::string& source = instance.source();
+  std::string scope = source.find('|') == source.npos ? source : text("(?:", source, ")");
+  if (node.empty() || node == "$") return scope + "$";
+  return scope + (source.ends_with('/') ? "" : "/") + node;
+}
+
+ReplacementConfig parse_replacements(std::string_view bytes, const std::string& name, const ReplacementLimits& limits) {
+  json all = parse_replacement_json(bytes, name, limits);
+  if (!all.is_array()) throw_user(name, ": the file holds ", word_for(all), ", a list of entries is wanted");
+  ReplacementConfig out{name, {}};
+  for (size_t i = 0; i < all.size(); ++i) out.entries.push_back(EntryReader(all[i], name, i + 1).run());
+  return out;
+}
+
+ReplacementConfig read_replacements(const std::string& path, const ReplacementLimits& limits) {
+  return with_context([&] { return parse_replacements(MappedFile::open(path)->chars(), path, limits); },
+                      [&] { return text("reading the replacements '", path, "'"); });
+}
+
+}  // namespace graft

@@ -1,0 +1,58 @@
+// The file of --transformations_config: sub-graphs by scope or by points that one node takes the place of.
+//
+//   [
+//     { "id": "FoldCell", "match_kind": "scope", "instances": [".*Ridge/Cell_a"],
+//       "inputs": [[{"node": "left/Conv2D$", "port": 0}]], "outputs": [{"node": "join$", "port": 0}],
+//       "op": "RidgeCell", "custom_attributes": {"depth": 3} },
+//     { "id": "Boxes", "match_kind": "points", "instances": {"start_points": ["logits"], "end_points": ["boxes"]} },
+//     { "id": "Tail", "match_kind": "general", "custom_attributes": {"classes": 7} }
+//   ]
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/pattern.hpp"
+#include "graph/attribute.hpp"
+
+namespace graft {
+
+// A port of a node of a scope; the node is a regular expression for what follows the instance in its name.
+struct ScopePort {
+  std::string node;
+  size_t port = 0;
+};
+
+struct Replacement {
+  enum Kind { scope, points, general };
+  std::string id;
+  Kind kind = general;
+  Attributes attributes;  // nested objects under dotted paths
+  std::string op;         // empty: a rule of an extension makes the nodes
+  // scope
+  std::vector<Pattern> instances;
+  bool has_inputs = false, has_outputs = false;
+  std::vector<std::vector<ScopePort>> inputs;  // per tensor that flows in, its readers
+  std::vector<ScopePort> outputs;
+  // points
+  std::vector<std::string> start, end;
+  bool include_inputs = true, include_outputs = true;
+};
+
+struct ReplacementConfig {
+  std::string file;
+  std::vector<Replacement> entries;
+};
+
+struct ReplacementLimits {
+  size_t bytes = size_t{16} << 20;
+  int depth = 64;
+  size_t values = 1'000'000;
+};
+
+ReplacementConfig read_replacements(const std::string& path, const ReplacementLimits& limits = {});
+// From memory; `name` stands for the file in errors.
+ReplacementConfig parse_replacements(std::string_view json, const std::string& name,
+                                     const ReplacementLimits& limits = {});
+
+}  // namespace graft
