@@ -22,8 +22,9 @@ bool is_enter(const RawNode& n) { return n.type == "Enter" || n.type == "RefEnte
 
 class Loops {
  public:
-  Loops(std::vector<TensorFlowNode>& nodes, std::vector<TensorFlowFunction>& functions)
-      : nodes_(nodes), functions_(functions) {}
+  // `prefix` tells the loops of one list of nodes from those of another.
+  Loops(std::vector<TensorFlowNode>& nodes, std::vector<TensorFlowFunction>& functions, std::string prefix)
+      : nodes_(nodes), functions_(functions), prefix_(std::move(prefix)) {}
 
   void resolve() {
     for (;;) {
@@ -122,8 +123,8 @@ class Loops {
     if (work_ > 1'000'000'000) throw_unsupported("the graph has too many loops to be understood");
     Frame f = frame(name);
     TensorFlowFunction test, body;
-    test.name = "loop " + name + " condition";
-    body.name = "loop " + name + " body";
+    test.name = "loop " + prefix_ + name + " condition";
+    body.name = "loop " + prefix_ + name + " body";
     TensorFlowNode loop;
     loop.type = "While";
     loop.name = name;
@@ -189,14 +190,23 @@ class Loops {
 
   std::vector<TensorFlowNode>& nodes_;
   std::vector<TensorFlowFunction>& functions_;
+  std::string prefix_;
   std::unordered_map<std::string_view, const TensorFlowNode*> index_;
   size_t work_ = 0;  // nodes looked at
 };
 
 }  // namespace
 
-void resolve_loops(std::vector<TensorFlowNode>& nodes, std::vector<TensorFlowFunction>& functions) {
-  Loops(nodes, functions).resolve();
+void resolve_loops(TensorFlowGraph& graph) {
+  Loops(graph.nodes, graph.functions, "").resolve();
+  for (size_t i = 0, own = graph.functions.size(); i < own; ++i) {
+    // The list of functions grows meanwhile.
+    std::vector<TensorFlowNode> nodes = std::move(graph.functions[i].nodes);
+    std::string name = graph.functions[i].name;
+    with_context([&] { Loops(nodes, graph.functions, name + "/").resolve(); },
+                 [&] { return text("reading the function '", name, "'"); });
+    graph.functions[i].nodes = std::move(nodes);
+  }
 }
 
 }  // namespace graft
