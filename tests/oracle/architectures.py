@@ -115,6 +115,8 @@ def check(opt, report, openvino, folder, group, name):
             return "%s is not converted" % name
         wanted = [t for t in expected if t in known]
         compare(layers, wanted, lambda: run_graft(opt, files, inputs, work, wanted))
+        if 2 * len(wanted) < len(expected):
+            layers.wrong.append("only %d of %d tensors are in our graph by name" % (len(wanted), len(expected)))
         xml = os.path.join(work, "m.xml")
         compare(here, about["outputs"], lambda: run_graft(opt, [xml], inputs, work, about["outputs"]))
         with np.load(inputs) as z:

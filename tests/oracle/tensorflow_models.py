@@ -12,6 +12,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+from tensorflow.python.saved_model import loader_impl
 
 v1 = tf.compat.v1
 keras = tf.keras
@@ -33,7 +34,8 @@ def behind(graph, kind, end=None):
 def tensors_of(graph):
     """What the inputs decide: no weights, no handles, nothing inside the frame of a loop, no flows of tensor arrays."""
     live, inside = behind(graph, "Placeholder"), behind(graph, "Enter", "Exit")
-    flows = {op.inputs[-1].name for op in graph.get_operations() if op.type.startswith("TensorArray") and op.inputs}
+    arrays = [op for op in graph.get_operations() if op.type.startswith("TensorArray")]
+    flows = {op.inputs[-1].name for op in arrays if op.inputs} | {op.outputs[-1].name for op in arrays if op.type in ("TensorArrayV3", "TensorArrayScatterV3", "TensorArrayWriteV3")}
     numbers = lambda t: t.dtype.is_floating or t.dtype.is_integer or t.dtype.is_bool
     return [t for op in graph.get_operations() if op.name in live - inside and op.type != "Placeholder" for t in op.outputs if numbers(t) and t.name not in flows]
 
@@ -87,7 +89,10 @@ def save_saved_model(out, name, save, inputs, variables):
     function = loaded.signatures["serving_default"]
     frozen = convert_variables_to_constants_v2(function, lower_control_flow=False)
     feeds = {t.name: inputs[t.name[:-2].split("/")[-1]] for t in frozen.inputs}
-    results = evaluate(frozen.graph.as_graph_def(), feeds)
+    # The file's graph calls the function; what inlining adds has no counterpart there.
+    signature = loader_impl.parse_saved_model(folder).meta_graphs[0].signature_def["serving_default"]
+    call = next(iter(signature.outputs.values())).name.split(":")[0]
+    results = {"%s/%s" % (call, n): v for n, v in evaluate(frozen.graph.as_graph_def(), feeds).items() if not n.startswith("Func/")}
     served = {n: v.numpy() for n, v in function(**{n: tf.constant(v) for n, v in inputs.items()}).items()}
     results.update(served)
     leave(out, name, ["model"], inputs, results, sorted(served), size_of(variables))
