@@ -136,8 +136,11 @@ class Loops {
       RawValue v{"/argument" + std::to_string(body.inputs.size()), {DType::undefined, Shape::unknown()}, {}};
       if (const RawField* t = enter.find("T"))
         if (auto type = t->value.get_if<DType>()) v.info.type = *type;
-      test.inputs.push_back(v), body.inputs.push_back(v);
       if (enter.inputs.empty()) throw_user("the node '", enter.name, "' (Enter) has no input");
+      // What a tensor array hands on from one write to the next stands for the array.
+      const TensorFlowNode* from = find(enter.inputs[0]);
+      if (from && from->type == "TensorArrayV3") v.kind = "list";
+      test.inputs.push_back(v), body.inputs.push_back(v);
       loop.inputs.push_back(enter.inputs[0]);
       return v.name;
     };

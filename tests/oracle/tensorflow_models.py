@@ -147,9 +147,8 @@ def efficientnet_b0(out):
 
 # ---- a detector ----
 
-def ssd_detector(out):
-    """MobileNet v2 with heads on four maps, anchors, decoding, and for each class the best boxes of those that overlap."""
-    classes, size = 6, 128
+def detector_model(classes, size):
+    """MobileNet v2 with heads on four maps: codes of boxes and scores of classes for each anchor, and the anchors."""
     body = keras.applications.MobileNetV2(weights=None, input_shape=(size, size, 3), include_top=False)
     maps = [body.get_layer("block_13_expand_relu").output, body.output]
     for i, width in enumerate((256, 128)):
@@ -168,15 +167,19 @@ def ssd_detector(out):
         for ratio in (1.0, 2.0, 0.5):
             s = 0.2 + 0.2 * i
             anchors.append(np.stack([cy, cx, np.full_like(cy, s / ratio ** 0.5), np.full_like(cx, s * ratio ** 0.5)], -1).reshape(h * w, 1, 4))
-    anchors = np.concatenate([np.concatenate(anchors[3 * i:3 * i + 3], 1).reshape(-1, 4) for i in range(len(maps))]).astype(np.float32)
+    return model, np.concatenate([np.concatenate(anchors[3 * i:3 * i + 3], 1).reshape(-1, 4) for i in range(len(maps))]).astype(np.float32)
 
-    def detect(x):
+
+def detector(model, anchors, classes):
+    """Boxes and probabilities of each image, and for each class the best boxes of those that overlap."""
+    def decode(x):
         codes, logits = model((x - 127.5) / 127.5, training=False)
         a = tf.constant(anchors)
         centre = codes[..., :2] / 10.0 * a[:, 2:] + a[:, :2]
         extent = tf.exp(codes[..., 2:] / 5.0) * a[:, 2:]
-        corners = tf.clip_by_value(tf.concat([centre - extent / 2.0, centre + extent / 2.0], -1), 0.0, 1.0)[0]
-        probabilities = tf.sigmoid(logits)[0, :, 1:]
+        return tf.clip_by_value(tf.concat([centre - extent / 2.0, centre + extent / 2.0], -1), 0.0, 1.0), tf.sigmoid(logits)[..., 1:]
+
+    def pick(corners, probabilities):
         found = []
         for c in range(classes):
             of_class = probabilities[:, c]
@@ -189,7 +192,26 @@ def ssd_detector(out):
         return (tf.pad(tf.gather(all_boxes, order), [[0, pad], [0, 0]], name="detection_boxes"), tf.pad(best, [[0, pad]], name="detection_scores"),
                 tf.pad(tf.gather(all_classes, order), [[0, pad]], name="detection_classes"), tf.cast(count, tf.float32, name="num_detections"))
 
-    save_frozen(out, "ssd_detector", detect, {"image": picture(size, low=0.0, high=255.0)}, model.weights)
+    return decode, pick
+
+
+def ssd_detector(out):
+    model, anchors = detector_model(6, 128)
+    decode, pick = detector(model, anchors, 6)
+
+    def detect(x):
+        corners, probabilities = decode(x)
+        return pick(corners[0], probabilities[0])
+
+    save_frozen(out, "ssd_detector", detect, {"image": picture(128, low=0.0, high=255.0)}, model.weights)
+
+
+def ssd_detector_batch(out):
+    """The same for several images, which a loop goes over."""
+    model, anchors = detector_model(6, 128)
+    decode, pick = detector(model, anchors, 6)
+    images = np.concatenate([picture(128, seed, 0.0, 255.0) for seed in (100, 103)])
+    save_frozen(out, "ssd_detector_batch", lambda x: tf.map_fn(lambda both: pick(*both), decode(x), fn_output_signature=(tf.float32,) * 4), {"image": images}, model.weights)
 
 
 # ---- sequences ----
@@ -308,7 +330,7 @@ def bert(out):
     save_saved_model(out, "bert", lambda folder: tf.saved_model.save(model, folder, signatures=model.serve), inputs, model.variables)
 
 
-NETWORKS = [inception_v3, mobilenet_v2, efficientnet_b0, ssd_detector, lstm_loop, lstm_loop_v1, lstm_keras, bert]
+NETWORKS = [inception_v3, mobilenet_v2, efficientnet_b0, ssd_detector, ssd_detector_batch, lstm_loop, lstm_loop_v1, lstm_keras, bert]
 
 
 def main(out, names):
