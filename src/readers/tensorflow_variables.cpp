@@ -81,7 +81,7 @@ void fill_variables(TensorFlowGraph& graph, TensorBundle& checkpoint) {
     for (size_t i = 0; i < n.inputs.size() && i < it->second->inputs.size(); ++i)
       if (auto k = inside.find(it->second->inputs[i].name); k != inside.end()) keys.emplace(n.inputs[i], k->second);
   }
-  std::map<std::string, std::string> objects = object_keys(checkpoint);
+  std::optional<std::map<std::string, std::string>> objects;  // read when it is needed
   for (TensorFlowNode& n : graph.nodes) {
     if (!is_variable(n)) continue;
     std::string key;
@@ -89,7 +89,10 @@ void fill_variables(TensorFlowGraph& graph, TensorBundle& checkpoint) {
     const RawField* shared = n.find("shared_name");
     const std::string* name = shared ? shared->value.get_if<std::string>() : nullptr;
     if (!checkpoint.has(key)) key = name && checkpoint.has(*name) ? *name : n.name;
-    if (auto it = objects.find(name ? *name : n.name); !checkpoint.has(key) && it != objects.end()) key = it->second;
+    if (!checkpoint.has(key)) {
+      if (!objects) objects = object_keys(checkpoint);
+      if (auto it = objects->find(name ? *name : n.name); it != objects->end()) key = it->second;
+    }
     if (!checkpoint.has(key)) continue;  // refused when it is needed
     RawField value;
     value.value = checkpoint.tensor(key);

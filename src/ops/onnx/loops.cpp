@@ -63,7 +63,7 @@ void shape_lists(Import& layer, std::vector<Value>& inputs, std::vector<Info>& p
   if (lists.empty()) return;
   std::vector<Info> results = layer.body("body", parameters).results;
   for (int64_t i : lists) {
-    size_t state = static_cast<size_t>(i);
+    auto state = static_cast<size_t>(i);
     Value& list = inputs.at(state + 3);
     Shape before = parameters.at(state + 2).shape, after = results.at(state + 1).shape;
     if (before == after || !before.ranked() || !after.ranked() || after.rank() < 2) continue;
