@@ -101,7 +101,7 @@ def check(opt, report, openvino, folder, group, name):
 
     def compare(comparison, names, run):
         try:
-            for tensor, value in zip(names, run()):
+            for tensor, value in zip(names, run(), strict=True):
                 comparison.add(tensor, expected[tensor], value, tensor in rows)
         except RuntimeError as e:
             comparison.wrong.append(str(e)[-600:])

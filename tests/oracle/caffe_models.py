@@ -104,39 +104,33 @@ def squeezenet():
     return n
 
 
-def mobilenet_body(n, x, out):
-    """The depthwise separable layers of MobileNet v1, up to conv6. `out` gets the blob of every layer."""
+def mobilenet():
+    n = Net("MobileNet", 5, [1, 3, 128, 128])
+
     def conv(name, x, width, kernel, stride=1, pad=0, group=1):
         y = n.conv(name, x, width, kernel, stride, pad, group, bias=False)
         n.batch_norm(name + "/bn", y, name + "/scale")
-        out[name] = n.relu("relu" + name[4:], y)
-        return y
+        return n.relu("relu" + name[4:], y)
 
-    x = conv("conv1", x, 32, 3, 2, 1)
-    width = 32
+    x, width = conv("conv1", "data", 32, 3, 2, 1), 32
     for name, to, stride in (("conv2_1", 64, 1), ("conv2_2", 128, 2), ("conv3_1", 128, 1), ("conv3_2", 256, 2), ("conv4_1", 256, 1), ("conv4_2", 512, 2), ("conv5_1", 512, 1), ("conv5_2", 512, 1),
                              ("conv5_3", 512, 1), ("conv5_4", 512, 1), ("conv5_5", 512, 1), ("conv5_6", 1024, 2), ("conv6", 1024, 1)):
         x = conv(name + "/sep", conv(name + "/dw", x, width, 3, stride, 1, width), to, 1)
         width = to
-    return x
-
-
-def mobilenet():
-    n = Net("MobileNet", 5, [1, 3, 128, 128])
-    x = mobilenet_body(n, "data", {})
     n.softmax("prob", n.conv("fc7", n.pool("pool6", x, "AVE"), 1000, 1))
     return n
 
 
-def vgg(n, x, pools):
-    """The thirteen convolutions of VGG-16; `pools` says how each of the five poolings is done, None for none."""
+def vgg(n, x, use):
+    """The thirteen convolutions of VGG-16 with their poolings, and all blobs by name. For "fcn" the first one pads by 100, for "ssd" the last
+    pooling keeps the size."""
     blobs = {}
     for stage, (count, width) in enumerate(((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)), 1):
         for i in range(1, count + 1):
             name = "%d_%d" % (stage, i)
-            x = n.relu("relu" + name, n.conv("conv" + name, x, width, 3, pad=100 if pools == "fcn" and name == "1_1" else 1))
+            x = n.relu("relu" + name, n.conv("conv" + name, x, width, 3, pad=100 if use == "fcn" and name == "1_1" else 1))
             blobs["conv" + name] = x
-        how = (3, 1, 1) if pools == "ssd" and stage == 5 else (2, 2, 0)
+        how = (3, 1, 1) if use == "ssd" and stage == 5 else (2, 2, 0)
         x = blobs["pool%d" % stage] = n.pool("pool%d" % stage, x, "MAX", *how)
     return x, blobs
 
