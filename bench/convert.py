@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""How much memory and time `graft convert` needs: a model of 400 MB, and chains of 10,000 and 100,000 nodes.
+"""How much memory and time `graft convert` needs: a model of 400 MB, ResNet-50 of Caffe, and chains of 10,000 and
+100,000 nodes.
 
   bench/convert.py --graft build/bin/graft [--work build/bench] [--peers build/oracle/venv/bin/python]
 """
 import argparse
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -58,11 +60,25 @@ def write_chain(path, length):
         f.write(onnx.model("chain", nodes, [], [onnx.value("x0", [1, 8])], [onnx.value("x%d" % length, [1, 8])], {"": 17}))
 
 
+def resnet50(o, out):
+    """A net of Caffe that people convert, with weights from tests/oracle: under 1 s. True when that holds."""
+    net = os.path.join(o.work, "resnet50", "model")
+    subprocess.run([o.peers, os.path.join(ROOT, "tests", "oracle", "caffe_models.py"), "--model-only", o.work, "resnet50"], check=True)
+    weights = os.path.getsize(net + ".caffemodel")
+    runs = [measure([o.graft, "convert", net + ".prototxt", net + ".caffemodel", "-o", out, "--silent"]) for _ in range(5)]
+    seconds, peak, allowed = statistics.median(r[0] for r in runs), max(r[1] for r in runs), 1.15 * weights + 150e6
+    ok = seconds < 1 and peak < allowed
+    print("ResNet-50, Caffe  %6.2f s (allowed 1), peak %6.1f MB, weights %.1f MB, allowed %.1f MB   %s" %
+          (seconds, peak / 1e6, weights / 1e6, allowed / 1e6, "ok" if ok else "MISSED"))
+    shutil.rmtree(os.path.dirname(net))
+    return ok
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--graft", required=True)
     p.add_argument("--work", default="build/bench")
-    p.add_argument("--peers", default="", help="a Python that has openvino")
+    p.add_argument("--peers", default="", help="a Python that has openvino and numpy")
     o = p.parse_args()
     os.makedirs(o.work, exist_ok=True)
     out = os.path.join(o.work, "out")
@@ -78,6 +94,8 @@ def main():
         s, m = measure([o.peers, "-c", OPENVINO, path, os.path.join(out, "peer.xml")])
         print("  OpenVINO        %6.2f s, peak %6.1f MB (Python and the library included)" % (s, m / 1e6))
     os.remove(path)
+    if o.peers:
+        missed |= not resnet50(o, out)
 
     times = {}
     for length in (10000, 100000):

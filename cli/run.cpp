@@ -52,6 +52,7 @@ void run(const RunOptions& o) {
   Core core = make_core(o.model);
   if (o.model.teach.instead(core, o.model.all_files(), {}, o.json)) return;
   Model model = load(core, o.model);
+  for (const std::string& name : o.outputs) as_usage([&] { return model.add_output(name); });
   if (o.through_ir) model = through_ir(model);
   for (const std::string& option : o.ignored)
     throw UsageError(text("option '--opt ", option, "' means nothing for a model of ", model.framework()));
@@ -110,7 +111,8 @@ void add_run(CLI::App& app) {
   o->model.add_shapes(*c);
   o->model.teach.add(*c);
   o->inputs.add(*c);
-  c->add_option("--output,-o", o->outputs, "outputs that are wanted, in this order; all when not said")
+  c->add_option("--output,-o", o->outputs,
+                "outputs or other tensors that are wanted, in this order; all outputs when not said")
       ->type_name("NAME")
       ->group("Outputs")
       ->allow_extra_args(false);

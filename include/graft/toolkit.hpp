@@ -47,6 +47,9 @@ class GRAFT_API Model {
   std::vector<std::string> unknown_layers() const;
   // Gives inputs other shapes; everything behind them is inferred anew.
   void reshape(const std::map<std::string, Shape>& shapes);
+  // Makes any tensor of the model an output, by its name or that of the layer whose only output it is. Returns its
+  // position among the outputs; one that is an output already keeps its place.
+  size_t add_output(const std::string& name);
   // Writes path (.xml) and the .bin beside it.
   void save_ir(const std::string& path) const;
   std::string to_text() const;

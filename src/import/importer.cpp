@@ -348,6 +348,9 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
   if (raw.outputs.empty()) throw_user("the model has no outputs");
   scope.remove_lists();
   out.graph = std::move(scope.graph);
+  // The body of a loop may be imported several times.
+  std::set<std::string> said;
+  std::erase_if(out.report.warnings, [&](const std::string& w) { return !said.insert(w).second; });
   return out;
 }
 

@@ -186,27 +186,54 @@ std::shared_ptr<const MappedFile> TensorBundle::shard(int64_t number) {
   return file;
 }
 
+const TensorBundle::Entry& TensorBundle::entry(const std::string& name) const {
+  auto it = entries_.find(name);
+  if (it == entries_.end()) throw_user("the checkpoint does not have it");
+  if (it->second.sliced) throw_unsupported("it is stored in slices");
+  return it->second;
+}
+
+std::string_view TensorBundle::bytes_of(const Entry& e, std::shared_ptr<const MappedFile>& file) {
+  if (e.shard < 0 || e.shard >= shards_) throw_user("it lies in shard ", e.shard, " of ", shards_);
+  file = shard(e.shard);
+  uint64_t size = file->chars().size();
+  if (e.offset > size || e.size > size - e.offset)
+    throw_user("it lies at bytes ", e.offset, " to ", e.offset, "+", e.size, " of '", file->path(), "', which has ",
+               size);
+  return file->chars().substr(e.offset, e.size);
+}
+
 Tensor TensorBundle::tensor(const std::string& name) {
   return with_context(
       [&]() -> Tensor {
-        auto it = entries_.find(name);
-        if (it == entries_.end()) throw_user("the checkpoint does not have it");
-        const Entry& e = it->second;
+        const Entry& e = entry(name);
         DType type = tensorflow_element_type(e.type);
         if (type == DType::undefined || type == DType::string)
           throw_unsupported("its element type is ", tensorflow_type_name(e.type), ", numbers are taken");
-        if (e.sliced) throw_unsupported("it is stored in slices");
         if (!e.shape.is_static()) throw_user("its shape is ", e.shape);
         std::vector<int64_t> dims = e.shape.values();
         uint64_t want = bytes_for(type, count_checked(dims));
         if (e.size != want) throw_user("it has ", e.size, " bytes, its shape ", dims, " of ", type, " wants ", want);
-        if (e.shard < 0 || e.shard >= shards_) throw_user("it lies in shard ", e.shard, " of ", shards_);
-        auto file = shard(e.shard);
-        uint64_t size = file->chars().size();
-        if (e.offset > size || want > size - e.offset)
-          throw_user("it lies at bytes ", e.offset, " to ", e.offset, "+", want, " of '", file->path(), "', which has ",
-                     size);
-        return Tensor::wrap(type, std::move(dims), const_cast<char*>(file->chars().data()) + e.offset, file);
+        std::shared_ptr<const MappedFile> file;
+        std::string_view bytes = bytes_of(e, file);
+        return Tensor::wrap(type, std::move(dims), const_cast<char*>(bytes.data()), file);
+      },
+      [&] { return text("reading '", name, "' from the checkpoint"); });
+}
+
+std::string_view TensorBundle::text_of(const std::string& name) {
+  return with_context(
+      [&] {
+        const Entry& e = entry(name);
+        if (tensorflow_element_type(e.type) != DType::string || !e.shape.is_static() || e.shape.rank() != 0)
+          throw_user("it is ", tensorflow_type_name(e.type), e.shape, ", a single text is wanted");
+        std::shared_ptr<const MappedFile> file;
+        Cursor c{bytes_of(e, file)};
+        uint64_t size = c.number();
+        // The length has a checksum behind it.
+        if (c.left.size() < 4 || c.left.size() - 4 != size)
+          throw_user("it has ", c.left.size(), " bytes behind its length, which says ", size, " and a checksum of 4");
+        return c.left.substr(4);
       },
       [&] { return text("reading '", name, "' from the checkpoint"); });
 }

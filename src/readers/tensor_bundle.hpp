@@ -17,6 +17,8 @@ class TensorBundle {
   bool has(const std::string& name) const { return entries_.count(name) != 0; }
   // A view of the shard's bytes.
   Tensor tensor(const std::string& name);
+  // The bytes of a single text, as long as the bundle lives.
+  std::string_view text_of(const std::string& name);
   std::vector<std::string> names() const;
 
  private:
@@ -29,7 +31,10 @@ class TensorBundle {
   };
   void read_index(std::string_view bytes);
   void add(const std::string& key, std::string_view value);
+  const Entry& entry(const std::string& name) const;
   std::shared_ptr<const MappedFile> shard(int64_t number);
+  // Where the entry's bytes lie, all of them in the shard.
+  std::string_view bytes_of(const Entry& e, std::shared_ptr<const MappedFile>& file);
 
   std::string folder_, prefix_;
   ReadLimits limits_;

@@ -69,6 +69,7 @@ std::vector<RawNode> loop(const RawNode& n, const TensorFlowFunctions& functions
   g->inputs = {{n.name + "/iteration", {DType::i64, Shape()}, {}}, {n.name + "/going", {DType::boolean, Shape()}, {}}};
   g->outputs = {{n.name + "/goes_on", {}, {}}};
   std::vector<std::string> before, made, after;
+  std::vector<int64_t> lists;  // among what goes round
   for (size_t i = 0; i < count; ++i) {
     std::string wanted = i < n.outputs.size() ? n.outputs[i] : std::string();
     if (constant[i]) {
@@ -83,6 +84,7 @@ std::vector<RawNode> loop(const RawNode& n, const TensorFlowFunctions& functions
       continue;
     }
     before.push_back(text(n.name, "/value", i)), made.push_back(text(n.name, "/next", i)), after.push_back(made.back());
+    if (body.inputs[i].kind == "list") lists.push_back(static_cast<int64_t>(l.outputs.size()));
     l.inputs.push_back(n.inputs[i]);
     l.outputs.push_back(wanted);
     g->inputs.push_back({before.back(), body.inputs[i].info, {}});
@@ -90,9 +92,10 @@ std::vector<RawNode> loop(const RawNode& n, const TensorFlowFunctions& functions
   }
   g->nodes.push_back(call(body, n, n.name + "/body", before, made));
   g->nodes.push_back(call(test, n, n.name + "/cond", after, {n.name + "/goes_on"}));
-  RawField field;
+  RawField field, listed;
   field.graphs = {g};
-  l.fields.emplace_back("body", std::move(field));
+  listed.value = std::move(lists);
+  l.fields = {{"body", std::move(field)}, {"lists", std::move(listed)}};
   out.push_back(std::move(l));
   return out;
 }

@@ -54,6 +54,7 @@ size_t argument_offset(std::string_view type, std::string_view argument) {
 }
 
 constexpr size_t most_outputs = 1 << 16;
+constexpr int64_t variant_type = 21;  // of a list of tensors
 
 }  // namespace
 
@@ -232,7 +233,12 @@ TensorFlowFunction TensorFlowGraphReader::function(std::string_view bytes) {
               bool input = s.field() == 2;
               for (Wire a = s.message("ArgDef"); a.next();) switch (a.field()) {
                   case 1: v.name = a.text(); break;
-                  case 3: v.info.type = tensorflow_element_type(a.small()); break;
+                  case 3: {
+                    int64_t type = a.small();
+                    v.info.type = tensorflow_element_type(type);
+                    if (type == variant_type) v.kind = "list";
+                    break;
+                  }
                   default: a.skip();
                 }
               if (input) f.inputs.push_back(std::move(v));

@@ -12,7 +12,7 @@ struct TensorFlowNode : RawNode {
 // References in `inputs` are "node" for its first output and "node:1" for others, also inside functions.
 struct TensorFlowFunction {
   std::string name;
-  std::vector<RawValue> inputs;
+  std::vector<RawValue> inputs;      // kind "list": of tensors
   std::vector<std::string> outputs;  // references
   std::vector<TensorFlowNode> nodes;
 };

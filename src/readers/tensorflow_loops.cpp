@@ -22,8 +22,9 @@ bool is_enter(const RawNode& n) { return n.type == "Enter" || n.type == "RefEnte
 
 class Loops {
  public:
-  Loops(std::vector<TensorFlowNode>& nodes, std::vector<TensorFlowFunction>& functions)
-      : nodes_(nodes), functions_(functions) {}
+  // `prefix` tells the loops of one list of nodes from those of another.
+  Loops(std::vector<TensorFlowNode>& nodes, std::vector<TensorFlowFunction>& functions, std::string prefix)
+      : nodes_(nodes), functions_(functions), prefix_(std::move(prefix)) {}
 
   void resolve() {
     for (;;) {
@@ -122,8 +123,8 @@ class Loops {
     if (work_ > 1'000'000'000) throw_unsupported("the graph has too many loops to be understood");
     Frame f = frame(name);
     TensorFlowFunction test, body;
-    test.name = "loop " + name + " condition";
-    body.name = "loop " + name + " body";
+    test.name = "loop " + prefix_ + name + " condition";
+    body.name = "loop " + prefix_ + name + " body";
     TensorFlowNode loop;
     loop.type = "While";
     loop.name = name;
@@ -135,8 +136,11 @@ class Loops {
       RawValue v{"/argument" + std::to_string(body.inputs.size()), {DType::undefined, Shape::unknown()}, {}};
       if (const RawField* t = enter.find("T"))
         if (auto type = t->value.get_if<DType>()) v.info.type = *type;
-      test.inputs.push_back(v), body.inputs.push_back(v);
       if (enter.inputs.empty()) throw_user("the node '", enter.name, "' (Enter) has no input");
+      // What a tensor array hands on from one write to the next stands for the array.
+      const TensorFlowNode* from = find(enter.inputs[0]);
+      if (from && from->type == "TensorArrayV3") v.kind = "list";
+      test.inputs.push_back(v), body.inputs.push_back(v);
       loop.inputs.push_back(enter.inputs[0]);
       return v.name;
     };
@@ -189,14 +193,23 @@ class Loops {
 
   std::vector<TensorFlowNode>& nodes_;
   std::vector<TensorFlowFunction>& functions_;
+  std::string prefix_;
   std::unordered_map<std::string_view, const TensorFlowNode*> index_;
   size_t work_ = 0;  // nodes looked at
 };
 
 }  // namespace
 
-void resolve_loops(std::vector<TensorFlowNode>& nodes, std::vector<TensorFlowFunction>& functions) {
-  Loops(nodes, functions).resolve();
+void resolve_loops(TensorFlowGraph& graph) {
+  Loops(graph.nodes, graph.functions, "").resolve();
+  for (size_t i = 0, own = graph.functions.size(); i < own; ++i) {
+    // The list of functions grows meanwhile.
+    std::vector<TensorFlowNode> nodes = std::move(graph.functions[i].nodes);
+    std::string name = graph.functions[i].name;
+    with_context([&] { Loops(nodes, graph.functions, name + "/").resolve(); },
+                 [&] { return text("reading the function '", name, "'"); });
+    graph.functions[i].nodes = std::move(nodes);
+  }
 }
 
 }  // namespace graft

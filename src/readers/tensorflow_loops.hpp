@@ -5,8 +5,8 @@
 
 namespace graft {
 
-// Every loop becomes a While with functions of its own; Exit nodes hand on its outputs. Loops that are not built the
-// way the framework builds them are refused.
-void resolve_loops(std::vector<TensorFlowNode>& nodes, std::vector<TensorFlowFunction>& functions);
+// Every loop of the graph and its functions becomes a While with functions of its own; Exit nodes hand on its outputs.
+// Loops that are not built the way the framework builds them are refused.
+void resolve_loops(TensorFlowGraph& graph);
 
 }  // namespace graft

@@ -73,7 +73,7 @@ class Assembler {
       if (n.type == "Switch" || n.type == "RefSwitch") switches_.insert(n.name);
     bool frozen = outputs.empty();
     if (frozen) outputs = unread();
-    resolve_loops(nodes, graph_.functions);
+    resolve_loops(graph_);
     for (const TensorFlowFunction& f : graph_.functions)
       if (!functions_.emplace(f.name, &f).second) throw_user("the model has two functions '", f.name, "'");
     resolve_branches(nodes);

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "readers/wire.hpp"
+
 namespace graft {
 namespace {
 
@@ -39,6 +41,29 @@ void find_restored(const std::vector<TensorFlowNode>& nodes, std::map<std::strin
   }
 }
 
+// The checkpoint's own list of the objects it holds: name of a variable -> name in the checkpoint. A name that two
+// objects have says nothing.
+std::map<std::string, std::string> object_keys(TensorBundle& checkpoint) {
+  std::map<std::string, std::string> keys;
+  const std::string list = "_CHECKPOINTABLE_OBJECT_GRAPH";
+  if (!checkpoint.has(list)) return keys;
+  for (Wire graph(checkpoint.text_of(list), "TrackableObjectGraph"); graph.next();) {
+    if (graph.field() != 1) continue;
+    for (Wire object = graph.message("TrackableObject"); object.next();) {
+      if (object.field() != 2) continue;
+      std::string variable, key;
+      for (Wire w = object.message("SerializedTensor"); w.next();) switch (w.field()) {
+          case 2: variable = w.text(); break;
+          case 3: key = w.text(); break;
+          default: w.skip();
+        }
+      auto [it, fresh] = keys.emplace(variable, key);
+      if (!fresh && it->second != key) it->second.clear();
+    }
+  }
+  return keys;
+}
+
 }  // namespace
 
 void fill_variables(TensorFlowGraph& graph, TensorBundle& checkpoint) {
@@ -56,6 +81,7 @@ void fill_variables(TensorFlowGraph& graph, TensorBundle& checkpoint) {
     for (size_t i = 0; i < n.inputs.size() && i < it->second->inputs.size(); ++i)
       if (auto k = inside.find(it->second->inputs[i].name); k != inside.end()) keys.emplace(n.inputs[i], k->second);
   }
+  std::optional<std::map<std::string, std::string>> objects;  // read when it is needed
   for (TensorFlowNode& n : graph.nodes) {
     if (!is_variable(n)) continue;
     std::string key;
@@ -63,6 +89,10 @@ void fill_variables(TensorFlowGraph& graph, TensorBundle& checkpoint) {
     const RawField* shared = n.find("shared_name");
     const std::string* name = shared ? shared->value.get_if<std::string>() : nullptr;
     if (!checkpoint.has(key)) key = name && checkpoint.has(*name) ? *name : n.name;
+    if (!checkpoint.has(key)) {
+      if (!objects) objects = object_keys(checkpoint);
+      if (auto it = objects->find(name ? *name : n.name); it != objects->end()) key = it->second;
+    }
     if (!checkpoint.has(key)) continue;  // refused when it is needed
     RawField value;
     value.value = checkpoint.tensor(key);

@@ -108,6 +108,8 @@ class Usage(Case):
                 (["run", m, "--wobble"], "there is no option '--wobble'"),
                 (["run", m, "--input", "z=" + m], "no input 'z'"),
                 (["run", m, "--input_shape", "z[3]"], "no input 'z'"),
+                (["run", m, "--output", "yy"], "no tensor 'yy'"),
+                (["run", m, "--output", "yy"], "did you mean y?"),
                 (["run", m, "--extensions", self.path("none.so")], "there is no extension"),
                 (["convert", m, "--disable-pass", "fold_constant"], "did you mean fold_constants?")]:
             r = graft(*arguments)
@@ -138,6 +140,20 @@ class Running(Case):
             with open(self.path(device, "outputs.json")) as f:
                 listed = json.load(f)
             self.assertIn("y", json.dumps(listed))
+
+    def test_any_tensor_can_be_asked_for(self):
+        m = self.path("chain.onnx")
+        nodes = [onnx.node("Relu", ["x"], ["a"], name="first"), onnx.node("Abs", ["a"], ["b"], name="second"), onnx.node("Neg", ["b"], ["y"], name="third")]
+        save(m, nodes, [onnx.value("x", [3])], [onnx.value("y", [3])])
+        npy(self.path("x.npy"), [-1, 0, 2])
+        for way in ([], ["--through-ir"], ["-d", "REFERENCE"]):
+            wanted = ["--output", "y", "--output", "a", "--output", "second", "--output", "x"]
+            r = graft("run", m, "--input", self.path("x.npy"), *wanted, "--output-dir", self.path("out"), *way)
+            self.assertEqual(r.status, 0, r.all)
+            with open(self.path("out", "outputs.json")) as f:
+                self.assertEqual([o["name"] for o in json.load(f)], ["y", "a", "second", "x"])
+            values = [read_npy(self.path("out", "%d.npy" % i)) for i in range(4)]
+            self.assertEqual(values, [[0, 0, -2], [0, 0, 2], [0, 0, 2], [-1, 0, 2]], way)
 
     def test_an_output_folder_that_cannot_be_made_is_said(self):
         m = self.plain_model()

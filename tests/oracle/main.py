@@ -1,8 +1,10 @@
 """Compares Graft with OpenVINO and ONNX Runtime.
 
-  cases        the IR of every case in tests/ops, loaded and run by OpenVINO
-  recorded     recorded ONNX models: our IR in OpenVINO, OpenVINO's IR in Graft, the same bytes after Graft reads and writes it
-  networks     networks made here with random weights, all ways round, against ONNX Runtime
+  cases          the IR of every case in tests/ops, loaded and run by OpenVINO
+  recorded       recorded ONNX models: our IR in OpenVINO, OpenVINO's IR in Graft, the same bytes after Graft reads and writes it
+  networks       networks made here with random weights, all ways round, against ONNX Runtime
+  architectures  whole Caffe and TensorFlow networks with random weights, every layer against OpenCV and TensorFlow
+  keras          each layer of Keras that the Model Optimizer's documentation lists, against TensorFlow
 
 Exit status 1 when something differs that is not in known_differences.txt.
 """
@@ -17,6 +19,7 @@ import tempfile
 
 import numpy as np
 
+import architectures
 import networks
 from openvino_worker import Crash, OpenVino
 
@@ -220,7 +223,10 @@ def main():
     ap.add_argument("--models", required=True)
     ap.add_argument("--data", required=True)
     ap.add_argument("--groups", default="onnx-node,real-onnx,opencv-onnx,onnx-backend")
-    ap.add_argument("--only", default="cases,recorded,networks")
+    ap.add_argument("--only", default="cases,recorded,networks,architectures,keras")
+    ap.add_argument("--environments", default="build/oracle", help="folder with the environments opencv and tensorflow")
+    ap.add_argument("--networks", nargs="*", default=[], help="only these of architectures and keras")
+    ap.add_argument("--keep", action="store_true", help="takes the networks of the last time, where they are")
     opt = ap.parse_args()
     report = Report(read_known(os.path.join(HERE, "known_differences.txt")))
     openvino = OpenVino()
@@ -231,6 +237,10 @@ def main():
         recorded(opt, report, openvino)
     if "networks" in parts:
         made(opt, report, openvino)
+    if "architectures" in parts:
+        architectures.run(opt, report, openvino, "architectures", (("opencv", "caffe_models.py"), ("tensorflow", "tensorflow_models.py")))
+    if "keras" in parts:
+        architectures.run(opt, report, openvino, "keras", (("tensorflow", "keras_layers.py"),))
     return report.close()
 
 

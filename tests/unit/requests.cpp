@@ -231,6 +231,30 @@ TEST_F(Requests, ReshapeInfersAnew) {
   EXPECT_EQ(m.outputs()[0].shape, (Shape{7, 3})) << "a refused shape changes nothing";
 }
 
+TEST_F(Requests, AnyTensorCanBecomeAnOutput) {
+  Model m = model("graph (x: f32[2]) { a = Negative(x) p = Split(a, i64[] {0}) {num_splits = 2} return Add(p, p.1) }");
+  EXPECT_EQ(m.outputs().size(), 1u);
+  EXPECT_EQ(m.add_output("a"), 1u);
+  EXPECT_EQ(m.add_output("a"), 1u) << "it is one already";
+  EXPECT_EQ(m.add_output("x"), 2u);
+  InferRequest r = core_.compile_model(m).create_infer_request();
+  r.set_input_tensor(0, make_tensor<float>({2}, {1, -2}));
+  r.infer();
+  EXPECT_EQ(values_of<float>(r.get_tensor("a")), (std::vector<float>{-1, 2}));
+  EXPECT_EQ(values_of<float>(r.get_output_tensor(2)), (std::vector<float>{1, -2}));
+  auto refusal = [&](const char* name) {
+    try {
+      m.add_output(name);
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(refusal("q"), "the model has no tensor 'q'");
+  EXPECT_EQ(refusal("p"), "layer 'p' has 2 outputs, one is wanted");
+  EXPECT_EQ(m.outputs().size(), 3u);
+}
+
 TEST_F(Requests, HandlesMayGoBeforeTheirRunsEnd) {
   for (int i = 0; i < 50; ++i) {
     InferRequest r = core_.compile_model(model(busy_model)).create_infer_request();

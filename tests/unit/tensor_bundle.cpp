@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "base/temporary.hpp"
 #include "base/tensor.hpp"
+#include "readers/tensorflow_variables.hpp"
 
 namespace graft {
 namespace {
@@ -110,6 +111,56 @@ TEST(TensorBundle, CopiesInPackedBlocks) {
                       std::string("\x09\x02", 2);
   Checkpoint c;
   EXPECT_EQ(c.refusal(table(bytes, 1)), "the checkpoint's index has a block with 1650549345 restarts");
+}
+
+TEST(TensorBundle, Text) {
+  Checkpoint c;
+  auto text = [&](const std::string& e, const std::string& bytes) {
+    c.write("v.data-00000-of-00001", bytes);
+    TensorBundle b(table(block({{"", header()}, {"t", e}})), c.folder.path(), "v");
+    try {
+      return std::string(b.text_of("t"));
+    } catch (const Error& e) {
+      return e.message();
+    }
+  };
+  std::string bytes = varint(3) + "....abc";
+  EXPECT_EQ(text(entry(7, {}, 0, 0, 8), bytes), "abc");
+  EXPECT_EQ(text(entry(7, {}, 0, 0, 7), bytes), "it has 6 bytes behind its length, which says 3 and a checksum of 4");
+  EXPECT_EQ(text(entry(7, {}, 0, 0, 2), bytes), "it has 1 bytes behind its length, which says 3 and a checksum of 4");
+  EXPECT_EQ(text(entry(7, {1}, 0, 0, 8), bytes), "it is string[1], a single text is wanted");
+  EXPECT_EQ(text(entry(1, {}, 0, 0, 4), bytes), "it is float[], a single text is wanted");
+}
+
+// What restores the variables names others than the graph uses; the list of objects knows both.
+TEST(TensorBundle, ListsItsObjects) {
+  auto object = [](const std::string& variable, const std::string& key) {
+    return field(1, field(1, field(1, uint64_t{7})) + field(2, field(2, variable) + field(3, key)));
+  };
+  std::string list = object("kernel", "a/kernel") + object("twice", "a/kernel") + object("twice", "b/kernel");
+  Checkpoint c;
+  std::string text = varint(list.size()) + "...." + list, values = shard_of({1, 2});
+  c.write("v.data-00000-of-00001", values + text);
+  c.write("v.index", table(block({{"", header()},
+                                  {"_CHECKPOINTABLE_OBJECT_GRAPH", entry(7, {}, 0, values.size(), text.size())},
+                                  {"a/kernel", entry(1, {1}, 0, 0, 4)},
+                                  {"b/kernel", entry(1, {1}, 0, 4, 4)}})));
+  TensorFlowGraph graph;
+  for (const char* name : {"kernel", "twice", "none"}) {
+    TensorFlowNode& n = graph.nodes.emplace_back();
+    n.name = std::string("handle of ") + name;
+    n.type = "VarHandleOp";
+    RawField shared;
+    shared.value = std::string(name);
+    n.fields.emplace_back("shared_name", shared);
+  }
+  TensorBundle b(c.folder.path(), "v");
+  fill_variables(graph, b);
+  const RawField* value = graph.nodes[0].find("value");
+  ASSERT_TRUE(value);
+  EXPECT_EQ(values_of<float>(*value->value.get_if<Tensor>()), std::vector<float>{1});
+  EXPECT_FALSE(graph.nodes[1].find("value"));
+  EXPECT_FALSE(graph.nodes[2].find("value"));
 }
 
 TEST(TensorBundle, Refuses) {

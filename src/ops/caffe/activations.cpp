@@ -53,6 +53,18 @@ Value import_caffe_threshold(Import& layer) {
   Value x = layer.input(0);
   return convert(layer.op("Greater", {x, like(x, layer.get<float>("threshold_param.threshold", 0))}), x.type());
 }
+// -1 up to 0, 1 above.
+Value import_caffe_binarization(Import& layer) {
+  Value x = layer.input(0), zero = like(x, 0);
+  return layer.op("FakeQuantize", {x, zero, zero, like(x, -1), like(x, 1)}, {{"levels", 2}});
+}
+// x plus numbers from a text file beside the net; without one they are 0.
+Value import_caffe_power_file(Import& layer) {
+  if (layer.has("power_file_param.shift_file"))
+    unsupported("the numbers to add are in the file '", layer.get<std::string>("power_file_param.shift_file"),
+                "', which is no part of the model: write the layer as Bias with these numbers as its weights");
+  return layer.input(0);
+}
 Value import_caffe_swish(Import& layer) {
   Value x = layer.input(0);
   return layer.op("Swish", {x, like(x, layer.get<float>("swish_param.beta", 1))});
@@ -111,7 +123,9 @@ Ops define_caffe_activations() {
       caffe("Power").expand(import_caffe_power),
       caffe("Exp").expand(import_caffe_exp),
       caffe("Log").expand(import_caffe_log),
+      caffe("PowerFile").expand(import_caffe_power_file),
       caffe("Threshold").expand(import_caffe_threshold),
+      caffe("Binarization").expand(import_caffe_binarization),
       caffe("Swish").expand(import_caffe_swish),
       caffe("Dropout").ignore("dropout_param.*").expand(import_caffe_same),
       caffe("Silence").expand(import_caffe_silence),

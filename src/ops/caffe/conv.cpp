@@ -65,7 +65,7 @@ Value caffe_conv_bias(Import& layer, const CaffeConvolution& c, const Value& y) 
 }
 
 std::vector<Value> import_caffe_convolution(Import& layer) {
-  CaffeConvolution c = caffe_convolution(layer, layer.type() != "Convolution");
+  CaffeConvolution c = caffe_convolution(layer, layer.type().find("Depthwise") != std::string_view::npos);
   Value w = caffe_conv_weights(layer, c, false);
   return caffe_each(layer, [&](const Value& x) {
     return caffe_conv_bias(layer, c,
@@ -121,6 +121,8 @@ Rule caffe_conv_rule(std::string_view type) {
 Ops define_caffe_conv() {
   return {
       caffe_conv_rule("Convolution").expand(import_caffe_convolution),
+      // Trained on values of -1 and 1; the file has the weights to multiply with.
+      caffe_conv_rule("ConvolutionBinary").expand(import_caffe_convolution),
       caffe_conv_rule("ConvolutionDepthwise").expand(import_caffe_convolution),
       caffe_conv_rule("DepthwiseConvolution").expand(import_caffe_convolution),
       caffe_conv_rule("Deconvolution").expand(import_caffe_deconvolution),

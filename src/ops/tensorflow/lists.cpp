@@ -22,20 +22,25 @@ Value tf_tensor_list_reserve(Import& layer) {
   return tf_list_reserve(layer, layer.input(0), layer.input(1), type);
 }
 Value tf_tensor_list_get(Import& layer) { return build::gather(layer.input(0), tf::as_scalar(layer.input(1)), 0); }
-// The list grows to the size of what is put into it.
+// The list grows to the size of what is put into it: its dimensions that nobody knew are 1 so far, and where not even
+// the rank of the elements was known it has none for them.
 Value tf_list_set(const Value& list, const Value& index, const Value& item) {
   Import& layer = list.in();
-  Value count = build::dims(list, {0}), shape = build::concat({count, shape_of(item)}, 0);
-  auto put = [&](const Value& to, const Value& row) {
-    return layer.op("ScatterUpdate", {to, tf::as_list(index), unsqueeze(row, {0}), layer.scalar(int64_t{0})});
-  };
+  Value shape = build::concat({build::dims(list, {0}), shape_of(item)}, 0);
   Shape l = list.shape(), i = item.shape();
-  if (l.ranked() && i.ranked() && l.rank() == i.rank() + 1)
-    return put(layer.op("Broadcast@3", {list, shape}, {{"mode", "bidirectional"}}), item);
-  // Not even the rank of the elements was known: they are rows of numbers meanwhile.
-  Value rows = build::reshape(list, {count, layer.ints({-1})}), row = reshape(item, {-1});
-  Value wide = layer.op("Broadcast@3", {rows, build::concat({count, shape_of(row)}, 0)}, {{"mode", "bidirectional"}});
-  return layer.op("Reshape", {put(wide, row), shape}, {{"special_zero", false}});
+  Value ranked = list;
+  if (i.ranked() && i.rank() == 0) {
+    ranked = reshape(list, {-1});
+  } else if (!l.ranked() || !i.ranked() || l.rank() != i.rank() + 1) {
+    Value ones = i.ranked() ? layer.ints(std::vector<int64_t>(i.rank(), 1))
+                            : layer.op("Broadcast@3", {layer.ints({1}), shape_of(shape_of(item))});
+    Value dims = build::concat({shape_of(list), ones}, 0);
+    Value rank = i.ranked() ? layer.ints({static_cast<int64_t>(i.rank()) + 1}) : shape_of(shape);
+    dims = layer.op("Slice", {dims, layer.ints({0}), rank, layer.ints({1})});
+    ranked = layer.op("Reshape", {list, dims}, {{"special_zero", false}});
+  }
+  Value wide = layer.op("Broadcast@3", {ranked, shape}, {{"mode", "bidirectional"}});
+  return layer.op("ScatterUpdate", {wide, tf::as_list(index), unsqueeze(item, {0}), layer.scalar(int64_t{0})});
 }
 Value tf_tensor_list_set(Import& layer) {
   layer.has("resize_if_index_out_of_bounds");

@@ -38,8 +38,15 @@ std::vector<Value> tf_top_k(Import& layer) {
 }
 
 Value tf_matmul(Import& layer) {
+  layer.has("grad_a"), layer.has("grad_b");
   return build::matmul(layer.input(0), layer.input(1), layer.get<bool>("transpose_a", false),
                        layer.get<bool>("transpose_b", false));
+}
+// The matrices are dense; that many of their elements are 0 is only a hint. Narrow ones give f32.
+Value tf_sparse_matmul(Import& layer) {
+  layer.has("a_is_sparse"), layer.has("b_is_sparse");
+  auto wide = [&](size_t i) { return convert(layer.input(i), DType::f32); };
+  return build::matmul(wide(0), wide(1), layer.get<bool>("transpose_a", false), layer.get<bool>("transpose_b", false));
 }
 Value tf_batch_matmul(Import& layer) {
   layer.has("grad_x"), layer.has("grad_y");
@@ -77,16 +84,6 @@ Value tf_bucketize(Import& layer) {
   auto n = static_cast<int64_t>(bounds.size());
   return layer.op("Bucketize", {layer.input(0), layer.typed(bounds, {n}, DType::f32)},
                   {{"output_type", DType::i32}, {"with_right_bound", false}});
-}
-// Segments without elements are 0; ids say to which segment a row belongs.
-Value tf_segment_sum(Import& layer) {
-  Value x = layer.input(0), ids = layer.input(1);
-  Value n = layer.has_input(2)
-                ? convert(tf::as_list(layer.input(2)), DType::i64)
-                : convert(layer.op("ReduceMax", {ids, layer.ints({0})}, {{"keep_dims", true}}), DType::i64) + 1;
-  Value tail = layer.op("Slice", {shape_of(x), layer.ints({1}), layer.ints({INT64_MAX}), layer.ints({1})});
-  Value zeros = build::fill(layer, 0, x.type(), build::concat({n, tail}, 0));
-  return layer.op("ScatterNDUpdate@15", {zeros, unsqueeze(ids, {-1}), x}, {{"reduction", "sum"}});
 }
 Value tf_random_uniform(Import& layer) {
   DType type = layer.get<DType>("dtype", DType::f32);
@@ -128,12 +125,11 @@ Ops define_tensorflow_reduce() {
       tensorflow("Prod").expand(+[](Import& l) { return tf_reduced(l, "ReduceProd"); }),
       tensorflow("RandomUniform").expand(tf_random_uniform),
       tensorflow("RandomUniformInt").expand(tf_random_uniform_int),
-      tensorflow("SegmentSum").expand(tf_segment_sum),
       tensorflow("Softmax").expand(tf_softmax),
+      tensorflow("SparseMatMul").expand(tf_sparse_matmul),
       tensorflow("Sum").expand(+[](Import& l) { return tf_reduced(l, "ReduceSum"); }),
       tensorflow("TopK").expand(tf_top_k),
       tensorflow("TopKV2").expand(tf_top_k),
-      tensorflow("UnsortedSegmentSum").expand(tf_segment_sum),
   };
 }
 
