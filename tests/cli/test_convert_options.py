@@ -645,6 +645,9 @@ class OldCommandLines(Case):
         for option in ("--disable_fusing", "--disable_gfusing", "--disable_resnet_optimization", "--enable_concat_optimization"):
             self.convert(*files, option)
         self.assertNotIn("sink_transposes", [p["pass"] for p in self.convert(*files, "--disable_nhwc_to_nchw")["passes"]])
+        counts = [self.types(self.convert(*files, "--output", "conv1", "--scale", "2", *o)).count("Multiply")
+                  for o in ([], ["--disable_fusing"], ["--finegrain_fusing", "data/scale"], ["--finegrain_fusing", "conv1"], ["--finegrain_fusing", "scale"])]
+        self.assertEqual(counts, [0, 1, 1, 1, 0])
         self.assertIn("no node's name matches 'nobody.*'", self.convert(*files, "--finegrain_fusing", "nobody.*,conv1")["notes"])
         self.refused("'(' in --finegrain_fusing is not a regular expression", *files, "--finegrain_fusing", "(")
         one, other = (graft("convert", *files, "-o", self.path("o"), *spelling).out for spelling in (["--explain", "passes"], ["--explain-passes"]))
