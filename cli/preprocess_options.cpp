@@ -159,9 +159,6 @@ Preprocess PreprocessOptions::request() const {
     if (!v || !std::isfinite(*v) || *v == 0)
       throw UsageError(text("--scale is '", scale, "', a number other than 0 is wanted"));
     p.scale_all = *v;
-    if (std::abs(*v) < 1)
-      note(text("warning: inputs are divided by the scale, and ", scale,
-                " makes them larger; 1/255 is written --scale 255"));
   }
   if (!mean_offsets.empty()) p.image_from = offsets_of(mean_offsets);
   if (!mean_file.empty()) p.mean_image = mean_image(mean_file);

@@ -1,6 +1,7 @@
 #include "passes/preprocess.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/request.hpp"
 #include "base/tensor.hpp"
@@ -192,6 +193,9 @@ void add_mean_and_scale(Graph& g, const Registry& registry, const Preprocess& re
                         std::vector<std::string>& warnings) {
   auto means = assigned(g, request, request.mean, "--mean_values");
   auto scales = assigned(g, request, request.scale, "--scale_values");
+  if (request.scale_all && std::abs(*request.scale_all) < 1)
+    warnings.push_back(text("inputs are divided by --scale, and ", *request.scale_all,
+                            " makes them larger; 1/255 is written --scale 255"));
   if (request.scale_all)
     for (NodeId id : g.parameters()) {
       if (is_real(g.info({id, 0}).type)) scales.emplace_back(id, std::vector{*request.scale_all});
