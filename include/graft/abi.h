@@ -302,8 +302,9 @@ typedef struct graft_rule {
 enum { GRAFT_FRONT = 0, GRAFT_MIDDLE = 1, GRAFT_BACK = 2 };
 
 enum {
-  GRAFT_PASS_ON_REQUEST = 1, /* runs only when it is asked for by name */
-  GRAFT_PASS_CONFIGURED = 2  /* runs once per entry of kind "general" of a replacement file with its name as id */
+  GRAFT_PASS_ON_REQUEST = 1,     /* runs only when it is asked for by name */
+  GRAFT_PASS_CONFIGURED = 2,     /* runs once per entry of kind "general" of a replacement file with its name as id */
+  GRAFT_PASS_KEEPS_CONSTANTS = 4 /* what it makes of constants alone stays as it was made */
 };
 
 /* A rewrite of the graph. */

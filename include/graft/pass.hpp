@@ -153,6 +153,8 @@ class Pass {
   Pass& after(std::string_view name) { return after_.push_back(str(name)), *this; }
   // Runs only when it is asked for.
   Pass& on_request() { return r_.flags |= GRAFT_PASS_ON_REQUEST, *this; }
+  // What it makes of constants alone is not computed at once: for weights that are kept small.
+  Pass& keep_constants() { return r_.flags |= GRAFT_PASS_KEEPS_CONSTANTS, *this; }
   // Runs for entries of kind "general" in a replacement file whose id is the pass's name.
   Pass& when_configured() { return r_.flags |= GRAFT_PASS_CONFIGURED, *this; }
 

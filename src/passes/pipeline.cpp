@@ -21,7 +21,33 @@ constexpr Place places[] = {
     {"remove_dead", remove_dead, "removes what no output needs"},
     {"sink_transposes", sink_transposes, "carries transpositions behind operations until they cancel each other"},
     {"fold_constants", fold_constants, "computes what depends on constants alone"},
+    {"remove_noops", nullptr, {}},
+    // Formulas, the longer ones before those that are part of them.
+    {"fuse_mvn", nullptr, {}},
+    {"fuse_normalize_l2", nullptr, {}},
+    {"fuse_softmax", nullptr, {}},
+    {"fuse_softplus", nullptr, {}},
+    {"fuse_mish", nullptr, {}},
+    {"fuse_gelu", nullptr, {}},
     {"fuse_swish", nullptr, {}},
+    {"fuse_leaky_relu", nullptr, {}},
+    {"fuse_clamp", nullptr, {}},
+    {"fuse_hsigmoid", nullptr, {}},
+    {"fuse_hswish", nullptr, {}},
+    {"fuse_quantized_bounds", nullptr, {}},
+    // Convolutions and what is linear around them.
+    {"fuse_dilation", nullptr, {}},
+    // What only moves elements; blocks are three steps that merging would take apart.
+    {"fuse_depth_to_space", nullptr, {}},
+    {"fuse_shuffle_channels", nullptr, {}},
+    {"fuse_interpolate", nullptr, {}},
+    {"slices_to_split", nullptr, {}},
+    {"merge_transposes", nullptr, {}},
+    {"merge_reshapes", nullptr, {}},
+    {"transpose_matmul", nullptr, {}},
+    {"merge_reduces", nullptr, {}},
+    {"reuse_concats", nullptr, {}},
+    {"compress_quantized_weights", nullptr, {}},
 };
 
 constexpr std::string_view phase_names[] = {"front", "middle", "back"};

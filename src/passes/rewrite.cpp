@@ -79,7 +79,7 @@ class Visit final : public graft_import {
   }
 
   // Puts what was made in its place; false: nothing changed.
-  bool finish();
+  bool finish(bool fold);
   const std::vector<NodeId>& made() const { return made_; }
 
   graft_str layer_name() const override { return id_ == no_node ? graft_str{} : str(node().name); }
@@ -244,7 +244,7 @@ void Visit::name_made(const std::string& stem) {
       g[id].name = g.unique_name(stem.empty() ? g[id].type : text(stem, '/', g[id].type));
 }
 
-bool Visit::finish() {
+bool Visit::finish(bool fold) {
   Graph& g = editor_.graph();
   for (uint32_t i = 0; i < outputs_.size(); ++i) {
     if (!outputs_[i].present() || outputs_[i] == ValueId{id_, i}) continue;
@@ -261,7 +261,7 @@ bool Visit::finish() {
     if (fresh && !renamed && outputs_.size() == 1) editor_.take_name(id_, to.node), renamed = true;
   }
   name_made(stem);
-  if (changed_) fold_made();
+  if (changed_ && fold) fold_made();
   for (NodeId id : made_) editor_.suspect(id);
   editor_.sweep();
   return changed_;
@@ -282,7 +282,7 @@ void run_rewrite(Editor& editor, const graft_pass& pass, const PassOptions& opti
       if (e.kind() != ErrorKind::unsupported) throw;
       declined = true;
     }
-    bool changed = visit.finish();
+    bool changed = visit.finish(!(pass.flags & GRAFT_PASS_KEEPS_CONSTANTS));
     if (declined && changed) throw_user("the pass '", pass.name, "' declined '", name, "' after it had changed it");
     if (changed) changes.at(name);
     return changed ? visit.made() : std::vector<NodeId>();
