@@ -81,7 +81,7 @@ Value to_nearest(Rewrite& at) {
   auto axis = whole_numbers(split.input(1));
   if (rank < 4 || rank > 5 || !axis || axis->size() != 1) return {};
   size_t along = normalize_axis((*axis)[0], rank);
-  const Dim& d = whole.shape()[along];
+  Dim d = whole.shape()[along];
   if (along < 2 || normalize_axis(at.get<int64_t>("axis"), rank) != along) return {};
   if (!d.known() || d.value() != static_cast<int64_t>(parts)) return {};
   for (size_t i = 0; i < n.inputs(); ++i)
