@@ -41,7 +41,7 @@ nlohmann::json unknown_json(const ImportReport& report) {
 
 void print_passes(const Registry& registry) {
   for (const PassInfo& p : list_passes(registry))
-    std::printf("%-6s %-24s %s%s%s\n", p.phase.c_str(), p.name.c_str(), p.doc.c_str(),
+    std::printf("%-24s %-6s %s%s%s\n", p.name.c_str(), p.phase.c_str(), p.doc.c_str(),
                 p.on_request ? " (only on request)" : "", p.by == "built-in" ? "" : text(" (", p.by, ")").c_str());
 }
 
@@ -125,7 +125,7 @@ void add_convert(CLI::App& app) {
   c->add_option("--model_name,--model-name,-n", o->name, "name of the IR's files; the model's when not said")
       ->type_name("NAME");
   c->add_flag("--stub-unknown", o->stub_unknown, "writes layers that nobody knows as they are");
-  c->add_option("--disable-pass", o->disabled, "leaves a pass out")
+  c->add_option("--disable-pass", o->disabled, "leaves a pass out; all: every one")
       ->type_name("PASS")
       ->group("Passes")
       ->allow_extra_args(false);

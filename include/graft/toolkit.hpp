@@ -95,6 +95,7 @@ struct GRAFT_API Options {
   int streams = 1;       // asynchronous requests that run at the same time
   int threads = 0;       // for all streams together; 0: one per core
   bool profile = false;  // measure every operation
+  bool passes = true;    // optimise the graph first; REFERENCE runs it as it stands in any case
 };
 
 class GRAFT_API CompiledModel {

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <mutex>
 
 #include "base/error.hpp"
 
@@ -30,6 +32,32 @@ size_t page_size() {
   return size;
 }
 
+// Where files are mapped: only their pages can be given back and read again.
+class Mappings {
+ public:
+  static Mappings& all() {
+    static auto* m = new Mappings;
+    return *m;
+  }
+  void add(const void* begin, size_t size) {
+    std::lock_guard lock(mutex_);
+    ends_[reinterpret_cast<uintptr_t>(begin)] = reinterpret_cast<uintptr_t>(begin) + size;
+  }
+  void remove(const void* begin) {
+    std::lock_guard lock(mutex_);
+    ends_.erase(reinterpret_cast<uintptr_t>(begin));
+  }
+  bool contains(uintptr_t first, uintptr_t last) {
+    std::lock_guard lock(mutex_);
+    auto it = ends_.upper_bound(first);
+    return it != ends_.begin() && last <= std::prev(it)->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<uintptr_t, uintptr_t> ends_;
+};
+
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
@@ -46,16 +74,20 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
     void* p = ::mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, d.fd, 0);
     if (p == MAP_FAILED) throw_io("cannot map '", path, "': ", reason());
     file->data_ = p;
+    Mappings::all().add(p, file->size_);
   }
   return file;
 }
 
 MappedFile::~MappedFile() {
-  if (data_) ::munmap(data_, size_);
+  if (!data_) return;
+  Mappings::all().remove(data_);
+  ::munmap(data_, size_);
 }
 
-void MappedFile::forget(const void* begin, size_t size) const {
+void forget_pages(const void* begin, size_t size) {
   auto first = reinterpret_cast<uintptr_t>(begin), last = first + size;
+  if (!Mappings::all().contains(first, last)) return;
   first = (first + page_size() - 1) / page_size() * page_size();
   last = last / page_size() * page_size();
   if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);

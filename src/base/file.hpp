@@ -19,15 +19,15 @@ class MappedFile {
   const std::string& path() const { return path_; }
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
   std::string_view chars() const { return {static_cast<const char*>(data_), size_}; }
-  // Gives the pages of a range back to the system; they are read again when touched.
-  void forget(const void* begin, size_t size) const;
-
  private:
   MappedFile() = default;
   std::string path_;
   void* data_ = nullptr;
   size_t size_ = 0;
 };
+
+// Gives the pages of a range back to the system if they belong to a mapped file; they are read again when touched.
+void forget_pages(const void* begin, size_t size);
 
 // The path of `name` below `folder`, for files that a model names. Refuses absolute names, names that lead outside
 // (also through links), and what is not a regular file.

@@ -102,7 +102,7 @@ void own_texts(std::vector<Tensor>& outputs) {
 
 std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const OpDef& op,
                                   std::span<const Tensor> inputs, size_t output_count) {
-  const graft_kernel* kernel = how.registry.reference(op);
+  const graft_kernel* kernel = how.registry.reference(op);  // in the end; a device's may come before it
   if (!kernel && op.record->decomposition.size) {
     std::vector<std::optional<Info>> given;
     for (const Tensor& t : inputs) given.push_back(t ? std::optional(info_of(t)) : std::nullopt);
@@ -144,9 +144,24 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
     }
   }
 
-  if (kernel->accept) check_callback(kernel->accept(&context, kernel->user));
   void* state = nullptr;
-  if (kernel->prepare) check_callback(kernel->prepare(&context, kernel->user, &state));
+  auto take = [&](const graft_kernel* k) {
+    if (k->accept) check_callback(k->accept(&context, k->user));
+    if (k->prepare) check_callback(k->prepare(&context, k->user, &state));
+    kernel = k;
+  };
+  auto try_device = [&] {
+    if (how.device.empty()) return false;
+    for (const KernelDef& k : how.registry.kernels(op, how.device)) try {
+        take(k.record);
+        return true;
+      } catch (const Error& e) {
+        if (e.kind() != ErrorKind::unsupported) throw;
+        context.scratch_bytes = 0;
+      }
+    return false;
+  };
+  if (!try_device()) take(kernel);
   struct Release {
     const graft_kernel* kernel;
     void* state;

@@ -24,6 +24,7 @@ struct Evaluation {
   void (*observe)(void* arg, const Graph& graph, NodeId node, double microseconds,
                   std::span<const Tensor> outputs) = nullptr;
   void* observe_arg = nullptr;
+  std::string_view device = {};  // whose kernels are tried before the reference's
 };
 
 // Outputs of one node. Absent inputs are empty tensors.

@@ -12,6 +12,9 @@ namespace {
 
 constexpr int64_t small = 64;  // tensors of integers or conditions up to this many elements are followed value by value
 
+// Folding weights is worth a fast kernel. Small values keep to the reference, which rounds as it is written.
+constexpr size_t large = size_t{64} << 10;
+
 bool is_followed(const Info& info) {
   if (info.type != DType::i64 && info.type != DType::i32 && info.type != DType::boolean) return false;
   Dim n = info.shape.elements();
@@ -169,6 +172,7 @@ bool Inference::compute(NodeId id) {
   }
   try {
     Evaluation how{registry_, nullptr, limits_.per_value, nullptr, nullptr, 64, nullptr, nullptr};
+    if (needed > large) how.device = "CPU";
     std::vector<Tensor> outputs = evaluate_node(how, node, op, inputs, node.outputs.size());
     for (uint32_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i]) continue;

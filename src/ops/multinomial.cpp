@@ -53,7 +53,8 @@ void multinomial_draw(Run& ctx, const Multinomial& a) {
     for (size_t s = 0; s < samples; ++s) {
       auto drawn = static_cast<T>(random_fraction(words, probs.type(), RandomAlignment::tensorflow));
       size_t chosen = 0;
-      while (chosen + 1 < classes && !(drawn <= cumulated[chosen])) ++chosen;
+      // A draw of exactly 0 must not fall to a class without any probability.
+      while (chosen + 1 < classes && (!(drawn <= cumulated[chosen]) || cumulated[chosen] == 0)) ++chosen;
       out.push_back(static_cast<int64_t>(chosen));
       if (a.with_replacement) continue;
       T gone = chosen ? cumulated[chosen] - cumulated[chosen - 1] : cumulated[0], rest = 1 - gone;

@@ -1,6 +1,7 @@
 #include "passes/editor.hpp"
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/tensor.hpp"
 #include "schema/resolve.hpp"
 
@@ -21,6 +22,14 @@ FoldLimits limits_for(const Graph& g) {
   }
   limits.total += 2 * all;
   return limits;
+}
+
+// Weights that nobody reads any more need not stay in memory.
+void give_back(const Node& n) {
+  constexpr size_t worth_it = size_t{1} << 18;
+  const Attribute* a = n.is("Constant") ? n.attrs.find("value") : nullptr;
+  const Tensor* t = a ? a->get_if<Tensor>() : nullptr;
+  if (t && t->type() != DType::string && t->bytes() >= worth_it) forget_pages(t->data(), t->bytes());
 }
 
 }  // namespace
@@ -119,6 +128,7 @@ void Editor::sweep() {
     if (!graph_[id].alive || needed(id)) continue;
     for (ValueId v : graph_[id].inputs)
       if (v.present()) suspects_.push_back(v.node);
+    give_back(graph_[id]);
     users_.remove(id);
     inference_.forget(id);  // and with it the memory of what was computed
     graph_.erase(id);

@@ -27,8 +27,13 @@ struct PassCall {
   Attributes attributes;
 };
 
+// Passes of the front run as soon as a model is read, before anybody judges what is unknown; the others when it is
+// converted or compiled.
+enum class PassPhases { front, others };
+
 struct PassOptions {
-  std::vector<std::string> disabled;                     // by name
+  PassPhases phases = PassPhases::others;
+  std::vector<std::string> disabled;                     // by name; "all": every one
   std::vector<std::string> enabled;                      // of those that run only on request
   std::function<bool(const std::string& name)> is_kept;  // nodes that no rewrite may touch; empty: none
   std::vector<PassCall> calls;

@@ -11,7 +11,8 @@
 namespace graft {
 namespace {
 
-// Every built-in pass, in the order they run. Those without a function are rewrites and say the rest themselves.
+// Every built-in pass, in the order they run, some twice. Those without a function are rewrites and say the rest
+// themselves.
 struct Place {
   std::string_view name;
   void (*run)(Editor&, Changes&);
@@ -37,6 +38,16 @@ constexpr Place places[] = {
     {"fuse_quantized_bounds", nullptr, {}},
     // Convolutions and what is linear around them.
     {"fuse_dilation", nullptr, {}},
+    {"raise_transposes", nullptr, {}},
+    {"fuse_pads", nullptr, {}},
+    {"fuse_batch_norm", nullptr, {}},
+    {"subtract_to_add", nullptr, {}},
+    {"divide_to_multiply", nullptr, {}},
+    {"fuse_multiply_add", nullptr, {}},
+    {"fuse_linear", nullptr, {}},
+    {"fuse_multiply_add", nullptr, {}},  // what came behind a layer meets its bias
+    {"group_convolutions", nullptr, {}},
+    {"move_strides", nullptr, {}},
     // What only moves elements; blocks are three steps that merging would take apart.
     {"fuse_depth_to_space", nullptr, {}},
     {"fuse_shuffle_channels", nullptr, {}},
@@ -62,22 +73,20 @@ struct Entry {
   bool has(uint32_t flag) const { return rewrite && rewrite->record->flags & flag; }
 };
 
+// A pass that is not there, and one of another phase, settles nothing; one that runs twice is meant both times.
 void add_constraints(std::vector<Entry>& entries) {
-  std::map<std::string_view, size_t> index;
-  for (size_t i = 0; i < entries.size(); ++i) index[entries[i].name] = i;
-  auto find = [&](size_t of, graft_str name) -> std::optional<size_t> {
-    auto it = index.find(view(name));
-    // A pass that is not there, and one of another phase, settles nothing.
-    if (it == index.end() || entries[it->second].phase != entries[of].phase) return std::nullopt;
-    return it->second;
+  std::multimap<std::string_view, size_t> index;
+  for (size_t i = 0; i < entries.size(); ++i) index.emplace(entries[i].name, i);
+  auto each = [&](size_t of, const graft_str* names, size_t count, auto&& constrain) {
+    for (size_t k = 0; k < count; ++k)
+      for (auto [it, end] = index.equal_range(view(names[k])); it != end; ++it)
+        if (entries[it->second].phase == entries[of].phase) constrain(it->second);
   };
   for (size_t i = 0; i < entries.size(); ++i) {
     if (!entries[i].rewrite) continue;
     const graft_pass& r = *entries[i].rewrite->record;
-    for (size_t k = 0; k < r.after_count; ++k)
-      if (auto other = find(i, r.after[k])) entries[i].first.push_back(*other);
-    for (size_t k = 0; k < r.before_count; ++k)
-      if (auto other = find(i, r.before[k])) entries[*other].first.push_back(i);
+    each(i, r.after, r.after_count, [&](size_t other) { entries[i].first.push_back(other); });
+    each(i, r.before, r.before_count, [&](size_t other) { entries[other].first.push_back(i); });
   }
 }
 
@@ -151,7 +160,8 @@ void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& en
   };
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry& e = entries[i];
-    if (contains(options.disabled, e.name)) continue;
+    if ((e.phase == GRAFT_FRONT) != (options.phases == PassPhases::front)) continue;
+    if (contains(options.disabled, e.name) || contains(options.disabled, "all")) continue;
     if (e.has(GRAFT_PASS_ON_REQUEST) && !contains(options.enabled, e.name)) continue;
     PassEffect& effect = effects[i];
     Changes changes;
@@ -188,7 +198,7 @@ std::vector<PassInfo> list_passes(const Registry& registry) {
 }
 
 void check_pass_names(const Registry& registry, const std::vector<std::string>& given) {
-  std::vector<std::string> names;
+  std::vector<std::string> names{"all"};
   for (const PassInfo& p : list_passes(registry)) names.push_back(p.name);
   for (const std::string& d : given)
     if (std::find(names.begin(), names.end(), d) == names.end()) {
@@ -210,6 +220,10 @@ std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const
                   "load the extension, whose pass says .when_configured()");
   }
   std::vector<PassEffect> effects(entries.size());
+  bool any = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) {
+    return (e.phase == GRAFT_FRONT) == (options.phases == PassPhases::front);
+  });
+  if (!any) return {};
   run_in(graph, registry, entries, options, effects);
   std::erase_if(effects, [](const PassEffect& e) { return e.pass.empty(); });
   return effects;

@@ -153,8 +153,7 @@ class Visit final : public graft_import {
     ValueId a = checked(from), b = checked(to);
     if (a == b) return;
     check_same(a, b);
-    editor_.replace(a, b);
-    changed_ = true;
+    put(a, b);
   }
   const graft_value* configured(std::string_view path) override {
     const Attribute* a = call_ ? call_->attributes.find(path) : nullptr;
@@ -194,6 +193,14 @@ class Visit final : public graft_import {
         same = a.shape[i].min() <= b.shape[i].max() && b.shape[i].min() <= a.shape[i].max();
     }
     if (!same) throw_user("it replaces ", a, " of '", editor_.graph()[from.node].name, "' by ", b);
+  }
+  // Readers go over, and the name, where a node that was made just now has none yet.
+  void put(ValueId from, ValueId to) {
+    Graph& g = editor_.graph();
+    editor_.replace(from, to);
+    changed_ = true;
+    bool fresh = std::find(made_.begin(), made_.end(), to.node) != made_.end() && g[to.node].name.empty();
+    if (fresh && g[from.node].outputs.size() == 1) editor_.take_name(from.node, to.node);
   }
   void name_made(const std::string& stem);
   void fold_made();
@@ -245,21 +252,11 @@ void Visit::name_made(const std::string& stem) {
 }
 
 bool Visit::finish(bool fold) {
-  Graph& g = editor_.graph();
-  for (uint32_t i = 0; i < outputs_.size(); ++i) {
-    if (!outputs_[i].present() || outputs_[i] == ValueId{id_, i}) continue;
-    check_same({id_, i}, outputs_[i]);
-  }
+  for (uint32_t i = 0; i < outputs_.size(); ++i)
+    if (outputs_[i].present() && outputs_[i] != ValueId{id_, i}) check_same({id_, i}, outputs_[i]);
   std::string stem = id_ == no_node ? std::string() : node().name;
-  bool renamed = false;
-  for (uint32_t i = 0; i < outputs_.size(); ++i) {
-    ValueId to = outputs_[i];
-    if (!to.present() || to == ValueId{id_, i}) continue;
-    changed_ = true;
-    editor_.replace({id_, i}, to);
-    bool fresh = std::find(made_.begin(), made_.end(), to.node) != made_.end() && g[to.node].name.empty();
-    if (fresh && !renamed && outputs_.size() == 1) editor_.take_name(id_, to.node), renamed = true;
-  }
+  for (uint32_t i = 0; i < outputs_.size(); ++i)
+    if (outputs_[i].present() && outputs_[i] != ValueId{id_, i}) put({id_, i}, outputs_[i]);
   name_made(stem);
   if (changed_ && fold) fold_made();
   for (NodeId id : made_) editor_.suspect(id);

@@ -63,6 +63,8 @@ class Device {
   virtual ~Device() = default;
   virtual std::string name() const = 0;
   virtual std::string description() const = 0;
+  // Whether graphs are optimised before it compiles them.
+  virtual bool wants_passes() const { return true; }
   virtual std::unique_ptr<Program> compile(Graph graph, const Registry& registry,
                                            const CompileOptions& options) const = 0;
 };

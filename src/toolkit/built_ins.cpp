@@ -7,7 +7,7 @@ namespace graft {
 const graft_extension* enter_built_ins(const graft_host* h);    // made by src/ops/CMakeLists.txt
 const graft_extension* enter_cpu_kernels(const graft_host* h);  // made by src/devices/cpu/kernels/CMakeLists.txt
 
-const graft_extension* enter_rewrites(const graft_host* h);     // made by src/rewrites/CMakeLists.txt
+const graft_extension* enter_rewrites(const graft_host* h);  // made by src/rewrites/CMakeLists.txt
 
 void add_built_ins(Registry& registry) {
   // Kernels first: of two for the same operation, the one that was entered first is tried first.

@@ -124,6 +124,24 @@ RawModel read_framework(Format format, const std::vector<std::string>& files) {
   return read_tensorflow(files[0], checkpoint);
 }
 
+// What extensions do to a graph before anybody judges what is unknown: a layer they replaced is unknown no more.
+void run_front(Model::State& m) {
+  PassOptions options;
+  options.phases = PassPhases::front;
+  m.front = run_passes(m.graph, m.core->registry, options);
+  size_t changes = 0;
+  for (const PassEffect& e : m.front) changes += e.changes;
+  if (!changes) return;
+  std::set<std::string> opaque;
+  for (NodeId id = 0; id < m.graph.end_id(); ++id)
+    if (m.graph[id].alive && m.graph[id].opaque) opaque.insert(m.graph[id].name);
+  auto gone = [&](const auto& layer) { return !opaque.count(layer); };
+  for (UnknownType& u : m.report.unknown)
+    std::erase_if(u.layers, [&](const UnknownType::Layer& l) { return gone(l.name); });
+  std::erase_if(m.report.unknown, [](const UnknownType& u) { return u.layers.empty(); });
+  std::erase_if(m.report.problems, [&](const Problem& p) { return gone(p.layer); });
+}
+
 }  // namespace
 
 void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes,
@@ -153,6 +171,7 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
       Imported imported = import_model(raw, core->registry, options);
       m->graph = std::move(imported.graph);
       m->report = std::move(imported.report);
+      run_front(*m);
       break;
     }
     case Format::ir:

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "import/importer.hpp"
+#include "passes/pass.hpp"
 #include "runtime/device.hpp"
 
 namespace graft {
@@ -21,7 +22,8 @@ struct Model::State {
   std::shared_ptr<Core::State> core;
   std::string framework, path;
   Graph graph;
-  ImportReport report;  // empty for an IR
+  ImportReport report;            // empty for an IR
+  std::vector<PassEffect> front;  // what passes of extensions did when it was read
 };
 
 class Streams;

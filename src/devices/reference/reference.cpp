@@ -100,6 +100,7 @@ class ReferenceDevice final : public Device {
  public:
   std::string name() const override { return "REFERENCE"; }
   std::string description() const override { return "reference kernels, one thread"; }
+  bool wants_passes() const override { return false; }  // it says what a graph means as it stands
   std::unique_ptr<Program> compile(Graph graph, const Registry& registry,
                                    const CompileOptions& options) const override {
     return std::make_unique<ReferenceProgram>(std::move(graph), registry, options);

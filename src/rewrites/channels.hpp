@@ -1,0 +1,56 @@
+// What the linear rewrites ask about weights and constants.
+#pragma once
+
+#include <graft/extension.hpp>
+
+namespace graft {
+
+inline bool is_real_type(const Value& v) {
+  DType t = v.type();
+  return t == DType::f32 || t == DType::f16 || t == DType::bf16 || t == DType::f64;
+}
+
+inline std::optional<std::vector<int64_t>> static_dims(const Value& v) {
+  Shape s = v.shape();
+  if (!s.is_static()) return std::nullopt;
+  return s.values();
+}
+
+// A constant without infinities or the like, that arithmetic may be done with beforehand.
+inline bool is_plain_constant(const Value& v) {
+  TensorView t = v ? v.constant() : TensorView();
+  if (!t || !is_real_type(v) || t.size() == 0) return false;
+  if (t.size() > (1 << 20)) return true;  // weights: too many to look at each, and nobody puts infinities there
+  for (double x : t.to<double>())
+    if (!std::isfinite(x)) return false;
+  return true;
+}
+
+// Whether a constant, broadcast against a value of `rank` dimensions, differs along `axis` alone: its length there, 1
+// or that of the axis.
+inline std::optional<int64_t> length_along(const Value& c, size_t rank, size_t axis) {
+  auto dims = static_dims(c);
+  if (!dims || dims->size() > rank) return std::nullopt;
+  int64_t length = 1;
+  for (size_t i = 0; i < dims->size(); ++i) {
+    bool here = rank - dims->size() + i == axis;
+    if (here) length = (*dims)[i];
+    else if ((*dims)[i] != 1) return std::nullopt;
+  }
+  return length;
+}
+
+inline bool is_convolution(const NodeRef& n) { return n.is("Convolution") || n.is("GroupConvolution"); }
+inline bool is_backprop(const NodeRef& n) {
+  return n.is("ConvolutionBackpropData") || n.is("GroupConvolutionBackpropData");
+}
+
+// The other input of a commutative operation with a constant: {value, constant}; empty where there is no constant.
+inline std::pair<Value, Value> with_constant(const NodeRef& n) {
+  for (size_t i : {1, 0})
+    if (n.inputs() == 2 && is_plain_constant(n.input(i)) && !n.input(1 - i).constant())
+      return {n.input(1 - i), n.input(i)};
+  return {};
+}
+
+}  // namespace graft

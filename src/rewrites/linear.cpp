@@ -1,0 +1,159 @@
+// Multiplications before and after convolutions and matrix products go into their weights; additions before them, where
+// nothing is padded, become additions after them.
+#include "channels.hpp"
+
+namespace graft {
+namespace {
+
+// Where the channels are in the weights of a layer: the axis and, for groups, the axis before it that they count along.
+struct WeightAxes {
+  size_t out, in;  // axes of output and input channels within a group
+  bool grouped;    // axis 0 counts groups
+};
+std::optional<WeightAxes> axes_of(const NodeRef& n) {
+  if (n.is("Convolution")) return WeightAxes{0, 1, false};
+  if (n.is("GroupConvolution")) return WeightAxes{1, 2, true};
+  if (n.is("ConvolutionBackpropData")) return WeightAxes{1, 0, false};
+  if (n.is("GroupConvolutionBackpropData")) return WeightAxes{2, 1, true};
+  return std::nullopt;
+}
+
+// A constant along the channels (`length` of them) as the weights need it; one number stays one.
+Value along_weights(const Value& c, int64_t length, const std::vector<int64_t>& weights, size_t axis, bool grouped) {
+  if (length == 1) return reshape(c, {});
+  std::vector<int64_t> dims(weights.size(), 1);
+  dims[axis] = weights[axis];
+  if (grouped) dims[0] = weights[0];
+  return reshape(c, dims);
+}
+
+// The layer with other weights.
+Value with_weights(Rewrite& at, const NodeRef& layer, const Value& data, const Value& weights) {
+  std::vector<Value> inputs{data, weights};
+  for (size_t i = 2; i < layer.inputs(); ++i) inputs.push_back(layer.input(i));
+  return at.like(layer, inputs);
+}
+
+// Multiplies the weights of a convolution by `c`, which stands along the input or the output channels of the layer.
+Value scale_convolution(Rewrite& at, const NodeRef& layer, const Value& data, const Value& c, bool by_output) {
+  auto axes = axes_of(layer);
+  Value w = layer.input(1);
+  auto dims = static_dims(w);
+  if (!axes || !is_plain_constant(w) || !dims || w.type() != c.type()) return {};
+  size_t axis = by_output ? axes->out : axes->in;
+  int64_t channels = (*dims)[axis] * (axes->grouped ? (*dims)[0] : 1);
+  auto length = length_along(c, layer.output().rank(), 1);
+  if (!length || (*length != 1 && *length != channels)) return {};
+  return with_weights(at, layer, data, w * along_weights(c, *length, *dims, axis, axes->grouped));
+}
+
+// The same for a product with a constant matrix on the right.
+Value scale_product(Rewrite& at, const NodeRef& layer, const Value& data, const Value& c, bool by_output) {
+  Value w = layer.input(1);
+  auto dims = static_dims(w);
+  if (!is_plain_constant(w) || !dims || dims->size() != 2 || w.type() != c.type()) return {};
+  if (!by_output && layer.get<bool>("transpose_a", false)) return {};
+  size_t rank = by_output ? layer.output().rank() : data.rank();
+  bool turned = layer.get<bool>("transpose_b", false);
+  size_t axis = by_output != turned ? 1 : 0;
+  auto length = length_along(c, rank, rank - 1);
+  if (rank < 2 || !length || (*length != 1 && *length != (*dims)[axis])) return {};
+  return with_weights(at, layer, data, w * along_weights(c, *length, *dims, axis, false));
+}
+
+// layer(x, w) * c  =>  layer(x, w * c)
+Value multiply_behind(Rewrite& at) {
+  auto [y, c] = with_constant(at.node());
+  if (!c || !read_once(y)) return {};
+  NodeRef layer = maker(y);
+  if (!layer.is("MatMul") && !axes_of(layer)) return {};
+  return layer.is("MatMul") ? scale_product(at, layer, layer.input(0), c, true)
+                            : scale_convolution(at, layer, layer.input(0), c, true);
+}
+
+// Whether arithmetic with a constant leaves a value's shape alone: broadcasting is more than weights can do.
+bool keeps_shape(const Value& before, const Value& after) {
+  Shape a = before.shape(), b = after.shape();
+  if (!a.ranked() || !b.ranked() || a.rank() != b.rank()) return false;
+  for (size_t i = 0; i < a.rank(); ++i)
+    if (!a[i].known() ? b[i].known() : !b[i].known() || a[i].value() != b[i].value()) return false;
+  return true;
+}
+
+// layer(x * c, w)        =>  layer(x, w * c)
+// layer(x * c + b, w)    =>  layer(x + b / c, w * c)
+Value multiply_before(Rewrite& at) {
+  NodeRef layer = at.node(), m = maker(at.input(0));
+  if (!read_once(at.input(0))) return {};
+  Value shift;
+  if (m.is("Add")) {
+    auto [inner, b] = with_constant(m);
+    if (!b || !read_once(inner) || !keeps_shape(inner, at.input(0))) return {};
+    shift = b;
+    m = maker(inner);
+  }
+  if (!m.is("Multiply")) return {};
+  auto [x, c] = with_constant(m);
+  if (!c || !keeps_shape(x, at.input(0))) return {};
+  if (shift) {
+    Value moved = shift / c;
+    if (!is_plain_constant(moved)) return {};
+    x = x + moved;
+  }
+  return layer.is("MatMul") ? scale_product(at, layer, x, c, false) : scale_convolution(at, layer, x, c, false);
+}
+
+bool is_padded(const NodeRef& layer) {
+  std::string mode = layer.get<std::string>("auto_pad", "explicit");
+  if (mode == "valid") return false;
+  if (mode != "explicit") return true;
+  for (std::string_view pads : {"pads_begin", "pads_end"})
+    for (int64_t p : layer.get<std::vector<int64_t>>(pads, {}))
+      if (p != 0) return true;
+  return false;
+}
+
+// layer(x + b, w)  =>  layer(x, w) + layer(b, w), where b reaches every output alike
+Value add_before(Rewrite& at) {
+  NodeRef layer = at.node(), m = maker(at.input(0));
+  if (!m.is("Add") || !read_once(at.input(0))) return {};
+  auto [x, b] = with_constant(m);
+  Value w = at.input(1);
+  auto dims = static_dims(w);
+  if (!b || !keeps_shape(x, at.input(0)) || !is_plain_constant(w) || !dims || w.type() != b.type()) return {};
+  size_t rank = x.rank();
+  if (layer.is("MatMul")) {
+    if (dims->size() != 2 || rank < 2 || at.get<bool>("transpose_a", false)) return {};
+    bool turned = at.get<bool>("transpose_b", false);
+    int64_t inner = (*dims)[turned ? 1 : 0];
+    auto length = length_along(b, rank, rank - 1);
+    if (!length || *length != inner) return {};
+    Value row = at.op("MatMul", {reshape(b, {1, inner}), w}, {{"transpose_b", turned}});
+    return with_weights(at, layer, x, w) + reshape(row, {(*dims)[turned ? 0 : 1]});
+  }
+  auto length = length_along(b, rank, 1);
+  if (!layer.is("Convolution") || is_padded(layer) || !length || *length != (*dims)[1]) return {};
+  std::vector<int64_t> along(rank, 1), axes, by_channel(rank, 1);
+  along[1] = *length, by_channel[1] = (*dims)[0];
+  for (size_t i = 1; i < rank; ++i) axes.push_back(static_cast<int64_t>(i));
+  Value sums = at.op("ReduceSum", {w * reshape(b, along), at.ints(axes)}, {{"keep_dims", false}});
+  return with_weights(at, layer, x, w) + reshape(sums, by_channel);
+}
+
+Value fuse(Rewrite& at) {
+  if (at.node().is("Multiply")) return multiply_behind(at);
+  Value v = multiply_before(at);
+  return v ? v : add_before(at);
+}
+
+}  // namespace
+
+Ops rewrite_linear() {
+  return Pass("fuse_linear")
+      .doc("multiplications around convolutions and matrix products go into their weights, additions come after them")
+      .visit({"Multiply", "Convolution", "GroupConvolution", "ConvolutionBackpropData", "GroupConvolutionBackpropData",
+              "MatMul"},
+             fuse);
+}
+
+}  // namespace graft

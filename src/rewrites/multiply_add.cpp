@@ -1,0 +1,100 @@
+// Arithmetic with constants gets one form: at most one multiplication, then one addition.
+#include "channels.hpp"
+
+namespace graft {
+namespace {
+
+bool numpy_broadcast(const NodeRef& n) { return n.get<std::string>("auto_broadcast", "numpy") == "numpy"; }
+
+// x - c  =>  x + -c
+Value subtract_to_add(Rewrite& at) {
+  Value x = at.input(0), c = at.input(1);
+  if (!numpy_broadcast(at.node()) || x.constant() || !is_plain_constant(c)) return {};
+  return x + at.op("Negative", {c});
+}
+
+// x / c  =>  x * (1 / c)
+Value divide_to_multiply(Rewrite& at) {
+  Value x = at.input(0), c = at.input(1);
+  if (!numpy_broadcast(at.node()) || x.constant() || !is_plain_constant(c)) return {};
+  Value inverse = 1 / c;
+  return is_plain_constant(inverse) ? x * inverse : Value();
+}
+
+// Two constants may be joined when that needs no more memory than they have.
+bool joins(const Value& a, const Value& b, const Value& both) {
+  auto x = static_dims(a), y = static_dims(b), z = static_dims(both);
+  return x && y && z && is_plain_constant(both) &&
+         count_of(std::span<const int64_t>(*z)) <=
+             std::max(count_of(std::span<const int64_t>(*x)), count_of(std::span<const int64_t>(*y)));
+}
+
+// (x * a) * b  =>  x * (a * b)        (x + a) * b  =>  x * b + a * b
+Value join_multiply(Rewrite& at) {
+  auto [inner, b] = with_constant(at.node());
+  if (!b || !numpy_broadcast(at.node())) return {};
+  NodeRef n = maker(inner);
+  if (!(n.is("Multiply") || n.is("Add")) || !numpy_broadcast(n) || !read_once(inner)) return {};
+  auto [x, a] = with_constant(n);
+  if (!a) return {};
+  Value both = a * b;
+  if (!joins(a, b, both)) return {};
+  return n.is("Multiply") ? x * both : x * b + both;
+}
+
+// (x + a) + b  =>  x + (a + b)
+Value join_add(Rewrite& at) {
+  auto [inner, b] = with_constant(at.node());
+  if (!b || !numpy_broadcast(at.node())) return {};
+  NodeRef n = maker(inner);
+  if (!n.is("Add") || !numpy_broadcast(n) || !read_once(inner)) return {};
+  auto [x, a] = with_constant(n);
+  if (!a) return {};
+  Value both = a + b;
+  return joins(a, b, both) ? x + both : Value();
+}
+
+Value join(Rewrite& at) { return at.node().is("Multiply") ? join_multiply(at) : join_add(at); }
+
+// BatchNormInference behind a layer that can take it in  =>  x * scale + shift
+Value open_batch_norm(Rewrite& at) {
+  size_t data = at.node().opset() == "opset1" ? 2 : 0;
+  Value x = at.input(data);
+  NodeRef n = maker(x);
+  bool takes = is_convolution(n) || is_backprop(n) || n.is("MatMul") || n.is("Multiply") || n.is("Add");
+  if (!takes || !read_once(x)) return {};
+  if ((n.is("Multiply") || n.is("Add")) && !with_constant(n).second) return {};
+  std::vector<Value> rest;
+  for (size_t i = 0; i < 5; ++i)
+    if (i != data) rest.push_back(at.input(i));
+  for (const Value& v : rest)
+    if (!is_plain_constant(v)) return {};
+  auto& [gamma, beta, mean, variance] = *reinterpret_cast<Value(*)[4]>(rest.data());
+  std::vector<int64_t> by_channel(x.rank(), 1);
+  by_channel[1] = -1;
+  Value scale = gamma / at.op("Sqrt", {variance + at.get<double>("epsilon")});
+  Value shift = beta - mean * scale;
+  if (!is_plain_constant(scale) || !is_plain_constant(shift)) return {};
+  return x * reshape(scale, by_channel) + reshape(shift, by_channel);
+}
+
+}  // namespace
+
+Ops rewrite_multiply_add() {
+  return {
+      Pass("subtract_to_add")
+          .doc("subtracting a constant becomes adding its negative")
+          .visit({"Subtract"}, subtract_to_add),
+      Pass("divide_to_multiply")
+          .doc("dividing by a constant becomes multiplying by its inverse")
+          .visit({"Divide"}, divide_to_multiply),
+      Pass("fuse_batch_norm")
+          .doc("a batch norm behind a linear layer becomes a multiplication and an addition, for the layer to take in")
+          .visit({"BatchNormInference"}, open_batch_norm),
+      Pass("fuse_multiply_add")
+          .doc("chains of multiplications and additions of constants become one of each")
+          .visit({"Multiply", "Add"}, join),
+  };
+}
+
+}  // namespace graft

@@ -1,0 +1,75 @@
+// Padding with zeros in front of a layer that can pad becomes its padding.
+#include "channels.hpp"
+
+namespace graft {
+namespace {
+
+struct Padding {
+  Value data;
+  std::vector<int64_t> begin, end;  // of the spatial axes
+  double value;
+};
+
+// What a Pad does, if it only adds to the spatial axes.
+std::optional<Padding> spatial_padding(const NodeRef& n) {
+  if (!n.is("Pad") || n.get<std::string>("pad_mode") != "constant" || !read_once(n.output())) return std::nullopt;
+  Padding p{n.input(0), {}, {}, 0};
+  auto begin = n.input(1).values<int64_t>(), end = n.input(2).values<int64_t>();
+  if (n.inputs() > 3) {
+    auto v = number(n.input(3));
+    if (!v) return std::nullopt;
+    p.value = *v;
+  }
+  if (!begin || !end || begin->size() != end->size() || begin->size() < 3) return std::nullopt;
+  for (size_t i = 0; i < begin->size(); ++i) {
+    int64_t b = (*begin)[i], e = (*end)[i];
+    if (b < 0 || e < 0 || (i < 2 && (b || e))) return std::nullopt;
+    if (i >= 2) p.begin.push_back(b), p.end.push_back(e);
+  }
+  return p;
+}
+
+Value take_in_pad(Rewrite& at) {
+  NodeRef n = at.node();
+  auto p = spatial_padding(maker(at.input(0)));
+  if (!p) return {};
+  std::string mode = at.get<std::string>("auto_pad", "explicit");
+  if (mode != "explicit" && mode != "valid") return {};
+  auto begin = at.get<std::vector<int64_t>>("pads_begin", {}), end = at.get<std::vector<int64_t>>("pads_end", {});
+  if (mode == "valid" || begin.empty()) begin.assign(p->begin.size(), 0), end.assign(p->end.size(), 0);
+  if (begin.size() != p->begin.size() || end.size() != p->end.size()) return {};
+  std::vector<NamedAttr> changed{{"auto_pad", "explicit"}};
+  bool padded = false;
+  for (size_t i = 0; i < begin.size(); ++i) padded |= begin[i] != 0 || end[i] != 0;
+  if (n.is("AvgPool")) {
+    // Zeros that were counted must stay counted; those of the layer's own padding may not be.
+    if (p->value != 0 || (padded && at.get<bool>("exclude-pad", false))) return {};
+    if (at.get<std::string>("rounding_type", "floor") != "floor") return {};
+    changed.push_back({"exclude-pad", false});
+  } else if (n.is("MaxPool")) {
+    if (p->value > -3e38 || at.get<std::string>("rounding_type", "floor") != "floor" || n.opset() != "opset1")
+      return {};
+    // A window that lies in the padding alone would have no maximum.
+    auto kernel = at.get<std::vector<int64_t>>("kernel");
+    for (size_t i = 0; i < begin.size(); ++i)
+      if (begin[i] + p->begin[i] >= kernel[i] || end[i] + p->end[i] >= kernel[i]) return {};
+  } else if (p->value != 0) {
+    return {};
+  }
+  for (size_t i = 0; i < begin.size(); ++i) begin[i] += p->begin[i], end[i] += p->end[i];
+  changed.push_back({"pads_begin", begin});
+  changed.push_back({"pads_end", end});
+  std::vector<Value> inputs{p->data};
+  for (size_t i = 1; i < n.inputs(); ++i) inputs.push_back(n.input(i));
+  return at.like(n, inputs, changed);
+}
+
+}  // namespace
+
+Ops rewrite_pads() {
+  return Pass("fuse_pads")
+      .doc("padding in front of a convolution or a pool becomes its own padding")
+      .visit({"Convolution", "GroupConvolution", "AvgPool", "MaxPool"}, take_in_pad);
+}
+
+}  // namespace graft

@@ -1,0 +1,130 @@
+// Convolutions of 1 x 1 with strides read a fraction of what is computed for them. Their strides move up, through
+// element-wise operations, into the convolution that computes it:
+//
+//   Convolution -> Relu -> [Convolution 1x1 / 2, ...]  =>  Convolution / 2 -> Relu -> [Convolution 1x1, ...]
+//
+// A branch that joins in between and cannot take them gets a MaxPool of one element, which picks.
+#include "channels.hpp"
+
+namespace graft {
+namespace {
+
+using Strides = std::vector<int64_t>;
+
+bool is_explicit(const NodeRef& n) {
+  std::string mode = n.get<std::string>("auto_pad", "explicit");
+  return mode == "explicit" || mode == "valid";
+}
+
+// The strides of a 1 x 1 convolution without padding; empty: it has none that could move.
+Strides movable(const NodeRef& n) {
+  if (!n.is("Convolution") || !is_explicit(n)) return {};
+  auto w = static_dims(n.input(1));
+  auto s = n.get<Strides>("strides");
+  if (!w || w->size() != s.size() + 2) return {};
+  for (size_t i = 0; i < s.size(); ++i)
+    if ((*w)[i + 2] != 1) return {};
+  for (std::string_view pads : {"pads_begin", "pads_end"})
+    for (int64_t p : n.get<Strides>(pads, {}))
+      if (p != 0) return {};
+  return std::any_of(s.begin(), s.end(), [](int64_t x) { return x > 1; }) ? s : Strides();
+}
+
+bool is_one_to_one(const NodeRef& n) {
+  for (std::string_view t : {"Relu", "Clamp", "Sigmoid", "Tanh", "Swish", "HSwish", "Elu"})
+    if (n.is(t)) return true;
+  return false;
+}
+
+class Moving {
+ public:
+  Moving(Rewrite& at, Strides strides) : at_(at), strides_(std::move(strides)) {}
+
+  // Whether a convolution somewhere above can take the strides.
+  bool helps(const Value& v, int depth = 0) {
+    NodeRef n = maker(v);
+    if (!n || depth > 8) return false;
+    if (is_convolution(n)) return is_explicit(n);
+    if (is_one_to_one(n) || with_constant_add(n)) return alone(n.input(0), n) && helps(n.input(0), depth + 1);
+    if (!n.is("Add") || !same_shapes(n)) return false;
+    for (size_t i : {0, 1})
+      if (alone(n.input(i), n) && helps(n.input(i), depth + 1)) return true;
+    return false;
+  }
+
+  // The value with every stride-th element alone.
+  Value thinned(const Value& v, bool may_change, int depth = 0) {
+    NodeRef n = may_change ? maker(v) : NodeRef();
+    if (n && depth <= 8 && helps(v, depth)) {
+      if (is_convolution(n)) {
+        auto s = n.get<Strides>("strides");
+        for (size_t i = 0; i < s.size(); ++i) s[i] *= strides_[i];
+        return at_.like(n, {n.input(0), n.input(1)}, {{"strides", s}});
+      }
+      if (n.is("Add") && !with_constant_add(n)) {
+        Value a = thinned(n.input(0), alone(n.input(0), n), depth + 1);
+        Value b = thinned(n.input(1), alone(n.input(1), n), depth + 1);
+        return at_.like(n, {a, b});
+      }
+      std::vector<Value> inputs{thinned(n.input(0), true, depth + 1)};
+      for (size_t i = 1; i < n.inputs(); ++i) inputs.push_back(n.input(i));
+      return at_.like(n, inputs);
+    }
+    Strides one(strides_.size(), 1), none(strides_.size(), 0);
+    return at_.op("MaxPool@1", {v},
+                  {{"strides", strides_},
+                   {"pads_begin", none},
+                   {"pads_end", none},
+                   {"kernel", one},
+                   {"rounding_type", "floor"},
+                   {"auto_pad", "explicit"}});
+  }
+
+ private:
+  // A value that this node alone reads.
+  static bool alone(const Value& v, const NodeRef& reader) {
+    for (const Reader& r : readers(v))
+      if (r.node.raw() != reader.raw()) return false;
+    return true;
+  }
+  // Adding a constant that is the same everywhere in a channel.
+  static bool with_constant_add(const NodeRef& n) {
+    if (!n.is("Add") || !n.input(1).constant()) return false;
+    auto dims = static_dims(n.input(1));
+    size_t rank = n.output().rank();
+    return dims && length_along(n.input(1), rank, 1).has_value();
+  }
+  static bool same_shapes(const NodeRef& n) {
+    auto a = static_dims(n.input(0)), b = static_dims(n.input(1));
+    return a && b && *a == *b;
+  }
+
+  Rewrite& at_;
+  Strides strides_;
+};
+
+void move_up(Rewrite& at) {
+  Strides strides = movable(at.node());
+  if (strides.empty()) return;
+  Value v = at.input(0);
+  std::vector<NodeRef> all;
+  for (const Reader& r : readers(v)) {
+    if (r.input != 0 || movable(r.node) != strides) return;
+    all.push_back(r.node);
+  }
+  Moving moving(at, strides);
+  if (!moving.helps(v)) return;
+  Value thin = moving.thinned(v, true);
+  for (const NodeRef& n : all)
+    at.replace(n.output(), at.like(n, {thin, n.input(1)}, {{"strides", Strides(strides.size(), 1)}}));
+}
+
+}  // namespace
+
+Ops rewrite_strides() {
+  return Pass("move_strides")
+      .doc("strides of 1 x 1 convolutions move up into the convolution that computes their input")
+      .visit({"Convolution"}, move_up);
+}
+
+}  // namespace graft

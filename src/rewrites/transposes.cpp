@@ -1,0 +1,76 @@
+// input -> Pad -> Multiply(constant) -> Transpose  =>  input -> Transpose -> Pad -> Multiply(constant')
+//
+// What a model does to its input before the first layer that wants another layout: the transposition goes first, so
+// that the layer can take in the rest. Everywhere else sink_transposes carries them downwards.
+#include "channels.hpp"
+
+namespace graft {
+namespace {
+
+using Order = std::vector<int64_t>;
+
+// The operations between the transposition and an input of the model, nearest first; empty: they are of another kind.
+std::vector<NodeRef> way_from_input(Value v) {
+  std::vector<NodeRef> way;
+  for (int depth = 0; depth < 16; ++depth) {
+    NodeRef n = maker(v);
+    if (n.is("Parameter")) return way;
+    if (!n || !read_once(v)) return {};
+    bool arithmetic = n.is("Add") || n.is("Multiply") || n.is("Subtract") || n.is("Divide");
+    if (arithmetic) {
+      auto [x, c] = with_constant(n);
+      if (!c || x.rank() != n.output().rank()) return {};
+      if ((n.is("Subtract") || n.is("Divide")) && c == n.input(0)) return {};
+      way.push_back(n);
+      v = x;
+    } else if (n.is("Convert") || (n.is("Pad") && n.input(1).constant() && n.input(2).constant())) {
+      way.push_back(n);
+      v = n.input(0);
+    } else {
+      return {};
+    }
+  }
+  return {};
+}
+
+// The constant of an operation on `rank` dimensions, turned as its other side is.
+Value turned(const Value& c, const Order& order, size_t rank) {
+  std::vector<int64_t> dims = c.shape().values();
+  dims.insert(dims.begin(), rank - dims.size(), 1);
+  return transpose(reshape(c, dims), order);
+}
+
+Value raise(Rewrite& at) {
+  auto order = at.input(1).values<int64_t>();
+  if (!order) return {};
+  size_t rank = at.input(0).rank();
+  std::vector<NodeRef> way = way_from_input(at.input(0));
+  if (way.empty() || order->size() != rank) return {};
+  NodeRef first = way.back();
+  Value x = first.is("Pad") || first.is("Convert") ? first.input(0) : with_constant(first).first;
+  Value y = transpose(x, *order);
+  for (size_t i = way.size(); i-- > 0;) {
+    const NodeRef& n = way[i];
+    if (n.is("Convert")) {
+      y = at.like(n, {y});
+    } else if (n.is("Pad")) {
+      std::vector<Value> inputs{y, at.op("Gather@8", {n.input(1), at.ints(*order), at.scalar(int64_t{0})}),
+                                at.op("Gather@8", {n.input(2), at.ints(*order), at.scalar(int64_t{0})})};
+      for (size_t k = 3; k < n.inputs(); ++k) inputs.push_back(n.input(k));
+      y = at.like(n, inputs);
+    } else {
+      y = at.like(n, {y, turned(with_constant(n).second, *order, rank)});
+    }
+  }
+  return y;
+}
+
+}  // namespace
+
+Ops rewrite_transposes() {
+  return Pass("raise_transposes")
+      .doc("a transposition of what was done to an input comes before it")
+      .visit({"Transpose"}, raise);
+}
+
+}  // namespace graft
