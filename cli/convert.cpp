@@ -78,6 +78,7 @@ void convert(const ConvertOptions& o) {
     if (!o.silent) note(text("warning: written with layers that nobody knows\n", verdict_text(m.report, m.path)));
   }
   std::vector<PassEffect> effects = run_passes(m.graph, registry, passes);
+  effects.insert(effects.begin(), m.front.begin(), m.front.end());
   std::string name = o.name.empty() ? stem_of(m.path) : o.name;
   if (m.graph.name.empty()) m.graph.name = name;
   make_folder(o.folder);
@@ -101,7 +102,8 @@ void convert(const ConvertOptions& o) {
     return;
   }
   if (o.explain_passes)
-    for (const PassEffect& e : effects) print_effect(e);
+    for (const PassEffect& e : effects)
+      if (e.changes) print_effect(e);
   if (o.silent) return;
   size_t overridden = 0;
   for (const Claim& c : m.report.claims)
@@ -134,7 +136,7 @@ void add_convert(CLI::App& app) {
       ->group("Passes")
       ->allow_extra_args(false);
   c->add_flag("--list-passes", o->list_passes, "lists the passes and ends")->group("Passes");
-  c->add_flag("--explain-passes", o->explain_passes, "says what each pass changed")->group("Passes");
+  c->add_flag("--explain-passes", o->explain_passes, "says what each pass changed, if it did")->group("Passes");
   c->add_flag("--json", o->json, "prints JSON");
   c->add_flag("--silent", o->silent, "prints only errors");
   c->callback([o] { convert(*o); });
