@@ -24,9 +24,9 @@ Bounds bounds_of(const NodeRef& n) {
 // Of a node and what stands directly before it.
 Bounds joined_bounds(const NodeRef& n) {
   Bounds b = bounds_of(n);
-  while (b && b.low <= b.high && read_once(b.in)) {
+  while (b && b.low <= b.high) {
     Bounds first = bounds_of(maker(b.in));
-    if (!first || first.low > first.high) break;
+    if (!first || first.low > first.high || !read_once(b.in)) break;
     b = {first.in, std::clamp(first.low, b.low, b.high), std::clamp(first.high, b.low, b.high)};
   }
   return b;

@@ -4,6 +4,9 @@
 namespace graft {
 namespace {
 
+// Beyond this, comparing all readers of a value with each other takes longer than it can save.
+constexpr size_t most_readers = 256;
+
 // A part of one axis, in steps of 1.
 struct Part {
   NodeRef node;
@@ -57,12 +60,14 @@ std::optional<Part> part_of(const NodeRef& n) {
 // Slices that together are all of x, each element once  =>  the outputs of a VariadicSplit
 void to_split(Rewrite& at) {
   auto mine = part_of(at.node());
-  if (!mine) return;
+  if (!mine || mine->begin != 0) return;  // the first one leads
   Value x = at.input(0);
   // A list of sizes is better left to shape inference.
   if (x.rank() < 2) return;
   std::vector<Part> parts;
-  for (const Reader& r : readers(x)) {
+  std::vector<Reader> all = readers(x);
+  if (all.size() > most_readers) return;
+  for (const Reader& r : all) {
     if (r.input != 0 || !maker(r.node.output())) continue;
     auto p = part_of(r.node);
     if (p && p->axis == mine->axis && p->end > p->begin) parts.push_back(*p);
@@ -88,7 +93,9 @@ Value to_reused_concat(Rewrite& at) {
   size_t rank = at.self().shape().rank();
   size_t axis = normalize_axis(at.get<int64_t>("axis"), rank);
   for (size_t i = 0; i + 1 < self.inputs(); ++i) {
-    for (const Reader& r : readers(self.input(i))) {
+    std::vector<Reader> all = readers(self.input(i));
+    if (all.size() > most_readers) continue;
+    for (const Reader& r : all) {
       NodeRef other = r.node;
       size_t n = other.inputs();
       if (r.input != 0 || !is_op(other, "Concat") || n < 2 || n >= self.inputs() || i + n > self.inputs()) continue;
