@@ -136,7 +136,8 @@ void report_json(const Model::State& m, const Model& model, const Done& d, bool 
 
 void report_text(const ConvertOptions& o, const Model::State& m, const Done& d) {
   if (o.explain_passes) {
-    for (const PassEffect& e : d.effects) print_effect(e);
+    for (const PassEffect& e : d.effects)
+      if (e.changes) print_effect(e);
     for (const std::string& t : d.transposes) std::printf("%-24s %s\n", "Transpose left", t.c_str());
   }
   if (o.silent) return;
@@ -225,6 +226,7 @@ void convert(ConvertOptions o) {
   Done d;
   passes.calls = pass_options(m).calls;
   d.effects = run_passes(m.graph, registry, passes);
+  d.effects.insert(d.effects.begin(), m.front.begin(), m.front.end());
   if (o.mo.half()) compress_to_f16(m.graph, registry, d.half);
   if (talks) warn_of_losses(d.half);
   collect_named(m.graph, "Transpose", "", d.transposes);

@@ -80,10 +80,7 @@ inline std::vector<Reader> readers(const Value& v) {
   for (size_t i = 0; i < n; ++i) out.push_back({NodeRef(&v.in(), list[i].node), list[i].input});
   return out;
 }
-inline bool read_once(const Value& v) {
-  const graft_reader* list = nullptr;
-  return host->ref_readers(v.in().raw(), v.ref(), &list) == 1;
-}
+inline bool read_once(const Value& v) { return host->ref_readers(v.in().raw(), v.ref(), nullptr) == 1; }
 // The one number that all elements of a constant are.
 inline std::optional<double> number(const Value& v) {
   TensorView t = v ? v.constant() : TensorView();
@@ -153,6 +150,8 @@ class Pass {
   Pass& after(std::string_view name) { return after_.push_back(str(name)), *this; }
   // Runs only when it is asked for.
   Pass& on_request() { return r_.flags |= GRAFT_PASS_ON_REQUEST, *this; }
+  // What it makes of constants alone is not computed at once: for weights that are kept small.
+  Pass& keep_constants() { return r_.flags |= GRAFT_PASS_KEEPS_CONSTANTS, *this; }
   // Runs for entries of kind "general" in a replacement file whose id is the pass's name.
   Pass& when_configured() { return r_.flags |= GRAFT_PASS_CONFIGURED, *this; }
 

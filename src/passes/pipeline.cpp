@@ -22,7 +22,22 @@ constexpr Place places[] = {
     {"remove_dead", remove_dead, "removes what no output needs"},
     {"sink_transposes", sink_transposes, "carries transpositions behind operations until they cancel each other"},
     {"fold_constants", fold_constants, "computes what depends on constants alone"},
+    {"remove_noops", nullptr, {}},
+    // Formulas, the longer ones before those that are part of them.
+    {"fuse_mvn", nullptr, {}},
+    {"fuse_normalize_l2", nullptr, {}},
+    {"fuse_softmax", nullptr, {}},
+    {"fuse_softplus", nullptr, {}},
+    {"fuse_mish", nullptr, {}},
+    {"fuse_gelu", nullptr, {}},
     {"fuse_swish", nullptr, {}},
+    {"fuse_leaky_relu", nullptr, {}},
+    {"fuse_clamp", nullptr, {}},
+    {"fuse_hsigmoid", nullptr, {}},
+    {"fuse_hswish", nullptr, {}},
+    {"fuse_quantized_bounds", nullptr, {}},
+    // Convolutions and what is linear around them.
+    {"fuse_dilation", nullptr, {}},
     {"raise_transposes", nullptr, {}},
     {"fuse_pads", nullptr, {}},
     {"fuse_batch_norm", nullptr, {}},
@@ -33,6 +48,17 @@ constexpr Place places[] = {
     {"fuse_multiply_add", nullptr, {}},  // what came behind a layer meets its bias
     {"group_convolutions", nullptr, {}},
     {"move_strides", nullptr, {}},
+    // What only moves elements; blocks are three steps that merging would take apart.
+    {"fuse_depth_to_space", nullptr, {}},
+    {"fuse_shuffle_channels", nullptr, {}},
+    {"fuse_interpolate", nullptr, {}},
+    {"slices_to_split", nullptr, {}},
+    {"merge_transposes", nullptr, {}},
+    {"merge_reshapes", nullptr, {}},
+    {"transpose_matmul", nullptr, {}},
+    {"merge_reduces", nullptr, {}},
+    {"reuse_concats", nullptr, {}},
+    {"compress_quantized_weights", nullptr, {}},
 };
 
 constexpr std::string_view phase_names[] = {"front", "middle", "back"};

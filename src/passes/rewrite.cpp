@@ -1,6 +1,7 @@
 // Runs a pass that was written with graft/pass.hpp: visits nodes, takes what the function returns, and visits what that
 // made, until nothing changes.
 #include <deque>
+#include <unordered_map>
 
 #include "base/error.hpp"
 #include "base/tensor.hpp"
@@ -70,16 +71,38 @@ class SeenNode final : public graft_node {
   mutable std::deque<std::pair<std::vector<graft_str>, std::vector<graft_type>>> store_;
 };
 
+// What the visits of one pass have seen, and who reads the value that was asked about last: one that thousands of nodes
+// read is asked about by each of them.
+class Sight {
+ public:
+  explicit Sight(Editor& editor) : editor_(editor) {}
+  const SeenNode* node(NodeId id) { return &nodes_.try_emplace(id, editor_, id).first->second; }
+  std::span<const graft_reader> readers(ValueId v) {
+    if (v == of_) return readers_;
+    readers_.clear();
+    for (const Use& u : editor_.users().of(v)) readers_.push_back({node(u.node), u.input});
+    of_ = v;
+    return readers_;
+  }
+  void graph_changed() { of_ = {}; }
+
+ private:
+  Editor& editor_;
+  std::unordered_map<NodeId, SeenNode> nodes_;
+  std::vector<graft_reader> readers_;
+  ValueId of_;
+};
+
 // One visit.
 class Visit final : public graft_import {
  public:
-  Visit(Editor& editor, const PassOptions& options, const PassCall* call, NodeId id)
-      : editor_(editor), options_(options), call_(call), id_(id) {
+  Visit(Editor& editor, Sight& sight, const PassOptions& options, const PassCall* call, NodeId id)
+      : editor_(editor), sight_(sight), options_(options), call_(call), id_(id) {
     if (id != no_node) outputs_.resize(node().outputs.size());
   }
 
   // Puts what was made in its place; false: nothing changed.
-  bool finish();
+  bool finish(bool fold);
   const std::vector<NodeId>& made() const { return made_; }
 
   graft_str layer_name() const override { return id_ == no_node ? graft_str{} : str(node().name); }
@@ -130,11 +153,8 @@ class Visit final : public graft_import {
     output = v.port;
     return kept(v.node) ? nullptr : seen(v.node);
   }
-  std::span<const graft_reader> ref_readers(graft_ref ref) override {
-    readers_.clear();
-    for (const Use& u : editor_.users().of(checked(ref))) readers_.push_back({seen(u.node), u.input});
-    return readers_;
-  }
+  std::span<const graft_reader> ref_readers(graft_ref ref) override { return sight_.readers(checked(ref)); }
+  size_t reader_count(graft_ref ref) override { return editor_.users().of(checked(ref)).size(); }
   graft_ref node_input(const graft_node* n, size_t i) override {
     const Node& x = editor_.graph()[static_cast<const SeenNode*>(n)->id()];
     return i < x.inputs.size() ? ref_of(x.inputs[i]) : 0;
@@ -167,11 +187,7 @@ class Visit final : public graft_import {
   const Node& node() const { return editor_.graph()[id_]; }
   ValueId checked(graft_ref ref) const { return checked_value(editor_.graph(), ref); }
   bool kept(NodeId id) const { return options_.is_kept && options_.is_kept(editor_.graph()[id].name); }
-  const SeenNode* seen(NodeId id) {
-    for (const SeenNode& s : seen_)
-      if (s.id() == id) return &s;
-    return &seen_.emplace_back(editor_, id);
-  }
+  const SeenNode* seen(NodeId id) { return sight_.node(id); }
   static Node constant_node(Tensor t) {
     Node c;
     c.type = "Constant", c.opset = "opset1";
@@ -182,6 +198,7 @@ class Visit final : public graft_import {
     if (id_ != no_node) n.origin = node().origin;
     NodeId id = editor_.add(std::move(n));
     made_.push_back(id);
+    sight_.graph_changed();
     return id;
   }
   void check_same(ValueId from, ValueId to) const {
@@ -198,6 +215,7 @@ class Visit final : public graft_import {
   void put(ValueId from, ValueId to) {
     Graph& g = editor_.graph();
     editor_.replace(from, to);
+    sight_.graph_changed();
     changed_ = true;
     bool fresh = std::find(made_.begin(), made_.end(), to.node) != made_.end() && g[to.node].name.empty();
     if (fresh && g[from.node].outputs.size() == 1) editor_.take_name(from.node, to.node);
@@ -206,13 +224,12 @@ class Visit final : public graft_import {
   void fold_made();
 
   Editor& editor_;
+  Sight& sight_;
   const PassOptions& options_;
   const PassCall* call_;
   NodeId id_;
   std::vector<ValueId> outputs_;
   std::vector<NodeId> made_;
-  std::deque<SeenNode> seen_;
-  std::vector<graft_reader> readers_;
   std::vector<const graft_node*> all_;
   struct Configured {
     graft_value value;
@@ -251,16 +268,17 @@ void Visit::name_made(const std::string& stem) {
       g[id].name = g.unique_name(stem.empty() ? g[id].type : text(stem, '/', g[id].type));
 }
 
-bool Visit::finish() {
+bool Visit::finish(bool fold) {
   for (uint32_t i = 0; i < outputs_.size(); ++i)
     if (outputs_[i].present() && outputs_[i] != ValueId{id_, i}) check_same({id_, i}, outputs_[i]);
   std::string stem = id_ == no_node ? std::string() : node().name;
   for (uint32_t i = 0; i < outputs_.size(); ++i)
     if (outputs_[i].present() && outputs_[i] != ValueId{id_, i}) put({id_, i}, outputs_[i]);
   name_made(stem);
-  if (changed_) fold_made();
+  if (changed_ && fold) fold_made();
   for (NodeId id : made_) editor_.suspect(id);
   editor_.sweep();
+  if (changed_ || !made_.empty()) sight_.graph_changed();
   return changed_;
 }
 
@@ -269,8 +287,9 @@ bool Visit::finish() {
 void run_rewrite(Editor& editor, const graft_pass& pass, const PassOptions& options, const PassCall* call,
                  Changes& changes) {
   Graph& g = editor.graph();
+  Sight sight(editor);
   auto run = [&](NodeId id) {
-    Visit visit(editor, options, call, id);
+    Visit visit(editor, sight, options, call, id);
     std::string name = id == no_node ? g.name : g[id].name;
     bool declined = false;
     try {
@@ -279,7 +298,7 @@ void run_rewrite(Editor& editor, const graft_pass& pass, const PassOptions& opti
       if (e.kind() != ErrorKind::unsupported) throw;
       declined = true;
     }
-    bool changed = visit.finish();
+    bool changed = visit.finish(!(pass.flags & GRAFT_PASS_KEEPS_CONSTANTS));
     if (declined && changed) throw_user("the pass '", pass.name, "' declined '", name, "' after it had changed it");
     if (changed) changes.at(name);
     return changed ? visit.made() : std::vector<NodeId>();

@@ -1,31 +1,140 @@
-// Formulas of activations that come in pieces become the activation.
-#include <graft/extension.hpp>
+// Formulas of smooth activations that come in pieces become the activation.
+#include "formula.hpp"
 
 namespace graft {
 namespace {
 
-// x * sigmoid(x * beta)  =>  Swish(x, beta)
-Value to_swish(Rewrite& at) {
+// ln(1 + e^x): what x is.
+Value softplus_argument(const NodeRef& log) {
+  if (!is_op(log, "Log")) return {};
+  NodeRef sum = piece(log.input(0), "Add");
+  WithNumber e = sum ? beside_number(sum) : WithNumber();
+  NodeRef exp = e && e.number == 1 ? piece(e.value, "Exp") : NodeRef();
+  return exp ? exp.input(0) : Value();
+}
+
+// ln(1 + e^x)  =>  SoftPlus(x)
+Value to_softplus(Rewrite& at) {
+  Value x = softplus_argument(at.node());
+  return x && suits(at, x) ? at.op("SoftPlus", {x}) : Value();
+}
+
+// x * tanh(SoftPlus(x)), x * tanh(ln(1 + e^x))  =>  Mish(x)
+Value to_mish(Rewrite& at) {
   for (size_t i : {0, 1}) {
-    NodeRef s = maker(at.input(i));
-    if (!s.is("Sigmoid")) continue;
-    Value x = at.input(1 - i), inside = s.input(0);
-    if (inside == x) return at.op("Swish", {x});
-    NodeRef m = maker(inside);
-    if (!m.is("Multiply")) continue;
-    for (size_t k : {0, 1}) {
-      Shape beta = m.input(k).shape();
-      if (m.input(1 - k) == x && m.input(k).constant() && beta.elements().value() == 1)
-        return at.op("Swish", {x, reshape(m.input(k), {})});
-    }
+    Value x = at.input(1 - i);
+    NodeRef tanh = piece(at.input(i), "Tanh");
+    if (!tanh || !is_op(at.node(), "Multiply") || !suits(at, x)) continue;
+    NodeRef plus = piece(tanh.input(0), "SoftPlus"), log = piece(tanh.input(0), "Log");
+    if ((plus && plus.input(0) == x) || (log && softplus_argument(log) == x)) return at.op("Mish", {x});
   }
   return {};
+}
+
+// 1 / (1 + e^u): u, or nothing.
+Value logistic_argument(const Value& v) {
+  NodeRef over = piece(v, "Divide");
+  if (!over || single(over.input(0)) != 1.0) return {};
+  NodeRef sum = piece(over.input(1), "Add");
+  WithNumber e = sum ? beside_number(sum) : WithNumber();
+  NodeRef exp = e && e.number == 1 ? piece(e.value, "Exp") : NodeRef();
+  return exp ? exp.input(0) : Value();
+}
+
+Value swish_of(Rewrite& at, const Value& x, const std::optional<Polynomial>& inside, double sign) {
+  if (!inside || !suits(at, x)) return {};
+  auto [free, beta, square, cube] = *inside;
+  if (free != 0 || beta == 0 || square != 0 || cube != 0) return {};
+  beta *= sign;
+  return beta == 1 ? at.op("Swish", {x}) : at.op("Swish", {x, at.scalar(beta, x.type())});
+}
+
+// x * sigmoid(x * beta), x * (1 / (1 + e^(-beta * x)))  =>  Swish(x, beta)
+// x / (1 + e^(-beta * x))                               =>  Swish(x, beta)
+Value to_swish(Rewrite& at) {
+  NodeRef self = at.node();
+  if (is_op(self, "Divide")) {
+    Value x = at.input(0);
+    NodeRef sum = piece(at.input(1), "Add");
+    WithNumber e = sum ? beside_number(sum) : WithNumber();
+    NodeRef exp = e && e.number == 1 ? piece(e.value, "Exp") : NodeRef();
+    return exp ? swish_of(at, x, polynomial(exp.input(0), x), -1) : Value();
+  }
+  if (!is_op(self, "Multiply")) return {};
+  for (size_t i : {0, 1}) {
+    Value x = at.input(1 - i), y;
+    if (NodeRef s = piece(at.input(i), "Sigmoid")) y = swish_of(at, x, polynomial(s.input(0), x), 1);
+    else if (Value u = logistic_argument(at.input(i))) y = swish_of(at, x, polynomial(u, x), -1);
+    if (y) return y;
+  }
+  return {};
+}
+
+// The function inside a sum and product of numbers.
+NodeRef inner_function(const Value& v, int depth = 3) {
+  NodeRef n = read_once(v) ? maker(v) : NodeRef();
+  if (is_op(n, "Erf") || is_op(n, "Tanh")) return n;
+  if (depth == 0 || !(is_op(n, "Add") || is_op(n, "Multiply"))) return {};
+  WithNumber w = beside_number(n);
+  return w ? inner_function(w.value, depth - 1) : NodeRef();
+}
+
+// 0.5 * x * (1 + erf(x / sqrt(2)))                               =>  Gelu(x) {ERF}
+// 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))      =>  Gelu(x) {TANH}
+Value to_gelu(Rewrite& at) {
+  constexpr double half_root = 0.70710678118654752440, slope = 0.79788456080286535588;
+  Product p = product(at.node());
+  if (p.terms.size() != 2) return {};
+  for (size_t i : {0, 1}) {
+    Value x = p.terms[i], bend = p.terms[1 - i];
+    NodeRef f = inner_function(bend);
+    if (!f || !suits(at, x)) continue;
+    DType type = x.type();
+    if (!near(polynomial(bend, f.output()), {0.5, 0.5, 0, 0}, type, p.number)) continue;
+    auto inside = polynomial(f.input(0), x);
+    bool tanh = f.is("Tanh");
+    if (tanh ? near(inside, {0, slope, 0, slope * 0.044715}, type) : near(inside, {0, half_root, 0, 0}, type))
+      return at.op("Gelu@7", {x}, {{"approximation_mode", tanh ? "TANH" : "ERF"}});
+  }
+  return {};
+}
+
+std::optional<int64_t> reduced_axis(const NodeRef& n) {
+  auto axes = n && n.get<bool>("keep_dims", false) ? whole_numbers(n.input(1)) : std::nullopt;
+  return axes && axes->size() == 1 ? std::optional((*axes)[0]) : std::nullopt;
+}
+
+// e = exp(x - ReduceMax(x));  e / ReduceSum(e)  =>  Softmax(x)
+// e = exp(x);                 e / ReduceSum(e)  =>  Softmax(x)
+Value to_softmax(Rewrite& at) {
+  Value e = at.input(0);
+  NodeRef sum = piece(at.input(1), "ReduceSum"), exp = made_by(e, "Exp");
+  auto axis = reduced_axis(sum);
+  if (!is_op(at.node(), "Divide") || !exp || !axis || !(sum.input(0) == e) || !read_only_by(e, {at.node(), sum}))
+    return {};
+  Value x = exp.input(0);
+  if (!suits(at, x) || x.rank() == 0) return {};
+  auto place = normalize_axis(*axis, x.rank());
+  if (NodeRef less = piece(x, "Subtract")) {
+    NodeRef most = made_by(less.input(1), "ReduceMax");
+    auto along = reduced_axis(most);
+    if (along && most.input(0) == less.input(0) && normalize_axis(*along, x.rank()) == place) x = less.input(0);
+  }
+  return at.op("Softmax@8", {x}, {{"axis", static_cast<int64_t>(place)}});
 }
 
 }  // namespace
 
 Ops rewrite_activations() {
-  return {Pass("fuse_swish").doc("x * sigmoid(x) becomes Swish").visit({"Multiply"}, to_swish)};
+  return {
+      Pass("fuse_softmax").doc("e^x over the sum of e^x becomes Softmax").visit({"Divide"}, to_softmax),
+      Pass("fuse_softplus").doc("ln(1 + e^x) becomes SoftPlus").visit({"Log"}, to_softplus),
+      Pass("fuse_mish").doc("x * tanh(softplus(x)) becomes Mish").visit({"Multiply"}, to_mish),
+      Pass("fuse_gelu")
+          .doc("0.5 * x * (1 + erf(x / sqrt(2))), or with tanh, becomes Gelu")
+          .visit({"Multiply", "Divide"}, to_gelu),
+      Pass("fuse_swish").doc("x * sigmoid(x) becomes Swish").visit({"Multiply", "Divide"}, to_swish),
+  };
 }
 
 }  // namespace graft

@@ -129,6 +129,56 @@ class Usage(Case):
         self.assertFalse(os.path.exists(self.path("out", "broken.xml")))
 
 
+class Passes(Case):
+    tour = property(lambda self: os.path.join(BUILD, "extensions", "passes_tour.so"))
+
+    def order(self, *extensions):
+        r = graft("convert", self.plain_model(), "--list-passes", "--extensions", ",".join(extensions))
+        self.assertEqual(r.status, 0, r.all)
+        words = [line.split()[:2] for line in r.out.splitlines()]
+        return [name for name, _ in words], dict(words)
+
+    def test_passes_of_an_extension_stand_where_they_ask(self):
+        names, phases = self.order(self.tour)
+        self.assertLess(names.index("tour_one_abs"), names.index("remove_noops"))
+        self.assertLess(names.index("tour_one_abs"), names.index("tour_doubled"))
+        self.assertEqual(names[0], "tour_expand_frob")
+        self.assertEqual(names[-1], "tour_negated")
+        self.assertEqual((phases["tour_expand_frob"], phases["tour_doubled"], phases["tour_negated"]), ("front", "middle", "back"))
+
+    def test_an_order_that_cannot_be_is_shown(self):
+        r = graft("convert", self.plain_model(), "-o", self.path("ir"), "--extensions", os.path.join(BUILD, "extensions", "passes_circle.so"))
+        self.assertEqual(r.status, 1, r.all)
+        self.assertIn("passes cannot be put in an order: chicken after egg after chicken", r.err)
+        self.assertFalse(os.path.exists(self.path("ir", "plain.xml")))
+
+    def test_a_front_pass_makes_an_unknown_layer_known(self):
+        m = self.path("frob.onnx")
+        save(m, [onnx.node("Frob", ["x"], ["a"], name="first", domain="acme", gain=2.5), onnx.node("Relu", ["a"], ["y"])],
+             [onnx.value("x", [3])], [onnx.value("y", [3])])
+        self.assertEqual(graft("convert", m, "-o", self.path("ir")).status, 2)
+        r = graft("convert", m, "-o", self.path("ir"), "--extensions", self.tour, "--explain-passes")
+        self.assertEqual(r.status, 0, r.all)
+        self.assertIn("tour_expand_frob", r.out)
+        npy(self.path("x.npy"), [-1, 0, 2])
+        r = graft("run", self.path("ir", "frob.xml"), "--input", "x=" + self.path("x.npy"), "--output-dir", self.path("out"))
+        self.assertEqual(r.status, 0, r.all)
+        self.assertEqual(read_npy(self.path("out", "0.npy")), [0, 1, 6])
+
+    def test_passes_are_left_out_and_asked_for(self):
+        m = self.path("square.onnx")
+        save(m, [onnx.node("Mul", ["x", "x"], ["a"]), onnx.node("Abs", ["a"], ["b"]), onnx.node("Abs", ["b"], ["y"])],
+             [onnx.value("x", [3])], [onnx.value("y", [3])])
+        def layers(*options):
+            r = graft("convert", m, "-o", self.path("ir"), "--extensions", self.tour, "--json", *options)
+            self.assertEqual(r.status, 0, r.all)
+            return {p["pass"]: p["changes"] for p in json.loads(r.out)["passes"]}
+        self.assertEqual(layers()["tour_one_abs"], 1)
+        self.assertNotIn("tour_one_abs", layers("--disable-pass", "tour_one_abs"))
+        self.assertNotIn("tour_squared", layers())
+        self.assertEqual(layers("--enable-pass", "tour_squared")["tour_squared"], 0)
+
+
 class Running(Case):
     def test_results_are_written_and_listed(self):
         m = self.plain_model()

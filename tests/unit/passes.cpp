@@ -1,6 +1,8 @@
 // What passes leave of a graph; that results stay the same is checked by every .test case.
 #include <gtest/gtest.h>
 
+#include "base/error.hpp"
+#include "base/tensor.hpp"
 #include "graph/text.hpp"
 #include "infer/complete.hpp"
 #include "passes/pass.hpp"
@@ -68,6 +70,61 @@ TEST(SinkTransposes, StayWhereTheyAreNeeded) {
     return Reshape(a, i64[1] {-1}) {special_zero = false}
   })"),
             1u);
+}
+
+// ---- what a replacement file says to a pass ----
+
+Graph leaky() { return parse_graph("graph (x: f32[3]) { return PRelu(x, f32[] {0.5}) }"); }
+
+double slope_after(const PassOptions& options) {
+  Registry registry;
+  add_built_ins(registry);
+  load_extension(registry, GRAFT_TEST_EXTENSIONS "/passes_tour.so");
+  Graph g = leaky();
+  complete(g, registry);
+  run_passes(g, registry, options);
+  for (NodeId id : g.topological_order())
+    if (g[id].is("PRelu")) return values_of<double>(g[g[id].inputs[1].node].attrs.find("value")->as<Tensor>())[0];
+  return -1;
+}
+
+TEST(ConfiguredPass, RunsForEveryCallWithWhatItSays) {
+  PassOptions options;
+  EXPECT_EQ(slope_after(options), 0.5);
+  options.calls.push_back({"tour_other_slope", {}});
+  options.calls.back().attributes["slope"] = 0.25;
+  EXPECT_EQ(slope_after(options), 0.25);
+  options.calls.push_back(options.calls.back());
+  options.calls.back().attributes["slope"] = 0.125;
+  EXPECT_EQ(slope_after(options), 0.125);
+}
+TEST(ConfiguredPass, IsLeftOutWhereItIsDisabled) {
+  PassOptions options;
+  options.calls.push_back({"tour_other_slope", {}});
+  options.calls.back().attributes["slope"] = 0.25;
+  options.disabled = {"tour_other_slope"};
+  EXPECT_EQ(slope_after(options), 0.5);
+}
+TEST(ConfiguredPass, MustExistAndBeConfigurable) {
+  for (const char* name : {"tour_nothing", "tour_doubled"}) {
+    PassOptions options;
+    options.calls.push_back({name, {}});
+    EXPECT_THROW(slope_after(options), Error);
+  }
+}
+
+// A value that the user wants kept has no maker, so no rewrite looks through it.
+TEST(KeptNodes, StayAndHideWhatIsBehindThem) {
+  Registry registry;
+  add_built_ins(registry);
+  Graph g = parse_graph("graph (x: f32[3]) { s = Sigmoid(x) return Multiply(x, s) }");
+  complete(g, registry);
+  PassOptions options;
+  options.is_kept = [](const std::string& name) { return name == "s"; };
+  run_passes(g, registry, options);
+  size_t sigmoids = 0;
+  for (NodeId id : g.topological_order()) sigmoids += g[id].is("Sigmoid");
+  EXPECT_EQ(sigmoids, 1u);
 }
 
 }  // namespace

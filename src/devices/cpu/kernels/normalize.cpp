@@ -1,7 +1,9 @@
-// MVN over trailing axes, and BatchNormInference, in f32.
+// MVN and NormalizeL2 over axes that lie next to each other, and BatchNormInference, in f32.
 //
-// Each line of MVN is read three times while it lies in the cache: for its mean, for the squares of what is left, and
-// to be written. BatchNormInference is one multiply-add an element, with factors worked out once a run.
+// The tensor is then [outer, n, inner], and n is normalised. With inner of 1 each line is read three times while it
+// lies in the cache: for its mean, for the squares of what is left, and to be written. Else a block of neighbouring
+// columns is walked down in vectors as often. BatchNormInference is one multiply-add an element, with factors worked
+// out once a run.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "normalize.cpp"
 #include <hwy/foreach_target.h>
@@ -13,11 +15,18 @@
 #ifndef GRAFT_CPU_NORMALIZE_ONCE
 #define GRAFT_CPU_NORMALIZE_ONCE
 namespace graft {
-struct MvnState {
-  int64_t lines = 1, length = 1;
+struct NormState {
+  int64_t outer = 1, n = 1, inner = 1;
   double eps = 0;
-  bool variance = true, outside = false;
+  bool mean = true, variance = true;  // without a mean: squares are added up, not averaged
+  enum { inside, outside, least } where = inside;
+  // What is divided by, from the sum of squares.
+  double divisor(double squares) const {
+    double s = mean ? squares / static_cast<double>(n) : squares;
+    return where == outside ? std::sqrt(s) + eps : std::sqrt(where == least ? std::max(s, eps) : s + eps);
+  }
 };
+constexpr int64_t norm_columns = 64;
 }  // namespace graft
 #endif
 
@@ -61,18 +70,60 @@ double sum(const float* x, int64_t n, float shift) {
   return total;
 }
 
+// The same for each of some columns, from rows that lie `step` apart. A few rows at a time are added up in float.
+template <bool squares>
+void sum_columns(const float* x, int64_t n, int64_t step, int64_t columns, const float* shift, double* total) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int64_t piece = 64;
+  std::fill(total, total + columns, 0.0);
+  for (int64_t first = 0; first < n; first += piece) {
+    float part[norm_columns] = {};
+    for (int64_t r = first; r < std::min(n, first + piece); ++r) {
+      const float* row = x + r * step;
+      int64_t i = 0;
+      for (; i + lanes <= columns; i += lanes) {
+        const auto p = hn::Sub(hn::LoadU(d, row + i), hn::LoadU(d, shift + i)), before = hn::LoadU(d, part + i);
+        hn::StoreU(squares ? hn::MulAdd(p, p, before) : hn::Add(before, p), d, part + i);
+      }
+      for (; i < columns; ++i) {
+        float p = row[i] - shift[i];
+        part[i] += squares ? p * p : p;
+      }
+    }
+    for (int64_t i = 0; i < columns; ++i) total[i] += double{part[i]};
+  }
+}
+
 }  // namespace
 
-void mvn_line(const MvnState& s, const float* x, float* y) {
-  auto n = static_cast<double>(s.length);
-  double mean = sum<false>(x, s.length, 0.0f) / n;
+void norm_line(const NormState& s, const float* x, float* y) {
+  double mean = s.mean ? sum<false>(x, s.n, 0.0f) / static_cast<double>(s.n) : 0;
   auto shift = static_cast<float>(mean);
-  double scale = 1;
-  if (s.variance) {
-    double spread = sum<true>(x, s.length, shift) / n;
-    scale = 1 / (s.outside ? std::sqrt(spread) + s.eps : std::sqrt(spread + s.eps));
+  double scale = s.variance ? 1 / s.divisor(sum<true>(x, s.n, shift)) : 1;
+  shift_and_scale(x, s.n, shift, static_cast<float>(scale), y);
+}
+// Rows of a few neighbouring columns, `inner` apart.
+void norm_block(const NormState& s, const float* x, int64_t columns, float* y) {
+  float shift[norm_columns] = {}, scale[norm_columns];
+  double total[norm_columns];
+  std::fill(scale, scale + norm_columns, 1.0f);
+  if (s.mean) {
+    sum_columns<false>(x, s.n, s.inner, columns, shift, total);
+    for (int64_t i = 0; i < columns; ++i) shift[i] = static_cast<float>(total[i] / static_cast<double>(s.n));
   }
-  shift_and_scale(x, s.length, shift, static_cast<float>(scale), y);
+  if (s.variance) {
+    sum_columns<true>(x, s.n, s.inner, columns, shift, total);
+    for (int64_t i = 0; i < columns; ++i) scale[i] = static_cast<float>(1 / s.divisor(total[i]));
+  }
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < s.n; ++r, x += s.inner, y += s.inner) {
+    int64_t i = 0;
+    for (; i + lanes <= columns; i += lanes)
+      hn::StoreU(hn::Mul(hn::Sub(hn::LoadU(d, x + i), hn::LoadU(d, shift + i)), hn::LoadU(d, scale + i)), d, y + i);
+    for (; i < columns; ++i) y[i] = (x[i] - shift[i]) * scale[i];
+  }
 }
 void scale_line(const float* x, int64_t n, float scale, float shift, float* y) {
   const hn::ScalableTag<float> d;
@@ -90,7 +141,8 @@ HWY_AFTER_NAMESPACE();
 namespace graft {
 namespace {
 
-HWY_EXPORT(mvn_line);
+HWY_EXPORT(norm_line);
+HWY_EXPORT(norm_block);
 HWY_EXPORT(scale_line);
 
 void accept_f32(Accept& ctx) {
@@ -100,57 +152,82 @@ void accept_f32(Accept& ctx) {
     if (!ctx.shape(i).is_static()) unsupported("takes known shapes only");
 }
 
-// ---- MVN ----
+// ---- MVN, NormalizeL2 ----
 
-// Lines that are the last axes of the tensor; declines others.
-MvnState trailing(const std::vector<int64_t>& dims, const std::vector<size_t>& axes) {
+// Declines axes that are more than one group.
+NormState norm_state(const std::vector<int64_t>& dims, const std::vector<size_t>& axes) {
   std::vector<bool> taken(dims.size(), false);
   for (size_t a : axes) taken[a] = true;
-  MvnState s;
-  bool inside = false;
+  NormState s;
+  enum { before, inside, behind } stage = before;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] == 1) continue;
-    if (inside && !taken[i]) unsupported("takes the last axes together only");
-    inside = taken[i];
-    (inside ? s.length : s.lines) *= dims[i];
+    if (taken[i] && stage == behind) unsupported("takes neighbouring axes only");
+    stage = taken[i] ? inside : stage == before ? before : behind;
+    (stage == before ? s.outer : stage == inside ? s.n : s.inner) *= dims[i];
   }
   return s;
 }
-MvnState mvn2_state(Accept& ctx) {
+std::vector<size_t> norm_axes(Accept& ctx) {
+  auto axes = ctx.values<int64_t>(1);
+  if (!axes) unsupported("takes constant axes only");
+  return normalize_axes(*axes, ctx.shape(0).rank());
+}
+NormState mvn2_state(Accept& ctx) {
   std::vector<int64_t> dims = ctx.shape(0).values(), given = ctx.attr<std::vector<int64_t>>("reduction_axes");
   std::vector<size_t> axes = normalize_axes(given, dims.size());
   for (size_t i = ctx.attr<bool>("across_channels") ? 1 : 2; i < dims.size() && given.empty(); ++i) axes.push_back(i);
-  MvnState s = trailing(dims, axes);
+  NormState s = norm_state(dims, axes);
   s.eps = ctx.attr<double>("eps");
   s.variance = ctx.attr<bool>("normalize_variance");
   return s;
 }
-MvnState mvn6_state(Accept& ctx) {
-  auto axes = ctx.values<int64_t>(1);
-  if (!axes) unsupported("takes constant axes only");
-  std::vector<int64_t> dims = ctx.shape(0).values();
-  MvnState s = trailing(dims, normalize_axes(*axes, dims.size()));
+NormState mvn6_state(Accept& ctx) {
+  NormState s = norm_state(ctx.shape(0).values(), norm_axes(ctx));
   s.eps = ctx.attr<double>("eps");
   s.variance = ctx.attr<bool>("normalize_variance");
-  s.outside = ctx.attr<std::string>("eps_mode") == "OUTSIDE_SQRT";
+  if (ctx.attr<std::string>("eps_mode") == "OUTSIDE_SQRT") s.where = NormState::outside;
   return s;
 }
-void accept_mvn(Accept& ctx) {
+NormState l2_state(Accept& ctx) {
+  std::vector<size_t> axes = norm_axes(ctx);
+  if (axes.empty()) unsupported("takes one axis at least");
+  NormState s = norm_state(ctx.shape(0).values(), axes);
+  s.eps = ctx.attr<double>("eps");
+  s.mean = false;
+  if (ctx.attr<std::string>("eps_mode") == "max") s.where = NormState::least;
+  return s;
+}
+template <NormState (*state)(Accept&)>
+void norm_accept(Accept& ctx) {
   if (ctx.type(0) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
   if (!ctx.shape(0).is_static()) unsupported("takes known shapes only");
+  state(ctx);
 }
-void mvn2_accept(Accept& ctx) { accept_mvn(ctx), mvn2_state(ctx); }
-void mvn6_accept(Accept& ctx) { accept_mvn(ctx), mvn6_state(ctx); }
-MvnState mvn2_prepare(Prepare& ctx) { return mvn2_state(ctx); }
-MvnState mvn6_prepare(Prepare& ctx) { return mvn6_state(ctx); }
+template <NormState (*state)(Accept&)>
+NormState norm_prepare(Prepare& ctx) {
+  return state(ctx);
+}
 
-void mvn_run(Run& ctx, const MvnState& s) {
+void norm_run(Run& ctx, const NormState& s) {
   const float* x = ctx.input(0).data<const float>();
   float* y = ctx.output(0).data<float>();
   if (ctx.output(0).size() == 0) return;
-  auto f = HWY_DYNAMIC_DISPATCH(mvn_line);
-  ctx.parallel_for(s.lines, std::max<int64_t>(1, 8192 / s.length), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) f(s, x + i * s.length, y + i * s.length);
+  if (s.inner == 1) {
+    auto f = HWY_DYNAMIC_DISPATCH(norm_line);
+    ctx.parallel_for(s.outer, std::max<int64_t>(1, 8192 / s.n), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) f(s, x + i * s.n, y + i * s.n);
+    });
+    return;
+  }
+  auto f = HWY_DYNAMIC_DISPATCH(norm_block);
+  int64_t blocks = (s.inner + norm_columns - 1) / norm_columns;
+  int64_t grain = std::max<int64_t>(1, 8192 / (s.n * std::min(s.inner, norm_columns)));
+  ctx.parallel_for(s.outer * blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      int64_t first = t % blocks * norm_columns, at = t / blocks * s.n * s.inner + first;
+      f(s, x + at, std::min(norm_columns, s.inner - first), y + at);
+    }
   });
 }
 
@@ -187,12 +264,18 @@ void batch_norm_run(Run& ctx, const BatchNormState& s) {
   });
 }
 
+template <NormState (*state)(Accept&)>
+Kernel norm_kernel(std::string_view type, std::string_view opset) {
+  return Kernel("CPU", "lines_f32").of(type, opset).accept(norm_accept<state>).run(norm_prepare<state>, norm_run);
+}
+
 }  // namespace
 
 Ops cpu_normalize() {
   return {
-      Kernel("CPU", "lines_f32").of("MVN", "opset2").accept(mvn2_accept).run(mvn2_prepare, mvn_run),
-      Kernel("CPU", "lines_f32").of("MVN", "opset6").accept(mvn6_accept).run(mvn6_prepare, mvn_run),
+      norm_kernel<mvn2_state>("MVN", "opset2"),
+      norm_kernel<mvn6_state>("MVN", "opset6"),
+      norm_kernel<l2_state>("NormalizeL2", "opset1"),
       Kernel("CPU", "channels_f32")
           .of("BatchNormInference", "opset1")
           .accept(accept_f32)

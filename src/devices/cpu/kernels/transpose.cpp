@@ -1,4 +1,5 @@
-// Transpose of elements of 1, 2, 4 or 8 bytes.
+// Transpose of elements of 1, 2, 4 or 8 bytes; DepthToSpace, SpaceToDepth and ShuffleChannels, which are transpositions
+// of finer axes.
 //
 // Axes that stay neighbours are taken as one. Where the last axis stays last, whole runs are copied; else the two axes
 // that lie together on one side each are turned in small squares, so that both sides are read and written in whole
@@ -103,19 +104,22 @@ std::vector<size_t> transpose_axes(Accept& ctx) {
   return axes;
 }
 
-void transpose_accept(Accept& ctx) {
+void cells_accept(Accept& ctx) {
   DType type = ctx.type(0);
   if (type == DType::string || is_packed(type)) unsupported("takes elements of 1, 2, 4 or 8 bytes, not ", type);
   if (!ctx.shape(0).is_static()) unsupported("takes known shapes only");
+}
+void transpose_accept(Accept& ctx) {
+  cells_accept(ctx);
   transpose_axes(ctx);
 }
 
-TransposeState transpose_prepare(Prepare& ctx) {
+TransposeState transpose_state(DType type, const std::vector<int64_t>& dims, const std::vector<size_t>& order) {
   TransposeState s;
-  s.cell = static_cast<size_t>(bits_of(ctx.type(0))) / 8;
-  std::vector<int64_t> dims = ctx.shape(0).values(), strides = strides_of(dims);
+  s.cell = static_cast<size_t>(bits_of(type)) / 8;
+  std::vector<int64_t> strides = strides_of(dims);
   std::vector<TransposeAxis> axes;
-  for (size_t a : transpose_axes(ctx)) {
+  for (size_t a : order) {
     if (dims[a] == 1) continue;
     if (!axes.empty() && axes.back().from == strides[a] * dims[a])
       axes.back() = {axes.back().count * dims[a], strides[a], 0};
@@ -136,6 +140,53 @@ TransposeState transpose_prepare(Prepare& ctx) {
   }
   s.outer = std::move(axes);
   return s;
+}
+TransposeState transpose_prepare(Prepare& ctx) {
+  return transpose_state(ctx.type(0), ctx.shape(0).values(), transpose_axes(ctx));
+}
+
+TransposeState depth_to_space_prepare(Prepare& ctx) {
+  std::vector<int64_t> dims = ctx.shape(0).values();
+  bool blocks_first = ctx.attr<std::string>("mode") == "blocks_first";
+  auto block = ctx.attr<int64_t>("block_size");
+  size_t plane = dims.size() - 2, places = blocks_first ? 1 : 2, channel = blocks_first ? plane + 1 : 1;
+  std::vector<int64_t> finer(2 + plane, block);
+  std::vector<size_t> order{0, channel};
+  finer[0] = dims[0];
+  finer[channel] = dims[1];
+  for (size_t i = 0; i < plane; ++i) {
+    finer[channel] /= block;
+    finer.push_back(dims[2 + i]);
+    order.push_back(2 + plane + i);
+    order.push_back(places + i);
+  }
+  return transpose_state(ctx.type(0), finer, order);
+}
+TransposeState space_to_depth_prepare(Prepare& ctx) {
+  std::vector<int64_t> dims = ctx.shape(0).values(), finer{dims[0], dims[1]};
+  bool blocks_first = ctx.attr<std::string>("mode") == "blocks_first";
+  auto block = ctx.attr<int64_t>("block_size");
+  std::vector<size_t> order{0}, places, plane;
+  for (size_t i = 2; i < dims.size(); ++i) {
+    plane.push_back(finer.size());
+    places.push_back(finer.size() + 1);
+    finer.push_back(dims[i] / block);
+    finer.push_back(block);
+  }
+  if (!blocks_first) order.push_back(1);
+  order.insert(order.end(), places.begin(), places.end());
+  if (blocks_first) order.push_back(1);
+  order.insert(order.end(), plane.begin(), plane.end());
+  return transpose_state(ctx.type(0), finer, order);
+}
+TransposeState shuffle_prepare(Prepare& ctx) {
+  std::vector<int64_t> dims = ctx.shape(0).values();
+  size_t axis = normalize_axis(ctx.attr<int64_t>("axis"), dims.size());
+  auto group = ctx.attr<int64_t>("group");
+  std::span<const int64_t> all(dims);
+  return transpose_state(ctx.type(0),
+                         {count_of(all.first(axis)), group, dims[axis] / group, count_of(all.subspan(axis + 1))},
+                         {0, 2, 1, 3});
 }
 
 void transpose_run(Run& ctx, const TransposeState& s) {
@@ -171,10 +222,13 @@ void transpose_run(Run& ctx, const TransposeState& s) {
 }  // namespace
 
 Ops cpu_transpose() {
-  return Kernel("CPU", "squares")
-      .of("Transpose", "opset1")
-      .accept(transpose_accept)
-      .run(transpose_prepare, transpose_run);
+  auto kernel = [](std::string_view type) { return Kernel("CPU", "squares").of(type, "opset1"); };
+  return {
+      kernel("Transpose").accept(transpose_accept).run(transpose_prepare, transpose_run),
+      kernel("DepthToSpace").accept(cells_accept).run(depth_to_space_prepare, transpose_run),
+      kernel("SpaceToDepth").accept(cells_accept).run(space_to_depth_prepare, transpose_run),
+      kernel("ShuffleChannels").accept(cells_accept).run(shuffle_prepare, transpose_run),
+  };
 }
 
 }  // namespace graft

@@ -1,0 +1,169 @@
+// Activations that are straight lines in pieces: bounds, hard sigmoids, leaky rectifiers.
+#include "formula.hpp"
+
+namespace graft {
+namespace {
+
+constexpr double no_bound = std::numeric_limits<double>::infinity();
+
+// A value that is kept between bounds, either of which may be absent.
+struct Bounds {
+  Value in;
+  double low = -no_bound, high = no_bound;
+  explicit operator bool() const { return bool(in); }
+};
+Bounds bounds_of(const NodeRef& n) {
+  if (is_op(n, "Relu")) return {n.input(0), 0, no_bound};
+  if (is_op(n, "Clamp")) return {n.input(0), n.get<double>("min"), n.get<double>("max")};
+  bool least = is_op(n, "Maximum");
+  if (!least && !is_op(n, "Minimum")) return {};
+  WithNumber w = beside_number(n);
+  if (!w || std::isnan(w.number)) return {};
+  return least ? Bounds{w.value, w.number, no_bound} : Bounds{w.value, -no_bound, w.number};
+}
+// Of a node and what stands directly before it.
+Bounds joined_bounds(const NodeRef& n) {
+  Bounds b = bounds_of(n);
+  while (b && b.low <= b.high) {
+    Bounds first = bounds_of(maker(b.in));
+    if (!first || first.low > first.high || !read_once(b.in)) break;
+    b = {first.in, std::clamp(first.low, b.low, b.high), std::clamp(first.high, b.low, b.high)};
+  }
+  return b;
+}
+
+// min(max(x, a), b), max(min(x, b), a), min(relu(x), b), Clamp(Clamp(x))  =>  Clamp(x) {a, b}
+// max(x, 0)                                                               =>  Relu(x)
+Value to_clamp(Rewrite& at) {
+  Bounds b = joined_bounds(at.node());
+  if (!b || !(b.low <= b.high) || !has_rank_of(at.self(), b.in)) return {};
+  DType type = b.in.type();
+  if (!is_real(type) && !is_integer(type)) return {};
+  bool changed = !(b.in == at.input(0)) || !(is_op(at.node(), "Clamp") || is_op(at.node(), "Relu"));
+  // Beyond this a double does not tell whole numbers apart.
+  auto exact = [&](double v) { return std::isfinite(v) && (is_real(type) || std::fabs(v) < 0x1p53); };
+  if (!changed) return {};
+  if (b.low == 0 && b.high == no_bound) return at.op("Relu", {b.in});
+  if (!exact(b.low) || !exact(b.high)) return {};
+  return at.op("Clamp", {b.in}, {{"min", b.low}, {"max", b.high}});
+}
+
+// min(max(factor * in + start, low), high)
+struct Ramp {
+  Value in;
+  double factor = 1, start = 0, low = 0, high = 0;
+  explicit operator bool() const { return bool(in); }
+};
+Ramp ramp_of(const NodeRef& n) {
+  if (is_op(n, "HSigmoid")) return {n.input(0), 1.0 / 6, 0.5, 0, 1};
+  if (is_op(n, "HardSigmoid")) {
+    auto alpha = single(n.input(1)), beta = single(n.input(2));
+    return alpha && beta ? Ramp{n.input(0), *alpha, *beta, 0, 1} : Ramp{};
+  }
+  Bounds b = joined_bounds(n);
+  return b ? Ramp{b.in, 1, 0, b.low, b.high} : Ramp{};
+}
+// Whether the ramp, times a number, is min(max(x + 3, 0), 6) / 6.
+bool is_hard_sigmoid(const Ramp& r, const std::optional<Polynomial>& inside, double times, DType type) {
+  if (!inside || r.low != 0 || !near(r.high * times, 1, type)) return false;
+  auto [start, factor, square, cube] = *inside;
+  return square == 0 && cube == 0 && near(factor * r.factor * times, 1.0 / 6, type) &&
+         near((start * r.factor + r.start) * times, 0.5, type);
+}
+
+// min(max(x + 3, 0), 6) / 6, min(max(x / 6 + 0.5, 0), 1), HardSigmoid(x, 1/6, 0.5)  =>  HSigmoid(x)
+Value to_hsigmoid(Rewrite& at) {
+  NodeRef self = at.node();
+  Ramp r;
+  double times = 1;
+  if (is_op(self, "Multiply") || is_op(self, "Divide")) {
+    Product p = product(self);
+    if (p.terms.size() != 1 || !read_once(p.terms[0])) return {};
+    r = ramp_of(maker(p.terms[0])), times = p.number;
+  } else if (!is_op(self, "HSigmoid")) {
+    r = ramp_of(self);
+  }
+  if (!r || !is_real(r.in.type())) return {};
+  // The formula may begin at any of the values that lead to the ramp.
+  Value x = r.in;
+  for (int step = 0; step < 4; ++step) {
+    if (suits(at, x) && is_hard_sigmoid(r, polynomial(r.in, x), times, x.type())) return at.op("HSigmoid", {x});
+    NodeRef n = maker(x);
+    bool line = is_op(n, "Add") || is_op(n, "Multiply") || is_op(n, "Subtract") || is_op(n, "Divide");
+    WithNumber w = line ? beside_number(n) : WithNumber();
+    if (!w) return {};
+    x = w.value;
+  }
+  return {};
+}
+
+// x * min(max(x + 3, 0), 6) / 6, x * HSigmoid(x)  =>  HSwish(x)
+Value to_hswish(Rewrite& at) {
+  Product p = product(at.node());
+  if (p.terms.size() != 2) return {};
+  for (size_t i : {0, 1}) {
+    Value x = p.terms[i], bend = p.terms[1 - i];
+    if (!suits(at, x) || !read_once(bend)) continue;
+    Ramp r = ramp_of(maker(bend));
+    if (r && is_hard_sigmoid(r, polynomial(r.in, x), p.number, x.type())) return at.op("HSwish", {x});
+  }
+  return {};
+}
+
+// A slope that PRelu takes as broadcasting would: a plain list would belong to the channels.
+Value aligned_slope(Rewrite& at, const Value& slope, const Value& x, double sign) {
+  if (auto n = single(slope)) return at.scalar(*n * sign, x.type());
+  if (!slope.constant() || !fills(slope.shape(), x.shape())) return {};
+  std::vector<int64_t> dims = slope.shape().values();
+  dims.insert(dims.begin(), x.rank() - dims.size(), 1);
+  Value s = reshape(slope, dims);
+  return sign < 0 ? -s : s;
+}
+
+// relu(x) - a * relu(-x), relu(x) + (-a) * relu(-x)  =>  PRelu(x, a)
+Value to_prelu(Rewrite& at) {
+  double sign = is_op(at.node(), "Subtract") ? 1 : -1;
+  for (size_t i : {0, 1}) {
+    NodeRef above = piece(at.input(i), "Relu"), below = piece(at.input(1 - i), "Multiply");
+    if (!above || !below || (i == 1 && sign == 1)) continue;
+    Value x = above.input(0);
+    for (size_t k : {0, 1}) {
+      NodeRef turned = piece(below.input(k), "Relu");
+      auto inside = turned ? polynomial(turned.input(0), x) : std::nullopt;
+      if (!suits(at, x) || !inside || *inside != Polynomial{0, -1, 0, 0}) continue;
+      if (Value slope = aligned_slope(at, below.input(1 - k), x, sign)) return at.op("PRelu", {x, slope});
+    }
+  }
+  return {};
+}
+
+// max(x, a * x), 0 < a < 1  =>  PRelu(x, a)
+Value to_leaky_relu(Rewrite& at) {
+  if (!is_op(at.node(), "Maximum")) return to_prelu(at);
+  for (size_t i : {0, 1}) {
+    Value x = at.input(i), less = at.input(1 - i);
+    auto p = x.constant() || !read_once(less) || !suits(at, x) ? std::nullopt : polynomial(less, x);
+    if (!p || (*p)[0] != 0 || (*p)[2] != 0 || (*p)[3] != 0 || !((*p)[1] > 0 && (*p)[1] < 1)) continue;
+    return at.op("PRelu", {x, at.scalar((*p)[1], x.type())});
+  }
+  return {};
+}
+
+}  // namespace
+
+Ops rewrite_clamps() {
+  return {
+      Pass("fuse_clamp")
+          .doc("several bounds of one value become one Clamp")
+          .visit({"Minimum", "Maximum", "Relu", "Clamp"}, to_clamp),
+      Pass("fuse_leaky_relu")
+          .doc("max(x, a * x) and relu(x) - a * relu(-x) become PRelu")
+          .visit({"Maximum", "Add", "Subtract"}, to_leaky_relu),
+      Pass("fuse_hsigmoid")
+          .doc("min(max(x + 3, 0), 6) / 6 becomes HSigmoid")
+          .visit({"Clamp", "Minimum", "Maximum", "Relu", "HardSigmoid", "Multiply", "Divide"}, to_hsigmoid),
+      Pass("fuse_hswish").doc("x * min(max(x + 3, 0), 6) / 6 becomes HSwish").visit({"Multiply", "Divide"}, to_hswish),
+  };
+}
+
+}  // namespace graft

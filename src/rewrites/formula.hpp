@@ -1,0 +1,170 @@
+// What the rewrites of formulas have in common: operations and numbers in them, and who else reads a piece.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <graft/extension.hpp>
+#include <graft/shapes.hpp>
+
+namespace graft {
+
+// An operation of the operation sets, not one of an extension that has the same name.
+inline bool is_op(const NodeRef& n, std::string_view type) { return n.is(type) && n.opset().starts_with("opset"); }
+inline NodeRef made_by(const Value& v, std::string_view type) {
+  NodeRef n = maker(v);
+  return is_op(n, type) ? n : NodeRef();
+}
+// The same for a value that has one reader: it goes away with the formula.
+inline NodeRef piece(const Value& v, std::string_view type) {
+  NodeRef n = made_by(v, type);
+  return n && read_once(v) ? n : NodeRef();
+}
+// Whether nobody but these nodes reads the value.
+inline bool read_only_by(const Value& v, std::initializer_list<NodeRef> nodes) {
+  for (const Reader& r : readers(v)) {
+    bool listed = false;
+    for (const NodeRef& n : nodes) listed |= n.raw() == r.node.raw();
+    if (!listed) return false;
+  }
+  return true;
+}
+
+// The number that a constant of one element is.
+inline std::optional<double> single(const Value& v) {
+  if (!v) return std::nullopt;
+  Shape s = v.shape();
+  if (!s.is_static() || s.elements().value() != 1) return std::nullopt;
+  return number(v);
+}
+// Equal to what a formula says, as well as the element type can tell.
+inline bool near(double found, double wanted, DType type) {
+  double share = type == DType::bf16 ? 4e-3 : type == DType::f16 ? 1e-3 : 5e-6;
+  return std::fabs(found - wanted) <= share * std::fabs(wanted);
+}
+// Whole numbers of a constant: axes, orders, sizes.
+inline std::optional<std::vector<int64_t>> whole_numbers(const Value& v) {
+  if (!v || !is_integer(v.type())) return std::nullopt;
+  return v.values<int64_t>();
+}
+// Axes counted from the front, in order.
+inline std::optional<std::vector<size_t>> axes_of(const Value& v, size_t rank) {
+  auto given = whole_numbers(v);
+  if (!given || rank == 0) return std::nullopt;
+  std::vector<size_t> axes = normalize_axes(*given, rank);
+  std::sort(axes.begin(), axes.end());
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  return axes;
+}
+
+// A formula of x and numbers of one element has the shape of x, unless one of the numbers has more axes.
+inline bool has_rank_of(const Value& y, const Value& x) {
+  Shape a = y.shape(), b = x.shape();
+  return a.ranked() && b.ranked() && a.rank() == b.rank();
+}
+// A formula for real numbers whose result takes the place of one that looks like x.
+inline bool suits(Rewrite& at, const Value& x) { return is_real(x.type()) && has_rank_of(at.self(), x); }
+
+inline bool certainly_same(const Shape& a, const Shape& b) {
+  if (!a.ranked() || !b.ranked() || a.rank() != b.rank()) return false;
+  for (size_t i = 0; i < a.rank(); ++i)
+    if (!a[i].same(b[i])) return false;
+  return true;
+}
+// Whether `part` is repeated to fill `whole`, never the other way round.
+inline bool fills(const Shape& part, const Shape& whole) {
+  if (!part.ranked() || !whole.ranked() || part.rank() > whole.rank()) return false;
+  for (size_t i = 0; i < part.rank(); ++i) {
+    const Dim& p = part[i];
+    if (!(p.known() && p.value() == 1) && !p.same(whole[whole.rank() - part.rank() + i])) return false;
+  }
+  return true;
+}
+
+// The factors of 1, x, x^2 and x^3 where v is a polynomial of x.
+using Polynomial = std::array<double, 4>;
+inline std::optional<Polynomial> polynomial(const Value& v, const Value& x, int depth = 6) {
+  if (v == x) return Polynomial{0, 1, 0, 0};
+  if (auto n = single(v)) return Polynomial{*n, 0, 0, 0};
+  NodeRef n = maker(v);
+  if (depth == 0 || !n) return std::nullopt;
+  Polynomial out{};
+  if (is_op(n, "Negative")) {
+    auto a = polynomial(n.input(0), x, depth - 1);
+    if (!a) return std::nullopt;
+    for (size_t i = 0; i < 4; ++i) out[i] = -(*a)[i];
+    return out;
+  }
+  constexpr std::string_view binary[] = {"Add", "Subtract", "Multiply", "Divide", "Power"};
+  if (std::none_of(std::begin(binary), std::end(binary), [&](auto t) { return is_op(n, t); })) return std::nullopt;
+  auto a = polynomial(n.input(0), x, depth - 1), b = polynomial(n.input(1), x, depth - 1);
+  if (!a || !b) return std::nullopt;
+  bool plain = (*b)[1] == 0 && (*b)[2] == 0 && (*b)[3] == 0;
+  auto times = [](const Polynomial& p, const Polynomial& q) -> std::optional<Polynomial> {
+    Polynomial product{};
+    for (size_t i = 0; i < 4; ++i)
+      for (size_t k = 0; k < 4; ++k) {
+        if (p[i] == 0 || q[k] == 0) continue;
+        if (i + k > 3) return std::nullopt;
+        product[i + k] += p[i] * q[k];
+      }
+    return product;
+  };
+  if (n.is("Multiply")) return times(*a, *b);
+  if (n.is("Power")) {
+    double e = (*b)[0];
+    if (!plain || e < 0 || e > 3 || e != std::floor(e)) return std::nullopt;
+    std::optional<Polynomial> power = Polynomial{1, 0, 0, 0};
+    for (int i = 0; i < static_cast<int>(e) && power; ++i) power = times(*power, *a);
+    return power;
+  }
+  if (n.is("Divide") && (!plain || (*b)[0] == 0)) return std::nullopt;
+  for (size_t i = 0; i < 4; ++i)
+    out[i] = n.is("Add") ? (*a)[i] + (*b)[i] : n.is("Subtract") ? (*a)[i] - (*b)[i] : (*a)[i] / (*b)[0];
+  return out;
+}
+inline bool near(const std::optional<Polynomial>& found, const Polynomial& wanted, DType type, double times = 1) {
+  if (!found) return false;
+  for (size_t i = 0; i < 4; ++i)
+    if (!near((*found)[i] * times, wanted[i], type)) return false;
+  return true;
+}
+
+// What is multiplied: one number and the other terms. Products that others read too are terms.
+struct Product {
+  double number = 1;
+  std::vector<Value> terms;
+};
+inline void multiply_out(const Value& v, bool below, Product& p, int depth) {
+  if (auto n = single(v)) {
+    p.number = below ? p.number / *n : p.number * *n;
+    return;
+  }
+  NodeRef m = depth > 0 && !below ? maker(v) : NodeRef();
+  bool product = is_op(m, "Multiply"), quotient = is_op(m, "Divide") && single(m.input(1));
+  if ((!product && !quotient) || !read_once(v)) return p.terms.push_back(v);
+  multiply_out(m.input(0), false, p, depth - 1);
+  multiply_out(m.input(1), quotient, p, depth - 1);
+}
+// Of a Multiply, or a Divide by a number; empty else.
+inline Product product(const NodeRef& n) {
+  Product p;
+  bool quotient = is_op(n, "Divide");
+  if (!is_op(n, "Multiply") && !(quotient && single(n.input(1)))) return p;
+  multiply_out(n.input(0), false, p, 3);
+  multiply_out(n.input(1), quotient, p, 3);
+  return p;
+}
+
+// The value beside a number in a Multiply, Add, Maximum or Minimum.
+struct WithNumber {
+  Value value;
+  double number = 0;
+  explicit operator bool() const { return bool(value); }
+};
+inline WithNumber beside_number(const NodeRef& n) {
+  for (size_t i : {1, 0})
+    if (auto c = single(n.input(i)); c && !n.input(1 - i).constant()) return {n.input(1 - i), *c};
+  return {};
+}
+
+}  // namespace graft

@@ -1,0 +1,84 @@
+// FakeQuantize: bounds that it keeps anyway, and weights that need not be kept as floats.
+#include "formula.hpp"
+
+namespace graft {
+namespace {
+
+// FakeQuantize(Relu(x)), FakeQuantize(Clamp(x)), where the input range lies inside  =>  FakeQuantize(x)
+Value without_bounds(Rewrite& at) {
+  NodeRef self = at.node(), before = read_once(at.input(0)) ? maker(at.input(0)) : NodeRef();
+  bool relu = is_op(before, "Relu");
+  if (!is_op(self, "FakeQuantize") || (!relu && !is_op(before, "Clamp"))) return {};
+  double low = relu ? 0 : before.get<double>("min");
+  double high = relu ? std::numeric_limits<double>::infinity() : before.get<double>("max");
+  auto in_low = at.input(1).values<double>(), in_high = at.input(2).values<double>();
+  if (!in_low || !in_high || in_low->empty() || in_high->empty()) return {};
+  auto [least, least_top] = std::minmax_element(in_low->begin(), in_low->end());
+  auto [top_bottom, most] = std::minmax_element(in_high->begin(), in_high->end());
+  // A range that is turned around would end on the other side.
+  if (!(*least_top < *top_bottom) || !(low <= *least) || !(high >= *most)) return {};
+  std::vector<Value> inputs{before.input(0)};
+  for (size_t i = 1; i < self.inputs(); ++i) inputs.push_back(self.input(i));
+  return at.like(self, inputs);
+}
+
+// FakeQuantize(constant)  =>  Multiply(Subtract(Convert(i8 constant), zero point), scale)
+//
+// A level q stands for out_low + q * scale, scale = (out_high - out_low) / (levels - 1); what is kept is q - 128.
+Value to_compressed(Rewrite& at) {
+  NodeRef self = at.node();
+  Value w = at.input(0);
+  auto levels = is_op(self, "FakeQuantize") ? at.get<int64_t>("levels") : 0;
+  if (levels < 2 || levels > 256 || w.type() != DType::f32 || !w.constant()) return {};
+  constexpr double middle = 128;
+  Value low = at.input(3), high = at.input(4);
+  Shape ranges = broadcast(low.shape(), high.shape());
+  auto lows = low.values<double>(), highs = high.values<double>();
+  if (!at.input(1).constant() || !at.input(2).constant() || !lows || !highs || !ranges.is_static()) return {};
+  std::vector<int64_t> dims = ranges.values();
+  int64_t count = ranges.elements().value();
+  if (2 * count * 4 >= w.constant().size() * 3) return {};  // nothing would be saved
+
+  std::vector<int64_t> l = broadcast_strides(low.shape().values(), dims),
+                       h = broadcast_strides(high.shape().values(), dims);
+  std::vector<double> scale, zero;
+  Walk walk(dims, {l, h});
+  bool shifted = false;
+  if (walk.empty()) return {};
+  do {
+    double a = (*lows)[static_cast<size_t>(walk[0])], b = (*highs)[static_cast<size_t>(walk[1])];
+    double s = (b - a) / static_cast<double>(levels - 1);
+    if (!std::isfinite(s) || (s == 0 && a != 0)) return {};
+    scale.push_back(s);
+    zero.push_back(s == 0 ? 0 : -a / s - middle);
+    if (!std::isfinite(zero.back()) || std::fabs(zero.back()) > 4096) return {};  // what is left would be too coarse
+    shifted = shifted || zero.back() != 0;
+  } while (walk.next());
+
+  auto number = [&](double v) { return at.scalar(v, DType::f32); };
+  Value level =
+      at.like(self, {w, at.input(1), at.input(2), number(-middle), number(static_cast<double>(levels - 1) - middle)});
+  Value narrow = convert(level, DType::i8);
+  TensorView kept = narrow.constant();
+  if (!kept) return {};
+  Value y = convert(at.constant(kept), DType::f32);
+  if (shifted) y = y - at.typed(zero, dims, DType::f32);
+  return y * at.typed(scale, dims, DType::f32);
+}
+
+}  // namespace
+
+Ops rewrite_quantization() {
+  return {
+      Pass("fuse_quantized_bounds")
+          .doc("Relu and Clamp before a FakeQuantize that cuts off as much go away")
+          .visit({"FakeQuantize"}, without_bounds),
+      Pass("compress_quantized_weights")
+          .doc("quantized weights are kept as i8 and expanded where they are used")
+          .on_request()
+          .keep_constants()
+          .visit({"FakeQuantize"}, to_compressed),
+  };
+}
+
+}  // namespace graft

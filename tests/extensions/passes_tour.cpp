@@ -1,0 +1,63 @@
+// Passes as an extension writes them: every phase, order, requests and settings, each in the smallest pass that shows
+// it. Cases are in passes_tour.test, tests/cli and tests/unit/passes.cpp.
+#include <graft/extension.hpp>
+
+namespace {
+
+using namespace graft;
+
+// Frob(x) {gain}, a layer that nobody knows  =>  x * gain + 1
+Value expand_frob(Rewrite& at) { return at.input(0) * double{at.get<float>("gain", 1.0f)} + 1.0; }
+
+// Abs(Abs(x))  =>  Abs(x)
+Value one_abs(Rewrite& at) { return maker(at.input(0)).is("Abs") ? at.input(0) : Value(); }
+
+// x * 2  =>  x + x
+Value doubled(Rewrite& at) {
+  for (size_t i : {0, 1})
+    if (Value x = at.input(1 - i); is_number(at.input(i), 2) && x.rank() >= at.input(i).rank()) return x + x;
+  return {};
+}
+
+// x * -1  =>  -x, behind all others
+Value negated(Rewrite& at) {
+  for (size_t i : {0, 1})
+    if (Value x = at.input(1 - i); is_number(at.input(i), -1) && x.rank() >= at.input(i).rank()) return -x;
+  return {};
+}
+
+// x^2  =>  x * x, for those who ask
+Value squared(Rewrite& at) { return is_number(at.input(1), 2) ? at.input(0) * at.input(0) : Value(); }
+
+// PRelu(x, a)  =>  PRelu(x, what the replacement file says)
+Value other_slope(Rewrite& at) {
+  auto slope = at.configured<float>("slope", -1);
+  if (slope < 0 || is_number(at.input(1), double{slope})) return {};
+  return at.like(at.node(), {at.input(0), like(at.input(0), double{slope})});
+}
+
+// Sigmoid(x), Sigmoid(x)  =>  one for both
+void one_sigmoid(Rewrite& at) {
+  std::vector<NodeRef> seen;
+  for (const NodeRef& n : at.nodes()) {
+    if (!n.is("Sigmoid")) continue;
+    bool twin = false;
+    for (const NodeRef& s : seen)
+      if (!twin && s.input(0) == n.input(0)) at.replace(n.output(), s.output()), twin = true;
+    if (!twin) seen.push_back(n);
+  }
+}
+
+}  // namespace
+
+GRAFT_EXTENSION("passes_tour", "1.0") {
+  return {
+      Pass("tour_expand_frob").doc("Frob becomes a product and a sum").phase(Phase::front).visit({"Frob"}, expand_frob),
+      Pass("tour_negated").doc("x * -1 becomes -x").phase(Phase::back).visit({"Multiply"}, negated),
+      Pass("tour_doubled").doc("x * 2 becomes x + x").after("tour_one_abs").visit({"Multiply"}, doubled),
+      Pass("tour_one_abs").doc("Abs of Abs is Abs").before("remove_noops").visit({"Abs"}, one_abs),
+      Pass("tour_squared").doc("x^2 becomes x * x").on_request().visit({"Power"}, squared),
+      Pass("tour_other_slope").doc("another slope for every PRelu").when_configured().visit({"PRelu"}, other_slope),
+      Pass("tour_one_sigmoid").doc("equal sigmoids become one").whole(one_sigmoid),
+  };
+}
