@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <regex>
 
 #include "base/file.hpp"
+#include "base/pattern.hpp"
 #include "base/text.hpp"
 #include "readers/tensorflow.hpp"
 #include "schema/host.hpp"
@@ -86,17 +86,14 @@ bool is_word(const std::string& s, std::initializer_list<std::string_view> words
 }
 
 // Regular expressions are what --finegrain_fusing has always taken; the words come from whoever runs the command.
-std::vector<std::regex> patterns(const std::string& list) {
-  std::vector<std::regex> out;
+std::vector<Pattern> patterns(const std::string& list) {
+  std::vector<Pattern> out;
   for (std::string_view word : split(list, ',')) try {
-      out.emplace_back(std::string(trim(word)));
-    } catch (const std::regex_error&) {
-      throw UsageError(text("'", word, "' in --finegrain_fusing is not a regular expression"));
+      if (!trim(word).empty()) out.emplace_back(trim(word));
+    } catch (const Error& e) {
+      throw UsageError(text("--finegrain_fusing: ", e.message()), e.hint());
     }
   return out;
-}
-bool matches(const std::string& name, const std::regex& pattern) {
-  return std::regex_search(name, pattern, std::regex_constants::match_continuous);
 }
 
 // "folder/model.ckpt", its .index, its .data-00000-of-00001, or a folder with one checkpoint.
@@ -252,21 +249,20 @@ PassOptions MoOptions::passes(const Registry& registry) const {
       if (!s.leaves_out && this->*s.given && it->on_request) out.enabled.emplace_back(name);
       if (!s.leaves_out && !(this->*s.given) && !it->on_request) out.disabled.emplace_back(name);
     }
-  if (std::vector<std::regex> all = patterns(finegrain); !all.empty())
+  if (std::vector<Pattern> all = patterns(finegrain); !all.empty())
     out.is_kept = [all](const std::string& name) {
-      return std::any_of(all.begin(), all.end(), [&](const std::regex& r) { return matches(name, r); });
+      return std::any_of(all.begin(), all.end(), [&](const Pattern& p) { return p.begins(name); });
     };
   return out;
 }
 
 std::vector<std::string> MoOptions::unmatched(const Graph& g) const {
   std::vector<std::string> out;
-  std::vector<std::string_view> words = split(finegrain, ',');
-  std::vector<std::regex> all = patterns(finegrain);
+  std::vector<Pattern> all = patterns(finegrain);
   for (size_t i = 0; i < all.size(); ++i) {
     bool found = false;
-    for (NodeId id = 0; id < g.end_id() && !found; ++id) found = g[id].alive && matches(g[id].name, all[i]);
-    if (!found) out.push_back(text("no node's name matches '", words[i], "' of --finegrain_fusing"));
+    for (NodeId id = 0; id < g.end_id() && !found; ++id) found = g[id].alive && all[i].begins(g[id].name);
+    if (!found) out.push_back(text("no node's name matches '", all[i].source(), "' of --finegrain_fusing"));
   }
   return out;
 }
