@@ -183,7 +183,10 @@ class CaffeReader {
   }
 
   void layer(const ProtoNode& l, RawGraph& g) {
-    if (!is_used(l)) return;
+    if (!is_used(l)) {
+      for (const ProtoNode* t : l.all("top")) left_out_.emplace(t->value, l.text_of("name"));
+      return;
+    }
     RawNode n;
     n.name = l.text_of("name");
     n.type = l.text_of("type");
@@ -198,6 +201,11 @@ class CaffeReader {
     std::set<std::string> taken;
     for (const ProtoNode* b : l.all("bottom")) {
       auto it = current_.find(b->value);
+      if (auto other = left_out_.find(b->value); it == current_.end() && other != left_out_.end())
+        throw Error(ErrorKind::user,
+                    text(file_, ':', b->line, ": layer '", n.name, "' (", n.type, ") takes '", b->value,
+                         "', which only layer '", other->second, "' makes, and that is for training"),
+                    "give the definition for deployment, or put an Input layer in its place");
       if (it == current_.end())
         broken(*b, "layer '", n.name, "' (", n.type, ") takes '", b->value, "', which no layer before it makes");
       taken.insert(b->value);
@@ -303,7 +311,8 @@ class CaffeReader {
   const CaffeBlobs* blobs_;
   ReadLimits limits_;
   std::vector<Value> values_;
-  std::unordered_map<std::string, size_t> current_;  // blob -> its latest value
+  std::unordered_map<std::string, size_t> current_;         // blob -> its latest value
+  std::unordered_map<std::string, std::string> left_out_;  // blob -> the layer that makes it in another phase
   std::unordered_map<std::string, std::vector<size_t>> layer_constants_;
 };
 

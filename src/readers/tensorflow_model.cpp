@@ -158,7 +158,7 @@ class Assembler {
         out.push_back({value, value, {}});
       }
     }
-    if (out.empty()) throw_user("the graph has no outputs: every node is read by another one");
+    if (out.empty()) throw_user("the graph has no outputs: every node is read by another one, so they go in a circle");
     return out;
   }
 

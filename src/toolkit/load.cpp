@@ -47,6 +47,10 @@ Format recognise(const std::string& path) {
   if (looks_like_caffe_text(bytes) || looks_like_caffe_weights(bytes)) return Format::caffe;
   if (looks_like_tensorflow(bytes)) return Format::tensorflow;  // before ONNX, which takes nearly anything
   if (looks_like_onnx(bytes)) return Format::onnx;
+  // Nothing of it looks like a model. Where the name promises one, the reader says what is wrong with it.
+  std::string ending = extension_of(path);
+  if (ending == ".prototxt" || ending == ".caffemodel") return Format::caffe;
+  if (ending == ".onnx") return Format::onnx;
   throw Error(ErrorKind::unsupported, text("'", path, "' is not a model that can be read"),
               "ONNX (.onnx), Caffe (.prototxt with .caffemodel), TensorFlow (frozen .pb, SavedModel) and IR (.xml with "
               ".bin) files are");
@@ -101,7 +105,8 @@ void forget_declared(Graph& g) {
 RawModel read_caffe_files(const std::vector<std::string>& files) {
   std::string definition, weights;
   for (const std::string& f : files) {
-    std::string& place = looks_like_caffe_text(MappedFile::open(f)->chars()) ? definition : weights;
+    bool is_text = looks_like_caffe_text(MappedFile::open(f)->chars()) || extension_of(f) == ".prototxt";
+    std::string& place = is_text ? definition : weights;
     if (!place.empty())
       throw_user("'", place, "' and '", f, "' are both ", &place == &weights ? "weights" : "definitions of a net",
                  " of Caffe, one is taken");

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""The situations of the Model Optimizer's FAQ: each number that applies here gives a message of our own.
+
+  tests/cli/test_faq.py --build build [unittest arguments]
+
+docs/guide/troubleshooting.md lists the same numbers; the test holds the two against each other.
+"""
+import argparse
+import os
+import re
+import struct
+import sys
+import unittest
+
+import test_cli as cli
+from test_cli import Case, graft, onnx
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+INPUT = 'name: "n"\ninput: "data" input_shape { dim: 1 dim: 3 dim: 4 dim: 4 }\n'
+RELU = INPUT + 'layer { name: "r" type: "ReLU" bottom: "data" top: "r" }\n'
+TWO = """name: "two"
+layer { name: "a" type: "Input" top: "a" input_param { shape { dim: 1 dim: 2 dim: 3 dim: 3 } } }
+layer { name: "b" type: "Input" top: "b" input_param { shape { dim: 1 dim: 2 dim: 3 dim: 3 } } }
+layer { name: "s" type: "Eltwise" bottom: "a" bottom: "b" top: "s" }
+"""
+X = 'node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape { dim { size: 1 } dim { size: 4 } } } } }\n'
+T = ' attr { key: "T" value { type: DT_FLOAT } } }\n'
+CHAIN = X + "".join('node { name: "%s" op: "Relu" input: "%s"' % pair + T for pair in (("a", "x"), ("b", "a"), ("c", "b"), ("d", "x")))
+BRANCH = X + 'node { name: "f" op: "Relu" input: "x"' + T + 'node { name: "g" op: "Relu" input: "f"' + T
+
+
+def blob(dims, values):
+    return b"".join(onnx.number(i + 1, d) for i, d in enumerate(dims)) + onnx.data(5, struct.pack("<%df" % len(values), *values))
+
+
+def replacement(**entry):
+    import json
+    return json.dumps([{"id": "R", **entry}])
+
+
+def points(start, end, **more):
+    return replacement(match_kind="points", op="Relu", instances={"start_points": start, "end_points": end}, **more)
+
+
+# number -> files, options (with {file}), words of the message, exit code. Names of files that begin with "m." are the model.
+SITUATIONS = {
+    1: ({"m.prototxt": INPUT + 'layer { name: "w" type: "Warp" bottom: "data" top: "w" warp_param { gain: 2 } }'}, [], "warp_param.gain = 2", 2),
+    4: ({"m.prototxt": RELU, "mean.binaryproto": blob([1, 3, 2, 2], [0.5] * 12)}, ["--mean_file", "{mean.binaryproto}"], "does not fit the image of 2x2", 1),
+    6: ({"m.prototxt": RELU, "mean.binaryproto": b"\x0a\xff"}, ["--mean_file", "{mean.binaryproto}"], "mean.binaryproto", 2),
+    7: ({"m.prototxt": 'name: "none"\n'}, [], "no layer", 2),
+    9: ({"m.prototxt": TWO, "mean.binaryproto": blob([1, 2, 3, 3], [0.5] * 18)}, ["--mean_file", "{mean.binaryproto}"], "models with one input, this one has 2", 1),
+    11: ({"m.prototxt": 'input: "data" input_shape { dim: x }\n' + 'layer { name: "r" type: "ReLU" bottom: "data" top: "r" }'}, [], "m.prototxt:1: 'x' is not a dimension", 2),
+    15: ({"m.bin": b"\x01\x02\x03 nothing that anybody knows"}, [], "is not a model that can be read", 2),
+    17: ({"m.prototxt": RELU, "mean.binaryproto": blob([1, 3, 4, 4], [0.5] * 48)}, ["--mean_file", "{mean.binaryproto}", "--mean_values", "[1,2,3]"], "exclude each other", 1),
+    18: ({"m.prototxt": RELU, "mean.binaryproto": blob([1, 3, 4, 4], [0.5] * 48)}, ["--mean_file", "{mean.binaryproto}", "--mean_file_offsets", "(-1,0)"], "--mean_file_offsets", 1),
+    19: ({"m.prototxt": RELU}, ["--scale", "2", "--scale_values", "[1,2,3]"], "--scale and --scale_values exclude each other", 1),
+    20: ({"m.caffemodel": b"\x0a\x01n\xff\xff"}, [], "m.caffemodel", 2),
+    22: ({"m.prototxt": RELU, "taken": ""}, ["-o", "{taken}/deeper"], "taken", 1),
+    24: ({"m.pbtxt": X + 'node { name: "y" op: "Twirl" input: "x"' + T}, [], "1 type of layer is not known", 2),
+    25: ({"m.pbtxt": X + 'node { name: "r" op: "Relu" input: "nobody"' + T}, [], "reads 'nobody', which no node of the graph makes", 2),
+    26: ({"m.prototxt": RELU}, ["--output", "nobody"], "no output, layer or tensor 'nobody'", 1),
+    27: ({"m.prototxt": TWO}, ["--input", "a"], "also need the input b", 1),
+    28: ({"m.prototxt": TWO}, ["--input", "a:3[1,2,3,3],b"], "'a' is an input of the model", 1),
+    29: ({"m.prototxt": TWO}, ["--output", "s:4"], "has no output 4", 1),
+    30: ({"m.prototxt": TWO}, ["--input", "s[1,2,3,3]"], "has 2 inputs, and what is given fits one of them", 1),
+    32: ({"m.prototxt": TWO}, ["--input_shape", "[1,2,3,3]"], "the model has 2 inputs, one shape", 1),
+    35: ({"m.pbtxt": BRANCH, "r.json": replacement(match_kind="magic")}, ["--transformations_config", "{r.json}"], "magic", 2),
+    38: ({"m.prototxt": INPUT + 'layer { name: "p" type: "Pooling" bottom: "data" top: "p" pooling_param { pool: MAX kernel_size: 9 } }'}, [], "'p'", 2),
+    39: ({"m.prototxt": 'input: "data" input_shape { dim: 2 dim: 3 }\nlayer { name: "r" type: "ReLU" bottom: "data" top: "r" }'}, ["-b", "4"], "batch", 1),
+    41: ({"m.pbtxt": X + 'node { name: "y" op: "Twirl" input: "x"' + T + 'node { name: "z" op: "Relu" input: "y"' + T}, ["--input", "z"], "cannot be worked out", 1),
+    43: ({}, ["{nobody.pb}"], "there is no file", 1),
+    44: ({"m.onnx": b"\x08\x07\x3a\xff\xff\xff\xff\x0f"}, [], "m.onnx", 2),
+    45: ({"m.prototxt": INPUT + 'layer { name: "p" type: "Python" bottom: "data" top: "p" python_param { module: "rpn" layer: "Fancy" param_str: "\'stride\': 16" } }'}, [], "Fancy", 2),
+    46: ({"m.pbtxt": BRANCH}, ["--transformations_config", "{none.json}"], "there is no file", 1),
+    50: ({"m.prototxt": RELU}, ["--data_type", "INT7"], "--data_type is 'INT7'", 1),
+    51: ({"m.prototxt": RELU}, ["--input", "nobody"], "nobody", 1),
+    56: ({"m.prototxt": RELU}, ["-b", "2", "--input_shape", "[1,3,4,4]"], "exclude each other", 1),
+    57: ({"m.prototxt": RELU}, ["--input_shape", "[1,x]"], "is not a dimension", 1),
+    58: ({"m.prototxt": TWO}, ["--input_shape", "[1,2,3,3],[1,2,3,3],[1,2]"], "shape", 1),
+    59: ({"m.prototxt": RELU}, ["--mean_values", "[1,two,3]"], "two", 1),
+    60: ({"m.prototxt": RELU}, ["--mean_values", "[1,2]"], "has 3 channels", 1),
+    61: ({"m.prototxt": TWO}, ["--mean_values", "[1,2]"], "--mean_values has 1 list of values, the model has 2 inputs", 1),
+    63: ({"m.prototxt": TWO}, ["--scale_values", "[1,2]"], "--scale_values has 1 list of values, the model has 2 inputs", 1),
+    65: ({"m.pbtxt": BRANCH, "r.json": replacement(match_kind="magic")}, ["--transformations_config", "{r.json}"], "magic", 2),
+    66: ({"m.pbtxt": BRANCH, "r.json": replacement(match_kind="scope", op="Relu")}, ["--transformations_config", "{r.json}"], "instances", 2),
+    67: ({"m.pbtxt": BRANCH, "r.json": replacement(match_kind="points", op="Relu", instances=["f"])}, ["--transformations_config", "{r.json}"], "instances", 2),
+    68: ({"m.pbtxt": BRANCH, "r.json": replacement(match_kind="scope", op="Relu", instances=[])}, ["--transformations_config", "{r.json}"], "instances", 2),
+    70: ({"m.pbtxt": BRANCH, "r.json": "[{]"}, ["--transformations_config", "{r.json}"], "this is not JSON", 2),
+    71: ({"m.pbtxt": BRANCH, "r.json": '[{"match_kind": "scope"}]'}, ["--transformations_config", "{r.json}"], "id", 2),
+    73: ({"m.pbtxt": BRANCH, "r.json": "[{]"}, ["--tensorflow_custom_operations_config_update", "{r.json}"], "this is not JSON", 2),
+    74: ({"m.pbtxt": CHAIN, "r.json": points(["b"], ["d"])}, ["--transformations_config", "{r.json}"], "'d'", 2),
+    75: ({"m.pbtxt": X.replace('"x"', '"side"') + CHAIN + 'node { name: "e" op: "Add" input: "b" input: "side"' + T, "r.json": points(["b"], ["e"])},
+         ["--transformations_config", "{r.json}"], "side", 2),
+    79: ({"m.prototxt": 'layer { name: "d" type: "Data" top: "data" include { phase: TRAIN } }\nlayer { name: "r" type: "ReLU" bottom: "data" top: "r" }'}, [], "that is for training", 2),
+    83: ({"m.prototxt": RELU}, ["--mean_values", "nobody[1,2,3]"], "the model has no input 'nobody'", 1),
+    97: ({"m.pbtxt": X + 'node { name: "a" op: "Add" input: "x" input: "b"' + T + 'node { name: "b" op: "Relu" input: "a"' + T}, [], "circle", 2),
+    101: ({"m.prototxt": TWO}, ["--mean_values", "a[1,2],[1,2]"], "some values have a name and some have none", 1),
+    103: ({"m.prototxt": RELU, "w.caffemodel": b"\xff\xff\xff junk"}, ["{w.caffemodel}"], "w.caffemodel", 2),
+}
+
+
+class Faq(Case):
+    def test_every_situation_has_a_message_of_its_own(self):
+        for number, (files, options, words, status) in SITUATIONS.items():
+            with self.subTest(number=number):
+                paths = {}
+                for name, content in files.items():
+                    paths[name] = self.path("%d-%s" % (number, name))
+                    with open(paths[name], "wb") as f:
+                        f.write(content.encode() if isinstance(content, str) else content)
+                fill = lambda o: re.sub(r"\{(.*?)\}", lambda m: paths.get(m.group(1), self.path(m.group(1))), o)
+                model = [p for n, p in paths.items() if n.startswith("m.")]
+                out = [] if "-o" in options else ["-o", self.path("ir%d" % number)]
+                r = graft("convert", *model, *map(fill, options), *out)
+                self.assertEqual(r.returncode, status, "%s\n%s" % (r.stdout, r.stderr))
+                self.assertIn(words, r.stderr)
+                self.assertTrue(r.stderr.startswith("error: "), r.stderr)
+                self.assertNotIn("internal", r.stderr)
+
+    def test_halves_that_are_too_large_are_told(self):
+        self.say_losses(76, "1e6", "too large for f16")
+        self.say_losses(77, "1e-12", "too small for f16")
+
+    def say_losses(self, number, value, words):
+        m = self.path("%d.txt" % number)
+        with open(m, "w") as f:
+            f.write("graph (x: f32[2]) { return Multiply(x, f32[2] {%s, 1}) }" % value)
+        r = graft("convert", m, "--data_type", "FP16", "-o", self.path("ir"))
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn(words, r.stderr)
+
+    def test_the_guide_lists_the_same_numbers(self):
+        with open(os.path.join(ROOT, "docs", "guide", "troubleshooting.md")) as f:
+            text = f.read()
+        listed = {int(n) for row in re.findall(r"^\| ([0-9, ]+) \|", text, re.M) for n in row.split(",")}
+        self.assertEqual(listed - set(SITUATIONS) - {76, 77}, set(), "in the guide, not tried")
+        self.assertEqual(set(SITUATIONS) - listed, set(), "tried, not in the guide")
+
+
+if __name__ == "__main__":
+    p = argparse.ArgumentParser()
+    p.add_argument("--build", default=cli.BUILD)
+    known, rest = p.parse_known_args()
+    cli.BUILD = os.path.abspath(known.build)
+    unittest.main(argv=[sys.argv[0]] + rest, verbosity=1)
