@@ -471,14 +471,15 @@ typedef struct graft_host {
    * no maker and no readers. */
   graft_str (*node_opset)(const graft_node*);
   size_t (*node_attributes)(const graft_node*, const graft_named_value** list);
-  const graft_node* (*visited)(graft_import*);                                   /* null: the whole graph */
-  const graft_node* (*ref_maker)(graft_import*, graft_ref, size_t* output);      /* null: none that may be used */
-  size_t (*ref_readers)(graft_import*, graft_ref, const graft_reader** readers); /* valid until the next call */
-  graft_ref (*node_input)(graft_import*, const graft_node*, size_t index);       /* 0: absent */
-  graft_ref (*node_output)(graft_import*, const graft_node*, size_t index);      /* 0: there is none */
-  size_t (*graph_nodes)(graft_import*, const graft_node* const** nodes);         /* all, producers first */
-  graft_status (*replace_ref)(graft_import*, graft_ref from, graft_ref to);      /* for all readers */
-  const graft_value* (*configured)(graft_import*, graft_str path);               /* of the replacement file's entry */
+  const graft_node* (*visited)(graft_import*);                              /* null: the whole graph */
+  const graft_node* (*ref_maker)(graft_import*, graft_ref, size_t* output); /* null: none that may be used */
+  /* How many; the list, unless `readers` is null, is valid until the next call. */
+  size_t (*ref_readers)(graft_import*, graft_ref, const graft_reader** readers);
+  graft_ref (*node_input)(graft_import*, const graft_node*, size_t index);  /* 0: absent */
+  graft_ref (*node_output)(graft_import*, const graft_node*, size_t index); /* 0: there is none */
+  size_t (*graph_nodes)(graft_import*, const graft_node* const** nodes);    /* all, producers first */
+  graft_status (*replace_ref)(graft_import*, graft_ref from, graft_ref to); /* for all readers */
+  const graft_value* (*configured)(graft_import*, graft_str path);          /* of the replacement file's entry */
 } graft_host;
 
 /* What every host has: the table of the first release. Later fields must be tested against `size` before use. */

@@ -80,10 +80,7 @@ inline std::vector<Reader> readers(const Value& v) {
   for (size_t i = 0; i < n; ++i) out.push_back({NodeRef(&v.in(), list[i].node), list[i].input});
   return out;
 }
-inline bool read_once(const Value& v) {
-  const graft_reader* list = nullptr;
-  return host->ref_readers(v.in().raw(), v.ref(), &list) == 1;
-}
+inline bool read_once(const Value& v) { return host->ref_readers(v.in().raw(), v.ref(), nullptr) == 1; }
 // The one number that all elements of a constant are.
 inline std::optional<double> number(const Value& v) {
   TensorView t = v ? v.constant() : TensorView();

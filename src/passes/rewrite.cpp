@@ -154,6 +154,7 @@ class Visit final : public graft_import {
     return kept(v.node) ? nullptr : seen(v.node);
   }
   std::span<const graft_reader> ref_readers(graft_ref ref) override { return sight_.readers(checked(ref)); }
+  size_t reader_count(graft_ref ref) override { return editor_.users().of(checked(ref)).size(); }
   graft_ref node_input(const graft_node* n, size_t i) override {
     const Node& x = editor_.graph()[static_cast<const SeenNode*>(n)->id()];
     return i < x.inputs.size() ? ref_of(x.inputs[i]) : 0;

@@ -154,6 +154,7 @@ graft_host make_table() {
   };
   h.ref_readers = [](graft_import* m, graft_ref r, const graft_reader** readers) {
     return value_or<size_t>(0, [&] {
+      if (!readers) return m->reader_count(r);
       auto list = m->ref_readers(r);
       *readers = list.data();
       return list.size();

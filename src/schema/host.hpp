@@ -74,6 +74,7 @@ struct graft_import {
   virtual const graft_node* visited() { return nullptr; }
   virtual const graft_node* ref_maker(graft_ref, size_t&) { return nullptr; }
   virtual std::span<const graft_reader> ref_readers(graft_ref) { return {}; }
+  virtual size_t reader_count(graft_ref) { return 0; }
   virtual graft_ref node_input(const graft_node*, size_t) { return 0; }
   virtual graft_ref node_output(const graft_node*, size_t) { return 0; }
   virtual std::span<const graft_node* const> graph_nodes() { return {}; }
