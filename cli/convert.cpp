@@ -224,7 +224,7 @@ void convert(ConvertOptions o) {
   progress.step("running passes");
   if (talks) warn(o.mo.unmatched(m.graph));
   Done d;
-  passes.calls = pass_options(m).calls;
+  passes.calls = pass_options(m.report).calls;
   d.effects = run_passes(m.graph, registry, passes);
   d.effects.insert(d.effects.begin(), m.front.begin(), m.front.end());
   if (o.mo.half()) compress_to_f16(m.graph, registry, d.half);

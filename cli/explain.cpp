@@ -67,7 +67,7 @@ void explain(const ExplainOptions& o) {
     if (o.json) print_json(report);
     throw Error(ErrorKind::unsupported, verdict_text(m.report, m.path));
   }
-  run_passes(m.graph, core.state()->registry, pass_options(m));
+  run_passes(m.graph, core.state()->registry, pass_options(m.report));
   if (!m.report.passed_on.empty()) {
     for (const UnknownType& u : m.report.passed_on) report["passed_on"].push_back(u.type);
     if (o.json) return print_json(report);

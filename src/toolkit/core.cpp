@@ -91,7 +91,7 @@ CompiledModel Core::compile_model(const Model& model, const std::string& device,
   int all = options.threads > 0 ? options.threads : ThreadPool::shared().threads();
   how.threads = std::max(1, all / std::max(1, options.streams));
   Graph graph = m.graph.clone();
-  if (options.passes && s_->device(device).wants_passes()) run_passes(graph, s_->registry, pass_options(m));
+  if (options.passes && s_->device(device).wants_passes()) run_passes(graph, s_->registry, pass_options(m.report));
   s->program = s_->device(device).compile(std::move(graph), s_->registry, how);
   s->streams = std::make_unique<Streams>(options.streams);
   return CompiledModel(std::move(s));

@@ -136,7 +136,7 @@ void note_cut(ImportReport& report, CutEffect effect) {
 
 // What extensions do to a graph before anybody judges what is unknown: a layer they replaced is unknown no more.
 void run_front(Model::State& m) {
-  PassOptions options = pass_options(m);
+  PassOptions options = pass_options(m.report);
   options.phases = PassPhases::front;
   m.front = run_passes(m.graph, m.core->registry, options);
   size_t changes = 0;
@@ -207,9 +207,9 @@ RawModel read_for_replacing(const Core::State& core, const std::vector<std::stri
 
 }  // namespace
 
-PassOptions pass_options(const Model::State& m) {
+PassOptions pass_options(const ImportReport& report) {
   PassOptions options;
-  for (const GeneralReplacement& g : m.report.general) options.calls.push_back({g.id, g.file, g.attributes});
+  for (const GeneralReplacement& g : report.general) options.calls.push_back({g.id, g.file, g.attributes});
   return options;
 }
 
@@ -298,7 +298,7 @@ Model through_ir(const Model& model) {
   const Model::State& m = *model.state();
   require_complete(m.report, m.path);
   Graph g = m.graph.clone();
-  run_passes(g, m.core->registry, pass_options(m));
+  run_passes(g, m.core->registry, pass_options(m.report));
   TemporaryFolder folder;
   std::string path = folder.path() + "/model.xml";
   write_ir(g, m.core->registry, path);

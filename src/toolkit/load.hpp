@@ -33,7 +33,7 @@ void require_complete(const ImportReport& report, const std::string& model_path)
 // Throws where a mapping file passed layers on that nothing here can run.
 void require_runnable(const ImportReport& report);
 // What the model's own replacements of kind `general` ask of the passes.
-PassOptions pass_options(const Model::State& m);
+PassOptions pass_options(const ImportReport& report);
 // Gives inputs other shapes and types, and infers all others anew.
 void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes,
                     const std::map<std::string, DType>& types);

@@ -105,7 +105,9 @@ Graph imported(RawModel raw, const Registry& registry, const Test& t) {
   if (!m.report.problems.empty()) throw m.report.problems[0].error;
   if (!m.report.unknown.empty())
     throw_unsupported("unknown: ", m.report.unknown[0].domain, "::", m.report.unknown[0].type);
-  require_claimed(m.report);
+  PassOptions front = pass_options(m.report);
+  front.phases = PassPhases::front;
+  run_passes(m.graph, registry, front);
   if (!m.report.passed_on.empty()) throw_unsupported("passed on: ", passed_on(m.graph));
   return std::move(m.graph);
 }
