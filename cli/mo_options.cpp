@@ -75,7 +75,7 @@ const std::vector<Switch>& switches() {
       {&MoOptions::no_fusing, true, {"fuse_linear", "fuse_multiply_add", "fuse_pads", "fuse_batch_norm"}},
       {&MoOptions::no_group_fusing, true, {"group_convolutions"}},
       {&MoOptions::no_strides, true, {"move_strides"}},
-      {&MoOptions::keep_transposes, true, {"sink_transposes", "raise_transposes"}},
+      {&MoOptions::keep_transposes, true, {"sink_transposes", "raise_transposes", "merge_transposes"}},
       {&MoOptions::concats, false, {"reuse_concats"}},
   };
   return all;

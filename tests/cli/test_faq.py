@@ -95,7 +95,7 @@ SITUATIONS = {
     79: ({"m.prototxt": 'layer { name: "d" type: "Data" top: "data" include { phase: TRAIN } }\nlayer { name: "r" type: "ReLU" bottom: "data" top: "r" }'}, [], "that is for training", 2),
     83: ({"m.prototxt": RELU}, ["--mean_values", "nobody[1,2,3]"], "the model has no input 'nobody'", 1),
     97: ({"m.pbtxt": X + 'node { name: "a" op: "Add" input: "x" input: "b"' + T + 'node { name: "b" op: "Relu" input: "a"' + T}, [], "circle", 2),
-    101: ({"m.prototxt": TWO}, ["--mean_values", "a[1,2],[1,2]"], "some values have a name and some have none", 1),
+    101: ({"m.prototxt": TWO}, ["--mean_values", "a[1,2],[1,2]"], "--mean_values names some inputs and not others", 1),
     103: ({"m.prototxt": RELU, "w.caffemodel": b"\xff\xff\xff junk"}, ["{w.caffemodel}"], "w.caffemodel", 2),
 }
 
@@ -113,10 +113,10 @@ class Faq(Case):
                 model = [p for n, p in paths.items() if n.startswith("m.")]
                 out = [] if "-o" in options else ["-o", self.path("ir%d" % number)]
                 r = graft("convert", *model, *map(fill, options), *out)
-                self.assertEqual(r.returncode, status, "%s\n%s" % (r.stdout, r.stderr))
-                self.assertIn(words, r.stderr)
-                self.assertTrue(r.stderr.startswith("error: "), r.stderr)
-                self.assertNotIn("internal", r.stderr)
+                self.assertEqual(r.status, status, r.all)
+                self.assertIn(words, r.err)
+                self.assertTrue(r.err.startswith("error: "), r.err)
+                self.assertNotIn("internal", r.err)
 
     def test_halves_that_are_too_large_are_told(self):
         self.say_losses(76, "1e6", "too large for f16")
@@ -127,8 +127,8 @@ class Faq(Case):
         with open(m, "w") as f:
             f.write("graph (x: f32[2]) { return Multiply(x, f32[2] {%s, 1}) }" % value)
         r = graft("convert", m, "--data_type", "FP16", "-o", self.path("ir"))
-        self.assertEqual(r.returncode, 0, r.stderr)
-        self.assertIn(words, r.stderr)
+        self.assertEqual(r.status, 0, r.err)
+        self.assertIn(words, r.err)
 
     def test_the_guide_lists_the_same_numbers(self):
         with open(os.path.join(ROOT, "docs", "guide", "troubleshooting.md")) as f:
