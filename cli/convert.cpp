@@ -194,6 +194,7 @@ void convert(ConvertOptions o) {
   ImportOptions import;
   o.mo.add_to(o.model, import);
   import.cut = o.cut.request();
+  import.disabled_passes = passes.disabled;
   Preprocess before = o.before.request();
   o.mo.check_framework(o.model.all_files());
   if (o.model.teach.instead(core, o.model.all_files(), import, o.json)) return;

@@ -64,7 +64,8 @@ struct ReplacementConfig;
 
 struct ImportOptions {
   ReadRequest read;
-  CutRequest cut;  // carried out between reading and import
+  CutRequest cut;                            // carried out between reading and import
+  std::vector<std::string> disabled_passes;  // of those that run right after import
   // Other types or shapes than the file says, by input name.
   std::map<std::string, Shape> input_shapes;
   std::map<std::string, DType> input_types;

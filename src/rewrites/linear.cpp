@@ -5,6 +5,9 @@
 namespace graft {
 namespace {
 
+// Weights as they stand. Quantised ones keep what quantises them: a factor that goes in would undo it.
+bool are_plain_weights(const Value& w) { return maker(w).is("Constant") && is_plain_constant(w); }
+
 // Where the channels are in the weights of a layer: the axis and, for groups, the axis before it that they count along.
 struct WeightAxes {
   size_t out, in;  // axes of output and input channels within a group
@@ -39,7 +42,7 @@ Value scale_convolution(Rewrite& at, const NodeRef& layer, const Value& data, co
   auto axes = axes_of(layer);
   Value w = layer.input(1);
   auto dims = static_dims(w);
-  if (!axes || !is_plain_constant(w) || !dims || w.type() != c.type()) return {};
+  if (!axes || !are_plain_weights(w) || !dims || w.type() != c.type()) return {};
   size_t axis = by_output ? axes->out : axes->in;
   int64_t channels = (*dims)[axis] * (axes->grouped ? (*dims)[0] : 1);
   auto length = length_along(c, layer.output().rank(), 1);
@@ -51,7 +54,7 @@ Value scale_convolution(Rewrite& at, const NodeRef& layer, const Value& data, co
 Value scale_product(Rewrite& at, const NodeRef& layer, const Value& data, const Value& c, bool by_output) {
   Value w = layer.input(1);
   auto dims = static_dims(w);
-  if (!is_plain_constant(w) || !dims || dims->size() != 2 || w.type() != c.type()) return {};
+  if (!are_plain_weights(w) || !dims || dims->size() != 2 || w.type() != c.type()) return {};
   if (!by_output && layer.get<bool>("transpose_a", false)) return {};
   size_t rank = by_output ? layer.output().rank() : data.rank();
   bool turned = layer.get<bool>("transpose_b", false);
@@ -120,7 +123,7 @@ Value add_before(Rewrite& at) {
   auto [x, b] = with_constant(m);
   Value w = at.input(1);
   auto dims = static_dims(w);
-  if (!b || !keeps_shape(x, at.input(0)) || !is_plain_constant(w) || !dims || w.type() != b.type()) return {};
+  if (!b || !keeps_shape(x, at.input(0)) || !are_plain_weights(w) || !dims || w.type() != b.type()) return {};
   size_t rank = x.rank();
   if (layer.is("MatMul")) {
     if (dims->size() != 2 || rank < 2 || at.get<bool>("transpose_a", false)) return {};

@@ -68,7 +68,9 @@ void check_inputs(const Node& node, const OpDef& op) {
 
 }  // namespace
 
-std::string describe(const Node& node) { return text('\'', node.name, "' (", node.type, ')'); }
+std::string describe(const Node& node) {
+  return node.name.empty() ? node.type : text('\'', node.name, "' (", node.type, ')');
+}
 
 const OpDef& definition(const Registry& registry, const Node& node) {
   if (const OpDef* op = registry.find(node.type, node.opset)) return *op;

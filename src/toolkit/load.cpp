@@ -135,9 +135,10 @@ void note_cut(ImportReport& report, CutEffect effect) {
 }
 
 // What extensions do to a graph before anybody judges what is unknown: a layer they replaced is unknown no more.
-void run_front(Model::State& m) {
+void run_front(Model::State& m, const ImportOptions& asked) {
   PassOptions options = pass_options(m.report);
   options.phases = PassPhases::front;
+  options.disabled = asked.disabled_passes;
   m.front = run_passes(m.graph, m.core->registry, options);
   size_t changes = 0;
   for (const PassEffect& e : m.front) changes += e.changes;
@@ -269,7 +270,7 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
       m->report = std::move(imported.report);
       name_cut_nodes(m->graph, cut);
       note_cut(m->report, std::move(cut));
-      run_front(*m);
+      run_front(*m, options);
       break;
     }
     case Format::ir:

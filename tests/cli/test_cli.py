@@ -164,6 +164,24 @@ class Passes(Case):
         r = graft("run", self.path("ir", "frob.xml"), "--input", "x=" + self.path("x.npy"), "--output-dir", self.path("out"))
         self.assertEqual(r.status, 0, r.all)
         self.assertEqual(read_npy(self.path("out", "0.npy")), [0, 1, 6])
+        r = graft("convert", m, "-o", self.path("ir"), "--extensions", self.tour, "--disable-pass", "tour_expand_frob")
+        self.assertEqual(r.status, 2, r.all)
+
+    def test_an_entry_of_kind_general_calls_a_pass(self):
+        m, config = self.path("net.prototxt"), self.path("r.json")
+        with open(m, "w") as f:
+            f.write('input: "x" input_shape { dim: 2 }\nlayer { name: "y" type: "ReLU" bottom: "x" top: "y" relu_param { negative_slope: 0.5 } }\n')
+        with open(config, "w") as f:
+            f.write('[{"id": "tour_other_slope", "match_kind": "general", "custom_attributes": {"slope": 0.25}}]')
+        npy(self.path("x.npy"), [-4, 2])
+        for options, wanted in (([], -2), (["--extensions", self.tour, "--transformations_config", config], -1)):
+            r = graft("run", m, *options, "--input", "x=" + self.path("x.npy"), "--output-dir", self.path("out"))
+            self.assertEqual(r.status, 0, r.all)
+            self.assertEqual(read_npy(self.path("out", "0.npy")), [wanted, 2])
+            r = graft("convert", m, *options, "-o", self.path("ir"))
+            self.assertEqual(r.status, 0, r.all)
+            r = graft("run", self.path("ir", "net.xml"), "--input", "x=" + self.path("x.npy"), "--output-dir", self.path("out"))
+            self.assertEqual(read_npy(self.path("out", "0.npy")), [wanted, 2])
 
     def test_passes_are_left_out_and_asked_for(self):
         m = self.path("square.onnx")
