@@ -3,63 +3,13 @@
 
   tests/cli/test_cli.py --build build [unittest arguments]
 """
-import argparse
 import json
 import os
 import shutil
-import struct
 import subprocess
-import sys
-import tempfile
 import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
-import onnx_writer as onnx  # noqa: E402
-
-BUILD = os.path.join(ROOT, "build")
-
-
-class Ended:
-    def __init__(self, process):
-        self.status, self.out, self.err = process.returncode, process.stdout, process.stderr
-        self.all = self.out + self.err
-
-
-def graft(*arguments, cwd=None):
-    command = [os.path.join(BUILD, "bin", "graft"), *arguments]
-    return Ended(subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300))
-
-
-def save(path, nodes, inputs, outputs, tensors=(), opsets=None):
-    with open(path, "wb") as f:
-        f.write(onnx.model("test", nodes, tensors, inputs, outputs, opsets or {"": 17, "acme": 1}))
-
-
-def npy(path, values):
-    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
-    header += " " * (63 - (10 + len(header)) % 64) + "\n"
-    with open(path, "wb") as f:
-        f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<%df" % len(values), *values))
-
-
-def read_npy(path):
-    with open(path, "rb") as f:
-        content = f.read()
-    start = 10 + struct.unpack("<H", content[8:10])[0]
-    return list(struct.unpack("<%df" % ((len(content) - start) // 4), content[start:]))
-
-
-def build_extension(source, folder, compiler):
-    """Configures and builds a CMake project of an extension; the path of the library."""
-    for command in (["cmake", "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_CXX_COMPILER=" + compiler,
-                     "-DGraft_DIR=" + os.path.join(BUILD, "cmake")], ["cmake", "--build", folder]):
-        p = subprocess.run(command, capture_output=True, text=True)
-        if p.returncode:
-            raise AssertionError("%s\n%s%s" % (" ".join(command), p.stdout, p.stderr))
-    found = [f for f in os.listdir(folder) if f.endswith(".so")]
-    assert len(found) == 1, found
-    return os.path.join(folder, found[0])
+from harness import ROOT, Case, build_extension, built, graft, main, npy, onnx, read_npy, save
 
 
 def compilers():
@@ -67,14 +17,7 @@ def compilers():
     return ["g++", clang or "clang++-19"]
 
 
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="graft-cli-")
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def path(self, *names):
-        return os.path.join(self.folder, *names)
-
+class CliCase(Case):
     def plain_model(self):
         path = self.path("plain.onnx")
         save(path, [onnx.node("Relu", ["x"], ["y"])], [onnx.value("x", [3])], [onnx.value("y", [3])])
@@ -89,7 +32,7 @@ class Case(unittest.TestCase):
         return path
 
 
-class Usage(Case):
+class Usage(CliCase):
     def test_help_names_every_command(self):
         r = graft("--help")
         self.assertEqual(r.status, 0)
@@ -129,8 +72,8 @@ class Usage(Case):
         self.assertFalse(os.path.exists(self.path("out", "broken.xml")))
 
 
-class Passes(Case):
-    tour = property(lambda self: os.path.join(BUILD, "extensions", "passes_tour.so"))
+class Passes(CliCase):
+    tour = property(lambda self: built("extensions", "passes_tour.so"))
 
     def order(self, *extensions):
         r = graft("convert", self.plain_model(), "--list-passes", "--extensions", ",".join(extensions))
@@ -147,7 +90,7 @@ class Passes(Case):
         self.assertEqual((phases["tour_expand_frob"], phases["tour_doubled"], phases["tour_negated"]), ("front", "middle", "back"))
 
     def test_an_order_that_cannot_be_is_shown(self):
-        r = graft("convert", self.plain_model(), "-o", self.path("ir"), "--extensions", os.path.join(BUILD, "extensions", "passes_circle.so"))
+        r = graft("convert", self.plain_model(), "-o", self.path("ir"), "--extensions", built("extensions", "passes_circle.so"))
         self.assertEqual(r.status, 1, r.all)
         self.assertIn("passes cannot be put in an order: chicken after egg after chicken", r.err)
         self.assertFalse(os.path.exists(self.path("ir", "plain.xml")))
@@ -197,7 +140,7 @@ class Passes(Case):
         self.assertEqual(layers("--enable-pass", "tour_squared")["tour_squared"], 0)
 
 
-class Running(Case):
+class Running(CliCase):
     def test_results_are_written_and_listed(self):
         m = self.plain_model()
         npy(self.path("x.npy"), [-1, 0, 2])
@@ -236,7 +179,7 @@ class Running(Case):
         self.assertTrue(json.loads(r.out))
 
 
-class Verdict(Case):
+class Verdict(CliCase):
     def test_all_that_is_missing_is_said_at_once_and_nothing_written(self):
         m = self.custom_model()
         r = graft("convert", m, "-o", self.path("out"))
@@ -274,7 +217,7 @@ class Verdict(Case):
         self.assertIn("Solo", graft("ops", "--extensions", library).out)
 
 
-class Extensions(Case):
+class Extensions(CliCase):
     def test_the_example_built_by_gcc_and_by_clang(self):
         m = self.path("cosh.onnx")
         save(m, [onnx.node("CoshC", ["x"], ["y"], domain="acme", gain=2.0)], [onnx.value("x", [3])], [onnx.value("y", [3])])
@@ -295,7 +238,7 @@ class Extensions(Case):
     def test_a_built_in_can_be_overridden_and_the_report_says_so(self):
         m = self.plain_model()
         npy(self.path("x.npy"), [-1, 0, 2])
-        library = os.path.join(BUILD, "extensions", "override_relu.so")
+        library = built("extensions", "override_relu.so")
         r = graft("run", m, "--input", self.path("x.npy"), "--output-dir", self.path("r"), "--extensions", library)
         self.assertEqual(r.status, 0, r.all)
         self.assertEqual(read_npy(self.path("r", "0.npy")), [100, 100, 102])
@@ -312,8 +255,4 @@ class Extensions(Case):
 
 
 if __name__ == "__main__":
-    p = argparse.ArgumentParser()
-    p.add_argument("--build", default=BUILD)
-    known, rest = p.parse_known_args()
-    BUILD = os.path.abspath(known.build)
-    unittest.main(argv=[sys.argv[0]] + rest, verbosity=1)
+    main()

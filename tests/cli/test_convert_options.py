@@ -4,47 +4,13 @@ gives.
 
   tests/cli/test_convert_options.py --build build [unittest arguments]
 """
-import argparse
 import json
 import os
 import re
 import shutil
 import struct
-import subprocess
-import sys
-import tempfile
-import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
-import onnx_writer as onnx  # noqa: E402
-
-BUILD = os.path.join(ROOT, "build")
-
-
-class Ended:
-    def __init__(self, process):
-        self.status, self.out, self.err = process.returncode, process.stdout, process.stderr
-        self.all = self.out + self.err
-
-
-def graft(*arguments, cwd=None, env=None):
-    command = [os.path.join(BUILD, "bin", "graft"), *arguments]
-    return Ended(subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, env=dict(os.environ, **(env or {}))))
-
-
-def write_npy(path, dims, values):
-    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % "".join("%d, " % d for d in dims)
-    header += " " * (63 - (10 + len(header)) % 64) + "\n"
-    with open(path, "wb") as f:
-        f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<%df" % len(values), *values))
-
-
-def read_npy(path):
-    with open(path, "rb") as f:
-        content = f.read()
-    start = 10 + struct.unpack("<H", content[8:10])[0]
-    return list(struct.unpack("<%df" % ((len(content) - start) // 4), content[start:]))
+from harness import Case, graft, main, onnx, read_npy, write_npy
 
 
 def blob(dims, values):
@@ -82,19 +48,7 @@ def relu(x):
     return [max(0, v) for v in x]
 
 
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="graft-convert-")
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def path(self, *names):
-        return os.path.join(self.folder, *names)
-
-    def write(self, name, content):
-        with open(self.path(name), "wb" if isinstance(content, bytes) else "w") as f:
-            f.write(content)
-        return self.path(name)
-
+class ConvertCase(Case):
     def net(self, text=NET, name="net"):
         self.write(name + ".caffemodel", caffemodel({"conv1": ("Convolution", [([2, 3, 1, 1], WEIGHTS)])}))
         return [self.write(name + ".prototxt", text), self.path(name + ".caffemodel")]
@@ -142,7 +96,7 @@ class Case(unittest.TestCase):
         return re.findall(r'<layer [^>]*type="(\w+)"', self.xml(report))
 
 
-class Outputs(Case):
+class Outputs(ConvertCase):
     def test_what_no_output_needs_is_never_imported(self):
         files = self.net(NET + UNKNOWN)
         self.refused("Frobnicate", *files, status=2)
@@ -170,7 +124,7 @@ class Outputs(Case):
         self.refused("'sum:0' is asked for twice", *files, "--output", "sum,sum:0")
 
 
-class Inputs(Case):
+class Inputs(ConvertCase):
     def test_a_layer_with_a_shape_cuts_before_it(self):
         r = self.convert(*self.net(), "--input", "relu1[1 2 1 2]")
         self.assertEqual(self.names(r), ["relu1/placeholder_port_0"])
@@ -248,7 +202,7 @@ class Inputs(Case):
         self.assertEqual(self.names(r), ["x"])
 
 
-class Batch(Case):
+class Batch(ConvertCase):
     def test_the_first_dimension_of_all_inputs(self):
         self.assertEqual(self.convert(*self.net(), "-b", "4")["inputs"][0]["shape"], [4, 3, 1, 2])
         m = self.write("open.txt", "graph (x: f32[?,2], s: f32[]) { return Multiply(x, s) }")
@@ -263,7 +217,7 @@ class Batch(Case):
             self.refused("a number above 0 is wanted", *files, "--batch=" + wrong)
 
 
-class Freezing(Case):
+class Freezing(ConvertCase):
     def two(self):
         return self.write("two.txt", "graph (x: f32[2], k: f32[2]) { return Add(x, k) }")
 
@@ -299,7 +253,7 @@ class Freezing(Case):
         self.refused("'300' is not a value of type u8", self.two(), "--input", "k{u8}->300")
 
 
-class FrameworkNames(Case):
+class FrameworkNames(ConvertCase):
     def onnx(self, nodes, inputs, outputs, name="m.onnx"):
         return self.write(name, onnx.model("t", nodes, [], inputs, outputs, {"": 17, "acme": 1}))
 
@@ -415,7 +369,7 @@ def node(name, op, inputs, *attributes):
     return onnx.data(1, onnx.data(1, name) + onnx.data(2, op) + b"".join(onnx.data(3, i) for i in inputs) + b"".join(attributes))
 
 
-class SavedModels(Case):
+class SavedModels(ConvertCase):
     def graph(self, factor):
         shape = onnx.data(2, onnx.number(1, 2))
         tensor = onnx.number(1, 1) + onnx.data(2, b"") + onnx.data(4, struct.pack("<f", factor))
@@ -470,7 +424,7 @@ class SavedModels(Case):
         self.refused("has 0 checkpoints", self.path("m.meta"), "--input_checkpoint", self.path("empty"))
 
 
-class MeansAndScales(Case):
+class MeansAndScales(ConvertCase):
     def test_means_then_scales_in_the_models_channel_order(self):
         for mean in ("data[1,2,3]", "(1,2,3)", "1,2,3"):
             r = self.convert(*self.net(), "--output", "conv1", "--mean_values", mean, "--scale_values", "[1,2,4]")
@@ -546,7 +500,7 @@ class MeansAndScales(Case):
         self.refused("is for models with one input, this one has 2", two, "--mean_file", f)
 
 
-class ReversedChannels(Case):
+class ReversedChannels(ConvertCase):
     def test_it_ends_in_the_weights_and_turns_means_round(self):
         r = self.convert(*self.net(), "--output", "conv1", "--reverse_input_channels", "--mean_values", "[1,2,3]", "--scale", "2")
         y = [(v - m) / 2 for v, m in zip(X[4:6] + X[2:4] + X[0:2], [1, 1, 2, 2, 3, 3])]
@@ -578,7 +532,7 @@ class ReversedChannels(Case):
         self.assertIn("leaves inputs alone that have not four dimensions and three channels: k [1,4]", self.convert(m, "--reverse_input_channels")["notes"])
 
 
-class HalfPrecision(Case):
+class HalfPrecision(ConvertCase):
     def test_weights_are_half_and_the_border_is_not(self):
         for arguments in (["--data_type", "FP16"], ["--data_type=half"], ["--compress_to_fp16"]):
             r = self.convert(*self.net(), *arguments)
@@ -602,7 +556,7 @@ class HalfPrecision(Case):
         self.refused("contradict", *self.net(), "--data_type", "FP32", "--compress_to_fp16")
 
 
-class OldCommandLines(Case):
+class OldCommandLines(ConvertCase):
     def test_the_optimizers_own_words(self):
         self.net(name="x")
         os.rename(self.path("x.prototxt"), self.path("d.prototxt"))
@@ -684,7 +638,7 @@ class OldCommandLines(Case):
         self.assertEqual(os.path.basename(self.convert(self.path(".hidden"))["xml"]), "model.xml")
 
 
-class Explaining(Case):
+class Explaining(ConvertCase):
     def test_a_part_can_be_explained(self):
         r = graft("explain", *self.net(NET + UNKNOWN), "--input", "relu1[1 2 1 2]", "--output", "mid")
         self.assertEqual(r.status, 0, r.all)
@@ -712,8 +666,4 @@ class Explaining(Case):
 
 
 if __name__ == "__main__":
-    p = argparse.ArgumentParser()
-    p.add_argument("--build", default=BUILD)
-    known, rest = p.parse_known_args()
-    BUILD = os.path.abspath(known.build)
-    unittest.main(argv=[sys.argv[0]] + rest, verbosity=1)
+    main()

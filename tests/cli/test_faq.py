@@ -5,17 +5,12 @@
 
 docs/guide/troubleshooting.md lists the same numbers; the test holds the two against each other.
 """
-import argparse
+import json
 import os
 import re
 import struct
-import sys
-import unittest
 
-import test_cli as cli
-from test_cli import Case, graft, onnx
-
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from harness import ROOT, Case, graft, main, onnx
 
 INPUT = 'name: "n"\ninput: "data" input_shape { dim: 1 dim: 3 dim: 4 dim: 4 }\n'
 RELU = INPUT + 'layer { name: "r" type: "ReLU" bottom: "data" top: "r" }\n'
@@ -35,7 +30,6 @@ def blob(dims, values):
 
 
 def replacement(**entry):
-    import json
     return json.dumps([{"id": "R", **entry}])
 
 
@@ -139,8 +133,4 @@ class Faq(Case):
 
 
 if __name__ == "__main__":
-    p = argparse.ArgumentParser()
-    p.add_argument("--build", default=cli.BUILD)
-    known, rest = p.parse_known_args()
-    cli.BUILD = os.path.abspath(known.build)
-    unittest.main(argv=[sys.argv[0]] + rest, verbosity=1)
+    main()

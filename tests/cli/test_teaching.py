@@ -3,16 +3,12 @@
 
   tests/cli/test_teaching.py --build build [unittest arguments]
 """
-import argparse
 import json
 import os
 import struct
-import sys
 import tempfile
-import unittest
 
-import test_cli as cli
-from test_cli import Case, graft, onnx
+from harness import ROOT, Case, build_extension, built, graft, main, npy, onnx, read_npy, save
 
 NET = """
 name: "five"
@@ -124,7 +120,7 @@ class Teaching(Case):
         return path
 
     def extension(self, name):
-        return os.path.join(cli.BUILD, "extensions", name + ".so")
+        return built("extensions", name + ".so")
 
     def claims(self, *arguments):
         r = graft("explain", *arguments, "--json")
@@ -150,7 +146,7 @@ class Teaching(Case):
 
     def run_model(self, *arguments, inputs):
         self.good("run", *arguments, *[x for n, v in inputs.items() for x in ("--input", n + "=" + v)], "--output-dir", self.path("out"), "-q")
-        return cli.read_npy(self.path("out", "0.npy"))
+        return read_npy(self.path("out", "0.npy"))
 
 
 class Mapping(Teaching):
@@ -244,8 +240,8 @@ class OpenCvLayers(Teaching):
         super().setUp()
         if not OpenCvLayers.library:
             OpenCvLayers.folder_of_build = tempfile.TemporaryDirectory(prefix="graft-opencv-")
-            source = os.path.join(cli.ROOT, "examples", "opencv-layers")
-            OpenCvLayers.library = cli.build_extension(source, OpenCvLayers.folder_of_build.name, "g++")
+            source = os.path.join(ROOT, "examples", "opencv-layers")
+            OpenCvLayers.library = build_extension(source, OpenCvLayers.folder_of_build.name, "g++")
 
     def test_interp(self):
         net = self.write("interp.prototxt", """
@@ -375,10 +371,10 @@ class Replacements(Teaching):
 
     def test_onnx_and_initializers(self):
         model = self.path("pair.onnx")
-        cli.save(model, [onnx.node("Relu", ["x"], ["a"], name="relu"), onnx.node("Add", ["a", "t"], ["b"], name="pair/add"),
+        save(model, [onnx.node("Relu", ["x"], ["a"], name="relu"), onnx.node("Add", ["a", "t"], ["b"], name="pair/add"),
                          onnx.node("Relu", ["b"], ["y"], name="pair/clip")],
                  [onnx.value("x", [2])], [onnx.value("y", [2])], [onnx.tensor("t", [2], [-10.0, 20.0])])
-        cli.npy(self.path("x.npy"), [1, 2])
+        npy(self.path("x.npy"), [1, 2])
         config = self.config({"id": "FoldPair", "match_kind": "scope", "instances": ["pair"],
                               "inputs": [[{"node": "add$", "port": 0}]], "outputs": [{"node": "clip$", "port": 0}]})
         self.assertEqual(self.result(model, config), [-9, 22])
@@ -485,8 +481,4 @@ Tail (general)
 
 
 if __name__ == "__main__":
-    p = argparse.ArgumentParser()
-    p.add_argument("--build", default=cli.BUILD)
-    known, rest = p.parse_known_args()
-    cli.BUILD = os.path.abspath(known.build)
-    unittest.main(argv=[sys.argv[0]] + rest, verbosity=1)
+    main()
