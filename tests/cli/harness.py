@@ -80,6 +80,11 @@ class Case(unittest.TestCase):
             f.write(content)
         return self.path(name)
 
+    def plain_model(self):
+        path = self.path("plain.onnx")
+        save(path, [onnx.node("Relu", ["x"], ["y"])], [onnx.value("x", [3])], [onnx.value("y", [3])])
+        return path
+
 
 def main():
     global _build

@@ -18,11 +18,6 @@ def compilers():
 
 
 class CliCase(Case):
-    def plain_model(self):
-        path = self.path("plain.onnx")
-        save(path, [onnx.node("Relu", ["x"], ["y"])], [onnx.value("x", [3])], [onnx.value("y", [3])])
-        return path
-
     def custom_model(self):
         path = self.path("custom.onnx")
         nodes = [onnx.node("Relu", ["x"], ["a"]), onnx.node("Frob", ["a"], ["b"], name="first", domain="acme", gain=2.5, taps=[1, 2]),
