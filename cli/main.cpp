@@ -12,19 +12,29 @@
 namespace graft::cli {
 namespace {
 
-// benchmark_app and mo spell long options with one dash: -niter is --niter.
+// Under the name of the Model Optimizer the program is `graft convert`: mo, mo.py, and mo_tf.py and the like, which
+// also say the framework.
+std::vector<std::string> called_as(const std::string& program) {
+  std::string name = std::filesystem::path(program).filename().string();
+  if (name.ends_with(".py")) name.resize(name.size() - 3);
+  if (name == "mo") return {"convert"};
+  if (name.starts_with("mo_")) return {"convert", "--framework=" + name.substr(3)};
+  return {};
+}
+
+// benchmark_app and mo spell some long options with one dash: -niter is --niter.
 std::vector<std::string> normal_arguments(int argc, char** argv) {
-  std::vector<std::string> out;
-  for (int i = 1; i < argc; ++i) {
-    std::string a = argv[i];
+  std::vector<std::string> out = called_as(argv[0]);
+  out.insert(out.end(), argv + 1, argv + argc);
+  std::string command = out.empty() ? "" : out[0];
+  for (std::string& a : out) {
     bool one_dash =
         a.size() > 2 && a[0] == '-' && a[1] != '-' && ((a[1] >= 'a' && a[1] <= 'z') || (a[1] >= 'A' && a[1] <= 'Z'));
-    std::string command = argc > 1 ? argv[1] : "";
+    if (one_dash && command == "bench") a = "-" + a;
     if (command == "convert")
       for (auto [shorter, longer] :
            {std::pair{"-ms", "--mean_values"}, {"-mf", "--mean_file"}, {"-mo", "--mean_file_offsets"}})
         if (a == shorter || a.starts_with(std::string(shorter) + "=")) a = longer + a.substr(3);
-    out.push_back(one_dash && command == "bench" ? "-" + a : a);
   }
   return out;
 }

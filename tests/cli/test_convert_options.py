@@ -6,9 +6,10 @@
 import os
 import re
 import shutil
+import subprocess
 import struct
 
-from harness import graft, main, onnx
+from harness import Ended, built, graft, main, onnx
 from small_net import X, ConvertCase, conv1, relu
 
 
@@ -157,6 +158,14 @@ class OldCommandLines(ConvertCase):
         self.assertTrue(os.path.exists(self.path("x.xml")))
         with open(self.path("x.xml")) as f:
             self.assertIn('name="small"', f.read())
+
+    def test_the_optimizers_own_names(self):
+        files = self.net(name="x")
+        for name, status in (("mo", 0), ("mo.py", 0), ("mo_caffe.py", 0), ("mo_tf.py", 1)):
+            os.symlink(built("bin", "graft"), self.path(name))
+            r = Ended(subprocess.run([self.path(name), "--input_model", files[1], "-o", self.path(name + "-ir")], capture_output=True, text=True))
+            self.assertEqual(r.status, status, r.all)
+        self.assertIn("is a model of caffe, --framework says tf", r.err)
 
     def test_what_is_refused_says_why(self):
         files = self.net()
