@@ -34,14 +34,14 @@ void verify_body(const Node& n, const Body& b) {
 }  // namespace
 
 void verify(const Graph& g) {
-  std::unordered_set<std::string_view> names;
+  std::unordered_set<std::string_view> names, outputs;  // an output may be called like what makes it
   size_t parameters = 0, results = 0;
   for (NodeId id = 0; id < g.end_id(); ++id) {
     const Node& n = g[id];
     if (!n.alive) continue;
     if (n.type.empty()) throw_user("node ", id, " has no type");
     if (n.name.empty()) throw_user("node ", id, " (", n.type, ") has no name");
-    if (!names.insert(n.name).second) throw_user("two nodes are called '", n.name, "'");
+    if (!(n.is("Result") ? outputs : names).insert(n.name).second) throw_user("two nodes are called '", n.name, "'");
     parameters += n.is("Parameter");
     results += n.is("Result");
     if (n.is("Result") && (n.inputs.size() != 1 || !n.inputs[0].present()))
