@@ -48,10 +48,28 @@ void print_top(const Tensor& t, int count, const std::vector<std::string>& label
                 order[i] < labels.size() ? labels[order[i]].c_str() : "");
 }
 
+// The model for the values that are given: where its inputs have other shapes, it is imported anew with theirs.
+Model fitted(const Core& core, const RunOptions& o, Model model, const std::vector<Tensor>& values) {
+  if (!o.model.input_shapes.empty()) return model;
+  ImportOptions options;
+  std::vector<Port> ports = model.inputs();
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (takes(ports[i], values[i].dims())) continue;
+    Shape given = Shape::of(values[i].dims());
+    options.input_shapes[ports[i].any_name()] = given;
+    note(text("input '", ports[i].any_name(), "' has the shape ", given, " of its values, not ", ports[i].shape));
+  }
+  if (options.input_shapes.empty()) return model;
+  return with_context([&] { return load(core, o.model, options); },
+                      [] { return "giving the model's inputs the shapes of the values"; });
+}
+
 void run(const RunOptions& o) {
   Core core = make_core(o.model);
   if (o.model.teach.instead(core, o.model.all_files(), {}, o.json)) return;
   Model model = load(core, o.model);
+  std::vector<Tensor> values = make_inputs(o.inputs, model.inputs());
+  model = fitted(core, o, std::move(model), values);
   for (const std::string& name : o.outputs) as_usage([&] { return model.add_output(name); });
   if (o.through_ir) model = through_ir(model);
   for (const std::string& option : o.ignored)
@@ -59,13 +77,12 @@ void run(const RunOptions& o) {
   Options options;
   options.threads = o.threads;
   CompiledModel compiled = core.compile_model(model, o.model.device, options);
-  std::vector<Port> in = compiled.inputs(), out = compiled.outputs();
+  std::vector<Port> out = compiled.outputs();
   std::vector<size_t> wanted;
   for (const std::string& name : o.outputs) wanted.push_back(as_usage([&] { return find_port(out, name, "output"); }));
   if (wanted.empty()) wanted.resize(out.size()), std::iota(wanted.begin(), wanted.end(), 0);
 
   InferRequest request = compiled.create_infer_request();
-  std::vector<Tensor> values = make_inputs(o.inputs, in);
   for (size_t i = 0; i < values.size(); ++i) request.set_input_tensor(i, values[i]);
   request.infer();
 

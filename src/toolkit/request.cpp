@@ -3,6 +3,15 @@
 #include "toolkit/streams.hpp"
 
 namespace graft {
+
+bool takes(const Port& port, const std::vector<int64_t>& dims) {
+  const Shape& s = port.shape;
+  if (!s.ranked()) return true;
+  if (s.rank() != dims.size()) return false;
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (!s[i].can_be(dims[i])) return false;
+  return true;
+}
 namespace {
 
 // Refuses a tensor that an input cannot be.
@@ -11,10 +20,7 @@ void check_fits(const Port& port, const Tensor& t, std::string_view what) {
   if (port.type != DType::undefined && t.type() != port.type)
     throw_user(what, " '", port.any_name(), "' is ", port.type, ", a tensor of ", t.type(), " is given");
   Shape given = Shape::of(t.dims());
-  bool fits = !port.shape.ranked() || port.shape.rank() == given.rank();
-  for (size_t i = 0; fits && port.shape.ranked() && i < given.rank(); ++i)
-    fits = port.shape[i].can_be(given[i].value());
-  if (!fits)
+  if (!takes(port, t.dims()))
     throw Error(ErrorKind::user, text(what, " '", port.any_name(), "' has shape ", port.shape, ", a tensor of shape ",
                                       given, " is given"));
 }

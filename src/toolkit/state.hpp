@@ -62,6 +62,8 @@ struct InferRequest::State : std::enable_shared_from_this<InferRequest::State> {
 // Index of the port with this tensor or layer name; throws with the names there are.
 std::optional<size_t> position_of(const std::vector<Port>& ports, const std::string& name);
 size_t find_port(const std::vector<Port>& ports, const std::string& name, std::string_view what);
+// Whether a port takes values of these dimensions.
+bool takes(const Port& port, const std::vector<int64_t>& dims);
 std::vector<Port> input_ports(const Graph& g);
 std::vector<Port> output_ports(const Graph& g);
 

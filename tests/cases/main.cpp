@@ -118,10 +118,8 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
     for (const auto& spec : c["inputs"]) {
       Data d = load(folder, spec);
       const Port& p = ports[find_port(ports, spec["name"], "input")];
-      Shape given = info_of(d.tensors.at(0)).shape;
-      bool fits = !p.shape.ranked() || p.shape.rank() == given.rank();
-      for (size_t i = 0; fits && p.shape.ranked() && i < given.rank(); ++i) fits = p.shape[i].can_be(given[i].value());
-      if (!fits) shapes[spec["name"]] = given;
+      const Tensor& value = d.tensors.at(0);
+      if (!takes(p, value.dims())) shapes[spec["name"]] = Shape::of(value.dims());
     }
     if (!shapes.empty()) model.reshape(shapes);
   }
