@@ -23,6 +23,7 @@ constexpr Place places[] = {
     {"sink_transposes", sink_transposes, "carries transpositions behind operations until they cancel each other"},
     {"fold_constants", fold_constants, "computes what depends on constants alone"},
     {"remove_noops", nullptr, {}},
+    {"merge_rows", nullptr, {}},
     // Formulas, the longer ones before those that are part of them.
     {"fuse_mvn", nullptr, {}},
     {"fuse_normalize_l2", nullptr, {}},

@@ -74,7 +74,10 @@ Value to_swish(Rewrite& at) {
 NodeRef inner_function(const Value& v, int depth = 3) {
   NodeRef n = read_once(v) ? maker(v) : NodeRef();
   if (is_op(n, "Erf") || is_op(n, "Tanh")) return n;
-  if (depth == 0 || !(is_op(n, "Add") || is_op(n, "Multiply"))) return {};
+  if (depth == 0) return {};
+  if (is_op(n, "Subtract") && (single(n.input(0)) || single(n.input(1))))
+    return inner_function(n.input(single(n.input(0)) ? 1 : 0), depth - 1);
+  if (!is_op(n, "Add") && !is_op(n, "Multiply")) return {};
   WithNumber w = beside_number(n);
   return w ? inner_function(w.value, depth - 1) : NodeRef();
 }
@@ -90,11 +93,14 @@ Value to_gelu(Rewrite& at) {
     NodeRef f = inner_function(bend);
     if (!f || !suits(at, x)) continue;
     DType type = x.type();
-    if (!near(polynomial(bend, f.output()), {0.5, 0.5, 0, 0}, type, p.number)) continue;
-    auto inside = polynomial(f.input(0), x);
+    auto outside = polynomial(bend, f.output()), inside = polynomial(f.input(0), x);
     bool tanh = f.is("Tanh");
-    if (tanh ? near(inside, {0, slope, 0, slope * 0.044715}, type) : near(inside, {0, half_root, 0, 0}, type))
-      return at.op("Gelu@7", {x}, {{"approximation_mode", tanh ? "TANH" : "ERF"}});
+    for (double sign : {1.0, -1.0}) {  // both functions are odd: 1 + f(x) is 1 - f(-x)
+      if (!near(outside, {0.5, 0.5 * sign, 0, 0}, type, p.number)) continue;
+      if (tanh ? near(inside, {0, sign * slope, 0, sign * slope * 0.044715}, type)
+               : near(inside, {0, sign * half_root, 0, 0}, type))
+        return at.op("Gelu@7", {x}, {{"approximation_mode", tanh ? "TANH" : "ERF"}});
+    }
   }
   return {};
 }

@@ -166,41 +166,67 @@ Value to_mvn(Rewrite& at) {
   return {};
 }
 
+// beta - mean * i, or -mean * i + beta, or -mean * i
+struct Shift {
+  Value beta;     // empty: none
+  NodeRef down;   // the product
+  bool negative;  // of the negative mean
+};
+std::vector<Shift> shifts_of(const Value& v) {
+  std::vector<Shift> out;
+  if (NodeRef s = piece(v, "Subtract")) out.push_back({s.input(0), piece(s.input(1), "Multiply"), false});
+  if (NodeRef s = piece(v, "Add"))
+    for (size_t i : {0, 1}) out.push_back({s.input(1 - i), piece(s.input(i), "Multiply"), true});
+  if (NodeRef product = piece(v, "Multiply")) out.push_back({{}, product, true});
+  std::erase_if(out, [](const Shift& s) { return !s.down; });
+  return out;
+}
+
 // i = (var + eps)^-0.5 * gamma;  x * i + (beta - mean * i)  =>  MVN(x) * gamma + beta
 //
 // The form of TensorFlow's batch_normalization, which its layers use on statistics of the input itself.
-Value to_scaled_mvn(Rewrite& at) {
-  NodeRef self = at.node();
-  if (!is_op(self, "Add")) return {};
-  for (size_t side : {0, 1}) {
-    NodeRef up = piece(at.input(side), "Multiply"), shift = piece(at.input(1 - side), "Subtract");
-    NodeRef down = shift ? piece(shift.input(1), "Multiply") : NodeRef();
-    if (!up || !down) continue;
-    for (size_t k : {0, 1}) {
-      Value x = up.input(1 - k), factor = up.input(k);
-      size_t of = down.input(0) == factor ? 0 : 1;
-      if (!(down.input(of) == factor) || !read_only_by(factor, {up, down}) || !suits(at, x)) continue;
-      Value mean = down.input(1 - of), gamma;
-      OverRoot r;
-      NodeRef scaled = made_by(factor, "Multiply"), plain = maker(factor);
-      if (Value u = under_root(plain, -0.5)) r = with_inner_number(x, u);
-      for (size_t g : {0, 1})
-        if (scaled && !r) r = over_factor(x, scaled.input(g)), gamma = scaled.input(1 - g);
-      Variance v = r ? variance_of(r.under) : Variance();
-      if (!v || !(v.x == x) || !(v.mean == mean)) continue;
-      if (!read_only_by(mean, {down, v.square, v.difference})) continue;
-      if (v.difference && !read_only_by(v.difference.output(), {v.square})) continue;
-      Value beta = shift.input(0);
-      if (!fills(beta.shape(), x.shape()) || (gamma && !fills(gamma.shape(), x.shape()))) continue;
-      Value y = mvn(at, v, r);
-      if (!y) continue;
-      return (gamma ? y * gamma : y) + beta;
+Value to_scaled_mvn(Rewrite& at, const NodeRef& up, const Shift& shift) {
+  const NodeRef& down = shift.down;
+  for (size_t k : {0, 1}) {
+    Value x = up.input(1 - k), factor = up.input(k);
+    size_t of = down.input(0) == factor ? 0 : 1;
+    if (!(down.input(of) == factor) || !read_only_by(factor, {up, down}) || !suits(at, x)) continue;
+    Value mean = down.input(1 - of), gamma;
+    NodeRef reader = down;
+    if (shift.negative) {
+      reader = piece(mean, "Negative");
+      if (!reader) continue;
+      mean = reader.input(0);
     }
+    OverRoot r;
+    NodeRef scaled = made_by(factor, "Multiply"), plain = maker(factor);
+    if (Value u = under_root(plain, -0.5)) r = with_inner_number(x, u);
+    for (size_t g : {0, 1})
+      if (scaled && !r) r = over_factor(x, scaled.input(g)), gamma = scaled.input(1 - g);
+    Variance v = r ? variance_of(r.under) : Variance();
+    if (!v || !(v.x == x) || !(v.mean == mean)) continue;
+    if (!read_only_by(mean, {reader, v.square, v.difference})) continue;
+    if (v.difference && !read_only_by(v.difference.output(), {v.square})) continue;
+    const Value& beta = shift.beta;
+    if ((beta && !fills(beta.shape(), x.shape())) || (gamma && !fills(gamma.shape(), x.shape()))) continue;
+    Value y = mvn(at, v, r);
+    if (!y) continue;
+    if (gamma) y = y * gamma;
+    return beta ? y + beta : y;
   }
   return {};
 }
 
-Value to_mvn_of_any_form(Rewrite& at) { return is_op(at.node(), "Add") ? to_scaled_mvn(at) : to_mvn(at); }
+Value to_mvn_of_any_form(Rewrite& at) {
+  if (!is_op(at.node(), "Add")) return to_mvn(at);
+  for (size_t side : {0, 1}) {
+    NodeRef up = piece(at.input(side), "Multiply");
+    if (!up) continue;
+    for (const Shift& s : shifts_of(at.input(1 - side)))
+      if (Value y = to_scaled_mvn(at, up, s)) return y;
+  }
+  return {};
+}
 
 }  // namespace
 

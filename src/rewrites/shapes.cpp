@@ -138,10 +138,42 @@ Value to_one_reduce(Rewrite& at) {
   return at.like(last, {x, at.ints(axes)});
 }
 
+// Whether two dimensions are known to be equal.
+bool agree(const Dim& a, const Dim& b) { return a.known() && b.known() && a.value() == b.value(); }
+
+// Reshape(MatMul(Reshape(x), w)), back to the dimensions of x  =>  MatMul(x, w)
+//
+// The way TensorFlow multiplies tensors of more than two dimensions by a matrix.
+Value to_product_of_rows(Rewrite& at) {
+  NodeRef product = made_by(at.input(0), "MatMul");
+  if (!product || !read_once(at.input(0)) || product.get<bool>("transpose_a", false)) return {};
+  NodeRef rows = made_by(product.input(0), "Reshape");
+  Value w = product.input(1);
+  if (!rows || w.rank() != 2 || product.input(0).rank() != 2) return {};
+  Value x = rows.input(0);
+  size_t rank = x.rank(), last = rank - 1;
+  if (rank < 2 || at.self().rank() != rank) return {};
+  Shape from = x.shape(), to = at.self().shape(), flat = product.input(0).shape(), out = at.input(0).shape();
+  if (!agree(from[last], flat[1]) || !agree(to[last], out[1])) return {};
+  // One dimension may be open: it follows from the number of elements, unless there are none.
+  size_t open = 0;
+  bool filled = true;
+  for (size_t i = 0; i < last; ++i) {
+    bool same = agree(from[i], to[i]);
+    if (!same && (from[i].known() || to[i].known())) return {};
+    open += !same;
+    filled = filled && (!same || from[i].value() > 0);
+  }
+  return open == 0 || (open == 1 && filled && from[last].value() > 0) ? at.like(product, {x, w}) : Value();
+}
+
 }  // namespace
 
 Ops rewrite_shapes() {
   return {
+      Pass("merge_rows")
+          .doc("a matrix product between two Reshapes that undo each other does without them")
+          .visit({"Reshape"}, to_product_of_rows),
       Pass("merge_transposes")
           .doc("two Transposes become one; one that moves nothing becomes Reshape")
           .visit({"Transpose"}, to_one_transpose),
