@@ -84,6 +84,11 @@ class Passes(CliCase):
         self.assertEqual(names[-1], "tour_negated")
         self.assertEqual((phases["tour_expand_frob"], phases["tour_doubled"], phases["tour_negated"]), ("front", "middle", "back"))
 
+    def test_the_guide_names_every_pass(self):
+        with open(os.path.join(ROOT, "docs", "guide", "passes.md")) as f:
+            guide = f.read()
+        self.assertEqual([n for n in self.order()[0] if "`%s`" % n not in guide], [])
+
     def test_an_order_that_cannot_be_is_shown(self):
         r = graft("convert", self.plain_model(), "-o", self.path("ir"), "--extensions", built("extensions", "passes_circle.so"))
         self.assertEqual(r.status, 1, r.all)
