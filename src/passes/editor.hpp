@@ -21,7 +21,7 @@ class Editor {
   // Living nodes of a type, in the order they were added.
   const std::vector<NodeId>& of_type(const std::string& type);
 
-  // Adds a node: checked against its schema, inferred. A node without a name gets one when it is `named`.
+  // Adds a node, checked against its schema and inferred. Names are the caller's.
   NodeId add(Node node);
   ValueId constant(Tensor t, const std::string& name = "constant");
   ValueId constant(const std::vector<int64_t>& list);

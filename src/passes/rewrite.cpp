@@ -214,10 +214,16 @@ class Visit final : public graft_import {
   // Readers go over, and the name, where a node that was made just now has none yet.
   void put(ValueId from, ValueId to) {
     Graph& g = editor_.graph();
+    auto is_made = [&](NodeId id) { return std::find(made_.begin(), made_.end(), id) != made_.end(); };
+    // What was made from the value itself goes on reading it: that is how something is put behind a node.
+    std::vector<Use> behind;
+    for (const Use& u : editor_.users().of(from))
+      if (is_made(u.node)) behind.push_back(u);
     editor_.replace(from, to);
+    for (const Use& u : behind) editor_.set_input(u.node, u.input, from);
     sight_.graph_changed();
     changed_ = true;
-    bool fresh = std::find(made_.begin(), made_.end(), to.node) != made_.end() && g[to.node].name.empty();
+    bool fresh = behind.empty() && is_made(to.node) && g[to.node].name.empty();
     if (fresh && g[from.node].outputs.size() == 1) editor_.take_name(from.node, to.node);
   }
   void name_made(const std::string& stem);

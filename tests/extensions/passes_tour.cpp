@@ -36,6 +36,13 @@ Value other_slope(Rewrite& at) {
   return at.like(at.node(), {at.input(0), like(at.input(0), double{slope})});
 }
 
+// tanh(x)  =>  tanh(x) * 3, once
+Value tripled(Rewrite& at) {
+  for (const Reader& r : readers(at.self()))
+    if (r.node.is("Multiply")) return {};
+  return at.self() * 3.0;
+}
+
 // Sigmoid(x), Sigmoid(x)  =>  one for both
 void one_sigmoid(Rewrite& at) {
   std::vector<NodeRef> seen;
@@ -58,6 +65,7 @@ GRAFT_EXTENSION("passes_tour", "1.0") {
       Pass("tour_one_abs").doc("Abs of Abs is Abs").before("remove_noops").visit({"Abs"}, one_abs),
       Pass("tour_squared").doc("x^2 becomes x * x").on_request().visit({"Power"}, squared),
       Pass("tour_other_slope").doc("another slope for every PRelu").when_configured().visit({"PRelu"}, other_slope),
+      Pass("tour_tripled").doc("tanh three times as large").on_request().visit({"Tanh"}, tripled),
       Pass("tour_one_sigmoid").doc("equal sigmoids become one").whole(one_sigmoid),
   };
 }
