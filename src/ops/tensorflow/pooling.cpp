@@ -36,24 +36,29 @@ Value tf_avg_pool(Import& layer) {
   return tf_pool(layer, spatial, "AvgPool@1", {{"exclude-pad", true}});
 }
 
+// The largest elements of each window, and their places in a plane.
+std::vector<Value> tf_maxima(Import& layer, const tf::Layout& layout, const Value& x) {
+  TfWindow w = tf_window(layer, layout);
+  tf::Padding pads = tf::padding(layer, layout);
+  return layer.ops("MaxPool@8", {x},
+                   {{"strides", w.strides},
+                    {"dilations", std::vector<int64_t>(2, 1)},
+                    {"pads_begin", pads.begin},
+                    {"pads_end", pads.end},
+                    {"kernel", w.kernel},
+                    {"rounding_type", "floor"},
+                    {"auto_pad", pads.mode},
+                    {"index_element_type", DType::i64},
+                    {"axis", 2}},
+                   2);
+}
+
 // The second output: places of the largest elements, counted with the channels last.
 std::vector<Value> tf_max_pool_with_argmax(Import& layer) {
   tf::Layout layout(layer, 2);
   if (layer.get<bool>("include_batch_in_index", false)) unsupported("indices that count the batch are not supported");
-  TfWindow w = tf_window(layer, layout);
-  tf::Padding pads = tf::padding(layer, layout);
   Value x = layout.in(layer.input(0));
-  std::vector<Value> y = layer.ops("MaxPool@8", {x},
-                                   {{"strides", w.strides},
-                                    {"dilations", std::vector<int64_t>(2, 1)},
-                                    {"pads_begin", pads.begin},
-                                    {"pads_end", pads.end},
-                                    {"kernel", w.kernel},
-                                    {"rounding_type", "floor"},
-                                    {"auto_pad", pads.mode},
-                                    {"index_element_type", DType::i64},
-                                    {"axis", 2}},
-                                   2);
+  std::vector<Value> y = tf_maxima(layer, layout, x);
   // The operation counts places in a plane; in the framework the channels lie between them.
   Value channels = build::dim(x, 1);
   Value of_channel = build::range(layer.scalar(int64_t{0}), tf::as_scalar(channels), DType::i64);
@@ -64,20 +69,8 @@ std::vector<Value> tf_max_pool_with_argmax(Import& layer) {
 // x, y = MaxPool(x), gradient of y: every element of the gradient goes to where the largest element was.
 Value tf_max_pool_grad(Import& layer) {
   tf::Layout layout(layer, 2);
-  TfWindow w = tf_window(layer, layout);
-  tf::Padding pads = tf::padding(layer, layout);
   Value x = layout.in(layer.input(0)), gradient = layout.in(layer.input(2));
-  Value places = layer.ops("MaxPool@8", {x},
-                           {{"strides", w.strides},
-                            {"dilations", std::vector<int64_t>(2, 1)},
-                            {"pads_begin", pads.begin},
-                            {"pads_end", pads.end},
-                            {"kernel", w.kernel},
-                            {"rounding_type", "floor"},
-                            {"auto_pad", pads.mode},
-                            {"index_element_type", DType::i64},
-                            {"axis", 2}},
-                           2)[1];
+  Value places = tf_maxima(layer, layout, x)[1];
   Value shape = shape_of(x), planes = build::dims(x, {0, 1});
   Value flat = build::concat({planes, layer.ints({-1})}, 0);
   auto as_planes = [&](const Value& v) { return layer.op("Reshape", {v, flat}, {{"special_zero", false}}); };
