@@ -38,7 +38,16 @@ Editor::Editor(Graph& graph, const Registry& registry)
     : graph_(graph), registry_(registry), inference_(registry, graph, limits_for(graph)), users_(graph) {
   inference_.infer_all();
   for (NodeId id = 0; id < graph.end_id(); ++id)
-    if (graph[id].alive) types_[graph[id].type].push_back(id);
+    if (graph[id].alive) enter(id);
+}
+
+void Editor::enter(NodeId id) {
+  const Node& n = graph_[id];
+  types_[n.type].push_back(id);
+  const OpDef* op = n.opaque ? nullptr : registry_.find(n.type, n.opset);
+  if (op && op->source->built_in()) return;
+  foreign_.resize(std::max<size_t>(foreign_.size(), id + 1));
+  foreign_[id] = true;
 }
 
 const std::vector<NodeId>& Editor::of_type(const std::string& type) {
@@ -58,7 +67,7 @@ NodeId Editor::add(Node node) {
     throw;
   }
   users_.add(id);
-  types_[graph_[id].type].push_back(id);
+  enter(id);
   return id;
 }
 

@@ -21,6 +21,10 @@ class Editor {
   // Living nodes of a type, in the order they were added.
   const std::vector<NodeId>& of_type(const std::string& type);
 
+  // Whether an extension defines what the node does, also where it took a built-in's place: only its author knows what
+  // may be done with it.
+  bool is_foreign(NodeId id) const { return id < foreign_.size() && foreign_[id]; }
+
   // Adds a node, checked against its schema and inferred. Names are the caller's.
   NodeId add(Node node);
   ValueId constant(Tensor t, const std::string& name = "constant");
@@ -40,12 +44,14 @@ class Editor {
 
  private:
   bool needed(NodeId id);
+  void enter(NodeId id);
   Graph& graph_;
   const Registry& registry_;
   Inference inference_;
   Users users_;
   std::unordered_map<std::string, std::vector<NodeId>> types_;
   std::vector<NodeId> suspects_;
+  std::vector<bool> foreign_;
 };
 
 }  // namespace graft

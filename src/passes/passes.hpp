@@ -17,7 +17,7 @@ void sink_transposes(Editor& editor, Changes& changes);
 void remove_dead(Editor& editor, Changes& changes);
 
 // Runs a pass that is a record. `call`: what the replacement file says, or null.
-void run_rewrite(Editor& editor, const graft_pass& pass, const PassOptions& options, const PassCall* call,
+void run_rewrite(Editor& editor, const PassDef& pass, const PassOptions& options, const PassCall* call,
                  Changes& changes);
 
 }  // namespace graft

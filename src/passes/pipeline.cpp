@@ -170,10 +170,10 @@ void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& en
     with_context(
         [&] {
           if (e.run) e.run(editor, changes);
-          else if (!e.has(GRAFT_PASS_CONFIGURED)) run_rewrite(editor, *e.rewrite->record, options, nullptr, changes);
+          else if (!e.has(GRAFT_PASS_CONFIGURED)) run_rewrite(editor, *e.rewrite, options, nullptr, changes);
           else
             for (const PassCall& call : options.calls)
-              if (call.pass == e.name) run_rewrite(editor, *e.rewrite->record, options, &call, changes);
+              if (call.pass == e.name) run_rewrite(editor, *e.rewrite, options, &call, changes);
 #ifndef NDEBUG
           verify(graph);
 #endif

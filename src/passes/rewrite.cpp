@@ -75,12 +75,18 @@ class SeenNode final : public graft_node {
 // read is asked about by each of them.
 class Sight {
  public:
-  explicit Sight(Editor& editor) : editor_(editor) {}
+  Sight(Editor& editor, const PassDef& pass, const PassOptions& options)
+      : editor_(editor), built_in_(pass.source->built_in()), is_kept_(options.is_kept) {}
+  // A node that the pass may not touch or look through: one that the user wants as it is, and, for built-in passes, one
+  // that an extension defines.
+  bool kept(NodeId id) const {
+    return (built_in_ && editor_.is_foreign(id)) || (is_kept_ && is_kept_(editor_.graph()[id].name));
+  }
   const SeenNode* node(NodeId id) { return &nodes_.try_emplace(id, editor_, id).first->second; }
   std::span<const graft_reader> readers(ValueId v) {
     if (v == of_) return readers_;
     readers_.clear();
-    for (const Use& u : editor_.users().of(v)) readers_.push_back({node(u.node), u.input});
+    for (const Use& u : editor_.users().of(v)) readers_.push_back({kept(u.node) ? nullptr : node(u.node), u.input});
     of_ = v;
     return readers_;
   }
@@ -88,6 +94,8 @@ class Sight {
 
  private:
   Editor& editor_;
+  bool built_in_;
+  const std::function<bool(const std::string&)>& is_kept_;
   std::unordered_map<NodeId, SeenNode> nodes_;
   std::vector<graft_reader> readers_;
   ValueId of_;
@@ -96,8 +104,8 @@ class Sight {
 // One visit.
 class Visit final : public graft_import {
  public:
-  Visit(Editor& editor, Sight& sight, const PassOptions& options, const PassCall* call, NodeId id)
-      : editor_(editor), sight_(sight), options_(options), call_(call), id_(id) {
+  Visit(Editor& editor, Sight& sight, const PassCall* call, NodeId id)
+      : editor_(editor), sight_(sight), call_(call), id_(id) {
     if (id != no_node) outputs_.resize(node().outputs.size());
   }
 
@@ -151,7 +159,7 @@ class Visit final : public graft_import {
   const graft_node* ref_maker(graft_ref ref, size_t& output) override {
     ValueId v = checked(ref);
     output = v.port;
-    return kept(v.node) ? nullptr : seen(v.node);
+    return sight_.kept(v.node) ? nullptr : seen(v.node);
   }
   std::span<const graft_reader> ref_readers(graft_ref ref) override { return sight_.readers(checked(ref)); }
   size_t reader_count(graft_ref ref) override { return editor_.users().of(checked(ref)).size(); }
@@ -166,7 +174,7 @@ class Visit final : public graft_import {
   std::span<const graft_node* const> graph_nodes() override {
     all_.clear();
     for (NodeId id : editor_.graph().topological_order())
-      if (!kept(id)) all_.push_back(seen(id));
+      if (!sight_.kept(id)) all_.push_back(seen(id));
     return all_;
   }
   void replace(graft_ref from, graft_ref to) override {
@@ -186,7 +194,6 @@ class Visit final : public graft_import {
  private:
   const Node& node() const { return editor_.graph()[id_]; }
   ValueId checked(graft_ref ref) const { return checked_value(editor_.graph(), ref); }
-  bool kept(NodeId id) const { return options_.is_kept && options_.is_kept(editor_.graph()[id].name); }
   const SeenNode* seen(NodeId id) { return sight_.node(id); }
   static Node constant_node(Tensor t) {
     Node c;
@@ -231,7 +238,6 @@ class Visit final : public graft_import {
 
   Editor& editor_;
   Sight& sight_;
-  const PassOptions& options_;
   const PassCall* call_;
   NodeId id_;
   std::vector<ValueId> outputs_;
@@ -290,12 +296,13 @@ bool Visit::finish(bool fold) {
 
 }  // namespace
 
-void run_rewrite(Editor& editor, const graft_pass& pass, const PassOptions& options, const PassCall* call,
+void run_rewrite(Editor& editor, const PassDef& def, const PassOptions& options, const PassCall* call,
                  Changes& changes) {
+  const graft_pass& pass = *def.record;
   Graph& g = editor.graph();
-  Sight sight(editor);
+  Sight sight(editor, def, options);
   auto run = [&](NodeId id) {
-    Visit visit(editor, sight, options, call, id);
+    Visit visit(editor, sight, call, id);
     std::string name = id == no_node ? g.name : g[id].name;
     bool declined = false;
     try {
@@ -330,7 +337,7 @@ void run_rewrite(Editor& editor, const graft_pass& pass, const PassOptions& opti
   while (!todo.empty()) {
     NodeId id = todo.front();
     todo.pop_front();
-    if (!g[id].alive || (options.is_kept && options.is_kept(g[id].name))) continue;
+    if (!g[id].alive || sight.kept(id)) continue;
     if (!left--) throw_user("the pass '", pass.name, "' changes the graph without end, last at '", g[id].name, "'");
     std::string what = text("at '", g[id].name, "' (", g[id].type, ")");
     std::vector<NodeId> made;

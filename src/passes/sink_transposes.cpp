@@ -52,7 +52,7 @@ class Sinking {
   std::optional<Transposed> transposed(ValueId v) {
     if (!v.present()) return std::nullopt;
     const Node& n = g_[v.node];
-    if (!n.is("Transpose") || n.opset != "opset1" || n.inputs.size() != 2) return std::nullopt;
+    if (!n.is("Transpose") || editor_.is_foreign(v.node) || n.inputs.size() != 2) return std::nullopt;
     const Tensor* t = inference_.constant(n.inputs[1]);
     if (!t) return std::nullopt;
     Order p = values_of<int64_t>(*t);
@@ -127,6 +127,8 @@ class Sinking {
   bool adapt(NodeId id, Node& n, const Order& p, Order& out) {
     const OpDef* op = editor_.registry().find(n.type, n.opset);
     if (!op) return false;
+    // Of an operation that an extension defines only what it says of itself is known.
+    if (!op->source->built_in()) return op->has(GRAFT_OP_ELEMENTWISE) && broadcasting(n, p);
     if (op->has(GRAFT_OP_ELEMENTWISE) || n.is("Convert") || n.is("Clamp") || n.is("Select") || n.is("FakeQuantize"))
       return broadcasting(n, p);
     if (n.is("PRelu")) return single(n.inputs[1]) && data_only(n, p);

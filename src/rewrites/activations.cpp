@@ -6,7 +6,7 @@ namespace {
 
 // ln(1 + e^x): what x is.
 Value softplus_argument(const NodeRef& log) {
-  if (!is_op(log, "Log")) return {};
+  if (!log.is("Log")) return {};
   NodeRef sum = piece(log.input(0), "Add");
   WithNumber e = sum ? beside_number(sum) : WithNumber();
   NodeRef exp = e && e.number == 1 ? piece(e.value, "Exp") : NodeRef();
@@ -24,7 +24,7 @@ Value to_mish(Rewrite& at) {
   for (size_t i : {0, 1}) {
     Value x = at.input(1 - i);
     NodeRef tanh = piece(at.input(i), "Tanh");
-    if (!tanh || !is_op(at.node(), "Multiply") || !suits(at, x)) continue;
+    if (!tanh || !at.node().is("Multiply") || !suits(at, x)) continue;
     NodeRef plus = piece(tanh.input(0), "SoftPlus"), log = piece(tanh.input(0), "Log");
     if ((plus && plus.input(0) == x) || (log && softplus_argument(log) == x)) return at.op("Mish", {x});
   }
@@ -53,14 +53,14 @@ Value swish_of(Rewrite& at, const Value& x, const std::optional<Polynomial>& ins
 // x / (1 + e^(-beta * x))                               =>  Swish(x, beta)
 Value to_swish(Rewrite& at) {
   NodeRef self = at.node();
-  if (is_op(self, "Divide")) {
+  if (self.is("Divide")) {
     Value x = at.input(0);
     NodeRef sum = piece(at.input(1), "Add");
     WithNumber e = sum ? beside_number(sum) : WithNumber();
     NodeRef exp = e && e.number == 1 ? piece(e.value, "Exp") : NodeRef();
     return exp ? swish_of(at, x, polynomial(exp.input(0), x), -1) : Value();
   }
-  if (!is_op(self, "Multiply")) return {};
+  if (!self.is("Multiply")) return {};
   for (size_t i : {0, 1}) {
     Value x = at.input(1 - i), y;
     if (NodeRef s = piece(at.input(i), "Sigmoid")) y = swish_of(at, x, polynomial(s.input(0), x), 1);
@@ -73,11 +73,11 @@ Value to_swish(Rewrite& at) {
 // The function inside a sum and product of numbers.
 NodeRef inner_function(const Value& v, int depth = 3) {
   NodeRef n = read_once(v) ? maker(v) : NodeRef();
-  if (is_op(n, "Erf") || is_op(n, "Tanh")) return n;
+  if (n.is("Erf") || n.is("Tanh")) return n;
   if (depth == 0) return {};
-  if (is_op(n, "Subtract") && (single(n.input(0)) || single(n.input(1))))
+  if (n.is("Subtract") && (single(n.input(0)) || single(n.input(1))))
     return inner_function(n.input(single(n.input(0)) ? 1 : 0), depth - 1);
-  if (!is_op(n, "Add") && !is_op(n, "Multiply")) return {};
+  if (!n.is("Add") && !n.is("Multiply")) return {};
   WithNumber w = beside_number(n);
   return w ? inner_function(w.value, depth - 1) : NodeRef();
 }
@@ -116,8 +116,7 @@ Value to_softmax(Rewrite& at) {
   Value e = at.input(0);
   NodeRef sum = piece(at.input(1), "ReduceSum"), exp = made_by(e, "Exp");
   auto axis = reduced_axis(sum);
-  if (!is_op(at.node(), "Divide") || !exp || !axis || !(sum.input(0) == e) || !read_only_by(e, {at.node(), sum}))
-    return {};
+  if (!at.node().is("Divide") || !exp || !axis || !(sum.input(0) == e) || !read_only_by(e, {at.node(), sum})) return {};
   Value x = exp.input(0);
   if (!suits(at, x) || x.rank() == 0) return {};
   auto place = normalize_axis(*axis, x.rank());

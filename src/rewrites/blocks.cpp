@@ -12,7 +12,7 @@ struct Shuffle {
   explicit operator bool() const { return bool(x); }
 };
 Shuffle shuffle_of(Rewrite& at) {
-  NodeRef last = at.node(), turn = is_op(last, "Reshape") ? piece(at.input(0), "Transpose") : NodeRef();
+  NodeRef last = at.node(), turn = last.is("Reshape") ? piece(at.input(0), "Transpose") : NodeRef();
   NodeRef first = turn ? piece(turn.input(0), "Reshape") : NodeRef();
   auto order = first ? whole_numbers(turn.input(1)) : std::nullopt;
   if (!order) return {};
@@ -106,10 +106,10 @@ Blocks blocks_of(const NodeRef& n, const std::vector<int64_t>& order) {
 // TensorFlow writes dilated convolutions so, with transpositions on both sides where channels are last.
 Value to_dilated(Rewrite& at) {
   NodeRef last = at.node();
-  if (!is_op(last, "BatchToSpace")) return {};
+  if (!last.is("BatchToSpace")) return {};
   Step behind = step_before(at.input(0));
   NodeRef conv = read_once(behind.before) ? maker(behind.before) : NodeRef();
-  if (!is_op(conv, "Convolution") && !is_op(conv, "GroupConvolution")) return {};
+  if (!conv.is("Convolution") && !conv.is("GroupConvolution")) return {};
   Step ahead = step_before(conv.input(0));
   NodeRef first = piece(ahead.before, "SpaceToBatch");
   if (!first) return {};

@@ -5,11 +5,6 @@
 
 namespace graft {
 
-inline bool is_real_type(const Value& v) {
-  DType t = v.type();
-  return t == DType::f32 || t == DType::f16 || t == DType::bf16 || t == DType::f64;
-}
-
 inline std::optional<std::vector<int64_t>> static_dims(const Value& v) {
   Shape s = v.shape();
   if (!s.is_static()) return std::nullopt;
@@ -19,7 +14,7 @@ inline std::optional<std::vector<int64_t>> static_dims(const Value& v) {
 // A constant without infinities or the like, that arithmetic may be done with beforehand.
 inline bool is_plain_constant(const Value& v) {
   TensorView t = v ? v.constant() : TensorView();
-  if (!t || !is_real_type(v) || t.size() == 0) return false;
+  if (!t || !is_real(v.type()) || bits_of(v.type()) < 16 || t.size() == 0) return false;
   if (t.size() > (1 << 20)) return true;  // weights: too many to look at each, and nobody puts infinities there
   for (double x : t.to<double>())
     if (!std::isfinite(x)) return false;

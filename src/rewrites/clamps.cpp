@@ -13,10 +13,10 @@ struct Bounds {
   explicit operator bool() const { return bool(in); }
 };
 Bounds bounds_of(const NodeRef& n) {
-  if (is_op(n, "Relu")) return {n.input(0), 0, no_bound};
-  if (is_op(n, "Clamp")) return {n.input(0), n.get<double>("min"), n.get<double>("max")};
-  bool least = is_op(n, "Maximum");
-  if (!least && !is_op(n, "Minimum")) return {};
+  if (n.is("Relu")) return {n.input(0), 0, no_bound};
+  if (n.is("Clamp")) return {n.input(0), n.get<double>("min"), n.get<double>("max")};
+  bool least = n.is("Maximum");
+  if (!least && !n.is("Minimum")) return {};
   WithNumber w = beside_number(n);
   if (!w || std::isnan(w.number)) return {};
   return least ? Bounds{w.value, w.number, no_bound} : Bounds{w.value, -no_bound, w.number};
@@ -39,7 +39,7 @@ Value to_clamp(Rewrite& at) {
   if (!b || !(b.low <= b.high) || !has_rank_of(at.self(), b.in)) return {};
   DType type = b.in.type();
   if (!is_real(type) && !is_integer(type)) return {};
-  bool changed = !(b.in == at.input(0)) || !(is_op(at.node(), "Clamp") || is_op(at.node(), "Relu"));
+  bool changed = !(b.in == at.input(0)) || !(at.node().is("Clamp") || at.node().is("Relu"));
   // Beyond this a double does not tell whole numbers apart.
   auto exact = [&](double v) { return std::isfinite(v) && (is_real(type) || std::fabs(v) < 0x1p53); };
   if (!changed) return {};
@@ -55,8 +55,8 @@ struct Ramp {
   explicit operator bool() const { return bool(in); }
 };
 Ramp ramp_of(const NodeRef& n) {
-  if (is_op(n, "HSigmoid")) return {n.input(0), 1.0 / 6, 0.5, 0, 1};
-  if (is_op(n, "HardSigmoid")) {
+  if (n.is("HSigmoid")) return {n.input(0), 1.0 / 6, 0.5, 0, 1};
+  if (n.is("HardSigmoid")) {
     auto alpha = single(n.input(1)), beta = single(n.input(2));
     return alpha && beta ? Ramp{n.input(0), *alpha, *beta, 0, 1} : Ramp{};
   }
@@ -76,11 +76,11 @@ Value to_hsigmoid(Rewrite& at) {
   NodeRef self = at.node();
   Ramp r;
   double times = 1;
-  if (is_op(self, "Multiply") || is_op(self, "Divide")) {
+  if (self.is("Multiply") || self.is("Divide")) {
     Product p = product(self);
     if (p.terms.size() != 1 || !read_once(p.terms[0])) return {};
     r = ramp_of(maker(p.terms[0])), times = p.number;
-  } else if (!is_op(self, "HSigmoid")) {
+  } else if (!self.is("HSigmoid")) {
     r = ramp_of(self);
   }
   if (!r || !is_real(r.in.type())) return {};
@@ -89,7 +89,7 @@ Value to_hsigmoid(Rewrite& at) {
   for (int step = 0; step < 4; ++step) {
     if (suits(at, x) && is_hard_sigmoid(r, polynomial(r.in, x), times, x.type())) return at.op("HSigmoid", {x});
     NodeRef n = maker(x);
-    bool line = is_op(n, "Add") || is_op(n, "Multiply") || is_op(n, "Subtract") || is_op(n, "Divide");
+    bool line = n.is("Add") || n.is("Multiply") || n.is("Subtract") || n.is("Divide");
     WithNumber w = line ? beside_number(n) : WithNumber();
     if (!w) return {};
     x = w.value;
@@ -122,7 +122,7 @@ Value aligned_slope(Rewrite& at, const Value& slope, const Value& x, double sign
 
 // relu(x) - a * relu(-x), relu(x) + (-a) * relu(-x)  =>  PRelu(x, a)
 Value to_prelu(Rewrite& at) {
-  double sign = is_op(at.node(), "Subtract") ? 1 : -1;
+  double sign = at.node().is("Subtract") ? 1 : -1;
   for (size_t i : {0, 1}) {
     NodeRef above = piece(at.input(i), "Relu"), below = piece(at.input(1 - i), "Multiply");
     if (!above || !below || (i == 1 && sign == 1)) continue;
@@ -139,7 +139,7 @@ Value to_prelu(Rewrite& at) {
 
 // max(x, a * x), 0 < a < 1  =>  PRelu(x, a)
 Value to_leaky_relu(Rewrite& at) {
-  if (!is_op(at.node(), "Maximum")) return to_prelu(at);
+  if (!at.node().is("Maximum")) return to_prelu(at);
   for (size_t i : {0, 1}) {
     Value x = at.input(i), less = at.input(1 - i);
     auto p = x.constant() || !read_once(less) || !suits(at, x) ? std::nullopt : polynomial(less, x);

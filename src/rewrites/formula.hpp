@@ -8,11 +8,9 @@
 
 namespace graft {
 
-// An operation of the operation sets, not one of an extension that has the same name.
-inline bool is_op(const NodeRef& n, std::string_view type) { return n.is(type) && n.opset().starts_with("opset"); }
 inline NodeRef made_by(const Value& v, std::string_view type) {
   NodeRef n = maker(v);
-  return is_op(n, type) ? n : NodeRef();
+  return n.is(type) ? n : NodeRef();
 }
 // The same for a value that has one reader: it goes away with the formula.
 inline NodeRef piece(const Value& v, std::string_view type) {
@@ -88,14 +86,14 @@ inline std::optional<Polynomial> polynomial(const Value& v, const Value& x, int 
   NodeRef n = maker(v);
   if (depth == 0 || !n) return std::nullopt;
   Polynomial out{};
-  if (is_op(n, "Negative")) {
+  if (n.is("Negative")) {
     auto a = polynomial(n.input(0), x, depth - 1);
     if (!a) return std::nullopt;
     for (size_t i = 0; i < 4; ++i) out[i] = -(*a)[i];
     return out;
   }
   constexpr std::string_view binary[] = {"Add", "Subtract", "Multiply", "Divide", "Power"};
-  if (std::none_of(std::begin(binary), std::end(binary), [&](auto t) { return is_op(n, t); })) return std::nullopt;
+  if (std::none_of(std::begin(binary), std::end(binary), [&](auto t) { return n.is(t); })) return std::nullopt;
   auto a = polynomial(n.input(0), x, depth - 1), b = polynomial(n.input(1), x, depth - 1);
   if (!a || !b) return std::nullopt;
   bool plain = (*b)[1] == 0 && (*b)[2] == 0 && (*b)[3] == 0;
@@ -140,7 +138,7 @@ inline void multiply_out(const Value& v, bool below, Product& p, int depth) {
     return;
   }
   NodeRef m = depth > 0 && !below ? maker(v) : NodeRef();
-  bool product = is_op(m, "Multiply"), quotient = is_op(m, "Divide") && single(m.input(1));
+  bool product = m.is("Multiply"), quotient = m.is("Divide") && single(m.input(1));
   if ((!product && !quotient) || !read_once(v)) return p.terms.push_back(v);
   multiply_out(m.input(0), false, p, depth - 1);
   multiply_out(m.input(1), quotient, p, depth - 1);
@@ -148,8 +146,8 @@ inline void multiply_out(const Value& v, bool below, Product& p, int depth) {
 // Of a Multiply, or a Divide by a number; empty else.
 inline Product product(const NodeRef& n) {
   Product p;
-  bool quotient = is_op(n, "Divide");
-  if (!is_op(n, "Multiply") && !(quotient && single(n.input(1)))) return p;
+  bool quotient = n.is("Divide");
+  if (!n.is("Multiply") && !(quotient && single(n.input(1)))) return p;
   multiply_out(n.input(0), false, p, 3);
   multiply_out(n.input(1), quotient, p, 3);
   return p;

@@ -165,7 +165,6 @@ bool changes_nothing(const NodeRef& n) {
 
 Value without_noop(Rewrite& at) {
   NodeRef n = at.node();
-  if (!n.opset().starts_with("opset")) return {};
   if (one_of(n, {"Add", "Subtract", "Multiply", "Divide", "Power"})) return without_neutral(at);
   if (n.is("Concat")) return without_empty_parts(at);
   if (n.is("Identity")) return at.input(0);

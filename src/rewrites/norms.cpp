@@ -14,14 +14,14 @@ struct OverRoot {
 
 // max(v, least), also as Clamp without an upper bound that matters.
 WithNumber floored(const NodeRef& n) {
-  if (is_op(n, "Maximum")) return beside_number(n);
-  if (is_op(n, "Clamp") && n.get<double>("max") >= 1e30) return {n.input(0), n.get<double>("min")};
+  if (n.is("Maximum")) return beside_number(n);
+  if (n.is("Clamp") && n.get<double>("max") >= 1e30) return {n.input(0), n.get<double>("min")};
   return {};
 }
 // What the root is taken of.
 Value under_root(const NodeRef& n, double power) {
-  if (power == 0.5 && is_op(n, "Sqrt")) return n.input(0);
-  if (is_op(n, "Power") && single(n.input(1)) == power) return n.input(0);
+  if (power == 0.5 && n.is("Sqrt")) return n.input(0);
+  if (n.is("Power") && single(n.input(1)) == power) return n.input(0);
   return {};
 }
 NodeRef only_maker(const Value& v) { return v && read_once(v) ? maker(v) : NodeRef(); }
@@ -29,7 +29,7 @@ NodeRef only_maker(const Value& v) { return v && read_once(v) ? maker(v) : NodeR
 // The number inside the root, where the value under it is not the sum itself.
 OverRoot with_inner_number(Value over, Value under) {
   NodeRef n = only_maker(under);
-  if (is_op(n, "Add"))
+  if (n.is("Add"))
     if (WithNumber w = beside_number(n)) return {over, w.value, w.number, OverRoot::inside};
   if (WithNumber w = floored(n)) return {over, w.value, w.number, OverRoot::floor_inside};
   return {over, under, 0, OverRoot::inside};
@@ -38,7 +38,7 @@ OverRoot with_inner_number(Value over, Value under) {
 OverRoot over_divisor(const Value& over, const Value& divisor) {
   NodeRef n = only_maker(divisor);
   if (Value u = under_root(n, 0.5)) return with_inner_number(over, u);
-  WithNumber w = is_op(n, "Add") ? beside_number(n) : WithNumber();
+  WithNumber w = n.is("Add") ? beside_number(n) : WithNumber();
   WithNumber f = floored(n);
   NodeRef root = only_maker(w ? w.value : f.value);
   if (Value u = under_root(root, 0.5))
@@ -49,15 +49,15 @@ OverRoot over_divisor(const Value& over, const Value& divisor) {
 OverRoot over_factor(const Value& over, const Value& factor) {
   NodeRef n = only_maker(factor);
   if (Value u = under_root(n, -0.5)) return with_inner_number(over, u);
-  if (is_op(n, "Divide") && single(n.input(0)) == 1.0) return over_divisor(over, n.input(1));
-  if (is_op(n, "Power") && single(n.input(1)) == -1.0) return over_divisor(over, n.input(0));
+  if (n.is("Divide") && single(n.input(0)) == 1.0) return over_divisor(over, n.input(1));
+  if (n.is("Power") && single(n.input(1)) == -1.0) return over_divisor(over, n.input(0));
   return {};
 }
 std::vector<OverRoot> roots_of(Rewrite& at) {
   NodeRef self = at.node();
   std::vector<OverRoot> out;
-  if (is_op(self, "Divide")) out.push_back(over_divisor(at.input(0), at.input(1)));
-  if (is_op(self, "Multiply"))
+  if (self.is("Divide")) out.push_back(over_divisor(at.input(0), at.input(1)));
+  if (self.is("Multiply"))
     for (size_t i : {0, 1}) out.push_back(over_factor(at.input(i), at.input(1 - i)));
   std::erase_if(out, [](const OverRoot& r) { return !r; });
   return out;
@@ -74,8 +74,8 @@ Value axes_value(Rewrite& at, const std::vector<size_t>& axes) { return at.ints(
 
 // x * x, x^2: x
 Value squared(const NodeRef& n) {
-  if (is_op(n, "Multiply") && n.input(0) == n.input(1)) return n.input(0);
-  if (is_op(n, "Power") && single(n.input(1)) == 2.0) return n.input(0);
+  if (n.is("Multiply") && n.input(0) == n.input(1)) return n.input(0);
+  if (n.is("Power") && single(n.input(1)) == 2.0) return n.input(0);
   return {};
 }
 
@@ -98,7 +98,7 @@ Value to_normalize_l2(Rewrite& at) {
     bool outer = r.where == OverRoot::floor_outside;
     if (axes) return normalize_l2(at, r.over, *axes, outer ? r.eps * r.eps : r.eps, r.where != OverRoot::inside);
   }
-  if (!is_op(at.node(), "Divide")) return {};
+  if (!at.node().is("Divide")) return {};
   Value x = at.input(0), norm = at.input(1);
   // Some write out that the norm is repeated to the size of x.
   if (NodeRef wide = piece(norm, "Broadcast")) {
@@ -126,7 +126,7 @@ Variance variance_of(const Value& v) {
   Variance out;
   out.square = outer ? only_maker(outer.input(0)) : NodeRef();
   Value x, mean;
-  if (is_op(out.square, "SquaredDifference")) {
+  if (out.square.is("SquaredDifference")) {
     x = out.square.input(0), mean = out.square.input(1);
     if (NodeRef m = made_by(x, "ReduceMean"); m && m.input(0) == mean) std::swap(x, mean);
   } else if (Value d = squared(out.square)) {
@@ -218,7 +218,7 @@ Value to_scaled_mvn(Rewrite& at, const NodeRef& up, const Shift& shift) {
 }
 
 Value to_mvn_of_any_form(Rewrite& at) {
-  if (!is_op(at.node(), "Add")) return to_mvn(at);
+  if (!at.node().is("Add")) return to_mvn(at);
   for (size_t side : {0, 1}) {
     NodeRef up = piece(at.input(side), "Multiply");
     if (!up) continue;

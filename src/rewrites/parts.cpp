@@ -18,8 +18,8 @@ struct Part {
 std::optional<Part> part_of(const NodeRef& n) {
   Shape x = n.input(0).shape(), y = n.output().shape();
   if (!x.ranked() || !y.ranked() || x.rank() != y.rank()) return std::nullopt;
-  bool strided = is_op(n, "StridedSlice");
-  if (!strided && !is_op(n, "Slice")) return std::nullopt;
+  bool strided = n.is("StridedSlice");
+  if (!strided && !n.is("Slice")) return std::nullopt;
   auto begin = whole_numbers(n.input(1)), end = whole_numbers(n.input(2));
   if (!begin || !end || begin->size() != end->size()) return std::nullopt;
   std::vector<int64_t> step(begin->size(), 1), axes(begin->size());
@@ -89,7 +89,7 @@ void to_split(Rewrite& at) {
 // a = Concat(p, q);  b = Concat(p, q, r)  =>  b = Concat(a, r)
 Value to_reused_concat(Rewrite& at) {
   NodeRef self = at.node();
-  if (!is_op(self, "Concat") || !at.self().shape().ranked()) return {};
+  if (!self.is("Concat") || !at.self().shape().ranked()) return {};
   size_t rank = at.self().shape().rank();
   size_t axis = normalize_axis(at.get<int64_t>("axis"), rank);
   for (size_t i = 0; i + 1 < self.inputs(); ++i) {
@@ -98,7 +98,7 @@ Value to_reused_concat(Rewrite& at) {
     for (const Reader& r : all) {
       NodeRef other = r.node;
       size_t n = other.inputs();
-      if (r.input != 0 || !is_op(other, "Concat") || n < 2 || n >= self.inputs() || i + n > self.inputs()) continue;
+      if (r.input != 0 || !other.is("Concat") || n < 2 || n >= self.inputs() || i + n > self.inputs()) continue;
       if (!maker(other.output()) || normalize_axis(other.get<int64_t>("axis"), rank) != axis) continue;
       bool same = true;
       for (size_t k = 0; same && k < n; ++k) same = other.input(k) == self.input(i + k);

@@ -7,8 +7,8 @@ namespace {
 // FakeQuantize(Relu(x)), FakeQuantize(Clamp(x)), where the input range lies inside  =>  FakeQuantize(x)
 Value without_bounds(Rewrite& at) {
   NodeRef self = at.node(), before = read_once(at.input(0)) ? maker(at.input(0)) : NodeRef();
-  bool relu = is_op(before, "Relu");
-  if (!is_op(self, "FakeQuantize") || (!relu && !is_op(before, "Clamp"))) return {};
+  bool relu = before.is("Relu");
+  if (!self.is("FakeQuantize") || (!relu && !before.is("Clamp"))) return {};
   double low = relu ? 0 : before.get<double>("min");
   double high = relu ? std::numeric_limits<double>::infinity() : before.get<double>("max");
   auto in_low = at.input(1).values<double>(), in_high = at.input(2).values<double>();
@@ -28,7 +28,7 @@ Value without_bounds(Rewrite& at) {
 Value to_compressed(Rewrite& at) {
   NodeRef self = at.node();
   Value w = at.input(0);
-  auto levels = is_op(self, "FakeQuantize") ? at.get<int64_t>("levels") : 0;
+  auto levels = self.is("FakeQuantize") ? at.get<int64_t>("levels") : 0;
   if (levels < 2 || levels > 256 || w.type() != DType::f32 || !w.constant()) return {};
   constexpr double middle = 128;
   Value low = at.input(3), high = at.input(4);

@@ -46,7 +46,7 @@ bool same_way(const NodeRef& a, const NodeRef& b) {
 // Interpolate(Interpolate(x, height), width)  =>  Interpolate(x, height and width)
 Value to_one_interpolate(Rewrite& at) {
   NodeRef last = at.node(), first = piece(at.input(0), "Interpolate");
-  if (!is_op(last, "Interpolate") || !first || first.opset() != last.opset() || last.opset() == "opset1") return {};
+  if (!last.is("Interpolate") || !first || first.opset() != last.opset() || last.opset() == "opset1") return {};
   // Where whole numbers are rounded between the axes, one after the other is something else.
   if (!is_real(at.self().type()) && last.get<std::string>("mode") != "nearest") return {};
   if (!same_way(first, last)) return {};
@@ -73,7 +73,7 @@ Value to_nearest(Rewrite& at) {
   NodeRef n = at.node();
   Value x = n.inputs() > 0 ? at.input(0) : Value();
   NodeRef split = x ? made_by(x, "Split") : NodeRef();
-  if (!is_op(n, "Concat") || !split || n.inputs() % split.outputs() != 0) return {};
+  if (!n.is("Concat") || !split || n.inputs() % split.outputs() != 0) return {};
   size_t parts = split.outputs(), times = n.inputs() / parts;
   Value whole = split.input(0);
   if (times < 2 || !whole.shape().ranked() || !is_real(whole.type())) return {};

@@ -4,7 +4,7 @@
 namespace graft {
 namespace {
 
-bool is_reshaping(const NodeRef& n) { return is_op(n, "Reshape") || is_op(n, "Squeeze") || is_op(n, "Unsqueeze"); }
+bool is_reshaping(const NodeRef& n) { return n.is("Reshape") || n.is("Squeeze") || n.is("Unsqueeze"); }
 
 // A target that makes `to` of any value whose first dimensions are those of `from`; nothing where no list says it.
 std::optional<std::vector<int64_t>> target_for(const Shape& from, const Shape& to) {
@@ -65,7 +65,7 @@ std::optional<std::vector<size_t>> order_of(const NodeRef& n) {
 // Transpose of dimensions of 1   =>  Reshape
 Value to_one_transpose(Rewrite& at) {
   NodeRef n = at.node();
-  auto order = is_op(n, "Transpose") ? order_of(n) : std::nullopt;
+  auto order = n.is("Transpose") ? order_of(n) : std::nullopt;
   if (!order) return {};
   if (NodeRef before = made_by(at.input(0), "Transpose")) {
     auto first = order_of(before);
@@ -98,7 +98,7 @@ bool turns_matrices(const NodeRef& n) {
 
 // MatMul(Transpose(a), b)  =>  MatMul(a, b) {transpose_a}
 Value to_turned_matmul(Rewrite& at) {
-  if (!is_op(at.node(), "MatMul")) return {};
+  if (!at.node().is("MatMul")) return {};
   constexpr std::string_view names[] = {"transpose_a", "transpose_b"};
   for (size_t i : {0, 1}) {
     NodeRef t = made_by(at.input(i), "Transpose");
@@ -113,7 +113,7 @@ Value to_turned_matmul(Rewrite& at) {
 // ReduceSum(ReduceSum(x, a), b)  =>  ReduceSum(x, a and b)
 Value to_one_reduce(Rewrite& at) {
   NodeRef last = at.node(), first = maker(at.input(0));
-  if (!is_op(last, last.type()) || !is_op(first, last.type()) || !read_once(at.input(0))) return {};
+  if (!first.is(last.type()) || !read_once(at.input(0))) return {};
   Value x = first.input(0);
   bool keep = last.get<bool>("keep_dims", false);
   if (!x.shape().ranked() || first.get<bool>("keep_dims", false) != keep) return {};

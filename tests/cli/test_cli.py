@@ -242,6 +242,14 @@ class Extensions(CliCase):
         r = graft("run", m, "--input", self.path("x.npy"), "--output-dir", self.path("r"), "--extensions", library)
         self.assertEqual(r.status, 0, r.all)
         self.assertEqual(read_npy(self.path("r", "0.npy")), [100, 100, 102])
+        # Its Relu is another one than the passes know: what looks like a Clamp is none.
+        m = self.path("clamp.txt")
+        with open(m, "w") as f:
+            f.write("graph (x: f32[3]) { return Minimum(Relu(x), f32[] {101}) }")
+        for options, wanted in (([], [0, 0, 2]), (["--extensions", library], [100, 100, 101])):
+            r = graft("run", m, "--input", self.path("x.npy"), "--output-dir", self.path("r"), *options)
+            self.assertEqual(r.status, 0, r.all)
+            self.assertEqual(read_npy(self.path("r", "0.npy")), wanted)
         r = graft("explain", m, "--extensions", library)
         self.assertIn("override", r.all)
 
