@@ -156,6 +156,27 @@ std::string number_text_17(double v) {
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::general, 17).ptr};
 }
 
+namespace {
+// Frameworks put a layer's own name into long paths, and number it: "out" is a part of "call/model_1/out_1/Softmax".
+// The last of them is the layer's result; where the path begins with the name it is more likely one of its variables.
+std::optional<std::string> inside_path(const std::string& word, const std::vector<std::string>& candidates) {
+  if (word.size() < 2) return std::nullopt;
+  std::optional<std::string> variable;
+  for (auto it = candidates.rbegin(); it != candidates.rend(); ++it) {
+    if (it->find('/') == it->npos) continue;
+    std::string path = to_lower(*it);
+    bool first = true;
+    for (std::string_view part : split(path, '/')) {
+      bool found = part == word || part.starts_with(word + "_");
+      if (found && !first) return *it;
+      if (found && !variable) variable = *it;
+      first = false;
+    }
+  }
+  return variable;
+}
+}  // namespace
+
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string a = to_lower(word);
   std::optional<std::string> best;
@@ -180,7 +201,7 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
       best = candidate;
     }
   }
-  return best;
+  return best ? best : inside_path(a, candidates);
 }
 
 std::string in_quotes(std::string_view s) {

@@ -173,6 +173,8 @@ TEST(Text, NumbersAndShapesReadBack) {
   for (const char* s : {"[1,,2]", "[-2]", "[5..3]", "[x]", "[..]"}) EXPECT_FALSE(parse_shape(s)) << s;
   EXPECT_EQ(nearest("Convolutoin", {"Concat", "Convolution", "Convert"}), "Convolution");
   EXPECT_EQ(nearest("xyz", {"Concat", "Convolution"}), std::nullopt);
+  EXPECT_EQ(nearest("out", {"out/kernel", "call/model_1/out_1/MatMul", "call/model_1/out_1/Softmax", "out/bias"}),
+            "call/model_1/out_1/Softmax");
   EXPECT_TRUE(is_valid_utf8("grün €"));
   EXPECT_FALSE(is_valid_utf8("\xff"));
   EXPECT_FALSE(is_valid_utf8("\xc3"));
