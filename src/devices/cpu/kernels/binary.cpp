@@ -14,7 +14,11 @@
 #define GRAFT_CPU_BINARY_ONCE
 namespace graft {
 enum class RowKind { both, left, right };  // which inputs are runs; the other is one number
-using BinaryRow = void (*)(const float* a, const float* b, float* y, int64_t n, RowKind kind);
+using BinaryFunction = void (*)(const float* a, const float* b, float* y, int64_t n, RowKind kind);
+struct BinaryRow {
+  std::string_view type;
+  BinaryFunction f;
+};
 }  // namespace graft
 #endif
 
@@ -105,16 +109,20 @@ void powers(const float* a, const float* b, float* y, int64_t n, RowKind kind) {
 }
 
 }  // namespace
-BinaryRow binary_row(std::string_view type) {
-  if (type == "Add") return rows<Sum>;
-  if (type == "Subtract") return rows<Difference>;
-  if (type == "Multiply") return rows<Product>;
-  if (type == "Divide") return rows<Quotient>;
-  if (type == "Maximum") return rows<Larger>;
-  if (type == "Minimum") return rows<Smaller>;
-  if (type == "SquaredDifference") return rows<Squared>;
-  if (type == "PRelu") return rows<Slope>;
-  return powers;
+// Every operation that is computed here, with its function.
+std::span<const BinaryRow> binary_rows() {
+  static constexpr BinaryRow all[] = {
+      {"Add", rows<Sum>},
+      {"Subtract", rows<Difference>},
+      {"Multiply", rows<Product>},
+      {"Divide", rows<Quotient>},
+      {"Maximum", rows<Larger>},
+      {"Minimum", rows<Smaller>},
+      {"SquaredDifference", rows<Squared>},
+      {"Power", powers},
+      {"PRelu", rows<Slope>},
+  };
+  return all;
 }
 
 }  // namespace graft::HWY_NAMESPACE
@@ -124,10 +132,10 @@ HWY_AFTER_NAMESPACE();
 namespace graft {
 namespace {
 
-HWY_EXPORT(binary_row);
+HWY_EXPORT(binary_rows);
 
 struct BinaryPlan {
-  BinaryRow row = nullptr;
+  BinaryFunction row = nullptr;
   RowKind kind = RowKind::both;
   int64_t length = 1;                           // of a row
   std::vector<int64_t> dims, a_steps, b_steps;  // of the rows
@@ -158,10 +166,16 @@ BinaryPlan plan_rows(const std::vector<int64_t>& a, const std::vector<int64_t>& 
   return p;
 }
 
+BinaryFunction binary_function(std::string_view type) {
+  for (const BinaryRow& row : HWY_DYNAMIC_DISPATCH(binary_rows)())
+    if (row.type == type) return row.f;
+  unsupported("no vector function for ", type);
+}
+
 BinaryPlan binary_prepare(Prepare& ctx) {
   std::vector<int64_t> a = ctx.shape(0).values(), b = ctx.shape(1).values();
   BinaryPlan p = plan_rows(a, b, broadcast(ctx.shape(0), ctx.shape(1)).values());
-  p.row = HWY_DYNAMIC_DISPATCH(binary_row)(ctx.op_type());
+  p.row = binary_function(ctx.op_type());
   return p;
 }
 // A plain list of slopes belongs to the channels where it fits them.
@@ -169,7 +183,7 @@ BinaryPlan prelu_prepare(Prepare& ctx) {
   std::vector<int64_t> x = ctx.shape(0).values(), slope = ctx.shape(1).values();
   if (slope.size() == 1 && x.size() > 1 && slope[0] == x[1]) slope.resize(x.size() - 1, 1);
   BinaryPlan p = plan_rows(x, slope, x);
-  p.row = HWY_DYNAMIC_DISPATCH(binary_row)(ctx.op_type());
+  p.row = binary_function(ctx.op_type());
   return p;
 }
 
@@ -213,10 +227,11 @@ void rank_accept(Accept& ctx) {
 
 Ops cpu_binary() {
   Ops ops;
-  for (std::string_view type :
-       {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum", "SquaredDifference", "Power"})
-    ops += Kernel("CPU", "rows_f32").of(type, "opset1").accept(rank_accept).run(binary_prepare, binary_run);
-  ops += Kernel("CPU", "rows_f32").of("PRelu", "opset1").accept(rank_accept).run(prelu_prepare, binary_run);
+  for (const BinaryRow& row : HWY_DYNAMIC_DISPATCH(binary_rows)())
+    ops += Kernel("CPU", "rows_f32")
+               .of(row.type, "opset1")
+               .accept(rank_accept)
+               .run(row.type == "PRelu" ? prelu_prepare : binary_prepare, binary_run);
   return ops;
 }
 

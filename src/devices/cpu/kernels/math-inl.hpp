@@ -16,10 +16,21 @@ namespace graft::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What is not a number stays so.
+// Bounds that NaN passes through.
+template <class V>
+HWY_INLINE V at_least(V x, V low) {
+  return hn::IfThenElse(hn::Lt(x, low), low, x);
+}
+template <class V>
+HWY_INLINE V at_most(V x, V high) {
+  return hn::IfThenElse(hn::Gt(x, high), high, x);
+}
+
+// e^x. Highway puts the exponent together without looking whether it fits, and wraps it from 2^128 on: e^89 overflows,
+// and so does everything above. Below, its result is right down to the smallest subnormal number.
 template <class D, class V>
 HWY_INLINE V exponential(D d, V x) {
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, x));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, hn::Min(x, hn::Set(d, 89.0f))));
 }
 
 template <class D, class V>
@@ -33,10 +44,11 @@ HWY_INLINE V logarithm_of(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
+// 1 / (1 + e^-x), from e^-|x|, which neither overflows nor loses small results.
 template <class D, class V>
 HWY_INLINE V sigmoid(D d, V x) {
-  const V one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, exponential(d, hn::Neg(x))));
+  const V one = hn::Set(d, 1.0f), e = exponential(d, hn::Neg(hn::Abs(x)));
+  return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
 }
 
 template <class D, class V>

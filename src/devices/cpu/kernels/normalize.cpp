@@ -27,6 +27,17 @@ struct NormState {
   }
 };
 constexpr int64_t norm_columns = 64;
+// The sum of x - shift over elements `step` apart, or of its square. Where the sum in f32 overflowed, or squares
+// vanished, it is taken again in f64.
+inline double norm_sum_in_range(bool squares, double sum, const float* x, int64_t n, int64_t step, float shift) {
+  if (std::isfinite(sum) && (!squares || sum >= 1e-30)) return sum;
+  sum = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    double p = double{x[i * step]} - double{shift};
+    sum += squares ? p * p : p;
+  }
+  return sum;
+}
 }  // namespace graft
 #endif
 
@@ -67,7 +78,7 @@ double sum(const float* x, int64_t n, float shift) {
     double p = double{x[i]} - double{shift};
     total += squares ? p * p : p;
   }
-  return total;
+  return norm_sum_in_range(squares, total, x, n, 1, shift);
 }
 
 // The same for each of some columns, from rows that lie `step` apart. A few rows at a time are added up in float.
@@ -93,6 +104,7 @@ void sum_columns(const float* x, int64_t n, int64_t step, int64_t columns, const
     }
     for (int64_t i = 0; i < columns; ++i) total[i] += double{part[i]};
   }
+  for (int64_t i = 0; i < columns; ++i) total[i] = norm_sum_in_range(squares, total[i], x + i, n, step, shift[i]);
 }
 
 }  // namespace

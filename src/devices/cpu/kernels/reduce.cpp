@@ -16,6 +16,13 @@
 namespace graft {
 // `columns` results, from `n` rows of them that lie `step` apart; with a step of 1 one result.
 using ReduceFunction = void (*)(const float* x, int64_t n, int64_t step, int64_t columns, float* y);
+enum class ReduceEnd { as_it_is, divided, root };
+struct ReduceRow {
+  std::string_view type, opset;
+  ReduceFunction f;
+  ReduceEnd end;           // what is done to a result at last
+  double (*take)(double);  // what is added up of an element; null: nothing is added up
+};
 }  // namespace graft
 #endif
 
@@ -130,12 +137,18 @@ void reduce(const float* x, int64_t n, int64_t step, int64_t columns, float* y) 
 }
 
 }  // namespace
-ReduceFunction reduce_function(std::string_view type) {
-  if (type == "ReduceMax") return reduce<Most>;
-  if (type == "ReduceMin") return reduce<Least>;
-  if (type == "ReduceL1") return reduce<Sizes>;
-  if (type == "ReduceL2") return reduce<Squares>;
-  return reduce<Sum>;
+// Every operation that is computed here, with its function.
+std::span<const ReduceRow> reduce_rows() {
+  constexpr auto same = [](double x) { return x; };
+  static constexpr ReduceRow rows[] = {
+      {"ReduceSum", "opset1", reduce<Sum>, ReduceEnd::as_it_is, same},
+      {"ReduceMean", "opset1", reduce<Sum>, ReduceEnd::divided, same},
+      {"ReduceMax", "opset1", reduce<Most>, ReduceEnd::as_it_is, nullptr},
+      {"ReduceMin", "opset1", reduce<Least>, ReduceEnd::as_it_is, nullptr},
+      {"ReduceL1", "opset4", reduce<Sizes>, ReduceEnd::as_it_is, [](double x) { return std::fabs(x); }},
+      {"ReduceL2", "opset4", reduce<Squares>, ReduceEnd::root, [](double x) { return x * x; }},
+  };
+  return rows;
 }
 
 }  // namespace graft::HWY_NAMESPACE
@@ -145,12 +158,11 @@ HWY_AFTER_NAMESPACE();
 namespace graft {
 namespace {
 
-HWY_EXPORT(reduce_function);
+HWY_EXPORT(reduce_rows);
 
 struct ReduceState {
   int64_t outer = 1, n = 1, inner = 1;
-  ReduceFunction f = nullptr;
-  enum { as_it_is, divided, root } end = as_it_is;
+  ReduceRow row{};
 };
 
 // [outer, n, inner]; false when the axes are more than one group.
@@ -183,10 +195,22 @@ void reduce_accept(Accept& ctx) {
 ReduceState reduce_prepare(Prepare& ctx) {
   ReduceState s;
   reduce_groups(ctx.shape(0).values(), *ctx.values<int64_t>(1), s);
-  s.f = HWY_DYNAMIC_DISPATCH(reduce_function)(ctx.op_type());
-  if (ctx.op_type() == "ReduceMean") s.end = ReduceState::divided;
-  if (ctx.op_type() == "ReduceL2") s.end = ReduceState::root;
-  return s;
+  for (const ReduceRow& row : HWY_DYNAMIC_DISPATCH(reduce_rows)())
+    if (row.type == ctx.op_type()) return s.row = row, s;
+  unsupported("no vector function for ", ctx.op_type());
+}
+
+// Sums are taken in f32, where squares, or parts of a sum that is in range itself, may overflow or vanish: such results
+// are computed again, in f64.
+double reduce_end(const ReduceState& s, float result, const float* x) {
+  double sum = double{result};
+  bool lost = !std::isfinite(sum) || (s.row.end == ReduceEnd::root && sum < 1e-30);
+  if (lost && s.row.take) {
+    sum = 0;
+    for (int64_t i = 0; i < s.n; ++i) sum += s.row.take(double{x[i * s.inner]});
+  }
+  if (s.row.end == ReduceEnd::divided) return sum / static_cast<double>(std::max<int64_t>(s.n, 1));
+  return s.row.end == ReduceEnd::root ? std::sqrt(sum) : sum;
 }
 
 void reduce_run(Run& ctx, const ReduceState& s) {
@@ -196,16 +220,13 @@ void reduce_run(Run& ctx, const ReduceState& s) {
   constexpr int64_t columns = 128;
   int64_t pieces = (s.inner + columns - 1) / columns;
   int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, s.n * std::min(s.inner, columns)));
-  float divisor = static_cast<float>(std::max<int64_t>(s.n, 1));
   ctx.parallel_for(s.outer * pieces, grain, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       int64_t first = t % pieces * columns, count = std::min(columns, s.inner - first);
+      const float* from = x + t / pieces * s.n * s.inner + first;
       float* to = y + t / pieces * s.inner + first;
-      s.f(x + t / pieces * s.n * s.inner + first, s.n, s.inner, count, to);
-      if (s.end == ReduceState::divided)
-        for (int64_t i = 0; i < count; ++i) to[i] /= divisor;
-      if (s.end == ReduceState::root)
-        for (int64_t i = 0; i < count; ++i) to[i] = std::sqrt(to[i]);
+      s.row.f(from, s.n, s.inner, count, to);
+      for (int64_t i = 0; i < count && s.row.take; ++i) to[i] = static_cast<float>(reduce_end(s, to[i], from + i));
     }
   });
 }
@@ -214,13 +235,8 @@ void reduce_run(Run& ctx, const ReduceState& s) {
 
 Ops cpu_reduce() {
   Ops ops;
-  for (auto [type, opset] : {std::pair{"ReduceSum", "opset1"},
-                             {"ReduceMean", "opset1"},
-                             {"ReduceMax", "opset1"},
-                             {"ReduceMin", "opset1"},
-                             {"ReduceL1", "opset4"},
-                             {"ReduceL2", "opset4"}})
-    ops += Kernel("CPU", "lines_f32").of(type, opset).accept(reduce_accept).run(reduce_prepare, reduce_run);
+  for (const ReduceRow& row : HWY_DYNAMIC_DISPATCH(reduce_rows)())
+    ops += Kernel("CPU", "lines_f32").of(row.type, row.opset).accept(reduce_accept).run(reduce_prepare, reduce_run);
   return ops;
 }
 

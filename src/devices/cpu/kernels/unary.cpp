@@ -20,6 +20,11 @@ struct UnaryNumbers {
   float a = 0, b = 0;
 };
 using UnaryFunction = void (*)(const float* x, float* y, int64_t n, UnaryNumbers numbers);
+struct UnaryRow {
+  std::string_view type, opset;
+  UnaryFunction f;
+  std::string_view mode;  // attribute approximation_mode, of the operations that have it
+};
 }  // namespace graft
 #endif
 
@@ -45,28 +50,25 @@ void map(const float* x, float* y, int64_t n, UnaryNumbers numbers) {
 }
 
 HWY_INLINE V number(float v) { return hn::Set(d, v); }
-// Comparisons that what is not a number passes through.
-HWY_INLINE V at_least(V x, V low) { return hn::IfThenElse(hn::Lt(x, low), low, x); }
-HWY_INLINE V at_most(V x, V high) { return hn::IfThenElse(hn::Gt(x, high), high, x); }
 
 HWY_INLINE V abs(V x, UnaryNumbers) { return hn::Abs(x); }
-HWY_INLINE V ceiling(V x, UnaryNumbers) { return hn::Ceil(x); }
+// Zeros have the sign of x, which Highway's scalar code forgets.
+HWY_INLINE V ceiling(V x, UnaryNumbers) { return hn::CopySign(hn::Ceil(x), x); }
 HWY_INLINE V clamp(V x, UnaryNumbers n) { return at_most(at_least(x, number(n.a)), number(n.b)); }
 HWY_INLINE V elu(V x, UnaryNumbers n) {
   const V below = hn::Mul(number(n.a), hn::Expm1(d, hn::Min(x, hn::Zero(d))));
-  return hn::IfThenElse(hn::Or(hn::IsNaN(x), hn::Gt(x, hn::Zero(d))), x, below);
+  return hn::IfThenElse(hn::Or(hn::IsNaN(x), hn::Ge(x, hn::Zero(d))), x, below);
 }
 HWY_INLINE V erf(V x, UnaryNumbers) { return error_function(d, x); }
 HWY_INLINE V exp(V x, UnaryNumbers) { return exponential(d, x); }
-HWY_INLINE V floor(V x, UnaryNumbers) { return hn::Floor(x); }
+HWY_INLINE V floor(V x, UnaryNumbers) { return hn::CopySign(hn::Floor(x), x); }
 HWY_INLINE V gelu(V x, UnaryNumbers) {
-  const V half = hn::Mul(x, number(0.5f));
-  return hn::MulAdd(half, error_function(d, hn::Mul(x, number(0.70710678f))), half);
+  return hn::Mul(hn::Mul(x, number(0.5f)), hn::Add(number(1.0f), error_function(d, hn::Mul(x, number(0.70710678f)))));
 }
+// (1 + tanh(u)) / 2 is sigmoid(2u), without the difference of nearly equal numbers.
 HWY_INLINE V gelu_tanh(V x, UnaryNumbers) {
-  const V half = hn::Mul(x, number(0.5f)), square = hn::Mul(x, x);
-  const V inner = hn::Mul(hn::Mul(x, number(0.79788456f)), hn::MulAdd(square, number(0.044715f), number(1.0f)));
-  return hn::MulAdd(half, hn::Tanh(d, inner), half);
+  const V twice = hn::Mul(hn::Mul(x, number(1.59576912f)), hn::MulAdd(hn::Mul(x, x), number(0.044715f), number(1.0f)));
+  return hn::Mul(x, sigmoid(d, twice));
 }
 HWY_INLINE V hard_sigmoid(V x, UnaryNumbers n) {
   return at_least(at_most(hn::MulAdd(x, number(n.a), number(n.b)), number(1.0f)), hn::Zero(d));
@@ -96,29 +98,34 @@ HWY_INLINE V tanh(V x, UnaryNumbers) { return hn::Tanh(d, x); }
 
 }  // namespace
 
-UnaryFunction unary_function(std::string_view type) {
-  if (type == "Abs") return map<abs>;
-  if (type == "Ceiling") return map<ceiling>;
-  if (type == "Clamp") return map<clamp>;
-  if (type == "Elu") return map<elu>;
-  if (type == "Erf") return map<erf>;
-  if (type == "Exp") return map<exp>;
-  if (type == "Floor") return map<floor>;
-  if (type == "Gelu") return map<gelu>;
-  if (type == "GeluTanh") return map<gelu_tanh>;
-  if (type == "HardSigmoid") return map<hard_sigmoid>;
-  if (type == "HSigmoid") return map<hsigmoid>;
-  if (type == "HSwish") return map<hswish>;
-  if (type == "Log") return map<log>;
-  if (type == "Mish") return map<mish>;
-  if (type == "Negative") return map<negative>;
-  if (type == "Relu") return map<relu>;
-  if (type == "Sigmoid") return map<sigmoid_of>;
-  if (type == "SoftPlus") return map<softplus>;
-  if (type == "SoftSign") return map<softsign>;
-  if (type == "Sqrt") return map<sqrt>;
-  if (type == "Swish") return map<swish>;
-  return map<tanh>;
+// Every operation that is computed here, with its function.
+std::span<const UnaryRow> unary_rows() {
+  static constexpr UnaryRow rows[] = {
+      {"Abs", "opset1", map<abs>, {}},
+      {"Ceiling", "opset1", map<ceiling>, {}},
+      {"Clamp", "opset1", map<clamp>, {}},
+      {"Elu", "opset1", map<elu>, {}},
+      {"Erf", "opset1", map<erf>, {}},
+      {"Exp", "opset1", map<exp>, {}},
+      {"Floor", "opset1", map<floor>, {}},
+      {"Gelu", "opset2", map<gelu>, {}},
+      {"Gelu", "opset7", map<gelu>, "ERF"},
+      {"Gelu", "opset7", map<gelu_tanh>, "TANH"},
+      {"HardSigmoid", "opset1", map<hard_sigmoid>, {}},
+      {"HSigmoid", "opset5", map<hsigmoid>, {}},
+      {"HSwish", "opset4", map<hswish>, {}},
+      {"Log", "opset1", map<log>, {}},
+      {"Mish", "opset4", map<mish>, {}},
+      {"Negative", "opset1", map<negative>, {}},
+      {"Relu", "opset1", map<relu>, {}},
+      {"Sigmoid", "opset1", map<sigmoid_of>, {}},
+      {"SoftPlus", "opset4", map<softplus>, {}},
+      {"SoftSign", "opset9", map<softsign>, {}},
+      {"Sqrt", "opset1", map<sqrt>, {}},
+      {"Swish", "opset4", map<swish>, {}},
+      {"Tanh", "opset1", map<tanh>, {}},
+  };
+  return rows;
 }
 
 }  // namespace graft::HWY_NAMESPACE
@@ -128,7 +135,7 @@ HWY_AFTER_NAMESPACE();
 namespace graft {
 namespace {
 
-HWY_EXPORT(unary_function);
+HWY_EXPORT(unary_rows);
 
 struct UnaryState {
   UnaryFunction f = nullptr;
@@ -139,10 +146,16 @@ void unary_accept(Accept& ctx) {
   if (ctx.type(0) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
 }
 
+UnaryFunction unary_function(std::string_view type, std::string_view mode) {
+  for (const UnaryRow& row : HWY_DYNAMIC_DISPATCH(unary_rows)())
+    if (row.type == type && row.mode == mode) return row.f;
+  unsupported("no vector function for ", type, " ", mode);
+}
+
 UnaryState unary_prepare(Prepare& ctx) {
   std::string_view type = ctx.op_type();
-  if (type == "Gelu" && ctx.attr<std::optional<std::string>>("approximation_mode") == "TANH") type = "GeluTanh";
-  UnaryState s{HWY_DYNAMIC_DISPATCH(unary_function)(type), {}};
+  auto mode = ctx.attr<std::optional<std::string>>("approximation_mode");
+  UnaryState s{unary_function(type, mode ? std::string_view(*mode) : std::string_view()), {}};
   if (type == "Clamp")
     s.numbers = {static_cast<float>(ctx.attr<double>("min")), static_cast<float>(ctx.attr<double>("max"))};
   if (type == "Elu") s.numbers.a = static_cast<float>(ctx.attr<double>("alpha"));
@@ -163,16 +176,14 @@ void unary_run(Run& ctx, const UnaryState& s) {
 }  // namespace
 
 Ops cpu_unary() {
-  constexpr std::pair<std::string_view, std::string_view> types[] = {
-      {"Abs", "opset1"},     {"Ceiling", "opset1"},     {"Clamp", "opset1"},    {"Elu", "opset1"},
-      {"Erf", "opset1"},     {"Exp", "opset1"},         {"Floor", "opset1"},    {"Gelu", "opset2"},
-      {"Gelu", "opset7"},    {"HardSigmoid", "opset1"}, {"HSigmoid", "opset5"}, {"HSwish", "opset4"},
-      {"Log", "opset1"},     {"Mish", "opset4"},        {"Negative", "opset1"}, {"Relu", "opset1"},
-      {"Sigmoid", "opset1"}, {"SoftPlus", "opset4"},    {"SoftSign", "opset9"}, {"Sqrt", "opset1"},
-      {"Swish", "opset4"},   {"Tanh", "opset1"}};
   Ops ops;
-  for (auto [type, opset] : types)
-    ops += Kernel("CPU", "simd_f32").of(type, opset).accept(unary_accept).run(unary_prepare, unary_run);
+  const UnaryRow* before = nullptr;
+  for (const UnaryRow& row : HWY_DYNAMIC_DISPATCH(unary_rows)()) {
+    bool another_mode = before && before->type == row.type && before->opset == row.opset;
+    if (!another_mode)
+      ops += Kernel("CPU", "simd_f32").of(row.type, row.opset).accept(unary_accept).run(unary_prepare, unary_run);
+    before = &row;
+  }
   return ops;
 }
 
