@@ -15,7 +15,8 @@ bool is_plain(std::string_view s) {
       return false;
   return true;
 }
-std::string name_text(std::string_view s) { return is_plain(s) ? std::string(s) : in_quotes(s); }
+// A name that reads like an element type would be taken for the beginning of a tensor.
+std::string name_text(std::string_view s) { return is_plain(s) && !parse_dtype(s) ? std::string(s) : in_quotes(s); }
 
 std::string real_text(double v) {
   std::string s = number_text(v);
