@@ -6,6 +6,23 @@ namespace {
 
 bool numpy_broadcast(const NodeRef& n) { return n.get<std::string>("auto_broadcast", "numpy") == "numpy"; }
 
+// Rounding makes a whole step of a difference in the last bit: what is rounded next is computed as it is written.
+bool rounded_next(const Value& y) {
+  for (const Reader& r : readers(y)) {
+    if (r.node.is("Round") || r.node.is("Floor") || r.node.is("Ceiling") || r.node.is("FakeQuantize")) return true;
+    if (r.node.is("Convert") && is_integer(r.node.output(0).type())) return true;
+  }
+  return false;
+}
+// Whole numbers less a whole number (a zero point) are exact, and so their product is right to the last bit.
+bool exact_sum(const Value& x, const Value& a) {
+  NodeRef n = maker(x);
+  if (!n.is("Convert") || !is_integer(n.input(0).type()) || a.constant().size() > (1 << 20)) return false;
+  for (double v : a.constant().to<double>())
+    if (v != std::nearbyint(v) || std::fabs(v) > (1 << 23)) return false;
+  return true;
+}
+
 // x - c  =>  x + -c
 Value subtract_to_add(Rewrite& at) {
   Value x = at.input(0), c = at.input(1);
@@ -17,6 +34,7 @@ Value subtract_to_add(Rewrite& at) {
 Value divide_to_multiply(Rewrite& at) {
   Value x = at.input(0), c = at.input(1);
   if (!numpy_broadcast(at.node()) || x.constant() || !is_plain_constant(c)) return {};
+  if (rounded_next(at.node().output(0))) return {};
   Value inverse = 1 / c;
   return is_plain_constant(inverse) ? x * inverse : Value();
 }
@@ -38,7 +56,7 @@ Value join_multiply(Rewrite& at) {
   auto [x, a] = with_constant(n);
   if (!a) return {};
   Value both = a * b;
-  if (!joins(a, b, both)) return {};
+  if (!joins(a, b, both) || (n.is("Add") && exact_sum(x, a))) return {};
   return n.is("Multiply") ? x * both : x * b + both;
 }
 
@@ -54,7 +72,10 @@ Value join_add(Rewrite& at) {
   return joins(a, b, both) ? x + both : Value();
 }
 
-Value join(Rewrite& at) { return at.node().is("Multiply") ? join_multiply(at) : join_add(at); }
+Value join(Rewrite& at) {
+  if (rounded_next(at.node().output(0))) return {};
+  return at.node().is("Multiply") ? join_multiply(at) : join_add(at);
+}
 
 // BatchNormInference behind a layer that can take it in  =>  x * scale + shift
 Value open_batch_norm(Rewrite& at) {
