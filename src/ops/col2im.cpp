@@ -2,6 +2,7 @@
 #include <graft/op.hpp>
 
 #include "known.hpp"
+#include "onnx/building.hpp"
 
 namespace graft {
 namespace {
@@ -93,48 +94,49 @@ void col2im_run(Run& ctx, const Col2Im& a) {
 
 // ---- ONNX ----
 
-// Any number of spatial axes: every element is added to the place of the padded image that it belongs to.
-Value col2im_by_scatter(Import& layer, const std::vector<int64_t>& image, const std::vector<int64_t>& kernel,
-                        const Col2Im& a) {
-  size_t axes = image.size();
-  std::vector<int64_t> padded(axes), blocks(axes), shape{0, 0}, start, stop, all{0, 1};
+// Any number of spatial axes, one at a time: [N, C, blocks' sizes..., numbers of blocks..., folded axes...] loses the
+// first size and number and gets a folded axis more.
+Value col2im_by_axes(Import& layer, const Value& image, const Value& block, size_t axes, const Col2Im& a) {
+  auto part = [&](const Value& list, size_t i) {
+    auto k = static_cast<int64_t>(i);
+    return build::slice(convert(list, DType::i64), 0, k, k + 1);
+  };
+  Value x = layer.input(0), rest = layer.ints({-1}), one = layer.ints({1}), batch = build::dim(x, 0);
+  std::vector<Value> sizes, counts, shape{batch, rest};
   for (size_t d = 0; d < axes; ++d) {
-    padded[d] = image[d] + a.pads_begin[d] + a.pads_end[d];
-    blocks[d] = col2im_blocks(padded[d], kernel[d], a.strides[d], a.dilations[d]);
-    shape.push_back(padded[d]);
-    start.push_back(a.pads_begin[d]);
-    stop.push_back(a.pads_begin[d] + image[d]);
-    all.push_back(static_cast<int64_t>(d) + 2);
+    sizes.push_back(part(block, d));
+    Value reach = (sizes[d] - one) * layer.ints({a.dilations[d]}) + one;
+    Value padded = part(image, d) + layer.ints({a.pads_begin[d] + a.pads_end[d]});
+    counts.push_back((padded - reach) / layer.ints({a.strides[d]}) + one);
   }
-  Dim size = Shape::of(padded).elements(), moves = Shape::of(kernel).elements() * Shape::of(blocks).elements();
-  if (size.max() > INT32_MAX || moves.max() > INT32_MAX / 8) unsupported("an image of ", padded, " is too large here");
-  std::vector<int64_t> place_strides = strides_of(padded), step = place_strides, inside = place_strides, places;
-  for (size_t d = 0; d < axes; ++d) step[d] *= a.strides[d], inside[d] *= a.dilations[d];
-  Walk block(kernel, {inside});
-  do {
-    Walk at(blocks, {step});
-    if (at.empty()) break;
-    do places.push_back(block[0] + at[0]);
-    while (at.next());
-  } while (block.next());
-
-  Value x = layer.input(0);
-  auto count = static_cast<int64_t>(places.size());
-  Value by_place = transpose(layer.op("Reshape", {x, layer.ints({0, -1, count})}, {{"special_zero", true}}), {2, 0, 1});
-  Value channels = layer.op("Slice", {shape_of(by_place), layer.ints({1}), layer.ints({3}), layer.ints({1})});
-  Value zeros = layer.op("Broadcast", {layer.scalar(0, x.type()),
-                                       layer.op("Concat", {layer.ints({size.value()}), channels}, {{"axis", 0}})});
-  Value sums = layer.op("ScatterNDUpdate", {zeros, layer.constant<int64_t>(std::move(places), {count, 1}), by_place},
-                        {{"reduction", "sum"}});
-  Value whole = layer.op("Reshape", {transpose(sums, {1, 2, 0}), layer.ints(shape)}, {{"special_zero", true}});
-  std::vector<int64_t> ones(axes, 1), spatial(all.begin() + 2, all.end());
-  return layer.op("Slice", {whole, layer.ints(start), layer.ints(stop), layer.ints(ones), layer.ints(spatial)});
+  shape.insert(shape.end(), sizes.begin(), sizes.end());
+  shape.insert(shape.end(), counts.begin(), counts.end());
+  x = build::reshape(x, shape);
+  for (size_t d = 0; d < axes; ++d) {
+    size_t left = axes - d, size = 2, count = 2 + left;
+    std::vector<int64_t> order;
+    std::vector<Value> kept;
+    for (size_t i = 0; i < shape.size(); ++i)
+      if (i != size && i != count) order.push_back(static_cast<int64_t>(i)), kept.push_back(shape[i]);
+    order.insert(order.end(), {static_cast<int64_t>(size), static_cast<int64_t>(count)});
+    Value lines = build::reshape(transpose(x, order), {rest, sizes[d], counts[d]}), length = part(image, d);
+    std::vector<int64_t> begin{a.pads_begin[d], 0}, end{a.pads_end[d], 0};
+    x = layer.op("Col2Im", {lines, build::concat({length, one}, 0), build::concat({sizes[d], one}, 0)},
+                 {{"strides", std::vector<int64_t>{a.strides[d], 1}},
+                  {"dilations", std::vector<int64_t>{a.dilations[d], 1}},
+                  {"pads_begin", begin},
+                  {"pads_end", end}});
+    shape = kept;
+    shape.push_back(length);
+    x = build::reshape(x, shape);
+  }
+  return x;
 }
 
 Value import_col2im(Import& layer) {
   Value size = layer.input(1), block = layer.input(2);
   Shape s = size.shape();
-  auto image = size.values<int64_t>(), kernel = block.values<int64_t>();
+  auto kernel = block.values<int64_t>();
   size_t axes = s.ranked() && s.rank() == 1 && s[0].known() ? axes_in(s[0]) : 2;
   std::vector<int64_t> ones(axes, 1), pads = layer.get<std::vector<int64_t>>("pads", std::vector<int64_t>(2 * axes, 0));
   Col2Im a;
@@ -149,13 +151,14 @@ Value import_col2im(Import& layer) {
     return layer.op(
         "Col2Im", {layer.input(0), size, block},
         {{"strides", a.strides}, {"dilations", a.dilations}, {"pads_begin", a.pads_begin}, {"pads_end", a.pads_end}});
-  if (!image || !kernel) unsupported("an image of ", axes, " axes whose size is computed");
-  if (kernel->size() != axes) fail("a block of ", kernel->size(), " axes for an image of ", axes);
-  for (int64_t p : pads)
-    if (p < 0 || p > INT32_MAX) fail("a pad of ", p);
-  for (int64_t d : *image)
-    if (d < 0 || d > INT32_MAX) fail("an image of ", *image);
-  return col2im_by_scatter(layer, *image, *kernel, a);
+  if (kernel && kernel->size() != axes) fail("a block of ", kernel->size(), " axes for an image of ", axes);
+  for (size_t d = 0; d < axes; ++d) {
+    for (int64_t p : {a.pads_begin[d], a.pads_end[d]})
+      if (p < 0 || p > INT32_MAX) fail("a pad of ", p);
+    for (int64_t step : {a.strides[d], a.dilations[d]})
+      if (step < 1 || step > INT32_MAX) fail("a stride or dilation of ", step);
+  }
+  return col2im_by_axes(layer, size, block, axes, a);
 }
 
 }  // namespace
