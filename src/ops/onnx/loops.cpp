@@ -1,35 +1,10 @@
-// Loop and Scan of ONNX; loops of TensorFlow, which its reader brings into the same form.
+// Loop of ONNX; loops of TensorFlow, which its reader brings into the same form.
 #include "building.hpp"
+#include "loop_body.hpp"
 #include "sequence.hpp"
 
 namespace graft {
 namespace {
-
-graft_port_map plain(int64_t external, int64_t internal) { return {external, internal, 0, 0, 0, 0, 0, 0, 0}; }
-graft_port_map stacked(int64_t external, int64_t internal, int64_t axis, bool backwards) {
-  return {external, internal, 1, 0, axis, backwards ? -1 : 0, backwards ? 0 : -1, backwards ? -1 : 1, 1};
-}
-
-// Imports the body anew with less certain shapes until values that are fed back keep theirs. `states` are pairs of
-// parameter and result.
-template <class Prologue, class Epilogue>
-ImportedBody stable_body(Import& layer, std::vector<Info>& parameters,
-                         const std::vector<std::pair<size_t, size_t>>& states, Prologue prologue, Epilogue epilogue) {
-  for (int round = 0;; ++round) {
-    ImportedBody body = layer.body("body", parameters, prologue, epilogue);
-    bool changed = false;
-    for (auto [parameter, result] : states) {
-      Shape& p = parameters[parameter].shape;
-      const Shape& r = body.results.at(result).shape;
-      if (p == r) continue;
-      Shape next = round < 1                                                       ? either(p, r)
-                   : round < 2 && p.ranked() && r.ranked() && p.rank() == r.rank() ? Shape::of_rank(p.rank())
-                                                                                   : Shape::unknown();
-      if (!(next == p)) p = next, changed = true;
-    }
-    if (!changed || round >= 3) return body;
-  }
-}
 
 // A state of a loop: one tensor; a sequence of fixed length, item by item; or a sequence that was empty or otherwise
 // grows, whose new items are collected.
@@ -159,81 +134,11 @@ std::vector<Value> import_loop(Import& layer) {
   return outputs;
 }
 
-// Scan: states go round, scan inputs are cut and scan outputs stacked, each along its own axis and in its own
-// direction.
-std::vector<Value> import_scan(Import& layer) {
-  bool old = layer.version() < 9;  // with a batch in front, and sequence lengths as input 0
-  size_t skip = old ? 1 : 0, given = layer.inputs() - skip;
-  auto scans = static_cast<size_t>(layer.get<int64_t>("num_scan_inputs"));
-  if (old && layer.has_input(0)) unsupported("Scan with sequence lengths");
-  if (scans == 0 || scans > given) fail("num_scan_inputs is ", scans, " with ", given, " inputs");
-  size_t states = given - scans;
-  auto list = [&](const char* name) { return layer.get<std::vector<int64_t>>(name, {}); };
-  std::vector<int64_t> in_axes = list("scan_input_axes"),
-                       in_directions = list(old ? "directions" : "scan_input_directions");
-  std::vector<int64_t> out_axes = list("scan_output_axes"), out_directions = list("scan_output_directions");
-  auto pick = [](const std::vector<int64_t>& v, size_t i) { return i < v.size() ? v[i] : 0; };
-
-  std::vector<Value> inputs;
-  std::vector<Info> parameters;
-  std::vector<int64_t> axes(scans);
-  for (size_t i = 0; i < given; ++i) {
-    Value v = layer.input(skip + i);
-    if (old) {
-      if (!v.shape()[0].can_be(1)) unsupported("Scan of opset 8 over a batch of ", v.shape()[0]);
-      v = squeeze(v, {0});
-    }
-    inputs.push_back(v);
-    Info info = v.info();
-    if (i >= states) {
-      size_t axis = normalize_axis(pick(in_axes, i - states), v.rank());
-      axes[i - states] = static_cast<int64_t>(axis);
-      info.shape[axis] = Dim(1);
-    }
-    parameters.push_back(info);
-  }
-  auto prologue = [&](Import& body) {
-    for (size_t i = 0; i < given; ++i)
-      body.output(i, i < states ? body.input(i) : squeeze(body.input(i), {axes[i - states]}));
-  };
-  auto epilogue = [&](Import& body) {
-    for (size_t i = 0; i < body.inputs(); ++i) {
-      if (i < states) body.output(i, body.input(i));
-      else body.output(i, unsqueeze(body.input(i), {pick(out_axes, i - states)}));
-    }
-  };
-  std::vector<std::pair<size_t, size_t>> fed;
-  for (size_t i = 0; i < states; ++i) fed.emplace_back(i, i);
-  ImportedBody body = stable_body(layer, parameters, fed, prologue, epilogue);
-  BodyUse use{body.id, {}, {}, {}};
-  for (size_t i = 0; i < given; ++i) {
-    auto k = static_cast<int64_t>(i);
-    use.inputs.push_back(i < states ? plain(k, k)
-                                    : stacked(k, k, axes[i - states], pick(in_directions, i - states) == 1));
-    if (i < states) use.back_edges.push_back({k, k});
-  }
-  for (size_t i = 0; i < body.captured.size(); ++i) {
-    use.inputs.push_back(plain(static_cast<int64_t>(inputs.size()), static_cast<int64_t>(given + i)));
-    inputs.push_back(body.captured[i]);
-  }
-  for (size_t i = 0; i < body.results.size(); ++i) {
-    auto k = static_cast<int64_t>(i);
-    // An axis counted from the end counts in the stacked result.
-    use.outputs.push_back(
-        i < states ? plain(k, k) : stacked(k, k, pick(out_axes, i - states), pick(out_directions, i - states) == 1));
-  }
-  std::vector<Value> out = layer.make("TensorIterator", inputs, {}, body.results.size(), {use});
-  if (old)
-    for (Value& v : out) v = unsqueeze(v, {0});
-  return out;
-}
-
 }  // namespace
 
 Ops define_onnx_loops() {
   return {
       onnx("Loop").expand(import_loop),
-      onnx("Scan").expand(import_scan),
       tensorflow("Loop").domain("graft").expand(import_loop),
   };
 }
