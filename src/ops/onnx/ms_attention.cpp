@@ -1,4 +1,4 @@
-// Attention, MultiHeadAttention and RotaryEmbedding of ONNX Runtime (com.microsoft).
+// Attention, MultiHeadAttention, DecoderMaskedMultiHeadAttention and RotaryEmbedding of ONNX Runtime (com.microsoft).
 #include "attention.hpp"
 
 namespace graft {
@@ -38,9 +38,10 @@ void ms_add_mask(Import& layer, MsAttention& a, const Value& mask, bool starts) 
   a.add_bias(build::bias_of(allowed, a.q.type(), filter));
 }
 
+// `past`: how many keys stand before the first query, a number; absent: none.
 void ms_add_causal_mask(Import& layer, MsAttention& a, const Value& past) {
   if (!layer.get<bool>("unidirectional", false)) return;
-  Value distance = build::query_minus_key(a.q, a.k, past ? build::scalar_dim(past, 2) : Value());
+  Value distance = build::query_minus_key(a.q, a.k, past);
   Value allowed = layer.op("GreaterEqual", {distance, layer.scalar(int64_t{0})});
   a.add_bias(build::bias_of(allowed, a.q.type(), -std::numeric_limits<double>::infinity()));
 }
@@ -49,11 +50,54 @@ void ms_set_scale(Import& layer, MsAttention& a) {
   if (float scale = layer.get<float>("scale", 0); scale != 0) a.scale = scale;
 }
 
+// Keys and values of earlier calls, [batch, heads, length, size]. With a length of their own, they are buffers of which
+// only the first `length` elements count, and the new keys and values are written behind these.
+struct MsCache {
+  Value keys, values, length, beams;  // absent: there is none
+
+  void add_to(MsAttention& a) {
+    if (!keys) return;
+    if (!length) {
+      present_k = a.k = build::concat({keys, a.k}, 2);
+      present_v = a.v = build::concat({values, a.v}, 2);
+      past = build::scalar_dim(keys, 2);
+      return;
+    }
+    Value whole = reshape(convert(length, DType::i64), {1}), added = build::dim(a.k, 2);
+    past = squeeze(whole, {0});
+    append(keys, whole, added, a.k, present_k);
+    append(values, whole, added, a.v, present_v);
+  }
+  Value past, present_k, present_v;  // after `add_to`
+
+ private:
+  void append(const Value& buffer, const Value& used, const Value& added, Value& fresh, Value& present) {
+    Import& in = buffer.in();
+    Value zero = in.ints({0}), old = build::slice(buffer, 2, zero, used);
+    Value behind = build::slice(buffer, 2, used + added, in.ints({INT64_MAX}));
+    present = build::concat({old, fresh, behind}, 2);
+    fresh = build::concat({beams ? build::slice(by_beam(buffer), 2, zero, used) : old, fresh}, 2);
+  }
+  // Each position of a sequence comes from the beam that it descends from: `beams` is [batch / beams, beams, length].
+  Value by_beam(const Value& buffer) {
+    Import& in = buffer.in();
+    Value number = in.scalar(int64_t{0}), batch = build::dim(buffer, 0), length = build::dim(buffer, 2);
+    Value width = build::dim(beams, 1), sequence = build::range(number, squeeze(batch, {0}), DType::i64);
+    Value first = in.op("Divide", {sequence, width}) * width;  // beam of the sequence's family
+    Value from = unsqueeze(first, {1}) + build::reshape(convert(beams, DType::i64), {batch, in.ints({-1})});
+    Value position = build::range(number, squeeze(length, {0}), DType::i64);
+    std::vector<Value> rows{batch * length, build::dim(buffer, 1), build::dim(buffer, 3)};
+    Value by_place = build::reshape(transpose(buffer, {0, 2, 1, 3}), rows);
+    Value picked = build::gather(by_place, from * length + position, 0);
+    return transpose(picked, {0, 2, 1, 3});
+  }
+};
+
 std::vector<Value> import_ms_attention(Import& layer) {
   int64_t heads = layer.get<int64_t>("num_heads");
   if (heads < 1) fail("num_heads is ", heads);
   if (layer.get<bool>("do_rotary", false)) unsupported("Attention that rotates its inputs");
-  layer.has("past_present_share_buffer");
+  bool shared = layer.get<bool>("past_present_share_buffer", false);
   Value x = build::matmul(layer.input(0), layer.input(1));
   if (layer.has_input(2)) x = x + layer.input(2);
   auto sizes = layer.get<std::vector<int64_t>>("qkv_hidden_sizes", {});
@@ -63,20 +107,23 @@ std::vector<Value> import_ms_attention(Import& layer) {
   a.q = build::split_heads(parts[0], heads);
   a.k = build::split_heads(parts[1], heads);
   a.v = build::split_heads(parts[2], heads);
-  Value past;
+  MsCache cache;
   if (layer.has_input(4)) {
     std::vector<Value> old = build::split(layer.input(4), 0, 2);
-    past = squeeze(old[0], {0});
-    a.k = build::concat({past, a.k}, 2);
-    a.v = build::concat({squeeze(old[1], {0}), a.v}, 2);
+    cache.keys = squeeze(old[0], {0}), cache.values = squeeze(old[1], {0});
+    if (shared && !layer.has_input(6)) fail("past_present_share_buffer is set and past_sequence_length is not given");
+    if (shared) cache.length = layer.input(6);
+    cache.add_to(a);
+  } else {
+    cache.present_k = a.k, cache.present_v = a.v;
   }
   if (layer.has_input(3)) ms_add_mask(layer, a, layer.input(3), true);
-  ms_add_causal_mask(layer, a, past);
+  ms_add_causal_mask(layer, a, cache.past);
   if (layer.has_input(5)) a.add_bias(layer.input(5));
   ms_set_scale(layer, a);
   a.run();
   Value present;
-  if (layer.wants(1)) present = build::concat({unsqueeze(a.k, {0}), unsqueeze(a.v, {0})}, 0);
+  if (layer.wants(1)) present = build::concat({unsqueeze(cache.present_k, {0}), unsqueeze(cache.present_v, {0})}, 0);
   return {build::join_heads(a.result), present};
 }
 
@@ -87,48 +134,66 @@ std::vector<Value> ms_unpack_heads(const Value& packed, int64_t parts) {
   return out;
 }
 
-std::vector<Value> import_multi_head_attention(Import& layer) {
+// The inputs of layers that get queries, keys and values, by name; absent ones are not given.
+struct MsInputs {
+  Value q, k, v, bias, mask, scores_bias, past_k, past_v, past_length, beams;
+};
+
+std::vector<Value> ms_multi_head(Import& layer, const MsInputs& in) {
   int64_t heads = layer.get<int64_t>("num_heads");
   if (heads < 1) fail("num_heads is ", heads);
-  if (layer.has_input(8) || layer.has_input(9)) unsupported("MultiHeadAttention for beam search");
   auto split = [&](const Value& v) { return v.rank() == 4 ? v : build::split_heads(v, heads); };
   MsAttention a;
-  Value q = layer.input(0);
   bool ready = false;  // keys and values of another layer: nothing is added to them, nothing comes before them
-  if (q.rank() == 5) {
-    std::vector<Value> p = ms_unpack_heads(q, 3);
+  if (in.q.rank() == 5) {
+    std::vector<Value> p = ms_unpack_heads(in.q, 3);
     a.q = p[0], a.k = p[1], a.v = p[2];
+  } else if (!in.k) {
+    std::vector<Value> p = build::split(in.q, 2, 3);
+    a.q = split(p[0]), a.k = split(p[1]), a.v = split(p[2]);
+  } else if (in.k.rank() == 5) {
+    std::vector<Value> p = ms_unpack_heads(in.k, 2);
+    a.q = split(in.q), a.k = p[0], a.v = p[1];
   } else {
-    a.q = split(q);
-    Value k = layer.input(1);
-    if (k.rank() == 5) {
-      std::vector<Value> p = ms_unpack_heads(k, 2);
-      a.k = p[0], a.v = p[1];
-    } else {
-      ready = k.rank() == 4;
-      a.k = split(k);
-      a.v = split(layer.input(2));
-    }
+    ready = in.k.rank() == 4;
+    a.q = split(in.q), a.k = split(in.k), a.v = split(in.v);
   }
-  if (layer.has_input(3)) {
+  if (in.bias) {
     // The biases of queries, keys and values one after the other, each as long as its heads together.
     Value* parts[] = {&a.q, &a.k, &a.v};
-    Value bias = layer.input(3), start = layer.ints({0});
+    Value start = layer.ints({0});
     for (size_t i = 0; i < 3; ++i) {
       Value end = start + build::dim(*parts[i], 3) * layer.ints({heads});
-      if (i == 0 || !ready) *parts[i] = *parts[i] + reshape(build::slice(bias, 0, start, end), {1, heads, 1, -1});
+      if (i == 0 || !ready) *parts[i] = *parts[i] + reshape(build::slice(in.bias, 0, start, end), {1, heads, 1, -1});
       start = end;
     }
   }
-  Value past = layer.has_input(6) && !ready ? layer.input(6) : Value();
-  if (past) a.k = build::concat({past, a.k}, 2);
-  if (past && layer.has_input(7)) a.v = build::concat({layer.input(7), a.v}, 2);
-  if (layer.has_input(4)) ms_add_mask(layer, a, layer.input(4), false);
-  ms_add_causal_mask(layer, a, past);
-  if (layer.has_input(5)) a.add_bias(layer.input(5));
+  MsCache cache;
+  if (in.past_k && in.past_v && !ready) cache = {in.past_k, in.past_v, in.past_length, in.beams};
+  cache.present_k = a.k, cache.present_v = a.v;
+  cache.add_to(a);
+  if (in.mask) ms_add_mask(layer, a, in.mask, false);
+  ms_add_causal_mask(layer, a, cache.past);
+  if (in.scores_bias) a.add_bias(in.scores_bias);
   ms_set_scale(layer, a);
   a.run();
-  return {build::join_heads(a.result), a.k, a.v, a.scores};
+  return {build::join_heads(a.result), cache.present_k, cache.present_v, a.scores};
+}
+
+Value ms_input(Import& layer, size_t i) { return layer.has_input(i) ? layer.input(i) : Value(); }
+
+std::vector<Value> import_multi_head_attention(Import& layer) {
+  auto in = [&](size_t i) { return ms_input(layer, i); };
+  return ms_multi_head(layer, {in(0), in(1), in(2), in(3), in(4), in(5), in(6), in(7), in(8), in(9)});
+}
+// One step of a decoder. With one beam the cache stays as it is.
+std::vector<Value> import_decoder_attention(Import& layer) {
+  auto in = [&](size_t i) { return ms_input(layer, i); };
+  bool shared = layer.get<bool>("past_present_share_buffer", false);
+  if (shared && in(5) && !in(7)) fail("past_present_share_buffer is set and past_sequence_length is not given");
+  layer.has("output_qk");
+  return ms_multi_head(layer,
+                       {in(0), in(1), in(2), in(10), in(3), in(4), in(5), in(6), shared ? in(7) : Value(), in(9)});
 }
 
 // One position for all (the first of consecutive ones), or one for each element.
@@ -162,6 +227,7 @@ Ops define_onnx_ms_attention() {
   return {
       onnx("Attention").domain("com.microsoft").expand(import_ms_attention),
       onnx("MultiHeadAttention").domain("com.microsoft").expand(import_multi_head_attention),
+      onnx("DecoderMaskedMultiHeadAttention").domain("com.microsoft").expand(import_decoder_attention),
       onnx("RotaryEmbedding").domain("com.microsoft").expand(import_ms_rotary_embedding),
   };
 }

@@ -1,9 +1,11 @@
-// RNN, GRU and LSTM of ONNX: other gate orders and layouts, and what may be left out filled in.
+// RNN, GRU and LSTM of ONNX, and DynamicQuantizeLSTM of ONNX Runtime: other gate orders and layouts, and what may be
+// left out filled in.
 #include "../recurrent.hpp"
 
 #include <cstring>
 
 #include "building.hpp"
+#include "quantize.hpp"
 
 namespace graft {
 namespace {
@@ -30,17 +32,20 @@ Value reorder_gates(const Value& v, const std::vector<int64_t>& order) {
 
 class RecurrentImport {
  public:
-  RecurrentImport(Import& layer, CellKind kind) : layer_(layer), kind_(kind) {}
+  RecurrentImport(Import& layer, CellKind kind)
+      : RecurrentImport(layer, kind, layer.input(0), layer.input(1), layer.input(2)) {}
+  RecurrentImport(Import& layer, CellKind kind, Value x, Value w, Value r)
+      : layer_(layer), kind_(kind), x_(std::move(x)), w_(std::move(w)), r_(std::move(r)) {}
 
   std::vector<Value> run() {
     read_attributes();
     std::vector<int64_t> gates;  // of ONNX, in our order
     if (kind_ == CellKind::lstm) gates = {2, 0, 3, 1};
-    Value x = with_rank(layer_.input(0), 3);
-    Shape weights = layer_.input(1).shape();
+    Value x = with_rank(x_, 3);
+    Shape weights = w_.shape();
     bare_ = weights.ranked() && weights.rank() == 2;
     if (bare_ && directions_ == 2) fail("the weights of two directions have two dimensions only");
-    Value w = with_rank(layer_.input(1), 3), r = with_rank(layer_.input(2), 3);
+    Value w = with_rank(w_, 3), r = with_rank(r_, 3);
     if (!gates.empty()) w = reorder_gates(w, gates), r = reorder_gates(r, gates);
     if (!batch_first_) x = transpose(x, {1, 0, 2});
     batch_ = build::dim(x, 0), hidden_ = build::dim(r, 2);
@@ -175,6 +180,7 @@ class RecurrentImport {
 
   Import& layer_;
   CellKind kind_;
+  Value x_, w_, r_;
   RecurrentAttributes attributes_;
   std::string direction_;
   int64_t directions_ = 1;
@@ -187,6 +193,21 @@ std::vector<Value> import_recurrent(Import& layer) {
   return RecurrentImport(layer, kind).run();
 }
 
+// Weights [directions, input, gates] of bytes, with scales and zero points for each direction or each of its gates'
+// rows. The input is quantized as a whole, like that of DynamicQuantizeMatMul; the state, which ONNX Runtime quantizes
+// anew in every step, stays real.
+std::vector<Value> import_dynamic_quantize_lstm(Import& layer) {
+  auto weights = [&](size_t input, size_t scale) {
+    auto aligned = [](const Value& v) { return v.rank() == 1 ? unsqueeze(v, {1, 2}) : unsqueeze(v, {1}); };
+    Value zero = optional_input(layer, scale + 1);
+    Value real = dequantize(layer.input(input), aligned(layer.input(scale)), zero ? aligned(zero) : zero);
+    return transpose(real, {0, 2, 1});
+  };
+  DynamicallyQuantized x = dynamically_quantized(layer, layer.input(0));
+  Value real = dequantize(x.values, x.scale, x.zero_point);
+  return RecurrentImport(layer, CellKind::lstm, real, weights(1, 8), weights(2, 10)).run();
+}
+
 }  // namespace
 
 Ops define_onnx_recurrent() {
@@ -194,6 +215,7 @@ Ops define_onnx_recurrent() {
       onnx("RNN").expand(import_recurrent<CellKind::rnn>),
       onnx("GRU").expand(import_recurrent<CellKind::gru>),
       onnx("LSTM").expand(import_recurrent<CellKind::lstm>),
+      onnx("DynamicQuantizeLSTM").domain("com.microsoft").expand(import_dynamic_quantize_lstm),
   };
 }
 
