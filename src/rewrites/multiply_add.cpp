@@ -107,13 +107,14 @@ Ops rewrite_multiply_add() {
           .doc("subtracting a constant becomes adding its negative")
           .visit({"Subtract"}, subtract_to_add),
       Pass("divide_to_multiply")
-          .doc("dividing by a constant becomes multiplying by its inverse")
+          .doc("dividing by a constant becomes multiplying by its inverse, unless the quotient is rounded next")
           .visit({"Divide"}, divide_to_multiply),
       Pass("fuse_batch_norm")
           .doc("a batch norm behind a linear layer becomes a multiplication and an addition, for the layer to take in")
           .visit({"BatchNormInference"}, open_batch_norm),
       Pass("fuse_multiply_add")
-          .doc("chains of multiplications and additions of constants become one of each")
+          .doc("chains of multiplications and additions of constants become one of each, unless the result is rounded "
+               "next")
           .visit({"Multiply", "Add"}, join),
   };
 }

@@ -5,8 +5,10 @@
 
 namespace graft {
 
-inline graft_port_map plain(int64_t external, int64_t internal) { return {external, internal, 0, 0, 0, 0, 0, 0, 0}; }
-inline graft_port_map stacked(int64_t external, int64_t internal, int64_t axis, bool backwards) {
+inline graft_port_map plain_port(int64_t external, int64_t internal) {
+  return {external, internal, 0, 0, 0, 0, 0, 0, 0};
+}
+inline graft_port_map stacked_port(int64_t external, int64_t internal, int64_t axis, bool backwards) {
   return {external, internal, 1, 0, axis, backwards ? -1 : 0, backwards ? 0 : -1, backwards ? -1 : 1, 1};
 }
 

@@ -99,19 +99,20 @@ std::vector<Value> import_loop(Import& layer) {
   collected.resize(body.results.size(), true);
 
   BodyUse use{body.id, {}, {}, {}};
-  graft_port_map iteration = plain(-1, 0);
+  graft_port_map iteration = plain_port(-1, 0);
   iteration.purpose = GRAFT_CURRENT_ITERATION;
-  for (size_t i = 1; i < given; ++i) use.inputs.push_back(plain(static_cast<int64_t>(i + 1), static_cast<int64_t>(i)));
+  for (size_t i = 1; i < given; ++i)
+    use.inputs.push_back(plain_port(static_cast<int64_t>(i + 1), static_cast<int64_t>(i)));
   for (size_t i = 0; i < body.captured.size(); ++i) {
-    use.inputs.push_back(plain(static_cast<int64_t>(inputs.size()), static_cast<int64_t>(given + i)));
+    use.inputs.push_back(plain_port(static_cast<int64_t>(inputs.size()), static_cast<int64_t>(given + i)));
     inputs.push_back(body.captured[i]);
   }
   use.inputs.push_back(iteration);
   for (size_t i = 1; i < body.results.size(); ++i) {
     auto external = static_cast<int64_t>(i - 1), internal = static_cast<int64_t>(i);
-    use.outputs.push_back(collected[i] ? stacked(external, internal, 0, false) : plain(external, internal));
+    use.outputs.push_back(collected[i] ? stacked_port(external, internal, 0, false) : plain_port(external, internal));
   }
-  graft_port_map going = plain(-1, 0);
+  graft_port_map going = plain_port(-1, 0);
   going.purpose = GRAFT_EXECUTION_CONDITION;
   use.outputs.push_back(going);
   use.back_edges.push_back({0, 1});

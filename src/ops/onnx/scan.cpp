@@ -17,7 +17,7 @@ ScanInputs scan_inputs(Import& layer) {
 
 // ---- opset 8: a batch of sequences, each as long as input 0 says ----
 
-bool one_sequence(Import& layer) {
+bool scan_of_one(Import& layer) {
   for (size_t i = 1; i < layer.inputs(); ++i) {
     Shape s = layer.input(i).shape();
     if (!s.ranked() || s.rank() == 0 || !s[0].known() || s[0].value() != 1) return false;
@@ -44,17 +44,17 @@ class BatchedScan {
     size_t declared = inputs.size();
     for (size_t i = 0; i < declared; ++i) {
       auto k = static_cast<int64_t>(i);
-      use.inputs.push_back(i < states_ ? plain(k, k) : stacked(k, k, 0, false));
+      use.inputs.push_back(i < states_ ? plain_port(k, k) : stacked_port(k, k, 0, false));
       if (i < states_) use.back_edges.push_back({2 * k, k});
     }
     for (size_t i = 0; i < body.captured.size(); ++i) {
-      use.inputs.push_back(plain(static_cast<int64_t>(inputs.size()), static_cast<int64_t>(declared + i)));
+      use.inputs.push_back(plain_port(static_cast<int64_t>(inputs.size()), static_cast<int64_t>(declared + i)));
       inputs.push_back(body.captured[i]);
     }
     size_t outputs = body.results.size() - states_;
     for (size_t i = 0; i < outputs; ++i) {
       auto internal = static_cast<int64_t>(i < states_ ? 2 * i + 1 : states_ + i);
-      use.outputs.push_back(stacked(static_cast<int64_t>(i), internal, 0, false));
+      use.outputs.push_back(stacked_port(static_cast<int64_t>(i), internal, 0, false));
     }
     std::vector<Value> out = layer_.make("TensorIterator", inputs, {}, outputs, {use});
     for (size_t i = 0; i < outputs; ++i) out[i] = i < states_ ? last_state(out[i], given_[i]) : whole_output(out[i]);
@@ -158,7 +158,7 @@ std::vector<Value> import_scan(Import& layer) {
   auto [skip, given, scans] = scan_inputs(layer);
   size_t states = given - scans;
   bool old = layer.version() < 9;
-  if (old && (layer.has_input(0) || !one_sequence(layer))) return import_batched_scan(layer);
+  if (old && (layer.has_input(0) || !scan_of_one(layer))) return import_batched_scan(layer);
   auto list = [&](const char* name) { return layer.get<std::vector<int64_t>>(name, {}); };
   std::vector<int64_t> in_axes = list("scan_input_axes"),
                        in_directions = list(old ? "directions" : "scan_input_directions");
@@ -196,19 +196,20 @@ std::vector<Value> import_scan(Import& layer) {
   BodyUse use{body.id, {}, {}, {}};
   for (size_t i = 0; i < given; ++i) {
     auto k = static_cast<int64_t>(i);
-    use.inputs.push_back(i < states ? plain(k, k)
-                                    : stacked(k, k, axes[i - states], pick(in_directions, i - states) == 1));
+    use.inputs.push_back(i < states ? plain_port(k, k)
+                                    : stacked_port(k, k, axes[i - states], pick(in_directions, i - states) == 1));
     if (i < states) use.back_edges.push_back({k, k});
   }
   for (size_t i = 0; i < body.captured.size(); ++i) {
-    use.inputs.push_back(plain(static_cast<int64_t>(inputs.size()), static_cast<int64_t>(given + i)));
+    use.inputs.push_back(plain_port(static_cast<int64_t>(inputs.size()), static_cast<int64_t>(given + i)));
     inputs.push_back(body.captured[i]);
   }
   for (size_t i = 0; i < body.results.size(); ++i) {
     auto k = static_cast<int64_t>(i);
     // An axis counted from the end counts in the stacked result.
-    use.outputs.push_back(
-        i < states ? plain(k, k) : stacked(k, k, pick(out_axes, i - states), pick(out_directions, i - states) == 1));
+    use.outputs.push_back(i < states
+                              ? plain_port(k, k)
+                              : stacked_port(k, k, pick(out_axes, i - states), pick(out_directions, i - states) == 1));
   }
   std::vector<Value> out = layer.make("TensorIterator", inputs, {}, body.results.size(), {use});
   if (old)
