@@ -174,9 +174,11 @@ std::vector<Value> import_scan(Import& layer) {
     inputs.push_back(v);
     Info info = v.info();
     if (i >= states) {
-      size_t axis = normalize_axis(pick(in_axes, i - states), v.rank());
-      axes[i - states] = static_cast<int64_t>(axis);
-      info.shape[axis] = Dim(1);
+      int64_t& axis = axes[i - states];
+      axis = pick(in_axes, i - states);
+      // Without a rank an axis can only be counted from the front.
+      if (info.shape.ranked() || axis < 0) axis = static_cast<int64_t>(normalize_axis(axis, v.rank()));
+      if (info.shape.ranked()) info.shape[static_cast<size_t>(axis)] = Dim(1);
     }
     parameters.push_back(info);
   }
