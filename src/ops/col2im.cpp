@@ -151,12 +151,12 @@ Value import_col2im(Import& layer) {
     return layer.op(
         "Col2Im", {layer.input(0), size, block},
         {{"strides", a.strides}, {"dilations", a.dilations}, {"pads_begin", a.pads_begin}, {"pads_end", a.pads_end}});
-  if (kernel && kernel->size() != axes) fail("a block of ", kernel->size(), " axes for an image of ", axes);
+  if (kernel && kernel->size() != axes) fail("expected a block of ", axes, " axes, got ", kernel->size());
   for (size_t d = 0; d < axes; ++d) {
     for (int64_t p : {a.pads_begin[d], a.pads_end[d]})
-      if (p < 0 || p > INT32_MAX) fail("a pad of ", p);
+      if (p < 0 || p > INT32_MAX) fail("expected pads of at least 0, got ", p);
     for (int64_t step : {a.strides[d], a.dilations[d]})
-      if (step < 1 || step > INT32_MAX) fail("a stride or dilation of ", step);
+      if (step < 1 || step > INT32_MAX) fail("expected strides and dilations of at least 1, got ", step);
   }
   return col2im_by_axes(layer, size, block, axes, a);
 }

@@ -111,7 +111,8 @@ std::vector<Value> import_ms_attention(Import& layer) {
   if (layer.has_input(4)) {
     std::vector<Value> old = build::split(layer.input(4), 0, 2);
     cache.keys = squeeze(old[0], {0}), cache.values = squeeze(old[1], {0});
-    if (shared && !layer.has_input(6)) fail("past_present_share_buffer is set and past_sequence_length is not given");
+    if (shared && !layer.has_input(6))
+      fail("expected past_sequence_length where past_present_share_buffer is set, got none");
     if (shared) cache.length = layer.input(6);
     cache.add_to(a);
   } else {
@@ -190,7 +191,7 @@ std::vector<Value> import_multi_head_attention(Import& layer) {
 std::vector<Value> import_decoder_attention(Import& layer) {
   auto in = [&](size_t i) { return ms_input(layer, i); };
   bool shared = layer.get<bool>("past_present_share_buffer", false);
-  if (shared && in(5) && !in(7)) fail("past_present_share_buffer is set and past_sequence_length is not given");
+  if (shared && in(5) && !in(7)) fail("expected past_sequence_length where past_present_share_buffer is set, got none");
   layer.has("output_qk");
   return ms_multi_head(layer,
                        {in(0), in(1), in(2), in(10), in(3), in(4), in(5), in(6), shared ? in(7) : Value(), in(9)});

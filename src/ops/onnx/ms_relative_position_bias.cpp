@@ -22,12 +22,14 @@ std::vector<int64_t> bias_buckets(int64_t buckets, int64_t max_distance) {
 Value import_relative_position_bias(Import& layer) {
   Value table = layer.input(0);
   Shape shape = table.shape();
-  if (!shape.is_static() || shape.rank() != 2) unsupported("a table of biases of shape ", shape);
+  if (!shape.is_static() || shape.rank() != 2)
+    unsupported("expected a table of biases of a known shape [buckets, heads], got ", shape);
   int64_t buckets = shape[0].value(), heads = shape[1].value(), most = layer.get<int64_t>("max_distance");
   bool both_ways = layer.get<bool>("is_bidirectional", false);
   int64_t one_way = both_ways ? buckets / 2 : buckets;
   if (one_way < 2 || most <= one_way / 2 || most > (1 << 24))
-    fail(buckets, " buckets do not cover distances up to ", most);
+    fail("expected 2 buckets for each direction and a max_distance above ", one_way / 2, ", got ", buckets, " and ",
+         most);
   auto positions = [&](size_t input) {
     Value length = reshape(convert(layer.input(input), DType::i64), {});
     return build::range(layer.scalar(int64_t{0}), length, DType::i64);
