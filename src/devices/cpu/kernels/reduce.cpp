@@ -202,15 +202,29 @@ ReduceState reduce_prepare(Prepare& ctx) {
 
 // Sums are taken in f32, where squares, or parts of a sum that is in range itself, may overflow or vanish: such results
 // are computed again, in f64.
-double reduce_end(const ReduceState& s, float result, const float* x) {
-  double sum = double{result};
-  bool lost = !std::isfinite(sum) || (s.row.end == ReduceEnd::root && sum < 1e-30);
-  if (lost && s.row.take) {
-    sum = 0;
-    for (int64_t i = 0; i < s.n; ++i) sum += s.row.take(double{x[i * s.inner]});
-  }
-  if (s.row.end == ReduceEnd::divided) return sum / static_cast<double>(std::max<int64_t>(s.n, 1));
-  return s.row.end == ReduceEnd::root ? std::sqrt(sum) : sum;
+bool reduce_lost(const ReduceState& s, float sum) {
+  return !(std::fabs(sum) <= std::numeric_limits<float>::max()) || (s.row.end == ReduceEnd::root && sum < 1e-30f);
+}
+float reduce_again(const ReduceState& s, const float* x) {
+  double sum = 0;
+  for (int64_t i = 0; i < s.n; ++i) sum += s.row.take(double{x[i * s.inner]});
+  if (s.row.end == ReduceEnd::divided) sum /= static_cast<double>(std::max<int64_t>(s.n, 1));
+  return static_cast<float>(s.row.end == ReduceEnd::root ? std::sqrt(sum) : sum);
+}
+
+// From `count` sums of neighbouring columns to results.
+void reduce_end(const ReduceState& s, const float* x, int64_t count, float* y) {
+  bool lost = false;
+  for (int64_t i = 0; i < count; ++i) lost |= reduce_lost(s, y[i]);
+  std::vector<std::pair<int64_t, float>> again;
+  for (int64_t i = 0; i < count && lost; ++i)
+    if (reduce_lost(s, y[i])) again.emplace_back(i, reduce_again(s, x + i));
+  auto divisor = static_cast<float>(std::max<int64_t>(s.n, 1));
+  if (s.row.end == ReduceEnd::divided)
+    for (int64_t i = 0; i < count; ++i) y[i] /= divisor;
+  if (s.row.end == ReduceEnd::root)
+    for (int64_t i = 0; i < count; ++i) y[i] = std::sqrt(y[i]);
+  for (auto [i, result] : again) y[i] = result;
 }
 
 void reduce_run(Run& ctx, const ReduceState& s) {
@@ -226,7 +240,7 @@ void reduce_run(Run& ctx, const ReduceState& s) {
       const float* from = x + t / pieces * s.n * s.inner + first;
       float* to = y + t / pieces * s.inner + first;
       s.row.f(from, s.n, s.inner, count, to);
-      for (int64_t i = 0; i < count && s.row.take; ++i) to[i] = static_cast<float>(reduce_end(s, to[i], from + i));
+      if (s.row.take) reduce_end(s, from, count, to);
     }
   });
 }
