@@ -227,15 +227,52 @@ std::string in_quotes(std::string_view s) {
   return out + '"';
 }
 
+namespace {
+
+// Control characters of ASCII, and those that UTF-8 writes as C2 80 to C2 9F.
+bool is_control(std::string_view s, size_t i) {
+  auto c = static_cast<unsigned char>(s[i]);
+  if (c == 0xc2 && i + 1 < s.size()) return static_cast<unsigned char>(s[i + 1]) < 0xa0;
+  if (i > 0 && c >= 0x80 && c < 0xa0) return static_cast<unsigned char>(s[i - 1]) == 0xc2;
+  return c < 0x20 || c == 0x7f;
+}
+
+void append_escaped(std::string& out, char c) {
+  constexpr char hex[] = "0123456789abcdef";
+  auto u = static_cast<unsigned char>(c);
+  if (c == '\n') out += "\\n";
+  else if (c == '\t') out += "\\t";
+  else out += {'\\', 'x', hex[u >> 4], hex[u & 15]};
+}
+
+}  // namespace
+
+std::string on_one_line(std::string_view s) {
+  std::string out;
+  for (size_t i = 0; i < s.size(); ++i) {
+    if (is_control(s, i)) append_escaped(out, s[i]);
+    else out += s[i];
+  }
+  return out;
+}
+
 std::string quoted_for_shell(std::string_view s) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
   if (!s.empty() && s.find_first_not_of(plain) == s.npos) return std::string(s);
-  std::string out = "'";
-  for (char c : s) {
-    if (c == '\'') out += "'\\''";
-    else out += c;
+  bool control = false;
+  for (size_t i = 0; i < s.size(); ++i) control |= is_control(s, i);
+  std::string out = control ? "$'" : "'";
+  for (size_t i = 0; i < s.size(); ++i) {
+    if (control && is_control(s, i)) append_escaped(out, s[i]);
+    else if (control && (s[i] == '\'' || s[i] == '\\')) out += {'\\', s[i]};
+    else if (s[i] == '\'') out += "'\\''";
+    else out += s[i];
   }
   return out + "'";
+}
+
+std::string path_for_shell(const std::string& path) {
+  return quoted_for_shell(path.starts_with('-') ? "./" + path : path);
 }
 
 bool is_valid_utf8(std::string_view s) {

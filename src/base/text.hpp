@@ -35,8 +35,13 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
 // Text in quotes with \n, \", \\ and the like escaped; the reverse is in the text form's reader.
 std::string in_quotes(std::string_view s);
 
-// For a command line that can be pasted.
+// The text on one line: control characters, which a terminal or a source file would obey, as \n or \x1b.
+std::string on_one_line(std::string_view s);
+
+// A word of a command line that can be pasted into a shell.
 std::string quoted_for_shell(std::string_view s);
+// The same for a path, which must not look like an option.
+std::string path_for_shell(const std::string& path);
 
 bool is_valid_utf8(std::string_view s);
 
