@@ -232,7 +232,8 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
                     {},
                     {},
                     false};
-        if (rule || mapped || replaced) {
+        bool missing = raw.is_operation && !layer.named_operation();
+        if ((rule || mapped || replaced) && !missing) {
           claim.by = replaced                   ? raw.stands_for
                      : mapped                   ? "mapping file " + mapping->file
                      : rule->source->built_in() ? "built-in"
@@ -261,17 +262,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
               report.warnings.push_back(
                   text("attribute '", f, "' of layer '", claim.layer, "' (", raw.type, ") is not used"));
         } else {
-          UnknownType* group = nullptr;
-          for (UnknownType& u : report.unknown)
-            if (u.type == raw.type && u.domain == raw.domain) group = &u;
-          if (!group) group = &report.unknown.emplace_back(UnknownType{raw.type, raw.domain, version, {}});
-          UnknownType::Layer entry{claim.layer, {}, raw.outputs.size(), {}};
-          for (size_t i = 0; i < layer.input_count(); ++i) {
-            graft_ref r = layer.input(i);
-            entry.inputs.push_back(r ? std::optional(graph.info(value_of(r))) : std::nullopt);
-          }
-          for (const auto& [path, f] : raw.fields) entry.fields.emplace_back(path, f.value);
-          group->layers.push_back(std::move(entry));
+          layer.report_unknown(claim.layer);
           layer.keep_opaque();
           claim.by = "nobody";
         }

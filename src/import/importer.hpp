@@ -21,8 +21,12 @@ struct UnknownType {
     std::vector<std::optional<Info>> inputs;  // none: left out
     size_t outputs = 0;
     std::vector<std::pair<std::string, Attribute>> fields;
+    size_t weights = 0;                                             // so many of the last inputs are weights
+    std::vector<std::pair<std::string, std::string>> other_fields;  // what no attribute holds: name, "a graph"
   };
   std::vector<Layer> layers;
+  bool is_operation = false;  // `op` of a replacement: an operation of this name is looked for, not a rule
+  std::string note;           // what is near: a similar name, a definition that does not take the layer
 };
 
 // Which rule took a layer.

@@ -86,8 +86,9 @@ void Layer::apply(const RuleDef& def) {
 
 void Layer::keep_opaque() {
   Node node;
-  node.type = raw_.type;
-  node.opset = raw_.domain.empty() ? "extension" : raw_.domain;
+  OperationName op = raw_.is_operation ? operation_name(raw_.type) : OperationName{raw_.type, raw_.domain};
+  node.type = op.type;
+  node.opset = op.opset.empty() ? "extension" : op.opset;
   node.opaque = true;
   node.inputs = inputs_;
   for (const auto& [path, f] : raw_.fields) {

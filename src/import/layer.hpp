@@ -11,6 +11,12 @@
 
 namespace graft {
 
+// "Elu", "Elu@1" or "Twist@acme", as an entry of a replacement file names an operation.
+struct OperationName {
+  std::string type, opset;  // no opset: the newest
+};
+OperationName operation_name(const std::string& written);
+
 class Layer final : public graft_import {
  public:
   Layer(Scope& scope, const RawNode& raw, int64_t version, const std::map<std::string, int64_t>* opsets = nullptr);
@@ -21,8 +27,12 @@ class Layer final : public graft_import {
   void apply(const MappedLayer& entry, const LayerMapping& mapping);
   // One node of the operation that the layer names, with its fields as attributes.
   void apply_operation();
+  // The operation that the layer names, where it names one; null: it is not known.
+  const OpDef* named_operation() const;
   // An opaque node that keeps everything the file says.
   void keep_opaque();
+  // Lists the layer among those that nothing knows, under this name.
+  void report_unknown(const std::string& title) const;
   // Gives values and nodes their names. Call after `apply`.
   void finish();
 

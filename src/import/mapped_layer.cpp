@@ -70,21 +70,22 @@ void Layer::make_operation(const OpDef& op, Attributes attributes) {
   }
 }
 
-void Layer::apply_operation() {
+OperationName operation_name(const std::string& written) {
+  size_t at = written.find('@');
+  OperationName out{written.substr(0, at), at == written.npos ? "" : written.substr(at + 1)};
+  if (!out.opset.empty() && out.opset[0] >= '0' && out.opset[0] <= '9') out.opset = "opset" + out.opset;
+  return out;
+}
+
+const OpDef* Layer::named_operation() const {
   const Registry& registry = scope_.state().registry;
-  size_t at = raw_.type.find('@');
-  std::string type = raw_.type.substr(0, at), opset = at == raw_.type.npos ? "" : raw_.type.substr(at + 1);
-  if (!opset.empty() && opset[0] >= '0' && opset[0] <= '9') opset = "opset" + opset;
-  const OpDef* op = opset.empty() ? registry.newest(type) : registry.find(type, opset);
-  if (!op) {
-    std::vector<std::string> names;
-    for (const OpDef* d : registry.ops()) names.emplace_back(d->name());
-    auto close = nearest(type, names);
-    throw Error(ErrorKind::unsupported,
-                text("operation '", type, "'", opset.empty() ? "" : " of " + opset, " is not known"),
-                close && *close != type ? text("did you mean ", *close, "?")
-                                        : "load the extension that defines it with --extensions");
-  }
+  auto [type, opset] = operation_name(raw_.type);
+  return opset.empty() ? registry.newest(type) : registry.find(type, opset);
+}
+
+void Layer::apply_operation() {
+  const OpDef* op = named_operation();
+  if (!op) throw_internal("the operation ", raw_.type, " is not known");
   Attributes attributes;
   for (const auto& [path, f] : raw_.fields) attributes[path] = f.value, read_.insert(path);
   make_operation(*op, std::move(attributes));

@@ -102,9 +102,10 @@ Graph imported(RawModel raw, const Registry& registry, const Test& t) {
   if (!t.replacements.empty())
     options.replacements = std::make_shared<ReplacementConfig>(parse_replacements(t.replacements, "r.json"));
   Imported m = import_taught(std::move(raw), registry, options);
-  if (!m.report.problems.empty()) throw m.report.problems[0].error;
+  // A problem behind an unknown layer may only be its echo.
   if (!m.report.unknown.empty())
     throw_unsupported("unknown: ", m.report.unknown[0].domain, "::", m.report.unknown[0].type);
+  if (!m.report.problems.empty()) throw m.report.problems[0].error;
   PassOptions front = pass_options(m.report);
   front.phases = PassPhases::front;
   run_passes(m.graph, registry, front);
