@@ -40,6 +40,7 @@ nlohmann::json unknown_json(const ImportReport& report) {
       nlohmann::json fields;
       for (const auto& [name, value] : l.fields)
         fields[name] = value.kind() == GRAFT_TENSOR ? text(info_of(value.as<Tensor>())) : print(value);
+      for (const auto& [name, what] : l.other_fields) fields[name] = what;
       layers.push_back({{"name", l.name}, {"inputs", inputs}, {"outputs", l.outputs}, {"attributes", fields}});
     }
     out.push_back({{"type", u.type}, {"domain", u.domain}, {"count", u.layers.size()}, {"layers", layers}});
@@ -211,10 +212,10 @@ void convert(ConvertOptions o) {
     if (!o.stub_unknown || !m.report.problems.empty()) {
       if (o.json) print_json({{"unknown", unknown_json(m.report)}});
       throw Error(
-          ErrorKind::unsupported, text("nothing was written: ", verdict_text(m.report, m.path)),
+          ErrorKind::unsupported, text("nothing was written: ", verdict_text(m)),
           m.report.problems.empty() ? "--stub-unknown writes the IR anyway, with these layers as they are" : "");
     }
-    if (talks) note(text("warning: written with layers that nobody knows\n", verdict_text(m.report, m.path)));
+    if (talks) note(text("warning: written with layers that nobody knows\n", verdict_text(m)));
   }
   progress.step("putting in what stands in front");
   before.channels_last = m.framework == "tensorflow" && !o.mo.keep_transposes;

@@ -65,7 +65,7 @@ void explain(const ExplainOptions& o) {
   }
   if (!m.report.complete()) {
     if (o.json) print_json(report);
-    throw Error(ErrorKind::unsupported, verdict_text(m.report, m.path));
+    throw Error(ErrorKind::unsupported, verdict_text(m));
   }
   run_passes(m.graph, core.state()->registry, pass_options(m.report));
   if (!m.report.passed_on.empty()) {

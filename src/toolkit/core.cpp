@@ -78,7 +78,7 @@ Model Core::read_model(const std::string& path, const std::string& weights) {
 
 CompiledModel Core::compile_model(const Model& model, const std::string& device, const Options& options) {
   const Model::State& m = *model.state();
-  require_complete(m.report, m.path);
+  require_complete(m);
   require_runnable(m.report);
   auto s = std::make_shared<CompiledModel::State>();
   s->core = s_;
@@ -175,7 +175,7 @@ size_t Model::add_output(const std::string& name) {
   return g.results().size() - 1;
 }
 void Model::save_ir(const std::string& path) const {
-  require_complete(s_->report, s_->path);
+  require_complete(*s_);
   write_ir(s_->graph, s_->core->registry, path);
 }
 std::string Model::to_text() const { return print(s_->graph); }

@@ -254,6 +254,7 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
   auto m = std::make_shared<Model::State>();
   m->core = core;
   m->path = files[0];
+  m->arguments = load_arguments(files, options);
   Format format = recognise(files[0]);
   m->framework = format_name(format);
   if (!is_framework(format) && (options.mapping || options.replacements))
@@ -297,102 +298,13 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
 
 Model through_ir(const Model& model) {
   const Model::State& m = *model.state();
-  require_complete(m.report, m.path);
+  require_complete(m);
   Graph g = m.graph.clone();
   run_passes(g, m.core->registry, pass_options(m.report));
   TemporaryFolder folder;
   std::string path = folder.path() + "/model.xml";
   write_ir(g, m.core->registry, path);
   return Model(load_model(m.core, {path}));
-}
-
-// ---- the verdict ----
-
-namespace {
-
-std::string operation_name(const UnknownType& u) {
-  return u.domain.empty() || u.domain == "extension" ? u.type : u.domain + "::" + u.type;
-}
-
-std::string short_value(const Attribute& a) {
-  if (a.kind() == GRAFT_NONE) return "(graph)";
-  if (a.kind() == GRAFT_TENSOR) return text(info_of(a.as<Tensor>()));
-  std::string s = print(a);
-  return s.size() > 60 ? s.substr(0, 57) + "..." : s;
-}
-
-}  // namespace
-
-std::string verdict_text(const ImportReport& report, const std::string& model_path) {
-  size_t layers = 0;
-  for (const UnknownType& u : report.unknown) layers += u.layers.size();
-  std::string out;
-  if (!report.unknown.empty()) {
-    out += text(report.unknown.size(), report.unknown.size() == 1 ? " type" : " types", " of layer ",
-                report.unknown.size() == 1 ? "is" : "are", " not known (", layers, layers == 1 ? " layer" : " layers",
-                " of ", report.layers, ")\n");
-    for (const UnknownType& u : report.unknown) {
-      out += text("\n  ", operation_name(u), "   ", u.layers.size(), u.layers.size() == 1 ? " layer: " : " layers: ");
-      for (size_t i = 0; i < u.layers.size() && i < 8; ++i) out += text(i ? ", " : "", u.layers[i].name);
-      if (u.layers.size() > 8) out += text(", and ", u.layers.size() - 8, " more");
-      const UnknownType::Layer& first = u.layers[0];
-      out += "\n    inputs      ";
-      for (size_t i = 0; i < first.inputs.size(); ++i)
-        out += text(i ? ", " : "", first.inputs[i] ? text(*first.inputs[i]) : "(left out)");
-      if (first.inputs.empty()) out += "none";
-      out += text("\n    outputs     ", first.outputs);
-      // Every field that any of the layers has, with the values seen.
-      std::vector<std::pair<std::string, std::vector<std::string>>> fields;
-      for (const UnknownType::Layer& l : u.layers)
-        for (const auto& [name, value] : l.fields) {
-          auto it = std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.first == name; });
-          if (it == fields.end()) it = fields.insert(fields.end(), {name, {}});
-          std::string v = short_value(value);
-          if (std::find(it->second.begin(), it->second.end(), v) == it->second.end()) it->second.push_back(v);
-        }
-      for (size_t i = 0; i < fields.size(); ++i) {
-        if (fields[i].second.size() > 4) fields[i].second.resize(4), fields[i].second.push_back("...");
-        out +=
-            text("\n    ", i ? "            " : "attributes  ", fields[i].first, " = ", join(fields[i].second, " | "));
-      }
-      out += text("\n    scaffold    graft new ", u.type, " --from-model ", quoted_for_shell(model_path), "\n");
-    }
-    out += text("\nAll at once: graft new --from-model ", quoted_for_shell(model_path), "\n");
-  }
-  if (!report.problems.empty()) {
-    if (!out.empty()) out += "\n";
-    out += text(report.problems.size(), report.problems.size() == 1 ? " layer is" : " layers are",
-                " known but cannot be imported",
-                report.unknown.empty() ? "" : " (which may only be an echo of the unknown ones)", "\n");
-    for (size_t i = 0; i < report.problems.size() && i < 20; ++i) {
-      const Problem& p = report.problems[i];
-      out += text("\n  '", p.layer, "' (", p.type, "): ", p.error.message(), "\n");
-      for (const std::string& c : p.error.context()) out += text("    while ", c, "\n");
-      if (!p.error.hint().empty()) out += text("    hint: ", p.error.hint(), "\n");
-    }
-    if (report.problems.size() > 20) out += text("\n  and ", report.problems.size() - 20, " more\n");
-  }
-  return out;
-}
-
-void require_runnable(const ImportReport& report) {
-  if (report.passed_on.empty()) return;
-  std::vector<std::string> layers;
-  for (const UnknownType& u : report.passed_on)
-    for (const UnknownType::Layer& l : u.layers) layers.push_back(text("'", l.name, "' (", u.type, ")"));
-  size_t more = layers.size() > 8 ? layers.size() - 8 : 0;
-  layers.resize(layers.size() - more);
-  throw Error(ErrorKind::unsupported,
-              text("a mapping file passes layers on that nothing here can run: ", join(layers, ", "),
-                   more ? text(" and ", more, " more") : ""),
-              "load an extension that defines the operation; converting works without");
-}
-
-void require_complete(const ImportReport& report, const std::string& model_path) {
-  if (report.complete()) return;
-  if (report.unknown.empty() && report.problems.size() == 1) throw report.problems[0].error;
-  throw Error(ErrorKind::unsupported,
-              text("the model cannot be used as it stands\n\n", verdict_text(report, model_path)));
 }
 
 }  // namespace graft

@@ -29,7 +29,7 @@ void update_replacements(const Core::State& core, const std::vector<std::string>
 std::vector<UnknownType> opaque_layers(const Graph& g);
 
 // Throws the whole verdict where something is unknown or could not be imported.
-void require_complete(const ImportReport& report, const std::string& model_path);
+void require_complete(const Model::State& model);
 // Throws where a mapping file passed layers on that nothing here can run.
 void require_runnable(const ImportReport& report);
 // What the model's own replacements of kind `general` ask of the passes.
@@ -42,6 +42,11 @@ void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::stri
 Model through_ir(const Model& model);
 
 // All of it, for people: types, counts, layers, fields, shapes, and the command that scaffolds each.
-std::string verdict_text(const ImportReport& report, const std::string& model_path);
+std::string verdict_text(const Model::State& model);
+
+// Files and options that read a model the same way again, quoted for a shell: what follows `graft convert`.
+std::string load_arguments(const std::vector<std::string>& files, const ImportOptions& options);
+// The value of --extensions for what is loaded; empty: nothing is.
+std::string extension_arguments(const Registry& registry);
 
 }  // namespace graft

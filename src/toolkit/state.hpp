@@ -21,6 +21,7 @@ struct Core::State {
 struct Model::State {
   std::shared_ptr<Core::State> core;
   std::string framework, path;
+  std::string arguments;  // that read it the same way again, for a shell
   Graph graph;
   ImportReport report;            // empty for an IR
   std::vector<PassEffect> front;  // what passes of extensions did when it was read
