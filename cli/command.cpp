@@ -98,15 +98,8 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given,
   return out;
 }
 
-Model load(const Core& core, const ModelOptions& o, const ImportOptions& options) {
-  ImportOptions all = options;
-  o.teach.apply(all);
-  return Model(load_model(core.state(), o.all_files(), all));
-}
-
-Model load(const Core& core, const ModelOptions& o) {
+Model load(const Core& core, const ModelOptions& o, ImportOptions options) {
   std::vector<std::string> files = o.all_files();
-  ImportOptions options;
   o.teach.apply(options);
   Model m(load_model(core.state(), files, options));
   if (o.input_shapes.empty()) return m;

@@ -58,8 +58,7 @@ struct ModelOptions {
 
 // A core with the extensions loaded.
 Core make_core(const ModelOptions& o);
-Model load(const Core& core, const ModelOptions& o);
-Model load(const Core& core, const ModelOptions& o, const ImportOptions& options);
+Model load(const Core& core, const ModelOptions& o, ImportOptions options = {});
 
 // "data[1,3,224,224],other[1,10]" or, for a single input, "[1,3,224,224]" or "1,3,224,224"; ? and a..b for unknown
 // ones.

@@ -49,9 +49,9 @@ void print_top(const Tensor& t, int count, const std::vector<std::string>& label
 }
 
 // The model for the values that are given: where its inputs have other shapes, it is imported anew with theirs.
-Model fitted(const Core& core, const RunOptions& o, Model model, const std::vector<Tensor>& values) {
+Model fitted(const Core& core, const RunOptions& o, Model model, ImportOptions options,
+             const std::vector<Tensor>& values) {
   if (!o.model.input_shapes.empty()) return model;
-  ImportOptions options;
   std::vector<Port> ports = model.inputs();
   for (size_t i = 0; i < values.size(); ++i) {
     if (takes(ports[i], values[i].dims())) continue;
@@ -64,13 +64,26 @@ Model fitted(const Core& core, const RunOptions& o, Model model, const std::vect
                       [] { return "giving the model's inputs the shapes of the values"; });
 }
 
+// Where the outputs that were asked for stand among those of the model. Names are the framework's, as for `convert`;
+// what only the imported graph knows is looked for there.
+std::vector<size_t> positions_of(Model& model, const std::vector<std::string>& names) {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::optional<size_t> at = model.state()->report.more_outputs[i];
+    out.push_back(at ? *at : as_usage([&] { return model.add_output(names[i]); }));
+  }
+  return out;
+}
+
 void run(const RunOptions& o) {
   Core core = make_core(o.model);
   if (o.model.teach.instead(core, o.model.all_files(), {}, o.json)) return;
-  Model model = load(core, o.model);
+  ImportOptions import;
+  import.cut.more_outputs = o.outputs;
+  Model model = load(core, o.model, import);
   std::vector<Tensor> values = make_inputs(o.inputs, model.inputs());
-  model = fitted(core, o, std::move(model), values);
-  for (const std::string& name : o.outputs) as_usage([&] { return model.add_output(name); });
+  model = fitted(core, o, std::move(model), import, values);
+  std::vector<size_t> wanted = positions_of(model, o.outputs);
   if (o.through_ir) model = through_ir(model);
   for (const std::string& option : o.ignored)
     throw UsageError(text("option '--opt ", option, "' means nothing for a model of ", model.framework()));
@@ -78,8 +91,6 @@ void run(const RunOptions& o) {
   options.threads = o.threads;
   CompiledModel compiled = core.compile_model(model, o.model.device, options);
   std::vector<Port> out = compiled.outputs();
-  std::vector<size_t> wanted;
-  for (const std::string& name : o.outputs) wanted.push_back(as_usage([&] { return find_port(out, name, "output"); }));
   if (wanted.empty()) wanted.resize(out.size()), std::iota(wanted.begin(), wanted.end(), 0);
 
   InferRequest request = compiled.create_infer_request();

@@ -47,8 +47,10 @@ class GRAFT_API Model {
   std::vector<std::string> unknown_layers() const;
   // Gives inputs other shapes; everything behind them is inferred anew.
   void reshape(const std::map<std::string, Shape>& shapes);
-  // Makes any tensor of the model an output, by its name or that of the layer whose only output it is. Returns its
-  // position among the outputs; one that is an output already keeps its place.
+  // Makes any tensor of the model an output and returns its position among the outputs; one that is an output already
+  // keeps its place. A name is that of a layer, which means its output 0, "layer:1" for another one, or that of a
+  // tensor. A name that could be both is refused, except in Caffe, where layers go first: "conv1" is the convolution,
+  // also where a layer in place writes the blob "conv1" once more.
   size_t add_output(const std::string& name);
   // Writes path (.xml) and the .bin beside it.
   void save_ir(const std::string& path) const;

@@ -33,11 +33,16 @@ class RawCut {
 
   CutEffect run() {
     look();
+    bool all = false;
     try {
       plan_ = plan_cut(a_, request_);
+      all = std::all_of(plan_.more_outputs.begin(), plan_.more_outputs.end(),
+                        [](const auto& o) { return o.has_value(); });
     } catch (const RequestError&) {
-      // What is asked for may stand in a function.
       if (model_.functions.empty()) throw;
+    }
+    if (!all && !model_.functions.empty()) {
+      // What is asked for may stand in a function.
       inline_calls(model_, ImportOptions().max_depth, ImportOptions().max_inlined);
       a_ = {}, ids_.clear();
       look();
@@ -49,6 +54,7 @@ class RawCut {
     std::vector<RawValue> outputs = output_values();
     cut_inputs();
     if (!request_.outputs.empty()) g_.outputs = std::move(outputs);
+    add_outputs();
     if (plan_.prunes) prune();
     return std::move(effect_);
   }
@@ -210,20 +216,32 @@ class RawCut {
                      [&](const auto& x, const auto& y) { return position(x.first) < position(y.first); });
   }
 
+  // The name of what comes out there; an output that was unused so far gets one.
+  std::string output_name(const OutputCut& o) {
+    if (o.at != no_value) return name_of_value(o.at);
+    RawNode& n = g_.nodes[static_cast<size_t>(o.layer)];
+    std::string name = o.port == 0 ? n.name : text(n.name, ':', o.port);
+    if (n.outputs.size() <= static_cast<size_t>(o.port)) n.outputs.resize(static_cast<size_t>(o.port) + 1);
+    return n.outputs[static_cast<size_t>(o.port)] = name;
+  }
+
+  void add_outputs() {
+    for (const std::optional<OutputCut>& o : plan_.more_outputs) {
+      if (!o) {
+        effect_.more_outputs.emplace_back();
+        continue;
+      }
+      std::string name = output_name(*o);
+      auto it = std::find_if(g_.outputs.begin(), g_.outputs.end(), [&](const RawValue& v) { return v.name == name; });
+      effect_.more_outputs.push_back(static_cast<size_t>(it - g_.outputs.begin()));
+      if (it == g_.outputs.end()) g_.outputs.push_back({name, {}, {}});
+    }
+  }
+
   std::vector<RawValue> output_values() {
     std::vector<RawValue> out;
     for (size_t i = 0; i < plan_.outputs.size(); ++i) {
-      const OutputCut& o = plan_.outputs[i];
-      std::string name;
-      if (o.at != no_value) {
-        name = name_of_value(o.at);
-      } else {
-        // Nobody read it so far.
-        RawNode& n = g_.nodes[static_cast<size_t>(o.layer)];
-        name = o.port == 0 ? n.name : text(n.name, ':', o.port);
-        if (n.outputs.size() <= static_cast<size_t>(o.port)) n.outputs.resize(static_cast<size_t>(o.port) + 1);
-        n.outputs[static_cast<size_t>(o.port)] = name;
-      }
+      std::string name = output_name(plan_.outputs[i]);
       if (std::any_of(out.begin(), out.end(), [&](const RawValue& v) { return v.name == name; }))
         throw RequestError(text("the output '", request_.outputs[i], "' is asked for twice"));
       out.push_back({name, {}, {}});

@@ -33,8 +33,11 @@ struct CutRequest {
   std::vector<std::string> outputs;  // places; none: those of the model
   std::optional<Shape> only_shape;   // of the one input that the model has
   std::optional<int64_t> batch;      // first dimension of all inputs
+  // Places that become outputs beside those of the model, whatever else is asked for; nothing is cut for them.
+  std::vector<std::string> more_outputs;
 
-  bool empty() const { return inputs.empty() && outputs.empty() && !only_shape && !batch; }
+  bool only_adds() const { return inputs.empty() && outputs.empty() && !only_shape && !batch; }
+  bool empty() const { return only_adds() && more_outputs.empty(); }
 };
 
 struct CutEffect {
@@ -42,6 +45,8 @@ struct CutEffect {
   std::vector<std::pair<std::string, std::vector<std::string>>> inputs;
   std::map<std::string, std::string> node_names;  // of values that became inputs or constants
   std::vector<std::string> warnings;
+  // For each of CutRequest::more_outputs its position among the outputs; none: there is no such place.
+  std::vector<std::optional<size_t>> more_outputs;
 };
 
 // Before import. `import` is called where a type or shape has to be learnt from the whole model. What no output needs
@@ -50,7 +55,7 @@ CutEffect cut_model(RawModel& model, const CutRequest& request, const std::funct
 // Gives the nodes made by a cut their names, after import.
 void name_cut_nodes(Graph& graph, const CutEffect& effect);
 
-// The same on a graph. Types and shapes are to be inferred anew afterwards.
-CutEffect cut_graph(Graph& graph, const CutRequest& request);
+// The same on a graph. Types and shapes are to be inferred anew afterwards, unless the request only adds outputs.
+CutEffect cut_graph(Graph& graph, const CutRequest& request, bool tensors_share_names = false);
 
 }  // namespace graft

@@ -10,7 +10,9 @@ namespace {
 
 class GraphCut {
  public:
-  GraphCut(Graph& graph, const CutRequest& request) : g_(graph), request_(request) {}
+  GraphCut(Graph& graph, const CutRequest& request, bool tensors_share_names) : g_(graph), request_(request) {
+    a_.tensors_share_names = tensors_share_names;
+  }
 
   CutEffect run() {
     look();
@@ -22,6 +24,7 @@ class GraphCut {
     for (const InputCut& c : plan_.inputs) change(c);
     change_all();
     if (!outputs.empty()) replace_results(outputs);
+    add_results();
     if (plan_.prunes) prune();
     return std::move(effect_);
   }
@@ -34,6 +37,7 @@ class GraphCut {
         ids[id].push_back(static_cast<int>(values_.size()));
         values_.push_back({id, p});
         std::vector<std::string> names = g_[id].outputs[p].names;
+        if (g_[id].is("Result")) names.clear();  // an output's name for a value that has its own
         if (g_[id].is("Parameter")) names.insert(names.begin(), g_[id].name);
         a_.values.push_back({std::move(names), -1, static_cast<int>(p)});
       }
@@ -131,6 +135,28 @@ class GraphCut {
     }
   }
 
+  void add_results() {
+    for (size_t i = 0; i < plan_.more_outputs.size(); ++i) {
+      effect_.more_outputs.emplace_back();
+      if (!plan_.more_outputs[i]) continue;
+      ValueId v = values_[static_cast<size_t>(plan_.more_outputs[i]->at)];
+      if (auto it = moved_.find(v); it != moved_.end()) v = it->second;
+      const std::vector<NodeId>& results = g_.results();
+      for (size_t k = 0; k < results.size() && !effect_.more_outputs.back(); ++k)
+        if (g_[results[k]].inputs[0] == v) effect_.more_outputs.back() = k;
+      if (effect_.more_outputs.back()) continue;
+      const std::string& name = request_.more_outputs[i];
+      Node n;
+      n.type = "Result", n.opset = "opset1";
+      n.name = g_.unique_name(name + "/sink_port_0");
+      n.inputs = {v};
+      n.outputs.emplace_back().info = g_.info(v);
+      n.outputs[0].add_name(name);
+      effect_.more_outputs.back() = results.size();
+      g_.add(std::move(n));
+    }
+  }
+
   void prune() {
     std::vector<bool> needed(g_.end_id(), false);
     std::vector<NodeId> stack = g_.results();
@@ -164,6 +190,8 @@ class GraphCut {
 
 }  // namespace
 
-CutEffect cut_graph(Graph& graph, const CutRequest& request) { return GraphCut(graph, request).run(); }
+CutEffect cut_graph(Graph& graph, const CutRequest& request, bool tensors_share_names) {
+  return GraphCut(graph, request, tensors_share_names).run();
+}
 
 }  // namespace graft

@@ -31,6 +31,12 @@ class Map {
   bool is_declared(int value) const { return declared_.count(value) != 0; }
 
   Place find(const std::string& written, std::string_view what) const {
+    if (auto place = look_up(written)) return *place;
+    refuse_unknown(written, what);
+  }
+
+  // None where nothing has this name. A layer goes before a tensor that another layer makes under its name.
+  std::optional<Place> look_up(const std::string& written) const {
     std::vector<Place> found;
     if (auto it = layers_.find(written); it != layers_.end()) {
       if (it->second.size() > 1)
@@ -40,7 +46,7 @@ class Map {
     }
     add_ports(found, written);  // before tensors: what has a port is named after its layer
     if (auto it = values_.find(written); it != values_.end()) add_tensor(found, written, it->second);
-    if (found.empty()) refuse_unknown(written, what);
+    if (found.empty()) return std::nullopt;
     if (found.size() == 1) return found[0];
     // A layer's own output under the layer's name, or under "name:0", is no second meaning.
     Place first = found[0];
@@ -219,8 +225,7 @@ void plan_input(const Anatomy& a, const Map& map, const CutInput& in, size_t ind
                        text("write --input \"", in.place, "[2]->[1 2]\""));
 }
 
-OutputCut plan_output(const Map& map, const std::string& written) {
-  Place p = map.find(written, "output");
+OutputCut output_at(const Map& map, const Place& p) {
   switch (p.kind) {
     case Place::layer: return {map.output_value(p.layer_index, 0), p.layer_index, 0};
     case Place::layer_output: return {p.value, p.layer_index, p.port};
@@ -241,10 +246,18 @@ CutPlan plan_cut(const Anatomy& a, const CutRequest& request) {
         throw RequestError(text("'", request.inputs[y.request].place, "' and '", request.inputs[x.request].place,
                                 "' are the same input, given twice"));
     }
+  auto check = [&](const OutputCut& cut, const std::string& written) {
+    if (cut.at == no_value && !a.open_outputs)
+      throw RequestError(text("layer '", written, "' makes nothing that could be an output"));
+  };
   for (const std::string& o : request.outputs) {
-    plan.outputs.push_back(plan_output(map, o));
-    if (plan.outputs.back().at == no_value && !a.open_outputs)
-      throw RequestError(text("layer '", o, "' makes nothing that could be an output"));
+    plan.outputs.push_back(output_at(map, map.find(o, "output")));
+    check(plan.outputs.back(), o);
+  }
+  for (const std::string& o : request.more_outputs) {
+    std::optional<Place> place = map.look_up(o);
+    plan.more_outputs.push_back(place ? std::optional(output_at(map, *place)) : std::nullopt);
+    if (place) check(*plan.more_outputs.back(), o);
   }
   plan.prunes = !request.outputs.empty();
   for (const CutInput& i : request.inputs) plan.prunes |= i.listed;
@@ -291,10 +304,13 @@ Needs needs_of(const Anatomy& a, const CutRequest& request, const CutPlan& plan,
   };
   if (plan.outputs.empty())
     for (int v : a.outputs) visit_value(v);
-  for (const OutputCut& o : plan.outputs) {
+  auto visit_output = [&](const OutputCut& o) {
     if (o.at != no_value) visit_value(o.at);
     else visit_layer(o.layer);
-  }
+  };
+  for (const OutputCut& o : plan.outputs) visit_output(o);
+  for (const std::optional<OutputCut>& o : plan.more_outputs)
+    if (o) visit_output(*o);
   while (!layers.empty()) {
     int l = layers.back();
     layers.pop_back();

@@ -42,8 +42,9 @@ struct OutputCut {
 
 struct CutPlan {
   std::vector<InputCut> inputs;
-  std::vector<OutputCut> outputs;  // none: as they were
-  bool prunes = false;             // what no output needs is to go
+  std::vector<OutputCut> outputs;                      // none: as they were
+  std::vector<std::optional<OutputCut>> more_outputs;  // none: there is no such place
+  bool prunes = false;                                 // what no output needs is to go
 };
 
 CutPlan plan_cut(const Anatomy& a, const CutRequest& request);

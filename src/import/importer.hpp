@@ -60,6 +60,8 @@ struct ImportReport {
   // Layers that a mapping file passes on: converted, but only an extension can run them.
   std::vector<UnknownType> passed_on;
   std::vector<GeneralReplacement> general;
+  // For every place of CutRequest::more_outputs its position among the outputs; none: only the graph may know it.
+  std::vector<std::optional<size_t>> more_outputs;
   bool complete() const { return unknown.empty() && problems.empty(); }
 };
 

@@ -127,52 +127,21 @@ void Model::reshape(const std::map<std::string, Shape>& shapes) {
   s_->graph = std::move(g);
 }
 
-namespace {
-
-// The value with this tensor name, else the only output of the layer with this name.
-ValueId find_value(const Graph& g, const std::string& name) {
-  std::vector<std::string> known;
-  NodeId layer = no_node;
-  for (NodeId id = 0; id < g.end_id(); ++id) {
-    const Node& n = g[id];
-    if (!n.alive || n.is("Result")) continue;
-    for (uint32_t port = 0; port < n.outputs.size(); ++port)
-      for (const std::string& tensor : n.outputs[port].names) {
-        if (tensor == name) return {id, port};
-        known.push_back(tensor);
-      }
-    if (n.name == name) layer = id;
-    else if (n.outputs.size() == 1) known.push_back(n.name);
-  }
-  if (layer == no_node) {
-    auto close = nearest(name, known);
-    throw Error(ErrorKind::user, text("the model has no tensor '", name, "'"),
-                close ? text("did you mean ", *close, "?") : "graft explain lists the layers");
-  }
-  const std::vector<Output>& outputs = g[layer].outputs;
-  if (outputs.size() == 1) return {layer, 0};
-  std::vector<std::string> names;
-  for (const Output& o : outputs)
-    if (!o.names.empty()) names.push_back(o.names[0]);
-  throw Error(ErrorKind::user, text("layer '", name, "' has ", outputs.size(), " outputs, one is wanted"),
-              names.empty() ? "its outputs have no names" : text("its outputs are ", join(names, ", ")));
-}
-
-}  // namespace
-
 size_t Model::add_output(const std::string& name) {
-  Graph& g = s_->graph;
-  if (auto there = position_of(output_ports(g), name)) return *there;
-  ValueId v = find_value(g, name);
-  g.output(v).add_name(name);
-  Node result;
-  result.type = "Result";
-  result.opset = "opset1";
-  result.name = g.unique_name(name + "/sink_port_0");
-  result.inputs = {v};
-  result.outputs.emplace_back().add_name(name);
-  g.add(std::move(result));
-  return g.results().size() - 1;
+  CutRequest request;
+  request.more_outputs = {name};
+  if (auto at = cut_graph(s_->graph, request, s_->framework == "caffe").more_outputs[0]) return *at;
+  // What the graph does not know may still be what an output is called.
+  if (auto at = position_of(output_ports(s_->graph), name)) return *at;
+  std::vector<std::string> known;
+  for (NodeId id = 0; id < s_->graph.end_id(); ++id)
+    if (const Node& n = s_->graph[id]; n.alive && !n.is("Result")) {
+      known.push_back(n.name);
+      for (const Output& o : n.outputs) known.insert(known.end(), o.names.begin(), o.names.end());
+    }
+  auto close = nearest(name, known);
+  throw Error(ErrorKind::user, text("the model has no layer or tensor '", name, "'"),
+              close ? text("did you mean ", *close, "?") : "graft explain lists the layers");
 }
 void Model::save_ir(const std::string& path) const {
   require_complete(*s_);

@@ -132,6 +132,7 @@ RawModel read_framework(Format format, const std::vector<std::string>& files, Re
 void note_cut(ImportReport& report, CutEffect effect) {
   report.warnings.insert(report.warnings.begin(), effect.warnings.begin(), effect.warnings.end());
   report.cut_inputs = std::move(effect.inputs);
+  report.more_outputs = std::move(effect.more_outputs);
 }
 
 // What extensions do to a graph before anybody judges what is unknown: a layer they replaced is unknown no more.
@@ -287,7 +288,7 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
   bool graph = format == Format::ir || format == Format::text;
   if (graph && !options.cut.empty()) {
     note_cut(m->report, cut_graph(m->graph, options.cut));
-    reshape_inputs(m->graph, core->registry, {}, {});
+    if (!options.cut.only_adds()) reshape_inputs(m->graph, core->registry, {}, {});
     if (!m->report.unknown.empty()) m->report.unknown = opaque_layers(m->graph);
   }
   m->report.layers = m->report.claims.empty() ? m->graph.node_count() : m->report.claims.size();

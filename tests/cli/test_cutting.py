@@ -6,7 +6,7 @@
 import os
 import struct
 
-from harness import graft, main, onnx
+from harness import graft, main, onnx, read_npy, save
 from small_net import NET, UNKNOWN, X, ConvertCase, conv1, relu
 
 
@@ -36,6 +36,60 @@ class Outputs(ConvertCase):
         self.refused("layer 'sum' (Eltwise) has no output 3", *files, "--output", "sum:3")
         self.refused("layer 'sum' (Eltwise) has no input 5", *files, "--output", "5:sum", hint="it has 2 inputs")
         self.refused("'sum:0' is asked for twice", *files, "--output", "sum,sum:0")
+
+
+class RunAndConvert(ConvertCase):
+    """A name means the same to `run --output` and to `convert --output`."""
+
+    def both(self, files, output, x=None, dims=(1, 3, 1, 2)):
+        x = x or [1, 2, -3, -4, 5, 6]
+        converted = self.run_ir(self.convert(*files, "--output", output), (list(dims), x))[0]
+        for way in ([], ["--through-ir"], ["-d", "REFERENCE"]):
+            r = graft("run", *files, "--input", self.path("in0.npy"), "--output", output, "--output-dir", self.path("ran"), *way)
+            self.assertEqual(r.status, 0, r.all)
+            self.check(read_npy(self.path("ran", "0.npy")), converted)
+        return converted
+
+    def test_layers_in_place(self):
+        plain = conv1([1, 2, -3, -4, 5, 6])
+        for output, want in (("conv1", plain), ("conv1:0", plain), ("relu1", relu(plain)), ("0:mid", relu(plain)), ("half", [0.5 * v for v in relu(plain)])):
+            self.check(self.both(self.net(), output), want)
+
+    def test_a_blob_that_no_layer_is_called_after(self):
+        files = self.net(NET.replace('"conv1" top: "conv1"', '"conv1" top: "feature"').replace('bottom: "conv1"', 'bottom: "feature"')
+                         .replace('bottom: "data" top: "conv1"', 'bottom: "data" top: "feature"').replace('bottom: "feature" top: "conv1"', 'bottom: "feature" top: "feature"'))
+        plain = conv1([1, 2, -3, -4, 5, 6])
+        self.check(self.both(files, "feature"), relu(plain))
+        self.check(self.both(files, "conv1"), plain)
+
+    def test_a_name_of_the_last_blob_too(self):
+        files = self.net("".join(NET.splitlines(True)[:5]))  # up to relu1, in place
+        plain = conv1([1, 2, -3, -4, 5, 6])
+        self.check(self.both(files, "conv1"), plain)
+        self.check(self.both(files, "relu1"), relu(plain))
+
+    def test_onnx_tensorflow_and_ir(self):
+        m = self.path("two.onnx")
+        save(m, [onnx.node("Neg", ["x"], ["a"], name="first"), onnx.node("Split", ["a"], ["p", "q"], name="parts", axis=0, num_outputs=2), onnx.node("Add", ["p", "q"], ["y"])],
+             [onnx.value("x", [2])], [onnx.value("y", [1])], opsets={"": 18})
+        for output, want in (("first", [-1, -2]), ("a", [-1, -2]), ("parts", [-1]), ("parts:1", [-2]), ("q", [-2]), ("y", [-3])):
+            self.check(self.both([m], output, [1, 2], [2]), want)
+        ir = self.convert(m, out="ir")["xml"]
+        for output in ("a", "parts:1", "y"):
+            self.both([ir], output, [1, 2], [2])
+        graph = self.write("m.pbtxt", 'node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value { shape { dim { size: 2 } } } } }\n'
+                           'node { name: "n" op: "Neg" input: "x" attr { key: "T" value { type: DT_FLOAT } } }\n'
+                           'node { name: "y" op: "Relu" input: "n" attr { key: "T" value { type: DT_FLOAT } } }\n')
+        for output, want in (("n", [-1, 2]), ("n:0", [-1, 2]), ("0:y", [-1, 2])):
+            self.check(self.both([graph], output, [1, -2], [2]), want)
+
+    def test_what_two_things_are_called_is_refused_by_both(self):
+        m = self.path("crossed.onnx")
+        save(m, [onnx.node("Neg", ["x"], ["b"], name="a"), onnx.node("Abs", ["b"], ["a"], name="b")], [onnx.value("x", [2])], [onnx.value("a", [2])])
+        for command in (["convert", "-o", self.path("out")], ["run"]):
+            r = graft(command[0], m, "--output", "b", *command[1:])
+            self.assertEqual(r.status, 1, r.all)
+            self.assertIn("'b' may be the layer 'b', the tensor 'b', made by the layer 'a'", r.err)
 
 
 class Inputs(ConvertCase):

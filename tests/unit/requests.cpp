@@ -250,9 +250,12 @@ TEST_F(Requests, AnyTensorCanBecomeAnOutput) {
     }
     return std::string("none");
   };
-  EXPECT_EQ(refusal("q"), "the model has no tensor 'q'");
-  EXPECT_EQ(refusal("p"), "layer 'p' has 2 outputs, one is wanted");
+  EXPECT_EQ(refusal("q"), "the model has no layer or tensor 'q'");
   EXPECT_EQ(m.outputs().size(), 3u);
+  EXPECT_EQ(m.add_output("p"), 3u) << "a layer means its output 0";
+  EXPECT_EQ(m.add_output("p:0"), 3u);
+  EXPECT_EQ(m.add_output("p:1"), 4u);
+  EXPECT_EQ(refusal("p:2"), "layer 'p' (Split) has no output 2");
 }
 
 TEST_F(Requests, HandlesMayGoBeforeTheirRunsEnd) {
