@@ -5,7 +5,6 @@
 #include "cut_options.hpp"
 #include "graph/text.hpp"
 #include "inputs.hpp"
-#include "passes/pass.hpp"
 
 namespace graft::cli {
 namespace {
@@ -67,7 +66,6 @@ void explain(const ExplainOptions& o) {
     if (o.json) print_json(report);
     throw Error(ErrorKind::unsupported, verdict_text(m));
   }
-  run_passes(m.graph, core.state()->registry, pass_options(m.report));
   if (!m.report.passed_on.empty()) {
     for (const UnknownType& u : m.report.passed_on) report["passed_on"].push_back(u.type);
     if (o.json) return print_json(report);
@@ -78,8 +76,8 @@ void explain(const ExplainOptions& o) {
 
   std::vector<Info> inputs;
   for (const Tensor& t : random_inputs(model.inputs(), 1)) inputs.push_back({t.type(), Shape::of(t.dims())});
-  auto program = core.state()->device(o.model.device).compile(m.graph.clone(), core.state()->registry, {});
-  Explanation e = program->explain(inputs);
+  // Compiled as `run` does it, so that this is what runs.
+  Explanation e = core.compile_model(model, o.model.device).state()->program->explain(inputs);
   if (o.json) {
     report["device"] = o.model.device;
     report["memory"] = {
