@@ -14,6 +14,9 @@ namespace graft::cli {
 
 void ModelOptions::add_files(CLI::App& app, const char* definition_names) {
   app.add_option("files", files, "model file, and weights where they are a file of their own")->type_name("FILE");
+  add_named_files(app, definition_names);
+}
+void ModelOptions::add_named_files(CLI::App& app, const char* definition_names) {
   app.add_option("--model,-m,--input_model", model, "model file")->type_name("FILE")->group("Model");
   app.add_option(definition_names, definition, "a Caffe net's definition, where --input_model is its weights")
       ->type_name("FILE")

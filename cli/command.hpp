@@ -49,6 +49,7 @@ struct ModelOptions {
   TeachOptions teach;
 
   void add_files(CLI::App& app, const char* definition_names = "--input_proto");
+  void add_named_files(CLI::App& app, const char* definition_names = "--input_proto");  // without positional ones
   void add_extensions(CLI::App& app);
   void add_device(CLI::App& app);
   void add_shapes(CLI::App& app);

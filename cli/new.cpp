@@ -1,285 +1,159 @@
-// graft new: a one-file extension for operations that nobody knows, with everything filled in that a model shows.
+// graft new: a one-file extension for unknown operations, with everything filled in that a model shows.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <set>
 
 #include "base/file.hpp"
-#include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
-#include "graph/text.hpp"
+#include "cut_options.hpp"
+#include "scaffold.hpp"
 
 namespace graft::cli {
 namespace {
 
 struct NewOptions {
   ModelOptions model;
-  std::string name, from_model, folder, domain, framework = "onnx";
+  CutOptions cut;
+  std::string name, folder, domain, framework, tags;
   bool force = false, json = false;
+
+  bool has_model() const {
+    return !model.files.empty() || !model.model.empty() || !model.definition.empty() || !model.weights.empty();
+  }
 };
 
-// What is known of one attribute over all layers of a type.
-struct SeenAttribute {
-  std::string name;
-  graft_kind kind = GRAFT_NONE;
-  std::vector<std::string> values;
-  size_t layers = 0;
-};
-struct SeenOperation {
-  std::string type, domain;
-  std::vector<SeenAttribute> attributes;
-  size_t most_inputs = 1, least_inputs = 1, outputs = 1, layers = 0;
-  std::set<size_t> left_out;                 // inputs that some layer leaves out
-  std::vector<std::optional<Info>> example;  // of the first layer
+// What there is to scaffold, and the command line that uses it.
+struct Order {
+  std::vector<SeenOperation> operations;
+  std::string title;       // of a library with several of them
+  std::string arguments;   // of `graft convert`, for a shell
+  std::string extensions;  // that are needed as well
 };
 
-SeenOperation seen(const UnknownType& u) {
-  SeenOperation s{u.type, u.domain, {}, 0, SIZE_MAX, 1, u.layers.size(), {}, u.layers[0].inputs};
-  for (const UnknownType::Layer& l : u.layers) {
-    s.most_inputs = std::max(s.most_inputs, l.inputs.size());
-    s.least_inputs = std::min(s.least_inputs, l.inputs.size());
-    s.outputs = std::max(s.outputs, l.outputs);
-    for (size_t i = 0; i < l.inputs.size(); ++i)
-      if (!l.inputs[i]) s.left_out.insert(i);
-    for (const auto& [name, value] : l.fields) {
-      auto it = std::find_if(s.attributes.begin(), s.attributes.end(),
-                             [&](const SeenAttribute& a) { return a.name == name; });
-      if (it == s.attributes.end()) it = s.attributes.insert(s.attributes.end(), {name, value.kind(), {}, 0});
-      ++it->layers;
-      // The same attribute with and without a fraction is a number, once and repeated a list.
-      if ((it->kind == GRAFT_INT && value.kind() == GRAFT_INTS) ||
-          (it->kind == GRAFT_FLOAT && value.kind() == GRAFT_FLOATS) ||
-          (it->kind == GRAFT_TEXT && value.kind() == GRAFT_TEXTS))
-        it->kind = value.kind();
-      if (it->kind == GRAFT_INT && value.kind() == GRAFT_FLOAT) it->kind = GRAFT_FLOAT;
-      if (it->kind == GRAFT_INTS && value.kind() == GRAFT_FLOATS) it->kind = GRAFT_FLOATS;
-      std::string v = value.kind() == GRAFT_TENSOR ? text(info_of(value.as<Tensor>())) : print(value);
-      if (v.size() > 40) v = v.substr(0, 37) + "...";
-      if (std::find(it->values.begin(), it->values.end(), v) == it->values.end() && it->values.size() < 4)
-        it->values.push_back(v);
-    }
-  }
-  return s;
+std::string full_name(const std::string& framework) { return framework == "tf" ? "tensorflow" : framework; }
+
+// The framework of the import rules: the model's own. An IR does not say where its layers came from.
+std::string rule_framework(const NewOptions& o, const std::string& found) {
+  std::string asked = full_name(o.framework);
+  if (found == "ir" || found == "text") return asked.empty() ? "onnx" : asked;
+  if (!asked.empty() && asked != found)
+    throw UsageError(text("the model is of ", found, ", --framework says ", o.framework),
+                     "leave --framework out: it is for operations without a model");
+  return found;
 }
 
-std::string identifier(std::string_view s) {
-  std::string out;
-  for (char c : s) out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
-  static const std::set<std::string> reserved = {"and",    "bool",     "case",   "char",   "class", "const",  "default",
-                                                 "do",     "double",   "else",   "enum",   "float", "for",    "if",
-                                                 "int",    "long",     "new",    "not",    "or",    "return", "short",
-                                                 "signed", "static",   "struct", "switch", "this",  "true",   "false",
-                                                 "union",  "unsigned", "using",  "void",   "while", "schema"};
-  if (out.empty() || (out[0] >= '0' && out[0] <= '9') || reserved.count(out)) out = "_" + out;
-  return out;
-}
-std::string lower_identifier(std::string_view s) { return to_lower(identifier(s)); }
-
-std::string cpp_type(graft_kind k) {
-  switch (k) {
-    case GRAFT_BOOL: return "bool";
-    case GRAFT_INT: return "int64_t";
-    case GRAFT_FLOAT: return "float";
-    case GRAFT_TEXT: return "std::string";
-    case GRAFT_INTS: return "std::vector<int64_t>";
-    case GRAFT_FLOATS: return "std::vector<float>";
-    case GRAFT_TEXTS: return "std::vector<std::string>";
-    case GRAFT_TENSOR: return "graft::TensorView";
-    default: return "";
+std::vector<std::string> files_of(const NewOptions& o) {
+  try {
+    return o.model.all_files();
+  } catch (const UsageError& e) {
+    // "--from-model FILE NAME" takes the name for another file.
+    if (!o.name.empty() || o.model.files.size() < 2) throw;
+    throw UsageError(e.message(), "the operation's name goes before --from-model");
   }
 }
 
-std::string attribute_struct(const SeenOperation& s) {
-  std::string name = identifier(s.type), members, list;
-  for (const SeenAttribute& a : s.attributes) {
-    std::string type = cpp_type(a.kind);
-    if (type.empty()) {
-      members += text("  // attribute '", a.name, "' is a graph, which an operation cannot hold as an attribute\n");
-      continue;
-    }
-    bool always = a.layers == s.layers;
-    std::string member = identifier(a.name), initial = !always                                        ? ""
-                                                       : a.kind == GRAFT_INT || a.kind == GRAFT_FLOAT ? " = 0"
-                                                       : a.kind == GRAFT_BOOL                         ? " = false"
-                                                                                                      : "";
-    members += text("  ", always ? type : "std::optional<" + type + ">", " ", member, initial,
-                    ";  // seen: ", join(a.values, ", "), always ? "" : ", or left out", "\n");
-    list += text(list.empty() ? "" : ",\n                                     ", "graft::attr(", in_quotes(a.name),
-                 ", &", name, "::", member, ", \"\")", always && a.kind != GRAFT_TENSOR ? ".required()" : "");
+Order from_model(const NewOptions& o) {
+  std::vector<std::string> files = files_of(o);
+  Core core = make_core(o.model);
+  ImportOptions import;
+  import.cut = o.cut.request();
+  for (std::string_view t : split(o.tags, ',')) import.read.tags.emplace_back(trim(t));
+  Model model = load(core, o.model, import);
+  const Model::State& m = *model.state();
+  std::string framework = rule_framework(o, model.framework());
+  Order out{{},
+            stem_of(std::filesystem::path(files[0] + "/").parent_path().string()),
+            m.arguments,
+            extension_arguments(core.state()->registry)};
+  std::vector<std::string> names;
+  for (const UnknownType& u : m.report.unknown) {
+    names.push_back(on_one_line(u.domain.empty() ? u.type : u.domain + "::" + u.type));
+    if ((o.name.empty() || u.type == o.name) && (o.domain.empty() || u.domain == o.domain))
+      out.operations.push_back(seen(u, framework));
   }
-  if (list.empty()) return text("struct ", name, " {\n", members, "  static constexpr std::tuple<> schema{};\n};\n");
-  return text("struct ", name, " {\n", members, "  static constexpr std::tuple schema{", list, "};\n};\n");
-}
-
-std::string port_list(const SeenOperation& s) {
-  if (s.most_inputs != s.least_inputs && s.most_inputs > s.least_inputs + 1) {
-    std::string out;
-    for (size_t i = 0; i < s.least_inputs; ++i) out += text("x", i, ", ");
-    return out + "more...";
-  }
-  std::string out;
-  for (size_t i = 0; i < s.most_inputs; ++i)
-    out += text(i ? ", " : "", "x", i, s.left_out.count(i) || i >= s.least_inputs ? "?" : "");
+  if (names.empty()) throw UsageError(text("every layer of '", files[0], "' is known: there is nothing to scaffold"));
+  if (out.operations.empty())
+    throw UsageError(
+        text("'", files[0], "' has no unknown layer", o.name.empty() ? "" : text(" of type '", o.name, "'"),
+             o.domain.empty() ? "" : text(" of the domain '", o.domain, "'")),
+        text("unknown are ", join(names, ", ")));
   return out;
 }
 
-std::string opset_of(const SeenOperation& s) { return s.domain.empty() ? "extension" : s.domain; }
-
-std::string operation_source(const SeenOperation& s, const std::string& framework) {
-  std::string name = identifier(s.type), prefix = lower_identifier(s.type), out = attribute_struct(s);
-  out += text("\n// Types and shapes of the outputs. Dimensions may be unknown here.\nvoid ", prefix,
-              "_infer(graft::Infer& ctx, const ", name, "&) {\n");
-  for (size_t i = 0; i < s.outputs; ++i) {
-    if (s.most_inputs) out += text("  ctx.output(", i, ", ctx.type(0), ctx.shape(0));  // as the first input\n");
-    else out += text("  ctx.output(", i, ", graft::DType::f32, graft::Shape{1});\n");
-  }
-  out += text(
-      "}\n\n// What it computes. ctx.input(0).to<double>() reads, ctx.output(0).assign(values) writes, for every "
-      "element type.\nvoid ",
-      prefix, "_run(graft::Run&, const ", name, "&) { graft::fail(\"", name,
-      " is not written yet: its formula goes into ", prefix, "_run\"); }\n\n");
-  std::string outputs;
-  for (size_t i = 0; i < s.outputs; ++i) outputs += text(i ? ", y" : "y", i);
-  out += text("graft::Ops define_", prefix, "() {\n  return graft::op<", name, ">(", in_quotes(s.type), ", ",
-              in_quotes(opset_of(s)), ")\n      .doc(\"\")\n      .inputs(", in_quotes(port_list(s)),
-              ")\n      .outputs(", in_quotes(outputs), ")\n      .infer(", prefix, "_infer)\n      .reference(",
-              prefix, "_run)\n      .import(graft::", framework, "(", in_quotes(s.type), ")",
-              s.domain.empty() || framework != "onnx" ? "" : text(".domain(", in_quotes(s.domain), ")"), ");\n}\n");
-  return out;
+Order from_name(const NewOptions& o) {
+  if (o.name.empty()) throw UsageError("name the operation, or a model with --from-model");
+  for (auto [given, option] : {std::pair{!o.tags.empty(), "--saved_model_tags"},
+                               {!o.cut.request().empty(), "--input, --output and the like"},
+                               {!o.model.teach.replacements.empty(), "--transformations_config"},
+                               {!o.model.teach.mapping.empty(), "-k"}})
+    if (given) throw UsageError(text(option, " is about a model, and none is given"), "name it with --from-model");
+  SeenOperation s;
+  s.type = o.name;
+  s.framework = o.framework.empty() ? "onnx" : full_name(o.framework);
+  if (!o.domain.empty() && s.framework != "onnx")
+    throw UsageError("--domain is a part of ONNX", text("--framework says ", o.framework));
+  s.domain = o.domain;
+  s.opset = o.domain.empty() ? "extension" : o.domain;
+  s.example = {Info{DType::f32, Shape{2, 3}}};
+  return {{s}, "", s.framework == "caffe" ? "model.prototxt" : s.framework == "onnx" ? "model.onnx" : "model.pb", ""};
 }
 
-std::string source(const std::vector<SeenOperation>& ops, const std::string& library, const std::string& framework) {
-  std::string out = "#include <graft/extension.hpp>\n\nnamespace {\n";
-  for (const SeenOperation& s : ops)
-    out += text("\n// ---- ", s.type, s.domain.empty() ? "" : " of " + s.domain, " ----\n\n",
-                operation_source(s, framework));
-  out += text("\n}  // namespace\n\nGRAFT_EXTENSION(", in_quotes(library), ", \"0.1\") {\n  return {");
-  for (size_t i = 0; i < ops.size(); ++i) out += text(i ? ", " : "", "define_", lower_identifier(ops[i].type), "()");
-  return out + "};\n}\n";
-}
-
-std::string cases(const std::vector<SeenOperation>& ops) {
-  std::string out =
-      "# Cases: a graph, its inputs, and what must come out. Once an operation computes, put its results in place of "
-      "`error:`, as\n# -> f32[2] {1, 2}\n";
-  for (const SeenOperation& s : ops) {
-    std::string parameters, arguments, values;
-    for (size_t i = 0; i < s.example.size(); ++i) {
-      arguments += i ? ", " : "";
-      if (!s.example[i]) {
-        arguments += "_";
-        continue;
-      }
-      Info info = *s.example[i];
-      if (info.type == DType::undefined) info.type = DType::f32;
-      if (!info.shape.ranked()) info.shape = Shape{2};
-      for (Dim& d : info.shape) d = d.known() ? Dim(std::min<int64_t>(d.value(), 4)) : Dim(2);
-      parameters += text(parameters.empty() ? "" : ", ", "x", i, ": ", info);
-      arguments += text("x", i);
-      values += info.type == DType::string
-                    ? text("x", i, " = ",
-                           print(Tensor::strings(
-                               info.shape.values(),
-                               std::vector<std::string>(static_cast<size_t>(info.shape.elements().value()), "a"))),
-                           "\n")
-                    : text("x", i, " = random(", i + 1, ")\n");
-    }
-    std::string attributes;
-    for (const SeenAttribute& a : s.attributes)
-      if (a.layers == s.layers && !cpp_type(a.kind).empty() && a.kind != GRAFT_TENSOR && !a.values[0].ends_with("..."))
-        attributes += text(attributes.empty() ? "" : ", ", in_quotes(a.name), " = ", a.values[0]);
-    out += text("\n== ", s.type, "\ngraph (", parameters, ") { return ", in_quotes(s.type), "@", in_quotes(opset_of(s)),
-                "(", arguments, ") {", attributes, "} }\n", values, "error: ", identifier(s.type),
-                " is not written yet: its formula goes into ", lower_identifier(s.type), "_run\n");
-  }
-  return out;
-}
-
-std::string build_file(const std::string& library) {
-  return text("cmake_minimum_required(VERSION 3.25)\nproject(", library,
-              " LANGUAGES CXX)\nfind_package(Graft REQUIRED)\nadd_library(", library, " MODULE ", library,
-              ".cpp)\ntarget_link_libraries(", library, " PRIVATE Graft::sdk)\n");
-}
-
-void make(const NewOptions& o) {
-  std::vector<SeenOperation> ops;
-  std::string framework = o.framework;
-  if (!o.from_model.empty()) {
-    ModelOptions m = o.model;
-    m.model = o.from_model;
-    Core core = make_core(m);
-    Model model = load(core, m);
-    if (model.framework() == "caffe") framework = "caffe";
-    for (const UnknownType& u : model.state()->report.unknown)
-      if (o.name.empty() || u.type == o.name) ops.push_back(seen(u));
-    // In an IR the opset stands where a framework has the domain.
-    for (SeenOperation& s : ops)
-      if (s.domain == "extension") s.domain.clear();
-    if (ops.empty()) {
-      std::vector<std::string> names;
-      for (const UnknownType& u : model.state()->report.unknown) names.push_back(u.type);
-      if (names.empty())
-        throw UsageError(text("every layer of '", o.from_model, "' is known: there is nothing to scaffold"));
-      throw UsageError(text("'", o.from_model, "' has no unknown layer of type '", o.name, "'"),
-                       text("unknown are ", join(names, ", ")));
-    }
-  } else {
-    if (o.name.empty()) throw UsageError("name the operation, or a model with --from-model");
-    ops.push_back({o.name, o.domain, {}, 1, 1, 1, 1, {}, {Info{DType::f32, Shape{2, 3}}}});
-  }
-  std::set<std::string> names;
-  for (const SeenOperation& s : ops)
-    if (!names.insert(lower_identifier(s.type)).second)
-      throw UsageError(text("two unknown types come down to the name '", lower_identifier(s.type), "'"),
-                       "scaffold them one by one: graft new NAME --from-model ...");
-
-  std::string library =
-      ops.size() == 1 ? lower_identifier(ops[0].type) : lower_identifier(stem_of(o.from_model)) + "_ops";
-  std::string folder = o.folder.empty() ? library : o.folder;
+void write_files(const Scaffold& s, const std::string& folder, bool force) {
   make_folder(folder);
-  std::vector<std::pair<std::string, std::string>> files = {{library + ".cpp", source(ops, library, framework)},
-                                                            {"CMakeLists.txt", build_file(library)},
-                                                            {library + ".test", cases(ops)}};
-  for (const auto& [file, content] : files)
-    if (std::filesystem::exists(folder + "/" + file) && !o.force)
-      throw UsageError(text("'", folder, "/", file, "' is there already"), "--force writes over it");
-  nlohmann::json written = nlohmann::json::array();
-  for (const auto& [file, content] : files) {
+  for (const auto& [file, content] : s.files)
+    if (std::filesystem::exists(folder + "/" + file) && !force)
+      throw UsageError(text("'", folder, "/", file, "' exists"), "--force overwrites it");
+  for (const auto& [file, content] : s.files) {
     OutputFile out(folder + "/" + file);
     out.write(content);
     out.commit();
-    written.push_back(folder + "/" + file);
   }
-  if (o.json) return print_json({{"files", written}, {"library", text(folder, "/build/lib", library, ".so")}});
-  for (const auto& [file, content] : files) std::printf("%s/%s\n", folder.c_str(), file.c_str());
-  std::string f = quoted_for_shell(folder),
-              model = o.from_model.empty() ? "model.onnx" : quoted_for_shell(o.from_model);
-  std::printf(
-      "\nBuild it:\n  cmake -S %s -B %s/build -DGraft_DIR=$(graft --cmake-dir) && cmake --build %s/build\nUse it:\n  "
-      "graft convert %s --extensions %s/build/lib%s.so\n",
-      f.c_str(), f.c_str(), f.c_str(), model.c_str(), f.c_str(), library.c_str());
-  std::printf("Write it:\n");
-  for (const SeenOperation& s : ops)
-    std::printf("  %s_run in %s/%s.cpp\n", lower_identifier(s.type).c_str(), folder.c_str(), library.c_str());
+}
+
+void make(const NewOptions& o) {
+  Order order = o.has_model() ? from_model(o) : from_name(o);
+  Scaffold s = scaffold(order.operations, order.title);
+  std::string folder = o.folder.empty() ? s.library : o.folder;
+  write_files(s, folder, o.force);
+
+  std::string f = path_for_shell(folder), library = text(folder, "/build/lib", s.library, ".so"),
+              all = order.extensions.empty() ? library : text(order.extensions, ',', library),
+              build = text("cmake -S ", f, " -B ", f, "/build -DGraft_DIR=$(graft --cmake-dir) && cmake --build ", f,
+                           "/build"),
+              use = text("graft convert ", order.arguments, " --extensions ", quoted_for_shell(all));
+  if (o.json) {
+    nlohmann::json written = nlohmann::json::array();
+    for (const auto& [file, content] : s.files) written.push_back(folder + "/" + file);
+    return print_json({{"files", written}, {"library", library}, {"build", build}, {"use", use}});
+  }
+  for (const auto& [file, content] : s.files) std::printf("%s/%s\n", folder.c_str(), file.c_str());
+  std::printf("\nBuild it:\n  %s\nUse it:\n  %s\nWrite it:\n", build.c_str(), use.c_str());
+  for (const std::string& function : s.to_write)
+    std::printf("  %s in %s/%s.cpp\n", function.c_str(), folder.c_str(), s.library.c_str());
 }
 
 }  // namespace
 
 void add_new(CLI::App& app) {
   auto o = std::make_shared<NewOptions>();
-  CLI::App* c = app.add_subcommand("new", "write the beginnings of an extension");
+  CLI::App* c = app.add_subcommand("new", "generate an extension skeleton");
   c->add_option("name", o->name, "the operation; with --from-model, all unknown ones when not said");
-  c->add_option("--from-model", o->from_model,
-                "fills in attributes, inputs and types from a model that has such layers")
+  c->add_option("--from-model", o->model.files,
+                "files of a model with such layers: fills in attributes, inputs, types and the import rule")
       ->type_name("FILE");
+  o->model.add_named_files(*c);
+  c->add_option("--saved_model_tags", o->tags, "tags of the graph in a SavedModel")->type_name("TAGS")->group("Model");
   o->model.add_extensions(*c);
+  o->cut.add(*c);
+  o->model.teach.add_files(*c);
   c->add_option("--output_dir,--output-dir,-o", o->folder, "folder for the extension; its name when not said")
       ->type_name("DIR");
-  c->add_option("--domain", o->domain, "ONNX domain of the operation")->type_name("NAME");
-  c->add_option("--framework", o->framework, "framework of the import rule")
-      ->check(CLI::IsMember({"onnx", "caffe", "tensorflow", "mxnet", "kaldi"}))
-      ->capture_default_str();
-  c->add_flag("--force", o->force, "writes over files that are there");
+  c->add_option("--domain", o->domain, "ONNX domain of the operation; with a model, only its layers of that domain")
+      ->type_name("NAME");
+  c->add_option("--framework", o->framework, "framework of the import rule, where no model tells; onnx when not said")
+      ->check(CLI::IsMember({"onnx", "caffe", "tensorflow", "tf", "mxnet", "kaldi"}));
+  c->add_flag("--force", o->force, "overwrites existing files");
   c->add_flag("--json", o->json, "prints JSON");
   c->callback([o] { make(*o); });
 }

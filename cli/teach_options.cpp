@@ -55,25 +55,34 @@ void print_outcome(const ReplacementOutcome& o) {
 
 }  // namespace
 
-void TeachOptions::add(CLI::App& app) {
-  auto file = [&](const char* names, std::string& place, const char* what) {
-    app.add_option(names, place, what)->type_name("FILE")->group("Teaching layers");
-  };
-  file("-k,--custom_layers_mapping,--custom-layers-mapping", mapping,
-       "CustomLayersMapping.xml: layers of Caffe that are passed on as they are");
+namespace {
+
+void add_file(CLI::App& app, const char* names, std::string& place, const char* what) {
+  app.add_option(names, place, what)->type_name("FILE")->group("Teaching layers");
+}
+
+}  // namespace
+
+void TeachOptions::add_files(CLI::App& app) {
+  add_file(app, "-k,--custom_layers_mapping,--custom-layers-mapping", mapping,
+           "CustomLayersMapping.xml: layers of Caffe that are passed on as they are");
   app.add_flag("--enable_flattening_nested_params", nested_names,
                "with -k: nested parameters are called outer__inner instead of inner")
       ->group("Teaching layers");
   app.add_flag("--disable_omitting_optional", omit_nothing,
                "with -k: accepted and without effect, since no caffe.proto is read that would declare unset fields")
       ->group("Teaching layers");
-  file("--transformations_config,--transformations-config,--tensorflow_use_custom_operations_config", replacements,
-       "JSON file with sub-graphs that one node takes the place of");
+  add_file(app, "--transformations_config,--transformations-config,--tensorflow_use_custom_operations_config",
+           replacements, "JSON file with sub-graphs that one node takes the place of");
   app.add_flag("--allow-unmatched", allow_unmatched, "an entry of that file that matches nothing is only a warning")
       ->group("Teaching layers");
+}
+
+void TeachOptions::add(CLI::App& app) {
+  add_files(app);
   app.add_flag("--dry-run", dry_run, "shows what each entry of that file matches, and ends")->group("Teaching layers");
-  file("--tensorflow_custom_operations_config_update", update,
-       "fills inputs and outputs of scopes into this file, and ends");
+  add_file(app, "--tensorflow_custom_operations_config_update", update,
+           "fills inputs and outputs of scopes into this file, and ends");
 }
 
 void TeachOptions::apply(ImportOptions& options) const {

@@ -16,6 +16,8 @@ struct TeachOptions {
   bool nested_names = false, omit_nothing = false, dry_run = false, allow_unmatched = false;
 
   void add(CLI::App& app);
+  // Only what names files that a model is read with.
+  void add_files(CLI::App& app);
   // Reads the files that are named.
   void apply(ImportOptions& options) const;
   // --dry-run and the update of a replacement file: done instead of the command. Says whether one was asked for.

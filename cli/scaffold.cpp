@@ -1,0 +1,369 @@
+#include "scaffold.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/tensor.hpp"
+#include "base/text.hpp"
+#include "graph/text.hpp"
+
+namespace graft::cli {
+namespace {
+
+// ---- text that comes from a model, as a part of a source ----
+
+// A string literal of C++. Escapes are octal: those end after three digits, hexadecimal ones take all that follow.
+std::string cpp_literal(std::string_view s) {
+  bool utf8 = is_valid_utf8(s);
+  std::string out = "\"";
+  for (char c : s) {
+    auto u = static_cast<unsigned char>(c);
+    auto digit = [&](int shift) { return static_cast<char>('0' + ((u >> shift) & 7)); };
+    if (c == '"' || c == '\\') out += {'\\', c};
+    else if (u < 0x20 || u == 0x7f || (u >= 0x80 && !utf8)) out += {'\\', digit(6), digit(3), digit(0)};
+    else out += c;
+  }
+  return out + '"';
+}
+
+// A comment up to the end of the line, which a backslash at its end would carry on to the next one.
+std::string cpp_comment(std::string_view s) {
+  std::string line = "// " + on_one_line(s);
+  if (line.ends_with('\\')) line += "x5c";
+  return line;
+}
+
+// In a case braces are counted, also those in quotes.
+std::string case_text(std::string_view s) {
+  std::string out;
+  bool quoted = false;
+  for (size_t i = 0; i < s.size(); ++i) {
+    if (s[i] == '"') quoted = !quoted;
+    if (quoted && s[i] == '\\') out += s[i++];
+    if (quoted && (s[i] == '{' || s[i] == '}')) out += s[i] == '{' ? "\\x7b" : "\\x7d";
+    else out += s[i];
+  }
+  return out;
+}
+
+// Words that C++ or the generated source has taken already.
+const std::set<std::string, std::less<>>& taken_words() {
+  static const std::set<std::string, std::less<>> words = {
+      "NAN",       "NULL",          "EOF",          "INFINITY", "alignas",    "alignof",
+      "and",       "and_eq",        "asm",          "assert",   "auto",       "bitand",
+      "bitor",     "bool",          "break",        "case",     "catch",      "char",
+      "char16_t",  "char32_t",      "char8_t",      "class",    "co_await",   "co_return",
+      "co_yield",  "compl",         "concept",      "const",    "const_cast", "consteval",
+      "constexpr", "constinit",     "continue",     "decltype", "default",    "delete",
+      "do",        "double",        "dynamic_cast", "else",     "enum",       "errno",
+      "explicit",  "export",        "extern",       "false",    "float",      "for",
+      "friend",    "goto",          "graft",        "if",       "inline",     "int",
+      "linux",     "long",          "main",         "mutable",  "namespace",  "new",
+      "noexcept",  "not",           "not_eq",       "nullptr",  "operator",   "or",
+      "or_eq",     "private",       "protected",    "public",   "register",   "reinterpret_cast",
+      "requires",  "return",        "schema",       "short",    "signed",     "sizeof",
+      "static",    "static_assert", "static_cast",  "std",      "stderr",     "stdin",
+      "stdout",    "struct",        "switch",       "template", "this",       "thread_local",
+      "throw",     "true",          "try",          "typedef",  "typeid",     "typename",
+      "union",     "unix",          "unsigned",     "using",    "virtual",    "void",
+      "volatile",  "wchar_t",       "while",        "xor",      "xor_eq"};
+  return words;
+}
+
+std::string identifier(std::string_view s) {
+  std::string out;
+  for (char c : s) out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
+  if (out.empty() || (out[0] >= '0' && out[0] <= '9') || out.starts_with('_')) out = "x" + out;
+  return taken_words().count(out) ? out + "_" : out;
+}
+
+// `wanted`, or with a number behind it where that is taken.
+std::string unique(std::set<std::string>& taken, const std::string& wanted) {
+  std::string name = wanted;
+  for (int i = 2; !taken.insert(name).second; ++i) name = text(wanted, '_', i);
+  return name;
+}
+
+// A name that CMake takes for a target.
+std::string library_name(const std::string& wanted) {
+  static const std::set<std::string, std::less<>> taken = {"all",           "all_build",      "clean",
+                                                           "codegen",       "depend",         "edit_cache",
+                                                           "help",          "install",        "list_install_components",
+                                                           "package",       "package_source", "preinstall",
+                                                           "rebuild_cache", "run_tests",      "test",
+                                                           "zero_check"};
+  return taken.count(wanted) ? wanted + "_op" : wanted;
+}
+
+// An operation with the names it has in the source.
+struct Named {
+  const SeenOperation& seen;
+  std::string type;                  // the struct of its attributes
+  std::string prefix;                // of its functions
+  std::vector<std::string> members;  // for each attribute; empty: it is none
+};
+
+std::string cpp_type(graft_kind k) {
+  switch (k) {
+    case GRAFT_BOOL: return "bool";
+    case GRAFT_INT: return "int64_t";
+    case GRAFT_FLOAT: return "float";
+    case GRAFT_TEXT: return "std::string";
+    case GRAFT_DTYPE: return "graft::DType";
+    case GRAFT_SHAPE: return "graft::Shape";
+    case GRAFT_INTS: return "std::vector<int64_t>";
+    case GRAFT_FLOATS: return "std::vector<float>";
+    case GRAFT_TEXTS: return "std::vector<std::string>";
+    case GRAFT_DTYPES: return "std::vector<graft::DType>";
+    case GRAFT_TENSOR: return "graft::TensorView";
+    default: throw_internal("an attribute is ", kind_name(k));
+  }
+}
+
+std::string cpp_initial(graft_kind k) {
+  switch (k) {
+    case GRAFT_BOOL: return " = false";
+    case GRAFT_INT:
+    case GRAFT_FLOAT: return " = 0";
+    case GRAFT_DTYPE: return " = graft::DType::f32";
+    default: return "";
+  }
+}
+
+bool always(const Named& n, const SeenAttribute& a) { return a.layers == n.seen.layers; }
+
+std::string attribute_struct(const Named& n) {
+  std::string members, list;
+  for (size_t i = 0; i < n.members.size(); ++i) {
+    const SeenAttribute& a = n.seen.attributes[i];
+    std::string type = cpp_type(a.kind);
+    members += text("  ", always(n, a) ? type : "std::optional<" + type + ">", " ", n.members[i],
+                    always(n, a) ? cpp_initial(a.kind) : "", ";  ",
+                    cpp_comment(text("seen: ", join(a.values, ", "), always(n, a) ? "" : ", or left out")), "\n");
+    list +=
+        text(list.empty() ? "" : ",\n                                     ", "graft::attr(", cpp_literal(a.name), ", &",
+             n.type, "::", n.members[i], ", \"\")", always(n, a) && a.kind != GRAFT_TENSOR ? ".required()" : "");
+  }
+  for (const auto& [name, what] : n.seen.other_fields)
+    members += text(
+        "  ", cpp_comment(text("'", name, "' is ", what, ", which an operation cannot hold as an attribute")), "\n");
+  std::string schema = list.empty() ? "std::tuple<> schema{}" : text("std::tuple schema{", list, "}");
+  return text("struct ", n.type, " {\n", members, "  static constexpr ", schema, ";\n};\n");
+}
+
+std::string input_list(const SeenOperation& s) {
+  std::string out;
+  bool variadic = s.most_inputs > s.least_inputs + 1;
+  size_t named = variadic ? s.least_inputs : s.most_inputs, flows = s.most_inputs - s.weights;
+  for (size_t i = 0; i < named; ++i)
+    out += text(i ? ", " : "", i < flows ? text("x", i) : text("blob", i - flows),
+                s.left_out.count(i) || i >= s.least_inputs ? "?" : "");
+  return out + (variadic ? out.empty() ? "more..." : ", more..." : "");
+}
+
+std::string output_list(const SeenOperation& s) {
+  std::string out;
+  for (size_t i = 0; i < s.outputs; ++i) out += text(i ? ", y" : "y", i);
+  return out;
+}
+
+std::string infer_function(const Named& n) {
+  const SeenOperation& s = n.seen;
+  size_t like = 0;  // the first input that every layer has
+  while (like < s.least_inputs && s.left_out.count(like)) ++like;
+  std::string out = text("\n// Types and shapes of the outputs. Dimensions may be unknown here.\nvoid ", n.prefix,
+                         "_infer(graft::Infer& ctx, const ", n.type, "&) {\n");
+  for (size_t i = 0; i < s.outputs; ++i) {
+    if (like < s.least_inputs)
+      out += text("  ctx.output(", i, ", ctx.type(", like, "), ctx.shape(", like, "));  // as input ", like, "\n");
+    else out += text("  ctx.output(", i, ", graft::DType::f32, graft::Shape{1});\n");
+  }
+  return out + "}\n";
+}
+
+std::string not_written(const Named& n) {
+  return text(n.type, " is not written yet: its formula goes into ", n.prefix, "_run");
+}
+
+std::string run_function(const Named& n) {
+  return text(
+      "\n// What it computes. ctx.input(0).to<double>() reads, ctx.output(0).assign(values) writes, for every element "
+      "type.\nvoid ",
+      n.prefix, "_run([[maybe_unused]] graft::Run& ctx, [[maybe_unused]] const ", n.type, "& a) {\n  graft::fail(",
+      cpp_literal(not_written(n)), ");\n}\n");
+}
+
+std::string import_rule(const SeenOperation& s) {
+  if (s.framework.empty()) return "";
+  std::string out = text("\n      .import(graft::", s.framework, "(", cpp_literal(s.type), ")"),
+              indent = "\n                  ";
+  if (!s.domain.empty()) out += text(".domain(", cpp_literal(s.domain), ")");
+  for (const SeenAttribute& a : s.attributes)
+    if (a.name != a.path) out += text(indent, ".attr(", cpp_literal(a.name), ", ", cpp_literal(a.path), ")");
+  for (const std::string& path : s.ignored) out += text(indent, ".ignore(", cpp_literal(path), ")");
+  return out + ")";
+}
+
+std::string operation_source(const Named& n) {
+  const SeenOperation& s = n.seen;
+  std::string out =
+      text("\n", cpp_comment(text("---- ", s.type, s.domain.empty() ? "" : " of " + s.domain, " ----")), "\n\n");
+  out += attribute_struct(n) + infer_function(n) + run_function(n) + "\n";
+  if (s.framework.empty()) out += "// No import rule: the entry of the replacement file names the operation.\n";
+  return out + text("graft::Ops define_", n.prefix, "() {\n  return graft::op<", n.type, ">(", cpp_literal(s.type),
+                    ", ", cpp_literal(s.opset), ")\n      .doc(\"\")\n      .inputs(", cpp_literal(input_list(s)),
+                    ")\n      .outputs(", cpp_literal(output_list(s)), ")\n      .infer(", n.prefix,
+                    "_infer)\n      .reference(", n.prefix, "_run)", import_rule(s), ";\n}\n");
+}
+
+std::string source(const std::vector<Named>& ops, const std::string& library) {
+  std::string out = "#include <graft/extension.hpp>\n\nnamespace {\n", list;
+  for (const Named& n : ops) {
+    out += operation_source(n);
+    list += text(list.empty() ? "" : ", ", "define_", n.prefix, "()");
+  }
+  return out + text("\n}  // namespace\n\nGRAFT_EXTENSION(", cpp_literal(library), ", \"0.1\") {\n  return {", list,
+                    "};\n}\n");
+}
+
+std::string build_file(const std::string& library) {
+  return text("cmake_minimum_required(VERSION 3.25)\nproject(", library,
+              " LANGUAGES CXX)\nfind_package(Graft REQUIRED)\nadd_library(", library, " MODULE ", library,
+              ".cpp)\ntarget_link_libraries(", library, " PRIVATE Graft::sdk)\n");
+}
+
+// ---- cases ----
+
+constexpr int64_t most_elements = 64;  // of a tensor that is written down
+constexpr size_t most_items = 32, most_characters = 200;
+
+// The block of a tensor that begins at its first element.
+Tensor corner(const Tensor& t, const std::vector<int64_t>& dims) {
+  // Elements that share bytes, and texts, go one by one in a type of their own.
+  bool packed = t.type() != DType::string && bytes_for(t.type(), 2) < 2;
+  Tensor from = packed ? t.to(DType::i64) : t;
+  int64_t count = count_checked(dims);
+  std::vector<std::string> texts;
+  Tensor out = from.type() == DType::string ? Tensor() : Tensor(from.type(), dims);
+  size_t size = from.type() == DType::string ? 0 : bytes_for(from.type(), 1);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = i, at = 0, stride = 1;
+    for (size_t d = dims.size(); d-- > 0;) {
+      at += rest % dims[d] * stride;
+      rest /= dims[d];
+      stride *= t.dims()[d];
+    }
+    if (!size) texts.emplace_back(from.text_at(at));
+    else
+      std::memcpy(static_cast<char*>(out.data()) + static_cast<size_t>(i) * size,
+                  static_cast<const char*>(from.data()) + static_cast<size_t>(at) * size, size);
+  }
+  if (!size) return Tensor::strings(dims, std::move(texts));
+  return packed ? out.to(t.type()) : out;
+}
+
+Tensor small_tensor(const Tensor& t) {
+  std::vector<int64_t> dims = t.dims();
+  auto count = [&] {
+    int64_t n = 1;
+    for (int64_t d : dims)
+      if (__builtin_mul_overflow(n, d, &n)) return INT64_MAX;
+    return n;
+  };
+  while (count() > most_elements) {
+    int64_t& largest = *std::max_element(dims.begin(), dims.end());
+    largest = std::max<int64_t>(1, largest / 2);
+  }
+  return dims == t.dims() ? t : corner(t, dims);
+}
+
+// A value that fits on a line.
+Attribute small_value(const Attribute& a) {
+  auto first = [](auto list) {
+    if (list.size() > most_items) list.resize(most_items);
+    return Attribute(std::move(list));
+  };
+  switch (a.kind()) {
+    case GRAFT_TENSOR: return small_tensor(a.as<Tensor>());
+    case GRAFT_INTS: return first(a.as<std::vector<int64_t>>());
+    case GRAFT_FLOATS: return first(a.as<std::vector<double>>());
+    case GRAFT_TEXTS: return first(a.as<std::vector<std::string>>());
+    case GRAFT_DTYPES: return first(a.as<std::vector<DType>>());
+    case GRAFT_TEXT: break;
+    default: return a;
+  }
+  std::string s = a.as<std::string>();
+  if (s.size() <= most_characters) return s;
+  size_t end = most_characters;
+  while (end > 0 && (static_cast<unsigned char>(s[end]) & 0xc0) == 0x80) --end;
+  return s.substr(0, end);
+}
+
+// An input for a case: as the model has it, with dimensions of 4 at most.
+Info small_info(Info info) {
+  if (info.type == DType::undefined) info.type = DType::f32;
+  if (!info.shape.ranked()) info.shape = Shape{2};
+  for (Dim& d : info.shape) d = d.known() ? Dim(std::min<int64_t>(d.value(), 4)) : Dim(2);
+  return info;
+}
+
+std::string value_line(size_t i, const Info& info) {
+  if (info.type != DType::string) return text("x", i, " = random(", i + 1, ")\n");
+  std::vector<std::string> texts(static_cast<size_t>(info.shape.elements().value()), "a");
+  return text("x", i, " = ", print(Tensor::strings(info.shape.values(), texts)), "\n");
+}
+
+std::string one_case(const Named& n) {
+  const SeenOperation& s = n.seen;
+  std::string parameters, arguments, values, attributes, cut;
+  for (size_t i = 0; i < s.example.size(); ++i) {
+    arguments += text(i ? ", " : "", s.example[i] ? text("x", i) : "_");
+    if (!s.example[i]) continue;
+    Info info = small_info(*s.example[i]);
+    parameters += text(parameters.empty() ? "" : ", ", "x", i, ": ", info);
+    values += value_line(i, info);
+  }
+  for (const SeenAttribute& a : s.attributes) {
+    if (!always(n, a)) continue;
+    Attribute value = small_value(a.example);
+    if (!(value == a.example)) cut += (cut.empty() ? "" : ", ") + in_quotes(a.name);
+    attributes += text(attributes.empty() ? "" : ", ", in_quotes(a.name), " = ", print(value));
+  }
+  std::string out = "\n";
+  if (!cut.empty()) out += text("# Cut to a part of what the model has: ", on_one_line(cut), "\n");
+  return out + text("== ", on_one_line(s.type), "\ngraph (", parameters, ") { return ", case_text(in_quotes(s.type)),
+                    "@", case_text(in_quotes(s.opset)), "(", arguments, ") {", case_text(attributes), "} }\n", values,
+                    "error: ", not_written(n), "\n");
+}
+
+std::string cases(const std::vector<Named>& ops) {
+  std::string out =
+      "# Cases: a graph, its inputs, and what must come out. Once an operation computes, put its results in place of "
+      "`error:`, as\n# -> f32[2] {1, 2}\n";
+  for (const Named& n : ops) out += one_case(n);
+  return out;
+}
+
+}  // namespace
+
+Scaffold scaffold(const std::vector<SeenOperation>& operations, const std::string& title) {
+  std::vector<Named> named;
+  std::set<std::string> prefixes;
+  for (const SeenOperation& s : operations) {
+    Named& n = named.emplace_back(Named{s, identifier(s.type), "", {}});
+    n.prefix = unique(prefixes, to_lower(n.type));
+    // Several types may come down to one name: they differ in case, in what is no letter, or by domain.
+    if (n.prefix != to_lower(n.type)) n.type += n.prefix.substr(to_lower(n.type).size());
+    std::set<std::string> members = {n.type};
+    for (const SeenAttribute& a : s.attributes) n.members.push_back(unique(members, identifier(a.name)));
+  }
+  Scaffold out;
+  out.library = library_name(named.size() == 1 ? named[0].prefix : to_lower(identifier(title)) + "_ops");
+  out.files = {{out.library + ".cpp", source(named, out.library)},
+               {"CMakeLists.txt", build_file(out.library)},
+               {out.library + ".test", cases(named)}};
+  for (const Named& n : named) out.to_write.push_back(n.prefix + "_run");
+  return out;
+}
+
+}  // namespace graft::cli

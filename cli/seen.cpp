@@ -1,0 +1,148 @@
+#include "seen.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/tensor.hpp"
+#include "base/text.hpp"
+#include "graph/text.hpp"
+
+namespace graft::cli {
+namespace {
+
+graft_kind item_kind(graft_kind k) {
+  switch (k) {
+    case GRAFT_INTS: return GRAFT_INT;
+    case GRAFT_FLOATS: return GRAFT_FLOAT;
+    case GRAFT_TEXTS: return GRAFT_TEXT;
+    case GRAFT_DTYPES: return GRAFT_DTYPE;
+    default: return k;
+  }
+}
+graft_kind list_kind(graft_kind item) {
+  switch (item) {
+    case GRAFT_INT: return GRAFT_INTS;
+    case GRAFT_FLOAT: return GRAFT_FLOATS;
+    case GRAFT_TEXT: return GRAFT_TEXTS;
+    case GRAFT_DTYPE: return GRAFT_DTYPES;
+    default: return item;
+  }
+}
+bool is_list(graft_kind k) { return item_kind(k) != k; }
+
+// The kind that holds both: a number with and without a fraction, a value alone and repeated. Where there is none, the
+// first one stays.
+graft_kind joined_kind(graft_kind a, graft_kind b) {
+  graft_kind x = item_kind(a), y = item_kind(b), item = x;
+  if (x != y) {
+    auto pair = std::minmax(x, y);
+    if (pair == std::minmax<graft_kind>(GRAFT_INT, GRAFT_FLOAT)) item = GRAFT_FLOAT;
+    else if (pair == std::minmax<graft_kind>(GRAFT_BOOL, GRAFT_INT)) item = GRAFT_INT;
+    else return a;
+  }
+  return is_list(a) || is_list(b) ? list_kind(item) : item;
+}
+
+bool is_empty_list(const Attribute& a) {
+  auto list = a.get_if<std::vector<int64_t>>();
+  return list && list->empty();
+}
+
+std::string short_text(const Attribute& a) {
+  std::string s = a.kind() == GRAFT_TENSOR ? text(info_of(a.as<Tensor>())) : print(a);
+  return s.size() > 40 ? s.substr(0, 37) + "..." : s;
+}
+
+void add(SeenAttribute& a, const Attribute& value) {
+  constexpr size_t most_values = 4;
+  // An empty list has no kind of its own.
+  if (a.layers == 0 || is_empty_list(a.example)) a.kind = value.kind(), a.example = value;
+  else if (!is_empty_list(value)) a.kind = joined_kind(a.kind, value.kind());
+  ++a.layers;
+  std::string v = short_text(value);
+  if (std::find(a.values.begin(), a.values.end(), v) == a.values.end() && a.values.size() < most_values)
+    a.values.push_back(v);
+}
+
+// Fields of a Caffe layer stand in a message, "scale_param.axis", which says nothing that the layer's type does not.
+std::string_view without_message(std::string_view path) {
+  constexpr std::string_view python = "python_param.param_str.";
+  if (path.starts_with(python)) return path.substr(python.size());
+  size_t dot = path.find('.');
+  return dot != path.npos && path.substr(0, dot).ends_with("_param") ? path.substr(dot + 1) : path;
+}
+
+void shorten_names(SeenOperation& s) {
+  std::map<std::string_view, int> uses;
+  for (const SeenAttribute& a : s.attributes) ++uses[without_message(a.path)];
+  for (SeenAttribute& a : s.attributes)
+    if (std::string_view name = without_message(a.path); uses[name] == 1 && !name.empty()) a.name = name;
+}
+
+// An IR writes attributes under their names: what XML does not take there becomes an underscore.
+void clean_names(SeenOperation& s) {
+  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  auto other = [](char c) { return (c >= '0' && c <= '9') || c == '.' || c == '-'; };
+  std::set<std::string> taken;
+  for (const SeenAttribute& a : s.attributes) taken.insert(a.name);
+  for (SeenAttribute& a : s.attributes) {
+    std::string name = a.name;
+    for (char& c : name)
+      if (!letter(c) && !other(c)) c = '_';
+    if (name.empty() || !letter(name[0])) name = "_" + name;
+    if (name == a.name) continue;
+    a.name = name;
+    for (int i = 2; !taken.insert(a.name).second; ++i) a.name = text(name, '_', i);
+  }
+}
+
+// What only says which Python class a layer is, and its settings once more as they were written.
+void ignore_python(SeenOperation& s) {
+  constexpr std::string_view settings = "python_param.param_str";
+  bool parsed = std::any_of(s.attributes.begin(), s.attributes.end(),
+                            [&](const SeenAttribute& a) { return a.path.starts_with(std::string(settings) + "."); });
+  std::erase_if(s.attributes, [&](const SeenAttribute& a) {
+    bool ignored = a.path == "python_param.module" || a.path == "python_param.layer" || (parsed && a.path == settings);
+    if (ignored) s.ignored.push_back(a.path);
+    return ignored;
+  });
+}
+
+}  // namespace
+
+SeenOperation seen(const UnknownType& u, const std::string& framework) {
+  SeenOperation s;
+  s.type = u.type;
+  s.opset = u.domain.empty() ? "extension" : u.domain;
+  s.framework = u.is_operation ? "" : framework;
+  s.domain = u.domain == "extension" ? "" : u.domain;
+  s.most_inputs = 0, s.least_inputs = SIZE_MAX;
+  s.layers = u.layers.size();
+  s.example = u.layers[0].inputs;
+  s.weights = u.layers[0].weights;
+  for (const UnknownType::Layer& l : u.layers) {
+    s.most_inputs = std::max(s.most_inputs, l.inputs.size());
+    s.least_inputs = std::min(s.least_inputs, l.inputs.size());
+    s.outputs = std::max(s.outputs, l.outputs);
+    if (l.weights != s.weights) s.weights = 0;
+    for (size_t i = 0; i < l.inputs.size(); ++i)
+      if (!l.inputs[i]) s.left_out.insert(i);
+    for (const auto& [path, value] : l.fields) {
+      auto it = std::find_if(s.attributes.begin(), s.attributes.end(), [&](const auto& a) { return a.path == path; });
+      if (it == s.attributes.end()) it = s.attributes.insert(it, {path, path, GRAFT_NONE, {}, {}, 0});
+      add(*it, value);
+    }
+    for (const auto& f : l.other_fields)
+      if (std::find(s.other_fields.begin(), s.other_fields.end(), f) == s.other_fields.end())
+        s.other_fields.push_back(f);
+  }
+  if (s.most_inputs != s.least_inputs) s.weights = 0;
+  if (s.framework == "caffe") {
+    ignore_python(s);
+    shorten_names(s);
+  }
+  if (!s.framework.empty()) clean_names(s);  // without a rule nothing says what a name stands for
+  return s;
+}
+
+}  // namespace graft::cli

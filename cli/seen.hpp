@@ -1,0 +1,37 @@
+// What a model shows of its unknown layers: one operation per type, ready to be scaffolded.
+#pragma once
+
+#include <set>
+
+#include "graph/attribute.hpp"
+#include "import/importer.hpp"
+
+namespace graft::cli {
+
+// One attribute over all layers of a type.
+struct SeenAttribute {
+  std::string path;  // the framework's name for it
+  std::string name;  // the operation's name for it
+  graft_kind kind = GRAFT_NONE;
+  std::vector<std::string> values;  // as text, the first few
+  Attribute example;                // of the first layer that has it
+  size_t layers = 0;                // that have it
+};
+
+struct SeenOperation {
+  std::string type, opset;
+  std::string framework,
+      domain;  // of the import rule; no framework: the operation is found by its name, without a rule
+  std::vector<SeenAttribute> attributes;
+  std::vector<std::string> ignored;                               // fields that describe the layer, not the operation
+  std::vector<std::pair<std::string, std::string>> other_fields;  // what no attribute can hold: name, and what it is
+  size_t most_inputs = 1, least_inputs = 1, outputs = 1, layers = 1;
+  size_t weights = 0;                        // so many of the last inputs are weights, in all layers
+  std::set<size_t> left_out;                 // inputs that some layer leaves out
+  std::vector<std::optional<Info>> example;  // inputs of the first layer
+};
+
+// `framework` is the one of the import rule.
+SeenOperation seen(const UnknownType& unknown, const std::string& framework);
+
+}  // namespace graft::cli
