@@ -243,6 +243,20 @@ class Reader {
     return o;
   }
 
+  // A layer that was written before its operation was known has its fields under the framework's names. The import
+  // rules of the operation say which attributes those are.
+  std::string written_name(xml_node data, const OpDef& op, const std::string& name) const {
+    if (op.source->built_in() || data.attribute(name.c_str())) return name;
+    for (const RuleDef* r : registry_.all_rules()) {
+      if (r->source != op.source || view(r->record->op) != op.name() || view(r->record->opset) != op.opset()) continue;
+      for (size_t i = 0; i < r->record->attr_count; ++i) {
+        std::string path(view(r->record->attrs[i].path));
+        if (view(r->record->attrs[i].name) == name && data.attribute(path.c_str())) return path;
+      }
+    }
+    return name;
+  }
+
   void attributes(Node& node, xml_node data, const OpDef* op) {
     std::unordered_map<std::string_view, bool> used;
     if (op) {
@@ -256,7 +270,7 @@ class Reader {
           node.attrs[name] = constant(data, prefix);
           continue;
         }
-        xml_attribute x = data.attribute(name.c_str());
+        xml_attribute x = data.attribute(written_name(data, *op, name).c_str());
         if (!x) continue;
         used[x.name()] = true;
         try {
