@@ -1,4 +1,4 @@
-// graft ops: known operations, from their definitions.
+// graft ops: known operations from their definitions, and the layers of frameworks from the import rules.
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 
 struct OpsOptions {
   ModelOptions model;
-  std::string name;
+  std::string name, framework;
   bool missing = false, json = false;
 };
 
@@ -25,13 +25,103 @@ std::string default_text(const graft_attr& a) {
   return print(Attribute::from(a.fallback));
 }
 
-std::set<std::string> frameworks(const Registry& r, const OpDef& d) {
-  std::set<std::string> out;
+// ---- import rules ----
+
+std::vector<const RuleDef*> rules_of(const Registry& r, const OpDef& d) {
+  std::vector<const RuleDef*> out;
   for (const RuleDef* rule : r.all_rules())
-    if (view(rule->record->op) == d.name() && view(rule->record->opset) == d.opset())
-      out.insert(std::string(view(rule->record->framework)));
+    if (view(rule->record->op) == d.name() && view(rule->record->opset) == d.opset()) out.push_back(rule);
   return out;
 }
+
+std::set<std::string> frameworks(const Registry& r, const OpDef& d) {
+  std::set<std::string> out;
+  for (const RuleDef* rule : rules_of(r, d)) out.emplace(view(rule->record->framework));
+  return out;
+}
+
+std::string layer_name(const graft_rule& x) { return text(x.domain.size ? text(x.domain, "::") : "", x.type); }
+
+std::string versions_text(const graft_rule& x) {
+  if (x.since <= 0 && x.until == INT64_MAX) return "";
+  if (x.until == INT64_MAX) return text(x.since, " and up");
+  if (x.since + 1 >= x.until) return text(x.until - 1);
+  return text(x.since > 0 ? text(x.since) : "up", " to ", x.until - 1);
+}
+
+std::string conditions_text(const graft_rule& x) {
+  std::string out;
+  for (size_t i = 0; i < x.condition_count; ++i)
+    out += text(out.empty() ? "" : ", ", x.conditions[i].name, " = ", print(Attribute::from(x.conditions[i].value)));
+  return out;
+}
+
+// A rule that is a function may make any operations; where it stands with an operation, that is the main one.
+std::string becomes_text(const RuleDef& r) {
+  const graft_rule& x = *r.record;
+  std::string op = x.op.size ? text(x.op, " (", x.opset, ')') : "";
+  if (!x.expand) return op;
+  return op.empty() ? "expanded by a rule" : text("expanded by a rule of ", op);
+}
+
+nlohmann::json rule_json(const RuleDef& r) {
+  const graft_rule& x = *r.record;
+  nlohmann::json conditions = nlohmann::json::object(), operation;
+  for (size_t i = 0; i < x.condition_count; ++i)
+    conditions[std::string(view(x.conditions[i].name))] = print(Attribute::from(x.conditions[i].value));
+  if (x.op.size) operation = {{"name", view(x.op)}, {"opset", view(x.opset)}};
+  nlohmann::json out{{"framework", view(x.framework)},
+                     {"type", view(x.type)},
+                     {"domain", view(x.domain)},
+                     {"since", x.since},
+                     {"until", nullptr},
+                     {"operation", operation},
+                     {"expanded", x.expand != nullptr},
+                     {"conditions", conditions},
+                     {"from", r.source->built_in() ? "built-in" : r.source->path}};
+  if (x.until != INT64_MAX) out["until"] = x.until;
+  return out;
+}
+
+nlohmann::json rules_json(const std::vector<const RuleDef*>& rules) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const RuleDef* r : rules) out.push_back(rule_json(*r));
+  return out;
+}
+
+// Layers of a framework: sub-graphs that replacement files name are none.
+bool is_layer(const RuleDef& r) { return view(r.record->framework) != "replacement"; }
+
+void print_rule(const RuleDef& r, int width) {
+  const graft_rule& x = *r.record;
+  std::string versions = versions_text(x), conditions = conditions_text(x);
+  std::printf("%-10s  %-*s  %s%s%s%s\n", std::string(view(x.framework)).c_str(), width,
+              (layer_name(x) + (versions.empty() ? "" : ", versions " + versions)).c_str(), becomes_text(r).c_str(),
+              conditions.empty() ? "" : (", where " + conditions).c_str(), r.source->built_in() ? "" : ", from ",
+              r.source->path.c_str());
+}
+
+void list_layers(const Registry& r, const OpsOptions& o) {
+  std::string framework = o.framework == "tf" ? "tensorflow" : o.framework;
+  std::vector<const RuleDef*> rules;
+  std::set<std::string> types;
+  for (const RuleDef* rule : r.all_rules())
+    if (view(rule->record->framework) == framework) rules.push_back(rule), types.insert(layer_name(*rule->record));
+  std::stable_sort(rules.begin(), rules.end(),
+                   [](const RuleDef* a, const RuleDef* b) { return layer_name(*a->record) < layer_name(*b->record); });
+  if (o.json) return print_json(rules_json(rules));
+  if (rules.empty()) return (void)std::printf("no import rule takes a layer of %s\n", framework.c_str());
+  std::printf("%-44s %-10s %s\n", "layer", "versions", "becomes");
+  for (const RuleDef* rule : rules) {
+    std::string conditions = conditions_text(*rule->record), by = rule->source->built_in() ? "" : rule->source->path;
+    std::printf("%-44s %-10s %s%s%s\n", layer_name(*rule->record).c_str(), versions_text(*rule->record).c_str(),
+                becomes_text(*rule).c_str(), conditions.empty() ? "" : (", where " + conditions).c_str(),
+                by.empty() ? "" : (", from " + by).c_str());
+  }
+  std::printf("%zu layers of %s\n", types.size(), framework.c_str());
+}
+
+// ---- operations ----
 
 nlohmann::json op_json(const Registry& r, const OpDef& d) {
   nlohmann::json attrs = nlohmann::json::array(), inputs = nlohmann::json::array(), outputs = nlohmann::json::array(),
@@ -53,7 +143,8 @@ nlohmann::json op_json(const Registry& r, const OpDef& d) {
   for (const char* device : {"CPU", "REFERENCE"})
     for (const KernelDef& k : r.kernels(d, device))
       kernels.push_back({{"device", device}, {"name", view(k.record->name)}});
-  return {{"name", d.name()},
+  return {{"kind", "operation"},
+          {"name", d.name()},
           {"opset", d.opset()},
           {"doc", view(d.record->doc)},
           {"attributes", attrs},
@@ -61,6 +152,7 @@ nlohmann::json op_json(const Registry& r, const OpDef& d) {
           {"outputs", outputs},
           {"kernels", kernels},
           {"frameworks", frameworks(r, d)},
+          {"rules", rules_json(rules_of(r, d))},
           {"from", d.source->built_in() ? "built-in" : d.source->path}};
 }
 
@@ -94,52 +186,67 @@ void describe_op(const Registry& r, const OpDef& d) {
     for (const KernelDef& k : r.kernels(d, device))
       kernels += text(kernels.empty() ? "" : ", ", device, ":", k.record->name);
   std::printf("  kernels     %s\n", kernels.empty() ? "none" : kernels.c_str());
-  for (const RuleDef* rule : r.all_rules()) {
+  for (const RuleDef* rule : rules_of(r, d)) {
     const graft_rule& x = *rule->record;
-    if (view(x.op) != d.name() || view(x.opset) != d.opset()) continue;
-    std::string versions =
-        x.since > 0 || x.until != INT64_MAX
-            ? text(" versions ", x.since, x.until == INT64_MAX ? " and up" : text(" to ", x.until - 1))
-            : "";
-    std::printf("  imports     %s %s%s%s\n", std::string(view(x.framework)).c_str(),
-                x.domain.size ? text(x.domain, "::").c_str() : "", std::string(view(x.type)).c_str(), versions.c_str());
+    std::string versions = versions_text(x);
+    std::printf("  imports     %s %s%s\n", std::string(view(x.framework)).c_str(), layer_name(x).c_str(),
+                versions.empty() ? "" : (" versions " + versions).c_str());
   }
 }
 
-void list_rules_without_op(const Registry& r, const std::string& name, bool& found) {
-  for (const RuleDef* rule : r.all_rules()) {
-    if (rule->record->op.size || view(rule->record->type) != name) continue;
-    found = true;
-    std::printf("%s %s%s becomes other operations\n", std::string(view(rule->record->framework)).c_str(),
-                rule->record->domain.size ? text(rule->record->domain, "::").c_str() : "", name.c_str());
+// Everything of this name: operations, and layers of frameworks that no operation of that name imports.
+void describe(const Registry& r, const OpsOptions& o) {
+  std::vector<const OpDef*> operations;
+  std::vector<const RuleDef*> layers;
+  std::vector<std::string> names;
+  for (const OpDef* d : r.ops()) {
+    names.emplace_back(d->name());
+    if (equal_ignoring_case(d->name(), o.name)) operations.push_back(d);
   }
+  for (const RuleDef* rule : r.all_rules()) {
+    if (!is_layer(*rule)) continue;
+    names.emplace_back(view(rule->record->type));
+    bool own = std::any_of(operations.begin(), operations.end(), [&](const OpDef* d) {
+      return view(rule->record->op) == d->name() && view(rule->record->opset) == d->opset();
+    });
+    if (!own && equal_ignoring_case(view(rule->record->type), o.name)) layers.push_back(rule);
+  }
+  if (operations.empty() && layers.empty()) {
+    auto close = nearest(o.name, names);
+    throw UsageError(
+        text("no operation and no layer of a framework is called '", o.name, "'"),
+        close ? text("did you mean ", *close, "?") : "graft ops lists operations, with --framework layers");
+  }
+  if (o.json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const OpDef* d : operations) list.push_back(op_json(r, *d));
+    if (!layers.empty())
+      list.push_back({{"kind", "layer"}, {"name", view(layers[0]->record->type)}, {"rules", rules_json(layers)}});
+    return print_json(list);
+  }
+  for (size_t i = 0; i < operations.size(); ++i) {
+    if (i) std::printf("\n");
+    describe_op(r, *operations[i]);
+  }
+  if (layers.empty()) return;
+  if (!operations.empty()) std::printf("\nLayers of this name\n");
+  size_t width = 0;
+  for (const RuleDef* l : layers) {
+    std::string versions = versions_text(*l->record);
+    width = std::max(width, layer_name(*l->record).size() + (versions.empty() ? 0 : versions.size() + 11));
+  }
+  for (const RuleDef* l : layers) print_rule(*l, static_cast<int>(width));
 }
 
 void ops(const OpsOptions& o) {
   Core core = make_core(o.model);
   const Registry& r = core.state()->registry;
+  if (!o.name.empty() && !o.framework.empty())
+    throw UsageError("a name and --framework exclude each other", "graft ops NAME shows the layers of every framework");
+  if (!o.framework.empty() && o.missing) throw UsageError("--missing is about operations, --framework about layers");
+  if (!o.name.empty()) return describe(r, o);
+  if (!o.framework.empty()) return list_layers(r, o);
   std::vector<const OpDef*> all = r.ops();
-  if (!o.name.empty()) {
-    bool found = false;
-    nlohmann::json list = nlohmann::json::array();
-    for (const OpDef* d : all)
-      if (equal_ignoring_case(d->name(), o.name)) {
-        if (o.json) list.push_back(op_json(r, *d));
-        else {
-          if (found) std::printf("\n");
-          describe_op(r, *d);
-        }
-        found = true;
-      }
-    if (o.json) return print_json(list);
-    list_rules_without_op(r, o.name, found);
-    if (found) return;
-    std::vector<std::string> names;
-    for (const OpDef* d : all) names.emplace_back(d->name());
-    auto close = nearest(o.name, names);
-    throw UsageError(text("operation '", o.name, "' is not known"),
-                     close ? text("did you mean ", *close, "?") : "graft ops lists them");
-  }
   if (o.missing)
     std::erase_if(all,
                   [&](const OpDef* d) { return r.reference(*d) || d->name() == "Parameter" || d->name() == "Result"; });
@@ -166,8 +273,11 @@ void ops(const OpsOptions& o) {
 
 void add_ops(CLI::App& app) {
   auto o = std::make_shared<OpsOptions>();
-  CLI::App* c = app.add_subcommand("ops", "list known operations, or describe one");
-  c->add_option("name", o->name, "operation to describe");
+  CLI::App* c = app.add_subcommand("ops", "list known operations or the layers of a framework, or describe one");
+  c->add_option("name", o->name, "operation, or layer of a framework, to describe");
+  c->add_option("--framework", o->framework,
+                "lists the layers of a framework that can be imported, and what they become")
+      ->check(CLI::IsMember({"onnx", "caffe", "tensorflow", "tf", "mxnet", "kaldi"}));
   o->model.add_extensions(*c);
   c->add_flag("--missing", o->missing, "only those without a kernel");
   c->add_flag("--json", o->json, "prints JSON");

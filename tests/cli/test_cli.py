@@ -46,7 +46,7 @@ class Usage(CliCase):
                 (["run", m, "--wobble"], "there is no option '--wobble'"),
                 (["run", m, "--input", "z=" + m], "no input 'z'"),
                 (["run", m, "--input_shape", "z[3]"], "no input 'z'"),
-                (["run", m, "--output", "yy"], "no tensor 'yy'"),
+                (["run", m, "--output", "yy"], "no layer or tensor 'yy'"),
                 (["run", m, "--output", "yy"], "did you mean y?"),
                 (["run", m, "--extensions", self.path("none.so")], "there is no extension"),
                 (["convert", m, "--disable-pass", "fold_constant"], "did you mean fold_constants?")]:
@@ -177,6 +177,66 @@ class Running(CliCase):
         r = graft("bench", self.plain_model(), "--niter", "5", "--json")
         self.assertEqual(r.status, 0, r.all)
         self.assertTrue(json.loads(r.out))
+
+
+class Explaining(CliCase):
+    def test_what_is_explained_is_what_runs(self):
+        m = self.path("swish.onnx")
+        save(m, [onnx.node("Sigmoid", ["x"], ["s"]), onnx.node("Mul", ["x", "s"], ["y"])], [onnx.value("x", [3])], [onnx.value("y", [3])])
+        for device, wanted in (("CPU", ["Swish"]), ("REFERENCE", ["Sigmoid", "Multiply"])):
+            r = graft("explain", m, "-d", device, "--json")
+            self.assertEqual(r.status, 0, r.all)
+            explained = [(k["node"], k["type"], k["kernel"]) for k in json.loads(r.out)["kernels"]]
+            r = graft("bench", m, "-d", device, "--niter", "1", "--pc", "--json")
+            self.assertEqual(r.status, 0, r.all)
+            ran = [(o["name"], o["type"], o["kernel"]) for o in json.loads(r.out)["operations"]]
+            self.assertEqual(sorted(explained), sorted(ran))
+            self.assertEqual([t for _, t, _ in explained], wanted)
+
+
+class Ops(CliCase):
+    def json_of(self, *arguments):
+        r = graft("ops", *arguments, "--json")
+        self.assertEqual(r.status, 0, r.all)
+        return json.loads(r.out)
+
+    def test_a_layer_of_a_framework_says_what_it_becomes(self):
+        r = graft("ops", "Mul")
+        self.assertEqual(r.status, 0, r.all)
+        self.assertRegex(r.out, r"onnx +Mul.* Multiply \(opset1\)")
+        self.assertRegex(r.out, r"tensorflow +Mul +Multiply \(opset1\)")
+        self.assertRegex(graft("ops", "eltwise").out, "caffe +Eltwise.*expanded by a rule")
+        layer = self.json_of("AddV2")
+        self.assertEqual([(e["kind"], e["name"]) for e in layer], [("layer", "AddV2")])
+        rule = layer[0]["rules"][0]
+        self.assertEqual((rule["framework"], rule["type"], rule["operation"]), ("tensorflow", "AddV2", {"name": "Add", "opset": "opset1"}))
+        self.assertEqual(set(rule), {"framework", "type", "domain", "since", "until", "operation", "expanded", "conditions", "from"})
+
+    def test_layers_of_a_framework(self):
+        for framework, there in (("caffe", "ReLU"), ("onnx", "Gemm"), ("tensorflow", "BiasAdd"), ("tf", "BiasAdd"), ("mxnet", "LeakyReLU")):
+            r = graft("ops", "--framework", framework)
+            self.assertEqual(r.status, 0, r.all)
+            self.assertRegex(r.out, "(?m)^%s " % there)
+            rules = self.json_of("--framework", framework)
+            self.assertIn(there, [x["type"] for x in rules])
+            self.assertEqual({x["framework"] for x in rules}, {"tensorflow" if framework == "tf" else framework})
+        with_extension = graft("ops", "--framework", "caffe", "--extensions", built("extensions", "teaching.so")).out
+        self.assertRegex(with_extension, r"(?m)^Doubled .*, from .*teaching\.so$")
+        self.assertEqual(graft("ops", "--framework", "caffee").status, 1)
+        self.assertEqual(graft("ops", "Relu", "--framework", "caffe").status, 1)
+
+    def test_operations_have_their_rules(self):
+        elu = [o for o in self.json_of() if o["name"] == "Elu"][0]
+        self.assertEqual({r["framework"] for r in elu["rules"]}, set(elu["frameworks"]))
+        leaky = [r for r in elu["rules"] if r["framework"] == "mxnet"][0]
+        self.assertEqual(leaky["conditions"], {"act_type": '"elu"'})
+        self.assertEqual(self.json_of("elu")[0]["rules"], elu["rules"])
+
+    def test_names_of_layers_are_suggested(self):
+        for arguments in (["BiasAd"], ["BiasAd", "--json"]):
+            r = graft("ops", *arguments)
+            self.assertEqual(r.status, 1, r.all)
+            self.assertIn("did you mean BiasAdd?", r.err)
 
 
 class Verdict(CliCase):
