@@ -200,7 +200,6 @@ std::string import_rule(const SeenOperation& s) {
   if (!s.domain.empty()) out += text(".domain(", cpp_literal(s.domain), ")");
   for (const SeenAttribute& a : s.attributes)
     if (a.name != a.path) out += text(indent, ".attr(", cpp_literal(a.name), ", ", cpp_literal(a.path), ")");
-  for (const std::string& path : s.ignored) out += text(indent, ".ignore(", cpp_literal(path), ")");
   return out + ")";
 }
 

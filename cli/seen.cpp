@@ -96,15 +96,13 @@ void clean_names(SeenOperation& s) {
   }
 }
 
-// What only says which Python class a layer is, and its settings once more as they were written.
-void ignore_python(SeenOperation& s) {
+// Module and class of a layer in Python are its type; settings that were taken apart are attributes of their own.
+void drop_python(SeenOperation& s) {
   constexpr std::string_view settings = "python_param.param_str";
   bool parsed = std::any_of(s.attributes.begin(), s.attributes.end(),
                             [&](const SeenAttribute& a) { return a.path.starts_with(std::string(settings) + "."); });
   std::erase_if(s.attributes, [&](const SeenAttribute& a) {
-    bool ignored = a.path == "python_param.module" || a.path == "python_param.layer" || (parsed && a.path == settings);
-    if (ignored) s.ignored.push_back(a.path);
-    return ignored;
+    return a.path == "python_param.module" || a.path == "python_param.layer" || (parsed && a.path == settings);
   });
 }
 
@@ -138,7 +136,7 @@ SeenOperation seen(const UnknownType& u, const std::string& framework) {
   }
   if (s.most_inputs != s.least_inputs) s.weights = 0;
   if (s.framework == "caffe") {
-    ignore_python(s);
+    drop_python(s);
     shorten_names(s);
   }
   if (!s.framework.empty()) clean_names(s);  // without a rule nothing says what a name stands for

@@ -23,7 +23,6 @@ struct SeenOperation {
   std::string framework,
       domain;  // of the import rule; no framework: the operation is found by its name, without a rule
   std::vector<SeenAttribute> attributes;
-  std::vector<std::string> ignored;                               // fields that describe the layer, not the operation
   std::vector<std::pair<std::string, std::string>> other_fields;  // what no attribute can hold: name, and what it is
   size_t most_inputs = 1, least_inputs = 1, outputs = 1, layers = 1;
   size_t weights = 0;                        // so many of the last inputs are weights, in all layers

@@ -189,6 +189,14 @@ std::vector<size_t> sorted(const std::vector<RawNode>& nodes) {
   return order;
 }
 
+// "module.Class" of a Caffe layer in Python, which goes by its class alone too; empty: it is none.
+std::string python_class(const RawNode& raw) {
+  const RawField *module = raw.find("python_param.module"), *layer = raw.find("python_param.layer");
+  const std::string* m = module ? module->value.get_if<std::string>() : nullptr;
+  const std::string* l = layer ? layer->value.get_if<std::string>() : nullptr;
+  return m && l && *l == raw.type ? text(*m, '.', *l) : std::string();
+}
+
 std::string layer_context(const ImportState& state, const RawNode& raw) {
   std::string file =
       text(state.model.path, state.model.path.empty() ? "" : ", ", state.model.position_unit, " ", raw.position);
@@ -214,13 +222,11 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
         const LayerMapping* mapping = replaced ? nullptr : state_.options.mapping.get();
         const MappedLayer* mapped = mapping ? mapping->find(raw.type) : nullptr;
         const RuleDef* rule = nullptr;
-        if (!mapped && !raw.is_operation)
-          for (const RuleDef& r :
-               state_.registry.rules(replaced ? "replacement" : state_.model.framework, raw.domain, raw.type))
-            if (layer.matches(*r.record)) {
-              rule = &r;
-              break;
-            }
+        if (!mapped && !raw.is_operation) {
+          std::string_view framework = replaced ? "replacement" : std::string_view(state_.model.framework);
+          if (std::string type = python_class(raw); !type.empty()) rule = layer.first_rule(framework, type);
+          if (!rule) rule = layer.first_rule(framework, raw.type);
+        }
         // The mapping file, extensions, then the model's own functions, then what is built in.
         if (!mapped && !replaced && (!rule || rule->source->built_in())) {
           auto f = state_.functions.find(text(raw.domain, '|', raw.type));

@@ -32,12 +32,20 @@ Layer::Layer(Scope& scope, const RawNode& raw, int64_t version, const std::map<s
       name_(layer_title(raw)),
       outputs_(raw.outputs.size()) {
   if (!raw.stands_for.empty()) read_.insert({"nodes", "nodes.*"});  // there to be looked up, not to be used up
+  if (raw.find("python_param.layer")) mark_python();
   for (const std::string& in : raw.inputs) {
     ValueId v = in.empty() ? ValueId{} : scope.look_up(in);
     if (!in.empty() && !v.present()) throw_user("input '", in, "' is not made by any layer");
     inputs_.push_back(v);
   }
   while (!inputs_.empty() && !inputs_.back().present()) inputs_.pop_back();
+}
+
+// Module and class of a layer in Python are its type, and settings that were taken apart are fields of their own.
+void Layer::mark_python() {
+  read_.insert({"python_param.module", "python_param.layer"});
+  for (const auto& [path, f] : raw_.fields)
+    if (path.starts_with("python_param.param_str.")) read_.emplace("python_param.param_str");
 }
 
 bool Layer::matches(const graft_rule& rule) const {
@@ -47,6 +55,12 @@ bool Layer::matches(const graft_rule& rule) const {
     if (!f || !same_value(f->value, rule.conditions[i].value)) return false;
   }
   return true;
+}
+
+const RuleDef* Layer::first_rule(std::string_view framework, std::string_view type) const {
+  for (const RuleDef& r : scope_.state().registry.rules(framework, raw_.domain, type))
+    if (matches(*r.record)) return &r;
+  return nullptr;
 }
 
 void Layer::apply(const RuleDef& def) {

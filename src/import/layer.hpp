@@ -39,6 +39,8 @@ class Layer final : public graft_import {
   std::vector<std::string> operations() const;  // made so far
   std::vector<std::string> unread_fields() const;
   bool matches(const graft_rule& rule) const;  // version and conditions
+  // The rule for a layer of this type that goes first and matches; null: there is none.
+  const RuleDef* first_rule(std::string_view framework, std::string_view type) const;
 
   graft_str layer_name() const override { return str(name_); }
   graft_str layer_type() const override { return str(raw_.type); }
@@ -75,6 +77,7 @@ class Layer final : public graft_import {
     std::vector<graft_info> raw_results;
     graft_imported_body record{};
   };
+  void mark_python();
   ValueId checked(graft_ref ref) const { return checked_value(scope_.graph, ref); }
   // One node that takes all inputs and makes all outputs; attributes that the operation lacks are refused by name.
   void make_operation(const OpDef& op, Attributes attributes);

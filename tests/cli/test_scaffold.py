@@ -326,7 +326,17 @@ class Commands(ScaffoldCase):
         self.shell(self.command_of("net.prototxt"))
         source = self.read("myproposal", "myproposal.cpp")
         self.assertIn('.attr("stride", "python_param.param_str.stride")', source)
-        self.assertIn('.ignore("python_param.module")', source)
+        self.assertNotIn("module", source)
+        self.assertNotIn("param_str;", source)
+        # A rule may name the module too, and then goes before one that does not.
+        self.write("myproposal/myproposal.cpp", source.replace('graft::caffe("MyProposal")', 'graft::caffe("my.mod.MyProposal")'))
+        self.shell("cmake -S myproposal -B b -DGraft_DIR=$(graft --cmake-dir) && cmake --build b")
+        r = graft("convert", "net.prototxt", "-o", "ir", "--extensions", "b/libmyproposal.so", cwd=self.folder)
+        self.assertEqual(r.status, 0, r.all)
+        self.assertNotIn("warning", r.err)
+        self.write("net.prototxt", self.read("net.prototxt").replace("my.mod", "other"))
+        r = graft("convert", "net.prototxt", "-o", "ir", "--extensions", "b/libmyproposal.so", cwd=self.folder)
+        self.assertEqual(r.status, 2, r.all)
 
     def test_a_loaded_definition_that_does_not_take_the_layer_is_named(self):
         m = self.path("m.onnx")
