@@ -1,7 +1,6 @@
 #include "command.hpp"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -25,11 +24,22 @@ void ModelOptions::add_named_files(CLI::App& app, const char* definition_names) 
       ->type_name("FILE")
       ->group("Model")
       ->allow_extra_args(false);
+  add_log_level(app);
 }
 void ModelOptions::add_extensions(CLI::App& app) {
-  app.add_option("--extensions", extensions, "libraries with operations of your own")
+  app.add_option("--extensions,-l", extensions, "libraries with operations of your own; may be repeated")
       ->type_name("PATH,...")
-      ->group("Model");
+      ->group("Model")
+      ->allow_extra_args(false);
+  app.add_option_function<std::string>(
+         "-c",
+         [](const std::string& file) {
+           throw UsageError(
+               text("-c ", file, " is not supported: custom kernels for a GPU or VPU come with that device"),
+               "write the operation as an extension, which runs on the CPU, and load it with -l LIBRARY; "
+               "graft new generates one");
+         })
+      ->group("");
 }
 void ModelOptions::add_device(CLI::App& app) {
   app.add_option("--device,-d", device, "where to run: CPU or REFERENCE")->capture_default_str();
@@ -57,15 +67,16 @@ std::vector<std::string> ModelOptions::all_files() const {
 
 Core make_core(const ModelOptions& o) {
   Core core;
-  for (std::string_view path : split(o.extensions, ',')) {
-    if (path.empty()) continue;
-    if (!std::filesystem::exists(std::string(path))) throw UsageError(text("there is no extension '", path, "'"));
-    if (std::filesystem::is_directory(std::string(path)))
-      throw UsageError(
-          text("the extension '", path, "' is a folder, a shared library is wanted"),
-          "extensions of the Model Optimizer are Python and are not run; graft new begins one of your own");
-    core.add_extension(std::string(path));
-  }
+  for (const std::string& list : o.extensions)
+    for (std::string_view path : split(list, ',')) {
+      if (path.empty()) continue;
+      if (!std::filesystem::exists(std::string(path))) throw UsageError(text("there is no extension '", path, "'"));
+      if (std::filesystem::is_directory(std::string(path)))
+        throw UsageError(
+            text("expected a shared library as an extension, got the folder '", path, "'"),
+            "Python extensions of the Model Optimizer are not run; graft new generates an extension in C++");
+      core.add_extension(std::string(path));
+    }
   as_usage([&] { return &core.state()->device(o.device); });
   return core;
 }
@@ -117,11 +128,6 @@ size_t peak_memory() {
   rusage r{};
   getrusage(RUSAGE_SELF, &r);
   return static_cast<size_t>(r.ru_maxrss) * 1024;
-}
-
-void note(const std::string& line) {
-  bool colour = ::isatty(STDERR_FILENO) && !std::getenv("NO_COLOR");
-  std::fprintf(stderr, colour ? "\033[2m%s\033[0m\n" : "%s\n", line.c_str());
 }
 
 void print_json(const nlohmann::json& j) {

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "log_level.hpp"
 #include "teach_options.hpp"
 #include "toolkit/load.hpp"
 
@@ -43,7 +44,7 @@ struct ModelOptions {
   std::string model;               // --model
   std::string definition;          // --input_proto
   std::vector<std::string> weights;
-  std::string extensions;  // comma list
+  std::vector<std::string> extensions;  // each a comma list
   std::string device = "CPU";
   std::vector<std::string> input_shapes;
   TeachOptions teach;
@@ -77,8 +78,6 @@ void add_new(CLI::App& app);
 // Peak resident memory of this process, in bytes.
 size_t peak_memory();
 
-// A line on stderr, dimmed on a terminal.
-void note(const std::string& line);
 void print_json(const nlohmann::json& j);
 
 nlohmann::json port_json(const Port& p);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/file.hpp"
+#include "base/log.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
@@ -162,17 +163,17 @@ void warn_of_losses(const F16Report& r) {
   for (size_t i = 0; i < r.losses.size() && i < most; ++i) {
     const F16Report::Loss& l = r.losses[i];
     if (l.clipped)
-      note(text("warning: ", l.clipped, " of ", l.elements, " values of '", l.constant,
-                "' are too large for f16 and were clipped"));
+      log_warning(l.clipped, " of ", l.elements, " values of '", l.constant,
+                  "' are too large for f16 and were clipped");
     if (l.vanished)
-      note(text("warning: ", l.vanished, " of ", l.elements, " values of '", l.constant,
-                "' are too small for f16 and became 0"));
+      log_warning(l.vanished, " of ", l.elements, " values of '", l.constant, "' are too small for f16 and became 0");
   }
-  if (r.losses.size() > most) note(text("warning: and values of ", r.losses.size() - most, " constants more"));
+  if (r.losses.size() > most) log_warning("and values of ", r.losses.size() - most, " constants more");
 }
 
 void convert(ConvertOptions o) {
   auto begin = std::chrono::steady_clock::now();
+  if (o.silent) set_log_level(LogLevel::error);
   Core core = make_core(o.model);
   const Registry& registry = core.state()->registry;
   if (o.list_passes) return print_passes(registry);
@@ -187,10 +188,8 @@ void convert(ConvertOptions o) {
   PassOptions passes = o.mo.passes(registry);
   passes.disabled.insert(passes.disabled.end(), o.disabled.begin(), o.disabled.end());
   passes.enabled.insert(passes.enabled.end(), o.enabled.begin(), o.enabled.end());
-  bool talks = !o.silent && o.mo.shows_warnings();
-  if (talks) check_environment();
-  for (const std::string& n : o.mo.notes)
-    if (talks) note(n);
+  check_environment();
+  for (const std::string& n : o.mo.notes) note(n);
 
   ImportOptions import;
   o.mo.add_to(o.model, import);
@@ -204,8 +203,7 @@ void convert(ConvertOptions o) {
   Model& model = keep_to_the_end(load(core, o.model, import));
   Model::State& m = *model.state();
   auto warn = [&](const std::vector<std::string>& warnings) {
-    for (const std::string& w : warnings)
-      if (talks) note("warning: " + w);
+    for (const std::string& w : warnings) log_warning(w);
   };
   warn(m.report.warnings);
   if (!m.report.complete()) {
@@ -215,22 +213,25 @@ void convert(ConvertOptions o) {
           ErrorKind::unsupported, text("nothing was written: ", verdict_text(m)),
           m.report.problems.empty() ? "--stub-unknown writes the IR anyway, with these layers as they are" : "");
     }
-    if (talks) note(text("warning: written with layers that nobody knows\n", verdict_text(m)));
+    log_warning("written with unknown layers\n", verdict_text(m));
   }
+  o.mo.note_pipeline(model);
   progress.step("putting in what stands in front");
   before.channels_last = m.framework == "tensorflow" && !o.mo.keep_transposes;
   for (const CutInput& i : import.cut.inputs)
     for (const auto& asked : m.report.cut_inputs)
       if (i.listed && asked.first == i.place) before.order.push_back(asked);
+  StepTime time;
   warn(preprocess(m.graph, registry, before));
+  if (!before.empty()) log_info("inserted preprocessing", time.text());
   progress.step("running passes");
-  if (talks) warn(o.mo.unmatched(m.graph));
+  warn(o.mo.unmatched(m.graph));
   Done d;
   passes.calls = pass_options(m.report).calls;
   d.effects = run_passes(m.graph, registry, passes);
   d.effects.insert(d.effects.begin(), m.front.begin(), m.front.end());
   if (o.mo.half()) compress_to_f16(m.graph, registry, d.half);
-  if (talks) warn_of_losses(d.half);
+  warn_of_losses(d.half);
   collect_named(m.graph, "Transpose", "", d.transposes);
   progress.step("writing");
   std::string name = base_name(o, m.path);
@@ -240,7 +241,9 @@ void convert(ConvertOptions o) {
     return 0;
   });
   d.xml = (std::filesystem::path(o.folder) / (name + ".xml")).string();
+  time = {};
   d.bin = write_ir(m.graph, registry, d.xml);
+  log_info("wrote '", d.xml, "' and '", d.bin, "'", time.text());
   progress.step("done");
   d.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (o.json) report_json(m, model, d, o.mo.half());

@@ -56,6 +56,14 @@ Shape shape_of(std::string_view content, std::string_view item, const char* hint
   return s;
 }
 
+DType type_of(std::string_view word, std::string_view item) {
+  auto type = parse_dtype(word);
+  if (!type)
+    throw UsageError(text("'", word, "' in '", item, "' is not an element type"),
+                     "types are f64, f32, f16, i64, i32, i8, u64, u8, boolean and others that graft ops lists");
+  return *type;
+}
+
 FrozenValue value_of_text(std::string_view s, std::string_view item) {
   FrozenValue v;
   s = trim(s);
@@ -77,19 +85,19 @@ CutInput input_of(std::string_view item) {
     in.value = value_of_text(item.substr(arrow + 2), item);
     left = trim(item.substr(0, arrow));
   }
-  if (left.ends_with('}')) {
-    size_t open = left.rfind('{');
-    if (open == left.npos) throw UsageError(text("'", item, "' is not an input"), input_hint);
-    std::string_view word = trim(left.substr(open + 1, left.size() - open - 2));
-    in.type = parse_dtype(word);
-    if (!in.type)
-      throw UsageError(text("'", word, "' in '", item, "' is not an element type"),
-                       "types are f64, f32, f16, i64, i32, i8, u64, u8, boolean and others that graft ops lists");
-    left = trim(left.substr(0, open));
-  }
-  if (auto b = bracketed(left)) {
-    in.shape = shape_of(b->content, item, input_hint);
-    left = b->name;
+  // The type and the shape in either order, each at most once.
+  for (bool more = true; more;) {
+    more = false;
+    if (size_t open = left.rfind('{'); !in.type && left.ends_with('}') && open != left.npos) {
+      in.type = type_of(trim(left.substr(open + 1, left.size() - open - 2)), item);
+      left = trim(left.substr(0, open));
+      more = true;
+    }
+    if (auto b = bracketed(left); b && !in.shape) {
+      in.shape = shape_of(b->content, item, input_hint);
+      left = b->name;
+      more = true;
+    }
   }
   in.place = left;
   if (in.place.empty() || in.place.find_first_of("[]{}") != in.place.npos)

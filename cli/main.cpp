@@ -4,40 +4,14 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "arguments.hpp"
 #include "base/request.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
-#include "schema/host.hpp"
+#include "log_level.hpp"
 
 namespace graft::cli {
 namespace {
-
-// Under the name of the Model Optimizer the program is `graft convert`: mo, mo.py, and mo_tf.py and the like, which
-// also say the framework.
-std::vector<std::string> called_as(const std::string& program) {
-  std::string name = std::filesystem::path(program).filename().string();
-  if (name.ends_with(".py")) name.resize(name.size() - 3);
-  if (name == "mo") return {"convert"};
-  if (name.starts_with("mo_")) return {"convert", "--framework=" + name.substr(3)};
-  return {};
-}
-
-// benchmark_app and mo spell some long options with one dash: -niter is --niter.
-std::vector<std::string> normal_arguments(int argc, char** argv) {
-  std::vector<std::string> out = called_as(argv[0]);
-  out.insert(out.end(), argv + 1, argv + argc);
-  std::string command = out.empty() ? "" : out[0];
-  for (std::string& a : out) {
-    bool one_dash =
-        a.size() > 2 && a[0] == '-' && a[1] != '-' && ((a[1] >= 'a' && a[1] <= 'z') || (a[1] >= 'A' && a[1] <= 'Z'));
-    if (one_dash && command == "bench") a = "-" + a;
-    if (command == "convert")
-      for (auto [shorter, longer] :
-           {std::pair{"-ms", "--mean_values"}, {"-mf", "--mean_file"}, {"-mo", "--mean_file_offsets"}})
-        if (a == shorter || a.starts_with(std::string(shorter) + "=")) a = longer + a.substr(3);
-  }
-  return out;
-}
 
 // Beside the program in a build tree, under lib/cmake where it is installed.
 std::string cmake_folder() {
@@ -107,14 +81,10 @@ int main(int argc, char** argv) {
   add_new(app);
   add_ops(app);
   add_devices(app);
-  set_log_sink([](int level, std::string_view m) {
-    constexpr const char* names[] = {"error", "warning", "info", "debug"};
-    if (level <= 1)
-      std::fprintf(stderr, "%s: %.*s\n", names[level < 0 ? 0 : level], static_cast<int>(m.size()), m.data());
-  });
-  std::vector<std::string> arguments = normal_arguments(argc, argv);
-  std::reverse(arguments.begin(), arguments.end());
+  log_to_stderr();
   try {
+    std::vector<std::string> arguments = normal_arguments(app, {argv + 1, argv + argc});
+    std::reverse(arguments.begin(), arguments.end());
     app.parse(arguments);
     return done;
   } catch (const CLI::ParseError& e) {

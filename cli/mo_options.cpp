@@ -6,10 +6,11 @@
 #include <filesystem>
 
 #include "base/file.hpp"
+#include "base/log.hpp"
 #include "base/pattern.hpp"
 #include "base/text.hpp"
+#include "readers/checkpoint_state.hpp"
 #include "readers/tensorflow.hpp"
-#include "schema/host.hpp"
 
 namespace graft::cli {
 namespace {
@@ -32,8 +33,7 @@ constexpr Refused refused[] = {
     {"--generate_deprecated_IR_V2", false, "only IR version 11 is written", "leave the option out"},
     {"--keep_shape_ops", false, "what depends on known shapes is computed",
      "leave a dimension open to keep it: --input_shape [?,3,224,224]"},
-    {"--tensorflow_object_detection_api_pipeline_config", true, "the transformations that read it are not there",
-     "convert with --output at the raw boxes and scores"},
+    {"--example_input", true, "models are read from files, not from a Python process", to_onnx},
     {"--tensorboard_logdir", true, "graphs for TensorBoard are not written", "graft explain --text prints the graph"},
     {"--tensorflow_custom_layer_libraries", true, "TensorFlow is not run while converting", by_extension},
     {"--tensorflow_subgraph_patterns", true, "TensorFlow is not run beside the model", by_extension},
@@ -58,6 +58,7 @@ struct Granted {
 };
 constexpr Granted granted[] = {
     {"--caffe_parser_path", true, "fields of every fork of Caffe are read without a parser made for it"},
+    {"--share_weights", false, "weights are mapped from the model's file"},
     {"--disable_weights_compression", false, "weights of FakeQuantize keep their precision"},
     {"--legacy_ir_generation", false, "there is one way to write an IR"},
     {"--use_new_frontend", false, "there is one importer"},
@@ -96,7 +97,8 @@ std::vector<Pattern> patterns(const std::string& list) {
   return out;
 }
 
-// "folder/model.ckpt", its .index, its .data-00000-of-00001, or a folder with one checkpoint.
+// "folder/model.ckpt", its .index, its .data-00000-of-00001, TensorFlow's file "folder/checkpoint" that names one, or a
+// folder with one checkpoint or such a file.
 std::string checkpoint_index(const std::string& given) {
   namespace fs = std::filesystem;
   std::error_code ec;
@@ -105,6 +107,8 @@ std::string checkpoint_index(const std::string& given) {
     for (const auto& e : fs::directory_iterator(given, ec))
       if (e.path().extension() == ".index") found.push_back(e.path().string());
     std::sort(found.begin(), found.end());
+    if (std::string state = given + "/checkpoint"; found.size() > 1 && fs::is_regular_file(state, ec))
+      return read_checkpoint_state(state);
     if (found.size() != 1)
       throw UsageError(text("the folder '", given, "' has ", found.size(), " checkpoints"),
                        found.empty() ? "" : text("give one of ", join(found, ", ")));
@@ -113,6 +117,7 @@ std::string checkpoint_index(const std::string& given) {
   std::string base = given;
   if (size_t at = base.rfind(".data-"); at != base.npos) base.resize(at);
   std::string index = base.ends_with(".index") ? base : base + ".index";
+  if (!fs::is_regular_file(index, ec) && fs::is_regular_file(given, ec)) return read_checkpoint_state(given);
   if (!fs::is_regular_file(index, ec))
     throw UsageError(text("there is no checkpoint '", given, "'"), text(index, " is looked for"));
   return index;
@@ -157,6 +162,9 @@ void MoOptions::add(CLI::App& app) {
   flag("--enable_concat_optimization", concats, "lets a Concat use the result of another", "Passes");
   flag("--disable_nhwc_to_nchw", keep_transposes,
        "channels of TensorFlow models come second; transpositions stay where they are", "Passes");
+  option("--tensorflow_object_detection_api_pipeline_config", pipeline,
+         "accepted and not needed: the whole graph is imported, with the detections that it computes itself", "FILE",
+         "Model");
   app.add_option_function<std::string>(
          "--transform",
          [](const std::string& v) {
@@ -165,8 +173,6 @@ void MoOptions::add(CLI::App& app) {
                               "leave the option out; --list-passes shows what there is");
          })
       ->group("");
-  option("--log_level", log_level, "CRITICAL, ERROR, WARN, INFO, DEBUG or NOTSET; WARN when not said", "LEVEL",
-         "Report");
   flag("--progress", progress, "shows how far it is", "Report");
   flag("--stream_output", stream, "shows how far it is, a line per step", "Report");
   app.add_flag_callback(
@@ -197,21 +203,13 @@ void MoOptions::add_to(ModelOptions& model, ImportOptions& import) const {
   if (models > 1) throw UsageError("--input_model, --saved_model_dir and --input_meta_graph exclude each other");
   for (std::string_view t : split(tags, ',')) import.read.tags.emplace_back(trim(t));
   if (!checkpoint.empty()) import.read.checkpoint = checkpoint_index(checkpoint);
-  if (!log_level.empty() && !is_word(log_level, {"CRITICAL", "ERROR", "WARN", "WARNING", "INFO", "DEBUG", "NOTSET"}))
-    throw UsageError(text("--log_level is '", log_level, "'"),
-                     "levels are CRITICAL, ERROR, WARN, WARNING, INFO, DEBUG, NOTSET");
+  std::error_code ec;
+  if (!pipeline.empty() && !fs::is_regular_file(pipeline, ec))
+    throw UsageError(text("there is no file '", pipeline, "'"));
   if (!data_type.empty() && !is_word(data_type, {"FP16", "FP32", "half", "float"}))
     throw UsageError(text("--data_type is '", data_type, "'"), "types are FP16, FP32, half and float");
   if (compress && is_word(data_type, {"FP32", "float"}))
     throw UsageError("--compress_to_fp16 and --data_type FP32 contradict each other");
-  int level = is_word(log_level, {"INFO"}) ? 2 : is_word(log_level, {"DEBUG", "NOTSET"}) ? 3 : shows_warnings() ? 1 : 0;
-  static int shown;
-  shown = level;
-  set_log_sink([](int l, std::string_view m) {
-    constexpr const char* names[] = {"error", "warning", "info", "debug"};
-    l = std::clamp(l, 0, 3);
-    if (l <= shown) std::fprintf(stderr, "%s: %.*s\n", names[l], static_cast<int>(m.size()), m.data());
-  });
 }
 
 void MoOptions::check_framework(const std::vector<std::string>& files) const {
@@ -236,7 +234,18 @@ void MoOptions::check_framework(const std::vector<std::string>& files) const {
 }
 
 bool MoOptions::half() const { return compress || is_word(data_type, {"FP16", "half"}); }
-bool MoOptions::shows_warnings() const { return !is_word(log_level, {"CRITICAL", "ERROR"}); }
+
+void MoOptions::note_pipeline(const Model& model) const {
+  constexpr const char* option = "--tensorflow_object_detection_api_pipeline_config";
+  if (pipeline.empty()) return;
+  if (model.framework() != "tensorflow")
+    throw UsageError(text(option, " is about TensorFlow models, this is a model of ", model.framework()),
+                     "leave the option out");
+  if (!model.unknown_layers().empty()) return log_warning(option, " is not read");
+  std::vector<std::string> outputs;
+  for (const Port& p : model.outputs()) outputs.push_back(p.any_name());
+  note(text(option, " is not needed: the whole graph was imported, its outputs are ", join(outputs, ", ")));
+}
 
 PassOptions MoOptions::passes(const Registry& registry) const {
   PassOptions out;
@@ -270,9 +279,9 @@ std::vector<std::string> MoOptions::unmatched(const Graph& g) const {
 void check_environment() {
   for (const char* name : {"MO_ENABLED_TRANSFORMS", "MO_DISABLED_TRANSFORMS", "MO_LOG_PATTERN"})
     if (std::getenv(name))
-      note(text("warning: ", name,
-                " is set, which names parts of the Model Optimizer and means nothing here; --disable-pass leaves out "
-                "passes"));
+      log_warning(name,
+                  " is set, which names parts of the Model Optimizer and means nothing here; --disable-pass leaves out "
+                  "passes");
 }
 
 }  // namespace graft::cli

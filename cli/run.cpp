@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/file.hpp"
+#include "base/log.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "inputs.hpp"
@@ -95,7 +96,9 @@ void run(const RunOptions& o) {
 
   InferRequest request = compiled.create_infer_request();
   for (size_t i = 0; i < values.size(); ++i) request.set_input_tensor(i, values[i]);
+  StepTime time;
   request.infer();
+  log_info("ran the model", time.text());
 
   nlohmann::json list = nlohmann::json::array();
   if (!o.folder.empty()) make_folder(o.folder);

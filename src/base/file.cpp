@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 
 namespace graft {
 namespace fs = std::filesystem;
@@ -76,6 +77,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
     file->data_ = p;
     Mappings::all().add(p, file->size_);
   }
+  log_debug("opened '", path, "', ", file->size_, " bytes");
   return file;
 }
 
@@ -178,6 +180,7 @@ void OutputFile::commit() {
     ::unlink(temporary_.c_str());
     throw_io("cannot write '", path_, "': ", why);
   }
+  log_debug("wrote '", path_, "', ", written_, " bytes");
 }
 
 void make_folder(const std::string& path) {

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "graph/verify.hpp"
 #include "passes/passes.hpp"
@@ -218,15 +219,26 @@ std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const
     if (found == entries.end() || !found->has(GRAFT_PASS_CONFIGURED))
       throw Error(ErrorKind::unsupported,
                   text("replacement '", c.pass, "' of ", c.file, " is of kind general, and no pass took it"),
-                  "load the extension with the pass of this name, or take the entry away");
+                  "load the extension with the pass of this name, or convert without the entry: --allow-unmatched");
   }
+  StepTime time;
   std::vector<PassEffect> effects(entries.size());
   bool any = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) {
     return (e.phase == GRAFT_FRONT) == (options.phases == PassPhases::front);
   });
   if (!any) return {};
+  size_t nodes = graph.node_count();
   run_in(graph, registry, entries, options, effects);
   std::erase_if(effects, [](const PassEffect& e) { return e.pass.empty(); });
+  size_t changes = 0;
+  for (const PassEffect& e : effects) {
+    changes += e.changes;
+    log_debug("pass ", e.pass, ": ", e.changes, e.changes == 1 ? " change, " : " changes, ", e.nodes_before, " -> ",
+              e.nodes_after, " nodes");
+  }
+  log_info("ran ", effects.size(),
+           options.phases == PassPhases::front ? " passes of the front: " : " passes: ", changes,
+           changes == 1 ? " change, " : " changes, ", nodes, " -> ", graph.node_count(), " nodes", time.text());
   return effects;
 }
 

@@ -1,15 +1,15 @@
 #include "schema/host.hpp"
 
-#include <atomic>
+#include <algorithm>
 #include <optional>
 
 #include "base/convert.hpp"
+#include "base/log.hpp"
 
 namespace graft {
 namespace {
 
 thread_local std::optional<Error> pending;
-std::atomic<LogSink> sink{nullptr};
 
 graft_status note_current() {
   pending = current_error();
@@ -46,7 +46,7 @@ graft_host make_table() {
   h.size = sizeof h;
   h.abi_version = GRAFT_ABI_VERSION;
   h.fail = host_fail;
-  h.log = [](int32_t level, graft_str m) { log(level, view(m)); };
+  h.log = [](int32_t level, graft_str m) { log(static_cast<LogLevel>(std::clamp(level, 0, 3)), view(m)); };
   h.convert = [](const graft_tensor* a, graft_tensor* b) { return run([&] { convert(*a, *b); }); };
 
   h.node_name = [](const graft_node* n) { return n->name(); };
@@ -181,11 +181,6 @@ graft_host make_table() {
 const graft_host& host_table() {
   static const graft_host table = make_table();
   return table;
-}
-
-void set_log_sink(LogSink s) { sink = s; }
-void log(int level, std::string_view message) {
-  if (LogSink s = sink) s(level, message);
 }
 
 void check_callback(graft_status status) {

@@ -90,11 +90,6 @@ namespace graft {
 // The table that extensions and built-ins get.
 const graft_host& host_table();
 
-// Where log lines of kernels and extensions go; null: nowhere.
-using LogSink = void (*)(int level, std::string_view message);
-void set_log_sink(LogSink sink);
-void log(int level, std::string_view message);
-
 // Throws what the callback that returned `status` said.
 void check_callback(graft_status status);
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "schema/host.hpp"
 #include "schema/registry.hpp"
 
@@ -15,6 +16,7 @@ void load_extension(Registry& registry, const std::string& path) {
         // An absolute path keeps dlopen from searching anywhere else.
         std::filesystem::path full = std::filesystem::canonical(path, ec);
         if (ec) throw_io("cannot open '", path, "': ", ec.message());
+        if (registry.has_library(full.string())) return log_info("the extension '", path, "' is loaded already");
         void* library = ::dlopen(full.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (!library) throw_user("not a shared library that loads here: ", ::dlerror());
         auto entry = reinterpret_cast<graft_entry>(::dlsym(library, GRAFT_ENTRY_SYMBOL));
@@ -26,6 +28,9 @@ void load_extension(Registry& registry, const std::string& path) {
           throw Error(ErrorKind::user, "the extension refuses to work with this Graft: it wants a newer one",
                       "build it against this Graft's headers");
         registry.add(*extension, full.string());
+        log_info("loaded the extension '", extension->name, "' ", extension->version, " from '", full.string(),
+                 "': ", extension->op_count, " operations, ", extension->rule_count, " import rules, ",
+                 extension->kernel_count, " kernels");
       },
       [&] { return text("loading the extension '", path, "'"); });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <set>
 
 #include "base/error.hpp"
 
@@ -57,6 +58,7 @@ int opset_number(std::string_view opset) {
 
 struct Registry::State {
   std::deque<Source> sources;
+  std::set<std::string, std::less<>> entered;  // paths of those whose definitions all stand below
   std::deque<OpDef> defs;
   std::map<std::pair<std::string, std::string>, const OpDef*> by_key;  // (type, opset)
   std::unordered_map<std::string, std::vector<const OpDef*>> by_type;  // numbered opsets ascending, then others
@@ -141,7 +143,10 @@ void Registry::add(const graft_extension& e, std::string path) {
         throw Error(ErrorKind::user, text("there are two passes '", p->name, "'"), "give yours a name of its own");
     s_->passes.push_back({p, &source});
   }
+  s_->entered.insert(source.path);
 }
+
+bool Registry::has_library(std::string_view path) const { return s_->entered.count(path) > 0; }
 
 std::span<const PassDef> Registry::passes() const { return s_->passes; }
 

@@ -59,6 +59,8 @@ class Registry {
   // Enters definitions; later ones go before earlier ones. Refuses malformed records and an operation that another
   // loaded library defines too.
   void add(const graft_extension& extension, std::string path);
+  // Was everything of this library entered already?
+  bool has_library(std::string_view path) const;
 
   // The definition of exactly this type and opset, or, for "opsetN", the newest up to N. Null: unknown.
   const OpDef* find(std::string_view type, std::string_view opset) const;
@@ -86,7 +88,7 @@ class Registry {
   std::unique_ptr<State> s_;
 };
 
-// Opens a shared library and enters what it defines. The library stays loaded.
+// Opens a shared library and enters what it defines. The library stays loaded; to load it again changes nothing.
 void load_extension(Registry& registry, const std::string& path);
 
 // The number of "opset7"; -1 for another kind of opset.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/threads.hpp"
 #include "devices/cpu/cpu.hpp"
@@ -90,10 +91,12 @@ CompiledModel Core::compile_model(const Model& model, const std::string& device,
   how.profile = options.profile;
   int all = options.threads > 0 ? options.threads : ThreadPool::shared().threads();
   how.threads = std::max(1, all / std::max(1, options.streams));
+  StepTime time;
   Graph graph = m.graph.clone();
   if (options.passes && s_->device(device).wants_passes()) run_passes(graph, s_->registry, pass_options(m.report));
   s->program = s_->device(device).compile(std::move(graph), s_->registry, how);
   s->streams = std::make_unique<Streams>(options.streams);
+  log_info("compiled for ", device, time.text());
   return CompiledModel(std::move(s));
 }
 

@@ -16,6 +16,7 @@
 #include "readers/caffe.hpp"
 #include "readers/onnx.hpp"
 #include "readers/tensorflow.hpp"
+#include "toolkit/load_log.hpp"
 
 namespace graft {
 
@@ -198,6 +199,26 @@ void take_over(const std::vector<ReplacementOutcome>& outcomes, const ImportOpti
                 "--dry-run shows what each entry matches, --allow-unmatched converts all the same");
 }
 
+// Replacements without those that nothing here carries out: no rule makes the node of a sub-graph, no pass has the
+// name of a general one. A warning names each.
+std::shared_ptr<const ReplacementConfig> usable(const ReplacementConfig& all, const Registry& registry,
+                                                std::vector<std::string>& warnings) {
+  std::vector<PassInfo> passes = list_passes(registry);
+  auto out = std::make_shared<ReplacementConfig>();
+  out->file = all.file;
+  for (const Replacement& r : all.entries) {
+    bool taken = r.kind == Replacement::general
+                     ? std::any_of(passes.begin(), passes.end(),
+                                   [&](const PassInfo& p) { return p.configured && p.name == r.id; })
+                     : !r.op.empty() || !registry.rules("replacement", "", r.id).empty();
+    if (taken) out->entries.push_back(r);
+    else
+      warnings.push_back(text("replacement '", r.id, "' of ", all.file, " is left out: no extension has a ",
+                              r.kind == Replacement::general ? "pass" : "rule", " of this name"));
+  }
+  return out;
+}
+
 RawModel read_for_replacing(const Core::State& core, const std::vector<std::string>& files,
                             const ImportOptions& options) {
   Format format = recognise(files.at(0));
@@ -217,8 +238,11 @@ PassOptions pass_options(const ImportReport& report) {
 
 Imported import_taught(RawModel raw, const Registry& registry, const ImportOptions& options) {
   ImportReport taught;
-  take_over(prepare(raw, options), options, taught);
-  Imported out = import_model(raw, registry, options);
+  ImportOptions asked = options;
+  if (asked.replacements && asked.allow_unmatched)
+    asked.replacements = usable(*asked.replacements, registry, taught.warnings);
+  take_over(prepare(raw, asked), asked, taught);
+  Imported out = import_model(raw, registry, asked);
   out.report.general = std::move(taught.general);
   out.report.warnings.insert(out.report.warnings.begin(), taught.warnings.begin(), taught.warnings.end());
   return out;
@@ -256,6 +280,7 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
   m->core = core;
   m->path = files[0];
   m->arguments = load_arguments(files, options);
+  StepTime whole;
   Format format = recognise(files[0]);
   m->framework = format_name(format);
   if (!is_framework(format) && (options.mapping || options.replacements))
@@ -265,13 +290,17 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
     case Format::caffe:
     case Format::tensorflow: {
       CutEffect cut;
+      StepTime time;
       RawModel raw = read_part(*core, format, files, options, cut);
+      log_read(raw, time);
       m->path = raw.path;
+      time = {};
       Imported imported = import_taught(std::move(raw), core->registry, options);
       m->graph = std::move(imported.graph);
       m->report = std::move(imported.report);
       name_cut_nodes(m->graph, cut);
       note_cut(m->report, std::move(cut));
+      log_imported(m->graph, m->report, time);
       run_front(*m, options);
       break;
     }
@@ -286,6 +315,7 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
       break;
   }
   bool graph = format == Format::ir || format == Format::text;
+  if (graph) log_info("read '", m->path, "': ", m->framework, ", ", m->graph.node_count(), " nodes", whole.text());
   if (graph && !options.cut.empty()) {
     note_cut(m->report, cut_graph(m->graph, options.cut));
     if (!options.cut.only_adds()) reshape_inputs(m->graph, core->registry, {}, {});

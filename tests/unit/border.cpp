@@ -110,6 +110,9 @@ TEST(Border, TwoLibrariesMayNotDefineTheSame) {
   } catch (const Error& error) {
     EXPECT_EQ(error.message(), "operation 'A' of test is defined by 'one.so' and by 'two.so'");
   }
+  // What was refused may be tried again; what was entered is not entered a second time.
+  EXPECT_TRUE(r.has_library("one.so"));
+  EXPECT_FALSE(r.has_library("two.so"));
 }
 
 // Written in plain C style against the border alone: no C++ layer, no attributes, a record that ends before `cases`.

@@ -1,0 +1,57 @@
+#include "log_level.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "command.hpp"
+
+namespace graft::cli {
+namespace {
+
+// The Model Optimizer's words. CRITICAL is less than any error here.
+constexpr std::pair<std::string_view, LogLevel> levels[] = {
+    {"CRITICAL", LogLevel::error},  {"ERROR", LogLevel::error}, {"WARN", LogLevel::warning},
+    {"WARNING", LogLevel::warning}, {"INFO", LogLevel::info},   {"DEBUG", LogLevel::debug},
+    {"NOTSET", LogLevel::debug},
+};
+
+void print_line(std::string_view line) {
+  bool colour = ::isatty(STDERR_FILENO) && !std::getenv("NO_COLOR");
+  std::fprintf(stderr, colour ? "\033[2m%.*s\033[0m\n" : "%.*s\n", static_cast<int>(line.size()), line.data());
+}
+
+}  // namespace
+
+void log_to_stderr() {
+  set_log_sink([](LogLevel level, std::string_view message) {
+    constexpr const char* names[] = {"error", "warning", "info", "debug"};
+    print_line(text(names[static_cast<int>(level)], ": ", message));
+  });
+}
+
+void add_log_level(CLI::App& app) {
+  app.add_option_function<std::string>(
+         "--log_level",
+         [](const std::string& word) {
+           std::vector<std::string_view> words;
+           for (const auto& [name, level] : levels) {
+             if (equal_ignoring_case(name, word)) return set_log_level(level);
+             words.push_back(name);
+           }
+           throw UsageError(text("--log_level is '", word, "'"), text("levels are ", join(words, ", ")));
+         },
+         "what to print besides results: CRITICAL or ERROR: no warnings; WARN, the default; INFO: steps, times, and "
+         "layers that extensions and mapping files claimed; DEBUG: every file, layer and pass")
+      ->type_name("LEVEL")
+      ->group("Report");
+}
+
+void note(const std::string& line) {
+  if (is_logged(LogLevel::warning)) print_line(line);
+}
+
+}  // namespace graft::cli
