@@ -1,5 +1,7 @@
 #include "import/importer.hpp"
 
+#include "base/log.hpp"
+#include "base/request.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "import/calls.hpp"
@@ -220,11 +222,13 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
         Layer layer(*this, raw, version, &opsets);
         bool replaced = !raw.stands_for.empty();
         const LayerMapping* mapping = replaced ? nullptr : state_.options.mapping.get();
-        const MappedLayer* mapped = mapping ? mapping->find(raw.type) : nullptr;
+        std::string python = python_class(raw);  // goes first, since it says more
+        const MappedLayer* mapped = mapping && !python.empty() ? mapping->find(python) : nullptr;
+        if (mapping && !mapped) mapped = mapping->find(raw.type);
         const RuleDef* rule = nullptr;
         if (!mapped && !raw.is_operation) {
           std::string_view framework = replaced ? "replacement" : std::string_view(state_.model.framework);
-          if (std::string type = python_class(raw); !type.empty()) rule = layer.first_rule(framework, type);
+          if (!python.empty()) rule = layer.first_rule(framework, python);
           if (!rule) rule = layer.first_rule(framework, raw.type);
         }
         // The mapping file, extensions, then the model's own functions, then what is built in.
@@ -253,10 +257,14 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
             else
               throw Error(ErrorKind::unsupported, text("no extension has a rule for the replacement '", raw.type, "'"),
                           text("an extension says graft::replacement(\"", raw.type,
-                               "\").expand(...), or the entry names an operation with \"op\""));
+                               "\").expand(...), or the entry names an operation with \"op\"; --allow-unmatched leaves "
+                               "the sub-graph as it is"));
+            layer.require_outputs();
+          } catch (const RequestError&) {
+            throw;
           } catch (...) {
             // Behind an unknown layer little is known, and a refusal there may only be its echo.
-            Error e = current_error();
+            Error e = layer.with_missing_shape(current_error());
             if (e.kind() == ErrorKind::internal) throw e;
             e.while_(layer_context(state_, raw));
             report.problems.push_back({claim.layer, raw.type, e});
@@ -273,7 +281,12 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
           claim.by = "nobody";
         }
         layer.finish();
+        layer.hand_on_missing_shape();
         claim.operations = layer.operations();
+        if (is_logged(LogLevel::debug))
+          log_debug("layer '", claim.layer, "' (", claim.domain.empty() ? "" : claim.domain + "::", claim.type, ") ",
+                    claim.by == "nobody" ? "is unknown" : "by " + claim.by, " -> ",
+                    claim.operations.empty() ? "no operation" : join(claim.operations, ", "));
         report.claims.push_back(std::move(claim));
       },
       [&] { return layer_context(state_, raw); });

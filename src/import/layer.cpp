@@ -1,5 +1,6 @@
 #include "import/layer.hpp"
 
+#include "base/request.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "schema/resolve.hpp"
@@ -45,7 +46,8 @@ Layer::Layer(Scope& scope, const RawNode& raw, int64_t version, const std::map<s
 void Layer::mark_python() {
   read_.insert({"python_param.module", "python_param.layer"});
   for (const auto& [path, f] : raw_.fields)
-    if (path.starts_with("python_param.param_str.")) read_.emplace("python_param.param_str");
+    if (path.starts_with("python_param.param_str.") || (path == "python_param.param_str" && f.value == std::string()))
+      read_.emplace("python_param.param_str");
 }
 
 bool Layer::matches(const graft_rule& rule) const {
@@ -91,11 +93,7 @@ void Layer::apply(const RuleDef& def) {
   NodeId id = scope_.add(std::move(node));
   made_.push_back(id);
   size_t n = scope_.graph[id].outputs.size();
-  for (uint32_t i = 0; i < outputs_.size(); ++i) {
-    if (!output_wanted(i)) continue;
-    if (i >= n) throw_user("output ", i, " is wanted, ", op->name(), " has ", n);
-    outputs_[i] = {id, i};
-  }
+  for (uint32_t i = 0; i < outputs_.size() && i < n; ++i) outputs_[i] = {id, i};
 }
 
 void Layer::keep_opaque() {
@@ -133,6 +131,19 @@ void Layer::finish() {
     if (!named(id)) g[id].name = g.unique_name(text(name_, '/', g[id].type));
     g[id].origin = text("layer '", name_, "' (", raw_.type, ')');
   }
+}
+
+void Layer::require_outputs() const {
+  size_t n = 0, i = 0;
+  for (size_t k = 0; k < outputs_.size(); ++k)
+    if (outputs_[k].present()) n = k + 1;
+  while (i < outputs_.size() && (outputs_[i].present() || !output_wanted(i))) ++i;
+  if (i == outputs_.size()) return;
+  std::string message = text("layer '", name_, "' (", raw_.type, ") has no output ", i);
+  std::string hint = text("it has ", n, n == 1 ? " output" : " outputs", ", counted from 0");
+  const std::vector<std::string>& asked = scope_.state().options.cut.outputs;
+  if (std::find(asked.begin(), asked.end(), raw_.outputs[i]) != asked.end()) throw RequestError(message, hint);
+  throw Error(ErrorKind::user, message, hint);
 }
 
 std::vector<std::string> Layer::operations() const {

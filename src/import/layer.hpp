@@ -25,6 +25,10 @@ class Layer final : public graft_import {
   void apply(const RuleDef& rule);
   // Passes the layer on as a mapping file says: an extension's operation, or an opaque node with the shapes given.
   void apply(const MappedLayer& entry, const LayerMapping& mapping);
+  // An error of this layer; where an input depends on a shape that a mapping file does not give, it says so.
+  Error with_missing_shape(Error e) const;
+  // What this layer made depends on such a shape too. Call after `apply`.
+  void hand_on_missing_shape();
   // One node of the operation that the layer names, with its fields as attributes.
   void apply_operation();
   // The operation that the layer names, where it names one; null: it is not known.
@@ -33,6 +37,8 @@ class Layer final : public graft_import {
   void keep_opaque();
   // Lists the layer among those that nothing knows, under this name.
   void report_unknown(const std::string& title) const;
+  // Refuses an output that the file or the user asks for and the layer does not have. Call after `apply`.
+  void require_outputs() const;
   // Gives values and nodes their names. Call after `apply`.
   void finish();
 
@@ -79,6 +85,8 @@ class Layer final : public graft_import {
   };
   void mark_python();
   ValueId checked(graft_ref ref) const { return checked_value(scope_.graph, ref); }
+  // The layer of a mapping file that leaves the shape of an input unknown; no_node: none.
+  NodeId shapeless_source() const;
   // One node that takes all inputs and makes all outputs; attributes that the operation lacks are refused by name.
   void make_operation(const OpDef& op, Attributes attributes);
 

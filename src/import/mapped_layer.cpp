@@ -63,11 +63,7 @@ void Layer::make_operation(const OpDef& op, Attributes attributes) {
   NodeId id = scope_.add(std::move(node));
   made_.push_back(id);
   size_t n = scope_.graph[id].outputs.size();
-  for (uint32_t i = 0; i < outputs_.size(); ++i) {
-    if (!output_wanted(i)) continue;
-    if (i >= n) throw_user("output ", i, " is wanted, ", op.name(), " has ", n);
-    outputs_[i] = {id, i};
-  }
+  for (uint32_t i = 0; i < outputs_.size() && i < n; ++i) outputs_[i] = {id, i};
 }
 
 OperationName operation_name(const std::string& written) {
@@ -129,13 +125,8 @@ void Layer::apply(const MappedLayer& entry, const LayerMapping& mapping) {
     return make_operation(*known[0], std::move(attributes));
   }
 
-  if (entry.outputs.empty())
-    throw Error(
-        ErrorKind::unsupported,
-        text("nobody knows the output shape of a ", raw_.type, ": ", mapping.file, ':', entry.line, " does not say it"),
-        "add outputShape=\"...\" to the entry, load an extension that defines the operation, or take the entry "
-        "away and use --stub-unknown");
-  if (entry.outputs.size() != outputs_.size())
+  bool shaped = !entry.outputs.empty();
+  if (shaped && entry.outputs.size() != outputs_.size())
     throw_user("the layer has ", outputs_.size(), " outputs, ", mapping.file, ':', entry.line, " gives shapes for ",
                entry.outputs.size());
   std::vector<Shape> shapes;
@@ -154,14 +145,17 @@ void Layer::apply(const MappedLayer& entry, const LayerMapping& mapping) {
   node.opset = "extension";
   node.opaque = true;
   node.inputs = inputs_;
+  DType first = inputs_.empty() || !inputs_[0].present() ? DType::undefined : scope_.graph.info(inputs_[0]).type;
   for (const MappedOutput& o : entry.outputs) {
-    DType type = o.type;
-    if (type == DType::undefined && !inputs_.empty() && inputs_[0].present()) type = scope_.graph.info(inputs_[0]).type;
+    DType type = o.type == DType::undefined ? first : o.type;
     if (type == DType::undefined)
       throw Error(ErrorKind::user, text("the element type of output ", node.outputs.size(), " is not known"),
                   "say it: <Output shape=\"...\" type=\"f32\"/>");
     node.outputs.push_back({{type, o.shape.evaluate(shapes, parameter)}, {}, {}});
   }
+  // Blobs of Caffe are f32 where nothing says otherwise.
+  if (!shaped)
+    node.outputs.resize(outputs_.size(), {{first == DType::undefined ? DType::f32 : first, Shape::unknown()}, {}, {}});
   for (const auto& [name, value] : attributes) node.attrs[name] = mapped_text(value);
 
   UnknownType* group = nullptr;
@@ -176,6 +170,39 @@ void Layer::apply(const MappedLayer& entry, const LayerMapping& mapping) {
   NodeId id = scope_.graph.add(std::move(node));
   made_.push_back(id);
   for (uint32_t i = 0; i < outputs_.size(); ++i) outputs_[i] = {id, i};
+  if (shaped) return;
+  scope_.state().shapeless[id] = text(mapping.file, ':', entry.line);
+  scope_.state().shapeless_from[id] = id;
+  report.warnings.push_back(text(mapping.file, ':', entry.line, ": the output shape of '", entry.type,
+                                 "' is not given and stays unknown; outputShape=\"...\" in the entry gives it, or an "
+                                 "extension that defines the operation"));
+}
+
+NodeId Layer::shapeless_source() const {
+  const auto& from = scope_.state().shapeless_from;
+  for (ValueId v : inputs_)
+    if (auto it = v.present() ? from.find(v.node) : from.end(); it != from.end())
+      if (!scope_.graph.info(v).shape.ranked()) return it->second;
+  return no_node;
+}
+
+void Layer::hand_on_missing_shape() {
+  if (scope_.state().shapeless_from.empty()) return;
+  NodeId source = shapeless_source();
+  if (source != no_node)
+    for (NodeId id : made_) scope_.state().shapeless_from.emplace(id, source);
+}
+
+Error Layer::with_missing_shape(Error e) const {
+  NodeId source = shapeless_source();
+  if (source == no_node) return e;
+  const Node& n = scope_.graph[source];
+  std::string title = text("'", n.name, "' (", n.type, ")");
+  Error out(e.kind(), text(e.message(), "; its input depends on ", title, ", whose output shape is unknown"),
+            text(e.hint(), e.hint().empty() ? "" : "; ", "to give the shape of ", title, " add outputShape=\"...\" at ",
+                 scope_.state().shapeless.at(source), ", or load an extension that defines the operation"));
+  for (const std::string& c : e.context()) out.while_(c);
+  return out;
 }
 
 }  // namespace graft

@@ -17,6 +17,9 @@ struct ImportState {
   ImportReport& report;
   std::unordered_map<std::string, const RawFunction*> functions;  // "domain|name"
   size_t inlined = 0;                                             // nodes that came in by calls of functions
+  // Nodes whose output shapes an entry of a mapping file does not give, and the place of the entry.
+  std::unordered_map<NodeId, std::string> shapeless;
+  std::unordered_map<NodeId, NodeId> shapeless_from;  // what was made from them -> one of them
 };
 
 // One graph: the model's, or a body's. Names of enclosing graphs are captured when they are used.

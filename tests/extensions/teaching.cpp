@@ -45,6 +45,13 @@ GRAFT_EXTENSION("teaching", "1.0") {
       op("Shifted", "teaching").inputs("x").infer(same_infer).reference(linear_run<1, 10>).import(caffe("Shifted")),
       // In place of the built-in rule.
       op("OwnTanh", "teaching").inputs("x").infer(same_infer).reference(linear_run<0, 7>).import(caffe("TanH")),
+      // Layers in Python: of one module, and of any.
+      op("OfModule", "teaching")
+          .inputs("x")
+          .infer(same_infer)
+          .reference(linear_run<3, 0>)
+          .import(caffe("my.mod.Twist")),
+      op("OfClass", "teaching").inputs("x").infer(same_infer).reference(linear_run<5, 0>).import(caffe("Twist")),
       op<RidgeCell>("RidgeCell", "teaching").inputs("x").infer(cell_infer).reference(cell_run),
       replacement("FoldCell").expand(fold_cell),
       replacement("FoldPair").expand(fold_pair),

@@ -215,11 +215,7 @@ Ops define_caffe_detection() {
           .ignore("detection_output_param.visualize_threshold")
           .expand(import_caffe_detection_output),
       caffe("Proposal").expand(import_caffe_proposal),
-      caffe("ProposalLayer")
-          .ignore("python_param.module")
-          .ignore("python_param.layer")
-          .ignore("python_param.param_str")
-          .expand(import_caffe_proposal_layer),
+      caffe("ProposalLayer").expand(import_caffe_proposal_layer),
       caffe("SimplerNMS").ignore("simpler_nms_param.cls_threshold").expand(import_caffe_simpler_nms),
       caffe("ROIPooling").expand(import_caffe_roi_pooling),
       caffe("PSROIPooling").expand(import_caffe_psroi_pooling),
