@@ -6,10 +6,9 @@
 import os
 import re
 import shutil
-import subprocess
 import struct
 
-from harness import Ended, built, graft, main, onnx
+from harness import graft, main, onnx
 from small_net import X, ConvertCase, conv1, relu
 
 
@@ -159,18 +158,10 @@ class OldCommandLines(ConvertCase):
         with open(self.path("x.xml")) as f:
             self.assertIn('name="small"', f.read())
 
-    def test_the_optimizers_own_names(self):
-        files = self.net(name="x")
-        for name, status in (("mo", 0), ("mo.py", 0), ("mo_caffe.py", 0), ("mo_tf.py", 1)):
-            os.symlink(built("bin", "graft"), self.path(name))
-            r = Ended(subprocess.run([self.path(name), "--input_model", files[1], "-o", self.path(name + "-ir")], capture_output=True, text=True))
-            self.assertEqual(r.status, status, r.all)
-        self.assertIn("is a model of caffe, --framework says tf", r.err)
-
     def test_what_is_refused_says_why(self):
         files = self.net()
         for option, value in [("--move_to_preprocess", None), ("--generate_deprecated_IR_V7", None), ("--generate_deprecated_IR_V2", None), ("--keep_shape_ops", None),
-                              ("--tensorflow_object_detection_api_pipeline_config", "f"), ("--tensorboard_logdir", "d"), ("--tensorflow_custom_layer_libraries", "l.so"),
+                              ("--example_input", "x"), ("--tensorboard_logdir", "d"), ("--tensorflow_custom_layer_libraries", "l.so"),
                               ("--tensorflow_subgraph_patterns", "p"), ("--tensorflow_operation_patterns", "p"), ("--offload_unsupported_operations_to_tf", None),
                               ("--input_symbol", "s"), ("--nd_prefix_name", "n"), ("--pretrained_model_name", "p"), ("--save_params_from_nd", None),
                               ("--legacy_mxnet_model", None), ("--enable_ssd_gluoncv", None), ("--counts", "c"), ("--remove_output_softmax", None), ("--remove_memory", None)]:
@@ -186,7 +177,7 @@ class OldCommandLines(ConvertCase):
 
     def test_what_is_so_anyway_is_granted(self):
         files = self.net()
-        for option in (["--caffe_parser_path", "d"], ["--disable_weights_compression"], ["--legacy_ir_generation"], ["--use_new_frontend"], ["--use_legacy_frontend"]):
+        for option in (["--caffe_parser_path", "d"], ["--disable_weights_compression"], ["--legacy_ir_generation"], ["--share_weights"], ["--use_new_frontend"], ["--use_legacy_frontend"]):
             self.assertIn(option[0] + " changes nothing: ", self.convert(*files, *option)["notes"])
         self.convert(*files, "--static_shape")
 
@@ -223,7 +214,7 @@ class OldCommandLines(ConvertCase):
         self.assertIn("MO_DISABLED_TRANSFORMS is set", r.err)
 
     def test_extensions_in_python_are_refused(self):
-        self.refused("is a folder, a shared library is wanted", *self.net(), "--extensions", self.folder, hint="graft new")
+        self.refused("expected a shared library as an extension, got the folder", *self.net(), "--extensions", self.folder, hint="graft new")
 
     def test_an_output_folder_that_cannot_be_made(self):
         r = graft("convert", *self.net(), "-o", self.path("net.prototxt"))

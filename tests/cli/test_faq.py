@@ -45,6 +45,8 @@ SITUATIONS = {
     7: ({"m.prototxt": 'name: "none"\n'}, [], "no layer", 2),
     9: ({"m.prototxt": TWO, "mean.binaryproto": blob([1, 2, 3, 3], [0.5] * 18)}, ["--mean_file", "{mean.binaryproto}"], "models with one input, this one has 2", 1),
     11: ({"m.prototxt": 'input: "data" input_shape { dim: x }\n' + 'layer { name: "r" type: "ReLU" bottom: "data" top: "r" }'}, [], "m.prototxt:1: 'x' is not a dimension", 2),
+    14: ({"m.prototxt": INPUT + 'layer { name: "w" type: "Warp" bottom: "data" top: "w" }\nlayer { name: "s" type: "MVN" bottom: "w" top: "a" }',
+          "map.xml": '<m><CustomLayer NativeType="Warp" hasParam="false"/></m>'}, ["-k", "{map.xml}", "--log_level", "ERROR"], "its input depends on 'w' (Warp), whose output shape is unknown", 2),
     15: ({"m.bin": b"\x01\x02\x03 nothing that anybody knows"}, [], "is not a model that can be read", 2),
     17: ({"m.prototxt": RELU, "mean.binaryproto": blob([1, 3, 4, 4], [0.5] * 48)}, ["--mean_file", "{mean.binaryproto}", "--mean_values", "[1,2,3]"], "exclude each other", 1),
     18: ({"m.prototxt": RELU, "mean.binaryproto": blob([1, 3, 4, 4], [0.5] * 48)}, ["--mean_file", "{mean.binaryproto}", "--mean_file_offsets", "(-1,0)"], "--mean_file_offsets", 1),

@@ -220,9 +220,6 @@ class Mapping(Teaching):
     def test_what_is_refused(self):
         extension = ["--extensions", self.extension("teaching")]
         out = ["-o", self.path("ir")]
-        bare = self.write("bare.xml", '<m><CustomLayer NativeType="Passing" hasParam="false"/></m>')
-        self.bad("convert", self.net, "-k", bare, *extension, *out,
-                 said=["nobody knows the output shape of a Passing", "outputShape", "an extension", "--stub-unknown"])
         other = self.write("other.xml", MAPPING.replace("passing_param", "warp_param"))
         self.bad("convert", self.net, "-k", other, *extension, *out, said=["no 'warp_param'", "the layer has passing_param"])
         self.bad("convert", self.plain_model(), "-k", self.mapping, *out, said="is for layers of Caffe, this is a model of onnx")
