@@ -48,73 +48,150 @@ void print_top(const Tensor& t, int count, const std::vector<std::string>& label
                 order[i] < labels.size() ? labels[order[i]].c_str() : "");
 }
 
-// The model for the values that are given: where its inputs have other shapes, it is imported anew with theirs.
-Model fitted(const Core& core, const RunOptions& o, Model model, const std::vector<Tensor>& values) {
-  if (!o.model.input_shapes.empty()) return model;
-  ImportOptions options;
-  std::vector<Port> ports = model.inputs();
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (takes(ports[i], values[i].dims())) continue;
-    Shape given = Shape::of(values[i].dims());
-    options.input_shapes[ports[i].any_name()] = given;
-    note(text("input '", ports[i].any_name(), "' has the shape ", given, " of its values, not ", ports[i].shape));
+// The model for the values that are given: where its inputs have other shapes or another structure, it is imported
+// anew with theirs.
+Fitted fitted_model(const Core& core, const RunOptions& o, Model model, std::vector<Datum> values) {
+  std::map<std::string, Shape> asked;
+  if (!o.model.input_shapes.empty()) asked = parse_shapes(o.model.input_shapes, model.inputs());
+  Fitted out = fitted(std::move(model), std::move(values), [&](ImportOptions options) {
+    for (const auto& [name, shape] : asked)
+      if (!options.input_values.count(name)) options.input_shapes[name] = shape;
+    return with_context([&] { return load(core, o.model, options); },
+                        [] { return "giving the model's inputs the shapes of the values"; });
+  });
+  for (const std::string& n : out.notes) note(n);
+  return out;
+}
+
+// Writes values as .npy files, prints them, and lists them for outputs.json.
+class Report {
+ public:
+  explicit Report(const RunOptions& o) : o_(o) {
+    if (!o.folder.empty()) make_folder(o.folder);
+    if (!o.labels.empty())
+      for (std::string_view l : split(read_text_file(o.labels), '\n')) labels_.emplace_back(trim(l));
   }
-  if (options.input_shapes.empty()) return model;
-  return with_context([&] { return load(core, o.model, options); },
-                      [] { return "giving the model's inputs the shapes of the values"; });
+  nlohmann::json list = nlohmann::json::array();
+
+  void add(const std::string& name, const Datum& d) {
+    nlohmann::json entry = value(name, d, text(list.size()));
+    entry["name"] = name;
+    list.push_back(std::move(entry));
+  }
+
+ private:
+  nlohmann::json value(const std::string& name, const Datum& d, const std::string& stem) {
+    switch (d.kind) {
+      case Datum::sequence: return sequence(name, d, stem);
+      case Datum::optional: return optional(name, d, stem);
+      case Datum::map:
+        return {{"kind", "map"},
+                {"keys", value(name + ".keys", d.parts.at(0), stem + ".keys")},
+                {"values", value(name + ".values", d.parts.at(1), stem + ".values")}};
+      case Datum::tensor: break;
+    }
+    const Tensor& t = d.value;
+    nlohmann::json entry{{"shape", t.dims()}, {"type", name_of(t.type())}};
+    if (!o_.folder.empty()) {
+      std::string file = stem + ".npy";
+      write_npy(o_.folder + "/" + file, t);
+      entry["file"] = file;
+    }
+    print(name, text(info_of(t)), summary(t));
+    if (o_.top > 0 && talks()) print_top(t, o_.top, labels_);
+    return entry;
+  }
+
+  // Items that are tensors are listed by their files.
+  nlohmann::json sequence(const std::string& name, const Datum& d, const std::string& stem) {
+    nlohmann::json items = nlohmann::json::array(), files = items, shapes = items, type;
+    bool tensors = true;
+    for (size_t i = 0; i < d.parts.size(); ++i) {
+      nlohmann::json item = value(text(name, '.', i), d.parts[i], text(stem, '.', i));
+      tensors &= d.parts[i].kind == Datum::tensor;
+      if (tensors) shapes.push_back(item["shape"]), type = item["type"];
+      if (tensors && item.contains("file")) files.push_back(item["file"]);
+      items.push_back(std::move(item));
+    }
+    if (d.parts.empty()) print(name, "sequence", "without items");
+    if (!tensors) return {{"kind", "sequence"}, {"items", items}};
+    nlohmann::json entry{{"kind", "sequence"}, {"shapes", shapes}, {"type", type}};
+    if (!o_.folder.empty()) entry["files"] = files;
+    return entry;
+  }
+  nlohmann::json optional(const std::string& name, const Datum& d, const std::string& stem) {
+    nlohmann::json entry;
+    if (d.parts.empty()) {
+      print(name, "optional", "without a value");
+      entry["file"] = nullptr;
+    } else {
+      entry = value(name, d.parts[0], stem);
+    }
+    entry["optional"] = true;
+    return entry;
+  }
+
+  bool talks() const { return !o_.json && !o_.quiet; }
+  void print(const std::string& name, const std::string& what, const std::string& values) const {
+    if (talks()) std::printf("%s  %s  %s\n", name.c_str(), what.c_str(), values.c_str());
+  }
+
+  const RunOptions& o_;
+  std::vector<std::string> labels_;
+};
+
+// The outputs that are asked for by the names of the framework's values or of tensors; all when none is.
+std::vector<Group> wanted_outputs(const RunOptions& o, const CompiledModel& compiled) {
+  std::vector<Group> all = compiled.output_groups(), wanted;
+  if (o.outputs.empty()) return all;
+  std::vector<Port> ports = compiled.outputs();
+  for (const std::string& name : o.outputs) {
+    auto group = std::find_if(all.begin(), all.end(), [&](const Group& g) { return g.name == name; });
+    if (group != all.end()) wanted.push_back(*group);
+    else wanted.push_back({name, Group::Kind::tensor, as_usage([&] { return find_port(ports, name, "output"); }), {}});
+  }
+  return wanted;
+}
+
+void add_outputs(const RunOptions& o, Model& model) {
+  std::vector<Group> groups = model.output_groups();
+  for (const std::string& name : o.outputs)
+    if (std::none_of(groups.begin(), groups.end(), [&](const Group& g) { return g.name == name; }))
+      as_usage([&] { return model.add_output(name); });
 }
 
 void run(const RunOptions& o) {
   Core core = make_core(o.model);
   if (o.model.teach.instead(core, o.model.all_files(), {}, o.json)) return;
   Model model = load(core, o.model);
-  std::vector<Tensor> values = make_inputs(o.inputs, model.inputs());
-  model = fitted(core, o, std::move(model), values);
-  for (const std::string& name : o.outputs) as_usage([&] { return model.add_output(name); });
+  if (o.inputs.given.empty() && !model.state()->report.assumed.empty())
+    require_complete(model.state()->report, model.state()->path);
+  Fitted made = fitted_model(core, o, model, make_inputs(o.inputs, model.input_groups(), model.inputs()));
+  model = made.model;
+  add_outputs(o, model);
   if (o.through_ir) model = through_ir(model);
   for (const std::string& option : o.ignored)
     throw UsageError(text("option '--opt ", option, "' means nothing for a model of ", model.framework()));
   Options options;
   options.threads = o.threads;
   CompiledModel compiled = core.compile_model(model, o.model.device, options);
-  std::vector<Port> out = compiled.outputs();
-  std::vector<size_t> wanted;
-  for (const std::string& name : o.outputs) wanted.push_back(as_usage([&] { return find_port(out, name, "output"); }));
-  if (wanted.empty()) wanted.resize(out.size()), std::iota(wanted.begin(), wanted.end(), 0);
+  std::vector<Tensor> values = port_tensors(compiled.input_groups(), made.values, compiled.inputs().size());
+  std::vector<Group> wanted = wanted_outputs(o, compiled);
 
   InferRequest request = compiled.create_infer_request();
   for (size_t i = 0; i < values.size(); ++i) request.set_input_tensor(i, values[i]);
   request.infer();
 
-  nlohmann::json list = nlohmann::json::array();
-  if (!o.folder.empty()) make_folder(o.folder);
-  for (size_t k = 0; k < wanted.size(); ++k) {
-    size_t i = wanted[k];
-    Tensor t = request.get_output_tensor(i);
-    std::string name = o.outputs.empty() ? out[i].any_name() : o.outputs[k];
-    nlohmann::json entry{{"name", name}, {"shape", t.dims()}, {"type", name_of(t.type())}};
-    if (!o.folder.empty()) {
-      std::string file = text(k, ".npy");
-      write_npy(o.folder + "/" + file, t);
-      entry["file"] = file;
-    }
-    list.push_back(entry);
-    if (o.json || o.quiet) continue;
-    std::printf("%s  %s  %s\n", name.c_str(), text(info_of(t)).c_str(), summary(t).c_str());
-    if (o.top > 0) {
-      std::vector<std::string> labels;
-      if (!o.labels.empty())
-        for (std::string_view l : split(read_text_file(o.labels), '\n')) labels.emplace_back(trim(l));
-      print_top(t, o.top, labels);
-    }
-  }
+  Report report(o);
+  for (const Group& g : wanted)
+    report.add(g.name, gathered(g, [&](size_t port) { return request.get_output_tensor(port); }));
   if (!o.folder.empty()) {
     OutputFile file(o.folder + "/outputs.json");
-    file.write(list.dump(1));
+    file.write(report.list.dump(1));
     file.write("\n");
     file.commit();
   }
-  if (o.json) print_json(list);
+  if (o.json) print_json(report.list);
 }
 
 }  // namespace
@@ -127,6 +204,7 @@ void add_run(CLI::App& app) {
   o->model.add_device(*c);
   o->model.add_shapes(*c);
   o->model.teach.add(*c);
+  o->model.add_items(*c);
   o->inputs.add(*c);
   c->add_option("--output,-o", o->outputs,
                 "outputs or other tensors that are wanted, in this order; all outputs when not said")
