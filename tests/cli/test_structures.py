@@ -116,7 +116,7 @@ class Structures(Case):
         self.assertEqual(self.values(listed[0]), [[1], [2, 3]])
         self.assertIn("input 'lengths' is a constant in this run", r.err)
         self.refused("--freeze_placeholder_with_value 'lengths->VALUE'", "convert", m, "-o", self.folder)
-        r = graft("convert", m, "-o", self.folder, "--freeze_placeholder_with_value", "lengths->[1,2]")
+        r = graft("convert", m, "-o", self.folder, "--freeze_placeholder_with_value", "lengths->[1 2]")
         self.assertEqual(r.status, 0, r.all)
         listed, _ = self.outputs(self.path("m.xml"), "--input", "x=" + self.path("x.npy"))
         self.assertEqual(self.values(listed[0]), [[1], [2, 3]])
