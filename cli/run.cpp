@@ -141,16 +141,16 @@ class Report {
 };
 
 // The outputs that are asked for by the names of the framework's values or of tensors; all when none is.
-std::vector<Group> wanted_outputs(const RunOptions& o, const CompiledModel& compiled) {
-  std::vector<Group> all = compiled.output_groups(), wanted;
+std::vector<Group> selected_outputs(const RunOptions& o, const CompiledModel& compiled) {
+  std::vector<Group> all = compiled.output_groups(), selected;
   if (o.outputs.empty()) return all;
   std::vector<Port> ports = compiled.outputs();
   for (const std::string& name : o.outputs) {
     auto group = std::find_if(all.begin(), all.end(), [&](const Group& g) { return g.name == name; });
-    if (group != all.end()) wanted.push_back(*group);
-    else wanted.push_back({name, Group::Kind::tensor, as_usage([&] { return find_port(ports, name, "output"); }), {}});
+    if (group != all.end()) selected.push_back(*group);
+    else selected.push_back({name, Group::Kind::tensor, as_usage([&] { return find_port(ports, name, "output"); }), {}});
   }
-  return wanted;
+  return selected;
 }
 
 void add_outputs(const RunOptions& o, Model& model) {
@@ -176,14 +176,14 @@ void run(const RunOptions& o) {
   options.threads = o.threads;
   CompiledModel compiled = core.compile_model(model, o.model.device, options);
   std::vector<Tensor> values = port_tensors(compiled.input_groups(), made.values, compiled.inputs().size());
-  std::vector<Group> wanted = wanted_outputs(o, compiled);
+  std::vector<Group> selected = selected_outputs(o, compiled);
 
   InferRequest request = compiled.create_infer_request();
   for (size_t i = 0; i < values.size(); ++i) request.set_input_tensor(i, values[i]);
   request.infer();
 
   Report report(o);
-  for (const Group& g : wanted)
+  for (const Group& g : selected)
     report.add(g.name, gathered(g, [&](size_t port) { return request.get_output_tensor(port); }));
   if (!o.folder.empty()) {
     OutputFile file(o.folder + "/outputs.json");

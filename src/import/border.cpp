@@ -169,7 +169,7 @@ void Border::add_outputs() {
     forms.push_back({o.name, output(o.name, &o, v)});
   }
   if (any_structure(forms)) scope_.graph.output_forms = std::move(forms);
-  // Behind an input of a length that nobody gave, what else could not be imported may only be its echo.
+  // Behind an input whose length is not given, what else could not be imported may only be its echo.
   ImportReport& report = scope_.state().report;
   if (!report.assumed.empty()) std::erase_if(report.problems, [](const Problem& p) { return p.type != "input"; });
   for (const Problem& p : report.problems)

@@ -120,14 +120,19 @@ Node handed_on(const char* type, std::string_view opset, std::vector<ValueId> it
 }  // namespace
 
 ValueId Scope::add_list(std::vector<ValueId> items) {
+  // Every layer that changes a sequence makes a list of its own.
+  state_.list_items += items.size();
+  if (state_.list_items > state_.options.max_list_items)
+    throw_unsupported("the model's sequences have more than ", state_.options.max_list_items, " items in all");
   return {graph.add(handed_on("List", list_opset, std::move(items))), 0};
 }
 ValueId Scope::add_nothing() { return {graph.add(handed_on("Nothing", list_opset, {})), 0}; }
 
 void Scope::collect_inputs(ValueId v, std::set<std::string>& out) const {
+  constexpr size_t farthest = 4096;  // nodes to look at: what is further away is not worth the time
   std::vector<ValueId> todo{v};
   std::unordered_set<NodeId> seen;
-  while (!todo.empty()) {
+  while (!todo.empty() && seen.size() < farthest) {
     ValueId at = todo.back();
     todo.pop_back();
     if (!at.present() || !seen.insert(at.node).second) continue;
@@ -136,7 +141,8 @@ void Scope::collect_inputs(ValueId v, std::set<std::string>& out) const {
     todo.insert(todo.end(), n.inputs.begin(), n.inputs.end());
     if (!n.is("Parameter")) continue;
     if (!parent_) {
-      out.insert(n.name);
+      DType type = n.outputs[0].info.type;
+      if (is_integer(type) || type == DType::boolean) out.insert(n.name);
       continue;
     }
     const std::vector<NodeId>& all = graph.parameters();

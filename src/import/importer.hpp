@@ -66,7 +66,7 @@ struct ImportReport {
   std::vector<GeneralReplacement> general;
   // Inputs whose values decide the structure of an output or whether a layer can be imported.
   std::vector<std::string> decisive;
-  // Sequences among the inputs whose length nobody gave: imported with one item, to be seen but not to be used.
+  // Sequences among the inputs whose length is not given: imported with one item, to be seen but not to be used.
   std::vector<std::string> assumed;
   bool complete() const { return unknown.empty() && problems.empty(); }
 };
@@ -86,7 +86,8 @@ struct ImportOptions {
   size_t max_items = ReadLimits().items;         // of a sequence
   int max_depth = 64;                            // of functions and sub-graphs
   size_t max_inlined = 2'000'000;                // layers that come in by calls of functions
-  size_t max_unrolled = 100'000;                 // layers that come in by sub-graphs in the place of a loop or branch
+  size_t max_list_items = 4'000'000;             // of all sequences on the way
+  size_t max_unrolled = 50'000;                  // layers that come in by sub-graphs in the place of a loop or branch
   FoldLimits fold_limits;
   std::shared_ptr<const LayerMapping> mapping;            // CustomLayersMapping.xml; for Caffe
   std::shared_ptr<const ReplacementConfig> replacements;  // sub-graphs that collapse before the import

@@ -182,7 +182,8 @@ std::set<std::string> Layer::needed_inputs() const {
 }
 
 void Layer::note_needed_values(Problem& problem) const {
-  if (problem.error.kind() != ErrorKind::unsupported) return;
+  constexpr size_t most = 64;  // problems that anybody reads
+  if (problem.error.kind() != ErrorKind::unsupported || scope_.state().report.problems.size() > most) return;
   std::set<std::string> names = needed_inputs();
   problem.inputs.assign(names.begin(), names.end());
   if (names.empty() || !problem.error.hint().empty()) return;

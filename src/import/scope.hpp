@@ -19,6 +19,7 @@ struct ImportState {
   std::unordered_map<std::string, const RawFunction*> functions;  // "domain|name"
   size_t inlined = 0;                                             // nodes that came in by calls of functions
   size_t bodies = 0, unrolled = 0;                                // sub-graphs in their layer's place; their layers
+  size_t list_items = 0;                                          // of all lists
   std::set<std::string> list_inputs;  // of the model; whose values would tell more about a list of unknown length
 };
 
@@ -50,7 +51,7 @@ class Scope {
   bool is_nothing(ValueId v) const { return is_handed_on(v) && graph[v.node].type == "Nothing"; }
   // Binds a name to a value that has names of its own.
   void bind(const std::string& name, ValueId v);
-  // Inputs of the model that the value is computed from.
+  // Whole numbers and booleans among the model's inputs that the value is computed from.
   void collect_inputs(ValueId v, std::set<std::string>& out) const;
 
   Graph graph;

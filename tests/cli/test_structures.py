@@ -154,6 +154,37 @@ class Structures(Case):
         listed, _ = self.outputs(m, "--input", "x=" + self.path("x.pb"))
         self.assertEqual(self.values(listed[0]), [[1], [2]])
 
+    def growing(self, trips, depth=0):
+        """A loop that puts one item of two numbers behind a sequence every time; around it `depth` loops more."""
+        def body(depth, name):
+            inner = onnx.node("SequenceInsert", ["s" + name, "item"], ["r" + name])
+            if depth:
+                inner = onnx.node("Loop", ["trips", "", "s" + name], ["r" + name], body=onnx.Graph(body(depth - 1, name + "x")))
+            return onnx.graph("b", [onnx.node("Identity", ["c" + name], ["d" + name]), inner], [],
+                              [onnx.value("i" + name, [], INT64), onnx.value("c" + name, [], 9), onnx.sequence("s" + name, [2])],
+                              [onnx.value("d" + name, [], 9), onnx.sequence("r" + name, [2])])
+        nodes = [onnx.node("SequenceEmpty", [], ["none"]), onnx.node("Loop", ["trips", "", "none"], ["y"], body=onnx.Graph(body(depth, "a")))]
+        inputs = [] if trips else [onnx.value("trips", [], INT64)]
+        tensors = [onnx.tensor("item", [2], [1, 2])] + ([onnx.tensor("trips", [], [trips], INT64)] if trips else [])
+        return self.model(nodes, inputs, [onnx.sequence("y", [2])], tensors)
+
+    def test_a_length_that_only_the_run_tells(self):
+        m = self.growing(None)
+        r = graft("convert", m, "-o", self.folder)
+        self.assertEqual(r.status, 0, r.all)
+        self.assertIn("any number of items along the first axis of f32[?,2]", graft("explain", m).out)
+        for model in (m, self.path("m.xml")):
+            for trips in (3, 1):
+                with open(self.path("trips.pb"), "wb") as f:
+                    f.write(onnx.tensor("", [], [trips], INT64))
+                listed, r = self.outputs(model, "--input", "trips=" + self.path("trips.pb"))
+                self.assertEqual(self.values(listed[0]), [[1, 2]] * trips)
+                self.assertEqual(r.err, "")
+
+    def test_loops_in_loops_are_not_written_out_without_end(self):
+        self.assertEqual(len(self.outputs(self.growing(3, 2))[0][0]["files"]), 27)
+        self.refused("items in all", "run", self.growing(200, 3))
+
     def test_refusals(self):
         m = self.squares()
         for content, message in ((b"\x1a\x7f", "SequenceProto"),  # a length that lies
