@@ -64,9 +64,9 @@ Fitted fitted_model(const Core& core, const RunOptions& o, Model model, std::vec
 }
 
 // Writes values as .npy files, prints them, and lists them for outputs.json.
-class Report {
+class OutputList {
  public:
-  explicit Report(const RunOptions& o) : o_(o) {
+  explicit OutputList(const RunOptions& o) : o_(o) {
     if (!o.folder.empty()) make_folder(o.folder);
     if (!o.labels.empty())
       for (std::string_view l : split(read_text_file(o.labels), '\n')) labels_.emplace_back(trim(l));
@@ -182,7 +182,7 @@ void run(const RunOptions& o) {
   for (size_t i = 0; i < values.size(); ++i) request.set_input_tensor(i, values[i]);
   request.infer();
 
-  Report report(o);
+  OutputList report(o);
   for (const Group& g : selected)
     report.add(g.name, gathered(g, [&](size_t port) { return request.get_output_tensor(port); }));
   if (!o.folder.empty()) {

@@ -83,7 +83,7 @@ std::set<std::string> names_made_by(const RawGraph& g) {
 }
 
 // Puts `prefix` before the names in `own`, here and in graphs further inside that do not make a value of that name.
-void rename(RawGraph& g, const std::set<std::string>& own, const std::string& prefix) {
+void prefix_names(RawGraph& g, const std::set<std::string>& own, const std::string& prefix) {
   auto renamed = [&](std::string& name) {
     if (own.count(name)) name = prefix + name;
   };
@@ -98,7 +98,7 @@ void rename(RawGraph& g, const std::set<std::string>& own, const std::string& pr
         inner = std::make_shared<RawGraph>(*inner);
         std::set<std::string> seen = own;
         for (const std::string& name : names_made_by(*inner)) seen.erase(name);
-        rename(*inner, seen, prefix);
+        prefix_names(*inner, seen, prefix);
       }
   }
 }
@@ -107,7 +107,7 @@ void rename(RawGraph& g, const std::set<std::string>& own, const std::string& pr
 
 RawGraph renamed_body(const RawGraph& body, const std::string& prefix) {
   RawGraph out = body;
-  rename(out, names_made_by(body), prefix);
+  prefix_names(out, names_made_by(body), prefix);
   std::map<std::string, RawValue> values;
   for (auto& [name, v] : out.values) values.emplace(prefix + name, v);
   out.values = std::move(values);

@@ -81,7 +81,9 @@ ValueId Scope::capture(const std::string& name, ValueId outer) {
 NodeId Scope::add(Node node) {
   const OpDef& op = definition(state_.registry, node);
   for (size_t i = 0; i < node.inputs.size(); ++i)
-    if (is_list(node.inputs[i])) throw_unsupported(node.type, " takes a tensor, input ", i, " is a list of them");
+    if (is_handed_on(node.inputs[i]))
+      throw_unsupported(node.type, " takes a tensor, input ", i, " is ",
+                        is_list(node.inputs[i]) ? "a list of them" : "an optional that holds nothing");
   try {
     resolve(node, op, Extras::refuse);
   } catch (Error& e) {
@@ -120,6 +122,8 @@ Node handed_on(const char* type, std::string_view opset, std::vector<ValueId> it
 }  // namespace
 
 ValueId Scope::add_list(std::vector<ValueId> items) {
+  for (ValueId item : items)
+    if (is_nothing(item)) throw_unsupported("a sequence cannot hold an optional without a value");
   // Every layer that changes a sequence makes a list of its own.
   state_.list_items += items.size();
   if (state_.list_items > state_.options.max_list_items)
@@ -183,6 +187,9 @@ void Scope::add_results(const std::string& name, ValueId v) {
 }
 
 NodeId Scope::add_result(const std::string& name, ValueId v) {
+  if (is_handed_on(v))
+    throw_unsupported("'", name, "' is ", is_list(v) ? "a list" : "an optional that holds nothing",
+                      ", expected a tensor");
   Node node;
   node.type = "Result";
   node.opset = "opset1";

@@ -10,8 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view element = "graft";
-constexpr const char* kinds[] = {"tensor", "sequence", "run", "optional", "map"};
+constexpr std::string_view forms_element = "graft";
+constexpr const char* form_kinds[] = {"tensor", "sequence", "run", "optional", "map"};
 constexpr int deepest = 8;
 constexpr size_t most_forms = 65'536;
 
@@ -30,7 +30,7 @@ json form_json(const Graph& g, const Form& f, const std::vector<NodeId>& ports) 
   if (f.kind == Form::tensor) return *port_of(g, f, ports);
   json parts = json::array();
   for (const Form& p : f.parts) parts.push_back(form_json(g, p, ports));
-  return {{kinds[f.kind], parts}};
+  return {{form_kinds[f.kind], parts}};
 }
 
 std::string forms_text(const Graph& g, const std::vector<NamedForm>& forms, const std::vector<NodeId>& ports) {
@@ -72,9 +72,9 @@ class FormReader {
     }
     if (!j.is_object() || j.size() != 1 || !j.begin().value().is_array()) refuse("has a form of no known kind");
     Form out;
-    auto kind = std::find(std::begin(kinds) + 1, std::end(kinds), j.begin().key());
-    if (kind == std::end(kinds)) refuse("has a form of no known kind");
-    out.kind = static_cast<Form::Kind>(kind - std::begin(kinds));
+    auto kind = std::find(std::begin(form_kinds) + 1, std::end(form_kinds), j.begin().key());
+    if (kind == std::end(form_kinds)) refuse("has a form of no known kind");
+    out.kind = static_cast<Form::Kind>(kind - std::begin(form_kinds));
     for (const json& part : j.begin().value()) out.parts.push_back(form(part, depth + 1));
     size_t n = out.parts.size();
     bool fits = out.kind == Form::sequence || (out.kind == Form::run && n == 1) ||
@@ -93,7 +93,7 @@ class FormReader {
 
 std::shared_ptr<const Xml> with_forms(const Graph& g) {
   if (g.input_forms.empty() && g.output_forms.empty()) return g.rt_info;
-  Xml own{std::string(element), {}, {}, {}};
+  Xml own{std::string(forms_element), {}, {}, {}};
   auto add = [&](const char* name, const std::vector<NamedForm>& forms, const std::vector<NodeId>& ports) {
     if (!forms.empty()) own.children.push_back({name, {{"value", forms_text(g, forms, ports)}}, {}, {}});
   };
@@ -107,7 +107,8 @@ std::shared_ptr<const Xml> with_forms(const Graph& g) {
 void take_forms(Graph& g) {
   if (!g.rt_info) return;
   Xml rest = *g.rt_info;
-  auto own = std::find_if(rest.children.begin(), rest.children.end(), [](const Xml& x) { return x.name == element; });
+  auto own =
+      std::find_if(rest.children.begin(), rest.children.end(), [](const Xml& x) { return x.name == forms_element; });
   if (own == rest.children.end()) return;
   for (const Xml& side : own->children)
     for (const auto& [name, value] : side.attributes) {

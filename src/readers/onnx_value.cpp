@@ -10,7 +10,7 @@
 namespace graft {
 namespace {
 
-constexpr const char* messages[] = {"TensorProto", "SequenceProto", "OptionalProto", "MapProto"};
+constexpr const char* value_messages[] = {"TensorProto", "SequenceProto", "OptionalProto", "MapProto"};
 
 class ValueReader {
  public:
@@ -132,7 +132,7 @@ class ValueReader {
 
 Datum read_onnx_value(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
                       Datum::Kind kind, const ReadLimits& limits) {
-  return ValueReader(std::move(keeper), folder, limits).value(Wire(bytes, messages[kind]), kind);
+  return ValueReader(std::move(keeper), folder, limits).value(Wire(bytes, value_messages[kind]), kind);
 }
 
 Datum read_onnx_value(const std::string& path, Datum::Kind kind, const ReadLimits& limits) {
@@ -141,7 +141,7 @@ Datum read_onnx_value(const std::string& path, Datum::Kind kind, const ReadLimit
         auto file = MappedFile::open(path);
         return read_onnx_value(file->chars(), file, folder_of(path), kind, limits);
       },
-      [&] { return text("reading '", path, "' as an ONNX ", messages[kind]); });
+      [&] { return text("reading '", path, "' as an ONNX ", value_messages[kind]); });
 }
 
 }  // namespace graft

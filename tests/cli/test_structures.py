@@ -205,6 +205,9 @@ class Structures(Case):
         self.refused("at most 65536 are taken", "explain", m, "--items", "x=70000")
         self.refused("only an optional can hold nothing", "explain", m, "--items", "x=none")
         self.refused("input 'x' is a sequence, and its length is not given", "run", m)
+        body = onnx.graph("b", [onnx.node("Optional", [], ["o"])], [], [onnx.value("i", ["n"])], [onnx.optional("o", ["n"])])
+        m = self.model([onnx.node("SequenceMap", ["x"], ["y"], body=onnx.Graph(body))], [onnx.sequence("x", ["n"])], [onnx.sequence("y", ["n"])])
+        self.refused("a sequence cannot hold an optional without a value", "explain", m, "--items", "x=1")
         npy(self.path("a.npy"), [1])
         self.refused("the model has no input 'z'", "run", m, "--input", "z=" + self.path("a.npy"), status=1)
 

@@ -16,7 +16,7 @@ MapParts map_input(Import& layer) {
 }
 
 // The list of words or whole numbers that is there of two attributes.
-Value labels(Import& layer, std::string_view whole, std::string_view words) {
+Value map_labels(Import& layer, std::string_view whole, std::string_view words) {
   if (layer.has(whole) == layer.has(words)) fail("expected one of the attributes ", whole, " and ", words);
   if (layer.has(whole)) return layer.ints(layer.get<std::vector<int64_t>>(whole));
   return text_list(layer, layer.get<std::vector<std::string>>(words));
@@ -27,7 +27,7 @@ Value zero_of(Import& layer, DType type) {
 
 // For every row of scores a map from the classes to them.
 Value import_zip_map(Import& layer) {
-  Value keys = labels(layer, "classlabels_int64s", "classlabels_strings"), scores = layer.input(0);
+  Value keys = map_labels(layer, "classlabels_int64s", "classlabels_strings"), scores = layer.input(0);
   if (scores.rank() == 1) scores = unsqueeze(scores, {0});
   if (scores.rank() != 2) fail("expected scores of one or two dimensions, got shape ", scores.shape());
   int64_t classes = keys.shape()[0].value();
@@ -38,7 +38,7 @@ Value import_zip_map(Import& layer) {
 // The values of the words in the vocabulary, 0 where the map lacks one.
 Value import_dict_vectorizer(Import& layer) {
   MapParts map = map_input(layer);
-  Value words = labels(layer, "int64_vocabulary", "string_vocabulary");
+  Value words = map_labels(layer, "int64_vocabulary", "string_vocabulary");
   Value found = layer.op("LabelEncoder@graft", {words, map.keys, map.values, zero_of(layer, map.values.type())});
   return unsqueeze(found, {0});
 }
