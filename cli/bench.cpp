@@ -116,7 +116,9 @@ void bench(BenchOptions o) {
   CompiledModel compiled = core.compile_model(model, o.model.device, options);
   auto t2 = Clock::now();
   int count = !async ? 1 : o.requests > 0 ? o.requests : options.streams;
-  std::vector<Tensor> values = make_inputs(o.inputs, compiled.inputs());
+  std::vector<Group> groups = compiled.input_groups();
+  std::vector<Port> ports = compiled.inputs();
+  std::vector<Tensor> values = port_tensors(groups, make_inputs(o.inputs, groups, ports), ports.size());
   std::vector<InferRequest> requests;
   for (int i = 0; i < count; ++i) {
     requests.push_back(compiled.create_infer_request());
@@ -218,6 +220,7 @@ void add_bench(CLI::App& app) {
   o->model.add_extensions(*c);
   o->model.add_device(*c);
   o->model.add_shapes(*c);
+  o->model.add_items(*c);
   o->inputs.add(*c);
   c->add_option("--niter", o->iterations, "number of runs; 0: as many as the time allows")
       ->capture_default_str()

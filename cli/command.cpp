@@ -51,6 +51,13 @@ void ModelOptions::add_shapes(CLI::App& app) {
       ->allow_extra_args(false);
 }
 
+void ModelOptions::add_items(CLI::App& app) {
+  app.add_option("--items", items, "how many items an input has that is a sequence; none: an optional without a value")
+      ->type_name("NAME=N|none")
+      ->group("Model")
+      ->allow_extra_args(false);
+}
+
 std::vector<std::string> ModelOptions::all_files() const {
   std::vector<std::string> out;
   if (!definition.empty()) out.push_back(definition);
@@ -112,11 +119,29 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given,
   return out;
 }
 
+namespace {
+// Structures of inputs that values have not decided about.
+void apply_items(const std::vector<std::string>& items, ImportOptions& options) {
+  for (const std::string& item : items) {
+    size_t equals = item.rfind('=');
+    std::string_view count = std::string_view(item).substr(equals == item.npos ? item.size() : equals + 1);
+    auto n = parse_int(count);
+    if (equals == item.npos || equals == 0 || (count != "none" && (!n || *n < 0)))
+      throw UsageError(text("'", item, "' in --items is not NAME=N or NAME=none"));
+    InputForm form;
+    if (count == "none") form.absent = true;
+    else form.length = static_cast<size_t>(*n);
+    options.input_forms.emplace(item.substr(0, equals), std::move(form));
+  }
+}
+}  // namespace
+
 Model load(const Core& core, const ModelOptions& o, ImportOptions options) {
   std::vector<std::string> files = o.all_files();
   o.teach.apply(options);
+  apply_items(o.items, options);
   Model m(load_model(core.state(), files, options));
-  if (o.input_shapes.empty()) return m;
+  if (o.input_shapes.empty() || !options.input_shapes.empty()) return m;
   // Shapes are names first: the model must be known before they can be understood.
   std::vector<Port> inputs = m.inputs();
   options.input_shapes = parse_shapes(o.input_shapes, inputs);
@@ -149,6 +174,28 @@ nlohmann::json port_json(const Port& p) {
           {"names", p.names},
           {"type", name_of(p.type)},
           {"shape", shape_json(p.shape)}};
+}
+
+namespace {
+nlohmann::json group_json(const Group& g) {
+  constexpr const char* kinds[] = {"tensor", "sequence", "run", "optional", "map"};
+  nlohmann::json out{{"kind", kinds[static_cast<size_t>(g.kind)]}};
+  if (!g.name.empty()) out["name"] = g.name;
+  if (g.kind == Group::Kind::tensor) out["port"] = g.port;
+  else out["parts"] = nlohmann::json::array();
+  for (const Group& p : g.parts) out["parts"].push_back(group_json(p));
+  return out;
+}
+}  // namespace
+
+void add_groups(nlohmann::json& report, const Model& model) {
+  auto add = [&](const char* key, const std::vector<NamedForm>& forms, const std::vector<Group>& groups) {
+    if (!any_structure(forms)) return;
+    report[key] = nlohmann::json::array();
+    for (const Group& g : groups) report[key].push_back(group_json(g));
+  };
+  add("input_groups", model.state()->graph.input_forms, model.input_groups());
+  add("output_groups", model.state()->graph.output_forms, model.output_groups());
 }
 
 }  // namespace graft::cli

@@ -47,6 +47,7 @@ struct ModelOptions {
   std::vector<std::string> extensions;  // each a comma list
   std::string device = "CPU";
   std::vector<std::string> input_shapes;
+  std::vector<std::string> items;  // "name=3", "name=none"
   TeachOptions teach;
 
   void add_files(CLI::App& app, const char* definition_names = "--input_proto");
@@ -54,6 +55,7 @@ struct ModelOptions {
   void add_extensions(CLI::App& app);
   void add_device(CLI::App& app);
   void add_shapes(CLI::App& app);
+  void add_items(CLI::App& app);
 
   std::vector<std::string> all_files() const;
 };
@@ -81,6 +83,8 @@ size_t peak_memory();
 void print_json(const nlohmann::json& j);
 
 nlohmann::json port_json(const Port& p);
+// What `inputs` and `outputs` of a report are made of, where an input or output is more than one tensor.
+void add_groups(nlohmann::json& report, const Model& model);
 nlohmann::json shape_json(const Shape& s);
 
 }  // namespace graft::cli

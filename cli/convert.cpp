@@ -126,6 +126,7 @@ void report_json(const Model::State& m, const Model& model, const Done& d, bool 
                    {"unknown", unknown_json(m.report)},
                    {"seconds", d.seconds},
                    {"peak_memory_bytes", peak_memory()}};
+  add_groups(j, model);
   if (half) {
     nlohmann::json losses = nlohmann::json::array();
     for (const F16Report::Loss& l : d.half.losses)
@@ -258,6 +259,7 @@ void add_convert(CLI::App& app) {
   o->model.add_files(*c, "--input_proto,-d");
   o->model.add_extensions(*c);
   o->cut.add(*c);
+  o->model.add_items(*c);
   o->before.add(*c);
   o->mo.add(*c);
   o->model.teach.add(*c);

@@ -35,10 +35,11 @@ void explain(const ExplainOptions& o) {
   nlohmann::json report;
   if (!o.json) {
     std::printf("%s: %s, %zu nodes\n", m.path.c_str(), m.framework.c_str(), m.graph.node_count());
-    for (const Port& p : model.inputs())
-      std::printf("  input   %s  %s\n", p.any_name().c_str(), text(Info{p.type, p.shape}).c_str());
-    for (const Port& p : model.outputs())
-      std::printf("  output  %s  %s\n", p.any_name().c_str(), text(Info{p.type, p.shape}).c_str());
+    std::vector<Port> inputs = model.inputs(), outputs = model.outputs();
+    for (const Group& g : model.input_groups())
+      std::printf("  input   %s  %s\n", g.name.c_str(), structure_text(g, inputs).c_str());
+    for (const Group& g : model.output_groups())
+      std::printf("  output  %s  %s\n", g.name.c_str(), structure_text(g, outputs).c_str());
     for (const OpDef* d : core.state()->registry.ops())
       if (d->overrides)
         std::printf("  %s of %s: '%s' takes the place of the built-in one\n", std::string(d->name()).c_str(),
@@ -56,6 +57,7 @@ void explain(const ExplainOptions& o) {
     report["model"] = {{"path", m.path}, {"framework", m.framework}, {"nodes", m.graph.node_count()}};
     for (const Port& p : model.inputs()) report["inputs"].push_back(port_json(p));
     for (const Port& p : model.outputs()) report["outputs"].push_back(port_json(p));
+    add_groups(report, model);
     report["import"] = nlohmann::json::array();
     for (const Claim& c : m.report.claims)
       report["import"].push_back(
@@ -119,6 +121,7 @@ void add_explain(CLI::App& app) {
   o->model.add_extensions(*c);
   o->model.add_device(*c);
   o->cut.add(*c);
+  o->model.add_items(*c);
   o->model.teach.add(*c);
   c->add_flag("--json", o->json, "prints JSON");
   c->add_flag("--text", o->as_text, "prints the graph in the textual form and ends");

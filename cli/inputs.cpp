@@ -10,6 +10,7 @@
 #include "readers/npy.hpp"
 #include "readers/npz.hpp"
 #include "readers/onnx.hpp"
+#include "readers/onnx_value.hpp"
 
 namespace graft::cli {
 namespace {
@@ -89,8 +90,10 @@ Tensor tensor_for(const std::string& path, const Port& port) {
 }  // namespace
 
 void InputOptions::add(CLI::App& app) {
-  app.add_option("--input,-i", given,
-                 "value of an input; an empty NAME goes by position. Files: .npy .npz .pb .png .jpg .ppm .bmp")
+  app.add_option(
+         "--input,-i", given,
+         "value of an input; an empty NAME goes by position. Files: .npy .npz .pb .png .jpg .ppm .bmp. A sequence is "
+         "given item by item, or as one .npz or .pb; none is an optional without a value")
       ->type_name("NAME=FILE")
       ->group("Inputs")
       ->allow_extra_args(false);
@@ -126,44 +129,155 @@ std::vector<Tensor> random_inputs(const std::vector<Port>& ports, uint64_t seed)
   return out;
 }
 
-std::vector<Tensor> make_inputs(const InputOptions& o, const std::vector<Port>& ports) {
-  if (o.given.empty()) {
-    if (!ports.empty()) note(text("no inputs given: random values (--seed ", o.seed, ")"));
-    return random_inputs(ports, o.seed);
-  }
-  std::vector<Tensor> out(ports.size());
-  size_t position = 0;
-  auto put = [&](size_t i, Tensor t, const std::string& from) {
-    if (out[i]) throw UsageError(text("input '", ports[i].any_name(), "' is given twice"));
-    if (ports[i].type != DType::undefined && t.type() != ports[i].type)
-      throw Error(ErrorKind::user,
-                  text("input '", ports[i].any_name(), "' is ", ports[i].type, ", '", from, "' holds ", t.type()),
-                  text("values are not converted here; save them as ", ports[i].type));
-    out[i] = std::move(t);
-  };
-  auto index_of = [&](const std::string& name) { return as_usage([&] { return find_port(ports, name, "input"); }); };
-  for (const std::string& g : o.given) {
-    size_t equals = g.find('=');
-    std::string name = equals == g.npos ? "" : g.substr(0, equals), file = equals == g.npos ? g : g.substr(equals + 1);
-    // A name may hold '=' itself: take the longest one that is an input.
-    for (const Port& p : ports)
-      for (const std::string& n : p.names)
-        if (n.size() > name.size() && g.starts_with(n + "=")) name = n, file = g.substr(n.size() + 1);
+namespace {
+
+// The values of inputs, as the command line names files for them.
+class Collected {
+ public:
+  Collected(const std::vector<Group>& groups, const std::vector<Port>& ports)
+      : groups_(groups), ports_(ports), values_(groups.size()) {}
+
+  void take(const std::string& argument) {
+    auto [name, file] = split_argument(argument);
     if (extension_of(file) == ".npz" && name.empty()) {
       for (auto& [array, t] : read_npz(file)) put(index_of(array), t, file);
-      continue;
+      return;
     }
-    size_t i = name.empty() ? position : index_of(name);
-    if (i >= ports.size()) throw UsageError(text("the model has ", ports.size(), " inputs, more are given"));
-    position = i + 1;
-    put(i, tensor_for(file, ports[i]), file);
+    size_t i = name.empty() ? position_ : index_of(name);
+    if (i >= groups_.size()) throw UsageError(text("the model has ", groups_.size(), " inputs, more are given"));
+    position_ = i + 1;
+    put(i, read(file, groups_[i]), file);
   }
-  for (size_t i = 0; i < out.size(); ++i)
-    if (!out[i])
-      throw UsageError(
-          text("input '", ports[i].any_name(), "' is not given"),
-          text("add --input ", quoted_for_shell(ports[i].any_name()), "=FILE, or give none at all for random values"));
-  return out;
+
+  std::vector<Datum> done() {
+    std::vector<Datum> out;
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      if (!values_[i])
+        throw UsageError(
+            text("input '", groups_[i].name, "' is not given"),
+            text("add --input ", quoted_for_shell(groups_[i].name), "=FILE, or give none at all for random values"));
+      out.push_back(std::move(*values_[i]));
+    }
+    return out;
+  }
+
+ private:
+  // A name may hold '=' itself: the longest one that is an input.
+  std::pair<std::string, std::string> split_argument(const std::string& g) const {
+    size_t equals = g.find('=');
+    std::string name = equals == g.npos ? "" : g.substr(0, equals), file = equals == g.npos ? g : g.substr(equals + 1);
+    auto longer = [&](const std::string& n) {
+      if (n.size() > name.size() && g.starts_with(n + "=")) name = n, file = g.substr(n.size() + 1);
+    };
+    for (const Group& group : groups_) longer(group.name);
+    for (const Port& p : ports_)
+      for (const std::string& n : p.names) longer(n);
+    return {name, file};
+  }
+
+  size_t index_of(const std::string& name) const {
+    for (size_t i = 0; i < groups_.size(); ++i)
+      if (groups_[i].name == name) return i;
+    // Other names of a port, and the message that lists what there is.
+    auto port = position_of(ports_, name);
+    for (size_t i = 0; port && i < groups_.size(); ++i)
+      if (groups_[i].kind == Group::Kind::tensor && groups_[i].port == *port) return i;
+    std::vector<std::string> names;
+    for (const Group& g : groups_) names.push_back(g.name);
+    throw UsageError(text("the model has no input '", name, "'"),
+                     names.empty() ? "it has none" : text("it has ", join(names, ", ")));
+  }
+
+  Datum read(const std::string& file, const Group& g) const {
+    if (g.kind == Group::Kind::tensor) return tensor_for(file, ports_[g.port]);
+    if (file == "none") return {Datum::optional, {}};
+    if (file == "empty") return {Datum::sequence, {}};
+    std::error_code ec;
+    if (!std::filesystem::exists(file, ec))
+      throw UsageError(text("there is no file '", file, "' for input '", g.name, "'"),
+                       "none is an optional without a value, empty a sequence without items");
+    std::string ending = extension_of(file);
+    if (ending == ".pb") {
+      auto kind = g.kind == Group::Kind::optional ? Datum::optional
+                  : g.kind == Group::Kind::map    ? Datum::map
+                                                  : Datum::sequence;
+      return read_onnx_value(file, kind);
+    }
+    if (ending == ".npz") return arrays(file, g);
+    if (ending == ".npy") return read_npy(file);
+    throw UsageError(text("'", file, "' is not a kind of file that a sequence, optional or map is read from"),
+                     "use .pb (SequenceProto, OptionalProto, MapProto), .npz, or .npy for each item");
+  }
+  static Datum arrays(const std::string& file, const Group& g) {
+    bool map = g.kind == Group::Kind::map ||
+               (g.kind == Group::Kind::optional && !g.parts.empty() && g.parts[0].kind == Group::Kind::map);
+    Datum out(map ? Datum::map : Datum::sequence, {});
+    auto list = read_npz(file);
+    if (map)
+      for (const char* part : {"keys", "values"})
+        for (auto& [name, t] : list)
+          if (name == part) out.parts.push_back(t);
+    if (map && out.parts.size() != 2)
+      throw UsageError(text("'", file, "' is for the map '", g.name, "', expected the arrays 'keys' and 'values'"));
+    if (!map)
+      for (auto& [name, t] : list) out.parts.push_back(t);
+    return out;
+  }
+
+  void put(size_t i, Datum d, const std::string& from) {
+    const Group& g = groups_[i];
+    std::optional<Datum>& place = values_[i];
+    // Files of one tensor are the items of a sequence, one after the other.
+    bool item = d.kind == Datum::tensor && holds_sequence(g);
+    if (item) check_type(g, d, from);
+    if (item && place && place->kind == Datum::sequence) {
+      place->parts.push_back(std::move(d));
+      return;
+    }
+    if (place) throw UsageError(text("input '", g.name, "' is given twice"));
+    if (!item) check_type(g, d, from);
+    place = item ? Datum(Datum::sequence, {std::move(d)}) : std::move(d);
+  }
+  static bool holds_sequence(const Group& g) {
+    return g.kind == Group::Kind::sequence ||
+           (g.kind == Group::Kind::optional && !g.parts.empty() && g.parts[0].kind == Group::Kind::sequence);
+  }
+
+  void check_type(const Group& g, const Datum& d, const std::string& from) const {
+    if (d.kind != Datum::tensor) {
+      for (const Datum& part : d.parts)
+        if (g.kind != Group::Kind::map) check_type(g, part, from);
+      return;
+    }
+    const Group* at = &g;
+    while (at->kind != Group::Kind::tensor && !at->parts.empty()) at = &at->parts[0];
+    if (at->kind != Group::Kind::tensor) return;
+    DType type = ports_[at->port].type;
+    if (type != DType::undefined && d.value.type() != type)
+      throw Error(ErrorKind::user, text("input '", g.name, "' is ", type, ", '", from, "' holds ", d.value.type()),
+                  text("values are not converted here; save them as ", type));
+  }
+
+  const std::vector<Group>& groups_;
+  const std::vector<Port>& ports_;
+  std::vector<std::optional<Datum>> values_;
+  size_t position_ = 0;
+};
+
+}  // namespace
+
+std::vector<Datum> make_inputs(const InputOptions& o, const std::vector<Group>& groups,
+                               const std::vector<Port>& ports) {
+  if (o.given.empty()) {
+    if (!ports.empty()) note(text("no inputs given: random values (--seed ", o.seed, ")"));
+    std::vector<Tensor> random = random_inputs(ports, o.seed);
+    std::vector<Datum> out;
+    for (const Group& g : groups) out.push_back(gathered(g, [&](size_t port) { return random.at(port); }));
+    return out;
+  }
+  Collected collected(groups, ports);
+  for (const std::string& g : o.given) collected.take(g);
+  return collected.done();
 }
 
 }  // namespace graft::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "command.hpp"
+#include "toolkit/values.hpp"
 
 namespace graft::cli {
 
@@ -11,8 +12,8 @@ struct InputOptions {
   void add(CLI::App& app);
 };
 
-// One tensor per input. Nothing given: random ones. Notes say what was done to get there.
-std::vector<Tensor> make_inputs(const InputOptions& o, const std::vector<Port>& ports);
+// One value per input. Nothing given: random ones. Notes say what was done to get there.
+std::vector<Datum> make_inputs(const InputOptions& o, const std::vector<Group>& groups, const std::vector<Port>& ports);
 std::vector<Tensor> random_inputs(const std::vector<Port>& ports, uint64_t seed);
 
 }  // namespace graft::cli

@@ -49,31 +49,119 @@ void print_top(const Tensor& t, int count, const std::vector<std::string>& label
                 order[i] < labels.size() ? labels[order[i]].c_str() : "");
 }
 
-// The model for the values that are given: where its inputs have other shapes, it is imported anew with theirs.
-Model fitted(const Core& core, const RunOptions& o, Model model, ImportOptions options,
-             const std::vector<Tensor>& values) {
-  if (!o.model.input_shapes.empty()) return model;
-  std::vector<Port> ports = model.inputs();
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (takes(ports[i], values[i].dims())) continue;
-    Shape given = Shape::of(values[i].dims());
-    options.input_shapes[ports[i].any_name()] = given;
-    note(text("input '", ports[i].any_name(), "' has the shape ", given, " of its values, not ", ports[i].shape));
-  }
-  if (options.input_shapes.empty()) return model;
-  return with_context([&] { return load(core, o.model, options); },
-                      [] { return "giving the model's inputs the shapes of the values"; });
+// The model for the values that are given: where its inputs have other shapes or another structure, it is imported
+// anew with theirs.
+Fitted fitted_model(const Core& core, const RunOptions& o, const ImportOptions& import, Model model,
+                    std::vector<Datum> values) {
+  std::map<std::string, Shape> asked;
+  if (!o.model.input_shapes.empty()) asked = parse_shapes(o.model.input_shapes, model.inputs());
+  Fitted out = fitted(std::move(model), std::move(values), [&](ImportOptions options) {
+    options.cut = import.cut;
+    for (const auto& [name, shape] : asked)
+      if (!options.input_values.count(name)) options.input_shapes[name] = shape;
+    return with_context([&] { return load(core, o.model, options); },
+                        [] { return "giving the model's inputs the shapes of the values"; });
+  });
+  for (const std::string& n : out.notes) note(n);
+  return out;
 }
 
-// Where the outputs that were asked for stand among those of the model. Names are the framework's, as for `convert`;
-// what only the imported graph knows is looked for there.
-std::vector<size_t> positions_of(Model& model, const std::vector<std::string>& names) {
-  std::vector<size_t> out;
-  for (size_t i = 0; i < names.size(); ++i) {
-    std::optional<size_t> at = model.state()->report.more_outputs[i];
-    out.push_back(at ? *at : as_usage([&] { return model.add_output(names[i]); }));
+// Writes values as .npy files, prints them, and lists them for outputs.json.
+class OutputList {
+ public:
+  explicit OutputList(const RunOptions& o) : o_(o) {
+    if (!o.folder.empty()) make_folder(o.folder);
+    if (!o.labels.empty())
+      for (std::string_view l : split(read_text_file(o.labels), '\n')) labels_.emplace_back(trim(l));
   }
-  return out;
+  nlohmann::json list = nlohmann::json::array();
+
+  void add(const std::string& name, const Datum& d) {
+    nlohmann::json entry = value(name, d, text(list.size()));
+    entry["name"] = name;
+    list.push_back(std::move(entry));
+  }
+
+ private:
+  nlohmann::json value(const std::string& name, const Datum& d, const std::string& stem) {
+    switch (d.kind) {
+      case Datum::sequence: return sequence(name, d, stem);
+      case Datum::optional: return optional(name, d, stem);
+      case Datum::map:
+        return {{"kind", "map"},
+                {"keys", value(name + ".keys", d.parts.at(0), stem + ".keys")},
+                {"values", value(name + ".values", d.parts.at(1), stem + ".values")}};
+      case Datum::tensor: break;
+    }
+    const Tensor& t = d.value;
+    nlohmann::json entry{{"shape", t.dims()}, {"type", name_of(t.type())}};
+    if (!o_.folder.empty()) {
+      std::string file = stem + ".npy";
+      write_npy(o_.folder + "/" + file, t);
+      entry["file"] = file;
+    }
+    print(name, text(info_of(t)), summary(t));
+    if (o_.top > 0 && talks()) print_top(t, o_.top, labels_);
+    return entry;
+  }
+
+  // Items that are tensors are listed by their files.
+  nlohmann::json sequence(const std::string& name, const Datum& d, const std::string& stem) {
+    nlohmann::json items = nlohmann::json::array(), files = items, shapes = items, type;
+    bool tensors = true;
+    for (size_t i = 0; i < d.parts.size(); ++i) {
+      nlohmann::json item = value(text(name, '.', i), d.parts[i], text(stem, '.', i));
+      tensors &= d.parts[i].kind == Datum::tensor;
+      if (tensors) shapes.push_back(item["shape"]), type = item["type"];
+      if (tensors && item.contains("file")) files.push_back(item["file"]);
+      items.push_back(std::move(item));
+    }
+    if (d.parts.empty()) print(name, "sequence", "without items");
+    if (!tensors) return {{"kind", "sequence"}, {"items", items}};
+    nlohmann::json entry{{"kind", "sequence"}, {"shapes", shapes}, {"type", type}};
+    if (!o_.folder.empty()) entry["files"] = files;
+    return entry;
+  }
+  nlohmann::json optional(const std::string& name, const Datum& d, const std::string& stem) {
+    nlohmann::json entry;
+    if (d.parts.empty()) {
+      print(name, "optional", "without a value");
+      entry["file"] = nullptr;
+    } else {
+      entry = value(name, d.parts[0], stem);
+    }
+    entry["optional"] = true;
+    return entry;
+  }
+
+  bool talks() const { return !o_.json && !o_.quiet; }
+  void print(const std::string& name, const std::string& what, const std::string& values) const {
+    if (talks()) std::printf("%s  %s  %s\n", name.c_str(), what.c_str(), values.c_str());
+  }
+
+  const RunOptions& o_;
+  std::vector<std::string> labels_;
+};
+
+// The outputs that were asked for, as values of the framework; none when all are. Names are the framework's, as for
+// `convert`; what only the imported graph knows is looked up there.
+std::vector<Group> selected_outputs(Model& model, const std::vector<std::string>& names) {
+  std::vector<Group> groups = model.output_groups(), selected;
+  bool structured =
+      std::any_of(groups.begin(), groups.end(), [](const Group& g) { return g.kind != Group::Kind::tensor; });
+  for (size_t i = 0; i < names.size(); ++i) {
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const Group& g) { return g.kind != Group::Kind::tensor && g.name == names[i]; });
+    if (group != groups.end()) {
+      selected.push_back(*group);
+      continue;
+    }
+    // The position counts values; it is that of a port where each value is one.
+    std::optional<size_t> at = structured ? std::nullopt : model.state()->report.more_outputs[i];
+    size_t port = at ? *at : as_usage([&] { return model.add_output(names[i]); });
+    selected.push_back({names[i], Group::Kind::tensor, port, {}});
+  }
+  return selected;
 }
 
 void run(const RunOptions& o) {
@@ -82,17 +170,19 @@ void run(const RunOptions& o) {
   ImportOptions import;
   import.cut.more_outputs = o.outputs;
   Model model = load(core, o.model, import);
-  std::vector<Tensor> values = make_inputs(o.inputs, model.inputs());
-  model = fitted(core, o, std::move(model), import, values);
-  std::vector<size_t> wanted = positions_of(model, o.outputs);
+  if (o.inputs.given.empty() && !model.state()->report.assumed.empty())
+    require_complete(model.state()->report, model.state()->path);
+  Fitted made = fitted_model(core, o, import, model, make_inputs(o.inputs, model.input_groups(), model.inputs()));
+  model = made.model;
+  std::vector<Group> selected = selected_outputs(model, o.outputs);
   if (o.through_ir) model = through_ir(model);
   for (const std::string& option : o.ignored)
     throw UsageError(text("option '--opt ", option, "' means nothing for a model of ", model.framework()));
   Options options;
   options.threads = o.threads;
   CompiledModel compiled = core.compile_model(model, o.model.device, options);
-  std::vector<Port> out = compiled.outputs();
-  if (wanted.empty()) wanted.resize(out.size()), std::iota(wanted.begin(), wanted.end(), 0);
+  std::vector<Tensor> values = port_tensors(compiled.input_groups(), made.values, compiled.inputs().size());
+  if (selected.empty()) selected = compiled.output_groups();
 
   InferRequest request = compiled.create_infer_request();
   for (size_t i = 0; i < values.size(); ++i) request.set_input_tensor(i, values[i]);
@@ -100,35 +190,16 @@ void run(const RunOptions& o) {
   request.infer();
   log_info("ran the model", time.text());
 
-  nlohmann::json list = nlohmann::json::array();
-  if (!o.folder.empty()) make_folder(o.folder);
-  for (size_t k = 0; k < wanted.size(); ++k) {
-    size_t i = wanted[k];
-    Tensor t = request.get_output_tensor(i);
-    std::string name = o.outputs.empty() ? out[i].any_name() : o.outputs[k];
-    nlohmann::json entry{{"name", name}, {"shape", t.dims()}, {"type", name_of(t.type())}};
-    if (!o.folder.empty()) {
-      std::string file = text(k, ".npy");
-      write_npy(o.folder + "/" + file, t);
-      entry["file"] = file;
-    }
-    list.push_back(entry);
-    if (o.json || o.quiet) continue;
-    std::printf("%s  %s  %s\n", name.c_str(), text(info_of(t)).c_str(), summary(t).c_str());
-    if (o.top > 0) {
-      std::vector<std::string> labels;
-      if (!o.labels.empty())
-        for (std::string_view l : split(read_text_file(o.labels), '\n')) labels.emplace_back(trim(l));
-      print_top(t, o.top, labels);
-    }
-  }
+  OutputList report(o);
+  for (const Group& g : selected)
+    report.add(g.name, gathered(g, [&](size_t port) { return request.get_output_tensor(port); }));
   if (!o.folder.empty()) {
     OutputFile file(o.folder + "/outputs.json");
-    file.write(list.dump(1));
+    file.write(report.list.dump(1));
     file.write("\n");
     file.commit();
   }
-  if (o.json) print_json(list);
+  if (o.json) print_json(report.list);
 }
 
 }  // namespace
@@ -141,6 +212,7 @@ void add_run(CLI::App& app) {
   o->model.add_device(*c);
   o->model.add_shapes(*c);
   o->model.teach.add(*c);
+  o->model.add_items(*c);
   o->inputs.add(*c);
   c->add_option("--output,-o", o->outputs,
                 "outputs or other tensors that are wanted, in this order; all outputs when not said")

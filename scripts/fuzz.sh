@@ -14,9 +14,9 @@ build/bin/graft_tests --write-corpus build/fuzz/corpus tests/readers tests/ops
 mkdir -p build/fuzz/corpus/proto_text && cp build/fuzz/corpus/caffe/* build/fuzz/corpus/proto_text/
 python3 scripts/bundle_seeds.py build/fuzz/corpus/tensor_bundle
 failed=0
-for target in ${TARGETS:-onnx caffe tensorflow proto_text ir text mapping replacement tensor_bundle}; do
+for target in ${TARGETS:-onnx onnx_value caffe tensorflow proto_text ir text mapping replacement tensor_bundle}; do
   echo "== $target: $seconds s"
-  mkdir -p "build/fuzz/grown/$target"
+  mkdir -p "build/fuzz/grown/$target" "build/fuzz/corpus/$target"
   build/fuzz/bin/fuzz_$target -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/findings/$target-" "build/fuzz/grown/$target" "build/fuzz/corpus/$target" 2>"build/fuzz/$target.log" || failed=1
   grep -E 'stat::number_of_executed_units|stat::peak_rss_mb|ERROR|SUMMARY|DEADLYSIGNAL' "build/fuzz/$target.log" || true

@@ -29,8 +29,14 @@ def tensor(name, dims, values, kind=FLOAT):
     return b"".join(number(1, d) for d in dims) + number(2, kind) + data(8, name) + data(9, values)
 
 
+class Graph(bytes):
+    """A graph as the value of an attribute."""
+
+
 def attribute(name, v):
     out = data(1, name)
+    if isinstance(v, Graph):
+        return out + data(6, v) + number(20, 5)
     if isinstance(v, float):
         return out + varint(2 << 3 | 5) + struct.pack("<f", v) + number(20, 1)
     if isinstance(v, int):
@@ -49,14 +55,30 @@ def node(kind, inputs, outputs, name="", domain="", **attributes):
     return out + (data(7, domain) if domain else b"")
 
 
-def value(name, dims, kind=FLOAT):
+def tensor_type(dims, kind=FLOAT):
     """A dimension is a number, or a name for one that is not known."""
     shape = b"".join(data(1, number(1, d) if isinstance(d, int) else data(2, d)) for d in dims)
-    return data(1, name) + data(2, data(1, number(1, kind) + data(2, shape)))
+    return data(1, number(1, kind) + data(2, shape))
+
+
+def value(name, dims, kind=FLOAT):
+    return data(1, name) + data(2, tensor_type(dims, kind))
+
+
+def sequence(name, dims, kind=FLOAT):
+    return data(1, name) + data(2, data(4, data(1, tensor_type(dims, kind))))
+
+
+def optional(name, dims, kind=FLOAT):
+    return data(1, name) + data(2, data(9, data(1, tensor_type(dims, kind))))
+
+
+def graph(name, nodes, tensors, inputs, outputs):
+    out = b"".join(data(1, n) for n in nodes) + data(2, name) + b"".join(data(5, t) for t in tensors)
+    return out + b"".join(data(11, v) for v in inputs) + b"".join(data(12, v) for v in outputs)
 
 
 def model(name, nodes, tensors, inputs, outputs, opsets):
     """`opsets`: {"": 17, "acme": 1}."""
-    graph = b"".join(data(1, n) for n in nodes) + data(2, name) + b"".join(data(5, t) for t in tensors)
-    graph += b"".join(data(11, v) for v in inputs) + b"".join(data(12, v) for v in outputs)
-    return number(1, 8) + data(2, "graft example") + data(7, graph) + b"".join(data(8, data(1, d) + number(2, v)) for d, v in opsets.items())
+    whole = graph(name, nodes, tensors, inputs, outputs)
+    return number(1, 8) + data(2, "graft example") + data(7, whole) + b"".join(data(8, data(1, d) + number(2, v)) for d, v in opsets.items())

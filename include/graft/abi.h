@@ -480,6 +480,14 @@ typedef struct graft_host {
   size_t (*graph_nodes)(graft_import*, const graft_node* const** nodes);    /* all, producers first */
   graft_status (*replace_ref)(graft_import*, graft_ref from, graft_ref to); /* for all readers */
   const graft_value* (*configured)(graft_import*, graft_str path);          /* of the replacement file's entry */
+
+  /* Further functions for a layer under import. */
+  /* An optional value that holds nothing: a layer that takes it sees an input that is left out. 0: failed. */
+  graft_ref (*add_nothing)(graft_import*);
+  /* Imports the sub-graph in field `path` in the place of the layer, with these values as its inputs; a list may be one
+   * of them. The outputs are valid until the next call. */
+  graft_status (*inline_body)(graft_import*, graft_str path, const graft_ref* inputs, size_t input_count,
+                              const graft_ref** outputs, size_t* output_count);
 } graft_host;
 
 /* What every host has: the table of the first release. Later fields must be tested against `size` before use. */

@@ -243,6 +243,30 @@ class Import {
     return out;
   }
 
+  // A sub-graph of the layer in the layer's own place, with these values as its inputs; its outputs. Values may be
+  // lists or `nothing()`.
+  std::vector<Value> inlined(std::string_view path, const std::vector<Value>& inputs) {
+    constexpr size_t least = offsetof(graft_host, inline_body) + sizeof(void*);
+    if (host->size < least) unsupported("this host cannot put a sub-graph in the place of its layer");
+    std::vector<graft_ref> in;
+    for (const Value& v : inputs) in.push_back(v.ref());
+    const graft_ref* refs = nullptr;
+    size_t count = 0;
+    check(host->inline_body(im_, str(path), in.data(), in.size(), &refs, &count));
+    std::vector<Value> out;
+    for (size_t i = 0; i < count; ++i) out.emplace_back(this, refs[i]);
+    return out;
+  }
+  // An optional value that holds nothing: whoever takes it sees an input that is left out.
+  Value nothing() {
+    constexpr size_t least = offsetof(graft_host, add_nothing) + sizeof(void*);
+    if (host->size < least) unsupported("this host knows no empty optional values");
+    graft_ref r = host->add_nothing(im_);
+    if (!r) throw Failure{GRAFT_INTERNAL, {}, {}};
+    return {this, r};
+  }
+  Value input_or_nothing(size_t i) { return has_input(i) ? input(i) : nothing(); }
+
   void output(size_t i, Value v) { check(host->set_layer_output(im_, i, v.ref())); }
   graft_import* raw() const { return im_; }
 

@@ -31,6 +31,22 @@ struct GRAFT_API Port {
   const std::string& any_name() const { return names.empty() ? name : names[0]; }
 };
 
+// An input or output as the framework sees it. Most are one tensor; ONNX also knows sequences, optionals and maps,
+// which are several tensors here, or none.
+struct GRAFT_API Group {
+  enum class Kind {
+    tensor,    // the port
+    sequence,  // its items are the parts; a part that is a run stands for any number of items
+    run,       // each slice along the first axis of its part is an item; of a map, each row of the values
+    optional,  // the part is its value; no part: it holds nothing
+    map,       // the parts are its keys and its values
+  };
+  std::string name;  // empty for parts
+  Kind kind = Kind::tensor;
+  size_t port = 0;  // of a tensor: its position in inputs() or outputs()
+  std::vector<Group> parts;
+};
+
 struct GRAFT_API ProfilingInfo {
   std::string node_name, node_type, kernel;
   double microseconds = 0;  // over all calls
@@ -43,6 +59,9 @@ class GRAFT_API Model {
   std::string framework() const;  // "onnx", "ir", ...
   std::vector<Port> inputs() const;
   std::vector<Port> outputs() const;
+  // The same in the framework's order and structure.
+  std::vector<Group> input_groups() const;
+  std::vector<Group> output_groups() const;
   // Layers that no operation is known for; a model with such layers does not compile.
   std::vector<std::string> unknown_layers() const;
   // Gives inputs other shapes; everything behind them is inferred anew.
@@ -108,6 +127,8 @@ class GRAFT_API CompiledModel {
   InferRequest create_infer_request();
   std::vector<Port> inputs() const;
   std::vector<Port> outputs() const;
+  std::vector<Group> input_groups() const;
+  std::vector<Group> output_groups() const;
   std::string device() const;
   const Options& options() const;
 
@@ -119,6 +140,13 @@ class GRAFT_API CompiledModel {
   std::shared_ptr<State> s_;
 };
 
+// What a model is imported for, where its own file leaves that open.
+struct GRAFT_API ReadOptions {
+  std::map<std::string, size_t> items;      // of inputs that are sequences: how many
+  std::vector<std::string> absent;          // inputs that are optional and hold nothing
+  std::map<std::string, Tensor> constants;  // inputs that become constants
+};
+
 class GRAFT_API Core {
  public:
   Core();
@@ -127,6 +155,7 @@ class GRAFT_API Core {
   // Any supported model file; the format is recognised by its content. Throws when it cannot be read; layers of unknown
   // types are listed by Model::unknown_layers.
   Model read_model(const std::string& path, const std::string& weights = {});
+  Model read_model(const std::string& path, const std::string& weights, const ReadOptions& options);
   CompiledModel compile_model(const Model& model, const std::string& device = "CPU", const Options& options = {});
   CompiledModel compile_model(const std::string& path, const std::string& device = "CPU", const Options& options = {});
   std::vector<std::string> get_available_devices() const;

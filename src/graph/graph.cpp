@@ -88,6 +88,7 @@ Graph Graph::clone() const {
   Graph copy;
   copy.name = name;
   copy.rt_info = rt_info;
+  copy.input_forms = input_forms, copy.output_forms = output_forms;
   copy.alive_ = alive_;
   copy.parameters_ = parameters_;
   copy.results_ = results_;

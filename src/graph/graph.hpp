@@ -12,6 +12,7 @@
 
 #include "base/xml.hpp"
 #include "graph/attribute.hpp"
+#include "graph/forms.hpp"
 
 namespace graft {
 
@@ -73,6 +74,8 @@ class Graph {
 
   std::string name;
   std::shared_ptr<const Xml> rt_info;  // of the whole model, carried along
+  // Of all inputs and outputs, in the framework's order; empty where each is one tensor.
+  std::vector<NamedForm> input_forms, output_forms;
 
   // Adds a node. Parameter and Result nodes join the border in the order they are added.
   NodeId add(Node node);

@@ -71,6 +71,50 @@ CalledFunction called_function(const RawNode& raw, const RawFunction& function) 
   return out;
 }
 
+namespace {
+
+std::set<std::string> names_made_by(const RawGraph& g) {
+  std::set<std::string> names;
+  for (const RawValue& v : g.inputs) names.insert(v.name);
+  for (const auto& [name, t] : g.constants) names.insert(name);
+  for (const RawNode& n : g.nodes) names.insert(n.outputs.begin(), n.outputs.end());
+  names.erase("");
+  return names;
+}
+
+// Puts `prefix` before the names in `own`, here and in graphs further inside that do not make a value of that name.
+void prefix_names(RawGraph& g, const std::set<std::string>& own, const std::string& prefix) {
+  auto renamed = [&](std::string& name) {
+    if (own.count(name)) name = prefix + name;
+  };
+  for (RawValue& v : g.inputs) renamed(v.name);
+  for (RawValue& v : g.outputs) renamed(v.name);
+  for (auto& [name, t] : g.constants) renamed(name);
+  for (RawNode& n : g.nodes) {
+    for (std::string& s : n.inputs) renamed(s);
+    for (std::string& s : n.outputs) renamed(s);
+    for (auto& [path, field] : n.fields)
+      for (std::shared_ptr<RawGraph>& inner : field.graphs) {
+        inner = std::make_shared<RawGraph>(*inner);
+        std::set<std::string> seen = own;
+        for (const std::string& name : names_made_by(*inner)) seen.erase(name);
+        prefix_names(*inner, seen, prefix);
+      }
+  }
+}
+
+}  // namespace
+
+RawGraph renamed_body(const RawGraph& body, const std::string& prefix) {
+  RawGraph out = body;
+  prefix_names(out, names_made_by(body), prefix);
+  std::map<std::string, RawValue> values;
+  for (auto& [name, v] : out.values) values.emplace(prefix + name, v);
+  out.values = std::move(values);
+  for (RawNode& n : out.nodes) n.name = prefix + (n.name.empty() ? n.type : n.name);
+  return out;
+}
+
 void inline_calls(RawModel& model, int max_depth, size_t max_layers) {
   std::unordered_map<std::string, const RawFunction*> functions;
   for (const RawFunction& f : model.functions)

@@ -13,6 +13,9 @@ struct CalledFunction {
 };
 CalledFunction called_function(const RawNode& call, const RawFunction& function);
 
+// A copy of a sub-graph in which every name that it makes itself has `prefix` before it.
+RawGraph renamed_body(const RawGraph& body, const std::string& prefix);
+
 // Puts the layers of functions in the place of their calls, so that they can be named. Functions that are written for
 // other versions of operations than the model stay calls.
 void inline_calls(RawModel& model, int max_depth, size_t max_layers);

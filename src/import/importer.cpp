@@ -4,6 +4,7 @@
 #include "base/request.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "import/border.hpp"
 #include "import/calls.hpp"
 #include "import/layer.hpp"
 #include "import/scope.hpp"
@@ -19,6 +20,10 @@ Scope::Scope(ImportState& state, Scope* parent, int depth)
 void Scope::define(const std::string& name, ValueId v) {
   if (!names_.emplace(name, v).second) throw_user("the name '", name, "' is given to two values");
   add_names(graph.output(v), name);
+}
+
+void Scope::bind(const std::string& name, ValueId v) {
+  if (!names_.emplace(name, v).second) throw_user("the name '", name, "' is given to two values");
 }
 
 void Scope::add_names(Output& output, const std::string& name) {
@@ -52,6 +57,11 @@ ValueId Scope::look_up(const std::string& name) {
 }
 
 ValueId Scope::capture(const std::string& name, ValueId outer) {
+  if (parent_->is_nothing(outer)) {
+    ValueId v = add_nothing();
+    names_.emplace(name, v);
+    return v;
+  }
   if (parent_->is_list(outer)) {
     std::vector<ValueId> items = parent_->graph[outer.node].inputs;
     for (size_t i = 0; i < items.size(); ++i) items[i] = capture(text(name, "/item", i), items[i]);
@@ -73,7 +83,9 @@ ValueId Scope::capture(const std::string& name, ValueId outer) {
 NodeId Scope::add(Node node) {
   const OpDef& op = definition(state_.registry, node);
   for (size_t i = 0; i < node.inputs.size(); ++i)
-    if (is_list(node.inputs[i])) throw_unsupported(node.type, " takes a tensor, input ", i, " is a list of them");
+    if (is_handed_on(node.inputs[i]))
+      throw_unsupported(node.type, " takes a tensor, input ", i, " is ",
+                        is_list(node.inputs[i]) ? "a list of them" : "an optional that holds nothing");
   try {
     resolve(node, op, Extras::refuse);
   } catch (Error& e) {
@@ -99,14 +111,51 @@ ValueId Scope::add_constant(const std::string& name, Tensor t) {
   return {id, 0};
 }
 
-ValueId Scope::add_list(std::vector<ValueId> items) {
+namespace {
+Node handed_on(const char* type, std::string_view opset, std::vector<ValueId> items) {
   Node node;
-  node.type = "List";
-  node.opset = list_opset;
+  node.type = type;
+  node.opset = opset;
   node.opaque = true;
   node.inputs = std::move(items);
   node.outputs.emplace_back();
-  return {graph.add(std::move(node)), 0};
+  return node;
+}
+}  // namespace
+
+ValueId Scope::add_list(std::vector<ValueId> items) {
+  for (ValueId item : items)
+    if (is_nothing(item)) throw_unsupported("a sequence cannot hold an optional without a value");
+  // Every layer that changes a sequence makes a list of its own.
+  state_.list_items += items.size();
+  if (state_.list_items > state_.options.max_list_items)
+    throw_unsupported("the model's sequences have more than ", state_.options.max_list_items, " items in all");
+  return {graph.add(handed_on("List", list_opset, std::move(items))), 0};
+}
+ValueId Scope::add_nothing() { return {graph.add(handed_on("Nothing", list_opset, {})), 0}; }
+
+void Scope::collect_inputs(ValueId v, std::set<std::string>& out) const {
+  constexpr size_t farthest = 4096;  // nodes to look at: what is further away is not worth the time
+  std::vector<ValueId> todo{v};
+  std::unordered_set<NodeId> seen;
+  while (!todo.empty() && seen.size() < farthest) {
+    ValueId at = todo.back();
+    todo.pop_back();
+    if (!at.present() || !seen.insert(at.node).second) continue;
+    const Node& n = graph[at.node];
+    if (n.is("ShapeOf")) continue;  // depends on no values
+    todo.insert(todo.end(), n.inputs.begin(), n.inputs.end());
+    if (!n.is("Parameter")) continue;
+    if (!parent_) {
+      DType type = n.outputs[0].info.type;
+      if (is_integer(type) || type == DType::boolean) out.insert(n.name);
+      continue;
+    }
+    const std::vector<NodeId>& all = graph.parameters();
+    auto index = static_cast<size_t>(std::find(all.begin(), all.end(), at.node) - all.begin());
+    size_t declared = all.size() - captured.size();
+    if (index >= declared) parent_->collect_inputs(captured[index - declared], out);
+  }
 }
 
 void Scope::remove_lists() {
@@ -115,7 +164,7 @@ void Scope::remove_lists() {
     for (ValueId& v : graph[id].inputs)
       if (is_list(v)) v = {};
   for (NodeId id = 0; id < graph.end_id(); ++id)
-    if (is_list({id, 0})) graph.erase(id);
+    if (is_handed_on({id, 0})) graph.erase(id);
 }
 
 ValueId Scope::add_parameter(const std::string& name, const Info& info) {
@@ -130,27 +179,26 @@ ValueId Scope::add_parameter(const std::string& name, const Info& info) {
   return v;
 }
 
-void Scope::add_result(const std::string& name) {
-  ValueId v = look_up(name);
-  if (!v.present()) throw_user("output '", name, "' is not made by any layer");
-  if (is_list(v)) throw_unsupported("output '", name, "' is a list, only tensors can be outputs");
-  add_result(name, v);
-}
-
 void Scope::add_results(const std::string& name, ValueId v) {
-  if (!is_list(v)) return add_result(name, v);
+  if (!is_list(v)) {
+    add_result(name, v);
+    return;
+  }
   std::vector<ValueId> items = graph[v.node].inputs;
   for (size_t i = 0; i < items.size(); ++i) add_results(text(name, "/item", i), items[i]);
 }
 
-void Scope::add_result(const std::string& name, ValueId v) {
+NodeId Scope::add_result(const std::string& name, ValueId v) {
+  if (is_handed_on(v))
+    throw_unsupported("'", name, "' is ", is_list(v) ? "a list" : "an optional that holds nothing",
+                      ", expected a tensor");
   Node node;
   node.type = "Result";
   node.opset = "opset1";
   node.name = graph.unique_name(name + "/sink_port_0");
   node.inputs = {v};
   add_names(node.outputs.emplace_back(), name);
-  graph.add(std::move(node));
+  return graph.add(std::move(node));
 }
 
 // ---- layers in order ----
@@ -267,7 +315,8 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
             Error e = layer.with_missing_shape(current_error());
             if (e.kind() == ErrorKind::internal) throw e;
             e.while_(layer_context(state_, raw));
-            report.problems.push_back({claim.layer, raw.type, e});
+            report.problems.push_back({claim.layer, raw.type, e, {}});
+            layer.note_needed_values(report.problems.back());
             failed = true;
           }
           if (failed) layer.keep_opaque();
@@ -325,37 +374,10 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
   scope.graph.name = raw.name.empty() ? stem_of(model.path) : raw.name;
   scope.add_hints(raw);
   scope.declare_constants(raw);
-  std::set<std::string> constants;
-  for (const auto& [name, t] : raw.constants) constants.insert(name);
-
-  for (const RawValue& in : raw.inputs) {
-    if (constants.count(in.name)) continue;
-    if (!in.kind.empty())
-      throw_unsupported("input '", in.name, "' is not a tensor but of kind ", in.kind, ", only tensors can be inputs");
-    Info info = in.info;
-    if (auto it = options.input_shapes.find(in.name); it != options.input_shapes.end()) info.shape = it->second;
-    if (auto it = options.input_types.find(in.name); it != options.input_types.end()) info.type = it->second;
-    scope.add_parameter(in.name, info);
-  }
-  auto check_names = [&](const auto& given) {
-    for (const auto& [name, value] : given) {
-      std::vector<std::string> names;
-      bool found = false;
-      for (const RawValue& in : raw.inputs) names.push_back(in.name), found |= in.name == name;
-      if (!found)
-        throw Error(ErrorKind::user, text("the model has no input '", name, "'"),
-                    text("its inputs are ", join(names, ", ")));
-    }
-  };
-  check_names(options.input_shapes);
-  check_names(options.input_types);
+  Border border(scope, raw);
+  border.add_inputs();
   scope.import_nodes(raw.nodes, model.opsets);
-  for (const RawValue& o : raw.outputs) {
-    if (!o.kind.empty())
-      throw_unsupported("output '", o.name, "' is not a tensor but of kind ", o.kind, ", only tensors can be outputs");
-    scope.add_result(o.name);
-  }
-  if (raw.outputs.empty()) throw_user("the model has no outputs");
+  border.add_outputs();
   scope.remove_lists();
   out.graph = std::move(scope.graph);
   // The body of a loop may be imported several times.

@@ -41,6 +41,14 @@ struct Claim {
 struct Problem {
   std::string layer, type;
   Error error;
+  std::vector<std::string> inputs;  // of the model, whose values the layer needs when it is imported
+};
+
+// What an input of the model holds that is a sequence or an optional.
+struct InputForm {
+  bool absent = false;           // an optional that holds nothing
+  std::optional<size_t> length;  // of a sequence
+  std::vector<Shape> shapes;     // of its items, or of the one tensor; none: as the file says
 };
 
 // An entry of a replacement file that asks for a pass over the whole graph.
@@ -62,6 +70,10 @@ struct ImportReport {
   std::vector<GeneralReplacement> general;
   // For every place of CutRequest::more_outputs its position among the outputs; none: only the graph may know it.
   std::vector<std::optional<size_t>> more_outputs;
+  // Inputs whose values decide the structure of an output or whether a layer can be imported.
+  std::vector<std::string> decisive;
+  // Sequences among the inputs whose length is not given: imported with one item, to be seen but not to be used.
+  std::vector<std::string> assumed;
   bool complete() const { return unknown.empty() && problems.empty(); }
 };
 
@@ -75,8 +87,13 @@ struct ImportOptions {
   // Other types or shapes than the file says, by input name.
   std::map<std::string, Shape> input_shapes;
   std::map<std::string, DType> input_types;
-  int max_depth = 64;              // of functions and sub-graphs
-  size_t max_inlined = 2'000'000;  // layers that come in by calls of functions
+  std::map<std::string, InputForm> input_forms;  // of inputs that are no tensors
+  std::map<std::string, Tensor> input_values;    // inputs that become constants
+  size_t max_items = ReadLimits().items;         // of a sequence
+  int max_depth = 64;                            // of functions and sub-graphs
+  size_t max_inlined = 2'000'000;                // layers that come in by calls of functions
+  size_t max_list_items = 4'000'000;             // of all sequences on the way
+  size_t max_unrolled = 50'000;                  // layers that come in by sub-graphs in the place of a loop or branch
   FoldLimits fold_limits;
   std::shared_ptr<const LayerMapping> mapping;            // CustomLayersMapping.xml; for Caffe
   std::shared_ptr<const ReplacementConfig> replacements;  // sub-graphs that collapse before the import

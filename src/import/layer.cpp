@@ -3,6 +3,7 @@
 #include "base/request.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "import/calls.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
@@ -37,9 +38,9 @@ Layer::Layer(Scope& scope, const RawNode& raw, int64_t version, const std::map<s
   for (const std::string& in : raw.inputs) {
     ValueId v = in.empty() ? ValueId{} : scope.look_up(in);
     if (!in.empty() && !v.present()) throw_user("input '", in, "' is not made by any layer");
-    inputs_.push_back(v);
+    inputs_.push_back(scope.is_nothing(v) ? ValueId{} : v);
   }
-  while (!inputs_.empty() && !inputs_.back().present()) inputs_.pop_back();
+  while (!inputs_.empty() && raw.inputs[inputs_.size() - 1].empty()) inputs_.pop_back();
 }
 
 // Module and class of a layer in Python are its type, and settings that were taken apart are fields of their own.
@@ -123,6 +124,10 @@ void Layer::finish() {
     scope_.define(raw_.outputs[i], outputs_[i]);
   }
   Graph& g = scope_.graph;
+  for (ValueId v : outputs_)
+    if (scope_.is_list(v) && std::any_of(g[v.node].inputs.begin(), g[v.node].inputs.end(),
+                                         [&](ValueId item) { return scope_.is_list(item); }))
+      scope_.state().list_inputs.merge(needed_inputs());
   auto named = [&](NodeId id) { return !g[id].name.empty(); };
   for (ValueId v : outputs_)
     if (v.present() && std::find(made_.begin(), made_.end(), v.node) != made_.end() && !named(v.node))
@@ -192,7 +197,25 @@ graft_info Layer::ref_info(graft_ref ref) { return scope_.graph.info(checked(ref
 
 const graft_tensor* Layer::ref_constant(graft_ref ref) {
   const Tensor* t = scope_.inference.constant(checked(ref));
+  if (!t) asked_.push_back(checked(ref));
   return t ? t->raw() : nullptr;
+}
+
+std::set<std::string> Layer::needed_inputs() const {
+  std::set<std::string> out;
+  for (ValueId v : asked_) scope_.collect_inputs(v, out);
+  return out;
+}
+
+void Layer::note_needed_values(Problem& problem) const {
+  constexpr size_t most = 64;  // problems that anybody reads
+  if (problem.error.kind() != ErrorKind::unsupported || scope_.state().report.problems.size() > most) return;
+  std::set<std::string> names = needed_inputs();
+  problem.inputs.assign(names.begin(), names.end());
+  if (names.empty() || !problem.error.hint().empty()) return;
+  problem.error.hint(text("the layer may need the values of '", join(problem.inputs, "', '"),
+                          "' while the model is imported: --freeze_placeholder_with_value '", problem.inputs[0],
+                          "->VALUE' makes an input a constant"));
 }
 
 bool Layer::ref_known_values(graft_ref ref, graft_shape& values) {
@@ -266,14 +289,50 @@ void interpose(Scope& scope, const char* type, std::vector<std::string> from, st
 }
 }  // namespace
 
-const graft_imported_body* Layer::import_body(std::string_view path, std::span<const graft_info> parameters,
-                                              Callback prologue, Callback epilogue, void* user) {
+const RawGraph& Layer::body_graph(std::string_view path) {
   const RawField* f = raw_.find(path);
-  if (!f || f->graphs.empty()) throw_user("attribute '", path, "' is missing, a graph is wanted");
+  if (!f || f->graphs.empty()) throw_user("attribute '", path, "' is missing, expected a graph");
   read_.emplace(path);
   if (scope_.depth() >= scope_.state().options.max_depth)
     throw_user("graphs are nested more than ", scope_.depth(), " deep");
-  const RawGraph& raw = *f->graphs[0];
+  return *f->graphs[0];
+}
+
+const std::vector<graft_ref>& Layer::inline_body(std::string_view path, std::span<const graft_ref> inputs) {
+  const RawGraph& body = body_graph(path);
+  if (inputs.size() != body.inputs.size())
+    throw_user("the graph '", path, "' has ", body.inputs.size(), " inputs, ", inputs.size(), " are given");
+  ImportState& state = scope_.state();
+  state.unrolled += body.nodes.size() + 1;
+  if (state.unrolled > state.options.max_unrolled)
+    throw_unsupported("branches and loops that are written out bring in more than ", state.options.max_unrolled,
+                      " layers");
+  // Names of the body are known in it alone.
+  RawGraph own = renamed_body(body, text(name_, '/', state.bodies++, '/'));
+  scope_.add_hints(own);
+  scope_.declare_constants(own);
+  for (size_t i = 0; i < inputs.size(); ++i) scope_.bind(own.inputs[i].name, checked(inputs[i]));
+  struct Deeper {
+    int& depth;
+    explicit Deeper(int& d) : depth(d) { ++depth; }
+    ~Deeper() { --depth; }
+  };
+  {
+    Deeper inside(scope_.depth_);
+    scope_.import_nodes(own.nodes, *opsets_);
+  }
+  inlined_.clear();
+  for (const RawValue& out : own.outputs) {
+    ValueId v = scope_.look_up(out.name);
+    if (!v.present()) throw_user("output '", out.name, "' of the graph '", path, "' is not made by any layer");
+    inlined_.push_back(ref_of(v));
+  }
+  return inlined_;
+}
+
+const graft_imported_body* Layer::import_body(std::string_view path, std::span<const graft_info> parameters,
+                                              Callback prologue, Callback epilogue, void* user) {
+  const RawGraph& raw = body_graph(path);
   if (!prologue && parameters.size() != raw.inputs.size())
     throw_user("the graph '", path, "' has ", raw.inputs.size(), " inputs, ", parameters.size(), " are given");
 

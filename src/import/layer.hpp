@@ -47,6 +47,8 @@ class Layer final : public graft_import {
   bool matches(const graft_rule& rule) const;  // version and conditions
   // The rule for a layer of this type that goes first and matches; null: there is none.
   const RuleDef* first_rule(std::string_view framework, std::string_view type) const;
+  // Puts down which inputs of the model have the values that were asked for in vain.
+  void note_needed_values(Problem& problem) const;
 
   graft_str layer_name() const override { return str(name_); }
   graft_str layer_type() const override { return str(raw_.type); }
@@ -67,6 +69,8 @@ class Layer final : public graft_import {
   graft_ref add_list(std::span<const graft_ref> items) override;
   const std::vector<graft_ref>* ref_list(graft_ref ref) override;
   size_t weight_count() const override { return raw_.weights; }
+  graft_ref add_nothing() override { return ref_of(scope_.add_nothing()); }
+  const std::vector<graft_ref>& inline_body(std::string_view path, std::span<const graft_ref> inputs) override;
 
  private:
   struct CachedField {
@@ -101,7 +105,11 @@ class Layer final : public graft_import {
   std::deque<CachedField> fields_;
   std::set<std::string, std::less<>> read_;
   std::deque<ImportedGraph> bodies_;
-  std::vector<graft_ref> items_;  // of the list that was asked for last
+  std::vector<graft_ref> items_;    // of the list that was asked for last
+  std::vector<graft_ref> inlined_;  // outputs of the body that was put in place last
+  std::vector<ValueId> asked_;      // values that were asked for and are not constant
+  const RawGraph& body_graph(std::string_view path);
+  std::set<std::string> needed_inputs() const;
 };
 
 }  // namespace graft

@@ -1,6 +1,7 @@
 // Inside of the importer: a graph under construction and the names that can be seen in it.
 #pragma once
 
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -20,6 +21,9 @@ struct ImportState {
   // Nodes whose output shapes an entry of a mapping file does not give, and the place of the entry.
   std::unordered_map<NodeId, std::string> shapeless;
   std::unordered_map<NodeId, NodeId> shapeless_from;  // what was made from them -> one of them
+  size_t bodies = 0, unrolled = 0;                                // sub-graphs in their layer's place; their layers
+  size_t list_items = 0;                                          // of all lists
+  std::set<std::string> list_inputs;  // of the model; whose values would tell more about a list of unknown length
 };
 
 // One graph: the model's, or a body's. Names of enclosing graphs are captured when they are used.
@@ -35,7 +39,7 @@ class Scope {
   void define(const std::string& name, ValueId v);
   void declare_constants(const RawGraph& raw);
   ValueId add_parameter(const std::string& name, const Info& info);
-  void add_result(const std::string& name);
+  NodeId add_result(const std::string& name, ValueId v);
   // The same for a value that may be a list: one result for every item.
   void add_results(const std::string& name, ValueId v);
   // Adds a node, resolves it against its schema and infers it.
@@ -43,8 +47,15 @@ class Scope {
   ValueId add_constant(const std::string& name, Tensor t);
   // A list of values: a node that no other may take, and that is gone when the graph is complete.
   ValueId add_list(std::vector<ValueId> items);
-  bool is_list(ValueId v) const { return v.present() && graph[v.node].opaque && graph[v.node].opset == list_opset; }
+  bool is_list(ValueId v) const { return is_handed_on(v) && graph[v.node].type == "List"; }
   void remove_lists();
+  // An optional that holds nothing, to be treated like a list.
+  ValueId add_nothing();
+  bool is_nothing(ValueId v) const { return is_handed_on(v) && graph[v.node].type == "Nothing"; }
+  // Binds a name to a value that has names of its own.
+  void bind(const std::string& name, ValueId v);
+  // Whole numbers and booleans among the model's inputs that the value is computed from.
+  void collect_inputs(ValueId v, std::set<std::string>& out) const;
 
   Graph graph;
   Inference inference;
@@ -62,7 +73,10 @@ class Scope {
   void import_function(const RawNode& raw, const RawFunction& function);
   ValueId capture(const std::string& name, ValueId outer);
   void add_names(Output& output, const std::string& name);
-  void add_result(const std::string& name, ValueId v);
+  // Exists while importing only: no operation takes it.
+  bool is_handed_on(ValueId v) const {
+    return v.present() && graph[v.node].opaque && graph[v.node].opset == list_opset;
+  }
 
   static constexpr std::string_view list_opset = "import list";
 

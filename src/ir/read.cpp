@@ -8,6 +8,7 @@
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "infer/inference.hpp"
+#include "ir/forms.hpp"
 #include "ir/ir.hpp"
 #include "schema/resolve.hpp"
 
@@ -158,6 +159,7 @@ class Reader {
     finish(g);
     if (version_ >= 11) g.rt_info = keep(parent.child("rt_info"));
     if (g.rt_info && g.rt_info->children.empty()) g.rt_info = nullptr;
+    if (depth == 0) take_forms(g);
     return g;
   }
 

@@ -5,6 +5,7 @@
 #include "base/file.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "ir/forms.hpp"
 #include "ir/ir.hpp"
 #include "schema/resolve.hpp"
 
@@ -140,7 +141,7 @@ class Writer {
       xml_.close();
     }
     xml_.close();
-    if (g.rt_info) return xml_.element(*g.rt_info);
+    if (auto rt_info = with_forms(g)) return xml_.element(*rt_info);
     xml_.open("rt_info");
     xml_.close();
   }

@@ -12,8 +12,8 @@ void identity_run(Run& ctx, const NoAttributes&) {
   if (ctx.input(0).bytes() != ctx.output(0).bytes()) ctx.output(0).assign(ctx.input(0));
 }
 
-// Nothing needs to be computed, so there is no node.
-Value import_identity(Import& layer) { return layer.input(0); }
+// Nothing needs to be computed, so there is no node. The value may be a list, or an optional that holds nothing.
+Value import_identity(Import& layer) { return layer.input_or_nothing(0); }
 
 }  // namespace
 

@@ -89,13 +89,20 @@ void if_run(Run& ctx, const NoAttributes&, const std::vector<Branch>& branches) 
 
 std::vector<Value> import_if(Import& layer) {
   Value condition = layer.input(0);
+  // A branch that is known to run stands alone, and may give what a branch of the graph cannot.
+  if (auto known = condition.values<double>(); known && known->size() == 1)
+    return layer.inlined((*known)[0] != 0 ? "then_branch" : "else_branch", {});
   if (layer.wants(0) && condition.type() != DType::boolean) condition = convert(condition, DType::boolean);
   // An output may be a sequence, whose items are results of their own: how many, or none for a tensor.
   std::vector<std::optional<size_t>> lengths[2];
   auto branch = [&](std::string_view path, size_t which) {
     return layer.body(path, {}, nullptr, [&lengths, which](Import& body) {
       for (size_t i = 0; i < body.inputs(); ++i) {
+        if (!body.has_input(i))
+          unsupported("an optional value that holds nothing in one branch, and which branch runs is not known");
         auto items = body.input(i).items();
+        if (items && std::any_of(items->begin(), items->end(), [](const Value& v) { return v.items().has_value(); }))
+          unsupported("a branch that gives a sequence whose length is known only when the model runs");
         lengths[which].push_back(items ? std::optional(items->size()) : std::nullopt);
         body.output(i, body.input(i));
       }
@@ -116,7 +123,8 @@ std::vector<Value> import_if(Import& layer) {
   }
   if (lengths[0].size() != lengths[1].size())
     fail("one branch has ", lengths[0].size(), " outputs, the other ", lengths[1].size());
-  if (lengths[0] != lengths[1]) unsupported("a sequence that has another length in the other branch");
+  if (lengths[0] != lengths[1])
+    unsupported("a sequence that has another length in the other branch, and which branch runs is not known");
   std::vector<Value> results = layer.make("If", inputs, {}, bodies[0].results.size(), uses), outputs;
   auto next = results.begin();
   for (const std::optional<size_t>& length : lengths[0]) {

@@ -188,10 +188,28 @@ class Reader {
               default: t.skip();
             }
           break;
-        case 4: v.kind = "sequence", w.skip(); break;
-        case 5: v.kind = "map", w.skip(); break;
+        case 4: element(w.message("TypeProto.Sequence"), v, "sequence", depth); break;
+        case 5: map(w.message("TypeProto.Map"), v, depth); break;
         case 8: v.kind = "sparse tensor", w.skip(); break;
-        case 9: v.kind = "optional", w.skip(); break;
+        case 9: element(w.message("TypeProto.Optional"), v, "optional", depth); break;
+        default: w.skip();
+      }
+  }
+
+  void element(Wire w, RawValue& v, const char* kind, int depth) {
+    v.kind = kind;
+    v.parts.assign(1, {});
+    while (w.next()) {
+      if (w.field() == 1) type(w.message("TypeProto"), v.parts[0], depth + 1);
+      else w.skip();
+    }
+  }
+  void map(Wire w, RawValue& v, int depth) {
+    v.kind = "map";
+    v.parts.assign(2, {});
+    while (w.next()) switch (w.field()) {
+        case 1: v.parts[0].info.type = onnx_element_type(w.small()); break;
+        case 2: type(w.message("TypeProto"), v.parts[1], depth + 1); break;
         default: w.skip();
       }
   }

@@ -13,8 +13,5 @@ RawModel read_onnx(std::string_view bytes, std::shared_ptr<const void> keeper, c
 
 // A file holding one TensorProto.
 Tensor read_onnx_tensor(const std::string& path);
-// A file holding a SequenceProto or OptionalProto, as a list of tensors.
-std::vector<Tensor> read_onnx_sequence(const std::string& path);
-std::vector<Tensor> read_onnx_optional(const std::string& path);
 
 }  // namespace graft

@@ -189,30 +189,6 @@ std::pair<std::string, Tensor> OnnxTensors::sparse(Wire w) {
       [&] { return text("reading sparse tensor '", name, "'"); });
 }
 
-// ---- files with one value ----
-
-namespace {
-std::vector<Tensor> read_values(const std::string& path, const char* what, bool optional) {
-  return with_context(
-      [&] {
-        auto file = MappedFile::open(path);
-        OnnxTensors reader(file, folder_of(path), {});
-        std::vector<Tensor> out;
-        for (Wire w(file->chars(), what); w.next();) {
-          if (w.field() == 3) out.push_back(reader.tensor(w.message("TensorProto")).second);
-          else if (w.field() == 5 && optional) {
-            for (Wire s = w.message("SequenceProto"); s.next();) {
-              if (s.field() == 3) out.push_back(reader.tensor(s.message("TensorProto")).second);
-              else s.skip();
-            }
-          } else w.skip();
-        }
-        return out;
-      },
-      [&] { return text("reading '", path, "' as an ONNX ", what); });
-}
-}  // namespace
-
 Tensor read_onnx_tensor(const std::string& path) {
   return with_context(
       [&] {
@@ -221,7 +197,5 @@ Tensor read_onnx_tensor(const std::string& path) {
       },
       [&] { return text("reading '", path, "' as an ONNX tensor"); });
 }
-std::vector<Tensor> read_onnx_sequence(const std::string& path) { return read_values(path, "SequenceProto", false); }
-std::vector<Tensor> read_onnx_optional(const std::string& path) { return read_values(path, "OptionalProto", true); }
 
 }  // namespace graft

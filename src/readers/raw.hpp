@@ -43,8 +43,9 @@ struct RawNode {
 struct RawValue {
   std::string name;
   Info info;
-  std::string kind;  // empty: a tensor; else "sequence", "optional", "map", "sparse tensor"
-  std::string also;  // another name that an input goes by in its framework
+  std::string kind;             // empty: a tensor; else "sequence", "optional", "map", "sparse tensor"
+  std::string also;             // another name that an input goes by in its framework
+  std::vector<RawValue> parts;  // a sequence's or an optional's element; a map's keys and values
 };
 
 struct RawGraph {
@@ -89,6 +90,7 @@ struct ReadLimits {
   size_t rank = 32;
   int64_t dimension = int64_t{1} << 40;
   size_t external_files = 4096;
+  size_t items = 65'536;  // of a sequence or map
 };
 
 }  // namespace graft

@@ -173,6 +173,14 @@ graft_host make_table() {
   h.configured = [](graft_import* m, graft_str path) {
     return value_or<const graft_value*>(nullptr, [&] { return m->configured(view(path)); });
   };
+  h.add_nothing = [](graft_import* m) { return value_or<graft_ref>(0, [&] { return m->add_nothing(); }); };
+  h.inline_body = [](graft_import* m, graft_str path, const graft_ref* in, size_t n, const graft_ref** out,
+                     size_t* count) {
+    return run([&] {
+      const std::vector<graft_ref>& made = m->inline_body(view(path), {in, n});
+      *out = made.data(), *count = made.size();
+    });
+  };
   return h;
 }
 

@@ -77,6 +77,16 @@ Model Core::read_model(const std::string& path, const std::string& weights) {
   return Model(load_model(s_, files));
 }
 
+Model Core::read_model(const std::string& path, const std::string& weights, const ReadOptions& options) {
+  std::vector<std::string> files{path};
+  if (!weights.empty()) files.push_back(weights);
+  ImportOptions import;
+  for (const auto& [name, length] : options.items) import.input_forms[name].length = length;
+  for (const std::string& name : options.absent) import.input_forms[name].absent = true;
+  import.input_values = options.constants;
+  return Model(load_model(s_, files, import));
+}
+
 CompiledModel Core::compile_model(const Model& model, const std::string& device, const Options& options) {
   const Model::State& m = *model.state();
   require_complete(m);
@@ -87,6 +97,8 @@ CompiledModel Core::compile_model(const Model& model, const std::string& device,
   s->options = options;
   s->inputs = input_ports(m.graph);
   s->outputs = output_ports(m.graph);
+  s->input_groups = input_groups(m.graph);
+  s->output_groups = output_groups(m.graph);
   CompileOptions how;
   how.profile = options.profile;
   int all = options.threads > 0 ? options.threads : ThreadPool::shared().threads();
@@ -117,6 +129,8 @@ std::string Model::name() const { return s_->graph.name; }
 std::string Model::framework() const { return s_->framework; }
 std::vector<Port> Model::inputs() const { return input_ports(s_->graph); }
 std::vector<Port> Model::outputs() const { return output_ports(s_->graph); }
+std::vector<Group> Model::input_groups() const { return graft::input_groups(s_->graph); }
+std::vector<Group> Model::output_groups() const { return graft::output_groups(s_->graph); }
 std::vector<std::string> Model::unknown_layers() const {
   std::vector<std::string> out;
   for (const UnknownType& u : s_->report.unknown)
@@ -165,6 +179,8 @@ InferRequest CompiledModel::create_infer_request() {
 }
 std::vector<Port> CompiledModel::inputs() const { return s_->inputs; }
 std::vector<Port> CompiledModel::outputs() const { return s_->outputs; }
+std::vector<Group> CompiledModel::input_groups() const { return s_->input_groups; }
+std::vector<Group> CompiledModel::output_groups() const { return s_->output_groups; }
 std::string CompiledModel::device() const { return s_->device; }
 const Options& CompiledModel::options() const { return s_->options; }
 

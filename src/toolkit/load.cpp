@@ -316,6 +316,10 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
   }
   bool graph = format == Format::ir || format == Format::text;
   if (graph) log_info("read '", m->path, "': ", m->framework, ", ", m->graph.node_count(), " nodes", whole.text());
+  if (graph && !(options.input_forms.empty() && options.input_values.empty()))
+    throw Error(ErrorKind::user,
+                text("'", files[0], "' is converted already, its sequences have the lengths they were given"),
+                "convert the framework's model again for other lengths or values");
   if (graph && !options.cut.empty()) {
     note_cut(m->report, cut_graph(m->graph, options.cut));
     if (!options.cut.only_adds()) reshape_inputs(m->graph, core->registry, {}, {});

@@ -34,6 +34,7 @@ struct CompiledModel::State {
   std::string device;
   Options options;
   std::vector<Port> inputs, outputs;
+  std::vector<Group> input_groups, output_groups;
   std::unique_ptr<Program> program;
   std::unique_ptr<Streams> streams;
 };
@@ -67,5 +68,7 @@ size_t find_port(const std::vector<Port>& ports, const std::string& name, std::s
 bool takes(const Port& port, const std::vector<int64_t>& dims);
 std::vector<Port> input_ports(const Graph& g);
 std::vector<Port> output_ports(const Graph& g);
+std::vector<Group> input_groups(const Graph& g);
+std::vector<Group> output_groups(const Graph& g);
 
 }  // namespace graft

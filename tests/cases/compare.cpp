@@ -119,19 +119,19 @@ std::string compare_one(const Tensor& ref, Tensor out, const nlohmann::json& c, 
 
 }  // namespace
 
-std::string compare(const Data& expected, const Data& got, const nlohmann::json& c, const nlohmann::json& spec) {
-  if (!expected.single || !got.single) {
-    if (expected.single != got.single || expected.tensors.size() != got.tensors.size())
-      return "sequence length differs";
-    for (size_t i = 0; i < expected.tensors.size(); ++i)
-      if (std::string why = compare_one(expected.tensors[i], got.tensors[i], c, {}); !why.empty())
-        return text("element ", i, ": ", why);
-    return "";
-  }
-  if (expected.tensors.empty())
-    return got.tensors.empty() || got.tensors[0].size() == 0 ? "" : "expected an empty optional";
-  if (got.tensors.empty()) return "no output";
-  return compare_one(expected.tensors[0], got.tensors[0], c, spec);
+std::string compare(const Datum& expected, const Datum& got, const nlohmann::json& c, const nlohmann::json& spec) {
+  // An optional that holds a value is the value.
+  auto value = [](const Datum& d) -> const Datum& {
+    return d.kind == Datum::optional && !d.parts.empty() ? d.parts[0] : d;
+  };
+  const Datum &a = value(expected), &b = value(got);
+  if (a.kind != b.kind) return "another kind of value than expected";
+  if (a.kind == Datum::tensor) return compare_one(a.value, b.value, c, spec);
+  if (a.parts.size() != b.parts.size()) return text(b.parts.size(), " parts, expected ", a.parts.size());
+  for (size_t i = 0; i < a.parts.size(); ++i)
+    if (std::string why = compare(a.parts[i], b.parts[i], c, {{"check_dtype", true}}); !why.empty())
+      return text("part ", i, ": ", why);
+  return "";
 }
 
 }  // namespace graft::cases

@@ -6,6 +6,6 @@
 namespace graft::cases {
 
 // Empty when equal enough, else why not.
-std::string compare(const Data& expected, const Data& got, const nlohmann::json& a_case, const nlohmann::json& spec);
+std::string compare(const Datum& expected, const Datum& got, const nlohmann::json& a_case, const nlohmann::json& spec);
 
 }  // namespace graft::cases

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "readers/npy.hpp"
 #include "readers/onnx.hpp"
+#include "readers/onnx_value.hpp"
 
 namespace graft::cases {
 namespace {
@@ -44,13 +45,10 @@ Tensor rows(const Tensor& t, int64_t from, int64_t to) {
 
 }  // namespace
 
-Data load(const std::string& folder, const nlohmann::json& spec) {
+Datum load(const std::string& folder, const nlohmann::json& spec) {
   std::string file = spec.at("file"), path = folder + "/" + file, kind = spec.value("kind", "tensor");
-  if (kind == "sequence") return {read_onnx_sequence(path), false};
-  if (kind == "optional") {
-    Data d{read_onnx_optional(path), true};
-    return d;
-  }
+  if (kind == "sequence") return read_onnx_value(path, Datum::sequence);
+  if (kind == "optional") return read_onnx_value(path, Datum::optional);
   Tensor t;
   if (file.ends_with(".pb")) t = read_onnx_tensor(path);
   else if (file.ends_with(".npy")) t = read_npy(path);
@@ -60,7 +58,7 @@ Data load(const std::string& folder, const nlohmann::json& spec) {
   if (spec.contains("shape")) t = t.reshaped(spec["shape"]);
   if (spec.contains("dtype") && t.type() != DType::string)
     if (auto type = parse_dtype(spec["dtype"].get<std::string>())) t = t.to(*type);
-  return {{t}, true};
+  return t;
 }
 
 }  // namespace graft::cases

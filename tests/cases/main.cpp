@@ -22,7 +22,7 @@
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "compare.hpp"
-#include "toolkit/load.hpp"
+#include "toolkit/values.hpp"
 
 namespace graft::cases {
 namespace {
@@ -85,6 +85,31 @@ class Filter {
   regex_t compiled_;
 };
 
+// One value per input of the model, in its order.
+std::vector<Datum> input_values(const Model& model, const std::string& folder, const nlohmann::json& c) {
+  std::vector<Group> groups = model.input_groups();
+  std::vector<Port> ports = model.inputs();
+  std::vector<Datum> out(groups.size());
+  for (size_t i = 0; i < c["inputs"].size(); ++i) {
+    const auto& spec = c["inputs"][i];
+    std::string name = spec.value("name", "");
+    size_t index = i;
+    if (!name.empty()) {
+      auto named = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.name == name; });
+      // Other names of a tensor, and the message where there is none.
+      if (named == groups.end()) {
+        size_t port = find_port(ports, name, "input");
+        named = std::find_if(groups.begin(), groups.end(),
+                             [&](const Group& g) { return g.kind == Group::Kind::tensor && g.port == port; });
+      }
+      index = static_cast<size_t>(named - groups.begin());
+    }
+    if (index >= groups.size()) throw_user("the model has ", groups.size(), " inputs, there is no input ", index);
+    out[index] = load(folder, spec);
+  }
+  return out;
+}
+
 // Why the case fails; empty when it passes.
 std::string run_case(Core& core, const Options& o, const std::string& folder, const nlohmann::json& c) {
   std::vector<std::string> files;
@@ -99,7 +124,7 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
     for (const Port& p : ports) {
       if (std::find(p.names.begin(), p.names.end(), name) == p.names.end() || c.value("framework", "") != "caffe")
         continue;
-      Shape shape = Shape::of(load(folder, spec).tensors.at(0).dims());
+      Shape shape = Shape::of(load(folder, spec).value.dims());
       if (!p.shape.is_static() || p.shape != shape) resized.input_shapes[name] = shape;
     }
   }
@@ -110,15 +135,22 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
     for (const UnknownType& u : report.unknown) all += text(" ", u.domain, "::", u.type);
     return all;
   }
+  std::vector<Datum> values = input_values(model, folder, c);
+  // Sequences, and values that decide about them: the model is made for those that are given.
+  bool structured = any_structure(model.state()->graph.input_forms) || !report.decisive.empty();
+  if (structured) {
+    Fitted made =
+        fitted(model, values, [&](const ImportOptions& i) { return Model(load_model(core.state(), files, i)); });
+    model = made.model, values = made.values;
+  }
   if (o.through_ir) model = through_ir(model);
   // TensorFlow runs a model with other shapes than its signature says; here one asks for them.
   if (c["framework"] == "tensorflow") {
     std::vector<Port> ports = model.inputs();
     std::map<std::string, Shape> shapes;
     for (const auto& spec : c["inputs"]) {
-      Data d = load(folder, spec);
       const Port& p = ports[find_port(ports, spec["name"], "input")];
-      const Tensor& value = d.tensors.at(0);
+      Tensor value = load(folder, spec).value;
       if (!takes(p, value.dims())) shapes[spec["name"]] = Shape::of(value.dims());
     }
     if (!shapes.empty()) model.reshape(shapes);
@@ -126,16 +158,13 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
   CompiledModel compiled = core.compile_model(model, o.device);
   std::vector<Port> in = compiled.inputs(), out = compiled.outputs();
   InferRequest request = compiled.create_infer_request();
-  for (size_t i = 0; i < c["inputs"].size(); ++i) {
-    const auto& spec = c["inputs"][i];
-    std::string name = spec.value("name", "");
-    Data d = load(folder, spec);
-    if (!d.single || d.tensors.empty()) return "sequences and empty optionals cannot be inputs";
-    Tensor t = d.tensors[0];
-    size_t index = name.empty() ? i : find_port(in, name, "input");
-    if (index < in.size() && in[index].type == DType::bf16 && t.type() == DType::u16)
+  std::vector<Tensor> tensors = port_tensors(compiled.input_groups(), values, in.size());
+  for (size_t i = 0; i < in.size(); ++i) {
+    Tensor t = tensors[i];
+    if (!t) continue;  // the request says that it is missing
+    if (in[i].type == DType::bf16 && t.type() == DType::u16)
       t = Tensor::wrap(DType::bf16, t.dims(), t.data(), std::make_shared<Tensor>(t));
-    request.set_input_tensor(index, t);
+    request.set_input_tensor(i, t);
   }
   request.start_async();
   if (!request.wait_for(std::chrono::seconds(o.timeout))) {
@@ -147,10 +176,15 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
     const auto& spec = c["outputs"][i];
     std::string name = spec.value("name", "");
     size_t index = spec.value("index", i);
-    for (size_t k = 0; k < out.size(); ++k)
-      if (std::find(out[k].names.begin(), out[k].names.end(), name) != out[k].names.end()) index = k;
-    if (index >= out.size()) return text("there is no output ", index);
-    std::string why = compare(load(folder, spec), {{request.get_output_tensor(index)}, true}, c, spec);
+    std::vector<Group> groups = compiled.output_groups();
+    for (size_t k = 0; k < groups.size(); ++k) {
+      const Group& g = groups[k];
+      bool also = g.kind == Group::Kind::tensor && std::count(out[g.port].names.begin(), out[g.port].names.end(), name);
+      if (g.name == name || also) index = k;
+    }
+    if (index >= groups.size()) return text("there is no output ", index);
+    Datum got = gathered(groups[index], [&](size_t port) { return request.get_output_tensor(port); });
+    std::string why = compare(load(folder, spec), got, c, spec);
     if (!why.empty()) return text("output ", name, ": ", why);
   }
   return "";

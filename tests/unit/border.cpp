@@ -26,7 +26,8 @@ static_assert(offsetof(graft_rule, since) == 56 && offsetof(graft_rule, op) == 7
               offsetof(graft_rule, expand) == 160);
 static_assert(offsetof(graft_extension, ops) == 40 && offsetof(graft_extension, rules) == 72);
 static_assert(offsetof(graft_host, fail) == 8 && offsetof(graft_host, allocate) == 152 &&
-              offsetof(graft_host, import_body) == 328);
+              offsetof(graft_host, import_body) == 328 && offsetof(graft_host, add_nothing) == 440 &&
+              offsetof(graft_host, inline_body) == 448);
 
 namespace graft {
 namespace {

@@ -53,7 +53,48 @@ void shape_lists(Import& layer, std::vector<Value>& inputs, std::vector<Info>& p
   }
 }
 
+// A loop whose states are not all tensors, written out where the number of its iterations is known: sequences and
+// optionals may then change in any way. None where it is not known, or too large.
+std::optional<std::vector<Value>> written_out(Import& layer) {
+  constexpr int64_t longest = 256;
+  std::vector<Value> states;
+  bool tensors = true;
+  for (size_t i = 2; i < layer.inputs(); ++i) {
+    tensors &= layer.has_input(i) && !layer.input(i).items();
+    states.push_back(layer.input_or_nothing(i));
+  }
+  if (tensors || !layer.has_input(0)) return std::nullopt;
+  auto trips = layer.input(0).values<int64_t>();
+  auto condition = layer.has_input(1) ? layer.input(1).values<double>() : std::vector<double>{1};
+  if (!trips || trips->size() != 1 || (*trips)[0] > longest || !condition || condition->size() != 1)
+    return std::nullopt;
+  bool going = (*condition)[0] != 0;
+  std::vector<std::vector<Value>> collected(layer.outputs() > states.size() ? layer.outputs() - states.size() : 0);
+  for (int64_t i = 0; going && i < (*trips)[0]; ++i) {
+    std::vector<Value> inputs{layer.scalar(i), layer.truth(true)};
+    inputs.insert(inputs.end(), states.begin(), states.end());
+    std::vector<Value> out = layer.inlined("body", inputs);
+    if (out.size() < 1 + states.size() + collected.size())
+      fail("the body has ", out.size(), " outputs, expected at least ", 1 + states.size() + collected.size());
+    auto next = out[0].values<double>();
+    if (!next && i == 0) return std::nullopt;
+    if (!next || next->size() != 1)
+      unsupported("a loop over a sequence that ends by a condition which is known only when the model runs");
+    going = (*next)[0] != 0;
+    std::copy_n(out.begin() + 1, states.size(), states.begin());
+    for (size_t k = 0; k < collected.size(); ++k) collected[k].push_back(unsqueeze(out[1 + states.size() + k], {0}));
+  }
+  for (const std::vector<Value>& parts : collected) {
+    if (parts.empty()) unsupported("a loop over a sequence that collects values in no iteration");
+    states.push_back(build::concat(parts, 0));
+  }
+  return states;
+}
+
 std::vector<Value> import_loop(Import& layer) {
+  if (auto out = written_out(layer)) return *out;
+  for (size_t i = 2; i < layer.inputs(); ++i)
+    if (!layer.has_input(i)) unsupported("a loop that begins with an empty optional, and its iterations are not known");
   Value trips = layer.has_input(0) ? convert(layer.input(0), DType::i64) : layer.scalar(int64_t{-1});
   Value condition = layer.has_input(1) ? layer.input(1) : layer.truth(true);
   std::vector<Info> parameters{{DType::i64, Shape()}, {DType::boolean, Shape()}};

@@ -140,9 +140,37 @@ Value import_split_to_sequence(Import& layer) {
   return layer.list(parts);
 }
 
+// The body once for every item; other inputs are the same for all.
+std::vector<Value> import_sequence_map(Import& layer) {
+  std::vector<std::optional<std::vector<Value>>> inputs;
+  size_t length = sequence_items(layer, 0).size();
+  for (size_t i = 0; i < layer.inputs(); ++i) {
+    inputs.push_back(layer.input(i).items());
+    if (!inputs[i]) continue;
+    if (inputs[i]->size() != length)
+      fail("sequences of ", length, " and ", inputs[i]->size(), " items, expected one length");
+    for (const Value& item : *inputs[i])
+      if (item.items()) unsupported("SequenceMap over a sequence whose length is known only when the model runs");
+  }
+  std::vector<std::vector<Value>> columns(layer.outputs());
+  for (size_t k = 0; k < length; ++k) {
+    std::vector<Value> row;
+    for (size_t i = 0; i < inputs.size(); ++i) row.push_back(inputs[i] ? (*inputs[i])[k] : layer.input(i));
+    std::vector<Value> out = layer.inlined("body", row);
+    if (out.size() < columns.size()) fail("the body has ", out.size(), " outputs, expected ", columns.size());
+    for (size_t i = 0; i < columns.size(); ++i) columns[i].push_back(out[i]);
+  }
+  std::vector<Value> outputs;
+  for (const std::vector<Value>& column : columns) outputs.push_back(layer.list(column));
+  return outputs;
+}
+
 Value import_optional(Import& layer) {
   layer.has("type");
-  if (!layer.has_input(0)) unsupported("an optional value that is never there");
+  return layer.input_or_nothing(0);
+}
+Value import_optional_get_element(Import& layer) {
+  if (!layer.has_input(0)) fail("the optional value holds nothing");
   return layer.input(0);
 }
 Value import_optional_has_element(Import& layer) { return layer.truth(layer.has_input(0)); }
@@ -159,8 +187,9 @@ Ops define_onnx_sequence() {
       onnx("SequenceErase").expand(import_sequence_erase),
       onnx("ConcatFromSequence").expand(import_concat_from_sequence),
       onnx("SplitToSequence").expand(import_split_to_sequence),
+      onnx("SequenceMap").expand(import_sequence_map),
       onnx("Optional").expand(import_optional),
-      onnx("OptionalGetElement").expand(import_optional),
+      onnx("OptionalGetElement").expand(import_optional_get_element),
       onnx("OptionalHasElement").expand(import_optional_has_element),
   };
 }
