@@ -36,6 +36,22 @@ double erf_gelu(double x) { return 0.5 * x * (1 + std::erf(x * sqrt_half)); }
 double tanh_gelu(double x) { return 0.5 * x * (1 + std::tanh(sqrt_2_over_pi * (x + 0.044715 * x * x * x))); }
 double softplus(double x) { return x > 30 ? x : std::log1p(std::exp(x)); }
 
+// lgamma() keeps a sign in a global variable; this one does not.
+double log_gamma(double x) {
+  int sign = 0;
+  return lgamma_r(x, &sign);
+}
+// Moved up to where the asymptotic series is exact; negative numbers are reflected.
+double digamma(double x) {
+  constexpr double pi = 3.14159265358979323846;
+  if (x <= 0) return std::floor(x) == x ? std::nan("") : digamma(1 - x) - pi / std::tan(pi * x);
+  double shift = 0;
+  for (; x < 10; x += 1) shift += 1 / x;
+  double q = 1 / (x * x);
+  double series = q * (1.0 / 12 - q * (1.0 / 120 - q * (1.0 / 252 - q * (1.0 / 240 - q * (1.0 / 132)))));
+  return std::log(x) - 0.5 / x - series - shift;
+}
+
 // Rounding does nothing to whole numbers, which may be larger than a double can say.
 template <class T, class F>
 T unary_whole(T x, F round) {
@@ -62,7 +78,15 @@ Ops define_unary() {
   auto same = [](std::string_view name, int version, std::string_view doc, auto formula) {
     return op(name, version).doc(doc).elementwise(formula);
   };
+  auto own = [](std::string_view name, std::string_view doc, auto formula) {
+    return op(name, "graft").doc(doc).elementwise(formula);
+  };
   return {
+      own("Digamma", "derivative of the logarithm of |gamma(x)|",
+          [](auto x) { return digamma(static_cast<double>(x)); })
+          .import(tensorflow("Digamma")),
+      own("LogGamma", "logarithm of |gamma(x)|", [](auto x) { return log_gamma(static_cast<double>(x)); })
+          .import(tensorflow("Lgamma")),
       same("Abs", 1, "|x|",
            [](auto x) {
              if constexpr (std::is_floating_point_v<decltype(x)>) return std::fabs(x);

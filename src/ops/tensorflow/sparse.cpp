@@ -1,48 +1,8 @@
-// Sparse matrices as lists of places and values, and sums of segments: what embeddings of sparse features are made of.
-#include "layout.hpp"
+// Sparse matrices as lists of places and values.
+#include "segments.hpp"
 
 namespace graft {
 namespace {
-
-// ---- segments ----
-
-// Row k is the sum of the rows of x whose id is k.
-Value tf_sum_of_segments(const Value& x, const Value& ids, const Value& count) {
-  Import& layer = x.in();
-  Value tail = layer.op("Slice", {shape_of(x), layer.ints({1}), layer.ints({INT64_MAX}), layer.ints({1})});
-  Value zeros = build::fill(layer, 0, x.type(), build::concat({count, tail}, 0));
-  return layer.op("ScatterNDUpdate@15", {zeros, unsqueeze(ids, {-1}), x}, {{"reduction", "sum"}});
-}
-// How many segments there are: what the layer says, else up to the largest id.
-Value tf_count_of_segments(Import& layer, const Value& ids, size_t given) {
-  if (layer.has_input(given)) return convert(tf::as_list(layer.input(given)), DType::i64);
-  Value largest = convert(layer.op("ReduceMax", {ids, layer.ints({0})}, {{"keep_dims", true}}), DType::i64);
-  return layer.op("Maximum", {largest, layer.ints({-1})}) + 1;
-}
-Value tf_segment_sum(Import& layer) {
-  return tf_sum_of_segments(layer.input(0), layer.input(1), tf_count_of_segments(layer, layer.input(1), 2));
-}
-
-enum class Combined { sum, mean, by_root };
-template <Combined how>
-Value tf_sparse_segments(Import& layer) {
-  layer.has("sparse_gradient");
-  Value x = build::gather(layer.input(0), layer.input(1), 0), ids = layer.input(2);
-  Value count = tf_count_of_segments(layer, ids, 3), sum = tf_sum_of_segments(x, ids, count);
-  if (how == Combined::sum) return sum;
-  // A segment without rows stays 0.
-  Value ones = build::fill(layer, 1, x.type(), build::concat({build::dims(x, {0}), layer.ints({1})}, 0));
-  Value rows = layer.op("Maximum", {tf_sum_of_segments(ones, ids, count), like(x, 1)});
-  if (how == Combined::by_root) rows = layer.op("Sqrt", {rows});
-  size_t rank = x.rank();
-  return sum / (rank == 2 ? rows : build::reshape_keeping(rows, [&] {
-           std::vector<int64_t> dims(rank, 1);
-           dims[0] = -1;
-           return dims;
-         }()));
-}
-
-// ---- sparse matrices ----
 
 std::vector<Value> tf_sparse_fill(Import& layer) {
   Value indices = layer.input(0), values = layer.input(1), dense = layer.input(2);
@@ -82,20 +42,24 @@ std::vector<Value> tf_sparse_reshape(Import& layer) {
   return {out, to};
 }
 
+// Row r of the product is the sum of the rows of b that the elements in row r of the sparse matrix pick and scale.
+Value tf_sparse_dense_matmul(Import& layer) {
+  Value indices = layer.input(0), values = layer.input(1), shape = layer.input(2), b = layer.input(3);
+  bool flipped = layer.get<bool>("adjoint_a", false);
+  if (layer.get<bool>("adjoint_b", false)) b = transpose(b, {1, 0});
+  auto column = [&](const Value& table, int64_t i) { return build::gather(table, layer.scalar(i), 1); };
+  Value rows = column(indices, flipped ? 1 : 0), columns = column(indices, flipped ? 0 : 1);
+  Value count = build::gather(convert(shape, DType::i64), layer.ints({flipped ? 1 : 0}), 0);
+  return tf::combined_segments(build::gather(b, columns, 0) * unsqueeze(values, {1}), rows, count, "sum", 0);
+}
+
 }  // namespace
 
 Ops define_tensorflow_sparse() {
   return {
-      tensorflow("SegmentSum").expand(tf_segment_sum),
       tensorflow("SparseFillEmptyRows").expand(tf_sparse_fill),
       tensorflow("SparseReshape").expand(tf_sparse_reshape),
-      tensorflow("SparseSegmentMean").expand(tf_sparse_segments<Combined::mean>),
-      tensorflow("SparseSegmentMeanWithNumSegments").expand(tf_sparse_segments<Combined::mean>),
-      tensorflow("SparseSegmentSqrtN").expand(tf_sparse_segments<Combined::by_root>),
-      tensorflow("SparseSegmentSqrtNWithNumSegments").expand(tf_sparse_segments<Combined::by_root>),
-      tensorflow("SparseSegmentSum").expand(tf_sparse_segments<Combined::sum>),
-      tensorflow("SparseSegmentSumWithNumSegments").expand(tf_sparse_segments<Combined::sum>),
-      tensorflow("UnsortedSegmentSum").expand(tf_segment_sum),
+      tensorflow("SparseTensorDenseMatMul").ignore("Tindices").expand(tf_sparse_dense_matmul),
   };
 }
 
