@@ -25,6 +25,10 @@ void ModelOptions::add_named_files(CLI::App& app, const char* definition_names) 
       ->type_name("FILE")
       ->group("Model")
       ->allow_extra_args(false);
+  app.add_option("--saved_model_signature", signature,
+                 "signature of a SavedModel; serving_default or the only one when not given")
+      ->type_name("NAME")
+      ->group("Model");
 }
 void ModelOptions::add_extensions(CLI::App& app) {
   app.add_option("--extensions", extensions, "libraries with operations of your own")
@@ -53,6 +57,16 @@ std::vector<std::string> ModelOptions::all_files() const {
     if (!std::filesystem::exists(f, ec)) throw UsageError(text("there is no file '", f, "'"));
   }
   return out;
+}
+
+void ModelOptions::apply(ImportOptions& options) const {
+  options.read.signature = signature;
+  teach.apply(options);
+}
+
+bool ModelOptions::instead(const Core& core, ImportOptions options, bool json) const {
+  options.read.signature = signature;
+  return teach.instead(core, all_files(), std::move(options), json);
 }
 
 Core make_core(const ModelOptions& o) {
@@ -103,7 +117,7 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given,
 
 Model load(const Core& core, const ModelOptions& o, ImportOptions options) {
   std::vector<std::string> files = o.all_files();
-  o.teach.apply(options);
+  o.apply(options);
   Model m(load_model(core.state(), files, options));
   if (o.input_shapes.empty()) return m;
   // Shapes are names first: the model must be known before they can be understood.

@@ -43,6 +43,7 @@ struct ModelOptions {
   std::string model;               // --model
   std::string definition;          // --input_proto
   std::vector<std::string> weights;
+  std::string signature;   // --saved_model_signature
   std::string extensions;  // comma list
   std::string device = "CPU";
   std::vector<std::string> input_shapes;
@@ -55,6 +56,10 @@ struct ModelOptions {
   void add_shapes(CLI::App& app);
 
   std::vector<std::string> all_files() const;
+  // What the readers have to know beside the files.
+  void apply(ImportOptions& options) const;
+  // Does what is asked for instead of the command, if anything is (TeachOptions::instead).
+  bool instead(const Core& core, ImportOptions options, bool json) const;
 };
 
 // A core with the extensions loaded.

@@ -77,7 +77,7 @@ std::vector<size_t> positions_of(Model& model, const std::vector<std::string>& n
 
 void run(const RunOptions& o) {
   Core core = make_core(o.model);
-  if (o.model.teach.instead(core, o.model.all_files(), {}, o.json)) return;
+  if (o.model.instead(core, {}, o.json)) return;
   ImportOptions import;
   import.cut.more_outputs = o.outputs;
   Model model = load(core, o.model, import);

@@ -32,6 +32,7 @@ class RawCut {
       : model_(model), g_(model.graph), request_(request), import_(import) {}
 
   CutEffect run() {
+    drop_unused();
     look();
     bool all = false;
     try {
@@ -60,6 +61,14 @@ class RawCut {
   }
 
  private:
+  // What nothing consumes is an input only where the request names it.
+  void drop_unused() {
+    std::erase_if(g_.inputs, [&](RawValue& v) {
+      auto names = [&](const CutInput& in) { return in.place == v.name || in.place == v.name + model_.first_output; };
+      if (v.unused && std::any_of(request_.inputs.begin(), request_.inputs.end(), names)) v.unused = false;
+      return v.unused;
+    });
+  }
   void look() {
     a_.open_outputs = model_.framework == "tensorflow";
     a_.tensors_share_names = model_.framework == "caffe";

@@ -316,7 +316,7 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
   for (const auto& [name, t] : raw.constants) constants.insert(name);
 
   for (const RawValue& in : raw.inputs) {
-    if (constants.count(in.name)) continue;
+    if (constants.count(in.name) || in.unused) continue;
     if (!in.kind.empty())
       throw_unsupported("input '", in.name, "' is not a tensor but of kind ", in.kind, ", only tensors can be inputs");
     Info info = in.info;
@@ -328,7 +328,8 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
     for (const auto& [name, value] : given) {
       std::vector<std::string> names;
       bool found = false;
-      for (const RawValue& in : raw.inputs) names.push_back(in.name), found |= in.name == name;
+      for (const RawValue& in : raw.inputs)
+        if (!in.unused) names.push_back(in.name), found |= in.name == name;
       if (!found)
         throw Error(ErrorKind::user, text("the model has no input '", name, "'"),
                     text("its inputs are ", join(names, ", ")));

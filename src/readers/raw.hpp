@@ -43,8 +43,9 @@ struct RawNode {
 struct RawValue {
   std::string name;
   Info info;
-  std::string kind;  // empty: a tensor; else "sequence", "optional", "map", "sparse tensor"
-  std::string also;  // another name that an input goes by in its framework
+  std::string kind;     // empty: a tensor; else "sequence", "optional", "map", "sparse tensor"
+  std::string also;     // another name that an input goes by in its framework
+  bool unused = false;  // nothing consumes it: an input of the model only where the user names it
 };
 
 struct RawGraph {
@@ -80,6 +81,7 @@ struct RawModel {
 struct ReadRequest {
   std::string checkpoint;         // values of a TensorFlow graph's variables: "model.ckpt" or "model.ckpt.index"
   std::vector<std::string> tags;  // of the graph to take from a SavedModel; none: the one for serving
+  std::string signature;          // of that graph; empty: serving_default, or the only one
 };
 
 // Limits that every reader keeps.

@@ -137,9 +137,10 @@ class Loops {
       if (const RawField* t = enter.find("T"))
         if (auto type = t->value.get_if<DType>()) v.info.type = *type;
       if (enter.inputs.empty()) throw_user("the node '", enter.name, "' (Enter) has no input");
-      // What a tensor array hands on from one write to the next stands for the array.
+      // What a tensor array hands on from one write to the next stands for the array. A variant is a list, too.
       const TensorFlowNode* from = find(enter.inputs[0]);
-      if (from && from->type == "TensorArrayV3") v.kind = "list";
+      bool variant = v.info.type == DType::undefined && enter.domain.empty();
+      if (variant || (from && from->type == "TensorArrayV3")) v.kind = "list";
       test.inputs.push_back(v), body.inputs.push_back(v);
       loop.inputs.push_back(enter.inputs[0]);
       return v.name;
