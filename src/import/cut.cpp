@@ -65,7 +65,10 @@ class RawCut {
   void drop_unused() {
     std::erase_if(g_.inputs, [&](RawValue& v) {
       auto names = [&](const CutInput& in) { return in.place == v.name || in.place == v.name + model_.first_output; };
-      if (v.unused && std::any_of(request_.inputs.begin(), request_.inputs.end(), names)) v.unused = false;
+      if (v.unused && std::any_of(request_.inputs.begin(), request_.inputs.end(), names)) {
+        v.unused = false;
+        named_.insert(v.name);
+      }
       return v.unused;
     });
   }
@@ -267,6 +270,7 @@ class RawCut {
     for (const RawNode& n : g_.nodes) used.insert(n.inputs.begin(), n.inputs.end());
     std::erase_if(g_.inputs, [&](const RawValue& v) {
       auto it = ids_.find(v.name);
+      if (named_.count(v.name)) return false;
       if (it == ids_.end() || it->second == no_value) return !used.count(v.name);
       return !needs_.values[static_cast<size_t>(it->second)];
     });
@@ -286,6 +290,7 @@ class RawCut {
   const std::function<Graph(const RawModel&)>& import_;
   Anatomy a_;
   std::unordered_map<std::string, int> ids_;  // value name -> number; none for names made here
+  std::set<std::string> named_;               // inputs that nothing consumes and the request names
   CutPlan plan_;
   Needs needs_;
   CutEffect effect_;

@@ -18,6 +18,7 @@ struct Frame {
   const TensorFlowNode* condition = nullptr;     // LoopCond
 };
 
+bool marks_a_branch(const RawNode& n) { return n.type == "NoOp" || n.type == "Identity"; }
 bool is_enter(const RawNode& n) { return n.type == "Enter" || n.type == "RefEnter"; }
 
 class Loops {
@@ -103,6 +104,9 @@ class Loops {
         throw_unsupported("the node '", n->name, "' (", n->type, ") is read in a way that is not understood");
       inside.push_back(n);
       for (const std::string& in : n->inputs) stack.push_back(in);
+      // Nodes without inputs say only so which branch they belong to.
+      for (const std::string& c : n->controls)
+        if (const TensorFlowNode* before = find(c); before && marks_a_branch(*before)) stack.push_back(c);
     }
     auto now = [&](const std::string& value) {
       auto it = stops.find(value);
@@ -110,7 +114,7 @@ class Loops {
     };
     for (const TensorFlowNode* n : inside) {
       TensorFlowNode copy = *n;
-      copy.controls.clear();
+      std::erase_if(copy.controls, [&](const std::string& c) { return !taken.count(c); });
       for (std::string& in : copy.inputs) in = now(in);
       f.nodes.push_back(std::move(copy));
     }

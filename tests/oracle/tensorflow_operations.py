@@ -173,6 +173,8 @@ for padding in ("SAME", "VALID"):
         case("dilation_%s_%d%d" % (padding.lower(), stride, rate), lambda x, f, p=padding, s=stride, r=rate: tf.nn.dilation2d(x, f, [1, s, s, 1], p, "NHWC", [1, r, r, 1]), x=f32(2, 7, 8, 3), f=f32(3, 2, 3))
 case("erosion", lambda x, f: tf.nn.erosion2d(x, f, [1, 1, 1, 1], "SAME", "NHWC", [1, 1, 1, 1]), x=f32(1, 6, 5, 2), f=f32(3, 3, 2))
 case("dilation_i32", lambda x, f: tf.nn.dilation2d(x, f, [1, 1, 1, 1], "SAME", "NHWC", [1, 1, 1, 1]), x=i32(1, 4, 5, 2, low=-9), f=i32(2, 2, 2))
+case("bessel", lambda x: (tf.math.bessel_i0(x), tf.math.bessel_i1(x), tf.math.bessel_i0e(x), tf.math.bessel_i1e(x)), x=np.array([-7.0, -0.5, 0.0, 0.2, 3.0, 40.0], np.float32))
+case("bessel_large", lambda x: (tf.math.bessel_i0e(x), tf.math.bessel_i1e(x)), x=np.array([-500.0, 650.0, 1e6], np.float32))
 case("lgamma", lambda x: tf.math.lgamma(x), x=np.array([-2.5, -1.0, -0.3, 0.0, 0.2, 1.0, 1.5, 2.0, 7.25, 40.0, 1e6], np.float32))
 case("digamma", lambda x: tf.math.digamma(x), x=np.array([-2.5, -0.3, 0.2, 1.0, 1.5, 2.0, 7.25, 40.0, 1e6], np.float32))
 case("erfinv", lambda x: tf.math.erfinv(x), x=np.array([-1.0, -0.99, -0.5, 0.0, 0.1, 0.7, 0.9999, 1.0, 1.5], np.float32))
@@ -182,6 +184,35 @@ for side in ("left", "right"):
     for out in (tf.int32, tf.int64):
         case("searchsorted_%s_%s" % (side, out.name), lambda s, v, d=side, o=out: tf.searchsorted(s, v, d, o), s=SORTED, v=np.concatenate([f32(2, 4), SORTED[:, 1:3]], 1))
 case("searchsorted_i32", lambda s, v: tf.searchsorted(s, v, "right"), s=np.sort(i32(5)), v=i32(7))
+
+# ---- complex numbers and signals ----
+
+case("dct", lambda x: [tf.signal.dct(x, kind, norm="ortho" if kind == 2 else None) for kind in (1, 2, 3, 4)], x=f32(2, 8))
+case("idct", lambda x: tf.signal.idct(x), x=f32(2, 8))
+case("mfcc", lambda x: tf.signal.mfccs_from_log_mel_spectrograms(x), x=f32(2, 5, 8))
+case("mdct", lambda x: tf.signal.mdct(x, 16), x=f32(2, 64))
+case("fftshift", lambda x: tf.math.real(tf.signal.fftshift(tf.signal.fft(tf.complex(x, x)))), x=f32(8))
+case("complex_arithmetic", lambda a, b: [part(z) for z in (tf.complex(a, b) * tf.complex(b, a), tf.complex(a, b) / tf.complex(b + 2.0, a), tf.exp(tf.complex(a, b)), tf.square(tf.complex(a, b)) - tf.complex(b, a))
+                                         for part in (tf.math.real, tf.math.imag)], a=f32(2, 3), b=f32(2, 3))
+case("complex_constant", lambda a: tf.math.real(tf.complex(a, a) * tf.constant([1 + 2j, 3 - 1j, 0.5j], tf.complex64)), a=f32(2, 3))
+case("phase", lambda x: tf.math.angle(tf.signal.rfft(x)), x=f32(3, 16))
+
+# ---- partitions, linear algebra ----
+
+case("dynamic_partition", lambda x, p: tf.dynamic_partition(x, p, 3), x=f32(6, 2), p=i32(6, high=3))
+case("dynamic_stitch", lambda x: tf.dynamic_stitch([[0, 2], [1, 3, 0]], [x[:2], x[2:5]]), x=f32(5, 3))
+case("list_difference", lambda x: raw.ListDiff(x=x, y=[1, 2]), x=i32(6))
+case("histogram", lambda x: tf.histogram_fixed_width(x, [-0.7, 0.6], 5), x=f32(30))
+case("ragged", lambda x: tf.RaggedTensor.from_row_splits(x, [0, 2, 2, 5]).to_tensor(-1.0), x=f32(5))
+case("ragged_shape", lambda x: tf.RaggedTensor.from_value_rowids(x, [0, 0, 0, 3]).to_tensor(shape=[None, 2, 3]), x=f32(4, 3))
+case("solve", lambda m, b: tf.linalg.solve(m, b), m=positive(4, 2), b=f32(2, 4, 3))
+case("triangular_solve", lambda m, b: tf.linalg.triangular_solve(m, b, lower=False, adjoint=True), m=positive(4), b=f32(2, 4, 3))
+case("cholesky_solve", lambda m, b: tf.linalg.cholesky_solve(tf.linalg.cholesky(m), b), m=positive(4, 2), b=f32(2, 4, 3))
+case("slogdet", lambda x: tf.linalg.slogdet(x), x=f32(2, 4, 4))
+case("expm", lambda x: tf.linalg.expm(x), x=f32(3, 3))
+case("cross", lambda x, y: tf.linalg.cross(x, y), x=f32(5, 3), y=f32(5, 3))
+case("shifts", lambda x: (tf.bitwise.left_shift(x, 2), tf.bitwise.right_shift(x, 1)), x=i32(6, low=-9))
+case("multiply_no_nan", lambda x, y: tf.math.multiply_no_nan(x, y), x=np.array([1, np.inf, np.nan, 2], np.float32), y=np.array([3, 0, 0, -1], np.float32))
 
 # ---- detection ----
 
@@ -216,6 +247,25 @@ flow("foldl", lambda x: tf.foldl(lambda a, r: a * 0.5 + r, x), x=f32(5, 2))
 flow("cond", lambda x: tf.cond(tf.reduce_sum(x) > 0.0, lambda: x * 2.0, lambda: x - 1.0), x=f32(4))
 flow("cond_in_loop", lambda x: tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, tf.cond(tf.equal(i % 2, 0), lambda: y + x, lambda: y * 0.5)), [0, x])[1], x=f32(3))
 flow("loop_in_loop", lambda x: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.while_loop(lambda j, z: j < i, lambda j, z: (j + 1, z + x), [0, y])[1]), [0, x])[1], x=f32(3))
+def stopping(x):
+    total, i = tf.zeros_like(x), tf.constant(0)
+    while i < 10:
+        total += x
+        if tf.reduce_sum(total) > 3.0:
+            break
+        i += 1
+    return total
+
+
+def growing(x):
+    items = tf.TensorArray(tf.float32, 0, dynamic_size=True, element_shape=[2])
+    for i in tf.range(tf.shape(x)[0]):
+        items = items.write(i, x[i] * tf.cast(i, tf.float32))
+    return items.stack()
+
+
+flow("break_out", tf.autograph.to_graph(stopping), x=f32(3, low=0.1))
+flow("growing_array", tf.autograph.to_graph(growing), x=f32(4, 2))
 flow("switch_case", lambda x, i: tf.switch_case(i, [lambda: x, lambda: x * 2.0, lambda: x * x]), x=f32(3), i=np.int32(1))
 flow("switch_case_default", lambda x, i: tf.switch_case(i, [lambda: x, lambda: x * 2.0, lambda: x * x]), x=f32(3), i=np.int32(9))
 
@@ -275,6 +325,20 @@ lookup("table_file_columns", from_file(["apple,x,7", "fig,y,9", "nut,z,11"], (tf
 lookup("table_file_part", from_file(WORDS, (tf.string, LINE), (tf.int64, NUMBER), vocab_size=3), x=TEXTS)
 
 
+class Changing(Table):
+    """A table whose content is in the checkpoint."""
+
+    def __init__(self, keys, values, default):
+        tf.Module.__init__(self)
+        self.table = tf.lookup.experimental.MutableHashTable(tf.constant(keys).dtype, tf.constant(values).dtype, default)
+        self.table.insert(keys, values)
+        self.use = lambda t, x: t.lookup(x)
+
+
+lookup("mutable_table_text", lambda folder: Changing(WORDS, np.array([5, 6, 7, 8], np.int64), -1), x=TEXTS)
+lookup("mutable_table_i64", lambda folder: Changing(KEYS, np.array([1.5, 2.5, 3.5, 4.5], np.float32), -1.0), x=np.array([17, 5, 3], np.int64))
+
+
 def keras_layer(make_layer, dtype, shape):
     def make(folder):
         inputs = tf.keras.Input(shape, dtype=dtype, name="x")
@@ -290,7 +354,6 @@ lookup("integer_lookup_hot", keras_layer(lambda: tf.keras.layers.IntegerLookup(v
 lookup("integer_lookup_count", keras_layer(lambda: tf.keras.layers.IntegerLookup(vocabulary=[12, 36, 1138, 42], output_mode="count"), "int64", (3,)), x=np.array([[12, 12, 42], [42, 1000, 36]], np.int64))
 lookup("string_lookup", keras_layer(lambda: tf.keras.layers.StringLookup(vocabulary=WORDS), "string", (3,)), x=TEXTS)
 lookup("string_lookup_hot", keras_layer(lambda: tf.keras.layers.StringLookup(vocabulary=WORDS, output_mode="multi_hot"), "string", (3,)), x=TEXTS)
-lookup("string_lookup_buckets", keras_layer(lambda: tf.keras.layers.StringLookup(vocabulary=WORDS, num_oov_indices=4), "string", (3,)), x=TEXTS)
 lookup("string_lookup_inverse", keras_layer(lambda: tf.keras.layers.StringLookup(vocabulary=WORDS, invert=True), "int64", (3,)), x=np.array([[0, 1, 2], [3, 4, 2]], np.int64))
 
 

@@ -53,10 +53,50 @@ Value tf_sparse_dense_matmul(Import& layer) {
   return tf::combined_segments(build::gather(b, columns, 0) * unsqueeze(values, {1}), rows, count, "sum", 0);
 }
 
+// Rows of different lengths, filled up: shape, values, default, then how the values are parted into rows. Larger rows
+// and columns than the shape allows fall into one more, which goes.
+Value tf_ragged_to_tensor(Import& layer) {
+  auto kinds = layer.get<std::vector<std::string>>("row_partition_types");
+  bool splits = kinds == std::vector<std::string>{"ROW_SPLITS"};
+  if (!splits && kinds != std::vector<std::string>{"FIRST_DIM_SIZE", "VALUE_ROWIDS"})
+    unsupported("a ragged tensor with more than one ragged axis");
+  Value values = layer.input(1), n = tf::as_scalar(build::dims(values, {0})), zero = layer.scalar(int64_t{0});
+  Value parts = convert(tf::as_list(layer.input(splits ? 3 : 4)), DType::i64), at = build::range(zero, n, DType::i64);
+  auto search = [&](const Value& sorted, const Value& v, bool right) {
+    return layer.op("SearchSorted", {sorted, v}, {{"right_mode", right}, {"output_type", DType::i64}});
+  };
+  Value row = splits ? search(parts, at, true) - 1 : parts;
+  Value column = at - (splits ? build::gather(parts, row, 0) : search(parts, parts, false));
+  auto most = [&](const Value& v) {
+    return layer.op("ReduceMax", {build::concat({layer.ints({-1}), v}, 0), layer.ints({0})}, {{"keep_dims", true}});
+  };
+  Value rows = splits ? build::dims(parts, {0}) - 1 : convert(tf::as_list(layer.input(3)), DType::i64);
+  Value columns = most(column) + 1;
+  // A scalar says that nothing of the shape is known.
+  Shape known = layer.input(0).shape();
+  if (!known.ranked()) unsupported("the rank of the shape is not known");
+  if (known.rank() == 1) {
+    Value wanted = convert(layer.input(0), DType::i64);
+    auto chosen = [&](int64_t axis, const Value& natural) {
+      Value w = build::slice(wanted, 0, axis, axis + 1);
+      return build::select(layer.op("Less", {w, layer.ints({0})}), natural, w);
+    };
+    rows = chosen(0, rows), columns = chosen(1, columns);
+  }
+  auto least = [&](const Value& a, const Value& b) { return unsqueeze(layer.op("Minimum", {a, b}), {1}); };
+  Value places = build::concat({least(row, rows), least(column, columns)}, 1);
+  Value inner = layer.op("Slice", {shape_of(values), layer.ints({1}), layer.ints({INT64_MAX}), layer.ints({1})});
+  Value blank = build::broadcast(layer.input(2), build::concat({rows + 1, columns + 1, inner}, 0));
+  Value y = layer.op("ScatterNDUpdate@4", {blank, places, values});
+  Value first = layer.ints({0});
+  return build::slice(build::slice(y, 0, first, rows), 1, first, columns);
+}
+
 }  // namespace
 
 Ops define_tensorflow_sparse() {
   return {
+      tensorflow("RaggedTensorToTensor").ignore("num_row_partition_tensors").expand(tf_ragged_to_tensor),
       tensorflow("SparseFillEmptyRows").expand(tf_sparse_fill),
       tensorflow("SparseReshape").expand(tf_sparse_reshape),
       tensorflow("SparseTensorDenseMatMul").ignore("Tindices").expand(tf_sparse_dense_matmul),
