@@ -25,6 +25,7 @@ class Branches {
     for (const TensorFlowNode& n : nodes_) merges += n.type == "Merge" || n.type == "RefMerge";
     if (merges > 20'000 || merges * nodes_.size() > 200'000'000)
       throw_unsupported("the graph has ", merges, " places where branches meet");
+    has_many_ = std::any_of(nodes_.begin(), nodes_.end(), is_switch_of_many);
     std::vector<std::pair<size_t, TensorFlowNode>> merged;
     for (size_t i = 0; i < nodes_.size(); ++i)
       if (nodes_[i].type == "Merge" || nodes_[i].type == "RefMerge") merged.emplace_back(i, choice(nodes_[i]));
@@ -109,7 +110,7 @@ class Branches {
   }
 
   TensorFlowNode choice(const TensorFlowNode& merge) const {
-    if (auto of_many = choice_of_many(merge)) return *of_many;
+    if (auto of_many = has_many_ ? choice_of_many(merge) : std::nullopt) return *of_many;
     if (merge.inputs.size() != 2) return merge;
     std::map<std::string, unsigned> a = sides(merge.inputs[0]), b = sides(merge.inputs[1]);
     for (const auto& [condition, side] : a) {
@@ -137,6 +138,7 @@ class Branches {
 
   inline static const std::string many = "many ";  // before an index, which no name of a value has
   static constexpr size_t most_branches = 31;
+  bool has_many_ = false;
   std::vector<TensorFlowNode>& nodes_;
   std::unordered_map<std::string_view, size_t> index_;
   std::set<std::string, std::less<>> switches_;

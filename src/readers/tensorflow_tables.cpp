@@ -146,8 +146,8 @@ class Tables {
  private:
   // Every initializer of these nodes and of the functions that they call.
   void visit(const std::vector<TensorFlowNode>& nodes, const Frame& frame, int depth) {
-    work_ += nodes.size();
-    if (depth > 32 || work_ > 10'000'000) throw_unsupported("the calls that fill the lookup tables are too many");
+    spend(nodes.size());
+    if (depth > 32) throw_unsupported("the calls that fill the lookup tables are nested too deeply");
     for (const TensorFlowNode& n : nodes) {
       if (is_filled_from_tensors(n) || is_filled_from_file(n)) use(n, frame);
       const TensorFlowFunction* f = is_call(n) ? find_function(field_or<std::string>(n, "f", "")) : nullptr;
@@ -156,6 +156,11 @@ class Tables {
       if (fresh) it->second = index_of(f->nodes);
       visit(f->nodes, Frame{&it->second, f, &n, &frame}, depth + 1);
     }
+  }
+  // Calls inside calls may be more than a small file shows.
+  void spend(size_t steps) const {
+    work_ += steps;
+    if (work_ > 20'000'000) throw_unsupported("the calls that fill the lookup tables are too many");
   }
   const TensorFlowFunction* find_function(const std::string& name) const {
     auto it = functions_.find(name);
@@ -212,8 +217,10 @@ class Tables {
   Origin origin(std::string value, const Frame* frame, bool through_variables = true) const {
     for (size_t steps = 0; steps < 10'000; ++steps) {
       auto [name, output] = tensorflow_reference(value);
+      spend(1);
       if (frame->function) {
         const std::vector<RawValue>& arguments = frame->function->inputs;
+        spend(arguments.size());
         auto a = std::find_if(arguments.begin(), arguments.end(), [&](const RawValue& v) { return v.name == name; });
         if (a != arguments.end()) {
           auto i = static_cast<size_t>(a - arguments.begin());
@@ -269,7 +276,7 @@ class Tables {
     for (const Tensor* t : {&start, &stop, &step})
       if (!*t || t->size() != 1 || is_real(t->type()) || t->type() == DType::string) return {};
     int64_t from = values_of<int64_t>(start)[0], to = values_of<int64_t>(stop)[0], by = values_of<int64_t>(step)[0];
-    constexpr int64_t most = 1 << 26;
+    constexpr int64_t most = 1 << 22;
     if (by < 1 || from < -most || to > most) return {};
     std::vector<int64_t> numbers;
     for (int64_t i = from; i < to; i += by) numbers.push_back(i);
@@ -284,7 +291,7 @@ class Tables {
   std::unordered_map<const TensorFlowFunction*, bool> fills_;
   std::unordered_map<std::string, std::string> assigned_;  // variable -> the value it is given
   std::unordered_map<std::string, std::pair<Tensor, Tensor>> content_;
-  size_t work_ = 0;
+  mutable size_t work_ = 0;
 };
 
 }  // namespace

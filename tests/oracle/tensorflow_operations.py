@@ -383,8 +383,9 @@ def save_frozen(out, name, function, inputs, open_shapes=(), lower=False):
     os.makedirs(os.path.join(out, name), exist_ok=True)
     with open(os.path.join(out, name, "model.pb"), "wb") as f:
         f.write(frozen.graph.as_graph_def().SerializeToString())
-    results = concrete(*(tf.constant(v) for v in inputs.values()))
-    models.leave(out, name, ["model.pb"], inputs, {n: plain(v.numpy()) for n, v in results.items()}, sorted(results), 0)
+    values = tf.nest.flatten(concrete(*(tf.constant(v) for v in inputs.values())))
+    results = {models.short(t): plain(v.numpy()) for t, v in zip(frozen.outputs, values, strict=True)}
+    models.leave(out, name, ["model.pb"], inputs, results, list(results), 0)
 
 
 def save_saved_model(out, name, module, function, inputs, open_shapes=()):
