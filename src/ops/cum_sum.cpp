@@ -1,4 +1,4 @@
-// CumSum and its relatives: each element of a line becomes what stands before it, combined.
+// CumSum, CumProd and CumLogSumExp: prefix scans along an axis.
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 

@@ -65,11 +65,11 @@ double piecewise_cubic(double x, std::array<double, 4> inner, std::array<double,
   return ((c[0] * x + c[1]) * x + c[2]) * x + c[3];
 }
 
-struct Interpolation {
+struct SamplingKernel {
   double radius;
   double (*weight)(double);
 };
-Interpolation interpolation_of(Kernel1D kernel) {
+SamplingKernel sampling_kernel(Kernel1D kernel) {
   switch (kernel) {
     case Kernel1D::lanczos1: return {1, [](double x) { return lanczos(x, 1); }};
     case Kernel1D::lanczos3: return {3, [](double x) { return lanczos(x, 3); }};
@@ -87,11 +87,11 @@ Interpolation interpolation_of(Kernel1D kernel) {
   }
 }
 
-// Where samples of one output element lie, and their weights.
-class Row {
+// The weights of one output element over the input.
+class WeightRow {
  public:
-  Row(float* weights, int64_t in) : weights_(weights), in_(in) {}
-  // Outside the input: on its edge, or nowhere.
+  WeightRow(float* weights, int64_t in) : weights_(weights), in_(in) {}
+  // Indices outside the input are clamped to its edge, or skipped.
   void add(int64_t at, double weight) { weights_[std::clamp<int64_t>(at, 0, in_ - 1)] += static_cast<float>(weight); }
   void add_inside(int64_t at, double weight) {
     if (at >= 0 && at < in_) add(at, weight);
@@ -109,8 +109,8 @@ class Row {
 };
 
 // Output x is a sample at (x + 0.5 - translation) / scale, with pixels as areas. Samples outside the input are 0.
-void sampled_row(Row row, const InterpolationMatrix& a, int64_t x, int64_t in, float scale, float translation) {
-  Interpolation k = interpolation_of(a.kernel);
+void sampled_row(WeightRow row, const InterpolationMatrix& a, int64_t x, int64_t in, float scale, float translation) {
+  SamplingKernel k = sampling_kernel(a.kernel);
   float inverse = 1.0f / scale, wide = a.antialias ? std::max(inverse, 1.0f) : 1.0f;
   float at = (static_cast<float>(x) + 0.5f) * inverse - inverse * translation;
   if (!(at >= 0 && at <= static_cast<float>(in))) return;
@@ -122,8 +122,8 @@ void sampled_row(Row row, const InterpolationMatrix& a, int64_t x, int64_t in, f
   row.normalize();
 }
 
-// Output x is the mean of the input from x / scale to (x + 1) / scale; behind the input its last element counts.
-void area_row(Row row, int64_t x, int64_t in, float scale) {
+// Output x is the mean of the input from x / scale to (x + 1) / scale; past the end the last element is repeated.
+void area_row(WeightRow row, int64_t x, int64_t in, float scale) {
   float step = 1.0f / scale, from = static_cast<float>(x) * step, to = static_cast<float>(x + 1) * step;
   for (auto i = static_cast<int64_t>(std::floor(from)); static_cast<float>(i) < to; ++i) {
     float begin = std::max(from, static_cast<float>(i)), end = i < in ? std::min(to, static_cast<float>(i + 1)) : to;
@@ -134,7 +134,7 @@ void area_row(Row row, int64_t x, int64_t in, float scale) {
 
 // Output x is a sample at x / scale + translation, with pixels as points; four taps, whose places between two pixels
 // are rounded to 1/1024.
-void cubic_row(Row row, bool keys, int64_t x, float scale, float translation) {
+void cubic_row(WeightRow row, bool keys, int64_t x, float scale, float translation) {
   constexpr double steps = 1024;
   float at = static_cast<float>(x) / scale + translation;
   auto base = static_cast<int64_t>(std::floor(at));
@@ -158,7 +158,7 @@ void interpolation_matrix_run(Run& ctx, const InterpolationMatrix& a) {
   if (static_cast<float>(out) / scale > 1e9f) fail("a scale of ", scale, " is too small for an output of ", out);
   std::vector<float> weights(static_cast<size_t>(y.size()), 0);
   for (int64_t x = 0; x < out && in > 0; ++x) {
-    Row row(weights.data() + x * in, in);
+    WeightRow row(weights.data() + x * in, in);
     if (a.kernel == Kernel1D::area) area_row(row, x, in, scale);
     else if (a.kernel == Kernel1D::cubic_table || a.kernel == Kernel1D::keys_table)
       cubic_row(row, a.kernel == Kernel1D::keys_table, x, scale, translation);

@@ -19,7 +19,7 @@ struct Signature {
   std::vector<TensorFlowPort> inputs, outputs;
   std::string not_plain;  // a port that is more than one tensor
 
-  // Those of the framework's own begin so; one without outputs is there for what it does.
+  // Names of TensorFlow's own signatures begin with underscores; one without outputs only has side effects.
   bool is_callable() const { return !name.starts_with("__") && (!outputs.empty() || !not_plain.empty()); }
 };
 struct MetaGraph {

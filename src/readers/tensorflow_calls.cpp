@@ -129,7 +129,7 @@ RawNode branch(const RawNode& n, const TensorFlowFunctions& functions) {
   return out;
 }
 
-// Branch `i` where the index is i, else the branches that follow; the last one stands for every other index.
+// Branch `i` where the index is i, else the branches that follow; the last one is taken for every other index.
 std::vector<RawNode> choice(const RawNode& n, const std::vector<const TensorFlowFunction*>& branches, size_t i,
                             std::vector<std::string> outputs) {
   std::string name = text(n.name, "/branch", i);

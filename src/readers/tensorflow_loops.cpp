@@ -104,7 +104,7 @@ class Loops {
         throw_unsupported("the node '", n->name, "' (", n->type, ") is read in a way that is not understood");
       inside.push_back(n);
       for (const std::string& in : n->inputs) stack.push_back(in);
-      // Nodes without inputs say only so which branch they belong to.
+      // Only control inputs tell the branch of nodes without inputs.
       for (const std::string& c : n->controls)
         if (const TensorFlowNode* before = find(c); before && marks_a_branch(*before)) stack.push_back(c);
     }
@@ -141,7 +141,7 @@ class Loops {
       if (const RawField* t = enter.find("T"))
         if (auto type = t->value.get_if<DType>()) v.info.type = *type;
       if (enter.inputs.empty()) throw_user("the node '", enter.name, "' (Enter) has no input");
-      // What a tensor array hands on from one write to the next stands for the array. A variant is a list, too.
+      // What a tensor array hands on from one write to the next stands for the array. A variant is a list too.
       const TensorFlowNode* from = find(enter.inputs[0]);
       bool variant = v.info.type == DType::undefined && enter.domain.empty();
       if (variant || (from && from->type == "TensorArrayV3")) v.kind = "list";

@@ -45,7 +45,7 @@ struct Frame {
   const TensorFlowNode* call = nullptr;
   const Frame* caller = nullptr;
 };
-// A node's output, and the frame that it stands in.
+// An output of a node, and the frame of the node.
 struct Origin {
   const TensorFlowNode* node = nullptr;
   size_t output = 0;

@@ -26,7 +26,7 @@ def fields(name, op, inputs, *attributes):
 
 
 def node(*arguments):
-    """The same, as it stands in a GraphDef."""
+    """The same, as a field of a GraphDef."""
     return onnx.data(1, fields(*arguments))
 
 

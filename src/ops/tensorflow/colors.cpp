@@ -53,7 +53,7 @@ Value tf_hsv_to_rgb(Import& layer) {
   return tf_rgb_of(c[0], c[1], c[2]);
 }
 
-// The others compute in f32, whatever the pictures hold.
+// The following compute in f32 for every element type.
 template <class F>
 Value tf_in_f32(Import& layer, F adjusted) {
   Value x = layer.input(0);
@@ -73,7 +73,7 @@ Value tf_adjust_hue(Import& layer) {
     return c.value - c.range + c.range * tf_channels_of(hue);
   });
 }
-// Each channel of a picture moves away from its mean, or towards it.
+// Scales the difference of each channel from its mean.
 Value tf_adjust_contrast(Import& layer) {
   return tf_in_f32(layer, [](const Value& x, const Value& factor) {
     Value mean = build::reduce_mean(x, {-3, -2});

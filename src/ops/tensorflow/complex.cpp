@@ -62,7 +62,7 @@ std::vector<int64_t> tf_paired(std::vector<int64_t> axes) {
   for (int64_t& a : axes) a = tf_paired(a);
   return axes;
 }
-// A list with a number for every axis, and one for that of the pairs.
+// A list with one number per axis, extended by the number for the axis of the pairs.
 Value tf_with_pairs(Import& layer, const Value& list, int64_t number) {
   return build::concat({convert(tf::as_list(list), DType::i64), layer.ints({number})}, 0);
 }
@@ -122,7 +122,7 @@ Value tf_complex_pad(Import& layer) {
   auto side = [&](size_t i) { return tf_with_pairs(layer, reshape(sides[i], {-1}), 0); };
   return layer.op("Pad@1", {layer.input(0), side(0), side(1), like(layer.input(0), 0)}, {{"pad_mode", "constant"}});
 }
-// Numbers for the first axes mean the same with one more behind them; those behind an ellipsis count from the end.
+// Slices without an ellipsis apply to the leading axes, so the axis of the pairs needs no entry; with one it does.
 Value tf_complex_strided_slice(Import& layer) {
   Value begin = layer.input(1);
   Shape s = begin.shape();
@@ -195,7 +195,7 @@ Ops define_tensorflow_complex() {
     std::string_view type;
     Value (*import)(Import&);
   };
-  // These may have to do with complex numbers; their attributes say so.
+  // These exist for real and complex numbers; the attributes decide.
   static constexpr Row also_real[] = {
       {"Add", tf_complex_add},
       {"AddV2", tf_complex_add},

@@ -29,7 +29,7 @@ class Band {
   }
 
   bool single() const { return single_; }
-  // The first two are scalars.
+  // Length of the longest diagonal and number of diagonals, scalars.
   Value longest() const { return least(rows_ + least(high_, zero()), columns_ - most(low_, zero())); }
   Value count() const { return high_ - low_ + 1; }
 
@@ -59,7 +59,7 @@ class Band {
   Value both(const Value& a, const Value& b) const { return layer_.op("LogicalAnd", {a, b}); }
   Value counting(const Value& n) const { return build::range(zero(), n, DType::i64); }
   Value length(const Value& d) const { return least(rows_ + least(d, zero()), columns_ - most(d, zero())); }
-  // How many places before the first element of a diagonal are left free.
+  // Number of padding elements before the first element of a diagonal.
   Value offset(const Value& d) const {
     Value free = longest() - length(d);
     Value above = right_above_ ? free : zero(), below = right_below_ ? free : zero();
@@ -73,7 +73,7 @@ class Band {
 
 Value tf_main_diagonal(Import& layer) { return layer.ints({0}); }
 Value tf_side(const Value& x, int64_t axis) { return tf::as_scalar(build::dims(x, {axis})); }
-// The last `axes` axes become one.
+// Merges the last `axes` axes into one.
 Value tf_flat_tail(const Value& x, int64_t axes) {
   Import& layer = x.in();
   Value head = layer.op("Slice", {shape_of(x), layer.ints({0}), layer.ints({-axes}), layer.ints({1})});
@@ -85,12 +85,12 @@ Value tf_picked(const Value& flat, const Value& inside, const Value& place, cons
 Value tf_padding(Import& layer, size_t input, const Value& x) {
   return layer.has_input(input) ? tf::as_scalar(layer.input(input)) : like(x, 0);
 }
-// Versions before the third have no attribute and fill from the left.
+// Versions before V3 have no attribute and align to the left.
 std::string tf_align(Import& layer) {
   return layer.get<std::string>("align", layer.type().ends_with("V3") ? "RIGHT_LEFT" : "LEFT_LEFT");
 }
 
-// diagonal, k, num_rows, num_cols, padding: sizes of -1 are as small as they can be.
+// diagonal, k, num_rows, num_cols, padding: a size of -1 means the smallest that fits.
 Value tf_matrix_diag(Import& layer) {
   Value x = layer.input(0), zero = layer.scalar(int64_t{0});
   Value k = layer.has_input(1) ? layer.input(1) : tf_main_diagonal(layer);
@@ -134,7 +134,7 @@ Value tf_matrix_set_diag(Import& layer) {
   Band band(layer, tf_side(x, -2), tf_side(x, -1), k, tf_align(layer));
   Value inside, place;
   band.places_in_matrix(inside, place);
-  // A range of one diagonal may come without its axis.
+  // A band of one diagonal may omit the axis of the diagonals.
   Shape d = diagonal.shape(), s = x.shape();
   bool rows = !band.single() && !(d.ranked() && s.ranked() && d.rank() + 1 == s.rank());
   return tf_picked(rows ? tf_flat_tail(diagonal, 2) : diagonal, inside, place, x);

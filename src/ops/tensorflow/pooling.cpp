@@ -92,8 +92,8 @@ Value tf_image_patches(Import& layer) {
                            2);
 }
 
-// The largest of what a window covers plus its filter. Input [n, h, w, c], filter [h, w, c]; what lies outside the
-// input does not count.
+// Grayscale dilation: the maximum of input plus filter over a window. Input [n, h, w, c], filter [h, w, c]; padding
+// does not take part.
 Value tf_dilation(Import& layer) {
   tf::Layout layout(layer, 2);
   auto strides = layout.part(layer, "strides", 1), rates = layout.part(layer, "rates", 1);

@@ -31,7 +31,7 @@ Value tf_resize_nearest(Import& layer) {
   return tf::channels_last(y, 2);
 }
 
-// The last resizes are products with a matrix of weights along each of the two axes.
+// The other resizes are products with a matrix of weights along each of the two axes.
 struct AxisResize {
   Value scale, translation;  // as the kernel takes them, f32
 };
@@ -57,7 +57,7 @@ Value tf_resize_scale(const Value& in, const Value& out, bool aligned) {
   Value ratio = real(out) / real(in);
   if (!aligned) return ratio;
   Value one = layer.scalar(int64_t{1}), inner = real(out - 1) / real(layer.op("Maximum", {in - 1, one}));
-  // A single element has no distance: the plain ratio. One input element: far apart, all outputs fall on it.
+  // One output element: the plain ratio. One input element: a scale that maps all outputs to it.
   Value spread = build::select(layer.op("Greater", {in, one}), inner, real(out));
   return build::select(layer.op("Greater", {out, one}), spread, ratio);
 }

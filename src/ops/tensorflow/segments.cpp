@@ -8,7 +8,7 @@ namespace {
 
 enum class Combined { sum, mean, by_root, prod, max, min };
 
-// What a segment holds before its first row.
+// The initial value of a segment.
 Value tf_segment_start(const Value& x, Combined how) {
   Import& layer = x.in();
   switch (how) {
@@ -42,7 +42,7 @@ Value tf_rows_of_segments(const Value& x, const Value& ids, const Value& count) 
   return build::reshape_keeping(rows, dims);
 }
 
-// Segments of neighbours: ids ascend. One without rows is 0, a product of none is 1.
+// Sorted ids. An empty segment gives 0, or 1 for products.
 template <Combined how>
 Value tf_segment(Import& layer) {
   Value x = layer.input(0), ids = layer.input(1), count = tf_count_of_segments(layer, ids, 2);
@@ -53,7 +53,7 @@ Value tf_segment(Import& layer) {
   return build::select(layer.op("Greater", {rows, like(x, 0)}), y, like(x, 0));
 }
 
-// The first axes, as many as the ids have, become one.
+// Merges the leading axes that the ids cover into one.
 Value tf_rows_like(const Value& x, const Value& ids) {
   auto axes = static_cast<int64_t>(ids.rank());
   if (axes == 1) return x;
@@ -62,13 +62,13 @@ Value tf_rows_like(const Value& x, const Value& ids) {
   Value rows = layer.op("ReduceProd", {shape_of(ids), layer.ints({0})}, {{"keep_dims", true}});
   return build::reshape(x, {rows, tail});
 }
-// Ids in any order, of any shape that the data begins with; rows with a negative one are left out.
+// Unsorted ids of any shape that is a prefix of the data's; rows with a negative id are dropped.
 template <Combined how>
 Value tf_unsorted_segment(Import& layer) {
   Value x = layer.input(0), ids = convert(layer.input(1), DType::i64);
   Value count = convert(tf::as_list(layer.input(2)), DType::i64);
   x = tf_rows_like(x, ids), ids = tf::as_list(ids);
-  // One more segment takes them, and goes.
+  // They are collected in an extra segment, which is sliced off.
   Value place = build::select(layer.op("Less", {ids, layer.ints({0})}), count, ids);
   Value y = tf::combined_segments(x, place, count + 1, tf_reduction(how), tf_segment_start(x, how));
   return build::slice(y, 0, layer.ints({0}), count);
@@ -86,8 +86,8 @@ Value tf_sparse_segments(Import& layer) {
   return sum / (how == Combined::by_root ? layer.op("Sqrt", {rows}) : rows);
 }
 
-// How often each number below `size` occurs, or the sum of its weights. Larger ones fall into one more place, which
-// goes.
+// How often each number below `size` occurs, or the sum of its weights. Larger ones are
+// collected in an extra bin, which is sliced off.
 Value tf_counted(const Value& numbers, const Value& size, const Value& weights, bool only_whether) {
   Import& layer = numbers.in();
   Value place = layer.op("Minimum", {numbers, size});
@@ -108,7 +108,7 @@ Value tf_dense_bincount(Import& layer) {
   if (x.rank() > 2) fail("expected a list or a matrix, got the rank ", x.rank());
   if (x.rank() < 2)
     return build::slice(tf_counted(tf::as_list(x), size, tf::as_list(weights), binary), 0, layer.ints({0}), size);
-  // Each row has places of its own.
+  // Each row has its own range of bins.
   Value rows = build::dims(x, {0}), first = build::range(layer.scalar(int64_t{0}), tf::as_scalar(rows), DType::i64);
   Value place = layer.op("Minimum", {x, size}) + unsqueeze(first, {1}) * (size + 1);
   Value y =
@@ -121,7 +121,7 @@ Value tf_bincount(Import& layer) {
   return build::slice(tf_counted(x, size, reshape(weights, {-1}), false), 0, layer.ints({0}), size);
 }
 
-// Values, their range [low, high], number of bins. What lies outside falls into the first or the last bin.
+// Values, their range [low, high], number of bins. Values outside go to the first or the last bin.
 Value tf_histogram(Import& layer) {
   Value x = reshape(layer.input(0), {-1}), range = convert(layer.input(1), x.type());
   Value bins = convert(tf::as_list(layer.input(2)), DType::i64), last = convert(bins - 1, x.type());
@@ -146,7 +146,7 @@ std::vector<Value> tf_dynamic_partition(Import& layer) {
   }
   return out;
 }
-// Lists of indices, then of data: row i of the result is the data that has index i, the last one where several have.
+// Lists of indices, then of data: row i of the result is the data with index i; of duplicates the last one wins.
 Value tf_dynamic_stitch(Import& layer) {
   size_t count = layer.inputs() / 2;
   if (count == 0) fail("there is nothing to stitch");
@@ -159,7 +159,7 @@ Value tf_dynamic_stitch(Import& layer) {
   return tf::combined_segments(build::concat(rows, 0), places, tf_count_of_segments(layer, places, SIZE_MAX), "none",
                                0);
 }
-// What x has and y has not, and where in x.
+// Elements of x that are not in y, and their indices in x.
 std::vector<Value> tf_list_difference(Import& layer) {
   Value x = layer.input(0), same = layer.op("Equal", {unsqueeze(x, {1}), unsqueeze(layer.input(1), {0})});
   Value known = layer.op("ReduceLogicalOr", {same, layer.ints({1})}, {{"keep_dims", false}});

@@ -53,8 +53,8 @@ Value tf_sparse_dense_matmul(Import& layer) {
   return tf::combined_segments(build::gather(b, columns, 0) * unsqueeze(values, {1}), rows, count, "sum", 0);
 }
 
-// Rows of different lengths, filled up: shape, values, default, then how the values are parted into rows. Larger rows
-// and columns than the shape allows fall into one more, which goes.
+// Pads rows of different lengths. Inputs: shape, values, default, row partition. Rows and columns beyond the shape are
+// collected in an extra one, which is sliced off.
 Value tf_ragged_to_tensor(Import& layer) {
   auto kinds = layer.get<std::vector<std::string>>("row_partition_types");
   bool splits = kinds == std::vector<std::string>{"ROW_SPLITS"};
@@ -72,7 +72,7 @@ Value tf_ragged_to_tensor(Import& layer) {
   };
   Value rows = splits ? build::dims(parts, {0}) - 1 : convert(tf::as_list(layer.input(3)), DType::i64);
   Value columns = most(column) + 1;
-  // A scalar says that nothing of the shape is known.
+  // A scalar means that the shape is unknown.
   Shape known = layer.input(0).shape();
   if (!known.ranked()) unsupported("the rank of the shape is not known");
   if (known.rank() == 1) {

@@ -1,5 +1,5 @@
-// Lookup tables. What fills a table lies outside the graph that uses it, so the reader has put its keys and values on
-// the table's own node; from there the two go together to the layers that use them.
+// Lookup tables. Their initializers are outside the graph that uses them, so the reader attaches keys and values to the
+// node of the table; both are passed as one list to the layers that use the table.
 #include "layout.hpp"
 
 namespace graft {
