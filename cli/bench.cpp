@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <numeric>
 
 #include "base/file.hpp"
@@ -100,6 +101,16 @@ void print_counters(std::vector<ProfilingInfo> rows) {
   }
 }
 
+// Of a file, or of all files of a SavedModel.
+size_t size_on_disk(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (!fs::is_directory(path)) return MappedFile::open(path)->chars().size();
+  size_t sum = 0;
+  for (const fs::directory_entry& e : fs::recursive_directory_iterator(path))
+    if (e.is_regular_file()) sum += e.file_size();
+  return sum;
+}
+
 void bench(BenchOptions o) {
   bool async = o.api == "async";
   if (o.hint == "latency") async = false;
@@ -137,7 +148,7 @@ void bench(BenchOptions o) {
       sorted.empty() ? 0 : std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(sorted.size());
   double throughput = r.duration > 0 ? 1000.0 * static_cast<double>(sorted.size()) / r.duration : 0;
   size_t weights = 0;
-  for (const std::string& f : o.model.all_files()) weights += MappedFile::open(f)->chars().size();
+  for (const std::string& f : o.model.all_files()) weights += size_on_disk(f);
   std::vector<ProfilingInfo> counters;
   if (o.counters)
     for (InferRequest& q : requests) {

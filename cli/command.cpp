@@ -24,6 +24,10 @@ void ModelOptions::add_named_files(CLI::App& app, const char* definition_names) 
       ->type_name("FILE")
       ->group("Model")
       ->allow_extra_args(false);
+  app.add_option("--saved_model_signature", signature,
+                 "signature of a SavedModel; serving_default or the only one when not given")
+      ->type_name("NAME")
+      ->group("Model");
   add_log_level(app);
 }
 void ModelOptions::add_extensions(CLI::App& app) {
@@ -70,6 +74,34 @@ std::vector<std::string> ModelOptions::all_files() const {
     if (!std::filesystem::exists(f, ec)) throw UsageError(text("there is no file '", f, "'"));
   }
   return out;
+}
+
+namespace {
+// Structures of inputs that values have not decided about.
+void apply_items(const std::vector<std::string>& items, ImportOptions& options) {
+  for (const std::string& item : items) {
+    size_t equals = item.rfind('=');
+    std::string_view count = std::string_view(item).substr(equals == item.npos ? item.size() : equals + 1);
+    auto n = parse_int(count);
+    if (equals == item.npos || equals == 0 || (count != "none" && (!n || *n < 0)))
+      throw UsageError(text("'", item, "' in --items is not NAME=N or NAME=none"));
+    InputForm form;
+    if (count == "none") form.absent = true;
+    else form.length = static_cast<size_t>(*n);
+    options.input_forms.emplace(item.substr(0, equals), std::move(form));
+  }
+}
+}  // namespace
+
+void ModelOptions::apply(ImportOptions& options) const {
+  options.read.signature = signature;
+  teach.apply(options);
+  apply_items(items, options);
+}
+
+bool ModelOptions::instead(const Core& core, ImportOptions options, bool json) const {
+  options.read.signature = signature;
+  return teach.instead(core, all_files(), std::move(options), json);
 }
 
 Core make_core(const ModelOptions& o) {
@@ -119,27 +151,9 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given,
   return out;
 }
 
-namespace {
-// Structures of inputs that values have not decided about.
-void apply_items(const std::vector<std::string>& items, ImportOptions& options) {
-  for (const std::string& item : items) {
-    size_t equals = item.rfind('=');
-    std::string_view count = std::string_view(item).substr(equals == item.npos ? item.size() : equals + 1);
-    auto n = parse_int(count);
-    if (equals == item.npos || equals == 0 || (count != "none" && (!n || *n < 0)))
-      throw UsageError(text("'", item, "' in --items is not NAME=N or NAME=none"));
-    InputForm form;
-    if (count == "none") form.absent = true;
-    else form.length = static_cast<size_t>(*n);
-    options.input_forms.emplace(item.substr(0, equals), std::move(form));
-  }
-}
-}  // namespace
-
 Model load(const Core& core, const ModelOptions& o, ImportOptions options) {
   std::vector<std::string> files = o.all_files();
-  o.teach.apply(options);
-  apply_items(o.items, options);
+  o.apply(options);
   Model m(load_model(core.state(), files, options));
   if (o.input_shapes.empty() || !options.input_shapes.empty()) return m;
   // Shapes are names first: the model must be known before they can be understood.

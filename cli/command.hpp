@@ -45,6 +45,7 @@ struct ModelOptions {
   std::string definition;          // --input_proto
   std::vector<std::string> weights;
   std::vector<std::string> extensions;  // each a comma list
+  std::string signature;                // --saved_model_signature
   std::string device = "CPU";
   std::vector<std::string> input_shapes;
   std::vector<std::string> items;  // "name=3", "name=none"
@@ -58,6 +59,10 @@ struct ModelOptions {
   void add_items(CLI::App& app);
 
   std::vector<std::string> all_files() const;
+  // What the readers have to know beside the files.
+  void apply(ImportOptions& options) const;
+  // Does what is asked for instead of the command, if anything is (TeachOptions::instead).
+  bool instead(const Core& core, ImportOptions options, bool json) const;
 };
 
 // A core with the extensions loaded.

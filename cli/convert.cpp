@@ -198,7 +198,7 @@ void convert(ConvertOptions o) {
   import.disabled_passes = passes.disabled;
   Preprocess before = o.before.request();
   o.mo.check_framework(o.model.all_files());
-  if (o.model.teach.instead(core, o.model.all_files(), import, o.json)) return;
+  if (o.model.instead(core, import, o.json)) return;
   Progress progress(o);
   progress.step("reading and importing");
   Model& model = keep_to_the_end(load(core, o.model, import));

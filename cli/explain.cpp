@@ -25,7 +25,7 @@ void explain(const ExplainOptions& o) {
   Core core = make_core(o.model);
   ImportOptions import;
   import.cut = o.cut.request();
-  if (o.model.teach.instead(core, o.model.all_files(), import, o.json)) return;
+  if (o.model.instead(core, import, o.json)) return;
   Model model = load(core, o.model, import);
   Model::State& m = *model.state();
   if (o.as_text) {

@@ -166,7 +166,7 @@ std::vector<Group> selected_outputs(Model& model, const std::vector<std::string>
 
 void run(const RunOptions& o) {
   Core core = make_core(o.model);
-  if (o.model.teach.instead(core, o.model.all_files(), {}, o.json)) return;
+  if (o.model.instead(core, {}, o.json)) return;
   ImportOptions import;
   import.cut.more_outputs = o.outputs;
   Model model = load(core, o.model, import);

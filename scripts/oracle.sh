@@ -9,7 +9,7 @@ if ! scripts/peers.sh; then
   echo "oracle: skipped, the package registry does not answer (build/oracle/pip.log)"
   exit 0
 fi
-if [[ $# = 0 || "$*" =~ architectures|keras ]]; then
+if [[ $# = 0 || "$*" =~ architectures|operations|keras ]]; then
   scripts/frameworks.sh || echo "oracle: without OpenCV or TensorFlow, the package registry does not answer (build/oracle/pip.log)"
 fi
 cmake --preset release -DGRAFT_TESTS=ON >/dev/null

@@ -43,7 +43,7 @@ void Border::add_inputs() {
   }
   std::vector<NamedForm> forms;
   for (const RawValue& in : raw_.inputs) {
-    if (constants.count(in.name)) continue;
+    if (constants.count(in.name) || in.unused) continue;
     if (auto it = options.input_values.find(in.name); it != options.input_values.end()) {
       frozen(in, it->second);
       continue;
@@ -145,7 +145,8 @@ void Border::check_given_names() const {
     for (const auto& [name, value] : given) {
       std::vector<std::string> names;
       bool found = false;
-      for (const RawValue& in : raw_.inputs) names.push_back(in.name), found |= in.name == name;
+      for (const RawValue& in : raw_.inputs)
+        if (!in.unused) names.push_back(in.name), found |= in.name == name;
       for (NodeId p : scope_.graph.parameters()) found |= parts && scope_.graph[p].name == name;
       if (!found)
         throw Error(ErrorKind::user, text("the model has no input '", name, "'"),

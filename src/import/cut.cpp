@@ -32,6 +32,7 @@ class RawCut {
       : model_(model), g_(model.graph), request_(request), import_(import) {}
 
   CutEffect run() {
+    drop_unused();
     look();
     bool all = false;
     try {
@@ -60,6 +61,17 @@ class RawCut {
   }
 
  private:
+  // What nothing consumes is an input only where the request names it.
+  void drop_unused() {
+    std::erase_if(g_.inputs, [&](RawValue& v) {
+      auto names = [&](const CutInput& in) { return in.place == v.name || in.place == v.name + model_.first_output; };
+      if (v.unused && std::any_of(request_.inputs.begin(), request_.inputs.end(), names)) {
+        v.unused = false;
+        named_.insert(v.name);
+      }
+      return v.unused;
+    });
+  }
   void look() {
     a_.open_outputs = model_.framework == "tensorflow";
     a_.tensors_share_names = model_.framework == "caffe";
@@ -258,6 +270,7 @@ class RawCut {
     for (const RawNode& n : g_.nodes) used.insert(n.inputs.begin(), n.inputs.end());
     std::erase_if(g_.inputs, [&](const RawValue& v) {
       auto it = ids_.find(v.name);
+      if (named_.count(v.name)) return false;
       if (it == ids_.end() || it->second == no_value) return !used.count(v.name);
       return !needs_.values[static_cast<size_t>(it->second)];
     });
@@ -277,6 +290,7 @@ class RawCut {
   const std::function<Graph(const RawModel&)>& import_;
   Anatomy a_;
   std::unordered_map<std::string, int> ids_;  // value name -> number; none for names made here
+  std::set<std::string> named_;               // inputs that nothing consumes and the request names
   CutPlan plan_;
   Needs needs_;
   CutEffect effect_;

@@ -20,9 +20,10 @@ double inverse_erf(double x) {
 }  // namespace
 
 Ops define_erf_inv() {
-  return op("ErfInv", 17).doc("Inverse of the error function.").elementwise([](auto x) {
-    return inverse_erf(static_cast<double>(x));
-  });
+  return op("ErfInv", 17)
+      .doc("Inverse of the error function.")
+      .elementwise([](auto x) { return inverse_erf(static_cast<double>(x)); })
+      .import(tensorflow("Erfinv"));
 }
 
 }  // namespace graft

@@ -1,6 +1,7 @@
 #include <graft/op.hpp>
 
 #include "known.hpp"
+#include "limits.hpp"
 
 namespace graft {
 namespace {
@@ -33,23 +34,6 @@ void segment_max_infer(Infer& ctx, const SegmentMax&) {
   ctx.output(0, ctx.type(0), out);
 }
 
-// The smallest finite number of a type.
-double segment_lowest(DType type) {
-  switch (type) {
-    case DType::f64: return std::numeric_limits<double>::lowest();
-    case DType::f32: return std::numeric_limits<float>::lowest();
-    case DType::bf16: return -0x1.fep127;
-    case DType::f16: return -65504;
-    case DType::f8e4m3: return -448;
-    case DType::f8e4m3fnuz: return -240;
-    case DType::f8e5m2:
-    case DType::f8e5m2fnuz: return -57344;
-    case DType::f4e2m1: return -6;
-    case DType::nf4: return -1;
-    default: return is_signed_integer(type) ? -std::ldexp(1.0, bits_of(type) - 1) : 0;
-  }
-}
-
 void segment_max_run(Run& ctx, const SegmentMax& a) {
   TensorView x = ctx.input(0);
   std::vector<int64_t> ids = ctx.input(1).to<int64_t>();
@@ -63,7 +47,7 @@ void segment_max_run(Run& ctx, const SegmentMax& a) {
   dims[0] = segments;
   TensorView y = ctx.allocate(0, dims);
   with_number_type(x.type(), [&]<class T>(T) {
-    T empty = a.fill_mode == SegmentMax::zero ? T{} : static_cast<T>(segment_lowest(x.type()));
+    T empty = a.fill_mode == SegmentMax::zero ? T{} : static_cast<T>(lowest_of(x.type()));
     std::vector<T> in = x.to<T>(), out(static_cast<size_t>(y.size()), empty);
     for (size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] >= segments) break;

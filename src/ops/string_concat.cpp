@@ -1,6 +1,8 @@
 // StringConcat and StringSplit: texts put together and taken apart.
 #include <graft/op.hpp>
 
+#include "texts.hpp"
+
 namespace graft {
 namespace {
 
@@ -82,6 +84,18 @@ void string_split_run(Run& ctx, const StringSplit& a) {
     for (size_t k = 0; k < most; ++k) ctx.store(y, at++, k < list.size() ? list[k] : std::string_view());
 }
 
+// Any number of texts with a separator between them.
+Value tf_string_join(Import& layer) {
+  auto separator = layer.get<std::string>("separator", "");
+  if (layer.inputs() == 0) fail("there is nothing to join");
+  Value out = layer.input(0);
+  for (size_t i = 1; i < layer.inputs(); ++i) {
+    if (!separator.empty()) out = layer.op("StringConcat@graft", {out, text_constant(layer, {separator}, {})});
+    out = layer.op("StringConcat@graft", {out, layer.input(i)});
+  }
+  return out;
+}
+
 }  // namespace
 
 Ops define_string_concat() {
@@ -91,7 +105,8 @@ Ops define_string_concat() {
           .inputs("a, b")
           .infer(string_concat_infer)
           .reference(string_concat_run)
-          .import(onnx("StringConcat")),
+          .import(onnx("StringConcat"))
+          .import(tensorflow("StringJoin").ignore("N").expand(tf_string_join)),
       op<StringSplit>("StringSplit", "graft")
           .doc("The parts of texts along a new last axis, and how many each text has.")
           .inputs("data")

@@ -36,6 +36,43 @@ double erf_gelu(double x) { return 0.5 * x * (1 + std::erf(x * sqrt_half)); }
 double tanh_gelu(double x) { return 0.5 * x * (1 + std::tanh(sqrt_2_over_pi * (x + 0.044715 * x * x * x))); }
 double softplus(double x) { return x > 30 ? x : std::log1p(std::exp(x)); }
 
+// lgamma() keeps a sign in a global variable; this one does not.
+double log_gamma(double x) {
+  int sign = 0;
+  return lgamma_r(x, &sign);
+}
+// Moved up to where the asymptotic series is exact; negative numbers are reflected.
+double digamma(double x) {
+  constexpr double pi = 3.14159265358979323846;
+  if (x <= 0) return std::floor(x) == x ? std::nan("") : digamma(1 - x) - pi / std::tan(pi * x);
+  double shift = 0;
+  for (; x < 10; x += 1) shift += 1 / x;
+  double q = 1 / (x * x);
+  double series = q * (1.0 / 12 - q * (1.0 / 120 - q * (1.0 / 252 - q * (1.0 / 240 - q * (1.0 / 132)))));
+  return std::log(x) - 0.5 / x - series - shift;
+}
+
+// The modified Bessel function of the first kind, of order 0 or 1, times e^-|x|.
+double scaled_bessel_i(int order, double x) {
+  double size = std::fabs(x), sign = order == 1 && x < 0 ? -1 : 1;
+  if (size > 600) {
+    constexpr double two_pi = 6.28318530717958647693;
+    double m = 4.0 * order * order, term = 1, sum = 1;
+    for (int k = 1; k < 12; ++k) {
+      term *= -(m - (2 * k - 1) * (2 * k - 1)) / (k * 8 * size);
+      sum += term;
+    }
+    return sign * sum / std::sqrt(two_pi * size);
+  }
+  double term = order == 1 ? size / 2 : 1, sum = term, q = size * size / 4;
+  for (int k = 1; term > sum * 1e-18 && k < 4000; ++k) {
+    term *= q / (static_cast<double>(k) * (k + order));
+    sum += term;
+  }
+  return sign * sum * std::exp(-size);
+}
+double bessel_i(int order, double x) { return scaled_bessel_i(order, x) * std::exp(std::fabs(x)); }
+
 // Rounding does nothing to whole numbers, which may be larger than a double can say.
 template <class T, class F>
 T unary_whole(T x, F round) {
@@ -62,7 +99,27 @@ Ops define_unary() {
   auto same = [](std::string_view name, int version, std::string_view doc, auto formula) {
     return op(name, version).doc(doc).elementwise(formula);
   };
+  auto own = [](std::string_view name, std::string_view doc, auto formula) {
+    return op(name, "graft").doc(doc).elementwise(formula);
+  };
   return {
+      own("BesselI0", "modified Bessel function of the first kind, order 0",
+          [](auto x) { return bessel_i(0, static_cast<double>(x)); })
+          .import(tensorflow("BesselI0")),
+      own("BesselI0e", "modified Bessel function of the first kind, order 0, times e^-|x|",
+          [](auto x) { return scaled_bessel_i(0, static_cast<double>(x)); })
+          .import(tensorflow("BesselI0e")),
+      own("BesselI1", "modified Bessel function of the first kind, order 1",
+          [](auto x) { return bessel_i(1, static_cast<double>(x)); })
+          .import(tensorflow("BesselI1")),
+      own("BesselI1e", "modified Bessel function of the first kind, order 1, times e^-|x|",
+          [](auto x) { return scaled_bessel_i(1, static_cast<double>(x)); })
+          .import(tensorflow("BesselI1e")),
+      own("Digamma", "derivative of the logarithm of |gamma(x)|",
+          [](auto x) { return digamma(static_cast<double>(x)); })
+          .import(tensorflow("Digamma")),
+      own("LogGamma", "logarithm of |gamma(x)|", [](auto x) { return log_gamma(static_cast<double>(x)); })
+          .import(tensorflow("Lgamma")),
       same("Abs", 1, "|x|",
            [](auto x) {
              if constexpr (std::is_floating_point_v<decltype(x)>) return std::fabs(x);

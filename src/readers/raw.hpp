@@ -46,6 +46,7 @@ struct RawValue {
   std::string kind;             // empty: a tensor; else "sequence", "optional", "map", "sparse tensor"
   std::string also;             // another name that an input goes by in its framework
   std::vector<RawValue> parts;  // a sequence's or an optional's element; a map's keys and values
+  bool unused = false;          // nothing consumes it: an input of the model only where the user names it
 };
 
 struct RawGraph {
@@ -81,6 +82,7 @@ struct RawModel {
 struct ReadRequest {
   std::string checkpoint;         // values of a TensorFlow graph's variables: "model.ckpt" or "model.ckpt.index"
   std::vector<std::string> tags;  // of the graph to take from a SavedModel; none: the one for serving
+  std::string signature;          // of that graph; empty: serving_default, or the only one
 };
 
 // Limits that every reader keeps.

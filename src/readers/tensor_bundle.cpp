@@ -208,10 +208,11 @@ Tensor TensorBundle::tensor(const std::string& name) {
       [&]() -> Tensor {
         const Entry& e = entry(name);
         DType type = tensorflow_element_type(e.type);
-        if (type == DType::undefined || type == DType::string)
-          throw_unsupported("its element type is ", tensorflow_type_name(e.type), ", numbers are taken");
+        if (type == DType::undefined)
+          throw_unsupported("its element type is ", tensorflow_type_name(e.type), ", expected numbers or strings");
         if (!e.shape.is_static()) throw_user("its shape is ", e.shape);
         std::vector<int64_t> dims = e.shape.values();
+        if (type == DType::string) return texts(e, std::move(dims));
         uint64_t want = bytes_for(type, count_checked(dims));
         if (e.size != want) throw_user("it has ", e.size, " bytes, its shape ", dims, " of ", type, " wants ", want);
         std::shared_ptr<const MappedFile> file;
@@ -219,6 +220,22 @@ Tensor TensorBundle::tensor(const std::string& name) {
         return Tensor::wrap(type, std::move(dims), const_cast<char*>(bytes.data()), file);
       },
       [&] { return text("reading '", name, "' from the checkpoint"); });
+}
+
+// The lengths of all texts, a checksum, then the texts.
+Tensor TensorBundle::texts(const Entry& e, std::vector<int64_t> dims) {
+  int64_t count = count_checked(dims);
+  std::shared_ptr<const MappedFile> file;
+  Cursor c{bytes_of(e, file)};
+  if (static_cast<uint64_t>(count) > c.left.size())
+    throw_user("it has ", c.left.size(), " bytes for ", count, " texts");
+  std::vector<uint64_t> lengths;
+  for (int64_t i = 0; i < count; ++i) lengths.push_back(c.number());
+  c.bytes(4);
+  std::vector<std::string> out;
+  for (uint64_t n : lengths) out.emplace_back(c.bytes(n));
+  if (!c.left.empty()) throw_user("it has ", c.left.size(), " bytes behind its texts");
+  return Tensor::strings(std::move(dims), std::move(out));
 }
 
 std::string_view TensorBundle::text_of(const std::string& name) {

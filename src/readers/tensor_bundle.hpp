@@ -15,7 +15,7 @@ class TensorBundle {
   TensorBundle(std::string_view index, std::string folder, std::string prefix, const ReadLimits& limits = {});
 
   bool has(const std::string& name) const { return entries_.count(name) != 0; }
-  // A view of the shard's bytes.
+  // A view of the shard's bytes; texts are copied.
   Tensor tensor(const std::string& name);
   // The bytes of a single text, as long as the bundle lives.
   std::string_view text_of(const std::string& name);
@@ -31,6 +31,7 @@ class TensorBundle {
   };
   void read_index(std::string_view bytes);
   void add(const std::string& key, std::string_view value);
+  Tensor texts(const Entry& e, std::vector<int64_t> dims);
   const Entry& entry(const std::string& name) const;
   std::shared_ptr<const MappedFile> shard(int64_t number);
   // Where the entry's bytes lie, all of them in the shard.

@@ -7,6 +7,7 @@
 #include "base/request.hpp"
 #include "base/text.hpp"
 #include "readers/tensorflow_model.hpp"
+#include "readers/tensorflow_tables.hpp"
 #include "readers/tensorflow_text.hpp"
 #include "readers/tensorflow_variables.hpp"
 
@@ -16,12 +17,17 @@ namespace {
 struct Signature {
   std::string name;
   std::vector<TensorFlowPort> inputs, outputs;
+  std::string not_plain;  // a port that is more than one tensor
+
+  // Names of TensorFlow's own signatures begin with underscores; one without outputs only has side effects.
+  bool is_callable() const { return !name.starts_with("__") && (!outputs.empty() || !not_plain.empty()); }
 };
 struct MetaGraph {
   std::vector<std::string> tags;
   std::string_view graph;
   bool has_graph = false;
   std::vector<Signature> signatures;
+  std::map<std::string, std::string> assets;  // values -> files
 };
 
 // A key and a message, as maps are written.
@@ -82,6 +88,7 @@ class SavedModelReader {
             m.signatures.push_back(signature(std::move(key), Wire(value, "SignatureDef", origin_)));
           });
           break;
+        case 6: asset(w.message("AssetFileDef"), m); break;
         default: w.skip();
       }
     if (!m.has_graph) w.broken("has no graph");
@@ -89,6 +96,20 @@ class SavedModelReader {
   }
 
  private:
+  static void asset(Wire w, MetaGraph& m) {
+    std::string value, file;
+    while (w.next()) switch (w.field()) {
+        case 1:
+          for (Wire t = w.message("TensorInfo"); t.next();)
+            if (t.field() == 1) value = tensorflow_reference(t.bytes()).first;
+            else t.skip();
+          break;
+        case 2: file = w.text(); break;
+        default: w.skip();
+      }
+    m.assets.emplace(std::move(value), std::move(file));
+  }
+
   Signature signature(std::string name, Wire w) {
     Signature s;
     s.name = std::move(name);
@@ -97,7 +118,9 @@ class SavedModelReader {
         case 2: {
           auto& list = w.field() == 1 ? s.inputs : s.outputs;
           entry(w.message("TensorInfo entry"), [&](std::string key, std::string_view value, const char*) {
-            list.push_back(port(s.name, std::move(key), Wire(value, "TensorInfo", origin_)));
+            TensorFlowPort p = port(std::move(key), Wire(value, "TensorInfo", origin_));
+            if (p.name.empty() || p.value.empty()) s.not_plain = p.name;
+            else list.push_back(std::move(p));
           });
           break;
         }
@@ -109,7 +132,8 @@ class SavedModelReader {
     return s;
   }
 
-  TensorFlowPort port(const std::string& signature, std::string key, Wire w) {
+  // Without a value where it is more than one tensor.
+  TensorFlowPort port(std::string key, Wire w) {
     TensorFlowPort p;
     p.name = std::move(key);
     p.info.shape = Shape::unknown();
@@ -123,8 +147,6 @@ class SavedModelReader {
         case 3: p.info.shape = tensors_.shape(w.message("TensorShapeProto")); break;
         default: w.skip();
       }
-    if (p.name.empty() || p.value.empty())
-      throw_unsupported("the signature '", signature, "' has '", p.name, "', which is not a plain tensor");
     return p;
   }
 
@@ -132,12 +154,38 @@ class SavedModelReader {
   TensorFlowTensors& tensors_;
 };
 
-const Signature* chosen(const MetaGraph& m) {
+std::string list_of(const std::vector<TensorFlowPort>& ports) {
+  std::vector<std::string> out;
+  for (const TensorFlowPort& p : ports) out.push_back(text(p.name, ' ', p.info));
+  return out.empty() ? "nothing" : join(out, ", ");
+}
+std::string list_of(const std::vector<const Signature*>& signatures) {
+  std::string out;
+  for (const Signature* s : signatures)
+    out += text(out.empty() ? "" : "\n  ", s->name, ": ", list_of(s->inputs), " -> ", list_of(s->outputs));
+  return out;
+}
+
+// The signature that is asked for; else serving_default, else the only one. None where the graph has none.
+const Signature* chosen(const MetaGraph& m, const std::string& name) {
+  std::vector<const Signature*> all;
   for (const Signature& s : m.signatures)
-    if (s.name == "serving_default" && !s.outputs.empty()) return &s;
-  for (const Signature& s : m.signatures)
-    if (!s.name.starts_with("__") && !s.outputs.empty()) return &s;
-  return nullptr;
+    if (s.is_callable()) all.push_back(&s);
+  auto find = [&](std::string_view n) {
+    auto it = std::find_if(all.begin(), all.end(), [&](const Signature* s) { return s->name == n; });
+    return it == all.end() ? nullptr : *it;
+  };
+  const Signature* s = find(name.empty() ? "serving_default" : name);
+  if (!s && !name.empty())
+    throw RequestError(text("the SavedModel has no signature '", name, "'"),
+                       all.empty() ? "it has no signatures" : text("its signatures are\n  ", list_of(all)));
+  if (!s && all.size() > 1)
+    throw RequestError(text("the SavedModel has ", all.size(), " signatures, none is called serving_default"),
+                       text("choose one with --saved_model_signature:\n  ", list_of(all)));
+  if (!s && all.size() == 1) s = all[0];
+  if (s && (!s->not_plain.empty() || s->outputs.empty()))
+    throw_unsupported("the signature '", s->name, "' has '", s->not_plain, "', which is not a plain tensor");
+  return s;
 }
 
 // Does the first message of a file look like a node? Nodes have a name and an operation, a word.
@@ -230,6 +278,8 @@ RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> kee
   bool saved = is_saved_model(bytes);
   if (!saved && !request.tags.empty())
     throw RequestError("tags choose a graph of a SavedModel, this model is a single graph");
+  if (!saved && !request.signature.empty())
+    throw RequestError("a signature chooses inputs and outputs of a SavedModel, this model is a single graph");
   if (saved) {
     m = meta.saved_model(bytes, request.tags);
     if (std::filesystem::exists(here + "/variables/variables.index")) variables = "variables/variables";
@@ -237,11 +287,15 @@ RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> kee
     m = meta.meta_graph(Wire(bytes, "MetaGraphDef", bytes.data()));
   }
   TensorFlowGraph graph = reader.graph(m.graph);
+  TableSources tables{here, std::move(m.assets)};
+  std::optional<TensorBundle> bundle;
   if (!variables.empty()) {
-    TensorBundle bundle(here, variables, limits);
-    fill_variables(graph, bundle);
+    bundle.emplace(here, variables, limits);
+    fill_variables(graph, *bundle);
+    tables.checkpoint = &*bundle;
   }
-  const Signature* s = chosen(m);
+  fill_tables(graph, tables);
+  const Signature* s = chosen(m, request.signature);
   if (!s) return assemble_tensorflow(std::move(graph));
   return with_context([&] { return assemble_tensorflow(std::move(graph), s->inputs, s->outputs); },
                       [&] { return text("reading the signature '", s->name, "'"); });
@@ -271,7 +325,7 @@ RawModel read_tensorflow(const std::string& path, const ReadRequest& request, co
           auto binary = std::make_shared<std::string>(tensorflow_text_to_binary(bytes, main));
           bytes = *binary, keeper = binary;
         }
-        RawModel m = read_tensorflow(bytes, keeper, folder, {variables, request.tags}, limits);
+        RawModel m = read_tensorflow(bytes, keeper, folder, {variables, request.tags, request.signature}, limits);
         m.path = main;
         return m;
       },

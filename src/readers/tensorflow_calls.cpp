@@ -1,5 +1,8 @@
 #include "readers/tensorflow_calls.hpp"
 
+#include "base/tensor.hpp"
+#include "base/text.hpp"
+
 namespace graft {
 namespace {
 
@@ -126,6 +129,60 @@ RawNode branch(const RawNode& n, const TensorFlowFunctions& functions) {
   return out;
 }
 
+// Branch `i` where the index is i, else the branches that follow; the last one is taken for every other index.
+std::vector<RawNode> choice(const RawNode& n, const std::vector<const TensorFlowFunction*>& branches, size_t i,
+                            std::vector<std::string> outputs) {
+  std::string name = text(n.name, "/branch", i);
+  if (i + 1 == branches.size())
+    return {call(*branches[i], n, name, {n.inputs.begin() + 1, n.inputs.end()}, std::move(outputs))};
+  RawNode number, is_it, out;
+  number.type = "Const", number.name = name + "/number", number.outputs = {number.name};
+  RawField value;
+  value.value = make_tensor<int32_t>({}, {static_cast<int32_t>(i)});
+  number.fields = {{"value", std::move(value)}};
+  is_it.type = "Equal", is_it.name = name + "/is_it", is_it.outputs = {is_it.name};
+  is_it.inputs = {n.inputs[0], number.name};
+  out.type = "If", out.domain = "graft", out.name = i == 0 ? n.name : name + "/if";
+  out.inputs = {is_it.name};
+  number.position = is_it.position = out.position = n.position;
+  for (const char* field : {"then_branch", "else_branch"}) {
+    bool taken = field[0] == 't';
+    auto g = std::make_shared<RawGraph>();
+    g->name = taken ? branches[i]->name : name + "/rest";
+    std::vector<std::string> made;
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      made.push_back(text(name, '/', field, k));
+      g->outputs.push_back({made.back(), {}, {}});
+    }
+    if (taken) g->nodes = {call(*branches[i], n, name, {n.inputs.begin() + 1, n.inputs.end()}, made)};
+    else g->nodes = choice(n, branches, i + 1, made);
+    RawField graph;
+    graph.graphs = {g};
+    out.fields.emplace_back(field, std::move(graph));
+  }
+  out.outputs = std::move(outputs);
+  return {std::move(number), std::move(is_it), std::move(out)};
+}
+std::vector<RawNode> choice(const RawNode& n, const TensorFlowFunctions& functions) {
+  const RawField* f = n.find("branches");
+  const auto* names = f ? f->value.get_if<std::vector<std::string>>() : nullptr;
+  constexpr size_t most = 48;  // they become branches inside each other
+  if (n.inputs.empty() || !names || names->empty())
+    throw_user("the node '", n.name, "' (", n.type, ") has no branches");
+  if (names->size() > most)
+    throw_unsupported("the node '", n.name, "' (", n.type, ") has ", names->size(), " branches, at most ", most,
+                      " are supported");
+  std::vector<const TensorFlowFunction*> branches;
+  for (const std::string& name : *names) {
+    auto it = functions.find(name);
+    if (it == functions.end())
+      throw_user("the node '", n.name, "' (", n.type, ") runs the function '", name,
+                 "', which the model does not have");
+    branches.push_back(it->second);
+  }
+  return choice(n, branches, 0, n.outputs);
+}
+
 }  // namespace
 
 std::vector<RawNode> expand_calls(RawNode n, const TensorFlowFunctions& functions) {
@@ -133,6 +190,7 @@ std::vector<RawNode> expand_calls(RawNode n, const TensorFlowFunctions& function
     return {call(called(n, "f", functions), n, n.name, n.inputs, n.outputs)};
   if (n.type == "While" || n.type == "StatelessWhile") return loop(n, functions);
   if (n.type == "If" || n.type == "StatelessIf") return {branch(n, functions)};
+  if (n.type == "Case" || n.type == "StatelessCase") return choice(n, functions);
   return {std::move(n)};
 }
 

@@ -18,6 +18,7 @@ struct Frame {
   const TensorFlowNode* condition = nullptr;     // LoopCond
 };
 
+bool marks_a_branch(const RawNode& n) { return n.type == "NoOp" || n.type == "Identity"; }
 bool is_enter(const RawNode& n) { return n.type == "Enter" || n.type == "RefEnter"; }
 
 class Loops {
@@ -103,6 +104,9 @@ class Loops {
         throw_unsupported("the node '", n->name, "' (", n->type, ") is read in a way that is not understood");
       inside.push_back(n);
       for (const std::string& in : n->inputs) stack.push_back(in);
+      // Only control inputs tell the branch of nodes without inputs.
+      for (const std::string& c : n->controls)
+        if (const TensorFlowNode* before = find(c); before && marks_a_branch(*before)) stack.push_back(c);
     }
     auto now = [&](const std::string& value) {
       auto it = stops.find(value);
@@ -110,7 +114,7 @@ class Loops {
     };
     for (const TensorFlowNode* n : inside) {
       TensorFlowNode copy = *n;
-      copy.controls.clear();
+      std::erase_if(copy.controls, [&](const std::string& c) { return !taken.count(c); });
       for (std::string& in : copy.inputs) in = now(in);
       f.nodes.push_back(std::move(copy));
     }
@@ -137,9 +141,10 @@ class Loops {
       if (const RawField* t = enter.find("T"))
         if (auto type = t->value.get_if<DType>()) v.info.type = *type;
       if (enter.inputs.empty()) throw_user("the node '", enter.name, "' (Enter) has no input");
-      // What a tensor array hands on from one write to the next stands for the array.
+      // What a tensor array hands on from one write to the next stands for the array. A variant is a list too.
       const TensorFlowNode* from = find(enter.inputs[0]);
-      if (from && from->type == "TensorArrayV3") v.kind = "list";
+      bool variant = v.info.type == DType::undefined && enter.domain.empty();
+      if (variant || (from && from->type == "TensorArrayV3")) v.kind = "list";
       test.inputs.push_back(v), body.inputs.push_back(v);
       loop.inputs.push_back(enter.inputs[0]);
       return v.name;

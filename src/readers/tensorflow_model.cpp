@@ -24,6 +24,14 @@ bool is_effect(const RawNode& n) {
                                                    "AssignVariableOp",
                                                    "CheckNumerics",
                                                    "Const",
+                                                   "HashTable",
+                                                   "HashTableV2",
+                                                   "InitializeTable",
+                                                   "InitializeTableFromTextFile",
+                                                   "InitializeTableFromTextFileV2",
+                                                   "InitializeTableV2",
+                                                   "LookupTableImport",
+                                                   "LookupTableImportV2",
                                                    "MergeV2Checkpoints",
                                                    "NoOp",
                                                    "Print",
@@ -70,7 +78,7 @@ class Assembler {
     m.opsets[""] = 1;
     std::vector<TensorFlowNode>& nodes = graph_.nodes;
     for (const TensorFlowNode& n : nodes)
-      if (n.type == "Switch" || n.type == "RefSwitch") switches_.insert(n.name);
+      if (n.type == "Switch" || n.type == "RefSwitch" || n.type == "_SwitchN") switches_.insert(n.name);
     bool frozen = outputs.empty();
     if (frozen) outputs = unread();
     resolve_loops(graph_);
@@ -113,7 +121,11 @@ class Assembler {
     std::vector<TensorFlowNode> kept;
     for (size_t i = 0; i < nodes.size(); ++i) {
       bool input = is_placeholder(nodes[i]) && !cut.count(nodes[i].name);
-      if (input && (needed[i] || frozen)) m.graph.inputs.push_back(placeholder(nodes[i]));
+      if (input && needed[i]) m.graph.inputs.push_back(placeholder(nodes[i]));
+      if (input && !needed[i] && frozen && has_element_type(nodes[i])) {
+        m.graph.inputs.push_back(placeholder(nodes[i]));
+        m.graph.inputs.back().unused = true;
+      }
       if (!input && needed[i]) kept.push_back(nodes[i]);
     }
     for (const TensorFlowPort& p : inputs) m.graph.inputs.push_back({p.name, p.info, {}, p.value});
@@ -203,6 +215,11 @@ class Assembler {
       }
   }
 
+  static bool has_element_type(const TensorFlowNode& n) {
+    const RawField* f = n.find("dtype");
+    const DType* t = f ? f->value.get_if<DType>() : nullptr;
+    return t && *t != DType::undefined;
+  }
   RawValue placeholder(const TensorFlowNode& n) const {
     RawValue v;
     v.name = n.name;

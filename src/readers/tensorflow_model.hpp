@@ -11,7 +11,7 @@ struct TensorFlowPort {
   Info info;
 };
 
-// Without ports: every placeholder is an input, and what no node reads is an output.
+// Without ports: every placeholder that something consumes is an input, and what no node reads is an output.
 RawModel assemble_tensorflow(TensorFlowGraph graph, const std::vector<TensorFlowPort>& inputs = {},
                              const std::vector<TensorFlowPort>& outputs = {});
 

@@ -6,6 +6,7 @@
 namespace graft {
 namespace {
 
+constexpr int64_t complex64 = 8, complex128 = 18;
 constexpr size_t most_repeated = size_t{1} << 30;
 
 struct TypeRow {
@@ -71,6 +72,11 @@ struct Values {
 template <class T>
 void spread(const std::vector<T>& values, T* out, size_t n) {
   for (size_t i = 0; i < n; ++i) out[i] = values.empty() ? T{} : values[std::min(i, values.size() - 1)];
+}
+
+template <class T>
+void repeat_last_pair(std::vector<T>& values, size_t n) {
+  while (values.size() >= 2 && values.size() < n) values.push_back(values[values.size() - 2]);
 }
 
 Tensor from_values(DType type, const std::vector<int64_t>& dims, size_t n, Values& v) {
@@ -156,14 +162,20 @@ Tensor TensorFlowTensors::tensor(Wire w) {
       case 13:
       case 16:
       case 17: whole(); break;
+      case 9: w.fixed<float>([&](float x) { v.floats.push_back(x); }); break;
+      case 12: w.fixed<double>([&](double x) { v.doubles.push_back(x); }); break;
       case 18: v.bytes = w.bytes(); break;
       default: w.skip();
     }
+  // Complex numbers are pairs of real ones along a last axis.
+  bool pairs = code == complex64 || code == complex128;
+  if (pairs) code = code == complex64 ? 1 : 2;
   if (!row_of(code)) w.broken("has element type ", code, ", which TensorFlow does not define");
   DType type = tensorflow_element_type(code);
   if (type == DType::undefined) return {};
   if (!shape.is_static()) w.broken("has shape ", shape, ", a tensor's dimensions are known");
   std::vector<int64_t> dims = shape.values();
+  if (pairs) dims.push_back(2);
   int64_t count = count_checked(dims);
   auto n = static_cast<size_t>(count);
   size_t want = type == DType::string ? n : bytes_for(type, count);
@@ -181,6 +193,8 @@ Tensor TensorFlowTensors::tensor(Wire w) {
     if (repeated_ > most_repeated)
       w.broken("has ", have, " values that stand for ", n, ": the tensors of the model become too large");
   }
+  if (pairs && have % 2) w.broken("has ", have, " values, complex numbers are pairs of them");
+  if (pairs) repeat_last_pair(v.floats, n), repeat_last_pair(v.doubles, n);
   return from_values(type, dims, n, v);
 }
 

@@ -21,7 +21,7 @@ class TensorFlowTensors {
       : keeper_(std::move(keeper)), limits_(limits) {}
 
   Shape shape(Wire w) const;
-  // None for a tensor of an element type that is not taken.
+  // None for a tensor of an element type that is not taken. Complex numbers have a last axis of two more.
   Tensor tensor(Wire w);
 
  private:

@@ -4,6 +4,7 @@
   recorded       recorded ONNX models: our IR in OpenVINO, OpenVINO's IR in Graft, the same bytes after Graft reads and writes it
   networks       networks made here with random weights, all ways round, against ONNX Runtime
   architectures  whole Caffe and TensorFlow networks with random weights, every layer against OpenCV and TensorFlow
+  operations     single operations, control flow and lookup tables of TensorFlow, against TensorFlow
   keras          each layer of Keras that the Model Optimizer's documentation lists, against TensorFlow
 
 Exit status 1 when something differs that is not in known_differences.txt.
@@ -223,9 +224,9 @@ def main():
     ap.add_argument("--models", required=True)
     ap.add_argument("--data", required=True)
     ap.add_argument("--groups", default="onnx-node,real-onnx,opencv-onnx,onnx-backend")
-    ap.add_argument("--only", default="cases,recorded,networks,architectures,keras")
+    ap.add_argument("--only", default="cases,recorded,networks,architectures,operations,keras")
     ap.add_argument("--environments", default="build/oracle", help="folder with the environments opencv and tensorflow")
-    ap.add_argument("--networks", nargs="*", default=[], help="only these of architectures and keras")
+    ap.add_argument("--networks", nargs="*", default=[], help="only these of architectures, operations and keras")
     ap.add_argument("--keep", action="store_true", help="takes the networks of the last time, where they are")
     opt = ap.parse_args()
     report = Report(read_known(os.path.join(HERE, "known_differences.txt")))
@@ -239,6 +240,8 @@ def main():
         made(opt, report, openvino)
     if "architectures" in parts:
         architectures.run(opt, report, openvino, "architectures", (("opencv", "caffe_models.py"), ("tensorflow", "tensorflow_models.py")))
+    if "operations" in parts:
+        architectures.run(opt, report, openvino, "operations", (("tensorflow", "tensorflow_operations.py"),))
     if "keras" in parts:
         architectures.run(opt, report, openvino, "keras", (("tensorflow", "keras_layers.py"),))
     return report.close()

@@ -21,6 +21,7 @@ Value tf_imaginary(Import& layer) { return tf_part(layer.input(0), 1); }
 Value tf_complex_abs(Import& layer) {
   return layer.op("ReduceL2", {layer.input(0), layer.ints({-1})}, {{"keep_dims", false}});
 }
+Value tf_angle(Import& layer) { return tf::arc_tangent(tf_part(layer.input(0), 1), tf_part(layer.input(0), 0)); }
 Value tf_conjugate(Import& layer) { return tf_pair(tf_part(layer.input(0), 0), -tf_part(layer.input(0), 1)); }
 // From real numbers; or back to them, which drops the imaginary part.
 Value tf_complex_cast(Import& layer) {
@@ -33,6 +34,122 @@ Value tf_complex_cast(Import& layer) {
   return tf_pair(real, real * 0.0);
 }
 Value tf_complex_same(Import& layer) { return layer.input(0); }
+
+// ---- arithmetic ----
+
+Value tf_complex_product(const Value& x, const Value& y) {
+  Value a = tf_part(x, 0), b = tf_part(x, 1), c = tf_part(y, 0), d = tf_part(y, 1);
+  return tf_pair(a * c - b * d, a * d + b * c);
+}
+Value tf_complex_multiply(Import& layer) { return tf_complex_product(layer.input(0), layer.input(1)); }
+Value tf_complex_square(Import& layer) { return tf_complex_product(layer.input(0), layer.input(0)); }
+Value tf_complex_divide(Import& layer) {
+  Value y = layer.input(1), c = tf_part(y, 0), d = tf_part(y, 1);
+  return tf_complex_product(layer.input(0), tf_pair(c, -d)) / unsqueeze(c * c + d * d, {-1});
+}
+Value tf_complex_exp(Import& layer) {
+  Value size = layer.op("Exp", {tf_part(layer.input(0), 0)}), angle = tf_part(layer.input(0), 1);
+  return tf_pair(size * layer.op("Cos", {angle}), size * layer.op("Sin", {angle}));
+}
+Value tf_complex_add(Import& layer) { return layer.input(0) + layer.input(1); }
+Value tf_complex_subtract(Import& layer) { return layer.input(0) - layer.input(1); }
+Value tf_complex_negative(Import& layer) { return -layer.input(0); }
+
+// ---- layers that move elements: the axis of the pairs stays the last one ----
+
+int64_t tf_paired(int64_t axis) { return axis < 0 ? axis - 1 : axis; }
+std::vector<int64_t> tf_paired(std::vector<int64_t> axes) {
+  for (int64_t& a : axes) a = tf_paired(a);
+  return axes;
+}
+// A list with one number per axis, extended by the number for the axis of the pairs.
+Value tf_with_pairs(Import& layer, const Value& list, int64_t number) {
+  return build::concat({convert(tf::as_list(list), DType::i64), layer.ints({number})}, 0);
+}
+Value tf_complex_reshape(Import& layer) {
+  return layer.op("Reshape", {layer.input(0), tf_with_pairs(layer, layer.input(1), 2)}, {{"special_zero", false}});
+}
+Value tf_complex_transpose(Import& layer) {
+  auto last = static_cast<int64_t>(layer.input(0).rank()) - 1;
+  return layer.op("Transpose", {layer.input(0), tf_with_pairs(layer, layer.input(1), last)});
+}
+Value tf_complex_tile(Import& layer) {
+  return layer.op("Tile", {layer.input(0), tf_with_pairs(layer, layer.input(1), 1)});
+}
+Value tf_complex_expand_dims(Import& layer) {
+  return unsqueeze(layer.input(0), {tf_paired(tf::constant_int(layer.input(1), "the new axis"))});
+}
+Value tf_complex_squeeze(Import& layer) {
+  auto axes = layer.get<std::vector<int64_t>>("squeeze_dims", {});
+  if (axes.empty()) axes = layer.get<std::vector<int64_t>>("axis", {});
+  return axes.empty() ? layer.op("Squeeze@1", {layer.input(0)}) : squeeze(layer.input(0), tf_paired(axes));
+}
+Value tf_complex_concat(Import& layer) {
+  std::vector<Value> parts;
+  for (size_t i = 0; i + 1 < layer.inputs(); ++i) parts.push_back(layer.input(i));
+  if (parts.empty()) fail("there is nothing to join");
+  return build::concat(parts, tf_paired(tf::constant_int(layer.input(layer.inputs() - 1), "the axis")));
+}
+Value tf_complex_pack(Import& layer) {
+  auto axis = tf_paired(layer.get<int64_t>("axis", 0));
+  std::vector<Value> parts;
+  for (size_t i = 0; i < layer.inputs(); ++i) parts.push_back(unsqueeze(layer.input(i), {axis}));
+  if (parts.empty()) fail("there is nothing to pack");
+  return build::concat(parts, axis);
+}
+Value tf_complex_reverse(Import& layer) {
+  Value axes = layer.ints(tf_paired(tf::constant_ints(layer.input(1), "the axes")));
+  return layer.op("Reverse", {layer.input(0), axes}, {{"mode", "index"}});
+}
+Value tf_complex_roll(Import& layer) {
+  Value axes = layer.ints(tf_paired(tf::constant_ints(layer.input(2), "the axes")));
+  return layer.op("Roll", {layer.input(0), tf::as_list(layer.input(1)), axes});
+}
+Value tf_complex_gather(Import& layer) {
+  Value axis = layer.scalar(tf_paired(tf::constant_int(layer.input(2), "the axis")));
+  return layer.op("Gather@8", {layer.input(0), layer.input(1), axis},
+                  {{"batch_dims", layer.get<int64_t>("batch_dims", 0)}});
+}
+Value tf_complex_sum(Import& layer) {
+  Value axes = layer.ints(tf_paired(tf::constant_ints(layer.input(1), "the axes")));
+  return layer.op(layer.type() == "Mean" ? "ReduceMean" : "ReduceSum", {layer.input(0), axes},
+                  {{"keep_dims", layer.get<bool>("keep_dims", false)}});
+}
+Value tf_complex_pad(Import& layer) {
+  if (layer.has_input(2)) unsupported("padding with a complex number");
+  Value pads = convert(layer.input(1), DType::i64);
+  std::vector<Value> sides = build::split(pads, 1, 2);
+  auto side = [&](size_t i) { return tf_with_pairs(layer, reshape(sides[i], {-1}), 0); };
+  return layer.op("Pad@1", {layer.input(0), side(0), side(1), like(layer.input(0), 0)}, {{"pad_mode", "constant"}});
+}
+// Slices without an ellipsis apply to the leading axes, so the axis of the pairs needs no entry; with one it does.
+Value tf_complex_strided_slice(Import& layer) {
+  Value begin = layer.input(1);
+  Shape s = begin.shape();
+  if (!s.ranked() || s.rank() != 1 || !s[0].known()) unsupported("the number of slices is not known");
+  auto count = static_cast<size_t>(s[0].value());
+  if (count > 32) fail("there are ", count, " slices");
+  bool ellipsis = layer.get<int64_t>("ellipsis_mask", 0) != 0;
+  auto mask = [&](std::string_view name, int64_t pairs) {
+    auto bits = static_cast<uint64_t>(layer.get<int64_t>(name, 0));
+    std::vector<int64_t> list(count);
+    for (size_t i = 0; i < count; ++i) list[i] = static_cast<int64_t>(bits >> i & 1);
+    if (ellipsis) list.push_back(pairs);
+    return list;
+  };
+  auto numbers = [&](size_t input) {
+    Value v = convert(layer.input(input), DType::i64);
+    return ellipsis ? tf_with_pairs(layer, v, 1) : v;
+  };
+  return layer.op("StridedSlice", {layer.input(0), numbers(1), numbers(2), numbers(3)},
+                  {{"begin_mask", mask("begin_mask", 1)},
+                   {"end_mask", mask("end_mask", 1)},
+                   {"new_axis_mask", mask("new_axis_mask", 0)},
+                   {"shrink_axis_mask", mask("shrink_axis_mask", 0)},
+                   {"ellipsis_mask", mask("ellipsis_mask", 0)}});
+}
+
+// ---- Fourier transforms ----
 
 // The innermost axes, without the one of the pairs.
 std::vector<int64_t> tf_fourier_axes(int64_t count) {
@@ -78,25 +195,40 @@ Ops define_tensorflow_complex() {
     std::string_view type;
     Value (*import)(Import&);
   };
+  // These exist for real and complex numbers; the attributes decide.
+  static constexpr Row also_real[] = {
+      {"Add", tf_complex_add},
+      {"AddV2", tf_complex_add},
+      {"ConcatV2", tf_complex_concat},
+      {"Exp", tf_complex_exp},
+      {"ExpandDims", tf_complex_expand_dims},
+      {"GatherV2", tf_complex_gather},
+      {"Mean", tf_complex_sum},
+      {"Mul", tf_complex_multiply},
+      {"Neg", tf_complex_negative},
+      {"Pack", tf_complex_pack},
+      {"Pad", tf_complex_pad},
+      {"RealDiv", tf_complex_divide},
+      {"Reshape", tf_complex_reshape},
+      {"ReverseV2", tf_complex_reverse},
+      {"Roll", tf_complex_roll},
+      {"Square", tf_complex_square},
+      {"Squeeze", tf_complex_squeeze},
+      {"StridedSlice", tf_complex_strided_slice},
+      {"Sub", tf_complex_subtract},
+      {"Sum", tf_complex_sum},
+      {"Tile", tf_complex_tile},
+      {"Transpose", tf_complex_transpose},
+  };
+  for (const Row& r : also_real) ops += tf_complex(r.type).ignore("N").expand(r.import);
   // Files may leave out the attributes that say so: these always have to do with complex numbers.
   static constexpr Row rows[] = {
-      {"Complex", tf_make_complex},
-      {"ComplexAbs", tf_complex_abs},
-      {"Conj", tf_conjugate},
-      {"FFT", tf_fft<1>},
-      {"FFT2D", tf_fft<2>},
-      {"FFT3D", tf_fft<3>},
-      {"IFFT", tf_ifft<1>},
-      {"IFFT2D", tf_ifft<2>},
-      {"IFFT3D", tf_ifft<3>},
-      {"IRFFT", tf_irfft<1>},
-      {"IRFFT2D", tf_irfft<2>},
-      {"IRFFT3D", tf_irfft<3>},
-      {"Imag", tf_imaginary},
-      {"RFFT", tf_rfft<1>},
-      {"RFFT2D", tf_rfft<2>},
-      {"RFFT3D", tf_rfft<3>},
-      {"Real", tf_real},
+      {"Angle", tf_angle},      {"Complex", tf_make_complex}, {"ComplexAbs", tf_complex_abs},
+      {"Conj", tf_conjugate},   {"FFT", tf_fft<1>},           {"FFT2D", tf_fft<2>},
+      {"FFT3D", tf_fft<3>},     {"IFFT", tf_ifft<1>},         {"IFFT2D", tf_ifft<2>},
+      {"IFFT3D", tf_ifft<3>},   {"IRFFT", tf_irfft<1>},       {"IRFFT2D", tf_irfft<2>},
+      {"IRFFT3D", tf_irfft<3>}, {"Imag", tf_imaginary},       {"RFFT", tf_rfft<1>},
+      {"RFFT2D", tf_rfft<2>},   {"RFFT3D", tf_rfft<3>},       {"Real", tf_real},
   };
   for (const Row& r : rows) ops += Ops{tf_complex(r.type).expand(r.import), tensorflow(r.type).expand(r.import)};
   return ops;

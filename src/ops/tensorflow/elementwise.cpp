@@ -136,6 +136,7 @@ Ops define_tensorflow_elementwise() {
       tf_rule("AccumulateNV2", tf_add_n).ignore("N").ignore("shape"),
       tf_rule("AddN", tf_add_n).ignore("N"),
       tf_rule("ApproximateEqual", tf_compare_approximately),
+      tf_rule("Atan2", [](Import& layer) { return tf::arc_tangent(layer.input(0), layer.input(1)); }),
       tf_rule("Cast", tf_cast),
       tf_rule("ClipByValue", tf_clip),
       tf_rule("Div", tf_div),
@@ -147,13 +148,28 @@ Ops define_tensorflow_elementwise() {
       tf_rule("Invert", [](Import& layer) { return layer.op("BitwiseNot", {layer.input(0)}); }),
       tf_rule("IsFinite", tf_is_finite),
       tf_rule("LeakyRelu", tf_leaky_relu),
+      tf_rule("LeftShift",
+              [](Import& layer) {
+                return layer.op("BitwiseLeftShift", {layer.input(0), layer.input(1)});
+              }),
       tf_rule("Log1p", [](Import& layer) { return layer.op("Log", {layer.input(0) + 1}); }),
+      tf_rule("MulNoNan",
+              [](Import& layer) {
+                Value x = layer.input(0), y = layer.input(1), none = layer.op("Equal", {y, like(y, 0)});
+                return build::select(none, like(x, 0), x * y);
+              }),
+      tf_rule("Ndtri",
+              [](Import& layer) { return layer.op("ErfInv", {layer.input(0) * 2 - 1}) * 1.41421356237309504880; }),
       tf_rule("OnesLike",
               [](Import& layer) { return build::fill(layer, 1, layer.input(0).type(), shape_of(layer.input(0))); }),
       tf_rule("Reciprocal", [](Import& layer) { return 1 / layer.input(0); }),
       tf_rule("Relu6",
               [](Import& layer) {
                 return layer.op("Clamp", {layer.input(0)}, {{"min", 0.0}, {"max", 6.0}});
+              }),
+      tf_rule("RightShift",
+              [](Import& layer) {
+                return layer.op("BitwiseRightShift", {layer.input(0), layer.input(1)});
               }),
       tf_rule("Rsqrt",
               [](Import& layer) {

@@ -99,4 +99,21 @@ inline Value as_scalar(const Value& v) {
   return reshape(v, {});
 }
 
+// The angle of the point (x, y), with the quadrants and signed zeros of the C function.
+inline Value arc_tangent(const Value& y, const Value& x) {
+  Import& layer = y.in();
+  constexpr double pi = 3.14159265358979323846;
+  auto is_zero = [&](const Value& v) { return layer.op("Equal", {v, like(v, 0)}); };
+  auto below = [&](const Value& v) { return layer.op("Less", {v, like(v, 0)}); };
+  // -0 too: its reciprocal is negative.
+  auto negative = [&](const Value& v) { return layer.op("LogicalOr", {below(v), below(1 / v)}); };
+  Value flat = is_zero(x), quarter = build::select(below(y), like(y, -pi / 2), like(y, pi / 2));
+  Value base = build::select(flat, build::select(is_zero(y), y, quarter),
+                             layer.op("Atan", {y / build::select(flat, like(x, 1), x)}));
+  Value half = build::select(negative(y), like(y, -pi), like(y, pi));
+  Value upright = layer.op("LogicalAnd", {flat, layer.op("LogicalNot", {is_zero(y)})});
+  Value turned = layer.op("LogicalAnd", {negative(x), layer.op("LogicalNot", {upright})});
+  return base + build::select(turned, half, like(y, 0));
+}
+
 }  // namespace graft::tf

@@ -42,9 +42,19 @@ Value tf_list_set(const Value& list, const Value& index, const Value& item) {
   Value wide = layer.op("Broadcast@3", {ranked, shape}, {{"mode", "bidirectional"}});
   return layer.op("ScatterUpdate", {wide, tf::as_list(index), unsqueeze(item, {0}), layer.scalar(int64_t{0})});
 }
+// The list with at least `index` + 1 elements.
+Value tf_list_grown(const Value& list, const Value& index) {
+  Import& layer = list.in();
+  Value length = build::dims(list, {0}), last = tf::as_list(convert(index, DType::i64));
+  Value missing = layer.op("Maximum", {last + 1 - length, layer.ints({0})});
+  Value rank = shape_of(shape_of(list)), zeros = layer.op("Broadcast@3", {layer.ints({0}), rank - layer.ints({1})});
+  Value none = layer.op("Broadcast@3", {layer.ints({0}), rank});
+  return layer.op("Pad@1", {list, none, build::concat({missing, zeros}, 0), like(list, 0)}, {{"pad_mode", "constant"}});
+}
 Value tf_tensor_list_set(Import& layer) {
-  layer.has("resize_if_index_out_of_bounds");
-  return tf_list_set(layer.input(0), layer.input(1), layer.input(2));
+  Value list = layer.input(0);
+  if (layer.get<bool>("resize_if_index_out_of_bounds", false)) list = tf_list_grown(list, layer.input(1));
+  return tf_list_set(list, layer.input(1), layer.input(2));
 }
 Value tf_list_same(Import& layer) { return layer.input(0); }
 Value tf_tensor_list_length(Import& layer) {

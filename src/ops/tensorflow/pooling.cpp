@@ -92,6 +92,47 @@ Value tf_image_patches(Import& layer) {
                            2);
 }
 
+// Grayscale dilation: the maximum of input plus filter over a window. Input [n, h, w, c], filter [h, w, c]; padding
+// does not take part.
+Value tf_dilation(Import& layer) {
+  tf::Layout layout(layer, 2);
+  auto strides = layout.part(layer, "strides", 1), rates = layout.part(layer, "rates", 1);
+  auto padding = layer.get<std::string>("padding");
+  if (padding != "SAME" && padding != "VALID") fail("attribute 'padding' is '", padding, "', expected SAME or VALID");
+  Value x = layer.input(0), filter = layer.input(1);
+  DType type = x.type();
+  if (type == DType::i64 || type == DType::u64) unsupported("dilation of ", type);
+  if (!is_real(type)) x = convert(x, DType::f64), filter = convert(filter, DType::f64);
+  Shape f = filter.shape();
+  if (!f.ranked() || f.rank() != 3 || !f[0].known() || !f[1].known())
+    unsupported("the height and width of the filter are not known, it has the shape ", f);
+  if (padding == "SAME") {
+    std::vector<Value> before{layer.ints({0})}, after{layer.ints({0})};
+    for (size_t i = 0; i < 2; ++i) {
+      int64_t reach = (f[i].value() - 1) * rates[i] + 1, stride = strides[i];
+      Value in = build::dims(x, {static_cast<int64_t>(i) + 1});
+      Value steps = layer.op("Divide", {in + static_cast<double>(stride - 1), layer.ints({stride})}) - 1;
+      Value missing =
+          layer.op("Maximum", {steps * static_cast<double>(stride) + static_cast<double>(reach) - in, layer.ints({0})});
+      before.push_back(layer.op("Divide", {missing, layer.ints({2})}));
+      after.push_back(missing - before.back());
+    }
+    before.push_back(layer.ints({0})), after.push_back(layer.ints({0}));
+    x = layer.op("Pad@1", {x, build::concat(before, 0), build::concat(after, 0), like(x, -INFINITY)},
+                 {{"pad_mode", "constant"}});
+  }
+  Value patches = tf::channels_last(layer.op("ExtractImagePatches", {tf::channels_second(x, 2)},
+                                             {{"sizes", std::vector<int64_t>{f[0].value(), f[1].value()}},
+                                              {"strides", strides},
+                                              {"rates", rates},
+                                              {"auto_pad", "valid"}}),
+                                    2);
+  int64_t taps = f[0].value() * f[1].value();
+  Value by_tap = build::reshape(patches, {build::dims(patches, {0, 1, 2}), layer.ints({taps}), build::dims(x, {3})});
+  Value sums = by_tap + build::reshape(filter, {layer.ints({taps}), build::dims(filter, {2})});
+  return convert(layer.op("ReduceMax", {sums, layer.ints({3})}, {{"keep_dims", false}}), type);
+}
+
 }  // namespace
 
 Ops define_tensorflow_pooling() {
@@ -104,6 +145,7 @@ Ops define_tensorflow_pooling() {
       tensorflow("AvgPool").expand(tf_avg_pool<2>),
       tensorflow("AvgPoolV2").expand(tf_avg_pool<2>),
       tensorflow("AvgPool3D").expand(tf_avg_pool<3>),
+      tensorflow("Dilation2D").expand(tf_dilation),
       tensorflow("ExtractImagePatches").expand(tf_image_patches),
   };
 }

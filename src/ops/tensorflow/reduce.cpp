@@ -60,9 +60,15 @@ Value tf_einsum(Import& layer) {
   for (size_t i = 0; i < layer.inputs(); ++i) in.push_back(layer.input(i));
   return layer.op("Einsum", in, {{"equation", layer.get<std::string>("equation")}});
 }
-Value tf_cumsum(Import& layer) {
-  return layer.op("CumSum", {layer.input(0), tf::as_scalar(layer.input(1))},
+Value tf_running(Import& layer, std::string_view op) {
+  return layer.op(op, {layer.input(0), tf::as_scalar(layer.input(1))},
                   {{"exclusive", layer.get<bool>("exclusive", false)}, {"reverse", layer.get<bool>("reverse", false)}});
+}
+template <bool after_equal>
+Value tf_search_sorted(Import& layer) {
+  DType type = layer.get<DType>("out_type", DType::i32);
+  return layer.op("SearchSorted", {layer.input(0), layer.input(1)},
+                  {{"right_mode", after_equal}, {"output_type", type}});
 }
 // Elements at most `lower` below and `upper` above the diagonal; a negative number keeps all.
 Value tf_band_part(Import& layer) {
@@ -78,6 +84,19 @@ Value tf_band_part(Import& layer) {
 }
 Value tf_inverse(Import& layer) {
   return layer.op("Inverse", {layer.input(0)}, {{"adjoint", layer.get<bool>("adjoint", false)}});
+}
+// The cross product of vectors of three elements.
+Value tf_cross(Import& layer) {
+  auto turned = [&](size_t input, std::vector<int64_t> order) {
+    return build::gather(layer.input(input), layer.ints(std::move(order)), -1);
+  };
+  return turned(0, {1, 2, 0}) * turned(1, {2, 0, 1}) - turned(0, {2, 0, 1}) * turned(1, {1, 2, 0});
+}
+// Sign and logarithm of the determinant, which f64 holds where f32 would overflow.
+std::vector<Value> tf_log_determinant(Import& layer) {
+  DType type = layer.input(0).type();
+  Value det = layer.op("Det@graft", {convert(layer.input(0), DType::f64)});
+  return {convert(layer.op("Sign", {det}), type), convert(layer.op("Log", {layer.op("Abs", {det})}), type)};
 }
 Value tf_bucketize(Import& layer) {
   auto bounds = layer.get<std::vector<double>>("boundaries", {});
@@ -112,12 +131,18 @@ Ops define_tensorflow_reduce() {
       tensorflow("BatchMatMulV2").expand(tf_batch_matmul),
       tensorflow("BatchMatMulV3").expand(tf_batch_matmul),
       tensorflow("Bucketize").expand(tf_bucketize),
-      tensorflow("Cumsum").expand(tf_cumsum),
+      tensorflow("Cross").expand(tf_cross),
+      tensorflow("Cumprod").expand(+[](Import& l) { return tf_running(l, "CumProd@graft"); }),
+      tensorflow("Cumsum").expand(+[](Import& l) { return tf_running(l, "CumSum"); }),
+      tensorflow("CumulativeLogsumexp").expand(+[](Import& l) { return tf_running(l, "CumLogSumExp@graft"); }),
       tensorflow("Einsum").ignore("N").expand(tf_einsum),
       tensorflow("EuclideanNorm").expand(+[](Import& l) { return tf_reduced(l, "ReduceL2"); }),
+      tensorflow("LogMatrixDeterminant").expand(tf_log_determinant),
       tensorflow("LogSoftmax").expand(tf_log_softmax),
+      tensorflow("LowerBound").expand(tf_search_sorted<false>),
       tensorflow("MatMul").expand(tf_matmul),
       tensorflow("MatrixBandPart").expand(tf_band_part),
+      tensorflow("MatrixDeterminant").expand(+[](Import& l) { return l.op("Det@graft", {l.input(0)}); }),
       tensorflow("MatrixInverse").expand(tf_inverse),
       tensorflow("Max").expand(+[](Import& l) { return tf_reduced(l, "ReduceMax"); }),
       tensorflow("Mean").expand(+[](Import& l) { return tf_reduced(l, "ReduceMean"); }),
@@ -130,6 +155,7 @@ Ops define_tensorflow_reduce() {
       tensorflow("Sum").expand(+[](Import& l) { return tf_reduced(l, "ReduceSum"); }),
       tensorflow("TopK").expand(tf_top_k),
       tensorflow("TopKV2").expand(tf_top_k),
+      tensorflow("UpperBound").expand(tf_search_sorted<true>),
   };
 }
 

@@ -1,4 +1,6 @@
 // Pictures in other sizes.
+#include <functional>
+
 #include "layout.hpp"
 
 namespace graft {
@@ -27,6 +29,68 @@ Value tf_resize_nearest(Import& layer) {
                                                                  : "asymmetric"},
                       {"nearest_mode", aligned ? "round_prefer_ceil" : "floor"}});
   return tf::channels_last(y, 2);
+}
+
+// The other resizes are products with a matrix of weights along each of the two axes.
+struct AxisResize {
+  Value scale, translation;  // as the kernel takes them, f32
+};
+Value tf_resized_by_matrices(Import& layer, const std::string& kernel, bool antialias,
+                             const std::function<AxisResize(size_t axis, const Value& in, const Value& out)>& axis) {
+  Value x = convert(layer.input(0), DType::f32), size = convert(tf::as_list(layer.input(1)), DType::i64);
+  std::vector<Value> weights;
+  for (size_t i = 0; i < 2; ++i) {
+    auto number = static_cast<int64_t>(i);
+    Value in = tf::as_scalar(build::dims(x, {number + 1})), out = build::gather(size, layer.scalar(number), 0);
+    AxisResize a = axis(i, in, out);
+    weights.push_back(layer.op("InterpolationMatrix@graft", {in, out, a.scale, a.translation},
+                               {{"kernel", kernel}, {"antialias", antialias}}));
+  }
+  Value y = build::matmul(weights[0], tf::channels_second(x, 2));
+  return tf::channels_last(build::matmul(y, weights[1], false, true), 2);
+}
+
+// Output elements per input element; with aligned corners the distances between the first and the last count.
+Value tf_resize_scale(const Value& in, const Value& out, bool aligned) {
+  Import& layer = in.in();
+  auto real = [](const Value& v) { return convert(v, DType::f32); };
+  Value ratio = real(out) / real(in);
+  if (!aligned) return ratio;
+  Value one = layer.scalar(int64_t{1}), inner = real(out - 1) / real(layer.op("Maximum", {in - 1, one}));
+  // One output element: the plain ratio. One input element: a scale that maps all outputs to it.
+  Value spread = build::select(layer.op("Greater", {in, one}), inner, real(out));
+  return build::select(layer.op("Greater", {out, one}), spread, ratio);
+}
+Value tf_resize_bicubic(Import& layer) {
+  bool aligned = layer.get<bool>("align_corners", false), half = layer.get<bool>("half_pixel_centers", false);
+  if (aligned && half) fail("'align_corners' and 'half_pixel_centers' exclude each other");
+  return tf_resized_by_matrices(layer, half ? "keys_table" : "cubic_table", false,
+                                [&](size_t, const Value& in, const Value& out) -> AxisResize {
+                                  Value scale = tf_resize_scale(in, out, aligned);
+                                  return {scale, half ? 0.5 / scale - 0.5 : like(scale, 0)};
+                                });
+}
+Value tf_resize_area(Import& layer) {
+  bool aligned = layer.get<bool>("align_corners", false);
+  return tf_resized_by_matrices(layer, "area", false, [&](size_t, const Value& in, const Value& out) -> AxisResize {
+    Value scale = tf_resize_scale(in, out, aligned);
+    return {scale, like(scale, 0)};
+  });
+}
+// images, size, scale, translation
+Value tf_scale_and_translate(Import& layer) {
+  auto kernel = layer.get<std::string>("kernel_type", "lanczos3");
+  constexpr std::string_view kernels[] = {"lanczos1", "lanczos3", "lanczos5",  "gaussian",
+                                          "box",      "triangle", "keyscubic", "mitchellcubic"};
+  if (std::find(std::begin(kernels), std::end(kernels), kernel) == std::end(kernels))
+    fail("attribute 'kernel_type' is '", kernel, "', which is not a kernel of TensorFlow");
+  auto part = [&](size_t input, size_t axis) {
+    return build::gather(layer.input(input), layer.scalar(static_cast<int64_t>(axis)), 0);
+  };
+  return tf_resized_by_matrices(layer, kernel, layer.get<bool>("antialias", true),
+                                [&](size_t axis, const Value&, const Value&) -> AxisResize {
+                                  return {part(2, axis), part(3, axis)};
+                                });
 }
 
 // pictures, boxes [n, 4] as y1 x1 y2 x2, the picture of each box, size: bilinear samples, or a value outside.
@@ -82,8 +146,11 @@ Value tf_crop_and_resize(Import& layer) {
 Ops define_tensorflow_resize() {
   return {
       tensorflow("CropAndResize").expand(tf_crop_and_resize),
+      tensorflow("ResizeArea").expand(tf_resize_area),
+      tensorflow("ResizeBicubic").expand(tf_resize_bicubic),
       tensorflow("ResizeBilinear").expand(tf_resize_bilinear),
       tensorflow("ResizeNearestNeighbor").expand(tf_resize_nearest),
+      tensorflow("ScaleAndTranslate").expand(tf_scale_and_translate),
   };
 }
 

@@ -1,48 +1,8 @@
-// Sparse matrices as lists of places and values, and sums of segments: what embeddings of sparse features are made of.
-#include "layout.hpp"
+// Sparse matrices as lists of places and values.
+#include "segments.hpp"
 
 namespace graft {
 namespace {
-
-// ---- segments ----
-
-// Row k is the sum of the rows of x whose id is k.
-Value tf_sum_of_segments(const Value& x, const Value& ids, const Value& count) {
-  Import& layer = x.in();
-  Value tail = layer.op("Slice", {shape_of(x), layer.ints({1}), layer.ints({INT64_MAX}), layer.ints({1})});
-  Value zeros = build::fill(layer, 0, x.type(), build::concat({count, tail}, 0));
-  return layer.op("ScatterNDUpdate@15", {zeros, unsqueeze(ids, {-1}), x}, {{"reduction", "sum"}});
-}
-// How many segments there are: what the layer says, else up to the largest id.
-Value tf_count_of_segments(Import& layer, const Value& ids, size_t given) {
-  if (layer.has_input(given)) return convert(tf::as_list(layer.input(given)), DType::i64);
-  Value largest = convert(layer.op("ReduceMax", {ids, layer.ints({0})}, {{"keep_dims", true}}), DType::i64);
-  return layer.op("Maximum", {largest, layer.ints({-1})}) + 1;
-}
-Value tf_segment_sum(Import& layer) {
-  return tf_sum_of_segments(layer.input(0), layer.input(1), tf_count_of_segments(layer, layer.input(1), 2));
-}
-
-enum class Combined { sum, mean, by_root };
-template <Combined how>
-Value tf_sparse_segments(Import& layer) {
-  layer.has("sparse_gradient");
-  Value x = build::gather(layer.input(0), layer.input(1), 0), ids = layer.input(2);
-  Value count = tf_count_of_segments(layer, ids, 3), sum = tf_sum_of_segments(x, ids, count);
-  if (how == Combined::sum) return sum;
-  // A segment without rows stays 0.
-  Value ones = build::fill(layer, 1, x.type(), build::concat({build::dims(x, {0}), layer.ints({1})}, 0));
-  Value rows = layer.op("Maximum", {tf_sum_of_segments(ones, ids, count), like(x, 1)});
-  if (how == Combined::by_root) rows = layer.op("Sqrt", {rows});
-  size_t rank = x.rank();
-  return sum / (rank == 2 ? rows : build::reshape_keeping(rows, [&] {
-           std::vector<int64_t> dims(rank, 1);
-           dims[0] = -1;
-           return dims;
-         }()));
-}
-
-// ---- sparse matrices ----
 
 std::vector<Value> tf_sparse_fill(Import& layer) {
   Value indices = layer.input(0), values = layer.input(1), dense = layer.input(2);
@@ -82,20 +42,64 @@ std::vector<Value> tf_sparse_reshape(Import& layer) {
   return {out, to};
 }
 
+// Row r of the product is the sum of the rows of b that the elements in row r of the sparse matrix pick and scale.
+Value tf_sparse_dense_matmul(Import& layer) {
+  Value indices = layer.input(0), values = layer.input(1), shape = layer.input(2), b = layer.input(3);
+  bool flipped = layer.get<bool>("adjoint_a", false);
+  if (layer.get<bool>("adjoint_b", false)) b = transpose(b, {1, 0});
+  auto column = [&](const Value& table, int64_t i) { return build::gather(table, layer.scalar(i), 1); };
+  Value rows = column(indices, flipped ? 1 : 0), columns = column(indices, flipped ? 0 : 1);
+  Value count = build::gather(convert(shape, DType::i64), layer.ints({flipped ? 1 : 0}), 0);
+  return tf::combined_segments(build::gather(b, columns, 0) * unsqueeze(values, {1}), rows, count, "sum", 0);
+}
+
+// Pads rows of different lengths. Inputs: shape, values, default, row partition. Rows and columns beyond the shape are
+// collected in an extra one, which is sliced off.
+Value tf_ragged_to_tensor(Import& layer) {
+  auto kinds = layer.get<std::vector<std::string>>("row_partition_types");
+  bool splits = kinds == std::vector<std::string>{"ROW_SPLITS"};
+  if (!splits && kinds != std::vector<std::string>{"FIRST_DIM_SIZE", "VALUE_ROWIDS"})
+    unsupported("a ragged tensor with more than one ragged axis");
+  Value values = layer.input(1), n = tf::as_scalar(build::dims(values, {0})), zero = layer.scalar(int64_t{0});
+  Value parts = convert(tf::as_list(layer.input(splits ? 3 : 4)), DType::i64), at = build::range(zero, n, DType::i64);
+  auto search = [&](const Value& sorted, const Value& v, bool right) {
+    return layer.op("SearchSorted", {sorted, v}, {{"right_mode", right}, {"output_type", DType::i64}});
+  };
+  Value row = splits ? search(parts, at, true) - 1 : parts;
+  Value column = at - (splits ? build::gather(parts, row, 0) : search(parts, parts, false));
+  auto most = [&](const Value& v) {
+    return layer.op("ReduceMax", {build::concat({layer.ints({-1}), v}, 0), layer.ints({0})}, {{"keep_dims", true}});
+  };
+  Value rows = splits ? build::dims(parts, {0}) - 1 : convert(tf::as_list(layer.input(3)), DType::i64);
+  Value columns = most(column) + 1;
+  // A scalar means that the shape is unknown.
+  Shape known = layer.input(0).shape();
+  if (!known.ranked()) unsupported("the rank of the shape is not known");
+  if (known.rank() == 1) {
+    Value wanted = convert(layer.input(0), DType::i64);
+    auto chosen = [&](int64_t axis, const Value& natural) {
+      Value w = build::slice(wanted, 0, axis, axis + 1);
+      return build::select(layer.op("Less", {w, layer.ints({0})}), natural, w);
+    };
+    rows = chosen(0, rows), columns = chosen(1, columns);
+  }
+  auto least = [&](const Value& a, const Value& b) { return unsqueeze(layer.op("Minimum", {a, b}), {1}); };
+  Value places = build::concat({least(row, rows), least(column, columns)}, 1);
+  Value inner = layer.op("Slice", {shape_of(values), layer.ints({1}), layer.ints({INT64_MAX}), layer.ints({1})});
+  Value blank = build::broadcast(layer.input(2), build::concat({rows + 1, columns + 1, inner}, 0));
+  Value y = layer.op("ScatterNDUpdate@4", {blank, places, values});
+  Value first = layer.ints({0});
+  return build::slice(build::slice(y, 0, first, rows), 1, first, columns);
+}
+
 }  // namespace
 
 Ops define_tensorflow_sparse() {
   return {
-      tensorflow("SegmentSum").expand(tf_segment_sum),
+      tensorflow("RaggedTensorToTensor").ignore("num_row_partition_tensors").expand(tf_ragged_to_tensor),
       tensorflow("SparseFillEmptyRows").expand(tf_sparse_fill),
       tensorflow("SparseReshape").expand(tf_sparse_reshape),
-      tensorflow("SparseSegmentMean").expand(tf_sparse_segments<Combined::mean>),
-      tensorflow("SparseSegmentMeanWithNumSegments").expand(tf_sparse_segments<Combined::mean>),
-      tensorflow("SparseSegmentSqrtN").expand(tf_sparse_segments<Combined::by_root>),
-      tensorflow("SparseSegmentSqrtNWithNumSegments").expand(tf_sparse_segments<Combined::by_root>),
-      tensorflow("SparseSegmentSum").expand(tf_sparse_segments<Combined::sum>),
-      tensorflow("SparseSegmentSumWithNumSegments").expand(tf_sparse_segments<Combined::sum>),
-      tensorflow("UnsortedSegmentSum").expand(tf_segment_sum),
+      tensorflow("SparseTensorDenseMatMul").ignore("Tindices").expand(tf_sparse_dense_matmul),
   };
 }
 

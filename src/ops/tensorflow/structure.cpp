@@ -34,13 +34,29 @@ std::vector<Value> tf_merge(Import& layer) {
   return {build::select(condition, yes, no), index};
 }
 
+// The same for many branches: index, then their values. An index out of range selects the last one.
+Value tf_merge_many(Import& layer) {
+  Value index = layer.input(0), out = layer.input(layer.inputs() - 1);
+  auto number = index.values<int64_t>();
+  for (size_t i = layer.inputs() - 1; i-- > 1;) {
+    auto branch = static_cast<int64_t>(i) - 1;
+    if (number && number->size() == 1) out = (*number)[0] == branch ? layer.input(i) : out;
+    else out = build::select(layer.op("Equal", {index, like(index, static_cast<double>(branch))}), layer.input(i), out);
+  }
+  return out;
+}
+
 }  // namespace
 
 Ops define_tensorflow_structure() {
   Ops ops{
-      tensorflow("Const").expand(tf_const),        tensorflow("Merge").domain("graft").expand(tf_merge),
-      tensorflow("IdentityN").expand(tf_same_all), tensorflow("VarHandleOp").expand(tf_variable),
-      tensorflow("Variable").expand(tf_variable),  tensorflow("VariableV2").expand(tf_variable),
+      tensorflow("Const").expand(tf_const),
+      tensorflow("Merge").domain("graft").expand(tf_merge),
+      tensorflow("MergeMany").domain("graft").expand(tf_merge_many),
+      tensorflow("IdentityN").expand(tf_same_all),
+      tensorflow("VarHandleOp").expand(tf_variable),
+      tensorflow("Variable").expand(tf_variable),
+      tensorflow("VariableV2").expand(tf_variable),
   };
   for (std::string_view type : {"Identity", "Dropout", "StopGradient", "PreventGradient", "Snapshot", "ReadVariableOp",
                                 "CheckNumerics", "EnsureShape", "PlaceholderWithDefault", "PlaceholderWithDefaultV2",
