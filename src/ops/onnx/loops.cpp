@@ -53,7 +53,119 @@ void shape_lists(Import& layer, std::vector<Value>& inputs, std::vector<Info>& p
   }
 }
 
+constexpr int64_t most_unrolled = 64;
+
+// How often a loop runs that carries sequences: their items need not be alike then. Nothing when it is not certain.
+std::optional<int64_t> certain_trips(Import& layer) {
+  bool sequences = false;
+  for (size_t i = 2; i < layer.inputs(); ++i) sequences = sequences || layer.input(i).items();
+  if (!sequences || !layer.has_input(0)) return std::nullopt;
+  auto trips = layer.input(0).values<int64_t>();
+  if (!trips || trips->size() != 1 || (*trips)[0] < 1 || (*trips)[0] > most_unrolled) return std::nullopt;
+  if (layer.has_input(1)) {
+    TensorView going = layer.input(1).constant();
+    if (!going || !going.scalar<bool>()) return std::nullopt;
+  }
+  return (*trips)[0];
+}
+
+// All items of sequences, and everything else as it is.
+std::vector<Value> without_lists(const std::vector<Value>& values) {
+  std::vector<Value> flat;
+  for (const Value& v : values) {
+    auto items = v.items();
+    if (!items) flat.push_back(v);
+    else
+      for (const Value& item : without_lists(*items)) flat.push_back(item);
+  }
+  return flat;
+}
+// The same values with the lists they had.
+Value with_lists(Import& in, const Value& like, std::vector<Value>::const_iterator& next) {
+  auto items = like.items();
+  if (!items) return *next++;
+  std::vector<Value> list;
+  for (const Value& item : *items) list.push_back(with_lists(in, item, next));
+  return in.list(list);
+}
+
+// Iteration `number` as a loop of its own that runs once. Gives the body's outputs without its condition, or nothing
+// where that may end the loop.
+std::optional<std::vector<Value>> single_iteration(Import& layer, int64_t number, const std::vector<Value>& states) {
+  std::vector<Value> given = without_lists(states);
+  std::vector<Info> parameters;
+  for (const Value& v : given) parameters.push_back(v.info());
+  bool goes_on = false;
+  struct Results {
+    bool list;
+    size_t count;
+  };
+  std::vector<Results> kinds;  // of the body's outputs
+  auto prologue = [&](Import& body) {
+    std::vector<Value> inside;
+    for (size_t i = 0; i < given.size(); ++i) inside.push_back(body.input(i));
+    body.output(0, body.scalar(number));
+    body.output(1, body.truth(true));
+    auto next = inside.cbegin();
+    for (size_t i = 0; i < states.size(); ++i) body.output(2 + i, with_lists(body, states[i], next));
+  };
+  auto epilogue = [&](Import& body) {
+    for (size_t i = 0; i < body.inputs(); ++i) {
+      Value v = body.input(i);
+      auto items = v.items();
+      if (items &&
+          std::any_of(items->begin(), items->end(), [](const Value& item) { return item.items().has_value(); }))
+        unsupported("a sequence of unknown length inside a loop");
+      if (i == 0) goes_on = v.constant() && v.constant().scalar<bool>();
+      kinds.push_back({items.has_value(), items ? items->size() : 1});
+      body.output(i, v);
+    }
+  };
+  ImportedBody body = layer.body("body", parameters, prologue, epilogue);
+  if (!goes_on) return std::nullopt;
+  BodyUse use{body.id, {}, {}, {}};
+  std::vector<Value> inputs{layer.scalar(int64_t{1}), layer.truth(true)};
+  given.insert(given.end(), body.captured.begin(), body.captured.end());
+  for (size_t i = 0; i < given.size(); ++i) {
+    use.inputs.push_back(plain(static_cast<int64_t>(inputs.size()), static_cast<int64_t>(i)));
+    inputs.push_back(given[i]);
+  }
+  for (size_t i = 1; i < body.results.size(); ++i)
+    use.outputs.push_back(plain(static_cast<int64_t>(i - 1), static_cast<int64_t>(i)));
+  graft_port_map going = plain(-1, 0);
+  going.purpose = GRAFT_EXECUTION_CONDITION;
+  use.outputs.push_back(going);
+  std::vector<Value> results = layer.make("Loop", inputs, {}, body.results.size() - 1, {use}), outputs;
+  auto next = results.begin();
+  for (size_t i = 1; i < kinds.size(); ++i) {
+    std::vector<Value> items(next, next + static_cast<ptrdiff_t>(kinds[i].count));
+    next += static_cast<ptrdiff_t>(items.size());
+    outputs.push_back(kinds[i].list ? layer.list(items) : items[0]);
+  }
+  return outputs;
+}
+std::optional<std::vector<Value>> unrolled_loop(Import& layer) {
+  auto trips = certain_trips(layer);
+  if (!trips) return std::nullopt;
+  std::vector<Value> states;
+  for (size_t i = 2; i < layer.inputs(); ++i) states.push_back(layer.input(i));
+  std::vector<std::vector<Value>> collected;
+  for (int64_t k = 0; k < *trips; ++k) {
+    auto outputs = single_iteration(layer, k, states);
+    if (!outputs) return std::nullopt;
+    if (outputs->size() < states.size())
+      fail("the body has ", outputs->size() + 1, " outputs, expected at least ", 1 + states.size());
+    collected.resize(outputs->size() - states.size());
+    for (size_t i = states.size(); i < outputs->size(); ++i)
+      collected[i - states.size()].push_back(unsqueeze((*outputs)[i], {0}));
+    states.assign(outputs->begin(), outputs->begin() + static_cast<ptrdiff_t>(states.size()));
+  }
+  for (const std::vector<Value>& parts : collected) states.push_back(build::concat(parts, 0));
+  return states;
+}
+
 std::vector<Value> import_loop(Import& layer) {
+  if (auto outputs = unrolled_loop(layer)) return *outputs;
   Value trips = layer.has_input(0) ? convert(layer.input(0), DType::i64) : layer.scalar(int64_t{-1});
   Value condition = layer.has_input(1) ? layer.input(1) : layer.truth(true);
   std::vector<Info> parameters{{DType::i64, Shape()}, {DType::boolean, Shape()}};
