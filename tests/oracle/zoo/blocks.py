@@ -66,7 +66,7 @@ def scatters(x):
     z = x.clone()
     z[1:3, ::2] = z[1:3, ::2] * 3
     z[torch.tensor([0, 3]), torch.tensor([1, 4])] = 7
-    return y, z, x.index_add(0, torch.tensor([1, 1]), x[:2]), x.masked_fill(x > 0.5, -1), x[:2].gather(1, index)
+    return y, z, x.index_add(0, torch.tensor([1, 2]), x[:2]), x.masked_fill(x > 0.5, -1), x[:2].gather(1, index)
 
 
 def sorting(x):

@@ -3,6 +3,7 @@ folder of each, and answers with one line of JSON. A folder holds model.onnx and
 and what ONNX Runtime makes of them.
 """
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -27,13 +28,13 @@ def read_inputs(spec, grow=0):
     """Arrays by name. `grow` makes the axes that may change longer."""
     rng = np.random.default_rng(7 + grow)
     arrays, dynamic = {}, {}
-    for name, kind, dims, below in re.findall(r"(\w+):(\w+)\[([^\]]*)\](?:<(\d+))?", spec):
+    for name, kind, dims, relation, bound in re.findall(r"(\w+):(\w+)\[([^\]]*)\](?:([<=])(\d+))?", spec):
         axes = {i for i, d in enumerate(dims.split(",")) if d.endswith("*")} | {0}
         shape = [int(d.rstrip("*")) + (grow if i in axes else 0) for i, d in enumerate(dims.split(","))]
         dynamic[name] = axes
         if kind == "i64":
             low = 1 if name == "attention_mask" else 0
-            arrays[name] = rng.integers(low, int(below), shape)
+            arrays[name] = rng.integers(low, int(bound), shape) if relation == "<" else np.full(shape, int(bound))
         else:
             arrays[name] = rng.standard_normal(shape).astype(np.float32)
     return arrays, dynamic
@@ -130,16 +131,24 @@ def transformed(way, path, arrays):
     return to
 
 
-def run_all(path, folder, sets, level):
+PLAIN, BASIC, FULL = (getattr(ort.GraphOptimizationLevel, "ORT_" + level) for level in ("DISABLE_ALL", "ENABLE_BASIC", "ENABLE_ALL"))
+
+
+def run_all(path, sets, level):
+    """Pairs of inputs and results."""
     options = ort.SessionOptions()
     options.graph_optimization_level = level
     options.intra_op_num_threads = 1
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]  # an exporter drops what has no effect
-    for index, arrays in enumerate(sets):
-        given = {n: v for n, v in arrays.items() if n in names}
-        np.savez(os.path.join(folder, "inputs%d.npz" % index), **given)
-        np.savez(os.path.join(folder, "expected%d.npz" % index), *session.run(None, given))
+    given = [{n: v for n, v in arrays.items() if n in names} for arrays in sets]
+    return [(g, session.run(None, g)) for g in given]
+
+
+def distance(results, others):
+    """The largest difference of two runs, in parts of a tensor's largest value."""
+    pairs = [(a, b) for (_, x), (_, y) in zip(results, others) for a, b in zip(x, y) if a.dtype.kind == "f" and a.size]
+    return max((float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-6)) for a, b in pairs), default=0.0)
 
 
 def export(network, way, folder):
@@ -157,6 +166,8 @@ def export(network, way, folder):
         else:
             axes = {n: {i: "%s_%d" % (n, i) for i in dynamic[n]} for n in arrays} if grows else None
             torch.onnx.export(model, values, path, dynamo=False, input_names=list(arrays), dynamic_axes=axes, opset_version=OPSET)
+    sets = [read_inputs(network.inputs, grow)[0] for grow in ((0, 2) if grows else (0,))]
+    exact = run_all(path, sets, PLAIN) if way == "H" else None
     file = transformed(way, path, arrays)
     if file != path:
         os.replace(file, path)
@@ -164,12 +175,20 @@ def export(network, way, folder):
         if left.endswith(".pre"):
             os.remove(os.path.join(folder, left))
     nodes = len(onnx.load(path, load_external_data=False).graph.node)
-    sets = [read_inputs(network.inputs, grow)[0] for grow in ((0, 2) if grows else (0,))]
     try:  # as the file says it: the optimizer changes some results
-        run_all(path, folder, sets, ort.GraphOptimizationLevel.ORT_DISABLE_ALL)
+        results = run_all(path, sets, PLAIN)
     except Exception:  # some files run only optimized
-        run_all(path, folder, sets, ort.GraphOptimizationLevel.ORT_ENABLE_ALL)
-    return {"nodes": nodes, "sets": len(sets)}
+        results = run_all(path, sets, FULL)
+    for index, (given, expected) in enumerate(results):
+        np.savez(os.path.join(folder, "inputs%d.npz" % index), **given)
+        np.savez(os.path.join(folder, "expected%d.npz" % index), *expected)
+    # How far results may be apart although nothing is wrong: rounding to few bits tips over at the slightest difference.
+    spread = 0.0
+    if way in "SQ":
+        spread = max(distance(results, run_all(path, sets, level)) for level in (BASIC, FULL))
+    elif way == "H":
+        spread = distance(results, exact)
+    return {"nodes": nodes, "sets": len(sets), "spread": spread}
 
 
 def stamp(network, way):
@@ -177,7 +196,10 @@ def stamp(network, way):
     versions = []
     for module in ("torch", "onnxruntime", {"blocks": "torch"}.get(network.library, network.library)):
         versions.append(__import__(module).__version__)
-    return repr((network, way, OPSET, versions, 1))
+    if network.library == "blocks":
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "blocks.py"), "rb") as f:
+            versions.append(hashlib.sha256(f.read()).hexdigest())
+    return repr((network, way, OPSET, versions, 2 if way in "SQH" else 1))
 
 
 def serve(root):

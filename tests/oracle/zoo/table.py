@@ -6,7 +6,7 @@ A way is a letter:
   H  L converted to f16                           O  L as ONNX Runtime's extended optimizer leaves it
   S  L quantized to int8 with QDQ nodes           Q  L with dynamically quantized MatMul weights
 
-Inputs are written `name:type[dims]`, whole numbers with their upper bound: `ids:i64[2,12]<100`. In a dynamic export the
+Inputs are written `name:type[dims]`, whole numbers with their upper bound: `ids:i64[2,12]<100`, or one value: `=0`. In a dynamic export the
 first axis of every input may change, and further axes that are marked with `*`.
 """
 import dataclasses
@@ -70,7 +70,6 @@ r3d_18 8,64,64 L
 mc3_18 8,64,64 L
 r2plus1d_18 8,64,64 L
 s3d 16,224,224 L
-mvit_v1_b 16,224,224 L
 swin3d_t 8,64,64 L
 """
 TIMM = """
@@ -159,7 +158,7 @@ mixer_s32_224 224,224 L
 gmlp_s16_224 224,224 L
 resmlp_12_224 224,224 LQ
 visformer_tiny 224,224 L
-volo_d1_224 224,224 L
+volo_d1_224 224,224 D
 nextvit_small 64,64 L
 tiny_vit_5m_224 224,224 L
 """
@@ -194,19 +193,18 @@ TRANSFORMERS = [
     ("MobileBertModel", dict(TEXT, embedding_size=16, intra_bottleneck_size=32, true_hidden_size=32), IDS, "L"),
     ("SqueezeBertModel", dict(TEXT, embedding_size=32, q_groups=2, k_groups=2, v_groups=2, post_attention_groups=1, intermediate_groups=2, output_groups=2), IDS, "L"),
     ("ConvBertModel", dict(TEXT, embedding_size=16), IDS, "L"),
-    ("FNetModel", dict(TEXT, tpu_short_seq_length=12), IDS_ONLY, "L"),
+    ("FNetModel", dict(TEXT, tpu_short_seq_length=12), IDS_ONLY, "D"),
     ("RoFormerModel", dict(TEXT, embedding_size=16), IDS, "L"),
-    ("NystromformerModel", dict(TEXT, num_landmarks=4, segment_means_seq_len=12), IDS, "L"),
+    ("NystromformerModel", dict(TEXT, num_landmarks=4, segment_means_seq_len=12), IDS_ONLY, "L"),
     ("RemBertModel", dict(TEXT, input_embedding_size=16), IDS, "L"),
-    ("CanineModel", dict(TEXT, num_hash_functions=4, num_hash_buckets=64, downsampling_rate=4, upsampling_kernel_size=4, local_transformer_stride=8), "input_ids:i64[2,16]<100", "L"),
     ("XLNetModel", dict(vocab_size=100, d_model=32, n_layer=2, n_head=4, d_inner=64, mem_len=None), IDS_ONLY, "L"),
     ("FunnelModel", dict(vocab_size=100, d_model=32, n_head=4, d_head=8, d_inner=64, block_sizes=[1, 1], num_decoder_layers=1), IDS, "L"),
     ("LongformerModel", dict(TEXT, attention_window=[4, 4]), IDS_ONLY, "L"),
     ("BigBirdModel", dict(TEXT, attention_type="original_full"), IDS, "L"),
     ("MegatronBertModel", TEXT, IDS, "L"),
     ("ModernBertModel", dict(TEXT, global_attn_every_n_layers=2, local_attention=8), IDS, "LD"),
-    ("LayoutLMModel", TEXT, "input_ids:i64[2,12]<100 bbox:i64[2,12,4]<50", "L"),
-    ("LiltModel", TEXT, "input_ids:i64[2,12]<100 bbox:i64[2,12,4]<50", "L"),
+    ("LayoutLMModel", TEXT, "input_ids:i64[2,12]<100 bbox:i64[2,12,4]=0", "L"),
+    ("LiltModel", TEXT, "input_ids:i64[2,12]<100 bbox:i64[2,12,4]=0", "L"),
     ("GPT2Model", dict(TEXT, n_positions=64, use_cache=False), IDS, "LDYQ"),
     ("GPTNeoXModel", dict(TEXT, use_cache=False), IDS, "LD"),
     ("GPTJModel", dict(TEXT, n_positions=64, rotary_dim=4, use_cache=False), IDS, "L"),
@@ -225,7 +223,7 @@ TRANSFORMERS = [
     ("GemmaModel", dict(GROUPED, use_cache=False), IDS, "L"),
     ("Gemma2Model", dict(GROUPED, sliding_window=8, use_cache=False), IDS, "LD"),
     ("Gemma3TextModel", dict(GROUPED, sliding_window=8, use_cache=False), IDS, "L"),
-    ("CohereModel", dict(GROUPED, use_cache=False), IDS, "L"),
+    ("CohereModel", dict(GROUPED, use_cache=False), IDS, "D"),
     ("Olmo2Model", dict(GROUPED, use_cache=False), IDS, "L"),
     ("StableLmModel", dict(GROUPED, use_cache=False), IDS, "L"),
     ("Starcoder2Model", dict(GROUPED, use_cache=False), IDS, "L"),
@@ -234,7 +232,7 @@ TRANSFORMERS = [
     ("NemotronModel", dict(GROUPED, use_cache=False), IDS, "L"),
     ("PersimmonModel", dict(GROUPED, use_cache=False), IDS, "L"),
     ("MambaModel", dict(TEXT, state_size=8, use_cache=False), IDS_ONLY, "L"),
-    ("MixtralModel", dict(EXPERTS, use_cache=False), IDS, "L"),
+    ("MixtralModel", dict(EXPERTS, use_cache=False), IDS, "D"),
     ("T5Model", T5, PAIR, "LD"),
     ("MT5Model", T5, PAIR, "L"),
     ("BartModel", dict(BART, use_cache=False), PAIR, "LD"),
@@ -247,8 +245,8 @@ TRANSFORMERS = [
     ("DeiTModel", VISION, PIXELS, "L"),
     ("BeitModel", dict(VISION, use_relative_position_bias=True, use_mask_token=False), PIXELS, "L"),
     ("Dinov2Model", dict(VISION, mlp_ratio=2), PIXELS, "LD"),
-    ("Dinov2WithRegistersModel", dict(VISION, mlp_ratio=2), PIXELS, "L"),
-    ("DINOv3ViTModel", VISION, PIXELS, "L"),
+    ("Dinov2WithRegistersModel", dict(VISION, mlp_ratio=2), PIXELS, "D"),
+    ("DINOv3ViTModel", VISION, PIXELS, "D"),
     ("IJepaModel", VISION, PIXELS, "L"),
     ("YolosModel", dict(VISION, image_size=[32, 32], num_detection_tokens=5, use_mid_position_embeddings=False), PIXELS, "L"),
     ("SiglipVisionModel", VISION, PIXELS, "LD"),
@@ -260,7 +258,7 @@ TRANSFORMERS = [
     ("PvtModel", dict(image_size=64, hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1], num_attention_heads=[1, 2, 4, 4]), PIXELS64, "L"),
     ("SegformerModel", dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1], num_attention_heads=[1, 2, 4, 4], decoder_hidden_size=32), PIXELS64, "LY"),
     ("GLPNModel", dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1], num_attention_heads=[1, 2, 4, 4]), PIXELS64, "L"),
-    ("CvtModel", dict(embed_dim=[16, 32, 32], num_heads=[1, 2, 4], depth=[1, 1, 1]), PIXELS64, "L"),
+    ("CvtModel", dict(embed_dim=[16, 32, 32], num_heads=[1, 2, 4], depth=[1, 1, 2]), PIXELS64, "L"),
     ("LevitModel", dict(image_size=64, hidden_sizes=[32, 32, 32], num_attention_heads=[2, 2, 2], depths=[1, 1, 1], key_dim=[8, 8, 8]), PIXELS64, "L"),
     ("PoolFormerModel", dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1]), PIXELS64, "L"),
     ("ConvNextModel", dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1]), PIXELS64, "LD"),
@@ -270,7 +268,7 @@ TRANSFORMERS = [
     ("EfficientNetModel", dict(width_coefficient=0.5, depth_coefficient=0.5, image_size=64, hidden_dim=640), PIXELS64, "LY"),
     ("MobileNetV1Model", dict(depth_multiplier=0.25, image_size=64), PIXELS64, "L"),
     ("MobileNetV2Model", dict(depth_multiplier=0.25, image_size=64), PIXELS64, "L"),
-    ("MobileViTV2Model", dict(image_size=64, width_multiplier=0.5), PIXELS64, "L"),
+    ("MobileViTV2Model", dict(image_size=64, width_multiplier=0.5), PIXELS64, "D"),
     ("FocalNetModel", dict(image_size=32, patch_size=2, embed_dim=16, hidden_sizes=[16, 32], depths=[1, 1], focal_levels=[2, 2], focal_windows=[3, 3]), PIXELS, "L"),
     ("SwiftFormerModel", dict(image_size=64, depths=[1, 1, 1, 1], embed_dims=[16, 16, 32, 32]), PIXELS64, "L"),
     ("VitDetModel", dict(VISION, mlp_ratio=2), PIXELS, "L"),
@@ -287,13 +285,12 @@ TRANSFORMERS = [
     ("UniSpeechModel", SPEECH, WAVE, "L"),
     ("SEWModel", dict(SPEECH, squeeze_factor=2), WAVE, "L"),
     ("ASTModel", dict(VISION, max_length=40, num_mel_bins=16, patch_size=8, frequency_stride=8, time_stride=8), "input_values:f32[1,40,16]", "L"),
-    ("WhisperModel", dict(BART, num_mel_bins=8, max_source_positions=20, max_target_positions=64, use_cache=False), "input_features:f32[1,8,40] decoder_input_ids:i64[1,7]<100", "LD"),
-    ("PatchTSTModel", dict(num_input_channels=2, context_length=32, patch_length=8, patch_stride=8, d_model=32, num_hidden_layers=2, num_attention_heads=4, ffn_dim=64, do_mask_input=False), "past_values:f32[2,32,2]", "L"),
-    ("PatchTSMixerModel", dict(num_input_channels=2, context_length=32, patch_length=8, patch_stride=8, d_model=16, num_layers=2, do_mask_input=False, mask_mode=None), "past_values:f32[2,32,2]", "L"),
+    ("WhisperModel", dict(BART, num_mel_bins=8, max_source_positions=20, max_target_positions=64, use_cache=False), "input_features:f32[1,8,40] decoder_input_ids:i64[1,7]<100", "D"),
+    ("PatchTSTModel", dict(num_input_channels=2, context_length=32, patch_length=8, patch_stride=8, d_model=32, num_hidden_layers=2, num_attention_heads=4, ffn_dim=64, do_mask_input=False), "past_values:f32[2,32,2]", "D"),
+    ("PatchTSMixerModel", dict(num_input_channels=2, context_length=32, patch_length=8, patch_stride=8, d_model=16, num_layers=2, do_mask_input=False, mask_mode="random"), "past_values:f32[2,32,2]", "D"),
     ("DecisionTransformerModel", dict(state_dim=5, act_dim=3, hidden_size=32, n_layer=2, n_head=4, n_positions=64, max_ep_len=50),
      "states:f32[1,4,5] actions:f32[1,4,3] rewards:f32[1,4,1] returns_to_go:f32[1,4,1] timesteps:i64[1,4]<50", "L"),
     ("CLIPModel", dict(text_config=dict(TEXT, projection_dim=16), vision_config=dict(VISION, projection_dim=16), projection_dim=16), "input_ids:i64[2,12]<100 pixel_values:f32[1,3,32,32]", "L"),
-    ("ViltModel", dict(TEXT, image_size=32, patch_size=8, max_image_length=-1), "input_ids:i64[1,12]<100 pixel_values:f32[1,3,32,32]", "L"),
 ]
 
 # Built from torch.nn in blocks.py.
