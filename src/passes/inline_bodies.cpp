@@ -32,14 +32,18 @@ Body* single_body(Editor& editor, Node& node) {
   return &node.bodies[0];
 }
 
-// Opaque nodes stay where they are, and the number of the iteration has to have a shape.
+// Opaque nodes stay where they are. Every parameter has to be given; the number of the iteration is one number.
 bool can_move(const Body& body) {
   const Graph& g = *body.graph;
   for (NodeId id = 0; id < g.end_id(); ++id)
     if (g[id].alive && g[id].opaque) return false;
-  return std::all_of(body.inputs.begin(), body.inputs.end(), [&](const graft_port_map& m) {
-    return m.external >= 0 || g.info({g.parameters()[static_cast<size_t>(m.internal)], 0}).shape.is_static();
-  });
+  std::vector<bool> given(g.parameters().size(), false);
+  for (const graft_port_map& m : body.inputs) {
+    auto p = static_cast<size_t>(m.internal);
+    const Shape& shape = g.info({g.parameters()[p], 0}).shape;
+    given[p] = m.external >= 0 || (shape.is_static() && shape.elements().value() == 1);
+  }
+  return std::find(given.begin(), given.end(), false) == given.end();
 }
 
 // Moves the nodes of a body into the graph; what its results are there.

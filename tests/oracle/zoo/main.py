@@ -17,7 +17,8 @@ import numpy as np
 import table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# In parts of the largest value. Where few bits round, also what ONNX Runtime's own ways of running the file differ by.
+# In parts of the largest value. Where few bits round, also what ONNX Runtime's own results differ by when it is optimized or
+# its inputs change in the last digit.
 TOLERANCE = {"S": 0.05, "Q": 0.05, "H": 0.02}
 EXACT = 1e-3
 

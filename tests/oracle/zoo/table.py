@@ -34,7 +34,7 @@ def picture(size, batch=1, name="x"):
 
 # model, height and width, ways
 TORCHVISION = """
-resnet18 64,64 LDYHOS
+resnet18 64,64 LDYZHOS
 resnet50 64,64 L
 wide_resnet50_2 64,64 L
 resnext50_32x4d 64,64 L
@@ -114,7 +114,7 @@ pnasnet5large 96,96 L
 inception_v4 96,96 L
 convmixer_768_32 56,56 L
 convnextv2_atto 64,64 LD
-convnext_atto 64,64 YH
+convnext_atto 64,64 YZH
 inception_next_atto 64,64 L
 rdnet_tiny 64,64 L
 mambaout_femto 64,64 L
@@ -173,7 +173,6 @@ PAIR = "input_ids:i64[2,12]<100 decoder_input_ids:i64[2,7]<100"
 TEXT = dict(vocab_size=100, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, max_position_embeddings=64,
             pad_token_id=0, bos_token_id=1, eos_token_id=2)
 GROUPED = dict(TEXT, num_key_value_heads=2, head_dim=8)
-EXPERTS = dict(GROUPED, num_experts=4, num_local_experts=4, num_experts_per_tok=2, moe_intermediate_size=16)
 VISION = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=32, patch_size=8)
 SPEECH = dict(TEXT, conv_dim=(16, 16, 16), conv_stride=(5, 2, 2), conv_kernel=(10, 3, 3), num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4,
               num_feat_extract_layers=3, mask_time_prob=0.0, apply_spec_augment=False)
@@ -183,7 +182,7 @@ T5 = dict(vocab_size=100, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_decoder
 
 # model class, configuration, inputs, ways
 TRANSFORMERS = [
-    ("BertModel", TEXT, IDS, "LDYOQ"),
+    ("BertModel", TEXT, IDS, "LDYZOQ"),
     ("RobertaModel", TEXT, IDS, "L"),
     ("DistilBertModel", dict(TEXT, dim=32, hidden_dim=64, n_layers=2, n_heads=4), IDS, "LD"),
     ("AlbertModel", dict(TEXT, embedding_size=16), IDS, "LD"),
@@ -195,7 +194,7 @@ TRANSFORMERS = [
     ("ConvBertModel", dict(TEXT, embedding_size=16), IDS, "L"),
     ("FNetModel", dict(TEXT, tpu_short_seq_length=12), IDS_ONLY, "D"),
     ("RoFormerModel", dict(TEXT, embedding_size=16), IDS, "L"),
-    ("NystromformerModel", dict(TEXT, num_landmarks=4, segment_means_seq_len=12), IDS_ONLY, "L"),
+    ("NystromformerModel", dict(TEXT, num_landmarks=4, segment_means_seq_len=12), IDS_ONLY, "D"),
     ("RemBertModel", dict(TEXT, input_embedding_size=16), IDS, "L"),
     ("XLNetModel", dict(vocab_size=100, d_model=32, n_layer=2, n_head=4, d_inner=64, mem_len=None), IDS_ONLY, "L"),
     ("FunnelModel", dict(vocab_size=100, d_model=32, n_head=4, d_head=8, d_inner=64, block_sizes=[1, 1], num_decoder_layers=1), IDS, "L"),
@@ -204,7 +203,7 @@ TRANSFORMERS = [
     ("MegatronBertModel", TEXT, IDS, "L"),
     ("ModernBertModel", dict(TEXT, global_attn_every_n_layers=2, local_attention=8), IDS, "LD"),
     ("LayoutLMModel", TEXT, "input_ids:i64[2,12]<100 bbox:i64[2,12,4]=0", "L"),
-    ("LiltModel", TEXT, "input_ids:i64[2,12]<100 bbox:i64[2,12,4]=0", "L"),
+    ("LiltModel", dict(TEXT, hidden_size=48), "input_ids:i64[2,12]<100 bbox:i64[2,12,4]=0", "L"),
     ("GPT2Model", dict(TEXT, n_positions=64, use_cache=False), IDS, "LDYQ"),
     ("GPTNeoXModel", dict(TEXT, use_cache=False), IDS, "LD"),
     ("GPTJModel", dict(TEXT, n_positions=64, rotary_dim=4, use_cache=False), IDS, "L"),
@@ -214,7 +213,7 @@ TRANSFORMERS = [
     ("FalconModel", dict(TEXT, multi_query=True, use_cache=False), IDS, "L"),
     ("MptModel", dict(vocab_size=100, d_model=32, n_heads=4, n_layers=2, max_seq_len=64, use_cache=False), IDS, "L"),
     ("CodeGenModel", dict(TEXT, n_positions=64, rotary_dim=4, use_cache=False), IDS, "L"),
-    ("LlamaModel", dict(GROUPED, use_cache=False), IDS, "LDYO"),
+    ("LlamaModel", dict(GROUPED, use_cache=False), IDS, "LDYZO"),
     ("MistralModel", dict(GROUPED, sliding_window=8, use_cache=False), IDS, "LD"),
     ("Qwen2Model", dict(GROUPED, use_cache=False), IDS, "LD"),
     ("Qwen3Model", dict(GROUPED, use_cache=False), IDS, "LDH"),
@@ -232,7 +231,6 @@ TRANSFORMERS = [
     ("NemotronModel", dict(GROUPED, use_cache=False), IDS, "L"),
     ("PersimmonModel", dict(GROUPED, use_cache=False), IDS, "L"),
     ("MambaModel", dict(TEXT, state_size=8, use_cache=False), IDS_ONLY, "L"),
-    ("MixtralModel", dict(EXPERTS, use_cache=False), IDS, "D"),
     ("T5Model", T5, PAIR, "LD"),
     ("MT5Model", T5, PAIR, "L"),
     ("BartModel", dict(BART, use_cache=False), PAIR, "LD"),
@@ -258,7 +256,6 @@ TRANSFORMERS = [
     ("PvtModel", dict(image_size=64, hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1], num_attention_heads=[1, 2, 4, 4]), PIXELS64, "L"),
     ("SegformerModel", dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1], num_attention_heads=[1, 2, 4, 4], decoder_hidden_size=32), PIXELS64, "LY"),
     ("GLPNModel", dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1], num_attention_heads=[1, 2, 4, 4]), PIXELS64, "L"),
-    ("CvtModel", dict(embed_dim=[16, 32, 32], num_heads=[1, 2, 4], depth=[1, 1, 2]), PIXELS64, "L"),
     ("LevitModel", dict(image_size=64, hidden_sizes=[32, 32, 32], num_attention_heads=[2, 2, 2], depths=[1, 1, 1], key_dim=[8, 8, 8]), PIXELS64, "L"),
     ("PoolFormerModel", dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1]), PIXELS64, "L"),
     ("ConvNextModel", dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1]), PIXELS64, "LD"),
@@ -290,6 +287,67 @@ TRANSFORMERS = [
     ("PatchTSMixerModel", dict(num_input_channels=2, context_length=32, patch_length=8, patch_stride=8, d_model=16, num_layers=2, do_mask_input=False, mask_mode="random"), "past_values:f32[2,32,2]", "D"),
     ("DecisionTransformerModel", dict(state_dim=5, act_dim=3, hidden_size=32, n_layer=2, n_head=4, n_positions=64, max_ep_len=50),
      "states:f32[1,4,5] actions:f32[1,4,3] rewards:f32[1,4,1] returns_to_go:f32[1,4,1] timesteps:i64[1,4]<50", "L"),
+    # Text, less common.
+    ("XLMModel", dict(TEXT, emb_dim=32, n_layers=2, n_heads=4), IDS, "L"),
+    ("CTRLModel", dict(TEXT, n_positions=64, n_embd=32, dff=64, n_layer=2, n_head=4, use_cache=False), IDS, "L"),
+    ("OpenAIGPTModel", dict(TEXT, n_positions=64), IDS, "L"),
+    ("BioGptModel", dict(TEXT, use_cache=False), IDS, "L"),
+    ("XGLMModel", dict(TEXT, d_model=32, ffn_dim=64, num_layers=2, attention_heads=4, use_cache=False), IDS, "L"),
+    ("GPTBigCodeModel", dict(TEXT, n_positions=64, use_cache=False), IDS, "L"),
+    ("YosoModel", dict(TEXT, use_expectation=True), IDS, "L"),
+    ("EsmModel", dict(TEXT, mask_token_id=3, position_embedding_type="rotary"), IDS, "L"),
+    ("IBertModel", TEXT, IDS, "L"),
+    ("SplinterModel", TEXT, IDS, "L"),
+    ("XmodModel", dict(TEXT, default_language="en_XX", languages=["en_XX"]), IDS, "L"),
+    ("EuroBertModel", GROUPED, IDS, "L"),
+    ("ModernBertDecoderModel", dict(TEXT, global_attn_every_n_layers=2, local_attention=8, use_cache=False), IDS, "L"),
+    ("HeliumModel", dict(GROUPED, use_cache=False), IDS, "D"),
+    ("GlmModel", dict(GROUPED, use_cache=False), IDS, "D"),
+    ("Glm4Model", dict(GROUPED, use_cache=False), IDS, "D"),
+    ("Exaone4Model", dict(GROUPED, sliding_window=8, use_cache=False), IDS, "L"),
+    ("Ernie4_5Model", dict(GROUPED, use_cache=False), IDS, "D"),
+    ("ApertusModel", dict(GROUPED, use_cache=False), IDS, "D"),
+    ("ArceeModel", dict(GROUPED, use_cache=False), IDS, "L"),
+    ("SeedOssModel", dict(GROUPED, use_cache=False), IDS, "L"),
+    ("DiffLlamaModel", dict(GROUPED, use_cache=False), IDS, "D"),
+    ("BitNetModel", dict(GROUPED, use_cache=False), IDS, "L"),
+    ("VaultGemmaModel", dict(GROUPED, use_cache=False), IDS, "L"),
+    ("NanoChatModel", dict(GROUPED, use_cache=False), IDS, "L"),
+    ("Lfm2Model", dict(GROUPED, layer_types=["conv", "full_attention"], use_cache=False), IDS, "LD"),
+    ("Mamba2Model", dict(TEXT, state_size=8, num_heads=8, head_dim=8, n_groups=2, chunk_size=4, use_cache=False), IDS_ONLY, "D"),
+    ("FalconMambaModel", dict(TEXT, state_size=8, use_cache=False), IDS_ONLY, "L"),
+    ("RwkvModel", dict(vocab_size=100, context_length=64, hidden_size=32, num_hidden_layers=2, attention_hidden_size=32, intermediate_size=64, use_cache=False), IDS_ONLY, "L"),
+    ("RecurrentGemmaModel", dict(GROUPED, lru_width=32, attention_window_size=8, conv1d_width=4, use_cache=False), IDS_ONLY, "L"),
+    ("UMT5Model", T5, PAIR, "L"),
+    ("LongT5Model", dict(T5, local_radius=3, global_block_size=4), PAIR, "L"),
+    ("SwitchTransformersModel", dict(T5, num_sparse_encoder_layers=0, num_sparse_decoder_layers=0), PAIR, "L"),
+    ("BlenderbotModel", dict(BART, use_cache=False), PAIR, "L"),
+    ("PLBartModel", dict(BART, use_cache=False), PAIR, "L"),
+    ("PegasusXModel", dict(BART, block_size=4, num_global_tokens=2, use_cache=False), "input_ids:i64[2,12]<100 decoder_input_ids:i64[2,7]<100", "L"),
+    ("ProphetNetModel", dict(vocab_size=100, hidden_size=32, num_encoder_layers=2, num_decoder_layers=2, num_encoder_attention_heads=4, num_decoder_attention_heads=4,
+                             encoder_ffn_dim=64, decoder_ffn_dim=64, max_position_embeddings=64, ngram=2, num_buckets=8, relative_max_distance=16, use_cache=False), PAIR, "L"),
+    # Pictures and sound, less common.
+    ("Data2VecVisionModel", VISION, PIXELS, "L"),
+    ("ViTMSNModel", VISION, PIXELS, "L"),
+    ("DPTModel", dict(VISION, is_hybrid=False, backbone_out_indices=[0, 0, 1, 1], neck_hidden_sizes=[8, 8, 16, 16], fusion_hidden_size=16), PIXELS, "L"),
+    ("ImageGPTModel", dict(vocab_size=17, n_positions=64, n_embd=32, n_layer=2, n_head=4, use_cache=False), "input_ids:i64[2,12]<16", "L"),
+    ("TextNetModel", dict(), PIXELS64, "L"),
+    ("SamVisionModel", dict(VISION, output_channels=16, window_size=3, global_attn_indexes=[1], num_pos_feats=8, mlp_dim=64), PIXELS, "L"),
+    ("Swin2SRModel", dict(embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=4, image_size=16), "pixel_values:f32[1,3,16,16]", "L"),
+    ("MaskFormerSwinModel", dict(embed_dim=16, depths=[2, 2], num_heads=[2, 4], window_size=3, image_size=32, patch_size=2), PIXELS, "L"),
+    ("Aimv2VisionModel", VISION, PIXELS, "L"),
+    ("InternVLVisionModel", dict(VISION, image_size=[32, 32], patch_size=[8, 8]), PIXELS, "L"),
+    ("MLCDVisionModel", VISION, PIXELS, "L"),
+    ("VJEPA2Model", dict(VISION, crop_size=32, frames_per_clip=4, tubelet_size=2, mlp_ratio=2.0, pred_hidden_size=32, pred_num_attention_heads=4, pred_num_hidden_layers=1, pred_num_mask_tokens=2), "pixel_values_videos:f32[1,4,3,32,32]", "L"),
+    ("ConvNextV2Model", dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1]), PIXELS64, "L"),
+    ("MobileViTModel", dict(image_size=64, hidden_sizes=[16, 24, 32], neck_hidden_sizes=[8, 8, 16, 16, 24, 32, 64]), PIXELS64, "L"),
+    ("AlignModel", dict(text_config=TEXT, vision_config=dict(width_coefficient=0.5, depth_coefficient=0.5, image_size=64, hidden_dim=640), projection_dim=640), "input_ids:i64[2,12]<100 pixel_values:f32[2,3,64,64]", "L"),
+    ("GroupViTModel", dict(text_config=TEXT, vision_config=dict(VISION, depths=[2, 2, 2], num_group_tokens=[8, 4, 0], num_output_groups=[8, 4, 4])), "input_ids:i64[2,12]<100 pixel_values:f32[1,3,32,32]", "L"),
+    ("Wav2Vec2ConformerModel", SPEECH, WAVE, "L"),
+    ("UniSpeechSatModel", SPEECH, WAVE, "L"),
+    ("SEWDModel", dict(SPEECH, squeeze_factor=2), WAVE, "L"),
+    ("Speech2TextModel", dict(BART, input_feat_per_channel=8, num_conv_layers=2, conv_channels=16, conv_kernel_sizes=[3, 3], max_source_positions=64, max_target_positions=64, use_cache=False), "input_features:f32[1,20,8] decoder_input_ids:i64[1,7]<100", "L"),
+    ("EncodecModel", dict(num_filters=4, num_residual_layers=1, upsampling_ratios=[4, 2], codebook_size=16, codebook_dim=16, hidden_size=16, num_lstm_layers=1), "input_values:f32[1,1,320]", "L"),
     ("CLIPModel", dict(text_config=dict(TEXT, projection_dim=16), vision_config=dict(VISION, projection_dim=16), projection_dim=16), "input_ids:i64[2,12]<100 pixel_values:f32[1,3,32,32]", "L"),
 ]
 
@@ -315,10 +373,11 @@ tensor_split x:f32[2,7,5] LY
 chunks x:f32[2,9*,6] LDY
 sorting x:f32[3,9] LD
 pixel_shuffles x:f32[1,8,4,6] LD
+folds x:f32[1,8,4,6] D
 activations x:f32[3,17] LD
 embedding_bag x:i64[4,5]<20 L
 unet x:f32[1,3,32,32] LDYS
-windows x:f32[1,9*,10*,8] LY
+windows x:f32[1,9*,10*,8] LYZ
 """
 
 
