@@ -52,8 +52,7 @@ class NodeView {
     if (TensorView t = constant(i)) return t.to<T>();
     return std::nullopt;
   }
-  // The values of a small tensor of i64, i32 or boolean, in row-major order. Like dimensions they may be unknown; unlike
-  // them, negative.
+  // The values of a small integer input as dimensions, some of which may be unknown. Negative values make it absent.
   std::optional<Shape> known(size_t i) const {
     graft_shape s;
     if (i < inputs() && host->known_values(n_, i, &s)) return Shape(s);
