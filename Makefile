@@ -20,7 +20,7 @@ bench: build  ## speed and memory, beside other engines where they can be had
 	@scripts/setup.sh oracle
 	@scripts/bench.sh
 
-oracle: build  ## against OpenVINO, ONNX Runtime, OpenCV and TensorFlow from PyPI
+oracle: build  ## against OpenVINO, ONNX Runtime, OpenCV, TensorFlow and PyTorch from PyPI
 	@scripts/setup.sh oracle
 	@scripts/oracle.sh
 

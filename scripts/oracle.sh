@@ -1,10 +1,26 @@
 #!/usr/bin/env bash
-# Proves against OpenVINO, ONNX Runtime, OpenCV and TensorFlow from PyPI, in virtual environments under build/: what we
-# write loads there and gives the same numbers, what they write loads here. Ends with status 0 and a note when the
-# registry does not answer.
+# Proves against OpenVINO, ONNX Runtime, OpenCV, TensorFlow and PyTorch from PyPI, in virtual environments under build/: what
+# we write loads there and gives the same numbers, what they write loads here. Ends with status 0 and a note when the
+# registry does not answer. The stage `zoo` has a program and options of its own: --only zoo --filter 'hf_*' --limit 20.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=build/oracle/venv
+graft() {
+  cmake --preset release -DGRAFT_TESTS=ON >/dev/null
+  cmake --build --preset release -j "$(nproc)" --target graft graft_tests | tail -n 1
+}
+zoo() {
+  if ! scripts/zoo.sh; then
+    echo "oracle: without the zoo, the package registry does not answer (build/oracle/pip.log)"
+    return 0
+  fi
+  build/oracle/zoo/venv/bin/python tests/oracle/zoo/main.py --graft build/bin/graft --models build/oracle/zoo/models "$@"
+}
+if [[ ${1:-} = --only && ${2:-} = zoo ]]; then
+  graft
+  zoo "${@:3}"
+  exit
+fi
 if ! scripts/peers.sh; then
   echo "oracle: skipped, the package registry does not answer (build/oracle/pip.log)"
   exit 0
@@ -12,8 +28,10 @@ fi
 if [[ $# = 0 || "$*" =~ architectures|operations|keras ]]; then
   scripts/frameworks.sh || echo "oracle: without OpenCV or TensorFlow, the package registry does not answer (build/oracle/pip.log)"
 fi
-cmake --preset release -DGRAFT_TESTS=ON >/dev/null
-cmake --build --preset release -j "$(nproc)" --target graft graft_tests | tail -n 1
+graft
 rm -rf build/oracle/models
 build/bin/graft_tests --write-models build/oracle/models tests/ops
-exec "$venv/bin/python" tests/oracle/main.py --graft build/bin/graft --models build/oracle/models --data "${GRAFT_DATA:-../shared/data}" "$@"
+status=0
+"$venv/bin/python" tests/oracle/main.py --graft build/bin/graft --models build/oracle/models --data "${GRAFT_DATA:-../shared/data}" "$@" || status=$?
+if [[ $# = 0 ]]; then zoo || status=$?; fi
+exit $status

@@ -84,7 +84,8 @@ inline int64_t count_positions(int64_t input, int64_t extent, const WindowAttrib
     return n > 0 && rounding == Rounding::ceil && needed < input ? n + 1 : n;
   }
   int64_t room = input + begin + end - extent;
-  if (room < 0) return 1;  // refused once it is certain
+  // Rounding up leaves one position, unless a whole stride is missing; else this is refused once it is certain.
+  if (room < 0) return 1;
   int64_t n = room / stride + 1;
   if (rounding != Rounding::floor && room % stride != 0) ++n;
   // The last window must not start in the padding behind the input.
@@ -100,7 +101,8 @@ inline Dim window_positions(const Dim& input, const Dim& kernel, const WindowAtt
   bool keeps = same ? rounding != Rounding::ceil : extent.known() && extent.value() == added + 1;
   if (a.strides[axis] == 1 && keeps) return input;
   Dim padded = shifted(input, added);
-  if (!same && padded.max() < extent.min())
+  int64_t missing = rounding == Rounding::floor ? 0 : a.strides[axis] - 1;  // what rounding up makes good for
+  if (!same && shifted(padded, missing).max() < extent.min())
     fail("a window of ", extent, " does not fit the padded input of ", padded, " along spatial axis ", axis);
   auto positions = [&](int64_t in, int64_t window) {
     constexpr int64_t huge = int64_t{1} << 61;

@@ -18,7 +18,7 @@ constexpr size_t large = size_t{64} << 10;
 bool is_followed(const Info& info) {
   if (info.type != DType::i64 && info.type != DType::i32 && info.type != DType::boolean) return false;
   Dim n = info.shape.elements();
-  return info.shape.ranked() && info.shape.rank() <= 1 && n.known() && n.value() <= small;
+  return info.shape.is_static() && n.known() && n.value() <= small;
 }
 
 Shape shape_of_values(const Tensor& t) {
@@ -41,7 +41,7 @@ void Inference::forget(NodeId id) {
     constants_.erase({id, port});
     values_.erase({id, port});
   }
-  if (id < variable_.size()) variable_[id] = 0;
+  if (id < folded_.size()) folded_[id] = Folded::open;
 }
 
 void Inference::infer(NodeId id) {
@@ -95,19 +95,26 @@ const Shape* Inference::known_values(ValueId v) {
   return nullptr;
 }
 
+// Whether a value is among the constants, also because shape arithmetic has told all of its elements.
+bool Inference::settled(ValueId v) {
+  if (constants_.count(v)) return true;
+  auto it = values_.find(v);
+  if (it == values_.end()) return false;
+  const Info& info = graph_.info(v);
+  std::vector<int64_t> exact;
+  for (const Dim& d : it->second)
+    if (d.known()) exact.push_back(d.min());
+  if (exact.size() != it->second.rank() || !info.shape.is_static() ||
+      !info.shape.elements().same(Dim(static_cast<int64_t>(exact.size()))))
+    return false;
+  constants_[v] = make_tensor<int64_t>(info.shape.values(), exact).to(info.type);
+  return true;
+}
+
 const Tensor* Inference::constant(ValueId v) {
   if (!v.present()) return nullptr;
-  if (auto it = constants_.find(v); it != constants_.end()) return &it->second;
-  if (auto it = values_.find(v); it != values_.end()) {
-    // All values followed through shape arithmetic: as good as a constant.
-    std::vector<int64_t> exact;
-    for (const Dim& d : it->second)
-      if (d.known()) exact.push_back(d.min());
-    const Info& info = graph_.info(v);
-    if (exact.size() == it->second.rank() && info.shape.is_static())
-      return &(constants_[v] = make_tensor<int64_t>(info.shape.values(), exact).to(info.type));
-  }
-  if (variable_.size() < graph_.end_id()) variable_.resize(graph_.end_id(), 0);
+  if (settled(v)) return &constants_.at(v);
+  if (folded_.size() < graph_.end_id()) folded_.resize(graph_.end_id(), Folded::open);
 
   // Producers first, without recursion: chains of foldable nodes may be long. Every input is waited for once at most.
   std::vector<NodeId> stack{v.node};
@@ -120,7 +127,7 @@ const Tensor* Inference::constant(ValueId v) {
   };
   while (!stack.empty()) {
     NodeId id = stack.back();
-    if (variable_[id] || constants_.count({id, 0})) {
+    if (folded_[id] != Folded::open) {
       stack.pop_back();
       continue;
     }
@@ -129,18 +136,18 @@ const Tensor* Inference::constant(ValueId v) {
     bool variable = !op || !op->has(GRAFT_OP_PURE) || !graph_[id].bodies.empty(), waiting = false;
     for (ValueId in : graph_[id].inputs) {
       if (variable) break;
-      if (!in.present() || constants_.count(in)) continue;
-      if (variable_[in.node]) variable = true;
+      if (!in.present() || settled(in)) continue;
+      if (folded_[in.node] != Folded::open) variable = true;
       else if (cyclic()) throw_internal("a cycle while folding constants");
       else stack.push_back(in.node), waiting = true;
     }
     if (variable) {
-      variable_[id] = 1;
+      folded_[id] = Folded::no;
       stack.pop_back();
       continue;
     }
     if (waiting) continue;
-    if (!compute(id)) variable_[id] = 1;
+    folded_[id] = compute(id) ? Folded::yes : Folded::no;
     stack.pop_back();
   }
   auto it = constants_.find(v);
@@ -175,7 +182,7 @@ bool Inference::compute(NodeId id) {
     if (needed > large) how.device = "CPU";
     std::vector<Tensor> outputs = evaluate_node(how, node, op, inputs, node.outputs.size());
     for (uint32_t i = 0; i < outputs.size(); ++i) {
-      if (!outputs[i]) continue;
+      if (!outputs[i] || constants_.count({id, i})) continue;
       spent_ += outputs[i].bytes();
       constants_[{id, i}] = std::move(outputs[i]);
     }

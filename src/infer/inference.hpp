@@ -40,6 +40,7 @@ class Inference {
  private:
   void infer_defined(NodeId id, const OpDef& op);
   bool compute(NodeId id);
+  bool settled(ValueId v);
 
   const Registry& registry_;
   Graph& graph_;
@@ -47,7 +48,8 @@ class Inference {
   size_t spent_ = 0;
   std::unordered_map<ValueId, Tensor, ValueHash> constants_;
   std::unordered_map<ValueId, Shape, ValueHash> values_;
-  std::vector<uint8_t> variable_;  // per node: known not to be constant
+  enum class Folded : uint8_t { open, no, yes };
+  std::vector<Folded> folded_;  // per node: whether it was computed, or cannot be
 };
 
 }  // namespace graft

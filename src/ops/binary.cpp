@@ -2,6 +2,8 @@
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
+#include "intervals.hpp"
+
 namespace graft {
 namespace {
 
@@ -19,64 +21,49 @@ struct DivideAttributes : Broadcasting {
       attr("m_pythondiv", &DivideAttributes::m_pythondiv, "whole numbers are rounded down, not towards zero")};
 };
 
-// Shape values are followed through arithmetic, so that a computed target shape stays as known as its parts.
-Dim known_arithmetic(char sign, const Dim& a, const Dim& b) {
-  auto exact = [](int64_t v) { return Dim(graft_dim{v, v, 0, 0}); };
-  // Which way a negative quotient is rounded, an attribute says: such values are left to the kernel.
-  bool rounds = sign == '/' && (a.min() < 0 || b.min() < 0);
-  if (a.known() && b.known() && !rounds) {
-    int64_t x = a.min(), y = b.min();
-    switch (sign) {
-      case '+': return exact(wrap_add(x, y));
-      case '-': return exact(wrap_sub(x, y));
-      case '*': return exact(wrap_mul(x, y));
-      default: return exact(floor_div(x, y));
-    }
-  }
-  if (a.min() < 0 || b.min() < 0) return Dim(graft_dim{INT64_MIN, INT64_MAX, 0, 0});
-  if (sign == '+') return a + b;
-  if (sign == '*') return a * b;
-  if (sign == '/' && b.known() && b.min() > 0) return a / b.min();
-  if (sign == '-' && b.known() && b.min() == 0) return a;
-  return Dim(graft_dim{sign == '-' ? INT64_MIN : 0, INT64_MAX, 0, 0});
-}
-
-// f of the shape values of both inputs, pair by pair.
+// f of the values of both inputs, pair by pair, so that a computed target shape stays as known as its parts.
 template <class F>
 void follow_values(Infer& ctx, F f) {
-  auto x = ctx.known(0), y = ctx.known(1);
+  if (!ctx.known(0) && !ctx.known(1)) return;
+  auto x = followed_values(ctx, 0), y = followed_values(ctx, 1);
   if (!x || !y) return;
-  size_t n = x->rank() == 1 ? y->rank() : x->rank();
-  if (y->rank() != n && y->rank() != 1) return;
-  Shape out;
-  for (size_t i = 0; i < n; ++i) out.push_back(f((*x)[x->rank() == 1 ? 0 : i], (*y)[y->rank() == 1 ? 0 : i]));
-  ctx.known_output(0, out);
+  Shape a = ctx.shape(0), b = ctx.shape(1), out = broadcast(a, b);
+  if (out.elements().value() > most_followed) return;
+  Shape values;
+  Walk walk(out.values(), {broadcast_strides(a.values(), out.values()), broadcast_strides(b.values(), out.values())});
+  if (!walk.empty()) {
+    do values.push_back(f((*x)[static_cast<size_t>(walk[0])], (*y)[static_cast<size_t>(walk[1])]));
+    while (walk.next());
+  }
+  ctx.known_output(0, values);
 }
 
-template <char sign, class A>
-void arithmetic_infer(Infer& ctx, const A& a) {
-  detail::broadcast_infer<A>(ctx, a);
-  follow_values(ctx, [](const Dim& x, const Dim& y) { return known_arithmetic(sign, x, y); });
+using Follow = Dim (*)(const Dim&, const Dim&);
+
+template <Follow f>
+void number_infer(Infer& ctx, const Broadcasting& a) {
+  detail::broadcast_infer<Broadcasting>(ctx, a);
+  if (ctx.type(0) != DType::boolean) follow_values(ctx, f);
+}
+void divide_infer(Infer& ctx, const DivideAttributes& a) {
+  detail::broadcast_infer<DivideAttributes>(ctx, a);
+  follow_values(ctx, [&](const Dim& x, const Dim& y) { return intervals::divide(x, y, a.m_pythondiv); });
+}
+template <bool down>
+Dim followed_modulo(const Dim& x, const Dim& y) {
+  return intervals::modulo(x, y, down);
 }
 
 // Conditions on shape values are often certain even where the values are not: no dimension is -1.
-template <char sign, class A>
-void comparison_infer(Infer& ctx, const A& a) {
-  detail::compare_infer<A>(ctx, a);
-  follow_values(ctx, [](const Dim& x, const Dim& y) {
-    bool below = x.max() < y.min(), yes = false, no = false;
-    bool above = y.max() < x.min();
-    switch (sign) {
-      case '=': yes = x.same(y), no = below || above; break;
-      case '<': yes = below, no = x.min() >= y.max(); break;
-      case '>': yes = above, no = x.max() <= y.min(); break;
-      case '&': yes = x.min() > 0 && y.min() > 0, no = x.max() == 0 || y.max() == 0; break;
-      case '|': yes = x.min() > 0 || y.min() > 0, no = x.max() == 0 && y.max() == 0; break;
-      default: break;
-    }
-    return Dim::between(yes ? 1 : 0, no ? 0 : 1);
-  });
+template <Follow f>
+void comparison_infer(Infer& ctx, const Broadcasting& a) {
+  detail::compare_infer<Broadcasting>(ctx, a);
+  follow_values(ctx, f);
 }
+Dim followed_not_equal(const Dim& x, const Dim& y) { return intervals::invert(intervals::equal(x, y)); }
+Dim followed_greater(const Dim& x, const Dim& y) { return intervals::less(y, x); }
+Dim followed_greater_equal(const Dim& x, const Dim& y) { return intervals::invert(intervals::less(x, y)); }
+Dim followed_less_equal(const Dim& x, const Dim& y) { return intervals::invert(intervals::less(y, x)); }
 
 // ONNX before opset 7: `b` is aligned with `a` at `axis`, and only when `broadcast` says so.
 Value aligned_b(Import& layer) {
@@ -179,7 +166,7 @@ void logical_not_infer(Infer& ctx, const NoAttributes&) {
   ctx.output(0, ctx.type(0), ctx.shape(0));
   auto known = ctx.known(0);
   if (!known || ctx.type(0) != DType::boolean) return;
-  for (Dim& d : *known) d = Dim::between(d.max() == 0 ? 1 : 0, d.min() > 0 ? 0 : 1);
+  for (Dim& d : *known) d = intervals::invert(d);
   ctx.known_output(0, *known);
 }
 
@@ -195,15 +182,15 @@ Ops define_binary() {
   auto old = [](std::string_view type) { return onnx(type).until(7).expand(import_old_binary); };
   return {
       number("Add", 1, "a + b", [](auto a, auto b) { return wrap_add(a, b); })
-          .infer(arithmetic_infer<'+', Broadcasting>)
+          .infer(number_infer<intervals::add>)
           .import(old("Add"))
           .import(onnx("Add")),
       number("Subtract", 1, "a - b", [](auto a, auto b) { return wrap_sub(a, b); })
-          .infer(arithmetic_infer<'-', Broadcasting>)
+          .infer(number_infer<intervals::subtract>)
           .import(old("Sub"))
           .import(onnx("Sub")),
       number("Multiply", 1, "a * b", [](auto a, auto b) { return wrap_mul(a, b); })
-          .infer(arithmetic_infer<'*', Broadcasting>)
+          .infer(number_infer<intervals::multiply>)
           .import(old("Mul"))
           .import(onnx("Mul")),
       op<DivideAttributes>("Divide", 1)
@@ -212,16 +199,20 @@ Ops define_binary() {
             if constexpr (std::is_floating_point_v<decltype(a)>) return a / b;
             else return at.m_pythondiv ? floor_div(a, b) : safe_div(a, b);
           })
-          .infer(arithmetic_infer<'/', DivideAttributes>)
+          .infer(divide_infer)
           .import(onnx("Div").expand(import_divide)),
       number("Power", 1, "a to the power of b", [](auto a, auto b) { return std::pow(a, b); })
           .import(onnx("Pow").expand(import_power)),
       number("Maximum", 1, "the larger one", [](auto a, auto b) { return a != a || a > b ? a : b; })
+          .infer(number_infer<intervals::maximum>)
           .import(onnx("Max").expand(import_many<'>'>)),
       number("Minimum", 1, "the smaller one", [](auto a, auto b) { return a != a || a < b ? a : b; })
+          .infer(number_infer<intervals::minimum>)
           .import(onnx("Min").expand(import_many<'<'>)),
-      number("Mod", 1, "remainder with the sign of a", [](auto a, auto b) { return truncated_mod(a, b); }),
+      number("Mod", 1, "remainder with the sign of a", [](auto a, auto b) { return truncated_mod(a, b); })
+          .infer(number_infer<followed_modulo<false>>),
       number("FloorMod", 1, "remainder with the sign of b", [](auto a, auto b) { return floored_mod(a, b); })
+          .infer(number_infer<followed_modulo<true>>)
           .import(onnx("Mod").expand(import_mod)),
       number("SquaredDifference", 1, "(a - b) * (a - b)",
              [](auto a, auto b) { return wrap_mul(wrap_sub(a, b), wrap_sub(a, b)); }),
@@ -230,34 +221,41 @@ Ops define_binary() {
 
       truth("Equal", 1, "a == b", [](auto a, auto b) { return a == b; })
           .reference(equal_run)
-          .infer(comparison_infer<'=', Broadcasting>)
+          .infer(comparison_infer<intervals::equal>)
           .import(old("Equal"))
           .import(onnx("Equal")),
-      truth("NotEqual", 1, "a != b", [](auto a, auto b) { return a != b; }),
+      truth("NotEqual", 1, "a != b", [](auto a, auto b) { return a != b; }).infer(comparison_infer<followed_not_equal>),
       truth("Greater", 1, "a > b", [](auto a, auto b) { return a > b; })
-          .infer(comparison_infer<'>', Broadcasting>)
+          .infer(comparison_infer<followed_greater>)
           .import(old("Greater"))
           .import(onnx("Greater")),
-      truth("GreaterEqual", 1, "a >= b", [](auto a, auto b) { return a >= b; }).import(onnx("GreaterOrEqual")),
+      truth("GreaterEqual", 1, "a >= b", [](auto a, auto b) { return a >= b; })
+          .infer(comparison_infer<followed_greater_equal>)
+          .import(onnx("GreaterOrEqual")),
       truth("Less", 1, "a < b", [](auto a, auto b) { return a < b; })
-          .infer(comparison_infer<'<', Broadcasting>)
+          .infer(comparison_infer<intervals::less>)
           .import(old("Less"))
           .import(onnx("Less")),
-      truth("LessEqual", 1, "a <= b", [](auto a, auto b) { return a <= b; }).import(onnx("LessOrEqual")),
+      truth("LessEqual", 1, "a <= b", [](auto a, auto b) { return a <= b; })
+          .infer(comparison_infer<followed_less_equal>)
+          .import(onnx("LessOrEqual")),
       truth("LogicalAnd", 1, "both", [](auto a, auto b) { return a != 0 && b != 0; })
-          .infer(comparison_infer<'&', Broadcasting>)
+          .infer(comparison_infer<intervals::both>)
           .import(old("And"))
           .import(onnx("And")),
       truth("LogicalOr", 1, "at least one", [](auto a, auto b) { return a != 0 || b != 0; })
-          .infer(comparison_infer<'|', Broadcasting>)
+          .infer(comparison_infer<intervals::any>)
           .import(old("Or"))
           .import(onnx("Or")),
       // OpenVINO wrote it as opset1 once and writes it as opset2 now.
-      truth("LogicalXor", 1, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); }),
+      truth("LogicalXor", 1, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); })
+          .infer(comparison_infer<intervals::differ>),
       truth("LogicalXor", 2, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); })
+          .infer(comparison_infer<intervals::differ>)
           .import(old("Xor"))
           .import(onnx("Xor")),
-      truth("Xor", 1, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); }),
+      truth("Xor", 1, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); })
+          .infer(comparison_infer<intervals::differ>),
       op("LogicalNot", 1)
           .doc("not x")
           .elementwise([](auto x) { return x == 0; })

@@ -1,6 +1,6 @@
 #include <graft/op.hpp>
 
-#include "known.hpp"
+#include "following.hpp"
 #include "moves.hpp"
 
 namespace graft {
@@ -56,40 +56,10 @@ Shape broadcast_target(Infer& ctx) {
   for (size_t i = 0; values && i < target.rank(); ++i) {
     const Dim& d = (*values)[i];
     if (d.known() && d.min() < 0) fail("the target shape has ", d.min());
-    if (d.min() >= 0) target[i] = d;
+    target[i] = d.min() >= 0 ? d : Dim::between(0, d.max());
   }
   return target;
 }
-
-void broadcast_any_infer(Infer& ctx, BroadcastMode mode, std::optional<int64_t> start) {
-  Shape in = ctx.shape(0), target = broadcast_target(ctx), out = target;
-  if (mode == BroadcastMode::by_axes && !ctx.has_input(2)) fail("mode 'explicit' needs axes_mapping");
-  if (mode == BroadcastMode::both_ways) {
-    out = broadcast(in, target);
-  } else if (in.ranked() && target.ranked()) {
-    std::optional<std::vector<int64_t>> mapping;
-    if (mode == BroadcastMode::by_axes) mapping = certain_numbers(ctx, 2);
-    if (mode != BroadcastMode::by_axes || mapping) {
-      std::vector<size_t> axes = broadcast_axes(mode, start, in.rank(), target.rank(), mapping ? &*mapping : nullptr);
-      for (size_t i = 0; i < in.rank(); ++i) {
-        const Dim& t = target[axes[i]];
-        if (!in[i].can_be(1) && (in[i].min() > t.max() || in[i].max() < t.min()))
-          fail("data of shape ", in, " does not broadcast to ", target);
-        if (!in[i].can_be(1) && !t.known()) out[axes[i]] = in[i];
-      }
-    }
-  }
-  ctx.output(0, ctx.type(0), out);
-  auto k = ctx.known(0);
-  if (!k || !out.is_static() || out.rank() != 1 || out[0].value() > 64) return;
-  auto n = static_cast<size_t>(out[0].value());
-  if (k->rank() == n) ctx.known_output(0, *k);
-  else if (k->rank() == 1) ctx.known_output(0, Shape(std::vector<Dim>(n, (*k)[0])));
-}
-void broadcast1_infer(Infer& ctx, const Broadcast1& a) {
-  broadcast_any_infer(ctx, broadcast_mode(a.mode), a.auto_broadcast_axis);
-}
-void broadcast3_infer(Infer& ctx, const Broadcast3& a) { broadcast_any_infer(ctx, broadcast_mode(a.mode), a.axis); }
 
 void broadcast_any_run(Run& ctx, BroadcastMode mode, std::optional<int64_t> start) {
   TensorView x = ctx.input(0), y = ctx.output(0);
@@ -108,6 +78,34 @@ void broadcast1_run(Run& ctx, const Broadcast1& a) {
   broadcast_any_run(ctx, broadcast_mode(a.mode), a.auto_broadcast_axis);
 }
 void broadcast3_run(Run& ctx, const Broadcast3& a) { broadcast_any_run(ctx, broadcast_mode(a.mode), a.axis); }
+
+Shape broadcast_shape(Infer& ctx, BroadcastMode mode, std::optional<int64_t> start) {
+  Shape in = ctx.shape(0), target = broadcast_target(ctx), out = target;
+  if (mode == BroadcastMode::by_axes && !ctx.has_input(2)) fail("mode 'explicit' needs axes_mapping");
+  if (mode == BroadcastMode::both_ways) {
+    out = broadcast(in, target);
+  } else if (in.ranked() && target.ranked()) {
+    std::optional<std::vector<int64_t>> mapping;
+    if (mode == BroadcastMode::by_axes) mapping = certain_numbers(ctx, 2);
+    if (mode != BroadcastMode::by_axes || mapping) {
+      std::vector<size_t> axes = broadcast_axes(mode, start, in.rank(), target.rank(), mapping ? &*mapping : nullptr);
+      for (size_t i = 0; i < in.rank(); ++i) {
+        const Dim& t = target[axes[i]];
+        if (!in[i].can_be(1) && (in[i].min() > t.max() || in[i].max() < t.min()))
+          fail("data of shape ", in, " does not broadcast to ", target);
+        if (!in[i].can_be(1) && !t.known()) out[axes[i]] = in[i];
+      }
+    }
+  }
+  ctx.output(0, ctx.type(0), out);
+  return out;
+}
+void broadcast1_infer(Infer& ctx, const Broadcast1& a) {
+  follow_moves(ctx, a, broadcast1_run, {0}, {broadcast_shape(ctx, broadcast_mode(a.mode), a.auto_broadcast_axis)});
+}
+void broadcast3_infer(Infer& ctx, const Broadcast3& a) {
+  follow_moves(ctx, a, broadcast3_run, {0}, {broadcast_shape(ctx, broadcast_mode(a.mode), a.axis)});
+}
 
 // ---- ONNX ----
 

@@ -1,6 +1,8 @@
 #include <cstring>
 #include <graft/op.hpp>
 
+#include "following.hpp"
+
 namespace graft {
 namespace {
 
@@ -9,6 +11,22 @@ struct Concat {
   static constexpr std::tuple schema{
       attr("axis", &Concat::axis, "the axis along which the inputs are joined").required()};
 };
+
+void concat_run(Run& ctx, const Concat& a) {
+  TensorView y = ctx.output(0);
+  size_t axis = normalize_axis(a.axis, y.rank());
+  Cells to = Cells::blank(y);
+  int64_t outer = count_of(y.dims().first(axis)), inner = count_of(y.dims().subspan(axis + 1));
+  size_t row = static_cast<size_t>(y.dim(axis) * inner) * to.cell_size(), done = 0;
+  for (size_t i = 0; i < ctx.inputs(); ++i) {
+    Cells from(ctx.input(i));
+    size_t part = static_cast<size_t>(ctx.input(i).dim(axis) * inner) * to.cell_size();
+    for (int64_t o = 0; part && o < outer; ++o)
+      std::memcpy(to.data() + static_cast<size_t>(o) * row + done, from.data() + static_cast<size_t>(o) * part, part);
+    done += part;
+  }
+  to.write_back();
+}
 
 void concat_infer(Infer& ctx, const Concat& a) {
   if (ctx.inputs() == 0) fail("there is nothing to join");
@@ -28,30 +46,9 @@ void concat_infer(Infer& ctx, const Concat& a) {
   }
   if (out.ranked()) out[normalize_axis(a.axis, out.rank())] = all_ranked ? sum : Dim();
   ctx.output(0, common_type(ctx), out);
-
-  Shape values;
-  for (size_t i = 0; i < ctx.inputs(); ++i) {
-    auto part = ctx.known(i);
-    if (!part || !out.ranked() || out.rank() != 1) return;
-    for (const Dim& d : *part) values.push_back(d);
-  }
-  ctx.known_output(0, values);
-}
-
-void concat_run(Run& ctx, const Concat& a) {
-  TensorView y = ctx.output(0);
-  size_t axis = normalize_axis(a.axis, y.rank());
-  Cells to = Cells::blank(y);
-  int64_t outer = count_of(y.dims().first(axis)), inner = count_of(y.dims().subspan(axis + 1));
-  size_t row = static_cast<size_t>(y.dim(axis) * inner) * to.cell_size(), done = 0;
-  for (size_t i = 0; i < ctx.inputs(); ++i) {
-    Cells from(ctx.input(i));
-    size_t part = static_cast<size_t>(ctx.input(i).dim(axis) * inner) * to.cell_size();
-    for (int64_t o = 0; part && o < outer; ++o)
-      std::memcpy(to.data() + static_cast<size_t>(o) * row + done, from.data() + static_cast<size_t>(o) * part, part);
-    done += part;
-  }
-  to.write_back();
+  std::vector<size_t> all(ctx.inputs());
+  std::iota(all.begin(), all.end(), size_t{0});
+  follow_moves(ctx, a, concat_run, all, {out});
 }
 
 }  // namespace

@@ -11,17 +11,21 @@ struct Convert {
       attr("destination_type", &Convert::destination_type, "element type of the result").required()};
 };
 
+// What is known of whole numbers and truth values stays known in another type that holds them.
+void follow_converted(Infer& ctx, DType to) {
+  auto k = ctx.known(0);
+  if (!k || (to != DType::i64 && to != DType::i32 && to != DType::boolean)) return;
+  if (to == DType::boolean)
+    for (Dim& d : *k) d = Dim::between(d.min() > 0 || d.max() < 0 ? 1 : 0, d.min() == 0 && d.max() == 0 ? 0 : 1);
+  ctx.known_output(0, *k);
+}
 void convert_infer(Infer& ctx, const Convert& a) {
   ctx.output(0, a.destination_type, ctx.shape(0));
-  bool whole = a.destination_type == DType::i64 || a.destination_type == DType::i32;
-  auto k = ctx.known(0);
-  if (!k) return;
-  if (a.destination_type == DType::boolean) {
-    for (Dim& d : *k) d = Dim::between(d.min() > 0 || d.max() < 0 ? 1 : 0, d.min() == 0 && d.max() == 0 ? 0 : 1);
-  } else if (!whole) {
-    return;
-  }
-  ctx.known_output(0, *k);
+  follow_converted(ctx, a.destination_type);
+}
+void convert_like_infer(Infer& ctx, const NoAttributes&) {
+  ctx.output(0, ctx.type(1), ctx.shape(0));
+  follow_converted(ctx, ctx.type(1));
 }
 
 // Texts are read and written as numbers where one side is text.
@@ -61,8 +65,6 @@ void convert_any(Run& ctx) {
 }
 void convert_run(Run& ctx, const Convert&) { convert_any(ctx); }
 void convert_like_run(Run& ctx, const NoAttributes&) { convert_any(ctx); }
-
-void convert_like_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(1), ctx.shape(0)); }
 
 DType named_type(Import& layer) {
   const graft_value* to = layer.field("to");

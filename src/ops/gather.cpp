@@ -1,6 +1,6 @@
 #include <graft/op.hpp>
 
-#include "known.hpp"
+#include "following.hpp"
 #include "moves.hpp"
 
 namespace graft {
@@ -17,44 +17,6 @@ size_t gather_batch_dims(int64_t batch_dims, size_t indices_rank) {
   if (batch_dims < -r || batch_dims > r) fail("batch_dims is ", batch_dims, ", the indices have ", r, " axes");
   return static_cast<size_t>(batch_dims < 0 ? batch_dims + r : batch_dims);
 }
-
-// A list of small integers keeps what is known of the values that are picked.
-void gather_known(Infer& ctx, const Shape& indices) {
-  auto k = ctx.known(0);
-  if (!k || indices.rank() > 1) return;
-  auto picked = certain_numbers(ctx, 1);
-  if (!picked) return;
-  auto n = static_cast<int64_t>(k->rank());
-  Shape values;
-  for (int64_t i : *picked) {
-    if (i < -n || i >= n) return;
-    values.push_back((*k)[static_cast<size_t>(i < 0 ? i + n : i)]);
-  }
-  ctx.known_output(0, values);
-}
-
-void gather_any_infer(Infer& ctx, int64_t batch_dims) {
-  Shape data = ctx.shape(0), indices = ctx.shape(1), out = Shape::unknown();
-  if (data.ranked() && data.rank() == 0) fail("a scalar has no axis to gather along");
-  if (data.ranked() && indices.ranked()) {
-    size_t batch = gather_batch_dims(batch_dims, indices.rank());
-    if (batch >= data.rank()) fail("batch_dims is ", batch, ", the data has ", data.rank(), " axes");
-    auto axis = certain_axis(ctx, 2, data.rank());
-    if (!axis) {
-      out = Shape::of_rank(data.rank() + indices.rank() - 1 - batch);
-    } else {
-      if (batch > *axis) fail("batch_dims is ", batch, ", it must not lie behind axis ", *axis);
-      out = Shape();
-      for (size_t i = 0; i < *axis; ++i) out.push_back(i < batch ? merge(data[i], indices[i]) : data[i]);
-      for (size_t i = batch; i < indices.rank(); ++i) out.push_back(indices[i]);
-      for (size_t i = *axis + 1; i < data.rank(); ++i) out.push_back(data[i]);
-    }
-  }
-  ctx.output(0, ctx.type(0), out);
-  if (data.ranked() && data.rank() == 1 && indices.ranked() && batch_dims == 0) gather_known(ctx, indices);
-}
-void gather_infer(Infer& ctx, const Gather& a) { gather_any_infer(ctx, a.batch_dims); }
-void gather1_infer(Infer& ctx, const NoAttributes&) { gather_any_infer(ctx, 0); }
 
 // An index outside the axis gives zeros.
 void gather_any_run(Run& ctx, int64_t batch_dims) {
@@ -83,6 +45,33 @@ void gather_any_run(Run& ctx, int64_t batch_dims) {
 }
 void gather_run(Run& ctx, const Gather& a) { gather_any_run(ctx, a.batch_dims); }
 void gather1_run(Run& ctx, const NoAttributes&) { gather_any_run(ctx, 0); }
+
+Shape gather_shape(Infer& ctx, int64_t batch_dims) {
+  Shape data = ctx.shape(0), indices = ctx.shape(1), out = Shape::unknown();
+  if (data.ranked() && data.rank() == 0) fail("a scalar has no axis to gather along");
+  if (data.ranked() && indices.ranked()) {
+    size_t batch = gather_batch_dims(batch_dims, indices.rank());
+    if (batch >= data.rank()) fail("batch_dims is ", batch, ", the data has ", data.rank(), " axes");
+    auto axis = certain_axis(ctx, 2, data.rank());
+    if (!axis) {
+      out = Shape::of_rank(data.rank() + indices.rank() - 1 - batch);
+    } else {
+      if (batch > *axis) fail("batch_dims is ", batch, ", it must not lie behind axis ", *axis);
+      out = Shape();
+      for (size_t i = 0; i < *axis; ++i) out.push_back(i < batch ? merge(data[i], indices[i]) : data[i]);
+      for (size_t i = batch; i < indices.rank(); ++i) out.push_back(indices[i]);
+      for (size_t i = *axis + 1; i < data.rank(); ++i) out.push_back(data[i]);
+    }
+  }
+  ctx.output(0, ctx.type(0), out);
+  return out;
+}
+void gather_infer(Infer& ctx, const Gather& a) {
+  follow_moves(ctx, a, gather_run, {0}, {gather_shape(ctx, a.batch_dims)});
+}
+void gather1_infer(Infer& ctx, const NoAttributes& a) {
+  follow_moves(ctx, a, gather1_run, {0}, {gather_shape(ctx, 0)});
+}
 
 Value import_gather(Import& layer) {
   Value axis = layer.scalar(layer.get<int64_t>("axis", 0));

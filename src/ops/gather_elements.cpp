@@ -1,6 +1,6 @@
 #include <graft/op.hpp>
 
-#include "known.hpp"
+#include "following.hpp"
 #include "moves.hpp"
 
 namespace graft {
@@ -11,22 +11,6 @@ struct GatherElements {
   static constexpr std::tuple schema{
       attr("axis", &GatherElements::axis, "the axis that the indices count along").required()};
 };
-
-void gather_elements_infer(Infer& ctx, const GatherElements& a) {
-  Shape data = ctx.shape(0), indices = ctx.shape(1), out = indices;
-  if (data.ranked()) {
-    size_t axis = normalize_axis(a.axis, data.rank());
-    if (indices.ranked() && indices.rank() != data.rank())
-      fail("indices of shape ", indices, " should have as many axes as the data of shape ", data);
-    if (!indices.ranked()) out = Shape::of_rank(data.rank());
-    for (size_t i = 0; i < data.rank(); ++i) {
-      if (i == axis) continue;
-      if (out[i].min() > data[i].max()) fail("indices of shape ", indices, " reach beyond the data of shape ", data);
-      if (out[i].max() > data[i].max()) out[i] = Dim(graft_dim{out[i].min(), data[i].max(), out[i].symbol(), 0});
-    }
-  }
-  ctx.output(0, ctx.type(0), out);
-}
 
 void gather_elements_run(Run& ctx, const GatherElements& a) {
   TensorView x = ctx.input(0), where = ctx.input(1), y = ctx.output(0);
@@ -50,6 +34,23 @@ void gather_elements_run(Run& ctx, const GatherElements& a) {
     ++i;
   } while (walk.next());
   to.write_back();
+}
+
+void gather_elements_infer(Infer& ctx, const GatherElements& a) {
+  Shape data = ctx.shape(0), indices = ctx.shape(1), out = indices;
+  if (data.ranked()) {
+    size_t axis = normalize_axis(a.axis, data.rank());
+    if (indices.ranked() && indices.rank() != data.rank())
+      fail("indices of shape ", indices, " should have as many axes as the data of shape ", data);
+    if (!indices.ranked()) out = Shape::of_rank(data.rank());
+    for (size_t i = 0; i < data.rank(); ++i) {
+      if (i == axis) continue;
+      if (out[i].min() > data[i].max()) fail("indices of shape ", indices, " reach beyond the data of shape ", data);
+      if (out[i].max() > data[i].max()) out[i] = Dim(graft_dim{out[i].min(), data[i].max(), out[i].symbol(), 0});
+    }
+  }
+  ctx.output(0, ctx.type(0), out);
+  follow_moves(ctx, a, gather_elements_run, {0}, {out});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include <graft/op.hpp>
 
-#include "known.hpp"
+#include "following.hpp"
 #include "moves.hpp"
 
 namespace graft {
@@ -11,31 +11,6 @@ struct GatherND {
   static constexpr std::tuple schema{
       attr("batch_dims", &GatherND::batch_dims, "how many leading axes are walked together").at_least(0)};
 };
-
-// Version 5 joins the batch axes of the result into one.
-template <bool joined>
-void gather_nd_infer(Infer& ctx, const GatherND& a) {
-  Shape data = ctx.shape(0), indices = ctx.shape(1), out = Shape::unknown();
-  auto batch = static_cast<size_t>(a.batch_dims);
-  for (const Shape& s : {data, indices})
-    if (s.ranked() && s.rank() <= batch) fail("batch_dims is ", batch, ", an input has shape ", s);
-  if (data.ranked() && indices.ranked() && indices[indices.rank() - 1].known()) {
-    auto tuple = static_cast<size_t>(indices[indices.rank() - 1].value());
-    if (tuple > data.rank() - batch)
-      fail("indices of ", tuple, " numbers each for data of shape ", data, " with ", batch, " batch axes");
-    out = Shape();
-    Dim batches = 1;
-    for (size_t i = 0; i < batch; ++i) {
-      Dim d = merge(data[i], indices[i]);
-      batches = batches * d;
-      if (!joined) out.push_back(d);
-    }
-    if (joined && batch) out.push_back(batches);
-    for (size_t i = batch; i + 1 < indices.rank(); ++i) out.push_back(indices[i]);
-    for (size_t i = batch + tuple; i < data.rank(); ++i) out.push_back(data[i]);
-  }
-  ctx.output(0, ctx.type(0), out);
-}
 
 void gather_nd_run(Run& ctx, const GatherND& a) {
   TensorView x = ctx.input(0), where = ctx.input(1), y = ctx.output(0);
@@ -60,6 +35,32 @@ void gather_nd_run(Run& ctx, const GatherND& a) {
       std::memcpy(target, source + static_cast<size_t>(at) * to.cell_size(), run);
     }
   to.write_back();
+}
+
+// Version 5 joins the batch axes of the result into one.
+template <bool joined>
+void gather_nd_infer(Infer& ctx, const GatherND& a) {
+  Shape data = ctx.shape(0), indices = ctx.shape(1), out = Shape::unknown();
+  auto batch = static_cast<size_t>(a.batch_dims);
+  for (const Shape& s : {data, indices})
+    if (s.ranked() && s.rank() <= batch) fail("batch_dims is ", batch, ", an input has shape ", s);
+  if (data.ranked() && indices.ranked() && indices[indices.rank() - 1].known()) {
+    auto tuple = static_cast<size_t>(indices[indices.rank() - 1].value());
+    if (tuple > data.rank() - batch)
+      fail("indices of ", tuple, " numbers each for data of shape ", data, " with ", batch, " batch axes");
+    out = Shape();
+    Dim batches = 1;
+    for (size_t i = 0; i < batch; ++i) {
+      Dim d = merge(data[i], indices[i]);
+      batches = batches * d;
+      if (!joined) out.push_back(d);
+    }
+    if (joined && batch) out.push_back(batches);
+    for (size_t i = batch; i + 1 < indices.rank(); ++i) out.push_back(indices[i]);
+    for (size_t i = batch + tuple; i < data.rank(); ++i) out.push_back(data[i]);
+  }
+  ctx.output(0, ctx.type(0), out);
+  follow_moves(ctx, a, gather_nd_run, {0}, {out});
 }
 
 // A batch of one on one side goes with every batch of the other.

@@ -9,6 +9,22 @@ namespace graft {
 inline Dim exact_number(int64_t v) { return Dim(graft_dim{v, v, 0, 0}); }
 inline Dim any_number() { return Dim(graft_dim{INT64_MIN, INT64_MAX, 0, 0}); }
 
+// Tensors of these types and up to this many elements are followed value by value; see Inference.
+inline constexpr int64_t most_followed = 64;
+inline bool is_followed(DType type, const Shape& shape) {
+  if (type != DType::i64 && type != DType::i32 && type != DType::boolean) return false;
+  return shape.is_static() && shape.elements().value() <= most_followed;
+}
+// What is known of each element of an input that is followed, in row-major order; everything else is absent.
+inline std::optional<Shape> followed_values(const NodeView& ctx, size_t input) {
+  DType type = ctx.type(input);
+  Shape shape = ctx.shape(input);
+  if (!is_followed(type, shape)) return std::nullopt;
+  auto n = static_cast<size_t>(shape.elements().value());
+  if (auto k = ctx.known(input); k && k->rank() == n) return k;
+  return Shape(std::vector<Dim>(n, type == DType::boolean ? Dim::between(0, 1) : any_number()));
+}
+
 // Every value of an input, as far as it is known.
 inline std::optional<Shape> numbers_of(const NodeView& ctx, size_t input) {
   if (auto k = ctx.known(input)) return k;

@@ -8,26 +8,35 @@ struct NonZero {
   static constexpr std::tuple schema{attr("output_type", &NonZero::output_type, "i64 or i32")};
 };
 
-// How many there are, only the data tells.
-void nonzero_infer(Infer& ctx, const NonZero& a) {
-  want_index_type(a.output_type);
-  if (ctx.type(0) == DType::string) fail("texts cannot be compared with zero");
-  Shape in = ctx.shape(0);
-  Dim rank = in.ranked() ? Dim(static_cast<int64_t>(in.rank())) : Dim();
-  Dim most = in.elements();
-  ctx.output(0, a.output_type, Shape{rank, Dim::between(0, most.max())});
-}
+constexpr int64_t most_counted = 1 << 16;
 
-void nonzero_run(Run& ctx, const NonZero&) {
-  TensorView x = ctx.input(0);
+// The positions of what is not zero.
+std::vector<int64_t> nonzero_positions(TensorView x) {
   std::vector<int64_t> found;
-  std::vector<int64_t> stride = strides_of(x.dims());
   auto look = [&](const auto& values) {
     for (size_t i = 0; i < values.size(); ++i)
       if (values[i] != 0) found.push_back(static_cast<int64_t>(i));
   };
   if (is_real(x.type())) look(x.to<double>());
   else look(x.to<int64_t>());
+  return found;
+}
+
+// How many there are depends on the data.
+void nonzero_infer(Infer& ctx, const NonZero& a) {
+  want_index_type(a.output_type);
+  if (ctx.type(0) == DType::string) fail("texts cannot be compared with zero");
+  Shape in = ctx.shape(0);
+  Dim rank = in.ranked() ? Dim(static_cast<int64_t>(in.rank())) : Dim();
+  Dim most = in.elements(), count = Dim::between(0, most.max());
+  if (most.known() && most.value() <= most_counted)
+    if (TensorView x = ctx.constant(0)) count = Dim(static_cast<int64_t>(nonzero_positions(x).size()));
+  ctx.output(0, a.output_type, Shape{rank, count});
+}
+
+void nonzero_run(Run& ctx, const NonZero&) {
+  TensorView x = ctx.input(0);
+  std::vector<int64_t> found = nonzero_positions(x), stride = strides_of(x.dims());
   auto n = static_cast<int64_t>(found.size());
   std::vector<int64_t> out;
   for (size_t axis = 0; axis < x.rank(); ++axis)

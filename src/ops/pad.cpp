@@ -1,6 +1,6 @@
 #include <graft/op.hpp>
 
-#include "known.hpp"
+#include "following.hpp"
 #include "moves.hpp"
 
 namespace graft {
@@ -42,33 +42,6 @@ Dim pad_size(Pad::Mode mode, const Dim& n, const Dim& begin, const Dim& end) {
   }
   if (begin.min() < 0 || end.min() < 0) return Dim();
   return n + begin + end;
-}
-
-template <bool may_cut>
-void pad_infer(Infer& ctx, const Pad& a) {
-  Shape in = ctx.shape(0);
-  for (size_t i = 1; i < 3; ++i) {
-    Dim n = length_of(ctx, i);
-    if (!in.ranked() && n.known()) in = Shape::of_rank(axes_in(n));
-    if (in.ranked() && !n.can_be(static_cast<int64_t>(in.rank())))
-      fail("pads for ", n, " axes are given, the data has shape ", in);
-  }
-  Shape out = all_unknown(in);
-  if (auto begin = numbers_of(ctx, 1), end = numbers_of(ctx, 2); begin && end && in.ranked()) {
-    for (size_t i = 0; i < in.rank(); ++i) {
-      for (const Dim& d : {(*begin)[i], (*end)[i]})
-        if (!may_cut && d.known() && d.min() < 0) fail("a pad of ", d.min(), ", which this version does not take");
-      out[i] = pad_size(a.pad_mode, in[i], (*begin)[i], (*end)[i]);
-    }
-  }
-  DType type = ctx.type(0);
-  if (ctx.has_input(3)) {
-    type = common_type(ctx, {0, 3});
-    Shape value = ctx.shape(3);
-    if (a.pad_mode == Pad::constant && !value.elements().can_be(1))
-      fail("the padding value of shape ", value, " should be a scalar");
-  }
-  ctx.output(0, type, out);
 }
 
 // A stretch of an output axis: `count` places from `to` on, taken from `from` on in steps of `step`.
@@ -131,6 +104,34 @@ void pad_run(Run& ctx, const Pad& a) {
     copy_box(dims, cell, to.data(), target, from.data(), source);
   } while (walk.next());
   to.write_back();
+}
+
+template <bool may_cut>
+void pad_infer(Infer& ctx, const Pad& a) {
+  Shape in = ctx.shape(0);
+  for (size_t i = 1; i < 3; ++i) {
+    Dim n = length_of(ctx, i);
+    if (!in.ranked() && n.known()) in = Shape::of_rank(axes_in(n));
+    if (in.ranked() && !n.can_be(static_cast<int64_t>(in.rank())))
+      fail("pads for ", n, " axes are given, the data has shape ", in);
+  }
+  Shape out = all_unknown(in);
+  if (auto begin = numbers_of(ctx, 1), end = numbers_of(ctx, 2); begin && end && in.ranked()) {
+    for (size_t i = 0; i < in.rank(); ++i) {
+      for (const Dim& d : {(*begin)[i], (*end)[i]})
+        if (!may_cut && d.known() && d.min() < 0) fail("a pad of ", d.min(), ", which this version does not take");
+      out[i] = pad_size(a.pad_mode, in[i], (*begin)[i], (*end)[i]);
+    }
+  }
+  DType type = ctx.type(0);
+  if (ctx.has_input(3)) {
+    type = common_type(ctx, {0, 3});
+    Shape value = ctx.shape(3);
+    if (a.pad_mode == Pad::constant && !value.elements().can_be(1))
+      fail("the padding value of shape ", value, " should be a scalar");
+  }
+  ctx.output(0, type, out);
+  follow_moves(ctx, a, pad_run, {0, 3}, {out});
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
+#include "intervals.hpp"
+
 namespace graft {
 namespace {
 
@@ -22,25 +24,42 @@ std::vector<bool> reduced_axes(const std::vector<int64_t>& axes, size_t rank) {
 }
 
 // The result of a list of shape values, as certain as they are.
-std::optional<Dim> reduced_values(Reduce what, const Shape& values) {
-  bool product = what == Reduce::prod;
-  if (what != Reduce::sum && !product && values.rank() == 0) return std::nullopt;
-  auto exact = [](int64_t v) { return Dim(graft_dim{v, v, 0, 0}); };
-  Dim out = values.rank() == 0 || product || what == Reduce::sum ? exact(product ? 1 : 0) : values[0];
+Dim reduced_values(Reduce what, const Shape& values) {
+  bool product = what == Reduce::prod || what == Reduce::all, nothing = values.rank() == 0;
+  if ((what == Reduce::max || what == Reduce::min) && nothing) return any_number();
+  Dim out = what == Reduce::max || what == Reduce::min ? values[0] : exact_number(product ? 1 : 0);
   for (const Dim& d : values) {
-    if (what == Reduce::max || what == Reduce::min) {
-      if (out.same(d)) continue;
-      auto pick = [&](int64_t a, int64_t b) { return what == Reduce::max ? std::max(a, b) : std::min(a, b); };
-      out = Dim::between(pick(out.min(), d.min()), pick(out.max(), d.max()));
-    } else if (out.known() && d.known()) {
-      out = exact(product ? wrap_mul(out.min(), d.min()) : wrap_add(out.min(), d.min()));
-    } else if (out.min() < 0 || d.min() < 0) {
-      return std::nullopt;
-    } else {
-      out = product ? out * d : out + d;
+    switch (what) {
+      case Reduce::sum: out = intervals::add(out, d); break;
+      case Reduce::prod: out = intervals::multiply(out, d); break;
+      case Reduce::max: out = intervals::maximum(out, d); break;
+      case Reduce::min: out = intervals::minimum(out, d); break;
+      case Reduce::all: out = intervals::both(out, d); break;
+      case Reduce::any: out = intervals::any(out, d); break;
+      default: return any_number();
     }
   }
   return out;
+}
+void follow_reduced(Infer& ctx, Reduce what, const std::vector<bool>& gone) {
+  if (what == Reduce::mean || what == Reduce::l1 || what == Reduce::l2 || !ctx.known(0)) return;
+  if (ctx.type(0) == DType::boolean && what != Reduce::all && what != Reduce::any) return;
+  auto known = followed_values(ctx, 0);
+  if (!known) return;
+  std::vector<int64_t> dims = ctx.shape(0).values(), kept = dims;
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (gone[i]) kept[i] = 1;
+  if (count_of(kept) > most_followed) return;
+  std::vector<Shape> groups(static_cast<size_t>(count_of(kept)));
+  Walk walk(dims, {broadcast_strides(kept, dims)});
+  size_t from = 0;
+  if (!walk.empty()) {
+    do groups[static_cast<size_t>(walk[0])].push_back((*known)[from++]);
+    while (walk.next());
+  }
+  Shape values;
+  for (const Shape& g : groups) values.push_back(reduced_values(what, g));
+  ctx.known_output(0, values);
 }
 
 template <Reduce what>
@@ -65,12 +84,7 @@ void reduce_infer(Infer& ctx, const Reduction& a) {
     out = Shape::of_rank(in.rank() - 1);
   }
   ctx.output(0, type, out);
-
-  constexpr bool followed = what == Reduce::sum || what == Reduce::prod || what == Reduce::max || what == Reduce::min;
-  auto known = ctx.known(0);
-  if (!followed || !known || !axes || in.rank() > 1) return;
-  if (axes->empty() || in.rank() == 0) return ctx.known_output(0, *known);
-  if (auto v = reduced_values(what, *known)) ctx.known_output(0, Shape{*v});
+  if (axes) follow_reduced(ctx, what, reduced_axes(*axes, in.rank()));
 }
 
 // What nothing reduces to.

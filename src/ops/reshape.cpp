@@ -7,8 +7,8 @@ namespace graft {
 namespace {
 
 // Small integer tensors keep their known values when only the shape around them changes.
-void keep_known(Infer& ctx, const Shape& out) {
-  if (auto k = ctx.known(0); k && out.ranked() && out.rank() <= 1) ctx.known_output(0, *k);
+void keep_known(Infer& ctx) {
+  if (auto k = ctx.known(0)) ctx.known_output(0, *k);
 }
 void same_bytes_run(TensorView from, TensorView to) {
   if (from.bytes() != to.bytes()) to.assign(from);
@@ -91,7 +91,7 @@ void reshape_infer(Infer& ctx, const Reshape& a) {
     fail("the ", total, " elements of ", in, " do not fit the target shape ", out);
   }
   ctx.output(0, ctx.type(0), out);
-  keep_known(ctx, out);
+  keep_known(ctx);
 }
 void reshape_run(Run& ctx, const Reshape&) { same_bytes_run(ctx.input(0), ctx.output(0)); }
 
@@ -128,7 +128,7 @@ void squeeze_shape(Infer& ctx, bool skip) {
       if (!gone[i]) out.shape.push_back(in[i]);
   }
   ctx.output(0, out);
-  keep_known(ctx, out.shape);
+  keep_known(ctx);
 }
 void squeeze_infer(Infer& ctx, const NoAttributes&) { squeeze_shape(ctx, false); }
 void squeeze15_infer(Infer& ctx, const SqueezeAttributes& a) { squeeze_shape(ctx, a.allow_axis_skip); }
@@ -150,7 +150,7 @@ void unsqueeze_infer(Infer& ctx, const NoAttributes&) {
     for (size_t i = 0; i < rank; ++i) out.shape.push_back(fresh[i] ? Dim(1) : in[next++]);
   }
   ctx.output(0, out);
-  keep_known(ctx, out.shape);
+  keep_known(ctx);
 }
 void unsqueeze_run(Run& ctx, const NoAttributes&) { same_bytes_run(ctx.input(0), ctx.output(0)); }
 

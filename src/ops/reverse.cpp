@@ -1,6 +1,6 @@
 #include <graft/op.hpp>
 
-#include "known.hpp"
+#include "following.hpp"
 #include "moves.hpp"
 
 namespace graft {
@@ -25,18 +25,6 @@ std::vector<bool> reverse_axes(Reverse::Mode mode, const std::vector<int64_t>& g
   return reversed;
 }
 
-void reverse_infer(Infer& ctx, const Reverse& a) {
-  Shape in = ctx.shape(0);
-  ctx.output(0, ctx.type(0), in);
-  auto given = ctx.values<int64_t>(1);
-  if (!given || !in.ranked()) return;
-  std::vector<bool> reversed = reverse_axes(a.mode, *given, in.rank());
-  if (auto k = ctx.known(0); k && in.rank() == 1) {
-    if (reversed[0]) std::reverse(k->begin(), k->end());
-    ctx.known_output(0, *k);
-  }
-}
-
 void reverse_run(Run& ctx, const Reverse& a) {
   TensorView x = ctx.input(0);
   std::vector<bool> reversed = reverse_axes(a.mode, ctx.input(1).to<int64_t>(), x.rank());
@@ -47,6 +35,13 @@ void reverse_run(Run& ctx, const Reverse& a) {
     source.strides[i] = -source.strides[i];
   }
   move_view(ctx.output(0), x, source);
+}
+
+void reverse_infer(Infer& ctx, const Reverse& a) {
+  Shape in = ctx.shape(0);
+  ctx.output(0, ctx.type(0), in);
+  if (auto given = ctx.values<int64_t>(1); given && in.ranked()) reverse_axes(a.mode, *given, in.rank());
+  follow_moves(ctx, a, reverse_run, {0}, {in});
 }
 
 struct ReverseSequence {

@@ -1,20 +1,11 @@
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
-#include "known.hpp"
+#include "following.hpp"
 #include "moves.hpp"
 
 namespace graft {
 namespace {
-
-void roll_infer(Infer& ctx, const NoAttributes&) {
-  Shape in = ctx.shape(0);
-  Dim shifts = length_of(ctx, 1), axes = length_of(ctx, 2);
-  if (shifts.known() && axes.known() && shifts.value() != 1 && shifts.value() != axes.value())
-    fail(shifts, " shifts are given for ", axes, " axes");
-  if (auto where = certain_numbers(ctx, 2); where && in.ranked()) normalize_axes(*where, in.rank());
-  ctx.output(0, ctx.type(0), in);
-}
 
 // Along each rolled axis the data falls into two parts that change places; every choice of parts is one box.
 void roll_run(Run& ctx, const NoAttributes&) {
@@ -45,6 +36,16 @@ void roll_run(Run& ctx, const NoAttributes&) {
     copy_box(dims, to.cell_size(), to.data(), target, from.data(), source);
   } while (walk.next());
   to.write_back();
+}
+
+void roll_infer(Infer& ctx, const NoAttributes& a) {
+  Shape in = ctx.shape(0);
+  Dim shifts = length_of(ctx, 1), axes = length_of(ctx, 2);
+  if (shifts.known() && axes.known() && shifts.value() != 1 && shifts.value() != axes.value())
+    fail(shifts, " shifts are given for ", axes, " axes");
+  if (auto where = certain_numbers(ctx, 2); where && in.ranked()) normalize_axes(*where, in.rank());
+  ctx.output(0, ctx.type(0), in);
+  follow_moves(ctx, a, roll_run, {0}, {in});
 }
 
 }  // namespace

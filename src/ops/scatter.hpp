@@ -3,7 +3,7 @@
 
 #include <graft/numeric.hpp>
 
-#include "known.hpp"
+#include "following.hpp"
 #include "moves.hpp"
 
 namespace graft {
@@ -58,19 +58,6 @@ inline void scatter_runs(Run& ctx, const std::vector<int64_t>& targets, int64_t 
     }
     y.assign(out);
   });
-}
-
-// A list of small integers keeps what is known where single values of it are replaced.
-inline void scatter_known(Infer& ctx) {
-  auto k = ctx.known(0);
-  Shape data = ctx.shape(0);
-  if (!k || data.rank() != 1) return;
-  auto where = certain_numbers(ctx, 1);
-  auto with = numbers_of(ctx, 2);
-  if (!where || !with || where->size() != with->rank()) return;
-  auto n = static_cast<int64_t>(k->rank());
-  for (size_t i = 0; i < where->size(); ++i) (*k)[static_cast<size_t>(checked_index((*where)[i], n))] = (*with)[i];
-  ctx.known_output(0, *k);
 }
 
 }  // namespace graft

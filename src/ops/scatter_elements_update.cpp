@@ -14,24 +14,6 @@ struct ScatterElements {
       attr("use_init_val", &ScatterElements::use_init_val, "whether the data's element takes part in the reduction")};
 };
 
-void scatter_elements_any_infer(Infer& ctx, bool replaces) {
-  Shape data = ctx.shape(0), indices = ctx.shape(1);
-  merge(indices, ctx.shape(2));
-  ctx.output(0, common_type(ctx, {0, 2}), data);
-  if (!data.ranked()) return;
-  if (indices.ranked() && indices.rank() != data.rank())
-    fail("indices of shape ", indices, " should have as many axes as the data of shape ", data);
-  auto axis = certain_axis(ctx, 3, data.rank());
-  for (size_t i = 0; axis && indices.ranked() && i < data.rank(); ++i)
-    if (i != *axis && indices[i].min() > data[i].max())
-      fail("indices of shape ", indices, " reach beyond the data of shape ", data);
-  if (axis && replaces) scatter_known(ctx);
-}
-void scatter_elements_infer(Infer& ctx, const ScatterElements& a) {
-  scatter_elements_any_infer(ctx, a.reduction == ScatterElements::none);
-}
-void scatter_elements3_infer(Infer& ctx, const NoAttributes&) { scatter_elements_any_infer(ctx, true); }
-
 void scatter_elements_any_run(Run& ctx, ScatterMeeting how, bool from_data) {
   TensorView x = ctx.input(0), where = ctx.input(1);
   size_t axis = normalize_axis(ctx.input(3).scalar<int64_t>(), x.rank());
@@ -55,6 +37,27 @@ void scatter_elements_run(Run& ctx, const ScatterElements& a) {
   scatter_elements_any_run(ctx, how[a.reduction], a.use_init_val);
 }
 void scatter_elements3_run(Run& ctx, const NoAttributes&) { scatter_elements_any_run(ctx, ScatterMeeting::none, true); }
+
+void scatter_elements_shape(Infer& ctx) {
+  Shape data = ctx.shape(0), indices = ctx.shape(1);
+  merge(indices, ctx.shape(2));
+  ctx.output(0, common_type(ctx, {0, 2}), data);
+  if (!data.ranked()) return;
+  if (indices.ranked() && indices.rank() != data.rank())
+    fail("indices of shape ", indices, " should have as many axes as the data of shape ", data);
+  auto axis = certain_axis(ctx, 3, data.rank());
+  for (size_t i = 0; axis && indices.ranked() && i < data.rank(); ++i)
+    if (i != *axis && indices[i].min() > data[i].max())
+      fail("indices of shape ", indices, " reach beyond the data of shape ", data);
+}
+void scatter_elements_infer(Infer& ctx, const ScatterElements& a) {
+  scatter_elements_shape(ctx);
+  if (a.reduction == ScatterElements::none) follow_moves(ctx, a, scatter_elements_run, {0, 2}, {ctx.shape(0)});
+}
+void scatter_elements3_infer(Infer& ctx, const NoAttributes& a) {
+  scatter_elements_shape(ctx);
+  follow_moves(ctx, a, scatter_elements3_run, {0, 2}, {ctx.shape(0)});
+}
 
 Value import_scatter_elements(Import& layer) {
   auto reduction = layer.get<std::string>("reduction", "none");

@@ -12,23 +12,6 @@ struct ScatterND {
           .one_of("none", "sum", "sub", "prod", "min", "max")};
 };
 
-void scatter_nd_any_infer(Infer& ctx, bool replaces) {
-  Shape data = ctx.shape(0), indices = ctx.shape(1), updates = ctx.shape(2);
-  ctx.output(0, common_type(ctx, {0, 2}), data);
-  if (indices.ranked() && indices.rank() == 0) fail("the indices are a scalar, at least one axis is wanted");
-  if (!data.ranked() || !indices.ranked() || !indices[indices.rank() - 1].known()) return;
-  auto tuple = static_cast<size_t>(indices[indices.rank() - 1].value());
-  if (tuple > data.rank()) fail("indices of ", tuple, " numbers each for data of shape ", data);
-  Shape wanted;
-  for (size_t i = 0; i + 1 < indices.rank(); ++i) wanted.push_back(indices[i]);
-  for (size_t i = tuple; i < data.rank(); ++i) wanted.push_back(data[i]);
-  // A single update may come as a list of one.
-  if (!(wanted.rank() == 0 && updates.ranked() && updates.elements().can_be(1))) merge(wanted, updates);
-  if (replaces && tuple == 1) scatter_known(ctx);
-}
-void scatter_nd_infer(Infer& ctx, const ScatterND& a) { scatter_nd_any_infer(ctx, a.reduction == ScatterND::none); }
-void scatter_nd4_infer(Infer& ctx, const NoAttributes&) { scatter_nd_any_infer(ctx, true); }
-
 void scatter_nd_any_run(Run& ctx, ScatterMeeting how) {
   TensorView x = ctx.input(0), where = ctx.input(1);
   if (where.rank() == 0) fail("the indices are a scalar, at least one axis is wanted");
@@ -47,6 +30,28 @@ void scatter_nd_run(Run& ctx, const ScatterND& a) {
   scatter_nd_any_run(ctx, how[a.reduction]);
 }
 void scatter_nd4_run(Run& ctx, const NoAttributes&) { scatter_nd_any_run(ctx, ScatterMeeting::none); }
+
+void scatter_nd_shape(Infer& ctx) {
+  Shape data = ctx.shape(0), indices = ctx.shape(1), updates = ctx.shape(2);
+  ctx.output(0, common_type(ctx, {0, 2}), data);
+  if (indices.ranked() && indices.rank() == 0) fail("the indices are a scalar, at least one axis is wanted");
+  if (!data.ranked() || !indices.ranked() || !indices[indices.rank() - 1].known()) return;
+  auto tuple = static_cast<size_t>(indices[indices.rank() - 1].value());
+  if (tuple > data.rank()) fail("indices of ", tuple, " numbers each for data of shape ", data);
+  Shape wanted;
+  for (size_t i = 0; i + 1 < indices.rank(); ++i) wanted.push_back(indices[i]);
+  for (size_t i = tuple; i < data.rank(); ++i) wanted.push_back(data[i]);
+  // A single update may come as a list of one.
+  if (!(wanted.rank() == 0 && updates.ranked() && updates.elements().can_be(1))) merge(wanted, updates);
+}
+void scatter_nd_infer(Infer& ctx, const ScatterND& a) {
+  scatter_nd_shape(ctx);
+  if (a.reduction == ScatterND::none) follow_moves(ctx, a, scatter_nd_run, {0, 2}, {ctx.shape(0)});
+}
+void scatter_nd4_infer(Infer& ctx, const NoAttributes& a) {
+  scatter_nd_shape(ctx);
+  follow_moves(ctx, a, scatter_nd4_run, {0, 2}, {ctx.shape(0)});
+}
 
 Value import_scatter_nd(Import& layer) {
   auto reduction = layer.get<std::string>("reduction", "none");

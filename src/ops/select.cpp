@@ -1,6 +1,8 @@
 #include <cstring>
 #include <graft/op.hpp>
 
+#include "known.hpp"
+
 namespace graft {
 namespace {
 
@@ -13,16 +15,20 @@ struct Select {
 
 // Shape values keep what is certain of them: the chosen one, or the bounds of both.
 void select_known(Infer& ctx, const Shape& out) {
-  auto condition = ctx.known(0), a = ctx.known(1), b = ctx.known(2);
-  if (!condition || !a || !b || !out.ranked() || out.rank() > 1 || !out.elements().known()) return;
-  auto n = static_cast<size_t>(out.elements().value());
-  for (const Shape* s : {&*condition, &*a, &*b})
-    if (s->rank() != n && s->rank() != 1) return;
+  if (!ctx.known(0) && !ctx.known(1) && !ctx.known(2)) return;
+  auto condition = followed_values(ctx, 0), a = followed_values(ctx, 1), b = followed_values(ctx, 2);
+  if (!condition || !a || !b || !is_followed(ctx.type(1), out)) return;
+  std::vector<int64_t> dims = out.values();
+  std::vector<std::vector<int64_t>> strides;
+  for (size_t i = 0; i < 3; ++i) strides.push_back(broadcast_strides(ctx.shape(i).values(), dims));
   Shape values;
-  for (size_t i = 0; i < n; ++i) {
-    auto at = [&](const Shape& s) { return s[s.rank() == 1 ? 0 : i]; };
-    Dim c = at(*condition);
-    values.push_back(!c.known() ? either(at(*a), at(*b)) : c.min() ? at(*a) : at(*b));
+  Walk walk(dims, strides);
+  if (!walk.empty()) {
+    do {
+      auto at = [&](const Shape& s, size_t i) { return s[static_cast<size_t>(walk[i])]; };
+      Dim c = at(*condition, 0), x = at(*a, 1), y = at(*b, 2);
+      values.push_back(!c.known() ? either(x, y) : c.min() ? x : y);
+    } while (walk.next());
   }
   ctx.known_output(0, values);
 }

@@ -1,24 +1,12 @@
 // Slice and SliceScatter: a part of a tensor taken out, or written.
 #include <graft/op.hpp>
 
+#include "following.hpp"
 #include "moves.hpp"
 #include "slicing.hpp"
 
 namespace graft {
 namespace {
-
-void slice_infer(Infer& ctx, const NoAttributes&) {
-  Shape in = ctx.shape(0);
-  ctx.output(0, ctx.type(0), cut_shape(ctx, 1, in));
-  auto k = ctx.known(0);
-  if (!k || in.rank() != 1) return;
-  auto cuts = cut_axes(ctx, 1, 1);
-  if (!cuts || !(*cuts)[0].step || !(*cuts)[0].start.known() || !(*cuts)[0].stop.known()) return;
-  Cut c = cut_of(static_cast<int64_t>(k->rank()), (*cuts)[0].start.min(), (*cuts)[0].stop.min(), *(*cuts)[0].step);
-  Shape values;
-  for (int64_t i = 0; i < c.count; ++i) values.push_back((*k)[static_cast<size_t>(c.first + i * c.step)]);
-  ctx.known_output(0, values);
-}
 
 // The cut part as a box in `data`, and its dimensions.
 Strided slice_box(Run& ctx, size_t first, TensorView data, std::vector<int64_t>& dims) {
@@ -50,11 +38,12 @@ void slice_run(Run& ctx, const NoAttributes&) {
   move_view(ctx.output(0), ctx.input(0), box, dims);
 }
 
-void slice_scatter_infer(Infer& ctx, const NoAttributes&) {
-  Shape data = ctx.shape(0);
-  merge(cut_shape(ctx, 2, data), ctx.shape(1));
-  ctx.output(0, common_type(ctx, {0, 1}), data);
+void slice_infer(Infer& ctx, const NoAttributes& a) {
+  Shape out = cut_shape(ctx, 1, ctx.shape(0));
+  ctx.output(0, ctx.type(0), out);
+  follow_moves(ctx, a, slice_run, {0}, {out});
 }
+
 void slice_scatter_run(Run& ctx, const NoAttributes&) {
   TensorView x = ctx.input(0), part = ctx.input(1), y = ctx.output(0);
   std::vector<int64_t> dims;
@@ -65,6 +54,12 @@ void slice_scatter_run(Run& ctx, const NoAttributes&) {
   copy_box(y.dims(), to.cell_size(), to.data(), dense_box(y.dims()), data.data(), dense_box(y.dims()));
   copy_box(dims, to.cell_size(), to.data(), box, updates.data(), dense_box(dims));
   to.write_back();
+}
+void slice_scatter_infer(Infer& ctx, const NoAttributes& a) {
+  Shape data = ctx.shape(0);
+  merge(cut_shape(ctx, 2, data), ctx.shape(1));
+  ctx.output(0, common_type(ctx, {0, 1}), data);
+  follow_moves(ctx, a, slice_scatter_run, {0, 1}, {data});
 }
 
 // ---- ONNX ----

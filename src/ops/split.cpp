@@ -1,7 +1,7 @@
 // Split and VariadicSplit: parts of a tensor along an axis.
 #include <graft/op.hpp>
 
-#include "known.hpp"
+#include "following.hpp"
 #include "moves.hpp"
 
 namespace graft {
@@ -14,37 +14,15 @@ struct Split {
 };
 
 // Tells every output, given the sizes of the parts along the axis; an unknown axis leaves only the rank.
-void split_outputs(Infer& ctx, const std::vector<Dim>& sizes, std::optional<size_t> axis) {
+std::vector<Shape> split_outputs(Infer& ctx, const std::vector<Dim>& sizes, std::optional<size_t> axis) {
   Shape in = ctx.shape(0);
-  auto k = ctx.known(0);
-  int64_t from = 0;
+  std::vector<Shape> parts;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    Shape out = axis ? in : all_unknown(in);
+    Shape& out = parts.emplace_back(axis ? in : all_unknown(in));
     if (axis) out[*axis] = sizes[i];
     ctx.output(i, ctx.type(0), out);
-    if (!k || !axis || !sizes[i].known()) {
-      k.reset();
-      continue;
-    }
-    int64_t to = from + sizes[i].value();
-    if (to > static_cast<int64_t>(k->rank())) fail("the parts are larger than ", in);
-    ctx.known_output(i, Shape(std::vector<Dim>(k->begin() + from, k->begin() + to)));
-    from = to;
   }
-}
-
-void split_infer(Infer& ctx, const Split& a) {
-  Shape in = ctx.shape(0);
-  std::optional<size_t> axis;
-  if (in.ranked()) axis = certain_axis(ctx, 1, in.rank());
-  Dim size;
-  if (axis) {
-    const Dim& whole = in[*axis];
-    if (whole.known() && whole.value() % a.num_splits != 0)
-      fail("a dimension of ", whole, " does not split into ", a.num_splits, " equal parts");
-    size = whole / a.num_splits;
-  }
-  split_outputs(ctx, std::vector<Dim>(static_cast<size_t>(a.num_splits), size), axis);
+  return parts;
 }
 
 // One length may be -1: what is left.
@@ -66,7 +44,48 @@ std::vector<int64_t> variadic_lengths(std::vector<int64_t> lengths, int64_t whol
   return lengths;
 }
 
-void variadic_split_infer(Infer& ctx, const NoAttributes&) {
+void split_copy(Run& ctx, size_t axis, const std::vector<int64_t>& lengths) {
+  TensorView x = ctx.input(0);
+  Cells from(x);
+  Strided part = dense_box(x.dims());
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (ctx.wants(i)) {
+      TensorView y = ctx.output(i);
+      if (y.rank() != x.rank() || y.dim(axis) != lengths[i]) fail("part ", i, " does not fit its output");
+      Cells to = Cells::blank(y);
+      copy_box(y.dims(), to.cell_size(), to.data(), dense_box(y.dims()), from.data(), part);
+      to.write_back();
+    }
+    part.offset += lengths[i] * part.strides[axis];
+  }
+}
+void split_run(Run& ctx, const Split& a) {
+  TensorView x = ctx.input(0);
+  size_t axis = normalize_axis(ctx.input(1).scalar<int64_t>(), x.rank());
+  split_copy(ctx, axis, std::vector<int64_t>(static_cast<size_t>(a.num_splits), x.dim(axis) / a.num_splits));
+}
+void variadic_split_run(Run& ctx, const NoAttributes&) {
+  TensorView x = ctx.input(0);
+  size_t axis = normalize_axis(ctx.input(1).scalar<int64_t>(), x.rank());
+  split_copy(ctx, axis, variadic_lengths(ctx.input(2).to<int64_t>(), x.dim(axis)));
+}
+
+void split_infer(Infer& ctx, const Split& a) {
+  Shape in = ctx.shape(0);
+  std::optional<size_t> axis;
+  if (in.ranked()) axis = certain_axis(ctx, 1, in.rank());
+  Dim size;
+  if (axis) {
+    const Dim& whole = in[*axis];
+    if (whole.known() && whole.value() % a.num_splits != 0)
+      fail("a dimension of ", whole, " does not split into ", a.num_splits, " equal parts");
+    size = whole / a.num_splits;
+  }
+  follow_moves(ctx, a, split_run, {0},
+               split_outputs(ctx, std::vector<Dim>(static_cast<size_t>(a.num_splits), size), axis));
+}
+
+void variadic_split_infer(Infer& ctx, const NoAttributes& a) {
   Shape in = ctx.shape(0);
   std::optional<size_t> axis;
   if (in.ranked()) axis = certain_axis(ctx, 1, in.rank());
@@ -94,33 +113,7 @@ void variadic_split_infer(Infer& ctx, const NoAttributes&) {
       }
     }
   }
-  split_outputs(ctx, sizes, axis);
-}
-
-void split_copy(Run& ctx, size_t axis, const std::vector<int64_t>& lengths) {
-  TensorView x = ctx.input(0);
-  Cells from(x);
-  Strided part = dense_box(x.dims());
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    if (ctx.wants(i)) {
-      TensorView y = ctx.output(i);
-      if (y.rank() != x.rank() || y.dim(axis) != lengths[i]) fail("part ", i, " does not fit its output");
-      Cells to = Cells::blank(y);
-      copy_box(y.dims(), to.cell_size(), to.data(), dense_box(y.dims()), from.data(), part);
-      to.write_back();
-    }
-    part.offset += lengths[i] * part.strides[axis];
-  }
-}
-void split_run(Run& ctx, const Split& a) {
-  TensorView x = ctx.input(0);
-  size_t axis = normalize_axis(ctx.input(1).scalar<int64_t>(), x.rank());
-  split_copy(ctx, axis, std::vector<int64_t>(static_cast<size_t>(a.num_splits), x.dim(axis) / a.num_splits));
-}
-void variadic_split_run(Run& ctx, const NoAttributes&) {
-  TensorView x = ctx.input(0);
-  size_t axis = normalize_axis(ctx.input(1).scalar<int64_t>(), x.rank());
-  split_copy(ctx, axis, variadic_lengths(ctx.input(2).to<int64_t>(), x.dim(axis)));
+  follow_moves(ctx, a, variadic_split_run, {0}, split_outputs(ctx, sizes, axis));
 }
 
 // ONNX names the lengths in an attribute (until 13), in an input, or only how many parts there are; the last part may

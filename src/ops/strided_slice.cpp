@@ -1,5 +1,6 @@
 #include <graft/op.hpp>
 
+#include "following.hpp"
 #include "moves.hpp"
 #include "slicing.hpp"
 
@@ -56,57 +57,6 @@ CutAxis strided_bounds(const StridedSlice& a, size_t slot, const Dim& begin, con
   return c;
 }
 
-void strided_slice_infer(Infer& ctx, const StridedSlice& a) {
-  Shape in = ctx.shape(0);
-  Dim slots = length_of(ctx, 1);
-  if (!slots.known()) slots = length_of(ctx, 2);
-  if (!in.ranked() || !slots.known()) return ctx.output(0, ctx.type(0), Shape::unknown());
-  size_t n = axes_in(slots);
-  auto begin = numbers_of(ctx, 1), end = numbers_of(ctx, 2);
-  std::optional<std::vector<int64_t>> step(std::in_place, n, 1);
-  if (ctx.has_input(3)) step = certain_numbers(ctx, 3);
-  if ((begin && begin->rank() != n) || (end && end->rank() != n) || (step && step->size() != n))
-    fail("begin, end and strides should have the same number of values");
-  Shape out, values;
-  auto k = ctx.known(0);
-  bool follow = k && in.rank() == 1;
-  size_t axis = 0;
-  for (const StridedStep& s : strided_steps(a, n, in.rank())) {
-    if (s.kind == StridedStep::insert) {
-      out.push_back(1);
-      continue;
-    }
-    const Dim& dim = in[axis++];
-    if (s.kind == StridedStep::whole) {
-      out.push_back(dim);
-      if (follow) values = *k;
-      continue;
-    }
-    auto of = [&](const std::optional<Shape>& list) { return list ? (*list)[s.slot] : any_number(); };
-    Dim first = of(begin);
-    if (s.kind == StridedStep::shrink) {
-      if (dim.known() && first.known()) {
-        int64_t i = first.min(), size = dim.value();
-        if (i < -size || i >= size) fail("index ", i, " is outside a dimension of ", size);
-        if (follow) values = Shape{(*k)[static_cast<size_t>(i < 0 ? i + size : i)]};
-      } else {
-        follow = false;
-      }
-      continue;
-    }
-    CutAxis c = strided_bounds(a, s.slot, first, of(end), step ? std::optional((*step)[s.slot]) : std::nullopt);
-    out.push_back(c.step ? cut_dim(dim, c.start, c.stop, *c.step) : at_most(dim));
-    if (follow && c.step && c.start.known() && c.stop.known()) {
-      Cut part = cut_of(static_cast<int64_t>(k->rank()), c.start.min(), c.stop.min(), *c.step);
-      for (int64_t i = 0; i < part.count; ++i) values.push_back((*k)[static_cast<size_t>(part.first + i * part.step)]);
-    } else {
-      follow = false;
-    }
-  }
-  ctx.output(0, ctx.type(0), out);
-  if (follow && out.rank() <= 1) ctx.known_output(0, values);
-}
-
 void strided_slice_run(Run& ctx, const StridedSlice& a) {
   TensorView x = ctx.input(0);
   std::vector<int64_t> begin = ctx.input(1).to<int64_t>(), end = ctx.input(2).to<int64_t>(), step(begin.size(), 1);
@@ -136,6 +86,45 @@ void strided_slice_run(Run& ctx, const StridedSlice& a) {
     dims.push_back(part.count), box.strides.push_back(part.step * stride);
   }
   move_view(ctx.output(0), x, box, dims);
+}
+
+void strided_slice_infer(Infer& ctx, const StridedSlice& a) {
+  Shape in = ctx.shape(0);
+  Dim slots = length_of(ctx, 1);
+  if (!slots.known()) slots = length_of(ctx, 2);
+  if (!in.ranked() || !slots.known()) return ctx.output(0, ctx.type(0), Shape::unknown());
+  size_t n = axes_in(slots);
+  auto begin = numbers_of(ctx, 1), end = numbers_of(ctx, 2);
+  std::optional<std::vector<int64_t>> step(std::in_place, n, 1);
+  if (ctx.has_input(3)) step = certain_numbers(ctx, 3);
+  if ((begin && begin->rank() != n) || (end && end->rank() != n) || (step && step->size() != n))
+    fail("begin, end and strides should have the same number of values");
+  Shape out;
+  size_t axis = 0;
+  for (const StridedStep& s : strided_steps(a, n, in.rank())) {
+    if (s.kind == StridedStep::insert) {
+      out.push_back(1);
+      continue;
+    }
+    const Dim& dim = in[axis++];
+    if (s.kind == StridedStep::whole) {
+      out.push_back(dim);
+      continue;
+    }
+    auto of = [&](const std::optional<Shape>& list) { return list ? (*list)[s.slot] : any_number(); };
+    Dim first = of(begin);
+    if (s.kind == StridedStep::shrink) {
+      if (dim.known() && first.known()) {
+        int64_t i = first.min(), size = dim.value();
+        if (i < -size || i >= size) fail("index ", i, " is outside a dimension of ", size);
+      }
+      continue;
+    }
+    CutAxis c = strided_bounds(a, s.slot, first, of(end), step ? std::optional((*step)[s.slot]) : std::nullopt);
+    out.push_back(c.step ? cut_dim(dim, c.start, c.stop, *c.step) : at_most(dim));
+  }
+  ctx.output(0, ctx.type(0), out);
+  follow_moves(ctx, a, strided_slice_run, {0}, {out});
 }
 
 }  // namespace

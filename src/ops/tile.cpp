@@ -1,32 +1,10 @@
 #include <graft/op.hpp>
 
-#include "known.hpp"
+#include "following.hpp"
 #include "moves.hpp"
 
 namespace graft {
 namespace {
-
-void tile_infer(Infer& ctx, const NoAttributes&) {
-  Shape in = ctx.shape(0), out = Shape::unknown();
-  Dim count = length_of(ctx, 1);
-  auto repeats = numbers_of(ctx, 1);
-  if (in.ranked() && count.known()) {
-    size_t given = axes_in(count), rank = std::max(in.rank(), given);
-    out = Shape::of_rank(rank);
-    for (size_t i = 0; i < rank; ++i) {
-      Dim size = i < rank - in.rank() ? Dim(1) : in[i - (rank - in.rank())];
-      Dim times = i < rank - given ? Dim(1) : repeats ? (*repeats)[i - (rank - given)] : Dim();
-      if (times.known() && times.min() < 0) fail("an axis cannot be repeated ", times.min(), " times");
-      out[i] = times.min() < 0 ? Dim() : size * times;
-    }
-  }
-  ctx.output(0, ctx.type(0), out);
-  auto k = ctx.known(0);
-  if (!k || !out.is_static() || out.rank() != 1 || k->rank() == 0 || out[0].value() > 64) return;
-  Shape values;
-  for (size_t i = 0; i < static_cast<size_t>(out[0].value()); ++i) values.push_back((*k)[i % k->rank()]);
-  ctx.known_output(0, values);
-}
 
 void tile_run(Run& ctx, const NoAttributes&) {
   TensorView x = ctx.input(0), y = ctx.output(0);
@@ -42,6 +20,24 @@ void tile_run(Run& ctx, const NoAttributes&) {
     dims.push_back(x.dim(axis)), source.strides.push_back(strides[axis]);
   }
   move_view(y, x, source, dims);
+}
+
+void tile_infer(Infer& ctx, const NoAttributes& a) {
+  Shape in = ctx.shape(0), out = Shape::unknown();
+  Dim count = length_of(ctx, 1);
+  auto repeats = numbers_of(ctx, 1);
+  if (in.ranked() && count.known()) {
+    size_t given = axes_in(count), rank = std::max(in.rank(), given);
+    out = Shape::of_rank(rank);
+    for (size_t i = 0; i < rank; ++i) {
+      Dim size = i < rank - in.rank() ? Dim(1) : in[i - (rank - in.rank())];
+      Dim times = i < rank - given ? Dim(1) : repeats ? (*repeats)[i - (rank - given)] : Dim();
+      if (times.known() && times.min() < 0) fail("an axis cannot be repeated ", times.min(), " times");
+      out[i] = times.min() < 0 ? Dim() : size * times;
+    }
+  }
+  ctx.output(0, ctx.type(0), out);
+  follow_moves(ctx, a, tile_run, {0}, {out});
 }
 
 // Opset 1 repeats along one axis, both numbers being inputs.

@@ -1,6 +1,6 @@
 #include <graft/op.hpp>
 
-#include "known.hpp"
+#include "following.hpp"
 #include "moves.hpp"
 
 namespace graft {
@@ -19,7 +19,15 @@ std::vector<size_t> transpose_order(const std::vector<int64_t>& order, size_t ra
   return axes;
 }
 
-void transpose_infer(Infer& ctx, const NoAttributes&) {
+void transpose_run(Run& ctx, const NoAttributes&) {
+  TensorView x = ctx.input(0);
+  std::vector<int64_t> strides = strides_of(x.dims());
+  Strided turned;
+  for (size_t a : transpose_order(ctx.input(1).to<int64_t>(), x.rank())) turned.strides.push_back(strides[a]);
+  move_view(ctx.output(0), x, turned);
+}
+
+void transpose_infer(Infer& ctx, const NoAttributes& a) {
   Shape in = ctx.shape(0), out = all_unknown(in);
   Dim length = length_of(ctx, 1);
   if (!in.ranked() && length.known() && length.value() > 0) out = Shape::of_rank(axes_in(length));
@@ -28,15 +36,7 @@ void transpose_infer(Infer& ctx, const NoAttributes&) {
     for (size_t a : transpose_order(*order, in.rank())) out.push_back(in[a]);
   }
   ctx.output(0, ctx.type(0), out);
-  if (auto k = ctx.known(0)) ctx.known_output(0, *k);  // one axis: nothing moves
-}
-
-void transpose_run(Run& ctx, const NoAttributes&) {
-  TensorView x = ctx.input(0);
-  std::vector<int64_t> strides = strides_of(x.dims());
-  Strided turned;
-  for (size_t a : transpose_order(ctx.input(1).to<int64_t>(), x.rank())) turned.strides.push_back(strides[a]);
-  move_view(ctx.output(0), x, turned);
+  follow_moves(ctx, a, transpose_run, {0}, {out});
 }
 
 Value import_transpose(Import& layer) {

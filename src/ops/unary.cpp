@@ -2,6 +2,8 @@
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
+#include "intervals.hpp"
+
 namespace graft {
 namespace {
 
@@ -93,6 +95,16 @@ Value import_clip_attributes(Import& layer) {
   return layer.op("Clamp", {layer.input(0)}, {{"min", low}, {"max", high}});
 }
 
+// f of every value that is followed.
+template <Dim (*f)(const Dim&)>
+void followed_infer(Infer& ctx, const NoAttributes& a) {
+  detail::broadcast_infer<NoAttributes>(ctx, a);
+  auto known = ctx.known(0);
+  if (!known || ctx.type(0) == DType::boolean) return;
+  for (Dim& d : *known) d = f(d);
+  ctx.known_output(0, *known);
+}
+
 }  // namespace
 
 Ops define_unary() {
@@ -125,6 +137,7 @@ Ops define_unary() {
              if constexpr (std::is_floating_point_v<decltype(x)>) return std::fabs(x);
              else return x < 0 ? wrap_neg(x) : x;
            })
+          .infer(followed_infer<intervals::absolute>)
           .import(onnx("Abs")),
       same("Acos", 1, "arc cosine", [](auto x) { return std::acos(x); }).import(onnx("Acos")),
       same("Acosh", 4, "inverse hyperbolic cosine", [](auto x) { return std::acosh(x); }).import(onnx("Acosh")),
@@ -151,6 +164,7 @@ Ops define_unary() {
       same("Mish", 4, "x * tanh(ln(1 + e^x))", [](auto x) { return x * std::tanh(softplus(static_cast<double>(x))); })
           .import(onnx("Mish")),
       same("Negative", 1, "-x", [](auto x) { return std::is_floating_point_v<decltype(x)> ? -x : wrap_neg(x); })
+          .infer(followed_infer<intervals::negate>)
           .import(onnx("Neg")),
       same("Relu", 1, "max(x, 0)", [](auto x) { return x < 0 ? decltype(x){} : x; })
           .ir_name("ReLU")

@@ -21,6 +21,7 @@ struct Place {
 };
 constexpr Place places[] = {
     {"remove_dead", remove_dead, "removes what no output needs"},
+    {"inline_bodies", inline_bodies, "makes a body that certainly runs once part of the graph around it"},
     {"sink_transposes", sink_transposes, "carries transpositions behind operations until they cancel each other"},
     {"fold_constants", fold_constants, "computes what depends on constants alone"},
     {"remove_noops", nullptr, {}},

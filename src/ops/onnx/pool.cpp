@@ -38,11 +38,24 @@ struct LayerPool {
   LayerWindows windows;
   bool ceil = false;
 };
+// Rounding up, a window may be larger than the padded input. It has one position then and covers everything, as one of
+// the input's own size does, which OpenVINO takes as well.
+void clip_windows(LayerWindows& w, const Shape& x) {
+  for (size_t i = 0; x.ranked() && x.rank() == w.kernel.size() + 2 && i < w.kernel.size(); ++i) {
+    if (!x[i + 2].known()) continue;
+    int64_t padded = x[i + 2].value() + w.pads_begin[i] + w.pads_end[i];
+    int64_t missing = (w.kernel[i] - 1) * w.dilations[i] + 1 - padded;
+    if (padded < 1 || missing <= 0 || missing >= w.strides[i]) continue;
+    w.kernel[i] = (padded - 1) / w.dilations[i] + 1;
+    w.strides[i] = padded;  // dilated taps may leave room behind the last one
+  }
+}
 LayerPool layer_pool(Import& layer, Value x) {
   if (!layer.has("kernel_shape")) fail("attribute 'kernel_shape' is missing");
   LayerPool p{layer_windows(layer, spatial_axes(layer, {x})), false};
   // With padding to the same size there is nothing to round.
   p.ceil = layer.get<bool>("ceil_mode", false) && !p.windows.auto_pad.starts_with("same");
+  if (p.ceil) clip_windows(p.windows, x.shape());
   return p;
 }
 std::vector<NamedAttr> pool_attributes(const LayerWindows& w, std::string_view rounding) {

@@ -12,6 +12,8 @@ std::vector<Value> sequence_items(Import& layer, size_t input) {
 // The tensor of a run of items; empty for a single item.
 Value sequence_stack(const Value& item) {
   auto inner = item.items();
+  if (inner && inner->size() == 3)
+    unsupported("pieces whose number is known only when the model runs can only be picked");
   if (inner && inner->empty()) unsupported("a sequence that grows in a loop can be looked into only behind it");
   return inner ? (*inner)[0] : Value();
 }
@@ -37,6 +39,7 @@ Value import_sequence_empty(Import& layer) {
   return layer.list({});
 }
 Value import_sequence_length(Import& layer) {
+  if (auto pieces = SequencePieces::of(layer.input(0))) return reshape(pieces->count(), {});
   int64_t single = 0;
   Value length;
   for (const Value& item : sequence_items(layer, 0)) {
@@ -81,6 +84,8 @@ Value sequence_joined(Import& layer, const std::vector<Value>& items, int64_t ax
   return parts.size() == 1 ? parts[0] : layer.op("Concat", parts, {{"axis", axis}});
 }
 Value import_sequence_at(Import& layer) {
+  if (auto pieces = SequencePieces::of(layer.input(0)))
+    return pieces->at(convert(reshape(layer.input(1), {1}), DType::i64));
   std::vector<Value> items = sequence_items(layer, 0);
   Value position = layer.input(1);
   bool single = std::none_of(items.begin(), items.end(), [](const Value& v) { return v.items().has_value(); });
@@ -104,24 +109,27 @@ Value import_sequence_erase(Import& layer) {
   return layer.list(items);
 }
 Value import_concat_from_sequence(Import& layer) {
+  if (auto pieces = SequencePieces::of(layer.input(0)); pieces && !layer.get<bool>("new_axis", false)) {
+    size_t rank = pieces->data.rank(), axis = normalize_axis(layer.get<int64_t>("axis"), rank);
+    if (pieces->axis.values<int64_t>()->at(0) == static_cast<int64_t>(axis)) return pieces->data;
+  }
   return sequence_joined(layer, sequence_items(layer, 0), layer.get<int64_t>("axis"),
                          layer.get<bool>("new_axis", false));
 }
 
-// The lengths of the parts: given, or equal ones with what is left over at the end.
-std::vector<int64_t> sequence_lengths(Import& layer, const Dim& whole) {
-  int64_t each = 1;
-  if (layer.has_input(1)) {
-    auto given = layer.input(1).values<int64_t>();
-    if (!given) unsupported("the lengths of the parts are known only when the model runs");
-    if (layer.input(1).rank() > 0) return *given;
-    each = given->at(0);
-  }
-  if (!whole.known()) unsupported("the number of parts is known only when the model runs");
-  if (each < 1) fail("parts of length ", each, " make no sense");
+// Equal lengths, with what is left over at the end.
+std::vector<int64_t> sequence_lengths(int64_t whole, int64_t each) {
+  if (each < 1) fail("expected parts of at least one element, got a length of ", each);
   std::vector<int64_t> lengths;
-  for (int64_t left = whole.value(); left > 0; left -= each) lengths.push_back(std::min(left, each));
+  for (int64_t left = whole; left > 0; left -= each) lengths.push_back(std::min(left, each));
   return lengths;
+}
+Value split_into(Import& layer, Value x, int64_t axis, Value lengths, size_t count, bool keep) {
+  if (count == 0) return layer.list({});
+  std::vector<Value> parts = layer.ops("VariadicSplit", {x, layer.scalar(axis), lengths}, {}, count);
+  if (!keep)
+    for (Value& p : parts) p = squeeze(p, {axis});
+  return layer.list(parts);
 }
 Value import_split_to_sequence(Import& layer) {
   Value x = layer.input(0);
@@ -129,15 +137,23 @@ Value import_split_to_sequence(Import& layer) {
   auto a = static_cast<int64_t>(axis);
   // Lengths that are given keep the axis whatever `keepdims` says.
   bool keep = layer.get<bool>("keepdims", true) || layer.has_input(1);
-  Shape shape = x.shape();
+  Value given = layer.has_input(1) ? convert(layer.input(1), DType::i64) : layer.scalar(int64_t{1});
+  if (given.rank() > 0) {
+    Shape count = given.shape();
+    if (!count.is_static()) unsupported("the number of parts is known only when the model runs");
+    return split_into(layer, x, a, given, static_cast<size_t>(count.elements().value()), keep);
+  }
+  Dim whole = x.shape()[axis];
+  if (auto each = given.values<int64_t>(); each && whole.known()) {
+    std::vector<int64_t> lengths = sequence_lengths(whole.value(), (*each)[0]);
+    return split_into(layer, x, a, layer.ints(lengths), lengths.size(), keep);
+  }
+  if (keep) return SequencePieces::list(x, a, reshape(given, {1}));
   // Slices of one are the items of a run, however many there are.
-  if (!layer.has_input(1) && !keep && !shape[axis].known() && axis == 0) return layer.list({sequence_run(x)});
-  std::vector<int64_t> lengths = sequence_lengths(layer, shape[axis]);
-  if (lengths.empty()) return layer.list({});
-  std::vector<Value> parts = layer.ops("VariadicSplit", {x, layer.scalar(a), layer.ints(lengths)}, {}, lengths.size());
-  if (!keep)
-    for (Value& p : parts) p = squeeze(p, {a});
-  return layer.list(parts);
+  std::vector<int64_t> order{a};
+  for (int64_t i = 0; i < static_cast<int64_t>(rank); ++i)
+    if (i != a) order.push_back(i);
+  return layer.list({sequence_run(a == 0 ? x : transpose(x, order))});
 }
 
 // The body once for every item; other inputs are the same for all.

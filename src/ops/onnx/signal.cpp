@@ -56,7 +56,9 @@ Value cut_into_frames(Import& layer, const Value& signal, const Value& size, con
 }
 
 Value import_stft(Import& layer) {
-  Value signal = layer.input(0), step = convert(reshape(layer.input(1), {}), DType::i64), window, size;
+  // A real signal may come without the axis of parts.
+  Value signal = layer.input(0).rank() == 2 ? unsqueeze(layer.input(0), {-1}) : layer.input(0);
+  Value step = convert(reshape(layer.input(1), {}), DType::i64), window, size;
   if (layer.has_input(2)) window = layer.input(2);
   if (layer.has_input(3)) size = convert(reshape(layer.input(3), {}), DType::i64);
   else size = squeeze(window ? build::dim(window, 0) : build::dim(signal, 1), {0});
