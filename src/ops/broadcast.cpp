@@ -126,6 +126,20 @@ Value import_constant_of_shape(Import& layer) {
   return layer.op("Broadcast", {value, layer.input(0)}, {{"mode", "numpy"}});
 }
 
+// The first version repeats the data alone: the target must be what comes out.
+void broadcast_as_1(Rewrite& at) {
+  auto mode = at.get<std::string>("mode");
+  std::vector<NamedAttr> changed;
+  if (mode == "bidirectional") {
+    auto target = at.input(1).values<int64_t>();
+    Shape result = at.self().shape();
+    if (!target || !result.is_static() || result.values() != *target) return;
+    changed.push_back({"mode", "numpy"});
+  }
+  if (mode == "pdpd" && at.has("axis")) changed.push_back({"auto_broadcast_axis", at.get<int64_t>("axis")});
+  at.restate("Broadcast@1", at.all_inputs(), {"axis"}, changed);
+}
+
 }  // namespace
 
 Ops define_broadcast() {
@@ -140,7 +154,8 @@ Ops define_broadcast() {
           .inputs("data, target_shape, axes_mapping?")
           .infer(broadcast3_infer)
           .reference(broadcast3_run)
-          .import(onnx("Expand").expand(import_expand)),
+          .import(onnx("Expand").expand(import_expand))
+          .earlier(broadcast_as_1),
       onnx("ConstantOfShape").expand(import_constant_of_shape),
   };
 }
