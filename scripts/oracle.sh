@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Proves against OpenVINO, ONNX Runtime, OpenCV and TensorFlow from PyPI, in virtual environments under build/: what we
+# Proves against OpenVINO, ONNX Runtime, OpenCV, TensorFlow and the last Model Optimizer from PyPI, in virtual environments under build/: what we
 # write loads there and gives the same numbers, what they write loads here. Ends with status 0 and a note when the
 # registry does not answer.
 set -euo pipefail
@@ -11,6 +11,9 @@ if ! scripts/peers.sh; then
 fi
 if [[ $# = 0 || "$*" =~ architectures|keras ]]; then
   scripts/frameworks.sh || echo "oracle: without OpenCV or TensorFlow, the package registry does not answer (build/oracle/pip.log)"
+fi
+if [[ $# = 0 || "$*" =~ --only.*mo ]]; then
+  scripts/mo.sh || echo "oracle: without the Model Optimizer, the package registry does not answer (build/oracle/pip.log)"
 fi
 cmake --preset release -DGRAFT_TESTS=ON >/dev/null
 cmake --build --preset release -j "$(nproc)" --target graft graft_tests | tail -n 1
