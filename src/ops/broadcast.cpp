@@ -126,9 +126,11 @@ Value import_constant_of_shape(Import& layer) {
   return layer.op("Broadcast", {value, layer.input(0)}, {{"mode", "numpy"}});
 }
 
-// The first version repeats the data alone: the target must be what comes out.
+// The first version repeats the data alone: the target must be what comes out. Alignment at an axis means something
+// else.
 void broadcast_as_1(Rewrite& at) {
   auto mode = at.get<std::string>("mode");
+  if (mode == "pdpd") return;
   std::vector<NamedAttr> changed;
   if (mode == "bidirectional") {
     auto target = at.input(1).values<int64_t>();
@@ -136,7 +138,6 @@ void broadcast_as_1(Rewrite& at) {
     if (!target || !result.is_static() || result.values() != *target) return;
     changed.push_back({"mode", "numpy"});
   }
-  if (mode == "pdpd" && at.has("axis")) changed.push_back({"auto_broadcast_axis", at.get<int64_t>("axis")});
   at.restate("Broadcast@1", at.all_inputs(), {"axis"}, changed);
 }
 

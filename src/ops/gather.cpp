@@ -97,6 +97,11 @@ void gather_as_7(Rewrite& at) {
   if (indices && std::all_of(indices->begin(), indices->end(), [](int64_t i) { return i >= 0; }))
     at.restate("Gather@7", at.all_inputs());
 }
+// In the first version runtimes take no axis that only the data tells.
+void gather_as_1(Rewrite& at) {
+  if (at.node().has({"batch_dims", int64_t{0}}) && at.input(2).constant())
+    at.restate("Gather@1", at.all_inputs(), {"batch_dims"});
+}
 
 }  // namespace
 
@@ -114,7 +119,7 @@ Ops define_gather() {
           .inputs("data, indices, axis")
           .infer(gather1_infer)
           .reference(gather1_run),
-      newer(7).earlier(1, {{"batch_dims", int64_t{0}}}),
+      newer(7).earlier(gather_as_1),
       newer(8).import(onnx("Gather").expand(import_gather)).earlier(gather_as_7),
   };
 }

@@ -60,6 +60,7 @@ Value import_log_softmax(Import& layer) { return import_softmax_like(layer, "Log
 void softmax_as_1(Rewrite& at) {
   auto axis = at.get<int64_t>("axis");
   if (axis < 0) axis += static_cast<int64_t>(at.input(0).rank());
+  if (axis < 0 || (at.input(0).shape().ranked() && at.input(0).rank() == 0)) return;
   at.restate("Softmax@1", {at.input(0)}, {}, {{"axis", axis}});
 }
 

@@ -53,14 +53,14 @@ class Opsets(ConvertCase):
         m = self.write("late.txt", LATE)
         self.assertEqual(self.convert(m)["opset"], 11)
         self.assertEqual(self.convert(m, "--max_opset", "11")["opset"], 11)
-        r = self.refused("nothing was written: layers that opset8 cannot express\n", m, "--max_opset", "8", "-n", "none")
+        r = self.refused("nothing was written: layers that opset8 cannot express\n", m, "--max_opset", "8", "-n", "none", status=2)
         self.assertIn("\n  TopK of opset11, 2 layers: a, b\n  SoftSign of opset9, 1 layer: ", r.err)
         self.assertFalse(os.path.exists(self.path("out", "none.xml")))
 
     def test_operations_of_no_opset_are_beyond_any_limit(self):
         m = self.write("det.txt", "graph (x: f32[2,2]) { return Det@graft(x) }")
         self.convert(m)
-        self.refused("Det of graft, 1 layer: ", m, "--max_opset", "16")
+        self.refused("Det of graft, 1 layer: ", m, "--max_opset", "16", status=2)
 
     def test_the_report(self):
         r = graft("convert", self.write("late.txt", LATE), "-o", self.path("out"))
@@ -100,7 +100,7 @@ class VersionTen(ConvertCase):
 
     def test_dynamic_shapes_are_refused(self):
         m = self.write("open.txt", "graph (x: f32[?,3]) { y = Relu(x) return y }")
-        r = self.refused("nothing was written: IR version 10 has no dynamic shapes\n", m, "--ir_version", "10", hint="--input_shape")
+        r = self.refused("nothing was written: IR version 10 has no dynamic shapes\n", m, "--ir_version", "10", hint="--input_shape", status=2)
         self.assertIn("\n  Parameter with a result f32[?,3], 1 layer: x\n  Relu with a result f32[?,3], 1 layer: y", r.err)
         self.assertIn('version="10"', self.xml(self.convert(m, "--ir_version", "10", "--input_shape", "[2,3]")))
 
