@@ -1,4 +1,5 @@
 // graft convert: a model becomes an IR.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "cut_options.hpp"
 #include "graph/text.hpp"
 #include "ir/ir.hpp"
+#include "ir/target.hpp"
 #include "mo_options.hpp"
 #include "passes/compress_to_f16.hpp"
 #include "passes/pass.hpp"
@@ -24,6 +26,7 @@ struct ConvertOptions {
   CutOptions cut;
   PreprocessOptions before;
   MoOptions mo;
+  IrTarget target;
   std::string folder = ".", name, explain;
   std::vector<std::string> disabled, enabled;
   bool stub_unknown = false, json = false, silent = false, list_passes = false, explain_passes = false;
@@ -93,6 +96,7 @@ struct Done {
   std::vector<PassEffect> effects;
   std::vector<std::string> transposes;  // that are left
   F16Report half;
+  int version = 11, opset = 0;  // of the IR; the highest of its layers
   double seconds = 0;
 };
 
@@ -118,6 +122,8 @@ void report_json(const Model::State& m, const Model& model, const Done& d, bool 
   nlohmann::json j{{"xml", d.xml},
                    {"bin", d.bin},
                    {"framework", m.framework},
+                   {"ir_version", d.version},
+                   {"opset", d.opset},
                    {"layers", m.graph.node_count()},
                    {"inputs", inputs},
                    {"outputs", outputs},
@@ -155,8 +161,8 @@ void report_text(const ConvertOptions& o, const Model::State& m, const Done& d) 
               : d.transposes.size() == 1 ? ", 1 Transpose among them"
                                          : text(", ", d.transposes.size(), " Transposes among them").c_str());
   if (o.mo.half()) std::printf("%zu constants stored as f16, %zu kept as f32\n", d.half.compressed, d.half.kept);
-  std::printf("IR version 11 in %.2f seconds, with at most %.0f MB of memory\n", d.seconds,
-              static_cast<double>(peak_memory()) / 1e6);
+  std::printf("IR version %d, up to opset%d, in %.2f seconds, with at most %.0f MB of memory\n", d.version,
+              d.opset, d.seconds, static_cast<double>(peak_memory()) / 1e6);
 }
 
 void warn_of_losses(const F16Report& r) {
@@ -172,6 +178,17 @@ void warn_of_losses(const F16Report& r) {
   if (r.losses.size() > most) log_warning("and values of ", r.losses.size() - most, " constants more");
 }
 
+void check_options(const IrTarget& t, const Registry& registry) {
+  if (t.version != 10 && t.version != 11)
+    throw UsageError(text("--ir_version: expected 10 or 11, got ", t.version),
+                     "OpenVINO reads version 10 since 2020.1 and version 11 since 2022.1");
+  int newest = 0;
+  for (const OpDef* op : registry.ops()) newest = std::max(newest, opset_number(op->opset()));
+  if (t.max_opset && (*t.max_opset < 1 || *t.max_opset > newest))
+    throw UsageError(text("--max_opset: expected 1 to ", newest, ", got ", *t.max_opset),
+                     "opset8 came with OpenVINO 2022.1, opset13 with 2023.2");
+}
+
 void convert(ConvertOptions o) {
   auto begin = std::chrono::steady_clock::now();
   if (o.silent) set_log_level(LogLevel::error);
@@ -181,6 +198,7 @@ void convert(ConvertOptions o) {
   if (!o.explain.empty() && o.explain != "passes")
     throw UsageError(text("--explain '", o.explain, "' is not known"), "--explain passes is; graft explain says more");
   o.explain_passes |= o.explain == "passes";
+  check_options(o.target, registry);
   as_usage([&] {
     check_pass_names(registry, o.disabled);
     check_pass_names(registry, o.enabled);
@@ -229,11 +247,17 @@ void convert(ConvertOptions o) {
   warn(o.mo.unmatched(m.graph));
   Done d;
   passes.calls = pass_options(m.report).calls;
+  passes.phases = PassPhases::writing;
   d.effects = run_passes(m.graph, registry, passes);
   d.effects.insert(d.effects.begin(), m.front.begin(), m.front.end());
   if (o.mo.half()) compress_to_f16(m.graph, registry, d.half);
   warn_of_losses(d.half);
   collect_named(m.graph, "Transpose", "", d.transposes);
+  check_target(m.graph, registry, o.target);
+  d.version = o.target.version, d.opset = highest_opset(m.graph);
+  if (size_t lost = d.version == 10 ? count_rt_info(m.graph) : 0; lost && talks)
+    note(text("warning: IR version 10 has no place for runtime information: that of ", lost,
+              lost == 1 ? " layer or port" : " layers and ports", " is not written (layouts, names of fused layers)"));
   progress.step("writing");
   std::string name = base_name(o, m.path);
   if (m.graph.name.empty()) m.graph.name = name;
@@ -243,7 +267,7 @@ void convert(ConvertOptions o) {
   });
   d.xml = (std::filesystem::path(o.folder) / (name + ".xml")).string();
   time = {};
-  d.bin = write_ir(m.graph, registry, d.xml);
+  d.bin = write_ir(m.graph, registry, d.xml, d.version);
   log_info("wrote '", d.xml, "' and '", d.bin, "'", time.text());
   progress.step("done");
   d.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -269,6 +293,16 @@ void add_convert(CLI::App& app) {
       ->group("Output");
   c->add_option("--model_name,--model-name,-n", o->name, "name of the IR's files; the model's when not said")
       ->type_name("NAME")
+      ->group("Output");
+  c->add_option("--ir_version,--ir-version", o->target.version,
+                "10 for OpenVINO before 2022.1, with static shapes and without runtime information; else 11")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group("Output");
+  c->add_option(
+       "--max_opset,--max-opset", o->target.max_opset,
+       "refuses layers that opset N cannot express; without it each is written in the earliest opset that has it")
+      ->type_name("N")
       ->group("Output");
   c->add_flag("--stub-unknown", o->stub_unknown, "writes layers that nobody knows as they are")->group("Output");
   c->add_option("--disable-pass", o->disabled, "leaves a pass out; all: every one")

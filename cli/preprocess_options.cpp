@@ -93,8 +93,14 @@ std::vector<LayoutRequest> layouts_of(const std::string& given, bool changes) {
     LayoutRequest l;
     std::string_view all = item, rest = all, target;
     // name[n,h,w,c]->[n,c,h,w], or the arrow inside of the brackets.
-    if (size_t arrow = all.find("->");
-        arrow != all.npos && (arrow == 0 || all[arrow - 1] == ']' || all[arrow - 1] == ')')) {
+    auto closed = [](std::string_view s) {
+      auto count = [&](char a, char b) {
+        return std::count(s.begin(), s.end(), a) + std::count(s.begin(), s.end(), b);
+      };
+      return count('[', '(') == count(']', ')');
+    };
+    if (size_t arrow = all.find("->"); arrow != all.npos && closed(all.substr(0, arrow)) &&
+                                       (arrow == 0 || all[arrow - 1] == ']' || all[arrow - 1] == ')')) {
       target = all.substr(arrow + 2);
       rest = trim(all.substr(0, arrow));
     }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Proves against OpenVINO, ONNX Runtime, OpenCV, TensorFlow and PyTorch from PyPI, in virtual environments under build/: what
-# we write loads there and gives the same numbers, what they write loads here. Ends with status 0 and a note when the
-# registry does not answer. The stage `zoo` has a program and options of its own: --only zoo --filter 'hf_*' --limit 20.
+# Proves against OpenVINO, ONNX Runtime, OpenCV, TensorFlow, PyTorch and the last Model Optimizer from PyPI, in virtual
+# environments under build/: what we write loads there and gives the same numbers, what they write loads here. Ends with
+# status 0 and a note when the registry does not answer. The stage `zoo` has a program and options of its own:
+# --only zoo --filter 'hf_*' --limit 20.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=build/oracle/venv
@@ -27,6 +28,9 @@ if ! scripts/peers.sh; then
 fi
 if [[ $# = 0 || "$*" =~ architectures|operations|keras ]]; then
   scripts/frameworks.sh || echo "oracle: without OpenCV or TensorFlow, the package registry does not answer (build/oracle/pip.log)"
+fi
+if [[ $# = 0 || "$*" =~ --only.*mo ]]; then
+  scripts/mo.sh || echo "oracle: without the Model Optimizer, the package registry does not answer (build/oracle/pip.log)"
 fi
 graft
 rm -rf build/oracle/models

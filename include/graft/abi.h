@@ -298,8 +298,9 @@ typedef struct graft_rule {
 } graft_rule;
 
 /* Where in the pipeline a pass stands. In front, layers that no rule knew are still in the graph as they came; in the
- * middle graphs are optimised; in the back they get their last form. */
-enum { GRAFT_FRONT = 0, GRAFT_MIDDLE = 1, GRAFT_BACK = 2 };
+ * middle graphs are optimised; in the back they get their last form. Passes of GRAFT_WRITE run after all others, and only
+ * when an IR is written; those of the same name are one pass. */
+enum { GRAFT_FRONT = 0, GRAFT_MIDDLE = 1, GRAFT_BACK = 2, GRAFT_WRITE = 3 };
 
 enum {
   GRAFT_PASS_ON_REQUEST = 1,     /* runs only when it is asked for by name */

@@ -18,6 +18,7 @@ class Library {
       op_records_.push_back(o.seal());
       for (Kernel& k : o.kernels) kernel_records_.push_back(k.seal());
       for (Rule& r : o.rules) rule_records_.push_back(r.seal());
+      for (Pass& p : o.passes) pass_records_.push_back(p.seal());
     }
     for (Kernel& k : ops_.kernels) kernel_records_.push_back(k.seal());
     for (Rule& r : ops_.rules) rule_records_.push_back(r.seal());

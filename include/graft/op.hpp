@@ -251,6 +251,7 @@ class Op {
 
   std::vector<Kernel> kernels;
   std::vector<Rule> rules;
+  std::vector<Pass> passes;
 
  protected:
   Op(std::string_view name, std::string opset) : opset_(std::make_shared<std::string>(std::move(opset))) {
@@ -345,6 +346,31 @@ class OpOf : public Op {
   OpOf& sink() { return op_.flags |= GRAFT_OP_SINK, impure(); }
   // The same in other operations, in the textual form, for devices without a kernel.
   OpOf& decompose(std::string_view graph) { return op_.decomposition = str(graph), *this; }
+  // How the same is expressed in an earlier opset, for runtimes without this one; graft convert does so wherever it
+  // can. This form: by the version of that opset, with the same inputs, outputs and attributes. Attributes that it
+  // lacks are listed with the value it stands for; a node that has another value stays as it is.
+  OpOf& earlier(std::string_view opset, std::vector<NamedAttr> implied = {}) {
+    return earlier(
+        [target = std::string(view(op_.name)) + "@" + std::string(opset), implied = std::move(implied)](Rewrite& at) {
+          std::vector<std::string_view> without;
+          for (const NamedAttr& a : implied) {
+            if (!at.node().has(a)) return;
+            without.push_back(a.name);
+          }
+          at.restate(target, at.all_inputs(), without);
+        });
+  }
+  OpOf& earlier(int version, std::vector<NamedAttr> implied = {}) {
+    return earlier(detail::opset_name(version), std::move(implied));
+  }
+  // By a function that builds it, usually with at.restate, or leaves the node as it is.
+  OpOf& earlier(std::function<void(Rewrite&)> f) {
+    passes.push_back(
+        Pass(lower_opsets).phase(Phase::write).visit_with(view(op_.name), [opset = *opset_, f](Rewrite& at) {
+          if (at.node().opset() == opset) f(at);
+        }));
+    return *this;
+  }
   // An example for the checker, in the form of tests/ops.
   OpOf& example(std::string_view test) { return cases_.push_back(str(test)), *this; }
 

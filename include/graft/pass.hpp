@@ -15,6 +15,10 @@
 // are.
 #pragma once
 
+#include <algorithm>
+#include <functional>
+#include <memory>
+
 #include "import.hpp"
 
 namespace [[gnu::visibility("hidden")]] graft {
@@ -53,6 +57,15 @@ class NodeRef {
     std::vector<NamedAttr> out;
     for (size_t i = 0; i < n; ++i) out.push_back({view(list[i].name), AttrValue(list[i].value)});
     return out;
+  }
+  // Whether an attribute (a truth value, a number, a text or an element type) has this value.
+  bool has(const NamedAttr& wanted) const {
+    const graft_value* v = host->attribute(node_, str(wanted.name));
+    graft_value w = wanted.value.raw();
+    if (!v || v->kind != w.kind) return false;
+    if (v->kind == GRAFT_TEXT) return view(v->s) == view(w.s);
+    if (v->kind == GRAFT_FLOAT) return v->f == w.f;
+    return (v->kind == GRAFT_BOOL || v->kind == GRAFT_INT || v->kind == GRAFT_DTYPE) && v->i == w.i;
   }
   // "Convolution@opset1", for Rewrite::op.
   std::string versioned() const { return std::string(type()) + "@" + std::string(opset()); }
@@ -124,6 +137,29 @@ class Rewrite : public Import {
     }
     return make(n.versioned(), inputs, attrs, 1, {})[0];
   }
+  // Puts another version of the visited operation in its place, output by output: `op` is "TopK@3", `without` names
+  // attributes which that version lacks, `changed` sets others. It may have fewer outputs, as long as the last ones of
+  // the visited node are unused.
+  void restate(std::string_view op, const std::vector<Value>& inputs, const std::vector<std::string_view>& without = {},
+               const std::vector<NamedAttr>& changed = {}, size_t outputs = SIZE_MAX) {
+    std::vector<NamedAttr> attrs = changed;
+    for (const NamedAttr& a : node().attributes()) {
+      auto is = [&](std::string_view name) { return name == a.name; };
+      bool set = std::any_of(changed.begin(), changed.end(), [&](const NamedAttr& c) { return is(c.name); });
+      if (!set && std::none_of(without.begin(), without.end(), is)) attrs.push_back(a);
+    }
+    outputs = std::min(outputs, node().outputs());
+    for (size_t i = outputs; i < node().outputs(); ++i)
+      if (wants(i)) return;
+    std::vector<Value> made = make(op, inputs, attrs, outputs, {});
+    for (size_t i = 0; i < made.size(); ++i) output(i, made[i]);
+  }
+  // The inputs of the visited node; absent ones are empty.
+  std::vector<Value> all_inputs() {
+    std::vector<Value> out;
+    for (size_t i = 0; i < inputs(); ++i) out.push_back(node().input(i));
+    return out;
+  }
   // Every reader of `from` reads `to` from now on.
   void replace(const Value& from, const Value& to) { check(host->replace_ref(raw(), from.ref(), to.ref())); }
   // A custom attribute of the replacement file's entry that called this pass.
@@ -134,7 +170,11 @@ class Rewrite : public Import {
   }
 };
 
-enum class Phase { front = GRAFT_FRONT, middle = GRAFT_MIDDLE, back = GRAFT_BACK };
+// `write` runs only when an IR is written, after all others; its passes of the same name are one.
+enum class Phase { front = GRAFT_FRONT, middle = GRAFT_MIDDLE, back = GRAFT_BACK, write = GRAFT_WRITE };
+
+// The pass that expresses operations in the earliest opset that has them, see OpOf::earlier.
+inline constexpr std::string_view lower_opsets = "lower_opsets";
 
 class Pass {
  public:
@@ -170,6 +210,19 @@ class Pass {
     set_types(types);
     return whole(f);
   }
+  // The same with a function that holds something.
+  Pass& visit_with(std::string_view type, std::function<void(Rewrite&)> f) {
+    set_types({type});
+    held_ = std::make_shared<std::function<void(Rewrite&)>>(std::move(f));
+    r_.user = held_.get();
+    r_.visit = [](graft_import* im, void* user) {
+      return guarded([&] {
+        Rewrite at(im);
+        (*static_cast<std::function<void(Rewrite&)>*>(user))(at);
+      });
+    };
+    return *this;
+  }
   // Is called once per graph.
   Pass& whole(void (*f)(Rewrite&)) {
     return set_function(f, [](graft_import* im, void* user) {
@@ -199,6 +252,7 @@ class Pass {
     return *this;
   }
   graft_pass r_{};
+  std::shared_ptr<std::function<void(Rewrite&)>> held_;
   std::vector<graft_str> types_, before_, after_;
 };
 

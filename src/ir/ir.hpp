@@ -1,4 +1,4 @@
-// The Intermediate Representation: .xml and .bin, versions 10 and 11 read, 11 written. Driven by schemas alone.
+// The Intermediate Representation: .xml and .bin, versions 10 and 11. Driven by schemas alone.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -25,7 +25,8 @@ Graph read_ir(const std::string& xml_path, const std::string& weights_path, cons
 Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<const void> keeper,
               const Registry& registry, const IrLimits& limits = {});
 
-// Writes path and the .bin beside it, both or neither. Returns the path of the .bin.
-std::string write_ir(const Graph& graph, const Registry& registry, const std::string& xml_path);
+// Writes path and the .bin beside it, both or neither. Returns the path of the .bin. Version 10 has no runtime
+// information and no names of results.
+std::string write_ir(const Graph& graph, const Registry& registry, const std::string& xml_path, int version = 11);
 
 }  // namespace graft

@@ -84,11 +84,12 @@ std::string names_text(const std::vector<std::string>& names) {
 
 class Writer {
  public:
-  Writer(const Registry& registry, OutputFile& bin) : registry_(registry), weights_(bin) {}
+  Writer(const Registry& registry, OutputFile& bin, int version)
+      : registry_(registry), weights_(bin), version_(version) {}
 
   std::string document(const Graph& g) {
     xml_.out = "<?xml version=\"1.0\"?>\n";
-    xml_.open("net").attribute("name", g.name).attribute("version", 11);
+    xml_.open("net").attribute("name", g.name).attribute("version", version_);
     contents(g);
     xml_.close();
     return std::move(xml_.out);
@@ -141,6 +142,7 @@ class Writer {
       xml_.close();
     }
     xml_.close();
+    if (!has_rt_info()) return;
     if (auto rt_info = with_forms(g)) return xml_.element(*rt_info);
     xml_.open("rt_info");
     xml_.close();
@@ -155,13 +157,13 @@ class Writer {
               .attribute("name", n.name)
               .attribute("type", op ? op->ir_name() : n.type)
               .attribute("version", n.opset);
-          if (n.is("Result") && !n.outputs.empty() && !n.outputs[0].names.empty())
+          if (version_ >= 11 && n.is("Result") && !n.outputs.empty() && !n.outputs[0].names.empty())
             xml_.attribute("output_names", names_text(n.outputs[0].names));
           for (size_t b = n.bodies.size(); b-- > 0;) port_map(n, b, op->bodies()[b]);
           bool loop = !n.bodies.empty() && op->bodies()[0].size == 0;
           if (loop) ports(g, n);
           data(n);
-          if (n.rt_info) xml_.element(*n.rt_info);
+          if (n.rt_info && has_rt_info()) xml_.element(*n.rt_info);
           if (!loop) ports(g, n);
           for (size_t b = 0; b < n.bodies.size(); ++b) {
             xml_.open(text(op->bodies()[b], "body"));
@@ -172,6 +174,8 @@ class Writer {
         },
         [&] { return text("writing ", describe(n)); });
   }
+
+  bool has_rt_info() const { return version_ >= 11; }
 
   void data(const Node& n) {
     if (n.attrs.empty()) return;
@@ -233,7 +237,7 @@ class Writer {
     if (with_names && !o.names.empty()) xml_.attribute("names", names_text(o.names));
     if (const Shape& shape = listed(o); shape.ranked())
       for (const Dim& d : shape) xml_.text_element("dim", d.known() ? text(d) : "-1");
-    if (rt_info) xml_.element(*rt_info);
+    if (rt_info && has_rt_info()) xml_.element(*rt_info);
     xml_.close();
   }
 
@@ -294,18 +298,19 @@ class Writer {
 
   const Registry& registry_;
   Weights weights_;
+  int version_;
   XmlWriter xml_;
 };
 
 }  // namespace
 
-std::string write_ir(const Graph& graph, const Registry& registry, const std::string& xml_path) {
+std::string write_ir(const Graph& graph, const Registry& registry, const std::string& xml_path, int version) {
   return with_context(
       [&] {
         if (extension_of(xml_path) != ".xml") throw_user("the name must end in .xml");
         std::string bin_path = xml_path.substr(0, xml_path.size() - 4) + ".bin";
         OutputFile bin(bin_path), xml(xml_path);
-        xml.write(Writer(registry, bin).document(graph));
+        xml.write(Writer(registry, bin, version).document(graph));
         // Weights first: a graph file that is there can be trusted to have its weights.
         bin.commit();
         xml.commit();

@@ -59,14 +59,34 @@ void avg_pool_any(Run& ctx, const AvgPoolAttributes& a) {
 void avg_pool_run(Run& ctx, const AvgPool& a) { avg_pool_any(ctx, a); }
 void avg_pool_run16(Run& ctx, const AvgPool16& a) { avg_pool_any(ctx, a); }
 
+// ---- earlier opsets ----
+
+void avg_pool_as_14(Rewrite& at) {
+  if (all_ones(at.get<std::vector<int64_t>>("dilations", {}))) at.restate("AvgPool@14", {at.input(0)}, {"dilations"});
+}
+void avg_pool_as_1(Rewrite& at) {
+  if (auto rounding = earlier_rounding(at.node()))
+    at.restate("AvgPool@1", {at.input(0)}, {}, {{"rounding_type", *rounding}});
+}
+
 }  // namespace
 
 Ops define_avg_pool() {
   constexpr std::string_view doc = "The average of the elements under a sliding window.";
   return {
       op<AvgPool>("AvgPool", 1).doc(doc).inputs("data").infer(avg_pool_infer1).reference(avg_pool_run),
-      op<AvgPool>("AvgPool", 14).doc(doc).inputs("data").infer(avg_pool_infer).reference(avg_pool_run),
-      op<AvgPool16>("AvgPool", 16).doc(doc).inputs("data").infer(avg_pool_infer16).reference(avg_pool_run16),
+      op<AvgPool>("AvgPool", 14)
+          .doc(doc)
+          .inputs("data")
+          .infer(avg_pool_infer)
+          .reference(avg_pool_run)
+          .earlier(avg_pool_as_1),
+      op<AvgPool16>("AvgPool", 16)
+          .doc(doc)
+          .inputs("data")
+          .infer(avg_pool_infer16)
+          .reference(avg_pool_run16)
+          .earlier(avg_pool_as_14),
   };
 }
 

@@ -40,6 +40,10 @@ void batch_norm_run(Run& ctx, const BatchNorm& a) {
   ctx.output(0).assign(v);
 }
 
+void batch_norm_as_1(Rewrite& at) {
+  at.restate("BatchNormInference@1", {at.input(1), at.input(2), at.input(0), at.input(3), at.input(4)});
+}
+
 }  // namespace
 
 Ops define_batch_norm() {
@@ -54,7 +58,8 @@ Ops define_batch_norm() {
           .doc(doc)
           .inputs("data, gamma, beta, mean, variance")
           .infer(batch_norm_infer<0>)
-          .reference(batch_norm_run<0>),
+          .reference(batch_norm_run<0>)
+          .earlier(batch_norm_as_1),
   };
 }
 

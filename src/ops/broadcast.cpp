@@ -124,6 +124,21 @@ Value import_constant_of_shape(Import& layer) {
   return layer.op("Broadcast", {value, layer.input(0)}, {{"mode", "numpy"}});
 }
 
+// The first version repeats the data alone: the target must be what comes out. Alignment at an axis means something
+// else.
+void broadcast_as_1(Rewrite& at) {
+  auto mode = at.get<std::string>("mode");
+  if (mode == "pdpd") return;
+  std::vector<NamedAttr> changed;
+  if (mode == "bidirectional") {
+    auto target = at.input(1).values<int64_t>();
+    Shape result = at.self().shape();
+    if (!target || !result.is_static() || result.values() != *target) return;
+    changed.push_back({"mode", "numpy"});
+  }
+  at.restate("Broadcast@1", at.all_inputs(), {"axis"}, changed);
+}
+
 }  // namespace
 
 Ops define_broadcast() {
@@ -138,7 +153,8 @@ Ops define_broadcast() {
           .inputs("data, target_shape, axes_mapping?")
           .infer(broadcast3_infer)
           .reference(broadcast3_run)
-          .import(onnx("Expand").expand(import_expand)),
+          .import(onnx("Expand").expand(import_expand))
+          .earlier(broadcast_as_1),
       onnx("ConstantOfShape").expand(import_constant_of_shape),
   };
 }

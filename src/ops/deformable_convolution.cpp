@@ -124,6 +124,11 @@ void deformable_any(Run& ctx, const DeformableAttributes& a) {
 void deformable_run1(Run& ctx, const DeformableConvolution1& a) { deformable_any(ctx, a); }
 void deformable_run8(Run& ctx, const DeformableConvolution8& a) { deformable_any(ctx, a); }
 
+void deformable_as_1(Rewrite& at) {
+  if (!at.has_input(3) && at.node().has({"bilinear_interpolation_pad", false}))
+    at.restate("DeformableConvolution@1", {at.input(0), at.input(1), at.input(2)}, {"bilinear_interpolation_pad"});
+}
+
 }  // namespace
 
 Ops define_deformable_convolution() {
@@ -137,7 +142,8 @@ Ops define_deformable_convolution() {
           .doc("A convolution whose taps are moved by offsets [N, 2 * taps, ...] and scaled by a mask.")
           .inputs("data, offsets, weights, mask?")
           .infer(deformable_infer8)
-          .reference(deformable_run8),
+          .reference(deformable_run8)
+          .earlier(deformable_as_1),
   };
 }
 

@@ -277,6 +277,16 @@ Value import_detection_output(Import& layer) {
   return layer.op("DetectionOutput@8", inputs, attrs);
 }
 
+// There an attribute counts the classes, which here follow from the shapes.
+void detection_output_as_1(Rewrite& at) {
+  Shape scores = at.input(1).shape(), proposals = at.input(2).shape();
+  if (!scores.ranked() || scores.rank() != 2 || !proposals.ranked() || proposals.rank() != 3) return;
+  int64_t numbers = at.get<bool>("normalized") ? 4 : 5;
+  if (!scores[1].known() || !proposals[2].known() || proposals[2].value() < numbers) return;
+  int64_t classes = scores[1].value() / (proposals[2].value() / numbers);
+  if (classes > 0) at.restate("DetectionOutput@1", at.all_inputs(), {}, {{"num_classes", classes}});
+}
+
 }  // namespace
 
 Ops define_detection_output() {
@@ -296,7 +306,8 @@ Ops define_detection_output() {
           .inputs(inputs)
           .infer(detection_output_infer<DetectionOutput8>)
           .reference(detection_output_run<DetectionOutput8>)
-          .import(onnx("DetectionOutput").domain("org.openvinotoolkit").expand(import_detection_output)),
+          .import(onnx("DetectionOutput").domain("org.openvinotoolkit").expand(import_detection_output))
+          .earlier(detection_output_as_1),
   };
 }
 

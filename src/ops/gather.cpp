@@ -78,6 +78,20 @@ Value import_gather(Import& layer) {
   return layer.op("Gather", {layer.input(0), layer.input(1), axis}, {{"batch_dims", 0}});
 }
 
+// ---- earlier opsets ----
+
+// Only the newest version counts from the end.
+void gather_as_7(Rewrite& at) {
+  auto indices = at.input(1).values<int64_t>();
+  if (indices && std::all_of(indices->begin(), indices->end(), [](int64_t i) { return i >= 0; }))
+    at.restate("Gather@7", at.all_inputs());
+}
+// In the first version runtimes take no axis that only the data tells.
+void gather_as_1(Rewrite& at) {
+  if (at.node().has({"batch_dims", int64_t{0}}) && at.input(2).constant())
+    at.restate("Gather@1", at.all_inputs(), {"batch_dims"});
+}
+
 }  // namespace
 
 Ops define_gather() {
@@ -94,8 +108,8 @@ Ops define_gather() {
           .inputs("data, indices, axis")
           .infer(gather1_infer)
           .reference(gather1_run),
-      newer(7),
-      newer(8).import(onnx("Gather").expand(import_gather)),
+      newer(7).earlier(gather_as_1),
+      newer(8).import(onnx("Gather").expand(import_gather)).earlier(gather_as_7),
   };
 }
 

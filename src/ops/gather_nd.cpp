@@ -82,6 +82,11 @@ Value import_gather_nd(Import& layer) {
   return layer.op("GatherND", {data, indices}, {{"batch_dims", batch}});
 }
 
+// There the batch axes become one.
+void gather_nd_as_5(Rewrite& at) {
+  if (at.get<int64_t>("batch_dims") <= 1) at.restate("GatherND@5", at.all_inputs());
+}
+
 }  // namespace
 
 Ops define_gather_nd() {
@@ -97,7 +102,8 @@ Ops define_gather_nd() {
           .infer(gather_nd_infer<false>)
           .reference(gather_nd_run)
           .import(onnx("GatherND").expand(import_gather_nd))
-          .import(onnx("GatherND").domain("com.microsoft").expand(import_gather_nd)),
+          .import(onnx("GatherND").domain("com.microsoft").expand(import_gather_nd))
+          .earlier(gather_nd_as_5),
   };
 }
 

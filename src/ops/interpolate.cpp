@@ -394,6 +394,20 @@ Kernel interpolate_kernel(void (*run)(Run&, const A&)) {
   return Kernel("CPU", "planes_f32").accept(detail::accept_one_f32).run(run);
 }
 
+// There, sizes and scales are two inputs; the one that is not used holds ones.
+void interpolate_as_4(Rewrite& at) {
+  if (at.get<std::string>("mode").ends_with("_pillow")) return;
+  Shape given = at.input(1).shape();
+  if (!given.is_static() || given.rank() != 1) return;
+  int64_t axes = given[0].value();
+  bool by_scales = at.get<std::string>("shape_calculation_mode") == "scales";
+  std::vector<double> ones(static_cast<size_t>(axes), 1);
+  std::vector<Value> inputs{at.input(0), at.input(1), at.typed(ones, {axes}, DType::f32)};
+  if (by_scales) inputs = {at.input(0), at.typed(ones, {axes}, DType::i64), at.input(1)};
+  if (at.has_input(2)) inputs.push_back(at.input(2));
+  at.restate("Interpolate@4", inputs);
+}
+
 }  // namespace
 
 Ops define_interpolate() {
@@ -416,7 +430,8 @@ Ops define_interpolate() {
           .inputs("data, sizes_or_scales, axes?")
           .infer(interpolate11_infer)
           .reference(interpolate11_run<false>)
-          .kernel(interpolate_kernel(interpolate11_run<true>)),
+          .kernel(interpolate_kernel(interpolate11_run<true>))
+          .earlier(interpolate_as_4),
   };
 }
 

@@ -89,6 +89,18 @@ void max_pool_any(Run& ctx, const PoolAttributes& a, bool indices, int64_t axis)
 void max_pool_run1(Run& ctx, const MaxPool1& a) { max_pool_any(ctx, a, false, 0); }
 void max_pool_run(Run& ctx, const MaxPool& a) { max_pool_any(ctx, a, ctx.wants(1), a.axis); }
 
+// ---- earlier opsets ----
+
+void max_pool_as_8(Rewrite& at) {
+  if (auto rounding = earlier_rounding(at.node()))
+    at.restate("MaxPool@8", {at.input(0)}, {}, {{"rounding_type", *rounding}});
+}
+// It has no indices.
+void max_pool_as_1(Rewrite& at) {
+  if (all_ones(at.get<std::vector<int64_t>>("dilations", {})))
+    at.restate("MaxPool@1", {at.input(0)}, {"dilations", "index_element_type", "axis"}, {}, 1);
+}
+
 }  // namespace
 
 Ops define_max_pool() {
@@ -104,13 +116,15 @@ Ops define_max_pool() {
           .inputs("data")
           .outputs("output, indices")
           .infer(max_pool_infer8)
-          .reference(max_pool_run),
+          .reference(max_pool_run)
+          .earlier(max_pool_as_1),
       op<MaxPool>("MaxPool", 14)
           .doc(doc)
           .inputs("data")
           .outputs("output, indices")
           .infer(max_pool_infer)
-          .reference(max_pool_run),
+          .reference(max_pool_run)
+          .earlier(max_pool_as_8),
   };
 }
 

@@ -96,6 +96,10 @@ void multiclass_nms_run(Run& ctx, const MulticlassNms& a) {
   write_detections(ctx, found, images);
 }
 
+void multiclass_nms_as_8(Rewrite& at) {
+  if (!at.has_input(2)) at.restate("MulticlassNms@8", {at.input(0), at.input(1)});
+}
+
 }  // namespace
 
 Ops define_multiclass_nms() {
@@ -106,7 +110,7 @@ Ops define_multiclass_nms() {
         .infer(multiclass_nms_infer)
         .reference(multiclass_nms_run);
   };
-  return {common(8).inputs("boxes, scores"), common(9).inputs("boxes, scores, roisnum?")};
+  return {common(8).inputs("boxes, scores"), common(9).inputs("boxes, scores, roisnum?").earlier(multiclass_nms_as_8)};
 }
 
 }  // namespace graft

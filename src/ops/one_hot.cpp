@@ -73,6 +73,18 @@ Value import_one_hot(Import& layer) {
                   {{"axis", layer.get<int64_t>("axis", -1)}, {"negative_indices_mode", "normalize"}});
 }
 
+// The first version does not count from the end.
+void one_hot_as_1(Rewrite& at) {
+  std::vector<Value> inputs = at.all_inputs();
+  if (at.get<std::string>("negative_indices_mode") == "normalize") {
+    Value i = inputs[0], zero = like(i, 0);
+    auto known = i.values<int64_t>();
+    if (!known || std::any_of(known->begin(), known->end(), [](int64_t x) { return x < 0; }))
+      inputs[0] = at.op("Select", {at.op("Less", {i, zero}), i + convert(inputs[1], i.type()), i});
+  }
+  at.restate("OneHot@1", inputs, {"negative_indices_mode"});
+}
+
 }  // namespace
 
 Ops define_one_hot() {
@@ -87,7 +99,8 @@ Ops define_one_hot() {
           .inputs("indices, depth, on_value, off_value")
           .infer(one_hot16_infer)
           .reference(one_hot16_run)
-          .import(onnx("OneHot").expand(import_one_hot)),
+          .import(onnx("OneHot").expand(import_one_hot))
+          .earlier(one_hot_as_1),
   };
 }
 

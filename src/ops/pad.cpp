@@ -134,6 +134,15 @@ void pad_infer(Infer& ctx, const Pad& a) {
   follow_moves(ctx, a, pad_run, {0, 3}, {out});
 }
 
+// The first version only adds.
+void pad_as_1(Rewrite& at) {
+  for (size_t i : {1, 2}) {
+    auto pads = at.input(i).values<int64_t>();
+    if (!pads || std::any_of(pads->begin(), pads->end(), [](int64_t p) { return p < 0; })) return;
+  }
+  at.restate("Pad@1", at.all_inputs());
+}
+
 }  // namespace
 
 Ops define_pad() {
@@ -147,7 +156,8 @@ Ops define_pad() {
           .doc("Adds elements around a tensor; negative pads cut elements off.")
           .inputs("data, pads_begin, pads_end, pad_value?")
           .infer(pad_infer<true>)
-          .reference(pad_run),
+          .reference(pad_run)
+          .earlier(pad_as_1),
   };
 }
 

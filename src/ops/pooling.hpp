@@ -31,6 +31,42 @@ inline Shape pool_shape(Infer& ctx, const PoolAttributes& attributes) {
   return out;
 }
 
+// The rounding of earlier opsets that gives as many positions as the node's own; nothing where neither does for
+// certain. Theirs is 'ceil_torch' but for a last window that begins in the padding behind the input, which it leaves
+// out.
+inline std::optional<std::string> earlier_rounding(const NodeRef& n) {
+  auto rounding = n.get<std::string>("rounding_type");
+  if (rounding != "ceil_torch") return rounding;
+  auto mode = n.get<std::string>("auto_pad");
+  if (mode == "same_upper" || mode == "same_lower") return "floor";
+  auto kernel = n.get<std::vector<int64_t>>("kernel");
+  WindowAttributes a;
+  a.auto_pad = mode == "valid" ? AutoPad::valid : AutoPad::given;
+  a.strides = n.get<std::vector<int64_t>>("strides", {}), a.dilations = n.get<std::vector<int64_t>>("dilations", {});
+  a.pads_begin = n.get<std::vector<int64_t>>("pads_begin", {}),
+  a.pads_end = n.get<std::vector<int64_t>>("pads_end", {});
+  a = complete_windows(a, kernel.size());
+  Shape data = n.input(0).shape();
+  bool as_ceil = true, as_floor = true;
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    int64_t extent = (kernel[i] - 1) * a.dilations[i] + 1;
+    bool always = a.pads_end[i] + a.strides[i] <= extent;  // no window can begin behind the input
+    if (!data.ranked() || !data[i + 2].known()) {
+      as_ceil = as_ceil && always, as_floor = as_floor && a.strides[i] == 1;
+      continue;
+    }
+    auto positions = [&](Rounding r) { return count_positions(data[i + 2].value(), extent, a, i, r); };
+    as_ceil = as_ceil && (always || positions(Rounding::ceil) == positions(Rounding::ceil_torch));
+    as_floor = as_floor && positions(Rounding::floor) == positions(Rounding::ceil_torch);
+  }
+  if (as_ceil) return "ceil";
+  if (as_floor) return "floor";
+  return std::nullopt;
+}
+inline bool all_ones(const std::vector<int64_t>& list) {
+  return std::all_of(list.begin(), list.end(), [](int64_t x) { return x == 1; });
+}
+
 // For every position of the window: begin(position), element(offset in the plane) for each input element under it in
 // row-major order, end(position).
 template <class Begin, class Element, class End>

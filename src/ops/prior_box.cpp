@@ -274,7 +274,8 @@ Ops define_prior_box() {
           .inputs("output_size, image_size")
           .infer(prior_box8_infer)
           .reference(prior_box_run<PriorBox8>)
-          .import(onnx("PriorBox").domain("org.openvinotoolkit").expand(import_prior_box)),
+          .import(onnx("PriorBox").domain("org.openvinotoolkit").expand(import_prior_box))
+          .earlier(1, {{"min_max_aspect_ratios_order", true}}),
       op<PriorBoxClustered>("PriorBoxClustered", 1)
           .doc("Boxes of given widths and heights around every cell of a grid, and their variances.")
           .inputs("output_size, image_size")

@@ -87,6 +87,13 @@ Value import_range(Import& layer) {
   return layer.op("Range@4", {start, stop, step}, {{"output_type", start.type()}});
 }
 
+// There the result has the type of the inputs.
+void range_as_1(Rewrite& at) {
+  for (size_t i = 0; i < 3; ++i)
+    if (at.input(i).type() != at.self().type()) return;
+  at.restate("Range@1", at.all_inputs(), {"output_type"});
+}
+
 }  // namespace
 
 Ops define_range() {
@@ -102,7 +109,8 @@ Ops define_range() {
           .infer(range_infer)
           .reference(range_run)
           .import(onnx("Range").expand(import_range))
-          .import(onnx("Range").domain("com.microsoft").expand(import_range)),
+          .import(onnx("Range").domain("com.microsoft").expand(import_range))
+          .earlier(range_as_1),
   };
 }
 

@@ -203,7 +203,8 @@ Ops define_reshape() {
           .inputs("data, axes?")
           .infer(squeeze15_infer)
           .reference(squeeze15_run)
-          .view_of_input(),
+          .view_of_input()
+          .earlier(1, {{"allow_axis_skip", false}}),
       op("Unsqueeze", 1)
           .doc("Inserts dimensions of 1.")
           .inputs("data, axes")

@@ -150,7 +150,8 @@ Ops define_roi_align() {
           .inputs("data, rois, batch_indices")
           .infer(roi_align_infer<RoiAlign9, 4>)
           .reference(roi_align_run<RoiAlign9>)
-          .import(onnx("RoiAlign").expand(import_roi_align)),
+          .import(onnx("RoiAlign").expand(import_roi_align))
+          .earlier(3, {{"aligned_mode", "asymmetric"}}),
       op<RoiAlignCorner>("ROIAlignCorner", "graft")
           .doc("ROIAlign that gives the largest weighted pixel around the samples of a bin: what ONNX calls max.")
           .inputs("data, rois, batch_indices")

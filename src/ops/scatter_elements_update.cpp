@@ -68,6 +68,11 @@ Value import_scatter_elements(Import& layer) {
                   {{"reduction", reduction}, {"use_init_val", true}});
 }
 
+void scatter_elements_as_3(Rewrite& at) {
+  if (at.node().has({"reduction", "none"}))
+    at.restate("ScatterElementsUpdate@3", at.all_inputs(), {"reduction", "use_init_val"});
+}
+
 }  // namespace
 
 Ops define_scatter_elements_update() {
@@ -84,7 +89,8 @@ Ops define_scatter_elements_update() {
           .infer(scatter_elements_infer)
           .reference(scatter_elements_run)
           .import(onnx("ScatterElements").expand(import_scatter_elements))
-          .import(onnx("Scatter").expand(import_scatter_elements)),
+          .import(onnx("Scatter").expand(import_scatter_elements))
+          .earlier(scatter_elements_as_3),
   };
 }
 

@@ -74,7 +74,8 @@ Ops define_scatter_nd_update() {
           .inputs("data, indices, updates")
           .infer(scatter_nd_infer)
           .reference(scatter_nd_run)
-          .import(onnx("ScatterND").expand(import_scatter_nd)),
+          .import(onnx("ScatterND").expand(import_scatter_nd))
+          .earlier(4, {{"reduction", "none"}}),
   };
 }
 

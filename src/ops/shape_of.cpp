@@ -48,7 +48,8 @@ Ops define_shape_of() {
           .inputs("data")
           .infer(shape_of_infer)
           .reference(shape_of_run)
-          .import(onnx("Shape").expand(import_shape)),
+          .import(onnx("Shape").expand(import_shape))
+          .earlier(1, {{"output_type", DType::i64}}),
       op("ShapeOf", 1)
           .doc("The dimensions of a tensor, as a tensor of i64.")
           .inputs("data")

@@ -56,6 +56,14 @@ Value import_softmax_like(Import& layer, std::string_view op) {
 Value import_softmax(Import& layer) { return import_softmax_like(layer, "Softmax@8"); }
 Value import_log_softmax(Import& layer) { return import_softmax_like(layer, "LogSoftmax"); }
 
+// The first version does not count from the end.
+void softmax_as_1(Rewrite& at) {
+  auto axis = at.get<int64_t>("axis");
+  if (axis < 0) axis += static_cast<int64_t>(at.input(0).rank());
+  if (axis < 0 || (at.input(0).shape().ranked() && at.input(0).rank() == 0)) return;
+  at.restate("Softmax@1", {at.input(0)}, {}, {{"axis", axis}});
+}
+
 }  // namespace
 
 Ops define_softmax() {
@@ -74,7 +82,8 @@ Ops define_softmax() {
           .infer(softmax_infer)
           .reference(softmax_run)
           .in_place()
-          .import(onnx("Softmax").expand(import_softmax)),
+          .import(onnx("Softmax").expand(import_softmax))
+          .earlier(softmax_as_1),
       op<Softmax>("LogSoftmax", 5)
           .doc("The logarithm of Softmax.")
           .inputs("data")

@@ -117,6 +117,11 @@ Value import_arg_extreme(Import& layer) {
   return layer.get<bool>("keepdims", true) ? index : squeeze(index, {axis});
 }
 
+// Its indices are i32.
+void top_k_as_1(Rewrite& at) {
+  if (at.node().has({"index_element_type", DType::i32})) at.restate("TopK@1", at.all_inputs());
+}
+
 }  // namespace
 
 Ops define_top_k() {
@@ -130,14 +135,15 @@ Ops define_top_k() {
   };
   return {
       old(1),
-      old(3),
+      old(3).earlier(top_k_as_1),
       op<TopKStable>("TopK", 11)
           .doc("The k largest or smallest elements along an axis, and where they are.")
           .inputs("data, k")
           .outputs("values, indices")
           .infer(top_k_infer<TopKStable>)
           .reference(top_k_run<TopKStable>)
-          .import(onnx("TopK").expand(import_top_k)),
+          .import(onnx("TopK").expand(import_top_k))
+          .earlier(3, {{"stable", false}}),
       onnx("ArgMax").expand(import_arg_extreme<true>),
       onnx("ArgMin").expand(import_arg_extreme<false>),
   };

@@ -194,7 +194,8 @@ Ops define_unary() {
           .import(onnx("Gelu").expand(+[](Import& layer) {
             bool tanh = layer.get<std::string>("approximate", "none") == "tanh";
             return layer.op("Gelu@7", {layer.input(0)}, {{"approximation_mode", tanh ? "TANH" : "ERF"}});
-          })),
+          }))
+          .earlier(2, {{"approximation_mode", "ERF"}}),
       op<EluAttributes>("Elu", 1)
           .doc("x where x > 0, alpha * (e^x - 1) elsewhere")
           .elementwise([](auto x, const EluAttributes& a) {

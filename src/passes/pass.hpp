@@ -16,7 +16,7 @@ namespace graft {
 // A pass as the user sees it.
 struct PassInfo {
   std::string name, doc;
-  std::string phase;  // "front", "middle", "back"
+  std::string phase;  // "front", "middle", "back", "write"
   std::string by;     // "built-in" or the extension's name
   bool on_request = false, configured = false;
 };
@@ -28,9 +28,10 @@ struct PassCall {
   Attributes attributes;
 };
 
-// Passes of the front run as soon as a model is read, before anybody judges what is unknown; the others when it is
-// converted or compiled.
-enum class PassPhases { front, others };
+// Passes of the front run as soon as a model is read, before anybody judges what is unknown; those of the middle and
+// the back when it is converted or compiled (`others`); those of phase "write" after them when it becomes an IR
+// (`writing`).
+enum class PassPhases { front, others, writing };
 
 struct PassOptions {
   PassPhases phases = PassPhases::others;

@@ -62,18 +62,24 @@ constexpr Place places[] = {
     {"merge_reduces", nullptr, {}},
     {"reuse_concats", nullptr, {}},
     {"compress_quantized_weights", nullptr, {}},
+    // When an IR is written: declared by the operations themselves.
+    {"lower_opsets", nullptr, "expresses operations in the earliest opset that has them"},
 };
 
-constexpr std::string_view phase_names[] = {"front", "middle", "back"};
+constexpr std::string_view phase_names[] = {"front", "middle", "back", "write"};
 
 // A pass with its place in the order.
 struct Entry {
   std::string name, doc;
   int32_t phase = GRAFT_MIDDLE;
   void (*run)(Editor&, Changes&) = nullptr;
-  const PassDef* rewrite = nullptr;
-  std::vector<size_t> first;  // entries that run before
-  bool has(uint32_t flag) const { return rewrite && rewrite->record->flags & flag; }
+  std::vector<const PassDef*> rewrites;  // several only in phase "write", where those of one name are one pass
+  std::vector<size_t> first;             // entries that run before
+  bool has(uint32_t flag) const { return !rewrites.empty() && rewrites[0]->record->flags & flag; }
+  bool runs_in(PassPhases phases) const {
+    if (phases == PassPhases::front) return phase == GRAFT_FRONT;
+    return phase == GRAFT_MIDDLE || phase == GRAFT_BACK || (phase == GRAFT_WRITE && phases == PassPhases::writing);
+  }
 };
 
 // A pass that is not there, and one of another phase, settles nothing; one that runs twice is meant both times.
@@ -86,10 +92,11 @@ void add_constraints(std::vector<Entry>& entries) {
         if (entries[it->second].phase == entries[of].phase) constrain(it->second);
   };
   for (size_t i = 0; i < entries.size(); ++i) {
-    if (!entries[i].rewrite) continue;
-    const graft_pass& r = *entries[i].rewrite->record;
-    each(i, r.after, r.after_count, [&](size_t other) { entries[i].first.push_back(other); });
-    each(i, r.before, r.before_count, [&](size_t other) { entries[other].first.push_back(i); });
+    for (const PassDef* d : entries[i].rewrites) {
+      const graft_pass& r = *d->record;
+      each(i, r.after, r.after_count, [&](size_t other) { entries[i].first.push_back(other); });
+      each(i, r.before, r.before_count, [&](size_t other) { entries[other].first.push_back(i); });
+    }
   }
 }
 
@@ -122,14 +129,19 @@ std::vector<Entry> ordered(std::vector<Entry> entries) {
   return out;
 }
 
+// Adds a pass that is a record; to the entry of its name, where several are one.
+void enter(std::vector<Entry>& entries, const PassDef& d, std::string_view doc) {
+  std::string name(view(d.record->name));
+  auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == name; });
+  if (d.record->phase == GRAFT_WRITE && same != entries.end()) return same->rewrites.push_back(&d);
+  Entry e;
+  e.name = name, e.doc = std::string(doc.empty() ? view(d.record->doc) : doc), e.phase = d.record->phase;
+  e.rewrites = {&d};
+  entries.push_back(std::move(e));
+}
+
 std::vector<Entry> all_passes(const Registry& registry) {
   std::vector<Entry> entries;
-  auto rewrite = [&](const PassDef& d) {
-    Entry e;
-    e.name = std::string(view(d.record->name)), e.doc = std::string(view(d.record->doc)), e.phase = d.record->phase;
-    e.rewrite = &d;
-    return e;
-  };
   for (const Place& p : places) {
     if (p.run) {
       Entry e;
@@ -138,18 +150,33 @@ std::vector<Entry> all_passes(const Registry& registry) {
       continue;
     }
     for (const PassDef& d : registry.passes())
-      if (view(d.record->name) == p.name) entries.push_back(rewrite(d));
+      if (view(d.record->name) == p.name) enter(entries, d, p.doc);
   }
+  auto is_placed = [&](const PassDef& d) {
+    return std::any_of(entries.begin(), entries.end(), [&](const Entry& e) {
+      return std::find(e.rewrites.begin(), e.rewrites.end(), &d) != e.rewrites.end();
+    });
+  };
   for (const PassDef& d : registry.passes()) {
-    bool placed = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.rewrite == &d; });
-    if (placed) continue;
+    if (is_placed(d)) continue;
     if (d.source->built_in()) throw_internal("the pass '", d.record->name, "' has no place in the pipeline");
     for (const Place& p : places)
       if (p.name == view(d.record->name))
         throw Error(ErrorKind::user, text("there are two passes '", p.name, "'"), "give yours a name of its own");
-    entries.push_back(rewrite(d));
+    enter(entries, d, {});
   }
   return ordered(std::move(entries));
+}
+
+// Where several records are one pass, what one of them made may be for another.
+void run_records(Editor& editor, const Entry& e, const PassOptions& options, const PassCall* call, Changes& changes) {
+  constexpr int most = 64;
+  for (int round = 0;; ++round) {
+    size_t before = changes.places.size();
+    for (const PassDef* d : e.rewrites) run_rewrite(editor, *d, options, call, changes);
+    if (e.rewrites.size() == 1 || changes.places.size() == before) return;
+    if (round == most) throw_user("the pass '", e.name, "' changes the graph without end");
+  }
 }
 
 // Effects of the same pass in several graphs are one.
@@ -163,7 +190,7 @@ void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& en
   };
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry& e = entries[i];
-    if ((e.phase == GRAFT_FRONT) != (options.phases == PassPhases::front)) continue;
+    if (!e.runs_in(options.phases)) continue;
     if (contains(options.disabled, e.name) || contains(options.disabled, "all")) continue;
     if (e.has(GRAFT_PASS_ON_REQUEST) && !contains(options.enabled, e.name)) continue;
     PassEffect& effect = effects[i];
@@ -172,10 +199,10 @@ void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& en
     with_context(
         [&] {
           if (e.run) e.run(editor, changes);
-          else if (!e.has(GRAFT_PASS_CONFIGURED)) run_rewrite(editor, *e.rewrite, options, nullptr, changes);
+          else if (!e.has(GRAFT_PASS_CONFIGURED)) run_records(editor, e, options, nullptr, changes);
           else
             for (const PassCall& call : options.calls)
-              if (call.pass == e.name) run_rewrite(editor, *e.rewrite, options, &call, changes);
+              if (call.pass == e.name) run_records(editor, e, options, &call, changes);
 #ifndef NDEBUG
           verify(graph);
 #endif
@@ -193,7 +220,8 @@ void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& en
 std::vector<PassInfo> list_passes(const Registry& registry) {
   std::vector<PassInfo> out;
   for (const Entry& e : all_passes(registry)) {
-    std::string by = !e.rewrite || e.rewrite->source->built_in() ? "built-in" : e.rewrite->source->name;
+    const Source* source = e.rewrites.empty() ? nullptr : e.rewrites[0]->source;
+    std::string by = !source || source->built_in() ? "built-in" : source->name;
     out.push_back({e.name, e.doc, std::string(phase_names[e.phase]), by, e.has(GRAFT_PASS_ON_REQUEST),
                    e.has(GRAFT_PASS_CONFIGURED)});
   }
@@ -224,9 +252,7 @@ std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const
   }
   StepTime time;
   std::vector<PassEffect> effects(entries.size());
-  bool any = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) {
-    return (e.phase == GRAFT_FRONT) == (options.phases == PassPhases::front);
-  });
+  bool any = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.runs_in(options.phases); });
   if (!any) return {};
   size_t nodes = graph.node_count();
   run_in(graph, registry, entries, options, effects);

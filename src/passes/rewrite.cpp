@@ -76,12 +76,18 @@ class SeenNode final : public graft_node {
 class Sight {
  public:
   Sight(Editor& editor, const PassDef& pass, const PassOptions& options)
-      : editor_(editor), built_in_(pass.source->built_in()), is_kept_(options.is_kept) {}
-  // A node that the pass may not touch or look through: one that the user wants as it is, and, for built-in passes, one
-  // that an extension defines.
+      : editor_(editor),
+        built_in_(pass.source->built_in()),
+        restates_(pass.record->phase == GRAFT_WRITE),
+        is_kept_(options.is_kept) {}
+  // A node that the pass may not touch or look through: one that the user wants as it is, unless the pass only changes
+  // how it is written, and, for built-in passes, one that an extension defines.
   bool kept(NodeId id) const {
-    return (built_in_ && editor_.is_foreign(id)) || (is_kept_ && is_kept_(editor_.graph()[id].name));
+    return (built_in_ && editor_.is_foreign(id)) || (!restates_ && is_kept_ && is_kept_(editor_.graph()[id].name));
   }
+  // Whether the pass may make this node: where an extension took the place of an earlier version, that is not the same
+  // operation.
+  bool may_make(NodeId id) const { return !(built_in_ && restates_ && editor_.is_foreign(id)); }
   const SeenNode* node(NodeId id) { return &nodes_.try_emplace(id, editor_, id).first->second; }
   std::span<const graft_reader> readers(ValueId v) {
     if (v == of_) return readers_;
@@ -94,7 +100,7 @@ class Sight {
 
  private:
   Editor& editor_;
-  bool built_in_;
+  bool built_in_, restates_;
   const std::function<bool(const std::string&)>& is_kept_;
   std::unordered_map<NodeId, SeenNode> nodes_;
   std::vector<graft_reader> readers_;
@@ -139,6 +145,7 @@ class Visit final : public graft_import {
   void add_node(const graft_new_node& spec, std::span<graft_ref> outputs) override {
     if (spec.body_count) throw_unsupported("a pass cannot make nodes with bodies");
     NodeId id = added(new_node(editor_.registry(), editor_.graph(), spec));
+    if (!sight_.may_make(id)) throw_unsupported("an extension defines ", spec.op, " of ", spec.opset);
     size_t n = editor_.graph()[id].outputs.size();
     if (outputs.size() > n) throw_user(spec.op, " has ", n, " outputs, ", outputs.size(), " were asked for");
     for (uint32_t i = 0; i < outputs.size(); ++i) outputs[i] = ref_of({id, i});
@@ -233,6 +240,7 @@ class Visit final : public graft_import {
     bool fresh = behind.empty() && is_made(to.node) && g[to.node].name.empty();
     if (fresh && g[from.node].outputs.size() == 1) editor_.take_name(from.node, to.node);
   }
+  void take_name_of_all();
   void name_made(const std::string& stem);
   void fold_made();
 
@@ -273,6 +281,15 @@ void Visit::fold_made() {
   }
 }
 
+// A node of several outputs that was replaced altogether: what has its first one takes its name.
+void Visit::take_name_of_all() {
+  Graph& g = editor_.graph();
+  if (outputs_.size() < 2 || !outputs_[0].present() || !g[outputs_[0].node].name.empty()) return;
+  for (uint32_t i = 0; i < outputs_.size(); ++i)
+    if (editor_.users().read({id_, i})) return;
+  editor_.take_name(id_, outputs_[0].node);
+}
+
 void Visit::name_made(const std::string& stem) {
   Graph& g = editor_.graph();
   for (NodeId id : made_)
@@ -286,6 +303,7 @@ bool Visit::finish(bool fold) {
   std::string stem = id_ == no_node ? std::string() : node().name;
   for (uint32_t i = 0; i < outputs_.size(); ++i)
     if (outputs_[i].present() && outputs_[i] != ValueId{id_, i}) put({id_, i}, outputs_[i]);
+  take_name_of_all();
   name_made(stem);
   if (changed_ && fold) fold_made();
   for (NodeId id : made_) editor_.suspect(id);

@@ -136,10 +136,10 @@ void Registry::add(const graft_extension& e, std::string path) {
     check_size(p, sizeof(graft_pass), "a pass");
     if (!p->name.size) throw_user("a pass has no name");
     if (!p->visit) throw_user("the pass '", p->name, "' has no function");
-    if (p->phase < GRAFT_FRONT || p->phase > GRAFT_BACK)
+    if (p->phase < GRAFT_FRONT || p->phase > GRAFT_WRITE)
       throw_user("the pass '", p->name, "' stands in phase ", p->phase, ", which nobody knows");
     for (const PassDef& d : s_->passes)
-      if (view(d.record->name) == view(p->name))
+      if (view(d.record->name) == view(p->name) && !(p->phase == GRAFT_WRITE && d.record->phase == GRAFT_WRITE))
         throw Error(ErrorKind::user, text("there are two passes '", p->name, "'"), "give yours a name of its own");
     s_->passes.push_back({p, &source});
   }

@@ -335,7 +335,9 @@ Model through_ir(const Model& model) {
   const Model::State& m = *model.state();
   require_complete(m);
   Graph g = m.graph.clone();
-  run_passes(g, m.core->registry, pass_options(m.report));
+  PassOptions passes = pass_options(m.report);
+  passes.phases = PassPhases::writing;
+  run_passes(g, m.core->registry, passes);
   TemporaryFolder folder;
   std::string path = folder.path() + "/model.xml";
   write_ir(g, m.core->registry, path);

@@ -151,7 +151,7 @@ class OldCommandLines(ConvertCase):
         r = graft("convert", "--input_model", "x.caffemodel", "--input_proto", "d.prototxt", "--data_type", "FP16", "--reverse_input_channels", "--mean_values",
                   "data[104,117,123]", "--scale", "255", "-n", "name", "-o", "dir", cwd=self.folder)
         self.assertEqual(r.status, 0, r.all)
-        self.assertRegex(r.out, r"dir/name.xml\ndir/name.bin\ncaffe model, .*\n.* stored as f16.*\nIR version 11 in [0-9.]+ seconds, with at most [0-9]+ MB of memory\n")
+        self.assertRegex(r.out, r"dir/name.xml\ndir/name.bin\ncaffe model, .*\n.* stored as f16.*\nIR version 11, up to opset1, in [0-9.]+ seconds, with at most [0-9]+ MB of memory\n")
         # The files are named after the model, which is the weights.
         self.assertEqual(graft("convert", "-w", "x.caffemodel", "-d", "d.prototxt", cwd=self.folder).status, 0)
         self.assertTrue(os.path.exists(self.path("x.xml")))

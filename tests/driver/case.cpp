@@ -217,6 +217,9 @@ Test read_test(const Case& c, const Registry& registry) {
     } else if (r.accept("left")) {
       r.expect(":");
       t.left = r.rest_of_line();
+    } else if (r.accept("written")) {
+      r.expect(":");
+      t.written = r.rest_of_line();
     } else if (r.accept("enable")) {
       r.expect(":");
       t.enabled.push_back(r.rest_of_line());

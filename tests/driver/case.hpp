@@ -23,8 +23,9 @@
 // Then values of the inputs by name, results in order; type and shape may be left out where the graph tells them.
 // `error: text` instead of results: refusing is what is wanted, with this message. `only reference cpu`: the ways it is
 // run, all when it is not said. `left: Convolution, Add`: what stands in the graph after the passes, constants and the
-// border aside. `enable: NAME`: also this pass, which runs only on request. Without results, what the reference
-// computes is expected of all other ways; inputs may be `random`.
+// border aside. `written: MaxPool@1, Add@1`: what is in the IR that graft convert writes. `enable: NAME`: also this
+// pass, which runs only on request. Without results, what the reference computes is expected of all other ways; inputs
+// may be `random`.
 #pragma once
 
 #include <optional>
@@ -57,8 +58,9 @@ struct Test {
   std::string refusal;  // got, while the model was read
   double tolerance = 1e-5;
   std::set<std::string> only;
-  std::optional<std::string> left;   // types of operations after the passes
-  std::vector<std::string> enabled;  // passes
+  std::optional<std::string> left;     // types of operations after the passes
+  std::optional<std::string> written;  // types and opsets of operations in the IR
+  std::vector<std::string> enabled;    // passes
 };
 
 Test read_test(const Case& c, const Registry& registry);

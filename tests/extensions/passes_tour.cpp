@@ -55,6 +55,32 @@ void one_sigmoid(Rewrite& at) {
   }
 }
 
+// An operation of three versions: the second may lift twice, the third also says by how much it did.
+struct Lift {
+  float by = 1;
+  bool twice = false;
+  static constexpr auto by_attr = attr("by", &Lift::by, "what is added");
+  static constexpr auto twice_attr = attr("twice", &Lift::twice, "it is added twice");
+};
+struct Lift1 : Lift {
+  static constexpr std::tuple schema{by_attr};
+};
+struct Lift2 : Lift {
+  static constexpr std::tuple schema{by_attr, twice_attr};
+};
+void lift3_infer(Infer& ctx, const Lift2&) {
+  ctx.output(0, ctx.type(0), ctx.shape(0));
+  ctx.output(1, DType::f32, Shape{});
+}
+void lift3_run(Run& ctx, const Lift2& a) {
+  double by = a.twice ? 2.0 * a.by : a.by;
+  std::vector<double> x = ctx.input(0).to<double>();
+  for (double& v : x) v += by;
+  ctx.output(0).assign(x);
+  ctx.output(1).assign(std::vector<double>{by});
+}
+void lift_as_2(Rewrite& at) { at.restate("TourLift@tour2", {at.input(0)}, {}, {}, 1); }
+
 }  // namespace
 
 GRAFT_EXTENSION("passes_tour", "1.0") {
@@ -67,5 +93,15 @@ GRAFT_EXTENSION("passes_tour", "1.0") {
       Pass("tour_other_slope").doc("another slope for every PRelu").when_configured().visit({"PRelu"}, other_slope),
       Pass("tour_tripled").doc("tanh three times as large").on_request().visit({"Tanh"}, tripled),
       Pass("tour_one_sigmoid").doc("equal sigmoids become one").whole(one_sigmoid),
+      op<Lift1>("TourLift", "tour1").elementwise([](auto x, const Lift1& a) { return x + a.by; }),
+      op<Lift2>("TourLift", "tour2")
+          .elementwise([](auto x, const Lift2& a) { return x + (a.twice ? 2 * a.by : a.by); })
+          .earlier("tour1", {{"twice", false}}),
+      op<Lift2>("TourLift", "tour3")
+          .inputs("x")
+          .outputs("y, by")
+          .infer(lift3_infer)
+          .reference(lift3_run)
+          .earlier(lift_as_2),
   };
 }

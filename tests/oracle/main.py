@@ -5,6 +5,7 @@
   networks       networks made here with random weights, all ways round, against ONNX Runtime
   architectures  whole Caffe and TensorFlow networks with random weights, every layer against OpenCV and TensorFlow
   operations     single operations, control flow and lookup tables of TensorFlow, against TensorFlow
+  mo             command lines of the Model Optimizer, given to the last one and to graft convert
   keras          each layer of Keras that the Model Optimizer's documentation lists, against TensorFlow
 
 Exit status 1 when something differs that is not in known_differences.txt.
@@ -218,15 +219,36 @@ def made(opt, report, openvino):
     shutil.rmtree(work, ignore_errors=True)
 
 
+def mo(opt, report):
+    """Table of what the last Model Optimizer and graft convert make of the same command lines."""
+    python = os.path.join(opt.environments, "mo", "bin", "python")
+    if not os.path.exists(python):
+        print("mo: skipped, there is no %s (scripts/mo.sh)" % python)
+        return
+    work = os.path.join(opt.environments, "mo_lines")
+    only = ["--only", *opt.networks] if opt.networks else []
+    subprocess.run([python, os.path.join(HERE, "mo_lines.py"), "--mo", os.path.join(os.path.dirname(python), "mo"), "--graft", opt.graft, "--work", work, *only], check=True)
+    with open(os.path.join(work, "table.json")) as f:
+        table = json.load(f)
+    print("%-42s %-8s %-8s %-9s %s" % ("command line", "mo", "graft", "differ by", "verdict"))
+    for row in table:
+        known = report.known.get("mo/" + row["line"])
+        explained = row["verdict"] == "differs" and known is not None
+        far = "" if row["difference"] is None else "%.1e" % row["difference"]
+        verdict = "explained: " + known if explained else row["verdict"] + (": " + row["why"] if row["verdict"] == "differs" else "")
+        print("%-42s %-8s %-8s %-9s %s" % (row["line"], row["mo"], row["graft"], far, verdict))
+        report.say("mo", row["line"], row["verdict"], row["why"])
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--graft", required=True)
     ap.add_argument("--models", required=True)
     ap.add_argument("--data", required=True)
     ap.add_argument("--groups", default="onnx-node,real-onnx,opencv-onnx,onnx-backend")
-    ap.add_argument("--only", default="cases,recorded,networks,architectures,operations,keras")
-    ap.add_argument("--environments", default="build/oracle", help="folder with the environments opencv and tensorflow")
-    ap.add_argument("--networks", nargs="*", default=[], help="only these of architectures, operations and keras")
+    ap.add_argument("--only", default="cases,recorded,networks,architectures,operations,mo,keras")
+    ap.add_argument("--environments", default="build/oracle", help="folder with the environments opencv, tensorflow and mo")
+    ap.add_argument("--networks", nargs="*", default=[], help="only these of architectures, operations, mo and keras")
     ap.add_argument("--keep", action="store_true", help="takes the networks of the last time, where they are")
     opt = ap.parse_args()
     report = Report(read_known(os.path.join(HERE, "known_differences.txt")))
@@ -242,6 +264,8 @@ def main():
         architectures.run(opt, report, openvino, "architectures", (("opencv", "caffe_models.py"), ("tensorflow", "tensorflow_models.py")))
     if "operations" in parts:
         architectures.run(opt, report, openvino, "operations", (("tensorflow", "tensorflow_operations.py"),))
+    if "mo" in parts:
+        mo(opt, report)
     if "keras" in parts:
         architectures.run(opt, report, openvino, "keras", (("tensorflow", "keras_layers.py"),))
     return report.close()
