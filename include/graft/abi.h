@@ -267,7 +267,15 @@ typedef struct graft_op {
   graft_str decomposition; /* the same in other operations, in the textual form; empty: none */
   const graft_str* cases;  /* examples for the checker, as in tests/ops */
   size_t case_count;
+  /* About how many elements a call touches, for the types and shapes of the node's inputs and outputs. Folding
+   * constants is paid from a budget in this unit. Null: the number of elements where the operation is element-wise or a
+   * view, the product of input and output elements elsewhere. */
+  graft_status (*cost)(graft_node*, void* cost_user, double* elements);
+  void* cost_user;
 } graft_op;
+
+/* What the first release knew of the record above. */
+#define GRAFT_OP_MIN_SIZE offsetof(graft_op, cases)
 
 /* attribute `name` of our operation <- field `path` of the framework's layer, or `fallback` where it is absent */
 typedef struct graft_attr_rule {
@@ -275,6 +283,13 @@ typedef struct graft_attr_rule {
   graft_str path;
   graft_value fallback; /* kind NONE: the operation's own default */
 } graft_attr_rule;
+
+/* The ranks that a rule takes for one input of the layer; checked before the rule runs, where the rank is known. */
+typedef struct graft_rank {
+  uint32_t input;
+  int32_t min;
+  int32_t max;
+} graft_rank;
 
 /* Turns a framework's layer into operations. Without `expand` it is data: one node of `op` with the same inputs. */
 typedef struct graft_rule {
@@ -295,11 +310,16 @@ typedef struct graft_rule {
   size_t ignored_count;
   void* user; /* handed to expand */
   graft_status (*expand)(graft_import*, void* user);
+  const graft_rank* ranks; /* at most one per input */
+  size_t rank_count;
 } graft_rule;
 
+/* What the first release knew of the record above. */
+#define GRAFT_RULE_MIN_SIZE (offsetof(graft_rule, expand) + sizeof(void*))
+
 /* Where in the pipeline a pass stands. In front, layers that no rule knew are still in the graph as they came; in the
- * middle graphs are optimised; in the back they get their last form. Passes of GRAFT_WRITE run after all others, and only
- * when an IR is written; those of the same name are one pass. */
+ * middle graphs are optimised; in the back they get their last form. Passes of GRAFT_WRITE run after all others, and
+ * only when an IR is written; those of the same name are one pass. */
 enum { GRAFT_FRONT = 0, GRAFT_MIDDLE = 1, GRAFT_BACK = 2, GRAFT_WRITE = 3 };
 
 enum {

@@ -18,7 +18,10 @@ class BodyView {
   std::span<const graft_port_map> inputs() const { return {b_->inputs, b_->input_count}; }
   std::span<const graft_port_map> outputs() const { return {b_->outputs, b_->output_count}; }
   std::span<const graft_back_edge> back_edges() const { return {b_->back_edges, b_->back_edge_count}; }
-  Info parameter(size_t i) const { return Info::from(b_->parameters[i]); }
+  Info parameter(size_t i) const {
+    if (i >= b_->parameter_count) fail("the body has ", b_->parameter_count, " parameters, got index ", i);
+    return Info::from(b_->parameters[i]);
+  }
 
  private:
   const graft_body* b_;
@@ -133,10 +136,18 @@ class Run {
   size_t inputs() const { return c_->input_count; }
   size_t outputs() const { return c_->output_count; }
   bool has_input(size_t i) const { return i < c_->input_count && c_->inputs[i]; }
-  TensorView input(size_t i) const { return TensorView(c_->inputs[i]); }
+  TensorView input(size_t i) const {
+    if (!has_input(i)) [[unlikely]]
+      fail("input ", i, " is absent: the node has ", c_->input_count, " inputs");
+    return TensorView(c_->inputs[i]);
+  }
   // Whether anybody reads output i. One that nobody reads may be written, or left out to save the work.
   bool wants(size_t i) const { return i < c_->output_count && c_->wanted[i]; }
-  TensorView output(size_t i) const { return TensorView(c_->outputs[i]); }
+  TensorView output(size_t i) const {
+    if (i >= c_->output_count) [[unlikely]]
+      fail("output ", i, " is absent: the node has ", c_->output_count, " outputs");
+    return TensorView(c_->outputs[i]);
+  }
   // For an output whose shape only the data tells.
   TensorView allocate(size_t i, std::span<const int64_t> dims) const {
     check(host->allocate(c_->runner, i, static_cast<int32_t>(dims.size()), dims.data()));

@@ -210,6 +210,17 @@ void compare_infer(Infer& ctx, const A& a) {
   ctx.output(0, DType::boolean, broadcast_inputs(ctx, a));
 }
 
+inline double linear_cost(const Accept& ctx) {
+  double elements = 1;
+  auto add = [&](const Info& i) {
+    elements += i.shape.is_static() ? static_cast<double>(i.shape.elements().max()) : 0;
+  };
+  for (size_t i = 0; i < ctx.inputs(); ++i)
+    if (ctx.has_input(i)) add(ctx.input(i));
+  for (size_t i = 0; i < ctx.outputs(); ++i) add(ctx.output(i));
+  return elements;
+}
+
 inline std::string opset_name(int version) { return "opset" + text(version); }
 
 // "data, indices, bias?, rest..." -> ports
@@ -335,6 +346,18 @@ class OpOf : public Op {
     infer(detail::compare_infer<A>);
     return reference(detail::elementwise_reference<n, F, A>);
   }
+
+  // About how many elements a call touches. Constant folding has a budget in this unit, and without a word assumes the
+  // worst of an operation that is neither element-wise nor a view: every input element for every output element.
+  OpOf& cost(double (*f)(const Accept&)) {
+    op_.cost_user = reinterpret_cast<void*>(f);
+    op_.cost = [](graft_node* n, void* user, double* elements) {
+      return guarded([&] { *elements = reinterpret_cast<double (*)(const Accept&)>(user)(Accept(n)); });
+    };
+    return *this;
+  }
+  // Each element of the inputs and outputs is touched a few times at most.
+  OpOf& linear() { return cost(detail::linear_cost); }
 
   // Output 0 is input 0's bytes under another shape.
   OpOf& view_of_input() { return op_.flags |= GRAFT_OP_VIEW, *this; }

@@ -37,6 +37,12 @@ class Rule {
   }
   // A field that changes nothing here; "path.*": all fields below the path.
   Rule& ignore(std::string_view path) { return ignored_.push_back(str(path)), *this; }
+  // The ranks that input `i` may have. A layer whose input certainly has another rank is refused before the rule runs,
+  // so that `expand` may index the shape. An absent input and an unknown rank pass.
+  Rule& rank(size_t i, int min, int max = 64) {
+    ranks_.push_back({static_cast<uint32_t>(i), min, max});
+    return *this;
+  }
   Rule& to(std::string_view op, std::string_view opset) {
     opset_ = std::make_shared<std::string>(opset);
     return r_.op = str(op), *this;
@@ -76,6 +82,7 @@ class Rule {
     r_.attrs = attrs_.data(), r_.attr_count = attrs_.size();
     r_.conditions = conditions_.data(), r_.condition_count = conditions_.size();
     r_.ignored = ignored_.data(), r_.ignored_count = ignored_.size();
+    r_.ranks = ranks_.data(), r_.rank_count = ranks_.size();
     return &r_;
   }
 
@@ -91,6 +98,7 @@ class Rule {
   std::vector<graft_attr_rule> attrs_;
   std::vector<graft_named_value> conditions_;
   std::vector<graft_str> ignored_;
+  std::vector<graft_rank> ranks_;
   std::vector<std::shared_ptr<AttrValue>> values_;
 };
 

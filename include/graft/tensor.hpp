@@ -31,7 +31,11 @@ class TensorView {
   DType type() const { return static_cast<DType>(t_->type); }
   size_t rank() const { return static_cast<size_t>(t_->rank); }
   std::span<const int64_t> dims() const { return {t_->dims, rank()}; }
-  int64_t dim(size_t axis) const { return t_->dims[axis]; }
+  int64_t dim(size_t axis) const {
+    if (axis >= rank()) [[unlikely]]
+      fail("expected a rank of at least ", axis + 1, ", got ", info().shape);
+    return t_->dims[axis];
+  }
   int64_t size() const {  // elements
     int64_t n = 1;
     for (int64_t d : dims()) n *= d;

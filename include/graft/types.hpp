@@ -284,8 +284,15 @@ class Shape {
       if (!d.known()) return false;
     return true;
   }
-  const Dim& operator[](size_t i) const { return dims_[i]; }
-  Dim& operator[](size_t i) { return dims_[i]; }
+  // Refuses an axis that the shape does not have: ranks come from files.
+  const Dim& operator[](size_t i) const {
+    if (i >= dims_.size()) no_axis(i);
+    return dims_[i];
+  }
+  Dim& operator[](size_t i) {
+    if (i >= dims_.size()) no_axis(i);
+    return dims_[i];
+  }
   auto begin() const { return dims_.begin(); }
   auto end() const { return dims_.end(); }
   auto begin() { return dims_.begin(); }
@@ -312,6 +319,8 @@ class Shape {
   }
 
  private:
+  [[noreturn]] void no_axis(size_t i) const;
+
   bool ranked_ = true;
   std::vector<Dim> dims_;
 };
@@ -338,6 +347,13 @@ inline void append_text(std::string& out, const Shape& s) {
     append_text(out, d);
   }
   out += ']';
+}
+
+inline void Shape::no_axis(size_t i) const {
+  if (!ranked_) fail("expected a known rank, got ", *this);
+  // An index counted from the end of a shape that is too short wraps around.
+  if (i > INT32_MAX) fail("expected a higher rank than ", dims_.size(), ", got shape ", *this);
+  fail("expected a rank of at least ", i + 1, ", got shape ", *this);
 }
 
 // Type and shape of a value.

@@ -53,11 +53,13 @@ Ops define_batch_norm() {
           .doc(doc)
           .inputs("gamma, beta, data, mean, variance")
           .infer(batch_norm_infer<2>)
+          .linear()
           .reference(batch_norm_run<2>),
       op<BatchNorm>("BatchNormInference", 5)
           .doc(doc)
           .inputs("data, gamma, beta, mean, variance")
           .infer(batch_norm_infer<0>)
+          .linear()
           .reference(batch_norm_run<0>)
           .earlier(batch_norm_as_1),
   };

@@ -118,11 +118,13 @@ Ops define_batch_to_space() {
           .doc("Batches become blocks of the plane, of which borders are then cut off.")
           .inputs("data, block_shape, crops_begin, crops_end")
           .infer(batch_to_space_infer)
+          .linear()
           .reference(batch_to_space_run),
       op("SpaceToBatch", 2)
           .doc("Blocks of the plane, with zeros added around it first, become batches.")
           .inputs("data, block_shape, pads_begin, pads_end")
           .infer(space_to_batch_infer)
+          .linear()
           .reference(space_to_batch_run),
   };
 }

@@ -71,6 +71,7 @@ Value aligned_b(Import& layer) {
   if (!layer.get<bool>("broadcast", false) || !layer.has("axis")) return b;
   auto rank_a = static_cast<int64_t>(layer.input(0).rank()), rank_b = static_cast<int64_t>(b.rank());
   int64_t axis = layer.get<int64_t>("axis");
+  if (axis < -rank_a || axis > rank_a) fail("expected an axis of a tensor of rank ", rank_a, ", got ", axis);
   if (axis < 0) axis += rank_a;
   std::vector<int64_t> axes;
   for (int64_t i = axis + rank_b; i < rank_a; ++i) axes.push_back(i - axis);

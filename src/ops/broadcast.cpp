@@ -147,11 +147,13 @@ Ops define_broadcast() {
           .doc("Repeats the data so that it has the target shape.")
           .inputs("data, target_shape, axes_mapping?")
           .infer(broadcast1_infer)
+          .linear()
           .reference(broadcast1_run),
       op<Broadcast3>("Broadcast", 3)
           .doc("Repeats the data so that it has the target shape; bidirectional: the target may be repeated too.")
           .inputs("data, target_shape, axes_mapping?")
           .infer(broadcast3_infer)
+          .linear()
           .reference(broadcast3_run)
           .import(onnx("Expand").expand(import_expand))
           .earlier(broadcast_as_1),

@@ -86,11 +86,13 @@ Ops define_bucketize() {
           .doc("The number of the bucket between sorted bounds that each element falls into.")
           .inputs("data, buckets")
           .infer(bucketize_infer)
+          .linear()
           .reference(bucketize_run),
       op<SearchSorted>("SearchSorted", 15)
           .doc("Where each value would be put into a sorted sequence.")
           .inputs("sorted_sequence, values")
           .infer(search_sorted_infer)
+          .linear()
           .reference(search_sorted_run),
   };
 }

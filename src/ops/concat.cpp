@@ -58,6 +58,7 @@ Ops define_concat() {
       .doc("Joins tensors along an axis.")
       .inputs("inputs...")
       .infer(concat_infer)
+      .linear()
       .reference(concat_run)
       .import(onnx("Concat").until(4).attr("axis", "axis", 1))
       .import(onnx("Concat"));

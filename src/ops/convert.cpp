@@ -97,12 +97,14 @@ Ops define_convert() {
           .doc("Another element type.")
           .inputs("data")
           .infer(convert_infer)
+          .linear()
           .reference(convert_run)
           .import(onnx("Cast").ignore("round_mode").expand(import_cast)),
       op("ConvertLike", 1)
           .doc("The element type of another tensor.")
           .inputs("data, like")
           .infer(convert_like_infer)
+          .linear()
           .reference(convert_like_run)
           .import(onnx("CastLike").ignore("round_mode").expand(import_cast_like)),
   };

@@ -83,6 +83,7 @@ Ops define_convert_promote_types() {
       .inputs("input_0, input_1")
       .outputs("output_0, output_1")
       .infer(convert_promote_types_infer)
+      .linear()
       .reference(convert_promote_types_run);
 }
 

@@ -74,17 +74,20 @@ Ops define_cum_sum() {
           .doc("Running sums along an axis (0 when absent).")
           .inputs("data, axis?")
           .infer(cum_sum_infer)
+          .linear()
           .reference(cum_run<Running::sum>)
           .import(onnx("CumSum")),
       op<CumSum>("CumProd", "graft")
           .doc("Running products along an axis (0 when absent).")
           .inputs("data, axis?")
           .infer(cum_sum_infer)
+          .linear()
           .reference(cum_run<Running::product>),
       op<CumSum>("CumLogSumExp", "graft")
           .doc("Logarithms of running sums of exponentials along an axis (0 when absent).")
           .inputs("data, axis?")
           .infer(cum_sum_infer)
+          .linear()
           .reference(cum_run<Running::log_sum_exp>),
   };
 }

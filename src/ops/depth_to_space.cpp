@@ -98,12 +98,14 @@ Ops define_depth_to_space() {
           .doc("Channels become blocks of the plane.")
           .inputs("data")
           .infer(depth_to_space_infer)
+          .linear()
           .reference(depth_to_space_run)
           .import(onnx("DepthToSpace").expand(import_depth_to_space)),
       op<DepthSpace>("SpaceToDepth", 1)
           .doc("Blocks of the plane become channels.")
           .inputs("data")
           .infer(space_to_depth_infer)
+          .linear()
           .reference(space_to_depth_run)
           .import(onnx("SpaceToDepth").attr("block_size", "blocksize").attr("mode", "mode", "blocks_first")),
   };

@@ -195,6 +195,14 @@ Value import_einsum(Import& layer) {
   return layer.op("Einsum", inputs, {{"equation", equation}});
 }
 
+// Every combination of indices is visited, and every index is an axis of some input.
+double einsum_cost(const Accept& ctx) {
+  double combinations = 1;
+  for (size_t i = 0; i < ctx.inputs(); ++i)
+    combinations *= std::max(1.0, static_cast<double>(ctx.shape(i).elements().max()));
+  return combinations;
+}
+
 }  // namespace
 
 Ops define_einsum() {
@@ -202,6 +210,7 @@ Ops define_einsum() {
       .doc("Multiplies the inputs along axes of the same name and sums over those that the result does not name.")
       .inputs("inputs...")
       .infer(einsum_infer)
+      .cost(einsum_cost)
       .reference(einsum_run)
       .import(onnx("Einsum").expand(import_einsum));
 }

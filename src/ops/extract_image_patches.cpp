@@ -76,6 +76,7 @@ Ops define_extract_image_patches() {
       .doc("The patches of an image that a convolution would look at, laid out along the channels.")
       .inputs("data")
       .infer(image_patches_infer)
+      .linear()
       .reference(image_patches_run);
 }
 

@@ -75,8 +75,9 @@ Ops define_eye() {
       .doc("Matrices with ones on a diagonal and zeros elsewhere.")
       .inputs("num_rows, num_columns, diagonal_index, batch_shape?")
       .infer(eye_infer)
+      .linear()
       .reference(eye_run)
-      .import(onnx("EyeLike").expand(import_eye_like));
+      .import(onnx("EyeLike").rank(0, 2, 2).expand(import_eye_like));
 }
 
 }  // namespace graft

@@ -60,6 +60,7 @@ Ops define_fake_convert() {
       .doc("Scales, shifts, rounds to an 8-bit float and goes all the way back.")
       .inputs("data, scale, shift?")
       .infer(fake_convert_infer)
+      .linear()
       .reference(fake_convert_run)
       .in_place();
 }

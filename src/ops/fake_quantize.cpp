@@ -56,6 +56,7 @@ Ops define_fake_quantize() {
       .doc("Rounds the input range to a number of levels and stretches them over the output range.")
       .inputs("data, input_low, input_high, output_low, output_high")
       .infer(fake_quantize_infer)
+      .linear()
       .reference(fake_quantize_run)
       .in_place()
       .import(onnx("FakeQuantize").domain("org.openvinotoolkit"));

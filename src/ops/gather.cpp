@@ -100,6 +100,7 @@ Ops define_gather() {
         .doc("Slices of the data along an axis, picked by indices; negative ones count from the end.")
         .inputs("data, indices, axis")
         .infer(gather_infer)
+        .linear()
         .reference(gather_run);
   };
   return {
@@ -107,6 +108,7 @@ Ops define_gather() {
           .doc("Slices of the data along an axis, picked by indices.")
           .inputs("data, indices, axis")
           .infer(gather1_infer)
+          .linear()
           .reference(gather1_run),
       newer(7).earlier(gather_as_1),
       newer(8).import(onnx("Gather").expand(import_gather)).earlier(gather_as_7),

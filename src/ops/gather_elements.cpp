@@ -60,6 +60,7 @@ Ops define_gather_elements() {
       .doc("For every index the element at the same place, but at that index along the axis.")
       .inputs("data, indices")
       .infer(gather_elements_infer)
+      .linear()
       .reference(gather_elements_run)
       .import(onnx("GatherElements").attr("axis", "axis", 0));
 }

@@ -95,11 +95,13 @@ Ops define_gather_nd() {
           .doc("Slices of the data picked by tuples of indices; batch axes become one axis of the result.")
           .inputs("data, indices")
           .infer(gather_nd_infer<true>)
+          .linear()
           .reference(gather_nd_run),
       op<GatherND>("GatherND", 8)
           .doc("Slices of the data picked by tuples of indices.")
           .inputs("data, indices")
           .infer(gather_nd_infer<false>)
+          .linear()
           .reference(gather_nd_run)
           .import(onnx("GatherND").expand(import_gather_nd))
           .import(onnx("GatherND").domain("com.microsoft").expand(import_gather_nd))

@@ -50,6 +50,7 @@ Ops define_group_normalization() {
       .doc("Mean 0 and variance 1 over each group of channels, then a scale and a bias for each channel.")
       .inputs("data, scale, bias")
       .infer(group_normalization_infer)
+      .linear()
       .reference(group_normalization_run);
 }
 

@@ -23,6 +23,7 @@ Ops define_identity() {
           .doc("The input as it is.")
           .inputs("data")
           .infer(identity_infer)
+          .linear()
           .reference(identity_run)
           .view_of_input(),
       onnx("Identity").expand(import_identity),

@@ -115,6 +115,8 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
       parts[i]->dims.assign(whole.dims().begin(), whole.dims().end());
       parts[i]->dims[axis] = cut.part;
       parts[i]->bytes.resize(at(count_of(parts[i]->dims)) * cell);
+      if (done >= cut.count)
+        fail("input ", m.external, " has ", cut.count, " parts along axis ", m.axis, ", the body runs once more");
       copy_rows(parts[i]->bytes.data(), parts[i]->dims, 0, static_cast<unsigned char*>(whole.bytes()), whole.dims(),
                 cut.begin(done), cut.part, axis, cell);
       parameters[at(m.internal)] = parts[i]->view(whole.type());

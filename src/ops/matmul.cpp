@@ -86,6 +86,12 @@ void matmul_run(Run& ctx, const MatMul& a) {
   });
 }
 
+// Of [m, k] and [k, n] that is m * n * k; a batch that only one side has counts once, one that both have a little more.
+double matmul_cost(const Accept& ctx) {
+  auto elements = [](const Shape& s) { return std::max(1.0, static_cast<double>(s.elements().max())); };
+  return std::sqrt(elements(ctx.shape(0)) * elements(ctx.shape(1)) * elements(ctx.output(0).shape));
+}
+
 // ---- GroupedMatMul ----
 
 void grouped_matmul_infer(Infer& ctx, const NoAttributes&) {
@@ -145,6 +151,7 @@ Ops define_matmul() {
           .doc("The product of matrices in the last two axes; the others broadcast.")
           .inputs("a, b")
           .infer(matmul_infer)
+          .cost(matmul_cost)
           .reference(matmul_run)
           .import(onnx("MatMul")),
       op("GroupedMatMul", 17)

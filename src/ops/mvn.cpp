@@ -68,11 +68,13 @@ Ops define_mvn() {
           .doc("Mean 0 and variance 1 over some axes.")
           .inputs("data")
           .infer(mvn2_infer)
+          .linear()
           .reference(mvn2_run),
       op<Mvn6>("MVN", 6)
           .doc("Mean 0 and variance 1 over some axes.")
           .inputs("data, axes")
           .infer(mvn6_infer)
+          .linear()
           .reference(mvn6_run),
   };
 }

@@ -51,6 +51,7 @@ Ops define_nonzero() {
       .doc("Positions of the elements that are not zero, one row per axis.")
       .inputs("data")
       .infer(nonzero_infer)
+      .linear()
       .reference(nonzero_run)
       .import(onnx("NonZero"));
 }

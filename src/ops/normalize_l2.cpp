@@ -55,11 +55,13 @@ Ops define_normalize_l2() {
           .doc("Divides by the root of the sum of squares over some axes.")
           .inputs("data, axes")
           .infer(normalize_l2_infer)
+          .linear()
           .reference(normalize_l2_run),
       op<Grn>("GRN", 1)
           .doc("Divides by the root of the sum of squares over the channels.")
           .inputs("data")
           .infer(grn_infer)
+          .linear()
           .reference(grn_run),
   };
 }

@@ -93,11 +93,13 @@ Ops define_one_hot() {
           .doc("A new axis that is on at the index and off elsewhere.")
           .inputs("indices, depth, on_value, off_value")
           .infer(one_hot1_infer)
+          .linear()
           .reference(one_hot1_run),
       op<OneHot16>("OneHot", 16)
           .doc("A new axis that is on at the index and off elsewhere; negative indices may count from the end.")
           .inputs("indices, depth, on_value, off_value")
           .infer(one_hot16_infer)
+          .linear()
           .reference(one_hot16_run)
           .import(onnx("OneHot").expand(import_one_hot))
           .earlier(one_hot_as_1),

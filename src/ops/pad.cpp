@@ -151,11 +151,13 @@ Ops define_pad() {
           .doc("Adds elements around a tensor.")
           .inputs("data, pads_begin, pads_end, pad_value?")
           .infer(pad_infer<false>)
+          .linear()
           .reference(pad_run),
       op<Pad>("Pad", 12)
           .doc("Adds elements around a tensor; negative pads cut elements off.")
           .inputs("data, pads_begin, pads_end, pad_value?")
           .infer(pad_infer<true>)
+          .linear()
           .reference(pad_run)
           .earlier(pad_as_1),
   };

@@ -67,6 +67,7 @@ Ops define_prelu() {
           .ir_name("PReLU")
           .inputs("data, slope")
           .infer(prelu_infer)
+          .linear()
           .reference(prelu_run)
           .in_place()
           .import(onnx("PRelu").ignore("consumed_inputs").expand(import_prelu)),

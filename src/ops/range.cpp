@@ -102,11 +102,13 @@ Ops define_range() {
           .doc("Numbers from start to before stop, step apart.")
           .inputs("start, stop, step")
           .infer(old_range_infer)
+          .linear()
           .reference(old_range_run),
       op<Range>("Range", 4)
           .doc("Numbers from start to before stop, step apart.")
           .inputs("start, stop, step")
           .infer(range_infer)
+          .linear()
           .reference(range_run)
           .import(onnx("Range").expand(import_range))
           .import(onnx("Range").domain("com.microsoft").expand(import_range))

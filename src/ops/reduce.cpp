@@ -202,6 +202,7 @@ OpOf<Reduction> reduction(std::string_view name, int version, std::string_view d
       .doc(doc)
       .inputs("data, axes")
       .infer(reduce_infer<what>)
+      .linear()
       .reference(reduce_run<what>);
 }
 

@@ -188,6 +188,7 @@ Ops define_reshape() {
           .doc("The same elements under another shape.")
           .inputs("data, shape")
           .infer(reshape_infer)
+          .linear()
           .reference(reshape_run)
           .view_of_input()
           .import(onnx("Reshape").expand(import_reshape)),
@@ -195,6 +196,7 @@ Ops define_reshape() {
           .doc("Removes dimensions that are 1.")
           .inputs("data, axes?")
           .infer(squeeze_infer)
+          .linear()
           .reference(squeeze_run)
           .view_of_input()
           .import(onnx("Squeeze").expand(import_squeeze)),
@@ -202,6 +204,7 @@ Ops define_reshape() {
           .doc("Removes dimensions that are 1.")
           .inputs("data, axes?")
           .infer(squeeze15_infer)
+          .linear()
           .reference(squeeze15_run)
           .view_of_input()
           .earlier(1, {{"allow_axis_skip", false}}),
@@ -209,6 +212,7 @@ Ops define_reshape() {
           .doc("Inserts dimensions of 1.")
           .inputs("data, axes")
           .infer(unsqueeze_infer)
+          .linear()
           .reference(unsqueeze_run)
           .view_of_input()
           .import(onnx("Unsqueeze").expand(import_unsqueeze)),

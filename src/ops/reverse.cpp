@@ -98,11 +98,13 @@ Ops define_reverse() {
           .doc("Turns axes around.")
           .inputs("data, axis")
           .infer(reverse_infer)
+          .linear()
           .reference(reverse_run),
       op<ReverseSequence>("ReverseSequence", 1)
           .doc("Turns around the first steps of every sequence, as many as its length says.")
           .inputs("data, seq_lengths")
           .infer(reverse_sequence_infer)
+          .linear()
           .reference(reverse_sequence_run)
           .import(onnx("ReverseSequence").attr("batch_axis", "batch_axis", 1).attr("seq_axis", "time_axis", 0)),
   };

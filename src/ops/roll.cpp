@@ -55,6 +55,7 @@ Ops define_roll() {
       .doc("Shifts the elements along axes; those that leave at one end come in at the other.")
       .inputs("data, shift, axes")
       .infer(roll_infer)
+      .linear()
       .reference(roll_run);
 }
 

@@ -81,12 +81,14 @@ Ops define_scatter_elements_update() {
           .doc("The data with each update written at its own place, but at its index along the axis.")
           .inputs("data, indices, updates, axis")
           .infer(scatter_elements3_infer)
+          .linear()
           .reference(scatter_elements3_run),
       op<ScatterElements>("ScatterElementsUpdate", 12)
           .doc("The data with each update written, or added and so on, at its own place, but at its index along the "
                "axis.")
           .inputs("data, indices, updates, axis")
           .infer(scatter_elements_infer)
+          .linear()
           .reference(scatter_elements_run)
           .import(onnx("ScatterElements").expand(import_scatter_elements))
           .import(onnx("Scatter").expand(import_scatter_elements))

@@ -68,11 +68,13 @@ Ops define_scatter_nd_update() {
           .doc("The data with the slices that tuples of indices pick replaced by the updates.")
           .inputs("data, indices, updates")
           .infer(scatter_nd4_infer)
+          .linear()
           .reference(scatter_nd4_run),
       op<ScatterND>("ScatterNDUpdate", 15)
           .doc("The data with the updates written, or added and so on, to the slices that tuples of indices pick.")
           .inputs("data, indices, updates")
           .infer(scatter_nd_infer)
+          .linear()
           .reference(scatter_nd_run)
           .import(onnx("ScatterND").expand(import_scatter_nd))
           .earlier(4, {{"reduction", "none"}}),

@@ -38,6 +38,7 @@ Ops define_scatter_update() {
       .doc("The data with the slices at the indices along an axis replaced by the updates.")
       .inputs("data, indices, updates, axis")
       .infer(scatter_update_infer)
+      .linear()
       .reference(scatter_update_run);
 }
 

@@ -71,6 +71,7 @@ Ops define_select() {
       .doc("The second input where the first holds, else the third.")
       .inputs("cond, then, else")
       .infer(select_infer)
+      .linear()
       .reference(select_run)
       .import(onnx("Where"));
 }

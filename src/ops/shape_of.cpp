@@ -47,6 +47,7 @@ Ops define_shape_of() {
           .doc("The dimensions of a tensor, as a tensor.")
           .inputs("data")
           .infer(shape_of_infer)
+          .linear()
           .reference(shape_of_run)
           .import(onnx("Shape").expand(import_shape))
           .earlier(1, {{"output_type", DType::i64}}),
@@ -54,6 +55,7 @@ Ops define_shape_of() {
           .doc("The dimensions of a tensor, as a tensor of i64.")
           .inputs("data")
           .infer(shape_of_old_infer)
+          .linear()
           .reference(shape_of_old_run),
       onnx("Size").expand(import_size),
   };

@@ -35,6 +35,7 @@ Ops define_shuffle_channels() {
       .doc("Interleaves groups of channels: [group, n] becomes [n, group].")
       .inputs("data")
       .infer(shuffle_channels_infer)
+      .linear()
       .reference(shuffle_channels_run);
 }
 

@@ -95,6 +95,7 @@ Ops define_slice() {
           .doc("The part start:stop:step of each axis.")
           .inputs("data, start, stop, step, axes?")
           .infer(slice_infer)
+          .linear()
           .reference(slice_run)
           .import(onnx("Slice").until(10).expand(import_slice_attributes))
           .import(onnx("Slice").expand(import_slice)),
@@ -102,6 +103,7 @@ Ops define_slice() {
           .doc("The data with the part start:stop:step of each axis replaced by the updates.")
           .inputs("data, updates, start, stop, step, axes?")
           .infer(slice_scatter_infer)
+          .linear()
           .reference(slice_scatter_run),
   };
 }

@@ -73,6 +73,7 @@ Ops define_softmax() {
           .ir_name("SoftMax")
           .inputs("data")
           .infer(old_softmax_infer)
+          .linear()
           .reference(old_softmax_run)
           .in_place(),
       op<Softmax>("Softmax", 8)
@@ -80,6 +81,7 @@ Ops define_softmax() {
           .ir_name("SoftMax")
           .inputs("data")
           .infer(softmax_infer)
+          .linear()
           .reference(softmax_run)
           .in_place()
           .import(onnx("Softmax").expand(import_softmax))
@@ -88,6 +90,7 @@ Ops define_softmax() {
           .doc("The logarithm of Softmax.")
           .inputs("data")
           .infer(softmax_infer)
+          .linear()
           .reference(log_softmax_run)
           .in_place()
           .import(onnx("LogSoftmax").expand(import_log_softmax)),

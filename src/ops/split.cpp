@@ -166,6 +166,7 @@ Ops define_split() {
           .inputs("data, axis")
           .outputs("outputs...")
           .infer(split_infer)
+          .linear()
           .reference(split_run)
           .import(onnx("Split").expand(import_split)),
       op("VariadicSplit", 1)
@@ -173,6 +174,7 @@ Ops define_split() {
           .inputs("data, axis, split_lengths")
           .outputs("outputs...")
           .infer(variadic_split_infer)
+          .linear()
           .reference(variadic_split_run),
   };
 }

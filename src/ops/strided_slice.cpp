@@ -134,6 +134,7 @@ Ops define_strided_slice() {
       .doc("The part begin:end:stride of each axis; masks open bounds, insert axes and remove axes.")
       .inputs("data, begin, end, strides?")
       .infer(strided_slice_infer)
+      .linear()
       .reference(strided_slice_run);
 }
 

@@ -104,6 +104,7 @@ Ops define_string_concat() {
           .doc("Texts put one behind the other.")
           .inputs("a, b")
           .infer(string_concat_infer)
+          .linear()
           .reference(string_concat_run)
           .import(onnx("StringConcat"))
           .import(tensorflow("StringJoin").ignore("N").expand(tf_string_join)),
@@ -112,6 +113,7 @@ Ops define_string_concat() {
           .inputs("data")
           .outputs("parts, counts")
           .infer(string_split_infer)
+          .linear()
           .reference(string_split_run)
           .import(onnx("StringSplit")),
   };

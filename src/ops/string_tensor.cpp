@@ -56,12 +56,14 @@ Ops define_string_tensor() {
           .doc("Texts from a list of bytes, given where each begins and ends.")
           .inputs("begins, ends, symbols")
           .infer(string_pack_infer)
+          .linear()
           .reference(string_pack_run),
       op("StringTensorUnpack", 15)
           .doc("All bytes of a tensor of texts, and where each text begins and ends in them.")
           .inputs("data")
           .outputs("begins, ends, symbols")
           .infer(string_unpack_infer)
+          .linear()
           .reference(string_unpack_run),
   };
 }

@@ -35,6 +35,7 @@ Ops define_swish() {
       .doc("x / (1 + e^(-beta * x)), where beta is 1 when absent")
       .inputs("data, beta?")
       .infer(swish_infer)
+      .linear()
       .reference(swish_run)
       .in_place()
       .import(onnx("Swish").expand(import_swish))

@@ -58,6 +58,7 @@ Ops define_tile() {
       .doc("Repeats a tensor along each axis.")
       .inputs("data, repeats")
       .infer(tile_infer)
+      .linear()
       .reference(tile_run)
       .import(onnx("Tile").until(6).expand(import_tile1))
       .import(onnx("Tile"));

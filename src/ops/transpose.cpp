@@ -55,6 +55,7 @@ Ops define_transpose() {
       .doc("Puts the axes into another order; an empty order turns them around.")
       .inputs("arg, input_order")
       .infer(transpose_infer)
+      .linear()
       .reference(transpose_run)
       .import(onnx("Transpose").expand(import_transpose));
 }

@@ -113,8 +113,8 @@ Value import_rotary_embedding(Import& layer) {
 
 Ops define_onnx_attention() {
   return {
-      onnx("Attention").expand(import_attention),
-      onnx("RotaryEmbedding").expand(import_rotary_embedding),
+      onnx("Attention").rank(0, 3, 4).rank(1, 3, 4).rank(2, 3, 4).expand(import_attention),
+      onnx("RotaryEmbedding").rank(0, 3, 4).expand(import_rotary_embedding),
   };
 }
 

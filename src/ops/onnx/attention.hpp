@@ -14,6 +14,9 @@ inline Value join_heads(const Value& v) { return reshape_keeping(transpose(v, {0
 // Each head several times in a row: [h0, h0, h1, h1].
 inline Value repeat_heads(const Value& v, int64_t heads, int64_t times) {
   if (times == 1) return v;
+  constexpr int64_t most = 1 << 20;
+  if (heads > most || times > most / std::max<int64_t>(heads, 1))
+    fail("expected at most ", most, " heads, got ", heads, " * ", times);
   std::vector<int64_t> indices;
   for (int64_t h = 0; h < heads; ++h) indices.insert(indices.end(), static_cast<size_t>(times), h);
   return gather(v, v.in().ints(indices), 1);

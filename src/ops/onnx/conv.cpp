@@ -90,9 +90,9 @@ Value import_deformable_conv_2d(Import& layer) {
 
 Ops define_onnx_conv() {
   return {
-      onnx("Conv").expand(import_conv),
-      onnx("FusedConv").domain("com.microsoft").expand(import_fused_conv),
-      onnx("DeformConv").expand(import_deform_conv),
+      onnx("Conv").rank(0, 3).rank(1, 3).expand(import_conv),
+      onnx("FusedConv").domain("com.microsoft").rank(0, 3).rank(1, 3).expand(import_fused_conv),
+      onnx("DeformConv").rank(0, 4, 4).rank(1, 4, 4).expand(import_deform_conv),
       onnx("DeformableConv2D").ignore("kernel_shape").expand(import_deformable_conv_2d),
       onnx("DeformableConv2D").domain("org.openvinotoolkit").ignore("kernel_shape").expand(import_deformable_conv_2d),
   };

@@ -19,6 +19,11 @@ Value import_conv_transpose(Import& layer) {
   if (output_padding.empty()) output_padding.assign(axes, 0);
   auto sizes = layer.get<std::vector<int64_t>>("output_shape", {});
   if (sizes.size() == axes + 2) sizes.erase(sizes.begin(), sizes.begin() + 2);  // some files count N and C too
+  for (const std::vector<int64_t>* list : {&output_padding, &sizes})
+    for (int64_t v : *list)
+      if (v < 0 || v > static_cast<int64_t>(window_limit))
+        fail("expected 'output_padding' and 'output_shape' of at most ", static_cast<int64_t>(window_limit), ", got ",
+             v);
   if (output_padding.size() != axes || (!sizes.empty() && sizes.size() != axes))
     fail("'output_padding' and 'output_shape' should have a value for each of ", axes, " spatial axes");
 
@@ -52,6 +57,6 @@ Value import_conv_transpose(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_conv_transpose() { return onnx("ConvTranspose").expand(import_conv_transpose); }
+Ops define_onnx_conv_transpose() { return onnx("ConvTranspose").rank(0, 3).rank(1, 3).expand(import_conv_transpose); }
 
 }  // namespace graft

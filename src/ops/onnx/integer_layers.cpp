@@ -94,9 +94,9 @@ Value import_dynamic_quantize_matmul(Import& layer) {
 Ops define_onnx_integer_layers() {
   auto microsoft = [](std::string_view type) { return onnx(type).domain("com.microsoft"); };
   return {
-      onnx("ConvInteger").expand(import_conv_integer),
+      onnx("ConvInteger").rank(0, 3).rank(1, 3).expand(import_conv_integer),
       onnx("MatMulInteger").expand(import_matmul_integer),
-      onnx("QLinearConv").expand(import_qlinear_conv),
+      onnx("QLinearConv").rank(0, 3).rank(3, 3).expand(import_qlinear_conv),
       onnx("QLinearMatMul").expand(import_qlinear_matmul),
       microsoft("QGemm").expand(import_qgemm),
       microsoft("MatMulIntegerToFloat").expand(import_matmul_integer_to_float),

@@ -74,7 +74,8 @@ DType stash_type(Import& layer) { return onnx_element_type(layer.get<int64_t>("s
 std::vector<int64_t> trailing_axes(Import& layer, Value x) {
   auto axis = layer.get<int64_t>("axis", -1);
   std::vector<int64_t> axes;
-  if (axis >= 0) return axes_from(normalize_axis(axis, x.rank()), x.rank());
+  if (axis < -64) fail("expected an axis of the input, got ", axis);
+  if (axis >= 0 || x.shape().ranked()) return axes_from(normalize_axis(axis, x.rank()), x.rank());
   for (; axis < 0; ++axis) axes.push_back(axis);
   return axes;
 }
@@ -168,8 +169,8 @@ Value import_lrn(Import& layer) {
 Ops define_onnx_normalization() {
   auto openvino = [](std::string_view type) { return onnx(type).domain("org.openvinotoolkit"); };
   return {
-      onnx("BatchNormalization").expand(import_batch_norm),
-      onnx("InstanceNormalization").expand(import_instance_norm),
+      onnx("BatchNormalization").rank(0, 2).expand(import_batch_norm),
+      onnx("InstanceNormalization").rank(0, 3).expand(import_instance_norm),
       onnx("MeanVarianceNormalization").expand(import_mean_variance_norm),
       onnx("LayerNormalization").expand(import_layer_norm),
       onnx("RMSNormalization").expand(import_rms_norm),

@@ -171,12 +171,12 @@ Value import_global_lp_pool(Import& layer) {
 
 Ops define_onnx_pool() {
   return {
-      onnx("AveragePool").expand(import_average_pool),
-      onnx("MaxPool").expand(import_max_pool),
-      onnx("LpPool").expand(import_lp_pool),
-      onnx("GlobalAveragePool").expand(import_global_average_pool),
-      onnx("GlobalMaxPool").expand(import_global_max_pool),
-      onnx("GlobalLpPool").expand(import_global_lp_pool),
+      onnx("AveragePool").rank(0, 3).expand(import_average_pool),
+      onnx("MaxPool").rank(0, 3).expand(import_max_pool),
+      onnx("LpPool").rank(0, 3).expand(import_lp_pool),
+      onnx("GlobalAveragePool").rank(0, 2).expand(import_global_average_pool),
+      onnx("GlobalMaxPool").rank(0, 2).expand(import_global_max_pool),
+      onnx("GlobalLpPool").rank(0, 2).expand(import_global_lp_pool),
   };
 }
 

@@ -40,7 +40,7 @@ Value import_qlinear_leaky_relu(Import& layer) {
 Value softmax_rows(Import& layer, Value x) {
   bool rows = layer.get<int64_t>("opset", 13) < 13;
   auto rank = static_cast<int64_t>(x.rank()), axis = layer.get<int64_t>("axis", rows ? 1 : -1);
-  if (axis < 0) axis += rank;
+  axis = static_cast<int64_t>(normalize_axis(axis, static_cast<size_t>(rank)));
   if (!rows || axis == rank - 1) return layer.op("Softmax@8", {x}, {{"axis", axis}});
   std::vector<int64_t> keep(static_cast<size_t>(axis), 0);
   keep.push_back(-1);
@@ -107,8 +107,8 @@ Ops define_onnx_quantized_layers() {
       microsoft("QLinearSigmoid", import_qlinear_sigmoid),
       microsoft("QLinearLeakyRelu", import_qlinear_leaky_relu),
       microsoft("QLinearSoftmax", import_qlinear_softmax),
-      microsoft("QLinearAveragePool", import_qlinear_average_pool),
-      microsoft("QLinearGlobalAveragePool", import_qlinear_global_average_pool),
+      microsoft("QLinearAveragePool", import_qlinear_average_pool).rank(0, 3),
+      microsoft("QLinearGlobalAveragePool", import_qlinear_global_average_pool).rank(0, 3),
       microsoft("QLinearReduceMean", import_qlinear_reduce_mean),
       microsoft("QLinearConcat", import_qlinear_concat),
   };

@@ -1,7 +1,7 @@
 // Windows as ONNX layers describe them.
 #pragma once
 
-#include <graft/op.hpp>
+#include <graft/windows.hpp>
 
 namespace graft {
 
@@ -34,12 +34,20 @@ inline size_t spatial_axes(Import& layer, std::initializer_list<Value> ranked) {
   unsupported("the number of spatial axes is not known here, and this conversion needs it");
 }
 
+// Far larger ones would overflow the arithmetic of windows.
+inline void within_limits(std::string_view name, const std::vector<int64_t>& values) {
+  for (int64_t v : values)
+    if (std::abs(static_cast<double>(v)) > window_limit)
+      fail("expected '", name, "' of at most ", static_cast<int64_t>(window_limit), ", got ", v);
+}
+
 inline LayerWindows layer_windows(Import& layer, size_t axes) {
   LayerWindows w;
   auto list = [&](std::string_view name, int64_t fallback) {
     auto v = layer.get<std::vector<int64_t>>(name, {});
     if (v.empty()) v.assign(axes, fallback);
     if (v.size() != axes) fail("'", name, "' has ", v.size(), " values, there are ", axes, " spatial axes");
+    within_limits(name, v);
     return v;
   };
   if (layer.has("kernel_shape")) w.kernel = list("kernel_shape", 1);
@@ -54,6 +62,7 @@ inline LayerWindows layer_windows(Import& layer, size_t axes) {
   if (w.auto_pad != "explicit" || pads.empty()) pads.assign(2 * axes, 0);
   if (pads.size() == axes) pads.insert(pads.end(), pads.begin(), pads.end());  // some files give one side only
   if (pads.size() != 2 * axes) fail("'pads' has ", pads.size(), " values, there are ", axes, " spatial axes");
+  within_limits("pads", pads);
   auto middle = pads.begin() + static_cast<std::ptrdiff_t>(axes);
   w.pads_begin.assign(pads.begin(), middle);
   w.pads_end.assign(middle, pads.end());
@@ -62,6 +71,7 @@ inline LayerWindows layer_windows(Import& layer, size_t axes) {
 
 // A value for each channel, made to fit [N, C, spatial...].
 inline Value by_channel(const Value& v, size_t spatial) {
+  if (spatial > 62) fail("expected an input of rank 2 or more");
   std::vector<int64_t> dims(spatial + 2, 1);
   dims[1] = -1;
   return reshape(v, dims);
