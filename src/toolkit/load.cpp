@@ -155,7 +155,8 @@ void run_front(Model::State& m, const ImportOptions& asked) {
   for (UnknownType& u : m.report.unknown)
     std::erase_if(u.layers, [&](const UnknownType::Layer& l) { return gone(l.name); });
   std::erase_if(m.report.unknown, [](const UnknownType& u) { return u.layers.empty(); });
-  std::erase_if(m.report.problems, [&](const Problem& p) { return gone(p.layer); });
+  // An input whose structure is not given is no layer that could be replaced.
+  std::erase_if(m.report.problems, [&](const Problem& p) { return p.type != "input" && gone(p.layer); });
 }
 
 // The model, or the part of it that is wanted.
