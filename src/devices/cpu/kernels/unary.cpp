@@ -1,11 +1,11 @@
-// Element-wise operations of one f32 input, in vectors: y[i] = f(x[i]) over pieces that the threads share.
+// Vectorized element-wise operations of one f32 input: y[i] = f(x[i]) over pieces distributed among the threads.
 //
-// Wants plain memory, any shape; in place is fine. Fast because the formulas are polynomials over whole vectors instead
-// of one library call per element.
+// Requires dense memory of any shape; works in place. Fast because the formulas are polynomials over whole vectors
+// instead of one library call per element.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unary.cpp"
 #include <hwy/foreach_target.h>
-// After foreach_target.
+// Must come after foreach_target.
 #include <hwy/highway.h>
 
 #include <graft/op.hpp>
@@ -15,7 +15,7 @@
 #ifndef GRAFT_CPU_UNARY_ONCE
 #define GRAFT_CPU_UNARY_ONCE
 namespace graft {
-// Up to two numbers that the operation's attributes or further inputs give.
+// Up to two parameters from attributes or additional inputs.
 struct UnaryNumbers {
   float a = 0, b = 0;
 };
@@ -36,7 +36,7 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr D d;
 
-// Applies `f` to whole vectors; the rest goes through a vector of its own.
+// Applies `f` to whole vectors; the remainder goes through a padded vector.
 template <V (*f)(V, UnaryNumbers)>
 void map(const float* x, float* y, int64_t n, UnaryNumbers numbers) {
   const auto step = static_cast<int64_t>(hn::Lanes(d));
@@ -143,7 +143,7 @@ struct UnaryState {
 };
 
 void unary_accept(Accept& ctx) {
-  if (ctx.type(0) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
+  if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
 }
 
 UnaryFunction unary_function(std::string_view type, std::string_view mode) {
