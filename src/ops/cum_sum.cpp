@@ -9,12 +9,12 @@ namespace {
 struct CumSum {
   bool exclusive = false, reverse = false;
   static constexpr std::tuple schema{
-      attr("exclusive", &CumSum::exclusive, "an element does not count into its own sum"),
-      attr("reverse", &CumSum::reverse, "the sums begin at the end")};
+      attr("exclusive", &CumSum::exclusive, "exclusive prefix sum: leave each element out of its own sum"),
+      attr("reverse", &CumSum::reverse, "sum from the end of the axis")};
 };
 
 void cum_sum_infer(Infer& ctx, const CumSum&) {
-  check_single(ctx, 1, "the axis");
+  check_single(ctx, 1, "axis");
   Shape s = ctx.shape(0);
   if (auto axis = ctx.values<int64_t>(1); axis && s.ranked() && !axis->empty())
     normalize_axis((*axis)[0], std::max<size_t>(s.rank(), 1));
@@ -23,7 +23,7 @@ void cum_sum_infer(Infer& ctx, const CumSum&) {
 
 void cum_sum_run(Run& ctx, const CumSum& a) {
   TensorView x = ctx.input(0);
-  // A scalar counts as a list of one.
+  // A scalar is treated as a list of one element.
   std::vector<int64_t> dims(x.dims().begin(), x.dims().end());
   if (dims.empty()) dims.push_back(1);
   size_t axis = normalize_axis(ctx.has_input(1) ? ctx.input(1).scalar<int64_t>() : 0, dims.size());
@@ -48,7 +48,7 @@ void cum_sum_run(Run& ctx, const CumSum& a) {
 
 Ops define_cum_sum() {
   return op<CumSum>("CumSum", 3)
-      .doc("Running sums along an axis (0 when absent).")
+      .doc("Cumulative sum along an axis (0 if omitted)")
       .inputs("data, axis?")
       .infer(cum_sum_infer)
       .reference(cum_sum_run)

@@ -9,16 +9,17 @@ namespace {
 struct Gather {
   int64_t batch_dims = 0;
   static constexpr std::tuple schema{
-      attr("batch_dims", &Gather::batch_dims, "how many leading axes are walked together")};
+      attr("batch_dims", &Gather::batch_dims, "number of leading axes shared by data and indices")};
 };
 
 size_t gather_batch_dims(int64_t batch_dims, size_t indices_rank) {
   auto r = static_cast<int64_t>(indices_rank);
-  if (batch_dims < -r || batch_dims > r) fail("batch_dims is ", batch_dims, ", the indices have ", r, " axes");
+  if (batch_dims < -r || batch_dims > r)
+    fail("expected batch_dims of ", -r, " to ", r, " for indices of rank ", r, ", got ", batch_dims);
   return static_cast<size_t>(batch_dims < 0 ? batch_dims + r : batch_dims);
 }
 
-// A list of small integers keeps what is known of the values that are picked.
+// Gathering from a 1-D tensor of shape values keeps what is known about them.
 void gather_known(Infer& ctx, const Shape& indices) {
   auto k = ctx.known(0);
   if (!k || indices.rank() > 1) return;
@@ -35,15 +36,15 @@ void gather_known(Infer& ctx, const Shape& indices) {
 
 void gather_any_infer(Infer& ctx, int64_t batch_dims) {
   Shape data = ctx.shape(0), indices = ctx.shape(1), out = Shape::unknown();
-  if (data.ranked() && data.rank() == 0) fail("a scalar has no axis to gather along");
+  if (data.ranked() && data.rank() == 0) fail("expected data of rank 1 or more, got a scalar");
   if (data.ranked() && indices.ranked()) {
     size_t batch = gather_batch_dims(batch_dims, indices.rank());
-    if (batch >= data.rank()) fail("batch_dims is ", batch, ", the data has ", data.rank(), " axes");
+    if (batch >= data.rank()) fail("expected batch_dims below ", data.rank(), ", the rank of the data, got ", batch);
     auto axis = certain_axis(ctx, 2, data.rank());
     if (!axis) {
       out = Shape::of_rank(data.rank() + indices.rank() - 1 - batch);
     } else {
-      if (batch > *axis) fail("batch_dims is ", batch, ", it must not lie behind axis ", *axis);
+      if (batch > *axis) fail("expected batch_dims of at most axis ", *axis, ", got ", batch);
       out = Shape();
       for (size_t i = 0; i < *axis; ++i) out.push_back(i < batch ? merge(data[i], indices[i]) : data[i]);
       for (size_t i = batch; i < indices.rank(); ++i) out.push_back(indices[i]);
@@ -56,14 +57,15 @@ void gather_any_infer(Infer& ctx, int64_t batch_dims) {
 void gather_infer(Infer& ctx, const Gather& a) { gather_any_infer(ctx, a.batch_dims); }
 void gather1_infer(Infer& ctx, const NoAttributes&) { gather_any_infer(ctx, 0); }
 
-// An index outside the axis gives zeros.
+// An out-of-range index yields zeros.
 void gather_any_run(Run& ctx, int64_t batch_dims) {
   TensorView x = ctx.input(0), where = ctx.input(1), y = ctx.output(0);
   size_t axis = normalize_axis(ctx.input(2).scalar<int64_t>(), x.rank());
   size_t batch = gather_batch_dims(batch_dims, where.rank());
-  if (batch > axis) fail("batch_dims is ", batch, ", it must not lie behind axis ", axis);
+  if (batch > axis) fail("expected batch_dims of at most axis ", axis, ", got ", batch);
   for (size_t i = 0; i < batch; ++i)
-    if (x.dim(i) != where.dim(i)) fail("data and indices have batches of ", x.dim(i), " and ", where.dim(i));
+    if (x.dim(i) != where.dim(i))
+      fail("expected equal batch dimensions in data and indices, got ", x.dim(i), " and ", where.dim(i));
   std::vector<int64_t> indices = where.to<int64_t>();
   int64_t batches = count_of(x.dims().first(batch)), outer = count_of(x.dims().subspan(batch, axis - batch)),
           inner = count_of(x.dims().subspan(axis + 1)), n = x.dim(axis), picks = count_of(where.dims().subspan(batch));
@@ -94,14 +96,14 @@ Value import_gather(Import& layer) {
 Ops define_gather() {
   auto newer = [](int version) {
     return op<Gather>("Gather", version)
-        .doc("Slices of the data along an axis, picked by indices; negative ones count from the end.")
+        .doc("Gather slices of the data along an axis by index; negative indices count from the end")
         .inputs("data, indices, axis")
         .infer(gather_infer)
         .reference(gather_run);
   };
   return {
       op("Gather", 1)
-          .doc("Slices of the data along an axis, picked by indices.")
+          .doc("Gather slices of the data along an axis by index")
           .inputs("data, indices, axis")
           .infer(gather1_infer)
           .reference(gather1_run),

@@ -5,13 +5,14 @@ namespace {
 
 struct NonZero {
   DType output_type = DType::i64;
-  static constexpr std::tuple schema{attr("output_type", &NonZero::output_type, "i64 or i32")};
+  static constexpr std::tuple schema{
+      attr("output_type", &NonZero::output_type, "element type of the result, i64 or i32")};
 };
 
-// How many there are, only the data tells.
+// The output shape is data-dependent.
 void nonzero_infer(Infer& ctx, const NonZero& a) {
   want_index_type(a.output_type);
-  if (ctx.type(0) == DType::string) fail("texts cannot be compared with zero");
+  if (ctx.type(0) == DType::string) fail("expected numeric or boolean elements, got strings");
   Shape in = ctx.shape(0);
   Dim rank = in.ranked() ? Dim(static_cast<int64_t>(in.rank())) : Dim();
   Dim most = in.elements();
@@ -39,7 +40,7 @@ void nonzero_run(Run& ctx, const NonZero&) {
 
 Ops define_nonzero() {
   return op<NonZero>("NonZero", 3)
-      .doc("Positions of the elements that are not zero, one row per axis.")
+      .doc("Coordinates of the nonzero elements, one row per axis")
       .inputs("data")
       .infer(nonzero_infer)
       .reference(nonzero_run)

@@ -7,11 +7,11 @@ namespace {
 struct Select {
   std::string auto_broadcast = "numpy";
   static constexpr std::tuple schema{
-      attr("auto_broadcast", &Select::auto_broadcast, "how shapes that differ are matched")
+      attr("auto_broadcast", &Select::auto_broadcast, "broadcasting rule for inputs of different shapes")
           .one_of("numpy", "none", "explicit", "pdpd")};
 };
 
-// Shape values keep what is certain of them: the chosen one, or the bounds of both.
+// Shape values stay known: the selected one, or the bounds that cover both.
 void select_known(Infer& ctx, const Shape& out) {
   auto condition = ctx.known(0), a = ctx.known(1), b = ctx.known(2);
   if (!condition || !a || !b || !out.ranked() || out.rank() > 1 || !out.elements().known()) return;
@@ -30,7 +30,7 @@ void select_known(Infer& ctx, const Shape& out) {
 void select_infer(Infer& ctx, const Select& a) {
   DType condition = ctx.type(0);
   if (condition != DType::boolean && condition != DType::undefined)
-    fail("the condition is ", condition, ", it should be boolean");
+    fail("expected a boolean condition, got ", condition);
   bool exact = a.auto_broadcast == "none" || a.auto_broadcast == "explicit";
   Shape out = exact ? merge(merge(ctx.shape(1), ctx.shape(2)), ctx.shape(0))
                     : broadcast(broadcast(ctx.shape(1), ctx.shape(2)), ctx.shape(0));
@@ -62,7 +62,7 @@ void select_run(Run& ctx, const Select&) {
 
 Ops define_select() {
   return op<Select>("Select", 1)
-      .doc("The second input where the first holds, else the third.")
+      .doc("Select elements of the second input where the condition is true, of the third elsewhere")
       .inputs("cond, then, else")
       .infer(select_infer)
       .reference(select_run)

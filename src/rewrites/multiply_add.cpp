@@ -6,7 +6,7 @@ namespace {
 
 bool numpy_broadcast(const NodeRef& n) { return n.get<std::string>("auto_broadcast", "numpy") == "numpy"; }
 
-// Rounding makes a whole step of a difference in the last bit: what is rounded next is computed as it is written.
+// Rounding amplifies a difference in the last bit to a whole step: what is rounded next is computed as written.
 bool rounded_next(const Value& y) {
   for (const Reader& r : readers(y)) {
     if (r.node.is("Round") || r.node.is("Floor") || r.node.is("Ceiling") || r.node.is("FakeQuantize")) return true;
@@ -14,7 +14,7 @@ bool rounded_next(const Value& y) {
   }
   return false;
 }
-// Whole numbers less a whole number (a zero point) are exact, and so their product is right to the last bit.
+// Integers minus an integer (a zero point) are exact, so their product is correctly rounded.
 bool exact_sum(const Value& x, const Value& a) {
   NodeRef n = maker(x);
   if (!n.is("Convert") || !is_integer(n.input(0).type()) || a.constant().size() > (1 << 20)) return false;

@@ -6,24 +6,25 @@ namespace {
 
 std::vector<Value> sequence_items(Import& layer, size_t input) {
   std::optional<std::vector<Value>> items = layer.input(input).items();
-  if (!items) unsupported("input ", input, " is no sequence that can be followed");
+  if (!items) unsupported("input ", input, " is not a sequence that can be traced at import time");
   return *items;
 }
-// The tensor of a run of items; empty for a single item.
+// The tensor behind a run of items; empty for a single item.
 Value sequence_stack(const Value& item) {
   auto inner = item.items();
-  if (inner && inner->empty()) unsupported("a sequence that grows in a loop can be looked into only behind it");
+  if (inner && inner->empty())
+    unsupported("reading a sequence inside the loop that grows it is not supported, only after the loop");
   return inner ? (*inner)[0] : Value();
 }
-// The position that an input gives, of 0..count-1; -1 is the last. Items behind a run have no position yet.
+// The position given by an input, in 0..count-1; -1 is the last. Items after a run have no known position.
 size_t sequence_position(Import& layer, size_t input, const std::vector<Value>& items, bool behind_last) {
   auto given = layer.input(input).values<int64_t>();
-  if (!given || given->size() != 1) unsupported("a position in a sequence is known only when the model runs");
+  if (!given || given->size() != 1) unsupported("a data-dependent position in a sequence is not supported");
   int64_t p = (*given)[0], n = static_cast<int64_t>(items.size()), most = behind_last ? n : n - 1;
   for (size_t i = 0; i < items.size(); ++i)
     if (items[i].items() && (p < 0 || p > static_cast<int64_t>(i) || (p == static_cast<int64_t>(i) && !behind_last)))
-      unsupported("position ", p, " of a sequence whose length is known only when the model runs");
-  if (p < -n || p > most) fail("position ", p, " is outside a sequence of ", n);
+      unsupported("position ", p, " of a sequence of data-dependent length is not supported");
+  if (p < -n || p > most) fail("position ", p, " is out of range for a sequence of ", n);
   return static_cast<size_t>(p < 0 ? p + n : p);
 }
 
@@ -51,9 +52,9 @@ Value import_sequence_length(Import& layer) {
   return length ? length + static_cast<double>(single) : layer.scalar(single);
 }
 
-// Items one after the other along `axis`, which is a new one or one that they have.
+// Concatenates items along an existing `axis`, or stacks them along a new one.
 Value sequence_joined(Import& layer, const std::vector<Value>& items, int64_t axis, bool fresh) {
-  if (items.empty()) fail("the sequence is empty");
+  if (items.empty()) fail("expected a non-empty sequence, got an empty one");
   std::vector<Value> parts;
   for (const Value& item : items) {
     Value stack = sequence_stack(item);
@@ -63,13 +64,13 @@ Value sequence_joined(Import& layer, const std::vector<Value>& items, int64_t ax
     }
     auto rank = static_cast<int64_t>(stack.rank());
     auto a = static_cast<int64_t>(normalize_axis(axis, static_cast<size_t>(fresh ? rank : rank - 1)));
-    // The axis that counts the items goes where they are to be joined ...
+    // Move the axis that counts the items to where they are concatenated ...
     std::vector<int64_t> order;
     for (int64_t i = 1; i <= a; ++i) order.push_back(i);
     order.push_back(0);
     for (int64_t i = a + 1; i < rank; ++i) order.push_back(i);
     Value moved = a == 0 ? stack : transpose(stack, order);
-    if (!fresh) {  // ... and becomes one with theirs.
+    if (!fresh) {  // ... and merge it with theirs.
       auto dims = [&](int64_t from, int64_t to) {
         return layer.op("Slice", {shape_of(moved), layer.ints({from}), layer.ints({to}), layer.ints({1})});
       };
@@ -96,9 +97,9 @@ Value import_sequence_insert(Import& layer) {
 }
 Value import_sequence_erase(Import& layer) {
   std::vector<Value> items = sequence_items(layer, 0);
-  if (items.empty()) fail("the sequence is empty");
+  if (items.empty()) fail("expected a non-empty sequence, got an empty one");
   if (!layer.has_input(1) && items.back().items())
-    unsupported("the end of a sequence is known only when the model runs");
+    unsupported("the end of a sequence of data-dependent length is not supported");
   size_t at = layer.has_input(1) ? sequence_position(layer, 1, items, false) : items.size() - 1;
   items.erase(items.begin() + static_cast<ptrdiff_t>(at));
   return layer.list(items);
@@ -108,17 +109,17 @@ Value import_concat_from_sequence(Import& layer) {
                          layer.get<bool>("new_axis", false));
 }
 
-// The lengths of the parts: given, or equal ones with what is left over at the end.
+// The lengths of the parts: given, or equal ones with the remainder at the end.
 std::vector<int64_t> sequence_lengths(Import& layer, const Dim& whole) {
   int64_t each = 1;
   if (layer.has_input(1)) {
     auto given = layer.input(1).values<int64_t>();
-    if (!given) unsupported("the lengths of the parts are known only when the model runs");
+    if (!given) unsupported("data-dependent lengths of the parts are not supported");
     if (layer.input(1).rank() > 0) return *given;
     each = given->at(0);
   }
-  if (!whole.known()) unsupported("the number of parts is known only when the model runs");
-  if (each < 1) fail("parts of length ", each, " make no sense");
+  if (!whole.known()) unsupported("a data-dependent number of parts is not supported");
+  if (each < 1) fail("expected a positive length of the parts, got ", each);
   std::vector<int64_t> lengths;
   for (int64_t left = whole.value(); left > 0; left -= each) lengths.push_back(std::min(left, each));
   return lengths;
@@ -127,10 +128,10 @@ Value import_split_to_sequence(Import& layer) {
   Value x = layer.input(0);
   size_t rank = x.rank(), axis = normalize_axis(layer.get<int64_t>("axis", 0), rank);
   auto a = static_cast<int64_t>(axis);
-  // Lengths that are given keep the axis whatever `keepdims` says.
+  // Explicit lengths keep the axis regardless of `keepdims`.
   bool keep = layer.get<bool>("keepdims", true) || layer.has_input(1);
   Shape shape = x.shape();
-  // Slices of one are the items of a run, however many there are.
+  // Slices of size 1 are the items of a run, however many there are.
   if (!layer.has_input(1) && !keep && !shape[axis].known() && axis == 0) return layer.list({sequence_run(x)});
   std::vector<int64_t> lengths = sequence_lengths(layer, shape[axis]);
   if (lengths.empty()) return layer.list({});
@@ -142,7 +143,7 @@ Value import_split_to_sequence(Import& layer) {
 
 Value import_optional(Import& layer) {
   layer.has("type");
-  if (!layer.has_input(0)) unsupported("an optional value that is never there");
+  if (!layer.has_input(0)) unsupported("an optional value that is always empty is not supported");
   return layer.input(0);
 }
 Value import_optional_has_element(Import& layer) { return layer.truth(layer.has_input(0)); }

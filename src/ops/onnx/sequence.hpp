@@ -1,6 +1,6 @@
-// Sequences of ONNX while importing: lists of values. As long as their lengths follow from the model alone, what goes
-// in and out of them is connected directly. An item that is itself a list stands for a run of items whose number only
-// the running model knows: one tensor, whose slices along the first axis they are.
+// ONNX sequences at import time: lists of values. While their lengths follow from the model alone, producers and
+// consumers of items are connected directly. An item that is itself a list stands for a run of items whose number is
+// data-dependent: the slices of one tensor along its first axis.
 #pragma once
 
 #include <graft/op.hpp>
@@ -9,15 +9,15 @@ namespace graft {
 
 inline Value sequence_run(const Value& stack) { return stack.in().list({stack}); }
 
-// What a sequence that grows in a loop held before, seen from the loop's body: a run that nobody can look into.
+// The previous contents of a sequence that grows in a loop, as seen from the loop body: a run that cannot be inspected.
 inline Value sequence_so_far(Import& body) { return body.list({}); }
 
-// The one item that a loop's body has put behind what was there before.
+// The single item that a loop body appends to the previous contents.
 inline Value sequence_growth(const Value& sequence) {
   auto items = sequence.items();
   auto before = items && items->size() == 2 ? (*items)[0].items() : std::nullopt;
   if (!before || !before->empty() || (*items)[1].items())
-    unsupported("a sequence that a loop changes otherwise than by one item at its end every time");
+    unsupported("a loop that changes a sequence other than by appending one item per iteration is not supported");
   return (*items)[1];
 }
 

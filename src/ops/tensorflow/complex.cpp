@@ -1,4 +1,4 @@
-// Complex numbers, as pairs along a last axis, and the Fourier transforms that they are for.
+// Complex numbers as pairs along a last axis, and Fourier transforms of them.
 #include "layout.hpp"
 
 namespace graft {
@@ -22,7 +22,7 @@ Value tf_complex_abs(Import& layer) {
   return layer.op("ReduceL2", {layer.input(0), layer.ints({-1})}, {{"keep_dims", false}});
 }
 Value tf_conjugate(Import& layer) { return tf_pair(tf_part(layer.input(0), 0), -tf_part(layer.input(0), 1)); }
-// From real numbers; or back to them, which drops the imaginary part.
+// Converts real to complex numbers, or back, which drops the imaginary part.
 Value tf_complex_cast(Import& layer) {
   layer.has("Truncate");
   DType to = layer.get<DType>("DstT"), from = layer.get<DType>("SrcT");
@@ -34,7 +34,7 @@ Value tf_complex_cast(Import& layer) {
 }
 Value tf_complex_same(Import& layer) { return layer.input(0); }
 
-// The innermost axes, without the one of the pairs.
+// The innermost axes, excluding the axis of real and imaginary parts.
 std::vector<int64_t> tf_fourier_axes(int64_t count) {
   std::vector<int64_t> axes;
   for (int64_t i = -count; i < 0; ++i) axes.push_back(i);
@@ -78,7 +78,7 @@ Ops define_tensorflow_complex() {
     std::string_view type;
     Value (*import)(Import&);
   };
-  // Files may leave out the attributes that say so: these always have to do with complex numbers.
+  // These layers always involve complex numbers, even if the file omits the type attributes.
   static constexpr Row rows[] = {
       {"Complex", tf_make_complex},
       {"ComplexAbs", tf_complex_abs},

@@ -1,4 +1,4 @@
-// Pictures in other sizes.
+// Image resizing.
 #include "layout.hpp"
 
 namespace graft {
@@ -29,16 +29,17 @@ Value tf_resize_nearest(Import& layer) {
   return tf::channels_last(y, 2);
 }
 
-// pictures, boxes [n, 4] as y1 x1 y2 x2, the picture of each box, size: bilinear samples, or a value outside.
+// Inputs: images, boxes [n, 4] as y1 x1 y2 x2, the image index of each box, size. Samples bilinearly; a constant
+// outside.
 Value tf_crop_and_resize(Import& layer) {
   Value x = layer.input(0), boxes = layer.input(1), which = layer.input(2);
   bool nearest = layer.get<std::string>("method", "bilinear") == "nearest";
   double outside = layer.get<float>("extrapolation_value", 0);
-  std::vector<int64_t> size = tf::constant_ints(layer.input(3), "the crop size");
+  std::vector<int64_t> size = tf::constant_ints(layer.input(3), "crop size");
   if (size.size() != 2 || size[0] < 1 || size[1] < 1 || size[0] > 1 << 16 || size[1] > 1 << 16)
-    fail("the crop size wants a height and a width above 0 and not above 65536");
+    fail("expected a crop size with a height and width of 1 to 65536");
   if (!is_real(x.type())) x = convert(x, DType::f32);
-  // Along each axis: the place of every sample, its neighbours, their weights, and whether it lies inside.
+  // Per axis: the position of each sample, its two neighbors, the weight, and whether it is inside the image.
   struct Axis {
     Value low, high, part, inside;  // [boxes, samples]
   };

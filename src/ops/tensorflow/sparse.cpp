@@ -1,4 +1,4 @@
-// Sparse matrices as lists of places and values, and sums of segments: what embeddings of sparse features are made of.
+// Sparse tensors as lists of indices and values, and segment sums: the building blocks of sparse feature embeddings.
 #include "layout.hpp"
 
 namespace graft {
@@ -13,7 +13,7 @@ Value tf_sum_of_segments(const Value& x, const Value& ids, const Value& count) {
   Value zeros = build::fill(layer, 0, x.type(), build::concat({count, tail}, 0));
   return layer.op("ScatterNDUpdate@15", {zeros, unsqueeze(ids, {-1}), x}, {{"reduction", "sum"}});
 }
-// How many segments there are: what the layer says, else up to the largest id.
+// The number of segments: given by the layer, otherwise the largest id + 1.
 Value tf_count_of_segments(Import& layer, const Value& ids, size_t given) {
   if (layer.has_input(given)) return convert(tf::as_list(layer.input(given)), DType::i64);
   Value largest = convert(layer.op("ReduceMax", {ids, layer.ints({0})}, {{"keep_dims", true}}), DType::i64);
@@ -30,7 +30,7 @@ Value tf_sparse_segments(Import& layer) {
   Value x = build::gather(layer.input(0), layer.input(1), 0), ids = layer.input(2);
   Value count = tf_count_of_segments(layer, ids, 3), sum = tf_sum_of_segments(x, ids, count);
   if (how == Combined::sum) return sum;
-  // A segment without rows stays 0.
+  // An empty segment stays 0.
   Value ones = build::fill(layer, 1, x.type(), build::concat({build::dims(x, {0}), layer.ints({1})}, 0));
   Value rows = layer.op("Maximum", {tf_sum_of_segments(ones, ids, count), like(x, 1)});
   if (how == Combined::by_root) rows = layer.op("Sqrt", {rows});
@@ -47,7 +47,7 @@ Value tf_sparse_segments(Import& layer) {
 std::vector<Value> tf_sparse_fill(Import& layer) {
   Value indices = layer.input(0), values = layer.input(1), dense = layer.input(2);
   std::vector<Value> out = layer.ops("SparseFillEmptyRows@16", {values, dense, indices, layer.input(3)}, {}, 3);
-  // An element moves back by the rows before its own that had none.
+  // An element moves back by the number of empty rows before its own.
   Value fresh = layer.op("CumSum", {convert(out[2], DType::i64), layer.scalar(int64_t{0})}, {{"exclusive", true}});
   Value row = build::gather(indices, layer.scalar(int64_t{0}), 1);
   Value place = build::range(layer.scalar(int64_t{0}), tf::as_scalar(build::dims(values, {0})), DType::i64);
@@ -55,7 +55,7 @@ std::vector<Value> tf_sparse_fill(Import& layer) {
   return out;
 }
 
-// How far apart neighbours along each axis are, `rank` numbers.
+// Row-major strides of the dense shape, `rank` numbers.
 Value tf_sparse_strides(const Value& shape, int64_t rank) {
   Import& layer = shape.in();
   std::vector<Value> strides{layer.ints({1})};
@@ -68,7 +68,7 @@ std::vector<Value> tf_sparse_reshape(Import& layer) {
   auto rank_of = [](const Value& list) {
     Shape s = list.shape();
     if (!s.ranked() || s.rank() != 1 || !s[0].known() || s[0].value() < 1)
-      unsupported("a sparse tensor whose number of dimensions is not known");
+      unsupported("a sparse tensor of unknown rank is not supported");
     return s[0].value();
   };
   int64_t before = rank_of(shape), after = rank_of(wanted);

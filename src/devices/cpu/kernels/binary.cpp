@@ -109,7 +109,7 @@ void powers(const float* a, const float* b, float* y, int64_t n, RowKind kind) {
 }
 
 }  // namespace
-// Every operation that is computed here, with its function.
+// The operations implemented here, with their functions.
 std::span<const BinaryRow> binary_rows() {
   static constexpr BinaryRow all[] = {
       {"Add", rows<Sum>},

@@ -27,8 +27,8 @@ struct NormState {
   }
 };
 constexpr int64_t norm_columns = 64;
-// The sum of x - shift over elements `step` apart, or of its square. Where the sum in f32 overflowed, or squares
-// vanished, it is taken again in f64.
+// The sum of x - shift over elements `step` apart, or of its square. If the f32 sum overflows, or squares underflow, it
+// is computed again in f64.
 inline double norm_sum_in_range(bool squares, double sum, const float* x, int64_t n, int64_t step, float shift) {
   if (std::isfinite(sum) && (!squares || sum >= 1e-30)) return sum;
   sum = 0;

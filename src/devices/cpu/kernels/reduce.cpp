@@ -20,8 +20,8 @@ enum class ReduceEnd { as_it_is, divided, root };
 struct ReduceRow {
   std::string_view type, opset;
   ReduceFunction f;
-  ReduceEnd end;           // what is done to a result at last
-  double (*take)(double);  // what is added up of an element; null: nothing is added up
+  ReduceEnd end;           // final step of a result
+  double (*take)(double);  // the summand of an element; null: not a sum
 };
 }  // namespace graft
 #endif
@@ -137,7 +137,7 @@ void reduce(const float* x, int64_t n, int64_t step, int64_t columns, float* y) 
 }
 
 }  // namespace
-// Every operation that is computed here, with its function.
+// The operations implemented here, with their functions.
 std::span<const ReduceRow> reduce_rows() {
   constexpr auto same = [](double x) { return x; };
   static constexpr ReduceRow rows[] = {
@@ -200,8 +200,8 @@ ReduceState reduce_prepare(Prepare& ctx) {
   unsupported("no vector function for ", ctx.op_type());
 }
 
-// Sums are taken in f32, where squares, or parts of a sum that is in range itself, may overflow or vanish: such results
-// are computed again, in f64.
+// Sums are computed in f32, where squares, or partial sums of a result in range, may overflow or underflow: such
+// results are computed again in f64.
 bool reduce_lost(const ReduceState& s, float sum) {
   return !(std::fabs(sum) <= std::numeric_limits<float>::max()) || (s.row.end == ReduceEnd::root && sum < 1e-30f);
 }
@@ -212,7 +212,7 @@ float reduce_again(const ReduceState& s, const float* x) {
   return static_cast<float>(s.row.end == ReduceEnd::root ? std::sqrt(sum) : sum);
 }
 
-// From `count` sums of neighbouring columns to results.
+// Converts `count` sums of adjacent columns to results.
 void reduce_end(const ReduceState& s, const float* x, int64_t count, float* y) {
   bool lost = false;
   for (int64_t i = 0; i < count; ++i) lost |= reduce_lost(s, y[i]);

@@ -23,7 +23,7 @@ using UnaryFunction = void (*)(const float* x, float* y, int64_t n, UnaryNumbers
 struct UnaryRow {
   std::string_view type, opset;
   UnaryFunction f;
-  std::string_view mode;  // attribute approximation_mode, of the operations that have it
+  std::string_view mode;  // attribute approximation_mode, for operations that have it
 };
 }  // namespace graft
 #endif
@@ -52,7 +52,7 @@ void map(const float* x, float* y, int64_t n, UnaryNumbers numbers) {
 HWY_INLINE V number(float v) { return hn::Set(d, v); }
 
 HWY_INLINE V abs(V x, UnaryNumbers) { return hn::Abs(x); }
-// Zeros have the sign of x, which Highway's scalar code forgets.
+// Zeros keep the sign of x, which Highway's scalar code drops.
 HWY_INLINE V ceiling(V x, UnaryNumbers) { return hn::CopySign(hn::Ceil(x), x); }
 HWY_INLINE V clamp(V x, UnaryNumbers n) { return at_most(at_least(x, number(n.a)), number(n.b)); }
 HWY_INLINE V elu(V x, UnaryNumbers n) {
@@ -65,7 +65,7 @@ HWY_INLINE V floor(V x, UnaryNumbers) { return hn::CopySign(hn::Floor(x), x); }
 HWY_INLINE V gelu(V x, UnaryNumbers) {
   return hn::Mul(hn::Mul(x, number(0.5f)), hn::Add(number(1.0f), error_function(d, hn::Mul(x, number(0.70710678f)))));
 }
-// (1 + tanh(u)) / 2 is sigmoid(2u), without the difference of nearly equal numbers.
+// (1 + tanh(u)) / 2 is sigmoid(2u), which avoids cancellation.
 HWY_INLINE V gelu_tanh(V x, UnaryNumbers) {
   const V twice = hn::Mul(hn::Mul(x, number(1.59576912f)), hn::MulAdd(hn::Mul(x, x), number(0.044715f), number(1.0f)));
   return hn::Mul(x, sigmoid(d, twice));
@@ -98,7 +98,7 @@ HWY_INLINE V tanh(V x, UnaryNumbers) { return hn::Tanh(d, x); }
 
 }  // namespace
 
-// Every operation that is computed here, with its function.
+// The operations implemented here, with their functions.
 std::span<const UnaryRow> unary_rows() {
   static constexpr UnaryRow rows[] = {
       {"Abs", "opset1", map<abs>, {}},
