@@ -58,8 +58,8 @@ class GRAFT_API Model {
   // model cannot be run with these shapes.
   void reshape(const std::map<std::string, Shape>& shapes);
   // Makes any tensor of the model an output and returns its position among the outputs; a tensor that is an output
-  // already keeps its position. A name is that of a layer (its output 0), "layer:1" for another output of it, or that of
-  // a tensor. A name that could be both is rejected, except in Caffe, where layers take precedence: "conv1" is the
+  // already keeps its position. A name is that of a layer (its output 0), "layer:1" for another output of it, or that
+  // of a tensor. A name that could be both is rejected, except in Caffe, where layers take precedence: "conv1" is the
   // convolution, even if an in-place layer writes the blob "conv1" again.
   size_t add_output(const std::string& name);
   // Writes the IR: `path` (.xml) and the weights next to it (.bin).
