@@ -17,6 +17,7 @@
 #include "passes/compress_to_f16.hpp"
 #include "passes/pass.hpp"
 #include "preprocess_options.hpp"
+#include "terminal.hpp"
 
 namespace graft::cli {
 namespace {
@@ -70,8 +71,8 @@ class Progress {
  public:
   explicit Progress(const ConvertOptions& o) : lines_(o.mo.stream), on_((o.mo.progress || o.mo.stream) && !o.silent) {}
   void step(const char* what) {
-    if (on_) std::fprintf(stderr, lines_ ? "%3d%%  %s\n" : "\r%3d%%  %-30s", 100 * done_ / steps, what);
-    if (on_ && !lines_ && done_ == steps) std::fprintf(stderr, "\n");
+    if (on_) std::fprintf(raw_stderr(), lines_ ? "%3d%%  %s\n" : "\r%3d%%  %-30s", 100 * done_ / steps, what);
+    if (on_ && !lines_ && done_ == steps) std::fprintf(raw_stderr(), "\n");
     ++done_;
   }
 
@@ -161,8 +162,8 @@ void report_text(const ConvertOptions& o, const Model::State& m, const Done& d) 
               : d.transposes.size() == 1 ? ", 1 Transpose among them"
                                          : text(", ", d.transposes.size(), " Transposes among them").c_str());
   if (o.mo.half()) std::printf("%zu constants stored as f16, %zu kept as f32\n", d.half.compressed, d.half.kept);
-  std::printf("IR version %d, up to opset%d, in %.2f seconds, with at most %.0f MB of memory\n", d.version,
-              d.opset, d.seconds, static_cast<double>(peak_memory()) / 1e6);
+  std::printf("IR version %d, up to opset%d, in %.2f seconds, with at most %.0f MB of memory\n", d.version, d.opset,
+              d.seconds, static_cast<double>(peak_memory()) / 1e6);
 }
 
 void warn_of_losses(const F16Report& r) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-
 #include <graft/toolkit.hpp>
 
 #include "import/importer.hpp"
