@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
   graft::guard_files();
   graft::cli::protect_terminal();
   int status = graft::cli::main(argc, argv);
-  // The streams are ours: nobody else flushes them, and a full disk is an error.
+  // The streams were opened here, so exit does not flush them; a full disk is an error.
   bool written = std::fflush(stdout) == 0;
   return status == 0 && !written ? graft::cli::bad_model : status;
 }

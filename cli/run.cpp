@@ -194,7 +194,7 @@ void run(const RunOptions& o) {
     report.add(g.name, gathered(g, [&](size_t port) { return request.get_output_tensor(port); }));
   if (!o.folder.empty()) {
     OutputFile file(o.folder + "/outputs.json");
-    file.write(report.list.dump(1));
+    file.write(report.list.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
     file.write("\n");
     file.commit();
   }

@@ -9,6 +9,7 @@ namespace graft {
 namespace {
 
 void append_escaped(std::string& out, std::string_view s, bool attribute) {
+  if (!is_valid_utf8(s)) throw_user("expected UTF-8 in a name or value, got ", printable(in_quotes(s)));
   for (char c : s) {
     auto u = static_cast<unsigned char>(c);
     if (c == '&') out += "&amp;";
