@@ -171,7 +171,7 @@ void run(const RunOptions& o) {
   import.cut.more_outputs = o.outputs;
   Model model = load(core, o.model, import);
   if (o.inputs.given.empty() && !model.state()->report.assumed.empty())
-    require_complete(model.state()->report, model.state()->path);
+    require_complete(*model.state());
   Fitted made = fitted_model(core, o, import, model, make_inputs(o.inputs, model.input_groups(), model.inputs()));
   model = made.model;
   std::vector<Group> selected = selected_outputs(model, o.outputs);
