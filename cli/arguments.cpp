@@ -119,7 +119,10 @@ std::vector<std::string> normal_arguments(const CLI::App& app, const std::vector
       size_t equals = std::min(word.find('='), word.size());
       Spelling s = option_for(*here, word.substr(0, equals), framework);
       if (equals == word.size() && takes_value(s.option)) ++i;
-      word = s.name + word.substr(equals);
+      bool empty = equals + 1 == word.size() && takes_value(s.option);
+      word = s.name + word.substr(equals, empty ? 0 : std::string::npos);
+      // "--name=" has an empty value, not the next word.
+      if (empty) out.insert(out.begin() + static_cast<ptrdiff_t>(++i), "");
     } else if (word.starts_with('-')) {
       if (takes_value(short_option(*here, word))) ++i;
     } else if (here == &app) {

@@ -1,14 +1,32 @@
-// Attributes: a plain struct with its defaults in place, and one list that names its members.
+// Attributes: a plain struct with default values, and a list that names its members.
 //
-//   struct Elu {
-//     float alpha = 1.0f;
-//     static constexpr std::tuple schema{graft::attr("alpha", &Elu::alpha, "scale of the negative
-//     branch").at_least(0)};
+//   struct Pad {
+//     enum Mode { constant, edge, reflect } mode = constant;
+//     std::vector<int64_t> pads;
+//     float value = 0;
+//     std::optional<int64_t> axis;
+//     static constexpr std::tuple schema{
+//         graft::attr("mode", &Pad::mode, "padding method").one_of("constant", "edge", "reflect"),
+//         graft::attr("pads", &Pad::pads, "elements to add at both ends").required().at_least(0),
+//         graft::attr("value", &Pad::value, "padding value for mode 'constant'"),
+//         graft::attr("axis", &Pad::axis, "axis to pad; absent: all")};
 //   };
 //
-// A member may be bool, an integer, float, double, std::string, an enum (with `one_of` naming its values in order),
-// DType, Shape, TensorView, a vector of int64_t, float, double, std::string or DType, or std::optional of any of these
-// (absent is then a meaning of its own).
+// That is the only place where an attribute is described: the IR, the textual form, import rules, `graft ops` and all
+// checks follow from it. Functions of the operation receive the struct with all values set and checked.
+//
+// A member may be
+//  - bool, an integer, float or double, std::string,
+//  - an enum, whose values are named in order by `one_of`,
+//  - DType, Shape, TensorView,
+//  - a vector of int64_t, float, double, std::string or DType,
+//  - std::optional of any of these; then the attribute may be absent, which differs from its default.
+//
+// Names, order, defaults and allowed strings are part of the IR format: those of built-in operations are the ones of
+// the OpenVINO opsets. The IR writes every attribute in the order of the schema.
+//
+// Errors: a value of the wrong kind or outside its bounds is rejected by the host before any function sees it.
+// Everything here is immutable after loading or local to a call, so there is nothing to synchronize.
 #pragma once
 
 #include <array>
@@ -22,6 +40,7 @@
 
 namespace [[gnu::visibility("hidden")]] graft {
 
+// Whether T is a std::optional, and of what.
 template <class T>
 struct is_optional : std::false_type {};
 template <class T>
@@ -29,6 +48,9 @@ struct is_optional<std::optional<T>> : std::true_type {
   using inner = T;
 };
 
+// The kind of attribute value that a member type is stored as; GRAFT_NONE for types that no attribute can have. All
+// integers are stored as int64_t and all floating-point numbers as double; the schema remembers which are f32, so that
+// they print with fewer digits.
 template <class T>
 constexpr graft_kind kind_of() {
   if constexpr (is_optional<T>::value) return kind_of<typename is_optional<T>::inner>();
@@ -47,8 +69,14 @@ constexpr graft_kind kind_of() {
   else return GRAFT_NONE;
 }
 
+// One entry of a schema. The functions below return a changed copy, so that they can be chained:
+//
+//   attr("mode", &Pad::mode, "padding method").one_of("constant", "edge", "reflect").required()
+//
+// Strings are referenced, not copied: use literals.
 template <class Owner, class Member>
 struct AttrSpec {
+  // See the list of member types at the top of this file.
   static_assert(kind_of<Member>() != GRAFT_NONE, "an attribute cannot have this type");
   std::string_view name;
   Member Owner::*member;
@@ -59,6 +87,8 @@ struct AttrSpec {
   size_t word_count = 0;
   bool is_required = false;
 
+  // Inclusive bounds of a number, or of each element of a list. The error names the attribute, the bound and the
+  // value.
   constexpr AttrSpec at_least(double v) const {
     return with([&](AttrSpec& s) { s.min = v; });
   }
@@ -67,10 +97,14 @@ struct AttrSpec {
   }
   constexpr AttrSpec between(double a, double b) const { return at_least(a).at_most(b); }
   // The words that are allowed; for an enum, in the order of its values.
+  // The allowed strings; for an enum, the names of its values in numeric order. At most 12. Any other string is
+  // rejected with the list of allowed ones.
   template <class... W>
   constexpr AttrSpec one_of(W... w) const {
     return with([&](AttrSpec& s) { ((s.words[s.word_count++] = str(std::string_view(w))), ...); });
   }
+  // The attribute has no default: a node without it is invalid. Tensors are always required, since they have no
+  // sensible default.
   constexpr AttrSpec required() const {
     return with([](AttrSpec& s) { s.is_required = true; });
   }
@@ -84,22 +118,31 @@ struct AttrSpec {
   }
 };
 
+// Describes a member of an attribute struct.
+//
+// `name` is how the IR spells it. `doc` is a short noun phrase or imperative without a full stop, as shown by `graft
+// ops NAME`; it need not repeat the default, the bounds or the allowed strings, which are shown as well.
 template <class Owner, class Member>
 constexpr AttrSpec<Owner, Member> attr(std::string_view name, Member Owner::*member, std::string_view doc) {
   return {name, member, doc};
 }
 
+// For operations without attributes, and for code that reads them by name.
 struct NoAttributes {
   static constexpr std::tuple<> schema{};
 };
 
 // ---- between members and values ----
 
+// A floating-point value as an integer, truncated; fails if it does not fit. Text formats do not distinguish 2 from
+// 2.0.
 inline int64_t whole_number(double v) {
-  if (!(v >= -0x1p63 && v < 0x1p63)) fail("the number ", v, " is given where a whole number is wanted");
+  if (!(v >= -0x1p63 && v < 0x1p63)) fail("expected an integer, got ", v);
   return static_cast<int64_t>(v);
 }
 
+// The default of a member as a value; an enum becomes its name. Taken from a default-constructed attribute struct when
+// the operation is defined.
 template <class T>
 void read_value(const graft_value& v, T& out, std::span<const graft_str> words = {}) {
   if constexpr (is_optional<T>::value) {
@@ -134,7 +177,13 @@ void read_value(const graft_value& v, T& out, std::span<const graft_str> words =
   }
 }
 
-// A value with its own storage: what one writes when making a node.
+// An attribute value that owns its contents, as written when creating a node:
+//
+//   layer.op("Softmax", {x}, {{"axis", -1}})
+//   layer.op("Pad", {x}, {{"mode", "edge"}, {"pads", std::vector<int64_t>{1, 2}}})
+//
+// Constructors are implicit on purpose. Tensors are referenced, not copied, and must outlive the value; everything else
+// is copied. It can be copied and moved itself.
 class AttrValue {
  public:
   AttrValue(bool b) { v_.kind = GRAFT_BOOL, v_.i = b; }
@@ -159,10 +208,10 @@ class AttrValue {
     for (DType x : t) types_.push_back(static_cast<graft_type>(x));
   }
 
-  // A value that lies elsewhere and outlives this object.
+  // Refers to a value that is stored elsewhere and outlives this object.
   explicit AttrValue(const graft_value& v) : v_(v), elsewhere_(true) {}
 
-  // Valid while this object stays where it is.
+  // The C form, which refers to this object: valid until it is moved, changed or destroyed, or until the next call.
   graft_value raw() const {
     graft_value v = v_;
     if (elsewhere_) return v;
@@ -191,7 +240,7 @@ class AttrValue {
   mutable std::vector<graft_str> strs_;
 };
 
-// The default of a member, as a value.
+// The default of a member as a value; an enum becomes its name.
 template <class T>
 AttrValue default_value(const T& member, std::span<const graft_str> words) {
   if constexpr (std::is_enum_v<T> && !std::is_same_v<T, DType>)
@@ -199,7 +248,10 @@ AttrValue default_value(const T& member, std::span<const graft_str> words) {
   else return AttrValue(member);
 }
 
-// The attribute struct of a node, filled through `look_up(name) -> const graft_value*`.
+// Fills the attribute struct of a node. `look_up(name)` returns a const graft_value*, or null if the attribute is
+// absent, in which case the member keeps its default:
+//
+//   Elu a = read_attributes<Elu>([&](std::string_view name) { return host->attribute(node, str(name)); });
 template <class A, class LookUp>
 A read_attributes(LookUp look_up) {
   A a;

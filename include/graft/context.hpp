@@ -1,5 +1,17 @@
-// What an operation's functions are handed: Infer (shapes and types), Accept and Prepare (once per compiled node), Run
-// (every call).
+// What the functions of an operation receive: Infer (types and shapes), Accept and Prepare (once per compiled node),
+// Run (every call).
+//
+//   void infer(Infer& ctx, const Elu&) { ctx.output(0, ctx.type(0), ctx.shape(0)); }
+//
+//   void run(Run& ctx, const Elu& a) {
+//     std::vector<double> x = ctx.input(0).to<double>();
+//     for (double& v : x) v = v > 0 ? v : a.alpha * std::expm1(v);
+//     ctx.output(0).assign(x);
+//   }
+//
+// These objects are short-lived views: use them only during the call that received them, on the thread of that call
+// (inside Run::parallel_for, on all its threads). Functions report errors by throwing: `fail` for an invalid node,
+// `unsupported` to decline one (types.hpp). Other exceptions are reported as internal errors.
 #pragma once
 
 #include <atomic>
@@ -9,73 +21,98 @@
 
 namespace [[gnu::visibility("hidden")]] graft {
 
-// How one of the node's bodies is connected. See graft_body.
+// How one of the node's bodies (the sub-graphs of Loop, If, ...) is connected; see graft_body in abi.h.
+//
+//   for (const graft_port_map& m : ctx.body(0).inputs())
+//     parameters[m.internal] = ctx.input(m.external);
 class BodyView {
  public:
   explicit BodyView(const graft_body* b) : b_(b) {}
   size_t parameters() const { return b_->parameter_count; }
   size_t results() const { return b_->result_count; }
+  // Which inputs of the node feed which parameters, and which results become which outputs.
   std::span<const graft_port_map> inputs() const { return {b_->inputs, b_->input_count}; }
   std::span<const graft_port_map> outputs() const { return {b_->outputs, b_->output_count}; }
+  // Which results become which parameters of the next iteration.
   std::span<const graft_back_edge> back_edges() const { return {b_->back_edges, b_->back_edge_count}; }
-  Info parameter(size_t i) const { return Info::from(b_->parameters[i]); }
+  // Type and shape of a parameter, as far as they are known.
+  Info parameter(size_t i) const {
+    if (i >= b_->parameter_count) fail("the body has ", b_->parameter_count, " parameters, got index ", i);
+    return Info::from(b_->parameters[i]);
+  }
 
  private:
   const graft_body* b_;
 };
 
+// A node during inference and compilation: its inputs, attributes and bodies.
 class NodeView {
  public:
   explicit NodeView(graft_node* n) : n_(n) {}
 
+  // The name of the layer, for messages, and the type of the operation.
   std::string_view name() const { return view(host->node_name(n_)); }
   std::string_view op_type() const { return view(host->node_type(n_)); }
+  // The number of inputs and outputs, including optional ones that are absent in between.
   size_t inputs() const { return host->input_count(n_); }
   size_t outputs() const { return host->output_count(n_); }
 
+  // Whether an optional input is present.
   bool has_input(size_t i) const {
     graft_info info;
     return i < inputs() && host->input(n_, i, &info);
   }
+  // Type and shape of an input, as far as they are known; fails if the input is absent. `type` and `shape` are
+  // shorthands.
   Info input(size_t i) const {
     graft_info info;
-    if (i >= inputs() || !host->input(n_, i, &info)) fail("input ", i, " is absent");
+    if (i >= inputs() || !host->input(n_, i, &info)) fail("expected input ", i, ", but it is absent");
     return Info::from(info);
   }
   DType type(size_t i) const { return input(i).type; }
   Shape shape(size_t i) const { return input(i).shape; }
 
-  // The value of an input where it is known at this stage, else an empty view.
+  // The value of an input if it is known at this stage, otherwise an empty view. Constants are folded on demand, so
+  // this includes computed ones.
   TensorView constant(size_t i) const { return TensorView(i < inputs() ? host->constant(n_, i) : nullptr); }
+  // The same, converted to numbers:
+  //
+  //   if (auto axes = ctx.values<int64_t>(1)) out = reduced(ctx.shape(0), *axes);
+  //   else out = Shape::unknown();
   template <class T>
   std::optional<std::vector<T>> values(size_t i) const {
     if (TensorView t = constant(i)) return t.to<T>();
     return std::nullopt;
   }
-  // The values of a small integer input as dimensions, some of which may be unknown. Negative values make it absent.
+  // The values of a small integer input (a shape, axes) as dimensions, some of which may be unknown: [1,3,?] for the
+  // shape of a tensor with a dynamic last axis. None if nothing is known. Unlike `values`, it works for partially known
+  // values.
   std::optional<Shape> known(size_t i) const {
     graft_shape s;
     if (i < inputs() && host->known_values(n_, i, &s)) return Shape(s);
     return std::nullopt;
   }
 
-  // An attribute by name; for code that does not have the attribute struct at hand.
+  // An attribute by name, for code that does not have the attribute struct, such as a kernel of an operation defined
+  // elsewhere. Fails if it is absent, unless T is an optional.
   template <class T>
   T attr(std::string_view name) const {
     T out{};
     const graft_value* v = host->attribute(n_, str(name));
     if (!v) {
       if constexpr (is_optional<T>::value) return out;
-      fail("there is no attribute '", name, "'");
+      fail("the attribute '", name, "' does not exist");
     }
     read_value(*v, out);
     return out;
   }
+  // The whole attribute struct.
   template <class A>
   A attributes() const {
     return read_attributes<A>([&](std::string_view name) { return host->attribute(n_, str(name)); });
   }
 
+  // The bodies of the node, in the order of their declaration.
   size_t bodies() const { return host->body_count(n_); }
   BodyView body(size_t i) const { return BodyView(host->body(n_, i)); }
 
@@ -83,16 +120,29 @@ class NodeView {
   graft_node* n_;
 };
 
+// Shape inference: sets type and shape of every output from what is known about the inputs.
+//
+//   void matrix_infer(Infer& ctx, const NoAttributes&) {
+//     Shape in = ctx.shape(0);
+//     if (!in.ranked()) return ctx.output(0, ctx.type(0), Shape::unknown());
+//     if (in.rank() != 2) fail("expected a matrix, got shape ", in);
+//     ctx.output(0, ctx.type(0), Shape{in[1], in[0]});
+//   }
+//
+// Shapes may be unknown, partially or completely. Never require a known dimension or rank: compute with Dim, and reject
+// only what cannot be valid. If the output shape is data-dependent, leave it unknown within the tightest bounds.
 class Infer : public NodeView {
  public:
   using NodeView::NodeView;
+  // Must be called for every output.
   void output(size_t i, DType type, const Shape& shape) {
     graft_info info = Info{type, shape}.raw();
     info.shape = shape.raw();
     check(host->set_output(n_, i, &info));
   }
   void output(size_t i, const Info& info) { output(i, info.type, info.shape); }
-  // Tells the values of a small integer output as far as they are known.
+  // Sets the values of a small integer output as far as they are known, so that shape computations stay precise:
+  // ShapeOf, Gather, Concat and the like do it. Values may be negative.
   void known_output(size_t i, const Shape& values) {
     graft_shape s = values.raw();
     check(host->set_known_values(n_, i, &s));
@@ -109,35 +159,61 @@ class Infer : public NodeView {
   }
 };
 
-// Decides whether a kernel takes this node; declines with unsupported("...").
+// Decides whether a kernel can run a node, and says why if it cannot:
+//
+//   void only_f32(Accept& ctx) {
+//     if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
+//     if (!ctx.shape(0).is_static()) unsupported("requires static shapes");
+//   }
+//
+// Types are final here. Shapes may still have unknown dimensions if they are data-dependent.
 class Accept : public NodeView {
  public:
   using NodeView::NodeView;
+  // Type and shape of an output; fails if the output is absent.
   Info output(size_t i) const {
     graft_info info;
-    if (i >= outputs() || !host->output(n_, i, &info)) fail("output ", i, " is absent");
+    if (i >= outputs() || !host->output(n_, i, &info)) fail("expected output ", i, ", but it is absent");
     return Info::from(info);
   }
 };
 
+// Runs once per node and set of input shapes: precompute here what all calls share, such as packed weights. Constant
+// inputs can be read with `constant`.
 class Prepare : public Accept {
  public:
   using Accept::Accept;
+  // Requests temporary memory for each call, 64-byte aligned. It shares memory with the activations.
   void scratch(size_t bytes) { check(host->request_scratch(n_, bytes)); }
 };
 
+// One call of a kernel. Input and output tensors are dense and row-major; the memory of the outputs is allocated,
+// unless their shape is data-dependent (see `allocate`). Several calls with the same state may run concurrently, so
+// `run` must not modify the state. The hot path of a kernel neither allocates nor throws: check everything in `accept`
+// and `prepare`.
 class Run {
  public:
   explicit Run(const graft_call* c) : c_(c) {}
 
   size_t inputs() const { return c_->input_count; }
   size_t outputs() const { return c_->output_count; }
+  // Whether an optional input is present; `input` fails otherwise.
   bool has_input(size_t i) const { return i < c_->input_count && c_->inputs[i]; }
-  TensorView input(size_t i) const { return TensorView(c_->inputs[i]); }
-  // Whether anybody reads output i. One that nobody reads may be written, or left out to save the work.
+  TensorView input(size_t i) const {
+    if (!has_input(i)) [[unlikely]]
+      fail("input ", i, " is absent: the node has ", c_->input_count, " inputs");
+    return TensorView(c_->inputs[i]);
+  }
+  // Whether output i is used. An unused output may be skipped to save time; writing it is harmless.
   bool wants(size_t i) const { return i < c_->output_count && c_->wanted[i]; }
-  TensorView output(size_t i) const { return TensorView(c_->outputs[i]); }
-  // For an output whose shape only the data tells.
+  TensorView output(size_t i) const {
+    if (i >= c_->output_count) [[unlikely]]
+      fail("output ", i, " is absent: the node has ", c_->output_count, " outputs");
+    return TensorView(c_->outputs[i]);
+  }
+  // Allocates an output with a data-dependent shape and returns it. To be called once, before `output`:
+  //
+  //   TensorView y = ctx.allocate(0, {rank, count});   // NonZero
   TensorView allocate(size_t i, std::span<const int64_t> dims) const {
     check(host->allocate(c_->runner, i, static_cast<int32_t>(dims.size()), dims.data()));
     return output(i);
@@ -146,9 +222,17 @@ class Run {
     return allocate(i, std::span(dims.begin(), dims.size()));
   }
 
+  // The memory requested by Prepare::scratch; uninitialized, and exclusive to this call.
   void* scratch() const { return c_->scratch; }
 
-  // Calls body(begin, end) over 0..count in pieces of about `grain`, on the threads that all kernels share.
+  // Calls body(begin, end) for consecutive ranges of 0..count, of about `grain` elements each, on the threads that all
+  // kernels share. Returns when all are done; the first exception is rethrown.
+  //
+  //   ctx.parallel_for(y.size(), 4096, [&](int64_t begin, int64_t end) {
+  //     for (int64_t i = begin; i < end; ++i) out[i] = in[i] * 2;
+  //   });
+  //
+  // Choose `grain` so that a range takes at least some microseconds; a count below it runs on the calling thread.
   template <class F>
   void parallel_for(int64_t count, int64_t grain, F&& body) const {
     struct Job {
@@ -170,7 +254,7 @@ class Run {
     if (job.reason) std::rethrow_exception(job.reason);
   }
 
-  // Runs a body once; the results live until the call ends, or until `release`.
+  // Runs a body once. The results belong to the host and live until this call ends, or until `release`.
   std::vector<TensorView> run_body(size_t i, std::span<const TensorView> parameters, size_t results) const {
     std::vector<const graft_tensor*> in, out(results);
     for (TensorView p : parameters) in.push_back(p.raw());
@@ -181,23 +265,28 @@ class Run {
   }
   void release(TensorView t) const { host->release_tensor(c_->runner, t.raw()); }
 
+  // Sets an element of a string output; the string is copied.
   void store(TensorView strings, int64_t index, std::string_view s) const {
     check(host->store_text(c_->runner, strings.raw(), index, str(s)));
   }
+  // Whether the user has cancelled the request. Long loops should check it now and then and fail.
   bool cancelled() const { return host->cancelled(c_->runner) != 0; }
 
+  // State that survives the call (ReadValue, Assign): the value of a variable, empty if it was never set.
   TensorView variable(std::string_view id) const { return TensorView(host->variable(c_->runner, str(id))); }
   void set_variable(std::string_view id, TensorView value) const {
     check(host->set_variable(c_->runner, str(id), value.raw()));
   }
 
+  // The C form, for what this class does not cover.
   const graft_call* raw() const { return c_; }
 
  private:
   const graft_call* c_;
 };
 
-// Runs `body`, turning what it throws into a status the host understands.
+// Calls `body` and converts exceptions into a status for the host: the boundary that no exception crosses. Used by
+// every callback that the SDK registers.
 template <class F>
 graft_status guarded(F&& body) noexcept {
   try {

@@ -1,14 +1,19 @@
-// Building nodes, and turning a framework's layer into them.
+// Building nodes, and importing a framework's layer as a sub-graph of them.
 //
 //   Value gemm(Import& layer) {
 //     Value y = layer.op("MatMul", {layer.input(0), layer.input(1)},
-//                        {{"transpose_a", layer.get<bool>("transA", false)}, {"transpose_b", layer.get<bool>("transB",
-//                        false)}});
+//                        {{"transpose_a", layer.get<bool>("transA", false)},
+//                         {"transpose_b", layer.get<bool>("transB", false)}});
 //     y = y * layer.get<float>("alpha", 1);
 //     return layer.has_input(2) ? y + layer.input(2) * layer.get<float>("beta", 1) : y;
 //   }
 //
-// Every node is inferred as it is added, so shapes, types and constants of values can be asked for at once.
+// A rule (rule.hpp) names the function. Every node is inferred as soon as it is added, so the types, shapes and
+// constants of intermediate values are available right away; constants are folded.
+//
+// Values and the Import are valid only during the call of the function, and on its thread. Errors are thrown: `fail`
+// for an invalid layer, `unsupported` for one that this rule cannot convert (types.hpp). The host adds the name of the
+// layer and its position in the file.
 #pragma once
 
 #include "context.hpp"
@@ -17,56 +22,75 @@ namespace [[gnu::visibility("hidden")]] graft {
 
 class Import;
 
-// A value in the graph under construction. Arithmetic with numbers makes constants of this value's element type.
+// A value in the graph under construction: an output of a node, or an input of the layer. Cheap to copy. An empty
+// Value (false in a condition) stands for an omitted optional input.
 class Value {
  public:
   Value() = default;
   Value(Import* in, graft_ref ref) : in_(in), ref_(ref) {}
   explicit operator bool() const { return ref_ != 0; }
   graft_ref ref() const { return ref_; }
+  // The graph that it belongs to; helper functions use it to add nodes: v.in().op(...).
   Import& in() const { return *in_; }
 
+  // Type and shape, as inferred so far.
   Info info() const;
   DType type() const { return info().type; }
   Shape shape() const { return info().shape; }
-  size_t rank() const {  // refuses when it is not known
+  // Fails (unsupported) if the rank is unknown. Rules that can do without the rank should ask shape().ranked()
+  // instead.
+  size_t rank() const {
     Shape s = shape();
-    if (!s.ranked()) unsupported("the rank of an input is not known here, and this conversion needs it");
+    if (!s.ranked())
+      unsupported("the rank of an input is unknown, but this conversion requires it: set the shape with --input_shape");
     return s.rank();
   }
-  TensorView constant() const;  // empty: not a constant
+  // The value if it is known at import time, otherwise an empty view.
+  TensorView constant() const;
+  // The same, converted to numbers:
+  //
+  //   if (auto axes = layer.input(1).values<int64_t>()) return squeeze(x, *axes);   // constant axes
   template <class T>
   std::optional<std::vector<T>> values() const {
     if (TensorView t = constant()) return t.to<T>();
     return std::nullopt;
   }
+  // The values of a small integer tensor as far as they are known: for shapes computed by the model, of which the batch
+  // is unknown. See NodeView::known.
   std::optional<Shape> known() const;
-  std::optional<std::vector<Value>> items() const;  // of a list
+  // The items of a list (an ONNX sequence); none if this is a tensor.
+  std::optional<std::vector<Value>> items() const;
 
  private:
   Import* in_ = nullptr;
   graft_ref ref_ = 0;
 };
 
+// An attribute of a new node: {"axis", 1}. The name is referenced, not copied. A name that the operation does not have
+// is an error.
 struct NamedAttr {
   std::string_view name;
   AttrValue value;
 };
 
-// A framework's sub-graph, imported. Its parameters: the declared ones, then one per captured value.
+// A sub-graph of the framework's model (the body of a loop, a branch), imported. Its parameters are the declared ones,
+// followed by one per captured value of the outer graph.
 struct ImportedBody {
   int64_t id = 0;
   size_t declared = 0;
   std::vector<Value> captured;
   std::vector<Info> results;
 };
+// How a new node uses an imported body: the port maps connect its inputs and outputs, the back edges its iterations;
+// see graft_port_map and graft_back_edge in abi.h.
 struct BodyUse {
   int64_t id;
   std::vector<graft_port_map> inputs, outputs;
   std::vector<graft_back_edge> back_edges;
 };
 
-// A field's value as T, where the framework's kind of it allows that.
+// A field converted to T; fails if its kind does not allow that. Numbers of any kind convert into each other, and a
+// single value converts to a list.
 template <class T>
 T field_as(std::string_view path, const graft_value& v) {
   T out{};
@@ -75,54 +99,79 @@ T field_as(std::string_view path, const graft_value& v) {
   bool numbers = v.kind == GRAFT_INTS || v.kind == GRAFT_FLOATS;
   bool fits = v.kind == want || (number && (want == GRAFT_INT || want == GRAFT_FLOAT || want == GRAFT_BOOL)) ||
               (numbers && (want == GRAFT_INTS || want == GRAFT_FLOATS));
-  // Without a schema nobody knows that a field which stands once is a list.
+  // In a format without a schema, a list with one element looks like a single value.
   if constexpr (want == GRAFT_INTS || want == GRAFT_FLOATS)
     if (number) return {field_as<typename T::value_type>(path, v)};
   if constexpr (want == GRAFT_TEXTS)
     if (v.kind == GRAFT_TEXT) return {std::string(view(v.s))};
-  if (!fits) fail("attribute '", path, "' has another kind of value than expected");
+  if (!fits) fail("expected another kind of value of attribute '", path, "'");
   read_value(v, out);
   return out;
 }
 
+// A layer under import: its inputs and fields, and the functions to build nodes. Passes use it for the visited node.
+//
+// A rule's function gets it as its argument, reads the layer (inputs, fields), adds nodes, and returns or sets the
+// values that become the outputs of the layer. Nodes that turn out to be unused are removed later; it is fine to build
+// something and not use it.
 class Import {
  public:
   explicit Import(graft_import* im) : im_(im) {}
   Import(const Import&) = delete;
 
   // ---- the layer ----
+  // The name of the layer as in the file, and its type ("Conv").
   std::string_view name() const { return view(host->layer_name(im_)); }
   std::string_view type() const { return view(host->layer_type(im_)); }
+  // The operator-set version of the layer's domain (ONNX), or 0.
   int64_t version() const { return host->layer_version(im_); }
+  // The number of inputs and outputs in the file, including omitted optional ones in between.
   size_t inputs() const { return host->layer_input_count(im_); }
   size_t outputs() const { return host->layer_output_count(im_); }
+  // Whether an output of the layer is used; unused ones need not be set:
+  //
+  //   if (layer.wants(1)) layer.output(1, indices);
   bool wants(size_t output) const { return host->layer_output_wanted(im_, output) != 0; }
   bool has_input(size_t i) const { return i < inputs() && host->layer_input(im_, i); }
+  // Fails if the input is missing; test has_input for optional ones:
+  //
+  //   Value bias = layer.has_input(2) ? layer.input(2) : Value();
   Value input(size_t i) {
-    if (!has_input(i)) fail("input ", i, " is missing");
+    if (!has_input(i)) fail("required input ", i, " is missing");
     return {this, host->layer_input(im_, i)};
   }
-  // Weights that the framework keeps with the layer (Caffe's blobs). They are its last inputs, after what flows in.
+  // Weights that the framework stores with the layer (blobs of Caffe). They are its last inputs, after the regular
+  // ones.
   size_t weights() const {
     constexpr size_t wanted = offsetof(graft_host, layer_weight_count) + sizeof(void*);
     return host->size >= wanted ? host->layer_weight_count(im_) : 0;
   }
+  // The number of regular inputs.
   size_t flows() const { return inputs() - weights(); }  // inputs without the weights
+  // Weight `i`; fails with a hint at the missing weights file if there is none.
   Value weight(size_t i) {
     if (i >= weights() && !weights())
-      fail("layer '", name(), "' (", type(), ") has no weights and needs some: is the file with the weights missing?");
+      fail("layer '", name(), "' (", type(), ") requires weights, but has none: is the weights file missing?");
     if (i >= weights())
-      fail("layer '", name(), "' (", type(), ") has ", weights(), " tensors of weights, it needs at least ", i + 1);
+      fail("expected at least ", i + 1, " weight tensors in layer '", name(), "' (", type(), "), got ", weights());
     return input(flows() + i);
   }
 
   // ---- its fields, by (dotted) path ----
+  // Whether the file contains the field. A field that has been queried, by any of these functions, counts as used;
+  // unused ones are reported to the user, so that nothing is dropped silently.
   bool has(std::string_view path) const { return host->field(im_, str(path)) != nullptr; }
+  // The raw value, or null.
   const graft_value* field(std::string_view path) const { return host->field(im_, str(path)); }
+  // The field as T. Without a fallback, a missing field is an error:
+  //
+  //   auto axis = layer.get<int64_t>("axis", -1);                        // optional
+  //   auto kernel = layer.get<std::vector<int64_t>>("kernel_shape");     // required
+  //   auto slope = layer.get<float>("relu_param.negative_slope", 0);     // nested
   template <class T>
   T get(std::string_view path) const {
     const graft_value* v = field(path);
-    if (!v) fail("attribute '", path, "' is missing");
+    if (!v) fail("required attribute '", path, "' is missing");
     return field_as<T>(path, *v);
   }
   template <class T>
@@ -132,17 +181,25 @@ class Import {
   }
 
   // ---- nodes ----
+  // Adds a node:
+  //
+  //   Value y = layer.op("Softmax", {x}, {{"axis", -1}});
+  //   std::vector<Value> parts = layer.ops("Split", {x, axis}, {{"num_splits", 2}}, 2);
+  //
+  // "Softmax" is the newest known version of an operation, "Softmax@8" the one of opset8, "Twist@acme" one of another
+  // opset. Attributes that are not listed have their defaults. `ops` and `make` are for nodes with several outputs or
+  // bodies. Fails if the node is invalid, with the message of its shape function. An empty Value as an input omits it.
   std::vector<Value> ops(std::string_view op, std::initializer_list<Value> inputs, std::vector<NamedAttr> attrs,
                          size_t outputs) {
     return make(op, std::vector<Value>(inputs), attrs, outputs, {});
   }
-  // "Softmax" is the newest known version, "Softmax@8" that of opset8, "Twist@acme" one of another opset.
   Value op(std::string_view op, std::initializer_list<Value> inputs, std::vector<NamedAttr> attrs = {}) {
     return make(op, std::vector<Value>(inputs), attrs, 1, {})[0];
   }
   Value op(std::string_view op, const std::vector<Value>& inputs, std::vector<NamedAttr> attrs = {}) {
     return make(op, inputs, attrs, 1, {})[0];
   }
+  // The general form, with bodies for operations like Loop and If.
   std::vector<Value> make(std::string_view op, const std::vector<Value>& inputs, const std::vector<NamedAttr>& attrs,
                           size_t outputs, const std::vector<BodyUse>& bodies) {
     std::vector<graft_ref> in, out(outputs);
@@ -169,25 +226,30 @@ class Import {
     return values;
   }
 
+  // A constant; the elements are copied.
   Value constant(TensorView t) {
     graft_ref r = host->add_constant(im_, t.raw());
     if (!r) throw Failure{GRAFT_INTERNAL, {}, {}};
     return {this, r};
   }
+  // A constant with these values and dimensions:
+  //
+  //   layer.constant<float>({1, 2, 3, 4}, {2, 2})
   template <class T>
   Value constant(std::vector<T> values, std::vector<int64_t> dims) {
     return constant(LocalTensor<T>(std::move(values), std::move(dims)).view());
   }
-  // One number of the given element type.
+  // A scalar of the given element type; below, a boolean scalar and an i64 scalar.
   Value scalar(double value, DType type) { return typed({value}, {}, type); }
   Value truth(bool value) { return typed({value ? 1.0 : 0.0}, {}, DType::boolean); }
   Value scalar(int64_t value) { return constant<int64_t>({value}, {}); }
-  // A list of whole numbers (i64), for axes, shapes and the like.
+  // A 1-D i64 tensor, for axes, shapes and the like.
   Value ints(std::vector<int64_t> values) {
     auto n = static_cast<int64_t>(values.size());
     return constant<int64_t>(std::move(values), {n});
   }
-  // Numbers of the given element type.
+  // A constant of any shape, converted to the given element type; fails if the number of values does not match the
+  // shape.
   Value typed(std::vector<double> values, std::vector<int64_t> dims, DType type) {
     LocalTensor<double> wide(std::move(values), std::move(dims));
     std::vector<unsigned char> bytes(
@@ -199,7 +261,8 @@ class Import {
     return constant(TensorView(&t));
   }
 
-  // Several values that layers hand on as one (a sequence in ONNX); no operation takes it.
+  // Several values passed on as one (an ONNX sequence). Exists only at import time: layers that take the list unpack it
+  // with Value::items. No operation accepts it.
   Value list(const std::vector<Value>& items) {
     std::vector<graft_ref> refs;
     for (const Value& v : items) refs.push_back(v.ref());
@@ -208,10 +271,14 @@ class Import {
     return {this, r};
   }
 
-  // A sub-graph of the layer, with the types and shapes that its declared parameters will have. `prologue(Import&)` may
-  // stand between the parameters and what the sub-graph calls its inputs, `epilogue(Import&)` between its outputs and
-  // the body's results: each sees the former as inputs and sets the latter as outputs. With a prologue there may be
-  // more or fewer parameters than inputs; an output that is a list has a result for every item.
+  // Imports a sub-graph of the layer, given the types and shapes of its parameters:
+  //
+  //   ImportedBody body = layer.body("body", {Info{DType::i64, {}}, layer.input(1).info()});
+  //
+  // `prologue(Import&)` is called between the parameters and what the sub-graph considers its inputs,
+  // `epilogue(Import&)` between its outputs and the results of the body: each sees the former as inputs and sets the
+  // latter as outputs. With a prologue, the number of parameters may differ from the number of inputs. An output that
+  // is a list has one result per item. The result is passed to `make` in a BodyUse.
   template <class Prologue = std::nullptr_t, class Epilogue = std::nullptr_t>
   ImportedBody body(std::string_view path, const std::vector<Info>& parameters, Prologue prologue = {},
                     Epilogue epilogue = {}) {
@@ -243,11 +310,11 @@ class Import {
     return out;
   }
 
-  // A sub-graph of the layer in the layer's own place, with these values as its inputs; its outputs. Values may be
-  // lists or `nothing()`.
+  // Inlines a sub-graph of the layer: imports it in place of the layer, with these values as its inputs, and returns
+  // its outputs. Values may be lists or `nothing()`.
   std::vector<Value> inlined(std::string_view path, const std::vector<Value>& inputs) {
     constexpr size_t least = offsetof(graft_host, inline_body) + sizeof(void*);
-    if (host->size < least) unsupported("this host cannot put a sub-graph in the place of its layer");
+    if (host->size < least) unsupported("this host does not support inlining sub-graphs");
     std::vector<graft_ref> in;
     for (const Value& v : inputs) in.push_back(v.ref());
     const graft_ref* refs = nullptr;
@@ -257,16 +324,17 @@ class Import {
     for (size_t i = 0; i < count; ++i) out.emplace_back(this, refs[i]);
     return out;
   }
-  // An optional value that holds nothing: whoever takes it sees an input that is left out.
+  // An empty optional value: a layer that takes it sees an omitted input.
   Value nothing() {
     constexpr size_t least = offsetof(graft_host, add_nothing) + sizeof(void*);
-    if (host->size < least) unsupported("this host knows no empty optional values");
+    if (host->size < least) unsupported("this host does not support empty optional values");
     graft_ref r = host->add_nothing(im_);
     if (!r) throw Failure{GRAFT_INTERNAL, {}, {}};
     return {this, r};
   }
   Value input_or_nothing(size_t i) { return has_input(i) ? input(i) : nothing(); }
 
+  // Sets an output of the layer; every used output must be set. For a pass: replaces an output of the visited node.
   void output(size_t i, Value v) { check(host->set_layer_output(im_, i, v.ref())); }
   graft_import* raw() const { return im_; }
 
@@ -295,9 +363,16 @@ inline std::optional<std::vector<Value>> Value::items() const {
   return out;
 }
 
-// A number where a value is wanted.
+// A scalar constant of the element type of `v`:
+//
+//   layer.op("Maximum", {x, like(x, 0)})
 inline Value like(const Value& v, double number) { return v.in().scalar(number, v.type()); }
 
+// Arithmetic adds nodes, with NumPy broadcasting:
+//
+//   Value y = (x - mean) / (deviation + 1e-5);
+//
+// A number becomes a constant of the value's element type; neutral operands (x + 0, x * 1) add nothing.
 inline Value operator+(const Value& a, const Value& b) { return a.in().op("Add", {a, b}); }
 inline Value operator-(const Value& a, const Value& b) { return a.in().op("Subtract", {a, b}); }
 inline Value operator*(const Value& a, const Value& b) { return a.in().op("Multiply", {a, b}); }
@@ -312,7 +387,8 @@ inline Value operator-(double a, const Value& b) { return like(b, a) - b; }
 inline Value operator*(double a, const Value& b) { return like(b, a) * b; }
 inline Value operator/(double a, const Value& b) { return like(b, a) / b; }
 
-// The element type with this number in ONNX (TensorProto.DataType), as Cast and others name it.
+// The element type with this number in ONNX (TensorProto.DataType), as used by Cast and others. Fails for unknown
+// numbers, and for complex numbers, which are not supported.
 inline DType onnx_element_type(int64_t code) {
   constexpr DType types[] = {DType::undefined,  DType::f32,  DType::u8,     DType::i8,         DType::u16,
                              DType::i16,        DType::i32,  DType::i64,    DType::string,     DType::boolean,
@@ -321,17 +397,19 @@ inline DType onnx_element_type(int64_t code) {
                              DType::f8e5m2fnuz, DType::u4,   DType::i4,     DType::f4e2m1,     DType::f8e8m0};
   if (code == 14 || code == 15) unsupported("complex numbers are not supported");
   if (code < 0 || code >= static_cast<int64_t>(std::size(types)))
-    fail("element type ", code, " is not one that ONNX defines");
+    fail("expected an element type number of ONNX, got ", code);
   return types[code];
 }
 
-// The steps that conversions keep needing.
+// Frequent single-node steps. `convert` returns the value itself if it has the type already.
 inline Value convert(const Value& v, DType type) {
   return v.type() == type ? v : v.in().op("Convert", {v}, {{"destination_type", type}});
 }
+// -1 is inferred; 0 is a size here, it does not copy a dimension.
 inline Value reshape(const Value& v, const std::vector<int64_t>& dims) {
   return v.in().op("Reshape", {v, v.in().ints(dims)}, {{"special_zero", false}});
 }
+// Axis i of the result is axis order[i] of the value.
 inline Value transpose(const Value& v, const std::vector<int64_t>& order) {
   return v.in().op("Transpose", {v, v.in().ints(order)});
 }
@@ -341,6 +419,7 @@ inline Value unsqueeze(const Value& v, const std::vector<int64_t>& axes) {
 inline Value squeeze(const Value& v, const std::vector<int64_t>& axes) {
   return v.in().op("Squeeze@1", {v, v.in().ints(axes)});
 }
+// The shape as a 1-D i64 tensor.
 inline Value shape_of(const Value& v) { return v.in().op("ShapeOf@3", {v}, {{"output_type", DType::i64}}); }
 
 }  // namespace graft

@@ -1,4 +1,16 @@
-// Arithmetic that is defined for every input: whole numbers wrap instead of overflowing.
+// Arithmetic that is defined for all operands.
+//
+// Reference kernels get their operands from models and users, so nothing here has undefined behavior: integers wrap
+// around on overflow, as in two's complement, and an integer divided by zero is zero. Floating-point operands follow
+// IEEE 754. T is int64_t, uint64_t or double in practice (see with_number_type in shapes.hpp); sums and products of
+// narrower integers are right after truncation to their type.
+//
+//   wrap_add<int64_t>(INT64_MAX, 1)   // INT64_MIN
+//   safe_div<int64_t>(7, 0)           // 0
+//   floor_div<int64_t>(-7, 2)         // -4, while safe_div gives -3
+//   floored_mod<int64_t>(-7, 2)       // 1, while truncated_mod gives -1
+//
+// All functions are pure and may be called from any thread.
 #pragma once
 
 #include <cmath>
@@ -7,26 +19,31 @@
 
 namespace [[gnu::visibility("hidden")]] graft {
 
+// a + b. Unsigned arithmetic does the wrapping, since signed overflow is undefined behavior in C++.
 template <class T>
 T wrap_add(T a, T b) {
   if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
   else return a + b;
 }
+// a - b, modulo 2^64.
 template <class T>
 T wrap_sub(T a, T b) {
   if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
   else return a - b;
 }
+// a * b, modulo 2^64.
 template <class T>
 T wrap_mul(T a, T b) {
   if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
   else return a * b;
 }
+// -a; the lowest value is its own negative.
 template <class T>
 T wrap_neg(T a) {
   return wrap_sub(T{}, a);
 }
-// Towards zero; a whole number divided by zero is zero.
+// a / b, truncated toward zero as in C. An integer divided by zero is 0; INT64_MIN / -1 wraps around instead of
+// trapping, as the hardware instruction would.
 template <class T>
 T safe_div(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
@@ -38,7 +55,7 @@ T safe_div(T a, T b) {
     return a / b;
   }
 }
-// Downwards.
+// The quotient rounded toward negative infinity, as // in Python. For floating-point operands floor(a / b).
 template <class T>
 T floor_div(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) return std::floor(a / b);
@@ -47,7 +64,8 @@ T floor_div(T a, T b) {
     return b != 0 && b != -1 && a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
   } else return safe_div(a, b);
 }
-// Sign of the dividend.
+// The remainder with the sign of the dividend, as % in C and fmod. An integer modulo 0 or -1 is 0, where the hardware
+// would trap.
 template <class T>
 T truncated_mod(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) return std::fmod(a, b);
@@ -55,7 +73,7 @@ T truncated_mod(T a, T b) {
   else if constexpr (std::is_signed_v<T>) return b == -1 ? 0 : a % b;
   else return a % b;
 }
-// Sign of the divisor.
+// The remainder with the sign of the divisor, as % in Python: a == b * floor_div(a, b) + floored_mod(a, b).
 template <class T>
 T floored_mod(T a, T b) {
   T r = truncated_mod(a, b);

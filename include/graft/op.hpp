@@ -2,20 +2,24 @@
 //
 //   graft::Ops define_elu() {
 //     return graft::op<Elu>("Elu", 1)
-//         .doc("y = x where x > 0, alpha * (exp(x) - 1) elsewhere")
+//         .doc("x where x > 0, alpha * (e^x - 1) elsewhere")
 //         .elementwise([](auto x, const Elu& a) { return x > 0 ? x : a.alpha * std::expm1(x); })
 //         .import(graft::onnx("Elu"))
 //         .import(graft::caffe("ELU").attr("alpha", "elu_param.alpha"));
 //   }
 //
-// An operation that is not element-wise gives `infer` (types and shapes of the outputs) and `reference` (the kernel
-// that says what is right: short, for every type and shape). Faster kernels for a device are added with `kernel`. A
-// function is a plain function or a lambda without captures:
+// An operation that is not element-wise provides `infer` (types and shapes of the outputs) and `reference` (the kernel
+// that defines the correct result: short, for every type and shape). Faster kernels for a device are added with
+// `kernel`. Functions are plain functions or lambdas without captures; A is the attribute struct (attr.hpp):
 //
 //   infer      void(Infer&, const A&)
-//   reference  void(Run&, const A&)            or, with state made once per compiled node:
+//   reference  void(Run&, const A&)            or, with state created once per compiled node:
 //              S(Prepare&, const A&) and void(Run&, const A&, const S&)
 //   expand     Value(Import&) or std::vector<Value>(Import&) or void(Import&)
+//
+// They report errors by throwing (fail, unsupported) and may be called by several threads at once, so they must not
+// keep mutable state of their own. Definitions are built once, when a library is loaded. Strings in them are
+// referenced, not copied: use literals.
 #pragma once
 
 #include <memory>
@@ -28,17 +32,24 @@ namespace [[gnu::visibility("hidden")]] graft {
 
 // ---- kernels ----
 
-// A kernel of a device. `A` is the operation's attribute struct, or NoAttributes for code that asks by name.
+// One way of running an operation on a device, for an operation defined here or elsewhere:
+//
+//   Kernel("CPU", "elu_avx512").of("Elu", "opset1").accept(only_f32).run(elu_prepare, elu_run)
+//
+// A device tries the kernels of an operation in order and takes the first that accepts the node; the reference kernel
+// is the last resort. The name is shown by `graft explain`, together with the reasons of those that declined.
 class Kernel {
  public:
   Kernel(std::string_view device, std::string_view name) {
     k_.size = sizeof k_;
     k_.device = str(device), k_.name = str(name);
   }
+  // The operation, for kernels of operations that are defined elsewhere; OpOf::kernel sets it itself.
   Kernel& of(std::string_view op, std::string_view opset) {
     opset_ = std::make_shared<std::string>(opset);
     return k_.op = str(op), *this;
   }
+  // The function that computes the outputs. The attribute struct is read once per compiled node.
   template <class A>
   Kernel& run(void (*f)(Run&, const A&)) {
     functions_->run = reinterpret_cast<void*>(f);
@@ -55,6 +66,8 @@ class Kernel {
     k_.release = [](void* state, void*) { delete static_cast<A*>(state); };
     return *this;
   }
+  // The same with state: `prepare` creates it once per compiled node, and all calls share it, also concurrently. It is
+  // destroyed with the compiled model.
   template <class A, class S>
   Kernel& run(S (*prepare)(Prepare&, const A&), void (*f)(Run&, const A&, const S&)) {
     using State = std::pair<A, S>;
@@ -79,7 +92,10 @@ class Kernel {
     k_.release = [](void* state, void*) { delete static_cast<State*>(state); };
     return *this;
   }
-  // For kernels of operations defined elsewhere: attributes are asked for by name in `prepare`.
+  // For kernels of operations defined elsewhere, without their attribute struct: `prepare` reads attributes by name:
+  //
+  //   float elu_prepare(Prepare& ctx) { return ctx.attr<float>("alpha"); }
+  //   void elu_run(Run& ctx, const float& alpha) { ... }
   template <class S>
   Kernel& run(S (*prepare)(Prepare&), void (*f)(Run&, const S&)) {
     functions_->prepare = reinterpret_cast<void*>(prepare);
@@ -100,7 +116,13 @@ class Kernel {
     k_.release = [](void* state, void*) { delete static_cast<S*>(state); };
     return *this;
   }
-  // Declines with unsupported("...").
+  // Decides whether the kernel can run a node: returns to accept, declines by throwing:
+  //
+  //   void only_f32(Accept& ctx) {
+  //     if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
+  //   }
+  //
+  // Without it, the kernel accepts every node. `prepare` may decline as well.
   Kernel& accept(void (*f)(Accept&)) {
     functions_->accept = f;
     k_.accept = [](graft_node* n, void* user) {
@@ -112,9 +134,11 @@ class Kernel {
     return *this;
   }
 
+  // Whether one kernel replaces the other.
   bool same_slot(const Kernel& o) const {
     return view(k_.device) == view(o.k_.device) && view(k_.name) == view(o.k_.name);
   }
+  // The C record, which refers to this object: valid until it is moved or destroyed.
   const graft_kernel* seal() {
     if (opset_) k_.opset = str(*opset_);
     k_.user = functions_.get();
@@ -136,12 +160,13 @@ class Kernel {
 
 namespace detail {
 
-// f(x..., attributes), or f(x...) where the formula does not ask for them.
+// f(x..., attributes), or f(x...) if the formula does not take attributes.
 template <class F, class A, class... T>
 auto apply(const A& a, T... x) {
   if constexpr (std::is_invocable_v<F, T..., const A&>) return F{}(x..., a);
   else return F{}(x...);
 }
+// Element `walk` of the result, from one to three inputs.
 template <size_t n, class F, class A, class T>
 auto apply_at(const A& a, const std::vector<T>* x, const Walk& walk) {
   if constexpr (n == 1) return apply<F>(a, x[0][walk[0]]);
@@ -149,7 +174,7 @@ auto apply_at(const A& a, const std::vector<T>* x, const Walk& walk) {
   else return apply<F>(a, x[0][walk[0]], x[1][walk[1]], x[2][walk[2]]);
 }
 
-// y[i] = f(x[i]...) over broadcast inputs, for every element type.
+// y[i] = f(x[i]...) over broadcast inputs, for every element type: the reference kernel of element-wise operations.
 template <size_t n, class F, class A>
 void elementwise_reference(Run& ctx, const A& a) {
   TensorView y = ctx.output(0);
@@ -169,7 +194,7 @@ void elementwise_reference(Run& ctx, const A& a) {
     size_t o = 0;
     do {
       R r = apply_at<n, F, A, T>(a, x, walk);
-      // A formula that leaves the whole numbers: the nearest one.
+      // A formula that yields fractions for integers: round to nearest even.
       if constexpr (std::is_integral_v<T> && std::is_floating_point_v<R>) out[o++] = std::nearbyint(r);
       else out[o++] = static_cast<Out>(r);
     } while (walk.next());
@@ -177,7 +202,7 @@ void elementwise_reference(Run& ctx, const A& a) {
   });
 }
 
-// The same for one f32 input, on all threads: what a custom element-wise operation runs as on the CPU.
+// The same for one f32 input, on all threads: the CPU kernel of a custom element-wise operation.
 template <class F, class A>
 void elementwise_f32(Run& ctx, const A& a) {
   const float* x = ctx.input(0).data<const float>();
@@ -187,10 +212,11 @@ void elementwise_f32(Run& ctx, const A& a) {
   });
 }
 inline void accept_one_f32(Accept& ctx) {
-  if (ctx.type(0) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
+  if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
 }
 
-// The shape of all inputs together; attributes may have a word `auto_broadcast` that wants them equal.
+// The shape that all inputs broadcast to. If the attributes have a member `auto_broadcast` that is "none" or
+// "explicit", the shapes must be equal.
 template <class A>
 Shape broadcast_inputs(Infer& ctx, const A& a) {
   bool equal = false;
@@ -200,6 +226,7 @@ Shape broadcast_inputs(Infer& ctx, const A& a) {
   for (size_t i = 1; i < ctx.inputs(); ++i) shape = equal ? merge(shape, ctx.shape(i)) : broadcast(shape, ctx.shape(i));
   return shape;
 }
+// Shape functions of element-wise operations: the common type of the inputs, or boolean for comparisons.
 template <class A>
 void broadcast_infer(Infer& ctx, const A& a) {
   ctx.output(0, common_type(ctx), broadcast_inputs(ctx, a));
@@ -210,9 +237,21 @@ void compare_infer(Infer& ctx, const A& a) {
   ctx.output(0, DType::boolean, broadcast_inputs(ctx, a));
 }
 
+inline double linear_cost(const Accept& ctx) {
+  double elements = 1;
+  auto add = [&](const Info& i) {
+    elements += i.shape.is_static() ? static_cast<double>(i.shape.elements().max()) : 0;
+  };
+  for (size_t i = 0; i < ctx.inputs(); ++i)
+    if (ctx.has_input(i)) add(ctx.input(i));
+  for (size_t i = 0; i < ctx.outputs(); ++i) add(ctx.output(i));
+  return elements;
+}
+
+// "opset8"
 inline std::string opset_name(int version) { return "opset" + text(version); }
 
-// "data, indices, bias?, rest..." -> ports
+// "data, indices, bias?, rest..." -> ports. The names refer to the list, which must be a literal.
 inline void parse_ports(std::string_view list, std::vector<graft_port>& out) {
   while (!list.empty()) {
     size_t comma = std::min(list.find(','), list.size());
@@ -229,9 +268,12 @@ inline void parse_ports(std::string_view list, std::vector<graft_port>& out) {
 
 }  // namespace detail
 
-// One operation, its kernels and its import rules.
+// An operation with its kernels and import rules, without the type of its attributes. Created by `op<A>` below. Copies
+// share nothing but the functions.
 class Op {
  public:
+  // The C record, which refers to this object: valid until it is moved or destroyed. Pointers between the parts are set
+  // here, so that definitions can be copied and moved freely before.
   const graft_op* seal() {
     op_.opset = str(*opset_);
     attr_pointers_.clear(), input_pointers_.clear(), output_pointers_.clear();
@@ -249,6 +291,7 @@ class Op {
     return &op_;
   }
 
+  // In the order in which devices try them, and in which import rules are matched.
   std::vector<Kernel> kernels;
   std::vector<Rule> rules;
   std::vector<Pass> passes;
@@ -269,6 +312,15 @@ class Op {
   std::vector<const graft_port*> input_pointers_, output_pointers_;
 };
 
+// The builder of an operation with the attribute struct A. All functions change the definition and return it, so that
+// calls can be chained:
+//
+//   op<Gather>("Gather", 8)
+//       .doc("Gather slices of the data along an axis by index")
+//       .inputs("data, indices, axis")
+//       .infer(gather_infer)
+//       .reference(gather_run)
+//       .import(onnx("Gather").expand(import_gather));
 template <class A>
 class OpOf : public Op {
  public:
@@ -278,15 +330,19 @@ class OpOf : public Op {
     detail::parse_ports("output", outputs_);
   }
 
+  // What the operation computes, in one line without a full stop; shown by `graft ops`.
   OpOf& doc(std::string_view d) { return op_.doc = str(d), *this; }
-  // How the IR spells the type, where that differs.
+  // The type name in the IR, if it differs.
   OpOf& ir_name(std::string_view n) { return op_.ir_name = str(n), *this; }
-  // "data, indices, bias?, rest...": `?` may be absent, `...` any number.
+  // Names of the inputs: "data, indices, bias?, rest...". `?` marks an optional one, `...` any number of them at the
+  // end. There is one output named "output" unless `outputs` is called.
   OpOf& inputs(std::string_view list) { return inputs_.clear(), detail::parse_ports(list, inputs_), *this; }
   OpOf& outputs(std::string_view list) { return outputs_.clear(), detail::parse_ports(list, outputs_), *this; }
-  // A body section of the IR: "" for <body>, "then_" for <then_body>.
+  // Declares a body (sub-graph) by its section in the IR: "" for <body>, "then_" for <then_body>.
   OpOf& body(std::string_view prefix) { return bodies_.push_back(str(prefix)), *this; }
 
+  // The shape function: sets type and shape of every output (context.hpp). Required unless the operation is
+  // element-wise or has a decomposition.
   OpOf& infer(void (*f)(Infer&, const A&)) {
     op_.user = reinterpret_cast<void*>(f);
     op_.infer = [](graft_node* n, void* user) {
@@ -297,12 +353,16 @@ class OpOf : public Op {
     };
     return *this;
   }
+  // The kernel that defines the correct result, used by device REFERENCE, for constant folding, as the oracle of
+  // tests, and by any device without another kernel.
   OpOf& reference(void (*f)(Run&, const A&)) { return kernel(Kernel("REFERENCE", "reference").run(f)); }
+  // The same with state that `prepare` creates once per compiled node.
   template <class S>
   OpOf& reference(S (*prepare)(Prepare&, const A&), void (*f)(Run&, const A&, const S&)) {
     return kernel(Kernel("REFERENCE", "reference").run(prepare, f));
   }
-  // Kernels of a device are tried in the order they are given; a second one of the same name replaces the first.
+  // Adds a kernel of a device. Kernels are tried in the order in which they are added; one with the device and name of
+  // an earlier one replaces it.
   OpOf& kernel(Kernel k) {
     k.of(view(op_.name), *opset_);
     for (Kernel& old : kernels)
@@ -310,13 +370,19 @@ class OpOf : public Op {
     kernels.push_back(std::move(k));
     return *this;
   }
+  // Adds an import rule (rule.hpp) with this operation as its target.
   OpOf& import(Rule r) {
     if (!r.has_target()) r.to(view(op_.name), *opset_);
     rules.push_back(std::move(r));
     return *this;
   }
 
-  // y[i] = f(x[i], ..., attributes): `n` inputs, one to three, broadcast. Gives the shape function and all kernels.
+  // y[i] = f(x[i], ..., attributes) for `n` inputs (1 to 3) that broadcast. Defines the shape function and all kernels:
+  //
+  //   op("Cube", "acme").elementwise([](auto x) { return x * x * x; })
+  //
+  // x is a double, int64_t or uint64_t, or a float in the CPU kernel. Write the formula so that it compiles for all of
+  // them.
   template <size_t n = 1, class F>
   OpOf& elementwise(F) {
     if (inputs_.empty()) inputs(n == 1 ? "x" : n == 2 ? "a, b" : "a, b, c");
@@ -327,7 +393,9 @@ class OpOf : public Op {
       kernel(Kernel("CPU", "elementwise_f32").accept(detail::accept_one_f32).run(detail::elementwise_f32<F, A>));
     return *this;
   }
-  // The same with a boolean result.
+  // The same with a boolean result:
+  //
+  //   op("Above", "acme").comparison([](auto a, auto b) { return a > b; })
   template <size_t n = 2, class F>
   OpOf& comparison(F) {
     if (inputs_.empty()) inputs(n == 1 ? "x" : "a, b");
@@ -336,19 +404,34 @@ class OpOf : public Op {
     return reference(detail::elementwise_reference<n, F, A>);
   }
 
-  // Output 0 is input 0's bytes under another shape.
+  // About how many elements a call touches. Constant folding has a budget in this unit. By default an operation that is
+  // neither element-wise nor a view is assumed to visit every input element for every output element.
+  OpOf& cost(double (*f)(const Accept&)) {
+    op_.cost_user = reinterpret_cast<void*>(f);
+    op_.cost = [](graft_node* n, void* user, double* elements) {
+      return guarded([&] { *elements = reinterpret_cast<double (*)(const Accept&)>(user)(Accept(n)); });
+    };
+    return *this;
+  }
+  // Each element of the inputs and outputs is touched a few times at most.
+  OpOf& linear() { return cost(detail::linear_cost); }
+
+  // Output 0 has the elements of input 0 with another shape: no memory, no copy.
   OpOf& view_of_input() { return op_.flags |= GRAFT_OP_VIEW, *this; }
-  // Output 0 may be written over input 0.
+  // Output 0 may use the memory of input 0. The kernels must then read each element before they write it.
   OpOf& in_place() { return op_.flags |= GRAFT_OP_IN_PLACE, *this; }
-  // Two calls with the same inputs may differ: never computed at conversion.
+  // Equal inputs may give different outputs (random numbers): never constant-folded.
   OpOf& impure() { return op_.flags &= ~static_cast<uint32_t>(GRAFT_OP_PURE), *this; }
-  // Has an effect of its own.
+  // Has a side effect, such as writing a variable: kept even if its outputs are unused. Implies impure.
   OpOf& sink() { return op_.flags |= GRAFT_OP_SINK, impure(); }
-  // The same in other operations, in the textual form, for devices without a kernel.
+  // An equivalent graph of other operations in the textual form, for devices without a kernel:
+  //
+  //   .decompose("graph (x: f32[...]) { return Clamp(Negative(x)) {min = $low, max = $high} }")   // $attribute
   OpOf& decompose(std::string_view graph) { return op_.decomposition = str(graph), *this; }
-  // How the same is expressed in an earlier opset, for runtimes without this one; graft convert does so wherever it
-  // can. This form: by the version of that opset, with the same inputs, outputs and attributes. Attributes that it
-  // lacks are listed with the value it stands for; a node that has another value stays as it is.
+  // How to express the operation in an earlier opset, for runtimes without this one; graft convert does so wherever
+  // it can. This form replaces it by the version of that opset, with the same inputs, outputs and attributes.
+  // `implied` lists the attributes which that version lacks, with the value it implies; a node with a different value
+  // is left unchanged.
   OpOf& earlier(std::string_view opset, std::vector<NamedAttr> implied = {}) {
     return earlier(
         [target = std::string(view(op_.name)) + "@" + std::string(opset), implied = std::move(implied)](Rewrite& at) {
@@ -363,7 +446,7 @@ class OpOf : public Op {
   OpOf& earlier(int version, std::vector<NamedAttr> implied = {}) {
     return earlier(detail::opset_name(version), std::move(implied));
   }
-  // By a function that builds it, usually with at.restate, or leaves the node as it is.
+  // This form calls a function that builds the replacement, usually with at.restate, or leaves the node unchanged.
   OpOf& earlier(std::function<void(Rewrite&)> f) {
     passes.push_back(
         Pass(lower_opsets).phase(Phase::write).visit_with(view(op_.name), [opset = *opset_, f](Rewrite& at) {
@@ -371,7 +454,7 @@ class OpOf : public Op {
         }));
     return *this;
   }
-  // An example for the checker, in the form of tests/ops.
+  // A test case in the format of tests/ops, for the conformance checker. It runs with every device.
   OpOf& example(std::string_view test) { return cases_.push_back(str(test)), *this; }
 
  private:
@@ -400,18 +483,22 @@ class OpOf : public Op {
   }
 };
 
-// An operation of a numbered opset (built-ins) ...
+// An operation of a numbered opset, as built-ins are: op<Elu>("Elu", 1) belongs to "opset1" ...
 template <class A = NoAttributes>
 OpOf<A> op(std::string_view name, int version) {
   return {name, detail::opset_name(version)};
 }
-// ... or of one's own; "extension" is the usual name of an opset that needs none.
+// ... or of an opset of one's own. "extension" is the conventional name for an opset without a name. An extension may
+// also define an operation of a numbered opset; it then takes the place of the built-in one.
 template <class A = NoAttributes>
 OpOf<A> op(std::string_view name, std::string_view opset = "extension") {
   return {name, std::string(opset)};
 }
 
-// Definitions: operations, kernels of operations defined elsewhere, rules that build on other operations, passes.
+// A set of definitions: operations, kernels of operations defined elsewhere, rules that expand to other operations, and
+// passes. All of them convert to Ops, so a function can return any mixture:
+//
+//   return {define_twist(), Kernel("CPU", "fast").of("Elu", "opset1").run(prepare, run), Pass("fuse_twist")...};
 class Ops {
  public:
   Ops() = default;

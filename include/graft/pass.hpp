@@ -1,4 +1,4 @@
-// Passes: rewrites of a graph, as extensions and built-ins write them.
+// Passes: graph rewrites, as extensions and built-ins define them.
 //
 //   // x * sigmoid(x)  =>  Swish(x)
 //   Value to_swish(Rewrite& at) {
@@ -7,12 +7,14 @@
 //         return at.op("Swish", {s.input(0)});
 //     return {};
 //   }
-//   Pass("fuse_swish").doc("...").visit({"Multiply"}, to_swish)
+//   Pass("fuse_swish").doc("fuse x * sigmoid(x) into Swish").visit({"Multiply"}, to_swish)
 //
-// The function sees one node at a time and returns what takes the place of its output, or nothing. It may look at who
-// makes a value and who reads it, and builds nodes as an import rule does. What is no longer read goes away by itself,
-// and what was made is visited again. A function that says `unsupported` (an unknown rank, say) leaves things as they
-// are.
+// The function sees one node at a time and returns the replacement of its output, or an empty Value to leave it. It can
+// inspect producers and consumers of values, and builds nodes like an import rule. Nodes that become unused are removed
+// automatically, and new nodes are visited again. Layer names are kept.
+//
+// Everything is valid only during the visit, on its thread. A function that throws `unsupported` (for an unknown rank,
+// say) leaves the node unchanged; any other error aborts the pass and is reported with the name of the node.
 #pragma once
 
 #include <algorithm>
@@ -23,22 +25,33 @@
 
 namespace [[gnu::visibility("hidden")]] graft {
 
+// The same output of the same node.
 inline bool operator==(const Value& a, const Value& b) { return a.ref() == b.ref(); }
 
-// A node of the graph; empty where there is none that a pass may use.
+// A node of the graph; empty (false in a condition) if there is none that a pass may use. `is` of an empty one is
+// false, so that patterns need no extra checks:
+//
+//   NodeRef add = maker(at.input(0));
+//   if (add.is("Add") && maker(add.input(0)).is("MatMul") && read_once(add.output())) ...
 class NodeRef {
  public:
   NodeRef() = default;
   NodeRef(Import* in, const graft_node* node) : in_(in), node_(node) {}
   explicit operator bool() const { return node_ != nullptr; }
   bool is(std::string_view type) const { return node_ && view(host->node_type(node_)) == type; }
+  // Type ("Convolution"), opset ("opset1") and layer name.
   std::string_view type() const { return view(host->node_type(node_)); }
   std::string_view opset() const { return view(host->node_opset(node_)); }
   std::string_view name() const { return view(host->node_name(node_)); }
   size_t inputs() const { return host->input_count(node_); }
   size_t outputs() const { return host->output_count(node_); }
-  Value input(size_t i) const { return {in_, host->node_input(in_->raw(), node_, i)}; }  // empty: absent
+  // Empty if the input is absent.
+  Value input(size_t i) const { return {in_, host->node_input(in_->raw(), node_, i)}; }
+  // Empty if there is no such output.
   Value output(size_t i = 0) const { return {in_, host->node_output(in_->raw(), node_, i)}; }
+  // An attribute; fails if it does not exist, unless there is a fallback:
+  //
+  //   auto axis = node.get<int64_t>("axis");
   template <class T>
   T get(std::string_view name) const {
     const graft_value* v = host->attribute(node_, str(name));
@@ -50,7 +63,7 @@ class NodeRef {
     const graft_value* v = host->attribute(node_, str(name));
     return v ? field_as<T>(name, *v) : fallback;
   }
-  // All of them, to make a node like this one; valid until the visit ends.
+  // All attributes, to create a similar node. They refer to this node: valid until the visit ends.
   std::vector<NamedAttr> attributes() const {
     const graft_named_value* list = nullptr;
     size_t n = host->node_attributes(node_, &list);
@@ -58,7 +71,7 @@ class NodeRef {
     for (size_t i = 0; i < n; ++i) out.push_back({view(list[i].name), AttrValue(list[i].value)});
     return out;
   }
-  // Whether an attribute (a truth value, a number, a text or an element type) has this value.
+  // Whether an attribute (a boolean, a number, a string or an element type) has this value.
   bool has(const NamedAttr& wanted) const {
     const graft_value* v = host->attribute(node_, str(wanted.name));
     graft_value w = wanted.value.raw();
@@ -67,7 +80,7 @@ class NodeRef {
     if (v->kind == GRAFT_FLOAT) return v->f == w.f;
     return (v->kind == GRAFT_BOOL || v->kind == GRAFT_INT || v->kind == GRAFT_DTYPE) && v->i == w.i;
   }
-  // "Convolution@opset1", for Rewrite::op.
+  // "Convolution@opset1", as Rewrite::op expects it.
   std::string versioned() const { return std::string(type()) + "@" + std::string(opset()); }
   const graft_node* raw() const { return node_; }
 
@@ -76,16 +89,19 @@ class NodeRef {
   const graft_node* node_ = nullptr;
 };
 
+// A consumer of a value: a node, and which of its inputs. (Elsewhere in Graft, a reader is a file-format reader.)
 struct Reader {
   NodeRef node;
   size_t input;
 };
 
-// Who makes a value; empty for one that the user wants kept as it is.
+// The node that produces a value. Empty for values that a pass must not look through: what the user wants to keep as
+// it is.
 inline NodeRef maker(const Value& v) {
   size_t output = 0;
   return v ? NodeRef(&v.in(), host->ref_maker(v.in().raw(), v.ref(), &output)) : NodeRef();
 }
+// All consumers of a value. Model outputs count as consumers.
 inline std::vector<Reader> readers(const Value& v) {
   const graft_reader* list = nullptr;
   size_t n = host->ref_readers(v.in().raw(), v.ref(), &list);
@@ -93,8 +109,10 @@ inline std::vector<Reader> readers(const Value& v) {
   for (size_t i = 0; i < n; ++i) out.push_back({NodeRef(&v.in(), list[i].node), list[i].input});
   return out;
 }
+// Whether a value has exactly one consumer, and so disappears when that one is replaced. A rewrite that would otherwise
+// duplicate work must check it.
 inline bool read_once(const Value& v) { return host->ref_readers(v.in().raw(), v.ref(), nullptr) == 1; }
-// The one number that all elements of a constant are.
+// The value of a constant whose elements are all equal; none otherwise, or if it is large.
 inline std::optional<double> number(const Value& v) {
   TensorView t = v ? v.constant() : TensorView();
   if (!t || t.size() == 0 || t.size() > 65536 || t.type() == DType::string) return std::nullopt;
@@ -103,7 +121,7 @@ inline std::optional<double> number(const Value& v) {
     if (x != all[0]) return std::nullopt;
   return all[0];
 }
-// A constant of one element: what a formula calls a number.
+// Whether it is a constant with a single element of this value, as numbers in a formula are.
 inline bool is_number(const Value& v, double wanted, double tolerance = 1e-6) {
   Shape s = v ? v.shape() : Shape();
   if (!v || !s.is_static() || s.elements().value() != 1) return false;
@@ -111,22 +129,34 @@ inline bool is_number(const Value& v, double wanted, double tolerance = 1e-6) {
   return n && *n >= wanted - tolerance && *n <= wanted + tolerance;
 }
 
-// The node that is visited, as an Import: its attributes are fields, its inputs are inputs, new nodes are made the same
-// way. For a pass over the whole graph there is no such node.
+// The visited node as an Import: its attributes are the fields, its inputs the inputs, and nodes are built the same
+// way:
+//
+//   Value without_scale(Rewrite& at) {
+//     if (!is_number(at.input(1), 1)) return {};     // x * 1  =>  x
+//     return at.input(0);
+//   }
+//
+// A pass over the whole graph has no visited node.
 class Rewrite : public Import {
  public:
   using Import::Import;
+  // The visited node; empty for a pass over the whole graph. `is` and `get` on it are the quickest way to reject a
+  // candidate: check the cheapest condition first.
   NodeRef node() { return {this, host->visited(raw())}; }
-  // The value that is to be replaced.
+  // The output to be replaced.
   Value self(size_t output = 0) { return node().output(output); }
-  std::vector<NodeRef> nodes() {  // all of the graph, producers first
+  // All nodes of the graph, producers first.
+  std::vector<NodeRef> nodes() {
     const graft_node* const* list = nullptr;
     size_t n = host->graph_nodes(raw(), &list);
     std::vector<NodeRef> out;
     for (size_t i = 0; i < n; ++i) out.emplace_back(this, list[i]);
     return out;
   }
-  // A node like another one, with other inputs and some attributes changed.
+  // A copy of a node with other inputs and some attributes changed:
+  //
+  //   at.like(conv, {x, weights}, {{"strides", std::vector<int64_t>{1, 1}}})
   Value like(const NodeRef& n, const std::vector<Value>& inputs, const std::vector<NamedAttr>& changed = {}) {
     std::vector<NamedAttr> attrs = n.attributes();
     for (const NamedAttr& c : changed) {
@@ -137,9 +167,9 @@ class Rewrite : public Import {
     }
     return make(n.versioned(), inputs, attrs, 1, {})[0];
   }
-  // Puts another version of the visited operation in its place, output by output: `op` is "TopK@3", `without` names
-  // attributes which that version lacks, `changed` sets others. It may have fewer outputs, as long as the last ones of
-  // the visited node are unused.
+  // Replaces the visited operation by another version of it, output by output: `op` is for example "TopK@3",
+  // `without` names attributes which that version lacks, `changed` sets others. It may have fewer outputs, provided
+  // that the remaining ones of the visited node are unused; otherwise the node is left unchanged.
   void restate(std::string_view op, const std::vector<Value>& inputs, const std::vector<std::string_view>& without = {},
                const std::vector<NamedAttr>& changed = {}, size_t outputs = SIZE_MAX) {
     std::vector<NamedAttr> attrs = changed;
@@ -160,9 +190,11 @@ class Rewrite : public Import {
     for (size_t i = 0; i < inputs(); ++i) out.push_back(node().input(i));
     return out;
   }
-  // Every reader of `from` reads `to` from now on.
+  // Makes all consumers of `from` consume `to` instead. Type and shape must be compatible; consumers are inferred
+  // again.
   void replace(const Value& from, const Value& to) { check(host->replace_ref(raw(), from.ref(), to.ref())); }
-  // A custom attribute of the replacement file's entry that called this pass.
+  // A custom attribute of the entry in a replacement file that configures this pass, or the fallback if the entry does
+  // not have it.
   template <class T>
   T configured(std::string_view path, T fallback) {
     const graft_value* v = host->configured(raw(), str(path));
@@ -170,12 +202,18 @@ class Rewrite : public Import {
   }
 };
 
-// `write` runs only when an IR is written, after all others; its passes of the same name are one.
+// front: right after the import, when layers without a rule are still in the graph; middle: optimization; back: the
+// final form. Passes of an earlier phase run first. write: after all others, only when an IR is written; passes of the
+// same name are merged into one.
 enum class Phase { front = GRAFT_FRONT, middle = GRAFT_MIDDLE, back = GRAFT_BACK, write = GRAFT_WRITE };
 
-// The pass that expresses operations in the earliest opset that has them, see OpOf::earlier.
+// The pass that lowers operations to the earliest opset that can express them; see OpOf::earlier.
 inline constexpr std::string_view lower_opsets = "lower_opsets";
 
+// The definition of a pass. The functions change it and return it, so that calls can be chained. Strings are
+// referenced, not copied: use literals.
+//
+//   Pass("fuse_gelu").doc("fuse the erf formula into Gelu").after("fuse_softmax").visit({"Multiply"}, to_gelu)
 class Pass {
  public:
   explicit Pass(std::string_view name) {
@@ -183,19 +221,22 @@ class Pass {
     r_.name = str(name);
     r_.phase = GRAFT_MIDDLE;
   }
+  // One line in the imperative, shown by `graft convert --list-passes`.
   Pass& doc(std::string_view d) { return r_.doc = str(d), *this; }
+  // The default is Phase::middle.
   Pass& phase(Phase p) { return r_.phase = static_cast<int32_t>(p), *this; }
-  // Passes of the same phase that this one runs before or after; a name that nobody has is fine.
+  // Order within the phase: this pass runs before or after the named one. Unknown names are ignored.
   Pass& before(std::string_view name) { return before_.push_back(str(name)), *this; }
   Pass& after(std::string_view name) { return after_.push_back(str(name)), *this; }
-  // Runs only when it is asked for.
+  // Runs only if requested by name.
   Pass& on_request() { return r_.flags |= GRAFT_PASS_ON_REQUEST, *this; }
-  // What it makes of constants alone is not computed at once: for weights that are kept small.
+  // Nodes whose inputs are all constant are not folded: for weights that should stay compressed.
   Pass& keep_constants() { return r_.flags |= GRAFT_PASS_KEEPS_CONSTANTS, *this; }
-  // Runs for entries of kind "general" in a replacement file whose id is the pass's name.
+  // Runs once per entry of kind "general" in a replacement file whose id is the name of this pass.
   Pass& when_configured() { return r_.flags |= GRAFT_PASS_CONFIGURED, *this; }
 
-  // Visits every node of these types; what is returned takes the place of output 0.
+  // Visits every node of these types, of any opset. The returned value replaces output 0 and must have the same element
+  // type and a compatible shape; otherwise the replacement is rejected.
   Pass& visit(std::initializer_list<std::string_view> types, Value (*f)(Rewrite&)) {
     set_types(types);
     return set_function(f, [](graft_import* im, void* user) {
@@ -205,12 +246,12 @@ class Pass {
       });
     });
   }
-  // The same for nodes of several outputs: the function says at.output(i, value).
+  // The same for nodes with several outputs: the function calls at.output(i, value).
   Pass& visit(std::initializer_list<std::string_view> types, void (*f)(Rewrite&)) {
     set_types(types);
     return whole(f);
   }
-  // The same with a function that holds something.
+  // The same for a function with captured state.
   Pass& visit_with(std::string_view type, std::function<void(Rewrite&)> f) {
     set_types({type});
     held_ = std::make_shared<std::function<void(Rewrite&)>>(std::move(f));
@@ -223,7 +264,7 @@ class Pass {
     };
     return *this;
   }
-  // Is called once per graph.
+  // Called once per graph.
   Pass& whole(void (*f)(Rewrite&)) {
     return set_function(f, [](graft_import* im, void* user) {
       return guarded([&] {
@@ -233,7 +274,7 @@ class Pass {
     });
   }
 
-  // The record; valid while this object stays where it is.
+  // The C record, which refers to this object: valid until it is moved or destroyed.
   const graft_pass* seal() {
     r_.types = types_.data(), r_.type_count = types_.size();
     r_.before = before_.data(), r_.before_count = before_.size();

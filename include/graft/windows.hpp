@@ -1,45 +1,73 @@
-// Windows that slide over the spatial axes of a tensor: what convolution and pooling share.
+// Sliding windows over the spatial axes of a tensor: what convolution and pooling share.
 //
-// Along one axis, position `o` of a window puts its tap `k` on input element `o * stride + k * dilation - begin`.
-// Shapes ask how many positions there are, kernels which of them put a tap inside the input.
+// Along one axis, tap `k` of the window at position `o` is at input element `o * stride + k * dilation - begin`. Shape
+// functions ask how many positions there are, kernels which of them put a tap inside the input:
+//
+//   WindowAttributes a = complete_windows(attributes, 2);
+//   Dim height = window_positions(data[2], weights[2], a, 0, Rounding::floor);
+//
+//   WindowAxes axes = window_axes(x.dims().subspan(2), y.dims().subspan(2), w.dims().subspan(2), a);
+//   each_tap(axes, [&](int64_t k, int64_t tz, int64_t ty, int64_t tx) {
+//     each_run(axes, tz, ty, tx, [&](int64_t to, int64_t from, int64_t n) {
+//       for (int64_t i = 0; i < n; ++i) y[to + i] += w[k] * x[from + i * axes[2].stride];
+//     });
+//   });
+//
+// Padding is never materialized: taps inside it are skipped. Functions that get invalid attributes fail (types.hpp);
+// all are pure and may be called from any thread.
 #pragma once
 
 #include "op.hpp"
 
 namespace [[gnu::visibility("hidden")]] graft {
 
+// Where the padding comes from: the attributes, or so that output size = ceil(input size / stride), with the odd
+// element at the beginning (lower) or the end (upper), or none at all.
 enum class AutoPad { given, same_lower, same_upper, valid };
+// Rounding of the number of positions. ceil_torch drops a last window that would start in the padding at the end.
 enum class Rounding { floor, ceil, ceil_torch };
 
+// Attributes of a window. Empty lists stand for the default of every axis; `complete_windows` fills them in. Operations
+// derive from this struct and list the specs below in their schema:
+//
+//   struct Convolution : WindowAttributes {
+//     static constexpr std::tuple schema{strides_attr, pads_begin_attr, pads_end_attr, dilations_attr, auto_pad_attr};
+//   };
+//
+// Negative padding crops the input.
 struct WindowAttributes {
   std::vector<int64_t> strides, dilations, pads_begin, pads_end;
   AutoPad auto_pad = AutoPad::given;
 };
 
-// Far beyond any tensor, and small enough that products of two of them cannot overflow.
+// Far beyond any tensor, and small enough that products of two such numbers cannot overflow.
 inline constexpr double window_limit = 2147483647;
 
+// Specs for schemas: the names and bounds are those of the opset, and the same in every operation with windows.
 inline constexpr auto strides_attr =
-    attr("strides", &WindowAttributes::strides, "step of the window along each spatial axis; none: 1")
+    attr("strides", &WindowAttributes::strides, "step of the window along each spatial axis; empty: 1")
         .between(1, window_limit);
-inline constexpr auto dilations_attr =
-    attr("dilations", &WindowAttributes::dilations, "distance between the taps of a window; none: 1")
-        .between(1, window_limit);
+inline constexpr auto dilations_attr = attr("dilations", &WindowAttributes::dilations,
+                                            "dilation: distance between neighboring taps of the window; empty: 1")
+                                           .between(1, window_limit);
 inline constexpr auto pads_begin_attr =
-    attr("pads_begin", &WindowAttributes::pads_begin, "padding before each spatial axis; none: 0")
+    attr("pads_begin", &WindowAttributes::pads_begin, "padding at the beginning of each spatial axis; empty: 0")
         .between(-window_limit, window_limit);
 inline constexpr auto pads_end_attr =
-    attr("pads_end", &WindowAttributes::pads_end, "padding behind each spatial axis; none: 0")
+    attr("pads_end", &WindowAttributes::pads_end, "padding at the end of each spatial axis; empty: 0")
         .between(-window_limit, window_limit);
+// With same_* and valid, pads_begin and pads_end are ignored.
 inline constexpr auto auto_pad_attr =
-    attr("auto_pad", &WindowAttributes::auto_pad, "where the padding comes from: the attributes, or the sizes")
+    attr("auto_pad", &WindowAttributes::auto_pad, "padding mode: explicit, or computed from the sizes")
         .one_of("explicit", "same_lower", "same_upper", "valid");
 
-// Fills in what was left out, for this many spatial axes.
+// Replaces an empty list by the default for each spatial axis; fails if the length of another one does not match.
 inline void complete_list(std::vector<int64_t>& list, std::string_view name, size_t axes, int64_t fallback) {
   if (list.empty()) list.assign(axes, fallback);
-  if (list.size() != axes) fail("'", name, "' has ", list.size(), " values, there are ", axes, " spatial axes");
+  if (list.size() != axes) fail("expected ", axes, " values in '", name, "', one per spatial axis, got ", list.size());
 }
+// A copy of the attributes in which every list has one value per spatial axis. With automatic padding, the explicit
+// pads are ignored and set to 0.
 template <class A>
 A complete_windows(A a, size_t axes) {
   complete_list(a.strides, "strides", axes, 1);
@@ -53,18 +81,21 @@ A complete_windows(A a, size_t axes) {
   return a;
 }
 
+// Whether the padding depends on the input size.
 inline bool pads_to_same(AutoPad p) { return p == AutoPad::same_lower || p == AutoPad::same_upper; }
 
-// Elements from the first to the last tap.
+// The number of elements from the first to the last tap, including the gaps of a dilated window: (kernel - 1) *
+// dilation
+// + 1. Fails for a window without taps.
 inline Dim window_extent(const Dim& kernel, int64_t dilation) {
-  if (kernel.max() == 0) fail("the window has no elements");
+  if (kernel.max() == 0) fail("expected a non-empty window, got a size of 0");
   if (kernel.known()) return (kernel - 1) * Dim(dilation) + 1;
   Dim between_taps = Dim::between(std::max<int64_t>(kernel.min(), 1) - 1,
                                   kernel.max() == Dim::unbounded ? Dim::unbounded : kernel.max() - 1);
   return between_taps * Dim(dilation) + 1;
 }
 
-// A dimension made larger or smaller.
+// A dimension plus a signed number; bounds below 0 become 0, and an unbounded dimension stays unbounded.
 inline Dim shifted(const Dim& d, int64_t by) {
   auto end = [&](int64_t v) {
     int64_t r;
@@ -74,7 +105,10 @@ inline Dim shifted(const Dim& d, int64_t by) {
   return by == 0 ? d : Dim::between(end(d.min()), end(d.max()));
 }
 
-// How many positions a window of `extent` has along one axis of `input` elements.
+// The number of positions of a window of `extent` along an axis of `input` elements:
+//
+//   same_*:    ceil(input / stride)
+//   otherwise: floor or ceil((begin + input + end - extent) / stride) + 1
 inline int64_t count_positions(int64_t input, int64_t extent, const WindowAttributes& a, size_t axis,
                                Rounding rounding) {
   int64_t stride = a.strides[axis], begin = a.pads_begin[axis], end = a.pads_end[axis];
@@ -84,15 +118,21 @@ inline int64_t count_positions(int64_t input, int64_t extent, const WindowAttrib
     return n > 0 && rounding == Rounding::ceil && needed < input ? n + 1 : n;
   }
   int64_t room = input + begin + end - extent;
-  // Rounding up leaves one position, unless a whole stride is missing; else this is refused once it is certain.
+  // Rounding up leaves one position unless a whole stride is missing; otherwise window_positions rejects this if it
+  // is certain.
   if (room < 0) return 1;
   int64_t n = room / stride + 1;
   if (rounding != Rounding::floor && room % stride != 0) ++n;
-  // The last window must not start in the padding behind the input.
+  // The last window must not start in the padding at the end.
   if (rounding == Rounding::ceil_torch && n > 1 && (n - 1) * stride >= input + begin) --n;
   return n;
 }
-// The same over dimensions that may be unknown.
+// The same over dimensions that may be unknown; fails if the window certainly does not fit the padded input:
+//
+//   window_positions(Dim(224), Dim(7), a, 0, Rounding::floor)   // 112 for stride 2 and padding 3
+//   window_positions(Dim(), Dim(7), a, 0, Rounding::floor)      // 1..
+//
+// An axis with stride 1 and "same" padding keeps its dimension, including its symbol.
 inline Dim window_positions(const Dim& input, const Dim& kernel, const WindowAttributes& a, size_t axis,
                             Rounding rounding) {
   Dim extent = window_extent(kernel, a.dilations[axis]);
@@ -111,11 +151,21 @@ inline Dim window_positions(const Dim& input, const Dim& kernel, const WindowAtt
   return Dim::between(positions(input.min(), extent.max()), positions(input.max(), extent.min()));
 }
 
-// One axis of a kernel's walk. `input` is the side the taps lie on, `output` the one with one element per position.
+// One axis of the loops over windows. `input` is the side that the taps touch, `output` the one with one element per
+// position. `padded` tells whether there is any padding. `begin` is the padding at the beginning; that at the end is
+// implied by the sizes.
+//
+//   input = 5, kernel = 3, stride = 2, begin = 1:
+//
+//   element      -1  0  1  2  3  4  5
+//   position 0    x  x  x
+//   position 1          x  x  x
+//   position 2                x  x  x
 struct WindowAxis {
   int64_t input = 1, output = 1, kernel = 1, stride = 1, dilation = 1, begin = 0;
   bool padded = false;
 
+  // The input element under this tap at position 0; negative in the padding. Position o adds o * stride.
   int64_t offset(int64_t tap) const { return tap * dilation - begin; }
   // The taps [first, last) of this position that lie inside the input.
   std::pair<int64_t, int64_t> taps(int64_t position) const {
@@ -134,9 +184,12 @@ struct WindowAxis {
   }
 };
 
-// Three axes, the outer ones of size 1 where the tensor has fewer.
+// Always three axes, z, y and x; if the tensor has fewer, the first ones have size 1, so that kernels need no cases for
+// the rank.
 using WindowAxes = std::array<WindowAxis, 3>;
 
+// The axes for known sizes, with automatic padding resolved. Fails for more than three spatial axes or sizes of
+// different ranks.
 inline WindowAxes window_axes(std::span<const int64_t> input, std::span<const int64_t> output,
                               std::span<const int64_t> kernel, const WindowAttributes& attributes) {
   size_t n = kernel.size();
@@ -158,7 +211,7 @@ inline WindowAxes window_axes(std::span<const int64_t> input, std::span<const in
   return axes;
 }
 
-// Calls f(kernel offset, tap z, tap y, tap x) for every tap of a window.
+// Calls f(kernel offset, tap z, tap y, tap x) for every tap of a window, in row-major order.
 template <class F>
 void each_tap(const WindowAxes& axes, F f) {
   int64_t at = 0;
@@ -167,8 +220,8 @@ void each_tap(const WindowAxes& axes, F f) {
       for (int64_t x = 0; x < axes[2].kernel; ++x) f(at++, z, y, x);
 }
 
-// Calls f(output offset, input offset, count) for the runs of positions along the last axis that put a tap inside the
-// input: output elements lie next to each other, input elements `axes[2].stride` apart.
+// Calls f(output offset, input offset, count) for each run of positions along the last axis that puts this tap inside
+// the input: output elements are contiguous, input elements `axes[2].stride` apart.
 template <class F>
 void each_run(const WindowAxes& axes, int64_t z, int64_t y, int64_t x, F f) {
   auto [z0, z1] = axes[0].inside(z);
@@ -183,6 +236,7 @@ void each_run(const WindowAxes& axes, int64_t z, int64_t y, int64_t x, F f) {
     }
 }
 
+// Elements of one channel on either side.
 inline int64_t input_plane(const WindowAxes& axes) { return axes[0].input * axes[1].input * axes[2].input; }
 inline int64_t output_plane(const WindowAxes& axes) { return axes[0].output * axes[1].output * axes[2].output; }
 

@@ -1,8 +1,10 @@
 #include "base/file.hpp"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +14,7 @@
 #include <mutex>
 
 #include "base/error.hpp"
+#include "base/guard.hpp"
 #include "base/log.hpp"
 
 namespace graft {
@@ -64,18 +67,23 @@ class Mappings {
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   Descriptor d{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (d.fd < 0) throw_io("cannot open '", path, "': ", reason());
+  return map(d.fd, path);
+}
+
+std::shared_ptr<const MappedFile> MappedFile::map(int fd, const std::string& path) {
   struct stat st {};
-  if (::fstat(d.fd, &st) != 0) throw_io("cannot look at '", path, "': ", reason());
-  if (S_ISDIR(st.st_mode)) throw_io("'", path, "' is a folder, a file is wanted");
+  if (::fstat(fd, &st) != 0) throw_io("cannot look at '", path, "': ", reason());
+  if (S_ISDIR(st.st_mode)) throw_io("expected a file, got the folder '", path, "'");
   if (!S_ISREG(st.st_mode)) throw_io("'", path, "' is not a regular file");
   std::shared_ptr<MappedFile> file(new MappedFile);
   file->path_ = path;
   file->size_ = static_cast<size_t>(st.st_size);
   if (file->size_ > 0) {
-    void* p = ::mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, d.fd, 0);
+    void* p = ::mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, fd, 0);
     if (p == MAP_FAILED) throw_io("cannot map '", path, "': ", reason());
     file->data_ = p;
     Mappings::all().add(p, file->size_);
+    guard_mapping(p, file->size_, path);
   }
   log_debug("opened '", path, "', ", file->size_, " bytes");
   return file;
@@ -84,6 +92,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
 MappedFile::~MappedFile() {
   if (!data_) return;
   Mappings::all().remove(data_);
+  release_mapping(data_);
   ::munmap(data_, size_);
 }
 
@@ -95,7 +104,7 @@ void forget_pages(const void* begin, size_t size) {
   if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
-std::string resolve_below(const std::string& folder, std::string_view name) {
+std::shared_ptr<const MappedFile> open_below(const std::string& folder, std::string_view name) {
   auto refuse = [&](std::string_view why) -> void { throw_user("the model names the file '", name, "', which ", why); };
   if (name.empty()) refuse("is empty");
   if (name.find('\0') != name.npos) refuse("has a zero byte in its name");
@@ -103,15 +112,30 @@ std::string resolve_below(const std::string& folder, std::string_view name) {
   if (relative.is_absolute()) refuse("is an absolute path; only files below the model's folder are read");
   for (const fs::path& part : relative)
     if (part == "..") refuse("leads outside the model's folder");
-  std::error_code ec;
-  fs::path root = fs::canonical(folder.empty() ? "." : folder, ec);
-  if (ec) throw_io("cannot look at the folder '", folder, "': ", ec.message());
-  fs::path target = fs::canonical(root / relative, ec);
-  if (ec) throw_io("cannot open '", std::string(name), "' beside the model: ", ec.message());
-  auto [end, rest] = std::mismatch(root.begin(), root.end(), target.begin(), target.end());
-  if (end != root.end() || rest == target.end()) refuse("is a link that leads outside the model's folder");
-  if (!fs::is_regular_file(target, ec)) refuse("is not a regular file");
-  return target.string();
+  std::string root = folder.empty() ? "." : folder;
+  Descriptor base{::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
+  if (base.fd < 0) throw_io("cannot look at the folder '", folder, "': ", reason());
+  open_how how{};
+  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  auto open_beneath = [&] {
+    return static_cast<int>(::syscall(SYS_openat2, base.fd, relative.c_str(), &how, sizeof how));
+  };
+  int fd = open_beneath();
+  if (fd < 0 && errno == EXDEV) {
+    // Perhaps an absolute link that stays inside: then where it leads to is opened, which must be no link any more.
+    std::error_code ec;
+    fs::path inside = fs::canonical(fs::path(root) / relative, ec).lexically_relative(fs::canonical(root, ec));
+    if (ec || inside.empty() || *inside.begin() == "..") refuse("is a link that leads outside the model's folder");
+    relative = inside;
+    how.resolve |= RESOLVE_NO_SYMLINKS;
+    fd = open_beneath();
+  }
+  Descriptor d{fd};
+  if (d.fd < 0) throw_io("cannot open '", name, "' beside the model: ", reason());
+  struct stat st {};
+  if (::fstat(d.fd, &st) != 0 || !S_ISREG(st.st_mode)) refuse("is not a regular file");
+  return MappedFile::map(d.fd, (fs::path(root) / relative).string());
 }
 
 std::string read_text_file(const std::string& path, size_t limit) {
@@ -128,6 +152,7 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
     if (fd_ >= 0 || errno != EEXIST) break;
   }
   if (fd_ < 0) throw_io("cannot write '", path_, "': ", reason());
+  guarded_ = guard_temporary(temporary_);
 }
 
 OutputFile::~OutputFile() {
@@ -135,6 +160,7 @@ OutputFile::~OutputFile() {
     ::close(fd_);
     ::unlink(temporary_.c_str());
   }
+  release_temporary(guarded_);
 }
 
 void OutputFile::write(const void* data, size_t size) {

@@ -19,7 +19,10 @@ class MappedFile {
   const std::string& path() const { return path_; }
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
   std::string_view chars() const { return {static_cast<const char*>(data_), size_}; }
+
  private:
+  friend std::shared_ptr<const MappedFile> open_below(const std::string& folder, std::string_view name);
+  static std::shared_ptr<const MappedFile> map(int fd, const std::string& path);
   MappedFile() = default;
   std::string path_;
   void* data_ = nullptr;
@@ -29,9 +32,10 @@ class MappedFile {
 // Gives the pages of a range back to the system if they belong to a mapped file; they are read again when touched.
 void forget_pages(const void* begin, size_t size);
 
-// The path of `name` below `folder`, for files that a model names. Refuses absolute names, names that lead outside
-// (also through links), and what is not a regular file.
-std::string resolve_below(const std::string& folder, std::string_view name);
+// Opens the file `name` below `folder`, for files that a model names. Refuses absolute names, names that lead outside
+// (also through links), and what is not a regular file. The kernel resolves the name and opens the file in one step, so
+// that a link which is exchanged meanwhile cannot lead outside.
+std::shared_ptr<const MappedFile> open_below(const std::string& folder, std::string_view name);
 
 // Reads a whole text file of at most `limit` bytes.
 std::string read_text_file(const std::string& path, size_t limit = size_t{1} << 31);
@@ -52,6 +56,7 @@ class OutputFile {
   void flush();
   std::string path_, temporary_;
   int fd_ = -1;
+  int guarded_ = -1;  // see guard_temporary
   size_t written_ = 0;
   std::string buffer_;
 };

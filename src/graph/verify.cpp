@@ -7,6 +7,24 @@
 namespace graft {
 namespace {
 
+// Far beyond any tensor, and small enough that sums and products of two of them cannot overflow.
+constexpr int64_t slice_limit = INT32_MAX;
+
+void check_slice(const Node& n, const graft_port_map& m) {
+  if (!m.sliced) return;
+  for (auto [what, value] : {std::pair{"axis", m.axis},
+                             {"start", m.start},
+                             {"end", m.end},
+                             {"stride", m.stride},
+                             {"part_size", m.part_size}})
+    if (value < -slice_limit || value > slice_limit)
+      throw_user("the port map of '", n.name, "' (", n.type, ") has ", what, " ", value, ", expected at most ",
+                 slice_limit);
+  if (m.stride == 0 || m.part_size < 1)
+    throw_user("the port map of '", n.name, "' (", n.type, ") has stride ", m.stride, " and part_size ", m.part_size,
+               ", expected a stride other than 0 and parts of at least 1");
+}
+
 void verify_body(const Node& n, const Body& b) {
   if (!b.graph) throw_user("'", n.name, "' (", n.type, ") has an empty body");
   auto parameters = static_cast<int64_t>(b.graph->parameters().size()),
@@ -15,25 +33,33 @@ void verify_body(const Node& n, const Body& b) {
     if (i < 0 || i >= most)
       throw_user("a body of '", n.name, "' (", n.type, ") is connected to ", what, " ", i, ", it has ", most);
   };
+  std::vector<int> fed(static_cast<size_t>(parameters), 0);
   for (const graft_port_map& m : b.inputs) {
     check(m.internal, parameters, "parameter");
-    if (m.external != -1) check(m.external, static_cast<int64_t>(n.inputs.size()), "input");
+    if (++fed[static_cast<size_t>(m.internal)] > 1)
+      throw_user("parameter ", m.internal, " of a body of '", n.name, "' (", n.type, ") is connected twice");
+    // Only the iteration number comes from the operation itself.
+    if (m.external == -1 && m.purpose == GRAFT_CURRENT_ITERATION && !m.sliced) continue;
+    check(m.external, static_cast<int64_t>(n.inputs.size()), "input");
+    if (!n.inputs[static_cast<size_t>(m.external)].present())
+      throw_user("a body of '", n.name, "' (", n.type, ") is connected to input ", m.external, ", which is absent");
+    check_slice(n, m);
   }
   for (const graft_port_map& m : b.outputs) {
     check(m.internal, results, "result");
-    if (m.external != -1 && m.external < 0)
-      throw_user("a body of '", n.name, "' (", n.type, ") is connected to output ", m.external);
+    if (m.external == -1) continue;
+    check(m.external, static_cast<int64_t>(n.outputs.size()), "output");
+    check_slice(n, m);
   }
   for (const graft_back_edge& e : b.back_edges) {
     check(e.result, results, "result");
     check(e.parameter, parameters, "parameter");
   }
-  verify(*b.graph);
 }
 
 }  // namespace
 
-void verify(const Graph& g) {
+void verify(const Graph& g, Bodies bodies) {
   std::unordered_set<std::string_view> names, outputs;  // an output may be called like what makes it
   size_t parameters = 0, results = 0;
   for (NodeId id = 0; id < g.end_id(); ++id) {
@@ -55,7 +81,10 @@ void verify(const Graph& g) {
         throw_user("input ", i, " of '", n.name, "' (", n.type, ") is output ", v.port, " of '", g[v.node].name, "' (",
                    g[v.node].type, "), which has ", g[v.node].outputs.size());
     }
-    for (const Body& b : n.bodies) verify_body(n, b);
+    for (const Body& b : n.bodies) {
+      verify_body(n, b);
+      if (bodies == Bodies::too) verify(*b.graph);
+    }
   }
   if (parameters != g.parameters().size() || results != g.results().size())
     throw_user("the lists of inputs and outputs do not match the nodes");

@@ -1,12 +1,14 @@
-// Is this a graph at all? What every graph keeps, whatever its operations mean.
+// Whether a graph is well-formed: what every later stage takes for granted.
 #pragma once
 
 #include "graph/graph.hpp"
 
 namespace graft {
 
-// Throws at the first thing that is not so: inputs refer to living nodes and existing outputs, names are there and
-// unique, the border lists match the nodes, body maps point at existing ports, there is no cycle.
-void verify(const Graph& graph);
+enum class Bodies { too, left_alone };
+
+// Refuses a graph with dangling inputs, duplicate names, cycles, or bodies whose port maps lead to ports that are not
+// there. A file reader calls it before anything is inferred from the graph.
+void verify(const Graph& graph, Bodies bodies = Bodies::too);
 
 }  // namespace graft

@@ -8,12 +8,34 @@
 
 namespace graft {
 
-CalledFunction called_function(const RawNode& raw, const RawFunction& function) {
+namespace {
+
+// Names of values inside a call begin with the call's own name. Calls in calls would make them longer and longer, so
+// long ones are cut and told apart by their number.
+std::string prefix_of(const RawNode& call, size_t number) {
+  constexpr size_t longest = 256, kept = 64;
+  std::string name = !call.name.empty() ? call.name : call.outputs.empty() ? call.type : call.outputs[0];
+  return name.size() <= longest ? name + "/" : text(name.substr(0, kept), "~", number, "/");
+}
+
+size_t layers_of(const std::vector<RawNode>& nodes) {
+  size_t count = nodes.size();
+  for (const RawNode& n : nodes)
+    for (const auto& [name, f] : n.fields)
+      for (const auto& g : f.graphs) count += layers_of(g->nodes);
+  return count;
+}
+
+}  // namespace
+
+size_t layers_of(const RawFunction& function) { return layers_of(function.nodes) + 1; }
+
+CalledFunction called_function(const RawNode& raw, const RawFunction& function, size_t number) {
   if (raw.inputs.size() > function.inputs.size())
     throw_user("has ", raw.inputs.size(), " inputs, the function takes ", function.inputs.size());
   if (raw.outputs.size() > function.outputs.size())
     throw_user("has ", raw.outputs.size(), " outputs, the function gives ", function.outputs.size());
-  std::string prefix = (raw.name.empty() ? raw.outputs.empty() ? raw.type : raw.outputs[0] : raw.name) + "/";
+  std::string prefix = prefix_of(raw, number);
   std::unordered_map<std::string, std::string> rename;
   for (size_t i = 0; i < function.inputs.size(); ++i)
     rename[function.inputs[i]] = i < raw.inputs.size() ? raw.inputs[i] : std::string();
@@ -62,7 +84,8 @@ CalledFunction called_function(const RawNode& raw, const RawFunction& function) 
   out.nodes = function.nodes;
   for (RawNode& n : out.nodes) {
     substitute(n);
-    n.name = prefix + (n.name.empty() ? n.type : n.name);
+    // Two calls inside may have no name of their own: their first outputs differ.
+    n.name = prefix + (!n.name.empty() ? n.name : n.outputs.empty() || n.outputs[0].empty() ? n.type : n.outputs[0]);
     n.position = raw.position;
     for (std::string& in : n.inputs) in = renamed(in);
     for (std::string& o : n.outputs) o = renamed(o);
@@ -126,9 +149,9 @@ void inline_calls(RawModel& model, int max_depth, size_t max_layers) {
     auto it = functions.find(text(n.domain, '|', n.type));
     if (it == functions.end()) return out.push_back(std::move(n));
     if (depth >= max_depth) throw_user("functions call each other more than ", depth, " deep");
-    inlined += it->second->nodes.size() + 1;
+    inlined += layers_of(*it->second);
     if (inlined > max_layers) throw_user("calls of functions bring in more than ", max_layers, " layers");
-    CalledFunction called = called_function(n, *it->second);
+    CalledFunction called = called_function(n, *it->second, inlined);
     std::set<std::string> made;
     for (RawNode& part : called.nodes) {
       made.insert(part.outputs.begin(), part.outputs.end());

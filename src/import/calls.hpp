@@ -11,7 +11,10 @@ struct CalledFunction {
   std::vector<RawNode> nodes;
   std::vector<std::string> outputs;  // what each output of the call is inside; one that no node makes is an input
 };
-CalledFunction called_function(const RawNode& call, const RawFunction& function);
+// `number` tells this call from all others of the model.
+CalledFunction called_function(const RawNode& call, const RawFunction& function, size_t number);
+// Layers that a call brings in, those of sub-graphs included.
+size_t layers_of(const RawFunction& function);
 
 // A copy of a sub-graph in which every name that it makes itself has `prefix` before it.
 RawGraph renamed_body(const RawGraph& body, const std::string& prefix);

@@ -341,13 +341,16 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
       [&] { return layer_context(state_, raw); });
 }
 
+void ImportState::bring_in(size_t layers) {
+  inlined += layers;
+  if (inlined > options.max_inlined)
+    throw_user("functions and sub-graphs bring in more than ", options.max_inlined, " layers");
+}
+
 void Scope::import_function(const RawNode& raw, const RawFunction& function) {
   if (depth_ >= state_.options.max_depth) throw_user("functions call each other more than ", depth_, " deep");
-  state_.inlined += function.nodes.size() + 1;
-  if (state_.inlined > state_.options.max_inlined)
-    throw_user("calls of functions bring in more than ", state_.options.max_inlined, " layers");
-
-  CalledFunction called = called_function(raw, function);
+  state_.bring_in(layers_of(function));
+  CalledFunction called = called_function(raw, function, state_.inlined);
   ++depth_;
   import_nodes(called.nodes, function.opsets.empty() ? state_.model.opsets : function.opsets);
   --depth_;

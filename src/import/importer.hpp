@@ -91,7 +91,7 @@ struct ImportOptions {
   std::map<std::string, Tensor> input_values;    // inputs that become constants
   size_t max_items = ReadLimits().items;         // of a sequence
   int max_depth = 64;                            // of functions and sub-graphs
-  size_t max_inlined = 2'000'000;                // layers that come in by calls of functions
+  size_t max_inlined = 500'000;                  // layers of functions and sub-graphs, each time they are imported
   size_t max_list_items = 4'000'000;             // of all sequences on the way
   size_t max_unrolled = 50'000;                  // layers that come in by sub-graphs in the place of a loop or branch
   FoldLimits fold_limits;

@@ -66,10 +66,26 @@ const RuleDef* Layer::first_rule(std::string_view framework, std::string_view ty
   return nullptr;
 }
 
+void Layer::check_ranks(const graft_rule& rule) const {
+  if (rule.size < offsetof(graft_rule, rank_count) + sizeof(size_t)) return;
+  for (const graft_rank& r : std::span(rule.ranks, rule.rank_count)) {
+    if (r.input >= inputs_.size() || !inputs_[r.input].present()) continue;
+    const Shape& shape = scope_.graph.info(inputs_[r.input]).shape;
+    if (!shape.ranked()) continue;
+    auto rank = static_cast<int64_t>(shape.rank());
+    if (rank >= r.min && rank <= r.max) continue;
+    std::string expected = r.min == r.max ? text(r.min)
+                           : rank < r.min ? text("at least ", r.min)
+                                          : text("at most ", r.max);
+    throw_user("expected rank ", expected, " for input ", r.input, ", got shape ", shape);
+  }
+}
+
 void Layer::apply(const RuleDef& def) {
   const graft_rule& rule = *def.record;
   for (size_t i = 0; i < rule.ignored_count; ++i) read_.emplace(view(rule.ignored[i]));
   for (size_t i = 0; i < rule.condition_count; ++i) read_.emplace(view(rule.conditions[i].name));
+  check_ranks(rule);
   if (rule.expand) return check_callback(rule.expand(this, rule.user));
 
   const OpDef* op = scope_.state().registry.find(view(rule.op), view(rule.opset));
@@ -333,6 +349,7 @@ const std::vector<graft_ref>& Layer::inline_body(std::string_view path, std::spa
 const graft_imported_body* Layer::import_body(std::string_view path, std::span<const graft_info> parameters,
                                               Callback prologue, Callback epilogue, void* user) {
   const RawGraph& raw = body_graph(path);
+  scope_.state().bring_in(raw.nodes.size() + 1);
   if (!prologue && parameters.size() != raw.inputs.size())
     throw_user("the graph '", path, "' has ", raw.inputs.size(), " inputs, ", parameters.size(), " are given");
 

@@ -73,6 +73,8 @@ class Layer final : public graft_import {
   const std::vector<graft_ref>& inline_body(std::string_view path, std::span<const graft_ref> inputs) override;
 
  private:
+  void check_ranks(const graft_rule& rule) const;
+
   struct CachedField {
     std::string_view path;
     graft_value value;

@@ -17,13 +17,18 @@ struct ImportState {
   const ImportOptions& options;
   ImportReport& report;
   std::unordered_map<std::string, const RawFunction*> functions;  // "domain|name"
-  size_t inlined = 0;                                             // nodes that came in by calls of functions
   // Nodes whose output shapes an entry of a mapping file does not give, and the place of the entry.
   std::unordered_map<NodeId, std::string> shapeless;
   std::unordered_map<NodeId, NodeId> shapeless_from;  // what was made from them -> one of them
-  size_t bodies = 0, unrolled = 0;                                // sub-graphs in their layer's place; their layers
-  size_t list_items = 0;                                          // of all lists
+  size_t bodies = 0, unrolled = 0;                    // sub-graphs in their layer's place; their layers
+  size_t list_items = 0;                              // of all lists
   std::set<std::string> list_inputs;  // of the model; whose values would tell more about a list of unknown length
+  std::unordered_map<std::string, size_t> unknown;  // "domain|type" -> place in report.unknown
+  size_t inlined = 0;  // layers that came in by calls of functions and as sub-graphs, each time counted
+
+  // Pays for layers that are imported beside those of the main graph. A loop imports its body more than once to learn
+  // the shapes that go round, so sub-graphs in sub-graphs multiply.
+  void bring_in(size_t layers);
 };
 
 // One graph: the model's, or a body's. Names of enclosing graphs are captured when they are used.

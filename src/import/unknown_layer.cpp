@@ -44,11 +44,11 @@ std::string unknown_operation(const Registry& registry, const RawNode& raw, cons
 void Layer::report_unknown(const std::string& title) const {
   const ImportState& state = scope_.state();
   OperationName op = raw_.is_operation ? operation_name(raw_.type) : OperationName{raw_.type, raw_.domain};
-  UnknownType* group = nullptr;
-  for (UnknownType& u : state.report.unknown)
-    if (u.type == op.type && u.domain == op.opset && u.is_operation == raw_.is_operation) group = &u;
-  if (!group) {
-    group = &state.report.unknown.emplace_back(UnknownType{op.type, op.opset, version_, {}});
+  auto [place, fresh] = scope_.state().unknown.emplace(
+      text(op.opset, '|', op.type, raw_.is_operation ? "|operation" : ""), state.report.unknown.size());
+  if (fresh) state.report.unknown.push_back(UnknownType{op.type, op.opset, version_, {}});
+  UnknownType* group = &state.report.unknown[place->second];
+  if (fresh) {
     group->is_operation = raw_.is_operation;
     group->note = raw_.is_operation ? unknown_operation(state.registry, raw_, op)
                                     : near_miss(state.registry, state.model.framework, raw_);

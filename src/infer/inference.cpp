@@ -21,6 +21,42 @@ bool is_followed(const Info& info) {
   return info.shape.is_static() && n.known() && n.value() <= small;
 }
 
+struct TextBytes {
+  size_t total = 0, longest = 0;
+};
+TextBytes text_bytes(const Tensor& t) {
+  TextBytes out;
+  if (!t || t.type() != DType::string) return out;
+  for (int64_t i = 0; i < t.size(); ++i) {
+    out.total += t.text_at(i).size();
+    out.longest = std::max(out.longest, t.text_at(i).size());
+  }
+  return out;
+}
+
+// About how many elements computing the node touches.
+double work_of(const Node& node, const OpDef& op, const std::vector<Tensor>& inputs) {
+  double in = 1, out = 1;
+  bool known = true;  // the shapes of all outputs
+  for (const Tensor& t : inputs)
+    if (t) in += static_cast<double>(t.size()) + static_cast<double>(text_bytes(t).total);
+  for (const Output& o : node.outputs) {
+    known &= o.info.shape.is_static();
+    if (o.info.shape.is_static()) out += static_cast<double>(o.info.shape.elements().max());
+  }
+  if (op.cost()) {
+    std::vector<std::optional<Info>> infos;
+    for (const Tensor& t : inputs) infos.push_back(t ? std::optional(info_of(t)) : std::nullopt);
+    NodeContext context(node, std::move(infos));
+    for (const Output& o : node.outputs) context.outputs.push_back(o.info);
+    double elements = 0;
+    check_callback(op.cost()(&context, op.record->cost_user, &elements));
+    return std::max(elements, 1.0);
+  }
+  if (op.has(GRAFT_OP_ELEMENTWISE) || op.has(GRAFT_OP_VIEW)) return in + out;
+  return in * (known ? out : in);
+}
+
 Shape shape_of_values(const Tensor& t) {
   std::vector<Dim> dims;
   for (int64_t v : values_of<int64_t>(t)) dims.push_back(Dim(graft_dim{v, v, 0, 0}));
@@ -30,7 +66,10 @@ Shape shape_of_values(const Tensor& t) {
 }  // namespace
 
 Inference::Inference(const Registry& registry, Graph& graph, FoldLimits limits)
-    : registry_(registry), graph_(graph), limits_(limits) {}
+    : Inference(registry, graph, limits, std::make_shared<Spent>()) {}
+
+Inference::Inference(const Registry& registry, Graph& graph, FoldLimits limits, std::shared_ptr<Spent> spent)
+    : registry_(registry), graph_(graph), limits_(limits), spent_(std::move(spent)) {}
 
 void Inference::infer_all() {
   for (NodeId id : graph_.topological_order()) infer(id);
@@ -62,21 +101,13 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
   context.constants = [&](size_t i) { return constant(node.inputs[i]); };
   context.values = [&](size_t i) { return known_values(node.inputs[i]); };
   context.bodies = [&](size_t index, std::vector<Info> parameters) {
-    Graph& body = *node.bodies[index].graph;
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      Node& p = body[body.parameters()[i]];
-      if (parameters[i].type == DType::undefined) continue;  // as declared
-      p.attrs["shape"] = parameters[i].shape;
-      p.attrs["element_type"] = parameters[i].type;
-    }
-    Inference inner(registry_, body, limits_);
-    inner.infer_all();
-    std::vector<Info> results;
-    for (NodeId r : body.results()) results.push_back(body.info(body[r].inputs[0]));
-    return results;
+    return infer_body(*node.bodies[index].graph, parameters);
   };
   infer_outputs(registry_, op, context);
 
+  // A file may list more ports than the operation has: nothing would ever be written to them.
+  if (node.outputs.size() > context.outputs.size() && !node.is("Result"))
+    throw_user("expected ", context.outputs.size(), " output ports, got ", node.outputs.size());
   node.outputs.resize(std::max(node.outputs.size(), context.outputs.size()));
   for (size_t i = 0; i < context.outputs.size(); ++i) {
     if (!context.outputs[i]) throw_internal("the shape function of ", op.name(), " says nothing of output ", i);
@@ -84,6 +115,23 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
   }
   for (size_t i = 0; i < context.output_values.size(); ++i)
     if (context.output_values[i]) values_[{id, static_cast<uint32_t>(i)}] = *context.output_values[i];
+}
+
+std::vector<Info> Inference::infer_body(Graph& body, const std::vector<Info>& parameters) {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    Node& p = body[body.parameters()[i]];
+    if (parameters[i].type == DType::undefined) continue;  // as declared
+    p.attrs["shape"] = parameters[i].shape;
+    p.attrs["element_type"] = parameters[i].type;
+  }
+  // A loop infers its body more than once, so nested loops multiply.
+  spent_->body_nodes += body.node_count();
+  if (spent_->body_nodes > limits_.body_nodes)
+    throw_unsupported("inferring the shapes inside nested bodies takes more than ", limits_.body_nodes, " steps");
+  Inference(registry_, body, limits_, spent_).infer_all();
+  std::vector<Info> results;
+  for (NodeId r : body.results()) results.push_back(body.info(body[r].inputs[0]));
+  return results;
 }
 
 void Inference::set_constant(ValueId v, Tensor t) { constants_[v] = std::move(t); }
@@ -154,6 +202,24 @@ const Tensor* Inference::constant(ValueId v) {
   return it == constants_.end() ? nullptr : &it->second;
 }
 
+// Whether computing the node, which makes `needed` bytes, can still be paid for; if so, it is.
+bool Inference::within_budget(const Node& node, const OpDef& op, const std::vector<Tensor>& inputs, size_t needed) {
+  size_t longest = 0;  // an output text is at most what all inputs hold at one place
+  for (const Tensor& t : inputs) longest += text_bytes(t).longest;
+  for (const Output& o : node.outputs)
+    if (o.info.type == DType::string && o.info.shape.is_static()) {
+      auto count = static_cast<size_t>(o.info.shape.elements().max());
+      if (longest && count > limits_.per_value / longest) return false;
+      needed += count * longest;
+    }
+  if (needed > limits_.per_value && longest) return false;
+  if (needed > limits_.total - std::min(limits_.total, spent_->bytes)) return false;
+  double work = work_of(node, op, inputs);
+  if (work > limits_.work - spent_->work) return false;
+  spent_->work += work;
+  return true;
+}
+
 // True when the node's outputs are now among the constants.
 bool Inference::compute(NodeId id) {
   const Node& node = graph_[id];
@@ -170,20 +236,20 @@ bool Inference::compute(NodeId id) {
     if (bytes > limits_.per_value) return false;
     needed += bytes;
   }
-  if (needed > limits_.total - std::min(limits_.total, spent_)) return false;
   std::vector<Tensor> inputs;
   for (ValueId v : node.inputs) inputs.push_back(v.present() ? constants_.at(v) : Tensor());
   if (op.has(GRAFT_OP_VIEW) && node.outputs[0].info.shape.is_static()) {
     constants_[{id, 0}] = inputs[0].reshaped(node.outputs[0].info.shape.values());
     return true;
   }
+  if (!within_budget(node, op, inputs, needed)) return false;
   try {
     Evaluation how{registry_, nullptr, limits_.per_value, nullptr, nullptr, 64, nullptr, nullptr};
     if (needed > large) how.device = "CPU";
     std::vector<Tensor> outputs = evaluate_node(how, node, op, inputs, node.outputs.size());
     for (uint32_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i] || constants_.count({id, i})) continue;
-      spent_ += outputs[i].bytes();
+      spent_->bytes += outputs[i].bytes() + text_bytes(outputs[i]).total;
       constants_[{id, i}] = std::move(outputs[i]);
     }
     return constants_.count({id, 0}) > 0;

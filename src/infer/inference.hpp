@@ -12,10 +12,13 @@ struct ValueHash {
   size_t operator()(const ValueId& v) const { return (static_cast<size_t>(v.node) << 16) ^ v.port; }
 };
 
-// How much constant folding may allocate.
+// The budget of inference. A value whose computation would exceed it stays a computation; a graph whose bodies would
+// take too long to infer is refused.
 struct FoldLimits {
-  size_t per_value = size_t{64} << 20;
-  size_t total = size_t{512} << 20;
+  size_t per_value = size_t{64} << 20;                  // bytes of one folded value, texts included
+  size_t total = size_t{512} << 20;                     // bytes of all folded values
+  double work = static_cast<double>(int64_t{1} << 30);  // elements touched while folding, as operations state them
+  size_t body_nodes = 5'000'000;                        // nodes inferred inside bodies, each time counted
 };
 
 class Inference {
@@ -38,14 +41,24 @@ class Inference {
   const Registry& registry() const { return registry_; }
 
  private:
+  // What was spent of the limits, by a graph and its bodies together.
+  struct Spent {
+    size_t bytes = 0;
+    double work = 0;
+    size_t body_nodes = 0;
+  };
+  Inference(const Registry& registry, Graph& graph, FoldLimits limits, std::shared_ptr<Spent> spent);
+
   void infer_defined(NodeId id, const OpDef& op);
+  std::vector<Info> infer_body(Graph& body, const std::vector<Info>& parameters);
   bool compute(NodeId id);
   bool settled(ValueId v);
+  bool within_budget(const Node& node, const OpDef& op, const std::vector<Tensor>& inputs, size_t needed);
 
   const Registry& registry_;
   Graph& graph_;
   FoldLimits limits_;
-  size_t spent_ = 0;
+  std::shared_ptr<Spent> spent_;
   std::unordered_map<ValueId, Tensor, ValueHash> constants_;
   std::unordered_map<ValueId, Shape, ValueHash> values_;
   enum class Folded : uint8_t { open, no, yes };

@@ -7,6 +7,7 @@
 #include "base/file.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "graph/verify.hpp"
 #include "infer/inference.hpp"
 #include "ir/forms.hpp"
 #include "ir/ir.hpp"
@@ -424,6 +425,7 @@ class Reader {
       with_context([&] { resolve(n, definition(registry_, n), Extras::keep); },
                    [&] { return text("reading layer ", describe(n)); });
     }
+    verify(g, Bodies::left_alone);  // each body was verified when it was read
     Inference(registry_, g, limits_.fold).infer_all();
   }
 

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "base/file.hpp"
+#include "base/guard.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "ir/forms.hpp"
@@ -311,6 +312,7 @@ std::string write_ir(const Graph& graph, const Registry& registry, const std::st
         std::string bin_path = xml_path.substr(0, xml_path.size() - 4) + ".bin";
         OutputFile bin(bin_path), xml(xml_path);
         xml.write(Writer(registry, bin, version).document(graph));
+        check_files();
         // Weights first: a graph file that is there can be trusted to have its weights.
         bin.commit();
         xml.commit();

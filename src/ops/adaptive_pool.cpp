@@ -1,4 +1,4 @@
-// AdaptiveAvgPool and AdaptiveMaxPool: windows that cover the input whatever the output size.
+// AdaptiveAvgPool and AdaptiveMaxPool: pooling to a given output size; window sizes follow from both sizes.
 #include <graft/op.hpp>
 
 #include "sizes.hpp"
@@ -8,7 +8,8 @@ namespace {
 
 struct AdaptiveMaxPool {
   DType index_element_type = DType::i64;
-  static constexpr std::tuple schema{attr("index_element_type", &AdaptiveMaxPool::index_element_type, "i64 or i32")};
+  static constexpr std::tuple schema{
+      attr("index_element_type", &AdaptiveMaxPool::index_element_type, "element type of the indices, i64 or i32")};
 };
 
 Shape adaptive_shape(Infer& ctx) {
@@ -16,11 +17,11 @@ Shape adaptive_shape(Infer& ctx) {
   if (!data.ranked() && list.ranked() && list.elements().known() && list.elements().value() <= 3)
     data = Shape::of_rank(2 + static_cast<size_t>(list.elements().value()));
   if (!data.ranked()) return data;
-  if (data.rank() < 3 || data.rank() > 5) fail("data of shape ", data, ": one to three spatial axes are wanted");
+  if (data.rank() < 3 || data.rank() > 5) fail("expected data with 1 to 3 spatial axes, got shape ", data);
   auto sizes = target_sizes(ctx, 1, data.rank() - 2);
   for (size_t i = 2; i < data.rank(); ++i) {
     Dim size = sizes ? (*sizes)[i - 2] : Dim();
-    if (size.min() > 0 && data[i].max() == 0) fail("data of shape ", data, " has no elements along axis ", i);
+    if (size.min() > 0 && data[i].max() == 0) fail("expected a non-empty axis ", i, ", got data of shape ", data);
     data[i] = size;
   }
   return data;
@@ -32,7 +33,7 @@ void adaptive_max_infer(Infer& ctx, const AdaptiveMaxPool& a) {
   ctx.output(1, a.index_element_type, out);
 }
 
-// The elements [first, last) of `input` that belong to position `at` of `output`.
+// The input elements [first, last) averaged or maximized for output position `at`. Neighboring windows may overlap.
 std::pair<int64_t, int64_t> adaptive_window(int64_t at, int64_t input, int64_t output) {
   return {at * input / output, ((at + 1) * input + output - 1) / output};
 }
@@ -99,12 +100,12 @@ void adaptive_max_run(Run& ctx, const AdaptiveMaxPool&) {
 Ops define_adaptive_pool() {
   return {
       op("AdaptiveAvgPool", 8)
-          .doc("Averages of windows that part the input into the wanted number of pieces.")
+          .doc("Average pooling to a given output size")
           .inputs("data, output_shape")
           .infer(adaptive_avg_infer)
           .reference(adaptive_avg_run),
       op<AdaptiveMaxPool>("AdaptiveMaxPool", 8)
-          .doc("Largest elements of windows that part the input into the wanted number of pieces, and where they lie.")
+          .doc("Max pooling to a given output size, with the index of each maximum")
           .inputs("data, output_shape")
           .outputs("output, indices")
           .infer(adaptive_max_infer)

@@ -7,7 +7,7 @@ struct AvgPoolAttributes : PoolAttributes {
   bool exclude_pad = false;
 };
 constexpr auto exclude_pad_attr =
-    attr("exclude-pad", &AvgPoolAttributes::exclude_pad, "only elements of the input are counted, not the padding");
+    attr("exclude-pad", &AvgPoolAttributes::exclude_pad, "exclude padding from the divisor");
 
 struct AvgPool : AvgPoolAttributes {
   static constexpr std::tuple schema{kernel_attr,      strides_attr,  pads_begin_attr, pads_end_attr,
@@ -19,13 +19,15 @@ struct AvgPool16 : AvgPoolAttributes {
 };
 
 void avg_pool_infer1(Infer& ctx, const AvgPool& a) {
-  if (a.rounding_type == Rounding::ceil_torch) fail("AvgPool of opset1 does not know the rounding 'ceil_torch'");
+  if (a.rounding_type == Rounding::ceil_torch)
+    fail("expected rounding_type 'floor' or 'ceil', got 'ceil_torch', which needs AvgPool of opset14 or later");
   ctx.output(0, ctx.type(0), pool_shape(ctx, a));
 }
 void avg_pool_infer(Infer& ctx, const AvgPool& a) { ctx.output(0, ctx.type(0), pool_shape(ctx, a)); }
 void avg_pool_infer16(Infer& ctx, const AvgPool16& a) { ctx.output(0, ctx.type(0), pool_shape(ctx, a)); }
 
-// Padding counts as zeros only where there is any: a window that merely sticks out because of rounding does not grow.
+// With exclude-pad false, the divisor includes explicit padding. A window that extends past the end only because the
+// output size is rounded up still counts just the elements it covers.
 template <class T>
 std::vector<double> average_windows(const std::vector<T>& x, int64_t planes, const WindowAxes& axes, bool exclude_pad) {
   bool all = !exclude_pad && (axes[0].padded || axes[1].padded || axes[2].padded);
@@ -51,7 +53,7 @@ void avg_pool_any(Run& ctx, const AvgPoolAttributes& a) {
   if (y.size() == 0) return;
   WindowAxes axes = window_axes(x.dims().subspan(2), y.dims().subspan(2), a.kernel, a);
   std::vector<double> out = average_windows(x.to<double>(), x.dim(0) * x.dim(1), axes, a.exclude_pad);
-  // Bytes are rounded, wider whole numbers cut off.
+  // OpenVINO rounds 8-bit averages to nearest even and truncates wider integers.
   if (is_integer(x.type()) && bits_of(x.type()) <= 8)
     for (double& v : out) v = std::nearbyint(v);
   y.assign(out);
@@ -72,7 +74,7 @@ void avg_pool_as_1(Rewrite& at) {
 }  // namespace
 
 Ops define_avg_pool() {
-  constexpr std::string_view doc = "The average of the elements under a sliding window.";
+  constexpr std::string_view doc = "Average pooling over a sliding window";
   return {
       op<AvgPool>("AvgPool", 1).doc(doc).inputs("data").infer(avg_pool_infer1).reference(avg_pool_run),
       op<AvgPool>("AvgPool", 14)

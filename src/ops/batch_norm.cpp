@@ -8,18 +8,20 @@ namespace {
 struct BatchNorm {
   double epsilon = 0;
   static constexpr std::tuple schema{
-      attr("epsilon", &BatchNorm::epsilon, "added to the variance").required().at_least(0)};
+      attr("epsilon", &BatchNorm::epsilon, "value added to the variance for numerical stability")
+          .required()
+          .at_least(0)};
 };
 
-// The data stands at another place in each version, the other inputs keep their order.
+// The position of the data differs between versions; the other inputs keep their order.
 template <size_t data_at>
 void batch_norm_infer(Infer& ctx, const BatchNorm&) {
   Shape data = ctx.shape(data_at), channels{Dim()};
   for (size_t i = 0; i < 5; ++i)
     if (i != data_at) channels = merge(channels, ctx.shape(i));
   if (data.ranked()) {
-    if (data.rank() < 2) fail("data of shape ", data, " has no channels");
-    data[1] = agree(data[1], channels[0], "channels of the data:", "the other inputs have");
+    if (data.rank() < 2) fail("expected data with a channel axis, got shape ", data);
+    data[1] = agree(data[1], channels[0], "channels in the data", "to match the other inputs");
   }
   ctx.output(0, common_type(ctx), data);
 }
@@ -47,17 +49,19 @@ void batch_norm_as_1(Rewrite& at) {
 }  // namespace
 
 Ops define_batch_norm() {
-  constexpr std::string_view doc = "(x - mean) / sqrt(variance + epsilon) * gamma + beta, by channel.";
+  constexpr std::string_view doc = "Per-channel (x - mean) / sqrt(variance + epsilon) * gamma + beta";
   return {
       op<BatchNorm>("BatchNormInference", 1)
           .doc(doc)
           .inputs("gamma, beta, data, mean, variance")
           .infer(batch_norm_infer<2>)
+          .linear()
           .reference(batch_norm_run<2>),
       op<BatchNorm>("BatchNormInference", 5)
           .doc(doc)
           .inputs("data, gamma, beta, mean, variance")
           .infer(batch_norm_infer<0>)
+          .linear()
           .reference(batch_norm_run<0>)
           .earlier(batch_norm_as_1),
   };

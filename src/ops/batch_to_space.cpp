@@ -1,4 +1,4 @@
-// BatchToSpace and SpaceToBatch: blocks of the plane as batches, and back.
+// BatchToSpace and SpaceToBatch: move spatial blocks into the batch axis, and back.
 #include <graft/op.hpp>
 
 #include "known.hpp"
@@ -7,23 +7,25 @@
 namespace graft {
 namespace {
 
-// Block sizes, and what is cut from or added to the beginning and the end of each axis.
+// Block sizes, and the crop or padding at the beginning and end of each axis.
 struct BatchSpace {
   std::vector<int64_t> block, begin, end;
   void check(size_t rank) const {
-    if (rank < 2) fail("data of rank ", rank, " has no batches and plane");
+    if (rank < 2) fail("expected data of rank 2 or more (a batch axis and spatial axes), got rank ", rank);
     if (block.size() != rank || begin.size() != rank || end.size() != rank)
-      fail("blocks and borders should have one value for each of ", rank, " axes");
+      fail("expected one block size, begin and end per axis (", rank, "), got ", block.size(), ", ", begin.size(),
+           " and ", end.size());
     for (size_t i = 0; i < rank; ++i) {
-      if (block[i] < 1) fail("a block cannot have a size of ", block[i]);
-      if (begin[i] < 0 || end[i] < 0) fail("borders cannot be ", begin[i], " and ", end[i]);
+      if (block[i] < 1) fail("expected positive block sizes, got ", block[i]);
+      if (begin[i] < 0 || end[i] < 0) fail("expected non-negative crops or pads, got ", begin[i], " and ", end[i]);
     }
-    if (block[0] != 1 || begin[0] != 0 || end[0] != 0) fail("the batch axis has no blocks and no borders");
+    if (block[0] != 1 || begin[0] != 0 || end[0] != 0)
+      fail("expected block size 1 and no crops or pads along the batch axis");
   }
   Dim places() const {
     Dim n = 1;
     for (int64_t b : block) n = n * Dim(b);
-    if (!n.known() || n.max() == Dim::unbounded) fail("blocks of ", block, " are too large");
+    if (!n.known() || n.max() == Dim::unbounded) fail("block sizes ", block, " are too large: their product overflows");
     return n;
   }
 };
@@ -35,7 +37,7 @@ std::optional<BatchSpace> batch_space(Infer& ctx, const Shape& in) {
   return s;
 }
 Dim batch_space_share(const Dim& d, int64_t parts) {
-  if (d.known() && d.value() % parts != 0) fail("a dimension of ", d, " does not divide into ", parts, " parts");
+  if (d.known() && d.value() % parts != 0) fail("expected a dimension divisible by ", parts, ", got ", d);
   return d / parts;
 }
 
@@ -45,7 +47,8 @@ void batch_to_space_infer(Infer& ctx, const NoAttributes&) {
     out[0] = batch_space_share(in[0], s->places().value());
     for (size_t i = 1; i < in.rank(); ++i) {
       Dim whole = in[i] * Dim(s->block[i]), cut = Dim(s->begin[i]) + Dim(s->end[i]);
-      if (cut.min() > whole.max()) fail("crops of ", s->begin[i], " and ", s->end[i], " are larger than ", whole);
+      if (cut.min() > whole.max())
+        fail("crops of ", s->begin[i], " and ", s->end[i], " exceed the dimension of ", whole);
       out[i] = whole - cut;
     }
   }
@@ -61,8 +64,8 @@ void space_to_batch_infer(Infer& ctx, const NoAttributes&) {
   ctx.output(0, ctx.type(0), out);
 }
 
-// Place `b` of the block at `i` is element i * block + b - begin of the plane. For each place in a block that is one
-// box on either side; what falls outside the plane is left out.
+// Element `b` of block `i` is element i * block + b - begin of the plane. For a fixed `b` that is one box on either
+// side; elements outside the plane (cropped, or padding) are skipped.
 void batch_space_move(const BatchSpace& s, TensorView blocks, TensorView plane, Cells& from, Cells& to,
                       bool into_plane) {
   size_t rank = plane.rank();
@@ -115,14 +118,16 @@ void space_to_batch_run(Run& ctx, const NoAttributes&) {
 Ops define_batch_to_space() {
   return {
       op("BatchToSpace", 2)
-          .doc("Batches become blocks of the plane, of which borders are then cut off.")
+          .doc("Move blocks from the batch axis into the spatial axes, then crop")
           .inputs("data, block_shape, crops_begin, crops_end")
           .infer(batch_to_space_infer)
+          .linear()
           .reference(batch_to_space_run),
       op("SpaceToBatch", 2)
-          .doc("Blocks of the plane, with zeros added around it first, become batches.")
+          .doc("Pad the spatial axes with zeros, then move their blocks into the batch axis")
           .inputs("data, block_shape, pads_begin, pads_end")
           .infer(space_to_batch_infer)
+          .linear()
           .reference(space_to_batch_run),
   };
 }

@@ -1,5 +1,5 @@
-// BifurcationDetector of ONNX Runtime (com.microsoft): where a guess of the next tokens left the source text, and where
-// the source may continue it. Used by aggressive decoding.
+// BifurcationDetector of ONNX Runtime (com.microsoft): finds where predicted tokens diverge from the source text, and
+// where the source may continue them. Used by aggressive decoding.
 #include <graft/op.hpp>
 
 namespace graft {
@@ -8,15 +8,16 @@ namespace {
 struct BifurcationDetector {
   int64_t min_ngram_size = 1, max_ngram_size = 3;
   static constexpr std::tuple schema{
-      attr("min_ngram_size", &BifurcationDetector::min_ngram_size, "shortest suffix that is looked for").at_least(1),
-      attr("max_ngram_size", &BifurcationDetector::max_ngram_size, "longest suffix that is looked for").at_least(1)};
+      attr("min_ngram_size", &BifurcationDetector::min_ngram_size, "shortest suffix to search for").at_least(1),
+      attr("max_ngram_size", &BifurcationDetector::max_ngram_size, "longest suffix to search for").at_least(1)};
 };
 
 void bifurcation_infer(Infer& ctx, const BifurcationDetector& a) {
-  if (a.min_ngram_size > a.max_ngram_size) fail("suffixes of ", a.min_ngram_size, " to ", a.max_ngram_size, " tokens");
+  if (a.min_ngram_size > a.max_ngram_size)
+    fail("expected 1 <= min_ngram_size <= max_ngram_size, got ", a.min_ngram_size, " and ", a.max_ngram_size);
   for (size_t i = 0; i < ctx.inputs(); ++i) {
     if (i == 2 || !ctx.has_input(i)) continue;
-    if (Shape s = ctx.shape(i); s.ranked() && s.rank() != 1) fail("tokens of shape ", s, ", a list is wanted");
+    if (Shape s = ctx.shape(i); s.ranked() && s.rank() != 1) fail("expected 1-D tokens, got shape ", s);
   }
   Shape now = ctx.shape(1);
   Dim tokens = now.ranked() ? now[0] : Dim();
@@ -28,7 +29,8 @@ void bifurcation_infer(Infer& ctx, const BifurcationDetector& a) {
   ctx.output(1, ctx.type(2), ctx.shape(2));
 }
 
-// Where the source goes on after its only occurrence of the last tokens; -1 where there is none, or no single one.
+// Where the source continues after its only occurrence of the last tokens; -1 if there is no such occurrence or more
+// than one.
 int64_t bifurcation_continuation(const std::vector<int64_t>& source, const std::vector<int64_t>& tokens,
                                  const BifurcationDetector& a) {
   int64_t found = -1, most = std::min(a.max_ngram_size, static_cast<int64_t>(tokens.size()));
@@ -38,7 +40,7 @@ int64_t bifurcation_continuation(const std::vector<int64_t>& source, const std::
     found = first - source.begin() + n;
     if (found >= static_cast<int64_t>(source.size())) break;
     if (std::search(first + 1, source.end(), tokens.end() - n, tokens.end()) == source.end()) break;
-    found = -1;  // more than one: a longer suffix may decide
+    found = -1;  // ambiguous: a longer suffix may be unique
   }
   return found;
 }
@@ -47,7 +49,7 @@ void bifurcation_run(Run& ctx, const BifurcationDetector& a) {
   std::vector<int64_t> source = ctx.input(0).to<int64_t>(), tokens = ctx.input(1).to<int64_t>();
   int64_t length = static_cast<int64_t>(source.size()), start = ctx.input(2).scalar<int64_t>();
   if (ctx.has_input(3)) {
-    // The guess up to the first token that is not the source's, that one included.
+    // Accept the prediction up to and including the first token that differs from the source.
     std::vector<int64_t> guess = ctx.input(3).to<int64_t>();
     start = std::min(std::max<int64_t>(start, 0), length);
     size_t same = 0;
@@ -65,7 +67,7 @@ void bifurcation_run(Run& ctx, const BifurcationDetector& a) {
 
 Ops define_bifurcation_detector() {
   return op<BifurcationDetector>("BifurcationDetector", "graft")
-      .doc("The current tokens with a guess as far as it follows the source, and where the source continues them.")
+      .doc("Append predicted tokens as long as they match the source, and locate where the source continues")
       .inputs("src_tokens, cur_tokens, prev_suffix_match_idx, pred_tokens?")
       .outputs("tokens, suffix_match_idx")
       .infer(bifurcation_infer)

@@ -1,4 +1,4 @@
-// Element-wise operations of two inputs that are fully said by a formula.
+// Element-wise binary operations that a formula describes completely.
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
@@ -10,18 +10,20 @@ namespace {
 struct Broadcasting {
   std::string auto_broadcast = "numpy";
   static constexpr std::tuple schema{
-      attr("auto_broadcast", &Broadcasting::auto_broadcast, "how shapes that differ are matched")
+      attr("auto_broadcast", &Broadcasting::auto_broadcast, "broadcasting rule for inputs of different shapes")
           .one_of("numpy", "none", "explicit", "pdpd")};
 };
 struct DivideAttributes : Broadcasting {
   bool m_pythondiv = true;
   static constexpr std::tuple schema{
-      attr("auto_broadcast", &Broadcasting::auto_broadcast, "how shapes that differ are matched")
+      attr("auto_broadcast", &Broadcasting::auto_broadcast, "broadcasting rule for inputs of different shapes")
           .one_of("numpy", "none", "explicit", "pdpd"),
-      attr("m_pythondiv", &DivideAttributes::m_pythondiv, "whole numbers are rounded down, not towards zero")};
+      attr("m_pythondiv", &DivideAttributes::m_pythondiv,
+           "round integer quotients toward negative infinity instead of toward zero")};
 };
 
-// f of the values of both inputs, pair by pair, so that a computed target shape stays as known as its parts.
+// Applies f to the known values of both inputs, pairwise, so that a computed target shape stays as precise as its
+// operands.
 template <class F>
 void follow_values(Infer& ctx, F f) {
   if (!ctx.known(0) && !ctx.known(1)) return;
@@ -54,7 +56,7 @@ Dim followed_modulo(const Dim& x, const Dim& y) {
   return intervals::modulo(x, y, down);
 }
 
-// Conditions on shape values are often certain even where the values are not: no dimension is -1.
+// A comparison of shape values is often certain even if the values are not: no dimension is -1.
 template <Follow f>
 void comparison_infer(Infer& ctx, const Broadcasting& a) {
   detail::compare_infer<Broadcasting>(ctx, a);
@@ -65,12 +67,13 @@ Dim followed_greater(const Dim& x, const Dim& y) { return intervals::less(y, x);
 Dim followed_greater_equal(const Dim& x, const Dim& y) { return intervals::invert(intervals::less(x, y)); }
 Dim followed_less_equal(const Dim& x, const Dim& y) { return intervals::invert(intervals::less(y, x)); }
 
-// ONNX before opset 7: `b` is aligned with `a` at `axis`, and only when `broadcast` says so.
+// ONNX before opset 7: `b` is aligned with `a` at `axis`, and only if `broadcast` is set.
 Value aligned_b(Import& layer) {
   Value b = layer.input(1);
   if (!layer.get<bool>("broadcast", false) || !layer.has("axis")) return b;
   auto rank_a = static_cast<int64_t>(layer.input(0).rank()), rank_b = static_cast<int64_t>(b.rank());
   int64_t axis = layer.get<int64_t>("axis");
+  if (axis < -rank_a || axis > rank_a) fail("expected an axis of a tensor of rank ", rank_a, ", got ", axis);
   if (axis < 0) axis += rank_a;
   std::vector<int64_t> axes;
   for (int64_t i = axis + rank_b; i < rank_a; ++i) axes.push_back(i - axis);
@@ -89,13 +92,13 @@ Value import_old_binary(Import& layer) {
   return layer.op(our_name(layer.type()), {layer.input(0), aligned_b(layer)});
 }
 Value divide_values(Import& layer, Value a, Value b) {
-  return layer.op("Divide", {a, b}, {{"m_pythondiv", false}});  // ONNX rounds whole numbers towards zero
+  return layer.op("Divide", {a, b}, {{"m_pythondiv", false}});  // ONNX truncates integer quotients toward zero
 }
 Value import_divide(Import& layer) {
   return divide_values(layer, layer.input(0), layer.version() < 7 ? aligned_b(layer) : layer.input(1));
 }
 
-// Base and exponent may have different types; the result has the base's.
+// Base and exponent may have different types; the result has the type of the base.
 Value import_power(Import& layer) {
   Value a = layer.input(0), b = layer.version() < 7 ? aligned_b(layer) : layer.input(1);
   DType type = a.type();
@@ -114,7 +117,7 @@ Value import_shift(Import& layer) {
   return layer.op(left ? "BitwiseLeftShift" : "BitwiseRightShift", {layer.input(0), layer.input(1)});
 }
 
-// Any number of inputs, folded from the left.
+// Any number of inputs, folded from left to right.
 template <char what>
 Value import_many(Import& layer) {
   layer.has("consumed_inputs");
@@ -136,7 +139,7 @@ T shift_right(T a, T b) {
   return b >= T(64) ? (a < 0 ? T(-1) : 0) : static_cast<T>(a >> b);
 }
 
-// Texts can be compared too.
+// Strings can be compared too.
 void equal_run(Run& ctx, const Broadcasting& a) {
   using Same = decltype([](auto p, auto q) { return p == q; });
   TensorView x = ctx.input(0), y = ctx.input(1), out = ctx.output(0);
@@ -152,7 +155,7 @@ template <class A>
 void bitwise_infer(Infer& ctx, const A& a) {
   for (size_t i = 0; i < ctx.inputs(); ++i)
     if (DType t = ctx.type(i); t != DType::undefined && t != DType::boolean && !is_integer(t))
-      fail("input ", i, " is ", t, ", which has no bits of its own");
+      fail("expected integers or booleans, got input ", i, " of type ", t);
   detail::broadcast_infer<A>(ctx, a);
 }
 void bitwise_not_run(Run& ctx, const NoAttributes&) {
@@ -201,17 +204,18 @@ Ops define_binary() {
           })
           .infer(divide_infer)
           .import(onnx("Div").expand(import_divide)),
-      number("Power", 1, "a to the power of b", [](auto a, auto b) { return std::pow(a, b); })
+      number("Power", 1, "a raised to the power b", [](auto a, auto b) { return std::pow(a, b); })
           .import(onnx("Pow").expand(import_power)),
-      number("Maximum", 1, "the larger one", [](auto a, auto b) { return a != a || a > b ? a : b; })
+      number("Maximum", 1, "Element-wise maximum", [](auto a, auto b) { return a != a || a > b ? a : b; })
           .infer(number_infer<intervals::maximum>)
           .import(onnx("Max").expand(import_many<'>'>)),
-      number("Minimum", 1, "the smaller one", [](auto a, auto b) { return a != a || a < b ? a : b; })
+      number("Minimum", 1, "Element-wise minimum", [](auto a, auto b) { return a != a || a < b ? a : b; })
           .infer(number_infer<intervals::minimum>)
           .import(onnx("Min").expand(import_many<'<'>)),
-      number("Mod", 1, "remainder with the sign of a", [](auto a, auto b) { return truncated_mod(a, b); })
+      number("Mod", 1, "Remainder with the sign of the dividend a", [](auto a, auto b) { return truncated_mod(a, b); })
           .infer(number_infer<followed_modulo<false>>),
-      number("FloorMod", 1, "remainder with the sign of b", [](auto a, auto b) { return floored_mod(a, b); })
+      number("FloorMod", 1, "Remainder with the sign of the divisor b",
+             [](auto a, auto b) { return floored_mod(a, b); })
           .infer(number_infer<followed_modulo<true>>)
           .import(onnx("Mod").expand(import_mod)),
       number("SquaredDifference", 1, "(a - b) * (a - b)",
@@ -239,53 +243,53 @@ Ops define_binary() {
       truth("LessEqual", 1, "a <= b", [](auto a, auto b) { return a <= b; })
           .infer(comparison_infer<followed_less_equal>)
           .import(onnx("LessOrEqual")),
-      truth("LogicalAnd", 1, "both", [](auto a, auto b) { return a != 0 && b != 0; })
+      truth("LogicalAnd", 1, "Logical AND", [](auto a, auto b) { return a != 0 && b != 0; })
           .infer(comparison_infer<intervals::both>)
           .import(old("And"))
           .import(onnx("And")),
-      truth("LogicalOr", 1, "at least one", [](auto a, auto b) { return a != 0 || b != 0; })
+      truth("LogicalOr", 1, "Logical OR", [](auto a, auto b) { return a != 0 || b != 0; })
           .infer(comparison_infer<intervals::any>)
           .import(old("Or"))
           .import(onnx("Or")),
-      // OpenVINO wrote it as opset1 once and writes it as opset2 now.
-      truth("LogicalXor", 1, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); })
+      // OpenVINO used to write LogicalXor as opset1 and now writes it as opset2.
+      truth("LogicalXor", 1, "Logical XOR", [](auto a, auto b) { return (a != 0) != (b != 0); })
           .infer(comparison_infer<intervals::differ>),
-      truth("LogicalXor", 2, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); })
+      truth("LogicalXor", 2, "Logical XOR", [](auto a, auto b) { return (a != 0) != (b != 0); })
           .infer(comparison_infer<intervals::differ>)
           .import(old("Xor"))
           .import(onnx("Xor")),
-      truth("Xor", 1, "exactly one", [](auto a, auto b) { return (a != 0) != (b != 0); })
+      truth("Xor", 1, "Logical XOR", [](auto a, auto b) { return (a != 0) != (b != 0); })
           .infer(comparison_infer<intervals::differ>),
       op("LogicalNot", 1)
-          .doc("not x")
+          .doc("Logical NOT")
           .elementwise([](auto x) { return x == 0; })
           .infer(logical_not_infer)
           .import(onnx("Not")),
 
-      number("BitwiseAnd", 13, "bits that are set in both",
+      number("BitwiseAnd", 13, "Bitwise AND",
              [](auto a, auto b) { return static_cast<int64_t>(a) & static_cast<int64_t>(b); })
           .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitwiseAnd")),
-      number("BitwiseOr", 13, "bits that are set in one",
+      number("BitwiseOr", 13, "Bitwise OR",
              [](auto a, auto b) { return static_cast<int64_t>(a) | static_cast<int64_t>(b); })
           .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitwiseOr")),
-      number("BitwiseXor", 13, "bits that differ",
+      number("BitwiseXor", 13, "Bitwise XOR",
              [](auto a, auto b) { return static_cast<int64_t>(a) ^ static_cast<int64_t>(b); })
           .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitwiseXor")),
-      number("BitwiseLeftShift", 15, "a moved b bits up",
+      number("BitwiseLeftShift", 15, "a shifted left by b bits",
              [](auto a, auto b) { return shift_left(static_cast<int64_t>(a), static_cast<int64_t>(b)); })
           .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitShift").expand(import_shift)),
-      number("BitwiseRightShift", 15, "a moved b bits down",
+      number("BitwiseRightShift", 15, "a shifted right by b bits",
              [](auto a, auto b) {
                if constexpr (std::is_same_v<decltype(a), uint64_t>) return shift_right(a, b);
                else return shift_right(static_cast<int64_t>(a), static_cast<int64_t>(b));
              })
           .infer(bitwise_infer<Broadcasting>),
       op("BitwiseNot", 13)
-          .doc("every bit turned over; for booleans, not x")
+          .doc("Bitwise NOT; logical NOT for booleans")
           .inputs("x")
           .infer(bitwise_infer<NoAttributes>)
           .reference(bitwise_not_run)

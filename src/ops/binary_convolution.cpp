@@ -6,14 +6,15 @@ namespace {
 struct BinaryConvolution : WindowAttributes {
   std::string mode = "xnor-popcount";
   float pad_value = 0;
-  static constexpr std::tuple schema{
-      strides_attr,
-      pads_begin_attr,
-      pads_end_attr,
-      dilations_attr,
-      attr("mode", &BinaryConvolution::mode, "how bits stand for numbers: 0 is -1, 1 is 1").one_of("xnor-popcount"),
-      attr("pad_value", &BinaryConvolution::pad_value, "what the padding holds"),
-      auto_pad_attr};
+  static constexpr std::tuple schema{strides_attr,
+                                     pads_begin_attr,
+                                     pads_end_attr,
+                                     dilations_attr,
+                                     attr("mode", &BinaryConvolution::mode,
+                                          "interpretation of the bits: 0 stands for -1, 1 for +1 (XNOR and popcount)")
+                                         .one_of("xnor-popcount"),
+                                     attr("pad_value", &BinaryConvolution::pad_value, "value of the padding"),
+                                     auto_pad_attr};
 };
 
 void binary_convolution_infer(Infer& ctx, const BinaryConvolution& attributes) {
@@ -27,7 +28,7 @@ void binary_convolution_infer(Infer& ctx, const BinaryConvolution& attributes) {
   ctx.output(0, ctx.type(0), out);
 }
 
-// Twice the number of taps where data and weights are the same bit, less the number of taps.
+// The sum of +1 for matching and -1 for differing bits: twice the number of matches minus the number of taps.
 void binary_convolution_run(Run& ctx, const BinaryConvolution& a) {
   TensorView x = ctx.input(0), w = ctx.input(1), y = ctx.output(0);
   if (y.size() == 0) return;
@@ -43,7 +44,7 @@ void binary_convolution_run(Run& ctx, const BinaryConvolution& a) {
         const double* source = data.data() + (n * channels + i) * from;
         const double* kernel = bits.data() + (o * channels + i) * taps;
         each_tap(axes, [&](int64_t at, int64_t tz, int64_t ty, int64_t tx) {
-          // As if every position met the padding, then what those inside the image differ by.
+          // Treat every position as padding first, then correct the positions that lie inside the image.
           double outside = a.pad_value == kernel[at] ? 1 : -1;
           for (int64_t k = 0; k < to; ++k) target[k] += outside;
           each_run(axes, tz, ty, tx, [&](int64_t dense, int64_t spread, int64_t count) {
@@ -60,7 +61,7 @@ void binary_convolution_run(Run& ctx, const BinaryConvolution& a) {
 
 Ops define_binary_convolution() {
   return op<BinaryConvolution>("BinaryConvolution", 1)
-      .doc("A convolution of data that is 0 or 1 with weights of one bit.")
+      .doc("Convolution of binary data with 1-bit weights")
       .inputs("data, weights")
       .infer(binary_convolution_infer)
       .reference(binary_convolution_run);

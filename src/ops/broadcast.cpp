@@ -6,7 +6,7 @@
 namespace graft {
 namespace {
 
-// IR files of the first version say "none" where the axes are given.
+// IR of version 1 writes "none" where axes_mapping is given.
 enum class BroadcastMode { by_numpy, by_axes, none, by_paddle, both_ways };
 BroadcastMode broadcast_mode(BroadcastMode m) { return m == BroadcastMode::none ? BroadcastMode::by_axes : m; }
 
@@ -14,34 +14,37 @@ struct Broadcast1 {
   BroadcastMode mode = BroadcastMode::by_numpy;
   std::optional<int64_t> auto_broadcast_axis;
   static constexpr std::tuple schema{
-      attr("mode", &Broadcast1::mode, "how the data's axes are matched with those of the target")
+      attr("mode", &Broadcast1::mode, "broadcasting rule that aligns the data with the target shape")
           .one_of("numpy", "explicit", "none", "pdpd"),
-      attr("auto_broadcast_axis", &Broadcast1::auto_broadcast_axis, "where the data begins in the target (pdpd)")};
+      attr("auto_broadcast_axis", &Broadcast1::auto_broadcast_axis,
+           "axis of the target at which the data begins (mode pdpd)")};
 };
 struct Broadcast3 {
   BroadcastMode mode = BroadcastMode::by_numpy;
   std::optional<int64_t> axis;
   static constexpr std::tuple schema{
-      attr("mode", &Broadcast3::mode, "how the data's axes are matched with those of the target")
+      attr("mode", &Broadcast3::mode, "broadcasting rule that aligns the data with the target shape")
           .one_of("numpy", "explicit", "none", "pdpd", "bidirectional"),
-      attr("axis", &Broadcast3::axis, "where the data begins in the target (pdpd)")};
+      attr("axis", &Broadcast3::axis, "axis of the target at which the data begins (mode pdpd)")};
 };
 
-// Which axis of the result each axis of the data is. `mapping` is what the third input says, for "explicit".
+// The output axis of each data axis. `mapping` holds the values of axes_mapping, for mode "explicit".
 std::vector<size_t> broadcast_axes(BroadcastMode mode, std::optional<int64_t> start, size_t rank, size_t out_rank,
                                    const std::vector<int64_t>* mapping) {
   if (mode == BroadcastMode::by_axes) {
-    if (mapping->size() != rank) fail("axes_mapping has ", mapping->size(), " values for data of rank ", rank);
+    if (mapping->size() != rank)
+      fail("expected ", rank, " values in axes_mapping for data of rank ", rank, ", got ", mapping->size());
     std::vector<size_t> axes = normalize_axes(*mapping, out_rank);
     for (size_t i = 1; i < axes.size(); ++i)
-      if (axes[i] <= axes[i - 1]) fail("axes_mapping ", *mapping, " is not in ascending order");
+      if (axes[i] <= axes[i - 1]) fail("expected axes_mapping in strictly ascending order, got ", *mapping);
     return axes;
   }
   if (rank > out_rank) fail("data of rank ", rank, " does not broadcast to a target of rank ", out_rank);
   size_t first = out_rank - rank;
   if (mode == BroadcastMode::by_paddle && start && *start != -1) {
     first = normalize_axis(*start, out_rank);
-    if (first + rank > out_rank) fail("data of rank ", rank, " does not fit behind axis ", first);
+    if (first + rank > out_rank)
+      fail("data of rank ", rank, " does not fit a target of rank ", out_rank, " from axis ", first, " on");
   }
   std::vector<size_t> axes;
   for (size_t i = 0; i < rank; ++i) axes.push_back(first + i);
@@ -55,7 +58,7 @@ Shape broadcast_target(Infer& ctx) {
   auto values = numbers_of(ctx, 1);
   for (size_t i = 0; values && i < target.rank(); ++i) {
     const Dim& d = (*values)[i];
-    if (d.known() && d.min() < 0) fail("the target shape has ", d.min());
+    if (d.known() && d.min() < 0) fail("expected non-negative target dimensions, got ", d.min());
     target[i] = d.min() >= 0 ? d : Dim::between(0, d.max());
   }
   return target;
@@ -69,7 +72,7 @@ void broadcast_any_run(Run& ctx, BroadcastMode mode, std::optional<int64_t> star
   Strided source{0, std::vector<int64_t>(y.rank(), 0)};
   for (size_t i = 0; i < x.rank(); ++i) {
     if (x.dim(i) == 1) continue;
-    if (x.dim(i) != y.dim(axes[i])) fail("an axis of ", x.dim(i), " does not broadcast to ", y.dim(axes[i]));
+    if (x.dim(i) != y.dim(axes[i])) fail("a dimension of ", x.dim(i), " does not broadcast to ", y.dim(axes[i]));
     source.strides[axes[i]] = strides[i];
   }
   move_view(y, x, source);
@@ -81,7 +84,7 @@ void broadcast3_run(Run& ctx, const Broadcast3& a) { broadcast_any_run(ctx, broa
 
 Shape broadcast_shape(Infer& ctx, BroadcastMode mode, std::optional<int64_t> start) {
   Shape in = ctx.shape(0), target = broadcast_target(ctx), out = target;
-  if (mode == BroadcastMode::by_axes && !ctx.has_input(2)) fail("mode 'explicit' needs axes_mapping");
+  if (mode == BroadcastMode::by_axes && !ctx.has_input(2)) fail("mode 'explicit' requires the input axes_mapping");
   if (mode == BroadcastMode::both_ways) {
     out = broadcast(in, target);
   } else if (in.ranked() && target.ranked()) {
@@ -120,12 +123,12 @@ Value import_constant_of_shape(Import& layer) {
   } else {
     value = layer.scalar(0, DType::f32);
   }
-  if (!layer.has_input(0)) return value;  // no shape: a scalar
+  if (!layer.has_input(0)) return value;  // an omitted shape means a scalar
   return layer.op("Broadcast", {value, layer.input(0)}, {{"mode", "numpy"}});
 }
 
-// The first version repeats the data alone: the target must be what comes out. Alignment at an axis means something
-// else.
+// The first version broadcasts only the data: the output must have the target shape. There, aligning at an axis has a
+// different meaning.
 void broadcast_as_1(Rewrite& at) {
   auto mode = at.get<std::string>("mode");
   if (mode == "pdpd") return;
@@ -144,14 +147,16 @@ void broadcast_as_1(Rewrite& at) {
 Ops define_broadcast() {
   return {
       op<Broadcast1>("Broadcast", 1)
-          .doc("Repeats the data so that it has the target shape.")
+          .doc("Broadcast the data to the target shape")
           .inputs("data, target_shape, axes_mapping?")
           .infer(broadcast1_infer)
+          .linear()
           .reference(broadcast1_run),
       op<Broadcast3>("Broadcast", 3)
-          .doc("Repeats the data so that it has the target shape; bidirectional: the target may be repeated too.")
+          .doc("Broadcast the data to the target shape; in bidirectional mode the target is broadcast as well")
           .inputs("data, target_shape, axes_mapping?")
           .infer(broadcast3_infer)
+          .linear()
           .reference(broadcast3_run)
           .import(onnx("Expand").expand(import_expand))
           .earlier(broadcast_as_1),

@@ -1,4 +1,4 @@
-// Bucketize and SearchSorted: where a number belongs among sorted ones.
+// Bucketize and SearchSorted: the index at which a number belongs in a sorted sequence.
 #include <graft/op.hpp>
 
 namespace graft {
@@ -8,25 +8,26 @@ struct Bucketize {
   DType output_type = DType::i64;
   bool with_right_bound = true;
   static constexpr std::tuple schema{
-      attr("output_type", &Bucketize::output_type, "i64 or i32"),
-      attr("with_right_bound", &Bucketize::with_right_bound, "a bound belongs to the bucket below it")};
+      attr("output_type", &Bucketize::output_type, "element type of the result, i64 or i32"),
+      attr("with_right_bound", &Bucketize::with_right_bound, "close each bucket at its upper bound")};
 };
 struct SearchSorted {
   bool right_mode = false;
   DType output_type = DType::i64;
   static constexpr std::tuple schema{
-      attr("right_mode", &SearchSorted::right_mode, "the last place among equal elements, not the first"),
-      attr("output_type", &SearchSorted::output_type, "i64 or i32")};
+      attr("right_mode", &SearchSorted::right_mode,
+           "return the last suitable index among equal elements instead of the first"),
+      attr("output_type", &SearchSorted::output_type, "element type of the result, i64 or i32")};
 };
 
 void check_place_type(DType type) {
-  if (type != DType::i64 && type != DType::i32) fail("output_type is ", type, ", it must be i64 or i32");
+  if (type != DType::i64 && type != DType::i32) fail("expected output_type i64 or i32, got ", type);
 }
 
 void bucketize_infer(Infer& ctx, const Bucketize& a) {
   check_place_type(a.output_type);
   Shape bounds = ctx.shape(1);
-  if (bounds.ranked() && bounds.rank() != 1) fail("the bounds of shape ", bounds, " should be a list");
+  if (bounds.ranked() && bounds.rank() != 1) fail("expected 1-D bucket boundaries, got shape ", bounds);
   ctx.output(0, a.output_type, ctx.shape(0));
 }
 
@@ -34,10 +35,11 @@ void search_sorted_infer(Infer& ctx, const SearchSorted& a) {
   check_place_type(a.output_type);
   common_type(ctx);
   Shape sorted = ctx.shape(0), values = ctx.shape(1);
-  if (sorted.ranked() && sorted.rank() == 0) fail("the sorted sequence is a scalar");
+  if (sorted.ranked() && sorted.rank() == 0) fail("expected a sorted sequence of rank 1 or more, got a scalar");
   if (sorted.ranked() && sorted.rank() > 1) {
     if (values.ranked() && values.rank() != sorted.rank())
-      fail("values of shape ", values, " cannot be looked up in ", sorted);
+      fail("expected values whose leading dimensions match the sorted sequence of shape ", sorted, ", got shape ",
+           values);
     size_t last = sorted.rank() - 1;
     Dim many = values.ranked() ? values[last] : Dim();
     sorted[last] = Dim();
@@ -47,14 +49,14 @@ void search_sorted_infer(Infer& ctx, const SearchSorted& a) {
   ctx.output(0, a.output_type, values);
 }
 
-// How many of the `n` sorted numbers at `first` stand before `x`.
+// The number of elements among the `n` sorted ones at `first` that precede `x`.
 template <class T>
 int64_t sorted_place(const T* first, int64_t n, T x, bool after_equal) {
   const T* at = after_equal ? std::upper_bound(first, first + n, x) : std::lower_bound(first, first + n, x);
   return at - first;
 }
 
-// `rows`: each row of the values has a sorted row of its own.
+// `rows`: each row of the values is searched in its own sorted row.
 void sorted_places(Run& ctx, TensorView sorted, TensorView values, bool rows, bool after_equal) {
   auto look_up = [&]<class T>(T) {
     std::vector<T> s = sorted.to<T>(), v = values.to<T>();
@@ -83,14 +85,16 @@ void search_sorted_run(Run& ctx, const SearchSorted& a) {
 Ops define_bucketize() {
   return {
       op<Bucketize>("Bucketize", 3)
-          .doc("The number of the bucket between sorted bounds that each element falls into.")
+          .doc("Index of the bucket, between sorted boundaries, that each element falls into")
           .inputs("data, buckets")
           .infer(bucketize_infer)
+          .linear()
           .reference(bucketize_run),
       op<SearchSorted>("SearchSorted", 15)
-          .doc("Where each value would be put into a sorted sequence.")
+          .doc("Index at which each value would be inserted into a sorted sequence to keep it sorted")
           .inputs("sorted_sequence, values")
           .infer(search_sorted_infer)
+          .linear()
           .reference(search_sorted_run),
   };
 }

@@ -1,4 +1,4 @@
-// Conversion as ONNX means it.
+// Type conversion with ONNX semantics.
 #pragma once
 
 #include <graft/import.hpp>
@@ -6,8 +6,8 @@
 
 namespace graft {
 
-// ONNX says what becomes of numbers that are too large for an 8-bit float: the largest one, or infinity (NaN where the
-// type has none).
+// Out-of-range values converted to an 8-bit float become the largest finite value (saturate) or infinity (NaN if the
+// type has no infinity).
 inline Value cast(Import& layer, Value x, DType type, bool saturate) {
   constexpr std::pair<DType, double> largest[] = {
       {DType::f8e4m3, 448}, {DType::f8e4m3fnuz, 240}, {DType::f8e5m2, 57344}, {DType::f8e5m2fnuz, 57344}};

@@ -1,5 +1,5 @@
-// What MatrixNms and MulticlassNms share: boxes of several classes, the best of every image, as rows of
-// [class, score, x1, y1, x2, y2].
+// Shared by MatrixNms and MulticlassNms: the best boxes of all classes per image, as rows of [class, score, x1, y1, x2,
+// y2].
 #pragma once
 
 #include "suppression.hpp"
@@ -16,28 +16,34 @@ struct ClassNms {
   bool normalized = true;
 
   static constexpr auto sort_attr() {
-    return attr("sort_result_type", &ClassNms::sort_result_type, "order of the rows")
+    return attr("sort_result_type", &ClassNms::sort_result_type,
+                "order of the output boxes: by class, by score, or unsorted")
         .one_of("classid", "score", "none");
   }
-  static constexpr auto type_attr() { return attr("output_type", &ClassNms::output_type, "i64 or i32"); }
+  static constexpr auto type_attr() {
+    return attr("output_type", &ClassNms::output_type, "element type of the integer outputs, i64 or i32");
+  }
   static constexpr auto nms_top_k_attr() {
-    return attr("nms_top_k", &ClassNms::nms_top_k, "boxes of a class that are looked at, -1: all").at_least(-1);
+    return attr("nms_top_k", &ClassNms::nms_top_k,
+                "maximum number of boxes per class considered for suppression, -1 for all")
+        .at_least(-1);
   }
   static constexpr auto keep_top_k_attr() {
-    return attr("keep_top_k", &ClassNms::keep_top_k, "rows of an image, -1: all").at_least(-1);
+    return attr("keep_top_k", &ClassNms::keep_top_k, "maximum number of boxes kept per image, -1 for all").at_least(-1);
   }
   static constexpr auto across_attr() {
     return attr("sort_result_across_batch", &ClassNms::sort_result_across_batch,
-                "rows of all images are sorted together");
+                "sort the boxes of all images together instead of per image");
   }
   static constexpr auto score_attr() {
-    return attr("score_threshold", &ClassNms::score_threshold, "boxes with a lower score are left out");
+    return attr("score_threshold", &ClassNms::score_threshold, "minimum score; boxes with a lower score are discarded");
   }
   static constexpr auto background_attr() {
-    return attr("background_class", &ClassNms::background_class, "the class that is left out, -1: none").at_least(-1);
+    return attr("background_class", &ClassNms::background_class, "index of the background class to ignore, -1 for none")
+        .at_least(-1);
   }
   static constexpr auto normalized_attr() {
-    return attr("normalized", &ClassNms::normalized, "coordinates are parts of the image, not pixels");
+    return attr("normalized", &ClassNms::normalized, "box coordinates are normalized to 0..1 rather than in pixels");
   }
 };
 
@@ -54,7 +60,7 @@ inline std::vector<Corners> corners_of(TensorView boxes) {
   return out;
 }
 
-// At most `most` of one image, the best first.
+// Keeps the `most` highest-scoring boxes of one image, in descending order of their scores.
 inline void keep_best(std::vector<Detection>& of_image, int64_t most) {
   std::sort(of_image.begin(), of_image.end(), [](const Detection& a, const Detection& b) {
     return a.score != b.score ? a.score > b.score : std::tie(a.group, a.index) < std::tie(b.group, b.index);

@@ -10,22 +10,23 @@ namespace {
 struct Col2Im {
   std::vector<int64_t> strides{1, 1}, dilations{1, 1}, pads_begin{0, 0}, pads_end{0, 0};
   static constexpr std::tuple schema{
-      attr("strides", &Col2Im::strides, "way from one block to the next").between(1, 1 << 30),
-      attr("dilations", &Col2Im::dilations, "way from one element of a block to the next").between(1, 1 << 30),
-      attr("pads_begin", &Col2Im::pads_begin, "rows and columns before the image").between(0, 1 << 30),
-      attr("pads_end", &Col2Im::pads_end, "rows and columns after the image").between(0, 1 << 30)};
+      attr("strides", &Col2Im::strides, "step between neighboring blocks").between(1, 1 << 30),
+      attr("dilations", &Col2Im::dilations, "spacing between the elements of a block").between(1, 1 << 30),
+      attr("pads_begin", &Col2Im::pads_begin, "padding at the top and left of the image").between(0, 1 << 30),
+      attr("pads_end", &Col2Im::pads_end, "padding at the bottom and right of the image").between(0, 1 << 30)};
   void check() const {
     for (const auto* list : {&strides, &dilations, &pads_begin, &pads_end})
-      if (list->size() != 2) fail("an attribute has ", list->size(), " values, two are wanted");
+      if (list->size() != 2) fail("expected 2 values in strides, dilations and pads, got ", list->size());
   }
 };
 
-// How many blocks of `kernel` elements, `dilation` apart, fit into a line.
+// The number of blocks of `kernel` elements, `dilation` apart, that fit along an axis.
 int64_t col2im_blocks(int64_t size, int64_t kernel, int64_t stride, int64_t dilation) {
   constexpr int64_t most = int64_t{1} << 31;
-  if (size < 0 || size > most || kernel < 1 || kernel > most) fail("a block of ", kernel, " in a line of ", size);
+  if (size < 0 || size > most || kernel < 1 || kernel > most)
+    fail("a block of ", kernel, " elements does not fit an axis of ", size);
   if (stride < 1 || stride > most || dilation < 1 || dilation > most || dilation > most / kernel)
-    fail("a stride of ", stride, " and a dilation of ", dilation, " are not possible");
+    fail("expected positive strides and dilations, got ", stride, " and ", dilation);
   int64_t reach = dilation * (kernel - 1) + 1;
   return reach > size ? 0 : (size - reach) / stride + 1;
 }
@@ -36,28 +37,29 @@ void col2im_infer(Infer& ctx, const Col2Im& a) {
   auto size = numbers_of(ctx, 1);
   auto kernel = certain_numbers(ctx, 2);
   if ((size && size->rank() != 2) || (kernel && kernel->size() != 2))
-    fail("output_size and kernel_size should be pairs");
+    fail("expected output_size and kernel_size with 2 values each");
   if (data.ranked()) {
-    if (data.rank() != 2 && data.rank() != 3) fail("data of shape ", data, ", [N, C * kernel, L] is wanted");
+    if (data.rank() != 2 && data.rank() != 3) fail("expected data of shape [N, C * kernel, L], got ", data);
     size_t c = data.rank() - 2;
     out = Shape::of_rank(data.rank() + 1);
     if (c) out[0] = data[0];
     for (size_t d = 0; size && d < 2; ++d) {
-      if ((*size)[d].known() && (*size)[d].min() < 0) fail("the output size is ", (*size)[d].min());
+      if ((*size)[d].known() && (*size)[d].min() < 0) fail("expected a positive output_size, got ", (*size)[d].min());
       if ((*size)[d].min() >= 0) out[c + 1 + d] = (*size)[d];
     }
     if (kernel) {
       int64_t k0 = (*kernel)[0], k1 = (*kernel)[1];
-      if (k0 < 1 || k1 < 1 || k0 > INT32_MAX || k1 > INT32_MAX) fail("a block of ", k0, " by ", k1);
+      if (k0 < 1 || k1 < 1 || k0 > INT32_MAX || k1 > INT32_MAX)
+        fail("expected a positive kernel_size, got ", k0, " x ", k1);
       if (data[c].known() && data[c].value() % (k0 * k1) != 0)
-        fail("the ", data[c], " rows of data do not divide by a block of ", k0, " by ", k1);
+        fail("expected a number of data rows divisible by the block size ", k0, " x ", k1, ", got ", data[c]);
       out[c] = data[c] / (k0 * k1);
       if (out[c + 1].known() && out[c + 2].known()) {
         int64_t blocks = 1;
         for (size_t d = 0; d < 2; ++d)
           blocks *= col2im_blocks(out[c + 1 + d].value() + a.pads_begin[d] + a.pads_end[d], (*kernel)[d], a.strides[d],
                                   a.dilations[d]);
-        if (!data[c + 1].can_be(blocks)) fail("data of ", data[c + 1], " blocks, the image has ", blocks);
+        if (!data[c + 1].can_be(blocks)) fail("expected ", blocks, " blocks in the data, got ", data[c + 1]);
       }
     }
   }
@@ -73,7 +75,7 @@ void col2im_run(Run& ctx, const Col2Im& a) {
   int64_t rows = col2im_blocks(high + a.pads_begin[0] + a.pads_end[0], kernel[0], a.strides[0], a.dilations[0]);
   int64_t columns = col2im_blocks(wide + a.pads_begin[1] + a.pads_end[1], kernel[1], a.strides[1], a.dilations[1]);
   if (x.size() != planes * kernel[0] * kernel[1] * rows * columns)
-    fail("data of shape ", x.info().shape, " does not fit the image and the block");
+    fail("data of shape ", x.info().shape, " does not match output_size and kernel_size");
   with_number_type(x.type(), [&]<class T>(T) {
     std::vector<T> in = x.to<T>(), out(static_cast<size_t>(y.size()), T{});
     const T* next = in.data();
@@ -94,8 +96,8 @@ void col2im_run(Run& ctx, const Col2Im& a) {
 
 // ---- ONNX ----
 
-// Any number of spatial axes, one at a time: [N, C, blocks' sizes..., numbers of blocks..., folded axes...] loses the
-// first size and number and gets a folded axis more.
+// Any number of spatial axes, folded one at a time: [N, C, block sizes..., block counts..., folded axes...] loses its
+// first size and count and gains a folded axis.
 Value col2im_by_axes(Import& layer, const Value& image, const Value& block, size_t axes, const Col2Im& a) {
   auto part = [&](const Value& list, size_t i) {
     auto k = static_cast<int64_t>(i);
@@ -143,7 +145,7 @@ Value import_col2im(Import& layer) {
   a.strides = layer.get<std::vector<int64_t>>("strides", ones);
   a.dilations = layer.get<std::vector<int64_t>>("dilations", ones);
   if (pads.size() != 2 * axes || a.strides.size() != axes || a.dilations.size() != axes)
-    fail("strides, dilations and pads do not fit an image of ", axes, " axes");
+    fail("expected ", axes, " strides, dilations and pads per side for an image of ", axes, " axes");
   auto middle = pads.begin() + static_cast<ptrdiff_t>(axes);
   a.pads_begin.assign(pads.begin(), middle);
   a.pads_end.assign(middle, pads.end());
@@ -151,12 +153,12 @@ Value import_col2im(Import& layer) {
     return layer.op(
         "Col2Im", {layer.input(0), size, block},
         {{"strides", a.strides}, {"dilations", a.dilations}, {"pads_begin", a.pads_begin}, {"pads_end", a.pads_end}});
-  if (kernel && kernel->size() != axes) fail("expected a block of ", axes, " axes, got ", kernel->size());
+  if (kernel && kernel->size() != axes) fail("expected ", axes, " block dimensions, got ", kernel->size());
   for (size_t d = 0; d < axes; ++d) {
     for (int64_t p : {a.pads_begin[d], a.pads_end[d]})
-      if (p < 0 || p > INT32_MAX) fail("expected pads of at least 0, got ", p);
+      if (p < 0 || p > INT32_MAX) fail("expected non-negative pads that fit 32 bits, got ", p);
     for (int64_t step : {a.strides[d], a.dilations[d]})
-      if (step < 1 || step > INT32_MAX) fail("expected strides and dilations of at least 1, got ", step);
+      if (step < 1 || step > INT32_MAX) fail("expected positive strides and dilations that fit 32 bits, got ", step);
   }
   return col2im_by_axes(layer, size, block, axes, a);
 }
@@ -165,7 +167,7 @@ Value import_col2im(Import& layer) {
 
 Ops define_col2im() {
   return op<Col2Im>("Col2Im", 15)
-      .doc("Adds up blocks of elements to the image that they were taken from.")
+      .doc("Sum sliding blocks back into the image they were extracted from")
       .inputs("data, output_size, kernel_size")
       .infer(col2im_infer)
       .reference(col2im_run)

@@ -8,8 +8,7 @@ namespace {
 
 struct Concat {
   int64_t axis = 0;
-  static constexpr std::tuple schema{
-      attr("axis", &Concat::axis, "the axis along which the inputs are joined").required()};
+  static constexpr std::tuple schema{attr("axis", &Concat::axis, "axis to concatenate along").required()};
 };
 
 void concat_run(Run& ctx, const Concat& a) {
@@ -29,7 +28,7 @@ void concat_run(Run& ctx, const Concat& a) {
 }
 
 void concat_infer(Infer& ctx, const Concat& a) {
-  if (ctx.inputs() == 0) fail("there is nothing to join");
+  if (ctx.inputs() == 0) fail("expected at least one input, got none");
   Shape out = Shape::unknown();
   Dim sum = 0;
   bool all_ranked = true;
@@ -55,9 +54,10 @@ void concat_infer(Infer& ctx, const Concat& a) {
 
 Ops define_concat() {
   return op<Concat>("Concat", 1)
-      .doc("Joins tensors along an axis.")
+      .doc("Concatenate tensors along an axis")
       .inputs("inputs...")
       .infer(concat_infer)
+      .linear()
       .reference(concat_run)
       .import(onnx("Concat").until(4).attr("axis", "axis", 1))
       .import(onnx("Concat"));

@@ -28,7 +28,7 @@ void convert_like_infer(Infer& ctx, const NoAttributes&) {
   follow_converted(ctx, ctx.type(1));
 }
 
-// Texts are read and written as numbers where one side is text.
+// Strings are parsed and formatted as numbers.
 std::string number_as_text(double v) {
   if (std::isnan(v)) return "NaN";
   if (std::isinf(v)) return v < 0 ? "-INF" : "INF";
@@ -41,7 +41,7 @@ double text_as_number(std::string_view s) {
   double v = 0;
   if (s.starts_with('+')) s.remove_prefix(1);
   auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-  if (error != std::errc() || end != s.data() + s.size()) fail("the text '", s, "' is not a number");
+  if (error != std::errc() || end != s.data() + s.size()) fail("expected a number, got the string '", s, "'");
   return v;
 }
 
@@ -68,9 +68,9 @@ void convert_like_run(Run& ctx, const NoAttributes&) { convert_any(ctx); }
 
 DType named_type(Import& layer) {
   const graft_value* to = layer.field("to");
-  if (!to) fail("attribute 'to' is missing");
+  if (!to) fail("required attribute 'to' is missing");
   if (to->kind != GRAFT_TEXT) return onnx_element_type(to->i);
-  // Opset 1 to 5 wrote the name of the type.
+  // Opsets 1 to 5 store the name of the type.
   constexpr std::pair<std::string_view, DType> names[] = {
       {"FLOAT", DType::f32},    {"UINT8", DType::u8},    {"INT8", DType::i8},    {"UINT16", DType::u16},
       {"INT16", DType::i16},    {"INT32", DType::i32},   {"INT64", DType::i64},  {"STRING", DType::string},
@@ -78,7 +78,7 @@ DType named_type(Import& layer) {
       {"UINT64", DType::u64}};
   for (auto [name, type] : names)
     if (name == view(to->s)) return type;
-  fail("'", to->s, "' is not an element type");
+  fail("expected the name of an element type, got '", to->s, "'");
 }
 Value import_cast(Import& layer) {
   return cast(layer, layer.input(0), named_type(layer), layer.get<bool>("saturate", true));
@@ -94,15 +94,17 @@ Value import_cast_like(Import& layer) {
 Ops define_convert() {
   return {
       op<Convert>("Convert", 1)
-          .doc("Another element type.")
+          .doc("Convert elements to another type")
           .inputs("data")
           .infer(convert_infer)
+          .linear()
           .reference(convert_run)
           .import(onnx("Cast").ignore("round_mode").expand(import_cast)),
       op("ConvertLike", 1)
-          .doc("The element type of another tensor.")
+          .doc("Convert elements to the type of another tensor")
           .inputs("data, like")
           .infer(convert_like_infer)
+          .linear()
           .reference(convert_like_run)
           .import(onnx("CastLike").ignore("round_mode").expand(import_cast_like)),
   };

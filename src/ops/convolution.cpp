@@ -1,4 +1,4 @@
-// Convolution and GroupConvolution: windows over an image, forwards.
+// Convolution and GroupConvolution.
 #include "convolution.hpp"
 
 namespace graft {
@@ -20,7 +20,7 @@ void convolution_shape(Infer& ctx, const WindowAttributes& attributes, bool grou
   size_t spatial = data.rank() - 2;
   WindowAttributes a = complete_windows(attributes, spatial);
   Dim groups = grouped ? weights[0] : Dim(1), channels = groups * weights[leading - 1];
-  if (grouped && groups.max() == 0) fail("weights of shape ", weights, " have no groups");
+  if (grouped && groups.max() == 0) fail("expected weights with a group axis, got shape ", weights);
   check_channels(data[1], channels);
   Shape out{data[0], groups * weights[leading - 2]};
   for (size_t i = 0; i < spatial; ++i)
@@ -48,12 +48,12 @@ void group_convolution_run(Run& ctx, const GroupConvolution& a) { convolution_an
 Ops define_convolution() {
   return {
       op<Convolution>("Convolution", 1)
-          .doc("Slides weights [O, I, ...] over data [N, I, ...].")
+          .doc("Convolution of data [N, I, ...] with weights [O, I, ...]")
           .inputs("data, weights")
           .infer(convolution_infer)
           .reference(convolution_run),
       op<GroupConvolution>("GroupConvolution", 1)
-          .doc("Slides weights [G, O, I, ...] over data [N, G * I, ...], each group over its own channels.")
+          .doc("Grouped convolution of data [N, G * I, ...] with weights [G, O, I, ...]")
           .inputs("data, weights")
           .infer(group_convolution_infer)
           .reference(group_convolution_run),

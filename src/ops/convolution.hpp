@@ -1,4 +1,4 @@
-// What all convolutions share: how data and weights fit together, and the loops over them.
+// Shared by all convolutions: matching data with weights, and the loop nest.
 #pragma once
 
 #include <graft/numeric.hpp>
@@ -8,31 +8,30 @@
 
 namespace graft {
 
-// The spatial axes of data [N, C, ...] and weights with `leading` dimensions in front of theirs. Unranked shapes become
-// ranked ones without known dimensions; false when neither tells the rank.
+// Matches the spatial axes of data [N, C, ...] with those of weights that have `leading` axes in front of theirs. An
+// unranked shape becomes a ranked one with unknown dimensions. Returns false if both are unranked.
 inline bool match_spatial_rank(Shape& data, Shape& weights, size_t leading) {
   if (!data.ranked() && !weights.ranked()) return false;
   if (!weights.ranked()) weights = Shape::of_rank(data.rank() < 2 ? leading : data.rank() - 2 + leading);
   if (!data.ranked()) data = Shape::of_rank(weights.rank() < leading ? 2 : weights.rank() - leading + 2);
-  if (data.rank() < 3 || data.rank() > 5) fail("data of shape ", data, ": one to three spatial axes are wanted");
+  if (data.rank() < 3 || data.rank() > 5) fail("expected data with 1 to 3 spatial axes, got shape ", data);
   if (weights.rank() != data.rank() - 2 + leading)
-    fail("weights of shape ", weights, " do not fit data of shape ", data, ": ", data.rank() - 2 + leading,
-         " dimensions are wanted");
+    fail("expected weights of rank ", data.rank() - 2 + leading, " for data of shape ", data, ", got shape ", weights);
   return true;
 }
 
 inline void check_channels(const Dim& found, const Dim& wanted) {
-  agree(found, wanted, "channels of the data:", "the weights want");
+  agree(found, wanted, "channels in the data", "to match the weights");
 }
 
-// One call of a convolution, forwards or backwards. The "outer" side is the one the taps lie on.
+// One convolution, forward or backward. The "outer" side is the one that the kernel taps touch.
 struct ConvolutionPlan {
   WindowAxes axes;
-  int64_t batch = 0, groups = 1, inputs = 0, outputs = 0;  // channels of one group
+  int64_t batch = 0, groups = 1, inputs = 0, outputs = 0;  // channels per group
 };
 
-// y[n, g, o] = sum over i and taps of w(g, o, i, tap) * x[n, g, i], where `backward` swaps the sides of the window and
-// stores the weights as [g, i, o].
+// y[n, g, o] = sum over i and taps of w(g, o, i, tap) * x[n, g, i]. `backward` swaps the two sides of the window and
+// expects the weights as [g, i, o].
 template <bool backward, class T>
 std::vector<T> convolve(const ConvolutionPlan& p, const std::vector<T>& x, const std::vector<T>& w) {
   int64_t from = backward ? output_plane(p.axes) : input_plane(p.axes);

@@ -1,5 +1,5 @@
-// ConvolutionBackpropData and its grouped form: what ONNX calls a transposed convolution. Each input element spreads
-// the weights over the output.
+// ConvolutionBackpropData and its grouped form: transposed convolution (ONNX ConvTranspose). Each input element is
+// multiplied by the kernel and added to the output.
 #include "convolution.hpp"
 
 namespace graft {
@@ -8,9 +8,9 @@ namespace {
 struct BackpropAttributes : WindowAttributes {
   std::vector<int64_t> output_padding;
 };
-constexpr auto output_padding_attr =
-    attr("output_padding", &BackpropAttributes::output_padding, "elements added behind each spatial axis; none: 0")
-        .between(0, window_limit);
+constexpr auto output_padding_attr = attr("output_padding", &BackpropAttributes::output_padding,
+                                          "elements added at the end of each spatial axis; empty: 0")
+                                         .between(0, window_limit);
 
 struct ConvolutionBackprop : BackpropAttributes {
   static constexpr std::tuple schema{strides_attr,  dilations_attr, pads_begin_attr,
@@ -21,7 +21,7 @@ struct GroupConvolutionBackprop : BackpropAttributes {
                                      dilations_attr, auto_pad_attr,   output_padding_attr};
 };
 
-// Weights are [I, O, ...], or [G, I, O, ...] with groups. A third input may name the spatial output sizes.
+// Weights are [I, O, ...], or [G, I, O, ...] with groups. An optional third input holds the spatial output shape.
 void backprop_shape(Infer& ctx, const BackpropAttributes& attributes, bool grouped) {
   DType type = common_type(ctx, {0, 1});
   Shape data = ctx.shape(0), weights = ctx.shape(1);
@@ -31,7 +31,7 @@ void backprop_shape(Infer& ctx, const BackpropAttributes& attributes, bool group
   BackpropAttributes a = complete_windows(attributes, spatial);
   complete_list(a.output_padding, "output_padding", spatial, 0);
   Dim groups = grouped ? weights[0] : Dim(1), channels = groups * weights[leading - 2];
-  if (grouped && groups.max() == 0) fail("weights of shape ", weights, " have no groups");
+  if (grouped && groups.max() == 0) fail("expected weights with a group axis, got shape ", weights);
   check_channels(data[1], channels);
   Shape out{data[0], groups * weights[leading - 1]};
   if (ctx.has_input(2)) {
@@ -41,11 +41,11 @@ void backprop_shape(Infer& ctx, const BackpropAttributes& attributes, bool group
   }
   for (size_t i = 0; i < spatial; ++i) {
     Dim extent = window_extent(weights[i + leading], a.dilations[i]);
-    if (data[i + 2].max() == 0) fail("data of shape ", data, " has no elements along spatial axis ", i);
+    if (data[i + 2].max() == 0) fail("expected a non-empty spatial axis ", i, ", got data of shape ", data);
     Dim spread = shifted(data[i + 2], -1) * Dim(a.strides[i]) + extent;
     int64_t more = a.output_padding[i] - a.pads_begin[i] - a.pads_end[i];
     if (spread.max() != Dim::unbounded && spread.max() + more < 0)
-      fail("the padding along spatial axis ", i, " is larger than the output of ", spread);
+      fail("the padding along spatial axis ", i, " exceeds the unpadded output of ", spread);
     out.push_back(shifted(spread, more));
   }
   ctx.output(0, type, out);
@@ -53,7 +53,8 @@ void backprop_shape(Infer& ctx, const BackpropAttributes& attributes, bool group
 void backprop_infer(Infer& ctx, const ConvolutionBackprop& a) { backprop_shape(ctx, a, false); }
 void group_backprop_infer(Infer& ctx, const GroupConvolutionBackprop& a) { backprop_shape(ctx, a, true); }
 
-// With given sizes, `same_*` shares out what the output lacks; the odd element of `same_upper` goes in front.
+// With an explicit output shape, `same_*` distributes the difference to the unpadded size; the odd element of
+// `same_upper` goes to the beginning.
 int64_t backprop_begin(const WindowAxis& w, const BackpropAttributes& a, int64_t output_padding) {
   int64_t full = (w.output - 1) * w.stride + (w.kernel - 1) * w.dilation + 1 + output_padding;
   int64_t total = std::max<int64_t>(full - w.input, 0);
@@ -70,7 +71,7 @@ void backprop_any(Run& ctx, const BackpropAttributes& attributes, bool grouped) 
   WindowAttributes plain = a;
   plain.auto_pad = AutoPad::given;
   ConvolutionPlan plan;
-  // Seen from the forward direction: our output is the image, our input what the windows give.
+  // In terms of the forward convolution: our output is its image, our input its result.
   plan.axes = window_axes(y.dims().subspan(2), x.dims().subspan(2), w.dims().subspan(leading), plain);
   for (size_t i = 0; i < spatial && same && ctx.has_input(2); ++i) {
     WindowAxis& axis = plan.axes[3 - spatial + i];
@@ -88,12 +89,13 @@ void group_backprop_run(Run& ctx, const GroupConvolutionBackprop& a) { backprop_
 Ops define_convolution_backprop() {
   return {
       op<ConvolutionBackprop>("ConvolutionBackpropData", 1)
-          .doc("Spreads weights [I, O, ...] from every element of data [N, I, ...]: the gradient of a convolution.")
+          .doc("Transposed convolution of data [N, I, ...] with weights [I, O, ...]: the gradient of a convolution "
+               "with respect to its data")
           .inputs("data, weights, output_shape?")
           .infer(backprop_infer)
           .reference(backprop_run),
       op<GroupConvolutionBackprop>("GroupConvolutionBackpropData", 1)
-          .doc("Spreads weights [G, I, O, ...] from data [N, G * I, ...], each group from its own channels.")
+          .doc("Grouped transposed convolution of data [N, G * I, ...] with weights [G, I, O, ...]")
           .inputs("data, weights, output_shape?")
           .infer(group_backprop_infer)
           .reference(group_backprop_run),

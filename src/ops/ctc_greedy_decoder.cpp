@@ -1,4 +1,5 @@
-// CTCGreedyDecoder and CTCGreedyDecoderSeqLen: the most likely class of each step, without repetitions and blanks.
+// CTCGreedyDecoder and CTCGreedyDecoderSeqLen: the most likely class per time step, with repeats merged and blanks
+// removed.
 #include <graft/op.hpp>
 
 namespace graft {
@@ -6,26 +7,27 @@ namespace {
 
 struct CtcGreedyDecoder {
   bool ctc_merge_repeated = true;
-  static constexpr std::tuple schema{attr("ctc_merge_repeated", &CtcGreedyDecoder::ctc_merge_repeated,
-                                          "the same class several times in a row counts once")};
+  static constexpr std::tuple schema{
+      attr("ctc_merge_repeated", &CtcGreedyDecoder::ctc_merge_repeated, "merge consecutive repeats of a class")};
 };
 struct CtcGreedyDecoderSeqLen {
   bool merge_repeated = true;
   DType classes_index_type = DType::i32, sequence_length_type = DType::i32;
   static constexpr std::tuple schema{
-      attr("merge_repeated", &CtcGreedyDecoderSeqLen::merge_repeated,
-           "the same class several times in a row counts once"),
-      attr("classes_index_type", &CtcGreedyDecoderSeqLen::classes_index_type, "i64 or i32"),
-      attr("sequence_length_type", &CtcGreedyDecoderSeqLen::sequence_length_type, "i64 or i32")};
+      attr("merge_repeated", &CtcGreedyDecoderSeqLen::merge_repeated, "merge consecutive repeats of a class"),
+      attr("classes_index_type", &CtcGreedyDecoderSeqLen::classes_index_type,
+           "element type of the decoded classes, i64 or i32"),
+      attr("sequence_length_type", &CtcGreedyDecoderSeqLen::sequence_length_type,
+           "element type of the sequence lengths, i64 or i32")};
 };
 
 Dim ctc_dim(const Shape& s, size_t rank, size_t axis, std::string_view what) {
   if (!s.ranked()) return Dim();
-  if (s.rank() != rank) fail("the ", what, " have shape ", s, ", ", rank, " dimensions are wanted");
+  if (s.rank() != rank) fail("expected ", what, " of rank ", rank, ", got shape ", s);
   return s[axis];
 }
 
-// The classes of one sequence; `best(t)` is the most likely one at step t.
+// Decodes one sequence; `best(t)` is the most likely class at step t.
 template <class Best>
 std::vector<int64_t> ctc_decode(int64_t steps, int64_t blank, bool merge, Best best) {
   std::vector<int64_t> out;
@@ -65,7 +67,7 @@ void ctc_greedy_decoder_seq_len_infer(Infer& ctx, const CtcGreedyDecoderSeqLen& 
   Shape data = ctx.shape(0);
   Dim batch = merge(ctc_dim(data, 3, 0, "scores"), ctc_dim(ctx.shape(1), 1, 0, "lengths"));
   for (DType t : {a.classes_index_type, a.sequence_length_type})
-    if (t != DType::i32 && t != DType::i64) fail("the results cannot be ", t, ", i32 or i64 is wanted");
+    if (t != DType::i32 && t != DType::i64) fail("expected result type i32 or i64, got ", t);
   ctx.output(0, a.classes_index_type, Shape{batch, ctc_dim(data, 3, 1, "scores")});
   ctx.output(1, a.sequence_length_type, Shape{batch});
 }
@@ -78,7 +80,7 @@ void ctc_greedy_decoder_seq_len_run(Run& ctx, const CtcGreedyDecoderSeqLen& a) {
   std::vector<int64_t> out(static_cast<size_t>(batch * steps), -1), sizes(static_cast<size_t>(batch), 0);
   for (int64_t b = 0; b < batch && classes > 0; ++b) {
     int64_t length = lengths[static_cast<size_t>(b)];
-    if (length < 0 || length > steps) fail("sequence ", b, " has length ", length, " of ", steps);
+    if (length < 0 || length > steps) fail("expected a length of 0 to ", steps, " for sequence ", b, ", got ", length);
     std::vector<int64_t> found = ctc_decode(length, blank, a.merge_repeated, [&](int64_t t) {
       return ctc_best(scores.data() + (b * steps + t) * classes, classes);
     });
@@ -94,12 +96,14 @@ void ctc_greedy_decoder_seq_len_run(Run& ctx, const CtcGreedyDecoderSeqLen& a) {
 Ops define_ctc_greedy_decoder() {
   return {
       op<CtcGreedyDecoder>("CTCGreedyDecoder", 1)
-          .doc("The best path through the scores [T, N, C], blanks (the last class) removed; filled up with -1.")
+          .doc("Greedy CTC decoding of logits [T, N, C]: blanks (the last class) are removed, the result is padded "
+               "with -1")
           .inputs("data, sequence_mask")
           .infer(ctc_greedy_decoder_infer)
           .reference(ctc_greedy_decoder_run),
       op<CtcGreedyDecoderSeqLen>("CTCGreedyDecoderSeqLen", 6)
-          .doc("The best path through the scores [N, T, C] and its length, blanks removed; filled up with -1.")
+          .doc("Greedy CTC decoding of logits [N, T, C], with the decoded lengths: blanks are removed, the result is "
+               "padded with -1")
           .inputs("data, sequence_length, blank_index?")
           .outputs("classes, lengths")
           .infer(ctc_greedy_decoder_seq_len_infer)

@@ -1,4 +1,4 @@
-// CTCLoss: how unlikely a target is under all the paths that spell it.
+// CTCLoss: negative log-likelihood of a target, summed over all alignments that produce it.
 #include <graft/op.hpp>
 
 namespace graft {
@@ -8,16 +8,16 @@ struct CtcLoss {
   bool preprocess_collapse_repeated = false, ctc_merge_repeated = true, unique = false;
   static constexpr std::tuple schema{
       attr("preprocess_collapse_repeated", &CtcLoss::preprocess_collapse_repeated,
-           "repeated labels of the target count once"),
-      attr("ctc_merge_repeated", &CtcLoss::ctc_merge_repeated, "repeated classes of a path count once"),
-      attr("unique", &CtcLoss::unique, "only the first occurrence of each label of the target counts")};
+           "collapse repeated labels of the target before computing the loss"),
+      attr("ctc_merge_repeated", &CtcLoss::ctc_merge_repeated, "merge repeated classes of an alignment"),
+      attr("unique", &CtcLoss::unique, "keep only the first occurrence of each target label")};
 };
 
 void ctc_loss_infer(Infer& ctx, const CtcLoss&) {
   auto dim = [&](size_t input, size_t rank, size_t axis) {
     Shape s = ctx.shape(input);
     if (!s.ranked()) return Dim();
-    if (s.rank() != rank) fail("input ", input, " has shape ", s, ", ", rank, " dimensions are wanted");
+    if (s.rank() != rank) fail("expected input ", input, " of rank ", rank, ", got shape ", s);
     return s[axis];
   };
   Dim batch = merge(merge(dim(0, 3, 0), dim(1, 1, 0)), merge(dim(2, 2, 0), dim(3, 1, 0)));
@@ -40,15 +40,15 @@ std::vector<int64_t> ctc_target(const int64_t* labels, int64_t count, const CtcL
   return out;
 }
 
-// Sums over all paths step by step. States are the target with a blank before, between and after its labels; a state
-// is entered from itself and the one before, and a label also from the label before where no blank must separate them.
-// Without merging a label is left at once: it can only be entered.
+// Forward algorithm over all alignments. The states are the target with a blank before, between and after its labels. A
+// state is entered from itself and its predecessor; a label also from the previous label unless a blank must separate
+// them. Without merging, a label cannot be entered from itself.
 double ctc_log_probability(const double* log_probability, int64_t steps, int64_t classes,
                            const std::vector<int64_t>& target, int64_t blank, bool merge) {
   size_t states = 2 * target.size() + 1;
   auto class_of = [&](size_t s) { return s % 2 ? target[s / 2] : blank; };
   std::vector<double> now(states, -INFINITY), next(states);
-  now[0] = 0;  // before the first step, as if a blank had been seen
+  now[0] = 0;  // before the first step, as if a blank had been emitted
   for (int64_t t = 0; t < steps; ++t) {
     for (size_t s = 0; s < states; ++s) {
       bool label = s % 2;
@@ -69,7 +69,7 @@ void ctc_loss_run(Run& ctx, const CtcLoss& a) {
   std::vector<int64_t> lengths = ctx.input(1).to<int64_t>(), labels = ctx.input(2).to<int64_t>(),
                        label_lengths = ctx.input(3).to<int64_t>();
   int64_t blank = ctx.has_input(4) ? ctx.input(4).scalar<int64_t>() : classes - 1;
-  if (blank < 0 || blank >= classes) fail("the blank is class ", blank, " of ", classes);
+  if (blank < 0 || blank >= classes) fail("expected a blank index of 0 to ", classes - 1, ", got ", blank);
   for (int64_t row = 0; row < batch * steps; ++row) {
     double* scores = x.data() + row * classes;
     double most = *std::max_element(scores, scores + classes), sum = 0;
@@ -79,10 +79,11 @@ void ctc_loss_run(Run& ctx, const CtcLoss& a) {
   for (int64_t b = 0; b < batch; ++b) {
     int64_t length = lengths[static_cast<size_t>(b)], label_length = label_lengths[static_cast<size_t>(b)];
     if (length < 0 || length > steps || label_length < 0 || label_length > length)
-      fail("sequence ", b, " has ", length, " of ", steps, " steps for ", label_length, " labels");
+      fail("expected label_length <= logit_length <= ", steps, " for sequence ", b, ", got ", label_length, " and ",
+           length);
     std::vector<int64_t> target = ctc_target(labels.data() + b * steps, label_length, a);
     for (int64_t label : target)
-      if (label < 0 || label >= classes) fail("label ", label, " is not one of ", classes, " classes");
+      if (label < 0 || label >= classes) fail("expected labels of 0 to ", classes - 1, ", got ", label);
     out.push_back(
         -ctc_log_probability(x.data() + b * steps * classes, length, classes, target, blank, a.ctc_merge_repeated));
   }
@@ -93,7 +94,7 @@ void ctc_loss_run(Run& ctx, const CtcLoss& a) {
 
 Ops define_ctc_loss() {
   return op<CtcLoss>("CTCLoss", 4)
-      .doc("The negative logarithm of the probability that the logits [N, T, C] spell the labels.")
+      .doc("Negative log-probability of the labels given the logits [N, T, C] (connectionist temporal classification)")
       .inputs("logits, logit_length, labels, label_length, blank_index?")
       .infer(ctc_loss_infer)
       .reference(ctc_loss_run);

@@ -10,12 +10,12 @@ namespace {
 struct CumSum {
   bool exclusive = false, reverse = false;
   static constexpr std::tuple schema{
-      attr("exclusive", &CumSum::exclusive, "an element does not count into its own result"),
-      attr("reverse", &CumSum::reverse, "start at the end of the axis")};
+      attr("exclusive", &CumSum::exclusive, "exclusive scan: leave each element out of its own result"),
+      attr("reverse", &CumSum::reverse, "accumulate from the end of the axis")};
 };
 
 void cum_sum_infer(Infer& ctx, const CumSum&) {
-  check_single(ctx, 1, "the axis");
+  check_single(ctx, 1, "axis");
   Shape s = ctx.shape(0);
   if (auto axis = ctx.values<int64_t>(1); axis && s.ranked() && !axis->empty())
     normalize_axis((*axis)[0], std::max<size_t>(s.rank(), 1));
@@ -43,7 +43,7 @@ T running_next(T so_far, T e) {
 template <Running how>
 void cum_run(Run& ctx, const CumSum& a) {
   TensorView x = ctx.input(0);
-  // A scalar counts as a list of one.
+  // A scalar is treated as a list of one element.
   std::vector<int64_t> dims(x.dims().begin(), x.dims().end());
   if (dims.empty()) dims.push_back(1);
   size_t axis = normalize_axis(ctx.has_input(1) ? ctx.input(1).scalar<int64_t>() : 0, dims.size());
@@ -71,20 +71,23 @@ void cum_run(Run& ctx, const CumSum& a) {
 Ops define_cum_sum() {
   return {
       op<CumSum>("CumSum", 3)
-          .doc("Running sums along an axis (0 when absent).")
+          .doc("Cumulative sum along an axis (0 if omitted)")
           .inputs("data, axis?")
           .infer(cum_sum_infer)
+          .linear()
           .reference(cum_run<Running::sum>)
           .import(onnx("CumSum")),
       op<CumSum>("CumProd", "graft")
-          .doc("Running products along an axis (0 when absent).")
+          .doc("Cumulative product along an axis (0 if omitted)")
           .inputs("data, axis?")
           .infer(cum_sum_infer)
+          .linear()
           .reference(cum_run<Running::product>),
       op<CumSum>("CumLogSumExp", "graft")
-          .doc("Logarithms of running sums of exponentials along an axis (0 when absent).")
+          .doc("Cumulative log-sum-exp along an axis (0 if omitted)")
           .inputs("data, axis?")
           .infer(cum_sum_infer)
+          .linear()
           .reference(cum_run<Running::log_sum_exp>),
   };
 }

@@ -8,10 +8,10 @@ struct DeformableAttributes : WindowAttributes {
   bool bilinear_interpolation_pad = false;
 };
 constexpr auto deformable_groups_attr =
-    attr("deformable_group", &DeformableAttributes::deformable_group, "parts of the channels with offsets of their own")
+    attr("deformable_group", &DeformableAttributes::deformable_group, "number of channel groups with separate offsets")
         .between(1, window_limit);
 constexpr auto deformable_group_attr =
-    attr("group", &DeformableAttributes::group, "parts of the channels with weights of their own")
+    attr("group", &DeformableAttributes::group, "number of channel groups with separate weights")
         .between(1, window_limit);
 
 struct DeformableConvolution1 : DeformableAttributes {
@@ -21,7 +21,8 @@ struct DeformableConvolution1 : DeformableAttributes {
 struct DeformableConvolution8 : DeformableAttributes {
   static constexpr std::tuple schema{
       attr("bilinear_interpolation_pad", &DeformableAttributes::bilinear_interpolation_pad,
-           "places up to one element outside see zeros beyond the border instead of the border"),
+           "pad with zeros when interpolating at positions up to one element outside the image, instead of clamping to "
+           "its border"),
       strides_attr,
       dilations_attr,
       pads_begin_attr,
@@ -34,29 +35,29 @@ struct DeformableConvolution8 : DeformableAttributes {
 Shape deformable_rank4(Infer& ctx, size_t input, std::string_view what) {
   Shape s = ctx.shape(input);
   if (!s.ranked()) return Shape::of_rank(4);
-  if (s.rank() != 4) fail(what, " has shape ", s, ", four dimensions are wanted");
+  if (s.rank() != 4) fail("expected ", what, " of rank 4, got shape ", s);
   return s;
 }
 
 void deformable_shape(Infer& ctx, const DeformableAttributes& attributes) {
-  Shape data = deformable_rank4(ctx, 0, "the data"), offsets = deformable_rank4(ctx, 1, "the offsets"),
-        weights = deformable_rank4(ctx, 2, "the weights");
+  Shape data = deformable_rank4(ctx, 0, "data"), offsets = deformable_rank4(ctx, 1, "offsets"),
+        weights = deformable_rank4(ctx, 2, "weights");
   DeformableAttributes a = complete_windows(attributes, 2);
   auto divides = [](const Dim& d, int64_t by, std::string_view what) {
-    if (d.known() && d.value() % by != 0) fail(d, " ", what, " cannot be parted into ", by, " groups");
+    if (d.known() && d.value() % by != 0) fail("expected a number of ", what, " divisible by ", by, ", got ", d);
   };
   divides(data[1], a.group, "channels");
   divides(data[1], a.deformable_group, "channels");
   divides(weights[0], a.group, "output channels");
   check_channels(data[1], weights[1] * Dim(a.group));
   Dim taps = weights[2] * weights[3] * Dim(a.deformable_group);
-  agree(offsets[1], taps * Dim(2), "channels of the offsets:", "the taps want");
-  Shape out{agree(offsets[0], data[0], "images of the offsets:", "the data has"), weights[0]};
+  agree(offsets[1], taps * Dim(2), "channels in the offsets", "(two per kernel tap)");
+  Shape out{agree(offsets[0], data[0], "images in the offsets", "to match the data"), weights[0]};
   for (size_t i = 0; i < 2; ++i)
     out.push_back(agree(offsets[i + 2], window_positions(data[i + 2], weights[i + 2], a, i, Rounding::floor),
-                        "places in the offsets:", "the result has"));
+                        "positions along a spatial axis of the offsets", "to match the output"));
   if (ctx.has_input(3)) {
-    Shape mask = deformable_rank4(ctx, 3, "the mask");
+    Shape mask = deformable_rank4(ctx, 3, "mask");
     merge(mask, Shape{out[0], taps, out[2], out[3]});
   }
   ctx.output(0, common_type(ctx), out);
@@ -64,7 +65,7 @@ void deformable_shape(Infer& ctx, const DeformableAttributes& attributes) {
 void deformable_infer1(Infer& ctx, const DeformableConvolution1& a) { deformable_shape(ctx, a); }
 void deformable_infer8(Infer& ctx, const DeformableConvolution8& a) { deformable_shape(ctx, a); }
 
-// The image between its elements.
+// Bilinear interpolation of a plane.
 struct DeformableSampler {
   const double* plane;
   int64_t height, width;
@@ -134,12 +135,12 @@ void deformable_as_1(Rewrite& at) {
 Ops define_deformable_convolution() {
   return {
       op<DeformableConvolution1>("DeformableConvolution", 1)
-          .doc("A convolution whose taps are moved by offsets [N, 2 * taps, ...], read between elements.")
+          .doc("Convolution whose taps are displaced by offsets [N, 2 * taps, ...] and sampled bilinearly")
           .inputs("data, offsets, weights")
           .infer(deformable_infer1)
           .reference(deformable_run1),
       op<DeformableConvolution8>("DeformableConvolution", 8)
-          .doc("A convolution whose taps are moved by offsets [N, 2 * taps, ...] and scaled by a mask.")
+          .doc("Convolution whose taps are displaced by offsets [N, 2 * taps, ...] and scaled by an optional mask")
           .inputs("data, offsets, weights, mask?")
           .infer(deformable_infer8)
           .reference(deformable_run8)

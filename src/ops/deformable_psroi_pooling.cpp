@@ -10,33 +10,34 @@ struct DeformablePsRoiPooling {
   using Self = DeformablePsRoiPooling;
   static constexpr double most = 65536;
   static constexpr std::tuple schema{
-      attr("output_dim", &Self::output_dim, "channels of the result").required().between(1, most* most),
-      attr("spatial_scale", &Self::spatial_scale, "from coordinates of regions to elements of the data").required(),
-      attr("group_size", &Self::group_size, "bins along each side of a region").between(1, most),
-      attr("mode", &Self::mode, "how a bin is read").one_of("bilinear_deformable"),
-      attr("spatial_bins_x", &Self::spatial_bins_x, "places read along the width of a bin").between(1, most),
-      attr("spatial_bins_y", &Self::spatial_bins_y, "places read along the height of a bin").between(1, most),
+      attr("output_dim", &Self::output_dim, "number of output channels").required().between(1, most* most),
+      attr("spatial_scale", &Self::spatial_scale, "factor from ROI coordinates to elements of the data").required(),
+      attr("group_size", &Self::group_size, "number of bins along each side of an ROI").between(1, most),
+      attr("mode", &Self::mode, "sampling method within a bin").one_of("bilinear_deformable"),
+      attr("spatial_bins_x", &Self::spatial_bins_x, "number of samples along the width of a bin").between(1, most),
+      attr("spatial_bins_y", &Self::spatial_bins_y, "number of samples along the height of a bin").between(1, most),
       attr("trans_std", &Self::trans_std, "scale of the offsets"),
-      attr("part_size", &Self::part_size, "parts along each side that have an offset of their own").between(1, most)};
+      attr("part_size", &Self::part_size, "number of parts along each side of an ROI that have separate offsets")
+          .between(1, most)};
 };
 
 void deformable_psroi_infer(Infer& ctx, const DeformablePsRoiPooling& a) {
   Shape data = ctx.shape(0), regions = ctx.shape(1);
-  if (data.ranked() && data.rank() != 4) fail("data has shape ", data, ", [N, C, H, W] is wanted");
+  if (data.ranked() && data.rank() != 4) fail("expected data of shape [N, C, H, W], got ", data);
   if (regions.ranked() && (regions.rank() != 2 || !regions[1].can_be(5)))
-    fail("regions have shape ", regions, ", [regions, 5] is wanted");
+    fail("expected ROIs of shape [num_rois, 5], got ", regions);
   Dim bins = Dim(a.output_dim) * Dim(a.group_size) * Dim(a.group_size);
-  if (data.ranked() && data[1].max() < bins.min()) fail("data has ", data[1], " channels, ", bins, " are wanted");
+  if (data.ranked() && data[1].max() < bins.min()) fail("expected ", bins, " channels in the data, got ", data[1]);
   Dim count = regions.ranked() ? regions[0] : Dim();
   if (ctx.has_input(2)) {
     Shape offsets = ctx.shape(2);
     Shape wanted{count, Dim(), a.part_size, a.part_size};
     merge(offsets, wanted);
-    // Every class, a number of output channels in a row, has its own pair of offsets.
+    // Each class, a run of consecutive output channels, has its own pair of offsets.
     if (offsets.ranked() && offsets[1].known()) {
       int64_t classes = offsets[1].value() / 2;
       if (classes < 1 || classes > a.output_dim || a.output_dim % classes != 0)
-        fail("offsets of shape ", offsets, " do not fit ", a.output_dim, " output channels");
+        fail("offsets of shape ", offsets, " do not match output_dim ", a.output_dim);
     }
   }
   ctx.output(0, ctx.type(0), Shape{count, a.output_dim, a.group_size, a.group_size});
@@ -55,7 +56,7 @@ void deformable_psroi_run(Run& ctx, const DeformablePsRoiPooling& a) {
     const double* region = regions.data() + r * 5;
     if (!(region[0] >= 0)) continue;
     if (region[0] >= static_cast<double>(x.dim(0)))
-      fail("a region lies in image ", region[0], ", there are ", x.dim(0));
+      fail("expected an ROI with an image index below ", x.dim(0), ", got ", region[0]);
     auto image = static_cast<int64_t>(region[0]);
     double scale = a.spatial_scale;
     double left = std::round(region[1]) * scale - 0.5, top = std::round(region[2]) * scale - 0.5;
@@ -71,7 +72,7 @@ void deformable_psroi_run(Run& ctx, const DeformablePsRoiPooling& a) {
         x0 += offsets[static_cast<size_t>(at * part * part + cell)] * a.trans_std * region_w;
         y0 += offsets[static_cast<size_t>((at + 1) * part * part + cell)] * a.trans_std * region_h;
       }
-      // The n-th bin looks at the n-th channel.
+      // Position-sensitive: bin n samples channel n.
       const double* plane = data.data() + (image * x.dim(1) + o) * height * width;
       double sum = 0;
       int64_t seen = 0;
@@ -98,7 +99,7 @@ void deformable_psroi_run(Run& ctx, const DeformablePsRoiPooling& a) {
 
 Ops define_deformable_psroi_pooling() {
   return op<DeformablePsRoiPooling>("DeformablePSROIPooling", 1)
-      .doc("Averages of places in the bins of regions [image, x0, y0, x1, y1], each bin moved by an offset.")
+      .doc("Average pooling over the bins of ROIs [image, x0, y0, x1, y1], each bin displaced by an offset")
       .inputs("data, regions, offsets?")
       .infer(deformable_psroi_infer)
       .reference(deformable_psroi_run);

@@ -1,4 +1,4 @@
-// DepthToSpace and SpaceToDepth: blocks of the plane as channels, and back.
+// DepthToSpace and SpaceToDepth: rearrange channels into spatial blocks, and back.
 #include <graft/op.hpp>
 
 #include "moves.hpp"
@@ -10,17 +10,17 @@ struct DepthSpace {
   int64_t block_size = 1;
   enum Mode { blocks_first, depth_first } mode = blocks_first;
   static constexpr std::tuple schema{
-      attr("block_size", &DepthSpace::block_size, "edge of a block").at_least(1).at_most(65535),
-      attr("mode", &DepthSpace::mode, "whether a channel index counts places in the block or channels first")
+      attr("block_size", &DepthSpace::block_size, "side length of a block").at_least(1).at_most(65535),
+      attr("mode", &DepthSpace::mode, "order of the channel axis: block position first or depth first")
           .one_of("blocks_first", "depth_first")
           .required()};
 };
 
 void depth_space_check(const Shape& in) {
-  if (in.ranked() && in.rank() < 3) fail("data of shape ", in, " has no plane, [N, C, D1, ...] is wanted");
+  if (in.ranked() && in.rank() < 3) fail("expected data of shape [N, C, D1, ...], got ", in);
 }
 Dim depth_space_share(const Dim& d, int64_t parts, const Shape& in) {
-  if (d.known() && d.value() % parts != 0) fail("a dimension of ", in, " does not divide into ", parts, " parts");
+  if (d.known() && d.value() % parts != 0) fail("expected a dimension divisible by ", parts, ", got shape ", in);
   return d / parts;
 }
 Dim depth_space_places(int64_t block, size_t axes) {
@@ -84,7 +84,7 @@ void space_to_depth_run(Run& ctx, const DepthSpace& a) {
 
 Value import_depth_to_space(Import& layer) {
   auto mode = layer.get<std::string>("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD") fail("mode is '", mode, "', DCR or CRD is wanted");
+  if (mode != "DCR" && mode != "CRD") fail("expected mode DCR or CRD, got '", mode, "'");
   return layer.op(
       "DepthToSpace", {layer.input(0)},
       {{"block_size", layer.get<int64_t>("blocksize")}, {"mode", mode == "DCR" ? "blocks_first" : "depth_first"}});
@@ -95,15 +95,17 @@ Value import_depth_to_space(Import& layer) {
 Ops define_depth_to_space() {
   return {
       op<DepthSpace>("DepthToSpace", 1)
-          .doc("Channels become blocks of the plane.")
+          .doc("Rearrange channels into blocks of the spatial axes")
           .inputs("data")
           .infer(depth_to_space_infer)
+          .linear()
           .reference(depth_to_space_run)
           .import(onnx("DepthToSpace").expand(import_depth_to_space)),
       op<DepthSpace>("SpaceToDepth", 1)
-          .doc("Blocks of the plane become channels.")
+          .doc("Rearrange blocks of the spatial axes into channels")
           .inputs("data")
           .infer(space_to_depth_infer)
+          .linear()
           .reference(space_to_depth_run)
           .import(onnx("SpaceToDepth").attr("block_size", "blocksize").attr("mode", "mode", "blocks_first")),
   };

@@ -1,4 +1,4 @@
-// What the operations of object detection share: boxes, and checks of what they are given.
+// Shared by object detection operations: boxes, IoU, and checks of their inputs.
 #pragma once
 
 #include <cmath>
@@ -7,11 +7,12 @@
 
 namespace graft {
 
-// An axis-parallel box, by its corners.
+// An axis-aligned box, given by its corners.
 struct Corners {
   float x1, y1, x2, y2;
 };
-// Overlap over union. `one` is 1 where the corners name pixels, so that a box from 3 to 3 is one pixel wide.
+// Intersection over union (IoU). `one` is 1 if corners are inclusive pixel coordinates, so that a box from 3 to 3 is
+// one pixel wide.
 inline float box_overlap(const Corners& a, const Corners& b, float one = 0) {
   float area_a = (a.y2 - a.y1 + one) * (a.x2 - a.x1 + one), area_b = (b.y2 - b.y1 + one) * (b.x2 - b.x1 + one);
   if (area_a <= 0 || area_b <= 0) return 0;
@@ -20,7 +21,8 @@ inline float box_overlap(const Corners& a, const Corners& b, float one = 0) {
   return height * width / (area_a + area_b - height * width);
 }
 
-// A box moved by parts of its size and stretched by exp of the last two deltas, which count up to `most`.
+// Decodes box deltas: the center moves by dx and dy relative to the size, the size is scaled by exp(dw) and exp(dh),
+// which are clamped to `most`.
 inline Corners moved_box(const Corners& b, float dx, float dy, float dw, float dh, float most, float one) {
   float width = b.x2 - b.x1 + one, height = b.y2 - b.y1 + one;
   float x = dx * width + (b.x1 + 0.5f * width), y = dy * height + (b.y1 + 0.5f * height);
@@ -31,7 +33,7 @@ inline Corners kept_inside(const Corners& b, float width, float height) {
   auto in = [](float v, float most) { return std::max(0.0f, std::min(v, most)); };
   return {in(b.x1, width), in(b.y1, height), in(b.x2, width), in(b.y2, height)};
 }
-// As box_overlap, but boxes that do not touch do not overlap however wide a pixel is.
+// Like box_overlap, but 0 for boxes that do not intersect, even if `one` makes them adjacent.
 inline float touching_overlap(const Corners& a, const Corners& b, float one) {
   bool touch = a.x1 <= b.x2 && b.x1 <= a.x2 && a.y1 <= b.y2 && b.y1 <= a.y2;
   return touch ? box_overlap(a, b, one) : 0;
@@ -41,8 +43,8 @@ struct ScoredBox {
   Corners box;
   float score;
 };
-// The best `most` in front. OpenVINO takes what a partial sort leaves there, and the order of equal scores shows in the
-// results, so this is no stable sort. A score that is not a number counts as 0.
+// Moves the `most` highest-scoring boxes to the front. Equal scores stay in the order that OpenVINO's partial sort
+// leaves them in, which shows in the results, so this must not be a stable sort. A NaN score counts as 0.
 inline void keep_best(std::vector<ScoredBox>& boxes, int64_t most) {
   for (ScoredBox& b : boxes)
     if (std::isnan(b.score)) b.score = 0;

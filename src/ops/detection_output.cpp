@@ -1,5 +1,5 @@
-// DetectionOutput: the last layer of SSD (Liu et al., 1512.02325) and, with five inputs, of RefineDet (1711.06897).
-// In f32 as in OpenVINO, since thresholds decide.
+// DetectionOutput: the final layer of SSD (Liu et al., 1512.02325) and, with five inputs, of RefineDet (1711.06897).
+// Computed in f32 like OpenVINO, because rounding decides comparisons with the thresholds.
 #include "detection.hpp"
 
 namespace graft {
@@ -19,31 +19,38 @@ struct DetectionOutput {
   float objectness_score = 0;
 };
 constexpr auto detection_output_fields = std::tuple{
-    attr("background_label_id", &DetectionOutput::background_label_id, "the class that is left out, -1: none"),
-    attr("top_k", &DetectionOutput::top_k, "boxes of a class that are looked at, -1: all"),
+    attr("background_label_id", &DetectionOutput::background_label_id,
+         "index of the background class to ignore, -1 for none"),
+    attr("top_k", &DetectionOutput::top_k, "maximum number of boxes per class considered for suppression, -1 for all"),
     attr("variance_encoded_in_target", &DetectionOutput::variance_encoded_in_target,
-         "the proposals come without variances"),
-    attr("keep_top_k", &DetectionOutput::keep_top_k, "boxes of an image in the result, -1: all").required(),
-    attr("code_type", &DetectionOutput::code_type, "how box_logits move the proposals")
+         "the variances are encoded in the targets, so proposals contain none"),
+    attr("keep_top_k", &DetectionOutput::keep_top_k, "maximum number of boxes kept per image, -1 for all").required(),
+    attr("code_type", &DetectionOutput::code_type, "box encoding of box_logits")
         .one_of("caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE"),
-    attr("share_location", &DetectionOutput::share_location, "all classes have the same boxes"),
-    attr("nms_threshold", &DetectionOutput::nms_threshold, "boxes that overlap a better one more are left out")
+    attr("share_location", &DetectionOutput::share_location, "share boxes among all classes"),
+    attr("nms_threshold", &DetectionOutput::nms_threshold,
+         "IoU threshold: suppress boxes whose IoU with a higher-scoring box exceeds this")
         .required(),
-    attr("confidence_threshold", &DetectionOutput::confidence_threshold, "scores up to this are left out"),
-    attr("clip_after_nms", &DetectionOutput::clip_after_nms, "the boxes of the result are kept in 0..1"),
-    attr("clip_before_nms", &DetectionOutput::clip_before_nms, "boxes are kept in 0..1 before they are compared"),
+    attr("confidence_threshold", &DetectionOutput::confidence_threshold,
+         "score threshold: discard boxes whose score is not above this"),
+    attr("clip_after_nms", &DetectionOutput::clip_after_nms, "clip the output boxes to 0..1"),
+    attr("clip_before_nms", &DetectionOutput::clip_before_nms, "clip boxes to 0..1 before non-maximum suppression"),
     attr("decrease_label_id", &DetectionOutput::decrease_label_id,
-         "every box has only its best class, and classes are counted from 0 without the background, as in MXNet"),
-    attr("normalized", &DetectionOutput::normalized, "proposals are parts of the image, not five numbers in pixels"),
-    attr("input_height", &DetectionOutput::input_height, "height of the image in pixels").at_least(1),
-    attr("input_width", &DetectionOutput::input_width, "width of the image in pixels").at_least(1),
-    attr("objectness_score", &DetectionOutput::objectness_score, "objects with less by the first stage are left out")};
+         "keep only the best class of each box, and number classes from 0 without the background, as MXNet does"),
+    attr("normalized", &DetectionOutput::normalized,
+         "proposals are normalized to 0..1; otherwise they are in pixels, with 5 values each"),
+    attr("input_height", &DetectionOutput::input_height, "height of the input image in pixels").at_least(1),
+    attr("input_width", &DetectionOutput::input_width, "width of the input image in pixels").at_least(1),
+    attr("objectness_score", &DetectionOutput::objectness_score,
+         "minimum objectness (from the first stage); boxes below it count as background")};
 struct DetectionOutput1 : DetectionOutput {
   static constexpr auto schema = std::tuple_cat(
-      std::tuple{attr("num_classes", &DetectionOutput::num_classes, "with the background").required().at_least(1)},
+      std::tuple{attr("num_classes", &DetectionOutput::num_classes, "number of classes, including the background")
+                     .required()
+                     .at_least(1)},
       detection_output_fields);
 };
-// The number of classes follows from the shapes.
+// The number of classes is derived from the shapes.
 struct DetectionOutput8 : DetectionOutput {
   static constexpr auto schema = detection_output_fields;
 };
@@ -52,38 +59,40 @@ struct DetectionOutput8 : DetectionOutput {
 
 Dim part_of(const Dim& whole, int64_t size, std::string_view what) {
   if (whole.known() && whole.value() % size != 0)
-    fail(what, " has ", whole, " values, a multiple of ", size, " is wanted");
+    fail("expected a multiple of ", size, " values in ", what, ", got ", whole);
   return whole / size;
 }
 void want_values(const Dim& got, const Dim& want, std::string_view what) {
-  if (!can_agree(got, want)) fail(what, " has ", got, " values an image, ", want, " are wanted");
+  if (!can_agree(got, want)) fail("expected ", want, " values per image in ", what, ", got ", got);
 }
 
 template <class A>
 void detection_output_infer(Infer& ctx, const A& a) {
-  if (a.keep_top_k.empty()) fail("keep_top_k has no values");
+  if (a.keep_top_k.empty()) fail("expected at least one value in keep_top_k, got none");
   bool two_stages = ctx.has_input(3) || ctx.has_input(4);
-  if (two_stages && !(ctx.has_input(3) && ctx.has_input(4))) fail("one of inputs 3 and 4 is given without the other");
+  if (two_stages && !(ctx.has_input(3) && ctx.has_input(4)))
+    fail("expected aux_class_preds and aux_box_preds together, got only one of them");
   constexpr std::string_view names[] = {"box_logits", "class_preds", "proposals", "aux_class_preds", "aux_box_preds"};
   Dim images, values[5];
   for (size_t i = 0; i < (two_stages ? 5u : 3u); ++i) {
     Shape s = ctx.shape(i);
     size_t rank = i == 2 ? 3 : 2;
     if (!s.ranked()) continue;
-    if (s.rank() != rank) fail(names[i], " has shape ", s, ", ", rank, " dimensions are wanted");
+    if (s.rank() != rank) fail("expected ", names[i], " of rank ", rank, ", got shape ", s);
     values[i] = s[rank - 1];
     if (i == 2) continue;
-    if (!can_agree(images, s[0])) fail(names[i], " has shape ", s, ", the other inputs have ", images, " images");
+    if (!can_agree(images, s[0]))
+      fail("expected ", images, " images in ", names[i], " to match the other inputs, got shape ", s);
     images = merge(images, s[0]);
   }
   int64_t rows = a.variance_encoded_in_target ? 1 : 2, size = a.normalized ? 4 : 5;
   if (Shape s = ctx.shape(2); s.ranked() && (!s[1].can_be(rows) || !(s[0].can_be(1) || can_agree(s[0], images))))
-    fail("proposals have shape ", s, ", [1 or ", images, ",", rows, ",...] is wanted");
+    fail("expected proposals of shape [1 or ", images, ",", rows, ",...], got ", s);
 
   Dim priors = part_of(values[2], size, "proposals");
   if (!priors.known() && a.share_location) priors = part_of(values[0], 4, "box_logits");
   if (!priors.known() && two_stages) priors = part_of(values[3], 2, "aux_class_preds");
-  if (priors.known() && priors.value() == 0) fail("there are no proposals");
+  if (priors.known() && priors.value() == 0) fail("expected at least one proposal, got none");
   Dim classes = a.num_classes > 0 ? Dim(a.num_classes) : Dim();
   if (!classes.known() && priors.known()) {
     classes = part_of(values[1], priors.value(), "class_preds");
@@ -108,7 +117,7 @@ struct Found {
   float score;
   size_t prior;
 };
-// The best first, and then in the order of the proposals.
+// By descending score; ties in the order of the proposals.
 bool better(const Found& a, const Found& b) { return a.score != b.score ? a.score > b.score : a.prior < b.prior; }
 
 class DetectionOutputRun {
@@ -154,7 +163,7 @@ class DetectionOutputRun {
   bool is_background(size_t c) const { return static_cast<int64_t>(c) == a_.background_label_id; }
   const Corners& box(size_t c, size_t prior) const { return boxes_[(a_.share_location ? 0 : c) * priors_ + prior]; }
   float score(size_t image, size_t prior, size_t c) const {
-    // Where the first stage saw no object, all is background.
+    // Without an object in the first stage, the box is background.
     if (!in_[3].empty() && in_[3][(image * priors_ + prior) * 2 + 1] < a_.objectness_score) return is_background(c);
     return in_[1][(image * priors_ + prior) * classes_ + c];
   }
@@ -243,7 +252,7 @@ class DetectionOutputRun {
   const DetectionOutput& a_;
   size_t size_, images_, priors_, classes_, sets_, prior_sets_, written_ = 0;
   std::vector<float> in_[5], result_;
-  std::vector<Corners> boxes_;  // of the image at hand: one list for every class, or one for all
+  std::vector<Corners> boxes_;  // of the current image: one list per class, or a single shared one
   TensorView out_;
 };
 
@@ -262,7 +271,7 @@ Value import_detection_output(Import& layer) {
   for (std::string_view flag :
        {"variance_encoded_in_target", "share_location", "clip_after_nms", "clip_before_nms", "decrease_label_id"})
     if (layer.has(flag)) attrs.push_back({flag, layer.get<bool>(flag)});
-  // One number or a list of one.
+  // A single number or a list with one element.
   const graft_value* keep = layer.field("keep_top_k");
   if (keep && keep->kind == GRAFT_INTS) attrs.push_back({"keep_top_k", layer.get<std::vector<int64_t>>("keep_top_k")});
   else attrs.push_back({"keep_top_k", std::vector{layer.get<int64_t>("keep_top_k", 1)}});
@@ -291,9 +300,8 @@ void detection_output_as_1(Rewrite& at) {
 
 Ops define_detection_output() {
   constexpr std::string_view doc =
-      "Proposals moved and scored, the best of every class: rows of image, class, score, x1, y1, x2, y2; the first "
-      "that "
-      "is not used begins with -1.";
+      "Decode proposals, apply non-maximum suppression per class, and return rows of [image, class, score, x1, y1, x2, "
+      "y2]; image -1 marks the first unused row";
   constexpr std::string_view inputs = "box_logits, class_preds, proposals, aux_class_preds?, aux_box_preds?";
   return {
       op<DetectionOutput1>("DetectionOutput", 1)

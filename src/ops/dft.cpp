@@ -1,4 +1,4 @@
-// DFT, IDFT, RDFT, IRDFT: Fourier transforms of complex numbers (a last axis of two) and of real ones.
+// DFT, IDFT, RDFT, IRDFT: Fourier transforms of complex data (a trailing axis of size 2) and of real data.
 #include "fourier.hpp"
 #include "known.hpp"
 
@@ -7,10 +7,10 @@ namespace {
 
 enum class FourierKind { complex, inverse, real, inverse_real };
 
-// What is transformed has this rank: the axis of real and imaginary parts does not count.
+// The rank without the trailing axis that holds real and imaginary parts.
 size_t fourier_rank(size_t rank, FourierKind kind) {
   if (kind == FourierKind::real) return rank;
-  if (rank == 0) fail("there is no axis of real and imaginary parts");
+  if (rank == 0) fail("expected complex data with a trailing axis of size 2, got a scalar");
   return rank - 1;
 }
 
@@ -19,18 +19,19 @@ std::vector<size_t> fourier_axes(const std::vector<int64_t>& axes, size_t rank) 
   for (size_t i = 0; i < out.size(); ++i)
     if (std::find(out.begin(), out.begin() + static_cast<ptrdiff_t>(i), out[i]) !=
         out.begin() + static_cast<ptrdiff_t>(i))
-      fail("axis ", out[i], " is transformed twice");
+      fail("expected distinct axes, got axis ", out[i], " twice");
   return out;
 }
 
 template <FourierKind kind>
 void fourier_infer(Infer& ctx, const NoAttributes&) {
   DType type = ctx.type(0);
-  if (type != DType::undefined && !is_real(type)) fail("elements of type ", type, ", floating-point ones are wanted");
+  if (type != DType::undefined && !is_real(type)) fail("expected floating-point data, got ", type);
   Shape in = ctx.shape(0);
   if (!in.ranked()) return ctx.output(0, type, in);
   size_t rank = fourier_rank(in.rank(), kind);
-  if (kind != FourierKind::real && !in[rank].can_be(2)) fail("the last dimension of ", in, " is not 2");
+  if (kind != FourierKind::real && !in[rank].can_be(2))
+    fail("expected complex data with a trailing axis of size 2, got shape ", in);
   Shape out(std::vector<Dim>(in.begin(), in.begin() + static_cast<ptrdiff_t>(rank)));
   auto axes = ctx.values<int64_t>(1);
   bool sized = ctx.has_input(2), halves = kind == FourierKind::real || kind == FourierKind::inverse_real;
@@ -39,14 +40,15 @@ void fourier_infer(Infer& ctx, const NoAttributes&) {
     out = Shape::of_rank(rank);
   } else if (axes) {
     std::vector<size_t> at = fourier_axes(*axes, rank);
-    if (sizes && sizes->rank() != at.size()) fail("there are ", sizes->rank(), " sizes for ", at.size(), " axes");
+    if (sizes && sizes->rank() != at.size())
+      fail("expected ", at.size(), " values in signal_size, one per axis, got ", sizes->rank());
     for (size_t i = 0; i < at.size(); ++i) {
       Dim& d = out[at[i]];
       bool last = i + 1 == at.size(), given = sized;
       if (sized) {
         Dim size = sizes ? (*sizes)[i] : Dim(graft_dim{-1, Dim::unbounded, 0, 0});
         given = !(size.known() && size.min() == -1);
-        if (given && size.max() < 1) fail("a transform cannot have the size ", size.min());
+        if (given && size.max() < 1) fail("expected a signal size of at least 1 (or -1), got ", size.min());
         if (given) d = size.min() < 0 ? Dim() : size;
       }
       if (last && kind == FourierKind::real) d = d / 2 + Dim(1);
@@ -65,7 +67,8 @@ ComplexTensor fourier_input(TensorView x, FourierKind kind) {
     t.values.assign(v.begin(), v.end());
     return t;
   }
-  if (t.dims.empty() || t.dims.back() != 2) fail("the last dimension of ", x.info().shape, " is not 2");
+  if (t.dims.empty() || t.dims.back() != 2)
+    fail("expected complex data with a trailing axis of size 2, got shape ", x.info().shape);
   t.dims.pop_back();
   for (size_t i = 0; i + 1 < v.size(); i += 2) t.values.emplace_back(v[i], v[i + 1]);
   return t;
@@ -77,12 +80,13 @@ void fourier_run(Run& ctx, const NoAttributes&) {
   std::vector<size_t> axes = fourier_axes(ctx.input(1).to<int64_t>(), t.dims.size());
   std::vector<int64_t> sizes(axes.size(), -1);
   if (ctx.has_input(2)) sizes = ctx.input(2).to<int64_t>();
-  if (sizes.size() != axes.size()) fail("there are ", sizes.size(), " sizes for ", axes.size(), " axes");
+  if (sizes.size() != axes.size())
+    fail("expected ", axes.size(), " values in signal_size, one per axis, got ", sizes.size());
   constexpr bool back = kind == FourierKind::inverse || kind == FourierKind::inverse_real;
   for (size_t i = 0; i < axes.size(); ++i) {
     bool mirrored = kind == FourierKind::inverse_real && i + 1 == axes.size();
     int64_t size = sizes[i] != -1 ? sizes[i] : mirrored ? 2 * (t.dims[axes[i]] - 1) : t.dims[axes[i]];
-    if (size < 0 || (size == 0 && sizes[i] != -1)) fail("a transform cannot have the size ", size);
+    if (size < 0 || (size == 0 && sizes[i] != -1)) fail("expected a signal size of at least 1 (or -1), got ", size);
     if (mirrored) t.mirror(axes[i], size);
     t.transform(axes[i], size, back);
   }
@@ -108,12 +112,13 @@ Op fourier_op(std::string_view name, int version, std::string_view doc) {
 
 Ops define_dft() {
   return {
-      fourier_op<FourierKind::complex>("DFT", 7,
-                                       "Fourier transform of complex numbers, whose parts lie along the last axis."),
-      fourier_op<FourierKind::inverse>("IDFT", 7, "Inverse Fourier transform of complex numbers."),
+      fourier_op<FourierKind::complex>(
+          "DFT", 7, "Discrete Fourier transform of complex data (real and imaginary parts along the last axis)"),
+      fourier_op<FourierKind::inverse>("IDFT", 7, "Inverse discrete Fourier transform of complex data"),
       fourier_op<FourierKind::real>("RDFT", 9,
-                                    "Fourier transform of real numbers, without the half that mirrors the other."),
-      fourier_op<FourierKind::inverse_real>("IRDFT", 9, "Inverse Fourier transform to real numbers, from one half."),
+                                    "Discrete Fourier transform of real data, without the redundant (conjugate) half"),
+      fourier_op<FourierKind::inverse_real>(
+          "IRDFT", 9, "Inverse discrete Fourier transform to real data, from the non-redundant half"),
   };
 }
 

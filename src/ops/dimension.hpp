@@ -1,4 +1,4 @@
-// A dimension of a value, as a value: a constant where it is known.
+// A dimension of a tensor as a graph value: a constant if it is known.
 #pragma once
 
 #include <graft/import.hpp>
@@ -14,7 +14,7 @@ inline Value dimension_of(const Value& x, int64_t axis) {
   return x.in().op("Gather", {shape_of(x), x.in().scalar(axis), x.in().scalar(int64_t{0})});
 }
 
-// One number, however the file wraps it, as a scalar.
+// A single number as a scalar; files store it as a scalar or as a tensor of one element.
 inline Value as_scalar(const Value& v) {
   Shape s = v.shape();
   return s.ranked() && s.rank() == 0 ? v : v.in().op("Reshape", {v, v.in().ints({})}, {{"special_zero", false}});

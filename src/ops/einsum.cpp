@@ -1,4 +1,4 @@
-// Einsum: products and sums over named axes.
+// Einsum: sums of products over labeled axes.
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 #include <map>
@@ -8,10 +8,11 @@ namespace {
 
 struct Einsum {
   std::string equation;
-  static constexpr std::tuple schema{attr("equation", &Einsum::equation, "for example \"bij,bjk->bik\"").required()};
+  static constexpr std::tuple schema{
+      attr("equation", &Einsum::equation, "equation in Einstein notation, for example \"bij,bjk->bik\"").required()};
 };
 
-// The names of the axes, where '.' stands for all axes of the ellipsis.
+// The axis labels; '.' stands for all axes of an ellipsis.
 struct EinsumEquation {
   std::vector<std::string> inputs;
   std::string output;
@@ -27,7 +28,7 @@ std::string einsum_term(std::string_view equation, std::string_view term) {
       names += '.';
       i += 2;
     } else {
-      fail("'", c, "' in the equation '", equation, "' is neither a letter nor the only ellipsis of its input");
+      fail("expected letters and at most one ellipsis per input in the equation '", equation, "', got '", c, "'");
     }
   }
   return names;
@@ -51,7 +52,7 @@ EinsumEquation parse_einsum(std::string_view equation) {
   for (const std::string& names : e.inputs)
     for (char c : names) ++uses[c];
   if (arrow == rest.npos) {
-    // Axes that are named once stay, by alphabet; '.' sorts before all letters.
+    // In implicit mode, labels that occur once remain, in alphabetical order; '.' sorts before all letters.
     for (auto [c, n] : uses)
       if (n == 1 || c == '.') e.output += c;
     return e;
@@ -60,25 +61,26 @@ EinsumEquation parse_einsum(std::string_view equation) {
   for (size_t i = 0; i < e.output.size(); ++i) {
     char c = e.output[i];
     if (e.output.find(c, i + 1) != e.output.npos)
-      fail("the result of the equation '", equation, "' has '", c, "' twice");
-    if (!uses.count(c) && c != '.') fail("the result of the equation '", equation, "' has an unknown '", c, "'");
+      fail("label '", c, "' occurs twice in the output of the equation '", equation, "'");
+    if (!uses.count(c) && c != '.')
+      fail("label '", c, "' in the output of the equation '", equation, "' does not occur in any input");
   }
   return e;
 }
 
-// How many axes the ellipsis of an input stands for.
+// The number of axes that the ellipsis of an input stands for.
 size_t einsum_ellipsis(const std::string& names, size_t rank, size_t input) {
   bool dots = names.find('.') != names.npos;
   size_t named = names.size() - (dots ? 1 : 0);
   if (rank < named || (!dots && rank != named))
-    fail("input ", input, " has ", rank, " dimensions, the equation names ", named);
+    fail("expected input ", input, " of rank ", named, " to match the equation, got rank ", rank);
   return rank - named;
 }
 
 void einsum_infer(Infer& ctx, const Einsum& a) {
   EinsumEquation e = parse_einsum(a.equation);
   if (e.inputs.size() != ctx.inputs())
-    fail("the equation '", a.equation, "' is for ", e.inputs.size(), " inputs, ", ctx.inputs(), " are given");
+    fail("expected ", e.inputs.size(), " inputs for the equation '", a.equation, "', got ", ctx.inputs());
   std::map<char, Dim> sizes;
   Shape dots;
   for (size_t i = 0; i < e.inputs.size(); ++i) {
@@ -122,7 +124,7 @@ void einsum_infer(Infer& ctx, const Einsum& a) {
   ctx.output(0, common_type(ctx), out);
 }
 
-// Every axis that is named, those of the result first; names of ellipsis axes count from the right, below 0.
+// All labels, those of the output first; the axes of the ellipsis are numbered from the right, with negative labels.
 struct EinsumAxes {
   std::vector<int> names;
   std::vector<int64_t> sizes;
@@ -161,7 +163,7 @@ void einsum_run(Run& ctx, const Einsum& a) {
       if (x.dim(k) != 1) size = x.dim(k);
     }
   }
-  // A diagonal walks along two axes at once; an axis of one element is repeated.
+  // A repeated label (diagonal) adds up the strides of its axes; an axis of size 1 is broadcast.
   std::vector<std::vector<int64_t>> strides(inputs + 1, std::vector<int64_t>(axes.names.size(), 0));
   for (size_t i = 0; i < inputs; ++i) {
     TensorView x = ctx.input(i);
@@ -195,13 +197,24 @@ Value import_einsum(Import& layer) {
   return layer.op("Einsum", inputs, {{"equation", equation}});
 }
 
+// Every combination of indices is visited, and every index is an axis of some input.
+double einsum_cost(const Accept& ctx) {
+  double combinations = 1;
+  for (size_t i = 0; i < ctx.inputs(); ++i)
+    combinations *= std::max(1.0, static_cast<double>(ctx.shape(i).elements().max()));
+  return combinations;
+}
+
 }  // namespace
 
 Ops define_einsum() {
   return op<Einsum>("Einsum", 7)
-      .doc("Multiplies the inputs along axes of the same name and sums over those that the result does not name.")
+      .doc(
+          "Einstein summation: multiply the inputs along axes with equal labels and sum over labels missing from the "
+          "output")
       .inputs("inputs...")
       .infer(einsum_infer)
+      .cost(einsum_cost)
       .reference(einsum_run)
       .import(onnx("Einsum").expand(import_einsum));
 }

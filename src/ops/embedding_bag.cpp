@@ -1,4 +1,4 @@
-// Sums and means over bags of rows of an embedding table; the operations differ in how they say what is in a bag.
+// Sums and means over bags of embedding rows. The operations differ in how they define the contents of a bag.
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
@@ -10,24 +10,24 @@ namespace {
 struct EmbeddingBag {
   enum Reduction { sum, mean } reduction = sum;
   static constexpr std::tuple schema{
-      attr("reduction", &EmbeddingBag::reduction, "what becomes of the rows in a bag").one_of("sum", "mean")};
+      attr("reduction", &EmbeddingBag::reduction, "reduction of the rows in a bag").one_of("sum", "mean")};
 };
 
-// One row of the table for each bag.
+// One output row per bag.
 void embedding_output(Infer& ctx, const Dim& bags) {
   Shape table = ctx.shape(0), out = table;
-  if (table.ranked() && table.rank() == 0) fail("the table is a scalar, rows are wanted");
+  if (table.ranked() && table.rank() == 0) fail("expected an embedding table of rank 1 or more, got a scalar");
   if (table.ranked()) out[0] = bags;
   ctx.output(0, ctx.type(0), out);
 }
 void embedding_check_weights(Infer& ctx, size_t input, bool mean) {
   if (!ctx.has_input(input)) return;
-  if (mean) fail("weights go with sums, not with means");
+  if (mean) fail("per_sample_weights require reduction 'sum', got 'mean'");
   common_type(ctx, {0, input});
   merge(ctx.shape(1), ctx.shape(input));
 }
 
-// `bags[i]` are places in `indices`; an empty bag is the row `fallback`, or zeros where that is -1.
+// `bags[i]` are positions in `indices`; an empty bag yields row `fallback`, or zeros if that is -1.
 void embedding_reduce(Run& ctx, const std::vector<std::vector<size_t>>& bags, int64_t fallback, TensorView weights,
                       bool mean) {
   TensorView table = ctx.input(0);
@@ -35,13 +35,14 @@ void embedding_reduce(Run& ctx, const std::vector<std::vector<size_t>>& bags, in
   int64_t rows = table.dim(0);
   auto width = static_cast<size_t>(count_of(table.dims().subspan(1)));
   auto row_of = [&](int64_t index) {
-    if (index < 0 || index >= rows) fail("index ", index, " is outside a table of ", rows, " rows");
+    if (index < 0 || index >= rows) fail("index ", index, " is out of range for an embedding table of ", rows, " rows");
     return static_cast<size_t>(index) * width;
   };
   with_number_type(table.type(), [&]<class T>(T) {
     std::vector<T> in = table.to<T>(), weight, out(bags.size() * width, T{});
     if (weights) weight = weights.to<T>();
-    if (weights && weight.size() != indices.size()) fail(weight.size(), " weights for ", indices.size(), " indices");
+    if (weights && weight.size() != indices.size())
+      fail("expected ", indices.size(), " weights, one per index, got ", weight.size());
     for (size_t b = 0; b < bags.size(); ++b) {
       T* sum = out.data() + b * width;
       for (size_t place : bags[b]) {
@@ -73,7 +74,7 @@ void bag_offsets_run(Run& ctx, const EmbeddingBag& a) {
   std::vector<std::vector<size_t>> bags(offsets.size() - 1);
   for (size_t b = 0; b < bags.size(); ++b) {
     if (offsets[b] < 0 || offsets[b] > offsets[b + 1] || offsets[b + 1] > count)
-      fail("a bag reaches from ", offsets[b], " to ", offsets[b + 1], " of ", count, " indices");
+      fail("expected offsets in ascending order of 0 to ", count, ", got ", offsets[b], " and ", offsets[b + 1]);
     for (int64_t i = offsets[b]; i < offsets[b + 1]; ++i) bags[b].push_back(static_cast<size_t>(i));
   }
   embedding_reduce(ctx, bags, embedding_default(ctx, 3), embedding_optional(ctx, 4), a.reduction == EmbeddingBag::mean);
@@ -98,7 +99,7 @@ void segments_sum_infer(Infer& ctx, const NoAttributes&) {
   embedding_check_weights(ctx, 5, false);
   Dim segments;
   if (auto n = certain_number(ctx, 3)) {
-    if (*n < 0) fail("num_segments is ", *n);
+    if (*n < 0) fail("expected a non-negative num_segments, got ", *n);
     segments = Dim(*n);
   }
   embedding_output(ctx, segments);
@@ -106,17 +107,17 @@ void segments_sum_infer(Infer& ctx, const NoAttributes&) {
 void segments_sum_run(Run& ctx, const NoAttributes&) {
   std::vector<int64_t> ids = ctx.input(2).to<int64_t>();
   if (static_cast<int64_t>(ids.size()) != ctx.input(1).size())
-    fail(ids.size(), " segment_ids are given for ", ctx.input(1).size(), " indices");
+    fail("expected ", ctx.input(1).size(), " segment_ids, one per index, got ", ids.size());
   std::vector<std::vector<size_t>> bags(static_cast<size_t>(ctx.output(0).dim(0)));
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= static_cast<int64_t>(bags.size()))
-      fail("a segment is ", ids[i], ", there are ", bags.size());
+      fail("expected segment_ids of 0 to ", bags.size(), " (exclusive), got ", ids[i]);
     bags[static_cast<size_t>(ids[i])].push_back(i);
   }
   embedding_reduce(ctx, bags, embedding_default(ctx, 4), embedding_optional(ctx, 5), false);
 }
 
-// The versions without an attribute are those that sum.
+// The versions without a reduction attribute compute sums.
 template <void (*f)(Infer&, const EmbeddingBag&)>
 void bag_sum_infer(Infer& ctx, const NoAttributes&) {
   f(ctx, EmbeddingBag{});
@@ -133,27 +134,27 @@ Ops define_embedding_bag() {
   constexpr std::string_view packed = "emb_table, indices, per_sample_weights?";
   return {
       op<EmbeddingBag>("EmbeddingBagOffsets", 15)
-          .doc("Sums or means of table rows; a bag begins at each offset.")
+          .doc("Sum or mean of embedding rows per bag; offsets mark where bags begin")
           .inputs(by_offsets)
           .infer(bag_offsets_infer)
           .reference(bag_offsets_run),
       op("EmbeddingBagOffsetsSum", 3)
-          .doc("Sums of table rows; a bag begins at each offset.")
+          .doc("Sum of embedding rows per bag; offsets mark where bags begin")
           .inputs(by_offsets)
           .infer(bag_sum_infer<bag_offsets_infer>)
           .reference(bag_sum_run<bag_offsets_run>),
       op<EmbeddingBag>("EmbeddingBagPacked", 15)
-          .doc("Sums or means of table rows; each row of the indices is a bag.")
+          .doc("Sum or mean of embedding rows per bag; each row of indices is a bag")
           .inputs(packed)
           .infer(bag_packed_infer)
           .reference(bag_packed_run),
       op("EmbeddingBagPackedSum", 3)
-          .doc("Sums of table rows; each row of the indices is a bag.")
+          .doc("Sum of embedding rows per bag; each row of indices is a bag")
           .inputs(packed)
           .infer(bag_sum_infer<bag_packed_infer>)
           .reference(bag_sum_run<bag_packed_run>),
       op("EmbeddingSegmentsSum", 3)
-          .doc("Sums of table rows; every index names the segment it belongs to.")
+          .doc("Sum of embedding rows per segment; segment_ids assigns each index to a segment")
           .inputs("emb_table, indices, segment_ids, num_segments, default_index?, per_sample_weights?")
           .infer(segments_sum_infer)
           .reference(segments_sum_run),

@@ -3,7 +3,7 @@
 namespace graft {
 namespace {
 
-// A good guess (Winitzki's), then Newton's steps; near 1 on erfc, which keeps its digits there.
+// Winitzki's approximation refined by Newton's method; near 1 on erfc, which keeps its precision there.
 double inverse_erf(double x) {
   constexpr double two_over_sqrt_pi = 1.12837916709551257390, a = 0.147, b = 4.33074675;
   double size = std::fabs(x), rest = 1 - size;
@@ -21,7 +21,7 @@ double inverse_erf(double x) {
 
 Ops define_erf_inv() {
   return op("ErfInv", 17)
-      .doc("Inverse of the error function.")
+      .doc("Inverse error function")
       .elementwise([](auto x) { return inverse_erf(static_cast<double>(x)); })
       .import(tensorflow("Erfinv"));
 }

@@ -1,4 +1,4 @@
-// The parts of Detectron's networks around the proposals.
+// The Detectron operations that prepare and post-process region proposals.
 #include "roi_sampling.hpp"
 
 namespace graft {
@@ -12,36 +12,44 @@ struct DetectronOutput {
   bool class_agnostic_box_regression = false;
   std::vector<float> deltas_weights;
   static constexpr std::tuple schema{
-      attr("score_threshold", &DetectronOutput::score_threshold, "scores up to this are left out").required(),
-      attr("nms_threshold", &DetectronOutput::nms_threshold, "boxes that overlap a better one more are left out")
+      attr("score_threshold", &DetectronOutput::score_threshold,
+           "score threshold: discard boxes whose score is not above this")
           .required(),
-      attr("max_delta_log_wh", &DetectronOutput::max_delta_log_wh, "larger deltas of sizes count as this").required(),
-      attr("num_classes", &DetectronOutput::num_classes, "with the background, which is class 0")
+      attr("nms_threshold", &DetectronOutput::nms_threshold,
+           "IoU threshold: suppress boxes whose IoU with a higher-scoring box exceeds this")
+          .required(),
+      attr("max_delta_log_wh", &DetectronOutput::max_delta_log_wh, "upper bound of the size deltas (log space)")
+          .required(),
+      attr("num_classes", &DetectronOutput::num_classes, "number of classes, including the background (class 0)")
           .required()
           .between(1, 1 << 20),
-      attr("post_nms_count", &DetectronOutput::post_nms_count, "boxes of a class, -1: all").required().at_least(-1),
-      attr("max_detections_per_image", &DetectronOutput::max_detections_per_image, "boxes in the result")
+      attr("post_nms_count", &DetectronOutput::post_nms_count, "maximum number of boxes kept per class, -1 for all")
+          .required()
+          .at_least(-1),
+      attr("max_detections_per_image", &DetectronOutput::max_detections_per_image, "maximum number of boxes per image")
           .required()
           .at_least(0),
-      attr("class_agnostic_box_regression", &DetectronOutput::class_agnostic_box_regression, "changes nothing here"),
-      attr("deltas_weights", &DetectronOutput::deltas_weights, "what the four deltas are divided by").required()};
+      attr("class_agnostic_box_regression", &DetectronOutput::class_agnostic_box_regression,
+           "ignored, accepted for compatibility"),
+      attr("deltas_weights", &DetectronOutput::deltas_weights, "divisors of the four box deltas").required()};
 };
 
 void detectron_output_infer(Infer& ctx, const DetectronOutput& a) {
-  if (a.deltas_weights.size() != 4) fail("deltas_weights has ", a.deltas_weights.size(), " values, four are wanted");
+  if (a.deltas_weights.size() != 4) fail("expected 4 values in deltas_weights, got ", a.deltas_weights.size());
   Shape rois = ctx.shape(0), deltas = ctx.shape(1), scores = ctx.shape(2), info = ctx.shape(3);
   Dim count;
   auto look = [&](const Shape& s, std::string_view name, int64_t size) {
     if (!s.ranked()) return;
-    if (s.rank() != 2 || !s[1].can_be(size)) fail(name, " has shape ", s, ", [boxes,", size, "] is wanted");
-    if (!can_agree(count, s[0])) fail(name, " has shape ", s, ", the other inputs have ", count, " boxes");
+    if (s.rank() != 2 || !s[1].can_be(size)) fail("expected ", name, " of shape [boxes,", size, "], got ", s);
+    if (!can_agree(count, s[0]))
+      fail("expected ", count, " boxes in ", name, " to match the other inputs, got shape ", s);
     count = merge(count, s[0]);
   };
   look(rois, "rois", 4);
   look(deltas, "deltas", 4 * a.num_classes);
   look(scores, "scores", a.num_classes);
   if (info.ranked() && (info.rank() != 2 || !info[0].can_be(1) || !info[1].can_be(3)))
-    fail("im_info has shape ", info, ", [1,3] is wanted");
+    fail("expected im_info of shape [1,3], got ", info);
   DType type = common_type(ctx);
   ctx.output(0, type, Shape{a.max_detections_per_image, 4});
   ctx.output(1, DType::i32, Shape{a.max_detections_per_image});
@@ -54,7 +62,7 @@ struct DetectronFound {
   size_t group, roi;
 };
 
-// The boxes of one class that stay, the best first.
+// Non-maximum suppression within one class, by descending score.
 std::vector<DetectronFound> detectron_class(const DetectronOutput& a, std::vector<DetectronFound> all) {
   std::sort(all.begin(), all.end(), [](const DetectronFound& p, const DetectronFound& q) {
     return p.score != q.score ? p.score > q.score : p.roi < q.roi;
@@ -84,7 +92,7 @@ void detectron_output_run(Run& ctx, const DetectronOutput& a) {
       if (!(b.x2 - b.x1 > 0 && b.y2 - b.y1 > 0 && score > a.score_threshold)) continue;
       const float* d = &deltas[(i * classes + c) * 4];
       b = moved_box(b, d[0] / w[0], d[1] / w[1], d[2] / w[2], d[3] / w[3], a.max_delta_log_wh, 1);
-      // OpenVINO knows the image's size, but keeps boxes only from going below 0.
+      // OpenVINO knows the image size here, but clips boxes at 0 only.
       all.push_back({kept_inside(b, INFINITY, INFINITY), score, c, i});
     }
     all = detectron_class(a, std::move(all));
@@ -131,21 +139,21 @@ struct PriorGrid {
   int64_t h = 0, w = 0;
   float stride_x = 0, stride_y = 0;
   static constexpr std::tuple schema{
-      attr("flatten", &PriorGrid::flatten, "one list of boxes, not one for every cell"),
-      attr("h", &PriorGrid::h, "rows of cells, 0: those of the feature map").at_least(0),
-      attr("w", &PriorGrid::w, "columns of cells, 0: those of the feature map").at_least(0),
-      attr("stride_x", &PriorGrid::stride_x, "distance of the columns, 0: the image is divided evenly"),
-      attr("stride_y", &PriorGrid::stride_y, "distance of the rows, 0: the image is divided evenly")};
+      attr("flatten", &PriorGrid::flatten, "return a single list of boxes instead of a grid"),
+      attr("h", &PriorGrid::h, "rows of the grid, 0 for the height of the feature map").at_least(0),
+      attr("w", &PriorGrid::w, "columns of the grid, 0 for the width of the feature map").at_least(0),
+      attr("stride_x", &PriorGrid::stride_x, "distance between columns, 0 to divide the image evenly"),
+      attr("stride_y", &PriorGrid::stride_y, "distance between rows, 0 to divide the image evenly")};
 };
 
 void prior_grid_infer(Infer& ctx, const PriorGrid& a) {
   Shape priors = ctx.shape(0), map = ctx.shape(1), image = ctx.shape(2);
   if (priors.ranked() && (priors.rank() != 2 || !priors[1].can_be(4)))
-    fail("priors have shape ", priors, ", [boxes,4] is wanted");
-  if (map.ranked() && map.rank() != 4) fail("feature_map has shape ", map, ", four dimensions are wanted");
-  if (image.ranked() && image.rank() != 4) fail("im_data has shape ", image, ", four dimensions are wanted");
+    fail("expected priors of shape [boxes,4], got ", priors);
+  if (map.ranked() && map.rank() != 4) fail("expected feature_map of rank 4, got shape ", map);
+  if (image.ranked() && image.rank() != 4) fail("expected im_data of rank 4, got shape ", image);
   if (map.ranked() && image.ranked() && !can_agree(map[0], image[0]))
-    fail("feature_map of shape ", map, " does not go with im_data of shape ", image);
+    fail("expected feature_map and im_data with the same batch size, got shapes ", map, " and ", image);
   Dim boxes = priors.ranked() ? priors[0] : Dim(), rows = map.ranked() ? map[2] : Dim(),
       columns = map.ranked() ? map[3] : Dim();
   if (a.h) rows = a.h;
@@ -175,29 +183,32 @@ struct PyramidFeatures {
   std::vector<int64_t> pyramid_scales;
   bool aligned = false;
   static constexpr std::tuple schema{
-      attr("output_size", &PyramidFeatures::output_size, "rows and columns of the result").required().at_least(0),
-      attr("sampling_ratio", &PyramidFeatures::sampling_ratio, "samples of a bin along an axis, 0: one for every pixel")
+      attr("output_size", &PyramidFeatures::output_size, "height and width of the pooled regions")
+          .required()
+          .at_least(0),
+      attr("sampling_ratio", &PyramidFeatures::sampling_ratio, "samples per bin along each axis, 0 for one per pixel")
           .required()
           .between(0, 1 << 13),
-      attr("pyramid_scales", &PyramidFeatures::pyramid_scales, "pixels of the image for one of each level")
+      attr("pyramid_scales", &PyramidFeatures::pyramid_scales, "image pixels per element of each pyramid level")
           .required()
           .at_least(1),
-      attr("aligned", &PyramidFeatures::aligned, "the middle of a pixel is half a pixel away")};
+      attr("aligned", &PyramidFeatures::aligned, "use half-pixel centers")};
 };
 
 void pyramid_features_infer(Infer& ctx, const PyramidFeatures& a) {
-  if (ctx.inputs() < 2) fail("no level of the pyramid is given");
+  if (ctx.inputs() < 2) fail("expected at least one pyramid level, got none");
   if (a.pyramid_scales.size() < ctx.inputs() - 1)
-    fail("pyramid_scales has ", a.pyramid_scales.size(), " values, there are ", ctx.inputs() - 1, " levels");
+    fail("expected ", ctx.inputs() - 1, " values in pyramid_scales, one per level, got ", a.pyramid_scales.size());
   Shape rois = ctx.shape(0);
   if (rois.ranked() && (rois.rank() != 2 || !rois[1].can_be(4)))
-    fail("rois have shape ", rois, ", [regions,4] is wanted");
+    fail("expected rois of shape [num_rois,4], got ", rois);
   Dim channels;
   for (size_t i = 1; i < ctx.inputs(); ++i) {
     Shape s = ctx.shape(i);
     if (!s.ranked()) continue;
-    if (s.rank() != 4 || !s[0].can_be(1)) fail("a level has shape ", s, ", [1,channels,height,width] is wanted");
-    if (!can_agree(channels, s[1])) fail("a level of shape ", s, " among others of ", channels, " channels");
+    if (s.rank() != 4 || !s[0].can_be(1)) fail("expected a pyramid level of shape [1,channels,height,width], got ", s);
+    if (!can_agree(channels, s[1]))
+      fail("expected a pyramid level with ", channels, " channels like the others, got shape ", s);
     channels = merge(channels, s[1]);
   }
   Dim count = rois.ranked() ? rois[0] : Dim();
@@ -206,7 +217,7 @@ void pyramid_features_infer(Infer& ctx, const PyramidFeatures& a) {
   ctx.output(1, type, Shape{count, 4});
 }
 
-// Small regions are taken from the fine levels; one of 224 pixels from level 2 (Lin et al., 1612.03144).
+// Small regions use the fine levels; a region of 224 x 224 pixels uses level 2 (Lin et al., 1612.03144).
 void pyramid_features_run(Run& ctx, const PyramidFeatures& a) {
   std::vector<float> rois = ctx.input(0).to<float>(), out(static_cast<size_t>(ctx.output(0).size()));
   std::vector<std::vector<float>> levels;
@@ -244,16 +255,16 @@ std::vector<Value> import_pyramid_features(Import& layer) {
 
 struct TopRois {
   int64_t max_rois = 0;
-  static constexpr std::tuple schema{attr("max_rois", &TopRois::max_rois, "rows of the result").at_least(0)};
+  static constexpr std::tuple schema{attr("max_rois", &TopRois::max_rois, "number of output rows").at_least(0)};
 };
 
 void top_rois_infer(Infer& ctx, const TopRois& a) {
   Shape rois = ctx.shape(0), probs = ctx.shape(1);
   if (rois.ranked() && (rois.rank() != 2 || !rois[1].can_be(4)))
-    fail("rois have shape ", rois, ", [regions,4] is wanted");
-  if (probs.ranked() && probs.rank() != 1) fail("rois_probs have shape ", probs, ", [regions] is wanted");
+    fail("expected rois of shape [num_rois,4], got ", rois);
+  if (probs.ranked() && probs.rank() != 1) fail("expected rois_probs of shape [num_rois], got ", probs);
   if (rois.ranked() && probs.ranked() && !can_agree(rois[0], probs[0]))
-    fail("there are ", rois[0], " rois, but ", probs[0], " rois_probs");
+    fail("expected as many rois_probs as rois (", rois[0], "), got ", probs[0]);
   ctx.output(0, common_type(ctx), Shape{a.max_rois, 4});
 }
 
@@ -275,28 +286,27 @@ Ops define_experimental_detectron() {
   auto theirs = [](std::string_view type) { return onnx(type).domain("org.openvinotoolkit"); };
   return {
       op<DetectronOutput>("ExperimentalDetectronDetectionOutput", 6)
-          .doc("Regions moved by the deltas of every class, the best of those that overlap; rows that are not used are "
-               "0.")
+          .doc("Decode box deltas per class and apply non-maximum suppression; unused rows are 0")
           .inputs("rois, deltas, scores, im_info")
           .outputs("boxes, classes, scores")
           .infer(detectron_output_infer)
           .reference(detectron_output_run)
           .import(theirs("ExperimentalDetectronDetectionOutput").expand(import_detectron_output)),
       op<PriorGrid>("ExperimentalDetectronPriorGridGenerator", 6)
-          .doc("The same boxes around the middle of every cell.")
+          .doc("Prior boxes (anchors) centered at every cell of a grid")
           .inputs("priors, feature_map, im_data")
           .infer(prior_grid_infer)
           .reference(prior_grid_run)
           .import(theirs("ExperimentalDetectronPriorGridGenerator")),
       op<PyramidFeatures>("ExperimentalDetectronROIFeatureExtractor", 6)
-          .doc("Regions of an image, each sampled to one size from the level of a feature pyramid that suits its size.")
+          .doc("ROIAlign from the level of a feature pyramid that matches the size of each region")
           .inputs("rois, levels...")
           .outputs("features, rois")
           .infer(pyramid_features_infer)
           .reference(pyramid_features_run)
           .import(theirs("ExperimentalDetectronROIFeatureExtractor").expand(import_pyramid_features)),
       op<TopRois>("ExperimentalDetectronTopKROIs", 6)
-          .doc("The regions with the best scores, the best first; rows that are not used are 0.")
+          .doc("Regions with the highest scores in descending order; unused rows are 0")
           .inputs("rois, rois_probs")
           .infer(top_rois_infer)
           .reference(top_rois_run)

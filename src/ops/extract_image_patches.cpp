@@ -10,15 +10,19 @@ struct ImagePatches {
   std::vector<int64_t> sizes, strides, rates;
   enum AutoPad { same_lower, same_upper, valid } auto_pad = valid;
   static constexpr std::tuple schema{
-      attr("sizes", &ImagePatches::sizes, "rows and columns of a patch").between(1, 1 << 30).required(),
-      attr("strides", &ImagePatches::strides, "way from one patch to the next").between(1, 1 << 30).required(),
-      attr("rates", &ImagePatches::rates, "way from one element of a patch to the next").between(1, 1 << 30).required(),
-      attr("auto_pad", &ImagePatches::auto_pad, "whether patches may reach over the border")
+      attr("sizes", &ImagePatches::sizes, "height and width of a patch").between(1, 1 << 30).required(),
+      attr("strides", &ImagePatches::strides, "distance between the starts of neighboring patches")
+          .between(1, 1 << 30)
+          .required(),
+      attr("rates", &ImagePatches::rates, "dilation: distance between the elements of a patch")
+          .between(1, 1 << 30)
+          .required(),
+      attr("auto_pad", &ImagePatches::auto_pad, "whether patches may extend beyond the border")
           .one_of("same_lower", "same_upper", "valid")
           .required()};
   void check() const {
     for (const auto* list : {&sizes, &strides, &rates})
-      if (list->size() != 2) fail("an attribute has ", list->size(), " values, two are wanted");
+      if (list->size() != 2) fail("expected 2 values in sizes, strides and rates, got ", list->size());
   }
   int64_t reach(size_t d) const { return rates[d] * (sizes[d] - 1) + 1; }
 };
@@ -28,7 +32,7 @@ void image_patches_infer(Infer& ctx, const ImagePatches& a) {
   Shape in = merge(ctx.shape(0), Shape::of_rank(4)), out = in;
   out[1] = in[1] * Dim(a.sizes[0] * a.sizes[1]);
   for (size_t d = 0; d < 2; ++d) {
-    // Where a patch does not fit there is none.
+    // An axis that is shorter than a patch has none.
     Dim room =
         a.auto_pad == ImagePatches::valid ? in[2 + d] + Dim(1) - Dim(std::min(a.reach(d), in[2 + d].max())) : in[2 + d];
     if (a.auto_pad == ImagePatches::valid && in[2 + d].max() < a.reach(d)) room = Dim(0);
@@ -37,7 +41,7 @@ void image_patches_infer(Infer& ctx, const ImagePatches& a) {
   ctx.output(0, ctx.type(0), out);
 }
 
-// Each place in a patch is one box of the output: all patches, all channels.
+// Each position within a patch fills one box of the output: all patches and channels.
 void image_patches_run(Run& ctx, const ImagePatches& a) {
   a.check();
   TensorView x = ctx.input(0), y = ctx.output(0);
@@ -73,9 +77,10 @@ void image_patches_run(Run& ctx, const ImagePatches& a) {
 
 Ops define_extract_image_patches() {
   return op<ImagePatches>("ExtractImagePatches", 3)
-      .doc("The patches of an image that a convolution would look at, laid out along the channels.")
+      .doc("Extract the sliding patches of an image (im2col) and stack them along the channels")
       .inputs("data")
       .infer(image_patches_infer)
+      .linear()
       .reference(image_patches_run);
 }
 

@@ -11,16 +11,16 @@ struct Eye {
   static constexpr std::tuple schema{attr("output_type", &Eye::output_type, "element type of the result").required()};
 };
 
-// A number that is to become a dimension.
+// A value to be used as a dimension.
 Dim eye_dimension(const Dim& d, std::string_view what) {
-  if (d.known() && d.min() < 0) fail(what, " is ", d.min());
+  if (d.known() && d.min() < 0) fail("expected a non-negative ", what, ", got ", d.min());
   return d.min() < 0 ? Dim() : d;
 }
 
 void eye_infer(Infer& ctx, const Eye& a) {
-  check_single(ctx, 0, "the number of rows");
-  check_single(ctx, 1, "the number of columns");
-  check_single(ctx, 2, "the diagonal");
+  check_single(ctx, 0, "number of rows");
+  check_single(ctx, 1, "number of columns");
+  check_single(ctx, 2, "diagonal index");
   auto numbers = [&](size_t i) -> std::optional<Shape> {
     if (auto k = ctx.known(i)) return k;
     auto v = ctx.values<int64_t>(i);
@@ -32,9 +32,9 @@ void eye_infer(Infer& ctx, const Eye& a) {
   Shape out;
   if (ctx.has_input(3)) {
     Shape list = ctx.shape(3);
-    if (list.ranked() && list.rank() != 1) fail("the batch of shape ", list, " should be a list");
+    if (list.ranked() && list.rank() != 1) fail("expected a 1-D batch shape, got shape ", list);
     if (auto batch = numbers(3)) {
-      for (const Dim& d : *batch) out.push_back(eye_dimension(d, "a dimension of the batch"));
+      for (const Dim& d : *batch) out.push_back(eye_dimension(d, "batch dimension"));
     } else if (list.ranked() && list[0].known()) {
       out = Shape::of_rank(static_cast<size_t>(list[0].value()));
     } else {
@@ -42,8 +42,8 @@ void eye_infer(Infer& ctx, const Eye& a) {
     }
   }
   auto rows = numbers(0), columns = numbers(1);
-  out.push_back(rows && rows->rank() == 1 ? eye_dimension((*rows)[0], "the number of rows") : Dim());
-  out.push_back(columns && columns->rank() == 1 ? eye_dimension((*columns)[0], "the number of columns") : Dim());
+  out.push_back(rows && rows->rank() == 1 ? eye_dimension((*rows)[0], "number of rows") : Dim());
+  out.push_back(columns && columns->rank() == 1 ? eye_dimension((*columns)[0], "number of columns") : Dim());
   ctx.output(0, a.output_type, out);
 }
 
@@ -72,11 +72,12 @@ Value import_eye_like(Import& layer) {
 
 Ops define_eye() {
   return op<Eye>("Eye", 9)
-      .doc("Matrices with ones on a diagonal and zeros elsewhere.")
+      .doc("Matrices with ones on a diagonal and zeros elsewhere")
       .inputs("num_rows, num_columns, diagonal_index, batch_shape?")
       .infer(eye_infer)
+      .linear()
       .reference(eye_run)
-      .import(onnx("EyeLike").expand(import_eye_like));
+      .import(onnx("EyeLike").rank(0, 2, 2).expand(import_eye_like));
 }
 
 }  // namespace graft

@@ -8,16 +8,17 @@ namespace {
 struct FakeConvert {
   DType destination_type = DType::undefined;
   static constexpr std::tuple schema{
-      attr("destination_type", &FakeConvert::destination_type, "f8e4m3 or f8e5m2").required()};
+      attr("destination_type", &FakeConvert::destination_type, "8-bit float type to emulate, f8e4m3 or f8e5m2")
+          .required()};
 };
 
 void fake_convert_infer(Infer& ctx, const FakeConvert& a) {
   if (a.destination_type != DType::f8e4m3 && a.destination_type != DType::f8e5m2)
-    fail("destination_type is ", a.destination_type, ", it must be f8e4m3 or f8e5m2");
+    fail("expected destination_type f8e4m3 or f8e5m2, got ", a.destination_type);
   Shape data = ctx.shape(0);
-  check_one_way(data, ctx.shape(1), "the scale");
+  check_one_way(data, ctx.shape(1), "scale");
   if (ctx.has_input(2)) {
-    check_one_way(data, ctx.shape(2), "the shift");
+    check_one_way(data, ctx.shape(2), "shift");
     merge(ctx.shape(1), ctx.shape(2));
   }
   ctx.output(0, common_type(ctx), data);
@@ -38,7 +39,7 @@ void fake_convert_run(Run& ctx, const FakeConvert& a) {
     } while (walk.next());
   };
   if (v.empty()) return;
-  // What is too large for the small type becomes its largest number, also infinity.
+  // Saturate: out-of-range values, including infinity, become the largest finite one.
   double most = a.destination_type == DType::f8e4m3 ? 448 : 57344;
   each([&](double d, double by, double off) {
     double scaled = d * by - off;
@@ -57,9 +58,10 @@ void fake_convert_run(Run& ctx, const FakeConvert& a) {
 
 Ops define_fake_convert() {
   return op<FakeConvert>("FakeConvert", 13)
-      .doc("Scales, shifts, rounds to an 8-bit float and goes all the way back.")
+      .doc("Scale and shift, round to an 8-bit float, then undo shift and scale")
       .inputs("data, scale, shift?")
       .infer(fake_convert_infer)
+      .linear()
       .reference(fake_convert_run)
       .in_place();
 }

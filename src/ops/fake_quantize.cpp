@@ -9,13 +9,13 @@ struct FakeQuantize {
   int64_t levels = 0;
   std::string auto_broadcast = "numpy";
   static constexpr std::tuple schema{
-      attr("levels", &FakeQuantize::levels, "how many values an output range has").required().at_least(2),
-      attr("auto_broadcast", &FakeQuantize::auto_broadcast, "how ranges are matched with the data")
+      attr("levels", &FakeQuantize::levels, "number of quantization levels").required().at_least(2),
+      attr("auto_broadcast", &FakeQuantize::auto_broadcast, "broadcasting rule of the ranges")
           .one_of("numpy", "none", "explicit", "pdpd")};
 };
 
 void fake_quantize_infer(Infer& ctx, const FakeQuantize& a) {
-  constexpr std::string_view names[] = {"", "the input low", "the input high", "the output low", "the output high"};
+  constexpr std::string_view names[] = {"", "input low", "input high", "output low", "output high"};
   Shape data = ctx.shape(0);
   for (size_t i = 1; i < 5; ++i) {
     if (a.auto_broadcast == "none" || a.auto_broadcast == "explicit") merge(data, ctx.shape(i));
@@ -53,9 +53,10 @@ void fake_quantize_run(Run& ctx, const FakeQuantize& a) {
 
 Ops define_fake_quantize() {
   return op<FakeQuantize>("FakeQuantize", 1)
-      .doc("Rounds the input range to a number of levels and stretches them over the output range.")
+      .doc("Quantize the input range to the given number of levels and map them to the output range")
       .inputs("data, input_low, input_high, output_low, output_high")
       .infer(fake_quantize_infer)
+      .linear()
       .reference(fake_quantize_run)
       .in_place()
       .import(onnx("FakeQuantize").domain("org.openvinotoolkit"));

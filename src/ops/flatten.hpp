@@ -1,4 +1,4 @@
-// ONNX's view of a tensor as a matrix: everything before an axis becomes the rows, the rest the columns.
+// ONNX's view of a tensor as a matrix: the axes before a given one form the rows, the rest the columns.
 #pragma once
 
 #include <graft/op.hpp>
@@ -11,7 +11,7 @@ inline Value flattened(const Value& x, int64_t axis) {
   if (axis == 1) return in.op("Reshape", {x, in.ints({0, -1})}, {{"special_zero", true}});
   size_t rank = x.rank();
   auto r = static_cast<int64_t>(rank);
-  if (axis < -r || axis > r) fail("axis ", axis, " is outside a tensor of rank ", rank);
+  if (axis < -r || axis > r) fail("axis ", axis, " is out of range for a tensor of rank ", rank);
   if (axis < 0) axis += r;
   if (axis == r) return reshape(x, {-1, 1});
   Shape s = x.shape(), head(std::vector<Dim>(s.begin(), s.begin() + axis)),
@@ -23,8 +23,8 @@ inline Value flattened(const Value& x, int64_t axis) {
   return in.op("Reshape", {x, in.op("Concat", {product, in.ints({-1})}, {{"axis", 0}})}, {{"special_zero", false}});
 }
 
-// Lets f(value, axis) work along the rows of that matrix, and gives the result the shape of `x` again. Where the
-// columns are one axis of `x`, nothing needs to be reshaped.
+// Applies f(value, axis) to the rows of that matrix and restores the shape of `x`. No reshape is needed if the columns
+// are a single axis of `x`.
 template <class F>
 Value along_rows(const Value& x, int64_t axis, F f) {
   Shape s = x.shape();

@@ -1,4 +1,4 @@
-// Operations of networks that estimate the flow between two images.
+// Optical flow operations (FlowNet).
 #include <graft/op.hpp>
 
 namespace graft {
@@ -7,11 +7,11 @@ namespace {
 struct Correlation {
   int64_t pad = 0, kernel_size = 1, max_displacement = 0, stride_1 = 1, stride_2 = 1;
   static constexpr std::tuple schema{
-      attr("pad", &Correlation::pad, "zeros around both images").between(0, 1024),
-      attr("kernel_size", &Correlation::kernel_size, "side of the patches that are compared").between(1, 255),
-      attr("max_displacement", &Correlation::max_displacement, "how far a patch may have moved").between(0, 256),
-      attr("stride_1", &Correlation::stride_1, "distance of the places of the result").between(1, 1024),
-      attr("stride_2", &Correlation::stride_2, "distance of the displacements").between(1, 1024)};
+      attr("pad", &Correlation::pad, "zero padding around both images").between(0, 1024),
+      attr("kernel_size", &Correlation::kernel_size, "side length of the compared patches").between(1, 255),
+      attr("max_displacement", &Correlation::max_displacement, "maximum displacement of a patch").between(0, 256),
+      attr("stride_1", &Correlation::stride_1, "stride of the output positions in the first image").between(1, 1024),
+      attr("stride_2", &Correlation::stride_2, "stride of the displacements").between(1, 1024)};
   int64_t radius() const { return max_displacement / stride_2; }
   int64_t side() const { return 2 * radius() + 1; }
   Dim positions(const Dim& size) const {
@@ -25,7 +25,7 @@ struct Correlation {
 void correlation_infer(Infer& ctx, const Correlation& a) {
   Shape s = merge(ctx.shape(0), ctx.shape(1));
   if (!s.ranked()) s = Shape::of_rank(4);
-  if (s.rank() != 4) fail("images of shape ", s, ": four dimensions are wanted");
+  if (s.rank() != 4) fail("expected images of rank 4, got shape ", s);
   ctx.output(0, common_type(ctx), Shape{s[0], Dim(a.side() * a.side()), a.positions(s[2]), a.positions(s[3])});
 }
 void correlation_run(Run& ctx, const Correlation& a) {
@@ -61,9 +61,9 @@ void correlation_run(Run& ctx, const Correlation& a) {
 void flow_warp_infer(Infer& ctx, const NoAttributes&) {
   Shape s = ctx.shape(0), flow = ctx.shape(1);
   for (const Shape& one : {s, flow})
-    if (one.ranked() && one.rank() != 4) fail("an image or flow of shape ", one, ": four dimensions are wanted");
+    if (one.ranked() && one.rank() != 4) fail("expected an image and a flow of rank 4, got shape ", one);
   if (flow.ranked() && flow[1].known() && flow[1].value() != 2)
-    fail("a flow of shape ", flow, ": it must have two channels");
+    fail("expected a flow with 2 channels, got shape ", flow);
   if (s.ranked() && flow.ranked()) s = merge(s, Shape{flow[0], s[1], flow[2], flow[3]});
   else if (flow.ranked()) s = Shape{flow[0], Dim(), flow[2], flow[3]};
   ctx.output(0, common_type(ctx), s);
@@ -95,7 +95,7 @@ Value import_caffe_correlation(Import& layer) {
   std::string m = "correlation_param.";
   const graft_value* type = layer.field(m + "correlation_type");
   if (type && (type->kind == GRAFT_TEXT ? view(type->s) != "MULTIPLY" : type->i != 0))
-    unsupported("only correlation by multiplication is supported");
+    unsupported("only correlation by multiplication (MULTIPLY) is supported");
   if (layer.get<int64_t>(m + "single_direction", 0) != 0)
     unsupported("correlation in a single direction is not supported");
   std::vector<NamedAttr> attrs;
@@ -106,20 +106,20 @@ Value import_caffe_correlation(Import& layer) {
 Value import_caffe_flow_warp(Import& layer) {
   const graft_value* fill = layer.field("flow_warp_param.fill_value");
   if (fill && (fill->kind == GRAFT_TEXT ? view(fill->s) != "ZERO" : fill->i != 1))
-    unsupported("places outside of the image can only be zero");
+    unsupported("only zero filling (fill_value ZERO) outside the image is supported");
   return layer.op("FlowWarp@graft", {layer.input(0), layer.input(1)});
 }
 
-// In use it takes the mean away: a stored one, or, in the first steps, with that of the input mixed in. The step is the
-// last one that was counted.
+// At inference time the layer subtracts the mean: the stored one or, during its first iterations, a mixture with the
+// mean of the input. The iteration is the last one counted in training.
 Value import_caffe_data_augmentation(Import& layer) {
   std::string m = "augmentation_param.";
   Value x = layer.input(0);
   for (std::string_view crop : {"crop_width", "crop_height"})
-    if (layer.get<int64_t>(m + std::string(crop), 0) > 0) unsupported("cropping by DataAugmentation is not supported");
+    if (layer.get<int64_t>(m + std::string(crop), 0) > 0) unsupported("cropping in DataAugmentation is not supported");
   auto recompute = layer.get<int64_t>(m + "recompute_mean", 0);
   if (recompute <= 0) return x;
-  if (x.rank() != 4) fail("the input has ", x.rank(), " dimensions, 4 are wanted");
+  if (x.rank() != 4) fail("expected an input of rank 4, got rank ", x.rank());
   bool per_pixel = layer.get<bool>(m + "mean_per_pixel", false);
   auto steps = layer.weight(0).values<double>();
   double step = steps && !steps->empty() ? std::max((*steps)[0], 1.0) : 1;
@@ -130,7 +130,8 @@ Value import_caffe_data_augmentation(Import& layer) {
     if (per_pixel) {
       Shape s = x.shape();
       for (size_t i = 1; i < 4; ++i)
-        if (!s[i].known()) unsupported("the size of the input is not known here, and this conversion needs it");
+        if (!s[i].known())
+          unsupported("the size of the input is unknown, but this conversion requires it: set it with --input_shape");
       mean = reshape(layer.weight(1), {1, s[1].value(), s[2].value(), s[3].value()});
     }
   }
@@ -145,14 +146,14 @@ Value import_caffe_data_augmentation(Import& layer) {
 Ops define_flow() {
   return {
       op<Correlation>("Correlation", "graft")
-          .doc("The mean product of a patch of the first image and displaced ones of the second; a channel for each "
-               "displacement.")
+          .doc("Correlate patches of the first image with displaced patches of the second; one output channel per "
+               "displacement")
           .inputs("a, b")
           .infer(correlation_infer)
           .reference(correlation_run)
           .import(caffe("Correlation").expand(import_caffe_correlation)),
       op("FlowWarp", "graft")
-          .doc("For each place the pixel that the flow (x, y) leads to, between its neighbours; outside it is 0.")
+          .doc("Warp an image by a flow field (x, y) with bilinear interpolation; positions outside the image are 0")
           .inputs("image, flow")
           .infer(flow_warp_infer)
           .reference(flow_warp_run)

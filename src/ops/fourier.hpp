@@ -1,4 +1,4 @@
-// Discrete Fourier transforms along one axis, for the operations built on them.
+// Discrete Fourier transforms along one axis, shared by several operations.
 #pragma once
 
 #include <complex>
@@ -8,7 +8,8 @@ namespace graft {
 
 using Complex = std::complex<double>;
 
-// y[k] = sum of x[j * stride] * e^(sign * 2 pi i j k / n), split by the smallest factor of n (Cooley and Tukey).
+// y[k] = sum of x[j * stride] * e^(sign * 2 pi i j k / n), by recursion over the smallest prime factor of n
+// (mixed-radix Cooley-Tukey).
 inline void fourier(const Complex* x, size_t stride, size_t n, double sign, Complex* y) {
   if (n == 0) return;
   if (n == 1) {
@@ -35,7 +36,7 @@ struct ComplexTensor {
   std::vector<int64_t> dims;
   std::vector<Complex> values;
 
-  // Replaces every line along `axis` by f(line), whose lines have `length` elements.
+  // Replaces every line along `axis` by f(line), which returns `length` elements.
   template <class F>
   void replace_lines(size_t axis, int64_t length, F f) {
     int64_t old = dims[axis], outer = count_of(std::span(dims).first(axis)),
@@ -53,7 +54,7 @@ struct ComplexTensor {
     values = std::move(out);
   }
 
-  // Lines are cut or filled up with zeros to `size` first. The inverse divides by it.
+  // Lines are truncated or zero-padded to `size` first. The inverse divides by it.
   void transform(size_t axis, int64_t size, bool inverse) {
     auto n = static_cast<size_t>(size);
     replace_lines(axis, size, [&](std::vector<Complex> line) {
@@ -71,7 +72,7 @@ struct ComplexTensor {
       return line;
     });
   }
-  // The first half of a spectrum as a whole one: what lies past the middle mirrors what lies before it.
+  // Restores the full spectrum from its first half: the second half is the complex conjugate in reverse order.
   void mirror(size_t axis, int64_t size) {
     auto n = static_cast<size_t>(size);
     replace_lines(axis, size, [&](std::vector<Complex> line) {

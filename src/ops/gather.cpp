@@ -9,23 +9,25 @@ namespace {
 struct Gather {
   int64_t batch_dims = 0;
   static constexpr std::tuple schema{
-      attr("batch_dims", &Gather::batch_dims, "how many leading axes are walked together")};
+      attr("batch_dims", &Gather::batch_dims, "number of leading axes shared by data and indices")};
 };
 
 size_t gather_batch_dims(int64_t batch_dims, size_t indices_rank) {
   auto r = static_cast<int64_t>(indices_rank);
-  if (batch_dims < -r || batch_dims > r) fail("batch_dims is ", batch_dims, ", the indices have ", r, " axes");
+  if (batch_dims < -r || batch_dims > r)
+    fail("expected batch_dims of ", -r, " to ", r, " for indices of rank ", r, ", got ", batch_dims);
   return static_cast<size_t>(batch_dims < 0 ? batch_dims + r : batch_dims);
 }
 
-// An index outside the axis gives zeros.
+// An out-of-range index yields zeros.
 void gather_any_run(Run& ctx, int64_t batch_dims) {
   TensorView x = ctx.input(0), where = ctx.input(1), y = ctx.output(0);
   size_t axis = normalize_axis(ctx.input(2).scalar<int64_t>(), x.rank());
   size_t batch = gather_batch_dims(batch_dims, where.rank());
-  if (batch > axis) fail("batch_dims is ", batch, ", it must not lie behind axis ", axis);
+  if (batch > axis) fail("expected batch_dims of at most axis ", axis, ", got ", batch);
   for (size_t i = 0; i < batch; ++i)
-    if (x.dim(i) != where.dim(i)) fail("data and indices have batches of ", x.dim(i), " and ", where.dim(i));
+    if (x.dim(i) != where.dim(i))
+      fail("expected equal batch dimensions in data and indices, got ", x.dim(i), " and ", where.dim(i));
   std::vector<int64_t> indices = where.to<int64_t>();
   int64_t batches = count_of(x.dims().first(batch)), outer = count_of(x.dims().subspan(batch, axis - batch)),
           inner = count_of(x.dims().subspan(axis + 1)), n = x.dim(axis), picks = count_of(where.dims().subspan(batch));
@@ -48,15 +50,15 @@ void gather1_run(Run& ctx, const NoAttributes&) { gather_any_run(ctx, 0); }
 
 Shape gather_shape(Infer& ctx, int64_t batch_dims) {
   Shape data = ctx.shape(0), indices = ctx.shape(1), out = Shape::unknown();
-  if (data.ranked() && data.rank() == 0) fail("a scalar has no axis to gather along");
+  if (data.ranked() && data.rank() == 0) fail("expected data of rank 1 or more, got a scalar");
   if (data.ranked() && indices.ranked()) {
     size_t batch = gather_batch_dims(batch_dims, indices.rank());
-    if (batch >= data.rank()) fail("batch_dims is ", batch, ", the data has ", data.rank(), " axes");
+    if (batch >= data.rank()) fail("expected batch_dims below ", data.rank(), ", the rank of the data, got ", batch);
     auto axis = certain_axis(ctx, 2, data.rank());
     if (!axis) {
       out = Shape::of_rank(data.rank() + indices.rank() - 1 - batch);
     } else {
-      if (batch > *axis) fail("batch_dims is ", batch, ", it must not lie behind axis ", *axis);
+      if (batch > *axis) fail("expected batch_dims of at most axis ", *axis, ", got ", batch);
       out = Shape();
       for (size_t i = 0; i < *axis; ++i) out.push_back(i < batch ? merge(data[i], indices[i]) : data[i]);
       for (size_t i = batch; i < indices.rank(); ++i) out.push_back(indices[i]);
@@ -80,13 +82,13 @@ Value import_gather(Import& layer) {
 
 // ---- earlier opsets ----
 
-// Only the newest version counts from the end.
+// Only the newest version accepts negative indices.
 void gather_as_7(Rewrite& at) {
   auto indices = at.input(1).values<int64_t>();
   if (indices && std::all_of(indices->begin(), indices->end(), [](int64_t i) { return i >= 0; }))
     at.restate("Gather@7", at.all_inputs());
 }
-// In the first version runtimes take no axis that only the data tells.
+// Runtimes do not accept a data-dependent axis in the first version.
 void gather_as_1(Rewrite& at) {
   if (at.node().has({"batch_dims", int64_t{0}}) && at.input(2).constant())
     at.restate("Gather@1", at.all_inputs(), {"batch_dims"});
@@ -97,16 +99,18 @@ void gather_as_1(Rewrite& at) {
 Ops define_gather() {
   auto newer = [](int version) {
     return op<Gather>("Gather", version)
-        .doc("Slices of the data along an axis, picked by indices; negative ones count from the end.")
+        .doc("Gather slices of the data along an axis by index; negative indices count from the end")
         .inputs("data, indices, axis")
         .infer(gather_infer)
+        .linear()
         .reference(gather_run);
   };
   return {
       op("Gather", 1)
-          .doc("Slices of the data along an axis, picked by indices.")
+          .doc("Gather slices of the data along an axis by index")
           .inputs("data, indices, axis")
           .infer(gather1_infer)
+          .linear()
           .reference(gather1_run),
       newer(7).earlier(gather_as_1),
       newer(8).import(onnx("Gather").expand(import_gather)).earlier(gather_as_7),

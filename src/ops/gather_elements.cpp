@@ -8,16 +8,16 @@ namespace {
 
 struct GatherElements {
   int64_t axis = 0;
-  static constexpr std::tuple schema{
-      attr("axis", &GatherElements::axis, "the axis that the indices count along").required()};
+  static constexpr std::tuple schema{attr("axis", &GatherElements::axis, "axis that the indices refer to").required()};
 };
 
 void gather_elements_run(Run& ctx, const GatherElements& a) {
   TensorView x = ctx.input(0), where = ctx.input(1), y = ctx.output(0);
   size_t axis = normalize_axis(a.axis, x.rank());
-  if (where.rank() != x.rank()) fail("indices of rank ", where.rank(), " for data of rank ", x.rank());
+  if (where.rank() != x.rank()) fail("expected indices of rank ", x.rank(), " like the data, got rank ", where.rank());
   for (size_t i = 0; i < x.rank(); ++i)
-    if (i != axis && where.dim(i) > x.dim(i)) fail("indices reach to ", where.dim(i), " along an axis of ", x.dim(i));
+    if (i != axis && where.dim(i) > x.dim(i))
+      fail("indices of ", where.dim(i), " elements exceed a data axis of ", x.dim(i));
   std::vector<int64_t> indices = where.to<int64_t>();
   Cells from(x), to = Cells::blank(y);
   std::vector<int64_t> strides = strides_of(x.dims());
@@ -41,11 +41,12 @@ void gather_elements_infer(Infer& ctx, const GatherElements& a) {
   if (data.ranked()) {
     size_t axis = normalize_axis(a.axis, data.rank());
     if (indices.ranked() && indices.rank() != data.rank())
-      fail("indices of shape ", indices, " should have as many axes as the data of shape ", data);
+      fail("expected indices of the same rank as the data of shape ", data, ", got shape ", indices);
     if (!indices.ranked()) out = Shape::of_rank(data.rank());
     for (size_t i = 0; i < data.rank(); ++i) {
       if (i == axis) continue;
-      if (out[i].min() > data[i].max()) fail("indices of shape ", indices, " reach beyond the data of shape ", data);
+      if (out[i].min() > data[i].max())
+        fail("indices of shape ", indices, " exceed the data of shape ", data, " along another axis");
       if (out[i].max() > data[i].max()) out[i] = Dim(graft_dim{out[i].min(), data[i].max(), out[i].symbol(), 0});
     }
   }
@@ -57,9 +58,10 @@ void gather_elements_infer(Infer& ctx, const GatherElements& a) {
 
 Ops define_gather_elements() {
   return op<GatherElements>("GatherElements", 6)
-      .doc("For every index the element at the same place, but at that index along the axis.")
+      .doc("Gather single elements: the output position, with its coordinate along the axis replaced by the index")
       .inputs("data, indices")
       .infer(gather_elements_infer)
+      .linear()
       .reference(gather_elements_run)
       .import(onnx("GatherElements").attr("axis", "axis", 0));
 }

@@ -9,17 +9,18 @@ namespace {
 struct GatherND {
   int64_t batch_dims = 0;
   static constexpr std::tuple schema{
-      attr("batch_dims", &GatherND::batch_dims, "how many leading axes are walked together").at_least(0)};
+      attr("batch_dims", &GatherND::batch_dims, "number of leading axes shared by data and indices").at_least(0)};
 };
 
 void gather_nd_run(Run& ctx, const GatherND& a) {
   TensorView x = ctx.input(0), where = ctx.input(1), y = ctx.output(0);
   auto batch = static_cast<size_t>(a.batch_dims);
-  if (x.rank() <= batch || where.rank() <= batch) fail("batch_dims is ", batch, ", which an input does not have");
+  if (x.rank() <= batch || where.rank() <= batch) fail("batch_dims ", batch, " is too large for the rank of an input");
   auto tuple = static_cast<size_t>(where.dim(where.rank() - 1));
-  if (tuple > x.rank() - batch) fail("indices of ", tuple, " numbers each for data of rank ", x.rank());
+  if (tuple > x.rank() - batch) fail("index tuples of ", tuple, " exceed data of rank ", x.rank());
   for (size_t i = 0; i < batch; ++i)
-    if (x.dim(i) != where.dim(i)) fail("data and indices have batches of ", x.dim(i), " and ", where.dim(i));
+    if (x.dim(i) != where.dim(i))
+      fail("expected equal batch dimensions in data and indices, got ", x.dim(i), " and ", where.dim(i));
   std::vector<int64_t> indices = where.to<int64_t>(), strides = strides_of(x.dims());
   int64_t batches = count_of(x.dims().first(batch)), whole = count_of(x.dims().subspan(batch)),
           picks = count_of(where.dims().subspan(batch, where.rank() - 1 - batch));
@@ -37,17 +38,17 @@ void gather_nd_run(Run& ctx, const GatherND& a) {
   to.write_back();
 }
 
-// Version 5 joins the batch axes of the result into one.
+// Version 5 merges the batch axes of the result into one.
 template <bool joined>
 void gather_nd_infer(Infer& ctx, const GatherND& a) {
   Shape data = ctx.shape(0), indices = ctx.shape(1), out = Shape::unknown();
   auto batch = static_cast<size_t>(a.batch_dims);
   for (const Shape& s : {data, indices})
-    if (s.ranked() && s.rank() <= batch) fail("batch_dims is ", batch, ", an input has shape ", s);
+    if (s.ranked() && s.rank() <= batch) fail("batch_dims ", batch, " is too large for an input of shape ", s);
   if (data.ranked() && indices.ranked() && indices[indices.rank() - 1].known()) {
     auto tuple = static_cast<size_t>(indices[indices.rank() - 1].value());
     if (tuple > data.rank() - batch)
-      fail("indices of ", tuple, " numbers each for data of shape ", data, " with ", batch, " batch axes");
+      fail("index tuples of ", tuple, " exceed data of shape ", data, " with ", batch, " batch axes");
     out = Shape();
     Dim batches = 1;
     for (size_t i = 0; i < batch; ++i) {
@@ -63,7 +64,7 @@ void gather_nd_infer(Infer& ctx, const GatherND& a) {
   follow_moves(ctx, a, gather_nd_run, {0}, {out});
 }
 
-// A batch of one on one side goes with every batch of the other.
+// A batch of one on either side is broadcast.
 Value import_gather_nd(Import& layer) {
   Value data = layer.input(0), indices = layer.input(1);
   auto batch = layer.get<int64_t>("batch_dims", 0);
@@ -92,14 +93,16 @@ void gather_nd_as_5(Rewrite& at) {
 Ops define_gather_nd() {
   return {
       op<GatherND>("GatherND", 5)
-          .doc("Slices of the data picked by tuples of indices; batch axes become one axis of the result.")
+          .doc("Gather slices of the data by tuples of indices; the batch axes are merged into one")
           .inputs("data, indices")
           .infer(gather_nd_infer<true>)
+          .linear()
           .reference(gather_nd_run),
       op<GatherND>("GatherND", 8)
-          .doc("Slices of the data picked by tuples of indices.")
+          .doc("Gather slices of the data by tuples of indices")
           .inputs("data, indices")
           .infer(gather_nd_infer<false>)
+          .linear()
           .reference(gather_nd_run)
           .import(onnx("GatherND").expand(import_gather_nd))
           .import(onnx("GatherND").domain("com.microsoft").expand(import_gather_nd))

@@ -9,8 +9,7 @@ void gather_tree_infer(Infer& ctx, const NoAttributes&) {
   Shape out = merge(merge(ctx.shape(0), ctx.shape(1)), Shape::of_rank(3));
   Shape lengths = merge(ctx.shape(2), Shape{out[1]});
   out[1] = lengths[0];
-  if (Shape end = ctx.shape(3); end.ranked() && end.rank() != 0)
-    fail("end_token of shape ", end, " should be a scalar");
+  if (Shape end = ctx.shape(3); end.ranked() && end.rank() != 0) fail("expected a scalar end_token, got shape ", end);
   ctx.output(0, common_type(ctx), out);
 }
 
@@ -28,9 +27,10 @@ void gather_tree_run(Run& ctx, const NoAttributes&) {
         auto place = [&](int64_t time, int64_t beam) {
           return static_cast<size_t>((time * batches + b) * beams + beam);
         };
-        // From the last step back along the parents, then everything behind the first end is the end.
+        // Follows the parents back from the last step, then replaces everything after the first end token by end
+        // tokens.
         for (int64_t t = last, beam = k; t >= 0; --t) {
-          if (beam < 0 || beam >= beams) fail("a parent beam is ", beam, ", there are ", beams);
+          if (beam < 0 || beam >= beams) fail("expected parent beams of 0 to ", beams, " (exclusive), got ", beam);
           out[place(t, k)] = ids[place(t, beam)];
           beam = parents[place(t, beam)];
         }
@@ -49,7 +49,7 @@ void gather_tree_run(Run& ctx, const NoAttributes&) {
 
 Ops define_gather_tree() {
   return op("GatherTree", 1)
-      .doc("The complete beams of a beam search, from the ids of each step and the beam that each came from.")
+      .doc("Assemble the full beams of a beam search from the ids of each step and their parent beams")
       .inputs("step_ids, parent_ids, max_seq_len, end_token")
       .infer(gather_tree_infer)
       .reference(gather_tree_run);

@@ -1,4 +1,4 @@
-// Region proposals as Detectron makes them: anchors moved by deltas, the best of those that overlap.
+// Region proposals as in Detectron: decode anchors, then apply non-maximum suppression.
 #include "detection.hpp"
 
 namespace graft {
@@ -11,47 +11,52 @@ struct GenerateProposalsFields {
   float nms_eta = 1;
   DType roi_num_type = DType::i64;
 };
-constexpr auto generate_proposals_fields = std::tuple{
-    attr("min_size", &GenerateProposalsFields::min_size, "smaller boxes do not count").required(),
-    attr("nms_threshold", &GenerateProposalsFields::nms_threshold, "boxes that overlap a better one more are left out")
-        .required(),
-    attr("post_nms_count", &GenerateProposalsFields::post_nms_count, "boxes of an image in the result")
-        .required()
-        .at_least(0),
-    attr("pre_nms_count", &GenerateProposalsFields::pre_nms_count, "boxes of an image that are compared")
-        .required()
-        .at_least(0)};
+constexpr auto generate_proposals_fields =
+    std::tuple{attr("min_size", &GenerateProposalsFields::min_size, "minimum width and height of a box").required(),
+               attr("nms_threshold", &GenerateProposalsFields::nms_threshold,
+                    "IoU threshold: suppress boxes whose IoU with a higher-scoring box exceeds this")
+                   .required(),
+               attr("post_nms_count", &GenerateProposalsFields::post_nms_count,
+                    "maximum number of boxes per image after non-maximum suppression")
+                   .required()
+                   .at_least(0),
+               attr("pre_nms_count", &GenerateProposalsFields::pre_nms_count,
+                    "maximum number of boxes per image before non-maximum suppression")
+                   .required()
+                   .at_least(0)};
 struct GenerateProposals : GenerateProposalsFields {
   static constexpr auto schema = std::tuple_cat(
-      generate_proposals_fields,
-      std::tuple{
-          attr("normalized", &GenerateProposalsFields::normalized, "coordinates are parts of the image, not pixels"),
-          attr("nms_eta", &GenerateProposalsFields::nms_eta, "no other value than 1 is in use").between(1, 1),
-          attr("roi_num_type", &GenerateProposalsFields::roi_num_type, "i64 or i32")});
+      generate_proposals_fields, std::tuple{attr("normalized", &GenerateProposalsFields::normalized,
+                                                 "box coordinates are normalized to 0..1 rather than in pixels"),
+                                            attr("nms_eta", &GenerateProposalsFields::nms_eta,
+                                                 "decay of an adaptive IoU threshold; only 1 (constant) is supported")
+                                                .between(1, 1),
+                                            attr("roi_num_type", &GenerateProposalsFields::roi_num_type,
+                                                 "element type of the number of regions per image, i64 or i32")});
 };
 struct SingleImageProposals : GenerateProposalsFields {
   static constexpr auto schema = generate_proposals_fields;
 };
 
-// The same dimension in two inputs.
+// Checks a dimension that two inputs share.
 void same_dim(const Shape& a, size_t i, const Shape& b, size_t j, std::string_view names) {
   if (a.ranked() && b.ranked() && !can_agree(a[i], b[j]))
-    fail(names, " of shapes ", a, " and ", b, " do not go together");
+    fail("expected ", names, " with matching dimensions, got shapes ", a, " and ", b);
 }
 
 void single_image_infer(Infer& ctx, const SingleImageProposals& a) {
   Shape info = ctx.shape(0), anchors = ctx.shape(1), deltas = ctx.shape(2), scores = ctx.shape(3);
-  if (info.ranked() && (info.rank() != 1 || !info[0].can_be(3))) fail("im_info has shape ", info, ", [3] is wanted");
+  if (info.ranked() && (info.rank() != 1 || !info[0].can_be(3))) fail("expected im_info of shape [3], got ", info);
   if (anchors.ranked() && (anchors.rank() != 2 || !anchors[1].can_be(4)))
-    fail("anchors have shape ", anchors, ", [boxes,4] is wanted");
-  if (deltas.ranked() && deltas.rank() != 3) fail("deltas have shape ", deltas, ", [4*anchors,height,width] is wanted");
-  if (scores.ranked() && scores.rank() != 3) fail("scores have shape ", scores, ", [anchors,height,width] is wanted");
+    fail("expected anchors of shape [boxes,4], got ", anchors);
+  if (deltas.ranked() && deltas.rank() != 3) fail("expected deltas of shape [4*anchors,height,width], got ", deltas);
+  if (scores.ranked() && scores.rank() != 3) fail("expected scores of shape [anchors,height,width], got ", scores);
   if (scores.ranked() && deltas.ranked() && !can_agree(deltas[0], scores[0] * Dim(4)))
-    fail("deltas of shape ", deltas, " do not go with scores of shape ", scores);
+    fail("expected four deltas per score, got shapes ", deltas, " and ", scores);
   same_dim(deltas, 1, scores, 1, "deltas and scores");
   same_dim(deltas, 2, scores, 2, "deltas and scores");
   if (anchors.ranked() && !can_agree(anchors[0], scores.elements()))
-    fail("anchors have shape ", anchors, ", there are ", scores.elements(), " scores");
+    fail("expected one anchor per score (", scores.elements(), "), got shape ", anchors);
   DType type = common_type(ctx);
   ctx.output(0, type, Shape{a.post_nms_count, 4});
   ctx.output(1, type, Shape{a.post_nms_count});
@@ -60,15 +65,15 @@ void single_image_infer(Infer& ctx, const SingleImageProposals& a) {
 void generate_proposals_infer(Infer& ctx, const GenerateProposals& a) {
   Shape info = ctx.shape(0), anchors = ctx.shape(1), deltas = ctx.shape(2), scores = ctx.shape(3);
   if (info.ranked() && (info.rank() != 2 || !(info[1].can_be(3) || info[1].can_be(4))))
-    fail("im_info has shape ", info, ", [images,3 or 4] is wanted");
+    fail("expected im_info of shape [images,3 or 4], got ", info);
   if (anchors.ranked() && (anchors.rank() != 4 || !anchors[3].can_be(4)))
-    fail("anchors have shape ", anchors, ", [height,width,anchors,4] is wanted");
+    fail("expected anchors of shape [height,width,anchors,4], got ", anchors);
   if (deltas.ranked() && deltas.rank() != 4)
-    fail("deltas have shape ", deltas, ", [images,4*anchors,height,width] is wanted");
+    fail("expected deltas of shape [images,4*anchors,height,width], got ", deltas);
   if (scores.ranked() && scores.rank() != 4)
-    fail("scores have shape ", scores, ", [images,anchors,height,width] is wanted");
+    fail("expected scores of shape [images,anchors,height,width], got ", scores);
   if (scores.ranked() && deltas.ranked() && !can_agree(deltas[1], scores[1] * Dim(4)))
-    fail("deltas of shape ", deltas, " do not go with scores of shape ", scores);
+    fail("expected four deltas per score, got shapes ", deltas, " and ", scores);
   for (size_t i : {0, 2, 3}) same_dim(deltas, i, scores, i, "deltas and scores");
   same_dim(info, 0, scores, 0, "im_info and scores");
   same_dim(info, 0, deltas, 0, "im_info and deltas");
@@ -86,13 +91,13 @@ void generate_proposals_infer(Infer& ctx, const GenerateProposals& a) {
   ctx.output(2, a.roi_num_type, Shape{images});
 }
 
-// One image.
+// The inputs of one image.
 struct ProposalSource {
   const float *anchors, *deltas, *scores;
-  size_t count, area;  // anchors of a cell, cells
+  size_t count, area;  // anchors per cell, number of cells
   float width, height, min_width, min_height, one;
 
-  // All boxes, moved and kept inside the image, cell by cell.
+  // All boxes, decoded and clipped to the image, cell by cell.
   std::vector<ScoredBox> boxes() const {
     const float most = std::log(1000.0f / 16.0f);
     std::vector<ScoredBox> all;
@@ -196,11 +201,11 @@ std::vector<Value> import_single_image(Import& layer) {
                    2);
 }
 
-// The same anchors [A,4] for every cell.
+// The same anchors [A,4] at every cell.
 std::vector<Value> import_generate_proposals(Import& layer) {
   Value scores = layer.input(0), anchors = layer.input(3);
   if (Shape s = anchors.shape(); s.ranked() && (s.rank() != 2 || !s[1].can_be(4)))
-    fail("anchors have shape ", s, ", [anchors,4] is wanted");
+    fail("expected anchors of shape [anchors,4], got ", s);
   Value cells = layer.op("Slice", {shape_of(scores), layer.ints({2}), layer.ints({4}), layer.ints({1})});
   Value everywhere = layer.op("Concat", {cells, shape_of(anchors)}, {{"axis", 0}});
   layer.has("spatial_scale");
@@ -219,7 +224,7 @@ std::vector<Value> import_generate_proposals(Import& layer) {
 Ops define_generate_proposals() {
   return {
       op<SingleImageProposals>("ExperimentalDetectronGenerateProposalsSingleImage", 6)
-          .doc("Anchors moved and scored, the best of those that overlap; rows that are not used are 0.")
+          .doc("Region proposals: decode anchors and apply non-maximum suppression; unused rows are 0")
           .inputs("im_info, anchors, deltas, scores")
           .outputs("rois, scores")
           .infer(single_image_infer)
@@ -228,7 +233,8 @@ Ops define_generate_proposals() {
                       .domain("org.openvinotoolkit")
                       .expand(import_single_image)),
       op<GenerateProposals>("GenerateProposals", 9)
-          .doc("Anchors moved and scored, the best of those that overlap, and how many there are in each image.")
+          .doc("Region proposals: decode anchors and apply non-maximum suppression, with the number of regions per "
+               "image")
           .inputs("im_info, anchors, deltas, scores")
           .outputs("rpnrois, rpnscores, rpnroisnum")
           .infer(generate_proposals_infer)

@@ -1,5 +1,5 @@
-// GridSample: elements read at places that a grid names, each coordinate between -1 and 1. Images have two spatial axes
-// in the opset; GridSampleND takes any number of them.
+// GridSample: samples the data at grid positions, each coordinate normalized to -1..1. The opset version has two
+// spatial axes; GridSampleND takes any number of them.
 #include "resample.hpp"
 #include "sizes.hpp"
 
@@ -10,17 +10,18 @@ struct GridSample {
   bool align_corners = false;
   enum Mode { linear, cubic, nearest } mode = linear;
   enum Padding { zeros, border, reflection } padding_mode = zeros;
-  static constexpr auto align_attr = attr("align_corners", &GridSample::align_corners,
-                                          "-1 and 1 are the middles of the outermost elements, not their outer edges");
-  static constexpr auto padding_attr =
-      attr("padding_mode", &GridSample::padding_mode, "what lies outside").one_of("zeros", "border", "reflection");
+  static constexpr auto align_attr =
+      attr("align_corners", &GridSample::align_corners,
+           "map -1 and 1 to the centers of the corner elements instead of their outer edges");
+  static constexpr auto padding_attr = attr("padding_mode", &GridSample::padding_mode, "values outside the data")
+                                           .one_of("zeros", "border", "reflection");
   static constexpr std::tuple schema{
-      align_attr, attr("mode", &GridSample::mode, "how elements are joined").one_of("bilinear", "bicubic", "nearest"),
+      align_attr, attr("mode", &GridSample::mode, "interpolation method").one_of("bilinear", "bicubic", "nearest"),
       padding_attr};
 };
 struct GridSampleND : GridSample {
   static constexpr std::tuple schema{
-      align_attr, attr("mode", &GridSample::mode, "how elements are joined").one_of("linear", "cubic", "nearest"),
+      align_attr, attr("mode", &GridSample::mode, "interpolation method").one_of("linear", "cubic", "nearest"),
       padding_attr};
 };
 
@@ -29,34 +30,34 @@ void grid_sample_shape(Infer& ctx, size_t fixed_rank) {
   Shape data = ctx.shape(0), grid = ctx.shape(1);
   if (!data.ranked() && !grid.ranked() && !fixed_rank) return ctx.output(0, ctx.type(0), Shape::unknown());
   size_t rank = fixed_rank ? fixed_rank : data.ranked() ? data.rank() : grid.rank();
-  if (rank < 3) fail("data of shape ", data, " has no spatial axes");
+  if (rank < 3) fail("expected data with spatial axes, got shape ", data);
   data = merge(data, Shape::of_rank(rank));
   grid = merge(grid, Shape::of_rank(rank));
   auto spatial = static_cast<int64_t>(rank) - 2;
   if (!grid[rank - 1].can_be(spatial))
-    fail("a grid of shape ", grid, " does not hold ", spatial, " coordinates for each place");
-  Shape out{agree(grid[0], data[0], "images of the grid:", "the data has"), data[1]};
+    fail("expected a grid with ", spatial, " coordinates per position, got shape ", grid);
+  Shape out{agree(grid[0], data[0], "images in the grid", "to match the data"), data[1]};
   for (size_t i = 1; i + 1 < rank; ++i) out.push_back(grid[i]);
   ctx.output(0, ctx.type(0), out);
 }
 void grid_sample_infer(Infer& ctx, const GridSample&) { grid_sample_shape(ctx, 4); }
 void grid_sample_nd_infer(Infer& ctx, const GridSampleND&) { grid_sample_shape(ctx, 0); }
 
-// From -1..1 to elements, in the grid's own precision: whole numbers and halves must not be missed.
+// Denormalizes from -1..1 to elements, in the grid's own precision, so that exact integers and halves stay exact.
 template <class T>
 double grid_place(double g, int64_t length, bool align_corners) {
   auto at = static_cast<T>(g), n = static_cast<T>(length);
   return align_corners ? (at + 1) * (n - 1) / 2 : ((at + 1) * n - 1) / 2;
 }
 
-// The element that stands at `i`, or -1 for none.
+// The element at position `i`, or -1 for none.
 int64_t grid_element(double i, int64_t length, const GridSample& a) {
   auto n = static_cast<double>(length);
   if (i >= 0 && i < n) return static_cast<int64_t>(i);
   if (a.padding_mode == GridSample::zeros || std::isnan(i)) return -1;
   if (a.padding_mode == GridSample::border) return i < 0 ? 0 : length - 1;
   if (std::isinf(i)) return 0;
-  // Mirrored at the middle or at the outer edge of the last element, again and again.
+  // Reflects repeatedly, at the center or the outer edge of the border elements.
   double period = a.align_corners ? 2 * (n - 1) : 2 * n;
   if (period == 0) return 0;
   double r = std::fmod(std::fmod(i, period) + period, period);
@@ -102,7 +103,7 @@ void grid_sample_any(Run& ctx, const GridSample& a) {
   std::vector<GridTaps> taps(axes);
   std::vector<int64_t> ways(axes);
   for (int64_t p = 0; p < x.dim(0) * places && plane > 0; ++p) {
-    // The grid names the last axis first.
+    // The grid lists coordinates from the last axis to the first.
     for (size_t i = 0; i < axes; ++i) {
       double v = grid[static_cast<size_t>(p) * axes + axes - 1 - i];
       double at =
@@ -133,7 +134,7 @@ void grid_sample_any(Run& ctx, const GridSample& a) {
 void grid_sample_run(Run& ctx, const GridSample& a) { grid_sample_any(ctx, a); }
 void grid_sample_nd_run(Run& ctx, const GridSampleND& a) { grid_sample_any(ctx, a); }
 
-// Opset 16 called the modes by their two-dimensional names, opset 20 by those for any number of axes.
+// Opset 16 names the modes for two dimensions, opset 20 for any number of them.
 Value import_grid_sample(Import& layer) {
   auto mode = layer.get<std::string>("mode", "linear");
   if (mode == "bilinear") mode = "linear";
@@ -153,13 +154,13 @@ Value import_grid_sample(Import& layer) {
 Ops define_grid_sample() {
   return {
       op<GridSample>("GridSample", 9)
-          .doc("Elements of images at places that a grid names.")
+          .doc("Sample images at the positions given by a grid")
           .inputs("data, grid")
           .infer(grid_sample_infer)
           .reference(grid_sample_run)
           .import(onnx("GridSample").expand(import_grid_sample)),
       op<GridSampleND>("GridSampleND", "graft")
-          .doc("Elements of tensors with any number of spatial axes at places that a grid names.")
+          .doc("Sample tensors with any number of spatial axes at the positions given by a grid")
           .inputs("data, grid")
           .infer(grid_sample_nd_infer)
           .reference(grid_sample_nd_run),

@@ -9,18 +9,18 @@ struct GroupNormalization {
   int64_t num_groups = 1;
   double epsilon = 0;
   static constexpr std::tuple schema{
-      attr("num_groups", &GroupNormalization::num_groups, "parts of the channels").required().at_least(1),
-      attr("epsilon", &GroupNormalization::epsilon, "added to the variance").required()};
+      attr("num_groups", &GroupNormalization::num_groups, "number of channel groups").required().at_least(1),
+      attr("epsilon", &GroupNormalization::epsilon, "value added to the variance for numerical stability").required()};
 };
 
 void group_normalization_infer(Infer& ctx, const GroupNormalization& a) {
   Shape data = ctx.shape(0);
   Shape per_channel = merge(merge(ctx.shape(1), ctx.shape(2)), Shape{Dim()});
   if (data.ranked()) {
-    if (data.rank() < 2) fail("data of shape ", data, " has no channels");
-    data[1] = agree(data[1], per_channel[0], "channels of the data:", "scale and bias have");
+    if (data.rank() < 2) fail("expected data with a channel axis, got shape ", data);
+    data[1] = agree(data[1], per_channel[0], "channels in the data", "to match scale and bias");
     if (data[1].known() && data[1].value() % a.num_groups != 0)
-      fail(data[1], " channels cannot be parted into ", a.num_groups, " groups");
+      fail("expected a number of channels divisible by num_groups ", a.num_groups, ", got ", data[1]);
   }
   ctx.output(0, common_type(ctx), data);
 }
@@ -47,9 +47,10 @@ void group_normalization_run(Run& ctx, const GroupNormalization& a) {
 
 Ops define_group_normalization() {
   return op<GroupNormalization>("GroupNormalization", 12)
-      .doc("Mean 0 and variance 1 over each group of channels, then a scale and a bias for each channel.")
+      .doc("Normalize each group of channels to mean 0 and variance 1, then apply a per-channel scale and bias")
       .inputs("data, scale, bias")
       .infer(group_normalization_infer)
+      .linear()
       .reference(group_normalization_run);
 }
 

@@ -1,5 +1,5 @@
-// GroupQueryAttention of ONNX Runtime (com.microsoft): attention whose query heads share fewer key heads, with a cache
-// of keys and values that may be longer than what is in it, rotated positions and a quantized cache.
+// GroupQueryAttention of ONNX Runtime (com.microsoft): grouped-query attention (several query heads share a key/value
+// head) with a KV cache that may have spare capacity, rotary position embedding and cache quantization.
 #include <graft/op.hpp>
 
 #include "known.hpp"
@@ -17,22 +17,26 @@ struct GroupQueryAttention {
   int64_t kv_cache_bit_width = 0;
   float qk_norm_epsilon = 1e-6f;
   static constexpr std::tuple schema{
-      attr("num_heads", &GroupQueryAttention::num_heads, "heads of the queries").between(1, 1 << 20).required(),
-      attr("kv_num_heads", &GroupQueryAttention::kv_num_heads, "heads of keys and values")
+      attr("num_heads", &GroupQueryAttention::num_heads, "number of query heads").between(1, 1 << 20).required(),
+      attr("kv_num_heads", &GroupQueryAttention::kv_num_heads, "number of key and value heads")
           .between(1, 1 << 20)
           .required(),
-      attr("scale", &GroupQueryAttention::scale, "factor of the scores; 0: 1 / sqrt(size of a head)"),
-      attr("softcap", &GroupQueryAttention::softcap, "scores are bent into -softcap..softcap; 0: they are not"),
-      attr("causal", &GroupQueryAttention::causal, "a query looks at no later key"),
+      attr("scale", &GroupQueryAttention::scale, "scale of the attention scores; 0: 1 / sqrt(head size)"),
+      attr("softcap", &GroupQueryAttention::softcap, "squash scores to -softcap..softcap with tanh; 0: disabled"),
+      attr("causal", &GroupQueryAttention::causal, "mask out keys after the query position"),
       attr("local_window_size", &GroupQueryAttention::local_window_size,
-           "how many keys a query looks at, its own the last; -1: all"),
-      attr("do_rotary", &GroupQueryAttention::do_rotary, "queries and keys are rotated by their position"),
-      attr("rotary_interleaved", &GroupQueryAttention::rotary_interleaved, "neighbours are rotated, not halves"),
-      attr("smooth_softmax", &GroupQueryAttention::smooth_softmax, "one more score of 0 takes its share"),
-      attr("qk_output", &GroupQueryAttention::qk_output, "what the fourth output shows")
+           "number of most recent keys that a query attends to, including its own; -1: all"),
+      attr("do_rotary", &GroupQueryAttention::do_rotary, "apply rotary position embedding to queries and keys"),
+      attr("rotary_interleaved", &GroupQueryAttention::rotary_interleaved,
+           "rotate adjacent elements instead of the two halves of a head"),
+      attr("smooth_softmax", &GroupQueryAttention::smooth_softmax,
+           "add a score of 0 to the softmax denominator (attention sink)"),
+      attr("qk_output", &GroupQueryAttention::qk_output, "contents of the fourth output")
           .one_of("none", "before_softmax", "after_softmax"),
-      attr("kv_cache_bit_width", &GroupQueryAttention::kv_cache_bit_width, "bits of a quantized cache; 0: it is not"),
-      attr("qk_norm_epsilon", &GroupQueryAttention::qk_norm_epsilon, "added to the variance of queries and keys")};
+      attr("kv_cache_bit_width", &GroupQueryAttention::kv_cache_bit_width,
+           "bits per element of a quantized cache; 0: not quantized"),
+      attr("qk_norm_epsilon", &GroupQueryAttention::qk_norm_epsilon,
+           "epsilon of the RMS normalization of queries and keys")};
 };
 
 struct Gqa {
@@ -59,29 +63,29 @@ struct Gqa {
 void gqa_infer(Infer& ctx, const GroupQueryAttention& a) {
   using enum Gqa::Input;
   if (a.num_heads % a.kv_num_heads != 0)
-    fail(a.num_heads, " heads of queries do not share ", a.kv_num_heads, " of keys");
+    fail("expected num_heads to be a multiple of kv_num_heads ", a.kv_num_heads, ", got ", a.num_heads);
   if (a.kv_cache_bit_width != 0 && a.kv_cache_bit_width != 4 && a.kv_cache_bit_width != 8)
-    fail("a cache of ", a.kv_cache_bit_width, " bits, 4 or 8 are wanted");
+    fail("expected kv_cache_bit_width 4 or 8, got ", a.kv_cache_bit_width);
   Shape q = ctx.shape(query);
   Dim batch, length, hidden, size;
   if (q.ranked()) {
-    if (q.rank() != 3) fail("the query has shape ", q, ", three dimensions are wanted");
+    if (q.rank() != 3) fail("expected a query of rank 3, got shape ", q);
     batch = q[0], length = q[1], hidden = q[2];
   }
   int64_t heads = a.num_heads + (ctx.has_input(key) ? 0 : 2 * a.kv_num_heads);
   if (hidden.known()) {
-    if (hidden.value() % heads != 0) fail("a query of ", hidden, " elements does not hold ", heads, " heads");
+    if (hidden.value() % heads != 0) fail("expected a query size divisible into ", heads, " heads, got ", hidden);
     size = Dim(hidden.value() / heads);
   }
   Dim past = Dim(0), total;
   DType cache = ctx.type(query);
   if (ctx.has_input(past_key)) {
     Shape p = ctx.shape(past_key);
-    if (p.ranked() && p.rank() != 4) fail("the past keys have shape ", p, ", four dimensions are wanted");
+    if (p.ranked() && p.rank() != 4) fail("expected past keys of rank 4, got shape ", p);
     past = p.ranked() ? p[2] : Dim();
     cache = ctx.type(past_key);
   }
-  // The cache is as long as the longest sequence, or longer where it is reused.
+  // The cache has the length of the longest sequence, or more if its buffer is reused.
   if (ctx.has_input(total_length)) {
     if (auto n = numbers_of(ctx, total_length); n && n->rank() == 1) total = (*n)[0];
   } else if (auto n = ctx.values<int64_t>(seqlens_k)) {
@@ -89,7 +93,7 @@ void gqa_infer(Infer& ctx, const GroupQueryAttention& a) {
     for (int64_t v : *n) most = std::max(most, v < INT64_MAX ? v + 1 : v);
     total = Dim(most);
   }
-  if (total.known() && total.min() < 0) fail("the total length is ", total.min());
+  if (total.known() && total.min() < 0) fail("expected a non-negative total_sequence_length, got ", total.min());
   Dim both = past.known() && total.known()
                  ? Dim(std::max(past.value(), total.value()))
                  : Dim::between(std::max<int64_t>(past.min(), std::max<int64_t>(total.min(), 0)), Dim::unbounded);
@@ -103,21 +107,21 @@ void gqa_infer(Infer& ctx, const GroupQueryAttention& a) {
 // One head at one position.
 using GqaRow = std::vector<double>;
 
-// A cache whose elements may be quantized; rows of `size` numbers.
+// A cache whose elements may be quantized, in rows of `size` numbers.
 class GqaCache {
  public:
   GqaCache(TensorView out, int64_t size, int64_t bits, std::vector<double> scale)
       : out_(out), heads_(out.dim(1)), length_(out.dim(2)), size_(size), bits_(bits), scale_(std::move(scale)) {
     values_.resize(static_cast<size_t>(out.dim(0) * heads_ * length_ * size_), 0);
-    if (bits_ && scale_.empty()) fail("a quantized cache wants scales");
+    if (bits_ && scale_.empty()) fail("a quantized cache requires k_scale and v_scale");
     if (bits_ && scale_.size() != 1 && static_cast<int64_t>(scale_.size()) != heads_ * size_)
-      fail("there are ", scale_.size(), " scales for ", heads_, " heads of ", size_);
+      fail("expected one scale per tensor or per channel of ", heads_, " heads of ", size_, ", got ", scale_.size());
   }
-  // The first rows of each sequence; what lies behind them is not kept.
+  // Copies the valid rows of each sequence; the rest of the past cache is not kept.
   void load(TensorView past, const std::vector<int64_t>& rows) {
     int64_t length = past.dim(2), stored = past.dim(3);
     if (past.dim(0) != out_.dim(0) || past.dim(1) != heads_ || stored != out_.dim(3))
-      fail("the cache of shape ", past.info().shape, " does not fit ", out_.info().shape);
+      fail("expected a cache of shape ", out_.info().shape, " (up to the length), got ", past.info().shape);
     std::vector<double> v = past.to<double>();
     for (int64_t r = 0; r < past.dim(0) * heads_; ++r)
       for (int64_t t = 0; t < std::min({length, length_, rows[static_cast<size_t>(r / heads_)]}); ++t)
@@ -187,22 +191,25 @@ class GqaRun {
         keys_(ctx.output(1), size_, a.kv_cache_bit_width, values(k_scale)),
         contents_(ctx.output(2), size_, a.kv_cache_bit_width, values(v_scale)) {
     if (ctx.has_input(position_ids)) positions_ = ctx.input(position_ids).to<int64_t>();
-    if (a.do_rotary && (cos_.empty() || cos_.size() != sin_.size())) fail("rotating wants tables of cosines and sines");
+    if (a.do_rotary && (cos_.empty() || cos_.size() != sin_.size())) fail("do_rotary requires cos_cache and sin_cache");
     for (size_t i : {size_t{key}, size_t{value}})
       if (ctx.has_input(i) && ctx.input(i).size() != batch_ * length_ * a.kv_num_heads * size_)
-        fail("input ", i, " has shape ", ctx.input(i).info().shape, " for ", a.kv_num_heads, " heads of ", size_);
-    if (ctx.has_input(key) != ctx.has_input(value)) fail("keys and values come together");
-    if (!sink_.empty() && static_cast<int64_t>(sink_.size()) != a.num_heads) fail("there are ", sink_.size(), " sinks");
+        fail("expected ", a.kv_num_heads, " heads of ", size_, " in input ", i, ", got shape ",
+             ctx.input(i).info().shape);
+    if (ctx.has_input(key) != ctx.has_input(value)) fail("expected key and value together, got only one of them");
+    if (!sink_.empty() && static_cast<int64_t>(sink_.size()) != a.num_heads)
+      fail("expected one head_sink per query head, got ", sink_.size());
   }
 
   void run() {
     std::vector<int64_t> lengths = ctx_.input(seqlens_k).to<int64_t>();
     if (static_cast<int64_t>(lengths.size()) != batch_)
-      fail("there are ", lengths.size(), " lengths for ", batch_, " sequences");
+      fail("expected ", batch_, " values in seqlens_k, one per sequence, got ", lengths.size());
     int64_t capacity = ctx_.output(1).dim(2);
     std::vector<int64_t> pasts;
     for (int64_t last : lengths) {
-      if (last < 0 || last >= capacity) fail("a sequence ends at ", last, ", the cache has ", capacity, " places");
+      if (last < 0 || last >= capacity)
+        fail("a sequence ends at position ", last, ", beyond the cache capacity of ", capacity);
       pasts.push_back(std::max<int64_t>(0, last + 1 - length_));
     }
     if (ctx_.has_input(past_key)) keys_.load(ctx_.input(past_key), pasts);
@@ -232,7 +239,7 @@ class GqaRun {
   std::vector<double> values(size_t input) {
     return ctx_.has_input(input) ? ctx_.input(input).to<double>() : std::vector<double>();
   }
-  // Keys and values may lie behind the queries, in one tensor.
+  // Keys and values may be packed after the queries in the same tensor.
   GqaRow new_row(Gqa::Input which, int64_t b, int64_t s, int64_t head) const {
     const std::vector<double>& from = which == query || k_.empty() ? q_ : which == key ? k_ : v_;
     int64_t width = &from == &q_ ? width_ : a_.kv_num_heads * size_, column = head * size_;
@@ -243,7 +250,8 @@ class GqaRun {
   GqaRow prepared(GqaRow row, int64_t b, int64_t s, int64_t past, Gqa::Input norm) const {
     if (ctx_.has_input(norm)) {
       std::vector<double> weight = ctx_.input(norm).to<double>();
-      if (weight.size() != row.size()) fail("a norm of ", weight.size(), " weights for heads of ", row.size());
+      if (weight.size() != row.size())
+        fail("expected ", row.size(), " normalization weights, the head size, got ", weight.size());
       double sum = 0;
       for (double v : row) sum += v * v;
       double root = std::sqrt(sum / static_cast<double>(row.size()) + a_.qk_norm_epsilon);
@@ -253,12 +261,14 @@ class GqaRun {
     int64_t position = past + s, rows = ctx_.input(cos_cache).dim(0), half = ctx_.input(cos_cache).dim(1);
     if (!positions_.empty()) {
       auto at = static_cast<size_t>(b * length_ + s);
-      // For the first prompt one position, that of its start, is enough.
-      if (at >= positions_.size() && positions_.size() != 1) fail("there are ", positions_.size(), " positions");
+      // For the first prompt, the position of its start is sufficient.
+      if (at >= positions_.size() && positions_.size() != 1)
+        fail("expected position_ids with one value per token, got ", positions_.size());
       position = positions_.size() == 1 ? positions_[0] + s : positions_[at];
     }
-    if (position < 0 || position >= rows) fail("position ", position, " is outside a table of ", rows);
-    if (2 * half > size_) fail("angles for ", 2 * half, " elements, a head has ", size_);
+    if (position < 0 || position >= rows)
+      fail("position ", position, " is out of range for a cos/sin table of ", rows, " rows");
+    if (2 * half > size_) fail("a cos/sin table for ", 2 * half, " elements exceeds the head size ", size_);
     for (int64_t i = 0; i < half; ++i) {
       auto x = static_cast<size_t>(a_.rotary_interleaved ? 2 * i : i),
            y = static_cast<size_t>(a_.rotary_interleaved ? 2 * i + 1 : i + half),
@@ -304,11 +314,12 @@ class GqaRun {
   double bias(int64_t b, int64_t head, int64_t s, int64_t t) const {
     if (bias_.empty()) return 0;
     TensorView v = ctx_.input(attention_bias);
-    if (v.rank() != 4) fail("the bias has shape ", v.info().shape, ", four dimensions are wanted");
+    if (v.rank() != 4) fail("expected an attention bias of rank 4, got shape ", v.info().shape);
     int64_t want[] = {b, head, s, t}, at = 0;
     for (size_t i = 0; i < 4; ++i) {
       int64_t place = v.dim(i) == 1 ? 0 : want[i];
-      if (place >= v.dim(i)) fail("the bias of shape ", v.info().shape, " has no place ", place, " along axis ", i);
+      if (place >= v.dim(i))
+        fail("position ", place, " is out of range for axis ", i, " of an attention bias of shape ", v.info().shape);
       at = at * v.dim(i) + place;
     }
     return bias_[static_cast<size_t>(at)];
@@ -332,19 +343,20 @@ class GqaRun {
 void gqa_run(Run& ctx, const GroupQueryAttention& a) { GqaRun(ctx, a).run(); }
 
 std::vector<Value> import_group_query_attention(Import& layer) {
-  if (layer.get<bool>("sliding_window_cache", false)) unsupported("a cache that forgets");
+  if (layer.get<bool>("sliding_window_cache", false)) unsupported("a cache that evicts entries is not supported");
   std::vector<Value> inputs;
   for (size_t i = 0; i < layer.inputs(); ++i) inputs.push_back(layer.has_input(i) ? layer.input(i) : Value());
   if (inputs.size() > Gqa::k_norm + 1)
-    fail("there are ", inputs.size(), " inputs, at most ", size_t{Gqa::k_norm} + 1, " are taken");
+    fail("expected at most ", size_t{Gqa::k_norm} + 1, " inputs, got ", inputs.size());
   std::string kinds[] = {layer.get<std::string>("k_quant_type", "NONE"),
                          layer.get<std::string>("v_quant_type", "NONE")};
   int64_t bits = layer.get<int64_t>("kv_cache_bit_width", 0);
-  if ((kinds[0] == "NONE") != (kinds[1] == "NONE")) unsupported("a cache of which only one half is quantized");
+  if ((kinds[0] == "NONE") != (kinds[1] == "NONE"))
+    unsupported("a cache with different quantization of keys and values is not supported");
   if (kinds[0] == "NONE") bits = 0;
   else if (bits == 0) bits = 8;
   int64_t seen = layer.get<int64_t>("qk_output", 0);
-  if (seen < 0 || seen > 2) fail("qk_output is ", seen, ", it must be 0, 1 or 2");
+  if (seen < 0 || seen > 2) fail("expected qk_output 0, 1 or 2, got ", seen);
   constexpr const char* words[] = {"none", "before_softmax", "after_softmax"};
   return layer.make("GroupQueryAttention@graft", inputs,
                     {{"num_heads", layer.get<int64_t>("num_heads")},
@@ -366,7 +378,7 @@ std::vector<Value> import_group_query_attention(Import& layer) {
 
 Ops define_group_query_attention() {
   return op<GroupQueryAttention>("GroupQueryAttention", "graft")
-      .doc("Attention whose query heads share key heads, over a cache of keys and values that grows.")
+      .doc("Grouped-query attention with a KV cache")
       .inputs(
           "query, key?, value?, past_key?, past_value?, seqlens_k, total_sequence_length?, cos_cache?, sin_cache?, "
           "position_ids?, attention_bias?, head_sink?, k_scale?, v_scale?, q_norm_weight?, k_norm_weight?")

@@ -31,6 +31,7 @@ Ops define_hard_sigmoid() {
       .doc("max(0, min(1, alpha * x + beta))")
       .inputs("data, alpha, beta")
       .infer(hard_sigmoid_infer)
+      .linear()
       .reference(hard_sigmoid_run)
       .in_place()
       .import(onnx("HardSigmoid").ignore("consumed_inputs").expand(import_hard_sigmoid));

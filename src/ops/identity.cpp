@@ -12,7 +12,7 @@ void identity_run(Run& ctx, const NoAttributes&) {
   if (ctx.input(0).bytes() != ctx.output(0).bytes()) ctx.output(0).assign(ctx.input(0));
 }
 
-// Nothing needs to be computed, so there is no node. The value may be a list, or an optional that holds nothing.
+// Forwards the input; no node is created. The value may be a list or an empty optional.
 Value import_identity(Import& layer) { return layer.input_or_nothing(0); }
 
 }  // namespace
@@ -20,9 +20,10 @@ Value import_identity(Import& layer) { return layer.input_or_nothing(0); }
 Ops define_identity() {
   return {
       op("Identity", 16)
-          .doc("The input as it is.")
+          .doc("Return the input unchanged")
           .inputs("data")
           .infer(identity_infer)
+          .linear()
           .reference(identity_run)
           .view_of_input(),
       onnx("Identity").expand(import_identity),

@@ -1,4 +1,4 @@
-// If: one of two bodies runs.
+// If: runs one of two bodies.
 #include <graft/op.hpp>
 
 namespace graft {
@@ -12,8 +12,8 @@ std::vector<Info> branch_parameters(Infer& ctx, size_t index) {
   return parameters;
 }
 
-// What a body gives. Models guard shapes with If ("a last axis of 1 is removed"): that a body does not fit is an error
-// only when it runs, so unless it is `certain` to run, a misfit just tells nothing.
+// The results of a body. Models guard shapes with If ("squeeze the last axis if it is 1"), so a body that does not fit
+// the actual shapes is an error only if it runs. Unless `certain` to run, such a body contributes no information.
 std::optional<std::vector<Info>> branch_infer(Infer& ctx, size_t index, bool certain) {
   std::vector<Info> parameters = branch_parameters(ctx, index);
   try {
@@ -25,10 +25,10 @@ std::optional<std::vector<Info>> branch_infer(Infer& ctx, size_t index, bool cer
 }
 
 void if_infer(Infer& ctx, const NoAttributes&) {
-  if (ctx.bodies() != 2) fail("If needs two bodies");
+  if (ctx.bodies() != 2) fail("expected two bodies (then and else), got fewer");
   if (Shape s = ctx.shape(0); s.ranked() && !s.elements().can_be(1))
-    fail("the condition has shape ", s, ", one value is wanted");
-  // A branch that is known to run decides alone.
+    fail("expected a condition with a single element, got shape ", s);
+  // If the condition is known, only the branch taken matters.
   std::optional<size_t> taken;
   if (auto c = ctx.known(0); c && c->rank() == 1 && (*c)[0].known()) taken = (*c)[0].min() ? 0 : 1;
   std::optional<std::vector<Info>> results[2];
@@ -52,10 +52,10 @@ void if_infer(Infer& ctx, const NoAttributes&) {
     for (const graft_port_map& a : one.outputs())
       if (std::none_of(other.outputs().begin(), other.outputs().end(),
                        [&](const graft_port_map& b) { return a.external == b.external; }))
-        fail("output ", a.external, " is given by one body only");
+        fail("output ", a.external, " is missing from one of the branches");
 }
 
-// The maps of both bodies, kept from `prepare` for the calls.
+// The port maps of both bodies, kept from `prepare` for the calls.
 struct Branch {
   size_t parameters, results;
   std::vector<graft_port_map> inputs, outputs;
@@ -93,7 +93,7 @@ std::vector<Value> import_if(Import& layer) {
   if (auto known = condition.values<double>(); known && known->size() == 1)
     return layer.inlined((*known)[0] != 0 ? "then_branch" : "else_branch", {});
   if (layer.wants(0) && condition.type() != DType::boolean) condition = convert(condition, DType::boolean);
-  // An output may be a sequence, whose items are results of their own: how many, or none for a tensor.
+  // An output may be a sequence whose items are separate results: their number, or none for a tensor.
   std::vector<std::optional<size_t>> lengths[2];
   auto branch = [&](std::string_view path, size_t which) {
     return layer.body(path, {}, nullptr, [&lengths, which](Import& body) {
@@ -122,9 +122,9 @@ std::vector<Value> import_if(Import& layer) {
     uses.push_back(std::move(use));
   }
   if (lengths[0].size() != lengths[1].size())
-    fail("one branch has ", lengths[0].size(), " outputs, the other ", lengths[1].size());
+    fail("expected branches with the same number of outputs, got ", lengths[0].size(), " and ", lengths[1].size());
   if (lengths[0] != lengths[1])
-    unsupported("a sequence that has another length in the other branch, and which branch runs is not known");
+    unsupported("a sequence whose length differs between the branches of a data-dependent condition is not supported");
   std::vector<Value> results = layer.make("If", inputs, {}, bodies[0].results.size(), uses), outputs;
   auto next = results.begin();
   for (const std::optional<size_t>& length : lengths[0]) {
@@ -139,7 +139,7 @@ std::vector<Value> import_if(Import& layer) {
 
 Ops define_if() {
   return op("If", 8)
-      .doc("Runs the first body where the condition holds, else the second.")
+      .doc("Run the then-body if the condition is true, the else-body otherwise")
       .inputs("cond, inputs...")
       .outputs("outputs...")
       .body("then_")

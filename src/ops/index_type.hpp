@@ -1,4 +1,4 @@
-// Results that are indices or sizes come in i64 or i32.
+// Results that are indices or sizes are i64 or i32.
 #pragma once
 
 #include <graft/op.hpp>
@@ -6,7 +6,7 @@
 namespace graft {
 
 inline void want_index_type(DType t, std::string_view attribute = "output_type") {
-  if (t != DType::i64 && t != DType::i32) fail(attribute, " is ", t, ", it must be i64 or i32");
+  if (t != DType::i64 && t != DType::i32) fail("expected ", attribute, " i64 or i32, got ", t);
 }
 
 }  // namespace graft

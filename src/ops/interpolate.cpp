@@ -21,25 +21,27 @@ struct Interpolation {
   double cube_coeff = -0.75;
 
   using Self = Interpolation;
-  static constexpr auto mode_attr = attr("mode", &Self::mode, "how elements are joined").required();
+  static constexpr auto mode_attr = attr("mode", &Self::mode, "interpolation method").required();
   static constexpr auto calculation_attr =
-      attr("shape_calculation_mode", &Self::shape_calculation_mode, "which input tells the new sizes")
+      attr("shape_calculation_mode", &Self::shape_calculation_mode, "whether the input holds sizes or scales")
           .required()
           .one_of("sizes", "scales");
   static constexpr auto coordinates_attr =
       attr("coordinate_transformation_mode", &Self::coordinate_transformation_mode,
-           "which place a new element stands for")
+           "mapping from output to input coordinates")
           .one_of("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners");
   static constexpr auto nearest_attr =
-      attr("nearest_mode", &Self::nearest_mode, "which element is the nearest")
+      attr("nearest_mode", &Self::nearest_mode, "rounding of input coordinates, for mode 'nearest'")
           .one_of("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple");
   static constexpr auto antialias_attr =
-      attr("antialias", &Self::antialias, "with mode 'linear', more elements are joined where there become fewer");
+      attr("antialias", &Self::antialias, "apply an anti-aliasing filter when downsampling, for mode 'linear'");
   static constexpr auto before_attr =
-      attr("pads_begin", &Self::pads_begin, "zeros before each axis, added first").between(0, 1 << 20);
+      attr("pads_begin", &Self::pads_begin, "zero padding before each axis, applied before interpolation")
+          .between(0, 1 << 20);
   static constexpr auto behind_attr =
-      attr("pads_end", &Self::pads_end, "zeros behind each axis, added first").between(0, 1 << 20);
-  static constexpr auto cube_attr = attr("cube_coeff", &Self::cube_coeff, "parameter of the cubic");
+      attr("pads_end", &Self::pads_end, "zero padding after each axis, applied before interpolation")
+          .between(0, 1 << 20);
+  static constexpr auto cube_attr = attr("cube_coeff", &Self::cube_coeff, "coefficient of cubic interpolation");
 };
 struct Interpolate4 : Interpolation {
   static constexpr std::tuple schema{mode_attr.one_of("nearest", "linear", "linear_onnx", "cubic"),
@@ -67,10 +69,11 @@ struct Interpolate1 : Interpolation {
   bool aligned = true;
   std::vector<int64_t> axes;
   static constexpr std::tuple schema{
-      attr("align_corners", &Interpolate1::aligned, "first and last elements stay where they are"),
+      attr("align_corners", &Interpolate1::aligned,
+           "align corners: map the first and last elements of input and output to each other"),
       antialias_attr,
-      attr("axes", &Interpolate1::axes, "axes that get a new size").required(),
-      attr("mode", &Interpolate1::old_mode, "how elements are joined")
+      attr("axes", &Interpolate1::axes, "axes to resize").required(),
+      attr("mode", &Interpolate1::old_mode, "interpolation method")
           .required()
           .one_of("nearest", "linear", "linear_onnx", "cubic"),
       before_attr,
@@ -82,9 +85,9 @@ Dim padded_dim(const Dim& d, const Interpolation& a, size_t axis) {
   return d + Dim(interpolation_pad(a.pads_begin, axis) + interpolation_pad(a.pads_end, axis));
 }
 
-// The new size of a padded one; whole factors that came out a little short still count.
+// The scaled size; the tolerance keeps a product just below an integer from losing an element.
 Dim scaled_dim(const Dim& d, double scale) {
-  if (!(scale > 0) || std::isinf(scale)) fail("a scale of ", scale, " is wanted");
+  if (!(scale > 0) || std::isinf(scale)) fail("expected a positive scale, got ", scale);
   if (scale == 1) return d;
   auto grown = [&](int64_t n) {
     float size = static_cast<float>(n) * (static_cast<float>(scale) + 1e-6f);
@@ -110,18 +113,19 @@ void interpolate_shape(Infer& ctx, const Interpolation& a, size_t sizes_at, size
   auto factors = a.shape_calculation_mode == Interpolation::scales ? ctx.values<double>(scales_at) : std::nullopt;
   auto sizes =
       a.shape_calculation_mode == Interpolation::sizes ? target_sizes(ctx, sizes_at, axes.size()) : std::nullopt;
-  if (factors && factors->size() != axes.size()) fail(factors->size(), " scales are given for ", axes.size(), " axes");
+  if (factors && factors->size() != axes.size())
+    fail("expected ", axes.size(), " scales, one per axis, got ", factors->size());
   for (size_t i = 0; i < axes.size(); ++i) {
     Dim& d = data[axes[i]];
     bool empty = d.max() == 0;
     d = factors ? scaled_dim(d, (*factors)[i]) : sizes ? (*sizes)[i] : Dim();
-    if (empty && d.min() > 0) fail("axis ", axes[i], " has no elements, ", d, " are wanted");
+    if (empty && d.min() > 0) fail("cannot resize axis ", axes[i], " from 0 to ", d, " elements");
   }
   ctx.output(0, ctx.type(0), data);
 }
 void interpolate4_infer(Infer& ctx, const Interpolate4& a) { interpolate_shape(ctx, a, 1, 2, 3); }
 void interpolate11_infer(Infer& ctx, const Interpolate11& a) { interpolate_shape(ctx, a, 1, 1, 2); }
-// The attribute is a set: sizes are listed for its axes from the first on.
+// The attribute is a set: sizes are listed for its axes in ascending order.
 std::vector<size_t> interpolate1_axes(const Interpolate1& a, size_t rank) {
   std::vector<size_t> axes = normalize_axes(a.axes, rank);
   std::sort(axes.begin(), axes.end());
@@ -135,7 +139,8 @@ void interpolate1_infer(Infer& ctx, const Interpolate1& a) {
     for (size_t i = 0; i < data.rank(); ++i) data[i] = padded_dim(data[i], a, i);
     for (size_t i = 0; i < axes.size(); ++i) {
       Dim size = sizes ? (*sizes)[i] : Dim();
-      if (data[axes[i]].max() == 0 && size.min() > 0) fail("axis ", axes[i], " has no elements, ", size, " are wanted");
+      if (data[axes[i]].max() == 0 && size.min() > 0)
+        fail("cannot resize axis ", axes[i], " from 0 to ", size, " elements");
       data[axes[i]] = size;
     }
   }
@@ -171,11 +176,11 @@ float interpolation_nearest(float x, Interpolation::Nearest how, bool fewer) {
   }
 }
 
-// Elements of the padding hold zeros and are left out.
+// Padding holds zeros, so its elements are skipped.
 struct InterpolationRow {
   const InterpolationAxis& axis;
   AxisTaps& taps;
-  int64_t elements;  // of the input itself
+  int64_t elements;  // of the input without padding
 
   void add(double at, double weight) const {
     double last = static_cast<double>(axis.input - 1);
@@ -184,7 +189,8 @@ struct InterpolationRow {
   }
 };
 
-// Mode 'linear': a triangle over the elements around, `a` times as steep, its weights made to sum up to 1.
+// Mode 'linear': a triangle filter, `steep` times as steep when downsampling with anti-aliasing, with weights
+// normalized to a sum of 1.
 void triangle_row(const InterpolationRow& row, double place, double steep) {
   double reach = row.axis.scale > 1 ? 2 : std::ceil(2 / steep), middle = std::round(place), sum = 0;
   auto weight = [&](double i) { return std::max(0.0, 1 - std::fabs(steep * (place - i))); };
@@ -194,7 +200,7 @@ void triangle_row(const InterpolationRow& row, double place, double steep) {
   for (double i = first; i <= last && sum > 0; ++i) row.add(i, weight(i) / sum);
 }
 
-// The filters of Pillow grow with the factor by which there become fewer elements.
+// Pillow's filters widen with the downsampling factor.
 void pillow_row(const InterpolationRow& row, int64_t at, double support, double cube) {
   double factor = static_cast<double>(row.axis.input) / static_cast<double>(row.axis.output);
   double width = std::max(factor, 1.0), centre = (static_cast<double>(at) + 0.5) * factor, sum = 0;
@@ -236,10 +242,10 @@ AxisTaps interpolation_taps(const InterpolationAxis& d, int64_t elements, const 
   return taps;
 }
 
-// What becomes of each axis. `factors` belong to `axes`; empty, the sizes tell them.
+// How each axis is resampled. `factors` belong to `axes`; if empty, they follow from the sizes.
 struct InterpolationPlan {
   std::vector<InterpolationAxis> axes;
-  bool fewer = false;  // elements, along some axis
+  bool fewer = false;  // downsampling along at least one axis
 
   InterpolationPlan(TensorView x, TensorView y, const Interpolation& a, const std::vector<size_t>& changed,
                     const std::vector<double>& factors) {
@@ -263,7 +269,7 @@ struct InterpolationPlan {
 void interpolate_any(TensorView x, TensorView y, const Interpolation& a, const InterpolationPlan& plan) {
   bool pillow = a.mode == Interpolation::bilinear_pillow || a.mode == Interpolation::bicubic_pillow;
   bool whole = !is_real(x.type()) && a.mode != Interpolation::nearest;
-  // Some modes round to whole numbers that the type holds, others cut off what f32 still sees behind the point.
+  // Some modes round to the nearest integer within the range of the type, others truncate the f32 result.
   bool cut = a.mode == Interpolation::linear_onnx || a.mode == Interpolation::cubic;
   double steps = std::ldexp(1.0, bits_of(x.type())), low = is_signed_integer(x.type()) ? -steps / 2 : 0;
   auto to_whole = [&](auto& values) {
@@ -279,7 +285,7 @@ void interpolate_any(TensorView x, TensorView y, const Interpolation& a, const I
     for (size_t i = x.rank(); i-- > 0;) {
       if (plan.stays(i, dims[i])) continue;
       v = resample(v, dims, i, interpolation_taps(plan.axes[i], dims[i], a, a.antialias && plan.fewer));
-      // Pillow keeps pixels whole from one axis to the next.
+      // Pillow rounds pixels after each axis.
       if (pillow && whole) to_whole(v);
     }
     if (whole) to_whole(v);
@@ -289,7 +295,7 @@ void interpolate_any(TensorView x, TensorView y, const Interpolation& a, const I
   else run(double{});
 }
 
-// The CPU's kernel for f32: images, that is the last two axes, plane by plane. Other axes are left to the reference.
+// CPU kernel for f32 images: resamples the last two axes plane by plane. Other axes are left to the reference kernel.
 void interpolate_planes(Run& ctx, const Interpolation& a, const InterpolationPlan& plan) {
   TensorView x = ctx.input(0), y = ctx.output(0);
   size_t rank = x.rank();
@@ -311,7 +317,7 @@ void interpolate_planes(Run& ctx, const Interpolation& a, const InterpolationPla
           auto first = down.rows[static_cast<size_t>(r % rows)], last = down.rows[static_cast<size_t>(r % rows) + 1];
           const float* source = joined.data();
           if (last - first == 1 && down.weights[first] == 1) {
-            // A row of the input as it is: the one before may have been the same.
+            // A single input row with weight 1 is used in place; it may equal the previous one.
             source = plane + down.elements[first] * width;
             if (r % rows > 0 && first > 0 && down.rows[static_cast<size_t>(r % rows) - 1] == first - 1 &&
                 down.elements[first - 1] == down.elements[first] && down.weights[first - 1] == 1) {
@@ -366,7 +372,7 @@ void interpolate11_run(Run& ctx, const Interpolate11& a) {
   interpolate_with_inputs<planes>(ctx, a, 1, 2);
 }
 
-// The older version said less; what it meant depends on the rank.
+// opset1 has fewer attributes; some defaults depend on the rank.
 template <bool planes>
 void interpolate1_run(Run& ctx, const Interpolate1& a) {
   TensorView x = ctx.input(0);
@@ -411,7 +417,7 @@ void interpolate_as_4(Rewrite& at) {
 }  // namespace
 
 Ops define_interpolate() {
-  constexpr std::string_view doc = "Other sizes for some axes, the elements found between those that are there.";
+  constexpr std::string_view doc = "Resize some axes by interpolation";
   return {
       op<Interpolate1>("Interpolate", 1)
           .doc(doc)

@@ -44,8 +44,8 @@ Dim interpolation_size(Infer& ctx, size_t input) {
   return (*n)[0].min() < 0 ? Dim() : (*n)[0];
 }
 void interpolation_matrix_infer(Infer& ctx, const InterpolationMatrix&) {
-  check_single(ctx, 2, "the scale");
-  check_single(ctx, 3, "the translation");
+  check_single(ctx, 2, "scale");
+  check_single(ctx, 3, "translation");
   Dim in = interpolation_size(ctx, 0), out = interpolation_size(ctx, 1);
   ctx.output(0, DType::f32, Shape{out, in});
 }

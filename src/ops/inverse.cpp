@@ -1,4 +1,4 @@
-// Inverse and Det: elimination with the largest pivot of each column.
+// Inverse and Det: Gaussian elimination with partial pivoting.
 #include <graft/op.hpp>
 
 namespace graft {
@@ -6,14 +6,15 @@ namespace {
 
 struct Inverse {
   bool adjoint = false;
-  static constexpr std::tuple schema{attr("adjoint", &Inverse::adjoint, "the matrices are transposed before")};
+  static constexpr std::tuple schema{
+      attr("adjoint", &Inverse::adjoint, "return the adjoint: transpose the matrices first")};
 };
 
 Dim square_side(const Shape& s) {
-  if (s.rank() < 2) fail("the input of shape ", s, " holds no matrices");
+  if (s.rank() < 2) fail("expected matrices (rank 2 or more), got shape ", s);
   const Dim &rows = s[s.rank() - 2], &columns = s[s.rank() - 1];
   if (std::max(rows.min(), columns.min()) > std::min(rows.max(), columns.max()))
-    fail("the matrices of ", s, " are not square");
+    fail("expected square matrices, got shape ", s);
   return merge(rows, columns);
 }
 
@@ -34,8 +35,8 @@ void det_infer(Infer& ctx, const NoAttributes&) {
   ctx.output(0, ctx.type(0), s);
 }
 
-// Makes zeros below the diagonal of the n x n matrix `m`, or on both sides of it, doing the same to the rows of
-// `other`, if any. Gives the determinant.
+// Eliminates below the diagonal of the n x n matrix `m`, or on both sides of it if there is `other`, whose rows undergo
+// the same operations. Returns the determinant.
 double eliminate(double* m, int64_t n, double* other) {
   double determinant = 1;
   for (int64_t k = 0; k < n; ++k) {
@@ -89,12 +90,12 @@ void det_run(Run& ctx, const NoAttributes&) {
 Ops define_inverse() {
   return {
       op<Inverse>("Inverse", 14)
-          .doc("The inverse of square matrices; what a singular one gives is not defined.")
+          .doc("Inverse of square matrices; the result for a singular matrix is undefined")
           .inputs("data")
           .infer(inverse_infer)
           .reference(inverse_run),
       op("Det", "graft")
-          .doc("The determinant of square matrices.")
+          .doc("Determinant of square matrices")
           .inputs("data")
           .infer(det_infer)
           .reference(det_run)

@@ -1,21 +1,21 @@
-// Small integer inputs as shape functions see them: constant, computed but certain, or known only within bounds.
+// Small integer inputs as shape functions see them: constant, computed but certain, or known only by their bounds.
 #pragma once
 
 #include <graft/shapes.hpp>
 
 namespace graft {
 
-// A whole number as a dimension; unlike a dimension's size it may be negative.
+// An integer as a Dim; unlike a size it may be negative.
 inline Dim exact_number(int64_t v) { return Dim(graft_dim{v, v, 0, 0}); }
 inline Dim any_number() { return Dim(graft_dim{INT64_MIN, INT64_MAX, 0, 0}); }
 
-// Tensors of these types and up to this many elements are followed value by value; see Inference.
+// The values of tensors of these types and up to this many elements are tracked individually; see Inference.
 inline constexpr int64_t most_followed = 64;
 inline bool is_followed(DType type, const Shape& shape) {
   if (type != DType::i64 && type != DType::i32 && type != DType::boolean) return false;
   return shape.is_static() && shape.elements().value() <= most_followed;
 }
-// What is known of each element of an input that is followed, in row-major order; everything else is absent.
+// What is known about each element of an input whose values are tracked, in row-major order; absent for other inputs.
 inline std::optional<Shape> followed_values(const NodeView& ctx, size_t input) {
   DType type = ctx.type(input);
   Shape shape = ctx.shape(input);
@@ -25,7 +25,7 @@ inline std::optional<Shape> followed_values(const NodeView& ctx, size_t input) {
   return Shape(std::vector<Dim>(n, type == DType::boolean ? Dim::between(0, 1) : any_number()));
 }
 
-// Every value of an input, as far as it is known.
+// All values of an input, as far as they are known.
 inline std::optional<Shape> numbers_of(const NodeView& ctx, size_t input) {
   if (auto k = ctx.known(input)) return k;
   auto v = ctx.values<int64_t>(input);
@@ -34,7 +34,7 @@ inline std::optional<Shape> numbers_of(const NodeView& ctx, size_t input) {
   for (int64_t x : *v) out.push_back(exact_number(x));
   return out;
 }
-// The same, present only when every value is certain.
+// The same, present only if all values are certain.
 inline std::optional<std::vector<int64_t>> certain_numbers(const NodeView& ctx, size_t input) {
   if (auto k = ctx.known(input); k && std::all_of(k->begin(), k->end(), [](const Dim& d) { return d.known(); })) {
     std::vector<int64_t> out;
@@ -46,7 +46,7 @@ inline std::optional<std::vector<int64_t>> certain_numbers(const NodeView& ctx, 
 inline std::optional<int64_t> certain_number(const NodeView& ctx, size_t input) {
   auto v = certain_numbers(ctx, input);
   if (!v) return std::nullopt;
-  if (v->size() != 1) fail("input ", input, " should hold one number, it holds ", v->size());
+  if (v->size() != 1) fail("expected a single number in input ", input, ", got ", v->size(), " values");
   return (*v)[0];
 }
 // An input that holds one axis of a tensor of this rank.
@@ -55,22 +55,22 @@ inline std::optional<size_t> certain_axis(const NodeView& ctx, size_t input, siz
   return std::nullopt;
 }
 
-// How many values a one-dimensional input has.
+// The number of elements of a 1-D input.
 inline Dim length_of(const NodeView& ctx, size_t input) {
   Shape s = ctx.shape(input);
   if (!s.ranked()) return Dim();
-  if (s.rank() > 1) fail("input ", input, " of shape ", s, " should be a list");
+  if (s.rank() > 1) fail("expected input ", input, " to be 1-D, got shape ", s);
   return s.elements();
 }
 
-// How many axes a list of known length speaks of.
+// The number of axes that a list of known length describes.
 inline size_t axes_in(const Dim& length) {
   constexpr int64_t most = 1024;
-  if (length.value() > most) fail("a list of ", length, " values, tensors have at most ", most, " axes");
+  if (length.value() > most) fail("expected a list of at most ", most, " axes, got ", length, " values");
   return static_cast<size_t>(length.value());
 }
 
-// A dimension of which only an upper bound is left.
+// A dimension of which only the upper bound is still valid.
 inline Dim at_most(const Dim& d) { return Dim::between(0, d.max()); }
 inline Shape all_unknown(const Shape& s) { return s.ranked() ? Shape::of_rank(s.rank()) : s; }
 

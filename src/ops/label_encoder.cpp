@@ -11,11 +11,11 @@ namespace {
 void label_encoder_infer(Infer& ctx, const NoAttributes&) {
   common_type(ctx, {0, 1});
   merge(length_of(ctx, 1), length_of(ctx, 2));
-  if (Shape s = ctx.shape(3); !s.elements().can_be(1)) fail("the default of shape ", s, " should be a scalar");
+  if (Shape s = ctx.shape(3); !s.elements().can_be(1)) fail("expected a scalar default, got shape ", s);
   ctx.output(0, common_type(ctx, {2, 3}), ctx.shape(0));
 }
 
-// Numbers in an order in which NaN has a place: before all others, and equal to itself.
+// A total order of numbers: NaN precedes all others and equals itself.
 struct LabelOrder {
   bool operator()(double a, double b) const { return std::isnan(a) ? !std::isnan(b) : a < b; }
   bool operator()(int64_t a, int64_t b) const { return a < b; }
@@ -23,7 +23,7 @@ struct LabelOrder {
   bool operator()(std::string_view a, std::string_view b) const { return a < b; }
 };
 
-// Where the value of each element stands, -1 where there is none. Of equal keys the last one counts.
+// The position of each element among the keys, or -1. The last of several equal keys wins.
 template <class K>
 std::vector<int64_t> label_places(const std::vector<K>& data, const std::vector<K>& keys) {
   std::map<K, int64_t, LabelOrder> places;
@@ -43,7 +43,8 @@ std::vector<std::string_view> label_texts(TensorView t) {
 
 void label_encoder_run(Run& ctx, const NoAttributes&) {
   TensorView x = ctx.input(0), keys = ctx.input(1), y = ctx.output(0);
-  if (keys.size() != ctx.input(2).size()) fail(keys.size(), " keys for ", ctx.input(2).size(), " values");
+  if (keys.size() != ctx.input(2).size())
+    fail("expected ", ctx.input(2).size(), " keys, one per value, got ", keys.size());
   std::vector<int64_t> places;
   if (x.type() == DType::string) places = label_places(label_texts(x), label_texts(keys));
   else with_number_type(x.type(), [&]<class T>(T) { places = label_places(x.to<T>(), keys.to<T>()); });
@@ -57,7 +58,7 @@ void label_encoder_run(Run& ctx, const NoAttributes&) {
 
 // ---- ONNX ----
 
-// The list that is there of keys_* or values_*.
+// The one list present among keys_* or values_*.
 Value label_list(Import& layer, const std::string& what) {
   if (layer.has(what + "_tensor")) return layer.constant(layer.get<TensorView>(what + "_tensor"));
   if (layer.has(what + "_int64s")) return layer.ints(layer.get<std::vector<int64_t>>(what + "_int64s"));
@@ -67,7 +68,7 @@ Value label_list(Import& layer, const std::string& what) {
     auto n = static_cast<int64_t>(floats.size());
     return layer.constant(std::move(floats), {n});
   }
-  fail("none of the attributes ", what, "_* is there");
+  fail("expected one of the attributes ", what, "_*, got none");
 }
 Value label_default(Import& layer, DType type) {
   if (layer.has("default_tensor")) return reshape(layer.constant(layer.get<TensorView>("default_tensor")), {});
@@ -78,7 +79,7 @@ Value label_default(Import& layer, DType type) {
   return convert(is_real(type) ? layer.constant<float>({real}, {}) : layer.scalar(whole), type);
 }
 
-// The first version numbers a list of texts, or reads them by number.
+// Version 1 maps strings to their positions in a list, or positions to strings.
 Value import_label_encoder1(Import& layer) {
   Value x = layer.input(0);
   auto classes = layer.get<std::vector<std::string>>("classes_strings");
@@ -98,7 +99,7 @@ Value import_label_encoder(Import& layer) {
 
 Ops define_label_encoder() {
   return op("LabelEncoder", "graft")
-      .doc("Replaces every element by the value that stands where its key does, or by the default.")
+      .doc("Map each element from its key to the corresponding value, or to the default")
       .inputs("data, keys, values, default")
       .infer(label_encoder_infer)
       .reference(label_encoder_run)

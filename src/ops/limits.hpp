@@ -1,4 +1,4 @@
-// The ends of an element type.
+// The value range of an element type.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace graft {
 
-// The smallest finite number of a type.
+// The lowest finite value of a type.
 inline double lowest_of(DType type) {
   switch (type) {
     case DType::f64: return std::numeric_limits<double>::lowest();

@@ -1,4 +1,4 @@
-// Loop and TensorIterator: a body runs again and again, over parts of some inputs and with results fed back.
+// Loop and TensorIterator: run a body repeatedly, over slices of some inputs and with results fed back.
 #include <cstring>
 #include <graft/op.hpp>
 
@@ -7,7 +7,7 @@ namespace {
 
 size_t at(int64_t i) { return static_cast<size_t>(i); }
 
-// How often a sliced port lets the body run, and where part `i` of it begins.
+// The number of iterations that a sliced port provides, and where slice `i` of it begins.
 struct Parts {
   int64_t count, first, part, step;
   static Parts of(const graft_port_map& m, int64_t dim) {
@@ -15,8 +15,8 @@ struct Parts {
     int64_t part = m.part_size < 1 ? 1 : m.part_size;
     if (dim == 0) return {0, 0, part, part};
     if (start < 0 || start > dim || end < -1 || end > dim)
-      fail("a port is cut from ", m.start, " to ", m.end, " of ", dim);
-    // Both ends count in TensorIterator files, so 0..-1 is everything; an end of `dim` means the same.
+      fail("slice ", m.start, " to ", m.end, " is out of range for an axis of ", dim);
+    // Both ends are inclusive in TensorIterator files, so 0..-1 is everything; an end of `dim` means the same.
     int64_t low = std::min(start, end), high = std::min(std::max(start, end), dim - 1);
     int64_t count = (high - low + 1) / part;
     return m.stride < 0 ? Parts{count, high + 1 - part, part, -part} : Parts{count, low, part, part};
@@ -24,7 +24,7 @@ struct Parts {
   int64_t begin(int64_t i) const { return first + i * step; }
 };
 
-// A tensor of the kernel's own: a part of an input, or a collected output.
+// A tensor owned by the kernel: a slice of an input, or a concatenated output.
 struct Held {
   std::vector<int64_t> dims;
   std::vector<unsigned char> bytes;
@@ -36,7 +36,7 @@ struct Held {
   }
 };
 
-// Copies `count` rows along `axis` from row `from` of one tensor to row `to` of another that is alike otherwise.
+// Copies `count` rows along `axis` from row `from` of one tensor to row `to` of another of otherwise equal shape.
 void copy_rows(unsigned char* target, std::span<const int64_t> target_dims, int64_t to, const unsigned char* source,
                std::span<const int64_t> source_dims, int64_t from, int64_t count, size_t axis, size_t cell) {
   int64_t outer = count_of(source_dims.first(axis)),
@@ -46,7 +46,7 @@ void copy_rows(unsigned char* target, std::span<const int64_t> target_dims, int6
                 at(count * inner));
 }
 size_t cell_of(DType type) {
-  if (is_packed(type)) unsupported("parts of ", type, " tensors");
+  if (is_packed(type)) unsupported("slicing tensors of type ", type, " is not supported");
   return static_cast<size_t>(bits_of(type)) / 8;
 }
 
@@ -56,7 +56,7 @@ struct Plan {
   std::vector<graft_port_map> inputs, outputs;
   std::vector<graft_back_edge> back_edges;
   int64_t iteration_parameter = -1, condition_result = -1;
-  Info iteration;                          // type and shape that the body wants for the iteration number
+  Info iteration;                          // type and shape of the iteration number as the body expects it
   std::vector<std::optional<Info>> infos;  // of the node's outputs
 };
 Plan plan_of(Prepare& ctx) {
@@ -115,6 +115,8 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
       parts[i]->dims.assign(whole.dims().begin(), whole.dims().end());
       parts[i]->dims[axis] = cut.part;
       parts[i]->bytes.resize(at(count_of(parts[i]->dims)) * cell);
+      if (done >= cut.count)
+        fail("input ", m.external, " has ", cut.count, " parts along axis ", m.axis, ", the body runs once more");
       copy_rows(parts[i]->bytes.data(), parts[i]->dims, 0, static_cast<unsigned char*>(whole.bytes()), whole.dims(),
                 cut.begin(done), cut.part, axis, cell);
       parameters[at(m.internal)] = parts[i]->view(whole.type());
@@ -147,7 +149,7 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
     if (m.sliced) {
       std::vector<Held>& pieces = collected[i].pieces;
       if (pieces.empty()) {
-        // Nothing ran: the shape is what inference knows, with nothing along the axis.
+        // The body never ran: use the inferred shape, with 0 elements along the axis.
         std::vector<int64_t> dims;
         if (p.infos[o] && p.infos[o]->shape.ranked())
           for (const Dim& d : p.infos[o]->shape) dims.push_back(d.known() ? d.value() : 0);
@@ -162,7 +164,8 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
       for (const Held& h : pieces) {
         std::vector<int64_t> alike = h.dims;
         if (alike.size() == dims.size()) alike[axis] = dims[axis];
-        if (alike != dims) fail("output ", o, " was collected with ", pieces[0].dims, ", then with ", h.dims);
+        if (alike != dims)
+          fail("expected slices of output ", o, " with the same shape, got ", pieces[0].dims, " and then ", h.dims);
         dims[axis] += h.dims[axis];
       }
       TensorView out = ctx.allocate(o, dims);
@@ -179,13 +182,13 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
     if (done > 0) last = results[at(m.internal)];
     for (const graft_back_edge& e : p.back_edges)
       if (done == 0 && e.result == m.internal) last = parameters[at(e.parameter)];
-    if (!last) fail("output ", o, " has no value: the body did not run");
+    if (!last) fail("output ", o, " has no value because the body did not run");
     ctx.allocate(o, last.dims()).assign(last);
   }
 }
 
 void loop_run(Run& ctx, const NoAttributes&, const Plan& p) {
-  // The body may want the number as a scalar or as a list of one; the inference has settled which.
+  // The body may take the iteration number as a scalar or as a 1-D tensor; inference has determined which.
   std::vector<int64_t> dims;
   if (p.iteration.shape.ranked() && p.iteration.shape.rank() == 1) dims.push_back(1);
   iterate(ctx, p, ctx.input(0).scalar<int64_t>(), ctx.input(1).scalar<bool>(), dims);
@@ -197,13 +200,14 @@ void iterator_run(Run& ctx, const NoAttributes&, const Plan& p) {
     if (!m.sliced) continue;
     TensorView whole = ctx.input(at(m.external));
     int64_t n = Parts::of(m, whole.dim(normalize_axis(m.axis, whole.rank()))).count;
-    if (count >= 0 && n != count) fail("one input is cut into ", count, " parts, another into ", n);
+    if (count >= 0 && n != count)
+      fail("expected sliced inputs with the same number of slices, got ", count, " and ", n);
     count = n;
   }
   iterate(ctx, p, count < 0 ? 1 : count, true, {});
 }
 
-// Shapes: a value that is fed back may change its shape; what differs after one pass counts as unknown.
+// Shapes: a value fed back may change its shape; dimensions that differ after one iteration are treated as unknown.
 void infer_iterations(Infer& ctx, Dim count) {
   BodyView b = ctx.body(0);
   std::vector<Info> parameters(b.parameters());
@@ -247,7 +251,7 @@ void infer_iterations(Infer& ctx, Dim count) {
   }
 }
 
-// How often a Loop runs depends on what its body decides.
+// The number of iterations of a Loop depends on its body.
 void loop_infer(Infer& ctx, const NoAttributes&) { infer_iterations(ctx, Dim()); }
 void iterator_infer(Infer& ctx, const NoAttributes&) { infer_iterations(ctx, Dim()); }
 
@@ -256,14 +260,14 @@ void iterator_infer(Infer& ctx, const NoAttributes&) { infer_iterations(ctx, Dim
 Ops define_loop() {
   return {
       op("Loop", 5)
-          .doc("Runs the body while its condition holds, at most trip_count times (-1: no limit).")
+          .doc("Run the body while its condition holds, at most trip_count times (-1: no limit)")
           .inputs("trip_count, execution_condition, inputs...")
           .outputs("outputs...")
           .body("")
           .infer(loop_infer)
           .reference(loop_prepare, loop_run),
       op("TensorIterator", 1)
-          .doc("Runs the body once for each part of the inputs that are cut.")
+          .doc("Run the body once per slice of the sliced inputs")
           .inputs("inputs...")
           .outputs("outputs...")
           .body("")

@@ -7,12 +7,11 @@ struct Lrn {
   double alpha = 0, beta = 0, bias = 1;
   int64_t size = 1;
   static constexpr std::tuple schema{
-      attr("alpha", &Lrn::alpha, "scale of the sum of squares, over the number of elements it is taken from")
+      attr("alpha", &Lrn::alpha, "scale of the sum of squares, divided by the number of elements in the window")
           .required(),
-      attr("beta", &Lrn::beta, "exponent").required(), attr("bias", &Lrn::bias, "what the sum is added to").required(),
-      attr("size", &Lrn::size, "elements along each axis, the middle one being the element itself")
-          .required()
-          .between(1, 2147483647)};
+      attr("beta", &Lrn::beta, "exponent").required(),
+      attr("bias", &Lrn::bias, "constant added to the scaled sum of squares").required(),
+      attr("size", &Lrn::size, "window size along each axis").required().between(1, 2147483647)};
 };
 
 void lrn_infer(Infer& ctx, const Lrn&) {
@@ -21,7 +20,7 @@ void lrn_infer(Infer& ctx, const Lrn&) {
   ctx.output(0, ctx.type(0), data);
 }
 
-// Sums over `reach` elements to both sides along one axis.
+// Sums over a window of `reach` elements to either side along one axis.
 std::vector<double> lrn_sums(const std::vector<double>& v, std::span<const int64_t> dims, size_t axis, int64_t reach) {
   int64_t outer = count_of(dims.first(axis)), n = dims[axis], inner = count_of(dims.subspan(axis + 1));
   std::vector<double> out(v.size());
@@ -54,7 +53,7 @@ void lrn_run(Run& ctx, const Lrn& a) {
 
 Ops define_lrn() {
   return op<Lrn>("LRN", 1)
-      .doc("x / (bias + alpha / size^axes * sum of squares nearby)^beta")
+      .doc("Local response normalization: x / (bias + alpha / size^axes * sum of squares in the window)^beta")
       .inputs("data, axes")
       .infer(lrn_infer)
       .reference(lrn_run);

@@ -7,21 +7,22 @@ namespace {
 
 struct MatMul {
   bool transpose_a = false, transpose_b = false;
-  static constexpr std::tuple schema{attr("transpose_a", &MatMul::transpose_a, "the first matrices are transposed"),
-                                     attr("transpose_b", &MatMul::transpose_b, "the second matrices are transposed")};
+  static constexpr std::tuple schema{
+      attr("transpose_a", &MatMul::transpose_a, "transpose the last two axes of the first input"),
+      attr("transpose_b", &MatMul::transpose_b, "transpose the last two axes of the second input")};
 };
 
 void check_inner(const Dim& a, const Dim& b, const Shape& x, const Shape& y) {
   if (a.known() && b.known() && a.value() != b.value())
-    fail("matrices of shapes ", x, " and ", y, " cannot be multiplied: ", a, " is not ", b);
+    fail("expected equal inner dimensions, got ", a, " and ", b, " for matrices of shapes ", x, " and ", y);
 }
 
-// A list on the left is one row, on the right one column; that axis is dropped again at the end.
+// A 1-D tensor is a row vector on the left and a column vector on the right; its extra axis is removed from the result.
 void matmul_infer(Infer& ctx, const MatMul& a) {
   DType type = common_type(ctx);
   Shape x = ctx.shape(0), y = ctx.shape(1);
   if (!x.ranked() || !y.ranked()) return ctx.output(0, type, Shape::unknown());
-  if (x.rank() == 0 || y.rank() == 0) fail("a scalar cannot be multiplied as a matrix");
+  if (x.rank() == 0 || y.rank() == 0) fail("expected inputs of rank 1 or more, got a scalar");
   bool row = x.rank() == 1, column = y.rank() == 1;
   std::vector<Dim> p = x.dims(), q = y.dims();
   if (row) p.insert(p.begin(), Dim(1));
@@ -37,7 +38,7 @@ void matmul_infer(Infer& ctx, const MatMul& a) {
   ctx.output(0, type, out);
 }
 
-// A matrix in memory: its size and the way from one element to the next, downwards and to the right.
+// A strided matrix: its size, and the distances in elements to the next row (`down`) and column (`right`).
 struct Matrix {
   int64_t rows, columns, down, right;
   Matrix transposed() const { return {columns, rows, right, down}; }
@@ -47,7 +48,7 @@ Matrix last_matrix(std::span<const int64_t> dims) {
   return {rows, columns, columns, 1};
 }
 
-// y = a * b, where y is dense.
+// y = a * b, where y is dense and row-major.
 template <class T>
 void multiply(const T* a, const Matrix& p, const T* b, const Matrix& q, T* y) {
   for (int64_t i = 0; i < p.rows; ++i) {
@@ -86,6 +87,12 @@ void matmul_run(Run& ctx, const MatMul& a) {
   });
 }
 
+// Of [m, k] and [k, n] that is m * n * k; a batch that only one side has counts once, one that both have a little more.
+double matmul_cost(const Accept& ctx) {
+  auto elements = [](const Shape& s) { return std::max(1.0, static_cast<double>(s.elements().max())); };
+  return std::sqrt(elements(ctx.shape(0)) * elements(ctx.shape(1)) * elements(ctx.output(0).shape));
+}
+
 // ---- GroupedMatMul ----
 
 void grouped_matmul_infer(Infer& ctx, const NoAttributes&) {
@@ -93,17 +100,17 @@ void grouped_matmul_infer(Infer& ctx, const NoAttributes&) {
   Shape x = ctx.shape(0), y = ctx.shape(1);
   if (!x.ranked() || !y.ranked()) return ctx.output(0, type, Shape::unknown());
   if (y.rank() != 3 || (x.rank() != 3 && x.rank() != 2))
-    fail("matrices of shapes ", x, " and ", y, ": two or three dimensions and three are wanted");
+    fail("expected matrices of rank 2 or 3 and rank 3, got shapes ", x, " and ", y);
   check_inner(x[x.rank() - 1], y[2], x, y);
   if (x.rank() == 3) return ctx.output(0, type, Shape{merge(x[0], y[0]), x[1], y[1]});
-  if (!ctx.has_input(2)) fail("rows that are shared between groups need offsets");
+  if (!ctx.has_input(2)) fail("a first input of rank 2 (rows shared among the groups) requires offsets");
   Shape offsets = ctx.shape(2);
-  if (offsets.ranked() && offsets.rank() != 1) fail("the offsets of shape ", offsets, " should be a list");
+  if (offsets.ranked() && offsets.rank() != 1) fail("expected 1-D offsets, got shape ", offsets);
   if (offsets.ranked()) merge(offsets[0], y[0]);
   ctx.output(0, type, Shape{x[0], y[1]});
 }
 
-// The weights are stored transposed. With offsets, group g has the rows from where the group before ended.
+// The weights are stored transposed. With offsets, group g takes the rows from the end of group g - 1 to offsets[g].
 void grouped_matmul_run(Run& ctx, const NoAttributes&) {
   TensorView x = ctx.input(0), y = ctx.input(1), out = ctx.output(0);
   int64_t groups = y.dim(0), inner = y.dim(2), columns = y.dim(1);
@@ -117,7 +124,8 @@ void grouped_matmul_run(Run& ctx, const NoAttributes&) {
     int64_t begin = 0;
     for (int64_t g = 0; g < groups; ++g) {
       int64_t end = ends[static_cast<size_t>(g)];
-      if (end < begin || end > rows) fail("group ", g, " has the rows from ", begin, " to ", end, " of ", rows);
+      if (end < begin || end > rows)
+        fail("expected ascending offsets of at most ", rows, ", got rows ", begin, " to ", end, " for group ", g);
       multiply(u.data() + begin * inner, Matrix{end - begin, inner, inner, 1}, v.data() + g * columns * inner,
                Matrix{inner, columns, 1, inner}, w.data() + begin * columns);
       begin = end;
@@ -142,13 +150,14 @@ Value import_gemm(Import& layer) {
 Ops define_matmul() {
   return {
       op<MatMul>("MatMul", 1)
-          .doc("The product of matrices in the last two axes; the others broadcast.")
+          .doc("Matrix product over the last two axes; the other axes broadcast")
           .inputs("a, b")
           .infer(matmul_infer)
+          .cost(matmul_cost)
           .reference(matmul_run)
           .import(onnx("MatMul")),
       op("GroupedMatMul", 17)
-          .doc("One matrix product per group, with weights of its own that are stored transposed.")
+          .doc("One matrix product per group; the weights are stored transposed")
           .inputs("mat_a, mat_b, offsets?")
           .infer(grouped_matmul_infer)
           .reference(grouped_matmul_run),

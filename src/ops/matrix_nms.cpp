@@ -14,10 +14,11 @@ struct MatrixNms : ClassNms {
       across_attr(),
       score_attr(),
       background_attr(),
-      attr("decay_function", &MatrixNms::decay_function, "how an overlap lowers the score")
+      attr("decay_function", &MatrixNms::decay_function, "function that decays the scores of overlapping boxes")
           .one_of("gaussian", "linear"),
-      attr("gaussian_sigma", &MatrixNms::gaussian_sigma, "strength of the gaussian decay"),
-      attr("post_threshold", &MatrixNms::post_threshold, "lowered scores up to this are left out"),
+      attr("gaussian_sigma", &MatrixNms::gaussian_sigma, "sigma of the gaussian decay"),
+      attr("post_threshold", &MatrixNms::post_threshold,
+           "minimum decayed score; discard boxes whose decayed score is not above this"),
       normalized_attr()};
 };
 
@@ -26,8 +27,8 @@ void matrix_nms_infer(Infer& ctx, const MatrixNms& a) {
   class_nms_outputs(ctx, a, n.batches, n.classes, n.boxes);
 }
 
-// The scores of one class, each lowered by the better boxes that it overlaps, themselves less the more they are
-// overlapped (Wang et al., SOLOv2).
+// Decays the scores of one class: each by its IoU with the higher-scoring boxes, which count less the more they overlap
+// boxes above them (Wang et al., SOLOv2).
 void matrix_nms_class(const MatrixNms& a, std::span<const float> scores, std::span<const Corners> boxes, int64_t image,
                       int64_t group, std::vector<Detection>& found) {
   std::vector<size_t> order;
@@ -37,7 +38,7 @@ void matrix_nms_class(const MatrixNms& a, std::span<const float> scores, std::sp
   if (a.nms_top_k >= 0 && order.size() > static_cast<size_t>(a.nms_top_k))
     order.resize(static_cast<size_t>(a.nms_top_k));
 
-  std::vector<float> worst;  // the largest overlap with a better box
+  std::vector<float> worst;  // the largest IoU with a higher-scoring box
   for (size_t i = 0; i < order.size(); ++i) {
     float decay = 1, most = 0;
     for (size_t j = 0; j < i; ++j) {
@@ -81,7 +82,9 @@ void matrix_nms_run(Run& ctx, const MatrixNms& a) {
 
 Ops define_matrix_nms() {
   return op<MatrixNms>("MatrixNms", 8)
-      .doc("Scores lowered by overlaps with better boxes: rows of class, score, x1, y1, x2, y2.")
+      .doc(
+          "Matrix NMS: decay scores by overlaps with higher-scoring boxes, and return rows of [class, score, x1, y1, "
+          "x2, y2]")
       .inputs("boxes, scores")
       .outputs("selected_outputs, selected_indices, selected_num")
       .infer(matrix_nms_infer)

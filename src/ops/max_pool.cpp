@@ -10,19 +10,21 @@ struct MaxPool1 : PoolAttributes {
 struct MaxPool : PoolAttributes {
   DType index_element_type = DType::i64;
   int64_t axis = 0;
-  static constexpr std::tuple schema{strides_attr,
-                                     dilations_attr,
-                                     pads_begin_attr,
-                                     pads_end_attr,
-                                     kernel_attr,
-                                     rounding_attr,
-                                     auto_pad_attr,
-                                     attr("index_element_type", &MaxPool::index_element_type, "i64 or i32"),
-                                     attr("axis", &MaxPool::axis, "the first axis that indices count over")};
+  static constexpr std::tuple schema{
+      strides_attr,
+      dilations_attr,
+      pads_begin_attr,
+      pads_end_attr,
+      kernel_attr,
+      rounding_attr,
+      auto_pad_attr,
+      attr("index_element_type", &MaxPool::index_element_type, "element type of the indices, i64 or i32"),
+      attr("axis", &MaxPool::axis, "first axis that the indices are flattened over")};
 };
 
 void max_pool_infer1(Infer& ctx, const MaxPool1& a) {
-  if (a.rounding_type == Rounding::ceil_torch) fail("MaxPool of opset1 does not know the rounding 'ceil_torch'");
+  if (a.rounding_type == Rounding::ceil_torch)
+    fail("expected rounding_type 'floor' or 'ceil', got 'ceil_torch', which needs MaxPool of opset14");
   ctx.output(0, ctx.type(0), pool_shape(ctx, a));
 }
 void max_pool_infer(Infer& ctx, const MaxPool& a) {
@@ -32,11 +34,12 @@ void max_pool_infer(Infer& ctx, const MaxPool& a) {
   ctx.output(1, a.index_element_type, out);
 }
 void max_pool_infer8(Infer& ctx, const MaxPool& a) {
-  if (a.rounding_type == Rounding::ceil_torch) fail("MaxPool of opset8 does not know the rounding 'ceil_torch'");
+  if (a.rounding_type == Rounding::ceil_torch)
+    fail("expected rounding_type 'floor' or 'ceil', got 'ceil_torch', which needs MaxPool of opset14");
   max_pool_infer(ctx, a);
 }
 
-// What a window without elements gives: the lowest number of the type.
+// The result of an empty window: the lowest value of the type.
 template <class T>
 T least_value(DType type) {
   if constexpr (std::is_same_v<T, double>) {
@@ -52,7 +55,7 @@ T least_value(DType type) {
   }
 }
 
-// `index` counts over the whole tensor from `axis` on; null when nobody asks.
+// `index` counts from `axis` on over the whole tensor; null if the indices are unused.
 template <class T>
 void maximum_pool(std::span<const T> x, int64_t planes, const WindowAxes& axes, T least, std::vector<T>& y,
                   std::vector<int64_t>* index, int64_t index_modulus) {
@@ -104,10 +107,10 @@ void max_pool_as_1(Rewrite& at) {
 }  // namespace
 
 Ops define_max_pool() {
-  constexpr std::string_view doc = "The largest element under a sliding window, and where it lies.";
+  constexpr std::string_view doc = "Max pooling over a sliding window, with the index of each maximum";
   return {
       op<MaxPool1>("MaxPool", 1)
-          .doc("The largest element under a sliding window.")
+          .doc("Max pooling over a sliding window")
           .inputs("data")
           .infer(max_pool_infer1)
           .reference(max_pool_run1),

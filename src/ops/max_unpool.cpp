@@ -9,18 +9,18 @@ struct MaxUnpool : PoolAttributes {
   static constexpr std::tuple schema{strides_attr, pads_begin_attr, pads_end_attr, kernel_attr};
 };
 
-// What the pooling was made from: windows side by side, less the padding.
+// The shape before pooling: adjoining windows without the padding.
 Shape unpooled_shape(const Shape& data, const MaxUnpool& attributes) {
   size_t axes = attributes.kernel.size();
   if (data.rank() != axes + 2)
-    fail("'kernel' has ", axes, " values, data of shape ", data, " has not as many spatial axes");
+    fail("expected data with ", axes, " spatial axes, one per value of 'kernel', got shape ", data);
   WindowAttributes a = complete_windows<WindowAttributes>(attributes, axes);
   Shape out = data;
   for (size_t i = 0; i < axes; ++i) {
     int64_t more = attributes.kernel[i] - a.pads_begin[i] - a.pads_end[i];
-    if (data[i + 2].max() == 0) fail("data of shape ", data, " has no elements along spatial axis ", i);
+    if (data[i + 2].max() == 0) fail("expected a non-empty spatial axis ", i, ", got data of shape ", data);
     Dim steps = shifted(data[i + 2], -1) * Dim(a.strides[i]);
-    if (steps.max() != Dim::unbounded && steps.max() + more < 0) fail("the padding is larger than the output");
+    if (steps.max() != Dim::unbounded && steps.max() + more < 0) fail("the padding exceeds the output size");
     out[i + 2] = shifted(steps, more);
   }
   return out;
@@ -37,7 +37,7 @@ void max_unpool_infer(Infer& ctx, const MaxUnpool& a) {
   ctx.output(0, ctx.type(0), out);
 }
 
-// Indices count over the tensor that was pooled. A larger output has it in its first corner.
+// Indices refer to the tensor that was pooled. A larger output holds it in its first corner.
 void max_unpool_run(Run& ctx, const MaxUnpool& a) {
   TensorView x = ctx.input(0), y = ctx.output(0);
   std::vector<int64_t> inner = unpooled_shape(x.info().shape, a).values(), strides = strides_of(y.dims());
@@ -47,10 +47,10 @@ void max_unpool_run(Run& ctx, const MaxUnpool& a) {
     std::vector<T> from = x.to<T>(), to(static_cast<size_t>(y.size()));
     for (size_t i = 0; i < from.size(); ++i) {
       int64_t at = index[i], place = 0;
-      if (at < 0 || at >= total) fail("index ", at, " is outside a tensor of ", total, " elements");
+      if (at < 0 || at >= total) fail("index ", at, " is out of range for a tensor of ", total, " elements");
       for (size_t axis = inner.size(); axis-- > 0; at /= inner[axis]) {
         int64_t along = at % inner[axis];
-        if (along >= y.dim(axis)) fail("index ", index[i], " is outside the output of shape ", y.info().shape);
+        if (along >= y.dim(axis)) fail("index ", index[i], " is out of range for the output of shape ", y.info().shape);
         place += along * strides[axis];
       }
       to[static_cast<size_t>(place)] = from[i];
@@ -73,7 +73,7 @@ Value import_max_unpool(Import& layer) {
 
 Ops define_max_unpool() {
   return op<MaxUnpool>("MaxUnpool", "graft")
-      .doc("Puts what maximum pooling found back where it was, and zeros everywhere else.")
+      .doc("Undo max pooling: put each maximum back to its index, and zeros elsewhere")
       .inputs("data, indices, output_shape?")
       .infer(max_unpool_infer)
       .reference(max_unpool_run)

@@ -13,8 +13,8 @@ struct MelWeightMatrix {
 Dim mel_count(Infer& ctx, size_t input) {
   auto n = numbers_of(ctx, input);
   if (!n) return Dim();
-  if (n->rank() != 1) fail("input ", input, " is one number, ", n->rank(), " are given");
-  if ((*n)[0].max() < 0) fail("input ", input, " is ", (*n)[0].min(), ", it must not be negative");
+  if (n->rank() != 1) fail("expected a single number in input ", input, ", got ", n->rank());
+  if ((*n)[0].max() < 0) fail("expected a non-negative input ", input, ", got ", (*n)[0].min());
   return (*n)[0];
 }
 void mel_weight_matrix_infer(Infer& ctx, const MelWeightMatrix& a) {
@@ -25,7 +25,7 @@ void mel_weight_matrix_infer(Infer& ctx, const MelWeightMatrix& a) {
 double mel_of(double hertz) { return 2595 * std::log10(1 + hertz / 700); }
 double hertz_of(double mel) { return 700 * (std::pow(10, mel / 2595) - 1); }
 
-// Each band is a triangle over frequencies: up from the centre of the band below, down to that of the band above.
+// Each band is a triangle filter: it rises from the center of the band below and falls to that of the band above.
 void mel_weight_matrix_run(Run& ctx, const MelWeightMatrix&) {
   TensorView y = ctx.output(0);
   int64_t rows = y.dim(0), bands = y.dim(1);
@@ -35,7 +35,7 @@ void mel_weight_matrix_run(Run& ctx, const MelWeightMatrix&) {
   for (int64_t i = 0; i < bands + 2; ++i) {
     double mel = low + static_cast<double>(i) * (high - low) / static_cast<double>(bands + 2);
     double edge = std::floor((size + 1) * hertz_of(mel) / rate);
-    if (!(std::fabs(edge) < 1e15)) fail("the edge of band ", i, " is not a number, or too large");
+    if (!(std::fabs(edge) < 1e15)) fail("the edge of band ", i, " is NaN or too large");
     edges.push_back(static_cast<int64_t>(edge));
   }
   std::vector<double> out(static_cast<size_t>(rows * bands), 0);
@@ -64,7 +64,7 @@ Value import_mel_weight_matrix(Import& layer) {
 
 Ops define_mel_weight_matrix() {
   return op<MelWeightMatrix>("MelWeightMatrix", "graft")
-      .doc("Weights that turn a spectrum into bands of the mel scale: [dft_length / 2 + 1, num_mel_bins].")
+      .doc("Filter bank that maps a spectrum to bands of the mel scale, [dft_length / 2 + 1, num_mel_bins]")
       .inputs("num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz")
       .infer(mel_weight_matrix_infer)
       .reference(mel_weight_matrix_run)

@@ -1,5 +1,5 @@
-// Moving elements. Kernels that compute nothing describe what they do as boxes: the same dimensions walked through two
-// buffers, each with strides of its own (negative ones walk backwards, 0 repeats).
+// Data movement. Kernels that only move elements describe the movement as boxes: the same dimensions walked through two
+// buffers, each with its own strides (negative strides walk backward, 0 repeats an element).
 #pragma once
 
 #include <cstring>
@@ -7,7 +7,7 @@
 
 namespace graft {
 
-// A box in a buffer of cells: the first cell and the way to the next along each axis, in cells.
+// A box in a buffer of cells: the first cell, and the stride along each axis in cells.
 struct Strided {
   int64_t offset = 0;
   std::vector<int64_t> strides;
@@ -20,7 +20,7 @@ struct BoxAxis {
   int64_t count, to, from;
 };
 
-// Axes of one element are left out, and neighbours that both sides walk as one become one.
+// Drops axes of size 1, and merges adjacent axes that are contiguous on both sides.
 inline std::vector<BoxAxis> joined_axes(std::span<const int64_t> dims, const Strided& to, const Strided& from) {
   std::vector<BoxAxis> axes;
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -45,13 +45,13 @@ inline auto row_copier(size_t cell) {
     case 4: return copy_row<4>;
     case 8: return copy_row<8>;
     case sizeof(graft_str): return copy_row<sizeof(graft_str)>;
-    default: fail("elements of ", cell, " bytes cannot be moved");
+    default: fail("moving elements of ", cell, " bytes is not supported");
   }
 }
 
 }  // namespace detail
 
-// Copies a box, by the longest runs that lie together on both sides.
+// Copies a box by the longest runs that are contiguous on both sides.
 inline void copy_box(std::span<const int64_t> dims, size_t cell, unsigned char* to, const Strided& target,
                      const unsigned char* from, const Strided& source) {
   if (count_of(dims) == 0) return;
@@ -82,28 +82,29 @@ inline void copy_box(std::span<const int64_t> dims, size_t cell, unsigned char* 
   }
 }
 
-// Makes a whole output from a view of an input. `dims` may cut the output's dimensions into finer ones.
+// Produces a whole output from a view of an input. `dims` may split the dimensions of the output further.
 inline void move_view(TensorView y, TensorView x, const Strided& source, std::span<const int64_t> dims) {
-  if (count_of(dims) != y.size()) fail("an output of shape ", y.info().shape, " cannot be made of ", dims);
+  if (count_of(dims) != y.size()) fail("an output of shape ", y.info().shape, " does not match a view of shape ", dims);
   Cells from(x), to = Cells::blank(y);
   copy_box(dims, to.cell_size(), to.data(), dense_box(dims), from.data(), source);
   to.write_back();
 }
 inline void move_view(TensorView y, TensorView x, const Strided& source) { move_view(y, x, source, y.dims()); }
 
-// The same with the input's dimensions cut into finer ones, whose order changes.
+// The same with the input's dimensions split into `finer` ones, which are permuted.
 inline void move_reordered(TensorView y, TensorView x, const std::vector<int64_t>& finer,
                            const std::vector<size_t>& order) {
-  if (count_of(finer) != x.size()) fail("an input of shape ", x.info().shape, " cannot be seen as ", finer);
+  if (count_of(finer) != x.size())
+    fail("an input of shape ", x.info().shape, " does not match a view of shape ", finer);
   std::vector<int64_t> strides = strides_of(finer), dims;
   Strided source;
   for (size_t i : order) dims.push_back(finer[i]), source.strides.push_back(strides[i]);
   move_view(y, x, source, dims);
 }
 
-// An index of -count..count-1 as one of 0..count-1.
+// Maps an index of -count..count-1 to 0..count-1.
 inline int64_t checked_index(int64_t index, int64_t count) {
-  if (index < -count || index >= count) fail("index ", index, " is outside a dimension of ", count);
+  if (index < -count || index >= count) fail("index ", index, " is out of range for a dimension of ", count);
   return index < 0 ? index + count : index;
 }
 

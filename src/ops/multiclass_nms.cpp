@@ -11,17 +11,18 @@ struct MulticlassNms : ClassNms {
       nms_top_k_attr(),
       keep_top_k_attr(),
       across_attr(),
-      attr("iou_threshold", &MulticlassNms::iou_threshold, "boxes that overlap a better one as much are left out"),
+      attr("iou_threshold", &MulticlassNms::iou_threshold,
+           "IoU threshold: suppress boxes whose IoU with a higher-scoring box reaches this"),
       score_attr(),
       background_attr(),
       attr("nms_eta", &MulticlassNms::nms_eta,
-           "what iou_threshold above 0.5 is multiplied with for every box that stays")
+           "factor by which an IoU threshold above 0.5 shrinks with each selected box")
           .between(0, 1),
       normalized_attr()};
 };
 
-// Two forms: boxes that all classes share, [images, boxes, 4] and scores [images, classes, boxes]; or boxes of every
-// class, [classes, boxes, 4] and scores [classes, boxes], with the number of them that each image has.
+// Two forms: boxes [images, boxes, 4] shared by all classes, with scores [images, classes, boxes]; or separate boxes
+// per class [classes, boxes, 4], with scores [classes, boxes] and the number of boxes per image.
 void multiclass_nms_infer(Infer& ctx, const MulticlassNms& a) {
   if (!ctx.has_input(2)) {
     BoxCounts n = boxes_and_scores(ctx, 4);
@@ -29,20 +30,20 @@ void multiclass_nms_infer(Infer& ctx, const MulticlassNms& a) {
   }
   Shape boxes = ctx.shape(0), scores = ctx.shape(1), counts = ctx.shape(2);
   if (boxes.ranked() && (boxes.rank() != 3 || !boxes[2].can_be(4)))
-    fail("boxes have shape ", boxes, ", [classes,boxes,4] is wanted");
-  if (scores.ranked() && scores.rank() != 2) fail("scores have shape ", scores, ", [classes,boxes] is wanted");
-  if (counts.ranked() && counts.rank() != 1) fail("roisnum has shape ", counts, ", [images] is wanted");
+    fail("expected boxes of shape [classes,boxes,4], got ", boxes);
+  if (scores.ranked() && scores.rank() != 2) fail("expected scores of shape [classes,boxes], got ", scores);
+  if (counts.ranked() && counts.rank() != 1) fail("expected roisnum of shape [images], got ", counts);
   Dim classes, per_class;
   if (boxes.ranked()) classes = boxes[0], per_class = boxes[1];
   if (scores.ranked()) {
     if (!can_agree(classes, scores[0]) || !can_agree(per_class, scores[1]))
-      fail("boxes of shape ", boxes, " do not go with scores of shape ", scores);
+      fail("expected boxes and scores with matching dimensions, got shapes ", boxes, " and ", scores);
     classes = merge(classes, scores[0]), per_class = merge(per_class, scores[1]);
   }
   class_nms_outputs(ctx, a, counts.ranked() ? counts[0] : Dim(), classes, per_class);
 }
 
-// Which of the boxes of one class stay.
+// Selects boxes of one class.
 std::vector<size_t> multiclass_nms_class(const MulticlassNms& a, std::span<const float> scores,
                                          std::span<const Corners> boxes) {
   std::vector<size_t> order, kept;
@@ -72,7 +73,7 @@ void multiclass_nms_run(Run& ctx, const MulticlassNms& a) {
   std::vector<Detection> found;
   for (int64_t image = 0; image < images; ++image) {
     int64_t count = shared ? per_class : std::max<int64_t>(0, counts[static_cast<size_t>(image)]);
-    if (!shared && count > per_class - first) fail("roisnum counts more boxes than the ", per_class, " there are");
+    if (!shared && count > per_class - first) fail("roisnum adds up to more than the ", per_class, " boxes per class");
     std::vector<Detection> of_image;
     for (int64_t group = 0; group < classes; ++group) {
       if (group == a.background_class) continue;
@@ -105,7 +106,7 @@ void multiclass_nms_as_8(Rewrite& at) {
 Ops define_multiclass_nms() {
   auto common = [](int version) {
     return op<MulticlassNms>("MulticlassNms", version)
-        .doc("Of boxes of a class that overlap, the one with the best score: rows of class, score, x1, y1, x2, y2.")
+        .doc("Non-maximum suppression per class, with rows of [class, score, x1, y1, x2, y2]")
         .outputs("selected_outputs, selected_indices, selected_num")
         .infer(multiclass_nms_infer)
         .reference(multiclass_nms_run);

@@ -8,19 +8,21 @@ struct Mvn2 {
   bool across_channels = true, normalize_variance = true;
   std::vector<int64_t> reduction_axes;
   static constexpr std::tuple schema{
-      attr("eps", &Mvn2::eps, "added to the variance"),
-      attr("across_channels", &Mvn2::across_channels, "channels are taken together, not one by one"),
-      attr("normalize_variance", &Mvn2::normalize_variance, "the variance becomes 1 too"),
-      attr("reduction_axes", &Mvn2::reduction_axes, "what is taken together; none: the axes behind the channels")};
+      attr("eps", &Mvn2::eps, "value added to the variance for numerical stability"),
+      attr("across_channels", &Mvn2::across_channels, "normalize all channels together instead of separately"),
+      attr("normalize_variance", &Mvn2::normalize_variance, "also divide by the standard deviation"),
+      attr("reduction_axes", &Mvn2::reduction_axes, "axes to normalize over; empty: all axes after the channels")};
 };
 struct Mvn6 {
   float eps = 0;
   bool normalize_variance = true;
   enum Where { inside, outside } eps_mode = inside;
   static constexpr std::tuple schema{
-      attr("eps", &Mvn6::eps, "added to the variance or to its root").required(),
-      attr("normalize_variance", &Mvn6::normalize_variance, "the variance becomes 1 too").required(),
-      attr("eps_mode", &Mvn6::eps_mode, "where eps is added").required().one_of("INSIDE_SQRT", "OUTSIDE_SQRT")};
+      attr("eps", &Mvn6::eps, "value added to the variance or to its square root for numerical stability").required(),
+      attr("normalize_variance", &Mvn6::normalize_variance, "also divide by the standard deviation").required(),
+      attr("eps_mode", &Mvn6::eps_mode, "whether eps is added inside or outside of the square root")
+          .required()
+          .one_of("INSIDE_SQRT", "OUTSIDE_SQRT")};
 };
 
 void mvn2_infer(Infer& ctx, const Mvn2& a) {
@@ -65,14 +67,16 @@ void mvn6_run(Run& ctx, const Mvn6& a) {
 Ops define_mvn() {
   return {
       op<Mvn2>("MVN", 2)
-          .doc("Mean 0 and variance 1 over some axes.")
+          .doc("Mean-variance normalization: subtract the mean and optionally divide by the standard deviation")
           .inputs("data")
           .infer(mvn2_infer)
+          .linear()
           .reference(mvn2_run),
       op<Mvn6>("MVN", 6)
-          .doc("Mean 0 and variance 1 over some axes.")
+          .doc("Mean-variance normalization over the given axes")
           .inputs("data, axes")
           .infer(mvn6_infer)
+          .linear()
           .reference(mvn6_run),
   };
 }

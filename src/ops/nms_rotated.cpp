@@ -9,9 +9,9 @@ struct NmsRotated {
   bool clockwise = true;
   static constexpr std::tuple schema{
       attr("sort_result_descending", &NmsRotated::sort_result_descending,
-           "the best box first, whatever batch and class; else batch by batch and class by class"),
-      attr("output_type", &NmsRotated::output_type, "i64 or i32"),
-      attr("clockwise", &NmsRotated::clockwise, "which way positive angles turn, y pointing down")};
+           "sort the selected boxes by score across batches and classes"),
+      attr("output_type", &NmsRotated::output_type, "element type of the indices, i64 or i32"),
+      attr("clockwise", &NmsRotated::clockwise, "positive angles turn clockwise (y axis pointing down)")};
 };
 
 void nms_rotated_infer(Infer& ctx, const NmsRotated& a) {
@@ -25,7 +25,7 @@ void nms_rotated_infer(Infer& ctx, const NmsRotated& a) {
 struct Point {
   double x, y;
 };
-// The corners of [x, y, width, height, angle], in turn.
+// The corners of a box [x, y, width, height, angle], in order.
 std::vector<Point> rotated_corners(const float* box, bool clockwise) {
   double angle = clockwise ? box[4] : -box[4], c = std::cos(angle) / 2, s = std::sin(angle) / 2;
   Point along{c * box[2], s * box[2]}, across{-s * box[3], c * box[3]};
@@ -35,10 +35,10 @@ std::vector<Point> rotated_corners(const float* box, bool clockwise) {
   return {corner(-1, -1), corner(1, -1), corner(1, 1), corner(-1, 1)};
 }
 
-// Twice the area of the triangle a, b, p; its sign says on which side of a-b the point is.
+// Twice the signed area of the triangle a, b, p; the sign tells the side of the line a-b.
 double side(Point a, Point b, Point p) { return (b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x); }
 
-// The part of `shape` inside the convex `frame`, cut edge by edge (Sutherland and Hodgman).
+// The area of `shape` inside the convex polygon `frame`, clipped edge by edge (Sutherland-Hodgman).
 double common_area(std::vector<Point> shape, const std::vector<Point>& frame) {
   for (size_t e = 0; e < frame.size(); ++e) {
     Point a = frame[e], b = frame[(e + 1) % frame.size()];
@@ -91,7 +91,7 @@ Value import_nms_rotated(Import& layer) {
 
 Ops define_nms_rotated() {
   return op<NmsRotated>("NMSRotated", 13)
-      .doc("Of rotated boxes that overlap, the one with the best score: rows of batch, class, box.")
+      .doc("Non-maximum suppression of rotated boxes; rows of [batch, class, box]")
       .inputs("boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold")
       .outputs("selected_indices, selected_scores, valid_outputs")
       .infer(nms_rotated_infer)

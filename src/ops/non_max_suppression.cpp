@@ -12,11 +12,11 @@ constexpr auto nms_encoding = attr("box_encoding", &NmsFields::box_encoding,
                                    "corner: [y1,x1,y2,x2], any two opposite corners; center: [x,y,width,height]")
                                   .one_of("corner", "center");
 constexpr auto nms_sort = attr("sort_result_descending", &NmsFields::sort_result_descending,
-                               "the best box first, whatever batch and class; else batch by batch and class by class");
+                               "sort the selected boxes by score across batches and classes");
 
 struct NonMaxSuppression : NmsFields {
-  static constexpr std::tuple schema{nms_encoding, nms_sort,
-                                     attr("output_type", &NmsFields::output_type, "i64 or i32")};
+  static constexpr std::tuple schema{
+      nms_encoding, nms_sort, attr("output_type", &NmsFields::output_type, "element type of the indices, i64 or i32")};
 };
 // Before opset3 the result was always i64.
 struct NonMaxSuppression1 : NmsFields {
@@ -48,7 +48,7 @@ std::vector<Corners> nms_corners(TensorView boxes, bool center) {
   return out;
 }
 
-// Up to opset5 an overlap that equals the threshold was too much.
+// Up to opset5, a box was suppressed even if its IoU equals the threshold.
 template <class A, bool drop_at_equal>
 void nms_run(Run& ctx, const A& a) {
   SuppressionRule rule = suppression_inputs(ctx);
@@ -62,11 +62,11 @@ void nms_run(Run& ctx, const A& a) {
   write_kept(ctx, kept);
 }
 
-// ONNX keeps every score when no threshold is given, and no box when no number is.
+// In ONNX, an omitted score threshold keeps all scores, and an omitted number of boxes keeps none.
 Value import_nms(Import& layer) {
   auto given = [&](size_t i, Value fallback) { return layer.has_input(i) ? layer.input(i) : fallback; };
   auto center = layer.get<int64_t>("center_point_box", 0);
-  if (center != 0 && center != 1) fail("attribute 'center_point_box' is ", center, ", it must be 0 or 1");
+  if (center != 0 && center != 1) fail("expected center_point_box 0 or 1, got ", center);
   return layer.ops("NonMaxSuppression@9",
                    {layer.input(0), layer.input(1), given(2, layer.scalar(int64_t{0})),
                     given(3, layer.scalar(0.0, DType::f32)), given(4, layer.scalar(-INFINITY, DType::f32))},
@@ -76,7 +76,7 @@ Value import_nms(Import& layer) {
 }  // namespace
 
 Ops define_non_max_suppression() {
-  constexpr std::string_view doc = "Of boxes that overlap, the one with the best score: rows of batch, class, box.";
+  constexpr std::string_view doc = "Non-maximum suppression per class; rows of [batch, class, box]";
   constexpr std::string_view five = "boxes, scores, max_output_boxes_per_class?, iou_threshold?, score_threshold?",
                              six =
                                  "boxes, scores, max_output_boxes_per_class?, iou_threshold?, score_threshold?, "

@@ -5,12 +5,13 @@ namespace {
 
 struct NonZero {
   DType output_type = DType::i64;
-  static constexpr std::tuple schema{attr("output_type", &NonZero::output_type, "i64 or i32")};
+  static constexpr std::tuple schema{
+      attr("output_type", &NonZero::output_type, "element type of the result, i64 or i32")};
 };
 
 constexpr int64_t most_counted = 1 << 16;
 
-// The positions of what is not zero.
+// The positions of the nonzero elements.
 std::vector<int64_t> nonzero_positions(TensorView x) {
   std::vector<int64_t> found;
   auto look = [&](const auto& values) {
@@ -22,10 +23,10 @@ std::vector<int64_t> nonzero_positions(TensorView x) {
   return found;
 }
 
-// How many there are depends on the data.
+// The output shape is data-dependent.
 void nonzero_infer(Infer& ctx, const NonZero& a) {
   want_index_type(a.output_type);
-  if (ctx.type(0) == DType::string) fail("texts cannot be compared with zero");
+  if (ctx.type(0) == DType::string) fail("expected numeric or boolean elements, got strings");
   Shape in = ctx.shape(0);
   Dim rank = in.ranked() ? Dim(static_cast<int64_t>(in.rank())) : Dim();
   Dim most = in.elements(), count = Dim::between(0, most.max());
@@ -48,9 +49,10 @@ void nonzero_run(Run& ctx, const NonZero&) {
 
 Ops define_nonzero() {
   return op<NonZero>("NonZero", 3)
-      .doc("Positions of the elements that are not zero, one row per axis.")
+      .doc("Coordinates of the nonzero elements, one row per axis")
       .inputs("data")
       .infer(nonzero_infer)
+      .linear()
       .reference(nonzero_run)
       .import(onnx("NonZero"));
 }

@@ -1,4 +1,4 @@
-// NormalizeL2 and GRN: divided by the root of a sum of squares.
+// NormalizeL2 and GRN: division by the L2 norm.
 #include "slots.hpp"
 
 namespace graft {
@@ -8,12 +8,14 @@ struct NormalizeL2 {
   float eps = 0;
   enum Mode { add, max } eps_mode = add;
   static constexpr std::tuple schema{
-      attr("eps", &NormalizeL2::eps, "keeps the sum of squares from being zero").required(),
-      attr("eps_mode", &NormalizeL2::eps_mode, "how it does").required().one_of("add", "max")};
+      attr("eps", &NormalizeL2::eps, "value that keeps the sum of squares above zero").required(),
+      attr("eps_mode", &NormalizeL2::eps_mode, "whether eps is added to the sum of squares or is its minimum")
+          .required()
+          .one_of("add", "max")};
 };
 struct Grn {
   float bias = 1;
-  static constexpr std::tuple schema{attr("bias", &Grn::bias, "added to the sum of squares")};
+  static constexpr std::tuple schema{attr("bias", &Grn::bias, "value added to the sum of squares")};
 };
 
 void normalize_l2_infer(Infer& ctx, const NormalizeL2&) {
@@ -23,15 +25,14 @@ void normalize_l2_infer(Infer& ctx, const NormalizeL2&) {
 }
 void grn_infer(Infer& ctx, const Grn&) {
   Shape data = ctx.shape(0);
-  if (data.ranked() && (data.rank() < 2 || data.rank() > 4))
-    fail("data of shape ", data, ": 2 to 4 dimensions are wanted");
+  if (data.ranked() && (data.rank() < 2 || data.rank() > 4)) fail("expected data of rank 2 to 4, got shape ", data);
   ctx.output(0, ctx.type(0), data);
 }
 
 void divide_by_norm(TensorView x, TensorView y, const std::vector<size_t>& axes, double eps, NormalizeL2::Mode mode) {
   std::vector<double> v = x.to<double>();
   if (axes.empty()) {
-    // Each element by itself.
+    // No axes: each element is normalized by itself.
     for (double& e : v) e = e == 0 ? 0 : 1;
     return y.assign(v);
   }
@@ -52,14 +53,16 @@ void grn_run(Run& ctx, const Grn& a) { divide_by_norm(ctx.input(0), ctx.output(0
 Ops define_normalize_l2() {
   return {
       op<NormalizeL2>("NormalizeL2", 1)
-          .doc("Divides by the root of the sum of squares over some axes.")
+          .doc("Divide by the L2 norm over the given axes")
           .inputs("data, axes")
           .infer(normalize_l2_infer)
+          .linear()
           .reference(normalize_l2_run),
       op<Grn>("GRN", 1)
-          .doc("Divides by the root of the sum of squares over the channels.")
+          .doc("Divide by the L2 norm over the channels (global response normalization)")
           .inputs("data")
           .infer(grn_infer)
+          .linear()
           .reference(grn_run),
   };
 }

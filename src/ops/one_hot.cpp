@@ -8,15 +8,15 @@ namespace {
 
 struct OneHot1 {
   int64_t axis = 0;
-  static constexpr std::tuple schema{attr("axis", &OneHot1::axis, "where the new axis stands").required()};
+  static constexpr std::tuple schema{attr("axis", &OneHot1::axis, "position of the new axis").required()};
 };
 struct OneHot16 {
   int64_t axis = 0;
   enum Mode { ignore_negative, normalize } negative_indices_mode = ignore_negative;
-  static constexpr std::tuple schema{
-      attr("axis", &OneHot16::axis, "where the new axis stands").required(),
-      attr("negative_indices_mode", &OneHot16::negative_indices_mode, "whether negative indices count from the end")
-          .one_of("ignore_negative", "normalize")};
+  static constexpr std::tuple schema{attr("axis", &OneHot16::axis, "position of the new axis").required(),
+                                     attr("negative_indices_mode", &OneHot16::negative_indices_mode,
+                                          "whether negative indices are ignored or count from the end")
+                                         .one_of("ignore_negative", "normalize")};
 };
 
 void one_hot_any_infer(Infer& ctx, int64_t where) {
@@ -25,8 +25,8 @@ void one_hot_any_infer(Infer& ctx, int64_t where) {
     size_t axis = normalize_axis(where, indices.rank() + 1);
     Dim depth;
     if (auto k = numbers_of(ctx, 1)) {
-      if (k->rank() != 1) fail("depth should be one number, it has ", k->rank());
-      if ((*k)[0].known() && (*k)[0].min() < 0) fail("depth is ", (*k)[0].min());
+      if (k->rank() != 1) fail("expected a scalar depth, got ", k->rank(), " values");
+      if ((*k)[0].known() && (*k)[0].min() < 0) fail("expected a non-negative depth, got ", (*k)[0].min());
       if ((*k)[0].min() >= 0) depth = (*k)[0];
     }
     out = indices;
@@ -40,7 +40,7 @@ void one_hot16_infer(Infer& ctx, const OneHot16& a) { one_hot_any_infer(ctx, a.a
 void one_hot_any_run(Run& ctx, int64_t where, bool from_end) {
   TensorView x = ctx.input(0), y = ctx.output(0);
   if (y.size() == 0) return;
-  if (ctx.input(2).size() != 1 || ctx.input(3).size() != 1) fail("on_value and off_value should be scalars");
+  if (ctx.input(2).size() != 1 || ctx.input(3).size() != 1) fail("expected scalar on_value and off_value");
   size_t axis = normalize_axis(where, x.rank() + 1);
   std::vector<int64_t> indices = x.to<int64_t>();
   int64_t depth = y.dim(axis), inner = count_of(x.dims().subspan(axis));
@@ -61,7 +61,7 @@ void one_hot16_run(Run& ctx, const OneHot16& a) {
   one_hot_any_run(ctx, a.axis, a.negative_indices_mode == OneHot16::normalize);
 }
 
-// Indices and depth may be of any number type, depth a list of one; the values are [off, on].
+// Indices and depth may be of any numeric type, and depth a 1-D tensor; the values are [off, on].
 Value import_one_hot(Import& layer) {
   Value indices = convert(layer.input(0), DType::i64), depth = convert(layer.input(1), DType::i64);
   Shape s = depth.shape();
@@ -90,14 +90,16 @@ void one_hot_as_1(Rewrite& at) {
 Ops define_one_hot() {
   return {
       op<OneHot1>("OneHot", 1)
-          .doc("A new axis that is on at the index and off elsewhere.")
+          .doc("One-hot encoding along a new axis: on_value at the index, off_value elsewhere")
           .inputs("indices, depth, on_value, off_value")
           .infer(one_hot1_infer)
+          .linear()
           .reference(one_hot1_run),
       op<OneHot16>("OneHot", 16)
-          .doc("A new axis that is on at the index and off elsewhere; negative indices may count from the end.")
+          .doc("One-hot encoding along a new axis: on_value at the index, off_value elsewhere")
           .inputs("indices, depth, on_value, off_value")
           .infer(one_hot16_infer)
+          .linear()
           .reference(one_hot16_run)
           .import(onnx("OneHot").expand(import_one_hot))
           .earlier(one_hot_as_1),

@@ -1,4 +1,4 @@
-// Inputs that are repeated to fill another one, never the other way round: slopes, scales, ranges.
+// Inputs that broadcast to another one, but never the other way round: slopes, scales, ranges.
 #pragma once
 
 #include <graft/shapes.hpp>
@@ -12,14 +12,14 @@ inline void check_one_way(const Shape& whole, const Shape& part, std::string_vie
     const Dim &p = part[i], &w = whole[whole.rank() - part.rank() + i];
     fits = p.can_be(1) || std::max(p.min(), w.min()) <= std::min(p.max(), w.max());
   }
-  if (!fits) fail(what, " of shape ", part, " does not fit the data of shape ", whole);
+  if (!fits) fail("expected ", what, " that broadcasts to the data of shape ", whole, ", got shape ", part);
 }
 
 // An input that must hold exactly one number.
 inline void check_single(const NodeView& ctx, size_t input, std::string_view what) {
   if (!ctx.has_input(input)) return;
   Shape s = ctx.shape(input);
-  if (!s.elements().can_be(1)) fail(what, " should be one number, it has shape ", s);
+  if (!s.elements().can_be(1)) fail("expected ", what, " with a single element, got shape ", s);
 }
 
 }  // namespace graft

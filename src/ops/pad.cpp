@@ -9,18 +9,21 @@ namespace {
 struct Pad {
   enum Mode { constant, edge, reflect, symmetric } pad_mode = constant;
   static constexpr std::tuple schema{
-      attr("pad_mode", &Pad::pad_mode, "what is added: a value, the border, or a mirror without or with the border")
+      attr("pad_mode", &Pad::pad_mode,
+           "padding method: a constant, the edge value, or a reflection without (reflect) or with (symmetric) the edge")
           .one_of("constant", "edge", "reflect", "symmetric")
           .required()};
 };
 
-// Refuses what the mode cannot give.
+// Checks that the mode can provide this much padding.
 void pad_check(Pad::Mode mode, int64_t n, int64_t begin, int64_t end) {
   int64_t most = std::max(begin, end);
   if (most <= 0 || mode == Pad::constant) return;
-  if (mode == Pad::edge && n == 0) fail("an axis without elements has no border to repeat");
-  if (mode == Pad::reflect && most >= n) fail("a mirror of ", most, " does not fit an axis of ", n);
-  if (mode == Pad::symmetric && most > n) fail("a mirror of ", most, " with the border does not fit an axis of ", n);
+  if (mode == Pad::edge && n == 0) fail("cannot pad an empty axis with its edge");
+  if (mode == Pad::reflect && most >= n)
+    fail("reflecting ", most, " elements requires an axis of at least ", most + 1, ", got ", n);
+  if (mode == Pad::symmetric && most > n)
+    fail("reflecting ", most, " elements including the edge requires an axis of at least ", most, ", got ", n);
 }
 int64_t pad_size(int64_t n, int64_t begin, int64_t end) {
   int64_t sum;
@@ -44,19 +47,19 @@ Dim pad_size(Pad::Mode mode, const Dim& n, const Dim& begin, const Dim& end) {
   return n + begin + end;
 }
 
-// A stretch of an output axis: `count` places from `to` on, taken from `from` on in steps of `step`.
+// A segment of an output axis: `count` positions from `to` on, copied from `from` on in steps of `step`.
 struct PadStretch {
   int64_t to, count, from, step;
 };
-// The stretches that come from the data; what they leave out is the padding value.
+// The segments copied from the data; the rest is the padding value.
 std::vector<PadStretch> pad_stretches(Pad::Mode mode, int64_t n, int64_t begin, int64_t end) {
   pad_check(mode, n, begin, end);
   int64_t total = pad_size(n, begin, end);
   int64_t left = std::clamp(begin, int64_t{0}, total), right = std::clamp(begin + n, int64_t{0}, total);
   std::vector<PadStretch> out{{left, right - left, left - begin, 1}};
   if (mode == Pad::constant) return out;
-  int64_t seam = mode == Pad::symmetric ? 1 : 0;  // whether the border itself is mirrored too
-  int64_t after = right - begin;                  // where the data would be read behind its end
+  int64_t seam = mode == Pad::symmetric ? 1 : 0;  // 1 if the edge itself is reflected too
+  int64_t after = right - begin;                  // where the data would be read past its end
   if (mode == Pad::edge) out.push_back({0, left, 0, 0}), out.push_back({right, total - right, n - 1, 0});
   else
     out.push_back({0, left, begin - seam, -1}), out.push_back({right, total - right, 2 * (n - 1) + seam - after, -1});
@@ -66,14 +69,14 @@ std::vector<PadStretch> pad_stretches(Pad::Mode mode, int64_t n, int64_t begin, 
 void pad_run(Run& ctx, const Pad& a) {
   TensorView x = ctx.input(0), y = ctx.output(0);
   std::vector<int64_t> begin = ctx.input(1).to<int64_t>(), end = ctx.input(2).to<int64_t>();
-  if (begin.size() != x.rank() || end.size() != x.rank()) fail("pads should have one value for each axis");
+  if (begin.size() != x.rank() || end.size() != x.rank()) fail("expected one pad per axis");
   Cells from(x), to = Cells::blank(y);
   size_t cell = to.cell_size();
   if (y.size() == 0) return;
   if (a.pad_mode == Pad::constant) {
     std::vector<int64_t> repeat(y.rank(), 0);
     if (ctx.has_input(3)) {
-      if (ctx.input(3).size() != 1) fail("the padding value should be a scalar");
+      if (ctx.input(3).size() != 1) fail("expected a scalar pad_value");
       Cells value(ctx.input(3));
       copy_box(y.dims(), cell, to.data(), dense_box(y.dims()), value.data(), {0, repeat});
     } else {
@@ -87,7 +90,7 @@ void pad_run(Run& ctx, const Pad& a) {
     if (stretches.empty()) return to.write_back();
     if (pad_size(x.dim(i), begin[i], end[i]) != y.dim(i)) fail("the output does not have the padded shape");
   }
-  // Every choice of one stretch for each axis is a box of the output.
+  // Each combination of one segment per axis is a box of the output.
   std::vector<int64_t> x_strides = strides_of(x.dims()), y_strides = strides_of(y.dims()), choices;
   for (const auto& stretches : axes) choices.push_back(static_cast<int64_t>(stretches.size()));
   Walk walk(choices, {});
@@ -113,13 +116,14 @@ void pad_infer(Infer& ctx, const Pad& a) {
     Dim n = length_of(ctx, i);
     if (!in.ranked() && n.known()) in = Shape::of_rank(axes_in(n));
     if (in.ranked() && !n.can_be(static_cast<int64_t>(in.rank())))
-      fail("pads for ", n, " axes are given, the data has shape ", in);
+      fail("expected one pad per axis of the data of shape ", in, ", got ", n);
   }
   Shape out = all_unknown(in);
   if (auto begin = numbers_of(ctx, 1), end = numbers_of(ctx, 2); begin && end && in.ranked()) {
     for (size_t i = 0; i < in.rank(); ++i) {
       for (const Dim& d : {(*begin)[i], (*end)[i]})
-        if (!may_cut && d.known() && d.min() < 0) fail("a pad of ", d.min(), ", which this version does not take");
+        if (!may_cut && d.known() && d.min() < 0)
+          fail("expected non-negative pads, got ", d.min(), "; negative pads need Pad of opset12");
       out[i] = pad_size(a.pad_mode, in[i], (*begin)[i], (*end)[i]);
     }
   }
@@ -128,13 +132,13 @@ void pad_infer(Infer& ctx, const Pad& a) {
     type = common_type(ctx, {0, 3});
     Shape value = ctx.shape(3);
     if (a.pad_mode == Pad::constant && !value.elements().can_be(1))
-      fail("the padding value of shape ", value, " should be a scalar");
+      fail("expected a scalar pad_value, got shape ", value);
   }
   ctx.output(0, type, out);
   follow_moves(ctx, a, pad_run, {0, 3}, {out});
 }
 
-// The first version only adds.
+// The first version does not accept negative pads.
 void pad_as_1(Rewrite& at) {
   for (size_t i : {1, 2}) {
     auto pads = at.input(i).values<int64_t>();
@@ -148,14 +152,16 @@ void pad_as_1(Rewrite& at) {
 Ops define_pad() {
   return {
       op<Pad>("Pad", 1)
-          .doc("Adds elements around a tensor.")
+          .doc("Pad a tensor at the beginning and end of each axis")
           .inputs("data, pads_begin, pads_end, pad_value?")
           .infer(pad_infer<false>)
+          .linear()
           .reference(pad_run),
       op<Pad>("Pad", 12)
-          .doc("Adds elements around a tensor; negative pads cut elements off.")
+          .doc("Pad a tensor at the beginning and end of each axis; negative pads crop")
           .inputs("data, pads_begin, pads_end, pad_value?")
           .infer(pad_infer<true>)
+          .linear()
           .reference(pad_run)
           .earlier(pad_as_1),
   };

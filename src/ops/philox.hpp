@@ -1,5 +1,5 @@
-// Random numbers that a pair of seeds determines, as OpenVINO makes them: Philox (as in TensorFlow) or the Mersenne
-// Twister (as in PyTorch), and how their words become numbers of an element type.
+// Reproducible random numbers from a pair of seeds, as OpenVINO generates them: Philox (as in TensorFlow) or the
+// Mersenne Twister (as in PyTorch), and the conversion of their words to an element type.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ class Philox {
   uint64_t key_, low_ = 0, high_;
 };
 
-// Words in the order in which they are used up.
+// Words in the order in which they are consumed.
 class RandomWords {
  public:
   RandomWords(RandomAlignment alignment, uint64_t global_seed, uint64_t op_seed)
@@ -56,7 +56,7 @@ class RandomWords {
 
 struct RandomSeeds {
   uint64_t global_seed = 0, op_seed = 0;
-  // Two zeros ask for other numbers each time.
+  // If both seeds are 0, every run uses different ones.
   static RandomSeeds of(int64_t global_seed, int64_t op_seed) {
     if (global_seed != 0 || op_seed != 0) return {static_cast<uint64_t>(global_seed), static_cast<uint64_t>(op_seed)};
     static std::atomic<uint64_t> calls{0};
@@ -65,7 +65,7 @@ struct RandomSeeds {
   }
 };
 
-// Numbers of [0, 1) with as many bits as the element type has.
+// A number in [0, 1) with as many random bits as the significand of the element type.
 inline double random_fraction(RandomWords& words, DType type, RandomAlignment alignment) {
   bool pytorch = alignment == RandomAlignment::pytorch;
   auto bits = [](uint64_t word, int n) { return std::ldexp(static_cast<double>(word & ((uint64_t{1} << n) - 1)), -n); };
@@ -75,7 +75,7 @@ inline double random_fraction(RandomWords& words, DType type, RandomAlignment al
     case DType::f16: return bits(first, pytorch ? 11 : 10);
     case DType::bf16: return bits(first, pytorch ? 8 : 7);
     case DType::f64: return bits(uint64_t{first} << 32 | words.next(), pytorch ? 53 : 52);
-    default: fail("random numbers cannot be of type ", type);
+    default: fail("random numbers of type ", type, " are not supported");
   }
 }
 

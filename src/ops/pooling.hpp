@@ -1,4 +1,4 @@
-// What average and maximum pooling share.
+// Shared by average and max pooling.
 #pragma once
 
 #include <graft/windows.hpp>
@@ -14,16 +14,16 @@ inline constexpr auto kernel_attr =
         .required()
         .between(1, window_limit);
 inline constexpr auto rounding_attr =
-    attr("rounding_type", &PoolAttributes::rounding_type, "what becomes of a last window that is only partly there")
+    attr("rounding_type", &PoolAttributes::rounding_type, "rounding of the output size")
         .one_of("floor", "ceil", "ceil_torch");
 
 inline Shape pool_shape(Infer& ctx, const PoolAttributes& attributes) {
   Shape data = ctx.shape(0);
   size_t spatial = attributes.kernel.size();
   if (!data.ranked()) data = Shape::of_rank(spatial + 2);
-  if (data.rank() < 3 || data.rank() > 5) fail("data of shape ", data, ": one to three spatial axes are wanted");
+  if (data.rank() < 3 || data.rank() > 5) fail("expected data with 1 to 3 spatial axes, got shape ", data);
   if (data.rank() != spatial + 2)
-    fail("'kernel' has ", spatial, " values, data of shape ", data, " has ", data.rank() - 2, " spatial axes");
+    fail("expected ", data.rank() - 2, " values in 'kernel' for data of shape ", data, ", got ", spatial);
   WindowAttributes a = complete_windows<WindowAttributes>(attributes, spatial);
   Shape out{data[0], data[1]};
   for (size_t i = 0; i < spatial; ++i)
@@ -31,9 +31,9 @@ inline Shape pool_shape(Infer& ctx, const PoolAttributes& attributes) {
   return out;
 }
 
-// The rounding of earlier opsets that gives as many positions as the node's own; nothing where neither does for
-// certain. Theirs is 'ceil_torch' but for a last window that begins in the padding behind the input, which it leaves
-// out.
+// The rounding type of earlier opsets that yields the same number of positions as that of the node; none if this is
+// not certain for either. Their 'ceil' differs from 'ceil_torch' in a last window that starts in the end padding:
+// 'ceil_torch' drops it.
 inline std::optional<std::string> earlier_rounding(const NodeRef& n) {
   auto rounding = n.get<std::string>("rounding_type");
   if (rounding != "ceil_torch") return rounding;
@@ -50,7 +50,7 @@ inline std::optional<std::string> earlier_rounding(const NodeRef& n) {
   bool as_ceil = true, as_floor = true;
   for (size_t i = 0; i < kernel.size(); ++i) {
     int64_t extent = (kernel[i] - 1) * a.dilations[i] + 1;
-    bool always = a.pads_end[i] + a.strides[i] <= extent;  // no window can begin behind the input
+    bool always = a.pads_end[i] + a.strides[i] <= extent;  // no window can start in the end padding
     if (!data.ranked() || !data[i + 2].known()) {
       as_ceil = as_ceil && always, as_floor = as_floor && a.strides[i] == 1;
       continue;
@@ -67,8 +67,8 @@ inline bool all_ones(const std::vector<int64_t>& list) {
   return std::all_of(list.begin(), list.end(), [](int64_t x) { return x == 1; });
 }
 
-// For every position of the window: begin(position), element(offset in the plane) for each input element under it in
-// row-major order, end(position).
+// For every window position calls begin(position), element(offset in the plane) for each covered input element in
+// row-major order, and end(position).
 template <class Begin, class Element, class End>
 void each_window(const WindowAxes& axes, Begin begin, Element element, End end) {
   int64_t at = 0;

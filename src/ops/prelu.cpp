@@ -6,7 +6,7 @@
 namespace graft {
 namespace {
 
-// One slope per channel is a plain list; every other slope broadcasts from the last axis.
+// A 1-D slope is per channel; any other slope broadcasts from the last axis.
 Shape prelu_slope(const Shape& x, const Shape& slope) {
   if (!x.ranked() || !slope.ranked() || slope.rank() != 1 || x.rank() == 0) return slope;
   size_t channel = x.rank() > 1 ? 1 : 0;
@@ -18,7 +18,7 @@ Shape prelu_slope(const Shape& x, const Shape& slope) {
 
 void prelu_infer(Infer& ctx, const NoAttributes&) {
   Shape x = ctx.shape(0), slope = ctx.shape(1);
-  if (x.is_static()) check_one_way(x, prelu_slope(x, slope), "the slope");
+  if (x.is_static()) check_one_way(x, prelu_slope(x, slope), "slope");
   ctx.output(0, common_type(ctx), x);
 }
 
@@ -43,7 +43,7 @@ Value import_leaky_relu(Import& layer) {
   return layer.op("PRelu", {x, like(x, layer.get<float>("alpha", 0.01f))});
 }
 
-// Since opset 7 a list of slopes belongs to the last axis; before, to the channels, as PRelu reads it.
+// Since opset 7, a 1-D slope belongs to the last axis; before, to the channels, as in PRelu.
 Value import_prelu(Import& layer) {
   Value x = layer.input(0), slope = layer.input(1);
   Shape s = slope.shape(), in = x.shape();
@@ -63,10 +63,11 @@ Value import_prelu(Import& layer) {
 Ops define_prelu() {
   return {
       op("PRelu", 1)
-          .doc("x where x >= 0, slope * x elsewhere; a list of slopes belongs to the channels.")
+          .doc("x where x >= 0, slope * x elsewhere; a 1-D slope is per channel")
           .ir_name("PReLU")
           .inputs("data, slope")
           .infer(prelu_infer)
+          .linear()
           .reference(prelu_run)
           .in_place()
           .import(onnx("PRelu").ignore("consumed_inputs").expand(import_prelu)),

@@ -1,6 +1,5 @@
-// PriorBox, PriorBoxClustered: the same boxes around every cell of a grid, and how far each may be moved. The result is
-// [2, 4 * boxes]: corners as parts of the image, then the variances. All of it is f32, as in OpenVINO: neighbouring
-// roundings shall agree.
+// PriorBox and PriorBoxClustered: the same boxes at every cell of a grid, with variances. The result is [2, 4 * boxes]:
+// normalized corners, then the variances. Computed in f32 like OpenVINO, so that rounding agrees.
 #include "detection.hpp"
 
 namespace graft {
@@ -13,26 +12,28 @@ struct PriorBox {
   std::vector<float> variance;
   bool scale_all_sizes = true, min_max_aspect_ratios_order = true;
 };
-constexpr auto prior_box_fields = std::tuple{
-    attr("min_size", &PriorBox::min_size, "box sizes in pixels"),
-    attr("max_size", &PriorBox::max_size, "each gives one more box, of the geometric mean with min_size"),
-    attr("aspect_ratio", &PriorBox::aspect_ratio, "width over height of further boxes"),
-    attr("density", &PriorBox::density, "boxes of fixed_size in a row of the cell"),
-    attr("fixed_ratio", &PriorBox::fixed_ratio, "width over height of boxes of fixed_size"),
-    attr("fixed_size", &PriorBox::fixed_size, "sizes of boxes that are spread over the cell"),
-    attr("clip", &PriorBox::clip, "coordinates are kept in 0..1"),
-    attr("flip", &PriorBox::flip, "every aspect ratio is used both ways"),
-    attr("step", &PriorBox::step, "distance of the cells in pixels, 0: the image is divided evenly"),
-    attr("offset", &PriorBox::offset, "where in its cell a box is centered"),
-    attr("variance", &PriorBox::variance, "none, one or four"),
-    attr("scale_all_sizes", &PriorBox::scale_all_sizes, "false: sizes and step are parts of the image's height")};
+constexpr auto prior_box_fields =
+    std::tuple{attr("min_size", &PriorBox::min_size, "minimum box sizes in pixels"),
+               attr("max_size", &PriorBox::max_size,
+                    "maximum box sizes in pixels; each adds a box with the geometric mean of min_size and max_size"),
+               attr("aspect_ratio", &PriorBox::aspect_ratio, "aspect ratios (width / height) of additional boxes"),
+               attr("density", &PriorBox::density, "number of fixed_size boxes along each axis of a cell"),
+               attr("fixed_ratio", &PriorBox::fixed_ratio, "aspect ratios (width / height) of the fixed_size boxes"),
+               attr("fixed_size", &PriorBox::fixed_size, "sizes of boxes distributed over the cell"),
+               attr("clip", &PriorBox::clip, "clip coordinates to 0..1"),
+               attr("flip", &PriorBox::flip, "also use the reciprocal of each aspect ratio"),
+               attr("step", &PriorBox::step, "distance between box centers in pixels, 0 to divide the image evenly"),
+               attr("offset", &PriorBox::offset, "position of the box center within its cell"),
+               attr("variance", &PriorBox::variance, "variances: none, one or four values"),
+               attr("scale_all_sizes", &PriorBox::scale_all_sizes,
+                    "sizes and step are in pixels; otherwise they are relative to the image height")};
 struct PriorBox1 : PriorBox {
   static constexpr std::tuple schema = prior_box_fields;
 };
 struct PriorBox8 : PriorBox {
   static constexpr auto schema = std::tuple_cat(
       prior_box_fields, std::tuple{attr("min_max_aspect_ratios_order", &PriorBox::min_max_aspect_ratios_order,
-                                        "the box of max_size comes before those of other aspect ratios")});
+                                        "output the max_size box before the boxes of other aspect ratios")});
 };
 
 struct PriorBoxClustered {
@@ -41,25 +42,26 @@ struct PriorBoxClustered {
   bool clip = true;
   float offset = 0;
   std::vector<float> variance;
-  static constexpr std::tuple schema{attr("step", &PriorBoxClustered::step, "distance of the cells in pixels"),
-                                     attr("step_w", &PriorBoxClustered::step_w, "the same along x, 0: step"),
-                                     attr("step_h", &PriorBoxClustered::step_h, "the same along y, 0: step"),
-                                     attr("width", &PriorBoxClustered::width, "widths of the boxes in pixels"),
-                                     attr("height", &PriorBoxClustered::height, "heights of the boxes in pixels"),
-                                     attr("clip", &PriorBoxClustered::clip, "coordinates are kept in 0..1"),
-                                     attr("offset", &PriorBoxClustered::offset, "where in its cell a box is centered"),
-                                     attr("variance", &PriorBoxClustered::variance, "none, one or four")};
+  static constexpr std::tuple schema{
+      attr("step", &PriorBoxClustered::step, "distance between box centers in pixels"),
+      attr("step_w", &PriorBoxClustered::step_w, "distance between box centers along x in pixels, 0: step"),
+      attr("step_h", &PriorBoxClustered::step_h, "distance between box centers along y in pixels, 0: step"),
+      attr("width", &PriorBoxClustered::width, "widths of the boxes in pixels"),
+      attr("height", &PriorBoxClustered::height, "heights of the boxes in pixels"),
+      attr("clip", &PriorBoxClustered::clip, "clip coordinates to 0..1"),
+      attr("offset", &PriorBoxClustered::offset, "position of the box center within its cell"),
+      attr("variance", &PriorBoxClustered::variance, "variances: none, one or four values")};
 };
 
 // ---- shapes ----
 
-// Far more than any model has; keeps what follows from them within bounds.
+// Far beyond any real model; keeps derived sizes within bounds.
 int64_t prior_whole(float v, std::string_view what) {
-  if (!(std::fabs(v) < 1 << 20)) fail(what, " is ", v, ", which is too large");
+  if (!(std::fabs(v) < 1 << 20)) fail(what, " of ", v, " is too large");
   return static_cast<int64_t>(v);
 }
 
-// 1 and the others, each once.
+// 1 and the given ratios, without duplicates.
 std::vector<float> prior_ratios(const PriorBox& a) {
   std::vector<float> ratios{1};
   for (float r : a.aspect_ratio) {
@@ -72,7 +74,7 @@ std::vector<float> prior_ratios(const PriorBox& a) {
 
 int64_t priors_per_cell(const PriorBox& a) {
   if (!a.fixed_size.empty() && a.density.size() != a.fixed_size.size())
-    fail("fixed_size has ", a.fixed_size.size(), " values, density ", a.density.size());
+    fail("expected as many values in density as in fixed_size (", a.fixed_size.size(), "), got ", a.density.size());
   auto count = [](const auto& list) { return static_cast<int64_t>(list.size()); };
   int64_t ratios = count(prior_ratios(a));
   int64_t n = a.scale_all_sizes ? ratios * count(a.min_size) + count(a.max_size) : ratios + count(a.min_size) - 1;
@@ -81,18 +83,18 @@ int64_t priors_per_cell(const PriorBox& a) {
     int64_t d = prior_whole(density, "density");
     n += (a.fixed_ratio.empty() ? ratios : count(a.fixed_ratio)) * (d * d - 1);
   }
-  if (n < 0) fail("the attributes describe ", n, " boxes");
+  if (n < 0) fail("expected attributes that describe a non-negative number of boxes, got ", n);
   return n;
 }
 
 void prior_infer(Infer& ctx, int64_t per_cell, const std::vector<float>& variance) {
-  if (size_t n = variance.size(); n > 1 && n != 4) fail("variance has ", n, " values, none, one or four are wanted");
+  if (size_t n = variance.size(); n > 1 && n != 4) fail("expected 0, 1 or 4 values in variance, got ", n);
   for (size_t i : {0, 1}) {
     Shape s = ctx.shape(i);
     if (s.ranked() && (s.rank() != 1 || !s[0].can_be(2)))
-      fail(i ? "image_size" : "output_size", " has shape ", s, ", [2] is wanted");
+      fail("expected ", i ? "image_size" : "output_size", " of shape [2], got ", s);
     if (DType t = ctx.type(i); t != DType::undefined && !is_integer(t))
-      fail(i ? "image_size" : "output_size", " is ", t, ", whole numbers are wanted");
+      fail("expected integers in ", i ? "image_size" : "output_size", ", got ", t);
   }
   Shape grid = Shape::of_rank(2);
   if (auto known = ctx.known(0); known && known->rank() == 2) grid = *known;
@@ -103,19 +105,20 @@ void prior_infer(Infer& ctx, int64_t per_cell, const std::vector<float>& varianc
 void prior_box1_infer(Infer& ctx, const PriorBox1& a) { prior_infer(ctx, priors_per_cell(a), a.variance); }
 void prior_box8_infer(Infer& ctx, const PriorBox8& a) { prior_infer(ctx, priors_per_cell(a), a.variance); }
 void prior_box_clustered_infer(Infer& ctx, const PriorBoxClustered& a) {
-  if (a.width.size() != a.height.size()) fail("width has ", a.width.size(), " values, height ", a.height.size());
+  if (a.width.size() != a.height.size())
+    fail("expected as many values in height as in width (", a.width.size(), "), got ", a.height.size());
   prior_infer(ctx, static_cast<int64_t>(a.width.size()), a.variance);
 }
 
 // ---- values ----
 
-// Grid and image, and the boxes written so far; those that do not fit are left out.
+// Grid, image, and the boxes written so far; boxes that do not fit the output are dropped.
 class PriorWriter {
  public:
   PriorWriter(const Run& ctx, int64_t per_cell) {
     std::vector<int64_t> grid = ctx.input(0).to<int64_t>(), image = ctx.input(1).to<int64_t>();
     if (grid.size() != 2 || image.size() != 2 || grid[0] < 0 || grid[1] < 0)
-      fail("a grid of ", grid, " cells over an image of ", image, " makes no sense");
+      fail("expected a grid and an image of 2 non-negative sizes each, got ", grid, " and ", image);
     rows = grid[0], columns = grid[1], height = image[0], width = image[1];
     Dim values = Dim(rows) * Dim(columns) * Dim(per_cell) * Dim(4);
     y_ = ctx.allocate(0, {2, values.value()});
@@ -163,7 +166,7 @@ void prior_box_run(Run& ctx, const A& a) {
   auto put = [&](float x, float y, float half_width, float half_height) {
     w.add((x - half_width) * to_x, (y - half_height) * to_y, (x + half_width) * to_x, (y + half_height) * to_y);
   };
-  // Boxes of fixed size lie in the image whatever `clip` says.
+  // Boxes of fixed size are always clipped to the image, regardless of `clip`.
   auto put_inside = [&](float x, float y, float half_width, float half_height) {
     w.add(std::max((x - half_width) * to_x, 0.0f), std::max((y - half_height) * to_y, 0.0f),
           std::min((x + half_width) * to_x, 1.0f), std::min((y + half_height) * to_y, 1.0f));
@@ -229,11 +232,10 @@ void prior_box_clustered_run(Run& ctx, const PriorBoxClustered& a) {
 
 // ---- import ----
 
-// The layer is given the feature map and the image themselves, [N, C, H, W].
+// The inputs of the layer are the feature map and the image themselves, [N, C, H, W].
 Value prior_size(Import& layer, size_t input) {
   Value x = layer.input(input);
-  if (Shape s = x.shape(); s.ranked() && s.rank() != 4)
-    fail("input ", input, " has shape ", s, ", four dimensions are wanted");
+  if (Shape s = x.shape(); s.ranked() && s.rank() != 4) fail("expected input ", input, " of rank 4, got shape ", s);
   return layer.op("Slice", {shape_of(x), layer.ints({2}), layer.ints({4}), layer.ints({1})});
 }
 Value import_prior_box(Import& layer) {
@@ -262,7 +264,7 @@ Value import_prior_box_clustered(Import& layer) {
 }  // namespace
 
 Ops define_prior_box() {
-  constexpr std::string_view doc = "Boxes of several sizes around every cell of a grid, and their variances.";
+  constexpr std::string_view doc = "Prior boxes of several sizes at every cell of a grid, with their variances";
   return {
       op<PriorBox1>("PriorBox", 1)
           .doc(doc)
@@ -277,7 +279,7 @@ Ops define_prior_box() {
           .import(onnx("PriorBox").domain("org.openvinotoolkit").expand(import_prior_box))
           .earlier(1, {{"min_max_aspect_ratios_order", true}}),
       op<PriorBoxClustered>("PriorBoxClustered", 1)
-          .doc("Boxes of given widths and heights around every cell of a grid, and their variances.")
+          .doc("Prior boxes of given widths and heights at every cell of a grid, with their variances")
           .inputs("output_size, image_size")
           .infer(prior_box_clustered_infer)
           .reference(prior_box_clustered_run)

@@ -1,5 +1,5 @@
-// Proposal: the region proposals of Faster R-CNN (Ren et al., 1506.01497). In f32 as in OpenVINO, since thresholds
-// decide.
+// Proposal: the region proposals of Faster R-CNN (Ren et al., 1506.01497). Computed in f32 like OpenVINO, because
+// rounding decides comparisons with the thresholds.
 #include "detection.hpp"
 
 namespace graft {
@@ -14,20 +14,24 @@ struct Proposal {
   float box_size_scale = 1, box_coordinate_scale = 1;
   std::string framework;
   static constexpr std::tuple schema{
-      attr("base_size", &Proposal::base_size, "side of the square that ratio and scale turn into anchors").required(),
-      attr("pre_nms_topn", &Proposal::pre_nms_topn, "boxes that are compared").required().at_least(0),
-      attr("post_nms_topn", &Proposal::post_nms_topn, "boxes in the result").required().at_least(0),
-      attr("nms_thresh", &Proposal::nms_thresh, "boxes that overlap a better one more are left out"),
-      attr("feat_stride", &Proposal::feat_stride, "pixels of the image for one cell"),
-      attr("min_size", &Proposal::min_size, "smaller boxes have no score"),
-      attr("ratio", &Proposal::ratio, "height over width of the anchors"),
-      attr("scale", &Proposal::scale, "sizes of the anchors"),
-      attr("clip_before_nms", &Proposal::clip_before_nms, "boxes are kept in the image before they are compared"),
-      attr("clip_after_nms", &Proposal::clip_after_nms, "boxes of the result are kept in the image"),
-      attr("normalize", &Proposal::normalize, "the result is in parts of the image, not pixels"),
-      attr("box_size_scale", &Proposal::box_size_scale, "what the deltas of sizes are divided by"),
-      attr("box_coordinate_scale", &Proposal::box_coordinate_scale, "what the deltas of centers are divided by"),
-      attr("framework", &Proposal::framework, "tensorflow: x and y are swapped, sizes are not rounded")};
+      attr("base_size", &Proposal::base_size, "side length of the square from which ratio and scale derive the anchors")
+          .required(),
+      attr("pre_nms_topn", &Proposal::pre_nms_topn, "maximum number of boxes before non-maximum suppression")
+          .required()
+          .at_least(0),
+      attr("post_nms_topn", &Proposal::post_nms_topn, "number of boxes in the result").required().at_least(0),
+      attr("nms_thresh", &Proposal::nms_thresh,
+           "IoU threshold: suppress boxes whose IoU with a higher-scoring box exceeds this"),
+      attr("feat_stride", &Proposal::feat_stride, "stride of the feature map in image pixels"),
+      attr("min_size", &Proposal::min_size, "minimum width and height of a box; the score of smaller ones is 0"),
+      attr("ratio", &Proposal::ratio, "aspect ratios (height / width) of the anchors"),
+      attr("scale", &Proposal::scale, "scales of the anchors"),
+      attr("clip_before_nms", &Proposal::clip_before_nms, "clip boxes to the image before non-maximum suppression"),
+      attr("clip_after_nms", &Proposal::clip_after_nms, "clip the resulting boxes to the image"),
+      attr("normalize", &Proposal::normalize, "return coordinates normalized to 0..1 instead of pixels"),
+      attr("box_size_scale", &Proposal::box_size_scale, "divisor of the size deltas"),
+      attr("box_coordinate_scale", &Proposal::box_coordinate_scale, "divisor of the center deltas"),
+      attr("framework", &Proposal::framework, "tensorflow: swap x and y, and do not round anchor sizes")};
 };
 
 Dim proposal_count(Infer& ctx, const Proposal& a) {
@@ -37,16 +41,17 @@ Dim proposal_count(Infer& ctx, const Proposal& a) {
   auto look = [&](const Shape& s, std::string_view name, int64_t channels) {
     if (!s.ranked()) return;
     if (s.rank() != 4 || !s[1].can_be(channels))
-      fail(name, " has shape ", s, ", [batches,", channels, ",height,width] is wanted");
-    if (!can_agree(batches, s[0])) fail("class_probs of shape ", probs, " do not go with bbox_deltas of shape ", s);
+      fail("expected ", name, " of shape [batches,", channels, ",height,width], got ", s);
+    if (!can_agree(batches, s[0]))
+      fail("expected class_probs and bbox_deltas with matching dimensions, got shapes ", probs, " and ", s);
     batches = merge(batches, s[0]);
   };
   look(probs, "class_probs", 2 * anchors);
   look(deltas, "bbox_deltas", 4 * anchors);
   if (probs.ranked() && deltas.ranked() && !(can_agree(probs[2], deltas[2]) && can_agree(probs[3], deltas[3])))
-    fail("class_probs of shape ", probs, " do not go with bbox_deltas of shape ", deltas);
+    fail("expected class_probs and bbox_deltas with matching dimensions, got shapes ", probs, " and ", deltas);
   if (image.ranked() && (image.rank() != 1 || !(image[0].can_be(3) || image[0].can_be(4))))
-    fail("image_shape has shape ", image, ", three or four values are wanted");
+    fail("expected image_shape with 3 or 4 values, got shape ", image);
   return batches * Dim(a.post_nms_topn);
 }
 void proposal1_infer(Infer& ctx, const Proposal& a) { ctx.output(0, ctx.type(0), Shape{proposal_count(ctx, a), 5}); }
@@ -135,8 +140,8 @@ Ops define_proposal() {
   auto common = [](int version) {
     return op<Proposal>("Proposal", version)
         .doc(
-            "Anchors moved and scored, the best of those that overlap: rows of batch, x1, y1, x2, y2; the first of a "
-            "batch that is not used begins with -1.")
+            "Region proposals: decode anchors and apply non-maximum suppression; rows of [batch, x1, y1, x2, y2], "
+            "where batch -1 marks the first unused row")
         .inputs("class_probs, bbox_deltas, image_shape")
         .reference(proposal_run);
   };

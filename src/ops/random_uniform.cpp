@@ -10,9 +10,11 @@ struct RandomUniform {
   RandomAlignment alignment = RandomAlignment::tensorflow;
   static constexpr std::tuple schema{
       attr("output_type", &RandomUniform::output_type, "element type of the result").required(),
-      attr("op_seed", &RandomUniform::op_seed, "seed of this operation; both 0: other numbers each time"),
+      attr("op_seed", &RandomUniform::op_seed,
+           "seed of this operation; if both seeds are 0, results differ between runs"),
       attr("global_seed", &RandomUniform::global_seed, "seed of the model"),
-      attr("alignment", &RandomUniform::alignment, "whose numbers come out").one_of("tensorflow", "pytorch")};
+      attr("alignment", &RandomUniform::alignment, "framework whose random numbers are reproduced")
+          .one_of("tensorflow", "pytorch")};
 };
 
 bool is_random_type(DType t) {
@@ -21,19 +23,19 @@ bool is_random_type(DType t) {
 }
 
 void random_uniform_infer(Infer& ctx, const RandomUniform& a) {
-  if (!is_random_type(a.output_type)) fail("random numbers cannot be of type ", a.output_type);
+  if (!is_random_type(a.output_type)) fail("random numbers of type ", a.output_type, " are not supported");
   for (size_t i : {1, 2}) {
     DType t = ctx.type(i);
     if (t != DType::undefined && t != a.output_type)
-      fail("input ", i, " is of type ", t, ", the result ", a.output_type);
+      fail("expected input ", i, " of type ", a.output_type, " like the result, got ", t);
     Dim n = ctx.shape(i).elements();
-    if (!n.can_be(1)) fail("input ", i, " is one number, ", n, " are given");
+    if (!n.can_be(1)) fail("expected a single number in input ", i, ", got ", n);
   }
   if (auto low = ctx.values<double>(1), high = ctx.values<double>(2); low && high && !((*low)[0] < (*high)[0]))
-    fail("there are no numbers from ", (*low)[0], " to below ", (*high)[0]);
+    fail("expected maxval above minval, got minval ", (*low)[0], " and maxval ", (*high)[0]);
   if (auto dims = numbers_of(ctx, 0)) {
     for (Dim& d : *dims) {
-      if (d.max() < 0) fail("a dimension cannot be ", d.min());
+      if (d.max() < 0) fail("expected non-negative dimensions, got ", d.min());
       if (d.min() < 0) d = Dim::between(0, d.max());
     }
     return ctx.output(0, a.output_type, *dims);
@@ -43,7 +45,7 @@ void random_uniform_infer(Infer& ctx, const RandomUniform& a) {
   ctx.output(0, a.output_type, rank ? Shape::of_rank(static_cast<size_t>(s[0].value())) : Shape::unknown());
 }
 
-// The elements as they are once stored with this type.
+// The elements after a round trip through the element type.
 std::vector<float> random_stored_as(TensorView like, std::vector<float> v) {
   like.assign(v);
   return like.to<float>();
@@ -92,7 +94,7 @@ void random_uniform_run(Run& ctx, const RandomUniform& a) {
     random_reals(y, words, a.alignment, ctx.input(1).scalar<double>(), ctx.input(2).scalar<double>());
   } else {
     auto low = ctx.input(1).scalar<int64_t>(), high = ctx.input(2).scalar<int64_t>();
-    if (low >= high) fail("there are no numbers from ", low, " to below ", high);
+    if (low >= high) fail("expected maxval above minval, got minval ", low, " and maxval ", high);
     random_integers(y, words, a.alignment, low, high);
   }
 }
@@ -101,7 +103,7 @@ void random_uniform_run(Run& ctx, const RandomUniform& a) {
 
 Ops define_random_uniform() {
   return op<RandomUniform>("RandomUniform", 8)
-      .doc("Random numbers from minval to below maxval; the same ones in every run where there is a seed.")
+      .doc("Uniform random numbers in [minval, maxval); reproducible if a seed is given")
       .inputs("shape, minval, maxval")
       .infer(random_uniform_infer)
       .reference(random_uniform_run)

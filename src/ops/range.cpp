@@ -16,31 +16,32 @@ constexpr double most_steps = 1e12;
 
 int64_t steps_between(double start, double stop, double step) {
   if (!std::isfinite(start) || !std::isfinite(stop) || !std::isfinite(step))
-    fail("a range from ", start, " to ", stop, " by ", step, " has no end");
-  if (step == 0) fail("the step of a range is 0");
+    fail("expected finite start, stop and step, got ", start, ", ", stop, " and ", step);
+  if (step == 0) fail("expected a nonzero step, got 0");
   double n = std::ceil((stop - start) / step);
-  if (n > most_steps) fail("a range from ", start, " to ", stop, " by ", step, " is too long");
+  if (n > most_steps) fail("a range from ", start, " to ", stop, " by ", step, " has too many elements");
   return n > 0 ? static_cast<int64_t>(n) : 0;
 }
 int64_t steps_between(int64_t start, int64_t stop, int64_t step) {
-  if (step == 0) fail("the step of a range is 0");
+  if (step == 0) fail("expected a nonzero step, got 0");
   bool up = step > 0;
   if (up ? start >= stop : start <= stop) return 0;
   auto low = static_cast<uint64_t>(up ? start : stop), high = static_cast<uint64_t>(up ? stop : start);
   auto stride = up ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
   uint64_t n = (high - low - 1) / stride + 1;
-  if (static_cast<double>(n) > most_steps) fail("a range from ", start, " to ", stop, " by ", step, " is too long");
+  if (static_cast<double>(n) > most_steps)
+    fail("a range from ", start, " to ", stop, " by ", step, " has too many elements");
   return static_cast<int64_t>(n);
 }
 
-// Whole numbers are exact; inputs that are real are cut off towards zero before.
+// Integer ranges are computed exactly; floating-point inputs are truncated toward zero first.
 template <class View>
 bool whole_range(const View& type_of, DType out) {
   return !is_real(out) && !is_real(type_of(0)) && !is_real(type_of(1)) && !is_real(type_of(2));
 }
 
 void range_shape(Infer& ctx, DType type) {
-  for (size_t i = 0; i < 3; ++i) check_single(ctx, i, i == 0 ? "the start" : i == 1 ? "the stop" : "the step");
+  for (size_t i = 0; i < 3; ++i) check_single(ctx, i, i == 0 ? "start" : i == 1 ? "stop" : "step");
   Dim n;
   if (ctx.constant(0) && ctx.constant(1) && ctx.constant(2)) {
     if (whole_range([&](size_t i) { return ctx.type(i); }, type)) {
@@ -99,14 +100,16 @@ void range_as_1(Rewrite& at) {
 Ops define_range() {
   return {
       op("Range", 1)
-          .doc("Numbers from start to before stop, step apart.")
+          .doc("Evenly spaced numbers from start up to but excluding stop")
           .inputs("start, stop, step")
           .infer(old_range_infer)
+          .linear()
           .reference(old_range_run),
       op<Range>("Range", 4)
-          .doc("Numbers from start to before stop, step apart.")
+          .doc("Evenly spaced numbers from start up to but excluding stop")
           .inputs("start, stop, step")
           .infer(range_infer)
+          .linear()
           .reference(range_run)
           .import(onnx("Range").expand(import_range))
           .import(onnx("Range").domain("com.microsoft").expand(import_range))

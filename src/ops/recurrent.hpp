@@ -1,4 +1,4 @@
-// Recurrent cells: what RNN, GRU and LSTM compute in one step, and what their cell and sequence operations share.
+// Recurrent cells: one step of RNN, GRU and LSTM, shared by their cell and sequence operations.
 #pragma once
 
 #include <graft/op.hpp>
@@ -8,11 +8,11 @@ namespace graft {
 // ---- activation functions ----
 
 struct GateFunctionRow {
-  std::string_view name;  // in lower case; files write it in any
+  std::string_view name;  // in lower case; files use any case
   double (*formula)(double x, double alpha, double beta);
   bool takes_alpha, takes_beta;
-  double alpha, beta;  // where none are given
-  bool common;         // one of those that the numbered opsets know
+  double alpha, beta;  // defaults
+  bool common;         // known to the numbered opsets
 };
 inline constexpr GateFunctionRow gate_functions[] = {
     {"sigmoid", [](double x, double, double) { return 1 / (1 + std::exp(-x)); }, false, false, 0, 0, true},
@@ -35,7 +35,7 @@ inline const GateFunctionRow& gate_function(std::string_view name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   for (const GateFunctionRow& row : gate_functions)
     if (row.name == lower) return row;
-  fail("'", name, "' is not an activation function");
+  fail("'", name, "' is not a known activation function");
 }
 struct GateFunction {
   const GateFunctionRow* row = &gate_functions[0];
@@ -51,14 +51,14 @@ struct RecurrentAttributes {
   std::vector<float> activations_alpha, activations_beta;
   float clip = 0;
   static constexpr std::tuple common{
-      attr("hidden_size", &RecurrentAttributes::hidden_size, "length of the hidden state"),
+      attr("hidden_size", &RecurrentAttributes::hidden_size, "size of the hidden state"),
       attr("activations", &RecurrentAttributes::activations, "activation functions of the gates"),
       attr("activations_alpha", &RecurrentAttributes::activations_alpha, "first parameter of each activation"),
       attr("activations_beta", &RecurrentAttributes::activations_beta, "second parameter of each activation"),
-      attr("clip", &RecurrentAttributes::clip, "what goes into an activation is cut to -clip..clip; 0: it is not")};
+      attr("clip", &RecurrentAttributes::clip, "clip the inputs of activations to -clip..clip; 0: disabled")};
 
   GateFunction activation(size_t i) const {
-    if (i >= activations.size()) fail("there are ", activations.size(), " activations, number ", i, " is wanted");
+    if (i >= activations.size()) fail("expected at least ", i + 1, " activations, got ", activations.size());
     const GateFunctionRow& row = gate_function(activations[i]);
     return {&row, i < activations_alpha.size() ? activations_alpha[i] : row.alpha,
             i < activations_beta.size() ? activations_beta[i] : row.beta};
@@ -72,23 +72,23 @@ constexpr int64_t gates_of(CellKind kind) { return kind == CellKind::lstm ? 4 : 
 constexpr size_t states_of(CellKind kind) { return kind == CellKind::lstm ? 2 : 1; }
 constexpr size_t activations_of(CellKind kind) { return kind == CellKind::lstm ? 3 : kind == CellKind::gru ? 2 : 1; }
 
-// The weights of one direction and how they are used. Gates lie one after the other: z, r, h for GRU and f, i, c, o for
+// The weights of one direction and how to use them. Gates are stored in the order z, r, h for GRU and f, i, c, o for
 // LSTM unless `order` says otherwise.
 struct RecurrentCell {
   CellKind kind;
   int64_t input = 0, hidden = 0;
   const double *w = nullptr, *r = nullptr;
-  const double* b = nullptr;  // may be absent
-  const double* p = nullptr;  // LSTM: peepholes f, i, o; may be absent
+  const double* b = nullptr;  // optional
+  const double* p = nullptr;  // LSTM: peephole weights f, i, o; optional
   GateFunction f, g, h;
   double clip = 0;
   bool linear_before_reset = false;                                       // GRU
   enum { apart, input_from_forget, forget_from_input } coupling = apart;  // LSTM: one gate is 1 - the other
-  std::array<int64_t, 4> order = {0, 1, 2, 3};                            // LSTM: where f, i, c, o lie
+  std::array<int64_t, 4> order = {0, 1, 2, 3};                            // LSTM: positions of f, i, c, o
   std::vector<double> xw, hr, reset;                                      // scratch
 
   double cut(double v) const { return clip > 0 ? std::min(std::max(v, -clip), clip) : v; }
-  // One step of one sequence: `state` (and `c` for LSTM) are replaced.
+  // One step of one sequence; updates `state` (and `c` for LSTM) in place.
   void step(const double* x, double* state, double* c);
 
  private:
@@ -164,14 +164,14 @@ inline void RecurrentCell::lstm(double* state, double* c) {
 
 // ---- shapes ----
 
-// A dimension of an input of this rank; unknown where the rank is.
+// A dimension of an input of this rank; unknown if the rank is.
 inline Dim recurrent_dim(const Shape& s, size_t input, size_t rank, size_t axis) {
   if (!s.ranked()) return Dim();
-  if (s.rank() != rank) fail("input ", input, " has shape ", s, ", ", rank, " dimensions are wanted");
+  if (s.rank() != rank) fail("expected input ", input, " of rank ", rank, ", got shape ", s);
   return s[axis];
 }
 
-// Inputs X, states, (lengths,) W, R, B; `directions` is 0 for a cell. `biases` counts the parts of B.
+// Inputs are X, states, (lengths,) W, R, B; `directions` is 0 for a cell. `biases` is the number of parts in B.
 inline void recurrent_infer(Infer& ctx, CellKind kind, const RecurrentAttributes& a, int64_t directions,
                             int64_t biases) {
   size_t states = states_of(kind), extra = directions ? 1 : 0;
@@ -192,9 +192,9 @@ inline void recurrent_infer(Infer& ctx, CellKind kind, const RecurrentAttributes
     Dim rows = dim(input, rank, extra);
     if (!hidden.known() && rows.known() && rows.value() % parts == 0) hidden = merge(hidden, Dim(rows.value() / parts));
     if (hidden.known() && !rows.can_be(parts * hidden.value()))
-      fail("input ", input, " has ", rows, " rows for ", parts, " gates of ", hidden);
+      fail("expected ", parts, " x ", hidden, " rows in input ", input, ", one part per gate, got ", rows);
     if (directions && !dim(input, rank, 0).can_be(directions))
-      fail("input ", input, " has ", dim(input, rank, 0), " directions, ", directions, " are wanted");
+      fail("expected ", directions, " directions in input ", input, ", got ", dim(input, rank, 0));
   };
   fits(w, 2 + extra, gates);
   fits(r, 2 + extra, gates);
@@ -202,18 +202,18 @@ inline void recurrent_infer(Infer& ctx, CellKind kind, const RecurrentAttributes
   if (!hidden.known() && a.hidden_size > 0) hidden = merge(hidden, Dim(a.hidden_size));
   std::initializer_list<size_t> all = {0, 1, states, w, r, b};
   DType type = common_type(ctx, all);
-  if (type != DType::undefined && !is_real(type)) fail("elements of type ", type, ", floating-point ones are wanted");
+  if (type != DType::undefined && !is_real(type)) fail("expected floating-point elements, got ", type);
   Shape state = directions ? Shape{batch, Dim(directions), hidden} : Shape{batch, hidden};
   if (directions) {
     for (size_t i = 1; i <= states; ++i)
       if (!dim(i, 3, 1).can_be(directions))
-        fail("input ", i, " has ", dim(i, 3, 1), " directions, ", directions, " are wanted");
+        fail("expected ", directions, " directions in input ", i, ", got ", dim(i, 3, 1));
     ctx.output(0, type, Shape{batch, Dim(directions), dim(0, 3, 1), hidden});
   }
   for (size_t i = 0; i < states; ++i) ctx.output(i + extra, type, state);
 }
 
-// The activations of a cell, or of direction `d` of a sequence that has some for each.
+// The activations of a cell, or of direction `d` of a sequence with separate ones per direction.
 inline void set_activations(RecurrentCell& cell, const RecurrentAttributes& a, size_t d = 0) {
   size_t n = activations_of(cell.kind), first = a.activations.size() > n ? d * n : 0;
   cell.f = a.activation(first);
@@ -222,9 +222,9 @@ inline void set_activations(RecurrentCell& cell, const RecurrentAttributes& a, s
 }
 inline void check_activations(const RecurrentAttributes& a, CellKind kind, size_t directions, bool any) {
   size_t n = activations_of(kind), given = a.activations.size();
-  if (given != n && given != n * directions) fail("there are ", given, " activations, ", n, " are wanted");
+  if (given != n && given != n * directions) fail("expected ", n, " activations, got ", given);
   for (const std::string& name : a.activations)
-    if (!gate_function(name).common && !any) fail("the activation function '", name, "' is not one of this opset");
+    if (!gate_function(name).common && !any) fail("the activation function '", name, "' is not part of this opset");
 }
 
 }  // namespace graft

@@ -13,7 +13,7 @@ struct GruCell : RecurrentAttributes {
   bool linear_before_reset = false;
   static constexpr auto schema =
       std::tuple_cat(std::tuple{attr("linear_before_reset", &GruCell::linear_before_reset,
-                                     "the reset gate works on the product with the recurrence weights")},
+                                     "apply the reset gate after the multiplication with the recurrence weights")},
                      RecurrentAttributes::common);
 };
 struct LstmCell : RecurrentAttributes {
@@ -25,12 +25,12 @@ struct LstmCell1 : LstmCell {
   std::string weights_format = "fico";
   static constexpr auto schema = std::tuple_cat(
       RecurrentAttributes::common,
-      std::tuple{attr("input_forget", &LstmCell1::input_forget, "the input gate is 1 - forget gate"),
-                 attr("weights_format", &LstmCell1::weights_format, "the order of the gates in W, R and B")
+      std::tuple{attr("input_forget", &LstmCell1::input_forget, "couple the gates: input gate = 1 - forget gate"),
+                 attr("weights_format", &LstmCell1::weights_format, "order of the gates in W, R and B")
                      .one_of("fico", "icof", "ifco", "ifoc", "iofc")});
 };
 
-// All cells have X, the states, W, R, then B (and P) where they are given.
+// Inputs are X, the states, W, R, then optionally B and P.
 void cell_run(Run& ctx, RecurrentCell& cell, const RecurrentAttributes& a) {
   set_activations(cell, a);
   cell.clip = a.clip;
@@ -83,7 +83,8 @@ void lstm_cell1_infer(Infer& ctx, const LstmCell1& a) {
   lstm_cell_infer(ctx, a);
   if (!ctx.has_input(6)) return;
   Dim p = recurrent_dim(ctx.shape(6), 6, 1, 0), hidden = recurrent_dim(ctx.shape(1), 1, 2, 1);
-  if (hidden.known() && !p.can_be(3 * hidden.value())) fail("input 6 has ", p, " peepholes for 3 gates of ", hidden);
+  if (hidden.known() && !p.can_be(3 * hidden.value()))
+    fail("expected 3 x ", hidden, " peephole weights in input 6, got ", p);
 }
 void lstm_cell1_run(Run& ctx, const LstmCell1& a) {
   RecurrentCell cell{.kind = CellKind::lstm};
@@ -98,25 +99,25 @@ void lstm_cell1_run(Run& ctx, const LstmCell1& a) {
 Ops define_recurrent_cells() {
   return {
       op<RnnCell>("RNNCell", 1)
-          .doc("One step of a plain recurrent network.")
+          .doc("One step of a vanilla RNN")
           .inputs("X, initial_hidden_state, W, R, B?")
           .outputs("Ho")
           .infer(rnn_cell_infer)
           .reference(rnn_cell_run),
       op<GruCell>("GRUCell", 3)
-          .doc("One step of a gated recurrent unit; gates in the order z, r, h.")
+          .doc("One step of a GRU; gates in the order z, r, h")
           .inputs("X, initial_hidden_state, W, R, B?")
           .outputs("Ho")
           .infer(gru_cell_infer)
           .reference(gru_cell_run),
       op<LstmCell1>("LSTMCell", 1)
-          .doc("One step of a long short-term memory, with peepholes (f, i, o) where P is given.")
+          .doc("One step of an LSTM, with optional peephole weights P (f, i, o)")
           .inputs("X, initial_hidden_state, initial_cell_state, W, R, B?, P?")
           .outputs("Ho, Co")
           .infer(lstm_cell1_infer)
           .reference(lstm_cell1_run),
       op<LstmCell>("LSTMCell", 4)
-          .doc("One step of a long short-term memory; gates in the order f, i, c, o.")
+          .doc("One step of an LSTM; gates in the order f, i, c, o")
           .inputs("X, initial_hidden_state, initial_cell_state, W, R, B?")
           .outputs("Ho, Co")
           .infer(lstm_cell_infer)

@@ -1,4 +1,4 @@
-// RNNSequence, GRUSequence, LSTMSequence: recurrent networks over whole sequences, each as long as it says.
+// RNNSequence, GRUSequence, LSTMSequence: recurrent networks over sequences with individual lengths.
 #include "recurrent.hpp"
 
 namespace graft {
@@ -9,7 +9,7 @@ enum class SequenceDirection { forward, reverse, bidirectional };
 struct SequenceAttributes : RecurrentAttributes {
   SequenceDirection direction = SequenceDirection::forward;
   static constexpr std::tuple direction_schema{
-      attr("direction", &SequenceAttributes::direction, "from which end the sequences are read")
+      attr("direction", &SequenceAttributes::direction, "processing direction of the sequences")
           .one_of("forward", "reverse", "bidirectional")
           .required()};
   size_t directions() const { return direction == SequenceDirection::bidirectional ? 2 : 1; }
@@ -24,7 +24,7 @@ struct GruSequence : SequenceAttributes {
   static constexpr auto schema =
       std::tuple_cat(direction_schema,
                      std::tuple{attr("linear_before_reset", &GruSequence::linear_before_reset,
-                                     "the reset gate works on the product with the recurrence weights")},
+                                     "apply the reset gate after the multiplication with the recurrence weights")},
                      RecurrentAttributes::common);
 };
 struct LstmSequence : SequenceAttributes {
@@ -33,17 +33,17 @@ struct LstmSequence : SequenceAttributes {
 };
 struct PeepholeSequence : LstmSequence {
   bool input_forget = false;
-  static constexpr auto schema = std::tuple_cat(
-      LstmSequence::schema,
-      std::tuple{attr("input_forget", &PeepholeSequence::input_forget, "the forget gate is 1 - input gate")});
+  static constexpr auto schema =
+      std::tuple_cat(LstmSequence::schema, std::tuple{attr("input_forget", &PeepholeSequence::input_forget,
+                                                           "couple the gates: forget gate = 1 - input gate")});
 };
 
 std::vector<double> sequence_values(Run& ctx, size_t input) {
   return ctx.has_input(input) ? ctx.input(input).to<double>() : std::vector<double>();
 }
 
-// X [batch, steps, input], states [batch, directions, hidden], lengths, W, R, B [directions, ...], P. Steps past a
-// sequence's own length give zeros, and a sequence of length zero leaves zeros as its state.
+// X [batch, steps, input], states [batch, directions, hidden], lengths, W, R, B [directions, ...], P. Steps past the
+// length of a sequence yield zeros, and a sequence of length zero has a final state of zeros.
 void sequence_run(Run& ctx, RecurrentCell& cell, const SequenceAttributes& a) {
   size_t states = states_of(cell.kind), w = 2 + states;
   TensorView x = ctx.input(0);
@@ -66,7 +66,8 @@ void sequence_run(Run& ctx, RecurrentCell& cell, const SequenceAttributes& a) {
     bool backwards = d == 1 || a.direction == SequenceDirection::reverse;
     for (int64_t b = 0; b < batch; ++b) {
       int64_t length = lengths[static_cast<size_t>(b)];
-      if (length < 0 || length > steps) fail("sequence ", b, " has length ", length, " of ", steps);
+      if (length < 0 || length > steps)
+        fail("expected a length of 0 to ", steps, " for sequence ", b, ", got ", length);
       double* state = h.data() + (b * directions + d) * cell.hidden;
       double* memory = states == 2 ? c.data() + (b * directions + d) * cell.hidden : nullptr;
       if (length == 0) {
@@ -122,7 +123,7 @@ void peephole_sequence_infer(Infer& ctx, const PeepholeSequence& a) {
   Dim hidden = recurrent_dim(state, 1, 3, 2);
   if (!recurrent_dim(p, 7, 2, 0).can_be(static_cast<int64_t>(a.directions())) ||
       (hidden.known() && !p[1].can_be(3 * hidden.value())))
-    fail("the peepholes have shape ", p, " for 3 gates of ", hidden);
+    fail("expected 3 x ", hidden, " peephole weights, got shape ", p);
 }
 void peephole_sequence_run(Run& ctx, const PeepholeSequence& a) {
   RecurrentCell cell{.kind = CellKind::lstm};
@@ -138,37 +139,37 @@ Ops define_recurrent_sequences() {
                              peepholes = "X, initial_hidden_state, initial_cell_state, sequence_lengths, W, R, B, P?";
   return {
       op<RnnSequence>("RNNSequence", 5)
-          .doc("A plain recurrent network over sequences.")
+          .doc("RNN over sequences")
           .inputs(one_state)
           .outputs("Y, Ho")
           .infer(rnn_sequence_infer<false>)
           .reference(rnn_sequence_run),
       op<RnnSequence>("RNNSequence", "graft")
-          .doc("A plain recurrent network with any activation functions, also different ones for each direction.")
+          .doc("RNN over sequences, with arbitrary activation functions per direction")
           .inputs(one_state)
           .outputs("Y, Ho")
           .infer(rnn_sequence_infer<true>)
           .reference(rnn_sequence_run),
       op<GruSequence>("GRUSequence", 5)
-          .doc("Gated recurrent units over sequences; gates in the order z, r, h.")
+          .doc("GRU over sequences; gates in the order z, r, h")
           .inputs(one_state)
           .outputs("Y, Ho")
           .infer(gru_sequence_infer<false>)
           .reference(gru_sequence_run),
       op<GruSequence>("GRUSequence", "graft")
-          .doc("Gated recurrent units with any activation functions, also different ones for each direction.")
+          .doc("GRU over sequences, with arbitrary activation functions per direction")
           .inputs(one_state)
           .outputs("Y, Ho")
           .infer(gru_sequence_infer<true>)
           .reference(gru_sequence_run),
       op<LstmSequence>("LSTMSequence", 5)
-          .doc("A long short-term memory over sequences; gates in the order f, i, c, o.")
+          .doc("LSTM over sequences; gates in the order f, i, c, o")
           .inputs(two_states)
           .outputs("Y, Ho, Co")
           .infer(lstm_sequence_infer)
           .reference(lstm_sequence_run),
       op<PeepholeSequence>("LSTMSequence", "graft")
-          .doc("A long short-term memory with peepholes (f, i, o) and any activation functions.")
+          .doc("LSTM over sequences, with peephole weights (f, i, o) and arbitrary activation functions")
           .inputs(peepholes)
           .outputs("Y, Ho, Co")
           .infer(peephole_sequence_infer)

@@ -1,4 +1,4 @@
-// Reductions: many elements become one along some axes.
+// Reductions along some axes.
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
@@ -9,11 +9,11 @@ namespace {
 
 struct Reduction {
   bool keep_dims = false;
-  static constexpr std::tuple schema{attr("keep_dims", &Reduction::keep_dims, "the axes stay, with one element")};
+  static constexpr std::tuple schema{attr("keep_dims", &Reduction::keep_dims, "keep the reduced axes with size 1")};
 };
 enum class Reduce { sum, mean, max, min, prod, l1, l2, all, any };
 
-// Which axes go. A scalar may be asked to give up an axis that it does not have.
+// The axes to reduce. Axis 0 or -1 of a scalar is tolerated.
 std::vector<bool> reduced_axes(const std::vector<int64_t>& axes, size_t rank) {
   std::vector<bool> gone(rank, false);
   for (int64_t a : axes) {
@@ -23,7 +23,7 @@ std::vector<bool> reduced_axes(const std::vector<int64_t>& axes, size_t rank) {
   return gone;
 }
 
-// The result of a list of shape values, as certain as they are.
+// The reduction of known shape values, as certain as they are.
 Dim reduced_values(Reduce what, const Shape& values) {
   bool product = what == Reduce::prod || what == Reduce::all, nothing = values.rank() == 0;
   if ((what == Reduce::max || what == Reduce::min) && nothing) return any_number();
@@ -66,9 +66,9 @@ template <Reduce what>
 void reduce_infer(Infer& ctx, const Reduction& a) {
   constexpr bool truth = what == Reduce::all || what == Reduce::any;
   DType type = ctx.type(0);
-  if (truth && type != DType::boolean && type != DType::undefined) fail("the data is ", type, ", it should be boolean");
+  if (truth && type != DType::boolean && type != DType::undefined) fail("expected boolean data, got ", type);
   Shape in = ctx.shape(0), count = ctx.shape(1), out = Shape::unknown();
-  if (count.ranked() && count.rank() > 1) fail("the axes of shape ", count, " should be a list");
+  if (count.ranked() && count.rank() > 1) fail("expected 1-D axes, got shape ", count);
   auto axes = ctx.values<int64_t>(1);
   if (!in.ranked()) return ctx.output(0, type, out);
   if (axes) {
@@ -87,7 +87,7 @@ void reduce_infer(Infer& ctx, const Reduction& a) {
   if (axes) follow_reduced(ctx, what, reduced_axes(*axes, in.rank()));
 }
 
-// What nothing reduces to.
+// The reduction of no elements.
 template <Reduce what, class T>
 T reduce_start(DType type) {
   if constexpr (what == Reduce::prod || what == Reduce::all) return 1;
@@ -140,14 +140,14 @@ void reduce_run(Run& ctx, const Reduction&) {
     for (T& o : out) o = reduce_end<what>(o, count);
     y.assign(out);
   };
-  // Squares of whole numbers may be larger than any.
+  // Squares of integers may overflow, so compute in double.
   if constexpr (what == Reduce::l2) reduce(double{});
   else with_number_type(x.type(), reduce);
 }
 
 // ---- ONNX ----
 
-// The axes to reduce: all where none are given, unless the layer asks for no reduction then.
+// The axes to reduce: all if omitted, unless noop_with_empty_axes is set.
 Value reduce_axes_of(Import& layer, const Value& x) {
   bool stay = layer.get<bool>("noop_with_empty_axes", false);
   if (layer.has("axes")) {
@@ -187,7 +187,7 @@ Value import_reduce_sum_square(Import& layer) {
   Value x = layer.input(0);
   return reduced(layer, "ReduceSum", x * x, reduce_axes_of(layer, x), reduce_keeps(layer));
 }
-// The largest element is taken off first, so that nothing overflows; one that is infinite would leave NaN behind.
+// Subtract the maximum first to prevent overflow; an infinite maximum would produce NaN, so it is not subtracted.
 Value import_reduce_log_sum_exp(Import& layer) {
   Value x = layer.input(0), axes = reduce_axes_of(layer, x);
   Value most = reduced(layer, "ReduceMax", x, axes, true);
@@ -202,6 +202,7 @@ OpOf<Reduction> reduction(std::string_view name, int version, std::string_view d
       .doc(doc)
       .inputs("data, axes")
       .infer(reduce_infer<what>)
+      .linear()
       .reference(reduce_run<what>);
 }
 
@@ -210,16 +211,17 @@ OpOf<Reduction> reduction(std::string_view name, int version, std::string_view d
 Ops define_reduce() {
   auto rule = [](std::string_view type) { return onnx(type).expand(import_reduce); };
   return {
-      reduction<Reduce::sum>("ReduceSum", 1, "The sum along some axes.").import(rule("ReduceSum")),
-      reduction<Reduce::mean>("ReduceMean", 1, "The average along some axes.").import(rule("ReduceMean")),
-      reduction<Reduce::max>("ReduceMax", 1, "The largest element along some axes.").import(rule("ReduceMax")),
-      reduction<Reduce::min>("ReduceMin", 1, "The smallest element along some axes.").import(rule("ReduceMin")),
-      reduction<Reduce::prod>("ReduceProd", 1, "The product along some axes.").import(rule("ReduceProd")),
-      reduction<Reduce::l1>("ReduceL1", 4, "The sum of |x| along some axes.").import(rule("ReduceL1")),
-      reduction<Reduce::l2>("ReduceL2", 4, "The square root of the sum of x * x along some axes.")
+      reduction<Reduce::sum>("ReduceSum", 1, "Sum along the given axes").import(rule("ReduceSum")),
+      reduction<Reduce::mean>("ReduceMean", 1, "Mean along the given axes").import(rule("ReduceMean")),
+      reduction<Reduce::max>("ReduceMax", 1, "Maximum along the given axes").import(rule("ReduceMax")),
+      reduction<Reduce::min>("ReduceMin", 1, "Minimum along the given axes").import(rule("ReduceMin")),
+      reduction<Reduce::prod>("ReduceProd", 1, "Product along the given axes").import(rule("ReduceProd")),
+      reduction<Reduce::l1>("ReduceL1", 4, "L1 norm (sum of absolute values) along the given axes")
+          .import(rule("ReduceL1")),
+      reduction<Reduce::l2>("ReduceL2", 4, "L2 norm (square root of the sum of squares) along the given axes")
           .import(rule("ReduceL2")),
-      reduction<Reduce::all>("ReduceLogicalAnd", 1, "Whether all hold along some axes."),
-      reduction<Reduce::any>("ReduceLogicalOr", 1, "Whether one holds along some axes."),
+      reduction<Reduce::all>("ReduceLogicalAnd", 1, "Logical AND along the given axes"),
+      reduction<Reduce::any>("ReduceLogicalOr", 1, "Logical OR along the given axes"),
       onnx("ReduceLogSum").expand(import_reduce_log_sum),
       onnx("ReduceSumSquare").expand(import_reduce_sum_square),
       onnx("ReduceLogSumExp").expand(import_reduce_log_sum_exp),

@@ -11,14 +11,14 @@ struct RegionYolo {
   using Self = RegionYolo;
   static constexpr double most = 65536;
   static constexpr std::tuple schema{
-      attr("anchors", &Self::anchors, "sizes of the boxes, for what comes after"),
-      attr("axis", &Self::axis, "with do_softmax, the first axis that is flattened").required(),
-      attr("coords", &Self::coords, "numbers that describe a box").required().between(2, most),
-      attr("classes", &Self::classes, "classes of a box").required().between(0, most),
-      attr("end_axis", &Self::end_axis, "with do_softmax, the last axis that is flattened").required(),
-      attr("num", &Self::num, "boxes at each place").required().between(0, most),
-      attr("do_softmax", &Self::do_softmax, "classes exclude each other"),
-      attr("mask", &Self::mask, "without do_softmax, the boxes that are here")};
+      attr("anchors", &Self::anchors, "anchor box sizes, for post-processing"),
+      attr("axis", &Self::axis, "first axis to flatten, with do_softmax").required(),
+      attr("coords", &Self::coords, "number of coordinates per box").required().between(2, most),
+      attr("classes", &Self::classes, "number of classes").required().between(0, most),
+      attr("end_axis", &Self::end_axis, "last axis to flatten, with do_softmax").required(),
+      attr("num", &Self::num, "number of boxes per cell").required().between(0, most),
+      attr("do_softmax", &Self::do_softmax, "apply softmax to the classes instead of sigmoid"),
+      attr("mask", &Self::mask, "indices of the anchors used here, without do_softmax")};
 
   int64_t entries() const { return coords + classes + 1; }
   int64_t regions() const { return do_softmax ? num : static_cast<int64_t>(mask.size()); }
@@ -27,9 +27,9 @@ struct RegionYolo {
 void region_yolo_infer(Infer& ctx, const RegionYolo& a) {
   Shape data = ctx.shape(0);
   if (!data.ranked()) return ctx.output(0, ctx.type(0), Shape::unknown());
-  if (data.rank() != 4) fail("data has shape ", data, ", [N, C, H, W] is wanted");
+  if (data.rank() != 4) fail("expected data of shape [N, C, H, W], got ", data);
   if (!data[1].can_be(a.regions() * a.entries()))
-    fail("data has ", data[1], " channels, ", a.regions() * a.entries(), " are wanted");
+    fail("expected ", a.regions() * a.entries(), " channels in the data, got ", data[1]);
   data[1] = a.regions() * a.entries();
   if (a.do_softmax) {
     size_t first = normalize_axis(a.axis, 4), last = normalize_axis(a.end_axis, 4);
@@ -43,7 +43,7 @@ void region_yolo_infer(Infer& ctx, const RegionYolo& a) {
   ctx.output(0, ctx.type(0), data);
 }
 
-// Every box is coords, then whether it is there, then its classes, each a plane.
+// Each box consists of planes: coords, objectness, then the classes.
 void region_yolo_run(Run& ctx, const RegionYolo& a) {
   TensorView x = ctx.input(0);
   std::vector<double> v = x.to<double>();
@@ -71,7 +71,7 @@ void region_yolo_run(Run& ctx, const RegionYolo& a) {
 
 Ops define_region_yolo() {
   return op<RegionYolo>("RegionYolo", 1)
-      .doc("Turns the boxes of YOLO into places and probabilities.")
+      .doc("YOLO output layer: convert raw boxes to coordinates and probabilities")
       .inputs("data")
       .infer(region_yolo_infer)
       .reference(region_yolo_run);

@@ -1,11 +1,12 @@
-// Resizing one axis after the other: each new element is a weighted sum of old ones along its axis.
+// Separable resampling, one axis after the other: each output element is a weighted sum of input elements along the
+// axis.
 #pragma once
 
 #include <graft/op.hpp>
 
 namespace graft {
 
-// The old elements that each new element along an axis is made of.
+// The input elements and weights of each output element along an axis.
 struct AxisTaps {
   std::vector<size_t> rows{0};
   std::vector<int64_t> elements;
@@ -19,7 +20,7 @@ struct AxisTaps {
   int64_t count() const { return static_cast<int64_t>(rows.size()) - 1; }
 };
 
-// The tensor with one axis made anew; `dims` is changed to match.
+// Resamples one axis of a tensor; `dims` is updated accordingly.
 template <class T>
 std::vector<T> resample(const std::vector<T>& x, std::vector<int64_t>& dims, size_t axis, const AxisTaps& taps) {
   std::span<const int64_t> all(dims);
@@ -38,7 +39,8 @@ std::vector<T> resample(const std::vector<T>& x, std::vector<int64_t>& dims, siz
   return y;
 }
 
-// Weights of the four elements around a place that lies `r` behind the second; `a` is the parameter of Keys' cubic.
+// Weights of the four elements around a position at distance `r` after the second one; `a` is the coefficient of Keys'
+// cubic convolution.
 inline std::array<double, 4> cubic_weights(double r, double a) {
   auto near = [&](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
   auto far = [&](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };

@@ -1,4 +1,4 @@
-// Reshape, Squeeze, Unsqueeze: the same bytes under another shape.
+// Reshape, Squeeze, Unsqueeze: the same elements with another shape.
 #include <graft/op.hpp>
 
 #include "flatten.hpp"
@@ -6,7 +6,7 @@
 namespace graft {
 namespace {
 
-// Small integer tensors keep their known values when only the shape around them changes.
+// Small integer tensors keep their known values if only their shape changes.
 void keep_known(Infer& ctx) {
   if (auto k = ctx.known(0)) ctx.known_output(0, *k);
 }
@@ -17,19 +17,19 @@ void same_bytes_run(TensorView from, TensorView to) {
 struct Reshape {
   bool special_zero = false;
   static constexpr std::tuple schema{
-      attr("special_zero", &Reshape::special_zero, "0 in the target means the input's dimension")};
+      attr("special_zero", &Reshape::special_zero, "let 0 in the target shape copy the dimension of the input")};
 };
 
 void reshape_infer(Infer& ctx, const Reshape& a) {
   Shape in = ctx.shape(0), target = Shape::unknown(), list = ctx.shape(1);
-  if (list.ranked() && list.rank() > 1) fail("the target is given as a tensor of shape ", list, ", a list is wanted");
+  if (list.ranked() && list.rank() > 1) fail("expected a 1-D target shape, got a tensor of shape ", list);
   if (auto k = ctx.known(1)) {
     target = *k;
   } else if (auto v = ctx.values<int64_t>(1)) {
     target = Shape();
     for (int64_t x : *v) target.push_back(Dim(graft_dim{x, x, 0, 0}));
   } else {
-    // Only the number of target dimensions may be known.
+    // Perhaps only the number of target dimensions is known.
     if (list.ranked() && list.rank() == 1 && list[0].known())
       target = Shape(std::vector<Dim>(static_cast<size_t>(list[0].value())));
     return ctx.output(0, ctx.type(0), target);
@@ -40,19 +40,20 @@ void reshape_infer(Infer& ctx, const Reshape& a) {
   for (size_t i = 0; i < target.rank(); ++i) {
     const Dim& t = target[i];
     if (t.known() && t.min() == -1) {
-      if (rest) fail("the target shape has two -1");
+      if (rest) fail("expected at most one -1 in the target shape, got two");
       rest = i;
       out.push_back(Dim());
       continue;
     }
     Dim d = t;
     if (t.known() && t.min() == 0 && a.special_zero) {
-      if (in.ranked() && i >= in.rank()) fail("the target shape keeps dimension ", i, " of ", in);
+      if (in.ranked() && i >= in.rank())
+        fail("the target shape copies dimension ", i, ", which the input of shape ", in, " does not have");
       d = in.ranked() ? in[i] : Dim();
     } else if (t.known() && t.min() < 0) {
-      fail("the target shape has ", t.min());
+      fail("expected target dimensions of at least -1, got ", t.min());
     } else if (!t.known() && t.min() < 0) {
-      d = Dim();  // computed, and it may be the -1
+      d = Dim();  // computed, and possibly the -1
     }
     given = given * d;
     out.push_back(d);
@@ -64,11 +65,11 @@ void reshape_infer(Infer& ctx, const Reshape& a) {
       out[*rest] = Dim(0);
     } else {
       if (total.value() % given.value() != 0)
-        fail("the ", total, " elements of ", in, " do not fit the target shape ", out);
+        fail("the ", total, " elements of shape ", in, " do not fit the target shape ", out);
       out[*rest] = Dim(total.value() / given.value());
     }
   } else if (rest && in.ranked()) {
-    // The same unknown dimensions on both sides cancel: [?, 8, 8] to [?, -1].
+    // Equal unknown dimensions on both sides cancel: [?, 8, 8] to [?, -1].
     std::vector<Dim> left(in.begin(), in.end());
     int64_t over = 1;
     bool certain = true;
@@ -88,7 +89,7 @@ void reshape_infer(Infer& ctx, const Reshape& a) {
     for (const Dim& d : left) remaining = remaining * d;
     if (certain && over > 0) out[*rest] = remaining / over;
   } else if (!rest && given.known() && total.known() && given.value() != total.value()) {
-    fail("the ", total, " elements of ", in, " do not fit the target shape ", out);
+    fail("the ", total, " elements of shape ", in, " do not fit the target shape ", out);
   }
   ctx.output(0, ctx.type(0), out);
   keep_known(ctx);
@@ -97,8 +98,8 @@ void reshape_run(Run& ctx, const Reshape&) { same_bytes_run(ctx.input(0), ctx.ou
 
 struct SqueezeAttributes {
   bool allow_axis_skip = false;
-  static constexpr std::tuple schema{attr("allow_axis_skip", &SqueezeAttributes::allow_axis_skip,
-                                          "an axis that is not 1 stays instead of being refused")};
+  static constexpr std::tuple schema{
+      attr("allow_axis_skip", &SqueezeAttributes::allow_axis_skip, "keep an axis that is not 1 instead of failing")};
 };
 
 void squeeze_shape(Infer& ctx, bool skip) {
@@ -111,13 +112,13 @@ void squeeze_shape(Infer& ctx, bool skip) {
     if (all) {
       for (size_t i = 0; i < in.rank(); ++i) {
         if (in[i].known()) gone[i] = in[i].value() == 1;
-        else if (in[i].can_be(1)) return ctx.output(0, out);  // may go or stay
+        else if (in[i].can_be(1)) return ctx.output(0, out);  // may or may not be removed
       }
     } else {
       for (size_t axis : normalize_axes(*axes, in.rank())) {
         if (!in[axis].can_be(1)) {
           if (skip) continue;
-          fail("axis ", axis, " of ", in, " is not 1 and cannot be removed");
+          fail("expected a dimension of 1 along axis ", axis, " to remove it, got shape ", in);
         }
         if (skip && !in[axis].known()) return ctx.output(0, out);
         gone[axis] = true;
@@ -174,7 +175,7 @@ Value import_squeeze(Import& layer) {
 }
 Value import_unsqueeze(Import& layer) {
   Value axes = axes_of(layer);
-  if (!axes) fail("no axes are given");
+  if (!axes) fail("expected axes, got none");
   return layer.op("Unsqueeze", {layer.input(0), axes});
 }
 
@@ -185,30 +186,34 @@ Value import_flatten(Import& layer) { return flattened(layer.input(0), layer.get
 Ops define_reshape() {
   return {
       op<Reshape>("Reshape", 1)
-          .doc("The same elements under another shape.")
+          .doc("Change the shape and keep the elements")
           .inputs("data, shape")
           .infer(reshape_infer)
+          .linear()
           .reference(reshape_run)
           .view_of_input()
           .import(onnx("Reshape").expand(import_reshape)),
       op("Squeeze", 1)
-          .doc("Removes dimensions that are 1.")
+          .doc("Remove dimensions of size 1")
           .inputs("data, axes?")
           .infer(squeeze_infer)
+          .linear()
           .reference(squeeze_run)
           .view_of_input()
           .import(onnx("Squeeze").expand(import_squeeze)),
       op<SqueezeAttributes>("Squeeze", 15)
-          .doc("Removes dimensions that are 1.")
+          .doc("Remove dimensions of size 1")
           .inputs("data, axes?")
           .infer(squeeze15_infer)
+          .linear()
           .reference(squeeze15_run)
           .view_of_input()
           .earlier(1, {{"allow_axis_skip", false}}),
       op("Unsqueeze", 1)
-          .doc("Inserts dimensions of 1.")
+          .doc("Insert dimensions of size 1")
           .inputs("data, axes")
           .infer(unsqueeze_infer)
+          .linear()
           .reference(unsqueeze_run)
           .view_of_input()
           .import(onnx("Unsqueeze").expand(import_unsqueeze)),

@@ -1,5 +1,5 @@
-// Resize as ONNX defines it, where Interpolate computes something else or nothing: regions, anti-aliasing, weights
-// without what lies outside, kept aspect ratios.
+// Resize with ONNX semantics, for what Interpolate does not cover: cropping regions, anti-aliasing, exclude_outside,
+// keep_aspect_ratio_policy.
 #include "resample.hpp"
 #include "sizes.hpp"
 
@@ -26,19 +26,20 @@ struct Resize {
   enum Nearest { round_prefer_floor, round_prefer_ceil, floor, ceil, simple } nearest_mode = round_prefer_floor;
   using Self = Resize;
   static constexpr std::tuple schema{
-      attr("antialias", &Self::antialias, "more elements are joined where there become fewer"),
-      attr("axes", &Self::axes, "axes that the other inputs speak of; none: all"),
+      attr("antialias", &Self::antialias, "apply an anti-aliasing filter when downsampling"),
+      attr("axes", &Self::axes, "axes that scales, sizes and roi refer to; empty: all"),
       attr("coordinate_transformation_mode", &Self::coordinate_transformation_mode,
-           "which place a new element stands for")
+           "mapping from output to input coordinates")
           .one_of("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
                   "tf_half_pixel_for_nn", "tf_crop_and_resize"),
-      attr("cubic_coeff_a", &Self::cubic_coeff_a, "parameter of the cubic"),
-      attr("exclude_outside", &Self::exclude_outside, "weights outside go to the elements inside"),
-      attr("extrapolation_value", &Self::extrapolation_value, "what lies outside, for tf_crop_and_resize"),
-      attr("keep_aspect_ratio_policy", &Self::keep_aspect_ratio_policy, "how sizes are meant")
+      attr("cubic_coeff_a", &Self::cubic_coeff_a, "coefficient of cubic interpolation"),
+      attr("exclude_outside", &Self::exclude_outside, "set weights outside the input to 0 and renormalize the others"),
+      attr("extrapolation_value", &Self::extrapolation_value, "value outside the input, for tf_crop_and_resize"),
+      attr("keep_aspect_ratio_policy", &Self::keep_aspect_ratio_policy, "how sizes treat the aspect ratio")
           .one_of("stretch", "not_larger", "not_smaller"),
-      attr("mode", &Self::mode, "how elements are joined").one_of("nearest", "linear", "cubic"),
-      attr("nearest_mode", &Self::nearest_mode, "which element is the nearest; simple: ceil where there become fewer")
+      attr("mode", &Self::mode, "interpolation method").one_of("nearest", "linear", "cubic"),
+      attr("nearest_mode", &Self::nearest_mode,
+           "rounding of input coordinates, for mode 'nearest'; simple: ceil when downsampling")
           .one_of("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple")};
 };
 
@@ -48,7 +49,7 @@ std::vector<size_t> resize_axes(const Resize& a, size_t rank) {
   return a.axes.empty() ? axes : normalize_axes(a.axes, rank);
 }
 
-// One factor for all axes, the smallest or the largest that a size asks for.
+// The common scale of all axes: the smallest or largest that the sizes require.
 double resize_common_scale(const Resize& a, const std::vector<int64_t>& sizes, const std::vector<int64_t>& lengths) {
   double scale = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -58,7 +59,7 @@ double resize_common_scale(const Resize& a, const std::vector<int64_t>& sizes, c
   return scale;
 }
 int64_t resize_whole(double size) {
-  if (!(size >= 0 && size < 0x1p62)) fail("a size of ", size, " is wanted");
+  if (!(size >= 0 && size < 0x1p62)) fail("expected non-negative sizes, got ", size);
   return static_cast<int64_t>(size);
 }
 
@@ -66,16 +67,17 @@ void resize_infer(Infer& ctx, const Resize& a) {
   Shape data = ctx.shape(0), out = data;
   if (!data.ranked()) return ctx.output(0, ctx.type(0), data);
   std::vector<size_t> axes = resize_axes(a, data.rank());
-  if (ctx.has_input(2) == ctx.has_input(3)) fail("either scales or sizes are wanted");
+  if (ctx.has_input(2) == ctx.has_input(3)) fail("expected either scales or sizes");
   auto scales = ctx.has_input(2) ? ctx.values<float>(2) : std::nullopt;
   auto sizes = ctx.has_input(3) ? target_sizes(ctx, 3, axes.size()) : std::nullopt;
-  if (scales && scales->size() != axes.size()) fail(scales->size(), " scales are given for ", axes.size(), " axes");
+  if (scales && scales->size() != axes.size())
+    fail("expected ", axes.size(), " scales, one per axis, got ", scales->size());
   for (size_t i = 0; i < axes.size(); ++i) {
     Dim& d = out[axes[i]];
     if (sizes) d = (*sizes)[i];
     else if (!scales || !d.known()) d = Dim();
     else d = resize_whole(static_cast<float>(d.value()) * (*scales)[i]);
-    if (data[axes[i]].max() == 0 && d.min() > 0) fail("axis ", axes[i], " has no elements, ", d, " are wanted");
+    if (data[axes[i]].max() == 0 && d.min() > 0) fail("cannot resize axis ", axes[i], " from 0 to ", d, " elements");
   }
   if (a.keep_aspect_ratio_policy != Resize::stretch && sizes) {
     std::vector<int64_t> wanted, lengths;
@@ -92,12 +94,12 @@ void resize_infer(Infer& ctx, const Resize& a) {
 
 struct ResizeAxis {
   int64_t input, output;
-  double scale, start = 0, end = 1;  // of the region
+  double scale, start = 0, end = 1;  // start and end of the region
 };
 
 double resize_place(const ResizeAxis& d, int64_t at, Resize::Coordinates how) {
   auto x = static_cast<double>(at), length = static_cast<double>(d.input);
-  double resized = d.scale * length;  // before it was cut off to a whole number
+  double resized = d.scale * length;  // the fractional size before truncation
   switch (how) {
     case Resize::half_pixel: return (x + 0.5) / d.scale - 0.5;
     case Resize::half_pixel_symmetric:
@@ -107,7 +109,8 @@ double resize_place(const ResizeAxis& d, int64_t at, Resize::Coordinates how) {
     case Resize::asymmetric: return x / d.scale;
     case Resize::tf_half_pixel_for_nn: return (x + 0.5) / d.scale;
     default: {
-      // Size and start of the region are f32, as the region is: its border hangs on the last bit.
+      // Size and start of the region are computed in f32 like the region itself: the last bit decides what lies
+      // outside.
       auto last = static_cast<float>(length - 1);
       double part = static_cast<float>(d.end) - static_cast<float>(d.start), first = static_cast<float>(d.start) * last;
       return first + (resized == 1 ? part * last / 2 : x * part * last / (resized - 1));
@@ -125,7 +128,7 @@ double resize_nearest(double x, Resize::Nearest how, double scale) {
   }
 }
 
-// Weights of neighbouring elements from `first` on.
+// Weights of consecutive elements from `first` on.
 struct ResizeWeights {
   double first = 0;
   std::vector<double> weights;
@@ -134,7 +137,7 @@ ResizeWeights resize_weights(double x, const Resize& a, double scale) {
   if (a.mode == Resize::nearest) return {resize_nearest(x, a.nearest_mode, scale), {1}};
   double below = std::floor(x), r = x - below;
   if (a.antialias && scale < 1) {
-    // The filter covers as many elements as become one, and is made to sum up to 1.
+    // The filter widens with the downsampling factor and is normalized to a sum of 1.
     double support = a.mode == Resize::linear ? 1 : 2, first = std::floor(-support / scale) + 1, sum = 0;
     ResizeWeights w{below + first, {}};
     for (double i = first; i < 2 - first; ++i) {
@@ -152,7 +155,7 @@ ResizeWeights resize_weights(double x, const Resize& a, double scale) {
   return {below - 1, {w.begin(), w.end()}};
 }
 
-// `outside` notes the new elements whose place lies outside the input.
+// `outside` marks the output elements whose coordinate lies outside the input.
 AxisTaps resize_taps(const ResizeAxis& d, const Resize& a, std::vector<bool>& outside) {
   AxisTaps taps;
   auto last = static_cast<double>(d.input - 1);
@@ -190,14 +193,14 @@ std::vector<ResizeAxis> resize_plan(Run& ctx, const Resize& a) {
   std::vector<double> region = ctx.has_input(1) ? ctx.input(1).to<double>() : std::vector<double>();
   bool crops = a.coordinate_transformation_mode == Resize::tf_crop_and_resize;
   if (crops && region.size() != 2 * axes.size())
-    fail("a region of ", region.size(), " numbers is given, ", 2 * axes.size(), " are wanted");
+    fail("expected ", 2 * axes.size(), " values in roi, two per axis, got ", region.size());
   for (size_t axis : axes) lengths.push_back(x.dim(axis));
   for (size_t i = 0; i < axes.size(); ++i) {
     ResizeAxis& d = plan[axes[i]];
     if (!scales.empty()) d.scale = scales[i];
     else if (a.keep_aspect_ratio_policy != Resize::stretch) d.scale = resize_common_scale(a, sizes, lengths);
     else d.scale = static_cast<double>(sizes[i]) / static_cast<double>(lengths[i]);
-    if (!(d.scale > 0)) fail("a scale of ", d.scale, " is wanted");
+    if (!(d.scale > 0)) fail("expected a positive scale, got ", d.scale);
     if (crops) d.start = region[i], d.end = region[axes.size() + i];
   }
   return plan;
@@ -236,7 +239,7 @@ void resize_run(Run& ctx, const Resize& a) {
 
 Ops define_resize() {
   return op<Resize>("Resize", "graft")
-      .doc("Other sizes for some axes, the elements found between those that are there: Resize of ONNX.")
+      .doc("Resize some axes by interpolation, with ONNX semantics")
       .inputs("data, roi?, scales?, sizes?")
       .infer(resize_infer)
       .reference(resize_run);

@@ -9,7 +9,7 @@ namespace {
 struct Reverse {
   enum Mode { index, mask } mode = index;
   static constexpr std::tuple schema{
-      attr("mode", &Reverse::mode, "whether the second input holds axes or says yes or no for each axis")
+      attr("mode", &Reverse::mode, "whether the second input holds axes or one flag per axis")
           .one_of("index", "mask")
           .required()};
 };
@@ -20,7 +20,7 @@ std::vector<bool> reverse_axes(Reverse::Mode mode, const std::vector<int64_t>& g
     for (size_t a : normalize_axes(given, rank)) reversed[a] = true;
     return reversed;
   }
-  if (given.size() != rank) fail("the mask has ", given.size(), " values, the data has ", rank, " axes");
+  if (given.size() != rank) fail("expected ", rank, " values in the mask, one per axis, got ", given.size());
   for (size_t i = 0; i < rank; ++i) reversed[i] = given[i] != 0;
   return reversed;
 }
@@ -47,13 +47,13 @@ void reverse_infer(Infer& ctx, const Reverse& a) {
 struct ReverseSequence {
   int64_t batch_axis = 0, seq_axis = 1;
   static constexpr std::tuple schema{
-      attr("batch_axis", &ReverseSequence::batch_axis, "the axis that the lengths belong to"),
-      attr("seq_axis", &ReverseSequence::seq_axis, "the axis that is turned around")};
+      attr("batch_axis", &ReverseSequence::batch_axis, "axis that the lengths belong to"),
+      attr("seq_axis", &ReverseSequence::seq_axis, "axis to reverse")};
 };
 
 void reverse_sequence_infer(Infer& ctx, const ReverseSequence& a) {
   Shape in = ctx.shape(0), lengths = ctx.shape(1);
-  if (lengths.ranked() && lengths.rank() != 1) fail("seq_lengths of shape ", lengths, " should be a list");
+  if (lengths.ranked() && lengths.rank() != 1) fail("expected 1-D seq_lengths, got shape ", lengths);
   if (in.ranked()) {
     size_t batch = normalize_axis(a.batch_axis, in.rank());
     normalize_axis(a.seq_axis, in.rank());
@@ -62,20 +62,20 @@ void reverse_sequence_infer(Infer& ctx, const ReverseSequence& a) {
   ctx.output(0, ctx.type(0), in);
 }
 
-// Each batch is two boxes: the first `length` steps turned around, the others as they are.
+// Each batch consists of two boxes: the first `length` steps reversed, the others unchanged.
 void reverse_sequence_run(Run& ctx, const ReverseSequence& a) {
   TensorView x = ctx.input(0), y = ctx.output(0);
   size_t batch = normalize_axis(a.batch_axis, x.rank()), seq = normalize_axis(a.seq_axis, x.rank());
   std::vector<int64_t> lengths = ctx.input(1).to<int64_t>();
   if (static_cast<int64_t>(lengths.size()) != x.dim(batch))
-    fail(lengths.size(), " lengths are given for ", x.dim(batch), " sequences");
-  if (batch == seq) fail("batch_axis and seq_axis are both ", batch);
+    fail("expected ", x.dim(batch), " seq_lengths, one per sequence, got ", lengths.size());
+  if (batch == seq) fail("expected different batch_axis and seq_axis, got ", batch, " for both");
   Cells from(x), to = Cells::blank(y);
   std::vector<int64_t> dims(x.dims().begin(), x.dims().end());
   dims[batch] = 1;
   for (int64_t b = 0; b < x.dim(batch); ++b) {
     int64_t length = lengths[static_cast<size_t>(b)], whole = x.dim(seq);
-    if (length < 0 || length > whole) fail("a length is ", length, ", the sequences have ", whole, " steps");
+    if (length < 0 || length > whole) fail("expected seq_lengths of 0 to ", whole, ", got ", length);
     Strided target = dense_box(x.dims());
     target.offset = b * target.strides[batch];
     Strided source = target;
@@ -95,14 +95,16 @@ void reverse_sequence_run(Run& ctx, const ReverseSequence& a) {
 Ops define_reverse() {
   return {
       op<Reverse>("Reverse", 1)
-          .doc("Turns axes around.")
+          .doc("Reverse the order of elements along the given axes")
           .inputs("data, axis")
           .infer(reverse_infer)
+          .linear()
           .reference(reverse_run),
       op<ReverseSequence>("ReverseSequence", 1)
-          .doc("Turns around the first steps of every sequence, as many as its length says.")
+          .doc("Reverse the first seq_lengths[i] steps of each sequence")
           .inputs("data, seq_lengths")
           .infer(reverse_sequence_infer)
+          .linear()
           .reference(reverse_sequence_run)
           .import(onnx("ReverseSequence").attr("batch_axis", "batch_axis", 1).attr("seq_axis", "time_axis", 0)),
   };

@@ -1,4 +1,4 @@
-// ROIAlign (He et al., 1703.06870) and ROIAlignRotated: regions of a feature map, each sampled to one size.
+// ROIAlign (He et al., 1703.06870) and ROIAlignRotated: regions of a feature map sampled to a fixed size.
 #include "roi_sampling.hpp"
 
 namespace graft {
@@ -12,16 +12,18 @@ struct RoiAlignFields {
   bool clockwise_mode = false;
 };
 constexpr auto roi_align_fields = std::tuple{
-    attr("pooled_h", &RoiAlignFields::pooled_h, "rows of the result").required().at_least(0),
-    attr("pooled_w", &RoiAlignFields::pooled_w, "columns of the result").required().at_least(0),
-    attr("sampling_ratio", &RoiAlignFields::sampling_ratio, "samples of a bin along an axis, 0: one for every pixel")
+    attr("pooled_h", &RoiAlignFields::pooled_h, "height of the result").required().at_least(0),
+    attr("pooled_w", &RoiAlignFields::pooled_w, "width of the result").required().at_least(0),
+    attr("sampling_ratio", &RoiAlignFields::sampling_ratio, "samples per bin along each axis, 0 for one per pixel")
         .required()
         .between(0, 1 << 13),
-    attr("spatial_scale", &RoiAlignFields::spatial_scale, "from coordinates of the regions to those of the map")
+    attr("spatial_scale", &RoiAlignFields::spatial_scale, "factor from ROI coordinates to feature map coordinates")
         .required()};
 constexpr auto roi_align_mode =
-    attr("mode", &RoiAlignFields::mode, "average or largest sample; the largest is never below 0").one_of("avg", "max");
-constexpr auto roi_align_aligned = attr("aligned_mode", &RoiAlignFields::aligned_mode, "where the middle of a pixel is")
+    attr("mode", &RoiAlignFields::mode, "average or maximum of the samples; the maximum is at least 0")
+        .one_of("avg", "max");
+constexpr auto roi_align_aligned = attr("aligned_mode", &RoiAlignFields::aligned_mode,
+                                        "pixel alignment: whether and how coordinates shift by half a pixel")
                                        .one_of("asymmetric", "half_pixel_for_nn", "half_pixel");
 struct RoiAlign3 : RoiAlignFields {
   static constexpr auto schema = std::tuple_cat(roi_align_fields, std::tuple{roi_align_mode});
@@ -34,19 +36,20 @@ struct RoiAlignCorner : RoiAlignFields {
 };
 struct RoiAlignRotated : RoiAlignFields {
   static constexpr auto schema = std::tuple_cat(
-      roi_align_fields, std::tuple{attr("clockwise_mode", &RoiAlignFields::clockwise_mode, "which way angles turn")});
+      roi_align_fields,
+      std::tuple{attr("clockwise_mode", &RoiAlignFields::clockwise_mode, "positive angles turn clockwise")});
 };
 
 template <class A, int64_t size>
 void roi_align_infer(Infer& ctx, const A& a) {
   Shape data = ctx.shape(0), rois = ctx.shape(1), indices = ctx.shape(2);
-  if (data.ranked() && data.rank() != 4) fail("data has shape ", data, ", four dimensions are wanted");
+  if (data.ranked() && data.rank() != 4) fail("expected data of rank 4, got shape ", data);
   if (rois.ranked() && (rois.rank() != 2 || !rois[1].can_be(size)))
-    fail("rois have shape ", rois, ", [regions,", size, "] is wanted");
-  if (indices.ranked() && indices.rank() != 1) fail("batch_indices have shape ", indices, ", [regions] is wanted");
+    fail("expected rois of shape [num_rois,", size, "], got ", rois);
+  if (indices.ranked() && indices.rank() != 1) fail("expected batch_indices of shape [num_rois], got ", indices);
   Dim count = rois.ranked() ? rois[0] : Dim();
   if (indices.ranked()) {
-    if (!can_agree(count, indices[0])) fail("there are ", count, " rois, but ", indices[0], " batch_indices");
+    if (!can_agree(count, indices[0])) fail("expected as many batch_indices as rois (", count, "), got ", indices[0]);
     count = merge(count, indices[0]);
   }
   ctx.output(0, common_type(ctx, {0, 1}), Shape{count, data.ranked() ? data[1] : Dim(), a.pooled_h, a.pooled_w});
@@ -82,8 +85,9 @@ void roi_align_any(Run& ctx, const RoiAlignFields& a, Region (*region)(const Roi
          size = static_cast<size_t>(ctx.input(1).dim(1)),
          per_region = static_cast<size_t>(y.dim(1) * y.dim(2) * y.dim(3));
   for (size_t i = 0; i < indices.size() && per_region; ++i) {
-    if (indices[i] == -1) break;  // the end of a list of proposals
-    if (indices[i] < 0 || indices[i] >= x.dim(0)) fail("there is no image ", indices[i]);
+    if (indices[i] == -1) break;  // end of a list of proposals
+    if (indices[i] < 0 || indices[i] >= x.dim(0))
+      fail("expected batch_indices of 0 to ", x.dim(0) - 1, ", got ", indices[i]);
     FeatureMap map{data.data() + static_cast<size_t>(indices[i]) * per_image, x.dim(1), x.dim(2), x.dim(3)};
     pool_region(map, region(a, &rois[i * size]), a.pooled_h, a.pooled_w, a.sampling_ratio, a.mode,
                 &out[i * per_region]);
@@ -103,14 +107,14 @@ void roi_align_rotated_run(Run& ctx, const RoiAlignRotated& a) { roi_align_any(c
 
 // ---- import ----
 
-// Before opset 16 a pixel's middle was where its index says.
+// Before opset 16, pixel centers were at integer coordinates.
 Value import_roi_align(Import& layer) {
   std::string where = layer.get<std::string>("coordinate_transformation_mode",
                                              layer.version() < 16 ? "output_half_pixel" : "half_pixel");
   if (where != "half_pixel" && where != "output_half_pixel")
-    fail("attribute 'coordinate_transformation_mode' is '", where, "', it must be half_pixel or output_half_pixel");
+    fail("expected coordinate_transformation_mode half_pixel or output_half_pixel, got '", where, "'");
   std::string mode = layer.get<std::string>("mode", "avg");
-  if (mode != "avg" && mode != "max") fail("attribute 'mode' is '", mode, "', it must be avg or max");
+  if (mode != "avg" && mode != "max") fail("expected mode avg or max, got '", mode, "'");
   std::vector<NamedAttr> attrs{{"pooled_h", layer.get<int64_t>("output_height", 1)},
                                {"pooled_w", layer.get<int64_t>("output_width", 1)},
                                {"sampling_ratio", layer.get<int64_t>("sampling_ratio", 0)},
@@ -120,9 +124,9 @@ Value import_roi_align(Import& layer) {
                   {layer.input(0), layer.input(1), layer.input(2)}, attrs);
 }
 
-// Image number and region in one row.
+// Batch index and region in one row.
 Value import_roi_align_rotated(Import& layer) {
-  if (!layer.get<bool>("aligned", true)) unsupported("only aligned = 1 can be converted");
+  if (!layer.get<bool>("aligned", true)) unsupported("only aligned = 1 is supported, got 0");
   Value rois = layer.input(1);
   auto part = [&](int64_t from, int64_t to) {
     return layer.op("Slice", {rois, layer.ints({from}), layer.ints({to}), layer.ints({1}), layer.ints({1})});
@@ -138,7 +142,7 @@ Value import_roi_align_rotated(Import& layer) {
 }  // namespace
 
 Ops define_roi_align() {
-  constexpr std::string_view doc = "Regions of a feature map, each sampled to one size.";
+  constexpr std::string_view doc = "Sample regions of a feature map to a fixed size with bilinear interpolation";
   return {
       op<RoiAlign3>("ROIAlign", 3)
           .doc(doc)
@@ -153,12 +157,12 @@ Ops define_roi_align() {
           .import(onnx("RoiAlign").expand(import_roi_align))
           .earlier(3, {{"aligned_mode", "asymmetric"}}),
       op<RoiAlignCorner>("ROIAlignCorner", "graft")
-          .doc("ROIAlign that gives the largest weighted pixel around the samples of a bin: what ONNX calls max.")
+          .doc("ROIAlign with the ONNX max mode: the largest weighted pixel around the samples of a bin")
           .inputs("data, rois, batch_indices")
           .infer(roi_align_infer<RoiAlignCorner, 4>)
           .reference(roi_align_corner_run),
       op<RoiAlignRotated>("ROIAlignRotated", 15)
-          .doc("Turned regions of a feature map, [x,y,width,height,angle], each sampled to one size.")
+          .doc("Sample rotated regions [x,y,width,height,angle] of a feature map to a fixed size")
           .inputs("data, rois, batch_indices")
           .infer(roi_align_infer<RoiAlignRotated, 5>)
           .reference(roi_align_rotated_run)

@@ -1,5 +1,5 @@
-// ROIPooling (Girshick, 1504.08083) and PSROIPooling (Dai et al., 1605.06409). A region whose image is -1 ends the
-// list, as Proposal writes it; the results of all further ones are 0.
+// ROIPooling (Girshick, 1504.08083) and PSROIPooling (Dai et al., 1605.06409). A region with image index -1 ends the
+// list, as Proposal marks it; the results from there on are 0.
 #include "detection.hpp"
 
 namespace graft {
@@ -7,29 +7,30 @@ namespace {
 
 enum class RoiMethod { max, bilinear };
 struct RoiPooling {
-  // Four names of one fact: the last that is given counts.
+  // Four spellings of the output size: the last one given wins.
   std::vector<int64_t> output_size, output_roi;
   std::optional<int64_t> pooled_h, pooled_w;
   float spatial_scale = 0;
   RoiMethod method = RoiMethod::max;
   static constexpr std::tuple schema{
-      attr("output_size", &RoiPooling::output_size, "rows and columns of the result").at_least(0),
-      attr("output_roi", &RoiPooling::output_roi, "the same").at_least(0),
-      attr("pooled_h", &RoiPooling::pooled_h, "rows of the result").at_least(1),
-      attr("pooled_w", &RoiPooling::pooled_w, "columns of the result").at_least(1),
-      attr("spatial_scale", &RoiPooling::spatial_scale, "from coordinates of the regions to those of the map")
+      attr("output_size", &RoiPooling::output_size, "height and width of the result").at_least(0),
+      attr("output_roi", &RoiPooling::output_roi, "height and width of the result (alias)").at_least(0),
+      attr("pooled_h", &RoiPooling::pooled_h, "height of the result").at_least(1),
+      attr("pooled_w", &RoiPooling::pooled_w, "width of the result").at_least(1),
+      attr("spatial_scale", &RoiPooling::spatial_scale, "factor from ROI coordinates to feature map coordinates")
           .required(),
-      attr("method", &RoiPooling::method, "largest pixel of a bin, or its middle in regions of 0..1")
+      attr("method", &RoiPooling::method,
+           "max: maximum per bin; bilinear: interpolation at bin centers, for normalized regions")
           .one_of("max", "bilinear")};
 
   std::pair<int64_t, int64_t> size() const {
     for (const auto& list : {output_size, output_roi})
-      if (!list.empty() && list.size() != 2) fail("an output size of ", list.size(), " numbers, two are wanted");
+      if (!list.empty() && list.size() != 2) fail("expected 2 values in the output size, got ", list.size());
     auto named = [&](size_t i) {
       return !output_roi.empty() ? output_roi[i] : !output_size.empty() ? output_size[i] : 0;
     };
     int64_t rows = pooled_h.value_or(named(0)), columns = pooled_w.value_or(named(1));
-    if (rows < 1 || columns < 1) fail("an output of ", rows, " by ", columns, " bins makes no sense");
+    if (rows < 1 || columns < 1) fail("expected a positive output size, got ", rows, " x ", columns);
     return {rows, columns};
   }
 };
@@ -40,23 +41,26 @@ struct PsRoiPooling {
   enum Mode { average, bilinear } mode = average;
   int64_t spatial_bins_x = 1, spatial_bins_y = 1;
   static constexpr std::tuple schema{
-      attr("output_dim", &PsRoiPooling::output_dim, "channels of the result").required().at_least(0),
-      attr("group_size", &PsRoiPooling::group_size, "rows and columns of the result").at_least(1).at_most(1 << 20),
-      attr("spatial_scale", &PsRoiPooling::spatial_scale, "from coordinates of the regions to those of the map")
+      attr("output_dim", &PsRoiPooling::output_dim, "number of output channels").required().at_least(0),
+      attr("group_size", &PsRoiPooling::group_size, "height and width of the result").at_least(1).at_most(1 << 20),
+      attr("spatial_scale", &PsRoiPooling::spatial_scale, "factor from ROI coordinates to feature map coordinates")
           .required(),
-      attr("mode", &PsRoiPooling::mode, "mean of a bin, or mean of the middles of its parts")
+      attr("mode", &PsRoiPooling::mode,
+           "average: mean of a bin; bilinear: mean of the interpolated centers of its parts")
           .one_of("average", "bilinear"),
-      attr("spatial_bins_x", &PsRoiPooling::spatial_bins_x, "columns of parts").between(1, 1 << 20),
-      attr("spatial_bins_y", &PsRoiPooling::spatial_bins_y, "rows of parts").between(1, 1 << 20)};
+      attr("spatial_bins_x", &PsRoiPooling::spatial_bins_x, "number of parts of a bin along its width")
+          .between(1, 1 << 20),
+      attr("spatial_bins_y", &PsRoiPooling::spatial_bins_y, "number of parts of a bin along its height")
+          .between(1, 1 << 20)};
 };
 
-// The number of regions, and the channels of the map.
+// The number of regions, and the channels of the feature map.
 std::pair<Dim, Dim> roi_pooling_inputs(Infer& ctx, float scale) {
-  if (!(scale > 0)) fail("spatial_scale is ", scale, ", it must be above 0");
+  if (!(scale > 0)) fail("expected a positive spatial_scale, got ", scale);
   Shape data = ctx.shape(0), rois = ctx.shape(1);
-  if (data.ranked() && data.rank() != 4) fail("feature maps have shape ", data, ", four dimensions are wanted");
+  if (data.ranked() && data.rank() != 4) fail("expected feature maps of rank 4, got shape ", data);
   if (rois.ranked() && (rois.rank() != 2 || !rois[1].can_be(5)))
-    fail("rois have shape ", rois, ", [regions,5] is wanted");
+    fail("expected rois of shape [num_rois,5], got ", rois);
   return {rois.ranked() ? rois[0] : Dim(), data.ranked() ? data[1] : Dim()};
 }
 void roi_pooling_infer(Infer& ctx, const RoiPooling& a) {
@@ -69,7 +73,7 @@ void psroi_pooling_infer(Infer& ctx, const PsRoiPooling& a) {
   Dim parts = a.mode == PsRoiPooling::average ? Dim(a.group_size) * Dim(a.group_size)
                                               : Dim(a.spatial_bins_x) * Dim(a.spatial_bins_y);
   Dim wanted = parts * Dim(a.output_dim);
-  if (!can_agree(channels, wanted)) fail("the feature maps have ", channels, " channels, ", wanted, " are wanted");
+  if (!can_agree(channels, wanted)) fail("expected ", wanted, " channels in the feature maps, got ", channels);
   ctx.output(0, ctx.type(0), Shape{count, a.output_dim, a.group_size, a.group_size});
 }
 
@@ -79,7 +83,7 @@ struct RoiPlane {
   const float* data;
   int64_t height, width;
   float at(int64_t row, int64_t column) const { return data[row * width + column]; }
-  // Between pixels; the point must lie on the plane.
+  // Bilinear interpolation; the point must lie inside the plane.
   float between(float x, float y) const {
     auto left = static_cast<int64_t>(std::floor(x)), top = static_cast<int64_t>(std::floor(y));
     int64_t right = std::min(static_cast<int64_t>(std::ceil(x)), width - 1),
@@ -91,7 +95,7 @@ struct RoiPlane {
   }
 };
 
-// f(roi, first plane of its image, values of the result)
+// f(roi, first plane of its image, output values)
 template <class F>
 void for_each_roi(Run& ctx, F f) {
   TensorView x = ctx.input(0), y = ctx.output(0);
@@ -101,13 +105,15 @@ void for_each_roi(Run& ctx, F f) {
   for (size_t i = 0; i < static_cast<size_t>(y.dim(0)) && per_roi; ++i) {
     const float* roi = &rois[i * 5];
     if (roi[0] == -1) break;
-    if (!(roi[0] >= 0 && roi[0] < static_cast<float>(x.dim(0)))) fail("there is no image ", roi[0]);
+    if (!(roi[0] >= 0 && roi[0] < static_cast<float>(x.dim(0))))
+      fail("expected an image index below the number of images, got ", roi[0]);
     if (per_image) f(roi, data.data() + static_cast<size_t>(roi[0]) * per_image, &out[i * per_roi]);
   }
   y.assign(out);
 }
 
-// A coordinate as a pixel, kept where further arithmetic is safe. Distances within a region may be twice as far.
+// Converts a coordinate to a pixel index, clamped to where further arithmetic cannot overflow. Distances within a
+// region may be twice as large.
 int64_t roi_pixel(float v, float far = 0x1p30f) {
   return std::isnan(v) ? 0 : static_cast<int64_t>(std::min(std::max(v, -far), far));
 }
@@ -132,11 +138,11 @@ void roi_pooling_max(const RoiPlane& plane, const float* roi, float scale, int64
     }
 }
 
-// Bin number `i` of `bins` between start and end, which are parts of an axis of `size` pixels.
+// Sampling position `i` of `bins` between start and end, given as fractions of an axis of `size` pixels.
 float roi_point(int64_t i, int64_t bins, float start, float end, int64_t size) {
   auto last = static_cast<float>(size - 1);
   if (bins == 1) return 0.5f * (start + end) * last;
-  // Said apart, since rounding may lead just beyond the end.
+  // Computed separately, since rounding could lead just past the end.
   if (i == bins - 1) return last * end;
   return static_cast<float>(i) * ((end - start) * last / static_cast<float>(bins - 1)) + start * last;
 }
@@ -164,7 +170,7 @@ void roi_pooling_run(Run& ctx, const RoiPooling& a) {
   });
 }
 
-// The mean of one bin, from a channel of its own.
+// The mean of one bin, which has its own channel.
 float psroi_average(const RoiPlane& plane, const PsRoiPooling& a, const float* roi, int64_t row, int64_t column) {
   float x = std::round(roi[1]) * a.spatial_scale, y = std::round(roi[2]) * a.spatial_scale,
         width = std::max((std::round(roi[3]) + 1) * a.spatial_scale - x, 0.1f),
@@ -215,7 +221,7 @@ void psroi_pooling_run(Run& ctx, const PsRoiPooling& a) {
 
 Value import_max_roi_pool(Import& layer) {
   auto size = layer.get<std::vector<int64_t>>("pooled_shape");
-  if (size.size() != 2) fail("attribute 'pooled_shape' has ", size.size(), " values, two are wanted");
+  if (size.size() != 2) fail("expected 2 values in 'pooled_shape', got ", size.size());
   return layer.op("ROIPooling", {layer.input(0), layer.input(1)},
                   {{"output_size", size},
                    {"output_roi", size},
@@ -230,13 +236,13 @@ Value import_max_roi_pool(Import& layer) {
 Ops define_roi_pooling() {
   return {
       op<RoiPooling>("ROIPooling", 2)
-          .doc("Regions of feature maps, [image,x1,y1,x2,y2], each divided into bins of one value.")
+          .doc("Pool regions [image,x1,y1,x2,y2] of feature maps to a fixed size")
           .inputs("feature_maps, rois")
           .infer(roi_pooling_infer)
           .reference(roi_pooling_run)
           .import(onnx("MaxRoiPool").expand(import_max_roi_pool)),
       op<PsRoiPooling>("PSROIPooling", 1)
-          .doc("Regions of feature maps, [image,x1,y1,x2,y2], divided into bins that each have channels of their own.")
+          .doc("Position-sensitive pooling of regions [image,x1,y1,x2,y2]: each bin has its own channels")
           .inputs("feature_maps, rois")
           .infer(psroi_pooling_infer)
           .reference(psroi_pooling_run),

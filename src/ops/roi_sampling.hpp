@@ -1,12 +1,12 @@
-// Regions of a feature map cut into bins, each bin sampled at points between the pixels: what ROIAlign and its
-// relatives share. Points are computed in f32 as in OpenVINO: whether one lies outside the map is decided there.
+// Bins of regions sampled by bilinear interpolation: shared by ROIAlign and its relatives. Coordinates are computed in
+// f32 like OpenVINO, because rounding decides whether a sample lies outside the map.
 #pragma once
 
 #include "detection.hpp"
 
 namespace graft {
 
-// A region by its first corner and its size, in pixels of the map; turned, they count from the center.
+// A region given by its first corner and its size, in feature map pixels; if rotated, relative to the center.
 struct Region {
   float x, y, width, height;
   float cosine = 1, sine = 0, center_x = 0, center_y = 0;
@@ -29,7 +29,7 @@ struct RegionSample {
   float weight[4];
 };
 
-// The samples of one bin; those outside the map weigh nothing.
+// The samples of one bin; samples outside the map have weight 0.
 inline std::vector<RegionSample> bin_samples(const FeatureMap& map, const Region& r, float x, float y, float bin_width,
                                              float bin_height, int64_t across, int64_t down) {
   std::vector<RegionSample> out;
@@ -62,17 +62,17 @@ inline std::vector<RegionSample> bin_samples(const FeatureMap& map, const Region
   return out;
 }
 
-// Writes channels * rows * columns values. Without a sampling ratio a bin has about a sample for every pixel.
+// Writes channels * rows * columns values. Without a sampling ratio, a bin has about one sample per pixel.
 inline void pool_region(const FeatureMap& map, const Region& r, int64_t rows, int64_t columns, int64_t sampling_ratio,
                         RegionPool how, float* out) {
   float bin_width = r.width / static_cast<float>(columns), bin_height = r.height / static_cast<float>(rows);
   auto samples_for = [&](float size) {
     if (sampling_ratio > 0) return sampling_ratio;
-    if (!(size < 1 << 15)) fail("a region of ", r.width, " by ", r.height, " pixels has too many samples");
+    if (!(size < 1 << 15)) fail("a region of ", r.width, " x ", r.height, " pixels requires too many samples");
     return static_cast<int64_t>(std::max(0.0f, std::ceil(size)));
   };
   int64_t across = samples_for(bin_width), down = samples_for(bin_height);
-  if (across > (1 << 26) / std::max<int64_t>(1, down)) fail("a bin of ", across, " by ", down, " samples is too large");
+  if (across > (1 << 26) / std::max<int64_t>(1, down)) fail("a bin of ", across, " x ", down, " samples is too large");
   auto plane = static_cast<size_t>(map.height * map.width), bins = static_cast<size_t>(rows * columns);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column) {

@@ -7,13 +7,13 @@
 namespace graft {
 namespace {
 
-// Along each rolled axis the data falls into two parts that change places; every choice of parts is one box.
+// Rolling swaps two parts of the data along each axis; each combination of parts is one box.
 void roll_run(Run& ctx, const NoAttributes&) {
   TensorView x = ctx.input(0), y = ctx.output(0);
   std::vector<int64_t> shifts = ctx.input(1).to<int64_t>();
   std::vector<size_t> axes = normalize_axes(ctx.input(2).to<int64_t>(), x.rank());
   if (shifts.size() == 1) shifts.resize(axes.size(), shifts[0]);
-  if (shifts.size() != axes.size()) fail(shifts.size(), " shifts are given for ", axes.size(), " axes");
+  if (shifts.size() != axes.size()) fail("expected ", axes.size(), " shifts, one per axis, got ", shifts.size());
   if (x.size() == 0) return;
   std::vector<int64_t> shift(x.rank(), 0), parts(x.rank(), 1);
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -42,7 +42,7 @@ void roll_infer(Infer& ctx, const NoAttributes& a) {
   Shape in = ctx.shape(0);
   Dim shifts = length_of(ctx, 1), axes = length_of(ctx, 2);
   if (shifts.known() && axes.known() && shifts.value() != 1 && shifts.value() != axes.value())
-    fail(shifts, " shifts are given for ", axes, " axes");
+    fail("expected ", axes, " shifts, one per axis, got ", shifts);
   if (auto where = certain_numbers(ctx, 2); where && in.ranked()) normalize_axes(*where, in.rank());
   ctx.output(0, ctx.type(0), in);
   follow_moves(ctx, a, roll_run, {0}, {in});
@@ -52,9 +52,10 @@ void roll_infer(Infer& ctx, const NoAttributes& a) {
 
 Ops define_roll() {
   return op("Roll", 7)
-      .doc("Shifts the elements along axes; those that leave at one end come in at the other.")
+      .doc("Roll elements along the given axes; elements shifted past the end reappear at the beginning")
       .inputs("data, shift, axes")
       .infer(roll_infer)
+      .linear()
       .reference(roll_run);
 }
 

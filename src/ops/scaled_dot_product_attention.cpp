@@ -8,7 +8,8 @@ namespace {
 struct Attention {
   bool causal = false;
   static constexpr std::tuple schema{
-      attr("causal", &Attention::causal, "a query sees only keys that are not after it; the mask is ignored")
+      attr("causal", &Attention::causal,
+           "causal attention: mask out keys after the query position and ignore attention_mask")
           .required()};
 };
 enum AttentionInput : size_t {
@@ -26,16 +27,16 @@ Shape without_last(const Shape& s, size_t n) {
 
 void attention_infer(Infer& ctx, const Attention& a) {
   DType type = common_type(ctx, {attention_query, attention_key, attention_value, attention_scale, attention_sink});
-  check_single(ctx, attention_scale, "the scale");
+  check_single(ctx, attention_scale, "scale");
   Shape q = ctx.shape(attention_query), k = ctx.shape(attention_key), v = ctx.shape(attention_value);
   Shape mask = ctx.has_input(attention_mask) ? ctx.shape(attention_mask) : Shape();
   if (ctx.has_input(attention_mask)) {
     DType m = ctx.type(attention_mask);
     if (m != DType::boolean && m != DType::undefined && m != type)
-      fail("the mask is ", m, ", it should be boolean or ", type);
+      fail("expected a mask of type boolean or ", type, ", got ", m);
   }
   for (const Shape* s : {&q, &k, &v})
-    if (s->ranked() && s->rank() < 2) fail("an input of shape ", *s, " is not a list of vectors");
+    if (s->ranked() && s->rank() < 2) fail("expected query, key and value of rank 2 or more, got shape ", *s);
   if (!q.ranked() || !k.ranked() || !v.ranked()) return ctx.output(0, type, Shape::unknown());
   Dim length = q[q.rank() - 2], keys = merge(k[k.rank() - 2], v[v.rank() - 2]);
   merge(q[q.rank() - 1], k[k.rank() - 1]);
@@ -43,17 +44,17 @@ void attention_infer(Infer& ctx, const Attention& a) {
   if (!a.causal && mask.ranked() && mask.rank() > 2) out = broadcast(out, without_last(mask, 2));
   Shape scores = out;
   scores.push_back(length), scores.push_back(keys);
-  if (!a.causal) check_one_way(scores, mask, "the mask");
+  if (!a.causal) check_one_way(scores, mask, "mask");
   if (ctx.has_input(attention_sink)) {
     Shape sink = ctx.shape(attention_sink);
     scores[scores.rank() - 1] = Dim(1);
-    check_one_way(scores, sink, "the sink");
+    check_one_way(scores, sink, "sink");
   }
   out.push_back(length), out.push_back(v[v.rank() - 1]);
   ctx.output(0, type, out);
 }
 
-// Strides of an input as the batch of the result walks over it.
+// Strides of an input broadcast to the batch axes of the result.
 std::vector<int64_t> attention_strides(TensorView x, std::span<const int64_t> batch) {
   std::vector<int64_t> dims(x.dims().begin(), x.dims().end() - 2);
   std::vector<int64_t> strides = broadcast_strides(dims, batch);
@@ -61,7 +62,7 @@ std::vector<int64_t> attention_strides(TensorView x, std::span<const int64_t> ba
   return strides;
 }
 
-// What is added to every score before the softmax, over the shape of all scores.
+// The bias added to the scores before the softmax, with the shape of the scores.
 std::vector<double> attention_bias(Run& ctx, bool causal, std::span<const int64_t> scores) {
   std::vector<double> bias(static_cast<size_t>(count_of(scores)), 0.0);
   if (bias.empty()) return bias;
@@ -84,7 +85,7 @@ std::vector<double> attention_bias(Run& ctx, bool causal, std::span<const int64_
   return bias;
 }
 
-// The weights of one query, from its scores; a sink takes a share of its own.
+// The softmax of one query's scores; a sink takes part in the denominator.
 void attention_weights(std::span<double> scores, std::optional<double> sink) {
   double most = sink.value_or(-INFINITY);
   for (double s : scores) most = std::max(most, s);
@@ -141,7 +142,7 @@ void attention_run(Run& ctx, const Attention& a) {
 
 Ops define_scaled_dot_product_attention() {
   return op<Attention>("ScaledDotProductAttention", 13)
-      .doc("softmax(query * key^T * scale + mask) * value; without a scale, 1 / sqrt of the query's width.")
+      .doc("softmax(query * key^T * scale + mask) * value; the default scale is 1 / sqrt(head size)")
       .inputs("query, key, value, attention_mask?, scale?, sink?")
       .infer(attention_infer)
       .reference(attention_run);

@@ -1,4 +1,4 @@
-// Writing updates into a copy of the data, as the three scatter operations share it.
+// Writing updates into a copy of the data, shared by the three scatter operations.
 #pragma once
 
 #include <graft/numeric.hpp>
@@ -8,7 +8,7 @@
 
 namespace graft {
 
-// How an update meets what is there already.
+// How an update is combined with the existing element.
 enum class ScatterMeeting { none, sum, sub, prod, min, max, mean };
 
 template <class T>
@@ -25,13 +25,13 @@ T scatter_meet(ScatterMeeting how, T there, T update, bool truth) {
   return update;
 }
 
-// Copies the data, then lets run `i` of the updates fall on the elements from `targets[i]` on. Without `from_data` what
-// was there before the first update does not count.
+// Copies the data, then applies run `i` of the updates to the elements from `targets[i]` on. Without `from_data`, the
+// original element does not take part in the reduction.
 inline void scatter_runs(Run& ctx, const std::vector<int64_t>& targets, int64_t run, ScatterMeeting how,
                          bool from_data) {
   TensorView x = ctx.input(0), updates = ctx.input(2), y = ctx.output(0);
   if (updates.size() != static_cast<int64_t>(targets.size()) * run)
-    fail("updates of shape ", updates.info().shape, " do not fit the indices");
+    fail("updates of shape ", updates.info().shape, " do not match the indices");
   if (how == ScatterMeeting::none) {
     Cells data(x), from(updates), to = Cells::blank(y);
     copy_box(y.dims(), to.cell_size(), to.data(), dense_box(y.dims()), data.data(), dense_box(y.dims()));
@@ -49,7 +49,7 @@ inline void scatter_runs(Run& ctx, const std::vector<int64_t>& targets, int64_t 
       out[at] = met[at]++ ? scatter_meet(how, out[at], with[i], truth) : with[i];
     }
     if (how == ScatterMeeting::mean) {
-      if (truth) fail("truth values have no mean");
+      if (truth) fail("reduction 'mean' is not defined for booleans");
       for (size_t i = 0; i < out.size(); ++i)
         if (met[i] > 1) {
           if constexpr (std::is_floating_point_v<T>) out[i] /= static_cast<T>(met[i]);

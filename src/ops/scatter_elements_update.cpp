@@ -9,17 +9,19 @@ struct ScatterElements {
   enum Reduction { none, sum, prod, min, max, mean } reduction = none;
   bool use_init_val = true;
   static constexpr std::tuple schema{
-      attr("reduction", &ScatterElements::reduction, "how an update meets the element it falls on")
+      attr("reduction", &ScatterElements::reduction, "how an update is combined with the existing element")
           .one_of("none", "sum", "prod", "min", "max", "mean"),
-      attr("use_init_val", &ScatterElements::use_init_val, "whether the data's element takes part in the reduction")};
+      attr("use_init_val", &ScatterElements::use_init_val,
+           "include the original element of the data in the reduction")};
 };
 
 void scatter_elements_any_run(Run& ctx, ScatterMeeting how, bool from_data) {
   TensorView x = ctx.input(0), where = ctx.input(1);
   size_t axis = normalize_axis(ctx.input(3).scalar<int64_t>(), x.rank());
-  if (where.rank() != x.rank()) fail("indices of rank ", where.rank(), " for data of rank ", x.rank());
+  if (where.rank() != x.rank()) fail("expected indices of rank ", x.rank(), " like the data, got rank ", where.rank());
   for (size_t i = 0; i < x.rank(); ++i)
-    if (i != axis && where.dim(i) > x.dim(i)) fail("indices reach to ", where.dim(i), " along an axis of ", x.dim(i));
+    if (i != axis && where.dim(i) > x.dim(i))
+      fail("indices of ", where.dim(i), " elements exceed a data axis of ", x.dim(i));
   std::vector<int64_t> targets = where.to<int64_t>(), strides = strides_of(x.dims());
   int64_t step = strides[axis];
   strides[axis] = 0;
@@ -44,11 +46,11 @@ void scatter_elements_shape(Infer& ctx) {
   ctx.output(0, common_type(ctx, {0, 2}), data);
   if (!data.ranked()) return;
   if (indices.ranked() && indices.rank() != data.rank())
-    fail("indices of shape ", indices, " should have as many axes as the data of shape ", data);
+    fail("expected indices of the same rank as the data of shape ", data, ", got shape ", indices);
   auto axis = certain_axis(ctx, 3, data.rank());
   for (size_t i = 0; axis && indices.ranked() && i < data.rank(); ++i)
     if (i != *axis && indices[i].min() > data[i].max())
-      fail("indices of shape ", indices, " reach beyond the data of shape ", data);
+      fail("indices of shape ", indices, " exceed the data of shape ", data);
 }
 void scatter_elements_infer(Infer& ctx, const ScatterElements& a) {
   scatter_elements_shape(ctx);
@@ -78,15 +80,18 @@ void scatter_elements_as_3(Rewrite& at) {
 Ops define_scatter_elements_update() {
   return {
       op("ScatterElementsUpdate", 3)
-          .doc("The data with each update written at its own place, but at its index along the axis.")
+          .doc("Copy the data and write each update at its own position, with the coordinate along the axis replaced "
+               "by the index")
           .inputs("data, indices, updates, axis")
           .infer(scatter_elements3_infer)
+          .linear()
           .reference(scatter_elements3_run),
       op<ScatterElements>("ScatterElementsUpdate", 12)
-          .doc("The data with each update written, or added and so on, at its own place, but at its index along the "
-               "axis.")
+          .doc("Copy the data and combine each update with the element at its own position, with the coordinate along "
+               "the axis replaced by the index")
           .inputs("data, indices, updates, axis")
           .infer(scatter_elements_infer)
+          .linear()
           .reference(scatter_elements_run)
           .import(onnx("ScatterElements").expand(import_scatter_elements))
           .import(onnx("Scatter").expand(import_scatter_elements))

@@ -8,15 +8,15 @@ namespace {
 struct ScatterND {
   enum Reduction { none, sum, sub, prod, min, max } reduction = none;
   static constexpr std::tuple schema{
-      attr("reduction", &ScatterND::reduction, "how an update meets the element it falls on")
+      attr("reduction", &ScatterND::reduction, "how an update is combined with the existing element")
           .one_of("none", "sum", "sub", "prod", "min", "max")};
 };
 
 void scatter_nd_any_run(Run& ctx, ScatterMeeting how) {
   TensorView x = ctx.input(0), where = ctx.input(1);
-  if (where.rank() == 0) fail("the indices are a scalar, at least one axis is wanted");
+  if (where.rank() == 0) fail("expected indices of rank 1 or more, got a scalar");
   auto tuple = static_cast<size_t>(where.dim(where.rank() - 1));
-  if (tuple > x.rank()) fail("indices of ", tuple, " numbers each for data of rank ", x.rank());
+  if (tuple > x.rank()) fail("index tuples of ", tuple, " exceed data of rank ", x.rank());
   std::vector<int64_t> indices = where.to<int64_t>(), strides = strides_of(x.dims());
   std::vector<int64_t> targets(static_cast<size_t>(count_of(where.dims().first(where.rank() - 1))), 0);
   const int64_t* next = indices.data();
@@ -34,14 +34,14 @@ void scatter_nd4_run(Run& ctx, const NoAttributes&) { scatter_nd_any_run(ctx, Sc
 void scatter_nd_shape(Infer& ctx) {
   Shape data = ctx.shape(0), indices = ctx.shape(1), updates = ctx.shape(2);
   ctx.output(0, common_type(ctx, {0, 2}), data);
-  if (indices.ranked() && indices.rank() == 0) fail("the indices are a scalar, at least one axis is wanted");
+  if (indices.ranked() && indices.rank() == 0) fail("expected indices of rank 1 or more, got a scalar");
   if (!data.ranked() || !indices.ranked() || !indices[indices.rank() - 1].known()) return;
   auto tuple = static_cast<size_t>(indices[indices.rank() - 1].value());
-  if (tuple > data.rank()) fail("indices of ", tuple, " numbers each for data of shape ", data);
+  if (tuple > data.rank()) fail("index tuples of ", tuple, " exceed data of shape ", data);
   Shape wanted;
   for (size_t i = 0; i + 1 < indices.rank(); ++i) wanted.push_back(indices[i]);
   for (size_t i = tuple; i < data.rank(); ++i) wanted.push_back(data[i]);
-  // A single update may come as a list of one.
+  // A single update may be a 1-D tensor of one element.
   if (!(wanted.rank() == 0 && updates.ranked() && updates.elements().can_be(1))) merge(wanted, updates);
 }
 void scatter_nd_infer(Infer& ctx, const ScatterND& a) {
@@ -65,14 +65,16 @@ Value import_scatter_nd(Import& layer) {
 Ops define_scatter_nd_update() {
   return {
       op("ScatterNDUpdate", 4)
-          .doc("The data with the slices that tuples of indices pick replaced by the updates.")
+          .doc("Copy the data and replace the slices selected by index tuples with the updates")
           .inputs("data, indices, updates")
           .infer(scatter_nd4_infer)
+          .linear()
           .reference(scatter_nd4_run),
       op<ScatterND>("ScatterNDUpdate", 15)
-          .doc("The data with the updates written, or added and so on, to the slices that tuples of indices pick.")
+          .doc("Copy the data and combine the slices selected by index tuples with the updates")
           .inputs("data, indices, updates")
           .infer(scatter_nd_infer)
+          .linear()
           .reference(scatter_nd_run)
           .import(onnx("ScatterND").expand(import_scatter_nd))
           .earlier(4, {{"reduction", "none"}}),

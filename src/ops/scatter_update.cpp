@@ -35,9 +35,10 @@ void scatter_update_infer(Infer& ctx, const NoAttributes& a) {
 
 Ops define_scatter_update() {
   return op("ScatterUpdate", 3)
-      .doc("The data with the slices at the indices along an axis replaced by the updates.")
+      .doc("Copy the data and replace the slices at the indices along an axis with the updates")
       .inputs("data, indices, updates, axis")
       .infer(scatter_update_infer)
+      .linear()
       .reference(scatter_update_run);
 }
 

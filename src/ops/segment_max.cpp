@@ -8,26 +8,25 @@ namespace {
 
 struct SegmentMax {
   enum Fill { zero, lowest } fill_mode = zero;
-  static constexpr std::tuple schema{attr("fill_mode", &SegmentMax::fill_mode, "what a segment without elements holds")
-                                         .one_of("zero", "lowest")
-                                         .required()};
+  static constexpr std::tuple schema{
+      attr("fill_mode", &SegmentMax::fill_mode, "value of empty segments").one_of("zero", "lowest").required()};
 };
 
 void segment_max_infer(Infer& ctx, const SegmentMax&) {
   Shape out = ctx.shape(0), ids = ctx.shape(1);
-  if (out.ranked() && out.rank() == 0) fail("a scalar has no segments");
-  if (ids.ranked() && ids.rank() != 1) fail("segment_ids of shape ", ids, " should be a list");
+  if (out.ranked() && out.rank() == 0) fail("expected data of rank 1 or more, got a scalar");
+  if (ids.ranked() && ids.rank() != 1) fail("expected 1-D segment_ids, got shape ", ids);
   if (out.ranked()) {
     if (ids.ranked()) merge(out[0], ids[0]);
     out[0] = Dim();
     if (ctx.has_input(2)) {
       if (auto n = certain_number(ctx, 2)) {
-        if (*n < 0) fail("num_segments is ", *n);
+        if (*n < 0) fail("expected a non-negative num_segments, got ", *n);
         out[0] = Dim(*n);
       }
     } else if (auto v = ctx.values<int64_t>(1)) {
       int64_t last = v->empty() ? -1 : v->back();
-      if (last < -1 || last == INT64_MAX) fail("a segment cannot be ", last);
+      if (last < -1 || last == INT64_MAX) fail("expected non-negative segment_ids, got ", last);
       out[0] = Dim(last + 1);
     }
   }
@@ -37,12 +36,14 @@ void segment_max_infer(Infer& ctx, const SegmentMax&) {
 void segment_max_run(Run& ctx, const SegmentMax& a) {
   TensorView x = ctx.input(0);
   std::vector<int64_t> ids = ctx.input(1).to<int64_t>();
-  if (static_cast<int64_t>(ids.size()) != x.dim(0)) fail(ids.size(), " segment_ids are given for ", x.dim(0), " rows");
+  if (static_cast<int64_t>(ids.size()) != x.dim(0))
+    fail("expected ", x.dim(0), " segment_ids, one per row, got ", ids.size());
   for (size_t i = 0; i < ids.size(); ++i)
-    if (ids[i] < 0 || (i && ids[i] < ids[i - 1])) fail("segment_ids should ascend from 0, ", ids[i], " does not");
+    if (ids[i] < 0 || (i && ids[i] < ids[i - 1]))
+      fail("expected non-negative segment_ids in ascending order, got ", ids[i]);
   int64_t segments = ids.empty() ? 0 : ids.back() + 1, inner = count_of(x.dims().subspan(1));
   if (ctx.has_input(2)) segments = ctx.input(2).scalar<int64_t>();
-  if (segments < 0) fail("num_segments is ", segments);
+  if (segments < 0) fail("expected a non-negative num_segments, got ", segments);
   std::vector<int64_t> dims(x.dims().begin(), x.dims().end());
   dims[0] = segments;
   TensorView y = ctx.allocate(0, dims);
@@ -66,7 +67,7 @@ void segment_max_run(Run& ctx, const SegmentMax& a) {
 
 Ops define_segment_max() {
   return op<SegmentMax>("SegmentMax", 16)
-      .doc("The largest elements of the rows that belong to the same segment.")
+      .doc("Maximum over the rows of each segment")
       .inputs("data, segment_ids, num_segments?")
       .infer(segment_max_infer)
       .reference(segment_max_run);

@@ -9,11 +9,11 @@ namespace {
 struct Select {
   std::string auto_broadcast = "numpy";
   static constexpr std::tuple schema{
-      attr("auto_broadcast", &Select::auto_broadcast, "how shapes that differ are matched")
+      attr("auto_broadcast", &Select::auto_broadcast, "broadcasting rule for inputs of different shapes")
           .one_of("numpy", "none", "explicit", "pdpd")};
 };
 
-// Shape values keep what is certain of them: the chosen one, or the bounds of both.
+// Shape values stay known: the selected one, or the bounds that cover both.
 void select_known(Infer& ctx, const Shape& out) {
   if (!ctx.known(0) && !ctx.known(1) && !ctx.known(2)) return;
   auto condition = followed_values(ctx, 0), a = followed_values(ctx, 1), b = followed_values(ctx, 2);
@@ -36,7 +36,7 @@ void select_known(Infer& ctx, const Shape& out) {
 void select_infer(Infer& ctx, const Select& a) {
   DType condition = ctx.type(0);
   if (condition != DType::boolean && condition != DType::undefined)
-    fail("the condition is ", condition, ", it should be boolean");
+    fail("expected a boolean condition, got ", condition);
   bool exact = a.auto_broadcast == "none" || a.auto_broadcast == "explicit";
   Shape out = exact ? merge(merge(ctx.shape(1), ctx.shape(2)), ctx.shape(0))
                     : broadcast(broadcast(ctx.shape(1), ctx.shape(2)), ctx.shape(0));
@@ -68,9 +68,10 @@ void select_run(Run& ctx, const Select&) {
 
 Ops define_select() {
   return op<Select>("Select", 1)
-      .doc("The second input where the first holds, else the third.")
+      .doc("Select elements of the second input where the condition is true, of the third elsewhere")
       .inputs("cond, then, else")
       .infer(select_infer)
+      .linear()
       .reference(select_run)
       .import(onnx("Where"));
 }

@@ -33,6 +33,7 @@ Ops define_selu() {
       .doc("lambda * x where x > 0, lambda * alpha * (e^x - 1) elsewhere")
       .inputs("data, alpha, lambda")
       .infer(selu_infer)
+      .linear()
       .reference(selu_run)
       .in_place()
       .import(onnx("Selu").ignore("consumed_inputs").expand(import_selu));

@@ -5,7 +5,8 @@ namespace {
 
 struct ShapeOf {
   DType output_type = DType::i64;
-  static constexpr std::tuple schema{attr("output_type", &ShapeOf::output_type, "i64 or i32")};
+  static constexpr std::tuple schema{
+      attr("output_type", &ShapeOf::output_type, "element type of the result, i64 or i32")};
 };
 
 void shape_of_any(Infer& ctx, DType type) {
@@ -26,11 +27,11 @@ void write_shape(Run& ctx) {
 void shape_of_run(Run& ctx, const ShapeOf&) { write_shape(ctx); }
 void shape_of_old_run(Run& ctx, const NoAttributes&) { write_shape(ctx); }
 
-// ONNX can ask for a part of the shape.
+// ONNX can return a slice of the shape.
 Value import_shape(Import& layer) {
   Value shape = shape_of(layer.input(0));
   if (!layer.has("start") && !layer.has("end")) return shape;
-  // Slice clips ends that lie outside, as Shape wants it.
+  // Slice clamps bounds that are out of range, as Shape requires.
   int64_t start = layer.get<int64_t>("start", 0), end = layer.get<int64_t>("end", INT64_MAX);
   return layer.op("Slice", {shape, layer.ints({start}), layer.ints({end}), layer.ints({1})});
 }
@@ -44,16 +45,18 @@ Value import_size(Import& layer) {
 Ops define_shape_of() {
   return {
       op<ShapeOf>("ShapeOf", 3)
-          .doc("The dimensions of a tensor, as a tensor.")
+          .doc("Shape of a tensor, as a 1-D tensor")
           .inputs("data")
           .infer(shape_of_infer)
+          .linear()
           .reference(shape_of_run)
           .import(onnx("Shape").expand(import_shape))
           .earlier(1, {{"output_type", DType::i64}}),
       op("ShapeOf", 1)
-          .doc("The dimensions of a tensor, as a tensor of i64.")
+          .doc("Shape of a tensor, as a 1-D tensor of i64")
           .inputs("data")
           .infer(shape_of_old_infer)
+          .linear()
           .reference(shape_of_old_run),
       onnx("Size").expand(import_size),
   };

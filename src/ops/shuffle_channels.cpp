@@ -7,8 +7,8 @@ namespace {
 
 struct ShuffleChannels {
   int64_t axis = 1, group = 1;
-  static constexpr std::tuple schema{attr("axis", &ShuffleChannels::axis, "the axis whose elements are interleaved"),
-                                     attr("group", &ShuffleChannels::group, "how many groups").at_least(1)};
+  static constexpr std::tuple schema{attr("axis", &ShuffleChannels::axis, "axis to shuffle"),
+                                     attr("group", &ShuffleChannels::group, "number of groups").at_least(1)};
 };
 
 void shuffle_channels_infer(Infer& ctx, const ShuffleChannels& a) {
@@ -16,7 +16,7 @@ void shuffle_channels_infer(Infer& ctx, const ShuffleChannels& a) {
   if (in.ranked()) {
     size_t axis = normalize_axis(a.axis, in.rank());
     if (in[axis].known() && in[axis].value() % a.group != 0)
-      fail("a dimension of ", in[axis], " does not divide into ", a.group, " groups");
+      fail("expected a dimension divisible by group ", a.group, ", got ", in[axis]);
   }
   ctx.output(0, ctx.type(0), in);
 }
@@ -32,9 +32,10 @@ void shuffle_channels_run(Run& ctx, const ShuffleChannels& a) {
 
 Ops define_shuffle_channels() {
   return op<ShuffleChannels>("ShuffleChannels", 1)
-      .doc("Interleaves groups of channels: [group, n] becomes [n, group].")
+      .doc("Shuffle channels between groups: transpose [group, n] to [n, group]")
       .inputs("data")
       .infer(shuffle_channels_infer)
+      .linear()
       .reference(shuffle_channels_run);
 }
 

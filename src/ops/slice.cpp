@@ -1,4 +1,4 @@
-// Slice and SliceScatter: a part of a tensor taken out, or written.
+// Slice and SliceScatter: read or write a part of a tensor.
 #include <graft/op.hpp>
 
 #include "following.hpp"
@@ -8,7 +8,7 @@
 namespace graft {
 namespace {
 
-// The cut part as a box in `data`, and its dimensions.
+// The sliced part as a box in `data`, and its dimensions.
 Strided slice_box(Run& ctx, size_t first, TensorView data, std::vector<int64_t>& dims) {
   std::vector<int64_t> start = ctx.input(first).to<int64_t>(), stop = ctx.input(first + 1).to<int64_t>(),
                        step = ctx.input(first + 2).to<int64_t>(), axes;
@@ -16,13 +16,13 @@ Strided slice_box(Run& ctx, size_t first, TensorView data, std::vector<int64_t>&
   else
     for (size_t i = 0; i < start.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   if (stop.size() != start.size() || step.size() != start.size() || axes.size() != start.size())
-    fail("start, stop and step should have one value for each of ", axes.size(), " axes");
+    fail("expected one start, stop and step per axis (", axes.size(), ")");
   dims.assign(data.dims().begin(), data.dims().end());
   Strided box = dense_box(data.dims());
   std::vector<size_t> where = normalize_axes(axes, data.rank());
   std::vector<bool> seen(data.rank(), false);
   for (size_t i = 0; i < where.size(); ++i) {
-    if (seen[where[i]]) fail("axis ", where[i], " is cut twice");
+    if (seen[where[i]]) fail("axis ", where[i], " is sliced twice");
     seen[where[i]] = true;
     Cut c = cut_of(data.dim(where[i]), start[i], stop[i], step[i]);
     box.offset += c.first * box.strides[where[i]];
@@ -49,7 +49,7 @@ void slice_scatter_run(Run& ctx, const NoAttributes&) {
   std::vector<int64_t> dims;
   Strided box = slice_box(ctx, 2, x, dims);
   if (!std::equal(dims.begin(), dims.end(), part.dims().begin(), part.dims().end()))
-    fail("updates of shape ", part.info().shape, " do not fit a part of shape ", dims);
+    fail("expected updates of shape ", dims, ", got ", part.info().shape);
   Cells data(x), updates(part), to = Cells::blank(y);
   copy_box(y.dims(), to.cell_size(), to.data(), dense_box(y.dims()), data.data(), dense_box(y.dims()));
   copy_box(dims, to.cell_size(), to.data(), box, updates.data(), dense_box(dims));
@@ -64,7 +64,7 @@ void slice_scatter_infer(Infer& ctx, const NoAttributes& a) {
 
 // ---- ONNX ----
 
-// Ones, one for each value of `list`.
+// Ones, as many as `list` has elements.
 Value slice_ones_like(Import& layer, Value list) {
   Shape s = list.shape();
   DType type = list.type();
@@ -92,16 +92,18 @@ Value import_slice_attributes(Import& layer) {
 Ops define_slice() {
   return {
       op("Slice", 8)
-          .doc("The part start:stop:step of each axis.")
+          .doc("Slice start:stop:step of each axis")
           .inputs("data, start, stop, step, axes?")
           .infer(slice_infer)
+          .linear()
           .reference(slice_run)
           .import(onnx("Slice").until(10).expand(import_slice_attributes))
           .import(onnx("Slice").expand(import_slice)),
       op("SliceScatter", 15)
-          .doc("The data with the part start:stop:step of each axis replaced by the updates.")
+          .doc("Copy the data and replace the slice start:stop:step of each axis with the updates")
           .inputs("data, updates, start, stop, step, axes?")
           .infer(slice_scatter_infer)
+          .linear()
           .reference(slice_scatter_run),
   };
 }

@@ -1,19 +1,19 @@
-// start:stop:step along an axis, as Slice, StridedSlice and SliceScatter share it.
+// start:stop:step along an axis, shared by Slice, StridedSlice and SliceScatter.
 #pragma once
 
 #include "known.hpp"
 
 namespace graft {
 
-// What start:stop:step takes from a dimension: the first index, how many, and the way to the next.
+// The elements that start:stop:step selects from a dimension: the first index, their number, and the step.
 struct Cut {
   int64_t first, count, step;
 };
 
-// Negative bounds count from the end, bounds outside are clipped. Backwards (step < 0) a stop of -1 after counting from
-// the end lies before the first element.
+// Negative bounds count from the end, and bounds out of range are clamped. Backward (step < 0), a stop that is still -1
+// after this is before the first element.
 inline Cut cut_of(int64_t n, int64_t start, int64_t stop, int64_t step) {
-  if (step == 0) fail("a step of 0 leads nowhere");
+  if (step == 0) fail("expected a nonzero step, got 0");
   if (n == 0) return {0, 0, 1};
   if (start < 0) start += n;
   if (stop < 0) stop += n;
@@ -27,9 +27,9 @@ inline Cut cut_of(int64_t n, int64_t start, int64_t stop, int64_t step) {
   return {start, count, count == 1 ? 1 : step};
 }
 
-// The same for what is known of a dimension and of the bounds.
+// The same for partially known dimensions and bounds.
 inline Dim cut_dim(const Dim& in, const Dim& start, const Dim& stop, int64_t step) {
-  constexpr int64_t far = INT32_MAX;  // what models write for "to the end"
+  constexpr int64_t far = INT32_MAX;  // models write this for "to the end"
   if (in.known() && start.known() && stop.known()) return Dim(cut_of(in.value(), start.min(), stop.min(), step).count);
   bool to_end = stop.min() >= std::min(in.max(), far) || stop.same(in);
   if (step == 1 && start.known() && start.min() == 0) {
@@ -43,8 +43,8 @@ inline Dim cut_dim(const Dim& in, const Dim& start, const Dim& stop, int64_t ste
   int64_t a = start.min(), z = stop.min();
   bool from_end = a == -1 || a >= std::min(in.max(), far);
   if (step == -1 && from_end && z < -std::min(in.max(), far)) return in;
-  // The count grows with the dimension, except where one bound counts from the end and the other from the beginning:
-  // there it falls again once the two have passed each other.
+  // The count is monotonic in the dimension unless one bound counts from the end and the other from the beginning: then
+  // it decreases again once the two have crossed.
   auto count = [&](int64_t n) { return cut_of(n, a, z, step).count; };
   int64_t low = std::min(count(in.min()), count(in.max())), high = std::max(count(in.min()), count(in.max()));
   int64_t peak = step > 0 ? z : a < INT64_MAX ? a + 1 : a;
@@ -53,13 +53,13 @@ inline Dim cut_dim(const Dim& in, const Dim& start, const Dim& stop, int64_t ste
   return Dim::between(low, high);
 }
 
-// The bounds of every axis of a tensor of known rank; inputs from `first`: start, stop, step, axes (may be absent).
+// The bounds of each axis of a tensor of known rank; inputs from `first`: start, stop, step, axes (optional).
 struct CutAxis {
   Dim start = exact_number(0), stop = exact_number(INT64_MAX);
-  std::optional<int64_t> step = 1;  // absent: not known
+  std::optional<int64_t> step = 1;  // none: unknown
   bool cut = false;
 };
-// Absent when the axes are not known.
+// None if the axes are unknown.
 inline std::optional<std::vector<CutAxis>> cut_axes(const NodeView& ctx, size_t first, size_t rank) {
   auto start = numbers_of(ctx, first), stop = numbers_of(ctx, first + 1);
   auto step = certain_numbers(ctx, first + 2);
@@ -77,12 +77,12 @@ inline std::optional<std::vector<CutAxis>> cut_axes(const NodeView& ctx, size_t 
   }
   auto fits = [&](size_t n) { return n == axes->size(); };
   if ((start && !fits(start->rank())) || (stop && !fits(stop->rank())) || (step && !fits(step->size())))
-    fail("start, stop and step should have one value for each of ", axes->size(), " axes");
+    fail("expected one start, stop and step per axis (", axes->size(), ")");
   std::vector<CutAxis> cuts(rank);
   std::vector<size_t> where = normalize_axes(*axes, rank);
   for (size_t i = 0; i < where.size(); ++i) {
     CutAxis& c = cuts[where[i]];
-    if (c.cut) fail("axis ", where[i], " is cut twice");
+    if (c.cut) fail("axis ", where[i], " is sliced twice");
     c.cut = true;
     c.start = start ? (*start)[i] : any_number();
     c.stop = stop ? (*stop)[i] : any_number();

@@ -1,5 +1,5 @@
-// Reductions that are spread over the elements again: each element belongs to a slot, the one that all elements with
-// the same place outside the reduced axes share.
+// Reductions whose results are broadcast back to the elements: elements that differ only in their coordinates along the
+// reduced axes share a slot.
 #pragma once
 
 #include <graft/op.hpp>
@@ -14,10 +14,10 @@ class Slots {
     strides_ = broadcast_strides(reduced, dims_);
     count_ = count_of(reduced);
   }
-  // How many there are, and how many elements each has.
+  // The number of slots, and of elements per slot.
   int64_t count() const { return count_; }
   double share() const { return static_cast<double>(count_of(dims_)) / static_cast<double>(count_); }
-  // Calls f(element, its slot) for all elements in order.
+  // Calls f(element index, slot) for all elements in order.
   template <class F>
   void each(F f) const {
     Walk walk(dims_, {strides_});
@@ -26,7 +26,7 @@ class Slots {
     do f(i++, static_cast<size_t>(walk[0]));
     while (walk.next());
   }
-  // Sums of f(element) by slot.
+  // Sums of f(element) per slot.
   template <class F>
   std::vector<double> sums(F f) const {
     std::vector<double> s(static_cast<size_t>(count_), 0);
@@ -39,10 +39,10 @@ class Slots {
   int64_t count_ = 0;
 };
 
-// The axes an input names; none when only the run tells them.
+// The axes given by an input; none if they are data-dependent.
 inline std::optional<std::vector<size_t>> axes_input(const NodeView& ctx, size_t input, const Shape& data) {
   Shape list = ctx.shape(input);
-  if (list.ranked() && list.rank() > 1) fail("axes of shape ", list, ": a list is wanted");
+  if (list.ranked() && list.rank() > 1) fail("expected 1-D axes, got shape ", list);
   auto axes = ctx.values<int64_t>(input);
   if (!axes || !data.ranked()) return std::nullopt;
   return normalize_axes(*axes, data.rank());

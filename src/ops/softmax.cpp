@@ -8,12 +8,12 @@ namespace {
 
 struct Softmax {
   int64_t axis = 1;
-  static constexpr std::tuple schema{attr("axis", &Softmax::axis, "the axis along which the results sum up to 1")};
+  static constexpr std::tuple schema{attr("axis", &Softmax::axis, "axis along which the results sum to 1")};
 };
 struct OldSoftmax {
   int64_t axis = 1;
   static constexpr std::tuple schema{
-      attr("axis", &OldSoftmax::axis, "the axis along which the results sum up to 1").at_least(0)};
+      attr("axis", &OldSoftmax::axis, "axis along which the results sum to 1").at_least(0)};
 };
 
 void softmax_shape(Infer& ctx, int64_t axis) {
@@ -24,7 +24,7 @@ void softmax_shape(Infer& ctx, int64_t axis) {
 void softmax_infer(Infer& ctx, const Softmax& a) { softmax_shape(ctx, a.axis); }
 void old_softmax_infer(Infer& ctx, const OldSoftmax& a) { softmax_shape(ctx, a.axis); }
 
-// The largest element is taken off first, so that nothing overflows.
+// Subtract the maximum first to prevent overflow.
 void softmax_along(Run& ctx, int64_t wanted, bool logarithm) {
   TensorView x = ctx.input(0), y = ctx.output(0);
   std::vector<double> v = x.to<double>();
@@ -69,25 +69,28 @@ void softmax_as_1(Rewrite& at) {
 Ops define_softmax() {
   return {
       op<OldSoftmax>("Softmax", 1)
-          .doc("e^x over the sum of e^x along an axis.")
+          .doc("Softmax: e^x divided by the sum of e^x along an axis")
           .ir_name("SoftMax")
           .inputs("data")
           .infer(old_softmax_infer)
+          .linear()
           .reference(old_softmax_run)
           .in_place(),
       op<Softmax>("Softmax", 8)
-          .doc("e^x over the sum of e^x along an axis, which may be counted from the end.")
+          .doc("Softmax: e^x divided by the sum of e^x along an axis, which may be negative")
           .ir_name("SoftMax")
           .inputs("data")
           .infer(softmax_infer)
+          .linear()
           .reference(softmax_run)
           .in_place()
           .import(onnx("Softmax").expand(import_softmax))
           .earlier(softmax_as_1),
       op<Softmax>("LogSoftmax", 5)
-          .doc("The logarithm of Softmax.")
+          .doc("Logarithm of Softmax")
           .inputs("data")
           .infer(softmax_infer)
+          .linear()
           .reference(log_softmax_run)
           .in_place()
           .import(onnx("LogSoftmax").expand(import_log_softmax)),

@@ -12,10 +12,10 @@ void sparse_fill_infer(Infer& ctx, const NoAttributes&) {
   Dim given = merge(values[0], indices[0]), rows;
   if (auto dense = numbers_of(ctx, 1)) {
     const Dim& d = (*dense)[0];
-    if (d.known() && d.min() < 0) fail("the dense shape has ", d.min(), " rows");
+    if (d.known() && d.min() < 0) fail("expected a non-negative number of rows in dense_shape, got ", d.min());
     if (d.min() >= 0) rows = d;
   }
-  // Every row gets at most one entry more.
+  // Each row gains at most one element.
   Dim filled = Dim::between(std::max(given.min(), rows.min()), (given + rows).max());
   ctx.output(0, common_type(ctx, {1, 2}), Shape{filled, 2});
   ctx.output(1, common_type(ctx, {0, 3}), Shape{filled});
@@ -26,12 +26,12 @@ void sparse_fill_run(Run& ctx, const NoAttributes&) {
   TensorView values = ctx.input(0);
   std::vector<int64_t> dense = ctx.input(1).to<int64_t>(), indices = ctx.input(2).to<int64_t>();
   if (dense.size() != 2 || static_cast<int64_t>(indices.size()) != 2 * values.size() || ctx.input(3).size() != 1)
-    fail("a matrix with a pair of indices for each value is wanted");
+    fail("expected indices of shape [values,2], one pair per value");
   int64_t rows = dense[0], columns = dense[1];
-  if (rows < 0 || columns < 0) fail("the dense shape is ", dense);
+  if (rows < 0 || columns < 0) fail("expected dense_shape with 2 non-negative dimensions, got ", dense);
   TensorView empty = ctx.allocate(2, {rows});
   std::vector<uint8_t> used(static_cast<size_t>(rows), 0);
-  // A row, a column, and where the value stands; -1 is the default.
+  // Row, column, and position of the value; -1 is the default.
   struct Entry {
     int64_t row, column, value;
   };
@@ -39,7 +39,7 @@ void sparse_fill_run(Run& ctx, const NoAttributes&) {
   for (int64_t i = 0; i < values.size(); ++i) {
     int64_t row = indices[static_cast<size_t>(2 * i)], column = indices[static_cast<size_t>(2 * i + 1)];
     if (row < 0 || row >= rows || column < 0 || column >= columns)
-      fail("an element stands at [", row, ",", column, "] of a matrix of ", dense);
+      fail("index [", row, ",", column, "] is out of range for dense_shape ", dense);
     used[static_cast<size_t>(row)] = 1;
     entries.push_back({row, column, i});
   }
@@ -74,7 +74,7 @@ void sparse_fill_run(Run& ctx, const NoAttributes&) {
 
 Ops define_sparse_fill_empty_rows() {
   return op("SparseFillEmptyRows", 16)
-      .doc("A sparse matrix with a default value at the beginning of each row that had no element.")
+      .doc("Insert a default value at the beginning of each empty row of a sparse matrix")
       .inputs("values, dense_shape, indices, default_value")
       .outputs("output_indices, output_values, empty_row_indicator")
       .infer(sparse_fill_infer)

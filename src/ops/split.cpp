@@ -1,4 +1,4 @@
-// Split and VariadicSplit: parts of a tensor along an axis.
+// Split and VariadicSplit.
 #include <graft/op.hpp>
 
 #include "following.hpp"
@@ -10,10 +10,10 @@ namespace {
 struct Split {
   int64_t num_splits = 1;
   static constexpr std::tuple schema{
-      attr("num_splits", &Split::num_splits, "into how many equal parts").at_least(1).at_most(65535).required()};
+      attr("num_splits", &Split::num_splits, "number of equal parts").at_least(1).at_most(65535).required()};
 };
 
-// Tells every output, given the sizes of the parts along the axis; an unknown axis leaves only the rank.
+// Sets all outputs from the sizes of the parts along the axis; if the axis is unknown, only the rank is set.
 std::vector<Shape> split_outputs(Infer& ctx, const std::vector<Dim>& sizes, std::optional<size_t> axis) {
   Shape in = ctx.shape(0);
   std::vector<Shape> parts;
@@ -25,22 +25,22 @@ std::vector<Shape> split_outputs(Infer& ctx, const std::vector<Dim>& sizes, std:
   return parts;
 }
 
-// One length may be -1: what is left.
+// One length may be -1: the remainder.
 std::vector<int64_t> variadic_lengths(std::vector<int64_t> lengths, int64_t whole) {
   int64_t sum = 0;
   std::optional<size_t> rest;
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (lengths[i] == -1) {
-      if (rest) fail("two parts are -1");
+      if (rest) fail("expected at most one length of -1, got two");
       rest = i;
       continue;
     }
-    if (lengths[i] < 0) fail("a part of ", lengths[i]);
-    if (lengths[i] > whole - sum) fail("the parts ", lengths, " do not add up to a dimension of ", whole);
+    if (lengths[i] < 0) fail("expected lengths of at least -1, got ", lengths[i]);
+    if (lengths[i] > whole - sum) fail("expected lengths that add up to ", whole, ", got ", lengths);
     sum += lengths[i];
   }
   if (rest) lengths[*rest] = whole - sum;
-  else if (sum != whole) fail("the parts ", lengths, " do not add up to a dimension of ", whole);
+  else if (sum != whole) fail("expected lengths that add up to ", whole, ", got ", lengths);
   return lengths;
 }
 
@@ -51,7 +51,8 @@ void split_copy(Run& ctx, size_t axis, const std::vector<int64_t>& lengths) {
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (ctx.wants(i)) {
       TensorView y = ctx.output(i);
-      if (y.rank() != x.rank() || y.dim(axis) != lengths[i]) fail("part ", i, " does not fit its output");
+      if (y.rank() != x.rank() || y.dim(axis) != lengths[i])
+        fail("part ", i, " does not match the shape of its output");
       Cells to = Cells::blank(y);
       copy_box(y.dims(), to.cell_size(), to.data(), dense_box(y.dims()), from.data(), part);
       to.write_back();
@@ -78,7 +79,7 @@ void split_infer(Infer& ctx, const Split& a) {
   if (axis) {
     const Dim& whole = in[*axis];
     if (whole.known() && whole.value() % a.num_splits != 0)
-      fail("a dimension of ", whole, " does not split into ", a.num_splits, " equal parts");
+      fail("expected a dimension divisible by num_splits ", a.num_splits, ", got ", whole);
     size = whole / a.num_splits;
   }
   follow_moves(ctx, a, split_run, {0},
@@ -90,7 +91,7 @@ void variadic_split_infer(Infer& ctx, const NoAttributes& a) {
   std::optional<size_t> axis;
   if (in.ranked()) axis = certain_axis(ctx, 1, in.rank());
   Dim count = length_of(ctx, 2);
-  if (count.min() > 65535) fail(count, " parts are too many");
+  if (count.min() > 65535) fail("splitting into ", count, " parts is not supported");
   std::vector<Dim> sizes(count.known() ? static_cast<size_t>(count.value()) : ctx.outputs());
   if (auto k = numbers_of(ctx, 2); k && axis) {
     const Dim& whole = in[*axis];
@@ -116,8 +117,8 @@ void variadic_split_infer(Infer& ctx, const NoAttributes& a) {
   follow_moves(ctx, a, variadic_split_run, {0}, split_outputs(ctx, sizes, axis));
 }
 
-// ONNX names the lengths in an attribute (until 13), in an input, or only how many parts there are; the last part may
-// then be smaller (since 18). Opset 1 could give the lengths in an input too.
+// ONNX gives the lengths in an attribute (until 13) or an input, or only the number of parts, in which case the last
+// one may be smaller (since 18). Opset 1 could pass the lengths as an input, too.
 std::vector<Value> import_split(Import& layer) {
   Value x = layer.input(0);
   int64_t axis = layer.get<int64_t>("axis", 0);
@@ -135,14 +136,14 @@ std::vector<Value> import_split(Import& layer) {
   }
   auto count = layer.get<int64_t>("num_outputs", static_cast<int64_t>(parts));
   if (count < 1 || count != static_cast<int64_t>(parts))
-    fail("num_outputs is ", count, ", the layer has ", parts, " outputs");
+    fail("expected num_outputs ", parts, " to match the outputs of the layer, got ", count);
   Shape s = x.shape();
   Dim whole;
   if (s.ranked()) whole = s[normalize_axis(axis, s.rank())];
   if (layer.version() < 18 || (whole.known() && whole.value() % count == 0))
     return layer.ops("Split", {x, where}, {{"num_splits", count}}, parts);
   if (!whole.known()) {
-    // Every part but the last is as long as the rounded-up share.
+    // All parts but the last have the rounded-up size.
     Value size = layer.op("Gather", {shape_of(x), layer.ints({axis}), layer.scalar(int64_t{0})});
     Value share = layer.op("Divide", {size + static_cast<double>(count - 1), layer.ints({count})});
     std::vector<Value> lengths(parts, share);
@@ -162,17 +163,19 @@ std::vector<Value> import_split(Import& layer) {
 Ops define_split() {
   return {
       op<Split>("Split", 1)
-          .doc("Cuts a tensor into equal parts along an axis.")
+          .doc("Split a tensor into equal parts along an axis")
           .inputs("data, axis")
           .outputs("outputs...")
           .infer(split_infer)
+          .linear()
           .reference(split_run)
           .import(onnx("Split").expand(import_split)),
       op("VariadicSplit", 1)
-          .doc("Cuts a tensor into parts of the given lengths along an axis; one length may be -1: what is left.")
+          .doc("Split a tensor into parts of the given lengths along an axis; one length may be -1 for the remainder")
           .inputs("data, axis, split_lengths")
           .outputs("outputs...")
           .infer(variadic_split_infer)
+          .linear()
           .reference(variadic_split_run),
   };
 }

@@ -1,4 +1,4 @@
-// STFT and ISTFT: Fourier transforms of windows that slide over a signal, and the signal back from them.
+// STFT and ISTFT: Fourier transforms of a sliding window over a signal, and the inverse.
 #include "fourier.hpp"
 
 namespace graft {
@@ -7,31 +7,31 @@ namespace {
 struct Stft {
   bool transpose_frames = false;
   static constexpr std::tuple schema{
-      attr("transpose_frames", &Stft::transpose_frames, "frames come after frequencies").required()};
+      attr("transpose_frames", &Stft::transpose_frames, "put the frames axis after the frequency axis").required()};
 };
 struct Istft {
   bool center = false, normalized = false;
   static constexpr std::tuple schema{
-      attr("center", &Istft::center, "the signal had been padded by half a frame on both sides").required(),
-      attr("normalized", &Istft::normalized, "the transform had been divided by the root of the frame size")
+      attr("center", &Istft::center, "the signal was padded by half a frame on both sides").required(),
+      attr("normalized", &Istft::normalized, "the transform was divided by the square root of the frame size")
           .required()};
 };
 
 int64_t stft_number(const std::vector<int64_t>& v, std::string_view what) {
-  if (v.size() != 1) fail("the ", what, " is one number, ", v.size(), " are given");
-  if (v[0] < 1) fail("the ", what, " is ", v[0], ", it must be at least 1");
+  if (v.size() != 1) fail("expected a single ", what, ", got ", v.size(), " values");
+  if (v[0] < 1) fail("expected a ", what, " of at least 1, got ", v[0]);
   return v[0];
 }
 void stft_check_window(const Shape& window, std::optional<int64_t> size) {
   if (!window.ranked()) return;
-  if (window.rank() != 1) fail("the window has shape ", window, ", one dimension is wanted");
+  if (window.rank() != 1) fail("expected a window of rank 1, got shape ", window);
   if (size && (window[0].min() > *size || window[0].max() < 1))
-    fail("the window has ", window[0], " elements, the frame ", *size);
+    fail("expected a window of 1 to ", *size, " elements, the frame size, got ", window[0]);
 }
 struct StftFrame {
   std::optional<int64_t> size, step;
 };
-// Size and step as far as they are known, checked against the window.
+// Frame size and step as far as they are known, checked against the window.
 StftFrame stft_frame(Infer& ctx) {
   StftFrame f;
   if (auto sizes = ctx.values<int64_t>(2)) f.size = stft_number(*sizes, "frame size");
@@ -39,11 +39,11 @@ StftFrame stft_frame(Infer& ctx) {
   stft_check_window(ctx.shape(1), f.size);
   return f;
 }
-// The window in the middle of a frame.
+// The window centered in a frame.
 std::vector<double> stft_window(TensorView window, int64_t size) {
   std::vector<double> w = window.to<double>(), out(static_cast<size_t>(size), 0);
   if (w.empty() || static_cast<int64_t>(w.size()) > size)
-    fail("the window has ", w.size(), " elements, the frame ", size);
+    fail("expected a window of 1 to ", size, " elements, the frame size, got ", w.size());
   std::copy(w.begin(), w.end(), out.begin() + (size - static_cast<int64_t>(w.size())) / 2);
   return out;
 }
@@ -53,8 +53,7 @@ void stft_infer(Infer& ctx, const Stft& a) {
   DType type = common_type(ctx, {0, 1});
   auto [size, step] = stft_frame(ctx);
   if (!signal.ranked()) return ctx.output(0, type, signal);
-  if (signal.rank() != 1 && signal.rank() != 2)
-    fail("the signal has shape ", signal, ", one or two dimensions are wanted");
+  if (signal.rank() != 1 && signal.rank() != 2) fail("expected a signal of rank 1 or 2, got shape ", signal);
   Dim length = signal[signal.rank() - 1], frames, bins = size ? Dim(*size / 2 + 1) : Dim();
   if (size && length.max() < *size) fail("a frame of ", *size, " does not fit a signal of ", length);
   if (size && step) frames = (length - Dim(*size)) / *step + Dim(1);
@@ -94,15 +93,15 @@ void istft_infer(Infer& ctx, const Istft& a) {
   auto [size, step] = stft_frame(ctx);
   if (!data.ranked()) return ctx.output(0, type, data);
   size_t rank = data.rank();
-  if (rank != 3 && rank != 4) fail("the data have shape ", data, ", three or four dimensions are wanted");
-  if (!data[rank - 1].can_be(2)) fail("the last dimension of ", data, " is not 2");
+  if (rank != 3 && rank != 4) fail("expected data of rank 3 or 4, got shape ", data);
+  if (!data[rank - 1].can_be(2)) fail("expected complex data with a trailing axis of size 2, got shape ", data);
   if (size && !data[rank - 3].can_be(*size / 2 + 1))
-    fail("there are ", data[rank - 3], " frequencies, a frame of ", *size, " has ", *size / 2 + 1);
+    fail("expected ", *size / 2 + 1, " frequencies for a frame size of ", *size, ", got ", data[rank - 3]);
   Dim length;
   if (ctx.has_input(4)) {
     if (auto given = ctx.values<int64_t>(4)) length = Dim(stft_number(*given, "signal length"));
   } else if (size && step) {
-    if (data[rank - 2].max() < 1) fail("there are no frames");
+    if (data[rank - 2].max() < 1) fail("expected at least one frame, got none");
     length = (data[rank - 2] - Dim(1)) * Dim(*step) + Dim(a.center ? *size % 2 : *size);
   }
   ctx.output(0, type, rank == 4 ? Shape{data[0], length} : Shape{length});
@@ -115,7 +114,7 @@ void istft_run(Run& ctx, const Istft& a) {
   size_t rank = data.rank();
   int64_t batch = rank == 4 ? data.dim(0) : 1, bins = data.dim(rank - 3), frames = data.dim(rank - 2),
           length = y.dim(y.rank() - 1), margin = a.center ? size / 2 : 0;
-  if (bins != size / 2 + 1) fail("there are ", bins, " frequencies, a frame of ", size, " has ", size / 2 + 1);
+  if (bins != size / 2 + 1) fail("expected ", size / 2 + 1, " frequencies for a frame size of ", size, ", got ", bins);
   std::vector<double> x = data.to<double>(), window = stft_window(ctx.input(1), size),
                       out(static_cast<size_t>(batch * length), 0), weight(static_cast<size_t>(length));
   double scale = a.normalized ? std::sqrt(static_cast<double>(size)) : 1;
@@ -124,7 +123,7 @@ void istft_run(Run& ctx, const Istft& a) {
     std::fill(weight.begin(), weight.end(), 0);
     double* signal = out.data() + b * length;
     for (int64_t f = 0; f < frames; ++f) {
-      int64_t start;  // of the frame, in the result
+      int64_t start;  // of the frame within the result
       if (__builtin_mul_overflow(f, step, &start) || start >= margin + length) break;
       start -= margin;
       for (int64_t k = 0; k < size; ++k) {
@@ -153,12 +152,12 @@ void istft_run(Run& ctx, const Istft& a) {
 Ops define_stft() {
   return {
       op<Stft>("STFT", 15)
-          .doc("Fourier transforms of the frames of a real signal.")
+          .doc("Short-time Fourier transform of a real signal")
           .inputs("signal, window, frame_size, frame_step")
           .infer(stft_infer)
           .reference(stft_run),
       op<Istft>("ISTFT", 16)
-          .doc("The signal that has these Fourier transforms of its frames.")
+          .doc("Inverse short-time Fourier transform")
           .inputs("data, window, frame_size, frame_step, signal_length?")
           .outputs("signal")
           .infer(istft_infer)

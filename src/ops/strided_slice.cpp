@@ -10,15 +10,15 @@ namespace {
 struct StridedSlice {
   std::vector<int64_t> begin_mask, end_mask, new_axis_mask, shrink_axis_mask, ellipsis_mask;
   static constexpr std::tuple schema{
-      attr("begin_mask", &StridedSlice::begin_mask, "1: the axis is taken from its beginning").between(0, 1),
-      attr("end_mask", &StridedSlice::end_mask, "1: the axis is taken to its end").between(0, 1),
-      attr("new_axis_mask", &StridedSlice::new_axis_mask, "1: an axis of 1 is inserted here").between(0, 1),
-      attr("shrink_axis_mask", &StridedSlice::shrink_axis_mask, "1: one index is taken, and the axis goes")
+      attr("begin_mask", &StridedSlice::begin_mask, "1: ignore begin, the axis starts at its beginning").between(0, 1),
+      attr("end_mask", &StridedSlice::end_mask, "1: ignore end, the axis is taken to its end").between(0, 1),
+      attr("new_axis_mask", &StridedSlice::new_axis_mask, "1: insert an axis of size 1").between(0, 1),
+      attr("shrink_axis_mask", &StridedSlice::shrink_axis_mask, "1: take a single index and remove the axis")
           .between(0, 1),
-      attr("ellipsis_mask", &StridedSlice::ellipsis_mask, "1: as many whole axes as are left").between(0, 1)};
+      attr("ellipsis_mask", &StridedSlice::ellipsis_mask, "1: ellipsis, stands for all remaining axes").between(0, 1)};
 };
 
-// What becomes of the data's axes, in order; `slot` is the place in begin, end and stride.
+// The treatment of each axis, in order; `slot` is the position in begin, end and stride.
 struct StridedStep {
   enum Kind { whole, cut, shrink, insert } kind;
   size_t slot;
@@ -30,8 +30,8 @@ std::vector<StridedStep> strided_steps(const StridedSlice& a, size_t slots, size
     if (set(a.ellipsis_mask, i)) ++ellipses;
     else if (!set(a.new_axis_mask, i)) ++used;
   }
-  if (ellipses > 1) fail("there can be one ellipsis, ", ellipses, " are set");
-  if (used > rank) fail("bounds for ", used, " axes are given, the data has ", rank);
+  if (ellipses > 1) fail("expected at most one ellipsis in ellipsis_mask, got ", ellipses);
+  if (used > rank) fail("expected bounds for at most ", rank, " axes, the rank of the data, got ", used);
   std::vector<StridedStep> steps;
   auto fill = [&] { steps.insert(steps.end(), rank - used, {StridedStep::whole, 0}); };
   for (size_t i = 0; i < slots; ++i) {
@@ -46,7 +46,7 @@ std::vector<StridedStep> strided_steps(const StridedSlice& a, size_t slots, size
   return steps;
 }
 
-// Bounds of one slot with the masks applied.
+// The bounds of one slot with the masks applied.
 CutAxis strided_bounds(const StridedSlice& a, size_t slot, const Dim& begin, const Dim& end,
                        std::optional<int64_t> step) {
   auto set = [&](const std::vector<int64_t>& mask) { return slot < mask.size() && mask[slot] != 0; };
@@ -62,7 +62,7 @@ void strided_slice_run(Run& ctx, const StridedSlice& a) {
   std::vector<int64_t> begin = ctx.input(1).to<int64_t>(), end = ctx.input(2).to<int64_t>(), step(begin.size(), 1);
   if (ctx.has_input(3)) step = ctx.input(3).to<int64_t>();
   if (end.size() != begin.size() || step.size() != begin.size())
-    fail("begin, end and strides should have the same number of values");
+    fail("expected begin, end and strides of equal length");
   std::vector<int64_t> strides = strides_of(x.dims()), dims;
   Strided box;
   size_t axis = 0;
@@ -98,7 +98,7 @@ void strided_slice_infer(Infer& ctx, const StridedSlice& a) {
   std::optional<std::vector<int64_t>> step(std::in_place, n, 1);
   if (ctx.has_input(3)) step = certain_numbers(ctx, 3);
   if ((begin && begin->rank() != n) || (end && end->rank() != n) || (step && step->size() != n))
-    fail("begin, end and strides should have the same number of values");
+    fail("expected begin, end and strides of equal length");
   Shape out;
   size_t axis = 0;
   for (const StridedStep& s : strided_steps(a, n, in.rank())) {
@@ -116,7 +116,7 @@ void strided_slice_infer(Infer& ctx, const StridedSlice& a) {
     if (s.kind == StridedStep::shrink) {
       if (dim.known() && first.known()) {
         int64_t i = first.min(), size = dim.value();
-        if (i < -size || i >= size) fail("index ", i, " is outside a dimension of ", size);
+        if (i < -size || i >= size) fail("index ", i, " is out of range for a dimension of ", size);
       }
       continue;
     }
@@ -131,9 +131,10 @@ void strided_slice_infer(Infer& ctx, const StridedSlice& a) {
 
 Ops define_strided_slice() {
   return op<StridedSlice>("StridedSlice", 1)
-      .doc("The part begin:end:stride of each axis; masks open bounds, insert axes and remove axes.")
+      .doc("Slice begin:end:stride of each axis; masks ignore bounds, insert axes and remove axes")
       .inputs("data, begin, end, strides?")
       .infer(strided_slice_infer)
+      .linear()
       .reference(strided_slice_run);
 }
 

@@ -1,4 +1,4 @@
-// StringConcat and StringSplit: texts put together and taken apart.
+// StringConcat and StringSplit.
 #include <graft/op.hpp>
 
 #include "texts.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 void string_concat_expect(const NodeView& ctx, size_t input) {
   DType t = ctx.type(input);
-  if (t != DType::string && t != DType::undefined) fail("input ", input, " is ", t, ", string is wanted");
+  if (t != DType::string && t != DType::undefined) fail("expected strings in input ", input, ", got ", t);
 }
 
 void string_concat_infer(Infer& ctx, const NoAttributes&) {
@@ -29,8 +29,8 @@ struct StringSplit {
   std::string delimiter;
   int64_t maxsplit = -1;
   static constexpr std::tuple schema{
-      attr("delimiter", &StringSplit::delimiter, "what stands between the parts; empty: any blanks"),
-      attr("maxsplit", &StringSplit::maxsplit, "at most so many cuts; -1: no limit").at_least(-1)};
+      attr("delimiter", &StringSplit::delimiter, "separator of the parts; empty: any whitespace"),
+      attr("maxsplit", &StringSplit::maxsplit, "maximum number of splits; -1: unlimited").at_least(-1)};
 };
 
 std::vector<std::string_view> string_split_at_blanks(std::string_view s, int64_t cuts) {
@@ -54,7 +54,7 @@ std::vector<std::string_view> string_split_at(std::string_view s, std::string_vi
   }
 }
 
-// How many parts there are only the texts tell; shorter lists are filled up with empty texts.
+// The number of parts is data-dependent; shorter lists are padded with empty strings.
 void string_split_infer(Infer& ctx, const StringSplit&) {
   string_concat_expect(ctx, 0);
   Shape s = ctx.shape(0), parts = s;
@@ -101,17 +101,19 @@ Value tf_string_join(Import& layer) {
 Ops define_string_concat() {
   return {
       op("StringConcat", "graft")
-          .doc("Texts put one behind the other.")
+          .doc("Concatenate strings element by element")
           .inputs("a, b")
           .infer(string_concat_infer)
+          .linear()
           .reference(string_concat_run)
           .import(onnx("StringConcat"))
           .import(tensorflow("StringJoin").ignore("N").expand(tf_string_join)),
       op<StringSplit>("StringSplit", "graft")
-          .doc("The parts of texts along a new last axis, and how many each text has.")
+          .doc("Split strings along a new last axis, with the number of parts of each")
           .inputs("data")
           .outputs("parts, counts")
           .infer(string_split_infer)
+          .linear()
           .reference(string_split_run)
           .import(onnx("StringSplit")),
   };

@@ -10,16 +10,16 @@ struct StringNormalizer {
   enum Case { none, lower, upper } case_change_action = none;
   bool is_case_sensitive = false;
   static constexpr std::tuple schema{
-      attr("case_change_action", &StringNormalizer::case_change_action, "what becomes of the letters")
+      attr("case_change_action", &StringNormalizer::case_change_action, "case conversion of the letters")
           .one_of("NONE", "LOWER", "UPPER"),
-      attr("is_case_sensitive", &StringNormalizer::is_case_sensitive, "whether stop words differ by case")};
+      attr("is_case_sensitive", &StringNormalizer::is_case_sensitive, "compare stop words case-sensitively")};
 };
 
-// The other case of a letter: Latin, Greek and Cyrillic ones; everything else stays.
+// Converts the case of Latin, Greek and Cyrillic letters; everything else stays unchanged.
 char32_t normalizer_letter(char32_t c, bool up) {
   struct Range {
-    char32_t first, last;  // capital letters
-    char32_t step;         // to the small one
+    char32_t first, last;  // uppercase letters
+    char32_t step;         // distance to the lowercase letter
   };
   constexpr Range ranges[] = {{U'A', U'Z', 32},   {0xC0, 0xD6, 32},   {0xD8, 0xDE, 32},  {0x391, 0x3A1, 32},
                               {0x3A3, 0x3A9, 32}, {0x410, 0x42F, 32}, {0x400, 0x40F, 80}};
@@ -27,7 +27,7 @@ char32_t normalizer_letter(char32_t c, bool up) {
     if (!up && c >= r.first && c <= r.last) return c + r.step;
     if (up && c >= r.first + r.step && c <= r.last + r.step) return c - r.step;
   }
-  // Capital and small letters take turns, beginning with an even or an odd number.
+  // Uppercase and lowercase letters alternate, starting with an even or odd code point.
   bool even = (c >= 0x100 && c <= 0x137 && c != 0x130 && c != 0x131) || (c >= 0x14A && c <= 0x177) ||
               (c >= 0x460 && c <= 0x481) || (c >= 0x48A && c <= 0x4BF);
   bool odd = (c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17E);
@@ -38,7 +38,7 @@ char32_t normalizer_letter(char32_t c, bool up) {
   return c;
 }
 
-// The whole text; bytes that are not UTF-8 stay as they are.
+// Converts a string; bytes that are not valid UTF-8 stay unchanged.
 std::string normalizer_text(std::string_view s, bool up) {
   std::string out;
   for (size_t i = 0; i < s.size();) {
@@ -60,13 +60,13 @@ std::string normalizer_text(std::string_view s, bool up) {
 void string_normalizer_infer(Infer& ctx, const StringNormalizer&) {
   for (size_t i = 0; i < ctx.inputs(); ++i)
     if (DType t = ctx.type(i); t != DType::string && t != DType::undefined)
-      fail("input ", i, " is ", t, ", string is wanted");
+      fail("expected strings in input ", i, ", got ", t);
   Shape out = ctx.shape(0);
   if (out.ranked()) {
-    if (out.rank() != 1 && out.rank() != 2) fail("data of shape ", out, ", [C] or [1,C] is wanted");
+    if (out.rank() != 1 && out.rank() != 2) fail("expected data of shape [C] or [1,C], got ", out);
     if (out.rank() == 2) out[0] = merge(out[0], Dim(1));
     Dim& words = out[out.rank() - 1];
-    // Where nothing is left there is one empty text.
+    // If all strings are removed, the result is a single empty string.
     words = ctx.has_input(1) ? Dim::between(1, std::max<int64_t>(words.max(), 1))
                              : Dim::between(std::max<int64_t>(words.min(), 1), std::max<int64_t>(words.max(), 1));
   }
@@ -91,14 +91,14 @@ void string_normalizer_run(Run& ctx, const StringNormalizer& a) {
   }
   if (kept.empty()) kept.emplace_back();
   std::vector<int64_t> dims(x.rank(), 1);
-  if (dims.empty()) fail("data should be a list of texts");
+  if (dims.empty()) fail("expected data of shape [C] or [1,C]");
   dims.back() = static_cast<int64_t>(kept.size());
   TensorView y = ctx.allocate(0, dims);
   for (size_t i = 0; i < kept.size(); ++i) ctx.store(y, static_cast<int64_t>(i), kept[i]);
 }
 
 Value import_string_normalizer(Import& layer) {
-  layer.has("locale");  // letters are turned without asking where
+  layer.has("locale");  // case conversion does not depend on the locale
   std::vector<Value> inputs{layer.input(0)};
   auto words = layer.get<std::vector<std::string>>("stopwords", {});
   if (!words.empty()) inputs.push_back(text_list(layer, words));
@@ -111,7 +111,7 @@ Value import_string_normalizer(Import& layer) {
 
 Ops define_string_normalizer() {
   return op<StringNormalizer>("StringNormalizer", "graft")
-      .doc("Texts without the stop words, in lower or upper case.")
+      .doc("Remove stop words and convert to lower or upper case")
       .inputs("data, stopwords?")
       .infer(string_normalizer_infer)
       .reference(string_normalizer_run)

@@ -1,4 +1,4 @@
-// StringTensorPack and StringTensorUnpack: texts as one list of bytes and where each begins and ends.
+// StringTensorPack and StringTensorUnpack: strings as one byte array, with the begin and end of each.
 #include <cstring>
 #include <graft/op.hpp>
 
@@ -7,17 +7,17 @@ namespace {
 
 void string_pack_infer(Infer& ctx, const NoAttributes&) {
   Shape bytes = ctx.shape(2);
-  if (bytes.ranked() && bytes.rank() != 1) fail("symbols of shape ", bytes, " should be a list");
-  if (DType t = ctx.type(2); t != DType::u8 && t != DType::undefined) fail("symbols are ", t, ", u8 is wanted");
+  if (bytes.ranked() && bytes.rank() != 1) fail("expected 1-D symbols, got shape ", bytes);
+  if (DType t = ctx.type(2); t != DType::u8 && t != DType::undefined) fail("expected symbols of type u8, got ", t);
   ctx.output(0, DType::string, merge(ctx.shape(0), ctx.shape(1)));
 }
 void string_pack_run(Run& ctx, const NoAttributes&) {
   std::vector<int64_t> begin = ctx.input(0).to<int64_t>(), end = ctx.input(1).to<int64_t>();
   TensorView bytes = ctx.input(2), y = ctx.output(0);
-  if (begin.size() != end.size()) fail(begin.size(), " beginnings for ", end.size(), " ends");
+  if (begin.size() != end.size()) fail("expected as many ends as begins (", begin.size(), "), got ", end.size());
   for (size_t i = 0; i < begin.size(); ++i) {
     if (begin[i] < 0 || begin[i] > end[i] || end[i] > bytes.size())
-      fail("a text reaches from ", begin[i], " to ", end[i], " of ", bytes.size(), " bytes");
+      fail("a string from ", begin[i], " to ", end[i], " is out of range for ", bytes.size(), " bytes");
     auto text = reinterpret_cast<const char*>(bytes.data<const uint8_t>());
     ctx.store(y, static_cast<int64_t>(i),
               begin[i] == end[i] ? std::string_view() : std::string_view(text + begin[i], text + end[i]));
@@ -25,7 +25,7 @@ void string_pack_run(Run& ctx, const NoAttributes&) {
 }
 
 void string_unpack_infer(Infer& ctx, const NoAttributes&) {
-  if (DType t = ctx.type(0); t != DType::string && t != DType::undefined) fail("data is ", t, ", string is wanted");
+  if (DType t = ctx.type(0); t != DType::string && t != DType::undefined) fail("expected strings, got ", t);
   Shape s = ctx.shape(0);
   ctx.output(0, DType::i32, s);
   ctx.output(1, DType::i32, s);
@@ -40,7 +40,7 @@ void string_unpack_run(Run& ctx, const NoAttributes&) {
     all += view(x.data<graft_str>()[i]);
     end.push_back(static_cast<int64_t>(all.size()));
   }
-  if (all.size() > INT32_MAX) fail("the texts have ", all.size(), " bytes, more than can be counted");
+  if (all.size() > INT32_MAX) fail("the strings have ", all.size(), " bytes, which exceeds the range of i32");
   if (ctx.wants(0)) ctx.output(0).assign(begin);
   if (ctx.wants(1)) ctx.output(1).assign(end);
   if (!ctx.wants(2)) return;
@@ -53,15 +53,17 @@ void string_unpack_run(Run& ctx, const NoAttributes&) {
 Ops define_string_tensor() {
   return {
       op("StringTensorPack", 15)
-          .doc("Texts from a list of bytes, given where each begins and ends.")
+          .doc("Strings from a byte array and the begin and end of each")
           .inputs("begins, ends, symbols")
           .infer(string_pack_infer)
+          .linear()
           .reference(string_pack_run),
       op("StringTensorUnpack", 15)
-          .doc("All bytes of a tensor of texts, and where each text begins and ends in them.")
+          .doc("Bytes of all strings in one array, with the begin and end of each")
           .inputs("data")
           .outputs("begins, ends, symbols")
           .infer(string_unpack_infer)
+          .linear()
           .reference(string_unpack_run),
   };
 }

@@ -1,4 +1,4 @@
-// Parameter, Constant, Result: the border of a graph and its fixed values.
+// Parameter, Constant, Result: the inputs, constants and outputs of a graph.
 #include <graft/op.hpp>
 
 namespace graft {
@@ -7,14 +7,15 @@ namespace {
 struct Parameter {
   Shape shape = Shape::unknown();
   DType element_type = DType::undefined;
-  static constexpr std::tuple schema{attr("shape", &Parameter::shape, "shape, as far as it is known"),
-                                     attr("element_type", &Parameter::element_type, "element type")};
+  static constexpr std::tuple schema{
+      attr("shape", &Parameter::shape, "shape, which may be partially or completely unknown"),
+      attr("element_type", &Parameter::element_type, "element type")};
 };
 void parameter_infer(Infer& ctx, const Parameter& a) { ctx.output(0, a.element_type, a.shape); }
 
 struct Constant {
   TensorView value;
-  static constexpr std::tuple schema{attr("value", &Constant::value, "the value")};
+  static constexpr std::tuple schema{attr("value", &Constant::value, "value of the constant")};
 };
 void constant_infer(Infer& ctx, const Constant& a) { ctx.output(0, a.value.info()); }
 void constant_run(Run& ctx, const Constant& a) { ctx.output(0).assign(a.value); }
@@ -47,24 +48,15 @@ Value import_constant(Import& layer) {
 
 Ops define_structure() {
   return {
-      op<Parameter>("Parameter", 1)
-          .doc("An input of the model or of a body.")
-          .inputs("")
-          .infer(parameter_infer)
-          .impure(),
+      op<Parameter>("Parameter", 1).doc("Input of the model or of a body").inputs("").infer(parameter_infer).impure(),
       op<Constant>("Constant", 1)
-          .doc("A fixed value.")
+          .doc("Constant value")
           .ir_name("Const")
           .inputs("")
           .infer(constant_infer)
           .reference(constant_run)
           .import(onnx("Constant").expand(import_constant)),
-      op("Result", 1)
-          .doc("An output of the model or of a body.")
-          .inputs("input")
-          .outputs("")
-          .infer(result_infer)
-          .impure(),
+      op("Result", 1).doc("Output of the model or of a body").inputs("input").outputs("").infer(result_infer).impure(),
   };
 }
 

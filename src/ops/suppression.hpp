@@ -1,7 +1,7 @@
-// Non-maximum suppression over boxes of any form: what NonMaxSuppression, NMSRotated and their relatives share.
+// Non-maximum suppression of boxes of any kind, shared by NonMaxSuppression, NMSRotated and their relatives.
 //
-// Scores and overlaps are f32, as OpenVINO has them: whether a box stays hangs on comparisons that another precision
-// would decide differently.
+// Scores and IoU are f32 like in OpenVINO: another precision would decide some comparisons with the thresholds
+// differently.
 #pragma once
 
 #include <queue>
@@ -11,14 +11,14 @@
 namespace graft {
 
 struct SuppressionRule {
-  size_t limit = 0;  // boxes to keep
+  size_t limit = 0;  // maximum number of boxes to keep
   float overlap = 0;
   float score = 0;
-  float sigma = 0;             // > 0: overlapping boxes lose score instead of being dropped
-  bool drop_at_equal = false;  // an overlap of exactly `overlap` is too much already
+  float sigma = 0;             // > 0: soft NMS, overlapping boxes lose score instead of being dropped
+  bool drop_at_equal = false;  // also drop boxes whose IoU equals the threshold
 };
 
-// The boxes of one class that stay, best first; equal scores in the order of the boxes.
+// The boxes of one class that are kept, by descending score; ties in the order of the boxes.
 struct KeptBox {
   int64_t batch = 0, group = 0, box = 0;
   float score = 0;
@@ -58,7 +58,7 @@ std::vector<KeptBox> suppress(std::span<const float> scores, const SuppressionRu
   return kept;
 }
 
-// The best first, whatever batch and class they are of.
+// By descending score across batches and classes.
 inline void sort_kept(std::vector<KeptBox>& kept) {
   std::sort(kept.begin(), kept.end(), [](const KeptBox& a, const KeptBox& b) {
     if (a.score != b.score) return a.score > b.score;
@@ -74,13 +74,13 @@ struct BoxCounts {
 inline BoxCounts boxes_and_scores(const NodeView& ctx, int64_t size) {
   Shape boxes = ctx.shape(0), scores = ctx.shape(1);
   if (boxes.ranked() && (boxes.rank() != 3 || !boxes[2].can_be(size)))
-    fail("boxes have shape ", boxes, ", [batches,boxes,", size, "] is wanted");
-  if (scores.ranked() && scores.rank() != 3) fail("scores have shape ", scores, ", [batches,classes,boxes] is wanted");
+    fail("expected boxes of shape [batches,boxes,", size, "], got ", boxes);
+  if (scores.ranked() && scores.rank() != 3) fail("expected scores of shape [batches,classes,boxes], got ", scores);
   BoxCounts n;
   if (boxes.ranked()) n.batches = boxes[0], n.boxes = boxes[1];
   if (scores.ranked()) {
     if (boxes.ranked() && (!can_agree(boxes[0], scores[0]) || !can_agree(boxes[1], scores[2])))
-      fail("boxes of shape ", boxes, " do not go with scores of shape ", scores);
+      fail("expected boxes and scores with matching dimensions, got shapes ", boxes, " and ", scores);
     n.batches = merge(n.batches, scores[0]), n.boxes = merge(n.boxes, scores[2]), n.classes = scores[1];
   }
   return n;
@@ -89,14 +89,15 @@ inline BoxCounts boxes_and_scores(const NodeView& ctx, int64_t size) {
 inline void want_single(const NodeView& ctx, size_t input, std::string_view name) {
   if (!ctx.has_input(input)) return;
   Shape s = ctx.shape(input);
-  if (s.ranked() && (s.rank() > 1 || !s.elements().can_be(1))) fail(name, " has shape ", s, ", one value is wanted");
+  if (s.ranked() && (s.rank() > 1 || !s.elements().can_be(1)))
+    fail("expected ", name, " with a single element, got shape ", s);
 }
 template <class T>
 T single_input(const Run& ctx, size_t input, T fallback) {
   return ctx.has_input(input) ? ctx.input(input).scalar<T>() : fallback;
 }
 
-// Inputs 2 and on: max_output_boxes_per_class?, iou_threshold?, score_threshold?, soft_nms_sigma?
+// Inputs from 2 on: max_output_boxes_per_class?, iou_threshold?, score_threshold?, soft_nms_sigma?
 inline SuppressionRule suppression_inputs(const Run& ctx) {
   SuppressionRule r;
   r.limit = static_cast<size_t>(std::max<int64_t>(0, single_input<int64_t>(ctx, 2, 0)));
@@ -116,7 +117,7 @@ inline Dim most_kept(const NodeView& ctx, const BoxCounts& n) {
     most = std::min(most, std::max<int64_t>(0, (*limit)[0]));
   return Dim::between(0, most) * Dim::between(0, n.batches.max()) * Dim::between(0, n.classes.max());
 }
-// Selected indices, and where wanted their scores and number.
+// Writes the selected indices and, if requested, their scores and number.
 inline void write_kept(const Run& ctx, const std::vector<KeptBox>& kept) {
   auto n = static_cast<int64_t>(kept.size());
   std::vector<int64_t> indices;
@@ -130,7 +131,7 @@ inline void write_kept(const Run& ctx, const std::vector<KeptBox>& kept) {
   if (ctx.wants(2)) ctx.output(2).assign(std::vector<int64_t>{n});
 }
 
-// Runs `suppress` for every class of every batch. overlap(batch, box, box)
+// Runs `suppress` for every class of every batch, with overlap(batch, box, box).
 template <class Overlap>
 std::vector<KeptBox> suppress_all(TensorView scores, const SuppressionRule& rule, Overlap overlap) {
   std::vector<KeptBox> all;

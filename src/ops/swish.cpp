@@ -32,9 +32,10 @@ Value import_swish_with_input(Import& layer) {
 
 Ops define_swish() {
   return op("Swish", 4)
-      .doc("x / (1 + e^(-beta * x)), where beta is 1 when absent")
+      .doc("x / (1 + e^(-beta * x)), where beta defaults to 1")
       .inputs("data, beta?")
       .infer(swish_infer)
+      .linear()
       .reference(swish_run)
       .in_place()
       .import(onnx("Swish").expand(import_swish))

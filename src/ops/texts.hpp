@@ -1,4 +1,4 @@
-// Texts in import rules.
+// Strings in import rules.
 #pragma once
 
 #include <graft/import.hpp>

@@ -11,16 +11,15 @@ struct TfIdf {
   enum Mode { tf, idf, tfidf } mode = tf;
   std::vector<int64_t> ngram_counts, ngram_indexes;
   static constexpr std::tuple schema{
-      attr("min_gram_length", &TfIdf::min_gram_length, "shortest n-grams").at_least(1),
-      attr("max_gram_length", &TfIdf::max_gram_length, "longest n-grams").at_least(1),
-      attr("max_skip_count", &TfIdf::max_skip_count, "how many items may be left out between two of an n-gram")
+      attr("min_gram_length", &TfIdf::min_gram_length, "minimum n-gram length").at_least(1),
+      attr("max_gram_length", &TfIdf::max_gram_length, "maximum n-gram length").at_least(1),
+      attr("max_skip_count", &TfIdf::max_skip_count, "maximum number of items skipped between two items of an n-gram")
           .at_least(0),
-      attr("mode", &TfIdf::mode, "counts, weights of those that appear, or weighted counts")
+      attr("mode", &TfIdf::mode, "TF: counts; IDF: weights of the n-grams present; TFIDF: weighted counts")
           .one_of("TF", "IDF", "TFIDF"),
-      attr("ngram_counts", &TfIdf::ngram_counts, "where the 1-grams, 2-grams, ... begin in the pool").at_least(0),
-      attr("ngram_indexes", &TfIdf::ngram_indexes, "the place of each n-gram in the output")
-          .between(0, INT32_MAX)
-          .required()};
+      attr("ngram_counts", &TfIdf::ngram_counts, "positions in the pool where the 1-grams, 2-grams, ... begin")
+          .at_least(0),
+      attr("ngram_indexes", &TfIdf::ngram_indexes, "output column of each n-gram").between(0, INT32_MAX).required()};
   int64_t width() const {
     int64_t last = -1;
     for (int64_t i : ngram_indexes) last = std::max(last, i);
@@ -32,15 +31,16 @@ void tfidf_infer(Infer& ctx, const TfIdf& a) {
   Shape in = ctx.shape(0), out = Shape::unknown();
   DType items = ctx.type(0), pool = ctx.type(1);
   bool known = items != DType::undefined && pool != DType::undefined;
-  if (known && (items == DType::string) != (pool == DType::string)) fail("items of type ", items, ", a pool of ", pool);
+  if (known && (items == DType::string) != (pool == DType::string))
+    fail("expected items and pool of the same type, got ", items, " and ", pool);
   if (in.ranked()) {
-    if (in.rank() > 2) fail("data of shape ", in, ", [C] or [N,C] is wanted");
+    if (in.rank() > 2) fail("expected data of shape [C] or [N,C], got ", in);
     out = in.rank() == 2 ? Shape{in[0], Dim(a.width())} : Shape{Dim(a.width())};
   }
   ctx.output(0, DType::f32, out);
 }
 
-// Items as numbers: texts are numbered by the pool, -1 is one that it does not have.
+// Items as numbers: strings are numbered by their position in the pool, -1 if they are not in it.
 struct TfIdfItems {
   std::vector<int64_t> pool, data;
 };
@@ -58,7 +58,7 @@ TfIdfItems tfidf_items(TensorView data, TensorView pool) {
   return items;
 }
 
-using TfIdfGrams = std::map<std::vector<int64_t>, size_t>;  // an n-gram and its column
+using TfIdfGrams = std::map<std::vector<int64_t>, size_t>;  // from n-gram to column
 
 // The n-grams of one length; `next` counts those of all lengths.
 TfIdfGrams tfidf_grams(const TfIdf& a, const std::vector<int64_t>& pool, size_t length, size_t& next) {
@@ -66,10 +66,11 @@ TfIdfGrams tfidf_grams(const TfIdf& a, const std::vector<int64_t>& pool, size_t 
   if (length > a.ngram_counts.size()) return grams;
   int64_t size = static_cast<int64_t>(pool.size()), begin = a.ngram_counts[length - 1];
   int64_t end = length < a.ngram_counts.size() ? a.ngram_counts[length] : size;
-  if (begin < 0 || end > size) fail("ngram_counts ", a.ngram_counts, " reach beyond a pool of ", size);
+  if (begin < 0 || end > size) fail("ngram_counts ", a.ngram_counts, " exceed a pool of ", size);
   auto n = static_cast<int64_t>(length);
   for (int64_t i = begin; i + n <= end; i += n, ++next) {
-    if (next >= a.ngram_indexes.size()) fail("the pool has more n-grams than the ", next, " ngram_indexes");
+    if (next >= a.ngram_indexes.size())
+      fail("expected one value in ngram_indexes per n-gram of the pool, got only ", next);
     grams[{pool.begin() + i, pool.begin() + i + n}] = static_cast<size_t>(a.ngram_indexes[next]);
   }
   return grams;
@@ -85,7 +86,7 @@ void tfidf_run(Run& ctx, const TfIdf& a) {
   for (size_t n = 1; n <= a.ngram_counts.size(); ++n) {
     TfIdfGrams grams = tfidf_grams(a, items.pool, n, next);
     if (static_cast<int64_t>(n) < a.min_gram_length || static_cast<int64_t>(n) > a.max_gram_length) continue;
-    // A single item has nothing to leave out.
+    // Skips do not apply to 1-grams.
     auto skips = n == 1 ? 0 : std::min<int64_t>(a.max_skip_count, static_cast<int64_t>(columns));
     for (size_t step = 1; step <= static_cast<size_t>(skips) + 1; ++step)
       for (size_t r = 0; r < rows; ++r)
@@ -97,7 +98,7 @@ void tfidf_run(Run& ctx, const TfIdf& a) {
   }
   std::vector<double> weights(width, 1);
   if (ctx.has_input(2)) weights = ctx.input(2).to<double>();
-  if (weights.size() < width) fail(weights.size(), " weights are given for ", width, " columns");
+  if (weights.size() < width) fail("expected ", width, " weights, one per column, got ", weights.size());
   for (size_t i = 0; a.mode != TfIdf::tf && i < out.size(); ++i)
     out[i] = (a.mode == TfIdf::idf ? std::min(out[i], 1.0) : out[i]) * weights[i % width];
   y.assign(out);
@@ -124,7 +125,7 @@ Value import_tfidf(Import& layer) {
 
 Ops define_tfidf_vectorizer() {
   return op<TfIdf>("TfIdfVectorizer", "graft")
-      .doc("How often the n-grams of a pool appear in each row.")
+      .doc("Count the n-grams of a pool in each row, optionally weighted (TF-IDF)")
       .inputs("data, pool, weights?")
       .infer(tfidf_infer)
       .reference(tfidf_run)

@@ -13,7 +13,7 @@ void tile_run(Run& ctx, const NoAttributes&) {
   Strided source;
   for (size_t i = 0; i < rank; ++i) {
     int64_t times = i < rank - repeats.size() ? 1 : repeats[i - (rank - repeats.size())];
-    if (times < 0) fail("an axis cannot be repeated ", times, " times");
+    if (times < 0) fail("expected non-negative repeats, got ", times);
     dims.push_back(times), source.strides.push_back(0);
     if (i < rank - x.rank()) continue;
     size_t axis = i - (rank - x.rank());
@@ -32,7 +32,7 @@ void tile_infer(Infer& ctx, const NoAttributes& a) {
     for (size_t i = 0; i < rank; ++i) {
       Dim size = i < rank - in.rank() ? Dim(1) : in[i - (rank - in.rank())];
       Dim times = i < rank - given ? Dim(1) : repeats ? (*repeats)[i - (rank - given)] : Dim();
-      if (times.known() && times.min() < 0) fail("an axis cannot be repeated ", times.min(), " times");
+      if (times.known() && times.min() < 0) fail("expected non-negative repeats, got ", times.min());
       out[i] = times.min() < 0 ? Dim() : size * times;
     }
   }
@@ -40,7 +40,7 @@ void tile_infer(Infer& ctx, const NoAttributes& a) {
   follow_moves(ctx, a, tile_run, {0}, {out});
 }
 
-// Opset 1 repeats along one axis, both numbers being inputs.
+// Opset 1 repeats along a single axis; repeats and axis are both inputs.
 Value import_tile1(Import& layer) {
   Value x = layer.input(0), times = convert(layer.input(1), DType::i64), axis = convert(layer.input(2), DType::i64);
   auto rank = static_cast<int64_t>(x.rank());
@@ -55,9 +55,10 @@ Value import_tile1(Import& layer) {
 
 Ops define_tile() {
   return op("Tile", 1)
-      .doc("Repeats a tensor along each axis.")
+      .doc("Repeat a tensor along each axis")
       .inputs("data, repeats")
       .infer(tile_infer)
+      .linear()
       .reference(tile_run)
       .import(onnx("Tile").until(6).expand(import_tile1))
       .import(onnx("Tile"));

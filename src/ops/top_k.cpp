@@ -14,15 +14,19 @@ struct TopK {
   TopKSort sort = TopKSort::none;
   DType index_element_type = DType::i32;
   static constexpr std::tuple schema{
-      attr("axis", &TopK::axis, "the axis that is searched").required(),
-      attr("mode", &TopK::mode, "largest or smallest").one_of("max", "min").required(),
-      attr("sort", &TopK::sort, "order of the result").one_of("none", "index", "value").required(),
-      attr("index_element_type", &TopK::index_element_type, "i32 or i64")};
+      attr("axis", &TopK::axis, "axis to search").required(),
+      attr("mode", &TopK::mode, "whether to select the largest or the smallest elements")
+          .one_of("max", "min")
+          .required(),
+      attr("sort", &TopK::sort, "order of the result: by value, by index, or unspecified")
+          .one_of("none", "index", "value")
+          .required(),
+      attr("index_element_type", &TopK::index_element_type, "element type of the indices, i32 or i64")};
 };
 struct TopKStable : TopK {
   bool stable = false;
   static constexpr std::tuple schema = std::tuple_cat(
-      TopK::schema, std::tuple{attr("stable", &TopKStable::stable, "of equal elements the first one is taken first")});
+      TopK::schema, std::tuple{attr("stable", &TopKStable::stable, "keep equal elements in their original order")});
 };
 
 template <class A>
@@ -31,7 +35,7 @@ void top_k_infer(Infer& ctx, const A& a) {
   if (out.ranked()) {
     size_t axis = normalize_axis(a.axis, out.rank());
     if (auto k = certain_number(ctx, 1)) {
-      if (*k < 0 || *k > out[axis].max()) fail("k is ", *k, ", the axis has ", out[axis]);
+      if (*k < 0 || *k > out[axis].max()) fail("expected k of 0 to ", out[axis], ", the size of the axis, got ", *k);
       out[axis] = Dim(*k);
     } else {
       out[axis] = at_most(out[axis]);
@@ -41,7 +45,7 @@ void top_k_infer(Infer& ctx, const A& a) {
   ctx.output(1, a.index_element_type, out);
 }
 
-// A total order: nothing is larger than NaN, and of equal elements the first one comes first.
+// A total order: NaN is the largest value, and equal elements keep their order.
 template <class T>
 bool top_k_less(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -55,7 +59,7 @@ void top_k_run(Run& ctx, const A& a) {
   TensorView x = ctx.input(0);
   size_t axis = normalize_axis(a.axis, x.rank());
   int64_t n = x.dim(axis), k = ctx.input(1).scalar<int64_t>();
-  if (k < 0 || k > n) fail("k is ", k, ", the axis has ", n);
+  if (k < 0 || k > n) fail("expected k of 0 to ", n, ", the size of the axis, got ", k);
   int64_t outer = count_of(x.dims().first(axis)), inner = count_of(x.dims().subspan(axis + 1));
   with_number_type(x.type(), [&]<class T>(T) {
     std::vector<T> in = x.to<T>(), values(static_cast<size_t>(outer * k * inner));
@@ -102,7 +106,7 @@ std::vector<Value> import_top_k(Import& layer) {
                     layer.get<bool>("sorted", true));
 }
 
-// The last of equal elements is the first one seen from the other end.
+// The last of equal elements is the first one of the reversed axis.
 template <bool largest>
 Value import_arg_extreme(Import& layer) {
   Value x = layer.input(0);
@@ -127,7 +131,7 @@ void top_k_as_1(Rewrite& at) {
 Ops define_top_k() {
   auto old = [](int version) {
     return op<TopK>("TopK", version)
-        .doc("The k largest or smallest elements along an axis, and where they are.")
+        .doc("The k largest or smallest elements along an axis, with their indices")
         .inputs("data, k")
         .outputs("values, indices")
         .infer(top_k_infer<TopK>)
@@ -137,7 +141,7 @@ Ops define_top_k() {
       old(1),
       old(3).earlier(top_k_as_1),
       op<TopKStable>("TopK", 11)
-          .doc("The k largest or smallest elements along an axis, and where they are.")
+          .doc("The k largest or smallest elements along an axis, with their indices")
           .inputs("data, k")
           .outputs("values, indices")
           .infer(top_k_infer<TopKStable>)

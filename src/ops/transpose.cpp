@@ -6,7 +6,7 @@
 namespace graft {
 namespace {
 
-// An order that is left empty turns the axes around.
+// An empty order reverses the axes.
 std::vector<size_t> transpose_order(const std::vector<int64_t>& order, size_t rank) {
   std::vector<size_t> axes;
   if (order.empty())
@@ -15,7 +15,7 @@ std::vector<size_t> transpose_order(const std::vector<int64_t>& order, size_t ra
   std::vector<bool> seen(rank, false);
   for (size_t a : axes) seen[a] = true;
   if (axes.size() != rank || std::find(seen.begin(), seen.end(), false) != seen.end())
-    fail("order ", order, " is not one of ", rank, " axes");
+    fail("expected a permutation of ", rank, " axes, got ", order);
   return axes;
 }
 
@@ -52,9 +52,10 @@ Value import_transpose(Import& layer) {
 
 Ops define_transpose() {
   return op("Transpose", 1)
-      .doc("Puts the axes into another order; an empty order turns them around.")
+      .doc("Permute the axes; an empty order reverses them")
       .inputs("arg, input_order")
       .infer(transpose_infer)
+      .linear()
       .reference(transpose_run)
       .import(onnx("Transpose").expand(import_transpose));
 }

@@ -1,4 +1,4 @@
-// Decision trees whose leaves vote for targets.
+// Ensembles of decision trees whose leaves vote for targets.
 #include <graft/op.hpp>
 
 namespace graft {
@@ -9,10 +9,10 @@ struct TreeEnsemble {
   enum Aggregate { average, sum, min, max } aggregate_function = sum;
   enum Transform { none, softmax, logistic, softmax_zero, probit } post_transform = none;
   static constexpr std::tuple schema{
-      attr("n_targets", &TreeEnsemble::n_targets, "how many targets there are").between(1, 1 << 24).required(),
-      attr("aggregate_function", &TreeEnsemble::aggregate_function, "how votes for a target are put together")
+      attr("n_targets", &TreeEnsemble::n_targets, "number of targets").between(1, 1 << 24).required(),
+      attr("aggregate_function", &TreeEnsemble::aggregate_function, "aggregation of the votes for a target")
           .one_of("average", "sum", "min", "max"),
-      attr("post_transform", &TreeEnsemble::post_transform, "what is made of the targets of a row")
+      attr("post_transform", &TreeEnsemble::post_transform, "transformation of the aggregated scores of a row")
           .one_of("none", "softmax", "logistic", "softmax_zero", "probit")};
 };
 struct TreeInput {
@@ -36,7 +36,7 @@ enum class TreeMode { less_equal, less, greater_equal, greater, equal, not_equal
 
 void tree_ensemble_infer(Infer& ctx, const TreeEnsemble& a) {
   Shape in = ctx.shape(0);
-  if (in.ranked() && in.rank() != 2) fail("the rows have shape ", in, ", two dimensions are wanted");
+  if (in.ranked() && in.rank() != 2) fail("expected rows of rank 2, got shape ", in);
   Dim nodes;
   for (size_t i = TreeInput::splits; i <= TreeInput::missing; ++i) nodes = merge(nodes, ctx.shape(i).elements());
   merge(ctx.shape(TreeInput::targets).elements(), ctx.shape(TreeInput::weights).elements());
@@ -53,35 +53,35 @@ class TreeForest {
         when_false_(numbers(ctx, TreeInput::when_false)),
         missing_(numbers(ctx, TreeInput::missing)),
         leaf_starts_(numbers(ctx, TreeInput::leaf_starts)) {
-    // The sets of member nodes, one after the other, each ended by a NaN.
+    // The sets of member nodes, concatenated, each terminated by NaN.
     std::vector<double> members;
     if (ctx.has_input(TreeInput::members)) members = ctx.input(TreeInput::members).to<double>();
     sets_.resize(modes_.size());
     size_t next = 0;
     for (size_t i = 0; i < modes_.size(); ++i) {
       if (modes_[i] < 0 || modes_[i] > static_cast<int64_t>(TreeMode::member))
-        fail("node ", i, " has mode ", modes_[i]);
+        fail("expected node modes of 0 to 6, got ", modes_[i], " at node ", i);
       if (static_cast<TreeMode>(modes_[i]) != TreeMode::member) continue;
       for (; next < members.size() && !std::isnan(members[next]); ++next) sets_[i].push_back(members[next]);
-      if (next++ >= members.size()) fail("there is no set for node ", i);
+      if (next++ >= members.size()) fail("membership_values has no set for node ", i);
     }
   }
 
-  // The votes that a row gets from the tree with this root: a range of them.
+  // The range of votes that a row receives from the tree with this root.
   std::pair<size_t, size_t> votes(const double* row, int64_t columns, int64_t root) const {
     int64_t at = root;
     for (size_t steps = 0; at >= 0; ++steps) {
-      if (at >= static_cast<int64_t>(modes_.size())) fail("there is no node ", at);
-      if (steps > modes_.size()) fail("the nodes of a tree form a circle");
+      if (at >= static_cast<int64_t>(modes_.size())) fail("node ", at, " is out of range");
+      if (steps > modes_.size()) fail("the nodes of a tree form a cycle");
       auto n = static_cast<size_t>(at);
       if (features_[n] < 0 || features_[n] >= columns)
-        fail("node ", n, " looks at feature ", features_[n], " of ", columns);
+        fail("expected feature ids below ", columns, ", got ", features_[n], " at node ", n);
       at = holds(n, row[features_[n]]) ? when_true_[n] : when_false_[n];
     }
-    if (-1 - at >= static_cast<int64_t>(leaf_starts_.size()) - 1) fail("there is no leaf ", -1 - at);
+    if (-1 - at >= static_cast<int64_t>(leaf_starts_.size()) - 1) fail("leaf ", -1 - at, " is out of range");
     auto leaf = static_cast<size_t>(-1 - at);
     int64_t first = leaf_starts_[leaf], last = leaf_starts_[leaf + 1];
-    if (first < 0 || last < first) fail("leaf ", leaf, " has the votes ", first, " to ", last);
+    if (first < 0 || last < first) fail("leaf ", leaf, " has an invalid range of votes, ", first, " to ", last);
     return {static_cast<size_t>(first), static_cast<size_t>(last)};
   }
 
@@ -106,7 +106,7 @@ class TreeForest {
   std::vector<std::vector<double>> sets_;
 };
 
-// The x with erf(x) = y: an approximation by Winitzki, made exact by Newton's steps.
+// Inverse error function: Winitzki's approximation refined by Newton's method.
 double tree_inverse_erf(double y) {
   if (!(std::fabs(y) < 1)) return std::fabs(y) == 1 ? std::copysign(INFINITY, y) : std::nan("");
   constexpr double pi = 3.14159265358979323846, a = 0.147;
@@ -124,7 +124,7 @@ void tree_transform(std::span<double> row, TreeEnsemble::Transform how) {
   if (how != TreeEnsemble::softmax && how != TreeEnsemble::softmax_zero) return;
   double most = *std::max_element(row.begin(), row.end()), sum = 0;
   for (double& v : row) {
-    // A score of zero stays zero where it means that nobody voted.
+    // A score of zero stays zero, since it means that no leaf voted.
     bool voted = how == TreeEnsemble::softmax || std::fabs(v) > 1e-7;
     v = voted ? std::exp(v - most) : 0;
     sum += v;
@@ -139,9 +139,9 @@ void tree_ensemble_run(Run& ctx, const TreeEnsemble& a) {
                        roots = ctx.input(TreeInput::roots).to<int64_t>();
   if (ctx.has_input(TreeInput::base)) base = ctx.input(TreeInput::base).to<double>();
   if (base.size() > 1 && static_cast<int64_t>(base.size()) != a.n_targets)
-    fail("there are ", base.size(), " base values for ", a.n_targets, " targets");
+    fail("expected 0, 1 or ", a.n_targets, " base values, got ", base.size());
   for (int64_t t : targets)
-    if (t < 0 || t >= a.n_targets) fail("a leaf votes for target ", t, " of ", a.n_targets);
+    if (t < 0 || t >= a.n_targets) fail("expected vote targets below ", a.n_targets, ", got ", t);
   TreeForest forest(ctx);
   auto n = static_cast<size_t>(a.n_targets);
   std::vector<double> out;
@@ -150,7 +150,7 @@ void tree_ensemble_run(Run& ctx, const TreeEnsemble& a) {
     std::vector<bool> voted(n, false);
     for (int64_t root : roots) {
       auto [first, last] = forest.votes(rows.data() + r * input.dim(1), input.dim(1), root);
-      if (last > weights.size()) fail("there are ", weights.size(), " votes, ", last, " are wanted");
+      if (last > weights.size()) fail("expected ", last, " vote weights, got ", weights.size());
       for (size_t v = first; v < last; ++v) {
         auto t = static_cast<size_t>(targets[v]);
         if (a.aggregate_function == TreeEnsemble::min)
@@ -172,12 +172,13 @@ void tree_ensemble_run(Run& ctx, const TreeEnsemble& a) {
   ctx.output(0).assign(out);
 }
 
-// ONNX counts leaves and nodes apart; here a leaf is -1 - its number. Each leaf has one vote.
+// ONNX numbers leaves and nodes separately; here a leaf is -1 - its number. Each leaf has one vote.
 Value import_tree_ensemble(Import& layer) {
   auto list = [&](const char* name) { return layer.get<std::vector<int64_t>>(name); };
   auto children = [&](const char* ids, const char* leaves) {
     std::vector<int64_t> to = list(ids), leaf = list(leaves);
-    if (to.size() != leaf.size()) fail("'", ids, "' has ", to.size(), " entries, '", leaves, "' ", leaf.size());
+    if (to.size() != leaf.size())
+      fail("expected as many values in '", leaves, "' as in '", ids, "' (", to.size(), "), got ", leaf.size());
     for (size_t i = 0; i < to.size(); ++i)
       if (leaf[i]) to[i] = to[i] < 0 ? INT64_MIN : -1 - to[i];
     return layer.ints(to);
@@ -187,8 +188,8 @@ Value import_tree_ensemble(Import& layer) {
   std::vector<int64_t> features = list("nodes_featureids"), starts, missing(features.size(), 0);
   for (size_t i = 0; i <= targets.size(); ++i) starts.push_back(static_cast<int64_t>(i));
   auto aggregate = layer.get<int64_t>("aggregate_function", 1), transform = layer.get<int64_t>("post_transform", 0);
-  if (aggregate < 0 || aggregate > 3) fail("aggregate_function is ", aggregate);
-  if (transform < 0 || transform > 4) fail("post_transform is ", transform);
+  if (aggregate < 0 || aggregate > 3) fail("expected aggregate_function 0 to 3, got ", aggregate);
+  if (transform < 0 || transform > 4) fail("expected post_transform 0 to 4, got ", transform);
   std::vector<Value> inputs{
       layer.input(0),
       layer.constant(layer.get<TensorView>("nodes_splits")),
@@ -215,9 +216,9 @@ Value import_tree_ensemble(Import& layer) {
 Ops define_tree_ensemble() {
   return op<TreeEnsemble>("TreeEnsemble", "graft")
       .doc(
-          "Each tree leads a row to a leaf by comparing features with splits; the leaves' votes make the targets. A "
-          "child "
-          "or root below 0 is the leaf -1 - itself, whose votes are leaf_starts[leaf] to below leaf_starts[leaf + 1].")
+          "Ensemble of decision trees: compare features with split values to reach a leaf per tree, and aggregate the "
+          "votes of the leaves per target. A negative child or root is leaf -1 - value, whose votes are "
+          "leaf_starts[leaf] to leaf_starts[leaf + 1] (exclusive)")
       .inputs(
           "X, nodes_splits, nodes_featureids, nodes_modes, nodes_true, nodes_false, nodes_missing_tracks_true, "
           "tree_roots, leaf_starts, vote_targets, vote_weights, membership_values?, base_values?")

@@ -1,4 +1,4 @@
-// Element-wise operations of one input that are fully said by a formula.
+// Element-wise unary operations that a formula describes completely.
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
@@ -7,11 +7,11 @@
 namespace graft {
 namespace {
 
-// Formulas that several rows or versions share.
+// Formulas shared by several rows or versions.
 struct RoundAttributes {
   enum Mode { half_to_even, half_away_from_zero } mode = half_to_even;
   static constexpr std::tuple schema{
-      attr("mode", &RoundAttributes::mode, "where numbers halfway between two whole ones go")
+      attr("mode", &RoundAttributes::mode, "rounding of values halfway between two integers")
           .one_of("half_to_even", "half_away_from_zero")};
 };
 
@@ -29,7 +29,8 @@ struct ClampAttributes {
 struct GeluAttributes {
   enum Mode { erf, tanh } approximation_mode = erf;
   static constexpr std::tuple schema{
-      attr("approximation_mode", &GeluAttributes::approximation_mode, "which formula").one_of("ERF", "TANH")};
+      attr("approximation_mode", &GeluAttributes::approximation_mode, "formula: exact (erf) or tanh approximation")
+          .one_of("ERF", "TANH")};
 };
 
 constexpr double sqrt_half = 0.70710678118654752440, sqrt_2_over_pi = 0.79788456080286535588;
@@ -38,12 +39,12 @@ double erf_gelu(double x) { return 0.5 * x * (1 + std::erf(x * sqrt_half)); }
 double tanh_gelu(double x) { return 0.5 * x * (1 + std::tanh(sqrt_2_over_pi * (x + 0.044715 * x * x * x))); }
 double softplus(double x) { return x > 30 ? x : std::log1p(std::exp(x)); }
 
-// lgamma() keeps a sign in a global variable; this one does not.
+// lgamma() writes a global variable; lgamma_r() does not.
 double log_gamma(double x) {
   int sign = 0;
   return lgamma_r(x, &sign);
 }
-// Moved up to where the asymptotic series is exact; negative numbers are reflected.
+// Shifts the argument up to where the asymptotic series is accurate; negative numbers use the reflection formula.
 double digamma(double x) {
   constexpr double pi = 3.14159265358979323846;
   if (x <= 0) return std::floor(x) == x ? std::nan("") : digamma(1 - x) - pi / std::tan(pi * x);
@@ -75,13 +76,13 @@ double scaled_bessel_i(int order, double x) {
 }
 double bessel_i(int order, double x) { return scaled_bessel_i(order, x) * std::exp(std::fabs(x)); }
 
-// Rounding does nothing to whole numbers, which may be larger than a double can say.
+// Integers are returned unchanged: a double cannot represent all of them.
 template <class T, class F>
 T unary_whole(T x, F round) {
   if constexpr (std::is_floating_point_v<T>) return round(x);
   else return x;
 }
-// A bound as a whole number, at the end of the type where it is beyond.
+// Converts a bound to the integer type, saturating it.
 template <class T>
 T unary_bound(double v) {
   using Limits = std::numeric_limits<T>;
@@ -139,20 +140,20 @@ Ops define_unary() {
            })
           .infer(followed_infer<intervals::absolute>)
           .import(onnx("Abs")),
-      same("Acos", 1, "arc cosine", [](auto x) { return std::acos(x); }).import(onnx("Acos")),
-      same("Acosh", 4, "inverse hyperbolic cosine", [](auto x) { return std::acosh(x); }).import(onnx("Acosh")),
-      same("Asin", 1, "arc sine", [](auto x) { return std::asin(x); }).import(onnx("Asin")),
-      same("Asinh", 4, "inverse hyperbolic sine", [](auto x) { return std::asinh(x); }).import(onnx("Asinh")),
-      same("Atan", 1, "arc tangent", [](auto x) { return std::atan(x); }).import(onnx("Atan")),
-      same("Atanh", 4, "inverse hyperbolic tangent", [](auto x) { return std::atanh(x); }).import(onnx("Atanh")),
-      same("Ceiling", 1, "the next whole number upwards",
+      same("Acos", 1, "Arc cosine", [](auto x) { return std::acos(x); }).import(onnx("Acos")),
+      same("Acosh", 4, "Inverse hyperbolic cosine", [](auto x) { return std::acosh(x); }).import(onnx("Acosh")),
+      same("Asin", 1, "Arc sine", [](auto x) { return std::asin(x); }).import(onnx("Asin")),
+      same("Asinh", 4, "Inverse hyperbolic sine", [](auto x) { return std::asinh(x); }).import(onnx("Asinh")),
+      same("Atan", 1, "Arc tangent", [](auto x) { return std::atan(x); }).import(onnx("Atan")),
+      same("Atanh", 4, "Inverse hyperbolic tangent", [](auto x) { return std::atanh(x); }).import(onnx("Atanh")),
+      same("Ceiling", 1, "Smallest integer not less than x",
            [](auto x) { return unary_whole(x, [](double v) { return std::ceil(v); }); })
           .import(onnx("Ceil")),
-      same("Cos", 1, "cosine", [](auto x) { return std::cos(x); }).import(onnx("Cos")),
-      same("Cosh", 1, "hyperbolic cosine", [](auto x) { return std::cosh(x); }).import(onnx("Cosh")),
-      same("Erf", 1, "error function", [](auto x) { return std::erf(x); }).import(onnx("Erf")),
-      same("Exp", 1, "e to the power of x", [](auto x) { return std::exp(x); }).import(onnx("Exp")),
-      same("Floor", 1, "the next whole number downwards",
+      same("Cos", 1, "Cosine", [](auto x) { return std::cos(x); }).import(onnx("Cos")),
+      same("Cosh", 1, "Hyperbolic cosine", [](auto x) { return std::cosh(x); }).import(onnx("Cosh")),
+      same("Erf", 1, "Error function", [](auto x) { return std::erf(x); }).import(onnx("Erf")),
+      same("Exp", 1, "Exponential function e^x", [](auto x) { return std::exp(x); }).import(onnx("Exp")),
+      same("Floor", 1, "Largest integer not greater than x",
            [](auto x) { return unary_whole(x, [](double v) { return std::floor(v); }); })
           .import(onnx("Floor")),
       same("HSigmoid", 5, "min(max(x + 3, 0), 6) / 6",
@@ -160,7 +161,7 @@ Ops define_unary() {
       same("HSwish", 4, "x * min(max(x + 3, 0), 6) / 6",
            [](auto x) { return x * std::min(std::max(x + 3.0, 0.0), 6.0) / 6.0; })
           .import(onnx("HardSwish")),
-      same("Log", 1, "natural logarithm", [](auto x) { return std::log(x); }).import(onnx("Log")),
+      same("Log", 1, "Natural logarithm", [](auto x) { return std::log(x); }).import(onnx("Log")),
       same("Mish", 4, "x * tanh(ln(1 + e^x))", [](auto x) { return x * std::tanh(softplus(static_cast<double>(x))); })
           .import(onnx("Mish")),
       same("Negative", 1, "-x", [](auto x) { return std::is_floating_point_v<decltype(x)> ? -x : wrap_neg(x); })
@@ -171,19 +172,20 @@ Ops define_unary() {
           .import(onnx("Relu")),
       same("Sigmoid", 1, "1 / (1 + e^-x)", [](auto x) { return 1.0 / (1.0 + std::exp(-static_cast<double>(x))); })
           .import(onnx("Sigmoid")),
-      same("Sign", 1, "-1, 0 or 1", [](auto x) { return x > 0   ? decltype(x)(1)
-                                                        : x < 0 ? decltype(x)(-1)
-                                                                : x; })
+      same("Sign", 1, "Sign of x: -1, 0 or 1",
+           [](auto x) { return x > 0   ? decltype(x)(1)
+                               : x < 0 ? decltype(x)(-1)
+                                       : x; })
           .import(onnx("Sign")),
-      same("Sin", 1, "sine", [](auto x) { return std::sin(x); }).import(onnx("Sin")),
-      same("Sinh", 1, "hyperbolic sine", [](auto x) { return std::sinh(x); }).import(onnx("Sinh")),
+      same("Sin", 1, "Sine", [](auto x) { return std::sin(x); }).import(onnx("Sin")),
+      same("Sinh", 1, "Hyperbolic sine", [](auto x) { return std::sinh(x); }).import(onnx("Sinh")),
       same("SoftPlus", 4, "ln(1 + e^x)", [](auto x) { return softplus(static_cast<double>(x)); })
           .import(onnx("Softplus")),
       same("SoftSign", 9, "x / (1 + |x|)", [](auto x) { return x / (1.0 + std::fabs(static_cast<double>(x))); })
           .import(onnx("Softsign")),
-      same("Sqrt", 1, "square root", [](auto x) { return std::sqrt(x); }).import(onnx("Sqrt")),
-      same("Tan", 1, "tangent", [](auto x) { return std::tan(x); }).import(onnx("Tan")),
-      same("Tanh", 1, "hyperbolic tangent", [](auto x) { return std::tanh(x); }).import(onnx("Tanh")),
+      same("Sqrt", 1, "Square root", [](auto x) { return std::sqrt(x); }).import(onnx("Sqrt")),
+      same("Tan", 1, "Tangent", [](auto x) { return std::tan(x); }).import(onnx("Tan")),
+      same("Tanh", 1, "Hyperbolic tangent", [](auto x) { return std::tanh(x); }).import(onnx("Tanh")),
       same("Gelu", 2, "0.5 * x * (1 + erf(x / sqrt(2)))", [](auto x) { return erf_gelu(static_cast<double>(x)); }),
       op<GeluAttributes>("Gelu", 7)
           .doc("0.5 * x * (1 + erf(x / sqrt(2))), or its tanh approximation")
@@ -206,7 +208,7 @@ Ops define_unary() {
           .import(tensorflow("Elu"))
           .import(mxnet("LeakyReLU").when("act_type", "elu").attr("alpha", "slope", 0.25)),
       op<RoundAttributes>("Round", 5)
-          .doc("the nearest whole number")
+          .doc("Nearest integer")
           .elementwise([](auto x, const RoundAttributes& a) {
             bool even = a.mode == RoundAttributes::half_to_even;
             return unary_whole(x, [=](double v) { return even ? std::nearbyint(v) : std::round(v); });
@@ -219,7 +221,7 @@ Ops define_unary() {
             if constexpr (std::is_floating_point_v<T>) {
               return std::min(std::max(static_cast<double>(x), a.min), a.max);
             } else {
-              // Whole numbers stay exact, and bounds may lie outside the type.
+              // Integers are computed exactly, and bounds may be outside the range of the type.
               T low = unary_bound<T>(std::ceil(a.min)), high = unary_bound<T>(std::floor(a.max));
               return std::min(std::max(x, low), high);
             }

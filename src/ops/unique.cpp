@@ -10,9 +10,9 @@ struct Unique {
   bool sorted = true;
   DType index_element_type = DType::i64, count_element_type = DType::i64;
   static constexpr std::tuple schema{
-      attr("sorted", &Unique::sorted, "in ascending order, else in the order of the first appearance"),
-      attr("index_element_type", &Unique::index_element_type, "i64 or i32"),
-      attr("count_element_type", &Unique::count_element_type, "i64 or i32")};
+      attr("sorted", &Unique::sorted, "sort in ascending order instead of the order of first occurrence"),
+      attr("index_element_type", &Unique::index_element_type, "element type of the indices, i64 or i32"),
+      attr("count_element_type", &Unique::count_element_type, "element type of the counts, i64 or i32")};
 };
 
 void unique_infer(Infer& ctx, const Unique& a) {
@@ -34,17 +34,17 @@ void unique_infer(Infer& ctx, const Unique& a) {
   ctx.output(3, a.count_element_type, Shape{found});
 }
 
-// What equal parts have in common: where the first one is, how many there are.
+// Equal parts form a group: the index of the first part, and their number.
 struct UniqueGroups {
   std::vector<int64_t> first, count, of;  // `of`: the group of each part
 };
-// Parts are compared by `compare(i, j)`: negative, zero or positive.
+// compare(i, j) of two parts returns a negative number, zero or a positive number.
 template <class Compare>
 UniqueGroups unique_groups(int64_t parts, bool sorted, Compare compare) {
   std::vector<int64_t> order(static_cast<size_t>(parts));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return compare(i, j) < 0; });
-  // Groups in ascending order; the sort is stable, so each begins with its first appearance.
+  // Groups in ascending order; the sort is stable, so each begins with its first occurrence.
   std::vector<std::vector<int64_t>> groups;
   for (size_t i = 0; i < order.size(); ++i) {
     if (i == 0 || compare(order[i - 1], order[i]) != 0) groups.emplace_back();
@@ -65,7 +65,7 @@ int unique_compare(std::string_view a, std::string_view b) { return a.compare(b)
 template <class T>
 int unique_compare(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
-    // NaN equals itself and stands behind everything.
+    // NaN equals itself and sorts last.
     if (std::isnan(a) || std::isnan(b)) return static_cast<int>(std::isnan(a)) - static_cast<int>(std::isnan(b));
   }
   return a < b ? -1 : a > b ? 1 : 0;
@@ -135,8 +135,8 @@ std::vector<Value> import_unique(Import& layer) {
 Ops define_unique() {
   return op<Unique>("Unique", 10)
       .doc(
-          "The different elements, or slices along an axis; where each appears first, which one every element is, and "
-          "how many there are of each.")
+          "Unique elements, or unique slices along an axis, with the index of their first occurrence, the inverse "
+          "mapping and their counts")
       .inputs("data, axis?")
       .outputs("output, indices, reverse_indices, counts")
       .infer(unique_infer)

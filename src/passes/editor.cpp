@@ -21,6 +21,7 @@ FoldLimits limits_for(const Graph& g) {
     all += t->bytes();
   }
   limits.total += 2 * all;
+  limits.work += 16 * static_cast<double>(all);
   return limits;
 }
 

@@ -1,6 +1,7 @@
 #include "readers/caffe.hpp"
 
 #include <set>
+#include <unordered_map>
 
 #include "base/text.hpp"
 #include "readers/caffe_parts.hpp"
@@ -229,6 +230,9 @@ class CaffeReader {
     for (const ProtoNode& f : l.fields)
       if (!is_one_of(f.name, own_fields)) parameters.fields.push_back(f);
     flatten(parameters, "", n.fields);
+    if (n.fields.size() > limits_.fields)
+      broken(l, "layer '", n.name, "' (", n.type, ") has ", n.fields.size(), " fields, at most ", limits_.fields,
+             " are read");
     if (n.type == "Python") python(l, n);
     weights(n, g);
     g.nodes.push_back(std::move(n));
@@ -291,11 +295,12 @@ class CaffeReader {
       if (names[v].empty() && !values_[v].constant && it != current_.end() && it->second == v)
         if (given.insert(values_[v].blob).second) names[v] = values_[v].blob;
     }
+    std::unordered_map<std::string, int> tried;  // numbers behind a name, so that many equal names are found quickly
     for (size_t v = 0; v < values_.size(); ++v) {
       if (!names[v].empty()) continue;
       std::string base = values_[v].constant ? values_[v].blob : text(values_[v].blob, '/', values_[v].layer);
       names[v] = base;
-      for (int i = 1; !given.insert(names[v]).second; ++i) names[v] = text(base, '_', i);
+      for (int& i = tried[base]; !given.insert(names[v]).second;) names[v] = text(base, '_', ++i);
     }
     auto name = [&](std::string& number) { number = names[static_cast<size_t>(*parse_int(number))]; };
     for (RawNode& n : g.nodes) {
@@ -311,7 +316,7 @@ class CaffeReader {
   const CaffeBlobs* blobs_;
   ReadLimits limits_;
   std::vector<Value> values_;
-  std::unordered_map<std::string, size_t> current_;         // blob -> its latest value
+  std::unordered_map<std::string, size_t> current_;        // blob -> its latest value
   std::unordered_map<std::string, std::string> left_out_;  // blob -> the layer that makes it in another phase
   std::unordered_map<std::string, std::vector<size_t>> layer_constants_;
 };

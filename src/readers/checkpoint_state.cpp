@@ -46,7 +46,7 @@ std::string read_checkpoint_state(const std::string& path) {
         std::string name = named_in(path), folder = folder_of(path);
         if (folder.empty()) folder = ".";
         if (fs::path(name).is_absolute()) name = below(folder, name);
-        return resolve_below(folder, name + ".index");
+        return open_below(folder, name + ".index")->path();
       },
       [&] { return text("reading '", path, "' as the state file of a folder of checkpoints"); });
 }

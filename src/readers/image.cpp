@@ -60,6 +60,10 @@ struct JpegReader {
       longjmp(e->back, 1);
     };
     errors.manager.output_message = [](j_common_ptr) {};
+    // The decoder fills in for what is missing and goes on: that is a broken file too.
+    errors.manager.emit_message = [](j_common_ptr c, int level) {
+      if (level < 0) c->err->error_exit(c);
+    };
     jpeg_create_decompress(&info);
   }
   ~JpegReader() { jpeg_destroy_decompress(&info); }

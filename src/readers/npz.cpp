@@ -11,7 +11,8 @@
 namespace graft {
 namespace {
 
-constexpr uint64_t max_ratio = 100, max_expanded = uint64_t{4} << 30;  // against archives that explode
+// Against archives that explode: of all arrays together.
+constexpr uint64_t max_ratio = 100, max_expanded = uint64_t{4} << 30;
 
 class Bytes {
  public:
@@ -32,8 +33,6 @@ class Bytes {
 };
 
 std::string inflated(std::string_view packed, uint64_t size) {
-  if (size > max_expanded || size / max_ratio > packed.size() + 1)
-    throw_user("an array grows from ", packed.size(), " to ", size, " bytes, which is too much");
   std::string out(size, '\0');
   z_stream z{};
   if (inflateInit2(&z, -MAX_WBITS) != Z_OK) throw_internal("zlib does not start");
@@ -70,6 +69,7 @@ std::vector<std::pair<std::string, Tensor>> read_npz(const std::string& path) {
         if (count == 0xffff || at == 0xffffffff)
           throw_unsupported("archives of the ZIP64 kind with more than 65534 arrays");
         std::vector<std::pair<std::string, Tensor>> out;
+        uint64_t expanded = 0;  // by all arrays so far; entries may share their bytes in the file
         for (uint64_t i = 0; i < count; ++i) {
           if (b.part(at, 4) != "PK\x01\x02") throw_user("the list of arrays is broken");
           uint64_t method = b.number(at + 10, 2), packed = b.number(at + 20, 4), size = b.number(at + 24, 4),
@@ -89,6 +89,9 @@ std::vector<std::pair<std::string, Tensor>> read_npz(const std::string& path) {
           at += 46 + name_size + extra + comment;
           uint64_t data = local + 30 + b.number(local + 26, 2) + b.number(local + 28, 2);
           std::string_view body = b.part(data, packed);
+          expanded += std::min(size, max_expanded + 1);
+          if (expanded > max_expanded || expanded / max_ratio > all.size() + 1)
+            throw_user("the arrays grow from ", all.size(), " to more than ", expanded, " bytes, which is too much");
           if (name.ends_with(".npy")) name.resize(name.size() - 4);
           if (method == 0) {
             out.emplace_back(name, read_npy(body, file));

@@ -93,7 +93,12 @@ class Reader {
         case 2: n.outputs.push_back(w.text()); break;
         case 3: n.name = w.text(); break;
         case 4: n.type = w.text(); break;
-        case 5: n.fields.push_back(field(w.message("AttributeProto"), depth)); break;
+        case 5:
+          if (n.fields.size() >= limits_.fields)
+            throw_user("the node '", n.name, "' at byte ", n.position, " has more than ", limits_.fields,
+                       " attributes");
+          n.fields.push_back(field(w.message("AttributeProto"), depth));
+          break;
         case 7: n.domain = normal(w.text()); break;
         case 8: overload = w.text(); break;
         default: w.skip();

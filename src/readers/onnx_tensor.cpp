@@ -1,6 +1,7 @@
 #include "readers/onnx_tensor.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <graft/import.hpp>
 
 #include "base/tensor.hpp"
@@ -115,12 +116,11 @@ std::pair<std::string, Tensor> OnnxTensors::tensor(Wire w) {
 
 Tensor OnnxTensors::external(const std::string& name, const External& where, DType type, std::vector<int64_t> dims) {
   if (type == DType::string) throw_user("keeps strings in an external file, which ONNX does not allow");
-  std::string path = resolve_below(folder_, where.location);
-  auto& file = files_[path];
+  auto& file = files_[where.location];
   if (!file) {
     if (files_.size() > limits_.external_files)
       throw_user("the model names more than ", limits_.external_files, " files");
-    file = MappedFile::open(path);
+    file = open_below(folder_, where.location);
   }
   uint64_t size = file->chars().size(), want = bytes_for(type, count_checked(dims));
   if (where.length && *where.length != want)
@@ -129,7 +129,7 @@ Tensor OnnxTensors::external(const std::string& name, const External& where, DTy
   if (where.offset > size || want > size - where.offset)
     throw_user("lies at bytes ", where.offset, " to ", where.offset, "+", want, " of '", where.location,
                "', which has ", size);
-  if (want > 0) ranges_[path].push_back({where.offset, where.offset + want, name});
+  if (want > 0) ranges_[where.location].push_back({where.offset, where.offset + want, name});
   return Tensor::wrap(type, std::move(dims), const_cast<char*>(file->chars().data()) + where.offset, file);
 }
 
@@ -144,6 +144,26 @@ void OnnxTensors::check_overlaps() const {
         throw_user("tensors '", a.name, "' and '", b.name, "' lie partly on top of each other in '", path, "'");
     }
   }
+}
+
+// Zeros, and value i at place at[i]. A few bytes of a file may ask for gigabytes of zeros, so all sparse tensors of a
+// model together have a limit.
+Tensor OnnxTensors::dense(const Tensor& values, const std::vector<int64_t>& at, std::vector<int64_t> dims) {
+  if (values.type() == DType::string) throw_unsupported("sparse tensors of strings are not supported");
+  // Elements below one byte are placed as whole bytes first.
+  DType type = values.type(), placed = !is_packed(type) ? type : is_signed_integer(type) ? DType::i8 : DType::u8;
+  size_t bytes = bytes_for(placed, count_checked(dims));
+  if (bytes > limits_.dense_bytes - std::min(limits_.dense_bytes, dense_bytes_))
+    throw_user("has shape ", dims, ", which takes the sparse tensors of this model past ", limits_.dense_bytes,
+               " bytes when they are made dense");
+  dense_bytes_ += bytes;
+  Tensor from = values.to(placed), out(placed, std::move(dims));
+  std::memset(out.data(), 0, bytes);
+  size_t cell = static_cast<size_t>(bits_of(placed)) / 8;
+  for (size_t i = 0; i < at.size(); ++i)
+    std::memcpy(static_cast<char*>(out.data()) + static_cast<size_t>(at[i]) * cell,
+                static_cast<const char*>(from.data()) + i * cell, cell);
+  return out.to(type);
 }
 
 std::pair<std::string, Tensor> OnnxTensors::sparse(Wire w) {
@@ -163,16 +183,12 @@ std::pair<std::string, Tensor> OnnxTensors::sparse(Wire w) {
           throw_user("has ", dims.size(), " dimensions, at most ", limits_.rank, " are taken");
         int64_t count = count_checked(dims), given = values.size();
         if (values.dims().size() != 1) throw_user("has values of shape ", values.dims(), ", a list is wanted");
-        // A sparse tensor is small by nature; a huge dense one would be somebody's joke.
-        if (bytes_for(values.type(), count) > (size_t{1} << 30))
-          throw_user("has shape ", dims, ", which is too large to be made dense");
         std::vector<int64_t> at = values_of<int64_t>(indices);
         bool linear = indices.dims().size() == 1;
         auto rank = static_cast<int64_t>(dims.size());
         if (static_cast<int64_t>(at.size()) != given * (linear ? 1 : rank))
           throw_user("has indices of shape ", indices.dims(), " for ", given, " values");
-        std::vector<double> dense(static_cast<size_t>(count), 0.0);
-        std::vector<double> v = values_of<double>(values);
+        std::vector<int64_t> places;
         for (int64_t i = 0; i < given; ++i) {
           int64_t flat = 0;
           if (linear) flat = at[static_cast<size_t>(i)];
@@ -182,9 +198,9 @@ std::pair<std::string, Tensor> OnnxTensors::sparse(Wire w) {
             flat = flat * dims[static_cast<size_t>(k)] + x;
           }
           if (flat < 0 || flat >= count) throw_user("has index ", flat, " outside its shape ", dims);
-          dense[static_cast<size_t>(flat)] = v[static_cast<size_t>(i)];
+          places.push_back(flat);
         }
-        return {name, make_tensor<double>(dims, dense).to(values.type())};
+        return {name, dense(values, places, dims)};
       },
       [&] { return text("reading sparse tensor '", name, "'"); });
 }

@@ -29,6 +29,7 @@ class OnnxTensors {
     uint64_t begin, end;
     std::string name;
   };
+  Tensor dense(const Tensor& values, const std::vector<int64_t>& at, std::vector<int64_t> dims);
   Tensor external(const std::string& name, const External& where, DType type, std::vector<int64_t> dims);
 
   std::shared_ptr<const void> keeper_;
@@ -36,6 +37,7 @@ class OnnxTensors {
   ReadLimits limits_;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
   std::map<std::string, std::vector<Range>> ranges_;
+  size_t dense_bytes_ = 0;  // that sparse tensors have become
 };
 
 }  // namespace graft

@@ -92,7 +92,9 @@ struct ReadLimits {
   size_t rank = 32;
   int64_t dimension = int64_t{1} << 40;
   size_t external_files = 4096;
-  size_t items = 65'536;  // of a sequence or map
+  size_t items = 65'536;                 // of a sequence or map
+  size_t fields = 1024;                  // of one layer; they are looked up one after the other
+  size_t dense_bytes = size_t{1} << 27;  // that the few values of sparse and of repeated tensors become, all together
 };
 
 }  // namespace graft

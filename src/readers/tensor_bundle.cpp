@@ -120,13 +120,8 @@ void each_entry(std::string_view block, F&& each) {
 
 TensorBundle::TensorBundle(std::string folder, std::string prefix, const ReadLimits& limits)
     : folder_(std::move(folder)), prefix_(std::move(prefix)), limits_(limits) {
-  std::string path = resolve_below(folder_, prefix_ + ".index");
-  with_context(
-      [&] {
-        auto file = MappedFile::open(path);
-        read_index(file->chars());
-      },
-      [&] { return text("reading the checkpoint '", path, "'"); });
+  auto file = open_below(folder_, prefix_ + ".index");
+  with_context([&] { read_index(file->chars()); }, [&] { return text("reading the checkpoint '", file->path(), "'"); });
 }
 
 TensorBundle::TensorBundle(std::string_view index, std::string folder, std::string prefix, const ReadLimits& limits)
@@ -140,10 +135,16 @@ void TensorBundle::read_index(std::string_view bytes) {
   Cursor footer{bytes.substr(bytes.size() - footer_size, footer_size - 8)};
   place(footer);  // of the index of other things, which checkpoints have none of
   std::string index_space, space;
+  constexpr size_t most_read = size_t{16} << 20;
+  size_t read = 0;
   std::string_view index = block(bytes, place(footer), index_space);
   each_entry(index, [&](const std::string&, std::string_view value) {
     Cursor c{value};
     std::string_view entries = block(bytes, place(c), space);
+    // Blocks may lie on top of each other, and unpack to more than the file has.
+    read += entries.size();
+    if (read > most_read + 16 * bytes.size())
+      throw_user("the checkpoint's index has blocks of more than ", read, " bytes");
     each_entry(entries, [&](const std::string& key, std::string_view v) { add(key, v); });
   });
 }
@@ -181,7 +182,7 @@ std::shared_ptr<const MappedFile> TensorBundle::shard(int64_t number) {
   if (!file) {
     char ending[48];
     std::snprintf(ending, sizeof ending, ".data-%05d-of-%05d", static_cast<int>(number), static_cast<int>(shards_));
-    file = MappedFile::open(resolve_below(folder_, prefix_ + ending));
+    file = open_below(folder_, prefix_ + ending);
   }
   return file;
 }

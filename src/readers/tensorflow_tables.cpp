@@ -203,14 +203,13 @@ class Tables {
     Origin name = n.inputs.size() > 1 ? origin(n.inputs[1], &frame) : Origin{};
     auto it = name.node ? sources_.assets.find(name.node->name) : sources_.assets.end();
     if (it == sources_.assets.end() || name.frame->caller) return;  // refused when the table is needed
-    std::string path = resolve_below(sources_.folder, "assets/" + it->second);
+    auto file = open_below(sources_.folder, "assets/" + it->second);
     with_context(
         [&] {
-          auto file = MappedFile::open(path);
           auto [keys, values] = TextTable(n, table).read(file->chars());
           add(table, std::move(keys), std::move(values));
         },
-        [&] { return text("reading '", path, "'"); });
+        [&] { return text("reading '", file->path(), "'"); });
   }
 
   // The node that makes a value, seen through Identity, arguments of calls, and variables that are written once.

@@ -1,5 +1,7 @@
 #include "readers/tensorflow_tensor.hpp"
 
+#include <cstring>
+
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 
@@ -7,7 +9,6 @@ namespace graft {
 namespace {
 
 constexpr int64_t complex64 = 8, complex128 = 18;
-constexpr size_t most_repeated = size_t{1} << 30;
 
 struct TypeRow {
   int64_t code;
@@ -94,9 +95,13 @@ Tensor from_values(DType type, const std::vector<int64_t>& dims, size_t n, Value
   } else if (type == DType::f8e5m2 || type == DType::f8e4m3) {
     spread(std::vector<uint8_t>(v.bytes.begin(), v.bytes.end()), static_cast<uint8_t*>(t.data()), n);
   } else {
-    std::vector<int64_t> whole(n);
-    spread(v.ints, whole.data(), n);
-    return make_tensor<int64_t>(dims, whole).to(type);
+    // The few values that are there in their own type, then copies of the last.
+    size_t have = v.ints.size(), cell = static_cast<size_t>(bits_of(type)) / 8;
+    Tensor given = make_tensor<int64_t>({static_cast<int64_t>(have)}, v.ints).to(type);
+    auto* to = static_cast<char*>(t.data());
+    if (have == 0) std::memset(to, 0, t.bytes());
+    for (size_t i = 0; i < n && have > 0; ++i)
+      std::memcpy(to + i * cell, static_cast<const char*>(given.data()) + std::min(i, have - 1) * cell, cell);
   }
   return t;
 }
@@ -189,8 +194,9 @@ Tensor TensorFlowTensors::tensor(Wire w) {
   if (have < n) {
     // A few bytes may stand for many; a file that makes gigabytes of them is not meant well.
     size_t one = type != DType::string ? want / n : v.texts.empty() ? 32 : v.texts.back().size() + 32;
-    repeated_ = n - have > most_repeated / one ? most_repeated + 1 : repeated_ + (n - have) * one;
-    if (repeated_ > most_repeated)
+    size_t most = limits_.dense_bytes;
+    repeated_ = n - have > most / one ? most + 1 : repeated_ + (n - have) * one;
+    if (repeated_ > most)
       w.broken("has ", have, " values that stand for ", n, ": the tensors of the model become too large");
   }
   if (pairs && have % 2) w.broken("has ", have, " values, complex numbers are pairs of them");

@@ -1,10 +1,10 @@
-// Formulas of smooth activations that come in pieces become the activation.
+// Fuses decomposed formulas of smooth activations into the activation.
 #include "formula.hpp"
 
 namespace graft {
 namespace {
 
-// ln(1 + e^x): what x is.
+// Returns x if the node is ln(1 + e^x).
 Value softplus_argument(const NodeRef& log) {
   if (!log.is("Log")) return {};
   NodeRef sum = piece(log.input(0), "Add");
@@ -31,7 +31,7 @@ Value to_mish(Rewrite& at) {
   return {};
 }
 
-// 1 / (1 + e^u): u, or nothing.
+// Returns u if the value is 1 / (1 + e^u).
 Value logistic_argument(const Value& v) {
   NodeRef over = piece(v, "Divide");
   if (!over || single(over.input(0)) != 1.0) return {};
@@ -70,7 +70,7 @@ Value to_swish(Rewrite& at) {
   return {};
 }
 
-// The function inside a sum and product of numbers.
+// The function inside an affine expression.
 NodeRef inner_function(const Value& v, int depth = 3) {
   NodeRef n = read_once(v) ? maker(v) : NodeRef();
   if (n.is("Erf") || n.is("Tanh")) return n;
@@ -132,13 +132,13 @@ Value to_softmax(Rewrite& at) {
 
 Ops rewrite_activations() {
   return {
-      Pass("fuse_softmax").doc("e^x over the sum of e^x becomes Softmax").visit({"Divide"}, to_softmax),
-      Pass("fuse_softplus").doc("ln(1 + e^x) becomes SoftPlus").visit({"Log"}, to_softplus),
-      Pass("fuse_mish").doc("x * tanh(softplus(x)) becomes Mish").visit({"Multiply"}, to_mish),
+      Pass("fuse_softmax").doc("fuse e^x / sum(e^x) into Softmax").visit({"Divide"}, to_softmax),
+      Pass("fuse_softplus").doc("fuse ln(1 + e^x) into SoftPlus").visit({"Log"}, to_softplus),
+      Pass("fuse_mish").doc("fuse x * tanh(softplus(x)) into Mish").visit({"Multiply"}, to_mish),
       Pass("fuse_gelu")
-          .doc("0.5 * x * (1 + erf(x / sqrt(2))), or with tanh, becomes Gelu")
+          .doc("fuse 0.5 * x * (1 + erf(x / sqrt(2))), or its tanh form, into Gelu")
           .visit({"Multiply", "Divide"}, to_gelu),
-      Pass("fuse_swish").doc("x * sigmoid(x) becomes Swish").visit({"Multiply", "Divide"}, to_swish),
+      Pass("fuse_swish").doc("fuse x * sigmoid(x) into Swish").visit({"Multiply", "Divide"}, to_swish),
   };
 }
 

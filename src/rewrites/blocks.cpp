@@ -1,10 +1,10 @@
-// Elements that are moved in blocks: between channels and plane, between groups, between batch and plane.
+// Block rearrangements: between channels and spatial axes, between groups, between batch and spatial axes.
 #include "formula.hpp"
 
 namespace graft {
 namespace {
 
-// Reshape, Transpose, Reshape: the shapes and the order, all known but perhaps the batch.
+// Reshape, Transpose, Reshape: their shapes and order, all known except perhaps the batch.
 struct Shuffle {
   Value x;
   Shape in, fine, out;
@@ -23,7 +23,8 @@ Shuffle shuffle_of(Rewrite& at) {
       if (!(*shape)[i].known() || (*shape)[i].value() == 0) return {};
   }
   if (s.order.size() != s.fine.rank()) return {};
-  // With all else known and not zero, the number of elements settles the batch, where the rest is as large as before.
+  // If all other dimensions are known and nonzero, the number of elements determines the batch, provided that the rest
+  // keeps its size.
   auto rest = [](const Shape& shape) { return Shape(std::vector<Dim>(shape.begin() + 1, shape.end())).elements(); };
   bool batch = rest(s.in).same(rest(s.fine)) && rest(s.fine).same(rest(s.out));
   return batch ? s : Shuffle();
@@ -69,7 +70,7 @@ Value to_shuffle_channels(Rewrite& at) {
   return at.op("ShuffleChannels", {s.x}, {{"axis", 1}, {"group", s.fine[1].value()}});
 }
 
-// The order of a transposition that stands between, and what is before it.
+// A Transpose in between (its order), and the value before it.
 struct Step {
   Value before;
   std::vector<int64_t> order;
@@ -79,7 +80,7 @@ Step step_before(const Value& v) {
   auto order = t ? whole_numbers(t.input(1)) : std::nullopt;
   return order && !order->empty() ? Step{t.input(0), *order} : Step{v, {}};
 }
-// Numbers of the axes behind a transposition.
+// Per-axis numbers permuted like the axes.
 std::vector<int64_t> turned(const std::vector<int64_t>& numbers, const std::vector<int64_t>& order) {
   if (order.empty()) return numbers;
   std::vector<int64_t> out;
@@ -87,7 +88,7 @@ std::vector<int64_t> turned(const std::vector<int64_t>& numbers, const std::vect
     if (k >= 0 && k < static_cast<int64_t>(numbers.size())) out.push_back(numbers[static_cast<size_t>(k)]);
   return out;
 }
-// Blocks, and what is added or cut off before and behind, of a SpaceToBatch or BatchToSpace.
+// Block sizes, and the padding or cropping at the beginning and end, of a SpaceToBatch or BatchToSpace.
 struct Blocks {
   std::vector<int64_t> size, begin, end;
   explicit operator bool() const { return !size.empty(); }
@@ -103,7 +104,7 @@ Blocks blocks_of(const NodeRef& n, const std::vector<int64_t>& order) {
 
 // SpaceToBatch(x, d) -> Convolution -> BatchToSpace(d)  =>  Convolution {dilations = d}
 //
-// TensorFlow writes dilated convolutions so, with transpositions on both sides where channels are last.
+// TensorFlow writes dilated convolutions like this, with transpositions on both sides if channels are last.
 Value to_dilated(Rewrite& at) {
   NodeRef last = at.node();
   if (!last.is("BatchToSpace")) return {};
@@ -149,13 +150,13 @@ Value to_dilated(Rewrite& at) {
 Ops rewrite_blocks() {
   return {
       Pass("fuse_dilation")
-          .doc("SpaceToBatch, Convolution, BatchToSpace become a dilated Convolution")
+          .doc("fuse SpaceToBatch, Convolution, BatchToSpace into a dilated Convolution")
           .visit({"BatchToSpace"}, to_dilated),
       Pass("fuse_depth_to_space")
-          .doc("Reshape, Transpose, Reshape that move channels into the plane become DepthToSpace")
+          .doc("fuse Reshape, Transpose, Reshape that move channels into spatial blocks into DepthToSpace")
           .visit({"Reshape"}, to_depth_to_space),
       Pass("fuse_shuffle_channels")
-          .doc("Reshape, Transpose, Reshape that interleave groups become ShuffleChannels")
+          .doc("fuse Reshape, Transpose, Reshape that interleave groups into ShuffleChannels")
           .visit({"Reshape"}, to_shuffle_channels),
   };
 }

@@ -1,4 +1,4 @@
-// What the linear rewrites ask about weights and constants.
+// Properties of weights and constants that the linear rewrites need.
 #pragma once
 
 #include <graft/extension.hpp>
@@ -11,18 +11,19 @@ inline std::optional<std::vector<int64_t>> static_dims(const Value& v) {
   return s.values();
 }
 
-// A constant without infinities or the like, that arithmetic may be done with beforehand.
+// A constant of finite values, which can safely be folded into others.
 inline bool is_plain_constant(const Value& v) {
   TensorView t = v ? v.constant() : TensorView();
   if (!t || !is_real(v.type()) || bits_of(v.type()) < 16 || t.size() == 0) return false;
-  if (t.size() > (1 << 20)) return true;  // weights: too many to look at each, and nobody puts infinities there
+  if (t.size() > (1 << 20))
+    return true;  // large weights: checking every element is too slow, and trained weights are finite
   for (double x : t.to<double>())
     if (!std::isfinite(x)) return false;
   return true;
 }
 
-// Whether a constant, broadcast against a value of `rank` dimensions, differs along `axis` alone: its length there, 1
-// or that of the axis.
+// If a constant, broadcast against a value of this rank, varies along `axis` only, returns its length there: 1 or that
+// of the axis.
 inline std::optional<int64_t> length_along(const Value& c, size_t rank, size_t axis) {
   auto dims = static_dims(c);
   if (!dims || dims->size() > rank) return std::nullopt;
@@ -40,7 +41,7 @@ inline bool is_backprop(const NodeRef& n) {
   return n.is("ConvolutionBackpropData") || n.is("GroupConvolutionBackpropData");
 }
 
-// The other input of a commutative operation with a constant: {value, constant}; empty where there is no constant.
+// The operands of a commutative operation as {value, constant}; empty if neither is constant.
 inline std::pair<Value, Value> with_constant(const NodeRef& n) {
   for (size_t i : {1, 0})
     if (n.inputs() == 2 && is_plain_constant(n.input(i)) && !n.input(1 - i).constant())

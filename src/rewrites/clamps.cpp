@@ -1,4 +1,4 @@
-// Activations that are straight lines in pieces: bounds, hard sigmoids, leaky rectifiers.
+// Piecewise linear activations: clamps, hard sigmoids, leaky ReLUs.
 #include "formula.hpp"
 
 namespace graft {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr double no_bound = std::numeric_limits<double>::infinity();
 
-// A value that is kept between bounds, either of which may be absent.
+// A clamped value; either bound may be absent.
 struct Bounds {
   Value in;
   double low = -no_bound, high = no_bound;
@@ -21,7 +21,7 @@ Bounds bounds_of(const NodeRef& n) {
   if (!w || std::isnan(w.number)) return {};
   return least ? Bounds{w.value, w.number, no_bound} : Bounds{w.value, -no_bound, w.number};
 }
-// Of a node and what stands directly before it.
+// The bounds of a node combined with those of its direct producer.
 Bounds joined_bounds(const NodeRef& n) {
   Bounds b = bounds_of(n);
   while (b && b.low <= b.high) {
@@ -40,7 +40,7 @@ Value to_clamp(Rewrite& at) {
   DType type = b.in.type();
   if (!is_real(type) && !is_integer(type)) return {};
   bool changed = !(b.in == at.input(0)) || !(at.node().is("Clamp") || at.node().is("Relu"));
-  // Beyond this a double does not tell whole numbers apart.
+  // Beyond this, a double does not represent all integers.
   auto exact = [&](double v) { return std::isfinite(v) && (is_real(type) || std::fabs(v) < 0x1p53); };
   if (!changed) return {};
   if (b.low == 0 && b.high == no_bound) return at.op("Relu", {b.in});
@@ -63,7 +63,7 @@ Ramp ramp_of(const NodeRef& n) {
   Bounds b = joined_bounds(n);
   return b ? Ramp{b.in, 1, 0, b.low, b.high} : Ramp{};
 }
-// Whether the ramp, times a number, is min(max(x + 3, 0), 6) / 6.
+// Whether the ramp, times a factor, is min(max(x + 3, 0), 6) / 6.
 bool is_hard_sigmoid(const Ramp& r, const std::optional<Polynomial>& inside, double times, DType type) {
   if (!inside || r.low != 0 || !near(r.high * times, 1, type)) return false;
   auto [start, factor, square, cube] = *inside;
@@ -84,7 +84,7 @@ Value to_hsigmoid(Rewrite& at) {
     r = ramp_of(self);
   }
   if (!r || !is_real(r.in.type())) return {};
-  // The formula may begin at any of the values that lead to the ramp.
+  // The formula may start at any of the values that lead to the ramp.
   Value x = r.in;
   for (int step = 0; step < 4; ++step) {
     if (suits(at, x) && is_hard_sigmoid(r, polynomial(r.in, x), times, x.type())) return at.op("HSigmoid", {x});
@@ -110,7 +110,7 @@ Value to_hswish(Rewrite& at) {
   return {};
 }
 
-// A slope that PRelu takes as broadcasting would: a plain list would belong to the channels.
+// The slope in a shape that PRelu broadcasts like Multiply does: PRelu applies a 1-D slope to the channels.
 Value aligned_slope(Rewrite& at, const Value& slope, const Value& x, double sign) {
   if (auto n = single(slope)) return at.scalar(*n * sign, x.type());
   if (!slope.constant() || !fills(slope.shape(), x.shape())) return {};
@@ -154,15 +154,17 @@ Value to_leaky_relu(Rewrite& at) {
 Ops rewrite_clamps() {
   return {
       Pass("fuse_clamp")
-          .doc("several bounds of one value become one Clamp")
+          .doc("combine several bounds of a value into one Clamp")
           .visit({"Minimum", "Maximum", "Relu", "Clamp"}, to_clamp),
       Pass("fuse_leaky_relu")
-          .doc("max(x, a * x) and relu(x) - a * relu(-x) become PRelu")
+          .doc("fuse max(x, a * x) and relu(x) - a * relu(-x) into PRelu")
           .visit({"Maximum", "Add", "Subtract"}, to_leaky_relu),
       Pass("fuse_hsigmoid")
-          .doc("min(max(x + 3, 0), 6) / 6 becomes HSigmoid")
+          .doc("fuse min(max(x + 3, 0), 6) / 6 into HSigmoid")
           .visit({"Clamp", "Minimum", "Maximum", "Relu", "HardSigmoid", "Multiply", "Divide"}, to_hsigmoid),
-      Pass("fuse_hswish").doc("x * min(max(x + 3, 0), 6) / 6 becomes HSwish").visit({"Multiply", "Divide"}, to_hswish),
+      Pass("fuse_hswish")
+          .doc("fuse x * min(max(x + 3, 0), 6) / 6 into HSwish")
+          .visit({"Multiply", "Divide"}, to_hswish),
   };
 }
 

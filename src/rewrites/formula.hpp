@@ -1,4 +1,4 @@
-// What the rewrites of formulas have in common: operations and numbers in them, and who else reads a piece.
+// Helpers for matching formulas: their operations and numbers, and whether a part has other consumers.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@ inline NodeRef made_by(const Value& v, std::string_view type) {
   NodeRef n = maker(v);
   return n.is(type) ? n : NodeRef();
 }
-// The same for a value that has one reader: it goes away with the formula.
+// The same for a value with a single consumer: it disappears with the formula.
 inline NodeRef piece(const Value& v, std::string_view type) {
   NodeRef n = made_by(v, type);
   return n && read_once(v) ? n : NodeRef();
 }
-// Whether nobody but these nodes reads the value.
+// Whether these nodes are the only consumers of the value.
 inline bool read_only_by(const Value& v, std::initializer_list<NodeRef> nodes) {
   for (const Reader& r : readers(v)) {
     bool listed = false;
@@ -27,24 +27,24 @@ inline bool read_only_by(const Value& v, std::initializer_list<NodeRef> nodes) {
   return true;
 }
 
-// The number that a constant of one element is.
+// The number held by a constant of one element.
 inline std::optional<double> single(const Value& v) {
   if (!v) return std::nullopt;
   Shape s = v.shape();
   if (!s.is_static() || s.elements().value() != 1) return std::nullopt;
   return number(v);
 }
-// Equal to what a formula says, as well as the element type can tell.
+// Equal to the number in a formula, within the precision of the element type.
 inline bool near(double found, double wanted, DType type) {
   double share = type == DType::bf16 ? 4e-3 : type == DType::f16 ? 1e-3 : 5e-6;
   return std::fabs(found - wanted) <= share * std::fabs(wanted);
 }
-// Whole numbers of a constant: axes, orders, sizes.
+// The values of an integer constant: axes, orders, sizes.
 inline std::optional<std::vector<int64_t>> whole_numbers(const Value& v) {
   if (!v || !is_integer(v.type())) return std::nullopt;
   return v.values<int64_t>();
 }
-// Axes counted from the front, in order.
+// Non-negative axes, sorted.
 inline std::optional<std::vector<size_t>> axes_of(const Value& v, size_t rank) {
   auto given = whole_numbers(v);
   if (!given || rank == 0) return std::nullopt;
@@ -54,12 +54,12 @@ inline std::optional<std::vector<size_t>> axes_of(const Value& v, size_t rank) {
   return axes;
 }
 
-// A formula of x and numbers of one element has the shape of x, unless one of the numbers has more axes.
+// A formula of x and single numbers has the shape of x, unless one of the numbers has a higher rank.
 inline bool has_rank_of(const Value& y, const Value& x) {
   Shape a = y.shape(), b = x.shape();
   return a.ranked() && b.ranked() && a.rank() == b.rank();
 }
-// A formula for real numbers whose result takes the place of one that looks like x.
+// A floating-point formula whose result can be replaced by one with the shape of x.
 inline bool suits(Rewrite& at, const Value& x) { return is_real(x.type()) && has_rank_of(at.self(), x); }
 
 inline bool certainly_same(const Shape& a, const Shape& b) {
@@ -68,7 +68,7 @@ inline bool certainly_same(const Shape& a, const Shape& b) {
     if (!a[i].same(b[i])) return false;
   return true;
 }
-// Whether `part` is repeated to fill `whole`, never the other way round.
+// Whether `part` broadcasts to `whole` without changing it.
 inline bool fills(const Shape& part, const Shape& whole) {
   if (!part.ranked() || !whole.ranked() || part.rank() > whole.rank()) return false;
   for (size_t i = 0; i < part.rank(); ++i) {
@@ -78,7 +78,7 @@ inline bool fills(const Shape& part, const Shape& whole) {
   return true;
 }
 
-// The factors of 1, x, x^2 and x^3 where v is a polynomial of x.
+// The coefficients of 1, x, x^2 and x^3 if v is a polynomial of x.
 using Polynomial = std::array<double, 4>;
 inline std::optional<Polynomial> polynomial(const Value& v, const Value& x, int depth = 6) {
   if (v == x) return Polynomial{0, 1, 0, 0};
@@ -127,7 +127,7 @@ inline bool near(const std::optional<Polynomial>& found, const Polynomial& wante
   return true;
 }
 
-// What is multiplied: one number and the other terms. Products that others read too are terms.
+// A product: one number and the other factors. A product with other consumers is treated as a factor.
 struct Product {
   double number = 1;
   std::vector<Value> terms;
@@ -143,7 +143,7 @@ inline void multiply_out(const Value& v, bool below, Product& p, int depth) {
   multiply_out(m.input(0), false, p, depth - 1);
   multiply_out(m.input(1), quotient, p, depth - 1);
 }
-// Of a Multiply, or a Divide by a number; empty else.
+// Of a Multiply, or of a Divide by a number; empty otherwise.
 inline Product product(const NodeRef& n) {
   Product p;
   bool quotient = n.is("Divide");
@@ -153,7 +153,7 @@ inline Product product(const NodeRef& n) {
   return p;
 }
 
-// The value beside a number in a Multiply, Add, Maximum or Minimum.
+// The other operand of a Multiply, Add, Maximum or Minimum with a number.
 struct WithNumber {
   Value value;
   double number = 0;

@@ -1,6 +1,6 @@
 // Split -> n convolutions -> Concat, all along the channels  =>  one GroupConvolution
 //
-// The way grouped convolutions were written before frameworks had them. Each branch may add a bias.
+// This is how grouped convolutions were written before frameworks supported them. Each branch may add a bias.
 #include <numeric>
 
 #include "channels.hpp"
@@ -13,7 +13,7 @@ struct Branch {
   Value bias;  // empty: none
 };
 
-// What computes input i of the Concat: a convolution, perhaps with a bias.
+// What computes input i of the Concat: a convolution, optionally with a bias.
 std::optional<Branch> branch_of(const Value& v) {
   if (!read_once(v)) return std::nullopt;
   NodeRef n = maker(v);
@@ -25,7 +25,7 @@ std::optional<Branch> branch_of(const Value& v) {
   return Branch{c, bias};
 }
 
-// Whether all attributes agree.
+// Whether all attributes are equal.
 bool same_window(const NodeRef& a, const NodeRef& b) {
   using List = std::vector<int64_t>;
   for (std::string_view name : {"strides", "dilations", "pads_begin", "pads_end"})
@@ -56,7 +56,7 @@ Value group(Rewrite& at) {
       split = s;
       if (!splits_channels_evenly(split, n)) return {};
     }
-    // Branch i reads part i, and is like the first one.
+    // Branch i must consume part i and be like the first one.
     if (!(b->convolution.input(0) == split.output(i))) return {};
     const Branch& first = branches.empty() ? *b : branches[0];
     Value w = b->convolution.input(1);
@@ -88,7 +88,7 @@ Value group(Rewrite& at) {
 
 Ops rewrite_group_convolutions() {
   return Pass("group_convolutions")
-      .doc("equal convolutions of the parts of a value, joined again, become one grouped convolution")
+      .doc("fuse equal convolutions of the parts of a value, concatenated again, into one grouped convolution")
       .visit({"Concat"}, group);
 }
 

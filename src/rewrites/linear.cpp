@@ -1,17 +1,17 @@
-// Multiplications before and after convolutions and matrix products go into their weights; additions before them, where
-// nothing is padded, become additions after them.
+// Folds multiplications before and after convolutions and matrix products into their weights, and moves additions from
+// before to after them if there is no padding.
 #include "channels.hpp"
 
 namespace graft {
 namespace {
 
-// Weights as they stand. Quantised ones keep what quantises them: a factor that goes in would undo it.
+// Plain constant weights. Quantized weights keep their dequantization: folding a factor would undo the compression.
 bool are_plain_weights(const Value& w) { return maker(w).is("Constant") && is_plain_constant(w); }
 
-// Where the channels are in the weights of a layer: the axis and, for groups, the axis before it that they count along.
+// The channel axes within the weights of a layer and, for grouped ones, whether a group axis precedes them.
 struct WeightAxes {
   size_t out, in;  // axes of output and input channels within a group
-  bool grouped;    // axis 0 counts groups
+  bool grouped;    // axis 0 is the group axis
 };
 std::optional<WeightAxes> axes_of(const NodeRef& n) {
   if (n.is("Convolution")) return WeightAxes{0, 1, false};
@@ -21,7 +21,7 @@ std::optional<WeightAxes> axes_of(const NodeRef& n) {
   return std::nullopt;
 }
 
-// A constant along the channels (`length` of them) as the weights need it; one number stays one.
+// Reshapes a per-channel constant (`length` channels) to broadcast against the weights; a single number stays one.
 Value along_weights(const Value& c, int64_t length, const std::vector<int64_t>& weights, size_t axis, bool grouped) {
   if (length == 1) return reshape(c, {});
   std::vector<int64_t> dims(weights.size(), 1);
@@ -30,14 +30,14 @@ Value along_weights(const Value& c, int64_t length, const std::vector<int64_t>& 
   return reshape(c, dims);
 }
 
-// The layer with other weights.
+// The layer with new weights.
 Value with_weights(Rewrite& at, const NodeRef& layer, const Value& data, const Value& weights) {
   std::vector<Value> inputs{data, weights};
   for (size_t i = 2; i < layer.inputs(); ++i) inputs.push_back(layer.input(i));
   return at.like(layer, inputs);
 }
 
-// Multiplies the weights of a convolution by `c`, which stands along the input or the output channels of the layer.
+// Multiplies the weights of a convolution by `c`, which is per input or output channel.
 Value scale_convolution(Rewrite& at, const NodeRef& layer, const Value& data, const Value& c, bool by_output) {
   auto axes = axes_of(layer);
   Value w = layer.input(1);
@@ -74,7 +74,7 @@ Value multiply_behind(Rewrite& at) {
                             : scale_convolution(at, layer, layer.input(0), c, true);
 }
 
-// Whether arithmetic with a constant leaves a value's shape alone: broadcasting is more than weights can do.
+// Whether arithmetic with a constant keeps the shape of a value: weights cannot express broadcasting.
 bool keeps_shape(const Value& before, const Value& after) {
   Shape a = before.shape(), b = after.shape();
   if (!a.ranked() || !b.ranked() || a.rank() != b.rank()) return false;
@@ -116,7 +116,7 @@ bool is_padded(const NodeRef& layer) {
   return false;
 }
 
-// layer(x + b, w)  =>  layer(x, w) + layer(b, w), where b reaches every output alike
+// layer(x + b, w)  =>  layer(x, w) + layer(b, w), if b contributes equally to every output
 Value add_before(Rewrite& at) {
   NodeRef layer = at.node(), m = maker(at.input(0));
   if (!m.is("Add") || !read_once(at.input(0))) return {};
@@ -153,7 +153,9 @@ Value fuse(Rewrite& at) {
 
 Ops rewrite_linear() {
   return Pass("fuse_linear")
-      .doc("multiplications around convolutions and matrix products go into their weights, additions come after them")
+      .doc(
+          "fold multiplications around convolutions and matrix products into their weights, and move additions after "
+          "them")
       .visit({"Multiply", "Convolution", "GroupConvolution", "ConvolutionBackpropData", "GroupConvolutionBackpropData",
               "MatMul"},
              fuse);

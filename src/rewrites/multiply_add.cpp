@@ -1,4 +1,4 @@
-// Arithmetic with constants gets one form: at most one multiplication, then one addition.
+// Normalizes arithmetic with constants: at most one multiplication, then one addition.
 #include "channels.hpp"
 
 namespace graft {
@@ -6,7 +6,7 @@ namespace {
 
 bool numpy_broadcast(const NodeRef& n) { return n.get<std::string>("auto_broadcast", "numpy") == "numpy"; }
 
-// Rounding makes a whole step of a difference in the last bit: what is rounded next is computed as it is written.
+// Rounding amplifies a difference in the last bit to a whole step: what is rounded next is computed as written.
 bool rounded_next(const Value& y) {
   for (const Reader& r : readers(y)) {
     if (r.node.is("Round") || r.node.is("Floor") || r.node.is("Ceiling") || r.node.is("FakeQuantize")) return true;
@@ -14,7 +14,7 @@ bool rounded_next(const Value& y) {
   }
   return false;
 }
-// Whole numbers less a whole number (a zero point) are exact, and so their product is right to the last bit.
+// Integers minus an integer (a zero point) are exact, so their product is correctly rounded.
 bool exact_sum(const Value& x, const Value& a) {
   NodeRef n = maker(x);
   if (!n.is("Convert") || !is_integer(n.input(0).type()) || a.constant().size() > (1 << 20)) return false;
@@ -39,7 +39,7 @@ Value divide_to_multiply(Rewrite& at) {
   return is_plain_constant(inverse) ? x * inverse : Value();
 }
 
-// Two constants may be joined when that needs no more memory than they have.
+// Two constants are combined only if the result is not larger than both together.
 bool joins(const Value& a, const Value& b, const Value& both) {
   auto x = static_dims(a), y = static_dims(b), z = static_dims(both);
   return x && y && z && is_plain_constant(both) &&
@@ -77,7 +77,7 @@ Value join(Rewrite& at) {
   return at.node().is("Multiply") ? join_multiply(at) : join_add(at);
 }
 
-// BatchNormInference behind a layer that can take it in  =>  x * scale + shift
+// BatchNormInference after a layer that can absorb it  =>  x * scale + shift
 Value open_batch_norm(Rewrite& at) {
   size_t data = at.node().opset() == "opset1" ? 2 : 0;
   Value x = at.input(data);
@@ -104,17 +104,19 @@ Value open_batch_norm(Rewrite& at) {
 Ops rewrite_multiply_add() {
   return {
       Pass("subtract_to_add")
-          .doc("subtracting a constant becomes adding its negative")
+          .doc("replace the subtraction of a constant by the addition of its negative")
           .visit({"Subtract"}, subtract_to_add),
       Pass("divide_to_multiply")
-          .doc("dividing by a constant becomes multiplying by its inverse, unless the quotient is rounded next")
+          .doc("replace the division by a constant by the multiplication with its reciprocal, unless the quotient is "
+               "rounded next")
           .visit({"Divide"}, divide_to_multiply),
       Pass("fuse_batch_norm")
-          .doc("a batch norm behind a linear layer becomes a multiplication and an addition, for the layer to take in")
+          .doc("replace a batch norm after a linear layer by a multiplication and an addition, to be folded into the "
+               "layer")
           .visit({"BatchNormInference"}, open_batch_norm),
       Pass("fuse_multiply_add")
-          .doc("chains of multiplications and additions of constants become one of each, unless the result is rounded "
-               "next")
+          .doc("combine chains of multiplications and additions with constants into one of each, unless the result is "
+               "rounded next")
           .visit({"Multiply", "Add"}, join),
   };
 }

@@ -1,4 +1,4 @@
-// Operations that change nothing go away: y = op(x), read y  =>  read x
+// Removes operations without effect: the consumers of y = op(x) read x instead.
 #include "formula.hpp"
 
 namespace graft {
@@ -14,7 +14,7 @@ bool all_are(const Value& v, int64_t wanted) {
   return list && std::all_of(list->begin(), list->end(), [=](int64_t x) { return x == wanted; });
 }
 
-// x + 0, x - 0, x * 1, x / 1, x^1, unless the number repeats x
+// x + 0, x - 0, x * 1, x / 1, x^1, unless the constant broadcasts x
 Value without_neutral(Rewrite& at) {
   NodeRef n = at.node();
   double neutral = n.is("Add") || n.is("Subtract") ? 0 : 1;
@@ -28,7 +28,7 @@ Value without_neutral(Rewrite& at) {
   return {};
 }
 
-// As many elements under as many dimensions, all but one of which are known to be equal.
+// Equal rank and number of elements, and all dimensions but one known to be equal.
 bool reshapes_nothing(const Shape& a, const Shape& b) {
   if (!a.ranked() || !b.ranked() || a.rank() != b.rank()) return false;
   size_t open = 0;
@@ -40,7 +40,7 @@ bool reshapes_nothing(const Shape& a, const Shape& b) {
   return open == 0 || (open == 1 && filled);
 }
 
-// A cut that takes every axis from its beginning to its end.
+// A slice of every axis from its beginning to its end.
 bool takes_all(const std::vector<int64_t>& start, const std::vector<int64_t>& stop, const std::vector<int64_t>& step,
                const std::vector<size_t>& axes, const Shape& x) {
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -110,14 +110,14 @@ bool keeps_order(const NodeRef& n) {
   return true;
 }
 
-// One element for each: no axis is taken, or only such that hold one.
+// A reduction over no axes, or only over axes of size 1.
 bool reduces_nothing(const NodeRef& n) {
   if (one_of(n, {"ReduceL1", "ReduceL2"})) return false;
   auto axes = whole_numbers(n.input(1));
   return axes && (axes->empty() || certainly_same(n.input(0).shape(), n.output().shape()));
 }
 
-// Every axis keeps its size, so that each element stands for itself.
+// Every axis keeps its size, so each element maps to itself.
 bool resizes_nothing(const NodeRef& n) {
   if (n.opset() == "opset1" || !certainly_same(n.input(0).shape(), n.output().shape())) return false;
   for (std::string_view pads : {"pads_begin", "pads_end"})
@@ -128,7 +128,7 @@ bool resizes_nothing(const NodeRef& n) {
   return number(n.input(n.opset() == "opset4" ? 2 : 1)) == 1.0;
 }
 
-// Concat(a, nothing, b)  =>  Concat(a, b)
+// Concat(a, empty, b)  =>  Concat(a, b)
 Value without_empty_parts(Rewrite& at) {
   NodeRef n = at.node();
   if (n.inputs() == 1) return at.input(0);
@@ -175,7 +175,7 @@ Value without_noop(Rewrite& at) {
 
 Ops rewrite_noops() {
   return Pass("remove_noops")
-      .doc("removes what changes nothing: x + 0, a slice of everything, a Concat of one")
+      .doc("remove operations without effect: x + 0, a slice of everything, a Concat of one input")
       .visit({"Add",           "Subtract",     "Multiply",         "Divide",         "Power",        "Concat",
               "Identity",      "Reshape",      "Squeeze",          "Unsqueeze",      "Broadcast",    "Tile",
               "Pad",           "Slice",        "StridedSlice",     "Gather",         "Transpose",    "Split",

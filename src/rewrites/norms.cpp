@@ -1,24 +1,29 @@
-// Normalisations that come in pieces: NormalizeL2 and MVN. What scales and shifts the result stays behind them.
+// Fuses decomposed normalizations into NormalizeL2 and MVN. A scale and shift of the result remain after them.
 #include "formula.hpp"
 
 namespace graft {
 namespace {
 
-// `over` divided by the square root of `under`, which a number may keep from being zero.
+// over / sqrt(under), where an epsilon may keep the divisor from being zero.
 struct OverRoot {
   Value over, under;
   double eps = 0;
-  enum { inside, outside, floor_inside, floor_outside } where = inside;  // of the root: added, or the least
+  enum {
+    inside,
+    outside,
+    floor_inside,
+    floor_outside
+  } where = inside;  // position of the epsilon relative to the root: added, or as a minimum
   explicit operator bool() const { return bool(over); }
 };
 
-// max(v, least), also as Clamp without an upper bound that matters.
+// max(v, least), also in the form of a Clamp whose upper bound has no effect.
 WithNumber floored(const NodeRef& n) {
   if (n.is("Maximum")) return beside_number(n);
   if (n.is("Clamp") && n.get<double>("max") >= 1e30) return {n.input(0), n.get<double>("min")};
   return {};
 }
-// What the root is taken of.
+// The argument of the root.
 Value under_root(const NodeRef& n, double power) {
   if (power == 0.5 && n.is("Sqrt")) return n.input(0);
   if (n.is("Power") && single(n.input(1)) == power) return n.input(0);
@@ -26,7 +31,7 @@ Value under_root(const NodeRef& n, double power) {
 }
 NodeRef only_maker(const Value& v) { return v && read_once(v) ? maker(v) : NodeRef(); }
 
-// The number inside the root, where the value under it is not the sum itself.
+// Extracts the epsilon inside the root, if the radicand is not the plain sum.
 OverRoot with_inner_number(Value over, Value under) {
   NodeRef n = only_maker(under);
   if (n.is("Add"))
@@ -63,7 +68,7 @@ std::vector<OverRoot> roots_of(Rewrite& at) {
   return out;
 }
 
-// A reduction whose result is repeated along the axes it took.
+// The axes of a reduction whose result broadcasts back along them.
 std::optional<std::vector<size_t>> kept_axes(const NodeRef& n, const Value& x) {
   Shape s = x.shape();
   if (!n || !s.ranked() || !n.get<bool>("keep_dims", false)) return std::nullopt;
@@ -72,7 +77,7 @@ std::optional<std::vector<size_t>> kept_axes(const NodeRef& n, const Value& x) {
 }
 Value axes_value(Rewrite& at, const std::vector<size_t>& axes) { return at.ints({axes.begin(), axes.end()}); }
 
-// x * x, x^2: x
+// Returns x for x * x and x^2.
 Value squared(const NodeRef& n) {
   if (n.is("Multiply") && n.input(0) == n.input(1)) return n.input(0);
   if (n.is("Power") && single(n.input(1)) == 2.0) return n.input(0);
@@ -82,7 +87,7 @@ Value squared(const NodeRef& n) {
 // ---- NormalizeL2 ----
 
 Value normalize_l2(Rewrite& at, const Value& x, const std::vector<size_t>& axes, double eps, bool least) {
-  // Smaller numbers are not told from zero everywhere.
+  // A smaller eps may underflow to zero in f32.
   if (!suits(at, x) || !(eps >= 1e-37) || !(eps <= 1e30)) return {};
   return at.op("NormalizeL2", {x, axes_value(at, axes)}, {{"eps", eps}, {"eps_mode", least ? "max" : "add"}});
 }
@@ -100,7 +105,7 @@ Value to_normalize_l2(Rewrite& at) {
   }
   if (!at.node().is("Divide")) return {};
   Value x = at.input(0), norm = at.input(1);
-  // Some write out that the norm is repeated to the size of x.
+  // Some models broadcast the norm explicitly to the shape of x.
   if (NodeRef wide = piece(norm, "Broadcast")) {
     NodeRef shape = made_by(wide.input(1), "ShapeOf");
     bool same = (shape && shape.input(0) == x) || certainly_same(norm.shape(), x.shape());
@@ -114,7 +119,7 @@ Value to_normalize_l2(Rewrite& at) {
 
 // ---- MVN ----
 
-// mean((x - mean)^2), and x and the mean.
+// mean((x - mean)^2), with x and the mean.
 struct Variance {
   Value x, mean;
   NodeRef square, difference, average;
@@ -170,7 +175,7 @@ Value to_mvn(Rewrite& at) {
 struct Shift {
   Value beta;     // empty: none
   NodeRef down;   // the product
-  bool negative;  // of the negative mean
+  bool negative;  // of the negated mean
 };
 std::vector<Shift> shifts_of(const Value& v) {
   std::vector<Shift> out;
@@ -184,7 +189,7 @@ std::vector<Shift> shifts_of(const Value& v) {
 
 // i = (var + eps)^-0.5 * gamma;  x * i + (beta - mean * i)  =>  MVN(x) * gamma + beta
 //
-// The form of TensorFlow's batch_normalization, which its layers use on statistics of the input itself.
+// The form of TensorFlow's batch_normalization, when applied to the statistics of the input itself.
 Value to_scaled_mvn(Rewrite& at, const NodeRef& up, const Shift& shift) {
   const NodeRef& down = shift.down;
   for (size_t k : {0, 1}) {
@@ -233,10 +238,10 @@ Value to_mvn_of_any_form(Rewrite& at) {
 Ops rewrite_norms() {
   return {
       Pass("fuse_mvn")
-          .doc("what mean and variance are taken out of becomes MVN")
+          .doc("fuse the subtraction of the mean and division by the standard deviation into MVN")
           .visit({"Divide", "Multiply", "Add"}, to_mvn_of_any_form),
       Pass("fuse_normalize_l2")
-          .doc("x / sqrt(sum of x^2) becomes NormalizeL2")
+          .doc("fuse x / sqrt(sum of x^2) into NormalizeL2")
           .visit({"Divide", "Multiply"}, to_normalize_l2),
   };
 }

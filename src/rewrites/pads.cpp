@@ -1,4 +1,4 @@
-// Padding with zeros in front of a layer that can pad becomes its padding.
+// Folds zero padding into the padding of the following layer.
 #include "channels.hpp"
 
 namespace graft {
@@ -10,7 +10,7 @@ struct Padding {
   double value;
 };
 
-// What a Pad does, if it only adds to the spatial axes.
+// The padding of a Pad node, if it only extends the spatial axes.
 std::optional<Padding> spatial_padding(const NodeRef& n) {
   if (!n.is("Pad") || n.get<std::string>("pad_mode") != "constant" || !read_once(n.output())) return std::nullopt;
   Padding p{n.input(0), {}, {}, 0};
@@ -42,14 +42,14 @@ Value take_in_pad(Rewrite& at) {
   bool padded = false;
   for (size_t i = 0; i < begin.size(); ++i) padded |= begin[i] != 0 || end[i] != 0;
   if (n.is("AvgPool")) {
-    // Zeros that were counted must stay counted; those of the layer's own padding may not be.
+    // Explicit zeros count in the divisor and must continue to; the layer's own padding may not.
     if (p->value != 0 || (padded && at.get<bool>("exclude-pad", false))) return {};
     if (at.get<std::string>("rounding_type", "floor") != "floor") return {};
     changed.push_back({"exclude-pad", false});
   } else if (n.is("MaxPool")) {
     if (p->value > -3e38 || at.get<std::string>("rounding_type", "floor") != "floor" || n.opset() != "opset1")
       return {};
-    // A window that lies in the padding alone would have no maximum.
+    // A window entirely inside the padding would have no maximum.
     auto kernel = at.get<std::vector<int64_t>>("kernel");
     for (size_t i = 0; i < begin.size(); ++i)
       if (begin[i] + p->begin[i] >= kernel[i] || end[i] + p->end[i] >= kernel[i]) return {};
@@ -68,7 +68,7 @@ Value take_in_pad(Rewrite& at) {
 
 Ops rewrite_pads() {
   return Pass("fuse_pads")
-      .doc("padding in front of a convolution or a pool becomes its own padding")
+      .doc("fold padding into the following convolution or pooling")
       .visit({"Convolution", "GroupConvolution", "AvgPool", "MaxPool"}, take_in_pad);
 }
 

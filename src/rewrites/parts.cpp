@@ -1,20 +1,20 @@
-// Values that are cut apart and put together: slices that a split can be, Concats that hold each other.
+// Splitting and joining: slices that form a split, and Concats that contain each other.
 #include "formula.hpp"
 
 namespace graft {
 namespace {
 
-// Beyond this, comparing all readers of a value with each other takes longer than it can save.
+// Beyond this, comparing all consumers of a value with each other takes longer than it can save.
 constexpr size_t most_readers = 256;
 
-// A part of one axis, in steps of 1.
+// A contiguous part of one axis.
 struct Part {
   NodeRef node;
   size_t axis = 0;
   int64_t begin = 0, end = 0;
 };
 
-// The cut of a Slice or StridedSlice, where it leaves all axes but one as they are.
+// The part that a Slice or StridedSlice takes, if it keeps all axes but one.
 std::optional<Part> part_of(const NodeRef& n) {
   Shape x = n.input(0).shape(), y = n.output().shape();
   if (!x.ranked() || !y.ranked() || x.rank() != y.rank()) return std::nullopt;
@@ -57,12 +57,12 @@ std::optional<Part> part_of(const NodeRef& n) {
   return out;
 }
 
-// Slices that together are all of x, each element once  =>  the outputs of a VariadicSplit
+// Slices that cover x exactly once  =>  the outputs of a VariadicSplit
 void to_split(Rewrite& at) {
   auto mine = part_of(at.node());
-  if (!mine || mine->begin != 0) return;  // the first one leads
+  if (!mine || mine->begin != 0) return;  // the slice that starts at 0 performs the rewrite
   Value x = at.input(0);
-  // A list of sizes is better left to shape inference.
+  // 1-D shape computations are better left to shape inference.
   if (x.rank() < 2) return;
   std::vector<Part> parts;
   std::vector<Reader> all = readers(x);
@@ -118,10 +118,10 @@ Value to_reused_concat(Rewrite& at) {
 Ops rewrite_parts() {
   return {
       Pass("slices_to_split")
-          .doc("slices that together are the whole become one VariadicSplit")
+          .doc("fuse slices that cover a value exactly once into one VariadicSplit")
           .visit({"Slice", "StridedSlice"}, to_split),
       Pass("reuse_concats")
-          .doc("a Concat that begins like another one, or holds it, reads that one")
+          .doc("reuse a Concat whose inputs are a part of those of another one")
           .on_request()
           .visit({"Concat"}, to_reused_concat),
   };

@@ -1,10 +1,10 @@
-// FakeQuantize: bounds that it keeps anyway, and weights that need not be kept as floats.
+// FakeQuantize: removes clamps that it implies, and compresses constant weights.
 #include "formula.hpp"
 
 namespace graft {
 namespace {
 
-// FakeQuantize(Relu(x)), FakeQuantize(Clamp(x)), where the input range lies inside  =>  FakeQuantize(x)
+// FakeQuantize(Relu(x)), FakeQuantize(Clamp(x)), if the input range lies within the bounds  =>  FakeQuantize(x)
 Value without_bounds(Rewrite& at) {
   NodeRef self = at.node(), before = read_once(at.input(0)) ? maker(at.input(0)) : NodeRef();
   bool relu = before.is("Relu");
@@ -15,7 +15,7 @@ Value without_bounds(Rewrite& at) {
   if (!in_low || !in_high || in_low->empty() || in_high->empty()) return {};
   auto [least, least_top] = std::minmax_element(in_low->begin(), in_low->end());
   auto [top_bottom, most] = std::minmax_element(in_high->begin(), in_high->end());
-  // A range that is turned around would end on the other side.
+  // An inverted range would saturate at the other end.
   if (!(*least_top < *top_bottom) || !(low <= *least) || !(high >= *most)) return {};
   std::vector<Value> inputs{before.input(0)};
   for (size_t i = 1; i < self.inputs(); ++i) inputs.push_back(self.input(i));
@@ -24,7 +24,7 @@ Value without_bounds(Rewrite& at) {
 
 // FakeQuantize(constant)  =>  Multiply(Subtract(Convert(i8 constant), zero point), scale)
 //
-// A level q stands for out_low + q * scale, scale = (out_high - out_low) / (levels - 1); what is kept is q - 128.
+// Level q represents out_low + q * scale, scale = (out_high - out_low) / (levels - 1); q - 128 is stored.
 Value to_compressed(Rewrite& at) {
   NodeRef self = at.node();
   Value w = at.input(0);
@@ -37,7 +37,7 @@ Value to_compressed(Rewrite& at) {
   if (!at.input(1).constant() || !at.input(2).constant() || !lows || !highs || !ranges.is_static()) return {};
   std::vector<int64_t> dims = ranges.values();
   int64_t count = ranges.elements().value();
-  if (2 * count * 4 >= w.constant().size() * 3) return {};  // nothing would be saved
+  if (2 * count * 4 >= w.constant().size() * 3) return {};  // would not save memory
 
   std::vector<int64_t> l = broadcast_strides(low.shape().values(), dims),
                        h = broadcast_strides(high.shape().values(), dims);
@@ -51,7 +51,7 @@ Value to_compressed(Rewrite& at) {
     if (!std::isfinite(s) || (s == 0 && a != 0)) return {};
     scale.push_back(s);
     zero.push_back(s == 0 ? 0 : -a / s - middle);
-    if (!std::isfinite(zero.back()) || std::fabs(zero.back()) > 4096) return {};  // what is left would be too coarse
+    if (!std::isfinite(zero.back()) || std::fabs(zero.back()) > 4096) return {};  // the f32 result would lose precision
     shifted = shifted || zero.back() != 0;
   } while (walk.next());
 
@@ -71,10 +71,10 @@ Value to_compressed(Rewrite& at) {
 Ops rewrite_quantization() {
   return {
       Pass("fuse_quantized_bounds")
-          .doc("Relu and Clamp before a FakeQuantize that cuts off as much go away")
+          .doc("remove Relu and Clamp before a FakeQuantize that clamps as tightly")
           .visit({"FakeQuantize"}, without_bounds),
       Pass("compress_quantized_weights")
-          .doc("quantized weights are kept as i8 and expanded where they are used")
+          .doc("store quantized weights as i8 and dequantize them where they are used")
           .on_request()
           .keep_constants()
           .visit({"FakeQuantize"}, to_compressed),

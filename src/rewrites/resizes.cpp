@@ -1,10 +1,10 @@
-// Resizing that comes in pieces becomes one Interpolate.
+// Fuses resizing in several steps into one Interpolate.
 #include "formula.hpp"
 
 namespace graft {
 namespace {
 
-// What an Interpolate is told, beside its attributes.
+// The inputs of an Interpolate.
 struct Resize {
   std::vector<size_t> axes;
   std::vector<double> factors;  // in mode "scales"
@@ -47,7 +47,7 @@ bool same_way(const NodeRef& a, const NodeRef& b) {
 Value to_one_interpolate(Rewrite& at) {
   NodeRef last = at.node(), first = piece(at.input(0), "Interpolate");
   if (!last.is("Interpolate") || !first || first.opset() != last.opset() || last.opset() == "opset1") return {};
-  // Where whole numbers are rounded between the axes, one after the other is something else.
+  // Integer results are rounded between the axes, so separate steps give a different result.
   if (!is_real(at.self().type()) && last.get<std::string>("mode") != "nearest") return {};
   if (!same_way(first, last)) return {};
   Resize a = resize_of(first), b = resize_of(last);
@@ -103,7 +103,7 @@ Value to_interpolate(Rewrite& at) { return at.node().is("Concat") ? to_nearest(a
 
 Ops rewrite_resizes() {
   return Pass("fuse_interpolate")
-      .doc("resizing one axis after the other, or by repeated parts, becomes one Interpolate")
+      .doc("fuse resizing of separate axes, or by repeated parts, into one Interpolate")
       .visit({"Concat", "Interpolate"}, to_interpolate);
 }
 

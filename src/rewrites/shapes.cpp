@@ -1,4 +1,4 @@
-// Sequences of shape operations, and operations that can do them on the way.
+// Sequences of shape operations, and operations that can absorb them.
 #include "formula.hpp"
 
 namespace graft {
@@ -6,7 +6,7 @@ namespace {
 
 bool is_reshaping(const NodeRef& n) { return n.is("Reshape") || n.is("Squeeze") || n.is("Unsqueeze"); }
 
-// A target that makes `to` of any value whose first dimensions are those of `from`; nothing where no list says it.
+// A reshape target that turns any value with the leading dimensions of `from` into `to`; none if no list expresses it.
 std::optional<std::vector<int64_t>> target_for(const Shape& from, const Shape& to) {
   if (!to.ranked()) return std::nullopt;
   std::vector<int64_t> target;
@@ -17,12 +17,12 @@ std::optional<std::vector<int64_t>> target_for(const Shape& from, const Shape& t
     else if (!rest) rest = true, target.push_back(-1);
     else return std::nullopt;
   }
-  // 0 stands for "as before", and what is left of nothing cannot be told.
+  // 0 means "copy the dimension", so a size of 0 cannot be written, and -1 is ambiguous for an empty tensor.
   bool none = std::any_of(to.begin(), to.end(), [](const Dim& d) { return d.known() && d.value() == 0; });
   return none ? std::nullopt : std::optional(target);
 }
 
-// Whether all that is known of one shape is known of the other.
+// Whether one shape is known at least as precisely as the other.
 bool tells_as_much(const Shape& a, const Shape& b) {
   if (!b.ranked()) return true;
   if (!a.ranked() || a.rank() != b.rank()) return false;
@@ -42,7 +42,7 @@ Value to_one_reshape(Rewrite& at) {
     bool zero = std::find(target->begin(), target->end(), 0) != target->end();
     y = at.op("Reshape", {x, at.ints(*target)}, {{"special_zero", zero}});
   } else if (last.is("Reshape")) {
-    // A target without "as before" holds for any input.
+    // A target without copied dimensions is valid for any input.
     auto given = whole_numbers(at.input(1));
     bool special = last.get<bool>("special_zero", false);
     if (special && (!given || std::find(given->begin(), given->end(), 0) != given->end())) return {};
@@ -62,7 +62,7 @@ std::optional<std::vector<size_t>> order_of(const NodeRef& n) {
 }
 
 // Transpose(Transpose(x, p), q)  =>  Transpose(x, p[q])
-// Transpose of dimensions of 1   =>  Reshape
+// Transpose that only moves dimensions of 1  =>  Reshape
 Value to_one_transpose(Rewrite& at) {
   NodeRef n = at.node();
   auto order = n.is("Transpose") ? order_of(n) : std::nullopt;
@@ -86,7 +86,7 @@ Value to_one_transpose(Rewrite& at) {
   return target ? reshape(at.input(0), *target) : Value();
 }
 
-// Whether only the last two axes change places.
+// Whether only the last two axes are swapped.
 bool turns_matrices(const NodeRef& n) {
   auto order = n ? order_of(n) : std::nullopt;
   if (!order || order->size() < 2) return false;
@@ -117,7 +117,7 @@ Value to_one_reduce(Rewrite& at) {
   Value x = first.input(0);
   bool keep = last.get<bool>("keep_dims", false);
   if (!x.shape().ranked() || first.get<bool>("keep_dims", false) != keep) return {};
-  // Whole numbers would be rounded once instead of twice.
+  // Integers would be rounded once instead of twice.
   if (last.is("ReduceMean") && !is_real(x.type())) return {};
   size_t rank = x.rank();
   auto inner = axes_of(first.input(1), rank);
@@ -133,7 +133,7 @@ Value to_one_reduce(Rewrite& at) {
   std::vector<int64_t> axes;
   for (size_t i = 0; i < rank; ++i)
     if (gone[i]) axes.push_back(static_cast<int64_t>(i));
-  // Axes that do not lie together are better taken one after the other.
+  // The CPU kernel reduces adjacent axes only, so others stay in separate steps.
   if (axes.empty() || axes.back() - axes.front() + 1 != static_cast<int64_t>(axes.size())) return {};
   return at.like(last, {x, at.ints(axes)});
 }
@@ -143,7 +143,7 @@ bool agree(const Dim& a, const Dim& b) { return a.known() && b.known() && a.valu
 
 // Reshape(MatMul(Reshape(x), w)), back to the dimensions of x  =>  MatMul(x, w)
 //
-// The way TensorFlow multiplies tensors of more than two dimensions by a matrix.
+// This is how TensorFlow multiplies a tensor of rank 3 or more by a matrix.
 Value to_product_of_rows(Rewrite& at) {
   NodeRef product = made_by(at.input(0), "MatMul");
   if (!product || !read_once(at.input(0)) || product.get<bool>("transpose_a", false)) return {};
@@ -155,7 +155,7 @@ Value to_product_of_rows(Rewrite& at) {
   if (rank < 2 || at.self().rank() != rank) return {};
   Shape from = x.shape(), to = at.self().shape(), flat = product.input(0).shape(), out = at.input(0).shape();
   if (!agree(from[last], flat[1]) || !agree(to[last], out[1])) return {};
-  // One dimension may be open: it follows from the number of elements, unless there are none.
+  // One dimension may be unknown: it follows from the number of elements, unless that is 0.
   size_t open = 0;
   bool filled = true;
   for (size_t i = 0; i < last; ++i) {
@@ -172,17 +172,19 @@ Value to_product_of_rows(Rewrite& at) {
 Ops rewrite_shapes() {
   return {
       Pass("merge_rows")
-          .doc("a matrix product between two Reshapes that undo each other does without them")
+          .doc("remove a pair of inverse Reshapes around a matrix product")
           .visit({"Reshape"}, to_product_of_rows),
       Pass("merge_transposes")
-          .doc("two Transposes become one; one that moves nothing becomes Reshape")
+          .doc("combine two Transposes into one; turn one that moves nothing into a Reshape")
           .visit({"Transpose"}, to_one_transpose),
       Pass("merge_reshapes")
-          .doc("Reshape, Squeeze and Unsqueeze in a row become one Reshape")
+          .doc("combine consecutive Reshape, Squeeze and Unsqueeze into one Reshape")
           .visit({"Reshape", "Squeeze", "Unsqueeze"}, to_one_reshape),
-      Pass("transpose_matmul").doc("MatMul transposes its matrices itself").visit({"MatMul"}, to_turned_matmul),
+      Pass("transpose_matmul")
+          .doc("fold the transposition of matrices into MatMul")
+          .visit({"MatMul"}, to_turned_matmul),
       Pass("merge_reduces")
-          .doc("equal reductions in a row become one")
+          .doc("combine consecutive equal reductions into one")
           .visit({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
                   "ReduceLogicalAnd", "ReduceLogicalOr"},
                  to_one_reduce),

@@ -1,9 +1,10 @@
-// Convolutions of 1 x 1 with strides read a fraction of what is computed for them. Their strides move up, through
-// element-wise operations, into the convolution that computes it:
+// Strided 1 x 1 convolutions use only a fraction of their input. Their strides move up, through element-wise
+// operations, into the convolution that computes it:
 //
 //   Convolution -> Relu -> [Convolution 1x1 / 2, ...]  =>  Convolution / 2 -> Relu -> [Convolution 1x1, ...]
 //
-// A branch that joins in between and cannot take them gets a MaxPool of one element, which picks.
+// Another branch that joins in between and cannot absorb the strides gets a MaxPool with a window of one element, which
+// subsamples.
 #include "channels.hpp"
 
 namespace graft {
@@ -16,7 +17,7 @@ bool is_explicit(const NodeRef& n) {
   return mode == "explicit" || mode == "valid";
 }
 
-// The strides of a 1 x 1 convolution without padding; empty: it has none that could move.
+// The strides of a 1 x 1 convolution without padding; empty if it has none to move.
 Strides movable(const NodeRef& n) {
   if (!n.is("Convolution") || !is_explicit(n)) return {};
   auto w = static_dims(n.input(1));
@@ -40,7 +41,7 @@ class Moving {
  public:
   Moving(Rewrite& at, Strides strides) : at_(at), strides_(std::move(strides)) {}
 
-  // Whether a convolution somewhere above can take the strides.
+  // Whether some convolution above can absorb the strides.
   bool helps(const Value& v, int depth = 0) {
     NodeRef n = maker(v);
     if (!n || depth > 8) return false;
@@ -52,7 +53,7 @@ class Moving {
     return false;
   }
 
-  // The value with every stride-th element alone.
+  // The value subsampled by the strides.
   Value thinned(const Value& v, bool may_change, int depth = 0) {
     NodeRef n = may_change ? maker(v) : NodeRef();
     if (n && depth <= 8 && helps(v, depth)) {
@@ -81,13 +82,13 @@ class Moving {
   }
 
  private:
-  // A value that this node alone reads.
+  // Whether this node is the only consumer of the value.
   static bool alone(const Value& v, const NodeRef& reader) {
     for (const Reader& r : readers(v))
       if (r.node.raw() != reader.raw()) return false;
     return true;
   }
-  // Adding a constant that is the same everywhere in a channel.
+  // The addition of a constant that does not vary within a channel.
   static bool with_constant_add(const NodeRef& n) {
     if (!n.is("Add") || !n.input(1).constant()) return false;
     auto dims = static_dims(n.input(1));
@@ -123,7 +124,7 @@ void move_up(Rewrite& at) {
 
 Ops rewrite_strides() {
   return Pass("move_strides")
-      .doc("strides of 1 x 1 convolutions move up into the convolution that computes their input")
+      .doc("move the strides of 1 x 1 convolutions up into the convolution that computes their input")
       .visit({"Convolution"}, move_up);
 }
 

@@ -1,7 +1,7 @@
 // input -> Pad -> Multiply(constant) -> Transpose  =>  input -> Transpose -> Pad -> Multiply(constant')
 //
-// What a model does to its input before the first layer that wants another layout: the transposition goes first, so
-// that the layer can take in the rest. Everywhere else sink_transposes carries them downwards.
+// Preprocessing of a model input before a layer with another layout: the transposition moves to the front, so that the
+// layer can absorb the rest. Everywhere else, sink_transposes moves transpositions down.
 #include "channels.hpp"
 
 namespace graft {
@@ -9,7 +9,8 @@ namespace {
 
 using Order = std::vector<int64_t>;
 
-// The operations between the transposition and an input of the model, nearest first; empty: they are of another kind.
+// The operations between the transposition and a model input, nearest first; empty if they are not element-wise or
+// padding.
 std::vector<NodeRef> way_from_input(Value v) {
   std::vector<NodeRef> way;
   for (int depth = 0; depth < 16; ++depth) {
@@ -33,7 +34,7 @@ std::vector<NodeRef> way_from_input(Value v) {
   return {};
 }
 
-// The constant of an operation on `rank` dimensions, turned as its other side is.
+// The constant of an operation of this rank, permuted like the other operand.
 Value turned(const Value& c, const Order& order, size_t rank) {
   std::vector<int64_t> dims = c.shape().values();
   dims.insert(dims.begin(), rank - dims.size(), 1);
@@ -69,7 +70,7 @@ Value raise(Rewrite& at) {
 
 Ops rewrite_transposes() {
   return Pass("raise_transposes")
-      .doc("a transposition of what was done to an input comes before it")
+      .doc("move a transposition before the preprocessing of a model input")
       .visit({"Transpose"}, raise);
 }
 

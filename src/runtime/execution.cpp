@@ -259,6 +259,8 @@ void HostExecution::run_dynamic(size_t index) {
   if (node.bodies.empty()) {
     context.constants = [&](size_t i) -> const Tensor* { return values[i] ? &values[i] : nullptr; };
     infer_outputs(program_.registry(), *s.op, context);
+    if (context.outputs.size() < s.outputs.size())
+      throw_user("expected ", context.outputs.size(), " outputs for these inputs, got ", s.outputs.size());
   } else {
     for (const Output& o : node.outputs) context.outputs.push_back(Info{o.info.type, Shape::unknown()});
   }

@@ -24,7 +24,7 @@ void check_size(const Record* r, size_t needed, std::string_view what) {
 }
 
 void check_op(const graft_op* op) {
-  check_size(op, offsetof(graft_op, cases), "an operation");
+  check_size(op, GRAFT_OP_MIN_SIZE, "an operation");
   if (!op->name.size) throw_user("an operation has no name");
   if (!op->opset.size) throw_user("operation '", op->name, "' names no opset");
   for (size_t i = 0; i < op->attr_count; ++i) {
@@ -114,7 +114,7 @@ void Registry::add(const graft_extension& e, std::string path) {
   std::unordered_map<std::string, size_t> front;  // extensions go before what is there, keeping their own order
   for (size_t i = 0; i < e.rule_count; ++i) {
     const graft_rule* r = e.rules[i];
-    check_size(r, sizeof(graft_rule), "an import rule");
+    check_size(r, GRAFT_RULE_MIN_SIZE, "an import rule");
     std::string key = State::rule_key(view(r->framework), view(r->domain), view(r->type));
     auto& list = s_->rules[key];
     list.insert(source.built_in() ? list.end() : list.begin() + static_cast<ptrdiff_t>(front[key]++),

@@ -31,6 +31,8 @@ struct OpDef {
     return record->ir_name.size ? std::string_view{record->ir_name.data, record->ir_name.size} : name();
   }
   bool has(uint32_t flag) const { return record->flags & flag; }
+  // How the operation states its cost; null where it does not, or where its record is older than the field.
+  auto cost() const { return record->size >= offsetof(graft_op, cost_user) + sizeof(void*) ? record->cost : nullptr; }
   std::span<const graft_attr* const> attrs() const { return {record->attrs, record->attr_count}; }
   std::span<const graft_port* const> inputs() const { return {record->inputs, record->input_count}; }
   std::span<const graft_port* const> outputs() const { return {record->outputs, record->output_count}; }

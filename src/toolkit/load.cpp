@@ -2,8 +2,10 @@
 
 #include <filesystem>
 #include <set>
+#include <unordered_map>
 
 #include "base/file.hpp"
+#include "base/guard.hpp"
 #include "base/temporary.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
@@ -69,6 +71,7 @@ Attribute guessed(const Attribute& a) {
     numbers.push_back(*number);
     if (auto n = parse_int(trim(part))) whole.push_back(*n);
   }
+  if (numbers.empty()) return a;
   bool list = numbers.size() > 1;
   if (whole.size() == numbers.size()) return list ? Attribute(whole) : Attribute(whole[0]);
   return list ? Attribute(numbers) : Attribute(numbers[0]);
@@ -76,15 +79,15 @@ Attribute guessed(const Attribute& a) {
 
 std::vector<UnknownType> opaque_layers(const Graph& g) {
   std::vector<UnknownType> out;
+  std::unordered_map<std::string, size_t> groups;
   for (NodeId id : g.topological_order()) {
     const Node& n = g[id];
     for (const Body& b : n.bodies)
       for (UnknownType& u : opaque_layers(*b.graph)) out.push_back(std::move(u));
     if (!n.opaque) continue;
-    UnknownType* group = nullptr;
-    for (UnknownType& u : out)
-      if (u.type == n.type && u.domain == n.opset) group = &u;
-    if (!group) group = &out.emplace_back(UnknownType{n.type, n.opset, 1, {}});
+    auto [place, fresh] = groups.emplace(text(n.opset, '|', n.type), out.size());
+    if (fresh) out.push_back(UnknownType{n.type, n.opset, 1, {}});
+    UnknownType* group = &out[place->second];
     UnknownType::Layer layer{n.name, {}, n.outputs.size(), {}};
     for (const auto& [name, value] : n.attrs) layer.fields.emplace_back(name, guessed(value));
     for (ValueId v : n.inputs) layer.inputs.push_back(v.present() ? std::optional(g.info(v)) : std::nullopt);
@@ -152,7 +155,8 @@ void run_front(Model::State& m, const ImportOptions& asked) {
   for (UnknownType& u : m.report.unknown)
     std::erase_if(u.layers, [&](const UnknownType::Layer& l) { return gone(l.name); });
   std::erase_if(m.report.unknown, [](const UnknownType& u) { return u.layers.empty(); });
-  std::erase_if(m.report.problems, [&](const Problem& p) { return gone(p.layer); });
+  // An input whose structure is not given is no layer that could be replaced.
+  std::erase_if(m.report.problems, [&](const Problem& p) { return p.type != "input" && gone(p.layer); });
 }
 
 // The model, or the part of it that is wanted.
@@ -314,6 +318,7 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
       complete(m->graph, core->registry);
       break;
   }
+  check_files();
   bool graph = format == Format::ir || format == Format::text;
   if (graph) log_info("read '", m->path, "': ", m->framework, ", ", m->graph.node_count(), " nodes", whole.text());
   if (graph && !(options.input_forms.empty() && options.input_values.empty()))

@@ -69,9 +69,15 @@ void InferRequest::State::end(std::exception_ptr e) {
   }
   if (notify) {
     const State* outer = std::exchange(notified, this);
-    notify(std::move(told));
+    std::exception_ptr thrown;
+    try {
+      notify(std::move(told));
+    } catch (...) {
+      thrown = std::current_exception();
+    }
     notified = outer;
     std::lock_guard lock(mutex);
+    if (thrown && !error) error = thrown;  // what the callback throws, wait() throws
     --notifying;
   }
   done.notify_all();

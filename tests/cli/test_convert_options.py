@@ -174,6 +174,7 @@ class OldCommandLines(ConvertCase):
         self.refused("--framework paddle is not supported", *files, "--framework", "paddle")
         self.refused("--transform LowLatency2 is not supported", *files, "--transform", "LowLatency2")
         self.convert(*files, "--transform", "")
+        self.convert(*files, "--transform=", "--scale", "2")  # an empty value, not the next word
 
     def test_what_is_so_anyway_is_granted(self):
         files = self.net()

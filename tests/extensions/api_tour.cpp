@@ -72,14 +72,14 @@ struct Packed {
 };
 void product_infer(Infer& ctx, const NoAttributes&) {
   Shape a = ctx.shape(0), b = ctx.shape(1);
-  if (a.ranked() && a.rank() != 2) fail("input 0 has shape ", a, ", a matrix is wanted");
+  if (a.ranked() && a.rank() != 2) fail("expected a matrix in input 0, got shape ", a);
   if (!a.ranked() || !b.ranked()) return ctx.output(0, ctx.type(0), Shape::of_rank(2));
   merge(a[1], b[0]);
   ctx.output(0, ctx.type(0), Shape{a[0], b[1]});
 }
 Packed product_prepare(Prepare& ctx, const NoAttributes&) {
   TensorView w = ctx.constant(1);
-  if (!w) unsupported("takes constant weights only");
+  if (!w) unsupported("requires constant weights");
   Packed p{{}, w.dim(0), w.dim(1)};
   std::vector<float> v = w.to<float>();
   for (int64_t c = 0; c < p.count; ++c)
@@ -103,8 +103,8 @@ void product_packed_run(Run& ctx, const NoAttributes&, const Packed& p) {
   }
 }
 void product_accept(Accept& ctx) {
-  if (ctx.type(0) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
-  if (!ctx.constant(1)) unsupported("takes constant weights only");
+  if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
+  if (!ctx.constant(1)) unsupported("requires constant weights");
 }
 void product_run(Run& ctx, const NoAttributes&) {
   std::vector<double> a = ctx.input(0).to<double>(), b = ctx.input(1).to<double>(), y;
@@ -118,7 +118,7 @@ void product_run(Run& ctx, const NoAttributes&) {
   ctx.output(0).assign(y);
 }
 
-// ---- optional and variadic inputs, several outputs, some of them not wanted ----
+// ---- optional and variadic inputs, several outputs, some of them unused ----
 
 void spread_infer(Infer& ctx, const NoAttributes&) {
   Shape s = ctx.shape(0);
@@ -195,7 +195,7 @@ struct Affine {
 
 Value import_twirl(Import& layer) {
   if (layer.flows() != 1 || layer.inputs() != 1 + layer.weights())
-    fail("one input and ", layer.weights(), " weights are wanted, not ", layer.inputs());
+    fail("expected 1 input and ", layer.weights(), " weights, got ", layer.inputs());
   Value y = layer.input(0) * layer.weight(0);
   for (double factor : layer.get<std::vector<double>>("twirl_param.inner.factor")) y = y * factor;
   if (layer.get<std::string>("twirl_param.mode") == "MINUS") y = -y;

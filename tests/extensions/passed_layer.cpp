@@ -15,7 +15,7 @@ struct Passing {
 };
 void passing_infer(Infer& ctx, const Passing& a) {
   Shape s = ctx.shape(0);
-  if (!s.ranked() || s.rank() != 2) fail("the input has shape ", s, ", a matrix is wanted");
+  if (!s.ranked() || s.rank() != 2) fail("expected a matrix, got shape ", s);
   ctx.output(0, ctx.type(0), Shape{s[0], s[1] * Dim(a.factor)});
 }
 void passing_run(Run& ctx, const Passing& a) {

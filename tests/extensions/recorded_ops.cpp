@@ -124,7 +124,7 @@ struct Interp {
 };
 void interp_infer(Infer& ctx, const Interp& a) {
   graft::Shape s = ctx.shape(0);
-  if (!s.ranked() || s.rank() != 4) graft::fail("four dimensions are wanted");
+  if (!s.ranked() || s.rank() != 4) graft::fail("expected an input of rank 4");
   ctx.output(0, ctx.type(0), {s[0], s[1], a.size(s[2], a.height), a.size(s[3], a.width)});
 }
 void interp_run(Run& ctx, const Interp&) {

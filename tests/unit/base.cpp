@@ -115,14 +115,14 @@ TEST(Files, NamedByAModelStayInItsFolder) {
   std::filesystem::create_symlink(outside.path(), folder + "/dir");
   std::filesystem::create_symlink(folder + "/in.bin", folder + "/inner.bin");
   ASSERT_EQ(::mkfifo((folder + "/pipe").c_str(), 0600), 0);
-  EXPECT_NO_THROW(resolve_below(folder, "in.bin"));
-  EXPECT_NO_THROW(resolve_below(folder, "sub/deep.bin"));
-  EXPECT_NO_THROW(resolve_below(folder, "./sub/./deep.bin"));
-  EXPECT_NO_THROW(resolve_below(folder, "inner.bin")) << "a link that stays inside is fine";
+  EXPECT_NO_THROW(open_below(folder, "in.bin"));
+  EXPECT_NO_THROW(open_below(folder, "sub/deep.bin"));
+  EXPECT_NO_THROW(open_below(folder, "./sub/./deep.bin"));
+  EXPECT_NO_THROW(open_below(folder, "inner.bin")) << "a link that stays inside is fine";
   for (const char* bad :
        {"", "/etc/passwd", "../model/in.bin", "sub/../in.bin", "link.bin", "dir/secret.bin", "pipe", "sub", "none.bin"})
-    EXPECT_THROW(resolve_below(folder, bad), Error) << bad;
-  EXPECT_THROW(resolve_below(folder, std::string_view("in.bin\0x", 8)), Error);
+    EXPECT_THROW(open_below(folder, bad), Error) << bad;
+  EXPECT_THROW(open_below(folder, std::string_view("in.bin\0x", 8)), Error);
 }
 
 TEST(Threads, DoEveryPieceOnce) {

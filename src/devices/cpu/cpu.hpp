@@ -1,4 +1,5 @@
-// CPU: planned memory, threads, and the first kernel of each operation's list that takes it; the reference comes last.
+// The CPU device: planned memory, threads, and for each operation the first kernel that accepts it; reference kernels
+// come last.
 #pragma once
 
 #include "runtime/device.hpp"

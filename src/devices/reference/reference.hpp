@@ -1,4 +1,4 @@
-// REFERENCE: every operation's own kernel, one after the other. Slow, obviously right.
+// The REFERENCE device: runs every operation's own kernel, one after the other. Slow, but obviously correct.
 #pragma once
 
 #include "runtime/device.hpp"

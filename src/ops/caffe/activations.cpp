@@ -1,4 +1,4 @@
-// Layers that work element by element.
+// Element-wise layers.
 #include "caffe/building.hpp"
 
 namespace graft {
@@ -35,7 +35,7 @@ Value import_caffe_power(Import& layer) {
 }
 double caffe_base(Import& layer, const std::string& message) {
   double base = layer.get<float>(message + ".base", -1);
-  if (base != -1 && !(base > 0)) fail("attribute '", message, ".base' is ", base, ", a positive number is wanted");
+  if (base != -1 && !(base > 0)) fail("expected a positive '", message, ".base', got ", base);
   return base;
 }
 Value import_caffe_exp(Import& layer) {
@@ -46,23 +46,24 @@ Value import_caffe_exp(Import& layer) {
 Value import_caffe_log(Import& layer) {
   Value y = layer.op("Log", {caffe_linear(layer, "log_param")});
   double base = caffe_base(layer, "log_param");
-  if (base == 1) fail("there is no logarithm to base 1");
+  if (base == 1) fail("expected a logarithm base other than 1, got 1");
   return base == -1 ? y : y * (1 / std::log(base));
 }
 Value import_caffe_threshold(Import& layer) {
   Value x = layer.input(0);
   return convert(layer.op("Greater", {x, like(x, layer.get<float>("threshold_param.threshold", 0))}), x.type());
 }
-// -1 up to 0, 1 above.
+// -1 for x <= 0, 1 for x > 0.
 Value import_caffe_binarization(Import& layer) {
   Value x = layer.input(0), zero = like(x, 0);
   return layer.op("FakeQuantize", {x, zero, zero, like(x, -1), like(x, 1)}, {{"levels", 2}});
 }
-// x plus numbers from a text file beside the net; without one they are 0.
+// x plus offsets from a text file next to the net; without such a file they are 0.
 Value import_caffe_power_file(Import& layer) {
   if (layer.has("power_file_param.shift_file"))
-    unsupported("the numbers to add are in the file '", layer.get<std::string>("power_file_param.shift_file"),
-                "', which is no part of the model: write the layer as Bias with these numbers as its weights");
+    unsupported(
+        "the offsets are in the file '", layer.get<std::string>("power_file_param.shift_file"),
+        "', which is not part of the model: replace the layer by a Bias layer with these values as its weights");
   return layer.input(0);
 }
 Value import_caffe_swish(Import& layer) {
@@ -70,7 +71,7 @@ Value import_caffe_swish(Import& layer) {
   return layer.op("Swish", {x, like(x, layer.get<float>("swish_param.beta", 1))});
 }
 
-// In use, a layer that changes nothing.
+// Layers that do nothing at inference time.
 Value import_caffe_same(Import& layer) { return layer.input(0); }
 void import_caffe_silence(Import&) {}
 
@@ -78,15 +79,16 @@ Value import_caffe_eltwise(Import& layer) {
   std::string operation = caffe_word(layer, "eltwise_param.operation", {"PROD", "SUM", "MAX"}, "SUM");
   std::vector<double> factors = layer.get<std::vector<double>>("eltwise_param.coeff", {});
   if (!factors.empty() && factors.size() != layer.flows())
-    fail("attribute 'eltwise_param.coeff' has ", factors.size(), " values, there are ", layer.flows(), " inputs");
-  if (!factors.empty() && operation != "SUM") fail("only a sum has coefficients, the operation is ", operation);
+    fail("expected one value of 'eltwise_param.coeff' per input (", layer.flows(), "), got ", factors.size());
+  if (!factors.empty() && operation != "SUM")
+    fail("expected 'eltwise_param.coeff' with operation SUM only, got operation ", operation);
   factors.resize(layer.flows(), 1);
   std::string_view op = operation == "SUM"    ? "Add"
                         : operation == "PROD" ? "Multiply"
                         : operation == "MAX"  ? "Maximum"
                         : operation == "MIN"  ? "Minimum"
                                               : "";
-  if (op.empty()) fail("attribute 'eltwise_param.operation' is ", operation);
+  if (op.empty()) fail("expected 'eltwise_param.operation' PROD, SUM, MAX or MIN, got ", operation);
   Value y = layer.input(0) * factors[0];
   for (size_t i = 1; i < layer.flows(); ++i) {
     bool minus = op == "Add" && factors[i] == -1;
@@ -95,7 +97,7 @@ Value import_caffe_eltwise(Import& layer) {
   return y;
 }
 
-// a * x + y, a of the channels only.
+// a * x + y, where a has one value per channel.
 Value import_caffe_axpy(Import& layer) {
   Value a = layer.input(0), x = layer.input(1), y = layer.input(2);
   Shape s = a.shape();

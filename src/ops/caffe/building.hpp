@@ -1,11 +1,11 @@
-// What the rules for Caffe's layers share.
+// Helpers shared by the import rules of Caffe layers.
 #pragma once
 
 #include "onnx/building.hpp"
 
 namespace graft {
 
-// A word of an enum; `words` are those of the numbers from 0 on, for files that give the number.
+// The name of an enum value; `words` are the names in numeric order, for files that hold the number.
 inline std::string caffe_word(Import& layer, std::string_view path, std::initializer_list<std::string_view> words,
                               std::string_view fallback) {
   const graft_value* v = layer.field(path);
@@ -13,11 +13,11 @@ inline std::string caffe_word(Import& layer, std::string_view path, std::initial
   if (v->kind == GRAFT_TEXT) return std::string(view(v->s));
   auto number = layer.get<int64_t>(path);
   if (number < 0 || static_cast<size_t>(number) >= words.size() || (words.begin() + number)->empty())
-    fail("attribute '", path, "' is ", number, ", which means nothing");
+    fail("expected a known value of '", path, "', got ", number);
   return std::string(*(words.begin() + number));
 }
 
-// A layer that does the same to each of its inputs.
+// A layer that applies the same operation to each of its inputs.
 template <class F>
 std::vector<Value> caffe_each(Import& layer, F&& one) {
   std::vector<Value> out;
@@ -26,23 +26,23 @@ std::vector<Value> caffe_each(Import& layer, F&& one) {
   return out;
 }
 
-// Parameters of windows, one for each axis: `name` once or for each, or `name`_h and `name`_w.
+// Window parameters, one per spatial axis: `name` given once or per axis, or `name`_h and `name`_w.
 inline std::vector<int64_t> caffe_windows(Import& layer, const std::string& message, const std::string& list,
                                           const std::string& short_name, size_t axes, int64_t fallback, int64_t least) {
   std::string h = message + "." + short_name + "_h", w = message + "." + short_name + "_w", both = message + "." + list;
   std::vector<int64_t> out = layer.get<std::vector<int64_t>>(both, {});
   if (layer.has(h) || layer.has(w)) {
-    if (axes != 2) fail("attributes '", h, "' and '", w, "' are for 2 axes, there are ", axes);
+    if (axes != 2) fail("attributes '", h, "' and '", w, "' require 2 spatial axes, got ", axes);
     int64_t other = out.empty() ? fallback : out[0];
     out = {layer.get<int64_t>(h, other), layer.get<int64_t>(w, other)};
   }
   if (out.empty()) out = {fallback};
   if (out.size() == 1) out.resize(axes, out[0]);
-  if (out.size() != axes) fail("attribute '", both, "' has ", out.size(), " values, there are ", axes, " axes");
+  if (out.size() != axes) fail("expected 1 or ", axes, " values of '", both, "', got ", out.size());
   for (int64_t v : out)
     if (v < least || v > 1 << 24)
-      fail("attribute '", both, "' is ", v, ", it must be ", v < least ? "at least " : "at most ",
-           v < least ? least : 1 << 24);
+      fail("expected '", both, "' to be ", v < least ? "at least " : "at most ", v < least ? least : 1 << 24, ", got ",
+           v);
   return out;
 }
 
@@ -55,12 +55,12 @@ inline std::vector<int64_t> caffe_axes_from(size_t first, size_t rank) {
   return out;
 }
 
-// Weights of one dimension, whatever shape the file gives them.
+// Weights flattened to one dimension; old files store them as 1x1x1xN.
 inline Value caffe_vector(const Value& weights) {
   Shape s = weights.shape();
   return s.ranked() && s.rank() == 1 ? weights : reshape(weights, {-1});
 }
-// The same as one number per channel of a value of this rank.
+// The same, reshaped to one value per channel of a tensor of this rank.
 inline Value caffe_per_channel(const Value& weights, size_t rank) {
   std::vector<int64_t> dims(rank, 1);
   if (rank > 1) dims[1] = -1;

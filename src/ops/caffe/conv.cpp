@@ -16,16 +16,17 @@ struct CaffeConvolution {
 CaffeConvolution caffe_convolution(Import& layer, bool depthwise) {
   CaffeConvolution c;
   if (auto axis = layer.get<int64_t>("convolution_param.axis", 1); axis != 1)
-    unsupported("channels along axis ", axis, " are not supported, only axis 1 is");
+    unsupported("channels along axis ", axis, " are not supported, only axis 1");
   size_t axes = 2;
   Shape x = layer.input(0).shape();
   if (x.ranked() && x.rank() >= 3) axes = x.rank() - 2;
-  else if (x.ranked()) fail("the input has shape ", x, ", at least 3 dimensions are wanted");
+  else if (x.ranked()) fail("expected an input of rank 3 or more, got shape ", x);
   c.outputs = layer.get<int64_t>("convolution_param.num_output");
-  if (c.outputs < 1 || c.outputs > 1 << 30) fail("attribute 'convolution_param.num_output' is ", c.outputs);
+  if (c.outputs < 1 || c.outputs > 1 << 30)
+    fail("expected 'convolution_param.num_output' of 1 to ", 1 << 30, ", got ", c.outputs);
   c.groups = layer.get<int64_t>("convolution_param.group", depthwise ? c.outputs : 1);
   if (c.groups < 1 || c.outputs % c.groups)
-    fail(c.outputs, " output channels cannot be parted into ", c.groups, " groups");
+    fail("expected a positive 'group' that divides num_output ", c.outputs, ", got ", c.groups);
   c.kernel = caffe_windows(layer, "convolution_param", "kernel_size", "kernel", axes, 0, 1);
   c.strides = caffe_windows(layer, "convolution_param", "stride", "stride", axes, 1, 1);
   c.pads = caffe_windows(layer, "convolution_param", "pad", "pad", axes, 0, 0);
@@ -33,7 +34,7 @@ CaffeConvolution caffe_convolution(Import& layer, bool depthwise) {
   return c;
 }
 
-// Weights in the shape that the operation takes; files of the first years have four dimensions for all.
+// Reshapes the weights to what the operation expects; early Caffe files always have four dimensions.
 Value caffe_conv_weights(Import& layer, const CaffeConvolution& c, bool backwards) {
   std::vector<int64_t> dims;
   if (c.groups > 1) dims.push_back(c.groups);
@@ -44,14 +45,14 @@ Value caffe_conv_weights(Import& layer, const CaffeConvolution& c, bool backward
   int64_t known = 1;
   for (int64_t d : dims)
     if (d > 0 && __builtin_mul_overflow(known, d, &known))
-      fail("the parameters ask for more weights than there can be");
+      fail("'num_output', 'kernel_size' and 'group' ask for more weights than a tensor can hold");
   Value w = layer.weight(0);
   Shape s = w.shape();
   int64_t have = 1;
   for (const Dim& d : s) have *= d.value();
   if (have == 0 || have % known)
-    fail("the weights have shape ", s, ", for num_output ", c.outputs, ", group ", c.groups, " and kernel ", c.kernel,
-         " a multiple of ", known, " numbers is wanted");
+    fail("expected a multiple of ", known, " weights for num_output ", c.outputs, ", group ", c.groups, " and kernel ",
+         c.kernel, ", got shape ", s);
   for (int64_t& d : dims)
     if (d < 0) d = have / known;
   return s == Shape::of(dims) ? w : reshape(w, dims);
@@ -85,21 +86,22 @@ std::vector<Value> import_caffe_deconvolution(Import& layer) {
 
 std::vector<Value> import_caffe_inner_product(Import& layer) {
   auto outputs = layer.get<int64_t>("inner_product_param.num_output");
-  if (outputs < 1 || outputs > 1 << 30) fail("attribute 'inner_product_param.num_output' is ", outputs);
+  if (outputs < 1 || outputs > 1 << 30)
+    fail("expected 'inner_product_param.num_output' of 1 to ", 1 << 30, ", got ", outputs);
   auto axis = layer.get<int64_t>("inner_product_param.axis", 1);
   bool transposed = layer.get<bool>("inner_product_param.transpose", false);
   Value w = layer.weight(0);
   Shape s = w.shape();
   int64_t have = 1;
   for (const Dim& d : s) have *= d.value();
-  if (have % outputs) fail("the weights have shape ", s, ", for num_output ", outputs, " a multiple of it is wanted");
+  if (have % outputs) fail("expected a multiple of num_output ", outputs, " weights, got shape ", s);
   std::vector<int64_t> dims{outputs, have / outputs};
   if (transposed) std::swap(dims[0], dims[1]);
   if (s != Shape::of(dims)) w = reshape(w, dims);
   bool bias = layer.get<bool>("inner_product_param.bias_term", true);
   return caffe_each(layer, [&](const Value& x) {
     int64_t first = axis < 0 ? static_cast<int64_t>(caffe_axis(axis, x.rank())) : axis;
-    if (first > 32) fail("attribute 'inner_product_param.axis' is ", axis);
+    if (first > 32) fail("expected 'inner_product_param.axis' within the rank of the input, got ", axis);
     std::vector<int64_t> target(static_cast<size_t>(first), 0);
     target.push_back(-1);
     Shape xs = x.shape();
@@ -121,7 +123,7 @@ Rule caffe_conv_rule(std::string_view type) {
 Ops define_caffe_conv() {
   return {
       caffe_conv_rule("Convolution").expand(import_caffe_convolution),
-      // Trained on values of -1 and 1; the file has the weights to multiply with.
+      // Trained with weights of -1 and 1; the file stores the scaled weights to multiply by.
       caffe_conv_rule("ConvolutionBinary").expand(import_caffe_convolution),
       caffe_conv_rule("ConvolutionDepthwise").expand(import_caffe_convolution),
       caffe_conv_rule("DepthwiseConvolution").expand(import_caffe_convolution),

@@ -1,4 +1,4 @@
-// Layers of detectors.
+// Layers of object detectors.
 #include <limits>
 
 #include "caffe/building.hpp"
@@ -6,7 +6,7 @@
 namespace graft {
 namespace {
 
-// The operations mark the first row that is not used with -1 in its first number; Caffe does not.
+// Our operations mark the first unused row with -1 in its first column; Caffe does not.
 Value caffe_unmarked(const Value& rows, int64_t axis) {
   std::vector<Value> parts = build::split(rows, axis, std::vector<int64_t>{1, -1});
   return build::concat({rows.in().op("Maximum", {parts[0], like(parts[0], 0)}), parts[1]}, axis);
@@ -14,7 +14,7 @@ Value caffe_unmarked(const Value& rows, int64_t axis) {
 
 // ---- prior boxes ----
 
-// Height and width of the image: given, or those of the second input.
+// Height and width of the image: given by attributes, or taken from the second input.
 Value caffe_image_size(Import& layer) {
   auto both = layer.get<int64_t>("prior_box_param.img_size", 0);
   auto h = layer.get<int64_t>("prior_box_param.img_h", both), w = layer.get<int64_t>("prior_box_param.img_w", both);
@@ -38,7 +38,7 @@ Value import_caffe_prior_box(Import& layer) {
       caffe_prior_attributes(layer, {"min_size", "max_size", "aspect_ratio", "density", "fixed_ratio", "fixed_size"});
   auto step = layer.get<float>("prior_box_param.step", 0);
   auto h = layer.get<float>("prior_box_param.step_h", step), w = layer.get<float>("prior_box_param.step_w", step);
-  if (h != w) unsupported("steps of ", h, " and ", w, " along height and width are not supported, only equal ones are");
+  if (h != w) unsupported("different steps along height (", h, ") and width (", w, ") are not supported");
   attrs.push_back({"step", h});
   attrs.push_back({"flip", layer.get<bool>("prior_box_param.flip", true)});
   attrs.push_back({"scale_all_sizes", true});
@@ -59,10 +59,10 @@ Value import_caffe_prior_box_clustered(Import& layer) {
 Value import_caffe_detection_output(Import& layer) {
   std::string p = "detection_output_param.";
   if (auto eta = layer.get<float>(p + "nms_param.eta", 1); eta != 1)
-    unsupported("suppression that adapts itself (eta ", eta, ") is not supported");
+    unsupported("adaptive non-maximum suppression (eta ", eta, ") is not supported");
   std::string code = caffe_word(layer, p + "code_type", {"", "CORNER", "CENTER_SIZE", "CORNER_SIZE"}, "CORNER");
   if (size_t dot = code.rfind('.'); dot != code.npos) code = code.substr(dot + 1);
-  if (code != "CORNER" && code != "CENTER_SIZE") unsupported("boxes encoded as ", code, " are not supported");
+  if (code != "CORNER" && code != "CENTER_SIZE") unsupported("box encoding ", code, " is not supported");
   bool clip = layer.get<bool>(p + "clip", false);
   std::vector<NamedAttr> attrs{
       {"background_label_id", layer.get<int64_t>(p + "background_label_id", 0)},
@@ -138,7 +138,7 @@ std::vector<Value> import_caffe_proposal(Import& layer) {
   return caffe_proposal(layer, p, std::move(more));
 }
 
-// The layer of Faster R-CNN that is written in Python.
+// The proposal layer of Faster R-CNN, implemented there as a Python layer.
 std::vector<Value> import_caffe_proposal_layer(Import& layer) {
   std::string m = "python_param.param_str.";
   CaffeProposal p = read_caffe_proposal(layer, m);

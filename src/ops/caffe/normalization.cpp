@@ -1,4 +1,4 @@
-// Layers that scale, shift and normalise.
+// Layers that scale, shift and normalize.
 #include "caffe/building.hpp"
 
 namespace graft {
@@ -6,15 +6,15 @@ namespace {
 
 std::vector<double> caffe_numbers(const Value& weights) {
   auto v = weights.values<double>();
-  if (!v) fail("weights are not constant");
+  if (!v) fail("expected constant weights");
   return *v;
 }
 
-// x * scale + shift with one number per channel.
+// x * scale + shift with one value per channel.
 Value caffe_scale_shift(Import& layer, const Value& x, const std::vector<double>& scale,
                         const std::vector<double>& shift) {
   std::vector<int64_t> dims(x.rank(), 1);
-  if (dims.size() < 2) fail("the input has ", dims.size(), " dimensions, at least 2 are wanted");
+  if (dims.size() < 2) fail("expected an input of rank 2 or more, got rank ", dims.size());
   dims[1] = static_cast<int64_t>(scale.size());
   return x * layer.typed(scale, dims, x.type()) + layer.typed(shift, dims, x.type());
 }
@@ -24,7 +24,8 @@ Value caffe_normalised(Import& layer, const Value& x, const std::vector<double>&
                        std::vector<double> shift) {
   scale.resize(mean.size(), 1);
   shift.resize(mean.size(), 0);
-  if (variance.size() != mean.size()) fail("there are ", mean.size(), " means and ", variance.size(), " variances");
+  if (variance.size() != mean.size())
+    fail("expected as many means as variances, got ", mean.size(), " and ", variance.size());
   for (size_t c = 0; c < mean.size(); ++c) {
     scale[c] /= std::sqrt(variance[c] + eps);
     shift[c] -= mean[c] * scale[c];
@@ -42,29 +43,30 @@ Value import_caffe_batch_norm(Import& layer) {
                     {{"eps", eps}, {"normalize_variance", true}, {"eps_mode", "INSIDE_SQRT"}});
   }
   std::vector<double> mean = caffe_numbers(layer.weight(0)), variance = caffe_numbers(layer.weight(1));
-  if (layer.weights() > 2) {  // both were summed up over so many steps
+  if (layer.weights() > 2) {  // both are sums over this many steps: divide
     std::vector<double> steps = caffe_numbers(layer.weight(2));
     double factor = steps.empty() || steps[0] == 0 ? 0 : 1 / steps[0];
     for (double& v : mean) v *= factor;
     for (double& v : variance) v *= factor;
   }
-  bool own_scale = layer.weights() >= 5;  // of a fork
+  bool own_scale = layer.weights() >= 5;  // a fork with its own scale and shift
   return caffe_normalised(layer, x, mean, variance, eps,
                           own_scale ? caffe_numbers(layer.weight(3)) : std::vector<double>(),
                           own_scale ? caffe_numbers(layer.weight(4)) : std::vector<double>());
 }
 
-// Of forks: scale, shift, and the statistics where they are not in these already.
+// BN of several forks: scale and shift, and the statistics unless they are folded into these already.
 Value import_caffe_bn(Import& layer) {
   Value x = layer.input(0);
   std::vector<double> scale = caffe_numbers(layer.weight(0)), shift = caffe_numbers(layer.weight(1));
-  if (scale.size() != shift.size()) fail("there are ", scale.size(), " scales and ", shift.size(), " shifts");
+  if (scale.size() != shift.size())
+    fail("expected as many scales as shifts, got ", scale.size(), " and ", shift.size());
   if (layer.weights() == 2) return caffe_scale_shift(layer, x, scale, shift);
   return caffe_normalised(layer, x, caffe_numbers(layer.weight(2)), caffe_numbers(layer.weight(3)),
                           layer.get<float>("bn_param.eps", 1e-5f), scale, shift);
 }
 
-// A factor or term along `axis` and what follows it, for a value of rank `rank`.
+// A factor or term broadcast from `axis` on, for a value of rank `rank`.
 Value caffe_along(Import& layer, const Value& v, bool is_weight, const std::string& message, size_t rank) {
   size_t axis = caffe_axis(layer.get<int64_t>(message + ".axis", 1), rank);
   auto count = layer.get<int64_t>(message + ".num_axes", 1);
@@ -73,12 +75,14 @@ Value caffe_along(Import& layer, const Value& v, bool is_weight, const std::stri
   if (is_weight && count == 1) dims = {-1};
   else if (is_weight && count == 0) dims = {};
   else {
-    if (!s.ranked()) unsupported("the rank of an input is not known here, and this conversion needs it");
-    dims.assign(s.rank(), 0);  // kept
+    if (!s.ranked())
+      unsupported(
+          "the rank of the input is unknown, but this conversion requires it: set its shape with --input_shape");
+    dims.assign(s.rank(), 0);  // 0 keeps a dimension
   }
   size_t own = dims.size();
   if (axis + own > rank)
-    fail("a factor or term of shape ", s, " does not fit a value of ", rank, " dimensions at axis ", axis);
+    fail("a factor or term of shape ", s, " does not fit a tensor of rank ", rank, " at axis ", axis);
   if (own + axis == rank && !is_weight) return v;
   if (own) dims.resize(rank - axis, 1);
   return build::reshape_keeping(v, dims);
@@ -87,7 +91,7 @@ Value caffe_along(Import& layer, const Value& v, bool is_weight, const std::stri
 Value import_caffe_scale(Import& layer) {
   Value x = layer.input(0);
   bool two = layer.flows() > 1;
-  if (layer.flows() > 2) fail("has ", layer.flows(), " inputs, one or two are wanted");
+  if (layer.flows() > 2) fail("expected 1 or 2 inputs, got ", layer.flows());
   Value y = x * caffe_along(layer, two ? layer.input(1) : layer.weight(0), !two, "scale_param", x.rank());
   if (!layer.get<bool>("scale_param.bias_term", false)) return y;
   return y + caffe_along(layer, layer.weight(two ? 0 : 1), true, "scale_param", x.rank());
@@ -100,11 +104,12 @@ Value import_caffe_bias(Import& layer) {
 
 Value import_caffe_lrn(Import& layer) {
   auto size = layer.get<int64_t>("lrn_param.local_size", 5);
-  if (size < 1 || size % 2 == 0) fail("attribute 'lrn_param.local_size' is ", size, ", an odd number is wanted");
+  if (size < 1 || size % 2 == 0) fail("expected an odd 'lrn_param.local_size', got ", size);
   std::string region =
       caffe_word(layer, "lrn_param.norm_region", {"ACROSS_CHANNELS", "WITHIN_CHANNEL"}, "ACROSS_CHANNELS");
   bool across = region == "ACROSS_CHANNELS";
-  if (!across && region != "WITHIN_CHANNEL") fail("attribute 'lrn_param.norm_region' is ", region);
+  if (!across && region != "WITHIN_CHANNEL")
+    fail("expected 'lrn_param.norm_region' ACROSS_CHANNELS or WITHIN_CHANNEL, got ", region);
   double k = layer.get<float>("lrn_param.k", 1);
   return layer.op("LRN", {layer.input(0), layer.ints(across ? std::vector<int64_t>{1} : std::vector<int64_t>{2, 3})},
                   {{"alpha", layer.get<float>("lrn_param.alpha", 1)},

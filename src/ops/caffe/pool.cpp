@@ -4,7 +4,8 @@
 namespace graft {
 namespace {
 
-// Caffe counts padding, but not what a last window has beyond it: zeros are put around, then only elements count.
+// Caffe counts padding in the divisor, but not the part of the last window beyond the padding. So pad explicitly with
+// zeros, then average with exclude-pad.
 Value caffe_average(Import& layer, Value x, std::vector<NamedAttr> attrs, const std::vector<int64_t>& kernel,
                     const std::vector<int64_t>& strides, const std::vector<int64_t>& pads, bool floor) {
   Shape s = x.shape();
@@ -46,15 +47,16 @@ Value caffe_average(Import& layer, Value x, std::vector<NamedAttr> attrs, const 
 std::vector<Value> import_caffe_pooling(Import& layer) {
   Value x = layer.input(0);
   std::string method = caffe_word(layer, "pooling_param.pool", {"MAX", "AVE", "STOCHASTIC"}, "MAX");
-  if (method != "MAX" && method != "AVE" && method != "STOCHASTIC") fail("there is no pooling '", method, "'");
+  if (method != "MAX" && method != "AVE" && method != "STOCHASTIC")
+    fail("expected pooling method MAX, AVE or STOCHASTIC, got '", method, "'");
   if (layer.get<bool>("pooling_param.global_pooling", false)) {
     if (method == "STOCHASTIC") unsupported("global stochastic pooling is not supported");
-    if (layer.wants(1)) unsupported("the indices of global pooling are not supported");
+    if (layer.wants(1)) unsupported("the indices output of global pooling is not supported");
     return {layer.op(method == "MAX" ? "ReduceMax" : "ReduceMean", {x, layer.ints(caffe_axes_from(2, x.rank()))},
                      {{"keep_dims", true}})};
   }
   Shape s = x.shape();
-  if (s.ranked() && s.rank() < 3) fail("the input has shape ", s, ", at least 3 dimensions are wanted");
+  if (s.ranked() && s.rank() < 3) fail("expected an input of rank 3 or more, got shape ", s);
   size_t axes = s.ranked() ? s.rank() - 2 : 2;
   std::vector<int64_t> pads = caffe_windows(layer, "pooling_param", "pad", "pad", axes, 0, 0);
   bool floor = caffe_word(layer, "pooling_param.round_mode", {"CEIL", "FLOOR"}, "CEIL") == "FLOOR" ||
@@ -62,7 +64,7 @@ std::vector<Value> import_caffe_pooling(Import& layer) {
   std::vector<int64_t> kernel = caffe_windows(layer, "pooling_param", "kernel_size", "kernel", axes, 0, 1),
                        strides = caffe_windows(layer, "pooling_param", "stride", "stride", axes, 1, 1);
   for (size_t i = 0; i < axes; ++i)
-    if (pads[i] >= kernel[i]) fail("a padding of ", pads[i], " is not less than the window of ", kernel[i]);
+    if (pads[i] >= kernel[i]) fail("expected a padding smaller than the window of ", kernel[i], ", got ", pads[i]);
   std::vector<NamedAttr> attrs{
       {"kernel", kernel}, {"strides", strides}, {"rounding_type", floor ? "floor" : "ceil_torch"}};
   if (method == "MAX") {
@@ -78,7 +80,7 @@ std::vector<Value> import_caffe_pooling(Import& layer) {
   }
   auto mean = [&](const Value& v) { return caffe_average(layer, v, attrs, kernel, strides, pads, floor); };
   if (method == "AVE") return {mean(x)};
-  // In use, the stochastic one is the mean weighted by the elements themselves.
+  // At inference time stochastic pooling is the average of the elements weighted by themselves.
   return {mean(x * x) / (mean(x) + double{std::numeric_limits<float>::min()})};
 }
 

@@ -1,4 +1,4 @@
-// Layers that change the size of images.
+// Layers that resize images.
 #include "caffe/building.hpp"
 
 namespace graft {
@@ -6,16 +6,16 @@ namespace {
 
 int64_t caffe_factor(Import& layer, std::string_view path) {
   auto v = layer.get<int64_t>(path, 1);
-  if (v < 1 || v > 1 << 16) fail("attribute '", path, "' is ", v, ", a factor from 1 on is wanted");
+  if (v < 1 || v > 1 << 16) fail("expected '", path, "' of 1 to ", 1 << 16, ", got ", v);
   return v;
 }
 
-// Aligned corners; a negative padding crops first.
+// Bilinear interpolation with aligned corners; negative padding crops first.
 Value import_caffe_interp(Import& layer) {
   Value x = layer.input(0);
   auto begin = layer.get<int64_t>("interp_param.pad_beg", 0), end = layer.get<int64_t>("interp_param.pad_end", 0);
   if (begin > 0 || end > 0 || begin < -(1 << 20) || end < -(1 << 20))
-    fail("paddings of ", begin, " and ", end, ": only cropping, with negative ones, is known");
+    fail("expected zero or negative padding (cropping), got ", begin, " and ", end);
   if (begin || end)
     for (int64_t axis : {2, 3}) x = build::slice(x, axis, -begin, end ? end : INT64_MAX);
   Value size = build::dims(x, {2, 3});
@@ -27,7 +27,7 @@ Value import_caffe_interp(Import& layer) {
     if (zooms) size = size + (size - 1) * static_cast<double>(caffe_factor(layer, "interp_param.zoom_factor") - 1);
   } else {
     auto h = layer.get<int64_t>("interp_param.height"), w = layer.get<int64_t>("interp_param.width");
-    if (h < 1 || w < 1) fail("a size of ", h, " x ", w, " is asked for");
+    if (h < 1 || w < 1) fail("expected a positive output size, got ", h, " x ", w);
     size = layer.ints({h, w});
   }
   return caffe_interpolate(x, size, "linear_onnx", "align_corners");
@@ -58,11 +58,12 @@ Value import_caffe_resample(Import& layer) {
                    {"cube_coeff", -0.5}});
 }
 
-// With one input elements are repeated; with two they go where the second says, as pooling has found them there.
+// With one input, elements are repeated; with two, each element goes to the position that max pooling recorded in the
+// second.
 Value import_caffe_upsample(Import& layer) {
   Value x = layer.input(0), size = build::dims(x, {2, 3});
   auto scale = layer.get<int64_t>("upsample_param.scale", 2);
-  if (scale < 1 || scale > 1 << 16) fail("attribute 'upsample_param.scale' is ", scale);
+  if (scale < 1 || scale > 1 << 16) fail("expected 'upsample_param.scale' of 1 to ", 1 << 16, ", got ", scale);
   if (layer.has("upsample_param.upsample_h") || layer.has("upsample_param.upsample_w"))
     size =
         layer.ints({layer.get<int64_t>("upsample_param.upsample_h"), layer.get<int64_t>("upsample_param.upsample_w")});
@@ -82,11 +83,11 @@ Value import_caffe_upsample(Import& layer) {
   return build::reshape(y, {outer, size});
 }
 
-// All inputs in one size, as channels of one blob.
+// Resizes all inputs to the same size and concatenates them along the channels.
 Value import_caffe_accum(Import& layer) {
   bool reference = layer.get<bool>("accum_param.have_reference", false);
   size_t n = layer.flows();
-  if (reference && n < 2) fail("has ", n, " inputs, the last one of at least 2 is the reference");
+  if (reference && n < 2) fail("expected at least 2 inputs, the last one being the reference, got ", n);
   Value size;
   if (reference) {
     size = build::dims(layer.input(--n), {2, 3});
@@ -95,7 +96,8 @@ Value import_caffe_accum(Import& layer) {
     for (size_t i = 0; i < n; ++i) {
       Shape s = layer.input(i).shape();
       if (!s.ranked() || s.rank() != 4 || !s[2].known() || !s[3].known())
-        unsupported("the size of input ", i, " is not known here, and this conversion needs it");
+        unsupported("the spatial size of input ", i,
+                    " is unknown, but this conversion requires it: set it with --input_shape");
       h = std::max(h, s[2].value());
       w = std::max(w, s[3].value());
     }

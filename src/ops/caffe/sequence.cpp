@@ -4,26 +4,27 @@
 namespace graft {
 namespace {
 
-// Caffe has the gates in the order input, forget, output, cell; the operation wants forget, input, cell, output.
+// Caffe stores the gates in the order input, forget, output, cell; the operation expects forget, input, cell, output.
 Value caffe_gates(const Value& weights, const std::vector<int64_t>& dims) {
   std::vector<Value> gates = build::split(reshape(weights, dims), 0, 4);
   return build::concat({gates[1], gates[0], gates[3], gates[2]}, 0);
 }
 
-// One cell after the other: the second input says at each step whether the sequence goes on.
+// Unrolled into one cell per step: the second input says at each step whether the sequence continues (0 resets the
+// state).
 std::vector<Value> import_caffe_lstm(Import& layer) {
   auto hidden = layer.get<int64_t>("recurrent_param.num_output");
-  if (hidden < 1 || hidden > 1 << 24) fail("attribute 'recurrent_param.num_output' is ", hidden);
+  if (hidden < 1 || hidden > 1 << 24) fail("expected 'recurrent_param.num_output' of 1 to ", 1 << 24, ", got ", hidden);
   bool exposed = layer.get<bool>("recurrent_param.expose_hidden", false);
   if (layer.flows() != (exposed ? 4u : 2u)) unsupported("an LSTM with ", layer.flows(), " inputs is not supported");
   if (layer.weights() != 3)
-    fail("layer '", layer.name(), "' (LSTM) has ", layer.weights(), " tensors of weights, 3 are wanted");
+    fail("expected 3 weight tensors in layer '", layer.name(), "' (LSTM), got ", layer.weights());
   Value x = layer.input(0), goes_on = layer.input(1);
   Shape s = x.shape();
   if (!s.ranked() || s.rank() < 2 || !s[0].known() || !s[1].known())
-    unsupported("the number of steps and the batch must be known, the input has shape ", s);
+    unsupported("the number of steps and the batch size must be known, got an input of shape ", s);
   int64_t steps = s[0].value(), batch = s[1].value();
-  if (steps < 1 || steps > 1024) unsupported("an LSTM of ", steps, " steps is not supported, 1 to 1024 are");
+  if (steps < 1 || steps > 1024) unsupported("an LSTM of ", steps, " steps is not supported, only 1 to 1024");
   Value w = caffe_gates(layer.weight(0), {4 * hidden, -1}), b = caffe_gates(layer.weight(1), {4 * hidden}),
         r = caffe_gates(layer.weight(2), {4 * hidden, hidden});
   auto initial = [&](size_t input) {
@@ -45,17 +46,18 @@ std::vector<Value> import_caffe_lstm(Import& layer) {
   return results;
 }
 
-// theta maps places of the result, both sides running from -1 on, to places of the input.
+// theta maps output positions to input positions, both normalized to -1..1.
 Value import_caffe_spatial_transformer(Import& layer) {
   if (std::string type = layer.get<std::string>("st_param.transform_type", "affine"); type != "affine")
-    unsupported("a transformation of type '", type, "' is not supported, only 'affine' is");
+    unsupported("transformation '", type, "' is not supported, only 'affine'");
   Value x = layer.input(0), theta = layer.input(1);
   Shape s = x.shape();
   if (!s.ranked() || s.rank() != 4 || !s[2].known() || !s[3].known() || s[2].value() < 1 || s[3].value() < 1)
-    unsupported("height and width of the input must be known, it has shape ", s);
+    unsupported("the height and width of the input must be known, got shape ", s);
   auto h = layer.get<int64_t>("st_param.output_H", s[2].value()),
        w = layer.get<int64_t>("st_param.output_W", s[3].value());
-  if (h < 1 || w < 1 || h > 1 << 14 || w > 1 << 14) fail("a size of ", h, " x ", w, " is asked for");
+  if (h < 1 || w < 1 || h > 1 << 14 || w > 1 << 14)
+    fail("expected an output height and width of 1 to ", 1 << 14, ", got ", h, " x ", w);
   std::vector<float> places;
   for (int64_t i = 0; i < h; ++i)
     for (int64_t j = 0; j < w; ++j) {
@@ -63,7 +65,7 @@ Value import_caffe_spatial_transformer(Import& layer) {
       places.push_back(static_cast<float>(j) / static_cast<float>(w) * 2 - 1);
       places.push_back(1);
     }
-  // Those of the six numbers that are given stand still, the others are the second input's.
+  // Coefficients of theta given as attributes are fixed; the second input provides the others.
   constexpr std::string_view names[] = {"st_param.theta_1_1", "st_param.theta_1_2", "st_param.theta_1_3",
                                         "st_param.theta_2_1", "st_param.theta_2_2", "st_param.theta_2_3"};
   theta = build::reshape_keeping(theta, {0, -1});
@@ -83,7 +85,7 @@ Value import_caffe_spatial_transformer(Import& layer) {
       build::matmul(layer.constant<float>(std::move(places), {h * w, 3}), reshape(theta, {-1, 2, 3}), false, true);
   Value shift =
       layer.constant<float>({1 / static_cast<float>(s[3].value()), 1 / static_cast<float>(s[2].value())}, {2});
-  grid = build::gather(grid, layer.ints({1, 0}), 2) + shift;  // rows first there, columns first here
+  grid = build::gather(grid, layer.ints({1, 0}), 2) + shift;  // Caffe puts rows first, GridSample columns
   return layer.op("GridSample", {x, reshape(grid, {-1, h, w, 2})},
                   {{"align_corners", false}, {"mode", "bilinear"}, {"padding_mode", "zeros"}});
 }

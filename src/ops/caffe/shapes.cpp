@@ -1,10 +1,10 @@
-// Layers that move, part and join.
+// Layers that reshape, split and join.
 #include "caffe/building.hpp"
 
 namespace graft {
 namespace {
 
-// `axis`, or the name it had before.
+// `axis`, or its older name.
 int64_t caffe_axis_of(Import& layer, std::string_view path, std::string_view before) {
   return layer.has(path) ? layer.get<int64_t>(path) : layer.get<int64_t>(before, 1);
 }
@@ -22,12 +22,12 @@ std::vector<Value> import_caffe_slice(Import& layer) {
   std::vector<int64_t> points = layer.get<std::vector<int64_t>>("slice_param.slice_point", {});
   if (points.empty()) return build::split(layer.input(0), axis, static_cast<int64_t>(layer.outputs()));
   if (points.size() + 1 != layer.outputs())
-    fail("attribute 'slice_param.slice_point' has ", points.size(), " values, for ", layer.outputs(), " outputs ",
-         layer.outputs() - 1, " are wanted");
+    fail("expected ", layer.outputs() - 1, " values of 'slice_param.slice_point' for ", layer.outputs(),
+         " outputs, got ", points.size());
   std::vector<int64_t> lengths;
   int64_t before = 0;
   for (int64_t p : points) {
-    if (p <= before) fail("attribute 'slice_param.slice_point' is ", points, ", the points must grow");
+    if (p <= before) fail("expected strictly increasing values of 'slice_param.slice_point', got ", points);
     lengths.push_back(p - before);
     before = p;
   }
@@ -37,14 +37,14 @@ std::vector<Value> import_caffe_slice(Import& layer) {
 
 std::vector<Value> import_caffe_split(Import& layer) { return std::vector<Value>(layer.outputs(), layer.input(0)); }
 
-// The axes of a value from `first` on, as a list of their sizes.
+// The dimensions of a value from axis `first` on, as a 1-D tensor.
 Value caffe_sizes_from(Import& layer, const Value& x, int64_t first) {
   Shape s = x.shape();
   if (s.ranked()) return build::dims(x, caffe_axes_from(static_cast<size_t>(first), s.rank()));
   return build::slice(shape_of(layer.input(0)), 0, first, INT64_MAX);
 }
 
-// `middle` instead of the axes from `first` up to `end`; 0 keeps the size at its place, -1 is what is left.
+// Replaces the axes [first, end) by `middle`; 0 keeps the dimension at that position, -1 is inferred.
 Value caffe_replace_axes(Import& layer, const Value& x, int64_t first, std::optional<int64_t> end,
                          const std::vector<int64_t>& middle) {
   std::vector<int64_t> target(static_cast<size_t>(first), 0);
@@ -69,10 +69,12 @@ Value import_caffe_reshape(Import& layer) {
   std::vector<int64_t> dims = layer.get<std::vector<int64_t>>("reshape_param.shape.dim", {});
   auto axis = layer.get<int64_t>("reshape_param.axis", 0), count = layer.get<int64_t>("reshape_param.num_axes", -1);
   if (axis < 0) axis += static_cast<int64_t>(x.rank()) + 1;
-  if (axis < 0 || axis > 32) fail("attribute 'reshape_param.axis' is ", layer.get<int64_t>("reshape_param.axis", 0));
-  if (count < -1 || count > 32) fail("attribute 'reshape_param.num_axes' is ", count);
+  if (axis < 0 || axis > 32)
+    fail("expected 'reshape_param.axis' within the rank of the input, got ",
+         layer.get<int64_t>("reshape_param.axis", 0));
+  if (count < -1 || count > 32) fail("expected 'reshape_param.num_axes' of -1 to 32, got ", count);
   if (Shape s = x.shape(); s.ranked() && axis + std::max<int64_t>(count, 0) > static_cast<int64_t>(s.rank()))
-    fail("axes ", axis, " to ", axis + std::max<int64_t>(count, 0), " are to be replaced, the input has shape ", s);
+    fail("cannot replace axes ", axis, " to ", axis + std::max<int64_t>(count, 0), " of an input of shape ", s);
   return caffe_replace_axes(layer, x, axis, count < 0 ? std::nullopt : std::optional(axis + count), dims);
 }
 
@@ -80,10 +82,10 @@ Value import_caffe_flatten(Import& layer) {
   Value x = layer.input(0);
   auto axis = layer.get<int64_t>("flatten_param.axis", 1), end = layer.get<int64_t>("flatten_param.end_axis", -1);
   if (axis < 0) axis = static_cast<int64_t>(caffe_axis(axis, x.rank()));
-  if (axis > 32) fail("attribute 'flatten_param.axis' is ", axis);
+  if (axis > 32) fail("expected 'flatten_param.axis' within the rank of the input, got ", axis);
   if (end == -1) return caffe_replace_axes(layer, x, axis, std::nullopt, {-1});
   end = static_cast<int64_t>(caffe_axis(end, x.rank()));
-  if (end < axis) fail("the last axis is ", end, ", the first one ", axis);
+  if (end < axis) fail("expected the last axis to follow the first one (", axis, "), got ", end);
   return caffe_replace_axes(layer, x, axis, end + 1, {-1});
 }
 
@@ -97,7 +99,7 @@ Value import_caffe_permute(Import& layer) {
   return transpose(x, order);
 }
 
-// The second input only lends its size.
+// Only the shape of the second input matters.
 Value import_caffe_crop(Import& layer) {
   Value x = layer.input(0), like_this = layer.input(1);
   size_t rank = x.rank(), first = caffe_axis(layer.get<int64_t>("crop_param.axis", 2), rank);
@@ -105,14 +107,14 @@ Value import_caffe_crop(Import& layer) {
   std::vector<int64_t> offsets = layer.get<std::vector<int64_t>>("crop_param.offset", {0});
   if (offsets.size() == 1) offsets.resize(axes.size(), offsets[0]);
   if (offsets.size() != axes.size())
-    fail("attribute 'crop_param.offset' has ", offsets.size(), " values, there are ", axes.size(), " axes to crop");
+    fail("expected 1 or ", axes.size(), " values of 'crop_param.offset', got ", offsets.size());
   Shape from = x.shape(), to = like_this.shape();
   for (size_t i = 0; i < axes.size(); ++i) {
     auto at = static_cast<size_t>(axes[i]);
-    if (offsets[i] < 0) fail("attribute 'crop_param.offset' is ", offsets[i]);
+    if (offsets[i] < 0) fail("expected non-negative values of 'crop_param.offset', got ", offsets[i]);
     if (!to.ranked() || at >= to.rank() || !to[at].known() || !from[at].known()) continue;
     if (offsets[i] > from[at].value() - to[at].value())
-      fail("axis ", at, " has ", from[at], " elements: ", to[at], " from ", offsets[i], " on are not there");
+      fail("cannot crop ", to[at], " elements from offset ", offsets[i], " on: axis ", at, " has ", from[at]);
   }
   Value start = layer.ints(offsets), sizes = build::dims(like_this, axes);
   return layer.op("Slice",
@@ -123,16 +125,16 @@ Value import_caffe_tile(Import& layer) {
   Value x = layer.input(0);
   std::vector<int64_t> repeats(x.rank(), 1);
   auto tiles = layer.get<int64_t>("tile_param.tiles");
-  if (tiles < 1) fail("attribute 'tile_param.tiles' is ", tiles);
+  if (tiles < 1) fail("expected a positive 'tile_param.tiles', got ", tiles);
   repeats[caffe_axis(layer.get<int64_t>("tile_param.axis", 1), x.rank())] = tiles;
   return layer.op("Tile", {x, layer.ints(repeats)});
 }
 
-// A layer of the first generation.
+// A layer of the first Caffe version (V0).
 Value import_caffe_padding(Import& layer) {
   Value x = layer.input(0);
   auto pad = layer.get<int64_t>("padding_param.pad", 0);
-  if (pad < 0 || pad > 1 << 24) fail("attribute 'padding_param.pad' is ", pad);
+  if (pad < 0 || pad > 1 << 24) fail("expected 'padding_param.pad' of 0 to ", 1 << 24, ", got ", pad);
   Value around = layer.ints({0, 0, pad, pad});
   return layer.op("Pad@1", {x, around, around, like(x, 0)}, {{"pad_mode", "constant"}});
 }
@@ -163,7 +165,7 @@ Value import_caffe_reduction(Import& layer) {
   std::string_view op = operation == "MEAN" ? "ReduceMean" : operation == "ASUM" ? "ReduceL1" : "ReduceSum";
   if (operation == "SUMSQ") x = x * x;
   else if (operation != "SUM" && operation != "ASUM" && operation != "MEAN")
-    fail("attribute 'reduction_param.operation' is ", operation);
+    fail("expected 'reduction_param.operation' SUM, ASUM, SUMSQ or MEAN, got ", operation);
   return layer.op(op, {x, axes}, {{"keep_dims", false}}) * double{layer.get<float>("reduction_param.coeff", 1)};
 }
 

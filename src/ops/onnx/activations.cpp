@@ -1,4 +1,4 @@
-// Activations of ONNX that other operations express.
+// ONNX activations expressed by other operations.
 #include <graft/op.hpp>
 
 namespace graft {
@@ -8,7 +8,7 @@ namespace {
 Value import_celu(Import& layer) {
   Value x = layer.input(0);
   float alpha = layer.get<float>("alpha", 1.0f);
-  if (alpha == 0) fail("alpha is 0");
+  if (alpha == 0) fail("expected a nonzero alpha, got 0");
   if (alpha > 0) return layer.op("Elu", {x / alpha}, {{"alpha", 1.0}}) * alpha;
   Value curve = (layer.op("Exp", {x / alpha}) - 1.0) * alpha;
   return layer.op("Relu", {x}) + layer.op("Minimum", {curve, like(x, 0)});
@@ -20,7 +20,8 @@ Value import_thresholded_relu(Import& layer) {
   return layer.op("Select", {above, x, like(x, 0)});
 }
 
-// x + bias below -lambd, x - bias above lambd, 0 between. Whole numbers are compared with bounds that are not whole.
+// x + bias below -lambd, x - bias above lambd, 0 in between. Integers are compared in f64, because the bounds may be
+// fractional.
 Value import_shrink(Import& layer) {
   Value given = layer.input(0), x = is_real(given.type()) ? given : convert(given, DType::f64);
   float bound = layer.get<float>("lambd", 0.5f), bias = layer.get<float>("bias", 0.0f);

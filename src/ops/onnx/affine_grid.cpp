@@ -3,8 +3,8 @@
 namespace graft {
 namespace {
 
-// Places from -1 to 1 along axis `i` of an output of these sizes: the middles of its elements, the outermost at -1 and
-// 1 when corners are aligned.
+// Normalized coordinates (-1..1) along axis `i` of an output of these sizes: the centers of its elements, or from
+// exactly -1 to 1 if corners are aligned.
 Value grid_places(Import& layer, Value sizes, int64_t i, bool align_corners) {
   if (auto known = sizes.values<int64_t>()) {
     int64_t n = (*known)[static_cast<size_t>(i)];
@@ -21,14 +21,15 @@ Value grid_places(Import& layer, Value sizes, int64_t i, bool align_corners) {
   return (steps * 2 - last) / (align_corners ? layer.op("Maximum", {last, like(last, 1)}) : last + 1);
 }
 
-// theta [N, axes, axes + 1] times (places..., 1), one column after the other.
+// theta [N, axes, axes + 1] times the homogeneous coordinates (positions..., 1), column by column.
 Value import_affine_grid(Import& layer) {
   Value theta = layer.input(0), sizes = layer.input(1);
   Shape list = sizes.shape();
   if (!list.ranked() || list.rank() != 1 || !list[0].known())
-    unsupported("the number of spatial axes is not known here, and this conversion needs it");
+    unsupported(
+        "the number of spatial axes is unknown, but this conversion requires it: set the shapes with --input_shape");
   int64_t axes = list[0].value() - 2;
-  if (axes != 2 && axes != 3) fail("sizes of shape ", list, ": 4 or 5 are wanted");
+  if (axes != 2 && axes != 3) fail("expected 4 or 5 sizes, got shape ", list);
   bool align_corners = layer.get<bool>("align_corners", false);
   std::vector<int64_t> ones;
   for (int64_t i = 1; i <= axes; ++i) ones.push_back(i);

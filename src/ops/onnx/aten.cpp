@@ -1,27 +1,27 @@
-// PyTorch operations that its exporter wrote into ONNX files as they were.
+// PyTorch operators that its exporter writes into ONNX files unconverted.
 #include "building.hpp"
 
 namespace graft {
 namespace {
 
-// Rows of a table added up in bags: the rows of `indices`, or its stretches that begin at offsets.
+// Sums of embedding rows per bag: the rows of `indices`, or its ranges that begin at the offsets.
 Value import_embedding_bag(Import& layer) {
   for (const char* other : {"scale_grad_by_freq", "sparse"}) layer.has(other);
   if (int64_t mode = layer.get<int64_t>("mode"); mode != 0)
-    unsupported("embedding_bag of mode ", mode, ", only sums are");
+    unsupported("embedding_bag of mode ", mode, " is not supported, only sum (0)");
   Value table = layer.input(0), indices = layer.input(1);
   Value weights = layer.has_input(3) ? layer.input(3) : Value();
   if (!layer.has_input(2))
     return weights ? layer.op("EmbeddingBagPackedSum", {table, indices, weights})
                    : layer.op("EmbeddingBagPackedSum", {table, indices});
   if (!weights) return layer.op("EmbeddingBagOffsetsSum@3", {table, indices, layer.input(2)});
-  // A bag without rows is zero: -1 names no row.
+  // An empty bag yields zeros: -1 stands for no default row.
   return layer.op("EmbeddingBagOffsetsSum@3",
                   {table, indices, layer.input(2), layer.scalar(-1.0, indices.type()), weights});
 }
 std::vector<Value> import_aten(Import& layer) {
   auto name = layer.get<std::string>("operator", "");
-  if (name != "embedding_bag") unsupported("ATen operator '", name, "'");
+  if (name != "embedding_bag") unsupported("the ATen operator '", name, "' is not supported");
   return std::vector<Value>(std::max<size_t>(layer.outputs(), 1), import_embedding_bag(layer));
 }
 

@@ -8,10 +8,10 @@ int64_t attention_head_count(const Value& v, int64_t given) {
   Shape s = v.shape();
   if (given > 0) return given;
   if (s.ranked() && s.rank() == 4 && s[1].known()) return s[1].value();
-  unsupported("the number of heads of an input of shape ", s, " is not known");
+  unsupported("the number of heads must be known, got an input of shape ", s);
 }
 
-// Missing columns of a mask count as masked.
+// Missing columns of a mask are treated as masked.
 Value attention_widen_mask(Import& layer, const Value& mask, const Value& k) {
   Shape m = mask.shape(), keys = k.shape();
   if (!m.ranked() || m.rank() == 0) return mask;
@@ -34,7 +34,7 @@ std::vector<Value> import_attention(Import& layer) {
   int64_t q_heads = layer.get<int64_t>("q_num_heads", 0), kv_heads = layer.get<int64_t>("kv_num_heads", 0);
   bool flat = a.q.rank() == 3;
   if (flat) {
-    if (q_heads < 1 || kv_heads < 1) fail("inputs of three dimensions want q_num_heads and kv_num_heads");
+    if (q_heads < 1 || kv_heads < 1) fail("inputs of rank 3 require q_num_heads and kv_num_heads");
     a.q = build::split_heads(a.q, q_heads);
     a.k = build::split_heads(a.k, kv_heads);
     a.v = build::split_heads(a.v, kv_heads);
@@ -46,7 +46,7 @@ std::vector<Value> import_attention(Import& layer) {
   bool cached = layer.has_input(6);
   Value filled = cached ? reshape(layer.input(6), {-1, 1, 1, 1}) : Value();
 
-  // Which keys a query may look at.
+  // The keys that a query may attend to.
   Value allowed;
   auto also = [&](const Value& condition) {
     allowed = allowed ? layer.op("LogicalAnd", {allowed, condition}) : condition;
@@ -79,7 +79,8 @@ std::vector<Value> import_attention(Import& layer) {
   }
 
   int64_t heads = attention_head_count(a.q, q_heads), groups = attention_head_count(a.k, kv_heads);
-  if (groups < 1 || heads % groups != 0) fail(heads, " heads of queries do not share ", groups, " of keys");
+  if (groups < 1 || heads % groups != 0)
+    fail("expected a number of query heads divisible by the ", groups, " key heads, got ", heads);
   a.k = build::repeat_heads(a.k, groups, heads / groups);
   a.v = build::repeat_heads(a.v, groups, heads / groups);
   if (layer.has("scale")) a.scale = layer.get<float>("scale");
@@ -87,7 +88,7 @@ std::vector<Value> import_attention(Import& layer) {
   if (int64_t type = layer.get<int64_t>("softmax_precision", 0)) a.softmax_type = onnx_element_type(type);
   a.run();
   int64_t mode = layer.get<int64_t>("qk_matmul_output_mode", 0);
-  if (mode < 0 || mode > 3) fail("qk_matmul_output_mode is ", mode, ", it must be 0, 1, 2 or 3");
+  if (mode < 0 || mode > 3) fail("expected qk_matmul_output_mode 0, 1, 2 or 3, got ", mode);
   Value seen[] = {a.scores, a.capped, a.biased, a.weights};
   return {flat ? build::join_heads(a.result) : a.result, present_key, present_value, seen[mode]};
 }
@@ -96,7 +97,7 @@ Value import_rotary_embedding(Import& layer) {
   Value x = layer.input(0), cos = layer.input(1), sin = layer.input(2);
   bool flat = x.rank() == 3;
   int64_t heads = layer.get<int64_t>("num_heads", 0), size = layer.get<int64_t>("rotary_embedding_dim", 0);
-  if (flat && heads < 1) fail("an input of three dimensions wants num_heads");
+  if (flat && heads < 1) fail("an input of rank 3 requires num_heads");
   if (flat) x = build::split_heads(x, heads);
   if (layer.has_input(3)) {
     cos = build::gather(cos, layer.input(3), 0);
@@ -113,8 +114,8 @@ Value import_rotary_embedding(Import& layer) {
 
 Ops define_onnx_attention() {
   return {
-      onnx("Attention").expand(import_attention),
-      onnx("RotaryEmbedding").expand(import_rotary_embedding),
+      onnx("Attention").rank(0, 3, 4).rank(1, 3, 4).rank(2, 3, 4).expand(import_attention),
+      onnx("RotaryEmbedding").rank(0, 3, 4).expand(import_rotary_embedding),
   };
 }
 

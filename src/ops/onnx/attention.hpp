@@ -1,4 +1,4 @@
-// Attention out of matrix products and a softmax, for the layers of ONNX and its relatives.
+// Attention built from matrix products and a softmax, for the layers of ONNX and ONNX Runtime.
 #pragma once
 
 #include "building.hpp"
@@ -11,9 +11,12 @@ inline Value split_heads(const Value& v, int64_t heads) {
 }
 inline Value join_heads(const Value& v) { return reshape_keeping(transpose(v, {0, 2, 1, 3}), {0, 0, -1}); }
 
-// Each head several times in a row: [h0, h0, h1, h1].
+// Repeats each head: [h0, h0, h1, h1].
 inline Value repeat_heads(const Value& v, int64_t heads, int64_t times) {
   if (times == 1) return v;
+  constexpr int64_t most = 1 << 20;
+  if (heads > most || times > most / std::max<int64_t>(heads, 1))
+    fail("expected at most ", most, " heads, got ", heads, " * ", times);
   std::vector<int64_t> indices;
   for (int64_t h = 0; h < heads; ++h) indices.insert(indices.end(), static_cast<size_t>(times), h);
   return gather(v, v.in().ints(indices), 1);
@@ -21,8 +24,7 @@ inline Value repeat_heads(const Value& v, int64_t heads, int64_t times) {
 
 inline Value scalar_dim(const Value& v, int64_t axis) { return squeeze(dim(v, axis), {0}); }
 
-// How far the key at each position lies behind the query at each position, [queries, keys]; queries begin at `offset`
-// (a number, or [batch, 1, 1, 1]).
+// Query position minus key position, [queries, keys]; queries begin at `offset` (a scalar or [batch, 1, 1, 1]).
 inline Value query_minus_key(const Value& q, const Value& k, const Value& offset) {
   Import& in = q.in();
   Value zero = in.scalar(int64_t{0});
@@ -31,21 +33,21 @@ inline Value query_minus_key(const Value& q, const Value& k, const Value& offset
   return (offset ? rows + offset : rows) - columns;
 }
 
-// What is added to the scores: 0 where the condition holds.
+// The bias to add to the scores: 0 where `allowed` holds, `otherwise` elsewhere.
 inline Value bias_of(const Value& allowed, DType type, double otherwise) {
   Import& in = allowed.in();
   return select(allowed, in.scalar(0.0, type), in.scalar(otherwise, type));
 }
 
 struct Attention {
-  Value q, k, v;                // [batch, heads, length, size], as many heads each
-  std::optional<double> scale;  // absent: 1 / sqrt(size)
+  Value q, k, v;                // [batch, heads, length, size], with the same number of heads
+  std::optional<double> scale;  // none: 1 / sqrt(size)
   double softcap = 0;
-  Value bias;                             // added to the scores; may be absent
-  bool empty_rows = false;                // a query may have no key at all: its result is zero
-  DType softmax_type = DType::undefined;  // absent: that of the scores
+  Value bias;                             // added to the scores; optional
+  bool empty_rows = false;                // a query may have no keys at all; its result is zero
+  DType softmax_type = DType::undefined;  // undefined: the type of the scores
 
-  Value scores, capped, biased, weights, result;  // after `run`
+  Value scores, capped, biased, weights, result;  // set by `run`
 
   void run() {
     Import& in = q.in();
@@ -64,7 +66,7 @@ struct Attention {
   }
 
  private:
-  // Queries and keys take half of the scale each, so that the product does not overflow.
+  // Queries and keys are each multiplied by the square root of the scale, so that the product does not overflow in f16.
   Value root_of_scale() {
     Shape s = q.shape();
     if (scale) return like(q, std::sqrt(*scale));
@@ -73,9 +75,9 @@ struct Attention {
   }
 };
 
-// Turns pairs of elements by the angle of their position. `x` has its positions along the axis before its last
-// (cos and sin: [batch, 1, length, half]) or before that (cos and sin: [batch, length, 1, half]); elements past
-// 2 * `half` stay, -1 meaning that there are none.
+// Rotary embedding: rotates pairs of elements by the angle of their position. `x` has its positions along the
+// second-to-last axis (cos and sin: [batch, 1, length, half]) or the one before (cos and sin: [batch, length, 1,
+// half]). Elements from 2 * `half` on stay unchanged; -1: there are none.
 inline Value rotate(const Value& x, const Value& cos, const Value& sin, bool interleaved, int64_t half) {
   Value turned = x, rest;
   if (half >= 0) {

@@ -1,4 +1,4 @@
-// Steps that import rules put together.
+// Building blocks of import rules.
 #pragma once
 
 #include <graft/op.hpp>
@@ -12,7 +12,7 @@ inline Value slice(const Value& v, int64_t axis, int64_t start, int64_t end, int
   Import& in = v.in();
   return in.op("Slice", {v, in.ints({start}), in.ints({end}), in.ints({step}), in.ints({axis})});
 }
-// The same with an end that is computed, a list of one.
+// The same with a computed end, a 1-D tensor of one element.
 inline Value slice(const Value& v, int64_t axis, const Value& start, const Value& end) {
   Import& in = v.in();
   return in.op("Slice", {v, start, end, in.ints({1}), in.ints({axis})});
@@ -29,7 +29,7 @@ inline std::vector<Value> split(const Value& v, int64_t axis, const std::vector<
 inline Value gather(const Value& v, const Value& indices, int64_t axis) {
   return v.in().op("Gather", {v, indices, v.in().scalar(axis)});
 }
-// Some dimensions of a value, as a list: a constant where they are known.
+// Some dimensions of a value as a 1-D tensor: a constant if they are known.
 inline Value dims(const Value& v, const std::vector<int64_t>& axes) {
   Shape s = v.shape();
   std::vector<int64_t> known;
@@ -40,18 +40,18 @@ inline Value dims(const Value& v, const std::vector<int64_t>& axes) {
   return gather(shape_of(v), v.in().ints(axes), 0);
 }
 inline Value dim(const Value& v, int64_t axis) { return dims(v, {axis}); }
-// A computed target shape; -1 stands for what is left.
+// Reshape to a computed target shape; -1 is inferred.
 inline Value reshape(const Value& v, const std::vector<Value>& parts) {
   return v.in().op("Reshape", {v, concat(parts, 0)}, {{"special_zero", false}});
 }
-// 0 keeps a dimension, -1 stands for what is left.
+// 0 keeps a dimension, -1 is inferred.
 inline Value reshape_keeping(const Value& v, const std::vector<int64_t>& target) {
   return v.in().op("Reshape", {v, v.in().ints(target)}, {{"special_zero", true}});
 }
 inline Value broadcast(const Value& v, const Value& target) {
   return v.in().op("Broadcast", {v, target}, {{"mode", "numpy"}});
 }
-// A tensor of this shape (a list) full of one number.
+// A tensor of the shape `target` (1-D) filled with one number.
 inline Value fill(Import& in, double number, DType type, const Value& target) {
   return broadcast(in.scalar(number, type), target);
 }
@@ -65,7 +65,7 @@ inline Value softmax(const Value& v, int64_t axis) { return v.in().op("Softmax@8
 inline Value reduce_mean(const Value& v, const std::vector<int64_t>& axes) {
   return v.in().op("ReduceMean", {v, v.in().ints(axes)}, {{"keep_dims", true}});
 }
-// start, start + 1, ... below `stop`; both scalars.
+// start, start + 1, ... up to but excluding `stop`; both are scalars.
 inline Value range(const Value& start, const Value& stop, DType type) {
   Import& in = start.in();
   return in.op("Range", {start, stop, in.scalar(1.0, start.type())}, {{"output_type", type}});

@@ -1,4 +1,4 @@
-// Clip since opset 11: bounds are inputs, each of which may be absent or computed.
+// Clip since opset 11: the bounds are inputs, which may be omitted or computed.
 #include <graft/op.hpp>
 
 #include "dimension.hpp"
@@ -6,7 +6,7 @@
 namespace graft {
 namespace {
 
-// What an absent bound stands for: the largest finite number of the type.
+// The default of an omitted bound: the largest finite value of the type.
 double largest_real(DType type) {
   if (type == DType::f16) return 65504;
   if (type == DType::bf16) return 0x1.fep127;

@@ -1,10 +1,10 @@
-// Compress: the slices along an axis for which a condition holds.
+// Compress: selects the slices along an axis for which a condition is true.
 #include <graft/op.hpp>
 
 namespace graft {
 namespace {
 
-// Positions that hold, then the slices at them; a condition that is shorter than the axis leaves out the rest.
+// Finds the true positions, then gathers them; a condition shorter than the axis drops the rest.
 Value import_compress(Import& layer) {
   Value x = layer.input(0), condition = layer.input(1);
   int64_t axis = layer.get<int64_t>("axis", 0);

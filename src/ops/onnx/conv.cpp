@@ -1,4 +1,4 @@
-// Conv and what is made of it: FusedConv, DeformConv, DeformableConv2D.
+// Conv and its variants: FusedConv, DeformConv, DeformableConv2D.
 #include "onnx/windows.hpp"
 
 namespace graft {
@@ -20,18 +20,17 @@ Value grouped_weights(Import& layer, Value w, int64_t groups) {
 Value layer_convolution(Import& layer, Value x, Value weights) {
   LayerWindows windows = layer_windows(layer, spatial_axes(layer, {weights, x}));
   auto groups = layer.get<int64_t>("group", 1);
-  if (groups < 1) fail("attribute 'group' is ", groups);
+  if (groups < 1) fail("expected a positive 'group', got ", groups);
   if (groups == 1) return layer.op("Convolution", {x, weights}, windows.attributes());
   Shape w = weights.shape();
   if (w.ranked() && w[0].known() && w[0].value() % groups != 0)
-    fail(w[0], " output channels cannot be parted into ", groups, " groups");
+    fail("expected a number of output channels divisible by group ", groups, ", got ", w[0]);
   return layer.op("GroupConvolution", {x, grouped_weights(layer, weights, groups)}, windows.attributes());
 }
 
 Value layer_activation(Import& layer, Value x, const std::string& name, const std::vector<float>& parameters) {
   auto want = [&](size_t n) {
-    if (parameters.size() != n)
-      fail("activation ", name, " has ", parameters.size(), " parameters, ", n, " are wanted");
+    if (parameters.size() != n) fail("expected ", n, " parameters of activation ", name, ", got ", parameters.size());
   };
   if (name.empty()) return x;
   if (name == "Relu" || name == "Tanh" || name == "Sigmoid") return layer.op(name, {x});
@@ -47,7 +46,7 @@ Value layer_activation(Import& layer, Value x, const std::string& name, const st
     want(2);
     return layer.op("HardSigmoid", {x, like(x, parameters[0]), like(x, parameters[1])});
   }
-  unsupported("activation ", name, " is not known");
+  unsupported("the activation ", name, " is not supported");
 }
 
 namespace {
@@ -74,7 +73,7 @@ Value deformable(Import& layer, const std::vector<Value>& inputs, int64_t offset
 }
 Value import_deform_conv(Import& layer) {
   Value x = layer.input(0), weights = layer.input(1);
-  if (spatial_axes(layer, {weights, x}) != 2) unsupported("only images can be convolved with offsets");
+  if (spatial_axes(layer, {weights, x}) != 2) unsupported("deformable convolution requires 2 spatial axes");
   std::vector<Value> inputs{x, layer.input(2), weights};
   if (layer.has_input(4)) inputs.push_back(layer.input(4));
   Value y = deformable(layer, inputs, layer.get<int64_t>("offset_group", 1), true);
@@ -90,9 +89,9 @@ Value import_deformable_conv_2d(Import& layer) {
 
 Ops define_onnx_conv() {
   return {
-      onnx("Conv").expand(import_conv),
-      onnx("FusedConv").domain("com.microsoft").expand(import_fused_conv),
-      onnx("DeformConv").expand(import_deform_conv),
+      onnx("Conv").rank(0, 3).rank(1, 3).expand(import_conv),
+      onnx("FusedConv").domain("com.microsoft").rank(0, 3).rank(1, 3).expand(import_fused_conv),
+      onnx("DeformConv").rank(0, 4, 4).rank(1, 4, 4).expand(import_deform_conv),
       onnx("DeformableConv2D").ignore("kernel_shape").expand(import_deformable_conv_2d),
       onnx("DeformableConv2D").domain("org.openvinotoolkit").ignore("kernel_shape").expand(import_deformable_conv_2d),
   };

@@ -3,7 +3,7 @@
 namespace graft {
 namespace {
 
-// Shares out `total` so that the output becomes what was asked for. What would be less than nothing is added instead.
+// Distributes `total` so that the output has the requested size. Negative padding becomes output padding.
 void transpose_pads(LayerWindows& w, std::vector<int64_t>& output_padding, size_t axis, int64_t total, bool upper) {
   output_padding[axis] += std::max<int64_t>(-total, 0);
   total = std::max<int64_t>(total, 0);
@@ -18,9 +18,14 @@ Value import_conv_transpose(Import& layer) {
   auto output_padding = layer.get<std::vector<int64_t>>("output_padding", {});
   if (output_padding.empty()) output_padding.assign(axes, 0);
   auto sizes = layer.get<std::vector<int64_t>>("output_shape", {});
-  if (sizes.size() == axes + 2) sizes.erase(sizes.begin(), sizes.begin() + 2);  // some files count N and C too
+  if (sizes.size() == axes + 2) sizes.erase(sizes.begin(), sizes.begin() + 2);  // some files include N and C
+  for (const std::vector<int64_t>* list : {&output_padding, &sizes})
+    for (int64_t v : *list)
+      if (v < 0 || v > static_cast<int64_t>(window_limit))
+        fail("expected 'output_padding' and 'output_shape' of at most ", static_cast<int64_t>(window_limit), ", got ",
+             v);
   if (output_padding.size() != axes || (!sizes.empty() && sizes.size() != axes))
-    fail("'output_padding' and 'output_shape' should have a value for each of ", axes, " spatial axes");
+    fail("expected ", axes, " values in 'output_padding' and 'output_shape', one per spatial axis");
 
   Shape data = x.shape(), kernel = weights.shape();
   bool same = windows.auto_pad.starts_with("same"), upper = windows.auto_pad == "same_upper";
@@ -28,21 +33,21 @@ Value import_conv_transpose(Import& layer) {
   for (size_t i = 0; i < axes && (same || !sizes.empty()); ++i) {
     Dim taps = !windows.kernel.empty() ? Dim(windows.kernel[i]) : kernel.ranked() ? kernel[i + 2] : Dim();
     Dim length = data.ranked() ? data[i + 2] : Dim();
-    if (!taps.known()) unsupported("the size of the window is not known here, and this conversion needs it");
+    if (!taps.known()) unsupported("the kernel size is unknown, but this conversion requires it: set 'kernel_shape'");
     int64_t full = (taps.value() - 1) * windows.dilations[i] + 1 + output_padding[i];
     if (sizes.empty()) transpose_pads(windows, output_padding, i, full - windows.strides[i], upper);
     else if (length.known())
       transpose_pads(windows, output_padding, i, (length.value() - 1) * windows.strides[i] + full - sizes[i], upper);
     else target = layer.ints(sizes);
   }
-  // With sizes as an input, the odd element of same_upper goes in front: the other way round than in ONNX.
+  // With an output shape input, the odd element of same_upper goes to the beginning: the opposite of ONNX.
   if (target) windows.auto_pad = upper ? "same_lower" : "same_upper";
   else if (same) windows.auto_pad = "explicit";
 
   std::vector<NamedAttr> attributes = windows.attributes();
   attributes.push_back({"output_padding", output_padding});
   auto groups = layer.get<int64_t>("group", 1);
-  if (groups < 1) fail("attribute 'group' is ", groups);
+  if (groups < 1) fail("expected a positive 'group', got ", groups);
   std::vector<Value> inputs{x, weights};
   if (groups != 1) inputs[1] = grouped_weights(layer, weights, groups);
   if (target) inputs.push_back(target);
@@ -52,6 +57,6 @@ Value import_conv_transpose(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_conv_transpose() { return onnx("ConvTranspose").expand(import_conv_transpose); }
+Ops define_onnx_conv_transpose() { return onnx("ConvTranspose").rank(0, 3).rank(1, 3).expand(import_conv_transpose); }
 
 }  // namespace graft

@@ -1,4 +1,4 @@
-// Dropout does nothing outside training; its mask keeps everything.
+// Dropout is the identity at inference time; its mask is all true.
 #include <graft/op.hpp>
 
 #include "dimension.hpp"
@@ -10,8 +10,7 @@ Value everything(Import& layer, const Value& x, DType type) {
   return layer.op("Broadcast", {layer.scalar(1, type), shape_of(x)}, {{"mode", "numpy"}});
 }
 
-// Training: some elements are dropped by chance and the others made larger. Whether that happens may only be known when
-// it runs.
+// Training mode: drops random elements and scales up the others. Whether it is active may be known only at run time.
 std::vector<Value> drop_some(Import& layer, const Value& x, const Value& training) {
   Value ratio = layer.has_input(1) ? convert(as_scalar(layer.input(1)), DType::f32) : layer.scalar(0.5, DType::f32);
   Value chance = layer.op("RandomUniform", {shape_of(x), layer.scalar(0, DType::f32), layer.scalar(1, DType::f32)},

@@ -1,4 +1,4 @@
-// Layers of ai.onnx.ml that prepare features: Binarizer, Scaler, ArrayFeatureExtractor.
+// Feature preprocessing of ai.onnx.ml: Binarizer, Scaler, ArrayFeatureExtractor.
 #include <graft/op.hpp>
 
 namespace graft {
@@ -7,12 +7,12 @@ namespace {
 Value import_binarizer(Import& layer) {
   Value x = layer.input(0);
   float threshold = layer.get<float>("threshold", 0.0f);
-  // A whole number is above a threshold when it is above the whole number below that.
+  // An integer exceeds a threshold exactly if it exceeds the floor of it.
   double bound = is_real(x.type()) ? threshold : std::floor(threshold);
   return convert(layer.op("Greater", {x, like(x, bound)}), x.type());
 }
 
-// (x - offset) * scale, one of each for all features or for every one.
+// (x - offset) * scale, with one value for all features or one per feature.
 Value import_scaler(Import& layer) {
   Value x = convert(layer.input(0), DType::f32);
   auto list = [&](const char* name) {
@@ -24,7 +24,7 @@ Value import_scaler(Import& layer) {
   return layer.has("scale") ? x * list("scale") : x;
 }
 
-// A list of features gives a matrix of one row.
+// A 1-D input yields a matrix of one row.
 Value import_array_feature_extractor(Import& layer) {
   Value x = layer.input(0), index = layer.op("Reshape", {layer.input(1), layer.ints({-1})}, {{"special_zero", false}});
   if (x.rank() == 1) x = unsqueeze(x, {0});

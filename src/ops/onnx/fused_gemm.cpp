@@ -10,7 +10,7 @@ Value import_fused_gemm(Import& layer) {
   y = y * layer.get<double>("alpha", 1);
   if (layer.has_input(2)) y = y + layer.input(2) * layer.get<double>("beta", 1);
   auto name = layer.get<std::string>("activation", "Relu");
-  // The parameters that this activation has, with the defaults of its own layer.
+  // The parameters of this activation, with the defaults of the corresponding layer.
   std::vector<float> parameters;
   if (name == "LeakyRelu") parameters = {layer.get<float>("activation_alpha", 0.01f)};
   if (name == "HardSigmoid")

@@ -1,4 +1,4 @@
-// Hardmax: 1 at the first largest element along an axis, 0 elsewhere.
+// Hardmax: 1 at the first maximum along an axis, 0 elsewhere.
 #include "flatten.hpp"
 
 namespace graft {
@@ -9,7 +9,7 @@ Value import_hardmax(Import& layer) {
   auto along = [&](const Value& v, int64_t axis) {
     Value most = layer.op("ReduceMax", {v, layer.ints({axis})}, {{"keep_dims", true}});
     Value hit = layer.op("Equal", {v, most});
-    // Of several that are equal, the first has none counted before it.
+    // The first of several equal maxima has a running count of 1.
     Value rank = layer.op("CumSum", {convert(hit, DType::i32), layer.scalar(axis)});
     Value first = layer.op("LogicalAnd", {hit, layer.op("Equal", {rank, like(rank, 1)})});
     return convert(first, v.type());

@@ -1,5 +1,5 @@
-// Convolutions and products of whole numbers: ConvInteger, MatMulInteger, QLinearConv, QLinearMatMul, and those of
-// ONNX Runtime: QGemm, MatMulIntegerToFloat, DynamicQuantizeMatMul.
+// Integer convolutions and matrix products: ConvInteger, MatMulInteger, QLinearConv, QLinearMatMul, and those of ONNX
+// Runtime: QGemm, MatMulIntegerToFloat, DynamicQuantizeMatMul.
 #include "onnx/quantize.hpp"
 #include "onnx/windows.hpp"
 
@@ -12,7 +12,7 @@ Value integer_matmul(Import& layer, Value a, Value a_zero, Value b, Value b_zero
 
 namespace {
 
-// Zero points of weights [O, I, ...] may differ by output channel.
+// Zero points of weights [O, I, ...] may be per output channel.
 Value integer_convolution(Import& layer, Value x, Value x_zero, Value w, Value w_zero) {
   if (x_zero) x_zero = flat_scalar(x_zero);
   if (w_zero) w_zero = along_axis(w_zero, 0, w.rank());
@@ -26,7 +26,7 @@ Value import_matmul_integer(Import& layer) {
   return integer_matmul(layer, layer.input(0), optional_input(layer, 2), layer.input(1), optional_input(layer, 3));
 }
 
-// From sums of products of two scales to one's own scale.
+// Rescales sums of products, whose scale is the product of the input scales, to the output scale.
 Value requantize(Value sum, Value scale_a, Value scale_b, Value scale_y, Value zero_y, DType type) {
   Value factor = convert(scale_a * scale_b / scale_y, DType::f32);
   return quantize(convert(sum, DType::f32) * factor, zero_y, type);
@@ -68,7 +68,7 @@ Value scaled_matmul(Import& layer, Value a, Value scale_a, Value a_zero, Value b
                     Value bias) {
   Shape rows = a.shape(), scales = scale_a.shape();
   if (rows.ranked() && rows.rank() >= 2 && scales.ranked() && scales.rank() == 1 && scales[0].known()) {
-    // Scales that differ by column of `a` do not factor out of the sums.
+    // Scales per column of `a` cannot be factored out of the sums.
     size_t last = rows.rank() - 1;
     if (rows[last].same(scales[0]) && !rows[last - 1].same(scales[0]) && scales[0].value() != 1) {
       Value y = layer.op("MatMul", {dequantize(a, scale_a, a_zero), dequantize(b, scale_b, b_zero)});
@@ -94,9 +94,9 @@ Value import_dynamic_quantize_matmul(Import& layer) {
 Ops define_onnx_integer_layers() {
   auto microsoft = [](std::string_view type) { return onnx(type).domain("com.microsoft"); };
   return {
-      onnx("ConvInteger").expand(import_conv_integer),
+      onnx("ConvInteger").rank(0, 3).rank(1, 3).expand(import_conv_integer),
       onnx("MatMulInteger").expand(import_matmul_integer),
-      onnx("QLinearConv").expand(import_qlinear_conv),
+      onnx("QLinearConv").rank(0, 3).rank(3, 3).expand(import_qlinear_conv),
       onnx("QLinearMatMul").expand(import_qlinear_matmul),
       microsoft("QGemm").expand(import_qgemm),
       microsoft("MatMulIntegerToFloat").expand(import_matmul_integer_to_float),

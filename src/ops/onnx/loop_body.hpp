@@ -1,4 +1,4 @@
-// Bodies of loops, as the layers that have one describe them.
+// Loop bodies of ONNX layers.
 #pragma once
 
 #include <graft/op.hpp>
@@ -12,7 +12,7 @@ inline graft_port_map stacked_port(int64_t external, int64_t internal, int64_t a
   return {external, internal, 1, 0, axis, backwards ? -1 : 0, backwards ? 0 : -1, backwards ? -1 : 1, 1};
 }
 
-// Imports the body anew with less certain shapes until values that are fed back keep theirs. `states` are pairs of
+// Imports the body repeatedly with more general shapes until the values fed back keep theirs. `states` are pairs of
 // parameter and result.
 template <class Prologue, class Epilogue>
 ImportedBody stable_body(Import& layer, std::vector<Info>& parameters,

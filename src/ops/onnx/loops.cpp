@@ -1,4 +1,4 @@
-// Loop of ONNX; loops of TensorFlow, which its reader brings into the same form.
+// Loop of ONNX; TensorFlow loops, which its reader rewrites into the same form.
 #include "building.hpp"
 #include "loop_body.hpp"
 #include "sequence.hpp"
@@ -6,11 +6,11 @@
 namespace graft {
 namespace {
 
-// A state of a loop: one tensor; a sequence of fixed length, item by item; or a sequence that was empty or otherwise
-// grows, whose new items are collected.
+// A loop state: a single tensor; a sequence of fixed length, item by item; or a growing sequence (empty at first),
+// whose new items are concatenated.
 struct LoopState {
   enum Kind { tensor, items, growing } kind = tensor;
-  size_t first = 0, count = 1;  // parameters
+  size_t first = 0, count = 1;  // body parameters
   std::vector<Value> before;    // of a sequence
 };
 std::vector<LoopState> loop_states(Import& layer, std::vector<Value>& inputs, std::vector<Info>& parameters) {
@@ -31,8 +31,8 @@ std::vector<LoopState> loop_states(Import& layer, std::vector<Value>& inputs, st
   return states;
 }
 
-// A list of TensorFlow that the loop fills begins with the shape its elements will have, as far as one pass through the
-// body tells, so that it need not change on the way.
+// A TensorFlow tensor list that the loop fills starts out with the element shape that one pass through the body yields,
+// as far as known, so that its type does not change between iterations.
 void shape_lists(Import& layer, std::vector<Value>& inputs, std::vector<Info>& parameters) {
   std::vector<int64_t> lists = layer.get<std::vector<int64_t>>("lists", {});
   if (lists.empty()) return;
@@ -114,20 +114,20 @@ std::vector<Value> import_loop(Import& layer) {
       body.output(2 + i, s.kind == LoopState::tensor ? items[0] : body.list(items));
     }
   };
-  // Values collected over the iterations get an axis of their own to be joined along.
+  // Scan outputs get a new axis to be concatenated along.
   auto epilogue = [&](Import& body) {
     if (body.inputs() < 1 + states.size())
-      fail("the body has ", body.inputs(), " outputs, at least ", 1 + states.size(), " are wanted");
+      fail("expected at least ", 1 + states.size(), " outputs of the body, got ", body.inputs());
     for (size_t i = 0; i < body.inputs(); ++i) {
       Value v = body.input(i);
       const LoopState* s = i > 0 && i <= states.size() ? &states[i - 1] : nullptr;
       if (s && s->kind == LoopState::items && (!v.items() || v.items()->size() != s->count))
-        unsupported("a sequence of ", s->count, " items whose length changes in a loop");
+        unsupported("a sequence of ", s->count, " items whose length changes in a loop is not supported");
       if (s && s->kind == LoopState::growing) body.output(i, unsqueeze(sequence_growth(v), {0}));
       else body.output(i, i <= states.size() ? v : unsqueeze(v, {0}));
     }
   };
-  // Results follow the body's outputs: the condition, the states, what is collected.
+  // The results follow the outputs of the body: condition, states, scan outputs.
   std::vector<std::pair<size_t, size_t>> fed;
   std::vector<bool> collected{false};
   for (const LoopState& s : states) {

@@ -6,8 +6,8 @@
 namespace graft {
 namespace {
 
-// scores: [N,C,...], target: [N,...]. The class of a target is picked by comparing it with all class numbers, so that
-// one that is no class at all (an ignored one) picks nothing.
+// scores: [N,C,...], target: [N,...]. The class of a target is selected by comparing it with all class indices, so that
+// an invalid target (an ignored one) selects nothing.
 Value class_loss(Import& layer, const Value& scores, Value target) {
   size_t rank = scores.rank();
   std::vector<int64_t> behind(rank - 1, 1);
@@ -36,12 +36,12 @@ Value class_loss(Import& layer, const Value& scores, Value target) {
   };
   if (reduction == "none") return loss;
   if (reduction == "sum") return total("ReduceSum", loss);
-  if (reduction != "mean") fail("reduction is '", reduction, "', it must be none, sum or mean");
+  if (reduction != "mean") fail("expected reduction none, sum or mean, got '", reduction, "'");
   return weight ? total("ReduceSum", loss) / total("ReduceSum", weight) : total("ReduceMean", loss);
 }
 
 void check_scores(const Value& scores) {
-  if (scores.rank() < 2) fail("the scores of shape ", scores.shape(), " have no axis of classes");
+  if (scores.rank() < 2) fail("expected scores with a class axis, got shape ", scores.shape());
 }
 
 Value import_nll_loss(Import& layer) {

@@ -1,4 +1,4 @@
-// LpNormalization, and Normalizer of ai.onnx.ml: a vector divided by its norm, 0 where that is 0.
+// LpNormalization, and Normalizer of ai.onnx.ml: a vector divided by its norm, or 0 if the norm is 0.
 #include <graft/op.hpp>
 
 namespace graft {
@@ -13,7 +13,7 @@ Value over_norm(Import& layer, const Value& x, std::string_view reduction, const
 Value import_lp_normalization(Import& layer) {
   Value x = layer.input(0);
   int64_t p = layer.get<int64_t>("p", 2);
-  if (p != 1 && p != 2) fail("p is ", p, ", it must be 1 or 2");
+  if (p != 1 && p != 2) fail("expected p 1 or 2, got ", p);
   return over_norm(layer, x, p == 1 ? "ReduceL1" : "ReduceL2", x, layer.get<int64_t>("axis", -1));
 }
 
@@ -22,7 +22,7 @@ Value import_normalizer(Import& layer) {
   auto norm = layer.get<std::string>("norm", "MAX");
   if (norm == "L1") return convert(over_norm(layer, x, "ReduceL1", x, -1), DType::f32);
   if (norm == "L2") return convert(over_norm(layer, x, "ReduceL2", x, -1), DType::f32);
-  if (norm != "MAX") fail("norm is '", norm, "', it must be MAX, L1 or L2");
+  if (norm != "MAX") fail("expected norm MAX, L1 or L2, got '", norm, "'");
   return convert(over_norm(layer, x, "ReduceMax", layer.op("Abs", {x}), -1), DType::f32);
 }
 

@@ -8,9 +8,9 @@ struct MsAttention : build::Attention {
   void add_bias(const Value& more) { bias = bias ? bias + more : more; }
 };
 
-// Masks come as lengths [batch], as lengths and starts [2 * batch], as more numbers of which the first are the
-// lengths, or as ones and zeros [batch, keys], [batch, queries, keys], [batch, 1, keys, keys]. What is masked is not
-// excluded, but gets a large negative number added.
+// A mask may be lengths [batch], ends and starts [2 * batch], more numbers of which the first are the lengths, or ones
+// and zeros [batch, keys], [batch, queries, keys], [batch, 1, keys, keys]. Masked scores are not excluded; a large
+// negative number is added to them.
 void ms_add_mask(Import& layer, MsAttention& a, const Value& mask, bool starts) {
   double filter = layer.get<float>("mask_filter_value", -10000.0f);
   Value allowed;
@@ -28,7 +28,7 @@ void ms_add_mask(Import& layer, MsAttention& a, const Value& mask, bool starts) 
   } else {
     Value ones = rank == 2 ? unsqueeze(mask, {1, 2}) : rank == 3 ? unsqueeze(mask, {1}) : mask;
     if (rank == 4) {
-      // A square for the longest sentence; the last rows belong to the queries.
+      // A square mask for the longest sequence; its last rows belong to the queries.
       Value total = build::dim(a.k, 2);
       ones = build::slice(ones, 2, total - build::dim(a.q, 2), total);
       ones = build::slice(ones, 3, layer.ints({0}), total);
@@ -38,7 +38,7 @@ void ms_add_mask(Import& layer, MsAttention& a, const Value& mask, bool starts) 
   a.add_bias(build::bias_of(allowed, a.q.type(), filter));
 }
 
-// `past`: how many keys stand before the first query, a number; absent: none.
+// `past`: number of keys before the first query, a scalar; empty: none.
 void ms_add_causal_mask(Import& layer, MsAttention& a, const Value& past) {
   if (!layer.get<bool>("unidirectional", false)) return;
   Value distance = build::query_minus_key(a.q, a.k, past);
@@ -50,10 +50,10 @@ void ms_set_scale(Import& layer, MsAttention& a) {
   if (float scale = layer.get<float>("scale", 0); scale != 0) a.scale = scale;
 }
 
-// Keys and values of earlier calls, [batch, heads, length, size]. With a length of their own, they are buffers of which
-// only the first `length` elements count, and the new keys and values are written behind these.
+// Keys and values of earlier calls, [batch, heads, length, size]. If `length` is set, they are buffers with `length`
+// valid elements, and the new keys and values are written after these.
 struct MsCache {
-  Value keys, values, length, beams;  // absent: there is none
+  Value keys, values, length, beams;  // empty: none
 
   void add_to(MsAttention& a) {
     if (!keys) return;
@@ -68,7 +68,7 @@ struct MsCache {
     append(keys, whole, added, a.k, present_k);
     append(values, whole, added, a.v, present_v);
   }
-  Value past, present_k, present_v;  // after `add_to`
+  Value past, present_k, present_v;  // set by `add_to`
 
  private:
   void append(const Value& buffer, const Value& used, const Value& added, Value& fresh, Value& present) {
@@ -78,12 +78,12 @@ struct MsCache {
     present = build::concat({old, fresh, behind}, 2);
     fresh = build::concat({beams ? build::slice(by_beam(buffer), 2, zero, used) : old, fresh}, 2);
   }
-  // Each position of a sequence comes from the beam that it descends from: `beams` is [batch / beams, beams, length].
+  // Each position of a sequence is taken from the beam it descends from: `beams` is [batch / beams, beams, length].
   Value by_beam(const Value& buffer) {
     Import& in = buffer.in();
     Value number = in.scalar(int64_t{0}), batch = build::dim(buffer, 0), length = build::dim(buffer, 2);
     Value width = build::dim(beams, 1), sequence = build::range(number, squeeze(batch, {0}), DType::i64);
-    Value first = in.op("Divide", {sequence, width}) * width;  // beam of the sequence's family
+    Value first = in.op("Divide", {sequence, width}) * width;  // first beam of the same batch entry
     Value from = unsqueeze(first, {1}) + build::reshape(convert(beams, DType::i64), {batch, in.ints({-1})});
     Value position = build::range(number, squeeze(length, {0}), DType::i64);
     std::vector<Value> rows{batch * length, build::dim(buffer, 1), build::dim(buffer, 3)};
@@ -95,13 +95,13 @@ struct MsCache {
 
 std::vector<Value> import_ms_attention(Import& layer) {
   int64_t heads = layer.get<int64_t>("num_heads");
-  if (heads < 1) fail("num_heads is ", heads);
-  if (layer.get<bool>("do_rotary", false)) unsupported("Attention that rotates its inputs");
+  if (heads < 1) fail("expected a positive num_heads, got ", heads);
+  if (layer.get<bool>("do_rotary", false)) unsupported("Attention with do_rotary is not supported");
   bool shared = layer.get<bool>("past_present_share_buffer", false);
   Value x = build::matmul(layer.input(0), layer.input(1));
   if (layer.has_input(2)) x = x + layer.input(2);
   auto sizes = layer.get<std::vector<int64_t>>("qkv_hidden_sizes", {});
-  if (!sizes.empty() && sizes.size() != 3) fail("qkv_hidden_sizes has ", sizes.size(), " numbers, 3 are wanted");
+  if (!sizes.empty() && sizes.size() != 3) fail("expected 3 values in qkv_hidden_sizes, got ", sizes.size());
   std::vector<Value> parts = sizes.empty() ? build::split(x, 2, 3) : build::split(x, 2, sizes);
   MsAttention a;
   a.q = build::split_heads(parts[0], heads);
@@ -111,8 +111,7 @@ std::vector<Value> import_ms_attention(Import& layer) {
   if (layer.has_input(4)) {
     std::vector<Value> old = build::split(layer.input(4), 0, 2);
     cache.keys = squeeze(old[0], {0}), cache.values = squeeze(old[1], {0});
-    if (shared && !layer.has_input(6))
-      fail("expected past_sequence_length where past_present_share_buffer is set, got none");
+    if (shared && !layer.has_input(6)) fail("past_present_share_buffer requires past_sequence_length");
     if (shared) cache.length = layer.input(6);
     cache.add_to(a);
   } else {
@@ -135,17 +134,17 @@ std::vector<Value> ms_unpack_heads(const Value& packed, int64_t parts) {
   return out;
 }
 
-// The inputs of layers that get queries, keys and values, by name; absent ones are not given.
+// The inputs of layers with separate queries, keys and values, by name; empty if omitted.
 struct MsInputs {
   Value q, k, v, bias, mask, scores_bias, past_k, past_v, past_length, beams;
 };
 
 std::vector<Value> ms_multi_head(Import& layer, const MsInputs& in) {
   int64_t heads = layer.get<int64_t>("num_heads");
-  if (heads < 1) fail("num_heads is ", heads);
+  if (heads < 1) fail("expected a positive num_heads, got ", heads);
   auto split = [&](const Value& v) { return v.rank() == 4 ? v : build::split_heads(v, heads); };
   MsAttention a;
-  bool ready = false;  // keys and values of another layer: nothing is added to them, nothing comes before them
+  bool ready = false;  // keys and values of another layer (cross-attention): no bias, no past
   if (in.q.rank() == 5) {
     std::vector<Value> p = ms_unpack_heads(in.q, 3);
     a.q = p[0], a.k = p[1], a.v = p[2];
@@ -160,7 +159,7 @@ std::vector<Value> ms_multi_head(Import& layer, const MsInputs& in) {
     a.q = split(in.q), a.k = split(in.k), a.v = split(in.v);
   }
   if (in.bias) {
-    // The biases of queries, keys and values one after the other, each as long as its heads together.
+    // The biases of queries, keys and values, concatenated, each as long as all its heads together.
     Value* parts[] = {&a.q, &a.k, &a.v};
     Value start = layer.ints({0});
     for (size_t i = 0; i < 3; ++i) {
@@ -187,27 +186,28 @@ std::vector<Value> import_multi_head_attention(Import& layer) {
   auto in = [&](size_t i) { return ms_input(layer, i); };
   return ms_multi_head(layer, {in(0), in(1), in(2), in(3), in(4), in(5), in(6), in(7), in(8), in(9)});
 }
-// One step of a decoder. With one beam the cache stays as it is.
+// One decoding step. With a single beam the cache is used unchanged.
 std::vector<Value> import_decoder_attention(Import& layer) {
   auto in = [&](size_t i) { return ms_input(layer, i); };
   bool shared = layer.get<bool>("past_present_share_buffer", false);
-  if (shared && in(5) && !in(7)) fail("expected past_sequence_length where past_present_share_buffer is set, got none");
+  if (shared && in(5) && !in(7)) fail("past_present_share_buffer requires past_sequence_length");
   layer.has("output_qk");
   return ms_multi_head(layer,
                        {in(0), in(1), in(2), in(10), in(3), in(4), in(5), in(6), shared ? in(7) : Value(), in(9)});
 }
 
-// One position for all (the first of consecutive ones), or one for each element.
+// A single position (the first of consecutive ones), or one per element.
 Value import_ms_rotary_embedding(Import& layer) {
   Value x = layer.input(0), positions = layer.input(1), cos = layer.input(2), sin = layer.input(3);
-  if (layer.get<bool>("is_packed_batching", false)) unsupported("RotaryEmbedding of a packed batch");
+  if (layer.get<bool>("is_packed_batching", false)) unsupported("RotaryEmbedding of a packed batch is not supported");
   int64_t heads = layer.get<int64_t>("num_heads", 0), size = layer.get<int64_t>("rotary_embedding_dim", 0);
   double scale = layer.get<float>("scale", 1);
   bool flat = x.rank() == 3;
   if (flat) {
-    // The table tells the size of a head where the number of heads is not given.
+    // If the number of heads is not given, the head size follows from the table.
     Shape table = cos.shape();
-    if (heads < 1 && (!table.ranked() || !table[1].known())) unsupported("the number of heads is not known");
+    if (heads < 1 && (!table.ranked() || !table[1].known()))
+      unsupported("the number of heads is unknown: set the attribute 'num_heads'");
     x = heads > 0 ? build::split_heads(x, heads)
                   : transpose(build::reshape_keeping(x, {0, 0, -1, 2 * table[1].value()}), {0, 2, 1, 3});
   }

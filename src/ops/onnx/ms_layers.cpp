@@ -1,4 +1,4 @@
-// Layers of ONNX Runtime (com.microsoft) that are an activation, a sum or a normalization with something added.
+// Layers of ONNX Runtime (com.microsoft) that combine an activation, a sum or a normalization with an addition.
 #include "building.hpp"
 
 namespace graft {
@@ -27,7 +27,7 @@ Value import_bias_add(Import& layer) { return layer.input(0) + layer.input(1) + 
 struct MsNormalized {
   Value result, mean, inverse_deviation;
 };
-// Over the axes from `axis` on; `simple` leaves the mean where it is.
+// Normalizes over the axes from `axis` on; `simple` (RMS) does not subtract the mean.
 MsNormalized ms_normalize(Import& layer, const Value& x, int64_t axis, double epsilon, bool simple) {
   std::vector<int64_t> axes{-1};
   if (axis != -1) {
@@ -44,7 +44,7 @@ MsNormalized ms_normalize(Import& layer, const Value& x, int64_t axis, double ep
   return n;
 }
 
-// Squares of half precision would overflow: the sums are taken in f32.
+// Squares overflow in half precision, so sums are computed in f32.
 DType ms_wide_type(const Value& x, int64_t stash = 1) {
   DType asked = onnx_element_type(stash);
   return x.type() == DType::f16 || x.type() == DType::bf16 ? asked : x.type();
@@ -63,7 +63,7 @@ std::vector<Value> import_simplified_layer_normalization(Import& layer) {
   return {y, more[0]};
 }
 
-// Both: the input, a skipped connection and a bias are added first, and that sum is an output too.
+// Both variants first add the input, a skip connection and a bias; that sum is also an output.
 std::vector<Value> ms_skip_normalization(Import& layer, bool simple) {
   size_t bias = simple ? 3 : 4;
   Value sum = layer.input(0) + layer.input(1);
@@ -79,7 +79,7 @@ std::vector<Value> import_skip_simplified_layer_normalization(Import& layer) {
   return ms_skip_normalization(layer, true);
 }
 
-// Words, their positions and the segments they belong to, embedded, added and normalized.
+// Embeds words, their positions and segments, then adds and normalizes them.
 std::vector<Value> import_embed_layer_normalization(Import& layer) {
   Value ids = layer.input(0), positions = layer.input(3);
   Value sum = build::gather(layer.input(2), ids, 0);
@@ -90,7 +90,7 @@ std::vector<Value> import_embed_layer_normalization(Import& layer) {
   MsNormalized n = ms_normalize(layer, convert(sum, ms_wide_type(sum)), -1, layer.get<float>("epsilon", 1e-12f), false);
   Value y = convert(n.result, sum.type()) * layer.input(5) + layer.input(6);
   layer.has("mask_index_type");
-  // How many words of each sentence count.
+  // The number of valid words per sentence.
   Value words;
   if (layer.has_input(7))
     words = layer.op("ReduceSum", {convert(layer.input(7), DType::i32), layer.ints({1})}, {{"keep_dims", false}});

@@ -1,10 +1,10 @@
-// Matrix products of ONNX Runtime (com.microsoft): transposed ones, and ones with weights of a few bits.
+// Matrix products of ONNX Runtime (com.microsoft): with transposed operands, and with low-bit weights.
 #include "building.hpp"
 
 namespace graft {
 namespace {
 
-// The first axis comes to stand before the last one.
+// Moves the first axis before the last one.
 Value ms_batch_last(const Value& v) {
   std::vector<int64_t> order;
   auto rank = static_cast<int64_t>(v.rank());
@@ -19,19 +19,19 @@ Value import_fused_matmul(Import& layer) {
   bool trans_a = layer.get<bool>("transA", false), trans_b = layer.get<bool>("transB", false);
   if (layer.get<bool>("transBatchA", false)) a = ms_batch_last(a);
   if (layer.get<bool>("transBatchB", false)) b = ms_batch_last(b);
-  // A list is not transposed.
+  // A 1-D operand is not transposed.
   if (Shape s = a.shape(); s.ranked() && s.rank() == 1) trans_a = false;
   if (Shape s = b.shape(); s.ranked() && s.rank() == 1) trans_b = false;
   return build::matmul(a, b, trans_a, trans_b) * layer.get<float>("alpha", 1);
 }
 
-// Bytes that hold 8 / bits numbers each, lowest bits first, as [rows, columns]; columns fill whole bytes, and bytes
+// Unpacks bytes that hold 8 / bits numbers each, lowest bits first, to [rows, columns]. Columns fill whole bytes; bytes
 // past the end are ignored.
 Value ms_unpack_bits(Import& layer, const Value& bytes, int64_t bits, int64_t rows, int64_t columns) {
   int64_t per_byte = 8 / bits, wanted = rows * columns / per_byte;
-  if (bytes.type() != DType::u8) unsupported("packed numbers of type ", bytes.type());
+  if (bytes.type() != DType::u8) unsupported("packed weights of type ", bytes.type(), " are not supported");
   if (Dim n = bytes.shape().elements(); n.max() < wanted)
-    fail(n, " bytes hold fewer than ", rows, " times ", columns, " numbers");
+    fail("expected at least ", rows, " x ", columns, " packed weights, got ", n, " bytes");
   if (TensorView t = bytes.constant(); t && bits >= 4) {
     std::vector<int64_t> dims{rows, columns};
     graft_tensor packed{
@@ -57,9 +57,10 @@ Value import_matmul_nbits(Import& layer) {
           block = layer.get<int64_t>("block_size");
   layer.has("accuracy_level");
   constexpr int64_t most = int64_t{1} << 31;
-  if (k < 1 || n < 1 || k > most || n > most) fail("weights cannot have ", n, " rows of ", k);
-  if (block < 16 || (block & (block - 1)) != 0 || block > most) fail("blocks cannot have ", block, " elements");
-  if (bits != 2 && bits != 4 && bits != 8) unsupported("weights of ", bits, " bits");
+  if (k < 1 || n < 1 || k > most || n > most) fail("expected positive N and K, got ", n, " and ", k);
+  if (block < 16 || (block & (block - 1)) != 0 || block > most)
+    fail("expected a block_size that is a power of two and at least 16, got ", block);
+  if (bits != 2 && bits != 4 && bits != 8) unsupported("weights of ", bits, " bits are not supported");
   int64_t blocks = (k + block - 1) / block, per_byte = 8 / bits;
 
   Value w = convert(ms_unpack_bits(layer, layer.input(1), bits, n, blocks * block), type);
@@ -77,7 +78,7 @@ Value import_matmul_nbits(Import& layer) {
   }
   bool one_zero = !layer.has_input(3);
   if (layer.has_input(4)) {
-    // Each column names the block it belongs to.
+    // g_idx holds the block index of each column.
     if (blocks * block != k) w = build::slice(w, 1, 0, k);
     Value index = build::slice(layer.input(4), 0, 0, k);
     if (!one_zero) zero = build::gather(zero, index, 1);

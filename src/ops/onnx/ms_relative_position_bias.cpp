@@ -1,10 +1,10 @@
-// RelativePositionBias of ONNX Runtime (com.microsoft): what T5 adds to the scores of its attention.
+// RelativePositionBias of ONNX Runtime (com.microsoft): the bias that T5 adds to its attention scores.
 #include "attention.hpp"
 
 namespace graft {
 namespace {
 
-// The bucket of each distance: small distances have one of their own, larger ones share, on a logarithmic scale.
+// The bucket of each distance: small distances have separate buckets, larger ones share them on a logarithmic scale.
 std::vector<int64_t> bias_buckets(int64_t buckets, int64_t max_distance) {
   int64_t exact = buckets / 2;
   std::vector<int64_t> out;
@@ -18,7 +18,7 @@ std::vector<int64_t> bias_buckets(int64_t buckets, int64_t max_distance) {
   return out;
 }
 
-// The table's shape is [buckets, heads], but its elements lie head by head.
+// The shape of the table is [buckets, heads], but its elements are stored head by head.
 Value import_relative_position_bias(Import& layer) {
   Value table = layer.input(0);
   Shape shape = table.shape();
@@ -34,7 +34,7 @@ Value import_relative_position_bias(Import& layer) {
     Value length = reshape(convert(layer.input(input), DType::i64), {});
     return build::range(layer.scalar(int64_t{0}), length, DType::i64);
   };
-  // How far each key lies behind its query; one that lies before is counted only when both ways are.
+  // Key position minus query position; for a unidirectional bias, only keys before the query count.
   Value behind = positions(2) - unsqueeze(positions(1), {1}), zero = layer.scalar(int64_t{0});
   Value distance = both_ways ? layer.op("Abs", {behind}) : layer.op("Maximum", {-behind, zero});
   Value known = layer.op("Minimum", {distance, layer.scalar(most)});

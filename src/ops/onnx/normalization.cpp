@@ -1,4 +1,4 @@
-// Normalizations by batch, instance, layer and group.
+// Batch, instance, layer and group normalization.
 #include "onnx/windows.hpp"
 
 namespace graft {
@@ -16,7 +16,7 @@ Value mean_and_variance_normal(Value x, const std::vector<int64_t>& axes, double
   return x.in().op("MVN@6", {x, x.in().ints(axes)}, {{"eps", eps}, {"normalize_variance", true}, {"eps_mode", where}});
 }
 
-// Scale, bias, mean and variance may have a type of their own.
+// Scale, bias, mean and variance may have a different type than the data.
 Value batch_norm_by_channel(Import& layer, Value x, Value mean, Value variance, double epsilon) {
   DType type = x.type();
   return layer.op(
@@ -25,7 +25,7 @@ Value batch_norm_by_channel(Import& layer, Value x, Value mean, Value variance, 
       {{"epsilon", epsilon}});
 }
 
-// Outputs are y and the new mean and variance; up to opset 13 also those of this batch.
+// The outputs are y and the updated mean and variance; up to opset 13 also the statistics of this batch.
 std::vector<Value> batch_norm_training(Import& layer, Value x, double epsilon) {
   std::vector<int64_t> axes = axes_from(1, x.rank());
   axes[0] = 0;
@@ -44,7 +44,7 @@ std::vector<Value> import_batch_norm(Import& layer) {
   bool training = layer.version() >= 14 ? layer.get<bool>("training_mode", false) : layer.wants(1);
   if (training) return batch_norm_training(layer, x, epsilon);
   if (layer.version() < 9 && !layer.get<bool>("spatial", true)) {
-    // Every element has numbers of its own.
+    // Statistics per element.
     Value deviation = layer.op("Sqrt", {layer.input(4) + epsilon});
     return {(x - layer.input(3)) / deviation * layer.input(1) + layer.input(2)};
   }
@@ -69,17 +69,18 @@ Value import_mean_variance_norm(Import& layer) {
   return mean_and_variance_normal(x, layer.get<std::vector<int64_t>>("axes", {0, 2, 3}), 1e-9, "OUTSIDE_SQRT");
 }
 
-// What LayerNormalization and RMSNormalization compute in, and over which axes.
+// The type and the axes that LayerNormalization and RMSNormalization compute with.
 DType stash_type(Import& layer) { return onnx_element_type(layer.get<int64_t>("stash_type", 1)); }
 std::vector<int64_t> trailing_axes(Import& layer, Value x) {
   auto axis = layer.get<int64_t>("axis", -1);
   std::vector<int64_t> axes;
-  if (axis >= 0) return axes_from(normalize_axis(axis, x.rank()), x.rank());
+  if (axis < -64) fail("expected an axis of the input, got ", axis);
+  if (axis >= 0 || x.shape().ranked()) return axes_from(normalize_axis(axis, x.rank()), x.rank());
   for (; axis < 0; ++axis) axes.push_back(axis);
   return axes;
 }
 
-// Scale and bias for the trailing axes; some files list them in one row.
+// Scale and bias of the trailing axes; some files store them flattened.
 Value over_trailing_axes(Value v, Value x, const std::vector<int64_t>& axes) {
   v = convert(v, x.type());
   Shape whole = x.shape(), row = v.shape();
@@ -122,7 +123,7 @@ Value import_group_norm(Import& layer) {
                        {{"num_groups", groups}, {"epsilon", epsilon}});
     return convert(y, x.type());
   }
-  // One scale and bias for each group.
+  // One scale and bias per group.
   Value grouped = layer.op("Reshape", {x, layer.ints({0, groups, -1})}, {{"special_zero", true}});
   Value y = mean_and_variance_normal(grouped, {2}, epsilon, "INSIDE_SQRT") * by_channel(scale, 1) + by_channel(bias, 1);
   return layer.op("Reshape", {y, shape_of(x)}, {{"special_zero", false}});
@@ -142,7 +143,7 @@ Value import_openvino_normalize(Import& layer) {
   return y * (layer.get<bool>("channel_shared", false) ? weights : by_channel(weights, rank - 2));
 }
 
-// For even sizes ONNX looks one channel further to the right than to the left, LRN equally far.
+// For an even size, ONNX extends the window one channel further to the right than to the left; LRN is symmetric.
 Value import_lrn(Import& layer) {
   Value x = layer.input(0);
   auto size = layer.get<int64_t>("size");
@@ -152,7 +153,7 @@ Value import_lrn(Import& layer) {
     return layer.op("LRN", {x, layer.ints({1})}, {{"alpha", alpha}, {"beta", beta}, {"bias", bias}, {"size", size}});
   Shape s = x.shape();
   if (!s.ranked() || !s[1].known())
-    unsupported("the number of channels is not known here, and this conversion needs it");
+    unsupported("the number of channels is unknown, but this conversion requires it: set it with --input_shape");
   Value squares = layer.op("Reshape", {x * x, layer.ints({0, 1, s[1].value(), -1})}, {{"special_zero", true}});
   Value mean = layer.op("AvgPool", {squares},
                         {{"kernel", std::vector<int64_t>{size, 1}},
@@ -168,8 +169,8 @@ Value import_lrn(Import& layer) {
 Ops define_onnx_normalization() {
   auto openvino = [](std::string_view type) { return onnx(type).domain("org.openvinotoolkit"); };
   return {
-      onnx("BatchNormalization").expand(import_batch_norm),
-      onnx("InstanceNormalization").expand(import_instance_norm),
+      onnx("BatchNormalization").rank(0, 2).expand(import_batch_norm),
+      onnx("InstanceNormalization").rank(0, 3).expand(import_instance_norm),
       onnx("MeanVarianceNormalization").expand(import_mean_variance_norm),
       onnx("LayerNormalization").expand(import_layer_norm),
       onnx("RMSNormalization").expand(import_rms_norm),

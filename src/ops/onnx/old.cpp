@@ -1,4 +1,4 @@
-// Experimental layers of the first ONNX files: ImageScaler, Affine, Crop, ConstantFill.
+// Experimental layers of early ONNX files: ImageScaler, Affine, Crop, ConstantFill.
 #include <graft/op.hpp>
 
 namespace graft {
@@ -16,17 +16,17 @@ Value import_affine(Import& layer) {
   return layer.input(0) * layer.get<float>("alpha", 1.0f) + layer.get<float>("beta", 0.0f);
 }
 
-// Borders are left, top, right, bottom; with a scale (height, width) only the first two count.
+// Borders are left, top, right, bottom; with a scale (height, width) only the first two are used.
 Value import_crop(Import& layer) {
   auto border = layer.get<std::vector<int64_t>>("border");
   auto scale = layer.get<std::vector<int64_t>>("scale", {});
   bool sized = layer.has("scale");
-  if (border.size() != 4 && !(sized && border.size() >= 2)) fail("there are ", border.size(), " borders, not 4");
-  if (sized && scale.size() != 2) fail("scale has ", scale.size(), " numbers, not 2");
+  if (border.size() != 4 && !(sized && border.size() >= 2)) fail("expected 4 values in 'border', got ", border.size());
+  if (sized && scale.size() != 2) fail("expected 2 values in 'scale', got ", scale.size());
   for (int64_t b : border)
-    if (b < 0 || b > INT32_MAX) fail("a border is ", b);
+    if (b < 0 || b > INT32_MAX) fail("expected non-negative values in 'border', got ", b);
   for (int64_t s : scale)
-    if (s < 0 || s > INT32_MAX) fail("scale has ", s);
+    if (s < 0 || s > INT32_MAX) fail("expected non-negative values in 'scale', got ", s);
   auto until = [](int64_t off) { return off == 0 ? INT64_MAX : -off; };
   std::vector<int64_t> stop =
       sized ? std::vector{border[1] + scale[0], border[0] + scale[1]} : std::vector{until(border[3]), until(border[2])};
@@ -48,7 +48,7 @@ Value import_constant_fill(Import& layer) {
   } else if (layer.has_input(0)) {
     target = shape_of(layer.input(0));
   } else {
-    fail("no shape is given");
+    fail("expected an attribute 'shape' or an input, got neither");
   }
   return layer.op("Broadcast", {value, target}, {{"mode", "numpy"}});
 }

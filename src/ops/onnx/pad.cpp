@@ -1,16 +1,16 @@
-// Pad and CenterCropPad: the framework's pads become one list for the beginnings and one for the ends.
+// Pad and CenterCropPad: the pads of the layer become separate lists for the beginning and the end.
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
 namespace graft {
 namespace {
 
-// The two lists, with one value for each axis of the data; as values, so that they may be computed.
+// The two lists, with one element per axis of the data; as values, because they may be computed.
 struct PadLists {
   Value begin, end;
 };
 
-// Values for the given axes put into a list for all of them.
+// Scatters values for the given axes into a list for all of them.
 Value pad_list_for_all(Import& layer, Value some, Value axes, Value x) {
   auto rank = static_cast<int64_t>(x.rank());
   Value zeros = layer.constant<int64_t>(std::vector<int64_t>(static_cast<size_t>(rank), 0), {rank});
@@ -25,7 +25,7 @@ PadLists pad_lists(Import& layer, Value x, Value pads, Value axes) {
   if (s.ranked() && s.rank() != 1) pads = reshape(pads, {-1});
   auto given = pads.values<int64_t>();
   if (given && !axes) {
-    if (given->size() % 2 != 0) fail("pads has ", given->size(), " values, two for each axis are wanted");
+    if (given->size() % 2 != 0) fail("expected two values per axis in 'pads', got ", given->size());
     auto middle = given->begin() + static_cast<ptrdiff_t>(given->size() / 2);
     return {layer.ints({given->begin(), middle}), layer.ints({middle, given->end()})};
   }
@@ -34,7 +34,7 @@ PadLists pad_lists(Import& layer, Value x, Value pads, Value axes) {
   axes = convert(axes, DType::i64);
   if (auto where = axes.values<int64_t>(); where && given) {
     if (given->size() != 2 * where->size())
-      fail("pads has ", given->size(), " values for ", where->size(), " axes, two for each are wanted");
+      fail("expected ", 2 * where->size(), " values in 'pads' for ", where->size(), " axes, got ", given->size());
     size_t rank = x.rank();
     std::vector<int64_t> begin(rank, 0), end(rank, 0);
     for (size_t i = 0; i < where->size(); ++i) {
@@ -47,7 +47,7 @@ PadLists pad_lists(Import& layer, Value x, Value pads, Value axes) {
   return {pad_list_for_all(layer, halves[0], axes, x), pad_list_for_all(layer, halves[1], axes, x)};
 }
 
-// Going on at the other end: no operation has that, but every element can be picked by its index modulo the size.
+// Mode 'wrap': no operation has it, but each element can be gathered by its index modulo the size.
 Value pad_wrap(Import& layer, Value x, const PadLists& pads) {
   auto begin = pads.begin.values<int64_t>(), end = pads.end.values<int64_t>();
   Shape s = x.shape();
@@ -59,9 +59,10 @@ Value pad_wrap(Import& layer, Value x, const PadLists& pads) {
     if (begin && end && s[i].known()) {
       constexpr int64_t most = int64_t{1} << 24;
       int64_t n = s[i].value();
-      if (n == 0) fail("an axis without elements cannot be repeated");
+      if (n == 0) fail("cannot wrap around an empty axis");
       for (int64_t v : {n, (*begin)[i], (*end)[i]})
-        if (v < -most || v > most) unsupported("wrapping an axis of ", n, " by ", (*begin)[i], " and ", (*end)[i]);
+        if (v < -most || v > most)
+          unsupported("wrapping an axis of ", n, " by ", (*begin)[i], " and ", (*end)[i], " is not supported");
       std::vector<int64_t> list;
       for (int64_t k = -(*begin)[i]; k < n + (*end)[i]; ++k) list.push_back(floored_mod(k, n));
       indices = layer.ints(list);
@@ -99,8 +100,8 @@ Value import_pad(Import& layer) {
                  layer.has_input(2) ? layer.input(2) : Value());
 }
 
-// The middle of every axis, cut or padded with zeros to the wanted size; where the difference is odd, the end has the
-// larger part.
+// Crops or zero-pads every axis around its center to the target size; if the difference is odd, the end gets the larger
+// part.
 Value import_center_crop_pad(Import& layer) {
   Value x = layer.input(0), target = convert(layer.input(1), DType::i64);
   size_t rank = x.rank();
@@ -119,7 +120,7 @@ Value import_center_crop_pad(Import& layer) {
     const Dim& size = (*wanted)[i];
     certain = s[axis].known() && size.known();
     if (!certain) break;
-    if (size.min() < 0) fail("an axis cannot have a size of ", size.min());
+    if (size.min() < 0) fail("expected non-negative sizes, got ", size.min());
     int64_t more = size.min() - s[axis].value();
     begin[axis] = more / 2;
     end[axis] = more - more / 2;

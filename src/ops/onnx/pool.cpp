@@ -16,14 +16,14 @@ std::vector<int64_t> before_spatial(const std::vector<int64_t>& pads) {
   return all;
 }
 
-// Zeros around the spatial axes, for good.
+// Pads the spatial axes with explicit zeros.
 Value pad_with_zeros(Import& layer, Value x, const std::vector<int64_t>& begin, const std::vector<int64_t>& end) {
   return layer.op("Pad", {x, layer.ints(before_spatial(begin)), layer.ints(before_spatial(end)), like(x, 0)},
                   {{"pad_mode", "constant"}});
 }
 
-// Drops windows that start behind the input: with padding that has become part of the tensor, they are no longer
-// recognised. There are ceil((length + begin) / stride) others.
+// Drops windows that start after the input: once the padding is part of the tensor, the pool can no longer recognize
+// them. The remaining number is ceil((length + begin) / stride).
 Value without_late_windows(Import& layer, Value y, Value x, const LayerWindows& w) {
   std::vector<int64_t> axes = all_spatial(x), more;
   for (size_t i = 0; i < axes.size(); ++i) more.push_back(w.pads_begin[i] + w.strides[i] - 1);
@@ -51,9 +51,9 @@ void clip_windows(LayerWindows& w, const Shape& x) {
   }
 }
 LayerPool layer_pool(Import& layer, Value x) {
-  if (!layer.has("kernel_shape")) fail("attribute 'kernel_shape' is missing");
+  if (!layer.has("kernel_shape")) fail("required attribute 'kernel_shape' is missing");
   LayerPool p{layer_windows(layer, spatial_axes(layer, {x})), false};
-  // With padding to the same size there is nothing to round.
+  // With auto_pad same_*, the number of windows is exact, so there is nothing to round.
   p.ceil = layer.get<bool>("ceil_mode", false) && !p.windows.auto_pad.starts_with("same");
   if (p.ceil) clip_windows(p.windows, x.shape());
   return p;
@@ -78,7 +78,7 @@ Value layer_average_pool(Import& layer, Value x) {
   const LayerWindows& w = p.windows;
   bool count_padding = layer.get<bool>("count_include_pad", false);
   if (count_padding && p.ceil && w.padded()) {
-    // Padding counts, what sticks out of it because of rounding does not.
+    // Padding counts in the divisor, but not the part of a window beyond the padding.
     std::vector<NamedAttr> a = pool_attributes(unpadded(w), "ceil");
     a.push_back({"exclude-pad", true});
     Value y = layer.op("AvgPool", {pad_with_zeros(layer, x, w.pads_begin, w.pads_end)}, a);
@@ -93,10 +93,11 @@ namespace {
 
 Value import_average_pool(Import& layer) { return layer_average_pool(layer, layer.input(0)); }
 
-// Row-major places in the spatial axes as column-major ones.
+// Converts row-major flat indices over the spatial axes to column-major ones.
 Value column_major(Import& layer, Value index, Value x) {
   Shape shape = x.shape();
-  if (!shape.is_static()) unsupported("column-major indices of a tensor whose shape is not known");
+  if (!shape.is_static())
+    unsupported("column-major indices of a tensor of unknown shape are not supported: set it with --input_shape");
   std::vector<int64_t> sides;
   for (size_t i = 2; i < shape.rank(); ++i) sides.push_back(shape[i].value());
   int64_t plane = count_of(sides), step = 1, inner = plane;
@@ -119,7 +120,7 @@ std::vector<Value> import_max_pool(Import& layer) {
   return y;
 }
 
-// The p-th root of a sum of p-th powers, from sums of |x|^p.
+// p-norms are computed as the p-th root of sums of |x|^p.
 Value lp_powers(Value x, double p) {
   Value size = x.in().op("Abs", {x});
   return p == 1 ? size : x.in().op("Power", {size, like(x, p)});
@@ -134,7 +135,7 @@ Value import_lp_pool(Import& layer) {
   for (int64_t k : w.kernel) taps *= static_cast<double>(k);
   Value y = lp_powers(x, p);
   if (pool.ceil) {
-    // One stride more behind the end, less one element, is what rounding up amounts to.
+    // Rounding up equals padding the end by stride - 1 more elements and rounding down.
     std::vector<int64_t> end = w.pads_end;
     for (size_t i = 0; i < end.size(); ++i) end[i] += w.strides[i] - 1;
     std::vector<NamedAttr> a = pool_attributes(unpadded(w), "floor");
@@ -159,7 +160,7 @@ Value import_global_max_pool(Import& layer) {
 Value import_global_lp_pool(Import& layer) {
   Value x = layer.input(0), axes = layer.ints(all_spatial(x));
   double p = layer.get<double>("p", 2);
-  // The "0-th root" counts what is not zero.
+  // The 0-"norm" counts the nonzero elements.
   if (p == 0) {
     Value there = convert(layer.op("NotEqual", {x, like(x, 0)}), x.type());
     return layer.op("ReduceSum", {there, axes}, {{"keep_dims", true}});
@@ -171,12 +172,12 @@ Value import_global_lp_pool(Import& layer) {
 
 Ops define_onnx_pool() {
   return {
-      onnx("AveragePool").expand(import_average_pool),
-      onnx("MaxPool").expand(import_max_pool),
-      onnx("LpPool").expand(import_lp_pool),
-      onnx("GlobalAveragePool").expand(import_global_average_pool),
-      onnx("GlobalMaxPool").expand(import_global_max_pool),
-      onnx("GlobalLpPool").expand(import_global_lp_pool),
+      onnx("AveragePool").rank(0, 3).expand(import_average_pool),
+      onnx("MaxPool").rank(0, 3).expand(import_max_pool),
+      onnx("LpPool").rank(0, 3).expand(import_lp_pool),
+      onnx("GlobalAveragePool").rank(0, 2).expand(import_global_average_pool),
+      onnx("GlobalMaxPool").rank(0, 2).expand(import_global_max_pool),
+      onnx("GlobalLpPool").rank(0, 2).expand(import_global_lp_pool),
   };
 }
 

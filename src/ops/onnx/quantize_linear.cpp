@@ -4,7 +4,7 @@
 namespace graft {
 namespace {
 
-// Scale or zero point, made to fit `x`: one for all, one for each place along the axis, or one for each block of it.
+// Scale or zero point broadcast to `x`: per tensor, per element of the axis, or per block of it.
 Value spread_over(Import& layer, Value v, Value x) {
   if (!v) return v;
   v = flat_scalar(v);
@@ -12,7 +12,7 @@ Value spread_over(Import& layer, Value v, Value x) {
   size_t axis = normalize_axis(layer.get<int64_t>("axis", 1), x.rank());
   auto block = layer.get<int64_t>("block_size", 0);
   if (block == 0) return along_axis(v, axis, x.rank());
-  if (block < 0) fail("attribute 'block_size' is ", block);
+  if (block < 0) fail("expected a non-negative 'block_size', got ", block);
   auto at = static_cast<int64_t>(axis);
   Dim length = x.shape()[axis];
   Value index;
@@ -34,7 +34,7 @@ Value import_quantize(Import& layer) {
   DType type = DType::u8;
   if (layer.get<int64_t>("output_dtype", 0) != 0) type = onnx_element_type(layer.get<int64_t>("output_dtype"));
   if (zero) type = zero.type();
-  if (!is_integer(type) && !is_real(type)) fail("numbers cannot be quantized to ", type);
+  if (!is_integer(type) && !is_real(type)) fail("quantizing to ", type, " is not supported");
   DType precision = is_real(x.type()) ? x.type() : scale.type();
   if (layer.get<int64_t>("precision", 0) != 0) precision = onnx_element_type(layer.get<int64_t>("precision"));
   else if (is_real(scale.type()) && bits_of(scale.type()) > bits_of(precision)) precision = scale.type();

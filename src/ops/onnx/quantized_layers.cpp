@@ -1,22 +1,21 @@
-// Layers of ONNX Runtime that compute with quantized numbers as if they were real: each input is multiplied by its
-// scale, the result divided by another.
+// Layers of ONNX Runtime that dequantize each input, compute in floating point and quantize the result.
 #include "onnx/quantize.hpp"
 #include "onnx/windows.hpp"
 
 namespace graft {
 namespace {
 
-// The real numbers that inputs i (values), i + 1 (scale) and i + 2 (zero point) stand for.
+// Dequantizes input i by inputs i + 1 (scale) and i + 2 (zero point).
 Value real_input(Import& layer, size_t i) {
   Value zero = optional_input(layer, i + 2);
   return dequantize(layer.input(i), flat_scalar(layer.input(i + 1)), zero ? flat_scalar(zero) : zero);
 }
-// Quantized by inputs i (scale) and i + 1 (zero point).
+// Quantizes by inputs i (scale) and i + 1 (zero point).
 Value quantized_result(Import& layer, Value y, size_t i, DType fallback) {
   Value scale = convert(flat_scalar(layer.input(i)), DType::f32), zero = optional_input(layer, i + 1);
   return quantize(y / scale, zero ? flat_scalar(zero) : zero, zero ? zero.type() : fallback);
 }
-// f over the only input, with the result's scale and zero point behind it.
+// f of the only data input; scale and zero point of the result follow it.
 template <class F>
 Value quantized_unary(Import& layer, F f) {
   return quantized_result(layer, f(real_input(layer, 0)), 3, layer.input(0).type());
@@ -36,11 +35,11 @@ Value import_qlinear_leaky_relu(Import& layer) {
   return quantized_unary(layer, [&](Value x) { return layer.op("PRelu", {x, layer.typed({slope}, {1}, x.type())}); });
 }
 
-// Before opset 13 everything from the axis on is one row.
+// Before opset 13, everything from the axis on is one row.
 Value softmax_rows(Import& layer, Value x) {
   bool rows = layer.get<int64_t>("opset", 13) < 13;
   auto rank = static_cast<int64_t>(x.rank()), axis = layer.get<int64_t>("axis", rows ? 1 : -1);
-  if (axis < 0) axis += rank;
+  axis = static_cast<int64_t>(normalize_axis(axis, static_cast<size_t>(rank)));
   if (!rows || axis == rank - 1) return layer.op("Softmax@8", {x}, {{"axis", axis}});
   std::vector<int64_t> keep(static_cast<size_t>(axis), 0);
   keep.push_back(-1);
@@ -48,7 +47,7 @@ Value softmax_rows(Import& layer, Value x) {
   Value y = layer.op("Softmax@8", {flat}, {{"axis", axis}});
   return layer.op("Reshape", {y, shape_of(x)}, {{"special_zero", false}});
 }
-// Probabilities are parts of a whole number of steps: ONNX Runtime cuts off what is left of 1 / scale.
+// Probabilities are multiples of a whole number of steps: ONNX Runtime truncates 1 / scale.
 Value import_qlinear_softmax(Import& layer) {
   Value scale = convert(flat_scalar(layer.input(3)), DType::f32), zero = optional_input(layer, 4);
   Value steps = layer.op("Floor", {1 / scale});
@@ -56,7 +55,7 @@ Value import_qlinear_softmax(Import& layer) {
                   zero ? zero.type() : layer.input(0).type());
 }
 
-// Channels may come last here.
+// Supports channels in the last axis.
 template <class F>
 Value with_channels_second(Import& layer, Value x, F f) {
   if (!layer.get<bool>("channels_last", false)) return f(x);
@@ -87,7 +86,7 @@ Value import_qlinear_reduce_mean(Import& layer) {
   });
 }
 
-// Scale and zero point of the result stand first, then each input with its own.
+// The scale and zero point of the result come first, then each input with its own.
 Value import_qlinear_concat(Import& layer) {
   std::vector<Value> parts;
   for (size_t i = 2; i + 1 < layer.inputs(); i += 3) parts.push_back(real_input(layer, i));
@@ -107,8 +106,8 @@ Ops define_onnx_quantized_layers() {
       microsoft("QLinearSigmoid", import_qlinear_sigmoid),
       microsoft("QLinearLeakyRelu", import_qlinear_leaky_relu),
       microsoft("QLinearSoftmax", import_qlinear_softmax),
-      microsoft("QLinearAveragePool", import_qlinear_average_pool),
-      microsoft("QLinearGlobalAveragePool", import_qlinear_global_average_pool),
+      microsoft("QLinearAveragePool", import_qlinear_average_pool).rank(0, 3),
+      microsoft("QLinearGlobalAveragePool", import_qlinear_global_average_pool).rank(0, 3),
       microsoft("QLinearReduceMean", import_qlinear_reduce_mean),
       microsoft("QLinearConcat", import_qlinear_concat),
   };

@@ -1,4 +1,4 @@
-// Random layers of ONNX: all of them from uniform numbers.
+// Random layers of ONNX, all built from uniform random numbers.
 #include <bit>
 
 #include "building.hpp"
@@ -6,13 +6,13 @@
 namespace graft {
 namespace {
 
-// ONNX writes the seed as a float; its bits are as good a seed as any. Absent: other numbers each time.
+// ONNX stores the seed as a float; its bit pattern serves as the seed. If it is omitted, results differ between runs.
 int64_t random_seed(Import& layer) { return std::bit_cast<uint32_t>(layer.get<float>("seed", 0)); }
 
 DType random_type(Import& layer, DType fallback) {
   return layer.has("dtype") ? onnx_element_type(layer.get<int64_t>("dtype")) : fallback;
 }
-// Half precision has few random bits, and whole numbers none: these are made from f32.
+// Half precision provides few random bits, and integers none: generate those from f32.
 DType random_wide(DType type) { return type == DType::f64 ? type : DType::f32; }
 
 Value random_uniform_numbers(Import& layer, const Value& shape, DType type, double low, double high, int64_t seed) {
@@ -23,11 +23,11 @@ Value random_uniform_numbers(Import& layer, const Value& shape, DType type, doub
 
 Value random_uniform_layer(Import& layer, const Value& shape, DType type) {
   double low = layer.get<float>("low", 0), high = layer.get<float>("high", 1);
-  if (low > high) fail("there are no numbers from ", low, " to ", high);
+  if (low > high) fail("expected low <= high, got ", low, " and ", high);
   return convert(random_uniform_numbers(layer, shape, random_wide(type), low, high, random_seed(layer)), type);
 }
 
-// Box and Muller: two uniform numbers make a normal one.
+// Box-Muller transform: two uniform numbers yield a normally distributed one.
 Value random_normal_layer(Import& layer, const Value& shape, DType type) {
   double mean = layer.get<float>("mean", 0), scale = layer.get<float>("scale", 1);
   int64_t seed = random_seed(layer), other = seed ? seed + 10000 : 0;
@@ -42,7 +42,7 @@ Value random_normal_layer(Import& layer, const Value& shape, DType type) {
 Value random_shape(Import& layer) { return layer.ints(layer.get<std::vector<int64_t>>("shape")); }
 DType random_like_type(Import& layer) {
   DType type = random_type(layer, layer.input(0).type());
-  if (type == DType::undefined) unsupported("the element type of the input is not known");
+  if (type == DType::undefined) unsupported("the element type of the input is unknown: set the attribute 'dtype'");
   return type;
 }
 

@@ -1,5 +1,5 @@
-// RNN, GRU and LSTM of ONNX, and DynamicQuantizeLSTM of ONNX Runtime: other gate orders and layouts, and what may be
-// left out filled in.
+// RNN, GRU and LSTM of ONNX, and DynamicQuantizeLSTM of ONNX Runtime: reorders gates and layouts, and fills in omitted
+// inputs.
 #include "../recurrent.hpp"
 
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace graft {
 namespace {
 
-// Equal parts along axis 1 in another order; the bytes themselves where they are known.
+// Permutes equal parts along axis 1; constants are permuted right away.
 Value reorder_gates(const Value& v, const std::vector<int64_t>& order) {
   TensorView t = v.constant();
   auto n = static_cast<int64_t>(order.size());
@@ -44,7 +44,7 @@ class RecurrentImport {
     Value x = with_rank(x_, 3);
     Shape weights = w_.shape();
     bare_ = weights.ranked() && weights.rank() == 2;
-    if (bare_ && directions_ == 2) fail("the weights of two directions have two dimensions only");
+    if (bare_ && directions_ == 2) fail("expected weights of rank 3 for two directions, got rank 2");
     Value w = with_rank(w_, 3), r = with_rank(r_, 3);
     if (!gates.empty()) w = reorder_gates(w, gates), r = reorder_gates(r, gates);
     if (!batch_first_) x = transpose(x, {1, 0, 2});
@@ -76,7 +76,7 @@ class RecurrentImport {
 
  private:
   void read_attributes() {
-    layer_.has("output_sequence");  // opset 1; all outputs are always made
+    layer_.has("output_sequence");  // opset 1; all outputs are always produced
     direction_ = layer_.get<std::string>("direction", "forward");
     directions_ = direction_ == "bidirectional" ? 2 : 1;
     batch_first_ = layer_.get<bool>("layout", false);
@@ -89,7 +89,7 @@ class RecurrentImport {
                                                                  : std::vector<std::string>{"sigmoid", "tanh", "tanh"};
     std::vector<std::string> names = layer_.get<std::vector<std::string>>("activations", {});
     if (names.empty()) names = defaults;
-    // Parameters are consumed by those functions that take some, in order; ours stand at the function's own place.
+    // ONNX lists parameters only for the activations that take some, in order; ours has a slot for every activation.
     auto alphas = layer_.get<std::vector<float>>("activation_alpha", {}),
          betas = layer_.get<std::vector<float>>("activation_beta", {});
     size_t next_alpha = 0, next_beta = 0;
@@ -121,7 +121,7 @@ class RecurrentImport {
     if (!attributes_.activations_beta.empty()) attributes_.activations_beta.resize(n);
   }
 
-  // Some models leave out the axis of the one direction, or have one too many in front.
+  // Some models omit the axis of a single direction, or have an extra leading axis.
   static Value with_rank(const Value& v, size_t rank) {
     Shape s = v.shape();
     if (!s.ranked()) return v;
@@ -143,7 +143,7 @@ class RecurrentImport {
     return layer_.has_input(4) ? layer_.input(4) : build::broadcast(build::dim(x, 1), batch_);
   }
 
-  // ONNX keeps the biases of W and R apart.
+  // ONNX stores the biases of W and R separately.
   Value bias(DType type, const std::vector<int64_t>& gates) {
     int64_t n = gates_of(kind_);
     if (!layer_.has_input(3)) {
@@ -185,7 +185,7 @@ class RecurrentImport {
   std::string direction_;
   int64_t directions_ = 1;
   bool batch_first_ = false, input_forget_ = false, linear_before_reset_ = false, bare_ = false;
-  Value batch_, hidden_;  // lists of one
+  Value batch_, hidden_;  // 1-D tensors of one element
 };
 
 template <CellKind kind>
@@ -193,9 +193,9 @@ std::vector<Value> import_recurrent(Import& layer) {
   return RecurrentImport(layer, kind).run();
 }
 
-// Weights [directions, input, gates] of bytes, with scales and zero points for each direction or each of its gates'
-// rows. The input is quantized as a whole, like that of DynamicQuantizeMatMul; the state, which ONNX Runtime quantizes
-// anew in every step, stays real.
+// Quantized weights [directions, input, gates], with scales and zero points per direction or per gate row. The input is
+// quantized per tensor like that of DynamicQuantizeMatMul; the state, which ONNX Runtime quantizes again in every step,
+// stays in floating point.
 std::vector<Value> import_dynamic_quantize_lstm(Import& layer) {
   auto weights = [&](size_t input, size_t scale) {
     auto aligned = [](const Value& v) { return v.rank() == 1 ? unsqueeze(v, {1, 2}) : unsqueeze(v, {1}); };
@@ -212,9 +212,9 @@ std::vector<Value> import_dynamic_quantize_lstm(Import& layer) {
 
 Ops define_onnx_recurrent() {
   return {
-      onnx("RNN").expand(import_recurrent<CellKind::rnn>),
-      onnx("GRU").expand(import_recurrent<CellKind::gru>),
-      onnx("LSTM").expand(import_recurrent<CellKind::lstm>),
+      onnx("RNN").rank(0, 3, 3).rank(1, 3, 3).rank(2, 3, 3).expand(import_recurrent<CellKind::rnn>),
+      onnx("GRU").rank(0, 3, 3).rank(1, 3, 3).rank(2, 3, 3).expand(import_recurrent<CellKind::gru>),
+      onnx("LSTM").rank(0, 3, 3).rank(1, 3, 3).rank(2, 3, 3).expand(import_recurrent<CellKind::lstm>),
       onnx("DynamicQuantizeLSTM").domain("com.microsoft").expand(import_dynamic_quantize_lstm),
   };
 }

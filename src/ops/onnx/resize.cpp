@@ -1,4 +1,4 @@
-// Resize and Upsample: Interpolate where it computes the same, else Resize of our own.
+// Resize and Upsample: becomes Interpolate where the semantics agree, otherwise our own Resize operation.
 #include <graft/op.hpp>
 
 namespace graft {
@@ -12,7 +12,7 @@ struct LayerResize {
   float cubic;
 };
 
-// Opset 11 fills the place of inputs that are not meant with empty tensors.
+// Opset 11 passes empty tensors for omitted inputs.
 Value resize_input(Import& layer, size_t i) {
   if (!layer.has_input(i)) return {};
   Value v = layer.input(i);
@@ -33,15 +33,15 @@ LayerResize read_resize(Import& layer) {
                 layer.get<bool>("antialias", false),
                 layer.get<bool>("exclude_outside", false),
                 layer.get<float>("cubic_coeff_a", -0.75f)};
-  if (r.sizes) r.scales = Value();  // some files give both
-  if (!r.scales && !r.sizes) fail("neither scales nor sizes are given");
+  if (r.sizes) r.scales = Value();  // some files have both
+  if (!r.scales && !r.sizes) fail("expected scales or sizes, got neither");
   return r;
 }
 
-// Places of new elements are the same when, along every axis, ...
+// Interpolate computes the same coordinates if, for every axis, ...
 bool same_places(const LayerResize& r) {
   if (r.sizes) {
-    // ... a size is given. (A single new element stands elsewhere for the cubic.)
+    // ... a size is given (except that cubic interpolation places a single output element differently),
     if (r.coordinates != "pytorch_half_pixel" || r.mode != "cubic") return true;
     auto sizes = r.sizes.values<int64_t>();
     return sizes && std::find(sizes->begin(), sizes->end(), 1) == sizes->end();
@@ -55,12 +55,12 @@ bool same_places(const LayerResize& r) {
     size_t axis = r.axes.empty() ? i : normalize_axis(r.axes[i], shape.rank());
     if (axis >= shape.rank()) return false;
     const Dim& d = shape[axis];
-    // ... or the scale leads to a whole number, which is not the old one, and not 1.
+    // ... or the scale yields an integer size, which is neither the old one nor 1.
     bool whole_factor = scale == std::floor(scale) && d.min() >= 1;
     double size = d.known() ? static_cast<double>(d.value()) * scale : 0;
     bool whole_size = d.known() && size == std::floor(size);
     if (!whole_factor && !whole_size) {
-      // Cut off, it is still the same where only the scale counts.
+      // A truncated size gives the same coordinates only in the modes that use the scale alone.
       bool by_scale = r.coordinates == "half_pixel" || r.coordinates == "asymmetric";
       if (!by_scale || !d.known() || std::floor(size) == static_cast<double>(d.value())) return false;
     }
@@ -108,7 +108,7 @@ Value import_resize(Import& layer) {
   return resized(layer, read_resize(layer), layer.get<float>("extrapolation_value", 0));
 }
 
-// Before opset 11 places were found by the scale alone, and fewer elements meant the next ones upwards.
+// Before opset 11, coordinates depend on the scale alone, and downsampling rounds up.
 Value scaled_simply(Import& layer, Value scales) {
   auto mode = layer.get<std::string>("mode", "nearest");
   if (mode == "bilinear" || mode == "trilinear") mode = "linear";

@@ -11,7 +11,8 @@ struct ScanInputs {
 ScanInputs scan_inputs(Import& layer) {
   size_t skip = layer.version() < 9 ? 1 : 0, given = layer.inputs() - std::min(skip, layer.inputs());
   auto scans = layer.get<int64_t>("num_scan_inputs");
-  if (scans < 1 || static_cast<uint64_t>(scans) > given) fail("num_scan_inputs is ", scans, " with ", given, " inputs");
+  if (scans < 1 || static_cast<uint64_t>(scans) > given)
+    fail("expected num_scan_inputs of 1 to ", given, ", the number of inputs, got ", scans);
   return {skip, given, static_cast<size_t>(scans)};
 }
 
@@ -25,8 +26,9 @@ bool scan_of_one(Import& layer) {
   return true;
 }
 
-// All steps of all sequences are one loop, in which the states begin anew where a sequence does. States and outputs of
-// every step are collected; afterwards each sequence's last state is picked, and what lies behind its end is zero.
+// All steps of all sequences form one loop, in which the states are reset at the start of each sequence. States and
+// outputs of every step are stacked; afterwards the last state of each sequence is selected, and outputs past its end
+// are set to zero.
 class BatchedScan {
  public:
   explicit BatchedScan(Import& layer) : layer_(layer) {
@@ -69,7 +71,7 @@ class BatchedScan {
     for (int64_t i = 2; i < rank; ++i) target.push_back(build::dim(v, i));
     return build::reshape(v, target);
   }
-  // The states, and then what each step takes of its own: scan inputs, the states to begin with, whether it is a first.
+  // The states, then the inputs of each step: scan inputs, the initial states, and whether it is the first step.
   std::vector<Value> loop_inputs() {
     std::vector<Value> inputs, fresh;
     for (size_t i = 0; i < states_; ++i) {
@@ -117,7 +119,7 @@ class BatchedScan {
     return stable_body(layer_, parameters, fed, prologue, epilogue);
   }
 
-  // One value for each sequence, made to fit [batch, ...].
+  // One value per sequence, reshaped to broadcast against [batch, ...].
   static Value by_sequence(const Value& v, size_t rank) {
     std::vector<int64_t> more;
     for (size_t i = 1; i < rank; ++i) more.push_back(static_cast<int64_t>(i));
@@ -146,14 +148,13 @@ class BatchedScan {
   Import& layer_;
   size_t states_ = 0;
   std::vector<Value> given_;                // states, then scan inputs
-  Value batch_, length_, steps_, lengths_;  // lists of one; lengths of the sequences, where they differ
+  Value batch_, length_, steps_, lengths_;  // 1-D of one element; sequence lengths, if they differ
 };
 std::vector<Value> import_batched_scan(Import& layer) { return BatchedScan(layer).run(); }
 
 // ---- all opsets ----
 
-// Scan: states go round, scan inputs are cut and scan outputs stacked, each along its own axis and in its own
-// direction.
+// Scan: states are fed back, scan inputs sliced and scan outputs stacked, each along its own axis and direction.
 std::vector<Value> import_scan(Import& layer) {
   auto [skip, given, scans] = scan_inputs(layer);
   size_t states = given - scans;
@@ -176,7 +177,7 @@ std::vector<Value> import_scan(Import& layer) {
     if (i >= states) {
       int64_t& axis = axes[i - states];
       axis = pick(in_axes, i - states);
-      // Without a rank an axis can only be counted from the front.
+      // If the rank is unknown, an axis can only be counted from the front.
       if (info.shape.ranked() || axis < 0) axis = static_cast<int64_t>(normalize_axis(axis, v.rank()));
       if (info.shape.ranked()) info.shape[static_cast<size_t>(axis)] = Dim(1);
     }
@@ -208,7 +209,7 @@ std::vector<Value> import_scan(Import& layer) {
   }
   for (size_t i = 0; i < body.results.size(); ++i) {
     auto k = static_cast<int64_t>(i);
-    // An axis counted from the end counts in the stacked result.
+    // A negative axis refers to the stacked result.
     use.outputs.push_back(i < states
                               ? plain_port(k, k)
                               : stacked_port(k, k, pick(out_axes, i - states), pick(out_directions, i - states) == 1));

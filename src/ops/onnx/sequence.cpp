@@ -6,26 +6,28 @@ namespace {
 
 std::vector<Value> sequence_items(Import& layer, size_t input) {
   std::optional<std::vector<Value>> items = layer.input(input).items();
-  if (!items) unsupported("input ", input, " is no sequence that can be followed");
+  if (!items) unsupported("input ", input, " is not a sequence that can be traced at import time");
   return *items;
 }
-// The tensor of a run of items; empty for a single item.
+// The tensor behind a run of items; empty for a single item.
 Value sequence_stack(const Value& item) {
   auto inner = item.items();
   if (inner && inner->size() == 3)
-    unsupported("pieces whose number is known only when the model runs can only be picked");
-  if (inner && inner->empty()) unsupported("a sequence that grows in a loop can be looked into only behind it");
+    unsupported(
+        "a data-dependent number of parts is supported only by SequenceAt, SequenceLength and ConcatFromSequence");
+  if (inner && inner->empty())
+    unsupported("reading a sequence inside the loop that grows it is not supported, only after the loop");
   return inner ? (*inner)[0] : Value();
 }
-// The position that an input gives, of 0..count-1; -1 is the last. Items behind a run have no position yet.
+// The position given by an input, in 0..count-1; -1 is the last. Items after a run have no known position.
 size_t sequence_position(Import& layer, size_t input, const std::vector<Value>& items, bool behind_last) {
   auto given = layer.input(input).values<int64_t>();
-  if (!given || given->size() != 1) unsupported("a position in a sequence is known only when the model runs");
+  if (!given || given->size() != 1) unsupported("a data-dependent position in a sequence is not supported");
   int64_t p = (*given)[0], n = static_cast<int64_t>(items.size()), most = behind_last ? n : n - 1;
   for (size_t i = 0; i < items.size(); ++i)
     if (items[i].items() && (p < 0 || p > static_cast<int64_t>(i) || (p == static_cast<int64_t>(i) && !behind_last)))
-      unsupported("position ", p, " of a sequence whose length is known only when the model runs");
-  if (p < -n || p > most) fail("position ", p, " is outside a sequence of ", n);
+      unsupported("position ", p, " of a sequence of data-dependent length is not supported");
+  if (p < -n || p > most) fail("position ", p, " is out of range for a sequence of ", n);
   return static_cast<size_t>(p < 0 ? p + n : p);
 }
 
@@ -54,9 +56,9 @@ Value import_sequence_length(Import& layer) {
   return length ? length + static_cast<double>(single) : layer.scalar(single);
 }
 
-// Items one after the other along `axis`, which is a new one or one that they have.
+// Concatenates items along an existing `axis`, or stacks them along a new one.
 Value sequence_joined(Import& layer, const std::vector<Value>& items, int64_t axis, bool fresh) {
-  if (items.empty()) fail("the sequence is empty");
+  if (items.empty()) fail("expected a non-empty sequence, got an empty one");
   std::vector<Value> parts;
   for (const Value& item : items) {
     Value stack = sequence_stack(item);
@@ -66,13 +68,13 @@ Value sequence_joined(Import& layer, const std::vector<Value>& items, int64_t ax
     }
     auto rank = static_cast<int64_t>(stack.rank());
     auto a = static_cast<int64_t>(normalize_axis(axis, static_cast<size_t>(fresh ? rank : rank - 1)));
-    // The axis that counts the items goes where they are to be joined ...
+    // Move the axis that counts the items to where they are concatenated ...
     std::vector<int64_t> order;
     for (int64_t i = 1; i <= a; ++i) order.push_back(i);
     order.push_back(0);
     for (int64_t i = a + 1; i < rank; ++i) order.push_back(i);
     Value moved = a == 0 ? stack : transpose(stack, order);
-    if (!fresh) {  // ... and becomes one with theirs.
+    if (!fresh) {  // ... and merge it with theirs.
       auto dims = [&](int64_t from, int64_t to) {
         return layer.op("Slice", {shape_of(moved), layer.ints({from}), layer.ints({to}), layer.ints({1})});
       };
@@ -101,9 +103,9 @@ Value import_sequence_insert(Import& layer) {
 }
 Value import_sequence_erase(Import& layer) {
   std::vector<Value> items = sequence_items(layer, 0);
-  if (items.empty()) fail("the sequence is empty");
+  if (items.empty()) fail("expected a non-empty sequence, got an empty one");
   if (!layer.has_input(1) && items.back().items())
-    unsupported("the end of a sequence is known only when the model runs");
+    unsupported("the end of a sequence of data-dependent length is not supported");
   size_t at = layer.has_input(1) ? sequence_position(layer, 1, items, false) : items.size() - 1;
   items.erase(items.begin() + static_cast<ptrdiff_t>(at));
   return layer.list(items);
@@ -117,9 +119,9 @@ Value import_concat_from_sequence(Import& layer) {
                          layer.get<bool>("new_axis", false));
 }
 
-// Equal lengths, with what is left over at the end.
+// Equal lengths, with the remainder at the end.
 std::vector<int64_t> sequence_lengths(int64_t whole, int64_t each) {
-  if (each < 1) fail("expected parts of at least one element, got a length of ", each);
+  if (each < 1) fail("expected a positive length of the parts, got ", each);
   std::vector<int64_t> lengths;
   for (int64_t left = whole; left > 0; left -= each) lengths.push_back(std::min(left, each));
   return lengths;
@@ -135,12 +137,12 @@ Value import_split_to_sequence(Import& layer) {
   Value x = layer.input(0);
   size_t rank = x.rank(), axis = normalize_axis(layer.get<int64_t>("axis", 0), rank);
   auto a = static_cast<int64_t>(axis);
-  // Lengths that are given keep the axis whatever `keepdims` says.
+  // Explicit lengths keep the axis regardless of `keepdims`.
   bool keep = layer.get<bool>("keepdims", true) || layer.has_input(1);
   Value given = layer.has_input(1) ? convert(layer.input(1), DType::i64) : layer.scalar(int64_t{1});
   if (given.rank() > 0) {
     Shape count = given.shape();
-    if (!count.is_static()) unsupported("the number of parts is known only when the model runs");
+    if (!count.is_static()) unsupported("a data-dependent number of parts is not supported");
     return split_into(layer, x, a, given, static_cast<size_t>(count.elements().value()), keep);
   }
   Dim whole = x.shape()[axis];
@@ -149,14 +151,14 @@ Value import_split_to_sequence(Import& layer) {
     return split_into(layer, x, a, layer.ints(lengths), lengths.size(), keep);
   }
   if (keep) return SequencePieces::list(x, a, reshape(given, {1}));
-  // Slices of one are the items of a run, however many there are.
+  // Slices of size 1 are the items of a run, however many there are.
   std::vector<int64_t> order{a};
   for (int64_t i = 0; i < static_cast<int64_t>(rank); ++i)
     if (i != a) order.push_back(i);
   return layer.list({sequence_run(a == 0 ? x : transpose(x, order))});
 }
 
-// The body once for every item; other inputs are the same for all.
+// Imports the body once per item; inputs that are no sequences are shared by all.
 std::vector<Value> import_sequence_map(Import& layer) {
   std::vector<std::optional<std::vector<Value>>> inputs;
   size_t length = sequence_items(layer, 0).size();
@@ -164,16 +166,16 @@ std::vector<Value> import_sequence_map(Import& layer) {
     inputs.push_back(layer.input(i).items());
     if (!inputs[i]) continue;
     if (inputs[i]->size() != length)
-      fail("sequences of ", length, " and ", inputs[i]->size(), " items, expected one length");
+      fail("expected sequences of equal length, got ", length, " and ", inputs[i]->size());
     for (const Value& item : *inputs[i])
-      if (item.items()) unsupported("SequenceMap over a sequence whose length is known only when the model runs");
+      if (item.items()) unsupported("SequenceMap over a sequence of data-dependent length is not supported");
   }
   std::vector<std::vector<Value>> columns(layer.outputs());
   for (size_t k = 0; k < length; ++k) {
     std::vector<Value> row;
     for (size_t i = 0; i < inputs.size(); ++i) row.push_back(inputs[i] ? (*inputs[i])[k] : layer.input(i));
     std::vector<Value> out = layer.inlined("body", row);
-    if (out.size() < columns.size()) fail("the body has ", out.size(), " outputs, expected ", columns.size());
+    if (out.size() < columns.size()) fail("expected a body with ", columns.size(), " outputs, got ", out.size());
     for (size_t i = 0; i < columns.size(); ++i) columns[i].push_back(out[i]);
   }
   std::vector<Value> outputs;
@@ -186,7 +188,7 @@ Value import_optional(Import& layer) {
   return layer.input_or_nothing(0);
 }
 Value import_optional_get_element(Import& layer) {
-  if (!layer.has_input(0)) fail("the optional value holds nothing");
+  if (!layer.has_input(0)) fail("expected an optional with a value, got an empty one");
   return layer.input(0);
 }
 Value import_optional_has_element(Import& layer) { return layer.truth(layer.has_input(0)); }

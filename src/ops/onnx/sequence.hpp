@@ -1,7 +1,7 @@
-// Sequences of ONNX while importing: lists of values. As long as their lengths follow from the model alone, what goes
-// in and out of them is connected directly. An item that is itself a list stands for a run of items whose number only
-// the running model knows: one tensor, whose slices along the first axis they are (a run), or a tensor, an axis and a
-// length: pieces of that length along the axis, the last one perhaps shorter (pieces).
+// ONNX sequences at import time: lists of values. While their lengths follow from the model alone, producers and
+// consumers of items are connected directly. An item that is itself a list stands for items whose number is
+// data-dependent: the slices of one tensor along its first axis (a run); or, given as a tensor, an axis and a length,
+// parts of that length along the axis, of which the last one may be shorter (pieces).
 #pragma once
 
 #include <graft/op.hpp>
@@ -12,7 +12,7 @@ inline Value sequence_run(const Value& stack) { return stack.in().list({stack});
 
 // A sequence of pieces of one tensor. It is the only item of its list.
 struct SequencePieces {
-  Value data, axis, length;  // both lists of one number
+  Value data, axis, length;  // axis and length are 1-D tensors of one element
 
   static Value list(const Value& data, int64_t axis, const Value& length) {
     Import& in = data.in();
@@ -24,13 +24,13 @@ struct SequencePieces {
     if (!parts || parts->size() != 3) return std::nullopt;
     return SequencePieces{(*parts)[0], (*parts)[1], (*parts)[2]};
   }
-  // How many there are, as a list of one number.
+  // The number of pieces, as a 1-D tensor of one element.
   Value count() const {
     Import& in = data.in();
     Value whole = in.op("Gather@8", {shape_of(data), axis, in.scalar(int64_t{0})});
     return in.op("Divide", {whole + length - 1, length});
   }
-  // Piece `position`, a list of one number; negative ones count from the end.
+  // The piece at `position`, a 1-D tensor of one element; negative positions count from the end.
   Value at(const Value& position) const {
     Import& in = data.in();
     auto given = position.values<int64_t>();
@@ -42,15 +42,15 @@ struct SequencePieces {
   }
 };
 
-// What a sequence that grows in a loop held before, seen from the loop's body: a run that nobody can look into.
+// The previous contents of a sequence that grows in a loop, as seen from the loop body: a run that cannot be inspected.
 inline Value sequence_so_far(Import& body) { return body.list({}); }
 
-// The one item that a loop's body has put behind what was there before.
+// The single item that a loop body appends to the previous contents.
 inline Value sequence_growth(const Value& sequence) {
   auto items = sequence.items();
   auto before = items && items->size() == 2 ? (*items)[0].items() : std::nullopt;
   if (!before || !before->empty() || (*items)[1].items())
-    unsupported("a sequence that a loop changes otherwise than by one item at its end every time");
+    unsupported("a loop that changes a sequence other than by appending one item per iteration is not supported");
   return (*items)[1];
 }
 

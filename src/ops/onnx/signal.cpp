@@ -1,16 +1,16 @@
-// DFT, STFT and the windows of ONNX.
+// DFT, STFT and the window functions of ONNX.
 #include "building.hpp"
 
 namespace graft {
 namespace {
 
-// Whether the last axis holds a real and an imaginary part, or only the former.
+// Whether the last axis holds real and imaginary parts, or only real ones.
 bool is_complex_signal(const Value& x) {
   Shape s = x.shape();
   if (!s.ranked() || s.rank() == 0 || !s[s.rank() - 1].known())
-    unsupported("whether the signal of shape ", s, " is real or complex is not known");
+    unsupported("the last dimension of the signal must be known (1: real, 2: complex), got shape ", s);
   int64_t parts = s[s.rank() - 1].value();
-  if (parts != 1 && parts != 2) fail("the last dimension of a signal is 1 or 2, that of ", s, " is ", parts);
+  if (parts != 1 && parts != 2) fail("expected a signal whose last dimension is 1 or 2, got ", parts, " in shape ", s);
   return parts == 2;
 }
 Value with_imaginary_part(Import& layer, const Value& x) {
@@ -26,7 +26,7 @@ Value import_dft(Import& layer) {
   } else {
     axis = layer.has_input(2) ? signal_list(layer.input(2)) : layer.ints({-2});
   }
-  // From the end, ours does not count the axis of real and imaginary parts.
+  // Negative axes of our operation do not count the axis of real and imaginary parts.
   if (auto v = axis.values<int64_t>()) {
     axis = layer.ints({(*v)[0] < 0 ? (*v)[0] + 1 : (*v)[0]});
     if ((*v)[0] == -1) fail("the axis of real and imaginary parts cannot be transformed");
@@ -40,7 +40,7 @@ Value import_dft(Import& layer) {
   };
   bool complex = is_complex_signal(x);
   if (one_sided && !inverse) {
-    if (complex) fail("a one-sided transform wants a real signal");
+    if (complex) fail("a one-sided transform requires a real signal");
     return transform("RDFT", squeeze(x, {-1}));
   }
   if (one_sided) return unsqueeze(transform("IRDFT", with_imaginary_part(layer, x)), {-1});
@@ -64,7 +64,7 @@ Value import_stft(Import& layer) {
   else size = squeeze(window ? build::dim(window, 0) : build::dim(signal, 1), {0});
   Value size_list = reshape(size, {1});
   if (window) {
-    // Ours puts a short window into the middle of the frame, ONNX at its start.
+    // Our operation centers a short window in the frame, ONNX puts it at the start.
     auto n = size.values<int64_t>();
     Shape w = window.shape();
     if (!n || !w.ranked() || w.rank() != 1 || !w[0].known() || w[0].value() != (*n)[0]) {
@@ -82,7 +82,7 @@ Value import_stft(Import& layer) {
   return one_sided ? build::slice(spectrum, 2, layer.ints({0}), reshape(size / 2.0 + 1, {1})) : spectrum;
 }
 
-// a - b cos(x) + c cos(2 x), x going once round over the window
+// a - b cos(x) + c cos(2 x), with one period of x over the window
 Value cosine_window(Import& layer, double a, double b, double c) {
   DType type = onnx_element_type(layer.get<int64_t>("output_datatype", 1));
   bool periodic = layer.get<bool>("periodic", true);

@@ -1,4 +1,4 @@
-// TreeEnsembleRegressor and TreeEnsembleClassifier, which ONNX had before TreeEnsemble.
+// TreeEnsembleRegressor and TreeEnsembleClassifier, the predecessors of TreeEnsemble in ONNX.
 #include <map>
 #include <set>
 
@@ -9,7 +9,7 @@ namespace {
 
 class OldTrees {
  public:
-  // `what` is "target" or "class": how the fields of the votes begin.
+  // `what` is "target" or "class": the prefix of the leaf weight attributes.
   OldTrees(Import& layer, std::string what) : layer_(layer), what_(std::move(what)) {
     for (const char* f : {"nodes_hitrates", "nodes_hitrates_as_tensor"}) layer.has(f);
     std::vector<int64_t> trees = list("nodes_treeids"), nodes = list("nodes_nodeids"), yes = list("nodes_truenodeids"),
@@ -17,18 +17,19 @@ class OldTrees {
     auto modes = layer.get<std::vector<std::string>>("nodes_modes");
     size_t n = modes.size();
     for (const std::vector<int64_t>* l : {&trees, &nodes, &yes, &no, &features})
-      if (l->size() != n) fail("the nodes have ", n, " modes, and ", l->size(), " of another field");
+      if (l->size() != n)
+        fail("expected ", n, " values in every nodes_* attribute, as in nodes_modes, got ", l->size());
     std::vector<double> splits = reals("nodes_values");
     std::vector<int64_t> missing = layer.get<std::vector<int64_t>>("nodes_missing_value_tracks_true", {});
     splits.resize(n), missing.resize(n);
 
-    // Every node by its tree and number; a leaf by its place among the leaves.
+    // Nodes by tree and id; leaves by their position among the leaves.
     std::map<std::pair<int64_t, int64_t>, size_t> place;
     std::vector<int64_t> leaf(n, -1), codes;
     int64_t leaves = 0;
     for (size_t i = 0; i < n; ++i) {
       if (!place.emplace(std::pair{trees[i], nodes[i]}, i).second)
-        fail("tree ", trees[i], " has node ", nodes[i], " twice");
+        fail("node ", nodes[i], " occurs twice in tree ", trees[i]);
       if (modes[i] == "LEAF") leaf[i] = leaves++;
       codes.push_back(mode(modes[i]));
     }
@@ -60,7 +61,7 @@ class OldTrees {
                {}};
   }
 
-  // Scores before anything is made of them.
+  // The raw scores.
   Value scores(int64_t targets, std::string_view aggregate, std::string_view transform) {
     std::vector<Value> in = inputs_;
     Value x = layer_.input(0);
@@ -82,7 +83,7 @@ class OldTrees {
 
  private:
   std::vector<int64_t> list(const std::string& name) { return layer_.get<std::vector<int64_t>>(name); }
-  // Numbers in double precision have a field of their own.
+  // Double-precision values have a separate attribute.
   std::vector<double> reals(const std::string& name) {
     if (layer_.has(name + "_as_tensor")) return layer_.get<TensorView>(name + "_as_tensor").to<double>();
     return layer_.get<std::vector<double>>(name, {});
@@ -93,14 +94,14 @@ class OldTrees {
     if (name == "LEAF") return 0;
     for (size_t i = 0; i < std::size(names); ++i)
       if (names[i] == name) return static_cast<int64_t>(i);
-    fail("'", name, "' is not a mode of a node");
+    fail("'", name, "' is not a known node mode");
   }
   void read_votes(const std::map<std::pair<int64_t, int64_t>, size_t>& place, const std::vector<int64_t>& leaf,
                   int64_t leaves) {
     std::vector<int64_t> trees = list(what_ + "_treeids"), nodes = list(what_ + "_nodeids"), ids = list(what_ + "_ids");
     std::vector<double> weights = reals(what_ + "_weights");
     if (trees.size() != nodes.size() || trees.size() != ids.size() || trees.size() != weights.size())
-      fail("the votes have fields of different lengths");
+      fail("expected leaf weight attributes (", what_, "_*) of equal length");
     std::vector<std::vector<size_t>> of(static_cast<size_t>(leaves));
     for (size_t i = 0; i < ids.size(); ++i) {
       auto it = place.find({trees[i], nodes[i]});
@@ -133,7 +134,7 @@ std::vector<Value> import_tree_ensemble_classifier(Import& layer) {
   auto names = layer.get<std::vector<std::string>>("classlabels_strings", {});
   auto numbers = layer.get<std::vector<int64_t>>("classlabels_int64s", {});
   auto classes = static_cast<int64_t>(names.empty() ? numbers.size() : names.size());
-  if (classes < 1) fail("there are no classes");
+  if (classes < 1) fail("expected at least one class label, got none");
   std::string transform = OldTrees::lower(layer.get<std::string>("post_transform", "NONE"));
   Value labels;
   if (names.empty()) {
@@ -147,8 +148,8 @@ std::vector<Value> import_tree_ensemble_classifier(Import& layer) {
   bool one = classes == 2 && std::all_of(voted.begin(), voted.end(), [&](int64_t t) { return t == voted[0]; });
   Value scores, chosen;
   if (one && !voted.empty()) {
-    // All votes are for one class of two: its score decides. That of the first class stands for the second's, as in
-    // ONNX Runtime, for which converters write such trees.
+    // Binary classification where all leaves vote for one class: its score decides. ONNX Runtime assigns the score of
+    // the first class to the second one, and converters rely on it.
     bool probability = std::all_of(trees.weights().begin(), trees.weights().end(), [](double w) { return w >= 0; });
     Value p = build::slice(trees.scores(classes, "sum", "none"), 1, voted[0], voted[0] + 1);
     chosen = convert(layer.op("Greater", {squeeze(p, {1}), like(p, probability ? 0.5 : 0)}), DType::i64);

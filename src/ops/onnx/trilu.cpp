@@ -1,4 +1,4 @@
-// Trilu: one triangle of each matrix stays, the rest becomes 0.
+// Trilu: keeps one triangle of each matrix and sets the rest to 0.
 #include <graft/op.hpp>
 
 #include "dimension.hpp"
@@ -9,7 +9,7 @@ namespace {
 Value import_trilu(Import& layer) {
   Value x = layer.input(0);
   Shape s = x.shape();
-  if (s.ranked() && s.rank() < 2) fail("the input of shape ", s, " holds no matrices");
+  if (s.ranked() && s.rank() < 2) fail("expected matrices (rank 2 or more), got shape ", s);
   Value column = counting(dimension_of(x, -1), DType::i64);
   Value row = unsqueeze(counting(dimension_of(x, -2), DType::i64), {1});
   if (layer.has_input(1)) row = row + convert(as_scalar(layer.input(1)), DType::i64);

@@ -1,7 +1,7 @@
-// Windows as ONNX layers describe them.
+// Window attributes of ONNX layers.
 #pragma once
 
-#include <graft/op.hpp>
+#include <graft/windows.hpp>
 
 namespace graft {
 
@@ -24,14 +24,22 @@ struct LayerWindows {
   }
 };
 
-// How many spatial axes a layer has, whichever of these tells.
+// The number of spatial axes, from the first source that tells it.
 inline size_t spatial_axes(Import& layer, std::initializer_list<Value> ranked) {
   if (layer.has("kernel_shape")) return layer.get<std::vector<int64_t>>("kernel_shape").size();
   for (const Value& v : ranked) {
     Shape s = v.shape();
     if (s.ranked() && s.rank() >= 2) return s.rank() - 2;
   }
-  unsupported("the number of spatial axes is not known here, and this conversion needs it");
+  unsupported(
+      "the number of spatial axes is unknown, but this conversion requires it: set the shapes with --input_shape");
+}
+
+// Far larger ones would overflow the arithmetic of windows.
+inline void within_limits(std::string_view name, const std::vector<int64_t>& values) {
+  for (int64_t v : values)
+    if (std::abs(static_cast<double>(v)) > window_limit)
+      fail("expected '", name, "' of at most ", static_cast<int64_t>(window_limit), ", got ", v);
 }
 
 inline LayerWindows layer_windows(Import& layer, size_t axes) {
@@ -39,7 +47,8 @@ inline LayerWindows layer_windows(Import& layer, size_t axes) {
   auto list = [&](std::string_view name, int64_t fallback) {
     auto v = layer.get<std::vector<int64_t>>(name, {});
     if (v.empty()) v.assign(axes, fallback);
-    if (v.size() != axes) fail("'", name, "' has ", v.size(), " values, there are ", axes, " spatial axes");
+    if (v.size() != axes) fail("expected ", axes, " values in '", name, "', one per spatial axis, got ", v.size());
+    within_limits(name, v);
     return v;
   };
   if (layer.has("kernel_shape")) w.kernel = list("kernel_shape", 1);
@@ -49,19 +58,23 @@ inline LayerWindows layer_windows(Import& layer, size_t axes) {
   if (mode == "SAME_UPPER") w.auto_pad = "same_upper";
   else if (mode == "SAME_LOWER") w.auto_pad = "same_lower";
   else if (mode == "VALID") w.auto_pad = "valid";
-  else if (mode != "NOTSET" && !mode.empty()) fail("attribute 'auto_pad' is '", mode, "'");
+  else if (mode != "NOTSET" && !mode.empty())
+    fail("expected auto_pad NOTSET, SAME_UPPER, SAME_LOWER or VALID, got '", mode, "'");
   auto pads = layer.get<std::vector<int64_t>>("pads", {});
   if (w.auto_pad != "explicit" || pads.empty()) pads.assign(2 * axes, 0);
   if (pads.size() == axes) pads.insert(pads.end(), pads.begin(), pads.end());  // some files give one side only
-  if (pads.size() != 2 * axes) fail("'pads' has ", pads.size(), " values, there are ", axes, " spatial axes");
+  if (pads.size() != 2 * axes)
+    fail("expected ", 2 * axes, " values in 'pads' for ", axes, " spatial axes, got ", pads.size());
+  within_limits("pads", pads);
   auto middle = pads.begin() + static_cast<std::ptrdiff_t>(axes);
   w.pads_begin.assign(pads.begin(), middle);
   w.pads_end.assign(middle, pads.end());
   return w;
 }
 
-// A value for each channel, made to fit [N, C, spatial...].
+// One value per channel, reshaped to broadcast against [N, C, spatial...].
 inline Value by_channel(const Value& v, size_t spatial) {
+  if (spatial > 62) fail("expected an input of rank 2 or more");
   std::vector<int64_t> dims(spatial + 2, 1);
   dims[1] = -1;
   return reshape(v, dims);
@@ -71,9 +84,9 @@ inline Value by_channel(const Value& v, size_t spatial) {
 Value grouped_weights(Import& layer, Value w, int64_t groups);
 // Convolution of x [N, C, ...] with weights [O, C / group, ...], without bias.
 Value layer_convolution(Import& layer, Value x, Value weights);
-// What FusedConv and FusedGemm do to their result.
+// The activation that FusedConv and FusedGemm apply to their result.
 Value layer_activation(Import& layer, Value x, const std::string& name, const std::vector<float>& parameters);
-// AveragePool of the layer's windows.
+// AveragePool with the windows of the layer.
 Value layer_average_pool(Import& layer, Value x);
 
 }  // namespace graft

@@ -1,4 +1,4 @@
-// Complex numbers, as pairs along a last axis, and the Fourier transforms that they are for.
+// Complex numbers as pairs along a last axis, and Fourier transforms of them.
 #include "layout.hpp"
 
 namespace graft {
@@ -23,7 +23,7 @@ Value tf_complex_abs(Import& layer) {
 }
 Value tf_angle(Import& layer) { return tf::arc_tangent(tf_part(layer.input(0), 1), tf_part(layer.input(0), 0)); }
 Value tf_conjugate(Import& layer) { return tf_pair(tf_part(layer.input(0), 0), -tf_part(layer.input(0), 1)); }
-// From real numbers; or back to them, which drops the imaginary part.
+// Converts real to complex numbers, or back, which drops the imaginary part.
 Value tf_complex_cast(Import& layer) {
   layer.has("Truncate");
   DType to = layer.get<DType>("DstT"), from = layer.get<DType>("SrcT");
@@ -55,14 +55,14 @@ Value tf_complex_add(Import& layer) { return layer.input(0) + layer.input(1); }
 Value tf_complex_subtract(Import& layer) { return layer.input(0) - layer.input(1); }
 Value tf_complex_negative(Import& layer) { return -layer.input(0); }
 
-// ---- layers that move elements: the axis of the pairs stays the last one ----
+// ---- layers that move elements: the axis of real and imaginary parts stays the last one ----
 
 int64_t tf_paired(int64_t axis) { return axis < 0 ? axis - 1 : axis; }
 std::vector<int64_t> tf_paired(std::vector<int64_t> axes) {
   for (int64_t& a : axes) a = tf_paired(a);
   return axes;
 }
-// A list with one number per axis, extended by the number for the axis of the pairs.
+// A 1-D tensor of one number per axis, extended by one for the axis of real and imaginary parts.
 Value tf_with_pairs(Import& layer, const Value& list, int64_t number) {
   return build::concat({convert(tf::as_list(list), DType::i64), layer.ints({number})}, 0);
 }
@@ -87,14 +87,14 @@ Value tf_complex_squeeze(Import& layer) {
 Value tf_complex_concat(Import& layer) {
   std::vector<Value> parts;
   for (size_t i = 0; i + 1 < layer.inputs(); ++i) parts.push_back(layer.input(i));
-  if (parts.empty()) fail("there is nothing to join");
+  if (parts.empty()) fail("expected at least one tensor to concatenate, got none");
   return build::concat(parts, tf_paired(tf::constant_int(layer.input(layer.inputs() - 1), "the axis")));
 }
 Value tf_complex_pack(Import& layer) {
   auto axis = tf_paired(layer.get<int64_t>("axis", 0));
   std::vector<Value> parts;
   for (size_t i = 0; i < layer.inputs(); ++i) parts.push_back(unsqueeze(layer.input(i), {axis}));
-  if (parts.empty()) fail("there is nothing to pack");
+  if (parts.empty()) fail("expected at least one tensor to pack, got none");
   return build::concat(parts, axis);
 }
 Value tf_complex_reverse(Import& layer) {
@@ -116,19 +116,19 @@ Value tf_complex_sum(Import& layer) {
                   {{"keep_dims", layer.get<bool>("keep_dims", false)}});
 }
 Value tf_complex_pad(Import& layer) {
-  if (layer.has_input(2)) unsupported("padding with a complex number");
+  if (layer.has_input(2)) unsupported("padding with a complex number is not supported");
   Value pads = convert(layer.input(1), DType::i64);
   std::vector<Value> sides = build::split(pads, 1, 2);
   auto side = [&](size_t i) { return tf_with_pairs(layer, reshape(sides[i], {-1}), 0); };
   return layer.op("Pad@1", {layer.input(0), side(0), side(1), like(layer.input(0), 0)}, {{"pad_mode", "constant"}});
 }
-// Slices without an ellipsis apply to the leading axes, so the axis of the pairs needs no entry; with one it does.
+// Without an ellipsis, slices apply to the leading axes; with one, the axis of real and imaginary parts needs an entry.
 Value tf_complex_strided_slice(Import& layer) {
   Value begin = layer.input(1);
   Shape s = begin.shape();
-  if (!s.ranked() || s.rank() != 1 || !s[0].known()) unsupported("the number of slices is not known");
+  if (!s.ranked() || s.rank() != 1 || !s[0].known()) unsupported("a data-dependent number of slices is not supported");
   auto count = static_cast<size_t>(s[0].value());
-  if (count > 32) fail("there are ", count, " slices");
+  if (count > 32) fail("expected at most 32 slices, got ", count);
   bool ellipsis = layer.get<int64_t>("ellipsis_mask", 0) != 0;
   auto mask = [&](std::string_view name, int64_t pairs) {
     auto bits = static_cast<uint64_t>(layer.get<int64_t>(name, 0));
@@ -151,7 +151,7 @@ Value tf_complex_strided_slice(Import& layer) {
 
 // ---- Fourier transforms ----
 
-// The innermost axes, without the one of the pairs.
+// The innermost axes, excluding the axis of real and imaginary parts.
 std::vector<int64_t> tf_fourier_axes(int64_t count) {
   std::vector<int64_t> axes;
   for (int64_t i = -count; i < 0; ++i) axes.push_back(i);
@@ -195,7 +195,7 @@ Ops define_tensorflow_complex() {
     std::string_view type;
     Value (*import)(Import&);
   };
-  // These exist for real and complex numbers; the attributes decide.
+  // These exist for real and complex numbers, depending on the type attributes.
   static constexpr Row also_real[] = {
       {"Add", tf_complex_add},
       {"AddV2", tf_complex_add},
@@ -221,7 +221,7 @@ Ops define_tensorflow_complex() {
       {"Transpose", tf_complex_transpose},
   };
   for (const Row& r : also_real) ops += tf_complex(r.type).ignore("N").expand(r.import);
-  // Files may leave out the attributes that say so: these always have to do with complex numbers.
+  // These layers always involve complex numbers, even if the file omits the type attributes.
   static constexpr Row rows[] = {
       {"Angle", tf_angle},      {"Complex", tf_make_complex}, {"ComplexAbs", tf_complex_abs},
       {"Conj", tf_conjugate},   {"FFT", tf_fft<1>},           {"FFT2D", tf_fft<2>},

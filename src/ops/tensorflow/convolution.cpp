@@ -1,4 +1,4 @@
-// Conv2D, Conv3D, depthwise convolutions and their reverse.
+// Conv2D, Conv3D, depthwise and transposed convolutions.
 #include "layout.hpp"
 
 namespace graft {
@@ -27,13 +27,13 @@ Value tf_convolve(Import& layer, const tf::Layout& layout, Value x, Value filter
   int64_t groups = 1;
   if (in.ranked() && ws.ranked() && in.rank() > 1 && in[1].known() && ws[1].known() && ws[1].value() > 0) {
     if (in[1].value() % ws[1].value() != 0)
-      fail("the data has ", in[1], " channels, the filter of shape ", filter.shape(), " takes ", ws[1]);
+      fail("expected ", ws[1], " channels in the data to match the filter of shape ", filter.shape(), ", got ", in[1]);
     groups = in[1].value() / ws[1].value();
   }
   if (groups <= 1) return layer.op("Convolution", {x, w}, windows);
   std::vector<int64_t> target{groups, -1};
   for (size_t i = 1; i < ws.rank(); ++i) {
-    if (!ws[i].known()) unsupported("the shape of the filter is not known");
+    if (!ws[i].known()) unsupported("the shape of the filter is unknown, but this conversion requires it");
     target.push_back(ws[i].value());
   }
   return layer.op("GroupConvolution", {x, reshape(w, target)}, windows);
@@ -45,7 +45,7 @@ Value tf_conv(Import& layer) {
   return layout.out(tf_convolve(layer, layout, layout.in(layer.input(0)), layer.input(1)));
 }
 
-// The filter has [y, x, channels, multiplier].
+// The filter is [y, x, channels, multiplier].
 Value tf_depthwise(Import& layer) {
   tf::Layout layout(layer, 2);
   std::vector<NamedAttr> windows = tf_windows(layer, layout);
@@ -53,7 +53,7 @@ Value tf_depthwise(Import& layer) {
   return layout.out(layer.op("GroupConvolution", {layout.in(layer.input(0)), unsqueeze(w, {2})}, windows));
 }
 
-// input_sizes, filter [y, x, out, in], data; the sizes say what the output must have.
+// Inputs are input_sizes (the output shape), filter [y, x, out, in] and data.
 template <size_t spatial>
 Value tf_conv_backprop(Import& layer) {
   layer.has("use_cudnn_on_gpu");
@@ -65,9 +65,8 @@ Value tf_conv_backprop(Import& layer) {
   auto first = static_cast<int64_t>(layout.first());
   std::optional<Shape> wanted = layer.input(0).known();
   Shape in = x.shape(), ws = w.shape();
-  if (wanted && wanted->rank() == spatial) first = 0;  // only the spatial sizes are given
-  if (in.ranked() && in.rank() != spatial + 2)
-    fail("the data has shape ", in, ", ", spatial + 2, " dimensions are wanted");
+  if (wanted && wanted->rank() == spatial) first = 0;  // only spatial sizes
+  if (in.ranked() && in.rank() != spatial + 2) fail("expected data of rank ", spatial + 2, ", got shape ", in);
   bool known = wanted && in.ranked() && ws.ranked() && ws.rank() == spatial + 2 &&
                wanted->rank() >= static_cast<size_t>(first) + spatial;
   std::vector<int64_t> begin(spatial, 0), end(spatial, 0), behind(spatial, 0);
@@ -75,7 +74,7 @@ Value tf_conv_backprop(Import& layer) {
     const Dim out = (*wanted)[static_cast<size_t>(first) + i];
     known = out.known() && in[i + 2].known() && ws[i + 2].known();
     if (!known) break;
-    // What the convolution would leave over, at each side; missing elements are added behind.
+    // Padding on either side is what the unpadded output has in excess; a deficit becomes output padding.
     int64_t whole = strides[i] * (in[i + 2].value() - 1) + dilations[i] * (ws[i + 2].value() - 1) + 1;
     int64_t extra = whole - out.value();
     if (pads.mode == "explicit") {
@@ -97,9 +96,9 @@ Value tf_conv_backprop(Import& layer) {
                                 {"pads_end", end},
                                 {"auto_pad", "explicit"},
                                 {"output_padding", behind}}));
-  if (pads.mode == "explicit") unsupported("explicit padding needs sizes that are known");
+  if (pads.mode == "explicit") unsupported("explicit padding requires known sizes");
   Value sizes = build::slice(convert(layer.input(0), DType::i64), 0, first, first + static_cast<int64_t>(spatial));
-  // With one element too many at the sides it is the one in front that stays: "lower" in the reverse direction.
+  // With an odd excess, the extra element is removed at the end, which is "same_lower" in the transposed direction.
   return layout.out(layer.op("ConvolutionBackpropData", {x, w, sizes},
                              {{"strides", strides},
                               {"dilations", dilations},
@@ -108,7 +107,7 @@ Value tf_conv_backprop(Import& layer) {
                               {"auto_pad", pads.mode == "valid" ? "valid" : "same_lower"}}));
 }
 
-// image, size, paddings, filter: resized, then mirrored at the borders, then convolved.
+// image, size, paddings, filter: resize, mirror-pad at the borders, convolve.
 Value tf_resize_pad_convolve(Import& layer, Value image, const Value& paddings, const Value& filter) {
   layer.has("resize_align_corners");
   Value pairs = transpose(convert(paddings, DType::i64), {1, 0});
@@ -131,7 +130,8 @@ Value tf_fused_resize_pad_conv(Import& layer) {
   return tf_resize_pad_convolve(layer, tf::channels_last(image, 2), layer.input(2), layer.input(3));
 }
 
-// What the framework's own optimiser has put behind a convolution or product; `args` are further inputs in order.
+// The steps that TensorFlow's graph optimizer fuses into a convolution or matrix product; `args` are additional inputs
+// in order.
 Value tf_fused_steps(Import& layer, Value y, const tf::Layout* layout) {
   layer.has("num_args");
   size_t next = 2;
@@ -151,7 +151,7 @@ Value tf_fused_steps(Import& layer, Value y, const tf::Layout* layout) {
       double epsilon = layer.get<float>("epsilon", 1e-4f);
       Value x = layout->in(y);
       y = layout->out(layer.op("BatchNormInference@5", {x, scale, offset, mean, variance}, {{"epsilon", epsilon}}));
-    } else unsupported("the fused step '", step, "' is not known");
+    } else unsupported("the fused step '", step, "' is not supported");
   }
   return y;
 }
@@ -168,7 +168,7 @@ Value tf_fused_matmul(Import& layer) {
   Value y = build::matmul(layer.input(0), layer.input(1), layer.get<bool>("transpose_a", false),
                           layer.get<bool>("transpose_b", false));
   for (const std::string& step : layer.get<std::vector<std::string>>("fused_ops", {}))
-    if (step == "FusedBatchNorm") unsupported("the fused step '", step, "' behind a product");
+    if (step == "FusedBatchNorm") unsupported("the fused step '", step, "' after a matrix product is not supported");
   return tf_fused_steps(layer, y, nullptr);
 }
 

@@ -1,4 +1,4 @@
-// NonMaxSuppression in its versions.
+// All versions of NonMaxSuppression.
 #include "layout.hpp"
 
 namespace graft {

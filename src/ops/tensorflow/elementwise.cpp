@@ -14,7 +14,7 @@ Value tf_add_n(Import& layer) {
   for (size_t i = 1; i < layer.inputs(); ++i) sum = sum + layer.input(i);
   return sum;
 }
-// Whole numbers: rounded down, or towards zero.
+// Integers: rounded down, or truncated toward zero.
 Value tf_floor_div(Import& layer) {
   Value y = layer.op("Divide", {layer.input(0), layer.input(1)}, {{"m_pythondiv", true}});
   return is_real(y.type()) ? layer.op("Floor", {y}) : y;
@@ -41,7 +41,7 @@ Value tf_cast(Import& layer) {
 Value tf_clip(Import& layer) {
   return layer.op("Minimum", {layer.op("Maximum", {layer.input(0), layer.input(1)}), layer.input(2)});
 }
-// The condition of the old Select may be a list that chooses among rows.
+// The condition of the old Select may be a vector that selects rows.
 Value tf_select(Import& layer) {
   Value condition = layer.input(0), yes = layer.input(1);
   Shape c = condition.shape(), y = yes.shape();

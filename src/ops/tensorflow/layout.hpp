@@ -1,4 +1,4 @@
-// Layers whose channels come last, around operations whose channels come second.
+// Adapts layers with channels last (NHWC) to operations with channels second (NCHW).
 #pragma once
 
 #include "onnx/building.hpp"
@@ -17,7 +17,7 @@ inline Value channels_last(const Value& v, size_t spatial) {
   return transpose(v, order);
 }
 
-// Where a layer with `spatial` spatial axes keeps its channels.
+// The position of the channels in a layer with `spatial` spatial axes.
 class Layout {
  public:
   Layout(Import& layer, size_t spatial) : spatial_(spatial) {
@@ -25,19 +25,18 @@ class Layout {
     last_ = format.ends_with('C');
     if (format != "NHWC" && format != "NDHWC" && format != "NCHW" && format != "NCDHW" && format != "NWC" &&
         format != "NCW")
-      unsupported("attribute 'data_format' is '", format, "'");
+      unsupported("the data_format '", format, "' is not supported");
   }
   bool last() const { return last_; }
   size_t spatial() const { return spatial_; }
   Value in(const Value& v) const { return last_ ? channels_second(v, spatial_) : v; }
   Value out(const Value& v) const { return last_ ? channels_last(v, spatial_) : v; }
-  // The spatial ones of a list with a number for every axis.
+  // The spatial elements of a list with one value per axis.
   std::vector<int64_t> part(std::string_view name, const std::vector<int64_t>& list) const {
     if (list.size() == spatial_) return list;
-    if (list.size() != spatial_ + 2)
-      fail("attribute '", name, "' has ", list.size(), " values, ", spatial_ + 2, " are wanted");
+    if (list.size() != spatial_ + 2) fail("expected ", spatial_ + 2, " values in '", name, "', got ", list.size());
     if (list[0] != 1 || list[last_ ? spatial_ + 1 : 1] != 1)
-      unsupported("attribute '", name, "' is not 1 along the batch or the channels");
+      unsupported("a value other than 1 of '", name, "' along the batch or channel axis is not supported");
     auto from = list.begin() + (last_ ? 1 : 2);
     return {from, from + static_cast<std::ptrdiff_t>(spatial_)};
   }
@@ -45,7 +44,7 @@ class Layout {
     auto list = layer.get<std::vector<int64_t>>(name, {});
     return list.empty() ? std::vector<int64_t>(spatial_, fallback) : part(name, list);
   }
-  // The axis of the channels, and the first spatial one.
+  // The first spatial axis; the channel axis.
   size_t first() const { return last_ ? 1 : 2; }
 
  private:
@@ -66,28 +65,27 @@ inline Padding padding(Import& layer, const Layout& layout) {
   else if (mode == "VALID") p.mode = "valid";
   else if (mode == "EXPLICIT") {
     p.mode = "explicit";
-    if (pads.size() != 2 * (n + 2))
-      fail("attribute 'explicit_paddings' has ", pads.size(), " values, ", 2 * (n + 2), " are wanted");
+    if (pads.size() != 2 * (n + 2)) fail("expected ", 2 * (n + 2), " values in 'explicit_paddings', got ", pads.size());
     for (size_t i = 0; i < n; ++i) {
       p.begin[i] = pads[2 * (layout.first() + i)];
       p.end[i] = pads[2 * (layout.first() + i) + 1];
     }
-  } else fail("attribute 'padding' is '", mode, "'");
+  } else fail("expected padding SAME, VALID or EXPLICIT, got '", mode, "'");
   return p;
 }
 
-// Whole numbers that a layer must be given as constants.
+// Integers that must be constant.
 inline std::vector<int64_t> constant_ints(const Value& v, std::string_view what) {
   auto values = v.values<int64_t>();
-  if (!values) unsupported(what, " is computed by the model, a constant is needed");
+  if (!values) unsupported("expected a constant ", what, ", got a computed value");
   return *values;
 }
 inline int64_t constant_int(const Value& v, std::string_view what) {
   auto values = constant_ints(v, what);
-  if (values.size() != 1) fail(what, " has ", values.size(), " values, one is wanted");
+  if (values.size() != 1) fail("expected a single value of ", what, ", got ", values.size());
   return values[0];
 }
-// As a list of one where it is a scalar.
+// A scalar as a 1-D tensor of one element.
 inline Value as_list(const Value& v) {
   Shape s = v.shape();
   if (s.ranked() && s.rank() == 1) return v;

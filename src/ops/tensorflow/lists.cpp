@@ -1,10 +1,10 @@
-// Lists of tensors and tensor arrays, which loops fill and read: one tensor with an axis in front for the elements.
+// Tensor lists and tensor arrays that loops fill and read: one tensor with a leading axis for the elements.
 #include "layout.hpp"
 
 namespace graft {
 namespace {
 
-// Unknown dimensions are 1 until an element comes.
+// Unknown dimensions are 1 until the first element is written.
 Value tf_list_reserve(Import& layer, const Value& element, const Value& count, DType type) {
   Value shape = tf::as_list(convert(element, DType::i64));
   if (auto dims = shape.values<int64_t>()) {
@@ -18,12 +18,12 @@ Value tf_list_reserve(Import& layer, const Value& element, const Value& count, D
 }
 Value tf_tensor_list_reserve(Import& layer) {
   DType type = layer.get<DType>("element_dtype");
-  if (type == DType::undefined) unsupported("a list of this element type");
+  if (type == DType::undefined) unsupported("a list of this element type is not supported");
   return tf_list_reserve(layer, layer.input(0), layer.input(1), type);
 }
 Value tf_tensor_list_get(Import& layer) { return build::gather(layer.input(0), tf::as_scalar(layer.input(1)), 0); }
-// The list grows to the size of what is put into it: its dimensions that nobody knew are 1 so far, and where not even
-// the rank of the elements was known it has none for them.
+// Expands the list to the size of the new item: dimensions unknown at creation are 1 so far, and if even the rank of
+// the elements was unknown, the list has no axes for them yet.
 Value tf_list_set(const Value& list, const Value& index, const Value& item) {
   Import& layer = list.in();
   Value shape = build::concat({build::dims(list, {0}), shape_of(item)}, 0);
@@ -61,7 +61,7 @@ Value tf_tensor_list_length(Import& layer) {
   return convert(tf::as_scalar(build::dims(layer.input(0), {0})), DType::i32);
 }
 
-// Tensor arrays of TensorFlow 1: what flows from one node to the next is the array itself.
+// Tensor arrays of TensorFlow 1: the "flow" value that connects the nodes is the array itself.
 std::vector<Value> tf_array(Import& layer) {
   for (std::string_view f : {"dynamic_size", "clear_after_read", "tensor_array_name", "identical_element_shapes"})
     layer.has(f);

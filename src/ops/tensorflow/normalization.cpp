@@ -1,4 +1,4 @@
-// BiasAdd, FusedBatchNorm, LRN, L2 losses and the like.
+// BiasAdd, FusedBatchNorm, LRN, L2Loss and similar layers.
 #include "layout.hpp"
 
 namespace graft {
@@ -13,7 +13,7 @@ Value tf_bias_add(Import& layer) {
   return x + (axes.empty() ? bias : unsqueeze(bias, axes));
 }
 
-// x, scale, offset, mean, variance; in training mean and variance are those of the data.
+// Inputs x, scale, offset, mean, variance; in training mode mean and variance are computed from the data.
 std::vector<Value> tf_fused_batch_norm(Import& layer) {
   layer.has("exponential_avg_factor");
   auto format = layer.get<std::string>("data_format", "NHWC");
@@ -54,7 +54,7 @@ Value tf_old_batch_norm(Import& layer) {
 
 Value tf_lrn(Import& layer) {
   auto radius = layer.get<int64_t>("depth_radius", 5);
-  if (radius < 0 || radius > 1 << 20) fail("attribute 'depth_radius' is ", radius);
+  if (radius < 0 || radius > 1 << 20) fail("expected 'depth_radius' of 0 to ", 1 << 20, ", got ", radius);
   auto size = 2 * radius + 1;
   double alpha = layer.get<float>("alpha", 1) * static_cast<double>(size);
   return tf::channels_last(layer.op("LRN", {tf::channels_second(layer.input(0), 2), layer.ints({1})},

@@ -1,4 +1,4 @@
-// Pools, and what is computed over windows like them.
+// Pooling and other layers with sliding windows.
 #include "layout.hpp"
 
 namespace graft {
@@ -8,7 +8,7 @@ struct TfWindow {
   std::vector<int64_t> kernel, strides;
 };
 
-// V2 layers get the sizes as inputs.
+// V2 layers take the sizes as inputs.
 TfWindow tf_window(Import& layer, const tf::Layout& layout) {
   auto list = [&](std::string_view name, size_t input) {
     if (layer.has_input(input) && !layer.has(name))
@@ -36,7 +36,7 @@ Value tf_avg_pool(Import& layer) {
   return tf_pool(layer, spatial, "AvgPool@1", {{"exclude-pad", true}});
 }
 
-// The largest elements of each window, and their places in a plane.
+// The maximum of each window, and its index in the plane.
 std::vector<Value> tf_maxima(Import& layer, const tf::Layout& layout, const Value& x) {
   TfWindow w = tf_window(layer, layout);
   tf::Padding pads = tf::padding(layer, layout);
@@ -53,20 +53,20 @@ std::vector<Value> tf_maxima(Import& layer, const tf::Layout& layout, const Valu
                    2);
 }
 
-// The second output: places of the largest elements, counted with the channels last.
+// The second output holds flat indices of the maxima in NHWC order.
 std::vector<Value> tf_max_pool_with_argmax(Import& layer) {
   tf::Layout layout(layer, 2);
-  if (layer.get<bool>("include_batch_in_index", false)) unsupported("indices that count the batch are not supported");
+  if (layer.get<bool>("include_batch_in_index", false)) unsupported("include_batch_in_index is not supported");
   Value x = layout.in(layer.input(0));
   std::vector<Value> y = tf_maxima(layer, layout, x);
-  // The operation counts places in a plane; in the framework the channels lie between them.
+  // The operation returns indices within a plane; TensorFlow interleaves the channels.
   Value channels = build::dim(x, 1);
   Value of_channel = build::range(layer.scalar(int64_t{0}), tf::as_scalar(channels), DType::i64);
   Value index = layout.out(y[1]) * channels + of_channel;
   return {layout.out(y[0]), convert(index, layer.get<DType>("Targmax", DType::i64))};
 }
 
-// x, y = MaxPool(x), gradient of y: every element of the gradient goes to where the largest element was.
+// Inputs x, y = MaxPool(x), gradient of y: each gradient element goes to the position of the maximum.
 Value tf_max_pool_grad(Import& layer) {
   tf::Layout layout(layer, 2);
   Value x = layout.in(layer.input(0)), gradient = layout.in(layer.input(2));

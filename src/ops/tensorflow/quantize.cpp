@@ -1,14 +1,14 @@
-// Numbers stored with few bits, and training with them.
+// Quantized numbers and fake quantization.
 #include "layout.hpp"
 
 namespace graft {
 namespace {
 
-// The range is moved so that 0 is one of the steps, as the framework does.
+// Like TensorFlow, adjusts the range so that 0 is exactly representable.
 Value tf_fake_quantize(Import& layer, Value low, Value high) {
   auto bits = layer.get<int64_t>("num_bits", 8);
   bool narrow = layer.get<bool>("narrow_range", false);
-  if (bits < 2 || bits > 16) fail("attribute 'num_bits' is ", bits);
+  if (bits < 2 || bits > 16) fail("expected 'num_bits' of 2 to 16, got ", bits);
   int64_t levels = (int64_t{1} << bits) - (narrow ? 1 : 0);
   auto steps = static_cast<double>(levels - 1);
   Value step = (high - low) / steps;
@@ -23,14 +23,14 @@ Value tf_fake_quant_args(Import& layer) {
 }
 Value tf_fake_quant_vars(Import& layer) { return tf_fake_quantize(layer, layer.input(1), layer.input(2)); }
 
-// x, smallest, largest: the range that the whole numbers stand for.
+// Inputs x, min, max: the range that the integers represent.
 Value tf_dequantize(Import& layer) {
   auto mode = layer.get<std::string>("mode", "MIN_COMBINED");
   layer.get<bool>("narrow_range", false);
-  if (layer.get<int64_t>("axis", -1) != -1) unsupported("quantization by channel is not supported");
+  if (layer.get<int64_t>("axis", -1) != -1) unsupported("per-channel quantization is not supported");
   Value x = layer.input(0), low = layer.input(1), high = layer.input(2);
   DType type = x.type();
-  if (!is_integer(type)) fail("the data has element type ", type);
+  if (!is_integer(type)) fail("expected quantized (integer) data, got ", type);
   int bits = bits_of(type);
   bool is_signed = type == DType::i8 || type == DType::i16 || type == DType::i32;
   double smallest = is_signed ? -std::ldexp(1.0, bits - 1) : 0, steps = std::ldexp(1.0, bits) - 1;
@@ -41,7 +41,7 @@ Value tf_dequantize(Import& layer) {
   }
   if (mode == "MIN_FIRST") {
     Value scale = (high - low) / steps;
-    // The smallest value is moved to a multiple of the step.
+    // Snap the minimum to a multiple of the step.
     Value start = layer.op("Round", {low / scale}, {{"mode", "half_away_from_zero"}}) * scale;
     return (data - smallest) * scale + start;
   }
@@ -51,7 +51,7 @@ Value tf_dequantize(Import& layer) {
     if (is_signed) scale = layer.op("Maximum", {scale, low / -std::ldexp(1.0, bits - 1)});
     return data * scale;
   }
-  fail("attribute 'mode' is '", mode, "'");
+  fail("expected mode MIN_COMBINED, MIN_FIRST or SCALED, got '", mode, "'");
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Recurrent layers that come as one node.
+// Recurrent layers fused into a single node.
 #include "layout.hpp"
 
 namespace graft {
 namespace {
 
-// The framework's gates are input, cell, forget, output; ours forget, input, cell, output.
+// TensorFlow's gate order is input, cell, forget, output; ours is forget, input, cell, output.
 Value tf_gates(const Value& w, int64_t axis, std::string_view order) {
   std::vector<Value> parts = build::split(w, axis, 4);
   auto gate = [&](char c) { return parts[order.find(c)]; };
@@ -17,18 +17,18 @@ struct TfBlock {
   std::string_view order;  // of the gates
 };
 
-// Step by step, where cells are cut, gates look at them, or somebody wants more than the hidden states.
+// Unrolled step by step, if cells are clipped, there are peepholes, or outputs other than the hidden states are used.
 void tf_block_steps(Import& layer, const TfBlock& b) {
   Value x = layer.input(1), cells = layer.input(2), hidden = layer.input(3), w = layer.input(4), bias = layer.input(8);
   Shape s = x.shape();
   auto longest = layer.input(0).values<int64_t>();
-  if (longest && longest->size() != 1) fail("seq_len_max has ", longest->size(), " values, one is wanted");
+  if (longest && longest->size() != 1) fail("expected a scalar seq_len_max, got ", longest->size(), " values");
   bool known = s.ranked() && s.rank() == 3 && s[0].known();
-  if (!known && !longest) unsupported("the number of steps is not known, and this form of the layer needs it");
+  if (!known && !longest) unsupported("the number of steps is unknown, but this form of the layer requires it");
   int64_t steps = known ? s[0].value() : (*longest)[0];
   if (longest && (*longest)[0] < steps)
-    unsupported("there are ", steps, " steps, of which only ", (*longest)[0], " are run");
-  if (steps < 1 || steps > 1000) unsupported("there are ", steps, " steps, at most 1000 are taken one by one");
+    unsupported("running only ", (*longest)[0], " of ", steps, " steps is not supported");
+  if (steps < 1 || steps > 1000) unsupported("unrolling ", steps, " steps is not supported, at most 1000");
   auto gate = [&](const std::vector<Value>& parts, char c) { return parts[b.order.find(c)]; };
   std::vector<Value> made[7];
   for (int64_t t = 0; t < steps; ++t) {
@@ -56,10 +56,11 @@ void tf_block_steps(Import& layer, const TfBlock& b) {
 void tf_block_sequence(Import& layer, const TfBlock& b) {
   Value x = layer.input(1), cells = layer.input(2), hidden = layer.input(3), w = layer.input(4);
   Shape h = hidden.shape(), ws = w.shape();
-  if (!h.ranked() || h.rank() != 2 || !h[1].known()) unsupported("the size of the hidden state is not known");
+  if (!h.ranked() || h.rank() != 2 || !h[1].known())
+    unsupported("the size of the hidden state is unknown, but this conversion requires it");
   int64_t size = h[1].value();
   if (!ws.ranked() || ws.rank() != 2 || !ws[0].known() || ws[0].value() <= size)
-    fail("the weights have shape ", ws, " for a hidden state of ", size);
+    fail("weights of shape ", ws, " do not match a hidden state of ", size);
   Value weights = transpose(tf_gates(w, 1, b.order), {1, 0});  // [4 hidden, input + hidden]
   std::vector<Value> parts = build::split(weights, 1, {ws[0].value() - size, size});
   std::vector<Value> biases = build::split(layer.input(8), 0, 4);

@@ -1,4 +1,4 @@
-// Reductions, matrix products, softmax, and searching.
+// Reductions, matrix products, softmax and searching.
 #include "layout.hpp"
 
 namespace graft {
@@ -12,7 +12,7 @@ Value tf_reduced(Import& layer, std::string_view op) {
 template <bool largest>
 Value tf_arg_extreme(Import& layer) {
   Value x = layer.input(0);
-  int64_t axis = layer.has_input(1) ? tf::constant_int(layer.input(1), "the axis") : 0;
+  int64_t axis = layer.has_input(1) ? tf::constant_int(layer.input(1), "axis") : 0;
   DType type = layer.get<DType>("output_type", DType::i64);
   Value index = layer.ops("TopK@11", {x, layer.scalar(int64_t{1})},
                           {{"axis", axis},
@@ -42,7 +42,7 @@ Value tf_matmul(Import& layer) {
   return build::matmul(layer.input(0), layer.input(1), layer.get<bool>("transpose_a", false),
                        layer.get<bool>("transpose_b", false));
 }
-// The matrices are dense; that many of their elements are 0 is only a hint. Narrow ones give f32.
+// The matrices are stored densely; the sparsity flags are only hints. Low-precision inputs yield f32.
 Value tf_sparse_matmul(Import& layer) {
   layer.has("a_is_sparse"), layer.has("b_is_sparse");
   auto wide = [&](size_t i) { return convert(layer.input(i), DType::f32); };
@@ -70,7 +70,7 @@ Value tf_search_sorted(Import& layer) {
   return layer.op("SearchSorted", {layer.input(0), layer.input(1)},
                   {{"right_mode", after_equal}, {"output_type", type}});
 }
-// Elements at most `lower` below and `upper` above the diagonal; a negative number keeps all.
+// Keeps the elements at most `lower` below and `upper` above the diagonal; a negative number keeps all.
 Value tf_band_part(Import& layer) {
   Value x = layer.input(0), lower = convert(tf::as_scalar(layer.input(1)), DType::i64),
         upper = convert(tf::as_scalar(layer.input(2)), DType::i64), zero = layer.scalar(int64_t{0});

@@ -1,4 +1,4 @@
-// Pictures in other sizes.
+// Image resizing.
 #include <functional>
 
 #include "layout.hpp"
@@ -31,9 +31,9 @@ Value tf_resize_nearest(Import& layer) {
   return tf::channels_last(y, 2);
 }
 
-// The other resizes are products with a matrix of weights along each of the two axes.
+// The other methods multiply by a matrix of weights along each of the two axes.
 struct AxisResize {
-  Value scale, translation;  // as the kernel takes them, f32
+  Value scale, translation;  // as the kernel expects them, f32
 };
 Value tf_resized_by_matrices(Import& layer, const std::string& kernel, bool antialias,
                              const std::function<AxisResize(size_t axis, const Value& in, const Value& out)>& axis) {
@@ -50,7 +50,7 @@ Value tf_resized_by_matrices(Import& layer, const std::string& kernel, bool anti
   return tf::channels_last(build::matmul(y, weights[1], false, true), 2);
 }
 
-// Output elements per input element; with aligned corners the distances between the first and the last count.
+// Output elements per input element; with aligned corners, the ratio of the distances between first and last element.
 Value tf_resize_scale(const Value& in, const Value& out, bool aligned) {
   Import& layer = in.in();
   auto real = [](const Value& v) { return convert(v, DType::f32); };
@@ -63,7 +63,7 @@ Value tf_resize_scale(const Value& in, const Value& out, bool aligned) {
 }
 Value tf_resize_bicubic(Import& layer) {
   bool aligned = layer.get<bool>("align_corners", false), half = layer.get<bool>("half_pixel_centers", false);
-  if (aligned && half) fail("'align_corners' and 'half_pixel_centers' exclude each other");
+  if (aligned && half) fail("'align_corners' and 'half_pixel_centers' are mutually exclusive");
   return tf_resized_by_matrices(layer, half ? "keys_table" : "cubic_table", false,
                                 [&](size_t, const Value& in, const Value& out) -> AxisResize {
                                   Value scale = tf_resize_scale(in, out, aligned);
@@ -77,13 +77,13 @@ Value tf_resize_area(Import& layer) {
     return {scale, like(scale, 0)};
   });
 }
-// images, size, scale, translation
+// Inputs: images, size, scale, translation.
 Value tf_scale_and_translate(Import& layer) {
   auto kernel = layer.get<std::string>("kernel_type", "lanczos3");
   constexpr std::string_view kernels[] = {"lanczos1", "lanczos3", "lanczos5",  "gaussian",
                                           "box",      "triangle", "keyscubic", "mitchellcubic"};
   if (std::find(std::begin(kernels), std::end(kernels), kernel) == std::end(kernels))
-    fail("attribute 'kernel_type' is '", kernel, "', which is not a kernel of TensorFlow");
+    fail("expected a resize kernel of TensorFlow in attribute 'kernel_type', got '", kernel, "'");
   auto part = [&](size_t input, size_t axis) {
     return build::gather(layer.input(input), layer.scalar(static_cast<int64_t>(axis)), 0);
   };
@@ -93,16 +93,17 @@ Value tf_scale_and_translate(Import& layer) {
                                 });
 }
 
-// pictures, boxes [n, 4] as y1 x1 y2 x2, the picture of each box, size: bilinear samples, or a value outside.
+// Inputs: images, boxes [n, 4] as y1 x1 y2 x2, the image index of each box, size. Samples bilinearly; a constant
+// outside.
 Value tf_crop_and_resize(Import& layer) {
   Value x = layer.input(0), boxes = layer.input(1), which = layer.input(2);
   bool nearest = layer.get<std::string>("method", "bilinear") == "nearest";
   double outside = layer.get<float>("extrapolation_value", 0);
-  std::vector<int64_t> size = tf::constant_ints(layer.input(3), "the crop size");
+  std::vector<int64_t> size = tf::constant_ints(layer.input(3), "crop size");
   if (size.size() != 2 || size[0] < 1 || size[1] < 1 || size[0] > 1 << 16 || size[1] > 1 << 16)
-    fail("the crop size wants a height and a width above 0 and not above 65536");
+    fail("expected a crop size with a height and width of 1 to 65536");
   if (!is_real(x.type())) x = convert(x, DType::f32);
-  // Along each axis: the place of every sample, its neighbours, their weights, and whether it lies inside.
+  // Per axis: the position of each sample, its two neighbors, the weight, and whether it is inside the image.
   struct Axis {
     Value low, high, part, inside;  // [boxes, samples]
   };

@@ -26,7 +26,7 @@ std::string_view tf_reduction(Combined how) {
   return how == Combined::prod ? "prod" : how == Combined::max ? "max" : how == Combined::min ? "min" : "sum";
 }
 
-// How many segments there are: what the layer says, else up to the largest id.
+// The number of segments: given by the layer, otherwise the largest id + 1.
 Value tf_count_of_segments(Import& layer, const Value& ids, size_t given) {
   if (layer.has_input(given)) return convert(tf::as_list(layer.input(given)), DType::i64);
   Value largest = convert(layer.op("ReduceMax", {ids, layer.ints({0})}, {{"keep_dims", true}}), DType::i64);
@@ -81,7 +81,7 @@ Value tf_sparse_segments(Import& layer) {
   Value x = build::gather(layer.input(0), layer.input(1), 0), ids = layer.input(2);
   Value count = tf_count_of_segments(layer, ids, 3), sum = tf::combined_segments(x, ids, count, "sum", 0);
   if (how == Combined::sum) return sum;
-  // A segment without rows stays 0.
+  // An empty segment stays 0.
   Value rows = layer.op("Maximum", {tf_rows_of_segments(x, ids, count), like(x, 1)});
   return sum / (how == Combined::by_root ? layer.op("Sqrt", {rows}) : rows);
 }

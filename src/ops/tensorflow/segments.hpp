@@ -1,4 +1,4 @@
-// Rows of a tensor that belong together, combined.
+// Segment reductions: combine the rows of a tensor that have the same segment id.
 #pragma once
 
 #include "layout.hpp"

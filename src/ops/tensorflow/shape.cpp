@@ -1,4 +1,4 @@
-// Layers about shapes, and layers that only move elements.
+// Layers that compute shapes or only move elements.
 #include "layout.hpp"
 
 namespace graft {
@@ -31,7 +31,7 @@ Value tf_squeeze(Import& layer) {
   return axes.empty() ? layer.op("Squeeze@1", {layer.input(0)}) : squeeze(layer.input(0), axes);
 }
 Value tf_expand_dims(Import& layer) {
-  return unsqueeze(layer.input(0), {tf::constant_int(layer.input(1), "the new axis")});
+  return unsqueeze(layer.input(0), {tf::constant_int(layer.input(1), "new axis")});
 }
 Value tf_transpose(Import& layer) { return layer.op("Transpose", {layer.input(0), layer.input(1)}); }
 Value tf_tile(Import& layer) { return layer.op("Tile", {layer.input(0), layer.input(1)}); }
@@ -67,20 +67,21 @@ Value tf_pad(Import& layer) {
 Value tf_mirror_pad(Import& layer) {
   auto [begin, end] = tf_sides(layer.input(1));
   auto mode = layer.get<std::string>("mode");
-  if (mode != "REFLECT" && mode != "SYMMETRIC") fail("attribute 'mode' is '", mode, "'");
+  if (mode != "REFLECT" && mode != "SYMMETRIC") fail("expected mode REFLECT or SYMMETRIC, got '", mode, "'");
   return layer.op("Pad@1", {layer.input(0), begin, end}, {{"pad_mode", mode == "REFLECT" ? "reflect" : "symmetric"}});
 }
 
-// Block sizes and pads are for the axes behind the first; ours are for all.
+// TensorFlow gives block sizes and pads for the axes after the batch; ours are for all axes.
 template <bool to_batch>
 Value tf_space_batch(Import& layer) {
   Value x = layer.input(0), block = tf::as_list(convert(layer.input(1), DType::i64));
   auto [begin, end] = tf_sides(layer.input(2));
   Shape b = block.shape();
-  if (!b.ranked() || !b[0].known()) unsupported("the number of block sizes is not known");
+  if (!b.ranked() || !b[0].known())
+    unsupported("the number of block sizes is unknown, but this conversion requires it");
   Shape s = x.shape();
   if (s.ranked() && static_cast<int64_t>(s.rank()) - 1 < b[0].value())
-    fail("there are ", b[0], " block sizes for data of shape ", s);
+    fail("expected at most one block size per axis after the batch for data of shape ", s, ", got ", b[0]);
   auto whole = [&](const Value& v, int64_t number) {
     std::vector<Value> parts{layer.ints({number}), v};
     if (!s.ranked())
@@ -91,7 +92,7 @@ Value tf_space_batch(Import& layer) {
   };
   return layer.op(to_batch ? "SpaceToBatch" : "BatchToSpace", {x, whole(block, 1), whole(begin, 0), whole(end, 0)});
 }
-// The old form: one block size for two axes.
+// The old form: one block size for both spatial axes.
 template <bool to_batch>
 Value tf_space_batch_old(Import& layer) {
   auto size = layer.get<int64_t>("block_size");

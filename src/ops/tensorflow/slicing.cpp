@@ -1,4 +1,4 @@
-// Parts of tensors, and tensors of parts.
+// Slicing, splitting, stacking, gathering and scattering.
 #include "layout.hpp"
 
 namespace graft {
@@ -7,9 +7,10 @@ namespace {
 Value tf_strided_slice(Import& layer) {
   Value begin = layer.input(1);
   Shape s = begin.shape();
-  if (!s.ranked() || s.rank() != 1 || !s[0].known()) unsupported("the number of slices is not known");
+  if (!s.ranked() || s.rank() != 1 || !s[0].known())
+    unsupported("the number of slices is unknown, but this conversion requires it");
   auto count = static_cast<size_t>(s[0].value());
-  if (count > 32) fail("there are ", count, " slices");
+  if (count > 32) fail("expected at most 32 slices, got ", count);
   auto mask = [&](std::string_view name) {
     auto bits = static_cast<uint64_t>(layer.get<int64_t>(name, 0));
     std::vector<int64_t> list(count);
@@ -24,7 +25,7 @@ Value tf_strided_slice(Import& layer) {
                    {"ellipsis_mask", mask("ellipsis_mask")}});
 }
 
-// A size of -1 takes all that is left.
+// A size of -1 extends to the end.
 Value tf_slice(Import& layer) {
   Value x = layer.input(0), begin = tf::as_list(convert(layer.input(1), DType::i64)),
         size = tf::as_list(convert(layer.input(2), DType::i64));
@@ -34,7 +35,8 @@ Value tf_slice(Import& layer) {
   if (sizes && begins && sizes->size() == begins->size()) {
     std::vector<int64_t> stops;
     for (size_t i = 0; i < sizes->size(); ++i) {
-      if ((*begins)[i] < 0 || (*sizes)[i] < -1) fail("a slice of size ", (*sizes)[i], " begins at ", (*begins)[i]);
+      if ((*begins)[i] < 0 || (*sizes)[i] < -1)
+        fail("expected a non-negative begin and a size of at least -1, got ", (*begins)[i], " and ", (*sizes)[i]);
       bool rest = (*sizes)[i] == -1 || (*begins)[i] > INT64_MAX - (*sizes)[i];
       stops.push_back(rest ? INT64_MAX : (*begins)[i] + (*sizes)[i]);
     }
@@ -43,27 +45,27 @@ Value tf_slice(Import& layer) {
     stop = build::select(layer.op("Equal", {size, layer.ints({-1})}), shape_of(x), stop);
   }
   Shape n = begin.shape();
-  if (!n.ranked() || !n[0].known()) unsupported("the number of slices is not known");
+  if (!n.ranked() || !n[0].known()) unsupported("the number of slices is unknown, but this conversion requires it");
   return layer.op("Slice", {x, begin, stop, layer.ints(std::vector<int64_t>(static_cast<size_t>(n[0].value()), 1))});
 }
 
 std::vector<Value> tf_split(Import& layer) {
   auto n = layer.get<int64_t>("num_split");
-  if (n < 1 || n > 1 << 16) fail("attribute 'num_split' is ", n);
-  return build::split(layer.input(1), tf::constant_int(layer.input(0), "the axis"), n);
+  if (n < 1 || n > 1 << 16) fail("expected 'num_split' of 1 to ", 1 << 16, ", got ", n);
+  return build::split(layer.input(1), tf::constant_int(layer.input(0), "axis"), n);
 }
 std::vector<Value> tf_split_v(Import& layer) {
   auto n = layer.get<int64_t>("num_split", 1);
-  if (n < 1 || n > 1 << 16) fail("attribute 'num_split' is ", n);
-  Value axis = layer.scalar(tf::constant_int(layer.input(2), "the axis"));
+  if (n < 1 || n > 1 << 16) fail("expected 'num_split' of 1 to ", 1 << 16, ", got ", n);
+  Value axis = layer.scalar(tf::constant_int(layer.input(2), "axis"));
   return layer.ops("VariadicSplit", {layer.input(0), axis, tf::as_list(layer.input(1))}, {}, static_cast<size_t>(n));
 }
 
 Value tf_joined(Import& layer, size_t first, size_t last, size_t axis) {
   std::vector<Value> parts;
   for (size_t i = first; i < last; ++i) parts.push_back(layer.input(i));
-  if (parts.empty()) fail("there is nothing to join");
-  return build::concat(parts, tf::constant_int(layer.input(axis), "the axis"));
+  if (parts.empty()) fail("expected at least one input to concatenate, got none");
+  return build::concat(parts, tf::constant_int(layer.input(axis), "axis"));
 }
 Value tf_concat(Import& layer) { return tf_joined(layer, 1, layer.inputs(), 0); }
 Value tf_concat_v2(Import& layer) { return tf_joined(layer, 0, layer.inputs() - 1, layer.inputs() - 1); }
@@ -72,12 +74,12 @@ Value tf_pack(Import& layer) {
   auto axis = layer.get<int64_t>("axis", 0);
   std::vector<Value> parts;
   for (size_t i = 0; i < layer.inputs(); ++i) parts.push_back(unsqueeze(layer.input(i), {axis}));
-  if (parts.empty()) fail("there is nothing to pack");
+  if (parts.empty()) fail("expected at least one input to pack, got none");
   return build::concat(parts, axis);
 }
 std::vector<Value> tf_unpack(Import& layer) {
   auto axis = layer.get<int64_t>("axis", 0), n = layer.get<int64_t>("num");
-  if (n < 1 || n > 1 << 16) fail("attribute 'num' is ", n);
+  if (n < 1 || n > 1 << 16) fail("expected 'num' of 1 to ", 1 << 16, ", got ", n);
   std::vector<Value> parts = build::split(layer.input(0), axis, n);
   for (Value& p : parts) p = squeeze(p, {axis});
   return parts;
@@ -97,7 +99,7 @@ Value tf_gather_nd(Import& layer) {
   return layer.op("GatherND@8", {layer.input(0), layer.input(1)},
                   {{"batch_dims", layer.get<int64_t>("batch_dims", 0)}});
 }
-// indices, updates, shape: added where indices meet.
+// Inputs indices, updates, shape; updates with equal indices are added up.
 Value tf_scatter_nd(Import& layer) {
   layer.has("bad_indices_policy");
   Value zeros = build::fill(layer, 0, layer.input(1).type(), layer.input(2));
@@ -124,7 +126,7 @@ Value tf_sparse_to_dense(Import& layer) {
   Value indices = layer.input(0), shape = layer.input(1), values = layer.input(2);
   Value full = build::broadcast(layer.has_input(3) ? layer.input(3) : like(values, 0), shape);
   Shape s = indices.shape();
-  if (!s.ranked()) unsupported("the rank of the indices is not known");
+  if (!s.ranked()) unsupported("the rank of the indices is unknown, but this conversion requires it");
   if (s.rank() == 0) indices = reshape(indices, {1, 1});
   if (s.rank() == 1) indices = unsqueeze(indices, {1});
   Value rows = build::dim(indices, 0);

@@ -1,4 +1,4 @@
-// Sparse matrices as lists of places and values.
+// Sparse tensors as lists of indices and values.
 #include "segments.hpp"
 
 namespace graft {
@@ -7,7 +7,7 @@ namespace {
 std::vector<Value> tf_sparse_fill(Import& layer) {
   Value indices = layer.input(0), values = layer.input(1), dense = layer.input(2);
   std::vector<Value> out = layer.ops("SparseFillEmptyRows@16", {values, dense, indices, layer.input(3)}, {}, 3);
-  // An element moves back by the rows before its own that had none.
+  // An element moves back by the number of empty rows before its own.
   Value fresh = layer.op("CumSum", {convert(out[2], DType::i64), layer.scalar(int64_t{0})}, {{"exclusive", true}});
   Value row = build::gather(indices, layer.scalar(int64_t{0}), 1);
   Value place = build::range(layer.scalar(int64_t{0}), tf::as_scalar(build::dims(values, {0})), DType::i64);
@@ -15,7 +15,7 @@ std::vector<Value> tf_sparse_fill(Import& layer) {
   return out;
 }
 
-// How far apart neighbours along each axis are, `rank` numbers.
+// Row-major strides of the dense shape, `rank` numbers.
 Value tf_sparse_strides(const Value& shape, int64_t rank) {
   Import& layer = shape.in();
   std::vector<Value> strides{layer.ints({1})};
@@ -28,7 +28,7 @@ std::vector<Value> tf_sparse_reshape(Import& layer) {
   auto rank_of = [](const Value& list) {
     Shape s = list.shape();
     if (!s.ranked() || s.rank() != 1 || !s[0].known() || s[0].value() < 1)
-      unsupported("a sparse tensor whose number of dimensions is not known");
+      unsupported("a sparse tensor of unknown rank is not supported");
     return s[0].value();
   };
   int64_t before = rank_of(shape), after = rank_of(wanted);

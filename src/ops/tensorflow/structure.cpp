@@ -1,4 +1,4 @@
-// Constants, variables, and layers that hand on what they get.
+// Constants, variables, and layers that forward their inputs.
 #include "layout.hpp"
 
 namespace graft {
@@ -7,7 +7,7 @@ namespace {
 Value tf_const(Import& layer) {
   layer.has("dtype");
   const graft_value* v = layer.field("value");
-  if (!v || v->kind != GRAFT_TENSOR) unsupported("the constant has an element type that is not supported");
+  if (!v || v->kind != GRAFT_TENSOR) unsupported("the element type of the constant is not supported");
   return layer.constant(layer.get<TensorView>("value"));
 }
 
@@ -15,7 +15,7 @@ Value tf_variable(Import& layer) {
   for (std::string_view f : {"shape", "dtype", "container", "shared_name", "allowed_devices", "debug_name"})
     layer.has(f);
   if (!layer.has("value"))
-    unsupported("the variable has no value: freeze the model, or give it as a SavedModel with its variables");
+    unsupported("the variable has no value: freeze the model, or provide it as a SavedModel with its variables");
   return layer.constant(layer.get<TensorView>("value"));
 }
 
@@ -26,7 +26,7 @@ std::vector<Value> tf_same_all(Import& layer) {
   return out;
 }
 
-// What becomes of two branches: the one that the condition says.
+// Merges two branches: selects by the condition.
 std::vector<Value> tf_merge(Import& layer) {
   Value condition = layer.input(0), yes = layer.input(1), no = layer.input(2);
   Value index = build::select(condition, layer.scalar(1.0, DType::i32), layer.scalar(0.0, DType::i32));

@@ -1,11 +1,11 @@
 // Element-wise operations of two f32 inputs that broadcast: y = f(a, b).
 //
-// Axes along which both inputs move on the same way are taken as one. What is left are rows in which each input is
-// either a run of neighbours or one number, which is all that the vectorised loops have to know.
+// Adjacent axes along which both inputs advance uniformly are merged. What remains are rows in which each input is
+// either contiguous or a single number, which is all that the vectorized loops need to distinguish.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "binary.cpp"
 #include <hwy/foreach_target.h>
-// After foreach_target.
+// Must come after foreach_target.
 #include <hwy/highway.h>
 
 #include <graft/op.hpp>
@@ -13,7 +13,7 @@
 #ifndef GRAFT_CPU_BINARY_ONCE
 #define GRAFT_CPU_BINARY_ONCE
 namespace graft {
-enum class RowKind { both, left, right };  // which inputs are runs; the other is one number
+enum class RowKind { both, left, right };  // which inputs are contiguous; the other is a single number
 using BinaryFunction = void (*)(const float* a, const float* b, float* y, int64_t n, RowKind kind);
 struct BinaryRow {
   std::string_view type;
@@ -74,7 +74,7 @@ struct Quotient {
     return hn::Div(a, b);
   }
 };
-// What is not a number wins.
+// NaN propagates.
 struct Larger {
   template <class T>
   T operator()(T a, T b) const {
@@ -101,7 +101,7 @@ struct Slope {
   }
 };
 
-// The library's function, one by one, except for the square.
+// One library call per element, except for squares.
 void powers(const float* a, const float* b, float* y, int64_t n, RowKind kind) {
   if (kind == RowKind::left && *b == 2.0f) return rows<Product>(a, a, y, n, RowKind::both);
   int64_t a_step = kind != RowKind::right, b_step = kind != RowKind::left;
@@ -109,7 +109,7 @@ void powers(const float* a, const float* b, float* y, int64_t n, RowKind kind) {
 }
 
 }  // namespace
-// Every operation that is computed here, with its function.
+// The operations implemented here, with their functions.
 std::span<const BinaryRow> binary_rows() {
   static constexpr BinaryRow all[] = {
       {"Add", rows<Sum>},
@@ -143,11 +143,11 @@ struct BinaryPlan {
 
 void binary_accept(Accept& ctx) {
   for (size_t i : {0, 1})
-    if (ctx.type(i) != DType::f32) unsupported("takes f32, not ", ctx.type(i));
-  if (!ctx.shape(0).is_static() || !ctx.shape(1).is_static()) unsupported("takes known shapes only");
+    if (ctx.type(i) != DType::f32) unsupported("expected f32, got ", ctx.type(i));
+  if (!ctx.shape(0).is_static() || !ctx.shape(1).is_static()) unsupported("requires static shapes");
 }
 
-// Joins axes; the last one becomes the row.
+// Merges axes; the last one becomes the row.
 BinaryPlan plan_rows(const std::vector<int64_t>& a, const std::vector<int64_t>& b, const std::vector<int64_t>& y) {
   std::vector<int64_t> a_steps = broadcast_strides(a, y), b_steps = broadcast_strides(b, y);
   BinaryPlan p;
@@ -178,7 +178,7 @@ BinaryPlan binary_prepare(Prepare& ctx) {
   p.row = binary_function(ctx.op_type());
   return p;
 }
-// A plain list of slopes belongs to the channels where it fits them.
+// A 1-D slope belongs to the channels if its length matches.
 BinaryPlan prelu_prepare(Prepare& ctx) {
   std::vector<int64_t> x = ctx.shape(0).values(), slope = ctx.shape(1).values();
   if (slope.size() == 1 && x.size() > 1 && slope[0] == x[1]) slope.resize(x.size() - 1, 1);
@@ -220,7 +220,7 @@ void binary_run(Run& ctx, const BinaryPlan& p) {
 
 void rank_accept(Accept& ctx) {
   binary_accept(ctx);
-  if (std::max(ctx.shape(0).rank(), ctx.shape(1).rank()) > 16) unsupported("takes up to 16 axes");
+  if (std::max(ctx.shape(0).rank(), ctx.shape(1).rank()) > 16) unsupported("expected at most 16 axes after merging");
 }
 
 }  // namespace

@@ -1,15 +1,15 @@
 // Convolution and GroupConvolution in f32.
 //
-// As a product of matrices: weights [O, I * taps] times what the windows see [I * taps, positions], where only a block
-// of the second is ever written down, straight into the panels that gemm.hpp multiplies, by the thread that needs it. A
-// window of one element over an image without padding is the image itself. Weights are packed once when they are
-// constant.
+// Computed as a matrix product (im2col): weights [O, I * taps] times the window matrix [I * taps, positions]. Only a
+// block of the latter exists at a time, packed by the thread that needs it directly into the panels that gemm.hpp
+// multiplies. For a 1 x 1 window without padding, the window matrix is the image itself. Constant weights are packed
+// once.
 #include "convolution.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "convolution.cpp"
 #include <hwy/foreach_target.h>
-// After foreach_target.
+// Must come after foreach_target.
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -17,8 +17,8 @@ namespace graft::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// `n` elements that lie `step` apart, of which `readable` from the first on may be looked at. May write a vector's
-// length too much.
+// Copies `n` elements that are `step` apart. `readable`: number of elements that are safe to load, counted from the
+// first. May write up to one vector past the end.
 HWY_INLINE void copy_run(const float* from, int64_t step, int64_t readable, int64_t n, float* to) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -35,8 +35,8 @@ HWY_INLINE void copy_run(const float* from, int64_t step, int64_t readable, int6
   for (; i < n; ++i) to[i] = from[i * step];
 }
 
-// Rows `k` to `k + depth` and `columns` columns from position `first` on of the matrix that the windows see, as panels
-// of `nr` columns. A row is a channel and a tap, a column a position.
+// Packs rows [k, k + depth) and `columns` columns from position `first` on of the window matrix into panels of `nr`
+// columns. A row is a channel and a tap, a column an output position.
 void pack_windows(const WindowAxes& axes, const float* x, int64_t k, int64_t rows, int64_t depth, int64_t first,
                   int64_t columns, int64_t nr, float* to) {
   const hn::ScalableTag<float> d;
@@ -66,7 +66,7 @@ void pack_windows(const WindowAxes& axes, const float* x, int64_t k, int64_t row
       ox = 0;
       if (++oy == ay.output) oy = 0, ++oz;
     }
-    // Copies may have written beyond the last column.
+    // Copies may have written past the last column.
     for (int64_t i = columns; i < padded; ++i) row[i] = 0;
     for (int64_t p = 0; p < padded; p += nr)
       for (int64_t i = 0; i < nr; i += lanes) hn::Store(hn::Load(d, row + p + i), d, to + p * depth + r * nr + i);
@@ -98,14 +98,14 @@ HWY_EXPORT(convolution_windows);
 struct ConvolutionState {
   ConvolutionSizes sizes;
   GemmBlocks blocks{};
-  Floats packed;  // weights, group after group; empty: packed into the scratch memory of each run
+  Floats packed;  // weights, group by group; empty: packed into scratch memory on each run
   int64_t depth = 0, packed_size = 0;
-  int64_t windows_size = 0;  // what all windows see, in the scratch memory; 0: written block by block
-  bool plain = false;        // the windows see the image itself
+  int64_t windows_size = 0;  // size of the complete window matrix in scratch memory; 0: packed block by block
+  bool plain = false;        // the window matrix is the image itself
 };
 
-// A small image has too few positions to be cut up among the threads. Its channels are, and what the windows see is
-// written down once for all of them.
+// A small image has too few positions to distribute among threads. Its channels are distributed instead, and all
+// threads share a window matrix that is written once.
 bool is_shared(const ConvolutionState& s, int64_t windows) {
   constexpr int64_t few = 8, most_floats = 1 << 20;
   return output_plane(s.sizes.axes) <= gemm_columns && s.sizes.batch * s.sizes.groups < few && windows <= most_floats;
@@ -140,13 +140,13 @@ ConvolutionState convolution_prepare(Prepare& ctx, const ConvolutionAttributes& 
   return s;
 }
 
-// `rows` rows from `k` on and `columns` columns from `j` on of what the windows see, in panels of `depth` rows.
+// Writes `rows` rows from `k` on and `columns` columns from `j` on of the window matrix, in panels of `depth` rows.
 void write_windows(const ConvolutionState& s, const float* x, int64_t k, int64_t rows, int64_t depth, int64_t j,
                    int64_t columns, float* to) {
   HWY_DYNAMIC_DISPATCH(convolution_windows)(s.sizes.axes, x, k, rows, depth, j, columns, gemm().nr, to);
 }
 
-// A block of the results, `windows` being all that the windows see, or null.
+// Computes one block of the result. `windows` is the complete window matrix, or null.
 void convolution_block(const ConvolutionState& s, const float* x, const float* windows, const float* w, int64_t block,
                        float* y) {
   const Gemm& g = gemm();

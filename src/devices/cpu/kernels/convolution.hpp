@@ -1,4 +1,4 @@
-// What the convolutions of the CPU share: attributes, sizes, and what they all decline.
+// Shared by the CPU convolutions: attributes, sizes, and common reasons to decline.
 #pragma once
 
 #include <graft/windows.hpp>
@@ -14,13 +14,13 @@ struct ConvolutionAttributes : WindowAttributes {
 
 struct ConvolutionSizes {
   WindowAxes axes;
-  int64_t batch = 0, groups = 1, outputs = 0, inputs = 0;  // channels of one group
+  int64_t batch = 0, groups = 1, outputs = 0, inputs = 0;  // channels per group
   int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
 };
 
 inline ConvolutionSizes convolution_sizes(Accept& ctx, const WindowAttributes& a) {
   std::vector<int64_t> x = ctx.shape(0).values(), w = ctx.shape(1).values(), y = ctx.output(0).shape.values();
-  size_t leading = w.size() - (x.size() - 2);  // with groups one more
+  size_t leading = w.size() - (x.size() - 2);  // one more with groups
   ConvolutionSizes s;
   s.axes = window_axes(std::span(x).subspan(2), std::span(y).subspan(2), std::span(w).subspan(leading), a);
   s.batch = x[0];
@@ -31,9 +31,9 @@ inline ConvolutionSizes convolution_sizes(Accept& ctx, const WindowAttributes& a
 }
 
 inline void convolution_accept(Accept& ctx) {
-  if (ctx.type(0) != DType::f32 || ctx.type(1) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
+  if (ctx.type(0) != DType::f32 || ctx.type(1) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
   if (!ctx.shape(0).is_static() || !ctx.shape(1).is_static() || !ctx.output(0).shape.is_static())
-    unsupported("takes known shapes only");
+    unsupported("requires static shapes");
 }
 
 }  // namespace graft

@@ -1,14 +1,14 @@
 // ConvolutionBackpropData and GroupConvolutionBackpropData in f32.
 //
-// What every position spreads is a product of matrices: weights [O * taps, I] times data [I, positions]. A thread owns
-// some output channels, computes their rows of the product for one block of positions at a time, and adds them to where
-// the windows lie; the whole product is never written down.
+// The contributions of all positions are a matrix product: weights [O * taps, I] times data [I, positions]. Each thread
+// owns some output channels, computes their rows of the product for one block of positions at a time, and scatter-adds
+// them to the output (col2im); the whole product never exists at once.
 #include "convolution.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "convolution_backprop.cpp"
 #include <hwy/foreach_target.h>
-// After foreach_target.
+// Must come after foreach_target.
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -27,7 +27,7 @@ HWY_INLINE void add_run(const float* from, int64_t n, float* to, int64_t step) {
 
 }  // namespace
 
-// Adds what one tap gives at `columns` positions from `first` on.
+// Adds the contribution of one tap at `columns` positions from `first` on.
 void spread_tap(const WindowAxes& axes, int64_t tap, int64_t first, int64_t columns, const float* from, float* y) {
   const WindowAxis &az = axes[0], &ay = axes[1], &ax = axes[2];
   int64_t tz = tap / (ay.kernel * ax.kernel), ty = tap / ax.kernel % ay.kernel, tx = tap % ax.kernel;
@@ -64,10 +64,10 @@ struct BackpropAttributes : WindowAttributes {
 };
 
 struct BackpropState {
-  WindowAxes axes;  // our output is the image, our input what the windows give
+  WindowAxes axes;  // our output is the image of the forward convolution, our input its result
   int64_t batch = 0, groups = 1, inputs = 0, outputs = 0;
-  int64_t channels = 1;  // outputs that a thread takes together
-  Floats packed;         // weights; empty: packed into the scratch memory of each run
+  int64_t channels = 1;  // output channels that a thread processes together
+  Floats packed;         // weights; empty: packed into scratch memory on each run
   int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
   int64_t packed_size() const { return inputs * outputs * taps(); }
 };
@@ -75,15 +75,15 @@ struct BackpropState {
 void backprop_accept(Accept& ctx) {
   convolution_accept(ctx);
   auto pad = ctx.attr<std::string>("auto_pad");
-  if (ctx.has_input(2) && pad.starts_with("same")) unsupported("takes padding as it is given only");
+  if (ctx.has_input(2) && pad.starts_with("same")) unsupported("requires explicit padding");
   std::vector<int64_t> w = ctx.shape(1).values();
-  // A thread holds what all taps give at a block of positions.
+  // A thread holds the contributions of all taps for a block of positions.
   constexpr int64_t most = 8192;
   int64_t taps = count_of(std::span(w).subspan(w.size() - (ctx.shape(0).rank() - 2)));
-  if (taps > most) unsupported("takes windows of up to ", most, " elements, not ", taps);
+  if (taps > most) unsupported("expected windows of at most ", most, " elements, got ", taps);
 }
 
-// Channels that are multiplied together are packed together.
+// Channels that are processed together are packed together.
 void pack_weights(const BackpropState& s, const float* w, float* to) {
   int64_t taps = s.taps();
   for (int64_t g = 0; g < s.groups; ++g, w += s.packed_size(), to += s.packed_size())
@@ -112,7 +112,7 @@ BackpropState backprop_prepare(Prepare& ctx, const BackpropAttributes& attribute
   return s;
 }
 
-// Output channels from `o` on, of one image and group.
+// Computes output channels from `o` on, of one image and group.
 void backprop_channels(const BackpropState& s, const float* x, const float* w, int64_t o, float* y) {
   const Gemm& g = gemm();
   int64_t taps = s.taps(), rows = std::min(s.channels, s.outputs - o) * taps;

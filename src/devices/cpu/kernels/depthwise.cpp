@@ -1,14 +1,14 @@
-// GroupConvolution in f32 where each group has one input channel, over one or two spatial axes.
+// GroupConvolution in f32 with one input channel per group (depthwise), over one or two spatial axes.
 //
-// Too few multiplications per element for a product of matrices to pay: windows slide over each plane instead
-// (sliding-inl.hpp), a vector of results being the sum of weights times one load each.
+// There are too few multiplications per element for a matrix product to pay off. Instead, windows slide over each plane
+// (sliding-inl.hpp), and a vector of results is the sum of weights times one load each.
 #include "convolution.hpp"
 #include "sliding.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "depthwise.cpp"
 #include <hwy/foreach_target.h>
-// After foreach_target.
+// Must come after foreach_target.
 #include <hwy/highway.h>
 
 #include "sliding-inl.hpp"
@@ -56,8 +56,8 @@ HWY_EXPORT(depthwise_plane);
 void depthwise_accept(Accept& ctx) {
   convolution_accept(ctx);
   ConvolutionSizes s = convolution_sizes(ctx, ctx.attributes<ConvolutionAttributes>());
-  if (s.inputs != 1) unsupported("takes one input channel a group, not ", s.inputs);
-  if (s.outputs > 8) unsupported("takes up to 8 outputs a group, not ", s.outputs);
+  if (s.inputs != 1) unsupported("expected one input channel per group, got ", s.inputs);
+  if (s.outputs > 8) unsupported("expected at most 8 outputs per group, got ", s.outputs);
   accept_sliding(s.axes);
 }
 

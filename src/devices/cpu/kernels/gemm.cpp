@@ -1,8 +1,8 @@
 // Register-blocked product of packed matrices; see gemm.hpp for the layout.
 //
-// Fast because a tile of C stays in registers over the whole depth: `tile_rows` rows of two vectors, each step of the
-// depth being two loads of B and one broadcast element of A for every two multiply-adds. A panel of A stays in the
-// first-level cache while the panels of B pass by.
+// Fast because a tile of C stays in registers over the whole depth: `tile_rows` rows of two vectors. Each step of the
+// depth takes two loads of B and one broadcast element of A per two multiply-adds. A panel of A stays in the L1 cache
+// while the panels of B stream past.
 #include "gemm.hpp"
 
 #include <array>
@@ -11,7 +11,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gemm.cpp"
 #include <hwy/foreach_target.h>
-// After foreach_target.
+// Must come after foreach_target.
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -23,7 +23,7 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(D()));
 constexpr int64_t tile_columns = 2 * lanes;
-// As many as the registers hold: 32 of them, 16, or 16 without fused multiply-add.
+// As many as fit in the registers: 32 of them, 16, or 16 without fused multiply-add.
 #if HWY_TARGET <= HWY_AVX3
 constexpr int64_t tile_rows = 12;
 #elif HWY_TARGET <= HWY_AVX2
@@ -40,7 +40,7 @@ void pack_a(GemmMatrix from, int64_t rows, int64_t k, float* HWY_RESTRICT to) {
       for (int64_t c = 0; c < k; ++c)
         for (int64_t r = 0; r < n; ++r) to[c * n + r] = x[c * from.right + r];
     } else {
-      // A few columns at a time: their cache lines are read once and the target's written once.
+      // A few columns at a time: each source cache line is read once and each target line written once.
       constexpr int64_t step = 16;
       for (int64_t begin = 0; begin < k; begin += step) {
         int64_t end = std::min(begin + step, k);
@@ -130,7 +130,7 @@ constexpr auto tiles = tiles_of(std::make_integer_sequence<int64_t, tile_rows>()
 
 void multiply(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_depth, int64_t a_from, const float* b,
               int64_t b_depth, int64_t b_from, float* c, int64_t c_down, bool add) {
-  // Panels of B that pass by every panel of A: what the second-level cache holds.
+  // Panels of B that are multiplied by every panel of A: as many as fit in the L2 cache.
   for (int64_t first = 0; first < n; first += gemm_columns) {
     int64_t last = std::min(n, first + gemm_columns);
     for (int64_t i = 0; i < m; i += tile_rows) {
@@ -144,7 +144,7 @@ void multiply(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_depth, 
   }
 }
 
-// Sums of products of `rows` rows with one vector, side by side so that the vector is read once.
+// Dot products of `rows` rows with one vector, interleaved so that the vector is read once.
 template <int64_t rows>
 void dots(const float* HWY_RESTRICT x, int64_t k, const float* HWY_RESTRICT b, int64_t step, float* HWY_RESTRICT y) {
   const D d;
@@ -168,7 +168,7 @@ void dots(const float* HWY_RESTRICT x, int64_t k, const float* HWY_RESTRICT b, i
   }
 }
 
-// `width` vectors of results at once, over the whole depth.
+// `width` result vectors at once, over the whole depth.
 template <int64_t width>
 void sums(const float* HWY_RESTRICT x, int64_t x_step, int64_t k, const float* HWY_RESTRICT b, int64_t down,
           float* HWY_RESTRICT y) {

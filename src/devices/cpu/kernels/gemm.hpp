@@ -1,14 +1,13 @@
-// The product of two f32 matrices from packed panels: what matrix multiplication and convolution are built on.
+// The product of two f32 matrices from packed panels: the basis of matrix multiplication and convolution.
 //
-// C [m, n] = A [m, k] * B [k, n] is computed in register tiles of `mr` rows and `nr` columns. Both sides are packed
-// first, so that the innermost loop reads memory in order, whatever the strides of the matrices were:
+// C [m, n] = A [m, k] * B [k, n] is computed in register tiles of `mr` rows and `nr` columns. Both operands are packed
+// first, so that the innermost loop reads memory sequentially regardless of the strides of the matrices:
 //
-//   A: panels of `mr` rows, in each the `mr` elements of one column after those of the column before: [m / mr][k][mr].
-//      A last panel with fewer rows has only these: [k][rest].
-//   B: panels of `nr` columns, in each one row after the other: [n / nr][k][nr], the last one filled up with zeros.
+//   A: panels of `mr` rows, column by column: [m / mr][k][mr]. A last panel with fewer rows has only these: [k][rest].
+//   B: panels of `nr` columns, row by row: [n / nr][k][nr], the last one padded with zeros.
 //
-// A caller cuts C into blocks for the threads, and k into pieces of at most `gemm_depth`, so that the packed panels it
-// works on stay in a core's cache.
+// The caller divides C into blocks for the threads, and k into pieces of at most `gemm_depth`, so that the packed
+// panels stay in the cache of a core.
 #pragma once
 
 #include <algorithm>
@@ -17,26 +16,26 @@
 
 namespace graft {
 
-inline constexpr int64_t gemm_depth = 320;    // of a piece of k: a panel of A lies in the first-level cache
-inline constexpr int64_t gemm_columns = 256;  // of a block of B: lies in the second-level cache
+inline constexpr int64_t gemm_depth = 320;    // of a piece of k: a panel of A fits in the L1 cache
+inline constexpr int64_t gemm_columns = 256;  // of a block of B: fits in the L2 cache
 
-// A matrix in memory: steps from one element to the next downwards and to the right.
+// A strided matrix: distances in elements to the next row (`down`) and column.
 struct GemmMatrix {
   const float* data;
   int64_t down, right;
 };
 
 struct Gemm {
-  int64_t mr, nr;  // `nr` is a multiple of the vector's length
-  // `k` columns of `rows` rows.
+  int64_t mr, nr;  // `nr` is a multiple of the vector length
+  // Packs `rows` rows and `k` columns.
   void (*pack_a)(GemmMatrix from, int64_t rows, int64_t k, float* to);
-  // `k` rows of `columns` columns.
+  // Packs `k` rows and `columns` columns.
   void (*pack_b)(GemmMatrix from, int64_t k, int64_t columns, float* to);
-  // C (+)= A * B. The panels were packed `a_depth` and `b_depth` deep; this takes `k` of that, from `a_from` and
-  // `b_from`.
+  // C (+)= A * B. The panels were packed with depths `a_depth` and `b_depth`; this uses `k` of them, starting at
+  // `a_from` and `b_from`.
   void (*multiply)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_depth, int64_t a_from, const float* b,
                    int64_t b_depth, int64_t b_from, float* c, int64_t c_down, bool add);
-  // y[j] = sum of x[i] * b[i, j] for a row or a column of numbers, straight from memory.
+  // y[j] = sum of x[i] * b[i, j]: vector times matrix, without packing.
   void (*vector)(const float* x, int64_t x_step, int64_t k, GemmMatrix b, int64_t n, float* y);
 };
 
@@ -45,28 +44,28 @@ const Gemm& gemm();
 
 // ---- blocks ----
 
-// Which sides each block has to pack for itself.
+// The operands that each block has to pack for itself.
 enum class GemmPacks { none, a, b, both };
 
 struct GemmBlocks {
   int64_t rows, columns;  // of a block; multiples of mr and nr
-  int64_t down, across;   // how many there are
+  int64_t down, across;   // number of blocks
   int64_t depth;          // of a piece of k
-  int64_t grain;          // blocks that are worth a thread's while
+  int64_t grain;          // minimum number of blocks per thread
   int64_t count() const { return down * across; }
 };
 
 inline int64_t gemm_round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-// Blocks large enough that packing does not show, small enough that `copies` products keep many threads busy.
+// Blocks large enough to amortize the packing, and small enough that `copies` products keep many threads busy.
 inline GemmBlocks gemm_blocks(const Gemm& g, int64_t m, int64_t n, int64_t k, GemmPacks packs, int64_t copies) {
-  constexpr int64_t enough = 16;          // blocks in all
-  constexpr double least_work = 1 << 20;  // multiplications in a block
+  constexpr int64_t enough = 16;          // blocks in total
+  constexpr double least_work = 1 << 20;  // multiplications per block
   GemmBlocks b{};
   m = std::max<int64_t>(m, 1), n = std::max<int64_t>(n, 1), k = std::max<int64_t>(k, 1);
   bool packs_a = packs == GemmPacks::a || packs == GemmPacks::both;
   bool packs_b = packs == GemmPacks::b || packs == GemmPacks::both;
-  // What is packed for a block stays in the cache; what is not may be as large as it likes.
+  // Operands packed per block must fit in the cache; others may be of any size.
   b.rows = gemm_round_up(packs_a ? std::min<int64_t>(m, 20 * g.mr) : m, g.mr);
   b.columns = gemm_round_up(std::min<int64_t>(n, packs_b ? gemm_columns : 16 * gemm_columns), g.nr);
   int64_t least_rows = packs_b ? 8 * g.mr : 4 * g.mr, least_columns = packs_a ? 8 * g.nr : 2 * g.nr;
@@ -81,7 +80,7 @@ inline GemmBlocks gemm_blocks(const Gemm& g, int64_t m, int64_t n, int64_t k, Ge
     else if (narrower) b.columns = gemm_round_up((b.columns + 1) / 2, g.nr);
     else break;
   }
-  // Even out what is left at the end.
+  // Balance the sizes, so that the last block is not much smaller.
   b.rows = gemm_round_up((m + b.down - 1) / b.down, g.mr);
   b.columns = gemm_round_up((n + b.across - 1) / b.across, g.nr);
   int64_t pieces = (k + gemm_depth - 1) / gemm_depth;

@@ -1,4 +1,4 @@
-// Functions of vectors that Highway lacks, or that go wrong there at the ends.
+// Vector functions that Highway lacks, or that misbehave there for extreme arguments.
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
@@ -16,7 +16,7 @@ namespace graft::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Bounds that NaN passes through.
+// Clamps that propagate NaN.
 template <class V>
 HWY_INLINE V at_least(V x, V low) {
   return hn::IfThenElse(hn::Lt(x, low), low, x);
@@ -26,8 +26,8 @@ HWY_INLINE V at_most(V x, V high) {
   return hn::IfThenElse(hn::Gt(x, high), high, x);
 }
 
-// e^x. Highway puts the exponent together without looking whether it fits, and wraps it from 2^128 on: e^89 overflows,
-// and so does everything above. Below, its result is right down to the smallest subnormal number.
+// e^x. Highway assembles the exponent without a range check, so it wraps around from 2^128 on: e^89 overflows, and so
+// does everything above. Below, its result is correct down to the smallest subnormal number.
 template <class D, class V>
 HWY_INLINE V exponential(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, hn::Min(x, hn::Set(d, 89.0f))));
@@ -58,8 +58,8 @@ HWY_INLINE V polynomial(D d, V x, std::initializer_list<float> coefficients) {
   return sum;
 }
 
-// Up to 1 an odd polynomial, beyond 1 - e^(-x^2) times a polynomial of 1 / (1 + x / 2); both are least-squares fits at
-// Chebyshev nodes, right to 2e-7.
+// For |x| up to 1 an odd polynomial; beyond, 1 - e^(-x^2) times a polynomial of 1 / (1 + x / 2). Both are least-squares
+// fits at Chebyshev nodes with an error below 2e-7.
 template <class D, class V>
 HWY_INLINE V error_function(D d, V x) {
   const V one = hn::Set(d, 1.0f), a = hn::Min(hn::Abs(x), hn::Set(d, 4.0f)), square = hn::Mul(a, a);

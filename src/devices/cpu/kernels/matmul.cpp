@@ -1,7 +1,7 @@
-// MatMul in f32: packed panels and register tiles (gemm.hpp), or plain sums where one side is a vector.
+// MatMul in f32: packed panels and register tiles (gemm.hpp), or plain dot products if one operand is a vector.
 //
-// Wants f32 of any shape. Fast because weights are packed once, when the model is compiled; what is not constant is
-// packed block by block into the memory of the thread that multiplies it.
+// Accepts f32 of any shape. Fast because constant weights are packed once, when the model is compiled; other operands
+// are packed block by block into the memory of the thread that multiplies them.
 #include <graft/op.hpp>
 
 #include "gemm.hpp"
@@ -13,15 +13,15 @@ namespace {
 struct MatMulPlan {
   int64_t m = 0, n = 0, k = 0;
   int64_t a_down = 0, a_right = 0, b_down = 0, b_right = 0;
-  std::vector<int64_t> a_at, b_at;  // where the matrices of each product begin
+  std::vector<int64_t> a_at, b_at;  // offsets of the matrices of each product
   GemmBlocks blocks{};
-  Floats packed;  // all matrices of B, when they are constant
+  Floats packed;  // all matrices of B, if they are constant
   int64_t packed_size = 0, b_size = 0;
 };
 
 void matmul_accept(Accept& ctx) {
-  if (ctx.type(0) != DType::f32 || ctx.type(1) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
-  if (!ctx.shape(0).is_static() || !ctx.shape(1).is_static()) unsupported("takes known shapes only");
+  if (ctx.type(0) != DType::f32 || ctx.type(1) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
+  if (!ctx.shape(0).is_static() || !ctx.shape(1).is_static()) unsupported("requires static shapes");
 }
 
 MatMulPlan matmul_prepare(Prepare& ctx) {
@@ -38,7 +38,7 @@ MatMulPlan matmul_prepare(Prepare& ctx) {
   s.b_size = b_rows * b_columns;
   p.resize(p.size() - 2), q.resize(q.size() - 2);
 
-  // One B for all: the rows of all matrices of A are rows of one.
+  // A single B: the rows of all matrices of A form one large matrix.
   if (count_of(q) == 1 && !turn_a) s.m *= count_of(p), p.clear(), q.clear();
   std::vector<int64_t> batch = broadcast(Shape::of(p), Shape::of(q)).values();
   Walk walk(batch, {broadcast_strides(p, batch), broadcast_strides(q, batch)});
@@ -62,7 +62,7 @@ MatMulPlan matmul_prepare(Prepare& ctx) {
   return s;
 }
 
-// One block of one product.
+// Computes one block of one product.
 void matmul_block(const MatMulPlan& s, const float* a, const float* b, const float* packed, int64_t block, float* y) {
   const Gemm& g = gemm();
   int64_t i = block / s.blocks.across * s.blocks.rows, j = block % s.blocks.across * s.blocks.columns;
@@ -83,7 +83,7 @@ void matmul_block(const MatMulPlan& s, const float* a, const float* b, const flo
   }
 }
 
-// A row times a matrix; or a matrix times a column, which is the same seen from the other side.
+// A row times a matrix; or a matrix times a column, which is its transpose.
 void matmul_vectors(Run& ctx, const MatMulPlan& s, const float* a, const float* b, float* y) {
   bool row = s.m == 1;
   int64_t n = row ? s.n : s.m, products = static_cast<int64_t>(s.a_at.size());

@@ -1,13 +1,13 @@
-// MVN and NormalizeL2 over axes that lie next to each other, and BatchNormInference, in f32.
+// MVN and NormalizeL2 over adjacent axes, and BatchNormInference, in f32.
 //
-// The tensor is then [outer, n, inner], and n is normalised. With inner of 1 each line is read three times while it
-// lies in the cache: for its mean, for the squares of what is left, and to be written. Else a block of neighbouring
-// columns is walked down in vectors as often. BatchNormInference is one multiply-add an element, with factors worked
-// out once a run.
+// The tensor is viewed as [outer, n, inner] and normalized along n. If inner is 1, each line is read three times while
+// it is in the cache: for the mean, for the squared deviations, and for the result. Otherwise a block of adjacent
+// columns is processed in vectors the same way. BatchNormInference is one multiply-add per element, with factors
+// computed once per run.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "normalize.cpp"
 #include <hwy/foreach_target.h>
-// After foreach_target.
+// Must come after foreach_target.
 #include <hwy/highway.h>
 
 #include <graft/op.hpp>
@@ -18,17 +18,17 @@ namespace graft {
 struct NormState {
   int64_t outer = 1, n = 1, inner = 1;
   double eps = 0;
-  bool mean = true, variance = true;  // without a mean: squares are added up, not averaged
+  bool mean = true, variance = true;  // without a mean, squares are summed rather than averaged
   enum { inside, outside, least } where = inside;
-  // What is divided by, from the sum of squares.
+  // The divisor for a given sum of squares.
   double divisor(double squares) const {
     double s = mean ? squares / static_cast<double>(n) : squares;
     return where == outside ? std::sqrt(s) + eps : std::sqrt(where == least ? std::max(s, eps) : s + eps);
   }
 };
 constexpr int64_t norm_columns = 64;
-// The sum of x - shift over elements `step` apart, or of its square. Where the sum in f32 overflowed, or squares
-// vanished, it is taken again in f64.
+// The sum of x - shift over elements `step` apart, or of its square. If the f32 sum overflows, or squares underflow, it
+// is computed again in f64.
 inline double norm_sum_in_range(bool squares, double sum, const float* x, int64_t n, int64_t step, float shift) {
   if (std::isfinite(sum) && (!squares || sum >= 1e-30)) return sum;
   sum = 0;
@@ -56,7 +56,7 @@ void shift_and_scale(const float* x, int64_t n, float shift, float scale, float*
   for (; i < n; ++i) y[i] = (x[i] - shift) * scale;
 }
 
-// The sum of x - shift, or of its square. Pieces are added up in double.
+// The sum of x - shift, or of its square. Partial sums are accumulated in double.
 template <bool squares>
 double sum(const float* x, int64_t n, float shift) {
   const hn::ScalableTag<float> d;
@@ -81,7 +81,7 @@ double sum(const float* x, int64_t n, float shift) {
   return norm_sum_in_range(squares, total, x, n, 1, shift);
 }
 
-// The same for each of some columns, from rows that lie `step` apart. A few rows at a time are added up in float.
+// The same for each of several columns, over rows that are `step` apart. A few rows at a time are summed in float.
 template <bool squares>
 void sum_columns(const float* x, int64_t n, int64_t step, int64_t columns, const float* shift, double* total) {
   const hn::ScalableTag<float> d;
@@ -115,7 +115,7 @@ void norm_line(const NormState& s, const float* x, float* y) {
   double scale = s.variance ? 1 / s.divisor(sum<true>(x, s.n, shift)) : 1;
   shift_and_scale(x, s.n, shift, static_cast<float>(scale), y);
 }
-// Rows of a few neighbouring columns, `inner` apart.
+// A block of adjacent columns; rows are `inner` apart.
 void norm_block(const NormState& s, const float* x, int64_t columns, float* y) {
   float shift[norm_columns] = {}, scale[norm_columns];
   double total[norm_columns];
@@ -159,14 +159,14 @@ HWY_EXPORT(scale_line);
 
 void accept_f32(Accept& ctx) {
   for (size_t i = 0; i < ctx.inputs(); ++i)
-    if (ctx.type(i) != DType::f32) unsupported("takes f32, not ", ctx.type(i));
+    if (ctx.type(i) != DType::f32) unsupported("expected f32, got ", ctx.type(i));
   for (size_t i = 0; i < ctx.inputs(); ++i)
-    if (!ctx.shape(i).is_static()) unsupported("takes known shapes only");
+    if (!ctx.shape(i).is_static()) unsupported("requires static shapes");
 }
 
 // ---- MVN, NormalizeL2 ----
 
-// Declines axes that are more than one group.
+// Declines axes that are not adjacent.
 NormState norm_state(const std::vector<int64_t>& dims, const std::vector<size_t>& axes) {
   std::vector<bool> taken(dims.size(), false);
   for (size_t a : axes) taken[a] = true;
@@ -174,7 +174,7 @@ NormState norm_state(const std::vector<int64_t>& dims, const std::vector<size_t>
   enum { before, inside, behind } stage = before;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] == 1) continue;
-    if (taken[i] && stage == behind) unsupported("takes neighbouring axes only");
+    if (taken[i] && stage == behind) unsupported("requires adjacent axes");
     stage = taken[i] ? inside : stage == before ? before : behind;
     (stage == before ? s.outer : stage == inside ? s.n : s.inner) *= dims[i];
   }
@@ -182,7 +182,7 @@ NormState norm_state(const std::vector<int64_t>& dims, const std::vector<size_t>
 }
 std::vector<size_t> norm_axes(Accept& ctx) {
   auto axes = ctx.values<int64_t>(1);
-  if (!axes) unsupported("takes constant axes only");
+  if (!axes) unsupported("requires constant axes");
   return normalize_axes(*axes, ctx.shape(0).rank());
 }
 NormState mvn2_state(Accept& ctx) {
@@ -203,7 +203,7 @@ NormState mvn6_state(Accept& ctx) {
 }
 NormState l2_state(Accept& ctx) {
   std::vector<size_t> axes = norm_axes(ctx);
-  if (axes.empty()) unsupported("takes one axis at least");
+  if (axes.empty()) unsupported("requires at least one axis");
   NormState s = norm_state(ctx.shape(0).values(), axes);
   s.eps = ctx.attr<double>("eps");
   s.mean = false;
@@ -212,8 +212,8 @@ NormState l2_state(Accept& ctx) {
 }
 template <NormState (*state)(Accept&)>
 void norm_accept(Accept& ctx) {
-  if (ctx.type(0) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
-  if (!ctx.shape(0).is_static()) unsupported("takes known shapes only");
+  if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
+  if (!ctx.shape(0).is_static()) unsupported("requires static shapes");
   state(ctx);
 }
 template <NormState (*state)(Accept&)>
@@ -249,7 +249,7 @@ struct BatchNormState {
   size_t data = 0;
   double epsilon = 0;
 };
-// The data stands at another place in each version, the other inputs keep their order.
+// The position of the data differs between versions; the other inputs keep their order.
 template <size_t data_at>
 BatchNormState batch_norm_prepare(Prepare& ctx) {
   return {data_at, ctx.attr<double>("epsilon")};

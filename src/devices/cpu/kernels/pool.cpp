@@ -1,15 +1,15 @@
-// MaxPool and AvgPool in f32 over one or two spatial axes: windows slide over each plane (sliding-inl.hpp), a vector of
-// results combining one load a tap.
+// MaxPool and AvgPool in f32 over one or two spatial axes: windows slide over each plane (sliding-inl.hpp), and a
+// vector of results combines one load per tap.
 //
-// Where the largest elements lie is looked up one by one, only when asked for. The padding is written out as what
-// changes nothing: -inf for the maximum, where windows without any element are declined, and 0 for the sum. What a sum
-// is divided by is known for every row and column beforehand.
+// Indices of maxima are searched element by element, and only if that output is used. Padding is materialized with the
+// neutral element: -inf for the maximum (windows without any element are declined) and 0 for the sum. The divisors of
+// the average are precomputed per row and column.
 #include "sliding.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "pool.cpp"
 #include <hwy/foreach_target.h>
-// After foreach_target.
+// Must come after foreach_target.
 #include <hwy/highway.h>
 
 #include "sliding-inl.hpp"
@@ -17,9 +17,9 @@
 #ifndef GRAFT_CPU_POOL_ONCE
 #define GRAFT_CPU_POOL_ONCE
 namespace graft {
-// Elements under a window: the product of a row's and a column's. Empty: the maximum is wanted.
+// The number of elements under a window is the product of its counts per row and column. Empty for max pooling.
 struct PoolCounts {
-  std::vector<float> rows, columns;  // the columns go on for a vector's length
+  std::vector<float> rows, columns;  // the columns are padded by one vector
 };
 }  // namespace graft
 #endif
@@ -92,7 +92,7 @@ HWY_EXPORT(pool_plane);
 struct PoolState {
   WindowAxes axes;
   PoolCounts counts;
-  int64_t index_modulus = 1;  // places count over this many elements
+  int64_t index_modulus = 1;  // indices are modulo this number of elements
 };
 
 WindowAxes pool_axes(Accept& ctx) {
@@ -112,15 +112,15 @@ WindowAxes pool_axes(Accept& ctx) {
 }
 
 void pool_accept(Accept& ctx) {
-  if (ctx.type(0) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
-  if (!ctx.shape(0).is_static() || !ctx.output(0).shape.is_static()) unsupported("takes known shapes only");
+  if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
+  if (!ctx.shape(0).is_static() || !ctx.output(0).shape.is_static()) unsupported("requires static shapes");
   accept_sliding(pool_axes(ctx));
 }
 void max_pool_accept(Accept& ctx) {
   pool_accept(ctx);
   for (const WindowAxis& w : pool_axes(ctx))
     for (int64_t i = 0; i < w.output; ++i)
-      if (auto [first, last] = w.taps(i); first == last) unsupported("takes windows with elements only");
+      if (auto [first, last] = w.taps(i); first == last) unsupported("requires windows with at least one element");
 }
 
 PoolState max_pool_prepare(Prepare& ctx) {
@@ -134,7 +134,7 @@ PoolState max_pool_prepare(Prepare& ctx) {
 PoolState avg_pool_prepare(Prepare& ctx) {
   PoolState s{pool_axes(ctx), {}, 1};
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
-  // Padding counts as zeros only where there is any.
+  // Padding counts in the divisor only if there is any.
   bool all = !ctx.attr<bool>("exclude-pad") && (ay.padded || ax.padded);
   auto count = [&](const WindowAxis& w, int64_t i) {
     auto [first, last] = w.taps(i);
@@ -142,8 +142,8 @@ PoolState avg_pool_prepare(Prepare& ctx) {
   };
   for (int64_t i = 0; i < ay.output; ++i) s.counts.rows.push_back(count(ay, i));
   for (int64_t i = 0; i < ax.output; ++i) s.counts.columns.push_back(count(ax, i));
-  // Whole vectors are read at the end; this is the longest of any instruction set, here the oldest one's length is
-  // known only.
+  // The kernel loads whole vectors at the end. The vector length of the selected instruction set is unknown here, so
+  // use the longest of all.
   constexpr size_t longest_vector = 64 / sizeof(float);
   s.counts.columns.resize(s.counts.columns.size() + longest_vector, 1.0f);
   return s;
@@ -162,7 +162,7 @@ void pool_run(Run& ctx, const PoolState& s) {
                    });
 }
 
-// Where the largest elements of a plane lie, the first of equal ones; from `base` on.
+// Finds the indices of the maxima of a plane, the first among equals; they count from `base`.
 template <class T>
 void find_largest(const PoolState& s, const float* x, int64_t base, T* to) {
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];

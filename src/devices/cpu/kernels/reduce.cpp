@@ -1,12 +1,12 @@
-// ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceL1 and ReduceL2 in f32 over axes that lie next to each other.
+// ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceL1 and ReduceL2 in f32 over adjacent axes.
 //
-// The tensor is then [outer, n, inner], and n goes. With inner of 1 a result is the sum of a run of neighbours, in
-// several vectors so that additions do not wait for each other; else neighbouring results are a vector. Sums are taken
-// of pieces first, so that the rounding of long ones stays small.
+// The tensor is viewed as [outer, n, inner] and reduced along n. If inner is 1, each result reduces a contiguous run,
+// in several accumulators so that additions do not wait for each other; otherwise adjacent results form a vector. Sums
+// are accumulated piecewise to keep the rounding error of long ones small.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "reduce.cpp"
 #include <hwy/foreach_target.h>
-// After foreach_target.
+// Must come after foreach_target.
 #include <hwy/highway.h>
 
 #include <graft/op.hpp>
@@ -14,14 +14,14 @@
 #ifndef GRAFT_CPU_REDUCE_ONCE
 #define GRAFT_CPU_REDUCE_ONCE
 namespace graft {
-// `columns` results, from `n` rows of them that lie `step` apart; with a step of 1 one result.
+// Computes `columns` results from `n` rows that are `step` apart; with a step of 1, a single result.
 using ReduceFunction = void (*)(const float* x, int64_t n, int64_t step, int64_t columns, float* y);
 enum class ReduceEnd { as_it_is, divided, root };
 struct ReduceRow {
   std::string_view type, opset;
   ReduceFunction f;
-  ReduceEnd end;           // what is done to a result at last
-  double (*take)(double);  // what is added up of an element; null: nothing is added up
+  ReduceEnd end;           // final step of a result
+  double (*take)(double);  // the summand of an element; null: not a sum
 };
 }  // namespace graft
 #endif
@@ -54,7 +54,7 @@ struct Squares : Sum {
     return hn::Mul(x, x);
   }
 };
-// What is not a number wins.
+// NaN propagates.
 struct Most {
   static constexpr float start = -std::numeric_limits<float>::infinity();
   template <class V>
@@ -137,7 +137,7 @@ void reduce(const float* x, int64_t n, int64_t step, int64_t columns, float* y) 
 }
 
 }  // namespace
-// Every operation that is computed here, with its function.
+// The operations implemented here, with their functions.
 std::span<const ReduceRow> reduce_rows() {
   constexpr auto same = [](double x) { return x; };
   static constexpr ReduceRow rows[] = {
@@ -165,12 +165,12 @@ struct ReduceState {
   ReduceRow row{};
 };
 
-// [outer, n, inner]; false when the axes are more than one group.
+// Views the shape as [outer, n, inner]; false if the axes are not adjacent.
 bool reduce_groups(const std::vector<int64_t>& dims, const std::vector<int64_t>& axes, ReduceState& s) {
   std::vector<bool> gone(dims.size(), false);
   for (int64_t a : axes)
     if (!dims.empty()) gone[normalize_axis(a, dims.size())] = true;
-  int stage = 0;  // before, inside, behind the group
+  int stage = 0;  // before, inside, after the reduced axes
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] == 1) continue;
     if (gone[i] && stage == 0) stage = 1;
@@ -178,18 +178,18 @@ bool reduce_groups(const std::vector<int64_t>& dims, const std::vector<int64_t>&
     if (gone[i] && stage == 2) return false;
     (gone[i] ? s.n : stage == 0 ? s.outer : s.inner) *= dims[i];
   }
-  // Nothing goes: lines of one element.
+  // No axes: lines of one element.
   if (stage == 0) std::swap(s.outer, s.inner);
   return true;
 }
 
 void reduce_accept(Accept& ctx) {
-  if (ctx.type(0) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
-  if (!ctx.shape(0).is_static()) unsupported("takes known shapes only");
+  if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
+  if (!ctx.shape(0).is_static()) unsupported("requires static shapes");
   auto axes = ctx.values<int64_t>(1);
-  if (!axes) unsupported("takes constant axes only");
+  if (!axes) unsupported("requires constant axes");
   ReduceState s;
-  if (!reduce_groups(ctx.shape(0).values(), *axes, s)) unsupported("takes neighbouring axes only");
+  if (!reduce_groups(ctx.shape(0).values(), *axes, s)) unsupported("requires adjacent axes");
 }
 
 ReduceState reduce_prepare(Prepare& ctx) {
@@ -200,8 +200,8 @@ ReduceState reduce_prepare(Prepare& ctx) {
   unsupported("no vector function for ", ctx.op_type());
 }
 
-// Sums are taken in f32, where squares, or parts of a sum that is in range itself, may overflow or vanish: such results
-// are computed again, in f64.
+// Sums are computed in f32, where squares, or partial sums of a result in range, may overflow or underflow: such
+// results are computed again in f64.
 bool reduce_lost(const ReduceState& s, float sum) {
   return !(std::fabs(sum) <= std::numeric_limits<float>::max()) || (s.row.end == ReduceEnd::root && sum < 1e-30f);
 }
@@ -212,7 +212,7 @@ float reduce_again(const ReduceState& s, const float* x) {
   return static_cast<float>(s.row.end == ReduceEnd::root ? std::sqrt(sum) : sum);
 }
 
-// From `count` sums of neighbouring columns to results.
+// Converts `count` sums of adjacent columns to results.
 void reduce_end(const ReduceState& s, const float* x, int64_t count, float* y) {
   bool lost = false;
   for (int64_t i = 0; i < count; ++i) lost |= reduce_lost(s, y[i]);

@@ -1,4 +1,4 @@
-// Memory of one's own for the threads that run a kernel.
+// Thread-local memory for kernels.
 #pragma once
 
 #include <hwy/aligned_allocator.h>
@@ -16,8 +16,8 @@ inline Floats allocate_floats(size_t count) {
   return memory;
 }
 
-// At least `count` floats that belong to this thread until it asks again. They stay with the thread, so that after the
-// first run nothing is allocated; callers keep what they ask for within a core's own cache.
+// At least `count` floats that belong to this thread until its next call. The memory is kept, so nothing is allocated
+// after the first run; callers should request no more than fits in the cache of a core.
 inline float* thread_floats(size_t count) {
   thread_local Floats memory;
   thread_local size_t size = 0;

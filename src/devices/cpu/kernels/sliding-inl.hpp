@@ -1,12 +1,13 @@
-// Windows that slide over one plane, in vectors.
+// Vectorized sliding windows over one plane.
 //
-// A thread copies the rows that a band of windows sees into its own memory, with the padding written out and the
-// columns of a stride sorted into phases: elements 0, s, 2s, ... first, then 1, s + 1, ... After that every tap is a
-// plain row of neighbours, and a vector of results combines one unaligned load a tap.
+// A thread copies the rows under a band of windows into its own memory, with materialized padding and the columns
+// deinterleaved into phases by the stride: elements 0, s, 2s, ... first, then 1, s + 1, ... After that every tap is a
+// contiguous row, and a vector of results combines one unaligned load per tap.
 //
 //   slide(axes, x, outside, count, [&](int64_t plane, int64_t line) { return F{...}; }, y);
 //
-// F says what is done: start(d), step(tap number, d, element vector, so far), end(d, so far, line, column).
+// F defines the computation: start(d), step(tap number, d, element vector, accumulator), end(d, accumulator, line,
+// column).
 #include <hwy/highway.h>
 
 #if defined(GRAFT_CPU_SLIDING_INL) == defined(HWY_TARGET_TOGGLE)
@@ -21,9 +22,9 @@ namespace graft::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// One row of the input for the windows: `columns` elements in each phase, `phase` apart. Element i of phase p is column
-// i * stride + p - begin; the others are `outside`. `readable` elements from the row's first on may be looked at.
-// Writes up to a vector's length behind the columns.
+// One row of the input for the windows: `columns` elements per phase, phases `phase` apart. Element i of phase p is
+// column i * stride + p - begin; positions in the padding are `outside`. `readable`: number of elements that are safe
+// to load, counted from the first of the row. Writes up to one vector past the columns.
 inline void fill_row(const WindowAxis& ax, const float* row, int64_t readable, int64_t columns, int64_t phase,
                      float outside, float* to) {
   const hn::ScalableTag<float> d;
@@ -59,19 +60,19 @@ inline void fill_row(const WindowAxis& ax, const float* row, int64_t readable, i
   }
 }
 
-// What the windows of one plane see, and where their results go.
+// The rows under the windows of one plane, and where the results go.
 struct SlidingRows {
   const float* x;        // first row under the first line of windows
-  int64_t line, down;    // from one line of windows to the next, from one row of taps to the next
-  const int64_t* right;  // where each tap of a row lies
+  int64_t line, down;    // distance to the next line of windows, and to the next row of taps
+  const int64_t* right;  // offset of each tap within a row
   int64_t taps_y, taps_x;
   float *y, *end;  // of the plane of results
   int64_t width;   // of a line of results
 };
 
-// `wide` vectors of `high` lines. Full vectors are stored as long as they stay in the plane: what they write into the
-// next line is overwritten when that is computed. `ky` and `kx` are the window's size where it is known beforehand,
-// else 0.
+// Computes `wide` vectors of `high` lines. Full vectors are stored as long as they stay within the plane: what spills
+// into the next line is overwritten when that one is computed. `ky` and `kx` are the window size if it is a
+// compile-time constant, otherwise 0.
 template <int64_t ky, int64_t kx, int64_t wide, int64_t high, class F>
 HWY_INLINE void piece(const SlidingRows& r, const F& f, int64_t line, int64_t at) {
   const hn::ScalableTag<float> d;
@@ -126,12 +127,12 @@ void lines_of_results(const SlidingRows& r, const F& f, int64_t lines) {
   }
 }
 
-// `count` planes of results from one of the input.
+// `count` output planes from one input plane.
 template <class Make>
 void slide(const WindowAxes& axes, const float* x, float outside, int64_t count, Make make, float* y) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
   const WindowAxis &ay = axes[1], &ax = axes[2];
-  // Vectors read behind the last window, never behind the row.
+  // Vectors may load past the last window, but never past the row.
   int64_t columns = ax.output + (ax.kernel - 1) * ax.dilation / ax.stride;
   int64_t phase = (columns + 4 * lanes + 15) / 16 * 16, pitch = phase * ax.stride;
   int64_t window = (ay.kernel - 1) * ay.dilation + 1;

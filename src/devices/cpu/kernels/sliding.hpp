@@ -1,5 +1,5 @@
-// Windows that slide over one plane, as vectors of neighbouring positions; for kernels that combine the elements of a
-// window one tap at a time. See sliding-inl.hpp.
+// Vectorized sliding windows over one plane, for kernels that combine the elements of a window one tap at a time. See
+// sliding-inl.hpp.
 #pragma once
 
 #include <graft/windows.hpp>
@@ -8,19 +8,20 @@
 
 namespace graft {
 
-// What a thread holds of an image, and how many taps a row of a window may have.
+// Floats of an image that a thread holds, and the maximum number of taps per row of a window.
 inline constexpr int64_t sliding_band_floats = 16384, sliding_most_taps = 64;
 
 inline void accept_sliding(const WindowAxes& axes) {
   const WindowAxis &az = axes[0], &ay = axes[1], &ax = axes[2];
-  if (az.kernel != 1 || az.input != 1 || az.output != 1) unsupported("takes one or two spatial axes");
-  if (ax.kernel > sliding_most_taps) unsupported("takes up to ", sliding_most_taps, " taps in a row, not ", ax.kernel);
-  // The rows under one line of windows must fit a thread's memory.
+  if (az.kernel != 1 || az.input != 1 || az.output != 1) unsupported("requires one or two spatial axes");
+  if (ax.kernel > sliding_most_taps)
+    unsupported("expected at most ", sliding_most_taps, " taps per row, got ", ax.kernel);
+  // The rows under one line of windows must fit in the memory of a thread.
   double width =
       static_cast<double>(ax.output + ax.kernel * ax.dilation / ax.stride + 80) * static_cast<double>(ax.stride);
   double height = static_cast<double>(ay.kernel) * static_cast<double>(ay.dilation);
   constexpr int64_t most = 16 * sliding_band_floats;
-  if (width * height > static_cast<double>(most)) unsupported("takes windows over up to ", most, " elements");
+  if (width * height > static_cast<double>(most)) unsupported("expected windows over at most ", most, " elements");
 }
 
 }  // namespace graft

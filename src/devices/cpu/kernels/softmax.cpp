@@ -1,12 +1,11 @@
 // Softmax and LogSoftmax in f32.
 //
-// Along the last axis each line is a run of neighbours; along another one neighbouring lines lie side by side, a vector
-// of them at a time. Three passes over a line, which stays in the cache: the largest element, the sum, the division. In
-// place is fine.
+// Along the last axis, each line is contiguous; along another one, adjacent lines are processed together, one per
+// vector lane. Each line takes three passes while it is in the cache: maximum, sum, division. Works in place.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "softmax.cpp"
 #include <hwy/foreach_target.h>
-// After foreach_target.
+// Must come after foreach_target.
 #include <hwy/highway.h>
 
 #include <graft/op.hpp>
@@ -28,7 +27,7 @@ void softmax_line(D d, const float* x, float* y, int64_t n, bool logarithm) {
   float top = hn::GetLane(hn::MaxOfLanes(d, most));
   for (int64_t i = whole; i < n; ++i) top = std::max(top, x[i]);
   const auto shift = hn::Set(d, top);
-  // The rest goes through a vector of its own; what is filled up adds nothing.
+  // The remainder goes through a padded vector; the padding does not contribute.
   HWY_ALIGN float rest[HWY_MAX_BYTES / sizeof(float)];
   std::fill(rest, rest + lanes, lowest);
   for (int64_t i = whole; i < n; ++i) rest[i - whole] = x[i] - top;
@@ -53,7 +52,7 @@ void softmax_line(D d, const float* x, float* y, int64_t n, bool logarithm) {
   }
 }
 
-// As many lines as a vector has lanes, their elements `step` apart.
+// One line per vector lane; elements are `step` apart.
 template <class D>
 void softmax_lines(D d, const float* x, float* y, int64_t n, int64_t step, bool logarithm) {
   auto most = hn::Set(d, lowest);
@@ -75,7 +74,7 @@ void softmax_lines(D d, const float* x, float* y, int64_t n, int64_t step, bool 
 }
 
 }  // namespace
-// `lines` neighbouring lines of `n` elements that lie `step` apart.
+// `lines` adjacent lines of `n` elements that are `step` apart.
 void softmax_f32(const float* x, float* y, int64_t n, int64_t step, int64_t lines, bool logarithm) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -100,8 +99,8 @@ struct SoftmaxState {
 };
 
 void softmax_accept(Accept& ctx) {
-  if (ctx.type(0) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
-  if (!ctx.shape(0).is_static()) unsupported("takes known shapes only");
+  if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
+  if (!ctx.shape(0).is_static()) unsupported("requires static shapes");
 }
 
 SoftmaxState softmax_prepare(Prepare& ctx) {

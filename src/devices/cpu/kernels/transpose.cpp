@@ -1,13 +1,13 @@
-// Transpose of elements of 1, 2, 4 or 8 bytes; DepthToSpace, SpaceToDepth and ShuffleChannels, which are transpositions
-// of finer axes.
+// Transpose of elements of 1, 2, 4 or 8 bytes; also DepthToSpace, SpaceToDepth and ShuffleChannels, which are
+// transpositions of a finer shape.
 //
-// Axes that stay neighbours are taken as one. Where the last axis stays last, whole runs are copied; else the two axes
-// that lie together on one side each are turned in small squares, so that both sides are read and written in whole
-// cache lines. Squares of four-byte elements are turned in registers.
+// Axes that stay adjacent are merged. If the last axis stays last, whole runs are copied; otherwise the two axes that
+// are contiguous on one side each are transposed in small tiles, so that both sides are accessed in whole cache lines.
+// Tiles of four-byte elements are transposed in registers.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transpose.cpp"
 #include <hwy/foreach_target.h>
-// After foreach_target.
+// Must come after foreach_target.
 #include <hwy/highway.h>
 
 #include <cstring>
@@ -24,7 +24,7 @@ void turn_plain(const T* x, int64_t x_step, int64_t rows, int64_t columns, T* y,
     for (int64_t c = 0; c < columns; ++c) y[c * y_step + r] = x[r * x_step + c];
 }
 
-// y[c, r] = x[r, c], where rows of x lie `x_step` apart and those of y `y_step`.
+// y[c, r] = x[r, c], where the rows of x are `x_step` apart and those of y `y_step`.
 template <class T>
 void turn(const T* x, int64_t x_step, int64_t rows, int64_t columns, T* y, int64_t y_step) {
   constexpr int64_t square = 16;
@@ -81,7 +81,7 @@ namespace {
 
 HWY_EXPORT(transpose_turn);
 
-// Axes of the result, with the way to the next element on either side.
+// An axis of the result, with its strides on either side.
 struct TransposeAxis {
   int64_t count, from, to;
 };
@@ -89,13 +89,13 @@ struct TransposeState {
   size_t cell = 4;
   std::vector<TransposeAxis> outer;
   bool runs = true;
-  TransposeAxis row{1, 1, 1};     // last on both sides: a run; or neighbours on the input's side
-  TransposeAxis column{1, 1, 1};  // neighbours on the result's side, when it is not a run
+  TransposeAxis row{1, 1, 1};     // contiguous on both sides (a run), or on the input side
+  TransposeAxis column{1, 1, 1};  // contiguous on the output side, unless `row` is a run
 };
 
 std::vector<size_t> transpose_axes(Accept& ctx) {
   auto order = ctx.values<int64_t>(1);
-  if (!order) unsupported("takes a constant order only");
+  if (!order) unsupported("requires a constant order");
   size_t rank = ctx.shape(0).rank();
   std::vector<size_t> axes;
   if (order->empty())
@@ -106,8 +106,8 @@ std::vector<size_t> transpose_axes(Accept& ctx) {
 
 void cells_accept(Accept& ctx) {
   DType type = ctx.type(0);
-  if (type == DType::string || is_packed(type)) unsupported("takes elements of 1, 2, 4 or 8 bytes, not ", type);
-  if (!ctx.shape(0).is_static()) unsupported("takes known shapes only");
+  if (type == DType::string || is_packed(type)) unsupported("expected elements of 1, 2, 4 or 8 bytes, got ", type);
+  if (!ctx.shape(0).is_static()) unsupported("requires static shapes");
 }
 void transpose_accept(Accept& ctx) {
   cells_accept(ctx);

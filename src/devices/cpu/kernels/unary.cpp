@@ -1,11 +1,11 @@
-// Element-wise operations of one f32 input, in vectors: y[i] = f(x[i]) over pieces that the threads share.
+// Vectorized element-wise operations of one f32 input: y[i] = f(x[i]) over pieces distributed among the threads.
 //
-// Wants plain memory, any shape; in place is fine. Fast because the formulas are polynomials over whole vectors instead
-// of one library call per element.
+// Requires dense memory of any shape; works in place. Fast because the formulas are polynomials over whole vectors
+// instead of one library call per element.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unary.cpp"
 #include <hwy/foreach_target.h>
-// After foreach_target.
+// Must come after foreach_target.
 #include <hwy/highway.h>
 
 #include <graft/op.hpp>
@@ -15,7 +15,7 @@
 #ifndef GRAFT_CPU_UNARY_ONCE
 #define GRAFT_CPU_UNARY_ONCE
 namespace graft {
-// Up to two numbers that the operation's attributes or further inputs give.
+// Up to two parameters from attributes or additional inputs.
 struct UnaryNumbers {
   float a = 0, b = 0;
 };
@@ -23,7 +23,7 @@ using UnaryFunction = void (*)(const float* x, float* y, int64_t n, UnaryNumbers
 struct UnaryRow {
   std::string_view type, opset;
   UnaryFunction f;
-  std::string_view mode;  // attribute approximation_mode, of the operations that have it
+  std::string_view mode;  // attribute approximation_mode, for operations that have it
 };
 }  // namespace graft
 #endif
@@ -36,7 +36,7 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr D d;
 
-// Applies `f` to whole vectors; the rest goes through a vector of its own.
+// Applies `f` to whole vectors; the remainder goes through a padded vector.
 template <V (*f)(V, UnaryNumbers)>
 void map(const float* x, float* y, int64_t n, UnaryNumbers numbers) {
   const auto step = static_cast<int64_t>(hn::Lanes(d));
@@ -52,7 +52,7 @@ void map(const float* x, float* y, int64_t n, UnaryNumbers numbers) {
 HWY_INLINE V number(float v) { return hn::Set(d, v); }
 
 HWY_INLINE V abs(V x, UnaryNumbers) { return hn::Abs(x); }
-// Zeros have the sign of x, which Highway's scalar code forgets.
+// Zeros keep the sign of x, which Highway's scalar code drops.
 HWY_INLINE V ceiling(V x, UnaryNumbers) { return hn::CopySign(hn::Ceil(x), x); }
 HWY_INLINE V clamp(V x, UnaryNumbers n) { return at_most(at_least(x, number(n.a)), number(n.b)); }
 HWY_INLINE V elu(V x, UnaryNumbers n) {
@@ -65,7 +65,7 @@ HWY_INLINE V floor(V x, UnaryNumbers) { return hn::CopySign(hn::Floor(x), x); }
 HWY_INLINE V gelu(V x, UnaryNumbers) {
   return hn::Mul(hn::Mul(x, number(0.5f)), hn::Add(number(1.0f), error_function(d, hn::Mul(x, number(0.70710678f)))));
 }
-// (1 + tanh(u)) / 2 is sigmoid(2u), without the difference of nearly equal numbers.
+// (1 + tanh(u)) / 2 is sigmoid(2u), which avoids cancellation.
 HWY_INLINE V gelu_tanh(V x, UnaryNumbers) {
   const V twice = hn::Mul(hn::Mul(x, number(1.59576912f)), hn::MulAdd(hn::Mul(x, x), number(0.044715f), number(1.0f)));
   return hn::Mul(x, sigmoid(d, twice));
@@ -98,7 +98,7 @@ HWY_INLINE V tanh(V x, UnaryNumbers) { return hn::Tanh(d, x); }
 
 }  // namespace
 
-// Every operation that is computed here, with its function.
+// The operations implemented here, with their functions.
 std::span<const UnaryRow> unary_rows() {
   static constexpr UnaryRow rows[] = {
       {"Abs", "opset1", map<abs>, {}},
@@ -143,7 +143,7 @@ struct UnaryState {
 };
 
 void unary_accept(Accept& ctx) {
-  if (ctx.type(0) != DType::f32) unsupported("takes f32, not ", ctx.type(0));
+  if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
 }
 
 UnaryFunction unary_function(std::string_view type, std::string_view mode) {
