@@ -8,8 +8,7 @@
 namespace graft::cli {
 namespace {
 
-// Options that the parser of one framework had and those of the others had not: mo_caffe.py took --input_mod, which
-// mo_tf.py called ambiguous.
+// Options that only one framework's parser accepted: mo_caffe.py accepted --input_mod, which was ambiguous in mo_tf.py.
 struct Owned {
   std::string_view framework;
   std::vector<std::string_view> options;
@@ -38,7 +37,7 @@ std::string_view owner_of(std::string_view option) {
   return {};
 }
 
-// What --framework says, where it is written out.
+// The value of --framework, if the option is spelled out.
 std::string framework_of(const std::vector<std::string>& words) {
   constexpr std::string_view option = "--framework";
   std::string out;
@@ -54,8 +53,8 @@ struct Spelling {
   const CLI::Option* option;
 };
 
-// Leaves those that the parser of `framework` would have had; without one, those that every parser had. Where that
-// leaves none, all stay.
+// Keeps the options that the parser of `framework` accepted or, without a framework, those that every parser accepted.
+// If none is left, keeps all.
 void prefer_framework(std::vector<Spelling>& found, const std::string& framework) {
   std::vector<Spelling> kept;
   for (const Spelling& s : found)
@@ -63,7 +62,7 @@ void prefer_framework(std::vector<Spelling>& found, const std::string& framework
   if (!kept.empty()) found = std::move(kept);
 }
 
-// The option that `word`, "--" and the beginning of a name, stands for. None: no option begins so.
+// The option that `word`, "--" and a prefix of a name, refers to. None: no option has this prefix.
 Spelling option_for(const CLI::App& app, const std::string& word, const std::string& framework) {
   std::vector<Spelling> found;
   for (const CLI::Option* o : app.get_options())
@@ -80,7 +79,8 @@ Spelling option_for(const CLI::App& app, const std::string& word, const std::str
   std::vector<std::string> names;
   for (const Spelling& s : found) names.push_back(s.name);
   std::sort(names.begin(), names.end());
-  throw UsageError(text("'", word, "' is ambiguous: it could be ", join(names, ", ")), "write the option out");
+  throw UsageError(text("'", word, "' is ambiguous: it could be ", join(names, ", ")),
+                   "spell out the full option name");
 }
 
 const CLI::Option* short_option(const CLI::App& app, const std::string& word) {
@@ -95,7 +95,7 @@ bool takes_value(const CLI::Option* o) { return o && o->get_type_size_min() > 0 
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// Spellings that have one dash and more than one letter.
+// Options with a single dash and more than one letter.
 void add_dash(std::string& word, const std::string& command) {
   bool one_dash = word.size() > 2 && word[0] == '-' && is_letter(word[1]);
   if (one_dash && command == "bench") word = "-" + word;

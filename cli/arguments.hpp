@@ -1,4 +1,4 @@
-// The words of a command line before they are parsed: other spellings of options become the one that is declared.
+// Normalizes command-line arguments before parsing: alternative spellings of options become the declared one.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,9 +7,9 @@
 
 namespace graft::cli {
 
-// Writes options out. Long ones may be abbreviated as Python's argparse allows it, as long as one option is meant; an
-// exact name always wins. benchmark_app's long options may have one dash, and mo's -ms, -mf and -mo have two letters.
-// Values of options and what follows `--` stay as they are. Throws UsageError where several options are meant.
+// Expands abbreviated options. As in Python's argparse, a long option may be abbreviated if the prefix is unambiguous;
+// an exact name always wins. benchmark_app's long options may have one dash, and mo's -ms, -mf and -mo have two
+// letters. Option values and everything after `--` are unchanged. Throws UsageError if an abbreviation is ambiguous.
 std::vector<std::string> normal_arguments(const CLI::App& app, const std::vector<std::string>& given);
 
 }  // namespace graft::cli

@@ -1,4 +1,4 @@
-// graft bench: how fast a model runs. Option names are benchmark_app's.
+// graft bench: measures latency and throughput. Option names are benchmark_app's.
 
 #include <algorithm>
 #include <cmath>
@@ -91,7 +91,7 @@ void print_counters(std::vector<ProfilingInfo> rows) {
                    [](const auto& a, const auto& b) { return a.microseconds > b.microseconds; });
   double total = 0;
   for (const ProfilingInfo& r : rows) total += r.microseconds;
-  std::printf("\n%-36s %-22s %-26s %10s %8s %7s\n", "operation", "type", "kernel", "us a call", "calls", "share");
+  std::printf("\n%-36s %-22s %-26s %10s %8s %7s\n", "operation", "type", "kernel", "us/call", "calls", "share");
   for (const ProfilingInfo& r : rows) {
     if (!r.calls) continue;
     std::string name = r.node_name.size() > 36 ? "..." + r.node_name.substr(r.node_name.size() - 33) : r.node_name;
@@ -204,8 +204,8 @@ void bench(BenchOptions o) {
   line("Duration", ms(r.duration));
   line("Latency", "");
   line("   Median", ms(percentile(sorted, 50)));
-  line("   90 percentile", ms(percentile(sorted, 90)));
-  line("   99 percentile", ms(percentile(sorted, 99)));
+  line("   90th percentile", ms(percentile(sorted, 90)));
+  line("   99th percentile", ms(percentile(sorted, 99)));
   line("   Average", ms(average));
   line("   Min", ms(sorted.empty() ? 0 : sorted.front()));
   line("   Max", ms(sorted.empty() ? 0 : sorted.back()));
@@ -218,7 +218,7 @@ void bench(BenchOptions o) {
     return std::string(s);
   };
   line("Peak memory",
-       text(mib(peak_memory()), " (", mib(before), " before compiling; the model's files have ", mib(weights), ")"));
+       text(mib(peak_memory()), " (", mib(before), " before compilation; model files: ", mib(weights), ")"));
   if (o.counters) print_counters(counters);
 }
 
@@ -226,32 +226,35 @@ void bench(BenchOptions o) {
 
 void add_bench(CLI::App& app) {
   auto o = std::make_shared<BenchOptions>();
-  CLI::App* c = app.add_subcommand("bench", "measure how fast a model runs");
+  CLI::App* c = app.add_subcommand("bench", "measure inference latency and throughput");
   o->model.add_files(*c);
   o->model.add_extensions(*c);
   o->model.add_device(*c);
   o->model.add_shapes(*c);
   o->model.add_items(*c);
   o->inputs.add(*c);
-  c->add_option("--niter", o->iterations, "number of runs; 0: as many as the time allows")
+  c->add_option("--niter", o->iterations, "number of iterations; 0: run until --time has elapsed")
       ->capture_default_str()
-      ->group("Measuring");
-  c->add_option("--time,-t", o->seconds, "seconds to measure; 5 when neither this nor --niter is given")
-      ->group("Measuring");
-  c->add_option("--api", o->api, "sync: one request after the other; async: several at once")
+      ->group("Measurement");
+  c->add_option("--time,-t", o->seconds, "measurement time in seconds (default: 5 unless --niter is given)")
+      ->group("Measurement");
+  c->add_option("--api", o->api, "sync: run requests one after another; async: keep several requests in flight")
       ->check(CLI::IsMember({"sync", "async"}))
       ->capture_default_str()
-      ->group("Measuring");
-  c->add_option("--hint", o->hint, "latency means --api sync")
+      ->group("Measurement");
+  c->add_option("--hint", o->hint, "performance hint; latency implies --api sync")
       ->check(CLI::IsMember({"latency", "throughput", "none"}))
       ->capture_default_str()
-      ->group("Measuring");
-  c->add_option("--nireq", o->requests, "requests at once; one per stream when not said")->group("Measuring");
-  c->add_option("--nstreams", o->streams, "streams; 1 when not said")->group("Measuring");
-  c->add_option("--nthreads", o->threads, "threads; 0: one per core")->capture_default_str()->group("Measuring");
-  c->add_flag("--no_warmup", o->no_warmup, "does not run every request once before measuring")->group("Measuring");
-  c->add_flag("--pc", o->counters, "measures every operation")->group("Report");
-  c->add_flag("--json,--json_stats", o->json, "prints JSON")->group("Report");
+      ->group("Measurement");
+  c->add_option("--nireq", o->requests, "number of infer requests in flight (default: one per stream)")
+      ->group("Measurement");
+  c->add_option("--nstreams", o->streams, "number of execution streams (default: 1)")->group("Measurement");
+  c->add_option("--nthreads", o->threads, "number of threads; 0: one per core")
+      ->capture_default_str()
+      ->group("Measurement");
+  c->add_flag("--no_warmup", o->no_warmup, "skip the warm-up inference of each request")->group("Measurement");
+  c->add_flag("--pc", o->counters, "print performance counters for each operation")->group("Report");
+  c->add_flag("--json,--json_stats", o->json, "print JSON")->group("Report");
   c->callback([o] { bench(*o); });
 }
 

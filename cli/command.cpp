@@ -12,26 +12,28 @@
 namespace graft::cli {
 
 void ModelOptions::add_files(CLI::App& app, const char* definition_names) {
-  app.add_option("files", files, "model file, and weights where they are a file of their own")->type_name("FILE");
+  app.add_option("files", files, "model file, followed by the weights if they are in a separate file")
+      ->type_name("FILE");
   add_named_files(app, definition_names);
 }
 void ModelOptions::add_named_files(CLI::App& app, const char* definition_names) {
   app.add_option("--model,-m,--input_model", model, "model file")->type_name("FILE")->group("Model");
-  app.add_option(definition_names, definition, "a Caffe net's definition, where --input_model is its weights")
+  app.add_option(definition_names, definition,
+                 "Caffe network definition (.prototxt), if --input_model is the weights file")
       ->type_name("FILE")
       ->group("Model");
-  app.add_option("--weights,-w", weights, "further files of the model")
+  app.add_option("--weights,-w", weights, "weights file, or another file of the model; may be repeated")
       ->type_name("FILE")
       ->group("Model")
       ->allow_extra_args(false);
   app.add_option("--saved_model_signature", signature,
-                 "signature of a SavedModel; serving_default or the only one when not given")
+                 "signature of a SavedModel (default: serving_default, or the only signature)")
       ->type_name("NAME")
       ->group("Model");
   add_log_level(app);
 }
 void ModelOptions::add_extensions(CLI::App& app) {
-  app.add_option("--extensions,-l", extensions, "libraries with operations of your own; may be repeated")
+  app.add_option("--extensions,-l", extensions, "load extension libraries with custom operations; may be repeated")
       ->type_name("PATH,...")
       ->group("Model")
       ->allow_extra_args(false);
@@ -39,24 +41,25 @@ void ModelOptions::add_extensions(CLI::App& app) {
          "-c",
          [](const std::string& file) {
            throw UsageError(
-               text("-c ", file, " is not supported: custom kernels for a GPU or VPU come with that device"),
-               "write the operation as an extension, which runs on the CPU, and load it with -l LIBRARY; "
-               "graft new generates one");
+               text("-c ", file,
+                    " is not supported: custom kernels need a GPU or VPU device, which Graft does not have yet"),
+               "implement the operation as an extension, which runs on the CPU, and load it with -l LIBRARY; "
+               "graft new generates a skeleton");
          })
       ->group("");
 }
 void ModelOptions::add_device(CLI::App& app) {
-  app.add_option("--device,-d", device, "where to run: CPU or REFERENCE")->capture_default_str();
+  app.add_option("--device,-d", device, "device to run on: CPU or REFERENCE")->capture_default_str();
 }
 void ModelOptions::add_shapes(CLI::App& app) {
-  app.add_option("--input_shape,--shape", input_shapes, "other input shapes: name[1,3,224,224],...")
+  app.add_option("--input_shape,--shape", input_shapes, "override input shapes: name[1,3,224,224],...")
       ->type_name("SHAPES")
       ->group("Model")
       ->allow_extra_args(false);
 }
 
 void ModelOptions::add_items(CLI::App& app) {
-  app.add_option("--items", items, "how many items an input has that is a sequence; none: an optional without a value")
+  app.add_option("--items", items, "number of items of a sequence input; none: an optional input without a value")
       ->type_name("NAME=N|none")
       ->group("Model")
       ->allow_extra_args(false);
@@ -68,23 +71,23 @@ std::vector<std::string> ModelOptions::all_files() const {
   if (!model.empty()) out.push_back(model);
   out.insert(out.end(), files.begin(), files.end());
   out.insert(out.end(), weights.begin(), weights.end());
-  if (out.empty()) throw UsageError("no model file is given", "the file comes after the command, or with --model");
+  if (out.empty()) throw UsageError("no model file given", "pass the model file after the command, or with --model");
   for (const std::string& f : out) {
     std::error_code ec;
-    if (!std::filesystem::exists(f, ec)) throw UsageError(text("there is no file '", f, "'"));
+    if (!std::filesystem::exists(f, ec)) throw UsageError(text("file not found: '", f, "'"));
   }
   return out;
 }
 
 namespace {
-// Structures of inputs that values have not decided about.
+// Structure of inputs that the input values do not determine.
 void apply_items(const std::vector<std::string>& items, ImportOptions& options) {
   for (const std::string& item : items) {
     size_t equals = item.rfind('=');
     std::string_view count = std::string_view(item).substr(equals == item.npos ? item.size() : equals + 1);
     auto n = parse_int(count);
     if (equals == item.npos || equals == 0 || (count != "none" && (!n || *n < 0)))
-      throw UsageError(text("'", item, "' in --items is not NAME=N or NAME=none"));
+      throw UsageError(text("--items: expected NAME=N or NAME=none, got '", item, "'"));
     InputForm form;
     if (count == "none") form.absent = true;
     else form.length = static_cast<size_t>(*n);
@@ -109,11 +112,11 @@ Core make_core(const ModelOptions& o) {
   for (const std::string& list : o.extensions)
     for (std::string_view path : split(list, ',')) {
       if (path.empty()) continue;
-      if (!std::filesystem::exists(std::string(path))) throw UsageError(text("there is no extension '", path, "'"));
+      if (!std::filesystem::exists(std::string(path))) throw UsageError(text("extension not found: '", path, "'"));
       if (std::filesystem::is_directory(std::string(path)))
         throw UsageError(
-            text("expected a shared library as an extension, got the folder '", path, "'"),
-            "Python extensions of the Model Optimizer are not run; graft new generates an extension in C++");
+            text("expected a shared library as an extension, got the directory '", path, "'"),
+            "Python extensions of the Model Optimizer are not supported; graft new generates an extension in C++");
       core.add_extension(std::string(path));
     }
   as_usage([&] { return &core.state()->device(o.device); });
@@ -125,7 +128,7 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given,
   auto shape_of = [](std::string_view s) {
     auto shape = parse_shape(s);
     if (!shape)
-      throw UsageError(text("'", s, "' is not a shape"), "write [1,3,224,224]; ? stands for an unknown dimension");
+      throw UsageError(text("expected a shape, got '", s, "'"), "write [1,3,224,224]; ? is an unknown dimension");
     return *shape;
   };
   for (const std::string& one : given) {
@@ -133,7 +136,7 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given,
     bool bare = s.empty() || s[0] == '[' || s[0] == '?' || (s[0] >= '0' && s[0] <= '9');
     if (bare) {
       if (inputs.size() != 1)
-        throw UsageError(text("the model has ", inputs.size(), " inputs: name the one that has shape ", s),
+        throw UsageError(text("the model has ", inputs.size(), " inputs: specify which one has shape ", s),
                          text("write ", inputs.empty() ? "name" : inputs[0].any_name(), "[1,3,224,224]"));
       out[inputs[0].any_name()] = shape_of(s);
       continue;
@@ -141,7 +144,7 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given,
     while (!s.empty()) {
       size_t open = s.find('['), close = s.find(']');
       if (open == s.npos || close == s.npos || close < open)
-        throw UsageError(text("'", one, "' does not give shapes"), "write name[1,3,224,224],other[1,10]");
+        throw UsageError(text("expected input shapes, got '", one, "'"), "write name[1,3,224,224],other[1,10]");
       out[std::string(trim(s.substr(0, open)))] = shape_of(s.substr(open, close - open + 1));
       s.remove_prefix(close + 1);
       s = trim(s);
@@ -156,7 +159,7 @@ Model load(const Core& core, const ModelOptions& o, ImportOptions options) {
   o.apply(options);
   Model m(load_model(core.state(), files, options));
   if (o.input_shapes.empty() || !options.input_shapes.empty()) return m;
-  // Shapes are names first: the model must be known before they can be understood.
+  // Shapes refer to inputs by name, so the model must be loaded before they can be resolved.
   std::vector<Port> inputs = m.inputs();
   options.input_shapes = parse_shapes(o.input_shapes, inputs);
   for (const auto& [name, shape] : options.input_shapes) as_usage([&] { return find_port(inputs, name, "input"); });

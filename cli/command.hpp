@@ -1,4 +1,4 @@
-// What the commands of `graft` share.
+// Shared by the commands of `graft`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -20,7 +20,7 @@ class UsageError : public Error {
       : Error(ErrorKind::user, std::move(message), std::move(hint)) {}
 };
 
-// Keeps a value until the process ends: taking a large model apart piece by piece before that is time for nothing.
+// Keeps a value alive until the process exits: destroying a large model piece by piece would only waste time.
 template <class T>
 T& keep_to_the_end(T value) {
   static T* kept;
@@ -28,7 +28,7 @@ T& keep_to_the_end(T value) {
   return *kept;
 }
 
-// Looks up what the command line names: that it is not there is the caller's mistake, not the model's.
+// Looks up something named on the command line: a failed lookup is a usage error, not an error in the model.
 template <class F>
 auto as_usage(F&& look_up) {
   try {
@@ -59,9 +59,9 @@ struct ModelOptions {
   void add_items(CLI::App& app);
 
   std::vector<std::string> all_files() const;
-  // What the readers have to know beside the files.
+  // Sets the options that the readers need besides the files.
   void apply(ImportOptions& options) const;
-  // Does what is asked for instead of the command, if anything is (TeachOptions::instead).
+  // Runs the action requested instead of the command, if any (TeachOptions::instead).
   bool instead(const Core& core, ImportOptions options, bool json) const;
 };
 
@@ -88,7 +88,7 @@ size_t peak_memory();
 void print_json(const nlohmann::json& j);
 
 nlohmann::json port_json(const Port& p);
-// What `inputs` and `outputs` of a report are made of, where an input or output is more than one tensor.
+// Adds the structure of `inputs` and `outputs` to a report if an input or output is not a single tensor.
 void add_groups(nlohmann::json& report, const Model& model);
 nlohmann::json shape_json(const Shape& s);
 

@@ -1,4 +1,4 @@
-// graft convert: a model becomes an IR.
+// graft convert: converts a model to IR.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -56,7 +56,7 @@ nlohmann::json unknown_json(const ImportReport& report) {
 void print_passes(const Registry& registry) {
   for (const PassInfo& p : list_passes(registry))
     std::printf("%-24s %-6s %s%s%s\n", p.name.c_str(), p.phase.c_str(), p.doc.c_str(),
-                p.on_request ? " (only on request)" : "", p.by == "built-in" ? "" : text(" (", p.by, ")").c_str());
+                p.on_request ? " (off by default)" : "", p.by == "built-in" ? "" : text(" (", p.by, ")").c_str());
 }
 
 void print_effect(const PassEffect& e) {
@@ -66,7 +66,7 @@ void print_effect(const PassEffect& e) {
   if (e.places.size() > most) std::printf("    and %zu more\n", e.places.size() - most);
 }
 
-// Says how far it is, where that was asked for.
+// Reports progress, if requested.
 class Progress {
  public:
   explicit Progress(const ConvertOptions& o) : lines_(o.mo.stream), on_((o.mo.progress || o.mo.stream) && !o.silent) {}
@@ -82,7 +82,7 @@ class Progress {
   int done_ = 0;
 };
 
-// The names of all nodes of a type, those of bodies behind the node that has them.
+// The names of all nodes of a type; nodes in bodies are prefixed with the name of their owner.
 void collect_named(const Graph& g, std::string_view type, const std::string& prefix, std::vector<std::string>& out) {
   for (NodeId id = 0; id < g.end_id(); ++id) {
     if (!g[id].alive) continue;
@@ -95,7 +95,7 @@ void collect_named(const Graph& g, std::string_view type, const std::string& pre
 struct Done {
   std::string xml, bin;
   std::vector<PassEffect> effects;
-  std::vector<std::string> transposes;  // that are left
+  std::vector<std::string> transposes;  // that remain
   F16Report half;
   int version = 11, opset = 0;  // of the IR; the highest of its layers
   double seconds = 0;
@@ -148,21 +148,21 @@ void report_text(const ConvertOptions& o, const Model::State& m, const Done& d) 
   if (o.explain_passes) {
     for (const PassEffect& e : d.effects)
       if (e.changes) print_effect(e);
-    for (const std::string& t : d.transposes) std::printf("%-24s %s\n", "Transpose left", t.c_str());
+    for (const std::string& t : d.transposes) std::printf("%-24s %s\n", "remaining Transpose", t.c_str());
   }
   if (o.silent) return;
   for (const UnknownType& u : m.report.passed_on)
-    note(text(u.type, ": passed on by the mapping file, running it needs an extension"));
+    note(text(u.type, ": passed through by the mapping file; running it requires an extension"));
   size_t overridden = 0;
   for (const Claim& c : m.report.claims) overridden += c.extension;
   std::printf("%s\n%s\n", d.xml.c_str(), d.bin.c_str());
-  std::printf("%s model, %zu layers -> %zu layers of the IR%s%s\n", m.framework.c_str(), m.report.layers,
-              m.graph.node_count(), overridden ? text(", ", overridden, " by extensions").c_str() : "",
+  std::printf("%s model, %zu layers -> %zu IR layers%s%s\n", m.framework.c_str(), m.report.layers, m.graph.node_count(),
+              overridden ? text(", ", overridden, " imported by extensions").c_str() : "",
               d.transposes.empty()       ? ""
-              : d.transposes.size() == 1 ? ", 1 Transpose among them"
-                                         : text(", ", d.transposes.size(), " Transposes among them").c_str());
+              : d.transposes.size() == 1 ? ", 1 Transpose"
+                                         : text(", ", d.transposes.size(), " Transposes").c_str());
   if (o.mo.half()) std::printf("%zu constants stored as f16, %zu kept as f32\n", d.half.compressed, d.half.kept);
-  std::printf("IR version %d, up to opset%d, in %.2f seconds, with at most %.0f MB of memory\n", d.version, d.opset,
+  std::printf("IR version %d, opsets up to opset%d, converted in %.2f s, peak memory %.0f MB\n", d.version, d.opset,
               d.seconds, static_cast<double>(peak_memory()) / 1e6);
 }
 
@@ -176,18 +176,19 @@ void warn_of_losses(const F16Report& r) {
     if (l.vanished)
       log_warning(l.vanished, " of ", l.elements, " values of '", l.constant, "' are too small for f16 and became 0");
   }
-  if (r.losses.size() > most) log_warning("and values of ", r.losses.size() - most, " constants more");
+  if (r.losses.size() > most)
+    log_warning("values of ", r.losses.size() - most, " more constants were clipped or became 0");
 }
 
 void check_options(const IrTarget& t, const Registry& registry) {
   if (t.version != 10 && t.version != 11)
     throw UsageError(text("--ir_version: expected 10 or 11, got ", t.version),
-                     "OpenVINO reads version 10 since 2020.1 and version 11 since 2022.1");
+                     "OpenVINO supports IR version 10 since 2020.1 and version 11 since 2022.1");
   int newest = 0;
   for (const OpDef* op : registry.ops()) newest = std::max(newest, opset_number(op->opset()));
   if (t.max_opset && (*t.max_opset < 1 || *t.max_opset > newest))
     throw UsageError(text("--max_opset: expected 1 to ", newest, ", got ", *t.max_opset),
-                     "opset8 came with OpenVINO 2022.1, opset13 with 2023.2");
+                     "opset8 was introduced in OpenVINO 2022.1, opset13 in 2023.2");
 }
 
 void convert(ConvertOptions o) {
@@ -197,7 +198,7 @@ void convert(ConvertOptions o) {
   const Registry& registry = core.state()->registry;
   if (o.list_passes) return print_passes(registry);
   if (!o.explain.empty() && o.explain != "passes")
-    throw UsageError(text("--explain '", o.explain, "' is not known"), "--explain passes is; graft explain says more");
+    throw UsageError(text("--explain: expected passes, got '", o.explain, "'"), "run graft explain for more details");
   o.explain_passes |= o.explain == "passes";
   check_options(o.target, registry);
   as_usage([&] {
@@ -231,12 +232,12 @@ void convert(ConvertOptions o) {
       if (o.json) print_json({{"unknown", unknown_json(m.report)}});
       throw Error(
           ErrorKind::unsupported, text("nothing was written: ", verdict_text(m)),
-          m.report.problems.empty() ? "--stub-unknown writes the IR anyway, with these layers as they are" : "");
+          m.report.problems.empty() ? "use --stub-unknown to write the IR anyway and keep these layers unchanged" : "");
     }
-    log_warning("written with unknown layers\n", verdict_text(m));
+    log_warning("the IR contains unknown layers\n", verdict_text(m));
   }
   o.mo.note_pipeline(model);
-  progress.step("putting in what stands in front");
+  progress.step("inserting preprocessing");
   before.channels_last = m.framework == "tensorflow" && !o.mo.keep_transposes;
   for (const CutInput& i : import.cut.inputs)
     for (const auto& asked : m.report.cut_inputs)
@@ -256,10 +257,10 @@ void convert(ConvertOptions o) {
   collect_named(m.graph, "Transpose", "", d.transposes);
   check_target(m.graph, registry, o.target);
   d.version = o.target.version, d.opset = highest_opset(m.graph);
-  if (size_t lost = d.version == 10 ? count_rt_info(m.graph) : 0; lost && talks)
-    note(text("warning: IR version 10 has no place for runtime information: that of ", lost,
-              lost == 1 ? " layer or port" : " layers and ports", " is not written (layouts, names of fused layers)"));
-  progress.step("writing");
+  if (size_t lost = d.version == 10 ? count_rt_info(m.graph) : 0; lost)
+    log_warning("IR version 10 cannot store runtime information (layouts, names of fused layers): omitted for ", lost,
+                lost == 1 ? " layer or port" : " layers and ports");
+  progress.step("writing the IR");
   std::string name = base_name(o, m.path);
   if (m.graph.name.empty()) m.graph.name = name;
   as_usage([&] {
@@ -280,7 +281,7 @@ void convert(ConvertOptions o) {
 
 void add_convert(CLI::App& app) {
   auto o = std::make_shared<ConvertOptions>();
-  CLI::App* c = app.add_subcommand("convert", "turn a model into an IR (.xml and .bin)");
+  CLI::App* c = app.add_subcommand("convert", "convert a model to IR (.xml and .bin)");
   o->model.add_files(*c, "--input_proto,-d");
   o->model.add_extensions(*c);
   o->cut.add(*c);
@@ -288,38 +289,41 @@ void add_convert(CLI::App& app) {
   o->before.add(*c);
   o->mo.add(*c);
   o->model.teach.add(*c);
-  c->add_option("--output_dir,--output-dir,-o", o->folder, "folder for the IR")
+  c->add_option("--output_dir,--output-dir,-o", o->folder, "output directory")
       ->type_name("DIR")
       ->capture_default_str()
       ->group("Output");
-  c->add_option("--model_name,--model-name,-n", o->name, "name of the IR's files; the model's when not said")
+  c->add_option("--model_name,--model-name,-n", o->name, "base name of the IR files (default: name of the model file)")
       ->type_name("NAME")
       ->group("Output");
   c->add_option("--ir_version,--ir-version", o->target.version,
-                "10 for OpenVINO before 2022.1, with static shapes and without runtime information; else 11")
+                "IR version: 11, or 10 for OpenVINO before 2022.1 (static shapes only, no runtime information)")
       ->type_name("N")
       ->capture_default_str()
       ->group("Output");
-  c->add_option(
-       "--max_opset,--max-opset", o->target.max_opset,
-       "refuses layers that opset N cannot express; without it each is written in the earliest opset that has it")
+  c->add_option("--max_opset,--max-opset", o->target.max_opset,
+                "reject layers that opset N cannot express (default: no limit); layers use the earliest opset that "
+                "supports them")
       ->type_name("N")
       ->group("Output");
-  c->add_flag("--stub-unknown", o->stub_unknown, "writes layers that nobody knows as they are")->group("Output");
-  c->add_option("--disable-pass", o->disabled, "leaves a pass out; all: every one")
+  c->add_flag("--stub-unknown", o->stub_unknown, "write layers of unknown type unchanged instead of failing")
+      ->group("Output");
+  c->add_option("--disable-pass", o->disabled, "skip a pass; all: skip every pass; may be repeated")
       ->type_name("PASS")
       ->group("Passes")
       ->allow_extra_args(false);
-  c->add_option("--enable-pass", o->enabled, "runs a pass that runs only on request")
+  c->add_option("--enable-pass", o->enabled, "run a pass that is off by default; may be repeated")
       ->type_name("PASS")
       ->group("Passes")
       ->allow_extra_args(false);
-  c->add_flag("--list-passes", o->list_passes, "lists the passes and ends")->group("Passes");
-  c->add_flag("--explain-passes", o->explain_passes, "says what each pass changed and which Transposes are left")
+  c->add_flag("--list-passes", o->list_passes, "list the passes and exit")->group("Passes");
+  c->add_flag("--explain-passes", o->explain_passes, "print what each pass changed and which Transposes remain")
       ->group("Passes");
-  c->add_option("--explain", o->explain, "--explain passes is --explain-passes")->type_name("passes")->group("Passes");
-  c->add_flag("--json", o->json, "prints JSON")->group("Report");
-  c->add_flag("--silent", o->silent, "prints only errors")->group("Report");
+  c->add_option("--explain", o->explain, "--explain passes is the same as --explain-passes")
+      ->type_name("passes")
+      ->group("Passes");
+  c->add_flag("--json", o->json, "print JSON")->group("Report");
+  c->add_flag("--silent", o->silent, "print only errors")->group("Report");
   c->callback([o] { convert(*o); });
 }
 

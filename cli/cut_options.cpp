@@ -34,7 +34,7 @@ std::optional<Bracketed> bracketed(std::string_view item) {
 namespace {
 
 constexpr const char* input_hint =
-    "write [INPUT:]NAME[:OUTPUT][1 3 224 224]{f32}->VALUE, the parts behind the name as they are needed";
+    "write [INPUT:]NAME[:OUTPUT][1 3 224 224]{f32}->VALUE; everything after the name is optional";
 
 // Words between blanks or commas.
 std::vector<std::string> words_of(std::string_view s) {
@@ -50,7 +50,7 @@ Shape shape_of(std::string_view content, std::string_view item, const char* hint
   if (content == "...") return Shape::unknown();
   for (const std::string& word : words_of(content)) {
     auto d = parse_dim(word);
-    if (!d) throw UsageError(text("'", word, "' in '", item, "' is not a dimension"), hint);
+    if (!d) throw UsageError(text("expected a dimension, got '", word, "' in '", item, "'"), hint);
     s.push_back(*d);
   }
   return s;
@@ -59,19 +59,19 @@ Shape shape_of(std::string_view content, std::string_view item, const char* hint
 DType type_of(std::string_view word, std::string_view item) {
   auto type = parse_dtype(word);
   if (!type)
-    throw UsageError(text("'", word, "' in '", item, "' is not an element type"),
-                     "types are f64, f32, f16, i64, i32, i8, u64, u8, boolean and others that graft ops lists");
+    throw UsageError(text("expected an element type, got '", word, "' in '", item, "'"),
+                     "element types include f64, f32, f16, i64, i32, i8, u64, u8 and boolean");
   return *type;
 }
 
 FrozenValue value_of_text(std::string_view s, std::string_view item) {
   FrozenValue v;
   s = trim(s);
-  if (s.empty()) throw UsageError(text("'", item, "' has no value behind ->"), input_hint);
+  if (s.empty()) throw UsageError(text("expected a value after -> in '", item, "'"), input_hint);
   if (auto list = bracketed(s); list && list->name.empty()) {
     v.list = true;
     v.items = words_of(list->content);
-    if (v.items.empty()) throw UsageError(text("the value of '", item, "' is an empty list"), input_hint);
+    if (v.items.empty()) throw UsageError(text("expected a value, got an empty list in '", item, "'"), input_hint);
   } else {
     v.items = {std::string(s)};
   }
@@ -101,11 +101,11 @@ CutInput input_of(std::string_view item) {
   }
   in.place = left;
   if (in.place.empty() || in.place.find_first_of("[]{}") != in.place.npos)
-    throw UsageError(text("'", item, "' is not an input"), input_hint);
-  // A frozen input is none any more, so it does not begin a list of inputs.
+    throw UsageError(text("expected an input, got '", item, "'"), input_hint);
+  // A frozen input is no longer an input, so it does not start a list of inputs.
   in.listed = !in.value;
   if (in.value && in.shape && !in.shape->is_static())
-    throw UsageError(text("'", item, "' has a value, so its shape must be known"), input_hint);
+    throw UsageError(text("expected a static shape for an input with a value, got '", item, "'"), input_hint);
   return in;
 }
 
@@ -115,13 +115,13 @@ struct ShapeItem {
 };
 std::vector<ShapeItem> shapes_of(const std::string& given) {
   constexpr const char* hint =
-      "write [1,3,224,224],(1,5) in the order of --input, or name[1,3,224,224]; ? stands for an unknown dimension";
+      "write [1,3,224,224],(1,5) in the order of --input, or name[1,3,224,224]; ? is an unknown dimension";
   std::vector<ShapeItem> out;
   // Numbers without brackets are one shape.
   if (given.find_first_of("[(") == given.npos) return {{"", shape_of(given, given, hint)}};
   for (const std::string& item : items_of(given)) {
     auto b = bracketed(item);
-    if (!b) throw UsageError(text("'", item, "' in --input_shape is not a shape"), hint);
+    if (!b) throw UsageError(text("--input_shape: expected a shape, got '", item, "'"), hint);
     out.push_back({std::string(b->name), shape_of(b->content, item, hint)});
   }
   if (out.empty()) throw UsageError("--input_shape is empty", hint);
@@ -141,7 +141,7 @@ void add_shapes_to(CutRequest& r, const std::vector<ShapeItem>& shapes) {
       in.place = s.name, in.shape = s.shape, in.listed = false;
       r.inputs.push_back(std::move(in));
     } else if (it->shape) {
-      throw UsageError(text("'", s.name, "' has two shapes"));
+      throw UsageError(text("more than one shape for input '", s.name, "'"));
     } else {
       it->shape = s.shape;
     }
@@ -150,14 +150,14 @@ void add_shapes_to(CutRequest& r, const std::vector<ShapeItem>& shapes) {
   std::vector<CutInput*> open;
   for (CutInput& i : r.inputs) {
     if (i.listed && i.shape)
-      throw UsageError("shapes stand in --input and in --input_shape", "give them in one of the two");
+      throw UsageError("shapes are given in both --input and --input_shape", "use only one of the two options");
     if (i.listed) open.push_back(&i);
   }
   if (open.empty() && unnamed.size() == 1) return (void)(r.only_shape = unnamed[0]);
   if (open.size() != unnamed.size())
     throw UsageError(text("--input_shape has ", unnamed.size(), unnamed.size() == 1 ? " shape" : " shapes",
                           ", --input names ", open.size(), open.size() == 1 ? " input" : " inputs"),
-                     "several shapes need as many names, in the same order");
+                     "to set several shapes, name one input per shape in --input, in the same order");
   for (size_t i = 0; i < open.size(); ++i) open[i]->shape = unnamed[i];
 }
 
@@ -165,12 +165,12 @@ void add_frozen_to(CutRequest& r, const std::string& given) {
   for (const std::string& item : items_of(given)) {
     CutInput in = input_of(item);
     if (!in.value || in.shape || in.type)
-      throw UsageError(text("'", item, "' in --freeze_placeholder_with_value is not NAME->VALUE"));
+      throw UsageError(text("--freeze_placeholder_with_value: expected NAME->VALUE, got '", item, "'"));
     auto it = std::find_if(r.inputs.begin(), r.inputs.end(), [&](const CutInput& i) { return i.place == in.place; });
     if (it == r.inputs.end()) {
       r.inputs.push_back(std::move(in));
     } else {
-      if (it->value) throw UsageError(text("'", in.place, "' has two values"));
+      if (it->value) throw UsageError(text("more than one value for input '", in.place, "'"));
       it->value = in.value;
       it->listed = false;
     }
@@ -186,15 +186,16 @@ void CutOptions::add(CLI::App& app) {
     app.add_option(names, target, what)->type_name(type)->group("Inputs and outputs")->allow_extra_args(false);
   };
   list("--input", inputs,
-       "inputs of the part that is wanted: name[1 3 224 224]{f32}->value,...; a name may be 0:layer or layer:0",
-       "INPUTS");
-  list("--input_shape,--shape", shapes, "shapes, in the order of --input or by name: [1,3,224,224],other[1,10]",
+       "inputs of the converted model: name[1 3 224 224]{f32}->value,...; a name may be 0:layer or layer:0", "INPUTS");
+  list("--input_shape,--shape", shapes, "input shapes, in the order of --input or by name: [1,3,224,224],other[1,10]",
        "SHAPES");
-  list("--output", outputs, "outputs of the part that is wanted: layers, tensors, layer:0 or 0:layer", "NAMES");
-  list("--freeze_placeholder_with_value", frozen, "inputs that become constants: name->value,...", "VALUES");
-  app.add_option("--batch,-b", batch, "first dimension of all inputs")->type_name("N")->group("Inputs and outputs");
+  list("--output", outputs, "outputs of the converted model: layers, tensors, layer:0 or 0:layer", "NAMES");
+  list("--freeze_placeholder_with_value", frozen, "replace inputs with constants: name->value,...", "VALUES");
+  app.add_option("--batch,-b", batch, "batch size: first dimension of all inputs")
+      ->type_name("N")
+      ->group("Inputs and outputs");
   app.add_flag("--static_shape", static_shape,
-               "computes what depends on known shapes; always done, so it changes nothing")
+               "fold operations on known shapes into constants; always enabled, so this has no effect")
       ->group("Inputs and outputs");
 }
 
@@ -208,12 +209,12 @@ CutRequest CutOptions::request() const {
   if (!frozen.empty()) add_frozen_to(r, joined(frozen));
   if (!batch.empty()) {
     auto n = parse_int(batch);
-    if (!n || *n <= 0) throw UsageError(text("--batch is '", batch, "', a number above 0 is wanted"));
+    if (!n || *n <= 0) throw UsageError(text("--batch: expected a positive integer, got '", batch, "'"));
     r.batch = *n;
     bool with_shapes = !shapes.empty();
     for (const CutInput& i : r.inputs) with_shapes |= i.shape.has_value();
     if (with_shapes)
-      throw UsageError("--batch and shapes of inputs exclude each other", "write the batch into the shapes");
+      throw UsageError("--batch and input shapes are mutually exclusive", "include the batch size in the shapes");
   }
   std::vector<ShapeItem> all;
   for (const std::string& s : shapes)

@@ -1,4 +1,4 @@
-// Options that say which part of a model is wanted, and with which inputs.
+// Options that select a part of a model and its inputs.
 #pragma once
 
 #include "command.hpp"
@@ -14,9 +14,9 @@ struct CutOptions {
   CutRequest request() const;
 };
 
-// Parts between commas that stand outside of brackets: "a[1,2],b" has two.
+// Splits at commas outside of brackets: "a[1,2],b" has two.
 std::vector<std::string> items_of(std::string_view list);
-// "name[1,2]" or "name(1,2)": the name and what is in the brackets; none where it does not end with a bracket.
+// "name[1,2]" or "name(1,2)": the name and the text in brackets; none if it does not end with a bracket.
 struct Bracketed {
   std::string_view name, content;
 };

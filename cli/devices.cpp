@@ -1,4 +1,4 @@
-// graft devices: what there is to run on.
+// graft devices: lists available devices.
 #include <cstdio>
 
 #include "command.hpp"
@@ -7,8 +7,8 @@ namespace graft::cli {
 
 void add_devices(CLI::App& app) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* c = app.add_subcommand("devices", "list what models can run on");
-  c->add_flag("--json", *json, "prints JSON");
+  CLI::App* c = app.add_subcommand("devices", "list available devices");
+  c->add_flag("--json", *json, "print JSON");
   c->callback([json] {
     Core core;
     nlohmann::json list = nlohmann::json::array();

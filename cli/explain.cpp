@@ -1,4 +1,4 @@
-// graft explain: who claimed each layer, what became of it, and which kernel runs it and why not a better one.
+// graft explain: which rule imported each layer and as what, which kernel runs it, and why faster kernels declined.
 #include <cstdio>
 
 #include "base/text.hpp"
@@ -42,7 +42,7 @@ void explain(const ExplainOptions& o) {
       std::printf("  output  %s  %s\n", g.name.c_str(), structure_text(g, outputs).c_str());
     for (const OpDef* d : core.state()->registry.ops())
       if (d->overrides)
-        std::printf("  %s of %s: '%s' takes the place of the built-in one\n", std::string(d->name()).c_str(),
+        std::printf("  %s (%s): built-in operation overridden by '%s'\n", std::string(d->name()).c_str(),
                     std::string(d->opset()).c_str(), d->source->path.c_str());
     if (!m.report.claims.empty()) std::printf("\nImport\n");
     for (const Claim& c : m.report.claims) {
@@ -72,7 +72,7 @@ void explain(const ExplainOptions& o) {
     for (const UnknownType& u : m.report.passed_on) report["passed_on"].push_back(u.type);
     if (o.json) return print_json(report);
     for (const UnknownType& u : m.report.passed_on)
-      std::printf("\n%s: passed on by the mapping file, running it needs an extension\n", u.type.c_str());
+      std::printf("\n%s: passed through by the mapping file; running it requires an extension\n", u.type.c_str());
     return;
   }
 
@@ -108,7 +108,7 @@ void explain(const ExplainOptions& o) {
       std::printf("  %-28s   %s declined: %s\n", "", kernel.c_str(), why.c_str());
   }
   if (o.model.device != "REFERENCE")
-    std::printf("\nMemory: %zu bytes for activations and scratch (%zu without sharing), %zu bytes of constants\n",
+    std::printf("\nMemory: %zu bytes for activations and scratch (%zu without memory reuse), %zu bytes of constants\n",
                 e.arena_bytes, e.unshared_bytes, e.constant_bytes);
 }
 
@@ -116,15 +116,15 @@ void explain(const ExplainOptions& o) {
 
 void add_explain(CLI::App& app) {
   auto o = std::make_shared<ExplainOptions>();
-  CLI::App* c = app.add_subcommand("explain", "say what becomes of a model and why");
+  CLI::App* c = app.add_subcommand("explain", "explain how a model is imported, optimized and run, and why");
   o->model.add_files(*c);
   o->model.add_extensions(*c);
   o->model.add_device(*c);
   o->cut.add(*c);
   o->model.add_items(*c);
   o->model.teach.add(*c);
-  c->add_flag("--json", o->json, "prints JSON");
-  c->add_flag("--text", o->as_text, "prints the graph in the textual form and ends");
+  c->add_flag("--json", o->json, "print JSON");
+  c->add_flag("--text", o->as_text, "print the graph in textual form and exit");
   c->callback([o] { explain(*o); });
 }
 

@@ -15,23 +15,23 @@
 namespace graft::cli {
 namespace {
 
-// A picture in the layout of the input: [N,C,H,W], [N,H,W,C], [C,H,W], [H,W,C] or [H,W].
+// An image in the layout of the input: [N,C,H,W], [N,H,W,C], [C,H,W], [H,W,C] or [H,W].
 Tensor image_for(const std::string& path, const Port& port) {
   Tensor image = read_image(path);
   const Shape& s = port.shape;
   if (!s.ranked() || s.rank() < 2 || s.rank() > 4)
-    throw_user("input '", port.any_name(), "' has shape ", s, ", which a picture does not fit");
+    throw_user("input '", port.any_name(), "': expected an image shape such as [1,3,H,W] or [H,W,3], got ", s);
   std::vector<Dim> d(s.begin(), s.end());
   bool batch = d.size() == 4;
   if (batch && !d[0].can_be(1))
-    throw_user("input '", port.any_name(), "' has shape ", s, ", a picture is a batch of one");
+    throw_user("input '", port.any_name(), "': expected a batch size of 1 for an image, got shape ", s);
   if (batch) d.erase(d.begin());
   auto channels_at = [&](size_t i) {
     return d[i].can_be(image.dims()[2]) || (d[i].known() && (d[i].value() == 1 || d[i].value() == 3));
   };
   bool planar = d.size() == 3 && channels_at(0) && (d[0].known() || !d[2].known());
   if (d.size() == 3 && !planar && !channels_at(2))
-    throw_user("input '", port.any_name(), "' has shape ", s, ", which a picture does not fit");
+    throw_user("input '", port.any_name(), "': expected an image shape such as [1,3,H,W] or [H,W,3], got ", s);
   Dim want_h = d.size() == 2 ? d[0] : d[planar ? 1 : 0], want_w = d.size() == 2 ? d[1] : d[planar ? 2 : 1],
       want_c = d.size() == 2 ? Dim(1) : d[planar ? 0 : 2];
   int64_t h = want_h.known() ? want_h.value() : image.dims()[0], w = want_w.known() ? want_w.value() : image.dims()[1];
@@ -48,7 +48,7 @@ Tensor image_for(const std::string& path, const Port& port) {
     if (have == c) return at[k];
     return have == 1 ? at[0] : 0.299 * at[0] + 0.587 * at[1] + 0.114 * at[2];
   };
-  if (have != c) note(text("'", path, "' has ", have, " channels, made ", c));
+  if (have != c) note(text("'", path, "' has ", have, " channels, converted to ", c));
   if (planar)
     for (int64_t k = 0; k < c; ++k)
       for (int64_t y = 0; y < h; ++y)
@@ -68,20 +68,20 @@ Tensor image_for(const std::string& path, const Port& port) {
 Tensor tensor_for(const std::string& path, const Port& port) {
   std::error_code ec;
   if (!std::filesystem::exists(path, ec))
-    throw UsageError(text("there is no file '", path, "' for input '", port.any_name(), "'"));
+    throw UsageError(text("file not found: '", path, "' (value of input '", port.any_name(), "')"));
   if (is_image_name(path)) return image_for(path, port);
   std::string ending = extension_of(path);
   Tensor t;
   if (ending == ".npy") t = read_npy(path);
   else if (ending == ".pb") t = read_onnx_tensor(path);
   else
-    throw UsageError(text("'", path, "' is not a kind of file that inputs are read from"),
+    throw UsageError(text("unsupported input file format: '", path, "'"),
                      "use .npy, .npz, .pb (an ONNX tensor), .png, .jpg, .ppm or .bmp");
-  // Files that predate bf16 and f8 hold their bits as whole numbers.
+  // Formats without bf16 and f8 store their bits as integers.
   bool bits = (port.type == DType::bf16 && t.type() == DType::u16) ||
               (is_real(port.type) && bits_of(port.type) == 8 && t.type() == DType::u8);
   if (bits) {
-    note(text("'", path, "' holds ", t.type(), ", taken as the bits of ", port.type));
+    note(text("'", path, "' holds ", t.type(), ", interpreted as the bits of ", port.type));
     t = Tensor::wrap(port.type, t.dims(), t.data(), std::make_shared<Tensor>(t));
   }
   return t;
@@ -92,12 +92,12 @@ Tensor tensor_for(const std::string& path, const Port& port) {
 void InputOptions::add(CLI::App& app) {
   app.add_option(
          "--input,-i", given,
-         "value of an input; an empty NAME goes by position. Files: .npy .npz .pb .png .jpg .ppm .bmp. A sequence is "
-         "given item by item, or as one .npz or .pb; none is an optional without a value")
+         "file with the value of an input (.npy .npz .pb .png .jpg .ppm .bmp); without NAME, the next input in order. "
+         "For a sequence, repeat the option for each item, or pass one .npz or .pb; none: an optional without a value")
       ->type_name("NAME=FILE")
       ->group("Inputs")
       ->allow_extra_args(false);
-  app.add_option("--seed", seed, "for the random values that inputs get when none is given")
+  app.add_option("--seed", seed, "seed of the random input values that are used if no --input is given")
       ->group("Inputs")
       ->capture_default_str();
 }
@@ -107,11 +107,11 @@ std::vector<Tensor> random_inputs(const std::vector<Port>& ports, uint64_t seed)
   std::mt19937_64 engine(seed);
   for (const Port& p : ports) {
     if (!p.shape.ranked())
-      throw UsageError(text("input '", p.any_name(), "' has no known rank, so no random value can be made"),
-                       text("give it a shape: --input_shape ", p.any_name(), "[1,3,224,224]"));
+      throw UsageError(text("cannot generate a random value for input '", p.any_name(), "': its rank is unknown"),
+                       text("specify its shape: --input_shape ", p.any_name(), "[1,3,224,224]"));
     std::vector<int64_t> dims;
     for (const Dim& d : p.shape) dims.push_back(d.known() ? d.value() : std::max<int64_t>(d.min(), 1));
-    if (!p.shape.is_static()) note(text("input '", p.any_name(), "' has shape ", p.shape, ", taken as ", dims));
+    if (!p.shape.is_static()) note(text("input '", p.any_name(), "' has dynamic shape ", p.shape, ", using ", dims));
     int64_t n = count_checked(dims);
     if (p.type == DType::string) {
       out.push_back(Tensor::strings(dims, std::vector<std::string>(static_cast<size_t>(n), "text")));
@@ -144,7 +144,7 @@ class Collected {
       return;
     }
     size_t i = name.empty() ? position_ : index_of(name);
-    if (i >= groups_.size()) throw UsageError(text("the model has ", groups_.size(), " inputs, more are given"));
+    if (i >= groups_.size()) throw UsageError(text("expected at most ", groups_.size(), " inputs, got more"));
     position_ = i + 1;
     put(i, read(file, groups_[i]), file);
   }
@@ -153,9 +153,9 @@ class Collected {
     std::vector<Datum> out;
     for (size_t i = 0; i < groups_.size(); ++i) {
       if (!values_[i])
-        throw UsageError(
-            text("input '", groups_[i].name, "' is not given"),
-            text("add --input ", quoted_for_shell(groups_[i].name), "=FILE, or give none at all for random values"));
+        throw UsageError(text("no value for input '", groups_[i].name, "'"),
+                         text("add --input ", quoted_for_shell(groups_[i].name),
+                              "=FILE, or omit --input altogether to use random values"));
       out.push_back(std::move(*values_[i]));
     }
     return out;
@@ -185,7 +185,7 @@ class Collected {
     std::vector<std::string> names;
     for (const Group& g : groups_) names.push_back(g.name);
     throw UsageError(text("the model has no input '", name, "'"),
-                     names.empty() ? "it has none" : text("it has ", join(names, ", ")));
+                     names.empty() ? "the model has no inputs" : text("inputs: ", join(names, ", ")));
   }
 
   Datum read(const std::string& file, const Group& g) const {
@@ -194,8 +194,8 @@ class Collected {
     if (file == "empty") return {Datum::sequence, {}};
     std::error_code ec;
     if (!std::filesystem::exists(file, ec))
-      throw UsageError(text("there is no file '", file, "' for input '", g.name, "'"),
-                       "none is an optional without a value, empty a sequence without items");
+      throw UsageError(text("file not found: '", file, "' (value of input '", g.name, "')"),
+                       "use none for an optional without a value, empty for a sequence without items");
     std::string ending = extension_of(file);
     if (ending == ".pb") {
       auto kind = g.kind == Group::Kind::optional ? Datum::optional
@@ -205,7 +205,7 @@ class Collected {
     }
     if (ending == ".npz") return arrays(file, g);
     if (ending == ".npy") return read_npy(file);
-    throw UsageError(text("'", file, "' is not a kind of file that a sequence, optional or map is read from"),
+    throw UsageError(text("unsupported file format for a sequence, optional or map: '", file, "'"),
                      "use .pb (SequenceProto, OptionalProto, MapProto), .npz, or .npy for each item");
   }
   static Datum arrays(const std::string& file, const Group& g) {
@@ -218,7 +218,7 @@ class Collected {
         for (auto& [name, t] : list)
           if (name == part) out.parts.push_back(t);
     if (map && out.parts.size() != 2)
-      throw UsageError(text("'", file, "' is for the map '", g.name, "', expected the arrays 'keys' and 'values'"));
+      throw UsageError(text("map '", g.name, "': expected the arrays 'keys' and 'values' in '", file, "'"));
     if (!map)
       for (auto& [name, t] : list) out.parts.push_back(t);
     return out;
@@ -234,7 +234,7 @@ class Collected {
       place->parts.push_back(std::move(d));
       return;
     }
-    if (place) throw UsageError(text("input '", g.name, "' is given twice"));
+    if (place) throw UsageError(text("input '", g.name, "' has more than one value"));
     if (!item) check_type(g, d, from);
     place = item ? Datum(Datum::sequence, {std::move(d)}) : std::move(d);
   }
@@ -254,8 +254,9 @@ class Collected {
     if (at->kind != Group::Kind::tensor) return;
     DType type = ports_[at->port].type;
     if (type != DType::undefined && d.value.type() != type)
-      throw Error(ErrorKind::user, text("input '", g.name, "' is ", type, ", '", from, "' holds ", d.value.type()),
-                  text("values are not converted here; save them as ", type));
+      throw Error(ErrorKind::user,
+                  text("input '", g.name, "': expected ", type, ", got ", d.value.type(), " in '", from, "'"),
+                  text("element types are not converted; save the values as ", type));
   }
 
   const std::vector<Group>& groups_;

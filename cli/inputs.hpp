@@ -12,7 +12,7 @@ struct InputOptions {
   void add(CLI::App& app);
 };
 
-// One value per input. Nothing given: random ones. Notes say what was done to get there.
+// One value per input; random values if none is given. Prints a note about each conversion.
 std::vector<Datum> make_inputs(const InputOptions& o, const std::vector<Group>& groups, const std::vector<Port>& ports);
 std::vector<Tensor> random_inputs(const std::vector<Port>& ports, uint64_t seed);
 

@@ -21,9 +21,9 @@ constexpr std::pair<std::string_view, LogLevel> levels[] = {
 };
 
 void print_line(std::string_view line) {
-  bool colour = ::isatty(STDERR_FILENO) && !std::getenv("NO_COLOR");
+  bool color = ::isatty(STDERR_FILENO) && !std::getenv("NO_COLOR");
   std::string shown = printable(line);
-  std::fprintf(raw_stderr(), colour ? "\033[2m%s\033[0m\n" : "%s\n", shown.c_str());
+  std::fprintf(raw_stderr(), color ? "\033[2m%s\033[0m\n" : "%s\n", shown.c_str());
 }
 
 }  // namespace
@@ -44,10 +44,12 @@ void add_log_level(CLI::App& app) {
              if (equal_ignoring_case(name, word)) return set_log_level(level);
              words.push_back(name);
            }
-           throw UsageError(text("--log_level is '", word, "'"), text("levels are ", join(words, ", ")));
+           throw UsageError(text("--log_level: expected a log level, got '", word, "'"),
+                            text("use one of ", join(words, ", ")));
          },
-         "what to print besides results: CRITICAL or ERROR: no warnings; WARN, the default; INFO: steps, times, and "
-         "layers that extensions and mapping files claimed; DEBUG: every file, layer and pass")
+         "log verbosity: CRITICAL, ERROR: errors only; WARN (default): also warnings; INFO: also steps, times, and "
+         "layers "
+         "imported by extensions and mapping files; DEBUG: also every file, layer and pass")
       ->type_name("LEVEL")
       ->group("Report");
 }

@@ -1,4 +1,4 @@
-// What the program says on stderr besides its results: notes, warnings, and what --log_level asks for.
+// Log output on stderr: notes, warnings, and messages enabled by --log_level.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -15,14 +15,14 @@
 namespace graft::cli {
 namespace {
 
-// Beside the program in a build tree, under lib/cmake where it is installed.
+// Next to the program in a build tree, under lib/cmake in an installation.
 std::string cmake_folder() {
   namespace fs = std::filesystem;
   std::error_code ec;
   fs::path here = fs::read_symlink("/proc/self/exe", ec).parent_path().parent_path();
   for (const char* place : {"cmake", "lib/cmake/Graft", "lib/x86_64-linux-gnu/cmake/Graft"})
     if (fs::exists(here / place / "GraftConfig.cmake", ec)) return (here / place).string();
-  throw Error(ErrorKind::user, text("there is no GraftConfig.cmake beside ", here.string()));
+  throw Error(ErrorKind::user, text("GraftConfig.cmake not found in ", here.string()));
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -41,17 +41,17 @@ int report_usage(const CLI::App& app, const CLI::ParseError& e) {
   for (const CLI::App* s : app.get_subcommands({})) commands.push_back(s->get_name());
   if (dynamic_cast<const CLI::RequiredError*>(&e) && sub == &app) {
     std::vector<std::string> left = app.remaining();
-    message = left.empty() ? "no command is given" : text("there is no command '", left[0], "'");
+    message = left.empty() ? "no command given" : text("unknown command '", left[0], "'");
     if (auto close = left.empty() ? std::nullopt : nearest(left[0], commands))
       hint = text("did you mean ", *close, "?");
-    else hint = text("commands are ", join(commands, ", "));
+    else hint = text("available commands: ", join(commands, ", "));
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&e)) {
     std::vector<std::string> left = sub->remaining(true);
     if (left.empty()) left = app.remaining(true);
     if (!left.empty() && left[0].starts_with("-")) {
       std::string word = left[0].substr(0, left[0].find('='));
-      message = text("there is no option '", word, "'");
+      message = text("unknown option '", word, "'");
       if (auto close = nearest(word, option_names(*sub))) hint = text("did you mean ", *close, "?");
     }
   }
@@ -59,12 +59,12 @@ int report_usage(const CLI::App& app, const CLI::ParseError& e) {
   std::fprintf(stderr, "hint: %s\n",
                !hint.empty()
                    ? hint.c_str()
-                   : text("graft ", sub == &app ? "" : sub->get_name() + " ", "--help shows what there is").c_str());
+                   : text("run 'graft ", sub == &app ? "" : sub->get_name() + " ", "--help' for usage").c_str());
   return wrong_usage;
 }
 
 int main(int argc, char** argv) {
-  CLI::App app("Graft converts and runs trained networks, with operations of your own.");
+  CLI::App app("Graft converts and runs neural network models, with custom operations.");
   app.name("graft");
   app.set_version_flag("--version", "graft " GRAFT_VERSION);
   app.add_flag_callback(
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
         std::printf("%s\n", cmake_folder().c_str());
         throw CLI::Success();
       },
-      "print where CMake finds the package for extensions, and end");
+      "print the directory of GraftConfig.cmake, for building extensions, and exit");
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   add_convert(app);
@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
 }  // namespace graft::cli
 
 int main(int argc, char** argv) {
-  // Large models are many small pieces; growing the heap in steps of megabytes saves the kernel work.
+  // Large models make many small allocations; growing the heap in steps of megabytes saves system calls.
   ::mallopt(M_TOP_PAD, 16 << 20);
   ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
   ::mallopt(M_MXFAST, 0);

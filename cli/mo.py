@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The Model Optimizer's commands: mo.py is `graft convert`, mo_tf.py is `graft convert --framework=tf`, and so on.
 
-The build puts this file beside the program under each of those names.
+The build copies this file next to the program under each of those names.
 """
 import os
 import signal
@@ -17,4 +17,4 @@ for folder in (os.path.dirname(here), os.path.dirname(os.path.realpath(here))):
         for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(ignored, signal.SIG_DFL)
         os.execv(graft, [graft, "convert"] + framework + sys.argv[1:])
-sys.exit("error: there is no program 'graft' beside '%s'" % here)
+sys.exit("error: program 'graft' not found next to '%s'" % here)

@@ -15,10 +15,10 @@
 namespace graft::cli {
 namespace {
 
-constexpr const char* mxnet = "MXNet models come later";
-constexpr const char* kaldi = "Kaldi models come later";
-constexpr const char* to_onnx = "export the model as ONNX";
-constexpr const char* by_extension = "write the layer as an extension: graft new";
+constexpr const char* mxnet = "MXNet models cannot be read yet";
+constexpr const char* kaldi = "Kaldi models cannot be read yet";
+constexpr const char* to_onnx = "export the model to ONNX";
+constexpr const char* by_extension = "implement the layer as an extension; graft new generates a skeleton";
 
 struct Refused {
   const char* option;
@@ -27,18 +27,18 @@ struct Refused {
   const char* instead;
 };
 constexpr Refused refused[] = {
-    {"--move_to_preprocess", false, "IR version 11 has no section for means",
-     "without it --mean_values become an Add in front of the model"},
-    {"--generate_deprecated_IR_V7", false, "only IR version 11 is written", "leave the option out"},
-    {"--generate_deprecated_IR_V2", false, "only IR version 11 is written", "leave the option out"},
-    {"--keep_shape_ops", false, "what depends on known shapes is computed",
-     "leave a dimension open to keep it: --input_shape [?,3,224,224]"},
+    {"--move_to_preprocess", false, "IR version 11 has no preprocessing section",
+     "omit the option: --mean_values are then inserted as an Add before the first layer"},
+    {"--generate_deprecated_IR_V7", false, "only IR versions 10 and 11 can be written", "omit the option"},
+    {"--generate_deprecated_IR_V2", false, "only IR versions 10 and 11 can be written", "omit the option"},
+    {"--keep_shape_ops", false, "operations on known shapes are folded into constants",
+     "make a dimension dynamic to keep them: --input_shape [?,3,224,224]"},
     {"--example_input", true, "models are read from files, not from a Python process", to_onnx},
-    {"--tensorboard_logdir", true, "graphs for TensorBoard are not written", "graft explain --text prints the graph"},
-    {"--tensorflow_custom_layer_libraries", true, "TensorFlow is not run while converting", by_extension},
-    {"--tensorflow_subgraph_patterns", true, "TensorFlow is not run beside the model", by_extension},
-    {"--tensorflow_operation_patterns", true, "TensorFlow is not run beside the model", by_extension},
-    {"--offload_unsupported_operations_to_tf", false, "TensorFlow is not run beside the model", by_extension},
+    {"--tensorboard_logdir", true, "TensorBoard logs cannot be written", "graft explain --text prints the graph"},
+    {"--tensorflow_custom_layer_libraries", true, "TensorFlow is not used for conversion", by_extension},
+    {"--tensorflow_subgraph_patterns", true, "TensorFlow is not used for inference", by_extension},
+    {"--tensorflow_operation_patterns", true, "TensorFlow is not used for inference", by_extension},
+    {"--offload_unsupported_operations_to_tf", false, "TensorFlow is not used for inference", by_extension},
     {"--input_symbol", true, mxnet, to_onnx},
     {"--nd_prefix_name", true, mxnet, to_onnx},
     {"--pretrained_model_name", true, mxnet, to_onnx},
@@ -50,19 +50,19 @@ constexpr Refused refused[] = {
     {"--remove_memory", false, kaldi, to_onnx},
 };
 
-// Options that ask for what is so anyway.
+// Options that request the default behavior.
 struct Granted {
   const char* option;
   bool has_value;
   const char* because;
 };
 constexpr Granted granted[] = {
-    {"--caffe_parser_path", true, "fields of every fork of Caffe are read without a parser made for it"},
-    {"--share_weights", false, "weights are mapped from the model's file"},
+    {"--caffe_parser_path", true, "fields of any Caffe fork are read without a generated parser"},
+    {"--share_weights", false, "weights are memory-mapped from the model file"},
     {"--disable_weights_compression", false, "weights of FakeQuantize keep their precision"},
-    {"--legacy_ir_generation", false, "there is one way to write an IR"},
-    {"--use_new_frontend", false, "there is one importer"},
-    {"--use_legacy_frontend", false, "there is one importer"},
+    {"--legacy_ir_generation", false, "there is only one IR writer"},
+    {"--use_new_frontend", false, "there is only one importer"},
+    {"--use_legacy_frontend", false, "there is only one importer"},
 };
 
 // What the switches mean for the passes.
@@ -110,8 +110,8 @@ std::string checkpoint_index(const std::string& given) {
     if (std::string state = given + "/checkpoint"; found.size() > 1 && fs::is_regular_file(state, ec))
       return read_checkpoint_state(state);
     if (found.size() != 1)
-      throw UsageError(text("the folder '", given, "' has ", found.size(), " checkpoints"),
-                       found.empty() ? "" : text("give one of ", join(found, ", ")));
+      throw UsageError(text("expected one checkpoint in the directory '", given, "', got ", found.size()),
+                       found.empty() ? "" : text("use one of ", join(found, ", ")));
     return found[0];
   }
   std::string base = given;
@@ -119,13 +119,13 @@ std::string checkpoint_index(const std::string& given) {
   std::string index = base.ends_with(".index") ? base : base + ".index";
   if (!fs::is_regular_file(index, ec) && fs::is_regular_file(given, ec)) return read_checkpoint_state(given);
   if (!fs::is_regular_file(index, ec))
-    throw UsageError(text("there is no checkpoint '", given, "'"), text(index, " is looked for"));
+    throw UsageError(text("checkpoint not found: '", given, "'"), text("expected the file ", index));
   return index;
 }
 
 }  // namespace
 
-// The object must stay where it is until the command line is read.
+// The object must not move until the command line is parsed.
 void MoOptions::add(CLI::App& app) {
   for (const Refused& r : refused) {
     auto refuse = [r] { throw UsageError(text(r.option, " is not supported: ", r.why), r.instead); };
@@ -134,7 +134,7 @@ void MoOptions::add(CLI::App& app) {
     else app.add_flag_callback(r.option, refuse)->group("");
   }
   for (const Granted& g : granted) {
-    auto grant = [this, g] { notes.push_back(text(g.option, " changes nothing: ", g.because)); };
+    auto grant = [this, g] { notes.push_back(text(g.option, " has no effect: ", g.because)); };
     if (g.has_value)
       app.add_option_function<std::string>(g.option, [grant](const std::string&) { grant(); })->group("");
     else app.add_flag_callback(g.option, grant)->group("");
@@ -145,43 +145,46 @@ void MoOptions::add(CLI::App& app) {
   auto flag = [&](const char* names, bool& target, const char* what, const char* group) {
     app.add_flag(names, target, what)->group(group);
   };
-  option("--framework", framework, "what the model must be: tf, caffe or onnx; recognised by content anyway", "NAME",
-         "Model");
-  option("--saved_model_dir", saved_model, "folder of a SavedModel", "DIR", "Model");
-  option("--saved_model_tags", tags, "tags of the graph in the SavedModel; serve when not said", "TAGS", "Model");
-  option("--input_meta_graph", meta_graph, "a MetaGraph (.meta) beside its checkpoint", "FILE", "Model");
-  option("--input_checkpoint", checkpoint, "values of a TensorFlow graph's variables", "FILE", "Model");
-  flag("--input_model_is_text", is_text, "the TensorFlow graph must be text; recognised by content anyway", "Model");
-  option("--data_type", data_type, "FP32 (float) or FP16 (half): how weights are stored; inputs stay as they are",
-         "TYPE", "Output");
-  flag("--compress_to_fp16", compress, "the same as --data_type FP16", "Output");
-  flag("--disable_fusing", no_fusing, "does not merge multiplications, additions and pads into convolutions", "Passes");
-  flag("--disable_gfusing", no_group_fusing, "does not make grouped convolutions of single ones", "Passes");
-  flag("--disable_resnet_optimization", no_strides, "does not move strides", "Passes");
-  option("--finegrain_fusing", finegrain, "nodes whose names match are never merged", "REGEX,...", "Passes");
-  flag("--enable_concat_optimization", concats, "lets a Concat use the result of another", "Passes");
+  option("--framework", framework,
+         "check the framework of the model: tf, caffe or onnx (default: detected from the file)", "NAME", "Model");
+  option("--saved_model_dir", saved_model, "SavedModel directory", "DIR", "Model");
+  option("--saved_model_tags", tags, "tags of the graph in the SavedModel (default: serve)", "TAGS", "Model");
+  option("--input_meta_graph", meta_graph, "MetaGraph file (.meta) next to its checkpoint", "FILE", "Model");
+  option("--input_checkpoint", checkpoint, "checkpoint with the variables of a TensorFlow graph", "FILE", "Model");
+  flag("--input_model_is_text", is_text,
+       "check that the TensorFlow graph is in text format (default: detected from the file)", "Model");
+  option("--data_type", data_type,
+         "data type of the stored weights: FP32 (float) or FP16 (half); inputs and outputs are unchanged", "TYPE",
+         "Output");
+  flag("--compress_to_fp16", compress, "same as --data_type FP16", "Output");
+  flag("--disable_fusing", no_fusing, "do not fuse multiplications, additions and pads into convolutions", "Passes");
+  flag("--disable_gfusing", no_group_fusing, "do not merge parallel convolutions into grouped convolutions", "Passes");
+  flag("--disable_resnet_optimization", no_strides, "do not move strides between convolutions", "Passes");
+  option("--finegrain_fusing", finegrain, "do not fuse nodes whose names match", "REGEX,...", "Passes");
+  flag("--enable_concat_optimization", concats, "let a Concat reuse the result of another Concat", "Passes");
   flag("--disable_nhwc_to_nchw", keep_transposes,
-       "channels of TensorFlow models come second; transpositions stay where they are", "Passes");
+       "treat the second dimension of TensorFlow models as channels; do not move or merge Transposes", "Passes");
   option("--tensorflow_object_detection_api_pipeline_config", pipeline,
-         "accepted and not needed: the whole graph is imported, with the detections that it computes itself", "FILE",
+         "accepted but not needed: the whole graph is imported, including its detection postprocessing", "FILE",
          "Model");
   app.add_option_function<std::string>(
          "--transform",
          [](const std::string& v) {
            if (!trim(v).empty())
-             throw UsageError(text("--transform ", v, " is not supported: its transformations are not there"),
-                              "leave the option out; --list-passes shows what there is");
+             throw UsageError(
+                 text("--transform ", v, " is not supported: Model Optimizer transformations are not available"),
+                 "omit the option; --list-passes lists the available passes");
          })
       ->group("");
-  flag("--progress", progress, "shows how far it is", "Report");
-  flag("--stream_output", stream, "shows how far it is, a line per step", "Report");
+  flag("--progress", progress, "show conversion progress", "Report");
+  flag("--stream_output", stream, "show conversion progress, one line per step", "Report");
   app.add_flag_callback(
          "--version",
          [] {
            std::printf("graft %s\n", GRAFT_VERSION);
            throw CLI::Success();
          },
-         "prints the version and ends")
+         "print the version and exit")
       ->group("Report");
 }
 
@@ -189,7 +192,7 @@ void MoOptions::add_to(ModelOptions& model, ImportOptions& import) const {
   namespace fs = std::filesystem;
   if (!saved_model.empty()) {
     std::error_code ec;
-    if (!fs::is_directory(saved_model, ec)) throw UsageError(text("there is no folder '", saved_model, "'"));
+    if (!fs::is_directory(saved_model, ec)) throw UsageError(text("directory not found: '", saved_model, "'"));
     model.files.insert(model.files.begin(), saved_model);
   }
   if (!meta_graph.empty()) {
@@ -200,16 +203,16 @@ void MoOptions::add_to(ModelOptions& model, ImportOptions& import) const {
     model.files.insert(model.files.begin(), meta.string());
   }
   int models = !saved_model.empty() + !meta_graph.empty() + !model.model.empty();
-  if (models > 1) throw UsageError("--input_model, --saved_model_dir and --input_meta_graph exclude each other");
+  if (models > 1) throw UsageError("--input_model, --saved_model_dir and --input_meta_graph are mutually exclusive");
   for (std::string_view t : split(tags, ',')) import.read.tags.emplace_back(trim(t));
   if (!checkpoint.empty()) import.read.checkpoint = checkpoint_index(checkpoint);
   std::error_code ec;
   if (!pipeline.empty() && !fs::is_regular_file(pipeline, ec))
-    throw UsageError(text("there is no file '", pipeline, "'"));
+    throw UsageError(text("file not found: '", pipeline, "'"));
   if (!data_type.empty() && !is_word(data_type, {"FP16", "FP32", "half", "float"}))
-    throw UsageError(text("--data_type is '", data_type, "'"), "types are FP16, FP32, half and float");
+    throw UsageError(text("--data_type: expected FP16, FP32, half or float, got '", data_type, "'"));
   if (compress && is_word(data_type, {"FP32", "float"}))
-    throw UsageError("--compress_to_fp16 and --data_type FP32 contradict each other");
+    throw UsageError("--compress_to_fp16 and --data_type FP32 are mutually exclusive");
 }
 
 void MoOptions::check_framework(const std::vector<std::string>& files) const {
@@ -218,18 +221,18 @@ void MoOptions::check_framework(const std::vector<std::string>& files) const {
     if (is_word(framework, {"kaldi"})) throw UsageError(text("--framework kaldi is not supported: ", kaldi), to_onnx);
     if (is_word(framework, {"paddle"})) throw UsageError("--framework paddle is not supported", to_onnx);
     if (!is_word(framework, {"tf", "tensorflow", "caffe", "onnx"}))
-      throw UsageError(text("--framework is '", framework, "'"), "frameworks are tf, caffe and onnx");
+      throw UsageError(text("--framework: expected tf, caffe or onnx, got '", framework, "'"));
     std::string wanted = is_word(framework, {"tf"}) ? "tensorflow" : to_lower(framework);
     std::string_view found = format_name(recognise(files[0]));
     if (found != wanted)
-      throw UsageError(text("'", files[0], "' is a model of ", found, ", --framework says ", framework),
-                       "leave --framework out, or give the right file");
+      throw UsageError(text("--framework: expected ", framework, ", got the ", found, " model '", files[0], "'"),
+                       "omit --framework, or pass a matching file");
   }
   if (is_text && !std::filesystem::is_directory(files[0])) {
     auto file = MappedFile::open(files[0]);
     if (recognise(files[0]) != Format::tensorflow || file->chars().find('\0') != std::string_view::npos)
-      throw UsageError(text("'", files[0], "' is not a TensorFlow graph as text, --input_model_is_text says so"),
-                       "leave the option out");
+      throw UsageError(text("--input_model_is_text: expected a TensorFlow graph in text format, got '", files[0], "'"),
+                       "omit the option");
   }
 }
 
@@ -239,12 +242,12 @@ void MoOptions::note_pipeline(const Model& model) const {
   constexpr const char* option = "--tensorflow_object_detection_api_pipeline_config";
   if (pipeline.empty()) return;
   if (model.framework() != "tensorflow")
-    throw UsageError(text(option, " is about TensorFlow models, this is a model of ", model.framework()),
-                     "leave the option out");
-  if (!model.unknown_layers().empty()) return log_warning(option, " is not read");
+    throw UsageError(text(option, ": expected a TensorFlow model, got a model of ", model.framework()),
+                     "omit the option");
+  if (!model.unknown_layers().empty()) return log_warning(option, " is ignored");
   std::vector<std::string> outputs;
   for (const Port& p : model.outputs()) outputs.push_back(p.any_name());
-  note(text(option, " is not needed: the whole graph was imported, its outputs are ", join(outputs, ", ")));
+  note(text(option, " is not needed: the whole graph was imported; outputs: ", join(outputs, ", ")));
 }
 
 PassOptions MoOptions::passes(const Registry& registry) const {
@@ -271,7 +274,7 @@ std::vector<std::string> MoOptions::unmatched(const Graph& g) const {
   for (size_t i = 0; i < all.size(); ++i) {
     bool found = false;
     for (NodeId id = 0; id < g.end_id() && !found; ++id) found = g[id].alive && all[i].begins(g[id].name);
-    if (!found) out.push_back(text("no node's name matches '", all[i].source(), "' of --finegrain_fusing"));
+    if (!found) out.push_back(text("--finegrain_fusing: no node name matches '", all[i].source(), "'"));
   }
   return out;
 }
@@ -280,7 +283,7 @@ void check_environment() {
   for (const char* name : {"MO_ENABLED_TRANSFORMS", "MO_DISABLED_TRANSFORMS", "MO_LOG_PATTERN"})
     if (std::getenv(name))
       log_warning(name,
-                  " is set, which names parts of the Model Optimizer and means nothing here; --disable-pass leaves out "
+                  " is set but has no effect: it refers to Model Optimizer transformations; use --disable-pass to skip "
                   "passes");
 }
 

@@ -1,4 +1,4 @@
-// The Model Optimizer's other options: those that mean something here, and those that are refused by name.
+// The remaining Model Optimizer options: those that are supported, and those that are rejected by name.
 #pragma once
 
 #include "command.hpp"
@@ -14,20 +14,20 @@ struct MoOptions {
 
   void add(CLI::App& app);
 
-  // Files that options name, and what the readers have to know. To be called before the model's files are looked at.
+  // Adds the files given as options, and the options that the readers need. Call it before opening the model files.
   void add_to(ModelOptions& model, ImportOptions& import) const;
-  // Refuses a framework that is not the one of the files.
+  // Throws if --framework is not the framework of the files.
   void check_framework(const std::vector<std::string>& files) const;
-  // Says what became of --tensorflow_object_detection_api_pipeline_config, now that the model is known.
+  // Prints a note about --tensorflow_object_detection_api_pipeline_config once the model is loaded.
   void note_pipeline(const Model& model) const;
   bool half() const;  // weights are to be stored as f16
-  // Passes to leave out or to run, of those that there are, and nodes that they leave alone.
+  // Existing passes to skip or to enable, and nodes that they must not change.
   PassOptions passes(const Registry& registry) const;
-  // Warnings about patterns of --finegrain_fusing that no node's name matches.
+  // Warnings about --finegrain_fusing patterns that match no node name.
   std::vector<std::string> unmatched(const Graph& graph) const;
 };
 
-// Warns about environment variables that steered the Model Optimizer.
+// Warns about environment variables of the Model Optimizer.
 void check_environment();
 
 }  // namespace graft::cli

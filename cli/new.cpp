@@ -1,4 +1,4 @@
-// graft new: a one-file extension for unknown operations, with everything filled in that a model shows.
+// graft new: generates a one-file extension for unknown operations, filled in from a model if there is one.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -38,8 +38,8 @@ std::string rule_framework(const NewOptions& o, const std::string& found) {
   std::string asked = full_name(o.framework);
   if (found == "ir" || found == "text") return asked.empty() ? "onnx" : asked;
   if (!asked.empty() && asked != found)
-    throw UsageError(text("the model is of ", found, ", --framework says ", o.framework),
-                     "leave --framework out: it is for operations without a model");
+    throw UsageError(text("--framework: expected ", found, ", the framework of the model, got ", o.framework),
+                     "omit --framework: it is only needed without a model");
   return found;
 }
 
@@ -49,7 +49,7 @@ std::vector<std::string> files_of(const NewOptions& o) {
   } catch (const UsageError& e) {
     // "--from-model FILE NAME" takes the name for another file.
     if (!o.name.empty() || o.model.files.size() < 2) throw;
-    throw UsageError(e.message(), "the operation's name goes before --from-model");
+    throw UsageError(e.message(), "put the operation name before --from-model");
   }
 }
 
@@ -72,27 +72,27 @@ Order from_model(const NewOptions& o) {
     if ((o.name.empty() || u.type == o.name) && (o.domain.empty() || u.domain == o.domain))
       out.operations.push_back(seen(u, framework));
   }
-  if (names.empty()) throw UsageError(text("every layer of '", files[0], "' is known: there is nothing to scaffold"));
+  if (names.empty()) throw UsageError(text("every layer of '", files[0], "' is known: nothing to generate"));
   if (out.operations.empty())
     throw UsageError(
         text("'", files[0], "' has no unknown layer", o.name.empty() ? "" : text(" of type '", o.name, "'"),
              o.domain.empty() ? "" : text(" of the domain '", o.domain, "'")),
-        text("unknown are ", join(names, ", ")));
+        text("unknown layer types: ", join(names, ", ")));
   return out;
 }
 
 Order from_name(const NewOptions& o) {
-  if (o.name.empty()) throw UsageError("name the operation, or a model with --from-model");
+  if (o.name.empty()) throw UsageError("expected an operation name or --from-model FILE");
   for (auto [given, option] : {std::pair{!o.tags.empty(), "--saved_model_tags"},
                                {!o.cut.request().empty(), "--input, --output and the like"},
                                {!o.model.teach.replacements.empty(), "--transformations_config"},
                                {!o.model.teach.mapping.empty(), "-k"}})
-    if (given) throw UsageError(text(option, " is about a model, and none is given"), "name it with --from-model");
+    if (given) throw UsageError(text(option, " requires a model"), "specify one with --from-model");
   SeenOperation s;
   s.type = o.name;
   s.framework = o.framework.empty() ? "onnx" : full_name(o.framework);
   if (!o.domain.empty() && s.framework != "onnx")
-    throw UsageError("--domain is a part of ONNX", text("--framework says ", o.framework));
+    throw UsageError(text("--domain requires --framework onnx, got ", o.framework), "omit --domain");
   s.domain = o.domain;
   s.opset = o.domain.empty() ? "extension" : o.domain;
   s.example = {Info{DType::f32, Shape{2, 3}}};
@@ -103,7 +103,7 @@ void write_files(const Scaffold& s, const std::string& folder, bool force) {
   make_folder(folder);
   for (const auto& [file, content] : s.files)
     if (std::filesystem::exists(folder + "/" + file) && !force)
-      throw UsageError(text("'", folder, "/", file, "' exists"), "--force overwrites it");
+      throw UsageError(text("'", folder, "/", file, "' already exists"), "use --force to overwrite it");
   for (const auto& [file, content] : s.files) {
     OutputFile out(folder + "/" + file);
     out.write(content);
@@ -128,7 +128,7 @@ void make(const NewOptions& o) {
     return print_json({{"files", written}, {"library", library}, {"build", build}, {"use", use}});
   }
   for (const auto& [file, content] : s.files) std::printf("%s/%s\n", folder.c_str(), file.c_str());
-  std::printf("\nBuild it:\n  %s\nUse it:\n  %s\nWrite it:\n", build.c_str(), use.c_str());
+  std::printf("\nBuild it:\n  %s\nUse it:\n  %s\nImplement it:\n", build.c_str(), use.c_str());
   for (const std::string& function : s.to_write)
     std::printf("  %s in %s/%s.cpp\n", function.c_str(), folder.c_str(), s.library.c_str());
 }
@@ -138,23 +138,24 @@ void make(const NewOptions& o) {
 void add_new(CLI::App& app) {
   auto o = std::make_shared<NewOptions>();
   CLI::App* c = app.add_subcommand("new", "generate an extension skeleton");
-  c->add_option("name", o->name, "the operation; with --from-model, all unknown ones when not said");
+  c->add_option("name", o->name, "operation type (default with --from-model: all unknown types)");
   c->add_option("--from-model", o->model.files,
-                "files of a model with such layers: fills in attributes, inputs, types and the import rule")
+                "model files to take attributes, inputs, types and the import rule from")
       ->type_name("FILE");
   o->model.add_named_files(*c);
   c->add_option("--saved_model_tags", o->tags, "tags of the graph in a SavedModel")->type_name("TAGS")->group("Model");
   o->model.add_extensions(*c);
   o->cut.add(*c);
   o->model.teach.add_files(*c);
-  c->add_option("--output_dir,--output-dir,-o", o->folder, "folder for the extension; its name when not said")
+  c->add_option("--output_dir,--output-dir,-o", o->folder, "output directory (default: name of the extension)")
       ->type_name("DIR");
-  c->add_option("--domain", o->domain, "ONNX domain of the operation; with a model, only its layers of that domain")
+  c->add_option("--domain", o->domain,
+                "ONNX domain of the operation; with --from-model, select only layers of this domain")
       ->type_name("NAME");
-  c->add_option("--framework", o->framework, "framework of the import rule, where no model tells; onnx when not said")
+  c->add_option("--framework", o->framework, "framework of the import rule if there is no model (default: onnx)")
       ->check(CLI::IsMember({"onnx", "caffe", "tensorflow", "tf", "mxnet", "kaldi"}));
-  c->add_flag("--force", o->force, "overwrites existing files");
-  c->add_flag("--json", o->json, "prints JSON");
+  c->add_flag("--force", o->force, "overwrite existing files");
+  c->add_flag("--json", o->json, "print JSON");
   c->callback([o] { make(*o); });
 }
 

@@ -1,4 +1,4 @@
-// graft ops: known operations from their definitions, and the layers of frameworks from the import rules.
+// graft ops: lists known operations from their definitions, and framework layers from the import rules.
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -110,15 +110,15 @@ void list_layers(const Registry& r, const OpsOptions& o) {
   std::stable_sort(rules.begin(), rules.end(),
                    [](const RuleDef* a, const RuleDef* b) { return layer_name(*a->record) < layer_name(*b->record); });
   if (o.json) return print_json(rules_json(rules));
-  if (rules.empty()) return (void)std::printf("no import rule takes a layer of %s\n", framework.c_str());
-  std::printf("%-44s %-10s %s\n", "layer", "versions", "becomes");
+  if (rules.empty()) return (void)std::printf("no import rules for %s layers\n", framework.c_str());
+  std::printf("%-44s %-10s %s\n", "layer", "versions", "imported as");
   for (const RuleDef* rule : rules) {
     std::string conditions = conditions_text(*rule->record), by = rule->source->built_in() ? "" : rule->source->path;
     std::printf("%-44s %-10s %s%s%s\n", layer_name(*rule->record).c_str(), versions_text(*rule->record).c_str(),
                 becomes_text(*rule).c_str(), conditions.empty() ? "" : (", where " + conditions).c_str(),
                 by.empty() ? "" : (", from " + by).c_str());
   }
-  std::printf("%zu layers of %s\n", types.size(), framework.c_str());
+  std::printf("%zu %s layers\n", types.size(), framework.c_str());
 }
 
 // ---- operations ----
@@ -213,9 +213,9 @@ void describe(const Registry& r, const OpsOptions& o) {
   }
   if (operations.empty() && layers.empty()) {
     auto close = nearest(o.name, names);
-    throw UsageError(
-        text("no operation and no layer of a framework is called '", o.name, "'"),
-        close ? text("did you mean ", *close, "?") : "graft ops lists operations, with --framework layers");
+    throw UsageError(text("no operation or framework layer is named '", o.name, "'"),
+                     close ? text("did you mean ", *close, "?")
+                           : "run graft ops to list operations, or graft ops --framework NAME to list layers");
   }
   if (o.json) {
     nlohmann::json list = nlohmann::json::array();
@@ -229,7 +229,7 @@ void describe(const Registry& r, const OpsOptions& o) {
     describe_op(r, *operations[i]);
   }
   if (layers.empty()) return;
-  if (!operations.empty()) std::printf("\nLayers of this name\n");
+  if (!operations.empty()) std::printf("\nFramework layers with this name\n");
   size_t width = 0;
   for (const RuleDef* l : layers) {
     std::string versions = versions_text(*l->record);
@@ -242,8 +242,11 @@ void ops(const OpsOptions& o) {
   Core core = make_core(o.model);
   const Registry& r = core.state()->registry;
   if (!o.name.empty() && !o.framework.empty())
-    throw UsageError("a name and --framework exclude each other", "graft ops NAME shows the layers of every framework");
-  if (!o.framework.empty() && o.missing) throw UsageError("--missing is about operations, --framework about layers");
+    throw UsageError("a name and --framework are mutually exclusive",
+                     "graft ops NAME shows the layers of every framework");
+  if (!o.framework.empty() && o.missing)
+    throw UsageError("--missing and --framework are mutually exclusive",
+                     "--missing lists operations, --framework lists layers");
   if (!o.name.empty()) return describe(r, o);
   if (!o.framework.empty()) return list_layers(r, o);
   std::vector<const OpDef*> all = r.ops();
@@ -273,14 +276,14 @@ void ops(const OpsOptions& o) {
 
 void add_ops(CLI::App& app) {
   auto o = std::make_shared<OpsOptions>();
-  CLI::App* c = app.add_subcommand("ops", "list known operations or the layers of a framework, or describe one");
-  c->add_option("name", o->name, "operation, or layer of a framework, to describe");
+  CLI::App* c = app.add_subcommand("ops", "list known operations or importable framework layers, or describe one");
+  c->add_option("name", o->name, "operation or framework layer to describe");
   c->add_option("--framework", o->framework,
-                "lists the layers of a framework that can be imported, and what they become")
+                "list the layers of a framework that can be imported, and the operations they are imported as")
       ->check(CLI::IsMember({"onnx", "caffe", "tensorflow", "tf", "mxnet", "kaldi"}));
   o->model.add_extensions(*c);
-  c->add_flag("--missing", o->missing, "only those without a kernel");
-  c->add_flag("--json", o->json, "prints JSON");
+  c->add_flag("--missing", o->missing, "list only operations without a kernel");
+  c->add_flag("--json", o->json, "print JSON");
   c->callback([o] { ops(*o); });
 }
 

@@ -20,31 +20,31 @@ std::vector<ChannelValues> channel_values(const std::string& given, const char* 
   std::string all = given.find_first_of("[(") == given.npos ? "[" + given + "]" : given;
   for (const std::string& item : items_of(all)) {
     auto b = bracketed(item);
-    if (!b) throw UsageError(text("'", item, "' in ", option, " is not a list of values"), hint);
+    if (!b) throw UsageError(text(option, ": expected a list of values, got '", item, "'"), hint);
     ChannelValues v{std::string(b->name), {}};
     for (std::string_view word : split(b->content, ',')) {
       auto number = parse_number(trim(word));
       if (!number || !std::isfinite(*number))
-        throw UsageError(text("'", word, "' in ", option, " is not a number"), hint);
+        throw UsageError(text(option, ": expected a number, got '", word, "'"), hint);
       v.values.push_back(*number);
     }
-    if (v.values.empty()) throw UsageError(text("'", item, "' in ", option, " has no values"), hint);
+    if (v.values.empty()) throw UsageError(text(option, ": expected at least one value in '", item, "'"), hint);
     if (!out.empty() && out[0].input.empty() != v.input.empty())
-      throw UsageError(text(option, " names some inputs and not others"), "name all of them or none");
+      throw UsageError(text(option, " names only some of the inputs"), "name all of them or none");
     out.push_back(std::move(v));
   }
-  if (out.empty()) throw UsageError(text(option, " has no values"), hint);
+  if (out.empty()) throw UsageError(text(option, ": expected at least one value, got none"), hint);
   return out;
 }
 
 Tensor mean_image(const std::string& path) {
   std::error_code ec;
-  if (!std::filesystem::is_regular_file(path, ec)) throw UsageError(text("there is no mean file '", path, "'"));
+  if (!std::filesystem::is_regular_file(path, ec)) throw UsageError(text("mean file not found: '", path, "'"));
   Tensor t =
       with_context([&] { return read_caffe_blob(path); }, [&] { return text("reading the mean file '", path, "'"); });
   if (t.size() == 0)
     throw Error(ErrorKind::user, text("the mean file '", path, "' has no values"),
-                "write it with Caffe's compute_image_mean");
+                "create it with Caffe's compute_image_mean");
   return t;
 }
 
@@ -54,9 +54,8 @@ std::pair<int64_t, int64_t> offsets_of(const std::string& given) {
   std::vector<std::string_view> parts = split(b && b->name.empty() ? b->content : std::string_view(given), ',');
   auto x = parts.size() == 2 ? parse_int(trim(parts[0])) : std::nullopt;
   auto y = parts.size() == 2 ? parse_int(trim(parts[1])) : std::nullopt;
-  if (!x || !y) throw UsageError(text("'", given, "' in --mean_file_offsets is not a position"), hint);
-  if (*x < 0 || *y < 0)
-    throw UsageError(text("--mean_file_offsets is ", given, ", which begins outside of the image"), hint);
+  if (!x || !y) throw UsageError(text("--mean_file_offsets: expected (x,y), got '", given, "'"), hint);
+  if (*x < 0 || *y < 0) throw UsageError(text("--mean_file_offsets: expected non-negative offsets, got ", given), hint);
   return {*x, *y};
 }
 
@@ -68,7 +67,7 @@ std::vector<std::string> layout_entries(std::string_view s, std::string_view ite
     throw UsageError(text("the layout '", item, "' ", why), "write nhwc, name(nchw), name[n,c,...] or nhwc->nchw");
   };
   if (s.empty()) bad("is empty");
-  if (s.find('*') != s.npos) bad("merges dimensions, which is not supported: put a Reshape into the model");
+  if (s.find('*') != s.npos) bad("merges dimensions, which is not supported: add a Reshape to the model");
   std::vector<std::string> out;
   if (s.find(',') != s.npos) {
     for (std::string_view part : split(s, ',')) out.push_back(to_upper(trim(part)));
@@ -80,7 +79,7 @@ std::vector<std::string> layout_entries(std::string_view s, std::string_view ite
   }
   for (const std::string& e : out)
     if (e != "..." && e != "?" && !(e.size() == 1 && e[0] >= 'A' && e[0] <= 'Z'))
-      bad(text("has '", e, "', a letter is wanted"));
+      bad(text("is not valid: expected a letter, got '", e, "'"));
   for (size_t i = 0; i < out.size(); ++i)
     for (size_t k = 0; k < i; ++k)
       if (out[i] == out[k] && out[i] != "?") bad(text("has '", out[i], "' twice"));
@@ -110,8 +109,8 @@ std::vector<LayoutRequest> layouts_of(const std::string& given, bool changes) {
       rest = rest.substr(0, arrow);
     }
     if (!target.empty() && !changes)
-      throw UsageError(text("'", item, "' asks for another layout"),
-                       "that is what --layout is for, or --target_layout");
+      throw UsageError(text("expected a single layout, got '", item, "'"),
+                       "use --layout or --target_layout to change a layout");
     l.source = layout_entries(rest, item);
     if (!target.empty()) l.target = layout_entries(target, item);
     out.push_back(std::move(l));
@@ -128,7 +127,7 @@ std::vector<LayoutRequest> joined_layouts(const std::string& source, const std::
     if (it == out.end())
       throw UsageError(
           text("--target_layout", t.name.empty() ? "" : text(" of '", t.name, "'"), " has no --source_layout"),
-          "say what the model's own layout is");
+          "specify the layout of the model with --source_layout");
     it->target = t.source;
   }
   return out;
@@ -138,39 +137,42 @@ std::vector<LayoutRequest> joined_layouts(const std::string& source, const std::
 
 void PreprocessOptions::add(CLI::App& app) {
   auto option = [&](const char* names, std::string& target, const char* what, const char* type) {
-    app.add_option(names, target, what)->type_name(type)->group("In front of the model");
+    app.add_option(names, target, what)->type_name(type)->group("Preprocessing");
   };
-  option("--mean_values", mean, "subtracted from the channels: name[104,117,123],... in the model's own channel order",
-         "VALUES");
-  option("--scale_values", scales, "what the channels are divided by, after the means", "VALUES");
-  option("--scale,-s", scale, "what all inputs are divided by", "NUMBER");
-  option("--mean_file", mean_file, "mean image (.binaryproto); becomes an Add in the model", "FILE");
-  option("--mean_file_offsets", mean_offsets, "where in the image the input begins; the middle when not said", "(X,Y)");
-  app.add_flag("--reverse_input_channels", reverse_channels, "swaps the first and third channel (RGB, BGR) of pictures")
-      ->group("In front of the model");
-  option("--layout", layout, "layouts, and others that are wanted: name(nhwc->nchw), or nhwc->nchw for all", "LAYOUTS");
-  option("--source_layout", source_layout, "layouts that the model has", "LAYOUTS");
-  option("--target_layout", target_layout, "layouts that are wanted", "LAYOUTS");
+  option("--mean_values", mean,
+         "mean values to subtract from the channels: name[104,117,123],... in the model's channel order", "VALUES");
+  option("--scale_values", scales, "values to divide the channels by, after subtracting the means", "VALUES");
+  option("--scale,-s", scale, "value to divide all inputs by", "NUMBER");
+  option("--mean_file", mean_file, "mean image (.binaryproto) to subtract; inserted as an Add", "FILE");
+  option("--mean_file_offsets", mean_offsets, "position of the input in the mean image (default: centered)", "(X,Y)");
+  app.add_flag("--reverse_input_channels", reverse_channels,
+               "swap the first and third channel (RGB <-> BGR) of image inputs")
+      ->group("Preprocessing");
+  option("--layout", layout,
+         "layouts, and optionally new layouts: name(nhwc->nchw), or nhwc->nchw for all inputs and outputs", "LAYOUTS");
+  option("--source_layout", source_layout, "current layouts of the model", "LAYOUTS");
+  option("--target_layout", target_layout, "new layouts of the converted model", "LAYOUTS");
 }
 
 Preprocess PreprocessOptions::request() const {
   Preprocess p;
-  if (!mean.empty() && !mean_file.empty()) throw UsageError("--mean_values and --mean_file exclude each other");
-  if (!scale.empty() && !scales.empty()) throw UsageError("--scale and --scale_values exclude each other");
-  if (mean_file.empty() && !mean_offsets.empty()) throw UsageError("--mean_file_offsets needs a --mean_file");
+  if (!mean.empty() && !mean_file.empty()) throw UsageError("--mean_values and --mean_file are mutually exclusive");
+  if (!scale.empty() && !scales.empty()) throw UsageError("--scale and --scale_values are mutually exclusive");
+  if (mean_file.empty() && !mean_offsets.empty()) throw UsageError("--mean_file_offsets requires --mean_file");
   if (!mean.empty()) p.mean = channel_values(mean, "--mean_values");
   if (!scales.empty()) p.scale = channel_values(scales, "--scale_values");
   if (!scale.empty()) {
     auto v = parse_number(scale);
     if (!v || !std::isfinite(*v) || *v == 0)
-      throw UsageError(text("--scale is '", scale, "', a number other than 0 is wanted"));
+      throw UsageError(text("--scale: expected a nonzero number, got '", scale, "'"));
     p.scale_all = *v;
   }
   if (!mean_offsets.empty()) p.image_from = offsets_of(mean_offsets);
   if (!mean_file.empty()) p.mean_image = mean_image(mean_file);
   p.reverse_channels = reverse_channels;
   if (!layout.empty() && !(source_layout.empty() && target_layout.empty()))
-    throw UsageError("--layout excludes --source_layout and --target_layout", "write both halves into one of the ways");
+    throw UsageError("--layout is mutually exclusive with --source_layout and --target_layout",
+                     "use --layout alone, or --source_layout with --target_layout");
   p.layouts = layout.empty() ? joined_layouts(source_layout, target_layout) : layouts_of(layout, true);
   return p;
 }

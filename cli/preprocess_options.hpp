@@ -1,4 +1,4 @@
-// Options for what is put in front of a model: means, scales, channel order, layouts.
+// Preprocessing options: mean and scale values, channel order, layouts.
 #pragma once
 
 #include "command.hpp"
@@ -11,7 +11,7 @@ struct PreprocessOptions {
   bool reverse_channels = false;
 
   void add(CLI::App& app);
-  // All but what only the model can tell.
+  // The preprocessing request, without what depends on the model.
   Preprocess request() const;
 };
 

@@ -1,4 +1,4 @@
-// graft run: a model and inputs, results as files.
+// graft run: runs a model once and writes its outputs to files.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -49,8 +49,8 @@ void print_top(const Tensor& t, int count, const std::vector<std::string>& label
                 order[i] < labels.size() ? labels[order[i]].c_str() : "");
 }
 
-// The model for the values that are given: where its inputs have other shapes or another structure, it is imported
-// anew with theirs.
+// Fits the model to the input values: if their shapes or structure differ from those of its inputs, the model is
+// imported again.
 Fitted fitted_model(const Core& core, const RunOptions& o, const ImportOptions& import, Model model,
                     std::vector<Datum> values) {
   std::map<std::string, Shape> asked;
@@ -60,7 +60,7 @@ Fitted fitted_model(const Core& core, const RunOptions& o, const ImportOptions& 
     for (const auto& [name, shape] : asked)
       if (!options.input_values.count(name)) options.input_shapes[name] = shape;
     return with_context([&] { return load(core, o.model, options); },
-                        [] { return "giving the model's inputs the shapes of the values"; });
+                        [] { return "reshaping the model to the shapes of the input values"; });
   });
   for (const std::string& n : out.notes) note(n);
   return out;
@@ -176,7 +176,7 @@ void run(const RunOptions& o) {
   std::vector<Group> selected = selected_outputs(model, o.outputs);
   if (o.through_ir) model = through_ir(model);
   for (const std::string& option : o.ignored)
-    throw UsageError(text("option '--opt ", option, "' means nothing for a model of ", model.framework()));
+    throw UsageError(text("--opt ", option, " is not supported for ", model.framework(), " models"));
   Options options;
   options.threads = o.threads;
   CompiledModel compiled = core.compile_model(model, o.model.device, options);
@@ -205,7 +205,7 @@ void run(const RunOptions& o) {
 
 void add_run(CLI::App& app) {
   auto o = std::make_shared<RunOptions>();
-  CLI::App* c = app.add_subcommand("run", "run a model once");
+  CLI::App* c = app.add_subcommand("run", "run a model once and print or write its outputs");
   o->model.add_files(*c);
   o->model.add_extensions(*c);
   o->model.add_device(*c);
@@ -213,24 +213,24 @@ void add_run(CLI::App& app) {
   o->model.teach.add(*c);
   o->model.add_items(*c);
   o->inputs.add(*c);
-  c->add_option("--output,-o", o->outputs,
-                "outputs or other tensors that are wanted, in this order; all outputs when not said")
+  c->add_option("--output,-o", o->outputs, "outputs or other tensors to return, in this order (default: all outputs)")
       ->type_name("NAME")
       ->group("Outputs")
       ->allow_extra_args(false);
-  c->add_option("--output-dir,--output_dir", o->folder, "leaves outputs.json and one .npy per output there")
+  c->add_option("--output-dir,--output_dir", o->folder,
+                "write outputs.json and one .npy file per output to this directory")
       ->type_name("DIR")
       ->group("Outputs");
-  c->add_option("--top", o->top, "prints the N classes with the largest values")->type_name("N")->group("Outputs");
-  c->add_option("--labels", o->labels, "names of the classes, one a line")
+  c->add_option("--top", o->top, "print the N classes with the largest values")->type_name("N")->group("Outputs");
+  c->add_option("--labels", o->labels, "file with class names, one per line")
       ->type_name("FILE")
       ->check(CLI::ExistingFile)
       ->group("Outputs");
-  c->add_flag("--json", o->json, "prints JSON")->group("Outputs");
-  c->add_flag("--quiet,-q", o->quiet, "prints nothing")->group("Outputs");
-  c->add_flag("--through-ir", o->through_ir, "goes by way of a written and re-read IR");
-  c->add_option("--threads", o->threads, "threads to use; 0: one per core")->capture_default_str();
-  c->add_option("--opt", o->ignored, "an option of the model's framework")
+  c->add_flag("--json", o->json, "print JSON")->group("Outputs");
+  c->add_flag("--quiet,-q", o->quiet, "print nothing")->group("Outputs");
+  c->add_flag("--through-ir", o->through_ir, "convert the model to IR, read it back and run the result");
+  c->add_option("--threads", o->threads, "number of threads; 0: one per core")->capture_default_str();
+  c->add_option("--opt", o->ignored, "framework-specific option")
       ->type_name("KEY=VALUE")
       ->group("Model")
       ->allow_extra_args(false);

@@ -139,14 +139,13 @@ std::string attribute_struct(const Named& n) {
     std::string type = cpp_type(a.kind);
     members += text("  ", always(n, a) ? type : "std::optional<" + type + ">", " ", n.members[i],
                     always(n, a) ? cpp_initial(a.kind) : "", ";  ",
-                    cpp_comment(text("seen: ", join(a.values, ", "), always(n, a) ? "" : ", or left out")), "\n");
+                    cpp_comment(text("seen: ", join(a.values, ", "), always(n, a) ? "" : ", or omitted")), "\n");
     list +=
         text(list.empty() ? "" : ",\n                                     ", "graft::attr(", cpp_literal(a.name), ", &",
              n.type, "::", n.members[i], ", \"\")", always(n, a) && a.kind != GRAFT_TENSOR ? ".required()" : "");
   }
   for (const auto& [name, what] : n.seen.other_fields)
-    members += text(
-        "  ", cpp_comment(text("'", name, "' is ", what, ", which an operation cannot hold as an attribute")), "\n");
+    members += text("  ", cpp_comment(text("'", name, "' is ", what, ", which cannot be an attribute")), "\n");
   std::string schema = list.empty() ? "std::tuple<> schema{}" : text("std::tuple schema{", list, "}");
   return text("struct ", n.type, " {\n", members, "  static constexpr ", schema, ";\n};\n");
 }
@@ -171,23 +170,23 @@ std::string infer_function(const Named& n) {
   const SeenOperation& s = n.seen;
   size_t like = 0;  // the first input that every layer has
   while (like < s.least_inputs && s.left_out.count(like)) ++like;
-  std::string out = text("\n// Types and shapes of the outputs. Dimensions may be unknown here.\nvoid ", n.prefix,
+  std::string out = text("\n// Infers the types and shapes of the outputs. Dimensions may be unknown.\nvoid ", n.prefix,
                          "_infer(graft::Infer& ctx, const ", n.type, "&) {\n");
   for (size_t i = 0; i < s.outputs; ++i) {
     if (like < s.least_inputs)
-      out += text("  ctx.output(", i, ", ctx.type(", like, "), ctx.shape(", like, "));  // as input ", like, "\n");
+      out += text("  ctx.output(", i, ", ctx.type(", like, "), ctx.shape(", like, "));  // same as input ", like, "\n");
     else out += text("  ctx.output(", i, ", graft::DType::f32, graft::Shape{1});\n");
   }
   return out + "}\n";
 }
 
 std::string not_written(const Named& n) {
-  return text(n.type, " is not written yet: its formula goes into ", n.prefix, "_run");
+  return text(n.type, " is not implemented yet: add its computation to ", n.prefix, "_run");
 }
 
 std::string run_function(const Named& n) {
   return text(
-      "\n// What it computes. ctx.input(0).to<double>() reads, ctx.output(0).assign(values) writes, for every element "
+      "\n// Computes the outputs. ctx.input(0).to<double>() reads and ctx.output(0).assign(values) writes any element "
       "type.\nvoid ",
       n.prefix, "_run([[maybe_unused]] graft::Run& ctx, [[maybe_unused]] const ", n.type, "& a) {\n  graft::fail(",
       cpp_literal(not_written(n)), ");\n}\n");
@@ -329,7 +328,7 @@ std::string one_case(const Named& n) {
     attributes += text(attributes.empty() ? "" : ", ", in_quotes(a.name), " = ", print(value));
   }
   std::string out = "\n";
-  if (!cut.empty()) out += text("# Cut to a part of what the model has: ", on_one_line(cut), "\n");
+  if (!cut.empty()) out += text("# Truncated attributes: ", on_one_line(cut), "\n");
   return out + text("== ", on_one_line(s.type), "\ngraph (", parameters, ") { return ", case_text(in_quotes(s.type)),
                     "@", case_text(in_quotes(s.opset)), "(", arguments, ") {", case_text(attributes), "} }\n", values,
                     "error: ", not_written(n), "\n");
@@ -337,8 +336,8 @@ std::string one_case(const Named& n) {
 
 std::string cases(const std::vector<Named>& ops) {
   std::string out =
-      "# Cases: a graph, its inputs, and what must come out. Once an operation computes, put its results in place of "
-      "`error:`, as\n# -> f32[2] {1, 2}\n";
+      "# Test cases: a graph, its inputs and the expected outputs. Once an operation is implemented, replace `error:` "
+      "with its results:\n# -> f32[2] {1, 2}\n";
   for (const Named& n : ops) out += one_case(n);
   return out;
 }

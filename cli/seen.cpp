@@ -139,7 +139,7 @@ SeenOperation seen(const UnknownType& u, const std::string& framework) {
     drop_python(s);
     shorten_names(s);
   }
-  if (!s.framework.empty()) clean_names(s);  // without a rule nothing says what a name stands for
+  if (!s.framework.empty()) clean_names(s);  // without a rule there is nothing to map names
   return s;
 }
 

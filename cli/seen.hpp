@@ -1,4 +1,4 @@
-// What a model shows of its unknown layers: one operation per type, ready to be scaffolded.
+// Collects the unknown layers of a model: one operation per type, ready for scaffolding.
 #pragma once
 
 #include <set>
@@ -25,8 +25,8 @@ struct SeenOperation {
   std::vector<SeenAttribute> attributes;
   std::vector<std::pair<std::string, std::string>> other_fields;  // what no attribute can hold: name, and what it is
   size_t most_inputs = 1, least_inputs = 1, outputs = 1, layers = 1;
-  size_t weights = 0;                        // so many of the last inputs are weights, in all layers
-  std::set<size_t> left_out;                 // inputs that some layer leaves out
+  size_t weights = 0;                        // number of trailing inputs that are weights, in all layers
+  std::set<size_t> left_out;                 // inputs that some layer omits
   std::vector<std::optional<Info>> example;  // inputs of the first layer
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 void require_file(const std::string& path) {
   std::error_code ec;
-  if (!std::filesystem::is_regular_file(path, ec)) throw UsageError(text("there is no file '", path, "'"));
+  if (!std::filesystem::is_regular_file(path, ec)) throw UsageError(text("file not found: '", path, "'"));
 }
 
 std::string_view kind_word(Replacement::Kind k) {
@@ -22,7 +22,7 @@ std::string_view kind_word(Replacement::Kind k) {
 
 std::string shown_list(const std::vector<std::string>& names) {
   std::string out;
-  for (const std::string& n : names) out += (out.empty() ? "" : ", ") + (n.empty() ? "(nobody reads it)" : n);
+  for (const std::string& n : names) out += (out.empty() ? "" : ", ") + (n.empty() ? "(unused)" : n);
   return out.empty() ? "none" : out;
 }
 
@@ -40,7 +40,7 @@ nlohmann::json outcome_json(const ReplacementOutcome& o) {
 void print_outcome(const ReplacementOutcome& o) {
   std::printf("%s (%s)%s\n", o.id.c_str(), std::string(kind_word(o.kind)).c_str(),
               o.op.empty() ? "" : (" -> " + o.op).c_str());
-  if (o.kind == Replacement::general) std::printf("  matches nothing by itself: a pass takes it\n");
+  if (o.kind == Replacement::general) std::printf("  matches no nodes by itself: used by a pass\n");
   for (const ReplacementMatch& m : o.matches) {
     std::printf("  %s\n", m.name.c_str());
     std::printf("    nodes    %s\n", shown_list(m.nodes).c_str());
@@ -50,7 +50,7 @@ void print_outcome(const ReplacementOutcome& o) {
   }
   for (const std::string& m : o.missed) std::printf("  no match: %s\n", m.c_str());
   for (const Error& e : o.errors)
-    std::printf("  wrong: %s%s\n", e.message().c_str(), e.hint().empty() ? "" : ("; " + e.hint()).c_str());
+    std::printf("  error: %s%s\n", e.message().c_str(), e.hint().empty() ? "" : ("; " + e.hint()).c_str());
 }
 
 }  // namespace
@@ -58,31 +58,33 @@ void print_outcome(const ReplacementOutcome& o) {
 namespace {
 
 void add_file(CLI::App& app, const char* names, std::string& place, const char* what) {
-  app.add_option(names, place, what)->type_name("FILE")->group("Teaching layers");
+  app.add_option(names, place, what)->type_name("FILE")->group("Custom layers");
 }
 
 }  // namespace
 
 void TeachOptions::add_files(CLI::App& app) {
   add_file(app, "-k,--custom_layers_mapping,--custom-layers-mapping", mapping,
-           "CustomLayersMapping.xml: layers of Caffe that are passed on as they are");
+           "CustomLayersMapping.xml: Caffe layers to pass through unchanged");
   app.add_flag("--enable_flattening_nested_params", nested_names,
-               "with -k: nested parameters are called outer__inner instead of inner")
-      ->group("Teaching layers");
+               "with -k: name nested parameters outer__inner instead of inner")
+      ->group("Custom layers");
   app.add_flag("--disable_omitting_optional", omit_nothing,
-               "with -k: accepted and without effect, since no caffe.proto is read that would declare unset fields")
-      ->group("Teaching layers");
+               "with -k: accepted but has no effect, since unset fields are unknown without caffe.proto")
+      ->group("Custom layers");
   add_file(app, "--transformations_config,--transformations-config,--tensorflow_use_custom_operations_config",
-           replacements, "JSON file with sub-graphs that one node takes the place of");
-  app.add_flag("--allow-unmatched", allow_unmatched, "an entry of that file that matches nothing is only a warning")
-      ->group("Teaching layers");
+           replacements, "JSON file with subgraph replacements");
+  app.add_flag("--allow-unmatched", allow_unmatched,
+               "warn instead of failing if an entry of the replacement file matches nothing")
+      ->group("Custom layers");
 }
 
 void TeachOptions::add(CLI::App& app) {
   add_files(app);
-  app.add_flag("--dry-run", dry_run, "shows what each entry of that file matches, and ends")->group("Teaching layers");
+  app.add_flag("--dry-run", dry_run, "print what each entry of the replacement file matches and exit")
+      ->group("Custom layers");
   add_file(app, "--tensorflow_custom_operations_config_update", update,
-           "fills inputs and outputs of scopes into this file, and ends");
+           "fill in the inputs and outputs of scopes in this replacement file and exit");
 }
 
 void TeachOptions::apply(ImportOptions& options) const {
@@ -93,15 +95,15 @@ void TeachOptions::apply(ImportOptions& options) const {
     options.mapping = std::move(m);
   } else if (nested_names || omit_nothing) {
     throw UsageError(text(nested_names ? "--enable_flattening_nested_params" : "--disable_omitting_optional",
-                          " is about the parameters of a mapping file, and none is given"),
-                     "name it with -k FILE");
+                          " requires a mapping file"),
+                     "specify one with -k FILE");
   }
   if (!replacements.empty()) {
     require_file(replacements);
     options.replacements = std::make_shared<ReplacementConfig>(read_replacements(replacements));
   } else if (dry_run || allow_unmatched) {
-    throw UsageError(text(dry_run ? "--dry-run" : "--allow-unmatched", " is about replacements, and none are given"),
-                     "name them with --transformations_config FILE");
+    throw UsageError(text(dry_run ? "--dry-run" : "--allow-unmatched", " requires a replacement file"),
+                     "specify one with --transformations_config FILE");
   }
   options.allow_unmatched = allow_unmatched;
 }
@@ -125,7 +127,7 @@ bool TeachOptions::instead(const Core& core, const std::vector<std::string>& mod
     else print_outcome(o);
   }
   if (json) print_json(list);
-  if (!well) throw Error(ErrorKind::user, text("the model and '", replacements, "' do not go together"));
+  if (!well) throw Error(ErrorKind::user, text("the replacements in '", replacements, "' do not match the model"));
   return true;
 }
 

@@ -1,4 +1,4 @@
-// Options that teach the converter layers: a mapping file for Caffe, and replacements of sub-graphs.
+// Options for custom layers: a mapping file for Caffe, and subgraph replacements.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,11 +15,11 @@ struct TeachOptions {
   bool nested_names = false, omit_nothing = false, dry_run = false, allow_unmatched = false;
 
   void add(CLI::App& app);
-  // Only what names files that a model is read with.
+  // Adds only the options for files that are needed to read a model.
   void add_files(CLI::App& app);
-  // Reads the files that are named.
+  // Reads the given files.
   void apply(ImportOptions& options) const;
-  // --dry-run and the update of a replacement file: done instead of the command. Says whether one was asked for.
+  // Runs --dry-run or updates a replacement file instead of the command. Returns whether one was requested.
   bool instead(const Core& core, const std::vector<std::string>& model_files, ImportOptions options, bool json) const;
 };
 

@@ -11,7 +11,7 @@ A block marked ```console holds lines that begin with `$ ` and what they print, 
   Elu (opset1)
   ...
   $ graft run nothing.onnx
-  error: there is no file 'nothing.onnx'
+  error: file not found: 'nothing.onnx'
   [exit 1]
   ```
 

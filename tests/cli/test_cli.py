@@ -38,17 +38,17 @@ class Usage(CliCase):
     def test_mistakes_of_the_caller_end_with_1(self):
         m = self.plain_model()
         for arguments, said in [
-                (["rum", m], "there is no command 'rum'"),
-                ([], "no command is given"),
-                (["run"], "no model file is given"),
-                (["run", self.path("none.onnx")], "there is no file"),
+                (["rum", m], "unknown command 'rum'"),
+                ([], "no command given"),
+                (["run"], "no model file given"),
+                (["run", self.path("none.onnx")], "file not found"),
                 (["run", m, "-d", "TOASTER"], "there is no device 'TOASTER'"),
-                (["run", m, "--wobble"], "there is no option '--wobble'"),
+                (["run", m, "--wobble"], "unknown option '--wobble'"),
                 (["run", m, "--input", "z=" + m], "no input 'z'"),
                 (["run", m, "--input_shape", "z[3]"], "no input 'z'"),
                 (["run", m, "--output", "yy"], "no layer or tensor 'yy'"),
                 (["run", m, "--output", "yy"], "did you mean y?"),
-                (["run", m, "--extensions", self.path("none.so")], "there is no extension"),
+                (["run", m, "--extensions", self.path("none.so")], "extension not found"),
                 (["convert", m, "--disable-pass", "fold_constant"], "did you mean fold_constants?")]:
             r = graft(*arguments)
             self.assertIn(said, r.err, arguments)

@@ -147,15 +147,15 @@ class Inputs(ConvertCase):
                 ("also need the input data", ["--input", "half[1 2 1 2]"], "list them too"),
                 ("given twice", ["--input", "half[1 2 1 2],mid:0[1 2 1 2],data"], None),
                 ("names 'data' twice", ["--input", "data,data"], None),
-                ("'x' in 'data[1 x]' is not a dimension", ["--input", "data[1 x]"], None),
-                ("'f99' in 'data{f99}' is not an element type", ["--input", "data{f99}"], None),
-                ("'data]' is not an input", ["--input", "data]"], None),
+                ("expected a dimension, got 'x' in 'data[1 x]'", ["--input", "data[1 x]"], None),
+                ("expected an element type, got 'f99' in 'data{f99}'", ["--input", "data{f99}"], None),
+                ("expected an input, got 'data]'", ["--input", "data]"], None),
                 ("only a layer or tensor", ["--input_shape", "relu1[1,2,3,4]"], "--input"),
                 ("no input, layer or tensor 'nobody'", ["--input_shape", "nobody[1,2,3,4]"], None),
-                ("is not a dimension", ["--input_shape", "[1,3,a,4]"], "write [1,3,224,224]"),
-                ("in --input_shape is not a shape", ["--input_shape", "[1,3,2,2],5"], None),
-                ("shapes stand in --input and in --input_shape", ["--input", "data[1 3 2 2]", "--input_shape", "[1,3,2,2]"], None),
-                ("--input_shape has 2 shapes, --input names 0 inputs", ["--input_shape", "[1,2],[3,4]"], "as many names")]:
+                ("expected a dimension, got 'a'", ["--input_shape", "[1,3,a,4]"], "write [1,3,224,224]"),
+                ("--input_shape: expected a shape, got '5'", ["--input_shape", "[1,3,2,2],5"], None),
+                ("shapes are given in both --input and --input_shape", ["--input", "data[1 3 2 2]", "--input_shape", "[1,3,2,2]"], None),
+                ("--input_shape has 2 shapes, --input names 0 inputs", ["--input_shape", "[1,2],[3,4]"], "one input per shape")]:
             self.refused(said, *files, *arguments, hint=hint)
 
     def test_one_shape_needs_one_input(self):
@@ -179,10 +179,10 @@ class Batch(ConvertCase):
     def test_refusals(self):
         files = self.net(NET.replace("dim: 1 dim: 3", "dim: 2 dim: 3"))
         self.refused("the first dimension of input 'data' is 2", *files, "-b", "4", hint="--input_shape")
-        self.refused("--batch and shapes of inputs exclude each other", *files, "-b", "4", "--input_shape", "[1,3,2,2]")
-        self.refused("--batch and shapes of inputs exclude each other", *files, "-b", "4", "--input", "data[1 3 2 2]")
+        self.refused("--batch and input shapes are mutually exclusive", *files, "-b", "4", "--input_shape", "[1,3,2,2]")
+        self.refused("--batch and input shapes are mutually exclusive", *files, "-b", "4", "--input", "data[1 3 2 2]")
         for wrong in ("0", "-1", "many"):
-            self.refused("a number above 0 is wanted", *files, "--batch=" + wrong)
+            self.refused("expected a positive integer, got '%s'" % wrong, *files, "--batch=" + wrong)
 
 
 class Freezing(ConvertCase):
@@ -213,11 +213,11 @@ class Freezing(ConvertCase):
         self.refused("its value needs a shape", *self.net(), "--input", "data,mid:0->[1 2 3 4]")
         self.refused("which is 2 values, not 3", self.two(), "--input", "k->[1 2 3]")
         self.refused("'red' is not a value of type f32", self.two(), "--input", "k->red")
-        self.refused("no value behind ->", self.two(), "--input", "k->")
+        self.refused("expected a value after -> in 'k->'", self.two(), "--input", "k->")
         self.refused("an empty list", self.two(), "--input", "k->[]")
-        self.refused("its shape must be known", self.two(), "--input", "k[?]->[1 2]")
-        self.refused("'k' has two values", self.two(), "--input", "k->1", "--freeze_placeholder_with_value", "k->2")
-        self.refused("is not NAME->VALUE", self.two(), "--freeze_placeholder_with_value", "k")
+        self.refused("expected a static shape for an input with a value", self.two(), "--input", "k[?]->[1 2]")
+        self.refused("more than one value for input 'k'", self.two(), "--input", "k->1", "--freeze_placeholder_with_value", "k->2")
+        self.refused("expected NAME->VALUE, got 'k'", self.two(), "--freeze_placeholder_with_value", "k")
         self.refused("'300' is not a value of type u8", self.two(), "--input", "k{u8}->300")
 
 
@@ -304,14 +304,14 @@ node { name: "z" op: "Mul" input: "conv" input: "keep" attr { key: "T" value { t
             self.assertEqual((r["inputs"][0]["shape"], r["outputs"][0]["shape"]), ([1, 3, 1, 2], [1, 1, 2, 1]))
             self.check(self.run_ir(r, ([1, 3, 1, 2], [1, 4, 2, 5, 3, 6]))[0], [321, 654])
         r = graft("convert", m, "-o", self.path("o"), "--output", "conv", "--layout", "x(nhwc->nchw)", "--explain", "passes", "--disable-pass", "sink_transposes", "--disable-pass", "merge_transposes")
-        self.assertIn("Transpose left           x/layout", r.out)
+        self.assertIn("remaining Transpose      x/layout", r.out)
 
     def test_layout_refusals(self):
         m = self.tensorflow()
         for said, value in [("has 'N' twice", "nnwc"), ("does not fit", "x(nc)"), ("cannot become", "x(nhwc->nchd)"), ("no input 'z'", "z(nhwc)"),
-                            ("merges dimensions", "x[n,h,w,c]->[n,h*w,c]"), ("a letter is wanted", "n1wc"), ("no input has as many dimensions", "nc->cn")]:
+                            ("merges dimensions", "x[n,h,w,c]->[n,h*w,c]"), ("expected a letter, got '1'", "n1wc"), ("no input has as many dimensions", "nc->cn")]:
             self.refused(said, m, "--layout", value)
-        self.refused("--layout excludes", m, "--layout", "nhwc", "--source_layout", "nhwc")
+        self.refused("--layout is mutually exclusive with", m, "--layout", "nhwc", "--source_layout", "nhwc")
         self.refused("has no --source_layout", m, "--target_layout", "nchw")
 
     def test_mean_values_follow_a_layout(self):
@@ -322,10 +322,10 @@ node { name: "z" op: "Mul" input: "conv" input: "keep" attr { key: "T" value { t
     def test_text_and_tags_and_frameworks(self):
         m = self.tensorflow()
         self.convert(m, "--input_model_is_text", "--framework", "tf")
-        self.refused("is a model of tensorflow, --framework says caffe", m, "--framework", "caffe")
-        self.refused("--framework is 'torch'", m, "--framework", "torch", hint="tf, caffe and onnx")
+        self.refused("--framework: expected caffe, got the tensorflow model", m, "--framework", "caffe")
+        self.refused("--framework: expected tf, caffe or onnx, got 'torch'", m, "--framework", "torch")
         self.refused("tags choose a graph of a SavedModel", m, "--saved_model_tags", "serve")
-        self.refused("is not a TensorFlow graph as text", *self.net(), "--input_model_is_text")
+        self.refused("expected a TensorFlow graph in text format", *self.net(), "--input_model_is_text")
 
 
 def attr(name, value):
@@ -355,8 +355,8 @@ class SavedModels(ConvertCase):
         r = self.convert("--saved_model_dir", self.path("saved"), "--saved_model_tags", "gpu,train")
         self.check(self.run_ir(r, ([2], [1, 2]))[0], [3, 6])
         self.refused("no graph tagged [gpu]", "--saved_model_dir", self.path("saved"), "--saved_model_tags", "gpu", hint="[serve], [train, gpu]")
-        self.refused("there is no folder", "--saved_model_dir", self.path("none"))
-        self.refused("exclude each other", "--saved_model_dir", self.path("saved"), "--input_model", self.path("saved", "saved_model.pb"))
+        self.refused("directory not found", "--saved_model_dir", self.path("none"))
+        self.refused("mutually exclusive", "--saved_model_dir", self.path("saved"), "--input_model", self.path("saved", "saved_model.pb"))
 
     def test_layers_of_a_function_and_the_graphs_own_names(self):
         real = attr("T", onnx.number(6, 1))
@@ -387,9 +387,9 @@ class SavedModels(ConvertCase):
         self.write("m.meta", onnx.data(1, onnx.data(4, "train")) + onnx.data(2, self.graph(5)))
         for name in ("m.meta", "m.index", "m.data-00000-of-00001"):
             self.check(self.run_ir(self.convert("--input_meta_graph", self.path(name)), ([2], [1, 2]))[0], [5, 10])
-        self.refused("there is no checkpoint", self.path("m.meta"), "--input_checkpoint", self.path("none.ckpt"))
+        self.refused("checkpoint not found", self.path("m.meta"), "--input_checkpoint", self.path("none.ckpt"))
         os.mkdir(self.path("empty"))
-        self.refused("has 0 checkpoints", self.path("m.meta"), "--input_checkpoint", self.path("empty"))
+        self.refused("expected one checkpoint", self.path("m.meta"), "--input_checkpoint", self.path("empty"))
 
 
 class Explaining(ConvertCase):

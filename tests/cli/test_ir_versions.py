@@ -64,7 +64,7 @@ class Opsets(ConvertCase):
 
     def test_the_report(self):
         r = graft("convert", self.write("late.txt", LATE), "-o", self.path("out"))
-        self.assertRegex(r.out, r"IR version 11, up to opset11, in ")
+        self.assertRegex(r.out, r"IR version 11, opsets up to opset11, converted in ")
 
     def test_numbers_that_are_none(self):
         m = self.write("late.txt", LATE)
@@ -93,7 +93,7 @@ class VersionTen(ConvertCase):
                 self.assertEqual(f.read(), g.read())
 
     def test_runtime_information_is_lost_with_a_warning(self):
-        said = "IR version 10 has no place for runtime information"
+        said = "IR version 10 cannot store runtime information"
         self.assertIn(said, self.convert(*self.net(), "--ir_version", "10", "--layout", "data(nchw)")["notes"])
         self.assertNotIn(said, self.convert(*self.net(), "--ir_version", "10")["notes"])
         self.assertNotIn(said, self.convert(*self.net(), "--layout", "data(nchw)")["notes"])

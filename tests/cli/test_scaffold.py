@@ -172,7 +172,7 @@ class FromReportToNumbers(ScaffoldCase):
         self.write("saved/saved_model.pb", saved_model(graphs))
         _, library = self.grown(TABLE_BODY, "--saved_model_dir", "saved", "--saved_model_tags", "train,gpu", all_at_once=True)
         case = self.read("acmetable", "acmetable.test")
-        self.assertRegex(case, r'# Cut to a part of what the model has: "table"\n== AcmeTable\n')
+        self.assertRegex(case, r'# Truncated attributes: "table"\n== AcmeTable\n')
         self.assertRegex(case, r'"table" = f32\[1,\d\d\] \{0, 1, 2, ')
         self.ir_gives("saved_model", library, [2, -100, 4], [1, 0, 4])
 
@@ -278,12 +278,12 @@ class Commands(ScaffoldCase):
 
     def test_what_contradicts_is_refused(self):
         self.write("table.pb", tf_table(([1, 3], [1, 2, 3])))
-        for said, *arguments in (("the model is of tensorflow, --framework says caffe", "--from-model", "table.pb", "--framework", "caffe"),
+        for said, *arguments in (("--framework: expected tensorflow, the framework of the model, got caffe", "--from-model", "table.pb", "--framework", "caffe"),
                                  ("no unknown layer of type 'Relu'", "Relu", "--from-model", "table.pb"),
                                  ("no unknown layer of the domain 'acme'", "--from-model", "table.pb", "--domain", "acme"),
-                                 ("there is no file 'AcmeTable'", "--from-model", "table.pb", "AcmeTable"),
-                                 ("--transformations_config is about a model", "Solo", "--transformations_config", "table.pb"),
-                                 ("--domain is a part of ONNX", "Solo", "--framework", "caffe", "--domain", "acme")):
+                                 ("file not found: 'AcmeTable'", "--from-model", "table.pb", "AcmeTable"),
+                                 ("--transformations_config requires a model", "Solo", "--transformations_config", "table.pb"),
+                                 ("--domain requires --framework onnx", "Solo", "--framework", "caffe", "--domain", "acme")):
             r = graft("new", *arguments, "-o", "new", cwd=self.folder)
             self.assertEqual(r.status, 1, r.all)
             self.assertIn(said, r.err)
@@ -313,7 +313,7 @@ class Commands(ScaffoldCase):
         said = self.shell(re.search(r"All at once: (.*)", graft("convert", "some.onnx", "-o", "ir", cwd=self.folder).err)[1])
         source = self.read("some_ops", "some_ops.cpp")
         for part in ("std::optional<graft::TensorView> table;", "float gain = 0;", "std::vector<float> taps;", '.inputs("x0, more...")', '.inputs("more...")', '.outputs("y0, y1")',
-                     "// 'body' is a graph, which an operation cannot hold as an attribute"):
+                     "// 'body' is a graph, which cannot be an attribute"):
             self.assertIn(part, source)
         self.shell(re.search(r"Build it:\n  (.*)\n", said)[1])
         self.cases("some_ops/build/libsome_ops.so", "some_ops/some_ops.test")

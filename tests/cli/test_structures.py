@@ -201,7 +201,7 @@ class Structures(Case):
         with open(self.path("x.pb"), "wb") as f:
             f.write(nested)
         self.refused("is nested more than 64 deep", "run", m, "--input", "x=" + self.path("x.pb"))
-        self.refused("'x' in --items is not NAME=N or NAME=none", "explain", m, "--items", "x", status=1)
+        self.refused("--items: expected NAME=N or NAME=none, got 'x'", "explain", m, "--items", "x", status=1)
         self.refused("at most 65536 are taken", "explain", m, "--items", "x=70000")
         self.refused("only an optional can hold nothing", "explain", m, "--items", "x=none")
         self.refused("input 'x' is a sequence, and its length is not given", "run", m)

@@ -178,7 +178,7 @@ class Mapping(Teaching):
 
     def test_the_ir_holds_the_layer_and_an_extension_runs_it(self):
         r = self.good("convert", self.net, "-k", self.mapping, "--extensions", self.extension("teaching"), "-o", self.path("ir"))
-        self.assertIn("Passing: passed on by the mapping file, running it needs an extension", r.err)
+        self.assertIn("Passing: passed through by the mapping file; running it requires an extension", r.err)
         ir = self.path("ir", "five.xml")
         with open(ir) as f:
             xml = f.read()
@@ -223,7 +223,7 @@ class Mapping(Teaching):
         other = self.write("other.xml", MAPPING.replace("passing_param", "warp_param"))
         self.bad("convert", self.net, "-k", other, *extension, *out, said=["no 'warp_param'", "the layer has passing_param"])
         self.bad("convert", self.plain_model(), "-k", self.mapping, *out, said="is for layers of Caffe, this is a model of onnx")
-        self.bad("convert", self.net, "-k", self.path("none.xml"), *out, said="there is no file", status=1)
+        self.bad("convert", self.net, "-k", self.path("none.xml"), *out, said="file not found", status=1)
         self.bad("convert", self.net, "--enable_flattening_nested_params", *out, said="-k FILE", status=1)
         broken = self.write("broken.xml", MAPPING.replace('hasParam="true"', 'hasParam="maybe"'))
         self.bad("convert", self.net, "-k", broken, *out, said="broken.xml:4: hasParam of 'passing' is 'maybe'")
@@ -399,7 +399,7 @@ class Replacements(Teaching):
     inputs   net/cell_a/join
     outputs  net/cell_b/join
 Tail (general)
-  matches nothing by itself: a pass takes it
+  matches no nodes by itself: used by a pass
 """)
         self.assertFalse(os.path.exists(self.path("ir")))
         r = self.good("convert", self.cells(), "--transformations_config", config, "--dry-run", "--json")
@@ -469,7 +469,7 @@ Tail (general)
 
     def test_usage(self):
         m = self.cells()
-        self.bad("convert", m, "--transformations_config", self.path("none.json"), said="there is no file", status=1)
+        self.bad("convert", m, "--transformations_config", self.path("none.json"), said="file not found", status=1)
         self.bad("convert", m, "--dry-run", said="--transformations_config FILE", status=1)
         self.bad("convert", m, "--allow-unmatched", said="--transformations_config FILE", status=1)
         self.bad("convert", m, "--transformations_config", self.write("bad.json", '[{"id": "a",}]'), said="bad.json:1: this is not JSON")
