@@ -17,6 +17,7 @@
 #include "passes/compress_to_f16.hpp"
 #include "passes/pass.hpp"
 #include "preprocess_options.hpp"
+#include "terminal.hpp"
 
 namespace graft::cli {
 namespace {
@@ -70,8 +71,8 @@ class Progress {
  public:
   explicit Progress(const ConvertOptions& o) : lines_(o.mo.stream), on_((o.mo.progress || o.mo.stream) && !o.silent) {}
   void step(const char* what) {
-    if (on_) std::fprintf(stderr, lines_ ? "%3d%%  %s\n" : "\r%3d%%  %-30s", 100 * done_ / steps, what);
-    if (on_ && !lines_ && done_ == steps) std::fprintf(stderr, "\n");
+    if (on_) std::fprintf(raw_stderr(), lines_ ? "%3d%%  %s\n" : "\r%3d%%  %-30s", 100 * done_ / steps, what);
+    if (on_ && !lines_ && done_ == steps) std::fprintf(raw_stderr(), "\n");
     ++done_;
   }
 

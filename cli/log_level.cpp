@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
+#include "terminal.hpp"
 
 namespace graft::cli {
 namespace {
@@ -21,7 +22,8 @@ constexpr std::pair<std::string_view, LogLevel> levels[] = {
 
 void print_line(std::string_view line) {
   bool color = ::isatty(STDERR_FILENO) && !std::getenv("NO_COLOR");
-  std::fprintf(stderr, color ? "\033[2m%.*s\033[0m\n" : "%.*s\n", static_cast<int>(line.size()), line.data());
+  std::string shown = printable(line);
+  std::fprintf(raw_stderr(), color ? "\033[2m%s\033[0m\n" : "%s\n", shown.c_str());
 }
 
 }  // namespace

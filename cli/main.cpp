@@ -5,10 +5,12 @@
 #include <filesystem>
 
 #include "arguments.hpp"
+#include "base/guard.hpp"
 #include "base/request.hpp"
 #include "base/text.hpp"
 #include "command.hpp"
 #include "log_level.hpp"
+#include "terminal.hpp"
 
 namespace graft::cli {
 namespace {
@@ -111,5 +113,10 @@ int main(int argc, char** argv) {
   ::mallopt(M_TOP_PAD, 16 << 20);
   ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
   ::mallopt(M_MXFAST, 0);
-  return graft::cli::main(argc, argv);
+  graft::guard_files();
+  graft::cli::protect_terminal();
+  int status = graft::cli::main(argc, argv);
+  // The streams were opened here, so exit does not flush them; a full disk is an error.
+  bool written = std::fflush(stdout) == 0;
+  return status == 0 && !written ? graft::cli::bad_model : status;
 }

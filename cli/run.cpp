@@ -170,8 +170,7 @@ void run(const RunOptions& o) {
   ImportOptions import;
   import.cut.more_outputs = o.outputs;
   Model model = load(core, o.model, import);
-  if (o.inputs.given.empty() && !model.state()->report.assumed.empty())
-    require_complete(*model.state());
+  if (o.inputs.given.empty() && !model.state()->report.assumed.empty()) require_complete(*model.state());
   Fitted made = fitted_model(core, o, import, model, make_inputs(o.inputs, model.input_groups(), model.inputs()));
   model = made.model;
   std::vector<Group> selected = selected_outputs(model, o.outputs);
@@ -195,7 +194,7 @@ void run(const RunOptions& o) {
     report.add(g.name, gathered(g, [&](size_t port) { return request.get_output_tensor(port); }));
   if (!o.folder.empty()) {
     OutputFile file(o.folder + "/outputs.json");
-    file.write(report.list.dump(1));
+    file.write(report.list.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
     file.write("\n");
     file.commit();
   }

@@ -489,8 +489,8 @@ typedef struct graft_host {
   size_t (*layer_weight_count)(const graft_import*);
 
   /* A pass. The handle is the visited node: its attributes are the fields, and setting a layer output replaces the
-   * output of the node. Nodes are valid until the visit ends; those that the user wants to keep unchanged have no maker
-   * and no readers. */
+   * output of the node. Nodes are valid until the visit ends; those that the user wants to keep unchanged have no
+   * producer and no consumers. */
   graft_str (*node_opset)(const graft_node*);
   size_t (*node_attributes)(const graft_node*, const graft_named_value** list);
   const graft_node* (*visited)(graft_import*);                              /* null: the whole graph */
@@ -503,7 +503,7 @@ typedef struct graft_host {
   graft_status (*replace_ref)(graft_import*, graft_ref from, graft_ref to); /* for all consumers */
   const graft_value* (*configured)(graft_import*, graft_str path);          /* from a replacement file */
 
-  /* Further functions for a layer under import. */
+  /* More functions for importing a layer. */
   /* An empty optional value: a layer that takes it sees an omitted input. 0: failed. */
   graft_ref (*add_nothing)(graft_import*);
   /* Imports the sub-graph in field `path` in place of the layer, with these values as its inputs; they may be lists.

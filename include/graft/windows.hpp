@@ -141,7 +141,7 @@ inline Dim window_positions(const Dim& input, const Dim& kernel, const WindowAtt
   bool keeps = same ? rounding != Rounding::ceil : extent.known() && extent.value() == added + 1;
   if (a.strides[axis] == 1 && keeps) return input;
   Dim padded = shifted(input, added);
-  int64_t missing = rounding == Rounding::floor ? 0 : a.strides[axis] - 1;  // what rounding up makes good for
+  int64_t missing = rounding == Rounding::floor ? 0 : a.strides[axis] - 1;  // compensated by rounding up
   if (!same && shifted(padded, missing).max() < extent.min())
     fail("a window of ", extent, " does not fit the padded input of ", padded, " along spatial axis ", axis);
   auto positions = [&](int64_t in, int64_t window) {

@@ -247,6 +247,28 @@ void append_escaped(std::string& out, char c) {
 
 }  // namespace
 
+namespace {
+// Bytes of the UTF-8 sequence that begins at `i`; 0 where none does.
+size_t sequence_at(std::string_view s, size_t i) {
+  auto c = static_cast<unsigned char>(s[i]);
+  size_t n = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 0;
+  return n && i + n <= s.size() && is_valid_utf8(s.substr(i, n)) ? n : 0;
+}
+}  // namespace
+
+std::string printable(std::string_view s) {
+  std::string out;
+  for (size_t i = 0; i < s.size();) {
+    size_t n = sequence_at(s, i);
+    bool shown = n > 0 && (s[i] == '\n' || s[i] == '\t' || !is_control(s, i));
+    for (size_t k = 0; k < std::max<size_t>(n, 1); ++k, ++i) {
+      if (shown) out += s[i];
+      else append_escaped(out, s[i]);
+    }
+  }
+  return out;
+}
+
 std::string on_one_line(std::string_view s) {
   std::string out;
   for (size_t i = 0; i < s.size(); ++i) {

@@ -38,6 +38,9 @@ std::string in_quotes(std::string_view s);
 // The text on one line: control characters, which a terminal or a source file would obey, as \n or \x1b.
 std::string on_one_line(std::string_view s);
 
+// For a terminal or a log: newlines and tabs stay, other control bytes and bytes that are not UTF-8 become \xNN.
+std::string printable(std::string_view s);
+
 // A word of a command line that can be pasted into a shell.
 std::string quoted_for_shell(std::string_view s);
 // The same for a path, which must not look like an option.

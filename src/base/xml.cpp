@@ -1,9 +1,15 @@
 #include "base/xml.hpp"
 
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
 namespace graft {
 namespace {
 
 void append_escaped(std::string& out, std::string_view s, bool attribute) {
+  if (!is_valid_utf8(s)) throw_user("expected UTF-8 in a name or value, got ", printable(in_quotes(s)));
   for (char c : s) {
     auto u = static_cast<unsigned char>(c);
     if (c == '&') out += "&amp;";
@@ -18,9 +24,23 @@ void append_escaped(std::string& out, std::string_view s, bool attribute) {
 
 }  // namespace
 
+namespace {
+// Names of elements and attributes cannot be escaped: one that is no name would change the document.
+void check_name(std::string_view name) {
+  auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':' || (c & 0x80);
+  };
+  auto other = [](char c) { return (c >= '0' && c <= '9') || c == '-' || c == '.'; };
+  bool valid = !name.empty() && letter(name[0]) && is_valid_utf8(name) &&
+               std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || other(c); });
+  if (!valid) throw_user("expected a name that XML allows (letters, digits, '_', '-', '.'), got ", in_quotes(name));
+}
+}  // namespace
+
 void XmlWriter::indent() { out.append(open_.size(), '\t'); }
 
 XmlWriter& XmlWriter::open(std::string_view name) {
+  check_name(name);
   if (in_tag_) out += ">\n";
   indent();
   out += '<';
@@ -31,6 +51,7 @@ XmlWriter& XmlWriter::open(std::string_view name) {
 }
 
 XmlWriter& XmlWriter::attribute(std::string_view name, std::string_view value) {
+  check_name(name);
   out += ' ';
   out += name;
   out += "=\"";
@@ -52,6 +73,7 @@ void XmlWriter::close() {
 }
 
 void XmlWriter::text_element(std::string_view name, std::string_view text) {
+  check_name(name);
   if (in_tag_) out += ">\n";
   in_tag_ = false;
   indent();

@@ -5,18 +5,18 @@ namespace {
 
 void cholesky_infer(Infer& ctx, const NoAttributes&) {
   Shape s = ctx.shape(0);
-  if (!is_real(ctx.type(0))) fail("expected matrices of real numbers, got ", ctx.type(0));
+  if (!is_real(ctx.type(0))) fail("expected floating-point matrices, got ", ctx.type(0));
   if (s.ranked()) {
-    if (s.rank() < 2) fail("expected matrices, got the shape ", s);
+    if (s.rank() < 2) fail("expected matrices, got shape ", s);
     Dim &rows = s[s.rank() - 2], &columns = s[s.rank() - 1];
     if (std::max(rows.min(), columns.min()) > std::min(rows.max(), columns.max()))
-      fail("expected square matrices, got the shape ", s);
+      fail("expected square matrices, got shape ", s);
     rows = columns = merge(rows, columns);
   }
   ctx.output(0, ctx.type(0), s);
 }
 
-// Row by row; only the lower triangle is read. Gives false where the matrix is not positive definite.
+// Row by row; only the lower triangle is read. Returns false if the matrix is not positive definite.
 bool factorize(double* m, int64_t n) {
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < n; ++j) {
@@ -46,7 +46,7 @@ void cholesky_run(Run& ctx, const NoAttributes&) {
 
 Ops define_cholesky() {
   return op("Cholesky", "graft")
-      .doc("Lower triangular matrices L with L times its transpose equal to the symmetric positive definite input.")
+      .doc("Cholesky decomposition: lower triangular L with L * L^T equal to a symmetric positive definite matrix")
       .inputs("data")
       .infer(cholesky_infer)
       .reference(cholesky_run)

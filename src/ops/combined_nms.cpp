@@ -10,11 +10,11 @@ struct CombinedNms {
   bool pad_per_class = false, clip_boxes = true;
   static constexpr std::tuple schema{
       attr("pad_per_class", &CombinedNms::pad_per_class,
-           "the outputs hold at most max_output_size_per_class boxes of each class, not max_total_size boxes"),
-      attr("clip_boxes", &CombinedNms::clip_boxes, "coordinates of the selected boxes are clipped to [0, 1]")};
+           "limit the outputs to max_output_size_per_class boxes per class instead of max_total_size boxes"),
+      attr("clip_boxes", &CombinedNms::clip_boxes, "clip the coordinates of the selected boxes to [0, 1]")};
 };
 
-// Rows that the outputs have for each image.
+// The number of output rows per image.
 int64_t combined_limit(int64_t per_class, int64_t total, int64_t classes) {
   return classes > 0 && per_class > total / classes ? total : per_class * classes;
 }
@@ -24,7 +24,7 @@ Dim combined_rows(Infer& ctx, const CombinedNms& a, const Dim& classes) {
   want_single(ctx, 4, "iou_threshold");
   want_single(ctx, 5, "score_threshold");
   auto per_class = certain_number(ctx, 2), total = certain_number(ctx, 3);
-  if ((per_class && *per_class < 1) || (total && *total < 1)) fail("the output sizes must be at least 1");
+  if ((per_class && *per_class < 1) || (total && *total < 1)) fail("expected output sizes of at least 1");
   if (!total) return Dim();
   if (!a.pad_per_class) return Dim(*total);
   if (!per_class || !classes.known()) return Dim::between(0, *total);
@@ -34,8 +34,8 @@ Dim combined_rows(Infer& ctx, const CombinedNms& a, const Dim& classes) {
 void combined_nms_infer(Infer& ctx, const CombinedNms& a) {
   Shape boxes = ctx.shape(0), scores = ctx.shape(1);
   if (boxes.ranked() && (boxes.rank() != 4 || !boxes[3].can_be(4)))
-    fail("expected boxes [batch, boxes, classes or 1, 4], got the shape ", boxes);
-  if (scores.ranked() && scores.rank() != 3) fail("expected scores [batch, boxes, classes], got the shape ", scores);
+    fail("expected boxes of shape [batch, boxes, classes or 1, 4], got ", boxes);
+  if (scores.ranked() && scores.rank() != 3) fail("expected scores of shape [batch, boxes, classes], got ", scores);
   Dim batch, classes;
   if (boxes.ranked()) batch = boxes[0];
   if (scores.ranked()) {
@@ -57,7 +57,7 @@ void combined_nms_run(Run& ctx, const CombinedNms& a) {
   if (boxes.dim(0) != batches || boxes.dim(1) != count || (sets != 1 && sets != classes) || boxes.dim(3) != 4)
     fail("boxes of shape ", boxes.info().shape, " do not match scores of shape ", scores.info().shape);
   auto per_class = ctx.input(2).scalar<int64_t>(), total = ctx.input(3).scalar<int64_t>();
-  if (per_class < 1 || total < 1) fail("the output sizes must be at least 1");
+  if (per_class < 1 || total < 1) fail("expected output sizes of at least 1");
   int64_t rows = a.pad_per_class ? combined_limit(per_class, total, classes) : total;
   SuppressionRule rule;
   rule.limit = static_cast<size_t>(per_class);
@@ -116,8 +116,9 @@ std::vector<Value> import_combined_nms(Import& layer) {
 Ops define_combined_nms() {
   return op<CombinedNms>("CombinedNonMaxSuppression", "graft")
       .doc(
-          "Non-maximum suppression for each class, then the boxes with the highest scores of each image, over all "
-          "classes; rows that are left over are 0.")
+          "Non-maximum suppression per class, followed by the selection of the highest-scoring boxes of each image "
+          "over "
+          "all classes; unused rows are 0")
       .inputs("boxes, scores, max_output_size_per_class, max_total_size, iou_threshold, score_threshold")
       .outputs("boxes, scores, classes, valid_detections")
       .infer(combined_nms_infer)

@@ -11,7 +11,7 @@ struct Convert {
       attr("destination_type", &Convert::destination_type, "element type of the result").required()};
 };
 
-// What is known of whole numbers and truth values stays known in another type that holds them.
+// Known integer and boolean values stay known if the target type can represent them.
 void follow_converted(Infer& ctx, DType to) {
   auto k = ctx.known(0);
   if (!k || (to != DType::i64 && to != DType::i32 && to != DType::boolean)) return;

@@ -286,7 +286,7 @@ Value import_detection_output(Import& layer) {
   return layer.op("DetectionOutput@8", inputs, attrs);
 }
 
-// There an attribute counts the classes, which here follow from the shapes.
+// The earlier version has the number of classes as an attribute; this one derives it from the shapes.
 void detection_output_as_1(Rewrite& at) {
   Shape scores = at.input(1).shape(), proposals = at.input(2).shape();
   if (!scores.ranked() || scores.rank() != 2 || !proposals.ranked() || proposals.rank() != 3) return;

@@ -1,5 +1,5 @@
-// Following values through operations that only move elements. The reference kernel runs on labels, one for each
-// element of the data, instead of the values; wherever a label ends up, its value is known as well as before.
+// Propagates known values through operations that only move elements. The reference kernel runs on labels, one per
+// element of the data, instead of the values; the position of a label in the output is that of its value.
 #pragma once
 
 #include <deque>
@@ -15,7 +15,7 @@ class MovedValues {
 
   MovedValues(Infer& ctx, const A& a, RunFunction run) : ctx_(ctx), a_(a), run_(run) {}
 
-  // `data`: the inputs whose elements are moved. All others say where, and have to be constant.
+  // `data`: the inputs whose elements are moved. All others control the movement and must be constant.
   void follow(const std::vector<size_t>& data, const std::vector<Shape>& outputs) {
     if (!worth_it(data, outputs)) return;
     for (size_t i = 0; i < ctx_.inputs(); ++i) {
@@ -38,7 +38,7 @@ class MovedValues {
       Run run(&call);
       run_(run, a_);
     } catch (const Failure&) {
-      return;  // an index that does not fit, say: refused when the operation runs
+      return;  // for example an index out of range: rejected when the operation runs
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       Shape values;
@@ -77,7 +77,7 @@ class MovedValues {
   Infer& ctx_;
   const A& a_;
   RunFunction run_;
-  std::vector<Dim> values_{exact_number(0)};  // by label; kernels fill in 0 where no element comes to lie
+  std::vector<Dim> values_{exact_number(0)};  // by label; kernels write 0 where no element is moved to
   std::deque<LocalTensor<int64_t>> labels_;
   std::vector<const graft_tensor*> inputs_;
 };

@@ -83,7 +83,7 @@ Value import_gather_nd(Import& layer) {
   return layer.op("GatherND", {data, indices}, {{"batch_dims", batch}});
 }
 
-// There the batch axes become one.
+// Version 5 merges the batch axes, which makes no difference for a single one.
 void gather_nd_as_5(Rewrite& at) {
   if (at.get<int64_t>("batch_dims") <= 1) at.restate("GatherND@5", at.all_inputs());
 }

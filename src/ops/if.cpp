@@ -89,7 +89,7 @@ void if_run(Run& ctx, const NoAttributes&, const std::vector<Branch>& branches) 
 
 std::vector<Value> import_if(Import& layer) {
   Value condition = layer.input(0);
-  // A branch that is known to run stands alone, and may give what a branch of the graph cannot.
+  // If the condition is constant, the branch is inlined; its outputs may then be sequences of any length or optionals.
   if (auto known = condition.values<double>(); known && known->size() == 1)
     return layer.inlined((*known)[0] != 0 ? "then_branch" : "else_branch", {});
   if (layer.wants(0) && condition.type() != DType::boolean) condition = convert(condition, DType::boolean);
@@ -99,10 +99,10 @@ std::vector<Value> import_if(Import& layer) {
     return layer.body(path, {}, nullptr, [&lengths, which](Import& body) {
       for (size_t i = 0; i < body.inputs(); ++i) {
         if (!body.has_input(i))
-          unsupported("an optional value that holds nothing in one branch, and which branch runs is not known");
+          unsupported("an empty optional as an output of a branch of a data-dependent condition is not supported");
         auto items = body.input(i).items();
         if (items && std::any_of(items->begin(), items->end(), [](const Value& v) { return v.items().has_value(); }))
-          unsupported("a branch that gives a sequence whose length is known only when the model runs");
+          unsupported("a sequence of data-dependent length as an output of a branch is not supported");
         lengths[which].push_back(items ? std::optional(items->size()) : std::nullopt);
         body.output(i, body.input(i));
       }

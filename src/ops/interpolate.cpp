@@ -147,7 +147,7 @@ void interpolate1_infer(Infer& ctx, const Interpolate1& a) {
   ctx.output(0, ctx.type(0), data);
 }
 
-// ---- places and weights, in f32 as other runtimes have them: the nearest element hangs on the last bit ----
+// ---- positions and weights, in f32 like other runtimes: the nearest element depends on the last bit ----
 
 struct InterpolationAxis {
   int64_t before, input, output;  // padding, padded length, new length
@@ -400,7 +400,7 @@ Kernel interpolate_kernel(void (*run)(Run&, const A&)) {
   return Kernel("CPU", "planes_f32").accept(detail::accept_one_f32).run(run);
 }
 
-// There, sizes and scales are two inputs; the one that is not used holds ones.
+// The earlier version has separate inputs for sizes and scales; the unused one is filled with ones.
 void interpolate_as_4(Rewrite& at) {
   if (at.get<std::string>("mode").ends_with("_pillow")) return;
   Shape given = at.input(1).shape();

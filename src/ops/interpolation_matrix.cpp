@@ -1,5 +1,5 @@
-// The weights of a resize along one axis, as a matrix: what TensorFlow's ResizeBicubic, ResizeArea and
-// ScaleAndTranslate become when they are written as matrix products. With known sizes it is a constant.
+// The weights of a resize along one axis, as a matrix. TensorFlow's ResizeBicubic, ResizeArea and ScaleAndTranslate are
+// imported as matrix products with it. For known sizes it is folded to a constant.
 #include <array>
 #include <graft/op.hpp>
 
@@ -28,8 +28,8 @@ struct InterpolationMatrix {
   bool antialias = false;
   static constexpr std::tuple schema{
       attr("kernel", &InterpolationMatrix::kernel,
-           "interpolation kernel; area averages what an output element covers, cubic_table and keys_table are cubic "
-           "kernels with a coefficient of -0.75 and -0.5 at multiples of 1/1024")
+           "interpolation kernel; area averages the input elements that an output element covers, cubic_table and "
+           "keys_table are cubic kernels with a coefficient of -0.75 and -0.5 at multiples of 1/1024")
           .one_of("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic",
                   "area", "cubic_table", "keys_table")
           .required(),
@@ -39,8 +39,8 @@ struct InterpolationMatrix {
 Dim interpolation_size(Infer& ctx, size_t input) {
   auto n = numbers_of(ctx, input);
   if (!n) return Dim();
-  if (n->rank() != 1) fail("input ", input, " is a size, expected one number, got ", n->rank());
-  if ((*n)[0].max() < 0) fail("input ", input, " is a size, expected at least 0, got ", (*n)[0].max());
+  if (n->rank() != 1) fail("expected a single size in input ", input, ", got ", n->rank());
+  if ((*n)[0].max() < 0) fail("expected a non-negative size in input ", input, ", got ", (*n)[0].max());
   return (*n)[0].min() < 0 ? Dim() : (*n)[0];
 }
 void interpolation_matrix_infer(Infer& ctx, const InterpolationMatrix&) {
@@ -57,7 +57,7 @@ double lanczos(double x, double radius) {
   if (x <= 1e-3) return 1;
   return radius * std::sin(pi * x) * std::sin(pi * x / radius) / (pi * pi * x * x);
 }
-// Piecewise cubic: the polynomials below 1 and below 2.
+// Piecewise cubic: one polynomial for distances below 1, one for distances below 2.
 double piecewise_cubic(double x, std::array<double, 4> inner, std::array<double, 4> outer) {
   x = std::fabs(x);
   if (x >= 2) return 0;
@@ -132,8 +132,8 @@ void area_row(WeightRow row, int64_t x, int64_t in, float scale) {
   }
 }
 
-// Output x is a sample at x / scale + translation, with pixels as points; four taps, whose places between two pixels
-// are rounded to 1/1024.
+// Output x is a sample at x / scale + translation, with pixels as points; four taps, whose positions between two
+// pixels are rounded to 1/1024.
 void cubic_row(WeightRow row, bool keys, int64_t x, float scale, float translation) {
   constexpr double steps = 1024;
   float at = static_cast<float>(x) / scale + translation;
@@ -171,7 +171,7 @@ void interpolation_matrix_run(Run& ctx, const InterpolationMatrix& a) {
 
 Ops define_interpolation_matrix() {
   return op<InterpolationMatrix>("InterpolationMatrix", "graft")
-      .doc("Weights that resize one axis, [output_size, input_size]: the resized axis is their product with the input.")
+      .doc("Weights [output_size, input_size] of a resize along one axis: multiply them with the input to resize it")
       .inputs("input_size, output_size, scale, translation")
       .infer(interpolation_matrix_infer)
       .reference(interpolation_matrix_run);

@@ -1,5 +1,5 @@
-// Arithmetic on whole numbers of which bounds are known, as shape computations have them. Unlike the size of a
-// dimension such a number may be negative. A symbol (which dimension it is) survives where the value does.
+// Interval arithmetic on integers, for the values of shape computations. Unlike a dimension, such a value may be
+// negative. A symbol (the identity of a dimension) is kept if the value is unchanged.
 #pragma once
 
 #include <graft/numeric.hpp>
@@ -8,7 +8,7 @@
 
 namespace graft::intervals {
 
-// Bounds at the ends of int64_t mean that there is none.
+// A bound at either end of int64_t means unbounded.
 inline int64_t bounded_sum(int64_t a, int64_t b) {
   int64_t r;
   return !__builtin_add_overflow(a, b, &r) ? r : a < 0 ? INT64_MIN : INT64_MAX;
@@ -51,18 +51,18 @@ inline Dim multiply(const Dim& a, const Dim& b) {
   bool endless = (no_upper(a) || no_upper(b)) && negative;
   return open || endless ? any_number() : Dim::between(low, high);
 }
-// `down`: rounded down, else towards zero.
+// `down`: rounds down, otherwise toward zero.
 inline Dim divide(const Dim& a, const Dim& b, bool down) {
   auto quotient = [&](int64_t x, int64_t y) { return down ? floor_div(x, y) : safe_div(x, y); };
   if (a.known() && b.known()) return exact_number(quotient(a.min(), b.min()));
   if (is(b, 1)) return a;
   if (b.min() <= 0) return any_number();
-  // The quotient grows with the dividend, and away from zero where the divisor falls.
+  // The quotient increases with the dividend; its magnitude increases as the divisor decreases.
   int64_t low = quotient(a.min(), a.min() < 0 ? b.min() : b.max());
   int64_t high = quotient(a.max(), a.max() < 0 ? b.max() : b.min());
   return Dim::between(no_lower(a) ? INT64_MIN : low, no_upper(a) ? INT64_MAX : high);
 }
-// `down`: the remainder has the divisor's sign, else that of the dividend.
+// `down`: the remainder has the sign of the divisor, otherwise that of the dividend.
 inline Dim modulo(const Dim& a, const Dim& b, bool down) {
   if (a.known() && b.known())
     return exact_number(down ? floored_mod(a.min(), b.min()) : truncated_mod(a.min(), b.min()));
@@ -88,7 +88,7 @@ inline Dim absolute(const Dim& a) {
   return maximum(Dim::between(0, a.max()), Dim::between(0, negate(a).max()));
 }
 
-// Truth values: 0, 1, or between them.
+// Booleans: 0, 1, or the interval between them if unknown.
 inline Dim truth(bool yes, bool no) { return Dim::between(yes ? 1 : 0, no ? 0 : 1); }
 inline Dim invert(const Dim& a) { return truth(a.max() == 0, a.min() > 0); }
 inline Dim equal(const Dim& a, const Dim& b) { return truth(a.same(b), a.max() < b.min() || b.max() < a.min()); }

@@ -98,7 +98,7 @@ void max_pool_as_8(Rewrite& at) {
   if (auto rounding = earlier_rounding(at.node()))
     at.restate("MaxPool@8", {at.input(0)}, {}, {{"rounding_type", *rounding}});
 }
-// It has no indices.
+// MaxPool-1 has no output for indices.
 void max_pool_as_1(Rewrite& at) {
   if (all_ones(at.get<std::vector<int64_t>>("dilations", {})))
     at.restate("MaxPool@1", {at.input(0)}, {"dilations", "index_element_type", "axis"}, {}, 1);

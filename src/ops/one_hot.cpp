@@ -73,7 +73,7 @@ Value import_one_hot(Import& layer) {
                   {{"axis", layer.get<int64_t>("axis", -1)}, {"negative_indices_mode", "normalize"}});
 }
 
-// The first version does not count from the end.
+// The first version does not accept negative indices.
 void one_hot_as_1(Rewrite& at) {
   std::vector<Value> inputs = at.all_inputs();
   if (at.get<std::string>("negative_indices_mode") == "normalize") {

@@ -88,7 +88,7 @@ Value import_range(Import& layer) {
   return layer.op("Range@4", {start, stop, step}, {{"output_type", start.type()}});
 }
 
-// There the result has the type of the inputs.
+// In the earlier version the output has the type of the inputs.
 void range_as_1(Rewrite& at) {
   for (size_t i = 0; i < 3; ++i)
     if (at.input(i).type() != at.self().type()) return;

@@ -56,7 +56,7 @@ Value import_softmax_like(Import& layer, std::string_view op) {
 Value import_softmax(Import& layer) { return import_softmax_like(layer, "Softmax@8"); }
 Value import_log_softmax(Import& layer) { return import_softmax_like(layer, "LogSoftmax"); }
 
-// The first version does not count from the end.
+// The first version does not accept a negative axis.
 void softmax_as_1(Rewrite& at) {
   auto axis = at.get<int64_t>("axis");
   if (axis < 0) axis += static_cast<int64_t>(at.input(0).rank());

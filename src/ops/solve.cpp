@@ -6,23 +6,24 @@ namespace {
 
 struct MatrixSolve {
   bool adjoint = false;
-  static constexpr std::tuple schema{attr("adjoint", &MatrixSolve::adjoint, "the matrices are transposed first")};
+  static constexpr std::tuple schema{attr("adjoint", &MatrixSolve::adjoint, "transpose the matrices first")};
 };
 struct TriangularSolve {
   bool lower = true, adjoint = false;
-  static constexpr std::tuple schema{attr("lower", &TriangularSolve::lower,
-                                          "the matrices are lower triangular, else upper; the other part is not read"),
-                                     attr("adjoint", &TriangularSolve::adjoint, "the matrices are transposed first")};
+  static constexpr std::tuple schema{
+      attr("lower", &TriangularSolve::lower,
+           "use the lower triangle of the matrices, otherwise the upper; the other one is ignored"),
+      attr("adjoint", &TriangularSolve::adjoint, "transpose the matrices first")};
 };
 
-// Matrices [..., n, n] and right-hand sides [..., n, k], whose leading axes broadcast.
+// Matrices [..., n, n] and right-hand sides [..., n, k]; leading axes are broadcast.
 template <class A>
 void solve_infer(Infer& ctx, const A&) {
   DType type = common_type(ctx);
-  if (!is_real(type)) fail("expected matrices of real numbers, got ", type);
+  if (!is_real(type)) fail("expected floating-point matrices, got ", type);
   Shape m = ctx.shape(0), b = ctx.shape(1);
   if (!m.ranked() || !b.ranked()) return ctx.output(0, type, Shape::unknown());
-  if (m.rank() < 2 || b.rank() < 2) fail("expected matrices, got the shapes ", m, " and ", b);
+  if (m.rank() < 2 || b.rank() < 2) fail("expected matrices, got shapes ", m, " and ", b);
   Dim side = merge(merge(m[m.rank() - 2], m[m.rank() - 1]), b[b.rank() - 2]), columns = b[b.rank() - 1];
   m.dims().resize(m.rank() - 2), b.dims().resize(b.rank() - 2);
   Shape out = broadcast(m, b);
@@ -30,8 +31,8 @@ void solve_infer(Infer& ctx, const A&) {
   ctx.output(0, type, out);
 }
 
-// Calls solve(matrix, right-hand side, n, k) for each pair; the matrix may be overwritten, the result takes the place
-// of the right-hand side.
+// Calls solve(matrix, right-hand side, n, k) for each pair; the matrix may be overwritten, the result
+// replaces the right-hand side.
 template <class F>
 void solve_each(Run& ctx, bool adjoint, F solve) {
   TensorView m = ctx.input(0), b = ctx.input(1), y = ctx.output(0);
@@ -66,13 +67,13 @@ void triangular(const double* m, double* x, int64_t n, int64_t k, bool lower) {
   }
 }
 
-// Elimination with the largest pivot of each column, then backwards.
+// Gaussian elimination with partial pivoting, then back substitution.
 void eliminated(double* m, double* x, int64_t n, int64_t k) {
   for (int64_t p = 0; p < n; ++p) {
     int64_t best = p;
     for (int64_t i = p + 1; i < n; ++i)
       if (std::fabs(m[i * n + p]) > std::fabs(m[best * n + p])) best = i;
-    if (m[best * n + p] == 0) fail("a matrix is not invertible");
+    if (m[best * n + p] == 0) fail("expected an invertible matrix, got a singular one");
     std::swap_ranges(m + p * n, m + (p + 1) * n, m + best * n);
     std::swap_ranges(x + p * k, x + (p + 1) * k, x + best * k);
     for (int64_t i = p + 1; i < n; ++i) {
@@ -95,13 +96,13 @@ void triangular_solve_run(Run& ctx, const TriangularSolve& a) {
 Ops define_solve() {
   return {
       op<MatrixSolve>("MatrixSolve", "graft")
-          .doc("Solves systems of linear equations, given as square matrices and right-hand sides.")
+          .doc("Solve systems of linear equations with square matrices")
           .inputs("matrix, rhs")
           .infer(solve_infer<MatrixSolve>)
           .reference(matrix_solve_run)
           .import(tensorflow("MatrixSolve").attr("adjoint", "adjoint")),
       op<TriangularSolve>("TriangularSolve", "graft")
-          .doc("Solves systems of linear equations whose matrices are triangular.")
+          .doc("Solve systems of linear equations with triangular matrices")
           .inputs("matrix, rhs")
           .infer(solve_infer<TriangularSolve>)
           .reference(triangular_solve_run)

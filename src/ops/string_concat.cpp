@@ -84,10 +84,10 @@ void string_split_run(Run& ctx, const StringSplit& a) {
     for (size_t k = 0; k < most; ++k) ctx.store(y, at++, k < list.size() ? list[k] : std::string_view());
 }
 
-// Any number of texts with a separator between them.
+// Joins any number of strings with a separator.
 Value tf_string_join(Import& layer) {
   auto separator = layer.get<std::string>("separator", "");
-  if (layer.inputs() == 0) fail("there is nothing to join");
+  if (layer.inputs() == 0) fail("expected at least one string to join, got none");
   Value out = layer.input(0);
   for (size_t i = 1; i < layer.inputs(); ++i) {
     if (!separator.empty()) out = layer.op("StringConcat@graft", {out, text_constant(layer, {separator}, {})});

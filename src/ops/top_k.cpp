@@ -121,7 +121,7 @@ Value import_arg_extreme(Import& layer) {
   return layer.get<bool>("keepdims", true) ? index : squeeze(index, {axis});
 }
 
-// Its indices are i32.
+// The indices of TopK-1 are i32.
 void top_k_as_1(Rewrite& at) {
   if (at.node().has({"index_element_type", DType::i32})) at.restate("TopK@1", at.all_inputs());
 }

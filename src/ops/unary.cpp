@@ -96,7 +96,7 @@ Value import_clip_attributes(Import& layer) {
   return layer.op("Clamp", {layer.input(0)}, {{"min", low}, {"max", high}});
 }
 
-// f of every value that is followed.
+// Applies f to the known values.
 template <Dim (*f)(const Dim&)>
 void followed_infer(Infer& ctx, const NoAttributes& a) {
   detail::broadcast_infer<NoAttributes>(ctx, a);
@@ -116,22 +116,23 @@ Ops define_unary() {
     return op(name, "graft").doc(doc).elementwise(formula);
   };
   return {
-      own("BesselI0", "modified Bessel function of the first kind, order 0",
+      own("BesselI0", "Modified Bessel function of the first kind, order 0",
           [](auto x) { return bessel_i(0, static_cast<double>(x)); })
           .import(tensorflow("BesselI0")),
-      own("BesselI0e", "modified Bessel function of the first kind, order 0, times e^-|x|",
+      own("BesselI0e", "Modified Bessel function of the first kind, order 0, times e^-|x|",
           [](auto x) { return scaled_bessel_i(0, static_cast<double>(x)); })
           .import(tensorflow("BesselI0e")),
-      own("BesselI1", "modified Bessel function of the first kind, order 1",
+      own("BesselI1", "Modified Bessel function of the first kind, order 1",
           [](auto x) { return bessel_i(1, static_cast<double>(x)); })
           .import(tensorflow("BesselI1")),
-      own("BesselI1e", "modified Bessel function of the first kind, order 1, times e^-|x|",
+      own("BesselI1e", "Modified Bessel function of the first kind, order 1, times e^-|x|",
           [](auto x) { return scaled_bessel_i(1, static_cast<double>(x)); })
           .import(tensorflow("BesselI1e")),
-      own("Digamma", "derivative of the logarithm of |gamma(x)|",
+      own("Digamma", "Digamma function: the derivative of log(|gamma(x)|)",
           [](auto x) { return digamma(static_cast<double>(x)); })
           .import(tensorflow("Digamma")),
-      own("LogGamma", "logarithm of |gamma(x)|", [](auto x) { return log_gamma(static_cast<double>(x)); })
+      own("LogGamma", "Logarithm of the absolute value of the gamma function",
+          [](auto x) { return log_gamma(static_cast<double>(x)); })
           .import(tensorflow("Lgamma")),
       same("Abs", 1, "|x|",
            [](auto x) {

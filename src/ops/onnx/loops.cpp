@@ -53,8 +53,8 @@ void shape_lists(Import& layer, std::vector<Value>& inputs, std::vector<Info>& p
   }
 }
 
-// A loop whose states are not all tensors, written out where the number of its iterations is known: sequences and
-// optionals may then change in any way. None where it is not known, or too large.
+// Unrolls a loop whose states are not all tensors if its trip count is known: sequences and optionals may then change
+// in any way. None if the trip count is unknown or too large.
 std::optional<std::vector<Value>> written_out(Import& layer) {
   constexpr int64_t longest = 256;
   std::vector<Value> states;
@@ -75,17 +75,18 @@ std::optional<std::vector<Value>> written_out(Import& layer) {
     inputs.insert(inputs.end(), states.begin(), states.end());
     std::vector<Value> out = layer.inlined("body", inputs);
     if (out.size() < 1 + states.size() + collected.size())
-      fail("the body has ", out.size(), " outputs, expected at least ", 1 + states.size() + collected.size());
+      fail("expected a body with at least ", 1 + states.size() + collected.size(), " outputs, got ", out.size());
     auto next = out[0].values<double>();
     if (!next && i == 0) return std::nullopt;
     if (!next || next->size() != 1)
-      unsupported("a loop over a sequence that ends by a condition which is known only when the model runs");
+      unsupported("a loop over a sequence with a data-dependent exit condition is not supported");
     going = (*next)[0] != 0;
     std::copy_n(out.begin() + 1, states.size(), states.begin());
     for (size_t k = 0; k < collected.size(); ++k) collected[k].push_back(unsqueeze(out[1 + states.size() + k], {0}));
   }
   for (const std::vector<Value>& parts : collected) {
-    if (parts.empty()) unsupported("a loop over a sequence that collects values in no iteration");
+    if (parts.empty())
+      unsupported("a loop over a sequence that collects values but has no iterations is not supported");
     states.push_back(build::concat(parts, 0));
   }
   return states;
@@ -94,7 +95,8 @@ std::optional<std::vector<Value>> written_out(Import& layer) {
 std::vector<Value> import_loop(Import& layer) {
   if (auto out = written_out(layer)) return *out;
   for (size_t i = 2; i < layer.inputs(); ++i)
-    if (!layer.has_input(i)) unsupported("a loop that begins with an empty optional, and its iterations are not known");
+    if (!layer.has_input(i))
+      unsupported("a loop with an empty optional as its initial state requires a known trip count");
   Value trips = layer.has_input(0) ? convert(layer.input(0), DType::i64) : layer.scalar(int64_t{-1});
   Value condition = layer.has_input(1) ? layer.input(1) : layer.truth(true);
   std::vector<Info> parameters{{DType::i64, Shape()}, {DType::boolean, Shape()}};

@@ -1,5 +1,5 @@
-// Layers of ai.onnx.ml that take or give maps. While importing, a map is a list of its keys and its values; one of
-// ZipMap's output for every row of them.
+// Layers of ai.onnx.ml with maps as inputs or outputs. At import time a map is a list of its keys and its values; for
+// the output of ZipMap, the values have one row per map.
 #include "../texts.hpp"
 #include "building.hpp"
 
@@ -11,13 +11,14 @@ struct MapParts {
 };
 MapParts map_input(Import& layer) {
   auto parts = layer.input(0).items();
-  if (!parts || parts->size() != 2) unsupported("input 0 is no map that can be followed");
+  if (!parts || parts->size() != 2)
+    unsupported("expected a map that is an input of the model or the output of a layer for maps");
   return {(*parts)[0], (*parts)[1]};
 }
 
-// The list of words or whole numbers that is there of two attributes.
+// The strings or integers of two attributes, of which exactly one is present.
 Value map_labels(Import& layer, std::string_view whole, std::string_view words) {
-  if (layer.has(whole) == layer.has(words)) fail("expected one of the attributes ", whole, " and ", words);
+  if (layer.has(whole) == layer.has(words)) fail("expected exactly one of the attributes ", whole, " and ", words);
   if (layer.has(whole)) return layer.ints(layer.get<std::vector<int64_t>>(whole));
   return text_list(layer, layer.get<std::vector<std::string>>(words));
 }
@@ -25,17 +26,17 @@ Value zero_of(Import& layer, DType type) {
   return type == DType::string ? text_constant(layer, {""}, {}) : layer.scalar(0.0, type);
 }
 
-// For every row of scores a map from the classes to them.
+// One map from classes to scores per row of scores.
 Value import_zip_map(Import& layer) {
   Value keys = map_labels(layer, "classlabels_int64s", "classlabels_strings"), scores = layer.input(0);
   if (scores.rank() == 1) scores = unsqueeze(scores, {0});
-  if (scores.rank() != 2) fail("expected scores of one or two dimensions, got shape ", scores.shape());
+  if (scores.rank() != 2) fail("expected scores of rank 1 or 2, got shape ", scores.shape());
   int64_t classes = keys.shape()[0].value();
-  if (!scores.shape()[1].can_be(classes)) fail("scores of shape ", scores.shape(), " for ", classes, " classes");
+  if (!scores.shape()[1].can_be(classes)) fail("expected scores for ", classes, " classes, got shape ", scores.shape());
   return layer.list({keys, scores});
 }
 
-// The values of the words in the vocabulary, 0 where the map lacks one.
+// The values of the words in the vocabulary; 0 for words that the map lacks.
 Value import_dict_vectorizer(Import& layer) {
   MapParts map = map_input(layer);
   Value words = map_labels(layer, "int64_vocabulary", "string_vocabulary");
@@ -48,17 +49,18 @@ Value import_cast_map(Import& layer) {
   auto to = layer.get<std::string>("cast_to", "TO_FLOAT"), form = layer.get<std::string>("map_form", "DENSE");
   auto most = layer.get<int64_t>("max_map", 1);
   if (to != "TO_FLOAT" && to != "TO_INT64" && to != "TO_STRING")
-    fail("cast_to '", to, "' is not one that ONNX defines");
-  if (form != "DENSE" && form != "SPARSE") fail("map_form '", form, "' is not one that ONNX defines");
-  if (to == "TO_STRING" || map.values.type() == DType::string) unsupported("CastMap from or to strings");
+    fail("expected cast_to TO_FLOAT, TO_INT64 or TO_STRING, got '", to, "'");
+  if (form != "DENSE" && form != "SPARSE") fail("expected map_form DENSE or SPARSE, got '", form, "'");
+  if (to == "TO_STRING" || map.values.type() == DType::string)
+    unsupported("CastMap from or to strings is not supported");
   Value values = convert(map.values, to == "TO_FLOAT" ? DType::f32 : DType::i64);
   if (form == "SPARSE") {
-    if (most < 1) fail("max_map is ", most, ", expected at least 1");
+    if (most < 1) fail("expected max_map of at least 1, got ", most);
     Value places = build::range(layer.scalar(int64_t{0}), layer.scalar(most), DType::i64);
     Value found = layer.op("LabelEncoder@graft", {places, map.keys, values, layer.scalar(0.0, values.type())});
     return unsqueeze(found, {0});
   }
-  // In the order of the keys.
+  // Sorted by key.
   Value count = build::gather(shape_of(map.keys), layer.scalar(int64_t{0}), 0);
   Value order = layer.ops("TopK", {map.keys, count},
                           {{"axis", 0}, {"mode", "min"}, {"sort", "value"}, {"index_element_type", DType::i64}}, 2)[1];

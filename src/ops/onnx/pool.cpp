@@ -38,8 +38,8 @@ struct LayerPool {
   LayerWindows windows;
   bool ceil = false;
 };
-// Rounding up, a window may be larger than the padded input. It has one position then and covers everything, as one of
-// the input's own size does, which OpenVINO takes as well.
+// With ceil rounding, a window may be larger than the padded input. It then has a single position and covers all of
+// it, like a window of the size of the input, which OpenVINO accepts as well.
 void clip_windows(LayerWindows& w, const Shape& x) {
   for (size_t i = 0; x.ranked() && x.rank() == w.kernel.size() + 2 && i < w.kernel.size(); ++i) {
     if (!x[i + 2].known()) continue;
@@ -47,7 +47,7 @@ void clip_windows(LayerWindows& w, const Shape& x) {
     int64_t missing = (w.kernel[i] - 1) * w.dilations[i] + 1 - padded;
     if (padded < 1 || missing <= 0 || missing >= w.strides[i]) continue;
     w.kernel[i] = (padded - 1) / w.dilations[i] + 1;
-    w.strides[i] = padded;  // dilated taps may leave room behind the last one
+    w.strides[i] = padded;  // dilated taps may leave space after the last one
   }
 }
 LayerPool layer_pool(Import& layer, Value x) {

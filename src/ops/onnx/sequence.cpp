@@ -158,7 +158,7 @@ Value import_split_to_sequence(Import& layer) {
   return layer.list({sequence_run(a == 0 ? x : transpose(x, order))});
 }
 
-// Imports the body once per item; inputs that are no sequences are shared by all.
+// Imports the body once per item; other inputs are shared by all.
 std::vector<Value> import_sequence_map(Import& layer) {
   std::vector<std::optional<std::vector<Value>>> inputs;
   size_t length = sequence_items(layer, 0).size();

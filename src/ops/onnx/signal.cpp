@@ -56,7 +56,7 @@ Value cut_into_frames(Import& layer, const Value& signal, const Value& size, con
 }
 
 Value import_stft(Import& layer) {
-  // A real signal may come without the axis of parts.
+  // A real signal may omit the axis of real and imaginary parts.
   Value signal = layer.input(0).rank() == 2 ? unsqueeze(layer.input(0), {-1}) : layer.input(0);
   Value step = convert(reshape(layer.input(1), {}), DType::i64), window, size;
   if (layer.has_input(2)) window = layer.input(2);

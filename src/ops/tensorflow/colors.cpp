@@ -1,4 +1,4 @@
-// Contrast, hue and saturation of pictures whose last axis is red, green, blue.
+// Contrast, hue and saturation of images whose last axis is red, green, blue.
 #include "layout.hpp"
 
 namespace graft {
@@ -11,7 +11,7 @@ Value tf_above(const Value& v, double limit) { return v.in().op("Greater", {v, l
 
 // Each with a last axis of one element.
 struct Hsv {
-  Value hue, value, range;  // hue from 0 to 1; range: the value less the smallest channel
+  Value hue, value, range;  // hue from 0 to 1; range: the value minus the smallest channel
 
   Value saturation() const {
     Value lit = tf_above(value, 0);
@@ -32,7 +32,7 @@ Hsv tf_hsv_of(const Value& rgb) {
   return {build::select(colored, hue, like(hue, 0)), value, range};
 }
 
-// How much of each channel a hue has, from 0 to 1: [..., 3].
+// The intensity of each channel for a hue, from 0 to 1: [..., 3].
 Value tf_channels_of(const Value& hue) {
   Value h = hue * 6.0;
   auto distance = [&](double from) { return h.in().op("Abs", {h - from}); };

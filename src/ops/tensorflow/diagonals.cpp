@@ -1,13 +1,13 @@
 // Matrices from diagonals and diagonals of matrices.
 //
-// Several diagonals are rows of a matrix, the highest first, as long as the longest of them; shorter ones are aligned
-// to the left or right of their row.
+// Several diagonals are packed as rows of a matrix, the highest first; shorter ones are aligned to the left or right of
+// their row and padded to the length of the longest.
 #include "layout.hpp"
 
 namespace graft {
 namespace {
 
-// All numbers are i64; constants where the sizes are known.
+// All numbers are i64, and constants if the sizes are known.
 class Band {
  public:
   // `k`: one diagonal, or the lowest and the highest. Rows and columns are those of the matrices, scalars.
@@ -15,8 +15,8 @@ class Band {
       : layer_(layer), rows_(std::move(rows)), columns_(std::move(columns)) {
     Value bounds = tf::as_list(convert(k, DType::i64));
     Shape s = bounds.shape();
-    if (!s.ranked() || !s[0].known()) unsupported("the number of bounds in 'k' is not known");
-    if (s[0].value() != 1 && s[0].value() != 2) fail("'k' has ", s[0], " values, expected one or two");
+    if (!s.ranked() || !s[0].known()) unsupported("a data-dependent number of values in 'k' is not supported");
+    if (s[0].value() != 1 && s[0].value() != 2) fail("expected one or two values in 'k', got ", s[0]);
     single_ = s[0].value() == 1;
     low_ = at(bounds, 0), high_ = single_ ? low_ : at(bounds, 1);
     auto side = [&](std::string_view word) { return word == "RIGHT"; };
@@ -24,7 +24,7 @@ class Band {
     std::string_view above = std::string_view(align).substr(0, split);
     std::string_view below = split == align.npos ? "" : std::string_view(align).substr(split + 1);
     if ((above != "LEFT" && above != "RIGHT") || (below != "LEFT" && below != "RIGHT"))
-      fail("attribute 'align' is '", align, "', expected LEFT_LEFT, RIGHT_LEFT, LEFT_RIGHT or RIGHT_RIGHT");
+      fail("expected attribute 'align' to be LEFT_LEFT, RIGHT_LEFT, LEFT_RIGHT or RIGHT_RIGHT, got '", align, "'");
     right_above_ = side(above), right_below_ = side(below);
   }
 
@@ -33,7 +33,7 @@ class Band {
   Value longest() const { return least(rows_ + least(high_, zero()), columns_ - most(low_, zero())); }
   Value count() const { return high_ - low_ + 1; }
 
-  // For every element of a matrix: whether it lies in the band, and where in the flat list of diagonals its value is.
+  // For every element of a matrix: whether it lies in the band, and its position in the flat diagonals.
   void places_in_matrix(Value& inside, Value& place) const {
     Value row = unsqueeze(counting(rows_), {1}), column = unsqueeze(counting(columns_), {0});
     Value d = column - row;
@@ -42,7 +42,7 @@ class Band {
     place = (high_ - d) * longest() + along;
     place = build::select(inside, place, zero());
   }
-  // For every element of the rows of diagonals: whether a matrix has it, and where in the flat matrix.
+  // For every element of the rows of diagonals: whether it lies in the matrix, and its position in the flat matrix.
   void places_in_rows(Value& inside, Value& place) const {
     Value d = high_ - unsqueeze(counting(count()), {1});
     Value along = unsqueeze(counting(longest()), {0}) - offset(d);
@@ -90,7 +90,7 @@ std::string tf_align(Import& layer) {
   return layer.get<std::string>("align", layer.type().ends_with("V3") ? "RIGHT_LEFT" : "LEFT_LEFT");
 }
 
-// diagonal, k, num_rows, num_cols, padding: a size of -1 means the smallest that fits.
+// Inputs: diagonal, k, num_rows, num_cols, padding. A size of -1 means the smallest that fits.
 Value tf_matrix_diag(Import& layer) {
   Value x = layer.input(0), zero = layer.scalar(int64_t{0});
   Value k = layer.has_input(1) ? layer.input(1) : tf_main_diagonal(layer);
@@ -116,7 +116,7 @@ Value tf_matrix_diag(Import& layer) {
   return tf_picked(band.single() ? x : tf_flat_tail(x, 2), inside, place, tf_padding(layer, 4, x));
 }
 
-// input, k, padding
+// Inputs: input, k, padding.
 Value tf_matrix_diag_part(Import& layer) {
   Value x = layer.input(0);
   Band band(layer, tf_side(x, -2), tf_side(x, -1), layer.has_input(1) ? layer.input(1) : tf_main_diagonal(layer),
@@ -127,7 +127,7 @@ Value tf_matrix_diag_part(Import& layer) {
   return band.single() ? squeeze(y, {-2}) : y;
 }
 
-// input, diagonal, k
+// Inputs: input, diagonal, k.
 Value tf_matrix_set_diag(Import& layer) {
   Value x = layer.input(0), diagonal = layer.input(1);
   Value k = layer.has_input(2) ? layer.input(2) : tf_main_diagonal(layer);
@@ -150,7 +150,7 @@ Value tf_tensor_diag(Import& layer) {
 }
 Value tf_tensor_diag_part(Import& layer) {
   Value x = layer.input(0);
-  if (x.rank() % 2) fail("the input of rank ", x.rank(), " has no diagonal, expected an even rank");
+  if (x.rank() % 2) fail("expected an input of even rank, got rank ", x.rank());
   std::vector<int64_t> first;
   for (size_t i = 0; i < x.rank() / 2; ++i) first.push_back(static_cast<int64_t>(i));
   Value dims = build::dims(x, first);

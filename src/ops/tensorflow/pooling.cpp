@@ -93,19 +93,20 @@ Value tf_image_patches(Import& layer) {
 }
 
 // Grayscale dilation: the maximum of input plus filter over a window. Input [n, h, w, c], filter [h, w, c]; padding
-// does not take part.
+// is ignored.
 Value tf_dilation(Import& layer) {
   tf::Layout layout(layer, 2);
   auto strides = layout.part(layer, "strides", 1), rates = layout.part(layer, "rates", 1);
   auto padding = layer.get<std::string>("padding");
-  if (padding != "SAME" && padding != "VALID") fail("attribute 'padding' is '", padding, "', expected SAME or VALID");
+  if (padding != "SAME" && padding != "VALID")
+    fail("expected attribute 'padding' to be SAME or VALID, got '", padding, "'");
   Value x = layer.input(0), filter = layer.input(1);
   DType type = x.type();
-  if (type == DType::i64 || type == DType::u64) unsupported("dilation of ", type);
+  if (type == DType::i64 || type == DType::u64) unsupported("dilation of ", type, " is not supported");
   if (!is_real(type)) x = convert(x, DType::f64), filter = convert(filter, DType::f64);
   Shape f = filter.shape();
   if (!f.ranked() || f.rank() != 3 || !f[0].known() || !f[1].known())
-    unsupported("the height and width of the filter are not known, it has the shape ", f);
+    unsupported("the height and width of the filter must be known, got shape ", f);
   if (padding == "SAME") {
     std::vector<Value> before{layer.ints({0})}, after{layer.ints({0})};
     for (size_t i = 0; i < 2; ++i) {

@@ -92,7 +92,7 @@ Value tf_cross(Import& layer) {
   };
   return turned(0, {1, 2, 0}) * turned(1, {2, 0, 1}) - turned(0, {2, 0, 1}) * turned(1, {1, 2, 0});
 }
-// Sign and logarithm of the determinant, which f64 holds where f32 would overflow.
+// Sign and logarithm of the determinant, computed in f64 because f32 would overflow.
 std::vector<Value> tf_log_determinant(Import& layer) {
   DType type = layer.input(0).type();
   Value det = layer.op("Det@graft", {convert(layer.input(0), DType::f64)});

@@ -1,4 +1,4 @@
-// Rows with the same number, combined: segments, counts of numbers, and embeddings of sparse features.
+// Segment reductions, bin counts and embeddings of sparse features.
 #include "segments.hpp"
 
 #include "limits.hpp"
@@ -32,7 +32,7 @@ Value tf_count_of_segments(Import& layer, const Value& ids, size_t given) {
   Value largest = convert(layer.op("ReduceMax", {ids, layer.ints({0})}, {{"keep_dims", true}}), DType::i64);
   return layer.op("Maximum", {largest, layer.ints({-1})}) + 1;
 }
-// How many rows each segment has, with an axis for every axis of x.
+// The number of rows per segment, with the rank of x.
 Value tf_rows_of_segments(const Value& x, const Value& ids, const Value& count) {
   Import& layer = x.in();
   Value ones = build::fill(layer, 1, x.type(), build::dims(x, {0}));
@@ -42,7 +42,7 @@ Value tf_rows_of_segments(const Value& x, const Value& ids, const Value& count) 
   return build::reshape_keeping(rows, dims);
 }
 
-// Sorted ids. An empty segment gives 0, or 1 for products.
+// Sorted ids. An empty segment yields 0, or 1 for products.
 template <Combined how>
 Value tf_segment(Import& layer) {
   Value x = layer.input(0), ids = layer.input(1), count = tf_count_of_segments(layer, ids, 2);
@@ -62,7 +62,7 @@ Value tf_rows_like(const Value& x, const Value& ids) {
   Value rows = layer.op("ReduceProd", {shape_of(ids), layer.ints({0})}, {{"keep_dims", true}});
   return build::reshape(x, {rows, tail});
 }
-// Unsorted ids of any shape that is a prefix of the data's; rows with a negative id are dropped.
+// Unsorted ids, whose shape is a prefix of that of the data; rows with a negative id are dropped.
 template <Combined how>
 Value tf_unsorted_segment(Import& layer) {
   Value x = layer.input(0), ids = convert(layer.input(1), DType::i64);
@@ -74,7 +74,7 @@ Value tf_unsorted_segment(Import& layer) {
   return build::slice(y, 0, layer.ints({0}), count);
 }
 
-// data, indices, ids
+// Inputs: data, indices, ids.
 template <Combined how>
 Value tf_sparse_segments(Import& layer) {
   layer.has("sparse_gradient");
@@ -86,8 +86,8 @@ Value tf_sparse_segments(Import& layer) {
   return sum / (how == Combined::by_root ? layer.op("Sqrt", {rows}) : rows);
 }
 
-// How often each number below `size` occurs, or the sum of its weights. Larger ones are
-// collected in an extra bin, which is sliced off.
+// The number of occurrences of each value below `size`, or the sum of their weights. Larger values are collected in an
+// extra bin, which is sliced off.
 Value tf_counted(const Value& numbers, const Value& size, const Value& weights, bool only_whether) {
   Import& layer = numbers.in();
   Value place = layer.op("Minimum", {numbers, size});
@@ -96,16 +96,16 @@ Value tf_counted(const Value& numbers, const Value& size, const Value& weights, 
 Value tf_weights(Import& layer, const Value& numbers, bool only_whether) {
   Value weights = layer.input(2);
   Dim n = weights.shape().elements();
-  if (!n.known()) unsupported("the number of weights is not known");
+  if (!n.known()) unsupported("a data-dependent number of weights is not supported");
   if (n.value() == 0 || only_whether) return build::fill(layer, 1, weights.type(), shape_of(numbers));
   return weights;
 }
-// Input, size, weights. A matrix is counted row by row.
+// Inputs: input, size, weights. A matrix is counted row by row.
 Value tf_dense_bincount(Import& layer) {
   bool binary = layer.get<bool>("binary_output", false);
   Value x = convert(layer.input(0), DType::i64), size = convert(tf::as_list(layer.input(1)), DType::i64);
   Value weights = tf_weights(layer, x, binary);
-  if (x.rank() > 2) fail("expected a list or a matrix, got the rank ", x.rank());
+  if (x.rank() > 2) fail("expected an input of rank 1 or 2, got rank ", x.rank());
   if (x.rank() < 2)
     return build::slice(tf_counted(tf::as_list(x), size, tf::as_list(weights), binary), 0, layer.ints({0}), size);
   // Each row has its own range of bins.
@@ -121,7 +121,7 @@ Value tf_bincount(Import& layer) {
   return build::slice(tf_counted(x, size, reshape(weights, {-1}), false), 0, layer.ints({0}), size);
 }
 
-// Values, their range [low, high], number of bins. Values outside go to the first or the last bin.
+// Inputs: values, their range [low, high], number of bins. Values outside are counted in the first or last bin.
 Value tf_histogram(Import& layer) {
   Value x = reshape(layer.input(0), {-1}), range = convert(layer.input(1), x.type());
   Value bins = convert(tf::as_list(layer.input(2)), DType::i64), last = convert(bins - 1, x.type());
@@ -133,10 +133,10 @@ Value tf_histogram(Import& layer) {
   return tf::combined_segments(ones, convert(place, DType::i64), bins, "sum", 0);
 }
 
-// data, partitions: the rows of each partition.
+// Inputs: data, partitions. Outputs: the rows of each partition.
 std::vector<Value> tf_dynamic_partition(Import& layer) {
   auto count = layer.get<int64_t>("num_partitions");
-  if (count < 1 || count > 1 << 16) fail("attribute 'num_partitions' is ", count);
+  if (count < 1 || count > 1 << 16) fail("expected attribute 'num_partitions' of 1 to 65536, got ", count);
   Value ids = layer.input(1), x = tf_rows_like(layer.input(0), ids), flat = tf::as_list(ids);
   std::vector<Value> out;
   for (int64_t i = 0; i < count; ++i) {
@@ -146,10 +146,10 @@ std::vector<Value> tf_dynamic_partition(Import& layer) {
   }
   return out;
 }
-// Lists of indices, then of data: row i of the result is the data with index i; of duplicates the last one wins.
+// Inputs: tensors of indices, then of data. Row i of the output is the data with index i; the last duplicate wins.
 Value tf_dynamic_stitch(Import& layer) {
   size_t count = layer.inputs() / 2;
-  if (count == 0) fail("there is nothing to stitch");
+  if (count == 0) fail("expected at least one tensor to stitch, got none");
   std::vector<Value> ids, rows;
   for (size_t i = 0; i < count; ++i) {
     ids.push_back(convert(tf::as_list(layer.input(i)), DType::i64));

@@ -42,7 +42,7 @@ std::vector<Value> tf_sparse_reshape(Import& layer) {
   return {out, to};
 }
 
-// Row r of the product is the sum of the rows of b that the elements in row r of the sparse matrix pick and scale.
+// Row r of the product is the sum of the rows of b selected and scaled by the elements in row r of the sparse matrix.
 Value tf_sparse_dense_matmul(Import& layer) {
   Value indices = layer.input(0), values = layer.input(1), shape = layer.input(2), b = layer.input(3);
   bool flipped = layer.get<bool>("adjoint_a", false);
@@ -59,7 +59,7 @@ Value tf_ragged_to_tensor(Import& layer) {
   auto kinds = layer.get<std::vector<std::string>>("row_partition_types");
   bool splits = kinds == std::vector<std::string>{"ROW_SPLITS"};
   if (!splits && kinds != std::vector<std::string>{"FIRST_DIM_SIZE", "VALUE_ROWIDS"})
-    unsupported("a ragged tensor with more than one ragged axis");
+    unsupported("a ragged tensor with more than one ragged axis is not supported");
   Value values = layer.input(1), n = tf::as_scalar(build::dims(values, {0})), zero = layer.scalar(int64_t{0});
   Value parts = convert(tf::as_list(layer.input(splits ? 3 : 4)), DType::i64), at = build::range(zero, n, DType::i64);
   auto search = [&](const Value& sorted, const Value& v, bool right) {
@@ -74,7 +74,7 @@ Value tf_ragged_to_tensor(Import& layer) {
   Value columns = most(column) + 1;
   // A scalar means that the shape is unknown.
   Shape known = layer.input(0).shape();
-  if (!known.ranked()) unsupported("the rank of the shape is not known");
+  if (!known.ranked()) unsupported("the rank of the shape must be known");
   if (known.rank() == 1) {
     Value wanted = convert(layer.input(0), DType::i64);
     auto chosen = [&](int64_t axis, const Value& natural) {

@@ -34,7 +34,7 @@ std::vector<Value> tf_merge(Import& layer) {
   return {build::select(condition, yes, no), index};
 }
 
-// The same for many branches: index, then their values. An index out of range selects the last one.
+// The same for many branches. Inputs: index, then their values. An out-of-range index selects the last one.
 Value tf_merge_many(Import& layer) {
   Value index = layer.input(0), out = layer.input(layer.inputs() - 1);
   auto number = index.values<int64_t>();

@@ -10,23 +10,23 @@ Value tf_table(Import& layer) {
                              "value_shape", "initial_num_buckets", "max_load_factor", "empty_key", "deleted_key"})
     layer.has(f);
   if (!layer.has("keys") || !layer.has("values"))
-    unsupported("the content of the table is not known: it must come from constants, an asset file or the checkpoint");
+    unsupported("expected a table initialized from constants, an asset file or the checkpoint");
   return layer.list({layer.constant(layer.get<TensorView>("keys")), layer.constant(layer.get<TensorView>("values"))});
 }
 
 std::vector<Value> tf_content(Import& layer) {
   auto items = layer.input(0).items();
-  if (!items || items->size() != 2) unsupported("the table is made in a way that is not understood");
+  if (!items || items->size() != 2) unsupported("expected a table created by a supported layer");
   return *items;
 }
 
-// table, keys, default value
+// Inputs: table, keys, default value.
 Value tf_table_find(Import& layer) {
   layer.has("Tin"), layer.has("Tout");
   std::vector<Value> content = tf_content(layer);
   return layer.op("LabelEncoder@graft", {layer.input(1), content[0], content[1], tf::as_scalar(layer.input(2))});
 }
-// A table never holds a key twice.
+// The keys of a table are unique.
 Value tf_table_size(Import& layer) { return tf::as_scalar(build::dims(tf_content(layer)[0], {0})); }
 std::vector<Value> tf_table_export(Import& layer) { return tf_content(layer); }
 

@@ -1,0 +1,134 @@
+// Kernels: ways of running an operation on a device. See op.hpp for operations and their reference kernels.
+#pragma once
+
+#include <memory>
+
+#include "context.hpp"
+
+namespace [[gnu::visibility("hidden")]] graft {
+
+// One way of running an operation on a device, for an operation defined here or elsewhere:
+//
+//   Kernel("CPU", "elu_avx512").of("Elu", "opset1").accept(only_f32).run(elu_prepare, elu_run)
+//
+// A device tries the kernels of an operation in order and takes the first that accepts the node; the reference kernel
+// is the last resort. The name is shown by `graft explain`, together with the reasons of those that declined.
+class Kernel {
+ public:
+  Kernel(std::string_view device, std::string_view name) {
+    k_.size = sizeof k_;
+    k_.device = str(device), k_.name = str(name);
+  }
+  // The operation, for kernels of operations that are defined elsewhere; OpOf::kernel sets it itself.
+  Kernel& of(std::string_view op, std::string_view opset) {
+    opset_ = std::make_shared<std::string>(opset);
+    return k_.op = str(op), *this;
+  }
+  // The function that computes the outputs. The attribute struct is read once per compiled node.
+  template <class A>
+  Kernel& run(void (*f)(Run&, const A&)) {
+    functions_->run = reinterpret_cast<void*>(f);
+    k_.prepare = [](graft_node* n, void*, void** state) {
+      return guarded([&] { *state = new A(NodeView(n).attributes<A>()); });
+    };
+    k_.run = [](const graft_call* c) {
+      return guarded([&] {
+        Run ctx(c);
+        reinterpret_cast<void (*)(Run&, const A&)>(static_cast<Functions*>(c->user)->run)(ctx,
+                                                                                          *static_cast<A*>(c->state));
+      });
+    };
+    k_.release = [](void* state, void*) { delete static_cast<A*>(state); };
+    return *this;
+  }
+  // The same with state: `prepare` creates it once per compiled node, and all calls share it, also concurrently. It is
+  // destroyed with the compiled model.
+  template <class A, class S>
+  Kernel& run(S (*prepare)(Prepare&, const A&), void (*f)(Run&, const A&, const S&)) {
+    using State = std::pair<A, S>;
+    functions_->prepare = reinterpret_cast<void*>(prepare);
+    functions_->run = reinterpret_cast<void*>(f);
+    k_.prepare = [](graft_node* n, void* user, void** state) {
+      return guarded([&] {
+        Prepare ctx(n);
+        A a = ctx.attributes<A>();
+        S s = reinterpret_cast<S (*)(Prepare&, const A&)>(static_cast<Functions*>(user)->prepare)(ctx, a);
+        *state = new State(std::move(a), std::move(s));
+      });
+    };
+    k_.run = [](const graft_call* c) {
+      return guarded([&] {
+        Run ctx(c);
+        auto& s = *static_cast<State*>(c->state);
+        reinterpret_cast<void (*)(Run&, const A&, const S&)>(static_cast<Functions*>(c->user)->run)(ctx, s.first,
+                                                                                                    s.second);
+      });
+    };
+    k_.release = [](void* state, void*) { delete static_cast<State*>(state); };
+    return *this;
+  }
+  // For kernels of operations defined elsewhere, without their attribute struct: `prepare` reads attributes by name:
+  //
+  //   float elu_prepare(Prepare& ctx) { return ctx.attr<float>("alpha"); }
+  //   void elu_run(Run& ctx, const float& alpha) { ... }
+  template <class S>
+  Kernel& run(S (*prepare)(Prepare&), void (*f)(Run&, const S&)) {
+    functions_->prepare = reinterpret_cast<void*>(prepare);
+    functions_->run = reinterpret_cast<void*>(f);
+    k_.prepare = [](graft_node* n, void* user, void** state) {
+      return guarded([&] {
+        Prepare ctx(n);
+        *state = new S(reinterpret_cast<S (*)(Prepare&)>(static_cast<Functions*>(user)->prepare)(ctx));
+      });
+    };
+    k_.run = [](const graft_call* c) {
+      return guarded([&] {
+        Run ctx(c);
+        reinterpret_cast<void (*)(Run&, const S&)>(static_cast<Functions*>(c->user)->run)(ctx,
+                                                                                          *static_cast<S*>(c->state));
+      });
+    };
+    k_.release = [](void* state, void*) { delete static_cast<S*>(state); };
+    return *this;
+  }
+  // Decides whether the kernel can run a node: returns to accept, declines by throwing:
+  //
+  //   void only_f32(Accept& ctx) {
+  //     if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
+  //   }
+  //
+  // Without it, the kernel accepts every node. `prepare` may decline as well.
+  Kernel& accept(void (*f)(Accept&)) {
+    functions_->accept = f;
+    k_.accept = [](graft_node* n, void* user) {
+      return guarded([&] {
+        Accept ctx(n);
+        static_cast<Functions*>(user)->accept(ctx);
+      });
+    };
+    return *this;
+  }
+
+  // Whether one kernel replaces the other.
+  bool same_slot(const Kernel& o) const {
+    return view(k_.device) == view(o.k_.device) && view(k_.name) == view(o.k_.name);
+  }
+  // The C record, which refers to this object: valid until it is moved or destroyed.
+  const graft_kernel* seal() {
+    if (opset_) k_.opset = str(*opset_);
+    k_.user = functions_.get();
+    return &k_;
+  }
+
+ private:
+  struct Functions {
+    void* prepare = nullptr;
+    void* run = nullptr;
+    void (*accept)(Accept&) = nullptr;
+  };
+  graft_kernel k_{};
+  std::shared_ptr<std::string> opset_;
+  std::shared_ptr<Functions> functions_ = std::make_shared<Functions>();
+};
+
+}  // namespace graft
