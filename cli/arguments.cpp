@@ -90,7 +90,7 @@ const CLI::Option* short_option(const CLI::App& app, const std::string& word) {
   return nullptr;
 }
 
-// Does the word after the option belong to it?
+// Whether the next word is the value of the option.
 bool takes_value(const CLI::Option* o) { return o && o->get_type_size_min() > 0 && o->get_items_expected_min() > 0; }
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }

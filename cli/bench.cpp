@@ -32,7 +32,7 @@ struct Result {
   double duration = 0;            // ms
 };
 
-// Keeps `requests` runs in flight until the time or the number of runs is over.
+// Keeps all requests in flight until the time has elapsed or the number of iterations is reached.
 Result measure(std::vector<InferRequest>& requests, const BenchOptions& o, bool async) {
   Result result;
   auto start = Clock::now(),
@@ -101,7 +101,7 @@ void print_counters(std::vector<ProfilingInfo> rows) {
   }
 }
 
-// Of a file, or of all files of a SavedModel.
+// Size of a file, or of all files of a SavedModel.
 size_t size_on_disk(const std::string& path) {
   namespace fs = std::filesystem;
   if (!fs::is_directory(path)) return MappedFile::open(path)->chars().size();

@@ -10,10 +10,10 @@
 
 namespace graft::cli {
 
-// Stable: 0 done, 1 wrong usage, 2 bad or unsupported model, 3 our bug.
+// Stable: 0 success, 1 usage error, 2 invalid or unsupported model, 3 bug in Graft.
 enum ExitCode { done = 0, wrong_usage = 1, bad_model = 2, our_bug = 3 };
 
-// The command line itself is wrong.
+// The command line is invalid.
 class UsageError : public Error {
  public:
   explicit UsageError(std::string message, std::string hint = {})
@@ -73,7 +73,7 @@ Model load(const Core& core, const ModelOptions& o, ImportOptions options = {});
 // ones.
 std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given, const std::vector<Port>& inputs);
 
-// Each adds its sub-command; the callback does the work and may throw.
+// Each adds its subcommand; the callback runs it and may throw.
 void add_convert(CLI::App& app);
 void add_run(CLI::App& app);
 void add_ops(CLI::App& app);

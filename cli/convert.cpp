@@ -91,19 +91,19 @@ void collect_named(const Graph& g, std::string_view type, const std::string& pre
   }
 }
 
-// What was done to a model, for the report.
+// The result of a conversion, for the report.
 struct Done {
   std::string xml, bin;
   std::vector<PassEffect> effects;
   std::vector<std::string> transposes;  // that remain
   F16Report half;
-  int version = 11, opset = 0;  // of the IR; the highest of its layers
+  int version = 11, opset = 0;  // version of the IR; highest opset of its layers
   double seconds = 0;
 };
 
 std::string base_name(const ConvertOptions& o, const std::string& path) {
   if (!o.name.empty()) return o.name;
-  // The model is what was named so; a Caffe net's definition is only a part of it.
+  // Named after the model file, not after the definition of a Caffe network.
   std::string stem = stem_of(!o.model.model.empty()                              ? o.model.model
                              : o.model.files.empty() && !o.model.weights.empty() ? o.model.weights[0]
                                                                                  : path);

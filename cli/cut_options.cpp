@@ -36,7 +36,7 @@ namespace {
 constexpr const char* input_hint =
     "write [INPUT:]NAME[:OUTPUT][1 3 224 224]{f32}->VALUE; everything after the name is optional";
 
-// Words between blanks or commas.
+// Splits at spaces and commas.
 std::vector<std::string> words_of(std::string_view s) {
   std::vector<std::string> out;
   for (std::string_view part : split(s, ','))
@@ -117,7 +117,7 @@ std::vector<ShapeItem> shapes_of(const std::string& given) {
   constexpr const char* hint =
       "write [1,3,224,224],(1,5) in the order of --input, or name[1,3,224,224]; ? is an unknown dimension";
   std::vector<ShapeItem> out;
-  // Numbers without brackets are one shape.
+  // Numbers without brackets are a single shape.
   if (given.find_first_of("[(") == given.npos) return {{"", shape_of(given, given, hint)}};
   for (const std::string& item : items_of(given)) {
     auto b = bracketed(item);

@@ -78,7 +78,7 @@ void explain(const ExplainOptions& o) {
 
   std::vector<Info> inputs;
   for (const Tensor& t : random_inputs(model.inputs(), 1)) inputs.push_back({t.type(), Shape::of(t.dims())});
-  // Compiled as `run` does it, so that this is what runs.
+  // Compiled in the same way as in `run`.
   Explanation e = core.compile_model(model, o.model.device).state()->program->explain(inputs);
   if (o.json) {
     report["device"] = o.model.device;

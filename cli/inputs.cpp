@@ -131,7 +131,7 @@ std::vector<Tensor> random_inputs(const std::vector<Port>& ports, uint64_t seed)
 
 namespace {
 
-// The values of inputs, as the command line names files for them.
+// Collects the input values given on the command line.
 class Collected {
  public:
   Collected(const std::vector<Group>& groups, const std::vector<Port>& ports)
@@ -162,7 +162,7 @@ class Collected {
   }
 
  private:
-  // A name may hold '=' itself: the longest one that is an input.
+  // A name may contain '=': uses the longest prefix that names an input.
   std::pair<std::string, std::string> split_argument(const std::string& g) const {
     size_t equals = g.find('=');
     std::string name = equals == g.npos ? "" : g.substr(0, equals), file = equals == g.npos ? g : g.substr(equals + 1);
@@ -178,7 +178,7 @@ class Collected {
   size_t index_of(const std::string& name) const {
     for (size_t i = 0; i < groups_.size(); ++i)
       if (groups_[i].name == name) return i;
-    // Other names of a port, and the message that lists what there is.
+    // Then tries the other names of a port.
     auto port = position_of(ports_, name);
     for (size_t i = 0; port && i < groups_.size(); ++i)
       if (groups_[i].kind == Group::Kind::tensor && groups_[i].port == *port) return i;
@@ -227,7 +227,7 @@ class Collected {
   void put(size_t i, Datum d, const std::string& from) {
     const Group& g = groups_[i];
     std::optional<Datum>& place = values_[i];
-    // Files of one tensor are the items of a sequence, one after the other.
+    // Several files with one tensor each are the items of a sequence, in order.
     bool item = d.kind == Datum::tensor && holds_sequence(g);
     if (item) check_type(g, d, from);
     if (item && place && place->kind == Datum::sequence) {

@@ -13,7 +13,7 @@
 namespace graft::cli {
 namespace {
 
-// The Model Optimizer's words. CRITICAL is less than any error here.
+// Log levels of the Model Optimizer. There is no level above ERROR here.
 constexpr std::pair<std::string_view, LogLevel> levels[] = {
     {"CRITICAL", LogLevel::error},  {"ERROR", LogLevel::error}, {"WARN", LogLevel::warning},
     {"WARNING", LogLevel::warning}, {"INFO", LogLevel::info},   {"DEBUG", LogLevel::debug},

@@ -5,12 +5,12 @@
 
 namespace graft::cli {
 
-// Sends the library's log lines to stderr, a line each: "warning: ...".
+// Prints log messages of the library to stderr, one per line: "warning: ...".
 void log_to_stderr();
 // --log_level; takes effect as soon as the option is parsed.
 void add_log_level(CLI::App& app);
 
-// A line on stderr, dimmed on a terminal; hidden where warnings are.
+// Prints a line to stderr, dimmed on a terminal; hidden if warnings are.
 void note(const std::string& line);
 
 }  // namespace graft::cli

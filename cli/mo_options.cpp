@@ -65,10 +65,10 @@ constexpr Granted granted[] = {
     {"--use_legacy_frontend", false, "there is only one importer"},
 };
 
-// What the switches mean for the passes.
+// Passes that each switch disables or enables.
 struct Switch {
   bool MoOptions::*given;
-  bool leaves_out;  // given: without them; else they run only when it is given
+  bool leaves_out;  // true: the switch disables them; false: they run only with the switch
   std::vector<const char*> passes;
 };
 const std::vector<Switch>& switches() {
@@ -86,7 +86,7 @@ bool is_word(const std::string& s, std::initializer_list<std::string_view> words
   return std::any_of(words.begin(), words.end(), [&](std::string_view w) { return equal_ignoring_case(s, w); });
 }
 
-// Regular expressions are what --finegrain_fusing has always taken; the words come from whoever runs the command.
+// --finegrain_fusing takes regular expressions; they come from the user, not from the model.
 std::vector<Pattern> patterns(const std::string& list) {
   std::vector<Pattern> out;
   for (std::string_view word : split(list, ',')) try {

@@ -10,7 +10,7 @@ struct MoOptions {
   std::string framework, data_type, checkpoint, meta_graph, saved_model, tags, pipeline, finegrain, transform;
   bool compress = false, is_text = false, progress = false, stream = false;
   bool no_fusing = false, no_group_fusing = false, no_strides = false, concats = false, keep_transposes = false;
-  std::vector<std::string> notes;  // on options that change nothing
+  std::vector<std::string> notes;  // about options without effect
 
   void add(CLI::App& app);
 
@@ -20,7 +20,7 @@ struct MoOptions {
   void check_framework(const std::vector<std::string>& files) const;
   // Prints a note about --tensorflow_object_detection_api_pipeline_config once the model is loaded.
   void note_pipeline(const Model& model) const;
-  bool half() const;  // weights are to be stored as f16
+  bool half() const;  // whether to store weights as f16
   // Existing passes to skip or to enable, and nodes that they must not change.
   PassOptions passes(const Registry& registry) const;
   // Warnings about --finegrain_fusing patterns that match no node name.

@@ -23,7 +23,7 @@ struct NewOptions {
   }
 };
 
-// What there is to scaffold, and the command line that uses it.
+// The operations to generate, and the command line that uses them.
 struct Order {
   std::vector<SeenOperation> operations;
   std::string title;       // of a library with several of them
@@ -33,7 +33,7 @@ struct Order {
 
 std::string full_name(const std::string& framework) { return framework == "tf" ? "tensorflow" : framework; }
 
-// The framework of the import rules: the model's own. An IR does not say where its layers came from.
+// The framework of the import rules is that of the model. An IR does not store its original framework.
 std::string rule_framework(const NewOptions& o, const std::string& found) {
   std::string asked = full_name(o.framework);
   if (found == "ir" || found == "text") return asked.empty() ? "onnx" : asked;
@@ -47,7 +47,7 @@ std::vector<std::string> files_of(const NewOptions& o) {
   try {
     return o.model.all_files();
   } catch (const UsageError& e) {
-    // "--from-model FILE NAME" takes the name for another file.
+    // "--from-model FILE NAME" parses the name as another file.
     if (!o.name.empty() || o.model.files.size() < 2) throw;
     throw UsageError(e.message(), "put the operation name before --from-model");
   }

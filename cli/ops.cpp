@@ -56,7 +56,7 @@ std::string conditions_text(const graft_rule& x) {
   return out;
 }
 
-// A rule that is a function may make any operations; where it stands with an operation, that is the main one.
+// An import function may create any operations; if it belongs to an operation, that is the main one.
 std::string becomes_text(const RuleDef& r) {
   const graft_rule& x = *r.record;
   std::string op = x.op.size ? text(x.op, " (", x.opset, ')') : "";
@@ -89,7 +89,7 @@ nlohmann::json rules_json(const std::vector<const RuleDef*>& rules) {
   return out;
 }
 
-// Layers of a framework: sub-graphs that replacement files name are none.
+// Framework layers, as opposed to subgraphs of replacement files.
 bool is_layer(const RuleDef& r) { return view(r.record->framework) != "replacement"; }
 
 void print_rule(const RuleDef& r, int width) {
@@ -194,7 +194,8 @@ void describe_op(const Registry& r, const OpDef& d) {
   }
 }
 
-// Everything of this name: operations, and layers of frameworks that no operation of that name imports.
+// Describes all operations and framework layers with this name; layers that are imported as one of the operations are
+// listed there.
 void describe(const Registry& r, const OpsOptions& o) {
   std::vector<const OpDef*> operations;
   std::vector<const RuleDef*> layers;

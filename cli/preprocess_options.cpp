@@ -118,7 +118,7 @@ std::vector<LayoutRequest> layouts_of(const std::string& given, bool changes) {
   return out;
 }
 
-// The two halves put together by name.
+// Combines source and target layouts by name.
 std::vector<LayoutRequest> joined_layouts(const std::string& source, const std::string& target) {
   std::vector<LayoutRequest> out = layouts_of(source, false);
   for (LayoutRequest& t : layouts_of(target, false)) {

@@ -105,7 +105,7 @@ class OutputList {
     return entry;
   }
 
-  // Items that are tensors are listed by their files.
+  // Lists tensor items by their files.
   nlohmann::json sequence(const std::string& name, const Datum& d, const std::string& stem) {
     nlohmann::json items = nlohmann::json::array(), files = items, shapes = items, type;
     bool tensors = true;
@@ -143,8 +143,8 @@ class OutputList {
   std::vector<std::string> labels_;
 };
 
-// The outputs that were asked for, as values of the framework; none when all are. Names are the framework's, as for
-// `convert`; what only the imported graph knows is looked up there.
+// The requested outputs, as values of the framework; empty for all outputs. Names are resolved in the framework model,
+// as for `convert`, then in the imported graph.
 std::vector<Group> selected_outputs(Model& model, const std::vector<std::string>& names) {
   std::vector<Group> groups = model.output_groups(), selected;
   bool structured =
@@ -156,7 +156,7 @@ std::vector<Group> selected_outputs(Model& model, const std::vector<std::string>
       selected.push_back(*group);
       continue;
     }
-    // The position counts values; it is that of a port where each value is one.
+    // The index counts values; it is the index of a port if each value is a single tensor.
     std::optional<size_t> at = structured ? std::nullopt : model.state()->report.more_outputs[i];
     size_t port = at ? *at : as_usage([&] { return model.add_output(names[i]); });
     selected.push_back({names[i], Group::Kind::tensor, port, {}});

@@ -10,9 +10,9 @@
 namespace graft::cli {
 namespace {
 
-// ---- text that comes from a model, as a part of a source ----
+// ---- embedding strings from a model in source code ----
 
-// A string literal of C++. Escapes are octal: those end after three digits, hexadecimal ones take all that follow.
+// A C++ string literal. Uses octal escapes, which end after three digits; hexadecimal ones have no maximum length.
 std::string cpp_literal(std::string_view s) {
   bool utf8 = is_valid_utf8(s);
   std::string out = "\"";
@@ -26,14 +26,14 @@ std::string cpp_literal(std::string_view s) {
   return out + '"';
 }
 
-// A comment up to the end of the line, which a backslash at its end would carry on to the next one.
+// A line comment. A backslash at the end would continue it on the next line.
 std::string cpp_comment(std::string_view s) {
   std::string line = "// " + on_one_line(s);
   if (line.ends_with('\\')) line += "x5c";
   return line;
 }
 
-// In a case braces are counted, also those in quotes.
+// The parser of test cases counts braces, even in quotes, so they are escaped.
 std::string case_text(std::string_view s) {
   std::string out;
   bool quoted = false;
@@ -46,7 +46,7 @@ std::string case_text(std::string_view s) {
   return out;
 }
 
-// Words that C++ or the generated source has taken already.
+// Identifiers that are reserved in C++ or used by the generated source.
 const std::set<std::string, std::less<>>& taken_words() {
   static const std::set<std::string, std::less<>> words = {
       "NAN",       "NULL",          "EOF",          "INFINITY", "alignas",    "alignof",
@@ -77,14 +77,14 @@ std::string identifier(std::string_view s) {
   return taken_words().count(out) ? out + "_" : out;
 }
 
-// `wanted`, or with a number behind it where that is taken.
+// `wanted`, with a number appended if it is taken.
 std::string unique(std::set<std::string>& taken, const std::string& wanted) {
   std::string name = wanted;
   for (int i = 2; !taken.insert(name).second; ++i) name = text(wanted, '_', i);
   return name;
 }
 
-// A name that CMake takes for a target.
+// A valid name for a CMake target.
 std::string library_name(const std::string& wanted) {
   static const std::set<std::string, std::less<>> taken = {"all",           "all_build",      "clean",
                                                            "codegen",       "depend",         "edit_cache",
@@ -95,12 +95,12 @@ std::string library_name(const std::string& wanted) {
   return taken.count(wanted) ? wanted + "_op" : wanted;
 }
 
-// An operation with the names it has in the source.
+// An operation and its names in the generated source.
 struct Named {
   const SeenOperation& seen;
   std::string type;                  // the struct of its attributes
   std::string prefix;                // of its functions
-  std::vector<std::string> members;  // for each attribute; empty: it is none
+  std::vector<std::string> members;  // for each attribute
 };
 
 std::string cpp_type(graft_kind k) {
@@ -232,12 +232,12 @@ std::string build_file(const std::string& library) {
 
 // ---- cases ----
 
-constexpr int64_t most_elements = 64;  // of a tensor that is written down
+constexpr int64_t most_elements = 64;  // of a tensor in a test case
 constexpr size_t most_items = 32, most_characters = 200;
 
-// The block of a tensor that begins at its first element.
+// The block of a tensor that starts at its first element.
 Tensor corner(const Tensor& t, const std::vector<int64_t>& dims) {
-  // Elements that share bytes, and texts, go one by one in a type of their own.
+  // Packed elements are widened, and strings are copied one by one.
   bool packed = t.type() != DType::string && bytes_for(t.type(), 2) < 2;
   Tensor from = packed ? t.to(DType::i64) : t;
   int64_t count = count_checked(dims);
@@ -297,7 +297,7 @@ Attribute small_value(const Attribute& a) {
   return s.substr(0, end);
 }
 
-// An input for a case: as the model has it, with dimensions of 4 at most.
+// An input of a test case: that of the model, with dimensions limited to 4.
 Info small_info(Info info) {
   if (info.type == DType::undefined) info.type = DType::f32;
   if (!info.shape.ranked()) info.shape = Shape{2};
@@ -350,7 +350,7 @@ Scaffold scaffold(const std::vector<SeenOperation>& operations, const std::strin
   for (const SeenOperation& s : operations) {
     Named& n = named.emplace_back(Named{s, identifier(s.type), "", {}});
     n.prefix = unique(prefixes, to_lower(n.type));
-    // Several types may come down to one name: they differ in case, in what is no letter, or by domain.
+    // Types that differ only in case, punctuation or domain have the same name.
     if (n.prefix != to_lower(n.type)) n.type += n.prefix.substr(to_lower(n.type).size());
     std::set<std::string> members = {n.type};
     for (const SeenAttribute& a : s.attributes) n.members.push_back(unique(members, identifier(a.name)));

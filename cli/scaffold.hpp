@@ -1,4 +1,4 @@
-// The files of an extension that is still to be written: sources, a build file, cases.
+// Generates the files of an extension skeleton: source, build file, test cases.
 #pragma once
 
 #include "seen.hpp"
@@ -6,12 +6,12 @@
 namespace graft::cli {
 
 struct Scaffold {
-  std::string library;                                     // its name, also that of the source without its ending
+  std::string library;                                     // name of the library and of the source file
   std::vector<std::pair<std::string, std::string>> files;  // name and content
-  std::vector<std::string> to_write;                       // functions that wait for a formula
+  std::vector<std::string> to_write;                       // functions to implement
 };
 
-// `title` names the library where there are several operations.
+// `title` is the name of the library if there are several operations.
 Scaffold scaffold(const std::vector<SeenOperation>& operations, const std::string& title);
 
 }  // namespace graft::cli

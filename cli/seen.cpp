@@ -30,8 +30,8 @@ graft_kind list_kind(graft_kind item) {
 }
 bool is_list(graft_kind k) { return item_kind(k) != k; }
 
-// The kind that holds both: a number with and without a fraction, a value alone and repeated. Where there is none, the
-// first one stays.
+// The kind that can represent both: int and float become float, a value and a list become a list. If there is none,
+// returns the first.
 graft_kind joined_kind(graft_kind a, graft_kind b) {
   graft_kind x = item_kind(a), y = item_kind(b), item = x;
   if (x != y) {
@@ -55,7 +55,7 @@ std::string short_text(const Attribute& a) {
 
 void add(SeenAttribute& a, const Attribute& value) {
   constexpr size_t most_values = 4;
-  // An empty list has no kind of its own.
+  // The element kind of an empty list is unknown.
   if (a.layers == 0 || is_empty_list(a.example)) a.kind = value.kind(), a.example = value;
   else if (!is_empty_list(value)) a.kind = joined_kind(a.kind, value.kind());
   ++a.layers;
@@ -64,7 +64,7 @@ void add(SeenAttribute& a, const Attribute& value) {
     a.values.push_back(v);
 }
 
-// Fields of a Caffe layer stand in a message, "scale_param.axis", which says nothing that the layer's type does not.
+// Fields of a Caffe layer are in a message, "scale_param.axis", which is redundant with the layer type.
 std::string_view without_message(std::string_view path) {
   constexpr std::string_view python = "python_param.param_str.";
   if (path.starts_with(python)) return path.substr(python.size());
@@ -79,7 +79,7 @@ void shorten_names(SeenOperation& s) {
     if (std::string_view name = without_message(a.path); uses[name] == 1 && !name.empty()) a.name = name;
 }
 
-// An IR writes attributes under their names: what XML does not take there becomes an underscore.
+// Attribute names are XML attributes in an IR: replaces characters that XML does not allow with underscores.
 void clean_names(SeenOperation& s) {
   auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   auto other = [](char c) { return (c >= '0' && c <= '9') || c == '.' || c == '-'; };
@@ -96,7 +96,7 @@ void clean_names(SeenOperation& s) {
   }
 }
 
-// Module and class of a layer in Python are its type; settings that were taken apart are attributes of their own.
+// Module and class of a Python layer form its type; parsed settings are separate attributes.
 void drop_python(SeenOperation& s) {
   constexpr std::string_view settings = "python_param.param_str";
   bool parsed = std::any_of(s.attributes.begin(), s.attributes.end(),

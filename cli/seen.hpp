@@ -13,7 +13,7 @@ struct SeenAttribute {
   std::string path;  // the framework's name for it
   std::string name;  // the operation's name for it
   graft_kind kind = GRAFT_NONE;
-  std::vector<std::string> values;  // as text, the first few
+  std::vector<std::string> values;  // the first few, as strings
   Attribute example;                // of the first layer that has it
   size_t layers = 0;                // that have it
 };
@@ -23,7 +23,8 @@ struct SeenOperation {
   std::string framework,
       domain;  // of the import rule; no framework: the operation is found by its name, without a rule
   std::vector<SeenAttribute> attributes;
-  std::vector<std::pair<std::string, std::string>> other_fields;  // what no attribute can hold: name, and what it is
+  std::vector<std::pair<std::string, std::string>>
+      other_fields;  // fields that cannot be attributes: name and description
   size_t most_inputs = 1, least_inputs = 1, outputs = 1, layers = 1;
   size_t weights = 0;                        // number of trailing inputs that are weights, in all layers
   std::set<size_t> left_out;                 // inputs that some layer omits

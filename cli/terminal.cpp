@@ -10,13 +10,13 @@
 namespace graft::cli {
 namespace {
 
-// The end of a chunk may cut a UTF-8 sequence in two: its beginning waits for the next chunk.
+// A chunk may end within a UTF-8 sequence: its first bytes are buffered until the next chunk.
 struct Protected {
   int fd;
   std::string waiting;
 };
 
-// How many bytes at the end of `s` begin a sequence that is not complete.
+// Number of bytes at the end of `s` that form an incomplete sequence.
 size_t incomplete_tail(std::string_view s) {
   for (size_t back = 1; back <= 3 && back <= s.size(); ++back) {
     auto c = static_cast<unsigned char>(s[s.size() - back]);

@@ -1,5 +1,4 @@
-// What the program prints. Names come from models, which may be hostile: no control byte of theirs reaches the
-// terminal.
+// Protects the terminal from control bytes in names of untrusted models.
 #pragma once
 
 #include <cstdio>
