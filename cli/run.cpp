@@ -143,25 +143,21 @@ class OutputList {
   std::vector<std::string> labels_;
 };
 
-// The requested outputs, as values of the framework; empty for all outputs. Names are resolved in the framework model,
-// as for `convert`, then in the imported graph.
+// The requested outputs, as values of the framework; all outputs if none is requested. Names are resolved in the
+// framework's model, as for `convert`, then in the imported graph.
 std::vector<Group> selected_outputs(Model& model, const std::vector<std::string>& names) {
-  std::vector<Group> groups = model.output_groups(), selected;
-  bool structured =
-      std::any_of(groups.begin(), groups.end(), [](const Group& g) { return g.kind != Group::Kind::tensor; });
+  if (names.empty()) return model.output_groups();
+  std::vector<Group> out;
   for (size_t i = 0; i < names.size(); ++i) {
-    auto group = std::find_if(groups.begin(), groups.end(),
-                              [&](const Group& g) { return g.kind != Group::Kind::tensor && g.name == names[i]; });
-    if (group != groups.end()) {
-      selected.push_back(*group);
-      continue;
-    }
-    // The index counts values; it is the index of a port if each value is a single tensor.
-    std::optional<size_t> at = structured ? std::nullopt : model.state()->report.more_outputs[i];
-    size_t port = at ? *at : as_usage([&] { return model.add_output(names[i]); });
-    selected.push_back({names[i], Group::Kind::tensor, port, {}});
+    std::vector<Group> groups = model.output_groups();
+    std::optional<size_t> at = model.state()->report.more_outputs[i];
+    for (size_t k = 0; !at && k < groups.size(); ++k)
+      if (groups[k].name == names[i]) at = k;
+    if (at) out.push_back(groups.at(*at));
+    else out.push_back({{}, Group::Kind::tensor, as_usage([&] { return model.add_output(names[i]); }), {}});
+    out.back().name = names[i];
   }
-  return selected;
+  return out;
 }
 
 void run(const RunOptions& o) {
@@ -181,7 +177,6 @@ void run(const RunOptions& o) {
   options.threads = o.threads;
   CompiledModel compiled = core.compile_model(model, o.model.device, options);
   std::vector<Tensor> values = port_tensors(compiled.input_groups(), made.values, compiled.inputs().size());
-  if (selected.empty()) selected = compiled.output_groups();
 
   InferRequest request = compiled.create_infer_request();
   for (size_t i = 0; i < values.size(); ++i) request.set_input_tensor(i, values[i]);
