@@ -32,7 +32,7 @@ size_t page_size() {
   return size;
 }
 
-// Where files are mapped: only their pages can be given back and read again.
+// Address ranges of mapped files: only their pages can be dropped and read again on demand.
 class Mappings {
  public:
   static Mappings& all() {
@@ -64,8 +64,8 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   Descriptor d{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (d.fd < 0) throw_io("cannot open '", path, "': ", reason());
   struct stat st {};
-  if (::fstat(d.fd, &st) != 0) throw_io("cannot look at '", path, "': ", reason());
-  if (S_ISDIR(st.st_mode)) throw_io("'", path, "' is a folder, a file is wanted");
+  if (::fstat(d.fd, &st) != 0) throw_io("cannot stat '", path, "': ", reason());
+  if (S_ISDIR(st.st_mode)) throw_io("expected a file, got the folder '", path, "'");
   if (!S_ISREG(st.st_mode)) throw_io("'", path, "' is not a regular file");
   std::shared_ptr<MappedFile> file(new MappedFile);
   file->path_ = path;
@@ -94,8 +94,10 @@ void forget_pages(const void* begin, size_t size) {
 }
 
 std::string resolve_below(const std::string& folder, std::string_view name) {
-  auto refuse = [&](std::string_view why) -> void { throw_user("the model names the file '", name, "', which ", why); };
-  if (name.empty()) refuse("is empty");
+  auto refuse = [&](std::string_view why) -> void {
+    throw_user("the model refers to the file '", name, "', which ", why);
+  };
+  if (name.empty()) refuse("has an empty name");
   if (name.find('\0') != name.npos) refuse("has a zero byte in its name");
   fs::path relative{std::string(name)};
   if (relative.is_absolute()) refuse("is an absolute path; only files below the model's folder are read");
@@ -103,9 +105,9 @@ std::string resolve_below(const std::string& folder, std::string_view name) {
     if (part == "..") refuse("leads outside the model's folder");
   std::error_code ec;
   fs::path root = fs::canonical(folder.empty() ? "." : folder, ec);
-  if (ec) throw_io("cannot look at the folder '", folder, "': ", ec.message());
+  if (ec) throw_io("cannot access the folder '", folder, "': ", ec.message());
   fs::path target = fs::canonical(root / relative, ec);
-  if (ec) throw_io("cannot open '", std::string(name), "' beside the model: ", ec.message());
+  if (ec) throw_io("cannot open '", std::string(name), "' next to the model: ", ec.message());
   auto [end, rest] = std::mismatch(root.begin(), root.end(), target.begin(), target.end());
   if (end != root.end() || rest == target.end()) refuse("is a link that leads outside the model's folder");
   if (!fs::is_regular_file(target, ec)) refuse("is not a regular file");
@@ -115,7 +117,7 @@ std::string resolve_below(const std::string& folder, std::string_view name) {
 std::string read_text_file(const std::string& path, size_t limit) {
   auto file = MappedFile::open(path);
   if (file->chars().size() > limit)
-    throw_user("'", path, "' has ", file->chars().size(), " bytes, at most ", limit, " are read");
+    throw_user("expected at most ", limit, " bytes in '", path, "', got ", file->chars().size());
   return std::string(file->chars());
 }
 
@@ -183,7 +185,7 @@ void OutputFile::commit() {
 void make_folder(const std::string& path) {
   std::error_code ec;
   fs::create_directories(path, ec);
-  if (ec) throw_io("cannot make the folder '", path, "': ", ec.message());
+  if (ec) throw_io("cannot create the folder '", path, "': ", ec.message());
 }
 std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
 std::string stem_of(const std::string& path) { return fs::path(path).stem().string(); }
