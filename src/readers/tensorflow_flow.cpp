@@ -22,14 +22,14 @@ class Branches {
     size_t merges = 0;
     for (const TensorFlowNode& n : nodes_) merges += n.type == "Merge" || n.type == "RefMerge";
     if (merges > 20'000 || merges * nodes_.size() > 200'000'000)
-      throw_unsupported("the graph has ", merges, " places where branches meet");
+      throw_unsupported("the graph has too many Merge nodes: ", merges);
     std::vector<std::pair<size_t, TensorFlowNode>> merged;
     for (size_t i = 0; i < nodes_.size(); ++i)
       if (nodes_[i].type == "Merge" || nodes_[i].type == "RefMerge") merged.emplace_back(i, choice(nodes_[i]));
     for (auto& [i, n] : merged) nodes_[i] = std::move(n);
     for (TensorFlowNode& n : nodes_)
       if (n.type == "Switch" || n.type == "RefSwitch") {
-        // Both outputs are the first input: what reads output 1 reads it from the node's input.
+        // Both outputs are the first input, so consumers of output 1 are redirected to output 0 of the Identity.
         n.type = "Identity";
         n.inputs.resize(1);
         switches_.insert(n.name);
@@ -47,7 +47,7 @@ class Branches {
     return it == index_.end() ? nullptr : &nodes_[it->second];
   }
 
-  // Which sides of which conditions a value stands behind: bit 0 for false, bit 1 for true.
+  // The branches of each condition that a value depends on: bit 0 for false, bit 1 for true.
   std::map<std::string, unsigned> sides(const std::string& value) const {
     std::map<std::string, unsigned> out;
     std::set<std::pair<std::string_view, size_t>> seen;
@@ -66,7 +66,7 @@ class Branches {
     return out;
   }
 
-  // The value behind Identity nodes, so that two names of one condition are the same.
+  // Skips Identity nodes, so that two names of one condition compare equal.
   std::string condition_of(std::string value) const {
     for (size_t steps = 0; steps < nodes_.size(); ++steps) {
       const TensorFlowNode* n = find(tensorflow_reference(value).first);
