@@ -15,7 +15,7 @@ Scope::Scope(ImportState& state, Scope* parent, int depth)
     : inference(state.registry, graph, state.options.fold_limits), state_(state), parent_(parent), depth_(depth) {}
 
 void Scope::define(const std::string& name, ValueId v) {
-  if (!names_.emplace(name, v).second) throw_user("the name '", name, "' is given to two values");
+  if (!names_.emplace(name, v).second) throw_user("duplicate value name '", name, "'");
   add_names(graph.output(v), name);
 }
 
@@ -27,7 +27,7 @@ void Scope::add_names(Output& output, const std::string& name) {
 
 void Scope::declare_constants(const RawGraph& raw) {
   for (const auto& [name, tensor] : raw.constants)
-    if (!constants_.emplace(name, tensor).second) throw_user("the name '", name, "' is given to two constants");
+    if (!constants_.emplace(name, tensor).second) throw_user("duplicate constant name '", name, "'");
 }
 
 void Scope::add_hints(const RawGraph& raw) {
@@ -57,7 +57,7 @@ ValueId Scope::capture(const std::string& name, ValueId outer) {
     names_.emplace(name, v);
     return v;
   }
-  // Constants are shared with the body, so that its shapes can depend on them; everything else comes in by a parameter.
+  // Constants are shared with the body, so that its shapes can depend on them; other values enter through a parameter.
   if (const Tensor* t = parent_->inference.constant(outer)) {
     ValueId v = add_constant(name, *t);
     names_.emplace(name, v);
@@ -71,7 +71,8 @@ ValueId Scope::capture(const std::string& name, ValueId outer) {
 NodeId Scope::add(Node node) {
   const OpDef& op = definition(state_.registry, node);
   for (size_t i = 0; i < node.inputs.size(); ++i)
-    if (is_list(node.inputs[i])) throw_unsupported(node.type, " takes a tensor, input ", i, " is a list of them");
+    if (is_list(node.inputs[i]))
+      throw_unsupported(node.type, ": expected a tensor as input ", i, ", got a list of tensors");
   try {
     resolve(node, op, Extras::refuse);
   } catch (Error& e) {
@@ -108,7 +109,7 @@ ValueId Scope::add_list(std::vector<ValueId> items) {
 }
 
 void Scope::remove_lists() {
-  // Only layers that nobody could convert may still hold one.
+  // Only layers that could not be converted may still read one.
   for (NodeId id = 0; id < graph.end_id(); ++id)
     for (ValueId& v : graph[id].inputs)
       if (is_list(v)) v = {};
@@ -130,8 +131,8 @@ ValueId Scope::add_parameter(const std::string& name, const Info& info) {
 
 void Scope::add_result(const std::string& name) {
   ValueId v = look_up(name);
-  if (!v.present()) throw_user("output '", name, "' is not made by any layer");
-  if (is_list(v)) throw_unsupported("output '", name, "' is a list, only tensors can be outputs");
+  if (!v.present()) throw_user("output '", name, "' is not produced by any layer");
+  if (is_list(v)) throw_unsupported("expected a tensor as output '", name, "', got a list");
   add_result(name, v);
 }
 
@@ -155,13 +156,13 @@ void Scope::add_result(const std::string& name, ValueId v) {
 
 namespace {
 
-// Producers before consumers; files are usually in such an order already.
+// Producers before consumers; files are usually already in such an order.
 std::vector<size_t> sorted(const std::vector<RawNode>& nodes) {
   std::unordered_map<std::string_view, size_t> producer;
   producer.reserve(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i)
     for (const std::string& o : nodes[i].outputs)
-      if (!o.empty() && !producer.emplace(o, i).second) throw_user("the name '", o, "' is given to two values");
+      if (!o.empty() && !producer.emplace(o, i).second) throw_user("duplicate value name '", o, "'");
   enum : uint8_t { fresh, open, done };
   std::vector<uint8_t> state(nodes.size(), fresh);
   std::vector<size_t> order;
@@ -221,7 +222,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
               rule = &r;
               break;
             }
-        // The mapping file, extensions, then the model's own functions, then what is built in.
+        // The mapping file, extensions, then the model's own functions, then the built-in rules.
         if (!mapped && !replaced && (!rule || rule->source->built_in())) {
           auto f = state_.functions.find(text(raw.domain, '|', raw.type));
           if (f != state_.functions.end()) return import_function(raw, *f->second);
@@ -245,10 +246,10 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
             else if (rule) layer.apply(*rule);
             else
               throw Error(ErrorKind::unsupported, text("no extension has a rule for the replacement '", raw.type, "'"),
-                          text("an extension says graft::replacement(\"", raw.type,
-                               "\").expand(...), or the entry names an operation with \"op\""));
+                          text("define graft::replacement(\"", raw.type,
+                               "\").expand(...) in an extension, or name an operation with \"op\" in the entry"));
           } catch (...) {
-            // Behind an unknown layer little is known, and a refusal there may only be its echo.
+            // After an unknown layer types and shapes are unknown too, so an error here may only be its consequence.
             Error e = current_error();
             if (e.kind() == ErrorKind::internal) throw e;
             e.while_(layer_context(state_, raw));
@@ -273,7 +274,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
           for (const auto& [path, f] : raw.fields) entry.fields.emplace_back(path, f.value);
           group->layers.push_back(std::move(entry));
           layer.keep_opaque();
-          claim.by = "nobody";
+          claim.by = "no rule";
         }
         layer.finish();
         claim.operations = layer.operations();
@@ -283,20 +284,20 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
 }
 
 void Scope::import_function(const RawNode& raw, const RawFunction& function) {
-  if (depth_ >= state_.options.max_depth) throw_user("functions call each other more than ", depth_, " deep");
+  if (depth_ >= state_.options.max_depth) throw_user("function calls are nested more than ", depth_, " deep");
   state_.inlined += function.nodes.size() + 1;
   if (state_.inlined > state_.options.max_inlined)
-    throw_user("calls of functions bring in more than ", state_.options.max_inlined, " layers");
+    throw_user("inlining function calls adds more than ", state_.options.max_inlined, " layers");
 
   CalledFunction called = called_function(raw, function);
   ++depth_;
   import_nodes(called.nodes, function.opsets.empty() ? state_.model.opsets : function.opsets);
   --depth_;
-  // An output that is one of the inputs has no node to name it.
+  // An output that is one of the inputs has no node to carry its name.
   for (size_t i = 0; i < raw.outputs.size(); ++i) {
     if (raw.outputs[i].empty() || look_up(raw.outputs[i]).present()) continue;
     ValueId v = look_up(called.outputs[i]);
-    if (!v.present()) throw_user("the function does not make its output '", function.outputs[i], "'");
+    if (!v.present()) throw_user("the function does not produce its output '", function.outputs[i], "'");
     names_[raw.outputs[i]] = v;
     add_names(graph.output(v), raw.outputs[i]);
   }
@@ -309,7 +310,7 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
   ImportState state{model, registry, options, out.report, {}};
   for (const RawFunction& f : model.functions)
     if (!state.functions.emplace(text(f.domain, '|', f.name), &f).second)
-      throw_user("the model has two functions '", f.name, "'");
+      throw_user("duplicate function '", f.name, "'");
   Scope scope(state, nullptr, 0);
   const RawGraph& raw = model.graph;
   scope.graph.name = raw.name.empty() ? stem_of(model.path) : raw.name;
@@ -320,8 +321,7 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
 
   for (const RawValue& in : raw.inputs) {
     if (constants.count(in.name)) continue;
-    if (!in.kind.empty())
-      throw_unsupported("input '", in.name, "' is not a tensor but of kind ", in.kind, ", only tensors can be inputs");
+    if (!in.kind.empty()) throw_unsupported("expected a tensor as input '", in.name, "', got kind ", in.kind);
     Info info = in.info;
     if (auto it = options.input_shapes.find(in.name); it != options.input_shapes.end()) info.shape = it->second;
     if (auto it = options.input_types.find(in.name); it != options.input_types.end()) info.type = it->second;
@@ -341,8 +341,7 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
   check_names(options.input_types);
   scope.import_nodes(raw.nodes, model.opsets);
   for (const RawValue& o : raw.outputs) {
-    if (!o.kind.empty())
-      throw_unsupported("output '", o.name, "' is not a tensor but of kind ", o.kind, ", only tensors can be outputs");
+    if (!o.kind.empty()) throw_unsupported("expected a tensor as output '", o.name, "', got kind ", o.kind);
     scope.add_result(o.name);
   }
   if (raw.outputs.empty()) throw_user("the model has no outputs");

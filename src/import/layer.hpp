@@ -1,4 +1,4 @@
-// One framework layer while a rule turns it into operations: the host's side of graft::Import.
+// One framework layer while a rule converts it to operations: the host's side of graft::Import.
 #pragma once
 
 #include <deque>
@@ -15,15 +15,15 @@ class Layer final : public graft_import {
  public:
   Layer(Scope& scope, const RawNode& raw, int64_t version, const std::map<std::string, int64_t>* opsets = nullptr);
 
-  // Applies a rule: its function, or one node as its data says.
+  // Applies a rule: calls its function, or creates one node from its data.
   void apply(const RuleDef& rule);
-  // Passes the layer on as a mapping file says: an extension's operation, or an opaque node with the shapes given.
+  // Passes the layer through for a mapping file: an extension's operation, or an opaque node with the given shapes.
   void apply(const MappedLayer& entry, const LayerMapping& mapping);
   // One node of the operation that the layer names, with its fields as attributes.
   void apply_operation();
-  // An opaque node that keeps everything the file says.
+  // An opaque node with all the information of the file.
   void keep_opaque();
-  // Gives values and nodes their names. Call after `apply`.
+  // Names values and nodes. Call after `apply`.
   void finish();
 
   std::vector<std::string> operations() const;  // made so far
@@ -66,13 +66,13 @@ class Layer final : public graft_import {
     graft_imported_body record{};
   };
   ValueId checked(graft_ref ref) const { return checked_value(scope_.graph, ref); }
-  // One node that takes all inputs and makes all outputs; attributes that the operation lacks are refused by name.
+  // One node with all inputs and outputs; throws on attributes that the operation does not have.
   void make_operation(const OpDef& op, Attributes attributes);
 
   Scope& scope_;
   const RawNode& raw_;
   int64_t version_;
-  const std::map<std::string, int64_t>* opsets_;  // of the graph the layer stands in
+  const std::map<std::string, int64_t>* opsets_;  // of the graph that contains the layer
   std::string name_;
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
@@ -80,7 +80,7 @@ class Layer final : public graft_import {
   std::deque<CachedField> fields_;
   std::set<std::string, std::less<>> read_;
   std::deque<ImportedGraph> bodies_;
-  std::vector<graft_ref> items_;  // of the list that was asked for last
+  std::vector<graft_ref> items_;  // of the list queried last
 };
 
 }  // namespace graft

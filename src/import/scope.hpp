@@ -1,4 +1,4 @@
-// Inside of the importer: a graph under construction and the names that can be seen in it.
+// Internals of the importer: a graph under construction and the names visible in it.
 #pragma once
 
 #include <unordered_map>
@@ -9,22 +9,22 @@
 
 namespace graft {
 
-// What all scopes of one import share.
+// State shared by all scopes of one import.
 struct ImportState {
   const RawModel& model;
   const Registry& registry;
   const ImportOptions& options;
   ImportReport& report;
   std::unordered_map<std::string, const RawFunction*> functions;  // "domain|name"
-  size_t inlined = 0;                                             // nodes that came in by calls of functions
+  size_t inlined = 0;                                             // nodes added by inlining function calls
 };
 
-// One graph: the model's, or a body's. Names of enclosing graphs are captured when they are used.
+// One graph: the model's, or a body's. Names of enclosing graphs are captured on use.
 class Scope {
  public:
   Scope(ImportState& state, Scope* parent, int depth);
 
-  // Nodes of `raw` in an order that suits them, then the values of its outputs.
+  // Imports the nodes of `raw` in topological order, then returns the values of its outputs.
   void import_nodes(const std::vector<RawNode>& nodes, const std::map<std::string, int64_t>& opsets);
 
   // The value with this name, or an absent one.
@@ -38,7 +38,7 @@ class Scope {
   // Adds a node, resolves it against its schema and infers it.
   NodeId add(Node node);
   ValueId add_constant(const std::string& name, Tensor t);
-  // A list of values: a node that no other may take, and that is gone when the graph is complete.
+  // A list of values: a placeholder node that operations cannot consume, removed when the graph is complete.
   ValueId add_list(std::vector<ValueId> items);
   bool is_list(ValueId v) const { return v.present() && graph[v.node].opaque && graph[v.node].opset == list_opset; }
   void remove_lists();
@@ -68,7 +68,7 @@ class Scope {
   int depth_;
   std::unordered_map<std::string, ValueId> names_;
   std::unordered_map<std::string, Tensor> constants_;  // not used yet
-  std::unordered_map<std::string, RawValue> hints_;    // what the file says about values
+  std::unordered_map<std::string, RawValue> hints_;    // types and shapes from the file
 };
 
 }  // namespace graft
