@@ -11,20 +11,20 @@
 namespace graft {
 namespace {
 
-// Every built-in pass, in the order they run, some twice. Those without a function are rewrites and say the rest
-// themselves.
+// Every built-in pass, in the order they run; some run twice. Those without a function are rewrites, which bring their
+// own documentation.
 struct Place {
   std::string_view name;
   void (*run)(Editor&, Changes&);
   std::string_view doc;
 };
 constexpr Place places[] = {
-    {"remove_dead", remove_dead, "removes what no output needs"},
-    {"sink_transposes", sink_transposes, "carries transpositions behind operations until they cancel each other"},
-    {"fold_constants", fold_constants, "computes what depends on constants alone"},
+    {"remove_dead", remove_dead, "removes nodes that no output depends on"},
+    {"sink_transposes", sink_transposes, "moves transposes past operations until they cancel out"},
+    {"fold_constants", fold_constants, "computes values that depend only on constants"},
     {"remove_noops", nullptr, {}},
     {"merge_rows", nullptr, {}},
-    // Formulas, the longer ones before those that are part of them.
+    // Formulas, longer ones before those that are a part of them.
     {"fuse_mvn", nullptr, {}},
     {"fuse_normalize_l2", nullptr, {}},
     {"fuse_softmax", nullptr, {}},
@@ -37,7 +37,7 @@ constexpr Place places[] = {
     {"fuse_hsigmoid", nullptr, {}},
     {"fuse_hswish", nullptr, {}},
     {"fuse_quantized_bounds", nullptr, {}},
-    // Convolutions and what is linear around them.
+    // Convolutions and the linear operations around them.
     {"fuse_dilation", nullptr, {}},
     {"raise_transposes", nullptr, {}},
     {"fuse_pads", nullptr, {}},
@@ -46,10 +46,10 @@ constexpr Place places[] = {
     {"divide_to_multiply", nullptr, {}},
     {"fuse_multiply_add", nullptr, {}},
     {"fuse_linear", nullptr, {}},
-    {"fuse_multiply_add", nullptr, {}},  // what came behind a layer meets its bias
+    {"fuse_multiply_add", nullptr, {}},  // an addition moved after a layer meets its bias
     {"group_convolutions", nullptr, {}},
     {"move_strides", nullptr, {}},
-    // What only moves elements; blocks are three steps that merging would take apart.
+    // Operations that only move elements; a block is three steps, which merging would break up.
     {"fuse_depth_to_space", nullptr, {}},
     {"fuse_shuffle_channels", nullptr, {}},
     {"fuse_interpolate", nullptr, {}},
@@ -74,7 +74,8 @@ struct Entry {
   bool has(uint32_t flag) const { return rewrite && rewrite->record->flags & flag; }
 };
 
-// A pass that is not there, and one of another phase, settles nothing; one that runs twice is meant both times.
+// A constraint on a pass that does not exist or is of another phase has no effect; on one that runs twice, it applies
+// to both.
 void add_constraints(std::vector<Entry>& entries) {
   std::multimap<std::string_view, size_t> index;
   for (size_t i = 0; i < entries.size(); ++i) index.emplace(entries[i].name, i);
@@ -91,7 +92,7 @@ void add_constraints(std::vector<Entry>& entries) {
   }
 }
 
-// The listed order, disturbed only where `before` and `after` ask for it.
+// The listed order, changed only where `before` and `after` require it.
 std::vector<Entry> ordered(std::vector<Entry> entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.phase < b.phase; });
   add_constraints(entries);
@@ -105,8 +106,8 @@ std::vector<Entry> ordered(std::vector<Entry> entries) {
       std::string cycle;
       for (auto it = std::find(way.begin(), way.end(), i); it != way.end(); ++it)
         cycle += (cycle.empty() ? "" : " after ") + entries[*it].name;
-      throw Error(ErrorKind::user, text("passes cannot be put in an order: ", cycle),
-                  "one of them has to give up its before() or after()");
+      throw Error(ErrorKind::user, text("the order of passes is cyclic: ", cycle),
+                  "remove before() or after() from one of them");
     }
     state[i] = open;
     for (size_t other : entries[i].first) place(other);
@@ -141,16 +142,16 @@ std::vector<Entry> all_passes(const Registry& registry) {
   for (const PassDef& d : registry.passes()) {
     bool placed = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.rewrite == &d; });
     if (placed) continue;
-    if (d.source->built_in()) throw_internal("the pass '", d.record->name, "' has no place in the pipeline");
+    if (d.source->built_in()) throw_internal("the pass '", d.record->name, "' is missing from the pipeline");
     for (const Place& p : places)
       if (p.name == view(d.record->name))
-        throw Error(ErrorKind::user, text("there are two passes '", p.name, "'"), "give yours a name of its own");
+        throw Error(ErrorKind::user, text("duplicate pass '", p.name, "'"), "choose a name that no other pass has");
     entries.push_back(rewrite(d));
   }
   return ordered(std::move(entries));
 }
 
-// Effects of the same pass in several graphs are one.
+// Merges the effects of the same pass in several graphs.
 void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& entries, const PassOptions& options,
             std::vector<PassEffect>& effects) {
   Editor editor(graph, registry);
@@ -204,8 +205,8 @@ void check_pass_names(const Registry& registry, const std::vector<std::string>& 
   for (const std::string& d : given)
     if (std::find(names.begin(), names.end(), d) == names.end()) {
       auto close = nearest(d, names);
-      throw Error(ErrorKind::user, text("there is no pass '", d, "'"),
-                  close ? text("did you mean ", *close, "?") : "--list-passes shows them");
+      throw Error(ErrorKind::user, text("unknown pass '", d, "'"),
+                  close ? text("did you mean ", *close, "?") : "--list-passes shows all passes");
     }
 }
 
@@ -217,8 +218,8 @@ std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const
     auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == c.pass; });
     if (found == entries.end() || !found->has(GRAFT_PASS_CONFIGURED))
       throw Error(ErrorKind::unsupported,
-                  text("replacement '", c.pass, "' of ", c.file, " is of kind general, and no pass took it"),
-                  "load the extension with the pass of this name, or take the entry away");
+                  text("replacement '", c.pass, "' of ", c.file, " is of kind general, but no pass handles it"),
+                  "load the extension that defines a pass of this name, or remove the entry");
   }
   std::vector<PassEffect> effects(entries.size());
   bool any = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) {
