@@ -29,7 +29,7 @@ std::vector<Port> output_ports(const Graph& g) {
     const Output& o = g.output(g[id].inputs[0]);
     bool own = !g[id].outputs.empty() && !g[id].outputs[0].names.empty();
     out.push_back({g[id].name, own ? g[id].outputs[0].names : o.names, o.info.type, o.info.shape});
-    // Files without tensor names call an output by the layer that makes it.
+    // Files without tensor names identify an output by the layer that produces it.
     if (out.back().names.empty()) out.back().names.push_back(g[g[id].inputs[0].node].name);
   }
   return out;
@@ -59,7 +59,7 @@ const Device& Core::State::device(const std::string& name) const {
     if (d->name() == name) return *d;
     names.push_back(d->name());
   }
-  throw Error(ErrorKind::user, text("there is no device '", name, "'"), text("devices here are ", join(names, ", ")));
+  throw Error(ErrorKind::user, text("unknown device '", name, "'"), text("available devices: ", join(names, ", ")));
 }
 
 Core::Core() : s_(std::make_shared<State>()) {
@@ -121,7 +121,7 @@ std::vector<std::string> Model::unknown_layers() const {
   return out;
 }
 void Model::reshape(const std::map<std::string, Shape>& shapes) {
-  // On a copy: a refused shape leaves the model as it was.
+  // On a copy: a rejected shape leaves the model unchanged.
   Graph g = s_->graph.clone();
   reshape_inputs(g, s_->core->registry, shapes, {});
   s_->graph = std::move(g);
@@ -154,7 +154,7 @@ ValueId find_value(const Graph& g, const std::string& name) {
   std::vector<std::string> names;
   for (const Output& o : outputs)
     if (!o.names.empty()) names.push_back(o.names[0]);
-  throw Error(ErrorKind::user, text("layer '", name, "' has ", outputs.size(), " outputs, one is wanted"),
+  throw Error(ErrorKind::user, text("expected a layer with one output, but '", name, "' has ", outputs.size()),
               names.empty() ? "its outputs have no names" : text("its outputs are ", join(names, ", ")));
 }
 
