@@ -1,4 +1,4 @@
-// CPU: planned memory, threads, and the first kernel of each operation's list that takes it; the reference comes last.
+// CPU: planned memory, threads, and the first kernel of each operation's list that accepts the node; reference last.
 #pragma once
 
 #include "runtime/device.hpp"

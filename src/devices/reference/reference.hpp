@@ -1,4 +1,4 @@
-// REFERENCE: every operation's own kernel, one after the other. Slow, obviously right.
+// REFERENCE: runs every operation's reference kernel, one after another. Slow, but simple enough to be trusted.
 #pragma once
 
 #include "runtime/device.hpp"
