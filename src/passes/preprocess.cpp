@@ -117,8 +117,8 @@ Tensor channel_tensor(const Graph& g, const Preprocess& request, NodeId input, c
         if (info.shape[i].known() && info.shape[i].value() == static_cast<int64_t>(values.size()))
           elsewhere = text("if its channels are dimension ", i, ", add --layout ",
                            info.shape.rank() == 4 && i == 3 ? "nhwc" : "nchw");
-      throw RequestError(text(option, ": expected ", channels, " values for the channels of input '", name,
-                              "' (dimension ", *axis, " of ", info.shape, "), got ", values.size()),
+      throw RequestError(text(option, ": expected one value per channel of input '", name, "', which has ", channels,
+                              " (dimension ", *axis, " of ", info.shape, "), got ", values.size()),
                          elsewhere);
     }
     dims.assign(info.shape.rank(), 1);
