@@ -28,9 +28,7 @@ std::string Error::report() const {
   if (kind_ == ErrorKind::internal)
     out +=
         "\nThis is a bug in Graft, or in the extension that defines this operation. If it is ours, please report it "
-        "with "
-        "the model and the "
-        "command line.";
+        "with the model and the command line.";
   return out;
 }
 

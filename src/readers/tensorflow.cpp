@@ -229,7 +229,7 @@ RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> kee
   std::string here = folder.empty() ? "." : folder, variables = request.checkpoint;
   bool saved = is_saved_model(bytes);
   if (!saved && !request.tags.empty())
-    throw RequestError("expected a SavedModel to select a graph of by tags, got a single graph");
+    throw RequestError("expected a SavedModel for the given tags, got a single graph");
   if (saved) {
     m = meta.saved_model(bytes, request.tags);
     if (std::filesystem::exists(here + "/variables/variables.index")) variables = "variables/variables";

@@ -270,7 +270,7 @@ node { name: "z" op: "Mul" input: "conv" input: "keep" attr { key: "T" value { t
         self.convert(m, "--input_model_is_text", "--framework", "tf")
         self.refused("is a model of tensorflow, --framework says caffe", m, "--framework", "caffe")
         self.refused("--framework is 'torch'", m, "--framework", "torch", hint="tf, caffe and onnx")
-        self.refused("expected a SavedModel to select a graph of by tags", m, "--saved_model_tags", "serve")
+        self.refused("expected a SavedModel for the given tags", m, "--saved_model_tags", "serve")
         self.refused("is not a TensorFlow graph as text", *self.net(), "--input_model_is_text")
 
 
