@@ -96,7 +96,7 @@ unsigned encode_e8m0(double x) {
 }
 
 uint16_t bf16_of(double x) {
-  // Through f32 with the sticky bit kept, so that double does not round twice.
+  // Converts double via f32 with the sticky bit kept, which avoids double rounding.
   float f = static_cast<float>(x);
   uint32_t u = std::bit_cast<uint32_t>(f);
   if (std::isnan(f)) return static_cast<uint16_t>((u >> 16) | 0x40);
@@ -141,7 +141,7 @@ void store_nibble(void* base, int64_t index, unsigned v) {
   byte = static_cast<uint8_t>(index % 2 ? (byte & 0x0f) | (v & 15) << 4 : (byte & 0xf0) | (v & 15));
 }
 
-// The bits behind the last element are zero, so that equal tensors have equal bytes.
+// The bits after the last element are zero, so that equal tensors have equal bytes.
 void clear_padding(void* base, int64_t n, int bits) {
   auto used = static_cast<unsigned>(n * bits % 8);
   if (!used) return;
@@ -205,7 +205,7 @@ void decode(DType type, const void* p, int64_t at, int64_t n, Runs& r) {
     case DType::u1:
       for (int64_t k = 0; k < n; ++k) r.i[k] = load<uint8_t>(p, (at + k) / 8) >> (7 - (at + k) % 8) & 1;
       return;
-    default: throw_user("elements of type ", type, " cannot be converted");
+    default: throw_user("cannot convert elements of type ", type);
   }
 }
 
@@ -276,7 +276,7 @@ void encode(DType type, void* p, int64_t at, int64_t n, const Runs& r, Wide from
         byte = static_cast<uint8_t>(on ? byte | bit : byte & ~bit);
       }
       return;
-    default: throw_user("elements cannot be converted to type ", type);
+    default: throw_user("cannot convert elements to type ", type);
   }
 }
 
@@ -290,9 +290,9 @@ int64_t elements(const graft_tensor& t) {
 
 void convert(const graft_tensor& from, graft_tensor& to) {
   const int64_t n = elements(from);
-  if (elements(to) != n) throw_user("a tensor of ", n, " elements cannot fill one of ", elements(to));
+  if (elements(to) != n) throw_user("expected a tensor of ", elements(to), " elements, got ", n);
   if (from.strides || to.strides || from.layout || to.layout)
-    throw_unsupported("converting tensors that are not dense");
+    throw_unsupported("cannot convert tensors that are not dense");
   const auto a = static_cast<DType>(from.type), b = static_cast<DType>(to.type);
   if (n == 0) return;
   if (a == b && !is_packed(a)) {

@@ -27,9 +27,8 @@ std::string Error::report() const {
   if (!hint_.empty()) out += "\nhint: " + hint_;
   if (kind_ == ErrorKind::internal)
     out +=
-        "\nThis is a bug in Graft, or in the extension that gave this operation. If it is ours, please report it with "
-        "the model and the "
-        "command line.";
+        "\nThis is a bug in Graft, or in the extension that defines this operation. If it is ours, please report it "
+        "with the model and the command line.";
   return out;
 }
 
@@ -45,7 +44,7 @@ Error current_error() {
   } catch (const std::exception& e) {
     return Error(ErrorKind::internal, e.what());
   } catch (...) {
-    return Error(ErrorKind::internal, "an exception of unknown type");
+    return Error(ErrorKind::internal, "unknown exception");
   }
 }
 

@@ -1,4 +1,4 @@
-// Throwing errors, and adding what one knows on their way up.
+// Throwing errors, and adding context to them as they propagate.
 #pragma once
 
 #include <graft/error.hpp>
@@ -18,23 +18,23 @@ template <class... Parts>
 [[noreturn]] void throw_io(const Parts&... parts) {
   throw Error(ErrorKind::io, text(parts...));
 }
-// For what no input can cause.
+// For conditions that no input can cause: a bug in Graft.
 template <class... Parts>
 [[noreturn]] void throw_internal(const Parts&... parts) {
   throw Error(ErrorKind::internal, text(parts...));
 }
 
-// The error that is being handled, as an Error. For catch (...) blocks.
+// The exception being handled, converted to an Error. For catch (...) blocks.
 Error current_error();
 
-// Runs `body`; an error on its way out gets `context()` added ("reading 'a.onnx'").
+// Runs `body` and adds `context()` to any error it throws ("reading 'a.onnx'").
 template <class Body, class Context>
 decltype(auto) with_context(Body&& body, Context&& context) {
   try {
     return body();
   } catch (Error& e) {
     e.while_(context());
-    throw;  // whatever kind of Error it is
+    throw;  // keeps the derived type of the Error
   } catch (...) {
     Error e = current_error();
     e.while_(context());

@@ -36,7 +36,7 @@ size_t page_size() {
   return size;
 }
 
-// Where files are mapped: only their pages can be given back and read again.
+// Address ranges of mapped files: only their pages can be dropped and read again on demand.
 class Mappings {
  public:
   static Mappings& all() {
@@ -72,7 +72,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
 
 std::shared_ptr<const MappedFile> MappedFile::map(int fd, const std::string& path) {
   struct stat st {};
-  if (::fstat(fd, &st) != 0) throw_io("cannot look at '", path, "': ", reason());
+  if (::fstat(fd, &st) != 0) throw_io("cannot stat '", path, "': ", reason());
   if (S_ISDIR(st.st_mode)) throw_io("expected a file, got the folder '", path, "'");
   if (!S_ISREG(st.st_mode)) throw_io("'", path, "' is not a regular file");
   std::shared_ptr<MappedFile> file(new MappedFile);
@@ -105,8 +105,10 @@ void forget_pages(const void* begin, size_t size) {
 }
 
 std::shared_ptr<const MappedFile> open_below(const std::string& folder, std::string_view name) {
-  auto refuse = [&](std::string_view why) -> void { throw_user("the model names the file '", name, "', which ", why); };
-  if (name.empty()) refuse("is empty");
+  auto refuse = [&](std::string_view why) -> void {
+    throw_user("the model refers to the file '", name, "', which ", why);
+  };
+  if (name.empty()) refuse("has an empty name");
   if (name.find('\0') != name.npos) refuse("has a zero byte in its name");
   fs::path relative{std::string(name)};
   if (relative.is_absolute()) refuse("is an absolute path; only files below the model's folder are read");
@@ -114,7 +116,7 @@ std::shared_ptr<const MappedFile> open_below(const std::string& folder, std::str
     if (part == "..") refuse("leads outside the model's folder");
   std::string root = folder.empty() ? "." : folder;
   Descriptor base{::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
-  if (base.fd < 0) throw_io("cannot look at the folder '", folder, "': ", reason());
+  if (base.fd < 0) throw_io("cannot access the folder '", folder, "': ", reason());
   open_how how{};
   how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
@@ -123,7 +125,7 @@ std::shared_ptr<const MappedFile> open_below(const std::string& folder, std::str
   };
   int fd = open_beneath();
   if (fd < 0 && errno == EXDEV) {
-    // Perhaps an absolute link that stays inside: then where it leads to is opened, which must be no link any more.
+    // An absolute link may still lead inside the folder: open its target, which must not be a link itself.
     std::error_code ec;
     fs::path inside = fs::canonical(fs::path(root) / relative, ec).lexically_relative(fs::canonical(root, ec));
     if (ec || inside.empty() || *inside.begin() == "..") refuse("is a link that leads outside the model's folder");
@@ -132,7 +134,7 @@ std::shared_ptr<const MappedFile> open_below(const std::string& folder, std::str
     fd = open_beneath();
   }
   Descriptor d{fd};
-  if (d.fd < 0) throw_io("cannot open '", name, "' beside the model: ", reason());
+  if (d.fd < 0) throw_io("cannot open '", name, "' next to the model: ", reason());
   struct stat st {};
   if (::fstat(d.fd, &st) != 0 || !S_ISREG(st.st_mode)) refuse("is not a regular file");
   return MappedFile::map(d.fd, (fs::path(root) / relative).string());
@@ -141,7 +143,7 @@ std::shared_ptr<const MappedFile> open_below(const std::string& folder, std::str
 std::string read_text_file(const std::string& path, size_t limit) {
   auto file = MappedFile::open(path);
   if (file->chars().size() > limit)
-    throw_user("'", path, "' has ", file->chars().size(), " bytes, at most ", limit, " are read");
+    throw_user("expected at most ", limit, " bytes in '", path, "', got ", file->chars().size());
   return std::string(file->chars());
 }
 
@@ -212,7 +214,7 @@ void OutputFile::commit() {
 void make_folder(const std::string& path) {
   std::error_code ec;
   fs::create_directories(path, ec);
-  if (ec) throw_io("cannot make the folder '", path, "': ", ec.message());
+  if (ec) throw_io("cannot create the folder '", path, "': ", ec.message());
 }
 std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
 std::string stem_of(const std::string& path) { return fs::path(path).stem().string(); }

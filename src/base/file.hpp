@@ -1,4 +1,4 @@
-// Files: mapped for reading, written whole or not at all, and kept inside a model's folder.
+// Files: memory-mapped for reading, written atomically, and confined to a model's folder.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace graft {
 
-// A file mapped into memory, read-only. Pages come in when touched.
+// A read-only memory-mapped file. Pages are loaded when first accessed.
 class MappedFile {
  public:
   static std::shared_ptr<const MappedFile> open(const std::string& path);
@@ -29,18 +29,18 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// Gives the pages of a range back to the system if they belong to a mapped file; they are read again when touched.
+// Releases the pages of a range if they belong to a mapped file; they are read again on the next access.
 void forget_pages(const void* begin, size_t size);
 
-// Opens the file `name` below `folder`, for files that a model names. Refuses absolute names, names that lead outside
-// (also through links), and what is not a regular file. The kernel resolves the name and opens the file in one step, so
-// that a link which is exchanged meanwhile cannot lead outside.
+// Opens the file `name` below `folder`, for files that a model refers to. Rejects absolute names, names that lead
+// outside (also through links), and anything that is not a regular file. The kernel resolves the name and opens the
+// file in one step, so that a link replaced in the meantime cannot lead outside.
 std::shared_ptr<const MappedFile> open_below(const std::string& folder, std::string_view name);
 
 // Reads a whole text file of at most `limit` bytes.
 std::string read_text_file(const std::string& path, size_t limit = size_t{1} << 31);
 
-// Writes beside `path` and renames into place when `commit` is called; otherwise leaves nothing behind.
+// Writes to a temporary file next to `path` and renames it in `commit`; without it the temporary file is deleted.
 class OutputFile {
  public:
   explicit OutputFile(std::string path);

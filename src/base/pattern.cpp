@@ -11,10 +11,10 @@ class PatternCompiler {
 
   void run() {
     if (s_.size() > Pattern::longest)
-      throw_user("a pattern has ", s_.size(), " signs, at most ", Pattern::longest, " are taken: '", s_.substr(0, 40),
-                 "...'");
+      throw_user("expected a pattern of at most ", Pattern::longest, " characters, got ", s_.size(), ": '",
+                 s_.substr(0, 40), "...'");
     alternatives(0);
-    if (at_ < s_.size()) broken("')' closes nothing");
+    if (at_ < s_.size()) broken("unmatched ')'");
     add({Pattern::State::accept});
   }
 
@@ -24,7 +24,7 @@ class PatternCompiler {
 
   template <class... Parts>
   [[noreturn]] void broken(const Parts&... parts) const {
-    throw_user("the pattern '", p_.source_, "' is wrong at sign ", at_ + 1, ": ", parts...);
+    throw_user("invalid pattern '", p_.source_, "' at character ", at_ + 1, ": ", parts...);
   }
   bool more() const { return at_ < s_.size(); }
   char peek() const { return s_[at_]; }
@@ -39,14 +39,14 @@ class PatternCompiler {
     p_.states_.push_back(s);
     return here() - 1;
   }
-  // Every step of the compiler counts, so that repetitions of nothing end too.
+  // Every step counts toward the limit, so that repetitions of an empty part terminate too.
   void work() {
-    if (++work_ > Pattern::most_states) broken("its repetitions make it too large");
+    if (++work_ > Pattern::most_states) broken("its repetitions expand to too many states");
   }
 
   void alternatives(int depth) {
-    if (depth > Pattern::deepest) broken("( ) are nested more than ", Pattern::deepest, " deep");
-    // Each alternative is read once before it is known that another follows: a place for the split is kept.
+    if (depth > Pattern::deepest) broken("groups are nested more than ", Pattern::deepest, " deep");
+    // An alternative is compiled before it is known whether another follows, so a state is reserved for the split.
     std::vector<uint32_t> ends;
     while (true) {
       uint32_t split = add({State::jump});
@@ -73,13 +73,14 @@ class PatternCompiler {
     auto [low, high, given] = count();
     if (!given) return;
     accept('?');  // lazy: which match is taken does not matter here
-    if (more() && (peek() == '*' || peek() == '+' || peek() == '?')) broken("a repetition is repeated: put ( ) around");
+    if (more() && (peek() == '*' || peek() == '+' || peek() == '?'))
+      broken("a repetition follows another one; put ( ) around the first");
     size_t after = at_;
-    // The part again, from its text.
+    // Compile the part again from its source.
     auto again = [&] {
       at_ = begin;
       atom(depth);
-      if (at_ != end) throw_internal("a part of a pattern was read differently");
+      if (at_ != end) throw_internal("a part of a pattern was parsed differently the second time");
     };
     p_.states_.resize(first);
     for (int i = 0; i < low; ++i) again();
@@ -113,16 +114,16 @@ class PatternCompiler {
     ++at_;
     int low = number(), high = low;
     if (accept(',')) high = more() && peek() == '}' ? -1 : number();
-    if (!accept('}')) broken("'}' is wanted after a number of repetitions");
-    if (high >= 0 && high < low) broken("it is repeated ", low, " to ", high, " times");
+    if (!accept('}')) broken("expected '}' after a repetition count");
+    if (high >= 0 && high < low) broken("expected a repetition range in ascending order, got {", low, ",", high, "}");
     return {low, high, true};
   }
   int number() {
     int n = 0;
     size_t begin = at_;
     while (more() && peek() >= '0' && peek() <= '9' && n <= 1000) n = n * 10 + (s_[at_++] - '0');
-    if (at_ == begin) broken("a number of repetitions is wanted");
-    if (n > 1000) broken("at most 1000 repetitions are taken");
+    if (at_ == begin) broken("expected a repetition count");
+    if (n > 1000) broken("expected at most 1000 repetitions");
     return n;
   }
 
@@ -130,9 +131,9 @@ class PatternCompiler {
     char c = s_[at_++];
     switch (c) {
       case '(':
-        if (accept('?') && !accept(':')) broken("'(?' is understood only as '(?:'");
+        if (accept('?') && !accept(':')) broken("'(?' is supported only as '(?:'");
         alternatives(depth + 1);
-        if (!accept(')')) broken("')' is missing");
+        if (!accept(')')) broken("missing ')'");
         return;
       case '^': add({State::at_begin}); return point();
       case '$': add({State::at_end}); return point();
@@ -142,7 +143,7 @@ class PatternCompiler {
       case '*':
       case '+':
       case '?':
-      case '{': --at_; broken("'", c, "' repeats nothing; \\", c, " is the sign itself");
+      case '{': --at_; broken("nothing to repeat before '", c, "'; write \\", c, " for the character itself");
       default: return set(one(c));
     }
   }
@@ -169,9 +170,9 @@ class PatternCompiler {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   }
 
-  // The sign or the class behind a backslash; `single` when it is one sign.
+  // The character or class after a backslash; `single` when it is one character.
   Set escaped(bool& single, char& sign) {
-    if (!more()) broken("it ends in a backslash");
+    if (!more()) broken("the pattern ends in a backslash");
     char c = s_[at_++];
     single = false;
     Set digits = range('0', '9'), words = digits | range('a', 'z') | range('A', 'Z') | one('_'),
@@ -187,7 +188,7 @@ class PatternCompiler {
     }
     single = true;
     sign = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c == 'f' ? '\f' : c == 'v' ? '\v' : c;
-    if (sign == c && is_word(c)) --at_, broken("'\\", c, "' is not understood");
+    if (sign == c && is_word(c)) --at_, broken("unknown escape '\\", c, "'");
     return one(sign);
   }
   void escape() {
@@ -200,13 +201,13 @@ class PatternCompiler {
     Set all;
     bool negated = accept('^'), first = true;
     while (true) {
-      if (!more()) broken("']' is missing");
+      if (!more()) broken("missing ']'");
       if (peek() == ']' && !first) break;
       first = false;
       auto sign_or_class = [&](bool& single, char& sign) {
         sign = s_[at_++];
         single = true;
-        if (static_cast<unsigned char>(sign) >= 0x80) --at_, broken("only ASCII signs are taken inside [ ]");
+        if (static_cast<unsigned char>(sign) >= 0x80) --at_, broken("only ASCII characters are supported inside [ ]");
         return sign == '\\' ? escaped(single, sign) : one(sign);
       };
       bool single = false;
@@ -217,7 +218,7 @@ class PatternCompiler {
         bool ends = false;
         char high = 0;
         sign_or_class(ends, high);
-        if (!ends || high < low) broken("a range inside [ ] goes from a sign to a later one");
+        if (!ends || high < low) broken("expected an ascending character range inside [ ]");
         s = range(low, high);
       }
       all |= s;
@@ -236,7 +237,7 @@ Pattern::Pattern(std::string_view source) : source_(source) { PatternCompiler(*t
 std::vector<size_t> Pattern::ends(std::string_view text, bool first_only) const {
   std::vector<size_t> out;
   std::vector<uint32_t> now, next, stack;
-  std::vector<size_t> seen(states_.size(), SIZE_MAX);  // the position at which a state was entered last
+  std::vector<size_t> seen(states_.size(), SIZE_MAX);  // position at which each state was last entered
   bool accepted = false;
   auto enter = [&](std::vector<uint32_t>& list, uint32_t begin, size_t at) {
     stack.push_back(begin);

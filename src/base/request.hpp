@@ -1,4 +1,4 @@
-// What the caller asked for does not fit the model: a mistake of the request, not of the model.
+// The error for a request that does not fit the model: a mistake in the options, not in the model.
 #pragma once
 
 #include <graft/error.hpp>

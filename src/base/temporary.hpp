@@ -1,4 +1,4 @@
-// A folder that is gone when its owner is.
+// A temporary folder that is deleted with its owner.
 #pragma once
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ class TemporaryFolder {
  public:
   TemporaryFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "graft-XXXXXX").string();
-    if (!::mkdtemp(pattern.data())) throw std::runtime_error("cannot make a temporary folder");
+    if (!::mkdtemp(pattern.data())) throw std::runtime_error("cannot create a temporary folder");
     path_ = pattern;
   }
   ~TemporaryFolder() {

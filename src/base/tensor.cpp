@@ -20,7 +20,7 @@ int64_t count_checked(std::span<const int64_t> dims) {
 size_t bytes_for(DType type, int64_t count) {
   int64_t bits;
   if (__builtin_mul_overflow(count, static_cast<int64_t>(bits_of(type)), &bits))
-    throw_user(count, " elements of ", type, " are too many");
+    throw_user("a tensor of ", count, " elements of ", type, " is too large");
   return (static_cast<size_t>(bits) + 7) / 8;
 }
 
@@ -50,7 +50,7 @@ Tensor Tensor::wrap(DType type, std::vector<int64_t> dims, void* data, std::shar
 Tensor::Tensor(DType type, std::vector<int64_t> dims) {
   size_t bytes = bytes_for(type, count_checked(dims));
   std::shared_ptr<void> memory = allocate_aligned(bytes);
-  // Texts begin empty, and the bits after the last packed element are zero.
+  // Strings start empty, and the bits after the last packed element are zero.
   if (type == DType::string || is_packed(type)) std::memset(memory.get(), 0, bytes);
   void* data = memory.get();
   *this = wrap(type, std::move(dims), data, std::move(memory));
@@ -62,7 +62,7 @@ Tensor Tensor::strings(std::vector<int64_t> dims, std::vector<std::string> value
     std::vector<graft_str> strs;
   };
   if (count_checked(dims) != static_cast<int64_t>(values.size()))
-    throw_user(values.size(), " strings for a tensor of shape ", dims);
+    throw_user("expected ", count_checked(dims), " strings for a tensor of shape ", dims, ", got ", values.size());
   auto store = std::make_shared<Store>();
   store->texts = std::move(values);
   for (const std::string& t : store->texts) store->strs.push_back(str(t));
@@ -80,7 +80,7 @@ size_t Tensor::bytes() const { return bytes_for(type(), size()); }
 std::string_view Tensor::text_at(int64_t index) const { return view(data<const graft_str>()[index]); }
 
 Tensor Tensor::reshaped(std::vector<int64_t> dims) const {
-  if (count_checked(dims) != size()) throw_user("a tensor of shape ", this->dims(), " cannot become ", dims);
+  if (count_checked(dims) != size()) throw_user("cannot reshape a tensor of shape ", this->dims(), " to ", dims);
   return wrap(type(), std::move(dims), data(), s_->keeper ? s_->keeper : std::shared_ptr<const void>(s_));
 }
 

@@ -1,4 +1,4 @@
-// Helpers on tensors for the inside of the house.
+// Internal helpers on tensors.
 #pragma once
 
 #include <graft/memory.hpp>
@@ -9,9 +9,9 @@ namespace graft {
 
 inline constexpr size_t tensor_alignment = 64;
 
-// Bytes that `count` elements take; refuses what overflows.
+// Bytes that `count` elements take; throws on overflow.
 size_t bytes_for(DType type, int64_t count);
-// Product of dimensions; refuses negative ones and overflow.
+// Product of dimensions; throws on negative dimensions and overflow.
 int64_t count_checked(std::span<const int64_t> dims);
 
 std::shared_ptr<void> allocate_aligned(size_t bytes);
@@ -32,9 +32,9 @@ std::vector<T> values_of(const Tensor& t) {
   return std::vector<T>(same.data<T>(), same.data<T>() + same.size());
 }
 
-// True when the data pointer suits the element type.
+// True when the data pointer is aligned for the element type.
 bool is_aligned(const Tensor& t);
-// Same type, dimensions and bytes (texts, for strings).
+// Same type, dimensions and bytes (contents, for strings).
 bool same_content(const Tensor& a, const Tensor& b);
 
 }  // namespace graft

@@ -157,8 +157,8 @@ std::string number_text_17(double v) {
 }
 
 namespace {
-// Frameworks put a layer's own name into long paths, and number it: "out" is a part of "call/model_1/out_1/Softmax".
-// The last of them is the layer's result; where the path begins with the name it is more likely one of its variables.
+// Frameworks embed a layer's own name in long paths and number it: "out" is part of "call/model_1/out_1/Softmax".
+// The last match is the layer's result; a path that begins with the name is more likely one of its variables.
 std::optional<std::string> inside_path(const std::string& word, const std::vector<std::string>& candidates) {
   if (word.size() < 2) return std::nullopt;
   std::optional<std::string> variable;

@@ -1,4 +1,4 @@
-// Small things with text: numbers, lists, element types, shapes, distances.
+// String helpers: parsing and formatting of numbers, lists, element types and shapes; closest match; quoting.
 #pragma once
 
 #include <graft/types.hpp>
@@ -14,7 +14,7 @@ bool equal_ignoring_case(std::string_view a, std::string_view b);
 std::string to_lower(std::string_view s);
 std::string to_upper(std::string_view s);
 
-// Whole text or nothing.
+// These parse the whole string; none when it does not parse.
 std::optional<int64_t> parse_int(std::string_view s);
 std::optional<double> parse_number(std::string_view s);  // also "inf", "-inf", "nan"
 std::optional<bool> parse_bool(std::string_view s);      // true/false/1/0, any case
@@ -22,26 +22,26 @@ std::optional<DType> parse_dtype(std::string_view s);    // "f32", "FP32", "BOOL
 std::optional<Dim> parse_dim(std::string_view s);        // "7", "?", "-1", "8..64", "2..", "..9"
 std::optional<Shape> parse_shape(std::string_view s);    // "1,3,?", "" (scalar), "..." (unknown rank)
 
-// The shortest text that reads back as the same number.
+// The shortest string that parses back to the same number.
 std::string number_text(double v);
 // 17 significant digits, as IR files carry them.
 std::string number_text_17(double v);
 // In IR ports: "FP32", "I64", "BOOL".
 std::string port_precision(DType type);
 
-// The candidate most like `word`, when one is close enough to be meant.
+// The candidate closest to `word`, if one is close enough to be a likely misspelling.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-// Text in quotes with \n, \", \\ and the like escaped; the reverse is in the text form's reader.
+// A string in quotes with \n, \", \\ and the like escaped; the parser of the textual form reverses it.
 std::string in_quotes(std::string_view s);
 
-// The text on one line: control characters, which a terminal or a source file would obey, as \n or \x1b.
+// The text on one line: control characters, which a terminal or compiler would interpret, escaped as \n or \x1b.
 std::string on_one_line(std::string_view s);
 
 // For a terminal or a log: newlines and tabs stay, other control bytes and bytes that are not UTF-8 become \xNN.
 std::string printable(std::string_view s);
 
-// A word of a command line that can be pasted into a shell.
+// Quoted for pasting into a shell.
 std::string quoted_for_shell(std::string_view s);
 // The same for a path, which must not look like an option.
 std::string path_for_shell(const std::string& path);

@@ -55,12 +55,12 @@ struct ThreadPool::State {
   std::vector<std::thread> workers;
   std::mutex mutex;
   std::condition_variable wake, left;
-  std::vector<Job*> jobs;           // that want helpers
-  std::atomic<uint32_t> posted{0};  // changes with every new job: what spinning workers watch
+  std::vector<Job*> jobs;           // open to more workers
+  std::atomic<uint32_t> posted{0};  // changes with every new job; spinning workers watch it
   bool stop = false;
 
   void loop() {
-    // Waking a sleeping thread costs tens of microseconds, spinning a while costs less when work comes often.
+    // Waking a sleeping thread costs tens of microseconds; spinning for a while is cheaper when work arrives often.
     constexpr auto spin = std::chrono::microseconds(100);
     uint32_t seen = 0;
     std::unique_lock lock(mutex);
@@ -116,7 +116,7 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain, void (*body)(void*, 
   helpers = static_cast<int>(std::min<int64_t>(helpers, pieces - 1));
   if (helpers <= 0) return body(arg, 0, count);
 
-  // About four pieces a thread: coarse enough to be cheap, fine enough to even out a thread that was taken away.
+  // About four pieces a thread: coarse enough to be cheap, fine enough to balance the load when a thread is preempted.
   int64_t step = std::max(grain, count / (4 * (helpers + 1)));
   Job job{body, arg, count, step, helpers, {}, 0};
   {

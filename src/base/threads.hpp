@@ -15,11 +15,11 @@ class ThreadPool {
 
   int threads() const;
   // Calls body(arg, begin, end) over 0..count in pieces of at least `grain`, on at most `limit` threads (0: all). The
-  // caller works too, pieces are handed out as threads come for them, and calls from several threads at once, also from
-  // inside a body, are fine. `body` must not throw.
+  // caller takes part, pieces are distributed dynamically, and concurrent and nested calls are allowed. `body` must not
+  // throw.
   void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg, int limit = 0);
 
-  // The process-wide pool, made on first use.
+  // The process-wide pool, created on first use.
   static ThreadPool& shared();
 
  private:

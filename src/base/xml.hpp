@@ -1,4 +1,4 @@
-// A piece of XML that is carried along unread (runtime information of an IR), and writing XML as IR files have it.
+// XML: fragments that are preserved without interpretation (runtime information of an IR), and a writer for IR files.
 #pragma once
 
 #include <memory>

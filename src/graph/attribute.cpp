@@ -82,8 +82,8 @@ bool Attribute::operator==(const Attribute& o) const {
 
 std::string_view kind_name(graft_kind kind) {
   constexpr std::string_view names[] = {
-      "nothing", "boolean",        "integer",          "number",          "text",          "element type",
-      "shape",   "tensor",         "list of integers", "list of numbers", "list of texts", "list of element types",
+      "nothing", "boolean",        "integer",          "number",          "string",          "element type",
+      "shape",   "tensor",         "list of integers", "list of numbers", "list of strings", "list of element types",
       "graph",   "list of tensors"};
   return kind >= 0 && static_cast<size_t>(kind) < std::size(names) ? names[kind] : "unknown kind";
 }

@@ -32,7 +32,7 @@ class Attribute {
   const Data& data() const { return data_; }
   bool operator==(const Attribute& o) const;
 
-  // The value at the border; points into this object. Lists of texts and of types need `store` to live in.
+  // The value in its ABI form; points into this object. Lists of strings and of types need `store` as their storage.
   graft_value raw(std::vector<graft_str>& texts, std::vector<graft_type>& types) const;
 
  private:

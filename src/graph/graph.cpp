@@ -147,7 +147,7 @@ void Users::remove(NodeId id) {
 void Users::set(NodeId id, uint32_t input, ValueId to) {
   ValueId& from = graph_[id].inputs[input];
   if (from == to) return;
-  of(to);  // an entry of this input from earlier must not come to life again
+  of(to);  // refresh first: a stale entry of this input must not become valid again
   if (from.present()) --slot(from).living;
   from = to;
   Slot& s = slot(to);

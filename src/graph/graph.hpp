@@ -1,7 +1,7 @@
 // The graph: it owns its nodes and hands out indices.
 //
-// A node's inputs are outputs of other nodes; Parameter and Result nodes are the border. Nodes may own bodies (If,
-// Loop, TensorIterator), which are graphs of their own and see nothing but their Parameters.
+// A node's inputs are outputs of other nodes; Parameter and Result nodes are the graph's inputs and outputs. Nodes may
+// own bodies (If, Loop, TensorIterator), which are separate graphs that see only their Parameters.
 #pragma once
 
 #include <deque>
@@ -19,7 +19,7 @@ namespace graft {
 using NodeId = uint32_t;
 inline constexpr NodeId no_node = UINT32_MAX;
 
-// Output `port` of a node; `absent` where an optional input is left out.
+// Output `port` of a node; `absent` for an omitted optional input.
 struct ValueId {
   NodeId node = no_node;
   uint32_t port = 0;
@@ -43,8 +43,8 @@ struct Output {
   Info info;
   std::vector<std::string> names;  // tensor names, sorted, unique
   std::optional<Shape>
-      declared;  // as the IR lists it, which may be more or less exact; written again while it still fits
-  std::shared_ptr<const Xml> rt_info;  // of the port, carried along
+      declared;  // as the IR lists it, which may be more or less exact; written back while it still fits
+  std::shared_ptr<const Xml> rt_info;  // of the port, preserved
   void add_name(const std::string& name);
 };
 
@@ -57,9 +57,9 @@ struct Node {
   std::vector<Output> outputs;
   std::vector<Body> bodies;
   std::string origin;                                     // "layer 'conv1' (Conv)", for messages
-  std::shared_ptr<const Xml> rt_info;                     // runtime information of an IR, carried along
+  std::shared_ptr<const Xml> rt_info;                     // runtime information of an IR, preserved
   std::vector<std::shared_ptr<const Xml>> input_rt_info;  // per input port; may be shorter than inputs
-  bool opaque = false;  // of an operation nobody defined: attributes and shapes as found in the file
+  bool opaque = false;  // of an unknown operation: attributes and shapes as found in the file
   bool alive = true;
 
   bool is(std::string_view t) const { return type == t; }
@@ -73,11 +73,11 @@ class Graph {
   Graph clone() const;
 
   std::string name;
-  std::shared_ptr<const Xml> rt_info;  // of the whole model, carried along
-  // Of all inputs and outputs, in the framework's order; empty where each is one tensor.
+  std::shared_ptr<const Xml> rt_info;  // of the whole model, preserved
+  // Of all inputs and outputs, in the framework's order; empty if each is a single tensor.
   std::vector<NamedForm> input_forms, output_forms;
 
-  // Adds a node. Parameter and Result nodes join the border in the order they are added.
+  // Adds a node. Parameter and Result nodes become inputs and outputs in the order they are added.
   NodeId add(Node node);
   void erase(NodeId id);
 
@@ -87,7 +87,7 @@ class Graph {
   const Output& output(ValueId v) const { return nodes_[v.node].outputs[v.port]; }
   const Info& info(ValueId v) const { return output(v).info; }
 
-  // One past the largest id; ids of erased nodes are among them.
+  // One past the largest id; the ids below it include those of erased nodes.
   NodeId end_id() const { return static_cast<NodeId>(nodes_.size()); }
   size_t node_count() const { return alive_; }
 
@@ -96,7 +96,7 @@ class Graph {
   std::vector<NodeId>& parameters() { return parameters_; }
   std::vector<NodeId>& results() { return results_; }
 
-  // All living nodes, producers before consumers; the order of ids where that is such an order already. Refuses cycles.
+  // All living nodes, producers before consumers; in the order of ids if that already qualifies. Throws on cycles.
   std::vector<NodeId> topological_order() const;
 
   // A name that no node has yet: `wanted`, or `wanted_1`, `wanted_2`, ...
@@ -115,25 +115,25 @@ struct Use {
   uint32_t input;
 };
 
-// Who reads what, taken once; kept true by telling it of every change. Readers that are gone are dropped when a value
-// is next looked at, so that no change costs more than its own inputs.
+// The consumers of every value, computed once and updated with every change. Stale uses are dropped when a value is
+// next queried, so that a change costs no more than its own inputs.
 class Users {
  public:
   explicit Users(Graph& graph);
   const std::vector<Use>& of(ValueId v);
-  bool read(ValueId v) const;  // by anybody
-  // Makes every reader of `from` read `to`.
+  bool read(ValueId v) const;  // has any consumer
+  // Redirects all consumers of `from` to `to`.
   void replace(ValueId from, ValueId to);
-  // Makes one input read another value.
+  // Changes one input to another value.
   void set(NodeId id, uint32_t input, ValueId to);
-  // Registers the inputs of a node that was added since.
+  // Registers the inputs of a new node.
   void add(NodeId id);
-  // Forgets the inputs of a node that is about to be erased.
+  // Removes the inputs of a node that is about to be erased.
   void remove(NodeId id);
 
  private:
   struct Slot {
-    std::vector<Use> uses;  // may hold some that read another value by now
+    std::vector<Use> uses;  // may contain stale uses
     size_t living = 0;
   };
   Slot& slot(ValueId v);

@@ -1,4 +1,4 @@
-// The textual form of a graph: what `graft explain`, tests and decompositions are written in.
+// The textual form of a graph, used by `graft explain`, tests and decompositions.
 //
 //   graph "tiny" (x: f32[1,3,?,8]) {
 //     w = f32[4,3,1,1] fill(0.5)
@@ -7,9 +7,9 @@
 //     return out = Relu(parts.1), parts
 //   }
 //
-// A node is called by its name; `.1` is its second output. `_` stands for an input that is left out. `Type@8` is the
-// version of opset8, `Type@acme` one of another opset, `Type` the newest. What follows `:` are types and shapes of the
-// outputs, and their tensor names. A call may stand where a value is wanted. Bodies follow the node they belong to:
+// A node is referred to by its name; `.1` is its second output. `_` is an absent input. `Type@8` is the version of
+// opset8, `Type@acme` one of another opset, `Type` the newest. After `:` follow types and shapes of the outputs, and
+// their tensor names. Calls may be nested in place of values. Bodies follow the node they belong to:
 //
 //     y = Loop@5(n, c, x)
 //       body "" (i <- iteration, a <- 2) -> (b -> 0, go -> condition) feed (b -> a)
@@ -24,23 +24,23 @@ namespace graft {
 
 std::string print(const Graph& graph);
 std::string print(const Attribute& value);
-// A tensor as `f32[2] {1, 2}`; more than `limit` values are cut off.
+// A tensor as `f32[2] {1, 2}`, truncated after `limit` values.
 std::string print(const Tensor& t, size_t limit = SIZE_MAX);
 
-// Operations without `@` get an empty opset, attributes the kind they are written in. Nothing is looked up or inferred.
+// Operations without `@` get an empty opset, attributes the kind of their literal. Nothing is looked up or inferred.
 Graph parse_graph(std::string_view text);
-// The same with `$name` standing for these values; for decompositions.
+// The same, with these values substituted for `$name`; for decompositions.
 Graph parse_graph(std::string_view text, const Attributes& arguments);
 // "f32[2] {1, 2}", "i64[3] fill(7)", "f32[8] iota(0, 0.5)", "f32[2,2] random(1, -1, 1)", "string[2] {\"a\", \"b\"}"
 Tensor parse_tensor(std::string_view text);
 
-// Reads several things from one text, for files that hold more than a graph.
+// Parses several items from one string, for files that contain more than a graph.
 class TextReader {
  public:
   explicit TextReader(std::string_view text);
   ~TextReader();
   bool at_end();
-  bool peek(std::string_view word);  // a word or a sign
+  bool peek(std::string_view word);  // a word or punctuation
   bool accept(std::string_view word);
   void expect(std::string_view word);
   std::string name();
@@ -50,7 +50,7 @@ class TextReader {
   double number();
   Graph graph(const Attributes& arguments = {});
   Tensor tensor();
-  // A tensor whose type and shape are known already: only the values are read.
+  // A tensor whose type and shape are already known: parses only the values.
   Tensor values(DType type, std::vector<int64_t> dims);
   std::string rest_of_line();
   int line() const;

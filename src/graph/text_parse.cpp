@@ -40,7 +40,7 @@ class Parser : public ValueParser {
     do result(s, depth);
     while (accept(","));
     expect("}");
-    // Calls that stand where a value is wanted have no name yet.
+    // Nested calls have no name yet.
     size_t number = 0;
     for (NodeId id = 0; id < s.graph.end_id(); ++id)
       while (s.graph[id].name.empty())
@@ -50,7 +50,7 @@ class Parser : public ValueParser {
 
  private:
   void define(Scope& s, const std::string& n, NodeId id) {
-    if (!s.names.emplace(n, id).second) lex.broken("the name '", n, "' is given twice");
+    if (!s.names.emplace(n, id).second) lex.broken("duplicate name '", n, "'");
   }
   void tensor_names(Output& o) {
     while (lex.peek().kind == Lexer::text_literal) o.add_name(quoted());
@@ -72,7 +72,7 @@ class Parser : public ValueParser {
     } else {
       v = value(s, depth);
     }
-    if (!v.present()) lex.broken("a result cannot be left out");
+    if (!v.present()) lex.broken("a result cannot be absent");
     Node r;
     r.type = "Result", r.opset = "opset1", r.inputs = {v};
     r.name = label.empty() ? text("result_", s.graph.results().size()) : label;
@@ -87,12 +87,12 @@ class Parser : public ValueParser {
     define(s, n, id);
   }
 
-  // What stands behind `name =`: a constant or a call.
+  // The right-hand side of `name =`: a constant or a call.
   NodeId definition(Scope& s, const std::string& n, int depth) {
     const auto& t = lex.peek();
     if (t.kind == Lexer::word && parse_dtype(t.raw)) return constant(s, n, tensor());
     if (t.kind != Lexer::word && t.kind != Lexer::text_literal)
-      lex.broken("an operation or a tensor is wanted, found ", found());
+      lex.broken("expected an operation or a tensor, got ", found());
     Lexer::Token type = lex.next();
     return call(s, n, type.kind == Lexer::text_literal ? type.value : std::string(type.raw), depth);
   }
@@ -126,7 +126,7 @@ class Parser : public ValueParser {
     if (accept("{")) {
       while (!accept("}")) {
         std::string a = name();
-        if (node.attrs.find(a)) lex.broken("attribute '", a, "' is given twice");
+        if (node.attrs.find(a)) lex.broken("duplicate attribute '", a, "'");
         expect("=");
         node.attrs[a] = attribute();
         if (lex.peek().raw != "}") expect(",");
@@ -137,12 +137,12 @@ class Parser : public ValueParser {
         Output& o = node.outputs.emplace_back();
         o.info = info();
         tensor_names(o);
-        if (node.outputs.size() > 65536) lex.broken("an operation cannot have so many outputs");
+        if (node.outputs.size() > 65536) lex.broken("an operation cannot have more than 65536 outputs");
       } while (accept(","));
     }
     while (lex.peek().raw == "body" && lex.peek().kind == Lexer::word) node.bodies.push_back(body(depth + 1));
     if (node.is("Parameter") || node.is("Result"))
-      lex.broken("a ", node.type, " is written in the graph's list, not as a node");
+      lex.broken("a ", node.type, " belongs in the graph's signature or return list, not among its nodes");
     return s.graph.add(std::move(node));
   }
 
@@ -150,7 +150,7 @@ class Parser : public ValueParser {
     if (accept("_")) return {};
     const auto& t = lex.peek();
     if (t.kind == Lexer::word && parse_dtype(t.raw)) return {constant(s, {}, tensor()), 0};
-    if (t.kind != Lexer::word && t.kind != Lexer::text_literal) lex.broken("a value is wanted, found ", found());
+    if (t.kind != Lexer::word && t.kind != Lexer::text_literal) lex.broken("expected a value, got ", found());
     return value_from(s, lex.next(), depth);
   }
   ValueId value_from(Scope& s, Lexer::Token first, int depth) {
@@ -158,7 +158,7 @@ class Parser : public ValueParser {
     auto literal = first.kind == Lexer::word ? parse_dtype(n) : std::nullopt;
     if (literal && lex.peek().raw == "[") {
       Shape shape_given = shape();
-      if (!shape_given.is_static()) lex.broken("a tensor's shape must be known, ", shape_given, " is not");
+      if (!shape_given.is_static()) lex.broken("expected a static shape for a tensor, got ", shape_given);
       return {constant(s, {}, values(*literal, shape_given.values())), 0};
     }
     if (n == "_" && first.kind == Lexer::word) return {};
@@ -167,7 +167,7 @@ class Parser : public ValueParser {
       id = call(s, {}, n, depth + 1);
     } else {
       auto it = s.names.find(n);
-      if (it == s.names.end()) lex.broken("there is no value '", n, "'");
+      if (it == s.names.end()) lex.broken("unknown value '", n, "'");
       id = it->second;
     }
     uint32_t port = 0;
@@ -226,7 +226,7 @@ class Parser : public ValueParser {
     auto index = [&](const std::vector<NodeId>& border, const std::string& n) {
       for (size_t i = 0; i < border.size(); ++i)
         if ((*b.graph)[border[i]].name == n) return static_cast<int64_t>(i);
-      lex.broken("the body has no '", n, "' at its border");
+      lex.broken("the body has no parameter or result '", n, "'");
     };
     for (Link& l : inputs) l.map.internal = index(b.graph->parameters(), l.inside), b.inputs.push_back(l.map);
     for (Link& l : outputs) l.map.internal = index(b.graph->results(), l.inside), b.outputs.push_back(l.map);
@@ -268,7 +268,7 @@ int TextReader::line() const { return s_->parser.lex.line(); }
 Graph parse_graph(std::string_view text, const Attributes& arguments) {
   TextReader r(text);
   Graph g = r.graph(arguments);
-  if (!r.at_end()) throw_user("line ", r.line(), ": there is more after the graph");
+  if (!r.at_end()) throw_user("line ", r.line(), ": unexpected text after the graph");
   return g;
 }
 Graph parse_graph(std::string_view text) { return parse_graph(text, {}); }
@@ -276,7 +276,7 @@ Graph parse_graph(std::string_view text) { return parse_graph(text, {}); }
 Tensor parse_tensor(std::string_view text) {
   TextReader r(text);
   Tensor t = r.tensor();
-  if (!r.at_end()) throw_user("line ", r.line(), ": there is more after the tensor");
+  if (!r.at_end()) throw_user("line ", r.line(), ": unexpected text after the tensor");
   return t;
 }
 

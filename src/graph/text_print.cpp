@@ -15,7 +15,7 @@ bool is_plain(std::string_view s) {
       return false;
   return true;
 }
-// A name that reads like an element type would be taken for the beginning of a tensor.
+// A name that is spelled like an element type would be parsed as the beginning of a tensor.
 std::string name_text(std::string_view s) { return is_plain(s) && !parse_dtype(s) ? std::string(s) : in_quotes(s); }
 
 std::string real_text(double v) {

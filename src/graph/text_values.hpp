@@ -11,10 +11,10 @@
 
 namespace graft {
 
-// Elements that fill(), iota() and random() may make in one text.
+// Total number of elements that fill(), iota() and random() may create in one input.
 inline constexpr int64_t max_generated = int64_t{1} << 22;
 
-// Words, numbers, quoted texts and signs, with their lines.
+// Words, numbers, quoted strings and punctuation, with their line numbers.
 class Lexer {
  public:
   explicit Lexer(std::string_view s) : s_(s) {}
@@ -23,7 +23,7 @@ class Lexer {
   struct Token {
     Kind kind = end;
     std::string_view raw;
-    std::string value;  // of a quoted text
+    std::string value;  // of a quoted string
     int line = 1;
   };
 
@@ -109,7 +109,7 @@ class Lexer {
     size_t start = at_++;
     for (; at_ < s_.size() && s_[at_] != '"'; ++at_) {
       char c = s_[at_];
-      if (c == '\n') throw_user("line ", line_, ": a quoted text does not end");
+      if (c == '\n') throw_user("line ", line_, ": unterminated string");
       if (c != '\\') {
         t.value += c;
         continue;
@@ -123,7 +123,7 @@ class Lexer {
           auto [p, e] = std::from_chars(s_.data() + std::min(at_ + 1, s_.size()),
                                         s_.data() + std::min(at_ + 3, s_.size()), v, 16);
           if (e != std::errc() || p != s_.data() + at_ + 3)
-            throw_user("line ", line_, ": \\x wants two hexadecimal digits");
+            throw_user("line ", line_, ": expected two hexadecimal digits after \\x");
           t.value += static_cast<char>(v);
           at_ += 2;
           break;
@@ -131,7 +131,7 @@ class Lexer {
         default: t.value += s_[at_];
       }
     }
-    if (at_ >= s_.size()) throw_user("line ", line_, ": a quoted text does not end");
+    if (at_ >= s_.size()) throw_user("line ", line_, ": unterminated string");
     ++at_;
     t.raw = s_.substr(start, at_ - start);
     return t;
@@ -144,7 +144,7 @@ class Lexer {
   Token token_;
 };
 
-// Reads values.
+// Parses values.
 class ValueParser {
  public:
   explicit ValueParser(std::string_view s) : lex(s) {}
@@ -158,7 +158,7 @@ class ValueParser {
     return true;
   }
   void expect(std::string_view raw) {
-    if (!accept(raw)) lex.broken("'", raw, "' is wanted, found ", found());
+    if (!accept(raw)) lex.broken("expected '", raw, "', got ", found());
   }
   std::string found() {
     const auto& t = lex.peek();
@@ -166,17 +166,17 @@ class ValueParser {
   }
   std::string name() {
     const auto& t = lex.peek();
-    if (t.kind != Lexer::word && t.kind != Lexer::text_literal) lex.broken("a name is wanted, found ", found());
+    if (t.kind != Lexer::word && t.kind != Lexer::text_literal) lex.broken("expected a name, got ", found());
     Lexer::Token taken = lex.next();
     return taken.kind == Lexer::text_literal ? taken.value : std::string(taken.raw);
   }
   std::string quoted() {
-    if (lex.peek().kind != Lexer::text_literal) lex.broken("a quoted text is wanted, found ", found());
+    if (lex.peek().kind != Lexer::text_literal) lex.broken("expected a quoted string, got ", found());
     return lex.next().value;
   }
   int64_t integer() {
     auto v = lex.peek().kind == Lexer::number ? parse_int(lex.peek().raw) : std::nullopt;
-    if (!v) lex.broken("a whole number is wanted, found ", found());
+    if (!v) lex.broken("expected an integer, got ", found());
     lex.next();
     return *v;
   }
@@ -186,7 +186,7 @@ class ValueParser {
   }
   double real() {
     auto v = at_number() ? parse_number(lex.peek().raw) : std::nullopt;
-    if (!v) lex.broken("a number is wanted, found ", found());
+    if (!v) lex.broken("expected a number, got ", found());
     lex.next();
     return *v;
   }
@@ -195,7 +195,7 @@ class ValueParser {
 
   DType dtype() {
     auto t = lex.peek().kind == Lexer::word ? parse_dtype(lex.peek().raw) : std::nullopt;
-    if (!t) lex.broken("an element type is wanted, found ", found());
+    if (!t) lex.broken("expected an element type, got ", found());
     lex.next();
     return *t;
   }
@@ -205,13 +205,13 @@ class ValueParser {
     int64_t low = open ? 0 : integer();
     if (low < 0) {
       if (low == -1 && !open) return Dim();
-      lex.broken("a dimension cannot be ", low);
+      lex.broken("expected a non-negative dimension, got ", low);
     }
     if (!open && !accept("..")) return Dim(low);
     if (!at_number())
-      return open ? (lex.broken("a number is wanted after '..'"), Dim()) : Dim::between(low, Dim::unbounded);
+      return open ? (lex.broken("expected a number after '..'"), Dim()) : Dim::between(low, Dim::unbounded);
     int64_t high = integer();
-    if (high < low) lex.broken("a dimension cannot lie between ", low, " and ", high);
+    if (high < low) lex.broken("expected a dimension range in ascending order, got ", low, "..", high);
     return Dim::between(low, high);
   }
   Shape shape() {
@@ -223,7 +223,7 @@ class ValueParser {
     Shape s;
     if (accept("]")) return s;
     do {
-      if (s.dims().size() >= 32) lex.broken("a shape has at most 32 dimensions");
+      if (s.dims().size() >= 32) lex.broken("a shape cannot have more than 32 dimensions");
       s.push_back(dim());
     } while (accept(","));
     expect("]");
@@ -236,7 +236,7 @@ class ValueParser {
 
   Tensor tensor() {
     Info i = info();
-    if (!i.shape.is_static()) lex.broken("a tensor's shape must be known, ", i.shape, " is not");
+    if (!i.shape.is_static()) lex.broken("expected a static shape for a tensor, got ", i.shape);
     return values(i.type, i.shape.values());
   }
   Tensor values(DType type, std::vector<int64_t> dims) {
@@ -244,7 +244,7 @@ class ValueParser {
     if (type == DType::undefined) lex.broken("a tensor needs an element type");
     auto limit = [&] {
       if (count > max_generated - generated_)
-        lex.broken("a tensor of ", count, " elements is too large to be written like this");
+        lex.broken("a tensor of ", count, " elements is too large for the textual form");
       generated_ += count;
     };
     if (accept("fill")) {
@@ -289,7 +289,7 @@ class ValueParser {
     if (!accept("}")) {
       do {
         if (static_cast<int64_t>(reals.size() + ints.size() + texts.size()) >= count)
-          lex.broken("more than ", count, " values are given");
+          lex.broken("expected ", count, " values, got more");
         if (type == DType::string) texts.push_back(quoted());
         else if (whole && accept("true")) ints.push_back(1);
         else if (whole && accept("false")) ints.push_back(0);
@@ -297,7 +297,7 @@ class ValueParser {
           uint64_t u = 0;
           std::string_view raw = lex.peek().raw;
           auto [p, e] = std::from_chars(raw.data(), raw.data() + raw.size(), u);
-          if (e != std::errc() || p != raw.data() + raw.size()) lex.broken("a whole number is wanted, found ", found());
+          if (e != std::errc() || p != raw.data() + raw.size()) lex.broken("expected an integer, got ", found());
           lex.next();
           ints.push_back(static_cast<int64_t>(u));
         } else if (whole) ints.push_back(integer());
@@ -306,7 +306,7 @@ class ValueParser {
       expect("}");
     }
     auto given = static_cast<int64_t>(reals.size() + ints.size() + texts.size());
-    if (given != count) lex.broken(given, " values are given, the shape ", Shape::of(dims), " wants ", count);
+    if (given != count) lex.broken("expected ", count, " values for shape ", Shape::of(dims), ", got ", given);
     if (type == DType::string) return Tensor::strings(dims, texts);
     return whole ? make_tensor<int64_t>(dims, ints).to(type) : make_tensor<double>(dims, reals).to(type);
   }
@@ -319,7 +319,7 @@ class ValueParser {
     if (t.kind == Lexer::word && t.raw.starts_with('$')) {
       std::string which(lex.next().raw.substr(1));
       const Attribute* a = arguments ? arguments->find(which) : nullptr;
-      if (!a) lex.broken("there is no argument '$", which, "'");
+      if (!a) lex.broken("unknown argument '$", which, "'");
       return *a;
     }
     if (accept("true")) return true;
@@ -331,10 +331,10 @@ class ValueParser {
       DType type = dtype();
       if (lex.peek().raw != "[") return type;
       Shape s = shape();
-      if (!s.is_static()) lex.broken("a tensor's shape must be known, ", s, " is not");
+      if (!s.is_static()) lex.broken("expected a static shape for a tensor, got ", s);
       return values(type, s.values());
     }
-    lex.broken("a value is wanted, found ", found());
+    lex.broken("expected a value, got ", found());
   }
   Attribute number() {
     std::string_view raw = lex.peek().raw;
@@ -362,7 +362,7 @@ class ValueParser {
     } while (accept(","));
     expect("]");
     if ((texts.empty() ? 0 : 1) + (reals.empty() ? 0 : 1) + (types.empty() ? 0 : 1) > 1)
-      lex.broken("a list holds values of one kind");
+      lex.broken("expected list items of one kind");
     if (!texts.empty()) return texts;
     if (!types.empty()) return types;
     if (all_whole) return ints;

@@ -31,7 +31,7 @@ void verify_body(const Node& n, const Body& b) {
        results = static_cast<int64_t>(b.graph->results().size());
   auto check = [&](int64_t i, int64_t most, std::string_view what) {
     if (i < 0 || i >= most)
-      throw_user("a body of '", n.name, "' (", n.type, ") is connected to ", what, " ", i, ", it has ", most);
+      throw_user("a body of '", n.name, "' (", n.type, ") is connected to ", what, " ", i, ", but has only ", most);
   };
   std::vector<int> fed(static_cast<size_t>(parameters), 0);
   for (const graft_port_map& m : b.inputs) {
@@ -60,14 +60,14 @@ void verify_body(const Node& n, const Body& b) {
 }  // namespace
 
 void verify(const Graph& g, Bodies bodies) {
-  std::unordered_set<std::string_view> names, outputs;  // an output may be called like what makes it
+  std::unordered_set<std::string_view> names, outputs;  // an output may share the name of its producer
   size_t parameters = 0, results = 0;
   for (NodeId id = 0; id < g.end_id(); ++id) {
     const Node& n = g[id];
     if (!n.alive) continue;
     if (n.type.empty()) throw_user("node ", id, " has no type");
     if (n.name.empty()) throw_user("node ", id, " (", n.type, ") has no name");
-    if (!(n.is("Result") ? outputs : names).insert(n.name).second) throw_user("two nodes are called '", n.name, "'");
+    if (!(n.is("Result") ? outputs : names).insert(n.name).second) throw_user("duplicate node name '", n.name, "'");
     parameters += n.is("Parameter");
     results += n.is("Result");
     if (n.is("Result") && (n.inputs.size() != 1 || !n.inputs[0].present()))
@@ -76,10 +76,10 @@ void verify(const Graph& g, Bodies bodies) {
       ValueId v = n.inputs[i];
       if (!v.present()) continue;
       if (v.node >= g.end_id() || !g[v.node].alive)
-        throw_user("input ", i, " of '", n.name, "' (", n.type, ") comes from a node that is not there");
+        throw_user("input ", i, " of '", n.name, "' (", n.type, ") comes from a node that does not exist");
       if (v.port >= g[v.node].outputs.size())
         throw_user("input ", i, " of '", n.name, "' (", n.type, ") is output ", v.port, " of '", g[v.node].name, "' (",
-                   g[v.node].type, "), which has ", g[v.node].outputs.size());
+                   g[v.node].type, "), which has ", g[v.node].outputs.size(), " outputs");
     }
     for (const Body& b : n.bodies) {
       verify_body(n, b);

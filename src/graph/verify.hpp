@@ -1,4 +1,4 @@
-// Whether a graph is well-formed: what every later stage takes for granted.
+// Verifies the structural invariants of a graph, independent of its operations.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -7,8 +7,9 @@ namespace graft {
 
 enum class Bodies { too, left_alone };
 
-// Refuses a graph with dangling inputs, duplicate names, cycles, or bodies whose port maps lead to ports that are not
-// there. A file reader calls it before anything is inferred from the graph.
+// Throws at the first violation: inputs refer to living nodes and existing outputs, names are non-empty and unique,
+// the lists of inputs and outputs match the nodes, port maps of bodies refer to existing ports, there is no cycle. File
+// readers call it before inference.
 void verify(const Graph& graph, Bodies bodies = Bodies::too);
 
 }  // namespace graft

@@ -166,7 +166,7 @@ void Border::add_outputs() {
   std::vector<NamedForm> forms;
   for (const RawValue& o : raw_.outputs) {
     ValueId v = scope_.look_up(o.name);
-    if (!v.present()) throw_user("output '", o.name, "' is not made by any layer");
+    if (!v.present()) throw_user("output '", o.name, "' is not produced by any layer");
     forms.push_back({o.name, output(o.name, &o, v)});
   }
   if (any_structure(forms)) scope_.graph.output_forms = std::move(forms);

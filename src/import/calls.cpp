@@ -32,9 +32,9 @@ size_t layers_of(const RawFunction& function) { return layers_of(function.nodes)
 
 CalledFunction called_function(const RawNode& raw, const RawFunction& function, size_t number) {
   if (raw.inputs.size() > function.inputs.size())
-    throw_user("has ", raw.inputs.size(), " inputs, the function takes ", function.inputs.size());
+    throw_user("expected ", function.inputs.size(), " inputs of the function, got ", raw.inputs.size());
   if (raw.outputs.size() > function.outputs.size())
-    throw_user("has ", raw.outputs.size(), " outputs, the function gives ", function.outputs.size());
+    throw_user("expected ", function.outputs.size(), " outputs of the function, got ", raw.outputs.size());
   std::string prefix = prefix_of(raw, number);
   std::unordered_map<std::string, std::string> rename;
   for (size_t i = 0; i < function.inputs.size(); ++i)
@@ -148,9 +148,9 @@ void inline_calls(RawModel& model, int max_depth, size_t max_layers) {
   std::function<void(RawNode, int)> place = [&](RawNode n, int depth) {
     auto it = functions.find(text(n.domain, '|', n.type));
     if (it == functions.end()) return out.push_back(std::move(n));
-    if (depth >= max_depth) throw_user("functions call each other more than ", depth, " deep");
+    if (depth >= max_depth) throw_user("function calls are nested more than ", depth, " deep");
     inlined += layers_of(*it->second);
-    if (inlined > max_layers) throw_user("calls of functions bring in more than ", max_layers, " layers");
+    if (inlined > max_layers) throw_user("inlining function calls adds more than ", max_layers, " layers");
     CalledFunction called = called_function(n, *it->second, inlined);
     std::set<std::string> made;
     for (RawNode& part : called.nodes) {
@@ -159,7 +159,7 @@ void inline_calls(RawModel& model, int max_depth, size_t max_layers) {
     }
     for (size_t i = 0; i < n.outputs.size(); ++i) {
       if (n.outputs[i].empty() || made.count(n.outputs[i])) continue;
-      // An output that is another one too, or one of the inputs.
+      // An output that is also another output, or one of the inputs.
       RawNode same;
       same.type = "Identity";
       same.name = n.outputs[i];

@@ -14,7 +14,7 @@
 namespace graft {
 namespace {
 
-// What graphs inside a layer may read from outside: any name in them.
+// Names that the graphs inside a layer may capture from outside: all names they use.
 void captured_names(const RawNode& node, std::set<std::string>& out) {
   for (const auto& [path, f] : node.fields)
     for (const auto& g : f.graphs) {
@@ -43,7 +43,7 @@ class RawCut {
       if (model_.functions.empty()) throw;
     }
     if (!all && !model_.functions.empty()) {
-      // What is asked for may stand in a function.
+      // The requested place may be inside a function.
       inline_calls(model_, ImportOptions().max_depth, ImportOptions().max_inlined);
       a_ = {}, ids_.clear();
       look();
@@ -109,7 +109,7 @@ class RawCut {
       }
       a_.layers.push_back(std::move(l));
     }
-    // Names that only bodies know are nothing to cut at.
+    // Names that exist only inside bodies are not captured values.
     for (size_t i = 0; i < g_.nodes.size(); ++i) {
       std::set<std::string> names;
       captured_names(g_.nodes[i], names);
@@ -123,7 +123,7 @@ class RawCut {
   const std::string& name_of_value(int v) const { return a_.values[static_cast<size_t>(v)].names[0]; }
   const CutInput& asked(const InputCut& c) const { return request_.inputs[c.request]; }
 
-  // Shapes, types and values of inputs that the model has already.
+  // Shapes, types and values of existing inputs.
   void change_declared() {
     for (const InputCut& c : plan_.inputs) {
       if (c.kind != InputCut::declared) continue;
@@ -149,7 +149,7 @@ class RawCut {
       for (RawValue& v : g_.inputs) v.info.shape = with_batch(v.info.shape, *request_.batch, v.name);
   }
 
-  // Types and shapes that only inference over the whole model tells.
+  // Types and shapes that require inference over the whole model.
   void learn() {
     bool wanted = false;
     for (const InputCut& c : plan_.inputs) wanted |= c.kind != InputCut::declared && !asked(c).shape;
@@ -177,9 +177,9 @@ class RawCut {
     if (in.shape) info.shape = *in.shape;
     if (in.type) info.type = *in.type;
     if (!info.shape.ranked() || info.type == DType::undefined)
-      throw RequestError(text("the ", info.shape.ranked() ? "type" : "shape", " of '", name, "', where '", in.place,
-                              "' cuts the model, cannot be worked out"),
-                         text("give it: --input \"", in.place, "[1 3 224 224]{f32}\""));
+      throw RequestError(text("cannot infer the ", info.shape.ranked() ? "type" : "shape", " of '", name, "', where '",
+                              in.place, "' cuts the model"),
+                         text("set it: --input \"", in.place, "[1 3 224 224]{f32}\""));
     if (request_.batch) info.shape = with_batch(info.shape, *request_.batch, in.place);
     return info;
   }
@@ -228,7 +228,7 @@ class RawCut {
                      [&](const auto& x, const auto& y) { return position(x.first) < position(y.first); });
   }
 
-  // The name of what comes out there; an output that was unused so far gets one.
+  // The name of the output; one that was unused so far gets a new name.
   std::string output_name(const OutputCut& o) {
     if (o.at != no_value) return name_of_value(o.at);
     RawNode& n = g_.nodes[static_cast<size_t>(o.layer)];
@@ -255,7 +255,7 @@ class RawCut {
     for (size_t i = 0; i < plan_.outputs.size(); ++i) {
       std::string name = output_name(plan_.outputs[i]);
       if (std::any_of(out.begin(), out.end(), [&](const RawValue& v) { return v.name == name; }))
-        throw RequestError(text("the output '", request_.outputs[i], "' is asked for twice"));
+        throw RequestError(text("the output '", request_.outputs[i], "' is requested twice"));
       out.push_back({name, {}, {}});
     }
     return out;
@@ -266,7 +266,7 @@ class RawCut {
     for (size_t i = 0; i < g_.nodes.size(); ++i)
       if (needs_.layers[i]) kept.push_back(std::move(g_.nodes[i]));
     g_.nodes = std::move(kept);
-    std::set<std::string> used;  // new edges have no number of their own
+    std::set<std::string> used;  // new values have no number in ids_
     for (const RawNode& n : g_.nodes) used.insert(n.inputs.begin(), n.inputs.end());
     std::erase_if(g_.inputs, [&](const RawValue& v) {
       auto it = ids_.find(v.name);
@@ -289,8 +289,8 @@ class RawCut {
   const CutRequest& request_;
   const std::function<Graph(const RawModel&)>& import_;
   Anatomy a_;
-  std::unordered_map<std::string, int> ids_;  // value name -> number; none for names made here
-  std::set<std::string> named_;               // inputs that nothing consumes and the request names
+  std::unordered_map<std::string, int> ids_;  // value name -> number; none for names created here
+  std::set<std::string> named_;               // unused inputs that the request names
   CutPlan plan_;
   Needs needs_;
   CutEffect effect_;

@@ -1,7 +1,7 @@
 // Cutting a part out of a model and freezing inputs, by the names of the model's own framework.
 //
-// A place is written as for the Model Optimizer: "conv" is a layer, "conv:1" its output 1, "0:conv" its input 0; the
-// name of a tensor will do too. A layer as an input means what it reads, a layer as an output means what it makes.
+// A place is written as for the Model Optimizer: "conv" is a layer, "conv:1" its output 1, "0:conv" its input 0; a
+// tensor name works too. A layer as an input means its inputs, a layer as an output means its first output.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct CutInput {
   std::optional<Shape> shape;
   std::optional<DType> type;
   std::optional<FrozenValue> value;  // the input becomes this constant
-  bool listed = true;  // one of a list that is meant to be all inputs: another one that is needed is an error
+  bool listed = true;  // from a complete list of inputs: it is an error if the outputs depend on another one
 };
 
 struct CutRequest {
@@ -41,7 +41,7 @@ struct CutRequest {
 };
 
 struct CutEffect {
-  // For each input of the request that is still one: the place as written and the nodes it became.
+  // For each requested input that remains an input: the place as written and the nodes it became.
   std::vector<std::pair<std::string, std::vector<std::string>>> inputs;
   std::map<std::string, std::string> node_names;  // of values that became inputs or constants
   std::vector<std::string> warnings;
@@ -49,13 +49,13 @@ struct CutEffect {
   std::vector<std::optional<size_t>> more_outputs;
 };
 
-// Before import. `import` is called where a type or shape has to be learnt from the whole model. What no output needs
-// is gone afterwards. Throws RequestError where the request does not fit.
+// Runs before import. `import` is called if a type or shape has to be inferred from the whole model. Removes what no
+// output depends on. Throws RequestError if the request does not fit.
 CutEffect cut_model(RawModel& model, const CutRequest& request, const std::function<Graph(const RawModel&)>& import);
-// Gives the nodes made by a cut their names, after import.
+// Names the nodes created by a cut, after import.
 void name_cut_nodes(Graph& graph, const CutEffect& effect);
 
-// The same on a graph. Types and shapes are to be inferred anew afterwards, unless the request only adds outputs.
+// The same on a graph. Types and shapes must be inferred again afterwards, unless the request only adds outputs.
 CutEffect cut_graph(Graph& graph, const CutRequest& request, bool tensors_share_names = false);
 
 }  // namespace graft

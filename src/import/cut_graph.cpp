@@ -18,7 +18,7 @@ class GraphCut {
     look();
     plan_ = plan_cut(a_, request_);
     needs_ = needs_of(a_, request_, plan_, effect_);
-    // What comes out first: a cut input may stand in front of what makes an output.
+    // Resolve the outputs first: a cut input may change the producer of an output.
     std::vector<ValueId> outputs;
     for (const OutputCut& o : plan_.outputs) outputs.push_back(values_[static_cast<size_t>(o.at)]);
     for (const InputCut& c : plan_.inputs) change(c);
@@ -72,8 +72,8 @@ class GraphCut {
       return;
     }
     if (!in.value && (!info.shape.ranked() || info.type == DType::undefined))
-      throw RequestError(text("the shape of '", in.place, "' is not known"),
-                         text("give it: --input \"", in.place, "[1 3 224 224]{f32}\""));
+      throw RequestError(text("the shape of '", in.place, "' is unknown"),
+                         text("set it: --input \"", in.place, "[1 3 224 224]{f32}\""));
     std::string name = c.name.empty() ? g_[at.node].name : c.name;
     Node n;
     n.opset = "opset1";
@@ -124,7 +124,7 @@ class GraphCut {
   void replace_results(const std::vector<ValueId>& outputs) {
     for (NodeId id : std::vector<NodeId>(g_.results())) g_.erase(id);
     for (ValueId v : outputs) {
-      // A value that was cut is read from its new place.
+      // A value that was cut comes from its new producer.
       if (auto it = moved_.find(v); it != moved_.end()) v = it->second;
       Node n;
       n.type = "Result", n.opset = "opset1";

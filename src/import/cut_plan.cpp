@@ -11,7 +11,7 @@
 namespace graft {
 namespace {
 
-// A place that was found.
+// A resolved place.
 struct Place {
   enum Kind { declared, layer, layer_input, layer_output, tensor } kind;
   int layer_index = -1, port = 0, value = no_value;
@@ -41,27 +41,27 @@ class Map {
     if (auto it = layers_.find(written); it != layers_.end()) {
       if (it->second.size() > 1)
         throw RequestError(text("the model has ", it->second.size(), " layers '", written, "'"),
-                           "name a tensor that one of them reads or makes");
+                           "name a tensor that one of them consumes or produces");
       found.push_back({Place::layer, it->second[0], 0, no_value, written});
     }
-    add_ports(found, written);  // before tensors: what has a port is named after its layer
+    add_ports(found, written);  // before tensors: a place with a port refers to a layer
     if (auto it = values_.find(written); it != values_.end()) add_tensor(found, written, it->second);
     if (found.empty()) return std::nullopt;
     if (found.size() == 1) return found[0];
-    // A layer's own output under the layer's name, or under "name:0", is no second meaning.
+    // A layer's own output named like the layer, or "name:0", is not an ambiguity.
     Place first = found[0];
     for (size_t i = 1; i < found.size(); ++i)
       if (value_at(found[i]) != value_at(first) && !(a_.tensors_share_names && first.kind == Place::layer)) {
         std::string all;
         for (const Place& p : found) all += text(all.empty() ? "" : ", ", describe(p));
-        throw RequestError(text("'", written, "' may be ", all),
-                           "say which: LAYER:OUTPUT or INPUT:LAYER names one of them");
+        throw RequestError(text("'", written, "' is ambiguous: it may be ", all),
+                           "select one with LAYER:OUTPUT or INPUT:LAYER");
       }
     return first;
   }
 
   const Anatomy::Layer& layer(const Place& p) const { return a_.layers[static_cast<size_t>(p.layer_index)]; }
-  // The value behind an output that is there, else none.
+  // The value of an output, or no_value when the layer has no such output.
   int output_value(int layer, int port) const {
     const auto& outputs = a_.layers[static_cast<size_t>(layer)].outputs;
     return static_cast<size_t>(port) < outputs.size() ? outputs[static_cast<size_t>(port)] : no_value;
@@ -94,7 +94,7 @@ class Map {
       if (kind == Place::layer_output && port == 0) return add_tensor(found, name, v->second);
       throw RequestError(text("'", name, "' is an input of the model, it has no ",
                               kind == Place::layer_input ? "inputs of its own" : text("output ", port)),
-                         text("write '", name, "' without a port"));
+                         text("use '", name, "' without a port"));
     }
     const Anatomy::Layer& l = a_.layers[static_cast<size_t>(it->second[0])];
     Place p{kind, it->second[0], port, no_value, name};
@@ -114,7 +114,7 @@ class Map {
     found.push_back(std::move(p));
   }
 
-  // What a place comes to as an output; enough to tell whether two meanings differ.
+  // The value a place denotes as an output; enough to tell whether two meanings differ.
   int value_at(const Place& p) const { return p.kind == Place::layer ? output_value(p.layer_index, 0) : p.value; }
 
   std::string describe(const Place& p) const {
@@ -126,7 +126,7 @@ class Map {
       case Place::tensor: break;
     }
     if (p.layer_index < 0) return text("the constant '", p.name, "'");
-    return text("the tensor '", p.name, "', made by the layer '", layer(p).name, "'");
+    return text("the tensor '", p.name, "', produced by the layer '", layer(p).name, "'");
   }
 
   [[noreturn]] void refuse_unknown(const std::string& written, std::string_view what) const {
@@ -134,14 +134,14 @@ class Map {
     for (const auto& [n, l] : layers_) names.push_back(n);
     for (const auto& [n, v] : values_) names.push_back(n);
     std::sort(names.begin(), names.end());
-    std::string bare = written;  // ports are no part of what may be misspelt
+    std::string bare = written;  // ports are not part of the name that may be misspelled
     if (size_t c = bare.rfind(':'); c != bare.npos && parse_int(bare.substr(c + 1))) bare.resize(c);
     if (size_t c = bare.find(':'); c != bare.npos && parse_int(bare.substr(0, c))) bare = bare.substr(c + 1);
     auto close = nearest(bare, names);
     std::vector<std::string> inputs;
     for (int v : a_.inputs) inputs.push_back(a_.values[static_cast<size_t>(v)].names[0]);
     std::string hint = close             ? text("did you mean ", *close, "?")
-                       : what == "input" ? text("inputs of the model are ", join(inputs, ", "))
+                       : what == "input" ? text("the model's inputs are ", join(inputs, ", "))
                                          : "graft explain lists the layers";
     throw RequestError(text("the model has no ", what, ", layer or tensor '", written, "'"), hint);
   }
@@ -172,7 +172,7 @@ std::vector<bool> varying(const Anatomy& a) {
   return seen;
 }
 
-// The inputs of a layer that a cut at the layer as a whole means.
+// The inputs of a layer that are replaced when the whole layer is named as an input.
 std::vector<int> ports_of(const Anatomy& a, int layer) {
   std::vector<bool> vary = varying(a);
   std::vector<int> out, all;
@@ -194,15 +194,14 @@ void plan_input(const Anatomy& a, const Map& map, const CutInput& in, size_t ind
   };
   if (p.kind != Place::declared && !in.listed && !in.value)
     throw RequestError(text("the model has no input '", in.place, "', only a layer or tensor of that name"),
-                       text("to cut the model there write --input \"", in.place, "[...]\""));
+                       text("to cut the model there, use --input \"", in.place, "[...]\""));
   switch (p.kind) {
     case Place::declared: plan.inputs.push_back({InputCut::declared, -1, 0, p.value, index, {}}); break;
     case Place::layer_input: edge(p.port); break;
     case Place::tensor: plan.inputs.push_back({InputCut::value, p.layer_index, 0, p.value, index, p.name}); break;
     case Place::layer_output:
       if (p.value == no_value)
-        throw RequestError(
-            text("output ", p.port, " of layer '", p.name, "' is read by nobody, so it cannot be an input"));
+        throw RequestError(text("output ", p.port, " of layer '", p.name, "' is unused, so it cannot become an input"));
       plan.inputs.push_back(
           {InputCut::value, p.layer_index, p.port, p.value, index, text(p.name, "/placeholder_out_port_", p.port)});
       break;
@@ -210,19 +209,19 @@ void plan_input(const Anatomy& a, const Map& map, const CutInput& in, size_t ind
       std::vector<int> ports = ports_of(a, p.layer_index);
       const Anatomy::Layer& l = map.layer(p);
       if (ports.empty())
-        throw RequestError(text("layer '", p.name, "' (", l.type, ") reads nothing that could be an input"));
+        throw RequestError(text("layer '", p.name, "' (", l.type, ") has no inputs that could become model inputs"));
       if (ports.size() > 1 && (in.shape || in.type || in.value))
         throw RequestError(
             text("layer '", p.name, "' (", l.type, ") has ", ports.size(),
-                 " inputs, and what is given fits one of them"),
-            text("say which: --input \"", ports[0], ":", p.name, "[...],", ports[1], ":", p.name, "[...]\""));
+                 " inputs, but the shape, type or value applies to one of them"),
+            text("select them: --input \"", ports[0], ":", p.name, "[...],", ports[1], ":", p.name, "[...]\""));
       for (int port : ports) edge(port);
     }
   }
-  // A layer as a whole may be an input with a default; its type and shape are learnt.
+  // A layer as a whole may be an input with a default; its type and shape are inferred.
   if (in.value && !in.shape && p.kind != Place::declared && p.kind != Place::layer)
-    throw RequestError(text("'", in.place, "' is not an input of the model: its value needs a shape"),
-                       text("write --input \"", in.place, "[2]->[1 2]\""));
+    throw RequestError(text("'", in.place, "' is not an input of the model, so its value needs a shape"),
+                       text("use --input \"", in.place, "[2]->[1 2]\""));
 }
 
 OutputCut output_at(const Map& map, const Place& p) {
@@ -244,11 +243,10 @@ CutPlan plan_cut(const Anatomy& a, const CutRequest& request) {
       const InputCut &x = plan.inputs[i], &y = plan.inputs[k];
       if (x.kind == y.kind && x.at == y.at && x.layer == y.layer && x.port == y.port)
         throw RequestError(text("'", request.inputs[y.request].place, "' and '", request.inputs[x.request].place,
-                                "' are the same input, given twice"));
+                                "' are the same input"));
     }
   auto check = [&](const OutputCut& cut, const std::string& written) {
-    if (cut.at == no_value && !a.open_outputs)
-      throw RequestError(text("layer '", written, "' makes nothing that could be an output"));
+    if (cut.at == no_value && !a.open_outputs) throw RequestError(text("layer '", written, "' has no outputs"));
   };
   for (const std::string& o : request.outputs) {
     plan.outputs.push_back(output_at(map, map.find(o, "output")));
@@ -270,10 +268,11 @@ CutPlan plan_cut(const Anatomy& a, const CutRequest& request) {
   if (free.size() != 1) {
     std::vector<std::string> names;
     for (int v : free) names.push_back(a.values[static_cast<size_t>(v)].names[0]);
-    throw RequestError(text("the model has ", free.size(), " inputs, one shape ", *request.only_shape, " is given"),
-                       names.empty() ? std::string("every input has a value or a shape already")
-                                     : text("name the one that is meant: --input_shape ", names[0], *request.only_shape,
-                                            "; inputs are ", join(names, ", ")));
+    throw RequestError(
+        text("expected a shape for each of the ", free.size(), " inputs, got only ", *request.only_shape),
+        names.empty() ? std::string("every input already has a value or a shape")
+                      : text("name the input: --input_shape ", names[0], *request.only_shape, "; inputs are ",
+                             join(names, ", ")));
   }
   return plan;
 }
@@ -327,8 +326,8 @@ Needs needs_of(const Anatomy& a, const CutRequest& request, const CutPlan& plan,
     const InputCut& c = plan.inputs[i];
     if (c.kind != InputCut::edge) used[i] = n.values[static_cast<size_t>(c.at)];
     if (!used[i] && plan.prunes)
-      effect.warnings.push_back(
-          text("no output needs '", request.inputs[c.request].place, "', it is not an input of what is left"));
+      effect.warnings.push_back(text("no output depends on '", request.inputs[c.request].place,
+                                     "', so it is not an input of the remaining model"));
   }
 
   bool complete = false;  // the request lists all inputs
@@ -338,9 +337,9 @@ Needs needs_of(const Anatomy& a, const CutRequest& request, const CutPlan& plan,
     if (complete && n.values[static_cast<size_t>(v)] && !stops[static_cast<size_t>(v)])
       missing.push_back(a.values[static_cast<size_t>(v)].names[0]);
   if (!missing.empty())
-    throw RequestError(text("the outputs also need ", missing.size() == 1 ? "the input " : "the inputs ",
+    throw RequestError(text("the outputs also depend on ", missing.size() == 1 ? "the input " : "the inputs ",
                             join(missing, ", "), ", which --input does not list"),
-                       "list them too, give them a value (name->value), or cut before the outputs that need them");
+                       "list them too, set a value (name->value), or cut before the outputs that depend on them");
   return n;
 }
 
@@ -356,11 +355,11 @@ std::optional<double> truth(std::string_view s) {
   return std::nullopt;
 }
 
-// The values as a list of `count` elements of this type; a single one fills all of it.
+// The values as a list of `count` elements of this type; a single value is repeated.
 Tensor typed(const CutInput& in, DType type, int64_t count) {
   const std::vector<std::string>& items = in.value->items;
   auto refuse = [&](const std::string& item) {
-    throw RequestError(text("'", item, "' is not a value of type ", type, ", which '", in.place, "' has"));
+    throw RequestError(text("expected a value of type ", type, " for '", in.place, "', got '", item, "'"));
   };
   auto item = [&](int64_t i) -> const std::string& { return items[items.size() == 1 ? 0 : static_cast<size_t>(i)]; };
   if (type == DType::string) {
@@ -406,12 +405,12 @@ std::vector<int64_t> frozen_dims(const CutInput& in, const Shape& shape, int64_t
     else if (__builtin_mul_overflow(known, d.value(), &known)) known = INT64_MAX;
   }
   if (!open) return dims;
-  // Where nothing else is said a single number fills dimensions of 1.
+  // Without further information, unknown dimensions of a single number are 1.
   int64_t rest = !in.value->list || count == 1 ? 1 : open == 1 && known > 0 && count % known == 0 ? count / known : -1;
   if (rest < 0)
     throw RequestError(
-        text("'", in.place, "' has the shape ", shape, ", it is not clear how ", count, " values fill it"),
-        text("give the shape too: --input \"", in.place, "[2 3]->[...]\""));
+        text("'", in.place, "' has shape ", shape, ", which ", count, " values cannot fill unambiguously"),
+        text("set the shape too: --input \"", in.place, "[2 3]->[...]\""));
   for (int64_t& d : dims)
     if (d < 0) d = rest;
   return dims;
@@ -427,23 +426,23 @@ Tensor frozen_tensor(const CutInput& in, const Info& info) {
     if (__builtin_mul_overflow(wanted, d, &wanted)) wanted = INT64_MAX;
   if (wanted > most_frozen_elements)
     throw RequestError(
-        text("'", in.place, "' has the shape ", Shape::of(dims), ", too large for a value on the command line"));
+        text("'", in.place, "' has shape ", Shape::of(dims), ", too large for a value on the command line"));
   if (count != wanted && count != 1)
     throw RequestError(
-        text("'", in.place, "' has the shape ", Shape::of(dims), ", which is ", wanted, " values, not ", count));
+        text("expected ", wanted, " values for '", in.place, "' of shape ", Shape::of(dims), ", got ", count));
   return typed(in, info.type, wanted).reshaped(dims);
 }
 
 Shape with_batch(const Shape& shape, int64_t batch, const std::string& name) {
   if (!shape.ranked())
-    throw RequestError(text("the rank of input '", name, "' is not known, so it has no batch to set"),
-                       text("give its shape: --input_shape ", name, "[", batch, ",...]"));
+    throw RequestError(text("the rank of input '", name, "' is unknown, so it has no batch dimension to set"),
+                       text("set its shape: --input_shape ", name, "[", batch, ",...]"));
   if (shape.rank() == 0) return shape;
   const Dim& d = shape[0];
   if (d.known() && d.value() > 1 && d.value() != batch)
-    throw RequestError(text("the first dimension of input '", name, "' is ", d, " (", shape,
-                            "), which is not a batch of 1 or an open one"),
-                       "give the shapes with --input_shape instead of --batch");
+    throw RequestError(
+        text("expected a first dimension of 1 or unknown for input '", name, "', got ", d, " (", shape, ")"),
+        "set the shapes with --input_shape instead of --batch");
   Shape out = shape;
   out[0] = Dim(batch);
   return out;

@@ -1,5 +1,5 @@
-// Where a model is cut: places found, what is needed, what is refused. Knows values and layers as numbers only, so that
-// a framework's model and a graph are cut by the same rules.
+// Plans a cut: resolves places, determines what is needed, and rejects invalid requests. Represents values and layers
+// as numbers only, so that a framework's model and a graph are cut by the same rules.
 #pragma once
 
 #include "import/cut.hpp"
@@ -11,46 +11,46 @@ inline constexpr int no_value = -1;
 struct Anatomy {
   struct Value {
     std::vector<std::string> names;
-    int layer = -1, port = 0;  // that makes it
+    int layer = -1, port = 0;  // its producer
   };
   struct Layer {
     std::string name, type;
-    std::vector<int> inputs;  // no_value: left out
+    std::vector<int> inputs;  // no_value: absent
     std::vector<int> outputs;
     std::vector<int> captured;  // read by bodies
-    std::string variable;       // the state it reads or writes: whoever needs one of its layers needs all
+    std::string variable;       // the state it reads or writes: needing one layer of a variable means needing all
   };
   std::vector<Value> values;
   std::vector<Layer> layers;
   std::vector<int> inputs, outputs;  // values
-  bool open_outputs = false;         // layers may have more outputs than the file shows: those that nobody reads
-  bool tensors_share_names = false;  // a tensor may be called like a layer that does not make it (Caffe, in place)
+  bool open_outputs = false;         // layers may have further, unused outputs that the file does not list
+  bool tensors_share_names = false;  // a tensor may have the name of a layer that does not produce it (Caffe, in place)
 };
 
-// One input of the part: an input of the model, an edge into a layer, or a value that others read.
+// One input of the cut model: an existing input, an edge into a layer, or a value with consumers.
 struct InputCut {
   enum Kind { declared, edge, value } kind;
   int layer = -1, port = 0;
-  int at = no_value;   // the value that comes in today
+  int at = no_value;   // the current value
   size_t request = 0;  // index in CutRequest::inputs
   std::string name;    // of the new node; empty for declared inputs
 };
 struct OutputCut {
   int at = no_value;
-  int layer = -1, port = 0;  // where no value stands yet
+  int layer = -1, port = 0;  // when there is no value yet
 };
 
 struct CutPlan {
   std::vector<InputCut> inputs;
-  std::vector<OutputCut> outputs;                      // none: as they were
-  std::vector<std::optional<OutputCut>> more_outputs;  // none: there is no such place
-  bool prunes = false;                                 // what no output needs is to go
+  std::vector<OutputCut> outputs;                      // none: unchanged
+  std::vector<std::optional<OutputCut>> more_outputs;  // none: no such place exists
+  bool prunes = false;                                 // remove what no output depends on
 };
 
 CutPlan plan_cut(const Anatomy& a, const CutRequest& request);
 
-// Layers and values that the outputs need once `plan` is carried out. Refuses where an input is needed that the request
-// does not list.
+// Layers and values that the outputs depend on after `plan` is applied. Throws if they depend on an input that the
+// request does not list.
 struct Needs {
   std::vector<bool> layers, values;
 };

@@ -18,12 +18,12 @@ Scope::Scope(ImportState& state, Scope* parent, int depth)
     : inference(state.registry, graph, state.options.fold_limits), state_(state), parent_(parent), depth_(depth) {}
 
 void Scope::define(const std::string& name, ValueId v) {
-  if (!names_.emplace(name, v).second) throw_user("the name '", name, "' is given to two values");
+  if (!names_.emplace(name, v).second) throw_user("duplicate value name '", name, "'");
   add_names(graph.output(v), name);
 }
 
 void Scope::bind(const std::string& name, ValueId v) {
-  if (!names_.emplace(name, v).second) throw_user("the name '", name, "' is given to two values");
+  if (!names_.emplace(name, v).second) throw_user("duplicate value name '", name, "'");
 }
 
 void Scope::add_names(Output& output, const std::string& name) {
@@ -34,7 +34,7 @@ void Scope::add_names(Output& output, const std::string& name) {
 
 void Scope::declare_constants(const RawGraph& raw) {
   for (const auto& [name, tensor] : raw.constants)
-    if (!constants_.emplace(name, tensor).second) throw_user("the name '", name, "' is given to two constants");
+    if (!constants_.emplace(name, tensor).second) throw_user("duplicate constant name '", name, "'");
 }
 
 void Scope::add_hints(const RawGraph& raw) {
@@ -69,7 +69,7 @@ ValueId Scope::capture(const std::string& name, ValueId outer) {
     names_.emplace(name, v);
     return v;
   }
-  // Constants are shared with the body, so that its shapes can depend on them; everything else comes in by a parameter.
+  // Constants are shared with the body, so that its shapes can depend on them; other values enter through a parameter.
   if (const Tensor* t = parent_->inference.constant(outer)) {
     ValueId v = add_constant(name, *t);
     names_.emplace(name, v);
@@ -84,8 +84,8 @@ NodeId Scope::add(Node node) {
   const OpDef& op = definition(state_.registry, node);
   for (size_t i = 0; i < node.inputs.size(); ++i)
     if (is_handed_on(node.inputs[i]))
-      throw_unsupported(node.type, " takes a tensor, input ", i, " is ",
-                        is_list(node.inputs[i]) ? "a list of them" : "an optional that holds nothing");
+      throw_unsupported(node.type, ": expected a tensor as input ", i, ", got ",
+                        is_list(node.inputs[i]) ? "a list of tensors" : "an empty optional");
   try {
     resolve(node, op, Extras::refuse);
   } catch (Error& e) {
@@ -159,7 +159,7 @@ void Scope::collect_inputs(ValueId v, std::set<std::string>& out) const {
 }
 
 void Scope::remove_lists() {
-  // Only layers that nobody could convert may still hold one.
+  // Only layers that could not be converted may still read one.
   for (NodeId id = 0; id < graph.end_id(); ++id)
     for (ValueId& v : graph[id].inputs)
       if (is_list(v)) v = {};
@@ -190,8 +190,7 @@ void Scope::add_results(const std::string& name, ValueId v) {
 
 NodeId Scope::add_result(const std::string& name, ValueId v) {
   if (is_handed_on(v))
-    throw_unsupported("'", name, "' is ", is_list(v) ? "a list" : "an optional that holds nothing",
-                      ", expected a tensor");
+    throw_unsupported("'", name, "' is ", is_list(v) ? "a list" : "an empty optional", ", expected a tensor");
   Node node;
   node.type = "Result";
   node.opset = "opset1";
@@ -205,13 +204,13 @@ NodeId Scope::add_result(const std::string& name, ValueId v) {
 
 namespace {
 
-// Producers before consumers; files are usually in such an order already.
+// Producers before consumers; files are usually already in such an order.
 std::vector<size_t> sorted(const std::vector<RawNode>& nodes) {
   std::unordered_map<std::string_view, size_t> producer;
   producer.reserve(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i)
     for (const std::string& o : nodes[i].outputs)
-      if (!o.empty() && !producer.emplace(o, i).second) throw_user("the name '", o, "' is given to two values");
+      if (!o.empty() && !producer.emplace(o, i).second) throw_user("duplicate value name '", o, "'");
   enum : uint8_t { fresh, open, done };
   std::vector<uint8_t> state(nodes.size(), fresh);
   std::vector<size_t> order;
@@ -279,7 +278,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
           if (!python.empty()) rule = layer.first_rule(framework, python);
           if (!rule) rule = layer.first_rule(framework, raw.type);
         }
-        // The mapping file, extensions, then the model's own functions, then what is built in.
+        // The mapping file, extensions, then the model's own functions, then the built-in rules.
         if (!mapped && !replaced && (!rule || rule->source->built_in())) {
           auto f = state_.functions.find(text(raw.domain, '|', raw.type));
           if (f != state_.functions.end()) return import_function(raw, *f->second);
@@ -304,14 +303,14 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
             else if (rule) layer.apply(*rule);
             else
               throw Error(ErrorKind::unsupported, text("no extension has a rule for the replacement '", raw.type, "'"),
-                          text("an extension says graft::replacement(\"", raw.type,
-                               "\").expand(...), or the entry names an operation with \"op\"; --allow-unmatched leaves "
-                               "the sub-graph as it is"));
+                          text("define graft::replacement(\"", raw.type,
+                               "\").expand(...) in an extension, name an operation with \"op\" in the entry, or use "
+                               "--allow-unmatched to keep the sub-graph unchanged"));
             layer.require_outputs();
           } catch (const RequestError&) {
             throw;
           } catch (...) {
-            // Behind an unknown layer little is known, and a refusal there may only be its echo.
+            // After an unknown layer types and shapes are unknown too, so an error here may only be its consequence.
             Error e = layer.with_missing_shape(current_error());
             if (e.kind() == ErrorKind::internal) throw e;
             e.while_(layer_context(state_, raw));
@@ -327,14 +326,14 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
         } else {
           layer.report_unknown(claim.layer);
           layer.keep_opaque();
-          claim.by = "nobody";
+          claim.by = "no rule";
         }
         layer.finish();
         layer.hand_on_missing_shape();
         claim.operations = layer.operations();
         if (is_logged(LogLevel::debug))
           log_debug("layer '", claim.layer, "' (", claim.domain.empty() ? "" : claim.domain + "::", claim.type, ") ",
-                    claim.by == "nobody" ? "is unknown" : "by " + claim.by, " -> ",
+                    claim.by == "no rule" ? "is unknown" : "by " + claim.by, " -> ",
                     claim.operations.empty() ? "no operation" : join(claim.operations, ", "));
         report.claims.push_back(std::move(claim));
       },
@@ -344,21 +343,21 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
 void ImportState::bring_in(size_t layers) {
   inlined += layers;
   if (inlined > options.max_inlined)
-    throw_user("functions and sub-graphs bring in more than ", options.max_inlined, " layers");
+    throw_user("inlining functions and sub-graphs adds more than ", options.max_inlined, " layers");
 }
 
 void Scope::import_function(const RawNode& raw, const RawFunction& function) {
-  if (depth_ >= state_.options.max_depth) throw_user("functions call each other more than ", depth_, " deep");
+  if (depth_ >= state_.options.max_depth) throw_user("function calls are nested more than ", depth_, " deep");
   state_.bring_in(layers_of(function));
   CalledFunction called = called_function(raw, function, state_.inlined);
   ++depth_;
   import_nodes(called.nodes, function.opsets.empty() ? state_.model.opsets : function.opsets);
   --depth_;
-  // An output that is one of the inputs has no node to name it.
+  // An output that is one of the inputs has no node to carry its name.
   for (size_t i = 0; i < raw.outputs.size(); ++i) {
     if (raw.outputs[i].empty() || look_up(raw.outputs[i]).present()) continue;
     ValueId v = look_up(called.outputs[i]);
-    if (!v.present()) throw_user("the function does not make its output '", function.outputs[i], "'");
+    if (!v.present()) throw_user("the function does not produce its output '", function.outputs[i], "'");
     names_[raw.outputs[i]] = v;
     add_names(graph.output(v), raw.outputs[i]);
   }
@@ -371,7 +370,7 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
   ImportState state{model, registry, options, out.report, {}};
   for (const RawFunction& f : model.functions)
     if (!state.functions.emplace(text(f.domain, '|', f.name), &f).second)
-      throw_user("the model has two functions '", f.name, "'");
+      throw_user("duplicate function '", f.name, "'");
   Scope scope(state, nullptr, 0);
   const RawGraph& raw = model.graph;
   scope.graph.name = raw.name.empty() ? stem_of(model.path) : raw.name;

@@ -1,4 +1,4 @@
-// A raw graph and import rules become a graph of operations.
+// Imports a raw graph: applies import rules to produce a graph of operations.
 #pragma once
 
 #include <map>
@@ -12,13 +12,13 @@
 
 namespace graft {
 
-// All layers of one type that no rule knows.
+// All layers of one type without a rule.
 struct UnknownType {
   std::string type, domain;
   int64_t version = 1;
   struct Layer {
     std::string name;
-    std::vector<std::optional<Info>> inputs;  // none: left out
+    std::vector<std::optional<Info>> inputs;  // none: absent
     size_t outputs = 0;
     std::vector<std::pair<std::string, Attribute>> fields;
     size_t weights = 0;                                             // so many of the last inputs are weights
@@ -29,13 +29,13 @@ struct UnknownType {
   std::string note;           // what is near: a similar name, a definition that does not take the layer
 };
 
-// Which rule took a layer.
+// Which rule handled a layer.
 struct Claim {
   std::string layer, type, domain;
   // "built-in", "function of the model", "mapping file ...", "replacement '...' of ...", or the extension's name
   std::string by;
   std::vector<std::string> operations;
-  bool extension = false;  // a rule of an extension took it
+  bool extension = false;  // handled by a rule of an extension
 };
 
 struct Problem {
@@ -60,12 +60,12 @@ struct GeneralReplacement {
 struct ImportReport {
   size_t layers = 0;  // of the file
   std::vector<UnknownType> unknown;
-  std::vector<Problem> problems;  // layers that are known but cannot be imported as they stand
+  std::vector<Problem> problems;  // layers with a rule that failed
   std::vector<Claim> claims;
-  std::vector<std::string> warnings;  // fields that nobody read, and the like
-  // For every input that was asked for: the place as it was written, and the nodes of the graph it became.
+  std::vector<std::string> warnings;  // unused fields, for example
+  // For every requested input: the place as written, and the nodes of the graph it became.
   std::vector<std::pair<std::string, std::vector<std::string>>> cut_inputs;
-  // Layers that a mapping file passes on: converted, but only an extension can run them.
+  // Layers that a mapping file passes through: converted, but only an extension can run them.
   std::vector<UnknownType> passed_on;
   std::vector<GeneralReplacement> general;
   // For every place of CutRequest::more_outputs its position among the outputs; none: only the graph may know it.
@@ -82,21 +82,21 @@ struct ReplacementConfig;
 
 struct ImportOptions {
   ReadRequest read;
-  CutRequest cut;                            // carried out between reading and import
+  CutRequest cut;                            // applied between reading and import
   std::vector<std::string> disabled_passes;  // of those that run right after import
-  // Other types or shapes than the file says, by input name.
+  // Types or shapes that override those of the file, by input name.
   std::map<std::string, Shape> input_shapes;
   std::map<std::string, DType> input_types;
-  std::map<std::string, InputForm> input_forms;  // of inputs that are no tensors
+  std::map<std::string, InputForm> input_forms;  // of inputs that are not tensors
   std::map<std::string, Tensor> input_values;    // inputs that become constants
   size_t max_items = ReadLimits().items;         // of a sequence
   int max_depth = 64;                            // of functions and sub-graphs
-  size_t max_inlined = 500'000;                  // layers of functions and sub-graphs, each time they are imported
-  size_t max_list_items = 4'000'000;             // of all sequences on the way
-  size_t max_unrolled = 50'000;                  // layers that come in by sub-graphs in the place of a loop or branch
+  size_t max_inlined = 500'000;       // layers of functions and sub-graphs, counted each time they are imported
+  size_t max_list_items = 4'000'000;  // of all sequences during import
+  size_t max_unrolled = 50'000;       // layers added by inlining the sub-graphs of loops and branches
   FoldLimits fold_limits;
   std::shared_ptr<const LayerMapping> mapping;            // CustomLayersMapping.xml; for Caffe
-  std::shared_ptr<const ReplacementConfig> replacements;  // sub-graphs that collapse before the import
+  std::shared_ptr<const ReplacementConfig> replacements;  // sub-graphs that are replaced before the import
   bool allow_unmatched = false;                           // a replacement that matches nothing is only a warning
 };
 
@@ -105,7 +105,7 @@ struct Imported {
   ImportReport report;
 };
 
-// Imports everything it can. Unknown layers become opaque nodes and are listed in the report.
+// Imports as much as possible. Unknown layers become opaque nodes and are listed in the report.
 Imported import_model(const RawModel& model, const Registry& registry, const ImportOptions& options = {});
 
 }  // namespace graft

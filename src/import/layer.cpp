@@ -33,11 +33,11 @@ Layer::Layer(Scope& scope, const RawNode& raw, int64_t version, const std::map<s
       opsets_(opsets),
       name_(layer_title(raw)),
       outputs_(raw.outputs.size()) {
-  if (!raw.stands_for.empty()) read_.insert({"nodes", "nodes.*"});  // there to be looked up, not to be used up
+  if (!raw.stands_for.empty()) read_.insert({"nodes", "nodes.*"});  // for lookup only: no warning when unused
   if (raw.find("python_param.layer")) mark_python();
   for (const std::string& in : raw.inputs) {
     ValueId v = in.empty() ? ValueId{} : scope.look_up(in);
-    if (!in.empty() && !v.present()) throw_user("input '", in, "' is not made by any layer");
+    if (!in.empty() && !v.present()) throw_user("input '", in, "' is not produced by any layer");
     inputs_.push_back(scope.is_nothing(v) ? ValueId{} : v);
   }
   while (!inputs_.empty() && raw.inputs[inputs_.size() - 1].empty()) inputs_.pop_back();
@@ -89,7 +89,7 @@ void Layer::apply(const RuleDef& def) {
   if (rule.expand) return check_callback(rule.expand(this, rule.user));
 
   const OpDef* op = scope_.state().registry.find(view(rule.op), view(rule.opset));
-  if (!op) throw_internal("the rule for ", raw_.type, " names ", rule.op, " of ", rule.opset, ", which is not known");
+  if (!op) throw_internal("the rule for ", raw_.type, " refers to unknown operation ", rule.op, " of ", rule.opset);
   Node node;
   node.type = op->name();
   node.opset = op->opset();
@@ -136,7 +136,7 @@ void Layer::keep_opaque() {
 void Layer::finish() {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     if (!output_wanted(i)) continue;
-    if (!outputs_[i].present()) throw_user("output ", i, " ('", raw_.outputs[i], "') was not made");
+    if (!outputs_[i].present()) throw_user("the rule did not produce output ", i, " ('", raw_.outputs[i], "')");
     scope_.define(raw_.outputs[i], outputs_[i]);
   }
   Graph& g = scope_.graph;
@@ -182,7 +182,7 @@ std::vector<std::string> Layer::unread_fields() const {
     return false;
   };
   for (const auto& [path, f] : raw_.fields)
-    // Element types are what the graph knows anyway.
+    // Element types are known to the graph anyway.
     if (!read_.count(path) && !below_ignored(path) && f.value.kind() != GRAFT_DTYPE && f.value.kind() != GRAFT_DTYPES)
       out.push_back(path);
   return out;
@@ -255,7 +255,7 @@ void Layer::add_node(const graft_new_node& spec, std::span<graft_ref> outputs) {
   for (size_t i = 0; i < spec.body_count; ++i) {
     const graft_new_body& b = spec.bodies[i];
     if (b.body < 1 || static_cast<size_t>(b.body) > bodies_.size() || !bodies_[static_cast<size_t>(b.body) - 1].graph)
-      throw_user("a body is used that does not exist, or twice");
+      throw_user("reference to a body that does not exist or is already used");
     Body& body = node.bodies.emplace_back();
     body.graph = std::move(bodies_[static_cast<size_t>(b.body) - 1].graph);
     body.inputs.assign(b.inputs, b.inputs + b.input_count);
@@ -265,13 +265,13 @@ void Layer::add_node(const graft_new_node& spec, std::span<graft_ref> outputs) {
   NodeId id = scope_.add(std::move(node));
   made_.push_back(id);
   size_t n = scope_.graph[id].outputs.size();
-  if (outputs.size() > n) throw_user(spec.op, " has ", n, " outputs, ", outputs.size(), " were asked for");
+  if (outputs.size() > n) throw_user("expected at most ", n, " outputs of ", spec.op, ", got ", outputs.size());
   for (uint32_t i = 0; i < outputs.size(); ++i) outputs[i] = ref_of({id, i});
 }
 
 void Layer::set_output(size_t index, graft_ref ref) {
   if (index >= outputs_.size()) {
-    if (index < 64) return;  // an optional output that the file does not ask for
+    if (index < 64) return;  // an optional output that the file does not use
     throw_user("there is no output ", index);
   }
   outputs_[index] = checked(ref);
@@ -292,7 +292,7 @@ const std::vector<graft_ref>* Layer::ref_list(graft_ref ref) {
 }
 
 namespace {
-// Lets a callback stand between two lists of names: it sees `from` as a layer's inputs and makes `to`.
+// Runs a callback between two lists of names: it sees `from` as a layer's inputs and produces `to`.
 void interpose(Scope& scope, const char* type, std::vector<std::string> from, std::vector<std::string> to,
                int64_t version, graft_import::Callback callback, void* user) {
   RawNode raw;
@@ -307,7 +307,7 @@ void interpose(Scope& scope, const char* type, std::vector<std::string> from, st
 
 const RawGraph& Layer::body_graph(std::string_view path) {
   const RawField* f = raw_.find(path);
-  if (!f || f->graphs.empty()) throw_user("attribute '", path, "' is missing, expected a graph");
+  if (!f || f->graphs.empty()) throw_user("missing attribute '", path, "', expected a graph");
   read_.emplace(path);
   if (scope_.depth() >= scope_.state().options.max_depth)
     throw_user("graphs are nested more than ", scope_.depth(), " deep");
@@ -317,7 +317,7 @@ const RawGraph& Layer::body_graph(std::string_view path) {
 const std::vector<graft_ref>& Layer::inline_body(std::string_view path, std::span<const graft_ref> inputs) {
   const RawGraph& body = body_graph(path);
   if (inputs.size() != body.inputs.size())
-    throw_user("the graph '", path, "' has ", body.inputs.size(), " inputs, ", inputs.size(), " are given");
+    throw_user("expected ", body.inputs.size(), " inputs of the graph '", path, "', got ", inputs.size());
   ImportState& state = scope_.state();
   state.unrolled += body.nodes.size() + 1;
   if (state.unrolled > state.options.max_unrolled)
@@ -340,7 +340,7 @@ const std::vector<graft_ref>& Layer::inline_body(std::string_view path, std::spa
   inlined_.clear();
   for (const RawValue& out : own.outputs) {
     ValueId v = scope_.look_up(out.name);
-    if (!v.present()) throw_user("output '", out.name, "' of the graph '", path, "' is not made by any layer");
+    if (!v.present()) throw_user("output '", out.name, "' of the graph '", path, "' is not produced by any layer");
     inlined_.push_back(ref_of(v));
   }
   return inlined_;
@@ -351,7 +351,7 @@ const graft_imported_body* Layer::import_body(std::string_view path, std::span<c
   const RawGraph& raw = body_graph(path);
   scope_.state().bring_in(raw.nodes.size() + 1);
   if (!prologue && parameters.size() != raw.inputs.size())
-    throw_user("the graph '", path, "' has ", raw.inputs.size(), " inputs, ", parameters.size(), " are given");
+    throw_user("expected ", raw.inputs.size(), " inputs of the graph '", path, "', got ", parameters.size());
 
   Scope inner(scope_.state(), &scope_, scope_.depth() + 1);
   inner.graph.name = raw.name;
@@ -371,7 +371,7 @@ const graft_imported_body* Layer::import_body(std::string_view path, std::span<c
   outside.clear(), inside.clear();
   for (const RawValue& out : raw.outputs) {
     if (!inner.look_up(out.name).present())
-      throw_user("output '", out.name, "' of the graph '", path, "' is not made by any layer");
+      throw_user("output '", out.name, "' of the graph '", path, "' is not produced by any layer");
     inside.push_back(out.name);
     outside.push_back(epilogue ? text(out.name, "/part", inside.size()) : out.name);
   }

@@ -1,4 +1,4 @@
-// One framework layer while a rule turns it into operations: the host's side of graft::Import.
+// One framework layer while a rule converts it to operations: the host's side of graft::Import.
 #pragma once
 
 #include <deque>
@@ -21,9 +21,9 @@ class Layer final : public graft_import {
  public:
   Layer(Scope& scope, const RawNode& raw, int64_t version, const std::map<std::string, int64_t>* opsets = nullptr);
 
-  // Applies a rule: its function, or one node as its data says.
+  // Applies a rule: calls its function, or creates one node from its data.
   void apply(const RuleDef& rule);
-  // Passes the layer on as a mapping file says: an extension's operation, or an opaque node with the shapes given.
+  // Passes the layer through for a mapping file: an extension's operation, or an opaque node with the given shapes.
   void apply(const MappedLayer& entry, const LayerMapping& mapping);
   // An error of this layer; where an input depends on a shape that a mapping file does not give, it says so.
   Error with_missing_shape(Error e) const;
@@ -31,15 +31,15 @@ class Layer final : public graft_import {
   void hand_on_missing_shape();
   // One node of the operation that the layer names, with its fields as attributes.
   void apply_operation();
-  // The operation that the layer names, where it names one; null: it is not known.
+  // The operation that the layer names, if it names one; null: unknown.
   const OpDef* named_operation() const;
-  // An opaque node that keeps everything the file says.
+  // An opaque node with all the information of the file.
   void keep_opaque();
-  // Lists the layer among those that nothing knows, under this name.
+  // Adds the layer to the report of unknown layers, under this name.
   void report_unknown(const std::string& title) const;
-  // Refuses an output that the file or the user asks for and the layer does not have. Call after `apply`.
+  // Throws if the file or the user requests an output that the layer does not have. Call after `apply`.
   void require_outputs() const;
-  // Gives values and nodes their names. Call after `apply`.
+  // Names values and nodes. Call after `apply`.
   void finish();
 
   std::vector<std::string> operations() const;  // made so far
@@ -91,15 +91,15 @@ class Layer final : public graft_import {
   };
   void mark_python();
   ValueId checked(graft_ref ref) const { return checked_value(scope_.graph, ref); }
-  // The layer of a mapping file that leaves the shape of an input unknown; no_node: none.
+  // The layer of a mapping file because of which the shape of an input is unknown; no_node: none.
   NodeId shapeless_source() const;
-  // One node that takes all inputs and makes all outputs; attributes that the operation lacks are refused by name.
+  // One node with all inputs and outputs; throws on attributes that the operation does not have.
   void make_operation(const OpDef& op, Attributes attributes);
 
   Scope& scope_;
   const RawNode& raw_;
   int64_t version_;
-  const std::map<std::string, int64_t>* opsets_;  // of the graph the layer stands in
+  const std::map<std::string, int64_t>* opsets_;  // of the graph that contains the layer
   std::string name_;
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
@@ -107,9 +107,9 @@ class Layer final : public graft_import {
   std::deque<CachedField> fields_;
   std::set<std::string, std::less<>> read_;
   std::deque<ImportedGraph> bodies_;
-  std::vector<graft_ref> items_;    // of the list that was asked for last
-  std::vector<graft_ref> inlined_;  // outputs of the body that was put in place last
-  std::vector<ValueId> asked_;      // values that were asked for and are not constant
+  std::vector<graft_ref> items_;    // of the list queried last
+  std::vector<graft_ref> inlined_;  // outputs of the body inlined last
+  std::vector<ValueId> asked_;      // values that were queried and are not constant
   const RawGraph& body_graph(std::string_view path);
   std::set<std::string> needed_inputs() const;
 };

@@ -1,4 +1,4 @@
-// Layers that become one node as they stand: by a mapping file, or because they name an operation.
+// Layers that become a single node without a rule: by a mapping file, or because they name an operation.
 #include "base/text.hpp"
 #include "import/layer.hpp"
 #include "schema/resolve.hpp"
@@ -6,7 +6,7 @@
 namespace graft {
 namespace {
 
-// The way the text of an IR has it: lists with commas, truth as 1 and 0.
+// Formatted as in an IR: lists with commas, booleans as 1 and 0.
 std::string mapped_text(const Attribute& a) {
   auto list = [](const auto& items, auto&& one) {
     std::string out;
@@ -81,7 +81,7 @@ const OpDef* Layer::named_operation() const {
 
 void Layer::apply_operation() {
   const OpDef* op = named_operation();
-  if (!op) throw_internal("the operation ", raw_.type, " is not known");
+  if (!op) throw_internal("unknown operation ", raw_.type);
   Attributes attributes;
   for (const auto& [path, f] : raw_.fields) attributes[path] = f.value, read_.insert(path);
   make_operation(*op, std::move(attributes));
@@ -93,22 +93,23 @@ void Layer::apply(const MappedLayer& entry, const LayerMapping& mapping) {
   Attributes attributes;
   std::vector<std::string> blocks;
   for (const auto& [path, f] : raw_.fields) {
-    read_.insert(path);  // all or none is what the entry says
+    read_.insert(path);  // the entry keeps all or none of them
     std::string block = path.substr(0, path.find('.'));
     if (std::find(blocks.begin(), blocks.end(), block) == blocks.end()) blocks.push_back(block);
     if (!entry.has_parameters || !path.starts_with(prefix)) continue;
     std::string name = mapped_name(std::string_view(path).substr(prefix.size()), mapping.nested_names);
-    if (!is_attribute_name(name)) throw_user("parameter '", path, "' gives an attribute called '", name, "'");
+    if (!is_attribute_name(name))
+      throw_user("parameter '", path, "' becomes an attribute with the invalid name '", name, "'");
     if (attributes.find(name))
       report.warnings.push_back(text("parameter '", path, "' of layer '", name_, "' (", raw_.type,
-                                     ") takes the place of another one called '", name,
+                                     ") overwrites another one named '", name,
                                      "'; --enable_flattening_nested_params keeps both"));
     attributes[name] = f.value;
   }
   if (entry.has_parameters && attributes.empty() && !blocks.empty())
     throw Error(ErrorKind::user,
                 text("the layer has no '", entry.block, "', which ", mapping.file, ':', entry.line,
-                     " names as the message with its parameters"),
+                     " specifies as the message with its parameters"),
                 text("the layer has ", join(blocks, ", ")));
 
   std::vector<const OpDef*> known = extension_operations(scope_.state().registry, raw_.type);
@@ -121,17 +122,17 @@ void Layer::apply(const MappedLayer& entry, const LayerMapping& mapping) {
   if (known.size() == 1) {
     if (!entry.outputs.empty())
       report.warnings.push_back(text(mapping.file, ':', entry.line, ": the output shape of '", entry.type,
-                                     "' is not used, extension '", known[0]->source->name, "' knows it"));
+                                     "' is ignored, extension '", known[0]->source->name, "' defines it"));
     return make_operation(*known[0], std::move(attributes));
   }
 
   bool shaped = !entry.outputs.empty();
   if (shaped && entry.outputs.size() != outputs_.size())
-    throw_user("the layer has ", outputs_.size(), " outputs, ", mapping.file, ':', entry.line, " gives shapes for ",
+    throw_user("expected ", outputs_.size(), " output shapes in ", mapping.file, ':', entry.line, ", got ",
                entry.outputs.size());
   std::vector<Shape> shapes;
   for (ValueId v : inputs_) {
-    if (scope_.is_list(v)) throw_unsupported("an input is a list of tensors");
+    if (scope_.is_list(v)) throw_unsupported("expected tensors as inputs, got a list of tensors");
     shapes.push_back(v.present() ? scope_.graph.info(v).shape : Shape::unknown());
   }
   auto parameter = [&](std::string_view name) -> const Attribute* {
@@ -149,8 +150,8 @@ void Layer::apply(const MappedLayer& entry, const LayerMapping& mapping) {
   for (const MappedOutput& o : entry.outputs) {
     DType type = o.type == DType::undefined ? first : o.type;
     if (type == DType::undefined)
-      throw Error(ErrorKind::user, text("the element type of output ", node.outputs.size(), " is not known"),
-                  "say it: <Output shape=\"...\" type=\"f32\"/>");
+      throw Error(ErrorKind::user, text("the element type of output ", node.outputs.size(), " is unknown"),
+                  "specify it: <Output shape=\"...\" type=\"f32\"/>");
     node.outputs.push_back({{type, o.shape.evaluate(shapes, parameter)}, {}, {}});
   }
   // Blobs of Caffe are f32 where nothing says otherwise.

@@ -23,18 +23,17 @@ class MappingReader {
 
   LayerMapping run() {
     if (xml_.size() > limits_.bytes)
-      throw_user(out_.file, ": the file has ", xml_.size(), " bytes, at most ", limits_.bytes, " are read");
+      throw_user(out_.file, ": expected at most ", limits_.bytes, " bytes, got ", xml_.size());
     pugi::xml_document doc;
     pugi::xml_parse_result parsed = doc.load_buffer(xml_.data(), xml_.size(), pugi::parse_default, pugi::encoding_utf8);
-    if (!parsed)
-      throw_user(out_.file, ':', line_at(parsed.offset), ": the XML is broken: ", to_lower(parsed.description()));
+    if (!parsed) throw_user(out_.file, ':', line_at(parsed.offset), ": invalid XML: ", to_lower(parsed.description()));
     xml_node root = doc.document_element();
-    if (!root) throw_user(out_.file, ": the file has no element");
+    if (!root) throw_user(out_.file, ": the file has no XML element");
     for (xml_node other : doc.children())
       if (other.type() == pugi::node_element && other != root)
-        broken(other, "<", other.name(), "> is a second outermost element");
+        broken(other, "<", other.name(), "> is a second root element");
     for (xml_attribute a : root.attributes())
-      broken(root, "<", root.name(), "> has the attribute '", a.name(), "', it takes none");
+      broken(root, "<", root.name(), "> has unknown attribute '", a.name(), "', it takes none");
     std::unordered_map<std::string, size_t> seen;
     for (xml_node n : root.children()) {
       element(root, n, "CustomLayer");
@@ -43,8 +42,8 @@ class MappingReader {
       const MappedLayer& l = out_.layers.back();
       auto [it, fresh] = seen.emplace(to_lower(l.type), l.line);
       if (!fresh)
-        broken(n, "NativeType '", l.type, "' is given twice, first at line ", it->second,
-               " (upper and lower case are alike)");
+        broken(n, "NativeType '", l.type, "' is a duplicate, first used at line ", it->second,
+               " (names are case-insensitive)");
     }
     return std::move(out_);
   }
@@ -62,9 +61,9 @@ class MappingReader {
 
   void element(xml_node parent, xml_node n, std::string_view wanted) const {
     if (n.type() != pugi::node_element)
-      broken(parent, "<", parent.name(), "> holds the text '", std::string_view(trim(n.value())).substr(0, 40), "', <",
-             wanted, "> elements are wanted");
-    if (n.name() != wanted) broken(n, "<", parent.name(), "> holds <", n.name(), ">, <", wanted, "> is wanted");
+      broken(parent, "expected <", wanted, "> elements in <", parent.name(), ">, got the text '",
+             std::string_view(trim(n.value())).substr(0, 40), "'");
+    if (n.name() != wanted) broken(n, "expected <", wanted, "> in <", parent.name(), ">, got <", n.name(), ">");
   }
 
   void check_attributes(xml_node n, const std::vector<std::string>& known) const {
@@ -76,14 +75,14 @@ class MappingReader {
       seen.push_back(name);
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       auto close = nearest(name, known);
-      broken(n, "<", n.name(), "> has the attribute '", name, "', ",
+      broken(n, "<", n.name(), "> has unknown attribute '", name, "', ",
              close ? text("did you mean ", *close, "?") : text("it takes ", join(known, ", ")));
     }
   }
 
   std::string required(xml_node n, const char* name) const {
     xml_attribute a = n.attribute(name);
-    if (!a) broken(n, "<", n.name(), "> lacks the attribute '", name, "'");
+    if (!a) broken(n, "<", n.name(), "> has no attribute '", name, "'");
     std::string value(trim(a.value()));
     if (value.empty()) broken(n, "the attribute '", name, "' of <", n.name(), "> is empty");
     return value;
@@ -96,23 +95,23 @@ class MappingReader {
     l.type = required(n, "NativeType");
     std::string has = required(n, "hasParam");
     if (!equal_ignoring_case(has, "true") && !equal_ignoring_case(has, "false"))
-      broken(n, "hasParam of '", l.type, "' is '", has, "', true or false is wanted");
+      broken(n, "hasParam of '", l.type, "': expected true or false, got '", has, "'");
     l.has_parameters = equal_ignoring_case(has, "true");
     if (l.has_parameters) {
       if (!n.attribute("protoParamName"))
-        broken(n, "'", l.type, "' has hasParam=\"true\" and no protoParamName: the message that holds the parameters");
+        broken(n, "'", l.type, "' has hasParam=\"true\" but no protoParamName, the message that holds the parameters");
       l.block = required(n, "protoParamName");
       if (l.block.find_first_of(" .\t\n\r") != l.block.npos)
-        broken(n, "protoParamName of '", l.type, "' is '", l.block, "', the name of a message of the layer is wanted");
+        broken(n, "protoParamName of '", l.type, "': expected the name of a message of the layer, got '", l.block, "'");
     } else if (n.attribute("protoParamName")) {
-      broken(n, "'", l.type, "' has a protoParamName and hasParam=\"false\": take one of them away");
+      broken(n, "'", l.type, "' has both protoParamName and hasParam=\"false\": remove one of them");
     }
     if (n.attribute("outputShape"))
       l.outputs.push_back({expression(n, l.type, required(n, "outputShape")), DType::undefined});
     bool short_form = !l.outputs.empty();
     for (xml_node o : n.children()) {
       element(n, o, "Output");
-      if (short_form) broken(o, "'", l.type, "' has outputShape and <Output>, one of the two is taken");
+      if (short_form) broken(o, "'", l.type, "' has both outputShape and <Output>: remove one of them");
       if (l.outputs.size() == limits_.outputs) broken(o, "'", l.type, "' has more than ", limits_.outputs, " outputs");
       l.outputs.push_back(output(o, l.type));
     }
@@ -121,13 +120,13 @@ class MappingReader {
 
   MappedOutput output(xml_node n, const std::string& type) const {
     check_attributes(n, {"shape", "type"});
-    if (n.first_child()) broken(n, "<Output> of '", type, "' holds something, it takes only attributes");
+    if (n.first_child()) broken(n, "<Output> of '", type, "': expected only attributes, got content");
     MappedOutput o{expression(n, type, required(n, "shape")), DType::undefined};
     if (!n.attribute("type")) return o;
     std::string word = required(n, "type");
     auto t = parse_dtype(word);
     if (!t || *t == DType::undefined)
-      broken(n, "type of an <Output> of '", type, "' is '", word, "', an element type like f32 is wanted");
+      broken(n, "type of an <Output> of '", type, "': expected an element type like f32, got '", word, "'");
     o.type = *t;
     return o;
   }

@@ -1,4 +1,4 @@
-// CustomLayersMapping.xml: layers of Caffe that are passed on as they are, with all of their parameters or none.
+// CustomLayersMapping.xml: Caffe layers that are passed through unchanged, with all of their parameters or none.
 //
 //   <CustomLayersMapping>
 //     <CustomLayer NativeType="EdgeWarp" hasParam="true" protoParamName="edge_warp_param" outputShape="in0"/>
@@ -8,7 +8,7 @@
 //     </CustomLayer>
 //   </CustomLayersMapping>
 //
-// outputShape and <Output> are ours: they say what once the framework itself was run for.
+// outputShape and <Output> are our additions: the Model Optimizer ran Caffe itself to infer shapes.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ struct MappedOutput {
 };
 
 struct MappedLayer {
-  std::string type;  // compared without case
+  std::string type;  // case-insensitive
   bool has_parameters = false;
   std::string block;  // the message that holds them: "edge_warp_param"
   std::vector<MappedOutput> outputs;
@@ -47,7 +47,7 @@ struct MappingLimits {
 };
 
 LayerMapping read_mapping(const std::string& path, const MappingLimits& limits = {});
-// From memory; `name` stands for the file in errors.
+// From memory; `name` is the file name in errors.
 LayerMapping parse_mapping(std::string_view xml, const std::string& name, const MappingLimits& limits = {});
 
 }  // namespace graft

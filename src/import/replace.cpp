@@ -8,7 +8,7 @@
 namespace graft {
 namespace {
 
-// Everything that leaves a sub-graph must be an output of it, and nothing may come back in.
+// Every value used outside a sub-graph must be one of its outputs, and no input may depend on its outputs.
 void check_border(const RawIndex& index, const Subgraph& s, const std::vector<bool>& inside, Replacement::Kind kind) {
   auto listed = [](const std::vector<std::string>& list, const std::string& v) {
     return std::find(list.begin(), list.end(), v) != list.end();
@@ -26,14 +26,14 @@ void check_border(const RawIndex& index, const Subgraph& s, const std::vector<bo
                              : "output 0 of each end point leaves the sub-graph: choose other points, or use a scope";
       if (index.is_output(o))
         throw Error(ErrorKind::user,
-                    text("'", o, "', made by '", index.name(n),
-                         "' of the sub-graph, is an output of the model and not among its outputs"),
+                    text("'", o, "', produced by '", index.name(n),
+                         "' of the sub-graph, is an output of the model but not of the sub-graph"),
                     hint);
       for (const RawIndex::Port& p : index.readers(o))
         if (!inside[p.node])
           throw Error(ErrorKind::user,
-                      text("'", index.name(p.node), "' reads '", o, "', which '", index.name(n),
-                           "' of the sub-graph makes and which is not among its outputs"),
+                      text("'", index.name(p.node), "' consumes '", o, "', which '", index.name(n),
+                           "' of the sub-graph produces but which is not among its outputs"),
                       hint);
     }
   std::vector<bool> seen(inside);
@@ -53,7 +53,7 @@ void check_border(const RawIndex& index, const Subgraph& s, const std::vector<bo
   }
 }
 
-// The node that takes the place of a sub-graph.
+// The node that replaces a sub-graph.
 RawNode collapsed(const RawIndex& index, const Subgraph& s, const Replacement& r, const std::string& file) {
   RawNode out;
   out.type = r.op.empty() ? r.id : r.op;
@@ -70,14 +70,14 @@ RawNode collapsed(const RawIndex& index, const Subgraph& s, const Replacement& r
   };
   for (const auto& [path, value] : r.attributes) field(path, value);
   if (out.is_operation) return out;
-  // What a rule may want to look up: names, types, values and constants of the matched nodes.
+  // For rules to look up: names, types, values and constants of the matched nodes.
   std::unordered_set<std::string> paths;
   for (const auto& [path, f] : out.fields) paths.insert(path);
   if (paths.insert("nodes").second) field("nodes", s.relative_names);
   for (size_t i = 0; i < s.nodes.size(); ++i) {
     const RawNode& n = index.graph.nodes[s.nodes[i]];
     std::string prefix = text("nodes.", s.relative_names[i], '.');
-    if (!paths.insert(prefix + "type").second) continue;  // of two nodes with one name the first
+    if (!paths.insert(prefix + "type").second) continue;  // the first of two nodes with the same name
     field(prefix + "type", n.type);
     for (const auto& [path, f] : n.fields) {
       if (!f.graphs.empty() || !f.refers_to.empty() || !paths.insert(prefix + path).second) continue;
@@ -100,12 +100,12 @@ ReplacementMatch put_in_place(RawModel& model, const RawIndex& index, const Subg
     for (const std::string& in : model.graph.nodes[n].inputs) {
       const RawIndex::Port* m = index.maker(in);
       bool from_outside = m ? !inside[m->node] : index.is_input(in);
-      std::string note = text("'", in, "' flows in too and is not an input");
+      std::string note = text("'", in, "' enters the sub-graph but is not one of its inputs");
       if (from_outside && std::find(s.inputs.begin(), s.inputs.end(), in) == s.inputs.end() &&
           std::find(match.notes.begin(), match.notes.end(), note) == match.notes.end())
         match.notes.push_back(note);
     }
-  // The first of the nodes becomes the new one, the others go.
+  // The new node takes the position of the first one; the others are removed.
   RawNode node = collapsed(index, s, r, file);
   std::swap(model.graph.nodes[s.nodes[0]], node);
   inside[s.nodes[0]] = false;

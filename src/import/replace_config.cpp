@@ -13,19 +13,18 @@ namespace graft {
 using nlohmann::json;
 
 json parse_replacement_json(std::string_view bytes, const std::string& file, const ReplacementLimits& limits) {
-  if (bytes.size() > limits.bytes)
-    throw_user(file, ": the file has ", bytes.size(), " bytes, at most ", limits.bytes, " are read");
-  // The parser itself keeps the last of two equal keys and nests as deep as memory goes.
+  if (bytes.size() > limits.bytes) throw_user(file, ": expected at most ", limits.bytes, " bytes, got ", bytes.size());
+  // The parser itself keeps the last of two equal keys and does not limit the nesting depth.
   std::vector<std::set<std::string>> keys;
   size_t values = 0;
   auto check = [&](int depth, json::parse_event_t event, json& v) {
     using Event = json::parse_event_t;
-    if (depth > limits.depth) throw_user(file, ": it is nested more than ", limits.depth, " deep");
-    if (++values > limits.values) throw_user(file, ": it has more than ", limits.values, " values");
+    if (depth > limits.depth) throw_user(file, ": values are nested more than ", limits.depth, " deep");
+    if (++values > limits.values) throw_user(file, ": the file has more than ", limits.values, " values");
     if (event == Event::object_start) keys.emplace_back();
     if (event == Event::object_end) keys.pop_back();
     if (event == Event::key && !keys.back().insert(v.get<std::string>()).second)
-      throw_user(file, ": the key '", v.get<std::string>(), "' is given twice");
+      throw_user(file, ": duplicate key '", v.get<std::string>(), "'");
     return true;
   };
   try {
@@ -35,12 +34,11 @@ json parse_replacement_json(std::string_view bytes, const std::string& file, con
     auto line = 1 + std::count(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(at), '\n');
     std::string_view near = bytes.substr(at);
     near = near.substr(0, std::min<size_t>(near.find('\n'), 20));
-    throw Error(
-        ErrorKind::user,
-        text(file, ':', line, ": this is not JSON", near.empty() ? ": it ends early" : text(", at '", near, "'")),
-        "names and texts stand in \"double quotes\", the last item of a list has no comma, there are no comments");
+    throw Error(ErrorKind::user,
+                text(file, ':', line, ": invalid JSON", near.empty() ? ": unexpected end" : text(", at '", near, "'")),
+                "strings need \"double quotes\", the last item of a list has no comma, comments are not allowed");
   } catch (const json::exception& e) {
-    throw_user(file, ": this is not JSON: ", e.what());
+    throw_user(file, ": invalid JSON: ", e.what());
   }
 }
 
@@ -51,8 +49,8 @@ std::string_view word_for(const json& j) {
     case json::value_t::null: return "null";
     case json::value_t::object: return "an object";
     case json::value_t::array: return "a list";
-    case json::value_t::string: return "a text";
-    case json::value_t::boolean: return "true or false";
+    case json::value_t::string: return "a string";
+    case json::value_t::boolean: return "a boolean";
     default: return "a number";
   }
 }
@@ -62,7 +60,7 @@ class EntryReader {
   EntryReader(const json& j, const std::string& file, size_t number) : j_(j), file_(file), number_(number) {}
 
   Replacement run() {
-    if (!j_.is_object()) broken("it is ", word_for(j_), ", an object is wanted");
+    if (!j_.is_object()) broken("expected an object, got ", word_for(j_));
     r_.id = required_text("id");
     title_ = text(" ('", r_.id, "')");
     std::string kind = required_text("match_kind");
@@ -72,16 +70,16 @@ class EntryReader {
       r_.kind = Replacement::points,
       add(known, {"instances", "include_inputs_to_sub_graph", "include_outputs_to_sub_graph", "op"});
     else if (kind == "general") r_.kind = Replacement::general;
-    else broken("match_kind is '", kind, "', scope, points or general is wanted");
+    else broken("match_kind: expected scope, points or general, got '", kind, "'");
     for (const auto& [key, value] : j_.items())
       if (std::find(known.begin(), known.end(), key) == known.end()) {
         auto close = key.size() > 3 ? nearest(key, known) : std::nullopt;
-        broken("the key '", key, "' means nothing for match_kind ", kind, ", ",
-               close ? text("did you mean ", *close, "?") : text("known are ", join(known, ", ")));
+        broken("unknown key '", key, "' for match_kind ", kind, ", ",
+               close ? text("did you mean ", *close, "?") : text("known keys are ", join(known, ", ")));
       }
     if (j_.contains("custom_attributes")) {
       if (!j_["custom_attributes"].is_object())
-        broken("custom_attributes is ", word_for(j_["custom_attributes"]), ", an object is wanted");
+        broken("custom_attributes: expected an object, got ", word_for(j_["custom_attributes"]));
       attributes("", j_["custom_attributes"]);
     }
     if (j_.contains("op")) r_.op = required_text("op");
@@ -99,8 +97,8 @@ class EntryReader {
     throw_user(file_, ", entry ", number_, title_, ": ", parts...);
   }
   std::string required_text(const char* key) const {
-    if (!j_.contains(key)) broken("the key '", key, "' is missing");
-    if (!j_[key].is_string()) broken("'", key, "' is ", word_for(j_[key]), ", a text is wanted");
+    if (!j_.contains(key)) broken("missing key '", key, "'");
+    if (!j_[key].is_string()) broken("'", key, "': expected a string, got ", word_for(j_[key]));
     auto s = j_[key].get<std::string>();
     if (trim(s).empty()) broken("'", key, "' is empty");
     return s;
@@ -120,7 +118,7 @@ class EntryReader {
       for (size_t i = 0; i < value.size(); ++i) attributes(below(text(i)), value[i]);
     } else {
       if (r_.attributes.size() == 10'000) broken("there are more than 10000 custom attributes");
-      if (r_.attributes.find(path)) broken("custom_attributes give '", path, "' twice");
+      if (r_.attributes.find(path)) broken("duplicate custom attribute '", path, "'");
       r_.attributes[path] = value.is_array() ? list(path, value) : scalar(path, value);
     }
   }
@@ -134,7 +132,7 @@ class EntryReader {
     if (v.is_number_integer()) return whole(path, v);
     if (v.is_number()) return v.get<double>();
     if (v.is_string()) return v.get<std::string>();
-    broken("attribute '", path, "' is ", word_for(v), ", a number, a text, true, false or a list of them is wanted");
+    broken("attribute '", path, "': expected a number, a string, a boolean or a list of them, got ", word_for(v));
   }
   Attribute list(const std::string& path, const json& v) const {
     auto all = [&](auto&& is) { return std::all_of(v.begin(), v.end(), is); };
@@ -145,27 +143,27 @@ class EntryReader {
       return out;
     }
     if (all([](const json& x) { return x.is_number(); })) return v.get<std::vector<double>>();
-    broken("the list '", path, "' holds values of different kinds");
+    broken("attribute '", path, "': expected list items of one kind");
   }
 
   // ---- scope ----
 
   const json& instances(const char* wanted) const {
-    if (!j_.contains("instances")) broken("the key 'instances' is missing, ", wanted, " is wanted");
+    if (!j_.contains("instances")) broken("missing key 'instances', expected ", wanted);
     return j_["instances"];
   }
 
   void scope() {
     const json& list = instances("a list of regular expressions");
-    if (!list.is_array()) broken("'instances' is ", word_for(list), ", a list of regular expressions is wanted");
-    if (list.empty()) broken("'instances' is empty, at least one regular expression is wanted");
+    if (!list.is_array()) broken("'instances': expected a list of regular expressions, got ", word_for(list));
+    if (list.empty()) broken("'instances': expected at least one regular expression, got an empty list");
     for (const json& i : list) {
-      if (!i.is_string()) broken("'instances' holds ", word_for(i), ", regular expressions are wanted");
+      if (!i.is_string()) broken("'instances': expected regular expressions, got ", word_for(i));
       r_.instances.push_back(pattern(i.get<std::string>(), "instances"));
     }
     if ((r_.has_inputs = j_.contains("inputs"))) inputs();
     if ((r_.has_outputs = j_.contains("outputs"))) outputs();
-    // Patterns of ports are looked for behind each instance: what cannot be put together is wrong now.
+    // Port patterns are appended to each instance: report combinations that do not compile right away.
     for (const Pattern& instance : r_.instances) {
       for (const auto& group : r_.inputs)
         for (const ScopePort& p : group) pattern(scope_port_pattern(instance, p.node), "inputs");
@@ -173,7 +171,7 @@ class EntryReader {
     }
   }
   Pattern pattern(const std::string& source, std::string_view key) const {
-    if (trim(source).empty()) broken("'", key, "' holds an empty regular expression");
+    if (trim(source).empty()) broken("'", key, "' contains an empty regular expression");
     try {
       return Pattern(source);
     } catch (const Error& e) {
@@ -182,47 +180,46 @@ class EntryReader {
   }
 
   ScopePort port(const json& j, std::string_view key) const {
-    if (!j.is_object())
-      broken("'", key, "' holds ", word_for(j), ", objects {\"node\": ..., \"port\": ...} are wanted");
+    if (!j.is_object()) broken("'", key, "': expected objects {\"node\": ..., \"port\": ...}, got ", word_for(j));
     for (const auto& [name, value] : j.items())
-      if (name != "node" && name != "port") broken("'", key, "' has the key '", name, "', node and port are wanted");
-    if (!j.contains("node") || !j["node"].is_string()) broken("'", key, "' has an item without a text 'node'");
+      if (name != "node" && name != "port") broken("'", key, "': expected the keys node and port, got '", name, "'");
+    if (!j.contains("node") || !j["node"].is_string()) broken("'", key, "' has an item without a string 'node'");
     ScopePort p{j["node"].get<std::string>(), 0};
     if (!j.contains("port")) broken("'", key, "' has the node '", p.node, "' without its 'port'");
     if (!j["port"].is_number_integer() || j["port"].get<int64_t>() < 0 || j["port"].get<int64_t>() > 65535)
-      broken("'port' of the node '", p.node, "' in '", key, "' is ", j["port"].dump().substr(0, 40),
-             ", a number from 0 is wanted");
+      broken("'port' of the node '", p.node, "' in '", key, "': expected an integer of at least 0, got ",
+             j["port"].dump().substr(0, 40));
     p.port = j["port"].get<size_t>();
     return p;
   }
   void inputs() {
     const json& list = j_["inputs"];
-    if (!list.is_array()) broken("'inputs' is ", word_for(list), ", a list of lists is wanted");
+    if (!list.is_array()) broken("'inputs': expected a list of lists, got ", word_for(list));
     for (const json& group : list) {
       if (!group.is_array())
-        broken("'inputs' holds ", word_for(group), ", a list of {\"node\", \"port\"} for each tensor is wanted");
-      if (group.empty()) broken("'inputs' holds an empty list, a tensor has at least one reader");
+        broken("'inputs': expected a list of {\"node\", \"port\"} for each tensor, got ", word_for(group));
+      if (group.empty()) broken("'inputs' contains an empty list, a tensor has at least one consumer");
       auto& ports = r_.inputs.emplace_back();
       for (const json& p : group) ports.push_back(port(p, "inputs"));
     }
   }
   void outputs() {
     const json& list = j_["outputs"];
-    if (!list.is_array()) broken("'outputs' is ", word_for(list), ", a list is wanted");
-    if (list.empty()) broken("'outputs' is empty, a sub-graph has at least one output");
+    if (!list.is_array()) broken("'outputs': expected a list, got ", word_for(list));
+    if (list.empty()) broken("'outputs': expected at least one output, got an empty list");
     for (const json& p : list) r_.outputs.push_back(port(p, "outputs"));
   }
 
   // ---- points ----
 
   std::vector<std::string> names(const json& from, const char* key) const {
-    if (!from.contains(key)) broken("'instances' lacks '", key, "'");
+    if (!from.contains(key)) broken("'instances' has no '", key, "'");
     const json& list = from[key];
-    if (!list.is_array()) broken("'", key, "' is ", word_for(list), ", a list of node names is wanted");
+    if (!list.is_array()) broken("'", key, "': expected a list of node names, got ", word_for(list));
     if (list.empty()) broken("'", key, "' is empty");
     std::vector<std::string> out;
     for (const json& n : list) {
-      if (!n.is_string()) broken("'", key, "' holds ", word_for(n), ", node names are wanted");
+      if (!n.is_string()) broken("'", key, "': expected node names, got ", word_for(n));
       out.push_back(n.get<std::string>());
       if (std::count(out.begin(), out.end(), out.back()) > 1) broken("'", key, "' names '", out.back(), "' twice");
     }
@@ -230,17 +227,16 @@ class EntryReader {
   }
   bool flag(const char* key) const {
     if (!j_.contains(key)) return true;
-    if (!j_[key].is_boolean()) broken("'", key, "' is ", word_for(j_[key]), ", true or false is wanted");
+    if (!j_[key].is_boolean()) broken("'", key, "': expected true or false, got ", word_for(j_[key]));
     return j_[key].get<bool>();
   }
   void points() {
     const json& i = instances("an object with start_points and end_points");
-    if (!i.is_object())
-      broken("'instances' is ", word_for(i), ", an object with start_points and end_points is wanted");
-    if (i.empty()) broken("'instances' is empty, start_points and end_points are wanted");
+    if (!i.is_object()) broken("'instances': expected an object with start_points and end_points, got ", word_for(i));
+    if (i.empty()) broken("'instances': expected start_points and end_points, got an empty object");
     for (const auto& [key, value] : i.items())
       if (key != "start_points" && key != "end_points")
-        broken("'instances' has the key '", key, "', start_points and end_points are wanted");
+        broken("'instances': expected the keys start_points and end_points, got '", key, "'");
     r_.start = names(i, "start_points");
     r_.end = names(i, "end_points");
     r_.include_inputs = flag("include_inputs_to_sub_graph");
@@ -265,7 +261,7 @@ std::string scope_port_pattern(const Pattern& instance, const std::string& node)
 
 ReplacementConfig parse_replacements(std::string_view bytes, const std::string& name, const ReplacementLimits& limits) {
   json all = parse_replacement_json(bytes, name, limits);
-  if (!all.is_array()) throw_user(name, ": the file holds ", word_for(all), ", a list of entries is wanted");
+  if (!all.is_array()) throw_user(name, ": expected a list of entries, got ", word_for(all));
   ReplacementConfig out{name, {}};
   for (size_t i = 0; i < all.size(); ++i) out.entries.push_back(EntryReader(all[i], name, i + 1).run());
   return out;
@@ -273,7 +269,7 @@ ReplacementConfig parse_replacements(std::string_view bytes, const std::string& 
 
 ReplacementConfig read_replacements(const std::string& path, const ReplacementLimits& limits) {
   return with_context([&] { return parse_replacements(MappedFile::open(path)->chars(), path, limits); },
-                      [&] { return text("reading the replacements '", path, "'"); });
+                      [&] { return text("reading the replacement file '", path, "'"); });
 }
 
 }  // namespace graft

@@ -1,4 +1,4 @@
-// The file of --transformations_config: sub-graphs by scope or by points that one node takes the place of.
+// The file of --transformations_config: sub-graphs, matched by scope or by points, that are replaced by single nodes.
 //
 //   [
 //     { "id": "FoldCell", "match_kind": "scope", "instances": [".*Ridge/Cell_a"],
@@ -17,7 +17,7 @@
 
 namespace graft {
 
-// A port of a node of a scope; the node is a regular expression for what follows the instance in its name.
+// A port of a node in a scope; the node is a regular expression for the rest of its name after the instance.
 struct ScopePort {
   std::string node;
   size_t port = 0;
@@ -28,11 +28,11 @@ struct Replacement {
   std::string id;
   Kind kind = general;
   Attributes attributes;  // nested objects under dotted paths
-  std::string op;         // empty: a rule of an extension makes the nodes
+  std::string op;         // empty: a rule of an extension creates the nodes
   // scope
   std::vector<Pattern> instances;
   bool has_inputs = false, has_outputs = false;
-  std::vector<std::vector<ScopePort>> inputs;  // per tensor that flows in, its readers
+  std::vector<std::vector<ScopePort>> inputs;  // per input tensor, its consumers
   std::vector<ScopePort> outputs;
   // points
   std::vector<std::string> start, end;
@@ -51,7 +51,7 @@ struct ReplacementLimits {
 };
 
 ReplacementConfig read_replacements(const std::string& path, const ReplacementLimits& limits = {});
-// From memory; `name` stands for the file in errors.
+// From memory; `name` is the file name in errors.
 ReplacementConfig parse_replacements(std::string_view json, const std::string& name,
                                      const ReplacementLimits& limits = {});
 

@@ -1,4 +1,4 @@
-// Inside of the replacements: the file as JSON, for reading and for bringing it up to date.
+// Internals of the replacements: the file as JSON, for reading and updating it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,11 +7,11 @@
 
 namespace graft {
 
-// Refuses what is not JSON, equal keys, and what is nested or repeated beyond the limits.
+// Throws on invalid JSON, duplicate keys, and anything beyond the limits.
 nlohmann::json parse_replacement_json(std::string_view bytes, const std::string& file, const ReplacementLimits& limits);
 
-// The regular expression for a node of a scope: the instance, '/', and the rest of the name. "$" alone is the node that
-// is called like the scope itself.
+// The regular expression for a node of a scope: the instance, '/', and the rest of the name. "$" alone is the node with
+// the name of the scope itself.
 std::string scope_port_pattern(const Pattern& instance, const std::string& node);
 
 }  // namespace graft

@@ -18,7 +18,7 @@ std::string quoted_list(const RawIndex& index, const std::vector<size_t>& nodes)
   return out;
 }
 
-// Names that graphs inside a node take from the outside; what they define themselves hides it.
+// Names that the graphs inside a node capture from outside; names they define themselves shadow outer ones.
 void outer_reads(const RawGraph& g, std::set<std::string>& reads) {
   std::set<std::string> inner, own;
   for (const RawValue& v : g.inputs) own.insert(v.name);
@@ -40,7 +40,7 @@ std::vector<std::string> components(const std::string& name) {
   return out;
 }
 
-// Pieces of names with so many parts, for comparing a scope with what there is.
+// Pieces of existing names with this many parts, to suggest the closest match for a scope.
 std::vector<std::string> pieces_of_names(const RawIndex& index, size_t parts) {
   std::set<std::string> out;
   for (size_t i = 0; i < index.graph.nodes.size() && out.size() < compared_names; ++i) {
@@ -53,7 +53,7 @@ std::vector<std::string> pieces_of_names(const RawIndex& index, size_t parts) {
   return {out.begin(), out.end()};
 }
 
-// What of a pattern is plain text.
+// The literal characters of a pattern.
 std::string literal_of(std::string_view pattern) {
   while (pattern.starts_with('^') || pattern.starts_with(".*")) pattern.remove_prefix(pattern.starts_with('^') ? 1 : 2);
   std::string out;
@@ -71,17 +71,17 @@ std::string part_behind(const Pattern& pattern, const std::string& name) {
   return begin ? name.substr(begin, name.find('/', begin) - begin) : std::string();
 }
 
-// Why no node is in a scope: how far the pattern goes along with some, and what is called nearly like it.
+// Explains why a scope has no nodes: how far the pattern matches some, and the closest existing name.
 std::string why_no_member(const RawIndex& index, const std::string& pattern) {
-  std::string out = text("no node's name begins like '", pattern, "'");
-  std::optional<std::string> near_there;  // among the parts that follow what goes along
+  std::string out = text("no node name begins with a match of '", pattern, "'");
+  std::optional<std::string> near_there;  // among the parts after the matching prefix
   for (size_t slash = pattern.rfind('/'); slash != pattern.npos && slash > 0; slash = pattern.rfind('/', slash - 1)) {
     try {
       Pattern shorter(std::string_view(pattern).substr(0, slash));
       std::vector<size_t> hits = index.matching(shorter);
       if (hits.empty()) continue;
-      out += text("; '", shorter.source(), "' begins ", quoted_list(index, hits), ", so '", pattern.substr(slash + 1),
-                  "' is the first difference");
+      out += text("; '", shorter.source(), "' matches ", quoted_list(index, hits), ", so '", pattern.substr(slash + 1),
+                  "' is the first mismatch");
       std::set<std::string> parts;
       for (size_t i = 0; i < hits.size() && i < compared_names; ++i)
         parts.insert(part_behind(shorter, index.name(hits[i])));
@@ -94,12 +94,12 @@ std::string why_no_member(const RawIndex& index, const std::string& pattern) {
   std::string literal = literal_of(pattern);
   while (literal.ends_with('/')) literal.pop_back();
   if (auto close = nearest(literal, pieces_of_names(index, components(literal).size())))
-    out += text("; the nearest is '", *close, "'");
-  else if (near_there && !near_there->empty()) out += text("; the nearest there is '", *near_there, "'");
+    out += text("; the closest is '", *close, "'");
+  else if (near_there && !near_there->empty()) out += text("; the closest there is '", *near_there, "'");
   return out;
 }
 
-std::string scope_hint() { return "end the pattern with $ when it stands for one name"; }
+std::string scope_hint() { return "end the pattern with $ to match a single name"; }
 
 }  // namespace
 
@@ -158,7 +158,7 @@ std::string RawIndex::near(const std::string& name) const {
   std::vector<std::string> names;
   for (size_t i = 0; i < names_.size() && i < compared_names; ++i) names.push_back(*names_[i]);
   auto close = nearest(name, names);
-  return close ? text("; the nearest is '", *close, "'") : "";
+  return close ? text("; the closest is '", *close, "'") : "";
 }
 
 // ---- scopes ----
@@ -169,7 +169,7 @@ ScopeMembers scope_members(const RawIndex& index, const Pattern& instance) {
     const std::string& name = index.name(i);
     std::vector<size_t> ends = instance.ends(name);
     if (ends.empty()) continue;
-    // The scope is the longest part that ends where a part of the name ends.
+    // The scope is the longest match that ends at the end of a name part.
     size_t end = ends.back();
     for (size_t e : ends)
       if (e == name.size() || name[e] == '/') end = e;
@@ -192,23 +192,23 @@ bool find_scope(const RawIndex& index, const Replacement& r, const Pattern& inst
     return false;
   }
   if (!r.has_inputs || !r.has_outputs)
-    throw Error(ErrorKind::user, text("the key '", r.has_inputs ? "outputs" : "inputs", "' is missing"),
+    throw Error(ErrorKind::user, text("missing key '", r.has_inputs ? "outputs" : "inputs", "'"),
                 "--tensorflow_custom_operations_config_update FILE fills inputs and outputs in");
-  // The node that a port's pattern stands for; none where nothing matches.
+  // The node that a port's pattern matches, if any.
   auto node_for = [&](const ScopePort& p, std::string_view what) -> std::optional<size_t> {
     Pattern pattern(scope_port_pattern(instance, p.node));
     std::vector<size_t> hits = index.matching(pattern);
     if (hits.size() > 1)
       throw Error(ErrorKind::user,
-                  text("the pattern '", p.node, "' of an ", what, " stands for ", hits.size(),
+                  text("the pattern '", p.node, "' of an ", what, " matches ", hits.size(),
                        " nodes: ", quoted_list(index, hits)),
                   scope_hint());
     if (hits.size() == 1) return hits[0];
     std::string known;
     if (auto close = nearest(literal_of(p.node), members.relative_names))
-      known = text("; the nearest is '", *close, "'");
-    missed.push_back(text("'", instance.source(), "': the pattern '", p.node, "' of an ", what,
-                          " stands for no node of '", members.scope, "'", known));
+      known = text("; the closest is '", *close, "'");
+    missed.push_back(text("'", instance.source(), "': the pattern '", p.node, "' of an ", what, " matches no node of '",
+                          members.scope, "'", known));
     return std::nullopt;
   };
   std::vector<bool> inside(index.graph.nodes.size(), false);
@@ -224,12 +224,12 @@ bool find_scope(const RawIndex& index, const Replacement& r, const Pattern& inst
                    " inputs");
       const std::string& here = n.inputs[p.port];
       if (!value.empty() && here != value)
-        throw_user("input ", i, " is one tensor, but '", index.name(*node), "' reads '", here,
-                   "' where the one before reads '", value, "'");
+        throw_user("expected one tensor for input ", i, ", but '", index.name(*node), "' consumes '", here,
+                   "' and the node before it '", value, "'");
       value = here;
     }
     if (const RawIndex::Port* m = index.maker(value); m && inside[m->node])
-      throw_user("input ", i, " ('", value, "') is made inside of the sub-graph, by '", index.name(m->node), "'");
+      throw_user("input ", i, " ('", value, "') is produced inside the sub-graph, by '", index.name(m->node), "'");
     out.inputs.push_back(value);
   }
   for (const ScopePort& p : r.outputs) {
@@ -255,17 +255,16 @@ bool find_points(const RawIndex& index, const Replacement& r, Subgraph& out, std
       if (hits.size() > 1) throw_user("the ", what, " point '", name, "' is the name of ", hits.size(), " nodes");
       if (hits.size() == 1) found.push_back(hits[0]);
       else if (index.is_input(name))
-        throw Error(ErrorKind::user,
-                    text("the ", what, " point '", name, "' is an input of the model, a node is wanted"),
-                    "name the nodes that read it");
-      else missed.push_back(text("there is no node '", name, "', a ", what, " point", index.near(name)));
+        throw Error(ErrorKind::user, text("expected a node as ", what, " point, got the model input '", name, "'"),
+                    "name the nodes that consume it");
+      else missed.push_back(text("unknown node '", name, "' as ", what, " point", index.near(name)));
     }
     return found;
   };
   std::vector<size_t> start = resolve_names(r.start, "start"), end = resolve_names(r.end, "end");
   if (start.size() != r.start.size() || end.size() != r.end.size()) return false;
 
-  // Start nodes that stay outside: their readers start instead, and what they make flows in.
+  // Start nodes that stay outside: their consumers start instead, and their outputs become the inputs.
   std::vector<bool> is_start(nodes.size(), false), is_end(nodes.size(), false), outside(nodes.size(), false);
   std::vector<size_t> queue;
   for (size_t s : start) {
@@ -287,11 +286,11 @@ bool find_points(const RawIndex& index, const Replacement& r, Subgraph& out, std
       size_t before = out.inputs.size();
       for (const std::string& o : nodes[s].outputs)
         if (!index.readers(o).empty()) out.inputs.push_back(o);
-      if (out.inputs.size() == before) throw_user("nobody reads what the start point '", index.name(s), "' makes");
+      if (out.inputs.size() == before) throw_user("the outputs of the start point '", index.name(s), "' are unused");
     }
   for (size_t e : end) (r.include_outputs ? is_end : outside)[e] = true;
 
-  // Forward, not past the end.
+  // Forward, but not past the end points.
   std::vector<bool> visited(nodes.size(), false);
   std::vector<size_t> order;
   std::vector<bool> stays(nodes.size(), false);  // an end point that stays outside was reached
@@ -310,10 +309,10 @@ bool find_points(const RawIndex& index, const Replacement& r, Subgraph& out, std
   }
   for (size_t e : end)
     if (r.include_outputs ? !visited[e] : !stays[e])
-      throw Error(ErrorKind::user, text("the end point '", index.name(e), "' is not reached from any start point"),
-                  "start points must come before end points in the flow of the model");
+      throw Error(ErrorKind::user, text("the end point '", index.name(e), "' is not reachable from any start point"),
+                  "start points must come before end points in the graph");
 
-  // Backwards from all but the starts: constants and side computations.
+  // Backwards from all nodes but the start points: constants and side computations.
   std::vector<bool> member = visited;
   std::vector<size_t> stack;
   for (size_t n : order)
@@ -324,9 +323,10 @@ bool find_points(const RawIndex& index, const Replacement& r, Subgraph& out, std
     for (const std::string& in : nodes[n].inputs) {
       if (in.empty()) continue;
       if (index.is_input(in) && std::find(out.inputs.begin(), out.inputs.end(), in) == out.inputs.end())
-        throw Error(ErrorKind::user,
-                    text("the sub-graph would hold the model's input '", in, "', which '", index.name(n), "' needs"),
-                    "let a start point stand on every way from an input into the sub-graph");
+        throw Error(
+            ErrorKind::user,
+            text("the sub-graph would contain the model input '", in, "', which '", index.name(n), "' consumes"),
+            "place a start point on every path from a model input into the sub-graph");
       const RawIndex::Port* m = index.maker(in);
       if (!m || member[m->node]) continue;
       if (outside[m->node]) continue;

@@ -1,4 +1,4 @@
-// Inside of the replacements: finding sub-graphs.
+// Internals of the replacements: matching sub-graphs.
 #pragma once
 
 #include <unordered_map>
@@ -8,7 +8,7 @@
 
 namespace graft {
 
-// The nodes of a graph by name, and who makes and reads each value.
+// The nodes of a graph by name, and the producer and consumers of each value.
 class RawIndex {
  public:
   explicit RawIndex(const RawGraph& graph);
@@ -17,7 +17,7 @@ class RawIndex {
   struct Port {
     size_t node, port;
   };
-  // The name that people know a node by: its own, or that of what it makes.
+  // The display name of a node: its own, or that of its output.
   const std::string& name(size_t node) const { return *names_[node]; }
   const Port* maker(const std::string& value) const;
   const std::vector<Port>& readers(const std::string& value) const;  // port SIZE_MAX: inside a graph of the node
@@ -26,7 +26,7 @@ class RawIndex {
   const Tensor* constant(const std::string& value) const;
   std::vector<size_t> called(const std::string& name) const;
   std::vector<size_t> matching(const Pattern& pattern) const;
-  // "; the nearest is 'x'", or nothing.
+  // "; the closest is 'x'", or nothing.
   std::string near(const std::string& name) const;
 
  private:
@@ -38,15 +38,15 @@ class RawIndex {
   std::unordered_multimap<std::string_view, size_t> by_name_;
 };
 
-// A sub-graph: its nodes, and the values at its border.
+// A sub-graph: its nodes, inputs and outputs.
 struct Subgraph {
   std::string name;
   std::vector<size_t> nodes;                // rising
-  std::vector<std::string> relative_names;  // of the nodes, as they are known inside
+  std::vector<std::string> relative_names;  // of the nodes, relative to the scope
   std::vector<std::string> inputs, outputs;
 };
 
-// The nodes of an instance of a scope, rising, and the part of their names that stands for the scope.
+// The nodes of an instance of a scope, ascending, and the part of their names that is the scope.
 struct ScopeMembers {
   std::string scope;
   std::vector<size_t> nodes;
@@ -55,7 +55,7 @@ struct ScopeMembers {
 };
 ScopeMembers scope_members(const RawIndex& index, const Pattern& instance);
 
-// Nothing found: a reason goes into `missed`. Throws where entry and model contradict each other.
+// Without a match, adds the reason to `missed`. Throws if entry and model contradict each other.
 bool find_scope(const RawIndex& index, const Replacement& r, const Pattern& instance, Subgraph& out,
                 std::vector<std::string>& missed);
 bool find_points(const RawIndex& index, const Replacement& r, Subgraph& out, std::vector<std::string>& missed);

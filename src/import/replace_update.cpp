@@ -1,4 +1,4 @@
-// Filling `inputs` and `outputs` of a scope in, from the first instance.
+// Fills in `inputs` and `outputs` of a scope from its first instance.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -24,11 +24,11 @@ void fill_in(const RawIndex& index, const Pattern& instance, nlohmann::json& ent
     throw Error(ErrorKind::user,
                 text("the instance '", instance.source(), "' ends in the middle of a part of '",
                      index.name(*members.ragged), "'"),
-                "let it end where a part of the name ends");
+                "end the pattern at the end of a name part");
   std::vector<bool> inside(index.graph.nodes.size(), false);
   for (size_t n : members.nodes) inside[n] = true;
   nlohmann::json inputs = nlohmann::json::array(), outputs = nlohmann::json::array();
-  std::unordered_map<std::string, size_t> groups;  // by the tensor that flows in
+  std::unordered_map<std::string, size_t> groups;  // by input tensor
   for (size_t i = 0; i < members.nodes.size(); ++i) {
     const RawNode& n = index.graph.nodes[members.nodes[i]];
     for (size_t port = 0; port < n.inputs.size(); ++port) {
@@ -64,7 +64,7 @@ std::string updated_replacements(const RawModel& model, std::string_view json, c
     const Replacement& r = config.entries[i];
     if (r.kind != Replacement::scope || (r.has_inputs && r.has_outputs)) continue;
     with_context([&] { fill_in(index, r.instances[0], all[i]); },
-                 [&] { return text("bringing the replacement '", r.id, "' of ", name, " up to date"); });
+                 [&] { return text("updating the replacement '", r.id, "' of ", name); });
   }
   return all.dump(4) + "\n";
 }

@@ -1,4 +1,4 @@
-// Inside of the importer: a graph under construction and the names that can be seen in it.
+// Internals of the importer: a graph under construction and the names visible in it.
 #pragma once
 
 #include <set>
@@ -10,33 +10,33 @@
 
 namespace graft {
 
-// What all scopes of one import share.
+// State shared by all scopes of one import.
 struct ImportState {
   const RawModel& model;
   const Registry& registry;
   const ImportOptions& options;
   ImportReport& report;
   std::unordered_map<std::string, const RawFunction*> functions;  // "domain|name"
-  // Nodes whose output shapes an entry of a mapping file does not give, and the place of the entry.
+  // Nodes whose output shapes are not specified by their entry in a mapping file, and the location of the entry.
   std::unordered_map<NodeId, std::string> shapeless;
-  std::unordered_map<NodeId, NodeId> shapeless_from;  // what was made from them -> one of them
-  size_t bodies = 0, unrolled = 0;                    // sub-graphs in their layer's place; their layers
+  std::unordered_map<NodeId, NodeId> shapeless_from;  // nodes that depend on them -> one of them
+  size_t bodies = 0, unrolled = 0;                    // sub-graphs inlined in place of their layer; their layers
   size_t list_items = 0;                              // of all lists
-  std::set<std::string> list_inputs;  // of the model; whose values would tell more about a list of unknown length
-  std::unordered_map<std::string, size_t> unknown;  // "domain|type" -> place in report.unknown
-  size_t inlined = 0;  // layers that came in by calls of functions and as sub-graphs, each time counted
+  std::set<std::string> list_inputs;                  // of the model, that determine a list of unknown length
+  std::unordered_map<std::string, size_t> unknown;    // "domain|type" -> place in report.unknown
+  size_t inlined = 0;  // layers added by function calls and sub-graphs, counted each time
 
-  // Pays for layers that are imported beside those of the main graph. A loop imports its body more than once to learn
-  // the shapes that go round, so sub-graphs in sub-graphs multiply.
+  // Counts layers imported in addition to those of the main graph against the limit. A loop imports its body more than
+  // once to infer the shapes of its carried values, so nested sub-graphs multiply.
   void bring_in(size_t layers);
 };
 
-// One graph: the model's, or a body's. Names of enclosing graphs are captured when they are used.
+// One graph: the model's, or a body's. Names of enclosing graphs are captured on use.
 class Scope {
  public:
   Scope(ImportState& state, Scope* parent, int depth);
 
-  // Nodes of `raw` in an order that suits them, then the values of its outputs.
+  // Imports the nodes of `raw` in topological order, then returns the values of its outputs.
   void import_nodes(const std::vector<RawNode>& nodes, const std::map<std::string, int64_t>& opsets);
 
   // The value with this name, or an absent one.
@@ -50,7 +50,7 @@ class Scope {
   // Adds a node, resolves it against its schema and infers it.
   NodeId add(Node node);
   ValueId add_constant(const std::string& name, Tensor t);
-  // A list of values: a node that no other may take, and that is gone when the graph is complete.
+  // A list of values: a placeholder node that operations cannot consume, removed when the graph is complete.
   ValueId add_list(std::vector<ValueId> items);
   bool is_list(ValueId v) const { return is_handed_on(v) && graph[v.node].type == "List"; }
   void remove_lists();
@@ -90,7 +90,7 @@ class Scope {
   int depth_;
   std::unordered_map<std::string, ValueId> names_;
   std::unordered_map<std::string, Tensor> constants_;  // not used yet
-  std::unordered_map<std::string, RawValue> hints_;    // what the file says about values
+  std::unordered_map<std::string, RawValue> hints_;    // types and shapes from the file
 };
 
 }  // namespace graft

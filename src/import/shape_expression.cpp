@@ -14,20 +14,20 @@ class ShapeExpressionParser {
 
   void run() {
     if (s_.size() > ShapeExpression::longest)
-      throw_user("a shape expression has ", s_.size(), " signs, at most ", ShapeExpression::longest, " are taken");
+      throw_user("expected a shape expression of at most ", ShapeExpression::longest, " characters, got ", s_.size());
     do {
       if (e_.items_.size() == ShapeExpression::most_dimensions)
         broken("it has more than ", ShapeExpression::most_dimensions, " dimensions");
       e_.items_.push_back(item());
     } while (accept(','));
     skip();
-    if (at_ < s_.size()) broken("'", s_[at_], "' is not expected here");
+    if (at_ < s_.size()) broken("unexpected '", s_[at_], "'");
   }
 
  private:
   template <class... Parts>
   [[noreturn]] void broken(const Parts&... parts) const {
-    throw_user("the shape expression '", shown(), "' is wrong at sign ", at_ + 1, ": ", parts...);
+    throw_user("invalid shape expression '", shown(), "' at character ", at_ + 1, ": ", parts...);
   }
   std::string shown() const { return e_.source_.size() > 80 ? e_.source_.substr(0, 77) + "..." : e_.source_; }
   void skip() {
@@ -40,14 +40,14 @@ class ShapeExpressionParser {
     return true;
   }
   void expect(char c, std::string_view after) {
-    if (!accept(c)) broken("'", c, "' is wanted after ", after);
+    if (!accept(c)) broken("expected '", c, "' after ", after);
   }
   uint32_t add(Term t) {
     e_.terms_.push_back(std::move(t));
     return static_cast<uint32_t>(e_.terms_.size() - 1);
   }
 
-  // A whole shape may stand only alone.
+  // A whole shape must be an item of its own.
   uint32_t item() {
     uint32_t t = sum(0);
     if (e_.terms_[t].kind != Term::whole) refuse_whole(e_.items_.empty() ? 0 : e_.items_.back() + 1);
@@ -56,8 +56,8 @@ class ShapeExpressionParser {
   void refuse_whole(size_t from) const {
     for (size_t i = from; i < e_.terms_.size(); ++i)
       if (e_.terms_[i].kind == Term::whole)
-        broken("in", e_.terms_[i].value, " is a whole shape, it cannot be part of a sum; in", e_.terms_[i].value,
-               "[0] is a dimension");
+        broken("in", e_.terms_[i].value, " is a whole shape and cannot be part of a sum; write in", e_.terms_[i].value,
+               "[0] for a dimension");
   }
 
   uint32_t sum(int depth) {
@@ -88,13 +88,13 @@ class ShapeExpressionParser {
     }
     if (accept('(')) {
       uint32_t t = sum(depth + 1);
-      expect(')', "what stands in '('");
+      expect(')', "the expression in '('");
       return t;
     }
     skip();
-    if (at_ == s_.size()) broken("it ends where a value is wanted");
+    if (at_ == s_.size()) broken("expected a value, got the end");
     if (is_digit(s_[at_])) return add({Term::number, number(), {}, {}, {}});
-    if (!begins_name(s_[at_])) broken("'", s_[at_], "' stands where a number, inK[i] or a parameter is wanted");
+    if (!begins_name(s_[at_])) broken("expected a number, inK[i] or a parameter, got '", s_[at_], "'");
     return named(depth);
   }
   int64_t number() {
@@ -108,7 +108,7 @@ class ShapeExpressionParser {
     if (!accept('[')) return std::nullopt;
     bool negative = accept('-');
     skip();
-    if (at_ == s_.size() || !is_digit(s_[at_])) broken("a number is wanted in [ ]");
+    if (at_ == s_.size() || !is_digit(s_[at_])) broken("expected a number in [ ]");
     int64_t n = number();
     expect(']', "an index");
     return negative ? -n : n;
@@ -143,17 +143,17 @@ class ShapeExpressionParser {
     const Function* f = nullptr;
     for (const Function& known : functions)
       if (known.name == name) f = &known;
-    if (!f) broken("there is no function '", name, "', there are min, max, ceil_div and default");
+    if (!f) broken("unknown function '", name, "', known are min, max, ceil_div and default");
     Term t{f->kind, 0, {}, {}, {}};
     if (!accept(')')) {
       do t.parts.push_back(sum(depth + 1));
       while (accept(','));
-      expect(')', "what a function is given");
+      expect(')', "the arguments of a function");
     }
     if (t.parts.size() < f->least || t.parts.size() > f->most)
-      broken(name, " is given ", t.parts.size(), " values, it takes ", f->least, f->most > f->least ? " or more" : "");
+      broken(name, ": expected ", f->least, f->most > f->least ? " or more" : "", " arguments, got ", t.parts.size());
     if (f->kind == Term::otherwise && e_.terms_[t.parts[0]].kind != Term::parameter)
-      broken("the first value of default is the name of a parameter");
+      broken("default: expected the name of a parameter as the first argument");
     return add(std::move(t));
   }
 
@@ -187,10 +187,10 @@ class ShapeExpressionEvaluator {
         for (const Dim& d : s) out.push_back(d);
       } else {
         Value v = value(item);
-        if (v && *v < 0) throw_user("dimension ", out.rank(), " becomes ", *v);
+        if (v && *v < 0) throw_user("expected a non-negative dimension ", out.rank(), ", got ", *v);
         if (v && *v > ShapeExpression::largest_dimension)
-          throw_user("dimension ", out.rank(), " becomes ", *v, ", at most ", ShapeExpression::largest_dimension,
-                     " is taken");
+          throw_user("expected dimension ", out.rank(), " to be at most ", ShapeExpression::largest_dimension, ", got ",
+                     *v);
         out.push_back(v ? Dim(*v) : Dim());
       }
       if (out.rank() > ShapeExpression::most_dimensions)
@@ -202,7 +202,7 @@ class ShapeExpressionEvaluator {
  private:
   const Shape& input(const Term& t) const {
     auto k = static_cast<size_t>(t.value);
-    if (k >= inputs_.size()) throw_user("in", k, " is asked for, the layer has ", inputs_.size(), " inputs");
+    if (k >= inputs_.size()) throw_user("in", k, " does not exist, the layer has ", inputs_.size(), " inputs");
     return inputs_[k];
   }
   Value dimension(const Term& t) const {
@@ -211,7 +211,7 @@ class ShapeExpressionEvaluator {
     auto rank = static_cast<int64_t>(s.rank());
     int64_t i = *t.index < 0 ? *t.index + rank : *t.index;
     if (i < 0 || i >= rank)
-      throw_user("in", t.value, "[", *t.index, "] is asked for, input ", t.value, " has shape ", s);
+      throw_user("in", t.value, "[", *t.index, "] does not exist, input ", t.value, " has shape ", s);
     const Dim& d = s[static_cast<size_t>(i)];
     return d.known() ? Value(d.value()) : std::nullopt;
   }
@@ -219,24 +219,24 @@ class ShapeExpressionEvaluator {
     const Attribute* a = parameters_(t.name);
     if (!a)
       throw Error(ErrorKind::user, text("the layer has no parameter '", t.name, "'"),
-                  text("default(", t.name, ", 1) is 1 where the layer does not say it"));
+                  text("default(", t.name, ", 1) is 1 where the layer does not have it"));
     if (auto list = a->get_if<std::vector<int64_t>>(); list && t.index) {
       int64_t i = *t.index < 0 ? *t.index + static_cast<int64_t>(list->size()) : *t.index;
       if (i < 0 || i >= static_cast<int64_t>(list->size()))
-        throw_user(t.name, "[", *t.index, "] is asked for, parameter '", t.name, "' has ", list->size(), " values");
+        throw_user(t.name, "[", *t.index, "] does not exist, parameter '", t.name, "' has ", list->size(), " values");
       return (*list)[static_cast<size_t>(i)];
     }
     if (auto i = a->get_if<int64_t>(); i && (!t.index || *t.index == 0 || *t.index == -1)) return *i;
     if (auto b = a->get_if<bool>(); b && !t.index) return *b;
-    throw_user("parameter '", t.name, "' is given as ", kind_name(a->kind()), ", ",
-               t.index ? "a list of whole numbers" : "a whole number", " is wanted");
+    throw_user("parameter '", t.name, "': expected ", t.index ? "a list of integers" : "an integer", ", got kind ",
+               kind_name(a->kind()));
   }
   static int64_t floor_divide(int64_t a, int64_t b) {
-    if (b == 0) throw_user("something is divided by zero");
+    if (b == 0) throw_user("division by zero");
     if (b == -1) return minus(0, a);
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
   }
-  [[noreturn]] static void overflows() { throw_user("a number becomes too large"); }
+  [[noreturn]] static void overflows() { throw_user("integer overflow"); }
   static int64_t plus(int64_t a, int64_t b) {
     int64_t r;
     if (__builtin_add_overflow(a, b, &r)) overflows();
@@ -253,7 +253,7 @@ class ShapeExpressionEvaluator {
     return r;
   }
 
-  // The parser bounds the depth for ( ) and functions; a row of signs nests to the left as deep as it is long.
+  // The parser bounds the depth of ( ) and functions, but a chain of operators nests to the left as deep as it is long.
   Value value(uint32_t root) const {
     std::vector<Value> done(root + 1);
     std::vector<bool> needed(root + 1, false);
@@ -268,7 +268,7 @@ class ShapeExpressionEvaluator {
       if (needed[i]) done[i] = one(e_.terms_[i], done);
     return done[root];
   }
-  // Of default(name, otherwise): the part that counts.
+  // Of default(name, otherwise): the part that applies.
   size_t chosen(const Term& t) const { return parameters_(e_.terms_[t.parts[0]].name) ? 0 : 1; }
 
   Value one(const Term& t, const std::vector<Value>& done) const {
@@ -306,7 +306,7 @@ Shape ShapeExpression::evaluate(const std::vector<Shape>& inputs, const Paramete
   try {
     return ShapeExpressionEvaluator(*this, inputs, parameters).run();
   } catch (Error& e) {
-    throw e.while_(text("working out the shape '", source_, "'"));
+    throw e.while_(text("evaluating the shape expression '", source_, "'"));
   }
 }
 

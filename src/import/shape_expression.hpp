@@ -29,7 +29,7 @@ class ShapeExpression {
   // The value of a parameter; null: the layer has none of this name.
   using Parameters = std::function<const Attribute*(std::string_view)>;
 
-  // Throws an Error that quotes the expression and says where it is wrong.
+  // Throws an Error with the expression and the position of the mistake.
   static ShapeExpression parse(std::string_view source);
 
   const std::string& source() const { return source_; }

@@ -35,8 +35,8 @@ std::string unknown_operation(const Registry& registry, const RawNode& raw, cons
   std::vector<std::string> names;
   for (const OpDef* d : registry.ops()) names.emplace_back(d->name());
   auto close = nearest(op.type, names);
-  return text("operation '", op.type, "'", op.opset.empty() ? "" : " of " + op.opset, " is not known, ", raw.stands_for,
-              " names it", close && *close != op.type ? text("; did you mean ", *close, "?") : "");
+  return text("unknown operation '", op.type, "'", op.opset.empty() ? "" : " of " + op.opset, " in ", raw.stands_for,
+              close && *close != op.type ? text("; did you mean ", *close, "?") : "");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ void resolve_all(Graph& g, const Registry& registry, Extras extras) {
           const OpDef* op = n.opset.empty() ? registry.newest(n.type) : registry.find(n.type, n.opset);
           if (!op) {
             Error e(ErrorKind::unsupported,
-                    text("operation ", n.type, n.opset.empty() ? "" : text(" of ", n.opset), " is not known"));
+                    text("unknown operation ", n.type, n.opset.empty() ? "" : text(" of ", n.opset)));
             std::vector<std::string> names;
             for (const OpDef* d : registry.ops()) names.emplace_back(d->name());
             if (auto close = nearest(n.type, names); close && *close != n.type)
@@ -34,11 +34,11 @@ void resolve_all(Graph& g, const Registry& registry, Extras extras) {
 void check_declared(const Node& n, const std::vector<Info>& declared) {
   for (size_t i = 0; i < declared.size(); ++i) {
     if (i >= n.outputs.size())
-      throw_user(describe(n), " is declared to have ", declared.size(), " outputs, it has ", n.outputs.size());
+      throw_user(describe(n), " is declared with ", declared.size(), " outputs, but has ", n.outputs.size());
     const Info& got = n.outputs[i].info;
     bool type = declared[i].type == DType::undefined || declared[i].type == got.type;
     if (!type || !(declared[i].shape == got.shape))
-      throw_user("output ", i, " of ", describe(n), " is declared as ", declared[i], ", it is ", got);
+      throw_user("output ", i, " of ", describe(n), " is declared as ", declared[i], ", but inferred as ", got);
   }
 }
 
@@ -50,8 +50,8 @@ void complete(Graph& graph, const Registry& registry, Extras extras, FoldLimits 
   for (NodeId id : graph.topological_order()) {
     for (ValueId v : graph[id].inputs)
       if (v.present() && v.port >= graph[v.node].outputs.size())
-        throw_user(describe(graph[id]), " wants output ", v.port, " of ", describe(graph[v.node]), ", which has ",
-                   graph[v.node].outputs.size());
+        throw_user(describe(graph[id]), " reads output ", v.port, " of ", describe(graph[v.node]), ", which has ",
+                   graph[v.node].outputs.size(), " outputs");
     std::vector<Info> declared;
     for (const Output& o : graph[id].outputs) declared.push_back(o.info);
     bool border = graph[id].is("Parameter") || graph[id].is("Constant");

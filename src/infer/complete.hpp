@@ -1,4 +1,4 @@
-// From a graph as it is written to one that can be worked with.
+// Completes a graph parsed from the textual form.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -8,9 +8,8 @@
 
 namespace graft {
 
-// Looks up every operation (the newest version where none is named), brings attributes into the schema's form, and
-// infers types and shapes. Declared outputs must agree with the inferred ones. Throws on the first thing that does not
-// fit.
+// Looks up every operation (the newest version where none is specified), resolves attributes against the schema, and
+// infers types and shapes. Declared outputs must agree with the inferred ones. Throws at the first error.
 void complete(Graph& graph, const Registry& registry, Extras extras = Extras::refuse, FoldLimits limits = {});
 
 }  // namespace graft

@@ -1,4 +1,4 @@
-// A node as its operation's functions see it: attributes from the graph, inputs as far as they are known.
+// A node as its operation's callbacks see it: attributes from the graph, inputs as far as they are known.
 #pragma once
 
 #include <deque>
@@ -15,7 +15,7 @@ class NodeContext final : public graft_node {
  public:
   NodeContext(const Node& node, std::vector<std::optional<Info>> inputs) : node_(node), inputs_(std::move(inputs)) {}
 
-  // What is known about the inputs beyond type and shape; may be left empty.
+  // Known values of the inputs, beyond type and shape; may be empty.
   std::function<const Tensor*(size_t)> constants;
   std::function<const Shape*(size_t)> values;
   std::function<std::vector<Info>(size_t, std::vector<Info>)> bodies;

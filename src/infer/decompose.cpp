@@ -15,9 +15,9 @@ Graph decomposition(const Registry& registry, const OpDef& op, const Node& node,
       [&] {
         Graph g = parse_graph(view(op.record->decomposition), node.attrs);
         if (g.parameters().size() != inputs.size())
-          throw_user("it takes ", g.parameters().size(), " inputs, the node has ", inputs.size());
+          throw_user("the decomposition expects ", g.parameters().size(), " inputs, got ", inputs.size());
         for (size_t i = 0; i < inputs.size(); ++i) {
-          if (!inputs[i]) throw_unsupported("it cannot leave out input ", i);
+          if (!inputs[i]) throw_unsupported("the decomposition requires input ", i);
           Node& p = g[g.parameters()[i]];
           p.attrs["shape"] = inputs[i]->shape;
           p.attrs["element_type"] = inputs[i]->type;
@@ -25,7 +25,7 @@ Graph decomposition(const Registry& registry, const OpDef& op, const Node& node,
         complete(g, registry);
         return g;
       },
-      [&] { return text("taking ", op.name(), " of ", op.opset(), " apart"); });
+      [&] { return text("decomposing ", op.name(), " of ", op.opset()); });
 }
 
 void infer_outputs(const Registry& registry, const OpDef& op, NodeContext& context) {
@@ -41,7 +41,7 @@ void infer_outputs(const Registry& registry, const OpDef& op, NodeContext& conte
 
 namespace {
 
-// Puts the decomposition's nodes where the node was; its consumers then read them.
+// Replaces the node by the decomposition's nodes and redirects its consumers to them.
 void replace(Graph& g, NodeId id, Graph parts, Users& users) {
   std::vector<ValueId> where(parts.end_id());
   std::string name = g[id].name;
@@ -97,7 +97,7 @@ size_t decompose(Graph& g, const Registry& registry, const std::vector<std::stri
       ++changes;
     }
   }
-  throw_user("decompositions lead to each other without end");
+  throw_user("the decompositions are recursive");
 }
 
 }  // namespace graft

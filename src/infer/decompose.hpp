@@ -1,4 +1,4 @@
-// Operations that are said in terms of others.
+// Operations that are decomposed into others.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,12 @@
 
 namespace graft {
 
-// The operation's decomposition for this node and these inputs, completed. Throws when it has none or it does not fit.
+// The operation's decomposition for this node and these inputs, completed. Throws when there is none or it does not
+// fit.
 Graph decomposition(const Registry& registry, const OpDef& op, const Node& node,
                     const std::vector<std::optional<Info>>& inputs);
 
-// Fills `context.outputs` by the operation's shape function, or by what its decomposition gives.
+// Sets `context.outputs` from the operation's shape function, or from its decomposition.
 void infer_outputs(const Registry& registry, const OpDef& op, NodeContext& context);
 
 // Replaces nodes of operations that none of these devices has a kernel for by their decompositions. Returns how many.

@@ -11,7 +11,7 @@
 namespace graft {
 namespace {
 
-// Text that kernels put into string outputs; shared by all tensors of a run that point into it.
+// Strings that kernels store in string outputs; shared by all tensors of a run that point into it.
 struct TextPool {
   std::deque<std::string> texts;
 };
@@ -30,7 +30,7 @@ class Runner final : public graft_runner {
     if (!raw_[output]) return;
     int64_t count = count_checked(dims);
     DType type = static_cast<DType>(raw_[output]->type);
-    if (type == DType::undefined) throw_user("the type of output ", output, " is not known");
+    if (type == DType::undefined) throw_user("the type of output ", output, " is unknown");
     if (bytes_for(type, count) > how_.max_bytes)
       throw_unsupported("output ", output, " of shape ", dims, " is too large to be computed here");
     outputs_[output] = Tensor(type, std::vector<int64_t>(dims.begin(), dims.end()));
@@ -54,7 +54,7 @@ class Runner final : public graft_runner {
     --inner.max_depth;
     std::vector<Tensor> out = evaluate_graph(inner, body, in);
     for (size_t i = 0; i < out.size(); ++i) {
-      // A result may be one of the parameters, whose memory belongs to somebody else.
+      // A result may alias a parameter, whose memory this run does not own.
       kept_.push_back(out[i].clone());
       results[i] = kept_.back().raw();
     }
@@ -66,12 +66,12 @@ class Runner final : public graft_runner {
     for (size_t o = 0; o < raw_.size(); ++o)
       if (raw_[o] == t) {
         if (index < 0 || index >= outputs_[o].size() || outputs_[o].type() != DType::string)
-          throw_user("there is no text ", index, " in this output");
+          throw_user("there is no string element ", index, " in this output");
         texts_->texts.emplace_back(s);
         static_cast<graft_str*>(t->data)[index] = str(texts_->texts.back());
         return;
       }
-    throw_user("text is stored into a tensor that is not an output");
+    throw_user("cannot store a string in a tensor that is not an output");
   }
   bool cancelled() override { return how_.cancel && how_.cancel->load(std::memory_order_relaxed); }
   const graft_tensor* variable(std::string_view id) override {
@@ -92,7 +92,7 @@ class Runner final : public graft_runner {
   std::shared_ptr<TextPool> texts_ = std::make_shared<TextPool>();
 };
 
-// String outputs point at texts of inputs and of this run: give each a copy of its own.
+// String outputs point at strings of the inputs and of this run: copy each one.
 void own_texts(std::vector<Tensor>& outputs) {
   for (Tensor& t : outputs)
     if (t && t.type() == DType::string) t = t.clone();
@@ -102,7 +102,7 @@ void own_texts(std::vector<Tensor>& outputs) {
 
 std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const OpDef& op,
                                   std::span<const Tensor> inputs, size_t output_count) {
-  const graft_kernel* kernel = how.registry.reference(op);  // in the end; a device's may come before it
+  const graft_kernel* kernel = how.registry.reference(op);  // the fallback; a device's kernel may be preferred
   if (!kernel && op.record->decomposition.size) {
     std::vector<std::optional<Info>> given;
     for (const Tensor& t : inputs) given.push_back(t ? std::optional(info_of(t)) : std::nullopt);
@@ -198,7 +198,7 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
 std::vector<Tensor> evaluate_graph(const Evaluation& how, const Graph& graph, std::span<const Tensor> inputs,
                                    std::span<const ValueId> more) {
   if (inputs.size() != graph.parameters().size())
-    throw_user(inputs.size(), " inputs given, the model has ", graph.parameters().size());
+    throw_user("expected ", graph.parameters().size(), " inputs, got ", inputs.size());
   std::vector<NodeId> order = graph.topological_order();
   std::vector<std::vector<Tensor>> values(graph.end_id());
   std::vector<uint32_t> readers(graph.end_id(), 0);

@@ -1,5 +1,5 @@
-// Computing nodes and graphs with the reference kernels, one after the other, each result in memory of its own. Slow,
-// simple, and what the REFERENCE device and constant folding are made of.
+// Evaluates nodes and graphs with the reference kernels, one after another, each result in its own memory. Slow and
+// simple; the basis of the REFERENCE device and of constant folding.
 #pragma once
 
 #include <atomic>
@@ -17,21 +17,21 @@ using Variables = std::map<std::string, Tensor, std::less<>>;
 struct Evaluation {
   const Registry& registry;
   ThreadPool* pool = nullptr;   // null: on the calling thread
-  size_t max_bytes = SIZE_MAX;  // of one output; more is refused
+  size_t max_bytes = SIZE_MAX;  // limit for one output
   Variables* variables = nullptr;
   const std::atomic<bool>* cancel = nullptr;
   int max_depth = 64;  // of bodies in bodies
   void (*observe)(void* arg, const Graph& graph, NodeId node, double microseconds,
                   std::span<const Tensor> outputs) = nullptr;
   void* observe_arg = nullptr;
-  std::string_view device = {};  // whose kernels are tried before the reference's
+  std::string_view device = {};  // whose kernels are tried before the reference kernels
 };
 
 // Outputs of one node. Absent inputs are empty tensors.
 std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const OpDef& op,
                                   std::span<const Tensor> inputs, size_t output_count);
 
-// Results of a graph. `more` asks for further values; they come after the results.
+// Results of a graph. `more` requests further values, appended to the results.
 std::vector<Tensor> evaluate_graph(const Evaluation& how, const Graph& graph, std::span<const Tensor> inputs,
                                    std::span<const ValueId> more = {});
 

@@ -10,9 +10,9 @@
 namespace graft {
 namespace {
 
-constexpr int64_t small = 64;  // tensors of integers or conditions up to this many elements are followed value by value
+constexpr int64_t small = 64;  // integer and boolean tensors of up to this many elements are propagated value by value
 
-// Folding weights is worth a fast kernel. Small values keep to the reference, which rounds as it is written.
+// Folding weights is worth a fast kernel. Small values use the reference, whose rounding defines the result.
 constexpr size_t large = size_t{64} << 10;
 
 bool is_followed(const Info& info) {
@@ -110,7 +110,7 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
     throw_user("expected ", context.outputs.size(), " output ports, got ", node.outputs.size());
   node.outputs.resize(std::max(node.outputs.size(), context.outputs.size()));
   for (size_t i = 0; i < context.outputs.size(); ++i) {
-    if (!context.outputs[i]) throw_internal("the shape function of ", op.name(), " says nothing of output ", i);
+    if (!context.outputs[i]) throw_internal("the shape function of ", op.name(), " did not set output ", i);
     node.outputs[i].info = *context.outputs[i];
   }
   for (size_t i = 0; i < context.output_values.size(); ++i)
@@ -164,7 +164,7 @@ const Tensor* Inference::constant(ValueId v) {
   if (settled(v)) return &constants_.at(v);
   if (folded_.size() < graph_.end_id()) folded_.resize(graph_.end_id(), Folded::open);
 
-  // Producers first, without recursion: chains of foldable nodes may be long. Every input is waited for once at most.
+  // Producers first, without recursion: chains of foldable nodes may be long. Each input is visited at most once.
   std::vector<NodeId> stack{v.node};
   size_t most = graph_.end_id();
   auto cyclic = [&] {
@@ -180,7 +180,7 @@ const Tensor* Inference::constant(ValueId v) {
       continue;
     }
     const OpDef* op = graph_[id].opaque ? nullptr : registry_.find(graph_[id].type, graph_[id].opset);
-    // Bodies may loop for as long as they like: they stay computations.
+    // Nodes with bodies may loop arbitrarily long, so they are never folded.
     bool variable = !op || !op->has(GRAFT_OP_PURE) || !graph_[id].bodies.empty(), waiting = false;
     for (ValueId in : graph_[id].inputs) {
       if (variable) break;
@@ -254,7 +254,7 @@ bool Inference::compute(NodeId id) {
     }
     return constants_.count({id, 0}) > 0;
   } catch (const Error& e) {
-    if (e.kind() == ErrorKind::unsupported) return false;  // stays a computation
+    if (e.kind() == ErrorKind::unsupported) return false;  // not folded
     throw;
   }
 }

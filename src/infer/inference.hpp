@@ -1,4 +1,4 @@
-// Types, shapes and constants of a graph, worked out node by node.
+// Inference of types, shapes and constants of a graph, node by node.
 #pragma once
 
 #include <unordered_map>
@@ -25,16 +25,16 @@ class Inference {
  public:
   Inference(const Registry& registry, Graph& graph, FoldLimits limits = {});
 
-  // Sets the outputs of a node whose producers are done.
+  // Sets the outputs of a node whose producers have been inferred.
   void infer(NodeId id);
   // The whole graph, producers first.
   void infer_all();
-  // Forgets what was worked out about a node, before it is inferred anew.
+  // Discards the results for a node before it is inferred again.
   void forget(NodeId id);
 
   // The value, if it is a constant or can be computed from constants. Computed on demand and remembered.
   const Tensor* constant(ValueId v);
-  // The values of a small integer tensor as far as they are known.
+  // The known elements of a small integer tensor.
   const Shape* known_values(ValueId v);
   void set_constant(ValueId v, Tensor t);
 

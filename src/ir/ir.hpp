@@ -14,19 +14,19 @@ struct IrLimits {
   int depth = 64;  // of bodies in bodies
   size_t layers = 2'000'000;
   size_t rank = 32;
-  FoldLimits fold;  // while shapes are worked out
+  FoldLimits fold;  // during shape inference
 };
 
-// Layers of unknown operations become opaque nodes. `weights` may be empty: then the .bin beside the .xml is used when
-// there is one.
+// Layers of unknown operations become opaque nodes. If `weights` is empty, the .bin next to the .xml is used when it
+// exists.
 Graph read_ir(const std::string& xml_path, const std::string& weights_path, const Registry& registry,
               const IrLimits& limits = {});
 // From memory.
 Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<const void> keeper,
               const Registry& registry, const IrLimits& limits = {});
 
-// Writes path and the .bin beside it, both or neither. Returns the path of the .bin. Version 10 has no runtime
-// information and no names of results.
+// Writes the .xml and the .bin next to it, both or neither. Returns the path of the .bin. Version 10 has no runtime
+// information and no result names.
 std::string write_ir(const Graph& graph, const Registry& registry, const std::string& xml_path, int version = 11);
 
 }  // namespace graft

@@ -21,13 +21,13 @@ using pugi::xml_node;
 
 std::string_view required(xml_node n, const char* name) {
   xml_attribute a = n.attribute(name);
-  if (!a) throw_user("<", n.name(), "> lacks the attribute '", name, "'");
+  if (!a) throw_user("<", n.name(), "> has no attribute '", name, "'");
   return a.value();
 }
 int64_t required_int(xml_node n, const char* name) {
   std::string_view s = required(n, name);
   auto v = parse_int(s);
-  if (!v) throw_user("attribute '", name, "' of <", n.name(), "> is '", s, "', a whole number is wanted");
+  if (!v) throw_user("attribute '", name, "' of <", n.name(), ">: expected an integer, got '", s, "'");
   return *v;
 }
 int64_t optional_int(xml_node n, const char* name, int64_t otherwise) {
@@ -75,14 +75,14 @@ std::vector<T> parse_list(std::string_view s, F&& one, std::string_view what) {
   if (trim(s).empty()) return out;
   for (std::string_view part : split(s, ',')) {
     auto v = one(trim(part));
-    if (!v) throw_user("is '", s, "', a list of ", what, " is wanted");
+    if (!v) throw_user("expected a list of ", what, ", got '", s, "'");
     out.push_back(static_cast<T>(*v));
   }
   return out;
 }
 
 Attribute parse_attribute(std::string_view s, graft_kind kind) {
-  auto wanted = [&](std::string_view what) -> Attribute { throw_user("is '", s, "', ", what, " is wanted"); };
+  auto wanted = [&](std::string_view what) -> Attribute { throw_user("expected ", what, ", got '", s, "'"); };
   switch (kind) {
     case GRAFT_BOOL: {
       auto v = parse_bool(s);
@@ -90,7 +90,7 @@ Attribute parse_attribute(std::string_view s, graft_kind kind) {
     }
     case GRAFT_INT: {
       auto v = parse_int(s);
-      return v ? Attribute(*v) : wanted("a whole number");
+      return v ? Attribute(*v) : wanted("an integer");
     }
     case GRAFT_FLOAT: {
       auto v = parse_number(s);
@@ -104,7 +104,7 @@ Attribute parse_attribute(std::string_view s, graft_kind kind) {
       auto v = parse_shape(s);
       return v ? Attribute(*v) : wanted("a shape");
     }
-    case GRAFT_INTS: return parse_list<int64_t>(s, parse_int, "whole numbers");
+    case GRAFT_INTS: return parse_list<int64_t>(s, parse_int, "integers");
     case GRAFT_FLOATS: return parse_list<double>(s, parse_number, "numbers");
     case GRAFT_DTYPES: return parse_list<DType>(s, parse_dtype, "element types");
     case GRAFT_TEXTS: return parse_texts(s);
@@ -119,10 +119,10 @@ class Reader {
 
   Graph document(xml_node net) {
     if (!equal_ignoring_case(net.name(), "net"))
-      throw_user("the outermost element is <", net.name(), ">, <net> is wanted");
+      throw_user("expected <net> as the root element, got <", net.name(), ">");
     int64_t version = required_int(net, "version");
     if (version != 10 && version != 11)
-      throw Error(ErrorKind::unsupported, text("IR version ", version, " is not read, 10 and 11 are"),
+      throw Error(ErrorKind::unsupported, text("expected IR version 10 or 11, got ", version),
                   version < 10 ? "convert the original model again" : "");
     version_ = version;
     if (net.child("pre-process")) throw_unsupported("the <pre-process> section is not supported");
@@ -173,9 +173,9 @@ class Reader {
     node.type = op ? op->name() : type;
     node.opset = op ? op->opset() : version;
     node.opaque = !op;
-    // What the graph itself is made of cannot be foreign.
+    // Structural operations must be known: they cannot become opaque nodes.
     for (std::string_view own : {"Parameter", "Result", "Constant", "Const"})
-      if (!op && type == own) throw_user("the layer has version '", version, "', ", type, " is of opset1");
+      if (!op && type == own) throw_user("expected ", type, " of opset1, got version '", version, "'");
     if (version_ >= 11) node.rt_info = keep(n.child("rt_info"));
     Layer l;
     for (xml_node p : n.child("input").children("port")) {
@@ -192,7 +192,7 @@ class Reader {
         throw_user("two output ports have the id ", p.attribute("id").value());
       node.outputs.push_back(output(p));
       node.outputs.back().declared = node.outputs.back().info.shape;
-      // Without a list the port is a scalar or of unknown rank; nobody else will tell what a foreign layer gives.
+      // A port without dimensions is a scalar or of unknown rank; an opaque node has no shape function to tell which.
       if (node.opaque && node.outputs.back().info.shape.rank() == 0) node.outputs.back().info.shape = Shape::unknown();
     }
     if (n.attribute("output_names"))
@@ -208,10 +208,10 @@ class Reader {
     if (!layers.emplace(id, std::move(l)).second) throw_user("two layers have the id ", id);
   }
 
-  // Old files name operations by opsets that never had them: experimental ones, and some of opset2 as opset1.
+  // Old files refer to opsets that never had the operation: experimental ones, and some of opset2 as opset1.
   const OpDef* find(std::string_view type, std::string_view version) const {
     if (const OpDef* op = registry_.find_in_ir(type, version)) return op;
-    // A layer that a mapping file passed on says no opset: the one extension that knows it is meant.
+    // A layer that a mapping file passed through names no opset: it means the one extension that defines its type.
     if (version == "extension")
       if (const OpDef* op = only_extension(type)) return op;
     if (version == "experimental" || version == "extension") return registry_.find_in_ir(type, "opset6");
@@ -231,13 +231,13 @@ class Reader {
     Output o;
     std::string_view precision = required(p, "precision");
     auto type = parse_dtype(precision);
-    if (!type) throw_user("an output port has precision '", precision, "', which nobody knows");
+    if (!type) throw_user("unknown precision '", precision, "' of an output port");
     o.info.type = *type;
     o.info.shape = Shape();
     for (xml_node d : p.children("dim")) {
       std::string_view s = trim(d.text().get());
       auto v = parse_int(s);
-      if (!v || *v < -1) throw_user("a port has the dimension '", s, "'");
+      if (!v || *v < -1) throw_user("expected a port dimension of -1 or more, got '", s, "'");
       if (o.info.shape.rank() >= limits_.rank) throw_user("a port has more than ", limits_.rank, " dimensions");
       o.info.shape.push_back(*v < 0 ? Dim() : Dim(*v));
     }
@@ -279,11 +279,11 @@ class Reader {
         try {
           node.attrs[name] = parse_attribute(x.value(), a->kind);
         } catch (Error& e) {
-          throw Error(e.kind(), text("attribute '", name, "' ", e.message()));
+          throw Error(e.kind(), text("attribute '", name, "': ", e.message()));
         }
       }
     }
-    // What the schema lacks is carried along as text.
+    // Attributes outside the schema are kept as strings.
     for (xml_attribute x : data.attributes())
       if (!used.count(x.name())) node.attrs[x.name()] = std::string(x.value());
   }
@@ -292,46 +292,49 @@ class Reader {
     std::string_view type_text = required(data, (prefix + "element_type").c_str()),
                      shape_text = required(data, (prefix + "shape").c_str());
     auto type = parse_dtype(type_text);
-    if (!type || *type == DType::undefined) throw_user("the constant has element type '", type_text, "'");
+    if (!type || *type == DType::undefined) throw_user("unknown element type '", type_text, "' of the constant");
     auto shape = parse_shape(shape_text);
     if (!shape || !shape->is_static() || shape->rank() > limits_.rank)
-      throw_user("the constant has shape '", shape_text, "'");
+      throw_user("expected a static shape of the constant, got '", shape_text, "'");
     std::vector<int64_t> dims = shape->values();
     int64_t offset = required_int(data, (prefix + "offset").c_str()),
             size = required_int(data, (prefix + "size").c_str());
-    if (offset < 0 || size < 0) throw_user("the constant lies at offset ", offset, " with size ", size);
+    if (offset < 0 || size < 0)
+      throw_user("expected a non-negative offset and size of the constant, got ", offset, " and ", size);
     auto total = static_cast<int64_t>(weights_.size());
     if (total == 0 && size > 0)
-      throw Error(ErrorKind::user, "the constant lies in the weights, and there are none",
-                  "the .bin belongs beside the .xml under the same name, or is given as second file");
+      throw Error(ErrorKind::user, "the constant refers to the weights file, but there is none",
+                  "place the .bin next to the .xml under the same name, or pass it as the second file");
     if (size > total || offset > total - size)
       throw_user("the constant lies at bytes ", offset, " to ", offset, "+", size, " of the weights, which have ",
-                 total);
+                 total, " bytes");
     std::string_view bytes = weights_.substr(static_cast<size_t>(offset), static_cast<size_t>(size));
     if (*type == DType::string) return strings(dims, bytes);
     size_t want = bytes_for(*type, count_checked(dims));
     if (bytes.size() < want)
-      throw_user("the constant has ", bytes.size(), " bytes, its shape ", dims, " of ", *type, " wants ", want);
+      throw_user("expected ", want, " bytes for a constant of shape ", dims, " and type ", *type, ", got ",
+                 bytes.size());
     return Tensor::wrap(*type, dims, const_cast<char*>(bytes.data()), keeper_);
   }
 
   static Tensor strings(const std::vector<int64_t>& dims, std::string_view bytes) {
     auto number = [&](size_t i) {
-      if (bytes.size() / 4 <= i) throw_user("the texts of the constant end early");
+      if (bytes.size() / 4 <= i) throw_user("the string data of the constant is truncated");
       int32_t v;
       std::memcpy(&v, bytes.data() + 4 * i, 4);
       return v;
     };
     int64_t count = count_checked(dims);
-    if (number(0) != count) throw_user("the constant holds ", number(0), " texts, its shape ", dims, " wants ", count);
+    if (number(0) != count)
+      throw_user("expected ", count, " strings for a constant of shape ", dims, ", got ", number(0));
     size_t start = 4 * (static_cast<size_t>(count) + 2);
-    if (start > bytes.size()) throw_user("the texts of the constant end early");
+    if (start > bytes.size()) throw_user("the string data of the constant is truncated");
     std::string_view texts = bytes.substr(start);
     std::vector<std::string> out;
     for (int64_t i = 0; i < count; ++i) {
       int32_t a = number(static_cast<size_t>(i) + 1), b = number(static_cast<size_t>(i) + 2);
       if (a < 0 || b < a || static_cast<size_t>(b) > texts.size())
-        throw_user("text ", i, " of the constant lies at bytes ", a, " to ", b, " of ", texts.size());
+        throw_user("string ", i, " of the constant lies at bytes ", a, " to ", b, " of ", texts.size());
       out.emplace_back(texts.substr(static_cast<size_t>(a), static_cast<size_t>(b - a)));
     }
     return Tensor::strings(dims, std::move(out));
@@ -343,7 +346,7 @@ class Reader {
     auto find_layer = [&](int64_t id) -> const Layer& {
       auto it = layers.find(id);
       if (it == layers.end())
-        throw_user("an edge goes from layer ", from, " to layer ", to, ", and there is no layer ", id);
+        throw_user("an edge connects layer ", from, " to layer ", to, ", but layer ", id, " does not exist");
       return it->second;
     };
     const Layer &a = find_layer(from), &b = find_layer(to);
@@ -362,9 +365,9 @@ class Reader {
 
   Body body(xml_node layer, std::string_view prefix, const Layer& ports, int depth) {
     xml_node section = layer.child(text(prefix, "body").c_str());
-    if (!section) throw_user("there is no <", prefix, "body>");
+    if (!section) throw_user("missing <", prefix, "body>");
     Body b;
-    // Body layers by id, to find parameters and results with.
+    // Positions of the body's parameters and results by layer id.
     std::unordered_map<int64_t, int64_t> parameters, results;
     for (xml_node n : section.child("layers").children("layer")) {
       std::string_view type = n.attribute("type").value();
@@ -374,7 +377,7 @@ class Reader {
     b.graph = std::make_unique<Graph>(graph(section, depth + 1));
     auto inside = [&](const auto& border, int64_t id, std::string_view what) {
       auto it = border.find(id);
-      if (it == border.end()) throw_user("the port map names layer ", id, " of the body, which is not a ", what);
+      if (it == border.end()) throw_user("the port map refers to layer ", id, " of the body, which is not a ", what);
       return it->second;
     };
     std::vector<std::pair<int64_t, size_t>> external_outputs;
@@ -387,7 +390,7 @@ class Reader {
       std::string_view purpose = e.attribute("purpose").value();
       if (purpose == "current_iteration") m.purpose = GRAFT_CURRENT_ITERATION;
       else if (purpose == "execution_condition") m.purpose = GRAFT_EXECUTION_CONDITION;
-      else if (!purpose.empty()) throw_user("the port map has the purpose '", purpose, "'");
+      else if (!purpose.empty()) throw_user("unknown purpose '", purpose, "' in the port map");
       if (e.attribute("axis")) {
         m.sliced = 1;
         m.axis = required_int(e, "axis");
@@ -398,7 +401,7 @@ class Reader {
         if (m.external >= 0) {
           auto it = ports.inputs.find(m.external);
           if (it == ports.inputs.end())
-            throw_user("the port map names input port ", m.external, ", which is not there");
+            throw_user("the port map refers to input port ", m.external, ", which does not exist");
           m.external = it->second;
         }
         b.inputs.push_back(m);
@@ -407,7 +410,7 @@ class Reader {
         b.outputs.push_back(m);
       }
     }
-    // Writers number external outputs differently; their ascending order is the order of the outputs.
+    // IR writers number external outputs differently; their ascending order is the order of the outputs.
     std::stable_sort(external_outputs.begin(), external_outputs.end());
     for (size_t i = 0; i < external_outputs.size(); ++i)
       b.outputs[external_outputs[i].second].external = static_cast<int64_t>(i);
@@ -417,7 +420,7 @@ class Reader {
     return b;
   }
 
-  // Attributes into the schema's form, inputs counted, then shapes; the file's own shapes are not trusted.
+  // Resolves attributes and inputs against the schema, then infers shapes; the file's own shapes are not trusted.
   void finish(Graph& g) {
     for (NodeId id = 0; id < g.end_id(); ++id) {
       Node& n = g[id];
@@ -453,10 +456,10 @@ Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<co
   if (!parsed) {
     auto at = static_cast<size_t>(std::max<ptrdiff_t>(parsed.offset, 0));
     auto line = 1 + std::count(xml.begin(), xml.begin() + static_cast<ptrdiff_t>(std::min(at, xml.size())), '\n');
-    throw_user("the XML is broken at line ", line, " (byte ", at, "): ", to_lower(parsed.description()));
+    throw_user("invalid XML at line ", line, " (byte ", at, "): ", to_lower(parsed.description()));
   }
   xml_node net = doc.document_element();
-  if (!net) throw_user("the file has no element");
+  if (!net) throw_user("the file has no XML element");
   return Reader(registry, weights, std::move(keeper), limits).document(net);
 }
 

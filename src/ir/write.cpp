@@ -13,7 +13,7 @@
 namespace graft {
 namespace {
 
-// The .bin: constants one after the other, equal ones once.
+// The .bin: constants one after another, identical ones stored once.
 class Weights {
  public:
   explicit Weights(OutputFile& file) : file_(file) {}
@@ -28,7 +28,7 @@ class Weights {
   }
 
  private:
-  // Count, then offsets of the beginnings and the end, then the texts.
+  // Count, then the offset of every string and of the end, then the characters.
   static std::string string_bytes(const Tensor& t) {
     std::string out, texts;
     auto number = [&](size_t n) {
@@ -97,8 +97,8 @@ class Writer {
   }
 
  private:
-  // Inputs first, then the computation, then what is only an effect, then outputs: the order that readers take the
-  // order of inputs and outputs from.
+  // Inputs first, then the computation, then nodes with only side effects, then outputs: readers derive the order of
+  // inputs and outputs from it.
   std::vector<NodeId> layer_order(const Graph& g) {
     std::vector<NodeId> order(g.parameters()), sinks;
     for (NodeId id : g.topological_order()) {
@@ -131,7 +131,7 @@ class Writer {
         edges.push_back({layer_id[v.node], static_cast<int64_t>(g[v.node].inputs.size() + v.port), layer_id[id],
                          static_cast<int64_t>(i)});
       }
-    // Not a stable sort: OpenVINO sorts like this, and files read from it should come out as they were.
+    // Not a stable sort: OpenVINO sorts like this, and files written by it should round-trip unchanged.
     std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.from < b.from; });
     xml_.open("edges");
     for (const Edge& e : edges) {
@@ -198,7 +198,7 @@ class Writer {
         return put(std::string_view(s).substr(1, s.size() - 2));
       }
       case GRAFT_INTS: return put(list_text(v.as<std::vector<int64_t>>(), [](int64_t i) { return text(i); }));
-      // The shortest text of the 32-bit number: lists of reals are f32 in every operation set.
+      // The shortest form of the 32-bit number: lists of floats are f32 in every opset.
       case GRAFT_FLOATS:
         return put(list_text(v.as<std::vector<double>>(), [](double f) {
           return static_cast<double>(static_cast<float>(f)) == f ? text(static_cast<float>(f)) : number_text(f);
@@ -207,7 +207,7 @@ class Writer {
       case GRAFT_DTYPES:
         return put(list_text(v.as<std::vector<DType>>(), [](DType t) { return std::string(name_of(t)); }));
       case GRAFT_TENSOR: {
-        // A constant's own value needs no prefix; any other tensor attribute has its name in front.
+        // A constant's own value needs no prefix; any other tensor attribute is prefixed with its name.
         std::string prefix = name == "value" ? "" : name + "_";
         const Tensor& t = v.as<Tensor>();
         Weights::Place at = weights_.add(t);
@@ -220,8 +220,8 @@ class Writer {
     }
   }
 
-  // The sizes of a port: what the file that was read said, as long as it does not contradict what is known. A file
-  // lists nothing for a scalar and for an unknown rank alike.
+  // The dimensions of a port: those of the file it was read from, unless they contradict the inferred shape. A file
+  // lists no dimensions for a scalar and for an unknown rank alike.
   static const Shape& listed(const Output& o) {
     if (!o.declared || !o.info.shape.ranked() || o.declared->rank() == 0)
       return o.declared ? *o.declared : o.info.shape;
@@ -308,12 +308,12 @@ class Writer {
 std::string write_ir(const Graph& graph, const Registry& registry, const std::string& xml_path, int version) {
   return with_context(
       [&] {
-        if (extension_of(xml_path) != ".xml") throw_user("the name must end in .xml");
+        if (extension_of(xml_path) != ".xml") throw_user("expected a file name that ends in .xml");
         std::string bin_path = xml_path.substr(0, xml_path.size() - 4) + ".bin";
         OutputFile bin(bin_path), xml(xml_path);
         xml.write(Writer(registry, bin, version).document(graph));
         check_files();
-        // Weights first: a graph file that is there can be trusted to have its weights.
+        // Weights first, so that an existing .xml always has its weights.
         bin.commit();
         xml.commit();
         return bin_path;

@@ -13,13 +13,13 @@ namespace {
 
 constexpr float f16_largest = 65504;
 
-// Inputs whose exact value decides on sizes, positions or quantisation.
+// Inputs whose exact value determines sizes, positions or quantization.
 bool needs_f32(const Node& reader, uint32_t input) {
   return reader.opaque || reader.is("Range") || (reader.is("Interpolate") && input > 0) ||
          (reader.is("FakeQuantize") && input > 0);
 }
 
-// The same in f16; none where too little of it would be left.
+// The tensor in f16; empty when most elements would overflow or become zero.
 Tensor halved(const Tensor& given, F16Report::Loss& loss) {
   Tensor t = is_aligned(given) ? given : given.clone();
   Tensor clipped(DType::f32, t.dims());

@@ -15,9 +15,9 @@ struct F16Report {
   std::vector<Loss> losses;  // of those that were compressed
 };
 
-// Constants of f32 become f16 followed by a Convert that is marked as decompression: computations and the border stay
-// f32. Kept as they are: constants that f16 cannot hold for the most part, and those that sizes, positions or
-// quantisation depend on. To be run after the passes, which would compute the Converts.
+// f32 constants become f16 followed by a Convert that is marked as decompression: computations, inputs and outputs stay
+// f32. Not converted: constants of which f16 cannot represent most elements, and those that determine sizes, positions
+// or quantization. To be run after the passes, which would fold the Converts.
 void compress_to_f16(Graph& graph, const Registry& registry, F16Report& report);
 
 }  // namespace graft

@@ -8,7 +8,7 @@
 namespace graft {
 namespace {
 
-// Weights that are multiplied or turned around are as large as before: what the model holds, folding may hold again.
+// Scaled or transposed weights are as large as before: folding may allocate as much as the model's constants take.
 FoldLimits limits_for(const Graph& g) {
   FoldLimits limits;
   size_t all = 0;
@@ -25,7 +25,7 @@ FoldLimits limits_for(const Graph& g) {
   return limits;
 }
 
-// Weights that nobody reads any more need not stay in memory.
+// Unused weights need not stay in memory.
 void give_back(const Node& n) {
   constexpr size_t worth_it = size_t{1} << 18;
   const Attribute* a = n.is("Constant") ? n.attrs.find("value") : nullptr;
@@ -140,7 +140,7 @@ void Editor::sweep() {
       if (v.present()) suspects_.push_back(v.node);
     give_back(graph_[id]);
     users_.remove(id);
-    inference_.forget(id);  // and with it the memory of what was computed
+    inference_.forget(id);  // releases folded constants too
     graph_.erase(id);
   }
 }

@@ -1,4 +1,4 @@
-// A graph while passes change it: who reads what and what is known of every value stay true.
+// A graph being changed by passes: keeps the consumers and the inferred information of every value up to date.
 #pragma once
 
 #include <unordered_map>
@@ -21,25 +21,25 @@ class Editor {
   // Living nodes of a type, in the order they were added.
   const std::vector<NodeId>& of_type(const std::string& type);
 
-  // Whether an extension defines what the node does, also where it took a built-in's place: only its author knows what
-  // may be done with it.
+  // Whether an extension defines the node's operation, also by overriding a built-in: built-in passes must not make
+  // assumptions about it.
   bool is_foreign(NodeId id) const { return id < foreign_.size() && foreign_[id]; }
 
-  // Adds a node, checked against its schema and inferred. Names are the caller's.
+  // Adds a node, checked against its schema and inferred. The caller sets the names.
   NodeId add(Node node);
   ValueId constant(Tensor t, const std::string& name = "constant");
   ValueId constant(const std::vector<int64_t>& list);
   ValueId transpose(ValueId v, const std::vector<int64_t>& order, const std::string& name);
   ValueId reshape(ValueId v, const std::vector<int64_t>& dims, const std::string& name);
 
-  // Readers and tensor names of a value go over to another one that is the same. What is unread then goes in `sweep`.
+  // Moves the consumers and tensor names of a value to an equal one. `sweep` then removes what became unused.
   void replace(ValueId from, ValueId to);
   void set_input(NodeId id, uint32_t input, ValueId to);
   // `to`, a new node, takes the name of `from`.
   void take_name(NodeId from, NodeId to);
-  // Removes what lost its last reader.
+  // Removes nodes that lost their last consumer.
   void sweep();
-  // Looks at a node, too, when sweeping.
+  // Makes `sweep` check a node, too.
   void suspect(NodeId id) { suspects_.push_back(id); }
 
  private:

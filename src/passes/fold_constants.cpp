@@ -2,10 +2,10 @@
 // b = Multiply(a, i64[] {2})   =>
 // y = Reshape(x, b)          y = Reshape(x, a')
 //
-// What comes from a FakeQuantize stays: its levels are what a device or another pass wants to know.
+// The output of a FakeQuantize is not folded: devices and other passes need its levels.
 //
-// A value that can be computed now and is read by something that cannot is replaced by a constant. Names of the node
-// and the tensor stay.
+// A value that depends only on constants, with a consumer that does not, is replaced by a constant. The names of the
+// node and the tensor are kept.
 #include "passes/passes.hpp"
 
 namespace graft {
@@ -18,7 +18,7 @@ void fold_constants(Editor& editor, Changes& changes) {
     bool from = g[id].is("FakeQuantize");
     for (ValueId v : g[id].inputs) from = from || (v.present() && v.node < quantized.size() && quantized[v.node]);
     quantized[id] = from;
-    // Reading a folded value from a node that folds itself needs no constant: only the last one does.
+    // A consumer that is itself folded needs no constant: only the last value of a chain becomes one.
     bool foldable = !g[id].outputs.empty() && !g[id].is("Result") && editor.inference().constant({id, 0});
     if (foldable && !from) continue;
     for (uint32_t i = 0; i < g[id].inputs.size(); ++i) {
@@ -28,7 +28,7 @@ void fold_constants(Editor& editor, Changes& changes) {
       if (!t) continue;
       auto [it, fresh] = replaced.emplace(v, ValueId{});
       if (fresh) {
-        // The constant takes the name; the node it stands for goes away, or lives on for its other outputs.
+        // The constant takes the name; the node it replaces is removed, or stays for its other outputs.
         changes.at(g[v.node].name);
         std::vector<std::string> names = g.output(v).names;
         it->second = editor.constant(*t, g[v.node].name);

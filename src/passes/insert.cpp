@@ -23,8 +23,7 @@ void redirect(Editor& editor, const std::vector<Use>& uses, ValueId to) {
 }
 
 Tensor reordered(const Tensor& t, size_t axis, const std::vector<int64_t>& order) {
-  if (is_packed(t.type()) || t.type() == DType::string)
-    throw_internal("elements of type ", t.type(), " cannot be reordered here");
+  if (is_packed(t.type()) || t.type() == DType::string) throw_internal("cannot reorder elements of type ", t.type());
   std::vector<int64_t> dims = t.dims();
   size_t inner = static_cast<size_t>(bits_of(t.type())) / 8, outer = 1;
   for (size_t i = 0; i < dims.size(); ++i) (i < axis ? outer : inner) *= i == axis ? 1 : static_cast<size_t>(dims[i]);

@@ -1,17 +1,17 @@
-// Putting in what the user asks for, by name of operation.
+// Helpers to insert preprocessing nodes.
 #pragma once
 
 #include "passes/editor.hpp"
 
 namespace graft {
 
-// A node of one output with default attributes.
+// Inserts a node with one output and default attributes.
 ValueId insert(Editor& editor, std::string type, std::string opset, std::vector<ValueId> inputs,
                const std::string& name);
-// These inputs read `to` from now on.
+// Redirects these inputs to `to`.
 void redirect(Editor& editor, const std::vector<Use>& uses, ValueId to);
 
-// Elements along `axis` in another order: element i of the result is element order[i].
+// Reorders elements along `axis`: element i of the result is element order[i].
 Tensor reordered(const Tensor& t, size_t axis, const std::vector<int64_t>& order);
 
 }  // namespace graft

@@ -38,14 +38,14 @@ std::vector<int64_t> positions(const std::vector<std::string>& have, const std::
 
 bool is_in_order(const std::vector<int64_t>& p) { return std::is_sorted(p.begin(), p.end()); }
 
-// The request for a value, with its layouts filled up.
+// The request for a value, with "..." in its layouts expanded.
 struct Fitted {
   std::vector<std::string> source, target;
 };
 std::optional<Fitted> fitted(const LayoutRequest& l, const Shape& shape, const std::string& name) {
   auto refuse = [&](const std::vector<std::string>& layout) {
-    throw RequestError(text("--layout: '", name, "' has the shape ", shape, ", which the layout ", layout_text(layout),
-                            " does not fit"));
+    throw RequestError(
+        text("--layout: the layout ", layout_text(layout), " does not fit '", name, "' of shape ", shape));
   };
   auto source = shape.ranked() ? layout_for(l.source, shape.rank()) : std::nullopt;
   if (!source) {
@@ -60,7 +60,7 @@ std::optional<Fitted> fitted(const LayoutRequest& l, const Shape& shape, const s
   std::vector<std::string> a = f.source, b = f.target;
   std::sort(a.begin(), a.end()), std::sort(b.begin(), b.end());
   if (a != b || std::adjacent_find(a.begin(), a.end()) != a.end())
-    throw RequestError(text("--layout: ", layout_text(f.source), " cannot become ", layout_text(f.target)),
+    throw RequestError(text("--layout: cannot convert ", layout_text(f.source), " to ", layout_text(f.target)),
                        "both must name the same dimensions, each of them once");
   return f;
 }
@@ -106,7 +106,7 @@ void change_output(Editor& editor, NodeId result, const Fitted& f) {
   std::vector<int64_t> turn = positions(f.source, f.target);
   if (is_in_order(turn)) return;
   ValueId outside = turned(editor, v, turn, g[v.node].name);
-  // The output keeps its name; a Parameter cannot give its own away.
+  // The output keeps its name, except that of a Parameter, which stays with the input.
   if (!g[v.node].is("Parameter")) {
     for (const std::string& name : g.output(v).names) g.output(outside).add_name(name);
     g.output(v).names.clear();
@@ -146,7 +146,7 @@ void change_layouts(Graph& g, const Registry& registry, const Preprocess& reques
     if (!l.target.empty())
       for (NodeId id : std::vector<NodeId>(g.results()))
         if (auto f = fitted(l, g.info(g[id].inputs[0]).shape, g[id].name)) fits = true, change_output(editor, id, *f);
-    if (!fits) throw RequestError(text("--layout: no input has as many dimensions as ", layout_text(l.source)));
+    if (!fits) throw RequestError(text("--layout: no input has the rank of ", layout_text(l.source)));
   }
 }
 

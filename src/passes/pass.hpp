@@ -1,7 +1,7 @@
 // Passes: small rewrites of a graph, run in order.
 //
-// Most are written with graft/pass.hpp, as an extension writes them, and stand in src/rewrites; a few need the whole
-// graph at once and stand here. pipeline.cpp has the order.
+// Most are written with graft/pass.hpp, as in an extension, and are in src/rewrites; a few need the whole graph at once
+// and are here. pipeline.cpp defines the order.
 #pragma once
 
 #include <functional>
@@ -21,23 +21,22 @@ struct PassInfo {
   bool on_request = false, configured = false;
 };
 
-// An entry of kind "general" of a replacement file: which pass, and what it is told.
+// An entry of kind "general" of a replacement file: a pass and its parameters.
 struct PassCall {
   std::string pass;
-  std::string file;  // that asks for it
+  std::string file;  // that contains the entry
   Attributes attributes;
 };
 
-// Passes of the front run as soon as a model is read, before anybody judges what is unknown; those of the middle and
-// the back when it is converted or compiled (`others`); those of phase "write" after them when it becomes an IR
-// (`writing`).
+// Front passes run as soon as a model is read, before unknown layers are reported; middle and back passes when it is
+// converted or compiled (`others`); passes of phase "write" after them when it is written as IR (`writing`).
 enum class PassPhases { front, others, writing };
 
 struct PassOptions {
   PassPhases phases = PassPhases::others;
-  std::vector<std::string> disabled;                     // by name; "all": every one
-  std::vector<std::string> enabled;                      // of those that run only on request
-  std::function<bool(const std::string& name)> is_kept;  // nodes that no rewrite may touch; empty: none
+  std::vector<std::string> disabled;                     // by name; "all" for all passes
+  std::vector<std::string> enabled;                      // passes that run only on request
+  std::function<bool(const std::string& name)> is_kept;  // nodes that no rewrite may change; empty: none
   std::vector<PassCall> calls;
 };
 
@@ -50,7 +49,7 @@ struct PassEffect {
 // In the order they run. Throws when passes of extensions contradict each other.
 std::vector<PassInfo> list_passes(const Registry& registry);
 
-// Throws when one of them is not the name of a pass.
+// Throws on an unknown pass name.
 void check_pass_names(const Registry& registry, const std::vector<std::string>& given);
 
 // Runs them all, in bodies of nodes too. In debug builds the graph is verified after each pass.

@@ -1,4 +1,4 @@
-// The passes that need the whole graph at once, one file each, and what they have in common.
+// The passes that need the whole graph at once, one file each, and their common types.
 #pragma once
 
 #include "passes/editor.hpp"
@@ -6,7 +6,7 @@
 
 namespace graft {
 
-// What a pass did, noted as it goes.
+// Records the changes of a pass.
 struct Changes {
   std::vector<std::string> places;
   void at(const std::string& name) { places.push_back(name); }
@@ -17,7 +17,7 @@ void inline_bodies(Editor& editor, Changes& changes);
 void sink_transposes(Editor& editor, Changes& changes);
 void remove_dead(Editor& editor, Changes& changes);
 
-// Runs a pass that is a record. `call`: what the replacement file says, or null.
+// Runs a pass defined by a record. `call`: the entry of the replacement file, or null.
 void run_rewrite(Editor& editor, const PassDef& pass, const PassOptions& options, const PassCall* call,
                  Changes& changes);
 

@@ -12,21 +12,21 @@
 namespace graft {
 namespace {
 
-// Every built-in pass, in the order they run, some twice. Those without a function are rewrites and say the rest
-// themselves.
+// Every built-in pass, in the order they run; some run twice. Those without a function are rewrites, which bring their
+// own documentation.
 struct Place {
   std::string_view name;
   void (*run)(Editor&, Changes&);
   std::string_view doc;
 };
 constexpr Place places[] = {
-    {"remove_dead", remove_dead, "removes what no output needs"},
-    {"inline_bodies", inline_bodies, "makes a body that certainly runs once part of the graph around it"},
-    {"sink_transposes", sink_transposes, "carries transpositions behind operations until they cancel each other"},
-    {"fold_constants", fold_constants, "computes what depends on constants alone"},
+    {"remove_dead", remove_dead, "removes nodes that no output depends on"},
+    {"inline_bodies", inline_bodies, "inlines bodies that run exactly once into the enclosing graph"},
+    {"sink_transposes", sink_transposes, "moves transposes past operations until they cancel out"},
+    {"fold_constants", fold_constants, "computes values that depend only on constants"},
     {"remove_noops", nullptr, {}},
     {"merge_rows", nullptr, {}},
-    // Formulas, the longer ones before those that are part of them.
+    // Formulas, longer ones before those that are a part of them.
     {"fuse_mvn", nullptr, {}},
     {"fuse_normalize_l2", nullptr, {}},
     {"fuse_softmax", nullptr, {}},
@@ -39,7 +39,7 @@ constexpr Place places[] = {
     {"fuse_hsigmoid", nullptr, {}},
     {"fuse_hswish", nullptr, {}},
     {"fuse_quantized_bounds", nullptr, {}},
-    // Convolutions and what is linear around them.
+    // Convolutions and the linear operations around them.
     {"fuse_dilation", nullptr, {}},
     {"raise_transposes", nullptr, {}},
     {"fuse_pads", nullptr, {}},
@@ -48,10 +48,10 @@ constexpr Place places[] = {
     {"divide_to_multiply", nullptr, {}},
     {"fuse_multiply_add", nullptr, {}},
     {"fuse_linear", nullptr, {}},
-    {"fuse_multiply_add", nullptr, {}},  // what came behind a layer meets its bias
+    {"fuse_multiply_add", nullptr, {}},  // an addition moved after a layer meets its bias
     {"group_convolutions", nullptr, {}},
     {"move_strides", nullptr, {}},
-    // What only moves elements; blocks are three steps that merging would take apart.
+    // Operations that only move elements; a block is three steps, which merging would break up.
     {"fuse_depth_to_space", nullptr, {}},
     {"fuse_shuffle_channels", nullptr, {}},
     {"fuse_interpolate", nullptr, {}},
@@ -82,7 +82,8 @@ struct Entry {
   }
 };
 
-// A pass that is not there, and one of another phase, settles nothing; one that runs twice is meant both times.
+// A constraint on a pass that does not exist or is of another phase has no effect; on one that runs twice, it applies
+// to both.
 void add_constraints(std::vector<Entry>& entries) {
   std::multimap<std::string_view, size_t> index;
   for (size_t i = 0; i < entries.size(); ++i) index.emplace(entries[i].name, i);
@@ -100,7 +101,7 @@ void add_constraints(std::vector<Entry>& entries) {
   }
 }
 
-// The listed order, disturbed only where `before` and `after` ask for it.
+// The listed order, changed only where `before` and `after` require it.
 std::vector<Entry> ordered(std::vector<Entry> entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.phase < b.phase; });
   add_constraints(entries);
@@ -114,8 +115,8 @@ std::vector<Entry> ordered(std::vector<Entry> entries) {
       std::string cycle;
       for (auto it = std::find(way.begin(), way.end(), i); it != way.end(); ++it)
         cycle += (cycle.empty() ? "" : " after ") + entries[*it].name;
-      throw Error(ErrorKind::user, text("passes cannot be put in an order: ", cycle),
-                  "one of them has to give up its before() or after()");
+      throw Error(ErrorKind::user, text("the order of passes is cyclic: ", cycle),
+                  "remove before() or after() from one of them");
     }
     state[i] = open;
     for (size_t other : entries[i].first) place(other);
@@ -159,27 +160,27 @@ std::vector<Entry> all_passes(const Registry& registry) {
   };
   for (const PassDef& d : registry.passes()) {
     if (is_placed(d)) continue;
-    if (d.source->built_in()) throw_internal("the pass '", d.record->name, "' has no place in the pipeline");
+    if (d.source->built_in()) throw_internal("the pass '", d.record->name, "' is missing from the pipeline");
     for (const Place& p : places)
       if (p.name == view(d.record->name))
-        throw Error(ErrorKind::user, text("there are two passes '", p.name, "'"), "give yours a name of its own");
+        throw Error(ErrorKind::user, text("duplicate pass '", p.name, "'"), "choose a name that no other pass has");
     enter(entries, d, {});
   }
   return ordered(std::move(entries));
 }
 
-// Where several records are one pass, what one of them made may be for another.
+// If several records form one pass, the result of one may be a match for another.
 void run_records(Editor& editor, const Entry& e, const PassOptions& options, const PassCall* call, Changes& changes) {
   constexpr int most = 64;
   for (int round = 0;; ++round) {
     size_t before = changes.places.size();
     for (const PassDef* d : e.rewrites) run_rewrite(editor, *d, options, call, changes);
     if (e.rewrites.size() == 1 || changes.places.size() == before) return;
-    if (round == most) throw_user("the pass '", e.name, "' changes the graph without end");
+    if (round == most) throw_user("the pass '", e.name, "' does not reach a fixed point");
   }
 }
 
-// Effects of the same pass in several graphs are one.
+// Merges the effects of the same pass in several graphs.
 void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& entries, const PassOptions& options,
             std::vector<PassEffect>& effects) {
   Editor editor(graph, registry);
@@ -234,8 +235,8 @@ void check_pass_names(const Registry& registry, const std::vector<std::string>& 
   for (const std::string& d : given)
     if (std::find(names.begin(), names.end(), d) == names.end()) {
       auto close = nearest(d, names);
-      throw Error(ErrorKind::user, text("there is no pass '", d, "'"),
-                  close ? text("did you mean ", *close, "?") : "--list-passes shows them");
+      throw Error(ErrorKind::user, text("unknown pass '", d, "'"),
+                  close ? text("did you mean ", *close, "?") : "--list-passes shows all passes");
     }
 }
 
@@ -247,8 +248,8 @@ std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const
     auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == c.pass; });
     if (found == entries.end() || !found->has(GRAFT_PASS_CONFIGURED))
       throw Error(ErrorKind::unsupported,
-                  text("replacement '", c.pass, "' of ", c.file, " is of kind general, and no pass took it"),
-                  "load the extension with the pass of this name, or convert without the entry: --allow-unmatched");
+                  text("replacement '", c.pass, "' of ", c.file, " is of kind general, but no pass handles it"),
+                  "load the extension that defines a pass of this name, or skip the entry with --allow-unmatched");
   }
   StepTime time;
   std::vector<PassEffect> effects(entries.size());

@@ -62,7 +62,7 @@ std::optional<size_t> channel_axis(const Graph& g, const Preprocess& request, No
 
 namespace {
 
-// The inputs in the order that unnamed values go by.
+// The inputs in the order in which unnamed values are assigned.
 std::vector<NodeId> ordered_inputs(const Graph& g, const Preprocess& request) {
   std::vector<NodeId> out;
   for (const auto& [place, nodes] : request.order)
@@ -80,13 +80,12 @@ std::vector<std::pair<NodeId, std::vector<double>>> assigned(const Graph& g, con
   size_t named = 0;
   for (const ChannelValues& v : given) named += !v.input.empty();
   if (named && named != given.size())
-    throw RequestError(text(option, ": some values have a name and some have none"), "name all of them or none");
+    throw RequestError(text(option, ": some values are named and some are not"), "name all of them or none");
   std::vector<NodeId> inputs = ordered_inputs(g, request);
   if (!named && given.size() != inputs.size())
-    throw RequestError(
-        text(option, " has ", given.size(), given.size() == 1 ? " list" : " lists", " of values, the model has ",
-             inputs.size(), inputs.size() == 1 ? " input" : " inputs"),
-        inputs.empty() ? std::string() : text("name the inputs that are meant: ", g[inputs[0]].name, "[1,2,3]"));
+    throw RequestError(text(option, ": expected ", inputs.size(), inputs.size() == 1 ? " list" : " lists",
+                            " of values, one per input, got ", given.size()),
+                       inputs.empty() ? std::string() : text("name the inputs: ", g[inputs[0]].name, "[1,2,3]"));
   for (size_t i = 0; i < given.size(); ++i) {
     NodeId id = named ? find_input(g, request, given[i].input, option) : inputs[i];
     for (const auto& [other, values] : out)
@@ -102,24 +101,24 @@ Tensor channel_tensor(const Graph& g, const Preprocess& request, NodeId input, c
   const Info& info = g.info({input, 0});
   const std::string& name = g[input].name;
   if (!is_real(info.type))
-    throw RequestError(text(option, ": input '", name, "' holds ", info.type, ", the values need real numbers"),
-                       text("let it take real numbers: --input \"", name, "{f32}\""));
+    throw RequestError(text(option, ": expected a floating-point type of input '", name, "', got ", info.type),
+                       text("change its type: --input \"", name, "{f32}\""));
   std::vector<int64_t> dims;
   if (values.size() > 1) {
     auto axis = channel_axis(g, request, input);
     if (!axis)
       throw RequestError(
-          text(option, ": the shape of input '", name, "' is ", info.shape, ", so its channels are not known"),
-          text("give it: --input_shape ", name, "[1,3,224,224]"));
+          text(option, ": input '", name, "' has shape ", info.shape, ", so its number of channels is unknown"),
+          text("set its shape: --input_shape ", name, "[1,3,224,224]"));
     const Dim& channels = info.shape[*axis];
     if (!channels.can_be(static_cast<int64_t>(values.size()))) {
       std::string elsewhere;
       for (size_t i = 1; i < info.shape.rank(); ++i)
         if (info.shape[i].known() && info.shape[i].value() == static_cast<int64_t>(values.size()))
-          elsewhere = text("if its channels are dimension ", i,
-                           ", --layout says so: ", info.shape.rank() == 4 && i == 3 ? "nhwc" : "nchw");
-      throw RequestError(text(option, ": input '", name, "' has ", channels, " channels (dimension ", *axis, " of ",
-                              info.shape, "), ", values.size(), " values are given"),
+          elsewhere = text("if its channels are dimension ", i, ", add --layout ",
+                           info.shape.rank() == 4 && i == 3 ? "nhwc" : "nchw");
+      throw RequestError(text(option, ": expected one value per channel of input '", name, "', which has ", channels,
+                              " (dimension ", *axis, " of ", info.shape, "), got ", values.size()),
                          elsewhere);
     }
     dims.assign(info.shape.rank(), 1);
@@ -134,7 +133,7 @@ bool all_are(const std::vector<double>& values, double x) {
   return std::all_of(values.begin(), values.end(), [&](double v) { return v == x; });
 }
 
-// Puts `operation` behind an input, or behind what stands there already. Who asks for the shape keeps the input itself.
+// Inserts `operation` after an input, or after earlier insertions. ShapeOf nodes keep reading the input itself.
 class Front {
  public:
   Front(Editor& editor, NodeId input) : editor_(editor), at_{input, 0} {
@@ -155,29 +154,30 @@ class Front {
   std::string first_;
 };
 
-// The part of a mean image that an input sees, as a constant.
+// The crop of the mean image that applies to an input, as a constant.
 Tensor cropped(const Graph& g, const Preprocess& request, NodeId input) {
   const Tensor& image = request.mean_image;
   const Info& info = g.info({input, 0});
   std::vector<int64_t> d = image.dims();
   while (d.size() > 3 && d[0] == 1) d.erase(d.begin());
   if (d.size() != 3 || image.size() == 0)
-    throw RequestError(text("--mean_file: the image has the shape ", Shape::of(image.dims()),
-                            ", channels, height and width are wanted"));
+    throw RequestError(
+        text("--mean_file: expected an image of channels, height and width, got shape ", Shape::of(image.dims())));
   if (!is_real(info.type))
-    throw RequestError(text("--mean_file: input '", g[input].name, "' holds ", info.type, ", not real numbers"));
+    throw RequestError(
+        text("--mean_file: expected a floating-point type of input '", g[input].name, "', got ", info.type));
   if (!info.shape.is_static() || info.shape.rank() != 4)
-    throw RequestError(text("--mean_file: input '", g[input].name, "' has the shape ", info.shape,
-                            ", four known dimensions are wanted"),
-                       text("give it: --input_shape ", g[input].name, "[1,3,224,224]"));
+    throw RequestError(
+        text("--mean_file: expected four static dimensions of input '", g[input].name, "', got ", info.shape),
+        text("set its shape: --input_shape ", g[input].name, "[1,3,224,224]"));
   int64_t channels = info.shape[1].value(), height = info.shape[2].value(), width = info.shape[3].value();
   if (d[0] != channels)
     throw RequestError(
-        text("--mean_file: the image has ", d[0], " channels, input '", g[input].name, "' has ", channels));
+        text("--mean_file: expected an image of ", channels, " channels for input '", g[input].name, "', got ", d[0]));
   auto [x, y] = request.image_from.value_or(std::pair{(d[2] - width) / 2, (d[1] - height) / 2});
   if (d[1] < height || d[2] < width || x + width > d[2] || y + height > d[1])
-    throw RequestError(text("--mean_file: a part of ", width, "x", height, " from (", x, ",", y,
-                            ") does not fit the image of ", d[2], "x", d[1]),
+    throw RequestError(text("--mean_file: a crop of ", width, "x", height, " at (", x, ",", y,
+                            ") does not fit into the image of ", d[2], "x", d[1]),
                        "the image must be at least as large as the input");
   std::vector<double> all = values_of<double>(image), part;
   for (int64_t c = 0; c < channels; ++c)
@@ -194,16 +194,18 @@ void add_mean_and_scale(Graph& g, const Registry& registry, const Preprocess& re
   auto means = assigned(g, request, request.mean, "--mean_values");
   auto scales = assigned(g, request, request.scale, "--scale_values");
   if (request.scale_all && std::abs(*request.scale_all) < 1)
-    warnings.push_back(text("inputs are divided by --scale, and ", *request.scale_all,
-                            " makes them larger; 1/255 is written --scale 255"));
+    warnings.push_back(text("inputs are divided by --scale, so ", *request.scale_all,
+                            " makes them larger; to multiply by 1/255, write --scale 255"));
   if (request.scale_all)
     for (NodeId id : g.parameters()) {
       if (is_real(g.info({id, 0}).type)) scales.emplace_back(id, std::vector{*request.scale_all});
-      else warnings.push_back(text("--scale leaves input '", g[id].name, "' alone: it holds ", g.info({id, 0}).type));
+      else
+        warnings.push_back(
+            text("--scale does not apply to input '", g[id].name, "': it has type ", g.info({id, 0}).type));
     }
   if (request.mean_image && g.parameters().size() != 1)
-    throw RequestError(text("--mean_file is for models with one input, this one has ", g.parameters().size()),
-                       "give --mean_values by name");
+    throw RequestError(text("--mean_file: expected a model with one input, got ", g.parameters().size(), " inputs"),
+                       "use --mean_values with input names");
   Editor editor(g, registry);
   for (NodeId id : std::vector<NodeId>(g.parameters())) {
     auto values_for = [&](const auto& list) -> const std::vector<double>* {

@@ -1,5 +1,5 @@
-// Steps that a user wants in front of a model's own layers: plain functions on a graph, called between import and the
-// passes, which then merge what they can.
+// Preprocessing that is inserted before a model's own layers: functions on a graph, called between import and the
+// passes, which then merge the new nodes where possible.
 //
 //   user's input -> Transpose (layout) -> Gather (channel order) -> Add(-mean) -> Multiply(1/scale) -> the model
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace graft {
 
-// Numbers for the channels of an input; without a name the n-th entry is for the n-th input.
+// Values for the channels of an input; without a name, the n-th entry is for the n-th input.
 struct ChannelValues {
   std::string input;
   std::vector<double> values;
@@ -21,18 +21,19 @@ struct ChannelValues {
 // that rank.
 struct LayoutRequest {
   std::string name;
-  std::vector<std::string> source, target;  // an entry per dimension: "N", "?", "..."; no target: only a remark
+  std::vector<std::string> source,
+      target;  // one entry per dimension: "N", "?", "..."; no target: only annotates the input
 };
 
 struct Preprocess {
   std::vector<ChannelValues> mean, scale;
   std::optional<double> scale_all;
   Tensor mean_image;                                      // [..., channels, height, width]
-  std::optional<std::pair<int64_t, int64_t>> image_from;  // x, y where the crop begins; the middle when not said
+  std::optional<std::pair<int64_t, int64_t>> image_from;  // x, y where the crop begins; centered by default
   bool reverse_channels = false;
   std::vector<LayoutRequest> layouts;
-  bool channels_last = false;  // of inputs of rank 4 and more whose layout nobody said
-  // Inputs in the user's order: the name that was written, and the nodes. None: the model's order.
+  bool channels_last = false;  // of inputs of rank 4 and more without a given layout
+  // Inputs in the user's order: the name as written, and the nodes. None: the model's order.
   std::vector<std::pair<std::string, std::vector<std::string>>> order;
 
   bool empty() const {
@@ -40,25 +41,25 @@ struct Preprocess {
   }
 };
 
-// Does all of it and returns warnings. Throws RequestError where the request does not fit the model.
+// Applies everything and returns warnings. Throws RequestError if the request does not fit the model.
 std::vector<std::string> preprocess(Graph& graph, const Registry& registry, const Preprocess& request);
 
 // ---- the parts ----
 
-// The Parameter that is called so.
+// The Parameter with this name.
 NodeId find_input(const Graph& graph, const Preprocess& request, const std::string& name, std::string_view option);
-// The dimension of an input that holds the channels, where it has one.
+// The channel dimension of an input, if it has one.
 std::optional<size_t> channel_axis(const Graph& graph, const Preprocess& request, NodeId input);
 
 void add_mean_and_scale(Graph& graph, const Registry& registry, const Preprocess& request,
                         std::vector<std::string>& warnings);
-// Turns the channels of every input of four dimensions and three channels round, and merges that into the layers behind
-// where it can; elsewhere a Gather stays.
+// Reverses the channels of every input with four dimensions and three channels, and merges the reversal into the layers
+// that follow where possible; otherwise a Gather remains.
 void reverse_channels(Graph& graph, const Registry& registry, const Preprocess& request,
                       std::vector<std::string>& warnings);
-// Another layout at the border: a Transpose behind the input or before the output. The given ones are noted on inputs.
+// Changes the layout of inputs and outputs: a Transpose after the input or before the output. Annotates the inputs.
 void change_layouts(Graph& graph, const Registry& registry, const Preprocess& request);
-// The entries of a layout for a value of this rank; "..." is filled up. None where they do not fit.
+// The entries of a layout for a value of this rank, with "..." expanded. None if they do not fit.
 std::optional<std::vector<std::string>> layout_for(const std::vector<std::string>& layout, size_t rank);
 
 }  // namespace graft

@@ -1,8 +1,8 @@
 // x -> a -> Result     x -> a -> Result
 // x -> b            =>
 //
-// Keeps what a Result or an operation with an effect of its own needs, and all Parameters of the model. The other
-// passes leave nothing behind; import does.
+// Keeps everything that a Result or an operation with side effects depends on, and all Parameters of the model. The
+// other passes leave no dead nodes; import does.
 #include "passes/passes.hpp"
 
 namespace graft {

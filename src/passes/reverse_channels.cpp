@@ -1,7 +1,7 @@
 // x -> Gather([2,1,0], axis) -> Add(b) -> Convolution(w)   =>   x -> Add(b') -> Convolution(w')
 //
-// The Gather is carried behind what works on each channel alone, with the constants there in another order, and ends in
-// the weights of a convolution. A convolution of one channel per group passes it on to its outputs.
+// The Gather is moved past channel-wise operations, whose constants are reordered, and is absorbed by the weights of a
+// convolution. A depthwise convolution passes it on to its outputs.
 #include <algorithm>
 #include <numeric>
 
@@ -15,7 +15,7 @@ namespace {
 
 using Channels = std::vector<int64_t>;
 
-// Channel c of what the readers see is channel order[c] of `from`.
+// Channel c of the value that consumers read is channel order[c] of `from`.
 struct Reordering {
   ValueId from;
   size_t axis;
@@ -49,7 +49,7 @@ class ChannelReversal {
   }
   std::vector<Use> readers(ValueId v) { return editor_.users().of(v); }
 
-  // Brings the reordering past one reader, or leaves it where it is.
+  // Moves the reordering past one consumer, or leaves it where it is.
   void carry(Use u, const Reordering& r) {
     Node& n = g_[u.node];
     if (n.is("ShapeOf")) return editor_.set_input(u.node, u.input, r.from);
@@ -66,12 +66,12 @@ class ChannelReversal {
     pass_on(u.node, behind);
   }
 
-  // The node reads channels as they come, so what it makes is reordered instead.
+  // The node reads the channels in their original order, so its output is reordered instead.
   void pass_on(NodeId id, Reordering behind) {
     behind.from = {id, 0};
     std::vector<Use> uses = readers(behind.from);
     gather(behind, uses, g_[id].name);
-    // The tensor that people know is the one in the right order.
+    // The tensor names belong to the value in the requested order.
     Output& made = g_[id].outputs[0];
     for (const std::string& name : made.names) g_[open_.back().first].outputs[0].add_name(name);
     made.names.clear();
@@ -97,7 +97,7 @@ class ChannelReversal {
     editor_.set_input(u.node, 0, r.from);
   }
 
-  // One channel per group: groups come in another order, and so do the channels that each of them makes.
+  // One channel per group: the groups are reordered, and so are the output channels of each.
   void through_groups(Use u, const Reordering& r) {
     const Tensor* w = weights(u.node);
     if (u.input != 0 || r.axis != 1 || !w || w->dims().size() < 4 || w->dims()[2] != 1 ||
@@ -137,7 +137,7 @@ class ChannelReversal {
     return true;
   }
 
-  // All other inputs are constants; those that differ between channels follow.
+  // All other inputs must be constants; those that vary along the channels are reordered too.
   bool elementwise(Use u, Reordering& behind) {
     const Node& n = g_[u.node];
     const OpDef* op = editor_.registry().find(n.type, n.opset);
@@ -147,7 +147,7 @@ class ChannelReversal {
     if (rule && rule->get_if<std::string>() && rule->as<std::string>() != "numpy") return false;
     const Shape &in = g_.info(behind.from).shape, &out = g_.info({u.node, 0}).shape;
     if (!in.ranked() || !out.ranked() || out.rank() < in.rank()) return false;
-    size_t from_end = in.rank() - behind.axis;  // shapes meet at their ends
+    size_t from_end = in.rank() - behind.axis;  // broadcasting aligns shapes at their ends
     auto count = static_cast<int64_t>(behind.order.size());
     std::vector<std::pair<uint32_t, Tensor>> changed;
     for (uint32_t i = 0; i < n.inputs.size(); ++i) {
@@ -169,7 +169,7 @@ class ChannelReversal {
 
   Editor editor_;
   Graph& g_;
-  std::vector<std::pair<NodeId, Reordering>> open_;  // Gathers that may still be carried on
+  std::vector<std::pair<NodeId, Reordering>> open_;  // Gathers that may still be moved
 };
 
 }  // namespace
@@ -186,7 +186,7 @@ void reverse_channels(Graph& g, const Registry& registry, const Preprocess& requ
   }
   if (!left.empty())
     warnings.push_back(
-        text("--reverse_input_channels leaves inputs alone that have not four dimensions and three channels: ",
+        text("--reverse_input_channels applies only to inputs with four dimensions and three channels, not to: ",
              join(left, ", ")));
 }
 

@@ -1,5 +1,5 @@
-// Runs a pass that was written with graft/pass.hpp: visits nodes, takes what the function returns, and visits what that
-// made, until nothing changes.
+// Runs a pass written with graft/pass.hpp: visits nodes, applies the changes that its function asks for, and visits the
+// new nodes, until nothing changes.
 #include <deque>
 #include <unordered_map>
 
@@ -56,12 +56,12 @@ class SeenNode final : public graft_node {
     if (s) values = s->raw();
     return s != nullptr;
   }
-  void set_output(size_t, const graft_info&) override { throw_user("a pass replaces nodes, it does not infer them"); }
+  void set_output(size_t, const graft_info&) override { throw_user("a pass cannot set output types or shapes"); }
   void set_known_values(size_t, const graft_shape&) override { set_output(0, {}); }
   size_t body_count() const override { return node().bodies.size(); }
   const graft_body* body(size_t) const override { return nullptr; }
-  const graft_info* infer_body(size_t, const graft_info*) override { throw_user("a pass does not infer bodies"); }
-  void request_scratch(size_t) override { throw_user("only a kernel can ask for scratch memory"); }
+  const graft_info* infer_body(size_t, const graft_info*) override { throw_user("a pass cannot infer bodies"); }
+  void request_scratch(size_t) override { throw_user("only a kernel can request scratch memory"); }
 
  private:
   const Node& node() const { return editor_.graph()[id_]; }
@@ -71,8 +71,8 @@ class SeenNode final : public graft_node {
   mutable std::deque<std::pair<std::vector<graft_str>, std::vector<graft_type>>> store_;
 };
 
-// What the visits of one pass have seen, and who reads the value that was asked about last: one that thousands of nodes
-// read is asked about by each of them.
+// Nodes seen by the visits of one pass, and the consumers of the value queried last: a value with thousands of
+// consumers is queried by each of them.
 class Sight {
  public:
   Sight(Editor& editor, const PassDef& pass, const PassOptions& options)
@@ -80,8 +80,8 @@ class Sight {
         built_in_(pass.source->built_in()),
         restates_(pass.record->phase == GRAFT_WRITE),
         is_kept_(options.is_kept) {}
-  // A node that the pass may not touch or look through: one that the user wants as it is, unless the pass only changes
-  // how it is written, and, for built-in passes, one that an extension defines.
+  // A node that the pass may not change or match: one that the user asked to keep, unless the pass only changes how it
+  // is written, and, for built-in passes, one that an extension defines.
   bool kept(NodeId id) const {
     return (built_in_ && editor_.is_foreign(id)) || (!restates_ && is_kept_ && is_kept_(editor_.graph()[id].name));
   }
@@ -115,7 +115,7 @@ class Visit final : public graft_import {
     if (id != no_node) outputs_.resize(node().outputs.size());
   }
 
-  // Puts what was made in its place; false: nothing changed.
+  // Puts the new nodes in place; false: nothing changed.
   bool finish(bool fold);
   const std::vector<NodeId>& made() const { return made_; }
 
@@ -143,11 +143,11 @@ class Visit final : public graft_import {
   }
   graft_ref add_constant(const graft_tensor& t) override { return ref_of({added(constant_node(copy_of(t))), 0}); }
   void add_node(const graft_new_node& spec, std::span<graft_ref> outputs) override {
-    if (spec.body_count) throw_unsupported("a pass cannot make nodes with bodies");
+    if (spec.body_count) throw_unsupported("a pass cannot create nodes with bodies");
     NodeId id = added(new_node(editor_.registry(), editor_.graph(), spec));
     if (!sight_.may_make(id)) throw_unsupported("an extension defines ", spec.op, " of ", spec.opset);
     size_t n = editor_.graph()[id].outputs.size();
-    if (outputs.size() > n) throw_user(spec.op, " has ", n, " outputs, ", outputs.size(), " were asked for");
+    if (outputs.size() > n) throw_user("expected at most ", n, " outputs of ", spec.op, ", got ", outputs.size());
     for (uint32_t i = 0; i < outputs.size(); ++i) outputs[i] = ref_of({id, i});
   }
   void set_output(size_t i, graft_ref ref) override {
@@ -158,7 +158,7 @@ class Visit final : public graft_import {
                                          void*) override {
     throw_user("only an import rule can import a sub-graph");
   }
-  graft_ref add_list(std::span<const graft_ref>) override { throw_user("only an import rule can make lists"); }
+  graft_ref add_list(std::span<const graft_ref>) override { throw_user("only an import rule can create lists"); }
   const std::vector<graft_ref>* ref_list(graft_ref) override { return nullptr; }
   size_t weight_count() const override { return 0; }
 
@@ -223,13 +223,14 @@ class Visit final : public graft_import {
       for (size_t i = 0; same && i < a.shape.rank(); ++i)
         same = a.shape[i].min() <= b.shape[i].max() && b.shape[i].min() <= a.shape[i].max();
     }
-    if (!same) throw_user("it replaces ", a, " of '", editor_.graph()[from.node].name, "' by ", b);
+    if (!same)
+      throw_user("expected a replacement of type ", a, " for '", editor_.graph()[from.node].name, "', got ", b);
   }
-  // Readers go over, and the name, where a node that was made just now has none yet.
+  // Redirects consumers, and moves the name to a new node that has none yet.
   void put(ValueId from, ValueId to) {
     Graph& g = editor_.graph();
     auto is_made = [&](NodeId id) { return std::find(made_.begin(), made_.end(), id) != made_.end(); };
-    // What was made from the value itself goes on reading it: that is how something is put behind a node.
+    // New nodes that read the value keep reading it: this is how a pass inserts something after a node.
     std::vector<Use> behind;
     for (const Use& u : editor_.users().of(from))
       if (is_made(u.node)) behind.push_back(u);
@@ -260,7 +261,7 @@ class Visit final : public graft_import {
   bool changed_ = false;
 };
 
-// What was made from constants alone is a constant from now on: later patterns need not look through it.
+// New nodes that depend only on constants are folded at once, so that later patterns see a plain constant.
 void Visit::fold_made() {
   Graph& g = editor_.graph();
   for (size_t k = 0; k < made_.size(); ++k) {
@@ -269,7 +270,7 @@ void Visit::fold_made() {
     const Tensor* t = editor_.inference().constant({id, 0});
     if (!t) continue;
     Tensor value = *t;
-    bool last = false;  // of a chain of constants: the others go with it
+    bool last = false;  // last of a chain of constants; the others are removed with it
     for (const Use& u : editor_.users().of({id, 0}))
       last |= g[u.node].is("Result") || g[u.node].outputs.empty() || !editor_.inference().constant({u.node, 0});
     if (!last) continue;
@@ -330,7 +331,7 @@ void run_rewrite(Editor& editor, const PassDef& def, const PassOptions& options,
       declined = true;
     }
     bool changed = visit.finish(!(pass.flags & GRAFT_PASS_KEEPS_CONSTANTS));
-    if (declined && changed) throw_user("the pass '", pass.name, "' declined '", name, "' after it had changed it");
+    if (declined && changed) throw_user("the pass '", pass.name, "' declined '", name, "' after changing it");
     if (changed) changes.at(name);
     return changed ? visit.made() : std::vector<NodeId>();
   };
@@ -350,13 +351,13 @@ void run_rewrite(Editor& editor, const PassDef& def, const PassOptions& options,
   }
   std::sort(start.begin(), start.end());
   std::deque<NodeId> todo(start.begin(), start.end());
-  // Every visit may lead to others; a pass that undoes its own work would never end.
+  // Every visit may lead to others; a pass that undoes its own work would never terminate.
   size_t left = 64 * (todo.size() + 16);
   while (!todo.empty()) {
     NodeId id = todo.front();
     todo.pop_front();
     if (!g[id].alive || sight.kept(id)) continue;
-    if (!left--) throw_user("the pass '", pass.name, "' changes the graph without end, last at '", g[id].name, "'");
+    if (!left--) throw_user("the pass '", pass.name, "' does not terminate, it last changed '", g[id].name, "'");
     std::string what = text("at '", g[id].name, "' (", g[id].type, ")");
     std::vector<NodeId> made;
     with_context([&] { made = run(id); }, [&] { return what; });

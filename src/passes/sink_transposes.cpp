@@ -1,8 +1,8 @@
 // Transpose -> Relu -> Add(constant) -> Transpose back  =>  Relu -> Add(constant')
 //
-// A transposition is carried behind the operations that do not mind it, with their axes and constants adapted, until it
-// meets another one and both go, or it comes to an operation that needs it. Layers that keep channels last leave one
-// before and one after every convolution; few of them stay.
+// A transpose is moved past operations that can work on the transposed layout, with their axes and constants adapted,
+// until it cancels out with another one or reaches an operation that needs it. Channels-last layers import with one
+// before and one after every convolution; few of them remain.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -48,7 +48,7 @@ class Sinking {
     ValueId from;
     Order order;
   };
-  // The value that this one is a transposition of.
+  // The value that this one is a transpose of.
   std::optional<Transposed> transposed(ValueId v) {
     if (!v.present()) return std::nullopt;
     const Node& n = g_[v.node];
@@ -85,7 +85,7 @@ class Sinking {
     changes_.at(name);
   }
 
-  // Two transpositions in a row are one, or none.
+  // Two consecutive transposes are merged into one, or none.
   void join(NodeId id) {
     auto second = transposed({id, 0});
     auto first = second ? transposed(second->from) : std::nullopt;
@@ -101,7 +101,7 @@ class Sinking {
     editor_.replace({id, 0}, is_identity(p) ? first->from : transposition(first->from, p, g_[id].name));
   }
 
-  // A transposition that only moves dimensions of 1 leaves the elements where they are.
+  // A transpose that only moves dimensions of 1 leaves the elements in place.
   void flatten(NodeId id) {
     auto t = transposed({id, 0});
     if (!t || !editor_.users().read({id, 0})) return;
@@ -127,7 +127,7 @@ class Sinking {
   bool adapt(NodeId id, Node& n, const Order& p, Order& out) {
     const OpDef* op = editor_.registry().find(n.type, n.opset);
     if (!op) return false;
-    // Of an operation that an extension defines only what it says of itself is known.
+    // Of an operation defined by an extension, only the declared properties are known.
     if (!op->source->built_in()) return op->has(GRAFT_OP_ELEMENTWISE) && broadcasting(n, p);
     if (op->has(GRAFT_OP_ELEMENTWISE) || n.is("Convert") || n.is("Clamp") || n.is("Select") || n.is("FakeQuantize"))
       return broadcasting(n, p);
@@ -153,7 +153,7 @@ class Sinking {
     return s.is_static() && s.elements().value() == 1;
   }
 
-  // Every input is transposed alike, a constant, or a scalar.
+  // Every input is a value with the same transpose, a constant, or a scalar.
   bool broadcasting(Node& n, const Order& p) {
     if (const Attribute* b = n.attrs.find("auto_broadcast"))
       if (const std::string* mode = b->get_if<std::string>(); mode && *mode != "numpy") return false;
@@ -176,7 +176,7 @@ class Sinking {
     return true;
   }
 
-  // c' with transpose(c', p) == c, where c gets dimensions of 1 in front first.
+  // c' with transpose(c', p) == c, where dimensions of 1 are first prepended to c.
   ValueId turned_back(ValueId c, const Order& p) {
     std::vector<int64_t> dims = g_.info(c).shape.values();
     if (dims.size() < p.size()) {

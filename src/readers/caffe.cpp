@@ -9,7 +9,7 @@
 namespace graft {
 namespace {
 
-// What belongs to training, or is said by the layer itself, is no attribute of it.
+// Fields that belong to training, or that are stored elsewhere in the layer, do not become attributes.
 constexpr std::string_view own_fields[] = {
     "name",  "type",  "bottom",      "top",          "blobs",          "include",  "exclude",
     "param", "phase", "loss_weight", "weight_decay", "propagate_down", "blobs_lr", "blob_share_mode"};
@@ -91,13 +91,13 @@ class CaffeReader {
     net_inputs(net, m.graph);
     for (const ProtoNode& f : net.fields) {
       if (f.name != "layer" && f.name != "layers") continue;
-      if (f.kind != ProtoNode::message) broken(f, "'", f.name, "' is a value, a message is wanted");
+      if (f.kind != ProtoNode::message) broken(f, "expected a message for '", f.name, "', got a plain value");
       if (f.name == "layers" || f.find("layer")) layer(upgraded_caffe_layer(f), m.graph);
       else layer(f, m.graph);
     }
     if (m.graph.inputs.empty())
       throw Error(ErrorKind::user, text(file_, ": the net has no inputs"),
-                  "a definition for training is not enough: it needs 'input' fields or Input layers");
+                  "a definition for training cannot be used: add 'input' fields or Input layers");
     name_values(m.graph);
     return m;
   }
@@ -113,15 +113,15 @@ class CaffeReader {
   Shape shape_of(const ProtoNode& message) const {
     Shape s;
     if (message.kind != ProtoNode::message)
-      broken(message, "'", message.name, "' is '", message.value, "', a message is wanted");
+      broken(message, "expected a message for '", message.name, "', got '", message.value, "'");
     for (const ProtoNode* d : message.all("dim")) s.push_back(dimension(*d, s));
     return s;
   }
   Dim dimension(const ProtoNode& d, const Shape& so_far) const {
     if (so_far.dims().size() >= limits_.rank) broken(d, "a shape has more than ", limits_.rank, " dimensions");
     auto n = d.integer();
-    if (!n) broken(d, "'", d.value, "' is not a dimension");
-    if (*n > limits_.dimension) broken(d, "a dimension is ", *n, ", at most ", limits_.dimension, " is taken");
+    if (!n) broken(d, "expected a dimension, got '", d.value, "'");
+    if (*n > limits_.dimension) broken(d, "expected a dimension of at most ", limits_.dimension, ", got ", *n);
     return *n < 0 ? Dim() : Dim(*n);
   }
 
@@ -129,10 +129,9 @@ class CaffeReader {
     std::vector<const ProtoNode*> names = net.all("input"), shapes = net.all("input_shape"),
                                   dims = net.all("input_dim");
     if (!shapes.empty() && shapes.size() != names.size())
-      broken(*shapes[0], "the net has ", names.size(), " inputs and ", shapes.size(), " shapes for them");
+      broken(*shapes[0], "expected ", names.size(), " input shapes, one per input, got ", shapes.size());
     if (shapes.empty() && !dims.empty() && names.size() != 1 && dims.size() != 4 * names.size())
-      broken(*dims[0], "the net has ", names.size(), " inputs and ", dims.size(),
-             " times 'input_dim', 4 for each are wanted");
+      broken(*dims[0], "expected 4 'input_dim' fields for each of the ", names.size(), " inputs, got ", dims.size());
     for (size_t i = 0; i < names.size(); ++i) {
       Shape shape = Shape::unknown();
       if (!shapes.empty()) shape = shape_of(*shapes[i]);
@@ -147,7 +146,7 @@ class CaffeReader {
 
   void add_input(const ProtoNode& where, const std::string& name, const Shape& shape, RawGraph& g) {
     if (name.empty()) broken(where, "an input has no name");
-    if (current_.count(name)) broken(where, "the name '", name, "' is given to two inputs");
+    if (current_.count(name)) broken(where, "duplicate input '", name, "'");
     current_[name] = new_value(name, "", true);
     g.inputs.push_back({name, {DType::f32, shape}, {}});
   }
@@ -166,7 +165,7 @@ class CaffeReader {
 
   // ---- layers ----
 
-  // Does a rule of `include` or `exclude` speak of the net as it is used: phase TEST, level 0, no stages?
+  // Does a rule of `include` or `exclude` apply to inference: phase TEST, level 0, no stages?
   bool meets(const ProtoNode& rule) const {
     if (const ProtoNode* p = rule.find("phase"); p && p->value != "TEST" && p->value != "1") return false;
     if (const ProtoNode* p = rule.find("min_level"); p && p->integer().value_or(0) > 0) return false;
@@ -196,19 +195,19 @@ class CaffeReader {
     if (n.type == "Input") return input_layer(l, g);
     if (is_one_of(n.type, data_layers))
       throw Error(ErrorKind::user,
-                  text(file_, ':', l.line, ": layer '", n.name, "' (", n.type, ") reads a set of data for training"),
-                  "give the definition for deployment, or replace the layer by an Input layer");
+                  text(file_, ':', l.line, ": layer '", n.name, "' (", n.type, ") reads a training data set"),
+                  "use the deployment definition, or replace the layer by an Input layer");
     if (g.nodes.size() >= limits_.nodes) broken(l, "the net has more than ", limits_.nodes, " layers");
     std::set<std::string> taken;
     for (const ProtoNode* b : l.all("bottom")) {
       auto it = current_.find(b->value);
       if (auto other = left_out_.find(b->value); it == current_.end() && other != left_out_.end())
         throw Error(ErrorKind::user,
-                    text(file_, ':', b->line, ": layer '", n.name, "' (", n.type, ") takes '", b->value,
-                         "', which only layer '", other->second, "' makes, and that is for training"),
-                    "give the definition for deployment, or put an Input layer in its place");
+                    text(file_, ':', b->line, ": layer '", n.name, "' (", n.type, ") consumes '", b->value,
+                         "', which only the training layer '", other->second, "' produces"),
+                    "use the deployment definition, or replace that layer by an Input layer");
       if (it == current_.end())
-        broken(*b, "layer '", n.name, "' (", n.type, ") takes '", b->value, "', which no layer before it makes");
+        broken(*b, "layer '", n.name, "' (", n.type, ") consumes '", b->value, "', which no layer before it produces");
       taken.insert(b->value);
       values_[it->second].used = true;
       n.inputs.push_back(text(it->second));
@@ -217,7 +216,7 @@ class CaffeReader {
       if (t->value.empty()) broken(*t, "layer '", n.name, "' (", n.type, ") has a top without a name");
       auto it = current_.find(t->value);
       if (it != current_.end() && !taken.count(t->value))
-        broken(*t, "layer '", n.name, "' (", n.type, ") makes '", t->value, "', which is there already");
+        broken(*t, "layer '", n.name, "' (", n.type, ") produces '", t->value, "', which already exists");
       taken.erase(t->value);
       size_t v = new_value(t->value, n.name, false);
       current_[t->value] = v;
@@ -225,7 +224,7 @@ class CaffeReader {
     }
     for (const ProtoNode& f : l.fields)
       if (is_one_of(f.name, own_fields) && f.kind == ProtoNode::message && (f.name == "name" || f.name == "type"))
-        broken(f, "'", f.name, "' of a layer is a message, a text is wanted");
+        broken(f, "expected a string for '", f.name, "' of a layer, got a message");
     ProtoNode parameters;
     for (const ProtoNode& f : l.fields)
       if (!is_one_of(f.name, own_fields)) parameters.fields.push_back(f);
@@ -238,12 +237,11 @@ class CaffeReader {
     g.nodes.push_back(std::move(n));
   }
 
-  // A layer of one's own in Python goes by its class.
+  // The type of a Python layer is its class.
   void python(const ProtoNode& l, RawNode& n) const {
     const RawField* layer = n.find("python_param.layer");
     const std::string* name = layer ? layer->value.get_if<std::string>() : nullptr;
-    if (!name || name->empty())
-      broken(l, "layer '", n.name, "' (Python) does not say which: python_param.layer is missing");
+    if (!name || name->empty()) broken(l, "layer '", n.name, "' (Python) has no python_param.layer");
     n.type = *name;
     const RawField* params = n.find("python_param.param_str");
     const std::string* source = params ? params->value.get_if<std::string>() : nullptr;
@@ -284,7 +282,7 @@ class CaffeReader {
     return values_.size() - 1;
   }
 
-  // Values are numbers so far. Inputs and the last of each blob have the blob's name, those before it another.
+  // Replaces value numbers by names. Inputs and the last value of each blob get the blob's name, earlier ones another.
   void name_values(RawGraph& g) {
     std::vector<std::string> names(values_.size());
     std::set<std::string> given;
@@ -317,11 +315,11 @@ class CaffeReader {
   ReadLimits limits_;
   std::vector<Value> values_;
   std::unordered_map<std::string, size_t> current_;        // blob -> its latest value
-  std::unordered_map<std::string, std::string> left_out_;  // blob -> the layer that makes it in another phase
+  std::unordered_map<std::string, std::string> left_out_;  // blob -> the layer that produces it in another phase
   std::unordered_map<std::string, std::vector<size_t>> layer_constants_;
 };
 
-// Where the text goes on after blanks and comments.
+// The text after leading blanks and comments.
 std::string_view first_token(std::string_view s) {
   if (s.starts_with("\xef\xbb\xbf")) s.remove_prefix(3);
   s = trim(s);
@@ -345,8 +343,8 @@ bool looks_like_caffe_text(std::string_view bytes) {
 
 namespace {
 
-// A layer of the second generation has a name (4) and a type (5); one of the first has both inside another message.
-// A graph of TensorFlow has messages like those, but hardly ever a single one.
+// A second-generation layer has a name (4) and a type (5); a first-generation one has both inside another message.
+// A TensorFlow graph has similar messages, but hardly ever a single one.
 bool looks_like_old_layer(Wire w) {
   bool name = false, type = false;
   size_t inside = 0;

@@ -1,4 +1,4 @@
-// A net's definition inside a caffemodel: field numbers and names of Caffe's own messages.
+// Reads a net's definition from a caffemodel, with the field numbers and names of Caffe's own messages.
 #include <charconv>
 
 #include "base/text.hpp"
@@ -7,8 +7,8 @@
 namespace graft {
 namespace {
 
-// "number name kind": i a whole number (repeated ones may be packed), f a float, b a truth, s a text, | words of an
-// enum from 0 on, a message's name for a message.
+// "number name kind": i an integer (repeated ones may be packed), f a float, b a boolean, s a string, | enumerators
+// starting at 0, a message's name for a message.
 struct MessageTable {
   std::string_view name, fields;
 };
@@ -119,7 +119,7 @@ void read_message(Wire w, std::string_view message, ProtoNode& out, int depth, s
       w.skip();
       continue;
     }
-    if (budget-- == 0) w.broken("has more fields than are taken");
+    if (budget-- == 0) w.broken("has too many fields");
     auto scalar = [&](ProtoNode::Kind kind, std::string value) {
       ProtoNode n;
       n.name = f.name;

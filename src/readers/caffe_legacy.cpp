@@ -5,7 +5,7 @@ namespace {
 
 using NamePair = std::pair<std::string_view, std::string_view>;
 
-// The enum of the second generation.
+// Layer types of the second generation (V1LayerParameter), an enum.
 constexpr NamePair enum_types[] = {
     {"ABSVAL", "AbsVal"},
     {"ACCURACY", "Accuracy"},
@@ -48,7 +48,7 @@ constexpr NamePair enum_types[] = {
     {"THRESHOLD", "Threshold"},
 };
 
-// The first generation: a type in lower case, all parameters side by side.
+// The first generation (V0LayerParameter): lower-case types, all parameters in one message.
 struct FirstType {
   std::string_view old, now, message;
   NamePair fields[6];
@@ -135,7 +135,7 @@ ProtoNode upgraded_caffe_layer(const ProtoNode& layer) {
     if (f.name == "type" && f.kind != ProtoNode::message)
       for (const auto& [word, name] : enum_types)
         if (f.value == word) f.value = name, f.kind = ProtoNode::text;
-  // In this generation the names of shared parameters are texts beside the layer's own fields.
+  // In this generation the names of shared parameters are strings next to the layer's own fields.
   std::erase_if(out.fields, [](const ProtoNode& f) { return f.name == "param"; });
   return out;
 }

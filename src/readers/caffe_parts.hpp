@@ -11,29 +11,29 @@ namespace graft {
 
 // ---- caffe_weights.cpp ----
 
-// A BlobProto. Numbers of single precision stay where they are in the file, others are converted to it.
+// A BlobProto. Single-precision data is used in place, other types are converted to f32.
 Tensor caffe_blob(Wire w, const std::shared_ptr<const void>& keeper, const ReadLimits& limits);
 
-// The blobs of every layer that has some; of two layers with one name the first counts.
+// The blobs of every layer that has some; of two layers with the same name, the first is used.
 using CaffeBlobs = std::unordered_map<std::string, std::vector<Tensor>>;
 CaffeBlobs read_caffe_blobs(std::string_view caffemodel, const std::shared_ptr<const void>& keeper,
                             const ReadLimits& limits);
 
 // ---- caffe_binary.cpp ----
 
-// The definition that a caffemodel carries beside the weights, as the text format would give it. Parameters are known
-// by number there: those of Caffe itself have names, a fork's are left out. `line` of a layer is its byte offset.
+// The definition that a caffemodel contains next to the weights, in the form of the text format. Parameters are
+// numbered there: those of Caffe itself have known names, a fork's are omitted. `line` of a layer is its byte offset.
 ProtoNode read_caffe_definition(std::string_view caffemodel, const ReadLimits& limits);
 
 // ---- caffe_legacy.cpp ----
 
-// Today's form of a layer of `layers`: type names instead of the enum, parameters in a message per type.
+// Converts a layer of `layers` to the current form: type names instead of the enum, parameters in a message per type.
 ProtoNode upgraded_caffe_layer(const ProtoNode& layer);
 
 // ---- python_text.cpp ----
 
-// The fields of a text in the syntax of a Python dictionary, outer braces optional: {'stride': 16, scales: [8, 16]}.
-// Nested dictionaries have dotted paths. Empty when the text is something else.
+// The fields of a string in the syntax of a Python dictionary, outer braces optional: {'stride': 16, scales: [8, 16]}.
+// Nested dictionaries have dotted paths. Empty when the string is not a dictionary.
 std::vector<std::pair<std::string, Attribute>> parse_python_fields(std::string_view text);
 
 }  // namespace graft

@@ -9,7 +9,7 @@
 namespace graft {
 namespace {
 
-// Numbers of a repeated field: one packed piece is used in place.
+// The numbers of a repeated field: a single packed piece is used in place.
 struct BlobData {
   std::string_view piece;
   std::string joined;
@@ -18,7 +18,7 @@ struct BlobData {
   void add(Wire& w, size_t width) {
     if (w.type() == Wire::bytes_type) {
       std::string_view bytes = w.bytes();
-      if (bytes.size() % width) w.broken("has ", bytes.size(), " bytes of numbers of ", width, " bytes each");
+      if (bytes.size() % width) w.broken("has ", bytes.size(), " bytes of packed data, expected a multiple of ", width);
       if (pieces++ == 0) piece = bytes;
       else join(bytes);
     } else if (width == 4) {
@@ -95,7 +95,7 @@ Tensor caffe_blob(Wire w, const std::shared_ptr<const void>& keeper, const ReadL
   size_t bytes = floats.bytes();
   if (has_raw) {
     constexpr DType types[] = {DType::f64, DType::f32, DType::f16, DType::i32, DType::u32};
-    if (raw_type < 0 || raw_type > 4) w.broken("has data of type ", raw_type, ", which is not known");
+    if (raw_type < 0 || raw_type > 4) w.broken("has raw data of unknown type ", raw_type);
     type = types[raw_type];
     bytes = raw.size();
     floats = BlobData{raw, {}, 1};
@@ -107,11 +107,11 @@ Tensor caffe_blob(Wire w, const std::shared_ptr<const void>& keeper, const ReadL
   size_t width = static_cast<size_t>(bits_of(type)) / 8;
   if (!has_shape && has_legacy) dims = legacy;
   else if (!has_shape) dims = {static_cast<int64_t>(bytes / width)};
-  if (dims.size() > limits.rank) w.broken("has ", dims.size(), " dimensions, at most ", limits.rank, " are taken");
+  if (dims.size() > limits.rank) w.broken("has ", dims.size(), " dimensions, expected at most ", limits.rank);
   for (int64_t d : dims)
     if (d < 0 || d > limits.dimension) w.broken("has dimension ", d, " in its shape ", dims);
   size_t want = bytes_for(type, count_checked(dims));
-  if (bytes != want) w.broken("has ", bytes, " bytes of data, its shape ", dims, " of ", type, " wants ", want);
+  if (bytes != want) w.broken("has ", bytes, " bytes of data, expected ", want, " for shape ", dims, " of ", type);
   return blob_tensor(type, dims, floats, keeper);
 }
 

@@ -19,15 +19,15 @@ constexpr int64_t max_pixels = int64_t{1} << 28;
 
 Tensor blank(int64_t height, int64_t width, int64_t channels) {
   if (height < 1 || width < 1 || height > max_side || width > max_side || height * width > max_pixels)
-    throw_user("the picture is ", width, " x ", height, ", which is not taken");
+    throw_user("expected an image of at most ", max_side, " x ", max_side, " and ", max_pixels, " pixels, got ", width,
+               " x ", height);
   return Tensor(DType::u8, {height, width, channels});
 }
 
 Tensor read_png_bytes(std::string_view bytes) {
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
-  if (!png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()))
-    throw_user("the PNG is broken: ", png.message);
+  if (!png_image_begin_read_from_memory(&png, bytes.data(), bytes.size())) throw_user("invalid PNG: ", png.message);
   bool colour = png.format & PNG_FORMAT_FLAG_COLOR;
   png.format = colour ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   Tensor t;
@@ -38,7 +38,7 @@ Tensor read_png_bytes(std::string_view bytes) {
     throw;
   }
   png_color black{0, 0, 0};
-  if (!png_image_finish_read(&png, &black, t.data(), 0, nullptr)) throw_user("the PNG is broken: ", png.message);
+  if (!png_image_finish_read(&png, &black, t.data(), 0, nullptr)) throw_user("invalid PNG: ", png.message);
   return t;
 }
 
@@ -48,7 +48,7 @@ struct JpegErrors {
   char message[JMSG_LENGTH_MAX];
 };
 
-// setjmp needs its locals to be plain; the tensor is made by the caller between the two calls.
+// setjmp requires trivial locals, so the caller creates the tensor between the two calls.
 struct JpegReader {
   jpeg_decompress_struct info{};
   JpegErrors errors{};
@@ -89,12 +89,12 @@ struct JpegReader {
 
 Tensor read_jpeg_bytes(std::string_view bytes) {
   JpegReader r;
-  if (!r.header(bytes)) throw_user("the JPEG is broken: ", static_cast<const char*>(r.errors.message));
+  if (!r.header(bytes)) throw_user("invalid JPEG: ", static_cast<const char*>(r.errors.message));
   int64_t channels = r.info.out_color_space == JCS_GRAYSCALE ? 1 : 3;
   Tensor t = blank(r.info.output_height, r.info.output_width, channels);
   if (!r.rows(static_cast<unsigned char*>(t.data()),
               static_cast<size_t>(r.info.output_width) * static_cast<size_t>(channels)))
-    throw_user("the JPEG is broken: ", static_cast<const char*>(r.errors.message));
+    throw_user("invalid JPEG: ", static_cast<const char*>(r.errors.message));
   return t;
 }
 
@@ -111,17 +111,17 @@ Tensor read_pnm_bytes(std::string_view bytes) {
     size_t start = at;
     while (at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9') ++at;
     auto v = parse_int(bytes.substr(start, at - start));
-    if (!v) throw_user("the PNM picture is broken at byte ", start);
+    if (!v) throw_user("invalid PNM image at byte ", start);
     return *v;
   };
   char kind = bytes[1];
   int64_t channels = kind == '3' || kind == '6' ? 3 : 1, width = number(), height = number(), most = number();
-  if (most < 1 || most > 255) throw_unsupported("PNM pictures of ", most, " levels");
+  if (most < 1 || most > 255) throw_unsupported("expected a PNM image with 1 to 255 levels, got ", most);
   Tensor t = blank(height, width, channels);
   auto* to = static_cast<unsigned char*>(t.data());
   if (kind == '5' || kind == '6') {
     ++at;  // one blank
-    if (at > bytes.size() || bytes.size() - at < t.bytes()) throw_user("the PNM picture ends early");
+    if (at > bytes.size() || bytes.size() - at < t.bytes()) throw_user("the PNM image is truncated");
     std::memcpy(to, bytes.data() + at, t.bytes());
   } else {
     for (size_t i = 0; i < t.bytes(); ++i) to[i] = static_cast<unsigned char>(std::min<int64_t>(number(), most));
@@ -135,7 +135,7 @@ Tensor read_pnm_bytes(std::string_view bytes) {
 // Uncompressed, 24 or 32 bits, or 8 with a palette.
 Tensor read_bmp_bytes(std::string_view bytes) {
   auto word = [&](size_t at) -> int64_t {
-    if (at + 4 > bytes.size()) throw_user("the BMP picture ends early");
+    if (at + 4 > bytes.size()) throw_user("the BMP image is truncated");
     int32_t v;
     std::memcpy(&v, bytes.data() + at, 4);
     return v;
@@ -144,11 +144,11 @@ Tensor read_bmp_bytes(std::string_view bytes) {
           compression = word(30);
   bool upside_down = height > 0;
   if (height < 0) height = -height;
-  if (compression != 0 && compression != 3) throw_unsupported("compressed BMP pictures");
-  if (bits != 24 && bits != 32 && bits != 8) throw_unsupported("BMP pictures of ", bits, " bits");
+  if (compression != 0 && compression != 3) throw_unsupported("compressed BMP images are not supported");
+  if (bits != 24 && bits != 32 && bits != 8) throw_unsupported("expected a BMP image of 8, 24 or 32 bits, got ", bits);
   Tensor t = blank(height, width, 3);
   int64_t row = (width * bits / 8 + 3) / 4 * 4, size = static_cast<int64_t>(bytes.size());
-  if (start < 0 || start > size || row * height > size - start) throw_user("the BMP picture ends early");
+  if (start < 0 || start > size || row * height > size - start) throw_user("the BMP image is truncated");
   int64_t palette = 14 + header;
   auto* to = static_cast<unsigned char*>(t.data());
   for (int64_t y = 0; y < height; ++y)
@@ -156,7 +156,7 @@ Tensor read_bmp_bytes(std::string_view bytes) {
       const char* p = bytes.data() + start + (upside_down ? height - 1 - y : y) * row + x * bits / 8;
       if (bits == 8) {
         int64_t entry = palette + 4 * static_cast<unsigned char>(*p);
-        if (palette < 0 || entry + 3 > size) throw_user("the BMP picture ends early");
+        if (palette < 0 || entry + 3 > size) throw_user("the BMP image is truncated");
         p = bytes.data() + entry;
       }
       unsigned char* pixel = to + (y * width + x) * 3;
@@ -185,14 +185,14 @@ Tensor read_image(const std::string& path) {
         if (b.starts_with("BM")) return read_bmp_bytes(b);
         if (b.size() > 2 && b[0] == 'P' && (b[1] == '2' || b[1] == '3' || b[1] == '5' || b[1] == '6'))
           return read_pnm_bytes(b);
-        throw_user("this is not a PNG, JPEG, BMP or PPM picture");
+        throw_user("expected a PNG, JPEG, BMP or PPM image");
       },
       [&] { return text("reading '", path, "'"); });
 }
 
 void write_png(const std::string& path, const Tensor& image) {
   if (image.type() != DType::u8 || image.dims().size() != 3 || (image.dims()[2] != 1 && image.dims()[2] != 3))
-    throw_user("a picture is u8[height,width,1 or 3], not ", info_of(image));
+    throw_user("expected an image u8[height,width,1 or 3], got ", info_of(image));
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
   png.height = static_cast<png_uint_32>(image.dims()[0]);
@@ -200,10 +200,10 @@ void write_png(const std::string& path, const Tensor& image) {
   png.format = image.dims()[2] == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   png_alloc_size_t size = 0;
   if (!png_image_write_to_memory(&png, nullptr, &size, 0, image.data(), 0, nullptr))
-    throw_user("the picture cannot be written: ", png.message);
+    throw_user("cannot encode the image: ", png.message);
   std::string bytes(size, '\0');
   if (!png_image_write_to_memory(&png, bytes.data(), &size, 0, image.data(), 0, nullptr))
-    throw_user("the picture cannot be written: ", png.message);
+    throw_user("cannot encode the image: ", png.message);
   bytes.resize(size);
   OutputFile file(path);
   file.write(bytes);

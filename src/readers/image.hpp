@@ -1,15 +1,15 @@
-// Pictures: read from PNG, JPEG, PPM/PGM and BMP files, written as PNG.
+// Images: read from PNG, JPEG, PPM/PGM and BMP files, written as PNG.
 #pragma once
 
 #include <graft/memory.hpp>
 
 namespace graft {
 
-// u8 [height, width, channels]; 1 channel (grey) or 3 (red, green, blue). Transparency is dropped.
+// u8 [height, width, channels]; 1 channel (gray) or 3 (red, green, blue). Transparency is dropped.
 Tensor read_image(const std::string& path);
 bool is_image_name(const std::string& path);
 void write_png(const std::string& path, const Tensor& image);
-// Bilinear, pixel centres aligned.
+// Bilinear, half-pixel centers.
 Tensor resize_image(const Tensor& image, int64_t height, int64_t width);
 
 }  // namespace graft

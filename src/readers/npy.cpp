@@ -43,7 +43,7 @@ Header parse_header(std::string_view h) {
     if (part.empty()) continue;
     if (part.ends_with('L')) part.remove_suffix(1);
     auto n = parse_int(part);
-    if (!n || *n < 0) throw_user("'", part, "' is not a dimension");
+    if (!n || *n < 0) throw_user("expected a dimension, got '", part, "'");
     out.dims.push_back(*n);
   }
   return out;
@@ -89,11 +89,11 @@ Tensor read_strings(std::string_view body, const Header& h) {
   bool wide = h.descr[1] == 'U';
   auto width = parse_int(std::string_view(h.descr).substr(2));
   int64_t count = count_checked(h.dims);
-  if (!width || *width < 0 || *width > (1 << 24)) throw_user("'", h.descr, "' is not a type of text");
+  if (!width || *width < 0 || *width > (1 << 24)) throw_user("expected a string type, got '", h.descr, "'");
   size_t cell = static_cast<size_t>(*width) * (wide ? 4 : 1);
   if (cell == 0 && count > max_empty_texts)
-    throw_user("the array has ", count, " texts without a character, at most ", max_empty_texts, " are read");
-  if (cell != 0 && static_cast<size_t>(count) > body.size() / cell) throw_user("the data ends early");
+    throw_user("expected at most ", max_empty_texts, " empty strings in the array, got ", count);
+  if (cell != 0 && static_cast<size_t>(count) > body.size() / cell) throw_user("the data is truncated");
   std::vector<std::string> texts;
   for (int64_t i = 0; i < count; ++i) {
     std::string s;
@@ -134,7 +134,7 @@ Tensor row_major(const Tensor& t) {
 }  // namespace
 
 Tensor read_npy(std::string_view bytes, std::shared_ptr<const void> keeper) {
-  if (!bytes.starts_with(magic) || bytes.size() < 10) throw_user("this is not an .npy file");
+  if (!bytes.starts_with(magic) || bytes.size() < 10) throw_user("not an .npy file");
   auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
   size_t start = byte(6) >= 2 ? 12 : 10;
   if (bytes.size() < start) throw_user("the file ends inside its header");
@@ -143,12 +143,11 @@ Tensor read_npy(std::string_view bytes, std::shared_ptr<const void> keeper) {
   if (length > bytes.size() - start) throw_user("the file ends inside its header");
   Header h = parse_header(bytes.substr(start, length));
   std::string_view body = bytes.substr(start + length);
-  if (h.dims.size() > 32) throw_user("the array has ", h.dims.size(), " dimensions, at most 32 are taken");
+  if (h.dims.size() > 32) throw_user("expected at most 32 dimensions, got ", h.dims.size());
   if (h.descr.size() > 2 && (h.descr[1] == 'U' || h.descr[1] == 'S')) return read_strings(body, h);
   DType type = dtype_for(h.descr);
   size_t want = bytes_for(type, count_checked(h.dims));
-  if (body.size() < want)
-    throw_user("the file has ", body.size(), " bytes of data, its shape ", h.dims, " wants ", want);
+  if (body.size() < want) throw_user("expected ", want, " bytes of data for shape ", h.dims, ", got ", body.size());
   Tensor t = Tensor::wrap(type, h.dims, const_cast<char*>(body.data()), std::move(keeper));
   if (h.descr[0] == '>') {
     t = t.clone();

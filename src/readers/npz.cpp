@@ -11,20 +11,20 @@
 namespace graft {
 namespace {
 
-// Against archives that explode: of all arrays together.
+// Against decompression bombs: of all arrays together.
 constexpr uint64_t max_ratio = 100, max_expanded = uint64_t{4} << 30;
 
 class Bytes {
  public:
   explicit Bytes(std::string_view b) : b_(b) {}
   uint64_t number(uint64_t at, unsigned width) const {
-    if (at > b_.size() || width > b_.size() - at) throw_user("the archive ends early");
+    if (at > b_.size() || width > b_.size() - at) throw_user("the archive is truncated");
     uint64_t v = 0;
     std::memcpy(&v, b_.data() + at, width);
     return v;
   }
   std::string_view part(uint64_t at, uint64_t size) const {
-    if (at > b_.size() || size > b_.size() - at) throw_user("the archive ends early");
+    if (at > b_.size() || size > b_.size() - at) throw_user("the archive is truncated");
     return b_.substr(at, size);
   }
 
@@ -35,7 +35,7 @@ class Bytes {
 std::string inflated(std::string_view packed, uint64_t size) {
   std::string out(size, '\0');
   z_stream z{};
-  if (inflateInit2(&z, -MAX_WBITS) != Z_OK) throw_internal("zlib does not start");
+  if (inflateInit2(&z, -MAX_WBITS) != Z_OK) throw_internal("cannot initialize zlib");
   z.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(packed.data()));
   z.next_out = reinterpret_cast<unsigned char*>(out.data());
   uint64_t left_in = packed.size(), left_out = size;
@@ -50,7 +50,7 @@ std::string inflated(std::string_view packed, uint64_t size) {
     if (status == Z_OK && in == z.avail_in && room == z.avail_out) break;
   }
   inflateEnd(&z);
-  if (status != Z_STREAM_END || left_out != 0) throw_user("an array in the archive is broken");
+  if (status != Z_STREAM_END || left_out != 0) throw_user("an array in the archive is corrupt");
   return out;
 }
 
@@ -64,14 +64,14 @@ std::vector<std::pair<std::string, Tensor>> read_npz(const std::string& path) {
         Bytes b(all);
         // The end record lies at most 64 KiB and a bit before the end.
         size_t end = all.size() >= 22 ? all.rfind("PK\x05\x06", all.size() - 22) : all.npos;
-        if (end == all.npos || all.size() - end > 66000) throw_user("this is not an .npz file");
+        if (end == all.npos || all.size() - end > 66000) throw_user("not an .npz file");
         uint64_t count = b.number(end + 10, 2), at = b.number(end + 16, 4);
         if (count == 0xffff || at == 0xffffffff)
-          throw_unsupported("archives of the ZIP64 kind with more than 65534 arrays");
+          throw_unsupported("ZIP64 archives with more than 65534 arrays are not supported");
         std::vector<std::pair<std::string, Tensor>> out;
         uint64_t expanded = 0;  // by all arrays so far; entries may share their bytes in the file
         for (uint64_t i = 0; i < count; ++i) {
-          if (b.part(at, 4) != "PK\x01\x02") throw_user("the list of arrays is broken");
+          if (b.part(at, 4) != "PK\x01\x02") throw_user("the central directory of the archive is corrupt");
           uint64_t method = b.number(at + 10, 2), packed = b.number(at + 20, 4), size = b.number(at + 24, 4),
                    name_size = b.number(at + 28, 2);
           uint64_t extra = b.number(at + 30, 2), comment = b.number(at + 32, 2), local = b.number(at + 42, 4);
@@ -91,7 +91,8 @@ std::vector<std::pair<std::string, Tensor>> read_npz(const std::string& path) {
           std::string_view body = b.part(data, packed);
           expanded += std::min(size, max_expanded + 1);
           if (expanded > max_expanded || expanded / max_ratio > all.size() + 1)
-            throw_user("the arrays grow from ", all.size(), " to more than ", expanded, " bytes, which is too much");
+            throw_user("the arrays expand from ", all.size(), " to more than ", expanded,
+                       " bytes, which exceeds the limit");
           if (name.ends_with(".npy")) name.resize(name.size() - 4);
           if (method == 0) {
             out.emplace_back(name, read_npy(body, file));
@@ -99,7 +100,7 @@ std::vector<std::pair<std::string, Tensor>> read_npz(const std::string& path) {
             auto held = std::make_shared<std::string>(inflated(body, size));
             out.emplace_back(name, read_npy(*held, held));
           } else {
-            throw_unsupported("compression method ", method, " of array '", name, "'");
+            throw_unsupported("unsupported compression method ", method, " of array '", name, "'");
           }
         }
         return out;

@@ -108,7 +108,7 @@ class Reader {
     for (size_t i = 0; i < n.fields.size(); ++i)
       for (size_t k = 0; k < i; ++k)
         if (n.fields[i].first == n.fields[k].first)
-          throw_user("the node '", n.name, "' (", n.type, ") has attribute '", n.fields[i].first, "' twice");
+          throw_user("the node '", n.name, "' (", n.type, ") has a duplicate attribute '", n.fields[i].first, "'");
     return n;
   }
 
@@ -143,7 +143,7 @@ class Reader {
       }
     if (name.empty()) w.broken("has no name");
     if (!f.refers_to.empty()) return {std::move(name), std::move(f)};
-    // Files before IR version 2 leave the type out: it is the one kind with content.
+    // Files before IR version 2 omit the type: it is the one kind with content.
     if (type == 0)
       for (int k = 1; k <= 11; ++k)
         if (seen >> k & 1) type = type ? -1 : k;
@@ -153,12 +153,11 @@ class Reader {
       case 3: f.value = std::move(text); break;
       case 4:
       case 11:
-        if (!tensor) w.broken("is attribute '", name, "' of type tensor, without a tensor");
+        if (!tensor) w.broken("('", name, "') has type tensor, but no tensor");
         f.value = std::move(tensor);
         break;
       case 5:
-        if (f.graphs.size() != 1)
-          w.broken("is attribute '", name, "' of type graph, with ", f.graphs.size(), " graphs");
+        if (f.graphs.size() != 1) w.broken("('", name, "') has type graph, expected one graph, got ", f.graphs.size());
         break;
       case 6: f.value = std::move(floats); break;
       case 7: f.value = std::move(ints); break;
@@ -168,7 +167,7 @@ class Reader {
       case 13:  // a TypeProto: only Optional uses it
         f.value = std::string("type");
         break;
-      default: w.broken("is attribute '", name, "' of type ", type, ", which nobody knows");
+      default: w.broken("('", name, "') has unknown type ", type);
     }
     return {std::move(name), std::move(f)};
   }
@@ -231,8 +230,8 @@ class Reader {
       for (Wire t = w.message("Dimension"); t.next();) switch (t.field()) {
           case 1: {
             int64_t n = t.integer();
-            if (n > limits_.dimension) t.broken("is ", n, ", at most ", limits_.dimension, " is taken");
-            d = n < 0 ? Dim() : Dim(n);  // -1 is how some exporters say "unknown"
+            if (n > limits_.dimension) t.broken("is ", n, ", expected at most ", limits_.dimension);
+            d = n < 0 ? Dim() : Dim(n);  // some exporters write -1 for unknown dimensions
             break;
           }
           case 2: d = symbol(t.text()); break;
@@ -294,7 +293,7 @@ bool looks_like_onnx(std::string_view bytes) {
       w.skip();
     }
   } catch (const Error&) {
-    // A truncated model is still a model; the reader will say what is wrong with it.
+    // A truncated model is still recognized, so that the reader can report what is wrong with it.
     return version && (graph || bytes.size() > 4);
   }
   return version && (graph || !bytes.empty());

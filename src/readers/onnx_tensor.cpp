@@ -12,7 +12,7 @@ namespace graft {
 
 namespace {
 
-// Typed data of one tensor, before it is known how it must be read.
+// Typed data of one tensor, before its element type is known.
 struct Parts {
   std::vector<float> floats;
   std::vector<int64_t> ints;  // int32_data, int64_data and uint64_data
@@ -23,7 +23,7 @@ struct Parts {
 Tensor from_parts(DType type, const std::vector<int64_t>& dims, Parts& p) {
   int64_t count = count_checked(dims);
   auto need = [&](size_t have, size_t want) {
-    if (have != want) throw_user("has ", have, " values in its data, its shape ", dims, " wants ", want);
+    if (have != want) throw_user("expected ", want, " values for shape ", dims, ", got ", have);
   };
   auto n = static_cast<size_t>(count);
   switch (type) {
@@ -39,7 +39,7 @@ Tensor from_parts(DType type, const std::vector<int64_t>& dims, Parts& p) {
     return t;
   }
   need(p.ints.size(), n);
-  if (is_real(type)) {  // 16- and 8-bit floats come as their bits
+  if (is_real(type)) {  // 16- and 8-bit floats are stored as their bits
     Tensor t(type, dims);
     for (size_t i = 0; i < n; ++i) {
       if (bits_of(type) == 16) static_cast<uint16_t*>(t.data())[i] = static_cast<uint16_t>(p.ints[i]);
@@ -63,7 +63,7 @@ std::pair<std::string, Tensor> OnnxTensors::tensor(Wire w) {
   while (w.next()) switch (w.field()) {
       case 1: w.integers([&](int64_t d) { dims.push_back(d); }); break;
       case 2: code = w.small(); break;
-      case 3: throw_unsupported("tensors in segments are not supported");
+      case 3: throw_unsupported("segmented tensors are not supported");
       case 4: w.fixed<float>([&](float v) { parts.floats.push_back(v); }); break;
       case 5:
       case 7:
@@ -82,8 +82,8 @@ std::pair<std::string, Tensor> OnnxTensors::tensor(Wire w) {
         auto number = [&]() -> uint64_t {
           auto n = parse_int(value);
           if (!n || *n < 0)
-            throw_user("tensor '", name, "' has external data with ", key, " '", value,
-                       "', a number of bytes is wanted");
+            throw_user("expected a number of bytes as ", key, " of the external data of tensor '", name, "', got '",
+                       value, "'");
           return static_cast<uint64_t>(*n);
         };
         if (key == "location") where.location = value;
@@ -96,17 +96,16 @@ std::pair<std::string, Tensor> OnnxTensors::tensor(Wire w) {
     }
   return with_context(
       [&]() -> std::pair<std::string, Tensor> {
-        if (dims.size() > limits_.rank)
-          throw_user("has ", dims.size(), " dimensions, at most ", limits_.rank, " are taken");
+        if (dims.size() > limits_.rank) throw_user("expected at most ", limits_.rank, " dimensions, got ", dims.size());
         for (int64_t d : dims)
-          if (d < 0 || d > limits_.dimension) throw_user("has dimension ", d, " in its shape ", dims);
+          if (d < 0 || d > limits_.dimension) throw_user("invalid dimension ", d, " in shape ", dims);
         DType type = onnx_element_type(code);
-        if (type == DType::undefined) throw_user("has no element type");
+        if (type == DType::undefined) throw_user("missing or unknown element type");
         if (is_external) return {name, external(name, where, type, dims)};
         if (has_raw && type != DType::string) {
           size_t want = bytes_for(type, count_checked(dims));
           if (raw.size() != want)
-            throw_user("has ", raw.size(), " bytes of data, its shape ", dims, " of ", type, " wants ", want);
+            throw_user("expected ", want, " bytes of data for shape ", dims, " of ", type, ", got ", raw.size());
           return {name, Tensor::wrap(type, dims, const_cast<char*>(raw.data()), keeper_)};
         }
         return {name, from_parts(type, dims, parts)};
@@ -115,20 +114,20 @@ std::pair<std::string, Tensor> OnnxTensors::tensor(Wire w) {
 }
 
 Tensor OnnxTensors::external(const std::string& name, const External& where, DType type, std::vector<int64_t> dims) {
-  if (type == DType::string) throw_user("keeps strings in an external file, which ONNX does not allow");
+  if (type == DType::string) throw_user("strings are stored in an external file, which ONNX does not allow");
   auto& file = files_[where.location];
   if (!file) {
     if (files_.size() > limits_.external_files)
-      throw_user("the model names more than ", limits_.external_files, " files");
+      throw_user("the model refers to more than ", limits_.external_files, " files");
     file = open_below(folder_, where.location);
   }
   uint64_t size = file->chars().size(), want = bytes_for(type, count_checked(dims));
   if (where.length && *where.length != want)
-    throw_user("says it has ", *where.length, " bytes in '", where.location, "', its shape ", dims, " of ", type,
-               " wants ", want);
+    throw_user("expected ", want, " bytes in '", where.location, "' for shape ", dims, " of ", type, ", got ",
+               *where.length);
   if (where.offset > size || want > size - where.offset)
-    throw_user("lies at bytes ", where.offset, " to ", where.offset, "+", want, " of '", where.location,
-               "', which has ", size);
+    throw_user("the data lies at bytes ", where.offset, " to ", where.offset, "+", want, " of '", where.location,
+               "', which has ", size, " bytes");
   if (want > 0) ranges_[where.location].push_back({where.offset, where.offset + want, name});
   return Tensor::wrap(type, std::move(dims), const_cast<char*>(file->chars().data()) + where.offset, file);
 }
@@ -141,7 +140,7 @@ void OnnxTensors::check_overlaps() const {
       const Range &a = ranges[i - 1], &b = ranges[i];
       bool same = a.begin == b.begin && a.end == b.end;  // tied weights
       if (!same && b.begin < a.end)
-        throw_user("tensors '", a.name, "' and '", b.name, "' lie partly on top of each other in '", path, "'");
+        throw_user("tensors '", a.name, "' and '", b.name, "' partly overlap in '", path, "'");
     }
   }
 }
@@ -154,8 +153,7 @@ Tensor OnnxTensors::dense(const Tensor& values, const std::vector<int64_t>& at, 
   DType type = values.type(), placed = !is_packed(type) ? type : is_signed_integer(type) ? DType::i8 : DType::u8;
   size_t bytes = bytes_for(placed, count_checked(dims));
   if (bytes > limits_.dense_bytes - std::min(limits_.dense_bytes, dense_bytes_))
-    throw_user("has shape ", dims, ", which takes the sparse tensors of this model past ", limits_.dense_bytes,
-               " bytes when they are made dense");
+    throw_user("shape ", dims, " expands the sparse tensors of the model to more than ", limits_.dense_bytes, " bytes");
   dense_bytes_ += bytes;
   Tensor from = values.to(placed), out(placed, std::move(dims));
   std::memset(out.data(), 0, bytes);
@@ -178,26 +176,26 @@ std::pair<std::string, Tensor> OnnxTensors::sparse(Wire w) {
     }
   return with_context(
       [&]() -> std::pair<std::string, Tensor> {
-        if (!values || !indices) throw_user("lacks values or indices");
-        if (dims.size() > limits_.rank)
-          throw_user("has ", dims.size(), " dimensions, at most ", limits_.rank, " are taken");
+        if (!values || !indices) throw_user("missing values or indices");
+        if (dims.size() > limits_.rank) throw_user("expected at most ", limits_.rank, " dimensions, got ", dims.size());
         int64_t count = count_checked(dims), given = values.size();
-        if (values.dims().size() != 1) throw_user("has values of shape ", values.dims(), ", a list is wanted");
+        if (values.dims().size() != 1) throw_user("expected values of rank 1, got shape ", values.dims());
         std::vector<int64_t> at = values_of<int64_t>(indices);
         bool linear = indices.dims().size() == 1;
         auto rank = static_cast<int64_t>(dims.size());
         if (static_cast<int64_t>(at.size()) != given * (linear ? 1 : rank))
-          throw_user("has indices of shape ", indices.dims(), " for ", given, " values");
+          throw_user("expected indices for ", given, " values, got shape ", indices.dims());
         std::vector<int64_t> places;
         for (int64_t i = 0; i < given; ++i) {
           int64_t flat = 0;
           if (linear) flat = at[static_cast<size_t>(i)];
           for (int64_t k = 0; !linear && k < rank; ++k) {
             int64_t x = at[static_cast<size_t>(i * rank + k)];
-            if (x < 0 || x >= dims[static_cast<size_t>(k)]) throw_user("has index ", x, " outside its shape ", dims);
+            if (x < 0 || x >= dims[static_cast<size_t>(k)])
+              throw_user("index ", x, " is out of range for shape ", dims);
             flat = flat * dims[static_cast<size_t>(k)] + x;
           }
-          if (flat < 0 || flat >= count) throw_user("has index ", flat, " outside its shape ", dims);
+          if (flat < 0 || flat >= count) throw_user("index ", flat, " is out of range for shape ", dims);
           places.push_back(flat);
         }
         return {name, dense(values, places, dims)};

@@ -10,13 +10,13 @@ namespace graft {
 
 class OnnxTensors {
  public:
-  // `keeper` keeps the bytes of the message alive: raw data is not copied.
+  // `keeper` owns the bytes of the message: raw data is not copied.
   OnnxTensors(std::shared_ptr<const void> keeper, std::string folder, const ReadLimits& limits)
       : keeper_(std::move(keeper)), folder_(std::move(folder)), limits_(limits) {}
 
   std::pair<std::string, Tensor> tensor(Wire w);
   std::pair<std::string, Tensor> sparse(Wire w);
-  // Refuses external tensors that lie partly on top of each other.
+  // Throws if external tensors partly overlap.
   void check_overlaps() const;
 
  private:

@@ -85,13 +85,13 @@ class ProtoTextParser {
           value(item, depth);
           out.push_back(std::move(item));
         } while (accept(','));
-        if (!accept(']')) broken("the list of '", head.name, "' goes on with ", found(), ", ',' or ']' is wanted");
+        if (!accept(']')) broken("expected ',' or ']' in the list of '", head.name, "', got ", found());
       }
     } else if (colon || (at_ != end_ && (*at_ == '{' || *at_ == '<'))) {
       value(head, depth);
       out.push_back(std::move(head));
     } else {
-      broken("'", head.name, "' is followed by ", found(), ", ':' or '{' is wanted");
+      broken("expected ':' or '{' after '", head.name, "', got ", found());
     }
     if (!accept(',')) accept(';');
   }
@@ -100,12 +100,12 @@ class ProtoTextParser {
     if (at_ != end_ && *at_ == '[') {  // an extension's full name
       const char* begin = at_;
       while (at_ != end_ && *at_ != ']' && *at_ != '\n') ++at_;
-      if (at_ == end_ || *at_ != ']') broken("the name that begins with '[' does not end");
+      if (at_ == end_ || *at_ != ']') broken("expected ']' at the end of the name that begins with '['");
       std::string name(begin, ++at_);
       skip_space();
       return name;
     }
-    if (at_ == end_ || !is_name_start(*at_)) broken("the name of a field is wanted, ", found(), " is there");
+    if (at_ == end_ || !is_name_start(*at_)) broken("expected the name of a field, got ", found());
     return name_token();
   }
   std::string name_token() {
@@ -119,7 +119,7 @@ class ProtoTextParser {
   void value(ProtoNode& node, int depth) {
     node.line = line_;
     if (++fields_ > limits_.fields) broken("the file has more than ", limits_.fields, " fields");
-    if (at_ == end_) broken("the file ends where a value of '", node.name, "' is wanted");
+    if (at_ == end_) broken("expected a value of '", node.name, "', got the end of the file");
     char c = *at_;
     if (c == '{' || c == '<') return message(node, depth);
     if (c == '"' || c == '\'') {
@@ -129,15 +129,15 @@ class ProtoTextParser {
     }
     if (accept('-')) {
       node.value = "-";
-      if (at_ == end_) broken("the file ends after '-'");
+      if (at_ == end_) broken("expected a number after '-', got the end of the file");
       c = *at_;
     }
     if (is_digit(c) || c == '.') return number(node);
-    if (!is_name_start(c)) broken("a value of '", node.name, "' is wanted, ", found(), " is there");
+    if (!is_name_start(c)) broken("expected a value of '", node.name, "', got ", found());
     bool negative = !node.value.empty();
     node.value += name_token();
     node.kind = ProtoNode::word;
-    if (negative && !node.real()) broken("'", node.value, "' is not a number");
+    if (negative && !node.real()) broken("expected a number, got '", node.value, "'");
   }
 
   void message(ProtoNode& node, int depth) {
@@ -148,7 +148,7 @@ class ProtoTextParser {
     node.kind = ProtoNode::message;
     while (!accept(close)) {
       if (at_ == end_)
-        broken("the file ends inside '", node.name, "', which begins at line ", begin, ": '", close, "' is missing");
+        broken("expected '", close, "' to close '", node.name, "' of line ", begin, ", got the end of the file");
       field(node.fields, depth + 1);
     }
   }
@@ -158,7 +158,7 @@ class ProtoTextParser {
     while (at_ != end_ && (is_name(*at_) || *at_ == '.' || ((*at_ == '+' || *at_ == '-') && exponent(begin)))) ++at_;
     node.value.append(begin, at_);
     node.kind = ProtoNode::number;
-    if (!node.integer() && !node.real()) broken("'", node.value, "' is not a number");
+    if (!node.integer() && !node.real()) broken("expected a number, got '", node.value, "'");
     skip_space();
   }
   bool exponent(const char* begin) const {
@@ -169,13 +169,13 @@ class ProtoTextParser {
   void quoted(std::string& out) {
     char close = *at_++;
     for (;; ++at_) {
-      if (at_ == end_ || *at_ == '\n') broken("the text does not end on its line");
+      if (at_ == end_ || *at_ == '\n') broken("unterminated string");
       if (*at_ == close) break;
       if (*at_ != '\\') {
         out += *at_;
         continue;
       }
-      if (++at_ == end_) broken("the text does not end on its line");
+      if (++at_ == end_) broken("unterminated string");
       escape(out);
     }
     ++at_;
@@ -201,17 +201,17 @@ class ProtoTextParser {
       case 'u': put_utf8(out, digits(4, 16, 4)); return;
       case 'U': {
         uint32_t code = digits(8, 16, 8);
-        if (code > 0x10ffff) broken("there is no character U+", code);
+        if (code > 0x10ffff) broken("invalid code point ", code);
         put_utf8(out, code);
         return;
       }
       default: break;
     }
-    if (*at_ < '0' || *at_ > '7') broken("'\\", *at_, "' is not an escape");
+    if (*at_ < '0' || *at_ > '7') broken("unknown escape '\\", *at_, "'");
     --at_;
     out += static_cast<char>(digits(3, 8, 1));
   }
-  // Up to `most` digits after the character at hand.
+  // Up to `most` digits after the current character.
   uint32_t digits(int most, int base, int least) {
     uint32_t v = 0;
     int n = 0;
@@ -221,7 +221,7 @@ class ProtoTextParser {
       v = v * static_cast<uint32_t>(base) + static_cast<uint32_t>(d);
       ++at_;
     }
-    if (n < least) broken("an escape has ", n, " digits, ", least, " are wanted");
+    if (n < least) broken("expected ", least, " digits in an escape, got ", n);
     return v;
   }
 

@@ -1,11 +1,11 @@
-// The text format of protobuf, read without any schema: names and values as they stand in the file.
+// Parses the text format of protobuf without a schema: names and values as written in the file.
 //
 //   ProtoNode net = parse_proto_text(bytes, "net.prototxt");
 //   for (const ProtoNode& layer : net.fields)
 //     if (layer.name == "layer") name = layer.text_of("name");
 //
 // `a { b: 1 }`, `a: < b: 1; >`, `a: [1, 2]` (two fields a), 'text' "in pieces", enums, hexadecimal and octal numbers,
-// inf, nan, [extension.names] and # comments are understood. Field names may repeat; order is kept.
+// inf, nan, [extension.names] and # comments are supported. Field names may repeat; order is kept.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,12 @@ struct ProtoNode {
   const ProtoNode* find(std::string_view field) const;
   std::vector<const ProtoNode*> all(std::string_view field) const;
 
-  // The value as what is wanted; nothing where it is something else.
-  std::optional<int64_t> integer() const;  // also unsigned ones that do not fit, as their bits
+  // The value in the requested form; none if it has another form.
+  std::optional<int64_t> integer() const;  // unsigned ones that do not fit wrap around
   std::optional<double> real() const;
   std::optional<bool> boolean() const;
 
-  // Of a field: its text or word, or nothing at all.
+  // The string or word of a field; empty if there is none.
   std::string text_of(std::string_view field) const;
 };
 
@@ -44,7 +44,7 @@ struct ProtoTextLimits {
   size_t fields = 50'000'000;
 };
 
-// The whole text as one message. Errors begin with "file:line: ".
+// Parses the whole text as one message. Errors begin with "file:line: ".
 ProtoNode parse_proto_text(std::string_view bytes, const std::string& file, const ProtoTextLimits& limits = {});
 
 }  // namespace graft

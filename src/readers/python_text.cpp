@@ -4,7 +4,7 @@
 namespace graft {
 namespace {
 
-// Gives up quietly: what is no dictionary stays a text.
+// Parses without errors: a string that is not a dictionary stays a string.
 class PythonText {
  public:
   explicit PythonText(std::string_view s) : s_(s) {}
@@ -43,13 +43,13 @@ class PythonText {
         out.emplace_back(prefix + key, std::move(v));
       }
       if (accept(',')) continue;
-      // Lines of their own, as YAML has them.
+      // One entry per line, as in YAML.
       if (!close && at_ < s_.size() && at_ > 0 && s_.substr(0, at_).find_last_of('\n') != s_.npos) continue;
       if (close ? !peek(close) : at_ != s_.size()) return false;
     }
   }
 
-  // Keys become parts of attribute names.
+  // Keys become components of attribute names.
   static bool is_key(std::string_view key) {
     for (char c : key)
       if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_')) return false;

@@ -1,4 +1,4 @@
-// A framework's model as it stands in its files: the framework's own types and names, nothing judged.
+// A framework's model as stored in its files: with the framework's own types and names, not interpreted.
 #pragma once
 
 #include <map>
@@ -25,12 +25,12 @@ struct RawNode {
   std::string type;
   std::string domain;
   std::string name;
-  std::vector<std::string> inputs;                       // empty: left out
-  std::vector<std::string> outputs;                      // empty: not wanted
+  std::vector<std::string> inputs;                       // empty: absent
+  std::vector<std::string> outputs;                      // empty: unused
   std::vector<std::pair<std::string, RawField>> fields;  // nested parameters under dotted paths
-  size_t weights = 0;                                    // so many of the last inputs are weights of the layer
+  size_t weights = 0;                                    // how many of the last inputs are weights of the layer
   size_t position = 0;                                   // byte offset or line in the file
-  std::string stands_for;                                // not of the file: "replacement 'x' of f.json" put it there
+  std::string stands_for;                                // not from the file: created by "replacement 'x' of f.json"
   bool is_operation = false;                             // `type` is one of ours, the fields are its attributes
 
   const RawField* find(std::string_view path) const {
@@ -44,15 +44,15 @@ struct RawValue {
   std::string name;
   Info info;
   std::string kind;             // empty: a tensor; else "sequence", "optional", "map", "sparse tensor"
-  std::string also;             // another name that an input goes by in its framework
+  std::string also;             // an alternative name of an input in its framework
   std::vector<RawValue> parts;  // a sequence's or an optional's element; a map's keys and values
-  bool unused = false;          // nothing consumes it: an input of the model only where the user names it
+  bool unused = false;          // has no consumers: an input of the model only if the user names it
 };
 
 struct RawGraph {
   std::string name;
   std::vector<RawValue> inputs, outputs;
-  std::map<std::string, RawValue> values;  // what the file says about values in between
+  std::map<std::string, RawValue> values;  // types and shapes of intermediate values
   std::vector<std::pair<std::string, Tensor>> constants;
   std::vector<RawNode> nodes;
 };
@@ -74,18 +74,18 @@ struct RawModel {
   std::map<std::string, int64_t> opsets;  // domain -> version
   RawGraph graph;
   std::vector<RawFunction> functions;
-  std::string first_output;          // what may stand behind the name of a layer's first output: ":0" in TensorFlow
+  std::string first_output;          // optional suffix of the name of a layer's first output: ":0" in TensorFlow
   std::vector<std::string> symbols;  // names of unknown dimensions; Dim::symbol() - 1 is an index
 };
 
-// What the caller says about files that hold more than one model, or only a part of one.
+// The caller's options for files that contain more than one model, or only a part of one.
 struct ReadRequest {
   std::string checkpoint;         // values of a TensorFlow graph's variables: "model.ckpt" or "model.ckpt.index"
-  std::vector<std::string> tags;  // of the graph to take from a SavedModel; none: the one for serving
+  std::vector<std::string> tags;  // of the graph to select from a SavedModel; none: the one for serving
   std::string signature;          // of that graph; empty: serving_default, or the only one
 };
 
-// Limits that every reader keeps.
+// Limits that every reader enforces.
 struct ReadLimits {
   size_t nodes = 2'000'000;
   int depth = 64;  // of graphs in graphs

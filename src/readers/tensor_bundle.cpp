@@ -18,7 +18,7 @@ T fixed(std::string_view s, size_t at) {
   return v;
 }
 
-// Takes numbers and bytes off the front of a piece of the table.
+// Reads numbers and bytes from the front of a piece of the table.
 struct Cursor {
   std::string_view left;
   uint64_t number() {
@@ -29,11 +29,11 @@ struct Cursor {
       v |= static_cast<uint64_t>(byte & 0x7f) << shift;
       if (byte < 0x80) return v;
     }
-    throw_user("the table of the checkpoint's index ends inside a number");
+    throw_user("the checkpoint's index is truncated inside a number");
   }
   std::string_view bytes(uint64_t n) {
     if (n > left.size())
-      throw_user("the checkpoint's index has an entry of ", n, " bytes where ", left.size(), " are left");
+      throw_user("the checkpoint's index has an entry of ", n, " bytes, but only ", left.size(), " are left");
     std::string_view v = left.substr(0, n);
     left.remove_prefix(n);
     return v;
@@ -50,11 +50,12 @@ Place place(Cursor& c) {
   return p;
 }
 
-// Snappy: the length, then pieces that are new or copies of what came before.
+// Snappy: the length, then pieces that are literals or copies of earlier output.
 std::string unpacked(std::string_view packed) {
   Cursor c{packed};
   uint64_t size = c.number();
-  if (size > most_unpacked) throw_user("the checkpoint's index has a packed block of ", size, " bytes");
+  if (size > most_unpacked)
+    throw_user("the checkpoint's index has a compressed block of ", size, " bytes, expected at most ", most_unpacked);
   std::string out;
   out.reserve(size);
   auto byte = [&] { return static_cast<uint64_t>(static_cast<unsigned char>(c.bytes(1)[0])); };
@@ -75,35 +76,37 @@ std::string unpacked(std::string_view packed) {
       default: offset = number(4), length += 1;
     }
     if (length > size - out.size() || ((tag & 3) && (offset == 0 || offset > out.size())))
-      throw_user("the checkpoint's index has a block that does not unpack");
+      throw_user("the checkpoint's index has a corrupt compressed block");
     if ((tag & 3) == 0) out += c.bytes(length);
     else
       for (uint64_t i = 0; i < length; ++i) out += out[out.size() - offset];
   }
   if (out.size() != size)
-    throw_user("the checkpoint's index has a block that unpacks to ", out.size(), " of ", size, " bytes");
+    throw_user("the checkpoint's index has a block that decompresses to ", out.size(), " bytes, expected ", size);
   return out;
 }
 
-// Unpacked into `space` where it is packed.
+// The contents of a block, decompressed into `space` where necessary.
 std::string_view block(std::string_view file, Place p, std::string& space) {
   if (p.offset > file.size() || p.size > file.size() - p.offset || file.size() - p.offset - p.size < trailer_size)
     throw_user("the checkpoint's index has a block at bytes ", p.offset, " to ", p.offset, "+", p.size, " of ",
                file.size());
   std::string_view bytes = file.substr(p.offset, p.size);
   int kind = static_cast<unsigned char>(file[p.offset + p.size]);
-  if (kind > 1) throw_unsupported("the checkpoint's index has a block that is packed in the way ", kind);
+  if (kind > 1) throw_unsupported("the checkpoint's index has a block of unknown compression type ", kind);
   if (kind == 0) return bytes;
   space = unpacked(bytes);
   return space;
 }
 
-// The entries of a block: keys share their beginnings with the key before them.
+// The entries of a block: each key stores only what differs from the key before it.
 template <class F>
 void each_entry(std::string_view block, F&& each) {
-  if (block.size() < 4) throw_user("the checkpoint's index has a block of ", block.size(), " bytes");
+  if (block.size() < 4)
+    throw_user("the checkpoint's index has a block of ", block.size(), " bytes, expected at least 4");
   uint64_t restarts = fixed<uint32_t>(block, block.size() - 4);
-  if (restarts > (block.size() - 4) / 4) throw_user("the checkpoint's index has a block with ", restarts, " restarts");
+  if (restarts > (block.size() - 4) / 4)
+    throw_user("the checkpoint's index has a block of ", block.size(), " bytes with ", restarts, " restarts");
   Cursor c{block.substr(0, block.size() - 4 - restarts * 4)};
   std::string key;
   while (!c.left.empty()) {
@@ -131,9 +134,9 @@ TensorBundle::TensorBundle(std::string_view index, std::string folder, std::stri
 
 void TensorBundle::read_index(std::string_view bytes) {
   if (bytes.size() < footer_size || fixed<uint64_t>(bytes, bytes.size() - 8) != table_magic)
-    throw_user("it is not the index of a checkpoint: the mark at its end is missing");
+    throw_user("not the index of a checkpoint: the magic number at its end is missing");
   Cursor footer{bytes.substr(bytes.size() - footer_size, footer_size - 8)};
-  place(footer);  // of the index of other things, which checkpoints have none of
+  place(footer);  // of the metaindex, which is empty in checkpoints
   std::string index_space, space;
   constexpr size_t most_read = size_t{16} << 20;
   size_t read = 0;
@@ -159,7 +162,7 @@ void TensorBundle::add(const std::string& key, std::string_view value) {
         default: w.skip();
       }
     if (shards_ < 1 || shards_ > static_cast<int64_t>(limits_.external_files))
-      throw_user("the checkpoint says it has ", shards_, " shards");
+      throw_user("expected 1 to ", limits_.external_files, " shards of the checkpoint, got ", shards_);
     return;
   }
   if (entries_.size() >= limits_.nodes) throw_user("the checkpoint has more than ", limits_.nodes, " tensors");
@@ -189,18 +192,18 @@ std::shared_ptr<const MappedFile> TensorBundle::shard(int64_t number) {
 
 const TensorBundle::Entry& TensorBundle::entry(const std::string& name) const {
   auto it = entries_.find(name);
-  if (it == entries_.end()) throw_user("the checkpoint does not have it");
-  if (it->second.sliced) throw_unsupported("it is stored in slices");
+  if (it == entries_.end()) throw_user("the checkpoint has no such tensor");
+  if (it->second.sliced) throw_unsupported("the tensor is stored in slices");
   return it->second;
 }
 
 std::string_view TensorBundle::bytes_of(const Entry& e, std::shared_ptr<const MappedFile>& file) {
-  if (e.shard < 0 || e.shard >= shards_) throw_user("it lies in shard ", e.shard, " of ", shards_);
+  if (e.shard < 0 || e.shard >= shards_) throw_user("the tensor lies in shard ", e.shard, " of ", shards_);
   file = shard(e.shard);
   uint64_t size = file->chars().size();
   if (e.offset > size || e.size > size - e.offset)
-    throw_user("it lies at bytes ", e.offset, " to ", e.offset, "+", e.size, " of '", file->path(), "', which has ",
-               size);
+    throw_user("the tensor lies at bytes ", e.offset, " to ", e.offset, "+", e.size, " of '", file->path(),
+               "', which has ", size, " bytes");
   return file->chars().substr(e.offset, e.size);
 }
 
@@ -210,12 +213,12 @@ Tensor TensorBundle::tensor(const std::string& name) {
         const Entry& e = entry(name);
         DType type = tensorflow_element_type(e.type);
         if (type == DType::undefined)
-          throw_unsupported("its element type is ", tensorflow_type_name(e.type), ", expected numbers or strings");
-        if (!e.shape.is_static()) throw_user("its shape is ", e.shape);
+          throw_unsupported("expected a numeric or string element type, got ", tensorflow_type_name(e.type));
+        if (!e.shape.is_static()) throw_user("expected a static shape, got ", e.shape);
         std::vector<int64_t> dims = e.shape.values();
         if (type == DType::string) return texts(e, std::move(dims));
         uint64_t want = bytes_for(type, count_checked(dims));
-        if (e.size != want) throw_user("it has ", e.size, " bytes, its shape ", dims, " of ", type, " wants ", want);
+        if (e.size != want) throw_user("expected ", want, " bytes for shape ", dims, " of ", type, ", got ", e.size);
         std::shared_ptr<const MappedFile> file;
         std::string_view bytes = bytes_of(e, file);
         return Tensor::wrap(type, std::move(dims), const_cast<char*>(bytes.data()), file);
@@ -244,13 +247,13 @@ std::string_view TensorBundle::text_of(const std::string& name) {
       [&] {
         const Entry& e = entry(name);
         if (tensorflow_element_type(e.type) != DType::string || !e.shape.is_static() || e.shape.rank() != 0)
-          throw_user("it is ", tensorflow_type_name(e.type), e.shape, ", a single text is wanted");
+          throw_user("expected a scalar string, got ", tensorflow_type_name(e.type), e.shape);
         std::shared_ptr<const MappedFile> file;
         Cursor c{bytes_of(e, file)};
         uint64_t size = c.number();
-        // The length has a checksum behind it.
+        // The length is followed by a checksum.
         if (c.left.size() < 4 || c.left.size() - 4 != size)
-          throw_user("it has ", c.left.size(), " bytes behind its length, which says ", size, " and a checksum of 4");
+          throw_user("expected ", size, " bytes and a checksum of 4 after the length, got ", c.left.size());
         return c.left.substr(4);
       },
       [&] { return text("reading '", name, "' from the checkpoint"); });

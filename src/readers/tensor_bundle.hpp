@@ -1,4 +1,4 @@
-// A checkpoint of TensorFlow: an index (a sorted table of names) and shards of data.
+// Reads a TensorFlow checkpoint: an index (a sorted table of names) and shards of data.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ class TensorBundle {
   bool has(const std::string& name) const { return entries_.count(name) != 0; }
   // A view of the shard's bytes; texts are copied.
   Tensor tensor(const std::string& name);
-  // The bytes of a single text, as long as the bundle lives.
+  // The bytes of a scalar string, valid for the lifetime of the bundle.
   std::string_view text_of(const std::string& name);
   std::vector<std::string> names() const;
 
@@ -34,7 +34,7 @@ class TensorBundle {
   Tensor texts(const Entry& e, std::vector<int64_t> dims);
   const Entry& entry(const std::string& name) const;
   std::shared_ptr<const MappedFile> shard(int64_t number);
-  // Where the entry's bytes lie, all of them in the shard.
+  // The entry's bytes, checked to lie within the shard.
   std::string_view bytes_of(const Entry& e, std::shared_ptr<const MappedFile>& file);
 
   std::string folder_, prefix_;

@@ -30,7 +30,7 @@ struct MetaGraph {
   std::map<std::string, std::string> assets;  // values -> files
 };
 
-// A key and a message, as maps are written.
+// A map entry: a key and a message.
 template <class F>
 void entry(Wire w, F&& use) {
   std::string key;
@@ -48,7 +48,7 @@ class SavedModelReader {
  public:
   SavedModelReader(const char* origin, TensorFlowTensors& tensors) : origin_(origin), tensors_(tensors) {}
 
-  // The graph with exactly these tags, or the one that is meant for serving.
+  // The graph with exactly these tags, or the one tagged for serving.
   MetaGraph saved_model(std::string_view bytes, const std::vector<std::string>& wanted) {
     std::vector<MetaGraph> all;
     for (Wire w(bytes, "SavedModel", origin_); w.next();)
@@ -184,11 +184,11 @@ const Signature* chosen(const MetaGraph& m, const std::string& name) {
                        text("choose one with --saved_model_signature:\n  ", list_of(all)));
   if (!s && all.size() == 1) s = all[0];
   if (s && (!s->not_plain.empty() || s->outputs.empty()))
-    throw_unsupported("the signature '", s->name, "' has '", s->not_plain, "', which is not a plain tensor");
+    throw_unsupported("expected a plain tensor as '", s->not_plain, "' of the signature '", s->name, "'");
   return s;
 }
 
-// Does the first message of a file look like a node? Nodes have a name and an operation, a word.
+// Does the first message of a file look like a node? Nodes have a name and an operation, which is a single word.
 bool node_like(std::string_view bytes) {
   bool name = false, op = false;
   for (Wire w(bytes, "NodeDef"); w.next();) {
@@ -210,7 +210,7 @@ bool is_saved_model(std::string_view bytes) {
     for (Wire w(bytes, "file"); w.next();) {
       if (w.field() == 1 && w.type() == Wire::varint_type) version = w.varint() == 1;
       else if (w.field() == 2 && w.type() == Wire::bytes_type) {
-        // A graph has a description (1) and nodes (2); ONNX has the name of a program here.
+        // A graph has a description (1) and nodes (2); ONNX has the producer name here.
         for (Wire m(w.bytes(), "graph"); m.next();) {
           if (m.type() != Wire::bytes_type || m.field() > 16) return false;
           graph |= m.field() == 2;
@@ -277,9 +277,9 @@ RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> kee
   std::string here = folder.empty() ? "." : folder, variables = request.checkpoint;
   bool saved = is_saved_model(bytes);
   if (!saved && !request.tags.empty())
-    throw RequestError("tags choose a graph of a SavedModel, this model is a single graph");
+    throw RequestError("expected a SavedModel for the given tags, got a single graph");
   if (!saved && !request.signature.empty())
-    throw RequestError("a signature chooses inputs and outputs of a SavedModel, this model is a single graph");
+    throw RequestError("expected a SavedModel for the given signature, got a single graph");
   if (saved) {
     m = meta.saved_model(bytes, request.tags);
     if (std::filesystem::exists(here + "/variables/variables.index")) variables = "variables/variables";

@@ -11,17 +11,16 @@ const TensorFlowFunction& called(const RawNode& n, const char* field, const Tens
   const std::string* name = f ? f->value.get_if<std::string>() : nullptr;
   auto it = name ? functions.find(*name) : functions.end();
   if (it == functions.end())
-    throw_user("the node '", n.name, "' (", n.type, ") runs the function '", name ? *name : "",
-               "', which the model does not have");
+    throw_user("the node '", n.name, "' (", n.type, ") calls the unknown function '", name ? *name : "", "'");
   return *it->second;
 }
 
 RawNode call(const TensorFlowFunction& f, const RawNode& from, std::string name, std::vector<std::string> inputs,
              std::vector<std::string> outputs) {
   if (inputs.size() > f.inputs.size() || outputs.size() > f.outputs.size())
-    throw_user("the node '", from.name, "' (", from.type, ") gives ", inputs.size(), " values to the function '",
-               f.name, "' and takes ", outputs.size(), ", it has ", f.inputs.size(), " inputs and ", f.outputs.size(),
-               " outputs");
+    throw_user("the node '", from.name, "' (", from.type, ") calls the function '", f.name, "' with ", inputs.size(),
+               " inputs and ", outputs.size(), " outputs, expected at most ", f.inputs.size(), " and ",
+               f.outputs.size());
   RawNode n;
   n.type = f.name;
   n.name = std::move(name);
@@ -31,7 +30,7 @@ RawNode call(const TensorFlowFunction& f, const RawNode& from, std::string name,
   return n;
 }
 
-// Does the function hand on argument i as its result i?
+// Does the function return argument i unchanged as its result i?
 std::vector<bool> handed_on(const TensorFlowFunction& f) {
   std::unordered_map<std::string_view, const TensorFlowNode*> nodes;
   for (const TensorFlowNode& n : f.nodes) nodes.emplace(n.name, &n);
@@ -54,9 +53,9 @@ std::vector<RawNode> loop(const RawNode& n, const TensorFlowFunctions& functions
   size_t count = n.inputs.size();
   if (body.inputs.size() != count || body.outputs.size() != count || test.inputs.size() != count ||
       test.outputs.size() != 1)
-    throw_user("the node '", n.name, "' (", n.type, ") has ", count, " values, its body '", body.name, "' takes ",
-               body.inputs.size(), " and gives ", body.outputs.size(), ", its condition '", test.name, "' takes ",
-               test.inputs.size());
+    throw_user("the node '", n.name, "' (", n.type, ") has ", count, " loop variables, but its body '", body.name,
+               "' has ", body.inputs.size(), " inputs and ", body.outputs.size(), " outputs, and its condition '",
+               test.name, "' has ", test.inputs.size(), " inputs");
   std::vector<bool> constant = handed_on(body);
   std::vector<RawNode> out;
   out.push_back(call(test, n, n.name + "/cond", n.inputs, {n.name + "/goes"}));
@@ -72,7 +71,7 @@ std::vector<RawNode> loop(const RawNode& n, const TensorFlowFunctions& functions
   g->inputs = {{n.name + "/iteration", {DType::i64, Shape()}, {}}, {n.name + "/going", {DType::boolean, Shape()}, {}}};
   g->outputs = {{n.name + "/goes_on", {}, {}}};
   std::vector<std::string> before, made, after;
-  std::vector<int64_t> lists;  // among what goes round
+  std::vector<int64_t> lists;  // positions among the loop variables
   for (size_t i = 0; i < count; ++i) {
     std::string wanted = i < n.outputs.size() ? n.outputs[i] : std::string();
     if (constant[i]) {
@@ -170,14 +169,13 @@ std::vector<RawNode> choice(const RawNode& n, const TensorFlowFunctions& functio
   if (n.inputs.empty() || !names || names->empty())
     throw_user("the node '", n.name, "' (", n.type, ") has no branches");
   if (names->size() > most)
-    throw_unsupported("the node '", n.name, "' (", n.type, ") has ", names->size(), " branches, at most ", most,
-                      " are supported");
+    throw_unsupported("the node '", n.name, "' (", n.type, ") has ", names->size(), " branches, expected at most ",
+                      most);
   std::vector<const TensorFlowFunction*> branches;
   for (const std::string& name : *names) {
     auto it = functions.find(name);
     if (it == functions.end())
-      throw_user("the node '", n.name, "' (", n.type, ") runs the function '", name,
-                 "', which the model does not have");
+      throw_user("the node '", n.name, "' (", n.type, ") calls the unknown function '", name, "'");
     branches.push_back(it->second);
   }
   return choice(n, branches, 0, n.outputs);

@@ -1,4 +1,4 @@
-// Nodes that run functions: calls, While, If.
+// Nodes that call functions: calls, While, If.
 #pragma once
 
 #include <unordered_map>
@@ -10,7 +10,7 @@ namespace graft {
 using TensorFlowFunctions = std::unordered_map<std::string, const TensorFlowFunction*>;
 
 // A call becomes a node of the function's own type. While and If become "Loop" and "If" of the domain "graft", with
-// graphs that call the functions; a loop also needs its condition once in front of it. Other nodes stay as they are.
+// graphs that call the functions; a loop also evaluates its condition once before it. Other nodes stay as they are.
 std::vector<RawNode> expand_calls(RawNode node, const TensorFlowFunctions& functions);
 
 }  // namespace graft

@@ -24,7 +24,7 @@ class Branches {
     size_t merges = 0;
     for (const TensorFlowNode& n : nodes_) merges += n.type == "Merge" || n.type == "RefMerge";
     if (merges > 20'000 || merges * nodes_.size() > 200'000'000)
-      throw_unsupported("the graph has ", merges, " places where branches meet");
+      throw_unsupported("the graph has too many Merge nodes: ", merges);
     has_many_ = std::any_of(nodes_.begin(), nodes_.end(), is_switch_of_many);
     std::vector<std::pair<size_t, TensorFlowNode>> merged;
     for (size_t i = 0; i < nodes_.size(); ++i)
@@ -32,7 +32,7 @@ class Branches {
     for (auto& [i, n] : merged) nodes_[i] = std::move(n);
     for (TensorFlowNode& n : nodes_)
       if (is_switch(n) || is_switch_of_many(n)) {
-        // All outputs are the first input: what reads another one reads it from the node's input.
+        // All outputs are the first input, so consumers of the others are redirected to output 0 of the Identity.
         n.type = "Identity";
         n.inputs.resize(1);
         switches_.insert(n.name);
@@ -53,7 +53,7 @@ class Branches {
   static bool is_switch(const RawNode& n) { return n.type == "Switch" || n.type == "RefSwitch"; }
   static bool is_switch_of_many(const RawNode& n) { return n.type == "_SwitchN"; }
 
-  // Which sides of which conditions a value stands behind: bit 0 for false, bit 1 for true; of a switch of many, whose
+  // The branches of each condition that a value depends on: bit 0 for false, bit 1 for true; for a _SwitchN, whose
   // index has `many` before its name, the bit of the branch.
   std::map<std::string, unsigned> sides(const std::string& value) const {
     std::map<std::string, unsigned> out;
@@ -74,7 +74,7 @@ class Branches {
     return out;
   }
 
-  // The value behind Identity nodes, so that two names of one condition are the same.
+  // Skips Identity nodes, so that two names of one condition compare equal.
   std::string condition_of(std::string value) const {
     for (size_t steps = 0; steps < nodes_.size(); ++steps) {
       const TensorFlowNode* n = find(tensorflow_reference(value).first);

@@ -5,9 +5,9 @@
 
 namespace graft {
 
-// A Merge of two branches becomes a choice: type "Merge", domain "graft", inputs condition, value if true, value if
+// A Merge of two branches becomes a selection: type "Merge", domain "graft", inputs condition, value if true, value if
 // false; or, where the condition is a constant, an Identity of the branch that is taken. Every Switch becomes an
-// Identity. Merges that are no branches (of loops) stay as they are.
+// Identity. Merges of loops stay as they are.
 void resolve_branches(std::vector<TensorFlowNode>& nodes);
 
 }  // namespace graft

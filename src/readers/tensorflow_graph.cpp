@@ -8,8 +8,8 @@
 namespace graft {
 namespace {
 
-// Inside functions an output is named by its argument: "top:indices:0". These are the operations with several output
-// arguments; everywhere else the number after the name is the number of the output.
+// Inside functions an output is referred to by its argument: "top:indices:0". These are the operations with several
+// output arguments; for all others the number after the name is the number of the output.
 struct Arguments {
   std::string_view type;
   std::string_view names;
@@ -62,8 +62,9 @@ std::pair<std::string_view, size_t> tensorflow_reference(std::string_view refere
   size_t colon = reference.rfind(':');
   if (colon == reference.npos || colon == 0) return {reference, 0};
   auto n = parse_int(reference.substr(colon + 1));
-  if (!n || *n < 0) throw_user("'", reference, "' is not the name of a node's output");
-  if (static_cast<size_t>(*n) >= most_outputs) throw_user("'", reference, "' is output ", *n, " of a node");
+  if (!n || *n < 0) throw_user("expected a reference to a node's output, got '", reference, "'");
+  if (static_cast<size_t>(*n) >= most_outputs)
+    throw_user("expected an output number below ", most_outputs, ", got '", reference, "'");
   return {reference.substr(0, colon), static_cast<size_t>(*n)};
 }
 std::string tensorflow_value(std::string_view node, size_t output) {
@@ -76,8 +77,7 @@ TensorFlowGraph TensorFlowGraphReader::graph(std::string_view bytes) {
   for (Wire w(bytes, "GraphDef", origin_); w.next();) switch (w.field()) {
       case 1:
         g.nodes.push_back(node(w.bytes()));
-        if (!names.insert(g.nodes.back().name).second)
-          throw_user("the graph has two nodes '", g.nodes.back().name, "'");
+        if (!names.insert(g.nodes.back().name).second) throw_user("duplicate node '", g.nodes.back().name, "'");
         break;
       case 2:
         for (Wire l = w.message("FunctionDefLibrary"); l.next();)
@@ -121,7 +121,7 @@ TensorFlowNode TensorFlowGraphReader::node(std::string_view bytes) {
     }
   if (n.name.empty()) throw_user("the NodeDef at byte ", n.position, " has no name");
   if (n.name.find(':') != n.name.npos || n.name[0] == '^')
-    throw_user("the node at byte ", n.position, " is called '", n.name, "', which nothing can refer to");
+    throw_user("the node at byte ", n.position, " has the invalid name '", n.name, "'");
   if (n.type.empty()) throw_user("the node '", n.name, "' at byte ", n.position, " has no op");
   complex_ = false;
   with_context(
@@ -129,13 +129,13 @@ TensorFlowNode TensorFlowGraphReader::node(std::string_view bytes) {
         std::unordered_set<std::string> seen;
         for (std::string_view a : attributes) {
           auto [name, f] = field(Wire(a, "attribute", origin_));
-          if (!seen.insert(name).second) throw_user("attribute '", name, "' is given twice");
-          // What begins with an underscore is a note of some tool, not part of the operation.
+          if (!seen.insert(name).second) throw_user("duplicate attribute '", name, "'");
+          // Names that begin with an underscore are annotations by tools, not part of the operation.
           if (name[0] != '_') n.fields.emplace_back(std::move(name), std::move(f));
         }
       },
       [&] { return text("reading the node '", n.name, "' (", n.type, ")"); });
-  // Complex numbers are pairs of real ones here, and few layers may treat them as such: those with rules of their own.
+  // Complex numbers are stored as pairs of real ones, which only operations with rules of this domain handle.
   if (complex_ && n.type != "Placeholder" && n.type != "Const") n.domain = "complex";
   return n;
 }
@@ -267,17 +267,17 @@ TensorFlowFunction TensorFlowGraphReader::function(std::string_view bytes) {
         std::unordered_map<std::string_view, std::string_view> types;
         std::unordered_set<std::string_view> arguments;
         for (const RawValue& v : f.inputs)
-          if (!arguments.insert(v.name).second) throw_user("it has two arguments '", v.name, "'");
+          if (!arguments.insert(v.name).second) throw_user("duplicate argument '", v.name, "'");
         for (const TensorFlowNode& n : f.nodes)
           if (arguments.count(n.name) || !types.emplace(n.name, n.type).second)
-            throw_user("it has two nodes '", n.name, "'");
+            throw_user("duplicate node '", n.name, "'");
         // "node:argument:number" becomes "node:number", counted over all arguments.
         auto plain = [&](const std::string& reference) -> std::string {
           std::vector<std::string_view> parts = split(reference, ':');
-          if (parts.empty() || parts.size() > 3) throw_user("'", reference, "' is not the name of an output");
+          if (parts.empty() || parts.size() > 3) throw_user("expected a reference to an output, got '", reference, "'");
           if (arguments.count(parts[0])) return std::string(parts[0]);
           auto it = types.find(parts[0]);
-          if (it == types.end()) throw_user("'", reference, "' is not made by any of its nodes");
+          if (it == types.end()) throw_user("'", reference, "' is not produced by any node of the function");
           if (parts.size() < 3) {
             auto [name, output] = tensorflow_reference(reference);
             return tensorflow_value(name, output);
@@ -289,7 +289,7 @@ TensorFlowFunction TensorFlowGraphReader::function(std::string_view bytes) {
           for (std::string& in : n.inputs) in = plain(in);
         for (const std::string& r : results) {
           auto it = returned.find(r);
-          if (it == returned.end()) throw_user("it does not say what its output '", r, "' is");
+          if (it == returned.end()) throw_user("the function does not define its output '", r, "'");
           f.outputs.push_back(plain(it->second));
         }
         return std::move(f);

@@ -1,4 +1,4 @@
-// GraphDef as it stands in the file: nodes and functions, with references between nodes in one form.
+// Reads a GraphDef: nodes and functions, with references between nodes in normalized form.
 #pragma once
 
 #include "readers/tensorflow_tensor.hpp"
@@ -42,12 +42,12 @@ class TensorFlowGraphReader {
   ReadLimits limits_;
   TensorFlowTensors tensors_;
   size_t nodes_ = 0;
-  bool complex_ = false;  // the node at hand has to do with complex numbers
+  bool complex_ = false;  // the current node involves complex numbers
 };
 
 // "a:1" -> {"a", 1}; "a" and "a:0" -> {"a", 0}.
 std::pair<std::string_view, size_t> tensorflow_reference(std::string_view reference);
-// The one form of a reference: without ":0".
+// The normalized form of a reference: without ":0".
 std::string tensorflow_value(std::string_view node, size_t output);
 
 }  // namespace graft

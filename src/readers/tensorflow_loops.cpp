@@ -11,7 +11,7 @@ struct LoopVariable {
   const TensorFlowNode *enter, *merge, *next = nullptr, *change = nullptr;  // change: the Switch
 };
 
-// One loop: what goes around in it, and what it only reads.
+// One loop: its variables and its invariants.
 struct Frame {
   std::vector<LoopVariable> variables;
   std::vector<const TensorFlowNode*> constants;  // Enter nodes
@@ -23,7 +23,7 @@ bool is_enter(const RawNode& n) { return n.type == "Enter" || n.type == "RefEnte
 
 class Loops {
  public:
-  // `prefix` tells the loops of one list of nodes from those of another.
+  // `prefix` distinguishes the loops of one list of nodes from those of another.
   Loops(std::vector<TensorFlowNode>& nodes, std::vector<TensorFlowFunction>& functions, std::string prefix)
       : nodes_(nodes), functions_(functions), prefix_(std::move(prefix)) {}
 
@@ -40,7 +40,7 @@ class Loops {
       for (const std::string& f : frames)
         if ((done = with_context([&] { return replace(f); }, [&] { return text("reading the loop '", f, "'"); })))
           break;
-      if (!done) throw_unsupported("the loops of the graph are inside each other in a way that is not understood");
+      if (!done) throw_unsupported("unsupported nesting of loops in the graph");
     }
   }
 
@@ -65,7 +65,7 @@ class Loops {
       if (!enter || !is_enter(*enter) || frame_of(*enter) != name) continue;
       const TensorFlowNode* next = find(n.inputs[1]);
       if (!next || next->inputs.empty() || (next->type != "NextIteration" && next->type != "RefNextIteration"))
-        throw_unsupported("the node '", n.name, "' (Merge) does not lead back to the loop's beginning");
+        throw_unsupported("the node '", n.name, "' (Merge) has no NextIteration as its second input");
       merges.emplace(n.name, f.variables.size());
       f.variables.push_back({enter, &n, next, nullptr});
     }
@@ -77,16 +77,16 @@ class Loops {
       auto it = merges.find(tensorflow_reference(n.inputs[0]).first);
       const TensorFlowNode* condition = it == merges.end() ? nullptr : find(n.inputs[1]);
       if (!condition || condition->type != "LoopCond" || condition->inputs.empty()) continue;
-      if (f.condition && f.condition != condition) throw_unsupported("it has two conditions");
+      if (f.condition && f.condition != condition) throw_unsupported("the loop has two conditions");
       f.condition = condition;
       f.variables[it->second].change = &n;
     }
-    if (f.variables.empty() || !f.condition) throw_unsupported("it has no condition or nothing that goes around in it");
+    if (f.variables.empty() || !f.condition) throw_unsupported("the loop has no condition or no loop variables");
     return f;
   }
 
-  // The function that computes `results`; arguments are named by `stops` (references of the graph). False: another
-  // loop lies inside.
+  // The function that computes `results`; `stops` maps references of the graph to argument names. False: it contains
+  // another loop.
   bool function(TensorFlowFunction& f, const std::map<std::string, std::string>& stops,
                 const std::vector<std::string>& results) const {
     std::set<std::string_view> taken;
@@ -97,11 +97,11 @@ class Loops {
       stack.pop_back();
       if (stops.count(value)) continue;
       const TensorFlowNode* n = find(value);
-      if (!n) throw_user("'", value, "' is read, which no node of the graph makes");
+      if (!n) throw_user("reference to '", value, "', which no node of the graph produces");
       if (!taken.insert(n->name).second) continue;
       if (n->type == "Exit" || n->type == "RefExit") return false;
       if (is_enter(*n) || n->type == "NextIteration" || n->type == "RefNextIteration")
-        throw_unsupported("the node '", n->name, "' (", n->type, ") is read in a way that is not understood");
+        throw_unsupported("the node '", n->name, "' (", n->type, ") is used in an unsupported way");
       inside.push_back(n);
       for (const std::string& in : n->inputs) stack.push_back(in);
       // Only control inputs tell the branch of nodes without inputs.
@@ -124,7 +124,7 @@ class Loops {
 
   bool replace(const std::string& name) {
     work_ += nodes_.size();
-    if (work_ > 1'000'000'000) throw_unsupported("the graph has too many loops to be understood");
+    if (work_ > 1'000'000'000) throw_unsupported("the graph has too many loops");
     Frame f = frame(name);
     TensorFlowFunction test, body;
     test.name = "loop " + prefix_ + name + " condition";
@@ -141,7 +141,8 @@ class Loops {
       if (const RawField* t = enter.find("T"))
         if (auto type = t->value.get_if<DType>()) v.info.type = *type;
       if (enter.inputs.empty()) throw_user("the node '", enter.name, "' (Enter) has no input");
-      // What a tensor array hands on from one write to the next stands for the array. A variant is a list too.
+      // The flow value of a tensor array, passed from one write to the next, represents the array. A variant is a list
+      // too.
       const TensorFlowNode* from = find(enter.inputs[0]);
       bool variant = v.info.type == DType::undefined && enter.domain.empty();
       if (variant || (from && from->type == "TensorArrayV3")) v.kind = "list";
@@ -163,7 +164,7 @@ class Loops {
     }
     if (!function(test, test_stops, {f.condition->inputs[0]}) || !function(body, body_stops, next)) return false;
 
-    // What is only there for the loop goes; its exits read the new node.
+    // Removes the nodes that belong to the loop; its exits read the new node.
     std::set<std::string> gone{f.condition->name};
     std::unordered_map<std::string, size_t> exits;
     for (size_t i = 0; i < f.variables.size(); ++i) {
@@ -200,7 +201,7 @@ class Loops {
   std::vector<TensorFlowFunction>& functions_;
   std::string prefix_;
   std::unordered_map<std::string_view, const TensorFlowNode*> index_;
-  size_t work_ = 0;  // nodes looked at
+  size_t work_ = 0;  // nodes visited
 };
 
 }  // namespace
@@ -208,7 +209,7 @@ class Loops {
 void resolve_loops(TensorFlowGraph& graph) {
   Loops(graph.nodes, graph.functions, "").resolve();
   for (size_t i = 0, own = graph.functions.size(); i < own; ++i) {
-    // The list of functions grows meanwhile.
+    // The list of functions grows in the process.
     std::vector<TensorFlowNode> nodes = std::move(graph.functions[i].nodes);
     std::string name = graph.functions[i].name;
     with_context([&] { Loops(nodes, graph.functions, name + "/").resolve(); },

@@ -5,8 +5,8 @@
 
 namespace graft {
 
-// Every loop of the graph and its functions becomes a While with functions of its own; Exit nodes hand on its outputs.
-// Loops that are not built the way the framework builds them are refused.
+// Every loop of the graph and its functions becomes a While with its own functions; Exit nodes pass on its outputs.
+// Throws on loops that are not structured as the framework generates them.
 void resolve_loops(TensorFlowGraph& graph);
 
 }  // namespace graft

@@ -15,7 +15,7 @@ namespace {
 
 bool is_placeholder(const RawNode& n) { return n.type == "Placeholder" || n.type == "PlaceholderV2"; }
 
-// Nodes that are there for what they do, or for nothing: never an output of the model.
+// Nodes with only side effects, or without any: never an output of the model.
 bool is_effect(const RawNode& n) {
   static const std::set<std::string_view> types = {"Assert",
                                                    "Assign",
@@ -47,7 +47,7 @@ bool is_effect(const RawNode& n) {
   return types.count(n.type) != 0;
 }
 
-// The rank that a node wants its first input to have, where it is always the same.
+// The rank that a node requires of its first input, where it is always the same.
 size_t rank_wanted(const RawNode& n) {
   static const std::set<std::string_view> planes = {"AvgPool",
                                                     "Conv2D",
@@ -83,21 +83,21 @@ class Assembler {
     if (frozen) outputs = unread();
     resolve_loops(graph_);
     for (const TensorFlowFunction& f : graph_.functions)
-      if (!functions_.emplace(f.name, &f).second) throw_user("the model has two functions '", f.name, "'");
+      if (!functions_.emplace(f.name, &f).second) throw_user("duplicate function '", f.name, "'");
     resolve_branches(nodes);
     widen_halves();
     std::unordered_map<std::string_view, size_t> index;
     for (size_t i = 0; i < nodes.size(); ++i) index.emplace(nodes[i].name, i);
     auto node_of = [&](std::string_view value, const auto& who) -> size_t {
       auto it = index.find(tensorflow_reference(value).first);
-      if (it == index.end()) throw_user(who(), " '", value, "', which no node of the graph makes");
+      if (it == index.end()) throw_user(who(), " '", value, "', which no node of the graph produces");
       return it->second;
     };
 
     for (const TensorFlowPort& p : outputs) node_of(p.value, [&] { return text("the output '", p.name, "' is"); });
     for (const TensorFlowPort& p : inputs) node_of(p.value, [&] { return text("the input '", p.name, "' is"); });
 
-    // What the outputs need, up to the inputs.
+    // Everything the outputs depend on, up to the inputs.
     std::unordered_set<std::string> cut;
     for (const TensorFlowPort& p : inputs) cut.insert(p.value);
     std::vector<bool> needed(nodes.size(), false);
@@ -156,11 +156,11 @@ class Assembler {
     for (const TensorFlowNode& n : graph_.nodes) {
       if (looping.count(n.name) || (training && !fed.count(n.name))) continue;
       if (read.count(n.name) || is_effect(n) || is_placeholder(n) || switches_.count(n.name)) continue;
-      // What only marks a branch.
+      // Identity nodes that only mark a branch.
       if (n.type == "Identity" && n.inputs.size() == 1 &&
           switches_.count(std::string(tensorflow_reference(n.inputs[0]).first)))
         continue;
-      // Operations that part a tensor say into how many.
+      // Splitting operations have an attribute with their number of outputs.
       int64_t count = 1;
       for (const char* field : {"num_split", "num"})
         if (const RawField* f = n.find(field))
@@ -170,11 +170,11 @@ class Assembler {
         out.push_back({value, value, {}});
       }
     }
-    if (out.empty()) throw_user("the graph has no outputs: every node is read by another one, so they go in a circle");
+    if (out.empty()) throw_user("the graph has no outputs: every node has a consumer, so the graph is cyclic");
     return out;
   }
 
-  // Nodes that are reached from some, up to others.
+  // Nodes reachable from those that `from` accepts, stopping at those that `up_to` accepts.
   template <class From, class UpTo>
   std::unordered_set<std::string_view> reached(From&& from, UpTo&& up_to) const {
     std::unordered_set<std::string_view> inside;
@@ -193,7 +193,7 @@ class Assembler {
     return inside;
   }
 
-  // Graphs whose weights were stored as half afterwards still take float inputs: all of them is meant to be float.
+  // Graphs whose weights were converted to half afterwards still take float inputs: the whole graph computes in float.
   void widen_halves() {
     std::unordered_set<std::string_view> floats;
     auto type_of = [](const RawNode& n, const char* field) {
@@ -228,7 +228,7 @@ class Assembler {
       if (auto t = f->value.get_if<DType>()) v.info.type = *t;
     if (v.info.type == DType::undefined)
       throw_unsupported("the input '", n.name, "' has an element type that is not supported");
-    // Before version 24 a shape without dimensions was how one said that it is not known.
+    // Before version 24 a shape without dimensions meant an unknown shape.
     if (const RawField* f = n.find("shape"))
       if (auto s = f->value.get_if<Shape>(); s && !(s->ranked() && s->rank() == 0 && graph_.producer < 24))
         v.info.shape = *s;
@@ -237,7 +237,7 @@ class Assembler {
     return v;
   }
 
-  // Gives nodes their outputs, and functions to those that run them.
+  // Sets the outputs of nodes, and resolves the functions that they call.
   std::vector<RawNode> finished(std::vector<TensorFlowNode> nodes, const std::vector<std::string>& results,
                                 const std::unordered_set<std::string>& cut) {
     std::unordered_map<std::string_view, std::set<size_t>> read;
@@ -262,7 +262,7 @@ class Assembler {
     return out;
   }
 
-  // The nodes that the results need.
+  // The nodes that the results depend on.
   static std::vector<TensorFlowNode> needed(const std::vector<TensorFlowNode>& nodes,
                                             const std::vector<std::string>& results) {
     std::unordered_map<std::string_view, size_t> index;
@@ -297,7 +297,7 @@ class Assembler {
   // Users see the names of the ports; inside the graph nothing changes.
   static void name_borders(RawGraph& g, const std::vector<TensorFlowPort>& inputs,
                            const std::vector<TensorFlowPort>& outputs) {
-    std::unordered_map<std::string, std::string> moved;  // values whose name a port takes
+    std::unordered_map<std::string, std::string> moved;  // values renamed because a port takes their name
     std::unordered_set<std::string> ports;
     for (const TensorFlowPort& p : inputs)
       if (p.name != p.value) ports.insert(p.name);
@@ -313,7 +313,7 @@ class Assembler {
     };
     for (RawNode& n : g.nodes) {
       for (std::string& in : n.inputs) in = now(in);
-      // Graphs of a node see values of this one.
+      // Graphs inside a node can refer to values of this one.
       for (auto& [name, f] : n.fields)
         for (auto& inner : f.graphs)
           for (RawNode& part : inner->nodes)
@@ -335,7 +335,7 @@ class Assembler {
   TensorFlowGraph graph_;
   TensorFlowFunctions functions_;
   std::unordered_set<std::string> switches_;
-  std::unordered_map<std::string, size_t> ranks_;  // of values, as their readers want them
+  std::unordered_map<std::string, size_t> ranks_;  // of values, as their consumers require
 };
 
 }  // namespace

@@ -49,11 +49,11 @@ const TypeRow* row_of(int64_t code) {
   return nullptr;
 }
 
-// The typed values of a tensor, before it is known how they must be read.
+// The typed values of a tensor, before its element type is known.
 struct Values {
   std::vector<float> floats;
   std::vector<double> doubles;
-  std::vector<int64_t> ints;  // of every whole type, and the bits of 16-bit floats
+  std::vector<int64_t> ints;  // of every integer type, and the bits of 16-bit floats
   std::vector<std::string> texts;
   std::string_view bytes;  // of 8-bit floats
 
@@ -69,7 +69,7 @@ struct Values {
   }
 };
 
-// Element i is value i; the last value stands for all that follow, and none at all for zeros.
+// Element i is value i; the last value is repeated for the rest, and without any value all elements are zero.
 template <class T>
 void spread(const std::vector<T>& values, T* out, size_t n) {
   for (size_t i = 0; i < n; ++i) out[i] = values.empty() ? T{} : values[std::min(i, values.size() - 1)];
@@ -138,7 +138,7 @@ Shape TensorFlowTensors::shape(Wire w) const {
         for (Wire d = w.message("dimension"); d.next();)
           if (d.field() == 1) size = d.integer();
           else d.skip();
-        if (size > limits_.dimension) w.broken("has dimension ", size, ", at most ", limits_.dimension, " is taken");
+        if (size > limits_.dimension) w.broken("has dimension ", size, ", expected at most ", limits_.dimension);
         s.push_back(size < 0 ? Dim() : Dim(size));
         break;
       }
@@ -175,10 +175,10 @@ Tensor TensorFlowTensors::tensor(Wire w) {
   // Complex numbers are pairs of real ones along a last axis.
   bool pairs = code == complex64 || code == complex128;
   if (pairs) code = code == complex64 ? 1 : 2;
-  if (!row_of(code)) w.broken("has element type ", code, ", which TensorFlow does not define");
+  if (!row_of(code)) w.broken("has unknown element type ", code);
   DType type = tensorflow_element_type(code);
   if (type == DType::undefined) return {};
-  if (!shape.is_static()) w.broken("has shape ", shape, ", a tensor's dimensions are known");
+  if (!shape.is_static()) w.broken("has shape ", shape, ", expected a static shape");
   std::vector<int64_t> dims = shape.values();
   if (pairs) dims.push_back(2);
   int64_t count = count_checked(dims);
@@ -186,18 +186,18 @@ Tensor TensorFlowTensors::tensor(Wire w) {
   size_t want = type == DType::string ? n : bytes_for(type, count);
   if (!content.empty() && type != DType::string) {
     if (content.size() != want)
-      w.broken("has ", content.size(), " bytes of tensor_content, its shape ", dims, " of ", type, " wants ", want);
+      w.broken("has ", content.size(), " bytes of tensor_content, expected ", want, " for shape ", dims, " of ", type);
     return Tensor::wrap(type, std::move(dims), const_cast<char*>(content.data()), keeper_);
   }
   size_t have = v.count(type);
-  if (have > n) w.broken("has ", have, " values, its shape ", dims, " wants ", n);
+  if (have > n) w.broken("has ", have, " values, expected ", n, " for shape ", dims);
   if (have < n) {
-    // A few bytes may stand for many; a file that makes gigabytes of them is not meant well.
+    // A few bytes may expand to many by repetition: limit the total, so that a small file cannot exhaust memory.
     size_t one = type != DType::string ? want / n : v.texts.empty() ? 32 : v.texts.back().size() + 32;
     size_t most = limits_.dense_bytes;
     repeated_ = n - have > most / one ? most + 1 : repeated_ + (n - have) * one;
     if (repeated_ > most)
-      w.broken("has ", have, " values that stand for ", n, ": the tensors of the model become too large");
+      w.broken("has ", have, " values repeated to ", n, ": the tensors of the model become too large");
   }
   if (pairs && have % 2) w.broken("has ", have, " values, complex numbers are pairs of them");
   if (pairs) repeat_last_pair(v.floats, n), repeat_last_pair(v.doubles, n);

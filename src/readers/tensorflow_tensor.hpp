@@ -8,26 +8,26 @@
 
 namespace graft {
 
-// The element type with this number (DataType); undefined for those that no tensor here can have (complex, resource,
-// variant) and for unknown numbers. A reference type is its plain one.
+// The element type with this number (DataType); undefined for unsupported types (complex, resource, variant) and for
+// unknown numbers. A reference type maps to its plain type.
 DType tensorflow_element_type(int64_t code);
 std::string tensorflow_type_name(int64_t code);                      // for messages
 std::optional<int64_t> tensorflow_type_code(std::string_view name);  // "DT_FLOAT" -> 1
 
 class TensorFlowTensors {
  public:
-  // `keeper` keeps the bytes of the file alive: tensor_content is not copied.
+  // `keeper` owns the bytes of the file: tensor_content is not copied.
   TensorFlowTensors(std::shared_ptr<const void> keeper, const ReadLimits& limits)
       : keeper_(std::move(keeper)), limits_(limits) {}
 
   Shape shape(Wire w) const;
-  // None for a tensor of an element type that is not taken. Complex numbers have a last axis of two more.
+  // None for a tensor of an unsupported element type. Complex numbers get an additional last axis of size 2.
   Tensor tensor(Wire w);
 
  private:
   std::shared_ptr<const void> keeper_;
   ReadLimits limits_;
-  size_t repeated_ = 0;  // bytes made by repeating a value, over the whole model
+  size_t repeated_ = 0;  // bytes added by repeating values, over the whole model
 };
 
 }  // namespace graft

@@ -109,8 +109,8 @@ class Encoder {
  private:
   void field(std::string& out, const ProtoNode& f, const Field& row) const {
     auto wanted = [&](const char* what) {
-      throw_user(file_, ":", f.line, ": '", f.name, "' is '", f.kind == ProtoNode::message ? "{...}" : f.value, "', ",
-                 what, " is wanted");
+      throw_user(file_, ":", f.line, ": expected ", what, " for '", f.name, "', got '",
+                 f.kind == ProtoNode::message ? "{...}" : f.value, "'");
     };
     if ((row.kind == Kind::message) != (f.kind == ProtoNode::message))
       wanted(row.kind == Kind::message ? "a message" : "a plain value");
@@ -119,7 +119,7 @@ class Encoder {
       case Kind::text: bytes(out, row.number, f.value); break;
       case Kind::whole: {
         auto v = f.integer();
-        if (!v) wanted("a whole number");
+        if (!v) wanted("an integer");
         key(out, row.number, Wire::varint_type);
         varint(out, static_cast<uint64_t>(*v));
         break;

@@ -7,7 +7,7 @@
 namespace graft {
 
 bool looks_like_tensorflow_text(std::string_view bytes);
-// The same as a binary file. Fields that no reader looks at are left out.
+// Converts it to the binary format. Fields that no reader uses are omitted.
 std::string tensorflow_text_to_binary(std::string_view bytes, const std::string& file);
 
 }  // namespace graft

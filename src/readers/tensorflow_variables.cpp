@@ -11,7 +11,7 @@ bool is_variable(const RawNode& n) { return n.type == "VarHandleOp" || n.type ==
 
 using Index = std::unordered_map<std::string_view, const TensorFlowNode*>;
 
-// The node behind Identity, Cast-free steps.
+// Follows Identity nodes back to the producer.
 const TensorFlowNode* behind(const Index& index, std::string value, size_t& output) {
   for (size_t steps = 0; steps <= index.size(); ++steps) {
     auto [name, out] = tensorflow_reference(value);
@@ -41,8 +41,8 @@ void find_restored(const std::vector<TensorFlowNode>& nodes, std::map<std::strin
   }
 }
 
-// The checkpoint's own list of the objects it holds: name of a variable -> name in the checkpoint. A name that two
-// objects have says nothing.
+// The checkpoint's own list of its objects: name of a variable -> name in the checkpoint. Names of more than one
+// object are ignored.
 std::map<std::string, std::string> object_keys(TensorBundle& checkpoint) {
   std::map<std::string, std::string> keys;
   const std::string list = "_CHECKPOINTABLE_OBJECT_GRAPH";
@@ -81,7 +81,7 @@ void fill_variables(TensorFlowGraph& graph, TensorBundle& checkpoint) {
     for (size_t i = 0; i < n.inputs.size() && i < it->second->inputs.size(); ++i)
       if (auto k = inside.find(it->second->inputs[i].name); k != inside.end()) keys.emplace(n.inputs[i], k->second);
   }
-  std::optional<std::map<std::string, std::string>> objects;  // read when it is needed
+  std::optional<std::map<std::string, std::string>> objects;  // read on demand
   for (TensorFlowNode& n : graph.nodes) {
     if (!is_variable(n)) continue;
     std::string key;
@@ -93,7 +93,7 @@ void fill_variables(TensorFlowGraph& graph, TensorBundle& checkpoint) {
       if (!objects) objects = object_keys(checkpoint);
       if (auto it = objects->find(name ? *name : n.name); it != objects->end()) key = it->second;
     }
-    if (!checkpoint.has(key)) continue;  // refused when it is needed
+    if (!checkpoint.has(key)) continue;  // reported where the value is used
     RawField value;
     value.value = checkpoint.tensor(key);
     n.fields.emplace_back("value", std::move(value));

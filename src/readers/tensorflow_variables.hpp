@@ -6,9 +6,9 @@
 
 namespace graft {
 
-// Gives every variable of the graph that the checkpoint has a field "value". Which entry is whose stands in the part of
-// the graph that restores it; a variable without such a part is looked up by its name, and in the checkpoint's list of
-// objects.
+// Adds a field "value" to every variable of the graph that the checkpoint contains. The restore operations of the graph
+// tell which entry belongs to which variable; a variable without them is looked up by its name, and in the checkpoint's
+// list of objects.
 void fill_variables(TensorFlowGraph& graph, TensorBundle& checkpoint);
 
 }  // namespace graft

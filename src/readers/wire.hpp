@@ -28,20 +28,20 @@ class Wire {
     fixed32_type = 5
   };
 
-  // `what` names the message in errors; `origin` is the beginning of the file, for offsets in errors.
+  // `what` is the message's name in errors; `origin` is the beginning of the file, for offsets in errors.
   Wire(std::string_view message, const char* what, const char* origin = nullptr)
       : at_(message.data()),
         end_(message.data() + message.size()),
         origin_(origin ? origin : message.data()),
         what_(what) {}
 
-  // Moves to the next field. A field that was not read is skipped.
+  // Advances to the next field. A field that was not read is skipped.
   bool next() {
     if (pending_) skip();
     if (at_ == end_) return false;
     uint64_t key = read_varint();
     type_ = static_cast<Type>(key & 7);
-    if (key >> 3 == 0 || key >> 3 > 0x1fffffff) broken("has a field numbered ", key >> 3);
+    if (key >> 3 == 0 || key >> 3 > 0x1fffffff) broken("has the invalid field number ", key >> 3);
     field_ = static_cast<uint32_t>(key >> 3);
     pending_ = true;
     return true;
@@ -91,7 +91,7 @@ class Wire {
       case fixed64_type: take<uint64_t>(); return;
       case bytes_type: read_bytes(); return;
       case fixed32_type: take<uint32_t>(); return;
-      default: broken("uses groups, which nobody writes");
+      default: broken("uses groups, which are not supported");
     }
   }
 
@@ -106,8 +106,8 @@ class Wire {
  private:
   void expect(Type t) {
     if (type_ != t)
-      broken("has field ", field_, " with wire type ", static_cast<unsigned>(type_), ", ", static_cast<unsigned>(t),
-             " is wanted");
+      broken("has field ", field_, " with wire type ", static_cast<unsigned>(type_), ", expected ",
+             static_cast<unsigned>(t));
     pending_ = false;
   }
   uint64_t read_varint() {
@@ -122,7 +122,8 @@ class Wire {
   }
   std::string_view read_bytes() {
     uint64_t n = read_varint();
-    if (n > static_cast<uint64_t>(end_ - at_)) broken("has a field of ", n, " bytes where ", end_ - at_, " are left");
+    if (n > static_cast<uint64_t>(end_ - at_))
+      broken("has a field of ", n, " bytes, but only ", end_ - at_, " are left");
     std::string_view v(at_, static_cast<size_t>(n));
     at_ += n;
     return v;

@@ -1,4 +1,4 @@
-// What a device is: it compiles graphs into programs, and programs make executions that run.
+// Devices compile graphs into programs, and programs create executions that run.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ struct CompileOptions {
 // Why an operation runs as it does.
 struct Choice {
   std::string node, type, opset;
-  std::string device, kernel;                                 // what was taken; empty kernel: nothing to run
-  std::vector<std::pair<std::string, std::string>> declined;  // kernel and its reason, better ones first
+  std::string device, kernel;                                 // the choice; empty kernel: nothing to run
+  std::vector<std::pair<std::string, std::string>> declined;  // kernel and reason, in order of preference
   std::vector<Info> inputs, outputs;
   std::string note;  // "view of its input", "constant", "decided at run time"
 };
@@ -29,7 +29,7 @@ struct Choice {
 struct Explanation {
   std::vector<Choice> choices;  // in the order they run
   size_t arena_bytes = 0;       // planned activations and scratch of one request
-  size_t unshared_bytes = 0;    // what they would take without sharing memory
+  size_t unshared_bytes = 0;    // the same without memory sharing
   size_t constant_bytes = 0;
 };
 
@@ -44,7 +44,7 @@ struct ProfileEntry {
 class Execution {
  public:
   virtual ~Execution() = default;
-  // `outputs` may hold tensors to write into; where type and shape fit they are used, otherwise replaced.
+  // `outputs` may contain tensors to write into; they are used where type and shape fit, otherwise replaced.
   virtual void run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, const std::atomic<bool>* cancel) = 0;
   virtual std::vector<ProfileEntry> profile() const = 0;
   Variables variables;
@@ -63,7 +63,7 @@ class Device {
   virtual ~Device() = default;
   virtual std::string name() const = 0;
   virtual std::string description() const = 0;
-  // Whether graphs are optimised before it compiles them.
+  // Whether graphs are optimized before they are compiled for this device.
   virtual bool wants_passes() const { return true; }
   virtual std::unique_ptr<Program> compile(Graph graph, const Registry& registry,
                                            const CompileOptions& options) const = 0;

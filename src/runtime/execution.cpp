@@ -22,7 +22,7 @@ struct HostExecution::BodyRun {
   std::unique_ptr<Execution> execution;
 };
 
-// What kernels call back while they run.
+// Callbacks for running kernels.
 class HostExecution::Runner final : public graft_runner {
  public:
   Runner(HostExecution& execution, size_t step) : e_(execution), step_(step) {}
@@ -34,7 +34,7 @@ class HostExecution::Runner final : public graft_runner {
     graft_tensor& t = e_.raw_[slot];
     if (t.data && t.rank == static_cast<int32_t>(dims.size()) && std::equal(dims.begin(), dims.end(), t.dims)) return;
     if (e_.plan_->slots[slot].kind != Slot::dynamic)
-      throw_internal("output ", output, " of shape ", dims_of(t), " is given shape ", dims);
+      throw_internal("expected output ", output, " of shape ", dims_of(t), ", got ", dims);
     e_.make_dynamic(slot, {type_of(t), Shape::of(dims)});
   }
   void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) override {
@@ -74,7 +74,8 @@ class HostExecution::Runner final : public graft_runner {
   void store_text(graft_tensor* t, int64_t index, std::string_view s) override {
     int64_t n = 1;
     for (int32_t i = 0; i < t->rank; ++i) n *= t->dims[i];
-    if (t->type != GRAFT_STRING || index < 0 || index >= n) throw_user("there is no text ", index, " in this output");
+    if (t->type != GRAFT_STRING || index < 0 || index >= n)
+      throw_user("there is no string element ", index, " in this output");
     e_.texts_.emplace_back(s);
     static_cast<graft_str*>(t->data)[index] = str(e_.texts_.back());
   }
@@ -101,7 +102,7 @@ struct HostExecution::Call {
   std::vector<graft_tensor*> outputs;
   Runner runner;
   bool dynamic = false;
-  // Of a step decided at run time: the last kernel, for the input shapes it was chosen for.
+  // For a step decided at run time: the last kernel, and the input shapes it was chosen for.
   std::vector<std::optional<Info>> chosen_for;
   PreparedKernel chosen;
   std::shared_ptr<void> scratch;
@@ -211,7 +212,7 @@ void HostExecution::run(std::span<const Tensor> inputs, std::vector<Tensor>& out
       outputs[i] = held_[slot];
       continue;
     }
-    // An input, a constant, a value in the arena, or one that is a result twice: give the caller a copy.
+    // An input, a constant, a value in the arena, or one that is returned twice: give the caller a copy.
     Tensor from = Tensor::wrap(type_of(raw_[slot]), dims_of(raw_[slot]), raw_[slot].data);
     bool fits = outputs[i] && outputs[i].type() == from.type() && outputs[i].dims() == from.dims() &&
                 from.type() != DType::string;
@@ -244,7 +245,7 @@ void HostExecution::run_step(size_t index, const std::atomic<bool>*) {
   }
 }
 
-// A step whose output sizes, or even kernel, only this run's data tells.
+// A step with data-dependent output shapes, or whose kernel is chosen only at run time.
 void HostExecution::run_dynamic(size_t index) {
   const Step& s = plan_->steps[index];
   const Node& node = plan_->graph[s.node];
@@ -275,7 +276,7 @@ void HostExecution::run_dynamic(size_t index) {
   }
   PreparedKernel kernel = s.kernel;
   if (!kernel) {
-    // Prepared for these shapes; what is constant for the whole plan may be looked at, this run's data may not.
+    // Prepared for these shapes; it may depend on constants of the plan, but not on this run's data.
     if (!c.chosen || c.chosen_for != infos) {
       context.constants = [&](size_t i) -> const Tensor* {
         uint32_t slot = s.inputs[i];

@@ -31,8 +31,8 @@ class HostExecution final : public Execution {
   size_t arena_bytes_ = 0;
   std::vector<graft_tensor> raw_;             // per slot
   std::vector<Tensor> held_;                  // per slot: memory of dynamic ones
-  std::vector<std::vector<uint32_t>> views_;  // per input: slots that lie where it lies
-  std::vector<std::vector<uint32_t>> dying_;  // per step: dynamic slots nobody reads afterwards
+  std::vector<std::vector<uint32_t>> views_;  // per input: slots that share its memory
+  std::vector<std::vector<uint32_t>> dying_;  // per step: dynamic slots without later consumers
   std::deque<Call> calls_;                    // per step
   std::map<std::pair<NodeId, size_t>, std::unique_ptr<BodyRun>> bodies_;
   std::deque<std::string> texts_;

@@ -10,7 +10,7 @@
 namespace graft {
 namespace {
 
-// Free stretches by beginning and by size; neighbours are joined.
+// Free ranges, by offset and by size; adjacent ones are merged.
 class FreeList {
  public:
   size_t end = 0;  // of the block so far
@@ -23,7 +23,7 @@ class FreeList {
       if (size > bytes) insert(at + bytes, size - bytes);
       return at;
     }
-    // Grow the block; a free stretch at its end is used first.
+    // Grow the block, using a free range at its end first.
     size_t at = end;
     if (!by_start_.empty()) {
       auto [start, size] = *by_start_.rbegin();
@@ -72,7 +72,7 @@ size_t plan_memory(std::vector<Lifetime>& values) {
   std::vector<size_t> starts(values.size()), ends(values.size());
   std::iota(starts.begin(), starts.end(), 0);
   std::iota(ends.begin(), ends.end(), 0);
-  // Larger ones first among those that begin together: they find better places.
+  // Among lifetimes that begin together, place larger ones first: this packs better.
   std::stable_sort(starts.begin(), starts.end(), [&](size_t a, size_t b) {
     return values[a].first != values[b].first ? values[a].first < values[b].first : values[a].bytes > values[b].bytes;
   });

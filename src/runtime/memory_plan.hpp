@@ -1,4 +1,4 @@
-// Packing values that do not live at the same time into one block of memory.
+// Packs values into one block of memory, reusing it for values that are not live at the same time.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ struct Lifetime {
   size_t offset = 0;   // the answer
 };
 
-// Gives every lifetime a 64-byte aligned offset such that those that overlap in time do not overlap in memory. Returns
-// the size of the block.
+// Assigns every lifetime a 64-byte aligned offset, so that lifetimes that overlap in time do not overlap in memory.
+// Returns the size of the block.
 size_t plan_memory(std::vector<Lifetime>& values);
 
 }  // namespace graft

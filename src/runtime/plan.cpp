@@ -30,8 +30,8 @@ PreparedKernel choose_kernel(const Registry& registry, const std::vector<std::st
       }
     }
   std::string why = declined.empty() ? text("operation ", op.name(), " of ", op.opset(), " has no kernel")
-                                     : text("no kernel takes ", op.name(), ":");
-  for (const auto& [kernel, reason] : declined) why += text(" ", kernel, " says '", reason, "';");
+                                     : text("no kernel accepts ", op.name(), ":");
+  for (const auto& [kernel, reason] : declined) why += text(" ", kernel, " declined with '", reason, "';");
   throw Error(ErrorKind::unsupported, why,
               declined.empty() ? "graft ops --missing lists the operations without a kernel" : "")
       .while_(text("choosing a kernel for ", describe(node)));
@@ -138,7 +138,7 @@ class Planner {
     return true;
   }
 
-  // The output lies where the input lies. A result of the model gets memory of its own instead.
+  // The output shares the memory of the input. A result of the model gets its own memory instead.
   bool view_of_input(NodeId id) {
     const Node& n = plan_->graph[id];
     if (is_result({id, 0}) || !n.outputs[0].info.shape.is_static()) return false;
@@ -160,7 +160,7 @@ class Planner {
       if (v.present() && plan_->slots[s.inputs.back()].kind == Slot::dynamic) fixed = false;
     }
     NodeContext context(n, std::move(infos));
-    // The plan's own copies where it has them: weights lie anywhere in a file, kernels want them aligned.
+    // Uses the plan's own copies where it has them: weights are unaligned in a file, and kernels need them aligned.
     context.constants = [&](size_t i) -> const Tensor* {
       const Slot* in = s.inputs[i] == no_slot ? nullptr : &plan_->slots[s.inputs[i]];
       return in && in->kind == Slot::constant && in->root == s.inputs[i] ? &plan_->constants[in->index]
@@ -173,7 +173,7 @@ class Planner {
     for (uint32_t i = 0; i < n.outputs.size(); ++i) {
       s.wanted.push_back(is_read({id, i}));
       const Info& info = n.outputs[i].info;
-      // Operations with bodies allocate what their bodies give.
+      // Operations with bodies allocate the outputs of their bodies themselves.
       bool planned = fixed && n.bodies.empty() && info.shape.is_static() && info.type != DType::undefined;
       s.outputs.push_back(add_slot({id, i}, !planned                                           ? Slot::dynamic
                                             : is_result({id, i}) && info.type != DType::string ? Slot::output
@@ -187,7 +187,7 @@ class Planner {
     return s;
   }
 
-  // Lifetimes, and outputs that take over the memory of an input nobody reads any more.
+  // Lifetimes, and outputs that reuse the memory of an input without further consumers.
   void share_memory() {
     std::vector<Slot>& slots = plan_->slots;
     for (size_t i = 0; i < plan_->steps.size(); ++i) {
@@ -203,7 +203,7 @@ class Planner {
       const Slot& in = slots[s.inputs[0]];
       if (slots[from].kind != Slot::arena || slots[to].kind != Slot::arena || slots[from].last_step != i) continue;
       if (in.info.type != slots[to].info.type || in.dims != slots[to].dims) continue;
-      bool twice = false;  // f(x, x) reads what it would write over
+      bool twice = false;  // f(x, x) would overwrite its other input
       for (size_t k = 1; k < s.inputs.size(); ++k) twice |= s.inputs[k] != no_slot && root(s.inputs[k]) == from;
       if (twice) continue;
       slots[to].root = from;
@@ -238,7 +238,7 @@ class Planner {
       if (i < values) slots[owner[i]].offset = lives[i].offset;
       else plan_->steps[owner[i]].scratch_offset = lives[i].offset;
     }
-    // Where a result lies when the plan puts it there itself.
+    // The location of a result that the plan places itself.
     std::vector<bool> taken(slots.size(), false);
     for (size_t i = 0; i < plan_->results.size(); ++i) {
       Slot& s = slots[plan_->results[i]];

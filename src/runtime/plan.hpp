@@ -1,4 +1,4 @@
-// A graph for one set of input shapes: which kernel runs when, and where every value lies.
+// The plan for a graph and one set of input shapes: which kernel runs when, and where every value is stored.
 #pragma once
 
 #include "infer/context.hpp"
@@ -7,7 +7,7 @@
 
 namespace graft {
 
-// A kernel with the state it made for one node.
+// A kernel with the state it prepared for one node.
 class PreparedKernel {
  public:
   PreparedKernel() = default;
@@ -41,7 +41,7 @@ struct Slot {
   uint32_t root;              // slot that owns the memory; itself unless a view
   size_t index = 0;           // of the constant, input or output
   size_t offset = 0;          // in the arena
-  size_t last_step = 0;       // that reads it
+  size_t last_step = 0;       // the last consumer
 };
 
 inline constexpr uint32_t no_slot = UINT32_MAX;
@@ -50,9 +50,9 @@ struct Step {
   NodeId node;
   const OpDef* op;
   PreparedKernel kernel;          // empty: decided at run time
-  std::vector<uint32_t> inputs;   // slots; no_slot: left out
+  std::vector<uint32_t> inputs;   // slots; no_slot: absent
   std::vector<uint32_t> outputs;  // slots
-  std::vector<uint8_t> wanted;    // of outputs: 0 where nobody reads it
+  std::vector<uint8_t> wanted;    // per output: 0 if it is unused
   size_t scratch_offset = 0;
 };
 

@@ -10,7 +10,7 @@ HostProgram::HostProgram(Graph graph, const Registry& registry, std::vector<std:
                          CompileOptions options)
     : graph_(std::move(graph)), registry_(registry), devices_(std::move(devices)), options_(options) {
   decompose(graph_, registry_, devices_);
-  // With all shapes known there is one plan; making it now shows what does not compile.
+  // With static shapes there is only one plan; making it now reports what does not compile.
   std::vector<Info> inputs;
   for (NodeId id : graph_.parameters()) inputs.push_back(graph_.info({id, 0}));
   for (const Info& i : inputs)
@@ -31,7 +31,8 @@ std::shared_ptr<const Plan> HostProgram::plan_for(const std::vector<Info>& input
         return it->second;
       }
   }
-  // Made outside the lock: others go on with their plans. Two threads may make the same one; either will do.
+  // Made outside the lock, so that other threads can use their plans. Two threads may make the same plan; either will
+  // do.
   std::shared_ptr<const Plan> plan = make_plan(graph_, registry_, devices_, inputs);
   std::lock_guard lock(mutex_);
   plans_.emplace_front(inputs, plan);

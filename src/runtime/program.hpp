@@ -1,4 +1,4 @@
-// A graph compiled for the host's memory: plans per input shapes, made when first needed.
+// A graph compiled for host memory: one plan per set of input shapes, created on demand.
 #pragma once
 
 #include <list>

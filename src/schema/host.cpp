@@ -16,7 +16,7 @@ graft_status note_current() {
   auto kind = static_cast<graft_status>(pending->kind());
   return kind;
 }
-// Runs host code on behalf of an extension: nothing may be thrown back at it.
+// Runs host code on behalf of an extension: no exception may cross the border.
 template <class F>
 graft_status run(F&& body) noexcept {
   try {
@@ -202,7 +202,7 @@ void check_callback(graft_status status) {
     throw e;
   }
   auto kind = status >= GRAFT_USER && status <= GRAFT_INTERNAL ? static_cast<ErrorKind>(status) : ErrorKind::internal;
-  throw Error(kind, text("a callback failed with status ", status, " and gave no reason"));
+  throw Error(kind, text("a callback failed with status ", status, " without an error message"));
 }
 
 }  // namespace graft

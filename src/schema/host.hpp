@@ -1,5 +1,5 @@
-// The host side of the border: what the opaque handles of abi.h really are, the table of host functions, and how a
-// failure inside a callback becomes an Error here.
+// The host side of the ABI: the classes behind the opaque handles of abi.h, the table of host functions, and the
+// conversion of a failed callback to an Error.
 #pragma once
 
 #include <graft/abi.h>
@@ -47,7 +47,7 @@ struct graft_runner {
   ~graft_runner() = default;
 };
 
-// A framework's layer while it becomes operations.
+// A framework's layer while it is converted to operations.
 struct graft_import {
   virtual graft_str layer_name() const = 0;
   virtual graft_str layer_type() const = 0;
@@ -95,7 +95,7 @@ namespace graft {
 // The table that extensions and built-ins get.
 const graft_host& host_table();
 
-// Throws what the callback that returned `status` said.
+// Throws the error reported by the callback that returned `status`.
 void check_callback(graft_status status);
 
 }  // namespace graft

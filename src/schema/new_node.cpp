@@ -7,7 +7,7 @@ namespace graft {
 ValueId checked_value(const Graph& graph, graft_ref ref) {
   ValueId v = value_of(ref);
   if (!v.present() || v.node >= graph.end_id() || v.port >= graph[v.node].outputs.size())
-    throw_user("a value is used that does not exist");
+    throw_user("reference to a value that does not exist");
   return v;
 }
 
@@ -17,7 +17,7 @@ Tensor copy_of(const graft_tensor& t) {
 
 Node new_node(const Registry& registry, const Graph& graph, const graft_new_node& spec) {
   const OpDef* op = spec.opset.size ? registry.find(view(spec.op), view(spec.opset)) : registry.newest(view(spec.op));
-  if (!op) throw_unsupported("operation ", spec.op, spec.opset.size ? text(" of ", spec.opset) : "", " is not known");
+  if (!op) throw_unsupported("unknown operation ", spec.op, spec.opset.size ? text(" of ", spec.opset) : "");
   Node node;
   node.type = op->name();
   node.opset = op->opset();

@@ -1,4 +1,4 @@
-// What a rule or a pass asks for at the border, as a node.
+// Converts a node specification of a rule or pass from its ABI form to a node.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -10,13 +10,13 @@ inline graft_ref ref_of(ValueId v) { return v.present() ? (static_cast<graft_ref
 inline ValueId value_of(graft_ref r) {
   return r > 0 ? ValueId{static_cast<NodeId>((r >> 20) - 1), static_cast<uint32_t>(r & 0xfffff)} : ValueId{};
 }
-// The value behind a reference; throws when the graph has none.
+// The value of a reference; throws when it does not exist.
 ValueId checked_value(const Graph& graph, graft_ref ref);
 
-// A tensor of the border, as one of our own.
+// Converts a tensor from its ABI form.
 Tensor copy_of(const graft_tensor& t);
 
-// Type, opset, inputs and attributes; the bodies are the caller's.
+// Sets type, opset, inputs and attributes; the caller sets the bodies.
 Node new_node(const Registry& registry, const Graph& graph, const graft_new_node& spec);
 
 }  // namespace graft

@@ -20,18 +20,18 @@ std::string lower(std::string_view s) {
 template <class Record>
 void check_size(const Record* r, size_t needed, std::string_view what) {
   if (!r) throw_user(what, " is null");
-  if (r->size < needed) throw_user(what, " has a record of ", r->size, " bytes, at least ", needed, " are needed");
+  if (r->size < needed) throw_user("expected a record of at least ", needed, " bytes for ", what, ", got ", r->size);
 }
 
 void check_op(const graft_op* op) {
   check_size(op, GRAFT_OP_MIN_SIZE, "an operation");
   if (!op->name.size) throw_user("an operation has no name");
-  if (!op->opset.size) throw_user("operation '", op->name, "' names no opset");
+  if (!op->opset.size) throw_user("operation '", op->name, "' has no opset");
   for (size_t i = 0; i < op->attr_count; ++i) {
     const graft_attr* a = op->attrs[i];
     check_size(a, sizeof(graft_attr), text("an attribute of '", op->name, "'"));
     if (a->kind <= GRAFT_NONE || a->kind > GRAFT_DTYPES)
-      throw_user("attribute '", a->name, "' of '", op->name, "' has kind ", a->kind, ", which nobody knows");
+      throw_user("attribute '", a->name, "' of '", op->name, "' has unknown kind ", a->kind);
     for (size_t k = 0; k < i; ++k)
       if (view(op->attrs[k]->name) == view(a->name))
         throw_user("operation '", op->name, "' has two attributes '", a->name, "'");
@@ -105,13 +105,13 @@ void Registry::add(const graft_extension& e, std::string path) {
   check_size(&e, GRAFT_EXTENSION_MIN_SIZE, "the extension");
   if (e.abi_version != GRAFT_ABI_VERSION)
     throw Error(ErrorKind::user,
-                text("'", path, "' speaks version ", e.abi_version, " of the extension border, this Graft speaks ",
+                text("'", path, "' uses version ", e.abi_version, " of the extension ABI, this Graft supports version ",
                      GRAFT_ABI_VERSION),
-                "build it against this Graft's headers");
+                "rebuild it against the headers of this Graft");
   const Source& source =
       s_->sources.emplace_back(Source{std::string(view(e.name)), std::string(view(e.version)), std::move(path)});
   for (size_t i = 0; i < e.op_count; ++i) s_->enter(e.ops[i], source);
-  std::unordered_map<std::string, size_t> front;  // extensions go before what is there, keeping their own order
+  std::unordered_map<std::string, size_t> front;  // extensions go before existing entries, keeping their own order
   for (size_t i = 0; i < e.rule_count; ++i) {
     const graft_rule* r = e.rules[i];
     check_size(r, GRAFT_RULE_MIN_SIZE, "an import rule");
@@ -137,10 +137,10 @@ void Registry::add(const graft_extension& e, std::string path) {
     if (!p->name.size) throw_user("a pass has no name");
     if (!p->visit) throw_user("the pass '", p->name, "' has no function");
     if (p->phase < GRAFT_FRONT || p->phase > GRAFT_WRITE)
-      throw_user("the pass '", p->name, "' stands in phase ", p->phase, ", which nobody knows");
+      throw_user("the pass '", p->name, "' has unknown phase ", p->phase);
     for (const PassDef& d : s_->passes)
       if (view(d.record->name) == view(p->name) && !(p->phase == GRAFT_WRITE && d.record->phase == GRAFT_WRITE))
-        throw Error(ErrorKind::user, text("there are two passes '", p->name, "'"), "give yours a name of its own");
+        throw Error(ErrorKind::user, text("duplicate pass '", p->name, "'"), "choose a name that no other pass has");
     s_->passes.push_back({p, &source});
   }
   s_->entered.insert(source.path);
@@ -198,7 +198,7 @@ std::vector<KernelDef> Registry::kernels(const OpDef& op, std::string_view devic
   if (it == s_->kernels.end()) return out;
   for (const KernelDef& k : it->second)
     if (view(k.record->device) == device) {
-      // An operation that took a built-in's place does not run the built-in's kernels.
+      // An operation that overrides a built-in does not use the built-in's kernels.
       if (!op.source->built_in() && k.source->built_in()) continue;
       out.push_back(k);
     }

@@ -1,4 +1,4 @@
-// All operations, kernels and import rules that are known, wherever they come from.
+// The registry of operations, kernels, import rules and passes, both built-in and from extensions.
 #pragma once
 
 #include <graft/abi.h>
@@ -23,7 +23,7 @@ struct Source {
 struct OpDef {
   const graft_op* record;
   const Source* source;
-  const OpDef* overrides = nullptr;  // the definition this one took the place of
+  const OpDef* overrides = nullptr;  // the definition that this one replaced
 
   std::string_view name() const { return {record->name.data, record->name.size}; }
   std::string_view opset() const { return {record->opset.data, record->opset.size}; }
@@ -58,31 +58,31 @@ class Registry {
   ~Registry();
   Registry(const Registry&) = delete;
 
-  // Enters definitions; later ones go before earlier ones. Refuses malformed records and an operation that another
-  // loaded library defines too.
+  // Registers definitions; later ones take precedence over earlier ones. Throws on malformed records and on an
+  // operation that another loaded library also defines.
   void add(const graft_extension& extension, std::string path);
   // Was everything of this library entered already?
   bool has_library(std::string_view path) const;
 
   // The definition of exactly this type and opset, or, for "opsetN", the newest up to N. Null: unknown.
   const OpDef* find(std::string_view type, std::string_view opset) const;
-  // Spelt as in an IR, upper or lower case alike.
+  // With the spelling of an IR, case-insensitive.
   const OpDef* find_in_ir(std::string_view type, std::string_view opset) const;
-  // The newest version; a numbered opset is preferred to another one.
+  // The newest version; numbered opsets are preferred.
   const OpDef* newest(std::string_view type) const;
   bool knows_opset(std::string_view opset) const;
 
-  // Rules for a framework's layer, the first that applies wins: of extensions, then built in.
+  // Rules for a framework's layer, extensions before built-ins; the first that applies is used.
   std::span<const RuleDef> rules(std::string_view framework, std::string_view domain, std::string_view type) const;
   // Kernels of a device for an operation, best first.
   std::vector<KernelDef> kernels(const OpDef& op, std::string_view device) const;
   const graft_kernel* reference(const OpDef& op) const;
 
-  // Every definition that counts, sorted by name and opset.
+  // Every definition that is not overridden, sorted by name and opset.
   std::vector<const OpDef*> ops() const;
   std::vector<const RuleDef*> all_rules() const;
   std::vector<const Source*> sources() const;
-  // In the order they were entered.
+  // In the order of registration.
   std::span<const PassDef> passes() const;
 
  private:
@@ -90,10 +90,10 @@ class Registry {
   std::unique_ptr<State> s_;
 };
 
-// Opens a shared library and enters what it defines. The library stays loaded; to load it again changes nothing.
+// Loads a shared library and registers its definitions. The library stays loaded; loading it again has no effect.
 void load_extension(Registry& registry, const std::string& path);
 
-// The number of "opset7"; -1 for another kind of opset.
+// The number of "opset7"; -1 for unnumbered opsets.
 int opset_number(std::string_view opset);
 
 }  // namespace graft

@@ -10,10 +10,10 @@ namespace {
 
 void check_number(double v, const graft_attr& a) {
   if (std::isnan(v) ? (std::isfinite(a.min) || std::isfinite(a.max)) : (v < a.min || v > a.max)) {
-    std::string want = !std::isfinite(a.max)   ? text("at least ", a.min)
-                       : !std::isfinite(a.min) ? text("at most ", a.max)
+    std::string want = !std::isfinite(a.max)   ? text("of at least ", a.min)
+                       : !std::isfinite(a.min) ? text("of at most ", a.max)
                                                : text("between ", a.min, " and ", a.max);
-    throw_user("is ", v, ", it must be ", want);
+    throw_user("expected a value ", want, ", got ", v);
   }
 }
 
@@ -29,11 +29,16 @@ void check_value(const Attribute& v, const graft_attr& a) {
     for (size_t i = 0; i < a.allowed_count; ++i) words.push_back(view(a.allowed[i]));
     for (std::string_view w : words)
       if (w == *s) return;
-    throw_user("is '", *s, "', it must be one of ", join(words, ", "));
+    throw_user("expected one of ", join(words, ", "), ", got '", *s, "'");
   }
 }
 
-// Words are compared without case: IRs of different ages write "CAFFE" and "caffe".
+std::string with_article(graft_kind kind) {
+  std::string_view name = kind_name(kind);
+  return text(kind == GRAFT_NONE ? "" : name[0] == 'i' || name[0] == 'e' ? "an " : "a ", name);
+}
+
+// Enumerators are compared case-insensitively: IRs of different ages write "CAFFE" and "caffe".
 Attribute normal_word(Attribute v, const graft_attr& a) {
   auto s = v.get_if<std::string>();
   if (!s) return v;
@@ -42,7 +47,7 @@ Attribute normal_word(Attribute v, const graft_attr& a) {
   return v;
 }
 
-// What is held in 32 bits is kept as such a number, so that writing and reading change nothing.
+// An f32 attribute is rounded to f32, so that writing and reading it back changes nothing.
 Attribute single_precision(Attribute v, const graft_attr& a) {
   if (!(a.flags & GRAFT_ATTR_F32)) return v;
   if (auto f = v.get_if<double>()) return static_cast<double>(static_cast<float>(*f));
@@ -58,11 +63,11 @@ void check_inputs(const Node& node, const OpDef& op) {
   size_t most = op.inputs().size();
   bool variadic = most && op.inputs()[most - 1]->flags & GRAFT_PORT_VARIADIC;
   if (node.inputs.size() > most && !variadic)
-    throw_user("has ", node.inputs.size(), " inputs, at most ", most, " are taken");
+    throw_user("expected at most ", most, " inputs, got ", node.inputs.size());
   for (size_t i = 0; i < most; ++i) {
     const graft_port& p = *op.inputs()[i];
     if (p.flags & (GRAFT_PORT_OPTIONAL | GRAFT_PORT_VARIADIC)) continue;
-    if (i >= node.inputs.size() || !node.inputs[i].present()) throw_user("lacks input ", i, " ('", p.name, "')");
+    if (i >= node.inputs.size() || !node.inputs[i].present()) throw_user("missing input ", i, " ('", p.name, "')");
   }
 }
 
@@ -74,7 +79,7 @@ std::string describe(const Node& node) {
 
 const OpDef& definition(const Registry& registry, const Node& node) {
   if (const OpDef* op = registry.find(node.type, node.opset)) return *op;
-  throw_unsupported("operation ", node.type, " of ", node.opset, " is not known");
+  throw_unsupported("unknown operation ", node.type, " of ", node.opset);
 }
 
 std::vector<const OpDef*> extension_operations(const Registry& registry, std::string_view type) {
@@ -107,13 +112,13 @@ Attribute coerce(const Attribute& v, graft_kind kind) {
       std::vector<DType> out;
       for (const std::string& s : *list) {
         auto t = parse_dtype(s);
-        if (!t) throw_user("'", s, "' is not an element type");
+        if (!t) throw_user("expected an element type, got '", s, "'");
         out.push_back(*t);
       }
       return out;
     }
   }
-  // A single value where a list is wanted.
+  // A single value where a list is expected.
   if (auto i = v.get_if<int64_t>()) {
     if (kind == GRAFT_INTS) return std::vector<int64_t>{*i};
     if (kind == GRAFT_FLOATS) return std::vector<double>{static_cast<double>(*i)};
@@ -130,12 +135,13 @@ Attribute coerce(const Attribute& v, graft_kind kind) {
   if (auto list = v.get_if<std::vector<double>>(); list && kind == GRAFT_INTS) {
     std::vector<int64_t> out;
     for (double f : *list) {
-      if (std::nearbyint(f) != f || std::fabs(f) > 9e15) throw_user("is a list of numbers, integers are wanted");
+      if (std::nearbyint(f) != f || std::fabs(f) > 9e15)
+        throw_user("expected a list of integers, got a list of numbers");
       out.push_back(static_cast<int64_t>(f));
     }
     return out;
   }
-  throw_user("is given as ", kind_name(v.kind()), ", wanted is ", kind_name(kind));
+  throw_user("expected ", with_article(kind), ", got ", with_article(v.kind()));
 }
 
 void resolve(Node& node, const OpDef& op, Extras extras) {
@@ -144,7 +150,7 @@ void resolve(Node& node, const OpDef& op, Extras extras) {
     std::string name(view(a->name));
     const Attribute* given = node.attrs.find(name);
     if (!given || given->kind() == GRAFT_NONE) {
-      if (a->flags & GRAFT_ATTR_REQUIRED) throw_user("attribute '", name, "' is missing");
+      if (a->flags & GRAFT_ATTR_REQUIRED) throw_user("missing attribute '", name, "'");
       if (!(a->flags & GRAFT_ATTR_OPTIONAL)) done[name] = Attribute::from(a->fallback);
       continue;
     }
@@ -153,19 +159,19 @@ void resolve(Node& node, const OpDef& op, Extras extras) {
       check_value(v, *a);
       done[name] = std::move(v);
     } catch (Error& e) {
-      throw Error(e.kind(), text("attribute '", name, "' ", e.message()), e.hint());
+      throw Error(e.kind(), text("attribute '", name, "': ", e.message()), e.hint());
     }
   }
   for (auto& [name, value] : node.attrs) {
     bool known = false;
     for (const graft_attr* a : op.attrs()) known |= view(a->name) == name;
     if (known) continue;
-    if (extras == Extras::refuse) throw_user("there is no attribute '", name, "'");
+    if (extras == Extras::refuse) throw_user("unknown attribute '", name, "'");
     done[name] = value;
   }
   check_inputs(node, op);
   if (node.bodies.size() != op.bodies().size())
-    throw_user("has ", node.bodies.size(), " bodies, ", op.bodies().size(), " are wanted");
+    throw_user("expected ", op.bodies().size(), " bodies, got ", node.bodies.size());
   node.attrs = std::move(done);
 }
 

@@ -10,7 +10,7 @@ const graft_extension* enter_cpu_kernels(const graft_host* h);  // made by src/d
 const graft_extension* enter_rewrites(const graft_host* h);  // made by src/rewrites/CMakeLists.txt
 
 void add_built_ins(Registry& registry) {
-  // Kernels first: of two for the same operation, the one that was entered first is tried first.
+  // Kernels first: of two for the same operation, the one registered first is tried first.
   registry.add(*enter_cpu_kernels(&host_table()), "");
   registry.add(*enter_built_ins(&host_table()), "");
   registry.add(*enter_rewrites(&host_table()), "");

@@ -1,4 +1,4 @@
-// What Graft brings itself, entered by the same functions as any extension.
+// The built-in definitions, registered by the same functions as those of any extension.
 #pragma once
 
 #include "schema/registry.hpp"

@@ -30,7 +30,7 @@ std::vector<Port> output_ports(const Graph& g) {
     const Output& o = g.output(g[id].inputs[0]);
     bool own = !g[id].outputs.empty() && !g[id].outputs[0].names.empty();
     out.push_back({g[id].name, own ? g[id].outputs[0].names : o.names, o.info.type, o.info.shape});
-    // Files without tensor names call an output by the layer that makes it.
+    // Files without tensor names identify an output by the layer that produces it.
     if (out.back().names.empty()) out.back().names.push_back(g[g[id].inputs[0].node].name);
   }
   return out;
@@ -60,7 +60,7 @@ const Device& Core::State::device(const std::string& name) const {
     if (d->name() == name) return *d;
     names.push_back(d->name());
   }
-  throw Error(ErrorKind::user, text("there is no device '", name, "'"), text("devices here are ", join(names, ", ")));
+  throw Error(ErrorKind::user, text("unknown device '", name, "'"), text("available devices: ", join(names, ", ")));
 }
 
 Core::Core() : s_(std::make_shared<State>()) {
@@ -138,7 +138,7 @@ std::vector<std::string> Model::unknown_layers() const {
   return out;
 }
 void Model::reshape(const std::map<std::string, Shape>& shapes) {
-  // On a copy: a refused shape leaves the model as it was.
+  // On a copy: a rejected shape leaves the model unchanged.
   Graph g = s_->graph.clone();
   reshape_inputs(g, s_->core->registry, shapes, {});
   s_->graph = std::move(g);

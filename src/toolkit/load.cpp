@@ -37,8 +37,8 @@ Format recognise(const std::string& path) {
   if (std::filesystem::is_directory(path)) {
     if (std::filesystem::exists(path + "/saved_model.pb") || std::filesystem::exists(path + "/saved_model.pbtxt"))
       return Format::tensorflow;
-    throw Error(ErrorKind::unsupported, text("the folder '", path, "' holds no saved_model.pb"),
-                "a SavedModel of TensorFlow is the only model that is a folder");
+    throw Error(ErrorKind::unsupported, text("the folder '", path, "' contains no saved_model.pb"),
+                "a TensorFlow SavedModel is the only model format that is a folder");
   }
   auto file = MappedFile::open(path);
   std::string_view bytes = file->chars();
@@ -48,18 +48,18 @@ Format recognise(const std::string& path) {
   while (head.starts_with('#')) head = trim(head.substr(std::min(head.find('\n'), head.size())));
   if (head.starts_with("graph")) return Format::text;
   if (looks_like_caffe_text(bytes) || looks_like_caffe_weights(bytes)) return Format::caffe;
-  if (looks_like_tensorflow(bytes)) return Format::tensorflow;  // before ONNX, which takes nearly anything
+  if (looks_like_tensorflow(bytes)) return Format::tensorflow;  // before ONNX, whose check accepts nearly anything
   if (looks_like_onnx(bytes)) return Format::onnx;
-  // Nothing of it looks like a model. Where the name promises one, the reader says what is wrong with it.
+  // The content is not recognized. Where the file extension suggests a format, let its reader report the error.
   std::string ending = extension_of(path);
   if (ending == ".prototxt" || ending == ".caffemodel") return Format::caffe;
   if (ending == ".onnx") return Format::onnx;
-  throw Error(ErrorKind::unsupported, text("'", path, "' is not a model that can be read"),
-              "ONNX (.onnx), Caffe (.prototxt with .caffemodel), TensorFlow (frozen .pb, SavedModel) and IR (.xml with "
-              ".bin) files are");
+  throw Error(ErrorKind::unsupported, text("'", path, "' is not in a supported model format"),
+              "supported are ONNX (.onnx), Caffe (.prototxt with .caffemodel), TensorFlow (frozen .pb, SavedModel) and "
+              "IR (.xml with .bin)");
 }
 
-// An IR writes every attribute as text; without a schema the text has to tell what it is.
+// An IR stores every attribute as a string; without a schema its kind has to be guessed from the string.
 Attribute guessed(const Attribute& a) {
   if (a.kind() != GRAFT_TEXT) return a;
   std::vector<int64_t> whole;
@@ -105,15 +105,15 @@ void forget_declared(Graph& g) {
   }
 }
 
-// The definition and the weights, whichever comes first. Weights alone have a definition beside them, or inside.
+// The definition and the weights, in either order. Weights alone have a definition next to them, or inside.
 RawModel read_caffe_files(const std::vector<std::string>& files) {
   std::string definition, weights;
   for (const std::string& f : files) {
     bool is_text = looks_like_caffe_text(MappedFile::open(f)->chars()) || extension_of(f) == ".prototxt";
     std::string& place = is_text ? definition : weights;
     if (!place.empty())
-      throw_user("'", place, "' and '", f, "' are both ", &place == &weights ? "weights" : "definitions of a net",
-                 " of Caffe, one is taken");
+      throw_user("expected one Caffe ", &place == &weights ? "weights" : "definition", " file, got '", place, "' and '",
+                 f, "'");
     place = f;
   }
   if (definition.empty() && extension_of(weights) == ".caffemodel") {
@@ -124,7 +124,7 @@ RawModel read_caffe_files(const std::vector<std::string>& files) {
   return read_caffe(definition, weights);
 }
 
-// Further files of ONNX and TensorFlow are data that the model itself names; only a checkpoint may be given.
+// Further files of ONNX and TensorFlow are data that the model itself refers to; only a checkpoint may be passed.
 RawModel read_framework(Format format, const std::vector<std::string>& files, ReadRequest request) {
   if (format == Format::onnx) return read_onnx(files[0]);
   if (format == Format::caffe) return read_caffe_files(files);
@@ -139,7 +139,7 @@ void note_cut(ImportReport& report, CutEffect effect) {
   report.more_outputs = std::move(effect.more_outputs);
 }
 
-// What extensions do to a graph before anybody judges what is unknown: a layer they replaced is unknown no more.
+// Runs the front passes of extensions before unknown layers are reported: a layer they replace is no longer unknown.
 void run_front(Model::State& m, const ImportOptions& asked) {
   PassOptions options = pass_options(m.report);
   options.phases = PassPhases::front;
@@ -159,32 +159,32 @@ void run_front(Model::State& m, const ImportOptions& asked) {
   std::erase_if(m.report.problems, [&](const Problem& p) { return p.type != "input" && gone(p.layer); });
 }
 
-// The model, or the part of it that is wanted.
+// The model, or the requested part of it.
 RawModel read_part(const Core::State& core, Format format, const std::vector<std::string>& files,
                    const ImportOptions& options, CutEffect& effect) {
   RawModel raw = read_framework(format, files, options.read);
   if (options.cut.empty()) return raw;
   effect = cut_model(raw, options.cut, [&](const RawModel& whole) {
     return with_context([&] { return import_model(whole, core.registry, options).graph; },
-                        [] { return "importing the whole model to learn the shapes where it is cut"; });
+                        [] { return "importing the whole model to infer the shapes at the cut"; });
   });
   return raw;
 }
 
 bool is_framework(Format f) { return f == Format::onnx || f == Format::caffe || f == Format::tensorflow; }
 
-// What the options ask of a model before its import, and what came of it.
+// Applies the options that change a model before its import, and returns the outcomes.
 std::vector<ReplacementOutcome> prepare(RawModel& raw, const ImportOptions& options) {
   if (options.mapping && raw.framework != "caffe")
     throw Error(ErrorKind::user,
-                text("the mapping file '", options.mapping->file, "' is for layers of Caffe, this is a model of ",
+                text("the mapping file '", options.mapping->file, "' applies to Caffe models only, got framework ",
                      raw.framework),
-                "an extension teaches layers of every framework");
+                "an extension can add layers of any framework");
   if (!options.replacements) return {};
   return apply_replacements(raw, *options.replacements);
 }
 
-// A replacement that does not fit the model stops the conversion; one that finds nothing too, unless that is allowed.
+// A replacement that contradicts the model is an error; so is one that matches nothing, unless that is allowed.
 void take_over(const std::vector<ReplacementOutcome>& outcomes, const ImportOptions& options, ImportReport& report) {
   std::string unmatched;
   for (size_t i = 0; i < outcomes.size(); ++i) {
@@ -200,7 +200,7 @@ void take_over(const std::vector<ReplacementOutcome>& outcomes, const ImportOpti
   }
   if (!unmatched.empty())
     throw Error(ErrorKind::user, unmatched,
-                "--dry-run shows what each entry matches, --allow-unmatched converts all the same");
+                "--dry-run shows what each entry matches, --allow-unmatched converts anyway");
 }
 
 // Replacements without those that nothing here carries out: no rule makes the node of a sub-graph, no pass has the
@@ -227,7 +227,7 @@ RawModel read_for_replacing(const Core::State& core, const std::vector<std::stri
                             const ImportOptions& options) {
   Format format = recognise(files.at(0));
   if (!is_framework(format))
-    throw_user("'", files[0], "' is converted already, replacements are for a framework's model");
+    throw_user("'", files[0], "' is already converted; replacements apply only to framework models");
   CutEffect cut;
   return read_part(core, format, files, options, cut);
 }
@@ -279,7 +279,7 @@ void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::stri
 
 std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& core,
                                          const std::vector<std::string>& files, const ImportOptions& options) {
-  if (files.empty()) throw_user("no model file is given");
+  if (files.empty()) throw_user("expected a model file, got none");
   auto m = std::make_shared<Model::State>();
   m->core = core;
   m->path = files[0];
@@ -288,7 +288,7 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
   Format format = recognise(files[0]);
   m->framework = format_name(format);
   if (!is_framework(format) && (options.mapping || options.replacements))
-    throw_user("'", files[0], "' is converted already, mapping files and replacements are for a framework's model");
+    throw_user("'", files[0], "' is already converted; mapping files and replacements apply only to framework models");
   switch (format) {
     case Format::onnx:
     case Format::caffe:
@@ -309,7 +309,7 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
       break;
     }
     case Format::ir:
-      if (files.size() > 2) throw_user("an IR has one file of weights, ", files.size() - 1, " are given");
+      if (files.size() > 2) throw_user("expected one weights file for an IR, got ", files.size() - 1);
       m->graph = read_ir(files[0], files.size() > 1 ? files[1] : "", core->registry);
       m->report.unknown = opaque_layers(m->graph);
       break;

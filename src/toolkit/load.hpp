@@ -1,4 +1,4 @@
-// Any model file: recognised by content, read, imported.
+// Loads any model file: recognized by content, read, imported.
 #pragma once
 
 #include "import/replace.hpp"
@@ -8,45 +8,45 @@ namespace graft {
 
 enum class Format { onnx, caffe, tensorflow, ir, text };
 
-// Throws when the content is none of the known formats; says what it looks like where it can.
+// Throws when the content is in none of the supported formats.
 Format recognise(const std::string& path);
 std::string_view format_name(Format f);
 
 std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& core,
                                          const std::vector<std::string>& files, const ImportOptions& options = {});
 
-// Imports a framework's model after what the options ask to be done to it first.
+// Imports a framework's model, after applying the options that change it before the import.
 Imported import_taught(RawModel raw, const Registry& registry, const ImportOptions& options);
 
-// What the replacements of the options find in the model; nothing is imported.
+// The matches of the options' replacements in the model; nothing is imported.
 std::vector<ReplacementOutcome> try_replacements(const Core::State& core, const std::vector<std::string>& files,
                                                  const ImportOptions& options);
-// Fills a replacement file in from the model (updated_replacements) and writes it again, whole or not at all.
+// Fills in a replacement file from the model (updated_replacements) and rewrites it atomically.
 void update_replacements(const Core::State& core, const std::vector<std::string>& files, const ImportOptions& options,
                          const std::string& path);
 
-// Layers of a graph that nobody defined, in the form of the import report.
+// Unknown layers of a graph, in the form of the import report.
 std::vector<UnknownType> opaque_layers(const Graph& g);
 
-// Throws the whole verdict where something is unknown or could not be imported.
+// Throws the full report if a layer is unknown or could not be imported.
 void require_complete(const Model::State& model);
-// Throws where a mapping file passed layers on that nothing here can run.
+// Throws if a mapping file passed through layers that no loaded operation can run.
 void require_runnable(const ImportReport& report);
-// What the model's own replacements of kind `general` ask of the passes.
+// The pass calls requested by the model's replacements of kind `general`.
 PassOptions pass_options(const ImportReport& report);
-// Gives inputs other shapes and types, and infers all others anew.
+// Changes shapes and types of inputs, and infers all others again.
 void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes,
                     const std::map<std::string, DType>& types);
 
-// The model as it comes back from an IR that was written after the passes.
+// The model as it would be read back from an IR written after the passes.
 Model through_ir(const Model& model);
 
-// All of it, for people: types, counts, layers, fields, shapes, and the command that scaffolds each.
+// The full report as text: types, counts, layers, fields, shapes, and the command that generates a skeleton for each.
 std::string verdict_text(const Model::State& model);
 
-// Files and options that read a model the same way again, quoted for a shell: what follows `graft convert`.
+// Files and options that read a model the same way again, quoted for a shell: the arguments of `graft convert`.
 std::string load_arguments(const std::vector<std::string>& files, const ImportOptions& options);
-// The value of --extensions for what is loaded; empty: nothing is.
+// The value of --extensions for the loaded extensions; empty: none.
 std::string extension_arguments(const Registry& registry);
 
 }  // namespace graft

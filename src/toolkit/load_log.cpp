@@ -45,7 +45,7 @@ void log_imported(const Graph& graph, const ImportReport& report, const StepTime
   for (const Claim& c : report.claims)
     if (c.by != "built-in" && !c.operations.empty()) by[c.by].push_back(c.layer);
   for (const auto& [who, layers] : by)
-    log_info(who == "nobody" ? "unknown: " : text("claimed by ", who, ": "), counted(layers.size(), "layer"), ", ",
+    log_info(who == "no rule" ? "unknown: " : text("claimed by ", who, ": "), counted(layers.size(), "layer"), ", ",
              some_of(layers));
 }
 

@@ -14,18 +14,18 @@ bool takes(const Port& port, const std::vector<int64_t>& dims) {
 }
 namespace {
 
-// Refuses a tensor that an input cannot be.
+// Rejects a tensor that does not fit the port.
 void check_fits(const Port& port, const Tensor& t, std::string_view what) {
-  if (!t) throw_user(what, " '", port.any_name(), "' is given no tensor");
+  if (!t) throw_user("expected a tensor for ", what, " '", port.any_name(), "', got an empty one");
   if (port.type != DType::undefined && t.type() != port.type)
-    throw_user(what, " '", port.any_name(), "' is ", port.type, ", a tensor of ", t.type(), " is given");
+    throw_user("expected a tensor of ", port.type, " for ", what, " '", port.any_name(), "', got ", t.type());
   Shape given = Shape::of(t.dims());
   if (!takes(port, t.dims()))
-    throw Error(ErrorKind::user, text(what, " '", port.any_name(), "' has shape ", port.shape, ", a tensor of shape ",
-                                      given, " is given"));
+    throw Error(ErrorKind::user, text("expected a tensor of shape ", port.shape, " for ", what, " '", port.any_name(),
+                                      "', got ", given));
 }
 
-// A port of one side; when it is not there, the message lists both sides.
+// A port of one side; when it does not exist, the message lists both sides.
 size_t find_any_port(const CompiledModel::State& m, const std::string& name, const std::vector<Port>& side) {
   if (auto i = position_of(side, name)) return *i;
   std::vector<Port> all = m.inputs;
@@ -53,7 +53,7 @@ void InferRequest::State::run() {
   for (size_t i = 0; i < results.size(); ++i)
     if (given[i] && results[i].data() != outputs[i].data())
       throw_user("output '", model->outputs[i].any_name(), "' has shape ", results[i].dims(),
-                 ", the tensor given for it has ", outputs[i].dims());
+                 ", but the tensor set for it has ", outputs[i].dims());
   outputs = std::move(results);
 }
 
@@ -65,7 +65,7 @@ void InferRequest::State::end(std::exception_ptr e) {
     running = false;
     notify = callback;
     if (notify) told = e, ++notifying;
-    error = std::move(e);  // whoever waits is its only owner
+    error = std::move(e);  // the waiting thread is its only owner
   }
   if (notify) {
     const State* outer = std::exchange(notified, this);
@@ -178,7 +178,7 @@ void InferRequest::set_callback(std::function<void(std::exception_ptr)> callback
 std::vector<ProfilingInfo> InferRequest::get_profiling_info() const {
   auto lock = idle(*s_);
   if (!s_->model->options.profile)
-    throw Error(ErrorKind::user, "operations were not measured", "compile with Options::profile");
+    throw Error(ErrorKind::user, "no profile was recorded", "compile with Options::profile");
   std::vector<ProfilingInfo> out;
   for (const ProfileEntry& e : s_->execution->profile())
     out.push_back({e.node, e.type, e.kernel, e.microseconds, e.calls});

@@ -7,7 +7,7 @@
 
 namespace graft {
 
-// Shared with the threads: a task may drop the last handle of the model, and with it the Streams that run it.
+// Shared with the threads: a task may release the last handle of the model, and with it the Streams that run it.
 struct Streams::State {
   std::mutex mutex;
   std::condition_variable wake;

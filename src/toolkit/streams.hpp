@@ -11,7 +11,7 @@ namespace graft {
 class Streams {
  public:
   explicit Streams(int count);
-  ~Streams();  // finishes what is queued
+  ~Streams();  // finishes queued tasks
   Streams(const Streams&) = delete;
   void post(std::function<void()> task);
 
@@ -19,7 +19,7 @@ class Streams {
   struct State;
   std::shared_ptr<State> s_;
   size_t count_;
-  std::vector<std::thread> threads_;  // started as tasks come
+  std::vector<std::thread> threads_;  // started on demand
 };
 
 }  // namespace graft

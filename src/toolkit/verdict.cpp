@@ -1,4 +1,4 @@
-// What stops a model: one text with every unknown layer, and the commands that scaffold them.
+// The report on unknown and failed layers, with the commands that generate a skeleton for each.
 #include <algorithm>
 
 #include "base/tensor.hpp"
@@ -50,7 +50,7 @@ std::string unknown_text(const UnknownType& u, const std::string& command) {
   const UnknownType::Layer& first = u.layers[0];
   out += "\n    inputs      ";
   for (size_t i = 0; i < first.inputs.size(); ++i)
-    out += text(i ? ", " : "", first.inputs[i] ? text(*first.inputs[i]) : "(left out)");
+    out += text(i ? ", " : "", first.inputs[i] ? text(*first.inputs[i]) : "(absent)");
   if (first.inputs.empty()) out += "none";
   if (first.weights) out += text(" (the last ", first.weights, first.weights == 1 ? " is a blob)" : " are blobs)");
   out += text("\n    outputs     ", first.outputs, fields_text(u));
@@ -63,7 +63,7 @@ std::string problems_text(const ImportReport& report) {
   constexpr size_t most = 20;
   std::string out = text(report.problems.size(), report.problems.size() == 1 ? " layer is" : " layers are",
                          " known but cannot be imported",
-                         report.unknown.empty() ? "" : " (which may only be an echo of the unknown ones)", "\n");
+                         report.unknown.empty() ? "" : " (possibly only because of the unknown ones)", "\n");
   for (size_t i = 0; i < report.problems.size() && i < most; ++i) {
     const Problem& p = report.problems[i];
     out += text("\n  '", p.layer, "' (", p.type, "): ", p.error.message(), "\n");
@@ -84,9 +84,8 @@ std::string verdict_text(const Model::State& m) {
   if (std::string extensions = extension_arguments(m.core->registry); !extensions.empty())
     command += " --extensions " + quoted_for_shell(extensions);
   if (!report.unknown.empty()) {
-    out += text(report.unknown.size(), report.unknown.size() == 1 ? " type" : " types", " of layer ",
-                report.unknown.size() == 1 ? "is" : "are", " not known (", layers, layers == 1 ? " layer" : " layers",
-                " of ", report.layers, ")\n");
+    out += text(report.unknown.size(), report.unknown.size() == 1 ? " layer type is" : " layer types are", " unknown (",
+                layers, " of ", report.layers, report.layers == 1 ? " layer" : " layers", ")\n");
     for (const UnknownType& u : report.unknown) out += unknown_text(u, command);
     out += text("\nAll at once: graft new", command, "\n");
   }
@@ -102,15 +101,15 @@ void require_runnable(const ImportReport& report) {
   size_t more = layers.size() > 8 ? layers.size() - 8 : 0;
   layers.resize(layers.size() - more);
   throw Error(ErrorKind::unsupported,
-              text("a mapping file passes layers on that nothing here can run: ", join(layers, ", "),
+              text("a mapping file passes through layers that no loaded operation can run: ", join(layers, ", "),
                    more ? text(" and ", more, " more") : ""),
-              "load an extension that defines the operation; converting works without");
+              "load an extension that defines the operation; converting works without it");
 }
 
 void require_complete(const Model::State& m) {
   if (m.report.complete()) return;
   if (m.report.unknown.empty() && m.report.problems.size() == 1) throw m.report.problems[0].error;
-  throw Error(ErrorKind::unsupported, text("the model cannot be used as it stands\n\n", verdict_text(m)));
+  throw Error(ErrorKind::unsupported, text("the model cannot be imported completely\n\n", verdict_text(m)));
 }
 
 }  // namespace graft

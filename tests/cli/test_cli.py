@@ -42,7 +42,7 @@ class Usage(CliCase):
                 ([], "no command given"),
                 (["run"], "no model file given"),
                 (["run", self.path("none.onnx")], "file not found"),
-                (["run", m, "-d", "TOASTER"], "there is no device 'TOASTER'"),
+                (["run", m, "-d", "TOASTER"], "unknown device 'TOASTER'"),
                 (["run", m, "--wobble"], "unknown option '--wobble'"),
                 (["run", m, "--input", "z=" + m], "no input 'z'"),
                 (["run", m, "--input_shape", "z[3]"], "no input 'z'"),
@@ -92,7 +92,7 @@ class Passes(CliCase):
     def test_an_order_that_cannot_be_is_shown(self):
         r = graft("convert", self.plain_model(), "-o", self.path("ir"), "--extensions", built("extensions", "passes_circle.so"))
         self.assertEqual(r.status, 1, r.all)
-        self.assertIn("passes cannot be put in an order: chicken after egg after chicken", r.err)
+        self.assertIn("the order of passes is cyclic: chicken after egg after chicken", r.err)
         self.assertFalse(os.path.exists(self.path("ir", "plain.xml")))
 
     def test_a_front_pass_makes_an_unknown_layer_known(self):
@@ -257,7 +257,7 @@ class Verdict(CliCase):
         self.assertIn('type="Frob"', written)
         r = graft("explain", self.path("out", "custom.xml"))
         self.assertEqual(r.status, 2, r.all)
-        self.assertIn("3 layers of 6", r.err)
+        self.assertIn("3 of 6 layers", r.err)
 
     def test_scaffolds_build_and_load_before_any_edit(self):
         m = self.custom_model()

@@ -23,7 +23,7 @@ class MeansAndScales(ConvertCase):
         r = self.convert(*self.net(), "--output", "conv1", "-ms", "[2]", "-s", "4")
         self.check(self.run_ir(r, ([1, 3, 1, 2], X))[0], conv1([(v - 2) / 4 for v in X]))
         r = self.convert(*self.net(), "--output", "conv1", "--scale", "0.5")
-        self.assertIn("1/255 is written --scale 255", r["notes"])
+        self.assertIn("to multiply by 1/255, write --scale 255", r["notes"])
         self.check(self.run_ir(r, ([1, 3, 1, 2], X))[0], conv1([2 * v for v in X]))
 
     def test_values_that_change_nothing_insert_nothing(self):
@@ -54,8 +54,8 @@ class MeansAndScales(ConvertCase):
         files = self.net()
         for said, arguments in [
                 ("--scale and --scale_values are mutually exclusive", ["--scale", "2", "--scale_values", "[1,1,1]"]),
-                ("has 2 lists of values, the model has 1 input", ["--mean_values", "[1,2,3],[1,2,3]"]),
-                ("has 3 channels (dimension 1 of [1,3,1,2]), 2 values", ["--mean_values", "[1,2]"]),
+                ("expected 1 list of values, one per input, got 2", ["--mean_values", "[1,2,3],[1,2,3]"]),
+                ("which has 3 (dimension 1 of [1,3,1,2]), got 2", ["--mean_values", "[1,2]"]),
                 ("no input 'datta'", ["--mean_values", "datta[1,2,3]"]),
                 ("names only some of the inputs", ["--mean_values", "data[1,2,3],[1,2,3]"]),
                 ("two lists of values for input 'data'", ["--scale_values", "data[1,2,3],data[1,2,3]"]),
@@ -65,8 +65,8 @@ class MeansAndScales(ConvertCase):
                 ("--scale: expected a nonzero number, got 'much'", ["--scale", "much"])]:
             self.refused(said, *files, *arguments)
         m = self.write("whole.txt", "graph (x: u8[1,3]) { return Convert(x) {destination_type = f32} }")
-        self.refused("holds u8, the values need real numbers", m, "--mean_values", "[1,2,3]", hint="x{f32}")
-        self.assertIn("--scale leaves input 'x' alone", self.convert(m, "--scale", "2")["notes"])
+        self.refused("expected a floating-point type of input 'x', got u8", m, "--mean_values", "[1,2,3]", hint="x{f32}")
+        self.assertIn("--scale does not apply to input 'x'", self.convert(m, "--scale", "2")["notes"])
 
     def test_a_mean_image(self):
         image = list(range(3 * 3 * 4))  # three channels of 3 rows and 4 columns
@@ -79,13 +79,13 @@ class MeansAndScales(ConvertCase):
         self.refused("mutually exclusive", *files, "--mean_file", f, "--mean_values", "[1,2,3]")
         self.refused("expected non-negative offsets, got (-1,0)", *files, "--mean_file", f, "--mean_file_offsets", "(-1,0)")
         self.refused("expected (x,y), got '(1)'", *files, "--mean_file", f, "--mean_file_offsets", "(1)")
-        self.refused("does not fit the image", *files, "--mean_file", f, "--mean_file_offsets", "(3,0)")
-        self.refused("does not fit the image", *files, "--mean_file", f, "--input_shape", "[1,3,8,8]")
+        self.refused("does not fit into the image", *files, "--mean_file", f, "--mean_file_offsets", "(3,0)")
+        self.refused("does not fit into the image", *files, "--mean_file", f, "--input_shape", "[1,3,8,8]")
         self.refused("mean file not found", *files, "--mean_file", self.path("none"))
         self.refused("requires --mean_file", *files, "--mean_file_offsets", "(1,1)")
         self.refused("mean.txt", *files, "--mean_file", self.write("mean.txt", "hello"), status=2)
         two = self.write("two.txt", "graph (x: f32[1,3,1,2], k: f32[1,3,1,2]) { return Add(x, k) }")
-        self.refused("is for models with one input, this one has 2", two, "--mean_file", f)
+        self.refused("--mean_file: expected a model with one input, got 2 inputs", two, "--mean_file", f)
 
 
 class ReversedChannels(ConvertCase):
@@ -117,7 +117,7 @@ class ReversedChannels(ConvertCase):
 
     def test_inputs_that_do_not_qualify_are_listed(self):
         m = self.write("two.txt", "graph (x: f32[1,3,1,2], k: f32[1,4]) { return Relu(x), Relu(k) }")
-        self.assertIn("leaves inputs alone that have not four dimensions and three channels: k [1,4]", self.convert(m, "--reverse_input_channels")["notes"])
+        self.assertIn("applies only to inputs with four dimensions and three channels, not to: k [1,4]", self.convert(m, "--reverse_input_channels")["notes"])
 
 
 class HalfPrecision(ConvertCase):
@@ -205,7 +205,7 @@ class OldCommandLines(ConvertCase):
         self.assertEqual(r.err, "")
         for level in ("CRITICAL", "ERROR", "WARN", "WARNING", "INFO", "DEBUG", "NOTSET"):
             notes = self.convert(*files, "--log_level", level, "--reverse_input_channels", "--input", "relu1[1 2 1 2]")["notes"]
-            self.assertEqual("leaves inputs alone" in notes, level not in ("CRITICAL", "ERROR"), level)
+            self.assertEqual("applies only to inputs" in notes, level not in ("CRITICAL", "ERROR"), level)
         self.refused("--log_level: expected a log level, got 'LOUD'", *files, "--log_level", "LOUD")
         self.assertIn("100%", self.convert(*files, "--progress")["notes"])
         self.assertEqual(self.convert(*files, "--stream_output")["notes"].count("%"), 5)

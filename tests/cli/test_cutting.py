@@ -35,7 +35,7 @@ class Outputs(ConvertCase):
         self.refused("no output, layer or tensor 'summ'", *files, "--output", "summ", hint="did you mean sum?")
         self.refused("layer 'sum' (Eltwise) has no output 3", *files, "--output", "sum:3")
         self.refused("layer 'sum' (Eltwise) has no input 5", *files, "--output", "5:sum", hint="it has 2 inputs")
-        self.refused("'sum:0' is asked for twice", *files, "--output", "sum,sum:0")
+        self.refused("'sum:0' is requested twice", *files, "--output", "sum,sum:0")
 
 
 class RunAndConvert(ConvertCase):
@@ -89,7 +89,7 @@ class RunAndConvert(ConvertCase):
         for command in (["convert", "-o", self.path("out")], ["run"]):
             r = graft(command[0], m, "--output", "b", *command[1:])
             self.assertEqual(r.status, 1, r.all)
-            self.assertIn("'b' may be the layer 'b', the tensor 'b', made by the layer 'a'", r.err)
+            self.assertIn("'b' is ambiguous: it may be the layer 'b', the tensor 'b', produced by the layer 'a'", r.err)
 
 
 class Inputs(ConvertCase):
@@ -112,7 +112,7 @@ class Inputs(ConvertCase):
 
     def test_behind_an_unknown_layer_nothing_can_be_learnt(self):
         files = self.net(NET.replace('type: "Convolution"', 'type: "Frobnicate"'))
-        self.refused("cannot be worked out", *files, "--input", "relu1", hint='--input "relu1[1 3 224 224]{f32}"')
+        self.refused("cannot infer the shape of", *files, "--input", "relu1", hint='--input "relu1[1 3 224 224]{f32}"')
 
     def test_without_a_shape_it_is_learnt(self):
         r = self.convert(*self.net(), "--input", "mid", "--output", "mid")
@@ -143,9 +143,9 @@ class Inputs(ConvertCase):
                 ("'data' is an input of the model, it has no inputs", ["--input", "0:data"], "without a port"),
                 ("'data' is an input of the model, it has no output 1", ["--input", "data:1"], None),
                 ("has no input 7", ["--input", "7:sum[1 2]"], "2 inputs"),
-                ("has 2 inputs, and what is given fits one", ["--input", "sum[1 2 1 2]"], "0:sum"),
-                ("also need the input data", ["--input", "half[1 2 1 2]"], "list them too"),
-                ("given twice", ["--input", "half[1 2 1 2],mid:0[1 2 1 2],data"], None),
+                ("has 2 inputs, but the shape, type or value applies to one", ["--input", "sum[1 2 1 2]"], "0:sum"),
+                ("also depend on the input data", ["--input", "half[1 2 1 2]"], "list them too"),
+                ("are the same input", ["--input", "half[1 2 1 2],mid:0[1 2 1 2],data"], None),
                 ("names 'data' twice", ["--input", "data,data"], None),
                 ("expected a dimension, got 'x' in 'data[1 x]'", ["--input", "data[1 x]"], None),
                 ("expected an element type, got 'f99' in 'data{f99}'", ["--input", "data{f99}"], None),
@@ -160,13 +160,13 @@ class Inputs(ConvertCase):
 
     def test_one_shape_needs_one_input(self):
         m = self.write("two.txt", "graph (x: f32[2], k: f32[2]) { return Add(x, k) }")
-        self.refused("the model has 2 inputs, one shape [3] is given", m, "--input_shape", "[3]", hint="inputs are x, k")
+        self.refused("expected a shape for each of the 2 inputs, got only [3]", m, "--input_shape", "[3]", hint="inputs are x, k")
         self.assertEqual(len(self.convert(m, "--input_shape", "[1,2]", "--input", "k->[1 2]", "--input", "x")["inputs"]), 1)
 
     def test_an_input_that_nothing_needs_is_said(self):
         m = self.write("two.txt", "graph (x: f32[2], k: f32[2]) { a = Relu(x) b = Add(a, k) return a, b }")
         r = self.convert(m, "--input", "x,k", "--output", "a")
-        self.assertIn("no output needs 'k'", r["notes"])
+        self.assertIn("no output depends on 'k'", r["notes"])
         self.assertEqual(self.names(r), ["x"])
 
 
@@ -178,7 +178,7 @@ class Batch(ConvertCase):
 
     def test_refusals(self):
         files = self.net(NET.replace("dim: 1 dim: 3", "dim: 2 dim: 3"))
-        self.refused("the first dimension of input 'data' is 2", *files, "-b", "4", hint="--input_shape")
+        self.refused("expected a first dimension of 1 or unknown for input 'data', got 2", *files, "-b", "4", hint="--input_shape")
         self.refused("--batch and input shapes are mutually exclusive", *files, "-b", "4", "--input_shape", "[1,3,2,2]")
         self.refused("--batch and input shapes are mutually exclusive", *files, "-b", "4", "--input", "data[1 3 2 2]")
         for wrong in ("0", "-1", "many"):
@@ -202,7 +202,7 @@ class Freezing(ConvertCase):
         r = self.convert(m, "--input", "flag->False")
         self.assertEqual(self.names(r), ["a", "b"])
         self.check(self.run_ir(r, ([2], [1, 2]), ([2], [3, 4]))[0], [3, 4])
-        self.refused("also need the inputs a, b", m, "--input", "flag")
+        self.refused("also depend on the inputs a, b", m, "--input", "flag")
 
     def test_a_port_that_is_no_input_with_a_shape(self):
         r = self.convert(*self.net(), "--input", "data,mid:0[1 2 1 2]->[1 2 3 4]")
@@ -211,14 +211,14 @@ class Freezing(ConvertCase):
 
     def test_refusals(self):
         self.refused("its value needs a shape", *self.net(), "--input", "data,mid:0->[1 2 3 4]")
-        self.refused("which is 2 values, not 3", self.two(), "--input", "k->[1 2 3]")
-        self.refused("'red' is not a value of type f32", self.two(), "--input", "k->red")
+        self.refused("expected 2 values for 'k' of shape [2], got 3", self.two(), "--input", "k->[1 2 3]")
+        self.refused("expected a value of type f32 for 'k', got 'red'", self.two(), "--input", "k->red")
         self.refused("expected a value after -> in 'k->'", self.two(), "--input", "k->")
         self.refused("an empty list", self.two(), "--input", "k->[]")
         self.refused("expected a static shape for an input with a value", self.two(), "--input", "k[?]->[1 2]")
         self.refused("more than one value for input 'k'", self.two(), "--input", "k->1", "--freeze_placeholder_with_value", "k->2")
         self.refused("expected NAME->VALUE, got 'k'", self.two(), "--freeze_placeholder_with_value", "k")
-        self.refused("'300' is not a value of type u8", self.two(), "--input", "k{u8}->300")
+        self.refused("expected a value of type u8 for 'k', got '300'", self.two(), "--input", "k{u8}->300")
 
 
 class FrameworkNames(ConvertCase):
@@ -236,7 +236,7 @@ class FrameworkNames(ConvertCase):
 
     def test_a_name_with_two_meanings_is_refused(self):
         m = self.onnx([onnx.node("Relu", ["x"], ["b"], name="a"), onnx.node("Neg", ["b"], ["c"], name="b")], [onnx.value("x", [2])], [onnx.value("c", [2])])
-        self.refused("'b' may be the layer 'b', the tensor 'b', made by the layer 'a'", m, "--output", "b")
+        self.refused("'b' is ambiguous: it may be the layer 'b', the tensor 'b', produced by the layer 'a'", m, "--output", "b")
         self.convert(m, "--output", "a:0")
 
     def tensorflow(self, extra=""):
@@ -283,13 +283,13 @@ node { name: "z" op: "Mul" input: "conv" input: "keep" attr { key: "T" value { t
         r = self.convert(m, "--reverse_input_channels", "--output", "conv")
         self.check(self.run_ir(r, ([1, 1, 2, 3], self.X))[0], [123, 456])
         self.assertNotIn("Gather", self.types(r))
-        self.refused("has 2 channels (dimension 1 of", self.write("n.txt", "graph (x: f32[1,2,2,3]) { return Relu(x) }"), "--mean_values", "[1,2,3]", hint="--layout says so: nhwc")
+        self.refused("which has 2 (dimension 1 of", self.write("n.txt", "graph (x: f32[1,2,2,3]) { return Relu(x) }"), "--mean_values", "[1,2,3]", hint="add --layout nhwc")
 
     def test_disable_nhwc_to_nchw_keeps_transposes_and_takes_channels_second(self):
         m = self.tensorflow()
         r = self.convert(m, "--disable_nhwc_to_nchw", "--output", "conv")
         self.assertEqual(len(r["transposes"]), 2)
-        self.refused("has 1 channels (dimension 1", m, "--disable_nhwc_to_nchw", "--mean_values", "[1,2,3]")
+        self.refused("which has 1 (dimension 1", m, "--disable_nhwc_to_nchw", "--mean_values", "[1,2,3]")
 
     def test_layouts_meet_the_transposes_of_the_model(self):
         m = self.tensorflow()
@@ -308,8 +308,8 @@ node { name: "z" op: "Mul" input: "conv" input: "keep" attr { key: "T" value { t
 
     def test_layout_refusals(self):
         m = self.tensorflow()
-        for said, value in [("has 'N' twice", "nnwc"), ("does not fit", "x(nc)"), ("cannot become", "x(nhwc->nchd)"), ("no input 'z'", "z(nhwc)"),
-                            ("merges dimensions", "x[n,h,w,c]->[n,h*w,c]"), ("expected a letter, got '1'", "n1wc"), ("no input has as many dimensions", "nc->cn")]:
+        for said, value in [("has 'N' twice", "nnwc"), ("does not fit", "x(nc)"), ("cannot convert", "x(nhwc->nchd)"), ("no input 'z'", "z(nhwc)"),
+                            ("merges dimensions", "x[n,h,w,c]->[n,h*w,c]"), ("expected a letter, got '1'", "n1wc"), ("no input has the rank", "nc->cn")]:
             self.refused(said, m, "--layout", value)
         self.refused("--layout is mutually exclusive with", m, "--layout", "nhwc", "--source_layout", "nhwc")
         self.refused("has no --source_layout", m, "--target_layout", "nchw")
@@ -324,7 +324,7 @@ node { name: "z" op: "Mul" input: "conv" input: "keep" attr { key: "T" value { t
         self.convert(m, "--input_model_is_text", "--framework", "tf")
         self.refused("--framework: expected caffe, got the tensorflow model", m, "--framework", "caffe")
         self.refused("--framework: expected tf, caffe or onnx, got 'torch'", m, "--framework", "torch")
-        self.refused("tags choose a graph of a SavedModel", m, "--saved_model_tags", "serve")
+        self.refused("expected a SavedModel for the given tags", m, "--saved_model_tags", "serve")
         self.refused("expected a TensorFlow graph in text format", *self.net(), "--input_model_is_text")
 
 
@@ -406,7 +406,7 @@ class Explaining(ConvertCase):
         again = self.convert(r["xml"], "--input", "mid:0,data->1", out="again")
         self.assertEqual(self.names(again), ["mid/placeholder_out_port_0"])
         self.check(self.run_ir(again, ([1, 2, 1, 2], [1, 2, 3, 4]))[0], [7, 8, 3, 4])
-        self.refused("also need the input data", r["xml"], "--input", "half")
+        self.refused("also depend on the input data", r["xml"], "--input", "half")
 
     def test_a_state_is_kept_whole(self):
         m = self.write("state.txt", """graph (x: f32[2]) {

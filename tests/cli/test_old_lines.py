@@ -342,7 +342,7 @@ class PublishedFiles(Case):
 
     def test_replacements_that_nothing_carries_out(self):
         model, config = self.cells(), self.replacements()
-        self.refused("replacement 'ObjectDetectionAPIPreprocessorReplacement' of %s is of kind general, and no pass took it" % config, model, "--transformations_config", config, status=2,
+        self.refused("replacement 'ObjectDetectionAPIPreprocessorReplacement' of %s is of kind general, but no pass handles it" % config, model, "--transformations_config", config, status=2,
                      hint="--allow-unmatched")
         r = self.convert(model, "--transformations_config", config, "--allow-unmatched")
         for name, what in (("ObjectDetectionAPIPreprocessorReplacement", "pass"), ("ObjectDetectionAPISSDPostprocessorReplacement", "rule")):
@@ -353,7 +353,7 @@ class PublishedFiles(Case):
         with open(config, "w") as f:
             json.dump(entries[1:], f)
         self.refused("no extension has a rule for the replacement 'ObjectDetectionAPISSDPostprocessorReplacement'", model, "--transformations_config", config, status=2,
-                     hint="--allow-unmatched leaves the sub-graph as it is")
+                     hint="--allow-unmatched to keep the sub-graph unchanged")
 
     def test_a_pipeline_config_is_not_needed(self):
         option, config = "--tensorflow_object_detection_api_pipeline_config", self.write("pipeline.config", "model { ssd { } }")

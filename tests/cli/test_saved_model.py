@@ -92,7 +92,7 @@ class Signatures(SavedModelCase):
         self.refused("the SavedModel has 2 signatures, none is called serving_default", m, hint="choose one with --saved_model_signature")
         self.refused("the SavedModel has no signature 'x'", self.save(self.GRAPH), "--saved_model_signature", "x", hint="it has no signatures")
         self.write("graph.pb", self.GRAPH)
-        self.refused("a signature chooses inputs and outputs of a SavedModel", self.path("graph.pb"), "--saved_model_signature", "negate")
+        self.refused("expected a SavedModel for the given signature", self.path("graph.pb"), "--saved_model_signature", "negate")
 
 
 class Tables(SavedModelCase):

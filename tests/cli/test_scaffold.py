@@ -234,7 +234,7 @@ class FromReportToNumbers(ScaffoldCase):
              "inputs": [[{"node": "left$", "port": 0}]], "outputs": [{"node": "join$", "port": 0}]}]))
         options = ["--transformations_config", "my replacements.json", "--allow-unmatched"]
         r = graft("convert", "cells.prototxt", *options, "-o", "ir", cwd=self.folder)
-        self.assertIn("operation 'RidgeFold' of acme is not known, replacement 'Fold' of my replacements.json names it", r.err)
+        self.assertIn("unknown operation 'RidgeFold' of acme in replacement 'Fold' of my replacements.json", r.err)
         source, library = self.grown(SCALED.replace("FACTOR", "a.depth * a.inner_gain"), "cells.prototxt", *options)
         self.assertNotIn(".import(", source)
         self.ir_gives("cells", library, [2, -8, 4], [3, 0, 6])

@@ -193,7 +193,7 @@ class Mapping(Teaching):
 
     def test_running_without_an_extension_says_what_is_missing(self):
         self.bad("run", self.net, "-k", self.mapping, "--extensions", self.extension("teaching"),
-                 said=["a mapping file passes layers on that nothing here can run: 'three' (Passing)", "hint: load an extension"])
+                 said=["a mapping file passes through layers that no loaded operation can run: 'three' (Passing)", "hint: load an extension"])
 
     def test_an_extension_that_knows_the_operation_gets_the_parameters(self):
         both = self.extension("teaching") + "," + self.extension("passed_layer")
@@ -222,11 +222,11 @@ class Mapping(Teaching):
         out = ["-o", self.path("ir")]
         other = self.write("other.xml", MAPPING.replace("passing_param", "warp_param"))
         self.bad("convert", self.net, "-k", other, *extension, *out, said=["no 'warp_param'", "the layer has passing_param"])
-        self.bad("convert", self.plain_model(), "-k", self.mapping, *out, said="is for layers of Caffe, this is a model of onnx")
+        self.bad("convert", self.plain_model(), "-k", self.mapping, *out, said="applies to Caffe models only, got framework onnx")
         self.bad("convert", self.net, "-k", self.path("none.xml"), *out, said="file not found", status=1)
         self.bad("convert", self.net, "--enable_flattening_nested_params", *out, said="-k FILE", status=1)
         broken = self.write("broken.xml", MAPPING.replace('hasParam="true"', 'hasParam="maybe"'))
-        self.bad("convert", self.net, "-k", broken, *out, said="broken.xml:4: hasParam of 'passing' is 'maybe'")
+        self.bad("convert", self.net, "-k", broken, *out, said="broken.xml:4: hasParam of 'passing': expected true or false, got 'maybe'")
         self.assertFalse(os.path.exists(self.path("ir")))
 
 
@@ -405,24 +405,24 @@ Tail (general)
         r = self.good("convert", self.cells(), "--transformations_config", config, "--dry-run", "--json")
         self.assertEqual(json.loads(r.out)[0]["matches"][1]["inputs"], ["net/cell_a/join"])
         wrong = self.config(self.scope(instances=[".*cel_a"]))
-        self.bad("convert", self.cells(), "--transformations_config", wrong, "--dry-run", said=["no match:", "the nearest is 'cell_a'"])
+        self.bad("convert", self.cells(), "--transformations_config", wrong, "--dry-run", said=["no match:", "the closest is 'cell_a'"])
 
     def test_what_matches_nothing_says_what_is_near(self):
         convert = ["convert", self.cells(), "--transformations_config"]
         out = ["-o", self.path("ir"), "--extensions", self.extension("teaching")]
         config = self.config(self.scope(instances=[".*net/cel_a"]))
-        self.bad(*convert, config, *out, said=["no node's name begins like '.*net/cel_a'", "'.*net' begins 'net/first'",
-                                               "'cel_a' is the first difference", "the nearest is 'net/cell_a'", "--allow-unmatched"])
+        self.bad(*convert, config, *out, said=["no node name begins with a match of '.*net/cel_a'", "'.*net' matches 'net/first'",
+                                               "'cel_a' is the first mismatch", "the closest is 'net/cell_a'", "--allow-unmatched"])
         self.assertFalse(os.path.exists(self.path("ir")))
         r = self.good(*convert, config, *out, "--allow-unmatched")
-        self.assertIn("warning: replacement 'FoldCell' of " + config + " does not match: no node's name begins like", r.err)
+        self.assertIn("warning: replacement 'FoldCell' of " + config + " does not match: no node name begins with a match of", r.err)
         config = self.config(self.scope(instances=["nett/cell_[ab]", "net/cel_a/.*/deep/down"]))
-        self.bad(*convert, config, *out, said=["begins like 'nett/cell_[ab]'; the nearest is 'net/cell_a'",
-                                               "so 'cel_a/.*/deep/down' is the first difference; the nearest there is 'cell_a'"])
+        self.bad(*convert, config, *out, said=["begins with a match of 'nett/cell_[ab]'; the closest is 'net/cell_a'",
+                                               "so 'cel_a/.*/deep/down' is the first mismatch; the closest there is 'cell_a'"])
         config = self.config(self.scope(outputs=[{"node": "joint$", "port": 0}]))
-        self.bad(*convert, config, *out, said=["the pattern 'joint$' of an output stands for no node of 'net/cell_a'", "the nearest is 'join'"])
+        self.bad(*convert, config, *out, said=["the pattern 'joint$' of an output matches no node of 'net/cell_a'", "the closest is 'join'"])
         points = {"id": "P", "match_kind": "points", "op": "Relu", "instances": {"start_points": ["net/frist"], "end_points": ["net/last"]}}
-        self.bad(*convert, self.config(points), *out, said="there is no node 'net/frist', a start point; the nearest is 'net/first'")
+        self.bad(*convert, self.config(points), *out, said="unknown node 'net/frist' as start point; the closest is 'net/first'")
 
     def test_what_contradicts_the_model(self):
         def refused(entry, *said):
@@ -432,20 +432,20 @@ Tail (general)
         def points(start, end, **more):
             return {"id": "P", "match_kind": "points", "op": "Relu", "instances": {"start_points": start, "end_points": end}, **more}
 
-        refused(self.scope(instances=["net/cell_."]), "stands for 2 nodes: 'net/cell_a/left', 'net/cell_b/left'", "end the pattern with $")
+        refused(self.scope(instances=["net/cell_."]), "matches 2 nodes: 'net/cell_a/left', 'net/cell_b/left'", "end the pattern with $")
         refused(self.scope(inputs=[[{"node": "left$", "port": 3}]]), "which has 1 inputs")
-        refused(self.scope(inputs=[[{"node": "left$", "port": 0}, {"node": "join$", "port": 0}]]), "input 0 is one tensor")
-        refused(self.scope(inputs=[[{"node": "join$", "port": 0}]]), "is made inside of the sub-graph")
-        refused(self.scope(outputs=[{"node": "left$", "port": 0}]), "reads 'net/cell_a/join'", "is not among its outputs")
-        refused(self.scope(inputs=None), "the key 'inputs' is missing", "--tensorflow_custom_operations_config_update FILE")
-        refused(self.scope(op="RidgeCel"), "operation 'RidgeCel' is not known", "did you mean RidgeCell?")
+        refused(self.scope(inputs=[[{"node": "left$", "port": 0}, {"node": "join$", "port": 0}]]), "expected one tensor for input 0")
+        refused(self.scope(inputs=[[{"node": "join$", "port": 0}]]), "is produced inside the sub-graph")
+        refused(self.scope(outputs=[{"node": "left$", "port": 0}]), "consumes 'net/cell_a/join'", "is not among its outputs")
+        refused(self.scope(inputs=None), "missing key 'inputs'", "--tensorflow_custom_operations_config_update FILE")
+        refused(self.scope(op="RidgeCel"), "unknown operation 'RidgeCel'", "did you mean RidgeCell?")
         refused(self.scope(op="RidgeCell", custom_attributes={"width": 3}), "has no attribute 'width'", "its attributes are depth, mode")
-        refused(self.scope(op="RidgeCell", custom_attributes={"depth": 0}), "attribute 'depth' is 0")
+        refused(self.scope(op="RidgeCell", custom_attributes={"depth": 0}), "attribute 'depth': expected a value")
         refused(self.scope(id="Nobody"), "no extension has a rule for the replacement 'Nobody'", 'graft::replacement("Nobody")')
-        refused(points(["net/cell_a/join"], ["net/first"]), "the end point 'net/first' is not reached")
-        refused(points(["net/first"], ["net/cell_a/left"]), "is an output of the model and not among its outputs", "choose other points")
-        refused(points(["net/cell_a/left"], ["net/cell_a/join"]), "the sub-graph would hold the model's input 'x'")
-        refused({"id": "Tail", "match_kind": "general"}, "replacement 'Tail' of", "no pass took it")
+        refused(points(["net/cell_a/join"], ["net/first"]), "the end point 'net/first' is not reachable")
+        refused(points(["net/first"], ["net/cell_a/left"]), "is an output of the model but not of the sub-graph", "choose other points")
+        refused(points(["net/cell_a/left"], ["net/cell_a/join"]), "the sub-graph would contain the model input 'x'")
+        refused({"id": "Tail", "match_kind": "general"}, "replacement 'Tail' of", "no pass handles it")
 
     def test_filling_a_file_in(self):
         config = self.config(self.scope(inputs=None, outputs=None, op="RidgeCell", custom_attributes={"depth": 4}),
@@ -463,7 +463,7 @@ Tail (general)
         missing = self.config(self.scope(instances=["cellar"], inputs=None))
         with open(missing) as f:
             before = f.read()
-        self.bad("convert", self.cells(), "--tensorflow_custom_operations_config_update", missing, said="no node's name begins like 'cellar'")
+        self.bad("convert", self.cells(), "--tensorflow_custom_operations_config_update", missing, said="no node name begins with a match of 'cellar'")
         with open(missing) as f:
             self.assertEqual(f.read(), before)
 
@@ -472,9 +472,9 @@ Tail (general)
         self.bad("convert", m, "--transformations_config", self.path("none.json"), said="file not found", status=1)
         self.bad("convert", m, "--dry-run", said="--transformations_config FILE", status=1)
         self.bad("convert", m, "--allow-unmatched", said="--transformations_config FILE", status=1)
-        self.bad("convert", m, "--transformations_config", self.write("bad.json", '[{"id": "a",}]'), said="bad.json:1: this is not JSON")
+        self.bad("convert", m, "--transformations_config", self.write("bad.json", '[{"id": "a",}]'), said="bad.json:1: invalid JSON")
         self.good("convert", m, "-o", self.path("ir"))
-        self.bad("convert", self.path("ir", "cells.xml"), "--transformations_config", self.config(self.scope()), said="is converted already")
+        self.bad("convert", self.path("ir", "cells.xml"), "--transformations_config", self.config(self.scope()), said="is already converted")
 
 
 if __name__ == "__main__":

@@ -73,26 +73,26 @@ TEST(Pattern, RefusesWithThePlace) {
     std::string_view said;
   };
   for (const Try& t :
-       std::initializer_list<Try>{{"(a", "sign 3: ')' is missing"},
-                                  {"a)", "sign 2: ')' closes nothing"},
-                                  {"[a", "']' is missing"},
-                                  {"*a", "'*' repeats nothing"},
-                                  {"a**", "a repetition is repeated"},
-                                  {"a{2", "'}' is wanted"},
-                                  {"a{x}", "a number of repetitions is wanted"},
-                                  {"a{3,1}", "repeated 3 to 1 times"},
+       std::initializer_list<Try>{{"(a", "character 3: missing ')'"},
+                                  {"a)", "character 2: unmatched ')'"},
+                                  {"[a", "missing ']'"},
+                                  {"*a", "nothing to repeat before '*'"},
+                                  {"a**", "a repetition follows another one"},
+                                  {"a{2", "expected '}'"},
+                                  {"a{x}", "expected a repetition count"},
+                                  {"a{3,1}", "ascending order, got {3,1}"},
                                   {"a{1001}", "at most 1000"},
                                   {"a{99999999999999999999}", "at most 1000"},
-                                  {"(?=a)", "'(?' is understood only as '(?:'"},
-                                  {"(a)\\1", "'\\1' is not understood"},
-                                  {"\\bx", "'\\b' is not understood"},
-                                  {"a\\", "it ends in a backslash"},
-                                  {"[z-a]", "a range inside [ ]"},
+                                  {"(?=a)", "'(?' is supported only as '(?:'"},
+                                  {"(a)\\1", "unknown escape '\\1'"},
+                                  {"\\bx", "unknown escape '\\b'"},
+                                  {"a\\", "the pattern ends in a backslash"},
+                                  {"[z-a]", "expected an ascending character range inside [ ]"},
                                   {"[\xc3\xa4]", "only ASCII"},
-                                  {"((a{100}){100}){100}", "too large"},
-                                  {"(((){1000}){1000}){1000}", "too large"},
+                                  {"((a{100}){100}){100}", "too many states"},
+                                  {"(((){1000}){1000}){1000}", "too many states"},
                                   {std::string(60, '(') + "a" + std::string(60, ')'), "nested more than 50 deep"},
-                                  {std::string(501, 'a'), "at most 500 are taken"}}) {
+                                  {std::string(501, 'a'), "expected a pattern of at most 500 characters, got 501"}}) {
     try {
       Pattern p(t.pattern);
       ADD_FAILURE() << t.pattern << " was taken";

@@ -110,7 +110,7 @@ TEST(TensorBundle, CopiesInPackedBlocks) {
                           3) +
                       std::string("\x09\x02", 2);
   Checkpoint c;
-  EXPECT_EQ(c.refusal(table(bytes, 1)), "the checkpoint's index has a block with 1650549345 restarts");
+  EXPECT_EQ(c.refusal(table(bytes, 1)), "the checkpoint's index has a block of 8 bytes with 1650549345 restarts");
 }
 
 TEST(TensorBundle, Text) {
@@ -126,10 +126,10 @@ TEST(TensorBundle, Text) {
   };
   std::string bytes = varint(3) + "....abc";
   EXPECT_EQ(text(entry(7, {}, 0, 0, 8), bytes), "abc");
-  EXPECT_EQ(text(entry(7, {}, 0, 0, 7), bytes), "it has 6 bytes behind its length, which says 3 and a checksum of 4");
-  EXPECT_EQ(text(entry(7, {}, 0, 0, 2), bytes), "it has 1 bytes behind its length, which says 3 and a checksum of 4");
-  EXPECT_EQ(text(entry(7, {1}, 0, 0, 8), bytes), "it is string[1], a single text is wanted");
-  EXPECT_EQ(text(entry(1, {}, 0, 0, 4), bytes), "it is float[], a single text is wanted");
+  EXPECT_EQ(text(entry(7, {}, 0, 0, 7), bytes), "expected 3 bytes and a checksum of 4 after the length, got 6");
+  EXPECT_EQ(text(entry(7, {}, 0, 0, 2), bytes), "expected 3 bytes and a checksum of 4 after the length, got 1");
+  EXPECT_EQ(text(entry(7, {1}, 0, 0, 8), bytes), "expected a scalar string, got string[1]");
+  EXPECT_EQ(text(entry(1, {}, 0, 0, 4), bytes), "expected a scalar string, got float[]");
 }
 
 TEST(TensorBundle, Texts) {
@@ -191,39 +191,39 @@ TEST(TensorBundle, Refuses) {
   auto of = [](const std::string& e, const std::string& h = header()) { return table(block({{"", h}, {"w", e}})); };
   std::string good = entry(1, {2}, 0, 0, 8);
   EXPECT_EQ(c.refusal(of(good)), "");
-  EXPECT_EQ(c.refusal(""), "it is not the index of a checkpoint: the mark at its end is missing");
+  EXPECT_EQ(c.refusal(""), "not the index of a checkpoint: the magic number at its end is missing");
   EXPECT_EQ(c.refusal(of(good).substr(1)), "the checkpoint's index has a key that shares 1 bytes with one of 0");
   std::string wrong = of(good);
   wrong.back() = 'x';
-  EXPECT_EQ(c.refusal(wrong), "it is not the index of a checkpoint: the mark at its end is missing");
-  EXPECT_EQ(c.refusal(of(good), "v"), "the checkpoint does not have it");
-  EXPECT_EQ(c.refusal(of(entry(1, {3}, 0, 0, 8))), "it has 8 bytes, its shape [3] of f32 wants 12");
-  EXPECT_EQ(c.refusal(of(entry(1, {2}, 0, 4, 8))).substr(0, 32),
-            "it lies at bytes 4 to 4+8 of '" + c.folder.path().substr(0, 2));
-  EXPECT_EQ(c.refusal(of(entry(1, {2}, 7, 0, 8))), "it lies in shard 7 of 1");
-  EXPECT_EQ(c.refusal(of(entry(8, {2}, 0, 0, 8))), "its element type is complex64, expected numbers or strings");
-  EXPECT_EQ(c.refusal(of(good + field(7, std::string()))), "it is stored in slices");
-  EXPECT_EQ(c.refusal(of(entry(1, {UINT64_MAX}, 0, 0, 8))), "its shape is [?]");
-  EXPECT_EQ(c.refusal(of(good, header(0))), "the checkpoint says it has 0 shards");
+  EXPECT_EQ(c.refusal(wrong), "not the index of a checkpoint: the magic number at its end is missing");
+  EXPECT_EQ(c.refusal(of(good), "v"), "the checkpoint has no such tensor");
+  EXPECT_EQ(c.refusal(of(entry(1, {3}, 0, 0, 8))), "expected 12 bytes for shape [3] of f32, got 8");
+  EXPECT_EQ(c.refusal(of(entry(1, {2}, 0, 4, 8))).substr(0, 40),
+            "the tensor lies at bytes 4 to 4+8 of '" + c.folder.path().substr(0, 2));
+  EXPECT_EQ(c.refusal(of(entry(1, {2}, 7, 0, 8))), "the tensor lies in shard 7 of 1");
+  EXPECT_EQ(c.refusal(of(entry(8, {2}, 0, 0, 8))), "expected a numeric or string element type, got complex64");
+  EXPECT_EQ(c.refusal(of(good + field(7, std::string()))), "the tensor is stored in slices");
+  EXPECT_EQ(c.refusal(of(entry(1, {UINT64_MAX}, 0, 0, 8))), "expected a static shape, got [?]");
+  EXPECT_EQ(c.refusal(of(good, header(0))), "expected 1 to 4096 shards of the checkpoint, got 0");
   EXPECT_EQ(c.refusal(of(good, header(1, 1))), "the checkpoint was written in big-endian order");
   EXPECT_NE(c.refusal(of(good, header(2))), "");
-  EXPECT_EQ(c.refusal(table(block({}), 2)), "the checkpoint's index has a block that is packed in the way 2");
-  EXPECT_EQ(c.refusal(table("abc")), "the checkpoint's index has a block of 3 bytes");
+  EXPECT_EQ(c.refusal(table(block({}), 2)), "the checkpoint's index has a block of unknown compression type 2");
+  EXPECT_EQ(c.refusal(table("abc")), "the checkpoint's index has a block of 3 bytes, expected at least 4");
   EXPECT_EQ(c.refusal(table(varint(1) + varint(1) + varint(0) + "a" + fixed(0) + fixed(1))),
             "the checkpoint's index has a key that shares 1 bytes with one of 0");
   EXPECT_EQ(c.refusal(table(varint(0) + varint(100) + varint(0) + "a" + fixed(0) + fixed(1))),
-            "the checkpoint's index has an entry of 100 bytes where 1 are left");
+            "the checkpoint's index has an entry of 100 bytes, but only 1 are left");
   EXPECT_EQ(c.refusal(table(std::string(1, '\x80') + fixed(0) + fixed(1))),
-            "the table of the checkpoint's index ends inside a number");
+            "the checkpoint's index is truncated inside a number");
   EXPECT_EQ(c.refusal(table(varint(uint64_t{1} << 40), 1)),
-            "the checkpoint's index has a packed block of 1099511627776 bytes");
+            "the checkpoint's index has a compressed block of 1099511627776 bytes, expected at most 67108864");
   EXPECT_EQ(c.refusal(table(varint(4) + std::string("\x01\x00", 2), 1)),
-            "the checkpoint's index has a block that does not unpack");
+            "the checkpoint's index has a corrupt compressed block");
   EXPECT_EQ(c.refusal(table(varint(4) + std::string("\x00"
                                                     "a",
                                                     2),
                             1)),
-            "the checkpoint's index has a block that unpacks to 1 of 4 bytes");
+            "the checkpoint's index has a block that decompresses to 1 bytes, expected 4");
 }
 
 }  // namespace

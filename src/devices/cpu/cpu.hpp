@@ -1,5 +1,5 @@
-// The CPU device: planned memory, threads, and for each operation the first kernel that accepts it; reference kernels
-// come last.
+// The CPU device: planned memory, threads, and for each node the first kernel of its operation that accepts it; the
+// reference kernel comes last.
 #pragma once
 
 #include "runtime/device.hpp"

@@ -27,7 +27,8 @@ class ReferenceExecution final : public Execution {
     std::vector<Tensor> results = evaluate_graph(how, graph_, inputs);
     outputs.resize(results.size());
     for (size_t i = 0; i < results.size(); ++i) {
-      // Results may be inputs or constants: copy them into the memory of the caller, or return separate memory.
+      // Results may alias inputs or constants, so they are copied: into the caller's tensor where it fits, else a new
+      // one.
       bool fits = outputs[i] && outputs[i].type() == results[i].type() && outputs[i].dims() == results[i].dims() &&
                   results[i].type() != DType::string;
       if (fits) std::memcpy(outputs[i].data(), results[i].data(), results[i].bytes());
@@ -100,9 +101,7 @@ class ReferenceDevice final : public Device {
  public:
   std::string name() const override { return "REFERENCE"; }
   std::string description() const override { return "reference kernels, one thread"; }
-  bool wants_passes() const override {
-    return false;
-  }  // runs the graph as it is, as the definition of what it computes
+  bool wants_passes() const override { return false; }  // it defines the meaning of the graph as given
   std::unique_ptr<Program> compile(Graph graph, const Registry& registry,
                                    const CompileOptions& options) const override {
     return std::make_unique<ReferenceProgram>(std::move(graph), registry, options);

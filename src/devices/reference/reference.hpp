@@ -1,4 +1,5 @@
-// The REFERENCE device: runs every operation's own kernel, one after the other. Slow, but obviously correct.
+// The REFERENCE device: runs every operation's reference kernel, one after another. Slow, but simple enough to be
+// trusted.
 #pragma once
 
 #include "runtime/device.hpp"
