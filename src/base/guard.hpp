@@ -1,5 +1,5 @@
-// What a program does about signals while it works with files: a mapped file that somebody truncates, and temporary
-// files when the user interrupts. The library installs no handlers by itself; a program calls `guard_files` once.
+// Signal handling around files: a mapped file that is truncated by another process, and temporary files when the user
+// interrupts. The library installs no handlers by itself; a program calls `guard_files` once.
 #pragma once
 
 #include <cstddef>

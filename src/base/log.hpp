@@ -1,6 +1,6 @@
 // Log lines of the library and of extensions. They go to one sink, which the program sets; without one, nowhere.
 //
-//   log_info("read '", path, "' in ", time);      // the text is only made where somebody wants to see it
+//   log_info("read '", path, "' in ", time);      // the text is only built if the level is logged
 //   if (is_logged(LogLevel::debug)) for (...) log_debug(...);
 #pragma once
 

@@ -1,5 +1,5 @@
-// What the inputs and outputs of a framework's model are where they are more than one tensor: sequences, optionals and
-// maps of ONNX. The graph itself has tensors only; a form says which of them make up one value of the framework.
+// The structure of a framework model's inputs and outputs that are more than one tensor: sequences, optionals and maps
+// of ONNX. The graph itself has tensors only; a form says which of them make up one value of the framework.
 #pragma once
 
 #include <string>

@@ -21,8 +21,8 @@ std::string kind_text(const RawValue& v) {
 }
 
 [[noreturn]] void refuse_input(const std::string& name, const RawValue& type) {
-  throw_unsupported("input '", name, "' is of kind ", kind_text(type),
-                    ", expected a tensor, a sequence of tensors, a map of numbers, or an optional of these");
+  throw_unsupported("expected a tensor, a sequence of tensors, a map of numbers, or an optional of these as input '",
+                    name, "', got ", kind_text(type));
 }
 
 }  // namespace
@@ -56,9 +56,9 @@ void Border::add_inputs() {
 }
 
 void Border::frozen(const RawValue& in, const Tensor& value) {
-  if (!in.kind.empty()) throw_user("input '", in.name, "' is of kind ", kind_text(in), ", only a tensor can be frozen");
+  if (!in.kind.empty()) throw_user("expected a tensor as frozen input '", in.name, "', got ", kind_text(in));
   if (in.info.type != DType::undefined && in.info.type != value.type())
-    throw_user("input '", in.name, "' is ", in.info.type, ", it cannot be frozen to a value of ", value.type());
+    throw_user("expected a value of ", in.info.type, " for the frozen input '", in.name, "', got ", value.type());
   scope_.define(in.name, scope_.add_constant(in.name, value));
 }
 
@@ -71,9 +71,9 @@ Form Border::parameter(const std::string& name, Info info) {
 
 Form Border::input(const std::string& name, const RawValue& type, const InputForm* given) {
   if (given && given->absent && type.kind != "optional")
-    throw_user("input '", name, "' is of kind ", kind_text(type), ", only an optional can hold nothing");
+    throw_user("expected an optional for the empty input '", name, "', got ", kind_text(type));
   if (given && given->length && type.kind != "sequence" && type.kind != "optional")
-    throw_user("input '", name, "' is of kind ", kind_text(type), ", only a sequence has a number of items");
+    throw_user("expected a sequence for the number of items of input '", name, "', got ", kind_text(type));
   if (type.kind.empty()) {
     Info info = type.info;
     if (given && !given->shapes.empty()) info.shape = given->shapes[0];
@@ -100,12 +100,12 @@ Form Border::sequence_input(const std::string& name, const RawValue& type, const
     state.report.problems.push_back(
         {name,
          "input",
-         Error(ErrorKind::user, text("input '", name, "' is a sequence, and its length is not given"),
+         Error(ErrorKind::user, text("the length of the sequence input '", name, "' is not given"),
                text("--items '", name, "=3' imports the model for three items")),
          {}});
   }
   if (length > state.options.max_items)
-    throw_user("input '", name, "' is given ", length, " items, at most ", state.options.max_items, " are taken");
+    throw_user("expected at most ", state.options.max_items, " items for input '", name, "', got ", length);
   Form form{Form::sequence, {}, {}};
   std::vector<ValueId> items;
   for (size_t i = 0; i < length; ++i) {
@@ -170,7 +170,7 @@ void Border::add_outputs() {
     forms.push_back({o.name, output(o.name, &o, v)});
   }
   if (any_structure(forms)) scope_.graph.output_forms = std::move(forms);
-  // Behind an input whose length is not given, what else could not be imported may only be its echo.
+  // Errors after an input whose length is not given may only be its consequence.
   ImportReport& report = scope_.state().report;
   if (!report.assumed.empty()) std::erase_if(report.problems, [](const Problem& p) { return p.type != "input"; });
   for (const Problem& p : report.problems)
@@ -193,8 +193,7 @@ Form Border::list_output(const std::string& name, const RawValue* type, const st
   bool maps = type && type->kind == "sequence" && type->parts[0].kind == "map";
   if (maps || (type && type->kind == "map")) {
     if (items.size() != 2 || scope_.is_list(items[0]) || scope_.is_list(items[1]))
-      throw_unsupported("output '", name, "' is of kind ", kind_text(*type),
-                        ", which the layer that makes it does not give");
+      throw_unsupported("expected ", kind_text(*type), " as output '", name, "', but its layer does not produce one");
     Form map{Form::map, {}, {result(part_name(name, "keys"), items[0]), result(part_name(name, "values"), items[1])}};
     if (!maps) return map;
     return {Form::sequence, {}, {{Form::run, {}, {map}}}};
@@ -209,7 +208,7 @@ Form Border::list_output(const std::string& name, const RawValue* type, const st
     }
     const std::vector<ValueId>& run = scope_.graph[items[i].node].inputs;
     if (run.size() != 1 || scope_.is_list(run[0]))
-      throw_unsupported("output '", name, "' is a sequence of sequences, expected one of tensors");
+      throw_unsupported("expected a sequence of tensors as output '", name, "', got a sequence of sequences");
     // One tensor holds items of one shape only.
     Shape stack = scope_.graph.info(run[0]).shape;
     bool alike = stack.ranked();

@@ -61,7 +61,7 @@ class RawCut {
   }
 
  private:
-  // What nothing consumes is an input only where the request names it.
+  // An unused value is an input only if the request names it.
   void drop_unused() {
     std::erase_if(g_.inputs, [&](RawValue& v) {
       auto names = [&](const CutInput& in) { return in.place == v.name || in.place == v.name + model_.first_output; };

@@ -33,7 +33,7 @@ struct CutRequest {
   std::vector<std::string> outputs;  // places; none: those of the model
   std::optional<Shape> only_shape;   // of the one input that the model has
   std::optional<int64_t> batch;      // first dimension of all inputs
-  // Places that become outputs beside those of the model, whatever else is asked for; nothing is cut for them.
+  // Places that become outputs in addition to the other ones; nothing is cut for them.
   std::vector<std::string> more_outputs;
 
   bool only_adds() const { return inputs.empty() && outputs.empty() && !only_shape && !batch; }
@@ -45,7 +45,7 @@ struct CutEffect {
   std::vector<std::pair<std::string, std::vector<std::string>>> inputs;
   std::map<std::string, std::string> node_names;  // of values that became inputs or constants
   std::vector<std::string> warnings;
-  // For each of CutRequest::more_outputs its position among the outputs; none: there is no such place.
+  // For each of CutRequest::more_outputs its position among the outputs; none: no such place exists.
   std::vector<std::optional<size_t>> more_outputs;
 };
 

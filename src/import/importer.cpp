@@ -125,17 +125,17 @@ Node handed_on(const char* type, std::string_view opset, std::vector<ValueId> it
 
 ValueId Scope::add_list(std::vector<ValueId> items) {
   for (ValueId item : items)
-    if (is_nothing(item)) throw_unsupported("a sequence cannot hold an optional without a value");
+    if (is_nothing(item)) throw_unsupported("a sequence cannot contain an empty optional");
   // Every layer that changes a sequence makes a list of its own.
   state_.list_items += items.size();
   if (state_.list_items > state_.options.max_list_items)
-    throw_unsupported("the model's sequences have more than ", state_.options.max_list_items, " items in all");
+    throw_unsupported("expected at most ", state_.options.max_list_items, " items in all sequences of the model");
   return {graph.add(handed_on("List", list_opset, std::move(items))), 0};
 }
 ValueId Scope::add_nothing() { return {graph.add(handed_on("Nothing", list_opset, {})), 0}; }
 
 void Scope::collect_inputs(ValueId v, std::set<std::string>& out) const {
-  constexpr size_t farthest = 4096;  // nodes to look at: what is further away is not worth the time
+  constexpr size_t farthest = 4096;  // nodes to visit at most
   std::vector<ValueId> todo{v};
   std::unordered_set<NodeId> seen;
   while (!todo.empty() && seen.size() < farthest) {
@@ -269,7 +269,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
         Layer layer(*this, raw, version, &opsets);
         bool replaced = !raw.stands_for.empty();
         const LayerMapping* mapping = replaced ? nullptr : state_.options.mapping.get();
-        std::string python = python_class(raw);  // goes first, since it says more
+        std::string python = python_class(raw);  // goes first, since it is more specific
         const MappedLayer* mapped = mapping && !python.empty() ? mapping->find(python) : nullptr;
         if (mapping && !mapped) mapped = mapping->find(raw.type);
         const RuleDef* rule = nullptr;

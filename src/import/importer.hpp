@@ -21,7 +21,7 @@ struct UnknownType {
     std::vector<std::optional<Info>> inputs;  // none: absent
     size_t outputs = 0;
     std::vector<std::pair<std::string, Attribute>> fields;
-    size_t weights = 0;                                             // so many of the last inputs are weights
+    size_t weights = 0;                                             // number of weights, which are the last inputs
     std::vector<std::pair<std::string, std::string>> other_fields;  // what no attribute holds: name, "a graph"
   };
   std::vector<Layer> layers;
@@ -46,7 +46,7 @@ struct Problem {
 
 // What an input of the model holds that is a sequence or an optional.
 struct InputForm {
-  bool absent = false;           // an optional that holds nothing
+  bool absent = false;           // an empty optional
   std::optional<size_t> length;  // of a sequence
   std::vector<Shape> shapes;     // of its items, or of the one tensor; none: as the file says
 };
@@ -72,7 +72,7 @@ struct ImportReport {
   std::vector<std::optional<size_t>> more_outputs;
   // Inputs whose values decide the structure of an output or whether a layer can be imported.
   std::vector<std::string> decisive;
-  // Sequences among the inputs whose length is not given: imported with one item, to be seen but not to be used.
+  // Sequences among the inputs whose length is not given: imported with one item, for inspection only.
   std::vector<std::string> assumed;
   bool complete() const { return unknown.empty() && problems.empty(); }
 };

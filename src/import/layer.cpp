@@ -224,7 +224,7 @@ std::set<std::string> Layer::needed_inputs() const {
 }
 
 void Layer::note_needed_values(Problem& problem) const {
-  constexpr size_t most = 64;  // problems that anybody reads
+  constexpr size_t most = 64;  // problems that are reported
   if (problem.error.kind() != ErrorKind::unsupported || scope_.state().report.problems.size() > most) return;
   std::set<std::string> names = needed_inputs();
   problem.inputs.assign(names.begin(), names.end());
@@ -321,8 +321,7 @@ const std::vector<graft_ref>& Layer::inline_body(std::string_view path, std::spa
   ImportState& state = scope_.state();
   state.unrolled += body.nodes.size() + 1;
   if (state.unrolled > state.options.max_unrolled)
-    throw_unsupported("branches and loops that are written out bring in more than ", state.options.max_unrolled,
-                      " layers");
+    throw_unsupported("inlining branches and loops adds more than ", state.options.max_unrolled, " layers");
   // Names of the body are known in it alone.
   RawGraph own = renamed_body(body, text(name_, '/', state.bodies++, '/'));
   scope_.add_hints(own);

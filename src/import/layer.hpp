@@ -25,9 +25,9 @@ class Layer final : public graft_import {
   void apply(const RuleDef& rule);
   // Passes the layer through for a mapping file: an extension's operation, or an opaque node with the given shapes.
   void apply(const MappedLayer& entry, const LayerMapping& mapping);
-  // An error of this layer; where an input depends on a shape that a mapping file does not give, it says so.
+  // An error of this layer; mentions the mapping file if an input depends on a shape that it does not specify.
   Error with_missing_shape(Error e) const;
-  // What this layer made depends on such a shape too. Call after `apply`.
+  // Marks the nodes of this layer as depending on such a shape too. Call after `apply`.
   void hand_on_missing_shape();
   // One node of the operation that the layer names, with its fields as attributes.
   void apply_operation();
@@ -47,7 +47,7 @@ class Layer final : public graft_import {
   bool matches(const graft_rule& rule) const;  // version and conditions
   // The rule for a layer of this type that goes first and matches; null: there is none.
   const RuleDef* first_rule(std::string_view framework, std::string_view type) const;
-  // Puts down which inputs of the model have the values that were asked for in vain.
+  // Records the model inputs that the queried, non-constant values depend on.
   void note_needed_values(Problem& problem) const;
 
   graft_str layer_name() const override { return str(name_); }

@@ -175,8 +175,8 @@ void Layer::apply(const MappedLayer& entry, const LayerMapping& mapping) {
   scope_.state().shapeless[id] = text(mapping.file, ':', entry.line);
   scope_.state().shapeless_from[id] = id;
   report.warnings.push_back(text(mapping.file, ':', entry.line, ": the output shape of '", entry.type,
-                                 "' is not given and stays unknown; outputShape=\"...\" in the entry gives it, or an "
-                                 "extension that defines the operation"));
+                                 "' is unknown; set outputShape=\"...\" in the entry, or load an extension that "
+                                 "defines the operation"));
 }
 
 NodeId Layer::shapeless_source() const {
@@ -200,7 +200,7 @@ Error Layer::with_missing_shape(Error e) const {
   const Node& n = scope_.graph[source];
   std::string title = text("'", n.name, "' (", n.type, ")");
   Error out(e.kind(), text(e.message(), "; its input depends on ", title, ", whose output shape is unknown"),
-            text(e.hint(), e.hint().empty() ? "" : "; ", "to give the shape of ", title, " add outputShape=\"...\" at ",
+            text(e.hint(), e.hint().empty() ? "" : "; ", "to set the shape of ", title, " add outputShape=\"...\" at ",
                  scope_.state().shapeless.at(source), ", or load an extension that defines the operation"));
   for (const std::string& c : e.context()) out.while_(c);
   return out;

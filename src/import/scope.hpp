@@ -54,12 +54,12 @@ class Scope {
   ValueId add_list(std::vector<ValueId> items);
   bool is_list(ValueId v) const { return is_handed_on(v) && graph[v.node].type == "List"; }
   void remove_lists();
-  // An optional that holds nothing, to be treated like a list.
+  // An empty optional, to be treated like a list.
   ValueId add_nothing();
   bool is_nothing(ValueId v) const { return is_handed_on(v) && graph[v.node].type == "Nothing"; }
   // Binds a name to a value that has names of its own.
   void bind(const std::string& name, ValueId v);
-  // Whole numbers and booleans among the model's inputs that the value is computed from.
+  // Integers and booleans among the model's inputs that the value is computed from.
   void collect_inputs(ValueId v, std::set<std::string>& out) const;
 
   Graph graph;

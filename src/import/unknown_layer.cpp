@@ -1,4 +1,4 @@
-// Layers that no rule takes, in the form of the report.
+// Layers that no rule matches, in the form of the report.
 #include "base/text.hpp"
 #include "import/layer.hpp"
 
@@ -9,7 +9,7 @@ std::string rule_title(const graft_rule& r) {
   return text(r.framework, ' ', r.domain.size ? text(r.domain, "::") : "", r.type);
 }
 
-// What is loaded has the layer's name and does not take it: the most likely slip of whoever wrote an extension.
+// A loaded extension uses the layer's name but does not match it: the most likely mistake of an extension author.
 std::string near_miss(const Registry& registry, const std::string& framework, const RawNode& raw) {
   std::vector<std::string> rules;
   std::string by;

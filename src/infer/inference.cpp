@@ -127,7 +127,7 @@ std::vector<Info> Inference::infer_body(Graph& body, const std::vector<Info>& pa
   // A loop infers its body more than once, so nested loops multiply.
   spent_->body_nodes += body.node_count();
   if (spent_->body_nodes > limits_.body_nodes)
-    throw_unsupported("inferring the shapes inside nested bodies takes more than ", limits_.body_nodes, " steps");
+    throw_unsupported("expected at most ", limits_.body_nodes, " inference steps inside nested bodies");
   Inference(registry_, body, limits_, spent_).infer_all();
   std::vector<Info> results;
   for (NodeId r : body.results()) results.push_back(body.info(body[r].inputs[0]));
@@ -143,7 +143,7 @@ const Shape* Inference::known_values(ValueId v) {
   return nullptr;
 }
 
-// Whether a value is among the constants, also because shape arithmetic has told all of its elements.
+// Whether a value is among the constants, also if all of its elements are known from shape arithmetic.
 bool Inference::settled(ValueId v) {
   if (constants_.count(v)) return true;
   auto it = values_.find(v);
@@ -202,7 +202,7 @@ const Tensor* Inference::constant(ValueId v) {
   return it == constants_.end() ? nullptr : &it->second;
 }
 
-// Whether computing the node, which makes `needed` bytes, can still be paid for; if so, it is.
+// Whether computing the node, which produces `needed` bytes, is within the budget; if so, charges it.
 bool Inference::within_budget(const Node& node, const OpDef& op, const std::vector<Tensor>& inputs, size_t needed) {
   size_t longest = 0;  // an output text is at most what all inputs hold at one place
   for (const Tensor& t : inputs) longest += text_bytes(t).longest;

@@ -264,8 +264,7 @@ std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const
     log_debug("pass ", e.pass, ": ", e.changes, e.changes == 1 ? " change, " : " changes, ", e.nodes_before, " -> ",
               e.nodes_after, " nodes");
   }
-  log_info("ran ", effects.size(),
-           options.phases == PassPhases::front ? " passes of the front: " : " passes: ", changes,
+  log_info("ran ", effects.size(), options.phases == PassPhases::front ? " front passes: " : " passes: ", changes,
            changes == 1 ? " change, " : " changes, ", nodes, " -> ", graph.node_count(), " nodes", time.text());
   return effects;
 }

@@ -230,8 +230,8 @@ class CaffeReader {
       if (!is_one_of(f.name, own_fields)) parameters.fields.push_back(f);
     flatten(parameters, "", n.fields);
     if (n.fields.size() > limits_.fields)
-      broken(l, "layer '", n.name, "' (", n.type, ") has ", n.fields.size(), " fields, at most ", limits_.fields,
-             " are read");
+      broken(l, "layer '", n.name, "' (", n.type, ") has ", n.fields.size(), " fields, expected at most ",
+             limits_.fields);
     if (n.type == "Python") python(l, n);
     weights(n, g);
     g.nodes.push_back(std::move(n));

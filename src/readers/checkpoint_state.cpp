@@ -31,8 +31,7 @@ std::string below(const std::string& folder, const std::string& name) {
   if (ec || relative.empty() || *relative.begin() == "..") {
     fs::path beside = fs::path(folder) / fs::path(name).filename();
     bool there = fs::is_regular_file(beside.string() + ".index", ec);
-    throw Error(ErrorKind::user,
-                text("'", name, "' is not below the folder of the state file, only such checkpoints are followed"),
+    throw Error(ErrorKind::user, text("expected a checkpoint below the folder of the state file, got '", name, "'"),
                 text("name the checkpoint itself: --input_checkpoint ", there ? beside.string() : name));
   }
   return relative.string();

@@ -1,4 +1,4 @@
-// TensorFlow's file `checkpoint`, which stands in a folder of checkpoints and names one of them:
+// TensorFlow's file `checkpoint`, which lies in a folder of checkpoints and names one of them:
 //
 //   model_checkpoint_path: "model.ckpt-9000"
 #pragma once

@@ -60,7 +60,7 @@ struct JpegReader {
       longjmp(e->back, 1);
     };
     errors.manager.output_message = [](j_common_ptr) {};
-    // The decoder fills in for what is missing and goes on: that is a broken file too.
+    // The decoder fills in missing data and continues: reject such a file too.
     errors.manager.emit_message = [](j_common_ptr c, int level) {
       if (level < 0) c->err->error_exit(c);
     };

@@ -145,8 +145,8 @@ void OnnxTensors::check_overlaps() const {
   }
 }
 
-// Zeros, and value i at place at[i]. A few bytes of a file may ask for gigabytes of zeros, so all sparse tensors of a
-// model together have a limit.
+// Zeros, and value i at place at[i]. A few bytes of a file may expand to gigabytes of zeros, so there is a limit for
+// all sparse tensors of a model together.
 Tensor OnnxTensors::dense(const Tensor& values, const std::vector<int64_t>& at, std::vector<int64_t> dims) {
   if (values.type() == DType::string) throw_unsupported("sparse tensors of strings are not supported");
   // Elements below one byte are placed as whole bytes first.

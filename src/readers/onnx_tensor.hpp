@@ -37,7 +37,7 @@ class OnnxTensors {
   ReadLimits limits_;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
   std::map<std::string, std::vector<Range>> ranges_;
-  size_t dense_bytes_ = 0;  // that sparse tensors have become
+  size_t dense_bytes_ = 0;  // of all expanded sparse tensors
 };
 
 }  // namespace graft

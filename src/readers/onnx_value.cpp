@@ -71,7 +71,7 @@ class ValueReader {
         out.parts.push_back(std::move(*item));
       }
     }
-    if (declared != 0 && out.parts.empty()) w.broken("declares elements of kind ", declared, ", and has no value");
+    if (declared != 0 && out.parts.empty()) w.broken("declares elements of kind ", declared, ", but has no value");
     return out;
   }
 
@@ -115,7 +115,7 @@ class ValueReader {
       for (const Datum& d : items) words.emplace_back(d.value.text_at(0));
       return Tensor::strings({n}, std::move(words));
     }
-    if (is_packed(type)) w.broken("has values of ", type, ", which are not taken");
+    if (is_packed(type)) w.broken("has values of unsupported type ", type);
     Tensor out(type, {n});
     size_t each = out.bytes() / items.size();
     for (size_t i = 0; i < items.size(); ++i)

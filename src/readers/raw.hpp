@@ -94,7 +94,7 @@ struct ReadLimits {
   size_t external_files = 4096;
   size_t items = 65'536;                 // of a sequence or map
   size_t fields = 1024;                  // of one layer; they are looked up one after the other
-  size_t dense_bytes = size_t{1} << 27;  // that the few values of sparse and of repeated tensors become, all together
+  size_t dense_bytes = size_t{1} << 27;  // of all sparse and repeated tensors together, after expansion
 };
 
 }  // namespace graft

@@ -232,13 +232,13 @@ Tensor TensorBundle::texts(const Entry& e, std::vector<int64_t> dims) {
   std::shared_ptr<const MappedFile> file;
   Cursor c{bytes_of(e, file)};
   if (static_cast<uint64_t>(count) > c.left.size())
-    throw_user("it has ", c.left.size(), " bytes for ", count, " texts");
+    throw_user("expected at least ", count, " bytes for ", count, " strings, got ", c.left.size());
   std::vector<uint64_t> lengths;
   for (int64_t i = 0; i < count; ++i) lengths.push_back(c.number());
   c.bytes(4);
   std::vector<std::string> out;
   for (uint64_t n : lengths) out.emplace_back(c.bytes(n));
-  if (!c.left.empty()) throw_user("it has ", c.left.size(), " bytes behind its texts");
+  if (!c.left.empty()) throw_user("the tensor has ", c.left.size(), " bytes after its strings");
   return Tensor::strings(std::move(dims), std::move(out));
 }
 

@@ -166,7 +166,7 @@ std::string list_of(const std::vector<const Signature*>& signatures) {
   return out;
 }
 
-// The signature that is asked for; else serving_default, else the only one. None where the graph has none.
+// The requested signature; else serving_default, else the only one. None where the graph has none.
 const Signature* chosen(const MetaGraph& m, const std::string& name) {
   std::vector<const Signature*> all;
   for (const Signature& s : m.signatures)
@@ -180,7 +180,7 @@ const Signature* chosen(const MetaGraph& m, const std::string& name) {
     throw RequestError(text("the SavedModel has no signature '", name, "'"),
                        all.empty() ? "it has no signatures" : text("its signatures are\n  ", list_of(all)));
   if (!s && all.size() > 1)
-    throw RequestError(text("the SavedModel has ", all.size(), " signatures, none is called serving_default"),
+    throw RequestError(text("the SavedModel has ", all.size(), " signatures, but no serving_default"),
                        text("choose one with --saved_model_signature:\n  ", list_of(all)));
   if (!s && all.size() == 1) s = all[0];
   if (s && (!s->not_plain.empty() || s->outputs.empty()))

@@ -66,8 +66,9 @@ class TextTable {
         key_type_(field_or<DType>(table, "key_dtype", DType::undefined)),
         value_type_(field_or<DType>(table, "value_dtype", DType::undefined)) {
     if (key_ < whole_line || value_ < whole_line)
-      throw_user("its columns are ", key_, " and ", value_, ", expected -2 (the line), -1 (its number) or a column");
-    if (delimiter_.size() != 1) throw_user("its columns are separated by '", delimiter_, "', expected one character");
+      throw_user("expected -2 (the line), -1 (its number) or a column for keys and values, got ", key_, " and ",
+                 value_);
+    if (delimiter_.size() != 1) throw_user("expected one character as column delimiter, got '", delimiter_, "'");
   }
 
   std::pair<Tensor, Tensor> read(std::string_view content) const {
@@ -82,7 +83,7 @@ class TextTable {
       keys.push_back(part(line, number, key_)), values.push_back(part(line, number, value_));
       ++number;
     }
-    if (number < lines_) throw_user("it has ", number, " lines, expected ", lines_);
+    if (number < lines_) throw_user("expected ", lines_, " lines, got ", number);
     return {typed(std::move(keys), key_type_), typed(std::move(values), value_type_)};
   }
 
@@ -92,7 +93,7 @@ class TextTable {
     if (column == line_number) return std::to_string(number + offset_);
     std::vector<std::string_view> parts = split(line, delimiter_[0]);
     if (column >= static_cast<int64_t>(parts.size()))
-      throw_user("line ", number + 1, " has ", parts.size(), " columns, column ", column, " is needed");
+      throw_user("line ", number + 1, ": expected at least ", column + 1, " columns, got ", parts.size());
     return std::string(parts[static_cast<size_t>(column)]);
   }
   static Tensor typed(std::vector<std::string> texts, DType type) {
@@ -100,7 +101,7 @@ class TextTable {
     if (type == DType::string) return Tensor::strings(dims, std::move(texts));
     auto number_of = [&](const std::string& s, auto parse) {
       auto v = parse(s);
-      if (!v) throw_user("'", s, "' is not a number of type ", type);
+      if (!v) throw_user("expected a number of type ", type, ", got '", s, "'");
       return *v;
     };
     if (type == DType::i64 || type == DType::i32) {
@@ -109,7 +110,8 @@ class TextTable {
         numbers.push_back(number_of(s, [](const std::string& t) { return parse_int(t); }));
       return make_tensor<int64_t>(dims, numbers).to(type);
     }
-    if (type != DType::f32 && type != DType::f64) throw_unsupported("a table of ", type, " in a text file");
+    if (type != DType::f32 && type != DType::f64)
+      throw_unsupported("expected a table of strings, integers, f32 or f64 in a text file, got ", type);
     std::vector<double> numbers;
     for (const std::string& s : texts)
       numbers.push_back(number_of(s, [](const std::string& t) { return parse_number(t); }));
@@ -160,7 +162,7 @@ class Tables {
   // Calls inside calls may be more than a small file shows.
   void spend(size_t steps) const {
     work_ += steps;
-    if (work_ > 20'000'000) throw_unsupported("the calls that fill the lookup tables are too many");
+    if (work_ > 20'000'000) throw_unsupported("too many calls fill the lookup tables");
   }
   const TensorFlowFunction* find_function(const std::string& name) const {
     auto it = functions_.find(name);
@@ -194,7 +196,8 @@ class Tables {
         [&] { return text("filling the lookup table '", table.node->name, "'"); });
   }
   void add(const TensorFlowNode& table, Tensor keys, Tensor values) {
-    if (keys.size() != values.size()) throw_user("it has ", keys.size(), " keys and ", values.size(), " values");
+    if (keys.size() != values.size())
+      throw_user("expected as many values as keys (", keys.size(), "), got ", values.size());
     auto flat = [](Tensor t) { return t.dims().size() == 1 ? t : t.reshaped({t.size()}); };
     content_.emplace(table.name, std::pair{flat(std::move(keys)), flat(std::move(values))});
   }

@@ -1,4 +1,4 @@
-// Lookup tables of TensorFlow: what fills them lies beside the graph that reads them.
+// Lookup tables of TensorFlow: their initializers are not part of the graph that reads them.
 #pragma once
 
 #include "readers/tensor_bundle.hpp"
@@ -13,7 +13,7 @@ struct TableSources {
   TensorBundle* checkpoint = nullptr;
 };
 
-// Gives the nodes of tables fields `keys` and `values`, as far as the model's own initializers tell them.
+// Gives the nodes of tables fields `keys` and `values`, as far as the model's initializers define them.
 void fill_tables(TensorFlowGraph& graph, const TableSources& sources);
 
 }  // namespace graft

@@ -199,7 +199,7 @@ Tensor TensorFlowTensors::tensor(Wire w) {
     if (repeated_ > most)
       w.broken("has ", have, " values repeated to ", n, ": the tensors of the model become too large");
   }
-  if (pairs && have % 2) w.broken("has ", have, " values, complex numbers are pairs of them");
+  if (pairs && have % 2) w.broken("has ", have, " values, expected an even number for complex numbers");
   if (pairs) repeat_last_pair(v.floats, n), repeat_last_pair(v.doubles, n);
   return from_values(type, dims, n, v);
 }

@@ -70,9 +70,9 @@ struct graft_import {
   virtual const std::vector<graft_ref>* ref_list(graft_ref ref) = 0;
   virtual size_t weight_count() const = 0;
   // Only a layer under import has these.
-  virtual graft_ref add_nothing() { graft::throw_user("only an import rule can make an optional value"); }
+  virtual graft_ref add_nothing() { graft::throw_user("only an import rule can create an optional value"); }
   virtual const std::vector<graft_ref>& inline_body(std::string_view, std::span<const graft_ref>) {
-    graft::throw_user("only an import rule can put a sub-graph in its layer's place");
+    graft::throw_user("only an import rule can inline a sub-graph");
   }
 
   // Only a pass has these.

@@ -16,7 +16,7 @@ void load_extension(Registry& registry, const std::string& path) {
         // An absolute path keeps dlopen from searching elsewhere.
         std::filesystem::path full = std::filesystem::canonical(path, ec);
         if (ec) throw_io("cannot open '", path, "': ", ec.message());
-        if (registry.has_library(full.string())) return log_info("the extension '", path, "' is loaded already");
+        if (registry.has_library(full.string())) return log_info("the extension '", path, "' is already loaded");
         void* library = ::dlopen(full.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (!library) throw_user("cannot load the shared library: ", ::dlerror());
         auto entry = reinterpret_cast<graft_entry>(::dlsym(library, GRAFT_ENTRY_SYMBOL));

@@ -58,7 +58,7 @@ int opset_number(std::string_view opset) {
 
 struct Registry::State {
   std::deque<Source> sources;
-  std::set<std::string, std::less<>> entered;  // paths of those whose definitions all stand below
+  std::set<std::string, std::less<>> entered;  // paths of libraries that are registered completely
   std::deque<OpDef> defs;
   std::map<std::pair<std::string, std::string>, const OpDef*> by_key;  // (type, opset)
   std::unordered_map<std::string, std::vector<const OpDef*>> by_type;  // numbered opsets ascending, then others

@@ -61,7 +61,7 @@ class Registry {
   // Registers definitions; later ones take precedence over earlier ones. Throws on malformed records and on an
   // operation that another loaded library also defines.
   void add(const graft_extension& extension, std::string path);
-  // Was everything of this library entered already?
+  // Whether this library is already registered completely.
   bool has_library(std::string_view path) const;
 
   // The definition of exactly this type and opset, or, for "opsetN", the newest up to N. Null: unknown.

@@ -203,8 +203,8 @@ void take_over(const std::vector<ReplacementOutcome>& outcomes, const ImportOpti
                 "--dry-run shows what each entry matches, --allow-unmatched converts anyway");
 }
 
-// Replacements without those that nothing here carries out: no rule makes the node of a sub-graph, no pass has the
-// name of a general one. A warning names each.
+// Replacements that can be applied: without sub-graphs that no rule expands and general ones without a pass of their
+// name. A warning names each skipped one.
 std::shared_ptr<const ReplacementConfig> usable(const ReplacementConfig& all, const Registry& registry,
                                                 std::vector<std::string>& warnings) {
   std::vector<PassInfo> passes = list_passes(registry);
@@ -217,7 +217,7 @@ std::shared_ptr<const ReplacementConfig> usable(const ReplacementConfig& all, co
                      : !r.op.empty() || !registry.rules("replacement", "", r.id).empty();
     if (taken) out->entries.push_back(r);
     else
-      warnings.push_back(text("replacement '", r.id, "' of ", all.file, " is left out: no extension has a ",
+      warnings.push_back(text("replacement '", r.id, "' of ", all.file, " is skipped: no extension has a ",
                               r.kind == Replacement::general ? "pass" : "rule", " of this name"));
   }
   return out;
@@ -322,9 +322,8 @@ std::shared_ptr<Model::State> load_model(const std::shared_ptr<Core::State>& cor
   bool graph = format == Format::ir || format == Format::text;
   if (graph) log_info("read '", m->path, "': ", m->framework, ", ", m->graph.node_count(), " nodes", whole.text());
   if (graph && !(options.input_forms.empty() && options.input_values.empty()))
-    throw Error(ErrorKind::user,
-                text("'", files[0], "' is converted already, its sequences have the lengths they were given"),
-                "convert the framework's model again for other lengths or values");
+    throw Error(ErrorKind::user, text("'", files[0], "' is already converted, the lengths of its sequences are fixed"),
+                "convert the original model again for other lengths or values");
   if (graph && !options.cut.empty()) {
     note_cut(m->report, cut_graph(m->graph, options.cut));
     if (!options.cut.only_adds()) reshape_inputs(m->graph, core->registry, {}, {});

@@ -1,4 +1,4 @@
-// What --log_level INFO and DEBUG tell about reading and importing a model.
+// The log lines of --log_level INFO and DEBUG about reading and importing a model.
 #pragma once
 
 #include "base/log.hpp"

@@ -37,11 +37,11 @@ class Placing {
     }
     bool fits = (g.kind == Group::Kind::sequence && d.kind == Datum::sequence) ||
                 (g.kind == Group::Kind::map && d.kind == Datum::map);
-    if (!fits) throw_user("input '", name, "' expects a ", kind_name(g.kind), ", got a ", kind_name(d.kind));
+    if (!fits) throw_user("expected a ", kind_name(g.kind), " for input '", name, "', got a ", kind_name(d.kind));
     if (g.parts.size() != d.parts.size())
       throw Error(ErrorKind::user,
-                  text("input '", name, "' expects a sequence of ", g.parts.size(), " items, got ", d.parts.size()),
-                  "a converted model has the length that it was converted for: convert it again with --items");
+                  text("expected ", g.parts.size(), " items for the sequence input '", name, "', got ", d.parts.size()),
+                  "the length is fixed by the conversion: convert the model again with --items");
     for (size_t i = 0; i < g.parts.size(); ++i) place(name, g.parts[i], d.parts[i]);
   }
 
@@ -49,8 +49,8 @@ class Placing {
   void optional(const std::string& name, const Group& g, const Datum& d) {
     bool holds = d.kind != Datum::optional || !d.parts.empty();
     if (holds != !g.parts.empty())
-      throw_user("input '", name, "' was imported ", g.parts.empty() ? "without" : "with", " a value, got one ",
-                 holds ? "with" : "without");
+      throw_user("expected ", g.parts.empty() ? "no value" : "a value", " for the optional input '", name, "', got ",
+                 holds ? "one" : "none");
     if (holds) place(name, g.parts[0], without_optional(d));
   }
 };
@@ -65,14 +65,14 @@ Tensor slice_of(const Tensor& t, int64_t i) {
     return Tensor::strings(dims, std::move(words));
   }
   if (is_packed(t.type()))
-    throw_unsupported("a sequence of ", t.type(), " whose length is known only when the model runs");
+    throw_unsupported("sequences of ", t.type(), " with a data-dependent length are not supported");
   Tensor out(t.type(), dims);
   if (out.bytes())
     std::memcpy(out.data(), static_cast<const char*>(t.data()) + static_cast<size_t>(i) * out.bytes(), out.bytes());
   return out;
 }
 
-// The items of a run, behind those that are there.
+// Appends the items of a run.
 void append_run(const Group& item, const std::function<Tensor(size_t)>& port, std::vector<Datum>& out) {
   bool map = item.kind == Group::Kind::map;
   Tensor all = port(map ? item.parts.at(1).port : item.port);
@@ -84,7 +84,7 @@ void append_run(const Group& item, const std::function<Tensor(size_t)>& port, st
   }
 }
 
-// What the values ask of the import.
+// The import options that the values require.
 class Wishes {
  public:
   explicit Wishes(bool framework) : framework_(framework) {}
@@ -115,7 +115,8 @@ class Wishes {
     Shape given = Shape::of(d.value.dims());
     options.input_shapes[port.any_name()] = given;
     if (!fits)
-      notes.push_back(text("input '", port.any_name(), "' has the shape ", given, " of its values, not ", port.shape));
+      notes.push_back(
+          text("input '", port.any_name(), "' has shape ", given, " like its value instead of ", port.shape));
   }
 
   void structure(const Group& g, const std::vector<Port>& ports, const Datum& given, bool open) {
@@ -188,7 +189,7 @@ class Given {
       if (const Datum* d = find(g.name)) out.push_back(*d);
     return out;
   }
-  // Only small whole numbers decide about structure: a picture that became a constant would be the whole model.
+  // Only small integers determine structure: turning an image into a constant would fold the whole model.
   Tensor deciding(const std::string& name) const {
     const Datum* d = find(name);
     if (!d || d->kind != Datum::tensor || !d->value) return {};
@@ -217,7 +218,7 @@ Fitted fitted(Model model, std::vector<Datum> values, const std::function<Model(
     for (const std::string& name : report.decisive)
       if (Tensor t = given.deciding(name); t && wishes.options.input_values.emplace(name, t).second)
         wishes.notes.push_back(
-            text("input '", name, "' is a constant in this run: its value decides about the model's structure"));
+            text("input '", name, "' is a constant in this run: the structure of the model depends on its value"));
     if (wishes.options.input_values.size() == known && !exact) break;
     wishes.compare(model, given.for_inputs_of(model), true);
     for (const auto& [name, value] : wishes.options.input_values) wishes.options.input_shapes.erase(name);

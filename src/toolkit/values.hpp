@@ -1,4 +1,4 @@
-// Values of a model's inputs and outputs as its framework knows them, and the tensors of the ports that they are.
+// Values of a model's inputs and outputs as its framework defines them, and the tensors of their ports.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ struct Fitted {
   std::vector<Datum> values;       // per group of the model's inputs: without those that became constants
   std::vector<std::string> notes;  // what was done
 };
-// `model`, imported anew by `load` where the values have other shapes or another structure than it has, or where their
+// `model`, imported again by `load` if the values have other shapes or another structure than it has, or where their
 // values decide what can be imported or how many items a sequence has.
 Fitted fitted(Model model, std::vector<Datum> values, const std::function<Model(const ImportOptions&)>& load);
 

@@ -237,7 +237,7 @@ class Checkpoints(Case):
                 ('model_checkpoint_path: "../outside"', "leads outside"),
                 ('model_checkpoint_path: "checkpoint"', "cannot open 'checkpoint.index'"),
                 ('model_checkpoint_path: "model.ckpt-8"', "cannot open 'model.ckpt-8.index'"),
-                ('model_checkpoint_path: "%s"' % self.path("outside"), "is not below the folder of the state file"),
+                ('model_checkpoint_path: "%s"' % self.path("outside"), "expected a checkpoint below the folder of the state file"),
                 (b"\x00\x01\x02 table", "train/checkpoint:1"),
                 ("a" * (1 << 20 | 1), "at most 1048576 are read")]:
             self.state(content)
@@ -248,7 +248,7 @@ class Checkpoints(Case):
         self.refused("leads outside", self.model, "--input_checkpoint", "train/checkpoint", status=2)
         os.remove(self.path("train", "trick.index"))
         self.state('model_checkpoint_path: "/gone/model.ckpt-2"')
-        self.refused("is not below the folder", self.model, "--input_checkpoint", "train/checkpoint", status=2, hint="--input_checkpoint train/model.ckpt-2")
+        self.refused("expected a checkpoint below the folder", self.model, "--input_checkpoint", "train/checkpoint", status=2, hint="--input_checkpoint train/model.ckpt-2")
         os.remove(self.path("train", "checkpoint"))
         self.refused("expected one checkpoint", self.model, "--input_checkpoint", "train")
 
@@ -322,12 +322,12 @@ class PublishedFiles(Case):
         mapping = self.write("CustomLayersMapping.xml", '<CustomKernelsMapping>\n<CustomLayer NativeType="Twist" hasParam="true" protoParamName="twist_param"/>\n</CustomKernelsMapping>\n')
         text = NET.replace('type: "ReLU" bottom: "conv1" top: "conv1"', 'type: "Twist" bottom: "conv1" top: "conv1" twist_param { turns: 2 }')
         r = self.convert(*self.net(text), "-k", mapping)
-        self.assertIn(mapping + ":2: the output shape of 'Twist' is not given and stays unknown; outputShape", r["notes"])
+        self.assertIn(mapping + ":2: the output shape of 'Twist' is unknown; set outputShape", r["notes"])
         self.assertIn('<data turns="2" />', self.xml(r))
         self.assertEqual(r["outputs"][0]["shape"], "...")
         ends = text + 'layer { name: "soft" type: "Softmax" bottom: "sum" top: "soft" }\nlayer { name: "norm" type: "MVN" bottom: "soft" top: "norm" }\n'
         r = self.refused("its input depends on 'relu1' (Twist), whose output shape is unknown", *self.net(ends), "-k", mapping, status=2,
-                         hint="to give the shape of 'relu1' (Twist) add outputShape=\"...\" at %s:2, or load an extension that defines the operation" % mapping)
+                         hint="to set the shape of 'relu1' (Twist) add outputShape=\"...\" at %s:2, or load an extension that defines the operation" % mapping)
         self.assertIn("1 layer is known but cannot be imported", r.err)
         self.assertIn("'norm' (MVN): ", r.err)
 
@@ -346,7 +346,7 @@ class PublishedFiles(Case):
                      hint="--allow-unmatched")
         r = self.convert(model, "--transformations_config", config, "--allow-unmatched")
         for name, what in (("ObjectDetectionAPIPreprocessorReplacement", "pass"), ("ObjectDetectionAPISSDPostprocessorReplacement", "rule")):
-            self.assertIn("warning: replacement '%s' of %s is left out: no extension has a %s of this name" % (name, config, what), r["notes"])
+            self.assertIn("warning: replacement '%s' of %s is skipped: no extension has a %s of this name" % (name, config, what), r["notes"])
         self.assertEqual(self.run_ir(r, ([1, 2], [1, -2])), [[0, 2]])
         with open(config) as f:
             entries = json.load(f)

@@ -89,7 +89,7 @@ class Signatures(SavedModelCase):
         m = self.save(self.GRAPH, self.NEGATE, self.DOUBLE)
         r = self.refused("the SavedModel has no signature 'treble'", m, "--saved_model_signature", "treble", hint="double: x f32[2] -> y f32[2]")
         self.assertIn("negate: x f32[2] -> y f32[2]", r.err)
-        self.refused("the SavedModel has 2 signatures, none is called serving_default", m, hint="choose one with --saved_model_signature")
+        self.refused("the SavedModel has 2 signatures, but no serving_default", m, hint="choose one with --saved_model_signature")
         self.refused("the SavedModel has no signature 'x'", self.save(self.GRAPH), "--saved_model_signature", "x", hint="it has no signatures")
         self.write("graph.pb", self.GRAPH)
         self.refused("expected a SavedModel for the given signature", self.path("graph.pb"), "--saved_model_signature", "negate")
@@ -137,16 +137,16 @@ class Tables(SavedModelCase):
 
     def test_refusals(self):
         self.refused("line 2 is empty", self.with_file("7,1\n\n8,2\n"), status=2)
-        self.refused("line 1 has 1 columns, column 1 is needed", self.with_file("7;1\n"), status=2)
-        self.refused("'x' is not a number of type i64", self.with_file("x,1\n"), status=2)
-        self.refused("it has 1 lines, expected 5", self.with_file("7,1\n", attr("vocab_size", onnx.number(3, 5))), status=2)
+        self.refused("line 1: expected at least 2 columns, got 1", self.with_file("7;1\n"), status=2)
+        self.refused("expected a number of type i64, got 'x'", self.with_file("x,1\n"), status=2)
+        self.refused("expected 5 lines, got 1", self.with_file("7,1\n", attr("vocab_size", onnx.number(3, 5))), status=2)
         self.refused("leads outside the model's folder", self.with_file("7,1\n", said="../../secret"), status=2)
         self.refused("beside the model", self.with_file("7,1\n", said="other.txt"), status=2)
         self.refused("the content of the table is not known", self.save(self.TABLE + self.USE, self.SIGNATURE), status=2)
         keys = constant("keys", INT64, (2,), onnx.data(4, struct.pack("<2q", 7, 9)))
         value = constant("values", FLOAT, (1,), onnx.data(4, struct.pack("<f", 0.5)))
         graph = self.TABLE + self.USE + keys + value + node("fill", "InitializeTableV2", ["table", "keys", "values"])
-        self.refused("it has 2 keys and 1 values", self.save(graph, self.SIGNATURE), status=2)
+        self.refused("expected as many values as keys (2), got 1", self.save(graph, self.SIGNATURE), status=2)
 
 
 class Placeholders(SavedModelCase):

@@ -69,7 +69,7 @@ class Structures(Case):
 
     def test_the_ir_groups_its_tensors_again(self):
         m = self.squares()
-        self.refused("input 'x' is a sequence, and its length is not given", "convert", m, "-o", self.folder)
+        self.refused("the length of the sequence input 'x' is not given", "convert", m, "-o", self.folder)
         r = graft("convert", m, "-o", self.folder, "--items", "x=2", "--json")
         self.assertEqual(r.status, 0, r.all)
         report = json.loads(r.out)
@@ -81,7 +81,7 @@ class Structures(Case):
         r = graft("explain", self.path("m.xml"))
         self.assertIn("input   x  sequence [f32[?], f32[?]]", r.out)
         sequence_file(self.path("x.pb"), [[1]])
-        self.refused("expects a sequence of 2 items, got 1", "run", self.path("m.xml"), "--input", "x=" + self.path("x.pb"))
+        self.refused("expected 2 items for the sequence input 'x', got 1", "run", self.path("m.xml"), "--input", "x=" + self.path("x.pb"))
 
     def test_names_of_items_that_the_model_has_already(self):
         nodes = [onnx.node("SequenceAt", ["x", "zero"], ["x.0"]), onnx.node("SequenceConstruct", ["x.0"], ["y"])]
@@ -202,12 +202,12 @@ class Structures(Case):
             f.write(nested)
         self.refused("is nested more than 64 deep", "run", m, "--input", "x=" + self.path("x.pb"))
         self.refused("--items: expected NAME=N or NAME=none, got 'x'", "explain", m, "--items", "x", status=1)
-        self.refused("at most 65536 are taken", "explain", m, "--items", "x=70000")
-        self.refused("only an optional can hold nothing", "explain", m, "--items", "x=none")
-        self.refused("input 'x' is a sequence, and its length is not given", "run", m)
+        self.refused("expected at most 65536 items for input 'x', got 70000", "explain", m, "--items", "x=70000")
+        self.refused("expected an optional for the empty input 'x'", "explain", m, "--items", "x=none")
+        self.refused("the length of the sequence input 'x' is not given", "run", m)
         body = onnx.graph("b", [onnx.node("Optional", [], ["o"])], [], [onnx.value("i", ["n"])], [onnx.optional("o", ["n"])])
         m = self.model([onnx.node("SequenceMap", ["x"], ["y"], body=onnx.Graph(body))], [onnx.sequence("x", ["n"])], [onnx.sequence("y", ["n"])])
-        self.refused("a sequence cannot hold an optional without a value", "explain", m, "--items", "x=1")
+        self.refused("a sequence cannot contain an empty optional", "explain", m, "--items", "x=1")
         npy(self.path("a.npy"), [1])
         self.refused("the model has no input 'z'", "run", m, "--input", "z=" + self.path("a.npy"), status=1)
 

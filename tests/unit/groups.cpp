@@ -74,7 +74,7 @@ TEST_F(Groups, WithoutItsLengthASequenceCanBeSeenAndNotUsed) {
     core_.compile_model(m);
     FAIL();
   } catch (const Error& e) {
-    EXPECT_EQ(e.message(), "input 'x' is a sequence, and its length is not given");
+    EXPECT_EQ(e.message(), "the length of the sequence input 'x' is not given");
   }
 }
 

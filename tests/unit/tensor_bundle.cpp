@@ -150,8 +150,8 @@ TEST(TensorBundle, Texts) {
   EXPECT_EQ(texts(entry(7, {3}, 0, 0, 12), bytes), "abc;;de;");
   EXPECT_EQ(texts(entry(7, {0}, 0, 0, 4), "...."), "");
   EXPECT_EQ(texts(entry(7, {3}, 0, 0, 12), bytes + "f"), "abc;;de;");
-  EXPECT_EQ(texts(entry(7, {3}, 0, 0, 13), bytes + "f"), "it has 1 bytes behind its texts");
-  EXPECT_EQ(texts(entry(7, {100}, 0, 0, 12), bytes), "it has 12 bytes for 100 texts");
+  EXPECT_EQ(texts(entry(7, {3}, 0, 0, 13), bytes + "f"), "the tensor has 1 bytes after its strings");
+  EXPECT_EQ(texts(entry(7, {100}, 0, 0, 12), bytes), "expected at least 100 bytes for 100 strings, got 12");
 }
 
 // What restores the variables names others than the graph uses; the list of objects knows both.
