@@ -39,17 +39,17 @@ Index index_of(const std::vector<TensorFlowNode>& nodes) {
 }
 
 // One call of a function, or the graph itself.
-struct Frame {
+struct CallFrame {
   const Index* nodes;
   const TensorFlowFunction* function = nullptr;
   const TensorFlowNode* call = nullptr;
-  const Frame* caller = nullptr;
+  const CallFrame* caller = nullptr;
 };
 // An output of a node, and the frame of the node.
 struct Origin {
   const TensorFlowNode* node = nullptr;
   size_t output = 0;
-  const Frame* frame = nullptr;
+  const CallFrame* frame = nullptr;
 };
 
 // A text file as a table: which column is which.
@@ -134,7 +134,7 @@ class Tables {
     for (const TensorFlowNode& n : graph_.nodes)
       if ((n.type == "AssignVariableOp" || n.type == "Assign") && n.inputs.size() > 1)
         assigned_.emplace(n.inputs[0], n.inputs[1]);
-    Frame frame{&nodes_};
+    CallFrame frame{&nodes_};
     visit(graph_.nodes, frame, 0);
     for (TensorFlowNode& n : graph_.nodes)
       if (auto it = content_.find(n.name); it != content_.end()) {
@@ -147,7 +147,7 @@ class Tables {
 
  private:
   // Every initializer of these nodes and of the functions that they call.
-  void visit(const std::vector<TensorFlowNode>& nodes, const Frame& frame, int depth) {
+  void visit(const std::vector<TensorFlowNode>& nodes, const CallFrame& frame, int depth) {
     spend(nodes.size());
     if (depth > 32) throw_unsupported("the calls that fill the lookup tables are nested too deeply");
     for (const TensorFlowNode& n : nodes) {
@@ -156,7 +156,7 @@ class Tables {
       if (!f || !fills_tables(*f, 0)) continue;
       auto [it, fresh] = indices_.try_emplace(f);
       if (fresh) it->second = index_of(f->nodes);
-      visit(f->nodes, Frame{&it->second, f, &n, &frame}, depth + 1);
+      visit(f->nodes, CallFrame{&it->second, f, &n, &frame}, depth + 1);
     }
   }
   // Calls inside calls may be more than a small file shows.
@@ -180,7 +180,7 @@ class Tables {
     return fills_[&f] = fills;
   }
 
-  void use(const TensorFlowNode& n, const Frame& frame) {
+  void use(const TensorFlowNode& n, const CallFrame& frame) {
     if (n.inputs.empty()) return;
     Origin table = origin(n.inputs[0], &frame);
     if (!table.node || !is_table(*table.node) || table.frame->caller || content_.count(table.node->name)) return;
@@ -202,7 +202,7 @@ class Tables {
     content_.emplace(table.name, std::pair{flat(std::move(keys)), flat(std::move(values))});
   }
 
-  void from_file(const TensorFlowNode& n, const TensorFlowNode& table, const Frame& frame) {
+  void from_file(const TensorFlowNode& n, const TensorFlowNode& table, const CallFrame& frame) {
     Origin name = n.inputs.size() > 1 ? origin(n.inputs[1], &frame) : Origin{};
     auto it = name.node ? sources_.assets.find(name.node->name) : sources_.assets.end();
     if (it == sources_.assets.end() || name.frame->caller) return;  // refused when the table is needed
@@ -216,7 +216,7 @@ class Tables {
   }
 
   // The node that makes a value, seen through Identity, arguments of calls, and variables that are written once.
-  Origin origin(std::string value, const Frame* frame, bool through_variables = true) const {
+  Origin origin(std::string value, const CallFrame* frame, bool through_variables = true) const {
     for (size_t steps = 0; steps < 10'000; ++steps) {
       auto [name, output] = tensorflow_reference(value);
       spend(1);
@@ -253,7 +253,7 @@ class Tables {
   }
 
   // A tensor that is known without running the model; none where it is not.
-  Tensor constant(const std::string& value, const Frame* frame, int depth) {
+  Tensor constant(const std::string& value, const CallFrame* frame, int depth) {
     Origin o = origin(value, frame);
     if (!o.node || depth > 8) return {};
     const TensorFlowNode& n = *o.node;
