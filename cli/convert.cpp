@@ -61,7 +61,8 @@ void print_passes(const Registry& registry) {
 
 void print_effect(const PassEffect& e) {
   constexpr size_t most = 12;
-  std::printf("%-24s %zu changes, %zu -> %zu nodes\n", e.pass.c_str(), e.changes, e.nodes_before, e.nodes_after);
+  std::printf("%-24s %zu change%s, %zu -> %zu nodes\n", e.pass.c_str(), e.changes, e.changes == 1 ? "" : "s",
+              e.nodes_before, e.nodes_after);
   for (size_t i = 0; i < e.places.size() && i < most; ++i) std::printf("    %s\n", e.places[i].c_str());
   if (e.places.size() > most) std::printf("    and %zu more\n", e.places.size() - most);
 }

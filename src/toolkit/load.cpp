@@ -156,7 +156,7 @@ void run_front(Model::State& m, const ImportOptions& asked) {
     std::erase_if(u.layers, [&](const UnknownType::Layer& l) { return gone(l.name); });
   std::erase_if(m.report.unknown, [](const UnknownType& u) { return u.layers.empty(); });
   // An input whose structure is not given is no layer that could be replaced.
-  std::erase_if(m.report.problems, [&](const Problem& p) { return p.type != "input" && gone(p.layer); });
+  std::erase_if(m.report.problems, [&](const Problem& p) { return p.type != "input" && p.type != "output" && gone(p.layer); });
 }
 
 // The model, or the requested part of it.

@@ -239,7 +239,7 @@ class Checkpoints(Case):
                 ('model_checkpoint_path: "model.ckpt-8"', "cannot open 'model.ckpt-8.index'"),
                 ('model_checkpoint_path: "%s"' % self.path("outside"), "expected a checkpoint below the folder of the state file"),
                 (b"\x00\x01\x02 table", "train/checkpoint:1"),
-                ("a" * (1 << 20 | 1), "at most 1048576 are read")]:
+                ("a" * (1 << 20 | 1), "expected at most 1048576 bytes")]:
             self.state(content)
             r = self.refused(said, self.model, "--input_checkpoint", "train/checkpoint", status=2)
             self.assertIn("as the state file of a folder of checkpoints", r.err)

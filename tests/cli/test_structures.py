@@ -81,7 +81,7 @@ class Structures(Case):
         r = graft("explain", self.path("m.xml"))
         self.assertIn("input   x  sequence [f32[?], f32[?]]", r.out)
         sequence_file(self.path("x.pb"), [[1]])
-        self.refused("expected 2 items for the sequence input 'x', got 1", "run", self.path("m.xml"), "--input", "x=" + self.path("x.pb"))
+        self.refused("input 'x' expects a sequence of 2 items, got 1", "run", self.path("m.xml"), "--input", "x=" + self.path("x.pb"))
 
     def test_names_of_items_that_the_model_has_already(self):
         nodes = [onnx.node("SequenceAt", ["x", "zero"], ["x.0"]), onnx.node("SequenceConstruct", ["x.0"], ["y"])]
@@ -190,7 +190,7 @@ class Structures(Case):
         for content, message in ((b"\x1a\x7f", "SequenceProto"),  # a length that lies
                                  (onnx.data(3, onnx.tensor("", [1], [1])) + onnx.data(3, onnx.tensor("", [1], [1], INT64)), "items of f32 and of i64"),
                                  (onnx.data(3, onnx.tensor("", [1], [1])) + onnx.data(5, b""), "items of different kinds"),
-                                 (onnx.data(3, onnx.tensor("", [1], [])) * 70000, "has 0 bytes of data"),
+                                 (onnx.data(3, onnx.tensor("", [1], [])) * 70000, "expected 4 bytes of data for shape [1] of f32, got 0"),
                                  (onnx.data(3, onnx.tensor("", [0], [])) * 70000, "has more than 65536 items")):
             with open(self.path("x.pb"), "wb") as f:
                 f.write(content)

@@ -212,9 +212,9 @@ std::vector<Value> import_dynamic_quantize_lstm(Import& layer) {
 
 Ops define_onnx_recurrent() {
   return {
-      onnx("RNN").rank(0, 3, 3).rank(1, 3, 3).rank(2, 3, 3).expand(import_recurrent<CellKind::rnn>),
-      onnx("GRU").rank(0, 3, 3).rank(1, 3, 3).rank(2, 3, 3).expand(import_recurrent<CellKind::gru>),
-      onnx("LSTM").rank(0, 3, 3).rank(1, 3, 3).rank(2, 3, 3).expand(import_recurrent<CellKind::lstm>),
+      onnx("RNN").rank(0, 3, 4).rank(1, 2, 3).rank(2, 2, 3).expand(import_recurrent<CellKind::rnn>),
+      onnx("GRU").rank(0, 3, 4).rank(1, 2, 3).rank(2, 2, 3).expand(import_recurrent<CellKind::gru>),
+      onnx("LSTM").rank(0, 3, 4).rank(1, 2, 3).rank(2, 2, 3).expand(import_recurrent<CellKind::lstm>),
       onnx("DynamicQuantizeLSTM").domain("com.microsoft").expand(import_dynamic_quantize_lstm),
   };
 }
