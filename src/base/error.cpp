@@ -1,6 +1,7 @@
 #include "base/error.hpp"
 
 #include <new>
+#include <stdexcept>
 
 namespace graft {
 
@@ -39,6 +40,8 @@ Error current_error() {
     return e;
   } catch (const Failure& f) {
     return Error(static_cast<ErrorKind>(f.kind), f.message, f.hint);
+  } catch (const std::length_error&) {  // a container for more elements than any memory holds
+    return Error(ErrorKind::user, "not enough memory");
   } catch (const std::bad_alloc&) {
     return Error(ErrorKind::user, "not enough memory");
   } catch (const std::exception& e) {

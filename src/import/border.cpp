@@ -209,13 +209,13 @@ Form Border::list_output(const std::string& name, const RawValue* type, const st
     const std::vector<ValueId>& run = scope_.graph[items[i].node].inputs;
     if (run.size() == 3 && !scope_.is_list(run[0])) {
       // Pieces of one tensor: how many only the values of some inputs tell, and a model is imported for a structure.
-      state.report.problems.push_back(
-          {name,
-           "output",
-           Error(ErrorKind::unsupported,
-                 text("output '", name, "' is a sequence whose length is known only at run time"),
-                 "freeze the input that decides the length: --freeze_placeholder_with_value NAME->VALUE"),
-           {state.list_inputs.begin(), state.list_inputs.end()}});
+      std::vector<std::string> inputs(state.list_inputs.begin(), state.list_inputs.end());
+      Error error(ErrorKind::unsupported,
+                  text("output '", name, "' is a sequence whose length is known only at run time"));
+      if (!inputs.empty())
+        error.hint(text("the length depends on '", join(inputs, "', '"), "': --freeze_placeholder_with_value '",
+                        inputs[0], "->VALUE' makes an input a constant"));
+      state.report.problems.push_back({name, "output", error, inputs});
       form.parts.push_back(result(part, run[0]));
       continue;
     }

@@ -14,7 +14,8 @@ struct IrLimits {
   int depth = 64;  // of bodies in bodies
   size_t layers = 2'000'000;
   size_t rank = 32;
-  FoldLimits fold;  // during shape inference
+  size_t attributes = 1024;  // of one layer; they are looked up one after the other
+  FoldLimits fold;           // during shape inference
 };
 
 // Layers of unknown operations become opaque nodes. If `weights` is empty, the .bin next to the .xml is used when it

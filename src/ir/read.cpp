@@ -261,6 +261,8 @@ class Reader {
   }
 
   void attributes(Node& node, xml_node data, const OpDef* op) {
+    auto given = static_cast<size_t>(std::distance(data.attributes_begin(), data.attributes_end()));
+    if (given > limits_.attributes) throw_user("expected at most ", limits_.attributes, " attributes, got ", given);
     std::unordered_map<std::string_view, bool> used;
     if (op) {
       for (const graft_attr* a : op->attrs()) {

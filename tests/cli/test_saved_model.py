@@ -142,7 +142,7 @@ class Tables(SavedModelCase):
         self.refused("expected 5 lines, got 1", self.with_file("7,1\n", attr("vocab_size", onnx.number(3, 5))), status=2)
         self.refused("leads outside the model's folder", self.with_file("7,1\n", said="../../secret"), status=2)
         self.refused("next to the model", self.with_file("7,1\n", said="other.txt"), status=2)
-        self.refused("the content of the table is not known", self.save(self.TABLE + self.USE, self.SIGNATURE), status=2)
+        self.refused("expected a table initialized from constants, an asset file or the checkpoint", self.save(self.TABLE + self.USE, self.SIGNATURE), status=2)
         keys = constant("keys", INT64, (2,), onnx.data(4, struct.pack("<2q", 7, 9)))
         value = constant("values", FLOAT, (1,), onnx.data(4, struct.pack("<f", 0.5)))
         graph = self.TABLE + self.USE + keys + value + node("fill", "InitializeTableV2", ["table", "keys", "values"])

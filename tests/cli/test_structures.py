@@ -81,7 +81,7 @@ class Structures(Case):
         r = graft("explain", self.path("m.xml"))
         self.assertIn("input   x  sequence [f32[?], f32[?]]", r.out)
         sequence_file(self.path("x.pb"), [[1]])
-        self.refused("input 'x' expects a sequence of 2 items, got 1", "run", self.path("m.xml"), "--input", "x=" + self.path("x.pb"))
+        self.refused("expected 2 items for the sequence input 'x', got 1", "run", self.path("m.xml"), "--input", "x=" + self.path("x.pb"))
 
     def test_names_of_items_that_the_model_has_already(self):
         nodes = [onnx.node("SequenceAt", ["x", "zero"], ["x.0"]), onnx.node("SequenceConstruct", ["x.0"], ["y"])]
@@ -107,19 +107,19 @@ class Structures(Case):
         self.assertIn("output  z  optional without a value", r.out)
 
     def test_a_value_that_decides_about_the_structure(self):
-        m = self.model([onnx.node("SplitToSequence", ["x", "lengths"], ["y"])], [onnx.value("x", [3]), onnx.value("lengths", [2], INT64)], [onnx.sequence("y", ["n"])])
+        m = self.model([onnx.node("SplitToSequence", ["x", "lengths"], ["y"])], [onnx.value("x", [3]), onnx.value("lengths", [], INT64)], [onnx.sequence("y", ["n"])])
         npy(self.path("x.npy"), [1, 2, 3])
         with open(self.path("lengths.pb"), "wb") as f:
-            f.write(onnx.tensor("", [2], [1, 2], INT64))
+            f.write(onnx.tensor("", [], [2], INT64))
         given = ["--input", "x=" + self.path("x.npy"), "--input", "lengths=" + self.path("lengths.pb")]
         listed, r = self.outputs(m, *given)
-        self.assertEqual(self.values(listed[0]), [[1], [2, 3]])
+        self.assertEqual(self.values(listed[0]), [[1, 2], [3]])
         self.assertIn("input 'lengths' is a constant in this run", r.err)
         self.refused("--freeze_placeholder_with_value 'lengths->VALUE'", "convert", m, "-o", self.folder)
-        r = graft("convert", m, "-o", self.folder, "--freeze_placeholder_with_value", "lengths->[1 2]")
+        r = graft("convert", m, "-o", self.folder, "--freeze_placeholder_with_value", "lengths->2")
         self.assertEqual(r.status, 0, r.all)
         listed, _ = self.outputs(self.path("m.xml"), "--input", "x=" + self.path("x.npy"))
-        self.assertEqual(self.values(listed[0]), [[1], [2, 3]])
+        self.assertEqual(self.values(listed[0]), [[1, 2], [3]])
 
     def test_maps_of_scores(self):
         kind = onnx.data(4, onnx.data(1, map_type(STRING, onnx.FLOAT)))

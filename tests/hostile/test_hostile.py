@@ -121,7 +121,8 @@ def main():
             weights = os.path.join(o.data, file[:-4] + ".bin")
             if file.endswith(".xml") and os.path.exists(weights):
                 files[file[:-4] + ".bin"] = open(weights, "rb").read()
-            for command in (["convert", file, "-o", "out"], ["run", file]):
+            # How long a model runs is its own affair, but an IR must not lead outside of its memory.
+            for command in (["convert", file, "-o", "out"], ["run", file])[:1 + file.endswith(".xml")]:
                 judge("%s_%s" % (file, command[0]), files, command)
     print("%d passed, %d failed" % (passed, failed))
     return failed != 0
