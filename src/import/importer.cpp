@@ -15,7 +15,7 @@ namespace graft {
 // ---- scope: names and nodes ----
 
 Scope::Scope(ImportState& state, Scope* parent, int depth)
-    : inference(state.registry, graph, state.options.fold_limits), state_(state), parent_(parent), depth_(depth) {}
+    : inference(state.registry, graph, state.fold_limits), state_(state), parent_(parent), depth_(depth) {}
 
 void Scope::define(const std::string& name, ValueId v) {
   if (!names_.emplace(name, v).second) throw_user("duplicate value name '", name, "'");
@@ -371,8 +371,11 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
   for (const RawFunction& f : model.functions)
     if (!state.functions.emplace(text(f.domain, '|', f.name), &f).second)
       throw_user("duplicate function '", f.name, "'");
-  Scope scope(state, nullptr, 0);
   const RawGraph& raw = model.graph;
+  // Weights that are transposed or scaled cost what they hold: a large file may take longer than a small one.
+  for (const auto& [name, t] : raw.constants)
+    if (t.type() != DType::string) state.fold_limits.work += 16 * static_cast<double>(t.bytes());
+  Scope scope(state, nullptr, 0);
   scope.graph.name = raw.name.empty() ? stem_of(model.path) : raw.name;
   scope.add_hints(raw);
   scope.declare_constants(raw);

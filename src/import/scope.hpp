@@ -17,6 +17,7 @@ struct ImportState {
   const ImportOptions& options;
   ImportReport& report;
   std::unordered_map<std::string, const RawFunction*> functions;  // "domain|name"
+  FoldLimits fold_limits = options.fold_limits;
   // Nodes whose output shapes are not specified by their entry in a mapping file, and the location of the entry.
   std::unordered_map<NodeId, std::string> shapeless;
   std::unordered_map<NodeId, NodeId> shapeless_from;  // nodes that depend on them -> one of them

@@ -17,7 +17,7 @@ struct ValueHash {
 struct FoldLimits {
   size_t per_value = size_t{64} << 20;                  // bytes of one folded value, texts included
   size_t total = size_t{512} << 20;                     // bytes of all folded values
-  double work = static_cast<double>(int64_t{1} << 30);  // elements touched while folding, as operations state them
+  double work = static_cast<double>(int64_t{1} << 28);  // elements touched while folding, as operations state them
   size_t body_nodes = 5'000'000;                        // nodes inferred inside bodies, each time counted
 };
 
