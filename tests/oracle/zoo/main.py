@@ -161,7 +161,7 @@ def main():
     ap.add_argument("--graft", required=True, help="the program")
     ap.add_argument("--models", required=True, help="folder that keeps the exported models")
     ap.add_argument("--filter", nargs="*", default=[], help="only networks whose names match one of these, e.g. 'hf_*'")
-    ap.add_argument("--limit", type=int, default=0, help="only so many networks, spread over the table")
+    ap.add_argument("--limit", type=int, default=0, help="maximum number of networks, spread over the table")
     ap.add_argument("-j", "--jobs", type=int, default=1)
     ap.add_argument("--seconds", type=int, default=240, help="the longest that an export or a run may take")
     ap.add_argument("--export-only", action="store_true")
