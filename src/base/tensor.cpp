@@ -117,7 +117,7 @@ bool same_content(const Tensor& a, const Tensor& b) {
       if (a.text_at(i) != b.text_at(i)) return false;
     return true;
   }
-  return a.data() == b.data() || std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+  return a.data() == b.data() || a.bytes() == 0 || std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
 }  // namespace graft

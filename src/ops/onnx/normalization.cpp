@@ -147,6 +147,7 @@ Value import_openvino_normalize(Import& layer) {
 Value import_lrn(Import& layer) {
   Value x = layer.input(0);
   auto size = layer.get<int64_t>("size");
+  if (size < 1 || size > INT32_MAX) fail("expected a positive 'size', got ", size);
   double alpha = layer.get<float>("alpha", 1e-4f), beta = layer.get<float>("beta", 0.75f),
          bias = layer.get<float>("bias", 1);
   if (size % 2 == 1)
