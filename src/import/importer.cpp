@@ -342,8 +342,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
 
 void ImportState::bring_in(size_t layers) {
   inlined += layers;
-  if (inlined > options.max_inlined)
-    throw_user("inlining functions and sub-graphs adds more than ", options.max_inlined, " layers");
+  if (inlined > most_inlined) throw_user("inlining functions and sub-graphs adds more than ", most_inlined, " layers");
 }
 
 void Scope::import_function(const RawNode& raw, const RawFunction& function) {
@@ -372,6 +371,10 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
     if (!state.functions.emplace(text(f.domain, '|', f.name), &f).second)
       throw_user("duplicate function '", f.name, "'");
   const RawGraph& raw = model.graph;
+  // A large file may bring in more layers than a small one.
+  size_t listed = raw.nodes.size();
+  for (const RawFunction& f : model.functions) listed += f.nodes.size();
+  state.most_inlined = options.max_inlined + 16 * listed;
   // Weights that are transposed or scaled cost what they hold: a large file may take longer than a small one.
   for (const auto& [name, t] : raw.constants)
     if (t.type() != DType::string) state.fold_limits.work += 16 * static_cast<double>(t.bytes());

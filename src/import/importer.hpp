@@ -91,7 +91,8 @@ struct ImportOptions {
   std::map<std::string, Tensor> input_values;    // inputs that become constants
   size_t max_items = ReadLimits().items;         // of a sequence
   int max_depth = 64;                            // of functions and sub-graphs
-  size_t max_inlined = 300'000;       // layers of functions and sub-graphs, counted each time they are imported
+  // Layers of functions and sub-graphs, counted each time they are imported; 16 more per layer of the file.
+  size_t max_inlined = 100'000;
   size_t max_list_items = 4'000'000;  // of all sequences during import
   size_t max_unrolled = 50'000;       // layers added by inlining the sub-graphs of loops and branches
   FoldLimits fold_limits;

@@ -18,6 +18,7 @@ struct ImportState {
   ImportReport& report;
   std::unordered_map<std::string, const RawFunction*> functions;  // "domain|name"
   FoldLimits fold_limits = options.fold_limits;
+  size_t most_inlined = 0;
   // Nodes whose output shapes are not specified by their entry in a mapping file, and the location of the entry.
   std::unordered_map<NodeId, std::string> shapeless;
   std::unordered_map<NodeId, NodeId> shapeless_from;  // nodes that depend on them -> one of them
