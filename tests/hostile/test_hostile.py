@@ -73,7 +73,7 @@ def main():
     p.add_argument("--keep", default="")
     o = p.parse_args()
     program = os.path.abspath(os.path.join(o.build, "bin", "graft"))
-    seconds, limit = (SECONDS * 6, 0) if o.sanitized else (SECONDS, 8 << 30)
+    seconds, limit = (SECONDS * 18, 0) if o.sanitized else (SECONDS, 8 << 30)
     passed = failed = 0
 
     def judge(name, files, arguments, expected=None):
