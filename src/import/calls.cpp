@@ -28,6 +28,12 @@ size_t layers_of(const std::vector<RawNode>& nodes) {
 
 }  // namespace
 
+size_t most_inlined(const RawModel& model, size_t base) {
+  size_t listed = model.graph.nodes.size();
+  for (const RawFunction& f : model.functions) listed += f.nodes.size();
+  return base + 16 * listed;
+}
+
 size_t layers_of(const RawFunction& function) { return layers_of(function.nodes) + 1; }
 
 CalledFunction called_function(const RawNode& raw, const RawFunction& function, size_t number) {

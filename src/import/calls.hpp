@@ -13,6 +13,8 @@ struct CalledFunction {
 };
 // `number` tells this call from all others of the model.
 CalledFunction called_function(const RawNode& call, const RawFunction& function, size_t number);
+// The number of layers that calls and sub-graphs of this model may bring in: a base, and more for a large file.
+size_t most_inlined(const RawModel& model, size_t base);
 // Layers that a call brings in, those of sub-graphs included.
 size_t layers_of(const RawFunction& function);
 

@@ -44,7 +44,7 @@ class RawCut {
     }
     if (!all && !model_.functions.empty()) {
       // The requested place may be inside a function.
-      inline_calls(model_, ImportOptions().max_depth, ImportOptions().max_inlined);
+      inline_calls(model_, ImportOptions().max_depth, most_inlined(model_, ImportOptions().max_inlined));
       a_ = {}, ids_.clear();
       look();
       plan_ = plan_cut(a_, request_);

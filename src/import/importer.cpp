@@ -371,10 +371,7 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
     if (!state.functions.emplace(text(f.domain, '|', f.name), &f).second)
       throw_user("duplicate function '", f.name, "'");
   const RawGraph& raw = model.graph;
-  // A large file may bring in more layers than a small one.
-  size_t listed = raw.nodes.size();
-  for (const RawFunction& f : model.functions) listed += f.nodes.size();
-  state.most_inlined = options.max_inlined + 16 * listed;
+  state.most_inlined = most_inlined(model, options.max_inlined);
   // Weights that are transposed or scaled cost what they hold: a large file may take longer than a small one.
   for (const auto& [name, t] : raw.constants)
     if (t.type() != DType::string) state.fold_limits.work += 16 * static_cast<double>(t.bytes());
