@@ -208,10 +208,10 @@ std::string operation_source(const Named& n) {
       text("\n", cpp_comment(text("---- ", s.type, s.domain.empty() ? "" : " of " + s.domain, " ----")), "\n\n");
   out += attribute_struct(n) + infer_function(n) + run_function(n) + "\n";
   if (s.framework.empty()) out += "// No import rule: the entry of the replacement file names the operation.\n";
-  return out + text("graft::Ops define_", n.prefix, "() {\n  return graft::op<", n.type, ">(", cpp_literal(s.type),
-                    ", ", cpp_literal(s.opset), ")\n      .doc(\"\")\n      .inputs(", cpp_literal(input_list(s)),
-                    ")\n      .outputs(", cpp_literal(output_list(s)), ")\n      .infer(", n.prefix,
-                    "_infer)\n      .reference(", n.prefix, "_run)", import_rule(s), ";\n}\n");
+  return out + text("graft::Definitions define_", n.prefix, "() {\n  return graft::op<", n.type, ">(",
+                    cpp_literal(s.type), ", ", cpp_literal(s.opset), ")\n      .doc(\"\")\n      .inputs(",
+                    cpp_literal(input_list(s)), ")\n      .outputs(", cpp_literal(output_list(s)), ")\n      .infer(",
+                    n.prefix, "_infer)\n      .reference(", n.prefix, "_run)", import_rule(s), ";\n}\n");
 }
 
 std::string source(const std::vector<Named>& ops, const std::string& library) {

@@ -36,7 +36,7 @@ function(graft_table variable entry prefix)
   set(sources ${CMAKE_CURRENT_BINARY_DIR}/table.cpp)
   foreach(name IN LISTS ARGN)
     string(REPLACE "/" "_" symbol ${name})
-    string(APPEND declarations "Ops ${prefix}_${symbol}();\n")
+    string(APPEND declarations "Definitions ${prefix}_${symbol}();\n")
     string(APPEND calls "  ops += ${prefix}_${symbol}();\n")
     list(APPEND sources ${name}.cpp)
   endforeach()
@@ -46,8 +46,8 @@ function(graft_table variable entry prefix)
 
 namespace graft {
 @declarations@
-static Ops @entry@_define() {
-  Ops ops;
+static Definitions @entry@_define() {
+  Definitions ops;
 @calls@  return ops;
 }
 const graft_extension* @entry@(const graft_host* h) {

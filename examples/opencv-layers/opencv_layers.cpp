@@ -127,7 +127,7 @@ void bilinear_run(Run& ctx, const ResizeBilinear&) {
   resize(ctx, asymmetric(in[2], out[2]), asymmetric(in[3], out[3]));
 }
 // TensorFlow has channels last, and the size as a constant: height and width in one, or a factor in each of two.
-Value import_bilinear(Import& layer) {
+Value import_bilinear(Builder& layer) {
   if (layer.get<bool>("align_corners", false)) unsupported("align_corners is true, this layer knows only false");
   if (layer.get<bool>("half_pixel_centers", false))
     unsupported("half_pixel_centers is true, this layer knows only false");

@@ -10,8 +10,9 @@
  *
  * Rules of the ABI
  *  - Records (`graft_op`, `graft_kernel`, ...) begin with `size`, their size as the writer knew it. They only ever grow
- *    at the end; a field is read only if `size` covers it. Arrays of records are arrays of pointers.
- *  - Values (`graft_str`, `graft_dim`, `graft_shape`, `graft_info`, `graft_value`, `graft_port_map`) never change.
+ *    at the end; a field is read only if `size` covers it, and counts as zero otherwise. GRAFT_..._MIN_SIZE is the size
+ *    in the first release, which every writer provides. Arrays of records are arrays of pointers.
+ *  - All other structs (`graft_str`, `graft_dim`, `graft_value`, `graft_port_map`, ...) are values and never change.
  *  - Ownership is never transferred. What the extension returns from its entry stays valid until the process ends. What
  *    the host passes to a callback is valid until that callback returns.
  *  - Exceptions never cross. A callback that fails calls `host->fail(...)` and returns the same status.
@@ -105,6 +106,7 @@ typedef struct graft_tensor {
   const int64_t* strides; /* in elements */
   void* data;
 } graft_tensor;
+#define GRAFT_TENSOR_MIN_SIZE (offsetof(graft_tensor, data) + sizeof(void*))
 
 typedef int32_t graft_kind;
 enum {
@@ -161,6 +163,7 @@ typedef struct graft_attr {
   const graft_str* allowed; /* the strings that a TEXT may be; null: any */
   size_t allowed_count;
 } graft_attr;
+#define GRAFT_ATTR_MIN_SIZE (offsetof(graft_attr, allowed_count) + sizeof(size_t))
 
 enum {
   GRAFT_PORT_OPTIONAL = 1, /* may be absent */
@@ -173,6 +176,7 @@ typedef struct graft_port {
   graft_str name;
   graft_str doc;
 } graft_port;
+#define GRAFT_PORT_MIN_SIZE (offsetof(graft_port, doc) + sizeof(graft_str))
 
 /* How the inputs and outputs of a node are connected to the parameters and results of one of its bodies. */
 enum { GRAFT_PURPOSE_NONE = 0, GRAFT_CURRENT_ITERATION = 1, GRAFT_EXECUTION_CONDITION = 2 };
@@ -204,9 +208,9 @@ typedef struct graft_body {
 } graft_body;
 
 /* Opaque handles, owned by the host. */
-typedef struct graft_node graft_node;     /* an operation in a graph: attributes, inputs, outputs, bodies */
-typedef struct graft_import graft_import; /* a framework's layer under import */
-typedef struct graft_runner graft_runner; /* one call of a kernel */
+typedef struct graft_node graft_node;       /* an operation in a graph: attributes, inputs, outputs, bodies */
+typedef struct graft_builder graft_builder; /* a framework's layer under import */
+typedef struct graft_runner graft_runner;   /* one call of a kernel */
 
 /* One call of a kernel. The host fills it once per compiled node; a call has no overhead beyond the function itself. */
 typedef struct graft_call {
@@ -220,7 +224,7 @@ typedef struct graft_call {
   void* scratch;                     /* requested by `prepare`; exclusive to this call */
   void* user;                        /* of the kernel record */
   graft_runner* runner;
-  const uint8_t* wanted; /* per output; 0: unused, so the kernel may skip it to save time; writing it is harmless */
+  const uint8_t* used; /* per output; 0: unused, so the kernel may skip it to save time; writing it is harmless */
 } graft_call;
 
 /* One way of running an operation on a device. Devices try their kernels for an operation in order and take the first
@@ -238,6 +242,7 @@ typedef struct graft_kernel {
   graft_status (*run)(const graft_call*);
   void (*release)(void* state, void* user);
 } graft_kernel;
+#define GRAFT_KERNEL_MIN_SIZE (offsetof(graft_kernel, release) + sizeof(void*))
 
 enum {
   GRAFT_OP_PURE = 1,        /* equal inputs give equal outputs: may be constant-folded */
@@ -273,8 +278,6 @@ typedef struct graft_op {
   graft_status (*cost)(graft_node*, void* cost_user, double* elements);
   void* cost_user;
 } graft_op;
-
-/* The size of this record in the first release. */
 #define GRAFT_OP_MIN_SIZE offsetof(graft_op, cases)
 
 /* attribute `name` of our operation <- field `path` of the framework's layer, or `fallback` if it is absent */
@@ -310,12 +313,10 @@ typedef struct graft_rule {
   const graft_str* ignored; /* fields without effect here */
   size_t ignored_count;
   void* user; /* passed to expand */
-  graft_status (*expand)(graft_import*, void* user);
+  graft_status (*expand)(graft_builder*, void* user);
   const graft_rank* ranks; /* at most one per input */
   size_t rank_count;
 } graft_rule;
-
-/* The size of this record in the first release. */
 #define GRAFT_RULE_MIN_SIZE (offsetof(graft_rule, expand) + sizeof(void*))
 
 /* The phase in which a pass runs: right after the import, when layers without a rule are still in the graph; during
@@ -344,8 +345,9 @@ typedef struct graft_pass {
   const graft_str* after;
   size_t after_count;
   void* user; /* passed to visit */
-  graft_status (*visit)(graft_import*, void* user);
+  graft_status (*visit)(graft_builder*, void* user);
 } graft_pass;
+#define GRAFT_PASS_MIN_SIZE (offsetof(graft_pass, visit) + sizeof(void*))
 
 typedef struct graft_extension {
   uint32_t size;
@@ -361,8 +363,6 @@ typedef struct graft_extension {
   const graft_pass* const* passes;
   size_t pass_count;
 } graft_extension;
-
-/* The size of the record above in the first release. */
 #define GRAFT_EXTENSION_MIN_SIZE (offsetof(graft_extension, rule_count) + sizeof(size_t))
 
 /* ---- provided by the host -------------------------------------------------------------------------------------- */
@@ -391,12 +391,13 @@ typedef struct graft_new_node {
   const graft_new_body* bodies;
   size_t body_count;
 } graft_new_node;
+#define GRAFT_NEW_NODE_MIN_SIZE (offsetof(graft_new_node, body_count) + sizeof(size_t))
 
 /* A consumer of a value: a node and which of its inputs. */
-typedef struct graft_reader {
+typedef struct graft_consumer {
   const graft_node* node;
   size_t input;
-} graft_reader;
+} graft_consumer;
 
 /* An imported sub-graph. Its parameters are the declared ones, then one for each captured value of the outer graph. */
 typedef struct graft_imported_body {
@@ -458,57 +459,57 @@ typedef struct graft_host {
   graft_status (*set_variable)(graft_runner*, graft_str id, const graft_tensor* value);
 
   /* A layer under import. */
-  graft_str (*layer_name)(const graft_import*);
-  graft_str (*layer_type)(const graft_import*);
-  int64_t (*layer_version)(const graft_import*); /* operator-set version of its domain */
-  const graft_value* (*field)(graft_import*, graft_str path);
-  size_t (*layer_input_count)(const graft_import*);
-  size_t (*layer_output_count)(const graft_import*);
-  int32_t (*layer_output_wanted)(const graft_import*, size_t index);
-  graft_ref (*layer_input)(const graft_import*, size_t index); /* 0: absent */
-  graft_status (*ref_info)(graft_import*, graft_ref, graft_info* info);
-  const graft_tensor* (*ref_constant)(graft_import*, graft_ref); /* null: not a constant */
-  int32_t (*ref_known_values)(graft_import*, graft_ref, graft_shape* values);
-  graft_ref (*add_constant)(graft_import*, const graft_tensor*); /* copies; 0: failed */
-  graft_status (*add_node)(graft_import*, const graft_new_node*, graft_ref* outputs, size_t output_count);
-  graft_status (*set_layer_output)(graft_import*, size_t index, graft_ref);
+  graft_str (*layer_name)(const graft_builder*);
+  graft_str (*layer_type)(const graft_builder*);
+  int64_t (*layer_version)(const graft_builder*); /* operator-set version of its domain */
+  const graft_value* (*field)(graft_builder*, graft_str path);
+  size_t (*layer_input_count)(const graft_builder*);
+  size_t (*layer_output_count)(const graft_builder*);
+  int32_t (*layer_output_used)(const graft_builder*, size_t index);
+  graft_ref (*layer_input)(const graft_builder*, size_t index); /* 0: absent */
+  graft_status (*ref_info)(graft_builder*, graft_ref, graft_info* info);
+  const graft_tensor* (*ref_constant)(graft_builder*, graft_ref); /* null: not a constant */
+  int32_t (*ref_known_values)(graft_builder*, graft_ref, graft_shape* values);
+  graft_ref (*add_constant)(graft_builder*, const graft_tensor*); /* copies; 0: failed */
+  graft_status (*add_node)(graft_builder*, const graft_new_node*, graft_ref* outputs, size_t output_count);
+  graft_status (*set_layer_output)(graft_builder*, size_t index, graft_ref);
   /* Imports the sub-graph in field `path`. `parameters` are the types and shapes of its declared inputs. `prologue`,
    * if given, gets the parameters (any number of them) as inputs of a layer and sets the inputs of the sub-graph as its
    * outputs; `epilogue` likewise connects the outputs of the sub-graph to the results of the body. An output that is a
    * list has one result per item. */
-  graft_status (*import_body)(graft_import*, graft_str path, const graft_info* parameters, size_t parameter_count,
-                              graft_status (*prologue)(graft_import*, void* user),
-                              graft_status (*epilogue)(graft_import*, void* user), void* user,
+  graft_status (*import_body)(graft_builder*, graft_str path, const graft_info* parameters, size_t parameter_count,
+                              graft_status (*prologue)(graft_builder*, void* user),
+                              graft_status (*epilogue)(graft_builder*, void* user), void* user,
                               const graft_imported_body** body);
   /* A list of values (a sequence in ONNX). It exists only during import and is passed between layers; no operation
    * accepts it. */
-  graft_ref (*add_list)(graft_import*, const graft_ref* items, size_t count); /* 0: failed */
+  graft_ref (*add_list)(graft_builder*, const graft_ref* items, size_t count); /* 0: failed */
   /* 0: not a list. The items are valid until the next call. */
-  int32_t (*ref_list)(graft_import*, graft_ref, const graft_ref** items, size_t* count);
+  int32_t (*ref_list)(graft_builder*, graft_ref, const graft_ref** items, size_t* count);
   /* The number of inputs, at the end, that are weights stored with the layer (blobs of Caffe). */
-  size_t (*layer_weight_count)(const graft_import*);
+  size_t (*layer_weight_count)(const graft_builder*);
 
   /* A pass. The handle is the visited node: its attributes are the fields, and setting a layer output replaces the
    * output of the node. Nodes are valid until the visit ends; those that the user wants to keep unchanged have no
    * producer and no consumers. */
   graft_str (*node_opset)(const graft_node*);
   size_t (*node_attributes)(const graft_node*, const graft_named_value** list);
-  const graft_node* (*visited)(graft_import*);                              /* null: the whole graph */
-  const graft_node* (*ref_maker)(graft_import*, graft_ref, size_t* output); /* null: none that a pass may use */
+  const graft_node* (*visited)(graft_builder*);                                 /* null: the whole graph */
+  const graft_node* (*ref_producer)(graft_builder*, graft_ref, size_t* output); /* null: none that a pass may use */
   /* The number of consumers; the list is valid until the next call. `readers` may be null. */
-  size_t (*ref_readers)(graft_import*, graft_ref, const graft_reader** readers);
-  graft_ref (*node_input)(graft_import*, const graft_node*, size_t index);  /* 0: absent */
-  graft_ref (*node_output)(graft_import*, const graft_node*, size_t index); /* 0: none */
-  size_t (*graph_nodes)(graft_import*, const graft_node* const** nodes);    /* all, producers first */
-  graft_status (*replace_ref)(graft_import*, graft_ref from, graft_ref to); /* for all consumers */
-  const graft_value* (*configured)(graft_import*, graft_str path);          /* from a replacement file */
+  size_t (*ref_consumers)(graft_builder*, graft_ref, const graft_consumer** readers);
+  graft_ref (*node_input)(graft_builder*, const graft_node*, size_t index);  /* 0: absent */
+  graft_ref (*node_output)(graft_builder*, const graft_node*, size_t index); /* 0: none */
+  size_t (*graph_nodes)(graft_builder*, const graft_node* const** nodes);    /* all, producers first */
+  graft_status (*replace_ref)(graft_builder*, graft_ref from, graft_ref to); /* for all consumers */
+  const graft_value* (*configured)(graft_builder*, graft_str path);          /* from a replacement file */
 
   /* More functions for importing a layer. */
   /* An empty optional value: a layer that takes it sees an omitted input. 0: failed. */
-  graft_ref (*add_nothing)(graft_import*);
+  graft_ref (*add_nothing)(graft_builder*);
   /* Imports the sub-graph in field `path` in place of the layer, with these values as its inputs; they may be lists.
    * The outputs are valid until the next call. */
-  graft_status (*inline_body)(graft_import*, graft_str path, const graft_ref* inputs, size_t input_count,
+  graft_status (*inline_body)(graft_builder*, graft_str path, const graft_ref* inputs, size_t input_count,
                               const graft_ref** outputs, size_t* output_count);
 } graft_host;
 

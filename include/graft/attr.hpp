@@ -35,6 +35,7 @@
 #include <limits>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "tensor.hpp"
 
@@ -77,7 +78,10 @@ constexpr graft_kind kind_of() {
 template <class Owner, class Member>
 struct AttrSpec {
   // See the list of member types at the top of this file.
-  static_assert(kind_of<Member>() != GRAFT_NONE, "an attribute cannot have this type");
+  static_assert(
+      kind_of<Member>() != GRAFT_NONE,
+      "an attribute cannot have this type: use bool, an integer, float, double, std::string, an enum, DType, "
+      "Shape, TensorView, std::optional of these, or a vector of int64_t, float, double, std::string or DType");
   std::string_view name;
   Member Owner::*member;
   std::string_view doc;
@@ -134,15 +138,21 @@ struct NoAttributes {
 
 // ---- between members and values ----
 
-// A floating-point value as an integer, truncated; fails if it does not fit. Text formats do not distinguish 2 from
-// 2.0.
+// A floating-point value as an integer; fails if it is not one. Text formats do not distinguish 2 from 2.0.
 inline int64_t whole_number(double v) {
-  if (!(v >= -0x1p63 && v < 0x1p63)) fail("expected an integer, got ", v);
+  if (!(v >= -0x1p63 && v < 0x1p63) || v != std::trunc(v)) fail("expected an integer, got ", v);
   return static_cast<int64_t>(v);
 }
+// An integer as a narrower type; fails if it does not fit.
+template <class T>
+T narrow(int64_t v) {
+  if (!std::in_range<T>(v))
+    fail("expected an integer from ", +std::numeric_limits<T>::min(), " to ", +std::numeric_limits<T>::max(), ", got ",
+         v);
+  return static_cast<T>(v);
+}
 
-// The default of a member as a value; an enum becomes its name. Taken from a default-constructed attribute struct when
-// the operation is defined.
+// Sets a member from a value whose kind the host has checked.
 template <class T>
 void read_value(const graft_value& v, T& out, std::span<const graft_str> words = {}) {
   if constexpr (is_optional<T>::value) {
@@ -151,10 +161,12 @@ void read_value(const graft_value& v, T& out, std::span<const graft_str> words =
   } else if constexpr (std::is_same_v<T, bool>) out = v.i != 0;
   else if constexpr (std::is_same_v<T, DType>) out = static_cast<DType>(v.i);
   else if constexpr (std::is_enum_v<T>) {
-    for (size_t i = 0; i < words.size(); ++i)
-      if (view(words[i]) == view(v.s)) out = static_cast<T>(i);
+    size_t i = 0;
+    while (i < words.size() && view(words[i]) != view(v.s)) ++i;
+    if (i == words.size()) fail("expected a word that `one_of` lists, got '", view(v.s), "'");
+    out = static_cast<T>(i);
   } else if constexpr (std::is_same_v<T, std::string>) out = view(v.s);
-  else if constexpr (std::is_integral_v<T>) out = static_cast<T>(v.kind == GRAFT_FLOAT ? whole_number(v.f) : v.i);
+  else if constexpr (std::is_integral_v<T>) out = narrow<T>(v.kind == GRAFT_FLOAT ? whole_number(v.f) : v.i);
   else if constexpr (std::is_floating_point_v<T>)
     out = static_cast<T>(v.kind == GRAFT_FLOAT ? v.f : static_cast<double>(v.i));
   else if constexpr (std::is_same_v<T, Shape>) out = Shape(v.shape);
@@ -244,7 +256,7 @@ class AttrValue {
 template <class T>
 AttrValue default_value(const T& member, std::span<const graft_str> words) {
   if constexpr (std::is_enum_v<T> && !std::is_same_v<T, DType>)
-    return AttrValue(view(words[static_cast<size_t>(member)]));
+    return AttrValue(static_cast<size_t>(member) < words.size() ? view(words[static_cast<size_t>(member)]) : "");
   else return AttrValue(member);
 }
 
@@ -258,8 +270,14 @@ A read_attributes(LookUp look_up) {
   std::apply(
       [&](const auto&... spec) {
         [[maybe_unused]] auto one = [&](const auto& s) {
-          if (const graft_value* v = look_up(s.name))
+          const graft_value* v = look_up(s.name);
+          if (!v) return;
+          try {
             read_value(*v, a.*(s.member), std::span(s.words.data(), s.word_count));
+          } catch (Failure& f) {
+            f.message = text("attribute '", s.name, "': ", f.message);
+            throw;
+          }
         };
         (one(spec), ...);
       },

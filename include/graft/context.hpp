@@ -205,20 +205,20 @@ class Run {
     return TensorView(c_->inputs[i]);
   }
   // Whether output i is used. An unused output may be skipped to save time; writing it is harmless.
-  bool wants(size_t i) const { return i < c_->output_count && c_->wanted[i]; }
-  TensorView output(size_t i) const {
-    if (i >= c_->output_count) [[unlikely]]
+  bool output_used(size_t i) const { return i < c_->output_count && c_->used[i]; }
+  OutputView output(size_t i) const {
+    if (i >= c_->output_count || !c_->outputs[i]) [[unlikely]]
       fail("output ", i, " is absent: the node has ", c_->output_count, " outputs");
-    return TensorView(c_->outputs[i]);
+    return OutputView(c_->outputs[i]);
   }
   // Allocates an output with a data-dependent shape and returns it. To be called once, before `output`:
   //
-  //   TensorView y = ctx.allocate(0, {rank, count});   // NonZero
-  TensorView allocate(size_t i, std::span<const int64_t> dims) const {
+  //   OutputView y = ctx.allocate(0, {rank, count});   // NonZero
+  OutputView allocate(size_t i, std::span<const int64_t> dims) const {
     check(host->allocate(c_->runner, i, static_cast<int32_t>(dims.size()), dims.data()));
     return output(i);
   }
-  TensorView allocate(size_t i, std::initializer_list<int64_t> dims) const {
+  OutputView allocate(size_t i, std::initializer_list<int64_t> dims) const {
     return allocate(i, std::span(dims.begin(), dims.size()));
   }
 
@@ -266,7 +266,7 @@ class Run {
   void release(TensorView t) const { host->release_tensor(c_->runner, t.raw()); }
 
   // Sets an element of a string output; the string is copied.
-  void store(TensorView strings, int64_t index, std::string_view s) const {
+  void store(OutputView strings, int64_t index, std::string_view s) const {
     check(host->store_text(c_->runner, strings.raw(), index, str(s)));
   }
   // Whether the user has cancelled the request. Long loops should check it now and then and fail.

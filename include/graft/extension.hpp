@@ -2,8 +2,8 @@
 //
 //   #include <graft/extension.hpp>
 //
-//   graft::Ops define_cosh();    // see op.hpp
-//   graft::Ops define_twist();
+//   graft::Definitions define_cosh();    // see op.hpp
+//   graft::Definitions define_twist();
 //
 //   GRAFT_EXTENSION("acme", "1.0") { return {define_cosh(), define_twist()}; }
 //
@@ -25,7 +25,7 @@ namespace [[gnu::visibility("hidden")]] graft {
 class Library {
  public:
   // `name` and `version` must outlive this object; string literals do.
-  Library(std::string_view name, std::string_view version, Ops ops) : ops_(std::move(ops)) {
+  Library(std::string_view name, std::string_view version, Definitions ops) : ops_(std::move(ops)) {
     for (Op& o : ops_.ops) {
       op_records_.push_back(o.seal());
       for (Kernel& k : o.kernels) kernel_records_.push_back(k.seal());
@@ -48,7 +48,7 @@ class Library {
   const graft_extension* record() const { return &record_; }
 
  private:
-  Ops ops_;
+  Definitions ops_;
   std::vector<const graft_op*> op_records_;
   std::vector<const graft_kernel*> kernel_records_;
   std::vector<const graft_rule*> rule_records_;
@@ -58,7 +58,7 @@ class Library {
 
 // The body of the entry function. Returns null, which rejects the extension, if the host is too old to provide the
 // required functions. Later calls return the same record.
-template <Ops (*define)()>
+template <Definitions (*define)()>
 const graft_extension* enter(const graft_host* h, std::string_view name, std::string_view version) {
   if (!h || h->size < GRAFT_HOST_MIN_SIZE) return nullptr;
   // Never destroyed: a request may still be running while the process exits.
@@ -72,11 +72,12 @@ const graft_extension* enter(const graft_host* h, std::string_view name, std::st
 }  // namespace graft
 
 // Defines the exported entry function of this shared library. Use it exactly once, followed by a function body that
-// returns graft::Ops. NAME and VERSION are string literals; `graft ops` shows the name as the origin of an operation.
+// returns graft::Definitions. NAME and VERSION are string literals; `graft ops` shows the name as the origin of an
+// operation.
 #define GRAFT_EXTENSION(NAME, VERSION)                                                            \
-  static graft::Ops graft_extension_define();                                                     \
+  static graft::Definitions graft_extension_define();                                             \
   extern "C" __attribute__((visibility("default"))) const graft_extension* graft_extension_entry( \
       const graft_host* h) {                                                                      \
     return graft::enter<graft_extension_define>(h, NAME, VERSION);                                \
   }                                                                                               \
-  static graft::Ops graft_extension_define()
+  static graft::Definitions graft_extension_define()

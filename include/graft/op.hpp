@@ -1,6 +1,6 @@
 // Defining operations.
 //
-//   graft::Ops define_elu() {
+//   graft::Definitions define_elu() {
 //     return graft::op<Elu>("Elu", 1)
 //         .doc("x where x > 0, alpha * (e^x - 1) elsewhere")
 //         .elementwise([](auto x, const Elu& a) { return x > 0 ? x : a.alpha * std::expm1(x); })
@@ -15,7 +15,7 @@
 //   infer      void(Infer&, const A&)
 //   reference  void(Run&, const A&)            or, with state created once per compiled node:
 //              S(Prepare&, const A&) and void(Run&, const A&, const S&)
-//   expand     Value(Import&) or std::vector<Value>(Import&) or void(Import&)
+//   expand     Value(Builder&) or std::vector<Value>(Builder&) or void(Builder&)
 //
 // They report errors by throwing (fail, unsupported) and may be called by several threads at once, so they must not
 // keep mutable state of their own. Definitions are built once, when a library is loaded. Strings in them are
@@ -50,7 +50,7 @@ auto apply_at(const A& a, const std::vector<T>* x, const Walk& walk) {
 // y[i] = f(x[i]...) over broadcast inputs, for every element type: the reference kernel of element-wise operations.
 template <size_t n, class F, class A>
 void elementwise_reference(Run& ctx, const A& a) {
-  TensorView y = ctx.output(0);
+  OutputView y = ctx.output(0);
   with_number_type(ctx.input(0).type(), [&]<class T>(T) {
     using R = decltype(apply_at<n, F, A, T>(a, nullptr, std::declval<const Walk&>()));
     using Out =
@@ -369,20 +369,20 @@ OpOf<A> op(std::string_view name, std::string_view opset = "extension") {
 }
 
 // A set of definitions: operations, kernels of operations defined elsewhere, rules that expand to other operations, and
-// passes. All of them convert to Ops, so a function can return any mixture:
+// passes. All of them convert to Definitions, so a function can return any mixture:
 //
 //   return {define_twist(), Kernel("CPU", "fast").of("Elu", "opset1").run(prepare, run), Pass("fuse_twist")...};
-class Ops {
+class Definitions {
  public:
-  Ops() = default;
-  Ops(Op o) { ops.push_back(std::move(o)); }
-  Ops(Kernel k) { kernels.push_back(std::move(k)); }
-  Ops(Rule r) { rules.push_back(std::move(r)); }
-  Ops(Pass p) { passes.push_back(std::move(p)); }
-  Ops(std::initializer_list<Ops> parts) {
-    for (const Ops& p : parts) *this += p;
+  Definitions() = default;
+  Definitions(Op o) { ops.push_back(std::move(o)); }
+  Definitions(Kernel k) { kernels.push_back(std::move(k)); }
+  Definitions(Rule r) { rules.push_back(std::move(r)); }
+  Definitions(Pass p) { passes.push_back(std::move(p)); }
+  Definitions(std::initializer_list<Definitions> parts) {
+    for (const Definitions& p : parts) *this += p;
   }
-  Ops& operator+=(const Ops& o) {
+  Definitions& operator+=(const Definitions& o) {
     ops.insert(ops.end(), o.ops.begin(), o.ops.end());
     kernels.insert(kernels.end(), o.kernels.begin(), o.kernels.end());
     rules.insert(rules.end(), o.rules.begin(), o.rules.end());

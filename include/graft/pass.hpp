@@ -3,7 +3,7 @@
 //   // x * sigmoid(x)  =>  Swish(x)
 //   Value to_swish(Rewrite& at) {
 //     for (size_t i : {0, 1})
-//       if (NodeRef s = maker(at.input(i)); s.is("Sigmoid") && s.input(0) == at.input(1 - i))
+//       if (NodeRef s = producer(at.input(i)); s.is("Sigmoid") && s.input(0) == at.input(1 - i))
 //         return at.op("Swish", {s.input(0)});
 //     return {};
 //   }
@@ -21,7 +21,7 @@
 #include <functional>
 #include <memory>
 
-#include "import.hpp"
+#include "builder.hpp"
 
 namespace [[gnu::visibility("hidden")]] graft {
 
@@ -31,12 +31,12 @@ inline bool operator==(const Value& a, const Value& b) { return a.ref() == b.ref
 // A node of the graph; empty (false in a condition) if there is none that a pass may use. `is` of an empty one is
 // false, so that patterns need no extra checks:
 //
-//   NodeRef add = maker(at.input(0));
-//   if (add.is("Add") && maker(add.input(0)).is("MatMul") && read_once(add.output())) ...
+//   NodeRef add = producer(at.input(0));
+//   if (add.is("Add") && producer(add.input(0)).is("MatMul") && used_once(add.output())) ...
 class NodeRef {
  public:
   NodeRef() = default;
-  NodeRef(Import* in, const graft_node* node) : in_(in), node_(node) {}
+  NodeRef(Builder* in, const graft_node* node) : in_(in), node_(node) {}
   explicit operator bool() const { return node_ != nullptr; }
   bool is(std::string_view type) const { return node_ && view(host->node_type(node_)) == type; }
   // Type ("Convolution"), opset ("opset1") and layer name.
@@ -85,33 +85,33 @@ class NodeRef {
   const graft_node* raw() const { return node_; }
 
  private:
-  Import* in_ = nullptr;
+  Builder* in_ = nullptr;
   const graft_node* node_ = nullptr;
 };
 
 // A consumer of a value: a node, and which of its inputs. (Elsewhere in Graft, a reader is a file-format reader.)
-struct Reader {
+struct Consumer {
   NodeRef node;
   size_t input;
 };
 
 // The node that produces a value. Empty for values that a pass must not look through: what the user wants to keep as
 // it is.
-inline NodeRef maker(const Value& v) {
+inline NodeRef producer(const Value& v) {
   size_t output = 0;
-  return v ? NodeRef(&v.in(), host->ref_maker(v.in().raw(), v.ref(), &output)) : NodeRef();
+  return v ? NodeRef(&v.in(), host->ref_producer(v.in().raw(), v.ref(), &output)) : NodeRef();
 }
 // All consumers of a value. Model outputs count as consumers.
-inline std::vector<Reader> readers(const Value& v) {
-  const graft_reader* list = nullptr;
-  size_t n = host->ref_readers(v.in().raw(), v.ref(), &list);
-  std::vector<Reader> out;
+inline std::vector<Consumer> consumers(const Value& v) {
+  const graft_consumer* list = nullptr;
+  size_t n = host->ref_consumers(v.in().raw(), v.ref(), &list);
+  std::vector<Consumer> out;
   for (size_t i = 0; i < n; ++i) out.push_back({NodeRef(&v.in(), list[i].node), list[i].input});
   return out;
 }
 // Whether a value has exactly one consumer, and so disappears when that one is replaced. A rewrite that would otherwise
 // duplicate work must check it.
-inline bool read_once(const Value& v) { return host->ref_readers(v.in().raw(), v.ref(), nullptr) == 1; }
+inline bool used_once(const Value& v) { return host->ref_consumers(v.in().raw(), v.ref(), nullptr) == 1; }
 // The value of a constant whose elements are all equal; none otherwise, or if it is large.
 inline std::optional<double> number(const Value& v) {
   TensorView t = v ? v.constant() : TensorView();
@@ -129,7 +129,7 @@ inline bool is_number(const Value& v, double wanted, double tolerance = 1e-6) {
   return n && *n >= wanted - tolerance && *n <= wanted + tolerance;
 }
 
-// The visited node as an Import: its attributes are the fields, its inputs the inputs, and nodes are built the same
+// The visited node as a Builder: its attributes are the fields, its inputs the inputs, and nodes are built the same
 // way:
 //
 //   Value without_scale(Rewrite& at) {
@@ -138,9 +138,9 @@ inline bool is_number(const Value& v, double wanted, double tolerance = 1e-6) {
 //   }
 //
 // A pass over the whole graph has no visited node.
-class Rewrite : public Import {
+class Rewrite : public Builder {
  public:
-  using Import::Import;
+  using Builder::Builder;
   // The visited node; empty for a pass over the whole graph. `is` and `get` on it are the quickest way to reject a
   // candidate: check the cheapest condition first.
   NodeRef node() { return {this, host->visited(raw())}; }
@@ -180,7 +180,7 @@ class Rewrite : public Import {
     }
     outputs = std::min(outputs, node().outputs());
     for (size_t i = outputs; i < node().outputs(); ++i)
-      if (wants(i)) return;
+      if (output_used(i)) return;
     std::vector<Value> made = make(op, inputs, attrs, outputs, {});
     for (size_t i = 0; i < made.size(); ++i) output(i, made[i]);
   }
@@ -239,7 +239,7 @@ class Pass {
   // type and a compatible shape; otherwise the replacement is rejected.
   Pass& visit(std::initializer_list<std::string_view> types, Value (*f)(Rewrite&)) {
     set_types(types);
-    return set_function(f, [](graft_import* im, void* user) {
+    return set_function(f, [](graft_builder* im, void* user) {
       return guarded([&] {
         Rewrite at(im);
         if (Value v = reinterpret_cast<Value (*)(Rewrite&)>(user)(at)) at.output(0, v);
@@ -256,7 +256,7 @@ class Pass {
     set_types({type});
     held_ = std::make_shared<std::function<void(Rewrite&)>>(std::move(f));
     r_.user = held_.get();
-    r_.visit = [](graft_import* im, void* user) {
+    r_.visit = [](graft_builder* im, void* user) {
       return guarded([&] {
         Rewrite at(im);
         (*static_cast<std::function<void(Rewrite&)>*>(user))(at);
@@ -266,7 +266,7 @@ class Pass {
   }
   // Called once per graph.
   Pass& whole(void (*f)(Rewrite&)) {
-    return set_function(f, [](graft_import* im, void* user) {
+    return set_function(f, [](graft_builder* im, void* user) {
       return guarded([&] {
         Rewrite at(im);
         reinterpret_cast<void (*)(Rewrite&)>(user)(at);
@@ -287,7 +287,7 @@ class Pass {
     for (std::string_view t : types) types_.push_back(str(t));
   }
   template <class F>
-  Pass& set_function(F f, graft_status (*call)(graft_import*, void*)) {
+  Pass& set_function(F f, graft_status (*call)(graft_builder*, void*)) {
     r_.user = reinterpret_cast<void*>(f);
     r_.visit = call;
     return *this;

@@ -15,7 +15,7 @@
 
 #include <memory>
 
-#include "import.hpp"
+#include "builder.hpp"
 
 namespace [[gnu::visibility("hidden")]] graft {
 
@@ -79,29 +79,29 @@ class Rule {
 
   // A function that builds the nodes (import.hpp) and returns the only output, all outputs (an empty Value skips one),
   // or nothing if it sets them itself with layer.output(i, value). It takes the place of the attribute rules.
-  Rule& expand(Value (*f)(Import&)) {
-    return set_expand(f, [](graft_import* im, void* user) {
+  Rule& expand(Value (*f)(Builder&)) {
+    return set_expand(f, [](graft_builder* im, void* user) {
       return guarded([&] {
-        Import layer(im);
-        layer.output(0, reinterpret_cast<Value (*)(Import&)>(user)(layer));
+        Builder layer(im);
+        layer.output(0, reinterpret_cast<Value (*)(Builder&)>(user)(layer));
       });
     });
   }
-  Rule& expand(std::vector<Value> (*f)(Import&)) {
-    return set_expand(f, [](graft_import* im, void* user) {
+  Rule& expand(std::vector<Value> (*f)(Builder&)) {
+    return set_expand(f, [](graft_builder* im, void* user) {
       return guarded([&] {
-        Import layer(im);
-        std::vector<Value> out = reinterpret_cast<std::vector<Value> (*)(Import&)>(user)(layer);
+        Builder layer(im);
+        std::vector<Value> out = reinterpret_cast<std::vector<Value> (*)(Builder&)>(user)(layer);
         for (size_t i = 0; i < out.size(); ++i)
           if (out[i]) layer.output(i, out[i]);
       });
     });
   }
-  Rule& expand(void (*f)(Import&)) {
-    return set_expand(f, [](graft_import* im, void* user) {
+  Rule& expand(void (*f)(Builder&)) {
+    return set_expand(f, [](graft_builder* im, void* user) {
       return guarded([&] {
-        Import layer(im);
-        reinterpret_cast<void (*)(Import&)>(user)(layer);
+        Builder layer(im);
+        reinterpret_cast<void (*)(Builder&)>(user)(layer);
       });
     });
   }
@@ -120,7 +120,7 @@ class Rule {
 
  private:
   template <class F>
-  Rule& set_expand(F f, graft_status (*call)(graft_import*, void*)) {
+  Rule& set_expand(F f, graft_status (*call)(graft_builder*, void*)) {
     r_.user = reinterpret_cast<void*>(f);
     r_.expand = call;
     return *this;

@@ -6,11 +6,11 @@
 //   ctx.output(0).assign(v);                    // converted back to the type of the output
 //
 // Reference kernels use `to` and `assign`: one function covers all element types, at the price of a copy. Fast kernels
-// check the type in `accept` and use `data`.
+// check the type in `accept` and use `data`. A TensorView is read-only; outputs are OutputViews.
 //
 // Views are pointers to tensors of the host: cheap to copy, and valid only as long as the callback that received them
-// runs (constants: as long as the node). Any number of threads may read a tensor; writing is up to the kernel that owns
-// the output. Errors are thrown as Failure (types.hpp).
+// runs (constants: as long as the node). Any number of threads may read a tensor. Errors are thrown as Failure
+// (types.hpp).
 #pragma once
 
 #include <span>
@@ -30,7 +30,6 @@ inline const graft_host* host = nullptr;
 //
 // The host has recorded the reason; the empty Failure only unwinds our own frames.
 inline void check(graft_status status) {
-  // The host has noted the reason; this only unwinds our own frames.
   if (status != GRAFT_OK) throw Failure{status, {}, {}};
 }
 
@@ -39,7 +38,7 @@ inline void check(graft_status status) {
 class TensorView {
  public:
   TensorView() = default;
-  explicit TensorView(const graft_tensor* t) : t_(const_cast<graft_tensor*>(t)) {}
+  explicit TensorView(const graft_tensor* t) : t_(t) {}
 
   explicit operator bool() const { return t_ != nullptr; }
   // Element type and rank.
@@ -62,17 +61,14 @@ class TensorView {
   Info info() const { return {type(), Shape::of(dims())}; }
 
   // The memory, dense and row-major, regardless of the element type.
-  void* bytes() const { return t_->data; }
-  // The memory as an array of T; fails unless T corresponds to the element type exactly. Strings are graft_str. T may
-  // be const for inputs:
+  const void* bytes() const { return memory(); }
+  // The memory as an array of T; fails unless T corresponds to the element type exactly. Strings are graft_str:
   //
-  //   const float* x = ctx.input(0).data<const float>();
-  //   float* y = ctx.output(0).data<float>();
+  //   const float* x = ctx.input(0).data<float>();
   template <class T>
-  T* data() const {
-    if (type() != dtype_of<std::remove_const_t<T>>())
-      fail("expected a tensor of ", dtype_of<std::remove_const_t<T>>(), ", got ", type());
-    return static_cast<T*>(t_->data);
+  const T* data() const {
+    check_type(dtype_of<std::remove_const_t<T>>());
+    return static_cast<const T*>(memory());
   }
 
   // A copy of all elements, converted to T: double, float, int64_t, uint64_t, ... Conversion from floating point to
@@ -82,6 +78,7 @@ class TensorView {
     std::vector<T> values(static_cast<size_t>(size()));
     graft_tensor target{sizeof(graft_tensor), static_cast<graft_type>(dtype_of<T>()), t_->rank, 0, t_->dims, nullptr,
                         values.data()};
+    memory();
     check(host->convert(t_, &target));
     return values;
   }
@@ -93,7 +90,37 @@ class TensorView {
     if constexpr (std::is_same_v<T, bool>) return to<uint8_t>()[0] != 0;
     else return to<T>()[0];
   }
-  // Sets all elements, converted from T as described above. The number of values must match.
+  // The C form, for host functions.
+  const graft_tensor* raw() const { return t_; }
+
+ protected:
+  void check_type(DType expected) const {
+    if (type() != expected) [[unlikely]]
+      fail("expected a tensor of ", expected, ", got ", type());
+  }
+  // Outputs with a data-dependent shape have no memory before Run::allocate.
+  void* memory() const {
+    if (!t_->data && size() > 0) [[unlikely]]
+      fail("the output has no memory yet: call allocate for an output with a data-dependent shape");
+    return t_->data;
+  }
+  const graft_tensor* t_ = nullptr;
+};
+
+// An output of a kernel: a tensor that may be written.
+class OutputView : public TensorView {
+ public:
+  OutputView() = default;
+  explicit OutputView(graft_tensor* t) : TensorView(t) {}
+
+  void* bytes() const { return memory(); }
+  //   float* y = ctx.output(0).data<float>();
+  template <class T>
+  T* data() const {
+    check_type(dtype_of<std::remove_const_t<T>>());
+    return static_cast<T*>(memory());
+  }
+  // Sets all elements, converted from T as described at TensorView::to. The number of values must match.
   template <class T>
   void assign(std::span<const T> values) const {
     if (static_cast<int64_t>(values.size()) != size())
@@ -101,20 +128,20 @@ class TensorView {
     graft_tensor source{
         sizeof(graft_tensor),         static_cast<graft_type>(dtype_of<T>()), t_->rank, 0, t_->dims, nullptr,
         const_cast<T*>(values.data())};
-    check(host->convert(&source, t_));
+    memory();
+    check(host->convert(&source, raw()));
   }
   template <class T>
   void assign(const std::vector<T>& values) const {
     assign(std::span<const T>(values));
   }
   // Copies the elements of `from`, converting them if the types differ. The number of elements must match.
-  void assign(TensorView from) const { check(host->convert(from.t_, t_)); }
+  void assign(TensorView from) const {
+    memory();
+    check(host->convert(from.raw(), raw()));
+  }
 
-  // The C form, for host functions.
-  graft_tensor* raw() const { return t_; }
-
- private:
-  graft_tensor* t_ = nullptr;
+  graft_tensor* raw() const { return const_cast<graft_tensor*>(t_); }
 };
 
 // A tensor over values of one's own, for constants and arguments:
@@ -136,6 +163,7 @@ class LocalTensor {
   }
   LocalTensor(const LocalTensor&) = delete;
   TensorView view() const { return TensorView(&t_); }
+  OutputView output() { return OutputView(&t_); }
   operator TensorView() const { return view(); }
 
  private:
@@ -146,53 +174,57 @@ class LocalTensor {
 
 // The elements of a tensor as byte cells of equal size, for kernels that only move them (Transpose, Concat, Gather):
 //
-//   Cells from(ctx.input(0)), to = Cells::blank(ctx.output(0));
+//   Cells from(ctx.input(0));
+//   OutputCells to(ctx.output(0));
 //   size_t n = from.cell_size();
 //   std::memcpy(to.data() + i * n, from.data() + j * n, n);   // element j becomes element i
 //   to.write_back();
 //
-// Packed types are expanded to one byte per cell; `write_back` packs them again. The tensor must outlive the Cells.
+// Packed types are expanded to one byte per cell; `write_back` packs them again. The tensor must outlive the cells.
 class Cells {
  public:
-  explicit Cells(TensorView t) : t_(t), cell_(is_packed(t.type()) ? 1 : bits_of(t.type()) / 8) {
-    if (is_packed(t.type())) {
-      wide_.resize(static_cast<size_t>(t.size()));
-      graft_tensor target = wide();
-      check(host->convert(t.raw(), &target));
-    }
-  }
-  // For an output: the current contents are not read. Call write_back when done.
-  static Cells blank(TensorView t) {
-    Cells c;
-    c.t_ = t;
-    c.cell_ = is_packed(t.type()) ? 1 : static_cast<size_t>(bits_of(t.type())) / 8;
-    if (is_packed(t.type())) c.wide_.resize(static_cast<size_t>(t.size()));
-    return c;
+  explicit Cells(TensorView t) : t_(t) {
+    if (!is_packed(t.type())) return;
+    wide_.resize(static_cast<size_t>(t.size()));
+    graft_tensor target = expanded(t, wide_.data());
+    check(host->convert(t.raw(), &target));
   }
   // Bytes per cell.
-  size_t cell_size() const { return cell_; }
+  size_t cell_size() const { return size_of(t_); }
   // The cells in row-major order: the tensor's own memory, or the expanded copy of a packed one.
-  unsigned char* data() {
-    return wide_.empty() ? static_cast<unsigned char*>(t_.bytes()) : reinterpret_cast<unsigned char*>(wide_.data());
+  const unsigned char* data() const {
+    return wide_.empty() ? static_cast<const unsigned char*>(t_.bytes()) : wide_.data();
   }
+
+  static size_t size_of(TensorView t) { return is_packed(t.type()) ? 1 : static_cast<size_t>(bits_of(t.type())) / 8; }
+  // The expanded form of a packed tensor. Every packed type survives the round trip: integers through i8 or u8 by
+  // value, floats through f8e4m3.
+  static graft_tensor expanded(TensorView t, void* data) {
+    DType type = is_real(t.type()) ? DType::f8e4m3 : is_signed_integer(t.type()) ? DType::i8 : DType::u8;
+    return {sizeof(graft_tensor), static_cast<graft_type>(type), t.raw()->rank, 0, t.raw()->dims, nullptr, data};
+  }
+
+ private:
+  TensorView t_;
+  std::vector<unsigned char> wide_;
+};
+
+// The cells of an output; the current contents are not read. Call write_back when done.
+class OutputCells {
+ public:
+  explicit OutputCells(OutputView t) : t_(t), wide_(is_packed(t.type()) ? static_cast<size_t>(t.size()) : 0) {}
+  size_t cell_size() const { return Cells::size_of(t_); }
+  unsigned char* data() { return wide_.empty() ? static_cast<unsigned char*>(t_.bytes()) : wide_.data(); }
   // Stores expanded elements back into a packed tensor; does nothing for other types.
   void write_back() {
     if (wide_.empty()) return;
-    graft_tensor source = wide();
+    graft_tensor source = Cells::expanded(t_, wide_.data());
     check(host->convert(&source, t_.raw()));
   }
 
  private:
-  Cells() = default;
-  // Every packed type survives the round trip: integers through i8 or u8 by value, floats through f8e4m3.
-  graft_tensor wide() {
-    DType type = is_real(t_.type()) ? DType::f8e4m3 : is_signed_integer(t_.type()) ? DType::i8 : DType::u8;
-    return {sizeof(graft_tensor), static_cast<graft_type>(type), t_.raw()->rank, 0, t_.raw()->dims, nullptr,
-            wide_.data()};
-  }
-  TensorView t_;
-  size_t cell_ = 0;
-  std::vector<uint8_t> wide_;
+  OutputView t_;
+  std::vector<unsigned char> wide_;
 };
 
 }  // namespace graft

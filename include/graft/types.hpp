@@ -9,6 +9,11 @@
 // so a host and an extension never share these types; only the C structs of abi.h cross between them.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "the headers of Graft require C++20: compile with -std=c++20"
+#include "graft_requires_cxx20"  // a missing file ends the compilation here, so that no other errors follow
+#endif
+
 #include <charconv>
 #include <cstdint>
 #include <exception>

@@ -135,7 +135,7 @@ void Layer::keep_opaque() {
 
 void Layer::finish() {
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    if (!output_wanted(i)) continue;
+    if (!output_used(i)) continue;
     if (!outputs_[i].present()) throw_user("the rule did not produce output ", i, " ('", raw_.outputs[i], "')");
     scope_.define(raw_.outputs[i], outputs_[i]);
   }
@@ -158,7 +158,7 @@ void Layer::require_outputs() const {
   size_t n = 0, i = 0;
   for (size_t k = 0; k < outputs_.size(); ++k)
     if (outputs_[k].present()) n = k + 1;
-  while (i < outputs_.size() && (outputs_[i].present() || !output_wanted(i))) ++i;
+  while (i < outputs_.size() && (outputs_[i].present() || !output_used(i))) ++i;
   if (i == outputs_.size()) return;
   std::string message = text("layer '", name_, "' (", raw_.type, ") has no output ", i);
   std::string hint = text("it has ", n, n == 1 ? " output" : " outputs", ", counted from 0");
@@ -294,7 +294,7 @@ const std::vector<graft_ref>* Layer::ref_list(graft_ref ref) {
 namespace {
 // Runs a callback between two lists of names: it sees `from` as a layer's inputs and produces `to`.
 void interpose(Scope& scope, const char* type, std::vector<std::string> from, std::vector<std::string> to,
-               int64_t version, graft_import::Callback callback, void* user) {
+               int64_t version, graft_builder::Callback callback, void* user) {
   RawNode raw;
   raw.type = type;
   raw.inputs = std::move(from);

@@ -1,4 +1,4 @@
-// One framework layer while a rule converts it to operations: the host's side of graft::Import.
+// One framework layer while a rule converts it to operations: the host's side of graft::Builder.
 #pragma once
 
 #include <deque>
@@ -17,7 +17,7 @@ struct OperationName {
 };
 OperationName operation_name(const std::string& written);
 
-class Layer final : public graft_import {
+class Layer final : public graft_builder {
  public:
   Layer(Scope& scope, const RawNode& raw, int64_t version, const std::map<std::string, int64_t>* opsets = nullptr);
 
@@ -56,7 +56,7 @@ class Layer final : public graft_import {
   const graft_value* field(std::string_view path) override;
   size_t input_count() const override { return inputs_.size(); }
   size_t output_count() const override { return raw_.outputs.size(); }
-  bool output_wanted(size_t i) const override { return i < raw_.outputs.size() && !raw_.outputs[i].empty(); }
+  bool output_used(size_t i) const override { return i < raw_.outputs.size() && !raw_.outputs[i].empty(); }
   graft_ref input(size_t i) const override { return i < inputs_.size() ? ref_of(inputs_[i]) : 0; }
   graft_info ref_info(graft_ref ref) override;
   const graft_tensor* ref_constant(graft_ref ref) override;

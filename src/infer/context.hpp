@@ -20,6 +20,8 @@ class NodeContext final : public graft_node {
   std::function<const Shape*(size_t)> values;
   std::function<std::vector<Info>(size_t, std::vector<Info>)> bodies;
 
+  // The number of outputs that the node has at least; before inference, `outputs` is empty.
+  size_t declared_outputs = 0;
   // After inference, or before accept and prepare.
   std::vector<std::optional<Info>> outputs;
   std::vector<std::optional<Shape>> output_values;
@@ -33,7 +35,7 @@ class NodeContext final : public graft_node {
   graft_str opset() const override { return str(node_.opset); }
   const graft_value* attribute(std::string_view name) const override;
   size_t input_count() const override { return inputs_.size(); }
-  size_t output_count() const override { return outputs.size(); }
+  size_t output_count() const override { return std::max(outputs.size(), declared_outputs); }
   bool input(size_t index, graft_info& info) const override;
   bool output(size_t index, graft_info& info) const override;
   const graft_tensor* constant(size_t input) const override;

@@ -29,8 +29,21 @@ Graph decomposition(const Registry& registry, const OpDef& op, const Node& node,
 }
 
 void infer_outputs(const Registry& registry, const OpDef& op, NodeContext& context) {
+  size_t fixed = 0;  // outputs that every node of this operation has
+  bool variadic = false;
+  for (const graft_port* p : op.outputs()) {
+    variadic |= (p->flags & GRAFT_PORT_VARIADIC) != 0;
+    fixed += !(p->flags & (GRAFT_PORT_VARIADIC | GRAFT_PORT_OPTIONAL));
+  }
+  context.declared_outputs = std::max(context.declared_outputs, fixed);
   if (op.record->infer) {
     check_callback(op.record->infer(&context, op.record->user));
+    for (size_t i = 0; i < fixed; ++i)
+      if (i >= context.outputs.size() || !context.outputs[i])
+        throw_user("the shape function of ", op.name(), " did not set output ", i);
+    if (context.outputs.size() > op.outputs().size() && !variadic)
+      throw_user("the shape function of ", op.name(), " set output ", context.outputs.size() - 1,
+                 ", but the operation has ", op.outputs().size(), op.outputs().size() == 1 ? " output" : " outputs");
   } else if (op.record->decomposition.size) {
     Graph parts = decomposition(registry, op, context.node(), context.inputs());
     for (NodeId r : parts.results()) context.outputs.push_back(parts.info(parts[r].inputs[0]));

@@ -65,6 +65,7 @@ class Runner final : public graft_runner {
   void store_text(graft_tensor* t, int64_t index, std::string_view s) override {
     for (size_t o = 0; o < raw_.size(); ++o)
       if (raw_[o] == t) {
+        if (!outputs_[o]) throw_user("the output has no memory yet: allocate it before storing strings");
         if (index < 0 || index >= outputs_[o].size() || outputs_[o].type() != DType::string)
           throw_user("there is no string element ", index, " in this output");
         texts_->texts.emplace_back(s);
@@ -173,8 +174,8 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
   std::shared_ptr<void> scratch = context.scratch_bytes ? allocate_aligned(context.scratch_bytes) : nullptr;
   std::vector<const graft_tensor*> in;
   for (const Tensor& t : aligned) in.push_back(t.raw());
-  std::vector<uint8_t> wanted;
-  for (const graft_tensor* t : raw) wanted.push_back(t != nullptr);
+  std::vector<uint8_t> used;
+  for (const graft_tensor* t : raw) used.push_back(t != nullptr);
   Runner runner(how, node, outputs, raw);
   graft_call call{sizeof(graft_call),
                   static_cast<uint32_t>(in.size()),
@@ -186,11 +187,12 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
                   scratch.get(),
                   kernel->user,
                   &runner,
-                  wanted.data()};
+                  used.data()};
   check_callback(kernel->run(&call));
   for (size_t i = 0; i < outputs.size(); ++i)
     if (raw[i] && !outputs[i])
-      throw_internal("kernel '", kernel->name, "' of ", op.name(), " left output ", i, " without memory");
+      throw_user("output ", i,
+                 " was never allocated: the kernel calls allocate for an output with a data-dependent shape");
   own_texts(outputs);
   return outputs;
 }

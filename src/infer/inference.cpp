@@ -44,13 +44,13 @@ double work_of(const Node& node, const OpDef& op, const std::vector<Tensor>& inp
     known &= o.info.shape.is_static();
     if (o.info.shape.is_static()) out += static_cast<double>(o.info.shape.elements().max());
   }
-  if (op.cost()) {
+  if (op.record->cost) {
     std::vector<std::optional<Info>> infos;
     for (const Tensor& t : inputs) infos.push_back(t ? std::optional(info_of(t)) : std::nullopt);
     NodeContext context(node, std::move(infos));
     for (const Output& o : node.outputs) context.outputs.push_back(o.info);
     double elements = 0;
-    check_callback(op.cost()(&context, op.record->cost_user, &elements));
+    check_callback(op.record->cost(&context, op.record->cost_user, &elements));
     return std::max(elements, 1.0);
   }
   if (op.has(GRAFT_OP_ELEMENTWISE) || op.has(GRAFT_OP_VIEW)) return in + out;
@@ -103,6 +103,7 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
   context.bodies = [&](size_t index, std::vector<Info> parameters) {
     return infer_body(*node.bodies[index].graph, parameters);
   };
+  context.declared_outputs = node.outputs.size();
   infer_outputs(registry_, op, context);
 
   // A file may list more ports than the operation has: nothing would ever be written to them.
@@ -110,7 +111,7 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
     throw_user("expected ", context.outputs.size(), " output ports, got ", node.outputs.size());
   node.outputs.resize(std::max(node.outputs.size(), context.outputs.size()));
   for (size_t i = 0; i < context.outputs.size(); ++i) {
-    if (!context.outputs[i]) throw_internal("the shape function of ", op.name(), " did not set output ", i);
+    if (!context.outputs[i]) throw_user("the shape function of ", op.name(), " did not set output ", i);
     node.outputs[i].info = *context.outputs[i];
   }
   for (size_t i = 0; i < context.output_values.size(); ++i)

@@ -40,7 +40,7 @@ std::pair<int64_t, int64_t> adaptive_window(int64_t at, int64_t input, int64_t o
 
 // Calls begin(), element(offset in the plane) and end(output element) for every window of every plane.
 template <class Begin, class Element, class End>
-void each_adaptive_window(TensorView x, TensorView y, Begin begin, Element element, End end) {
+void each_adaptive_window(TensorView x, OutputView y, Begin begin, Element element, End end) {
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
   for (size_t i = 2; i < x.rank(); ++i) {
     in[i + 3 - x.rank()] = x.dim(i);
@@ -61,7 +61,8 @@ void each_adaptive_window(TensorView x, TensorView y, Begin begin, Element eleme
 }
 
 void adaptive_avg_run(Run& ctx, const NoAttributes&) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   int64_t plane_size = count_of(x.dims().subspan(2));
   std::vector<double> in = x.to<double>(), out(static_cast<size_t>(y.size()));
@@ -75,7 +76,8 @@ void adaptive_avg_run(Run& ctx, const NoAttributes&) {
 }
 
 void adaptive_max_run(Run& ctx, const AdaptiveMaxPool&) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   int64_t plane_size = count_of(x.dims().subspan(2));
   std::vector<int64_t> index(static_cast<size_t>(y.size()));
@@ -92,12 +94,12 @@ void adaptive_max_run(Run& ctx, const AdaptiveMaxPool&) {
         [&](size_t o) { out[o] = best, index[o] = best_at; });
     y.assign(out);
   });
-  if (ctx.wants(1)) ctx.output(1).assign(index);
+  if (ctx.output_used(1)) ctx.output(1).assign(index);
 }
 
 }  // namespace
 
-Ops define_adaptive_pool() {
+Definitions define_adaptive_pool() {
   return {
       op("AdaptiveAvgPool", 8)
           .doc("Average pooling to a given output size")

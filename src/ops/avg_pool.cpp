@@ -49,7 +49,8 @@ std::vector<double> average_windows(const std::vector<T>& x, int64_t planes, con
 }
 
 void avg_pool_any(Run& ctx, const AvgPoolAttributes& a) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   WindowAxes axes = window_axes(x.dims().subspan(2), y.dims().subspan(2), a.kernel, a);
   std::vector<double> out = average_windows(x.to<double>(), x.dim(0) * x.dim(1), axes, a.exclude_pad);
@@ -73,7 +74,7 @@ void avg_pool_as_1(Rewrite& at) {
 
 }  // namespace
 
-Ops define_avg_pool() {
+Definitions define_avg_pool() {
   constexpr std::string_view doc = "Average pooling over a sliding window";
   return {
       op<AvgPool>("AvgPool", 1).doc(doc).inputs("data").infer(avg_pool_infer1).reference(avg_pool_run),

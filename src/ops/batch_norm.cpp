@@ -48,7 +48,7 @@ void batch_norm_as_1(Rewrite& at) {
 
 }  // namespace
 
-Ops define_batch_norm() {
+Definitions define_batch_norm() {
   constexpr std::string_view doc = "Per-channel (x - mean) / sqrt(variance + epsilon) * gamma + beta";
   return {
       op<BatchNorm>("BatchNormInference", 1)

@@ -66,7 +66,7 @@ void space_to_batch_infer(Infer& ctx, const NoAttributes&) {
 
 // Element `b` of block `i` is element i * block + b - begin of the plane. For a fixed `b` that is one box on either
 // side; elements outside the plane (cropped, or padding) are skipped.
-void batch_space_move(const BatchSpace& s, TensorView blocks, TensorView plane, Cells& from, Cells& to,
+void batch_space_move(const BatchSpace& s, TensorView blocks, TensorView plane, const Cells& from, OutputCells& to,
                       bool into_plane) {
   size_t rank = plane.rank();
   int64_t batch = plane.dim(0);
@@ -98,16 +98,20 @@ BatchSpace batch_space(Run& ctx) {
   return s;
 }
 void batch_to_space_run(Run& ctx, const NoAttributes&) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
-  Cells from(x), to = Cells::blank(y);
+  Cells from(x);
+  OutputCells to(y);
   batch_space_move(batch_space(ctx), x, y, from, to, true);
   to.write_back();
 }
 void space_to_batch_run(Run& ctx, const NoAttributes&) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
-  Cells from(x), to = Cells::blank(y);
+  Cells from(x);
+  OutputCells to(y);
   std::memset(to.data(), 0, static_cast<size_t>(y.size()) * to.cell_size());
   batch_space_move(batch_space(ctx), y, x, from, to, false);
   to.write_back();
@@ -115,7 +119,7 @@ void space_to_batch_run(Run& ctx, const NoAttributes&) {
 
 }  // namespace
 
-Ops define_batch_to_space() {
+Definitions define_batch_to_space() {
   return {
       op("BatchToSpace", 2)
           .doc("Move blocks from the batch axis into the spatial axes, then crop")

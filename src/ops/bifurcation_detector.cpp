@@ -65,7 +65,7 @@ void bifurcation_run(Run& ctx, const BifurcationDetector& a) {
 
 }  // namespace
 
-Ops define_bifurcation_detector() {
+Definitions define_bifurcation_detector() {
   return op<BifurcationDetector>("BifurcationDetector", "graft")
       .doc("Append predicted tokens as long as they match the source, and locate where the source continues")
       .inputs("src_tokens, cur_tokens, prev_suffix_match_idx, pred_tokens?")

@@ -68,7 +68,7 @@ Dim followed_greater_equal(const Dim& x, const Dim& y) { return intervals::inver
 Dim followed_less_equal(const Dim& x, const Dim& y) { return intervals::invert(intervals::less(y, x)); }
 
 // ONNX before opset 7: `b` is aligned with `a` at `axis`, and only if `broadcast` is set.
-Value aligned_b(Import& layer) {
+Value aligned_b(Builder& layer) {
   Value b = layer.input(1);
   if (!layer.get<bool>("broadcast", false) || !layer.has("axis")) return b;
   auto rank_a = static_cast<int64_t>(layer.input(0).rank()), rank_b = static_cast<int64_t>(b.rank());
@@ -87,19 +87,19 @@ std::string_view our_name(std::string_view onnx) {
     if (theirs == onnx) return ours;
   return onnx;
 }
-Value import_old_binary(Import& layer) {
+Value import_old_binary(Builder& layer) {
   layer.has("consumed_inputs");
   return layer.op(our_name(layer.type()), {layer.input(0), aligned_b(layer)});
 }
-Value divide_values(Import& layer, Value a, Value b) {
+Value divide_values(Builder& layer, Value a, Value b) {
   return layer.op("Divide", {a, b}, {{"m_pythondiv", false}});  // ONNX truncates integer quotients toward zero
 }
-Value import_divide(Import& layer) {
+Value import_divide(Builder& layer) {
   return divide_values(layer, layer.input(0), layer.version() < 7 ? aligned_b(layer) : layer.input(1));
 }
 
 // Base and exponent may have different types; the result has the type of the base.
-Value import_power(Import& layer) {
+Value import_power(Builder& layer) {
   Value a = layer.input(0), b = layer.version() < 7 ? aligned_b(layer) : layer.input(1);
   DType type = a.type();
   if (b.type() == type) return layer.op("Power", {a, b});
@@ -107,19 +107,19 @@ Value import_power(Import& layer) {
   return convert(layer.op("Power", {convert(a, b.type()), b}), type);
 }
 
-Value import_mod(Import& layer) {
+Value import_mod(Builder& layer) {
   bool c_like = layer.get<bool>("fmod", false);
   return layer.op(c_like ? "Mod" : "FloorMod", {layer.input(0), layer.input(1)});
 }
 
-Value import_shift(Import& layer) {
+Value import_shift(Builder& layer) {
   bool left = layer.get<std::string>("direction") == "LEFT";
   return layer.op(left ? "BitwiseLeftShift" : "BitwiseRightShift", {layer.input(0), layer.input(1)});
 }
 
 // Any number of inputs, folded from left to right.
 template <char what>
-Value import_many(Import& layer) {
+Value import_many(Builder& layer) {
   layer.has("consumed_inputs");
   Value y = layer.input(0);
   auto together = [&](Value a, Value b) {
@@ -142,7 +142,8 @@ T shift_right(T a, T b) {
 // Strings can be compared too.
 void equal_run(Run& ctx, const Broadcasting& a) {
   using Same = decltype([](auto p, auto q) { return p == q; });
-  TensorView x = ctx.input(0), y = ctx.input(1), out = ctx.output(0);
+  TensorView x = ctx.input(0), y = ctx.input(1);
+  OutputView out = ctx.output(0);
   if (x.type() != DType::string) return detail::elementwise_reference<2, Same, Broadcasting>(ctx, a);
   Walk walk(out.dims(), {broadcast_strides(x.dims(), out.dims()), broadcast_strides(y.dims(), out.dims())});
   if (walk.empty()) return;
@@ -175,7 +176,7 @@ void logical_not_infer(Infer& ctx, const NoAttributes&) {
 
 }  // namespace
 
-Ops define_binary() {
+Definitions define_binary() {
   auto number = [](std::string_view name, int version, std::string_view doc, auto formula) {
     return op<Broadcasting>(name, version).doc(doc).elementwise<2>(formula);
   };

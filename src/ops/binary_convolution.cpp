@@ -30,7 +30,8 @@ void binary_convolution_infer(Infer& ctx, const BinaryConvolution& attributes) {
 
 // The sum of +1 for matching and -1 for differing bits: twice the number of matches minus the number of taps.
 void binary_convolution_run(Run& ctx, const BinaryConvolution& a) {
-  TensorView x = ctx.input(0), w = ctx.input(1), y = ctx.output(0);
+  TensorView x = ctx.input(0), w = ctx.input(1);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   WindowAxes axes = window_axes(x.dims().subspan(2), y.dims().subspan(2), w.dims().subspan(2), a);
   std::vector<double> data = x.to<double>(), bits = w.to<double>(), out(static_cast<size_t>(y.size()));
@@ -59,7 +60,7 @@ void binary_convolution_run(Run& ctx, const BinaryConvolution& a) {
 
 }  // namespace
 
-Ops define_binary_convolution() {
+Definitions define_binary_convolution() {
   return op<BinaryConvolution>("BinaryConvolution", 1)
       .doc("Convolution of binary data with 1-bit weights")
       .inputs("data, weights")

@@ -65,7 +65,8 @@ Shape broadcast_target(Infer& ctx) {
 }
 
 void broadcast_any_run(Run& ctx, BroadcastMode mode, std::optional<int64_t> start) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   std::vector<int64_t> mapping, strides = strides_of(x.dims());
   if (mode == BroadcastMode::by_axes) mapping = ctx.input(2).to<int64_t>();
   std::vector<size_t> axes = broadcast_axes(mode, start, x.rank(), y.rank(), &mapping);
@@ -112,10 +113,10 @@ void broadcast3_infer(Infer& ctx, const Broadcast3& a) {
 
 // ---- ONNX ----
 
-Value import_expand(Import& layer) {
+Value import_expand(Builder& layer) {
   return layer.op("Broadcast", {layer.input(0), layer.input(1)}, {{"mode", "bidirectional"}});
 }
-Value import_constant_of_shape(Import& layer) {
+Value import_constant_of_shape(Builder& layer) {
   Value value;
   if (layer.has("value")) {
     value = layer.constant(layer.get<TensorView>("value"));
@@ -144,7 +145,7 @@ void broadcast_as_1(Rewrite& at) {
 
 }  // namespace
 
-Ops define_broadcast() {
+Definitions define_broadcast() {
   return {
       op<Broadcast1>("Broadcast", 1)
           .doc("Broadcast the data to the target shape")

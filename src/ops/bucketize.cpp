@@ -82,7 +82,7 @@ void search_sorted_run(Run& ctx, const SearchSorted& a) {
 
 }  // namespace
 
-Ops define_bucketize() {
+Definitions define_bucketize() {
   return {
       op<Bucketize>("Bucketize", 3)
           .doc("Index of the bucket, between sorted boundaries, that each element falls into")

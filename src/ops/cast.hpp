@@ -1,14 +1,14 @@
 // Type conversion with ONNX semantics.
 #pragma once
 
-#include <graft/import.hpp>
+#include <graft/builder.hpp>
 #include <limits>
 
 namespace graft {
 
 // Out-of-range values converted to an 8-bit float become the largest finite value (saturate) or infinity (NaN if the
 // type has no infinity).
-inline Value cast(Import& layer, Value x, DType type, bool saturate) {
+inline Value cast(Builder& layer, Value x, DType type, bool saturate) {
   constexpr std::pair<DType, double> largest[] = {
       {DType::f8e4m3, 448}, {DType::f8e4m3fnuz, 240}, {DType::f8e5m2, 57344}, {DType::f8e5m2fnuz, 57344}};
   for (auto [t, most] : largest) {

@@ -44,7 +44,7 @@ void cholesky_run(Run& ctx, const NoAttributes&) {
 
 }  // namespace
 
-Ops define_cholesky() {
+Definitions define_cholesky() {
   return op("Cholesky", "graft")
       .doc("Cholesky decomposition: lower triangular L with L * L^T equal to a symmetric positive definite matrix")
       .inputs("data")

@@ -96,8 +96,8 @@ inline void write_detections(const Run& ctx, const std::vector<Detection>& found
   }
   auto n = static_cast<int64_t>(found.size());
   ctx.allocate(0, {n, 6}).assign(rows);
-  if (ctx.wants(1)) ctx.allocate(1, {n, 1}).assign(indices);
-  if (ctx.wants(2)) ctx.allocate(2, {images}).assign(counts);
+  if (ctx.output_used(1)) ctx.allocate(1, {n, 1}).assign(indices);
+  if (ctx.output_used(2)) ctx.allocate(2, {images}).assign(counts);
 }
 
 }  // namespace graft

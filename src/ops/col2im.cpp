@@ -68,7 +68,8 @@ void col2im_infer(Infer& ctx, const Col2Im& a) {
 
 void col2im_run(Run& ctx, const Col2Im& a) {
   a.check();
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   std::vector<int64_t> kernel = ctx.input(2).to<int64_t>();
   size_t c = x.rank() - 2;
   int64_t planes = count_of(y.dims().first(c + 1)), high = y.dim(c + 1), wide = y.dim(c + 2);
@@ -98,7 +99,7 @@ void col2im_run(Run& ctx, const Col2Im& a) {
 
 // Any number of spatial axes, folded one at a time: [N, C, block sizes..., block counts..., folded axes...] loses its
 // first size and count and gains a folded axis.
-Value col2im_by_axes(Import& layer, const Value& image, const Value& block, size_t axes, const Col2Im& a) {
+Value col2im_by_axes(Builder& layer, const Value& image, const Value& block, size_t axes, const Col2Im& a) {
   auto part = [&](const Value& list, size_t i) {
     auto k = static_cast<int64_t>(i);
     return build::slice(convert(list, DType::i64), 0, k, k + 1);
@@ -135,7 +136,7 @@ Value col2im_by_axes(Import& layer, const Value& image, const Value& block, size
   return x;
 }
 
-Value import_col2im(Import& layer) {
+Value import_col2im(Builder& layer) {
   Value size = layer.input(1), block = layer.input(2);
   Shape s = size.shape();
   auto kernel = block.values<int64_t>();
@@ -165,7 +166,7 @@ Value import_col2im(Import& layer) {
 
 }  // namespace
 
-Ops define_col2im() {
+Definitions define_col2im() {
   return op<Col2Im>("Col2Im", 15)
       .doc("Sum sliding blocks back into the image they were extracted from")
       .inputs("data, output_size, kernel_size")

@@ -55,7 +55,7 @@ ColorPlanes color_planes(Run& ctx, int64_t size) {
 
 template <size_t planes, bool bgr>
 void color_run(Run& ctx, const NoAttributes&) {
-  TensorView out = ctx.output(0);
+  OutputView out = ctx.output(0);
   int64_t height = out.dim(1), width = out.dim(2), size = height * width;
   if (out.size() == 0) return;
   ColorPlanes p = color_planes<planes>(ctx, size);
@@ -78,7 +78,7 @@ void color_run(Run& ctx, const NoAttributes&) {
 
 }  // namespace
 
-Ops define_color_conversion() {
+Definitions define_color_conversion() {
   return {
       op("NV12toRGB", 8)
           .doc("Convert NV12 (luma and interleaved chroma, in one or two tensors) to RGB")

@@ -71,7 +71,7 @@ void combined_nms_run(Run& ctx, const CombinedNms& a) {
     const float* c = coordinates(image, static_cast<int64_t>(box), group);
     return Corners{std::min(c[1], c[3]), std::min(c[0], c[2]), std::max(c[1], c[3]), std::max(c[0], c[2])};
   };
-  TensorView to_boxes = ctx.allocate(0, {batches, rows, 4}), to_scores = ctx.allocate(1, {batches, rows}),
+  OutputView to_boxes = ctx.allocate(0, {batches, rows, 4}), to_scores = ctx.allocate(1, {batches, rows}),
              to_classes = ctx.allocate(2, {batches, rows});
   std::vector<float> box_values(static_cast<size_t>(to_boxes.size()), 0),
       score_values(static_cast<size_t>(to_scores.size()), 0), class_values(score_values.size(), 0);
@@ -103,7 +103,7 @@ void combined_nms_run(Run& ctx, const CombinedNms& a) {
   ctx.output(3).assign(valid);
 }
 
-std::vector<Value> import_combined_nms(Import& layer) {
+std::vector<Value> import_combined_nms(Builder& layer) {
   return layer.ops(
       "CombinedNonMaxSuppression@graft",
       {layer.input(0), layer.input(1), layer.input(2), layer.input(3), layer.input(4), layer.input(5)},
@@ -113,7 +113,7 @@ std::vector<Value> import_combined_nms(Import& layer) {
 
 }  // namespace
 
-Ops define_combined_nms() {
+Definitions define_combined_nms() {
   return op<CombinedNms>("CombinedNonMaxSuppression", "graft")
       .doc(
           "Non-maximum suppression per class, followed by the selection of the highest-scoring boxes of each image "

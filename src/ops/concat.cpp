@@ -12,9 +12,9 @@ struct Concat {
 };
 
 void concat_run(Run& ctx, const Concat& a) {
-  TensorView y = ctx.output(0);
+  OutputView y = ctx.output(0);
   size_t axis = normalize_axis(a.axis, y.rank());
-  Cells to = Cells::blank(y);
+  OutputCells to(y);
   int64_t outer = count_of(y.dims().first(axis)), inner = count_of(y.dims().subspan(axis + 1));
   size_t row = static_cast<size_t>(y.dim(axis) * inner) * to.cell_size(), done = 0;
   for (size_t i = 0; i < ctx.inputs(); ++i) {
@@ -52,7 +52,7 @@ void concat_infer(Infer& ctx, const Concat& a) {
 
 }  // namespace
 
-Ops define_concat() {
+Definitions define_concat() {
   return op<Concat>("Concat", 1)
       .doc("Concatenate tensors along an axis")
       .inputs("inputs...")

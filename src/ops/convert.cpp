@@ -46,7 +46,8 @@ double text_as_number(std::string_view s) {
 }
 
 void convert_any(Run& ctx) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   bool from_text = x.type() == DType::string, to_text = y.type() == DType::string;
   if (from_text == to_text) return y.assign(x);
   if (from_text) {
@@ -66,7 +67,7 @@ void convert_any(Run& ctx) {
 void convert_run(Run& ctx, const Convert&) { convert_any(ctx); }
 void convert_like_run(Run& ctx, const NoAttributes&) { convert_any(ctx); }
 
-DType named_type(Import& layer) {
+DType named_type(Builder& layer) {
   const graft_value* to = layer.field("to");
   if (!to) fail("required attribute 'to' is missing");
   if (to->kind != GRAFT_TEXT) return onnx_element_type(to->i);
@@ -80,10 +81,10 @@ DType named_type(Import& layer) {
     if (name == view(to->s)) return type;
   fail("expected the name of an element type, got '", to->s, "'");
 }
-Value import_cast(Import& layer) {
+Value import_cast(Builder& layer) {
   return cast(layer, layer.input(0), named_type(layer), layer.get<bool>("saturate", true));
 }
-Value import_cast_like(Import& layer) {
+Value import_cast_like(Builder& layer) {
   DType type = layer.input(1).type();
   if (type == DType::undefined) return layer.op("ConvertLike", {layer.input(0), layer.input(1)});
   return cast(layer, layer.input(0), type, layer.get<bool>("saturate", true));
@@ -91,7 +92,7 @@ Value import_cast_like(Import& layer) {
 
 }  // namespace
 
-Ops define_convert() {
+Definitions define_convert() {
   return {
       op<Convert>("Convert", 1)
           .doc("Convert elements to another type")

@@ -75,12 +75,12 @@ void convert_promote_types_infer(Infer& ctx, const ConvertPromoteTypes& a) {
 
 void convert_promote_types_run(Run& ctx, const ConvertPromoteTypes&) {
   for (size_t i = 0; i < 2; ++i)
-    if (ctx.wants(i)) ctx.output(i).assign(ctx.input(i));
+    if (ctx.output_used(i)) ctx.output(i).assign(ctx.input(i));
 }
 
 }  // namespace
 
-Ops define_convert_promote_types() {
+Definitions define_convert_promote_types() {
   return op<ConvertPromoteTypes>("ConvertPromoteTypes", 14)
       .doc("Convert both inputs to their common promoted type")
       .inputs("input_0, input_1")

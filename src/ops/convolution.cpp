@@ -31,7 +31,8 @@ void convolution_infer(Infer& ctx, const Convolution& a) { convolution_shape(ctx
 void group_convolution_infer(Infer& ctx, const GroupConvolution& a) { convolution_shape(ctx, a, true); }
 
 void convolution_any(Run& ctx, const WindowAttributes& a, bool grouped) {
-  TensorView x = ctx.input(0), w = ctx.input(1), y = ctx.output(0);
+  TensorView x = ctx.input(0), w = ctx.input(1);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   size_t leading = grouped ? 3 : 2;
   ConvolutionPlan plan;
@@ -45,7 +46,7 @@ void group_convolution_run(Run& ctx, const GroupConvolution& a) { convolution_an
 
 }  // namespace
 
-Ops define_convolution() {
+Definitions define_convolution() {
   return {
       op<Convolution>("Convolution", 1)
           .doc("Convolution of data [N, I, ...] with weights [O, I, ...]")

@@ -62,7 +62,8 @@ int64_t backprop_begin(const WindowAxis& w, const BackpropAttributes& a, int64_t
 }
 
 void backprop_any(Run& ctx, const BackpropAttributes& attributes, bool grouped) {
-  TensorView x = ctx.input(0), w = ctx.input(1), y = ctx.output(0);
+  TensorView x = ctx.input(0), w = ctx.input(1);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   size_t leading = grouped ? 3 : 2, spatial = x.rank() - 2;
   BackpropAttributes a = complete_windows(attributes, spatial);
@@ -86,7 +87,7 @@ void group_backprop_run(Run& ctx, const GroupConvolutionBackprop& a) { backprop_
 
 }  // namespace
 
-Ops define_convolution_backprop() {
+Definitions define_convolution_backprop() {
   return {
       op<ConvolutionBackprop>("ConvolutionBackpropData", 1)
           .doc("Transposed convolution of data [N, I, ...] with weights [I, O, ...]: the gradient of a convolution "

@@ -93,7 +93,7 @@ void ctc_greedy_decoder_seq_len_run(Run& ctx, const CtcGreedyDecoderSeqLen& a) {
 
 }  // namespace
 
-Ops define_ctc_greedy_decoder() {
+Definitions define_ctc_greedy_decoder() {
   return {
       op<CtcGreedyDecoder>("CTCGreedyDecoder", 1)
           .doc("Greedy CTC decoding of logits [T, N, C]: blanks (the last class) are removed, the result is padded "

@@ -92,7 +92,7 @@ void ctc_loss_run(Run& ctx, const CtcLoss& a) {
 
 }  // namespace
 
-Ops define_ctc_loss() {
+Definitions define_ctc_loss() {
   return op<CtcLoss>("CTCLoss", 4)
       .doc("Negative log-probability of the labels given the logits [N, T, C] (connectionist temporal classification)")
       .inputs("logits, logit_length, labels, label_length, blank_index?")

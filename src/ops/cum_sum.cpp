@@ -68,7 +68,7 @@ void cum_run(Run& ctx, const CumSum& a) {
 
 }  // namespace
 
-Ops define_cum_sum() {
+Definitions define_cum_sum() {
   return {
       op<CumSum>("CumSum", 3)
           .doc("Cumulative sum along an axis (0 if omitted)")

@@ -88,7 +88,8 @@ struct DeformableSampler {
 };
 
 void deformable_any(Run& ctx, const DeformableAttributes& a) {
-  TensorView x = ctx.input(0), w = ctx.input(2), y = ctx.output(0);
+  TensorView x = ctx.input(0), w = ctx.input(2);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   WindowAxes axes = window_axes(x.dims().subspan(2), y.dims().subspan(2), w.dims().subspan(2), a);
   const WindowAxis &rows = axes[1], &columns = axes[2];
@@ -132,7 +133,7 @@ void deformable_as_1(Rewrite& at) {
 
 }  // namespace
 
-Ops define_deformable_convolution() {
+Definitions define_deformable_convolution() {
   return {
       op<DeformableConvolution1>("DeformableConvolution", 1)
           .doc("Convolution whose taps are displaced by offsets [N, 2 * taps, ...] and sampled bilinearly")

@@ -44,7 +44,8 @@ void deformable_psroi_infer(Infer& ctx, const DeformablePsRoiPooling& a) {
 }
 
 void deformable_psroi_run(Run& ctx, const DeformablePsRoiPooling& a) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   std::vector<double> data = x.to<double>(), regions = ctx.input(1).to<double>(), offsets;
   if (ctx.has_input(2)) offsets = ctx.input(2).to<double>();
   std::vector<double> out(static_cast<size_t>(y.size()), 0);
@@ -97,7 +98,7 @@ void deformable_psroi_run(Run& ctx, const DeformablePsRoiPooling& a) {
 
 }  // namespace
 
-Ops define_deformable_psroi_pooling() {
+Definitions define_deformable_psroi_pooling() {
   return op<DeformablePsRoiPooling>("DeformablePSROIPooling", 1)
       .doc("Average pooling over the bins of ROIs [image, x0, y0, x1, y1], each bin displaced by an offset")
       .inputs("data, regions, offsets?")

@@ -50,7 +50,8 @@ void space_to_depth_infer(Infer& ctx, const DepthSpace& a) {
 
 // [N, b..., C, d...] or [N, C, b..., d...] becomes [N, C, d1, b1, d2, b2, ...].
 void depth_to_space_run(Run& ctx, const DepthSpace& a) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   size_t axes = x.rank() - 2, block = a.mode == DepthSpace::blocks_first ? 1 : 2,
          channel = a.mode == DepthSpace::blocks_first ? axes + 1 : 1;
   std::vector<int64_t> finer(2 + axes, a.block_size);
@@ -67,7 +68,8 @@ void depth_to_space_run(Run& ctx, const DepthSpace& a) {
 
 // [N, C, d1, b1, d2, b2, ...] becomes [N, b..., C, d...] or [N, C, b..., d...].
 void space_to_depth_run(Run& ctx, const DepthSpace& a) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   size_t axes = x.rank() - 2;
   std::vector<int64_t> finer{x.dim(0), x.dim(1)};
   std::vector<size_t> order{0}, plane;
@@ -82,7 +84,7 @@ void space_to_depth_run(Run& ctx, const DepthSpace& a) {
   move_reordered(y, x, finer, order);
 }
 
-Value import_depth_to_space(Import& layer) {
+Value import_depth_to_space(Builder& layer) {
   auto mode = layer.get<std::string>("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") fail("expected mode DCR or CRD, got '", mode, "'");
   return layer.op(
@@ -92,7 +94,7 @@ Value import_depth_to_space(Import& layer) {
 
 }  // namespace
 
-Ops define_depth_to_space() {
+Definitions define_depth_to_space() {
   return {
       op<DepthSpace>("DepthToSpace", 1)
           .doc("Rearrange channels into blocks of the spatial axes")

@@ -253,7 +253,7 @@ class DetectionOutputRun {
   size_t size_, images_, priors_, classes_, sets_, prior_sets_, written_ = 0;
   std::vector<float> in_[5], result_;
   std::vector<Corners> boxes_;  // of the current image: one list per class, or a single shared one
-  TensorView out_;
+  OutputView out_;
 };
 
 template <class A>
@@ -261,7 +261,7 @@ void detection_output_run(Run& ctx, const A& a) {
   DetectionOutputRun(ctx, a).run();
 }
 
-Value import_detection_output(Import& layer) {
+Value import_detection_output(Builder& layer) {
   std::vector<NamedAttr> attrs{{"nms_threshold", layer.get<float>("nms_threshold")},
                                {"normalized", layer.get<bool>("normalized", true)}};
   for (std::string_view number : {"background_label_id", "top_k", "input_height", "input_width"})
@@ -298,7 +298,7 @@ void detection_output_as_1(Rewrite& at) {
 
 }  // namespace
 
-Ops define_detection_output() {
+Definitions define_detection_output() {
   constexpr std::string_view doc =
       "Decode proposals, apply non-maximum suppression per class, and return rows of [image, class, score, x1, y1, x2, "
       "y2]; image -1 marks the first unused row";

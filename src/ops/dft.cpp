@@ -110,7 +110,7 @@ Op fourier_op(std::string_view name, int version, std::string_view doc) {
 
 }  // namespace
 
-Ops define_dft() {
+Definitions define_dft() {
   return {
       fourier_op<FourierKind::complex>(
           "DFT", 7, "Discrete Fourier transform of complex data (real and imaginary parts along the last axis)"),

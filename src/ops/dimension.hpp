@@ -1,7 +1,7 @@
 // A dimension of a tensor as a graph value: a constant if it is known.
 #pragma once
 
-#include <graft/import.hpp>
+#include <graft/builder.hpp>
 
 namespace graft {
 
@@ -22,7 +22,7 @@ inline Value as_scalar(const Value& v) {
 
 // 0, 1, ... count - 1
 inline Value counting(const Value& count, DType type) {
-  Import& in = count.in();
+  Builder& in = count.in();
   return in.op("Range", {in.scalar(int64_t{0}), count, in.scalar(int64_t{1})}, {{"output_type", type}});
 }
 

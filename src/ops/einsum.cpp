@@ -148,7 +148,7 @@ std::vector<int> einsum_axes(const std::string& names, size_t dots) {
 
 void einsum_run(Run& ctx, const Einsum& a) {
   EinsumEquation e = parse_einsum(a.equation);
-  TensorView y = ctx.output(0);
+  OutputView y = ctx.output(0);
   size_t inputs = e.inputs.size(), dots = 0;
   for (size_t i = 0; i < inputs; ++i) dots = std::max(dots, einsum_ellipsis(e.inputs[i], ctx.input(i).rank(), i));
   EinsumAxes axes;
@@ -189,7 +189,7 @@ void einsum_run(Run& ctx, const Einsum& a) {
   });
 }
 
-Value import_einsum(Import& layer) {
+Value import_einsum(Builder& layer) {
   std::vector<Value> inputs;
   for (size_t i = 0; i < layer.inputs(); ++i) inputs.push_back(layer.input(i));
   auto equation = layer.get<std::string>("equation");
@@ -207,7 +207,7 @@ double einsum_cost(const Accept& ctx) {
 
 }  // namespace
 
-Ops define_einsum() {
+Definitions define_einsum() {
   return op<Einsum>("Einsum", 7)
       .doc(
           "Einstein summation: multiply the inputs along axes with equal labels and sum over labels missing from the "

@@ -129,7 +129,7 @@ void bag_sum_run(Run& ctx, const NoAttributes&) {
 
 }  // namespace
 
-Ops define_embedding_bag() {
+Definitions define_embedding_bag() {
   constexpr std::string_view by_offsets = "emb_table, indices, offsets, default_index?, per_sample_weights?";
   constexpr std::string_view packed = "emb_table, indices, per_sample_weights?";
   return {

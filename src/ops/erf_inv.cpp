@@ -19,7 +19,7 @@ double inverse_erf(double x) {
 
 }  // namespace
 
-Ops define_erf_inv() {
+Definitions define_erf_inv() {
   return op("ErfInv", 17)
       .doc("Inverse error function")
       .elementwise([](auto x) { return inverse_erf(static_cast<double>(x)); })

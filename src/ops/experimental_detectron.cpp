@@ -114,11 +114,11 @@ void detectron_output_run(Run& ctx, const DetectronOutput& a) {
     best[i] = found[i].score;
   }
   ctx.output(0).assign(boxes);
-  if (ctx.wants(1)) ctx.output(1).assign(labels);
-  if (ctx.wants(2)) ctx.output(2).assign(best);
+  if (ctx.output_used(1)) ctx.output(1).assign(labels);
+  if (ctx.output_used(2)) ctx.output(2).assign(best);
 }
 
-std::vector<Value> import_detectron_output(Import& layer) {
+std::vector<Value> import_detectron_output(Builder& layer) {
   return layer.ops("ExperimentalDetectronDetectionOutput",
                    {layer.input(0), layer.input(1), layer.input(2), layer.input(3)},
                    {{"score_threshold", layer.get<float>("score_threshold", 0.05f)},
@@ -237,10 +237,10 @@ void pyramid_features_run(Run& ctx, const PyramidFeatures& a) {
                 a.sampling_ratio, RegionPool::average, &out[i * size]);
   }
   ctx.output(0).assign(out);
-  if (ctx.wants(1)) ctx.output(1).assign(ctx.input(0));
+  if (ctx.output_used(1)) ctx.output(1).assign(ctx.input(0));
 }
 
-std::vector<Value> import_pyramid_features(Import& layer) {
+std::vector<Value> import_pyramid_features(Builder& layer) {
   std::vector<Value> inputs;
   for (size_t i = 0; i < layer.inputs(); ++i) inputs.push_back(layer.input(i));
   return layer.make("ExperimentalDetectronROIFeatureExtractor", inputs,
@@ -282,7 +282,7 @@ void top_rois_run(Run& ctx, const TopRois& a) {
 
 }  // namespace
 
-Ops define_experimental_detectron() {
+Definitions define_experimental_detectron() {
   auto theirs = [](std::string_view type) { return onnx(type).domain("org.openvinotoolkit"); };
   return {
       op<DetectronOutput>("ExperimentalDetectronDetectionOutput", 6)

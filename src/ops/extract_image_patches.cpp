@@ -44,9 +44,11 @@ void image_patches_infer(Infer& ctx, const ImagePatches& a) {
 // Each position within a patch fills one box of the output: all patches and channels.
 void image_patches_run(Run& ctx, const ImagePatches& a) {
   a.check();
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
-  Cells from(x), to = Cells::blank(y);
+  Cells from(x);
+  OutputCells to(y);
   std::memset(to.data(), 0, static_cast<size_t>(y.size()) * to.cell_size());
   int64_t before[2] = {0, 0};
   for (size_t d = 0; d < 2 && a.auto_pad != ImagePatches::valid; ++d) {
@@ -75,7 +77,7 @@ void image_patches_run(Run& ctx, const ImagePatches& a) {
 
 }  // namespace
 
-Ops define_extract_image_patches() {
+Definitions define_extract_image_patches() {
   return op<ImagePatches>("ExtractImagePatches", 3)
       .doc("Extract the sliding patches of an image (im2col) and stack them along the channels")
       .inputs("data")

@@ -48,7 +48,7 @@ void eye_infer(Infer& ctx, const Eye& a) {
 }
 
 void eye_run(Run& ctx, const Eye&) {
-  TensorView y = ctx.output(0);
+  OutputView y = ctx.output(0);
   int64_t diagonal = ctx.input(2).scalar<int64_t>();
   int64_t rows = y.dim(y.rank() - 2), columns = y.dim(y.rank() - 1);
   std::vector<uint8_t> v(static_cast<size_t>(y.size()), 0);
@@ -61,7 +61,7 @@ void eye_run(Run& ctx, const Eye&) {
   y.assign(v);
 }
 
-Value import_eye_like(Import& layer) {
+Value import_eye_like(Builder& layer) {
   Value x = layer.input(0);
   DType type = layer.has("dtype") ? onnx_element_type(layer.get<int64_t>("dtype")) : x.type();
   return layer.op("Eye", {dimension_of(x, 0), dimension_of(x, 1), layer.scalar(layer.get<int64_t>("k", 0))},
@@ -70,7 +70,7 @@ Value import_eye_like(Import& layer) {
 
 }  // namespace
 
-Ops define_eye() {
+Definitions define_eye() {
   return op<Eye>("Eye", 9)
       .doc("Matrices with ones on a diagonal and zeros elsewhere")
       .inputs("num_rows, num_columns, diagonal_index, batch_shape?")

@@ -48,7 +48,7 @@ void fake_convert_run(Run& ctx, const FakeConvert& a) {
   std::vector<uint8_t> codes(v.size());
   auto n = static_cast<int64_t>(v.size());
   graft_tensor small{sizeof small, static_cast<graft_type>(a.destination_type), 1, 0, &n, nullptr, codes.data()};
-  TensorView(&small).assign(v);
+  OutputView(&small).assign(v);
   v = TensorView(&small).to<double>();
   each([](double d, double by, double off) { return (d + off) / by; });
   ctx.output(0).assign(v);
@@ -56,7 +56,7 @@ void fake_convert_run(Run& ctx, const FakeConvert& a) {
 
 }  // namespace
 
-Ops define_fake_convert() {
+Definitions define_fake_convert() {
   return op<FakeConvert>("FakeConvert", 13)
       .doc("Scale and shift, round to an 8-bit float, then undo shift and scale")
       .inputs("data, scale, shift?")

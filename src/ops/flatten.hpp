@@ -6,7 +6,7 @@
 namespace graft {
 
 inline Value flattened(const Value& x, int64_t axis) {
-  Import& in = x.in();
+  Builder& in = x.in();
   if (axis == 0) return reshape(x, {1, -1});
   if (axis == 1) return in.op("Reshape", {x, in.ints({0, -1})}, {{"special_zero", true}});
   size_t rank = x.rank();

@@ -29,7 +29,7 @@ void correlation_infer(Infer& ctx, const Correlation& a) {
   ctx.output(0, common_type(ctx), Shape{s[0], Dim(a.side() * a.side()), a.positions(s[2]), a.positions(s[3])});
 }
 void correlation_run(Run& ctx, const Correlation& a) {
-  TensorView y = ctx.output(0);
+  OutputView y = ctx.output(0);
   std::vector<double> x0 = ctx.input(0).to<double>(), x1 = ctx.input(1).to<double>();
   int64_t n = ctx.input(0).dim(0), c = ctx.input(0).dim(1), h = ctx.input(0).dim(2), w = ctx.input(0).dim(3);
   int64_t out_h = y.dim(2), out_w = y.dim(3);
@@ -91,7 +91,7 @@ void flow_warp_run(Run& ctx, const NoAttributes&) {
   ctx.output(0).assign(out);
 }
 
-Value import_caffe_correlation(Import& layer) {
+Value import_caffe_correlation(Builder& layer) {
   std::string m = "correlation_param.";
   const graft_value* type = layer.field(m + "correlation_type");
   if (type && (type->kind == GRAFT_TEXT ? view(type->s) != "MULTIPLY" : type->i != 0))
@@ -103,7 +103,7 @@ Value import_caffe_correlation(Import& layer) {
     if (std::string path = m + std::string(name); layer.has(path)) attrs.push_back({name, layer.get<int64_t>(path)});
   return layer.op("Correlation@graft", {layer.input(0), layer.input(1)}, attrs);
 }
-Value import_caffe_flow_warp(Import& layer) {
+Value import_caffe_flow_warp(Builder& layer) {
   const graft_value* fill = layer.field("flow_warp_param.fill_value");
   if (fill && (fill->kind == GRAFT_TEXT ? view(fill->s) != "ZERO" : fill->i != 1))
     unsupported("only zero filling (fill_value ZERO) outside the image is supported");
@@ -112,7 +112,7 @@ Value import_caffe_flow_warp(Import& layer) {
 
 // At inference time the layer subtracts the mean: the stored one or, during its first iterations, a mixture with the
 // mean of the input. The iteration is the last one counted in training.
-Value import_caffe_data_augmentation(Import& layer) {
+Value import_caffe_data_augmentation(Builder& layer) {
   std::string m = "augmentation_param.";
   Value x = layer.input(0);
   for (std::string_view crop : {"crop_width", "crop_height"})
@@ -143,7 +143,7 @@ Value import_caffe_data_augmentation(Import& layer) {
 
 }  // namespace
 
-Ops define_flow() {
+Definitions define_flow() {
   return {
       op<Correlation>("Correlation", "graft")
           .doc("Correlate patches of the first image with displaced patches of the second; one output channel per "

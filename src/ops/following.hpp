@@ -26,14 +26,14 @@ class MovedValues {
     std::vector<graft_tensor*> raw;
     for (const Shape& s : outputs) {
       results.emplace_back(std::vector<int64_t>(static_cast<size_t>(s.elements().value())), s.values());
-      raw.push_back(results.back().view().raw());
+      raw.push_back(results.back().output().raw());
     }
-    std::vector<uint8_t> wanted(outputs.size(), 1);
+    std::vector<uint8_t> used(outputs.size(), 1);
     graft_call call{};
     call.size = sizeof call;
     call.input_count = static_cast<uint32_t>(inputs_.size()), call.inputs = inputs_.data();
     call.output_count = static_cast<uint32_t>(raw.size()), call.outputs = raw.data();
-    call.wanted = wanted.data();
+    call.used = used.data();
     try {
       Run run(&call);
       run_(run, a_);

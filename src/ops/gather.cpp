@@ -21,7 +21,8 @@ size_t gather_batch_dims(int64_t batch_dims, size_t indices_rank) {
 
 // An out-of-range index yields zeros.
 void gather_any_run(Run& ctx, int64_t batch_dims) {
-  TensorView x = ctx.input(0), where = ctx.input(1), y = ctx.output(0);
+  TensorView x = ctx.input(0), where = ctx.input(1);
+  OutputView y = ctx.output(0);
   size_t axis = normalize_axis(ctx.input(2).scalar<int64_t>(), x.rank());
   size_t batch = gather_batch_dims(batch_dims, where.rank());
   if (batch > axis) fail("expected batch_dims of at most axis ", axis, ", got ", batch);
@@ -31,10 +32,12 @@ void gather_any_run(Run& ctx, int64_t batch_dims) {
   std::vector<int64_t> indices = where.to<int64_t>();
   int64_t batches = count_of(x.dims().first(batch)), outer = count_of(x.dims().subspan(batch, axis - batch)),
           inner = count_of(x.dims().subspan(axis + 1)), n = x.dim(axis), picks = count_of(where.dims().subspan(batch));
-  Cells from(x), to = Cells::blank(y);
+  Cells from(x);
+  OutputCells to(y);
   size_t run = static_cast<size_t>(inner) * to.cell_size();
   if (y.size() == 0) return;
-  unsigned char *target = to.data(), *source = from.data();
+  unsigned char* target = to.data();
+  const unsigned char* source = from.data();
   for (int64_t b = 0; b < batches; ++b)
     for (int64_t o = 0; o < outer; ++o)
       for (int64_t p = 0; p < picks; ++p, target += run) {
@@ -75,7 +78,7 @@ void gather1_infer(Infer& ctx, const NoAttributes& a) {
   follow_moves(ctx, a, gather1_run, {0}, {gather_shape(ctx, 0)});
 }
 
-Value import_gather(Import& layer) {
+Value import_gather(Builder& layer) {
   Value axis = layer.scalar(layer.get<int64_t>("axis", 0));
   return layer.op("Gather", {layer.input(0), layer.input(1), axis}, {{"batch_dims", 0}});
 }
@@ -96,7 +99,7 @@ void gather_as_1(Rewrite& at) {
 
 }  // namespace
 
-Ops define_gather() {
+Definitions define_gather() {
   auto newer = [](int version) {
     return op<Gather>("Gather", version)
         .doc("Gather slices of the data along an axis by index; negative indices count from the end")

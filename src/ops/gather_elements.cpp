@@ -12,21 +12,24 @@ struct GatherElements {
 };
 
 void gather_elements_run(Run& ctx, const GatherElements& a) {
-  TensorView x = ctx.input(0), where = ctx.input(1), y = ctx.output(0);
+  TensorView x = ctx.input(0), where = ctx.input(1);
+  OutputView y = ctx.output(0);
   size_t axis = normalize_axis(a.axis, x.rank());
   if (where.rank() != x.rank()) fail("expected indices of rank ", x.rank(), " like the data, got rank ", where.rank());
   for (size_t i = 0; i < x.rank(); ++i)
     if (i != axis && where.dim(i) > x.dim(i))
       fail("indices of ", where.dim(i), " elements exceed a data axis of ", x.dim(i));
   std::vector<int64_t> indices = where.to<int64_t>();
-  Cells from(x), to = Cells::blank(y);
+  Cells from(x);
+  OutputCells to(y);
   std::vector<int64_t> strides = strides_of(x.dims());
   int64_t step = strides[axis], n = x.dim(axis);
   strides[axis] = 0;
   Walk walk(where.dims(), {strides});
   if (walk.empty()) return;
   size_t cell = to.cell_size();
-  unsigned char *target = to.data(), *source = from.data();
+  unsigned char* target = to.data();
+  const unsigned char* source = from.data();
   size_t i = 0;
   do {
     int64_t at = walk[0] + checked_index(indices[i], n) * step;
@@ -56,7 +59,7 @@ void gather_elements_infer(Infer& ctx, const GatherElements& a) {
 
 }  // namespace
 
-Ops define_gather_elements() {
+Definitions define_gather_elements() {
   return op<GatherElements>("GatherElements", 6)
       .doc("Gather single elements: the output position, with its coordinate along the axis replaced by the index")
       .inputs("data, indices")

@@ -13,7 +13,8 @@ struct GatherND {
 };
 
 void gather_nd_run(Run& ctx, const GatherND& a) {
-  TensorView x = ctx.input(0), where = ctx.input(1), y = ctx.output(0);
+  TensorView x = ctx.input(0), where = ctx.input(1);
+  OutputView y = ctx.output(0);
   auto batch = static_cast<size_t>(a.batch_dims);
   if (x.rank() <= batch || where.rank() <= batch) fail("batch_dims ", batch, " is too large for the rank of an input");
   auto tuple = static_cast<size_t>(where.dim(where.rank() - 1));
@@ -24,10 +25,12 @@ void gather_nd_run(Run& ctx, const GatherND& a) {
   std::vector<int64_t> indices = where.to<int64_t>(), strides = strides_of(x.dims());
   int64_t batches = count_of(x.dims().first(batch)), whole = count_of(x.dims().subspan(batch)),
           picks = count_of(where.dims().subspan(batch, where.rank() - 1 - batch));
-  Cells from(x), to = Cells::blank(y);
+  Cells from(x);
+  OutputCells to(y);
   size_t run = static_cast<size_t>(count_of(x.dims().subspan(batch + tuple))) * to.cell_size();
   if (y.size() == 0) return;
-  unsigned char *target = to.data(), *source = from.data();
+  unsigned char* target = to.data();
+  const unsigned char* source = from.data();
   const int64_t* next = indices.data();
   for (int64_t b = 0; b < batches; ++b)
     for (int64_t p = 0; p < picks; ++p, target += run) {
@@ -65,7 +68,7 @@ void gather_nd_infer(Infer& ctx, const GatherND& a) {
 }
 
 // A batch of one on either side is broadcast.
-Value import_gather_nd(Import& layer) {
+Value import_gather_nd(Builder& layer) {
   Value data = layer.input(0), indices = layer.input(1);
   auto batch = layer.get<int64_t>("batch_dims", 0);
   Shape x = data.shape(), i = indices.shape();
@@ -90,7 +93,7 @@ void gather_nd_as_5(Rewrite& at) {
 
 }  // namespace
 
-Ops define_gather_nd() {
+Definitions define_gather_nd() {
   return {
       op<GatherND>("GatherND", 5)
           .doc("Gather slices of the data by tuples of indices; the batch axes are merged into one")

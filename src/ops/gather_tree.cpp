@@ -47,7 +47,7 @@ void gather_tree_run(Run& ctx, const NoAttributes&) {
 
 }  // namespace
 
-Ops define_gather_tree() {
+Definitions define_gather_tree() {
   return op("GatherTree", 1)
       .doc("Assemble the full beams of a beam search from the ids of each step and their parent beams")
       .inputs("step_ids, parent_ids, max_seq_len, end_token")

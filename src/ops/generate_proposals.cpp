@@ -149,7 +149,7 @@ void single_image_run(Run& ctx, const SingleImageProposals& a) {
     probs[row++] = boxes[i].score;
   }
   ctx.output(0).assign(rois);
-  if (ctx.wants(1)) ctx.output(1).assign(probs);
+  if (ctx.output_used(1)) ctx.output(1).assign(probs);
 }
 
 void generate_proposals_run(Run& ctx, const GenerateProposals& a) {
@@ -185,13 +185,13 @@ void generate_proposals_run(Run& ctx, const GenerateProposals& a) {
   }
   auto n = static_cast<int64_t>(probs.size());
   ctx.allocate(0, {n, 4}).assign(rois);
-  if (ctx.wants(1)) ctx.allocate(1, {n}).assign(probs);
-  if (ctx.wants(2)) ctx.allocate(2, {static_cast<int64_t>(images)}).assign(counts);
+  if (ctx.output_used(1)) ctx.allocate(1, {n}).assign(probs);
+  if (ctx.output_used(2)) ctx.allocate(2, {static_cast<int64_t>(images)}).assign(counts);
 }
 
 // ---- import ----
 
-std::vector<Value> import_single_image(Import& layer) {
+std::vector<Value> import_single_image(Builder& layer) {
   return layer.ops("ExperimentalDetectronGenerateProposalsSingleImage",
                    {layer.input(0), layer.input(1), layer.input(2), layer.input(3)},
                    {{"min_size", layer.get<float>("min_size", 0)},
@@ -202,7 +202,7 @@ std::vector<Value> import_single_image(Import& layer) {
 }
 
 // The same anchors [A,4] at every cell.
-std::vector<Value> import_generate_proposals(Import& layer) {
+std::vector<Value> import_generate_proposals(Builder& layer) {
   Value scores = layer.input(0), anchors = layer.input(3);
   if (Shape s = anchors.shape(); s.ranked() && (s.rank() != 2 || !s[1].can_be(4)))
     fail("expected anchors of shape [anchors,4], got ", s);
@@ -221,7 +221,7 @@ std::vector<Value> import_generate_proposals(Import& layer) {
 
 }  // namespace
 
-Ops define_generate_proposals() {
+Definitions define_generate_proposals() {
   return {
       op<SingleImageProposals>("ExperimentalDetectronGenerateProposalsSingleImage", 6)
           .doc("Region proposals: decode anchors and apply non-maximum suppression; unused rows are 0")

@@ -92,7 +92,8 @@ GridTaps grid_taps(double at, int64_t length, const GridSample& a) {
 }
 
 void grid_sample_any(Run& ctx, const GridSample& a) {
-  TensorView x = ctx.input(0), g = ctx.input(1), y = ctx.output(0);
+  TensorView x = ctx.input(0), g = ctx.input(1);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   std::vector<double> data = x.to<double>(), grid = g.to<double>(), out(static_cast<size_t>(y.size()));
   size_t axes = x.rank() - 2;
@@ -135,7 +136,7 @@ void grid_sample_run(Run& ctx, const GridSample& a) { grid_sample_any(ctx, a); }
 void grid_sample_nd_run(Run& ctx, const GridSampleND& a) { grid_sample_any(ctx, a); }
 
 // Opset 16 names the modes for two dimensions, opset 20 for any number of them.
-Value import_grid_sample(Import& layer) {
+Value import_grid_sample(Builder& layer) {
   auto mode = layer.get<std::string>("mode", "linear");
   if (mode == "bilinear") mode = "linear";
   if (mode == "bicubic") mode = "cubic";
@@ -151,7 +152,7 @@ Value import_grid_sample(Import& layer) {
 
 }  // namespace
 
-Ops define_grid_sample() {
+Definitions define_grid_sample() {
   return {
       op<GridSample>("GridSample", 9)
           .doc("Sample images at the positions given by a grid")

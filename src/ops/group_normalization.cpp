@@ -45,7 +45,7 @@ void group_normalization_run(Run& ctx, const GroupNormalization& a) {
 
 }  // namespace
 
-Ops define_group_normalization() {
+Definitions define_group_normalization() {
   return op<GroupNormalization>("GroupNormalization", 12)
       .doc("Normalize each group of channels to mean 0 and variance 1, then apply a per-channel scale and bias")
       .inputs("data, scale, bias")

@@ -110,7 +110,7 @@ using GqaRow = std::vector<double>;
 // A cache whose elements may be quantized, in rows of `size` numbers.
 class GqaCache {
  public:
-  GqaCache(TensorView out, int64_t size, int64_t bits, std::vector<double> scale)
+  GqaCache(OutputView out, int64_t size, int64_t bits, std::vector<double> scale)
       : out_(out), heads_(out.dim(1)), length_(out.dim(2)), size_(size), bits_(bits), scale_(std::move(scale)) {
     values_.resize(static_cast<size_t>(out.dim(0) * heads_ * length_ * size_), 0);
     if (bits_ && scale_.empty()) fail("a quantized cache requires k_scale and v_scale");
@@ -165,7 +165,7 @@ class GqaCache {
   double scale(int64_t head, int64_t i) const {
     return scale_[scale_.size() == 1 ? 0 : static_cast<size_t>(head * size_ + i)];
   }
-  TensorView out_;
+  OutputView out_;
   int64_t heads_, length_, size_, bits_;
   std::vector<double> scale_, values_;
 };
@@ -215,7 +215,7 @@ class GqaRun {
     if (ctx_.has_input(past_key)) keys_.load(ctx_.input(past_key), pasts);
     if (ctx_.has_input(past_value)) contents_.load(ctx_.input(past_value), pasts);
     std::vector<double> out(static_cast<size_t>(ctx_.output(0).size()), 0);
-    if (ctx_.wants(3)) seen_.resize(static_cast<size_t>(ctx_.output(3).size()), 0);
+    if (ctx_.output_used(3)) seen_.resize(static_cast<size_t>(ctx_.output(3).size()), 0);
     for (int64_t b = 0; b < batch_; ++b) {
       int64_t last = lengths[static_cast<size_t>(b)], past = pasts[static_cast<size_t>(b)];
       for (int64_t s = 0; s < length_ && past + s < capacity; ++s)
@@ -232,7 +232,7 @@ class GqaRun {
     ctx_.output(0).assign(out);
     keys_.write();
     contents_.write();
-    if (ctx_.wants(3)) ctx_.output(3).assign(seen_);
+    if (ctx_.output_used(3)) ctx_.output(3).assign(seen_);
   }
 
  private:
@@ -342,7 +342,7 @@ class GqaRun {
 };
 void gqa_run(Run& ctx, const GroupQueryAttention& a) { GqaRun(ctx, a).run(); }
 
-std::vector<Value> import_group_query_attention(Import& layer) {
+std::vector<Value> import_group_query_attention(Builder& layer) {
   if (layer.get<bool>("sliding_window_cache", false)) unsupported("a cache that evicts entries is not supported");
   std::vector<Value> inputs;
   for (size_t i = 0; i < layer.inputs(); ++i) inputs.push_back(layer.has_input(i) ? layer.input(i) : Value());
@@ -376,7 +376,7 @@ std::vector<Value> import_group_query_attention(Import& layer) {
 
 }  // namespace
 
-Ops define_group_query_attention() {
+Definitions define_group_query_attention() {
   return op<GroupQueryAttention>("GroupQueryAttention", "graft")
       .doc("Grouped-query attention with a KV cache")
       .inputs(

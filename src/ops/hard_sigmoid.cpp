@@ -18,7 +18,7 @@ void hard_sigmoid_run(Run& ctx, const NoAttributes&) {
   ctx.output(0).assign(x);
 }
 
-Value import_hard_sigmoid(Import& layer) {
+Value import_hard_sigmoid(Builder& layer) {
   Value x = layer.input(0);
   return layer.op("HardSigmoid",
                   {x, like(x, layer.get<float>("alpha", 0.2f)), like(x, layer.get<float>("beta", 0.5f))});
@@ -26,7 +26,7 @@ Value import_hard_sigmoid(Import& layer) {
 
 }  // namespace
 
-Ops define_hard_sigmoid() {
+Definitions define_hard_sigmoid() {
   return op("HardSigmoid", 1)
       .doc("max(0, min(1, alpha * x + beta))")
       .inputs("data, alpha, beta")

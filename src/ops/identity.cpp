@@ -13,11 +13,11 @@ void identity_run(Run& ctx, const NoAttributes&) {
 }
 
 // Forwards the input; no node is created. The value may be a list or an empty optional.
-Value import_identity(Import& layer) { return layer.input_or_nothing(0); }
+Value import_identity(Builder& layer) { return layer.input_or_nothing(0); }
 
 }  // namespace
 
-Ops define_identity() {
+Definitions define_identity() {
   return {
       op("Identity", 16)
           .doc("Return the input unchanged")

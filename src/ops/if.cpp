@@ -81,22 +81,22 @@ void if_run(Run& ctx, const NoAttributes&, const std::vector<Branch>& branches) 
   std::vector<TensorView> results = ctx.run_body(which, parameters, b.results);
   for (const graft_port_map& m : b.outputs) {
     auto o = static_cast<size_t>(m.external);
-    if (!ctx.wants(o)) continue;
+    if (!ctx.output_used(o)) continue;
     TensorView r = results[static_cast<size_t>(m.internal)];
     ctx.allocate(o, r.dims()).assign(r);
   }
 }
 
-std::vector<Value> import_if(Import& layer) {
+std::vector<Value> import_if(Builder& layer) {
   Value condition = layer.input(0);
   // If the condition is constant, the branch is inlined; its outputs may then be sequences of any length or optionals.
   if (auto known = condition.values<double>(); known && known->size() == 1)
     return layer.inlined((*known)[0] != 0 ? "then_branch" : "else_branch", {});
-  if (layer.wants(0) && condition.type() != DType::boolean) condition = convert(condition, DType::boolean);
+  if (layer.output_used(0) && condition.type() != DType::boolean) condition = convert(condition, DType::boolean);
   // An output may be a sequence whose items are separate results: their number, or none for a tensor.
   std::vector<std::optional<size_t>> lengths[2];
   auto branch = [&](std::string_view path, size_t which) {
-    return layer.body(path, {}, nullptr, [&lengths, which](Import& body) {
+    return layer.body(path, {}, nullptr, [&lengths, which](Builder& body) {
       for (size_t i = 0; i < body.inputs(); ++i) {
         if (!body.has_input(i))
           unsupported("an empty optional as an output of a branch of a data-dependent condition is not supported");
@@ -137,7 +137,7 @@ std::vector<Value> import_if(Import& layer) {
 
 }  // namespace
 
-Ops define_if() {
+Definitions define_if() {
   return op("If", 8)
       .doc("Run the then-body if the condition is true, the else-body otherwise")
       .inputs("cond, inputs...")

@@ -247,7 +247,7 @@ struct InterpolationPlan {
   std::vector<InterpolationAxis> axes;
   bool fewer = false;  // downsampling along at least one axis
 
-  InterpolationPlan(TensorView x, TensorView y, const Interpolation& a, const std::vector<size_t>& changed,
+  InterpolationPlan(TensorView x, OutputView y, const Interpolation& a, const std::vector<size_t>& changed,
                     const std::vector<double>& factors) {
     for (size_t i = 0; i < x.rank(); ++i) {
       int64_t before = interpolation_pad(a.pads_begin, i);
@@ -266,7 +266,7 @@ struct InterpolationPlan {
   }
 };
 
-void interpolate_any(TensorView x, TensorView y, const Interpolation& a, const InterpolationPlan& plan) {
+void interpolate_any(TensorView x, OutputView y, const Interpolation& a, const InterpolationPlan& plan) {
   bool pillow = a.mode == Interpolation::bilinear_pillow || a.mode == Interpolation::bicubic_pillow;
   bool whole = !is_real(x.type()) && a.mode != Interpolation::nearest;
   // Some modes round to the nearest integer within the range of the type, others truncate the f32 result.
@@ -297,7 +297,8 @@ void interpolate_any(TensorView x, TensorView y, const Interpolation& a, const I
 
 // CPU kernel for f32 images: resamples the last two axes plane by plane. Other axes are left to the reference kernel.
 void interpolate_planes(Run& ctx, const Interpolation& a, const InterpolationPlan& plan) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   size_t rank = x.rank();
   for (size_t i = 0; i < rank; ++i)
     if (rank < 2 || (i + 2 < rank && !plan.stays(i, x.dim(i)))) return interpolate_any(x, y, a, plan);
@@ -348,7 +349,8 @@ void interpolate_planes(Run& ctx, const Interpolation& a, const InterpolationPla
 template <bool planes>
 void interpolate_as_planned(Run& ctx, const Interpolation& a, const std::vector<size_t>& axes,
                             const std::vector<double>& factors) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   InterpolationPlan plan(x, y, a, axes, factors);
   if constexpr (planes) interpolate_planes(ctx, a, plan);
@@ -416,7 +418,7 @@ void interpolate_as_4(Rewrite& at) {
 
 }  // namespace
 
-Ops define_interpolate() {
+Definitions define_interpolate() {
   constexpr std::string_view doc = "Resize some axes by interpolation";
   return {
       op<Interpolate1>("Interpolate", 1)

@@ -150,7 +150,7 @@ void cubic_row(WeightRow row, bool keys, int64_t x, float scale, float translati
 }
 
 void interpolation_matrix_run(Run& ctx, const InterpolationMatrix& a) {
-  TensorView y = ctx.output(0);
+  OutputView y = ctx.output(0);
   int64_t out = y.dim(0), in = y.dim(1);
   auto scale = ctx.input(2).scalar<float>(), translation = ctx.input(3).scalar<float>();
   if (!(scale > 0) || !std::isfinite(scale) || !(std::fabs(translation) < 1e9f))
@@ -169,7 +169,7 @@ void interpolation_matrix_run(Run& ctx, const InterpolationMatrix& a) {
 
 }  // namespace
 
-Ops define_interpolation_matrix() {
+Definitions define_interpolation_matrix() {
   return op<InterpolationMatrix>("InterpolationMatrix", "graft")
       .doc("Weights [output_size, input_size] of a resize along one axis: multiply them with the input to resize it")
       .inputs("input_size, output_size, scale, translation")

@@ -87,7 +87,7 @@ void det_run(Run& ctx, const NoAttributes&) {
 
 }  // namespace
 
-Ops define_inverse() {
+Definitions define_inverse() {
   return {
       op<Inverse>("Inverse", 14)
           .doc("Inverse of square matrices; the result for a singular matrix is undefined")

@@ -12,7 +12,7 @@ struct IsInf {
 
 }  // namespace
 
-Ops define_is_finite() {
+Definitions define_is_finite() {
   // Integers are always finite.
   return {
       op("IsFinite", 10)

@@ -42,13 +42,15 @@ std::vector<std::string_view> label_texts(TensorView t) {
 }
 
 void label_encoder_run(Run& ctx, const NoAttributes&) {
-  TensorView x = ctx.input(0), keys = ctx.input(1), y = ctx.output(0);
+  TensorView x = ctx.input(0), keys = ctx.input(1);
+  OutputView y = ctx.output(0);
   if (keys.size() != ctx.input(2).size())
     fail("expected ", ctx.input(2).size(), " keys, one per value, got ", keys.size());
   std::vector<int64_t> places;
   if (x.type() == DType::string) places = label_places(label_texts(x), label_texts(keys));
   else with_number_type(x.type(), [&]<class T>(T) { places = label_places(x.to<T>(), keys.to<T>()); });
-  Cells values(ctx.input(2)), fallback(ctx.input(3)), to = Cells::blank(y);
+  Cells values(ctx.input(2)), fallback(ctx.input(3));
+  OutputCells to(y);
   size_t cell = to.cell_size();
   for (size_t i = 0; i < places.size(); ++i)
     std::memcpy(to.data() + i * cell,
@@ -59,7 +61,7 @@ void label_encoder_run(Run& ctx, const NoAttributes&) {
 // ---- ONNX ----
 
 // The one list present among keys_* or values_*.
-Value label_list(Import& layer, const std::string& what) {
+Value label_list(Builder& layer, const std::string& what) {
   if (layer.has(what + "_tensor")) return layer.constant(layer.get<TensorView>(what + "_tensor"));
   if (layer.has(what + "_int64s")) return layer.ints(layer.get<std::vector<int64_t>>(what + "_int64s"));
   if (layer.has(what + "_strings")) return text_list(layer, layer.get<std::vector<std::string>>(what + "_strings"));
@@ -70,7 +72,7 @@ Value label_list(Import& layer, const std::string& what) {
   }
   fail("expected one of the attributes ", what, "_*, got none");
 }
-Value label_default(Import& layer, DType type) {
+Value label_default(Builder& layer, DType type) {
   if (layer.has("default_tensor")) return reshape(layer.constant(layer.get<TensorView>("default_tensor")), {});
   auto text = layer.get<std::string>("default_string", "_Unused");
   auto whole = layer.get<int64_t>("default_int64", -1);
@@ -80,7 +82,7 @@ Value label_default(Import& layer, DType type) {
 }
 
 // Version 1 maps strings to their positions in a list, or positions to strings.
-Value import_label_encoder1(Import& layer) {
+Value import_label_encoder1(Builder& layer) {
   Value x = layer.input(0);
   auto classes = layer.get<std::vector<std::string>>("classes_strings");
   std::vector<int64_t> numbers(classes.size());
@@ -90,14 +92,14 @@ Value import_label_encoder1(Import& layer) {
   Value keys = to_number ? texts : count, values = to_number ? count : texts;
   return layer.op("LabelEncoder@graft", {x, keys, values, label_default(layer, values.type())});
 }
-Value import_label_encoder(Import& layer) {
+Value import_label_encoder(Builder& layer) {
   Value keys = label_list(layer, "keys"), values = label_list(layer, "values");
   return layer.op("LabelEncoder@graft", {layer.input(0), keys, values, label_default(layer, values.type())});
 }
 
 }  // namespace
 
-Ops define_label_encoder() {
+Definitions define_label_encoder() {
   return op("LabelEncoder", "graft")
       .doc("Map each element from its key to the corresponding value, or to the default")
       .inputs("data, keys, values, default")

@@ -117,8 +117,8 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
       parts[i]->bytes.resize(at(count_of(parts[i]->dims)) * cell);
       if (done >= cut.count)
         fail("input ", m.external, " has ", cut.count, " parts along axis ", m.axis, ", the body runs once more");
-      copy_rows(parts[i]->bytes.data(), parts[i]->dims, 0, static_cast<unsigned char*>(whole.bytes()), whole.dims(),
-                cut.begin(done), cut.part, axis, cell);
+      copy_rows(parts[i]->bytes.data(), parts[i]->dims, 0, static_cast<const unsigned char*>(whole.bytes()),
+                whole.dims(), cut.begin(done), cut.part, axis, cell);
       parameters[at(m.internal)] = parts[i]->view(whole.type());
     }
     if (p.iteration_parameter >= 0) {
@@ -134,7 +134,7 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
       Held& h = collected[i].pieces.emplace_back();
       h.dims.assign(r.dims().begin(), r.dims().end());
       collected[i].type = r.type();
-      auto bytes = static_cast<unsigned char*>(r.bytes());
+      auto bytes = static_cast<const unsigned char*>(r.bytes());
       h.bytes.assign(bytes, bytes + at(r.size()) * cell_of(r.type()));
     }
     for (const graft_back_edge& e : p.back_edges) parameters[at(e.parameter)] = results[at(e.result)];
@@ -144,7 +144,7 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
 
   for (size_t i = 0; i < p.outputs.size(); ++i) {
     const graft_port_map& m = p.outputs[i];
-    if (m.external < 0 || !ctx.wants(at(m.external))) continue;
+    if (m.external < 0 || !ctx.output_used(at(m.external))) continue;
     size_t o = at(m.external);
     if (m.sliced) {
       std::vector<Held>& pieces = collected[i].pieces;
@@ -168,7 +168,7 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
           fail("expected slices of output ", o, " with the same shape, got ", pieces[0].dims, " and then ", h.dims);
         dims[axis] += h.dims[axis];
       }
-      TensorView out = ctx.allocate(o, dims);
+      OutputView out = ctx.allocate(o, dims);
       if (m.stride < 0) std::reverse(pieces.begin(), pieces.end());
       int64_t to = 0;
       for (const Held& h : pieces) {
@@ -257,7 +257,7 @@ void iterator_infer(Infer& ctx, const NoAttributes&) { infer_iterations(ctx, Dim
 
 }  // namespace
 
-Ops define_loop() {
+Definitions define_loop() {
   return {
       op("Loop", 5)
           .doc("Run the body while its condition holds, at most trip_count times (-1: no limit)")

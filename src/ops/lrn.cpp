@@ -51,7 +51,7 @@ void lrn_run(Run& ctx, const Lrn& a) {
 
 }  // namespace
 
-Ops define_lrn() {
+Definitions define_lrn() {
   return op<Lrn>("LRN", 1)
       .doc("Local response normalization: x / (bias + alpha / size^axes * sum of squares in the window)^beta")
       .inputs("data, axes")

@@ -63,7 +63,8 @@ void multiply(const T* a, const Matrix& p, const T* b, const Matrix& q, T* y) {
 }
 
 void matmul_run(Run& ctx, const MatMul& a) {
-  TensorView x = ctx.input(0), y = ctx.input(1), out = ctx.output(0);
+  TensorView x = ctx.input(0), y = ctx.input(1);
+  OutputView out = ctx.output(0);
   std::vector<int64_t> p(x.dims().begin(), x.dims().end()), q(y.dims().begin(), y.dims().end());
   bool row = p.size() == 1, column = q.size() == 1;
   if (row) p.insert(p.begin(), 1);
@@ -112,7 +113,8 @@ void grouped_matmul_infer(Infer& ctx, const NoAttributes&) {
 
 // The weights are stored transposed. With offsets, group g takes the rows from the end of group g - 1 to offsets[g].
 void grouped_matmul_run(Run& ctx, const NoAttributes&) {
-  TensorView x = ctx.input(0), y = ctx.input(1), out = ctx.output(0);
+  TensorView x = ctx.input(0), y = ctx.input(1);
+  OutputView out = ctx.output(0);
   int64_t groups = y.dim(0), inner = y.dim(2), columns = y.dim(1);
   std::vector<int64_t> ends;
   if (x.rank() == 2) ends = ctx.input(2).to<int64_t>();
@@ -136,7 +138,7 @@ void grouped_matmul_run(Run& ctx, const NoAttributes&) {
 
 // ---- ONNX ----
 
-Value import_gemm(Import& layer) {
+Value import_gemm(Builder& layer) {
   Value y =
       layer.op("MatMul", {layer.input(0), layer.input(1)},
                {{"transpose_a", layer.get<bool>("transA", false)}, {"transpose_b", layer.get<bool>("transB", false)}});
@@ -147,7 +149,7 @@ Value import_gemm(Import& layer) {
 
 }  // namespace
 
-Ops define_matmul() {
+Definitions define_matmul() {
   return {
       op<MatMul>("MatMul", 1)
           .doc("Matrix product over the last two axes; the other axes broadcast")

@@ -80,7 +80,7 @@ void matrix_nms_run(Run& ctx, const MatrixNms& a) {
 
 }  // namespace
 
-Ops define_matrix_nms() {
+Definitions define_matrix_nms() {
   return op<MatrixNms>("MatrixNms", 8)
       .doc(
           "Matrix NMS: decay scores by overlaps with higher-scoring boxes, and return rows of [class, score, x1, y1, "

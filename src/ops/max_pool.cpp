@@ -77,7 +77,8 @@ void maximum_pool(std::span<const T> x, int64_t planes, const WindowAxes& axes, 
 }
 
 void max_pool_any(Run& ctx, const PoolAttributes& a, bool indices, int64_t axis) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   WindowAxes axes = window_axes(x.dims().subspan(2), y.dims().subspan(2), a.kernel, a);
   int64_t modulus = std::max<int64_t>(count_of(x.dims().subspan(normalize_axis(axis, x.rank()))), 1);
@@ -90,7 +91,7 @@ void max_pool_any(Run& ctx, const PoolAttributes& a, bool indices, int64_t axis)
   if (indices) ctx.output(1).assign(index);
 }
 void max_pool_run1(Run& ctx, const MaxPool1& a) { max_pool_any(ctx, a, false, 0); }
-void max_pool_run(Run& ctx, const MaxPool& a) { max_pool_any(ctx, a, ctx.wants(1), a.axis); }
+void max_pool_run(Run& ctx, const MaxPool& a) { max_pool_any(ctx, a, ctx.output_used(1), a.axis); }
 
 // ---- earlier opsets ----
 
@@ -106,7 +107,7 @@ void max_pool_as_1(Rewrite& at) {
 
 }  // namespace
 
-Ops define_max_pool() {
+Definitions define_max_pool() {
   constexpr std::string_view doc = "Max pooling over a sliding window, with the index of each maximum";
   return {
       op<MaxPool1>("MaxPool", 1)

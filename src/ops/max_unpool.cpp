@@ -39,7 +39,8 @@ void max_unpool_infer(Infer& ctx, const MaxUnpool& a) {
 
 // Indices refer to the tensor that was pooled. A larger output holds it in its first corner.
 void max_unpool_run(Run& ctx, const MaxUnpool& a) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   std::vector<int64_t> inner = unpooled_shape(x.info().shape, a).values(), strides = strides_of(y.dims());
   int64_t total = count_of(inner);
   std::vector<int64_t> index = ctx.input(1).to<int64_t>();
@@ -59,7 +60,7 @@ void max_unpool_run(Run& ctx, const MaxUnpool& a) {
   });
 }
 
-Value import_max_unpool(Import& layer) {
+Value import_max_unpool(Builder& layer) {
   Value x = layer.input(0);
   LayerWindows w = layer_windows(layer, spatial_axes(layer, {x}));
   std::vector<Value> inputs{x, layer.input(1)};
@@ -71,7 +72,7 @@ Value import_max_unpool(Import& layer) {
 
 }  // namespace
 
-Ops define_max_unpool() {
+Definitions define_max_unpool() {
   return op<MaxUnpool>("MaxUnpool", "graft")
       .doc("Undo max pooling: put each maximum back to its index, and zeros elsewhere")
       .inputs("data, indices, output_shape?")

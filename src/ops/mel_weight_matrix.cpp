@@ -27,7 +27,7 @@ double hertz_of(double mel) { return 700 * (std::pow(10, mel / 2595) - 1); }
 
 // Each band is a triangle filter: it rises from the center of the band below and falls to that of the band above.
 void mel_weight_matrix_run(Run& ctx, const MelWeightMatrix&) {
-  TensorView y = ctx.output(0);
+  OutputView y = ctx.output(0);
   int64_t rows = y.dim(0), bands = y.dim(1);
   auto size = ctx.input(1).scalar<double>(), rate = ctx.input(2).scalar<double>();
   double low = mel_of(ctx.input(3).scalar<double>()), high = mel_of(ctx.input(4).scalar<double>());
@@ -53,7 +53,7 @@ void mel_weight_matrix_run(Run& ctx, const MelWeightMatrix&) {
   y.assign(out);
 }
 
-Value import_mel_weight_matrix(Import& layer) {
+Value import_mel_weight_matrix(Builder& layer) {
   DType type = onnx_element_type(layer.get<int64_t>("output_datatype", 1));
   return layer.op("MelWeightMatrix@graft",
                   {layer.input(0), layer.input(1), layer.input(2), layer.input(3), layer.input(4)},
@@ -62,7 +62,7 @@ Value import_mel_weight_matrix(Import& layer) {
 
 }  // namespace
 
-Ops define_mel_weight_matrix() {
+Definitions define_mel_weight_matrix() {
   return op<MelWeightMatrix>("MelWeightMatrix", "graft")
       .doc("Filter bank that maps a spectrum to bands of the mel scale, [dft_length / 2 + 1, num_mel_bins]")
       .inputs("num_mel_bins, dft_length, sample_rate, lower_edge_hertz, upper_edge_hertz")

@@ -83,16 +83,17 @@ inline void copy_box(std::span<const int64_t> dims, size_t cell, unsigned char* 
 }
 
 // Produces a whole output from a view of an input. `dims` may split the dimensions of the output further.
-inline void move_view(TensorView y, TensorView x, const Strided& source, std::span<const int64_t> dims) {
+inline void move_view(OutputView y, TensorView x, const Strided& source, std::span<const int64_t> dims) {
   if (count_of(dims) != y.size()) fail("an output of shape ", y.info().shape, " does not match a view of shape ", dims);
-  Cells from(x), to = Cells::blank(y);
+  Cells from(x);
+  OutputCells to(y);
   copy_box(dims, to.cell_size(), to.data(), dense_box(dims), from.data(), source);
   to.write_back();
 }
-inline void move_view(TensorView y, TensorView x, const Strided& source) { move_view(y, x, source, y.dims()); }
+inline void move_view(OutputView y, TensorView x, const Strided& source) { move_view(y, x, source, y.dims()); }
 
 // The same with the input's dimensions split into `finer` ones, which are permuted.
-inline void move_reordered(TensorView y, TensorView x, const std::vector<int64_t>& finer,
+inline void move_reordered(OutputView y, TensorView x, const std::vector<int64_t>& finer,
                            const std::vector<size_t>& order) {
   if (count_of(finer) != x.size())
     fail("an input of shape ", x.info().shape, " does not match a view of shape ", finer);

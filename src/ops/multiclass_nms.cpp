@@ -103,7 +103,7 @@ void multiclass_nms_as_8(Rewrite& at) {
 
 }  // namespace
 
-Ops define_multiclass_nms() {
+Definitions define_multiclass_nms() {
   auto common = [](int version) {
     return op<MulticlassNms>("MulticlassNms", version)
         .doc("Non-maximum suppression per class, with rows of [class, score, x1, y1, x2, y2]")

@@ -37,7 +37,8 @@ void multinomial_infer(Infer& ctx, const Multinomial& a) {
 // The first class whose cumulative probability reaches the drawn number. T is the type of the arithmetic.
 template <class T>
 void multinomial_draw(Run& ctx, const Multinomial& a) {
-  TensorView probs = ctx.input(0), y = ctx.output(0);
+  TensorView probs = ctx.input(0);
+  OutputView y = ctx.output(0);
   std::vector<T> p = probs.to<T>();
   auto batch = static_cast<size_t>(probs.dim(0)), classes = static_cast<size_t>(probs.dim(1)),
        samples = static_cast<size_t>(y.dim(1));
@@ -71,7 +72,7 @@ void multinomial_run(Run& ctx, const Multinomial& a) {
 
 }  // namespace
 
-Ops define_multinomial() {
+Definitions define_multinomial() {
   return op<Multinomial>("Multinomial", 13)
       .doc("Random class indices drawn from a multinomial distribution, row by row")
       .inputs("probs, num_samples")

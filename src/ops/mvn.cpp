@@ -36,7 +36,7 @@ void mvn6_infer(Infer& ctx, const Mvn6&) {
   ctx.output(0, ctx.type(0), data);
 }
 
-void normalize_mean_variance(TensorView x, TensorView y, const std::vector<size_t>& axes, bool variance, double eps,
+void normalize_mean_variance(TensorView x, OutputView y, const std::vector<size_t>& axes, bool variance, double eps,
                              bool outside) {
   std::vector<double> v = x.to<double>();
   Slots slots(x.dims(), axes);
@@ -64,7 +64,7 @@ void mvn6_run(Run& ctx, const Mvn6& a) {
 
 }  // namespace
 
-Ops define_mvn() {
+Definitions define_mvn() {
   return {
       op<Mvn2>("MVN", 2)
           .doc("Mean-variance normalization: subtract the mean and optionally divide by the standard deviation")

@@ -79,7 +79,7 @@ void nms_rotated_run(Run& ctx, const NmsRotated& a) {
   write_kept(ctx, kept);
 }
 
-Value import_nms_rotated(Import& layer) {
+Value import_nms_rotated(Builder& layer) {
   return layer.ops("NMSRotated@13",
                    {layer.input(0), layer.input(1), layer.scalar(INT64_MAX),
                     layer.scalar(layer.get<float>("iou_threshold"), DType::f32),
@@ -89,7 +89,7 @@ Value import_nms_rotated(Import& layer) {
 
 }  // namespace
 
-Ops define_nms_rotated() {
+Definitions define_nms_rotated() {
   return op<NmsRotated>("NMSRotated", 13)
       .doc("Non-maximum suppression of rotated boxes; rows of [batch, class, box]")
       .inputs("boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold")

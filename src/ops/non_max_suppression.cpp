@@ -63,7 +63,7 @@ void nms_run(Run& ctx, const A& a) {
 }
 
 // In ONNX, an omitted score threshold keeps all scores, and an omitted number of boxes keeps none.
-Value import_nms(Import& layer) {
+Value import_nms(Builder& layer) {
   auto given = [&](size_t i, Value fallback) { return layer.has_input(i) ? layer.input(i) : fallback; };
   auto center = layer.get<int64_t>("center_point_box", 0);
   if (center != 0 && center != 1) fail("expected center_point_box 0 or 1, got ", center);
@@ -75,7 +75,7 @@ Value import_nms(Import& layer) {
 
 }  // namespace
 
-Ops define_non_max_suppression() {
+Definitions define_non_max_suppression() {
   constexpr std::string_view doc = "Non-maximum suppression per class; rows of [batch, class, box]";
   constexpr std::string_view five = "boxes, scores, max_output_boxes_per_class?, iou_threshold?, score_threshold?",
                              six =

@@ -47,7 +47,7 @@ void nonzero_run(Run& ctx, const NonZero&) {
 
 }  // namespace
 
-Ops define_nonzero() {
+Definitions define_nonzero() {
   return op<NonZero>("NonZero", 3)
       .doc("Coordinates of the nonzero elements, one row per axis")
       .inputs("data")

@@ -29,7 +29,7 @@ void grn_infer(Infer& ctx, const Grn&) {
   ctx.output(0, ctx.type(0), data);
 }
 
-void divide_by_norm(TensorView x, TensorView y, const std::vector<size_t>& axes, double eps, NormalizeL2::Mode mode) {
+void divide_by_norm(TensorView x, OutputView y, const std::vector<size_t>& axes, double eps, NormalizeL2::Mode mode) {
   std::vector<double> v = x.to<double>();
   if (axes.empty()) {
     // No axes: each element is normalized by itself.
@@ -50,7 +50,7 @@ void grn_run(Run& ctx, const Grn& a) { divide_by_norm(ctx.input(0), ctx.output(0
 
 }  // namespace
 
-Ops define_normalize_l2() {
+Definitions define_normalize_l2() {
   return {
       op<NormalizeL2>("NormalizeL2", 1)
           .doc("Divide by the L2 norm over the given axes")

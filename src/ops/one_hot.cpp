@@ -38,13 +38,15 @@ void one_hot1_infer(Infer& ctx, const OneHot1& a) { one_hot_any_infer(ctx, a.axi
 void one_hot16_infer(Infer& ctx, const OneHot16& a) { one_hot_any_infer(ctx, a.axis); }
 
 void one_hot_any_run(Run& ctx, int64_t where, bool from_end) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   if (ctx.input(2).size() != 1 || ctx.input(3).size() != 1) fail("expected scalar on_value and off_value");
   size_t axis = normalize_axis(where, x.rank() + 1);
   std::vector<int64_t> indices = x.to<int64_t>();
   int64_t depth = y.dim(axis), inner = count_of(x.dims().subspan(axis));
-  Cells on(ctx.input(2)), off(ctx.input(3)), to = Cells::blank(y);
+  Cells on(ctx.input(2)), off(ctx.input(3));
+  OutputCells to(y);
   size_t cell = to.cell_size();
   copy_box(y.dims(), cell, to.data(), dense_box(y.dims()), off.data(), {0, std::vector<int64_t>(y.rank(), 0)});
   for (int64_t i = 0; i < x.size(); ++i) {
@@ -62,7 +64,7 @@ void one_hot16_run(Run& ctx, const OneHot16& a) {
 }
 
 // Indices and depth may be of any numeric type, and depth a 1-D tensor; the values are [off, on].
-Value import_one_hot(Import& layer) {
+Value import_one_hot(Builder& layer) {
   Value indices = convert(layer.input(0), DType::i64), depth = convert(layer.input(1), DType::i64);
   Shape s = depth.shape();
   if (!s.ranked() || s.rank() != 0) depth = reshape(depth, {});
@@ -87,7 +89,7 @@ void one_hot_as_1(Rewrite& at) {
 
 }  // namespace
 
-Ops define_one_hot() {
+Definitions define_one_hot() {
   return {
       op<OneHot1>("OneHot", 1)
           .doc("One-hot encoding along a new axis: on_value at the index, off_value elsewhere")

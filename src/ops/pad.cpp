@@ -67,10 +67,12 @@ std::vector<PadStretch> pad_stretches(Pad::Mode mode, int64_t n, int64_t begin, 
 }
 
 void pad_run(Run& ctx, const Pad& a) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   std::vector<int64_t> begin = ctx.input(1).to<int64_t>(), end = ctx.input(2).to<int64_t>();
   if (begin.size() != x.rank() || end.size() != x.rank()) fail("expected one pad per axis");
-  Cells from(x), to = Cells::blank(y);
+  Cells from(x);
+  OutputCells to(y);
   size_t cell = to.cell_size();
   if (y.size() == 0) return;
   if (a.pad_mode == Pad::constant) {
@@ -149,7 +151,7 @@ void pad_as_1(Rewrite& at) {
 
 }  // namespace
 
-Ops define_pad() {
+Definitions define_pad() {
   return {
       op<Pad>("Pad", 1)
           .doc("Pad a tensor at the beginning and end of each axis")

@@ -23,7 +23,8 @@ void prelu_infer(Infer& ctx, const NoAttributes&) {
 }
 
 void prelu_run(Run& ctx, const NoAttributes&) {
-  TensorView x = ctx.input(0), slope = ctx.input(1), y = ctx.output(0);
+  TensorView x = ctx.input(0), slope = ctx.input(1);
+  OutputView y = ctx.output(0);
   std::vector<int64_t> aligned = prelu_slope(x.info().shape, slope.info().shape).values();
   with_number_type(x.type(), [&]<class T>(T) {
     std::vector<T> v = x.to<T>(), s = slope.to<T>();
@@ -38,13 +39,13 @@ void prelu_run(Run& ctx, const NoAttributes&) {
   });
 }
 
-Value import_leaky_relu(Import& layer) {
+Value import_leaky_relu(Builder& layer) {
   Value x = layer.input(0);
   return layer.op("PRelu", {x, like(x, layer.get<float>("alpha", 0.01f))});
 }
 
 // Since opset 7, a 1-D slope belongs to the last axis; before, to the channels, as in PRelu.
-Value import_prelu(Import& layer) {
+Value import_prelu(Builder& layer) {
   Value x = layer.input(0), slope = layer.input(1);
   Shape s = slope.shape(), in = x.shape();
   if (layer.version() >= 7 && s.ranked() && s.rank() == 1 && in.ranked() && in.rank() > 2) {
@@ -60,7 +61,7 @@ Value import_prelu(Import& layer) {
 
 }  // namespace
 
-Ops define_prelu() {
+Definitions define_prelu() {
   return {
       op("PRelu", 1)
           .doc("x where x >= 0, slope * x elsewhere; a 1-D slope is per channel")

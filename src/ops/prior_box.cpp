@@ -141,7 +141,7 @@ class PriorWriter {
   }
 
  private:
-  TensorView y_;
+  OutputView y_;
   std::vector<float> out_;
   size_t at_ = 0;
 };
@@ -233,12 +233,12 @@ void prior_box_clustered_run(Run& ctx, const PriorBoxClustered& a) {
 // ---- import ----
 
 // The inputs of the layer are the feature map and the image themselves, [N, C, H, W].
-Value prior_size(Import& layer, size_t input) {
+Value prior_size(Builder& layer, size_t input) {
   Value x = layer.input(input);
   if (Shape s = x.shape(); s.ranked() && s.rank() != 4) fail("expected input ", input, " of rank 4, got shape ", s);
   return layer.op("Slice", {shape_of(x), layer.ints({2}), layer.ints({4}), layer.ints({1})});
 }
-Value import_prior_box(Import& layer) {
+Value import_prior_box(Builder& layer) {
   std::vector<NamedAttr> attrs;
   for (std::string_view list :
        {"min_size", "max_size", "aspect_ratio", "density", "fixed_ratio", "fixed_size", "variance"})
@@ -251,7 +251,7 @@ Value import_prior_box(Import& layer) {
   attrs.push_back({"min_max_aspect_ratios_order", layer.get<bool>("min_max_aspect_ratios_order", true)});
   return unsqueeze(layer.op("PriorBox@8", {prior_size(layer, 0), prior_size(layer, 1)}, attrs), {0});
 }
-Value import_prior_box_clustered(Import& layer) {
+Value import_prior_box_clustered(Builder& layer) {
   std::vector<NamedAttr> attrs{{"width", layer.get<std::vector<float>>("width")},
                                {"height", layer.get<std::vector<float>>("height")},
                                {"variance", layer.get<std::vector<float>>("variance", {0.1f})},
@@ -263,7 +263,7 @@ Value import_prior_box_clustered(Import& layer) {
 
 }  // namespace
 
-Ops define_prior_box() {
+Definitions define_prior_box() {
   constexpr std::string_view doc = "Prior boxes of several sizes at every cell of a grid, with their variances";
   return {
       op<PriorBox1>("PriorBox", 1)

@@ -131,12 +131,12 @@ void proposal_run(Run& ctx, const Proposal& a) {
     if (kept.size() < most) boxes[(batch * most + kept.size()) * 5] = -1;
   }
   ctx.output(0).assign(boxes);
-  if (ctx.wants(1)) ctx.output(1).assign(scores);
+  if (ctx.output_used(1)) ctx.output(1).assign(scores);
 }
 
 }  // namespace
 
-Ops define_proposal() {
+Definitions define_proposal() {
   auto common = [](int version) {
     return op<Proposal>("Proposal", version)
         .doc(

@@ -46,13 +46,13 @@ void random_uniform_infer(Infer& ctx, const RandomUniform& a) {
 }
 
 // The elements after a round trip through the element type.
-std::vector<float> random_stored_as(TensorView like, std::vector<float> v) {
+std::vector<float> random_stored_as(OutputView like, std::vector<float> v) {
   like.assign(v);
   return like.to<float>();
 }
 
 // Each step is rounded to the element type, as arithmetic in that type would.
-void random_reals(TensorView y, RandomWords& words, RandomAlignment alignment, double low, double high) {
+void random_reals(OutputView y, RandomWords& words, RandomAlignment alignment, double low, double high) {
   auto n = static_cast<size_t>(y.size());
   if (y.type() == DType::f64) {
     std::vector<double> v(n);
@@ -69,7 +69,7 @@ void random_reals(TensorView y, RandomWords& words, RandomAlignment alignment, d
   y.assign(v);
 }
 
-void random_integers(TensorView y, RandomWords& words, RandomAlignment alignment, int64_t low, int64_t high) {
+void random_integers(OutputView y, RandomWords& words, RandomAlignment alignment, int64_t low, int64_t high) {
   auto span = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   constexpr int64_t one_word = UINT32_MAX;
   bool pytorch = alignment == RandomAlignment::pytorch,
@@ -87,7 +87,7 @@ void random_integers(TensorView y, RandomWords& words, RandomAlignment alignment
 }
 
 void random_uniform_run(Run& ctx, const RandomUniform& a) {
-  TensorView y = ctx.output(0);
+  OutputView y = ctx.output(0);
   RandomSeeds seeds = RandomSeeds::of(a.global_seed, a.op_seed);
   RandomWords words(a.alignment, seeds.global_seed, seeds.op_seed);
   if (is_real(y.type())) {
@@ -101,7 +101,7 @@ void random_uniform_run(Run& ctx, const RandomUniform& a) {
 
 }  // namespace
 
-Ops define_random_uniform() {
+Definitions define_random_uniform() {
   return op<RandomUniform>("RandomUniform", 8)
       .doc("Uniform random numbers in [minval, maxval); reproducible if a seed is given")
       .inputs("shape, minval, maxval")

@@ -65,7 +65,7 @@ void range_infer(Infer& ctx, const Range& a) { range_shape(ctx, a.output_type); 
 void old_range_infer(Infer& ctx, const NoAttributes&) { range_shape(ctx, common_type(ctx)); }
 
 void range_fill(Run& ctx) {
-  TensorView y = ctx.output(0);
+  OutputView y = ctx.output(0);
   auto fill = [&]<class T>(T start, T step) {
     std::vector<T> v(static_cast<size_t>(y.size()));
     for (size_t i = 0; i < v.size(); ++i) v[i] = wrap_add(start, wrap_mul(static_cast<T>(i), step));
@@ -82,7 +82,7 @@ void range_fill(Run& ctx) {
 void range_run(Run& ctx, const Range&) { range_fill(ctx); }
 void old_range_run(Run& ctx, const NoAttributes&) { range_fill(ctx); }
 
-Value import_range(Import& layer) {
+Value import_range(Builder& layer) {
   Value start = as_scalar(layer.input(0)), stop = as_scalar(layer.input(1));
   Value step = layer.has_input(2) ? as_scalar(layer.input(2)) : like(start, 1);
   return layer.op("Range@4", {start, stop, step}, {{"output_type", start.type()}});
@@ -97,7 +97,7 @@ void range_as_1(Rewrite& at) {
 
 }  // namespace
 
-Ops define_range() {
+Definitions define_range() {
   return {
       op("Range", 1)
           .doc("Evenly spaced numbers from start up to but excluding stop")

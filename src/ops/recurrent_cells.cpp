@@ -96,7 +96,7 @@ void lstm_cell1_run(Run& ctx, const LstmCell1& a) {
 
 }  // namespace
 
-Ops define_recurrent_cells() {
+Definitions define_recurrent_cells() {
   return {
       op<RnnCell>("RNNCell", 1)
           .doc("One step of a vanilla RNN")

@@ -133,7 +133,7 @@ void peephole_sequence_run(Run& ctx, const PeepholeSequence& a) {
 
 }  // namespace
 
-Ops define_recurrent_sequences() {
+Definitions define_recurrent_sequences() {
   constexpr std::string_view one_state = "X, initial_hidden_state, sequence_lengths, W, R, B",
                              two_states = "X, initial_hidden_state, initial_cell_state, sequence_lengths, W, R, B",
                              peepholes = "X, initial_hidden_state, initial_cell_state, sequence_lengths, W, R, B, P?";

@@ -121,7 +121,8 @@ T reduce_end(T so_far, int64_t count) {
 
 template <Reduce what>
 void reduce_run(Run& ctx, const Reduction&) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   std::vector<bool> gone = reduced_axes(ctx.input(1).to<int64_t>(), x.rank());
   std::vector<int64_t> strides(x.rank(), 0);
   int64_t step = 1, count = 1;
@@ -148,7 +149,7 @@ void reduce_run(Run& ctx, const Reduction&) {
 // ---- ONNX ----
 
 // The axes to reduce: all if omitted, unless noop_with_empty_axes is set.
-Value reduce_axes_of(Import& layer, const Value& x) {
+Value reduce_axes_of(Builder& layer, const Value& x) {
   bool stay = layer.get<bool>("noop_with_empty_axes", false);
   if (layer.has("axes")) {
     auto axes = layer.get<std::vector<int64_t>>("axes");
@@ -167,28 +168,28 @@ Value reduce_axes_of(Import& layer, const Value& x) {
   Value rank = squeeze(shape_of(shape_of(x)), {0});
   return layer.op("Range", {layer.scalar(int64_t{0}), rank, layer.scalar(int64_t{1})}, {{"output_type", DType::i64}});
 }
-Value reduced(Import& layer, std::string_view op, const Value& x, const Value& axes, bool keep) {
+Value reduced(Builder& layer, std::string_view op, const Value& x, const Value& axes, bool keep) {
   return layer.op(op, {x, axes}, {{"keep_dims", keep}});
 }
-bool reduce_keeps(Import& layer) { return layer.get<bool>("keepdims", true); }
+bool reduce_keeps(Builder& layer) { return layer.get<bool>("keepdims", true); }
 
-Value import_reduce(Import& layer) {
+Value import_reduce(Builder& layer) {
   Value x = layer.input(0);
   std::string_view op = layer.type();
   if (x.type() == DType::boolean && op == "ReduceMax") op = "ReduceLogicalOr";
   if (x.type() == DType::boolean && op == "ReduceMin") op = "ReduceLogicalAnd";
   return reduced(layer, op, x, reduce_axes_of(layer, x), reduce_keeps(layer));
 }
-Value import_reduce_log_sum(Import& layer) {
+Value import_reduce_log_sum(Builder& layer) {
   Value x = layer.input(0);
   return layer.op("Log", {reduced(layer, "ReduceSum", x, reduce_axes_of(layer, x), reduce_keeps(layer))});
 }
-Value import_reduce_sum_square(Import& layer) {
+Value import_reduce_sum_square(Builder& layer) {
   Value x = layer.input(0);
   return reduced(layer, "ReduceSum", x * x, reduce_axes_of(layer, x), reduce_keeps(layer));
 }
 // Subtract the maximum first to prevent overflow; an infinite maximum would produce NaN, so it is not subtracted.
-Value import_reduce_log_sum_exp(Import& layer) {
+Value import_reduce_log_sum_exp(Builder& layer) {
   Value x = layer.input(0), axes = reduce_axes_of(layer, x);
   Value most = reduced(layer, "ReduceMax", x, axes, true);
   most = layer.op("Select", {layer.op("IsFinite", {most}), most, like(most, 0)});
@@ -208,7 +209,7 @@ OpOf<Reduction> reduction(std::string_view name, int version, std::string_view d
 
 }  // namespace
 
-Ops define_reduce() {
+Definitions define_reduce() {
   auto rule = [](std::string_view type) { return onnx(type).expand(import_reduce); };
   return {
       reduction<Reduce::sum>("ReduceSum", 1, "Sum along the given axes").import(rule("ReduceSum")),

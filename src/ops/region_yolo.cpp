@@ -69,7 +69,7 @@ void region_yolo_run(Run& ctx, const RegionYolo& a) {
 
 }  // namespace
 
-Ops define_region_yolo() {
+Definitions define_region_yolo() {
   return op<RegionYolo>("RegionYolo", 1)
       .doc("YOLO output layer: convert raw boxes to coordinates and probabilities")
       .inputs("data")

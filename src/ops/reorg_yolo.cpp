@@ -32,9 +32,11 @@ void reorg_yolo_infer(Infer& ctx, const ReorgYolo& a) {
 // The element order of Darknet, which reads the data as if the channels had been expanded already: element (c, h, w)
 // comes from channel c % depth of an image with `depth` channels and sides `stride` times as long.
 void reorg_yolo_run(Run& ctx, const ReorgYolo& a) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   if (x.size() == 0) return;
-  Cells from(x), to = Cells::blank(y);
+  Cells from(x);
+  OutputCells to(y);
   int64_t channels = x.dim(1), height = x.dim(2), width = x.dim(3), stride = a.stride[0];
   int64_t depth = channels / (stride * stride), all = x.size();
   size_t cell = from.cell_size();
@@ -53,7 +55,7 @@ void reorg_yolo_run(Run& ctx, const ReorgYolo& a) {
 
 }  // namespace
 
-Ops define_reorg_yolo() {
+Definitions define_reorg_yolo() {
   return op<ReorgYolo>("ReorgYolo", 2)
       .doc("Rearrange spatial blocks into channels, in the order of Darknet")
       .inputs("data")

@@ -10,7 +10,7 @@ namespace {
 void keep_known(Infer& ctx) {
   if (auto k = ctx.known(0)) ctx.known_output(0, *k);
 }
-void same_bytes_run(TensorView from, TensorView to) {
+void same_bytes_run(TensorView from, OutputView to) {
   if (from.bytes() != to.bytes()) to.assign(from);
 }
 
@@ -157,33 +157,33 @@ void unsqueeze_run(Run& ctx, const NoAttributes&) { same_bytes_run(ctx.input(0),
 
 // ---- ONNX ----
 
-Value import_reshape(Import& layer) {
+Value import_reshape(Builder& layer) {
   layer.has("consumed_inputs");
   Value target = layer.version() < 5 ? layer.ints(layer.get<std::vector<int64_t>>("shape")) : layer.input(1);
   return layer.op("Reshape", {layer.input(0), target}, {{"special_zero", !layer.get<bool>("allowzero", false)}});
 }
 
-Value axes_of(Import& layer) {
+Value axes_of(Builder& layer) {
   return layer.has("axes")    ? layer.ints(layer.get<std::vector<int64_t>>("axes"))
          : layer.has_input(1) ? layer.input(1)
                               : Value();
 }
 
-Value import_squeeze(Import& layer) {
+Value import_squeeze(Builder& layer) {
   Value axes = axes_of(layer);
   return axes ? layer.op("Squeeze@1", {layer.input(0), axes}) : layer.op("Squeeze@1", {layer.input(0)});
 }
-Value import_unsqueeze(Import& layer) {
+Value import_unsqueeze(Builder& layer) {
   Value axes = axes_of(layer);
   if (!axes) fail("expected axes, got none");
   return layer.op("Unsqueeze", {layer.input(0), axes});
 }
 
-Value import_flatten(Import& layer) { return flattened(layer.input(0), layer.get<int64_t>("axis", 1)); }
+Value import_flatten(Builder& layer) { return flattened(layer.input(0), layer.get<int64_t>("axis", 1)); }
 
 }  // namespace
 
-Ops define_reshape() {
+Definitions define_reshape() {
   return {
       op<Reshape>("Reshape", 1)
           .doc("Change the shape and keep the elements")

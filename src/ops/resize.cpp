@@ -184,7 +184,8 @@ AxisTaps resize_taps(const ResizeAxis& d, const Resize& a, std::vector<bool>& ou
 }
 
 std::vector<ResizeAxis> resize_plan(Run& ctx, const Resize& a) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   std::vector<size_t> axes = resize_axes(a, x.rank());
   std::vector<ResizeAxis> plan;
   for (size_t i = 0; i < x.rank(); ++i) plan.push_back({x.dim(i), y.dim(i), 1});
@@ -207,7 +208,8 @@ std::vector<ResizeAxis> resize_plan(Run& ctx, const Resize& a) {
 }
 
 void resize_run(Run& ctx, const Resize& a) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   std::vector<ResizeAxis> plan = resize_plan(ctx, a);
   std::vector<std::vector<bool>> outside(x.rank());
@@ -237,7 +239,7 @@ void resize_run(Run& ctx, const Resize& a) {
 
 }  // namespace
 
-Ops define_resize() {
+Definitions define_resize() {
   return op<Resize>("Resize", "graft")
       .doc("Resize some axes by interpolation, with ONNX semantics")
       .inputs("data, roi?, scales?, sizes?")

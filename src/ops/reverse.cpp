@@ -64,13 +64,15 @@ void reverse_sequence_infer(Infer& ctx, const ReverseSequence& a) {
 
 // Each batch consists of two boxes: the first `length` steps reversed, the others unchanged.
 void reverse_sequence_run(Run& ctx, const ReverseSequence& a) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   size_t batch = normalize_axis(a.batch_axis, x.rank()), seq = normalize_axis(a.seq_axis, x.rank());
   std::vector<int64_t> lengths = ctx.input(1).to<int64_t>();
   if (static_cast<int64_t>(lengths.size()) != x.dim(batch))
     fail("expected ", x.dim(batch), " seq_lengths, one per sequence, got ", lengths.size());
   if (batch == seq) fail("expected different batch_axis and seq_axis, got ", batch, " for both");
-  Cells from(x), to = Cells::blank(y);
+  Cells from(x);
+  OutputCells to(y);
   std::vector<int64_t> dims(x.dims().begin(), x.dims().end());
   dims[batch] = 1;
   for (int64_t b = 0; b < x.dim(batch); ++b) {
@@ -92,7 +94,7 @@ void reverse_sequence_run(Run& ctx, const ReverseSequence& a) {
 
 }  // namespace
 
-Ops define_reverse() {
+Definitions define_reverse() {
   return {
       op<Reverse>("Reverse", 1)
           .doc("Reverse the order of elements along the given axes")

@@ -78,7 +78,8 @@ Region rotated_region(const RoiAlignFields& a, const float* roi) {
 }
 
 void roi_align_any(Run& ctx, const RoiAlignFields& a, Region (*region)(const RoiAlignFields&, const float*)) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   std::vector<float> data = x.to<float>(), rois = ctx.input(1).to<float>(), out(static_cast<size_t>(y.size()));
   std::vector<int64_t> indices = ctx.input(2).to<int64_t>();
   size_t per_image = static_cast<size_t>(x.dim(1) * x.dim(2) * x.dim(3)),
@@ -108,7 +109,7 @@ void roi_align_rotated_run(Run& ctx, const RoiAlignRotated& a) { roi_align_any(c
 // ---- import ----
 
 // Before opset 16, pixel centers were at integer coordinates.
-Value import_roi_align(Import& layer) {
+Value import_roi_align(Builder& layer) {
   std::string where = layer.get<std::string>("coordinate_transformation_mode",
                                              layer.version() < 16 ? "output_half_pixel" : "half_pixel");
   if (where != "half_pixel" && where != "output_half_pixel")
@@ -125,7 +126,7 @@ Value import_roi_align(Import& layer) {
 }
 
 // Batch index and region in one row.
-Value import_roi_align_rotated(Import& layer) {
+Value import_roi_align_rotated(Builder& layer) {
   if (!layer.get<bool>("aligned", true)) unsupported("only aligned = 1 is supported, got 0");
   Value rois = layer.input(1);
   auto part = [&](int64_t from, int64_t to) {
@@ -141,7 +142,7 @@ Value import_roi_align_rotated(Import& layer) {
 
 }  // namespace
 
-Ops define_roi_align() {
+Definitions define_roi_align() {
   constexpr std::string_view doc = "Sample regions of a feature map to a fixed size with bilinear interpolation";
   return {
       op<RoiAlign3>("ROIAlign", 3)

@@ -98,7 +98,8 @@ struct RoiPlane {
 // f(roi, first plane of its image, output values)
 template <class F>
 void for_each_roi(Run& ctx, F f) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   std::vector<float> data = x.to<float>(), rois = ctx.input(1).to<float>(), out(static_cast<size_t>(y.size()));
   size_t per_image = static_cast<size_t>(x.dim(1) * x.dim(2) * x.dim(3)),
          per_roi = static_cast<size_t>(y.dim(1) * y.dim(2) * y.dim(3));
@@ -219,7 +220,7 @@ void psroi_pooling_run(Run& ctx, const PsRoiPooling& a) {
   });
 }
 
-Value import_max_roi_pool(Import& layer) {
+Value import_max_roi_pool(Builder& layer) {
   auto size = layer.get<std::vector<int64_t>>("pooled_shape");
   if (size.size() != 2) fail("expected 2 values in 'pooled_shape', got ", size.size());
   return layer.op("ROIPooling", {layer.input(0), layer.input(1)},
@@ -233,7 +234,7 @@ Value import_max_roi_pool(Import& layer) {
 
 }  // namespace
 
-Ops define_roi_pooling() {
+Definitions define_roi_pooling() {
   return {
       op<RoiPooling>("ROIPooling", 2)
           .doc("Pool regions [image,x1,y1,x2,y2] of feature maps to a fixed size")

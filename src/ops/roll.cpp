@@ -9,7 +9,8 @@ namespace {
 
 // Rolling swaps two parts of the data along each axis; each combination of parts is one box.
 void roll_run(Run& ctx, const NoAttributes&) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   std::vector<int64_t> shifts = ctx.input(1).to<int64_t>();
   std::vector<size_t> axes = normalize_axes(ctx.input(2).to<int64_t>(), x.rank());
   if (shifts.size() == 1) shifts.resize(axes.size(), shifts[0]);
@@ -21,7 +22,8 @@ void roll_run(Run& ctx, const NoAttributes&) {
     shift[axes[i]] = floored_mod(shift[axes[i]] + floored_mod(shifts[i], n), n);
     parts[axes[i]] = shift[axes[i]] ? 2 : 1;
   }
-  Cells from(x), to = Cells::blank(y);
+  Cells from(x);
+  OutputCells to(y);
   Walk walk(parts, {});
   do {
     std::vector<int64_t> dims;
@@ -50,7 +52,7 @@ void roll_infer(Infer& ctx, const NoAttributes& a) {
 
 }  // namespace
 
-Ops define_roll() {
+Definitions define_roll() {
   return op("Roll", 7)
       .doc("Roll elements along the given axes; elements shifted past the end reappear at the beginning")
       .inputs("data, shift, axes")

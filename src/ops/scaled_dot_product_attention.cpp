@@ -95,8 +95,8 @@ void attention_weights(std::span<double> scores, std::optional<double> sink) {
 }
 
 void attention_run(Run& ctx, const Attention& a) {
-  TensorView q = ctx.input(attention_query), k = ctx.input(attention_key), v = ctx.input(attention_value),
-             y = ctx.output(0);
+  TensorView q = ctx.input(attention_query), k = ctx.input(attention_key), v = ctx.input(attention_value);
+  OutputView y = ctx.output(0);
   int64_t length = q.dim(q.rank() - 2), width = q.dim(q.rank() - 1), keys = k.dim(k.rank() - 2),
           out_width = v.dim(v.rank() - 1);
   std::span<const int64_t> batch = y.dims().first(y.rank() - 2);
@@ -140,7 +140,7 @@ void attention_run(Run& ctx, const Attention& a) {
 
 }  // namespace
 
-Ops define_scaled_dot_product_attention() {
+Definitions define_scaled_dot_product_attention() {
   return op<Attention>("ScaledDotProductAttention", 13)
       .doc("softmax(query * key^T * scale + mask) * value; the default scale is 1 / sqrt(head size)")
       .inputs("query, key, value, attention_mask?, scale?, sink?")

@@ -29,11 +29,13 @@ T scatter_meet(ScatterMeeting how, T there, T update, bool truth) {
 // original element does not take part in the reduction.
 inline void scatter_runs(Run& ctx, const std::vector<int64_t>& targets, int64_t run, ScatterMeeting how,
                          bool from_data) {
-  TensorView x = ctx.input(0), updates = ctx.input(2), y = ctx.output(0);
+  TensorView x = ctx.input(0), updates = ctx.input(2);
+  OutputView y = ctx.output(0);
   if (updates.size() != static_cast<int64_t>(targets.size()) * run)
     fail("updates of shape ", updates.info().shape, " do not match the indices");
   if (how == ScatterMeeting::none) {
-    Cells data(x), from(updates), to = Cells::blank(y);
+    Cells data(x), from(updates);
+    OutputCells to(y);
     copy_box(y.dims(), to.cell_size(), to.data(), dense_box(y.dims()), data.data(), dense_box(y.dims()));
     size_t bytes = static_cast<size_t>(run) * to.cell_size();
     for (size_t i = 0; bytes && i < targets.size(); ++i)

@@ -61,7 +61,7 @@ void scatter_elements3_infer(Infer& ctx, const NoAttributes& a) {
   follow_moves(ctx, a, scatter_elements3_run, {0, 2}, {ctx.shape(0)});
 }
 
-Value import_scatter_elements(Import& layer) {
+Value import_scatter_elements(Builder& layer) {
   auto reduction = layer.get<std::string>("reduction", "none");
   if (reduction == "add") reduction = "sum";
   if (reduction == "mul") reduction = "prod";
@@ -77,7 +77,7 @@ void scatter_elements_as_3(Rewrite& at) {
 
 }  // namespace
 
-Ops define_scatter_elements_update() {
+Definitions define_scatter_elements_update() {
   return {
       op("ScatterElementsUpdate", 3)
           .doc("Copy the data and write each update at its own position, with the coordinate along the axis replaced "

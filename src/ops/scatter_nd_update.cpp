@@ -53,7 +53,7 @@ void scatter_nd4_infer(Infer& ctx, const NoAttributes& a) {
   follow_moves(ctx, a, scatter_nd4_run, {0, 2}, {ctx.shape(0)});
 }
 
-Value import_scatter_nd(Import& layer) {
+Value import_scatter_nd(Builder& layer) {
   auto reduction = layer.get<std::string>("reduction", "none");
   if (reduction == "add") reduction = "sum";
   if (reduction == "mul") reduction = "prod";
@@ -62,7 +62,7 @@ Value import_scatter_nd(Import& layer) {
 
 }  // namespace
 
-Ops define_scatter_nd_update() {
+Definitions define_scatter_nd_update() {
   return {
       op("ScatterNDUpdate", 4)
           .doc("Copy the data and replace the slices selected by index tuples with the updates")

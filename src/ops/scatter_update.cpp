@@ -33,7 +33,7 @@ void scatter_update_infer(Infer& ctx, const NoAttributes& a) {
 
 }  // namespace
 
-Ops define_scatter_update() {
+Definitions define_scatter_update() {
   return op("ScatterUpdate", 3)
       .doc("Copy the data and replace the slices at the indices along an axis with the updates")
       .inputs("data, indices, updates, axis")

@@ -46,7 +46,7 @@ void segment_max_run(Run& ctx, const SegmentMax& a) {
   if (segments < 0) fail("expected a non-negative num_segments, got ", segments);
   std::vector<int64_t> dims(x.dims().begin(), x.dims().end());
   dims[0] = segments;
-  TensorView y = ctx.allocate(0, dims);
+  OutputView y = ctx.allocate(0, dims);
   with_number_type(x.type(), [&]<class T>(T) {
     T empty = a.fill_mode == SegmentMax::zero ? T{} : static_cast<T>(lowest_of(x.type()));
     std::vector<T> in = x.to<T>(), out(static_cast<size_t>(y.size()), empty);
@@ -65,7 +65,7 @@ void segment_max_run(Run& ctx, const SegmentMax& a) {
 
 }  // namespace
 
-Ops define_segment_max() {
+Definitions define_segment_max() {
   return op<SegmentMax>("SegmentMax", 16)
       .doc("Maximum over the rows of each segment")
       .inputs("data, segment_ids, num_segments?")

@@ -45,11 +45,13 @@ void select_infer(Infer& ctx, const Select& a) {
 }
 
 void select_run(Run& ctx, const Select&) {
-  TensorView c = ctx.input(0), a = ctx.input(1), b = ctx.input(2), y = ctx.output(0);
+  TensorView c = ctx.input(0), a = ctx.input(1), b = ctx.input(2);
+  OutputView y = ctx.output(0);
   Walk walk(y.dims(), {broadcast_strides(c.dims(), y.dims()), broadcast_strides(a.dims(), y.dims()),
                        broadcast_strides(b.dims(), y.dims())});
   if (walk.empty()) return;
-  Cells from_a(a), from_b(b), to = Cells::blank(y);
+  Cells from_a(a), from_b(b);
+  OutputCells to(y);
   std::vector<uint8_t> condition = c.to<uint8_t>();
   size_t cell = to.cell_size();
   unsigned char* p = to.data();
@@ -66,7 +68,7 @@ void select_run(Run& ctx, const Select&) {
 
 }  // namespace
 
-Ops define_select() {
+Definitions define_select() {
   return op<Select>("Select", 1)
       .doc("Select elements of the second input where the condition is true, of the third elsewhere")
       .inputs("cond, then, else")

@@ -18,7 +18,7 @@ void selu_run(Run& ctx, const NoAttributes&) {
   ctx.output(0).assign(x);
 }
 
-Value import_selu(Import& layer) {
+Value import_selu(Builder& layer) {
   Value x = layer.input(0);
   bool old = layer.version() < 6;  // with fewer digits
   float alpha = layer.get<float>("alpha", old ? 1.6732f : 1.67326319217681884765625f);
@@ -28,7 +28,7 @@ Value import_selu(Import& layer) {
 
 }  // namespace
 
-Ops define_selu() {
+Definitions define_selu() {
   return op("Selu", 1)
       .doc("lambda * x where x > 0, lambda * alpha * (e^x - 1) elsewhere")
       .inputs("data, alpha, lambda")

@@ -28,7 +28,7 @@ void shape_of_run(Run& ctx, const ShapeOf&) { write_shape(ctx); }
 void shape_of_old_run(Run& ctx, const NoAttributes&) { write_shape(ctx); }
 
 // ONNX can return a slice of the shape.
-Value import_shape(Import& layer) {
+Value import_shape(Builder& layer) {
   Value shape = shape_of(layer.input(0));
   if (!layer.has("start") && !layer.has("end")) return shape;
   // Slice clamps bounds that are out of range, as Shape requires.
@@ -36,13 +36,13 @@ Value import_shape(Import& layer) {
   return layer.op("Slice", {shape, layer.ints({start}), layer.ints({end}), layer.ints({1})});
 }
 
-Value import_size(Import& layer) {
+Value import_size(Builder& layer) {
   return layer.op("ReduceProd", {shape_of(layer.input(0)), layer.ints({0})}, {{"keep_dims", false}});
 }
 
 }  // namespace
 
-Ops define_shape_of() {
+Definitions define_shape_of() {
   return {
       op<ShapeOf>("ShapeOf", 3)
           .doc("Shape of a tensor, as a 1-D tensor")

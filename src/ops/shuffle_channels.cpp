@@ -30,7 +30,7 @@ void shuffle_channels_run(Run& ctx, const ShuffleChannels& a) {
 
 }  // namespace
 
-Ops define_shuffle_channels() {
+Definitions define_shuffle_channels() {
   return op<ShuffleChannels>("ShuffleChannels", 1)
       .doc("Shuffle channels between groups: transpose [group, n] to [n, group]")
       .inputs("data")

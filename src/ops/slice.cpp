@@ -45,12 +45,14 @@ void slice_infer(Infer& ctx, const NoAttributes& a) {
 }
 
 void slice_scatter_run(Run& ctx, const NoAttributes&) {
-  TensorView x = ctx.input(0), part = ctx.input(1), y = ctx.output(0);
+  TensorView x = ctx.input(0), part = ctx.input(1);
+  OutputView y = ctx.output(0);
   std::vector<int64_t> dims;
   Strided box = slice_box(ctx, 2, x, dims);
   if (!std::equal(dims.begin(), dims.end(), part.dims().begin(), part.dims().end()))
     fail("expected updates of shape ", dims, ", got ", part.info().shape);
-  Cells data(x), updates(part), to = Cells::blank(y);
+  Cells data(x), updates(part);
+  OutputCells to(y);
   copy_box(y.dims(), to.cell_size(), to.data(), dense_box(y.dims()), data.data(), dense_box(y.dims()));
   copy_box(dims, to.cell_size(), to.data(), box, updates.data(), dense_box(dims));
   to.write_back();
@@ -65,7 +67,7 @@ void slice_scatter_infer(Infer& ctx, const NoAttributes& a) {
 // ---- ONNX ----
 
 // Ones, as many as `list` has elements.
-Value slice_ones_like(Import& layer, Value list) {
+Value slice_ones_like(Builder& layer, Value list) {
   Shape s = list.shape();
   DType type = list.type();
   if (s.ranked() && s.rank() == 1 && s[0].known())
@@ -73,13 +75,13 @@ Value slice_ones_like(Import& layer, Value list) {
   return layer.op("Broadcast@3", {layer.scalar(1, type), shape_of(list)}, {{"mode", "numpy"}});
 }
 
-Value import_slice(Import& layer) {
+Value import_slice(Builder& layer) {
   Value start = layer.input(1), stop = layer.input(2);
   Value step = layer.has_input(4) ? layer.input(4) : slice_ones_like(layer, start);
   if (layer.has_input(3)) return layer.op("Slice", {layer.input(0), start, stop, step, layer.input(3)});
   return layer.op("Slice", {layer.input(0), start, stop, step});
 }
-Value import_slice_attributes(Import& layer) {
+Value import_slice_attributes(Builder& layer) {
   auto start = layer.get<std::vector<int64_t>>("starts"), stop = layer.get<std::vector<int64_t>>("ends");
   Value step = layer.ints(std::vector<int64_t>(start.size(), 1));
   std::vector<Value> inputs{layer.input(0), layer.ints(start), layer.ints(stop), step};
@@ -89,7 +91,7 @@ Value import_slice_attributes(Import& layer) {
 
 }  // namespace
 
-Ops define_slice() {
+Definitions define_slice() {
   return {
       op("Slice", 8)
           .doc("Slice start:stop:step of each axis")

@@ -26,7 +26,8 @@ void old_softmax_infer(Infer& ctx, const OldSoftmax& a) { softmax_shape(ctx, a.a
 
 // Subtract the maximum first to prevent overflow.
 void softmax_along(Run& ctx, int64_t wanted, bool logarithm) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   std::vector<double> v = x.to<double>();
   size_t axis = x.rank() == 0 ? 0 : normalize_axis(wanted, x.rank());
   int64_t n = x.rank() == 0 ? 1 : x.dim(axis), inner = x.rank() == 0 ? 1 : count_of(x.dims().subspan(axis + 1));
@@ -47,14 +48,14 @@ void softmax_run(Run& ctx, const Softmax& a) { softmax_along(ctx, a.axis, false)
 void old_softmax_run(Run& ctx, const OldSoftmax& a) { softmax_along(ctx, a.axis, false); }
 void log_softmax_run(Run& ctx, const Softmax& a) { softmax_along(ctx, a.axis, true); }
 
-Value import_softmax_like(Import& layer, std::string_view op) {
+Value import_softmax_like(Builder& layer, std::string_view op) {
   auto along = [&](const Value& x, int64_t axis) { return layer.op(op, {x}, {{"axis", axis}}); };
   Value x = layer.input(0);
   if (layer.version() >= 13) return along(x, layer.get<int64_t>("axis", -1));
   return along_rows(x, layer.get<int64_t>("axis", 1), along);
 }
-Value import_softmax(Import& layer) { return import_softmax_like(layer, "Softmax@8"); }
-Value import_log_softmax(Import& layer) { return import_softmax_like(layer, "LogSoftmax"); }
+Value import_softmax(Builder& layer) { return import_softmax_like(layer, "Softmax@8"); }
+Value import_log_softmax(Builder& layer) { return import_softmax_like(layer, "LogSoftmax"); }
 
 // The first version does not accept a negative axis.
 void softmax_as_1(Rewrite& at) {
@@ -66,7 +67,7 @@ void softmax_as_1(Rewrite& at) {
 
 }  // namespace
 
-Ops define_softmax() {
+Definitions define_softmax() {
   return {
       op<OldSoftmax>("Softmax", 1)
           .doc("Softmax: e^x divided by the sum of e^x along an axis")

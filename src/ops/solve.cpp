@@ -35,7 +35,8 @@ void solve_infer(Infer& ctx, const A&) {
 // replaces the right-hand side.
 template <class F>
 void solve_each(Run& ctx, bool adjoint, F solve) {
-  TensorView m = ctx.input(0), b = ctx.input(1), y = ctx.output(0);
+  TensorView m = ctx.input(0), b = ctx.input(1);
+  OutputView y = ctx.output(0);
   int64_t n = y.dim(y.rank() - 2), k = y.dim(y.rank() - 1);
   auto batch = [](TensorView t) { return t.dims().first(t.rank() - 2); };
   std::vector<double> matrices = m.to<double>(), sides = b.to<double>(), out(static_cast<size_t>(y.size()));
@@ -93,7 +94,7 @@ void triangular_solve_run(Run& ctx, const TriangularSolve& a) {
 
 }  // namespace
 
-Ops define_solve() {
+Definitions define_solve() {
   return {
       op<MatrixSolve>("MatrixSolve", "graft")
           .doc("Solve systems of linear equations with square matrices")

@@ -29,7 +29,7 @@ void sparse_fill_run(Run& ctx, const NoAttributes&) {
     fail("expected indices of shape [values,2], one pair per value");
   int64_t rows = dense[0], columns = dense[1];
   if (rows < 0 || columns < 0) fail("expected dense_shape with 2 non-negative dimensions, got ", dense);
-  TensorView empty = ctx.allocate(2, {rows});
+  OutputView empty = ctx.allocate(2, {rows});
   std::vector<uint8_t> used(static_cast<size_t>(rows), 0);
   // Row, column, and position of the value; -1 is the default.
   struct Entry {
@@ -49,13 +49,14 @@ void sparse_fill_run(Run& ctx, const NoAttributes&) {
     return std::pair(a.row, a.column) < std::pair(b.row, b.column);
   });
   auto n = static_cast<int64_t>(entries.size());
-  if (ctx.wants(0)) {
+  if (ctx.output_used(0)) {
     std::vector<int64_t> places;
     for (const Entry& e : entries) places.push_back(e.row), places.push_back(e.column);
     ctx.allocate(0, {n, 2}).assign(places);
   }
-  if (ctx.wants(1)) {
-    Cells from(values), fallback(ctx.input(3)), to = Cells::blank(ctx.allocate(1, {n}));
+  if (ctx.output_used(1)) {
+    Cells from(values), fallback(ctx.input(3));
+    OutputCells to(ctx.allocate(1, {n}));
     size_t cell = to.cell_size();
     for (size_t i = 0; i < entries.size(); ++i) {
       const unsigned char* source =
@@ -72,7 +73,7 @@ void sparse_fill_run(Run& ctx, const NoAttributes&) {
 
 }  // namespace
 
-Ops define_sparse_fill_empty_rows() {
+Definitions define_sparse_fill_empty_rows() {
   return op("SparseFillEmptyRows", 16)
       .doc("Insert a default value at the beginning of each empty row of a sparse matrix")
       .inputs("values, dense_shape, indices, default_value")

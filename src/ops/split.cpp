@@ -49,11 +49,11 @@ void split_copy(Run& ctx, size_t axis, const std::vector<int64_t>& lengths) {
   Cells from(x);
   Strided part = dense_box(x.dims());
   for (size_t i = 0; i < lengths.size(); ++i) {
-    if (ctx.wants(i)) {
-      TensorView y = ctx.output(i);
+    if (ctx.output_used(i)) {
+      OutputView y = ctx.output(i);
       if (y.rank() != x.rank() || y.dim(axis) != lengths[i])
         fail("part ", i, " does not match the shape of its output");
-      Cells to = Cells::blank(y);
+      OutputCells to(y);
       copy_box(y.dims(), to.cell_size(), to.data(), dense_box(y.dims()), from.data(), part);
       to.write_back();
     }
@@ -119,7 +119,7 @@ void variadic_split_infer(Infer& ctx, const NoAttributes& a) {
 
 // ONNX gives the lengths in an attribute (until 13) or an input, or only the number of parts, in which case the last
 // one may be smaller (since 18). Opset 1 could pass the lengths as an input, too.
-std::vector<Value> import_split(Import& layer) {
+std::vector<Value> import_split(Builder& layer) {
   Value x = layer.input(0);
   int64_t axis = layer.get<int64_t>("axis", 0);
   Value where = layer.scalar(axis);
@@ -160,7 +160,7 @@ std::vector<Value> import_split(Import& layer) {
 
 }  // namespace
 
-Ops define_split() {
+Definitions define_split() {
   return {
       op<Split>("Split", 1)
           .doc("Split a tensor into equal parts along an axis")

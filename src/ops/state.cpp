@@ -47,7 +47,7 @@ void read_value_run(Run& ctx, const TypedStateVariable& a) {
   if (state_read(ctx, a.variable_id)) return;
   if (!a.variable_shape.is_static())
     fail("the variable '", a.variable_id, "' has no value yet, and its shape is unknown");
-  TensorView y = ctx.output(0);
+  OutputView y = ctx.output(0);
   y.assign(std::vector<double>(static_cast<size_t>(y.size()), 0));
 }
 
@@ -59,7 +59,7 @@ void assign_run(Run& ctx, const StateVariable& a) {
 
 }  // namespace
 
-Ops define_state() {
+Definitions define_state() {
   auto assign = [](int version) {
     return op<StateVariable>("Assign", version)
         .doc("Assign a value to a variable, to be read in the next run")

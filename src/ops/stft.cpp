@@ -108,7 +108,8 @@ void istft_infer(Infer& ctx, const Istft& a) {
 }
 
 void istft_run(Run& ctx, const Istft& a) {
-  TensorView data = ctx.input(0), y = ctx.output(0);
+  TensorView data = ctx.input(0);
+  OutputView y = ctx.output(0);
   int64_t size = stft_number(ctx.input(2).to<int64_t>(), "frame size"),
           step = stft_number(ctx.input(3).to<int64_t>(), "frame step");
   size_t rank = data.rank();
@@ -149,7 +150,7 @@ void istft_run(Run& ctx, const Istft& a) {
 
 }  // namespace
 
-Ops define_stft() {
+Definitions define_stft() {
   return {
       op<Stft>("STFT", 15)
           .doc("Short-time Fourier transform of a real signal")

@@ -129,7 +129,7 @@ void strided_slice_infer(Infer& ctx, const StridedSlice& a) {
 
 }  // namespace
 
-Ops define_strided_slice() {
+Definitions define_strided_slice() {
   return op<StridedSlice>("StridedSlice", 1)
       .doc("Slice begin:end:stride of each axis; masks ignore bounds, insert axes and remove axes")
       .inputs("data, begin, end, strides?")

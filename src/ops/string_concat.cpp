@@ -17,7 +17,8 @@ void string_concat_infer(Infer& ctx, const NoAttributes&) {
   ctx.output(0, DType::string, broadcast(ctx.shape(0), ctx.shape(1)));
 }
 void string_concat_run(Run& ctx, const NoAttributes&) {
-  TensorView a = ctx.input(0), b = ctx.input(1), y = ctx.output(0);
+  TensorView a = ctx.input(0), b = ctx.input(1);
+  OutputView y = ctx.output(0);
   Walk walk(y.dims(), {broadcast_strides(a.dims(), y.dims()), broadcast_strides(b.dims(), y.dims())});
   if (walk.empty()) return;
   int64_t i = 0;
@@ -74,18 +75,18 @@ void string_split_run(Run& ctx, const StringSplit& a) {
     counts.push_back(static_cast<int64_t>(lists.back().size()));
     most = std::max(most, lists.back().size());
   }
-  if (ctx.wants(1)) ctx.output(1).assign(counts);
-  if (!ctx.wants(0)) return;
+  if (ctx.output_used(1)) ctx.output(1).assign(counts);
+  if (!ctx.output_used(0)) return;
   std::vector<int64_t> dims(x.dims().begin(), x.dims().end());
   dims.push_back(static_cast<int64_t>(most));
-  TensorView y = ctx.allocate(0, dims);
+  OutputView y = ctx.allocate(0, dims);
   int64_t at = 0;
   for (const auto& list : lists)
     for (size_t k = 0; k < most; ++k) ctx.store(y, at++, k < list.size() ? list[k] : std::string_view());
 }
 
 // Joins any number of strings with a separator.
-Value tf_string_join(Import& layer) {
+Value tf_string_join(Builder& layer) {
   auto separator = layer.get<std::string>("separator", "");
   if (layer.inputs() == 0) fail("expected at least one string to join, got none");
   Value out = layer.input(0);
@@ -98,7 +99,7 @@ Value tf_string_join(Import& layer) {
 
 }  // namespace
 
-Ops define_string_concat() {
+Definitions define_string_concat() {
   return {
       op("StringConcat", "graft")
           .doc("Concatenate strings element by element")

@@ -93,11 +93,11 @@ void string_normalizer_run(Run& ctx, const StringNormalizer& a) {
   std::vector<int64_t> dims(x.rank(), 1);
   if (dims.empty()) fail("expected data of shape [C] or [1,C]");
   dims.back() = static_cast<int64_t>(kept.size());
-  TensorView y = ctx.allocate(0, dims);
+  OutputView y = ctx.allocate(0, dims);
   for (size_t i = 0; i < kept.size(); ++i) ctx.store(y, static_cast<int64_t>(i), kept[i]);
 }
 
-Value import_string_normalizer(Import& layer) {
+Value import_string_normalizer(Builder& layer) {
   layer.has("locale");  // case conversion does not depend on the locale
   std::vector<Value> inputs{layer.input(0)};
   auto words = layer.get<std::vector<std::string>>("stopwords", {});
@@ -109,7 +109,7 @@ Value import_string_normalizer(Import& layer) {
 
 }  // namespace
 
-Ops define_string_normalizer() {
+Definitions define_string_normalizer() {
   return op<StringNormalizer>("StringNormalizer", "graft")
       .doc("Remove stop words and convert to lower or upper case")
       .inputs("data, stopwords?")

@@ -13,7 +13,8 @@ void string_pack_infer(Infer& ctx, const NoAttributes&) {
 }
 void string_pack_run(Run& ctx, const NoAttributes&) {
   std::vector<int64_t> begin = ctx.input(0).to<int64_t>(), end = ctx.input(1).to<int64_t>();
-  TensorView bytes = ctx.input(2), y = ctx.output(0);
+  TensorView bytes = ctx.input(2);
+  OutputView y = ctx.output(0);
   if (begin.size() != end.size()) fail("expected as many ends as begins (", begin.size(), "), got ", end.size());
   for (size_t i = 0; i < begin.size(); ++i) {
     if (begin[i] < 0 || begin[i] > end[i] || end[i] > bytes.size())
@@ -41,16 +42,16 @@ void string_unpack_run(Run& ctx, const NoAttributes&) {
     end.push_back(static_cast<int64_t>(all.size()));
   }
   if (all.size() > INT32_MAX) fail("the strings have ", all.size(), " bytes, which exceeds the range of i32");
-  if (ctx.wants(0)) ctx.output(0).assign(begin);
-  if (ctx.wants(1)) ctx.output(1).assign(end);
-  if (!ctx.wants(2)) return;
-  TensorView bytes = ctx.allocate(2, {static_cast<int64_t>(all.size())});
+  if (ctx.output_used(0)) ctx.output(0).assign(begin);
+  if (ctx.output_used(1)) ctx.output(1).assign(end);
+  if (!ctx.output_used(2)) return;
+  OutputView bytes = ctx.allocate(2, {static_cast<int64_t>(all.size())});
   if (!all.empty()) std::memcpy(bytes.bytes(), all.data(), all.size());
 }
 
 }  // namespace
 
-Ops define_string_tensor() {
+Definitions define_string_tensor() {
   return {
       op("StringTensorPack", 15)
           .doc("Strings from a byte array and the begin and end of each")

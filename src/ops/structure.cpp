@@ -22,7 +22,7 @@ void constant_run(Run& ctx, const Constant& a) { ctx.output(0).assign(a.value); 
 
 void result_infer(Infer&, const NoAttributes&) {}
 
-Value import_constant(Import& layer) {
+Value import_constant(Builder& layer) {
   if (layer.has("value")) return layer.constant(layer.get<TensorView>("value"));
   if (layer.has("sparse_value")) return layer.constant(layer.get<TensorView>("sparse_value"));
   if (layer.has("value_float")) return layer.constant<float>({layer.get<float>("value_float")}, {});
@@ -46,7 +46,7 @@ Value import_constant(Import& layer) {
 
 }  // namespace
 
-Ops define_structure() {
+Definitions define_structure() {
   return {
       op<Parameter>("Parameter", 1).doc("Input of the model or of a body").inputs("").infer(parameter_infer).impure(),
       op<Constant>("Constant", 1)

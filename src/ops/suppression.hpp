@@ -127,8 +127,8 @@ inline void write_kept(const Run& ctx, const std::vector<KeptBox>& kept) {
     scores.insert(scores.end(), {static_cast<float>(k.batch), static_cast<float>(k.group), k.score});
   }
   ctx.allocate(0, {n, 3}).assign(indices);
-  if (ctx.wants(1)) ctx.allocate(1, {n, 3}).assign(scores);
-  if (ctx.wants(2)) ctx.output(2).assign(std::vector<int64_t>{n});
+  if (ctx.output_used(1)) ctx.allocate(1, {n, 3}).assign(scores);
+  if (ctx.output_used(2)) ctx.output(2).assign(std::vector<int64_t>{n});
 }
 
 // Runs `suppress` for every class of every batch, with overlap(batch, box, box).

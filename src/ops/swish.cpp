@@ -18,19 +18,19 @@ void swish_run(Run& ctx, const NoAttributes&) {
   ctx.output(0).assign(x);
 }
 
-Value import_swish(Import& layer) {
+Value import_swish(Builder& layer) {
   Value x = layer.input(0);
   float alpha = layer.get<float>("alpha", 1.0f);
   return alpha == 1 ? layer.op("Swish", {x}) : layer.op("Swish", {x, like(x, alpha)});
 }
-Value import_swish_with_input(Import& layer) {
+Value import_swish_with_input(Builder& layer) {
   Value x = layer.input(0);
   return layer.has_input(1) ? layer.op("Swish", {x, as_scalar(layer.input(1))}) : layer.op("Swish", {x});
 }
 
 }  // namespace
 
-Ops define_swish() {
+Definitions define_swish() {
   return op("Swish", 4)
       .doc("x / (1 + e^(-beta * x)), where beta defaults to 1")
       .inputs("data, beta?")

@@ -77,7 +77,8 @@ TfIdfGrams tfidf_grams(const TfIdf& a, const std::vector<int64_t>& pool, size_t 
 }
 
 void tfidf_run(Run& ctx, const TfIdf& a) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   TfIdfItems items = tfidf_items(x, ctx.input(1));
   auto width = static_cast<size_t>(a.width());
   size_t rows = x.rank() == 2 ? static_cast<size_t>(x.dim(0)) : 1, columns = rows ? items.data.size() / rows : 0;
@@ -104,7 +105,7 @@ void tfidf_run(Run& ctx, const TfIdf& a) {
   y.assign(out);
 }
 
-Value import_tfidf(Import& layer) {
+Value import_tfidf(Builder& layer) {
   Value pool = layer.has("pool_strings") ? text_list(layer, layer.get<std::vector<std::string>>("pool_strings"))
                                          : layer.ints(layer.get<std::vector<int64_t>>("pool_int64s"));
   std::vector<Value> inputs{layer.input(0), pool};
@@ -123,7 +124,7 @@ Value import_tfidf(Import& layer) {
 
 }  // namespace
 
-Ops define_tfidf_vectorizer() {
+Definitions define_tfidf_vectorizer() {
   return op<TfIdf>("TfIdfVectorizer", "graft")
       .doc("Count the n-grams of a pool in each row, optionally weighted (TF-IDF)")
       .inputs("data, pool, weights?")

@@ -7,7 +7,8 @@ namespace graft {
 namespace {
 
 void tile_run(Run& ctx, const NoAttributes&) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   std::vector<int64_t> repeats = ctx.input(1).to<int64_t>(), strides = strides_of(x.dims()), dims;
   size_t rank = std::max(x.rank(), repeats.size());
   Strided source;
@@ -41,7 +42,7 @@ void tile_infer(Infer& ctx, const NoAttributes& a) {
 }
 
 // Opset 1 repeats along a single axis; repeats and axis are both inputs.
-Value import_tile1(Import& layer) {
+Value import_tile1(Builder& layer) {
   Value x = layer.input(0), times = convert(layer.input(1), DType::i64), axis = convert(layer.input(2), DType::i64);
   auto rank = static_cast<int64_t>(x.rank());
   Value ones = layer.constant<int64_t>(std::vector<int64_t>(static_cast<size_t>(rank), 1), {rank});
@@ -53,7 +54,7 @@ Value import_tile1(Import& layer) {
 
 }  // namespace
 
-Ops define_tile() {
+Definitions define_tile() {
   return op("Tile", 1)
       .doc("Repeat a tensor along each axis")
       .inputs("data, repeats")

@@ -82,14 +82,14 @@ void top_k_run(Run& ctx, const A& a) {
           values[to] = at(indices[to]);
         }
       }
-    if (ctx.wants(0)) ctx.output(0).assign(values);
-    if (ctx.wants(1)) ctx.output(1).assign(indices);
+    if (ctx.output_used(0)) ctx.output(0).assign(values);
+    if (ctx.output_used(1)) ctx.output(1).assign(indices);
   });
 }
 
 // ---- ONNX ----
 
-std::vector<Value> top_k_node(Import& layer, Value x, Value k, int64_t axis, bool largest, bool sorted) {
+std::vector<Value> top_k_node(Builder& layer, Value x, Value k, int64_t axis, bool largest, bool sorted) {
   return layer.ops("TopK", {x, k},
                    {{"axis", axis},
                     {"mode", largest ? "max" : "min"},
@@ -98,7 +98,7 @@ std::vector<Value> top_k_node(Import& layer, Value x, Value k, int64_t axis, boo
                     {"stable", true}},
                    2);
 }
-std::vector<Value> import_top_k(Import& layer) {
+std::vector<Value> import_top_k(Builder& layer) {
   Value k = layer.version() < 10 ? layer.scalar(layer.get<int64_t>("k")) : layer.input(1);
   Shape s = k.shape();
   if (!s.ranked() || s.rank() != 0) k = reshape(k, {});
@@ -108,7 +108,7 @@ std::vector<Value> import_top_k(Import& layer) {
 
 // The last of equal elements is the first one of the reversed axis.
 template <bool largest>
-Value import_arg_extreme(Import& layer) {
+Value import_arg_extreme(Builder& layer) {
   Value x = layer.input(0);
   int64_t axis = layer.get<int64_t>("axis", 0);
   bool last = layer.get<bool>("select_last_index", false);
@@ -128,7 +128,7 @@ void top_k_as_1(Rewrite& at) {
 
 }  // namespace
 
-Ops define_top_k() {
+Definitions define_top_k() {
   auto old = [](int version) {
     return op<TopK>("TopK", version)
         .doc("The k largest or smallest elements along an axis, with their indices")

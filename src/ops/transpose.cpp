@@ -39,7 +39,7 @@ void transpose_infer(Infer& ctx, const NoAttributes& a) {
   follow_moves(ctx, a, transpose_run, {0}, {out});
 }
 
-Value import_transpose(Import& layer) {
+Value import_transpose(Builder& layer) {
   Value x = layer.input(0);
   auto order = layer.get<std::vector<int64_t>>("perm", {});
   Shape s = x.shape();
@@ -50,7 +50,7 @@ Value import_transpose(Import& layer) {
 
 }  // namespace
 
-Ops define_transpose() {
+Definitions define_transpose() {
   return op("Transpose", 1)
       .doc("Permute the axes; an empty order reverses them")
       .inputs("arg, input_order")

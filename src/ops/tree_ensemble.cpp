@@ -173,7 +173,7 @@ void tree_ensemble_run(Run& ctx, const TreeEnsemble& a) {
 }
 
 // ONNX numbers leaves and nodes separately; here a leaf is -1 - its number. Each leaf has one vote.
-Value import_tree_ensemble(Import& layer) {
+Value import_tree_ensemble(Builder& layer) {
   auto list = [&](const char* name) { return layer.get<std::vector<int64_t>>(name); };
   auto children = [&](const char* ids, const char* leaves) {
     std::vector<int64_t> to = list(ids), leaf = list(leaves);
@@ -213,7 +213,7 @@ Value import_tree_ensemble(Import& layer) {
 
 }  // namespace
 
-Ops define_tree_ensemble() {
+Definitions define_tree_ensemble() {
   return op<TreeEnsemble>("TreeEnsemble", "graft")
       .doc(
           "Ensemble of decision trees: compare features with split values to reach a leaf per tree, and aggregate the "

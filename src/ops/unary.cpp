@@ -90,7 +90,7 @@ T unary_bound(double v) {
   return v < static_cast<double>(Limits::max()) ? static_cast<T>(v) : Limits::max();
 }
 
-Value import_clip_attributes(Import& layer) {
+Value import_clip_attributes(Builder& layer) {
   double low = layer.get<float>("min", std::numeric_limits<float>::lowest()),
          high = layer.get<float>("max", std::numeric_limits<float>::max());
   return layer.op("Clamp", {layer.input(0)}, {{"min", low}, {"max", high}});
@@ -108,7 +108,7 @@ void followed_infer(Infer& ctx, const NoAttributes& a) {
 
 }  // namespace
 
-Ops define_unary() {
+Definitions define_unary() {
   auto same = [](std::string_view name, int version, std::string_view doc, auto formula) {
     return op(name, version).doc(doc).elementwise(formula);
   };
@@ -194,7 +194,7 @@ Ops define_unary() {
             auto v = static_cast<double>(x);
             return a.approximation_mode == GeluAttributes::tanh ? tanh_gelu(v) : erf_gelu(v);
           })
-          .import(onnx("Gelu").expand(+[](Import& layer) {
+          .import(onnx("Gelu").expand(+[](Builder& layer) {
             bool tanh = layer.get<std::string>("approximate", "none") == "tanh";
             return layer.op("Gelu@7", {layer.input(0)}, {{"approximation_mode", tanh ? "TANH" : "ERF"}});
           }))

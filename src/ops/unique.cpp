@@ -101,9 +101,10 @@ void unique_run(Run& ctx, const Unique& a) {
   }
   auto found = static_cast<int64_t>(groups.first.size());
   dims[axis] = found;
-  if (ctx.wants(0)) {
-    TensorView y = ctx.allocate(0, dims);
-    Cells from(x), to = Cells::blank(y);
+  if (ctx.output_used(0)) {
+    OutputView y = ctx.allocate(0, dims);
+    Cells from(x);
+    OutputCells to(y);
     std::vector<int64_t> part{outer, 1, inner};
     Strided source{0, {parts * inner, inner, 1}}, target{0, {found * inner, inner, 1}};
     for (int64_t g = 0; g < found; ++g) {
@@ -113,12 +114,12 @@ void unique_run(Run& ctx, const Unique& a) {
     }
     to.write_back();
   }
-  if (ctx.wants(1)) ctx.allocate(1, {found}).assign(groups.first);
-  if (ctx.wants(2)) ctx.allocate(2, {parts}).assign(groups.of);
-  if (ctx.wants(3)) ctx.allocate(3, {found}).assign(groups.count);
+  if (ctx.output_used(1)) ctx.allocate(1, {found}).assign(groups.first);
+  if (ctx.output_used(2)) ctx.allocate(2, {parts}).assign(groups.of);
+  if (ctx.output_used(3)) ctx.allocate(3, {found}).assign(groups.count);
 }
 
-std::vector<Value> import_unique(Import& layer) {
+std::vector<Value> import_unique(Builder& layer) {
   std::vector<Value> inputs{layer.input(0)};
   if (layer.has("axis")) inputs.push_back(layer.scalar(layer.get<int64_t>("axis")));
   std::vector<Value> out = layer.make("Unique", inputs,
@@ -132,7 +133,7 @@ std::vector<Value> import_unique(Import& layer) {
 
 }  // namespace
 
-Ops define_unique() {
+Definitions define_unique() {
   return op<Unique>("Unique", 10)
       .doc(
           "Unique elements, or unique slices along an axis, with the index of their first occurrence, the inverse "

@@ -89,7 +89,7 @@ class Sight {
   // operation.
   bool may_make(NodeId id) const { return !(built_in_ && restates_ && editor_.is_foreign(id)); }
   const SeenNode* node(NodeId id) { return &nodes_.try_emplace(id, editor_, id).first->second; }
-  std::span<const graft_reader> readers(ValueId v) {
+  std::span<const graft_consumer> readers(ValueId v) {
     if (v == of_) return readers_;
     readers_.clear();
     for (const Use& u : editor_.users().of(v)) readers_.push_back({kept(u.node) ? nullptr : node(u.node), u.input});
@@ -103,12 +103,12 @@ class Sight {
   bool built_in_, restates_;
   const std::function<bool(const std::string&)>& is_kept_;
   std::unordered_map<NodeId, SeenNode> nodes_;
-  std::vector<graft_reader> readers_;
+  std::vector<graft_consumer> readers_;
   ValueId of_;
 };
 
 // One visit.
-class Visit final : public graft_import {
+class Visit final : public graft_builder {
  public:
   Visit(Editor& editor, Sight& sight, const PassCall* call, NodeId id)
       : editor_(editor), sight_(sight), call_(call), id_(id) {
@@ -127,7 +127,7 @@ class Visit final : public graft_import {
   }
   size_t input_count() const override { return id_ == no_node ? 0 : node().inputs.size(); }
   size_t output_count() const override { return outputs_.size(); }
-  bool output_wanted(size_t i) const override {
+  bool output_used(size_t i) const override {
     return i < outputs_.size() && editor_.users().read({id_, static_cast<uint32_t>(i)});
   }
   graft_ref input(size_t i) const override { return i < input_count() ? ref_of(node().inputs[i]) : 0; }
@@ -163,13 +163,13 @@ class Visit final : public graft_import {
   size_t weight_count() const override { return 0; }
 
   const graft_node* visited() override { return id_ == no_node ? nullptr : seen(id_); }
-  const graft_node* ref_maker(graft_ref ref, size_t& output) override {
+  const graft_node* ref_producer(graft_ref ref, size_t& output) override {
     ValueId v = checked(ref);
     output = v.port;
     return sight_.kept(v.node) ? nullptr : seen(v.node);
   }
-  std::span<const graft_reader> ref_readers(graft_ref ref) override { return sight_.readers(checked(ref)); }
-  size_t reader_count(graft_ref ref) override { return editor_.users().of(checked(ref)).size(); }
+  std::span<const graft_consumer> ref_consumers(graft_ref ref) override { return sight_.readers(checked(ref)); }
+  size_t consumer_count(graft_ref ref) override { return editor_.users().of(checked(ref)).size(); }
   graft_ref node_input(const graft_node* n, size_t i) override {
     const Node& x = editor_.graph()[static_cast<const SeenNode*>(n)->id()];
     return i < x.inputs.size() ? ref_of(x.inputs[i]) : 0;

@@ -1,7 +1,7 @@
 #include "readers/onnx.hpp"
 
 #include <algorithm>
-#include <graft/import.hpp>
+#include <graft/builder.hpp>
 #include <set>
 
 #include "readers/onnx_tensor.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <graft/import.hpp>
+#include <graft/builder.hpp>
 
 #include "base/tensor.hpp"
 #include "base/text.hpp"

@@ -1,6 +1,6 @@
 #include "readers/onnx_value.hpp"
 
-#include <graft/import.hpp>
+#include <graft/builder.hpp>
 #include <numeric>
 
 #include "base/tensor.hpp"

@@ -72,7 +72,7 @@ Value to_swish(Rewrite& at) {
 
 // The function inside an affine expression.
 NodeRef inner_function(const Value& v, int depth = 3) {
-  NodeRef n = read_once(v) ? maker(v) : NodeRef();
+  NodeRef n = used_once(v) ? producer(v) : NodeRef();
   if (n.is("Erf") || n.is("Tanh")) return n;
   if (depth == 0) return {};
   if (n.is("Subtract") && (single(n.input(0)) || single(n.input(1))))
@@ -130,7 +130,7 @@ Value to_softmax(Rewrite& at) {
 
 }  // namespace
 
-Ops rewrite_activations() {
+Definitions rewrite_activations() {
   return {
       Pass("fuse_softmax").doc("fuse e^x / sum(e^x) into Softmax").visit({"Divide"}, to_softmax),
       Pass("fuse_softplus").doc("fuse ln(1 + e^x) into SoftPlus").visit({"Log"}, to_softplus),

@@ -109,7 +109,7 @@ Value to_dilated(Rewrite& at) {
   NodeRef last = at.node();
   if (!last.is("BatchToSpace")) return {};
   Step behind = step_before(at.input(0));
-  NodeRef conv = read_once(behind.before) ? maker(behind.before) : NodeRef();
+  NodeRef conv = used_once(behind.before) ? producer(behind.before) : NodeRef();
   if (!conv.is("Convolution") && !conv.is("GroupConvolution")) return {};
   Step ahead = step_before(conv.input(0));
   NodeRef first = piece(ahead.before, "SpaceToBatch");
@@ -147,7 +147,7 @@ Value to_dilated(Rewrite& at) {
 
 }  // namespace
 
-Ops rewrite_blocks() {
+Definitions rewrite_blocks() {
   return {
       Pass("fuse_dilation")
           .doc("fuse SpaceToBatch, Convolution, BatchToSpace into a dilated Convolution")

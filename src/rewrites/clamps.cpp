@@ -25,8 +25,8 @@ Bounds bounds_of(const NodeRef& n) {
 Bounds joined_bounds(const NodeRef& n) {
   Bounds b = bounds_of(n);
   while (b && b.low <= b.high) {
-    Bounds first = bounds_of(maker(b.in));
-    if (!first || first.low > first.high || !read_once(b.in)) break;
+    Bounds first = bounds_of(producer(b.in));
+    if (!first || first.low > first.high || !used_once(b.in)) break;
     b = {first.in, std::clamp(first.low, b.low, b.high), std::clamp(first.high, b.low, b.high)};
   }
   return b;
@@ -78,8 +78,8 @@ Value to_hsigmoid(Rewrite& at) {
   double times = 1;
   if (self.is("Multiply") || self.is("Divide")) {
     Product p = product(self);
-    if (p.terms.size() != 1 || !read_once(p.terms[0])) return {};
-    r = ramp_of(maker(p.terms[0])), times = p.number;
+    if (p.terms.size() != 1 || !used_once(p.terms[0])) return {};
+    r = ramp_of(producer(p.terms[0])), times = p.number;
   } else if (!self.is("HSigmoid")) {
     r = ramp_of(self);
   }
@@ -88,7 +88,7 @@ Value to_hsigmoid(Rewrite& at) {
   Value x = r.in;
   for (int step = 0; step < 4; ++step) {
     if (suits(at, x) && is_hard_sigmoid(r, polynomial(r.in, x), times, x.type())) return at.op("HSigmoid", {x});
-    NodeRef n = maker(x);
+    NodeRef n = producer(x);
     bool line = n.is("Add") || n.is("Multiply") || n.is("Subtract") || n.is("Divide");
     WithNumber w = line ? beside_number(n) : WithNumber();
     if (!w) return {};
@@ -103,8 +103,8 @@ Value to_hswish(Rewrite& at) {
   if (p.terms.size() != 2) return {};
   for (size_t i : {0, 1}) {
     Value x = p.terms[i], bend = p.terms[1 - i];
-    if (!suits(at, x) || !read_once(bend)) continue;
-    Ramp r = ramp_of(maker(bend));
+    if (!suits(at, x) || !used_once(bend)) continue;
+    Ramp r = ramp_of(producer(bend));
     if (r && is_hard_sigmoid(r, polynomial(r.in, x), p.number, x.type())) return at.op("HSwish", {x});
   }
   return {};
@@ -142,7 +142,7 @@ Value to_leaky_relu(Rewrite& at) {
   if (!at.node().is("Maximum")) return to_prelu(at);
   for (size_t i : {0, 1}) {
     Value x = at.input(i), less = at.input(1 - i);
-    auto p = x.constant() || !read_once(less) || !suits(at, x) ? std::nullopt : polynomial(less, x);
+    auto p = x.constant() || !used_once(less) || !suits(at, x) ? std::nullopt : polynomial(less, x);
     if (!p || (*p)[0] != 0 || (*p)[2] != 0 || (*p)[3] != 0 || !((*p)[1] > 0 && (*p)[1] < 1)) continue;
     return at.op("PRelu", {x, at.scalar((*p)[1], x.type())});
   }
@@ -151,7 +151,7 @@ Value to_leaky_relu(Rewrite& at) {
 
 }  // namespace
 
-Ops rewrite_clamps() {
+Definitions rewrite_clamps() {
   return {
       Pass("fuse_clamp")
           .doc("combine several bounds of a value into one Clamp")

@@ -9,17 +9,17 @@
 namespace graft {
 
 inline NodeRef made_by(const Value& v, std::string_view type) {
-  NodeRef n = maker(v);
+  NodeRef n = producer(v);
   return n.is(type) ? n : NodeRef();
 }
 // The same for a value with a single consumer: it disappears with the formula.
 inline NodeRef piece(const Value& v, std::string_view type) {
   NodeRef n = made_by(v, type);
-  return n && read_once(v) ? n : NodeRef();
+  return n && used_once(v) ? n : NodeRef();
 }
 // Whether these nodes are the only consumers of the value.
 inline bool read_only_by(const Value& v, std::initializer_list<NodeRef> nodes) {
-  for (const Reader& r : readers(v)) {
+  for (const Consumer& r : consumers(v)) {
     bool listed = false;
     for (const NodeRef& n : nodes) listed |= n.raw() == r.node.raw();
     if (!listed) return false;
@@ -83,7 +83,7 @@ using Polynomial = std::array<double, 4>;
 inline std::optional<Polynomial> polynomial(const Value& v, const Value& x, int depth = 6) {
   if (v == x) return Polynomial{0, 1, 0, 0};
   if (auto n = single(v)) return Polynomial{*n, 0, 0, 0};
-  NodeRef n = maker(v);
+  NodeRef n = producer(v);
   if (depth == 0 || !n) return std::nullopt;
   Polynomial out{};
   if (n.is("Negative")) {
@@ -137,9 +137,9 @@ inline void multiply_out(const Value& v, bool below, Product& p, int depth) {
     p.number = below ? p.number / *n : p.number * *n;
     return;
   }
-  NodeRef m = depth > 0 && !below ? maker(v) : NodeRef();
+  NodeRef m = depth > 0 && !below ? producer(v) : NodeRef();
   bool product = m.is("Multiply"), quotient = m.is("Divide") && single(m.input(1));
-  if ((!product && !quotient) || !read_once(v)) return p.terms.push_back(v);
+  if ((!product && !quotient) || !used_once(v)) return p.terms.push_back(v);
   multiply_out(m.input(0), false, p, depth - 1);
   multiply_out(m.input(1), quotient, p, depth - 1);
 }

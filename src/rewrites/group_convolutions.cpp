@@ -15,13 +15,13 @@ struct Branch {
 
 // What computes input i of the Concat: a convolution, optionally with a bias.
 std::optional<Branch> branch_of(const Value& v) {
-  if (!read_once(v)) return std::nullopt;
-  NodeRef n = maker(v);
+  if (!used_once(v)) return std::nullopt;
+  NodeRef n = producer(v);
   if (n.is("Convolution")) return Branch{n, {}};
   if (!n.is("Add")) return std::nullopt;
   auto [y, bias] = with_constant(n);
-  NodeRef c = bias ? maker(y) : NodeRef();
-  if (!c.is("Convolution") || !read_once(y)) return std::nullopt;
+  NodeRef c = bias ? producer(y) : NodeRef();
+  if (!c.is("Convolution") || !used_once(y)) return std::nullopt;
   return Branch{c, bias};
 }
 
@@ -50,7 +50,7 @@ Value group(Rewrite& at) {
   for (size_t i = 0; i < n; ++i) {
     auto b = branch_of(at.input(i));
     if (!b) return {};
-    NodeRef s = maker(b->convolution.input(0));
+    NodeRef s = producer(b->convolution.input(0));
     if (!s.is("Split") && !s.is("VariadicSplit")) return {};
     if (i == 0) {
       split = s;
@@ -86,7 +86,7 @@ Value group(Rewrite& at) {
 
 }  // namespace
 
-Ops rewrite_group_convolutions() {
+Definitions rewrite_group_convolutions() {
   return Pass("group_convolutions")
       .doc("fuse equal convolutions of the parts of a value, concatenated again, into one grouped convolution")
       .visit({"Concat"}, group);

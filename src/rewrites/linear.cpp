@@ -6,7 +6,7 @@ namespace graft {
 namespace {
 
 // Plain constant weights. Quantized weights keep their dequantization: folding a factor would undo the compression.
-bool are_plain_weights(const Value& w) { return maker(w).is("Constant") && is_plain_constant(w); }
+bool are_plain_weights(const Value& w) { return producer(w).is("Constant") && is_plain_constant(w); }
 
 // The channel axes within the weights of a layer and, for grouped ones, whether a group axis precedes them.
 struct WeightAxes {
@@ -67,8 +67,8 @@ Value scale_product(Rewrite& at, const NodeRef& layer, const Value& data, const 
 // layer(x, w) * c  =>  layer(x, w * c)
 Value multiply_behind(Rewrite& at) {
   auto [y, c] = with_constant(at.node());
-  if (!c || !read_once(y)) return {};
-  NodeRef layer = maker(y);
+  if (!c || !used_once(y)) return {};
+  NodeRef layer = producer(y);
   if (!layer.is("MatMul") && !axes_of(layer)) return {};
   return layer.is("MatMul") ? scale_product(at, layer, layer.input(0), c, true)
                             : scale_convolution(at, layer, layer.input(0), c, true);
@@ -86,14 +86,14 @@ bool keeps_shape(const Value& before, const Value& after) {
 // layer(x * c, w)        =>  layer(x, w * c)
 // layer(x * c + b, w)    =>  layer(x + b / c, w * c)
 Value multiply_before(Rewrite& at) {
-  NodeRef layer = at.node(), m = maker(at.input(0));
-  if (!read_once(at.input(0))) return {};
+  NodeRef layer = at.node(), m = producer(at.input(0));
+  if (!used_once(at.input(0))) return {};
   Value shift;
   if (m.is("Add")) {
     auto [inner, b] = with_constant(m);
-    if (!b || !read_once(inner) || !keeps_shape(inner, at.input(0))) return {};
+    if (!b || !used_once(inner) || !keeps_shape(inner, at.input(0))) return {};
     shift = b;
-    m = maker(inner);
+    m = producer(inner);
   }
   if (!m.is("Multiply")) return {};
   auto [x, c] = with_constant(m);
@@ -118,8 +118,8 @@ bool is_padded(const NodeRef& layer) {
 
 // layer(x + b, w)  =>  layer(x, w) + layer(b, w), if b contributes equally to every output
 Value add_before(Rewrite& at) {
-  NodeRef layer = at.node(), m = maker(at.input(0));
-  if (!m.is("Add") || !read_once(at.input(0))) return {};
+  NodeRef layer = at.node(), m = producer(at.input(0));
+  if (!m.is("Add") || !used_once(at.input(0))) return {};
   auto [x, b] = with_constant(m);
   Value w = at.input(1);
   auto dims = static_dims(w);
@@ -151,7 +151,7 @@ Value fuse(Rewrite& at) {
 
 }  // namespace
 
-Ops rewrite_linear() {
+Definitions rewrite_linear() {
   return Pass("fuse_linear")
       .doc(
           "fold multiplications around convolutions and matrix products into their weights, and move additions after "

@@ -8,7 +8,7 @@ bool numpy_broadcast(const NodeRef& n) { return n.get<std::string>("auto_broadca
 
 // Rounding amplifies a difference in the last bit to a whole step: what is rounded next is computed as written.
 bool rounded_next(const Value& y) {
-  for (const Reader& r : readers(y)) {
+  for (const Consumer& r : consumers(y)) {
     if (r.node.is("Round") || r.node.is("Floor") || r.node.is("Ceiling") || r.node.is("FakeQuantize")) return true;
     if (r.node.is("Convert") && is_integer(r.node.output(0).type())) return true;
   }
@@ -16,7 +16,7 @@ bool rounded_next(const Value& y) {
 }
 // Integers minus an integer (a zero point) are exact, so their product is correctly rounded.
 bool exact_sum(const Value& x, const Value& a) {
-  NodeRef n = maker(x);
+  NodeRef n = producer(x);
   if (!n.is("Convert") || !is_integer(n.input(0).type()) || a.constant().size() > (1 << 20)) return false;
   for (double v : a.constant().to<double>())
     if (v != std::nearbyint(v) || std::fabs(v) > (1 << 23)) return false;
@@ -51,8 +51,8 @@ bool joins(const Value& a, const Value& b, const Value& both) {
 Value join_multiply(Rewrite& at) {
   auto [inner, b] = with_constant(at.node());
   if (!b || !numpy_broadcast(at.node())) return {};
-  NodeRef n = maker(inner);
-  if (!(n.is("Multiply") || n.is("Add")) || !numpy_broadcast(n) || !read_once(inner)) return {};
+  NodeRef n = producer(inner);
+  if (!(n.is("Multiply") || n.is("Add")) || !numpy_broadcast(n) || !used_once(inner)) return {};
   auto [x, a] = with_constant(n);
   if (!a) return {};
   Value both = a * b;
@@ -64,8 +64,8 @@ Value join_multiply(Rewrite& at) {
 Value join_add(Rewrite& at) {
   auto [inner, b] = with_constant(at.node());
   if (!b || !numpy_broadcast(at.node())) return {};
-  NodeRef n = maker(inner);
-  if (!n.is("Add") || !numpy_broadcast(n) || !read_once(inner)) return {};
+  NodeRef n = producer(inner);
+  if (!n.is("Add") || !numpy_broadcast(n) || !used_once(inner)) return {};
   auto [x, a] = with_constant(n);
   if (!a) return {};
   Value both = a + b;
@@ -81,9 +81,9 @@ Value join(Rewrite& at) {
 Value open_batch_norm(Rewrite& at) {
   size_t data = at.node().opset() == "opset1" ? 2 : 0;
   Value x = at.input(data);
-  NodeRef n = maker(x);
+  NodeRef n = producer(x);
   bool takes = is_convolution(n) || is_backprop(n) || n.is("MatMul") || n.is("Multiply") || n.is("Add");
-  if (!takes || !read_once(x)) return {};
+  if (!takes || !used_once(x)) return {};
   if ((n.is("Multiply") || n.is("Add")) && !with_constant(n).second) return {};
   std::vector<Value> rest;
   for (size_t i = 0; i < 5; ++i)
@@ -101,7 +101,7 @@ Value open_batch_norm(Rewrite& at) {
 
 }  // namespace
 
-Ops rewrite_multiply_add() {
+Definitions rewrite_multiply_add() {
   return {
       Pass("subtract_to_add")
           .doc("replace the subtraction of a constant by the addition of its negative")

@@ -173,7 +173,7 @@ Value without_noop(Rewrite& at) {
 
 }  // namespace
 
-Ops rewrite_noops() {
+Definitions rewrite_noops() {
   return Pass("remove_noops")
       .doc("remove operations without effect: x + 0, a slice of everything, a Concat of one input")
       .visit({"Add",           "Subtract",     "Multiply",         "Divide",         "Power",        "Concat",

@@ -29,7 +29,7 @@ Value under_root(const NodeRef& n, double power) {
   if (n.is("Power") && single(n.input(1)) == power) return n.input(0);
   return {};
 }
-NodeRef only_maker(const Value& v) { return v && read_once(v) ? maker(v) : NodeRef(); }
+NodeRef only_maker(const Value& v) { return v && used_once(v) ? producer(v) : NodeRef(); }
 
 // Extracts the epsilon inside the root, if the radicand is not the plain sum.
 OverRoot with_inner_number(Value over, Value under) {
@@ -204,7 +204,7 @@ Value to_scaled_mvn(Rewrite& at, const NodeRef& up, const Shift& shift) {
       mean = reader.input(0);
     }
     OverRoot r;
-    NodeRef scaled = made_by(factor, "Multiply"), plain = maker(factor);
+    NodeRef scaled = made_by(factor, "Multiply"), plain = producer(factor);
     if (Value u = under_root(plain, -0.5)) r = with_inner_number(x, u);
     for (size_t g : {0, 1})
       if (scaled && !r) r = over_factor(x, scaled.input(g)), gamma = scaled.input(1 - g);
@@ -235,7 +235,7 @@ Value to_mvn_of_any_form(Rewrite& at) {
 
 }  // namespace
 
-Ops rewrite_norms() {
+Definitions rewrite_norms() {
   return {
       Pass("fuse_mvn")
           .doc("fuse the subtraction of the mean and division by the standard deviation into MVN")

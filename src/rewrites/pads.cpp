@@ -12,7 +12,7 @@ struct Padding {
 
 // The padding of a Pad node, if it only extends the spatial axes.
 std::optional<Padding> spatial_padding(const NodeRef& n) {
-  if (!n.is("Pad") || n.get<std::string>("pad_mode") != "constant" || !read_once(n.output())) return std::nullopt;
+  if (!n.is("Pad") || n.get<std::string>("pad_mode") != "constant" || !used_once(n.output())) return std::nullopt;
   Padding p{n.input(0), {}, {}, 0};
   auto begin = n.input(1).values<int64_t>(), end = n.input(2).values<int64_t>();
   if (n.inputs() > 3) {
@@ -31,7 +31,7 @@ std::optional<Padding> spatial_padding(const NodeRef& n) {
 
 Value take_in_pad(Rewrite& at) {
   NodeRef n = at.node();
-  auto p = spatial_padding(maker(at.input(0)));
+  auto p = spatial_padding(producer(at.input(0)));
   if (!p) return {};
   std::string mode = at.get<std::string>("auto_pad", "explicit");
   if (mode != "explicit" && mode != "valid") return {};
@@ -66,7 +66,7 @@ Value take_in_pad(Rewrite& at) {
 
 }  // namespace
 
-Ops rewrite_pads() {
+Definitions rewrite_pads() {
   return Pass("fuse_pads")
       .doc("fold padding into the following convolution or pooling")
       .visit({"Convolution", "GroupConvolution", "AvgPool", "MaxPool"}, take_in_pad);

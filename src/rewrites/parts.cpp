@@ -65,10 +65,10 @@ void to_split(Rewrite& at) {
   // 1-D shape computations are better left to shape inference.
   if (x.rank() < 2) return;
   std::vector<Part> parts;
-  std::vector<Reader> all = readers(x);
+  std::vector<Consumer> all = consumers(x);
   if (all.size() > most_readers) return;
-  for (const Reader& r : all) {
-    if (r.input != 0 || !maker(r.node.output())) continue;
+  for (const Consumer& r : all) {
+    if (r.input != 0 || !producer(r.node.output())) continue;
     auto p = part_of(r.node);
     if (p && p->axis == mine->axis && p->end > p->begin) parts.push_back(*p);
   }
@@ -93,13 +93,13 @@ Value to_reused_concat(Rewrite& at) {
   size_t rank = at.self().shape().rank();
   size_t axis = normalize_axis(at.get<int64_t>("axis"), rank);
   for (size_t i = 0; i + 1 < self.inputs(); ++i) {
-    std::vector<Reader> all = readers(self.input(i));
+    std::vector<Consumer> all = consumers(self.input(i));
     if (all.size() > most_readers) continue;
-    for (const Reader& r : all) {
+    for (const Consumer& r : all) {
       NodeRef other = r.node;
       size_t n = other.inputs();
       if (r.input != 0 || !other.is("Concat") || n < 2 || n >= self.inputs() || i + n > self.inputs()) continue;
-      if (!maker(other.output()) || normalize_axis(other.get<int64_t>("axis"), rank) != axis) continue;
+      if (!producer(other.output()) || normalize_axis(other.get<int64_t>("axis"), rank) != axis) continue;
       bool same = true;
       for (size_t k = 0; same && k < n; ++k) same = other.input(k) == self.input(i + k);
       if (!same) continue;
@@ -115,7 +115,7 @@ Value to_reused_concat(Rewrite& at) {
 
 }  // namespace
 
-Ops rewrite_parts() {
+Definitions rewrite_parts() {
   return {
       Pass("slices_to_split")
           .doc("fuse slices that cover a value exactly once into one VariadicSplit")

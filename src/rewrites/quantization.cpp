@@ -6,7 +6,7 @@ namespace {
 
 // FakeQuantize(Relu(x)), FakeQuantize(Clamp(x)), if the input range lies within the bounds  =>  FakeQuantize(x)
 Value without_bounds(Rewrite& at) {
-  NodeRef self = at.node(), before = read_once(at.input(0)) ? maker(at.input(0)) : NodeRef();
+  NodeRef self = at.node(), before = used_once(at.input(0)) ? producer(at.input(0)) : NodeRef();
   bool relu = before.is("Relu");
   if (!self.is("FakeQuantize") || (!relu && !before.is("Clamp"))) return {};
   double low = relu ? 0 : before.get<double>("min");
@@ -68,7 +68,7 @@ Value to_compressed(Rewrite& at) {
 
 }  // namespace
 
-Ops rewrite_quantization() {
+Definitions rewrite_quantization() {
   return {
       Pass("fuse_quantized_bounds")
           .doc("remove Relu and Clamp before a FakeQuantize that clamps as tightly")

@@ -101,7 +101,7 @@ Value to_interpolate(Rewrite& at) { return at.node().is("Concat") ? to_nearest(a
 
 }  // namespace
 
-Ops rewrite_resizes() {
+Definitions rewrite_resizes() {
   return Pass("fuse_interpolate")
       .doc("fuse resizing of separate axes, or by repeated parts, into one Interpolate")
       .visit({"Concat", "Interpolate"}, to_interpolate);

@@ -33,7 +33,7 @@ bool tells_as_much(const Shape& a, const Shape& b) {
 
 // Reshape(Squeeze(x), target)  =>  Reshape(x, target)
 Value to_one_reshape(Rewrite& at) {
-  NodeRef last = at.node(), first = maker(at.input(0));
+  NodeRef last = at.node(), first = producer(at.input(0));
   if (!is_reshaping(last) || !is_reshaping(first)) return {};
   Value x = first.input(0);
   if (certainly_same(x.shape(), at.self().shape())) return x;
@@ -112,8 +112,8 @@ Value to_turned_matmul(Rewrite& at) {
 
 // ReduceSum(ReduceSum(x, a), b)  =>  ReduceSum(x, a and b)
 Value to_one_reduce(Rewrite& at) {
-  NodeRef last = at.node(), first = maker(at.input(0));
-  if (!first.is(last.type()) || !read_once(at.input(0))) return {};
+  NodeRef last = at.node(), first = producer(at.input(0));
+  if (!first.is(last.type()) || !used_once(at.input(0))) return {};
   Value x = first.input(0);
   bool keep = last.get<bool>("keep_dims", false);
   if (!x.shape().ranked() || first.get<bool>("keep_dims", false) != keep) return {};
@@ -146,7 +146,7 @@ bool agree(const Dim& a, const Dim& b) { return a.known() && b.known() && a.valu
 // This is how TensorFlow multiplies a tensor of rank 3 or more by a matrix.
 Value to_product_of_rows(Rewrite& at) {
   NodeRef product = made_by(at.input(0), "MatMul");
-  if (!product || !read_once(at.input(0)) || product.get<bool>("transpose_a", false)) return {};
+  if (!product || !used_once(at.input(0)) || product.get<bool>("transpose_a", false)) return {};
   NodeRef rows = made_by(product.input(0), "Reshape");
   Value w = product.input(1);
   if (!rows || w.rank() != 2 || product.input(0).rank() != 2) return {};
@@ -169,7 +169,7 @@ Value to_product_of_rows(Rewrite& at) {
 
 }  // namespace
 
-Ops rewrite_shapes() {
+Definitions rewrite_shapes() {
   return {
       Pass("merge_rows")
           .doc("remove a pair of inverse Reshapes around a matrix product")

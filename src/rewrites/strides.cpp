@@ -43,7 +43,7 @@ class Moving {
 
   // Whether some convolution above can absorb the strides.
   bool helps(const Value& v, int depth = 0) {
-    NodeRef n = maker(v);
+    NodeRef n = producer(v);
     if (!n || depth > 8) return false;
     if (is_convolution(n)) return is_explicit(n);
     if (is_one_to_one(n) || with_constant_add(n)) return alone(n.input(0), n) && helps(n.input(0), depth + 1);
@@ -55,7 +55,7 @@ class Moving {
 
   // The value subsampled by the strides.
   Value thinned(const Value& v, bool may_change, int depth = 0) {
-    NodeRef n = may_change ? maker(v) : NodeRef();
+    NodeRef n = may_change ? producer(v) : NodeRef();
     if (n && depth <= 8 && helps(v, depth)) {
       if (is_convolution(n)) {
         auto s = n.get<Strides>("strides");
@@ -84,7 +84,7 @@ class Moving {
  private:
   // Whether this node is the only consumer of the value.
   static bool alone(const Value& v, const NodeRef& reader) {
-    for (const Reader& r : readers(v))
+    for (const Consumer& r : consumers(v))
       if (r.node.raw() != reader.raw()) return false;
     return true;
   }
@@ -109,7 +109,7 @@ void move_up(Rewrite& at) {
   if (strides.empty()) return;
   Value v = at.input(0);
   std::vector<NodeRef> all;
-  for (const Reader& r : readers(v)) {
+  for (const Consumer& r : consumers(v)) {
     if (r.input != 0 || movable(r.node) != strides) return;
     all.push_back(r.node);
   }
@@ -122,7 +122,7 @@ void move_up(Rewrite& at) {
 
 }  // namespace
 
-Ops rewrite_strides() {
+Definitions rewrite_strides() {
   return Pass("move_strides")
       .doc("move the strides of 1 x 1 convolutions up into the convolution that computes their input")
       .visit({"Convolution"}, move_up);

@@ -14,9 +14,9 @@ using Order = std::vector<int64_t>;
 std::vector<NodeRef> way_from_input(Value v) {
   std::vector<NodeRef> way;
   for (int depth = 0; depth < 16; ++depth) {
-    NodeRef n = maker(v);
+    NodeRef n = producer(v);
     if (n.is("Parameter")) return way;
-    if (!n || !read_once(v)) return {};
+    if (!n || !used_once(v)) return {};
     bool arithmetic = n.is("Add") || n.is("Multiply") || n.is("Subtract") || n.is("Divide");
     if (arithmetic) {
       auto [x, c] = with_constant(n);
@@ -68,7 +68,7 @@ Value raise(Rewrite& at) {
 
 }  // namespace
 
-Ops rewrite_transposes() {
+Definitions rewrite_transposes() {
   return Pass("raise_transposes")
       .doc("move a transposition before the preprocessing of a model input")
       .visit({"Transpose"}, raise);

@@ -72,6 +72,7 @@ class HostExecution::Runner final : public graft_runner {
     std::erase_if(kept_, [&](const Tensor& k) { return k.raw() == t; });
   }
   void store_text(graft_tensor* t, int64_t index, std::string_view s) override {
+    if (!t->dims && !t->data) throw_user("the output has no memory yet: allocate it before storing strings");
     int64_t n = 1;
     for (int32_t i = 0; i < t->rank; ++i) n *= t->dims[i];
     if (t->type != GRAFT_STRING || index < 0 || index >= n)
@@ -161,7 +162,7 @@ void HostExecution::bind(std::shared_ptr<const Plan> plan) {
               s.kernel.scratch_bytes ? static_cast<char*>(arena_.get()) + s.scratch_offset : nullptr,
               s.kernel ? s.kernel.kernel->user : nullptr,
               &c.runner,
-              s.wanted.data()};
+              s.used.data()};
   }
   if (program_.options().profile) {
     for (const Step& s : plan_->steps) {
@@ -223,6 +224,15 @@ void HostExecution::run(std::span<const Tensor> inputs, std::vector<Tensor>& out
   cancel_ = nullptr;
 }
 
+namespace {
+std::string running(const Node& node, const PreparedKernel& kernel) {
+  std::string what = text("running ", describe(node));
+  if (kernel && !kernel.source->built_in())
+    what += text(", kernel '", kernel.kernel->name, "' of ", kernel.source->file_name());
+  return what;
+}
+}  // namespace
+
 void HostExecution::run_step(size_t index, const std::atomic<bool>*) {
   const Step& s = plan_->steps[index];
   Call& c = calls_[index];
@@ -231,10 +241,11 @@ void HostExecution::run_step(size_t index, const std::atomic<bool>*) {
   if (profile) start = std::chrono::steady_clock::now();
   if (!c.dynamic) {
     graft_status status = s.kernel.kernel->run(&c.call);
-    if (status != GRAFT_OK)
-      with_context([&] { check_callback(status); }, [&] { return text("running ", describe(plan_->graph[s.node])); });
+    if (status != GRAFT_OK || callback_failed())
+      with_context([&] { check_callback(status); }, [&] { return running(plan_->graph[s.node], s.kernel); });
   } else {
-    with_context([&] { run_dynamic(index); }, [&] { return text("running ", describe(plan_->graph[s.node])); });
+    with_context([&] { run_dynamic(index); },
+                 [&] { return running(plan_->graph[s.node], s.kernel ? s.kernel : c.chosen); });
     for (uint32_t slot : dying_[index]) held_[slot] = Tensor();
   }
   if (profile) {
@@ -295,8 +306,9 @@ void HostExecution::run_dynamic(size_t index) {
   c.runner.reset();
   check_callback(status);
   for (size_t i = 0; i < s.outputs.size(); ++i)
-    if (uint32_t slot = s.outputs[i]; s.wanted[i] && plan_->slots[slot].kind == Slot::dynamic && !held_[slot])
-      throw_internal("kernel '", kernel.kernel->name, "' left an output without memory");
+    if (uint32_t slot = s.outputs[i]; s.used[i] && plan_->slots[slot].kind == Slot::dynamic && !held_[slot])
+      throw_user("output ", i,
+                 " was never allocated: the kernel calls allocate for an output with a data-dependent shape");
 }
 
 std::vector<ProfileEntry> HostExecution::profile() const { return profile_; }

@@ -23,7 +23,7 @@ PreparedKernel choose_kernel(const Registry& registry, const std::vector<std::st
           choice->kernel = view(k.record->name);
           choice->declined = std::move(declined);
         }
-        return PreparedKernel(k.record, state, context.scratch_bytes);
+        return PreparedKernel(k, state, context.scratch_bytes);
       } catch (const Error& e) {
         if (e.kind() != ErrorKind::unsupported) throw;
         declined.emplace_back(view(k.record->name), e.message());
@@ -171,7 +171,7 @@ class Planner {
     else choice.note = "decided at run time";
 
     for (uint32_t i = 0; i < n.outputs.size(); ++i) {
-      s.wanted.push_back(is_read({id, i}));
+      s.used.push_back(is_read({id, i}));
       const Info& info = n.outputs[i].info;
       // Operations with bodies allocate the outputs of their bodies themselves.
       bool planned = fixed && n.bodies.empty() && info.shape.is_static() && info.type != DType::undefined;

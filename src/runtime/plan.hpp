@@ -11,12 +11,13 @@ namespace graft {
 class PreparedKernel {
  public:
   PreparedKernel() = default;
-  PreparedKernel(const graft_kernel* kernel, void* state, size_t scratch)
-      : kernel(kernel), scratch_bytes(scratch), state_(state, Release{kernel}) {}
+  PreparedKernel(const KernelDef& def, void* state, size_t scratch)
+      : kernel(def.record), source(def.source), scratch_bytes(scratch), state_(state, Release{def.record}) {}
   explicit operator bool() const { return kernel != nullptr; }
   void* state() const { return state_.get(); }
 
   const graft_kernel* kernel = nullptr;
+  const Source* source = nullptr;
   size_t scratch_bytes = 0;
 
  private:
@@ -52,7 +53,7 @@ struct Step {
   PreparedKernel kernel;          // empty: decided at run time
   std::vector<uint32_t> inputs;   // slots; no_slot: absent
   std::vector<uint32_t> outputs;  // slots
-  std::vector<uint8_t> wanted;    // per output: 0 if it is unused
+  std::vector<uint8_t> used;      // per output: 0 if it is unused
   size_t scratch_offset = 0;
 };
 

@@ -9,36 +9,55 @@
 namespace graft {
 namespace {
 
-thread_local std::optional<Error> pending;
+// What went wrong in the current callback: the reason that it gave or got last, and the first failure of a host
+// function whose result cannot tell "failed" from "absent". The callback does not see the latter, so it is reported
+// even if the callback goes on and succeeds.
+struct Reasons {
+  std::optional<Error> last, unseen;
+};
+thread_local Reasons reasons;
 
-graft_status note_current() {
-  pending = current_error();
-  auto kind = static_cast<graft_status>(pending->kind());
-  return kind;
-}
+// Host functions may call other callbacks (infer a new node, run a body), which have reasons of their own.
+class Nested {
+ public:
+  Nested() {
+    if (reasons.unseen) std::swap(outer_, reasons.unseen);
+  }
+  ~Nested() {
+    if (outer_) std::swap(outer_, reasons.unseen);
+  }
+  Nested(const Nested&) = delete;
+
+ private:
+  std::optional<Error> outer_;
+};
+
 // Runs host code on behalf of an extension: no exception may cross the border.
 template <class F>
 graft_status run(F&& body) noexcept {
+  Nested nested;
   try {
     body();
     return GRAFT_OK;
   } catch (...) {
-    return note_current();
+    reasons.last = current_error();
+    return static_cast<graft_status>(reasons.last->kind());
   }
 }
 template <class R, class F>
 R value_or(R otherwise, F&& body) noexcept {
   try {
+    Nested nested;
     return body();
   } catch (...) {
-    note_current();
+    if (!reasons.unseen) reasons.unseen = current_error();
     return otherwise;
   }
 }
 
 void host_fail(graft_status status, graft_str message, graft_str hint) {
   auto kind = status >= GRAFT_USER && status <= GRAFT_INTERNAL ? static_cast<ErrorKind>(status) : ErrorKind::internal;
-  pending.emplace(kind, std::string(view(message)), std::string(view(hint)));
+  reasons.last.emplace(kind, std::string(view(message)), std::string(view(hint)));
 }
 
 graft_host make_table() {
@@ -73,7 +92,9 @@ graft_host make_table() {
     return run([&] { n->set_known_values(i, *s); });
   };
   h.body_count = [](const graft_node* n) { return n->body_count(); };
-  h.body = [](const graft_node* n, size_t i) { return n->body(i); };
+  h.body = [](const graft_node* n, size_t i) {
+    return value_or<const graft_body*>(nullptr, [&] { return n->body(i); });
+  };
   h.infer_body = [](graft_node* n, size_t i, const graft_info* p, const graft_info** r) {
     return run([&] { *r = n->infer_body(i, p); });
   };
@@ -100,45 +121,45 @@ graft_host make_table() {
     return run([&] { r->set_variable(view(id), *t); });
   };
 
-  h.layer_name = [](const graft_import* m) { return m->layer_name(); };
-  h.layer_type = [](const graft_import* m) { return m->layer_type(); };
-  h.layer_version = [](const graft_import* m) { return m->layer_version(); };
-  h.field = [](graft_import* m, graft_str path) {
+  h.layer_name = [](const graft_builder* m) { return m->layer_name(); };
+  h.layer_type = [](const graft_builder* m) { return m->layer_type(); };
+  h.layer_version = [](const graft_builder* m) { return m->layer_version(); };
+  h.field = [](graft_builder* m, graft_str path) {
     return value_or<const graft_value*>(nullptr, [&] { return m->field(view(path)); });
   };
-  h.layer_input_count = [](const graft_import* m) { return m->input_count(); };
-  h.layer_output_count = [](const graft_import* m) { return m->output_count(); };
-  h.layer_output_wanted = [](const graft_import* m, size_t i) -> int32_t { return m->output_wanted(i); };
-  h.layer_input = [](const graft_import* m, size_t i) { return m->input(i); };
-  h.ref_info = [](graft_import* m, graft_ref r, graft_info* info) { return run([&] { *info = m->ref_info(r); }); };
-  h.ref_constant = [](graft_import* m, graft_ref r) {
+  h.layer_input_count = [](const graft_builder* m) { return m->input_count(); };
+  h.layer_output_count = [](const graft_builder* m) { return m->output_count(); };
+  h.layer_output_used = [](const graft_builder* m, size_t i) -> int32_t { return m->output_used(i); };
+  h.layer_input = [](const graft_builder* m, size_t i) { return value_or<graft_ref>(0, [&] { return m->input(i); }); };
+  h.ref_info = [](graft_builder* m, graft_ref r, graft_info* info) { return run([&] { *info = m->ref_info(r); }); };
+  h.ref_constant = [](graft_builder* m, graft_ref r) {
     return value_or<const graft_tensor*>(nullptr, [&] { return m->ref_constant(r); });
   };
-  h.ref_known_values = [](graft_import* m, graft_ref r, graft_shape* s) {
+  h.ref_known_values = [](graft_builder* m, graft_ref r, graft_shape* s) {
     return value_or<int32_t>(0, [&] { return m->ref_known_values(r, *s); });
   };
-  h.add_constant = [](graft_import* m, const graft_tensor* t) {
+  h.add_constant = [](graft_builder* m, const graft_tensor* t) {
     return value_or<graft_ref>(0, [&] { return m->add_constant(*t); });
   };
-  h.add_node = [](graft_import* m, const graft_new_node* n, graft_ref* out, size_t count) {
+  h.add_node = [](graft_builder* m, const graft_new_node* n, graft_ref* out, size_t count) {
     return run([&] { m->add_node(*n, {out, count}); });
   };
-  h.set_layer_output = [](graft_import* m, size_t i, graft_ref r) { return run([&] { m->set_output(i, r); }); };
-  h.import_body = [](graft_import* m, graft_str path, const graft_info* p, size_t n, graft_import::Callback before,
-                     graft_import::Callback after, void* user, const graft_imported_body** out) {
+  h.set_layer_output = [](graft_builder* m, size_t i, graft_ref r) { return run([&] { m->set_output(i, r); }); };
+  h.import_body = [](graft_builder* m, graft_str path, const graft_info* p, size_t n, graft_builder::Callback before,
+                     graft_builder::Callback after, void* user, const graft_imported_body** out) {
     return run([&] { *out = m->import_body(view(path), {p, n}, before, after, user); });
   };
-  h.add_list = [](graft_import* m, const graft_ref* items, size_t count) {
+  h.add_list = [](graft_builder* m, const graft_ref* items, size_t count) {
     return value_or<graft_ref>(0, [&] { return m->add_list({items, count}); });
   };
-  h.ref_list = [](graft_import* m, graft_ref r, const graft_ref** items, size_t* count) {
+  h.ref_list = [](graft_builder* m, graft_ref r, const graft_ref** items, size_t* count) {
     return value_or<int32_t>(0, [&] {
       const std::vector<graft_ref>* list = m->ref_list(r);
       if (list) *items = list->data(), *count = list->size();
       return list ? 1 : 0;
     });
   };
-  h.layer_weight_count = [](const graft_import* m) { return m->weight_count(); };
+  h.layer_weight_count = [](const graft_builder* m) { return m->weight_count(); };
 
   h.node_opset = [](const graft_node* n) { return n->opset(); };
   h.node_attributes = [](const graft_node* n, const graft_named_value** list) {
@@ -148,33 +169,37 @@ graft_host make_table() {
       return all.size();
     });
   };
-  h.visited = [](graft_import* m) { return m->visited(); };
-  h.ref_maker = [](graft_import* m, graft_ref r, size_t* output) {
-    return value_or<const graft_node*>(nullptr, [&] { return m->ref_maker(r, *output); });
+  h.visited = [](graft_builder* m) { return m->visited(); };
+  h.ref_producer = [](graft_builder* m, graft_ref r, size_t* output) {
+    return value_or<const graft_node*>(nullptr, [&] { return m->ref_producer(r, *output); });
   };
-  h.ref_readers = [](graft_import* m, graft_ref r, const graft_reader** readers) {
+  h.ref_consumers = [](graft_builder* m, graft_ref r, const graft_consumer** readers) {
     return value_or<size_t>(0, [&] {
-      if (!readers) return m->reader_count(r);
-      auto list = m->ref_readers(r);
+      if (!readers) return m->consumer_count(r);
+      auto list = m->ref_consumers(r);
       *readers = list.data();
       return list.size();
     });
   };
-  h.node_input = [](graft_import* m, const graft_node* n, size_t i) { return m->node_input(n, i); };
-  h.node_output = [](graft_import* m, const graft_node* n, size_t i) { return m->node_output(n, i); };
-  h.graph_nodes = [](graft_import* m, const graft_node* const** nodes) {
+  h.node_input = [](graft_builder* m, const graft_node* n, size_t i) {
+    return value_or<graft_ref>(0, [&] { return m->node_input(n, i); });
+  };
+  h.node_output = [](graft_builder* m, const graft_node* n, size_t i) {
+    return value_or<graft_ref>(0, [&] { return m->node_output(n, i); });
+  };
+  h.graph_nodes = [](graft_builder* m, const graft_node* const** nodes) {
     return value_or<size_t>(0, [&] {
       auto list = m->graph_nodes();
       *nodes = list.data();
       return list.size();
     });
   };
-  h.replace_ref = [](graft_import* m, graft_ref from, graft_ref to) { return run([&] { m->replace(from, to); }); };
-  h.configured = [](graft_import* m, graft_str path) {
+  h.replace_ref = [](graft_builder* m, graft_ref from, graft_ref to) { return run([&] { m->replace(from, to); }); };
+  h.configured = [](graft_builder* m, graft_str path) {
     return value_or<const graft_value*>(nullptr, [&] { return m->configured(view(path)); });
   };
-  h.add_nothing = [](graft_import* m) { return value_or<graft_ref>(0, [&] { return m->add_nothing(); }); };
-  h.inline_body = [](graft_import* m, graft_str path, const graft_ref* in, size_t n, const graft_ref** out,
+  h.add_nothing = [](graft_builder* m) { return value_or<graft_ref>(0, [&] { return m->add_nothing(); }); };
+  h.inline_body = [](graft_builder* m, graft_str path, const graft_ref* in, size_t n, const graft_ref** out,
                      size_t* count) {
     return run([&] {
       const std::vector<graft_ref>& made = m->inline_body(view(path), {in, n});
@@ -191,14 +216,18 @@ const graft_host& host_table() {
   return table;
 }
 
+bool callback_failed() { return reasons.unseen.has_value(); }
+
 void check_callback(graft_status status) {
-  if (status == GRAFT_OK) {
-    pending.reset();
-    return;
+  if (reasons.unseen) [[unlikely]] {
+    Error e = std::move(*reasons.unseen);
+    reasons = {};
+    throw e;
   }
-  if (pending) {
-    Error e = std::move(*pending);
-    pending.reset();
+  if (status == GRAFT_OK) return reasons.last.reset();
+  if (reasons.last) {
+    Error e = std::move(*reasons.last);
+    reasons.last.reset();
     throw e;
   }
   auto kind = status >= GRAFT_USER && status <= GRAFT_INTERNAL ? static_cast<ErrorKind>(status) : ErrorKind::internal;

@@ -48,14 +48,14 @@ struct graft_runner {
 };
 
 // A framework's layer while it is converted to operations.
-struct graft_import {
+struct graft_builder {
   virtual graft_str layer_name() const = 0;
   virtual graft_str layer_type() const = 0;
   virtual int64_t layer_version() const = 0;
   virtual const graft_value* field(std::string_view path) = 0;
   virtual size_t input_count() const = 0;
   virtual size_t output_count() const = 0;
-  virtual bool output_wanted(size_t index) const = 0;
+  virtual bool output_used(size_t index) const = 0;
   virtual graft_ref input(size_t index) const = 0;
   virtual graft_info ref_info(graft_ref ref) = 0;
   virtual const graft_tensor* ref_constant(graft_ref ref) = 0;
@@ -63,7 +63,7 @@ struct graft_import {
   virtual graft_ref add_constant(const graft_tensor& tensor) = 0;
   virtual void add_node(const graft_new_node& node, std::span<graft_ref> outputs) = 0;
   virtual void set_output(size_t index, graft_ref ref) = 0;
-  using Callback = graft_status (*)(graft_import*, void*);
+  using Callback = graft_status (*)(graft_builder*, void*);
   virtual const graft_imported_body* import_body(std::string_view path, std::span<const graft_info> parameters,
                                                  Callback prologue, Callback epilogue, void* user) = 0;
   virtual graft_ref add_list(std::span<const graft_ref> items) = 0;
@@ -77,9 +77,9 @@ struct graft_import {
 
   // Only a pass has these.
   virtual const graft_node* visited() { return nullptr; }
-  virtual const graft_node* ref_maker(graft_ref, size_t&) { return nullptr; }
-  virtual std::span<const graft_reader> ref_readers(graft_ref) { return {}; }
-  virtual size_t reader_count(graft_ref) { return 0; }
+  virtual const graft_node* ref_producer(graft_ref, size_t&) { return nullptr; }
+  virtual std::span<const graft_consumer> ref_consumers(graft_ref) { return {}; }
+  virtual size_t consumer_count(graft_ref) { return 0; }
   virtual graft_ref node_input(const graft_node*, size_t) { return 0; }
   virtual graft_ref node_output(const graft_node*, size_t) { return 0; }
   virtual std::span<const graft_node* const> graph_nodes() { return {}; }
@@ -87,7 +87,7 @@ struct graft_import {
   virtual const graft_value* configured(std::string_view) { return nullptr; }
 
  protected:
-  ~graft_import() = default;
+  ~graft_builder() = default;
 };
 
 namespace graft {
@@ -95,7 +95,10 @@ namespace graft {
 // The table that extensions and built-ins get.
 const graft_host& host_table();
 
-// Throws the error reported by the callback that returned `status`.
+// Throws the error of the callback that returned `status`: the one it reported, or that of a host function whose
+// failure it could not see.
 void check_callback(graft_status status);
+// Whether check_callback would throw for GRAFT_OK.
+bool callback_failed();
 
 }  // namespace graft

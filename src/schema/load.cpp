@@ -27,7 +27,7 @@ void load_extension(Registry& registry, const std::string& path) {
         if (!extension)
           throw Error(ErrorKind::user, "the extension requires a newer version of Graft",
                       "rebuild it against the headers of this Graft");
-        registry.add(*extension, full.string());
+        registry.add(read_records(*extension, full.string()));
         log_info("loaded the extension '", extension->name, "' ", extension->version, " from '", full.string(),
                  "': ", extension->op_count, " operations, ", extension->rule_count, " import rules, ",
                  extension->kernel_count, " kernels");

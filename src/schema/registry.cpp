@@ -17,33 +17,6 @@ std::string lower(std::string_view s) {
   return out;
 }
 
-template <class Record>
-void check_size(const Record* r, size_t needed, std::string_view what) {
-  if (!r) throw_user(what, " is null");
-  if (r->size < needed) throw_user("expected a record of at least ", needed, " bytes for ", what, ", got ", r->size);
-}
-
-void check_op(const graft_op* op) {
-  check_size(op, GRAFT_OP_MIN_SIZE, "an operation");
-  if (!op->name.size) throw_user("an operation has no name");
-  if (!op->opset.size) throw_user("operation '", op->name, "' has no opset");
-  for (size_t i = 0; i < op->attr_count; ++i) {
-    const graft_attr* a = op->attrs[i];
-    check_size(a, sizeof(graft_attr), text("an attribute of '", op->name, "'"));
-    if (a->kind <= GRAFT_NONE || a->kind > GRAFT_DTYPES)
-      throw_user("attribute '", a->name, "' of '", op->name, "' has unknown kind ", a->kind);
-    for (size_t k = 0; k < i; ++k)
-      if (view(op->attrs[k]->name) == view(a->name))
-        throw_user("operation '", op->name, "' has two attributes '", a->name, "'");
-  }
-  for (auto [ports, count] : {std::pair{op->inputs, op->input_count}, std::pair{op->outputs, op->output_count}})
-    for (size_t i = 0; i < count; ++i) {
-      check_size(ports[i], sizeof(graft_port), text("a port of '", op->name, "'"));
-      if (ports[i]->flags & GRAFT_PORT_VARIADIC && i + 1 < count)
-        throw_user("only the last port of '", op->name, "' may be variadic");
-    }
-}
-
 }  // namespace
 
 int opset_number(std::string_view opset) {
@@ -57,7 +30,7 @@ int opset_number(std::string_view opset) {
 }
 
 struct Registry::State {
-  std::deque<Source> sources;
+  std::vector<std::shared_ptr<const Records>> libraries;
   std::set<std::string, std::less<>> entered;  // paths of libraries that are registered completely
   std::deque<OpDef> defs;
   std::map<std::pair<std::string, std::string>, const OpDef*> by_key;  // (type, opset)
@@ -73,7 +46,6 @@ struct Registry::State {
   }
 
   void enter(const graft_op* record, const Source& source) {
-    check_op(record);
     std::string type(view(record->name)), opset(view(record->opset));
     const OpDef*& slot = by_key[{type, opset}];
     if (slot && !slot->source->built_in())
@@ -101,47 +73,31 @@ struct Registry::State {
 Registry::Registry() : s_(std::make_unique<State>()) {}
 Registry::~Registry() = default;
 
-void Registry::add(const graft_extension& e, std::string path) {
-  check_size(&e, GRAFT_EXTENSION_MIN_SIZE, "the extension");
-  if (e.abi_version != GRAFT_ABI_VERSION)
-    throw Error(ErrorKind::user,
-                text("'", path, "' uses version ", e.abi_version, " of the extension ABI, this Graft supports version ",
-                     GRAFT_ABI_VERSION),
-                "rebuild it against the headers of this Graft");
-  const Source& source =
-      s_->sources.emplace_back(Source{std::string(view(e.name)), std::string(view(e.version)), std::move(path)});
-  for (size_t i = 0; i < e.op_count; ++i) s_->enter(e.ops[i], source);
-  std::unordered_map<std::string, size_t> front;  // extensions go before existing entries, keeping their own order
-  for (size_t i = 0; i < e.rule_count; ++i) {
-    const graft_rule* r = e.rules[i];
-    check_size(r, GRAFT_RULE_MIN_SIZE, "an import rule");
-    std::string key = State::rule_key(view(r->framework), view(r->domain), view(r->type));
+void Registry::add(std::shared_ptr<const Records> records) {
+  const Source& source = records->source;
+  s_->libraries.push_back(records);
+  for (const graft_op& op : records->ops) s_->enter(&op, source);
+  // Definitions of extensions go before existing ones, keeping their own order.
+  auto place = [&](auto& list, size_t& front) {
+    return source.built_in() ? list.end() : list.begin() + static_cast<ptrdiff_t>(front++);
+  };
+  std::unordered_map<std::string, size_t> front;
+  for (const graft_rule& r : records->rules) {
+    std::string key = State::rule_key(view(r.framework), view(r.domain), view(r.type));
     auto& list = s_->rules[key];
-    list.insert(source.built_in() ? list.end() : list.begin() + static_cast<ptrdiff_t>(front[key]++),
-                RuleDef{r, &source});
+    list.insert(place(list, front[key]), RuleDef{&r, &source});
   }
   std::map<std::pair<std::string, std::string>, size_t> front_kernel;
-  for (size_t i = 0; i < e.kernel_count; ++i) {
-    const graft_kernel* k = e.kernels[i];
-    check_size(k, sizeof(graft_kernel), "a kernel");
-    if (!k->run) throw_user("kernel '", k->name, "' of '", k->op, "' has no run function");
-    std::pair key{std::string(view(k->op)), std::string(view(k->opset))};
+  for (const graft_kernel& k : records->kernels) {
+    std::pair key{std::string(view(k.op)), std::string(view(k.opset))};
     auto& list = s_->kernels[key];
-    list.insert(source.built_in() ? list.end() : list.begin() + static_cast<ptrdiff_t>(front_kernel[key]++),
-                KernelDef{k, &source});
+    list.insert(place(list, front_kernel[key]), KernelDef{&k, &source});
   }
-  bool has_passes = e.size >= offsetof(graft_extension, pass_count) + sizeof(size_t);
-  for (size_t i = 0; has_passes && i < e.pass_count; ++i) {
-    const graft_pass* p = e.passes[i];
-    check_size(p, sizeof(graft_pass), "a pass");
-    if (!p->name.size) throw_user("a pass has no name");
-    if (!p->visit) throw_user("the pass '", p->name, "' has no function");
-    if (p->phase < GRAFT_FRONT || p->phase > GRAFT_WRITE)
-      throw_user("the pass '", p->name, "' has unknown phase ", p->phase);
+  for (const graft_pass& p : records->passes) {
     for (const PassDef& d : s_->passes)
-      if (view(d.record->name) == view(p->name) && !(p->phase == GRAFT_WRITE && d.record->phase == GRAFT_WRITE))
-        throw Error(ErrorKind::user, text("duplicate pass '", p->name, "'"), "choose a name that no other pass has");
-    s_->passes.push_back({p, &source});
+      if (view(d.record->name) == view(p.name) && !(p.phase == GRAFT_WRITE && d.record->phase == GRAFT_WRITE))
+        throw Error(ErrorKind::user, text("duplicate pass '", p.name, "'"), "choose a name that no other pass has");
+    s_->passes.push_back({&p, &source});
   }
   s_->entered.insert(source.path);
 }
@@ -236,7 +192,7 @@ std::vector<const RuleDef*> Registry::all_rules() const {
 
 std::vector<const Source*> Registry::sources() const {
   std::vector<const Source*> out;
-  for (const Source& s : s_->sources) out.push_back(&s);
+  for (const auto& library : s_->libraries) out.push_back(&library->source);
   return out;
 }
 

@@ -1,24 +1,13 @@
 // The registry of operations, kernels, import rules and passes, both built-in and from extensions.
 #pragma once
 
-#include <graft/abi.h>
-
-#include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
-namespace graft {
+#include "schema/records.hpp"
 
-// Where definitions came from: the built-ins or a loaded library.
-struct Source {
-  std::string name;
-  std::string version;
-  std::string path;  // empty: built in
-  bool built_in() const { return path.empty(); }
-};
+namespace graft {
 
 struct OpDef {
   const graft_op* record;
@@ -31,8 +20,6 @@ struct OpDef {
     return record->ir_name.size ? std::string_view{record->ir_name.data, record->ir_name.size} : name();
   }
   bool has(uint32_t flag) const { return record->flags & flag; }
-  // How the operation states its cost; null where it does not, or where its record is older than the field.
-  auto cost() const { return record->size >= offsetof(graft_op, cost_user) + sizeof(void*) ? record->cost : nullptr; }
   std::span<const graft_attr* const> attrs() const { return {record->attrs, record->attr_count}; }
   std::span<const graft_port* const> inputs() const { return {record->inputs, record->input_count}; }
   std::span<const graft_port* const> outputs() const { return {record->outputs, record->output_count}; }
@@ -58,9 +45,9 @@ class Registry {
   ~Registry();
   Registry(const Registry&) = delete;
 
-  // Registers definitions; later ones take precedence over earlier ones. Throws on malformed records and on an
-  // operation that another loaded library also defines.
-  void add(const graft_extension& extension, std::string path);
+  // Registers definitions; later ones take precedence over earlier ones. Throws on an operation that another loaded
+  // library also defines.
+  void add(std::shared_ptr<const Records> records);
   // Whether this library is already registered completely.
   bool has_library(std::string_view path) const;
 

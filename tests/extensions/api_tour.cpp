@@ -128,8 +128,8 @@ void spread_infer(Infer& ctx, const NoAttributes&) {
 void spread_run(Run& ctx, const NoAttributes&) {
   int64_t present = 0;
   for (size_t i = 0; i < ctx.inputs(); ++i) present += ctx.has_input(i);
-  if (ctx.wants(0)) ctx.output(0).assign(std::vector<int64_t>{present});
-  if (ctx.wants(1)) ctx.output(1).assign(ctx.input(0));
+  if (ctx.output_used(0)) ctx.output(0).assign(std::vector<int64_t>{present});
+  if (ctx.output_used(1)) ctx.output(1).assign(ctx.input(0));
 }
 
 // ---- sizes that only the data tells ----
@@ -193,7 +193,7 @@ struct Affine {
 
 // ---- layers of Caffe: fields that only a fork knows, blobs, layers in Python ----
 
-Value import_twirl(Import& layer) {
+Value import_twirl(Builder& layer) {
   if (layer.flows() != 1 || layer.inputs() != 1 + layer.weights())
     fail("expected 1 input and ", layer.weights(), " weights, got ", layer.inputs());
   Value y = layer.input(0) * layer.weight(0);
@@ -204,7 +204,7 @@ Value import_twirl(Import& layer) {
     y = y + static_cast<double>(word.size());
   return y * layer.get<double>("twirl_param.inner.1.factor", 1);
 }
-Value import_part_layer(Import& layer) {
+Value import_part_layer(Builder& layer) {
   if (layer.get<std::string>("python_param.module") != "parts") fail("a layer of another module");
   return layer.input(0) / layer.get<double>("python_param.param_str.by") +
          static_cast<double>(layer.get<std::vector<int64_t>>("python_param.param_str.more").size());

@@ -10,7 +10,7 @@ using namespace graft;
 Value expand_frob(Rewrite& at) { return at.input(0) * double{at.get<float>("gain", 1.0f)} + 1.0; }
 
 // Abs(Abs(x))  =>  Abs(x)
-Value one_abs(Rewrite& at) { return maker(at.input(0)).is("Abs") ? at.input(0) : Value(); }
+Value one_abs(Rewrite& at) { return producer(at.input(0)).is("Abs") ? at.input(0) : Value(); }
 
 // x * 2  =>  x + x
 Value doubled(Rewrite& at) {
@@ -38,7 +38,7 @@ Value other_slope(Rewrite& at) {
 
 // tanh(x)  =>  tanh(x) * 3, once
 Value tripled(Rewrite& at) {
-  for (const Reader& r : readers(at.self()))
+  for (const Consumer& r : consumers(at.self()))
     if (r.node.is("Multiply")) return {};
   return at.self() * 3.0;
 }

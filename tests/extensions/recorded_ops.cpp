@@ -74,7 +74,7 @@ void copy_infer(Infer& ctx, const NoAttributes&) {
 }
 void copy_run(Run& ctx, const NoAttributes&) {
   for (size_t i = 0; i < ctx.outputs(); ++i)
-    if (ctx.wants(i)) ctx.output(i).assign(ctx.input(i));
+    if (ctx.output_used(i)) ctx.output(i).assign(ctx.input(i));
 }
 
 void round_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, graft::DType::i32, ctx.shape(0)); }
@@ -91,8 +91,8 @@ void split_infer(Infer& ctx, const NoAttributes&) {
 void split_run(Run& ctx, const NoAttributes&) {
   std::vector<double> x = ctx.input(0).to<double>(), negative = x, positive = x;
   for (size_t i = 0; i < x.size(); ++i) negative[i] = std::min(x[i], 0.0), positive[i] = std::max(x[i], 0.0);
-  if (ctx.wants(0)) ctx.output(0).assign(negative);
-  if (ctx.wants(1)) ctx.output(1).assign(positive);
+  if (ctx.output_used(0)) ctx.output(0).assign(negative);
+  if (ctx.output_used(1)) ctx.output(1).assign(positive);
 }
 
 // X[from:to]: how much it is, only the data tells.
@@ -102,7 +102,7 @@ void slice_run(Run& ctx, const NoAttributes&) {
   auto n = static_cast<int64_t>(x.size());
   int64_t from = std::min(std::max<int64_t>(ctx.input(1).scalar<int64_t>(), 0), n),
           to = std::min(std::max(ctx.input(2).scalar<int64_t>(), from), n);
-  TensorView y = ctx.allocate(0, {to - from});
+  graft::OutputView y = ctx.allocate(0, {to - from});
   y.assign(std::vector<double>(x.begin() + from, x.begin() + to));
 }
 
@@ -128,7 +128,8 @@ void interp_infer(Infer& ctx, const Interp& a) {
   ctx.output(0, ctx.type(0), {s[0], s[1], a.size(s[2], a.height), a.size(s[3], a.width)});
 }
 void interp_run(Run& ctx, const Interp&) {
-  TensorView in = ctx.input(0), out = ctx.output(0);
+  graft::TensorView in = ctx.input(0);
+  graft::OutputView out = ctx.output(0);
   std::vector<double> x = in.to<double>(), y;
   int64_t h = in.dim(2), w = in.dim(3), rows = out.dim(2), columns = out.dim(3);
   double down = rows > 1 ? static_cast<double>(h - 1) / static_cast<double>(rows - 1) : 0,

@@ -28,14 +28,14 @@ void cell_run(Run& ctx, const RidgeCell& a) {
 }
 
 // Uses what the matched nodes hold: the constant 'scale' of the cell, its type, and an attribute of the entry.
-Value fold_cell(Import& layer) {
+Value fold_cell(Builder& layer) {
   if (layer.get<std::string>("nodes.join.type") != "Mul") fail("the cell does not multiply");
   if (layer.get<std::vector<std::string>>("nodes").empty()) fail("no nodes are listed");
   return layer.input(0) * layer.constant(layer.get<TensorView>("nodes.scale.value")) +
          double{layer.get<float>("bias.value", 0)};
 }
 // The initializer that a matched node of ONNX reads.
-Value fold_pair(Import& layer) { return layer.input(0) + layer.constant(layer.get<TensorView>("nodes.add.inputs.1")); }
+Value fold_pair(Builder& layer) { return layer.input(0) + layer.constant(layer.get<TensorView>("nodes.add.inputs.1")); }
 
 }  // namespace
 

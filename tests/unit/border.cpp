@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <deque>
 
 #include "schema/host.hpp"
 #include "schema/registry.hpp"
@@ -35,7 +36,7 @@ namespace {
 std::string refusal(const graft_extension& e) {
   Registry r;
   try {
-    r.add(e, "lib.so");
+    r.add(read_records(e, "lib.so"));
     return "";
   } catch (const Error& error) {
     return error.message();
@@ -104,9 +105,9 @@ TEST(Border, TwoLibrariesMayNotDefineTheSame) {
   graft_extension e = extension();
   e.ops = ops, e.op_count = 1;
   Registry r;
-  r.add(e, "one.so");
+  r.add(read_records(e, "one.so"));
   try {
-    r.add(e, "two.so");
+    r.add(read_records(e, "two.so"));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.message(), "operation 'A' of test is defined by 'one.so' and by 'two.so'");
@@ -151,7 +152,7 @@ TEST(Border, AnOlderAndBarerExtensionWorks) {
   graft_extension e = extension();
   e.ops = ops, e.op_count = 1, e.kernels = kernels, e.kernel_count = 1;
   Core core;
-  core.state()->registry.add(e, "plain.so");
+  core.state()->registry.add(read_records(e, "plain.so"));
   const OpDef* def = core.state()->registry.find("Twice", "test");
   ASSERT_NE(def, nullptr);
   Node node;
@@ -162,6 +163,145 @@ TEST(Border, AnOlderAndBarerExtensionWorks) {
   std::vector<Tensor> inputs{in};
   std::vector<Tensor> out = evaluate_node(Evaluation{core.state()->registry}, node, *def, inputs, 1);
   EXPECT_EQ(out[0].data<float>()[2], 4);
+}
+
+// A record with bytes that this host does not know, and one that ends where the first release did.
+template <class Record>
+struct Longer {
+  Record record;
+  char more[64];
+  explicit Longer(Record r) : record(r) {
+    record.size = sizeof *this;
+    std::memset(more, 0x7f, sizeof more);
+  }
+};
+template <class Record>
+std::vector<unsigned char> shortened(Record r, size_t size) {
+  r.size = static_cast<uint32_t>(size);
+  std::vector<unsigned char> bytes(size);
+  std::memcpy(bytes.data(), &r, size);
+  return bytes;
+}
+template <class Record>
+const Record* as(const std::vector<unsigned char>& bytes) {
+  return reinterpret_cast<const Record*>(bytes.data());
+}
+
+// One record of every kind; `change` returns the pointer that is registered instead.
+template <class Change>
+std::shared_ptr<const Records> every_kind(Change&& change) {
+  graft_attr a{};
+  a.size = sizeof a, a.kind = GRAFT_INT, a.name = str("a");
+  a.fallback.kind = GRAFT_INT, a.fallback.i = 7;
+  graft_port x{sizeof x, GRAFT_PORT_OPTIONAL, str("x"), str("doc")};
+  graft_op op = operation("A");
+  op.infer = twice_infer;
+  const graft_attr* attrs[] = {change(a)};
+  const graft_port* ports[] = {change(x)};
+  op.attrs = attrs, op.attr_count = 1, op.inputs = op.outputs = ports, op.input_count = op.output_count = 1;
+  graft_kernel k{};
+  k.size = sizeof k, k.op = str("A"), k.opset = str("test"), k.device = str("CPU"), k.name = str("k");
+  k.run = twice_run;
+  graft_rule r{};
+  r.size = sizeof r, r.framework = str("onnx"), r.type = str("A"), r.op = str("A");
+  graft_pass p{};
+  p.size = sizeof p, p.name = str("p"), p.visit = [](graft_builder*, void*) -> graft_status { return GRAFT_OK; };
+  const graft_op* ops[] = {change(op)};
+  const graft_kernel* kernels[] = {change(k)};
+  const graft_rule* rules[] = {change(r)};
+  const graft_pass* passes[] = {change(p)};
+  graft_extension e = extension();
+  e.ops = ops, e.op_count = 1, e.kernels = kernels, e.kernel_count = 1;
+  e.rules = rules, e.rule_count = 1, e.passes = passes, e.pass_count = 1;
+  return read_records(*change(e), "lib.so");
+}
+
+void expect_every_kind(const Records& r) {
+  ASSERT_EQ(r.ops.size(), 1u);
+  ASSERT_EQ(r.kernels.size(), 1u);
+  ASSERT_EQ(r.rules.size(), 1u);
+  EXPECT_EQ(r.ops[0].attrs[0]->fallback.i, 7);
+  EXPECT_EQ(view(r.ops[0].inputs[0]->name), "x");
+  EXPECT_EQ(view(r.kernels[0].name), "k");
+  EXPECT_EQ(view(r.rules[0].op), "A");
+}
+
+TEST(Border, LongerRecordsOfEveryKindLoad) {
+  std::deque<std::shared_ptr<void>> kept;
+  auto longer = [&]<class R>(const R& r) -> const R* {
+    auto copy = std::make_shared<Longer<R>>(r);
+    kept.push_back(copy);
+    return &copy->record;
+  };
+  auto records = every_kind(longer);
+  expect_every_kind(*records);
+  ASSERT_EQ(records->passes.size(), 1u);
+}
+
+TEST(Border, RecordsOfTheFirstReleaseLoad) {
+  std::deque<std::vector<unsigned char>> kept;
+  size_t less = 0;
+  auto cut = [&]<class R>(const R& r) -> const R* {
+    size_t size = sizeof r;
+    if constexpr (std::is_same_v<R, graft_attr>) size = GRAFT_ATTR_MIN_SIZE;
+    if constexpr (std::is_same_v<R, graft_port>) size = GRAFT_PORT_MIN_SIZE;
+    if constexpr (std::is_same_v<R, graft_op>) size = GRAFT_OP_MIN_SIZE;
+    if constexpr (std::is_same_v<R, graft_kernel>) size = GRAFT_KERNEL_MIN_SIZE;
+    if constexpr (std::is_same_v<R, graft_rule>) size = GRAFT_RULE_MIN_SIZE;
+    if constexpr (std::is_same_v<R, graft_extension>) size = GRAFT_EXTENSION_MIN_SIZE;
+    kept.push_back(shortened(r, size - less));
+    return as<R>(kept.back());
+  };
+  auto records = every_kind(cut);
+  expect_every_kind(*records);
+  EXPECT_EQ(records->ops[0].cost, nullptr);
+  EXPECT_EQ(records->rules[0].rank_count, 0u);
+  EXPECT_TRUE(records->passes.empty());  // the first release had none
+  less = 1;
+  EXPECT_THROW(every_kind(cut), Error);
+}
+
+// `constant` cannot tell "failed" from "not known": the callback goes on, the user still gets the reason.
+struct FailingNode final : graft_node {
+  graft_str name() const override { return str("n"); }
+  graft_str type() const override { return str("T"); }
+  graft_str opset() const override { return str("test"); }
+  const graft_value* attribute(std::string_view) const override { return nullptr; }
+  size_t input_count() const override { return 1; }
+  size_t output_count() const override { return 1; }
+  bool input(size_t, graft_info&) const override { return false; }
+  bool output(size_t, graft_info&) const override { return false; }
+  const graft_tensor* constant(size_t) const override { throw_user("the constant cannot be computed"); }
+  bool known_values(size_t, graft_shape&) const override { return false; }
+  void set_output(size_t, const graft_info&) override { throw_user("this output is refused"); }
+  void set_known_values(size_t, const graft_shape&) override {}
+  size_t body_count() const override { return 0; }
+  const graft_body* body(size_t) const override { return nullptr; }
+  const graft_info* infer_body(size_t, const graft_info*) override { return nullptr; }
+  void request_scratch(size_t) override {}
+};
+std::string reason(graft_status status) {
+  try {
+    check_callback(status);
+    return "";
+  } catch (const Error& e) {
+    return e.message();
+  }
+}
+
+TEST(Border, AFailureIsNeverTakenForAbsence) {
+  FailingNode node;
+  const graft_host& h = host_table();
+  EXPECT_EQ(h.constant(&node, 0), nullptr);
+  EXPECT_EQ(reason(GRAFT_OK), "the constant cannot be computed");
+  EXPECT_EQ(reason(GRAFT_OK), "");
+  // What the callback complains about later is a consequence.
+  EXPECT_EQ(h.constant(&node, 0), nullptr);
+  h.fail(GRAFT_USER, str("expected a constant"), {});
+  EXPECT_EQ(reason(GRAFT_USER), "the constant cannot be computed");
+  // A status is visible: a callback that ignores it has decided so.
+  EXPECT_NE(h.set_output(&node, 0, nullptr), GRAFT_OK);
+  EXPECT_EQ(reason(GRAFT_OK), "");
 }
 
 TEST(Border, ACallbackThatGivesNoReasonIsStillAnError) {

@@ -6,7 +6,7 @@
 namespace graft {
 
 // The name of an enum value; `words` are the names in numeric order, for files that hold the number.
-inline std::string caffe_word(Import& layer, std::string_view path, std::initializer_list<std::string_view> words,
+inline std::string caffe_word(Builder& layer, std::string_view path, std::initializer_list<std::string_view> words,
                               std::string_view fallback) {
   const graft_value* v = layer.field(path);
   if (!v) return std::string(fallback);
@@ -19,7 +19,7 @@ inline std::string caffe_word(Import& layer, std::string_view path, std::initial
 
 // A layer that applies the same operation to each of its inputs.
 template <class F>
-std::vector<Value> caffe_each(Import& layer, F&& one) {
+std::vector<Value> caffe_each(Builder& layer, F&& one) {
   std::vector<Value> out;
   for (size_t i = 0; i < layer.flows(); ++i) out.push_back(one(layer.input(i)));
   if (out.empty()) fail("layer '", layer.name(), "' has no inputs");
@@ -27,7 +27,7 @@ std::vector<Value> caffe_each(Import& layer, F&& one) {
 }
 
 // Window parameters, one per spatial axis: `name` given once or per axis, or `name`_h and `name`_w.
-inline std::vector<int64_t> caffe_windows(Import& layer, const std::string& message, const std::string& list,
+inline std::vector<int64_t> caffe_windows(Builder& layer, const std::string& message, const std::string& list,
                                           const std::string& short_name, size_t axes, int64_t fallback, int64_t least) {
   std::string h = message + "." + short_name + "_h", w = message + "." + short_name + "_w", both = message + "." + list;
   std::vector<int64_t> out = layer.get<std::vector<int64_t>>(both, {});
@@ -70,7 +70,7 @@ inline Value caffe_per_channel(const Value& weights, size_t rank) {
 
 inline Value caffe_interpolate(const Value& x, const Value& sizes, std::string_view mode,
                                std::string_view coordinates) {
-  Import& in = x.in();
+  Builder& in = x.in();
   return in.op("Interpolate@11", {x, sizes, in.ints({2, 3})},
                {{"mode", mode},
                 {"shape_calculation_mode", "sizes"},

@@ -13,7 +13,7 @@ struct CaffeConvolution {
   }
 };
 
-CaffeConvolution caffe_convolution(Import& layer, bool depthwise) {
+CaffeConvolution caffe_convolution(Builder& layer, bool depthwise) {
   CaffeConvolution c;
   if (auto axis = layer.get<int64_t>("convolution_param.axis", 1); axis != 1)
     unsupported("channels along axis ", axis, " are not supported, only axis 1");
@@ -35,7 +35,7 @@ CaffeConvolution caffe_convolution(Import& layer, bool depthwise) {
 }
 
 // Reshapes the weights to what the operation expects; early Caffe files always have four dimensions.
-Value caffe_conv_weights(Import& layer, const CaffeConvolution& c, bool backwards) {
+Value caffe_conv_weights(Builder& layer, const CaffeConvolution& c, bool backwards) {
   std::vector<int64_t> dims;
   if (c.groups > 1) dims.push_back(c.groups);
   int64_t per_group = c.outputs / c.groups;
@@ -58,14 +58,14 @@ Value caffe_conv_weights(Import& layer, const CaffeConvolution& c, bool backward
   return s == Shape::of(dims) ? w : reshape(w, dims);
 }
 
-Value caffe_conv_bias(Import& layer, const CaffeConvolution& c, const Value& y) {
+Value caffe_conv_bias(Builder& layer, const CaffeConvolution& c, const Value& y) {
   if (!layer.get<bool>("convolution_param.bias_term", true)) return y;
   std::vector<int64_t> dims(c.kernel.size() + 2, 1);
   dims[1] = c.outputs;
   return y + reshape(layer.weight(1), dims);
 }
 
-std::vector<Value> import_caffe_convolution(Import& layer) {
+std::vector<Value> import_caffe_convolution(Builder& layer) {
   CaffeConvolution c = caffe_convolution(layer, layer.type().find("Depthwise") != std::string_view::npos);
   Value w = caffe_conv_weights(layer, c, false);
   return caffe_each(layer, [&](const Value& x) {
@@ -74,7 +74,7 @@ std::vector<Value> import_caffe_convolution(Import& layer) {
   });
 }
 
-std::vector<Value> import_caffe_deconvolution(Import& layer) {
+std::vector<Value> import_caffe_deconvolution(Builder& layer) {
   CaffeConvolution c = caffe_convolution(layer, false);
   Value w = caffe_conv_weights(layer, c, true);
   return caffe_each(layer, [&](const Value& x) {
@@ -84,7 +84,7 @@ std::vector<Value> import_caffe_deconvolution(Import& layer) {
   });
 }
 
-std::vector<Value> import_caffe_inner_product(Import& layer) {
+std::vector<Value> import_caffe_inner_product(Builder& layer) {
   auto outputs = layer.get<int64_t>("inner_product_param.num_output");
   if (outputs < 1 || outputs > 1 << 30)
     fail("expected 'inner_product_param.num_output' of 1 to ", 1 << 30, ", got ", outputs);
@@ -120,7 +120,7 @@ Rule caffe_conv_rule(std::string_view type) {
 
 }  // namespace
 
-Ops define_caffe_conv() {
+Definitions define_caffe_conv() {
   return {
       caffe_conv_rule("Convolution").expand(import_caffe_convolution),
       // Trained with weights of -1 and 1; the file stores the scaled weights to multiply by.

@@ -15,13 +15,13 @@ Value caffe_unmarked(const Value& rows, int64_t axis) {
 // ---- prior boxes ----
 
 // Height and width of the image: given by attributes, or taken from the second input.
-Value caffe_image_size(Import& layer) {
+Value caffe_image_size(Builder& layer) {
   auto both = layer.get<int64_t>("prior_box_param.img_size", 0);
   auto h = layer.get<int64_t>("prior_box_param.img_h", both), w = layer.get<int64_t>("prior_box_param.img_w", both);
   if (h > 0 && w > 0) return layer.ints({h, w});
   return build::dims(layer.input(1), {2, 3});
 }
-std::vector<NamedAttr> caffe_prior_attributes(Import& layer, std::initializer_list<std::string_view> lists) {
+std::vector<NamedAttr> caffe_prior_attributes(Builder& layer, std::initializer_list<std::string_view> lists) {
   std::vector<NamedAttr> out;
   for (std::string_view list : lists)
     out.push_back({list, layer.get<std::vector<float>>("prior_box_param." + std::string(list), {})});
@@ -33,7 +33,7 @@ std::vector<NamedAttr> caffe_prior_attributes(Import& layer, std::initializer_li
   return out;
 }
 
-Value import_caffe_prior_box(Import& layer) {
+Value import_caffe_prior_box(Builder& layer) {
   std::vector<NamedAttr> attrs =
       caffe_prior_attributes(layer, {"min_size", "max_size", "aspect_ratio", "density", "fixed_ratio", "fixed_size"});
   auto step = layer.get<float>("prior_box_param.step", 0);
@@ -46,7 +46,7 @@ Value import_caffe_prior_box(Import& layer) {
       {"min_max_aspect_ratios_order", layer.get<bool>("prior_box_param.min_max_aspect_ratios_order", true)});
   return unsqueeze(layer.op("PriorBox@8", {build::dims(layer.input(0), {2, 3}), caffe_image_size(layer)}, attrs), {0});
 }
-Value import_caffe_prior_box_clustered(Import& layer) {
+Value import_caffe_prior_box_clustered(Builder& layer) {
   std::vector<NamedAttr> attrs = caffe_prior_attributes(layer, {"width", "height"});
   auto step = layer.get<float>("prior_box_param.step", 0);
   attrs.push_back({"step", step});
@@ -56,7 +56,7 @@ Value import_caffe_prior_box_clustered(Import& layer) {
                    {0});
 }
 
-Value import_caffe_detection_output(Import& layer) {
+Value import_caffe_detection_output(Builder& layer) {
   std::string p = "detection_output_param.";
   if (auto eta = layer.get<float>(p + "nms_param.eta", 1); eta != 1)
     unsupported("adaptive non-maximum suppression (eta ", eta, ") is not supported");
@@ -97,7 +97,7 @@ struct CaffeProposal {
   std::vector<float> ratios{0.5f, 1, 2}, scales{8, 16, 32};
 };
 
-std::vector<Value> caffe_proposal(Import& layer, const CaffeProposal& p, std::vector<NamedAttr> more = {}) {
+std::vector<Value> caffe_proposal(Builder& layer, const CaffeProposal& p, std::vector<NamedAttr> more = {}) {
   std::vector<NamedAttr> attrs{{"base_size", p.base_size}, {"pre_nms_topn", p.before}, {"post_nms_topn", p.after},
                                {"nms_thresh", p.overlap},  {"feat_stride", p.stride},  {"min_size", p.min_size},
                                {"ratio", p.ratios},        {"scale", p.scales},        {"clip_before_nms", true},
@@ -109,12 +109,12 @@ std::vector<Value> caffe_proposal(Import& layer, const CaffeProposal& p, std::ve
   std::vector<Value> out =
       layer.ops("Proposal@4", {layer.input(0), layer.input(1), reshape(layer.input(2), {-1})}, std::move(attrs), 2);
   out[0] = caffe_unmarked(out[0], 1);
-  if (layer.wants(1)) out[1] = unsqueeze(out[1], {1});
+  if (layer.output_used(1)) out[1] = unsqueeze(out[1], {1});
   else out.pop_back();
   return out;
 }
 
-CaffeProposal read_caffe_proposal(Import& layer, const std::string& m) {
+CaffeProposal read_caffe_proposal(Builder& layer, const std::string& m) {
   CaffeProposal p;
   p.base_size = layer.get<int64_t>(m + "base_size", p.base_size);
   p.min_size = layer.get<int64_t>(m + "min_size", p.min_size);
@@ -127,7 +127,7 @@ CaffeProposal read_caffe_proposal(Import& layer, const std::string& m) {
   return p;
 }
 
-std::vector<Value> import_caffe_proposal(Import& layer) {
+std::vector<Value> import_caffe_proposal(Builder& layer) {
   std::string m = "proposal_param.";
   CaffeProposal p = read_caffe_proposal(layer, m);
   std::vector<NamedAttr> more;
@@ -139,7 +139,7 @@ std::vector<Value> import_caffe_proposal(Import& layer) {
 }
 
 // The proposal layer of Faster R-CNN, implemented there as a Python layer.
-std::vector<Value> import_caffe_proposal_layer(Import& layer) {
+std::vector<Value> import_caffe_proposal_layer(Builder& layer) {
   std::string m = "python_param.param_str.";
   CaffeProposal p = read_caffe_proposal(layer, m);
   p.ratios = layer.get<std::vector<float>>(m + "ratios", p.ratios);
@@ -147,7 +147,7 @@ std::vector<Value> import_caffe_proposal_layer(Import& layer) {
   return caffe_proposal(layer, p);
 }
 
-Value import_caffe_simpler_nms(Import& layer) {
+Value import_caffe_simpler_nms(Builder& layer) {
   std::string m = "simpler_nms_param.";
   CaffeProposal p;
   p.min_size = layer.get<int64_t>(m + "min_bbox_size", p.min_size);
@@ -161,7 +161,7 @@ Value import_caffe_simpler_nms(Import& layer) {
 
 // ---- regions ----
 
-Value import_caffe_roi_pooling(Import& layer) {
+Value import_caffe_roi_pooling(Builder& layer) {
   std::vector<int64_t> size{layer.get<int64_t>("roi_pooling_param.pooled_h"),
                             layer.get<int64_t>("roi_pooling_param.pooled_w")};
   Value rois = layer.input(1);
@@ -173,7 +173,7 @@ Value import_caffe_roi_pooling(Import& layer) {
                    {"spatial_scale", layer.get<float>("roi_pooling_param.spatial_scale", 1)},
                    {"method", "max"}});
 }
-Value import_caffe_psroi_pooling(Import& layer) {
+Value import_caffe_psroi_pooling(Builder& layer) {
   Value rois = layer.input(1);
   if (Shape s = rois.shape(); s.ranked() && s.rank() == 4) rois = reshape(rois, {-1, 5});
   return layer.op("PSROIPooling", {layer.input(0), rois},
@@ -185,7 +185,7 @@ Value import_caffe_psroi_pooling(Import& layer) {
                    {"spatial_bins_y", 1}});
 }
 
-Value import_caffe_region_yolo(Import& layer) {
+Value import_caffe_region_yolo(Builder& layer) {
   std::string m = "region_yolo_param.";
   return layer.op("RegionYolo", {layer.input(0)},
                   {{"axis", layer.get<int64_t>("flatten_param.axis", 1)},
@@ -197,14 +197,14 @@ Value import_caffe_region_yolo(Import& layer) {
                    {"anchors", layer.get<std::vector<float>>(m + "anchors", {})},
                    {"mask", layer.get<std::vector<int64_t>>(m + "mask", {})}});
 }
-Value import_caffe_reorg_yolo(Import& layer) {
+Value import_caffe_reorg_yolo(Builder& layer) {
   return layer.op("ReorgYolo", {layer.input(0)},
                   {{"stride", std::vector<int64_t>{layer.get<int64_t>("reorg_yolo_param.stride", 1)}}});
 }
 
 }  // namespace
 
-Ops define_caffe_detection() {
+Definitions define_caffe_detection() {
   return {
       caffe("PriorBox").expand(import_caffe_prior_box),
       caffe("PriorBoxClustered").ignore("prior_box_param.flip").expand(import_caffe_prior_box_clustered),

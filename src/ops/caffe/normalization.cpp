@@ -11,7 +11,7 @@ std::vector<double> caffe_numbers(const Value& weights) {
 }
 
 // x * scale + shift with one value per channel.
-Value caffe_scale_shift(Import& layer, const Value& x, const std::vector<double>& scale,
+Value caffe_scale_shift(Builder& layer, const Value& x, const std::vector<double>& scale,
                         const std::vector<double>& shift) {
   std::vector<int64_t> dims(x.rank(), 1);
   if (dims.size() < 2) fail("expected an input of rank 2 or more, got rank ", dims.size());
@@ -19,7 +19,7 @@ Value caffe_scale_shift(Import& layer, const Value& x, const std::vector<double>
   return x * layer.typed(scale, dims, x.type()) + layer.typed(shift, dims, x.type());
 }
 
-Value caffe_normalised(Import& layer, const Value& x, const std::vector<double>& mean,
+Value caffe_normalised(Builder& layer, const Value& x, const std::vector<double>& mean,
                        const std::vector<double>& variance, double eps, std::vector<double> scale,
                        std::vector<double> shift) {
   scale.resize(mean.size(), 1);
@@ -33,7 +33,7 @@ Value caffe_normalised(Import& layer, const Value& x, const std::vector<double>&
   return caffe_scale_shift(layer, x, scale, shift);
 }
 
-Value import_caffe_batch_norm(Import& layer) {
+Value import_caffe_batch_norm(Builder& layer) {
   Value x = layer.input(0);
   double eps = layer.get<float>("batch_norm_param.eps", 1e-5f);
   if (!layer.get<bool>("batch_norm_param.use_global_stats", true)) {
@@ -56,7 +56,7 @@ Value import_caffe_batch_norm(Import& layer) {
 }
 
 // BN of several forks: scale and shift, and the statistics unless they are folded into these already.
-Value import_caffe_bn(Import& layer) {
+Value import_caffe_bn(Builder& layer) {
   Value x = layer.input(0);
   std::vector<double> scale = caffe_numbers(layer.weight(0)), shift = caffe_numbers(layer.weight(1));
   if (scale.size() != shift.size())
@@ -67,7 +67,7 @@ Value import_caffe_bn(Import& layer) {
 }
 
 // A factor or term broadcast from `axis` on, for a value of rank `rank`.
-Value caffe_along(Import& layer, const Value& v, bool is_weight, const std::string& message, size_t rank) {
+Value caffe_along(Builder& layer, const Value& v, bool is_weight, const std::string& message, size_t rank) {
   size_t axis = caffe_axis(layer.get<int64_t>(message + ".axis", 1), rank);
   auto count = layer.get<int64_t>(message + ".num_axes", 1);
   Shape s = v.shape();
@@ -88,7 +88,7 @@ Value caffe_along(Import& layer, const Value& v, bool is_weight, const std::stri
   return build::reshape_keeping(v, dims);
 }
 
-Value import_caffe_scale(Import& layer) {
+Value import_caffe_scale(Builder& layer) {
   Value x = layer.input(0);
   bool two = layer.flows() > 1;
   if (layer.flows() > 2) fail("expected 1 or 2 inputs, got ", layer.flows());
@@ -96,13 +96,13 @@ Value import_caffe_scale(Import& layer) {
   if (!layer.get<bool>("scale_param.bias_term", false)) return y;
   return y + caffe_along(layer, layer.weight(two ? 0 : 1), true, "scale_param", x.rank());
 }
-Value import_caffe_bias(Import& layer) {
+Value import_caffe_bias(Builder& layer) {
   Value x = layer.input(0);
   bool two = layer.flows() > 1;
   return x + caffe_along(layer, two ? layer.input(1) : layer.weight(0), !two, "bias_param", x.rank());
 }
 
-Value import_caffe_lrn(Import& layer) {
+Value import_caffe_lrn(Builder& layer) {
   auto size = layer.get<int64_t>("lrn_param.local_size", 5);
   if (size < 1 || size % 2 == 0) fail("expected an odd 'lrn_param.local_size', got ", size);
   std::string region =
@@ -118,7 +118,7 @@ Value import_caffe_lrn(Import& layer) {
                    {"size", size}});
 }
 
-Value import_caffe_mvn(Import& layer) {
+Value import_caffe_mvn(Builder& layer) {
   Value x = layer.input(0);
   bool across = layer.get<bool>("mvn_param.across_channels", false);
   return layer.op("MVN@6", {x, layer.ints(caffe_axes_from(across ? 1 : 2, x.rank()))},
@@ -127,7 +127,7 @@ Value import_caffe_mvn(Import& layer) {
                    {"eps_mode", "OUTSIDE_SQRT"}});
 }
 
-Value import_caffe_normalize(Import& layer) {
+Value import_caffe_normalize(Builder& layer) {
   Value x = layer.input(0);
   bool across = layer.get<bool>("norm_param.across_spatial", true);
   std::vector<int64_t> axes = across ? caffe_axes_from(1, x.rank()) : std::vector<int64_t>{1};
@@ -140,7 +140,7 @@ Value import_caffe_normalize(Import& layer) {
 
 }  // namespace
 
-Ops define_caffe_normalization() {
+Definitions define_caffe_normalization() {
   return {
       caffe("BatchNorm")
           .ignore("batch_norm_param.moving_average_fraction")

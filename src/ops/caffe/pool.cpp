@@ -6,7 +6,7 @@ namespace {
 
 // Caffe counts padding in the divisor, but not the part of the last window beyond the padding. So pad explicitly with
 // zeros, then average with exclude-pad.
-Value caffe_average(Import& layer, Value x, std::vector<NamedAttr> attrs, const std::vector<int64_t>& kernel,
+Value caffe_average(Builder& layer, Value x, std::vector<NamedAttr> attrs, const std::vector<int64_t>& kernel,
                     const std::vector<int64_t>& strides, const std::vector<int64_t>& pads, bool floor) {
   Shape s = x.shape();
   bool padded = false, sticks_out = false;
@@ -44,14 +44,14 @@ Value caffe_average(Import& layer, Value x, std::vector<NamedAttr> attrs, const 
   return y;
 }
 
-std::vector<Value> import_caffe_pooling(Import& layer) {
+std::vector<Value> import_caffe_pooling(Builder& layer) {
   Value x = layer.input(0);
   std::string method = caffe_word(layer, "pooling_param.pool", {"MAX", "AVE", "STOCHASTIC"}, "MAX");
   if (method != "MAX" && method != "AVE" && method != "STOCHASTIC")
     fail("expected pooling method MAX, AVE or STOCHASTIC, got '", method, "'");
   if (layer.get<bool>("pooling_param.global_pooling", false)) {
     if (method == "STOCHASTIC") unsupported("global stochastic pooling is not supported");
-    if (layer.wants(1)) unsupported("the indices output of global pooling is not supported");
+    if (layer.output_used(1)) unsupported("the indices output of global pooling is not supported");
     return {layer.op(method == "MAX" ? "ReduceMax" : "ReduceMean", {x, layer.ints(caffe_axes_from(2, x.rank()))},
                      {{"keep_dims", true}})};
   }
@@ -74,7 +74,7 @@ std::vector<Value> import_caffe_pooling(Import& layer) {
     attrs.push_back({"index_element_type", DType::i32});
     attrs.push_back({"axis", 2});
     std::vector<Value> out = layer.ops("MaxPool@14", {x}, attrs, 2);
-    if (layer.wants(1)) out[1] = convert(out[1], x.type());
+    if (layer.output_used(1)) out[1] = convert(out[1], x.type());
     else out.pop_back();
     return out;
   }
@@ -86,6 +86,6 @@ std::vector<Value> import_caffe_pooling(Import& layer) {
 
 }  // namespace
 
-Ops define_caffe_pool() { return caffe("Pooling").ignore("pooling_param.engine").expand(import_caffe_pooling); }
+Definitions define_caffe_pool() { return caffe("Pooling").ignore("pooling_param.engine").expand(import_caffe_pooling); }
 
 }  // namespace graft

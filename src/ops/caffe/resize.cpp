@@ -4,14 +4,14 @@
 namespace graft {
 namespace {
 
-int64_t caffe_factor(Import& layer, std::string_view path) {
+int64_t caffe_factor(Builder& layer, std::string_view path) {
   auto v = layer.get<int64_t>(path, 1);
   if (v < 1 || v > 1 << 16) fail("expected '", path, "' of 1 to ", 1 << 16, ", got ", v);
   return v;
 }
 
 // Bilinear interpolation with aligned corners; negative padding crops first.
-Value import_caffe_interp(Import& layer) {
+Value import_caffe_interp(Builder& layer) {
   Value x = layer.input(0);
   auto begin = layer.get<int64_t>("interp_param.pad_beg", 0), end = layer.get<int64_t>("interp_param.pad_end", 0);
   if (begin > 0 || end > 0 || begin < -(1 << 20) || end < -(1 << 20))
@@ -38,7 +38,7 @@ Value caffe_times(const Value& size, double factor) {
   return convert(size.in().op("Floor", {product}), DType::i64);
 }
 
-Value import_caffe_resample(Import& layer) {
+Value import_caffe_resample(Builder& layer) {
   Value x = layer.input(0), size;
   if (layer.flows() > 1) size = build::dims(layer.input(1), {2, 3});
   else if (layer.has("resample_param.height") || layer.has("resample_param.width"))
@@ -60,7 +60,7 @@ Value import_caffe_resample(Import& layer) {
 
 // With one input, elements are repeated; with two, each element goes to the position that max pooling recorded in the
 // second.
-Value import_caffe_upsample(Import& layer) {
+Value import_caffe_upsample(Builder& layer) {
   Value x = layer.input(0), size = build::dims(x, {2, 3});
   auto scale = layer.get<int64_t>("upsample_param.scale", 2);
   if (scale < 1 || scale > 1 << 16) fail("expected 'upsample_param.scale' of 1 to ", 1 << 16, ", got ", scale);
@@ -84,7 +84,7 @@ Value import_caffe_upsample(Import& layer) {
 }
 
 // Resizes all inputs to the same size and concatenates them along the channels.
-Value import_caffe_accum(Import& layer) {
+Value import_caffe_accum(Builder& layer) {
   bool reference = layer.get<bool>("accum_param.have_reference", false);
   size_t n = layer.flows();
   if (reference && n < 2) fail("expected at least 2 inputs, the last one being the reference, got ", n);
@@ -115,7 +115,7 @@ Value import_caffe_accum(Import& layer) {
 
 }  // namespace
 
-Ops define_caffe_resize() {
+Definitions define_caffe_resize() {
   return {
       caffe("Interp").expand(import_caffe_interp),
       caffe("Resample").expand(import_caffe_resample),

@@ -12,7 +12,7 @@ Value caffe_gates(const Value& weights, const std::vector<int64_t>& dims) {
 
 // Unrolled into one cell per step: the second input says at each step whether the sequence continues (0 resets the
 // state).
-std::vector<Value> import_caffe_lstm(Import& layer) {
+std::vector<Value> import_caffe_lstm(Builder& layer) {
   auto hidden = layer.get<int64_t>("recurrent_param.num_output");
   if (hidden < 1 || hidden > 1 << 24) fail("expected 'recurrent_param.num_output' of 1 to ", 1 << 24, ", got ", hidden);
   bool exposed = layer.get<bool>("recurrent_param.expose_hidden", false);
@@ -47,7 +47,7 @@ std::vector<Value> import_caffe_lstm(Import& layer) {
 }
 
 // theta maps output positions to input positions, both normalized to -1..1.
-Value import_caffe_spatial_transformer(Import& layer) {
+Value import_caffe_spatial_transformer(Builder& layer) {
   if (std::string type = layer.get<std::string>("st_param.transform_type", "affine"); type != "affine")
     unsupported("transformation '", type, "' is not supported, only 'affine'");
   Value x = layer.input(0), theta = layer.input(1);
@@ -92,7 +92,7 @@ Value import_caffe_spatial_transformer(Import& layer) {
 
 }  // namespace
 
-Ops define_caffe_sequence() {
+Definitions define_caffe_sequence() {
   return {
       caffe("LSTM")
           .ignore("recurrent_param.weight_filler.*")

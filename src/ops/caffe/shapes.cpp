@@ -5,11 +5,11 @@ namespace graft {
 namespace {
 
 // `axis`, or its older name.
-int64_t caffe_axis_of(Import& layer, std::string_view path, std::string_view before) {
+int64_t caffe_axis_of(Builder& layer, std::string_view path, std::string_view before) {
   return layer.has(path) ? layer.get<int64_t>(path) : layer.get<int64_t>(before, 1);
 }
 
-Value import_caffe_concat(Import& layer) {
+Value import_caffe_concat(Builder& layer) {
   int64_t axis = caffe_axis_of(layer, "concat_param.axis", "concat_param.concat_dim");
   std::vector<Value> parts;
   for (size_t i = 0; i < layer.flows(); ++i) parts.push_back(layer.input(i));
@@ -17,7 +17,7 @@ Value import_caffe_concat(Import& layer) {
   return build::concat(parts, axis);
 }
 
-std::vector<Value> import_caffe_slice(Import& layer) {
+std::vector<Value> import_caffe_slice(Builder& layer) {
   int64_t axis = caffe_axis_of(layer, "slice_param.axis", "slice_param.slice_dim");
   std::vector<int64_t> points = layer.get<std::vector<int64_t>>("slice_param.slice_point", {});
   if (points.empty()) return build::split(layer.input(0), axis, static_cast<int64_t>(layer.outputs()));
@@ -35,17 +35,17 @@ std::vector<Value> import_caffe_slice(Import& layer) {
   return build::split(layer.input(0), axis, lengths);
 }
 
-std::vector<Value> import_caffe_split(Import& layer) { return std::vector<Value>(layer.outputs(), layer.input(0)); }
+std::vector<Value> import_caffe_split(Builder& layer) { return std::vector<Value>(layer.outputs(), layer.input(0)); }
 
 // The dimensions of a value from axis `first` on, as a 1-D tensor.
-Value caffe_sizes_from(Import& layer, const Value& x, int64_t first) {
+Value caffe_sizes_from(Builder& layer, const Value& x, int64_t first) {
   Shape s = x.shape();
   if (s.ranked()) return build::dims(x, caffe_axes_from(static_cast<size_t>(first), s.rank()));
   return build::slice(shape_of(layer.input(0)), 0, first, INT64_MAX);
 }
 
 // Replaces the axes [first, end) by `middle`; 0 keeps the dimension at that position, -1 is inferred.
-Value caffe_replace_axes(Import& layer, const Value& x, int64_t first, std::optional<int64_t> end,
+Value caffe_replace_axes(Builder& layer, const Value& x, int64_t first, std::optional<int64_t> end,
                          const std::vector<int64_t>& middle) {
   std::vector<int64_t> target(static_cast<size_t>(first), 0);
   target.insert(target.end(), middle.begin(), middle.end());
@@ -64,7 +64,7 @@ Value caffe_replace_axes(Import& layer, const Value& x, int64_t first, std::opti
   return build::reshape(x, parts);
 }
 
-Value import_caffe_reshape(Import& layer) {
+Value import_caffe_reshape(Builder& layer) {
   Value x = layer.input(0);
   std::vector<int64_t> dims = layer.get<std::vector<int64_t>>("reshape_param.shape.dim", {});
   auto axis = layer.get<int64_t>("reshape_param.axis", 0), count = layer.get<int64_t>("reshape_param.num_axes", -1);
@@ -78,7 +78,7 @@ Value import_caffe_reshape(Import& layer) {
   return caffe_replace_axes(layer, x, axis, count < 0 ? std::nullopt : std::optional(axis + count), dims);
 }
 
-Value import_caffe_flatten(Import& layer) {
+Value import_caffe_flatten(Builder& layer) {
   Value x = layer.input(0);
   auto axis = layer.get<int64_t>("flatten_param.axis", 1), end = layer.get<int64_t>("flatten_param.end_axis", -1);
   if (axis < 0) axis = static_cast<int64_t>(caffe_axis(axis, x.rank()));
@@ -89,7 +89,7 @@ Value import_caffe_flatten(Import& layer) {
   return caffe_replace_axes(layer, x, axis, end + 1, {-1});
 }
 
-Value import_caffe_permute(Import& layer) {
+Value import_caffe_permute(Builder& layer) {
   Value x = layer.input(0);
   std::vector<int64_t> order = layer.get<std::vector<int64_t>>("permute_param.order");
   Shape s = x.shape();
@@ -100,7 +100,7 @@ Value import_caffe_permute(Import& layer) {
 }
 
 // Only the shape of the second input matters.
-Value import_caffe_crop(Import& layer) {
+Value import_caffe_crop(Builder& layer) {
   Value x = layer.input(0), like_this = layer.input(1);
   size_t rank = x.rank(), first = caffe_axis(layer.get<int64_t>("crop_param.axis", 2), rank);
   std::vector<int64_t> axes = caffe_axes_from(first, rank);
@@ -121,7 +121,7 @@ Value import_caffe_crop(Import& layer) {
                   {x, start, start + sizes, layer.ints(std::vector<int64_t>(axes.size(), 1)), layer.ints(axes)});
 }
 
-Value import_caffe_tile(Import& layer) {
+Value import_caffe_tile(Builder& layer) {
   Value x = layer.input(0);
   std::vector<int64_t> repeats(x.rank(), 1);
   auto tiles = layer.get<int64_t>("tile_param.tiles");
@@ -131,7 +131,7 @@ Value import_caffe_tile(Import& layer) {
 }
 
 // A layer of the first Caffe version (V0).
-Value import_caffe_padding(Import& layer) {
+Value import_caffe_padding(Builder& layer) {
   Value x = layer.input(0);
   auto pad = layer.get<int64_t>("padding_param.pad", 0);
   if (pad < 0 || pad > 1 << 24) fail("expected 'padding_param.pad' of 0 to ", 1 << 24, ", got ", pad);
@@ -139,11 +139,11 @@ Value import_caffe_padding(Import& layer) {
   return layer.op("Pad@1", {x, around, around, like(x, 0)}, {{"pad_mode", "constant"}});
 }
 
-Value import_caffe_softmax(Import& layer) {
+Value import_caffe_softmax(Builder& layer) {
   return build::softmax(layer.input(0), layer.get<int64_t>("softmax_param.axis", 1));
 }
 
-Value import_caffe_arg_max(Import& layer) {
+Value import_caffe_arg_max(Builder& layer) {
   Value x = layer.input(0);
   bool values = layer.get<bool>("argmax_param.out_max_val", false), one_axis = layer.has("argmax_param.axis");
   int64_t axis = one_axis ? layer.get<int64_t>("argmax_param.axis") : 1;
@@ -157,7 +157,7 @@ Value import_caffe_arg_max(Import& layer) {
   return values ? build::concat({indices, unsqueeze(top[0], {1})}, 1) : indices;
 }
 
-Value import_caffe_reduction(Import& layer) {
+Value import_caffe_reduction(Builder& layer) {
   Value x = layer.input(0);
   std::string operation = caffe_word(layer, "reduction_param.operation", {"", "SUM", "ASUM", "SUMSQ", "MEAN"}, "SUM");
   Value axes =
@@ -169,7 +169,7 @@ Value import_caffe_reduction(Import& layer) {
   return layer.op(op, {x, axes}, {{"keep_dims", false}}) * double{layer.get<float>("reduction_param.coeff", 1)};
 }
 
-Value import_caffe_embed(Import& layer) {
+Value import_caffe_embed(Builder& layer) {
   auto outputs = layer.get<int64_t>("embed_param.num_output");
   Value table = reshape(layer.weight(0), {-1, outputs});
   Value y = build::gather(table, convert(layer.input(0), DType::i32), 0);
@@ -178,7 +178,7 @@ Value import_caffe_embed(Import& layer) {
 
 }  // namespace
 
-Ops define_caffe_shapes() {
+Definitions define_caffe_shapes() {
   return {
       caffe("Concat").expand(import_caffe_concat),
       caffe("Slice").expand(import_caffe_slice),

@@ -5,7 +5,7 @@ namespace graft {
 namespace {
 
 // max(0, x) + min(0, alpha * (e^(x / alpha) - 1))
-Value import_celu(Import& layer) {
+Value import_celu(Builder& layer) {
   Value x = layer.input(0);
   float alpha = layer.get<float>("alpha", 1.0f);
   if (alpha == 0) fail("expected a nonzero alpha, got 0");
@@ -14,7 +14,7 @@ Value import_celu(Import& layer) {
   return layer.op("Relu", {x}) + layer.op("Minimum", {curve, like(x, 0)});
 }
 
-Value import_thresholded_relu(Import& layer) {
+Value import_thresholded_relu(Builder& layer) {
   Value x = layer.input(0);
   Value above = layer.op("Greater", {x, like(x, layer.get<float>("alpha", 1.0f))});
   return layer.op("Select", {above, x, like(x, 0)});
@@ -22,7 +22,7 @@ Value import_thresholded_relu(Import& layer) {
 
 // x + bias below -lambd, x - bias above lambd, 0 in between. Integers are compared in f64, because the bounds may be
 // fractional.
-Value import_shrink(Import& layer) {
+Value import_shrink(Builder& layer) {
   Value given = layer.input(0), x = is_real(given.type()) ? given : convert(given, DType::f64);
   float bound = layer.get<float>("lambd", 0.5f), bias = layer.get<float>("bias", 0.0f);
   Value above = layer.op("Select", {layer.op("Greater", {x, like(x, bound)}), x - bias, like(x, 0)});
@@ -30,18 +30,18 @@ Value import_shrink(Import& layer) {
   return convert(y, given.type());
 }
 
-Value import_reciprocal(Import& layer) { return 1.0 / layer.input(0); }
+Value import_reciprocal(Builder& layer) { return 1.0 / layer.input(0); }
 
-Value import_scaled_tanh(Import& layer) {
+Value import_scaled_tanh(Builder& layer) {
   return layer.op("Tanh", {layer.input(0) * layer.get<float>("beta", 1.0f)}) * layer.get<float>("alpha", 1.0f);
 }
-Value import_parametric_softplus(Import& layer) {
+Value import_parametric_softplus(Builder& layer) {
   return layer.op("SoftPlus", {layer.input(0) * layer.get<float>("beta", 1.0f)}) * layer.get<float>("alpha", 1.0f);
 }
 
 }  // namespace
 
-Ops define_onnx_activations() {
+Definitions define_onnx_activations() {
   return {
       onnx("Celu").expand(import_celu),
       onnx("ThresholdedRelu").expand(import_thresholded_relu),

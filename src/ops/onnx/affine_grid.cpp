@@ -5,7 +5,7 @@ namespace {
 
 // Normalized coordinates (-1..1) along axis `i` of an output of these sizes: the centers of its elements, or from
 // exactly -1 to 1 if corners are aligned.
-Value grid_places(Import& layer, Value sizes, int64_t i, bool align_corners) {
+Value grid_places(Builder& layer, Value sizes, int64_t i, bool align_corners) {
   if (auto known = sizes.values<int64_t>()) {
     int64_t n = (*known)[static_cast<size_t>(i)];
     std::vector<float> places;
@@ -22,7 +22,7 @@ Value grid_places(Import& layer, Value sizes, int64_t i, bool align_corners) {
 }
 
 // theta [N, axes, axes + 1] times the homogeneous coordinates (positions..., 1), column by column.
-Value import_affine_grid(Import& layer) {
+Value import_affine_grid(Builder& layer) {
   Value theta = layer.input(0), sizes = layer.input(1);
   Shape list = sizes.shape();
   if (!list.ranked() || list.rank() != 1 || !list[0].known())
@@ -49,6 +49,6 @@ Value import_affine_grid(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_affine_grid() { return onnx("AffineGrid").expand(import_affine_grid); }
+Definitions define_onnx_affine_grid() { return onnx("AffineGrid").expand(import_affine_grid); }
 
 }  // namespace graft

@@ -12,7 +12,7 @@ int64_t attention_head_count(const Value& v, int64_t given) {
 }
 
 // Missing columns of a mask are treated as masked.
-Value attention_widen_mask(Import& layer, const Value& mask, const Value& k) {
+Value attention_widen_mask(Builder& layer, const Value& mask, const Value& k) {
   Shape m = mask.shape(), keys = k.shape();
   if (!m.ranked() || m.rank() == 0) return mask;
   Dim has = m[m.rank() - 1], wants = keys.ranked() ? keys[2] : Dim();
@@ -28,7 +28,7 @@ Value attention_widen_mask(Import& layer, const Value& mask, const Value& k) {
   return build::concat({mask, build::fill(layer, hidden, mask.type(), build::concat(shape, 0))}, -1);
 }
 
-std::vector<Value> import_attention(Import& layer) {
+std::vector<Value> import_attention(Builder& layer) {
   constexpr double hidden = -std::numeric_limits<double>::infinity();
   build::Attention a{layer.input(0), layer.input(1), layer.input(2)};
   int64_t q_heads = layer.get<int64_t>("q_num_heads", 0), kv_heads = layer.get<int64_t>("kv_num_heads", 0);
@@ -93,7 +93,7 @@ std::vector<Value> import_attention(Import& layer) {
   return {flat ? build::join_heads(a.result) : a.result, present_key, present_value, seen[mode]};
 }
 
-Value import_rotary_embedding(Import& layer) {
+Value import_rotary_embedding(Builder& layer) {
   Value x = layer.input(0), cos = layer.input(1), sin = layer.input(2);
   bool flat = x.rank() == 3;
   int64_t heads = layer.get<int64_t>("num_heads", 0), size = layer.get<int64_t>("rotary_embedding_dim", 0);
@@ -112,7 +112,7 @@ Value import_rotary_embedding(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_attention() {
+Definitions define_onnx_attention() {
   return {
       onnx("Attention").rank(0, 3, 4).rank(1, 3, 4).rank(2, 3, 4).expand(import_attention),
       onnx("RotaryEmbedding").rank(0, 3, 4).expand(import_rotary_embedding),

@@ -26,7 +26,7 @@ inline Value scalar_dim(const Value& v, int64_t axis) { return squeeze(dim(v, ax
 
 // Query position minus key position, [queries, keys]; queries begin at `offset` (a scalar or [batch, 1, 1, 1]).
 inline Value query_minus_key(const Value& q, const Value& k, const Value& offset) {
-  Import& in = q.in();
+  Builder& in = q.in();
   Value zero = in.scalar(int64_t{0});
   Value rows = unsqueeze(range(zero, scalar_dim(q, 2), DType::i64), {1}),
         columns = range(zero, scalar_dim(k, 2), DType::i64);
@@ -35,7 +35,7 @@ inline Value query_minus_key(const Value& q, const Value& k, const Value& offset
 
 // The bias to add to the scores: 0 where `allowed` holds, `otherwise` elsewhere.
 inline Value bias_of(const Value& allowed, DType type, double otherwise) {
-  Import& in = allowed.in();
+  Builder& in = allowed.in();
   return select(allowed, in.scalar(0.0, type), in.scalar(otherwise, type));
 }
 
@@ -50,7 +50,7 @@ struct Attention {
   Value scores, capped, biased, weights, result;  // set by `run`
 
   void run() {
-    Import& in = q.in();
+    Builder& in = q.in();
     Value root = root_of_scale();
     scores = matmul(q * root, k * root, false, true);
     capped = softcap == 0 ? scores : in.op("Tanh", {scores / softcap}) * softcap;

@@ -9,12 +9,12 @@ inline Value concat(const std::vector<Value>& parts, int64_t axis) {
   return parts.size() == 1 ? parts[0] : parts[0].in().op("Concat", parts, {{"axis", axis}});
 }
 inline Value slice(const Value& v, int64_t axis, int64_t start, int64_t end, int64_t step = 1) {
-  Import& in = v.in();
+  Builder& in = v.in();
   return in.op("Slice", {v, in.ints({start}), in.ints({end}), in.ints({step}), in.ints({axis})});
 }
 // The same with a computed end, a 1-D tensor of one element.
 inline Value slice(const Value& v, int64_t axis, const Value& start, const Value& end) {
-  Import& in = v.in();
+  Builder& in = v.in();
   return in.op("Slice", {v, start, end, in.ints({1}), in.ints({axis})});
 }
 inline std::vector<Value> split(const Value& v, int64_t axis, int64_t parts) {
@@ -23,7 +23,7 @@ inline std::vector<Value> split(const Value& v, int64_t axis, int64_t parts) {
 }
 inline std::vector<Value> split(const Value& v, int64_t axis, const std::vector<int64_t>& lengths) {
   if (lengths.size() == 1) return {v};
-  Import& in = v.in();
+  Builder& in = v.in();
   return in.ops("VariadicSplit", {v, in.scalar(axis), in.ints(lengths)}, {}, lengths.size());
 }
 inline Value gather(const Value& v, const Value& indices, int64_t axis) {
@@ -52,7 +52,7 @@ inline Value broadcast(const Value& v, const Value& target) {
   return v.in().op("Broadcast", {v, target}, {{"mode", "numpy"}});
 }
 // A tensor of the shape `target` (1-D) filled with one number.
-inline Value fill(Import& in, double number, DType type, const Value& target) {
+inline Value fill(Builder& in, double number, DType type, const Value& target) {
   return broadcast(in.scalar(number, type), target);
 }
 inline Value select(const Value& condition, const Value& yes, const Value& no) {
@@ -67,7 +67,7 @@ inline Value reduce_mean(const Value& v, const std::vector<int64_t>& axes) {
 }
 // start, start + 1, ... up to but excluding `stop`; both are scalars.
 inline Value range(const Value& start, const Value& stop, DType type) {
-  Import& in = start.in();
+  Builder& in = start.in();
   return in.op("Range", {start, stop, in.scalar(1.0, start.type())}, {{"output_type", type}});
 }
 

@@ -13,7 +13,7 @@ double largest_real(DType type) {
   return type == DType::f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
 }
 
-Value import_clip(Import& layer) {
+Value import_clip(Builder& layer) {
   Value x = layer.input(0), low, high;
   bool real = is_real(x.type());
   if (layer.has_input(1)) low = as_scalar(layer.input(1));
@@ -32,6 +32,6 @@ Value import_clip(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_clip() { return onnx("Clip").since(11).expand(import_clip); }
+Definitions define_onnx_clip() { return onnx("Clip").since(11).expand(import_clip); }
 
 }  // namespace graft

@@ -5,7 +5,7 @@ namespace graft {
 namespace {
 
 // Finds the true positions, then gathers them; a condition shorter than the axis drops the rest.
-Value import_compress(Import& layer) {
+Value import_compress(Builder& layer) {
   Value x = layer.input(0), condition = layer.input(1);
   int64_t axis = layer.get<int64_t>("axis", 0);
   if (!layer.has("axis")) x = reshape(x, {-1});
@@ -15,6 +15,6 @@ Value import_compress(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_compress() { return onnx("Compress").expand(import_compress); }
+Definitions define_onnx_compress() { return onnx("Compress").expand(import_compress); }
 
 }  // namespace graft

@@ -3,7 +3,7 @@
 
 namespace graft {
 
-Value grouped_weights(Import& layer, Value w, int64_t groups) {
+Value grouped_weights(Builder& layer, Value w, int64_t groups) {
   Shape s = w.shape();
   bool tail_known = s.ranked();
   std::vector<int64_t> target{groups, -1};
@@ -17,7 +17,7 @@ Value grouped_weights(Import& layer, Value w, int64_t groups) {
                   {{"special_zero", false}});
 }
 
-Value layer_convolution(Import& layer, Value x, Value weights) {
+Value layer_convolution(Builder& layer, Value x, Value weights) {
   LayerWindows windows = layer_windows(layer, spatial_axes(layer, {weights, x}));
   auto groups = layer.get<int64_t>("group", 1);
   if (groups < 1) fail("expected a positive 'group', got ", groups);
@@ -28,7 +28,7 @@ Value layer_convolution(Import& layer, Value x, Value weights) {
   return layer.op("GroupConvolution", {x, grouped_weights(layer, weights, groups)}, windows.attributes());
 }
 
-Value layer_activation(Import& layer, Value x, const std::string& name, const std::vector<float>& parameters) {
+Value layer_activation(Builder& layer, Value x, const std::string& name, const std::vector<float>& parameters) {
   auto want = [&](size_t n) {
     if (parameters.size() != n) fail("expected ", n, " parameters of activation ", name, ", got ", parameters.size());
   };
@@ -51,19 +51,19 @@ Value layer_activation(Import& layer, Value x, const std::string& name, const st
 
 namespace {
 
-Value import_conv(Import& layer) {
+Value import_conv(Builder& layer) {
   Value weights = layer.input(1), y = layer_convolution(layer, layer.input(0), weights);
   return layer.has_input(2) ? y + by_channel(layer.input(2), y.rank() - 2) : y;
 }
 
-Value import_fused_conv(Import& layer) {
+Value import_fused_conv(Builder& layer) {
   Value y = import_conv(layer);
   if (layer.has_input(3)) y = y + layer.input(3);
   return layer_activation(layer, y, layer.get<std::string>("activation", ""),
                           layer.get<std::vector<float>>("activation_params", {}));
 }
 
-Value deformable(Import& layer, const std::vector<Value>& inputs, int64_t offset_groups, bool zeros_outside) {
+Value deformable(Builder& layer, const std::vector<Value>& inputs, int64_t offset_groups, bool zeros_outside) {
   LayerWindows windows = layer_windows(layer, 2);
   std::vector<NamedAttr> attributes = windows.attributes();
   attributes.push_back({"group", layer.get<int64_t>("group", 1)});
@@ -71,7 +71,7 @@ Value deformable(Import& layer, const std::vector<Value>& inputs, int64_t offset
   attributes.push_back({"bilinear_interpolation_pad", zeros_outside});
   return layer.op("DeformableConvolution@8", inputs, attributes);
 }
-Value import_deform_conv(Import& layer) {
+Value import_deform_conv(Builder& layer) {
   Value x = layer.input(0), weights = layer.input(1);
   if (spatial_axes(layer, {weights, x}) != 2) unsupported("deformable convolution requires 2 spatial axes");
   std::vector<Value> inputs{x, layer.input(2), weights};
@@ -79,7 +79,7 @@ Value import_deform_conv(Import& layer) {
   Value y = deformable(layer, inputs, layer.get<int64_t>("offset_group", 1), true);
   return layer.has_input(3) ? y + by_channel(layer.input(3), 2) : y;
 }
-Value import_deformable_conv_2d(Import& layer) {
+Value import_deformable_conv_2d(Builder& layer) {
   std::vector<Value> inputs{layer.input(0), layer.input(1), layer.input(2)};
   if (layer.has_input(3)) inputs.push_back(layer.input(3));
   return deformable(layer, inputs, layer.get<int64_t>("deformable_groups", 1), false);
@@ -87,7 +87,7 @@ Value import_deformable_conv_2d(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_conv() {
+Definitions define_onnx_conv() {
   return {
       onnx("Conv").rank(0, 3).rank(1, 3).expand(import_conv),
       onnx("FusedConv").domain("com.microsoft").rank(0, 3).rank(1, 3).expand(import_fused_conv),

@@ -11,7 +11,7 @@ void transpose_pads(LayerWindows& w, std::vector<int64_t>& output_padding, size_
   w.pads_end[axis] = total - w.pads_begin[axis];
 }
 
-Value import_conv_transpose(Import& layer) {
+Value import_conv_transpose(Builder& layer) {
   Value x = layer.input(0), weights = layer.input(1);
   size_t axes = spatial_axes(layer, {weights, x});
   LayerWindows windows = layer_windows(layer, axes);
@@ -57,6 +57,8 @@ Value import_conv_transpose(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_conv_transpose() { return onnx("ConvTranspose").rank(0, 3).rank(1, 3).expand(import_conv_transpose); }
+Definitions define_onnx_conv_transpose() {
+  return onnx("ConvTranspose").rank(0, 3).rank(1, 3).expand(import_conv_transpose);
+}
 
 }  // namespace graft

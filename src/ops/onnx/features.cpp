@@ -4,7 +4,7 @@
 namespace graft {
 namespace {
 
-Value import_binarizer(Import& layer) {
+Value import_binarizer(Builder& layer) {
   Value x = layer.input(0);
   float threshold = layer.get<float>("threshold", 0.0f);
   // An integer exceeds a threshold exactly if it exceeds the floor of it.
@@ -13,7 +13,7 @@ Value import_binarizer(Import& layer) {
 }
 
 // (x - offset) * scale, with one value for all features or one per feature.
-Value import_scaler(Import& layer) {
+Value import_scaler(Builder& layer) {
   Value x = convert(layer.input(0), DType::f32);
   auto list = [&](const char* name) {
     auto v = layer.get<std::vector<float>>(name);
@@ -25,7 +25,7 @@ Value import_scaler(Import& layer) {
 }
 
 // A 1-D input yields a matrix of one row.
-Value import_array_feature_extractor(Import& layer) {
+Value import_array_feature_extractor(Builder& layer) {
   Value x = layer.input(0), index = layer.op("Reshape", {layer.input(1), layer.ints({-1})}, {{"special_zero", false}});
   if (x.rank() == 1) x = unsqueeze(x, {0});
   return layer.op("Gather", {x, index, layer.scalar(int64_t{-1})});
@@ -33,7 +33,7 @@ Value import_array_feature_extractor(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_features() {
+Definitions define_onnx_features() {
   return {
       onnx("Binarizer").domain("ai.onnx.ml").expand(import_binarizer),
       onnx("Scaler").domain("ai.onnx.ml").expand(import_scaler),

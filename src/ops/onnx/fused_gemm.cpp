@@ -3,7 +3,7 @@
 namespace graft {
 namespace {
 
-Value import_fused_gemm(Import& layer) {
+Value import_fused_gemm(Builder& layer) {
   Value y =
       layer.op("MatMul", {layer.input(0), layer.input(1)},
                {{"transpose_a", layer.get<bool>("transA", false)}, {"transpose_b", layer.get<bool>("transB", false)}});
@@ -20,7 +20,7 @@ Value import_fused_gemm(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_fused_gemm() {
+Definitions define_onnx_fused_gemm() {
   return onnx("FusedGemm")
       .domain("com.microsoft")
       .ignore("activation_alpha")

@@ -4,7 +4,7 @@
 namespace graft {
 namespace {
 
-Value import_hardmax(Import& layer) {
+Value import_hardmax(Builder& layer) {
   Value x = layer.input(0);
   auto along = [&](const Value& v, int64_t axis) {
     Value most = layer.op("ReduceMax", {v, layer.ints({axis})}, {{"keep_dims", true}});
@@ -20,6 +20,6 @@ Value import_hardmax(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_hardmax() { return onnx("Hardmax").expand(import_hardmax); }
+Definitions define_onnx_hardmax() { return onnx("Hardmax").expand(import_hardmax); }
 
 }  // namespace graft

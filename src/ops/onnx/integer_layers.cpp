@@ -5,7 +5,7 @@
 
 namespace graft {
 
-Value integer_matmul(Import& layer, Value a, Value a_zero, Value b, Value b_zero, bool transpose_a, bool transpose_b) {
+Value integer_matmul(Builder& layer, Value a, Value a_zero, Value b, Value b_zero, bool transpose_a, bool transpose_b) {
   return layer.op("MatMul", {centred(a, by_row(a_zero)), centred(b, b_zero ? flat_scalar(b_zero) : b_zero)},
                   {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
 }
@@ -13,16 +13,16 @@ Value integer_matmul(Import& layer, Value a, Value a_zero, Value b, Value b_zero
 namespace {
 
 // Zero points of weights [O, I, ...] may be per output channel.
-Value integer_convolution(Import& layer, Value x, Value x_zero, Value w, Value w_zero) {
+Value integer_convolution(Builder& layer, Value x, Value x_zero, Value w, Value w_zero) {
   if (x_zero) x_zero = flat_scalar(x_zero);
   if (w_zero) w_zero = along_axis(w_zero, 0, w.rank());
   return layer_convolution(layer, centred(x, x_zero), centred(w, w_zero));
 }
 
-Value import_conv_integer(Import& layer) {
+Value import_conv_integer(Builder& layer) {
   return integer_convolution(layer, layer.input(0), optional_input(layer, 2), layer.input(1), optional_input(layer, 3));
 }
-Value import_matmul_integer(Import& layer) {
+Value import_matmul_integer(Builder& layer) {
   return integer_matmul(layer, layer.input(0), optional_input(layer, 2), layer.input(1), optional_input(layer, 3));
 }
 
@@ -32,7 +32,7 @@ Value requantize(Value sum, Value scale_a, Value scale_b, Value scale_y, Value z
   return quantize(convert(sum, DType::f32) * factor, zero_y, type);
 }
 
-Value import_qlinear_conv(Import& layer) {
+Value import_qlinear_conv(Builder& layer) {
   Value x = layer.input(0), w = layer.input(3), y_zero = optional_input(layer, 7);
   Value y = integer_convolution(layer, x, optional_input(layer, 2), w, optional_input(layer, 5));
   size_t axes = y.rank() - 2;
@@ -42,14 +42,14 @@ Value import_qlinear_conv(Import& layer) {
                     y_zero ? y_zero.type() : x.type());
 }
 
-Value import_qlinear_matmul(Import& layer) {
+Value import_qlinear_matmul(Builder& layer) {
   Value a = layer.input(0), b = layer.input(3), y_zero = optional_input(layer, 7);
   Value y = integer_matmul(layer, a, optional_input(layer, 2), b, optional_input(layer, 5));
   return requantize(y, by_row(layer.input(1)), flat_scalar(layer.input(4)), by_row(layer.input(6)), by_row(y_zero),
                     y_zero ? y_zero.type() : a.type());
 }
 
-Value import_qgemm(Import& layer) {
+Value import_qgemm(Builder& layer) {
   Value a = layer.input(0), b = layer.input(3);
   bool transpose_b = layer.get<bool>("transB", false);
   // Columns of the product are rows of a transposed `b`.
@@ -64,7 +64,7 @@ Value import_qgemm(Import& layer) {
                     y_zero ? y_zero.type() : a.type());
 }
 
-Value scaled_matmul(Import& layer, Value a, Value scale_a, Value a_zero, Value b, Value scale_b, Value b_zero,
+Value scaled_matmul(Builder& layer, Value a, Value scale_a, Value a_zero, Value b, Value scale_b, Value b_zero,
                     Value bias) {
   Shape rows = a.shape(), scales = scale_a.shape();
   if (rows.ranked() && rows.rank() >= 2 && scales.ranked() && scales.rank() == 1 && scales[0].known()) {
@@ -79,11 +79,11 @@ Value scaled_matmul(Import& layer, Value a, Value scale_a, Value a_zero, Value b
   Value y = convert(sum, scale_a.type()) * (by_row(scale_a) * flat_scalar(scale_b));
   return bias ? y + bias : y;
 }
-Value import_matmul_integer_to_float(Import& layer) {
+Value import_matmul_integer_to_float(Builder& layer) {
   return scaled_matmul(layer, layer.input(0), layer.input(2), optional_input(layer, 4), layer.input(1), layer.input(3),
                        optional_input(layer, 5), optional_input(layer, 6));
 }
-Value import_dynamic_quantize_matmul(Import& layer) {
+Value import_dynamic_quantize_matmul(Builder& layer) {
   DynamicallyQuantized a = dynamically_quantized(layer, layer.input(0));
   return scaled_matmul(layer, a.values, a.scale, a.zero_point, layer.input(1), layer.input(2), optional_input(layer, 3),
                        optional_input(layer, 4));
@@ -91,7 +91,7 @@ Value import_dynamic_quantize_matmul(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_integer_layers() {
+Definitions define_onnx_integer_layers() {
   auto microsoft = [](std::string_view type) { return onnx(type).domain("com.microsoft"); };
   return {
       onnx("ConvInteger").rank(0, 3).rank(1, 3).expand(import_conv_integer),

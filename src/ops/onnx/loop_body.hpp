@@ -15,7 +15,7 @@ inline graft_port_map stacked_port(int64_t external, int64_t internal, int64_t a
 // Imports the body repeatedly with more general shapes until the values fed back keep theirs. `states` are pairs of
 // parameter and result.
 template <class Prologue, class Epilogue>
-ImportedBody stable_body(Import& layer, std::vector<Info>& parameters,
+ImportedBody stable_body(Builder& layer, std::vector<Info>& parameters,
                          const std::vector<std::pair<size_t, size_t>>& states, Prologue prologue, Epilogue epilogue) {
   for (int round = 0;; ++round) {
     ImportedBody body = layer.body("body", parameters, prologue, epilogue);

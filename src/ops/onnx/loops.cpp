@@ -13,7 +13,7 @@ struct LoopState {
   size_t first = 0, count = 1;  // body parameters
   std::vector<Value> before;    // of a sequence
 };
-std::vector<LoopState> loop_states(Import& layer, std::vector<Value>& inputs, std::vector<Info>& parameters) {
+std::vector<LoopState> loop_states(Builder& layer, std::vector<Value>& inputs, std::vector<Info>& parameters) {
   std::vector<LoopState> states;
   for (size_t i = 2; i < layer.inputs(); ++i) {
     Value v = layer.input(i);
@@ -33,7 +33,7 @@ std::vector<LoopState> loop_states(Import& layer, std::vector<Value>& inputs, st
 
 // A TensorFlow tensor list that the loop fills starts out with the element shape that one pass through the body yields,
 // as far as known, so that its type does not change between iterations.
-void shape_lists(Import& layer, std::vector<Value>& inputs, std::vector<Info>& parameters) {
+void shape_lists(Builder& layer, std::vector<Value>& inputs, std::vector<Info>& parameters) {
   std::vector<int64_t> lists = layer.get<std::vector<int64_t>>("lists", {});
   if (lists.empty()) return;
   std::vector<Info> results = layer.body("body", parameters).results;
@@ -55,7 +55,7 @@ void shape_lists(Import& layer, std::vector<Value>& inputs, std::vector<Info>& p
 
 // Unrolls a loop whose states are not all tensors if its trip count is known: sequences and optionals may then change
 // in any way. None if the trip count is unknown or too large.
-std::optional<std::vector<Value>> written_out(Import& layer) {
+std::optional<std::vector<Value>> written_out(Builder& layer) {
   constexpr int64_t longest = 256;
   std::vector<Value> states;
   bool tensors = true;
@@ -92,7 +92,7 @@ std::optional<std::vector<Value>> written_out(Import& layer) {
   return states;
 }
 
-std::vector<Value> import_loop(Import& layer) {
+std::vector<Value> import_loop(Builder& layer) {
   if (auto out = written_out(layer)) return *out;
   for (size_t i = 2; i < layer.inputs(); ++i)
     if (!layer.has_input(i))
@@ -105,7 +105,7 @@ std::vector<Value> import_loop(Import& layer) {
   size_t given = parameters.size();
   shape_lists(layer, inputs, parameters);
 
-  auto prologue = [&](Import& body) {
+  auto prologue = [&](Builder& body) {
     body.output(0, body.input(0));
     body.output(1, body.input(1));
     for (size_t i = 0; i < states.size(); ++i) {
@@ -117,7 +117,7 @@ std::vector<Value> import_loop(Import& layer) {
     }
   };
   // Scan outputs get a new axis to be concatenated along.
-  auto epilogue = [&](Import& body) {
+  auto epilogue = [&](Builder& body) {
     if (body.inputs() < 1 + states.size())
       fail("expected at least ", 1 + states.size(), " outputs of the body, got ", body.inputs());
     for (size_t i = 0; i < body.inputs(); ++i) {
@@ -180,7 +180,7 @@ std::vector<Value> import_loop(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_loops() {
+Definitions define_onnx_loops() {
   return {
       onnx("Loop").expand(import_loop),
       tensorflow("Loop").domain("graft").expand(import_loop),

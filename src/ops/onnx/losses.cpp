@@ -8,7 +8,7 @@ namespace {
 
 // scores: [N,C,...], target: [N,...]. The class of a target is selected by comparing it with all class indices, so that
 // an invalid target (an ignored one) selects nothing.
-Value class_loss(Import& layer, const Value& scores, Value target) {
+Value class_loss(Builder& layer, const Value& scores, Value target) {
   size_t rank = scores.rank();
   std::vector<int64_t> behind(rank - 1, 1);
   behind[0] = -1;
@@ -44,11 +44,11 @@ void check_scores(const Value& scores) {
   if (scores.rank() < 2) fail("expected scores with a class axis, got shape ", scores.shape());
 }
 
-Value import_nll_loss(Import& layer) {
+Value import_nll_loss(Builder& layer) {
   check_scores(layer.input(0));
   return class_loss(layer, layer.input(0), layer.input(1));
 }
-std::vector<Value> import_cross_entropy_loss(Import& layer) {
+std::vector<Value> import_cross_entropy_loss(Builder& layer) {
   check_scores(layer.input(0));
   Value log_prob = layer.op("LogSoftmax", {layer.input(0)}, {{"axis", 1}});
   return {class_loss(layer, log_prob, layer.input(1)), log_prob};
@@ -56,7 +56,7 @@ std::vector<Value> import_cross_entropy_loss(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_losses() {
+Definitions define_onnx_losses() {
   return {
       onnx("NegativeLogLikelihoodLoss").expand(import_nll_loss),
       onnx("SoftmaxCrossEntropyLoss").expand(import_cross_entropy_loss),

@@ -9,7 +9,7 @@ namespace {
 struct MapParts {
   Value keys, values;
 };
-MapParts map_input(Import& layer) {
+MapParts map_input(Builder& layer) {
   auto parts = layer.input(0).items();
   if (!parts || parts->size() != 2)
     unsupported("expected a map that is an input of the model or the output of a layer for maps");
@@ -17,17 +17,17 @@ MapParts map_input(Import& layer) {
 }
 
 // The strings or integers of two attributes, of which exactly one is present.
-Value map_labels(Import& layer, std::string_view whole, std::string_view words) {
+Value map_labels(Builder& layer, std::string_view whole, std::string_view words) {
   if (layer.has(whole) == layer.has(words)) fail("expected exactly one of the attributes ", whole, " and ", words);
   if (layer.has(whole)) return layer.ints(layer.get<std::vector<int64_t>>(whole));
   return text_list(layer, layer.get<std::vector<std::string>>(words));
 }
-Value zero_of(Import& layer, DType type) {
+Value zero_of(Builder& layer, DType type) {
   return type == DType::string ? text_constant(layer, {""}, {}) : layer.scalar(0.0, type);
 }
 
 // One map from classes to scores per row of scores.
-Value import_zip_map(Import& layer) {
+Value import_zip_map(Builder& layer) {
   Value keys = map_labels(layer, "classlabels_int64s", "classlabels_strings"), scores = layer.input(0);
   if (scores.rank() == 1) scores = unsqueeze(scores, {0});
   if (scores.rank() != 2) fail("expected scores of rank 1 or 2, got shape ", scores.shape());
@@ -37,14 +37,14 @@ Value import_zip_map(Import& layer) {
 }
 
 // The values of the words in the vocabulary; 0 for words that the map lacks.
-Value import_dict_vectorizer(Import& layer) {
+Value import_dict_vectorizer(Builder& layer) {
   MapParts map = map_input(layer);
   Value words = map_labels(layer, "int64_vocabulary", "string_vocabulary");
   Value found = layer.op("LabelEncoder@graft", {words, map.keys, map.values, zero_of(layer, map.values.type())});
   return unsqueeze(found, {0});
 }
 
-Value import_cast_map(Import& layer) {
+Value import_cast_map(Builder& layer) {
   MapParts map = map_input(layer);
   auto to = layer.get<std::string>("cast_to", "TO_FLOAT"), form = layer.get<std::string>("map_form", "DENSE");
   auto most = layer.get<int64_t>("max_map", 1);
@@ -69,7 +69,7 @@ Value import_cast_map(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_maps() {
+Definitions define_onnx_maps() {
   return {
       onnx("ZipMap").domain("ai.onnx.ml").expand(import_zip_map),
       onnx("DictVectorizer").domain("ai.onnx.ml").expand(import_dict_vectorizer),

@@ -11,7 +11,7 @@ struct MsAttention : build::Attention {
 // A mask may be lengths [batch], ends and starts [2 * batch], more numbers of which the first are the lengths, or ones
 // and zeros [batch, keys], [batch, queries, keys], [batch, 1, keys, keys]. Masked scores are not excluded; a large
 // negative number is added to them.
-void ms_add_mask(Import& layer, MsAttention& a, const Value& mask, bool starts) {
+void ms_add_mask(Builder& layer, MsAttention& a, const Value& mask, bool starts) {
   double filter = layer.get<float>("mask_filter_value", -10000.0f);
   Value allowed;
   size_t rank = mask.rank();
@@ -39,14 +39,14 @@ void ms_add_mask(Import& layer, MsAttention& a, const Value& mask, bool starts) 
 }
 
 // `past`: number of keys before the first query, a scalar; empty: none.
-void ms_add_causal_mask(Import& layer, MsAttention& a, const Value& past) {
+void ms_add_causal_mask(Builder& layer, MsAttention& a, const Value& past) {
   if (!layer.get<bool>("unidirectional", false)) return;
   Value distance = build::query_minus_key(a.q, a.k, past);
   Value allowed = layer.op("GreaterEqual", {distance, layer.scalar(int64_t{0})});
   a.add_bias(build::bias_of(allowed, a.q.type(), -std::numeric_limits<double>::infinity()));
 }
 
-void ms_set_scale(Import& layer, MsAttention& a) {
+void ms_set_scale(Builder& layer, MsAttention& a) {
   if (float scale = layer.get<float>("scale", 0); scale != 0) a.scale = scale;
 }
 
@@ -72,7 +72,7 @@ struct MsCache {
 
  private:
   void append(const Value& buffer, const Value& used, const Value& added, Value& fresh, Value& present) {
-    Import& in = buffer.in();
+    Builder& in = buffer.in();
     Value zero = in.ints({0}), old = build::slice(buffer, 2, zero, used);
     Value behind = build::slice(buffer, 2, used + added, in.ints({INT64_MAX}));
     present = build::concat({old, fresh, behind}, 2);
@@ -80,7 +80,7 @@ struct MsCache {
   }
   // Each position of a sequence is taken from the beam it descends from: `beams` is [batch / beams, beams, length].
   Value by_beam(const Value& buffer) {
-    Import& in = buffer.in();
+    Builder& in = buffer.in();
     Value number = in.scalar(int64_t{0}), batch = build::dim(buffer, 0), length = build::dim(buffer, 2);
     Value width = build::dim(beams, 1), sequence = build::range(number, squeeze(batch, {0}), DType::i64);
     Value first = in.op("Divide", {sequence, width}) * width;  // first beam of the same batch entry
@@ -93,7 +93,7 @@ struct MsCache {
   }
 };
 
-std::vector<Value> import_ms_attention(Import& layer) {
+std::vector<Value> import_ms_attention(Builder& layer) {
   int64_t heads = layer.get<int64_t>("num_heads");
   if (heads < 1) fail("expected a positive num_heads, got ", heads);
   if (layer.get<bool>("do_rotary", false)) unsupported("Attention with do_rotary is not supported");
@@ -123,7 +123,8 @@ std::vector<Value> import_ms_attention(Import& layer) {
   ms_set_scale(layer, a);
   a.run();
   Value present;
-  if (layer.wants(1)) present = build::concat({unsqueeze(cache.present_k, {0}), unsqueeze(cache.present_v, {0})}, 0);
+  if (layer.output_used(1))
+    present = build::concat({unsqueeze(cache.present_k, {0}), unsqueeze(cache.present_v, {0})}, 0);
   return {build::join_heads(a.result), present};
 }
 
@@ -139,7 +140,7 @@ struct MsInputs {
   Value q, k, v, bias, mask, scores_bias, past_k, past_v, past_length, beams;
 };
 
-std::vector<Value> ms_multi_head(Import& layer, const MsInputs& in) {
+std::vector<Value> ms_multi_head(Builder& layer, const MsInputs& in) {
   int64_t heads = layer.get<int64_t>("num_heads");
   if (heads < 1) fail("expected a positive num_heads, got ", heads);
   auto split = [&](const Value& v) { return v.rank() == 4 ? v : build::split_heads(v, heads); };
@@ -180,14 +181,14 @@ std::vector<Value> ms_multi_head(Import& layer, const MsInputs& in) {
   return {build::join_heads(a.result), cache.present_k, cache.present_v, a.scores};
 }
 
-Value ms_input(Import& layer, size_t i) { return layer.has_input(i) ? layer.input(i) : Value(); }
+Value ms_input(Builder& layer, size_t i) { return layer.has_input(i) ? layer.input(i) : Value(); }
 
-std::vector<Value> import_multi_head_attention(Import& layer) {
+std::vector<Value> import_multi_head_attention(Builder& layer) {
   auto in = [&](size_t i) { return ms_input(layer, i); };
   return ms_multi_head(layer, {in(0), in(1), in(2), in(3), in(4), in(5), in(6), in(7), in(8), in(9)});
 }
 // One decoding step. With a single beam the cache is used unchanged.
-std::vector<Value> import_decoder_attention(Import& layer) {
+std::vector<Value> import_decoder_attention(Builder& layer) {
   auto in = [&](size_t i) { return ms_input(layer, i); };
   bool shared = layer.get<bool>("past_present_share_buffer", false);
   if (shared && in(5) && !in(7)) fail("past_present_share_buffer requires past_sequence_length");
@@ -197,7 +198,7 @@ std::vector<Value> import_decoder_attention(Import& layer) {
 }
 
 // A single position (the first of consecutive ones), or one per element.
-Value import_ms_rotary_embedding(Import& layer) {
+Value import_ms_rotary_embedding(Builder& layer) {
   Value x = layer.input(0), positions = layer.input(1), cos = layer.input(2), sin = layer.input(3);
   if (layer.get<bool>("is_packed_batching", false)) unsupported("RotaryEmbedding of a packed batch is not supported");
   int64_t heads = layer.get<int64_t>("num_heads", 0), size = layer.get<int64_t>("rotary_embedding_dim", 0);
@@ -224,7 +225,7 @@ Value import_ms_rotary_embedding(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_ms_attention() {
+Definitions define_onnx_ms_attention() {
   return {
       onnx("Attention").domain("com.microsoft").expand(import_ms_attention),
       onnx("MultiHeadAttention").domain("com.microsoft").expand(import_multi_head_attention),

@@ -6,21 +6,21 @@ namespace {
 
 Rule ms_rule(std::string_view type) { return onnx(type).domain("com.microsoft"); }
 
-Value ms_with_bias(Import& layer, size_t input) {
+Value ms_with_bias(Builder& layer, size_t input) {
   Value x = layer.input(0);
   return layer.has_input(input) ? x + layer.input(input) : x;
 }
-Value ms_gelu(Import& layer, const Value& x, const char* mode) {
+Value ms_gelu(Builder& layer, const Value& x, const char* mode) {
   return layer.op("Gelu@7", {x}, {{"approximation_mode", mode}});
 }
-Value import_ms_gelu(Import& layer) { return ms_gelu(layer, layer.input(0), "ERF"); }
-Value import_bias_gelu(Import& layer) { return ms_gelu(layer, ms_with_bias(layer, 1), "ERF"); }
-Value import_fast_gelu(Import& layer) { return ms_gelu(layer, ms_with_bias(layer, 1), "TANH"); }
-Value import_quick_gelu(Import& layer) {
+Value import_ms_gelu(Builder& layer) { return ms_gelu(layer, layer.input(0), "ERF"); }
+Value import_bias_gelu(Builder& layer) { return ms_gelu(layer, ms_with_bias(layer, 1), "ERF"); }
+Value import_fast_gelu(Builder& layer) { return ms_gelu(layer, ms_with_bias(layer, 1), "TANH"); }
+Value import_quick_gelu(Builder& layer) {
   Value x = layer.input(0);
   return x * layer.op("Sigmoid", {x * layer.get<float>("alpha", 1.702f)});
 }
-Value import_bias_add(Import& layer) { return layer.input(0) + layer.input(1) + layer.input(2); }
+Value import_bias_add(Builder& layer) { return layer.input(0) + layer.input(1) + layer.input(2); }
 
 // ---- normalizations ----
 
@@ -28,7 +28,7 @@ struct MsNormalized {
   Value result, mean, inverse_deviation;
 };
 // Normalizes over the axes from `axis` on; `simple` (RMS) does not subtract the mean.
-MsNormalized ms_normalize(Import& layer, const Value& x, int64_t axis, double epsilon, bool simple) {
+MsNormalized ms_normalize(Builder& layer, const Value& x, int64_t axis, double epsilon, bool simple) {
   std::vector<int64_t> axes{-1};
   if (axis != -1) {
     axes.clear();
@@ -50,21 +50,21 @@ DType ms_wide_type(const Value& x, int64_t stash = 1) {
   return x.type() == DType::f16 || x.type() == DType::bf16 ? asked : x.type();
 }
 
-Value ms_simplified(Import& layer, std::vector<Value>* more) {
+Value ms_simplified(Builder& layer, std::vector<Value>* more) {
   Value x = layer.input(0), scale = layer.input(1);
   Value wide = convert(x, ms_wide_type(x, layer.get<int64_t>("stash_type", 1)));
   MsNormalized n = ms_normalize(layer, wide, layer.get<int64_t>("axis", -1), layer.get<float>("epsilon", 1e-5f), true);
   if (more) *more = {n.inverse_deviation};
   return convert(n.result, scale.type()) * scale;
 }
-std::vector<Value> import_simplified_layer_normalization(Import& layer) {
+std::vector<Value> import_simplified_layer_normalization(Builder& layer) {
   std::vector<Value> more;
   Value y = ms_simplified(layer, &more);
   return {y, more[0]};
 }
 
 // Both variants first add the input, a skip connection and a bias; that sum is also an output.
-std::vector<Value> ms_skip_normalization(Import& layer, bool simple) {
+std::vector<Value> ms_skip_normalization(Builder& layer, bool simple) {
   size_t bias = simple ? 3 : 4;
   Value sum = layer.input(0) + layer.input(1);
   if (layer.has_input(bias)) sum = sum + layer.input(bias);
@@ -74,13 +74,13 @@ std::vector<Value> ms_skip_normalization(Import& layer, bool simple) {
   if (!simple && layer.has_input(3)) y = y + layer.input(3);
   return {y, n.mean, n.inverse_deviation, sum};
 }
-std::vector<Value> import_skip_layer_normalization(Import& layer) { return ms_skip_normalization(layer, false); }
-std::vector<Value> import_skip_simplified_layer_normalization(Import& layer) {
+std::vector<Value> import_skip_layer_normalization(Builder& layer) { return ms_skip_normalization(layer, false); }
+std::vector<Value> import_skip_simplified_layer_normalization(Builder& layer) {
   return ms_skip_normalization(layer, true);
 }
 
 // Embeds words, their positions and segments, then adds and normalizes them.
-std::vector<Value> import_embed_layer_normalization(Import& layer) {
+std::vector<Value> import_embed_layer_normalization(Builder& layer) {
   Value ids = layer.input(0), positions = layer.input(3);
   Value sum = build::gather(layer.input(2), ids, 0);
   if (layer.has_input(8)) positions = build::gather(positions, layer.input(8), 0);
@@ -100,7 +100,7 @@ std::vector<Value> import_embed_layer_normalization(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_ms_layers() {
+Definitions define_onnx_ms_layers() {
   return {
       ms_rule("Gelu").expand(import_ms_gelu),
       ms_rule("BiasGelu").expand(import_bias_gelu),

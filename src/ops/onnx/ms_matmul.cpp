@@ -14,7 +14,7 @@ Value ms_batch_last(const Value& v) {
   return transpose(v, order);
 }
 
-Value import_fused_matmul(Import& layer) {
+Value import_fused_matmul(Builder& layer) {
   Value a = layer.input(0), b = layer.input(1);
   bool trans_a = layer.get<bool>("transA", false), trans_b = layer.get<bool>("transB", false);
   if (layer.get<bool>("transBatchA", false)) a = ms_batch_last(a);
@@ -27,16 +27,20 @@ Value import_fused_matmul(Import& layer) {
 
 // Unpacks bytes that hold 8 / bits numbers each, lowest bits first, to [rows, columns]. Columns fill whole bytes; bytes
 // past the end are ignored.
-Value ms_unpack_bits(Import& layer, const Value& bytes, int64_t bits, int64_t rows, int64_t columns) {
+Value ms_unpack_bits(Builder& layer, const Value& bytes, int64_t bits, int64_t rows, int64_t columns) {
   int64_t per_byte = 8 / bits, wanted = rows * columns / per_byte;
   if (bytes.type() != DType::u8) unsupported("packed weights of type ", bytes.type(), " are not supported");
   if (Dim n = bytes.shape().elements(); n.max() < wanted)
     fail("expected at least ", rows, " x ", columns, " packed weights, got ", n, " bytes");
   if (TensorView t = bytes.constant(); t && bits >= 4) {
     std::vector<int64_t> dims{rows, columns};
-    graft_tensor packed{
-        sizeof packed, static_cast<graft_type>(bits == 4 ? DType::u4 : DType::u8), 2, 0, dims.data(), nullptr,
-        t.bytes()};
+    graft_tensor packed{sizeof packed,
+                        static_cast<graft_type>(bits == 4 ? DType::u4 : DType::u8),
+                        2,
+                        0,
+                        dims.data(),
+                        nullptr,
+                        const_cast<void*>(t.bytes())};
     return layer.constant(TensorView(&packed));
   }
   Value flat = reshape(bytes, {-1});
@@ -50,7 +54,7 @@ Value ms_unpack_bits(Import& layer, const Value& bytes, int64_t bits, int64_t ro
   return reshape(digits, {rows, columns});
 }
 
-Value import_matmul_nbits(Import& layer) {
+Value import_matmul_nbits(Builder& layer) {
   Value a = layer.input(0), scales = layer.input(2);
   DType type = a.type();
   int64_t k = layer.get<int64_t>("K"), n = layer.get<int64_t>("N"), bits = layer.get<int64_t>("bits", 4),
@@ -95,7 +99,7 @@ Value import_matmul_nbits(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_ms_matmul() {
+Definitions define_onnx_ms_matmul() {
   return {
       onnx("FusedMatMul").domain("com.microsoft").expand(import_fused_matmul),
       onnx("TransposeMatMul").domain("com.microsoft").expand(import_fused_matmul),

@@ -19,7 +19,7 @@ std::vector<int64_t> bias_buckets(int64_t buckets, int64_t max_distance) {
 }
 
 // The shape of the table is [buckets, heads], but its elements are stored head by head.
-Value import_relative_position_bias(Import& layer) {
+Value import_relative_position_bias(Builder& layer) {
   Value table = layer.input(0);
   Shape shape = table.shape();
   if (!shape.is_static() || shape.rank() != 2)
@@ -45,7 +45,7 @@ Value import_relative_position_bias(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_ms_relative_position_bias() {
+Definitions define_onnx_ms_relative_position_bias() {
   return {onnx("RelativePositionBias").domain("com.microsoft").expand(import_relative_position_bias)};
 }
 

@@ -17,7 +17,7 @@ Value mean_and_variance_normal(Value x, const std::vector<int64_t>& axes, double
 }
 
 // Scale, bias, mean and variance may have a different type than the data.
-Value batch_norm_by_channel(Import& layer, Value x, Value mean, Value variance, double epsilon) {
+Value batch_norm_by_channel(Builder& layer, Value x, Value mean, Value variance, double epsilon) {
   DType type = x.type();
   return layer.op(
       "BatchNormInference@5",
@@ -26,7 +26,7 @@ Value batch_norm_by_channel(Import& layer, Value x, Value mean, Value variance, 
 }
 
 // The outputs are y and the updated mean and variance; up to opset 13 also the statistics of this batch.
-std::vector<Value> batch_norm_training(Import& layer, Value x, double epsilon) {
+std::vector<Value> batch_norm_training(Builder& layer, Value x, double epsilon) {
   std::vector<int64_t> axes = axes_from(1, x.rank());
   axes[0] = 0;
   Value mean = mean_over(x, axes, false);
@@ -37,11 +37,11 @@ std::vector<Value> batch_norm_training(Import& layer, Value x, double epsilon) {
   return {y, moved(layer.input(3), mean), moved(layer.input(4), variance), mean, variance};
 }
 
-std::vector<Value> import_batch_norm(Import& layer) {
+std::vector<Value> import_batch_norm(Builder& layer) {
   for (std::string_view unused : {"consumed_inputs", "is_test", "momentum"}) layer.has(unused);
   Value x = layer.input(0);
   double epsilon = layer.get<float>("epsilon", 1e-5f);
-  bool training = layer.version() >= 14 ? layer.get<bool>("training_mode", false) : layer.wants(1);
+  bool training = layer.version() >= 14 ? layer.get<bool>("training_mode", false) : layer.output_used(1);
   if (training) return batch_norm_training(layer, x, epsilon);
   if (layer.version() < 9 && !layer.get<bool>("spatial", true)) {
     // Statistics per element.
@@ -51,7 +51,7 @@ std::vector<Value> import_batch_norm(Import& layer) {
   return {batch_norm_by_channel(layer, x, layer.input(3), layer.input(4), epsilon)};
 }
 
-Value import_instance_norm(Import& layer) {
+Value import_instance_norm(Builder& layer) {
   layer.has("consumed_inputs");
   Value x = layer.input(0);
   size_t spatial = x.rank() - 2;
@@ -60,7 +60,7 @@ Value import_instance_norm(Import& layer) {
          by_channel(convert(layer.input(2), x.type()), spatial);
 }
 
-Value import_mean_variance_norm(Import& layer) {
+Value import_mean_variance_norm(Builder& layer) {
   Value x = layer.input(0);
   if (layer.version() < 9)
     return layer.op("MVN@2", {x},
@@ -70,8 +70,8 @@ Value import_mean_variance_norm(Import& layer) {
 }
 
 // The type and the axes that LayerNormalization and RMSNormalization compute with.
-DType stash_type(Import& layer) { return onnx_element_type(layer.get<int64_t>("stash_type", 1)); }
-std::vector<int64_t> trailing_axes(Import& layer, Value x) {
+DType stash_type(Builder& layer) { return onnx_element_type(layer.get<int64_t>("stash_type", 1)); }
+std::vector<int64_t> trailing_axes(Builder& layer, Value x) {
   auto axis = layer.get<int64_t>("axis", -1);
   std::vector<int64_t> axes;
   if (axis < -64) fail("expected an axis of the input, got ", axis);
@@ -90,7 +90,7 @@ Value over_trailing_axes(Value v, Value x, const std::vector<int64_t>& axes) {
   return !fits && part.is_static() ? reshape(v, part.values()) : v;
 }
 
-std::vector<Value> import_layer_norm(Import& layer) {
+std::vector<Value> import_layer_norm(Builder& layer) {
   Value x = layer.input(0), wide = convert(x, stash_type(layer));
   std::vector<int64_t> axes = trailing_axes(layer, x);
   double epsilon = layer.get<float>("epsilon", 1e-5f);
@@ -98,7 +98,7 @@ std::vector<Value> import_layer_norm(Import& layer) {
   y = y * over_trailing_axes(layer.input(1), x, axes);
   if (layer.has_input(2)) y = y + over_trailing_axes(layer.input(2), x, axes);
   std::vector<Value> out{y};
-  if (layer.wants(1) || layer.wants(2)) {
+  if (layer.output_used(1) || layer.output_used(2)) {
     Value mean = mean_over(wide, axes, true), apart = wide - mean;
     out.push_back(mean);
     out.push_back(1 / layer.op("Sqrt", {mean_over(apart * apart, axes, true) + epsilon}));
@@ -106,14 +106,14 @@ std::vector<Value> import_layer_norm(Import& layer) {
   return out;
 }
 
-Value import_rms_norm(Import& layer) {
+Value import_rms_norm(Builder& layer) {
   Value x = layer.input(0), wide = convert(x, stash_type(layer));
   Value size =
       layer.op("Sqrt", {mean_over(wide * wide, trailing_axes(layer, x), true) + layer.get<float>("epsilon", 1e-5f)});
   return convert(wide / size, x.type()) * convert(layer.input(1), x.type());
 }
 
-Value import_group_norm(Import& layer) {
+Value import_group_norm(Builder& layer) {
   Value x = layer.input(0), scale = layer.input(1), bias = layer.input(2);
   auto groups = layer.get<int64_t>("num_groups");
   double epsilon = layer.get<float>("epsilon", 1e-5f);
@@ -129,13 +129,13 @@ Value import_group_norm(Import& layer) {
   return layer.op("Reshape", {y, shape_of(x)}, {{"special_zero", false}});
 }
 
-Value import_openvino_group_norm(Import& layer) {
+Value import_openvino_group_norm(Builder& layer) {
   auto list = [](Value v) { return v.rank() == 1 ? v : reshape(v, {-1}); };
   return layer.op("GroupNormalization@12", {layer.input(0), list(layer.input(1)), list(layer.input(2))},
                   {{"num_groups", layer.get<int64_t>("num_groups")}, {"epsilon", layer.get<float>("eps", 1e-6f)}});
 }
 
-Value import_openvino_normalize(Import& layer) {
+Value import_openvino_normalize(Builder& layer) {
   Value x = layer.input(0), weights = layer.input(1);
   size_t rank = x.rank();
   std::vector<int64_t> axes = layer.get<bool>("across_spatial", false) ? axes_from(1, rank) : std::vector<int64_t>{1};
@@ -144,7 +144,7 @@ Value import_openvino_normalize(Import& layer) {
 }
 
 // For an even size, ONNX extends the window one channel further to the right than to the left; LRN is symmetric.
-Value import_lrn(Import& layer) {
+Value import_lrn(Builder& layer) {
   Value x = layer.input(0);
   auto size = layer.get<int64_t>("size");
   if (size < 1 || size > INT32_MAX) fail("expected a positive 'size', got ", size);
@@ -167,7 +167,7 @@ Value import_lrn(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_normalization() {
+Definitions define_onnx_normalization() {
   auto openvino = [](std::string_view type) { return onnx(type).domain("org.openvinotoolkit"); };
   return {
       onnx("BatchNormalization").rank(0, 2).expand(import_batch_norm),

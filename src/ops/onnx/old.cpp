@@ -4,7 +4,7 @@
 namespace graft {
 namespace {
 
-Value import_image_scaler(Import& layer) {
+Value import_image_scaler(Builder& layer) {
   Value x = layer.input(0) * layer.get<float>("scale", 1.0f);
   auto bias = layer.get<std::vector<double>>("bias", {});
   if (bias.empty()) return x;
@@ -12,12 +12,12 @@ Value import_image_scaler(Import& layer) {
   return x + layer.typed(bias, {1, n, 1, 1}, x.type());
 }
 
-Value import_affine(Import& layer) {
+Value import_affine(Builder& layer) {
   return layer.input(0) * layer.get<float>("alpha", 1.0f) + layer.get<float>("beta", 0.0f);
 }
 
 // Borders are left, top, right, bottom; with a scale (height, width) only the first two are used.
-Value import_crop(Import& layer) {
+Value import_crop(Builder& layer) {
   auto border = layer.get<std::vector<int64_t>>("border");
   auto scale = layer.get<std::vector<int64_t>>("scale", {});
   bool sized = layer.has("scale");
@@ -34,7 +34,7 @@ Value import_crop(Import& layer) {
                             layer.ints({2, 3})});
 }
 
-Value import_constant_fill(Import& layer) {
+Value import_constant_fill(Builder& layer) {
   DType type = onnx_element_type(layer.get<int64_t>("dtype", 1));
   Value value = layer.scalar(layer.get<float>("value", 0.0f), type), target;
   if (layer.has_input(0) && layer.get<bool>("input_as_shape", true)) {
@@ -55,7 +55,7 @@ Value import_constant_fill(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_old() {
+Definitions define_onnx_old() {
   return {
       onnx("ImageScaler").expand(import_image_scaler),
       onnx("Affine").expand(import_affine),

@@ -11,7 +11,7 @@ struct PadLists {
 };
 
 // Scatters values for the given axes into a list for all of them.
-Value pad_list_for_all(Import& layer, Value some, Value axes, Value x) {
+Value pad_list_for_all(Builder& layer, Value some, Value axes, Value x) {
   auto rank = static_cast<int64_t>(x.rank());
   Value zeros = layer.constant<int64_t>(std::vector<int64_t>(static_cast<size_t>(rank), 0), {rank});
   return layer.op("ScatterElementsUpdate",
@@ -19,7 +19,7 @@ Value pad_list_for_all(Import& layer, Value some, Value axes, Value x) {
                   {{"reduction", "none"}, {"use_init_val", true}});
 }
 
-PadLists pad_lists(Import& layer, Value x, Value pads, Value axes) {
+PadLists pad_lists(Builder& layer, Value x, Value pads, Value axes) {
   pads = convert(pads, DType::i64);
   Shape s = pads.shape();
   if (s.ranked() && s.rank() != 1) pads = reshape(pads, {-1});
@@ -48,7 +48,7 @@ PadLists pad_lists(Import& layer, Value x, Value pads, Value axes) {
 }
 
 // Mode 'wrap': no operation has it, but each element can be gathered by its index modulo the size.
-Value pad_wrap(Import& layer, Value x, const PadLists& pads) {
+Value pad_wrap(Builder& layer, Value x, const PadLists& pads) {
   auto begin = pads.begin.values<int64_t>(), end = pads.end.values<int64_t>();
   Shape s = x.shape();
   Value zero = layer.scalar(int64_t{0}), size = shape_of(x);
@@ -78,7 +78,7 @@ Value pad_wrap(Import& layer, Value x, const PadLists& pads) {
   return x;
 }
 
-Value pad_any(Import& layer, Value x, Value pads, Value axes, Value value) {
+Value pad_any(Builder& layer, Value x, Value pads, Value axes, Value value) {
   auto mode = layer.get<std::string>("mode", "constant");
   PadLists lists = pad_lists(layer, x, pads, axes);
   if (mode == "wrap") return pad_wrap(layer, x, lists);
@@ -89,20 +89,20 @@ Value pad_any(Import& layer, Value x, Value pads, Value axes, Value value) {
   return layer.op("Pad", {x, lists.begin, lists.end, value}, {{"pad_mode", mode}});
 }
 
-Value import_pad_attributes(Import& layer) {
+Value import_pad_attributes(Builder& layer) {
   Value x = layer.input(0);
   auto pads = layer.get<std::vector<int64_t>>(layer.has("pads") ? "pads" : "paddings");
   Value value = layer.scalar(layer.get<float>("value", 0), x.type());
   return pad_any(layer, x, layer.ints(pads), Value(), value);
 }
-Value import_pad(Import& layer) {
+Value import_pad(Builder& layer) {
   return pad_any(layer, layer.input(0), layer.input(1), layer.has_input(3) ? layer.input(3) : Value(),
                  layer.has_input(2) ? layer.input(2) : Value());
 }
 
 // Crops or zero-pads every axis around its center to the target size; if the difference is odd, the end gets the larger
 // part.
-Value import_center_crop_pad(Import& layer) {
+Value import_center_crop_pad(Builder& layer) {
   Value x = layer.input(0), target = convert(layer.input(1), DType::i64);
   size_t rank = x.rank();
   std::vector<int64_t> axes;
@@ -140,7 +140,7 @@ Value import_center_crop_pad(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_pad() {
+Definitions define_onnx_pad() {
   return {
       onnx("Pad").until(11).expand(import_pad_attributes),
       onnx("Pad").expand(import_pad),

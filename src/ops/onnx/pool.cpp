@@ -17,14 +17,14 @@ std::vector<int64_t> before_spatial(const std::vector<int64_t>& pads) {
 }
 
 // Pads the spatial axes with explicit zeros.
-Value pad_with_zeros(Import& layer, Value x, const std::vector<int64_t>& begin, const std::vector<int64_t>& end) {
+Value pad_with_zeros(Builder& layer, Value x, const std::vector<int64_t>& begin, const std::vector<int64_t>& end) {
   return layer.op("Pad", {x, layer.ints(before_spatial(begin)), layer.ints(before_spatial(end)), like(x, 0)},
                   {{"pad_mode", "constant"}});
 }
 
 // Drops windows that start after the input: once the padding is part of the tensor, the pool can no longer recognize
 // them. The remaining number is ceil((length + begin) / stride).
-Value without_late_windows(Import& layer, Value y, Value x, const LayerWindows& w) {
+Value without_late_windows(Builder& layer, Value y, Value x, const LayerWindows& w) {
   std::vector<int64_t> axes = all_spatial(x), more;
   for (size_t i = 0; i < axes.size(); ++i) more.push_back(w.pads_begin[i] + w.strides[i] - 1);
   auto n = static_cast<int64_t>(axes.size());
@@ -50,7 +50,7 @@ void clip_windows(LayerWindows& w, const Shape& x) {
     w.strides[i] = padded;  // dilated taps may leave space after the last one
   }
 }
-LayerPool layer_pool(Import& layer, Value x) {
+LayerPool layer_pool(Builder& layer, Value x) {
   if (!layer.has("kernel_shape")) fail("required attribute 'kernel_shape' is missing");
   LayerPool p{layer_windows(layer, spatial_axes(layer, {x})), false};
   // With auto_pad same_*, the number of windows is exact, so there is nothing to round.
@@ -73,7 +73,7 @@ LayerWindows unpadded(LayerWindows w) {
 
 }  // namespace
 
-Value layer_average_pool(Import& layer, Value x) {
+Value layer_average_pool(Builder& layer, Value x) {
   LayerPool p = layer_pool(layer, x);
   const LayerWindows& w = p.windows;
   bool count_padding = layer.get<bool>("count_include_pad", false);
@@ -91,10 +91,10 @@ Value layer_average_pool(Import& layer, Value x) {
 
 namespace {
 
-Value import_average_pool(Import& layer) { return layer_average_pool(layer, layer.input(0)); }
+Value import_average_pool(Builder& layer) { return layer_average_pool(layer, layer.input(0)); }
 
 // Converts row-major flat indices over the spatial axes to column-major ones.
-Value column_major(Import& layer, Value index, Value x) {
+Value column_major(Builder& layer, Value index, Value x) {
   Shape shape = x.shape();
   if (!shape.is_static())
     unsupported("column-major indices of a tensor of unknown shape are not supported: set it with --input_shape");
@@ -111,11 +111,11 @@ Value column_major(Import& layer, Value index, Value x) {
   return y;
 }
 
-std::vector<Value> import_max_pool(Import& layer) {
+std::vector<Value> import_max_pool(Builder& layer) {
   Value x = layer.input(0);
   LayerPool p = layer_pool(layer, x);
   std::vector<Value> y = layer.ops("MaxPool", {x}, pool_attributes(p.windows, p.ceil ? "ceil_torch" : "floor"), 2);
-  if (!layer.wants(1)) return {y[0]};
+  if (!layer.output_used(1)) return {y[0]};
   if (layer.get<bool>("storage_order", false)) y[1] = column_major(layer, y[1], x);
   return y;
 }
@@ -127,7 +127,7 @@ Value lp_powers(Value x, double p) {
 }
 Value lp_root(Value sum, double p) { return p == 1 ? sum : sum.in().op("Power", {sum, like(sum, 1 / p)}); }
 
-Value import_lp_pool(Import& layer) {
+Value import_lp_pool(Builder& layer) {
   Value x = layer.input(0);
   LayerPool pool = layer_pool(layer, x);
   const LayerWindows& w = pool.windows;
@@ -149,15 +149,15 @@ Value import_lp_pool(Import& layer) {
   return lp_root(y * taps, p);
 }
 
-Value import_global_average_pool(Import& layer) {
+Value import_global_average_pool(Builder& layer) {
   Value x = layer.input(0);
   return layer.op("ReduceMean", {x, layer.ints(all_spatial(x))}, {{"keep_dims", true}});
 }
-Value import_global_max_pool(Import& layer) {
+Value import_global_max_pool(Builder& layer) {
   Value x = layer.input(0);
   return layer.op("ReduceMax", {x, layer.ints(all_spatial(x))}, {{"keep_dims", true}});
 }
-Value import_global_lp_pool(Import& layer) {
+Value import_global_lp_pool(Builder& layer) {
   Value x = layer.input(0), axes = layer.ints(all_spatial(x));
   double p = layer.get<double>("p", 2);
   // The 0-"norm" counts the nonzero elements.
@@ -170,7 +170,7 @@ Value import_global_lp_pool(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_pool() {
+Definitions define_onnx_pool() {
   return {
       onnx("AveragePool").rank(0, 3).expand(import_average_pool),
       onnx("MaxPool").rank(0, 3).expand(import_max_pool),

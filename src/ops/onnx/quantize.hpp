@@ -47,7 +47,7 @@ inline std::pair<double, double> quantized_range(DType type) {
 
 // round(x) + zero point, saturated to the type; `x` is divided by the scale already.
 inline Value quantize(Value x, Value zero_point, DType type, bool saturate = true) {
-  Import& in = x.in();
+  Builder& in = x.in();
   if (is_real(type)) return cast(in, x, type, saturate);
   Value y = convert(in.op("Round", {x}, {{"mode", "half_to_even"}}), DType::f32);
   if (zero_point) y = y + convert(zero_point, DType::f32);
@@ -59,11 +59,11 @@ inline Value quantize(Value x, Value zero_point, DType type, bool saturate = tru
 struct DynamicallyQuantized {
   Value values, scale, zero_point;
 };
-DynamicallyQuantized dynamically_quantized(Import& layer, Value x);
+DynamicallyQuantized dynamically_quantized(Builder& layer, Value x);
 
 // (a - its zero point) * (b - its zero point), accumulated in i32. Zero points of `a` may be per row, those of `b` per
 // column.
-Value integer_matmul(Import& layer, Value a, Value a_zero, Value b, Value b_zero, bool transpose_a = false,
+Value integer_matmul(Builder& layer, Value a, Value a_zero, Value b, Value b_zero, bool transpose_a = false,
                      bool transpose_b = false);
 // Scales or zero points per row, reshaped to broadcast against the matrix.
 inline Value by_row(Value v) {
@@ -73,6 +73,6 @@ inline Value by_row(Value v) {
 }
 
 // An input of the layer, or an empty value.
-inline Value optional_input(Import& layer, size_t i) { return layer.has_input(i) ? layer.input(i) : Value(); }
+inline Value optional_input(Builder& layer, size_t i) { return layer.has_input(i) ? layer.input(i) : Value(); }
 
 }  // namespace graft

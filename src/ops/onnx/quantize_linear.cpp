@@ -5,7 +5,7 @@ namespace graft {
 namespace {
 
 // Scale or zero point broadcast to `x`: per tensor, per element of the axis, or per block of it.
-Value spread_over(Import& layer, Value v, Value x) {
+Value spread_over(Builder& layer, Value v, Value x) {
   if (!v) return v;
   v = flat_scalar(v);
   if (v.rank() == 0) return v;
@@ -29,7 +29,7 @@ Value spread_over(Import& layer, Value v, Value x) {
   return layer.op("Gather", {v, index, layer.scalar(at)});
 }
 
-Value import_quantize(Import& layer) {
+Value import_quantize(Builder& layer) {
   Value x = layer.input(0), scale = spread_over(layer, layer.input(1), x), zero = optional_input(layer, 2);
   DType type = DType::u8;
   if (layer.get<int64_t>("output_dtype", 0) != 0) type = onnx_element_type(layer.get<int64_t>("output_dtype"));
@@ -42,7 +42,7 @@ Value import_quantize(Import& layer) {
   return quantize(y, is_integer(type) ? spread_over(layer, zero, x) : Value(), type, layer.get<bool>("saturate", true));
 }
 
-Value import_dequantize(Import& layer) {
+Value import_dequantize(Builder& layer) {
   Value x = layer.input(0), scale = layer.input(1);
   DType type = scale.type();
   if (layer.get<int64_t>("output_dtype", 0) != 0) type = onnx_element_type(layer.get<int64_t>("output_dtype"));
@@ -52,7 +52,7 @@ Value import_dequantize(Import& layer) {
 
 }  // namespace
 
-DynamicallyQuantized dynamically_quantized(Import& layer, Value x) {
+DynamicallyQuantized dynamically_quantized(Builder& layer, Value x) {
   Value all = reshape(x, {-1}), first = layer.ints({0});
   auto reduced = [&](std::string_view how, std::string_view limit) {
     return layer.op(limit, {layer.op(how, {all, first}, {{"keep_dims", false}}), like(x, 0)});
@@ -66,14 +66,14 @@ DynamicallyQuantized dynamically_quantized(Import& layer, Value x) {
 
 namespace {
 
-std::vector<Value> import_dynamic_quantize(Import& layer) {
+std::vector<Value> import_dynamic_quantize(Builder& layer) {
   DynamicallyQuantized q = dynamically_quantized(layer, layer.input(0));
   return {q.values, q.scale, q.zero_point};
 }
 
 }  // namespace
 
-Ops define_onnx_quantize_linear() {
+Definitions define_onnx_quantize_linear() {
   return {
       onnx("QuantizeLinear").expand(import_quantize),
       onnx("DequantizeLinear").expand(import_dequantize),

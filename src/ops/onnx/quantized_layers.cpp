@@ -6,37 +6,37 @@ namespace graft {
 namespace {
 
 // Dequantizes input i by inputs i + 1 (scale) and i + 2 (zero point).
-Value real_input(Import& layer, size_t i) {
+Value real_input(Builder& layer, size_t i) {
   Value zero = optional_input(layer, i + 2);
   return dequantize(layer.input(i), flat_scalar(layer.input(i + 1)), zero ? flat_scalar(zero) : zero);
 }
 // Quantizes by inputs i (scale) and i + 1 (zero point).
-Value quantized_result(Import& layer, Value y, size_t i, DType fallback) {
+Value quantized_result(Builder& layer, Value y, size_t i, DType fallback) {
   Value scale = convert(flat_scalar(layer.input(i)), DType::f32), zero = optional_input(layer, i + 1);
   return quantize(y / scale, zero ? flat_scalar(zero) : zero, zero ? zero.type() : fallback);
 }
 // f of the only data input; scale and zero point of the result follow it.
 template <class F>
-Value quantized_unary(Import& layer, F f) {
+Value quantized_unary(Builder& layer, F f) {
   return quantized_result(layer, f(real_input(layer, 0)), 3, layer.input(0).type());
 }
 
-Value import_qlinear_add(Import& layer) {
+Value import_qlinear_add(Builder& layer) {
   return quantized_result(layer, real_input(layer, 0) + real_input(layer, 3), 6, layer.input(0).type());
 }
-Value import_qlinear_mul(Import& layer) {
+Value import_qlinear_mul(Builder& layer) {
   return quantized_result(layer, real_input(layer, 0) * real_input(layer, 3), 6, layer.input(0).type());
 }
-Value import_qlinear_sigmoid(Import& layer) {
+Value import_qlinear_sigmoid(Builder& layer) {
   return quantized_unary(layer, [&](Value x) { return layer.op("Sigmoid", {x}); });
 }
-Value import_qlinear_leaky_relu(Import& layer) {
+Value import_qlinear_leaky_relu(Builder& layer) {
   auto slope = layer.get<float>("alpha", 0.01f);
   return quantized_unary(layer, [&](Value x) { return layer.op("PRelu", {x, layer.typed({slope}, {1}, x.type())}); });
 }
 
 // Before opset 13, everything from the axis on is one row.
-Value softmax_rows(Import& layer, Value x) {
+Value softmax_rows(Builder& layer, Value x) {
   bool rows = layer.get<int64_t>("opset", 13) < 13;
   auto rank = static_cast<int64_t>(x.rank()), axis = layer.get<int64_t>("axis", rows ? 1 : -1);
   axis = static_cast<int64_t>(normalize_axis(axis, static_cast<size_t>(rank)));
@@ -48,7 +48,7 @@ Value softmax_rows(Import& layer, Value x) {
   return layer.op("Reshape", {y, shape_of(x)}, {{"special_zero", false}});
 }
 // Probabilities are multiples of a whole number of steps: ONNX Runtime truncates 1 / scale.
-Value import_qlinear_softmax(Import& layer) {
+Value import_qlinear_softmax(Builder& layer) {
   Value scale = convert(flat_scalar(layer.input(3)), DType::f32), zero = optional_input(layer, 4);
   Value steps = layer.op("Floor", {1 / scale});
   return quantize(softmax_rows(layer, real_input(layer, 0)) * steps, zero ? flat_scalar(zero) : zero,
@@ -57,7 +57,7 @@ Value import_qlinear_softmax(Import& layer) {
 
 // Supports channels in the last axis.
 template <class F>
-Value with_channels_second(Import& layer, Value x, F f) {
+Value with_channels_second(Builder& layer, Value x, F f) {
   if (!layer.get<bool>("channels_last", false)) return f(x);
   auto rank = static_cast<int64_t>(x.rank());
   std::vector<int64_t> to{0, rank - 1}, back{0};
@@ -65,12 +65,12 @@ Value with_channels_second(Import& layer, Value x, F f) {
   back.push_back(1);
   return transpose(f(transpose(x, to)), back);
 }
-Value import_qlinear_average_pool(Import& layer) {
+Value import_qlinear_average_pool(Builder& layer) {
   return quantized_unary(layer, [&](Value x) {
     return with_channels_second(layer, x, [&](Value v) { return layer_average_pool(layer, v); });
   });
 }
-Value import_qlinear_global_average_pool(Import& layer) {
+Value import_qlinear_global_average_pool(Builder& layer) {
   return quantized_unary(layer, [&](Value x) {
     bool last = layer.get<bool>("channels_last", false);
     std::vector<int64_t> axes;
@@ -78,7 +78,7 @@ Value import_qlinear_global_average_pool(Import& layer) {
     return layer.op("ReduceMean", {x, layer.ints(axes)}, {{"keep_dims", true}});
   });
 }
-Value import_qlinear_reduce_mean(Import& layer) {
+Value import_qlinear_reduce_mean(Builder& layer) {
   return quantized_unary(layer, [&](Value x) {
     auto axes = layer.get<std::vector<int64_t>>("axes", {});
     for (size_t i = 0; i < x.rank() && !layer.has("axes"); ++i) axes.push_back(static_cast<int64_t>(i));
@@ -87,7 +87,7 @@ Value import_qlinear_reduce_mean(Import& layer) {
 }
 
 // The scale and zero point of the result come first, then each input with its own.
-Value import_qlinear_concat(Import& layer) {
+Value import_qlinear_concat(Builder& layer) {
   std::vector<Value> parts;
   for (size_t i = 2; i + 1 < layer.inputs(); i += 3) parts.push_back(real_input(layer, i));
   Value y = layer.op("Concat", parts, {{"axis", layer.get<int64_t>("axis")}});
@@ -96,8 +96,8 @@ Value import_qlinear_concat(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_quantized_layers() {
-  auto microsoft = [](std::string_view type, Value (*f)(Import&)) {
+Definitions define_onnx_quantized_layers() {
+  auto microsoft = [](std::string_view type, Value (*f)(Builder&)) {
     return onnx(type).domain("com.microsoft").expand(f);
   };
   return {

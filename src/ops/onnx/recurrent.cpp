@@ -32,9 +32,9 @@ Value reorder_gates(const Value& v, const std::vector<int64_t>& order) {
 
 class RecurrentImport {
  public:
-  RecurrentImport(Import& layer, CellKind kind)
+  RecurrentImport(Builder& layer, CellKind kind)
       : RecurrentImport(layer, kind, layer.input(0), layer.input(1), layer.input(2)) {}
-  RecurrentImport(Import& layer, CellKind kind, Value x, Value w, Value r)
+  RecurrentImport(Builder& layer, CellKind kind, Value x, Value w, Value r)
       : layer_(layer), kind_(kind), x_(std::move(x)), w_(std::move(w)), r_(std::move(r)) {}
 
   std::vector<Value> run() {
@@ -178,7 +178,7 @@ class RecurrentImport {
     return out;
   }
 
-  Import& layer_;
+  Builder& layer_;
   CellKind kind_;
   Value x_, w_, r_;
   RecurrentAttributes attributes_;
@@ -189,14 +189,14 @@ class RecurrentImport {
 };
 
 template <CellKind kind>
-std::vector<Value> import_recurrent(Import& layer) {
+std::vector<Value> import_recurrent(Builder& layer) {
   return RecurrentImport(layer, kind).run();
 }
 
 // Quantized weights [directions, input, gates], with scales and zero points per direction or per gate row. The input is
 // quantized per tensor like that of DynamicQuantizeMatMul; the state, which ONNX Runtime quantizes again in every step,
 // stays in floating point.
-std::vector<Value> import_dynamic_quantize_lstm(Import& layer) {
+std::vector<Value> import_dynamic_quantize_lstm(Builder& layer) {
   auto weights = [&](size_t input, size_t scale) {
     auto aligned = [](const Value& v) { return v.rank() == 1 ? unsqueeze(v, {1, 2}) : unsqueeze(v, {1}); };
     Value zero = optional_input(layer, scale + 1);
@@ -210,7 +210,7 @@ std::vector<Value> import_dynamic_quantize_lstm(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_recurrent() {
+Definitions define_onnx_recurrent() {
   return {
       onnx("RNN").rank(0, 3, 4).rank(1, 2, 3).rank(2, 2, 3).expand(import_recurrent<CellKind::rnn>),
       onnx("GRU").rank(0, 3, 4).rank(1, 2, 3).rank(2, 2, 3).expand(import_recurrent<CellKind::gru>),

@@ -13,14 +13,14 @@ struct LayerResize {
 };
 
 // Opset 11 passes empty tensors for omitted inputs.
-Value resize_input(Import& layer, size_t i) {
+Value resize_input(Builder& layer, size_t i) {
   if (!layer.has_input(i)) return {};
   Value v = layer.input(i);
   Dim n = v.shape().elements();
   return n.known() && n.value() == 0 ? Value() : v;
 }
 
-LayerResize read_resize(Import& layer) {
+LayerResize read_resize(Builder& layer) {
   LayerResize r{layer.input(0),
                 resize_input(layer, 1),
                 resize_input(layer, 2),
@@ -77,7 +77,7 @@ bool interpolate_can(const LayerResize& r) {
          same_places(r);
 }
 
-Value interpolated(Import& layer, const LayerResize& r) {
+Value interpolated(Builder& layer, const LayerResize& r) {
   std::vector<Value> inputs{r.x, r.scales ? convert(r.scales, DType::f32) : r.sizes};
   if (!r.axes.empty()) inputs.push_back(layer.ints(r.axes));
   return layer.op("Interpolate@11", inputs,
@@ -90,7 +90,7 @@ Value interpolated(Import& layer, const LayerResize& r) {
                    {"cube_coeff", r.cubic}});
 }
 
-Value resized(Import& layer, const LayerResize& r, float outside) {
+Value resized(Builder& layer, const LayerResize& r, float outside) {
   if (interpolate_can(r)) return interpolated(layer, r);
   bool crops = r.coordinates == "tf_crop_and_resize";
   return layer.op("Resize@graft", {r.x, crops ? r.region : Value(), r.scales, r.sizes},
@@ -104,19 +104,19 @@ Value resized(Import& layer, const LayerResize& r, float outside) {
                    {"mode", r.mode},
                    {"nearest_mode", r.nearest}});
 }
-Value import_resize(Import& layer) {
+Value import_resize(Builder& layer) {
   return resized(layer, read_resize(layer), layer.get<float>("extrapolation_value", 0));
 }
 
 // Before opset 11, coordinates depend on the scale alone, and downsampling rounds up.
-Value scaled_simply(Import& layer, Value scales) {
+Value scaled_simply(Builder& layer, Value scales) {
   auto mode = layer.get<std::string>("mode", "nearest");
   if (mode == "bilinear" || mode == "trilinear") mode = "linear";
   LayerResize r{layer.input(0), {}, scales, {}, mode, "asymmetric", "simple", "stretch", {}, false, false, -0.75f};
   return resized(layer, r, 0);
 }
-Value import_resize10(Import& layer) { return scaled_simply(layer, layer.input(1)); }
-Value import_upsample(Import& layer) {
+Value import_resize10(Builder& layer) { return scaled_simply(layer, layer.input(1)); }
+Value import_upsample(Builder& layer) {
   if (layer.has_input(1)) return scaled_simply(layer, layer.input(1));
   std::vector<float> scales;
   if (layer.has("scales")) scales = layer.get<std::vector<float>>("scales");
@@ -127,7 +127,7 @@ Value import_upsample(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_resize() {
+Definitions define_onnx_resize() {
   return {
       onnx("Resize").until(11).expand(import_resize10),
       onnx("Resize").expand(import_resize),

@@ -8,7 +8,7 @@ namespace {
 struct ScanInputs {
   size_t skip, given, scans;  // inputs before the states; states and scan inputs; scan inputs alone
 };
-ScanInputs scan_inputs(Import& layer) {
+ScanInputs scan_inputs(Builder& layer) {
   size_t skip = layer.version() < 9 ? 1 : 0, given = layer.inputs() - std::min(skip, layer.inputs());
   auto scans = layer.get<int64_t>("num_scan_inputs");
   if (scans < 1 || static_cast<uint64_t>(scans) > given)
@@ -18,7 +18,7 @@ ScanInputs scan_inputs(Import& layer) {
 
 // ---- opset 8: a batch of sequences, each as long as input 0 says ----
 
-bool scan_of_one(Import& layer) {
+bool scan_of_one(Builder& layer) {
   for (size_t i = 1; i < layer.inputs(); ++i) {
     Shape s = layer.input(i).shape();
     if (!s.ranked() || s.rank() == 0 || !s[0].known() || s[0].value() != 1) return false;
@@ -31,7 +31,7 @@ bool scan_of_one(Import& layer) {
 // are set to zero.
 class BatchedScan {
  public:
-  explicit BatchedScan(Import& layer) : layer_(layer) {
+  explicit BatchedScan(Builder& layer) : layer_(layer) {
     auto [skip, given, scans] = scan_inputs(layer);
     states_ = given - scans;
     for (size_t i = 0; i < given; ++i) given_.push_back(layer.input(skip + i));
@@ -101,14 +101,14 @@ class BatchedScan {
       if (i >= states_) parameters.back().shape[0] = Dim(1);
     }
     size_t given = given_.size();
-    auto prologue = [&](Import& body) {
+    auto prologue = [&](Builder& body) {
       Value first = squeeze(body.input(given + states_), {0});
       for (size_t i = 0; i < given; ++i) {
         Value v = i < states_ ? body.input(i) : squeeze(body.input(i), {0});
         body.output(i, i < states_ ? build::select(first, squeeze(body.input(given + i), {0}), v) : v);
       }
     };
-    auto epilogue = [&](Import& body) {
+    auto epilogue = [&](Builder& body) {
       for (size_t i = 0; i < body.inputs(); ++i) {
         Value v = body.input(i), item = unsqueeze(v, {0});
         body.output(i, i < states_ ? body.list({v, item}) : item);
@@ -145,17 +145,17 @@ class BatchedScan {
     return build::select(more.empty() ? inside : unsqueeze(inside, more), out, like(out, 0));
   }
 
-  Import& layer_;
+  Builder& layer_;
   size_t states_ = 0;
   std::vector<Value> given_;                // states, then scan inputs
   Value batch_, length_, steps_, lengths_;  // 1-D of one element; sequence lengths, if they differ
 };
-std::vector<Value> import_batched_scan(Import& layer) { return BatchedScan(layer).run(); }
+std::vector<Value> import_batched_scan(Builder& layer) { return BatchedScan(layer).run(); }
 
 // ---- all opsets ----
 
 // Scan: states are fed back, scan inputs sliced and scan outputs stacked, each along its own axis and direction.
-std::vector<Value> import_scan(Import& layer) {
+std::vector<Value> import_scan(Builder& layer) {
   auto [skip, given, scans] = scan_inputs(layer);
   size_t states = given - scans;
   bool old = layer.version() < 9;
@@ -183,11 +183,11 @@ std::vector<Value> import_scan(Import& layer) {
     }
     parameters.push_back(info);
   }
-  auto prologue = [&](Import& body) {
+  auto prologue = [&](Builder& body) {
     for (size_t i = 0; i < given; ++i)
       body.output(i, i < states ? body.input(i) : squeeze(body.input(i), {axes[i - states]}));
   };
-  auto epilogue = [&](Import& body) {
+  auto epilogue = [&](Builder& body) {
     for (size_t i = 0; i < body.inputs(); ++i) {
       if (i < states) body.output(i, body.input(i));
       else body.output(i, unsqueeze(body.input(i), {pick(out_axes, i - states)}));
@@ -222,6 +222,6 @@ std::vector<Value> import_scan(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_scan() { return {onnx("Scan").expand(import_scan)}; }
+Definitions define_onnx_scan() { return {onnx("Scan").expand(import_scan)}; }
 
 }  // namespace graft

@@ -4,7 +4,7 @@
 namespace graft {
 namespace {
 
-std::vector<Value> sequence_items(Import& layer, size_t input) {
+std::vector<Value> sequence_items(Builder& layer, size_t input) {
   std::optional<std::vector<Value>> items = layer.input(input).items();
   if (!items) unsupported("input ", input, " is not a sequence that can be traced at import time");
   return *items;
@@ -20,7 +20,7 @@ Value sequence_stack(const Value& item) {
   return inner ? (*inner)[0] : Value();
 }
 // The position given by an input, in 0..count-1; -1 is the last. Items after a run have no known position.
-size_t sequence_position(Import& layer, size_t input, const std::vector<Value>& items, bool behind_last) {
+size_t sequence_position(Builder& layer, size_t input, const std::vector<Value>& items, bool behind_last) {
   auto given = layer.input(input).values<int64_t>();
   if (!given || given->size() != 1) unsupported("a data-dependent position in a sequence is not supported");
   int64_t p = (*given)[0], n = static_cast<int64_t>(items.size()), most = behind_last ? n : n - 1;
@@ -31,16 +31,16 @@ size_t sequence_position(Import& layer, size_t input, const std::vector<Value>& 
   return static_cast<size_t>(p < 0 ? p + n : p);
 }
 
-Value import_sequence_construct(Import& layer) {
+Value import_sequence_construct(Builder& layer) {
   std::vector<Value> items;
   for (size_t i = 0; i < layer.inputs(); ++i) items.push_back(layer.input(i));
   return layer.list(items);
 }
-Value import_sequence_empty(Import& layer) {
+Value import_sequence_empty(Builder& layer) {
   layer.has("dtype");
   return layer.list({});
 }
-Value import_sequence_length(Import& layer) {
+Value import_sequence_length(Builder& layer) {
   if (auto pieces = SequencePieces::of(layer.input(0))) return reshape(pieces->count(), {});
   int64_t single = 0;
   Value length;
@@ -57,7 +57,7 @@ Value import_sequence_length(Import& layer) {
 }
 
 // Concatenates items along an existing `axis`, or stacks them along a new one.
-Value sequence_joined(Import& layer, const std::vector<Value>& items, int64_t axis, bool fresh) {
+Value sequence_joined(Builder& layer, const std::vector<Value>& items, int64_t axis, bool fresh) {
   if (items.empty()) fail("expected a non-empty sequence, got an empty one");
   std::vector<Value> parts;
   for (const Value& item : items) {
@@ -85,7 +85,7 @@ Value sequence_joined(Import& layer, const std::vector<Value>& items, int64_t ax
   }
   return parts.size() == 1 ? parts[0] : layer.op("Concat", parts, {{"axis", axis}});
 }
-Value import_sequence_at(Import& layer) {
+Value import_sequence_at(Builder& layer) {
   if (auto pieces = SequencePieces::of(layer.input(0)))
     return pieces->at(convert(reshape(layer.input(1), {1}), DType::i64));
   std::vector<Value> items = sequence_items(layer, 0);
@@ -95,13 +95,13 @@ Value import_sequence_at(Import& layer) {
   return layer.op("Gather@8",
                   {sequence_joined(layer, items, 0, true), reshape(position, {}), layer.scalar(int64_t{0})});
 }
-Value import_sequence_insert(Import& layer) {
+Value import_sequence_insert(Builder& layer) {
   std::vector<Value> items = sequence_items(layer, 0);
   size_t at = layer.has_input(2) ? sequence_position(layer, 2, items, true) : items.size();
   items.insert(items.begin() + static_cast<ptrdiff_t>(at), layer.input(1));
   return layer.list(items);
 }
-Value import_sequence_erase(Import& layer) {
+Value import_sequence_erase(Builder& layer) {
   std::vector<Value> items = sequence_items(layer, 0);
   if (items.empty()) fail("expected a non-empty sequence, got an empty one");
   if (!layer.has_input(1) && items.back().items())
@@ -110,7 +110,7 @@ Value import_sequence_erase(Import& layer) {
   items.erase(items.begin() + static_cast<ptrdiff_t>(at));
   return layer.list(items);
 }
-Value import_concat_from_sequence(Import& layer) {
+Value import_concat_from_sequence(Builder& layer) {
   if (auto pieces = SequencePieces::of(layer.input(0)); pieces && !layer.get<bool>("new_axis", false)) {
     size_t rank = pieces->data.rank(), axis = normalize_axis(layer.get<int64_t>("axis"), rank);
     if (pieces->axis.values<int64_t>()->at(0) == static_cast<int64_t>(axis)) return pieces->data;
@@ -126,14 +126,14 @@ std::vector<int64_t> sequence_lengths(int64_t whole, int64_t each) {
   for (int64_t left = whole; left > 0; left -= each) lengths.push_back(std::min(left, each));
   return lengths;
 }
-Value split_into(Import& layer, Value x, int64_t axis, Value lengths, size_t count, bool keep) {
+Value split_into(Builder& layer, Value x, int64_t axis, Value lengths, size_t count, bool keep) {
   if (count == 0) return layer.list({});
   std::vector<Value> parts = layer.ops("VariadicSplit", {x, layer.scalar(axis), lengths}, {}, count);
   if (!keep)
     for (Value& p : parts) p = squeeze(p, {axis});
   return layer.list(parts);
 }
-Value import_split_to_sequence(Import& layer) {
+Value import_split_to_sequence(Builder& layer) {
   Value x = layer.input(0);
   size_t rank = x.rank(), axis = normalize_axis(layer.get<int64_t>("axis", 0), rank);
   auto a = static_cast<int64_t>(axis);
@@ -159,7 +159,7 @@ Value import_split_to_sequence(Import& layer) {
 }
 
 // Imports the body once per item; other inputs are shared by all.
-std::vector<Value> import_sequence_map(Import& layer) {
+std::vector<Value> import_sequence_map(Builder& layer) {
   std::vector<std::optional<std::vector<Value>>> inputs;
   size_t length = sequence_items(layer, 0).size();
   for (size_t i = 0; i < layer.inputs(); ++i) {
@@ -183,19 +183,19 @@ std::vector<Value> import_sequence_map(Import& layer) {
   return outputs;
 }
 
-Value import_optional(Import& layer) {
+Value import_optional(Builder& layer) {
   layer.has("type");
   return layer.input_or_nothing(0);
 }
-Value import_optional_get_element(Import& layer) {
+Value import_optional_get_element(Builder& layer) {
   if (!layer.has_input(0)) fail("expected an optional with a value, got an empty one");
   return layer.input(0);
 }
-Value import_optional_has_element(Import& layer) { return layer.truth(layer.has_input(0)); }
+Value import_optional_has_element(Builder& layer) { return layer.truth(layer.has_input(0)); }
 
 }  // namespace
 
-Ops define_onnx_sequence() {
+Definitions define_onnx_sequence() {
   return {
       onnx("SequenceConstruct").expand(import_sequence_construct),
       onnx("SequenceEmpty").expand(import_sequence_empty),

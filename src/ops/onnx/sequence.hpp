@@ -15,7 +15,7 @@ struct SequencePieces {
   Value data, axis, length;  // axis and length are 1-D tensors of one element
 
   static Value list(const Value& data, int64_t axis, const Value& length) {
-    Import& in = data.in();
+    Builder& in = data.in();
     return in.list({in.list({data, in.ints({axis}), length})});
   }
   static std::optional<SequencePieces> of(const Value& sequence) {
@@ -26,13 +26,13 @@ struct SequencePieces {
   }
   // The number of pieces, as a 1-D tensor of one element.
   Value count() const {
-    Import& in = data.in();
+    Builder& in = data.in();
     Value whole = in.op("Gather@8", {shape_of(data), axis, in.scalar(int64_t{0})});
     return in.op("Divide", {whole + length - 1, length});
   }
   // The piece at `position`, a 1-D tensor of one element; negative positions count from the end.
   Value at(const Value& position) const {
-    Import& in = data.in();
+    Builder& in = data.in();
     auto given = position.values<int64_t>();
     Value from = position;
     if (given && (*given)[0] < 0) from = count() + position;
@@ -43,7 +43,7 @@ struct SequencePieces {
 };
 
 // The previous contents of a sequence that grows in a loop, as seen from the loop body: a run that cannot be inspected.
-inline Value sequence_so_far(Import& body) { return body.list({}); }
+inline Value sequence_so_far(Builder& body) { return body.list({}); }
 
 // The single item that a loop body appends to the previous contents.
 inline Value sequence_growth(const Value& sequence) {

@@ -13,12 +13,12 @@ bool is_complex_signal(const Value& x) {
   if (parts != 1 && parts != 2) fail("expected a signal whose last dimension is 1 or 2, got ", parts, " in shape ", s);
   return parts == 2;
 }
-Value with_imaginary_part(Import& layer, const Value& x) {
+Value with_imaginary_part(Builder& layer, const Value& x) {
   return is_complex_signal(x) ? x : build::concat({x, build::fill(layer, 0, x.type(), shape_of(x))}, -1);
 }
 Value signal_list(const Value& v) { return reshape(v, {1}); }
 
-Value import_dft(Import& layer) {
+Value import_dft(Builder& layer) {
   Value x = layer.input(0), axis, size;
   bool inverse = layer.get<bool>("inverse", false), one_sided = layer.get<bool>("onesided", false);
   if (layer.version() < 20) {
@@ -48,14 +48,14 @@ Value import_dft(Import& layer) {
 }
 
 // [batch, length, parts] -> [batch, frames, size, parts]
-Value cut_into_frames(Import& layer, const Value& signal, const Value& size, const Value& step) {
+Value cut_into_frames(Builder& layer, const Value& signal, const Value& size, const Value& step) {
   Value zero = layer.scalar(int64_t{0}), length = squeeze(build::dim(signal, 1), {0});
   Value frames = (length - size) / step + 1;
   Value starts = unsqueeze(build::range(zero, frames, DType::i64) * step, {1});
   return build::gather(signal, starts + build::range(zero, size, DType::i64), 1);
 }
 
-Value import_stft(Import& layer) {
+Value import_stft(Builder& layer) {
   // A real signal may omit the axis of real and imaginary parts.
   Value signal = layer.input(0).rank() == 2 ? unsqueeze(layer.input(0), {-1}) : layer.input(0);
   Value step = convert(reshape(layer.input(1), {}), DType::i64), window, size;
@@ -83,7 +83,7 @@ Value import_stft(Import& layer) {
 }
 
 // a - b cos(x) + c cos(2 x), with one period of x over the window
-Value cosine_window(Import& layer, double a, double b, double c) {
+Value cosine_window(Builder& layer, double a, double b, double c) {
   DType type = onnx_element_type(layer.get<int64_t>("output_datatype", 1));
   bool periodic = layer.get<bool>("periodic", true);
   Value size = reshape(convert(layer.input(0), DType::i64), {});
@@ -95,13 +95,13 @@ Value cosine_window(Import& layer, double a, double b, double c) {
   if (c != 0) y = y + layer.op("Cos", {angle * 2}) * c;
   return convert(y, type);
 }
-Value import_hann_window(Import& layer) { return cosine_window(layer, 0.5, 0.5, 0); }
-Value import_hamming_window(Import& layer) { return cosine_window(layer, 25.0 / 46, 21.0 / 46, 0); }
-Value import_blackman_window(Import& layer) { return cosine_window(layer, 0.42, 0.5, 0.08); }
+Value import_hann_window(Builder& layer) { return cosine_window(layer, 0.5, 0.5, 0); }
+Value import_hamming_window(Builder& layer) { return cosine_window(layer, 25.0 / 46, 21.0 / 46, 0); }
+Value import_blackman_window(Builder& layer) { return cosine_window(layer, 0.42, 0.5, 0.08); }
 
 }  // namespace
 
-Ops define_onnx_signal() {
+Definitions define_onnx_signal() {
   return {
       onnx("DFT").expand(import_dft),
       onnx("STFT").expand(import_stft),

@@ -10,7 +10,7 @@ namespace {
 class OldTrees {
  public:
   // `what` is "target" or "class": the prefix of the leaf weight attributes.
-  OldTrees(Import& layer, std::string what) : layer_(layer), what_(std::move(what)) {
+  OldTrees(Builder& layer, std::string what) : layer_(layer), what_(std::move(what)) {
     for (const char* f : {"nodes_hitrates", "nodes_hitrates_as_tensor"}) layer.has(f);
     std::vector<int64_t> trees = list("nodes_treeids"), nodes = list("nodes_nodeids"), yes = list("nodes_truenodeids"),
                          no = list("nodes_falsenodeids"), features = list("nodes_featureids");
@@ -115,21 +115,21 @@ class OldTrees {
     starts_.push_back(static_cast<int64_t>(targets_.size()));
   }
 
-  Import& layer_;
+  Builder& layer_;
   std::string what_;
   std::vector<Value> inputs_;
   std::vector<int64_t> starts_, targets_;
   std::vector<double> weights_;
 };
 
-Value import_tree_ensemble_regressor(Import& layer) {
+Value import_tree_ensemble_regressor(Builder& layer) {
   OldTrees trees(layer, "target");
   return trees.scores(layer.get<int64_t>("n_targets", 1),
                       OldTrees::lower(layer.get<std::string>("aggregate_function", "SUM")),
                       OldTrees::lower(layer.get<std::string>("post_transform", "NONE")));
 }
 
-std::vector<Value> import_tree_ensemble_classifier(Import& layer) {
+std::vector<Value> import_tree_ensemble_classifier(Builder& layer) {
   OldTrees trees(layer, "class");
   auto names = layer.get<std::vector<std::string>>("classlabels_strings", {});
   auto numbers = layer.get<std::vector<int64_t>>("classlabels_int64s", {});
@@ -169,7 +169,7 @@ std::vector<Value> import_tree_ensemble_classifier(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_tree_ensembles() {
+Definitions define_onnx_tree_ensembles() {
   return {
       onnx("TreeEnsembleRegressor").domain("ai.onnx.ml").expand(import_tree_ensemble_regressor),
       onnx("TreeEnsembleClassifier").domain("ai.onnx.ml").expand(import_tree_ensemble_classifier),

@@ -6,7 +6,7 @@
 namespace graft {
 namespace {
 
-Value import_trilu(Import& layer) {
+Value import_trilu(Builder& layer) {
   Value x = layer.input(0);
   Shape s = x.shape();
   if (s.ranked() && s.rank() < 2) fail("expected matrices (rank 2 or more), got shape ", s);
@@ -19,7 +19,7 @@ Value import_trilu(Import& layer) {
 
 }  // namespace
 
-Ops define_onnx_trilu() {
+Definitions define_onnx_trilu() {
   return {onnx("Trilu").expand(import_trilu), onnx("Trilu").domain("com.microsoft").expand(import_trilu)};
 }
 

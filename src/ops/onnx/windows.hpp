@@ -25,7 +25,7 @@ struct LayerWindows {
 };
 
 // The number of spatial axes, from the first source that tells it.
-inline size_t spatial_axes(Import& layer, std::initializer_list<Value> ranked) {
+inline size_t spatial_axes(Builder& layer, std::initializer_list<Value> ranked) {
   if (layer.has("kernel_shape")) return layer.get<std::vector<int64_t>>("kernel_shape").size();
   for (const Value& v : ranked) {
     Shape s = v.shape();
@@ -42,7 +42,7 @@ inline void within_limits(std::string_view name, const std::vector<int64_t>& val
       fail("expected '", name, "' of at most ", static_cast<int64_t>(window_limit), ", got ", v);
 }
 
-inline LayerWindows layer_windows(Import& layer, size_t axes) {
+inline LayerWindows layer_windows(Builder& layer, size_t axes) {
   LayerWindows w;
   auto list = [&](std::string_view name, int64_t fallback) {
     auto v = layer.get<std::vector<int64_t>>(name, {});
@@ -81,12 +81,12 @@ inline Value by_channel(const Value& v, size_t spatial) {
 }
 
 // Weights [C, ...] as [groups, C / groups, ...].
-Value grouped_weights(Import& layer, Value w, int64_t groups);
+Value grouped_weights(Builder& layer, Value w, int64_t groups);
 // Convolution of x [N, C, ...] with weights [O, C / group, ...], without bias.
-Value layer_convolution(Import& layer, Value x, Value weights);
+Value layer_convolution(Builder& layer, Value x, Value weights);
 // The activation that FusedConv and FusedGemm apply to their result.
-Value layer_activation(Import& layer, Value x, const std::string& name, const std::vector<float>& parameters);
+Value layer_activation(Builder& layer, Value x, const std::string& name, const std::vector<float>& parameters);
 // AveragePool with the windows of the layer.
-Value layer_average_pool(Import& layer, Value x);
+Value layer_average_pool(Builder& layer, Value x);
 
 }  // namespace graft

@@ -44,29 +44,29 @@ Value tf_rgb_of(const Value& hue, const Value& saturation, const Value& value) {
   return (1 - saturation + saturation * tf_channels_of(hue)) * value;
 }
 
-Value tf_rgb_to_hsv(Import& layer) {
+Value tf_rgb_to_hsv(Builder& layer) {
   Hsv c = tf_hsv_of(layer.input(0));
   return build::concat({c.hue, c.saturation(), c.value}, -1);
 }
-Value tf_hsv_to_rgb(Import& layer) {
+Value tf_hsv_to_rgb(Builder& layer) {
   std::vector<Value> c = build::split(layer.input(0), -1, 3);
   return tf_rgb_of(c[0], c[1], c[2]);
 }
 
 // The following compute in f32 for every element type.
 template <class F>
-Value tf_in_f32(Import& layer, F adjusted) {
+Value tf_in_f32(Builder& layer, F adjusted) {
   Value x = layer.input(0);
   Value amount = tf::as_scalar(convert(layer.input(1), DType::f32));
   return convert(adjusted(convert(x, DType::f32), amount), x.type());
 }
-Value tf_adjust_saturation(Import& layer) {
+Value tf_adjust_saturation(Builder& layer) {
   return tf_in_f32(layer, [](const Value& x, const Value& scale) {
     Hsv c = tf_hsv_of(x);
     return tf_rgb_of(c.hue, tf_between_0_and_1(c.saturation() * scale), c.value);
   });
 }
-Value tf_adjust_hue(Import& layer) {
+Value tf_adjust_hue(Builder& layer) {
   return tf_in_f32(layer, [](const Value& x, const Value& delta) {
     Hsv c = tf_hsv_of(x);
     Value hue = x.in().op("FloorMod", {c.hue + delta, like(x, 1)});
@@ -74,7 +74,7 @@ Value tf_adjust_hue(Import& layer) {
   });
 }
 // Scales the difference of each channel from its mean.
-Value tf_adjust_contrast(Import& layer) {
+Value tf_adjust_contrast(Builder& layer) {
   return tf_in_f32(layer, [](const Value& x, const Value& factor) {
     Value mean = build::reduce_mean(x, {-3, -2});
     return (x - mean) * factor + mean;
@@ -83,7 +83,7 @@ Value tf_adjust_contrast(Import& layer) {
 
 }  // namespace
 
-Ops define_tensorflow_colors() {
+Definitions define_tensorflow_colors() {
   return {
       tensorflow("AdjustContrastv2").expand(tf_adjust_contrast),
       tensorflow("AdjustHue").expand(tf_adjust_hue),

@@ -11,20 +11,20 @@ Value tf_pair(const Value& real, const Value& imaginary) {
 }
 Value tf_part(const Value& pair, int64_t which) { return squeeze(build::slice(pair, -1, which, which + 1), {-1}); }
 
-Value tf_make_complex(Import& layer) {
+Value tf_make_complex(Builder& layer) {
   Value real = layer.input(0), imaginary = layer.input(1);
   Value shape = shape_of(real + imaginary);  // one of them may be a scalar
   return tf_pair(build::broadcast(real, shape), build::broadcast(imaginary, shape));
 }
-Value tf_real(Import& layer) { return tf_part(layer.input(0), 0); }
-Value tf_imaginary(Import& layer) { return tf_part(layer.input(0), 1); }
-Value tf_complex_abs(Import& layer) {
+Value tf_real(Builder& layer) { return tf_part(layer.input(0), 0); }
+Value tf_imaginary(Builder& layer) { return tf_part(layer.input(0), 1); }
+Value tf_complex_abs(Builder& layer) {
   return layer.op("ReduceL2", {layer.input(0), layer.ints({-1})}, {{"keep_dims", false}});
 }
-Value tf_angle(Import& layer) { return tf::arc_tangent(tf_part(layer.input(0), 1), tf_part(layer.input(0), 0)); }
-Value tf_conjugate(Import& layer) { return tf_pair(tf_part(layer.input(0), 0), -tf_part(layer.input(0), 1)); }
+Value tf_angle(Builder& layer) { return tf::arc_tangent(tf_part(layer.input(0), 1), tf_part(layer.input(0), 0)); }
+Value tf_conjugate(Builder& layer) { return tf_pair(tf_part(layer.input(0), 0), -tf_part(layer.input(0), 1)); }
 // Converts real to complex numbers, or back, which drops the imaginary part.
-Value tf_complex_cast(Import& layer) {
+Value tf_complex_cast(Builder& layer) {
   layer.has("Truncate");
   DType to = layer.get<DType>("DstT"), from = layer.get<DType>("SrcT");
   Value x = layer.input(0);
@@ -33,7 +33,7 @@ Value tf_complex_cast(Import& layer) {
   Value real = convert(x, DType::f32);
   return tf_pair(real, real * 0.0);
 }
-Value tf_complex_same(Import& layer) { return layer.input(0); }
+Value tf_complex_same(Builder& layer) { return layer.input(0); }
 
 // ---- arithmetic ----
 
@@ -41,19 +41,19 @@ Value tf_complex_product(const Value& x, const Value& y) {
   Value a = tf_part(x, 0), b = tf_part(x, 1), c = tf_part(y, 0), d = tf_part(y, 1);
   return tf_pair(a * c - b * d, a * d + b * c);
 }
-Value tf_complex_multiply(Import& layer) { return tf_complex_product(layer.input(0), layer.input(1)); }
-Value tf_complex_square(Import& layer) { return tf_complex_product(layer.input(0), layer.input(0)); }
-Value tf_complex_divide(Import& layer) {
+Value tf_complex_multiply(Builder& layer) { return tf_complex_product(layer.input(0), layer.input(1)); }
+Value tf_complex_square(Builder& layer) { return tf_complex_product(layer.input(0), layer.input(0)); }
+Value tf_complex_divide(Builder& layer) {
   Value y = layer.input(1), c = tf_part(y, 0), d = tf_part(y, 1);
   return tf_complex_product(layer.input(0), tf_pair(c, -d)) / unsqueeze(c * c + d * d, {-1});
 }
-Value tf_complex_exp(Import& layer) {
+Value tf_complex_exp(Builder& layer) {
   Value size = layer.op("Exp", {tf_part(layer.input(0), 0)}), angle = tf_part(layer.input(0), 1);
   return tf_pair(size * layer.op("Cos", {angle}), size * layer.op("Sin", {angle}));
 }
-Value tf_complex_add(Import& layer) { return layer.input(0) + layer.input(1); }
-Value tf_complex_subtract(Import& layer) { return layer.input(0) - layer.input(1); }
-Value tf_complex_negative(Import& layer) { return -layer.input(0); }
+Value tf_complex_add(Builder& layer) { return layer.input(0) + layer.input(1); }
+Value tf_complex_subtract(Builder& layer) { return layer.input(0) - layer.input(1); }
+Value tf_complex_negative(Builder& layer) { return -layer.input(0); }
 
 // ---- layers that move elements: the axis of real and imaginary parts stays the last one ----
 
@@ -63,59 +63,59 @@ std::vector<int64_t> tf_paired(std::vector<int64_t> axes) {
   return axes;
 }
 // A 1-D tensor of one number per axis, extended by one for the axis of real and imaginary parts.
-Value tf_with_pairs(Import& layer, const Value& list, int64_t number) {
+Value tf_with_pairs(Builder& layer, const Value& list, int64_t number) {
   return build::concat({convert(tf::as_list(list), DType::i64), layer.ints({number})}, 0);
 }
-Value tf_complex_reshape(Import& layer) {
+Value tf_complex_reshape(Builder& layer) {
   return layer.op("Reshape", {layer.input(0), tf_with_pairs(layer, layer.input(1), 2)}, {{"special_zero", false}});
 }
-Value tf_complex_transpose(Import& layer) {
+Value tf_complex_transpose(Builder& layer) {
   auto last = static_cast<int64_t>(layer.input(0).rank()) - 1;
   return layer.op("Transpose", {layer.input(0), tf_with_pairs(layer, layer.input(1), last)});
 }
-Value tf_complex_tile(Import& layer) {
+Value tf_complex_tile(Builder& layer) {
   return layer.op("Tile", {layer.input(0), tf_with_pairs(layer, layer.input(1), 1)});
 }
-Value tf_complex_expand_dims(Import& layer) {
+Value tf_complex_expand_dims(Builder& layer) {
   return unsqueeze(layer.input(0), {tf_paired(tf::constant_int(layer.input(1), "the new axis"))});
 }
-Value tf_complex_squeeze(Import& layer) {
+Value tf_complex_squeeze(Builder& layer) {
   auto axes = layer.get<std::vector<int64_t>>("squeeze_dims", {});
   if (axes.empty()) axes = layer.get<std::vector<int64_t>>("axis", {});
   return axes.empty() ? layer.op("Squeeze@1", {layer.input(0)}) : squeeze(layer.input(0), tf_paired(axes));
 }
-Value tf_complex_concat(Import& layer) {
+Value tf_complex_concat(Builder& layer) {
   std::vector<Value> parts;
   for (size_t i = 0; i + 1 < layer.inputs(); ++i) parts.push_back(layer.input(i));
   if (parts.empty()) fail("expected at least one tensor to concatenate, got none");
   return build::concat(parts, tf_paired(tf::constant_int(layer.input(layer.inputs() - 1), "the axis")));
 }
-Value tf_complex_pack(Import& layer) {
+Value tf_complex_pack(Builder& layer) {
   auto axis = tf_paired(layer.get<int64_t>("axis", 0));
   std::vector<Value> parts;
   for (size_t i = 0; i < layer.inputs(); ++i) parts.push_back(unsqueeze(layer.input(i), {axis}));
   if (parts.empty()) fail("expected at least one tensor to pack, got none");
   return build::concat(parts, axis);
 }
-Value tf_complex_reverse(Import& layer) {
+Value tf_complex_reverse(Builder& layer) {
   Value axes = layer.ints(tf_paired(tf::constant_ints(layer.input(1), "the axes")));
   return layer.op("Reverse", {layer.input(0), axes}, {{"mode", "index"}});
 }
-Value tf_complex_roll(Import& layer) {
+Value tf_complex_roll(Builder& layer) {
   Value axes = layer.ints(tf_paired(tf::constant_ints(layer.input(2), "the axes")));
   return layer.op("Roll", {layer.input(0), tf::as_list(layer.input(1)), axes});
 }
-Value tf_complex_gather(Import& layer) {
+Value tf_complex_gather(Builder& layer) {
   Value axis = layer.scalar(tf_paired(tf::constant_int(layer.input(2), "the axis")));
   return layer.op("Gather@8", {layer.input(0), layer.input(1), axis},
                   {{"batch_dims", layer.get<int64_t>("batch_dims", 0)}});
 }
-Value tf_complex_sum(Import& layer) {
+Value tf_complex_sum(Builder& layer) {
   Value axes = layer.ints(tf_paired(tf::constant_ints(layer.input(1), "the axes")));
   return layer.op(layer.type() == "Mean" ? "ReduceMean" : "ReduceSum", {layer.input(0), axes},
                   {{"keep_dims", layer.get<bool>("keep_dims", false)}});
 }
-Value tf_complex_pad(Import& layer) {
+Value tf_complex_pad(Builder& layer) {
   if (layer.has_input(2)) unsupported("padding with a complex number is not supported");
   Value pads = convert(layer.input(1), DType::i64);
   std::vector<Value> sides = build::split(pads, 1, 2);
@@ -123,7 +123,7 @@ Value tf_complex_pad(Import& layer) {
   return layer.op("Pad@1", {layer.input(0), side(0), side(1), like(layer.input(0), 0)}, {{"pad_mode", "constant"}});
 }
 // Without an ellipsis, slices apply to the leading axes; with one, the axis of real and imaginary parts needs an entry.
-Value tf_complex_strided_slice(Import& layer) {
+Value tf_complex_strided_slice(Builder& layer) {
   Value begin = layer.input(1);
   Shape s = begin.shape();
   if (!s.ranked() || s.rank() != 1 || !s[0].known()) unsupported("a data-dependent number of slices is not supported");
@@ -167,33 +167,33 @@ std::vector<int64_t> tf_positive(const Value& x, std::vector<int64_t> axes) {
   return axes;
 }
 template <int64_t count>
-Value tf_fft(Import& layer) {
+Value tf_fft(Builder& layer) {
   Value x = layer.input(0);
   return layer.op("DFT", {x, layer.ints(tf_positive(x, tf_paired_axes(count)))});
 }
 template <int64_t count>
-Value tf_ifft(Import& layer) {
+Value tf_ifft(Builder& layer) {
   Value x = layer.input(0);
   return layer.op("IDFT", {x, layer.ints(tf_positive(x, tf_paired_axes(count)))});
 }
 template <int64_t count>
-Value tf_rfft(Import& layer) {
+Value tf_rfft(Builder& layer) {
   Value x = layer.input(0);
   return layer.op("RDFT", {x, layer.ints(tf_positive(x, tf_fourier_axes(count))), tf::as_list(layer.input(1))});
 }
 template <int64_t count>
-Value tf_irfft(Import& layer) {
+Value tf_irfft(Builder& layer) {
   Value x = layer.input(0);
   return layer.op("IRDFT", {x, layer.ints(tf_positive(x, tf_paired_axes(count))), tf::as_list(layer.input(1))});
 }
 
 }  // namespace
 
-Ops define_tensorflow_complex() {
-  Ops ops{tf_complex("Cast").expand(tf_complex_cast), tf_complex("Identity").expand(tf_complex_same)};
+Definitions define_tensorflow_complex() {
+  Definitions ops{tf_complex("Cast").expand(tf_complex_cast), tf_complex("Identity").expand(tf_complex_same)};
   struct Row {
     std::string_view type;
-    Value (*import)(Import&);
+    Value (*import)(Builder&);
   };
   // These exist for real and complex numbers, depending on the type attributes.
   static constexpr Row also_real[] = {
@@ -230,7 +230,8 @@ Ops define_tensorflow_complex() {
       {"IRFFT3D", tf_irfft<3>}, {"Imag", tf_imaginary},       {"RFFT", tf_rfft<1>},
       {"RFFT2D", tf_rfft<2>},   {"RFFT3D", tf_rfft<3>},       {"Real", tf_real},
   };
-  for (const Row& r : rows) ops += Ops{tf_complex(r.type).expand(r.import), tensorflow(r.type).expand(r.import)};
+  for (const Row& r : rows)
+    ops += Definitions{tf_complex(r.type).expand(r.import), tensorflow(r.type).expand(r.import)};
   return ops;
 }
 

@@ -10,7 +10,7 @@ std::vector<int64_t> tf_filter_order(size_t spatial) {  // [y, x, in, out] -> [o
   return order;
 }
 
-std::vector<NamedAttr> tf_windows(Import& layer, const tf::Layout& layout) {
+std::vector<NamedAttr> tf_windows(Builder& layer, const tf::Layout& layout) {
   tf::Padding pads = tf::padding(layer, layout);
   return {{"strides", layout.part(layer, "strides", 1)},
           {"dilations", layout.part(layer, "dilations", 1)},
@@ -19,7 +19,7 @@ std::vector<NamedAttr> tf_windows(Import& layer, const tf::Layout& layout) {
           {"auto_pad", pads.mode}};
 }
 
-Value tf_convolve(Import& layer, const tf::Layout& layout, Value x, Value filter) {
+Value tf_convolve(Builder& layer, const tf::Layout& layout, Value x, Value filter) {
   layer.has("use_cudnn_on_gpu");
   std::vector<NamedAttr> windows = tf_windows(layer, layout);
   Value w = transpose(filter, tf_filter_order(layout.spatial()));
@@ -40,13 +40,13 @@ Value tf_convolve(Import& layer, const tf::Layout& layout, Value x, Value filter
 }
 
 template <size_t spatial>
-Value tf_conv(Import& layer) {
+Value tf_conv(Builder& layer) {
   tf::Layout layout(layer, spatial);
   return layout.out(tf_convolve(layer, layout, layout.in(layer.input(0)), layer.input(1)));
 }
 
 // The filter is [y, x, channels, multiplier].
-Value tf_depthwise(Import& layer) {
+Value tf_depthwise(Builder& layer) {
   tf::Layout layout(layer, 2);
   std::vector<NamedAttr> windows = tf_windows(layer, layout);
   Value w = transpose(layer.input(1), {2, 3, 0, 1});
@@ -55,7 +55,7 @@ Value tf_depthwise(Import& layer) {
 
 // Inputs are input_sizes (the output shape), filter [y, x, out, in] and data.
 template <size_t spatial>
-Value tf_conv_backprop(Import& layer) {
+Value tf_conv_backprop(Builder& layer) {
   layer.has("use_cudnn_on_gpu");
   tf::Layout layout(layer, spatial);
   tf::Padding pads = tf::padding(layer, layout);
@@ -108,7 +108,7 @@ Value tf_conv_backprop(Import& layer) {
 }
 
 // image, size, paddings, filter: resize, mirror-pad at the borders, convolve.
-Value tf_resize_pad_convolve(Import& layer, Value image, const Value& paddings, const Value& filter) {
+Value tf_resize_pad_convolve(Builder& layer, Value image, const Value& paddings, const Value& filter) {
   layer.has("resize_align_corners");
   Value pairs = transpose(convert(paddings, DType::i64), {1, 0});
   std::vector<Value> sides = build::split(pairs, 0, 2);
@@ -117,10 +117,10 @@ Value tf_resize_pad_convolve(Import& layer, Value image, const Value& paddings, 
   tf::Layout layout(layer, 2);
   return layout.out(tf_convolve(layer, layout, layout.in(padded), filter));
 }
-Value tf_fused_pad_conv(Import& layer) {
+Value tf_fused_pad_conv(Builder& layer) {
   return tf_resize_pad_convolve(layer, layer.input(0), layer.input(1), layer.input(2));
 }
-Value tf_fused_resize_pad_conv(Import& layer) {
+Value tf_fused_resize_pad_conv(Builder& layer) {
   bool aligned = layer.get<bool>("resize_align_corners", false);
   Value image = tf::channels_second(layer.input(0), 2);
   image = layer.op("Interpolate@11", {image, layer.input(1), layer.ints({2, 3})},
@@ -132,7 +132,7 @@ Value tf_fused_resize_pad_conv(Import& layer) {
 
 // The steps that TensorFlow's graph optimizer fuses into a convolution or matrix product; `args` are additional inputs
 // in order.
-Value tf_fused_steps(Import& layer, Value y, const tf::Layout* layout) {
+Value tf_fused_steps(Builder& layer, Value y, const tf::Layout* layout) {
   layer.has("num_args");
   size_t next = 2;
   auto by_channel = [&](const Value& v) { return layout && !layout->last() ? unsqueeze(v, {1, 2}) : v; };
@@ -155,16 +155,16 @@ Value tf_fused_steps(Import& layer, Value y, const tf::Layout* layout) {
   }
   return y;
 }
-Value tf_fused_conv(Import& layer) {
+Value tf_fused_conv(Builder& layer) {
   tf::Layout layout(layer, 2);
   Value y = layout.out(tf_convolve(layer, layout, layout.in(layer.input(0)), layer.input(1)));
   return tf_fused_steps(layer, y, &layout);
 }
-Value tf_fused_depthwise(Import& layer) {
+Value tf_fused_depthwise(Builder& layer) {
   tf::Layout layout(layer, 2);
   return tf_fused_steps(layer, tf_depthwise(layer), &layout);
 }
-Value tf_fused_matmul(Import& layer) {
+Value tf_fused_matmul(Builder& layer) {
   Value y = build::matmul(layer.input(0), layer.input(1), layer.get<bool>("transpose_a", false),
                           layer.get<bool>("transpose_b", false));
   for (const std::string& step : layer.get<std::vector<std::string>>("fused_ops", {}))
@@ -174,7 +174,7 @@ Value tf_fused_matmul(Import& layer) {
 
 }  // namespace
 
-Ops define_tensorflow_convolution() {
+Definitions define_tensorflow_convolution() {
   return {
       tensorflow("_FusedConv2D").expand(tf_fused_conv),
       tensorflow("_FusedDepthwiseConv2dNative").expand(tf_fused_depthwise),

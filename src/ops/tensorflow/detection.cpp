@@ -8,7 +8,7 @@ struct TfNms {
   std::vector<Value> outputs;  // indices, scores, count
 };
 
-TfNms tf_nms(Import& layer, const Value& iou, const Value& score, const Value& sigma, bool padded) {
+TfNms tf_nms(Builder& layer, const Value& iou, const Value& score, const Value& sigma, bool padded) {
   Value boxes = unsqueeze(convert(layer.input(0), DType::f32), {0});
   Value scores = unsqueeze(convert(layer.input(1), DType::f32), {0, 1});
   Value limit = tf::as_scalar(layer.input(2));
@@ -26,28 +26,28 @@ TfNms tf_nms(Import& layer, const Value& iou, const Value& score, const Value& s
   }
   return r;
 }
-Value tf_number(Import& layer, double v) { return layer.scalar(v, DType::f32); }
-Value tf_lowest(Import& layer) { return tf_number(layer, std::numeric_limits<float>::lowest()); }
+Value tf_number(Builder& layer, double v) { return layer.scalar(v, DType::f32); }
+Value tf_lowest(Builder& layer) { return tf_number(layer, std::numeric_limits<float>::lowest()); }
 
-Value tf_nms_1(Import& layer) {
+Value tf_nms_1(Builder& layer) {
   return tf_nms(layer, tf_number(layer, layer.get<float>("iou_threshold", 0.5f)), tf_lowest(layer), tf_number(layer, 0),
                 false)
       .outputs[0];
 }
-Value tf_nms_2(Import& layer) {
+Value tf_nms_2(Builder& layer) {
   return tf_nms(layer, convert(layer.input(3), DType::f32), tf_lowest(layer), tf_number(layer, 0), false).outputs[0];
 }
-Value tf_nms_3(Import& layer) {
+Value tf_nms_3(Builder& layer) {
   return tf_nms(layer, convert(layer.input(3), DType::f32), convert(layer.input(4), DType::f32), tf_number(layer, 0),
                 false)
       .outputs[0];
 }
-std::vector<Value> tf_nms_4(Import& layer) {
+std::vector<Value> tf_nms_4(Builder& layer) {
   TfNms r = tf_nms(layer, convert(layer.input(3), DType::f32), convert(layer.input(4), DType::f32), tf_number(layer, 0),
                    layer.get<bool>("pad_to_max_output_size", false));
   return {r.outputs[0], r.outputs[2]};
 }
-std::vector<Value> tf_nms_5(Import& layer) {
+std::vector<Value> tf_nms_5(Builder& layer) {
   return tf_nms(layer, convert(layer.input(3), DType::f32), convert(layer.input(4), DType::f32),
                 convert(layer.input(5), DType::f32), layer.get<bool>("pad_to_max_output_size", false))
       .outputs;
@@ -55,7 +55,7 @@ std::vector<Value> tf_nms_5(Import& layer) {
 
 }  // namespace
 
-Ops define_tensorflow_detection() {
+Definitions define_tensorflow_detection() {
   return {
       tensorflow("NonMaxSuppression").expand(tf_nms_1),   tensorflow("NonMaxSuppressionV2").expand(tf_nms_2),
       tensorflow("NonMaxSuppressionV3").expand(tf_nms_3), tensorflow("NonMaxSuppressionV4").expand(tf_nms_4),

@@ -11,7 +11,7 @@ namespace {
 class Band {
  public:
   // `k`: one diagonal, or the lowest and the highest. Rows and columns are those of the matrices, scalars.
-  Band(Import& layer, Value rows, Value columns, const Value& k, const std::string& align)
+  Band(Builder& layer, Value rows, Value columns, const Value& k, const std::string& align)
       : layer_(layer), rows_(std::move(rows)), columns_(std::move(columns)) {
     Value bounds = tf::as_list(convert(k, DType::i64));
     Shape s = bounds.shape();
@@ -66,32 +66,32 @@ class Band {
     return build::select(layer_.op("GreaterEqual", {d, zero()}), above, below);
   }
 
-  Import& layer_;
+  Builder& layer_;
   Value rows_, columns_, low_, high_;
   bool single_ = true, right_above_ = false, right_below_ = false;
 };
 
-Value tf_main_diagonal(Import& layer) { return layer.ints({0}); }
+Value tf_main_diagonal(Builder& layer) { return layer.ints({0}); }
 Value tf_side(const Value& x, int64_t axis) { return tf::as_scalar(build::dims(x, {axis})); }
 // Merges the last `axes` axes into one.
 Value tf_flat_tail(const Value& x, int64_t axes) {
-  Import& layer = x.in();
+  Builder& layer = x.in();
   Value head = layer.op("Slice", {shape_of(x), layer.ints({0}), layer.ints({-axes}), layer.ints({1})});
   return build::reshape(x, {head, layer.ints({-1})});
 }
 Value tf_picked(const Value& flat, const Value& inside, const Value& place, const Value& padding) {
   return build::select(inside, build::gather(flat, place, -1), padding);
 }
-Value tf_padding(Import& layer, size_t input, const Value& x) {
+Value tf_padding(Builder& layer, size_t input, const Value& x) {
   return layer.has_input(input) ? tf::as_scalar(layer.input(input)) : like(x, 0);
 }
 // Versions before V3 have no attribute and align to the left.
-std::string tf_align(Import& layer) {
+std::string tf_align(Builder& layer) {
   return layer.get<std::string>("align", layer.type().ends_with("V3") ? "RIGHT_LEFT" : "LEFT_LEFT");
 }
 
 // Inputs: diagonal, k, num_rows, num_cols, padding. A size of -1 means the smallest that fits.
-Value tf_matrix_diag(Import& layer) {
+Value tf_matrix_diag(Builder& layer) {
   Value x = layer.input(0), zero = layer.scalar(int64_t{0});
   Value k = layer.has_input(1) ? layer.input(1) : tf_main_diagonal(layer);
   auto bounds = tf::as_list(convert(k, DType::i64));
@@ -117,7 +117,7 @@ Value tf_matrix_diag(Import& layer) {
 }
 
 // Inputs: input, k, padding.
-Value tf_matrix_diag_part(Import& layer) {
+Value tf_matrix_diag_part(Builder& layer) {
   Value x = layer.input(0);
   Band band(layer, tf_side(x, -2), tf_side(x, -1), layer.has_input(1) ? layer.input(1) : tf_main_diagonal(layer),
             tf_align(layer));
@@ -128,7 +128,7 @@ Value tf_matrix_diag_part(Import& layer) {
 }
 
 // Inputs: input, diagonal, k.
-Value tf_matrix_set_diag(Import& layer) {
+Value tf_matrix_set_diag(Builder& layer) {
   Value x = layer.input(0), diagonal = layer.input(1);
   Value k = layer.has_input(2) ? layer.input(2) : tf_main_diagonal(layer);
   Band band(layer, tf_side(x, -2), tf_side(x, -1), k, tf_align(layer));
@@ -141,14 +141,14 @@ Value tf_matrix_set_diag(Import& layer) {
 }
 
 // Diag and DiagPart: a tensor of twice the rank with x on its diagonal, and back.
-Value tf_tensor_diag(Import& layer) {
+Value tf_tensor_diag(Builder& layer) {
   Value x = layer.input(0), flat = reshape(x, {-1}), n = tf_side(flat, 0);
   Band band(layer, n, n, tf_main_diagonal(layer), "LEFT_LEFT");
   Value inside, place;
   band.places_in_matrix(inside, place);
   return build::reshape(tf_picked(flat, inside, place, like(x, 0)), {shape_of(x), shape_of(x)});
 }
-Value tf_tensor_diag_part(Import& layer) {
+Value tf_tensor_diag_part(Builder& layer) {
   Value x = layer.input(0);
   if (x.rank() % 2) fail("expected an input of even rank, got rank ", x.rank());
   std::vector<int64_t> first;
@@ -161,8 +161,8 @@ Value tf_tensor_diag_part(Import& layer) {
 
 }  // namespace
 
-Ops define_tensorflow_diagonals() {
-  Ops ops{tensorflow("Diag").expand(tf_tensor_diag), tensorflow("DiagPart").expand(tf_tensor_diag_part)};
+Definitions define_tensorflow_diagonals() {
+  Definitions ops{tensorflow("Diag").expand(tf_tensor_diag), tensorflow("DiagPart").expand(tf_tensor_diag_part)};
   for (std::string_view type : {"BatchMatrixDiag", "MatrixDiag", "MatrixDiagV2", "MatrixDiagV3"})
     ops += tensorflow(type).expand(tf_matrix_diag);
   for (std::string_view type : {"BatchMatrixDiagPart", "MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3"})

@@ -20,7 +20,7 @@ inline Value channels_last(const Value& v, size_t spatial) {
 // The position of the channels in a layer with `spatial` spatial axes.
 class Layout {
  public:
-  Layout(Import& layer, size_t spatial) : spatial_(spatial) {
+  Layout(Builder& layer, size_t spatial) : spatial_(spatial) {
     auto format = layer.get<std::string>("data_format", spatial == 3 ? "NDHWC" : "NHWC");
     last_ = format.ends_with('C');
     if (format != "NHWC" && format != "NDHWC" && format != "NCHW" && format != "NCDHW" && format != "NWC" &&
@@ -40,7 +40,7 @@ class Layout {
     auto from = list.begin() + (last_ ? 1 : 2);
     return {from, from + static_cast<std::ptrdiff_t>(spatial_)};
   }
-  std::vector<int64_t> part(Import& layer, std::string_view name, int64_t fallback) const {
+  std::vector<int64_t> part(Builder& layer, std::string_view name, int64_t fallback) const {
     auto list = layer.get<std::vector<int64_t>>(name, {});
     return list.empty() ? std::vector<int64_t>(spatial_, fallback) : part(name, list);
   }
@@ -56,7 +56,7 @@ struct Padding {
   std::string mode;  // auto_pad of our operations
   std::vector<int64_t> begin, end;
 };
-inline Padding padding(Import& layer, const Layout& layout) {
+inline Padding padding(Builder& layer, const Layout& layout) {
   size_t n = layout.spatial();
   Padding p{"", std::vector<int64_t>(n, 0), std::vector<int64_t>(n, 0)};
   auto mode = layer.get<std::string>("padding");
@@ -99,7 +99,7 @@ inline Value as_scalar(const Value& v) {
 
 // The angle of the point (x, y), with the quadrants and signed zeros of the C function.
 inline Value arc_tangent(const Value& y, const Value& x) {
-  Import& layer = y.in();
+  Builder& layer = y.in();
   constexpr double pi = 3.14159265358979323846;
   auto is_zero = [&](const Value& v) { return layer.op("Equal", {v, like(v, 0)}); };
   auto below = [&](const Value& v) { return layer.op("Less", {v, like(v, 0)}); };

@@ -5,7 +5,7 @@ namespace graft {
 namespace {
 
 // Unknown dimensions are 1 until the first element is written.
-Value tf_list_reserve(Import& layer, const Value& element, const Value& count, DType type) {
+Value tf_list_reserve(Builder& layer, const Value& element, const Value& count, DType type) {
   Value shape = tf::as_list(convert(element, DType::i64));
   if (auto dims = shape.values<int64_t>()) {
     for (int64_t& d : *dims) d = d < 0 ? 1 : d;
@@ -16,16 +16,16 @@ Value tf_list_reserve(Import& layer, const Value& element, const Value& count, D
   }
   return build::fill(layer, 0, type, build::concat({convert(tf::as_list(count), DType::i64), shape}, 0));
 }
-Value tf_tensor_list_reserve(Import& layer) {
+Value tf_tensor_list_reserve(Builder& layer) {
   DType type = layer.get<DType>("element_dtype");
   if (type == DType::undefined) unsupported("a list of this element type is not supported");
   return tf_list_reserve(layer, layer.input(0), layer.input(1), type);
 }
-Value tf_tensor_list_get(Import& layer) { return build::gather(layer.input(0), tf::as_scalar(layer.input(1)), 0); }
+Value tf_tensor_list_get(Builder& layer) { return build::gather(layer.input(0), tf::as_scalar(layer.input(1)), 0); }
 // Expands the list to the size of the new item: dimensions unknown at creation are 1 so far, and if even the rank of
 // the elements was unknown, the list has no axes for them yet.
 Value tf_list_set(const Value& list, const Value& index, const Value& item) {
-  Import& layer = list.in();
+  Builder& layer = list.in();
   Value shape = build::concat({build::dims(list, {0}), shape_of(item)}, 0);
   Shape l = list.shape(), i = item.shape();
   Value ranked = list;
@@ -44,25 +44,25 @@ Value tf_list_set(const Value& list, const Value& index, const Value& item) {
 }
 // The list with at least `index` + 1 elements.
 Value tf_list_grown(const Value& list, const Value& index) {
-  Import& layer = list.in();
+  Builder& layer = list.in();
   Value length = build::dims(list, {0}), last = tf::as_list(convert(index, DType::i64));
   Value missing = layer.op("Maximum", {last + 1 - length, layer.ints({0})});
   Value rank = shape_of(shape_of(list)), zeros = layer.op("Broadcast@3", {layer.ints({0}), rank - layer.ints({1})});
   Value none = layer.op("Broadcast@3", {layer.ints({0}), rank});
   return layer.op("Pad@1", {list, none, build::concat({missing, zeros}, 0), like(list, 0)}, {{"pad_mode", "constant"}});
 }
-Value tf_tensor_list_set(Import& layer) {
+Value tf_tensor_list_set(Builder& layer) {
   Value list = layer.input(0);
   if (layer.get<bool>("resize_if_index_out_of_bounds", false)) list = tf_list_grown(list, layer.input(1));
   return tf_list_set(list, layer.input(1), layer.input(2));
 }
-Value tf_list_same(Import& layer) { return layer.input(0); }
-Value tf_tensor_list_length(Import& layer) {
+Value tf_list_same(Builder& layer) { return layer.input(0); }
+Value tf_tensor_list_length(Builder& layer) {
   return convert(tf::as_scalar(build::dims(layer.input(0), {0})), DType::i32);
 }
 
 // Tensor arrays of TensorFlow 1: the "flow" value that connects the nodes is the array itself.
-std::vector<Value> tf_array(Import& layer) {
+std::vector<Value> tf_array(Builder& layer) {
   for (std::string_view f : {"dynamic_size", "clear_after_read", "tensor_array_name", "identical_element_shapes"})
     layer.has(f);
   Shape element = layer.get<Shape>("element_shape", Shape::unknown());
@@ -74,25 +74,25 @@ std::vector<Value> tf_array(Import& layer) {
   Value array = build::fill(layer, 0, layer.get<DType>("dtype"), shape);
   return {array, array};
 }
-Value tf_array_write(Import& layer) { return tf_list_set(layer.input(3), layer.input(1), layer.input(2)); }
-Value tf_array_read(Import& layer) { return build::gather(layer.input(2), tf::as_scalar(layer.input(1)), 0); }
-Value tf_array_gather(Import& layer) {
+Value tf_array_write(Builder& layer) { return tf_list_set(layer.input(3), layer.input(1), layer.input(2)); }
+Value tf_array_read(Builder& layer) { return build::gather(layer.input(2), tf::as_scalar(layer.input(1)), 0); }
+Value tf_array_gather(Builder& layer) {
   layer.has("element_shape");
   return build::gather(layer.input(2), tf::as_list(layer.input(1)), 0);
 }
-Value tf_array_scatter(Import& layer) {
+Value tf_array_scatter(Builder& layer) {
   Value value = layer.input(2);
   Value tail = layer.op("Slice", {shape_of(value), layer.ints({1}), layer.ints({INT64_MAX}), layer.ints({1})});
   Value shape = build::concat({build::dims(layer.input(3), {0}), tail}, 0);
   Value zeros = build::fill(layer, 0, value.type(), shape);
   return layer.op("ScatterUpdate", {zeros, tf::as_list(layer.input(1)), value, layer.scalar(int64_t{0})});
 }
-Value tf_array_size(Import& layer) { return convert(tf::as_scalar(build::dims(layer.input(1), {0})), DType::i32); }
-Value tf_tensor_list_gather(Import& layer) { return build::gather(layer.input(0), layer.input(1), 0); }
+Value tf_array_size(Builder& layer) { return convert(tf::as_scalar(build::dims(layer.input(1), {0})), DType::i32); }
+Value tf_tensor_list_gather(Builder& layer) { return build::gather(layer.input(0), layer.input(1), 0); }
 
 }  // namespace
 
-Ops define_tensorflow_lists() {
+Definitions define_tensorflow_lists() {
   return {
       tensorflow("TensorArrayGatherV3").expand(tf_array_gather),
       tensorflow("TensorArrayReadV3").expand(tf_array_read),

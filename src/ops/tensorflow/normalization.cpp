@@ -4,7 +4,7 @@
 namespace graft {
 namespace {
 
-Value tf_bias_add(Import& layer) {
+Value tf_bias_add(Builder& layer) {
   Value x = layer.input(0), bias = layer.input(1);
   auto format = layer.get<std::string>("data_format", "NHWC");
   if (!format.starts_with("NC")) return x + bias;
@@ -14,7 +14,7 @@ Value tf_bias_add(Import& layer) {
 }
 
 // Inputs x, scale, offset, mean, variance; in training mode mean and variance are computed from the data.
-std::vector<Value> tf_fused_batch_norm(Import& layer) {
+std::vector<Value> tf_fused_batch_norm(Builder& layer) {
   layer.has("exponential_avg_factor");
   auto format = layer.get<std::string>("data_format", "NHWC");
   tf::Layout layout(layer, format.size() == 5 ? 3 : 2);
@@ -35,12 +35,12 @@ std::vector<Value> tf_fused_batch_norm(Import& layer) {
   Value y = layer.op("BatchNormInference@5", {convert(data, scale.type()), scale, offset, mean, variance},
                      {{"epsilon", epsilon}});
   std::vector<Value> out{layout.out(convert(y, type)), mean, variance, mean, variance};
-  if (layer.wants(5)) out.push_back(layer.constant<float>({}, {0}));
+  if (layer.output_used(5)) out.push_back(layer.constant<float>({}, {0}));
   return out;
 }
 
 // x, mean, variance, beta, gamma
-Value tf_old_batch_norm(Import& layer) {
+Value tf_old_batch_norm(Builder& layer) {
   double epsilon = layer.get<float>("variance_epsilon");
   Value gamma = layer.get<bool>("scale_after_normalization", true)
                     ? layer.input(4)
@@ -52,7 +52,7 @@ Value tf_old_batch_norm(Import& layer) {
       2);
 }
 
-Value tf_lrn(Import& layer) {
+Value tf_lrn(Builder& layer) {
   auto radius = layer.get<int64_t>("depth_radius", 5);
   if (radius < 0 || radius > 1 << 20) fail("expected 'depth_radius' of 0 to ", 1 << 20, ", got ", radius);
   auto size = 2 * radius + 1;
@@ -65,14 +65,14 @@ Value tf_lrn(Import& layer) {
                            2);
 }
 
-Value tf_l2_loss(Import& layer) {
+Value tf_l2_loss(Builder& layer) {
   Value x = reshape(layer.input(0), {-1});
   return layer.op("ReduceSum", {x * x, layer.ints({0})}, {{"keep_dims", false}}) / 2;
 }
 
 }  // namespace
 
-Ops define_tensorflow_normalization() {
+Definitions define_tensorflow_normalization() {
   return {
       tensorflow("BatchNormWithGlobalNormalization").expand(tf_old_batch_norm),
       tensorflow("BiasAdd").expand(tf_bias_add),

@@ -9,7 +9,7 @@ struct TfWindow {
 };
 
 // V2 layers take the sizes as inputs.
-TfWindow tf_window(Import& layer, const tf::Layout& layout) {
+TfWindow tf_window(Builder& layer, const tf::Layout& layout) {
   auto list = [&](std::string_view name, size_t input) {
     if (layer.has_input(input) && !layer.has(name))
       return layout.part(name, tf::constant_ints(layer.input(input), name));
@@ -18,7 +18,7 @@ TfWindow tf_window(Import& layer, const tf::Layout& layout) {
   return {list("ksize", 1), list("strides", 2)};
 }
 
-Value tf_pool(Import& layer, size_t spatial, std::string_view type, std::vector<NamedAttr> more) {
+Value tf_pool(Builder& layer, size_t spatial, std::string_view type, std::vector<NamedAttr> more) {
   tf::Layout layout(layer, spatial);
   TfWindow w = tf_window(layer, layout);
   tf::Padding pads = tf::padding(layer, layout);
@@ -28,16 +28,16 @@ Value tf_pool(Import& layer, size_t spatial, std::string_view type, std::vector<
   return layout.out(layer.op(type, {layout.in(layer.input(0))}, std::move(attrs)));
 }
 template <size_t spatial>
-Value tf_max_pool(Import& layer) {
+Value tf_max_pool(Builder& layer) {
   return tf_pool(layer, spatial, "MaxPool@1", {});
 }
 template <size_t spatial>
-Value tf_avg_pool(Import& layer) {
+Value tf_avg_pool(Builder& layer) {
   return tf_pool(layer, spatial, "AvgPool@1", {{"exclude-pad", true}});
 }
 
 // The maximum of each window, and its index in the plane.
-std::vector<Value> tf_maxima(Import& layer, const tf::Layout& layout, const Value& x) {
+std::vector<Value> tf_maxima(Builder& layer, const tf::Layout& layout, const Value& x) {
   TfWindow w = tf_window(layer, layout);
   tf::Padding pads = tf::padding(layer, layout);
   return layer.ops("MaxPool@8", {x},
@@ -54,7 +54,7 @@ std::vector<Value> tf_maxima(Import& layer, const tf::Layout& layout, const Valu
 }
 
 // The second output holds flat indices of the maxima in NHWC order.
-std::vector<Value> tf_max_pool_with_argmax(Import& layer) {
+std::vector<Value> tf_max_pool_with_argmax(Builder& layer) {
   tf::Layout layout(layer, 2);
   if (layer.get<bool>("include_batch_in_index", false)) unsupported("include_batch_in_index is not supported");
   Value x = layout.in(layer.input(0));
@@ -67,7 +67,7 @@ std::vector<Value> tf_max_pool_with_argmax(Import& layer) {
 }
 
 // Inputs x, y = MaxPool(x), gradient of y: each gradient element goes to the position of the maximum.
-Value tf_max_pool_grad(Import& layer) {
+Value tf_max_pool_grad(Builder& layer) {
   tf::Layout layout(layer, 2);
   Value x = layout.in(layer.input(0)), gradient = layout.in(layer.input(2));
   Value places = tf_maxima(layer, layout, x)[1];
@@ -81,7 +81,7 @@ Value tf_max_pool_grad(Import& layer) {
   return layout.out(layer.op("Reshape", {sum, shape}, {{"special_zero", false}}));
 }
 
-Value tf_image_patches(Import& layer) {
+Value tf_image_patches(Builder& layer) {
   tf::Layout layout(layer, 2);
   tf::Padding pads = tf::padding(layer, layout);
   return tf::channels_last(layer.op("ExtractImagePatches", {tf::channels_second(layer.input(0), 2)},
@@ -94,7 +94,7 @@ Value tf_image_patches(Import& layer) {
 
 // Grayscale dilation: the maximum of input plus filter over a window. Input [n, h, w, c], filter [h, w, c]; padding
 // is ignored.
-Value tf_dilation(Import& layer) {
+Value tf_dilation(Builder& layer) {
   tf::Layout layout(layer, 2);
   auto strides = layout.part(layer, "strides", 1), rates = layout.part(layer, "rates", 1);
   auto padding = layer.get<std::string>("padding");
@@ -136,7 +136,7 @@ Value tf_dilation(Import& layer) {
 
 }  // namespace
 
-Ops define_tensorflow_pooling() {
+Definitions define_tensorflow_pooling() {
   return {
       tensorflow("MaxPool").expand(tf_max_pool<2>),
       tensorflow("MaxPoolV2").expand(tf_max_pool<2>),

@@ -5,7 +5,7 @@ namespace graft {
 namespace {
 
 // Like TensorFlow, adjusts the range so that 0 is exactly representable.
-Value tf_fake_quantize(Import& layer, Value low, Value high) {
+Value tf_fake_quantize(Builder& layer, Value low, Value high) {
   auto bits = layer.get<int64_t>("num_bits", 8);
   bool narrow = layer.get<bool>("narrow_range", false);
   if (bits < 2 || bits > 16) fail("expected 'num_bits' of 2 to 16, got ", bits);
@@ -17,14 +17,14 @@ Value tf_fake_quantize(Import& layer, Value low, Value high) {
   Value top = moved + (high - low);
   return layer.op("FakeQuantize", {layer.input(0), moved, top, moved, top}, {{"levels", levels}});
 }
-Value tf_fake_quant_args(Import& layer) {
+Value tf_fake_quant_args(Builder& layer) {
   return tf_fake_quantize(layer, layer.scalar(layer.get<float>("min", -6), DType::f32),
                           layer.scalar(layer.get<float>("max", 6), DType::f32));
 }
-Value tf_fake_quant_vars(Import& layer) { return tf_fake_quantize(layer, layer.input(1), layer.input(2)); }
+Value tf_fake_quant_vars(Builder& layer) { return tf_fake_quantize(layer, layer.input(1), layer.input(2)); }
 
 // Inputs x, min, max: the range that the integers represent.
-Value tf_dequantize(Import& layer) {
+Value tf_dequantize(Builder& layer) {
   auto mode = layer.get<std::string>("mode", "MIN_COMBINED");
   layer.get<bool>("narrow_range", false);
   if (layer.get<int64_t>("axis", -1) != -1) unsupported("per-channel quantization is not supported");
@@ -56,7 +56,7 @@ Value tf_dequantize(Import& layer) {
 
 }  // namespace
 
-Ops define_tensorflow_quantize() {
+Definitions define_tensorflow_quantize() {
   return {
       tensorflow("Dequantize").expand(tf_dequantize),
       tensorflow("FakeQuantWithMinMaxArgs").expand(tf_fake_quant_args),

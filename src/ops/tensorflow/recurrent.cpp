@@ -18,7 +18,7 @@ struct TfBlock {
 };
 
 // Unrolled step by step, if cells are clipped, there are peepholes, or outputs other than the hidden states are used.
-void tf_block_steps(Import& layer, const TfBlock& b) {
+void tf_block_steps(Builder& layer, const TfBlock& b) {
   Value x = layer.input(1), cells = layer.input(2), hidden = layer.input(3), w = layer.input(4), bias = layer.input(8);
   Shape s = x.shape();
   auto longest = layer.input(0).values<int64_t>();
@@ -47,13 +47,13 @@ void tf_block_steps(Import& layer, const TfBlock& b) {
     for (size_t k = 0; k < 7; ++k) made[k].push_back(all[k]);
   }
   for (size_t k = 0; k < 7; ++k) {
-    if (!layer.wants(k)) continue;
+    if (!layer.output_used(k)) continue;
     for (Value& v : made[k]) v = unsqueeze(v, {0});
     layer.output(k, build::concat(made[k], 0));
   }
 }
 
-void tf_block_sequence(Import& layer, const TfBlock& b) {
+void tf_block_sequence(Builder& layer, const TfBlock& b) {
   Value x = layer.input(1), cells = layer.input(2), hidden = layer.input(3), w = layer.input(4);
   Shape h = hidden.shape(), ws = w.shape();
   if (!h.ranked() || h.rank() != 2 || !h[1].known())
@@ -78,18 +78,18 @@ void tf_block_sequence(Import& layer, const TfBlock& b) {
 
 // seq_len_max, x [time, batch, input], cs, h, w [input + hidden, 4 hidden], wci, wcf, wco, b [4 hidden]
 template <bool v2>
-void tf_block_lstm(Import& layer) {
+void tf_block_lstm(Builder& layer) {
   TfBlock b{layer.get<float>("cell_clip", v2 ? 0 : 3), v2 ? 0 : layer.get<float>("forget_bias", 1),
             layer.get<bool>("use_peephole", false), v2 ? "ifco" : "icfo"};
   bool plain = b.clip <= 0 && !b.peephole;
-  for (size_t i = 1; i < 6; ++i) plain = plain && !layer.wants(i);
+  for (size_t i = 1; i < 6; ++i) plain = plain && !layer.output_used(i);
   if (layer.outputs() != 7) plain = false;
   plain ? tf_block_sequence(layer, b) : tf_block_steps(layer, b);
 }
 
 }  // namespace
 
-Ops define_tensorflow_recurrent() {
+Definitions define_tensorflow_recurrent() {
   return {
       tensorflow("BlockLSTM").expand(tf_block_lstm<false>),
       tensorflow("BlockLSTMV2").expand(tf_block_lstm<true>),

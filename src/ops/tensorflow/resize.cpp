@@ -6,7 +6,7 @@
 namespace graft {
 namespace {
 
-Value tf_resize_bilinear(Import& layer) {
+Value tf_resize_bilinear(Builder& layer) {
   bool aligned = layer.get<bool>("align_corners", false), half = layer.get<bool>("half_pixel_centers", false);
   Value x = layer.input(0);
   if (!is_real(x.type())) x = convert(x, DType::f32);
@@ -19,7 +19,7 @@ Value tf_resize_bilinear(Import& layer) {
   return tf::channels_last(convert(y, DType::f32), 2);
 }
 
-Value tf_resize_nearest(Import& layer) {
+Value tf_resize_nearest(Builder& layer) {
   bool aligned = layer.get<bool>("align_corners", false), half = layer.get<bool>("half_pixel_centers", false);
   Value y = layer.op("Interpolate@11", {tf::channels_second(layer.input(0), 2), layer.input(1), layer.ints({2, 3})},
                      {{"mode", "nearest"},
@@ -35,7 +35,7 @@ Value tf_resize_nearest(Import& layer) {
 struct AxisResize {
   Value scale, translation;  // as the kernel expects them, f32
 };
-Value tf_resized_by_matrices(Import& layer, const std::string& kernel, bool antialias,
+Value tf_resized_by_matrices(Builder& layer, const std::string& kernel, bool antialias,
                              const std::function<AxisResize(size_t axis, const Value& in, const Value& out)>& axis) {
   Value x = convert(layer.input(0), DType::f32), size = convert(tf::as_list(layer.input(1)), DType::i64);
   std::vector<Value> weights;
@@ -52,7 +52,7 @@ Value tf_resized_by_matrices(Import& layer, const std::string& kernel, bool anti
 
 // Output elements per input element; with aligned corners, the ratio of the distances between first and last element.
 Value tf_resize_scale(const Value& in, const Value& out, bool aligned) {
-  Import& layer = in.in();
+  Builder& layer = in.in();
   auto real = [](const Value& v) { return convert(v, DType::f32); };
   Value ratio = real(out) / real(in);
   if (!aligned) return ratio;
@@ -61,7 +61,7 @@ Value tf_resize_scale(const Value& in, const Value& out, bool aligned) {
   Value spread = build::select(layer.op("Greater", {in, one}), inner, real(out));
   return build::select(layer.op("Greater", {out, one}), spread, ratio);
 }
-Value tf_resize_bicubic(Import& layer) {
+Value tf_resize_bicubic(Builder& layer) {
   bool aligned = layer.get<bool>("align_corners", false), half = layer.get<bool>("half_pixel_centers", false);
   if (aligned && half) fail("'align_corners' and 'half_pixel_centers' are mutually exclusive");
   return tf_resized_by_matrices(layer, half ? "keys_table" : "cubic_table", false,
@@ -70,7 +70,7 @@ Value tf_resize_bicubic(Import& layer) {
                                   return {scale, half ? 0.5 / scale - 0.5 : like(scale, 0)};
                                 });
 }
-Value tf_resize_area(Import& layer) {
+Value tf_resize_area(Builder& layer) {
   bool aligned = layer.get<bool>("align_corners", false);
   return tf_resized_by_matrices(layer, "area", false, [&](size_t, const Value& in, const Value& out) -> AxisResize {
     Value scale = tf_resize_scale(in, out, aligned);
@@ -78,7 +78,7 @@ Value tf_resize_area(Import& layer) {
   });
 }
 // Inputs: images, size, scale, translation.
-Value tf_scale_and_translate(Import& layer) {
+Value tf_scale_and_translate(Builder& layer) {
   auto kernel = layer.get<std::string>("kernel_type", "lanczos3");
   constexpr std::string_view kernels[] = {"lanczos1", "lanczos3", "lanczos5",  "gaussian",
                                           "box",      "triangle", "keyscubic", "mitchellcubic"};
@@ -95,7 +95,7 @@ Value tf_scale_and_translate(Import& layer) {
 
 // Inputs: images, boxes [n, 4] as y1 x1 y2 x2, the image index of each box, size. Samples bilinearly; a constant
 // outside.
-Value tf_crop_and_resize(Import& layer) {
+Value tf_crop_and_resize(Builder& layer) {
   Value x = layer.input(0), boxes = layer.input(1), which = layer.input(2);
   bool nearest = layer.get<std::string>("method", "bilinear") == "nearest";
   double outside = layer.get<float>("extrapolation_value", 0);
@@ -144,7 +144,7 @@ Value tf_crop_and_resize(Import& layer) {
 
 }  // namespace
 
-Ops define_tensorflow_resize() {
+Definitions define_tensorflow_resize() {
   return {
       tensorflow("CropAndResize").expand(tf_crop_and_resize),
       tensorflow("ResizeArea").expand(tf_resize_area),

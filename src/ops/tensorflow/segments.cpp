@@ -10,7 +10,7 @@ enum class Combined { sum, mean, by_root, prod, max, min };
 
 // The initial value of a segment.
 Value tf_segment_start(const Value& x, Combined how) {
-  Import& layer = x.in();
+  Builder& layer = x.in();
   switch (how) {
     case Combined::prod: return like(x, 1);
     case Combined::max: return like(x, lowest_of(x.type()));
@@ -27,14 +27,14 @@ std::string_view tf_reduction(Combined how) {
 }
 
 // The number of segments: given by the layer, otherwise the largest id + 1.
-Value tf_count_of_segments(Import& layer, const Value& ids, size_t given) {
+Value tf_count_of_segments(Builder& layer, const Value& ids, size_t given) {
   if (layer.has_input(given)) return convert(tf::as_list(layer.input(given)), DType::i64);
   Value largest = convert(layer.op("ReduceMax", {ids, layer.ints({0})}, {{"keep_dims", true}}), DType::i64);
   return layer.op("Maximum", {largest, layer.ints({-1})}) + 1;
 }
 // The number of rows per segment, with the rank of x.
 Value tf_rows_of_segments(const Value& x, const Value& ids, const Value& count) {
-  Import& layer = x.in();
+  Builder& layer = x.in();
   Value ones = build::fill(layer, 1, x.type(), build::dims(x, {0}));
   Value rows = tf::combined_segments(ones, ids, count, "sum", 0);
   std::vector<int64_t> dims(x.rank(), 1);
@@ -44,7 +44,7 @@ Value tf_rows_of_segments(const Value& x, const Value& ids, const Value& count) 
 
 // Sorted ids. An empty segment yields 0, or 1 for products.
 template <Combined how>
-Value tf_segment(Import& layer) {
+Value tf_segment(Builder& layer) {
   Value x = layer.input(0), ids = layer.input(1), count = tf_count_of_segments(layer, ids, 2);
   Value y = tf::combined_segments(x, ids, count, tf_reduction(how), tf_segment_start(x, how));
   if (how == Combined::sum || how == Combined::prod) return y;
@@ -57,14 +57,14 @@ Value tf_segment(Import& layer) {
 Value tf_rows_like(const Value& x, const Value& ids) {
   auto axes = static_cast<int64_t>(ids.rank());
   if (axes == 1) return x;
-  Import& layer = x.in();
+  Builder& layer = x.in();
   Value tail = layer.op("Slice", {shape_of(x), layer.ints({axes}), layer.ints({INT64_MAX}), layer.ints({1})});
   Value rows = layer.op("ReduceProd", {shape_of(ids), layer.ints({0})}, {{"keep_dims", true}});
   return build::reshape(x, {rows, tail});
 }
 // Unsorted ids, whose shape is a prefix of that of the data; rows with a negative id are dropped.
 template <Combined how>
-Value tf_unsorted_segment(Import& layer) {
+Value tf_unsorted_segment(Builder& layer) {
   Value x = layer.input(0), ids = convert(layer.input(1), DType::i64);
   Value count = convert(tf::as_list(layer.input(2)), DType::i64);
   x = tf_rows_like(x, ids), ids = tf::as_list(ids);
@@ -76,7 +76,7 @@ Value tf_unsorted_segment(Import& layer) {
 
 // Inputs: data, indices, ids.
 template <Combined how>
-Value tf_sparse_segments(Import& layer) {
+Value tf_sparse_segments(Builder& layer) {
   layer.has("sparse_gradient");
   Value x = build::gather(layer.input(0), layer.input(1), 0), ids = layer.input(2);
   Value count = tf_count_of_segments(layer, ids, 3), sum = tf::combined_segments(x, ids, count, "sum", 0);
@@ -89,11 +89,11 @@ Value tf_sparse_segments(Import& layer) {
 // The number of occurrences of each value below `size`, or the sum of their weights. Larger values are collected in an
 // extra bin, which is sliced off.
 Value tf_counted(const Value& numbers, const Value& size, const Value& weights, bool only_whether) {
-  Import& layer = numbers.in();
+  Builder& layer = numbers.in();
   Value place = layer.op("Minimum", {numbers, size});
   return tf::combined_segments(weights, place, size + 1, only_whether ? "max" : "sum", 0);
 }
-Value tf_weights(Import& layer, const Value& numbers, bool only_whether) {
+Value tf_weights(Builder& layer, const Value& numbers, bool only_whether) {
   Value weights = layer.input(2);
   Dim n = weights.shape().elements();
   if (!n.known()) unsupported("a data-dependent number of weights is not supported");
@@ -101,7 +101,7 @@ Value tf_weights(Import& layer, const Value& numbers, bool only_whether) {
   return weights;
 }
 // Inputs: input, size, weights. A matrix is counted row by row.
-Value tf_dense_bincount(Import& layer) {
+Value tf_dense_bincount(Builder& layer) {
   bool binary = layer.get<bool>("binary_output", false);
   Value x = convert(layer.input(0), DType::i64), size = convert(tf::as_list(layer.input(1)), DType::i64);
   Value weights = tf_weights(layer, x, binary);
@@ -115,14 +115,14 @@ Value tf_dense_bincount(Import& layer) {
       tf::combined_segments(reshape(weights, {-1}), reshape(place, {-1}), rows * (size + 1), binary ? "max" : "sum", 0);
   return build::slice(build::reshape(y, {rows, size + 1}), 1, layer.ints({0}), size);
 }
-Value tf_bincount(Import& layer) {
+Value tf_bincount(Builder& layer) {
   Value x = reshape(convert(layer.input(0), DType::i64), {-1});
   Value size = convert(tf::as_list(layer.input(1)), DType::i64), weights = tf_weights(layer, x, false);
   return build::slice(tf_counted(x, size, reshape(weights, {-1}), false), 0, layer.ints({0}), size);
 }
 
 // Inputs: values, their range [low, high], number of bins. Values outside are counted in the first or last bin.
-Value tf_histogram(Import& layer) {
+Value tf_histogram(Builder& layer) {
   Value x = reshape(layer.input(0), {-1}), range = convert(layer.input(1), x.type());
   Value bins = convert(tf::as_list(layer.input(2)), DType::i64), last = convert(bins - 1, x.type());
   Value low = build::slice(range, 0, 0, 1), high = build::slice(range, 0, 1, 2);
@@ -134,7 +134,7 @@ Value tf_histogram(Import& layer) {
 }
 
 // Inputs: data, partitions. Outputs: the rows of each partition.
-std::vector<Value> tf_dynamic_partition(Import& layer) {
+std::vector<Value> tf_dynamic_partition(Builder& layer) {
   auto count = layer.get<int64_t>("num_partitions");
   if (count < 1 || count > 1 << 16) fail("expected attribute 'num_partitions' of 1 to 65536, got ", count);
   Value ids = layer.input(1), x = tf_rows_like(layer.input(0), ids), flat = tf::as_list(ids);
@@ -147,7 +147,7 @@ std::vector<Value> tf_dynamic_partition(Import& layer) {
   return out;
 }
 // Inputs: tensors of indices, then of data. Row i of the output is the data with index i; the last duplicate wins.
-Value tf_dynamic_stitch(Import& layer) {
+Value tf_dynamic_stitch(Builder& layer) {
   size_t count = layer.inputs() / 2;
   if (count == 0) fail("expected at least one tensor to stitch, got none");
   std::vector<Value> ids, rows;
@@ -160,7 +160,7 @@ Value tf_dynamic_stitch(Import& layer) {
                                0);
 }
 // Elements of x that are not in y, and their indices in x.
-std::vector<Value> tf_list_difference(Import& layer) {
+std::vector<Value> tf_list_difference(Builder& layer) {
   Value x = layer.input(0), same = layer.op("Equal", {unsqueeze(x, {1}), unsqueeze(layer.input(1), {0})});
   Value known = layer.op("ReduceLogicalOr", {same, layer.ints({1})}, {{"keep_dims", false}});
   Value places = layer.op("NonZero", {layer.op("LogicalNot", {known})}, {{"output_type", DType::i64}});
@@ -170,7 +170,7 @@ std::vector<Value> tf_list_difference(Import& layer) {
 
 }  // namespace
 
-Ops define_tensorflow_segments() {
+Definitions define_tensorflow_segments() {
   return {
       tensorflow("Bincount").expand(tf_bincount),
       tensorflow("DenseBincount").expand(tf_dense_bincount),

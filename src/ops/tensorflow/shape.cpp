@@ -4,49 +4,49 @@
 namespace graft {
 namespace {
 
-Value tf_shape(Import& layer) {
+Value tf_shape(Builder& layer) {
   return layer.op("ShapeOf@3", {layer.input(0)}, {{"output_type", layer.get<DType>("out_type", DType::i32)}});
 }
-std::vector<Value> tf_shape_n(Import& layer) {
+std::vector<Value> tf_shape_n(Builder& layer) {
   std::vector<Value> out;
   for (size_t i = 0; i < layer.inputs() && i < layer.outputs(); ++i)
     out.push_back(layer.op("ShapeOf@3", {layer.input(i)}, {{"output_type", layer.get<DType>("out_type", DType::i32)}}));
   return out;
 }
-Value tf_rank(Import& layer) {
+Value tf_rank(Builder& layer) {
   Shape s = layer.input(0).shape();
   if (s.ranked()) return layer.scalar(static_cast<double>(s.rank()), DType::i32);
   return convert(tf::as_scalar(shape_of(shape_of(layer.input(0)))), DType::i32);
 }
-Value tf_size(Import& layer) {
+Value tf_size(Builder& layer) {
   Value n = layer.op("ReduceProd", {shape_of(layer.input(0)), layer.ints({0})}, {{"keep_dims", false}});
   return convert(n, layer.get<DType>("out_type", DType::i32));
 }
-Value tf_reshape(Import& layer) {
+Value tf_reshape(Builder& layer) {
   return layer.op("Reshape", {layer.input(0), layer.input(1)}, {{"special_zero", false}});
 }
-Value tf_squeeze(Import& layer) {
+Value tf_squeeze(Builder& layer) {
   auto axes = layer.get<std::vector<int64_t>>("squeeze_dims", {});
   if (axes.empty()) axes = layer.get<std::vector<int64_t>>("axis", {});
   return axes.empty() ? layer.op("Squeeze@1", {layer.input(0)}) : squeeze(layer.input(0), axes);
 }
-Value tf_expand_dims(Import& layer) {
+Value tf_expand_dims(Builder& layer) {
   return unsqueeze(layer.input(0), {tf::constant_int(layer.input(1), "new axis")});
 }
-Value tf_transpose(Import& layer) { return layer.op("Transpose", {layer.input(0), layer.input(1)}); }
-Value tf_tile(Import& layer) { return layer.op("Tile", {layer.input(0), layer.input(1)}); }
-Value tf_fill(Import& layer) { return build::broadcast(layer.input(1), layer.input(0)); }
-Value tf_broadcast_to(Import& layer) { return build::broadcast(layer.input(0), layer.input(1)); }
-Value tf_broadcast_args(Import& layer) {
+Value tf_transpose(Builder& layer) { return layer.op("Transpose", {layer.input(0), layer.input(1)}); }
+Value tf_tile(Builder& layer) { return layer.op("Tile", {layer.input(0), layer.input(1)}); }
+Value tf_fill(Builder& layer) { return build::broadcast(layer.input(1), layer.input(0)); }
+Value tf_broadcast_to(Builder& layer) { return build::broadcast(layer.input(0), layer.input(1)); }
+Value tf_broadcast_args(Builder& layer) {
   Value first = build::fill(layer, 0, DType::u8, layer.input(0));
   Value both = layer.op("Broadcast@3", {first, layer.input(1)}, {{"mode", "bidirectional"}});
   return convert(shape_of(both), layer.input(0).type());
 }
-Value tf_range(Import& layer) {
+Value tf_range(Builder& layer) {
   Value start = tf::as_scalar(layer.input(0)), stop = tf::as_scalar(layer.input(1));
   return layer.op("Range@4", {start, stop, tf::as_scalar(layer.input(2))}, {{"output_type", start.type()}});
 }
-Value tf_lin_space(Import& layer) {
+Value tf_lin_space(Builder& layer) {
   Value start = tf::as_scalar(layer.input(0)), stop = tf::as_scalar(layer.input(1));
   Value n = tf::as_scalar(convert(layer.input(2), DType::i64)), zero = layer.scalar(int64_t{0});
   Value steps = convert(build::range(zero, n, DType::i64), start.type());
@@ -59,12 +59,12 @@ std::pair<Value, Value> tf_sides(const Value& paddings) {
   std::vector<Value> sides = build::split(convert(paddings, DType::i64), 1, 2);
   return {reshape(sides[0], {-1}), reshape(sides[1], {-1})};
 }
-Value tf_pad(Import& layer) {
+Value tf_pad(Builder& layer) {
   auto [begin, end] = tf_sides(layer.input(1));
   Value x = layer.input(0), value = layer.has_input(2) ? tf::as_scalar(layer.input(2)) : like(x, 0);
   return layer.op("Pad@1", {x, begin, end, value}, {{"pad_mode", "constant"}});
 }
-Value tf_mirror_pad(Import& layer) {
+Value tf_mirror_pad(Builder& layer) {
   auto [begin, end] = tf_sides(layer.input(1));
   auto mode = layer.get<std::string>("mode");
   if (mode != "REFLECT" && mode != "SYMMETRIC") fail("expected mode REFLECT or SYMMETRIC, got '", mode, "'");
@@ -73,7 +73,7 @@ Value tf_mirror_pad(Import& layer) {
 
 // TensorFlow gives block sizes and pads for the axes after the batch; ours are for all axes.
 template <bool to_batch>
-Value tf_space_batch(Import& layer) {
+Value tf_space_batch(Builder& layer) {
   Value x = layer.input(0), block = tf::as_list(convert(layer.input(1), DType::i64));
   auto [begin, end] = tf_sides(layer.input(2));
   Shape b = block.shape();
@@ -94,7 +94,7 @@ Value tf_space_batch(Import& layer) {
 }
 // The old form: one block size for both spatial axes.
 template <bool to_batch>
-Value tf_space_batch_old(Import& layer) {
+Value tf_space_batch_old(Builder& layer) {
   auto size = layer.get<int64_t>("block_size");
   auto [begin, end] = tf_sides(layer.input(1));
   auto whole = [&](const Value& v) { return build::concat({layer.ints({0}), v, layer.ints({0})}, 0); };
@@ -102,26 +102,26 @@ Value tf_space_batch_old(Import& layer) {
                   {layer.input(0), layer.ints({1, size, size, 1}), whole(begin), whole(end)});
 }
 template <bool to_space>
-Value tf_depth_space(Import& layer) {
+Value tf_depth_space(Builder& layer) {
   tf::Layout layout(layer, 2);
   return layout.out(layer.op(to_space ? "DepthToSpace" : "SpaceToDepth", {layout.in(layer.input(0))},
                              {{"block_size", layer.get<int64_t>("block_size")}, {"mode", "blocks_first"}}));
 }
 
-Value tf_reverse(Import& layer) {  // axes
+Value tf_reverse(Builder& layer) {  // axes
   return layer.op("Reverse", {layer.input(0), tf::as_list(layer.input(1))}, {{"mode", "index"}});
 }
-Value tf_reverse_mask(Import& layer) {
+Value tf_reverse_mask(Builder& layer) {
   return layer.op("Reverse", {layer.input(0), layer.input(1)}, {{"mode", "mask"}});
 }
-Value tf_reverse_sequence(Import& layer) {
+Value tf_reverse_sequence(Builder& layer) {
   return layer.op("ReverseSequence", {layer.input(0), layer.input(1)},
                   {{"batch_axis", layer.get<int64_t>("batch_dim", 0)}, {"seq_axis", layer.get<int64_t>("seq_dim")}});
 }
-Value tf_roll(Import& layer) {
+Value tf_roll(Builder& layer) {
   return layer.op("Roll", {layer.input(0), tf::as_list(layer.input(1)), tf::as_list(layer.input(2))});
 }
-Value tf_invert_permutation(Import& layer) {
+Value tf_invert_permutation(Builder& layer) {
   Value p = layer.input(0);
   Value n = tf::as_scalar(build::dim(p, 0)), zero = layer.scalar(int64_t{0});
   Value range = convert(build::range(zero, n, DType::i64), p.type());
@@ -130,7 +130,7 @@ Value tf_invert_permutation(Import& layer) {
 
 }  // namespace
 
-Ops define_tensorflow_shape() {
+Definitions define_tensorflow_shape() {
   return {
       tensorflow("BatchToSpace").expand(tf_space_batch_old<false>),
       tensorflow("BatchToSpaceND").expand(tf_space_batch<false>),

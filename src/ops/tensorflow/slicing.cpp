@@ -4,7 +4,7 @@
 namespace graft {
 namespace {
 
-Value tf_strided_slice(Import& layer) {
+Value tf_strided_slice(Builder& layer) {
   Value begin = layer.input(1);
   Shape s = begin.shape();
   if (!s.ranked() || s.rank() != 1 || !s[0].known())
@@ -26,7 +26,7 @@ Value tf_strided_slice(Import& layer) {
 }
 
 // A size of -1 extends to the end.
-Value tf_slice(Import& layer) {
+Value tf_slice(Builder& layer) {
   Value x = layer.input(0), begin = tf::as_list(convert(layer.input(1), DType::i64)),
         size = tf::as_list(convert(layer.input(2), DType::i64));
   Value stop = begin + size;
@@ -49,35 +49,35 @@ Value tf_slice(Import& layer) {
   return layer.op("Slice", {x, begin, stop, layer.ints(std::vector<int64_t>(static_cast<size_t>(n[0].value()), 1))});
 }
 
-std::vector<Value> tf_split(Import& layer) {
+std::vector<Value> tf_split(Builder& layer) {
   auto n = layer.get<int64_t>("num_split");
   if (n < 1 || n > 1 << 16) fail("expected 'num_split' of 1 to ", 1 << 16, ", got ", n);
   return build::split(layer.input(1), tf::constant_int(layer.input(0), "axis"), n);
 }
-std::vector<Value> tf_split_v(Import& layer) {
+std::vector<Value> tf_split_v(Builder& layer) {
   auto n = layer.get<int64_t>("num_split", 1);
   if (n < 1 || n > 1 << 16) fail("expected 'num_split' of 1 to ", 1 << 16, ", got ", n);
   Value axis = layer.scalar(tf::constant_int(layer.input(2), "axis"));
   return layer.ops("VariadicSplit", {layer.input(0), axis, tf::as_list(layer.input(1))}, {}, static_cast<size_t>(n));
 }
 
-Value tf_joined(Import& layer, size_t first, size_t last, size_t axis) {
+Value tf_joined(Builder& layer, size_t first, size_t last, size_t axis) {
   std::vector<Value> parts;
   for (size_t i = first; i < last; ++i) parts.push_back(layer.input(i));
   if (parts.empty()) fail("expected at least one input to concatenate, got none");
   return build::concat(parts, tf::constant_int(layer.input(axis), "axis"));
 }
-Value tf_concat(Import& layer) { return tf_joined(layer, 1, layer.inputs(), 0); }
-Value tf_concat_v2(Import& layer) { return tf_joined(layer, 0, layer.inputs() - 1, layer.inputs() - 1); }
+Value tf_concat(Builder& layer) { return tf_joined(layer, 1, layer.inputs(), 0); }
+Value tf_concat_v2(Builder& layer) { return tf_joined(layer, 0, layer.inputs() - 1, layer.inputs() - 1); }
 
-Value tf_pack(Import& layer) {
+Value tf_pack(Builder& layer) {
   auto axis = layer.get<int64_t>("axis", 0);
   std::vector<Value> parts;
   for (size_t i = 0; i < layer.inputs(); ++i) parts.push_back(unsqueeze(layer.input(i), {axis}));
   if (parts.empty()) fail("expected at least one input to pack, got none");
   return build::concat(parts, axis);
 }
-std::vector<Value> tf_unpack(Import& layer) {
+std::vector<Value> tf_unpack(Builder& layer) {
   auto axis = layer.get<int64_t>("axis", 0), n = layer.get<int64_t>("num");
   if (n < 1 || n > 1 << 16) fail("expected 'num' of 1 to ", 1 << 16, ", got ", n);
   std::vector<Value> parts = build::split(layer.input(0), axis, n);
@@ -85,43 +85,43 @@ std::vector<Value> tf_unpack(Import& layer) {
   return parts;
 }
 
-Value tf_gather(Import& layer) {
+Value tf_gather(Builder& layer) {
   layer.has("validate_indices");
   return layer.op("Gather@8", {layer.input(0), layer.input(1), layer.scalar(int64_t{0})},
                   {{"batch_dims", layer.get<int64_t>("batch_dims", 0)}});
 }
-Value tf_gather_v2(Import& layer) {
+Value tf_gather_v2(Builder& layer) {
   return layer.op("Gather@8", {layer.input(0), layer.input(1), tf::as_scalar(layer.input(2))},
                   {{"batch_dims", layer.get<int64_t>("batch_dims", 0)}});
 }
-Value tf_gather_nd(Import& layer) {
+Value tf_gather_nd(Builder& layer) {
   layer.has("bad_indices_policy");
   return layer.op("GatherND@8", {layer.input(0), layer.input(1)},
                   {{"batch_dims", layer.get<int64_t>("batch_dims", 0)}});
 }
 // Inputs indices, updates, shape; updates with equal indices are added up.
-Value tf_scatter_nd(Import& layer) {
+Value tf_scatter_nd(Builder& layer) {
   layer.has("bad_indices_policy");
   Value zeros = build::fill(layer, 0, layer.input(1).type(), layer.input(2));
   return layer.op("ScatterNDUpdate@15", {zeros, layer.input(0), layer.input(1)}, {{"reduction", "sum"}});
 }
-Value tf_tensor_scatter_update(Import& layer) {
+Value tf_tensor_scatter_update(Builder& layer) {
   layer.has("bad_indices_policy");
   return layer.op("ScatterNDUpdate@4", {layer.input(0), layer.input(1), layer.input(2)});
 }
-Value tf_tensor_scatter_add(Import& layer) {
+Value tf_tensor_scatter_add(Builder& layer) {
   layer.has("bad_indices_policy");
   return layer.op("ScatterNDUpdate@15", {layer.input(0), layer.input(1), layer.input(2)}, {{"reduction", "sum"}});
 }
 
-Value tf_one_hot(Import& layer) {
+Value tf_one_hot(Builder& layer) {
   return layer.op(
       "OneHot@1",
       {layer.input(0), tf::as_scalar(layer.input(1)), tf::as_scalar(layer.input(2)), tf::as_scalar(layer.input(3))},
       {{"axis", layer.get<int64_t>("axis", -1)}});
 }
 // sparse indices, dense shape, values, default
-Value tf_sparse_to_dense(Import& layer) {
+Value tf_sparse_to_dense(Builder& layer) {
   layer.has("validate_indices");
   Value indices = layer.input(0), shape = layer.input(1), values = layer.input(2);
   Value full = build::broadcast(layer.has_input(3) ? layer.input(3) : like(values, 0), shape);
@@ -132,12 +132,12 @@ Value tf_sparse_to_dense(Import& layer) {
   Value rows = build::dim(indices, 0);
   return layer.op("ScatterNDUpdate@4", {full, indices, build::broadcast(values, rows)});
 }
-Value tf_where(Import& layer) {
+Value tf_where(Builder& layer) {
   Value x = layer.input(0);
   Value places = layer.op("NonZero", {x}, {{"output_type", DType::i64}});
   return transpose(places, {1, 0});
 }
-std::vector<Value> tf_unique(Import& layer) {
+std::vector<Value> tf_unique(Builder& layer) {
   DType index = layer.get<DType>("out_idx", DType::i32);
   std::vector<Value> out = layer.ops(
       "Unique", {layer.input(0)}, {{"sorted", false}, {"index_element_type", index}, {"count_element_type", index}}, 4);
@@ -146,7 +146,7 @@ std::vector<Value> tf_unique(Import& layer) {
 
 }  // namespace
 
-Ops define_tensorflow_slicing() {
+Definitions define_tensorflow_slicing() {
   return {
       tensorflow("Concat").ignore("N").expand(tf_concat),
       tensorflow("ConcatV2").ignore("N").expand(tf_concat_v2),

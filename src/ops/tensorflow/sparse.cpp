@@ -4,7 +4,7 @@
 namespace graft {
 namespace {
 
-std::vector<Value> tf_sparse_fill(Import& layer) {
+std::vector<Value> tf_sparse_fill(Builder& layer) {
   Value indices = layer.input(0), values = layer.input(1), dense = layer.input(2);
   std::vector<Value> out = layer.ops("SparseFillEmptyRows@16", {values, dense, indices, layer.input(3)}, {}, 3);
   // An element moves back by the number of empty rows before its own.
@@ -17,13 +17,13 @@ std::vector<Value> tf_sparse_fill(Import& layer) {
 
 // Row-major strides of the dense shape, `rank` numbers.
 Value tf_sparse_strides(const Value& shape, int64_t rank) {
-  Import& layer = shape.in();
+  Builder& layer = shape.in();
   std::vector<Value> strides{layer.ints({1})};
   for (int64_t axis = rank - 1; axis > 0; --axis)
     strides.insert(strides.begin(), strides[0] * build::gather(shape, layer.ints({axis}), 0));
   return build::concat(strides, 0);
 }
-std::vector<Value> tf_sparse_reshape(Import& layer) {
+std::vector<Value> tf_sparse_reshape(Builder& layer) {
   Value indices = layer.input(0), shape = layer.input(1), wanted = layer.input(2);
   auto rank_of = [](const Value& list) {
     Shape s = list.shape();
@@ -43,7 +43,7 @@ std::vector<Value> tf_sparse_reshape(Import& layer) {
 }
 
 // Row r of the product is the sum of the rows of b selected and scaled by the elements in row r of the sparse matrix.
-Value tf_sparse_dense_matmul(Import& layer) {
+Value tf_sparse_dense_matmul(Builder& layer) {
   Value indices = layer.input(0), values = layer.input(1), shape = layer.input(2), b = layer.input(3);
   bool flipped = layer.get<bool>("adjoint_a", false);
   if (layer.get<bool>("adjoint_b", false)) b = transpose(b, {1, 0});
@@ -55,7 +55,7 @@ Value tf_sparse_dense_matmul(Import& layer) {
 
 // Pads rows of different lengths. Inputs: shape, values, default, row partition. Rows and columns beyond the shape are
 // collected in an extra one, which is sliced off.
-Value tf_ragged_to_tensor(Import& layer) {
+Value tf_ragged_to_tensor(Builder& layer) {
   auto kinds = layer.get<std::vector<std::string>>("row_partition_types");
   bool splits = kinds == std::vector<std::string>{"ROW_SPLITS"};
   if (!splits && kinds != std::vector<std::string>{"FIRST_DIM_SIZE", "VALUE_ROWIDS"})
@@ -94,7 +94,7 @@ Value tf_ragged_to_tensor(Import& layer) {
 
 }  // namespace
 
-Ops define_tensorflow_sparse() {
+Definitions define_tensorflow_sparse() {
   return {
       tensorflow("RaggedTensorToTensor").ignore("num_row_partition_tensors").expand(tf_ragged_to_tensor),
       tensorflow("SparseFillEmptyRows").expand(tf_sparse_fill),

@@ -4,14 +4,14 @@
 namespace graft {
 namespace {
 
-Value tf_const(Import& layer) {
+Value tf_const(Builder& layer) {
   layer.has("dtype");
   const graft_value* v = layer.field("value");
   if (!v || v->kind != GRAFT_TENSOR) unsupported("the element type of the constant is not supported");
   return layer.constant(layer.get<TensorView>("value"));
 }
 
-Value tf_variable(Import& layer) {
+Value tf_variable(Builder& layer) {
   for (std::string_view f : {"shape", "dtype", "container", "shared_name", "allowed_devices", "debug_name"})
     layer.has(f);
   if (!layer.has("value"))
@@ -19,15 +19,15 @@ Value tf_variable(Import& layer) {
   return layer.constant(layer.get<TensorView>("value"));
 }
 
-Value tf_same(Import& layer) { return layer.input(0); }
-std::vector<Value> tf_same_all(Import& layer) {
+Value tf_same(Builder& layer) { return layer.input(0); }
+std::vector<Value> tf_same_all(Builder& layer) {
   std::vector<Value> out;
   for (size_t i = 0; i < layer.inputs() && i < layer.outputs(); ++i) out.push_back(layer.input(i));
   return out;
 }
 
 // Merges two branches: selects by the condition.
-std::vector<Value> tf_merge(Import& layer) {
+std::vector<Value> tf_merge(Builder& layer) {
   Value condition = layer.input(0), yes = layer.input(1), no = layer.input(2);
   Value index = build::select(condition, layer.scalar(1.0, DType::i32), layer.scalar(0.0, DType::i32));
   if (auto c = condition.values<int64_t>(); c && c->size() == 1) return {(*c)[0] ? yes : no, index};
@@ -35,7 +35,7 @@ std::vector<Value> tf_merge(Import& layer) {
 }
 
 // The same for many branches. Inputs: index, then their values. An out-of-range index selects the last one.
-Value tf_merge_many(Import& layer) {
+Value tf_merge_many(Builder& layer) {
   Value index = layer.input(0), out = layer.input(layer.inputs() - 1);
   auto number = index.values<int64_t>();
   for (size_t i = layer.inputs() - 1; i-- > 1;) {
@@ -48,8 +48,8 @@ Value tf_merge_many(Import& layer) {
 
 }  // namespace
 
-Ops define_tensorflow_structure() {
-  Ops ops{
+Definitions define_tensorflow_structure() {
+  Definitions ops{
       tensorflow("Const").expand(tf_const),
       tensorflow("Merge").domain("graft").expand(tf_merge),
       tensorflow("MergeMany").domain("graft").expand(tf_merge_many),

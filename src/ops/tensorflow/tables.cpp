@@ -5,7 +5,7 @@
 namespace graft {
 namespace {
 
-Value tf_table(Import& layer) {
+Value tf_table(Builder& layer) {
   for (std::string_view f : {"container", "shared_name", "use_node_name_sharing", "key_dtype", "value_dtype",
                              "value_shape", "initial_num_buckets", "max_load_factor", "empty_key", "deleted_key"})
     layer.has(f);
@@ -14,26 +14,26 @@ Value tf_table(Import& layer) {
   return layer.list({layer.constant(layer.get<TensorView>("keys")), layer.constant(layer.get<TensorView>("values"))});
 }
 
-std::vector<Value> tf_content(Import& layer) {
+std::vector<Value> tf_content(Builder& layer) {
   auto items = layer.input(0).items();
   if (!items || items->size() != 2) unsupported("expected a table created by a supported layer");
   return *items;
 }
 
 // Inputs: table, keys, default value.
-Value tf_table_find(Import& layer) {
+Value tf_table_find(Builder& layer) {
   layer.has("Tin"), layer.has("Tout");
   std::vector<Value> content = tf_content(layer);
   return layer.op("LabelEncoder@graft", {layer.input(1), content[0], content[1], tf::as_scalar(layer.input(2))});
 }
 // The keys of a table are unique.
-Value tf_table_size(Import& layer) { return tf::as_scalar(build::dims(tf_content(layer)[0], {0})); }
-std::vector<Value> tf_table_export(Import& layer) { return tf_content(layer); }
+Value tf_table_size(Builder& layer) { return tf::as_scalar(build::dims(tf_content(layer)[0], {0})); }
+std::vector<Value> tf_table_export(Builder& layer) { return tf_content(layer); }
 
 }  // namespace
 
-Ops define_tensorflow_tables() {
-  Ops ops;
+Definitions define_tensorflow_tables() {
+  Definitions ops;
   for (std::string_view type : {"HashTable", "HashTableV2", "MutableHashTable", "MutableHashTableV2"})
     ops += tensorflow(type).expand(tf_table);
   for (std::string_view type : {"LookupTableFind", "LookupTableFindV2"}) ops += tensorflow(type).expand(tf_table_find);

@@ -225,8 +225,8 @@ void rank_accept(Accept& ctx) {
 
 }  // namespace
 
-Ops cpu_binary() {
-  Ops ops;
+Definitions cpu_binary() {
+  Definitions ops;
   for (const BinaryRow& row : HWY_DYNAMIC_DISPATCH(binary_rows)())
     ops += Kernel("CPU", "rows_f32")
                .of(row.type, "opset1")

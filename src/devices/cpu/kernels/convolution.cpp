@@ -169,7 +169,7 @@ void convolution_block(const ConvolutionState& s, const float* x, const float* w
 }
 
 void convolution_run(Run& ctx, const ConvolutionAttributes&, const ConvolutionState& s) {
-  TensorView out = ctx.output(0);
+  OutputView out = ctx.output(0);
   float* y = out.data<float>();
   if (out.size() == 0) return;
   if (s.depth == 0) return void(std::fill(y, y + out.size(), 0.0f));
@@ -204,8 +204,8 @@ void convolution_run(Run& ctx, const ConvolutionAttributes&, const ConvolutionSt
 
 }  // namespace
 
-Ops cpu_convolution() {
-  Ops ops;
+Definitions cpu_convolution() {
+  Definitions ops;
   for (std::string_view type : {"Convolution", "GroupConvolution"})
     ops += Kernel("CPU", "gemm_f32")
                .of(type, "opset1")

@@ -135,7 +135,7 @@ void backprop_channels(const BackpropState& s, const float* x, const float* w, i
 }
 
 void backprop_run(Run& ctx, const BackpropAttributes&, const BackpropState& s) {
-  TensorView out = ctx.output(0);
+  OutputView out = ctx.output(0);
   float* y = out.data<float>();
   if (out.size() == 0) return;
   if (s.inputs == 0 || ctx.input(0).size() == 0) return void(std::fill(y, y + out.size(), 0.0f));
@@ -158,8 +158,8 @@ void backprop_run(Run& ctx, const BackpropAttributes&, const BackpropState& s) {
 
 }  // namespace
 
-Ops cpu_convolution_backprop() {
-  Ops ops;
+Definitions cpu_convolution_backprop() {
+  Definitions ops;
   for (std::string_view type : {"ConvolutionBackpropData", "GroupConvolutionBackpropData"})
     ops += Kernel("CPU", "gemm_f32").of(type, "opset1").accept(backprop_accept).run(backprop_prepare, backprop_run);
   return ops;

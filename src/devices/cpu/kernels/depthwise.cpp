@@ -64,7 +64,7 @@ void depthwise_accept(Accept& ctx) {
 ConvolutionSizes depthwise_prepare(Prepare& ctx, const ConvolutionAttributes& a) { return convolution_sizes(ctx, a); }
 
 void depthwise_run(Run& ctx, const ConvolutionAttributes&, const ConvolutionSizes& s) {
-  TensorView out = ctx.output(0);
+  OutputView out = ctx.output(0);
   if (out.size() == 0) return;
   float* y = out.data<float>();
   const float* x = ctx.input(0).data<const float>();
@@ -80,7 +80,7 @@ void depthwise_run(Run& ctx, const ConvolutionAttributes&, const ConvolutionSize
 
 }  // namespace
 
-Ops cpu_depthwise() {
+Definitions cpu_depthwise() {
   return Kernel("CPU", "depthwise_f32")
       .of("GroupConvolution", "opset1")
       .accept(depthwise_accept)

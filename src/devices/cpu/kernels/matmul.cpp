@@ -104,7 +104,7 @@ void matmul_vectors(Run& ctx, const MatMulPlan& s, const float* a, const float* 
 }
 
 void matmul_run(Run& ctx, const MatMulPlan& s) {
-  TensorView out = ctx.output(0);
+  OutputView out = ctx.output(0);
   float* y = out.data<float>();
   if (out.size() == 0) return;
   if (s.k == 0) return void(std::fill(y, y + out.size(), 0.0f));
@@ -124,7 +124,7 @@ void matmul_run(Run& ctx, const MatMulPlan& s) {
 
 }  // namespace
 
-Ops cpu_matmul() {
+Definitions cpu_matmul() {
   return Kernel("CPU", "gemm_f32").of("MatMul", "opset1").accept(matmul_accept).run(matmul_prepare, matmul_run);
 }
 

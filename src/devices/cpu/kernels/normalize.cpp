@@ -256,7 +256,8 @@ BatchNormState batch_norm_prepare(Prepare& ctx) {
 }
 
 void batch_norm_run(Run& ctx, const BatchNormState& s) {
-  TensorView x = ctx.input(s.data), y = ctx.output(0);
+  TensorView x = ctx.input(s.data);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   const float* rest[4];
   for (size_t i = 0, r = 0; i < 5; ++i)
@@ -283,7 +284,7 @@ Kernel norm_kernel(std::string_view type, std::string_view opset) {
 
 }  // namespace
 
-Ops cpu_normalize() {
+Definitions cpu_normalize() {
   return {
       norm_kernel<mvn2_state>("MVN", "opset2"),
       norm_kernel<mvn6_state>("MVN", "opset6"),

@@ -150,7 +150,8 @@ PoolState avg_pool_prepare(Prepare& ctx) {
 }
 
 void pool_run(Run& ctx, const PoolState& s) {
-  TensorView x = ctx.input(0), y = ctx.output(0);
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   const float* from = x.data<const float>();
   float* to = y.data<float>();
@@ -181,9 +182,10 @@ void find_largest(const PoolState& s, const float* x, int64_t base, T* to) {
 }
 
 void max_pool_run(Run& ctx, const PoolState& s) {
-  if (ctx.wants(0)) pool_run(ctx, s);
-  if (!ctx.wants(1) || ctx.output(1).size() == 0) return;
-  TensorView x = ctx.input(0), index = ctx.output(1);
+  if (ctx.output_used(0)) pool_run(ctx, s);
+  if (!ctx.output_used(1) || ctx.output(1).size() == 0) return;
+  TensorView x = ctx.input(0);
+  OutputView index = ctx.output(1);
   const float* from = x.data<const float>();
   int64_t in = input_plane(s.axes), out = output_plane(s.axes);
   ctx.parallel_for(x.dim(0) * x.dim(1), std::max<int64_t>(1, (1 << 14) / out), [&](int64_t begin, int64_t end) {
@@ -195,8 +197,8 @@ void max_pool_run(Run& ctx, const PoolState& s) {
 
 }  // namespace
 
-Ops cpu_pool() {
-  Ops ops =
+Definitions cpu_pool() {
+  Definitions ops =
       Kernel("CPU", "sliding_f32").of("MaxPool", "opset1").accept(max_pool_accept).run(max_pool_prepare, pool_run);
   for (std::string_view opset : {"opset8", "opset14"})
     ops +=

@@ -247,8 +247,8 @@ void reduce_run(Run& ctx, const ReduceState& s) {
 
 }  // namespace
 
-Ops cpu_reduce() {
-  Ops ops;
+Definitions cpu_reduce() {
+  Definitions ops;
   for (const ReduceRow& row : HWY_DYNAMIC_DISPATCH(reduce_rows)())
     ops += Kernel("CPU", "lines_f32").of(row.type, row.opset).accept(reduce_accept).run(reduce_prepare, reduce_run);
   return ops;

@@ -129,8 +129,8 @@ void softmax_run(Run& ctx, const SoftmaxState& s) {
 
 }  // namespace
 
-Ops cpu_softmax() {
-  Ops ops;
+Definitions cpu_softmax() {
+  Definitions ops;
   for (auto [type, opset] : {std::pair{"Softmax", "opset1"}, {"Softmax", "opset8"}, {"LogSoftmax", "opset5"}})
     ops += Kernel("CPU", "lines_f32").of(type, opset).accept(softmax_accept).run(softmax_prepare, softmax_run);
   return ops;

@@ -221,7 +221,7 @@ void transpose_run(Run& ctx, const TransposeState& s) {
 
 }  // namespace
 
-Ops cpu_transpose() {
+Definitions cpu_transpose() {
   auto kernel = [](std::string_view type) { return Kernel("CPU", "squares").of(type, "opset1"); };
   return {
       kernel("Transpose").accept(transpose_accept).run(transpose_prepare, transpose_run),

@@ -175,8 +175,8 @@ void unary_run(Run& ctx, const UnaryState& s) {
 
 }  // namespace
 
-Ops cpu_unary() {
-  Ops ops;
+Definitions cpu_unary() {
+  Definitions ops;
   const UnaryRow* before = nullptr;
   for (const UnaryRow& row : HWY_DYNAMIC_DISPATCH(unary_rows)()) {
     bool another_mode = before && before->type == row.type && before->opset == row.opset;

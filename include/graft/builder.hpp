@@ -1,6 +1,6 @@
 // Building nodes, and importing a framework's layer as a sub-graph of them.
 //
-//   Value gemm(Import& layer) {
+//   Value gemm(Builder& layer) {
 //     Value y = layer.op("MatMul", {layer.input(0), layer.input(1)},
 //                        {{"transpose_a", layer.get<bool>("transA", false)},
 //                         {"transpose_b", layer.get<bool>("transB", false)}});
@@ -11,7 +11,7 @@
 // A rule (rule.hpp) names the function. Every node is inferred as soon as it is added, so the types, shapes and
 // constants of intermediate values are available right away; constants are folded.
 //
-// Values and the Import are valid only during the call of the function, and on its thread. Errors are thrown: `fail`
+// Values and the Builder are valid only during the call of the function, and on its thread. Errors are thrown: `fail`
 // for an invalid layer, `unsupported` for one that this rule cannot convert (types.hpp). The host adds the name of the
 // layer and its position in the file.
 #pragma once
@@ -20,18 +20,18 @@
 
 namespace [[gnu::visibility("hidden")]] graft {
 
-class Import;
+class Builder;
 
 // A value in the graph under construction: an output of a node, or an input of the layer. Cheap to copy. An empty
 // Value (false in a condition) stands for an omitted optional input.
 class Value {
  public:
   Value() = default;
-  Value(Import* in, graft_ref ref) : in_(in), ref_(ref) {}
+  Value(Builder* in, graft_ref ref) : in_(in), ref_(ref) {}
   explicit operator bool() const { return ref_ != 0; }
   graft_ref ref() const { return ref_; }
   // The graph that it belongs to; helper functions use it to add nodes: v.in().op(...).
-  Import& in() const { return *in_; }
+  Builder& in() const { return *in_; }
 
   // Type and shape, as inferred so far.
   Info info() const;
@@ -62,7 +62,7 @@ class Value {
   std::optional<std::vector<Value>> items() const;
 
  private:
-  Import* in_ = nullptr;
+  Builder* in_ = nullptr;
   graft_ref ref_ = 0;
 };
 
@@ -105,7 +105,12 @@ T field_as(std::string_view path, const graft_value& v) {
   if constexpr (want == GRAFT_TEXTS)
     if (v.kind == GRAFT_TEXT) return {std::string(view(v.s))};
   if (!fits) fail("expected another kind of value of attribute '", path, "'");
-  read_value(v, out);
+  try {
+    read_value(v, out);
+  } catch (Failure& f) {
+    f.message = text("attribute '", path, "': ", f.message);
+    throw;
+  }
   return out;
 }
 
@@ -114,10 +119,10 @@ T field_as(std::string_view path, const graft_value& v) {
 // A rule's function gets it as its argument, reads the layer (inputs, fields), adds nodes, and returns or sets the
 // values that become the outputs of the layer. Nodes that turn out to be unused are removed later; it is fine to build
 // something and not use it.
-class Import {
+class Builder {
  public:
-  explicit Import(graft_import* im) : im_(im) {}
-  Import(const Import&) = delete;
+  explicit Builder(graft_builder* im) : im_(im) {}
+  Builder(const Builder&) = delete;
 
   // ---- the layer ----
   // The name of the layer as in the file, and its type ("Conv").
@@ -130,8 +135,8 @@ class Import {
   size_t outputs() const { return host->layer_output_count(im_); }
   // Whether an output of the layer is used; unused ones need not be set:
   //
-  //   if (layer.wants(1)) layer.output(1, indices);
-  bool wants(size_t output) const { return host->layer_output_wanted(im_, output) != 0; }
+  //   if (layer.output_used(1)) layer.output(1, indices);
+  bool output_used(size_t output) const { return host->layer_output_used(im_, output) != 0; }
   bool has_input(size_t i) const { return i < inputs() && host->layer_input(im_, i); }
   // Fails if the input is missing; test has_input for optional ones:
   //
@@ -143,8 +148,8 @@ class Import {
   // Weights that the framework stores with the layer (blobs of Caffe). They are its last inputs, after the regular
   // ones.
   size_t weights() const {
-    constexpr size_t wanted = offsetof(graft_host, layer_weight_count) + sizeof(void*);
-    return host->size >= wanted ? host->layer_weight_count(im_) : 0;
+    constexpr size_t least = offsetof(graft_host, layer_weight_count) + sizeof(void*);
+    return host->size >= least ? host->layer_weight_count(im_) : 0;
   }
   // The number of regular inputs.
   size_t flows() const { return inputs() - weights(); }  // inputs without the weights
@@ -257,7 +262,7 @@ class Import {
     graft_tensor t = *wide.view().raw();
     t.type = static_cast<graft_type>(type);
     t.data = bytes.data();
-    TensorView(&t).assign(wide.view());
+    OutputView(&t).assign(wide.view());
     return constant(TensorView(&t));
   }
 
@@ -275,8 +280,8 @@ class Import {
   //
   //   ImportedBody body = layer.body("body", {Info{DType::i64, {}}, layer.input(1).info()});
   //
-  // `prologue(Import&)` is called between the parameters and what the sub-graph considers its inputs,
-  // `epilogue(Import&)` between its outputs and the results of the body: each sees the former as inputs and sets the
+  // `prologue(Builder&)` is called between the parameters and what the sub-graph considers its inputs,
+  // `epilogue(Builder&)` between its outputs and the results of the body: each sees the former as inputs and sets the
   // latter as outputs. With a prologue, the number of parameters may differ from the number of inputs. An output that
   // is a list has one result per item. The result is passed to `make` in a BodyUse.
   template <class Prologue = std::nullptr_t, class Epilogue = std::nullptr_t>
@@ -286,19 +291,19 @@ class Import {
     for (const Info& p : parameters) raw.push_back(p.raw());
     std::pair both{prologue, epilogue};
     using Both = decltype(both);
-    graft_status (*before)(graft_import*, void*) = nullptr;
-    graft_status (*after)(graft_import*, void*) = nullptr;
+    graft_status (*before)(graft_builder*, void*) = nullptr;
+    graft_status (*after)(graft_builder*, void*) = nullptr;
     if constexpr (!std::is_null_pointer_v<Prologue>)
-      before = [](graft_import* im, void* user) {
+      before = [](graft_builder* im, void* user) {
         return guarded([&] {
-          Import inner(im);
+          Builder inner(im);
           static_cast<Both*>(user)->first(inner);
         });
       };
     if constexpr (!std::is_null_pointer_v<Epilogue>)
-      after = [](graft_import* im, void* user) {
+      after = [](graft_builder* im, void* user) {
         return guarded([&] {
-          Import inner(im);
+          Builder inner(im);
           static_cast<Both*>(user)->second(inner);
         });
       };
@@ -336,10 +341,10 @@ class Import {
 
   // Sets an output of the layer; every used output must be set. For a pass: replaces an output of the visited node.
   void output(size_t i, Value v) { check(host->set_layer_output(im_, i, v.ref())); }
-  graft_import* raw() const { return im_; }
+  graft_builder* raw() const { return im_; }
 
  private:
-  graft_import* im_;
+  graft_builder* im_;
 };
 
 inline Info Value::info() const {

@@ -1,0 +1,55 @@
+// The definitions of a library as the host keeps them: copies of its records, in the layout of this version of abi.h.
+// A record may be shorter or longer than ours; fields that it does not have are zero in the copy.
+#pragma once
+
+#include <graft/abi.h>
+
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace graft {
+
+// Where definitions came from: the built-ins or a loaded library.
+struct Source {
+  std::string name;
+  std::string version;
+  std::string path;  // empty: built in
+  bool built_in() const { return path.empty(); }
+  std::string_view file_name() const { return std::string_view(path).substr(path.rfind('/') + 1); }
+};
+
+// A copy of a record that begins with its size; `least` is its size in the first release.
+template <class Record>
+Record copy_record(const Record* r, size_t least, std::string_view what) {
+  if (!r) throw_user(what, " is null");
+  if (r->size < least) throw_user("expected a record of at least ", least, " bytes for ", what, ", got ", r->size);
+  Record copy{};
+  std::memcpy(&copy, r, std::min<size_t>(r->size, sizeof copy));
+  copy.size = sizeof copy;
+  return copy;
+}
+
+struct Records {
+  Source source;
+  std::deque<graft_op> ops;
+  std::deque<graft_kernel> kernels;
+  std::deque<graft_rule> rules;
+  std::deque<graft_pass> passes;
+
+  // What the records above point to.
+  std::deque<graft_attr> attrs;
+  std::deque<graft_port> ports;
+  std::deque<std::vector<const graft_attr*>> attr_lists;
+  std::deque<std::vector<const graft_port*>> port_lists;
+};
+
+// Copies and checks the records of a library. Throws on malformed ones.
+std::shared_ptr<const Records> read_records(const graft_extension& extension, std::string path);
+
+}  // namespace graft

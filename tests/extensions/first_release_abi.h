@@ -1,0 +1,529 @@
+/* A copy of abi.h as of version 0.1, for first_release.cpp. It never changes: what was built against it must load. */
+/* The C ABI between Graft and an extension.
+ *
+ * An extension is a shared library that exports one symbol, `graft_extension_entry`. Graft calls it once with a table
+ * of host functions and gets back a record that lists operations, kernels, rules and passes: plain data and function
+ * pointers. Nothing is linked in either direction, so an extension built by another compiler, or against an older or
+ * newer copy of this header, works.
+ *
+ * Most authors never need this file: `op.hpp` and its neighbors are a C++ layer over it that is compiled into the
+ * extension. Built-in operations are written with that layer too and are registered through the same function.
+ *
+ * Rules of the ABI
+ *  - Records (`graft_op`, `graft_kernel`, ...) begin with `size`, their size as the writer knew it. They only ever grow
+ *    at the end; a field is read only if `size` covers it. Arrays of records are arrays of pointers.
+ *  - Values (`graft_str`, `graft_dim`, `graft_shape`, `graft_info`, `graft_value`, `graft_port_map`) never change.
+ *  - Ownership is never transferred. What the extension returns from its entry stays valid until the process ends. What
+ *    the host passes to a callback is valid until that callback returns.
+ *  - Exceptions never cross. A callback that fails calls `host->fail(...)` and returns the same status.
+ *  - Strings are UTF-8 with pointer and length, not null-terminated.
+ */
+#ifndef GRAFT_ABI_H
+#define GRAFT_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GRAFT_ABI_VERSION 1u
+
+typedef int32_t graft_status;
+enum {
+  GRAFT_OK = 0,
+  GRAFT_USER = 1,        /* the caller or the model is wrong */
+  GRAFT_UNSUPPORTED = 2, /* valid, but not supported; also: a kernel declines */
+  GRAFT_IO = 3,          /* a file could not be read or written */
+  GRAFT_INTERNAL = 4     /* a bug */
+};
+
+typedef struct graft_str {
+  const char* data;
+  size_t size;
+} graft_str;
+
+/* Element types. The numbers are part of the ABI. */
+typedef int32_t graft_type;
+enum {
+  GRAFT_UNDEFINED = 0, /* not known (yet) */
+  GRAFT_BOOLEAN = 1,
+  GRAFT_F64 = 2,
+  GRAFT_F32 = 3,
+  GRAFT_F16 = 4,
+  GRAFT_BF16 = 5,
+  GRAFT_I64 = 6,
+  GRAFT_I32 = 7,
+  GRAFT_I16 = 8,
+  GRAFT_I8 = 9,
+  GRAFT_I4 = 10,
+  GRAFT_U64 = 11,
+  GRAFT_U32 = 12,
+  GRAFT_U16 = 13,
+  GRAFT_U8 = 14,
+  GRAFT_U4 = 15,
+  GRAFT_U1 = 16,
+  GRAFT_STRING = 17, /* elements are graft_str; their bytes belong to the host */
+  GRAFT_F8E4M3 = 18, /* finite, no infinity */
+  GRAFT_F8E5M2 = 19,
+  GRAFT_F8E4M3FNUZ = 20, /* the ONNX variants without negative zero */
+  GRAFT_F8E5M2FNUZ = 21,
+  GRAFT_F8E8M0 = 22, /* a power of two */
+  GRAFT_F4E2M1 = 23,
+  GRAFT_NF4 = 24
+};
+
+/* A dimension: known if min == max; otherwise any value in min..max. Unbounded: max == INT64_MAX. Two unknown
+ * dimensions with the same symbol other than 0 are equal. */
+typedef struct graft_dim {
+  int64_t min;
+  int64_t max;
+  uint32_t symbol;
+  uint32_t reserved;
+} graft_dim;
+
+typedef struct graft_shape {
+  int32_t rank; /* -1: unknown */
+  int32_t reserved;
+  const graft_dim* dims;
+} graft_shape;
+
+typedef struct graft_info {
+  graft_type type;
+  int32_t reserved;
+  graft_shape shape;
+} graft_info;
+
+/* A tensor in memory. Dense and row-major if `strides` is null. 4-bit and 1-bit elements are packed: two or eight to
+ * a byte, 4-bit low nibble first, 1-bit highest bit first. */
+typedef struct graft_tensor {
+  uint32_t size;
+  graft_type type;
+  int32_t rank;
+  int32_t layout; /* 0: plain. Others are reserved for blocked layouts. */
+  const int64_t* dims;
+  const int64_t* strides; /* in elements */
+  void* data;
+} graft_tensor;
+
+typedef int32_t graft_kind;
+enum {
+  GRAFT_NONE = 0,
+  GRAFT_BOOL = 1,    /* i */
+  GRAFT_INT = 2,     /* i */
+  GRAFT_FLOAT = 3,   /* f */
+  GRAFT_TEXT = 4,    /* s */
+  GRAFT_DTYPE = 5,   /* i, a graft_type */
+  GRAFT_SHAPE = 6,   /* shape */
+  GRAFT_TENSOR = 7,  /* tensor */
+  GRAFT_INTS = 8,    /* items: int64_t[count] */
+  GRAFT_FLOATS = 9,  /* items: double[count] */
+  GRAFT_TEXTS = 10,  /* items: graft_str[count] */
+  GRAFT_DTYPES = 11, /* items: graft_type[count] */
+  GRAFT_GRAPH = 12,  /* a sub-graph of a framework model: see import_body */
+  GRAFT_TENSORS = 13 /* items: const graft_tensor*[count] */
+};
+
+/* An attribute value. Only the field named next to its kind above is used. */
+typedef struct graft_value {
+  graft_kind kind;
+  int32_t reserved;
+  int64_t i;
+  double f;
+  graft_str s;
+  const void* items;
+  size_t count;
+  graft_shape shape;
+  const graft_tensor* tensor;
+} graft_value;
+
+typedef struct graft_named_value {
+  graft_str name;
+  graft_value value;
+} graft_named_value;
+
+/* ---- provided by an extension ---------------------------------------------------------------------------------- */
+
+enum {
+  GRAFT_ATTR_REQUIRED = 1, /* has no default and must be present */
+  GRAFT_ATTR_OPTIONAL = 2, /* may be absent, which differs from any value */
+  GRAFT_ATTR_F32 = 4       /* a FLOAT or FLOATS stored in 32 bits */
+};
+
+typedef struct graft_attr {
+  uint32_t size;
+  uint32_t flags;
+  graft_kind kind;
+  graft_str name;
+  graft_str doc;
+  graft_value fallback;     /* the default; kind NONE when required or optional */
+  double min, max;          /* bounds of numbers, of each item of a list */
+  const graft_str* allowed; /* the strings that a TEXT may be; null: any */
+  size_t allowed_count;
+} graft_attr;
+
+enum {
+  GRAFT_PORT_OPTIONAL = 1, /* may be absent */
+  GRAFT_PORT_VARIADIC = 2  /* the last one only: any number, including none */
+};
+
+typedef struct graft_port {
+  uint32_t size;
+  uint32_t flags;
+  graft_str name;
+  graft_str doc;
+} graft_port;
+
+/* How the inputs and outputs of a node are connected to the parameters and results of one of its bodies. */
+enum { GRAFT_PURPOSE_NONE = 0, GRAFT_CURRENT_ITERATION = 1, GRAFT_EXECUTION_CONDITION = 2 };
+typedef struct graft_port_map {
+  int64_t external; /* index of the node's input or output; -1: not connected outside */
+  int64_t internal; /* index of the body's parameter or result */
+  int32_t sliced;   /* nonzero: one slice per iteration along `axis` */
+  int32_t purpose;
+  int64_t axis, start, end, stride, part_size;
+} graft_port_map;
+
+typedef struct graft_back_edge {
+  int64_t result;    /* of one iteration ... */
+  int64_t parameter; /* ... becomes this one of the next */
+} graft_back_edge;
+
+typedef struct graft_body {
+  uint32_t size;
+  uint32_t parameter_count;
+  uint32_t result_count;
+  uint32_t reserved;
+  const graft_port_map* inputs;
+  size_t input_count;
+  const graft_port_map* outputs;
+  size_t output_count;
+  const graft_back_edge* back_edges;
+  size_t back_edge_count;
+  const graft_info* parameters; /* as far as they are known */
+} graft_body;
+
+/* Opaque handles, owned by the host. */
+typedef struct graft_node graft_node;     /* an operation in a graph: attributes, inputs, outputs, bodies */
+typedef struct graft_import graft_import; /* a framework's layer under import */
+typedef struct graft_runner graft_runner; /* one call of a kernel */
+
+/* One call of a kernel. The host fills it once per compiled node; a call has no overhead beyond the function itself. */
+typedef struct graft_call {
+  uint32_t size;
+  uint32_t input_count;
+  uint32_t output_count;
+  uint32_t reserved;
+  const graft_tensor* const* inputs; /* null entry: an absent optional input */
+  graft_tensor* const* outputs;      /* data == null: allocate it with host->allocate */
+  void* state;                       /* created by `prepare`; shared by concurrent calls */
+  void* scratch;                     /* requested by `prepare`; exclusive to this call */
+  void* user;                        /* of the kernel record */
+  graft_runner* runner;
+  const uint8_t* wanted; /* per output; 0: unused, so the kernel may skip it to save time; writing it is harmless */
+} graft_call;
+
+/* One way of running an operation on a device. Devices try their kernels for an operation in order and take the first
+ * that accepts. The kernel of device "REFERENCE" defines the correct result. */
+typedef struct graft_kernel {
+  uint32_t size;
+  uint32_t flags;
+  graft_str op;                                    /* type, e.g. "Elu" */
+  graft_str opset;                                 /* e.g. "opset1" */
+  graft_str device;                                /* "REFERENCE", "CPU", ... */
+  graft_str name;                                  /* shown by explain, e.g. "gemm_f32" */
+  void* user;                                      /* passed to the functions below */
+  graft_status (*accept)(graft_node*, void* user); /* null: accepts everything. Declines by fail(UNSUPPORTED) */
+  graft_status (*prepare)(graft_node*, void* user, void** state); /* null: no state */
+  graft_status (*run)(const graft_call*);
+  void (*release)(void* state, void* user);
+} graft_kernel;
+
+enum {
+  GRAFT_OP_PURE = 1,        /* equal inputs give equal outputs: may be constant-folded */
+  GRAFT_OP_VIEW = 2,        /* output 0 has the bytes of input 0 with another shape */
+  GRAFT_OP_IN_PLACE = 4,    /* output 0 may overwrite input 0 if types and sizes agree */
+  GRAFT_OP_SINK = 8,        /* has a side effect: kept even if its outputs are unused */
+  GRAFT_OP_ELEMENTWISE = 16 /* output element i depends on the (broadcast) input elements i only */
+};
+
+typedef struct graft_op {
+  uint32_t size;
+  uint32_t flags;
+  graft_str name;
+  graft_str opset;
+  graft_str ir_name; /* type name in the IR; empty: `name` */
+  graft_str doc;
+  const graft_attr* const* attrs;
+  size_t attr_count;
+  const graft_port* const* inputs;
+  size_t input_count;
+  const graft_port* const* outputs;
+  size_t output_count;
+  const graft_str* bodies; /* prefixes of the body sections in the IR: "" for <body>, "then_" for <then_body> */
+  size_t body_count;
+  void* user; /* passed to infer */
+  graft_status (*infer)(graft_node*, void* user);
+  graft_str decomposition; /* an equivalent graph in the textual form; empty: none */
+  const graft_str* cases;  /* test cases in the format of tests/ops */
+  size_t case_count;
+  /* About how many elements a call touches, for the types and shapes of the node's inputs and outputs. Folding
+   * constants is paid from a budget in this unit. Null: the number of elements where the operation is element-wise or a
+   * view, the product of input and output elements elsewhere. */
+  graft_status (*cost)(graft_node*, void* cost_user, double* elements);
+  void* cost_user;
+} graft_op;
+
+/* The size of this record in the first release. */
+#define GRAFT_OP_MIN_SIZE offsetof(graft_op, cases)
+
+/* attribute `name` of our operation <- field `path` of the framework's layer, or `fallback` if it is absent */
+typedef struct graft_attr_rule {
+  graft_str name;
+  graft_str path;
+  graft_value fallback; /* kind NONE: the operation's own default */
+} graft_attr_rule;
+
+/* The ranks that a rule takes for one input of the layer; checked before the rule runs, where the rank is known. */
+typedef struct graft_rank {
+  uint32_t input;
+  int32_t min;
+  int32_t max;
+} graft_rank;
+
+/* Converts a framework's layer to operations. Without `expand` it is pure data: one node of `op` with the same inputs.
+ */
+typedef struct graft_rule {
+  uint32_t size;
+  uint32_t flags;
+  graft_str framework; /* "onnx", "caffe", "tensorflow", "mxnet", "kaldi" */
+  graft_str domain;    /* ONNX domain; empty: the default one */
+  graft_str type;      /* the framework's name for the layer */
+  int64_t since;       /* for framework operator-set versions since <= v < until */
+  int64_t until;
+  graft_str op;
+  graft_str opset;
+  const graft_attr_rule* attrs;
+  size_t attr_count;
+  const graft_named_value* conditions; /* the fields must have these values */
+  size_t condition_count;
+  const graft_str* ignored; /* fields without effect here */
+  size_t ignored_count;
+  void* user; /* passed to expand */
+  graft_status (*expand)(graft_import*, void* user);
+  const graft_rank* ranks; /* at most one per input */
+  size_t rank_count;
+} graft_rule;
+
+/* The size of this record in the first release. */
+#define GRAFT_RULE_MIN_SIZE (offsetof(graft_rule, expand) + sizeof(void*))
+
+/* The phase in which a pass runs: right after the import, when layers without a rule are still in the graph; during
+ * optimization; or at the end, when graphs get their final form. Passes of GRAFT_WRITE run after all others, and only
+ * when an IR is written; those of the same name are merged into one pass. */
+enum { GRAFT_FRONT = 0, GRAFT_MIDDLE = 1, GRAFT_BACK = 2, GRAFT_WRITE = 3 };
+
+enum {
+  GRAFT_PASS_ON_REQUEST = 1,     /* runs only if requested by name */
+  GRAFT_PASS_CONFIGURED = 2,     /* runs once per entry of kind "general" of a replacement file with its name as id */
+  GRAFT_PASS_KEEPS_CONSTANTS = 4 /* nodes it adds are not constant-folded */
+};
+
+/* A rewrite of the graph. */
+typedef struct graft_pass {
+  uint32_t size;
+  uint32_t flags;
+  graft_str name;
+  graft_str doc;
+  int32_t phase;
+  int32_t reserved;
+  const graft_str* types; /* visits nodes of these types, of any opset; none: called once per graph */
+  size_t type_count;
+  const graft_str* before; /* names of passes of the same phase */
+  size_t before_count;
+  const graft_str* after;
+  size_t after_count;
+  void* user; /* passed to visit */
+  graft_status (*visit)(graft_import*, void* user);
+} graft_pass;
+
+typedef struct graft_extension {
+  uint32_t size;
+  uint32_t abi_version;
+  graft_str name;
+  graft_str version;
+  const graft_op* const* ops;
+  size_t op_count;
+  const graft_kernel* const* kernels;
+  size_t kernel_count;
+  const graft_rule* const* rules;
+  size_t rule_count;
+  const graft_pass* const* passes;
+  size_t pass_count;
+} graft_extension;
+
+/* The size of the record above in the first release. */
+#define GRAFT_EXTENSION_MIN_SIZE (offsetof(graft_extension, rule_count) + sizeof(size_t))
+
+/* ---- provided by the host -------------------------------------------------------------------------------------- */
+
+typedef int64_t graft_ref; /* a value in the graph under construction; 0: absent */
+
+typedef struct graft_new_body {
+  int64_t body; /* from import_body */
+  const graft_port_map* inputs;
+  size_t input_count;
+  const graft_port_map* outputs;
+  size_t output_count;
+  const graft_back_edge* back_edges;
+  size_t back_edge_count;
+} graft_new_body;
+
+typedef struct graft_new_node {
+  uint32_t size;
+  uint32_t reserved;
+  graft_str op;
+  graft_str opset; /* empty: the newest known */
+  const graft_ref* inputs;
+  size_t input_count;
+  const graft_named_value* attrs;
+  size_t attr_count;
+  const graft_new_body* bodies;
+  size_t body_count;
+} graft_new_node;
+
+/* A consumer of a value: a node and which of its inputs. */
+typedef struct graft_reader {
+  const graft_node* node;
+  size_t input;
+} graft_reader;
+
+/* An imported sub-graph. Its parameters are the declared ones, then one for each captured value of the outer graph. */
+typedef struct graft_imported_body {
+  uint32_t size;
+  uint32_t reserved;
+  int64_t body;
+  size_t declared_count;
+  const graft_ref* captured;
+  size_t captured_count;
+  const graft_info* results;
+  size_t result_count;
+} graft_imported_body;
+
+typedef struct graft_host {
+  uint32_t size;
+  uint32_t abi_version;
+
+  /* Records the reason of a failure. The callback then returns `status`. `hint` may be empty. */
+  void (*fail)(graft_status status, graft_str message, graft_str hint);
+  void (*log)(int32_t level, graft_str message); /* 0 error, 1 warning, 2 info, 3 debug */
+
+  /* Copies `from` into `to` (same number of elements), converting each element. Float to integer truncates and
+   * saturates; narrowing integers wraps; conversion to boolean tests for nonzero. */
+  graft_status (*convert)(const graft_tensor* from, graft_tensor* to);
+
+  /* A node, in infer, accept and prepare. */
+  graft_str (*node_name)(const graft_node*);
+  graft_str (*node_type)(const graft_node*);
+  const graft_value* (*attribute)(const graft_node*, graft_str name); /* null: absent */
+  size_t (*input_count)(const graft_node*);
+  size_t (*output_count)(const graft_node*);
+  int32_t (*input)(const graft_node*, size_t index, graft_info* info);  /* 0: absent */
+  int32_t (*output)(const graft_node*, size_t index, graft_info* info); /* 0: unused */
+  const graft_tensor* (*constant)(const graft_node*, size_t input);     /* null: not known at this stage */
+  /* The values of a small integer input as far as they are known, for example a shape with an unknown batch. */
+  int32_t (*known_values)(const graft_node*, size_t input, graft_shape* values);
+  graft_status (*set_output)(graft_node*, size_t index, const graft_info* info);
+  graft_status (*set_known_values)(graft_node*, size_t output, const graft_shape* values);
+  size_t (*body_count)(const graft_node*);
+  const graft_body* (*body)(const graft_node*, size_t index);
+  /* Infers a body. `results` has one entry per result of the body and is valid until the next call. */
+  graft_status (*infer_body)(graft_node*, size_t index, const graft_info* parameters, const graft_info** results);
+  /* In prepare: requests scratch memory for each call, 64-byte aligned; it is planned together with the activations. */
+  graft_status (*request_scratch)(graft_node*, size_t bytes);
+
+  /* A call of a kernel. */
+  graft_status (*allocate)(graft_runner*, size_t output, int32_t rank, const int64_t* dims);
+  graft_status (*parallel_for)(graft_runner*, int64_t count, int64_t grain,
+                               void (*body)(void* arg, int64_t begin, int64_t end), void* arg);
+  /* Runs a body once. The results belong to the host and live until the call ends or `release_tensor`. */
+  graft_status (*run_body)(graft_runner*, size_t index, const graft_tensor* const* parameters,
+                           const graft_tensor** results);
+  void (*release_tensor)(graft_runner*, const graft_tensor*);
+  /* Stores a copy of `text` in element `index` of a string output. */
+  graft_status (*store_text)(graft_runner*, graft_tensor* tensor, int64_t index, graft_str text);
+  int32_t (*cancelled)(graft_runner*);
+  /* State that survives a call: variables by name (ReadValue, Assign). Null if never set. */
+  const graft_tensor* (*variable)(graft_runner*, graft_str id);
+  graft_status (*set_variable)(graft_runner*, graft_str id, const graft_tensor* value);
+
+  /* A layer under import. */
+  graft_str (*layer_name)(const graft_import*);
+  graft_str (*layer_type)(const graft_import*);
+  int64_t (*layer_version)(const graft_import*); /* operator-set version of its domain */
+  const graft_value* (*field)(graft_import*, graft_str path);
+  size_t (*layer_input_count)(const graft_import*);
+  size_t (*layer_output_count)(const graft_import*);
+  int32_t (*layer_output_wanted)(const graft_import*, size_t index);
+  graft_ref (*layer_input)(const graft_import*, size_t index); /* 0: absent */
+  graft_status (*ref_info)(graft_import*, graft_ref, graft_info* info);
+  const graft_tensor* (*ref_constant)(graft_import*, graft_ref); /* null: not a constant */
+  int32_t (*ref_known_values)(graft_import*, graft_ref, graft_shape* values);
+  graft_ref (*add_constant)(graft_import*, const graft_tensor*); /* copies; 0: failed */
+  graft_status (*add_node)(graft_import*, const graft_new_node*, graft_ref* outputs, size_t output_count);
+  graft_status (*set_layer_output)(graft_import*, size_t index, graft_ref);
+  /* Imports the sub-graph in field `path`. `parameters` are the types and shapes of its declared inputs. `prologue`,
+   * if given, gets the parameters (any number of them) as inputs of a layer and sets the inputs of the sub-graph as its
+   * outputs; `epilogue` likewise connects the outputs of the sub-graph to the results of the body. An output that is a
+   * list has one result per item. */
+  graft_status (*import_body)(graft_import*, graft_str path, const graft_info* parameters, size_t parameter_count,
+                              graft_status (*prologue)(graft_import*, void* user),
+                              graft_status (*epilogue)(graft_import*, void* user), void* user,
+                              const graft_imported_body** body);
+  /* A list of values (a sequence in ONNX). It exists only during import and is passed between layers; no operation
+   * accepts it. */
+  graft_ref (*add_list)(graft_import*, const graft_ref* items, size_t count); /* 0: failed */
+  /* 0: not a list. The items are valid until the next call. */
+  int32_t (*ref_list)(graft_import*, graft_ref, const graft_ref** items, size_t* count);
+  /* The number of inputs, at the end, that are weights stored with the layer (blobs of Caffe). */
+  size_t (*layer_weight_count)(const graft_import*);
+
+  /* A pass. The handle is the visited node: its attributes are the fields, and setting a layer output replaces the
+   * output of the node. Nodes are valid until the visit ends; those that the user wants to keep unchanged have no
+   * producer and no consumers. */
+  graft_str (*node_opset)(const graft_node*);
+  size_t (*node_attributes)(const graft_node*, const graft_named_value** list);
+  const graft_node* (*visited)(graft_import*);                              /* null: the whole graph */
+  const graft_node* (*ref_maker)(graft_import*, graft_ref, size_t* output); /* null: none that a pass may use */
+  /* The number of consumers; the list is valid until the next call. `readers` may be null. */
+  size_t (*ref_readers)(graft_import*, graft_ref, const graft_reader** readers);
+  graft_ref (*node_input)(graft_import*, const graft_node*, size_t index);  /* 0: absent */
+  graft_ref (*node_output)(graft_import*, const graft_node*, size_t index); /* 0: none */
+  size_t (*graph_nodes)(graft_import*, const graft_node* const** nodes);    /* all, producers first */
+  graft_status (*replace_ref)(graft_import*, graft_ref from, graft_ref to); /* for all consumers */
+  const graft_value* (*configured)(graft_import*, graft_str path);          /* from a replacement file */
+
+  /* More functions for importing a layer. */
+  /* An empty optional value: a layer that takes it sees an omitted input. 0: failed. */
+  graft_ref (*add_nothing)(graft_import*);
+  /* Imports the sub-graph in field `path` in place of the layer, with these values as its inputs; they may be lists.
+   * The outputs are valid until the next call. */
+  graft_status (*inline_body)(graft_import*, graft_str path, const graft_ref* inputs, size_t input_count,
+                              const graft_ref** outputs, size_t* output_count);
+} graft_host;
+
+/* What every host provides: the table of the first release. Test later fields against `size` before use. */
+#define GRAFT_HOST_MIN_SIZE (offsetof(graft_host, ref_list) + sizeof(void*))
+
+typedef const graft_extension* (*graft_entry)(const graft_host*);
+
+/* The only symbol that an extension exports: a graft_entry. It returns null to reject a host that it cannot work with.
+ */
+#define GRAFT_ENTRY_SYMBOL "graft_extension_entry"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
