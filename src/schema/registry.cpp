@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <set>
 
 #include "base/error.hpp"
 
@@ -58,7 +57,6 @@ int opset_number(std::string_view opset) {
 
 struct Registry::State {
   std::deque<Source> sources;
-  std::set<std::string, std::less<>> entered;  // paths of libraries that are registered completely
   std::deque<OpDef> defs;
   std::map<std::pair<std::string, std::string>, const OpDef*> by_key;  // (type, opset)
   std::unordered_map<std::string, std::vector<const OpDef*>> by_type;  // numbered opsets ascending, then others
@@ -76,12 +74,14 @@ struct Registry::State {
     check_op(record);
     std::string type(view(record->name)), opset(view(record->opset));
     const OpDef*& slot = by_key[{type, opset}];
-    if (slot && !slot->source->built_in())
-      throw Error(ErrorKind::user,
-                  text("operation '", type, "' of ", opset, " is defined by '", slot->source->path, "' and by '",
-                       source.path, "'"),
-                  "load only one of the two");
     if (slot && source.built_in()) throw_internal("operation '", type, "' of ", opset, " is built in twice");
+    if (slot && slot->source == &source)
+      throw_user("operation '", type, "' of ", opset, " is defined twice by '", source.title(), "'");
+    if (slot && slot->source->origin == Source::library && source.origin == Source::library)
+      throw Error(ErrorKind::user,
+                  text("operation '", type, "' of ", opset, " is defined by '", slot->source->title(), "' and by '",
+                       source.title(), "'"),
+                  "load only one of the two");
     defs.push_back({record, &source, slot});
     slot = &defs.back();
     ++opsets[opset];
@@ -101,15 +101,15 @@ struct Registry::State {
 Registry::Registry() : s_(std::make_unique<State>()) {}
 Registry::~Registry() = default;
 
-void Registry::add(const graft_extension& e, std::string path) {
+void Registry::add(const graft_extension& e, Source::Origin origin, std::string path) {
   check_size(&e, GRAFT_EXTENSION_MIN_SIZE, "the extension");
   if (e.abi_version != GRAFT_ABI_VERSION)
     throw Error(ErrorKind::user,
-                text("'", path, "' uses version ", e.abi_version, " of the extension ABI, this Graft supports version ",
-                     GRAFT_ABI_VERSION),
+                text("'", path.empty() ? std::string(view(e.name)) : path, "' uses version ", e.abi_version,
+                     " of the extension ABI, this Graft supports version ", GRAFT_ABI_VERSION),
                 "rebuild it against the headers of this Graft");
-  const Source& source =
-      s_->sources.emplace_back(Source{std::string(view(e.name)), std::string(view(e.version)), std::move(path)});
+  const Source& source = s_->sources.emplace_back(
+      Source{std::string(view(e.name)), std::string(view(e.version)), std::move(path), origin});
   for (size_t i = 0; i < e.op_count; ++i) s_->enter(e.ops[i], source);
   std::unordered_map<std::string, size_t> front;  // extensions go before existing entries, keeping their own order
   for (size_t i = 0; i < e.rule_count; ++i) {
@@ -143,10 +143,7 @@ void Registry::add(const graft_extension& e, std::string path) {
         throw Error(ErrorKind::user, text("duplicate pass '", p->name, "'"), "choose a name that no other pass has");
     s_->passes.push_back({p, &source});
   }
-  s_->entered.insert(source.path);
 }
-
-bool Registry::has_library(std::string_view path) const { return s_->entered.count(path) > 0; }
 
 std::span<const PassDef> Registry::passes() const { return s_->passes; }
 
@@ -192,16 +189,21 @@ std::span<const RuleDef> Registry::rules(std::string_view framework, std::string
   return it->second;
 }
 
+namespace {
+// Kernels come with a definition: those of the source that another one takes the place of belong to that one.
+bool belongs_to_overridden(const OpDef& op, const Source& kernels) {
+  for (const OpDef* d = op.overrides; d; d = d->overrides)
+    if (d->source == &kernels || (d->source->built_in() && kernels.built_in())) return true;
+  return false;
+}
+}  // namespace
+
 std::vector<KernelDef> Registry::kernels(const OpDef& op, std::string_view device) const {
   std::vector<KernelDef> out;
   auto it = s_->kernels.find({std::string(op.name()), std::string(op.opset())});
   if (it == s_->kernels.end()) return out;
   for (const KernelDef& k : it->second)
-    if (view(k.record->device) == device) {
-      // An operation that overrides a built-in does not use the built-in's kernels.
-      if (!op.source->built_in() && k.source->built_in()) continue;
-      out.push_back(k);
-    }
+    if (view(k.record->device) == device && !belongs_to_overridden(op, *k.source)) out.push_back(k);
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <graft/abi.h>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,18 +13,22 @@
 
 namespace graft {
 
-// Where definitions came from: the built-ins or a loaded library.
+// Where definitions came from.
 struct Source {
+  enum Origin { built_ins, library, program };  // program: definitions of the application itself
   std::string name;
   std::string version;
-  std::string path;  // empty: built in
-  bool built_in() const { return path.empty(); }
+  std::string path;  // of a library
+  Origin origin = library;
+  bool built_in() const { return origin == built_ins; }
+  // For messages and lists: the path of a library, the name of what has none.
+  const std::string& title() const { return path.empty() ? name : path; }
 };
 
 struct OpDef {
   const graft_op* record;
   const Source* source;
-  const OpDef* overrides = nullptr;  // the definition that this one replaced
+  const OpDef* overrides = nullptr;  // the definition that this one takes the place of
 
   std::string_view name() const { return {record->name.data, record->name.size}; }
   std::string_view opset() const { return {record->opset.data, record->opset.size}; }
@@ -59,10 +64,8 @@ class Registry {
   Registry(const Registry&) = delete;
 
   // Registers definitions; later ones take precedence over earlier ones. Throws on malformed records and on an
-  // operation that another loaded library also defines.
-  void add(const graft_extension& extension, std::string path);
-  // Whether this library is already registered completely.
-  bool has_library(std::string_view path) const;
+  // operation that two libraries define; the registry is not to be used then.
+  void add(const graft_extension& extension, Source::Origin origin, std::string path = {});
 
   // The definition of exactly this type and opset, or, for "opsetN", the newest up to N. Null: unknown.
   const OpDef* find(std::string_view type, std::string_view opset) const;
@@ -90,8 +93,15 @@ class Registry {
   std::unique_ptr<State> s_;
 };
 
-// Loads a shared library and registers its definitions. The library stays loaded; loading it again has no effect.
-void load_extension(Registry& registry, const std::string& path);
+// A loaded library: its record, and its full path, by which it is known.
+struct LoadedExtension {
+  const graft_extension* record = nullptr;
+  std::string path;
+};
+// Loads a shared library, which stays loaded. Loading it again gives the same record.
+LoadedExtension open_extension(const std::string& path);
+// The record of an entry function; throws if the host is too old for it.
+const graft_extension& enter_extension(const std::function<const graft_extension*(const graft_host*)>& entry);
 
 // The number of "opset7"; -1 for unnumbered opsets.
 int opset_number(std::string_view opset);

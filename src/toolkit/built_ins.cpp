@@ -11,9 +11,9 @@ const graft_extension* enter_rewrites(const graft_host* h);  // made by src/rewr
 
 void add_built_ins(Registry& registry) {
   // Kernels first: of two for the same operation, the one registered first is tried first.
-  registry.add(*enter_cpu_kernels(&host_table()), "");
-  registry.add(*enter_built_ins(&host_table()), "");
-  registry.add(*enter_rewrites(&host_table()), "");
+  registry.add(*enter_cpu_kernels(&host_table()), Source::built_ins);
+  registry.add(*enter_built_ins(&host_table()), Source::built_ins);
+  registry.add(*enter_rewrites(&host_table()), Source::built_ins);
 }
 
 }  // namespace graft

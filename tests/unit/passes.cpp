@@ -79,7 +79,8 @@ Graph leaky() { return parse_graph("graph (x: f32[3]) { return PRelu(x, f32[] {0
 double slope_after(const PassOptions& options) {
   Registry registry;
   add_built_ins(registry);
-  load_extension(registry, GRAFT_TEST_EXTENSIONS "/passes_tour.so");
+  LoadedExtension tour = open_extension(GRAFT_TEST_EXTENSIONS "/passes_tour.so");
+  registry.add(*tour.record, Source::library, tour.path);
   Graph g = leaky();
   complete(g, registry);
   run_passes(g, registry, options);
