@@ -6,9 +6,6 @@
 #include <filesystem>
 #include <numeric>
 
-#include "base/file.hpp"
-#include "base/tensor.hpp"
-#include "base/text.hpp"
 #include "inputs.hpp"
 
 namespace graft::cli {
@@ -86,25 +83,10 @@ double percentile(const std::vector<double>& sorted, double p) {
              : sorted[std::min(sorted.size() - 1, static_cast<size_t>(static_cast<double>(sorted.size()) * p / 100))];
 }
 
-void print_counters(std::vector<ProfilingInfo> rows) {
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.microseconds > b.microseconds; });
-  double total = 0;
-  for (const ProfilingInfo& r : rows) total += r.microseconds;
-  std::printf("\n%-36s %-22s %-26s %10s %8s %7s\n", "operation", "type", "kernel", "us/call", "calls", "share");
-  for (const ProfilingInfo& r : rows) {
-    if (!r.calls) continue;
-    std::string name = r.node_name.size() > 36 ? "..." + r.node_name.substr(r.node_name.size() - 33) : r.node_name;
-    std::printf("%-36s %-22s %-26s %10.2f %8llu %6.1f%%\n", name.c_str(), r.node_type.c_str(), r.kernel.c_str(),
-                r.microseconds / static_cast<double>(r.calls), static_cast<unsigned long long>(r.calls),
-                total > 0 ? 100 * r.microseconds / total : 0);
-  }
-}
-
 // Size of a file, or of all files of a SavedModel.
 size_t size_on_disk(const std::string& path) {
   namespace fs = std::filesystem;
-  if (!fs::is_directory(path)) return MappedFile::open(path)->chars().size();
+  if (!fs::is_directory(path)) return fs::file_size(path);
   size_t sum = 0;
   for (const fs::directory_entry& e : fs::recursive_directory_iterator(path))
     if (e.is_regular_file()) sum += e.file_size();
@@ -219,7 +201,7 @@ void bench(BenchOptions o) {
   };
   line("Peak memory",
        text(mib(peak_memory()), " (", mib(before), " before compilation; model files: ", mib(weights), ")"));
-  if (o.counters) print_counters(counters);
+  if (o.counters) std::printf("\n%s", profile_text(counters).c_str());
 }
 
 }  // namespace

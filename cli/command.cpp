@@ -2,12 +2,9 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
-
-#include "base/file.hpp"
-#include "base/text.hpp"
-#include "schema/registry.hpp"
 
 namespace graft::cli {
 
@@ -81,29 +78,28 @@ std::vector<std::string> ModelOptions::all_files() const {
 
 namespace {
 // Structure of inputs that the input values do not determine.
-void apply_items(const std::vector<std::string>& items, ImportOptions& options) {
+void apply_items(const std::vector<std::string>& items, ReadOptions& options) {
   for (const std::string& item : items) {
     size_t equals = item.rfind('=');
     std::string_view count = std::string_view(item).substr(equals == item.npos ? item.size() : equals + 1);
     auto n = parse_int(count);
     if (equals == item.npos || equals == 0 || (count != "none" && (!n || *n < 0)))
       throw UsageError(text("--items: expected NAME=N or NAME=none, got '", item, "'"));
-    InputForm form;
-    if (count == "none") form.absent = true;
-    else form.length = static_cast<size_t>(*n);
-    options.input_forms.emplace(item.substr(0, equals), std::move(form));
+    std::string name = item.substr(0, equals);
+    if (count == "none") options.absent.push_back(name);
+    else options.items.emplace(name, static_cast<size_t>(*n));
   }
 }
 }  // namespace
 
-void ModelOptions::apply(ImportOptions& options) const {
-  options.read.signature = signature;
+void ModelOptions::apply(ReadOptions& options) const {
+  options.signature = signature;
   teach.apply(options);
   apply_items(items, options);
 }
 
-bool ModelOptions::instead(const Core& core, ImportOptions options, bool json) const {
-  options.read.signature = signature;
+bool ModelOptions::instead(const Core& core, ReadOptions options, bool json) const {
+  options.signature = signature;
   return teach.instead(core, all_files(), std::move(options), json);
 }
 
@@ -119,7 +115,7 @@ Core make_core(const ModelOptions& o) {
             "Python extensions of the Model Optimizer are not supported; graft new generates an extension in C++");
       core.add_extension(std::string(path));
     }
-  as_usage([&] { return &core.state()->device(o.device); });
+  as_usage([&] { return core.device_description(o.device); });
   return core;
 }
 
@@ -154,16 +150,16 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given,
   return out;
 }
 
-Model load(const Core& core, const ModelOptions& o, ImportOptions options) {
+Model load(const Core& core, const ModelOptions& o, ReadOptions options) {
   std::vector<std::string> files = o.all_files();
   o.apply(options);
-  Model m(load_model(core.state(), files, options));
-  if (o.input_shapes.empty() || !options.input_shapes.empty()) return m;
+  Model m = core.read_model(files, options);
+  if (o.input_shapes.empty()) return m;
   // Shapes refer to inputs by name, so the model must be loaded before they can be resolved.
   std::vector<Port> inputs = m.inputs();
-  options.input_shapes = parse_shapes(o.input_shapes, inputs);
-  for (const auto& [name, shape] : options.input_shapes) as_usage([&] { return find_port(inputs, name, "input"); });
-  return Model(load_model(core.state(), files, options));
+  options.shapes = parse_shapes(o.input_shapes, inputs);
+  for (const auto& [name, shape] : options.shapes) as_usage([&] { return find_port(inputs, name, "input"); });
+  return core.read_model(files, options);
 }
 
 size_t peak_memory() {
@@ -193,6 +189,12 @@ nlohmann::json port_json(const Port& p) {
           {"shape", shape_json(p.shape)}};
 }
 
+nlohmann::json ports_json(const std::vector<Port>& ports) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const Port& p : ports) out.push_back(port_json(p));
+  return out;
+}
+
 namespace {
 nlohmann::json group_json(const Group& g) {
   constexpr const char* kinds[] = {"tensor", "sequence", "run", "optional", "map"};
@@ -205,14 +207,18 @@ nlohmann::json group_json(const Group& g) {
 }
 }  // namespace
 
-void add_groups(nlohmann::json& report, const Model& model) {
-  auto add = [&](const char* key, const std::vector<NamedForm>& forms, const std::vector<Group>& groups) {
-    if (!any_structure(forms)) return;
+void add_groups(nlohmann::json& report, const std::vector<Group>& inputs, const std::vector<Group>& outputs) {
+  auto add = [&](const char* key, const std::vector<Group>& groups) {
+    auto structured = [](const Group& g) { return g.kind != Group::Kind::tensor; };
+    if (std::none_of(groups.begin(), groups.end(), structured)) return;
     report[key] = nlohmann::json::array();
     for (const Group& g : groups) report[key].push_back(group_json(g));
   };
-  add("input_groups", model.state()->graph.input_forms, model.input_groups());
-  add("output_groups", model.state()->graph.output_forms, model.output_groups());
+  add("input_groups", inputs);
+  add("output_groups", outputs);
 }
+
+std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem().string(); }
+std::string extension_of(const std::string& path) { return to_lower(std::filesystem::path(path).extension().string()); }
 
 }  // namespace graft::cli

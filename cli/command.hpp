@@ -2,11 +2,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <graft/files.hpp>
+#include <graft/text.hpp>
+#include <graft/toolkit.hpp>
 #include <nlohmann/json.hpp>
 
 #include "log_level.hpp"
 #include "teach_options.hpp"
-#include "toolkit/load.hpp"
 
 namespace graft::cli {
 
@@ -17,7 +19,7 @@ enum ExitCode { done = 0, wrong_usage = 1, bad_model = 2, our_bug = 3 };
 class UsageError : public Error {
  public:
   explicit UsageError(std::string message, std::string hint = {})
-      : Error(ErrorKind::user, std::move(message), std::move(hint)) {}
+      : Error(ErrorKind::request, std::move(message), std::move(hint)) {}
 };
 
 // Keeps a value alive until the process exits: destroying a large model piece by piece would only waste time.
@@ -60,14 +62,14 @@ struct ModelOptions {
 
   std::vector<std::string> all_files() const;
   // Sets the options that the readers need besides the files.
-  void apply(ImportOptions& options) const;
+  void apply(ReadOptions& options) const;
   // Runs the action requested instead of the command, if any (TeachOptions::instead).
-  bool instead(const Core& core, ImportOptions options, bool json) const;
+  bool instead(const Core& core, ReadOptions options, bool json) const;
 };
 
 // A core with the extensions loaded.
 Core make_core(const ModelOptions& o);
-Model load(const Core& core, const ModelOptions& o, ImportOptions options = {});
+Model load(const Core& core, const ModelOptions& o, ReadOptions options = {});
 
 // "data[1,3,224,224],other[1,10]" or, for a single input, "[1,3,224,224]" or "1,3,224,224"; ? and a..b for unknown
 // ones.
@@ -88,8 +90,13 @@ size_t peak_memory();
 void print_json(const nlohmann::json& j);
 
 nlohmann::json port_json(const Port& p);
-// Adds the structure of `inputs` and `outputs` to a report if an input or output is not a single tensor.
-void add_groups(nlohmann::json& report, const Model& model);
+nlohmann::json ports_json(const std::vector<Port>& ports);
+// Adds the structure of inputs and outputs to a report if one of them is not a single tensor.
+void add_groups(nlohmann::json& report, const std::vector<Group>& inputs, const std::vector<Group>& outputs);
 nlohmann::json shape_json(const Shape& s);
+
+// "a/b.onnx" -> "b"; "a/b.ONNX" -> ".onnx".
+std::string stem_of(const std::string& path);
+std::string extension_of(const std::string& path);
 
 }  // namespace graft::cli

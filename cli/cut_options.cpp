@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
-
 namespace graft::cli {
 
 std::vector<std::string> items_of(std::string_view list) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "command.hpp"
-#include "toolkit/values.hpp"
 
 namespace graft::cli {
 
@@ -14,6 +13,5 @@ struct InputOptions {
 
 // One value per input; random values if none is given. Prints a note about each conversion.
 std::vector<Datum> make_inputs(const InputOptions& o, const std::vector<Group>& groups, const std::vector<Port>& ports);
-std::vector<Tensor> random_inputs(const std::vector<Port>& ports, uint64_t seed);
 
 }  // namespace graft::cli

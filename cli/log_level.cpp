@@ -5,8 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/log.hpp"
-#include "base/text.hpp"
 #include "command.hpp"
 #include "terminal.hpp"
 
@@ -29,7 +27,7 @@ void print_line(std::string_view line) {
 }  // namespace
 
 void log_to_stderr() {
-  set_log_sink([](LogLevel level, std::string_view message) {
+  set_log_listener([](LogLevel level, std::string_view message) {
     constexpr const char* names[] = {"error", "warning", "info", "debug"};
     print_line(text(names[static_cast<int>(level)], ": ", message));
   });
@@ -57,5 +55,9 @@ void add_log_level(CLI::App& app) {
 void note(const std::string& line) {
   if (is_logged(LogLevel::warning)) print_line(line);
 }
+void note_all(const std::vector<std::string>& lines) {
+  for (const std::string& l : lines) note(l);
+}
+void warn(const std::string& message) { log(LogLevel::warning, message); }
 
 }  // namespace graft::cli

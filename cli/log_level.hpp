@@ -12,5 +12,8 @@ void add_log_level(CLI::App& app);
 
 // Prints a line to stderr, dimmed on a terminal; hidden if warnings are.
 void note(const std::string& line);
+void note_all(const std::vector<std::string>& lines);
+// Logs a warning of the program itself.
+void warn(const std::string& message);
 
 }  // namespace graft::cli

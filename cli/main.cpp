@@ -5,9 +5,6 @@
 #include <filesystem>
 
 #include "arguments.hpp"
-#include "base/guard.hpp"
-#include "base/request.hpp"
-#include "base/text.hpp"
 #include "command.hpp"
 #include "log_level.hpp"
 #include "terminal.hpp"
@@ -91,17 +88,11 @@ int main(int argc, char** argv) {
     return done;
   } catch (const CLI::ParseError& e) {
     return report_usage(app, e);
-  } catch (const UsageError& e) {
-    std::fprintf(stderr, "%s\n", e.report().c_str());
-    return wrong_usage;
-  } catch (const RequestError& e) {
-    std::fprintf(stderr, "%s\n", e.report().c_str());
-    return wrong_usage;
   } catch (...) {
     Error e = current_error();
     std::fflush(stdout);
     std::fprintf(stderr, "%s\n", e.report().c_str());
-    return e.kind() == ErrorKind::internal ? our_bug : bad_model;
+    return e.kind() == ErrorKind::request ? wrong_usage : e.kind() == ErrorKind::internal ? our_bug : bad_model;
   }
 }
 

@@ -3,14 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
-
-#include "base/file.hpp"
-#include "base/log.hpp"
-#include "base/pattern.hpp"
-#include "base/text.hpp"
-#include "readers/checkpoint_state.hpp"
-#include "readers/tensorflow.hpp"
+#include <fstream>
 
 namespace graft::cli {
 namespace {
@@ -86,41 +81,12 @@ bool is_word(const std::string& s, std::initializer_list<std::string_view> words
   return std::any_of(words.begin(), words.end(), [&](std::string_view w) { return equal_ignoring_case(s, w); });
 }
 
-// --finegrain_fusing takes regular expressions; they come from the user, not from the model.
-std::vector<Pattern> patterns(const std::string& list) {
-  std::vector<Pattern> out;
-  for (std::string_view word : split(list, ',')) try {
-      if (!trim(word).empty()) out.emplace_back(trim(word));
-    } catch (const Error& e) {
-      throw UsageError(text("--finegrain_fusing: ", e.message()), e.hint());
-    }
-  return out;
-}
-
-// "folder/model.ckpt", its .index, its .data-00000-of-00001, TensorFlow's file "folder/checkpoint" that names one, or a
-// folder with one checkpoint or such a file.
-std::string checkpoint_index(const std::string& given) {
-  namespace fs = std::filesystem;
-  std::error_code ec;
-  if (fs::is_directory(given, ec)) {
-    std::vector<std::string> found;
-    for (const auto& e : fs::directory_iterator(given, ec))
-      if (e.path().extension() == ".index") found.push_back(e.path().string());
-    std::sort(found.begin(), found.end());
-    if (std::string state = given + "/checkpoint"; found.size() > 1 && fs::is_regular_file(state, ec))
-      return read_checkpoint_state(state);
-    if (found.size() != 1)
-      throw UsageError(text("expected one checkpoint in the directory '", given, "', got ", found.size()),
-                       found.empty() ? "" : text("use one of ", join(found, ", ")));
-    return found[0];
-  }
-  std::string base = given;
-  if (size_t at = base.rfind(".data-"); at != base.npos) base.resize(at);
-  std::string index = base.ends_with(".index") ? base : base + ".index";
-  if (!fs::is_regular_file(index, ec) && fs::is_regular_file(given, ec)) return read_checkpoint_state(given);
-  if (!fs::is_regular_file(index, ec))
-    throw UsageError(text("checkpoint not found: '", given, "'"), text("expected the file ", index));
-  return index;
+bool holds_zero_byte(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  char block[65536];
+  while (in.read(block, sizeof block), in.gcount() > 0)
+    if (std::memchr(block, 0, static_cast<size_t>(in.gcount()))) return true;
+  return false;
 }
 
 }  // namespace
@@ -188,7 +154,7 @@ void MoOptions::add(CLI::App& app) {
       ->group("Report");
 }
 
-void MoOptions::add_to(ModelOptions& model, ImportOptions& import) const {
+void MoOptions::add_to(ModelOptions& model, ReadOptions& read) const {
   namespace fs = std::filesystem;
   if (!saved_model.empty()) {
     std::error_code ec;
@@ -204,8 +170,8 @@ void MoOptions::add_to(ModelOptions& model, ImportOptions& import) const {
   }
   int models = !saved_model.empty() + !meta_graph.empty() + !model.model.empty();
   if (models > 1) throw UsageError("--input_model, --saved_model_dir and --input_meta_graph are mutually exclusive");
-  for (std::string_view t : split(tags, ',')) import.read.tags.emplace_back(trim(t));
-  if (!checkpoint.empty()) import.read.checkpoint = checkpoint_index(checkpoint);
+  for (std::string_view t : split(tags, ',')) read.tags.emplace_back(trim(t));
+  read.checkpoint = checkpoint;
   std::error_code ec;
   if (!pipeline.empty() && !fs::is_regular_file(pipeline, ec))
     throw UsageError(text("file not found: '", pipeline, "'"));
@@ -223,20 +189,17 @@ void MoOptions::check_framework(const std::vector<std::string>& files) const {
     if (!is_word(framework, {"tf", "tensorflow", "caffe", "onnx"}))
       throw UsageError(text("--framework: expected tf, caffe or onnx, got '", framework, "'"));
     std::string wanted = is_word(framework, {"tf"}) ? "tensorflow" : to_lower(framework);
-    std::string_view found = format_name(recognise(files[0]));
+    std::string found = recognize_format(files[0]);
     if (found != wanted)
       throw UsageError(text("--framework: expected ", framework, ", got the ", found, " model '", files[0], "'"),
                        "omit --framework, or pass a matching file");
   }
   if (is_text && !std::filesystem::is_directory(files[0])) {
-    auto file = MappedFile::open(files[0]);
-    if (recognise(files[0]) != Format::tensorflow || file->chars().find('\0') != std::string_view::npos)
+    if (recognize_format(files[0]) != "tensorflow" || holds_zero_byte(files[0]))
       throw UsageError(text("--input_model_is_text: expected a TensorFlow graph in text format, got '", files[0], "'"),
                        "omit the option");
   }
 }
-
-bool MoOptions::half() const { return compress || is_word(data_type, {"FP16", "half"}); }
 
 void MoOptions::note_pipeline(const Model& model) const {
   constexpr const char* option = "--tensorflow_object_detection_api_pipeline_config";
@@ -244,47 +207,34 @@ void MoOptions::note_pipeline(const Model& model) const {
   if (model.framework() != "tensorflow")
     throw UsageError(text(option, ": expected a TensorFlow model, got a model of ", model.framework()),
                      "omit the option");
-  if (!model.unknown_layers().empty()) return log_warning(option, " is ignored");
+  if (!model.unknown_layers().empty()) return warn(text(option, " is ignored"));
   std::vector<std::string> outputs;
   for (const Port& p : model.outputs()) outputs.push_back(p.any_name());
   note(text(option, " is not needed: the whole graph was imported; outputs: ", join(outputs, ", ")));
 }
 
-PassOptions MoOptions::passes(const Registry& registry) const {
-  PassOptions out;
-  std::vector<PassInfo> known = list_passes(registry);
+void MoOptions::apply(const Core& core, ConvertOptions& out) const {
+  std::vector<PassInfo> known = core.passes();
   for (const Switch& s : switches())
     for (const char* name : s.passes) {
       auto it = std::find_if(known.begin(), known.end(), [&](const PassInfo& p) { return p.name == name; });
       if (it == known.end()) continue;
-      if (s.leaves_out && this->*s.given) out.disabled.emplace_back(name);
-      if (!s.leaves_out && this->*s.given && it->on_request) out.enabled.emplace_back(name);
-      if (!s.leaves_out && !(this->*s.given) && !it->on_request) out.disabled.emplace_back(name);
+      if (s.leaves_out && this->*s.given) out.disabled_passes.emplace_back(name);
+      if (!s.leaves_out && this->*s.given && it->on_request) out.enabled_passes.emplace_back(name);
+      if (!s.leaves_out && !(this->*s.given) && !it->on_request) out.disabled_passes.emplace_back(name);
     }
-  if (std::vector<Pattern> all = patterns(finegrain); !all.empty())
-    out.is_kept = [all](const std::string& name) {
-      return std::any_of(all.begin(), all.end(), [&](const Pattern& p) { return p.begins(name); });
-    };
-  return out;
-}
-
-std::vector<std::string> MoOptions::unmatched(const Graph& g) const {
-  std::vector<std::string> out;
-  std::vector<Pattern> all = patterns(finegrain);
-  for (size_t i = 0; i < all.size(); ++i) {
-    bool found = false;
-    for (NodeId id = 0; id < g.end_id() && !found; ++id) found = g[id].alive && all[i].begins(g[id].name);
-    if (!found) out.push_back(text("--finegrain_fusing: no node name matches '", all[i].source(), "'"));
-  }
-  return out;
+  for (std::string_view word : split(finegrain, ','))
+    if (!trim(word).empty()) out.keep.emplace_back(trim(word));
+  out.channels_first = keep_transposes;
+  out.compress_to_f16 = compress || is_word(data_type, {"FP16", "half"});
 }
 
 void check_environment() {
   for (const char* name : {"MO_ENABLED_TRANSFORMS", "MO_DISABLED_TRANSFORMS", "MO_LOG_PATTERN"})
     if (std::getenv(name))
-      log_warning(name,
-                  " is set but has no effect: it refers to Model Optimizer transformations; use --disable-pass to skip "
-                  "passes");
+      warn(text(name,
+                " is set but has no effect: it refers to Model Optimizer transformations; use --disable-pass to skip "
+                "passes"));
 }
 
 }  // namespace graft::cli

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "command.hpp"
-#include "passes/pass.hpp"
 
 namespace graft::cli {
 
@@ -15,16 +14,13 @@ struct MoOptions {
   void add(CLI::App& app);
 
   // Adds the files given as options, and the options that the readers need. Call it before opening the model files.
-  void add_to(ModelOptions& model, ImportOptions& import) const;
+  void add_to(ModelOptions& model, ReadOptions& read) const;
   // Throws if --framework is not the framework of the files.
   void check_framework(const std::vector<std::string>& files) const;
   // Prints a note about --tensorflow_object_detection_api_pipeline_config once the model is loaded.
   void note_pipeline(const Model& model) const;
-  bool half() const;  // whether to store weights as f16
-  // Existing passes to skip or to enable, and nodes that they must not change.
-  PassOptions passes(const Registry& registry) const;
-  // Warnings about --finegrain_fusing patterns that match no node name.
-  std::vector<std::string> unmatched(const Graph& graph) const;
+  // Sets passes to skip or to enable, nodes that they must not change, and the precision.
+  void apply(const Core& core, ConvertOptions& options) const;
 };
 
 // Warns about environment variables of the Model Optimizer.

@@ -3,8 +3,6 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "base/file.hpp"
-#include "base/text.hpp"
 #include "command.hpp"
 #include "cut_options.hpp"
 #include "scaffold.hpp"
@@ -56,18 +54,16 @@ std::vector<std::string> files_of(const NewOptions& o) {
 Order from_model(const NewOptions& o) {
   std::vector<std::string> files = files_of(o);
   Core core = make_core(o.model);
-  ImportOptions import;
-  import.cut = o.cut.request();
-  for (std::string_view t : split(o.tags, ',')) import.read.tags.emplace_back(trim(t));
-  Model model = load(core, o.model, import);
-  const Model::State& m = *model.state();
+  ReadOptions read;
+  read.cut = o.cut.request();
+  for (std::string_view t : split(o.tags, ',')) read.tags.emplace_back(trim(t));
+  Model model = load(core, o.model, read);
+  Report report = model.report();
   std::string framework = rule_framework(o, model.framework());
-  Order out{{},
-            stem_of(std::filesystem::path(files[0] + "/").parent_path().string()),
-            m.arguments,
-            extension_arguments(core.state()->registry)};
+  Order out{
+      {}, stem_of(std::filesystem::path(files[0] + "/").parent_path().string()), report.arguments, report.extensions};
   std::vector<std::string> names;
-  for (const UnknownType& u : m.report.unknown) {
+  for (const UnknownType& u : report.unknown) {
     names.push_back(on_one_line(u.domain.empty() ? u.type : u.domain + "::" + u.type));
     if ((o.name.empty() || u.type == o.name) && (o.domain.empty() || u.domain == o.domain))
       out.operations.push_back(seen(u, framework));
@@ -104,11 +100,7 @@ void write_files(const Scaffold& s, const std::string& folder, bool force) {
   for (const auto& [file, content] : s.files)
     if (std::filesystem::exists(folder + "/" + file) && !force)
       throw UsageError(text("'", folder, "/", file, "' already exists"), "use --force to overwrite it");
-  for (const auto& [file, content] : s.files) {
-    OutputFile out(folder + "/" + file);
-    out.write(content);
-    out.commit();
-  }
+  for (const auto& [file, content] : s.files) write_file(folder + "/" + file, content);
 }
 
 void make(const NewOptions& o) {

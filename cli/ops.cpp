@@ -3,10 +3,7 @@
 #include <cstdio>
 #include <set>
 
-#include "base/text.hpp"
 #include "command.hpp"
-#include "graph/attribute.hpp"
-#include "graph/text.hpp"
 
 namespace graft::cli {
 namespace {
@@ -17,200 +14,95 @@ struct OpsOptions {
   bool missing = false, json = false;
 };
 
-std::string attr_kind(const graft_attr& a) { return std::string(kind_name(a.kind)); }
-
-std::string default_text(const graft_attr& a) {
-  if (a.flags & GRAFT_ATTR_REQUIRED) return "required";
-  if (a.flags & GRAFT_ATTR_OPTIONAL) return "optional";
-  return print(Attribute::from(a.fallback));
-}
-
 // ---- import rules ----
 
-std::vector<const RuleDef*> rules_of(const Registry& r, const OpDef& d) {
-  std::vector<const RuleDef*> out;
-  for (const RuleDef* rule : r.all_rules())
-    if (view(rule->record->op) == d.name() && view(rule->record->opset) == d.opset()) out.push_back(rule);
-  return out;
-}
-
-std::set<std::string> frameworks(const Registry& r, const OpDef& d) {
-  std::set<std::string> out;
-  for (const RuleDef* rule : rules_of(r, d)) out.emplace(view(rule->record->framework));
-  return out;
-}
-
-std::string layer_name(const graft_rule& x) { return text(x.domain.size ? text(x.domain, "::") : "", x.type); }
-
-std::string versions_text(const graft_rule& x) {
-  if (x.since <= 0 && x.until == INT64_MAX) return "";
-  if (x.until == INT64_MAX) return text(x.since, " and up");
-  if (x.since + 1 >= x.until) return text(x.until - 1);
-  return text(x.since > 0 ? text(x.since) : "up", " to ", x.until - 1);
-}
-
-std::string conditions_text(const graft_rule& x) {
-  std::string out;
-  for (size_t i = 0; i < x.condition_count; ++i)
-    out += text(out.empty() ? "" : ", ", x.conditions[i].name, " = ", print(Attribute::from(x.conditions[i].value)));
-  return out;
-}
-
-// An import function may create any operations; if it belongs to an operation, that is the main one.
-std::string becomes_text(const RuleDef& r) {
-  const graft_rule& x = *r.record;
-  std::string op = x.op.size ? text(x.op, " (", x.opset, ')') : "";
-  if (!x.expand) return op;
-  return op.empty() ? "expanded by a rule" : text("expanded by a rule of ", op);
-}
-
-nlohmann::json rule_json(const RuleDef& r) {
-  const graft_rule& x = *r.record;
+nlohmann::json rule_json(const RuleInfo& r) {
   nlohmann::json conditions = nlohmann::json::object(), operation;
-  for (size_t i = 0; i < x.condition_count; ++i)
-    conditions[std::string(view(x.conditions[i].name))] = print(Attribute::from(x.conditions[i].value));
-  if (x.op.size) operation = {{"name", view(x.op)}, {"opset", view(x.opset)}};
-  nlohmann::json out{{"framework", view(x.framework)},
-                     {"type", view(x.type)},
-                     {"domain", view(x.domain)},
-                     {"since", x.since},
-                     {"until", nullptr},
-                     {"operation", operation},
-                     {"expanded", x.expand != nullptr},
-                     {"conditions", conditions},
-                     {"from", r.source->built_in() ? "built-in" : r.source->path}};
-  if (x.until != INT64_MAX) out["until"] = x.until;
+  for (const auto& [name, value] : r.conditions) conditions[name] = value;
+  if (!r.op.empty()) operation = {{"name", r.op}, {"opset", r.opset}};
+  nlohmann::json out{{"framework", r.framework}, {"type", r.type},           {"domain", r.domain},
+                     {"since", r.since},         {"until", nullptr},         {"operation", operation},
+                     {"expanded", r.expanded},   {"conditions", conditions}, {"from", r.from}};
+  if (r.until) out["until"] = *r.until;
   return out;
 }
 
-nlohmann::json rules_json(const std::vector<const RuleDef*>& rules) {
+nlohmann::json rules_json(const std::vector<RuleInfo>& rules) {
   nlohmann::json out = nlohmann::json::array();
-  for (const RuleDef* r : rules) out.push_back(rule_json(*r));
+  for (const RuleInfo& r : rules) out.push_back(rule_json(r));
   return out;
 }
 
 // Framework layers, as opposed to subgraphs of replacement files.
-bool is_layer(const RuleDef& r) { return view(r.record->framework) != "replacement"; }
+bool is_layer(const RuleInfo& r) { return r.framework != "replacement"; }
 
-void print_rule(const RuleDef& r, int width) {
-  const graft_rule& x = *r.record;
-  std::string versions = versions_text(x), conditions = conditions_text(x);
-  std::printf("%-10s  %-*s  %s%s%s%s\n", std::string(view(x.framework)).c_str(), width,
-              (layer_name(x) + (versions.empty() ? "" : ", versions " + versions)).c_str(), becomes_text(r).c_str(),
-              conditions.empty() ? "" : (", where " + conditions).c_str(), r.source->built_in() ? "" : ", from ",
-              r.source->path.c_str());
+std::string details(const RuleInfo& r) {
+  std::string where = r.where();
+  return text(r.imported_as(), where.empty() ? "" : ", where " + where, r.built_in() ? "" : ", from " + r.from);
 }
 
-void list_layers(const Registry& r, const OpsOptions& o) {
+std::string with_versions(const RuleInfo& r) {
+  std::string versions = r.versions();
+  return r.layer() + (versions.empty() ? "" : ", versions " + versions);
+}
+
+void list_layers(std::vector<RuleInfo> rules, const OpsOptions& o) {
   std::string framework = o.framework == "tf" ? "tensorflow" : o.framework;
-  std::vector<const RuleDef*> rules;
-  std::set<std::string> types;
-  for (const RuleDef* rule : r.all_rules())
-    if (view(rule->record->framework) == framework) rules.push_back(rule), types.insert(layer_name(*rule->record));
+  std::erase_if(rules, [&](const RuleInfo& r) { return r.framework != framework; });
   std::stable_sort(rules.begin(), rules.end(),
-                   [](const RuleDef* a, const RuleDef* b) { return layer_name(*a->record) < layer_name(*b->record); });
+                   [](const RuleInfo& a, const RuleInfo& b) { return a.layer() < b.layer(); });
   if (o.json) return print_json(rules_json(rules));
   if (rules.empty()) return (void)std::printf("no import rules for %s layers\n", framework.c_str());
+  std::set<std::string> types;
   std::printf("%-44s %-10s %s\n", "layer", "versions", "imported as");
-  for (const RuleDef* rule : rules) {
-    std::string conditions = conditions_text(*rule->record), by = rule->source->built_in() ? "" : rule->source->path;
-    std::printf("%-44s %-10s %s%s%s\n", layer_name(*rule->record).c_str(), versions_text(*rule->record).c_str(),
-                becomes_text(*rule).c_str(), conditions.empty() ? "" : (", where " + conditions).c_str(),
-                by.empty() ? "" : (", from " + by).c_str());
+  for (const RuleInfo& r : rules) {
+    types.insert(r.layer());
+    std::printf("%-44s %-10s %s\n", r.layer().c_str(), r.versions().c_str(), details(r).c_str());
   }
   std::printf("%zu %s layers\n", types.size(), framework.c_str());
 }
 
 // ---- operations ----
 
-nlohmann::json op_json(const Registry& r, const OpDef& d) {
+nlohmann::json op_json(const OpInfo& op) {
   nlohmann::json attrs = nlohmann::json::array(), inputs = nlohmann::json::array(), outputs = nlohmann::json::array(),
                  kernels = nlohmann::json::array();
-  for (const graft_attr* a : d.attrs()) {
-    nlohmann::json words = nlohmann::json::array();
-    for (size_t i = 0; i < a->allowed_count; ++i) words.push_back(view(a->allowed[i]));
-    attrs.push_back({{"name", view(a->name)},
-                     {"kind", attr_kind(*a)},
-                     {"default", default_text(*a)},
-                     {"doc", view(a->doc)},
-                     {"allowed", words}});
-  }
-  for (const graft_port* p : d.inputs())
-    inputs.push_back({{"name", view(p->name)},
-                      {"optional", (p->flags & GRAFT_PORT_OPTIONAL) != 0},
-                      {"variadic", (p->flags & GRAFT_PORT_VARIADIC) != 0}});
-  for (const graft_port* p : d.outputs()) outputs.push_back(view(p->name));
-  for (const char* device : {"CPU", "REFERENCE"})
-    for (const KernelDef& k : r.kernels(d, device))
-      kernels.push_back({{"device", device}, {"name", view(k.record->name)}});
+  for (const AttributeInfo& a : op.attributes)
+    attrs.push_back(
+        {{"name", a.name}, {"kind", a.kind}, {"default", a.fallback}, {"doc", a.doc}, {"allowed", a.allowed}});
+  for (const OpPortInfo& p : op.inputs)
+    inputs.push_back({{"name", p.name}, {"optional", p.optional}, {"variadic", p.variadic}});
+  for (const OpPortInfo& p : op.outputs) outputs.push_back(p.name);
+  for (const KernelInfo& k : op.kernels) kernels.push_back({{"device", k.device}, {"name", k.name}});
   return {{"kind", "operation"},
-          {"name", d.name()},
-          {"opset", d.opset()},
-          {"doc", view(d.record->doc)},
+          {"name", op.name},
+          {"opset", op.opset},
+          {"doc", op.doc},
           {"attributes", attrs},
           {"inputs", inputs},
           {"outputs", outputs},
           {"kernels", kernels},
-          {"frameworks", frameworks(r, d)},
-          {"rules", rules_json(rules_of(r, d))},
-          {"from", d.source->built_in() ? "built-in" : d.source->path}};
-}
-
-void describe_op(const Registry& r, const OpDef& d) {
-  std::printf("%s (%s)%s\n", std::string(d.name()).c_str(), std::string(d.opset()).c_str(),
-              d.source->built_in() ? "" : (", from " + d.source->path).c_str());
-  if (d.record->doc.size) std::printf("  %s\n", std::string(view(d.record->doc)).c_str());
-  auto ports = [](std::span<const graft_port* const> list) {
-    std::string out;
-    for (const graft_port* p : list)
-      out += text(out.empty() ? "" : ", ", p->name, p->flags & GRAFT_PORT_OPTIONAL ? "?" : "",
-                  p->flags & GRAFT_PORT_VARIADIC ? "..." : "");
-    return out;
-  };
-  std::printf("  inputs      %s\n  outputs     %s\n", ports(d.inputs()).c_str(), ports(d.outputs()).c_str());
-  bool first = true;
-  for (const graft_attr* a : d.attrs()) {
-    std::printf("  %-11s %-24s %s, %s", first ? "attributes" : "", std::string(view(a->name)).c_str(),
-                attr_kind(*a).c_str(), default_text(*a).c_str());
-    if (a->doc.size) std::printf("  -- %s", std::string(view(a->doc)).c_str());
-    if (a->allowed_count) {
-      std::vector<std::string_view> words;
-      for (size_t i = 0; i < a->allowed_count; ++i) words.push_back(view(a->allowed[i]));
-      std::printf(" (%s)", join(words, ", ").c_str());
-    }
-    std::printf("\n");
-    first = false;
-  }
-  std::string kernels;
-  for (const char* device : {"CPU", "REFERENCE"})
-    for (const KernelDef& k : r.kernels(d, device))
-      kernels += text(kernels.empty() ? "" : ", ", device, ":", k.record->name);
-  std::printf("  kernels     %s\n", kernels.empty() ? "none" : kernels.c_str());
-  for (const RuleDef* rule : rules_of(r, d)) {
-    const graft_rule& x = *rule->record;
-    std::string versions = versions_text(x);
-    std::printf("  imports     %s %s%s\n", std::string(view(x.framework)).c_str(), layer_name(x).c_str(),
-                versions.empty() ? "" : (" versions " + versions).c_str());
-  }
+          {"frameworks", op.frameworks()},
+          {"rules", rules_json(op.rules)},
+          {"from", op.from}};
 }
 
 // Describes all operations and framework layers with this name; layers that are imported as one of the operations are
 // listed there.
-void describe(const Registry& r, const OpsOptions& o) {
-  std::vector<const OpDef*> operations;
-  std::vector<const RuleDef*> layers;
+void describe(const Core& core, const OpsOptions& o) {
+  std::vector<OpInfo> operations;
+  std::vector<RuleInfo> layers;
   std::vector<std::string> names;
-  for (const OpDef* d : r.ops()) {
-    names.emplace_back(d->name());
-    if (equal_ignoring_case(d->name(), o.name)) operations.push_back(d);
+  for (OpInfo& op : core.operations()) {
+    names.push_back(op.name);
+    if (equal_ignoring_case(op.name, o.name)) operations.push_back(std::move(op));
   }
-  for (const RuleDef* rule : r.all_rules()) {
-    if (!is_layer(*rule)) continue;
-    names.emplace_back(view(rule->record->type));
-    bool own = std::any_of(operations.begin(), operations.end(), [&](const OpDef* d) {
-      return view(rule->record->op) == d->name() && view(rule->record->opset) == d->opset();
-    });
-    if (!own && equal_ignoring_case(view(rule->record->type), o.name)) layers.push_back(rule);
+  for (RuleInfo& r : core.rules()) {
+    if (!is_layer(r)) continue;
+    names.push_back(r.type);
+    bool own = std::any_of(operations.begin(), operations.end(),
+                           [&](const OpInfo& op) { return r.op == op.name && r.opset == op.opset; });
+    if (!own && equal_ignoring_case(r.type, o.name)) layers.push_back(std::move(r));
   }
   if (operations.empty() && layers.empty()) {
     auto close = nearest(o.name, names);
@@ -220,57 +112,52 @@ void describe(const Registry& r, const OpsOptions& o) {
   }
   if (o.json) {
     nlohmann::json list = nlohmann::json::array();
-    for (const OpDef* d : operations) list.push_back(op_json(r, *d));
-    if (!layers.empty())
-      list.push_back({{"kind", "layer"}, {"name", view(layers[0]->record->type)}, {"rules", rules_json(layers)}});
+    for (const OpInfo& op : operations) list.push_back(op_json(op));
+    if (!layers.empty()) list.push_back({{"kind", "layer"}, {"name", layers[0].type}, {"rules", rules_json(layers)}});
     return print_json(list);
   }
-  for (size_t i = 0; i < operations.size(); ++i) {
-    if (i) std::printf("\n");
-    describe_op(r, *operations[i]);
-  }
+  for (size_t i = 0; i < operations.size(); ++i) std::printf("%s%s", i ? "\n" : "", operations[i].to_text().c_str());
   if (layers.empty()) return;
   if (!operations.empty()) std::printf("\nFramework layers with this name\n");
   size_t width = 0;
-  for (const RuleDef* l : layers) {
-    std::string versions = versions_text(*l->record);
-    width = std::max(width, layer_name(*l->record).size() + (versions.empty() ? 0 : versions.size() + 11));
+  for (const RuleInfo& r : layers) width = std::max(width, with_versions(r).size());
+  for (const RuleInfo& r : layers)
+    std::printf("%-10s  %-*s  %s\n", r.framework.c_str(), static_cast<int>(width), with_versions(r).c_str(),
+                details(r).c_str());
+}
+
+void list_operations(std::vector<OpInfo> all, const OpsOptions& o) {
+  if (o.missing)
+    std::erase_if(all, [](const OpInfo& op) {
+      return op.has_kernel("REFERENCE") || op.name == "Parameter" || op.name == "Result";
+    });
+  if (o.json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const OpInfo& op : all) list.push_back(op_json(op));
+    return print_json(list);
   }
-  for (const RuleDef* l : layers) print_rule(*l, static_cast<int>(width));
+  if (o.missing && all.empty()) return (void)std::printf("every known operation has a kernel\n");
+  std::printf("%-52s %-10s %-12s %s\n", "operation", "opset", "kernels", "imported from");
+  for (const OpInfo& op : all)
+    std::printf("%-52s %-10s %-12s %s\n", op.name.c_str(), op.opset.c_str(),
+                op.has_kernel("CPU")         ? "cpu, ref"
+                : op.has_kernel("REFERENCE") ? "ref"
+                                             : "-",
+                join(op.frameworks(), ", ").c_str());
+  std::printf("%zu operations%s\n", all.size(), o.missing ? " without a kernel" : "");
 }
 
 void ops(const OpsOptions& o) {
   Core core = make_core(o.model);
-  const Registry& r = core.state()->registry;
   if (!o.name.empty() && !o.framework.empty())
     throw UsageError("a name and --framework are mutually exclusive",
                      "graft ops NAME shows the layers of every framework");
   if (!o.framework.empty() && o.missing)
     throw UsageError("--missing and --framework are mutually exclusive",
                      "--missing lists operations, --framework lists layers");
-  if (!o.name.empty()) return describe(r, o);
-  if (!o.framework.empty()) return list_layers(r, o);
-  std::vector<const OpDef*> all = r.ops();
-  if (o.missing)
-    std::erase_if(all,
-                  [&](const OpDef* d) { return r.reference(*d) || d->name() == "Parameter" || d->name() == "Result"; });
-  if (o.json) {
-    nlohmann::json list = nlohmann::json::array();
-    for (const OpDef* d : all) list.push_back(op_json(r, *d));
-    return print_json(list);
-  }
-  if (o.missing && all.empty()) {
-    std::printf("every known operation has a kernel\n");
-    return;
-  }
-  std::printf("%-52s %-10s %-12s %s\n", "operation", "opset", "kernels", "imported from");
-  for (const OpDef* d : all) {
-    std::string kernels = !r.kernels(*d, "CPU").empty() ? "cpu, ref" : r.reference(*d) ? "ref" : "-", from;
-    for (const std::string& f : frameworks(r, *d)) from += (from.empty() ? "" : ", ") + f;
-    std::printf("%-52s %-10s %-12s %s\n", std::string(d->name()).c_str(), std::string(d->opset()).c_str(),
-                kernels.c_str(), from.c_str());
-  }
-  std::printf("%zu operations%s\n", all.size(), o.missing ? " without a kernel" : "");
+  if (!o.name.empty()) return describe(core, o);
+  if (!o.framework.empty()) return list_layers(core.rules(), o);
+  list_operations(core.operations(), o);
 }
 
 }  // namespace

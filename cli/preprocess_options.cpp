@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
-#include "base/error.hpp"
-#include "base/text.hpp"
 #include "cut_options.hpp"
-#include "readers/caffe.hpp"
 
 namespace graft::cli {
 namespace {
@@ -35,17 +31,6 @@ std::vector<ChannelValues> channel_values(const std::string& given, const char* 
   }
   if (out.empty()) throw UsageError(text(option, ": expected at least one value, got none"), hint);
   return out;
-}
-
-Tensor mean_image(const std::string& path) {
-  std::error_code ec;
-  if (!std::filesystem::is_regular_file(path, ec)) throw UsageError(text("mean file not found: '", path, "'"));
-  Tensor t =
-      with_context([&] { return read_caffe_blob(path); }, [&] { return text("reading the mean file '", path, "'"); });
-  if (t.size() == 0)
-    throw Error(ErrorKind::user, text("the mean file '", path, "' has no values"),
-                "create it with Caffe's compute_image_mean");
-  return t;
 }
 
 std::pair<int64_t, int64_t> offsets_of(const std::string& given) {
@@ -154,8 +139,8 @@ void PreprocessOptions::add(CLI::App& app) {
   option("--target_layout", target_layout, "new layouts of the converted model", "LAYOUTS");
 }
 
-Preprocess PreprocessOptions::request() const {
-  Preprocess p;
+Preprocessing PreprocessOptions::request() const {
+  Preprocessing p;
   if (!mean.empty() && !mean_file.empty()) throw UsageError("--mean_values and --mean_file are mutually exclusive");
   if (!scale.empty() && !scales.empty()) throw UsageError("--scale and --scale_values are mutually exclusive");
   if (mean_file.empty() && !mean_offsets.empty()) throw UsageError("--mean_file_offsets requires --mean_file");
@@ -168,7 +153,7 @@ Preprocess PreprocessOptions::request() const {
     p.scale_all = *v;
   }
   if (!mean_offsets.empty()) p.image_from = offsets_of(mean_offsets);
-  if (!mean_file.empty()) p.mean_image = mean_image(mean_file);
+  if (!mean_file.empty()) p.mean_image = read_mean_image(mean_file);
   p.reverse_channels = reverse_channels;
   if (!layout.empty() && !(source_layout.empty() && target_layout.empty()))
     throw UsageError("--layout is mutually exclusive with --source_layout and --target_layout",

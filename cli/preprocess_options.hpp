@@ -2,7 +2,6 @@
 #pragma once
 
 #include "command.hpp"
-#include "passes/preprocess.hpp"
 
 namespace graft::cli {
 
@@ -11,8 +10,7 @@ struct PreprocessOptions {
   bool reverse_channels = false;
 
   void add(CLI::App& app);
-  // The preprocessing request, without what depends on the model.
-  Preprocess request() const;
+  Preprocessing request() const;
 };
 
 }  // namespace graft::cli

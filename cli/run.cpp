@@ -1,15 +1,11 @@
 // graft run: runs a model once and writes its outputs to files.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
 
-#include "base/file.hpp"
-#include "base/log.hpp"
-#include "base/tensor.hpp"
-#include "base/text.hpp"
 #include "inputs.hpp"
-#include "readers/npy.hpp"
 
 namespace graft::cli {
 namespace {
@@ -23,10 +19,15 @@ struct RunOptions {
   int top = 0, threads = 0;
 };
 
+std::vector<double> numbers_of(const Tensor& t) {
+  Tensor same = t.to(DType::f64);
+  return {same.data<double>(), same.data<double>() + same.size()};
+}
+
 std::string summary(const Tensor& t) {
   if (t.size() == 0) return "empty";
   if (t.type() == DType::string) return text('\'', t.text_at(0), '\'', t.size() > 1 ? ", ..." : "");
-  std::vector<double> v = values_of<double>(t);
+  std::vector<double> v = numbers_of(t);
   double low = v[0], high = v[0], sum = 0;
   for (double x : v) low = std::min(low, x), high = std::max(high, x), sum += x;
   auto brief = [](double x) {
@@ -38,7 +39,7 @@ std::string summary(const Tensor& t) {
 }
 
 void print_top(const Tensor& t, int count, const std::vector<std::string>& labels) {
-  std::vector<double> v = values_of<double>(t);
+  std::vector<double> v = numbers_of(t);
   std::vector<size_t> order(v.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return v[a] > v[b]; });
@@ -47,23 +48,6 @@ void print_top(const Tensor& t, int count, const std::vector<std::string>& label
   for (size_t i = 0; i < order.size() && i < static_cast<size_t>(count); ++i)
     std::printf("%-7zu  %-11.7f%s%s\n", order[i], v[order[i]], labels.empty() ? "" : "  ",
                 order[i] < labels.size() ? labels[order[i]].c_str() : "");
-}
-
-// Fits the model to the input values: if their shapes or structure differ from those of its inputs, the model is
-// imported again.
-Fitted fitted_model(const Core& core, const RunOptions& o, const ImportOptions& import, Model model,
-                    std::vector<Datum> values) {
-  std::map<std::string, Shape> asked;
-  if (!o.model.input_shapes.empty()) asked = parse_shapes(o.model.input_shapes, model.inputs());
-  Fitted out = fitted(std::move(model), std::move(values), [&](ImportOptions options) {
-    options.cut = import.cut;
-    for (const auto& [name, shape] : asked)
-      if (!options.input_values.count(name)) options.input_shapes[name] = shape;
-    return with_context([&] { return load(core, o.model, options); },
-                        [] { return "reshaping the model to the shapes of the input values"; });
-  });
-  for (const std::string& n : out.notes) note(n);
-  return out;
 }
 
 // Writes values as .npy files, prints them, and lists them for outputs.json.
@@ -97,10 +81,10 @@ class OutputList {
     nlohmann::json entry{{"shape", t.dims()}, {"type", name_of(t.type())}};
     if (!o_.folder.empty()) {
       std::string file = stem + ".npy";
-      write_npy(o_.folder + "/" + file, t);
+      write_tensor(o_.folder + "/" + file, t);
       entry["file"] = file;
     }
-    print(name, text(info_of(t)), summary(t));
+    print(name, text(t.info()), summary(t));
     if (o_.top > 0 && talks()) print_top(t, o_.top, labels_);
     return entry;
   }
@@ -143,34 +127,19 @@ class OutputList {
   std::vector<std::string> labels_;
 };
 
-// The requested outputs, as values of the framework; all outputs if none is requested. Names are resolved in the
-// framework's model, as for `convert`, then in the imported graph.
-std::vector<Group> selected_outputs(Model& model, const std::vector<std::string>& names) {
-  if (names.empty()) return model.output_groups();
-  std::vector<Group> out;
-  for (size_t i = 0; i < names.size(); ++i) {
-    std::vector<Group> groups = model.output_groups();
-    std::optional<size_t> at = model.state()->report.more_outputs[i];
-    for (size_t k = 0; !at && k < groups.size(); ++k)
-      if (groups[k].name == names[i]) at = k;
-    if (at) out.push_back(groups.at(*at));
-    else out.push_back({{}, Group::Kind::tensor, as_usage([&] { return model.add_output(names[i]); }), {}});
-    out.back().name = names[i];
-  }
-  return out;
-}
-
 void run(const RunOptions& o) {
   Core core = make_core(o.model);
   if (o.model.instead(core, {}, o.json)) return;
-  ImportOptions import;
-  import.cut.more_outputs = o.outputs;
-  Model model = load(core, o.model, import);
-  if (o.inputs.given.empty() && !model.state()->report.assumed.empty()) require_complete(*model.state());
-  Fitted made = fitted_model(core, o, import, model, make_inputs(o.inputs, model.input_groups(), model.inputs()));
+  ReadOptions read;
+  read.cut.more_outputs = o.outputs;
+  Model model = load(core, o.model, read);
+  // Random values say nothing about the length of a sequence.
+  if (o.inputs.given.empty() && !model.report().assumed.empty()) model.require_complete();
+  Fitted made = fit_model(model, make_inputs(o.inputs, model.input_groups(), model.inputs()));
+  note_all(made.notes);
   model = made.model;
-  std::vector<Group> selected = selected_outputs(model, o.outputs);
-  if (o.through_ir) model = through_ir(model);
+  std::vector<Group> selected = as_usage([&] { return model.select_outputs(o.outputs); });
+  if (o.through_ir) model = model.through_ir();
   for (const std::string& option : o.ignored)
     throw UsageError(text("--opt ", option, " is not supported for ", model.framework(), " models"));
   Options options;
@@ -180,18 +149,19 @@ void run(const RunOptions& o) {
 
   InferRequest request = compiled.create_infer_request();
   for (size_t i = 0; i < values.size(); ++i) request.set_input_tensor(i, values[i]);
-  StepTime time;
+  auto begin = std::chrono::steady_clock::now();
   request.infer();
-  log_info("ran the model", time.text());
+  std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  char time[32];
+  std::snprintf(time, sizeof time, "%.3f", passed.count());
+  log(LogLevel::info, text("ran the model in ", time, " s"));
 
   OutputList report(o);
   for (const Group& g : selected)
     report.add(g.name, gathered(g, [&](size_t port) { return request.get_output_tensor(port); }));
   if (!o.folder.empty()) {
-    OutputFile file(o.folder + "/outputs.json");
-    file.write(report.list.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
-    file.write("\n");
-    file.commit();
+    write_file(o.folder + "/outputs.json",
+               report.list.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   }
   if (o.json) print_json(report.list);
 }

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-
-#include "base/tensor.hpp"
-#include "base/text.hpp"
-#include "graph/text.hpp"
+#include <graft/text.hpp>
 
 namespace graft::cli {
 namespace {
@@ -116,7 +113,7 @@ std::string cpp_type(graft_kind k) {
     case GRAFT_TEXTS: return "std::vector<std::string>";
     case GRAFT_DTYPES: return "std::vector<graft::DType>";
     case GRAFT_TENSOR: return "graft::TensorView";
-    default: throw_internal("an attribute is ", kind_name(k));
+    default: throw Error(ErrorKind::internal, text("an attribute is ", kind_name(k)));
   }
 }
 
@@ -238,12 +235,13 @@ constexpr size_t most_items = 32, most_characters = 200;
 // The block of a tensor that starts at its first element.
 Tensor corner(const Tensor& t, const std::vector<int64_t>& dims) {
   // Packed elements are widened, and strings are copied one by one.
-  bool packed = t.type() != DType::string && bytes_for(t.type(), 2) < 2;
+  bool packed = is_packed(t.type());
   Tensor from = packed ? t.to(DType::i64) : t;
-  int64_t count = count_checked(dims);
+  int64_t count = 1;
+  for (int64_t d : dims) count *= d;
   std::vector<std::string> texts;
   Tensor out = from.type() == DType::string ? Tensor() : Tensor(from.type(), dims);
-  size_t size = from.type() == DType::string ? 0 : bytes_for(from.type(), 1);
+  size_t size = from.type() == DType::string ? 0 : static_cast<size_t>(bits_of(from.type())) / 8;
   for (int64_t i = 0; i < count; ++i) {
     int64_t rest = i, at = 0, stride = 1;
     for (size_t d = dims.size(); d-- > 0;) {

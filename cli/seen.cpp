@@ -1,11 +1,8 @@
 #include "seen.hpp"
 
 #include <algorithm>
+#include <graft/text.hpp>
 #include <map>
-
-#include "base/tensor.hpp"
-#include "base/text.hpp"
-#include "graph/text.hpp"
 
 namespace graft::cli {
 namespace {
@@ -49,7 +46,7 @@ bool is_empty_list(const Attribute& a) {
 }
 
 std::string short_text(const Attribute& a) {
-  std::string s = a.kind() == GRAFT_TENSOR ? text(info_of(a.as<Tensor>())) : print(a);
+  std::string s = a.kind() == GRAFT_TENSOR ? text(a.as<Tensor>().info()) : print(a);
   return s.size() > 40 ? s.substr(0, 37) + "..." : s;
 }
 

@@ -1,10 +1,8 @@
 // Collects the unknown layers of a model: one operation per type, ready for scaffolding.
 #pragma once
 
+#include <graft/report.hpp>
 #include <set>
-
-#include "graph/attribute.hpp"
-#include "import/importer.hpp"
 
 namespace graft::cli {
 

@@ -3,10 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "base/text.hpp"
 #include "command.hpp"
-#include "import/mapping.hpp"
-#include "toolkit/load.hpp"
 
 namespace graft::cli {
 namespace {
@@ -16,46 +13,15 @@ void require_file(const std::string& path) {
   if (!std::filesystem::is_regular_file(path, ec)) throw UsageError(text("file not found: '", path, "'"));
 }
 
-std::string_view kind_word(Replacement::Kind k) {
-  return k == Replacement::scope ? "scope" : k == Replacement::points ? "points" : "general";
-}
-
-std::string shown_list(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& n : names) out += (out.empty() ? "" : ", ") + (n.empty() ? "(unused)" : n);
-  return out.empty() ? "none" : out;
-}
-
 nlohmann::json outcome_json(const ReplacementOutcome& o) {
   nlohmann::json matches = nlohmann::json::array(), errors = nlohmann::json::array();
   for (const ReplacementMatch& m : o.matches)
     matches.push_back(
         {{"name", m.name}, {"nodes", m.nodes}, {"inputs", m.inputs}, {"outputs", m.outputs}, {"notes", m.notes}});
   for (const Error& e : o.errors) errors.push_back(e.message());
-  return {{"id", o.id},         {"match_kind", kind_word(o.kind)},
-          {"op", o.op},         {"matches", matches},
-          {"missed", o.missed}, {"errors", errors}};
+  return {{"id", o.id},         {"match_kind", o.kind_name()}, {"op", o.op},
+          {"matches", matches}, {"missed", o.missed},          {"errors", errors}};
 }
-
-void print_outcome(const ReplacementOutcome& o) {
-  std::printf("%s (%s)%s\n", o.id.c_str(), std::string(kind_word(o.kind)).c_str(),
-              o.op.empty() ? "" : (" -> " + o.op).c_str());
-  if (o.kind == Replacement::general) std::printf("  matches no nodes by itself: used by a pass\n");
-  for (const ReplacementMatch& m : o.matches) {
-    std::printf("  %s\n", m.name.c_str());
-    std::printf("    nodes    %s\n", shown_list(m.nodes).c_str());
-    std::printf("    inputs   %s\n", shown_list(m.inputs).c_str());
-    std::printf("    outputs  %s\n", shown_list(m.outputs).c_str());
-    for (const std::string& n : m.notes) std::printf("    note     %s\n", n.c_str());
-  }
-  for (const std::string& m : o.missed) std::printf("  no match: %s\n", m.c_str());
-  for (const Error& e : o.errors)
-    std::printf("  error: %s%s\n", e.message().c_str(), e.hint().empty() ? "" : ("; " + e.hint()).c_str());
-}
-
-}  // namespace
-
-namespace {
 
 void add_file(CLI::App& app, const char* names, std::string& place, const char* what) {
   app.add_option(names, place, what)->type_name("FILE")->group("Custom layers");
@@ -87,44 +53,37 @@ void TeachOptions::add(CLI::App& app) {
            "fill in the inputs and outputs of scopes in this replacement file and exit");
 }
 
-void TeachOptions::apply(ImportOptions& options) const {
-  if (!mapping.empty()) {
-    require_file(mapping);
-    auto m = std::make_shared<LayerMapping>(read_mapping(mapping));
-    m->nested_names = nested_names;
-    options.mapping = std::move(m);
-  } else if (nested_names || omit_nothing) {
+void TeachOptions::apply(ReadOptions& options) const {
+  if (mapping.empty() && (nested_names || omit_nothing))
     throw UsageError(text(nested_names ? "--enable_flattening_nested_params" : "--disable_omitting_optional",
                           " requires a mapping file"),
                      "specify one with -k FILE");
-  }
-  if (!replacements.empty()) {
-    require_file(replacements);
-    options.replacements = std::make_shared<ReplacementConfig>(read_replacements(replacements));
-  } else if (dry_run || allow_unmatched) {
+  if (replacements.empty() && (dry_run || allow_unmatched))
     throw UsageError(text(dry_run ? "--dry-run" : "--allow-unmatched", " requires a replacement file"),
                      "specify one with --transformations_config FILE");
-  }
+  options.mapping = mapping;
+  options.nested_names = nested_names;
+  options.replacements = replacements;
   options.allow_unmatched = allow_unmatched;
 }
 
-bool TeachOptions::instead(const Core& core, const std::vector<std::string>& model_files, ImportOptions options,
+bool TeachOptions::instead(const Core& core, const std::vector<std::string>& model_files, ReadOptions options,
                            bool json) const {
   if (!update.empty()) {
     require_file(update);
-    update_replacements(*core.state(), model_files, options, update);
+    core.update_replacements(model_files, options, update);
     std::printf("%s\n", update.c_str());
     return true;
   }
   if (!dry_run) return false;
   apply(options);
-  std::vector<ReplacementOutcome> outcomes = try_replacements(*core.state(), model_files, options);
+  std::vector<ReplacementOutcome> outcomes = core.try_replacements(model_files, options);
   bool well = true;
   nlohmann::json list = nlohmann::json::array();
   for (const ReplacementOutcome& o : outcomes) {
     well &= o.errors.empty() && (o.missed.empty() || !o.matches.empty() || allow_unmatched);
     if (json) list.push_back(outcome_json(o));
-    else print_outcome(o);
+    else std::printf("%s", o.to_text().c_str());
   }
   if (json) print_json(list);
   if (!well) throw Error(ErrorKind::user, text("the replacements in '", replacements, "' do not match the model"));

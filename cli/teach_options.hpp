@@ -4,8 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <graft/toolkit.hpp>
 
-#include "import/importer.hpp"
-
 namespace graft::cli {
 
 struct TeachOptions {
@@ -17,10 +15,10 @@ struct TeachOptions {
   void add(CLI::App& app);
   // Adds only the options for files that are needed to read a model.
   void add_files(CLI::App& app);
-  // Reads the given files.
-  void apply(ImportOptions& options) const;
+  // Sets the given files; reading the model reads them.
+  void apply(ReadOptions& options) const;
   // Runs --dry-run or updates a replacement file instead of the command. Returns whether one was requested.
-  bool instead(const Core& core, const std::vector<std::string>& model_files, ImportOptions options, bool json) const;
+  bool instead(const Core& core, const std::vector<std::string>& model_files, ReadOptions options, bool json) const;
 };
 
 }  // namespace graft::cli

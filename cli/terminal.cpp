@@ -3,9 +3,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <graft/text.hpp>
 #include <string>
-
-#include "base/text.hpp"
 
 namespace graft::cli {
 namespace {

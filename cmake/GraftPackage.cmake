@@ -15,4 +15,11 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/GraftConfig.cmake.in $
 install(FILES ${PROJECT_BINARY_DIR}/install/GraftConfig.cmake ${PROJECT_BINARY_DIR}/cmake/GraftConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Graft)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/graft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# Relative to the file itself, so that an installation can be moved.
+file(RELATIVE_PATH GRAFT_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/graft.pc.in ${PROJECT_BINARY_DIR}/install/graft.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/install/graft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+file(RELATIVE_PATH GRAFT_LIBRARY_FROM_BIN /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR})
+set_target_properties(graft PROPERTIES INSTALL_RPATH "$ORIGIN/${GRAFT_LIBRARY_FROM_BIN}")
 install(TARGETS graft graft_shared)

@@ -32,6 +32,7 @@ enum class ErrorKind {
   io = 3,           // a file could not be read or written
   internal = 4,     // a bug in Graft; the message says so
   cancelled = 5,    // the request was cancelled
+  request = 6,      // options that are wrong, or that do not fit the model
 };
 
 // The exception that toolkit.hpp throws. Copies are independent; a const Error may be used by several threads.
@@ -57,5 +58,9 @@ class GRAFT_API Error : public std::exception {
   std::string message_, hint_, what_;
   std::vector<std::string> context_;
 };
+
+// The exception being handled, as an Error: for catch (...) blocks. Lack of memory is a `user` error, a failed call of
+// the operating system `io`, anything else that is not an Error `internal`.
+GRAFT_API Error current_error();
 
 }  // namespace graft

@@ -12,9 +12,16 @@
 //   c++ -std=c++20 -O2 -fPIC -shared -I<prefix>/include acme.cpp -o libacme.so
 //
 // Load it with `graft run --extensions ./libacme.so` or core.add_extension("./libacme.so"). The body of the macro runs
-// once, when the library is loaded; it must not throw. Loading is not thread-safe, but everything that the extension
-// defines may be used by many threads afterwards.
+// once, when the library is loaded; it must not throw. Everything that the extension defines may be used by many
+// threads at once.
+//
+// An application defines operations of its own in the same way, without a library:
+//
+//   core.add_extension(graft::definitions("acme", "1.0", [] { return define_cosh(); }));
 #pragma once
+
+#include <functional>
+#include <mutex>
 
 #include "op.hpp"
 
@@ -24,8 +31,8 @@ namespace [[gnu::visibility("hidden")]] graft {
 // the definitions, so a Library is neither copied nor moved, and lives until the process ends.
 class Library {
  public:
-  // `name` and `version` must outlive this object; string literals do.
-  Library(std::string_view name, std::string_view version, Definitions ops) : ops_(std::move(ops)) {
+  Library(std::string_view name, std::string_view version, Definitions ops)
+      : name_(name), version_(version), ops_(std::move(ops)) {
     for (Op& o : ops_.ops) {
       op_records_.push_back(o.seal());
       for (Kernel& k : o.kernels) kernel_records_.push_back(k.seal());
@@ -37,7 +44,7 @@ class Library {
     for (Pass& p : ops_.passes) pass_records_.push_back(p.seal());
     record_.size = sizeof record_;
     record_.abi_version = GRAFT_ABI_VERSION;
-    record_.name = str(name), record_.version = str(version);
+    record_.name = str(name_), record_.version = str(version_);
     record_.ops = op_records_.data(), record_.op_count = op_records_.size();
     record_.kernels = kernel_records_.data(), record_.kernel_count = kernel_records_.size();
     record_.rules = rule_records_.data(), record_.rule_count = rule_records_.size();
@@ -48,6 +55,7 @@ class Library {
   const graft_extension* record() const { return &record_; }
 
  private:
+  std::string name_, version_;
   Definitions ops_;
   std::vector<const graft_op*> op_records_;
   std::vector<const graft_kernel*> kernel_records_;
@@ -56,6 +64,15 @@ class Library {
   graft_extension record_{};
 };
 
+// Makes the host's functions known to this binary. Written once, so that threads may define and run at the same time.
+inline void set_host(const graft_host* h) {
+  static const bool done = [&] {
+    if (host != h) host = h;
+    return true;
+  }();
+  (void)done;
+}
+
 // The body of the entry function. Returns null, which rejects the extension, if the host is too old to provide the
 // required functions. Later calls return the same record.
 template <Definitions (*define)()>
@@ -63,10 +80,26 @@ const graft_extension* enter(const graft_host* h, std::string_view name, std::st
   if (!h || h->size < GRAFT_HOST_MIN_SIZE) return nullptr;
   // Never destroyed: a request may still be running while the process exits.
   static const Library* library = [&] {
-    host = h;
+    set_host(h);
     return new Library(name, version, define());
   }();
   return library->record();
+}
+
+// An entry function for Core::add_extension: definitions of the program itself. `define` runs in each call of
+// add_extension and may throw; its captures are copied. What it returns is kept until the process ends.
+inline std::function<const graft_extension*(const graft_host*)> definitions(std::string name, std::string version,
+                                                                            std::function<Definitions()> define) {
+  return [=](const graft_host* h) -> const graft_extension* {
+    if (!h || h->size < GRAFT_HOST_MIN_SIZE) return nullptr;
+    set_host(h);
+    // Never destroyed, as in `enter`; the list keeps them reachable for leak checkers.
+    static std::mutex mutex;
+    static auto* kept = new std::vector<const Library*>;
+    const auto* library = new Library(name, version, define());
+    std::lock_guard lock(mutex);
+    return kept->emplace_back(library)->record();
+  };
 }
 
 }  // namespace graft

@@ -33,6 +33,7 @@ class GRAFT_API Tensor {
   // Element type and dimensions never change after construction.
   DType type() const { return static_cast<DType>(s_->raw.type); }
   const std::vector<int64_t>& dims() const { return s_->dims; }
+  Info info() const { return {type(), Shape::of(s_->dims)}; }
   int64_t size() const;  // elements
   size_t bytes() const;  // of memory
   // The memory itself. The typed version fails if T does not correspond to the element type exactly.

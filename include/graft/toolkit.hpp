@@ -1,4 +1,4 @@
-// The application interface: read a model, compile it for a device, run it.
+// The application interface: read a model, convert it, compile it for a device, run it, and ask why.
 //
 //   graft::Core core;
 //   core.add_extension("./libmy_ops.so");
@@ -9,70 +9,61 @@
 //   request.infer();
 //   const float* scores = request.get_output_tensor(0).data<float>();
 //
-// Ownership: objects are handles; copies refer to the same thing, which lives as long as any handle needs it. A
-// compiled model does not depend on the Model it was made from.
+// It offers all that the program `graft` does, which is written on it alone. The parts, each included here:
 //
-// Threads: a request runs one inference at a time, but different requests of one compiled model may run on different
-// threads at once. Core and Model must not be changed by one thread while another one uses them.
+//   read.hpp     cutting, shapes, files of custom layers      report.hpp      unknown layers, who imported what
+//   convert.hpp  preprocessing, precision, IR versions        explain.hpp     passes, kernels, memory, times
+//   values.hpp   tensors from and to files, random ones       operations.hpp  operations, rules, extensions
+//   log.hpp      a listener for log messages
+//
+// Ownership: objects are handles; copies refer to the same thing, which lives as long as any handle needs it. A
+// compiled model does not depend on the Model it was made from, nor on the Core.
+//
+// Definitions: what is added to a Core or removed from it concerns models that are read afterwards. A Model keeps the
+// definitions that it was read with, a CompiledModel those of its Model.
+//
+// Threads: everything may be called from several threads at once. A request runs one inference at a time and refuses
+// other calls meanwhile; different requests of one compiled model run at the same time.
 //
 // Errors: everything that goes wrong is thrown as graft::Error (error.hpp), with a message, its context and a hint. The
-// library neither prints nor exits.
+// library neither prints nor exits. (Misusing a Shape or a Dim, which are header-only, throws Failure of types.hpp.)
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <map>
 
+#include "convert.hpp"
+#include "explain.hpp"
+#include "log.hpp"
 #include "memory.hpp"
+#include "operations.hpp"
+#include "ports.hpp"
+#include "read.hpp"
+#include "report.hpp"
+#include "values.hpp"
 
 namespace graft {
-
-// An input or output of a model. Dimensions that are unknown until run time are unknown in `shape`.
-struct GRAFT_API Port {
-  std::string name;                // of the layer
-  std::vector<std::string> names;  // of the tensor, as the framework called it
-  DType type = DType::undefined;
-  Shape shape;
-  // The name users know it by: the first tensor name, otherwise the name of the layer.
-  const std::string& any_name() const { return names.empty() ? name : names[0]; }
-};
-
-// An input or output as the framework sees it. Most are a single tensor; ONNX also has sequences, optionals and maps,
-// which are represented by any number of tensors here.
-struct GRAFT_API Group {
-  enum class Kind {
-    tensor,    // a single port
-    sequence,  // the parts are its items; a part that is a run stands for any number of items
-    run,       // each slice along the first axis of its part is an item; for a map, each row of the values
-    optional,  // the part is its value; no part: empty
-    map,       // the parts are its keys and its values
-  };
-  std::string name;  // empty for parts
-  Kind kind = Kind::tensor;
-  size_t port = 0;  // for a tensor: its index in inputs() or outputs()
-  std::vector<Group> parts;
-};
-
-// Time spent in one node, and the kernel that ran it. Enable it with Options::profile.
-struct GRAFT_API ProfilingInfo {
-  std::string node_name, node_type, kernel;
-  double microseconds = 0;  // over all calls
-  uint64_t calls = 0;
-};
 
 // A model in memory: the graph as it was imported, before optimization for a device.
 class GRAFT_API Model {
  public:
   std::string name() const;
   std::string framework() const;  // "onnx", "ir", ...
+  std::string path() const;       // of its main file
+  size_t node_count() const;
   // In the order of the model file, which is also the order of positions in InferRequest.
   std::vector<Port> inputs() const;
   std::vector<Port> outputs() const;
   // The same in the order and structure of the framework.
   std::vector<Group> input_groups() const;
   std::vector<Group> output_groups() const;
-  // Layers without a known operation; a model with such layers does not compile. An extension can define them.
+  // Layers without a known operation, as "name (type)"; a model with such layers does not compile. An extension can
+  // define them. `report` has the details, and which rule imported each of the other layers.
   std::vector<std::string> unknown_layers() const;
+  Report report() const;
+  // Throws the report if a layer is unknown or could not be imported, as compiling and converting do.
+  void require_complete() const;
   // Changes the shapes of inputs, by name, and infers all others again. Fails, leaving the model unchanged, if the
   // model cannot be run with these shapes.
   void reshape(const std::map<std::string, Shape>& shapes);
@@ -81,12 +72,17 @@ class GRAFT_API Model {
   // of a tensor. A name that could be both is rejected, except in Caffe, where layers take precedence: "conv1" is the
   // convolution, even if an in-place layer writes the blob "conv1" again.
   size_t add_output(const std::string& name);
-  // Writes the IR: `path` (.xml) and the weights next to it (.bin).
+  // Outputs by name, in this order, as values of the framework; any other tensor is added as by add_output. Names that
+  // ReadOptions::cut.more_outputs lists are those of the framework's own model. All outputs if no name is given.
+  std::vector<Group> select_outputs(const std::vector<std::string>& names);
+  // Writes the IR as it is: `path` (.xml) and the weights next to it (.bin). `convert_model` optimizes it first.
   void save_ir(const std::string& path) const;
+  // The model as it is read back from an IR that is written after the passes.
+  Model through_ir() const;
   // The graph in the textual form, for reading and for tests.
   std::string to_text() const;
 
-  struct State;
+  struct State;  // of the library itself
   explicit Model(std::shared_ptr<State> s) : s_(std::move(s)) {}
   const std::shared_ptr<State>& state() const { return s_; }
 
@@ -144,13 +140,17 @@ struct GRAFT_API Options {
 class GRAFT_API CompiledModel {
  public:
   // A new independent request. May be called from several threads.
-  InferRequest create_infer_request();
+  InferRequest create_infer_request() const;
   std::vector<Port> inputs() const;
   std::vector<Port> outputs() const;
   std::vector<Group> input_groups() const;
   std::vector<Group> output_groups() const;
   std::string device() const;
   const Options& options() const;
+  // What the passes did, which kernel runs each operation and why others declined, and how memory is planned, for
+  // inputs of these dimensions; without any, for those that sample_dims gives. It is what a request with such inputs
+  // runs.
+  Explanation explain(const std::vector<std::vector<int64_t>>& input_dims = {}) const;
 
   struct State;
   explicit CompiledModel(std::shared_ptr<State> s) : s_(std::move(s)) {}
@@ -160,29 +160,68 @@ class GRAFT_API CompiledModel {
   std::shared_ptr<State> s_;
 };
 
-// Properties of the inputs that the model file leaves open.
-struct GRAFT_API ReadOptions {
-  std::map<std::string, size_t> items;      // the lengths of sequence inputs
-  std::vector<std::string> absent;          // optional inputs that are empty
-  std::map<std::string, Tensor> constants;  // inputs to replace by constants
-};
-
 // The entry point: knows operations, file formats and devices. Usually one per application.
 class GRAFT_API Core {
  public:
   Core();
-  // Loads a shared library of operations, kernels, import rules and passes (see extension.hpp). It stays loaded until
-  // the process ends. Models read before do not know its operations.
-  void add_extension(const std::string& path);
+
+  // ---- extensions ----
+  //
+  // Operations, kernels, import rules and passes, described with extension.hpp: from a shared library, or from the
+  // program itself:
+  //
+  //   graft::ExtensionId id = core.add_extension(graft::definitions("acme", "1.0", [] { return define_cosh(); }));
+  //   ...
+  //   core.remove_extension(id);
+  //
+  // Later ones take precedence over earlier ones, and all over the built-in ones, until they are removed. Two libraries
+  // that define the same operation are refused; definitions of the program may replace those of a library, or their own
+  // earlier ones. Fails, leaving everything as it was, if the definitions contradict each other.
+  //
+  // Removed definitions are no longer found, but stay in memory, and their libraries loaded, until the process ends:
+  // models that were read with them still use them.
+
+  // Loads a shared library. One that is loaded already keeps its id and its place.
+  ExtensionId add_extension(const std::string& path);
+  // Calls an entry function; what it returns must stay valid until the process ends, as `definitions` ensures.
+  using Entry = std::function<const graft_extension*(const graft_host*)>;
+  ExtensionId add_extension(const Entry& entry);
+  void remove_extension(ExtensionId id);
+  // In the order in which they were added.
+  std::vector<ExtensionInfo> extensions() const;
+
+  // ---- models ----
+
   // Reads a model file; the format is recognized by its content. `weights` is the second file of formats that have
   // two: the .caffemodel of a .prototxt, or the .bin of an .xml (by default the one next to it). Fails if the file
   // cannot be read; layers of unknown types are listed by Model::unknown_layers instead.
-  Model read_model(const std::string& path, const std::string& weights = {});
-  Model read_model(const std::string& path, const std::string& weights, const ReadOptions& options);
+  Model read_model(const std::string& path, const std::string& weights = {}) const;
+  Model read_model(const std::string& path, const std::string& weights, const ReadOptions& options) const;
+  // All files of a model, in any order that starts with the model itself.
+  Model read_model(const std::vector<std::string>& files, const ReadOptions& options = {}) const;
   // Compiles a model for a device. Fails with kind `unsupported` if the model has unknown layers or operations without
   // a kernel.
-  CompiledModel compile_model(const Model& model, const std::string& device = "CPU", const Options& options = {});
-  CompiledModel compile_model(const std::string& path, const std::string& device = "CPU", const Options& options = {});
+  CompiledModel compile_model(const Model& model, const std::string& device = "CPU", const Options& options = {}) const;
+  CompiledModel compile_model(const std::string& path, const std::string& device = "CPU",
+                              const Options& options = {}) const;
+
+  // What each entry of ReadOptions::replacements matches in a model; nothing is imported.
+  std::vector<ReplacementOutcome> try_replacements(const std::vector<std::string>& files,
+                                                   const ReadOptions& options) const;
+  // Fills in missing inputs and outputs of the scopes in a replacement file, `path`, from a model.
+  void update_replacements(const std::vector<std::string>& files, const ReadOptions& options,
+                           const std::string& path) const;
+
+  // ---- what there is ----
+
+  // Operations that are not overridden, by name and opset; import rules by framework, domain, type and version; passes
+  // in the order they run.
+  std::vector<OpInfo> operations() const;
+  std::vector<RuleInfo> rules() const;
+  std::vector<PassInfo> passes() const;
+  // Throws an Error of kind `request` for options that no model could be converted with: an unknown pass, an IR version
+  // that cannot be written.
+  void check(const ConvertOptions& options) const;
   // The names accepted by compile_model: "CPU", "REFERENCE", ...
   std::vector<std::string> get_available_devices() const;
   std::string device_description(const std::string& device) const;
@@ -193,5 +232,19 @@ class GRAFT_API Core {
  private:
   std::shared_ptr<State> s_;
 };
+
+// Optimizes a model and writes it as IR: `xml_path` and the .bin next to it, both or neither. The passes run on a copy,
+// unless `model` is the last handle of its model: `convert_model(std::move(model), ...)` saves memory.
+GRAFT_API ConvertReport convert_model(Model model, const std::string& xml_path, const ConvertOptions& options = {});
+
+// A model that is imported for certain values, one per group of its inputs.
+struct Fitted {
+  Model model;
+  std::vector<Datum> values;  // per group of the model's inputs: without those that became constants
+  Notes notes;                // what was done
+};
+// The model, read again with its own options if the values have other shapes or another structure than its inputs, or
+// where their values decide what can be imported or how many items a sequence has.
+GRAFT_API Fitted fit_model(Model model, std::vector<Datum> values);
 
 }  // namespace graft

@@ -2,6 +2,7 @@
 
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
 namespace graft {
 
@@ -44,6 +45,8 @@ Error current_error() {
     return Error(ErrorKind::user, "not enough memory");
   } catch (const std::bad_alloc&) {
     return Error(ErrorKind::user, "not enough memory");
+  } catch (const std::system_error& e) {  // files that vanish, threads that cannot be started
+    return Error(ErrorKind::io, e.what());
   } catch (const std::exception& e) {
     return Error(ErrorKind::internal, e.what());
   } catch (...) {

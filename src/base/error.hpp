@@ -24,9 +24,6 @@ template <class... Parts>
   throw Error(ErrorKind::internal, text(parts...));
 }
 
-// The exception being handled, converted to an Error. For catch (...) blocks.
-Error current_error();
-
 // Runs `body` and adds `context()` to any error it throws ("reading 'a.onnx'").
 template <class Body, class Context>
 decltype(auto) with_context(Body&& body, Context&& context) {

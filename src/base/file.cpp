@@ -216,6 +216,11 @@ void make_folder(const std::string& path) {
   fs::create_directories(path, ec);
   if (ec) throw_io("cannot create the folder '", path, "': ", ec.message());
 }
+void write_file(const std::string& path, std::string_view content) {
+  OutputFile out(path);
+  out.write(content);
+  out.commit();
+}
 std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
 std::string stem_of(const std::string& path) { return fs::path(path).stem().string(); }
 std::string extension_of(const std::string& path) {

@@ -1,7 +1,8 @@
-// Files: memory-mapped for reading, written atomically, and confined to a model's folder.
+// Files: memory-mapped for reading, written atomically (graft/files.hpp), and confined to a model's folder.
 #pragma once
 
 #include <functional>
+#include <graft/files.hpp>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,9 +38,6 @@ void forget_pages(const void* begin, size_t size);
 // file in one step, so that a link replaced in the meantime cannot lead outside.
 std::shared_ptr<const MappedFile> open_below(const std::string& folder, std::string_view name);
 
-// Reads a whole text file of at most `limit` bytes.
-std::string read_text_file(const std::string& path, size_t limit = size_t{1} << 31);
-
 // Writes to a temporary file next to `path` and renames it in `commit`; without it the temporary file is deleted.
 class OutputFile {
  public:
@@ -61,8 +59,6 @@ class OutputFile {
   std::string buffer_;
 };
 
-// Creates a folder and its parents.
-void make_folder(const std::string& path);
 std::string folder_of(const std::string& path);
 std::string stem_of(const std::string& path);       // "a/b.onnx" -> "b"
 std::string extension_of(const std::string& path);  // "a/b.ONNX" -> ".onnx"

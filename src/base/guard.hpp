@@ -1,17 +1,12 @@
 // Signal handling around files: a mapped file that is truncated by another process, and temporary files when the user
-// interrupts. The library installs no handlers by itself; a program calls `guard_files` once.
+// interrupts. Once a program has called guard_files (graft/files.hpp), reading a page of a mapped file that is no
+// longer there gives zeros, and the file counts as lost.
 #pragma once
 
 #include <cstddef>
-#include <string>
+#include <graft/files.hpp>
 
 namespace graft {
-
-// From now on in this process:
-// - Reading a page of a mapped file that is no longer there gives zeros instead of SIGBUS, and the file counts as lost:
-//   `check_files` then refuses.
-// - SIGINT, SIGTERM and SIGHUP remove files that are not written to their end, and then do what they did before.
-void guard_files();
 
 // Refuses when a mapped file became shorter while it was being read. Called where results leave the library.
 void check_files();

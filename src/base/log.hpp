@@ -1,24 +1,14 @@
-// Log lines of the library and of extensions. They go to one sink, which the program sets; without one, nowhere.
+// Log messages of the library: formatting and times, over graft/log.hpp.
 //
 //   log_info("read '", path, "' in ", time);      // the text is only built if the level is logged
 //   if (is_logged(LogLevel::debug)) for (...) log_debug(...);
 #pragma once
 
 #include <chrono>
+#include <graft/log.hpp>
 #include <graft/types.hpp>
-#include <string_view>
 
 namespace graft {
-
-// As extensions number them.
-enum class LogLevel { error, warning, info, debug };
-
-using LogSink = void (*)(LogLevel level, std::string_view message);
-void set_log_sink(LogSink sink);
-// The last level that is logged; `warning` at first.
-void set_log_level(LogLevel level);
-bool is_logged(LogLevel level);
-void log(LogLevel level, std::string_view message);
 
 template <class... Parts>
 void log_warning(const Parts&... parts) {

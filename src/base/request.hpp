@@ -8,7 +8,7 @@ namespace graft {
 class RequestError : public Error {
  public:
   explicit RequestError(std::string message, std::string hint = {})
-      : Error(ErrorKind::user, std::move(message), std::move(hint)) {}
+      : Error(ErrorKind::request, std::move(message), std::move(hint)) {}
 };
 
 }  // namespace graft

@@ -102,8 +102,6 @@ Tensor Tensor::to(DType wanted) const {
   return t;
 }
 
-Info info_of(const Tensor& t) { return {t.type(), Shape::of(t.dims())}; }
-
 bool is_aligned(const Tensor& t) {
   size_t element =
       t.type() == DType::string ? alignof(graft_str) : std::max<size_t>(1, static_cast<size_t>(bits_of(t.type())) / 8);

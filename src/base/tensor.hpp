@@ -16,8 +16,6 @@ int64_t count_checked(std::span<const int64_t> dims);
 
 std::shared_ptr<void> allocate_aligned(size_t bytes);
 
-Info info_of(const Tensor& t);
-
 // A tensor over a copy of `values`.
 template <class T>
 Tensor make_tensor(std::vector<int64_t> dims, const std::vector<T>& values) {

@@ -22,10 +22,8 @@
 
 namespace graft {
 
+// Values are printed by the functions of graft/attribute.hpp.
 std::string print(const Graph& graph);
-std::string print(const Attribute& value);
-// A tensor as `f32[2] {1, 2}`, truncated after `limit` values.
-std::string print(const Tensor& t, size_t limit = SIZE_MAX);
 
 // Operations without `@` get an empty opset, attributes the kind of their literal. Nothing is looked up or inferred.
 Graph parse_graph(std::string_view text);

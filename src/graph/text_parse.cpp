@@ -100,7 +100,7 @@ class Parser : public ValueParser {
   NodeId constant(Scope& s, const std::string& n, Tensor t) {
     Node c;
     c.type = "Constant", c.opset = "opset1", c.name = n;
-    c.outputs.push_back({info_of(t), {}, {}});
+    c.outputs.push_back({t.info(), {}, {}});
     c.attrs["value"] = std::move(t);
     tensor_names(c.outputs[0]);
     return s.graph.add(std::move(c));

@@ -89,7 +89,7 @@ class GraphCut {
       add_input(in.place, n.name);
     }
     Output& o = n.outputs.emplace_back();
-    o.info = in.value ? info_of(n.attrs["value"].as<Tensor>()) : info;
+    o.info = in.value ? n.attrs["value"].as<Tensor>().info() : info;
     o.add_name(n.name);
     if (c.kind == InputCut::value) {
       for (const std::string& t : g_.output(at).names) o.add_name(t);

@@ -1,6 +1,7 @@
 // Imports a raw graph: applies import rules to produce a graph of operations.
 #pragma once
 
+#include <graft/report.hpp>
 #include <map>
 #include <optional>
 
@@ -11,38 +12,6 @@
 #include "schema/registry.hpp"
 
 namespace graft {
-
-// All layers of one type without a rule.
-struct UnknownType {
-  std::string type, domain;
-  int64_t version = 1;
-  struct Layer {
-    std::string name;
-    std::vector<std::optional<Info>> inputs;  // none: absent
-    size_t outputs = 0;
-    std::vector<std::pair<std::string, Attribute>> fields;
-    size_t weights = 0;                                             // number of weights, which are the last inputs
-    std::vector<std::pair<std::string, std::string>> other_fields;  // what no attribute holds: name, "a graph"
-  };
-  std::vector<Layer> layers;
-  bool is_operation = false;  // `op` of a replacement: an operation of this name is looked for, not a rule
-  std::string note;           // what is near: a similar name, a definition that does not take the layer
-};
-
-// Which rule handled a layer.
-struct Claim {
-  std::string layer, type, domain;
-  // "built-in", "function of the model", "mapping file ...", "replacement '...' of ...", or the extension's name
-  std::string by;
-  std::vector<std::string> operations;
-  bool extension = false;  // handled by a rule of an extension
-};
-
-struct Problem {
-  std::string layer, type;
-  Error error;
-  std::vector<std::string> inputs;  // of the model, whose values the layer needs when it is imported
-};
 
 // What an input of the model holds that is a sequence or an optional.
 struct InputForm {

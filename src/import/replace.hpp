@@ -7,24 +7,6 @@
 
 namespace graft {
 
-// One sub-graph matched by an entry.
-struct ReplacementMatch {
-  std::string name;                          // of the node that replaces it
-  std::vector<std::string> nodes;            // in the order of the file
-  std::vector<std::string> inputs, outputs;  // tensors; empty: an unused output
-  std::vector<std::string> notes;            // values that enter the sub-graph besides its inputs
-};
-
-// The outcome of an entry.
-struct ReplacementOutcome {
-  std::string id;
-  Replacement::Kind kind = Replacement::general;
-  std::string op;
-  std::vector<ReplacementMatch> matches;
-  std::vector<std::string> missed;  // instances that matched nothing, and why
-  std::vector<Error> errors;        // contradictions between entry and model
-};
-
 // Applies the entries one after another; each sees the result of those before it. An entry with errors changes nothing.
 std::vector<ReplacementOutcome> apply_replacements(RawModel& model, const ReplacementConfig& config);
 

@@ -9,6 +9,7 @@
 //   ]
 #pragma once
 
+#include <graft/read.hpp>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct ScopePort {
 };
 
 struct Replacement {
-  enum Kind { scope, points, general };
+  using Kind = ReplacementOutcome::Kind;
+  using enum ReplacementOutcome::Kind;
   std::string id;
   Kind kind = general;
   Attributes attributes;  // nested objects under dotted paths

@@ -106,7 +106,7 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
   const graft_kernel* kernel = how.registry.reference(op);  // the fallback; a device's kernel may be preferred
   if (!kernel && op.record->decomposition.size) {
     std::vector<std::optional<Info>> given;
-    for (const Tensor& t : inputs) given.push_back(t ? std::optional(info_of(t)) : std::nullopt);
+    for (const Tensor& t : inputs) given.push_back(t ? std::optional(t.info()) : std::nullopt);
     return evaluate_graph(how, decomposition(how.registry, op, node, given), inputs);
   }
   if (!kernel) throw_unsupported("operation ", op.name(), " of ", op.opset(), " has no reference kernel");
@@ -115,7 +115,7 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
   std::vector<Tensor> aligned(inputs.begin(), inputs.end());
   for (Tensor& t : aligned) {
     if (t && !is_aligned(t)) t = t.clone();
-    infos.push_back(t ? std::optional(info_of(t)) : std::nullopt);
+    infos.push_back(t ? std::optional(t.info()) : std::nullopt);
   }
   NodeContext context(node, std::move(infos));
   context.constants = [&](size_t i) -> const Tensor* { return aligned[i] ? &aligned[i] : nullptr; };

@@ -46,7 +46,7 @@ double work_of(const Node& node, const OpDef& op, const std::vector<Tensor>& inp
   }
   if (op.record->cost) {
     std::vector<std::optional<Info>> infos;
-    for (const Tensor& t : inputs) infos.push_back(t ? std::optional(info_of(t)) : std::nullopt);
+    for (const Tensor& t : inputs) infos.push_back(t ? std::optional(t.info()) : std::nullopt);
     NodeContext context(node, std::move(infos));
     for (const Output& o : node.outputs) context.outputs.push_back(o.info);
     double elements = 0;

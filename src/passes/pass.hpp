@@ -5,21 +5,12 @@
 #pragma once
 
 #include <functional>
-#include <string>
-#include <vector>
+#include <graft/explain.hpp>
 
 #include "graph/graph.hpp"
 #include "schema/registry.hpp"
 
 namespace graft {
-
-// A pass as the user sees it.
-struct PassInfo {
-  std::string name, doc;
-  std::string phase;  // "front", "middle", "back", "write"
-  std::string by;     // "built-in" or the extension's name
-  bool on_request = false, configured = false;
-};
 
 // An entry of kind "general" of a replacement file: a pass and its parameters.
 struct PassCall {
@@ -38,12 +29,6 @@ struct PassOptions {
   std::vector<std::string> enabled;                      // passes that run only on request
   std::function<bool(const std::string& name)> is_kept;  // nodes that no rewrite may change; empty: none
   std::vector<PassCall> calls;
-};
-
-struct PassEffect {
-  std::string pass;
-  size_t changes = 0, nodes_before = 0, nodes_after = 0;
-  std::vector<std::string> places;  // names of the nodes that were changed
 };
 
 // In the order they run. Throws when passes of extensions contradict each other.

@@ -1,9 +1,8 @@
 // Preprocessing that is inserted before a model's own layers: functions on a graph, called between import and the
-// passes, which then merge the new nodes where possible.
-//
-//   user's input -> Transpose (layout) -> Gather (channel order) -> Add(-mean) -> Multiply(1/scale) -> the model
+// passes, which then merge the new nodes where possible (Preprocessing in graft/convert.hpp).
 #pragma once
 
+#include <graft/convert.hpp>
 #include <optional>
 
 #include "graph/graph.hpp"
@@ -11,34 +10,11 @@
 
 namespace graft {
 
-// Values for the channels of an input; without a name, the n-th entry is for the n-th input.
-struct ChannelValues {
-  std::string input;
-  std::vector<double> values;
-};
-
-// "NHWC", or with "..." in one place. Without a name: all inputs, or, where a target is given, inputs and outputs of
-// that rank.
-struct LayoutRequest {
-  std::string name;
-  std::vector<std::string> source,
-      target;  // one entry per dimension: "N", "?", "..."; no target: only annotates the input
-};
-
-struct Preprocess {
-  std::vector<ChannelValues> mean, scale;
-  std::optional<double> scale_all;
-  Tensor mean_image;                                      // [..., channels, height, width]
-  std::optional<std::pair<int64_t, int64_t>> image_from;  // x, y where the crop begins; centered by default
-  bool reverse_channels = false;
-  std::vector<LayoutRequest> layouts;
+// What the user asks for, and what it depends on in the model.
+struct Preprocess : Preprocessing {
   bool channels_last = false;  // of inputs of rank 4 and more without a given layout
   // Inputs in the user's order: the name as written, and the nodes. None: the model's order.
   std::vector<std::pair<std::string, std::vector<std::string>>> order;
-
-  bool empty() const {
-    return mean.empty() && scale.empty() && !scale_all && !mean_image && !reverse_channels && layouts.empty();
-  }
 };
 
 // Applies everything and returns warnings. Throws RequestError if the request does not fit the model.

@@ -192,7 +192,7 @@ Tensor read_image(const std::string& path) {
 
 void write_png(const std::string& path, const Tensor& image) {
   if (image.type() != DType::u8 || image.dims().size() != 3 || (image.dims()[2] != 1 && image.dims()[2] != 3))
-    throw_user("expected an image u8[height,width,1 or 3], got ", info_of(image));
+    throw_user("expected an image u8[height,width,1 or 3], got ", image.info());
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
   png.height = static_cast<png_uint_32>(image.dims()[0]);

@@ -2,7 +2,8 @@
 // say which of them it is, so the caller does.
 #pragma once
 
-#include "readers/datum.hpp"
+#include <graft/values.hpp>
+
 #include "readers/raw.hpp"
 
 namespace graft {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <graft/explain.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,22 +16,6 @@ namespace graft {
 struct CompileOptions {
   int threads = 0;       // that one run may use; 0: all of the pool
   bool profile = false;  // measure every operation
-};
-
-// Why an operation runs as it does.
-struct Choice {
-  std::string node, type, opset;
-  std::string device, kernel;                                 // the choice; empty kernel: nothing to run
-  std::vector<std::pair<std::string, std::string>> declined;  // kernel and reason, in order of preference
-  std::vector<Info> inputs, outputs;
-  std::string note;  // "view of its input", "constant", "decided at run time"
-};
-
-struct Explanation {
-  std::vector<Choice> choices;  // in the order they run
-  size_t arena_bytes = 0;       // planned activations and scratch of one request
-  size_t unshared_bytes = 0;    // the same without memory sharing
-  size_t constant_bytes = 0;
 };
 
 // Time spent in one operation over all runs of an execution.

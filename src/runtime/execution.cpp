@@ -183,7 +183,7 @@ void HostExecution::run(std::span<const Tensor> inputs, std::vector<Tensor>& out
   std::vector<Tensor> aligned(inputs.begin(), inputs.end());
   for (Tensor& t : aligned) {
     if (!is_aligned(t)) t = t.clone();
-    infos.push_back(info_of(t));
+    infos.push_back(t.info());
   }
   bind(program_.plan_for(infos));
   cancel_ = cancel;
@@ -228,7 +228,7 @@ namespace {
 std::string running(const Node& node, const PreparedKernel& kernel) {
   std::string what = text("running ", describe(node));
   if (kernel && !kernel.source->built_in())
-    what += text(", kernel '", kernel.kernel->name, "' of ", kernel.source->file_name());
+    what += text(", kernel '", kernel.kernel->name, "' of ", kernel.source->short_title());
   return what;
 }
 }  // namespace
@@ -265,7 +265,7 @@ void HostExecution::run_dynamic(size_t index) {
   std::vector<Tensor> values;
   for (const graft_tensor* t : c.inputs) {
     values.push_back(t ? Tensor::wrap(type_of(*t), dims_of(*t), t->data) : Tensor());
-    infos.push_back(t ? std::optional(info_of(values.back())) : std::nullopt);
+    infos.push_back(t ? std::optional(values.back().info()) : std::nullopt);
   }
   NodeContext context(node, infos);
   if (node.bodies.empty()) {

@@ -103,7 +103,7 @@ class Planner {
     plan_->constants.push_back(is_aligned(t) ? t : t.clone());
     plan_->explanation.constant_bytes += t.bytes();
     uint32_t s = add_slot(v, Slot::constant, plan_->constants.size() - 1);
-    plan_->slots[s].info = info_of(t);
+    plan_->slots[s].info = t.info();
     plan_->slots[s].dims = t.dims();
     return s;
   }
@@ -234,6 +234,7 @@ class Planner {
         plan_->explanation.unshared_bytes += bytes;
       }
     plan_->arena_bytes = plan_->explanation.arena_bytes = plan_memory(lives);
+    plan_->explanation.plans_memory = true;
     for (size_t i = 0; i < lives.size(); ++i) {
       if (i < values) slots[owner[i]].offset = lives[i].offset;
       else plan_->steps[owner[i]].scratch_offset = lives[i].offset;

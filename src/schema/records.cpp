@@ -71,15 +71,15 @@ class Reading {
 
 }  // namespace
 
-std::shared_ptr<const Records> read_records(const graft_extension& extension, std::string path) {
+std::shared_ptr<const Records> read_records(const graft_extension& extension, Source::Origin origin, std::string path) {
   graft_extension e = copy_record(&extension, GRAFT_EXTENSION_MIN_SIZE, "the extension");
   if (e.abi_version != GRAFT_ABI_VERSION)
     throw Error(ErrorKind::user,
-                text("'", path, "' uses version ", e.abi_version, " of the extension ABI, this Graft supports version ",
-                     GRAFT_ABI_VERSION),
+                text("'", path.empty() ? std::string(view(e.name)) : path, "' uses version ", e.abi_version,
+                     " of the extension ABI, this Graft supports version ", GRAFT_ABI_VERSION),
                 "rebuild it against the headers of this Graft");
   auto out = std::make_shared<Records>();
-  out->source = {std::string(view(e.name)), std::string(view(e.version)), std::move(path)};
+  out->source = {std::string(view(e.name)), std::string(view(e.version)), std::move(path), origin};
   Reading reading(*out);
   for (size_t i = 0; i < e.op_count; ++i) reading.op(e.ops[i]);
   for (size_t i = 0; i < e.kernel_count; ++i) reading.kernel(e.kernels[i]);

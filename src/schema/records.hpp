@@ -15,13 +15,18 @@
 
 namespace graft {
 
-// Where definitions came from: the built-ins or a loaded library.
+// Where definitions came from.
 struct Source {
+  enum Origin { built_ins, library, program };  // program: definitions of the application itself
   std::string name;
   std::string version;
-  std::string path;  // empty: built in
-  bool built_in() const { return path.empty(); }
-  std::string_view file_name() const { return std::string_view(path).substr(path.rfind('/') + 1); }
+  std::string path;  // of a library
+  Origin origin = library;
+  bool built_in() const { return origin == built_ins; }
+  // For messages and lists: the path of a library, the name of what has none.
+  const std::string& title() const { return path.empty() ? name : path; }
+  // The same without folders.
+  std::string_view short_title() const { return std::string_view(title()).substr(title().rfind('/') + 1); }
 };
 
 // A copy of a record that begins with its size; `least` is its size in the first release.
@@ -50,6 +55,7 @@ struct Records {
 };
 
 // Copies and checks the records of a library. Throws on malformed ones.
-std::shared_ptr<const Records> read_records(const graft_extension& extension, std::string path);
+std::shared_ptr<const Records> read_records(const graft_extension& extension, Source::Origin origin,
+                                            std::string path = {});
 
 }  // namespace graft

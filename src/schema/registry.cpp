@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <set>
 
 #include "base/error.hpp"
 
@@ -31,7 +30,6 @@ int opset_number(std::string_view opset) {
 
 struct Registry::State {
   std::vector<std::shared_ptr<const Records>> libraries;
-  std::set<std::string, std::less<>> entered;  // paths of libraries that are registered completely
   std::deque<OpDef> defs;
   std::map<std::pair<std::string, std::string>, const OpDef*> by_key;  // (type, opset)
   std::unordered_map<std::string, std::vector<const OpDef*>> by_type;  // numbered opsets ascending, then others
@@ -48,12 +46,14 @@ struct Registry::State {
   void enter(const graft_op* record, const Source& source) {
     std::string type(view(record->name)), opset(view(record->opset));
     const OpDef*& slot = by_key[{type, opset}];
-    if (slot && !slot->source->built_in())
-      throw Error(ErrorKind::user,
-                  text("operation '", type, "' of ", opset, " is defined by '", slot->source->path, "' and by '",
-                       source.path, "'"),
-                  "load only one of the two");
     if (slot && source.built_in()) throw_internal("operation '", type, "' of ", opset, " is built in twice");
+    if (slot && slot->source == &source)
+      throw_user("operation '", type, "' of ", opset, " is defined twice by '", source.title(), "'");
+    if (slot && slot->source->origin == Source::library && source.origin == Source::library)
+      throw Error(ErrorKind::user,
+                  text("operation '", type, "' of ", opset, " is defined by '", slot->source->title(), "' and by '",
+                       source.title(), "'"),
+                  "load only one of the two");
     defs.push_back({record, &source, slot});
     slot = &defs.back();
     ++opsets[opset];
@@ -99,10 +99,7 @@ void Registry::add(std::shared_ptr<const Records> records) {
         throw Error(ErrorKind::user, text("duplicate pass '", p.name, "'"), "choose a name that no other pass has");
     s_->passes.push_back({&p, &source});
   }
-  s_->entered.insert(source.path);
 }
-
-bool Registry::has_library(std::string_view path) const { return s_->entered.count(path) > 0; }
 
 std::span<const PassDef> Registry::passes() const { return s_->passes; }
 
@@ -148,16 +145,21 @@ std::span<const RuleDef> Registry::rules(std::string_view framework, std::string
   return it->second;
 }
 
+namespace {
+// Kernels come with a definition: those of the source that another one takes the place of belong to that one.
+bool belongs_to_overridden(const OpDef& op, const Source& kernels) {
+  for (const OpDef* d = op.overrides; d; d = d->overrides)
+    if (d->source == &kernels || (d->source->built_in() && kernels.built_in())) return true;
+  return false;
+}
+}  // namespace
+
 std::vector<KernelDef> Registry::kernels(const OpDef& op, std::string_view device) const {
   std::vector<KernelDef> out;
   auto it = s_->kernels.find({std::string(op.name()), std::string(op.opset())});
   if (it == s_->kernels.end()) return out;
   for (const KernelDef& k : it->second)
-    if (view(k.record->device) == device) {
-      // An operation that overrides a built-in does not use the built-in's kernels.
-      if (!op.source->built_in() && k.source->built_in()) continue;
-      out.push_back(k);
-    }
+    if (view(k.record->device) == device && !belongs_to_overridden(op, *k.source)) out.push_back(k);
   return out;
 }
 

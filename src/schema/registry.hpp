@@ -1,6 +1,7 @@
 // The registry of operations, kernels, import rules and passes, both built-in and from extensions.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -12,7 +13,7 @@ namespace graft {
 struct OpDef {
   const graft_op* record;
   const Source* source;
-  const OpDef* overrides = nullptr;  // the definition that this one replaced
+  const OpDef* overrides = nullptr;  // the definition that this one takes the place of
 
   std::string_view name() const { return {record->name.data, record->name.size}; }
   std::string_view opset() const { return {record->opset.data, record->opset.size}; }
@@ -45,11 +46,9 @@ class Registry {
   ~Registry();
   Registry(const Registry&) = delete;
 
-  // Registers definitions; later ones take precedence over earlier ones. Throws on an operation that another loaded
-  // library also defines.
+  // Registers definitions; later ones take precedence over earlier ones. Throws on an operation that two libraries
+  // define; the registry is not to be used then.
   void add(std::shared_ptr<const Records> records);
-  // Whether this library is already registered completely.
-  bool has_library(std::string_view path) const;
 
   // The definition of exactly this type and opset, or, for "opsetN", the newest up to N. Null: unknown.
   const OpDef* find(std::string_view type, std::string_view opset) const;
@@ -77,8 +76,10 @@ class Registry {
   std::unique_ptr<State> s_;
 };
 
-// Loads a shared library and registers its definitions. The library stays loaded; loading it again has no effect.
-void load_extension(Registry& registry, const std::string& path);
+// Loads a shared library, which stays loaded; its full path is in the source of its records.
+std::shared_ptr<const Records> open_extension(const std::string& path);
+// The record of an entry function; throws if the host is too old for it.
+const graft_extension& enter_extension(const std::function<const graft_extension*(const graft_host*)>& entry);
 
 // The number of "opset7"; -1 for unnumbered opsets.
 int opset_number(std::string_view opset);

@@ -2,7 +2,7 @@
 #include "base/text.hpp"
 #include "import/mapping.hpp"
 #include "import/replace_config.hpp"
-#include "toolkit/load.hpp"
+#include "toolkit/read.hpp"
 
 namespace graft {
 namespace {
@@ -69,7 +69,7 @@ std::string load_arguments(const std::vector<std::string>& files, const ImportOp
 std::string extension_arguments(const Registry& registry) {
   std::vector<std::string> paths;
   for (const Source* s : registry.sources())
-    if (!s->built_in()) paths.push_back(s->path);
+    if (s->origin == Source::library) paths.push_back(s->path);
   return join(paths, ",");
 }
 

@@ -11,9 +11,11 @@ const graft_extension* enter_rewrites(const graft_host* h);  // made by src/rewr
 
 void add_built_ins(Registry& registry) {
   // Kernels first: of two for the same operation, the one registered first is tried first.
-  registry.add(read_records(*enter_cpu_kernels(&host_table()), ""));
-  registry.add(read_records(*enter_built_ins(&host_table()), ""));
-  registry.add(read_records(*enter_rewrites(&host_table()), ""));
+  static const std::shared_ptr<const Records> all[] = {
+      read_records(*enter_cpu_kernels(&host_table()), Source::built_ins),
+      read_records(*enter_built_ins(&host_table()), Source::built_ins),
+      read_records(*enter_rewrites(&host_table()), Source::built_ins)};
+  for (const auto& records : all) registry.add(records);
 }
 
 }  // namespace graft

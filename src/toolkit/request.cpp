@@ -1,17 +1,10 @@
 #include "base/error.hpp"
+#include "toolkit/border.hpp"
 #include "toolkit/state.hpp"
 #include "toolkit/streams.hpp"
 
 namespace graft {
 
-bool takes(const Port& port, const std::vector<int64_t>& dims) {
-  const Shape& s = port.shape;
-  if (!s.ranked()) return true;
-  if (s.rank() != dims.size()) return false;
-  for (size_t i = 0; i < dims.size(); ++i)
-    if (!s[i].can_be(dims[i])) return false;
-  return true;
-}
 namespace {
 
 // Rejects a tensor that does not fit the port.
@@ -20,7 +13,7 @@ void check_fits(const Port& port, const Tensor& t, std::string_view what) {
   if (port.type != DType::undefined && t.type() != port.type)
     throw_user("expected a tensor of ", port.type, " for ", what, " '", port.any_name(), "', got ", t.type());
   Shape given = Shape::of(t.dims());
-  if (!takes(port, t.dims()))
+  if (!port.takes(t.dims()))
     throw Error(ErrorKind::user, text("expected a tensor of shape ", port.shape, " for ", what, " '", port.any_name(),
                                       "', got ", given));
 }
@@ -128,34 +121,40 @@ Tensor InferRequest::get_tensor(const std::string& name) const {
 
 void InferRequest::infer() {
   s_->begin();
-  try {
-    s_->run();
-  } catch (...) {
+  auto finish = [&] {
     {
       std::lock_guard lock(s_->mutex);
       s_->running = false;
     }
     s_->done.notify_all();
+  };
+  try {
+    at_border([&] { s_->run(); });
+  } catch (...) {
+    finish();
     throw;
   }
-  {
-    std::lock_guard lock(s_->mutex);
-    s_->running = false;
-  }
-  s_->done.notify_all();
+  finish();
 }
 
 void InferRequest::start_async() {
   s_->begin();
-  s_->model->streams->post([s = s_] {
+  auto task = [s = s_] {
     std::exception_ptr e;
     try {
-      s->run();
+      at_border([&] { s->run(); });
     } catch (...) {
       e = std::current_exception();
     }
     s->end(std::move(e));
-  });
+  };
+  try {
+    at_border([&] { s_->model->streams->post(task); });  // may be unable to start a thread
+  } catch (...) {
+    std::lock_guard lock(s_->mutex);
+    s_->running = false;
+    throw;
+  }
 }
 
 void InferRequest::wait() {

@@ -11,30 +11,83 @@
 
 namespace graft {
 
+// Definitions change by replacing the registry as a whole: what was read or compiled keeps the one that it was made
+// with.
 struct Core::State {
-  Registry registry;
-  std::vector<std::unique_ptr<Device>> devices;
+  struct Added {
+    ExtensionInfo info;
+    std::shared_ptr<const Records> records;
+  };
+  std::vector<std::unique_ptr<Device>> devices;  // fixed
 
+  State();
   const Device& device(const std::string& name) const;
+  std::shared_ptr<const Registry> registry() const;
+  std::vector<Added> added() const;
+  // Adds definitions, or finds the library with this path.
+  ExtensionId add(std::shared_ptr<const Records> records);
+  void remove(ExtensionId id);
+
+ private:
+  static std::shared_ptr<const Registry> registry_of(const std::vector<Added>& added);
+  void publish(std::shared_ptr<const Registry> registry, std::vector<Added> added);
+  std::mutex changing_;       // held while a new registry is built
+  mutable std::mutex mutex_;  // guards what follows
+  std::shared_ptr<const Registry> registry_;
+  std::vector<Added> added_;
+  uint64_t last_id_ = 0;
 };
 
-struct Model::State {
-  std::shared_ptr<Core::State> core;
+// How a model was read; never changes.
+struct ModelOrigin {
+  std::shared_ptr<const Registry> registry;
+  std::vector<std::string> files;
+  ImportOptions options;
   std::string framework, path;
-  std::string arguments;  // that read it the same way again, for a shell
-  Graph graph;
-  ImportReport report;            // empty for an IR
+  ImportReport report;
   std::vector<PassEffect> front;  // effects of extensions' front passes
+};
+
+// The graph is replaced as a whole, so that a thread that looks at it keeps what it looks at.
+struct Model::State {
+  std::shared_ptr<const ModelOrigin> origin;
+  std::shared_ptr<const Graph> graph;  // guarded by `mutex`
+  mutable std::mutex mutex;
+  std::mutex changing;  // held while a changed graph is made
+
+  std::shared_ptr<const Graph> current() const {
+    std::lock_guard lock(mutex);
+    return graph;
+  }
+  // Applies `change` to a copy, which becomes the graph unless it throws.
+  template <class Change>
+  auto update(Change&& change) {
+    std::lock_guard serial(changing);
+    auto fresh = std::make_shared<Graph>(current()->clone());
+    auto publish = [&] {
+      std::lock_guard lock(mutex);
+      graph = fresh;
+    };
+    if constexpr (std::is_void_v<decltype(change(*fresh))>) {
+      change(*fresh);
+      publish();
+    } else {
+      auto result = change(*fresh);
+      publish();
+      return result;
+    }
+  }
 };
 
 class Streams;
 
 struct CompiledModel::State {
-  std::shared_ptr<Core::State> core;
+  std::shared_ptr<const Registry> registry;  // outlives the program
   std::string device;
   Options options;
   std::vector<Port> inputs, outputs;
   std::vector<Group> input_groups, output_groups;
+  std::vector<PassEffect> passes;
   std::unique_ptr<Program> program;
   std::unique_ptr<Streams> streams;
 };
@@ -61,11 +114,6 @@ struct InferRequest::State : std::enable_shared_from_this<InferRequest::State> {
   static thread_local const State* notified;  // whose callback this thread is in
 };
 
-// Index of the port with this tensor or layer name; the error lists the existing names.
-std::optional<size_t> position_of(const std::vector<Port>& ports, const std::string& name);
-size_t find_port(const std::vector<Port>& ports, const std::string& name, std::string_view what);
-// Whether a port accepts values of these dimensions.
-bool takes(const Port& port, const std::vector<int64_t>& dims);
 std::vector<Port> input_ports(const Graph& g);
 std::vector<Port> output_ports(const Graph& g);
 std::vector<Group> input_groups(const Graph& g);

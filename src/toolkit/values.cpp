@@ -1,10 +1,9 @@
-#include "toolkit/values.hpp"
-
-#include <algorithm>
+// Values of the framework, and the tensors of ports that they are made of.
 #include <cstring>
+#include <graft/values.hpp>
 
 #include "base/tensor.hpp"
-#include "base/text.hpp"
+#include "toolkit/border.hpp"
 
 namespace graft {
 namespace {
@@ -84,79 +83,19 @@ void append_run(const Group& item, const std::function<Tensor(size_t)>& port, st
   }
 }
 
-// The import options that the values require.
-class Wishes {
- public:
-  explicit Wishes(bool framework) : framework_(framework) {}
-  ImportOptions options;
-  std::vector<std::string> notes;
-
-  // Shapes and structures that differ, of all inputs; `exact`: those that the model leaves open too.
-  void compare(const Model& model, const std::vector<Datum>& values, bool exact) {
-    std::vector<Port> ports = model.inputs();
-    std::vector<Group> groups = model.input_groups();
-    const std::vector<std::string>& assumed = model.state()->report.assumed;
-    for (size_t i = 0; i < groups.size(); ++i) {
-      const Group& g = groups[i];
-      bool open = exact || std::find(assumed.begin(), assumed.end(), g.name) != assumed.end();
-      if (g.kind == Group::Kind::tensor) tensor(ports[g.port], values.at(i), exact);
-      else if (g.kind != Group::Kind::map) structure(g, ports, values.at(i), open);
-    }
-  }
-  bool empty() const {
-    return options.input_shapes.empty() && options.input_forms.empty() && options.input_values.empty();
-  }
-
- private:
-  void tensor(const Port& port, const Datum& d, bool exact) {
-    if (d.kind != Datum::tensor || !d.value) return;
-    bool fits = takes(port, d.value.dims());
-    if (fits && !(exact && !port.shape.is_static())) return;
-    Shape given = Shape::of(d.value.dims());
-    options.input_shapes[port.any_name()] = given;
-    if (!fits)
-      notes.push_back(
-          text("input '", port.any_name(), "' has shape ", given, " like its value instead of ", port.shape));
-  }
-
-  void structure(const Group& g, const std::vector<Port>& ports, const Datum& given, bool open) {
-    const Datum& d = without_optional(given);
-    const Group& inner = g.kind == Group::Kind::optional && !g.parts.empty() ? g.parts[0] : g;
-    InputForm form;
-    if (d.kind == Datum::optional) {  // holds nothing
-      form.absent = true;
-      if (framework_ && !g.parts.empty()) options.input_forms[g.name] = form;
-      return;
-    }
-    bool sequence = d.kind == Datum::sequence;
-    std::vector<Datum> items = sequence ? d.parts : std::vector<Datum>{d};
-    std::vector<Group> places = inner.kind == Group::Kind::sequence ? inner.parts : std::vector<Group>{inner};
-    for (const Datum& item : items) {
-      if (item.kind != Datum::tensor) return;  // refused where it is placed
-      form.shapes.push_back(Shape::of(item.value.dims()));
-    }
-    if (sequence) form.length = items.size();
-    bool differs = open || places.size() != items.size();
-    for (size_t i = 0; i < items.size() && i < places.size(); ++i) {
-      bool port = places[i].kind == Group::Kind::tensor;
-      differs |= !port || !takes(ports[places[i].port], items[i].value.dims());
-      if (!framework_ && port) tensor(ports[places[i].port], items[i], false);
-    }
-    if (framework_ && differs) options.input_forms[g.name] = std::move(form);
-  }
-
-  bool framework_;
-};
-
 }  // namespace
 
 std::vector<Tensor> port_tensors(const std::vector<Group>& groups, const std::vector<Datum>& values, size_t ports) {
-  Placing placing(ports);
-  for (size_t i = 0; i < groups.size(); ++i) placing.place(groups[i].name, groups[i], values.at(i));
-  return std::move(placing.out);
+  return at_border([&] {
+    if (values.size() != groups.size()) throw_user("expected ", groups.size(), " input values, got ", values.size());
+    Placing placing(ports);
+    for (size_t i = 0; i < groups.size(); ++i) placing.place(groups[i].name, groups[i], values[i]);
+    return std::move(placing.out);
+  });
 }
 
-Datum gathered(const Group& g, const std::function<Tensor(size_t)>& port) {
+namespace {
+Datum gather(const Group& g, const std::function<Tensor(size_t)>& port) {
   if (g.kind == Group::Kind::tensor) return port(g.port);
   Datum out(g.kind == Group::Kind::map        ? Datum::map
             : g.kind == Group::Kind::optional ? Datum::optional
@@ -164,86 +103,14 @@ Datum gathered(const Group& g, const std::function<Tensor(size_t)>& port) {
             {});
   for (const Group& part : g.parts) {
     if (part.kind == Group::Kind::run) append_run(part.parts.at(0), port, out.parts);
-    else out.parts.push_back(gathered(part, port));
+    else out.parts.push_back(gather(part, port));
   }
   return out;
 }
-
-namespace {
-
-constexpr int64_t largest_constant = 1024;  // elements of an input that may become one
-
-// Values by the names of the groups they were given for.
-class Given {
- public:
-  Given(const Model& model, std::vector<Datum> values) : groups_(model.input_groups()), values_(std::move(values)) {}
-
-  const Datum* find(const std::string& name) const {
-    for (size_t i = 0; i < groups_.size(); ++i)
-      if (groups_[i].name == name) return &values_.at(i);
-    return nullptr;
-  }
-  std::vector<Datum> for_inputs_of(const Model& model) const {
-    std::vector<Datum> out;
-    for (const Group& g : model.input_groups())
-      if (const Datum* d = find(g.name)) out.push_back(*d);
-    return out;
-  }
-  // Only small integers determine structure: turning an image into a constant would fold the whole model.
-  Tensor deciding(const std::string& name) const {
-    const Datum* d = find(name);
-    if (!d || d->kind != Datum::tensor || !d->value) return {};
-    bool whole = is_integer(d->value.type()) || d->value.type() == DType::boolean;
-    return whole && d->value.size() <= largest_constant ? d->value : Tensor();
-  }
-
- private:
-  std::vector<Group> groups_;
-  std::vector<Datum> values_;
-};
-
 }  // namespace
 
-Fitted fitted(Model model, std::vector<Datum> values, const std::function<Model(const ImportOptions&)>& load) {
-  bool framework = model.framework() != "ir" && model.framework() != "text";
-  Given given(model, std::move(values));
-  Wishes wishes(framework);
-  wishes.compare(model, given.for_inputs_of(model), false);
-  if (!wishes.empty()) model = load(wishes.options);
-  // What the structure of the model depends on is imported with the values that are given.
-  for (int round = 0; round < 8 && framework; ++round) {
-    const ImportReport& report = model.state()->report;
-    size_t known = wishes.options.input_values.size();
-    bool exact = round == 0 && !report.problems.empty();
-    for (const std::string& name : report.decisive)
-      if (Tensor t = given.deciding(name); t && wishes.options.input_values.emplace(name, t).second)
-        wishes.notes.push_back(
-            text("input '", name, "' is a constant in this run: the structure of the model depends on its value"));
-    if (wishes.options.input_values.size() == known && !exact) break;
-    wishes.compare(model, given.for_inputs_of(model), true);
-    for (const auto& [name, value] : wishes.options.input_values) wishes.options.input_shapes.erase(name);
-    if (wishes.empty()) break;
-    model = load(wishes.options);
-  }
-  return {model, given.for_inputs_of(model), std::move(wishes.notes)};
-}
-
-std::string structure_text(const Group& g, const std::vector<Port>& ports) {
-  auto info = [&](size_t port) { return text(Info{ports[port].type, ports[port].shape}); };
-  auto list = [&] {
-    std::string out;
-    for (const Group& p : g.parts) out += (out.empty() ? "" : ", ") + structure_text(p, ports);
-    return out;
-  };
-  switch (g.kind) {
-    case Group::Kind::tensor: return info(g.port);
-    case Group::Kind::sequence: return text("sequence [", list(), "]");
-    case Group::Kind::run:
-      return text("any number of items along the first axis of ", structure_text(g.parts[0], ports));
-    case Group::Kind::optional: return g.parts.empty() ? "optional without a value" : text("optional ", list());
-    case Group::Kind::map: return text("map from ", info(g.parts[0].port), " to ", info(g.parts[1].port));
-  }
-  return "";
+Datum gathered(const Group& g, const std::function<Tensor(size_t)>& port) {
+  return at_border([&] { return gather(g, port); });
 }
 
 }  // namespace graft

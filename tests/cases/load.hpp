@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "readers/datum.hpp"
+#include <graft/values.hpp>
 
 namespace graft::cases {
 

@@ -22,7 +22,7 @@
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "compare.hpp"
-#include "toolkit/values.hpp"
+#include "toolkit/state.hpp"
 
 namespace graft::cases {
 namespace {
@@ -114,9 +114,9 @@ std::vector<Datum> input_values(const Model& model, const std::string& folder, c
 std::string run_case(Core& core, const Options& o, const std::string& folder, const nlohmann::json& c) {
   std::vector<std::string> files;
   for (const auto& f : c["model"]) files.push_back(folder + "/" + f.get<std::string>());
-  Model model(load_model(core.state(), files));
+  Model model = core.read_model(files);
   // Data of another size than the file says: the model is made for it.
-  ImportOptions resized;
+  ReadOptions resized;
   for (const auto& spec : c["inputs"]) {
     std::string name = spec.value("name", "");
     if (name.empty()) continue;
@@ -125,11 +125,12 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
       if (std::find(p.names.begin(), p.names.end(), name) == p.names.end() || c.value("framework", "") != "caffe")
         continue;
       Shape shape = Shape::of(load(folder, spec).value.dims());
-      if (!p.shape.is_static() || p.shape != shape) resized.input_shapes[name] = shape;
+      if (!p.shape.is_static() || p.shape != shape) resized.shapes[name] = shape;
     }
   }
-  if (!resized.input_shapes.empty()) model = Model(load_model(core.state(), files, resized));
-  const ImportReport& report = model.state()->report;
+  if (!resized.shapes.empty()) model = core.read_model(files, resized);
+  std::shared_ptr<const ModelOrigin> origin = model.state()->origin;
+  const ImportReport& report = origin->report;
   if (!report.unknown.empty()) {
     std::string all = "unknown:";
     for (const UnknownType& u : report.unknown) all += text(" ", u.domain, "::", u.type);
@@ -137,13 +138,12 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
   }
   std::vector<Datum> values = input_values(model, folder, c);
   // Sequences, and values that decide about them: the model is made for those that are given.
-  bool structured = any_structure(model.state()->graph.input_forms) || !report.decisive.empty();
+  bool structured = any_structure(model.state()->current()->input_forms) || !report.decisive.empty();
   if (structured) {
-    Fitted made =
-        fitted(model, values, [&](const ImportOptions& i) { return Model(load_model(core.state(), files, i)); });
+    Fitted made = fit_model(model, values);
     model = made.model, values = made.values;
   }
-  if (o.through_ir) model = through_ir(model);
+  if (o.through_ir) model = model.through_ir();
   // TensorFlow runs a model with other shapes than its signature says; here one asks for them.
   if (c["framework"] == "tensorflow") {
     std::vector<Port> ports = model.inputs();
@@ -151,7 +151,7 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
     for (const auto& spec : c["inputs"]) {
       const Port& p = ports[find_port(ports, spec["name"], "input")];
       Tensor value = load(folder, spec).value;
-      if (!takes(p, value.dims())) shapes[spec["name"]] = Shape::of(value.dims());
+      if (!p.takes(value.dims())) shapes[spec["name"]] = Shape::of(value.dims());
     }
     if (!shapes.empty()) model.reshape(shapes);
   }

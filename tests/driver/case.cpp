@@ -12,7 +12,7 @@
 #include "readers/caffe.hpp"
 #include "readers/onnx.hpp"
 #include "readers/tensorflow.hpp"
-#include "toolkit/load.hpp"
+#include "toolkit/read.hpp"
 #include "wire.hpp"
 
 namespace graft::testing {

@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
       std::string a = argv[i];
       if (a == "-v") verbose = true;
       else if (a == "--extensions" && i + 1 < argc) {
-        for (std::string_view p : split(argv[++i], ',')) load_extension(registry, std::string(p));
+        for (std::string_view p : split(argv[++i], ',')) registry.add(open_extension(std::string(p)));
       } else if (a == "--write-corpus" && i + 1 < argc) corpus = argv[++i];
       else if (a == "--write-models" && i + 1 < argc) models = argv[++i];
       else if (fs::is_directory(a)) {

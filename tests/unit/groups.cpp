@@ -5,7 +5,7 @@
 
 #include "base/temporary.hpp"
 #include "base/tensor.hpp"
-#include "toolkit/values.hpp"
+#include "toolkit/state.hpp"
 
 namespace graft {
 namespace {
@@ -93,7 +93,7 @@ TEST_F(Groups, AnOptionalMayHoldNothing) {
 TEST_F(Groups, TheIrKeepsThem) {
   ReadOptions options;
   options.items["x"] = 3;
-  Model m = through_ir(core_.read_model(identity(4), {}, options));
+  Model m = core_.read_model(identity(4), {}, options).through_ir();
   EXPECT_EQ(m.framework(), "ir");
   EXPECT_EQ(m.input_groups()[0].parts.size(), 3u);
   EXPECT_EQ(m.output_groups()[0].name, "y");

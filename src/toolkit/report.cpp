@@ -1,10 +1,12 @@
-// The report on unknown and failed layers, with the commands that generate a skeleton for each.
+// The report on a model: unknown and failed layers, with the commands that generate a skeleton for each, and claims.
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "graph/text.hpp"
-#include "toolkit/load.hpp"
+#include "toolkit/columns.hpp"
+#include "toolkit/read.hpp"
 
 namespace graft {
 namespace {
@@ -14,7 +16,7 @@ std::string operation_title(const UnknownType& u) {
 }
 
 std::string short_value(const Attribute& a) {
-  if (a.kind() == GRAFT_TENSOR) return text(info_of(a.as<Tensor>()));
+  if (a.kind() == GRAFT_TENSOR) return text(a.as<Tensor>().info());
   std::string s = print(a);
   return s.size() > 60 ? s.substr(0, 57) + "..." : s;
 }
@@ -59,7 +61,7 @@ std::string unknown_text(const UnknownType& u, const std::string& command) {
   return out + text("\n    scaffold    graft new ", quoted_for_shell(u.type), command, "\n");
 }
 
-std::string problems_text(const ImportReport& report) {
+std::string problems_text(const Report& report) {
   constexpr size_t most = 20;
   std::string out = text(report.problems.size(), report.problems.size() == 1 ? " layer is" : " layers are",
                          " known but cannot be imported",
@@ -74,22 +76,87 @@ std::string problems_text(const ImportReport& report) {
   return out;
 }
 
+// An IR stores every attribute as a string; without a schema its kind has to be guessed from the string.
+Attribute guessed(const Attribute& a) {
+  if (a.kind() != GRAFT_TEXT) return a;
+  std::vector<int64_t> whole;
+  std::vector<double> numbers;
+  std::string_view s = trim(a.as<std::string>());
+  for (std::string_view part : split(s, ',')) {
+    auto number = parse_number(trim(part));
+    if (!number) return a;
+    numbers.push_back(*number);
+    if (auto n = parse_int(trim(part))) whole.push_back(*n);
+  }
+  if (numbers.empty()) return a;
+  bool list = numbers.size() > 1;
+  if (whole.size() == numbers.size()) return list ? Attribute(whole) : Attribute(whole[0]);
+  return list ? Attribute(numbers) : Attribute(numbers[0]);
+}
+
+std::string titled(const std::string& domain, const std::string& type) {
+  return domain.empty() ? type : domain + "::" + type;
+}
+
 }  // namespace
 
-std::string verdict_text(const Model::State& m) {
-  const ImportReport& report = m.report;
-  size_t layers = 0;
-  for (const UnknownType& u : report.unknown) layers += u.layers.size();
-  std::string out, command = text(" --from-model ", m.arguments);
-  if (std::string extensions = extension_arguments(m.core->registry); !extensions.empty())
-    command += " --extensions " + quoted_for_shell(extensions);
-  if (!report.unknown.empty()) {
-    out += text(report.unknown.size(), report.unknown.size() == 1 ? " layer type is" : " layer types are", " unknown (",
-                layers, " of ", report.layers, report.layers == 1 ? " layer" : " layers", ")\n");
-    for (const UnknownType& u : report.unknown) out += unknown_text(u, command);
+std::vector<UnknownType> opaque_layers(const Graph& g) {
+  std::vector<UnknownType> out;
+  std::unordered_map<std::string, size_t> groups;
+  for (NodeId id : g.topological_order()) {
+    const Node& n = g[id];
+    for (const Body& b : n.bodies)
+      for (UnknownType& u : opaque_layers(*b.graph)) out.push_back(std::move(u));
+    if (!n.opaque) continue;
+    auto [place, fresh] = groups.emplace(text(n.opset, '|', n.type), out.size());
+    if (fresh) out.push_back(UnknownType{n.type, n.opset, 1, {}});
+    UnknownType* group = &out[place->second];
+    UnknownType::Layer layer{n.name, {}, n.outputs.size(), {}};
+    for (const auto& [name, value] : n.attrs) layer.fields.emplace_back(name, guessed(value));
+    for (ValueId v : n.inputs) layer.inputs.push_back(v.present() ? std::optional(g.info(v)) : std::nullopt);
+    group->layers.push_back(std::move(layer));
+  }
+  return out;
+}
+
+std::string Report::to_text() const {
+  size_t count = 0;
+  for (const UnknownType& u : unknown) count += u.layers.size();
+  std::string out, command = text(" --from-model ", arguments);
+  if (!extensions.empty()) command += " --extensions " + quoted_for_shell(extensions);
+  if (!unknown.empty()) {
+    out += text(unknown.size(), unknown.size() == 1 ? " layer type is" : " layer types are", " unknown (", count,
+                " of ", layers, layers == 1 ? " layer" : " layers", ")\n");
+    for (const UnknownType& u : unknown) out += unknown_text(u, command);
     out += text("\nAll at once: graft new", command, "\n");
   }
-  if (!report.problems.empty()) out += text(out.empty() ? "" : "\n", problems_text(report));
+  if (!problems.empty()) out += text(out.empty() ? "" : "\n", problems_text(*this));
+  return out;
+}
+
+std::string Report::claims_text() const {
+  std::string out;
+  for (const Claim& c : claims) {
+    std::string type = titled(c.domain, c.type), made = join(c.operations, ", ");
+    out += text("  ", padded(c.layer, 28), ' ', padded(type, 22), " by ", padded(c.by, 20), " -> ",
+                made.empty() ? "nothing to compute" : made, "\n");
+  }
+  for (const std::string& w : warnings) out += text("  warning: ", w, "\n");
+  return out;
+}
+
+Report report_of(const ModelOrigin& m) {
+  Report out;
+  const ImportReport& r = m.report;
+  out.layers = r.layers;
+  out.unknown = r.unknown, out.problems = r.problems, out.claims = r.claims;
+  out.warnings = r.warnings, out.passed_on = r.passed_on, out.assumed = r.assumed;
+  for (const OpDef* d : m.registry->ops())
+    if (d->overrides && d->overrides->source->built_in())
+      out.overridden.push_back(
+          text(d->name(), " (", d->opset(), "): built-in operation overridden by '", d->source->title(), "'"));
+  out.arguments = load_arguments(m.files, m.options);
+  out.extensions = extension_arguments(*m.registry);
   return out;
 }
 
@@ -106,10 +173,10 @@ void require_runnable(const ImportReport& report) {
               "load an extension that defines the operation; converting works without it");
 }
 
-void require_complete(const Model::State& m) {
+void require_complete(const ModelOrigin& m) {
   if (m.report.complete()) return;
   if (m.report.unknown.empty() && m.report.problems.size() == 1) throw m.report.problems[0].error;
-  throw Error(ErrorKind::unsupported, text("the model cannot be imported completely\n\n", verdict_text(m)));
+  throw Error(ErrorKind::unsupported, text("the model cannot be imported completely\n\n", report_of(m).to_text()));
 }
 
 }  // namespace graft

@@ -1,0 +1,72 @@
+// What came of reading a model: the layers that are unknown, and which rule imported each of the others.
+//
+//   graft::Report report = model.report();
+//   if (!report.complete()) std::puts(report.to_text().c_str());      // with the commands that generate skeletons
+//   for (const graft::Claim& c : report.claims)
+//     if (c.extension) std::printf("%s was imported by %s\n", c.layer.c_str(), c.by.c_str());
+//
+// Plain values, independent of the model they come from.
+#pragma once
+
+#include "attribute.hpp"
+#include "ports.hpp"
+
+namespace graft {
+
+// All layers of one type that no rule claims.
+struct UnknownType {
+  std::string type, domain;
+  int64_t version = 1;
+  struct Layer {
+    std::string name;
+    std::vector<std::optional<Info>> inputs;  // none: absent
+    size_t outputs = 0;
+    std::vector<std::pair<std::string, Attribute>> fields;
+    size_t weights = 0;                                             // number of weights, which are the last inputs
+    std::vector<std::pair<std::string, std::string>> other_fields;  // what no attribute holds: name, "a graph"
+  };
+  std::vector<Layer> layers;
+  bool is_operation = false;  // `op` of a replacement: an operation of this name is looked for, not a rule
+  std::string note;           // what is near: a similar name, a definition that does not take the layer
+};
+
+// Which rule handled a layer.
+struct Claim {
+  std::string layer, type, domain;
+  // "built-in", "function of the model", "mapping file ...", "replacement '...' of ...", "no rule", or the extension's
+  // name
+  std::string by;
+  std::vector<std::string> operations;  // that it became
+  bool extension = false;               // handled by a rule of an extension
+};
+
+// A layer with a rule that failed.
+struct Problem {
+  std::string layer, type;
+  Error error;
+  std::vector<std::string> inputs;  // of the model, whose values the layer needs when it is imported
+};
+
+struct GRAFT_API Report {
+  size_t layers = 0;  // of the file
+  std::vector<UnknownType> unknown;
+  std::vector<Problem> problems;
+  std::vector<Claim> claims;            // empty for an IR, which is not imported
+  std::vector<std::string> warnings;    // unused fields, for example
+  std::vector<UnknownType> passed_on;   // layers that a mapping file passes through: only an extension can run them
+  std::vector<std::string> assumed;     // sequence inputs whose length is not given: imported with one item
+  std::vector<std::string> overridden;  // built-in operations that an extension takes the place of, as text
+  // The arguments of `graft convert` that read the model the same way again, quoted for a shell, and the value of
+  // --extensions.
+  std::string arguments, extensions;
+
+  // Whether the model can be converted and compiled.
+  bool complete() const { return unknown.empty() && problems.empty(); }
+  // Unknown layers and problems, as the command line prints them: types, counts, layers, fields, shapes, and the
+  // command that generates a skeleton for each. Empty if the model is complete.
+  std::string to_text() const;
+  // Claims and warnings, one per line, as `graft explain` prints them.
+  std::string claims_text() const;
+};
+
+}  // namespace graft

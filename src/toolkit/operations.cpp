@@ -1,0 +1,155 @@
+// What the registry knows, as plain values and as text.
+#include <algorithm>
+#include <graft/operations.hpp>
+#include <map>
+#include <set>
+
+#include "base/text.hpp"
+#include "passes/pass.hpp"
+#include "toolkit/border.hpp"
+#include "toolkit/columns.hpp"
+#include "toolkit/state.hpp"
+
+namespace graft {
+namespace {
+
+std::string from_text(const Source& s) { return s.built_in() ? "built-in" : s.title(); }
+
+std::string fallback_text(const graft_attr& a) {
+  if (a.flags & GRAFT_ATTR_REQUIRED) return "required";
+  if (a.flags & GRAFT_ATTR_OPTIONAL) return "optional";
+  return print(Attribute::from(a.fallback));
+}
+
+RuleInfo rule_info(const RuleDef& def) {
+  const graft_rule& r = *def.record;
+  RuleInfo out;
+  out.framework = view(r.framework), out.domain = view(r.domain), out.type = view(r.type);
+  out.since = r.since;
+  if (r.until != INT64_MAX) out.until = r.until;
+  out.op = view(r.op), out.opset = view(r.opset);
+  out.expanded = r.expand != nullptr;
+  for (size_t i = 0; i < r.condition_count; ++i)
+    out.conditions.emplace_back(view(r.conditions[i].name), print(Attribute::from(r.conditions[i].value)));
+  out.from = from_text(*def.source);
+  return out;
+}
+
+std::vector<OpPortInfo> port_infos(std::span<const graft_port* const> ports) {
+  std::vector<OpPortInfo> out;
+  for (const graft_port* p : ports)
+    out.push_back(
+        {std::string(view(p->name)), (p->flags & GRAFT_PORT_OPTIONAL) != 0, (p->flags & GRAFT_PORT_VARIADIC) != 0});
+  return out;
+}
+
+OpInfo op_info(const Registry& registry, const OpDef& d, const std::vector<std::string>& devices) {
+  OpInfo out;
+  out.name = d.name(), out.opset = d.opset(), out.doc = view(d.record->doc);
+  for (const graft_attr* a : d.attrs()) {
+    AttributeInfo& info = out.attributes.emplace_back();
+    info.name = view(a->name), info.kind = kind_name(a->kind), info.doc = view(a->doc);
+    info.fallback = fallback_text(*a);
+    for (size_t i = 0; i < a->allowed_count; ++i) info.allowed.emplace_back(view(a->allowed[i]));
+  }
+  out.inputs = port_infos(d.inputs()), out.outputs = port_infos(d.outputs());
+  for (const std::string& device : devices)
+    for (const KernelDef& k : registry.kernels(d, device))
+      out.kernels.push_back({device, std::string(view(k.record->name))});
+  out.from = from_text(*d.source);
+  out.overrides = d.overrides != nullptr;
+  return out;
+}
+
+}  // namespace
+
+std::vector<RuleInfo> Core::rules() const {
+  return at_border([&] {
+    std::shared_ptr<const Registry> registry = s_->registry();
+    std::vector<RuleInfo> out;
+    for (const RuleDef* r : registry->all_rules()) out.push_back(rule_info(*r));
+    return out;
+  });
+}
+
+std::vector<OpInfo> Core::operations() const {
+  return at_border([&] {
+    std::shared_ptr<const Registry> registry = s_->registry();
+    std::map<std::pair<std::string_view, std::string_view>, std::vector<const RuleDef*>> rules;
+    for (const RuleDef* r : registry->all_rules()) rules[{view(r->record->op), view(r->record->opset)}].push_back(r);
+    std::vector<OpInfo> out;
+    for (const OpDef* d : registry->ops()) {
+      OpInfo& info = out.emplace_back(op_info(*registry, *d, get_available_devices()));
+      if (auto it = rules.find({d->name(), d->opset()}); it != rules.end())
+        for (const RuleDef* r : it->second) info.rules.push_back(rule_info(*r));
+    }
+    return out;
+  });
+}
+
+std::vector<PassInfo> Core::passes() const {
+  return at_border([&] { return list_passes(*s_->registry()); });
+}
+
+// ---- text ----
+
+std::string RuleInfo::layer() const { return domain.empty() ? type : domain + "::" + type; }
+
+std::string RuleInfo::versions() const {
+  if (since <= 0 && !until) return "";
+  if (!until) return text(since, " and up");
+  if (since + 1 >= *until) return text(*until - 1);
+  return text(since > 0 ? text(since) : "up", " to ", *until - 1);
+}
+
+// An import function may create any operations; if it belongs to an operation, that is the main one.
+std::string RuleInfo::imported_as() const {
+  std::string of = op.empty() ? "" : text(op, " (", opset, ')');
+  if (!expanded) return of;
+  return of.empty() ? "expanded by a rule" : text("expanded by a rule of ", of);
+}
+
+std::string RuleInfo::where() const {
+  std::string out;
+  for (const auto& [name, value] : conditions) out += text(out.empty() ? "" : ", ", name, " = ", value);
+  return out;
+}
+
+bool OpInfo::has_kernel(std::string_view device) const {
+  return std::any_of(kernels.begin(), kernels.end(), [&](const KernelInfo& k) { return k.device == device; });
+}
+
+std::vector<std::string> OpInfo::frameworks() const {
+  std::set<std::string> out;
+  for (const RuleInfo& r : rules) out.insert(r.framework);
+  return {out.begin(), out.end()};
+}
+
+std::string OpInfo::to_text() const {
+  auto ports = [](const std::vector<OpPortInfo>& list) {
+    std::string out;
+    for (const OpPortInfo& p : list)
+      out += text(out.empty() ? "" : ", ", p.name, p.optional ? "?" : "", p.variadic ? "..." : "");
+    return out;
+  };
+  std::string out = text(name, " (", opset, ")", from == "built-in" ? "" : ", from " + from, "\n");
+  if (!doc.empty()) out += text("  ", doc, "\n");
+  out += text("  inputs      ", ports(inputs), "\n  outputs     ", ports(outputs), "\n");
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    const AttributeInfo& a = attributes[i];
+    out += text("  ", padded(i ? "" : "attributes", 11), ' ', padded(a.name, 24), ' ', a.kind, ", ", a.fallback);
+    if (!a.doc.empty()) out += text("  -- ", a.doc);
+    if (!a.allowed.empty()) out += text(" (", join(a.allowed, ", "), ")");
+    out += "\n";
+  }
+  std::string all;
+  for (const KernelInfo& k : kernels) all += text(all.empty() ? "" : ", ", k.device, ":", k.name);
+  out += text("  kernels     ", all.empty() ? "none" : all, "\n");
+  for (const RuleInfo& r : rules) {
+    std::string versions = r.versions();
+    out += text("  imports     ", r.framework, ' ', r.layer(), versions.empty() ? "" : " versions " + versions, "\n");
+  }
+  return out;
+}
+
+}  // namespace graft

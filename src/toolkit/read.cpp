@@ -1,0 +1,181 @@
+#include "toolkit/read.hpp"
+
+#include <filesystem>
+#include <set>
+
+#include "base/file.hpp"
+#include "base/guard.hpp"
+#include "base/text.hpp"
+#include "graph/text.hpp"
+#include "infer/complete.hpp"
+#include "infer/inference.hpp"
+#include "ir/ir.hpp"
+#include "readers/caffe.hpp"
+#include "readers/onnx.hpp"
+#include "readers/tensorflow.hpp"
+#include "toolkit/load_log.hpp"
+
+namespace graft {
+namespace {
+
+void forget_declared(Graph& g) {
+  for (NodeId id = 0; id < g.end_id(); ++id) {
+    for (Output& o : g[id].outputs) o.declared.reset();
+    for (Body& b : g[id].bodies) forget_declared(*b.graph);
+  }
+}
+
+// The definition and the weights, in either order. Weights alone have a definition next to them, or inside.
+RawModel read_caffe_files(const std::vector<std::string>& files) {
+  std::string definition, weights;
+  for (const std::string& f : files) {
+    bool is_text = looks_like_caffe_text(MappedFile::open(f)->chars()) || extension_of(f) == ".prototxt";
+    std::string& place = is_text ? definition : weights;
+    if (!place.empty())
+      throw_user("expected one Caffe ", &place == &weights ? "weights" : "definition", " file, got '", place, "' and '",
+                 f, "'");
+    place = f;
+  }
+  if (definition.empty() && extension_of(weights) == ".caffemodel") {
+    std::string beside = weights.substr(0, weights.size() - 11) + ".prototxt";
+    std::error_code ec;
+    if (std::filesystem::is_regular_file(beside, ec)) definition = beside;
+  }
+  return read_caffe(definition, weights);
+}
+
+// Further files of ONNX and TensorFlow are data that the model itself refers to; only a checkpoint may be passed.
+RawModel read_framework(Format format, const std::vector<std::string>& files, ReadRequest request) {
+  if (format == Format::onnx) return read_onnx(files[0]);
+  if (format == Format::caffe) return read_caffe_files(files);
+  for (size_t i = 1; i < files.size(); ++i)
+    if (extension_of(files[i]) == ".index" && stem_of(files[0]) != "saved_model") request.checkpoint = files[i];
+  return read_tensorflow(files[0], request);
+}
+
+void note_cut(ImportReport& report, CutEffect effect) {
+  report.warnings.insert(report.warnings.begin(), effect.warnings.begin(), effect.warnings.end());
+  report.cut_inputs = std::move(effect.inputs);
+  report.more_outputs = std::move(effect.more_outputs);
+}
+
+// Runs the front passes of extensions before unknown layers are reported: a layer they replace is no longer unknown.
+void run_front(ModelOrigin& m, Graph& graph) {
+  PassOptions options = pass_options(m.report);
+  options.phases = PassPhases::front;
+  options.disabled = m.options.disabled_passes;
+  m.front = run_passes(graph, *m.registry, options);
+  size_t changes = 0;
+  for (const PassEffect& e : m.front) changes += e.changes;
+  if (!changes) return;
+  std::set<std::string> opaque;
+  for (NodeId id = 0; id < graph.end_id(); ++id)
+    if (graph[id].alive && graph[id].opaque) opaque.insert(graph[id].name);
+  auto gone = [&](const auto& layer) { return !opaque.count(layer); };
+  for (UnknownType& u : m.report.unknown)
+    std::erase_if(u.layers, [&](const UnknownType::Layer& l) { return gone(l.name); });
+  std::erase_if(m.report.unknown, [](const UnknownType& u) { return u.layers.empty(); });
+  // An input whose structure is not given is no layer that could be replaced.
+  std::erase_if(m.report.problems,
+                [&](const Problem& p) { return p.type != "input" && p.type != "output" && gone(p.layer); });
+}
+
+}  // namespace
+
+// The model, or the requested part of it.
+RawModel read_part(const Registry& registry, Format format, const std::vector<std::string>& files,
+                   const ImportOptions& options, CutEffect& effect) {
+  RawModel raw = read_framework(format, files, options.read);
+  if (options.cut.empty()) return raw;
+  effect = cut_model(raw, options.cut, [&](const RawModel& whole) {
+    return with_context([&] { return import_model(whole, registry, options).graph; },
+                        [] { return "importing the whole model to infer the shapes at the cut"; });
+  });
+  return raw;
+}
+
+void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes,
+                    const std::map<std::string, DType>& types) {
+  std::vector<Port> ports = input_ports(g);
+  for (const auto& [name, shape] : shapes) g[g.parameters()[find_port(ports, name, "input")]].attrs["shape"] = shape;
+  for (const auto& [name, type] : types)
+    g[g.parameters()[find_port(ports, name, "input")]].attrs["element_type"] = type;
+  forget_declared(g);
+  Inference(registry, g).infer_all();
+}
+
+namespace {
+
+// Reads and imports; fills in what the origin says about the import.
+Graph import_files(ModelOrigin& m, Format format) {
+  CutEffect cut;
+  StepTime time;
+  RawModel raw = read_part(*m.registry, format, m.files, m.options, cut);
+  log_read(raw, time);
+  m.path = raw.path;
+  time = {};
+  Imported imported = import_taught(std::move(raw), *m.registry, m.options);
+  Graph graph = std::move(imported.graph);
+  m.report = std::move(imported.report);
+  name_cut_nodes(graph, cut);
+  note_cut(m.report, std::move(cut));
+  log_imported(graph, m.report, time);
+  run_front(m, graph);
+  return graph;
+}
+
+// An IR, or a graph in the textual form.
+Graph read_graph(ModelOrigin& m, Format format) {
+  StepTime time;
+  const ImportOptions& options = m.options;
+  if (options.mapping || options.replacements)
+    throw_user("'", m.files[0],
+               "' is already converted; mapping files and replacements apply only to framework models");
+  if (format == Format::ir && m.files.size() > 2)
+    throw_user("expected one weights file for an IR, got ", m.files.size() - 1);
+  Graph graph;
+  if (format == Format::ir) {
+    graph = read_ir(m.files[0], m.files.size() > 1 ? m.files[1] : "", *m.registry);
+    m.report.unknown = opaque_layers(graph);
+  } else {
+    graph = parse_graph(read_text_file(m.files[0]));
+    complete(graph, *m.registry);
+  }
+  check_files();
+  log_info("read '", m.path, "': ", m.framework, ", ", graph.node_count(), " nodes", time.text());
+  if (!(options.input_forms.empty() && options.input_values.empty()))
+    throw Error(ErrorKind::user,
+                text("'", m.files[0], "' is already converted, the lengths of its sequences are fixed"),
+                "convert the original model again for other lengths or values");
+  if (!options.cut.empty()) {
+    note_cut(m.report, cut_graph(graph, options.cut));
+    if (!options.cut.only_adds()) reshape_inputs(graph, *m.registry, {}, {});
+    if (!m.report.unknown.empty()) m.report.unknown = opaque_layers(graph);
+  }
+  return graph;
+}
+
+}  // namespace
+
+Model load_model(std::shared_ptr<const Registry> registry, const std::vector<std::string>& files,
+                 const ImportOptions& options) {
+  if (files.empty()) throw_user("expected a model file, got none");
+  auto m = std::make_shared<ModelOrigin>();
+  m->registry = std::move(registry);
+  m->files = files;
+  m->options = options;
+  m->path = files[0];
+  Format format = recognize(files[0]);
+  m->framework = format_name(format);
+  Graph graph = is_framework(format) ? import_files(*m, format) : read_graph(*m, format);
+  check_files();
+  m->report.layers = m->report.claims.empty() ? graph.node_count() : m->report.claims.size();
+  if (!is_framework(format) && !(options.input_shapes.empty() && options.input_types.empty()))
+    reshape_inputs(graph, *m->registry, options.input_shapes, options.input_types);
+  auto state = std::make_shared<Model::State>();
+  state->origin = std::move(m);
+  state->graph = std::make_shared<const Graph>(std::move(graph));
+  return Model(std::move(state));
+}
+
+}  // namespace graft

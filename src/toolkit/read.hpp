@@ -1,0 +1,48 @@
+// Reads any model: recognized by content, read, imported, reported.
+#pragma once
+
+#include "toolkit/recognize.hpp"
+#include "toolkit/state.hpp"
+
+namespace graft {
+
+// The options of the application, with the files that they name read.
+ImportOptions import_options(const ReadOptions& options);
+
+Model load_model(std::shared_ptr<const Registry> registry, const std::vector<std::string>& files,
+                 const ImportOptions& options = {});
+
+// A framework's model, or the requested part of it, before import.
+RawModel read_part(const Registry& registry, Format format, const std::vector<std::string>& files,
+                   const ImportOptions& options, CutEffect& effect);
+// Imports a framework's model, after applying the options that change it before the import.
+Imported import_taught(RawModel raw, const Registry& registry, const ImportOptions& options);
+// Changes shapes and types of inputs, and infers all others again.
+void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes,
+                    const std::map<std::string, DType>& types);
+
+// The matches of the options' replacements in the model; nothing is imported.
+std::vector<ReplacementOutcome> try_replacements(const Registry& registry, const std::vector<std::string>& files,
+                                                 const ImportOptions& options);
+// Fills in a replacement file from the model (updated_replacements) and rewrites it atomically.
+void update_replacements(const Registry& registry, const std::vector<std::string>& files, const ImportOptions& options,
+                         const std::string& path);
+
+// ---- the report ----
+
+Report report_of(const ModelOrigin& model);
+// Unknown layers of a graph, in the form of the import report.
+std::vector<UnknownType> opaque_layers(const Graph& g);
+// Throws the full report if a layer is unknown or could not be imported.
+void require_complete(const ModelOrigin& model);
+// Throws if a mapping file passed through layers that no loaded operation can run.
+void require_runnable(const ImportReport& report);
+// The pass calls requested by the model's replacements of kind `general`.
+PassOptions pass_options(const ImportReport& report);
+
+// Files and options that read a model the same way again, quoted for a shell: the arguments of `graft convert`.
+std::string load_arguments(const std::vector<std::string>& files, const ImportOptions& options);
+// The value of --extensions for the loaded libraries; empty: none.
+std::string extension_arguments(const Registry& registry);
+
+}  // namespace graft

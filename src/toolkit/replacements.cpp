@@ -1,0 +1,127 @@
+// Replacements of sub-graphs, and the mapping file: what changes a framework's model before its import.
+#include <algorithm>
+
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "import/mapping.hpp"
+#include "import/replace.hpp"
+#include "toolkit/read.hpp"
+#include "toolkit/recognize.hpp"
+
+namespace graft {
+namespace {
+
+// Applies the options that change a model before its import, and returns the outcomes.
+std::vector<ReplacementOutcome> prepare(RawModel& raw, const ImportOptions& options) {
+  if (options.mapping && raw.framework != "caffe")
+    throw Error(ErrorKind::user,
+                text("the mapping file '", options.mapping->file, "' applies to Caffe models only, got framework ",
+                     raw.framework),
+                "an extension can add layers of any framework");
+  if (!options.replacements) return {};
+  return apply_replacements(raw, *options.replacements);
+}
+
+// A replacement that contradicts the model is an error; so is one that matches nothing, unless that is allowed.
+void take_over(const std::vector<ReplacementOutcome>& outcomes, const ImportOptions& options, ImportReport& report) {
+  std::string unmatched;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    const ReplacementOutcome& o = outcomes[i];
+    const Replacement& entry = options.replacements->entries[i];
+    if (!o.errors.empty()) throw o.errors[0];
+    if (o.kind == Replacement::general) report.general.push_back({o.id, options.replacements->file, entry.attributes});
+    for (const std::string& why : o.missed) {
+      std::string line = text("replacement '", o.id, "' of ", options.replacements->file, " does not match: ", why);
+      if (o.matches.empty() && !options.allow_unmatched) unmatched += (unmatched.empty() ? "" : "\n") + line;
+      else report.warnings.push_back(line);
+    }
+  }
+  if (!unmatched.empty())
+    throw Error(ErrorKind::user, unmatched,
+                "--dry-run shows what each entry matches, --allow-unmatched converts anyway");
+}
+
+// Replacements that can be applied: without sub-graphs that no rule expands and general ones without a pass of their
+// name. A warning names each skipped one.
+std::shared_ptr<const ReplacementConfig> usable(const ReplacementConfig& all, const Registry& registry,
+                                                std::vector<std::string>& warnings) {
+  std::vector<PassInfo> passes = list_passes(registry);
+  auto out = std::make_shared<ReplacementConfig>();
+  out->file = all.file;
+  for (const Replacement& r : all.entries) {
+    bool taken = r.kind == Replacement::general
+                     ? std::any_of(passes.begin(), passes.end(),
+                                   [&](const PassInfo& p) { return p.configured && p.name == r.id; })
+                     : !r.op.empty() || !registry.rules("replacement", "", r.id).empty();
+    if (taken) out->entries.push_back(r);
+    else
+      warnings.push_back(text("replacement '", r.id, "' of ", all.file, " is skipped: no extension has a ",
+                              r.kind == Replacement::general ? "pass" : "rule", " of this name"));
+  }
+  return out;
+}
+
+RawModel read_for_replacing(const Registry& registry, const std::vector<std::string>& files,
+                            const ImportOptions& options) {
+  Format format = recognize(files.at(0));
+  if (!is_framework(format))
+    throw_user("'", files[0], "' is already converted; replacements apply only to framework models");
+  CutEffect cut;
+  return read_part(registry, format, files, options, cut);
+}
+
+}  // namespace
+
+PassOptions pass_options(const ImportReport& report) {
+  PassOptions options;
+  for (const GeneralReplacement& g : report.general) options.calls.push_back({g.id, g.file, g.attributes});
+  return options;
+}
+
+Imported import_taught(RawModel raw, const Registry& registry, const ImportOptions& options) {
+  ImportReport taught;
+  ImportOptions asked = options;
+  if (asked.replacements && asked.allow_unmatched)
+    asked.replacements = usable(*asked.replacements, registry, taught.warnings);
+  take_over(prepare(raw, asked), asked, taught);
+  Imported out = import_model(raw, registry, asked);
+  out.report.general = std::move(taught.general);
+  out.report.warnings.insert(out.report.warnings.begin(), taught.warnings.begin(), taught.warnings.end());
+  return out;
+}
+
+std::vector<ReplacementOutcome> try_replacements(const Registry& registry, const std::vector<std::string>& files,
+                                                 const ImportOptions& options) {
+  RawModel raw = read_for_replacing(registry, files, options);
+  return prepare(raw, options);
+}
+
+void update_replacements(const Registry& registry, const std::vector<std::string>& files, const ImportOptions& options,
+                         const std::string& path) {
+  RawModel raw = read_for_replacing(registry, files, options);
+  write_file(path, updated_replacements(raw, MappedFile::open(path)->chars(), path));
+}
+
+std::string_view ReplacementOutcome::kind_name() const {
+  return kind == scope ? "scope" : kind == points ? "points" : "general";
+}
+
+std::string ReplacementOutcome::to_text() const {
+  auto list = [](const std::vector<std::string>& names) {
+    std::string out;
+    for (const std::string& n : names) out += (out.empty() ? "" : ", ") + (n.empty() ? "(unused)" : n);
+    return out.empty() ? "none" : out;
+  };
+  std::string out = text(id, " (", kind_name(), ")", op.empty() ? "" : " -> ", op, "\n");
+  if (kind == general) out += "  matches no nodes by itself: used by a pass\n";
+  for (const ReplacementMatch& m : matches) {
+    out += text("  ", m.name, "\n    nodes    ", list(m.nodes), "\n    inputs   ", list(m.inputs), "\n    outputs  ",
+                list(m.outputs), "\n");
+    for (const std::string& n : m.notes) out += text("    note     ", n, "\n");
+  }
+  for (const std::string& m : missed) out += text("  no match: ", m, "\n");
+  for (const Error& e : errors) out += text("  error: ", e.message(), e.hint().empty() ? "" : "; ", e.hint(), "\n");
+  return out;
+}
+
+}  // namespace graft

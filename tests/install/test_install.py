@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Installs a build and uses it from outside: by find_package, by pkg-config, and as a program.
+
+    tests/install/test_install.py --build build
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+MODEL = "graph (x: f32[2]) { return y = Triple@consumer(x) }"
+
+
+def run(*command, **more):
+    r = subprocess.run([str(c) for c in command], capture_output=True, text=True, **more)
+    if r.returncode:
+        raise AssertionError(f"{' '.join(map(str, command))}\n{r.stdout}{r.stderr}")
+    return r.stdout
+
+
+class Installed(unittest.TestCase):
+    build = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="install-", dir=cls.build))
+        cls.prefix = cls.folder / "prefix"
+        run("cmake", "--install", cls.build, "--prefix", cls.prefix)
+        # Moved: nothing may depend on where it was installed first.
+        moved = cls.folder / "moved"
+        cls.prefix.rename(moved)
+        cls.prefix = moved
+        cls.libraries = next(cls.prefix.rglob("libgraft.so")).parent
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def check_consumer(self, program, environment=None):
+        model = self.folder / "m.graph"
+        model.write_text(MODEL)
+        out = run(program, model, self.folder / "m.xml", env={**os.environ, **(environment or {})}).splitlines()
+        self.assertEqual(out[0], "3 -6 by Triple")
+        self.assertEqual(out[1], "3 layers")
+        self.assertIn("Triple", out[2])
+        self.assertTrue((self.folder / "m.bin").exists())
+
+    def test_find_package(self):
+        build = self.folder / "by_cmake"
+        run("cmake", "-S", HERE, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug")
+        run("cmake", "--build", build)
+        self.check_consumer(build / "consumer")
+
+    @unittest.skipUnless(shutil.which("pkg-config"), "pkg-config is not installed")
+    def test_pkg_config(self):
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.libraries / "pkgconfig")}
+        flags = run("pkg-config", "--cflags", "--libs", "graft", env=environment).split()
+        self.assertEqual(run("pkg-config", "--modversion", "graft", env=environment).strip(),
+                         run(self.prefix / "bin/graft", "--version").split()[1])
+        program = self.folder / "by_pkg_config"
+        run(os.environ.get("CXX", "c++"), "-std=c++20", HERE / "consumer.cpp", "-o", program, *flags)
+        self.check_consumer(program, {"LD_LIBRARY_PATH": str(self.libraries)})
+
+    def test_program(self):
+        program = self.prefix / "bin/graft"
+        self.assertIn("CPU", run(program, "devices"))
+        folder = pathlib.Path(run(program, "--cmake-dir").strip())
+        self.assertTrue((folder / "GraftConfig.cmake").exists())
+        self.assertTrue(folder.is_relative_to(self.prefix))
+
+
+if __name__ == "__main__":
+    p = argparse.ArgumentParser()
+    p.add_argument("--build", type=pathlib.Path, required=True)
+    args, rest = p.parse_known_args()
+    Installed.build = args.build.resolve()
+    unittest.main(argv=[sys.argv[0], *rest])

@@ -1,0 +1,181 @@
+// Definitions added to a Core and removed from it, by one thread and by several.
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "toolkit.hpp"
+
+namespace graft {
+namespace {
+
+using Toolkit = ToolkitTest;
+
+std::string message_of(const std::function<void()>& f, ErrorKind kind) {
+  try {
+    f();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), kind) << e.report();
+    return e.message();
+  }
+  return "nothing was thrown";
+}
+
+TEST_F(Toolkit, DefinitionsOfTheProgramTakeTheBuiltInsPlaceUntilRemoved) {
+  Core core;
+  EXPECT_EQ(run_relu(core), (Values{0, 3}));
+  ExtensionId id = core.add_extension(relu_times_2());
+  Model read = core.read_model(relu());
+  CompiledModel compiled = core.compile_model(read);
+  EXPECT_EQ(run(compiled), (Values{-2, 6}));
+  ASSERT_EQ(core.extensions().size(), 1u);
+  EXPECT_EQ(core.extensions()[0].name, "two");
+  EXPECT_EQ(core.extensions()[0].path, "");
+  EXPECT_EQ(core.extensions()[0].operations, 1u);
+  EXPECT_EQ(read.report().overridden.size(), 1u);
+
+  core.remove_extension(id);
+  EXPECT_TRUE(core.extensions().empty());
+  EXPECT_EQ(run_relu(core), (Values{0, 3}));
+  // What was made before stays as it was.
+  EXPECT_EQ(run(compiled), (Values{-2, 6}));
+  EXPECT_EQ(run(core.compile_model(read)), (Values{-2, 6}));
+}
+
+TEST_F(Toolkit, LaterDefinitionsGoBeforeEarlierOnes) {
+  Core core;
+  ExtensionId two = core.add_extension(relu_times_2()), three = core.add_extension(relu_times_3());
+  EXPECT_EQ(run_relu(core), (Values{-3, 9}));
+  core.remove_extension(two);
+  EXPECT_EQ(run_relu(core), (Values{-3, 9}));
+  core.add_extension(relu_times_2());
+  EXPECT_EQ(run_relu(core), (Values{-2, 6}));
+  core.remove_extension(three);
+  EXPECT_EQ(run_relu(core), (Values{-2, 6}));
+  EXPECT_EQ(message_of([&] { core.remove_extension(three); }, ErrorKind::request),
+            "no extension with id 2 is added to this Core");
+}
+
+TEST_F(Toolkit, DefinitionsOfTheProgramGoBeforeALibrary) {
+  Core core;
+  ExtensionId library = core.add_extension(GRAFT_TEST_EXTENSIONS "/override_relu.so");
+  EXPECT_EQ(run_relu(core), (Values{100, 103}));
+  EXPECT_EQ(core.add_extension(GRAFT_TEST_EXTENSIONS "/../extensions/override_relu.so"), library);
+  ExtensionId two = core.add_extension(relu_times_2());
+  EXPECT_EQ(run_relu(core), (Values{-2, 6}));
+  core.remove_extension(two);
+  EXPECT_EQ(run_relu(core), (Values{100, 103}));
+  core.remove_extension(library);
+  EXPECT_EQ(run_relu(core), (Values{0, 3}));
+  core.add_extension(GRAFT_TEST_EXTENSIONS "/override_relu.so");
+  EXPECT_EQ(run_relu(core), (Values{100, 103}));
+}
+
+TEST_F(Toolkit, RefusedDefinitionsLeaveEverythingAsItWas) {
+  Core core;
+  core.add_extension(relu_times_2());
+  auto twice = definitions("twice", "1", [] { return Definitions{scaled_relu<2>(), scaled_relu<3>()}; });
+  EXPECT_EQ(message_of([&] { core.add_extension(twice); }, ErrorKind::user),
+            "operation 'Relu' of opset1 is defined twice by 'twice'");
+  EXPECT_EQ(core.extensions().size(), 1u);
+  EXPECT_EQ(run_relu(core), (Values{-2, 6}));
+  EXPECT_EQ(message_of([&] { core.add_extension(Core::Entry()); }, ErrorKind::request),
+            "expected an entry function, got an empty one");
+  auto none = [](const graft_host*) -> const graft_extension* { return nullptr; };
+  EXPECT_EQ(message_of([&] { core.add_extension(none); }, ErrorKind::user),
+            "the extension requires a newer version of Graft");
+}
+
+TEST_F(Toolkit, AModelOutlivesItsCore) {
+  auto core = std::make_unique<Core>();
+  core->add_extension(relu_times_3());
+  Model model = core->read_model(relu());
+  CompiledModel compiled = core->compile_model(model);
+  core.reset();
+  EXPECT_EQ(run(compiled), (Values{-3, 9}));
+  EXPECT_EQ(model.outputs().size(), 1u);
+}
+
+// ---- several threads ----
+
+TEST_F(Toolkit, ThreadsReadCompileAndRunWhileDefinitionsComeAndGo) {
+  Core core;
+  std::string path = relu();
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0}, runs{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      while (!stop) {
+        Model model = core.read_model(path);
+        Values first = run(core.compile_model(model)), again = run(core.compile_model(model, "REFERENCE"));
+        bool known = first == Values{0, 3} || first == Values{-2, 6} || first == Values{-3, 9};
+        wrong += !known || first != again;
+        core.operations();
+        core.extensions();
+        ++runs;
+      }
+    });
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 10; ++i) {
+        ExtensionId id = core.add_extension(t ? relu_times_2() : relu_times_3());
+        core.read_model(path);
+        core.remove_extension(id);
+      }
+    });
+  threads[3].join(), threads[4].join();
+  while (runs < 3) std::this_thread::yield();
+  stop = true;
+  for (int t = 0; t < 3; ++t) threads[static_cast<size_t>(t)].join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_TRUE(core.extensions().empty());
+}
+
+TEST_F(Toolkit, AModelIsChangedWhileOthersUseIt) {
+  Core core;
+  Model model = core.read_model(file("chain.graph", R"(graph (x: f32[?]) {
+    a = Abs(x)
+    b = Relu(a)
+    return y = b
+  })"));
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) {
+        model.reshape({{"x", Shape{Dim(2 + t)}}});
+        model.add_output("a");
+      }
+    });
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) {
+        CompiledModel compiled = core.compile_model(model);
+        wrong += compiled.outputs().empty() || compiled.outputs().size() > 2;
+        model.to_text();
+        model.report();
+        wrong += compiled.explain().choices.empty();
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(model.outputs().size(), 2u);
+}
+
+TEST_F(Toolkit, ListenersMayBeReplacedWhileOthersLog) {
+  std::atomic<int> heard{0};
+  std::thread logging([&] {
+    for (int i = 0; i < 2000; ++i) log(LogLevel::warning, "x");
+  });
+  for (int i = 0; i < 200; ++i)
+    set_log_listener([&](LogLevel, std::string_view) { ++heard; }, i % 2 ? LogLevel::warning : LogLevel::error);
+  logging.join();
+  set_log_listener({}, LogLevel::warning);
+  int before = heard;
+  log(LogLevel::error, "dropped");
+  EXPECT_EQ(heard, before);
+}
+
+}  // namespace
+}  // namespace graft
