@@ -1,6 +1,7 @@
 #include "infer/evaluate.hpp"
 
 #include <chrono>
+#include <cmath>
 #include <cstring>
 
 #include "base/tensor.hpp"
@@ -98,7 +99,36 @@ void own_texts(std::vector<Tensor>& outputs) {
     if (t && t.type() == DType::string) t = t.clone();
 }
 
+size_t size_of_texts(const Tensor& t) {
+  size_t total = 0;
+  for (int64_t i = 0; t.type() == DType::string && i < t.size(); ++i) total += t.text_at(i).size();
+  return total;
+}
+
 }  // namespace
+
+double work_of(const Node& node, const OpDef& op, std::span<const Tensor> inputs,
+               const std::vector<std::optional<Info>>& outputs) {
+  double in = 1, out = 1;
+  bool known = true;  // the shapes of all outputs
+  for (const Tensor& t : inputs)
+    if (t) in += static_cast<double>(t.size()) + static_cast<double>(size_of_texts(t));
+  for (const std::optional<Info>& o : outputs) {
+    known &= o && o->shape.is_static();
+    if (o && o->shape.is_static()) out += static_cast<double>(o->shape.elements().max());
+  }
+  if (op.cost()) {
+    std::vector<std::optional<Info>> infos;
+    for (const Tensor& t : inputs) infos.push_back(t ? std::optional(info_of(t)) : std::nullopt);
+    NodeContext context(node, std::move(infos));
+    context.outputs = outputs;
+    double elements = 0;
+    check_callback(op.cost()(&context, op.record->cost_user, &elements));
+    return std::max(elements, 1.0);
+  }
+  if (op.has(GRAFT_OP_ELEMENTWISE) || op.has(GRAFT_OP_VIEW)) return in + out;
+  return in * (known ? out : in);
+}
 
 std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const OpDef& op,
                                   std::span<const Tensor> inputs, size_t output_count) {
@@ -124,6 +154,8 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
     for (const Output& o : node.outputs) context.outputs.push_back(Info{o.info.type, Shape::unknown()});
   }
   context.outputs.resize(std::max(context.outputs.size(), output_count));
+  if (std::isfinite(how.max_work) && node.bodies.empty() && work_of(node, op, aligned, context.outputs) > how.max_work)
+    throw_unsupported("this is too much work to be computed here");
 
   std::vector<Tensor> outputs(context.outputs.size());
   std::vector<std::vector<int64_t>> no_dims(1);

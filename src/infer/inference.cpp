@@ -34,29 +34,6 @@ TextBytes text_bytes(const Tensor& t) {
   return out;
 }
 
-// About how many elements computing the node touches.
-double work_of(const Node& node, const OpDef& op, const std::vector<Tensor>& inputs) {
-  double in = 1, out = 1;
-  bool known = true;  // the shapes of all outputs
-  for (const Tensor& t : inputs)
-    if (t) in += static_cast<double>(t.size()) + static_cast<double>(text_bytes(t).total);
-  for (const Output& o : node.outputs) {
-    known &= o.info.shape.is_static();
-    if (o.info.shape.is_static()) out += static_cast<double>(o.info.shape.elements().max());
-  }
-  if (op.cost()) {
-    std::vector<std::optional<Info>> infos;
-    for (const Tensor& t : inputs) infos.push_back(t ? std::optional(info_of(t)) : std::nullopt);
-    NodeContext context(node, std::move(infos));
-    for (const Output& o : node.outputs) context.outputs.push_back(o.info);
-    double elements = 0;
-    check_callback(op.cost()(&context, op.record->cost_user, &elements));
-    return std::max(elements, 1.0);
-  }
-  if (op.has(GRAFT_OP_ELEMENTWISE) || op.has(GRAFT_OP_VIEW)) return in + out;
-  return in * (known ? out : in);
-}
-
 Shape shape_of_values(const Tensor& t) {
   std::vector<Dim> dims;
   for (int64_t v : values_of<int64_t>(t)) dims.push_back(Dim(graft_dim{v, v, 0, 0}));
@@ -214,7 +191,9 @@ bool Inference::within_budget(const Node& node, const OpDef& op, const std::vect
     }
   if (needed > limits_.per_value && longest) return false;
   if (needed > limits_.total - std::min(limits_.total, spent_->bytes)) return false;
-  double work = work_of(node, op, inputs);
+  std::vector<std::optional<Info>> outputs;
+  for (const Output& o : node.outputs) outputs.push_back(o.info);
+  double work = work_of(node, op, inputs, outputs);
   if (work > limits_.work - spent_->work) return false;
   spent_->work += work;
   return true;
