@@ -1,5 +1,6 @@
 #include "base/tensor.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -44,6 +45,15 @@ Tensor Tensor::wrap(DType type, std::vector<int64_t> dims, void* data, std::shar
                t.s_->dims.data(),
                nullptr,
                data};
+  return t;
+}
+
+Tensor tensor_in_file(DType type, std::vector<int64_t> dims, const char* data, std::shared_ptr<const void> keeper) {
+  Tensor t = Tensor::wrap(type, std::move(dims), const_cast<char*>(data), std::move(keeper));
+  if (type != DType::boolean || std::all_of(data, data + t.size(), [](char c) { return c == 0 || c == 1; })) return t;
+  t = t.clone();
+  auto* bytes = static_cast<unsigned char*>(t.data());
+  std::transform(bytes, bytes + t.size(), bytes, [](unsigned char c) { return static_cast<unsigned char>(c != 0); });
   return t;
 }
 

@@ -18,6 +18,9 @@ std::shared_ptr<void> allocate_aligned(size_t bytes);
 
 Info info_of(const Tensor& t);
 
+// The tensor that a file holds at `data`, without a copy unless it has bytes that are no boolean: they become 1.
+Tensor tensor_in_file(DType type, std::vector<int64_t> dims, const char* data, std::shared_ptr<const void> keeper);
+
 // A tensor over a copy of `values`.
 template <class T>
 Tensor make_tensor(std::vector<int64_t> dims, const std::vector<T>& values) {

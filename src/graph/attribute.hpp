@@ -8,6 +8,8 @@
 
 namespace graft {
 
+inline constexpr size_t rank_limit = 32;  // of any value; readers and inference refuse more
+
 class Attribute {
  public:
   // Index of an alternative == graft_kind, so that kind() needs no table.

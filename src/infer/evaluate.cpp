@@ -151,7 +151,7 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
   if (node.bodies.empty()) {
     infer_outputs(how.registry, op, context);
   } else {
-    for (const Output& o : node.outputs) context.outputs.push_back(Info{o.info.type, Shape::unknown()});
+    for (const Output& o : node.outputs) context.outputs.push_back(o.info);
   }
   context.outputs.resize(std::max(context.outputs.size(), output_count));
   if (std::isfinite(how.max_work) && node.bodies.empty() && work_of(node, op, aligned, context.outputs) > how.max_work)
@@ -165,7 +165,7 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
     if (!context.outputs[i]) continue;
     const Info& info = *context.outputs[i];
     raw[i] = &pending[i];
-    if (info.shape.is_static()) {
+    if (info.shape.is_static() && node.bodies.empty()) {  // what bodies produce is known when they have run
       std::vector<int64_t> dims = info.shape.values();
       if (bytes_for(info.type, count_checked(dims)) > how.max_bytes)
         throw_unsupported("output ", i, " of shape ", dims, " is too large to be computed here");
@@ -207,6 +207,10 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
   for (const Tensor& t : aligned) in.push_back(t.raw());
   std::vector<uint8_t> wanted;
   for (const graft_tensor* t : raw) wanted.push_back(t != nullptr);
+  // Without elements there is nothing to compute, and dimensions may be larger than any loop over them should be.
+  bool empty = node.bodies.empty() && !op.has(GRAFT_OP_SINK);
+  for (size_t i = 0; i < outputs.size(); ++i) empty &= !raw[i] || (outputs[i] && outputs[i].size() == 0);
+  if (empty) return outputs;
   Runner runner(how, node, outputs, raw);
   graft_call call{sizeof(graft_call),
                   static_cast<uint32_t>(in.size()),

@@ -88,6 +88,8 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
   node.outputs.resize(std::max(node.outputs.size(), context.outputs.size()));
   for (size_t i = 0; i < context.outputs.size(); ++i) {
     if (!context.outputs[i]) throw_internal("the shape function of ", op.name(), " did not set output ", i);
+    if (context.outputs[i]->shape.ranked() && context.outputs[i]->shape.rank() > rank_limit)
+      throw_user("expected a rank of at most ", rank_limit, ", got ", context.outputs[i]->shape.rank());
     node.outputs[i].info = *context.outputs[i];
   }
   for (size_t i = 0; i < context.output_values.size(); ++i)

@@ -382,8 +382,8 @@ Tree* tensor_type(const Place& p) {
 std::vector<int64_t> dims_of(const Document& d, const Place& p) {
   std::vector<int64_t> out;
   if (d.format == Format::ir) {
-    for (std::string_view s : split(p.owner->child("data")->text_of("@shape"), ','))
-      out.push_back(parse_int(trim(s)).value_or(-1));
+    std::string shape = p.owner->child("data")->text_of("@shape");
+    for (std::string_view s : split(shape, ',')) out.push_back(parse_int(trim(s)).value_or(-1));
     return out;
   }
   if (p.constant) {

@@ -33,6 +33,7 @@ extern "C" const char* __asan_default_options() {
   return "allocator_may_return_null=1:max_allocation_size_mb=1024:detect_leaks=0:handle_abort=1:quarantine_size_mb=16:"
          "malloc_context_size=6";
 }
+extern "C" const char* __ubsan_default_options() { return "print_stacktrace=1"; }
 constexpr bool sanitized = true;
 #else
 constexpr bool sanitized = false;
@@ -83,25 +84,22 @@ std::string without_digits(std::string_view s) {
   return out;
 }
 // The places in our sources that a sanitizer's report names first, or the message itself.
-std::string signature_of(const std::string& kind, std::string_view log) {
+std::string signature_of(const Options& o, std::string_view bytes, const std::string& kind, std::string_view log) {
   std::string out;
   int frames = 0;
   for (std::string_view line : split(log, '\n')) {
-    if (line.find("runtime error:") != line.npos)
-      return kind + std::string(line.substr(0, line.find(": runtime error")));
+    if (line.find("runtime error:") != line.npos) out += line.substr(0, line.find(": runtime error"));
     bool frame = line.find(" in ") != line.npos &&
                  (line.find("/src/") != line.npos || line.find("/include/graft/") != line.npos);
     if (frame && frames++ < 2) out += line.substr(line.rfind(' '));
   }
   if (frames) return kind + out;
-  std::set<std::string> types;  // of operations, where a graph is shown
-  for (size_t at = log.find('@'); at != log.npos; at = log.find('@', at + 1)) {
-    size_t begin = at;
-    while (begin > 0 && isalnum(static_cast<unsigned char>(log[begin - 1]))) --begin;
-    types.insert(std::string(log.substr(begin, at - begin)));
-  }
+  std::set<std::string> types;  // of layers
+  Document d = parse(o.format, bytes);
+  for (Tree* l : layers_of(d))
+    if (Tree* t = type_of(d, *l); t && t->text()) types.insert(*t->text());
   out = without_digits(log.substr(0, std::min({log.find('\n'), log.find("; while"), size_t{60}})));
-  if (kind == "values")
+  if (kind == "values" || kind == "crash")
     for (const std::string& t : types) out += " " + t;
   return kind + out;
 }
@@ -115,7 +113,7 @@ void write_file(const std::string& path, std::string_view content) {
 // Keeps one input per signature; true when it is the first.
 bool save(const Options& o, std::string_view bytes, const std::string& kind, const std::string& log) {
   uint64_t h = 1469598103934665603u;
-  for (char c : signature_of(kind, log)) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  for (char c : signature_of(o, bytes, kind, log)) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
   std::string name = kind;
   std::replace(name.begin(), name.end(), ' ', '_');
   char id[32];
