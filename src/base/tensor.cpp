@@ -11,11 +11,14 @@ namespace graft {
 
 int64_t count_checked(std::span<const int64_t> dims) {
   int64_t n = 1;
+  bool empty = false;
+  // Dimensions of 0 do not excuse the others: kernels compute strides from them.
   for (int64_t d : dims) {
     if (d < 0) throw_user("dimension ", d, " of ", dims, " is negative");
-    if (__builtin_mul_overflow(n, d, &n)) throw_user("a tensor of shape ", dims, " has too many elements");
+    if (d == 0) empty = true;
+    else if (__builtin_mul_overflow(n, d, &n)) throw_user("a tensor of shape ", dims, " has too many elements");
   }
-  return n;
+  return empty ? 0 : n;
 }
 
 size_t bytes_for(DType type, int64_t count) {

@@ -11,7 +11,7 @@ inline constexpr size_t tensor_alignment = 64;
 
 // Bytes that `count` elements take; throws on overflow.
 size_t bytes_for(DType type, int64_t count);
-// Product of dimensions; throws on negative dimensions and overflow.
+// Product of dimensions; throws on negative dimensions, and on overflow also if one of them is 0.
 int64_t count_checked(std::span<const int64_t> dims);
 
 std::shared_ptr<void> allocate_aligned(size_t bytes);

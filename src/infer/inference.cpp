@@ -90,6 +90,7 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
     if (!context.outputs[i]) throw_internal("the shape function of ", op.name(), " did not set output ", i);
     if (context.outputs[i]->shape.ranked() && context.outputs[i]->shape.rank() > rank_limit)
       throw_user("expected a rank of at most ", rank_limit, ", got ", context.outputs[i]->shape.rank());
+    if (const Info& o = *context.outputs[i]; o.shape.is_static()) bytes_for(o.type, count_checked(o.shape.values()));
     node.outputs[i].info = *context.outputs[i];
   }
   for (size_t i = 0; i < context.output_values.size(); ++i)

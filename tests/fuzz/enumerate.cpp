@@ -38,6 +38,29 @@ void enumerate_ranks(const Document& seed, const Use& use) {
     }
 }
 
+// Each input of each layer left out.
+void enumerate_absent(const Document& seed, const Use& use) {
+  Document d = seed;
+  if (d.format == Format::onnx) {
+    for (Tree* n : layers_of(d))
+      for (Tree& c : n->children) {
+        if (c.name != "input" || !c.text()) continue;
+        std::string kept = *c.text();
+        *c.text() = "";
+        use(d);
+        *c.text() = kept;
+      }
+    return;
+  }
+  for (Tree* edges : find_all(d.root, "edges"))
+    for (size_t i = 0; i < edges->children.size(); ++i) {
+      Tree kept = edges->children[i];
+      edges->children.erase(edges->children.begin() + static_cast<ptrdiff_t>(i));
+      use(d);
+      edges->children.insert(edges->children.begin() + static_cast<ptrdiff_t>(i), std::move(kept));
+    }
+}
+
 // ---- attributes ----
 
 // In an IR: the values that an attribute's text is replaced by.
@@ -162,7 +185,7 @@ Vocabulary attributes_in(std::vector<Document>& seeds) {
 }
 
 void enumerate(Enumeration what, const Document& seed, const Vocabulary& vocabulary, const Use& use) {
-  if (what == Enumeration::ranks) enumerate_ranks(seed, use);
+  if (what == Enumeration::ranks) enumerate_ranks(seed, use), enumerate_absent(seed, use);
   else if (seed.format == Format::onnx) enumerate_onnx(seed, vocabulary, use);
   else enumerate_ir(seed, use);
 }

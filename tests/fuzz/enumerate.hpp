@@ -1,5 +1,5 @@
-// Two enumerations over a seed: every declared input and constant with every rank from 0 to 6, and every attribute with
-// extreme values.
+// Two enumerations over a seed: every declared input and constant with every rank from 0 to 6, and every input absent;
+// every attribute with extreme values.
 #pragma once
 
 #include <functional>

@@ -28,6 +28,11 @@
 #include "execute.hpp"
 #include "mutate.hpp"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1  // as GCC says it
+#endif
+#endif
 #if defined(__SANITIZE_ADDRESS__)
 extern "C" const char* __asan_default_options() {
   return "allocator_may_return_null=1:max_allocation_size_mb=1024:detect_leaks=0:handle_abort=1:quarantine_size_mb=16:"
