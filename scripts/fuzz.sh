@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs each fuzz target for SECONDS_EACH (60) from the seeds that the tests hold. Findings stay in build/fuzz/findings.
+# Runs the enumerations, then each fuzz target for SECONDS_EACH (60), from the seeds that the tests hold. Findings stay in
+# build/fuzz/findings. TARGETS selects targets; "enumerate" is one of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${SECONDS_EACH:-60}
@@ -13,12 +14,28 @@ build/bin/graft_tests --write-corpus build/fuzz/corpus tests/readers tests/ops
 # Nets of Caffe are seeds for the text format too.
 mkdir -p build/fuzz/corpus/proto_text && cp build/fuzz/corpus/caffe/* build/fuzz/corpus/proto_text/
 python3 scripts/bundle_seeds.py build/fuzz/corpus/tensor_bundle
+python3 tests/fuzz/onnx_seeds.py build/fuzz/corpus/onnx/layers
 failed=0
-for target in ${TARGETS:-onnx onnx_value caffe tensorflow proto_text ir text mapping replacement tensor_bundle}; do
+for target in ${TARGETS:-enumerate onnx onnx_value caffe tensorflow proto_text ir text mapping replacement tensor_bundle \
+                         execute_onnx execute_ir execute_tensorflow execute_caffe}; do
+  if [ "$target" = enumerate ]; then
+    for format in onnx ir; do
+      for what in ranks attributes; do
+        echo "== every input and attribute of $format: $what"
+        build/fuzz/bin/graft_execute --format $format --corpus build/fuzz/corpus/$format --enumerate $what --jobs "$jobs" \
+          --findings build/fuzz/findings || failed=1
+      done
+    done
+    continue
+  fi
   echo "== $target: $seconds s"
-  mkdir -p "build/fuzz/grown/$target" "build/fuzz/corpus/$target"
-  build/fuzz/bin/fuzz_$target -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
-    -artifact_prefix="build/fuzz/findings/$target-" "build/fuzz/grown/$target" "build/fuzz/corpus/$target" 2>"build/fuzz/$target.log" || failed=1
+  corpus=build/fuzz/corpus/${target#execute_}
+  limits="-timeout=5 -rss_limit_mb=1024"
+  case $target in execute_*) limits="-timeout=30 -rss_limit_mb=3072 -malloc_limit_mb=1024" ;; esac
+  mkdir -p "build/fuzz/grown/$target" "$corpus"
+  # shellcheck disable=SC2086
+  build/fuzz/bin/fuzz_$target -max_total_time="$seconds" $limits -max_len=65536 -print_final_stats=1 \
+    -artifact_prefix="build/fuzz/findings/$target-" "build/fuzz/grown/$target" "$corpus" 2>"build/fuzz/$target.log" || failed=1
   grep -E 'stat::number_of_executed_units|stat::peak_rss_mb|ERROR|SUMMARY|DEADLYSIGNAL' "build/fuzz/$target.log" || true
 done
 [ "$failed" -eq 0 ] && echo "no findings" || { echo "findings are in build/fuzz/findings" >&2; exit 1; }

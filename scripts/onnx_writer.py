@@ -33,16 +33,24 @@ class Graph(bytes):
     """A graph as the value of an attribute."""
 
 
+class Tensor(bytes):
+    """A tensor as the value of an attribute."""
+
+
 def attribute(name, v):
     out = data(1, name)
     if isinstance(v, Graph):
         return out + data(6, v) + number(20, 5)
+    if isinstance(v, Tensor):
+        return out + data(5, v) + number(20, 4)
     if isinstance(v, float):
         return out + varint(2 << 3 | 5) + struct.pack("<f", v) + number(20, 1)
     if isinstance(v, int):
         return out + number(3, v) + number(20, 2)
     if isinstance(v, str):
         return out + data(4, v) + number(20, 3)
+    if v and isinstance(v[0], str):
+        return out + b"".join(data(9, x) for x in v) + number(20, 8)
     if v and isinstance(v[0], float):
         return out + b"".join(varint(7 << 3 | 5) + struct.pack("<f", x) for x in v) + number(20, 6)
     return out + b"".join(number(8, x) for x in v) + number(20, 7)

@@ -30,8 +30,12 @@ class Value {
   Value(Builder* in, graft_ref ref) : in_(in), ref_(ref) {}
   explicit operator bool() const { return ref_ != 0; }
   graft_ref ref() const { return ref_; }
-  // The graph that it belongs to; helper functions use it to add nodes: v.in().op(...).
-  Builder& in() const { return *in_; }
+  // The graph that it belongs to; helper functions use it to add nodes: v.in().op(...). This and all below fail for an
+  // absent value, because which inputs are present is up to untrusted files.
+  Builder& in() const {
+    if (!in_) fail("this layer requires an input that is absent");
+    return *in_;
+  }
 
   // Type and shape, as inferred so far.
   Info info() const;
@@ -349,20 +353,20 @@ class Builder {
 
 inline Info Value::info() const {
   graft_info i;
-  check(host->ref_info(in_->raw(), ref_, &i));
+  check(host->ref_info(in().raw(), ref_, &i));
   return Info::from(i);
 }
-inline TensorView Value::constant() const { return TensorView(host->ref_constant(in_->raw(), ref_)); }
+inline TensorView Value::constant() const { return TensorView(host->ref_constant(in().raw(), ref_)); }
 inline std::optional<Shape> Value::known() const {
   graft_shape s;
-  if (host->ref_known_values(in_->raw(), ref_, &s)) return Shape(s);
+  if (host->ref_known_values(in().raw(), ref_, &s)) return Shape(s);
   return std::nullopt;
 }
 
 inline std::optional<std::vector<Value>> Value::items() const {
   const graft_ref* refs = nullptr;
   size_t count = 0;
-  if (!host->ref_list(in_->raw(), ref_, &refs, &count)) return std::nullopt;
+  if (!host->ref_list(in().raw(), ref_, &refs, &count)) return std::nullopt;
   std::vector<Value> out;
   for (size_t i = 0; i < count; ++i) out.emplace_back(in_, refs[i]);
   return out;

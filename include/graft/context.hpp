@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <exception>
+#include <stdexcept>
 
 #include "attr.hpp"
 
@@ -296,6 +297,9 @@ graft_status guarded(F&& body) noexcept {
     if (!f.message.empty()) host->fail(f.kind, str(f.message), str(f.hint));
     return f.kind;
   } catch (const std::bad_alloc&) {
+    host->fail(GRAFT_USER, str("not enough memory"), {});
+    return GRAFT_USER;
+  } catch (const std::length_error&) {  // a container for more elements than any memory holds
     host->fail(GRAFT_USER, str("not enough memory"), {});
     return GRAFT_USER;
   } catch (const std::exception& e) {

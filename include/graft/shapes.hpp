@@ -139,20 +139,21 @@ inline DType common_type(const NodeView& node) {
   return type;
 }
 
-// Dense row-major strides, in elements: {12, 4, 1} for [2,3,4].
+// Dense row-major strides, in elements: {12, 4, 1} for [2,3,4]. The product of dimensions exceeds 64 bits only where
+// another one is 0, so that nothing is ever accessed; then it wraps around.
 inline std::vector<int64_t> strides_of(std::span<const int64_t> dims) {
   std::vector<int64_t> s(dims.size());
   int64_t step = 1;
   for (size_t i = dims.size(); i-- > 0;) {
     s[i] = step;
-    step *= dims[i];
+    (void)__builtin_mul_overflow(step, dims[i], &step);
   }
   return s;
 }
 // The number of elements; 1 for no dimensions.
 inline int64_t count_of(std::span<const int64_t> dims) {
   int64_t n = 1;
-  for (int64_t d : dims) n *= d;
+  for (int64_t d : dims) (void)__builtin_mul_overflow(n, d, &n);
   return n;
 }
 // The strides of `dims` seen from the larger shape `out` that it broadcasts to: 0 along repeated axes. The shapes must

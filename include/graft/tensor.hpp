@@ -33,8 +33,8 @@ inline void check(graft_status status) {
   if (status != GRAFT_OK) throw Failure{status, {}, {}};
 }
 
-// An empty view (false in a condition) stands for an absent input or an unknown constant; only operator bool may be
-// called on it.
+// An empty view (false in a condition) stands for an absent input or an unknown constant; all but operator bool fail on
+// it.
 class TensorView {
  public:
   TensorView() = default;
@@ -42,10 +42,10 @@ class TensorView {
 
   explicit operator bool() const { return t_ != nullptr; }
   // Element type and rank.
-  DType type() const { return static_cast<DType>(t_->type); }
-  size_t rank() const { return static_cast<size_t>(t_->rank); }
+  DType type() const { return static_cast<DType>(existing().type); }
+  size_t rank() const { return static_cast<size_t>(existing().rank); }
   // The dimensions; all known, since the tensor exists.
-  std::span<const int64_t> dims() const { return {t_->dims, rank()}; }
+  std::span<const int64_t> dims() const { return {existing().dims, rank()}; }
   int64_t dim(size_t axis) const {
     if (axis >= rank()) [[unlikely]]
       fail("expected a rank of at least ", axis + 1, ", got ", info().shape);
@@ -54,7 +54,7 @@ class TensorView {
   // The number of elements: 1 for a scalar, 0 if any dimension is 0.
   int64_t size() const {
     int64_t n = 1;
-    for (int64_t d : dims()) n *= d;
+    for (int64_t d : dims()) (void)__builtin_mul_overflow(n, d, &n);  // only where another dimension is 0
     return n;
   }
   // Type and shape together, for messages and shape functions.
@@ -100,9 +100,15 @@ class TensorView {
   }
   // Outputs with a data-dependent shape have no memory before Run::allocate.
   void* memory() const {
-    if (!t_->data && size() > 0) [[unlikely]]
+    if (!existing().data && size() > 0) [[unlikely]]
       fail("the output has no memory yet: call allocate for an output with a data-dependent shape");
     return t_->data;
+  }
+  // Which tensors exist is up to untrusted files.
+  const graft_tensor& existing() const {
+    if (!t_) [[unlikely]]
+      fail("expected a tensor, but it is absent or not constant");
+    return *t_;
   }
   const graft_tensor* t_ = nullptr;
 };

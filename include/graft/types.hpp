@@ -290,9 +290,9 @@ class Dim {
   // Never negative for unknown operands; fails if two known sizes have a negative difference.
   friend Dim operator-(const Dim& a, const Dim& b) {
     if (b.known() && b.d_.min == 0) return a;
-    if (a.known() && b.known()) return Dim(a.d_.min - b.d_.min);
-    int64_t low = b.d_.max >= a.d_.min ? 0 : a.d_.min - b.d_.max;
-    int64_t high = a.d_.max == unbounded ? unbounded : a.d_.max - b.d_.min;
+    if (a.known() && b.known()) return Dim(sat_sub(a.d_.min, b.d_.min));
+    int64_t low = b.d_.max >= a.d_.min ? 0 : sat_sub(a.d_.min, b.d_.max);
+    int64_t high = a.d_.max == unbounded ? unbounded : sat_sub(a.d_.max, b.d_.min);
     return between(low, high < 0 ? 0 : high);
   }
   friend Dim operator*(const Dim& a, const Dim& b) {
@@ -308,8 +308,8 @@ class Dim {
   }
   // Rounds up.
   static Dim divide_up(const Dim& a, int64_t b) {
-    if (b == 1) return a;
-    return (a + Dim(b - 1)) / b;
+    if (b <= 0) fail("expected a positive divisor of a dimension, got ", b);
+    return b == 1 ? a : (a + Dim(b - 1)) / b;
   }
 
   const graft_dim& raw() const { return d_; }
@@ -318,6 +318,10 @@ class Dim {
   static int64_t sat_add(int64_t a, int64_t b) {
     int64_t r;
     return __builtin_add_overflow(a, b, &r) ? unbounded : r;
+  }
+  static int64_t sat_sub(int64_t a, int64_t b) {
+    int64_t r;
+    return __builtin_sub_overflow(a, b, &r) ? (a < 0 ? INT64_MIN : unbounded) : r;
   }
   static int64_t sat_mul(int64_t a, int64_t b) {
     int64_t r;

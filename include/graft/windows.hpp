@@ -198,6 +198,9 @@ inline WindowAxes window_axes(std::span<const int64_t> input, std::span<const in
   WindowAxes axes;
   for (size_t i = 0; i < n; ++i) {
     WindowAxis& w = axes[3 - n + i];
+    // Tensors without elements may have dimensions of any size.
+    if (static_cast<double>(kernel[i]) > window_limit)
+      fail("expected a window of at most ", window_limit, ", got ", kernel[i]);
     w = {input[i], output[i], kernel[i], a.strides[i], a.dilations[i], a.pads_begin[i], false};
     int64_t total = a.pads_begin[i] + a.pads_end[i];
     if (pads_to_same(a.auto_pad)) {

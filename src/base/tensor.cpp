@@ -1,5 +1,6 @@
 #include "base/tensor.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -10,11 +11,14 @@ namespace graft {
 
 int64_t count_checked(std::span<const int64_t> dims) {
   int64_t n = 1;
+  bool empty = false;
+  // Dimensions of 0 do not excuse the others: kernels compute strides from them.
   for (int64_t d : dims) {
     if (d < 0) throw_user("dimension ", d, " of ", dims, " is negative");
-    if (__builtin_mul_overflow(n, d, &n)) throw_user("a tensor of shape ", dims, " has too many elements");
+    if (d == 0) empty = true;
+    else if (__builtin_mul_overflow(n, d, &n)) throw_user("a tensor of shape ", dims, " has too many elements");
   }
-  return n;
+  return empty ? 0 : n;
 }
 
 size_t bytes_for(DType type, int64_t count) {
@@ -44,6 +48,15 @@ Tensor Tensor::wrap(DType type, std::vector<int64_t> dims, void* data, std::shar
                t.s_->dims.data(),
                nullptr,
                data};
+  return t;
+}
+
+Tensor tensor_in_file(DType type, std::vector<int64_t> dims, const char* data, std::shared_ptr<const void> keeper) {
+  Tensor t = Tensor::wrap(type, std::move(dims), const_cast<char*>(data), std::move(keeper));
+  if (type != DType::boolean || std::all_of(data, data + t.size(), [](char c) { return c == 0 || c == 1; })) return t;
+  t = t.clone();
+  auto* bytes = static_cast<unsigned char*>(t.data());
+  std::transform(bytes, bytes + t.size(), bytes, [](unsigned char c) { return static_cast<unsigned char>(c != 0); });
   return t;
 }
 

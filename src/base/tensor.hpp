@@ -11,10 +11,13 @@ inline constexpr size_t tensor_alignment = 64;
 
 // Bytes that `count` elements take; throws on overflow.
 size_t bytes_for(DType type, int64_t count);
-// Product of dimensions; throws on negative dimensions and overflow.
+// Product of dimensions; throws on negative dimensions, and on overflow also if one of them is 0.
 int64_t count_checked(std::span<const int64_t> dims);
 
 std::shared_ptr<void> allocate_aligned(size_t bytes);
+
+// The tensor that a file holds at `data`, without a copy unless it has bytes that are no boolean: they become 1.
+Tensor tensor_in_file(DType type, std::vector<int64_t> dims, const char* data, std::shared_ptr<const void> keeper);
 
 // A tensor over a copy of `values`.
 template <class T>

@@ -77,6 +77,9 @@ void verify(const Graph& g, Bodies bodies) {
       if (!v.present()) continue;
       if (v.node >= g.end_id() || !g[v.node].alive)
         throw_user("input ", i, " of '", n.name, "' (", n.type, ") comes from a node that does not exist");
+      if (g[v.node].is("Result"))
+        throw_user("input ", i, " of '", n.name, "' (", n.type, ") comes from '", g[v.node].name,
+                   "' (Result), which produces nothing");
       if (v.port >= g[v.node].outputs.size())
         throw_user("input ", i, " of '", n.name, "' (", n.type, ") is output ", v.port, " of '", g[v.node].name, "' (",
                    g[v.node].type, "), which has ", g[v.node].outputs.size(), " outputs");

@@ -1,6 +1,7 @@
 #include "infer/evaluate.hpp"
 
 #include <chrono>
+#include <cmath>
 #include <cstring>
 
 #include "base/tensor.hpp"
@@ -99,7 +100,36 @@ void own_texts(std::vector<Tensor>& outputs) {
     if (t && t.type() == DType::string) t = t.clone();
 }
 
+size_t size_of_texts(const Tensor& t) {
+  size_t total = 0;
+  for (int64_t i = 0; t.type() == DType::string && i < t.size(); ++i) total += t.text_at(i).size();
+  return total;
+}
+
 }  // namespace
+
+double work_of(const Node& node, const OpDef& op, std::span<const Tensor> inputs,
+               const std::vector<std::optional<Info>>& outputs) {
+  double in = 1, out = 1;
+  bool known = true;  // the shapes of all outputs
+  for (const Tensor& t : inputs)
+    if (t) in += static_cast<double>(t.size()) + static_cast<double>(size_of_texts(t));
+  for (const std::optional<Info>& o : outputs) {
+    known &= o && o->shape.is_static();
+    if (o && o->shape.is_static()) out += static_cast<double>(o->shape.elements().max());
+  }
+  if (op.record->cost) {
+    std::vector<std::optional<Info>> infos;
+    for (const Tensor& t : inputs) infos.push_back(t ? std::optional(t.info()) : std::nullopt);
+    NodeContext context(node, std::move(infos));
+    context.outputs = outputs;
+    double elements = 0;
+    check_callback(op.record->cost(&context, op.record->cost_user, &elements));
+    return std::max(elements, 1.0);
+  }
+  if (op.has(GRAFT_OP_ELEMENTWISE) || op.has(GRAFT_OP_VIEW)) return in + out;
+  return in * (known ? out : in);
+}
 
 std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const OpDef& op,
                                   std::span<const Tensor> inputs, size_t output_count) {
@@ -122,9 +152,11 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
   if (node.bodies.empty()) {
     infer_outputs(how.registry, op, context);
   } else {
-    for (const Output& o : node.outputs) context.outputs.push_back(Info{o.info.type, Shape::unknown()});
+    for (const Output& o : node.outputs) context.outputs.push_back(o.info);
   }
   context.outputs.resize(std::max(context.outputs.size(), output_count));
+  if (std::isfinite(how.max_work) && node.bodies.empty() && work_of(node, op, aligned, context.outputs) > how.max_work)
+    throw_unsupported("this is too much work to be computed here");
 
   std::vector<Tensor> outputs(context.outputs.size());
   std::vector<std::vector<int64_t>> no_dims(1);
@@ -134,7 +166,7 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
     if (!context.outputs[i]) continue;
     const Info& info = *context.outputs[i];
     raw[i] = &pending[i];
-    if (info.shape.is_static()) {
+    if (info.shape.is_static() && node.bodies.empty()) {  // what bodies produce is known when they have run
       std::vector<int64_t> dims = info.shape.values();
       if (bytes_for(info.type, count_checked(dims)) > how.max_bytes)
         throw_unsupported("output ", i, " of shape ", dims, " is too large to be computed here");
@@ -176,6 +208,10 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
   for (const Tensor& t : aligned) in.push_back(t.raw());
   std::vector<uint8_t> used;
   for (const graft_tensor* t : raw) used.push_back(t != nullptr);
+  // Without elements there is nothing to compute, and dimensions may be larger than any loop over them should be.
+  bool empty = node.bodies.empty() && !op.has(GRAFT_OP_SINK);
+  for (size_t i = 0; i < outputs.size(); ++i) empty &= !raw[i] || (outputs[i] && outputs[i].size() == 0);
+  if (empty) return outputs;
   Runner runner(how, node, outputs, raw);
   graft_call call{sizeof(graft_call),
                   static_cast<uint32_t>(in.size()),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <limits>
 #include <map>
 
 #include "base/threads.hpp"
@@ -24,8 +25,13 @@ struct Evaluation {
   void (*observe)(void* arg, const Graph& graph, NodeId node, double microseconds,
                   std::span<const Tensor> outputs) = nullptr;
   void* observe_arg = nullptr;
-  std::string_view device = {};  // whose kernels are tried before the reference kernels
+  std::string_view device = {};                               // whose kernels are tried before the reference kernels
+  double max_work = std::numeric_limits<double>::infinity();  // limit for one node without bodies, see work_of
 };
+
+// About how many elements computing a node touches: as the operation states it, else guessed from the shapes.
+double work_of(const Node& node, const OpDef& op, std::span<const Tensor> inputs,
+               const std::vector<std::optional<Info>>& outputs);
 
 // Outputs of one node. Absent inputs are empty tensors.
 std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const OpDef& op,

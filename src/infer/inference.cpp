@@ -34,29 +34,6 @@ TextBytes text_bytes(const Tensor& t) {
   return out;
 }
 
-// About how many elements computing the node touches.
-double work_of(const Node& node, const OpDef& op, const std::vector<Tensor>& inputs) {
-  double in = 1, out = 1;
-  bool known = true;  // the shapes of all outputs
-  for (const Tensor& t : inputs)
-    if (t) in += static_cast<double>(t.size()) + static_cast<double>(text_bytes(t).total);
-  for (const Output& o : node.outputs) {
-    known &= o.info.shape.is_static();
-    if (o.info.shape.is_static()) out += static_cast<double>(o.info.shape.elements().max());
-  }
-  if (op.record->cost) {
-    std::vector<std::optional<Info>> infos;
-    for (const Tensor& t : inputs) infos.push_back(t ? std::optional(t.info()) : std::nullopt);
-    NodeContext context(node, std::move(infos));
-    for (const Output& o : node.outputs) context.outputs.push_back(o.info);
-    double elements = 0;
-    check_callback(op.record->cost(&context, op.record->cost_user, &elements));
-    return std::max(elements, 1.0);
-  }
-  if (op.has(GRAFT_OP_ELEMENTWISE) || op.has(GRAFT_OP_VIEW)) return in + out;
-  return in * (known ? out : in);
-}
-
 Shape shape_of_values(const Tensor& t) {
   std::vector<Dim> dims;
   for (int64_t v : values_of<int64_t>(t)) dims.push_back(Dim(graft_dim{v, v, 0, 0}));
@@ -112,6 +89,9 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
   node.outputs.resize(std::max(node.outputs.size(), context.outputs.size()));
   for (size_t i = 0; i < context.outputs.size(); ++i) {
     if (!context.outputs[i]) throw_user("the shape function of ", op.name(), " did not set output ", i);
+    if (context.outputs[i]->shape.ranked() && context.outputs[i]->shape.rank() > rank_limit)
+      throw_user("expected a rank of at most ", rank_limit, ", got ", context.outputs[i]->shape.rank());
+    if (const Info& o = *context.outputs[i]; o.shape.is_static()) bytes_for(o.type, count_checked(o.shape.values()));
     node.outputs[i].info = *context.outputs[i];
   }
   for (size_t i = 0; i < context.output_values.size(); ++i)
@@ -215,7 +195,9 @@ bool Inference::within_budget(const Node& node, const OpDef& op, const std::vect
     }
   if (needed > limits_.per_value && longest) return false;
   if (needed > limits_.total - std::min(limits_.total, spent_->bytes)) return false;
-  double work = work_of(node, op, inputs);
+  std::vector<std::optional<Info>> outputs;
+  for (const Output& o : node.outputs) outputs.push_back(o.info);
+  double work = work_of(node, op, inputs, outputs);
   if (work > limits_.work - spent_->work) return false;
   spent_->work += work;
   return true;

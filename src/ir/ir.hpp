@@ -13,7 +13,7 @@ bool looks_like_ir(std::string_view bytes);
 struct IrLimits {
   int depth = 64;  // of bodies in bodies
   size_t layers = 2'000'000;
-  size_t rank = 32;
+  size_t rank = rank_limit;
   size_t attributes = 1024;  // of one layer; they are looked up one after the other
   FoldLimits fold;           // during shape inference
 };

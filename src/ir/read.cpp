@@ -316,7 +316,7 @@ class Reader {
     if (bytes.size() < want)
       throw_user("expected ", want, " bytes for a constant of shape ", dims, " and type ", *type, ", got ",
                  bytes.size());
-    return Tensor::wrap(*type, dims, const_cast<char*>(bytes.data()), keeper_);
+    return tensor_in_file(*type, dims, bytes.data(), keeper_);
   }
 
   static Tensor strings(const std::vector<int64_t>& dims, std::string_view bytes) {

@@ -309,6 +309,7 @@ std::string write_ir(const Graph& graph, const Registry& registry, const std::st
   return with_context(
       [&] {
         if (extension_of(xml_path) != ".xml") throw_user("expected a file name that ends in .xml");
+        if (graph.results().empty()) throw_user("the model has no outputs");
         std::string bin_path = xml_path.substr(0, xml_path.size() - 4) + ".bin";
         OutputFile bin(bin_path), xml(xml_path);
         xml.write(Writer(registry, bin, version).document(graph));

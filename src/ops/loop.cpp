@@ -41,6 +41,7 @@ void copy_rows(unsigned char* target, std::span<const int64_t> target_dims, int6
                std::span<const int64_t> source_dims, int64_t from, int64_t count, size_t axis, size_t cell) {
   int64_t outer = count_of(source_dims.first(axis)),
           inner = count_of(source_dims.subspan(axis + 1)) * static_cast<int64_t>(cell);
+  if (count * inner == 0) return;  // then there may be no memory at all
   for (int64_t o = 0; o < outer; ++o)
     std::memcpy(target + (o * target_dims[axis] + to) * inner, source + (o * source_dims[axis] + from) * inner,
                 at(count * inner));

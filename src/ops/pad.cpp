@@ -21,7 +21,7 @@ void pad_check(Pad::Mode mode, int64_t n, int64_t begin, int64_t end) {
   if (most <= 0 || mode == Pad::constant) return;
   if (mode == Pad::edge && n == 0) fail("cannot pad an empty axis with its edge");
   if (mode == Pad::reflect && most >= n)
-    fail("reflecting ", most, " elements requires an axis of at least ", most + 1, ", got ", n);
+    fail("reflecting ", most, " elements requires an axis of more than ", most, ", got ", n);
   if (mode == Pad::symmetric && most > n)
     fail("reflecting ", most, " elements including the edge requires an axis of at least ", most, ", got ", n);
 }

@@ -148,7 +148,7 @@ Tensor read_npy(std::string_view bytes, std::shared_ptr<const void> keeper) {
   DType type = dtype_for(h.descr);
   size_t want = bytes_for(type, count_checked(h.dims));
   if (body.size() < want) throw_user("expected ", want, " bytes of data for shape ", h.dims, ", got ", body.size());
-  Tensor t = Tensor::wrap(type, h.dims, const_cast<char*>(body.data()), std::move(keeper));
+  Tensor t = tensor_in_file(type, h.dims, body.data(), std::move(keeper));
   if (h.descr[0] == '>') {
     t = t.clone();
     size_t cell = static_cast<size_t>(bits_of(type)) / 8;

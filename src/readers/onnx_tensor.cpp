@@ -106,7 +106,7 @@ std::pair<std::string, Tensor> OnnxTensors::tensor(Wire w) {
           size_t want = bytes_for(type, count_checked(dims));
           if (raw.size() != want)
             throw_user("expected ", want, " bytes of data for shape ", dims, " of ", type, ", got ", raw.size());
-          return {name, Tensor::wrap(type, dims, const_cast<char*>(raw.data()), keeper_)};
+          return {name, tensor_in_file(type, dims, raw.data(), keeper_)};
         }
         return {name, from_parts(type, dims, parts)};
       },
@@ -129,7 +129,7 @@ Tensor OnnxTensors::external(const std::string& name, const External& where, DTy
     throw_user("the data lies at bytes ", where.offset, " to ", where.offset, "+", want, " of '", where.location,
                "', which has ", size, " bytes");
   if (want > 0) ranges_[where.location].push_back({where.offset, where.offset + want, name});
-  return Tensor::wrap(type, std::move(dims), const_cast<char*>(file->chars().data()) + where.offset, file);
+  return tensor_in_file(type, std::move(dims), file->chars().data() + where.offset, file);
 }
 
 void OnnxTensors::check_overlaps() const {

@@ -89,7 +89,7 @@ struct ReadRequest {
 struct ReadLimits {
   size_t nodes = 2'000'000;
   int depth = 64;  // of graphs in graphs
-  size_t rank = 32;
+  size_t rank = rank_limit;
   int64_t dimension = int64_t{1} << 40;
   size_t external_files = 4096;
   size_t items = 65'536;                 // of a sequence or map

@@ -221,7 +221,7 @@ Tensor TensorBundle::tensor(const std::string& name) {
         if (e.size != want) throw_user("expected ", want, " bytes for shape ", dims, " of ", type, ", got ", e.size);
         std::shared_ptr<const MappedFile> file;
         std::string_view bytes = bytes_of(e, file);
-        return Tensor::wrap(type, std::move(dims), const_cast<char*>(bytes.data()), file);
+        return tensor_in_file(type, std::move(dims), bytes.data(), file);
       },
       [&] { return text("reading '", name, "' from the checkpoint"); });
 }

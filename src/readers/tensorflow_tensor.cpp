@@ -187,7 +187,7 @@ Tensor TensorFlowTensors::tensor(Wire w) {
   if (!content.empty() && type != DType::string) {
     if (content.size() != want)
       w.broken("has ", content.size(), " bytes of tensor_content, expected ", want, " for shape ", dims, " of ", type);
-    return Tensor::wrap(type, std::move(dims), const_cast<char*>(content.data()), keeper_);
+    return tensor_in_file(type, std::move(dims), content.data(), keeper_);
   }
   size_t have = v.count(type);
   if (have > n) w.broken("has ", have, " values, expected ", n, " for shape ", dims);

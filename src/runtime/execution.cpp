@@ -1,5 +1,6 @@
 #include "runtime/execution.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -13,6 +14,15 @@ namespace {
 
 std::vector<int64_t> dims_of(const graft_tensor& t) { return {t.dims, t.dims + t.rank}; }
 DType type_of(const graft_tensor& t) { return static_cast<DType>(t.type); }
+
+// Whether all outputs are known to have no elements, so that there is nothing to compute. Their other dimensions may be
+// larger than any loop over them should be.
+bool without_elements(const Step& step, const std::vector<graft_tensor*>& outputs) {
+  if (outputs.empty() || step.op->has(GRAFT_OP_SINK)) return false;
+  for (const graft_tensor* t : outputs)
+    if (!t->dims || std::find(t->dims, t->dims + t->rank, 0) == t->dims + t->rank) return false;
+  return true;
+}
 
 }  // namespace
 
@@ -103,6 +113,7 @@ struct HostExecution::Call {
   std::vector<graft_tensor*> outputs;
   Runner runner;
   bool dynamic = false;
+  bool empty = false;  // no output has an element: nothing to compute
   // For a step decided at run time: the last kernel, and the input shapes it was chosen for.
   std::vector<std::optional<Info>> chosen_for;
   PreparedKernel chosen;
@@ -152,6 +163,7 @@ void HostExecution::bind(std::shared_ptr<const Plan> plan) {
       if (plan_->slots[out].kind == Slot::dynamic) c.dynamic = true;
     }
     c.dynamic = c.dynamic || !s.kernel;
+    c.empty = !c.dynamic && without_elements(s, c.outputs);
     c.call = {sizeof(graft_call),
               static_cast<uint32_t>(c.inputs.size()),
               static_cast<uint32_t>(c.outputs.size()),
@@ -240,7 +252,7 @@ void HostExecution::run_step(size_t index, const std::atomic<bool>*) {
   std::chrono::steady_clock::time_point start;
   if (profile) start = std::chrono::steady_clock::now();
   if (!c.dynamic) {
-    graft_status status = s.kernel.kernel->run(&c.call);
+    graft_status status = c.empty ? GRAFT_OK : s.kernel.kernel->run(&c.call);
     if (status != GRAFT_OK || callback_failed())
       with_context([&] { check_callback(status); }, [&] { return running(plan_->graph[s.node], s.kernel); });
   } else {
@@ -274,17 +286,18 @@ void HostExecution::run_dynamic(size_t index) {
     if (context.outputs.size() < s.outputs.size())
       throw_user("expected ", context.outputs.size(), " outputs for these inputs, got ", s.outputs.size());
   } else {
-    for (const Output& o : node.outputs) context.outputs.push_back(Info{o.info.type, Shape::unknown()});
+    for (const Output& o : node.outputs) context.outputs.push_back(o.info);
   }
   for (size_t i = 0; i < s.outputs.size(); ++i) {
     uint32_t slot = s.outputs[i];
     if (plan_->slots[slot].kind != Slot::dynamic || !context.outputs[i]) continue;
     const Info& info = *context.outputs[i];
-    if (info.shape.is_static() && info.type != DType::undefined) make_dynamic(slot, info);
+    if (info.shape.is_static() && info.type != DType::undefined && node.bodies.empty()) make_dynamic(slot, info);
     else
       held_[slot] = Tensor(),
       raw_[slot] = {sizeof(graft_tensor), static_cast<graft_type>(info.type), 0, 0, nullptr, nullptr, nullptr};
   }
+  if (without_elements(s, c.outputs)) return;
   PreparedKernel kernel = s.kernel;
   if (!kernel) {
     // Prepared for these shapes; it may depend on constants of the plan, but not on this run's data.

@@ -68,8 +68,8 @@ Test read_test(const Case& c, const Registry& registry);
 // Empty when all is well, else what went wrong.
 std::string run_case(const Case& c, const Registry& registry);
 
-// For fuzzing: the bytes of every onnx, caffe, ir and text case, one file each. For oracles: IR, inputs and results of
-// every graph case that computes something.
+// For fuzzing: the bytes of every case, one file each, and the IR of every graph case. For oracles: IR, inputs and
+// results of every graph case that computes something.
 void write_corpus(const std::vector<Case>& cases, const Registry& registry, const std::string& folder);
 void write_models(const std::vector<Case>& cases, const Registry& registry, const std::string& folder);
 

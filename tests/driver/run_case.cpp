@@ -178,24 +178,36 @@ std::string run_case(const Case& c, const Registry& registry) {
   }
 }
 
+namespace {
+
+void write_seed(const std::string& folder, size_t number, std::string_view first, std::string_view second = {}) {
+  make_folder(folder);
+  OutputFile f(text(folder, "/", number));
+  f.write(first);
+  if (!second.empty()) f.write(std::string(1, '\0')), f.write(second);
+  f.commit();
+}
+
+// An IR in one file: the .xml, a zero byte, the .bin.
+void write_ir_seed(const Graph& g, const Registry& registry, const std::string& folder, size_t number) {
+  TemporaryFolder temporary;
+  std::string bin = write_ir(g, registry, temporary.path() + "/m.xml");
+  write_seed(folder, number, read_text_file(temporary.path() + "/m.xml"), read_text_file(bin));
+}
+
+}  // namespace
+
 void write_corpus(const std::vector<Case>& cases, const Registry& registry, const std::string& folder) {
   size_t number = 0;
   for (const Case& c : cases) {
     Test t = read_test(c, registry);
-    std::string kind = t.kind == "graph" ? "text" : t.kind;
-    make_folder(folder + "/" + kind);
-    OutputFile f(text(folder, "/", kind, "/", number++));
-    f.write(t.kind == "graph" ? print(t.graph) : t.source);
-    if (t.kind == "caffe" && !t.weights.empty()) f.write(std::string(1, '\0') + t.weights);
-    f.commit();
-    for (const auto& [folder_name, content] :
-         {std::pair("mapping", t.mapping), std::pair("replacement", t.replacements)}) {
-      if (content.empty()) continue;
-      make_folder(text(folder, "/", folder_name));
-      OutputFile seed(text(folder, "/", folder_name, "/", number));
-      seed.write(content);
-      seed.commit();
-    }
+    bool graph = t.kind == "graph", two = t.kind == "caffe" || t.kind == "ir";
+    write_seed(text(folder, "/", graph ? "text" : t.kind), number, graph ? print(t.graph) : t.source,
+               two ? std::string_view(t.weights) : std::string_view());
+    if (graph && t.refusal.empty()) write_ir_seed(t.graph, registry, folder + "/ir", number);
+    if (!t.mapping.empty()) write_seed(folder + "/mapping", number, t.mapping);
+    if (!t.replacements.empty()) write_seed(folder + "/replacement", number, t.replacements);
+    ++number;
   }
 }
 

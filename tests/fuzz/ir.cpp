@@ -1,4 +1,4 @@
-// Any bytes as an IR's XML, over a fixed .bin: read, verified, written as text.
+// Any bytes as an IR's XML, behind a zero byte its .bin, else over a fixed one: read, verified, written as text.
 #include "ir/ir.hpp"
 
 #include "common.hpp"
@@ -12,11 +12,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return w;
   }();
   return graft::fuzz([&] {
-    std::string_view xml(reinterpret_cast<const char*>(data), size);
+    std::string_view bytes(reinterpret_cast<const char*>(data), size);
+    size_t zero = bytes.find('\0');
+    std::string_view xml = bytes.substr(0, zero), bin = zero == bytes.npos ? weights : bytes.substr(zero + 1);
     graft::looks_like_ir(xml);
     graft::IrLimits limits;
     limits.fold = {size_t{1} << 16, size_t{1} << 20};
-    graft::Graph g = graft::read_ir(xml, weights, nullptr, graft::fuzz_registry(), limits);
+    graft::Graph g = graft::read_ir(xml, bin, nullptr, graft::fuzz_registry(), limits);
     graft::verify(g);
     graft::print(g);
   });
