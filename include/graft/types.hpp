@@ -11,7 +11,7 @@
 
 #if __cplusplus < 202002L
 #error "the headers of Graft require C++20: compile with -std=c++20"
-#include "graft_requires_cxx20"  // a missing file ends the compilation here, so that no other errors follow
+#include <graft_requires_cxx20>  // a missing file ends the compilation here, so that no other errors follow
 #endif
 
 #include <charconv>
