@@ -105,6 +105,7 @@ int main(int argc, char** argv) {
   ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
   ::mallopt(M_MXFAST, 0);
   graft::guard_files();
+  graft::report_crashes();
   graft::cli::protect_terminal();
   int status = graft::cli::main(argc, argv);
   // The streams were opened here, so exit does not flush them; a full disk is an error.

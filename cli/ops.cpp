@@ -71,7 +71,7 @@ nlohmann::json op_json(const OpInfo& op) {
     attrs.push_back(
         {{"name", a.name}, {"kind", a.kind}, {"default", a.fallback}, {"doc", a.doc}, {"allowed", a.allowed}});
   for (const OpPortInfo& p : op.inputs)
-    inputs.push_back({{"name", p.name}, {"optional", p.optional}, {"variadic", p.variadic}});
+    inputs.push_back({{"name", p.name}, {"doc", p.doc}, {"optional", p.optional}, {"variadic", p.variadic}});
   for (const OpPortInfo& p : op.outputs) outputs.push_back(p.name);
   for (const KernelInfo& k : op.kernels) kernels.push_back({{"device", k.device}, {"name", k.name}});
   return {{"kind", "operation"},

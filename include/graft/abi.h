@@ -241,6 +241,10 @@ typedef struct graft_kernel {
   graft_status (*prepare)(graft_node*, void* user, void** state); /* null: no state */
   graft_status (*run)(const graft_call*);
   void (*release)(void* state, void* user);
+  /* What `prepare` needs of the node's attributes and constant inputs alone, such as packed weights. Called when
+   * `prepare` asks for it with host->packed, once per compiled model; all shapes and requests share the result. */
+  graft_status (*pack)(graft_node*, void* user, void** packed);
+  void (*release_packed)(void* packed, void* user);
 } graft_kernel;
 #define GRAFT_KERNEL_MIN_SIZE (offsetof(graft_kernel, release) + sizeof(void*))
 
@@ -511,6 +515,13 @@ typedef struct graft_host {
    * The outputs are valid until the next call. */
   graft_status (*inline_body)(graft_builder*, graft_str path, const graft_ref* inputs, size_t input_count,
                               const graft_ref** outputs, size_t* output_count);
+
+  /* In prepare: the result of the kernel's `pack`. It is valid as long as the state that `prepare` creates. */
+  graft_status (*packed)(graft_node*, const void** packed);
+  /* In a call of a kernel: the number of the current thread, less than thread_count. Threads that work on the same
+   * parallel_for have different numbers. */
+  int32_t (*thread_number)(graft_runner*);
+  int32_t (*thread_count)(graft_runner*);
 } graft_host;
 
 /* What every host provides: the table of the first release. Test later fields against `size` before use. */

@@ -179,11 +179,26 @@ class Accept : public NodeView {
   }
 };
 
-// Runs once per node and set of input shapes: precompute here what all calls share, such as packed weights. Constant
-// inputs can be read with `constant`.
+// Runs at most once per node of a compiled model, when `Prepare::packed` asks for it: precompute here what depends on
+// attributes and constant inputs alone, such as packed weights. Other inputs have a type, but no shape.
+class Pack : public NodeView {
+ public:
+  using NodeView::NodeView;
+};
+
+// Runs once per node and set of input shapes: precompute here what all calls with these shapes share. Constant inputs
+// can be read with `constant`.
 class Prepare : public Accept {
  public:
   using Accept::Accept;
+  // What the kernel's `pack` returned. It outlives the state that `prepare` returns, which may point to it.
+  template <class P>
+  const P& packed() {
+    if (host->size < offsetof(graft_host, packed) + sizeof(void*)) unsupported("this host does not pack constants");
+    const void* p = nullptr;
+    check(host->packed(n_, &p));
+    return *static_cast<const P*>(p);
+  }
   // Requests temporary memory for each call, 64-byte aligned. It shares memory with the activations.
   void scratch(size_t bytes) { check(host->request_scratch(n_, bytes)); }
 };
@@ -233,20 +248,27 @@ class Run {
   //     for (int64_t i = begin; i < end; ++i) out[i] = in[i] * 2;
   //   });
   //
-  // Choose `grain` so that a range takes at least some microseconds; a count below it runs on the calling thread.
+  // Choose `grain` so that a range takes at least some microseconds; a count below it runs on the calling thread. A
+  // body with a third parameter also gets the number of its thread, less than threads(), for memory of its own:
+  //
+  //   ctx.parallel_for(rows, 8, [&](int64_t begin, int64_t end, int thread) { float* mine = scratch + thread * size;
+  //   ...
   template <class F>
   void parallel_for(int64_t count, int64_t grain, F&& body) const {
     struct Job {
       F* body;
+      graft_runner* runner;
       std::atomic_flag failed = ATOMIC_FLAG_INIT;
       std::exception_ptr reason;
-    } job{&body, {}, {}};
+    } job{&body, c_->runner, {}, {}};
     check(host->parallel_for(
         c_->runner, count, grain,
         [](void* arg, int64_t begin, int64_t end) {
           Job& job = *static_cast<Job*>(arg);
           try {
-            (*job.body)(begin, end);
+            if constexpr (std::is_invocable_v<F&, int64_t, int64_t, int>)
+              (*job.body)(begin, end, thread_number(job.runner));
+            else (*job.body)(begin, end);
           } catch (...) {
             if (!job.failed.test_and_set()) job.reason = std::current_exception();
           }
@@ -254,6 +276,9 @@ class Run {
         &job));
     if (job.reason) std::rethrow_exception(job.reason);
   }
+
+  // The number of threads that parallel_for may use; 1 on a host that does not number them.
+  int threads() const { return numbers_threads() ? host->thread_count(c_->runner) : 1; }
 
   // Runs a body once. The results belong to the host and live until this call ends, or until `release`.
   std::vector<TensorView> run_body(size_t i, std::span<const TensorView> parameters, size_t results) const {
@@ -283,6 +308,11 @@ class Run {
   const graft_call* raw() const { return c_; }
 
  private:
+  static bool numbers_threads() { return host->size >= offsetof(graft_host, thread_count) + sizeof(void*); }
+  static int thread_number(graft_runner* r) {
+    if (!numbers_threads()) unsupported("this host does not number threads");
+    return host->thread_number(r);
+  }
   const graft_call* c_;
 };
 

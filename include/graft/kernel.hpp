@@ -91,6 +91,24 @@ class Kernel {
     k_.release = [](void* state, void*) { delete static_cast<S*>(state); };
     return *this;
   }
+  // What depends on attributes and constant inputs alone is computed once per compiled model, whatever the shapes, and
+  // shared by everything that runs it. `prepare` gets it with ctx.packed<P>(), which is when `f` is called:
+  //
+  //   Weights pack(Pack& ctx) { return packed_weights(ctx.constant(1)); }
+  //   State prepare(Prepare& ctx) { return {&ctx.packed<Weights>(), ...}; }
+  //   Kernel("CPU", "fast").of("MatMul", "opset1").pack(pack).run(prepare, run)
+  template <class P>
+  Kernel& pack(P (*f)(Pack&)) {
+    functions_->pack = reinterpret_cast<void*>(f);
+    k_.pack = [](graft_node* n, void* user, void** packed) {
+      return guarded([&] {
+        Pack ctx(n);
+        *packed = new P(reinterpret_cast<P (*)(Pack&)>(static_cast<Functions*>(user)->pack)(ctx));
+      });
+    };
+    k_.release_packed = [](void* packed, void*) { delete static_cast<P*>(packed); };
+    return *this;
+  }
   // Decides whether the kernel can run a node: returns to accept, declines by throwing:
   //
   //   void only_f32(Accept& ctx) {
@@ -122,6 +140,7 @@ class Kernel {
 
  private:
   struct Functions {
+    void* pack = nullptr;
     void* prepare = nullptr;
     void* run = nullptr;
     void (*accept)(Accept&) = nullptr;

@@ -35,4 +35,9 @@ GRAFT_API bool is_logged(LogLevel level);
 // Passes on a message of the application, such as one of its own extensions.
 GRAFT_API void log(LogLevel level, std::string_view message);
 
+// Installs signal handlers for the whole process, as the program `graft` does; the library never does so by itself.
+// When a kernel crashes, the node, its type, the kernel and its library are written to the standard error before the
+// process dies of the signal. Signals that have a handler already keep it.
+GRAFT_API void report_crashes();
+
 }  // namespace graft

@@ -211,6 +211,13 @@ class OpOf : public Op {
   // end. There is one output named "output" unless `outputs` is called.
   OpOf& inputs(std::string_view list) { return inputs_.clear(), detail::parse_ports(list, inputs_), *this; }
   OpOf& outputs(std::string_view list) { return outputs_.clear(), detail::parse_ports(list, outputs_), *this; }
+  // What an input or output is, by its name, in a few words; shown by `graft ops NAME`.
+  OpOf& port_doc(std::string_view name, std::string_view doc) {
+    for (std::vector<graft_port>* ports : {&inputs_, &outputs_})
+      for (graft_port& p : *ports)
+        if (view(p.name) == name) return p.doc = str(doc), *this;
+    fail("operation '", view(op_.name), "' has no input or output '", name, "'");
+  }
   // Declares a body (sub-graph) by its section in the IR: "" for <body>, "then_" for <then_body>.
   OpOf& body(std::string_view prefix) { return bodies_.push_back(str(prefix)), *this; }
 

@@ -21,7 +21,7 @@ struct AttributeInfo {
   std::vector<std::string> allowed;
 };
 struct OpPortInfo {
-  std::string name;
+  std::string name, doc;
   bool optional = false, variadic = false;
 };
 struct KernelInfo {

@@ -24,6 +24,16 @@ namespace [[gnu::visibility("hidden")]] graft {
 // The host's functions. Set once at the entry (extension.hpp) and constant afterwards; one variable per binary.
 inline const graft_host* host = nullptr;
 
+// Writes a line to the host's log, which the user sees from the level chosen with --log_level on:
+//
+//   log_message(Log::warning, "the model has ", n, " classes, the labels have ", m);
+enum class Log { error, warning, info, debug };
+template <class... Parts>
+void log_message(Log level, const Parts&... parts) {
+  std::string line = text(parts...);
+  host->log(static_cast<int32_t>(level), str(line));
+}
+
 // Throws if a host function has failed:
 //
 //   check(host->set_output(node, 0, &info));

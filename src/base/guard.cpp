@@ -8,8 +8,10 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <graft/log.hpp>
 
 #include "base/error.hpp"
+#include "base/running.hpp"
 
 namespace graft {
 namespace {
@@ -33,12 +35,16 @@ std::atomic<bool> any_lost{false};
 constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP};
 std::array<struct sigaction, ending_signals.size()> before;
 struct sigaction before_bus;
+constexpr std::array crash_signals{SIGSEGV, SIGFPE, SIGILL, SIGABRT};
+std::array<struct sigaction, crash_signals.size()> before_crash;
 
 Mapping* mapping_with(uintptr_t address) {
   for (Mapping& m : mappings)
     if (uintptr_t begin = m.begin.load(); begin && begin <= address && address < m.end.load()) return &m;
   return nullptr;
 }
+
+void on_crash(int signal, siginfo_t*, void*);
 
 void on_bus_error(int, siginfo_t* info, void*) {
   int kept = errno;
@@ -52,7 +58,7 @@ void on_bus_error(int, siginfo_t* info, void*) {
     errno = kept;
     return;
   }
-  ::sigaction(SIGBUS, &before_bus, nullptr);  // not ours: comes again at once, as it would have without us
+  on_crash(SIGBUS, info, nullptr);
 }
 
 void on_end(int signal) {
@@ -60,6 +66,31 @@ void on_end(int signal) {
     if (t.state.load() == Temporary::guarded) ::unlink(t.path.data());
   for (size_t i = 0; i < ending_signals.size(); ++i)
     if (ending_signals[i] == signal) ::sigaction(signal, &before[i], nullptr);
+  ::raise(signal);
+}
+
+// Says which kernel crashed, then lets the signal take its course. Only functions that are safe in a handler.
+void on_crash(int signal, siginfo_t*, void*) {
+  if (const RunningKernel* k = running_kernel) {
+    auto write = [](std::string_view s) { (void)!::write(STDERR_FILENO, s.data(), s.size()); };
+    const char* name = ::sigdescr_np(signal);
+    write("error: the kernel '");
+    write(k->kernel);
+    write("' of ");
+    write(k->library);
+    write(" crashed (");
+    write(name ? name : "unknown signal");
+    write(") while running '");
+    write(k->node);
+    write("' (");
+    write(k->type);
+    write(")\n");
+  }
+  for (Temporary& t : temporaries)
+    if (t.state.load() == Temporary::guarded) ::unlink(t.path.data());
+  for (size_t i = 0; i < crash_signals.size(); ++i)
+    if (crash_signals[i] == signal) ::sigaction(signal, &before_crash[i], nullptr);
+  if (signal == SIGBUS) ::sigaction(signal, &before_bus, nullptr);
   ::raise(signal);
 }
 
@@ -84,6 +115,17 @@ void guard_files() {
     end.sa_handler = on_end;
     ::sigaction(ending_signals[i], nullptr, &before[i]);
     if (before[i].sa_handler != SIG_IGN) ::sigaction(ending_signals[i], &end, nullptr);
+  }
+}
+
+void report_crashes() {
+  for (size_t i = 0; i < crash_signals.size(); ++i) {
+    struct sigaction crash {};
+    crash.sa_sigaction = on_crash;
+    crash.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+    ::sigaction(crash_signals[i], nullptr, &before_crash[i]);
+    // Whoever has a handler, such as a sanitizer, knows better.
+    if (before_crash[i].sa_handler == SIG_DFL) ::sigaction(crash_signals[i], &crash, nullptr);
   }
 }
 

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/running.hpp"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -31,10 +33,12 @@ struct Job {
   void* arg;
   int64_t count, step;
   int helpers_wanted;
+  const RunningKernel* kernel;  // on whose behalf
   std::atomic<int64_t> next{0};
   int visitors = 0;  // guarded by the pool's mutex
 
   void work() {
+    NowRunning now(kernel);
     for (;;) {
       int64_t begin = next.fetch_add(step, std::memory_order_relaxed);
       if (begin >= count) return;
@@ -49,6 +53,8 @@ int default_threads() {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
+thread_local int number = 0;
+
 }  // namespace
 
 struct ThreadPool::State {
@@ -59,7 +65,8 @@ struct ThreadPool::State {
   std::atomic<uint32_t> posted{0};  // changes with every new job; spinning workers watch it
   bool stop = false;
 
-  void loop() {
+  void loop(int index) {
+    number = index;
     // Waking a sleeping thread costs tens of microseconds; spinning for a while is cheaper when work arrives often.
     constexpr auto spin = std::chrono::microseconds(100);
     uint32_t seen = 0;
@@ -91,7 +98,7 @@ struct ThreadPool::State {
 
 ThreadPool::ThreadPool(int threads) : s_(std::make_unique<State>()) {
   if (threads <= 0) threads = default_threads();
-  for (int i = 1; i < threads; ++i) s_->workers.emplace_back([s = s_.get()] { s->loop(); });
+  for (int i = 1; i < threads; ++i) s_->workers.emplace_back([s = s_.get(), i] { s->loop(i); });
 }
 
 ThreadPool::~ThreadPool() {
@@ -103,6 +110,8 @@ ThreadPool::~ThreadPool() {
   s_->wake.notify_all();
   for (std::thread& t : s_->workers) t.join();
 }
+
+int ThreadPool::thread_number() { return number; }
 
 int ThreadPool::threads() const { return static_cast<int>(s_->workers.size()) + 1; }
 
@@ -118,7 +127,7 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain, void (*body)(void*, 
 
   // About four pieces a thread: coarse enough to be cheap, fine enough to balance the load when a thread is preempted.
   int64_t step = std::max(grain, count / (4 * (helpers + 1)));
-  Job job{body, arg, count, step, helpers, {}, 0};
+  Job job{body, arg, count, step, helpers, running_kernel, {}, 0};
   {
     std::lock_guard lock(s_->mutex);
     s_->jobs.push_back(&job);

@@ -14,6 +14,8 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
 
   int threads() const;
+  // Of the calling thread: workers count from 1, all other threads have 0. Within one parallel_for all differ.
+  static int thread_number();
   // Calls body(arg, begin, end) over 0..count in pieces of at least `grain`, on at most `limit` threads (0: all). The
   // caller takes part, pieces are distributed dynamically, and concurrent and nested calls are allowed. `body` must not
   // throw.

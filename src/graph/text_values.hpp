@@ -174,7 +174,20 @@ class ValueParser {
     if (lex.peek().kind != Lexer::text_literal) lex.broken("expected a quoted string, got ", found());
     return lex.next().value;
   }
+  // `$name` where a number is expected: an attribute of the decomposed node.
+  const Attribute* argument() {
+    if (!arguments || lex.peek().kind != Lexer::word || !lex.peek().raw.starts_with('$')) return nullptr;
+    std::string which(lex.next().raw.substr(1));
+    const Attribute* a = arguments->find(which);
+    if (!a) lex.broken("unknown argument '$", which, "'");
+    return a;
+  }
   int64_t integer() {
+    if (const Attribute* a = argument()) {
+      if (auto i = a->get_if<int64_t>()) return *i;
+      if (auto b = a->get_if<bool>()) return *b;
+      lex.broken("expected an integer, got an argument that is a ", kind_name(a->kind()));
+    }
     auto v = lex.peek().kind == Lexer::number ? parse_int(lex.peek().raw) : std::nullopt;
     if (!v) lex.broken("expected an integer, got ", found());
     lex.next();
@@ -185,6 +198,11 @@ class ValueParser {
     return t.kind == Lexer::number || (t.kind == Lexer::word && (t.raw == "inf" || t.raw == "nan"));
   }
   double real() {
+    if (const Attribute* a = argument()) {
+      if (auto f = a->get_if<double>()) return *f;
+      if (auto i = a->get_if<int64_t>()) return static_cast<double>(*i);
+      lex.broken("expected a number, got an argument that is a ", kind_name(a->kind()));
+    }
     auto v = at_number() ? parse_number(lex.peek().raw) : std::nullopt;
     if (!v) lex.broken("expected a number, got ", found());
     lex.next();

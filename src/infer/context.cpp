@@ -78,4 +78,16 @@ const graft_info* NodeContext::infer_body(size_t index, const graft_info* parame
   return body_raw_.data();
 }
 
+std::shared_ptr<const void> pack_constants(const graft_kernel& kernel, const Node& node,
+                                           std::vector<std::optional<Info>> inputs,
+                                           const std::vector<Tensor>& constants) {
+  NodeContext context(node, std::move(inputs));
+  context.constants = [&](size_t i) { return constants[i] ? &constants[i] : nullptr; };
+  void* packed = nullptr;
+  check_callback(kernel.pack(&context, kernel.user, &packed));
+  return {packed, [&kernel](const void* p) {
+            if (kernel.release_packed) kernel.release_packed(const_cast<void*>(p), kernel.user);
+          }};
+}
+
 }  // namespace graft

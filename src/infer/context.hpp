@@ -19,6 +19,7 @@ class NodeContext final : public graft_node {
   std::function<const Tensor*(size_t)> constants;
   std::function<const Shape*(size_t)> values;
   std::function<std::vector<Info>(size_t, std::vector<Info>)> bodies;
+  std::function<const void*()> packs;
 
   // The number of outputs that the node has at least; before inference, `outputs` is empty.
   size_t declared_outputs = 0;
@@ -46,6 +47,7 @@ class NodeContext final : public graft_node {
   const graft_body* body(size_t index) const override;
   const graft_info* infer_body(size_t index, const graft_info* parameters) override;
   void request_scratch(size_t bytes) override { scratch_bytes = std::max(scratch_bytes, bytes); }
+  const void* packed() override { return packs ? packs() : graft_node::packed(); }
 
  private:
   struct Cached {
@@ -61,5 +63,10 @@ class NodeContext final : public graft_node {
   std::vector<Info> body_results_;
   std::vector<graft_info> body_raw_;
 };
+
+// Calls the kernel's `pack`. `constants` are the constant inputs; empty tensors stand for the others.
+std::shared_ptr<const void> pack_constants(const graft_kernel& kernel, const Node& node,
+                                           std::vector<std::optional<Info>> inputs,
+                                           const std::vector<Tensor>& constants);
 
 }  // namespace graft

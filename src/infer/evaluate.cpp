@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/running.hpp"
 #include "base/tensor.hpp"
 #include "infer/context.hpp"
 #include "infer/decompose.hpp"
@@ -177,8 +178,13 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
     }
   }
 
+  std::shared_ptr<const void> packed;  // may be used by the state
   void* state = nullptr;
   auto take = [&](const graft_kernel* k) {
+    context.packs = [&, k]() -> const void* {
+      if (k->pack && !packed) packed = pack_constants(*k, node, context.inputs(), aligned);
+      return packed.get();
+    };
     if (k->accept) check_callback(k->accept(&context, k->user));
     if (k->prepare) check_callback(k->prepare(&context, k->user, &state));
     kernel = k;
@@ -224,7 +230,13 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
                   kernel->user,
                   &runner,
                   used.data()};
-  check_callback(kernel->run(&call));
+  RunningKernel running{node.name, node.type, view(kernel->name), op.source->short_title()};
+  graft_status status = GRAFT_OK;
+  {
+    NowRunning now(&running);
+    status = kernel->run(&call);
+  }
+  check_callback(status);
   for (size_t i = 0; i < outputs.size(); ++i)
     if (raw[i] && !outputs[i])
       throw_user("output ", i,

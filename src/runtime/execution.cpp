@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/convert.hpp"
+#include "base/running.hpp"
 #include "base/tensor.hpp"
 #include "infer/decompose.hpp"
 #include "schema/resolve.hpp"
@@ -118,6 +119,11 @@ struct HostExecution::Call {
   std::vector<std::optional<Info>> chosen_for;
   PreparedKernel chosen;
   std::shared_ptr<void> scratch;
+  RunningKernel running;
+
+  void name(const Node& node, const PreparedKernel& k) {
+    if (k) running = {node.name, node.type, view(k.kernel->name), k.source->short_title()};
+  }
 };
 
 HostExecution::HostExecution(HostProgram& program) : program_(program) {}
@@ -163,6 +169,7 @@ void HostExecution::bind(std::shared_ptr<const Plan> plan) {
       if (plan_->slots[out].kind == Slot::dynamic) c.dynamic = true;
     }
     c.dynamic = c.dynamic || !s.kernel;
+    c.name(plan_->graph[s.node], s.kernel);
     c.empty = !c.dynamic && without_elements(s, c.outputs);
     c.call = {sizeof(graft_call),
               static_cast<uint32_t>(c.inputs.size()),
@@ -252,6 +259,7 @@ void HostExecution::run_step(size_t index, const std::atomic<bool>*) {
   std::chrono::steady_clock::time_point start;
   if (profile) start = std::chrono::steady_clock::now();
   if (!c.dynamic) {
+    NowRunning now(&c.running);
     graft_status status = c.empty ? GRAFT_OK : s.kernel.kernel->run(&c.call);
     if (status != GRAFT_OK || callback_failed())
       with_context([&] { check_callback(status); }, [&] { return running(plan_->graph[s.node], s.kernel); });
@@ -306,16 +314,21 @@ void HostExecution::run_dynamic(size_t index) {
         uint32_t slot = s.inputs[i];
         return slot != no_slot && plan_->slots[slot].kind == Slot::constant ? &values[i] : nullptr;
       };
-      c.chosen = choose_kernel(program_.registry(), program_.devices(), *s.op, node, context, nullptr);
+      c.chosen = choose_kernel(program_.kernels(), *s.op, plan_->graph, s.node, context, nullptr);
       c.chosen_for = infos;
       c.scratch = c.chosen.scratch_bytes ? allocate_aligned(c.chosen.scratch_bytes) : nullptr;
       c.call.state = c.chosen.state();
       c.call.scratch = c.scratch.get();
       c.call.user = c.chosen.kernel->user;
+      c.name(node, c.chosen);
     }
     kernel = c.chosen;
   }
-  graft_status status = kernel.kernel->run(&c.call);
+  graft_status status = GRAFT_OK;
+  {
+    NowRunning now(&c.running);
+    status = kernel.kernel->run(&c.call);
+  }
   c.runner.reset();
   check_callback(status);
   for (size_t i = 0; i < s.outputs.size(); ++i)

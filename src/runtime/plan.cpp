@@ -8,22 +8,24 @@
 
 namespace graft {
 
-PreparedKernel choose_kernel(const Registry& registry, const std::vector<std::string>& devices, const OpDef& op,
-                             const Node& node, NodeContext& context, Choice* choice) {
+PreparedKernel choose_kernel(const KernelSource& from, const OpDef& op, const Graph& graph, NodeId id,
+                             NodeContext& context, Choice* choice) {
   std::vector<std::pair<std::string, std::string>> declined;
-  for (const std::string& device : devices)
-    for (const KernelDef& k : registry.kernels(op, device)) {
+  for (const std::string& device : from.devices)
+    for (const KernelDef& k : from.registry.kernels(op, device)) {
       try {
         context.scratch_bytes = 0;
         if (k.record->accept) check_callback(k.record->accept(&context, k.record->user));
         void* state = nullptr;
+        std::shared_ptr<const void> packed;
+        context.packs = [&] { return (packed = from.packs.get(*k.record, graph, id)).get(); };
         if (k.record->prepare) check_callback(k.record->prepare(&context, k.record->user, &state));
         if (choice) {
           choice->device = device;
           choice->kernel = view(k.record->name);
           choice->declined = std::move(declined);
         }
-        return PreparedKernel(k, state, context.scratch_bytes);
+        return PreparedKernel(k, std::move(packed), state, context.scratch_bytes);
       } catch (const Error& e) {
         if (e.kind() != ErrorKind::unsupported) throw;
         declined.emplace_back(view(k.record->name), e.message());
@@ -34,15 +36,15 @@ PreparedKernel choose_kernel(const Registry& registry, const std::vector<std::st
   for (const auto& [kernel, reason] : declined) why += text(" ", kernel, " declined with '", reason, "';");
   throw Error(ErrorKind::unsupported, why,
               declined.empty() ? "graft ops --missing lists the operations without a kernel" : "")
-      .while_(text("choosing a kernel for ", describe(node)));
+      .while_(text("choosing a kernel for ", describe(graph[id])));
 }
 
 namespace {
 
 class Planner {
  public:
-  Planner(Graph graph, const Registry& registry, const std::vector<std::string>& devices)
-      : registry_(registry), devices_(devices), plan_(std::make_shared<Plan>()) {
+  Planner(Graph graph, const KernelSource& kernels)
+      : registry_(kernels.registry), kernels_(kernels), plan_(std::make_shared<Plan>()) {
     plan_->graph = std::move(graph);
   }
 
@@ -167,7 +169,7 @@ class Planner {
                                                                          : inference.constant(n.inputs[i]);
     };
     for (const Output& o : n.outputs) context.outputs.push_back(o.info);
-    if (fixed) s.kernel = choose_kernel(registry_, devices_, op, n, context, &choice);
+    if (fixed) s.kernel = choose_kernel(kernels_, op, plan_->graph, id, context, &choice);
     else choice.note = "decided at run time";
 
     for (uint32_t i = 0; i < n.outputs.size(); ++i) {
@@ -255,7 +257,7 @@ class Planner {
   }
 
   const Registry& registry_;
-  const std::vector<std::string>& devices_;
+  const KernelSource& kernels_;
   std::shared_ptr<Plan> plan_;
   std::vector<NodeId> order_;
   std::vector<std::vector<uint32_t>> slot_of_;
@@ -265,9 +267,9 @@ class Planner {
 
 }  // namespace
 
-std::shared_ptr<const Plan> make_plan(const Graph& graph, const Registry& registry,
-                                      const std::vector<std::string>& devices, const std::vector<Info>& inputs) {
-  return Planner(graph.clone(), registry, devices).make(inputs);
+std::shared_ptr<const Plan> make_plan(const Graph& graph, const KernelSource& kernels,
+                                      const std::vector<Info>& inputs) {
+  return Planner(graph.clone(), kernels).make(inputs);
 }
 
 }  // namespace graft

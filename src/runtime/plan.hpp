@@ -4,6 +4,7 @@
 #include "infer/context.hpp"
 #include "infer/inference.hpp"
 #include "runtime/device.hpp"
+#include "runtime/packs.hpp"
 
 namespace graft {
 
@@ -11,8 +12,12 @@ namespace graft {
 class PreparedKernel {
  public:
   PreparedKernel() = default;
-  PreparedKernel(const KernelDef& def, void* state, size_t scratch)
-      : kernel(def.record), source(def.source), scratch_bytes(scratch), state_(state, Release{def.record}) {}
+  PreparedKernel(const KernelDef& def, std::shared_ptr<const void> packed, void* state, size_t scratch)
+      : kernel(def.record),
+        source(def.source),
+        scratch_bytes(scratch),
+        packed_(std::move(packed)),
+        state_(state, Release{def.record}) {}
   explicit operator bool() const { return kernel != nullptr; }
   void* state() const { return state_.get(); }
 
@@ -27,12 +32,19 @@ class PreparedKernel {
       if (kernel && kernel->release && state) kernel->release(state, kernel->user);
     }
   };
+  std::shared_ptr<const void> packed_;  // may be used by the state
   std::shared_ptr<void> state_;
 };
 
-// The first kernel of these devices' lists that accepts the node, prepared. Throws when none does.
-PreparedKernel choose_kernel(const Registry& registry, const std::vector<std::string>& devices, const OpDef& op,
-                             const Node& node, NodeContext& context, Choice* choice);
+// What choosing kernels for a compiled graph needs: the devices whose kernels may be used, in order of preference.
+struct KernelSource {
+  const Registry& registry;
+  const std::vector<std::string>& devices;
+  Packs& packs;
+};
+// The first kernel that accepts node `id` of the graph, prepared. Throws when none does.
+PreparedKernel choose_kernel(const KernelSource& from, const OpDef& op, const Graph& graph, NodeId id,
+                             NodeContext& context, Choice* choice);
 
 // A value. Slots that are views of others share their root's memory.
 struct Slot {
@@ -68,8 +80,6 @@ struct Plan {
   Explanation explanation;
 };
 
-// `devices`: whose kernels may be used, in order of preference.
-std::shared_ptr<const Plan> make_plan(const Graph& graph, const Registry& registry,
-                                      const std::vector<std::string>& devices, const std::vector<Info>& inputs);
+std::shared_ptr<const Plan> make_plan(const Graph& graph, const KernelSource& kernels, const std::vector<Info>& inputs);
 
 }  // namespace graft

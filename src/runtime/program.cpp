@@ -10,6 +10,12 @@ HostProgram::HostProgram(Graph graph, const Registry& registry, std::vector<std:
                          CompileOptions options)
     : graph_(std::move(graph)), registry_(registry), devices_(std::move(devices)), options_(options) {
   decompose(graph_, registry_, devices_);
+  // Weights are unaligned in some files, and kernels need them aligned: copied once, for all plans.
+  for (NodeId id = 0; id < graph_.end_id(); ++id) {
+    if (!graph_[id].alive || !graph_[id].is("Constant")) continue;
+    Attribute& value = graph_[id].attrs["value"];
+    if (const Tensor& t = value.as<Tensor>(); !is_aligned(t)) value = t.clone();
+  }
   // With static shapes there is only one plan; making it now reports what does not compile.
   std::vector<Info> inputs;
   for (NodeId id : graph_.parameters()) inputs.push_back(graph_.info({id, 0}));
@@ -33,7 +39,7 @@ std::shared_ptr<const Plan> HostProgram::plan_for(const std::vector<Info>& input
   }
   // Made outside the lock, so that other threads can use their plans. Two threads may make the same plan; either will
   // do.
-  std::shared_ptr<const Plan> plan = make_plan(graph_, registry_, devices_, inputs);
+  std::shared_ptr<const Plan> plan = make_plan(graph_, kernels(), inputs);
   std::lock_guard lock(mutex_);
   plans_.emplace_front(inputs, plan);
   if (plans_.size() > kept_plans) plans_.pop_back();

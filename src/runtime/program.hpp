@@ -21,6 +21,7 @@ class HostProgram final : public Program {
   const Graph& graph() const { return graph_; }
   const Registry& registry() const { return registry_; }
   const std::vector<std::string>& devices() const { return devices_; }
+  KernelSource kernels() { return {registry_, devices_, packs_}; }
   const CompileOptions& options() const { return options_; }
 
  private:
@@ -29,6 +30,7 @@ class HostProgram final : public Program {
   const Registry& registry_;
   std::vector<std::string> devices_;
   CompileOptions options_;
+  Packs packs_;
   std::mutex mutex_;
   std::list<std::pair<std::vector<Info>, std::shared_ptr<const Plan>>> plans_;  // most recent first
 };

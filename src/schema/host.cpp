@@ -5,6 +5,7 @@
 
 #include "base/convert.hpp"
 #include "base/log.hpp"
+#include "base/threads.hpp"
 
 namespace graft {
 namespace {
@@ -206,6 +207,9 @@ graft_host make_table() {
       *out = made.data(), *count = made.size();
     });
   };
+  h.packed = [](graft_node* n, const void** packed) { return run([&] { *packed = n->packed(); }); };
+  h.thread_number = [](graft_runner*) -> int32_t { return ThreadPool::thread_number(); };
+  h.thread_count = [](graft_runner*) -> int32_t { return ThreadPool::shared().threads(); };
   return h;
 }
 

@@ -38,8 +38,8 @@ RuleInfo rule_info(const RuleDef& def) {
 std::vector<OpPortInfo> port_infos(std::span<const graft_port* const> ports) {
   std::vector<OpPortInfo> out;
   for (const graft_port* p : ports)
-    out.push_back(
-        {std::string(view(p->name)), (p->flags & GRAFT_PORT_OPTIONAL) != 0, (p->flags & GRAFT_PORT_VARIADIC) != 0});
+    out.push_back({std::string(view(p->name)), std::string(view(p->doc)), (p->flags & GRAFT_PORT_OPTIONAL) != 0,
+                   (p->flags & GRAFT_PORT_VARIADIC) != 0});
   return out;
 }
 
@@ -134,7 +134,13 @@ std::string OpInfo::to_text() const {
   };
   std::string out = text(name, " (", opset, ")", from == "built-in" ? "" : ", from " + from, "\n");
   if (!doc.empty()) out += text("  ", doc, "\n");
-  out += text("  inputs      ", ports(inputs), "\n  outputs     ", ports(outputs), "\n");
+  auto documented = [&](std::string_view title, const std::vector<OpPortInfo>& list) {
+    out += text("  ", padded(title, 11), ' ', ports(list), "\n");
+    for (const OpPortInfo& p : list)
+      if (!p.doc.empty()) out += text("  ", padded("", 11), ' ', padded(p.name, 24), " -- ", p.doc, "\n");
+  };
+  documented("inputs", inputs);
+  documented("outputs", outputs);
   for (size_t i = 0; i < attributes.size(); ++i) {
     const AttributeInfo& a = attributes[i];
     out += text("  ", padded(i ? "" : "attributes", 11), ' ', padded(a.name, 24), ' ', a.kind, ", ", a.fallback);

@@ -313,6 +313,17 @@ class Extensions(CliCase):
         r = graft("explain", m, "--extensions", library)
         self.assertIn("override", r.all)
 
+    def test_a_crash_says_which_kernel_it_was(self):
+        if "sanitize" in built():
+            self.skipTest("the sanitizers have handlers of their own")
+        m = self.path("crash.txt")
+        with open(m, "w") as f:
+            f.write("graph (x: f32[3]) { y = Crash@slips(x) return y }")
+        for device in ("CPU", "REFERENCE"):
+            r = graft("run", m, "-d", device, "--extensions", built("extensions", "slips.so"))
+            self.assertEqual(r.status, -11, r.all)
+            self.assertIn("error: the kernel 'reference' of slips.so crashed (Segmentation fault) while running 'y' (Crash)", r.all)
+
     def test_what_is_no_extension_is_refused(self):
         for name, content in (("empty.so", b""), ("text.so", b"hello")):
             with open(self.path(name), "wb") as f:

@@ -175,13 +175,28 @@ void boom_infer(Infer& ctx, const Boom& a) {
   ctx.output(0, ctx.input(0));
 }
 void boom_run(Run& ctx, const Boom& a) {
-  host->log(3, str("about to go wrong"));
+  log_message(Log::debug, "about to go wrong");
   if (a.how == "fail") fail("element 0 is ", ctx.input(0).to<double>()[0]);
   if (a.how == "throw") throw std::runtime_error("a standard exception");
   if (a.how == "parallel")
     ctx.parallel_for(1000, 1, [](int64_t, int64_t end) {
       if (end > 10) fail("one of many pieces failed");
     });
+}
+
+// ---- memory of each thread ----
+
+void thread_sums_infer(Infer& ctx, const NoAttributes&) { ctx.output(0, DType::f32, Shape{}); }
+void thread_sums_run(Run& ctx, const NoAttributes&) {
+  TensorView x = ctx.input(0);
+  const float* from = x.data<float>();
+  std::vector<double> sums(static_cast<size_t>(ctx.threads()), 0);
+  ctx.parallel_for(x.size(), 64, [&](int64_t begin, int64_t end, int thread) {
+    for (int64_t i = begin; i < end; ++i) sums.at(static_cast<size_t>(thread)) += from[i];
+  });
+  double sum = 0;
+  for (double s : sums) sum += s;
+  ctx.output(0).assign(std::vector<double>{sum});
 }
 
 // ---- a decomposition alone: shapes and results follow from it ----
@@ -235,5 +250,10 @@ GRAFT_EXTENSION("tour", "1.0") {
           low = Clamp(x) {min = $shift, max = 1000.0}
           return Elu(Negative(low)) {alpha = $scale}
         })"),
+      op<Affine>("AffineSum", "tour")
+          .inputs("x")
+          .port_doc("x", "what is scaled and shifted")
+          .decompose("graph (x: f32[...]) { return Add(Multiply(x, f32[] {$scale}), f32[1] {$shift}) }"),
+      op("ThreadSums", "tour").inputs("x").infer(thread_sums_infer).reference(thread_sums_run),
   };
 }

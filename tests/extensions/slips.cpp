@@ -36,6 +36,9 @@ void forgotten(Run&, const NoAttributes&) {}
 void wrong_type(Run& ctx, const NoAttributes&) { ctx.output(0).data<double>()[0] = 1; }
 void wrong_count(Run& ctx, const NoAttributes&) { ctx.output(0).assign(std::vector<float>(7)); }
 void axis_nine(Run& ctx, const NoAttributes&) { ctx.output(0).assign(std::vector<int64_t>(1, ctx.input(0).dim(9))); }
+void crash(Run& ctx, const NoAttributes&) {
+  ctx.parallel_for(1000, 1, [&](int64_t, int64_t) { *const_cast<volatile int*>(static_cast<int*>(nullptr)) = 1; });
+}
 void copy(Run& ctx, const NoAttributes&) { ctx.output(0).assign(ctx.input(0)); }
 void copy_narrow(Run& ctx, const Narrow&) { ctx.output(0).assign(ctx.input(0)); }
 void copy_both(Run& ctx, const NoAttributes&) {
@@ -62,6 +65,7 @@ GRAFT_EXTENSION("slips", "1.0") {
           slip("WrongType", same, wrong_type),
           slip("WrongCount", same, wrong_count),
           slip("AxisNine", same, axis_nine),
+          slip("Crash", same, crash),
           slip("SecondOutput", second_output, copy),
           slip("NoOutput", no_output, copy),
           op("TwoOutputs", "slips").inputs("x").outputs("a, b").infer(count_outputs).reference(copy_both),

@@ -95,10 +95,15 @@ namespace {
 
 HWY_EXPORT(convolution_windows);
 
+// Constant weights, group by group; empty if they are not constant.
+struct ConvolutionWeights {
+  Floats packed;
+};
+
 struct ConvolutionState {
   ConvolutionSizes sizes;
   GemmBlocks blocks{};
-  Floats packed;  // weights, group by group; empty: packed into scratch memory on each run
+  const float* packed = nullptr;  // weights; null: packed into scratch memory on each run
   int64_t depth = 0, packed_size = 0;
   int64_t windows_size = 0;  // size of the complete window matrix in scratch memory; 0: packed block by block
   bool plain = false;        // the window matrix is the image itself
@@ -111,9 +116,19 @@ bool is_shared(const ConvolutionState& s, int64_t windows) {
   return output_plane(s.sizes.axes) <= gemm_columns && s.sizes.batch * s.sizes.groups < few && windows <= most_floats;
 }
 
-void pack_weights(const ConvolutionState& s, const float* w, float* to) {
-  for (int64_t g = 0; g < s.sizes.groups; ++g)
-    gemm().pack_a({w + g * s.packed_size, s.depth, 1}, s.sizes.outputs, s.depth, to + g * s.packed_size);
+void pack_weights(int64_t groups, int64_t outputs, int64_t depth, const float* w, float* to) {
+  for (int64_t g = 0; g < groups; ++g)
+    gemm().pack_a({w + g * outputs * depth, depth, 1}, outputs, depth, to + g * outputs * depth);
+}
+
+template <bool grouped>
+ConvolutionWeights convolution_pack(Pack& ctx) {
+  TensorView w = ctx.constant(1);
+  if (!w) return {};
+  ConvolutionWeights out{allocate_floats(static_cast<size_t>(w.size()))};
+  int64_t groups = grouped ? w.dim(0) : 1, outputs = w.dim(grouped ? 1 : 0);
+  if (w.size() > 0) pack_weights(groups, outputs, w.size() / (groups * outputs), w.data<float>(), out.packed.get());
+  return out;
 }
 
 ConvolutionState convolution_prepare(Prepare& ctx, const ConvolutionAttributes& a) {
@@ -130,12 +145,8 @@ ConvolutionState convolution_prepare(Prepare& ctx, const ConvolutionAttributes& 
   s.blocks = gemm_blocks(gemm(), s.sizes.outputs, output_plane(axes), s.depth, shared ? GemmPacks::none : GemmPacks::b,
                          shared ? 1 : s.sizes.batch * s.sizes.groups);
   auto size = static_cast<size_t>(s.sizes.groups * s.packed_size), scratch = static_cast<size_t>(s.windows_size);
-  if (TensorView w = ctx.constant(1)) {
-    s.packed = allocate_floats(size);
-    pack_weights(s, w.data<float>(), s.packed.get());
-  } else {
-    scratch += size;
-  }
+  s.packed = ctx.constant(1) ? ctx.packed<ConvolutionWeights>().packed.get() : nullptr;
+  if (!s.packed) scratch += size;
   ctx.scratch(scratch * sizeof(float));
   return s;
 }
@@ -175,9 +186,9 @@ void convolution_run(Run& ctx, const ConvolutionAttributes&, const ConvolutionSt
   if (s.depth == 0) return void(std::fill(y, y + out.size(), 0.0f));
   const float* x = ctx.input(0).data<const float>();
   auto* windows = static_cast<float*>(ctx.scratch());
-  const float* w = s.packed.get();
+  const float* w = s.packed;
   if (!w) {
-    pack_weights(s, ctx.input(1).data<const float>(), windows + s.windows_size);
+    pack_weights(s.sizes.groups, s.sizes.outputs, s.depth, ctx.input(1).data<float>(), windows + s.windows_size);
     w = windows + s.windows_size;
   }
   int64_t count = s.blocks.count(), groups = s.sizes.groups, positions = output_plane(s.sizes.axes);
@@ -205,13 +216,11 @@ void convolution_run(Run& ctx, const ConvolutionAttributes&, const ConvolutionSt
 }  // namespace
 
 Definitions cpu_convolution() {
-  Definitions ops;
-  for (std::string_view type : {"Convolution", "GroupConvolution"})
-    ops += Kernel("CPU", "gemm_f32")
-               .of(type, "opset1")
-               .accept(convolution_accept)
-               .run(convolution_prepare, convolution_run);
-  return ops;
+  auto kernel = [](std::string_view type) {
+    return Kernel("CPU", "gemm_f32").of(type, "opset1").accept(convolution_accept);
+  };
+  return {kernel("Convolution").pack(convolution_pack<false>).run(convolution_prepare, convolution_run),
+          kernel("GroupConvolution").pack(convolution_pack<true>).run(convolution_prepare, convolution_run)};
 }
 
 }  // namespace graft

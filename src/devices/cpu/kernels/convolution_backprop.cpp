@@ -63,11 +63,24 @@ struct BackpropAttributes : WindowAttributes {
                                      auto_pad_attr,   attr("output_padding", &BackpropAttributes::output_padding, "")};
 };
 
+struct BackpropWeights {
+  int64_t groups = 1, inputs = 0, outputs = 0, taps = 1;
+  Floats packed;  // empty: packed into scratch memory on each run
+
+  // `leading`: the dimensions before the taps
+  static BackpropWeights of(std::span<const int64_t> dims, size_t leading) {
+    return {leading == 3 ? dims[0] : 1, dims[leading - 2], dims[leading - 1], count_of(dims.subspan(leading)), {}};
+  }
+  int64_t size() const { return inputs * outputs * taps; }
+  // Output channels that a thread processes together.
+  int64_t channels() const { return std::max<int64_t>(1, 6 * gemm().mr / std::max<int64_t>(1, taps)); }
+};
+
 struct BackpropState {
   WindowAxes axes;  // our output is the image of the forward convolution, our input its result
   int64_t batch = 0, groups = 1, inputs = 0, outputs = 0;
-  int64_t channels = 1;  // output channels that a thread processes together
-  Floats packed;         // weights; empty: packed into scratch memory on each run
+  int64_t channels = 1;
+  const float* packed = nullptr;  // weights; null: packed into scratch memory on each run
   int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
   int64_t packed_size() const { return inputs * outputs * taps(); }
 };
@@ -84,12 +97,21 @@ void backprop_accept(Accept& ctx) {
 }
 
 // Channels that are processed together are packed together.
-void pack_weights(const BackpropState& s, const float* w, float* to) {
-  int64_t taps = s.taps();
-  for (int64_t g = 0; g < s.groups; ++g, w += s.packed_size(), to += s.packed_size())
-    for (int64_t o = 0; o < s.outputs; o += s.channels)
-      gemm().pack_a({w + o * taps, 1, s.outputs * taps}, std::min(s.channels, s.outputs - o) * taps, s.inputs,
-                    to + o * taps * s.inputs);
+void pack_weights(const BackpropWeights& s, const float* w, float* to) {
+  for (int64_t g = 0; g < s.groups; ++g, w += s.size(), to += s.size())
+    for (int64_t o = 0; o < s.outputs; o += s.channels())
+      gemm().pack_a({w + o * s.taps, 1, s.outputs * s.taps}, std::min(s.channels(), s.outputs - o) * s.taps, s.inputs,
+                    to + o * s.taps * s.inputs);
+}
+
+template <size_t leading>
+BackpropWeights backprop_pack(Pack& ctx) {
+  TensorView w = ctx.constant(1);
+  if (!w) return {};
+  BackpropWeights out = BackpropWeights::of(w.dims(), leading);
+  out.packed = allocate_floats(static_cast<size_t>(w.size()));
+  if (w.size() > 0) pack_weights(out, w.data<float>(), out.packed.get());
+  return out;
 }
 
 BackpropState backprop_prepare(Prepare& ctx, const BackpropAttributes& attributes) {
@@ -99,16 +121,11 @@ BackpropState backprop_prepare(Prepare& ctx, const BackpropAttributes& attribute
   WindowAttributes a = complete_windows<WindowAttributes>(attributes, x.size() - 2);
   a.auto_pad = AutoPad::given;
   s.axes = window_axes(std::span(y).subspan(2), std::span(x).subspan(2), std::span(w).subspan(leading), a);
-  s.batch = x[0], s.groups = leading == 3 ? w[0] : 1;
-  s.inputs = w[leading - 2], s.outputs = w[leading - 1];
-  s.channels = std::max<int64_t>(1, 6 * gemm().mr / std::max<int64_t>(1, s.taps()));
-  auto size = static_cast<size_t>(s.groups * s.packed_size());
-  if (TensorView weights = ctx.constant(1)) {
-    s.packed = allocate_floats(size);
-    pack_weights(s, weights.data<float>(), s.packed.get());
-  } else {
-    ctx.scratch(size * sizeof(float));
-  }
+  BackpropWeights sizes = BackpropWeights::of(w, leading);
+  s.batch = x[0], s.groups = sizes.groups, s.inputs = sizes.inputs, s.outputs = sizes.outputs;
+  s.channels = sizes.channels();
+  s.packed = ctx.constant(1) ? ctx.packed<BackpropWeights>().packed.get() : nullptr;
+  if (!s.packed) ctx.scratch(static_cast<size_t>(s.groups * s.packed_size()) * sizeof(float));
   return s;
 }
 
@@ -140,9 +157,10 @@ void backprop_run(Run& ctx, const BackpropAttributes&, const BackpropState& s) {
   if (out.size() == 0) return;
   if (s.inputs == 0 || ctx.input(0).size() == 0) return void(std::fill(y, y + out.size(), 0.0f));
   const float* x = ctx.input(0).data<const float>();
-  const float* w = s.packed.get();
+  const float* w = s.packed;
   if (!w) {
-    pack_weights(s, ctx.input(1).data<const float>(), static_cast<float*>(ctx.scratch()));
+    pack_weights({s.groups, s.inputs, s.outputs, s.taps(), {}}, ctx.input(1).data<float>(),
+                 static_cast<float*>(ctx.scratch()));
     w = static_cast<const float*>(ctx.scratch());
   }
   int64_t parts = (s.outputs + s.channels - 1) / s.channels;
@@ -159,10 +177,11 @@ void backprop_run(Run& ctx, const BackpropAttributes&, const BackpropState& s) {
 }  // namespace
 
 Definitions cpu_convolution_backprop() {
-  Definitions ops;
-  for (std::string_view type : {"ConvolutionBackpropData", "GroupConvolutionBackpropData"})
-    ops += Kernel("CPU", "gemm_f32").of(type, "opset1").accept(backprop_accept).run(backprop_prepare, backprop_run);
-  return ops;
+  auto kernel = [](std::string_view type) {
+    return Kernel("CPU", "gemm_f32").of(type, "opset1").accept(backprop_accept);
+  };
+  return {kernel("ConvolutionBackpropData").pack(backprop_pack<2>).run(backprop_prepare, backprop_run),
+          kernel("GroupConvolutionBackpropData").pack(backprop_pack<3>).run(backprop_prepare, backprop_run)};
 }
 
 }  // namespace graft

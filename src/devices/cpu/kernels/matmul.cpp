@@ -10,12 +10,33 @@
 namespace graft {
 namespace {
 
+// All matrices of a constant B; empty if it is not constant.
+struct MatMulWeights {
+  Floats packed;
+  int64_t size = 0;  // of one
+};
+
+MatMulWeights matmul_pack(Pack& ctx) {
+  MatMulWeights w;
+  TensorView b = ctx.constant(1);
+  if (!b || b.rank() < 2 || b.size() == 0) return w;
+  int64_t rows = b.dim(b.rank() - 2), columns = b.dim(b.rank() - 1), count = b.size() / (rows * columns);
+  bool turned = ctx.attr<bool>("transpose_b");
+  int64_t k = turned ? columns : rows, n = turned ? rows : columns;
+  w.size = gemm_packed_b(gemm(), k, n);
+  w.packed = allocate_floats(static_cast<size_t>(count * w.size));
+  for (int64_t i = 0; i < count; ++i)
+    gemm().pack_b({b.data<float>() + i * rows * columns, turned ? 1 : columns, turned ? columns : 1}, k, n,
+                  w.packed.get() + i * w.size);
+  return w;
+}
+
 struct MatMulPlan {
   int64_t m = 0, n = 0, k = 0;
   int64_t a_down = 0, a_right = 0, b_down = 0, b_right = 0;
   std::vector<int64_t> a_at, b_at;  // offsets of the matrices of each product
   GemmBlocks blocks{};
-  Floats packed;  // all matrices of B, if they are constant
+  const float* packed = nullptr;  // all matrices of B, if they are constant
   int64_t packed_size = 0, b_size = 0;
 };
 
@@ -51,11 +72,8 @@ MatMulPlan matmul_prepare(Prepare& ctx) {
   TensorView b = ctx.constant(1);
   bool vector = s.m == 1 || s.n == 1;
   if (b && !vector && b.size() > 0) {
-    s.packed_size = gemm_packed_b(g, s.k, s.n);
-    int64_t count = count_of(q);
-    s.packed = allocate_floats(static_cast<size_t>(count * s.packed_size));
-    for (int64_t i = 0; i < count; ++i)
-      g.pack_b({b.data<float>() + i * s.b_size, s.b_down, s.b_right}, s.k, s.n, s.packed.get() + i * s.packed_size);
+    const auto& weights = ctx.packed<MatMulWeights>();
+    s.packed = weights.packed.get(), s.packed_size = weights.size;
   }
   s.blocks =
       gemm_blocks(g, s.m, s.n, s.k, s.packed ? GemmPacks::a : GemmPacks::both, static_cast<int64_t>(s.a_at.size()));
@@ -115,7 +133,7 @@ void matmul_run(Run& ctx, const MatMulPlan& s) {
   ctx.parallel_for(static_cast<int64_t>(s.a_at.size()) * per_product, s.blocks.grain, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       auto which = static_cast<size_t>(t / per_product);
-      const float* packed = s.packed ? s.packed.get() + s.b_at[which] * s.packed_size : nullptr;
+      const float* packed = s.packed ? s.packed + s.b_at[which] * s.packed_size : nullptr;
       matmul_block(s, a + s.a_at[which], b + s.b_at[which] * s.b_size, packed, t % per_product,
                    y + t / per_product * s.m * s.n);
     }
@@ -125,7 +143,11 @@ void matmul_run(Run& ctx, const MatMulPlan& s) {
 }  // namespace
 
 Definitions cpu_matmul() {
-  return Kernel("CPU", "gemm_f32").of("MatMul", "opset1").accept(matmul_accept).run(matmul_prepare, matmul_run);
+  return Kernel("CPU", "gemm_f32")
+      .of("MatMul", "opset1")
+      .accept(matmul_accept)
+      .pack(matmul_pack)
+      .run(matmul_prepare, matmul_run);
 }
 
 }  // namespace graft

@@ -1,0 +1,67 @@
+// What kernels compute from constants alone is made once per compiled model.
+#include <atomic>
+
+#include "toolkit.hpp"
+
+namespace graft {
+namespace {
+
+std::atomic<int> packs, prepares, alive;
+
+struct Weights {
+  std::vector<float> values;
+  Weights() { ++alive; }
+  Weights(const Weights& o) : values(o.values) { ++alive; }
+  ~Weights() { --alive; }
+};
+Weights pack(Pack& ctx) {
+  ++packs;
+  Weights w;
+  if (TensorView t = ctx.constant(1)) w.values = t.to<float>();
+  if (ctx.shape(0).ranked()) fail("shapes belong to prepare");
+  return w;
+}
+const Weights* prepare(Prepare& ctx) {
+  ++prepares;
+  return &ctx.packed<Weights>();
+}
+void run(Run& ctx, const Weights* const& w) {
+  std::vector<float> x = ctx.input(0).to<float>();
+  for (size_t i = 0; i < x.size(); ++i) x[i] *= w->values[i % w->values.size()];
+  ctx.output(0).assign(x);
+}
+Definitions scale() {
+  return op("PackedScale", "test")
+      .inputs("x, weights")
+      .infer([](Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.input(0)); })
+      .kernel(Kernel("CPU", "packed").pack(pack).run(prepare, run));
+}
+
+class Packs : public ToolkitTest {};
+
+TEST_F(Packs, AreMadeOncePerCompiledModel) {
+  packs = prepares = 0;
+  {
+    Core core;
+    core.add_extension(definitions("packs", "1", scale));
+    std::string model =
+        file("scale.graph", "graph (x: f32[?,2]) { y = PackedScale@test(x, f32[2] {2, 3}) return y = y }");
+    CompiledModel compiled = core.compile_model(model);
+    InferRequest a = compiled.create_infer_request(), b = compiled.create_infer_request();
+    for (int64_t rows : {1, 2, 3, 20, 1, 40}) {
+      InferRequest& r = rows % 2 ? a : b;
+      Tensor x(DType::f32, {rows, 2});
+      std::fill(x.data<float>(), x.data<float>() + x.size(), 1.0f);
+      r.set_input_tensor(0, x);
+      r.infer();
+      EXPECT_EQ(r.get_output_tensor(0).data<float>()[2 * rows - 1], 3);
+    }
+    EXPECT_EQ(packs, 1);
+    EXPECT_EQ(prepares, 5);  // one per shape
+    EXPECT_EQ(alive, 1);
+  }
+  EXPECT_EQ(alive, 0);
+}
+
+}  // namespace
+}  // namespace graft
