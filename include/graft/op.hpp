@@ -110,6 +110,15 @@ void compare_infer(Infer& ctx, const A& a) {
   ctx.output(0, DType::boolean, broadcast_inputs(ctx, a));
 }
 
+template <class Owner, class Member>
+constexpr bool has_words(const AttrSpec<Owner, Member>& s) {
+  return s.word_count > 0 || !std::is_enum_v<Member> || std::is_same_v<Member, DType>;
+}
+template <class... Specs>
+constexpr bool enums_have_words(const std::tuple<Specs...>& schema) {
+  return std::apply([](const auto&... s) { return (has_words(s) && ...); }, schema);
+}
+
 inline double linear_cost(const Accept& ctx) {
   double elements = 1;
   auto add = [&](const Info& i) {
@@ -198,6 +207,8 @@ template <class A>
 class OpOf : public Op {
  public:
   OpOf(std::string_view name, std::string opset) : Op(name, std::move(opset)) {
+    static_assert(detail::enums_have_words(A::schema),
+                  "an enum attribute needs .one_of(...) with the name of every value, in numeric order");
     [[maybe_unused]] static const A fallback{};
     std::apply([&](const auto&... spec) { (add_attr(spec, fallback), ...); }, A::schema);
     detail::parse_ports("output", outputs_);

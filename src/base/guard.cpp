@@ -71,6 +71,8 @@ void on_end(int signal) {
 
 // Says which kernel crashed, then lets the signal take its course. Only functions that are safe in a handler.
 void on_crash(int signal, siginfo_t*, void*) {
+  static std::atomic_flag reported = ATOMIC_FLAG_INIT;
+  while (reported.test_and_set()) ::pause();  // another thread reports; the process is about to end
   if (const RunningKernel* k = running_kernel) {
     auto write = [](std::string_view s) { (void)!::write(STDERR_FILENO, s.data(), s.size()); };
     const char* name = ::sigdescr_np(signal);

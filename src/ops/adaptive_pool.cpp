@@ -1,7 +1,6 @@
 // AdaptiveAvgPool and AdaptiveMaxPool: pooling to a given output size; window sizes follow from both sizes.
+#include <graft/known.hpp>
 #include <graft/op.hpp>
-
-#include "sizes.hpp"
 
 namespace graft {
 namespace {

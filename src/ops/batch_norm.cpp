@@ -1,6 +1,5 @@
+#include <graft/known.hpp>
 #include <graft/op.hpp>
-
-#include "sizes.hpp"
 
 namespace graft {
 namespace {

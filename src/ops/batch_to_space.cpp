@@ -1,8 +1,7 @@
 // BatchToSpace and SpaceToBatch: move spatial blocks into the batch axis, and back.
+#include <graft/known.hpp>
+#include <graft/moves.hpp>
 #include <graft/op.hpp>
-
-#include "known.hpp"
-#include "moves.hpp"
 
 namespace graft {
 namespace {

@@ -1,7 +1,6 @@
+#include <graft/following.hpp>
+#include <graft/moves.hpp>
 #include <graft/op.hpp>
-
-#include "following.hpp"
-#include "moves.hpp"
 
 namespace graft {
 namespace {

@@ -1,8 +1,7 @@
+#include <graft/expressions.hpp>
+#include <graft/known.hpp>
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
-
-#include "known.hpp"
-#include "onnx/building.hpp"
 
 namespace graft {
 namespace {

@@ -1,6 +1,6 @@
+#include <graft/known.hpp>
 #include <graft/op.hpp>
 
-#include "known.hpp"
 #include "suppression.hpp"
 
 namespace graft {

@@ -1,7 +1,6 @@
 #include <cstring>
+#include <graft/following.hpp>
 #include <graft/op.hpp>
-
-#include "following.hpp"
 
 namespace graft {
 namespace {

@@ -1,6 +1,8 @@
 // Convolution and GroupConvolution.
 #include "convolution.hpp"
 
+#include <graft/op.hpp>
+
 namespace graft {
 namespace {
 

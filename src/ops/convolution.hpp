@@ -1,10 +1,9 @@
 // Shared by all convolutions: matching data with weights, and the loop nest.
 #pragma once
 
+#include <graft/known.hpp>
 #include <graft/numeric.hpp>
 #include <graft/windows.hpp>
-
-#include "sizes.hpp"
 
 namespace graft {
 

@@ -1,5 +1,7 @@
 // ConvolutionBackpropData and its grouped form: transposed convolution (ONNX ConvTranspose). Each input element is
 // multiplied by the kernel and added to the output.
+#include <graft/op.hpp>
+
 #include "convolution.hpp"
 
 namespace graft {

@@ -1,3 +1,5 @@
+#include <graft/op.hpp>
+
 #include "convolution.hpp"
 
 namespace graft {

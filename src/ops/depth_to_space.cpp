@@ -1,7 +1,6 @@
 // DepthToSpace and SpaceToDepth: rearrange channels into spatial blocks, and back.
+#include <graft/moves.hpp>
 #include <graft/op.hpp>
-
-#include "moves.hpp"
 
 namespace graft {
 namespace {

@@ -1,5 +1,7 @@
 // DetectionOutput: the final layer of SSD (Liu et al., 1512.02325) and, with five inputs, of RefineDet (1711.06897).
 // Computed in f32 like OpenVINO, because rounding decides comparisons with the thresholds.
+#include <graft/op.hpp>
+
 #include "detection.hpp"
 
 namespace graft {

@@ -1,6 +1,8 @@
 // DFT, IDFT, RDFT, IRDFT: Fourier transforms of complex data (a trailing axis of size 2) and of real data.
+#include <graft/known.hpp>
+#include <graft/op.hpp>
+
 #include "fourier.hpp"
-#include "known.hpp"
 
 namespace graft {
 namespace {

@@ -1,8 +1,7 @@
 // Sums and means over bags of embedding rows. The operations differ in how they define the contents of a bag.
+#include <graft/known.hpp>
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
-
-#include "known.hpp"
 
 namespace graft {
 namespace {

@@ -1,4 +1,6 @@
 // The Detectron operations that prepare and post-process region proposals.
+#include <graft/op.hpp>
+
 #include "roi_sampling.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
 // Region proposals as in Detectron: decode anchors, then apply non-maximum suppression.
+#include <graft/op.hpp>
+
 #include "detection.hpp"
 
 namespace graft {

@@ -1,8 +1,7 @@
 // GroupQueryAttention of ONNX Runtime (com.microsoft): grouped-query attention (several query heads share a key/value
 // head) with a KV cache that may have spare capacity, rotary position embedding and cache quantization.
+#include <graft/known.hpp>
 #include <graft/op.hpp>
-
-#include "known.hpp"
 
 namespace graft {
 namespace {

@@ -1,6 +1,8 @@
 // Interpolate of opset1, opset4 and opset11.
+#include <graft/known.hpp>
+#include <graft/op.hpp>
+
 #include "resample.hpp"
-#include "sizes.hpp"
 
 namespace graft {
 namespace {

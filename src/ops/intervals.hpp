@@ -2,9 +2,8 @@
 // negative. A symbol (the identity of a dimension) is kept if the value is unchanged.
 #pragma once
 
+#include <graft/known.hpp>
 #include <graft/numeric.hpp>
-
-#include "known.hpp"
 
 namespace graft::intervals {
 

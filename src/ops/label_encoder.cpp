@@ -1,8 +1,8 @@
+#include <graft/known.hpp>
+#include <graft/moves.hpp>
 #include <graft/op.hpp>
 #include <map>
 
-#include "known.hpp"
-#include "moves.hpp"
 #include "texts.hpp"
 
 namespace graft {

@@ -1,6 +1,8 @@
+#include <graft/known.hpp>
+#include <graft/op.hpp>
+
 #include "onnx/windows.hpp"
 #include "pooling.hpp"
-#include "sizes.hpp"
 
 namespace graft {
 namespace {

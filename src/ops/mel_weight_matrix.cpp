@@ -1,6 +1,5 @@
+#include <graft/known.hpp>
 #include <graft/op.hpp>
-
-#include "known.hpp"
 
 namespace graft {
 namespace {

@@ -1,3 +1,5 @@
+#include <graft/op.hpp>
+
 #include "class_nms.hpp"
 
 namespace graft {

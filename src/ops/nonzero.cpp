@@ -1,3 +1,5 @@
+#include <graft/op.hpp>
+
 #include "index_type.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
 // NormalizeL2 and GRN: division by the L2 norm.
+#include <graft/op.hpp>
+
 #include "slots.hpp"
 
 namespace graft {

@@ -1,5 +1,7 @@
 // PriorBox and PriorBoxClustered: the same boxes at every cell of a grid, with variances. The result is [2, 4 * boxes]:
 // normalized corners, then the variances. Computed in f32 like OpenVINO, so that rounding agrees.
+#include <graft/op.hpp>
+
 #include "detection.hpp"
 
 namespace graft {

@@ -1,5 +1,7 @@
 // Proposal: the region proposals of Faster R-CNN (Ren et al., 1506.01497). Computed in f32 like OpenVINO, because
 // rounding decides comparisons with the thresholds.
+#include <graft/op.hpp>
+
 #include "detection.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
-#include "known.hpp"
+#include <graft/known.hpp>
+#include <graft/op.hpp>
+
 #include "philox.hpp"
 
 namespace graft {

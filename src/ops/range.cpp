@@ -1,7 +1,7 @@
+#include <graft/expressions.hpp>
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
-#include "dimension.hpp"
 #include "one_way.hpp"
 
 namespace graft {

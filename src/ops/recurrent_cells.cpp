@@ -1,4 +1,6 @@
 // RNNCell, GRUCell, LSTMCell: one step of a recurrent network.
+#include <graft/op.hpp>
+
 #include "recurrent.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
 // RNNSequence, GRUSequence, LSTMSequence: recurrent networks over sequences with individual lengths.
+#include <graft/op.hpp>
+
 #include "recurrent.hpp"
 
 namespace graft {

@@ -1,7 +1,9 @@
 // Resize with ONNX semantics, for what Interpolate does not cover: cropping regions, anti-aliasing, exclude_outside,
 // keep_aspect_ratio_policy.
+#include <graft/known.hpp>
+#include <graft/op.hpp>
+
 #include "resample.hpp"
-#include "sizes.hpp"
 
 namespace graft {
 namespace {

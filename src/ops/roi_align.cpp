@@ -1,4 +1,6 @@
 // ROIAlign (He et al., 1703.06870) and ROIAlignRotated: regions of a feature map sampled to a fixed size.
+#include <graft/op.hpp>
+
 #include "roi_sampling.hpp"
 
 namespace graft {

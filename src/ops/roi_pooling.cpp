@@ -1,5 +1,7 @@
 // ROIPooling (Girshick, 1504.08083) and PSROIPooling (Dai et al., 1605.06409). A region with image index -1 ends the
 // list, as Proposal marks it; the results from there on are 0.
+#include <graft/op.hpp>
+
 #include "detection.hpp"
 
 namespace graft {

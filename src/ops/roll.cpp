@@ -1,8 +1,7 @@
+#include <graft/following.hpp>
+#include <graft/moves.hpp>
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
-
-#include "following.hpp"
-#include "moves.hpp"
 
 namespace graft {
 namespace {

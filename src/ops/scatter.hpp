@@ -1,10 +1,9 @@
 // Writing updates into a copy of the data, shared by the three scatter operations.
 #pragma once
 
+#include <graft/following.hpp>
+#include <graft/moves.hpp>
 #include <graft/numeric.hpp>
-
-#include "following.hpp"
-#include "moves.hpp"
 
 namespace graft {
 

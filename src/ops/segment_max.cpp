@@ -1,7 +1,6 @@
+#include <graft/known.hpp>
+#include <graft/numeric.hpp>
 #include <graft/op.hpp>
-
-#include "known.hpp"
-#include "limits.hpp"
 
 namespace graft {
 namespace {

@@ -1,7 +1,6 @@
 #include <cstring>
+#include <graft/known.hpp>
 #include <graft/op.hpp>
-
-#include "known.hpp"
 
 namespace graft {
 namespace {

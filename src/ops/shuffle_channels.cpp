@@ -1,6 +1,5 @@
+#include <graft/moves.hpp>
 #include <graft/op.hpp>
-
-#include "moves.hpp"
 
 namespace graft {
 namespace {

@@ -1,8 +1,8 @@
 // Slice and SliceScatter: read or write a part of a tensor.
+#include <graft/following.hpp>
+#include <graft/moves.hpp>
 #include <graft/op.hpp>
 
-#include "following.hpp"
-#include "moves.hpp"
 #include "slicing.hpp"
 
 namespace graft {

@@ -1,7 +1,7 @@
 // start:stop:step along an axis, shared by Slice, StridedSlice and SliceScatter.
 #pragma once
 
-#include "known.hpp"
+#include <graft/known.hpp>
 
 namespace graft {
 

@@ -1,7 +1,6 @@
+#include <graft/known.hpp>
+#include <graft/moves.hpp>
 #include <graft/op.hpp>
-
-#include "known.hpp"
-#include "moves.hpp"
 
 namespace graft {
 namespace {

@@ -1,8 +1,7 @@
 // Split and VariadicSplit.
+#include <graft/following.hpp>
+#include <graft/moves.hpp>
 #include <graft/op.hpp>
-
-#include "following.hpp"
-#include "moves.hpp"
 
 namespace graft {
 namespace {

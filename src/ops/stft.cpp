@@ -1,4 +1,6 @@
 // STFT and ISTFT: Fourier transforms of a sliding window over a signal, and the inverse.
+#include <graft/op.hpp>
+
 #include "fourier.hpp"
 
 namespace graft {

@@ -1,7 +1,7 @@
+#include <graft/following.hpp>
+#include <graft/moves.hpp>
 #include <graft/op.hpp>
 
-#include "following.hpp"
-#include "moves.hpp"
 #include "slicing.hpp"
 
 namespace graft {

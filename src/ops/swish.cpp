@@ -1,6 +1,6 @@
+#include <graft/expressions.hpp>
 #include <graft/op.hpp>
 
-#include "dimension.hpp"
 #include "one_way.hpp"
 
 namespace graft {

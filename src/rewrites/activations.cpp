@@ -1,6 +1,7 @@
 // Fuses decomposed formulas of smooth activations into the activation.
-#include "formula.hpp"
 
+#include <graft/formula.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 
@@ -116,7 +117,7 @@ Value to_softmax(Rewrite& at) {
   Value e = at.input(0);
   NodeRef sum = piece(at.input(1), "ReduceSum"), exp = made_by(e, "Exp");
   auto axis = reduced_axis(sum);
-  if (!at.node().is("Divide") || !exp || !axis || !(sum.input(0) == e) || !read_only_by(e, {at.node(), sum})) return {};
+  if (!at.node().is("Divide") || !exp || !axis || !(sum.input(0) == e) || !used_only_by(e, {at.node(), sum})) return {};
   Value x = exp.input(0);
   if (!suits(at, x) || x.rank() == 0) return {};
   auto place = normalize_axis(*axis, x.rank());

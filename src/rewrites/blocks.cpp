@@ -1,6 +1,7 @@
 // Block rearrangements: between channels and spatial axes, between groups, between batch and spatial axes.
-#include "formula.hpp"
 
+#include <graft/formula.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 

@@ -1,6 +1,7 @@
 // Piecewise linear activations: clamps, hard sigmoids, leaky ReLUs.
-#include "formula.hpp"
 
+#include <graft/formula.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 

@@ -1,9 +1,9 @@
 // Split -> n convolutions -> Concat, all along the channels  =>  one GroupConvolution
 //
 // This is how grouped convolutions were written before frameworks supported them. Each branch may add a bias.
+#include <graft/formula.hpp>
+#include <graft/op.hpp>
 #include <numeric>
-
-#include "channels.hpp"
 
 namespace graft {
 namespace {

@@ -1,6 +1,7 @@
 // Normalizes arithmetic with constants: at most one multiplication, then one addition.
-#include "channels.hpp"
 
+#include <graft/formula.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 

@@ -1,6 +1,7 @@
 // Removes operations without effect: the consumers of y = op(x) read x instead.
-#include "formula.hpp"
 
+#include <graft/formula.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 

@@ -1,6 +1,7 @@
 // Fuses decomposed normalizations into NormalizeL2 and MVN. A scale and shift of the result remain after them.
-#include "formula.hpp"
 
+#include <graft/formula.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 
@@ -164,8 +165,8 @@ Value to_mvn(Rewrite& at) {
     NodeRef d = made_by(r.over, "Subtract");
     Variance v = d ? variance_of(r.under) : Variance();
     if (!v || !(d.input(0) == v.x) || !(d.input(1) == v.mean) || !suits(at, v.x)) continue;
-    bool alone = read_only_by(r.over, {self, v.square}) && read_only_by(v.mean, {d, v.square, v.difference});
-    if (v.difference) alone = alone && read_only_by(v.difference.output(), {self, v.square});
+    bool alone = used_only_by(r.over, {self, v.square}) && used_only_by(v.mean, {d, v.square, v.difference});
+    if (v.difference) alone = alone && used_only_by(v.difference.output(), {self, v.square});
     if (alone) return mvn(at, v, r);
   }
   return {};
@@ -195,7 +196,7 @@ Value to_scaled_mvn(Rewrite& at, const NodeRef& up, const Shift& shift) {
   for (size_t k : {0, 1}) {
     Value x = up.input(1 - k), factor = up.input(k);
     size_t of = down.input(0) == factor ? 0 : 1;
-    if (!(down.input(of) == factor) || !read_only_by(factor, {up, down}) || !suits(at, x)) continue;
+    if (!(down.input(of) == factor) || !used_only_by(factor, {up, down}) || !suits(at, x)) continue;
     Value mean = down.input(1 - of), gamma;
     NodeRef reader = down;
     if (shift.negative) {
@@ -210,8 +211,8 @@ Value to_scaled_mvn(Rewrite& at, const NodeRef& up, const Shift& shift) {
       if (scaled && !r) r = over_factor(x, scaled.input(g)), gamma = scaled.input(1 - g);
     Variance v = r ? variance_of(r.under) : Variance();
     if (!v || !(v.x == x) || !(v.mean == mean)) continue;
-    if (!read_only_by(mean, {reader, v.square, v.difference})) continue;
-    if (v.difference && !read_only_by(v.difference.output(), {v.square})) continue;
+    if (!used_only_by(mean, {reader, v.square, v.difference})) continue;
+    if (v.difference && !used_only_by(v.difference.output(), {v.square})) continue;
     const Value& beta = shift.beta;
     if ((beta && !fills(beta.shape(), x.shape())) || (gamma && !fills(gamma.shape(), x.shape()))) continue;
     Value y = mvn(at, v, r);

@@ -1,6 +1,7 @@
 // Folds zero padding into the padding of the following layer.
-#include "channels.hpp"
 
+#include <graft/formula.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 

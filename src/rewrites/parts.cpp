@@ -1,6 +1,7 @@
 // Splitting and joining: slices that form a split, and Concats that contain each other.
-#include "formula.hpp"
 
+#include <graft/formula.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 

@@ -1,6 +1,7 @@
 // FakeQuantize: removes clamps that it implies, and compresses constant weights.
-#include "formula.hpp"
 
+#include <graft/formula.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 

@@ -1,6 +1,7 @@
 // Fuses resizing in several steps into one Interpolate.
-#include "formula.hpp"
 
+#include <graft/formula.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 
@@ -87,7 +88,7 @@ Value to_nearest(Rewrite& at) {
   for (size_t i = 0; i < n.inputs(); ++i)
     if (!(n.input(i) == split.output(i / times))) return {};
   for (size_t i = 0; i < parts; ++i)
-    if (!read_only_by(split.output(i), {n})) return {};
+    if (!used_only_by(split.output(i), {n})) return {};
   return at.op("Interpolate@4",
                {whole, at.ints({static_cast<int64_t>(n.inputs())}),
                 at.typed({static_cast<double>(times)}, {1}, DType::f32), at.ints({static_cast<int64_t>(along)})},

@@ -1,6 +1,7 @@
 // Sequences of shape operations, and operations that can absorb them.
-#include "formula.hpp"
 
+#include <graft/formula.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 

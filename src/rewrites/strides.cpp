@@ -5,8 +5,9 @@
 //
 // Another branch that joins in between and cannot absorb the strides gets a MaxPool with a window of one element, which
 // subsamples.
-#include "channels.hpp"
 
+#include <graft/formula.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 

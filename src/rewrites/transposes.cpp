@@ -2,8 +2,9 @@
 //
 // Preprocessing of a model input before a layer with another layout: the transposition moves to the front, so that the
 // layer can absorb the rest. Everywhere else, sink_transposes moves transpositions down.
-#include "channels.hpp"
 
+#include <graft/formula.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 

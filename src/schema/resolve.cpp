@@ -17,22 +17,6 @@ void check_number(double v, const graft_attr& a) {
   }
 }
 
-void check_value(const Attribute& v, const graft_attr& a) {
-  if (auto i = v.get_if<int64_t>()) check_number(static_cast<double>(*i), a);
-  if (auto f = v.get_if<double>()) check_number(*f, a);
-  if (auto list = v.get_if<std::vector<int64_t>>())
-    for (int64_t i : *list) check_number(static_cast<double>(i), a);
-  if (auto list = v.get_if<std::vector<double>>())
-    for (double f : *list) check_number(f, a);
-  if (auto s = v.get_if<std::string>(); s && a.allowed_count) {
-    std::vector<std::string_view> words;
-    for (size_t i = 0; i < a.allowed_count; ++i) words.push_back(view(a.allowed[i]));
-    for (std::string_view w : words)
-      if (w == *s) return;
-    throw_user("expected one of ", join(words, ", "), ", got '", *s, "'");
-  }
-}
-
 std::string with_article(graft_kind kind) {
   std::string_view name = kind_name(kind);
   return text(kind == GRAFT_NONE ? "" : name[0] == 'i' || name[0] == 'e' ? "an " : "a ", name);
@@ -72,6 +56,22 @@ void check_inputs(const Node& node, const OpDef& op) {
 }
 
 }  // namespace
+
+void check_attribute(const Attribute& v, const graft_attr& a) {
+  if (auto i = v.get_if<int64_t>()) check_number(static_cast<double>(*i), a);
+  if (auto f = v.get_if<double>()) check_number(*f, a);
+  if (auto list = v.get_if<std::vector<int64_t>>())
+    for (int64_t i : *list) check_number(static_cast<double>(i), a);
+  if (auto list = v.get_if<std::vector<double>>())
+    for (double f : *list) check_number(f, a);
+  if (auto s = v.get_if<std::string>(); s && a.allowed_count) {
+    std::vector<std::string_view> words;
+    for (size_t i = 0; i < a.allowed_count; ++i) words.push_back(view(a.allowed[i]));
+    for (std::string_view w : words)
+      if (w == *s) return;
+    throw_user("expected one of ", join(words, ", "), ", got '", *s, "'");
+  }
+}
 
 std::string describe(const Node& node) {
   return node.name.empty() ? node.type : text('\'', node.name, "' (", node.type, ')');
@@ -156,7 +156,7 @@ void resolve(Node& node, const OpDef& op, Extras extras) {
     }
     try {
       Attribute v = single_precision(normal_word(coerce(*given, a->kind), *a), *a);
-      check_value(v, *a);
+      check_attribute(v, *a);
       done[name] = std::move(v);
     } catch (Error& e) {
       throw Error(e.kind(), text("attribute '", name, "': ", e.message()), e.hint());

@@ -12,6 +12,9 @@ enum class Extras { refuse, keep };
 // the number of inputs. Attributes outside the schema are rejected or kept at the end.
 void resolve(Node& node, const OpDef& op, Extras extras);
 
+// Throws if a value is outside the bounds or words of its attribute.
+void check_attribute(const Attribute& value, const graft_attr& attribute);
+
 // Converts `value` to `kind` if that is lossless; throws otherwise.
 Attribute coerce(const Attribute& value, graft_kind kind);
 

@@ -5,6 +5,7 @@
 #include "base/threads.hpp"
 #include "devices/cpu/cpu.hpp"
 #include "devices/reference/reference.hpp"
+#include "schema/lint.hpp"
 #include "toolkit/border.hpp"
 #include "toolkit/built_ins.hpp"
 #include "toolkit/read.hpp"
@@ -69,6 +70,9 @@ ExtensionId Core::State::add(std::shared_ptr<const Records> records) {
   publish(std::move(fresh), all);
   log_info("loaded the extension '", info.name, "' ", info.version, path.empty() ? "" : text(" from '", path, "'"),
            ": ", info.operations, " operations, ", info.rules, " import rules, ", info.kernels, " kernels");
+  std::vector<std::string> names;
+  for (const auto& d : devices) names.push_back(d->name());
+  for (const std::string& slip : lint(*records, *registry(), names)) log_warning(slip);
   return info.id;
 }
 

@@ -324,6 +324,36 @@ class Extensions(CliCase):
             self.assertEqual(r.status, -11, r.all)
             self.assertIn("error: the kernel 'reference' of slips.so crashed (Segmentation fault) while running 'y' (Crash)", r.all)
 
+    def test_slips_in_definitions_are_warnings(self):
+        r = graft("ops", "Abs", "--extensions", built("extensions", "lint.so"))
+        self.assertEqual(r.status, 0, r.all)
+        for slip in ("the default of attribute 'size' of Bounded is not valid: expected a value of at least 1, got 0",
+                     "the default of attribute 'mode' of Bounded is not valid: expected one of hard, fast, got 'soft'",
+                     "Silent of lint has neither a shape function nor a decomposition",
+                     "Silent of lint has neither a kernel nor a decomposition",
+                     "the decomposition of Broken is not valid: line 1:",
+                     "the decomposition of Stranger uses Frobnicate, which does not exist",
+                     "the decomposition of TwoInputs has 1 inputs, the operation has 2",
+                     "kernel 'fast' is for Elu of opset99, which does not exist; there is Elu of opset1",
+                     "kernel 'fast' is for Frobnicate of opset1, which does not exist",
+                     "kernel 'fast' of Elu is for the device TPU, which does not exist; there are CPU, REFERENCE",
+                     "the rule for Bounded of onnx sets the attribute 'depth', which Bounded does not have",
+                     "the rule for Lost of onnx creates Lost of lint, which does not exist",
+                     "the rule for Bounded of torch: there is no such framework; there are onnx, caffe",
+                     "the pass 'lint_pass' runs after 'no_such_pass', which does not exist"):
+            self.assertIn("lint.so': " + slip, r.err)
+        self.assertEqual(r.err.count("warning: "), 14, r.err)
+        for library in ("api_tour", "passes_tour", "recorded_ops", "teaching", "first_release", "slips"):
+            self.assertNotIn("warning", graft("ops", "Abs", "--extensions", built("extensions", library + ".so")).err)
+
+    def test_a_rule_without_the_domain_of_a_layer_is_named(self):
+        m = self.path("acme.onnx")
+        save(m, [onnx.node("AcmeOp", ["x"], ["y"], domain="acme")], [onnx.value("x", [3])], [onnx.value("y", [3])])
+        library = built("extensions", "lint.so")
+        r = graft("convert", m, "-o", self.path("ir"), "--extensions", library)
+        self.assertEqual(r.status, 2, r.all)
+        self.assertIn("note        extension 'lint' has a rule for onnx AcmeOp, not for onnx acme::AcmeOp", r.all)
+
     def test_what_is_no_extension_is_refused(self):
         for name, content in (("empty.so", b""), ("text.so", b"hello")):
             with open(self.path(name), "wb") as f:

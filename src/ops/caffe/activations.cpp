@@ -1,4 +1,6 @@
 // Element-wise layers.
+#include <graft/op.hpp>
+
 #include "caffe/building.hpp"
 
 namespace graft {

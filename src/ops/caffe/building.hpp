@@ -1,7 +1,7 @@
 // Helpers shared by the import rules of Caffe layers.
 #pragma once
 
-#include "onnx/building.hpp"
+#include <graft/expressions.hpp>
 
 namespace graft {
 

@@ -1,4 +1,6 @@
 // Convolution, Deconvolution and InnerProduct.
+#include <graft/op.hpp>
+
 #include "caffe/building.hpp"
 
 namespace graft {

@@ -1,4 +1,5 @@
 // Layers of object detectors.
+#include <graft/op.hpp>
 #include <limits>
 
 #include "caffe/building.hpp"

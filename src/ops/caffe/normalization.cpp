@@ -1,4 +1,6 @@
 // Layers that scale, shift and normalize.
+#include <graft/op.hpp>
+
 #include "caffe/building.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
 // Pooling.
+#include <graft/op.hpp>
+
 #include "caffe/building.hpp"
 
 namespace graft {

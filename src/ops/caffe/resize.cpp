@@ -1,4 +1,6 @@
 // Layers that resize images.
+#include <graft/op.hpp>
+
 #include "caffe/building.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
 // LSTM, CTCGreedyDecoder and SpatialTransformer.
+#include <graft/op.hpp>
+
 #include "caffe/building.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
 // Layers that reshape, split and join.
+#include <graft/op.hpp>
+
 #include "caffe/building.hpp"
 
 namespace graft {

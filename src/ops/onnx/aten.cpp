@@ -1,6 +1,7 @@
 // PyTorch operators that its exporter writes into ONNX files unconverted.
-#include "building.hpp"
 
+#include <graft/expressions.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 

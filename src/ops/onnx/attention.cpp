@@ -1,6 +1,8 @@
 // Attention and RotaryEmbedding of ONNX.
 #include "attention.hpp"
 
+#include <graft/op.hpp>
+
 namespace graft {
 namespace {
 

@@ -1,7 +1,6 @@
 // Clip since opset 11: the bounds are inputs, which may be omitted or computed.
+#include <graft/expressions.hpp>
 #include <graft/op.hpp>
-
-#include "dimension.hpp"
 
 namespace graft {
 namespace {

@@ -1,4 +1,6 @@
 // Conv and its variants: FusedConv, DeformConv, DeformableConv2D.
+#include <graft/op.hpp>
+
 #include "onnx/windows.hpp"
 
 namespace graft {

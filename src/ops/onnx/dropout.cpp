@@ -1,7 +1,6 @@
 // Dropout is the identity at inference time; its mask is all true.
+#include <graft/expressions.hpp>
 #include <graft/op.hpp>
-
-#include "dimension.hpp"
 
 namespace graft {
 namespace {

@@ -1,3 +1,5 @@
+#include <graft/op.hpp>
+
 #include "onnx/windows.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
 // Hardmax: 1 at the first maximum along an axis, 0 elsewhere.
+#include <graft/op.hpp>
+
 #include "flatten.hpp"
 
 namespace graft {

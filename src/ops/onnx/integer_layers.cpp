@@ -1,5 +1,7 @@
 // Integer convolutions and matrix products: ConvInteger, MatMulInteger, QLinearConv, QLinearMatMul, and those of ONNX
 // Runtime: QGemm, MatMulIntegerToFloat, DynamicQuantizeMatMul.
+#include <graft/op.hpp>
+
 #include "onnx/quantize.hpp"
 #include "onnx/windows.hpp"
 

@@ -1,5 +1,7 @@
 // Loop of ONNX; TensorFlow loops, which its reader rewrites into the same form.
-#include "building.hpp"
+#include <graft/expressions.hpp>
+#include <graft/op.hpp>
+
 #include "loop_body.hpp"
 #include "sequence.hpp"
 

@@ -1,7 +1,6 @@
 // NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss
+#include <graft/expressions.hpp>
 #include <graft/op.hpp>
-
-#include "dimension.hpp"
 
 namespace graft {
 namespace {

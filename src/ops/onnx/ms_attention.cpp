@@ -1,4 +1,6 @@
 // Attention, MultiHeadAttention, DecoderMaskedMultiHeadAttention and RotaryEmbedding of ONNX Runtime (com.microsoft).
+#include <graft/op.hpp>
+
 #include "attention.hpp"
 
 namespace graft {

@@ -1,6 +1,7 @@
 // Layers of ONNX Runtime (com.microsoft) that combine an activation, a sum or a normalization with an addition.
-#include "building.hpp"
 
+#include <graft/expressions.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 

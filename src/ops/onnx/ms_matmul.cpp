@@ -1,6 +1,7 @@
 // Matrix products of ONNX Runtime (com.microsoft): with transposed operands, and with low-bit weights.
-#include "building.hpp"
 
+#include <graft/expressions.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 

@@ -1,4 +1,6 @@
 // RelativePositionBias of ONNX Runtime (com.microsoft): the bias that T5 adds to its attention scores.
+#include <graft/op.hpp>
+
 #include "attention.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
 // Batch, instance, layer and group normalization.
+#include <graft/op.hpp>
+
 #include "onnx/windows.hpp"
 
 namespace graft {

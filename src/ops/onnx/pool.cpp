@@ -1,4 +1,6 @@
 // AveragePool, MaxPool, LpPool and their global forms.
+#include <graft/op.hpp>
+
 #include "onnx/windows.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
 // QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear.
+#include <graft/op.hpp>
+
 #include "onnx/quantize.hpp"
 
 namespace graft {

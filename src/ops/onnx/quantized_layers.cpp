@@ -1,4 +1,6 @@
 // Layers of ONNX Runtime that dequantize each input, compute in floating point and quantize the result.
+#include <graft/op.hpp>
+
 #include "onnx/quantize.hpp"
 #include "onnx/windows.hpp"
 

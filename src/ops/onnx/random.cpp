@@ -1,7 +1,7 @@
 // Random layers of ONNX, all built from uniform random numbers.
 #include <bit>
-
-#include "building.hpp"
+#include <graft/expressions.hpp>
+#include <graft/op.hpp>
 
 namespace graft {
 namespace {

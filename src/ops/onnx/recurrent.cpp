@@ -3,8 +3,9 @@
 #include "../recurrent.hpp"
 
 #include <cstring>
+#include <graft/expressions.hpp>
+#include <graft/op.hpp>
 
-#include "building.hpp"
 #include "quantize.hpp"
 
 namespace graft {

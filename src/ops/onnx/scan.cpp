@@ -1,5 +1,7 @@
 // Scan of ONNX.
-#include "building.hpp"
+#include <graft/expressions.hpp>
+#include <graft/op.hpp>
+
 #include "loop_body.hpp"
 
 namespace graft {

@@ -1,6 +1,8 @@
 // Sequences and optional values of ONNX.
 #include "sequence.hpp"
 
+#include <graft/op.hpp>
+
 namespace graft {
 namespace {
 

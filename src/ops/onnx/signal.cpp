@@ -1,6 +1,7 @@
 // DFT, STFT and the window functions of ONNX.
-#include "building.hpp"
 
+#include <graft/expressions.hpp>
+#include <graft/op.hpp>
 namespace graft {
 namespace {
 

@@ -1,8 +1,8 @@
 // TreeEnsembleRegressor and TreeEnsembleClassifier, the predecessors of TreeEnsemble in ONNX.
+#include <graft/expressions.hpp>
+#include <graft/op.hpp>
 #include <map>
 #include <set>
-
-#include "building.hpp"
 
 namespace graft {
 namespace {

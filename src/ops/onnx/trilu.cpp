@@ -1,7 +1,6 @@
 // Trilu: keeps one triangle of each matrix and sets the rest to 0.
+#include <graft/expressions.hpp>
 #include <graft/op.hpp>
-
-#include "dimension.hpp"
 
 namespace graft {
 namespace {

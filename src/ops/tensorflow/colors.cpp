@@ -1,4 +1,6 @@
 // Contrast, hue and saturation of images whose last axis is red, green, blue.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

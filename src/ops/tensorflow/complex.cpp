@@ -1,4 +1,6 @@
 // Complex numbers as pairs along a last axis, and Fourier transforms of them.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

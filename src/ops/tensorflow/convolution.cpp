@@ -1,4 +1,6 @@
 // Conv2D, Conv3D, depthwise and transposed convolutions.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

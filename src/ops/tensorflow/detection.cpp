@@ -1,4 +1,6 @@
 // All versions of NonMaxSuppression.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

@@ -2,6 +2,8 @@
 //
 // Several diagonals are packed as rows of a matrix, the highest first; shorter ones are aligned to the left or right of
 // their row and padded to the length of the longest.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
 // TensorFlow's element-wise layers.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

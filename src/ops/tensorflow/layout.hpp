@@ -1,7 +1,7 @@
 // Adapts layers with channels last (NHWC) to operations with channels second (NCHW).
 #pragma once
 
-#include "onnx/building.hpp"
+#include <graft/expressions.hpp>
 
 namespace graft::tf {
 

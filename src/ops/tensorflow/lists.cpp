@@ -1,4 +1,6 @@
 // Tensor lists and tensor arrays that loops fill and read: one tensor with a leading axis for the elements.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
 // BiasAdd, FusedBatchNorm, LRN, L2Loss and similar layers.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
 // Pooling and other layers with sliding windows.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

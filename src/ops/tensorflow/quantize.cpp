@@ -1,4 +1,6 @@
 // Quantized numbers and fake quantization.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

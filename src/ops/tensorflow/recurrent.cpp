@@ -1,4 +1,6 @@
 // Recurrent layers fused into a single node.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
 // Reductions, matrix products, softmax and searching.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

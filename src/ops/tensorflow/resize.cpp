@@ -1,5 +1,6 @@
 // Image resizing.
 #include <functional>
+#include <graft/op.hpp>
 
 #include "layout.hpp"
 

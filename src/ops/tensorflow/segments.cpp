@@ -1,7 +1,8 @@
 // Segment reductions, bin counts and embeddings of sparse features.
 #include "segments.hpp"
 
-#include "limits.hpp"
+#include <graft/numeric.hpp>
+#include <graft/op.hpp>
 
 namespace graft {
 namespace {

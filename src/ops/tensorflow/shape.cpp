@@ -1,4 +1,6 @@
 // Layers that compute shapes or only move elements.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

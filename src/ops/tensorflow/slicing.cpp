@@ -1,4 +1,6 @@
 // Slicing, splitting, stacking, gathering and scattering.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

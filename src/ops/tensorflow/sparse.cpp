@@ -1,4 +1,6 @@
 // Sparse tensors as lists of indices and values.
+#include <graft/op.hpp>
+
 #include "segments.hpp"
 
 namespace graft {

@@ -1,4 +1,6 @@
 // Constants, variables, and layers that forward their inputs.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

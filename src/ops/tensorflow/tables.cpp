@@ -1,5 +1,7 @@
 // Lookup tables. Their initializers are outside the graph that uses them, so the reader attaches keys and values to the
 // node of the table; both are passed as one list to the layers that use the table.
+#include <graft/op.hpp>
+
 #include "layout.hpp"
 
 namespace graft {

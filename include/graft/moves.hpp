@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstring>
-#include <graft/shapes.hpp>
 
-namespace graft {
+#include "shapes.hpp"
+
+namespace [[gnu::visibility("hidden")]] graft {
 
 // A box in a buffer of cells: the first cell, and the stride along each axis in cells.
 struct Strided {

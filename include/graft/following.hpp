@@ -6,7 +6,7 @@
 
 #include "known.hpp"
 
-namespace graft {
+namespace [[gnu::visibility("hidden")]] graft {
 
 template <class A>
 class MovedValues {

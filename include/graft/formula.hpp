@@ -1,12 +1,19 @@
-// Helpers for matching formulas: their operations and numbers, and whether a part has other consumers.
+// Helpers for passes that match formulas: their operations and numbers, and whether a part has other consumers.
+//
+//   // x * sigmoid(1.702 * x)  =>  a quick Gelu
+//   for (size_t i : {0, 1})
+//     if (NodeRef s = piece(at.input(i), "Sigmoid"))
+//       if (WithNumber m = beside_number(piece(s.input(0), "Multiply")); m && near(m.number, 1.702, m.value.type()))
+//       ...
 #pragma once
 
 #include <array>
 #include <cmath>
-#include <graft/extension.hpp>
-#include <graft/shapes.hpp>
 
-namespace graft {
+#include "pass.hpp"
+#include "shapes.hpp"
+
+namespace [[gnu::visibility("hidden")]] graft {
 
 inline NodeRef made_by(const Value& v, std::string_view type) {
   NodeRef n = producer(v);
@@ -18,7 +25,7 @@ inline NodeRef piece(const Value& v, std::string_view type) {
   return n && used_once(v) ? n : NodeRef();
 }
 // Whether these nodes are the only consumers of the value.
-inline bool read_only_by(const Value& v, std::initializer_list<NodeRef> nodes) {
+inline bool used_only_by(const Value& v, std::initializer_list<NodeRef> nodes) {
   for (const Consumer& r : consumers(v)) {
     bool listed = false;
     for (const NodeRef& n : nodes) listed |= n.raw() == r.node.raw();
@@ -162,6 +169,52 @@ struct WithNumber {
 inline WithNumber beside_number(const NodeRef& n) {
   for (size_t i : {1, 0})
     if (auto c = single(n.input(i)); c && !n.input(1 - i).constant()) return {n.input(1 - i), *c};
+  return {};
+}
+
+// ---- weights and constants of linear operations ----
+
+inline std::optional<std::vector<int64_t>> static_dims(const Value& v) {
+  Shape s = v.shape();
+  if (!s.is_static()) return std::nullopt;
+  return s.values();
+}
+
+// A constant of finite values, which can safely be folded into others.
+inline bool is_plain_constant(const Value& v) {
+  TensorView t = v ? v.constant() : TensorView();
+  if (!t || !is_real(v.type()) || bits_of(v.type()) < 16 || t.size() == 0) return false;
+  if (t.size() > (1 << 20))
+    return true;  // large weights: checking every element is too slow, and trained weights are finite
+  for (double x : t.to<double>())
+    if (!std::isfinite(x)) return false;
+  return true;
+}
+
+// If a constant, broadcast against a value of this rank, varies along `axis` only, returns its length there: 1 or that
+// of the axis.
+inline std::optional<int64_t> length_along(const Value& c, size_t rank, size_t axis) {
+  auto dims = static_dims(c);
+  if (!dims || dims->size() > rank) return std::nullopt;
+  int64_t length = 1;
+  for (size_t i = 0; i < dims->size(); ++i) {
+    bool here = rank - dims->size() + i == axis;
+    if (here) length = (*dims)[i];
+    else if ((*dims)[i] != 1) return std::nullopt;
+  }
+  return length;
+}
+
+inline bool is_convolution(const NodeRef& n) { return n.is("Convolution") || n.is("GroupConvolution"); }
+inline bool is_backprop(const NodeRef& n) {
+  return n.is("ConvolutionBackpropData") || n.is("GroupConvolutionBackpropData");
+}
+
+// The operands of a commutative operation as {value, constant}; empty if neither is constant.
+inline std::pair<Value, Value> with_constant(const NodeRef& n) {
+  for (size_t i : {1, 0})
+    if (n.inputs() == 2 && is_plain_constant(n.input(i)) && !n.input(1 - i).constant())
+      return {n.input(1 - i), n.input(i)};
   return {};
 }
 

@@ -1,9 +1,19 @@
-// Building blocks of import rules.
+// Expressions of values: what import rules and passes build again and again, in one call each.
+//
+//   Value h = build::matmul(x, w, false, true) + b;
+//   Value parts = build::concat({build::slice(h, 1, 0, 4), build::fill(layer, 0, h.type(), build::dims(h, {0, 1}))},
+//   1);
+//
+// Arithmetic operators, `reshape`, `transpose` and other single steps are in builder.hpp. Each function adds nodes to
+// the graph of its arguments; shapes that are known become constants.
 #pragma once
 
-#include <graft/op.hpp>
+#include "builder.hpp"
+#include "shapes.hpp"
 
-namespace graft::build {
+namespace [[gnu::visibility("hidden")]] graft {
+
+namespace build {
 
 inline Value concat(const std::vector<Value>& parts, int64_t axis) {
   return parts.size() == 1 ? parts[0] : parts[0].in().op("Concat", parts, {{"axis", axis}});
@@ -71,4 +81,27 @@ inline Value range(const Value& start, const Value& stop, DType type) {
   return in.op("Range", {start, stop, in.scalar(1.0, start.type())}, {{"output_type", type}});
 }
 
-}  // namespace graft::build
+}  // namespace build
+
+inline Value dimension_of(const Value& x, int64_t axis) {
+  Shape s = x.shape();
+  if (s.ranked()) {
+    const Dim& d = s[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(s.rank()) : axis)];
+    if (d.known()) return x.in().scalar(d.value());
+  }
+  return x.in().op("Gather", {shape_of(x), x.in().scalar(axis), x.in().scalar(int64_t{0})});
+}
+
+// A single number as a scalar; files store it as a scalar or as a tensor of one element.
+inline Value as_scalar(const Value& v) {
+  Shape s = v.shape();
+  return s.ranked() && s.rank() == 0 ? v : v.in().op("Reshape", {v, v.in().ints({})}, {{"special_zero", false}});
+}
+
+// 0, 1, ... count - 1
+inline Value counting(const Value& count, DType type) {
+  Builder& in = count.in();
+  return in.op("Range", {in.scalar(int64_t{0}), count, in.scalar(int64_t{1})}, {{"output_type", type}});
+}
+
+}  // namespace graft

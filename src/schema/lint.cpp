@@ -1,0 +1,137 @@
+#include "schema/lint.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "graph/text.hpp"
+#include "schema/resolve.hpp"
+
+namespace graft {
+namespace {
+
+const std::vector<std::string_view> frameworks{"onnx", "caffe", "tensorflow", "mxnet", "kaldi", "replacement"};
+
+class Linter {
+ public:
+  Linter(const Records& records, const Registry& registry, const std::vector<std::string>& devices)
+      : records_(records), registry_(registry), devices_(devices) {}
+
+  std::vector<std::string> run() {
+    for (const graft_op& op : records_.ops) check(op);
+    for (const graft_kernel& k : records_.kernels) check(k);
+    for (const graft_rule& r : records_.rules) check(r);
+    for (const graft_pass& p : records_.passes) check(p);
+    return std::move(out_);
+  }
+
+ private:
+  template <class... Parts>
+  void warn(const Parts&... parts) {
+    out_.push_back(text("'", records_.source.title(), "': ", parts...));
+  }
+
+  void check(const graft_op& op) {
+    for (size_t i = 0; i < op.attr_count; ++i) {
+      const graft_attr& a = *op.attrs[i];
+      if (a.min > a.max) warn("attribute '", a.name, "' of ", op.name, " has the bounds ", a.min, " to ", a.max);
+      if (a.fallback.kind == GRAFT_NONE) continue;
+      try {
+        check_attribute(Attribute::from(a.fallback), a);
+      } catch (const Error& e) {
+        warn("the default of attribute '", a.name, "' of ", op.name, " is not valid: ", e.message());
+      }
+    }
+    if (op.decomposition.size) check_decomposition(op);
+    if (!op.infer && !op.decomposition.size)
+      warn(op.name, " of ", op.opset, " has neither a shape function nor a decomposition");
+    bool runs = op.decomposition.size != 0;
+    for (const graft_kernel& k : records_.kernels)
+      runs |= view(k.op) == view(op.name) && view(k.opset) == view(op.opset);
+    if (!runs) warn(op.name, " of ", op.opset, " has neither a kernel nor a decomposition");
+  }
+
+  void check_decomposition(const graft_op& op) {
+    Attributes values;
+    for (size_t i = 0; i < op.attr_count; ++i)
+      if (op.attrs[i]->fallback.kind != GRAFT_NONE)
+        values[std::string(view(op.attrs[i]->name))] = Attribute::from(op.attrs[i]->fallback);
+    try {
+      Graph g = parse_graph(view(op.decomposition), values);
+      if (g.parameters().size() != op.input_count)
+        warn("the decomposition of ", op.name, " has ", g.parameters().size(), " inputs, the operation has ",
+             op.input_count);
+      if (g.results().size() != op.output_count)
+        warn("the decomposition of ", op.name, " has ", g.results().size(), " results, the operation has ",
+             op.output_count, op.output_count == 1 ? " output" : " outputs");
+      for (NodeId id : g.topological_order())
+        if (const Node& n = g[id]; !registry_.find(n.type, n.opset) && !registry_.newest(n.type))
+          warn("the decomposition of ", op.name, " uses ", n.type, ", which does not exist");
+    } catch (const Error& e) {
+      // An attribute without a default has no value here.
+      if (e.message().find("unknown argument") == std::string::npos || values.size() == op.attr_count)
+        warn("the decomposition of ", op.name, " is not valid: ", e.message());
+    }
+  }
+
+  void check(const graft_kernel& k) {
+    if (std::find(devices_.begin(), devices_.end(), view(k.device)) == devices_.end())
+      warn("kernel '", k.name, "' of ", k.op, " is for the device ", k.device, ", which does not exist; there are ",
+           join(devices_, ", "));
+    // Kernels belong to exactly one version of an operation.
+    const OpDef* op = registry_.find(view(k.op), view(k.opset));
+    if (!op || op->opset() != view(k.opset)) warn("kernel '", k.name, "' is for ", missing(k.op, k.opset));
+  }
+
+  void check(const graft_rule& r) {
+    std::string rule = text("the rule for ", r.type, " of ", r.framework);
+    if (std::find(frameworks.begin(), frameworks.end(), view(r.framework)) == frameworks.end())
+      warn(rule, ": there is no such framework; there are ", join(frameworks, ", "));
+    if (r.since >= r.until) warn(rule, " applies to no version: since ", r.since, ", until ", r.until);
+    if (!r.op.size) {
+      if (!r.expand) warn(rule, " has neither an operation nor a function");
+      return;
+    }
+    if (!exists(view(r.op), view(r.opset))) return warn(rule, " creates ", missing(r.op, r.opset));
+    const OpDef& op = *registry_.find(view(r.op), view(r.opset));
+    for (size_t i = 0; i < r.attr_count; ++i) {
+      bool known = false;
+      for (const graft_attr* a : op.attrs()) known |= view(a->name) == view(r.attrs[i].name);
+      if (!known) warn(rule, " sets the attribute '", r.attrs[i].name, "', which ", r.op, " does not have");
+    }
+  }
+
+  void check(const graft_pass& p) {
+    for (auto [names, count, word] :
+         {std::tuple{p.before, p.before_count, "before"}, std::tuple{p.after, p.after_count, "after"}})
+      for (size_t i = 0; i < count; ++i) {
+        auto same = [&, name = view(names[i])](const PassDef& d) { return view(d.record->name) == name; };
+        auto all = registry_.passes();
+        if (std::none_of(all.begin(), all.end(), same))
+          warn("the pass '", p.name, "' runs ", word, " '", names[i], "', which does not exist");
+      }
+  }
+
+  bool exists(std::string_view type, std::string_view opset) const { return registry_.find(type, opset) != nullptr; }
+  // "Elu of opset99, which does not exist; there is Elu of opset1"
+  std::string missing(graft_str type, graft_str opset) const {
+    std::vector<std::string> others;
+    for (const OpDef* d : registry_.ops())
+      if (d->name() == view(type)) others.emplace_back(d->opset());
+    return text(type, " of ", opset, ", which does not exist",
+                others.empty() ? "" : text("; there is ", type, " of ", join(others, ", ")));
+  }
+
+  const Records& records_;
+  const Registry& registry_;
+  const std::vector<std::string>& devices_;
+  std::vector<std::string> out_;
+};
+
+}  // namespace
+
+std::vector<std::string> lint(const Records& records, const Registry& registry,
+                              const std::vector<std::string>& devices) {
+  return Linter(records, registry, devices).run();
+}
+
+}  // namespace graft
