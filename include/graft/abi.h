@@ -522,6 +522,10 @@ typedef struct graft_host {
    * parallel_for have different numbers. */
   int32_t (*thread_number)(graft_runner*);
   int32_t (*thread_count)(graft_runner*);
+
+  /* All fields of the layer, in the order of the file; they count as used. The list is valid until the callback
+   * returns. */
+  size_t (*layer_fields)(graft_builder*, const graft_named_value** list);
 } graft_host;
 
 /* What every host provides: the table of the first release. Test later fields against `size` before use. */

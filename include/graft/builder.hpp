@@ -172,6 +172,14 @@ class Builder {
   bool has(std::string_view path) const { return host->field(im_, str(path)) != nullptr; }
   // The raw value, or null.
   const graft_value* field(std::string_view path) const { return host->field(im_, str(path)); }
+  // All fields of the layer, in the order of the file; they count as used. Valid until the rule returns.
+  std::span<const graft_named_value> fields() const {
+    constexpr size_t least = offsetof(graft_host, layer_fields) + sizeof(void*);
+    if (host->size < least) unsupported("this host does not list the fields of a layer");
+    const graft_named_value* list = nullptr;
+    size_t count = host->layer_fields(im_, &list);
+    return {list, count};
+  }
   // The field as T. Without a fallback, a missing field is an error:
   //
   //   auto axis = layer.get<int64_t>("axis", -1);                        // optional

@@ -209,6 +209,12 @@ const graft_value* Layer::field(std::string_view path) {
   return &c.value;
 }
 
+std::span<const graft_named_value> Layer::fields() {
+  if (all_fields_.empty())
+    for (const auto& [path, f] : raw_.fields) all_fields_.push_back({str(path), *field(path)});
+  return all_fields_;
+}
+
 graft_info Layer::ref_info(graft_ref ref) { return scope_.graph.info(checked(ref)).raw(); }
 
 const graft_tensor* Layer::ref_constant(graft_ref ref) {

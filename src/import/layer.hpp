@@ -71,6 +71,7 @@ class Layer final : public graft_builder {
   size_t weight_count() const override { return raw_.weights; }
   graft_ref add_nothing() override { return ref_of(scope_.add_nothing()); }
   const std::vector<graft_ref>& inline_body(std::string_view path, std::span<const graft_ref> inputs) override;
+  std::span<const graft_named_value> fields() override;
 
  private:
   void check_ranks(const graft_rule& rule) const;
@@ -105,6 +106,7 @@ class Layer final : public graft_builder {
   std::vector<ValueId> outputs_;
   std::vector<NodeId> made_;
   std::deque<CachedField> fields_;
+  std::vector<graft_named_value> all_fields_;  // once they were listed
   std::set<std::string, std::less<>> read_;
   std::deque<ImportedGraph> bodies_;
   std::vector<graft_ref> items_;    // of the list queried last

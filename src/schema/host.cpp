@@ -210,6 +210,13 @@ graft_host make_table() {
   h.packed = [](graft_node* n, const void** packed) { return run([&] { *packed = n->packed(); }); };
   h.thread_number = [](graft_runner*) -> int32_t { return ThreadPool::thread_number(); };
   h.thread_count = [](graft_runner*) -> int32_t { return ThreadPool::shared().threads(); };
+  h.layer_fields = [](graft_builder* m, const graft_named_value** list) {
+    return value_or<size_t>(0, [&] {
+      auto all = m->fields();
+      *list = all.data();
+      return all.size();
+    });
+  };
   return h;
 }
 

@@ -75,6 +75,9 @@ struct graft_builder {
   virtual const std::vector<graft_ref>& inline_body(std::string_view, std::span<const graft_ref>) {
     graft::throw_user("only an import rule can inline a sub-graph");
   }
+  virtual std::span<const graft_named_value> fields() {
+    graft::throw_user("only an import rule can list the fields of a layer");
+  }
 
   // Only a pass has these.
   virtual const graft_node* visited() { return nullptr; }

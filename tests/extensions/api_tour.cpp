@@ -219,6 +219,16 @@ Value import_twirl(Builder& layer) {
     y = y + static_cast<double>(word.size());
   return y * layer.get<double>("twirl_param.inner.1.factor", 1);
 }
+// The fields of a layer are listed in the order of the file, and all of them count as used.
+Value import_sum_of_fields(Builder& layer) {
+  double sum = 0, weight = 1;
+  for (const graft_named_value& f : layer.fields()) {
+    if (f.value.kind == GRAFT_INT) sum += weight * static_cast<double>(f.value.i);
+    if (f.value.kind == GRAFT_TEXT) sum += weight * static_cast<double>(f.name.size);
+    weight *= 100;
+  }
+  return layer.input(0) + sum;
+}
 Value import_part_layer(Builder& layer) {
   if (layer.get<std::string>("python_param.module") != "parts") fail("a layer of another module");
   return layer.input(0) / layer.get<double>("python_param.param_str.by") +
@@ -230,6 +240,7 @@ Value import_part_layer(Builder& layer) {
 GRAFT_EXTENSION("tour", "1.0") {
   return {
       caffe("Twirl").expand(import_twirl),
+      caffe("SumOfFields").expand(import_sum_of_fields),
       caffe("PartLayer").ignore("python_param.*").expand(import_part_layer),
       op<Kinds>("Kinds", "tour").inputs("").infer(kinds_infer).reference(kinds_run),
       op<Table>("LookUp", "tour").inputs("index").infer(table_infer).reference(table_run),
