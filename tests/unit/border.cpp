@@ -28,7 +28,8 @@ static_assert(offsetof(graft_rule, since) == 56 && offsetof(graft_rule, op) == 7
 static_assert(offsetof(graft_extension, ops) == 40 && offsetof(graft_extension, rules) == 72);
 static_assert(offsetof(graft_host, fail) == 8 && offsetof(graft_host, allocate) == 152 &&
               offsetof(graft_host, import_body) == 328 && offsetof(graft_host, add_nothing) == 440 &&
-              offsetof(graft_host, inline_body) == 448 && offsetof(graft_host, layer_fields) == 456);
+              offsetof(graft_host, inline_body) == 448 && offsetof(graft_host, layer_fields) == 480);
+static_assert(offsetof(graft_kernel, pack) == 112);
 
 namespace graft {
 namespace {
