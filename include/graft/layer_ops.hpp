@@ -1,0 +1,253 @@
+// Turns a class in OpenCV's form into operations: what layer.hpp and opencv.hpp share.
+//
+// An Api names the types (Layer, LayerParams, Mat, MatShape) and how to make them from ours. OpenCV has one instance
+// per layer, with members that `forward` may change. Here several requests may run at once, so each call takes an
+// instance of its own from a pool; nothing is allocated once there is one per concurrent call.
+#pragma once
+
+#include <mutex>
+
+#include "layer_import.hpp"
+
+namespace [[gnu::visibility("hidden")]] graft {
+
+namespace detail {
+
+// Reads "name=value" of LayerAttributes::params into the dictionary, value by value.
+class ParameterReader {
+ public:
+  explicit ParameterReader(std::string_view s) : all_(s), s_(s) {}
+
+  template <class Set>
+  void read(Set&& set) {
+    if (accept('[')) return list(set);
+    if (s_.starts_with('"')) set(std::vector<std::string>{quoted()}, false);
+    else number_list({scalar()}, false, set);
+  }
+
+ private:
+  template <class Set>
+  void list(Set& set) {
+    std::vector<std::string_view> numbers;
+    std::vector<std::string> texts;
+    while (!accept(']')) {
+      if (s_.empty()) fail("expected ']' in the parameter ", all_);
+      if (s_.starts_with('"')) texts.push_back(quoted());
+      else numbers.push_back(scalar());
+      accept(','), accept(' ');
+    }
+    if (!texts.empty()) set(texts, true);
+    else number_list(numbers, true, set);
+  }
+  template <class Set>
+  static void number_list(const std::vector<std::string_view>& words, bool is_list, Set& set) {
+    bool whole = true;
+    for (std::string_view w : words) whole = whole && w.find_first_of(".eEnN") == w.npos;
+    std::vector<int64_t> ints;
+    std::vector<double> reals;
+    for (std::string_view w : words) {
+      if (w == "true" || w == "false") ints.push_back(w == "true"), reals.push_back(w == "true");
+      else if (whole) ints.push_back(std::strtoll(std::string(w).c_str(), nullptr, 10));
+      else reals.push_back(std::strtod(std::string(w).c_str(), nullptr));
+    }
+    bool truth = words.size() == 1 && (words[0] == "true" || words[0] == "false");
+    if (whole || truth) set(ints, is_list);
+    else set(reals, is_list);
+  }
+  bool accept(char c) {
+    if (!s_.starts_with(c)) return false;
+    s_.remove_prefix(1);
+    return true;
+  }
+  std::string_view scalar() {
+    size_t n = std::min(s_.find_first_of(",] "), s_.size());
+    if (n == 0) fail("expected a value in the parameter ", all_);
+    std::string_view word = s_.substr(0, n);
+    s_.remove_prefix(n);
+    return word;
+  }
+  std::string quoted() {
+    std::string out;
+    size_t i = 1;
+    for (; i < s_.size() && s_[i] != '"'; ++i) {
+      if (s_[i] != '\\') out += s_[i];
+      else if (i + 1 < s_.size() && s_[i + 1] == 'u' && i + 5 < s_.size()) {
+        out += static_cast<char>(std::strtol(std::string(s_.substr(i + 2, 4)).c_str(), nullptr, 16));
+        i += 5;
+      } else if (i + 1 < s_.size()) out += s_[++i];
+    }
+    if (i >= s_.size()) fail("expected '\"' at the end of the parameter ", all_);
+    s_.remove_prefix(i + 1);
+    return out;
+  }
+  std::string_view all_, s_;
+};
+
+template <class Api>
+class LayerOp {
+ public:
+  using Create = typename Api::Pointer (*)(typename Api::Params&);
+
+  // A new instance for a node; `blob(i)` gives its weights.
+  template <class Blob>
+  static typename Api::Pointer create(std::string_view name, std::string_view type, const LayerAttributes& a,
+                                      Blob blob) {
+    typename Api::Params params;
+    params.name = std::string(name), params.type = std::string(type);
+    for (const std::string& p : a.params) {
+      size_t equals = p.find('=');
+      if (equals == p.npos) fail("expected a parameter as name=value, got '", p, "'");
+      std::string key = p.substr(0, equals);
+      ParameterReader(std::string_view(p).substr(equals + 1)).read([&](const auto& values, bool is_list) {
+        Api::set(params, key, values, is_list);
+      });
+    }
+    for (int64_t i = 0; i < a.blobs; ++i) params.blobs.push_back(Api::copy(blob(static_cast<size_t>(i))));
+    typename Api::Pointer made = factory(type)(params);
+    if (!made) fail("the layer class of '", type, "' did not create an instance");
+    return made;
+  }
+
+  static void infer(Infer& ctx, const LayerAttributes& a) {
+    size_t flows = flows_of(ctx.inputs(), a);
+    std::vector<typename Api::Shape> in, out, internals;
+    DType type = flows ? ctx.type(0) : DType::f32;
+    bool known = true;
+    for (size_t i = 0; i < flows; ++i) known = known && ctx.shape(i).is_static();
+    for (size_t i = 0; i < static_cast<size_t>(a.outputs) && !known; ++i) ctx.output(i, type, Shape::unknown());
+    if (!known) return;
+    for (size_t i = 0; i < flows; ++i) in.push_back(Api::shape(ctx.shape(i).values()));
+    shapes(*instance(ctx, a), in, a, out, internals);
+    for (size_t i = 0; i < static_cast<size_t>(a.outputs); ++i) ctx.output(i, type, Shape::of(Api::dims(out[i])));
+  }
+
+  // An instance with the blobs of one call.
+  struct Instance {
+    typename Api::Pointer layer;
+    std::vector<typename Api::Mat> inputs, outputs, internals;
+    bool finalized = false;
+  };
+  // Shared by all calls with the same shapes.
+  struct State {
+    std::string name, type;
+    std::vector<typename Api::Shape> internals;
+    std::vector<size_t> offsets;
+    std::vector<typename Api::Mat> blobs;
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Instance>> idle;
+
+    std::unique_ptr<Instance> take() {
+      std::lock_guard lock(mutex);
+      if (idle.empty()) return nullptr;
+      auto i = std::move(idle.back());
+      idle.pop_back();
+      return i;
+    }
+    void give(std::unique_ptr<Instance> i) {
+      std::lock_guard lock(mutex);
+      idle.push_back(std::move(i));
+    }
+  };
+
+  static std::shared_ptr<State> prepare(Prepare& ctx, const LayerAttributes& a) {
+    auto s = std::make_shared<State>();
+    s->name = ctx.name(), s->type = ctx.op_type();
+    size_t flows = flows_of(ctx.inputs(), a);
+    std::vector<typename Api::Shape> in, out;
+    for (size_t i = 0; i < flows; ++i) {
+      if (!ctx.shape(i).is_static()) unsupported("requires static shapes");
+      if (!Api::has_type(ctx.type(i))) unsupported("layers of OpenCV have no element type ", ctx.type(i));
+      in.push_back(Api::shape(ctx.shape(i).values()));
+    }
+    auto made = std::make_unique<Instance>();
+    made->layer = instance(ctx, a);
+    shapes(*made->layer, in, a, out, s->internals);
+    size_t bytes = 0;
+    for (const auto& shape : s->internals) {
+      s->offsets.push_back(bytes);
+      bytes += (static_cast<size_t>(count_of(Api::dims(shape))) * sizeof(float) + 63) / 64 * 64;
+    }
+    ctx.scratch(bytes);
+    s->give(std::move(made));
+    return s;
+  }
+
+  static void run(Run& ctx, const LayerAttributes& a, const std::shared_ptr<State>& s) {
+    size_t flows = flows_of(ctx.inputs(), a);
+    std::unique_ptr<Instance> i = s->take();
+    if (!i) {
+      i = std::make_unique<Instance>();
+      i->layer = create(s->name, s->type, a, [&](size_t b) { return ctx.input(flows + b); });
+    }
+    i->inputs.resize(flows), i->outputs.resize(ctx.outputs()), i->internals.resize(s->internals.size());
+    for (size_t k = 0; k < flows; ++k) Api::view(ctx.input(k), i->inputs[k]);
+    for (size_t k = 0; k < ctx.outputs(); ++k) Api::view(ctx.output(k), i->outputs[k]);
+    for (size_t k = 0; k < i->internals.size(); ++k)
+      Api::view(s->internals[k], static_cast<unsigned char*>(ctx.scratch()) + s->offsets[k], i->internals[k]);
+    if (!i->finalized) Api::finalize(*i->layer, i->inputs, i->outputs);
+    i->finalized = true;
+    Api::forward(*i->layer, i->inputs, i->outputs, i->internals);
+    for (size_t k = 0; k < ctx.outputs(); ++k)
+      if (ctx.output_used(k) && Api::data(i->outputs[k]) != ctx.output(k).bytes())
+        fail("the layer replaced output ", k, " by another matrix: write into the memory it was given");
+    s->give(std::move(i));
+  }
+
+  static Definitions define(std::string_view type, Create create) {
+    factory(type) = create;
+    std::string_view last = type.substr(type.rfind('.') + 1);
+    Definitions all = op<LayerAttributes>(last, layer_opset)
+                          .doc("a layer in OpenCV's form")
+                          .inputs("inputs...")
+                          .outputs("outputs...")
+                          .infer(infer)
+                          .kernel(Kernel("REFERENCE", "layer").run(prepare, run));
+    factory(last) = create;
+    all += onnx(last).domain(type.substr(0, type.size() - std::min(type.size(), last.size() + 1))).expand(import <0>);
+    all += caffe(last).expand(import <1>);
+    all += tensorflow(last).expand(import <2>);
+    all += mxnet(last).expand(import <3>);
+    all += kaldi(last).expand(import <4>);
+    return all;
+  }
+
+ private:
+  template <int framework>
+  static void import(Builder& layer) {
+    constexpr std::string_view names[] = {"onnx", "caffe", "tensorflow", "mxnet", "kaldi"};
+    import_layer(layer, names[framework], layer.type());
+  }
+  // Filled while definitions are made, read afterwards.
+  static Create& factory(std::string_view type) {
+    static std::vector<std::pair<std::string, Create>> all;
+    for (auto& [name, create] : all)
+      if (name == type) return create;
+    return all.emplace_back(std::string(type), nullptr).second;
+  }
+  static size_t flows_of(size_t inputs, const LayerAttributes& a) {
+    auto blobs = static_cast<size_t>(a.blobs);
+    if (blobs > inputs) fail("expected ", blobs, " blobs among the inputs, got ", inputs, " inputs");
+    return inputs - blobs;
+  }
+  static typename Api::Pointer instance(const NodeView& ctx, const LayerAttributes& a) {
+    size_t flows = flows_of(ctx.inputs(), a);
+    return create(ctx.name(), ctx.op_type(), a, [&](size_t b) {
+      TensorView t = ctx.constant(flows + b);
+      if (!t) unsupported("the weights of a layer in OpenCV's form must be constant");
+      return t;
+    });
+  }
+  static void shapes(typename Api::Layer& layer, const std::vector<typename Api::Shape>& in, const LayerAttributes& a,
+                     std::vector<typename Api::Shape>& out, std::vector<typename Api::Shape>& internals) {
+    layer.getMemoryShapes(in, static_cast<int>(a.outputs), out, internals);
+    if (out.size() < static_cast<size_t>(a.outputs))
+      fail("getMemoryShapes gave ", out.size(), " output shapes, expected ", a.outputs);
+    for (const auto& s : out)
+      for (int64_t d : Api::dims(s))
+        if (d < 0) fail("getMemoryShapes gave a negative dimension");
+  }
+};
+
+}  // namespace detail
+
+}  // namespace graft
