@@ -130,10 +130,11 @@ class GRAFT_API InferRequest {
 
 // How to compile a model.
 struct GRAFT_API Options {
-  int streams = 1;       // asynchronous requests that run at the same time
-  int threads = 0;       // for all streams together; 0: one per core
-  bool profile = false;  // measure every operation
-  bool passes = true;    // optimize the graph first; REFERENCE never does
+  int streams = 1;                             // asynchronous requests that run at the same time
+  int threads = 0;                             // for all streams together; 0: one per core
+  bool profile = false;                        // measure every operation
+  bool passes = true;                          // optimize the graph first; REFERENCE never does
+  std::vector<std::string> disabled_passes{};  // of those (Core::passes), by name
 };
 
 // A model prepared for a device: kernels are chosen, weights packed, memory planned. Immutable and thread-safe.
