@@ -46,6 +46,9 @@ nlohmann::json import_json(const Model& model, const Report& report) {
 
 void add_kernels(nlohmann::json& out, const Explanation& e) {
   out["device"] = e.device;
+  out["passes"] = nlohmann::json::array();
+  for (const PassEffect& p : e.passes)
+    out["passes"].push_back({{"pass", p.pass}, {"changes", p.changes}, {"nodes", p.places}});
   out["memory"] = {{"arena", e.arena_bytes}, {"without_sharing", e.unshared_bytes}, {"constants", e.constant_bytes}};
   out["kernels"] = nlohmann::json::array();
   for (const Choice& c : e.choices) {

@@ -23,20 +23,20 @@ namespace graft {
 //   user's input -> Transpose (layout) -> Gather (channel order) -> Add(-mean) -> Multiply(1/scale) -> the model
 
 // Values for the channels of an input; without a name, the n-th entry is for the n-th input.
-struct ChannelValues {
+struct GRAFT_API ChannelValues {
   std::string input;
   std::vector<double> values;
 };
 
 // One entry per dimension: {"N", "H", "W", "C"}; "?" for an unnamed one, "..." for any number of them. Without a name:
 // all inputs, or, where a target is given, inputs and outputs of that rank.
-struct LayoutRequest {
+struct GRAFT_API LayoutRequest {
   std::string name;
   std::vector<std::string> source,
       target;  // no target: only annotates the input
 };
 
-struct Preprocessing {
+struct GRAFT_API Preprocessing {
   std::vector<ChannelValues> mean, scale;  // subtracted first, then divided by
   std::optional<double> scale_all;
   Tensor mean_image;                                      // [..., channels, height, width]; see read_mean_image
@@ -51,7 +51,7 @@ struct Preprocessing {
 
 // ---- options ----
 
-struct ConvertOptions {
+struct GRAFT_API ConvertOptions {
   Preprocessing preprocess;
   bool channels_first = false;  // of TensorFlow models: their inputs are NCHW rather than NHWC
 
@@ -71,9 +71,9 @@ struct ConvertOptions {
 
 // ---- the result ----
 
-struct F16Report {
+struct GRAFT_API F16Report {
   size_t compressed = 0, kept = 0;  // constants of f32
-  struct Loss {
+  struct GRAFT_API Loss {
     std::string constant;
     int64_t elements = 0, clipped = 0, vanished = 0;  // too large for f16; too small, became 0
   };

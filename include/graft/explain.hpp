@@ -33,7 +33,7 @@ struct GRAFT_API PassEffect {
 };
 
 // Why an operation runs as it does.
-struct Choice {
+struct GRAFT_API Choice {
   std::string node, type, opset;
   std::string device, kernel;                                 // the choice; empty kernel: nothing to run
   std::vector<std::pair<std::string, std::string>> declined;  // kernel and reason, in order of preference

@@ -15,16 +15,16 @@
 
 namespace graft {
 
-struct AttributeInfo {
+struct GRAFT_API AttributeInfo {
   std::string name, kind, doc;  // kind: "int", "list of floats", ...
   std::string fallback;         // its default in the textual form; "required" or "optional" if it has none
   std::vector<std::string> allowed;
 };
-struct OpPortInfo {
+struct GRAFT_API OpPortInfo {
   std::string name, doc;
   bool optional = false, variadic = false;
 };
-struct KernelInfo {
+struct GRAFT_API KernelInfo {
   std::string device, name;
 };
 
@@ -63,7 +63,7 @@ struct GRAFT_API OpInfo {
 // Identifies what Core::add_extension added.
 enum class ExtensionId : uint64_t {};
 
-struct ExtensionInfo {
+struct GRAFT_API ExtensionInfo {
   ExtensionId id{};
   std::string name, version;
   std::string path;  // empty: definitions of the program itself

@@ -24,12 +24,12 @@ namespace graft {
 // output means its first output.
 
 // "5", "True" or "[1 2 3]", not yet of any type: it becomes that of the input.
-struct FrozenValue {
+struct GRAFT_API FrozenValue {
   std::vector<std::string> items;
   bool list = false;
 };
 
-struct CutInput {
+struct GRAFT_API CutInput {
   std::string place;
   std::optional<Shape> shape{};
   std::optional<DType> type{};
@@ -37,7 +37,7 @@ struct CutInput {
   bool listed = true;  // from a complete list of inputs: it is an error if the outputs depend on another one
 };
 
-struct CutRequest {
+struct GRAFT_API CutRequest {
   std::vector<CutInput> inputs;      // none: those of the model
   std::vector<std::string> outputs;  // places; none: those of the model
   std::optional<Shape> only_shape;   // of the one input that the model has
@@ -52,7 +52,7 @@ struct CutRequest {
 
 // ---- options ----
 
-struct ReadOptions {
+struct GRAFT_API ReadOptions {
   CutRequest cut;
 
   // Properties of the inputs that the file leaves open or that differ from it, by name.
@@ -83,7 +83,7 @@ GRAFT_API std::string recognize_format(const std::string& path);
 // ---- replacements of sub-graphs ----
 
 // One sub-graph matched by an entry of a replacement file.
-struct ReplacementMatch {
+struct GRAFT_API ReplacementMatch {
   std::string name;                          // of the node that replaces it
   std::vector<std::string> nodes;            // in the order of the file
   std::vector<std::string> inputs, outputs;  // tensors; empty: an unused output

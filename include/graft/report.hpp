@@ -14,10 +14,10 @@
 namespace graft {
 
 // All layers of one type that no rule claims.
-struct UnknownType {
+struct GRAFT_API UnknownType {
   std::string type, domain;
   int64_t version = 1;
-  struct Layer {
+  struct GRAFT_API Layer {
     std::string name;
     std::vector<std::optional<Info>> inputs;  // none: absent
     size_t outputs = 0;
@@ -31,7 +31,7 @@ struct UnknownType {
 };
 
 // Which rule handled a layer.
-struct Claim {
+struct GRAFT_API Claim {
   std::string layer, type, domain;
   // "built-in", "function of the model", "mapping file ...", "replacement '...' of ...", "no rule", or the extension's
   // name
@@ -41,7 +41,7 @@ struct Claim {
 };
 
 // A layer with a rule that failed.
-struct Problem {
+struct GRAFT_API Problem {
   std::string layer, type;
   Error error;
   std::vector<std::string> inputs;  // of the model, whose values the layer needs when it is imported

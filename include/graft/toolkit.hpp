@@ -17,7 +17,7 @@
 //   log.hpp      a listener for log messages
 //
 // Ownership: objects are handles; copies refer to the same thing, which lives as long as any handle needs it. A
-// compiled model does not depend on the Model it was made from, nor on the Core.
+// compiled model does not depend on the Model it was made from, and neither depends on the Core.
 //
 // Definitions: what is added to a Core or removed from it concerns models that are read afterwards. A Model keeps the
 // definitions that it was read with, a CompiledModel those of its Model.
@@ -130,10 +130,11 @@ class GRAFT_API InferRequest {
 
 // How to compile a model.
 struct GRAFT_API Options {
-  int streams = 1;       // asynchronous requests that run at the same time
-  int threads = 0;       // for all streams together; 0: one per core
-  bool profile = false;  // measure every operation
-  bool passes = true;    // optimize the graph first; REFERENCE never does
+  int streams = 1;                             // asynchronous requests that run at the same time
+  int threads = 0;                             // for all streams together; 0: one per core
+  bool profile = false;                        // measure every operation
+  bool passes = true;                          // optimize the graph first; REFERENCE never does
+  std::vector<std::string> disabled_passes{};  // of those (Core::passes), by name
 };
 
 // A model prepared for a device: kernels are chosen, weights packed, memory planned. Immutable and thread-safe.
@@ -238,13 +239,14 @@ class GRAFT_API Core {
 GRAFT_API ConvertReport convert_model(Model model, const std::string& xml_path, const ConvertOptions& options = {});
 
 // A model that is imported for certain values, one per group of its inputs.
-struct Fitted {
+struct GRAFT_API Fitted {
   Model model;
   std::vector<Datum> values;  // per group of the model's inputs: without those that became constants
   Notes notes;                // what was done
 };
 // The model, read again with its own options if the values have other shapes or another structure than its inputs, or
-// where their values decide what can be imported or how many items a sequence has.
+// where their values decide what can be imported or how many items a sequence has. What reshape and add_output changed
+// is lost then.
 GRAFT_API Fitted fit_model(Model model, std::vector<Datum> values);
 
 }  // namespace graft

@@ -20,7 +20,7 @@ namespace graft {
 using Notes = std::vector<std::string>;
 
 // A value of an input or output, which need not be a tensor in ONNX.
-struct Datum {
+struct GRAFT_API Datum {
   enum Kind {
     tensor,
     sequence,  // its items are `parts`

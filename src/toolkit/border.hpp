@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/request.hpp"
 
 namespace graft {
 
@@ -15,6 +16,16 @@ decltype(auto) at_border(Body&& body) {
     throw;
   } catch (...) {
     throw current_error();
+  }
+}
+
+// Looks up what the application names: if that fails, the request is wrong, not the model.
+template <class Body>
+decltype(auto) as_request(Body&& body) {
+  try {
+    return std::forward<Body>(body)();
+  } catch (const Error& e) {
+    throw RequestError(e.message(), e.hint());
   }
 }
 

@@ -6,7 +6,6 @@
 #include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/pattern.hpp"
-#include "base/request.hpp"
 #include "base/text.hpp"
 #include "ir/ir.hpp"
 #include "ir/target.hpp"
@@ -39,11 +38,10 @@ void check_options(const Registry& registry, const ConvertOptions& o) {
   if (o.max_opset && (*o.max_opset < 1 || *o.max_opset > newest))
     throw RequestError(text("--max_opset: expected 1 to ", newest, ", got ", *o.max_opset),
                        "opset8 was introduced in OpenVINO 2022.1, opset13 in 2023.2");
-  for (const auto* names : {&o.disabled_passes, &o.enabled_passes}) try {
-      check_pass_names(registry, *names);
-    } catch (const Error& e) {
-      throw RequestError(e.message(), e.hint());
-    }
+  as_request([&] {
+    check_pass_names(registry, o.disabled_passes);
+    check_pass_names(registry, o.enabled_passes);
+  });
   kept_names(o);
 }
 
@@ -166,11 +164,7 @@ class Conversion {
 
   void write(const std::string& xml_path) {
     if (graph_.name.empty() || !o_.name.empty()) graph_.name = o_.name.empty() ? stem_of(xml_path) : o_.name;
-    if (std::string folder = folder_of(xml_path); !folder.empty()) try {
-        make_folder(folder);
-      } catch (const Error& e) {
-        throw RequestError(e.message(), e.hint());
-      }
+    if (std::string folder = folder_of(xml_path); !folder.empty()) as_request([&] { make_folder(folder); });
     StepTime time;
     done_.xml = xml_path;
     done_.bin = write_ir(graph_, registry(), xml_path, o_.ir_version);

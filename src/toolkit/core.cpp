@@ -161,7 +161,10 @@ std::shared_ptr<CompiledModel::State> compiled(const Device& device, const Model
   StepTime time;
   Graph graph = from->clone();
   from.reset();
-  if (options.passes && device.wants_passes()) s->passes = run_passes(graph, *s->registry, pass_options(origin.report));
+  PassOptions passes = pass_options(origin.report);
+  passes.disabled = options.disabled_passes;
+  as_request([&] { check_pass_names(*s->registry, passes.disabled); });
+  if (options.passes && device.wants_passes()) s->passes = run_passes(graph, *s->registry, passes);
   std::erase_if(s->passes, [](const PassEffect& e) { return e.changes == 0; });
   s->program = device.compile(std::move(graph), *s->registry, how);
   s->streams = std::make_unique<Streams>(options.streams);

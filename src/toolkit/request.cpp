@@ -64,7 +64,7 @@ void InferRequest::State::end(std::exception_ptr e) {
     const State* outer = std::exchange(notified, this);
     std::exception_ptr thrown;
     try {
-      notify(std::move(told));
+      at_border([&] { notify(std::move(told)); });
     } catch (...) {
       thrown = std::current_exception();
     }
@@ -85,38 +85,56 @@ std::unique_lock<std::mutex> idle(S& s) {
 }
 }  // namespace
 
+namespace {
+
+void require_position(size_t index, size_t count, const char* what) {
+  if (index >= count) throw_user("the model has ", count, " ", what, "s, there is no ", what, " ", index);
+}
+
+}  // namespace
+
 void InferRequest::set_input_tensor(size_t index, const Tensor& t) {
-  auto lock = idle(*s_);
-  if (index >= s_->inputs.size()) throw_user("the model has ", s_->inputs.size(), " inputs, there is no input ", index);
-  check_fits(s_->model->inputs[index], t, "input");
-  s_->inputs[index] = t;
+  at_border([&] {
+    auto lock = idle(*s_);
+    require_position(index, s_->inputs.size(), "input");
+    check_fits(s_->model->inputs[index], t, "input");
+    s_->inputs[index] = t;
+  });
 }
 void InferRequest::set_output_tensor(size_t index, const Tensor& t) {
-  auto lock = idle(*s_);
-  if (index >= s_->outputs.size())
-    throw_user("the model has ", s_->outputs.size(), " outputs, there is no output ", index);
-  check_fits(s_->model->outputs[index], t, "output");
-  s_->outputs[index] = t;
-  s_->given[index] = true;
+  at_border([&] {
+    auto lock = idle(*s_);
+    require_position(index, s_->outputs.size(), "output");
+    check_fits(s_->model->outputs[index], t, "output");
+    s_->outputs[index] = t;
+    s_->given[index] = true;
+  });
 }
 void InferRequest::set_tensor(const std::string& name, const Tensor& t) {
-  if (auto i = position_of(s_->model->inputs, name)) return set_input_tensor(*i, t);
-  set_output_tensor(find_any_port(*s_->model, name, s_->model->outputs), t);
+  at_border([&] {
+    if (auto i = position_of(s_->model->inputs, name)) return set_input_tensor(*i, t);
+    set_output_tensor(find_any_port(*s_->model, name, s_->model->outputs), t);
+  });
 }
 Tensor InferRequest::get_input_tensor(size_t index) const {
-  auto lock = idle(*s_);
-  if (index >= s_->inputs.size()) throw_user("the model has ", s_->inputs.size(), " inputs, there is no input ", index);
-  return s_->inputs[index];
+  return at_border([&] {
+    auto lock = idle(*s_);
+    require_position(index, s_->inputs.size(), "input");
+    return s_->inputs[index];
+  });
 }
 Tensor InferRequest::get_output_tensor(size_t index) const {
-  auto lock = idle(*s_);
-  if (index >= s_->outputs.size())
-    throw_user("the model has ", s_->outputs.size(), " outputs, there is no output ", index);
-  return s_->outputs[index];
+  return at_border([&] {
+    auto lock = idle(*s_);
+    require_position(index, s_->outputs.size(), "output");
+    return s_->outputs[index];
+  });
 }
 Tensor InferRequest::get_tensor(const std::string& name) const {
-  if (auto i = position_of(s_->model->outputs, name)) return get_output_tensor(*i);
-  return get_input_tensor(find_any_port(*s_->model, name, s_->model->inputs));
+  return at_border([&] {
+    if (auto i = position_of(s_->model->outputs, name)) return get_output_tensor(*i);
+    return get_input_tensor(find_any_port(*s_->model, name, s_->model->inputs));
+  });
 }
 
 void InferRequest::infer() {
@@ -175,13 +193,15 @@ void InferRequest::set_callback(std::function<void(std::exception_ptr)> callback
 }
 
 std::vector<ProfilingInfo> InferRequest::get_profiling_info() const {
-  auto lock = idle(*s_);
-  if (!s_->model->options.profile)
-    throw Error(ErrorKind::user, "no profile was recorded", "compile with Options::profile");
-  std::vector<ProfilingInfo> out;
-  for (const ProfileEntry& e : s_->execution->profile())
-    out.push_back({e.node, e.type, e.kernel, e.microseconds, e.calls});
-  return out;
+  return at_border([&] {
+    auto lock = idle(*s_);
+    if (!s_->model->options.profile)
+      throw Error(ErrorKind::user, "no profile was recorded", "compile with Options::profile");
+    std::vector<ProfilingInfo> out;
+    for (const ProfileEntry& e : s_->execution->profile())
+      out.push_back({e.node, e.type, e.kernel, e.microseconds, e.calls});
+    return out;
+  });
 }
 void InferRequest::reset_state() {
   auto lock = idle(*s_);

@@ -63,7 +63,7 @@ class Installed(unittest.TestCase):
         self.assertEqual(run("pkg-config", "--modversion", "graft", env=environment).strip(),
                          run(self.prefix / "bin/graft", "--version").split()[1])
         program = self.folder / "by_pkg_config"
-        run(os.environ.get("CXX", "c++"), "-std=c++20", HERE / "consumer.cpp", "-o", program, *flags)
+        run(os.environ.get("CXX", "c++"), "-std=c++20", "-Wall", "-Wextra", "-Werror", HERE / "consumer.cpp", "-o", program, *flags)
         self.check_consumer(program, {"LD_LIBRARY_PATH": str(self.libraries)})
 
     def test_program(self):

@@ -190,6 +190,21 @@ TEST_F(Toolkit, AnExplanationIsWhatRuns) {
   }
 }
 
+TEST_F(Toolkit, PassesAreDisabledByName) {
+  Core core;
+  Model model = core.read_model(file("m.graph", "graph (x: f32[2]) { s = Sigmoid(x) return y = Multiply(x, s) }"));
+  Explanation whole = core.compile_model(model).explain();
+  ASSERT_EQ(whole.choices.size(), 1u);
+  ASSERT_FALSE(whole.passes.empty());
+  Options options;
+  for (const PassEffect& e : whole.passes) options.disabled_passes.push_back(e.pass);
+  Explanation less = core.compile_model(model, "CPU", options).explain();
+  EXPECT_EQ(less.choices.size(), 2u);
+  EXPECT_TRUE(less.passes.empty());
+  options.disabled_passes = {"no_such_pass"};
+  EXPECT_EQ(kind_of([&] { core.compile_model(model, "CPU", options); }), ErrorKind::request);
+}
+
 TEST_F(Toolkit, ListsWhatThereIs) {
   Core core;
   std::vector<OpInfo> ops = core.operations();

@@ -6,6 +6,9 @@
 
 #include "toolkit.hpp"
 
+// A program that is an extension, too.
+GRAFT_EXTENSION("unit", "1.0") { return graft::scaled_relu<5>(); }
+
 namespace graft {
 namespace {
 
@@ -69,6 +72,14 @@ TEST_F(Toolkit, DefinitionsOfTheProgramGoBeforeALibrary) {
   EXPECT_EQ(run_relu(core), (Values{0, 3}));
   core.add_extension(GRAFT_TEST_EXTENSIONS "/override_relu.so");
   EXPECT_EQ(run_relu(core), (Values{100, 103}));
+}
+
+TEST_F(Toolkit, AProgramMayBeAnExtension) {
+  Core core, other;
+  core.add_extension(graft_extension_entry);
+  EXPECT_EQ(run_relu(core), (Values{-5, 15}));
+  EXPECT_EQ(run_relu(other), (Values{0, 3}));
+  EXPECT_EQ(core.extensions()[0].name, "unit");
 }
 
 TEST_F(Toolkit, RefusedDefinitionsLeaveEverythingAsItWas) {
