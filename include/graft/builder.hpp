@@ -219,6 +219,9 @@ class Builder {
   // The general form, with bodies for operations like Loop and If.
   std::vector<Value> make(std::string_view op, const std::vector<Value>& inputs, const std::vector<NamedAttr>& attrs,
                           size_t outputs, const std::vector<BodyUse>& bodies) {
+    // The number may come from a dimension of an untrusted file.
+    constexpr size_t most = 65'536;
+    if (outputs > most) unsupported("expected at most ", most, " outputs of an operation, got ", outputs);
     std::vector<graft_ref> in, out(outputs);
     for (const Value& v : inputs) in.push_back(v.ref());
     std::vector<graft_named_value> raw;

@@ -97,7 +97,7 @@ class TensorView {
   template <class T>
   T scalar() const {
     if (size() != 1) fail("expected a tensor with a single element, got shape ", info().shape);
-    if constexpr (std::is_same_v<T, bool>) return to<uint8_t>()[0] != 0;
+    if constexpr (std::is_same_v<T, bool>) return to<double>()[0] != 0;  // as integers, small numbers would be 0
     else return to<T>()[0];
   }
   // The C form, for host functions.

@@ -351,8 +351,13 @@ class Shape {
     s.ranked_ = false;
     return s;
   }
-  // A known rank with unknown dimensions.
-  static Shape of_rank(size_t rank) { return Shape(std::vector<Dim>(rank)); }
+  // A known rank with unknown dimensions. Fails for ranks that no tensor has, because it may come from a dimension:
+  // that of the target shape of a Reshape.
+  static Shape of_rank(size_t rank) {
+    constexpr size_t most = 1024;
+    if (rank > most) fail("expected a rank of at most ", most, ", got ", rank);
+    return Shape(std::vector<Dim>(rank));
+  }
   // A shape whose dimensions are all known.
   static Shape of(std::span<const int64_t> dims) {
     Shape s;

@@ -31,7 +31,7 @@ void reshape_infer(Infer& ctx, const Reshape& a) {
   } else {
     // Perhaps only the number of target dimensions is known.
     if (list.ranked() && list.rank() == 1 && list[0].known())
-      target = Shape(std::vector<Dim>(static_cast<size_t>(list[0].value())));
+      target = Shape::of_rank(static_cast<size_t>(list[0].value()));
     return ctx.output(0, ctx.type(0), target);
   }
   Shape out;

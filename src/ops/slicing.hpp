@@ -48,7 +48,8 @@ inline Dim cut_dim(const Dim& in, const Dim& start, const Dim& stop, int64_t ste
   auto count = [&](int64_t n) { return cut_of(n, a, z, step).count; };
   int64_t low = std::min(count(in.min()), count(in.max())), high = std::max(count(in.min()), count(in.max()));
   int64_t peak = step > 0 ? z : a < INT64_MAX ? a + 1 : a;
-  if (in.can_be(peak)) high = std::max(high, count(peak));
+  for (int64_t n : {int64_t{1}, peak})  // clamped bounds may select the only element there is
+    if (in.can_be(n)) high = std::max(high, count(n));
   if (in.max() == Dim::unbounded && count(INT64_MAX / 2) != count(INT64_MAX / 4)) high = Dim::unbounded;
   return Dim::between(low, high);
 }

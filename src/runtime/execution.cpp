@@ -261,6 +261,7 @@ void HostExecution::run_step(size_t index, const std::atomic<bool>*) {
   if (!c.dynamic) {
     NowRunning now(&c.running);
     graft_status status = c.empty ? GRAFT_OK : s.kernel.kernel->run(&c.call);
+    release_bodies(s, c, status);
     if (status != GRAFT_OK || callback_failed())
       with_context([&] { check_callback(status); }, [&] { return running(plan_->graph[s.node], s.kernel); });
   } else {
@@ -274,6 +275,21 @@ void HostExecution::run_step(size_t index, const std::atomic<bool>*) {
     e.microseconds += took.count();
     ++e.calls;
   }
+}
+
+// The results of bodies end with the step; strings among its outputs still point into them.
+void HostExecution::release_bodies(const Step& step, Call& call, graft_status status) {
+  if (plan_->graph[step.node].bodies.empty()) return;
+  for (size_t o = 0; o < call.outputs.size() && status == GRAFT_OK; ++o) {
+    graft_tensor* t = call.outputs[o];
+    if (t->type != GRAFT_STRING || !t->data || !step.used[o]) continue;
+    auto* texts = static_cast<graft_str*>(t->data);
+    for (int64_t i = 0, n = count_checked(dims_of(*t)); i < n; ++i) {
+      texts_.emplace_back(view(texts[i]));
+      texts[i] = str(texts_.back());
+    }
+  }
+  call.runner.reset();
 }
 
 // A step with data-dependent output shapes, or whose kernel is chosen only at run time.
@@ -329,7 +345,7 @@ void HostExecution::run_dynamic(size_t index) {
     NowRunning now(&c.running);
     status = kernel.kernel->run(&c.call);
   }
-  c.runner.reset();
+  release_bodies(s, c, status);
   check_callback(status);
   for (size_t i = 0; i < s.outputs.size(); ++i)
     if (uint32_t slot = s.outputs[i]; s.used[i] && plan_->slots[slot].kind == Slot::dynamic && !held_[slot])

@@ -23,6 +23,7 @@ class HostExecution final : public Execution {
   void bind(std::shared_ptr<const Plan> plan);
   void run_step(size_t index, const std::atomic<bool>* cancel);
   void run_dynamic(size_t index);
+  void release_bodies(const Step& step, Call& call, graft_status status);
   void make_dynamic(uint32_t slot, const Info& info);
 
   HostProgram& program_;

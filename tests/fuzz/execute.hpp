@@ -21,7 +21,7 @@ enum Count : size_t {
   compared,
   too_large,         // more elements or work than a fuzz target has time for
   cancelled,         // a loop that runs too long
-  excused_random,    // REFERENCE differs from itself
+  excused_random,    // an operation is random
   excused_unstable,  // REFERENCE differs as much when inputs and constants change by rounding
   excused_overflow,  // infinity, NaN or nearly: the order of operations decides
   through_ir,

@@ -212,6 +212,8 @@ def expansion():
     chain = [onnx.node("StringConcat", ["s" if i == 0 else "t%d" % (i - 1)] * 2, ["t%d" % i]) for i in range(40)]
     yield convert("string_concat", model(chain + [onnx.node("Identity", ["t39"], ["y"])], [text], opsets={"": 20}))
     yield convert("string_tile", model([onnx.node("Tile", ["s", "r"], ["t"]), onnx.node("Identity", ["t"], ["y"])], [text, ints("r", [60000])], opsets={"": 20}))
+    for name, dims in (("dim", [(1 << 40) - 1, 3]), ("many", [1 << 24])):
+        yield convert("split_to_sequence_" + name, model([onnx.node("SplitToSequence", ["x"], ["y"])], inputs=[("x", dims)]))
     header = lambda descr, shape: b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + ("{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (descr, shape)).ljust(117).encode() + b"\n"
     relu = model([onnx.node("Identity", ["x"], ["y"])])
     for name, content in (("u0", header("<U0", "(4000000000,)")), ("huge", header("<f4", "(%d,)" % BIG)), ("many_dims", header("<f4", "(" + "1," * 8 + ")"))):

@@ -123,7 +123,9 @@ Value import_concat_from_sequence(Builder& layer) {
 
 // Equal lengths, with the remainder at the end.
 std::vector<int64_t> sequence_lengths(int64_t whole, int64_t each) {
+  constexpr int64_t most = 65'536;  // as many outputs as an operation may have
   if (each < 1) fail("expected a positive length of the parts, got ", each);
+  if (whole / each > most) unsupported("expected at most ", most, " parts, got ", whole / each);
   std::vector<int64_t> lengths;
   for (int64_t left = whole; left > 0; left -= each) lengths.push_back(std::min(left, each));
   return lengths;

@@ -48,6 +48,9 @@ Value tf_slice(Builder& layer) {
   }
   Shape n = begin.shape();
   if (!n.ranked() || !n[0].known()) unsupported("the number of slices is unknown, but this conversion requires it");
+  if (Shape s = x.shape(); s.ranked() && n[0].value() > static_cast<int64_t>(s.rank()))
+    fail("expected at most ", s.rank(), " slices, one per axis, got ", n[0].value());
+  if (n[0].value() > 64) fail("expected at most 64 slices, got ", n[0].value());
   return layer.op("Slice", {x, begin, stop, layer.ints(std::vector<int64_t>(static_cast<size_t>(n[0].value()), 1))});
 }
 
