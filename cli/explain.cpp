@@ -47,6 +47,7 @@ nlohmann::json import_json(const Model& model, const Report& report) {
 void add_kernels(nlohmann::json& out, const Explanation& e) {
   out["device"] = e.device;
   out["memory"] = {{"arena", e.arena_bytes}, {"without_sharing", e.unshared_bytes}, {"constants", e.constant_bytes}};
+  if (!e.unfolded.nodes.empty()) out["unfolded"] = {{"nodes", e.unfolded.nodes}, {"limit", e.unfolded.limit}};
   out["kernels"] = nlohmann::json::array();
   for (const Choice& c : e.choices) {
     nlohmann::json declined = nlohmann::json::array();

@@ -309,8 +309,8 @@ const RawGraph& Layer::body_graph(std::string_view path) {
   const RawField* f = raw_.find(path);
   if (!f || f->graphs.empty()) throw_user("missing attribute '", path, "', expected a graph");
   read_.emplace(path);
-  if (scope_.depth() >= scope_.state().options.max_depth)
-    throw_user("graphs are nested more than ", scope_.depth(), " deep");
+  if (scope_.depth() >= scope_.state().options.limits.levels())
+    throw_limit(&Limits::depth, "graphs are nested more than ", scope_.depth(), " deep");
   return *f->graphs[0];
 }
 
@@ -320,8 +320,8 @@ const std::vector<graft_ref>& Layer::inline_body(std::string_view path, std::spa
     throw_user("expected ", body.inputs.size(), " inputs of the graph '", path, "', got ", inputs.size());
   ImportState& state = scope_.state();
   state.unrolled += body.nodes.size() + 1;
-  if (state.unrolled > state.options.max_unrolled)
-    throw_unsupported("inlining branches and loops adds more than ", state.options.max_unrolled, " layers");
+  if (uint64_t most = state.options.limits.unrolled; state.unrolled > most)
+    throw_limit(&Limits::unrolled, "inlining branches and loops adds more than ", most, " layers");
   // Names of the body are known in it alone.
   RawGraph own = renamed_body(body, text(name_, '/', state.bodies++, '/'));
   scope_.add_hints(own);

@@ -17,8 +17,9 @@ struct ImportState {
   const ImportOptions& options;
   ImportReport& report;
   std::unordered_map<std::string, const RawFunction*> functions;  // "domain|name"
-  FoldLimits fold_limits = options.fold_limits;
+  std::shared_ptr<Budget> budget = std::make_shared<Budget>(options.limits);
   size_t most_inlined = 0;
+  std::vector<const RawFunction*> calls;  // that are being imported, inside each other
   // Nodes whose output shapes are not specified by their entry in a mapping file, and the location of the entry.
   std::unordered_map<NodeId, std::string> shapeless;
   std::unordered_map<NodeId, NodeId> shapeless_from;  // nodes that depend on them -> one of them

@@ -152,12 +152,17 @@ std::shared_ptr<CompiledModel::State> compiled(const Device& device, const Model
   s->output_groups = output_groups(*from);
   CompileOptions how;
   how.profile = options.profile;
+  how.limits = origin.options.limits;
   int all = options.threads > 0 ? options.threads : ThreadPool::shared().threads();
   how.threads = std::max(1, all / std::max(1, options.streams));
   StepTime time;
   Graph graph = from->clone();
   from.reset();
-  if (options.passes && device.wants_passes()) s->passes = run_passes(graph, *s->registry, pass_options(origin.report));
+  if (options.passes && device.wants_passes()) {
+    PassOptions passes = pass_options(origin.report, how.limits);
+    passes.unfolded = &s->unfolded;
+    s->passes = run_passes(graph, *s->registry, passes);
+  }
   std::erase_if(s->passes, [](const PassEffect& e) { return e.changes == 0; });
   s->program = device.compile(std::move(graph), *s->registry, how);
   s->streams = std::make_unique<Streams>(options.streams);
