@@ -70,21 +70,31 @@ class Reader {
     }
   }
 
+  template <class F>
+  static void each_and_remove(xml_node list, const char* name, F&& each) {
+    for (xml_node n = list.child(name), next; n; n = next) {
+      next = n.next_sibling(name);
+      each(n);
+      list.remove_child(n);
+    }
+  }
+
   Graph graph(xml_node parent, int depth) {
     if (depth > limits_.levels()) throw_limit(&Limits::depth, "bodies are nested more than ", limits_.depth, " deep");
     Graph g;
     std::unordered_map<int64_t, Layer> layers;
     xml_node list = parent.child("layers");
     if (!list) throw_user("<", parent.name(), "> has no <layers>");
-    for (xml_node n : list.children("layer")) {
+    // What is read is given back: the parsed document of a large graph takes more memory than the graph.
+    each_and_remove(list, "layer", [&](xml_node n) {
       if (++count_ > limits_.nodes) throw_limit(&Limits::nodes, "the model has more than ", limits_.nodes, " layers");
       with_context([&] { layer(g, n, layers, depth); },
                    [&] {
                      return text("reading layer '", n.attribute("name").value(), "' (", n.attribute("type").value(),
                                  ", id ", n.attribute("id").value(), ")");
                    });
-    }
-    for (xml_node n : parent.child("edges").children("edge")) edge(g, n, layers);
+    });
+    each_and_remove(parent.child("edges"), "edge", [&](xml_node n) { edge(g, n, layers); });
     for (auto& [id, l] : layers) {
       std::vector<ValueId>& in = g[l.node].inputs;
       while (!in.empty() && !in.back().present()) in.pop_back();
@@ -275,6 +285,7 @@ class Reader {
         throw_user("string ", i, " of the constant lies at bytes ", a, " to ", b, " of ", texts.size());
       out.emplace_back(texts.substr(static_cast<size_t>(a), static_cast<size_t>(b - a)));
     }
+    forget_pages(bytes.data(), bytes.size());
     return Tensor::strings(dims, std::move(out));
   }
 
@@ -377,7 +388,7 @@ class Reader {
   Limits limits_;
   struct Range {
     int64_t begin, end;
-    const char* layer;
+    std::string layer;
   };
   std::vector<Range> ranges_;  // of constants in the weights
   int64_t version_ = 11;
@@ -396,6 +407,7 @@ Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<co
               const Registry& registry, const Limits& limits, WeightsCheck check) {
   pugi::xml_document doc;
   pugi::xml_parse_result parsed = doc.load_buffer(xml.data(), xml.size());
+  if (parsed) forget_pages(xml.data(), xml.size());  // copied
   if (!parsed) {
     auto at = static_cast<size_t>(std::max<ptrdiff_t>(parsed.offset, 0));
     auto line = 1 + std::count(xml.begin(), xml.begin() + static_cast<ptrdiff_t>(std::min(at, xml.size())), '\n');

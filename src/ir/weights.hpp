@@ -38,11 +38,9 @@ class NewWeights : public WeightsStore {
   const std::vector<WeightsPlace>& places() const { return places_; }  // of all constants, in the order of adding
 
  private:
-  WeightsPlace add_view(std::string_view bytes, Tensor keeper);
   OutputFile& file_;
   ContentHash hash_;
-  std::unordered_multimap<size_t, std::pair<std::string_view, size_t>> seen_;
-  std::vector<Tensor> kept_;
+  std::unordered_multimap<uint64_t, std::pair<Tensor, WeightsPlace>> seen_;
   std::vector<WeightsPlace> places_;
 };
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "base/file.hpp"
 #include "base/guard.hpp"
@@ -34,19 +35,27 @@ std::string names_text(const std::vector<std::string>& names) {
 
 class Writer {
  public:
-  Writer(const Registry& registry, WeightsStore& weights, int version)
-      : registry_(registry), weights_(weights), version_(version) {}
+  // `sink` takes the text piece by piece: that of a large graph takes as much memory as the graph.
+  using Sink = std::function<void(std::string_view)>;
+  Writer(const Registry& registry, WeightsStore& weights, int version, Sink sink)
+      : registry_(registry), weights_(weights), version_(version), sink_(std::move(sink)) {}
 
-  std::string document(const Graph& g) {
+  void document(const Graph& g) {
     xml_.out = "<?xml version=\"1.0\"?>\n";
     xml_.open("net").attribute("name", g.name).attribute("version", version_);
     contents(g);
     if (g.weights_recorded) weights_record();
     xml_.close();
-    return std::move(xml_.out);
+    drain(0);
   }
 
  private:
+  void drain(size_t most) {
+    if (xml_.out.size() <= most) return;
+    sink_(xml_.out);
+    xml_.out.clear();
+  }
+
   // Inputs first, then the computation, then nodes with only side effects, then outputs: readers derive the order of
   // inputs and outputs from it.
   std::vector<NodeId> layer_order(const Graph& g) {
@@ -67,7 +76,10 @@ class Writer {
     std::vector<int64_t> layer_id(g.end_id(), -1);
     for (size_t i = 0; i < order.size(); ++i) layer_id[order[i]] = static_cast<int64_t>(i);
     xml_.open("layers");
-    for (NodeId id : order) layer(g, g[id], layer_id[id]);
+    for (NodeId id : order) {
+      layer(g, g[id], layer_id[id]);
+      drain(size_t{1} << 18);
+    }
     xml_.close();
 
     struct Edge {
@@ -91,6 +103,7 @@ class Writer {
           .attribute("to-layer", e.to)
           .attribute("to-port", e.to_port);
       xml_.close();
+      drain(size_t{1} << 18);
     }
     xml_.close();
     if (!has_rt_info()) return;
@@ -258,37 +271,57 @@ class Writer {
   const Registry& registry_;
   WeightsStore& weights_;
   int version_;
+  Sink sink_;
   XmlWriter xml_;
 };
 
-// The first line in which two documents differ.
-std::string difference(std::string_view a, std::string_view b) {
-  auto at = static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
-  auto line = [&](std::string_view s) {
-    size_t begin = at == 0 ? 0 : s.substr(0, at).rfind('\n') + 1;
-    return trim(s.substr(begin, std::min<size_t>(s.find('\n', begin) - begin, 200)));
-  };
-  return text("expected ", in_quotes(line(a)), ", got ", in_quotes(line(b)));
-}
+// Compares a document with the one that was written.
+class Comparison {
+ public:
+  explicit Comparison(std::string_view expected) : expected_(expected) {}
+  void take(std::string_view piece) {
+    std::string_view there = expected_.substr(at_, piece.size());
+    if (there != piece) {
+      auto same = std::mismatch(there.begin(), there.end(), piece.begin(), piece.end()).first - there.begin();
+      throw Error(ErrorKind::internal,
+                  text("the IR reads back differently: expected ", line(there, static_cast<size_t>(same)), ", got ",
+                       line(piece, static_cast<size_t>(same))),
+                  "nothing was replaced");
+    }
+    forget_pages(there.data(), there.size());
+    at_ += piece.size();
+  }
+  void finish() const {
+    if (at_ != expected_.size())
+      throw Error(ErrorKind::internal, "the IR reads back as less than was written", "nothing was replaced");
+  }
+
+ private:
+  static std::string line(std::string_view s, size_t at) {
+    size_t begin = s.substr(0, at).rfind('\n') + 1;
+    return in_quotes(trim(s.substr(begin, std::min<size_t>(s.find('\n', begin) - begin, 200))));
+  }
+  std::string_view expected_;
+  size_t at_ = 0;
+};
 
 // A file that cannot be read, or that reads as another graph, must not replace a good one. Constants are compared by
 // their place in the file; their bytes are not read again.
-void check_written(const std::string& xml, OutputFile& bin, const NewWeights& weights, const Registry& registry,
-                   int version, const Limits& limits) {
-  auto mapped = bin.read_back();
-  std::string again;
+void check_written(OutputFile& xml, OutputFile& bin, const NewWeights& weights, const Registry& registry, int version,
+                   const Limits& limits) {
+  auto text_file = xml.read_back(), bin_file = bin.read_back();
+  Graph read;
   try {
-    Graph read = read_ir(xml, mapped->chars(), mapped, registry, limits, WeightsCheck::size);
-    WrittenWeights written(weights, mapped->chars());
-    again = Writer(registry, written, version).document(read);
+    read = read_ir(text_file->chars(), bin_file->chars(), bin_file, registry, limits, WeightsCheck::size);
   } catch (...) {
     Error e = current_error();
     if (is_limit_error(e)) throw e;
     throw Error(ErrorKind::internal, text("the IR cannot be read back: ", e.what()), "nothing was replaced");
   }
-  if (again != xml)
-    throw Error(ErrorKind::internal, text("the IR reads back differently: ", difference(xml, again)),
-                "nothing was replaced");
+  WrittenWeights written(weights, bin_file->chars());
+  Comparison comparison(text_file->chars());
+  Writer(registry, written, version, [&](std::string_view s) { comparison.take(s); }).document(read);
+  comparison.finish();
 }
 
 }  // namespace
@@ -302,11 +335,10 @@ std::string write_ir(const Graph& graph, const Registry& registry, const std::st
         std::string bin_path = xml_path.substr(0, xml_path.size() - 4) + ".bin";
         OutputFile bin(bin_path), xml(xml_path);
         NewWeights weights(bin);
-        std::string document = Writer(registry, weights, version).document(graph);
-        xml.write(document);
+        Writer(registry, weights, version, [&](std::string_view s) { xml.write(s); }).document(graph);
         check_files();
         StepTime time;
-        check_written(document, bin, weights, registry, version, limits);
+        check_written(xml, bin, weights, registry, version, limits);
         log_debug("read the IR back", time.text());
         commit_pair(bin, xml);
         return bin_path;
