@@ -1,6 +1,6 @@
 #include "base/hash.hpp"
 
-#include <bit>
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -22,7 +22,11 @@ uint64_t mixed(uint64_t v) {
 void ContentHash::add_block(const char* p) {
   uint64_t words[lane_count];
   std::memcpy(words, p, block_size);
-  for (size_t i = 0; i < lane_count; ++i) lanes_[i] = std::rotl(lanes_[i] ^ words[i], 29) * factor;
+  for (size_t i = 0; i < lane_count; ++i) {
+    // A product carries differences to higher bits, the shift back to lower ones.
+    uint64_t v = (lanes_[i] ^ words[i]) * factor;
+    lanes_[i] = v ^ (v >> 32);
+  }
 }
 
 void ContentHash::add(std::string_view bytes) {

@@ -2,6 +2,7 @@
 //
 //   INTERFERE="rename 3 kill"   the third call of rename: SIGKILL before it; also "term", "int", "fail" (with EIO)
 //   INTERFERE="reopen 1 spoil"  a temporary .xml that is opened for reading: one of its bytes changes before
+//   INTERFERE="create 1 cut"    when a temporary file is created: INTERFERE_FILE is cut to one page
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -64,5 +65,8 @@ extern "C" __attribute__((visibility("default"))) int open(const char* path, int
   mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
   va_end(list);
   if (strstr(path, ".xml.tmp") && !(flags & O_CREAT) && !strcmp(interference("reopen"), "spoil")) spoil(path);
+  if (strstr(path, ".tmp") && flags & O_CREAT && !strcmp(interference("create"), "cut") &&
+      truncate(getenv("INTERFERE_FILE"), 4096) != 0)
+    abort();
   return next<int (*)(const char*, int, ...)>("open")(path, flags, mode);
 }

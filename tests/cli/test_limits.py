@@ -4,9 +4,9 @@
   tests/cli/test_limits.py --build build [unittest arguments]
 """
 import json
+import os
 import re
 import struct
-import unittest
 import zlib
 
 import harness
@@ -36,6 +36,10 @@ class Limits(harness.Case):
             shown = " ".join(graft(command, "--help").out.split())
             for name in LIMITS:
                 self.assertRegex(shown, r"[ ,]%s\b" % name)
+
+    def test_the_guide_lists_all(self):
+        with open(os.path.join(harness.ROOT, "docs", "guide", "errors.md")) as f:
+            self.assertEqual(re.findall(r"(?m)^\| `([\w-]+)` \| [\d,^]+", f.read()), LIMITS)
 
     def test_a_refusal_names_the_option(self):
         model = self.relus(20)

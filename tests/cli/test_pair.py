@@ -8,7 +8,7 @@ import subprocess
 import unittest
 
 import harness
-from harness import built, graft
+from harness import built, graft, onnx
 
 # Two models whose weights have the same size: mixing them gives other numbers. x is 10.
 MODELS = {"a": ("Add", 2, 12.0), "m": ("Multiply", 5, 50.0)}
@@ -97,6 +97,16 @@ class Interrupted(Pair):
                 self.assertEqual((self.content("n.xml"), self.content("n.bin")), before)
                 self.assertEqual(self.left_overs(), [])
 
+    def test_a_model_that_is_cut_while_it_is_mapped(self):
+        model = self.path("cut.onnx")
+        weights = onnx.number(1, 1 << 18) + onnx.number(2, 1) + onnx.data(8, "w") + onnx.data(9, os.urandom(1 << 20))
+        harness.save(model, [onnx.node("Add", ["x", "w"], ["y"])], [onnx.value("x", [1 << 18])], [onnx.value("y", [1 << 18])], [weights])
+        env = dict(os.environ, LD_PRELOAD=built("lib", "libinterfere.so"), INTERFERE="create 1 cut", INTERFERE_FILE=model)
+        r = subprocess.run([built("bin", "graft"), "convert", model, "-o", self.path("out")], env=env, capture_output=True, text=True)
+        self.assertEqual(r.returncode, 2, r.stderr)
+        self.assertIn("became shorter while it was being read", r.stderr)
+        self.assertEqual(os.listdir(self.path("out")), [])
+
     def test_nothing_was_there_before(self):
         os.mkdir(self.path("out"))
         self.assertEqual(self.convert("m", "rename 2 fail").status, 2)
@@ -166,6 +176,18 @@ class Overlaps(Pair):
             r = self.net([(0, 1_000_000), second])
             self.assertEqual(r.status, 2, r.all)
             self.assertRegex(r.err, "constants 'c[01]' and 'c[01]' partly overlap in the weights")
+
+    def test_external_data_of_onnx(self):
+        def tensor(name, offset):
+            entry = lambda key, value: onnx.data(13, onnx.data(1, key) + onnx.data(2, value))
+            return onnx.number(1, 2) + onnx.number(2, 1) + onnx.data(8, name) + entry("location", "w.bin") + entry("offset", str(offset)) + onnx.number(14, 1)
+        self.write("w.bin", bytes(16))
+        for offset, status in ((0, 0), (8, 0), (4, 2)):
+            harness.save(self.path("e.onnx"), [onnx.node("Add", ["a", "b"], ["c"]), onnx.node("Add", ["x", "c"], ["y"])], [onnx.value("x", [2])],
+                         [onnx.value("y", [2])], [tensor("a", 0), tensor("b", offset)])
+            r = graft("convert", self.path("e.onnx"), "-o", self.path("out"))
+            self.assertEqual(r.status, status, r.all)
+        self.assertIn("tensors 'a' and 'b' partly overlap in 'w.bin'", r.err)
 
     def test_the_same_range_is_written_once(self):
         r = self.net([(0, 1_000_000)] * 300 + [(1_000_000, 300)])

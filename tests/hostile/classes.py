@@ -217,11 +217,9 @@ def expansion():
     for name, content in (("u0", header("<U0", "(4000000000,)")), ("huge", header("<f4", "(%d,)" % BIG)), ("many_dims", header("<f4", "(" + "1," * 8 + ")"))):
         yield "npy_" + name, {"m.onnx": relu, "x.npy": content}, ["run", "m.onnx", "--input", "x=x.npy"]
     yield "npz_overlap", {"m.onnx": relu, "x.npz": overlapping_npz(header("<f4", "(%d,)" % (1 << 18)) + bytes(1 << 20), 1000)}, ["run", "m.onnx", "--input", "x=x.npz"]
-    width = height = 30000
-    rows = zlib.compress(bytes((width // 8 + 1) * height), 9)
-    chunk = lambda kind, body: struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
-    yield "png_huge", {"m.onnx": relu, "x.png": png}, ["run", "m.onnx", "--input", "x=x.png"]
+    largest = model([onnx.node("ReduceMax", ["x"], ["y"], keepdims=0)], inputs=[("x", [1, 3, "h", "w"])])
+    for name, side, expected in (("png_large", 3400, 0), ("png_larger", 16384, 2), ("png_huge", 30000, 2)):
+        yield name, {"m.onnx": largest, "x.png": gray_png(side)}, ["run", "m.onnx", "--input", "x=x.png"], expected
     many = [layer(0, "x", "Parameter", "opset1", [], [0], '<data shape="1048576" element_type="f32"/>')]
     edges = []
     for i in range(200):
@@ -229,7 +227,13 @@ def expansion():
                     'precision="U8"/></output></layer><layer id="%d" name="r%d" type="Result" version="opset1"><input><port id="0"/></input></layer>'
                     % (2 * i + 1, i, 1000000, i, 1000000, 2 * i + 2, i))
         edges.append((2 * i + 1, 0, 2 * i + 2, 0))
-    yield "overlapping_constants", {"o.xml": net(many, edges).encode(), "o.bin": bytes(1000300)}, ["convert", "o.xml", "-o", "out"]
+    yield "overlapping_constants", {"o.xml": net(many, edges).encode(), "o.bin": bytes(1000300)}, ["convert", "o.xml", "-o", "out"], 2
+
+
+def gray_png(side):
+    rows = zlib.compress(bytes((side // 8 + 1) * side), 9)
+    chunk = lambda kind, body: struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
 def overlapping_npz(content, count):
