@@ -23,7 +23,7 @@ struct Limits {
   uint64_t items = 65'536;
   uint64_t sequence_items = 4'000'000;
   uint64_t expanded_bytes = uint64_t{1} << 27;
-  uint64_t inlined = 20'000;
+  uint64_t inlined = 100'000;
   uint64_t unrolled = 50'000;
   uint64_t body_nodes = 5'000'000;
   uint64_t fold_value = uint64_t{64} << 20;

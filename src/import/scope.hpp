@@ -29,6 +29,14 @@ struct ImportState {
   std::unordered_map<std::string, size_t> unknown;    // "domain|type" -> place in report.unknown
   size_t inlined = 0;  // layers added by function calls and sub-graphs, counted each time
 
+  // A loop imports its body with more and more general parameters until its values keep their shapes. When a loop
+  // around it is imported again, the last parameters come first; nested loops would multiply otherwise.
+  struct BodyShapes {
+    std::shared_ptr<const RawGraph> body;  // keeps the address
+    std::vector<Info> first, last;
+  };
+  std::unordered_map<const RawGraph*, std::vector<BodyShapes>> body_shapes;
+
   // Counts layers imported in addition to those of the main graph against the limit. A loop imports its body more than
   // once to infer the shapes of its carried values, so nested sub-graphs multiply.
   void bring_in(size_t layers);

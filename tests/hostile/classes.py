@@ -172,12 +172,26 @@ def nested_loop(depth):
     return onnx.node("Loop", ["trip", "go", "v"], ["w"]) + body
 
 
+def growing_loop(depth):
+    """Every loop starts from a constant, runs the next one and appends its result."""
+    state, result = "s%d" % depth, "r%d" % depth
+    inner = [growing_loop(depth - 1)] if depth > 1 else [onnx.node("Identity", [state], ["v0"])]
+    inner += [onnx.node("Concat", [state, "v%d" % (depth - 1)], [result], axis=0), onnx.node("Identity", ["c%d" % depth], ["d%d" % depth])]
+    body = graph_attribute("body", inner, [onnx.value("i%d" % depth, [], I64), onnx.value("c%d" % depth, [], 9), onnx.value(state, ["n"])],
+                           [onnx.value("d%d" % depth, [], 9), onnx.value(result, ["m"])])
+    return onnx.node("Loop", ["trip", "", "one"], ["v%d" % depth]) + body
+
+
 def nesting():
     """Sub-graphs and functions in each other."""
     go = onnx.tensor("go", [], b"\x01", 9)
     for depth in (4, 8, 12, 16):
         nodes = [onnx.node("Identity", ["x"], ["v"]), nested_loop(depth), onnx.node("Identity", ["w"], ["y"])]
-        yield convert("loops_%d" % depth, model(nodes, [onnx.tensor("trip", [], [2], I64), go], inputs=[("x", ["n"])]))
+        yield *convert("loops_%d" % depth, model(nodes, [onnx.tensor("trip", [], [2], I64), go], inputs=[("x", ["n"])])), 0
+    # A value that grows in every loop: each body is imported for a few shapes only, or all bodies would multiply.
+    for depth in (4, 16, 32):
+        yield *convert("growing_loops_%d" % depth, model([growing_loop(depth)], [onnx.tensor("trip", [], [2], I64), onnx.tensor("one", [1], [1.0])],
+                                                         outputs=[("v%d" % depth, None)])), 0
     def function(name, nodes, inputs, outputs):
         return (onnx.data(1, name) + b"".join(onnx.data(4, i) for i in inputs) + b"".join(onnx.data(5, o) for o in outputs) +
                 b"".join(onnx.data(7, n) for n in nodes) + onnx.data(9, onnx.data(1, "") + onnx.number(2, 17)) + onnx.data(9, onnx.data(1, "f") + onnx.number(2, 1)) +
