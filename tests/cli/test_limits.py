@@ -54,7 +54,7 @@ class Limits(harness.Case):
         self.assertEqual(graft("explain", self.relus(20), "--limit", "nodes=10", "--limit", "nodes=1K").status, 0)
 
     def test_wrong_values(self):
-        for given, message in (("nodes", "expected NAME=VALUE with a positive integer, got 'nodes'"), ("nodes=0", "expected NAME=VALUE"),
+        for given, message in (("nodes", "expected NAME=VALUE with a positive integer as a limit, got 'nodes'"), ("nodes=0", "expected NAME=VALUE"),
                                ("nodes=-1", "expected NAME=VALUE"), ("nodes=99999999999G", "expected NAME=VALUE"), ("node=5", "unknown limit 'node'"),
                                ("depth=1000", "limit 'depth': expected a value from 1 to 256, got 1000")):
             r = graft("explain", self.relus(1), "--limit", given)
@@ -67,7 +67,7 @@ class Limits(harness.Case):
                      [onnx.tensor("a", [35], list(range(35)), onnx.INT64)])
         r = graft("convert", path, "-o", self.path("out"))
         self.assertEqual(r.status, 2)
-        self.assertIn("expected a tensor of at most 32 dimensions, got 36", r.err)
+        self.assertIn("expected a rank of at most 32, got 36", r.err)
         self.assertIn("--limit rank=VALUE", r.err)
         self.assertEqual(graft("convert", path, "-o", self.path("out"), "--limit", "rank=40").status, 0)
         self.assertIn("--limit rank=VALUE", graft("explain", self.path("out", "rank.xml")).err)
