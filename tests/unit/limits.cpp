@@ -24,7 +24,8 @@ TEST(Limits, EachHasOneName) {
 }
 
 TEST(Limits, AreParsed) {
-  EXPECT_EQ(parse_limit("nodes=7"), std::pair(std::string("nodes"), uint64_t{7}));
+  EXPECT_EQ(parse_limit("nodes=7").first, "nodes");
+  EXPECT_EQ(parse_limit("nodes=7").second, 7u);
   EXPECT_EQ(parse_limit("fold-bytes=2G").second, uint64_t{2} << 30);
   EXPECT_EQ(changed_limits({parse_limit("rank=5")}).rank, 5u);
   for (const char* wrong :
