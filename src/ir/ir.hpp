@@ -11,8 +11,8 @@ namespace graft {
 
 bool looks_like_ir(std::string_view bytes);
 
-// How weights are compared with what the .xml records of them, if it does.
-enum class WeightsCheck { hash, size };
+// `back`: what was just written, to compare it. Its weights are not hashed, and equal names of layers stay.
+enum class IrReading { file, back };
 
 // Layers of unknown operations become opaque nodes. If `weights` is empty, the .bin next to the .xml is used when it
 // exists.
@@ -20,7 +20,7 @@ Graph read_ir(const std::string& xml_path, const std::string& weights_path, cons
               const Limits& limits = {});
 // From memory.
 Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<const void> keeper,
-              const Registry& registry, const Limits& limits = {}, WeightsCheck check = WeightsCheck::hash);
+              const Registry& registry, const Limits& limits = {}, IrReading reading = IrReading::file);
 
 // Writes the .xml and the .bin next to it, both or neither, after reading them back. Returns the path of the .bin.
 // Version 10 has no runtime information and no result names.

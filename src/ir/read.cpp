@@ -22,10 +22,11 @@ using pugi::xml_node;
 
 class Reader {
  public:
-  Reader(const Registry& registry, std::string_view weights, std::shared_ptr<const void> keeper, const Limits& limits)
-      : registry_(registry), weights_(weights), keeper_(std::move(keeper)), limits_(limits) {}
+  Reader(const Registry& registry, std::string_view weights, std::shared_ptr<const void> keeper, const Limits& limits,
+         IrReading reading)
+      : registry_(registry), weights_(weights), keeper_(std::move(keeper)), limits_(limits), reading_(reading) {}
 
-  Graph document(xml_node net, WeightsCheck check) {
+  Graph document(xml_node net) {
     if (!equal_ignoring_case(net.name(), "net"))
       throw_user("expected <net> as the root element, got <", net.name(), ">");
     int64_t version = required_int(net, "version");
@@ -35,7 +36,7 @@ class Reader {
     version_ = version;
     if (net.child("pre-process")) throw_unsupported("the <pre-process> section is not supported");
     xml_node record = net.child("graft").child("weights");
-    if (record) check_record(record, check);
+    if (record) check_record(record);
     Graph g = graph(net, 0);
     if (g.results().empty()) throw_user("the model has no outputs");
     check_overlaps();
@@ -50,12 +51,12 @@ class Reader {
     std::unordered_map<int64_t, uint32_t> inputs, outputs;  // port id -> index
   };
 
-  void check_record(xml_node n, WeightsCheck check) const {
+  void check_record(xml_node n) const {
     WeightsRecord record{static_cast<uint64_t>(required_int(n, "size")), std::string(required(n, "hash"))};
     if (record.hash.size() != 16) throw_user("expected a hash of 16 digits of the weights, got '", record.hash, "'");
     // Without any weights, the constants tell which file is missing.
     bool missing = weights_.empty() && !keeper_;
-    if (!missing && (check == WeightsCheck::hash || record.size != weights_.size())) check_weights(weights_, record);
+    if (!missing && (reading_ == IrReading::file || record.size != weights_.size())) check_weights(weights_, record);
   }
 
   // A small file could otherwise describe constants of any total size, which converting it would write to the disk.
@@ -145,7 +146,7 @@ class Reader {
     attributes(node, n.child("data"), op);
     if (op)
       for (graft_str prefix : op->bodies()) node.bodies.push_back(body(n, view(prefix), l, depth));
-    node.name = g.unique_name(node.name);
+    if (reading_ == IrReading::file) node.name = g.unique_name(node.name);
     l.node = g.add(std::move(node));
     if (!layers.emplace(id, std::move(l)).second) throw_user("two layers have the id ", id);
   }
@@ -391,6 +392,7 @@ class Reader {
     std::string layer;
   };
   std::vector<Range> ranges_;  // of constants in the weights
+  IrReading reading_;
   int64_t version_ = 11;
   size_t count_ = 0;
 };
@@ -404,7 +406,7 @@ bool looks_like_ir(std::string_view bytes) {
 }
 
 Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<const void> keeper,
-              const Registry& registry, const Limits& limits, WeightsCheck check) {
+              const Registry& registry, const Limits& limits, IrReading reading) {
   pugi::xml_document doc;
   pugi::xml_parse_result parsed = doc.load_buffer(xml.data(), xml.size());
   if (parsed) forget_pages(xml.data(), xml.size());  // copied
@@ -415,7 +417,7 @@ Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<co
   }
   xml_node net = doc.document_element();
   if (!net) throw_user("the file has no XML element");
-  return Reader(registry, weights, std::move(keeper), limits).document(net, check);
+  return Reader(registry, weights, std::move(keeper), limits, reading).document(net);
 }
 
 namespace {

@@ -312,7 +312,7 @@ void check_written(OutputFile& xml, OutputFile& bin, const NewWeights& weights, 
   auto text_file = xml.read_back(), bin_file = bin.read_back();
   Graph read;
   try {
-    read = read_ir(text_file->chars(), bin_file->chars(), bin_file, registry, limits, WeightsCheck::size);
+    read = read_ir(text_file->chars(), bin_file->chars(), bin_file, registry, limits, IrReading::back);
   } catch (...) {
     Error e = current_error();
     if (is_limit_error(e)) throw e;

@@ -147,6 +147,12 @@ class Record(Pair):
         self.assertEqual(r.status, 0, r.all)
         self.assertEqual((self.content("n.xml"), self.content("n.bin")), before)
 
+    def test_layers_of_one_name_are_written(self):
+        with open(self.path("a.graph"), "w") as f:
+            f.write("graph (x: f32[1]) { y = Add(x, f32[1] {2}) return y = y }")
+        self.assertEqual(self.convert("a").status, 0)
+        self.assertEqual(self.read(), 12)
+
     def test_what_cannot_be_read_back_replaces_nothing(self):
         self.start_from(True)
         before = self.content("n.xml"), self.content("n.bin")
