@@ -111,6 +111,7 @@ void bench(BenchOptions o) {
   int count = !async ? 1 : o.requests > 0 ? o.requests : options.streams;
   std::vector<Group> groups = compiled.input_groups();
   std::vector<Port> ports = compiled.inputs();
+  o.inputs.limits = o.model.limit_changes();
   std::vector<Tensor> values = port_tensors(groups, make_inputs(o.inputs, groups, ports), ports.size());
   std::vector<InferRequest> requests;
   for (int i = 0; i < count; ++i) {

@@ -27,6 +27,12 @@ void ModelOptions::add_named_files(CLI::App& app, const char* definition_names) 
                  "signature of a SavedModel (default: serving_default, or the only signature)")
       ->type_name("NAME")
       ->group("Model");
+  std::string names;
+  for (const Limit& l : list_limits()) names += (names.empty() ? "" : ", ") + l.name;
+  app.add_option("--limit", limits, "change a limit on what the model may ask for; may be repeated. Limits: " + names)
+      ->type_name("NAME=VALUE")
+      ->group("Model")
+      ->allow_extra_args(false);
   add_log_level(app);
 }
 void ModelOptions::add_extensions(CLI::App& app) {
@@ -92,14 +98,25 @@ void apply_items(const std::vector<std::string>& items, ReadOptions& options) {
 }
 }  // namespace
 
+LimitChanges ModelOptions::limit_changes() const {
+  LimitChanges out;
+  for (const std::string& l : limits) {
+    auto [name, value] = parse_limit(l);
+    out[name] = value;
+  }
+  return out;
+}
+
 void ModelOptions::apply(ReadOptions& options) const {
   options.signature = signature;
+  options.limits = limit_changes();
   teach.apply(options);
   apply_items(items, options);
 }
 
 bool ModelOptions::instead(const Core& core, ReadOptions options, bool json) const {
   options.signature = signature;
+  options.limits = limit_changes();
   return teach.instead(core, all_files(), std::move(options), json);
 }
 

@@ -50,7 +50,8 @@ struct ModelOptions {
   std::string signature;                // --saved_model_signature
   std::string device = "CPU";
   std::vector<std::string> input_shapes;
-  std::vector<std::string> items;  // "name=3", "name=none"
+  std::vector<std::string> items;   // "name=3", "name=none"
+  std::vector<std::string> limits;  // "nodes=5000000"
   TeachOptions teach;
 
   void add_files(CLI::App& app, const char* definition_names = "--input_proto");
@@ -61,6 +62,7 @@ struct ModelOptions {
   void add_items(CLI::App& app);
 
   std::vector<std::string> all_files() const;
+  LimitChanges limit_changes() const;
   // Sets the options that the readers need besides the files.
   void apply(ReadOptions& options) const;
   // Runs the action requested instead of the command, if any (TeachOptions::instead).

@@ -50,6 +50,7 @@ void add_kernels(nlohmann::json& out, const Explanation& e) {
   for (const PassEffect& p : e.passes)
     out["passes"].push_back({{"pass", p.pass}, {"changes", p.changes}, {"nodes", p.places}});
   out["memory"] = {{"arena", e.arena_bytes}, {"without_sharing", e.unshared_bytes}, {"constants", e.constant_bytes}};
+  if (!e.unfolded.nodes.empty()) out["unfolded"] = {{"nodes", e.unfolded.nodes}, {"limit", e.unfolded.limit}};
   out["kernels"] = nlohmann::json::array();
   for (const Choice& c : e.choices) {
     nlohmann::json declined = nlohmann::json::array();

@@ -20,13 +20,13 @@ namespace {
 // Collects the input values given on the command line.
 class Collected {
  public:
-  Collected(const std::vector<Group>& groups, const std::vector<Port>& ports)
-      : groups_(groups), ports_(ports), values_(groups.size()) {}
+  Collected(const std::vector<Group>& groups, const std::vector<Port>& ports, const LimitChanges& limits)
+      : groups_(groups), ports_(ports), limits_(limits), values_(groups.size()) {}
 
   void take(const std::string& argument) {
     auto [name, file] = split_argument(argument);
     if (extension_of(file) == ".npz" && name.empty()) {
-      for (auto& [array, t] : read_tensors(file)) {
+      for (auto& [array, t] : read_tensors(file, limits_)) {
         size_t i = index_of(array);
         check_types(t, groups_[i], ports_, file);
         put(i, t);
@@ -37,7 +37,7 @@ class Collected {
     if (i >= groups_.size()) throw UsageError(text("expected at most ", groups_.size(), " inputs, got more"));
     position_ = i + 1;
     Notes notes;
-    Datum value = read_value(file, groups_[i], ports_, &notes);
+    Datum value = read_value(file, groups_[i], ports_, &notes, limits_);
     note_all(notes);
     put(i, std::move(value));
   }
@@ -100,6 +100,7 @@ class Collected {
 
   const std::vector<Group>& groups_;
   const std::vector<Port>& ports_;
+  const LimitChanges& limits_;
   std::vector<std::optional<Datum>> values_;
   size_t position_ = 0;
 };
@@ -117,7 +118,7 @@ std::vector<Datum> make_inputs(const InputOptions& o, const std::vector<Group>& 
     for (const Group& g : groups) out.push_back(gathered(g, [&](size_t port) { return random.at(port); }));
     return out;
   }
-  Collected collected(groups, ports);
+  Collected collected(groups, ports, o.limits);
   for (const std::string& g : o.given) collected.take(g);
   return collected.done();
 }

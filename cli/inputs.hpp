@@ -8,6 +8,7 @@ namespace graft::cli {
 struct InputOptions {
   std::vector<std::string> given;  // "name=file", "=file" by position, "file.npz"
   uint64_t seed = 1;
+  LimitChanges limits;  // of the files
   void add(CLI::App& app);
 };
 

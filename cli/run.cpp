@@ -135,7 +135,9 @@ void run(const RunOptions& o) {
   Model model = load(core, o.model, read);
   // Random values say nothing about the length of a sequence.
   if (o.inputs.given.empty() && !model.report().assumed.empty()) model.require_complete();
-  Fitted made = fit_model(model, make_inputs(o.inputs, model.input_groups(), model.inputs()));
+  InputOptions inputs = o.inputs;
+  inputs.limits = o.model.limit_changes();
+  Fitted made = fit_model(model, make_inputs(inputs, model.input_groups(), model.inputs()));
   note_all(made.notes);
   model = made.model;
   std::vector<Group> selected = as_usage([&] { return model.select_outputs(o.outputs); });

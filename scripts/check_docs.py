@@ -162,6 +162,12 @@ def headings(path):
     return {slug(line.lstrip("#")) for _, line in prose if line.startswith("#")}
 
 
+def word(name, path):
+    """Whether a file has a word; for a test, `tests/x.py::name`."""
+    with open(path) as f:
+        return re.search(r"(?<!\w)%s(?!\w)" % re.escape(name), f.read()) is not None
+
+
 def check_paths(path, prose, root):
     problems = []
     for number, line in prose:
@@ -175,8 +181,14 @@ def check_paths(path, prose, root):
             elif anchor and full.endswith(".md") and anchor not in headings(full):
                 problems.append("%s:%d: '%s' has no heading '#%s'" % (path, number, os.path.relpath(full, root), anchor))
         for code in re.findall(r"`([^`]+)`", line):
-            if PATH.match(code) and not glob.glob(os.path.join(root, code)):
-                problems.append("%s:%d: there is no '%s'" % (path, number, code))
+            file, _, name = code.partition("::")
+            if not PATH.match(file):
+                continue
+            found = glob.glob(os.path.join(root, file))
+            if not found:
+                problems.append("%s:%d: there is no '%s'" % (path, number, file))
+            elif name and not any(word(name, f) for f in found):
+                problems.append("%s:%d: '%s' has no '%s'" % (path, number, file, name))
     return problems
 
 
@@ -213,7 +225,7 @@ def check(documents, environment, root, jobs, with_commands=True):
 
 
 GOOD = """# Title here
-See [below](#part-two) and [this](other.md#title), `src/there.cpp`, `src/*.cpp` and `src/<name>.cpp`.
+See [below](#part-two) and [this](other.md#title), `src/there.cpp`, `src/*.cpp`, `src/there.cpp::one` and `src/<name>.cpp`.
 ```cpp file=made/a.txt
 one 1.5 ms
 two
@@ -235,6 +247,7 @@ $ true
 """
 # Each turns GOOD into something that must be found.
 MISTAKES = [("#part-two", "#part-three"), ("other.md#title", "gone.md"), ("other.md#title", "other.md#nothing"), ("`src/there.cpp`", "`src/gone.cpp`"),
+            ("there.cpp::one", "there.cpp::on"), ("there.cpp::one", "gone.cpp::one"),
             ("one ... ms\ntwo\n$", "one ... s\ntwo\n$"), ("one ... ms\ntwo\n$", "one ... ms\n$"), ("one ... ms\ntwo\n$", "one ... ms\ntwo\nthree\n$"),
             ("9\nx", "8\nx"), ("[exit 1]", "[exit 2]"), ("[exit 1]\n", ""), ("$ true", "$ false"), ("$ true", "$ sleep 1; echo more"), ("## Part", "```\n## Part"),
             ("$ cat", "cat")]
@@ -243,7 +256,7 @@ MISTAKES = [("#part-two", "#part-three"), ("other.md#title", "gone.md"), ("other
 def self_test():
     with tempfile.TemporaryDirectory(prefix="graft-docs-") as folder:
         os.mkdir(os.path.join(folder, "src"))
-        for name, text in (("src/there.cpp", ""), ("other.md", "# Title\n")):
+        for name, text in (("src/there.cpp", "int one;"), ("other.md", "# Title\n")):
             with open(os.path.join(folder, name), "w") as f:
                 f.write(text)
         document = os.path.join(folder, "good.md")

@@ -32,6 +32,14 @@ struct GRAFT_API PassEffect {
   std::string to_text() const;
 };
 
+// Nodes that depend only on constants and are left in the graph because a limit was reached.
+struct GRAFT_API Unfolded {
+  std::vector<std::string> nodes;
+  std::string limit;  // the name of the one that was reached first
+  // One line; empty if there are none.
+  std::string to_text() const;
+};
+
 // Why an operation runs as it does.
 struct GRAFT_API Choice {
   std::string node, type, opset;
@@ -44,9 +52,10 @@ struct GRAFT_API Choice {
 struct GRAFT_API Explanation {
   std::string device;              // that the model is compiled for
   std::vector<PassEffect> passes;  // that changed the graph before it was compiled, in order
-  std::vector<Choice> choices;     // in the order they run
-  size_t arena_bytes = 0;          // planned activations and scratch of one request
-  size_t unshared_bytes = 0;       // the same without memory sharing
+  Unfolded unfolded;
+  std::vector<Choice> choices;  // in the order they run
+  size_t arena_bytes = 0;       // planned activations and scratch of one request
+  size_t unshared_bytes = 0;    // the same without memory sharing
   size_t constant_bytes = 0;
   bool plans_memory = false;  // REFERENCE allocates as it goes: it has no arena
   // Kernels and memory, as `graft explain` prints them.

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 
+#include "limits.hpp"
 #include "memory.hpp"
 
 namespace graft {
@@ -72,6 +73,8 @@ struct GRAFT_API ReadOptions {
   std::string checkpoint;         // values of variables: "model.ckpt", its .index, its folder, or the file "checkpoint"
   std::vector<std::string> tags;  // of the graph in a SavedModel; none: the one for serving
   std::string signature;          // of that graph; empty: serving_default, or the only one
+
+  LimitChanges limits;  // limits.hpp; the model is also compiled and written with them
 
   std::vector<std::string> disabled_passes;  // of extensions, of those that run as soon as a model is read
 };

@@ -14,7 +14,7 @@
 //   read.hpp     cutting, shapes, files of custom layers      report.hpp      unknown layers, who imported what
 //   convert.hpp  preprocessing, precision, IR versions        explain.hpp     passes, kernels, memory, times
 //   values.hpp   tensors from and to files, random ones       operations.hpp  operations, rules, extensions
-//   log.hpp      a listener for log messages
+//   log.hpp      a listener for log messages                  limits.hpp      what a model may ask for
 //
 // Ownership: objects are handles; copies refer to the same thing, which lives as long as any handle needs it. A
 // compiled model does not depend on the Model it was made from, and neither depends on the Core.

@@ -12,6 +12,7 @@
 
 #include <functional>
 
+#include "limits.hpp"
 #include "memory.hpp"
 #include "ports.hpp"
 
@@ -38,9 +39,10 @@ struct GRAFT_API Datum {
 // ---- files ----
 
 // One tensor from .npy or .pb (an ONNX TensorProto), or an image (.png .jpg .ppm .bmp) as u8 [height, width, channels].
-GRAFT_API Tensor read_tensor(const std::string& path);
+GRAFT_API Tensor read_tensor(const std::string& path, const LimitChanges& limits = {});
 // All arrays of an .npz, with their names, in the order of the file.
-GRAFT_API std::vector<std::pair<std::string, Tensor>> read_tensors(const std::string& path);
+GRAFT_API std::vector<std::pair<std::string, Tensor>> read_tensors(const std::string& path,
+                                                                   const LimitChanges& limits = {});
 // As .npy. bf16, f8 and f4 are widened to f32, 4-bit integers to 8 bits; strings become fixed-width unicode.
 GRAFT_API void write_tensor(const std::string& path, const Tensor& tensor);
 // The mean image of a .binaryproto file of Caffe, [..., channels, height, width].
@@ -51,7 +53,7 @@ GRAFT_API Tensor read_mean_image(const std::string& path);
 // OptionalProto, MapProto), an .npz (items in order; "keys" and "values" of a map), an .npy (one item), "none" for an
 // optional without a value, "empty" for a sequence without items. Fails if the element type is not that of the port.
 GRAFT_API Datum read_value(const std::string& path, const Group& input, const std::vector<Port>& ports,
-                           Notes* notes = nullptr);
+                           Notes* notes = nullptr, const LimitChanges& limits = {});
 // Fails if the element types of a value for `input` are not those of its ports. `from` names the value in the message.
 GRAFT_API void check_types(const Datum& value, const Group& input, const std::vector<Port>& ports,
                            const std::string& from);

@@ -78,6 +78,7 @@ std::shared_ptr<const MappedFile> MappedFile::map(int fd, const std::string& pat
   std::shared_ptr<MappedFile> file(new MappedFile);
   file->path_ = path;
   file->size_ = static_cast<size_t>(st.st_size);
+  file->device_ = st.st_dev, file->inode_ = st.st_ino;
   if (file->size_ > 0) {
     void* p = ::mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, fd, 0);
     if (p == MAP_FAILED) throw_io("cannot map '", path, "': ", reason());
@@ -94,6 +95,11 @@ MappedFile::~MappedFile() {
   Mappings::all().remove(data_);
   release_mapping(data_);
   ::munmap(data_, size_);
+}
+
+bool MappedFile::is_current() const {
+  struct stat st {};
+  return ::stat(path_.c_str(), &st) == 0 && st.st_dev == device_ && st.st_ino == inode_;
 }
 
 void forget_pages(const void* begin, size_t size) {
@@ -145,70 +151,6 @@ std::string read_text_file(const std::string& path, size_t limit) {
   if (file->chars().size() > limit)
     throw_user("expected at most ", limit, " bytes in '", path, "', got ", file->chars().size());
   return std::string(file->chars());
-}
-
-OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
-  for (int attempt = 0; attempt < 100; ++attempt) {
-    temporary_ = text(path_, ".tmp", static_cast<int>(::getpid()), "-", attempt);
-    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd_ >= 0 || errno != EEXIST) break;
-  }
-  if (fd_ < 0) throw_io("cannot write '", path_, "': ", reason());
-  guarded_ = guard_temporary(temporary_);
-}
-
-OutputFile::~OutputFile() {
-  if (fd_ >= 0) {
-    ::close(fd_);
-    ::unlink(temporary_.c_str());
-  }
-  release_temporary(guarded_);
-}
-
-void OutputFile::write(const void* data, size_t size) {
-  written_ += size;
-  constexpr size_t chunk = size_t{1} << 18;
-  if (buffer_.size() + size < chunk) {
-    buffer_.append(static_cast<const char*>(data), size);
-    return;
-  }
-  flush();
-  const char* p = static_cast<const char*>(data);
-  while (size > 0) {
-    ssize_t n = ::write(fd_, p, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) throw_io("cannot write '", path_, "': ", reason());
-    p += n;
-    size -= static_cast<size_t>(n);
-  }
-}
-
-void OutputFile::flush() {
-  if (buffer_.empty()) return;
-  std::string held = std::move(buffer_);
-  buffer_.clear();
-  const char* p = held.data();
-  size_t left = held.size();
-  while (left > 0) {
-    ssize_t n = ::write(fd_, p, left);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) throw_io("cannot write '", path_, "': ", reason());
-    p += n;
-    left -= static_cast<size_t>(n);
-  }
-}
-
-void OutputFile::commit() {
-  flush();
-  if (::fsync(fd_) != 0 && errno != EINVAL) throw_io("cannot write '", path_, "': ", reason());
-  ::close(fd_);
-  fd_ = -1;
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    std::string why = reason();
-    ::unlink(temporary_.c_str());
-    throw_io("cannot write '", path_, "': ", why);
-  }
-  log_debug("wrote '", path_, "', ", written_, " bytes");
 }
 
 void make_folder(const std::string& path) {

@@ -32,6 +32,7 @@ constexpr size_t max_mappings = 1024, max_temporaries = 16;
 std::array<Mapping, max_mappings> mappings;
 std::array<Temporary, max_temporaries> temporaries;
 std::atomic<bool> any_lost{false};
+std::atomic<int> uninterrupted_steps{0}, waiting_signal{0};
 constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP};
 std::array<struct sigaction, ending_signals.size()> before;
 struct sigaction before_bus;
@@ -62,6 +63,9 @@ void on_bus_error(int, siginfo_t* info, void*) {
 }
 
 void on_end(int signal) {
+  waiting_signal = signal;  // before looking at the steps, so that the last one to end sees it
+  if (uninterrupted_steps > 0) return;
+  waiting_signal = 0;
   for (Temporary& t : temporaries)
     if (t.state.load() == Temporary::guarded) ::unlink(t.path.data());
   for (size_t i = 0; i < ending_signals.size(); ++i)
@@ -129,6 +133,12 @@ void report_crashes() {
     // Whoever has a handler, such as a sanitizer, knows better.
     if (before_crash[i].sa_handler == SIG_DFL) ::sigaction(crash_signals[i], &crash, nullptr);
   }
+}
+
+UninterruptedStep::UninterruptedStep() { ++uninterrupted_steps; }
+UninterruptedStep::~UninterruptedStep() {
+  if (--uninterrupted_steps > 0) return;
+  if (int signal = waiting_signal.exchange(0)) ::raise(signal);
 }
 
 void check_files() {

@@ -8,6 +8,14 @@
 
 namespace graft {
 
+// While one exists, these signals wait: for renaming files that belong together.
+class UninterruptedStep {
+ public:
+  UninterruptedStep();
+  ~UninterruptedStep();
+  UninterruptedStep(const UninterruptedStep&) = delete;
+};
+
 // Refuses when a mapped file became shorter while it was being read. Called where results leave the library.
 void check_files();
 

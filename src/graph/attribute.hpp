@@ -5,8 +5,6 @@
 
 namespace graft {
 
-inline constexpr size_t rank_limit = 32;  // of any value; readers and inference refuse more
-
 // Attributes of a node in order.
 class Attributes {
  public:

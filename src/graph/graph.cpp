@@ -87,7 +87,7 @@ std::string Graph::unique_name(const std::string& wanted) {
 Graph Graph::clone() const {
   Graph copy;
   copy.name = name;
-  copy.rt_info = rt_info;
+  copy.rt_info = rt_info, copy.weights_recorded = weights_recorded;
   copy.input_forms = input_forms, copy.output_forms = output_forms;
   copy.alive_ = alive_;
   copy.parameters_ = parameters_;

@@ -74,6 +74,8 @@ class Graph {
 
   std::string name;
   std::shared_ptr<const Xml> rt_info;  // of the whole model, preserved
+  // Whether an IR of it records size and hash of its weights. One that did not is written back as it was.
+  bool weights_recorded = true;
   // Of all inputs and outputs, in the framework's order; empty if each is a single tensor.
   std::vector<NamedForm> input_forms, output_forms;
 

@@ -104,8 +104,8 @@ Form Border::sequence_input(const std::string& name, const RawValue& type, const
                text("--items '", name, "=3' imports the model for three items")),
          {}});
   }
-  if (length > state.options.max_items)
-    throw_user("expected at most ", state.options.max_items, " items for input '", name, "', got ", length);
+  if (uint64_t most = state.options.limits.items; length > most)
+    throw_limit(&Limits::items, "expected at most ", most, " items for input '", name, "', got ", length);
   Form form{Form::sequence, {}, {}};
   std::vector<ValueId> items;
   for (size_t i = 0; i < length; ++i) {

@@ -28,10 +28,10 @@ size_t layers_of(const std::vector<RawNode>& nodes) {
 
 }  // namespace
 
-size_t most_inlined(const RawModel& model, size_t base) {
-  size_t listed = model.graph.nodes.size();
-  for (const RawFunction& f : model.functions) listed += f.nodes.size();
-  return base + 16 * listed;
+size_t most_inlined(const RawModel& model, const Limits& limits) {
+  size_t listed = layers_of(model.graph.nodes);
+  for (const RawFunction& f : model.functions) listed += layers_of(f.nodes);
+  return limits.inlined + 16 * listed;
 }
 
 size_t layers_of(const RawFunction& function) { return layers_of(function.nodes) + 1; }
@@ -144,7 +144,8 @@ RawGraph renamed_body(const RawGraph& body, const std::string& prefix) {
   return out;
 }
 
-void inline_calls(RawModel& model, int max_depth, size_t max_layers) {
+void inline_calls(RawModel& model, const Limits& limits) {
+  size_t most = most_inlined(model, limits);
   std::unordered_map<std::string, const RawFunction*> functions;
   for (const RawFunction& f : model.functions)
     if (f.opsets.empty() || f.opsets == model.opsets) functions.emplace(text(f.domain, '|', f.name), &f);
@@ -154,9 +155,9 @@ void inline_calls(RawModel& model, int max_depth, size_t max_layers) {
   std::function<void(RawNode, int)> place = [&](RawNode n, int depth) {
     auto it = functions.find(text(n.domain, '|', n.type));
     if (it == functions.end()) return out.push_back(std::move(n));
-    if (depth >= max_depth) throw_user("function calls are nested more than ", depth, " deep");
+    if (depth >= limits.levels()) throw_limit(&Limits::depth, "function calls are nested more than ", depth, " deep");
     inlined += layers_of(*it->second);
-    if (inlined > max_layers) throw_user("inlining function calls adds more than ", max_layers, " layers");
+    if (inlined > most) throw_limit(&Limits::inlined, "inlining function calls adds more than ", most, " layers");
     CalledFunction called = called_function(n, *it->second, inlined);
     std::set<std::string> made;
     for (RawNode& part : called.nodes) {

@@ -13,8 +13,8 @@ struct CalledFunction {
 };
 // `number` tells this call from all others of the model.
 CalledFunction called_function(const RawNode& call, const RawFunction& function, size_t number);
-// The number of layers that calls and sub-graphs of this model may bring in: a base, and more for a large file.
-size_t most_inlined(const RawModel& model, size_t base);
+// The number of layers that calls and sub-graphs of this model may bring in: the limit, and 16 per layer of the file.
+size_t most_inlined(const RawModel& model, const Limits& limits);
 // Layers that a call brings in, those of sub-graphs included.
 size_t layers_of(const RawFunction& function);
 
@@ -23,6 +23,6 @@ RawGraph renamed_body(const RawGraph& body, const std::string& prefix);
 
 // Replaces calls by the layers of their functions, so that these can be referred to by name. Functions that use other
 // opset versions than the model stay calls.
-void inline_calls(RawModel& model, int max_depth, size_t max_layers);
+void inline_calls(RawModel& model, const Limits& limits);
 
 }  // namespace graft

@@ -28,8 +28,9 @@ void captured_names(const RawNode& node, std::set<std::string>& out) {
 
 class RawCut {
  public:
-  RawCut(RawModel& model, const CutRequest& request, const std::function<Graph(const RawModel&)>& import)
-      : model_(model), g_(model.graph), request_(request), import_(import) {}
+  RawCut(RawModel& model, const CutRequest& request, const std::function<Graph(const RawModel&)>& import,
+         const Limits& limits)
+      : model_(model), g_(model.graph), request_(request), import_(import), limits_(limits) {}
 
   CutEffect run() {
     drop_unused();
@@ -44,7 +45,7 @@ class RawCut {
     }
     if (!all && !model_.functions.empty()) {
       // The requested place may be inside a function.
-      inline_calls(model_, ImportOptions().max_depth, most_inlined(model_, ImportOptions().max_inlined));
+      inline_calls(model_, limits_);
       a_ = {}, ids_.clear();
       look();
       plan_ = plan_cut(a_, request_);
@@ -288,6 +289,7 @@ class RawCut {
   RawGraph& g_;
   const CutRequest& request_;
   const std::function<Graph(const RawModel&)>& import_;
+  const Limits& limits_;
   Anatomy a_;
   std::unordered_map<std::string, int> ids_;  // value name -> number; none for names created here
   std::set<std::string> named_;               // unused inputs that the request names
@@ -299,8 +301,9 @@ class RawCut {
 
 }  // namespace
 
-CutEffect cut_model(RawModel& model, const CutRequest& request, const std::function<Graph(const RawModel&)>& import) {
-  return RawCut(model, request, import).run();
+CutEffect cut_model(RawModel& model, const CutRequest& request, const std::function<Graph(const RawModel&)>& import,
+                    const Limits& limits) {
+  return RawCut(model, request, import, limits).run();
 }
 
 void name_cut_nodes(Graph& g, const CutEffect& effect) {

@@ -22,7 +22,8 @@ struct CutEffect {
 
 // Runs before import. `import` is called if a type or shape has to be inferred from the whole model. Removes what no
 // output depends on. Throws RequestError if the request does not fit.
-CutEffect cut_model(RawModel& model, const CutRequest& request, const std::function<Graph(const RawModel&)>& import);
+CutEffect cut_model(RawModel& model, const CutRequest& request, const std::function<Graph(const RawModel&)>& import,
+                    const Limits& limits = {});
 // Names the nodes created by a cut, after import.
 void name_cut_nodes(Graph& graph, const CutEffect& effect);
 

@@ -15,7 +15,7 @@ namespace graft {
 // ---- scope: names and nodes ----
 
 Scope::Scope(ImportState& state, Scope* parent, int depth)
-    : inference(state.registry, graph, state.fold_limits), state_(state), parent_(parent), depth_(depth) {}
+    : inference(state.registry, graph, state.budget), state_(state), parent_(parent), depth_(depth) {}
 
 void Scope::define(const std::string& name, ValueId v) {
   if (!names_.emplace(name, v).second) throw_user("duplicate value name '", name, "'");
@@ -128,8 +128,9 @@ ValueId Scope::add_list(std::vector<ValueId> items) {
     if (is_nothing(item)) throw_unsupported("a sequence cannot contain an empty optional");
   // Every layer that changes a sequence makes a list of its own.
   state_.list_items += items.size();
-  if (state_.list_items > state_.options.max_list_items)
-    throw_unsupported("expected at most ", state_.options.max_list_items, " items in all sequences of the model");
+  if (state_.list_items > state_.options.limits.sequence_items)
+    throw_limit(&Limits::sequence_items, "expected at most ", state_.options.limits.sequence_items,
+                " items in all sequences of the model");
   return {graph.add(handed_on("List", list_opset, std::move(items))), 0};
 }
 ValueId Scope::add_nothing() { return {graph.add(handed_on("Nothing", list_opset, {})), 0}; }
@@ -342,16 +343,26 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
 
 void ImportState::bring_in(size_t layers) {
   inlined += layers;
-  if (inlined > most_inlined) throw_user("inlining functions and sub-graphs adds more than ", most_inlined, " layers");
+  if (inlined > most_inlined)
+    throw_limit(&Limits::inlined, "inlining functions and sub-graphs adds more than ", most_inlined, " layers");
 }
 
 void Scope::import_function(const RawNode& raw, const RawFunction& function) {
-  if (depth_ >= state_.options.max_depth) throw_user("function calls are nested more than ", depth_, " deep");
+  if (depth_ >= state_.options.limits.levels())
+    throw_limit(&Limits::depth, "function calls are nested more than ", depth_, " deep");
+  if (std::find(state_.calls.begin(), state_.calls.end(), &function) != state_.calls.end())
+    throw_user("the function '", function.name, "' calls itself");
   state_.bring_in(layers_of(function));
   CalledFunction called = called_function(raw, function, state_.inlined);
-  ++depth_;
-  import_nodes(called.nodes, function.opsets.empty() ? state_.model.opsets : function.opsets);
-  --depth_;
+  struct Inside {
+    Scope& scope;
+    Inside(Scope& s, const RawFunction& f) : scope(s) { ++s.depth_, s.state_.calls.push_back(&f); }
+    ~Inside() { --scope.depth_, scope.state_.calls.pop_back(); }
+  };
+  {
+    Inside call(*this, function);
+    import_nodes(called.nodes, function.opsets.empty() ? state_.model.opsets : function.opsets);
+  }
   // An output that is one of the inputs has no node to carry its name.
   for (size_t i = 0; i < raw.outputs.size(); ++i) {
     if (raw.outputs[i].empty() || look_up(raw.outputs[i]).present()) continue;
@@ -371,10 +382,11 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
     if (!state.functions.emplace(text(f.domain, '|', f.name), &f).second)
       throw_user("duplicate function '", f.name, "'");
   const RawGraph& raw = model.graph;
-  state.most_inlined = most_inlined(model, options.max_inlined);
+  state.most_inlined = most_inlined(model, options.limits);
   // Weights that are transposed or scaled cost what they hold: a large file may take longer than a small one.
+  std::set<const void*> counted;  // tied weights once
   for (const auto& [name, t] : raw.constants)
-    if (t.type() != DType::string) state.fold_limits.work += 16 * static_cast<double>(t.bytes());
+    if (t.type() != DType::string && counted.insert(t.data()).second) state.budget->add_weights(t.bytes(), 0);
   Scope scope(state, nullptr, 0);
   scope.graph.name = raw.name.empty() ? stem_of(model.path) : raw.name;
   scope.add_hints(raw);

@@ -58,13 +58,7 @@ struct ImportOptions {
   std::map<std::string, DType> input_types;
   std::map<std::string, InputForm> input_forms;  // of inputs that are not tensors
   std::map<std::string, Tensor> input_values;    // inputs that become constants
-  size_t max_items = ReadLimits().items;         // of a sequence
-  int max_depth = 64;                            // of functions and sub-graphs
-  // Layers of functions and sub-graphs, counted each time they are imported; 16 more per layer of the file.
-  size_t max_inlined = 100'000;
-  size_t max_list_items = 4'000'000;  // of all sequences during import
-  size_t max_unrolled = 50'000;       // layers added by inlining the sub-graphs of loops and branches
-  FoldLimits fold_limits;
+  Limits limits;
   std::shared_ptr<const LayerMapping> mapping;            // CustomLayersMapping.xml; for Caffe
   std::shared_ptr<const ReplacementConfig> replacements;  // sub-graphs that are replaced before the import
   bool allow_unmatched = false;                           // a replacement that matches nothing is only a warning

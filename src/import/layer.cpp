@@ -311,23 +311,23 @@ void interpose(Scope& scope, const char* type, std::vector<std::string> from, st
 }
 }  // namespace
 
-const RawGraph& Layer::body_graph(std::string_view path) {
+const std::shared_ptr<RawGraph>& Layer::body_graph(std::string_view path) {
   const RawField* f = raw_.find(path);
   if (!f || f->graphs.empty()) throw_user("missing attribute '", path, "', expected a graph");
   read_.emplace(path);
-  if (scope_.depth() >= scope_.state().options.max_depth)
-    throw_user("graphs are nested more than ", scope_.depth(), " deep");
-  return *f->graphs[0];
+  if (scope_.depth() >= scope_.state().options.limits.levels())
+    throw_limit(&Limits::depth, "graphs are nested more than ", scope_.depth(), " deep");
+  return f->graphs[0];
 }
 
 const std::vector<graft_ref>& Layer::inline_body(std::string_view path, std::span<const graft_ref> inputs) {
-  const RawGraph& body = body_graph(path);
+  const RawGraph& body = *body_graph(path);
   if (inputs.size() != body.inputs.size())
     throw_user("expected ", body.inputs.size(), " inputs of the graph '", path, "', got ", inputs.size());
   ImportState& state = scope_.state();
   state.unrolled += body.nodes.size() + 1;
-  if (state.unrolled > state.options.max_unrolled)
-    throw_unsupported("inlining branches and loops adds more than ", state.options.max_unrolled, " layers");
+  if (uint64_t most = state.options.limits.unrolled; state.unrolled > most)
+    throw_limit(&Limits::unrolled, "inlining branches and loops adds more than ", most, " layers");
   // Names of the body are known in it alone.
   RawGraph own = renamed_body(body, text(name_, '/', state.bodies++, '/'));
   scope_.add_hints(own);
@@ -353,10 +353,14 @@ const std::vector<graft_ref>& Layer::inline_body(std::string_view path, std::spa
 
 const graft_imported_body* Layer::import_body(std::string_view path, std::span<const graft_info> parameters,
                                               Callback prologue, Callback epilogue, void* user) {
-  const RawGraph& raw = body_graph(path);
-  scope_.state().bring_in(raw.nodes.size() + 1);
+  const std::shared_ptr<RawGraph> held = body_graph(path);
+  const RawGraph& raw = *held;
   if (!prologue && parameters.size() != raw.inputs.size())
     throw_user("expected ", raw.inputs.size(), " inputs of the graph '", path, "', got ", parameters.size());
+  BodyCall call{std::string(path), {prologue != nullptr, epilogue != nullptr}, {}, {}, bodies_.size()};
+  for (const graft_info& i : parameters) call.asked.push_back(Info::from(i));
+  if (const graft_imported_body* made = find_body(call, raw)) return made;
+  scope_.state().bring_in(raw.nodes.size() + 1);
 
   Scope inner(scope_.state(), &scope_, scope_.depth() + 1);
   inner.graph.name = raw.name;
@@ -366,7 +370,7 @@ const graft_imported_body* Layer::import_body(std::string_view path, std::span<c
   for (const RawValue& in : raw.inputs) inside.push_back(in.name);
   bool alike = parameters.size() == inside.size();
   for (size_t i = 0; i < parameters.size(); ++i) {
-    Info info = Info::from(parameters[i]);
+    Info info = call.used[i];
     if (alike && info.type == DType::undefined) info.type = raw.inputs[i].info.type;
     outside.push_back(!prologue ? inside[i] : alike ? inside[i] + "/part" : text("parameter", i, "/part"));
     inner.add_parameter(outside.back(), info);
@@ -397,7 +401,50 @@ const graft_imported_body* Layer::import_body(std::string_view path, std::span<c
               b.captured.size(),
               b.raw_results.data(),
               b.raw_results.size()};
+  remember_body(std::move(call), held);
   return &b.record;
+}
+
+namespace {
+bool is_more_general(const std::vector<Info>& a, const std::vector<Info>& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const Shape &s = a[i].shape, &t = b[i].shape;
+    if (a[i].type != b[i].type) return false;
+    if (!s.ranked()) continue;
+    if (!t.ranked() || s.rank() != t.rank()) return false;
+    for (size_t k = 0; k < s.rank(); ++k)
+      if (s[k].min() > t[k].min() || s[k].max() < t[k].max()) return false;
+  }
+  return true;
+}
+}  // namespace
+
+const graft_imported_body* Layer::find_body(BodyCall& call, const RawGraph& raw) const {
+  bool first = true;
+  for (const BodyCall& c : body_calls_) {
+    if (!c.is_like(call)) continue;
+    first = false;
+    bool fits = c.used == call.asked || (c.used != c.asked && is_more_general(c.used, call.asked));
+    if (fits && bodies_[c.index].graph) return &bodies_[c.index].record;
+  }
+  call.used = call.asked;
+  auto known = scope_.state().body_shapes.find(&raw);
+  if (!first || known == scope_.state().body_shapes.end()) return nullptr;
+  for (const ImportState::BodyShapes& s : known->second)
+    if (s.first == call.asked && is_more_general(s.last, call.asked)) call.used = s.last;
+  return nullptr;
+}
+
+void Layer::remember_body(BodyCall call, std::shared_ptr<const RawGraph> raw) {
+  auto first = std::find_if(body_calls_.begin(), body_calls_.end(), [&](const BodyCall& c) { return c.is_like(call); });
+  if (first != body_calls_.end()) {
+    auto& known = scope_.state().body_shapes[raw.get()];
+    auto it = std::find_if(known.begin(), known.end(), [&](const auto& s) { return s.first == first->asked; });
+    if (it == known.end()) it = known.insert(known.end(), {std::move(raw), first->asked, {}});
+    it->last = call.used;
+  }
+  body_calls_.push_back(std::move(call));
 }
 
 }  // namespace graft

@@ -90,6 +90,16 @@ class Layer final : public graft_builder {
     std::vector<graft_info> raw_results;
     graft_imported_body record{};
   };
+  struct BodyCall {
+    std::string path;
+    std::pair<bool, bool> callbacks;
+    std::vector<Info> asked, used;  // parameters
+    size_t index;                   // in bodies_
+    bool is_like(const BodyCall& c) const { return path == c.path && callbacks == c.callbacks; }
+  };
+  // A body of this layer that was imported as asked for; or null, with the parameters to use.
+  const graft_imported_body* find_body(BodyCall& call, const RawGraph& raw) const;
+  void remember_body(BodyCall call, std::shared_ptr<const RawGraph> raw);
   void mark_python();
   ValueId checked(graft_ref ref) const { return checked_value(scope_.graph, ref); }
   // The layer of a mapping file because of which the shape of an input is unknown; no_node: none.
@@ -109,10 +119,11 @@ class Layer final : public graft_builder {
   std::vector<graft_named_value> all_fields_;  // once they were listed
   std::set<std::string, std::less<>> read_;
   std::deque<ImportedGraph> bodies_;
+  std::vector<BodyCall> body_calls_;
   std::vector<graft_ref> items_;    // of the list queried last
   std::vector<graft_ref> inlined_;  // outputs of the body inlined last
   std::vector<ValueId> asked_;      // values that were queried and are not constant
-  const RawGraph& body_graph(std::string_view path);
+  const std::shared_ptr<RawGraph>& body_graph(std::string_view path);
   std::set<std::string> needed_inputs() const;
 };
 

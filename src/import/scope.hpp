@@ -17,8 +17,9 @@ struct ImportState {
   const ImportOptions& options;
   ImportReport& report;
   std::unordered_map<std::string, const RawFunction*> functions;  // "domain|name"
-  FoldLimits fold_limits = options.fold_limits;
+  std::shared_ptr<Budget> budget = std::make_shared<Budget>(options.limits);
   size_t most_inlined = 0;
+  std::vector<const RawFunction*> calls;  // that are being imported, inside each other
   // Nodes whose output shapes are not specified by their entry in a mapping file, and the location of the entry.
   std::unordered_map<NodeId, std::string> shapeless;
   std::unordered_map<NodeId, NodeId> shapeless_from;  // nodes that depend on them -> one of them
@@ -27,6 +28,14 @@ struct ImportState {
   std::set<std::string> list_inputs;                  // of the model, that determine a list of unknown length
   std::unordered_map<std::string, size_t> unknown;    // "domain|type" -> place in report.unknown
   size_t inlined = 0;  // layers added by function calls and sub-graphs, counted each time
+
+  // A loop imports its body with more and more general parameters until its values keep their shapes. When a loop
+  // around it is imported again, the last parameters come first; nested loops would multiply otherwise.
+  struct BodyShapes {
+    std::shared_ptr<const RawGraph> body;  // keeps the address
+    std::vector<Info> first, last;
+  };
+  std::unordered_map<const RawGraph*, std::vector<BodyShapes>> body_shapes;
 
   // Counts layers imported in addition to those of the main graph against the limit. A loop imports its body more than
   // once to infer the shapes of its carried values, so nested sub-graphs multiply.

@@ -44,7 +44,7 @@ void check_declared(const Node& n, const std::vector<Info>& declared) {
 
 }  // namespace
 
-void complete(Graph& graph, const Registry& registry, Extras extras, FoldLimits limits) {
+void complete(Graph& graph, const Registry& registry, Extras extras, const Limits& limits) {
   resolve_all(graph, registry, extras);
   Inference inference(registry, graph, limits);
   for (NodeId id : graph.topological_order()) {

@@ -1,5 +1,7 @@
 #include "infer/inference.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/tensor.hpp"
 #include "infer/context.hpp"
@@ -42,11 +44,21 @@ Shape shape_of_values(const Tensor& t) {
 
 }  // namespace
 
-Inference::Inference(const Registry& registry, Graph& graph, FoldLimits limits)
-    : Inference(registry, graph, limits, std::make_shared<Spent>()) {}
+void Budget::add_weights(size_t all, size_t largest) {
+  limits.fold_value = std::max<uint64_t>(limits.fold_value, largest);
+  limits.fold_bytes += 2 * all;
+  limits.fold_work += 16 * all;
+}
 
-Inference::Inference(const Registry& registry, Graph& graph, FoldLimits limits, std::shared_ptr<Spent> spent)
-    : registry_(registry), graph_(graph), limits_(limits), spent_(std::move(spent)) {}
+Inference::Inference(const Registry& registry, Graph& graph, const Limits& limits)
+    : Inference(registry, graph, std::make_shared<Budget>(limits)) {}
+
+Inference::Inference(const Registry& registry, Graph& graph, std::shared_ptr<Budget> budget)
+    : Inference(registry, graph, std::move(budget), std::make_shared<Bodies>()) {}
+
+Inference::Inference(const Registry& registry, Graph& graph, std::shared_ptr<Budget> budget,
+                     std::shared_ptr<Bodies> bodies)
+    : registry_(registry), graph_(graph), budget_(std::move(budget)), bodies_(std::move(bodies)) {}
 
 void Inference::infer_all() {
   for (NodeId id : graph_.topological_order()) infer(id);
@@ -63,11 +75,18 @@ void Inference::forget(NodeId id) {
 void Inference::infer(NodeId id) {
   Node& node = graph_[id];
   if (node.opaque) return;
-  with_context([&] { infer_defined(id, definition(registry_, node)); },
-               [&] {
-                 std::string what = text("inferring the shape of ", describe(node));
-                 return node.origin.empty() ? what : text(what, ", from ", node.origin);
-               });
+  with_context(
+      [&] {
+        bool nest = outermost_ && !node.bodies.empty();
+        if (nest) *bodies_ = {};
+        infer_defined(id, definition(registry_, node));
+        if (nest) refresh_bodies(node);
+        if (nest) *bodies_ = {};
+      },
+      [&] {
+        std::string what = text("inferring the shape of ", describe(node));
+        return node.origin.empty() ? what : text(what, ", from ", node.origin);
+      });
 }
 
 void Inference::infer_defined(NodeId id, const OpDef& op) {
@@ -89,8 +108,8 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
   node.outputs.resize(std::max(node.outputs.size(), context.outputs.size()));
   for (size_t i = 0; i < context.outputs.size(); ++i) {
     if (!context.outputs[i]) throw_user("the shape function of ", op.name(), " did not set output ", i);
-    if (context.outputs[i]->shape.ranked() && context.outputs[i]->shape.rank() > rank_limit)
-      throw_user("expected a rank of at most ", rank_limit, ", got ", context.outputs[i]->shape.rank());
+    if (const Shape& s = context.outputs[i]->shape; s.ranked() && s.rank() > budget_->limits.rank)
+      throw_limit(&Limits::rank, "expected a rank of at most ", budget_->limits.rank, ", got ", s.rank());
     if (const Info& o = *context.outputs[i]; o.shape.is_static()) bytes_for(o.type, count_checked(o.shape.values()));
     node.outputs[i].info = *context.outputs[i];
   }
@@ -99,20 +118,65 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
 }
 
 std::vector<Info> Inference::infer_body(Graph& body, const std::vector<Info>& parameters) {
+  std::vector<Info> given = parameters;
+  for (size_t i = 0; i < given.size(); ++i)
+    if (const Node& p = body[body.parameters()[i]]; given[i].type == DType::undefined)  // as declared
+      given[i] = {p.attrs.find("element_type")->as<DType>(), p.attrs.find("shape")->as<Shape>()};
+  std::vector<Bodies::Known>& known = bodies_->known[&body];
+  auto it = std::find_if(known.begin(), known.end(), [&](const Bodies::Known& k) { return k.parameters == given; });
+  if (it == known.end()) {
+    Bodies::Known fresh{given, {}, {}};
+    try {
+      fresh.results = infer_body_now(body, given);
+    } catch (const Error& e) {
+      fresh.error = e;
+    }
+    it = known.insert(known.end(), std::move(fresh));
+  } else if (bodies_->current[&body] != given) {
+    bodies_->stale[&body] = given;
+  } else {
+    bodies_->stale.erase(&body);
+  }
+  if (it->error) throw Error(*it->error);
+  return it->results;
+}
+
+std::vector<Info> Inference::infer_body_now(Graph& body, const std::vector<Info>& parameters) {
   for (size_t i = 0; i < parameters.size(); ++i) {
     Node& p = body[body.parameters()[i]];
-    if (parameters[i].type == DType::undefined) continue;  // as declared
     p.attrs["shape"] = parameters[i].shape;
     p.attrs["element_type"] = parameters[i].type;
   }
-  // A loop infers its body more than once, so nested loops multiply.
-  spent_->body_nodes += body.node_count();
-  if (spent_->body_nodes > limits_.body_nodes)
-    throw_unsupported("expected at most ", limits_.body_nodes, " inference steps inside nested bodies");
-  Inference(registry_, body, limits_, spent_).infer_all();
+  budget_->body_nodes += body.node_count();
+  if (budget_->body_nodes > budget_->limits.body_nodes)
+    throw_limit(&Limits::body_nodes, "expected at most ", budget_->limits.body_nodes,
+                " inference steps inside nested bodies");
+  bodies_->current[&body] = parameters;
+  bodies_->stale.erase(&body);
+  Inference inside(registry_, body, budget_, bodies_);
+  inside.outermost_ = false;
+  inside.infer_all();
   std::vector<Info> results;
   for (NodeId r : body.results()) results.push_back(body.info(body[r].inputs[0]));
   return results;
+}
+
+// Bodies that were last asked for what was known already: now their nodes are inferred for it, outer ones first.
+void Inference::refresh_bodies(Node& node) {
+  for (Body& b : node.bodies) {
+    if (bodies_->stale.empty()) return;
+    if (auto it = bodies_->stale.find(b.graph.get()); it != bodies_->stale.end()) {
+      std::vector<Info> parameters = it->second;
+      try {
+        infer_body_now(*b.graph, parameters);
+      } catch (const Error& e) {
+        // A branch that does not fit the actual shapes is an error only if it runs.
+        if (is_limit_error(e)) throw;
+      }
+    }
+    for (NodeId id = 0; id < b.graph->end_id(); ++id)
+      if ((*b.graph)[id].alive) refresh_bodies((*b.graph)[id]);
+  }
 }
 
 void Inference::set_constant(ValueId v, Tensor t) { constants_[v] = std::move(t); }
@@ -183,23 +247,32 @@ const Tensor* Inference::constant(ValueId v) {
   return it == constants_.end() ? nullptr : &it->second;
 }
 
+// Notes that a node is not computed because of a limit.
+bool Inference::refuse(const Node& node, uint64_t Limits::*limit) {
+  budget_->unfolded.insert(node.name);
+  if (!budget_->reached) budget_->reached = limit;
+  return false;
+}
+
 // Whether computing the node, which produces `needed` bytes, is within the budget; if so, charges it.
 bool Inference::within_budget(const Node& node, const OpDef& op, const std::vector<Tensor>& inputs, size_t needed) {
+  const Limits& limits = budget_->limits;
   size_t longest = 0;  // an output text is at most what all inputs hold at one place
   for (const Tensor& t : inputs) longest += text_bytes(t).longest;
   for (const Output& o : node.outputs)
     if (o.info.type == DType::string && o.info.shape.is_static()) {
       auto count = static_cast<size_t>(o.info.shape.elements().max());
-      if (longest && count > limits_.per_value / longest) return false;
+      if (longest && count > limits.fold_value / longest) return refuse(node, &Limits::fold_value);
       needed += count * longest;
     }
-  if (needed > limits_.per_value && longest) return false;
-  if (needed > limits_.total - std::min(limits_.total, spent_->bytes)) return false;
+  if (needed > limits.fold_value && longest) return refuse(node, &Limits::fold_value);
+  if (needed > limits.fold_bytes - std::min<uint64_t>(limits.fold_bytes, budget_->bytes))
+    return refuse(node, &Limits::fold_bytes);
   std::vector<std::optional<Info>> outputs;
   for (const Output& o : node.outputs) outputs.push_back(o.info);
   double work = work_of(node, op, inputs, outputs);
-  if (work > limits_.work - spent_->work) return false;
-  spent_->work += work;
+  if (work > static_cast<double>(limits.fold_work) - budget_->work) return refuse(node, &Limits::fold_work);
+  budget_->work += work;
   return true;
 }
 
@@ -216,7 +289,7 @@ bool Inference::compute(NodeId id) {
   for (const Output& o : node.outputs) {
     if (!o.info.shape.is_static() || o.info.type == DType::undefined) continue;
     size_t bytes = bytes_for(o.info.type, count_checked(o.info.shape.values()));
-    if (bytes > limits_.per_value) return false;
+    if (bytes > budget_->limits.fold_value) return refuse(node, &Limits::fold_value);
     needed += bytes;
   }
   std::vector<Tensor> inputs;
@@ -227,12 +300,12 @@ bool Inference::compute(NodeId id) {
   }
   if (!within_budget(node, op, inputs, needed)) return false;
   try {
-    Evaluation how{registry_, nullptr, limits_.per_value, nullptr, nullptr, 64, nullptr, nullptr};
+    Evaluation how{registry_, nullptr, budget_->limits.fold_value, nullptr, nullptr, 64, nullptr, nullptr};
     if (needed > large) how.device = "CPU";
     std::vector<Tensor> outputs = evaluate_node(how, node, op, inputs, node.outputs.size());
     for (uint32_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i] || constants_.count({id, i})) continue;
-      spent_->bytes += outputs[i].bytes() + text_bytes(outputs[i]).total;
+      budget_->bytes += outputs[i].bytes() + text_bytes(outputs[i]).total;
       constants_[{id, i}] = std::move(outputs[i]);
     }
     return constants_.count({id, 0}) > 0;

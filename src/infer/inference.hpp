@@ -1,8 +1,11 @@
 // Inference of types, shapes and constants of a graph, node by node.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <unordered_map>
 
+#include "base/limits.hpp"
 #include "graph/graph.hpp"
 #include "schema/registry.hpp"
 
@@ -12,18 +15,27 @@ struct ValueHash {
   size_t operator()(const ValueId& v) const { return (static_cast<size_t>(v.node) << 16) ^ v.port; }
 };
 
-// The budget of inference. A value whose computation would exceed it stays a computation; a graph whose bodies would
-// take too long to infer is refused.
-struct FoldLimits {
-  size_t per_value = size_t{64} << 20;                  // bytes of one folded value, texts included
-  size_t total = size_t{512} << 20;                     // bytes of all folded values
-  double work = static_cast<double>(int64_t{1} << 28);  // elements touched while folding, as operations state them
-  size_t body_nodes = 5'000'000;                        // nodes inferred inside bodies, each time counted
+// What inference may spend, and what it has spent: one for a graph with its bodies, and for all graphs of an import. A
+// value whose computation would exceed it stays a computation; bodies that would take too long to infer are refused.
+struct Budget {
+  explicit Budget(const Limits& limits = {}) : limits(limits) {}
+  Limits limits;
+  size_t bytes = 0;       // of folded values
+  double work = 0;        // elements touched while folding
+  size_t body_nodes = 0;  // inferred inside bodies, each time counted
+
+  // Nodes that depend only on constants and were not computed, by name, and the limit that was reached first.
+  std::set<std::string> unfolded;
+  uint64_t Limits::*reached = nullptr;
+
+  // Folding may allocate as much as these weights take, and touch them several times.
+  void add_weights(size_t all, size_t largest);
 };
 
 class Inference {
  public:
-  Inference(const Registry& registry, Graph& graph, FoldLimits limits = {});
+  Inference(const Registry& registry, Graph& graph, const Limits& limits = {});
+  Inference(const Registry& registry, Graph& graph, std::shared_ptr<Budget> budget);
 
   // Sets the outputs of a node whose producers have been inferred.
   void infer(NodeId id);
@@ -41,24 +53,33 @@ class Inference {
   const Registry& registry() const { return registry_; }
 
  private:
-  // What was spent of the limits, by a graph and its bodies together.
-  struct Spent {
-    size_t bytes = 0;
-    double work = 0;
-    size_t body_nodes = 0;
+  // Bodies while one node of the outermost graph is inferred. A loop infers its body several times, so that without
+  // this nested ones would multiply.
+  struct Bodies {
+    struct Known {
+      std::vector<Info> parameters, results;
+      std::optional<Error> error;
+    };
+    std::unordered_map<const Graph*, std::vector<Known>> known;
+    std::unordered_map<const Graph*, std::vector<Info>> current;  // the parameters that its nodes were inferred for
+    std::unordered_map<const Graph*, std::vector<Info>> stale;    // those that they should be inferred for
   };
-  Inference(const Registry& registry, Graph& graph, FoldLimits limits, std::shared_ptr<Spent> spent);
+  Inference(const Registry& registry, Graph& graph, std::shared_ptr<Budget> budget, std::shared_ptr<Bodies> bodies);
 
   void infer_defined(NodeId id, const OpDef& op);
   std::vector<Info> infer_body(Graph& body, const std::vector<Info>& parameters);
+  std::vector<Info> infer_body_now(Graph& body, const std::vector<Info>& parameters);
+  void refresh_bodies(Node& node);
   bool compute(NodeId id);
   bool settled(ValueId v);
   bool within_budget(const Node& node, const OpDef& op, const std::vector<Tensor>& inputs, size_t needed);
+  bool refuse(const Node& node, uint64_t Limits::*limit);
 
   const Registry& registry_;
   Graph& graph_;
-  FoldLimits limits_;
-  std::shared_ptr<Spent> spent_;
+  std::shared_ptr<Budget> budget_;
+  std::shared_ptr<Bodies> bodies_;
+  bool outermost_ = true;
   std::unordered_map<ValueId, Tensor, ValueHash> constants_;
   std::unordered_map<ValueId, Shape, ValueHash> values_;
   enum class Folded : uint8_t { open, no, yes };

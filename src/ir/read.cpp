@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <pugixml.hpp>
 #include <unordered_map>
 
 #include "base/file.hpp"
@@ -11,6 +10,8 @@
 #include "infer/inference.hpp"
 #include "ir/forms.hpp"
 #include "ir/ir.hpp"
+#include "ir/weights.hpp"
+#include "ir/xml_values.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
@@ -19,103 +20,11 @@ namespace {
 using pugi::xml_attribute;
 using pugi::xml_node;
 
-std::string_view required(xml_node n, const char* name) {
-  xml_attribute a = n.attribute(name);
-  if (!a) throw_user("<", n.name(), "> has no attribute '", name, "'");
-  return a.value();
-}
-int64_t required_int(xml_node n, const char* name) {
-  std::string_view s = required(n, name);
-  auto v = parse_int(s);
-  if (!v) throw_user("attribute '", name, "' of <", n.name(), ">: expected an integer, got '", s, "'");
-  return *v;
-}
-int64_t optional_int(xml_node n, const char* name, int64_t otherwise) {
-  return n.attribute(name) ? required_int(n, name) : otherwise;
-}
-
-// Items are separated by commas; a comma inside one is written "\,".
-std::vector<std::string> split_escaped(std::string_view s) {
-  std::vector<std::string> out(1);
-  for (size_t i = 0; i < s.size(); ++i) {
-    if (s[i] == '\\' && i + 1 < s.size() && s[i + 1] == ',') out.back() += s[++i];
-    else if (s[i] == ',') out.emplace_back();
-    else out.back() += s[i];
-  }
-  return out;
-}
-std::vector<std::string> parse_names(std::string_view s) {
-  std::vector<std::string> out = split_escaped(s);
-  std::erase(out, "");
-  return out;
-}
-std::vector<std::string> parse_texts(std::string_view s) {
-  std::vector<std::string> out;
-  if (s.empty()) return out;
-  for (const std::string& item : split_escaped(s)) out.emplace_back(trim(item));
-  return out;
-}
-
-std::shared_ptr<const Xml> keep(xml_node n, int depth = 0) {
-  if (!n) return nullptr;
-  if (depth > 64) throw_user("<", n.name(), "> is nested too deeply");
-  auto x = std::make_shared<Xml>();
-  x->name = n.name();
-  x->text = n.text().get();
-  for (xml_attribute a : n.attributes()) x->attributes.emplace_back(a.name(), a.value());
-  for (xml_node c : n.children())
-    if (c.type() == pugi::node_element) x->children.push_back(*keep(c, depth + 1));
-  if (!x->children.empty()) x->text.clear();
-  return x;
-}
-
-template <class T, class F>
-std::vector<T> parse_list(std::string_view s, F&& one, std::string_view what) {
-  std::vector<T> out;
-  if (trim(s).empty()) return out;
-  for (std::string_view part : split(s, ',')) {
-    auto v = one(trim(part));
-    if (!v) throw_user("expected a list of ", what, ", got '", s, "'");
-    out.push_back(static_cast<T>(*v));
-  }
-  return out;
-}
-
-Attribute parse_attribute(std::string_view s, graft_kind kind) {
-  auto wanted = [&](std::string_view what) -> Attribute { throw_user("expected ", what, ", got '", s, "'"); };
-  switch (kind) {
-    case GRAFT_BOOL: {
-      auto v = parse_bool(s);
-      return v ? Attribute(*v) : wanted("true or false");
-    }
-    case GRAFT_INT: {
-      auto v = parse_int(s);
-      return v ? Attribute(*v) : wanted("an integer");
-    }
-    case GRAFT_FLOAT: {
-      auto v = parse_number(s);
-      return v ? Attribute(*v) : wanted("a number");
-    }
-    case GRAFT_DTYPE: {
-      auto v = parse_dtype(s);
-      return v ? Attribute(*v) : wanted("an element type");
-    }
-    case GRAFT_SHAPE: {
-      auto v = parse_shape(s);
-      return v ? Attribute(*v) : wanted("a shape");
-    }
-    case GRAFT_INTS: return parse_list<int64_t>(s, parse_int, "integers");
-    case GRAFT_FLOATS: return parse_list<double>(s, parse_number, "numbers");
-    case GRAFT_DTYPES: return parse_list<DType>(s, parse_dtype, "element types");
-    case GRAFT_TEXTS: return parse_texts(s);
-    default: return std::string(s);
-  }
-}
-
 class Reader {
  public:
-  Reader(const Registry& registry, std::string_view weights, std::shared_ptr<const void> keeper, const IrLimits& limits)
-      : registry_(registry), weights_(weights), keeper_(std::move(keeper)), limits_(limits) {}
+  Reader(const Registry& registry, std::string_view weights, std::shared_ptr<const void> keeper, const Limits& limits,
+         IrReading reading)
+      : registry_(registry), weights_(weights), keeper_(std::move(keeper)), limits_(limits), reading_(reading) {}
 
   Graph document(xml_node net) {
     if (!equal_ignoring_case(net.name(), "net"))
@@ -126,9 +35,13 @@ class Reader {
                   version < 10 ? "convert the original model again" : "");
     version_ = version;
     if (net.child("pre-process")) throw_unsupported("the <pre-process> section is not supported");
+    xml_node record = net.child("graft").child("weights");
+    if (record) check_record(record);
     Graph g = graph(net, 0);
     if (g.results().empty()) throw_user("the model has no outputs");
+    check_overlaps();
     g.name = net.attribute("name").value();
+    g.weights_recorded = static_cast<bool>(record);
     return g;
   }
 
@@ -138,21 +51,51 @@ class Reader {
     std::unordered_map<int64_t, uint32_t> inputs, outputs;  // port id -> index
   };
 
+  void check_record(xml_node n) const {
+    WeightsRecord record{static_cast<uint64_t>(required_int(n, "size")), std::string(required(n, "hash"))};
+    if (record.hash.size() != 16) throw_user("expected a hash of 16 digits of the weights, got '", record.hash, "'");
+    // Without any weights, the constants tell which file is missing.
+    bool missing = weights_.empty() && !keeper_;
+    if (!missing && (reading_ == IrReading::file || record.size != weights_.size())) check_weights(weights_, record);
+  }
+
+  // A small file could otherwise describe constants of any total size, which converting it would write to the disk.
+  void check_overlaps() {
+    std::sort(ranges_.begin(), ranges_.end(),
+              [](const Range& a, const Range& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+    for (size_t i = 1; i < ranges_.size(); ++i) {
+      const Range &a = ranges_[i - 1], &b = ranges_[i];
+      bool same = a.begin == b.begin && a.end == b.end;
+      if (!same && b.begin < a.end)
+        throw_user("constants '", a.layer, "' and '", b.layer, "' partly overlap in the weights");
+    }
+  }
+
+  template <class F>
+  static void each_and_remove(xml_node list, const char* name, F&& each) {
+    for (xml_node n = list.child(name), next; n; n = next) {
+      next = n.next_sibling(name);
+      each(n);
+      list.remove_child(n);
+    }
+  }
+
   Graph graph(xml_node parent, int depth) {
-    if (depth > limits_.depth) throw_user("bodies are nested more than ", limits_.depth, " deep");
+    if (depth > limits_.levels()) throw_limit(&Limits::depth, "bodies are nested more than ", limits_.depth, " deep");
     Graph g;
     std::unordered_map<int64_t, Layer> layers;
     xml_node list = parent.child("layers");
     if (!list) throw_user("<", parent.name(), "> has no <layers>");
-    for (xml_node n : list.children("layer")) {
-      if (++count_ > limits_.layers) throw_user("the model has more than ", limits_.layers, " layers");
+    // What is read is given back: the parsed document of a large graph takes more memory than the graph.
+    each_and_remove(list, "layer", [&](xml_node n) {
+      if (++count_ > limits_.nodes) throw_limit(&Limits::nodes, "the model has more than ", limits_.nodes, " layers");
       with_context([&] { layer(g, n, layers, depth); },
                    [&] {
                      return text("reading layer '", n.attribute("name").value(), "' (", n.attribute("type").value(),
                                  ", id ", n.attribute("id").value(), ")");
                    });
-    }
-    for (xml_node n : parent.child("edges").children("edge")) edge(g, n, layers);
+    });
+    each_and_remove(parent.child("edges"), "edge", [&](xml_node n) { edge(g, n, layers); });
     for (auto& [id, l] : layers) {
       std::vector<ValueId>& in = g[l.node].inputs;
       while (!in.empty() && !in.back().present()) in.pop_back();
@@ -203,7 +146,7 @@ class Reader {
     attributes(node, n.child("data"), op);
     if (op)
       for (graft_str prefix : op->bodies()) node.bodies.push_back(body(n, view(prefix), l, depth));
-    node.name = g.unique_name(node.name);
+    if (reading_ == IrReading::file) node.name = g.unique_name(node.name);
     l.node = g.add(std::move(node));
     if (!layers.emplace(id, std::move(l)).second) throw_user("two layers have the id ", id);
   }
@@ -238,7 +181,8 @@ class Reader {
       std::string_view s = trim(d.text().get());
       auto v = parse_int(s);
       if (!v || *v < -1) throw_user("expected a port dimension of -1 or more, got '", s, "'");
-      if (o.info.shape.rank() >= limits_.rank) throw_user("a port has more than ", limits_.rank, " dimensions");
+      if (o.info.shape.rank() >= limits_.rank)
+        throw_limit(&Limits::rank, "a port has more than ", limits_.rank, " dimensions");
       o.info.shape.push_back(*v < 0 ? Dim() : Dim(*v));
     }
     for (const std::string& name : parse_names(p.attribute("names").value())) o.add_name(name);
@@ -262,7 +206,8 @@ class Reader {
 
   void attributes(Node& node, xml_node data, const OpDef* op) {
     auto given = static_cast<size_t>(std::distance(data.attributes_begin(), data.attributes_end()));
-    if (given > limits_.attributes) throw_user("expected at most ", limits_.attributes, " attributes, got ", given);
+    if (given > limits_.attributes)
+      throw_limit(&Limits::attributes, "expected at most ", limits_.attributes, " attributes, got ", given);
     std::unordered_map<std::string_view, bool> used;
     if (op) {
       for (const graft_attr* a : op->attrs()) {
@@ -296,8 +241,9 @@ class Reader {
     auto type = parse_dtype(type_text);
     if (!type || *type == DType::undefined) throw_user("unknown element type '", type_text, "' of the constant");
     auto shape = parse_shape(shape_text);
-    if (!shape || !shape->is_static() || shape->rank() > limits_.rank)
-      throw_user("expected a static shape of the constant, got '", shape_text, "'");
+    if (shape && shape->rank() > limits_.rank)
+      throw_limit(&Limits::rank, "the constant has more than ", limits_.rank, " dimensions");
+    if (!shape || !shape->is_static()) throw_user("expected a static shape of the constant, got '", shape_text, "'");
     std::vector<int64_t> dims = shape->values();
     int64_t offset = required_int(data, (prefix + "offset").c_str()),
             size = required_int(data, (prefix + "size").c_str());
@@ -311,6 +257,7 @@ class Reader {
       throw_user("the constant lies at bytes ", offset, " to ", offset, "+", size, " of the weights, which have ",
                  total, " bytes");
     std::string_view bytes = weights_.substr(static_cast<size_t>(offset), static_cast<size_t>(size));
+    if (size > 0) ranges_.push_back({offset, offset + size, data.parent().attribute("name").value()});
     if (*type == DType::string) return strings(dims, bytes);
     size_t want = bytes_for(*type, count_checked(dims));
     if (bytes.size() < want)
@@ -339,6 +286,7 @@ class Reader {
         throw_user("string ", i, " of the constant lies at bytes ", a, " to ", b, " of ", texts.size());
       out.emplace_back(texts.substr(static_cast<size_t>(a), static_cast<size_t>(b - a)));
     }
+    forget_pages(bytes.data(), bytes.size());
     return Tensor::strings(dims, std::move(out));
   }
 
@@ -431,14 +379,20 @@ class Reader {
                    [&] { return text("reading layer ", describe(n)); });
     }
     verify(g, Bodies::left_alone);  // each body was verified when it was read
-    Inference(registry_, g, limits_.fold).infer_all();
+    Inference(registry_, g, limits_).infer_all();
   }
 
   mutable std::unordered_map<std::string, const OpDef*> extensions_;  // by type, where exactly one is known
   const Registry& registry_;
   std::string_view weights_;
   std::shared_ptr<const void> keeper_;
-  IrLimits limits_;
+  Limits limits_;
+  struct Range {
+    int64_t begin, end;
+    std::string layer;
+  };
+  std::vector<Range> ranges_;  // of constants in the weights
+  IrReading reading_;
   int64_t version_ = 11;
   size_t count_ = 0;
 };
@@ -452,9 +406,10 @@ bool looks_like_ir(std::string_view bytes) {
 }
 
 Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<const void> keeper,
-              const Registry& registry, const IrLimits& limits) {
+              const Registry& registry, const Limits& limits, IrReading reading) {
   pugi::xml_document doc;
   pugi::xml_parse_result parsed = doc.load_buffer(xml.data(), xml.size());
+  if (parsed) forget_pages(xml.data(), xml.size());  // copied
   if (!parsed) {
     auto at = static_cast<size_t>(std::max<ptrdiff_t>(parsed.offset, 0));
     auto line = 1 + std::count(xml.begin(), xml.begin() + static_cast<ptrdiff_t>(std::min(at, xml.size())), '\n');
@@ -462,22 +417,36 @@ Graph read_ir(std::string_view xml, std::string_view weights, std::shared_ptr<co
   }
   xml_node net = doc.document_element();
   if (!net) throw_user("the file has no XML element");
-  return Reader(registry, weights, std::move(keeper), limits).document(net);
+  return Reader(registry, weights, std::move(keeper), limits, reading).document(net);
 }
 
+namespace {
+
+struct IrFiles {
+  std::shared_ptr<const MappedFile> xml, bin;
+};
+// Another process may replace both files in between: then the ones that were opened may not belong together.
+IrFiles open_files(const std::string& xml_path, const std::string& weights_path) {
+  constexpr int most = 100;
+  std::string beside =
+      xml_path.substr(0, xml_path.size() - std::min(xml_path.size(), extension_of(xml_path).size())) + ".bin";
+  for (int attempt = 0; attempt < most; ++attempt) {
+    IrFiles f{MappedFile::open(xml_path), nullptr};
+    std::error_code ec;
+    if (!weights_path.empty()) f.bin = MappedFile::open(weights_path);
+    else if (std::filesystem::exists(beside, ec)) f.bin = MappedFile::open(beside);
+    if (f.xml->is_current()) return f;
+  }
+  throw_io("'", xml_path, "' is replaced again and again while it is being read");
+}
+
+}  // namespace
+
 Graph read_ir(const std::string& xml_path, const std::string& weights_path, const Registry& registry,
-              const IrLimits& limits) {
+              const Limits& limits) {
   return with_context(
       [&] {
-        auto xml = MappedFile::open(xml_path);
-        std::string bin_path = weights_path;
-        if (bin_path.empty()) {
-          std::string beside =
-              xml_path.substr(0, xml_path.size() - std::min(xml_path.size(), extension_of(xml_path).size())) + ".bin";
-          std::error_code ec;
-          if (std::filesystem::exists(beside, ec)) bin_path = beside;
-        }
-        std::shared_ptr<const MappedFile> bin = bin_path.empty() ? nullptr : MappedFile::open(bin_path);
+        auto [xml, bin] = open_files(xml_path, weights_path);
         return read_ir(xml->chars(), bin ? bin->chars() : std::string_view(), bin, registry, limits);
       },
       [&] { return text("reading '", xml_path, "' as IR"); });

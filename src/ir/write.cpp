@@ -1,68 +1,18 @@
 #include <algorithm>
-#include <cstring>
-#include <unordered_map>
+#include <functional>
 
 #include "base/file.hpp"
 #include "base/guard.hpp"
+#include "base/log.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "ir/forms.hpp"
 #include "ir/ir.hpp"
+#include "ir/weights.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
 namespace {
-
-// The .bin: constants one after another, identical ones stored once.
-class Weights {
- public:
-  explicit Weights(OutputFile& file) : file_(file) {}
-
-  struct Place {
-    size_t offset, size;
-  };
-  Place add(const Tensor& t) {
-    if (t.type() == DType::string) return add_bytes(string_bytes(t));
-    Tensor kept = t;
-    return add_view({static_cast<const char*>(t.data()), t.bytes()}, kept);
-  }
-
- private:
-  // Count, then the offset of every string and of the end, then the characters.
-  static std::string string_bytes(const Tensor& t) {
-    std::string out, texts;
-    auto number = [&](size_t n) {
-      if (n > INT32_MAX) throw_unsupported("a constant of strings is larger than the IR allows");
-      auto v = static_cast<int32_t>(n);
-      out.append(reinterpret_cast<const char*>(&v), 4);
-    };
-    number(static_cast<size_t>(t.size()));
-    number(0);
-    for (int64_t i = 0; i < t.size(); ++i) {
-      texts += t.text_at(i);
-      number(texts.size());
-    }
-    return out + texts;
-  }
-  Place add_bytes(std::string bytes) {
-    auto held = std::make_shared<std::string>(std::move(bytes));
-    return add_view(*held, Tensor::wrap(DType::u8, {static_cast<int64_t>(held->size())}, held->data(), held));
-  }
-  Place add_view(std::string_view bytes, Tensor keeper) {
-    size_t hash = std::hash<std::string_view>()(bytes);
-    auto [first, last] = seen_.equal_range(hash);
-    for (auto it = first; it != last; ++it)
-      if (it->second.first == bytes) return {it->second.second, bytes.size()};
-    Place place{file_.written(), bytes.size()};
-    file_.write(bytes);
-    seen_.emplace(hash, std::pair(bytes, place.offset));
-    kept_.push_back(std::move(keeper));
-    return place;
-  }
-  OutputFile& file_;
-  std::unordered_multimap<size_t, std::pair<std::string_view, size_t>> seen_;
-  std::vector<Tensor> kept_;
-};
 
 std::string list_text(const auto& items, auto&& one) {
   std::string out;
@@ -85,18 +35,27 @@ std::string names_text(const std::vector<std::string>& names) {
 
 class Writer {
  public:
-  Writer(const Registry& registry, OutputFile& bin, int version)
-      : registry_(registry), weights_(bin), version_(version) {}
+  // `sink` takes the text piece by piece: that of a large graph takes as much memory as the graph.
+  using Sink = std::function<void(std::string_view)>;
+  Writer(const Registry& registry, WeightsStore& weights, int version, Sink sink)
+      : registry_(registry), weights_(weights), version_(version), sink_(std::move(sink)) {}
 
-  std::string document(const Graph& g) {
+  void document(const Graph& g) {
     xml_.out = "<?xml version=\"1.0\"?>\n";
     xml_.open("net").attribute("name", g.name).attribute("version", version_);
     contents(g);
+    if (g.weights_recorded) weights_record();
     xml_.close();
-    return std::move(xml_.out);
+    drain(0);
   }
 
  private:
+  void drain(size_t most) {
+    if (xml_.out.size() <= most) return;
+    sink_(xml_.out);
+    xml_.out.clear();
+  }
+
   // Inputs first, then the computation, then nodes with only side effects, then outputs: readers derive the order of
   // inputs and outputs from it.
   std::vector<NodeId> layer_order(const Graph& g) {
@@ -117,7 +76,10 @@ class Writer {
     std::vector<int64_t> layer_id(g.end_id(), -1);
     for (size_t i = 0; i < order.size(); ++i) layer_id[order[i]] = static_cast<int64_t>(i);
     xml_.open("layers");
-    for (NodeId id : order) layer(g, g[id], layer_id[id]);
+    for (NodeId id : order) {
+      layer(g, g[id], layer_id[id]);
+      drain(size_t{1} << 18);
+    }
     xml_.close();
 
     struct Edge {
@@ -141,11 +103,20 @@ class Writer {
           .attribute("to-layer", e.to)
           .attribute("to-port", e.to_port);
       xml_.close();
+      drain(size_t{1} << 18);
     }
     xml_.close();
     if (!has_rt_info()) return;
     if (auto rt_info = with_forms(g)) return xml_.element(*rt_info);
     xml_.open("rt_info");
+    xml_.close();
+  }
+
+  void weights_record() {
+    WeightsRecord record = weights_.record();
+    xml_.open("graft");
+    xml_.open("weights").attribute("size", record.size).attribute("hash", record.hash);
+    xml_.close();
     xml_.close();
   }
 
@@ -210,7 +181,7 @@ class Writer {
         // A constant's own value needs no prefix; any other tensor attribute is prefixed with its name.
         std::string prefix = name == "value" ? "" : name + "_";
         const Tensor& t = v.as<Tensor>();
-        Weights::Place at = weights_.add(t);
+        WeightsPlace at = weights_.add(t);
         xml_.attribute(prefix + "element_type", name_of(t.type()));
         xml_.attribute(prefix + "shape", list_text(t.dims(), [](int64_t d) { return text(d); }));
         xml_.attribute(prefix + "offset", at.offset).attribute(prefix + "size", at.size);
@@ -298,25 +269,78 @@ class Writer {
   }
 
   const Registry& registry_;
-  Weights weights_;
+  WeightsStore& weights_;
   int version_;
+  Sink sink_;
   XmlWriter xml_;
 };
 
+// Compares a document with the one that was written.
+class Comparison {
+ public:
+  explicit Comparison(std::string_view expected) : expected_(expected) {}
+  void take(std::string_view piece) {
+    std::string_view there = expected_.substr(at_, piece.size());
+    if (there != piece) {
+      auto same = std::mismatch(there.begin(), there.end(), piece.begin(), piece.end()).first - there.begin();
+      throw Error(ErrorKind::internal,
+                  text("the IR reads back differently: expected ", line(there, static_cast<size_t>(same)), ", got ",
+                       line(piece, static_cast<size_t>(same))),
+                  "nothing was replaced");
+    }
+    forget_pages(there.data(), there.size());
+    at_ += piece.size();
+  }
+  void finish() const {
+    if (at_ != expected_.size())
+      throw Error(ErrorKind::internal, "the IR reads back as less than was written", "nothing was replaced");
+  }
+
+ private:
+  static std::string line(std::string_view s, size_t at) {
+    size_t begin = s.substr(0, at).rfind('\n') + 1;
+    return in_quotes(trim(s.substr(begin, std::min<size_t>(s.find('\n', begin) - begin, 200))));
+  }
+  std::string_view expected_;
+  size_t at_ = 0;
+};
+
+// A file that cannot be read, or that reads as another graph, must not replace a good one. Constants are compared by
+// their place in the file; their bytes are not read again.
+void check_written(OutputFile& xml, OutputFile& bin, const NewWeights& weights, const Registry& registry, int version,
+                   const Limits& limits) {
+  auto text_file = xml.read_back(), bin_file = bin.read_back();
+  Graph read;
+  try {
+    read = read_ir(text_file->chars(), bin_file->chars(), bin_file, registry, limits, IrReading::back);
+  } catch (...) {
+    Error e = current_error();
+    if (is_limit_error(e)) throw e;
+    throw Error(ErrorKind::internal, text("the IR cannot be read back: ", e.what()), "nothing was replaced");
+  }
+  WrittenWeights written(weights, bin_file->chars());
+  Comparison comparison(text_file->chars());
+  Writer(registry, written, version, [&](std::string_view s) { comparison.take(s); }).document(read);
+  comparison.finish();
+}
+
 }  // namespace
 
-std::string write_ir(const Graph& graph, const Registry& registry, const std::string& xml_path, int version) {
+std::string write_ir(const Graph& graph, const Registry& registry, const std::string& xml_path, int version,
+                     const Limits& limits) {
   return with_context(
       [&] {
         if (extension_of(xml_path) != ".xml") throw_user("expected a file name that ends in .xml");
         if (graph.results().empty()) throw_user("the model has no outputs");
         std::string bin_path = xml_path.substr(0, xml_path.size() - 4) + ".bin";
         OutputFile bin(bin_path), xml(xml_path);
-        xml.write(Writer(registry, bin, version).document(graph));
+        NewWeights weights(bin);
+        Writer(registry, weights, version, [&](std::string_view s) { xml.write(s); }).document(graph);
         check_files();
-        // Weights first, so that an existing .xml always has its weights.
-        bin.commit();
-        xml.commit();
+        StepTime time;
+        check_written(xml, bin, weights, registry, version, limits);
+        log_debug("read the IR back", time.text());
+        commit_pair(bin, xml);
         return bin_path;
       },
       [&] { return text("writing '", xml_path, "'"); });

@@ -1,5 +1,7 @@
 #include "passes/editor.hpp"
 
+#include <set>
+
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/tensor.hpp"
@@ -7,23 +9,6 @@
 
 namespace graft {
 namespace {
-
-// Scaled or transposed weights are as large as before: folding may allocate as much as the model's constants take.
-FoldLimits limits_for(const Graph& g) {
-  FoldLimits limits;
-  size_t all = 0;
-  for (NodeId id = 0; id < g.end_id(); ++id) {
-    if (!g[id].alive || !g[id].is("Constant")) continue;
-    const Attribute* a = g[id].attrs.find("value");
-    const Tensor* t = a ? a->get_if<Tensor>() : nullptr;
-    if (!t || t->type() == DType::string) continue;
-    limits.per_value = std::max(limits.per_value, t->bytes());
-    all += t->bytes();
-  }
-  limits.total += 2 * all;
-  limits.work += 16 * static_cast<double>(all);
-  return limits;
-}
 
 // Unused weights need not stay in memory.
 void give_back(const Node& n) {
@@ -35,8 +20,30 @@ void give_back(const Node& n) {
 
 }  // namespace
 
-Editor::Editor(Graph& graph, const Registry& registry)
-    : graph_(graph), registry_(registry), inference_(registry, graph, limits_for(graph)), users_(graph) {
+namespace {
+// Scaled or transposed weights are as large as before. Tied weights count once.
+void count_weights(const Graph& g, std::set<const void*>& counted, Budget& budget) {
+  for (NodeId id = 0; id < g.end_id(); ++id) {
+    if (!g[id].alive) continue;
+    for (const Body& b : g[id].bodies) count_weights(*b.graph, counted, budget);
+    const Attribute* a = g[id].is("Constant") ? g[id].attrs.find("value") : nullptr;
+    const Tensor* t = a ? a->get_if<Tensor>() : nullptr;
+    if (t && t->type() != DType::string && counted.insert(t->data()).second) budget.add_weights(t->bytes(), t->bytes());
+  }
+}
+}  // namespace
+
+std::shared_ptr<Budget> pass_budget(const Graph& graph, const Limits& limits) {
+  auto budget = std::make_shared<Budget>(limits);
+  std::set<const void*> counted;
+  count_weights(graph, counted, *budget);
+  return budget;
+}
+
+Editor::Editor(Graph& graph, const Registry& registry) : Editor(graph, registry, pass_budget(graph, {})) {}
+
+Editor::Editor(Graph& graph, const Registry& registry, std::shared_ptr<Budget> budget)
+    : graph_(graph), registry_(registry), inference_(registry, graph, std::move(budget)), users_(graph) {
   inference_.infer_all();
   for (NodeId id = 0; id < graph.end_id(); ++id)
     if (graph[id].alive) enter(id);

@@ -8,10 +8,14 @@
 
 namespace graft {
 
+// What passes over a graph and its bodies may spend: folding may allocate as much as the weights take.
+std::shared_ptr<Budget> pass_budget(const Graph& graph, const Limits& limits);
+
 class Editor {
  public:
   // Infers the whole graph.
   Editor(Graph& graph, const Registry& registry);
+  Editor(Graph& graph, const Registry& registry, std::shared_ptr<Budget> budget);
 
   Graph& graph() { return graph_; }
   const Registry& registry() const { return registry_; }

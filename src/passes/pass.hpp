@@ -7,6 +7,7 @@
 #include <functional>
 #include <graft/explain.hpp>
 
+#include "base/limits.hpp"
 #include "graph/graph.hpp"
 #include "schema/registry.hpp"
 
@@ -29,6 +30,8 @@ struct PassOptions {
   std::vector<std::string> enabled;                      // passes that run only on request
   std::function<bool(const std::string& name)> is_kept;  // nodes that no rewrite may change; empty: none
   std::vector<PassCall> calls;
+  Limits limits;
+  Unfolded* unfolded = nullptr;  // filled in, if given
 };
 
 // In the order they run. Throws when passes of extensions contradict each other.

@@ -182,10 +182,10 @@ void run_records(Editor& editor, const Entry& e, const PassOptions& options, con
 
 // Merges the effects of the same pass in several graphs.
 void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& entries, const PassOptions& options,
-            std::vector<PassEffect>& effects) {
-  Editor editor(graph, registry);
+            const std::shared_ptr<Budget>& budget, std::vector<PassEffect>& effects) {
+  Editor editor(graph, registry, budget);
   for (NodeId id = 0; id < graph.end_id(); ++id)
-    for (Body& b : graph[id].bodies) run_in(*b.graph, registry, entries, options, effects);
+    for (Body& b : graph[id].bodies) run_in(*b.graph, registry, entries, options, budget, effects);
   auto contains = [](const std::vector<std::string>& list, const std::string& name) {
     return std::find(list.begin(), list.end(), name) != list.end();
   };
@@ -216,7 +216,26 @@ void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& en
   }
 }
 
+// Of the nodes that were too expensive to compute, those that no pass has removed since.
+void collect_unfolded(const Graph& g, const Budget& budget, Unfolded& out) {
+  out.limit = limit_info(budget.reached).name;
+  for (NodeId id = 0; id < g.end_id(); ++id) {
+    if (!g[id].alive) continue;
+    if (budget.unfolded.count(g[id].name)) out.nodes.push_back(g[id].name);
+    for (const Body& b : g[id].bodies) collect_unfolded(*b.graph, budget, out);
+  }
+}
+
 }  // namespace
+
+std::string Unfolded::to_text() const {
+  if (nodes.empty()) return {};
+  constexpr size_t shown = 3;
+  std::string names;
+  for (size_t i = 0; i < std::min(nodes.size(), shown); ++i) names += (i ? ", '" : "'") + nodes[i] + "'";
+  return text("left ", nodes.size(), nodes.size() == 1 ? " node" : " nodes", " unfolded for lack of budget (", names,
+              nodes.size() > shown ? ", ..." : "", "); --limit ", limit, "=VALUE raises it");
+}
 
 std::vector<PassInfo> list_passes(const Registry& registry) {
   std::vector<PassInfo> out;
@@ -256,7 +275,10 @@ std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const
   bool any = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.runs_in(options.phases); });
   if (!any) return {};
   size_t nodes = graph.node_count();
-  run_in(graph, registry, entries, options, effects);
+  auto budget = pass_budget(graph, options.limits);
+  run_in(graph, registry, entries, options, budget, effects);
+  Unfolded unfolded;
+  if (budget->reached) collect_unfolded(graph, *budget, unfolded);
   std::erase_if(effects, [](const PassEffect& e) { return e.pass.empty(); });
   size_t changes = 0;
   for (const PassEffect& e : effects) {
@@ -266,6 +288,8 @@ std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const
   }
   log_info("ran ", effects.size(), options.phases == PassPhases::front ? " front passes: " : " passes: ", changes,
            changes == 1 ? " change, " : " changes, ", nodes, " -> ", graph.node_count(), " nodes", time.text());
+  if (!unfolded.nodes.empty()) log_info(unfolded.to_text());
+  if (options.unfolded) *options.unfolded = std::move(unfolded);
   return effects;
 }
 

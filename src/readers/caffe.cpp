@@ -76,7 +76,7 @@ void flatten(const ProtoNode& message, const std::string& prefix, std::vector<st
 
 class CaffeReader {
  public:
-  CaffeReader(std::string file, const CaffeBlobs* blobs, const ReadLimits& limits)
+  CaffeReader(std::string file, const CaffeBlobs* blobs, const Limits& limits)
       : file_(std::move(file)), blobs_(blobs), limits_(limits) {}
 
   RawModel model(const ProtoNode& net) {
@@ -118,10 +118,13 @@ class CaffeReader {
     return s;
   }
   Dim dimension(const ProtoNode& d, const Shape& so_far) const {
-    if (so_far.dims().size() >= limits_.rank) broken(d, "a shape has more than ", limits_.rank, " dimensions");
+    if (so_far.dims().size() >= limits_.rank)
+      over_limit(&Limits::rank, [&] { broken(d, "a shape has more than ", limits_.rank, " dimensions"); });
     auto n = d.integer();
     if (!n) broken(d, "expected a dimension, got '", d.value, "'");
-    if (*n > limits_.dimension) broken(d, "expected a dimension of at most ", limits_.dimension, ", got ", *n);
+    if (*n > static_cast<int64_t>(limits_.dimension))
+      over_limit(&Limits::dimension,
+                 [&] { broken(d, "expected a dimension of at most ", limits_.dimension, ", got ", *n); });
     return *n < 0 ? Dim() : Dim(*n);
   }
 
@@ -197,7 +200,8 @@ class CaffeReader {
       throw Error(ErrorKind::user,
                   text(file_, ':', l.line, ": layer '", n.name, "' (", n.type, ") reads a training data set"),
                   "use the deployment definition, or replace the layer by an Input layer");
-    if (g.nodes.size() >= limits_.nodes) broken(l, "the net has more than ", limits_.nodes, " layers");
+    if (g.nodes.size() >= limits_.nodes)
+      over_limit(&Limits::nodes, [&] { broken(l, "the net has more than ", limits_.nodes, " layers"); });
     std::set<std::string> taken;
     for (const ProtoNode* b : l.all("bottom")) {
       auto it = current_.find(b->value);
@@ -229,9 +233,11 @@ class CaffeReader {
     for (const ProtoNode& f : l.fields)
       if (!is_one_of(f.name, own_fields)) parameters.fields.push_back(f);
     flatten(parameters, "", n.fields);
-    if (n.fields.size() > limits_.fields)
-      broken(l, "layer '", n.name, "' (", n.type, ") has ", n.fields.size(), " fields, expected at most ",
-             limits_.fields);
+    if (n.fields.size() > limits_.attributes)
+      over_limit(&Limits::attributes, [&] {
+        broken(l, "layer '", n.name, "' (", n.type, ") has ", n.fields.size(), " fields, expected at most ",
+               limits_.attributes);
+      });
     if (n.type == "Python") python(l, n);
     weights(n, g);
     g.nodes.push_back(std::move(n));
@@ -312,7 +318,7 @@ class CaffeReader {
 
   std::string file_;
   const CaffeBlobs* blobs_;
-  ReadLimits limits_;
+  Limits limits_;
   std::vector<Value> values_;
   std::unordered_map<std::string, size_t> current_;        // blob -> its latest value
   std::unordered_map<std::string, std::string> left_out_;  // blob -> the layer that produces it in another phase
@@ -379,7 +385,7 @@ bool looks_like_caffe_weights(std::string_view bytes) {
 }
 
 RawModel read_caffe(std::string_view prototxt, const std::string& name, std::string_view caffemodel,
-                    std::shared_ptr<const void> keeper, const ReadLimits& limits) {
+                    std::shared_ptr<const void> keeper, const Limits& limits) {
   CaffeBlobs blobs = read_caffe_blobs(caffemodel, keeper, limits);
   if (!trim(prototxt).empty() || caffemodel.empty())
     return CaffeReader(name, &blobs, limits).model(parse_proto_text(prototxt, name));
@@ -388,7 +394,7 @@ RawModel read_caffe(std::string_view prototxt, const std::string& name, std::str
   return m;
 }
 
-RawModel read_caffe(const std::string& prototxt, const std::string& caffemodel, const ReadLimits& limits) {
+RawModel read_caffe(const std::string& prototxt, const std::string& caffemodel, const Limits& limits) {
   const std::string& main = prototxt.empty() ? caffemodel : prototxt;
   return with_context(
       [&] {

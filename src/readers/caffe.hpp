@@ -15,10 +15,10 @@ bool looks_like_caffe_text(std::string_view bytes);
 bool looks_like_caffe_weights(std::string_view bytes);
 
 // Either may be empty: a net without weights, or one whose definition is in the weights file.
-RawModel read_caffe(const std::string& prototxt, const std::string& caffemodel, const ReadLimits& limits = {});
+RawModel read_caffe(const std::string& prototxt, const std::string& caffemodel, const Limits& limits = {});
 // From memory; `name` is the prototxt's name in errors.
 RawModel read_caffe(std::string_view prototxt, const std::string& name, std::string_view caffemodel,
-                    std::shared_ptr<const void> keeper, const ReadLimits& limits = {});
+                    std::shared_ptr<const void> keeper, const Limits& limits = {});
 
 // A file that holds one blob: a mean image.
 Tensor read_caffe_blob(const std::string& path);

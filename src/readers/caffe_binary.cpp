@@ -155,7 +155,7 @@ void read_message(Wire w, std::string_view message, ProtoNode& out, int depth, s
 
 }  // namespace
 
-ProtoNode read_caffe_definition(std::string_view caffemodel, const ReadLimits& limits) {
+ProtoNode read_caffe_definition(std::string_view caffemodel, const Limits& limits) {
   ProtoNode net;
   size_t budget = limits.nodes * 16;
   read_message(Wire(caffemodel, "NetParameter"), "Net", net, 0, budget);

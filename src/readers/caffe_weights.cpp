@@ -52,7 +52,7 @@ struct NamedBlobs {
 };
 
 NamedBlobs layer_blobs(Wire w, uint32_t name, uint32_t blobs, uint32_t older, const std::shared_ptr<const void>& keeper,
-                       const ReadLimits& limits) {
+                       const Limits& limits) {
   NamedBlobs out;
   while (w.next()) {
     if (w.field() == name) out.name = w.text();
@@ -68,7 +68,7 @@ NamedBlobs layer_blobs(Wire w, uint32_t name, uint32_t blobs, uint32_t older, co
 
 }  // namespace
 
-Tensor caffe_blob(Wire w, const std::shared_ptr<const void>& keeper, const ReadLimits& limits) {
+Tensor caffe_blob(Wire w, const std::shared_ptr<const void>& keeper, const Limits& limits) {
   std::vector<int64_t> dims, legacy(4, 0);
   bool has_shape = false, has_legacy = false;
   BlobData floats, doubles;
@@ -107,21 +107,23 @@ Tensor caffe_blob(Wire w, const std::shared_ptr<const void>& keeper, const ReadL
   size_t width = static_cast<size_t>(bits_of(type)) / 8;
   if (!has_shape && has_legacy) dims = legacy;
   else if (!has_shape) dims = {static_cast<int64_t>(bytes / width)};
-  if (dims.size() > limits.rank) w.broken("has ", dims.size(), " dimensions, expected at most ", limits.rank);
+  if (dims.size() > limits.rank)
+    over_limit(&Limits::rank, [&] { w.broken("has ", dims.size(), " dimensions, expected at most ", limits.rank); });
   for (int64_t d : dims)
-    if (d < 0 || d > limits.dimension) w.broken("has dimension ", d, " in its shape ", dims);
+    if (d < 0 || static_cast<uint64_t>(d) > limits.dimension) w.broken("has dimension ", d, " in its shape ", dims);
   size_t want = bytes_for(type, count_checked(dims));
   if (bytes != want) w.broken("has ", bytes, " bytes of data, expected ", want, " for shape ", dims, " of ", type);
   return blob_tensor(type, dims, floats, keeper);
 }
 
 CaffeBlobs read_caffe_blobs(std::string_view caffemodel, const std::shared_ptr<const void>& keeper,
-                            const ReadLimits& limits) {
+                            const Limits& limits) {
   CaffeBlobs out;
   size_t layers = 0;
   for (Wire w(caffemodel, "NetParameter"); w.next();) {
     if (w.field() != 100 && w.field() != 2) continue;
-    if (++layers > limits.nodes) w.broken("has more than ", limits.nodes, " layers");
+    if (++layers > limits.nodes)
+      over_limit(&Limits::nodes, [&] { w.broken("has more than ", limits.nodes, " layers"); });
     NamedBlobs l = w.field() == 100 ? layer_blobs(w.message("LayerParameter"), 1, 7, 0, keeper, limits)
                                     : layer_blobs(w.message("V1LayerParameter"), 4, 6, 1, keeper, limits);
     if (!l.blobs.empty()) out.emplace(std::move(l.name), std::move(l.blobs));

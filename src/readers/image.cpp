@@ -14,17 +14,22 @@
 namespace graft {
 namespace {
 
-constexpr int64_t max_side = 32768;
-constexpr int64_t max_pixels = int64_t{1} << 28;
+// What an image of so many bytes may have: photographs take several pixels per byte, large drawings are refused.
+class Canvas {
+ public:
+  Canvas(const Limits& limits, size_t file_bytes) : most_(limits.pixels + 8 * file_bytes) {}
+  Tensor blank(int64_t height, int64_t width, int64_t channels) const {
+    if (height < 1 || width < 1) throw_user("expected an image of at least 1 x 1 pixels, got ", width, " x ", height);
+    if (height > INT32_MAX || width > INT32_MAX || static_cast<uint64_t>(height * width) > most_)
+      throw_limit(&Limits::pixels, "expected an image of at most ", most_, " pixels, got ", width, " x ", height);
+    return Tensor(DType::u8, {height, width, channels});
+  }
 
-Tensor blank(int64_t height, int64_t width, int64_t channels) {
-  if (height < 1 || width < 1 || height > max_side || width > max_side || height * width > max_pixels)
-    throw_user("expected an image of at most ", max_side, " x ", max_side, " and ", max_pixels, " pixels, got ", width,
-               " x ", height);
-  return Tensor(DType::u8, {height, width, channels});
-}
+ private:
+  uint64_t most_;
+};
 
-Tensor read_png_bytes(std::string_view bytes) {
+Tensor read_png_bytes(std::string_view bytes, const Canvas& canvas) {
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
   if (!png_image_begin_read_from_memory(&png, bytes.data(), bytes.size())) throw_user("invalid PNG: ", png.message);
@@ -32,7 +37,7 @@ Tensor read_png_bytes(std::string_view bytes) {
   png.format = colour ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   Tensor t;
   try {
-    t = blank(png.height, png.width, colour ? 3 : 1);
+    t = canvas.blank(png.height, png.width, colour ? 3 : 1);
   } catch (...) {
     png_image_free(&png);
     throw;
@@ -87,11 +92,11 @@ struct JpegReader {
   }
 };
 
-Tensor read_jpeg_bytes(std::string_view bytes) {
+Tensor read_jpeg_bytes(std::string_view bytes, const Canvas& canvas) {
   JpegReader r;
   if (!r.header(bytes)) throw_user("invalid JPEG: ", static_cast<const char*>(r.errors.message));
   int64_t channels = r.info.out_color_space == JCS_GRAYSCALE ? 1 : 3;
-  Tensor t = blank(r.info.output_height, r.info.output_width, channels);
+  Tensor t = canvas.blank(r.info.output_height, r.info.output_width, channels);
   if (!r.rows(static_cast<unsigned char*>(t.data()),
               static_cast<size_t>(r.info.output_width) * static_cast<size_t>(channels)))
     throw_user("invalid JPEG: ", static_cast<const char*>(r.errors.message));
@@ -99,7 +104,7 @@ Tensor read_jpeg_bytes(std::string_view bytes) {
 }
 
 // P2, P3 (text), P5, P6 (binary), up to 8 bits a channel.
-Tensor read_pnm_bytes(std::string_view bytes) {
+Tensor read_pnm_bytes(std::string_view bytes, const Canvas& canvas) {
   size_t at = 2;
   auto number = [&]() -> int64_t {
     for (;;) {
@@ -117,7 +122,7 @@ Tensor read_pnm_bytes(std::string_view bytes) {
   char kind = bytes[1];
   int64_t channels = kind == '3' || kind == '6' ? 3 : 1, width = number(), height = number(), most = number();
   if (most < 1 || most > 255) throw_unsupported("expected a PNM image with 1 to 255 levels, got ", most);
-  Tensor t = blank(height, width, channels);
+  Tensor t = canvas.blank(height, width, channels);
   auto* to = static_cast<unsigned char*>(t.data());
   if (kind == '5' || kind == '6') {
     ++at;  // one blank
@@ -133,7 +138,7 @@ Tensor read_pnm_bytes(std::string_view bytes) {
 }
 
 // Uncompressed, 24 or 32 bits, or 8 with a palette.
-Tensor read_bmp_bytes(std::string_view bytes) {
+Tensor read_bmp_bytes(std::string_view bytes, const Canvas& canvas) {
   auto word = [&](size_t at) -> int64_t {
     if (at + 4 > bytes.size()) throw_user("the BMP image is truncated");
     int32_t v;
@@ -146,7 +151,7 @@ Tensor read_bmp_bytes(std::string_view bytes) {
   if (height < 0) height = -height;
   if (compression != 0 && compression != 3) throw_unsupported("compressed BMP images are not supported");
   if (bits != 24 && bits != 32 && bits != 8) throw_unsupported("expected a BMP image of 8, 24 or 32 bits, got ", bits);
-  Tensor t = blank(height, width, 3);
+  Tensor t = canvas.blank(height, width, 3);
   int64_t row = (width * bits / 8 + 3) / 4 * 4, size = static_cast<int64_t>(bytes.size());
   if (start < 0 || start > size || row * height > size - start) throw_user("the BMP image is truncated");
   int64_t palette = 14 + header;
@@ -175,16 +180,17 @@ bool is_image_name(const std::string& path) {
   return false;
 }
 
-Tensor read_image(const std::string& path) {
+Tensor read_image(const std::string& path, const Limits& limits) {
   return with_context(
       [&] {
         auto file = MappedFile::open(path);
         std::string_view b = file->chars();
-        if (b.starts_with("\x89PNG")) return read_png_bytes(b);
-        if (b.starts_with("\xff\xd8")) return read_jpeg_bytes(b);
-        if (b.starts_with("BM")) return read_bmp_bytes(b);
+        Canvas canvas(limits, b.size());
+        if (b.starts_with("\x89PNG")) return read_png_bytes(b, canvas);
+        if (b.starts_with("\xff\xd8")) return read_jpeg_bytes(b, canvas);
+        if (b.starts_with("BM")) return read_bmp_bytes(b, canvas);
         if (b.size() > 2 && b[0] == 'P' && (b[1] == '2' || b[1] == '3' || b[1] == '5' || b[1] == '6'))
-          return read_pnm_bytes(b);
+          return read_pnm_bytes(b, canvas);
         throw_user("expected a PNG, JPEG, BMP or PPM image");
       },
       [&] { return text("reading '", path, "'"); });
@@ -210,10 +216,10 @@ void write_png(const std::string& path, const Tensor& image) {
   file.commit();
 }
 
-Tensor resize_image(const Tensor& image, int64_t height, int64_t width) {
+Tensor resize_image(const Tensor& image, int64_t height, int64_t width, const Limits& limits) {
   int64_t h = image.dims()[0], w = image.dims()[1], c = image.dims()[2];
   if (h == height && w == width) return image;
-  Tensor out = blank(height, width, c);
+  Tensor out = Canvas(limits, 0).blank(height, width, c);
   auto* from = static_cast<const unsigned char*>(image.data());
   auto* to = static_cast<unsigned char*>(out.data());
   for (int64_t y = 0; y < height; ++y) {

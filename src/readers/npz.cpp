@@ -11,8 +11,7 @@
 namespace graft {
 namespace {
 
-// Against decompression bombs: of all arrays together.
-constexpr uint64_t max_ratio = 100, max_expanded = uint64_t{4} << 30;
+constexpr uint64_t max_ratio = 100;  // against decompression bombs: of all arrays together
 
 class Bytes {
  public:
@@ -56,7 +55,7 @@ std::string inflated(std::string_view packed, uint64_t size) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, Tensor>> read_npz(const std::string& path) {
+std::vector<std::pair<std::string, Tensor>> read_npz(const std::string& path, const Limits& limits) {
   return with_context(
       [&] {
         auto file = MappedFile::open(path);
@@ -89,8 +88,11 @@ std::vector<std::pair<std::string, Tensor>> read_npz(const std::string& path) {
           at += 46 + name_size + extra + comment;
           uint64_t data = local + 30 + b.number(local + 26, 2) + b.number(local + 28, 2);
           std::string_view body = b.part(data, packed);
-          expanded += std::min(size, max_expanded + 1);
-          if (expanded > max_expanded || expanded / max_ratio > all.size() + 1)
+          expanded += std::min(size, limits.npz_bytes + 1);
+          if (expanded > limits.npz_bytes)
+            throw_limit(&Limits::npz_bytes, "the arrays expand from ", all.size(), " to more than ", limits.npz_bytes,
+                        " bytes");
+          if (expanded / max_ratio > all.size() + 1)
             throw_user("the arrays expand from ", all.size(), " to more than ", expanded,
                        " bytes, which exceeds the limit");
           if (name.ends_with(".npy")) name.resize(name.size() - 4);

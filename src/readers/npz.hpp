@@ -3,8 +3,10 @@
 
 #include <graft/memory.hpp>
 
+#include "base/limits.hpp"
+
 namespace graft {
 
-std::vector<std::pair<std::string, Tensor>> read_npz(const std::string& path);
+std::vector<std::pair<std::string, Tensor>> read_npz(const std::string& path, const Limits& limits = {});
 
 }  // namespace graft

@@ -12,8 +12,7 @@ namespace {
 
 class Reader {
  public:
-  Reader(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
-         const ReadLimits& limits)
+  Reader(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder, const Limits& limits)
       : origin_(bytes.data()), limits_(limits), tensors_(std::move(keeper), folder, limits) {}
 
   RawModel model(std::string_view bytes) {
@@ -52,12 +51,16 @@ class Reader {
   }
   static std::string normal(std::string domain) { return domain == "ai.onnx" ? std::string() : domain; }
 
+  void count_node() {
+    if (++nodes_ > limits_.nodes) throw_limit(&Limits::nodes, "the model has more than ", limits_.nodes, " nodes");
+  }
+
   RawGraph graph(std::string_view bytes, int depth) {
-    if (depth > limits_.depth) throw_user("graphs are nested more than ", limits_.depth, " deep");
+    if (depth > limits_.levels()) throw_limit(&Limits::depth, "graphs are nested more than ", limits_.depth, " deep");
     RawGraph g;
     for (Wire w(bytes, "GraphProto", origin_); w.next();) switch (w.field()) {
         case 1:
-          if (++nodes_ > limits_.nodes) throw_user("the model has more than ", limits_.nodes, " nodes");
+          count_node();
           g.nodes.push_back(node(w.bytes(), depth));
           break;
         case 2: g.name = w.text(); break;
@@ -94,9 +97,9 @@ class Reader {
         case 3: n.name = w.text(); break;
         case 4: n.type = w.text(); break;
         case 5:
-          if (n.fields.size() >= limits_.fields)
-            throw_user("the node '", n.name, "' at byte ", n.position, " has more than ", limits_.fields,
-                       " attributes");
+          if (n.fields.size() >= limits_.attributes)
+            throw_limit(&Limits::attributes, "the node '", n.name, "' at byte ", n.position, " has more than ",
+                        limits_.attributes, " attributes");
           n.fields.push_back(field(w.message("AttributeProto"), depth));
           break;
         case 7: n.domain = normal(w.text()); break;
@@ -183,7 +186,7 @@ class Reader {
   }
 
   void type(Wire w, RawValue& v, int depth) {
-    if (depth > limits_.depth) w.broken("is nested too deeply");
+    if (depth > limits_.levels()) over_limit(&Limits::depth, [&] { w.broken("is nested too deeply"); });
     while (w.next()) switch (w.field()) {
         case 1:
           for (Wire t = w.message("TypeProto.Tensor"); t.next();) switch (t.field()) {
@@ -225,12 +228,14 @@ class Reader {
         w.skip();
         continue;
       }
-      if (s.dims().size() >= limits_.rank) w.broken("has more than ", limits_.rank, " dimensions");
+      if (s.dims().size() >= limits_.rank)
+        over_limit(&Limits::rank, [&] { w.broken("has more than ", limits_.rank, " dimensions"); });
       Dim d;
       for (Wire t = w.message("Dimension"); t.next();) switch (t.field()) {
           case 1: {
             int64_t n = t.integer();
-            if (n > limits_.dimension) t.broken("is ", n, ", expected at most ", limits_.dimension);
+            if (n > static_cast<int64_t>(limits_.dimension))
+              over_limit(&Limits::dimension, [&] { t.broken("is ", n, ", expected at most ", limits_.dimension); });
             d = n < 0 ? Dim() : Dim(n);  // some exporters write -1 for unknown dimensions
             break;
           }
@@ -258,7 +263,7 @@ class Reader {
         case 5: f.outputs.push_back(w.text()); break;
         case 6: f.fields.push_back(w.text()); break;
         case 7:
-          if (++nodes_ > limits_.nodes) throw_user("the model has more than ", limits_.nodes, " nodes");
+          count_node();
           f.nodes.push_back(node(w.bytes(), 0));
           break;
         case 9: opset(w.message("OperatorSetIdProto"), f.opsets); break;
@@ -272,7 +277,7 @@ class Reader {
   }
 
   const char* origin_;
-  ReadLimits limits_;
+  Limits limits_;
   OnnxTensors tensors_;
   size_t nodes_ = 0;
   std::vector<std::string> symbols_;
@@ -300,11 +305,11 @@ bool looks_like_onnx(std::string_view bytes) {
 }
 
 RawModel read_onnx(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
-                   const ReadLimits& limits) {
+                   const Limits& limits) {
   return Reader(bytes, std::move(keeper), folder, limits).model(bytes);
 }
 
-RawModel read_onnx(const std::string& path, const ReadLimits& limits) {
+RawModel read_onnx(const std::string& path, const Limits& limits) {
   return with_context(
       [&] {
         auto file = MappedFile::open(path);

@@ -6,10 +6,10 @@
 namespace graft {
 
 bool looks_like_onnx(std::string_view bytes);
-RawModel read_onnx(const std::string& path, const ReadLimits& limits = {});
+RawModel read_onnx(const std::string& path, const Limits& limits = {});
 // From memory; external data is looked up in `folder`.
 RawModel read_onnx(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
-                   const ReadLimits& limits = {});
+                   const Limits& limits = {});
 
 // A file holding one TensorProto.
 Tensor read_onnx_tensor(const std::string& path);

@@ -96,9 +96,13 @@ std::pair<std::string, Tensor> OnnxTensors::tensor(Wire w) {
     }
   return with_context(
       [&]() -> std::pair<std::string, Tensor> {
-        if (dims.size() > limits_.rank) throw_user("expected at most ", limits_.rank, " dimensions, got ", dims.size());
-        for (int64_t d : dims)
-          if (d < 0 || d > limits_.dimension) throw_user("invalid dimension ", d, " in shape ", dims);
+        if (dims.size() > limits_.rank)
+          throw_limit(&Limits::rank, "expected at most ", limits_.rank, " dimensions, got ", dims.size());
+        for (int64_t d : dims) {
+          if (d < 0) throw_user("invalid dimension ", d, " in shape ", dims);
+          if (static_cast<uint64_t>(d) > limits_.dimension)
+            throw_limit(&Limits::dimension, "invalid dimension ", d, " in shape ", dims);
+        }
         DType type = onnx_element_type(code);
         if (type == DType::undefined) throw_user("missing or unknown element type");
         if (is_external) return {name, external(name, where, type, dims)};
@@ -117,8 +121,8 @@ Tensor OnnxTensors::external(const std::string& name, const External& where, DTy
   if (type == DType::string) throw_user("strings are stored in an external file, which ONNX does not allow");
   auto& file = files_[where.location];
   if (!file) {
-    if (files_.size() > limits_.external_files)
-      throw_user("the model refers to more than ", limits_.external_files, " files");
+    if (files_.size() > limits_.files)
+      throw_limit(&Limits::files, "the model refers to more than ", limits_.files, " files");
     file = open_below(folder_, where.location);
   }
   uint64_t size = file->chars().size(), want = bytes_for(type, count_checked(dims));
@@ -152,8 +156,9 @@ Tensor OnnxTensors::dense(const Tensor& values, const std::vector<int64_t>& at, 
   // Elements below one byte are placed as whole bytes first.
   DType type = values.type(), placed = !is_packed(type) ? type : is_signed_integer(type) ? DType::i8 : DType::u8;
   size_t bytes = bytes_for(placed, count_checked(dims));
-  if (bytes > limits_.dense_bytes - std::min(limits_.dense_bytes, dense_bytes_))
-    throw_user("shape ", dims, " expands the sparse tensors of the model to more than ", limits_.dense_bytes, " bytes");
+  if (bytes > limits_.expanded_bytes - std::min(limits_.expanded_bytes, dense_bytes_))
+    throw_limit(&Limits::expanded_bytes, "shape ", dims, " expands the sparse tensors of the model to more than ",
+                limits_.expanded_bytes, " bytes");
   dense_bytes_ += bytes;
   Tensor from = values.to(placed), out(placed, std::move(dims));
   std::memset(out.data(), 0, bytes);
@@ -177,7 +182,8 @@ std::pair<std::string, Tensor> OnnxTensors::sparse(Wire w) {
   return with_context(
       [&]() -> std::pair<std::string, Tensor> {
         if (!values || !indices) throw_user("missing values or indices");
-        if (dims.size() > limits_.rank) throw_user("expected at most ", limits_.rank, " dimensions, got ", dims.size());
+        if (dims.size() > limits_.rank)
+          throw_limit(&Limits::rank, "expected at most ", limits_.rank, " dimensions, got ", dims.size());
         int64_t count = count_checked(dims), given = values.size();
         if (values.dims().size() != 1) throw_user("expected values of rank 1, got shape ", values.dims());
         std::vector<int64_t> at = values_of<int64_t>(indices);

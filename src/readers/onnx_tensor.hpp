@@ -11,7 +11,7 @@ namespace graft {
 class OnnxTensors {
  public:
   // `keeper` owns the bytes of the message: raw data is not copied.
-  OnnxTensors(std::shared_ptr<const void> keeper, std::string folder, const ReadLimits& limits)
+  OnnxTensors(std::shared_ptr<const void> keeper, std::string folder, const Limits& limits)
       : keeper_(std::move(keeper)), folder_(std::move(folder)), limits_(limits) {}
 
   std::pair<std::string, Tensor> tensor(Wire w);
@@ -34,7 +34,7 @@ class OnnxTensors {
 
   std::shared_ptr<const void> keeper_;
   std::string folder_;
-  ReadLimits limits_;
+  Limits limits_;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
   std::map<std::string, std::vector<Range>> ranges_;
   size_t dense_bytes_ = 0;  // of all expanded sparse tensors

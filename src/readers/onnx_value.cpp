@@ -14,11 +14,12 @@ constexpr const char* value_messages[] = {"TensorProto", "SequenceProto", "Optio
 
 class ValueReader {
  public:
-  ValueReader(std::shared_ptr<const void> keeper, const std::string& folder, const ReadLimits& limits)
+  ValueReader(std::shared_ptr<const void> keeper, const std::string& folder, const Limits& limits)
       : limits_(limits), tensors_(std::move(keeper), folder, limits) {}
 
   Datum value(Wire w, Datum::Kind kind, int depth = 0) {
-    if (depth > limits_.depth) w.broken("is nested more than ", limits_.depth, " deep");
+    if (depth > limits_.levels())
+      over_limit(&Limits::depth, [&] { w.broken("is nested more than ", limits_.depth, " deep"); });
     switch (kind) {
       case Datum::sequence: return sequence(w, depth);
       case Datum::optional: return optional(w, depth);
@@ -46,7 +47,8 @@ class ValueReader {
     while (w.next()) {
       std::optional<Datum> item = element(w, depth);
       if (!item) continue;
-      if (++items_ > limits_.items) w.broken("has more than ", limits_.items, " items");
+      if (++items_ > limits_.items)
+        over_limit(&Limits::items, [&] { w.broken("has more than ", limits_.items, " items"); });
       if (!out.parts.empty()) check_alike(w, out.parts[0], *item);
       out.parts.push_back(std::move(*item));
     }
@@ -92,7 +94,7 @@ class ValueReader {
       }
     if (!numbers.empty() && !words.empty()) w.broken("has keys of two types");
     size_t count = std::max(numbers.size(), words.size()), given = values ? values->parts.size() : 0;
-    if (count > limits_.items) w.broken("has more than ", limits_.items, " keys");
+    if (count > limits_.items) over_limit(&Limits::items, [&] { w.broken("has more than ", limits_.items, " keys"); });
     if (count != given) w.broken("has ", count, " keys and ", given, " values");
     DType key = type ? onnx_element_type(type) : words.empty() ? DType::i64 : DType::string;
     if ((key == DType::string) != !words.empty() && count) w.broken("has keys that are not of their type ", key);
@@ -123,7 +125,7 @@ class ValueReader {
     return out;
   }
 
-  ReadLimits limits_;
+  Limits limits_;
   OnnxTensors tensors_;
   size_t items_ = 0;
 };
@@ -131,11 +133,11 @@ class ValueReader {
 }  // namespace
 
 Datum read_onnx_value(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
-                      Datum::Kind kind, const ReadLimits& limits) {
+                      Datum::Kind kind, const Limits& limits) {
   return ValueReader(std::move(keeper), folder, limits).value(Wire(bytes, value_messages[kind]), kind);
 }
 
-Datum read_onnx_value(const std::string& path, Datum::Kind kind, const ReadLimits& limits) {
+Datum read_onnx_value(const std::string& path, Datum::Kind kind, const Limits& limits) {
   return with_context(
       [&] {
         auto file = MappedFile::open(path);

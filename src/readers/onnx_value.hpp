@@ -8,9 +8,9 @@
 
 namespace graft {
 
-Datum read_onnx_value(const std::string& path, Datum::Kind kind, const ReadLimits& limits = {});
+Datum read_onnx_value(const std::string& path, Datum::Kind kind, const Limits& limits = {});
 // From memory; external data is looked up in `folder`.
 Datum read_onnx_value(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
-                      Datum::Kind kind, const ReadLimits& limits = {});
+                      Datum::Kind kind, const Limits& limits = {});
 
 }  // namespace graft

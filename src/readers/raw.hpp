@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/limits.hpp"
 #include "graph/attribute.hpp"
 
 namespace graft {
@@ -83,18 +84,6 @@ struct ReadRequest {
   std::string checkpoint;         // values of a TensorFlow graph's variables: "model.ckpt" or "model.ckpt.index"
   std::vector<std::string> tags;  // of the graph to select from a SavedModel; none: the one for serving
   std::string signature;          // of that graph; empty: serving_default, or the only one
-};
-
-// Limits that every reader enforces.
-struct ReadLimits {
-  size_t nodes = 2'000'000;
-  int depth = 64;  // of graphs in graphs
-  size_t rank = rank_limit;
-  int64_t dimension = int64_t{1} << 40;
-  size_t external_files = 4096;
-  size_t items = 65'536;                 // of a sequence or map
-  size_t fields = 1024;                  // of one layer; they are looked up one after the other
-  size_t dense_bytes = size_t{1} << 27;  // of all sparse and repeated tensors together, after expansion
 };
 
 }  // namespace graft

@@ -121,13 +121,13 @@ void each_entry(std::string_view block, F&& each) {
 
 }  // namespace
 
-TensorBundle::TensorBundle(std::string folder, std::string prefix, const ReadLimits& limits)
+TensorBundle::TensorBundle(std::string folder, std::string prefix, const Limits& limits)
     : folder_(std::move(folder)), prefix_(std::move(prefix)), limits_(limits) {
   auto file = open_below(folder_, prefix_ + ".index");
   with_context([&] { read_index(file->chars()); }, [&] { return text("reading the checkpoint '", file->path(), "'"); });
 }
 
-TensorBundle::TensorBundle(std::string_view index, std::string folder, std::string prefix, const ReadLimits& limits)
+TensorBundle::TensorBundle(std::string_view index, std::string folder, std::string prefix, const Limits& limits)
     : folder_(std::move(folder)), prefix_(std::move(prefix)), limits_(limits) {
   read_index(index);
 }
@@ -161,11 +161,13 @@ void TensorBundle::add(const std::string& key, std::string_view value) {
           break;
         default: w.skip();
       }
-    if (shards_ < 1 || shards_ > static_cast<int64_t>(limits_.external_files))
-      throw_user("expected 1 to ", limits_.external_files, " shards of the checkpoint, got ", shards_);
+    if (shards_ < 1) throw_user("expected 1 or more shards of the checkpoint, got ", shards_);
+    if (static_cast<uint64_t>(shards_) > limits_.files)
+      throw_limit(&Limits::files, "expected 1 to ", limits_.files, " shards of the checkpoint, got ", shards_);
     return;
   }
-  if (entries_.size() >= limits_.nodes) throw_user("the checkpoint has more than ", limits_.nodes, " tensors");
+  if (entries_.size() >= limits_.nodes)
+    throw_limit(&Limits::nodes, "the checkpoint has more than ", limits_.nodes, " tensors");
   Entry e;
   TensorFlowTensors shapes(nullptr, limits_);
   for (Wire w(value, "BundleEntryProto"); w.next();) switch (w.field()) {

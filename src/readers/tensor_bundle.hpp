@@ -10,9 +10,9 @@ namespace graft {
 class TensorBundle {
  public:
   // `prefix` below `folder`: "variables/variables" has "variables/variables.index" beside its shards.
-  TensorBundle(std::string folder, std::string prefix, const ReadLimits& limits = {});
+  TensorBundle(std::string folder, std::string prefix, const Limits& limits = {});
   // From the bytes of an index alone; its shards are in `folder`.
-  TensorBundle(std::string_view index, std::string folder, std::string prefix, const ReadLimits& limits = {});
+  TensorBundle(std::string_view index, std::string folder, std::string prefix, const Limits& limits = {});
 
   bool has(const std::string& name) const { return entries_.count(name) != 0; }
   // A view of the shard's bytes; texts are copied.
@@ -38,7 +38,7 @@ class TensorBundle {
   std::string_view bytes_of(const Entry& e, std::shared_ptr<const MappedFile>& file);
 
   std::string folder_, prefix_;
-  ReadLimits limits_;
+  Limits limits_;
   int64_t shards_ = 1;
   std::map<std::string, Entry> entries_;
   std::map<int64_t, std::shared_ptr<const MappedFile>> files_;

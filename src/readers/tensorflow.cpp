@@ -265,7 +265,7 @@ bool looks_like_tensorflow(std::string_view bytes) {
 }
 
 RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
-                         const ReadRequest& request, const ReadLimits& limits) {
+                         const ReadRequest& request, const Limits& limits) {
   if (looks_like_tensorflow_text(bytes)) {
     auto binary = std::make_shared<std::string>(tensorflow_text_to_binary(bytes, "text"));
     return read_tensorflow(*binary, binary, folder, request, limits);
@@ -301,7 +301,7 @@ RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> kee
                       [&] { return text("reading the signature '", s->name, "'"); });
 }
 
-RawModel read_tensorflow(const std::string& path, const ReadRequest& request, const ReadLimits& limits) {
+RawModel read_tensorflow(const std::string& path, const ReadRequest& request, const Limits& limits) {
   namespace fs = std::filesystem;
   std::string main = path, variables = request.checkpoint, folder = folder_of(main);
   if (fs::is_directory(path)) {

@@ -7,9 +7,9 @@ namespace graft {
 
 bool looks_like_tensorflow(std::string_view bytes);
 // A GraphDef; a SavedModel: its folder or the saved_model.pb in it; or a MetaGraph (.meta) beside its checkpoint.
-RawModel read_tensorflow(const std::string& path, const ReadRequest& request = {}, const ReadLimits& limits = {});
+RawModel read_tensorflow(const std::string& path, const ReadRequest& request = {}, const Limits& limits = {});
 // From memory; variables are looked up in `folder`, those of a SavedModel in its usual sub-folder.
 RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> keeper, const std::string& folder,
-                         const ReadRequest& request = {}, const ReadLimits& limits = {});
+                         const ReadRequest& request = {}, const Limits& limits = {});
 
 }  // namespace graft

@@ -100,7 +100,7 @@ TensorFlowGraph TensorFlowGraphReader::graph(std::string_view bytes) {
 }
 
 TensorFlowNode TensorFlowGraphReader::node(std::string_view bytes) {
-  if (++nodes_ > limits_.nodes) throw_user("the model has more than ", limits_.nodes, " nodes");
+  if (++nodes_ > limits_.nodes) throw_limit(&Limits::nodes, "the model has more than ", limits_.nodes, " nodes");
   TensorFlowNode n;
   n.position = static_cast<size_t>(bytes.data() - origin_);
   std::vector<std::string_view> attributes;

@@ -25,7 +25,7 @@ struct TensorFlowGraph {
 
 class TensorFlowGraphReader {
  public:
-  TensorFlowGraphReader(std::shared_ptr<const void> keeper, const char* origin, const ReadLimits& limits)
+  TensorFlowGraphReader(std::shared_ptr<const void> keeper, const char* origin, const Limits& limits)
       : origin_(origin), limits_(limits), tensors_(std::move(keeper), limits) {}
 
   TensorFlowGraph graph(std::string_view bytes);
@@ -39,7 +39,7 @@ class TensorFlowGraphReader {
   TensorFlowFunction function(std::string_view bytes);
 
   const char* origin_;
-  ReadLimits limits_;
+  Limits limits_;
   TensorFlowTensors tensors_;
   size_t nodes_ = 0;
   bool complex_ = false;  // the current node involves complex numbers

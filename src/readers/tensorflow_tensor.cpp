@@ -133,12 +133,15 @@ Shape TensorFlowTensors::shape(Wire w) const {
   bool unknown = false;
   while (w.next()) switch (w.field()) {
       case 2: {
-        if (s.dims().size() >= limits_.rank) w.broken("has more than ", limits_.rank, " dimensions");
+        if (s.dims().size() >= limits_.rank)
+          over_limit(&Limits::rank, [&] { w.broken("has more than ", limits_.rank, " dimensions"); });
         int64_t size = 0;
         for (Wire d = w.message("dimension"); d.next();)
           if (d.field() == 1) size = d.integer();
           else d.skip();
-        if (size > limits_.dimension) w.broken("has dimension ", size, ", expected at most ", limits_.dimension);
+        if (size > static_cast<int64_t>(limits_.dimension))
+          over_limit(&Limits::dimension,
+                     [&] { w.broken("has dimension ", size, ", expected at most ", limits_.dimension); });
         s.push_back(size < 0 ? Dim() : Dim(size));
         break;
       }
@@ -194,10 +197,12 @@ Tensor TensorFlowTensors::tensor(Wire w) {
   if (have < n) {
     // A few bytes may expand to many by repetition: limit the total, so that a small file cannot exhaust memory.
     size_t one = type != DType::string ? want / n : v.texts.empty() ? 32 : v.texts.back().size() + 32;
-    size_t most = limits_.dense_bytes;
+    size_t most = limits_.expanded_bytes;
     repeated_ = n - have > most / one ? most + 1 : repeated_ + (n - have) * one;
     if (repeated_ > most)
-      w.broken("has ", have, " values repeated to ", n, ": the tensors of the model become too large");
+      over_limit(&Limits::expanded_bytes, [&] {
+        w.broken("has ", have, " values repeated to ", n, ": the tensors of the model become too large");
+      });
   }
   if (pairs && have % 2) w.broken("has ", have, " values, expected an even number for complex numbers");
   if (pairs) repeat_last_pair(v.floats, n), repeat_last_pair(v.doubles, n);

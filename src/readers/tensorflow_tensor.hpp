@@ -17,7 +17,7 @@ std::optional<int64_t> tensorflow_type_code(std::string_view name);  // "DT_FLOA
 class TensorFlowTensors {
  public:
   // `keeper` owns the bytes of the file: tensor_content is not copied.
-  TensorFlowTensors(std::shared_ptr<const void> keeper, const ReadLimits& limits)
+  TensorFlowTensors(std::shared_ptr<const void> keeper, const Limits& limits)
       : keeper_(std::move(keeper)), limits_(limits) {}
 
   Shape shape(Wire w) const;
@@ -26,7 +26,7 @@ class TensorFlowTensors {
 
  private:
   std::shared_ptr<const void> keeper_;
-  ReadLimits limits_;
+  Limits limits_;
   size_t repeated_ = 0;  // bytes added by repeating values, over the whole model
 };
 

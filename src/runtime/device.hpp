@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.hpp"
 #include "graph/graph.hpp"
 #include "infer/evaluate.hpp"
 #include "schema/registry.hpp"
@@ -16,6 +17,7 @@ namespace graft {
 struct CompileOptions {
   int threads = 0;       // that one run may use; 0: all of the pool
   bool profile = false;  // measure every operation
+  Limits limits;         // of inference
 };
 
 // Time spent in one operation over all runs of an execution.

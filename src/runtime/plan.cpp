@@ -48,14 +48,14 @@ class Planner {
     plan_->graph = std::move(graph);
   }
 
-  std::shared_ptr<const Plan> make(const std::vector<Info>& inputs) {
+  std::shared_ptr<const Plan> make(const std::vector<Info>& inputs, const Limits& limits) {
     Graph& g = plan_->graph;
     for (size_t i = 0; i < inputs.size(); ++i) {
       Node& p = g[g.parameters()[i]];
       p.attrs["shape"] = inputs[i].shape;
       p.attrs["element_type"] = inputs[i].type;
     }
-    Inference inference(registry_, g);
+    Inference inference(registry_, g, limits);
     order_ = g.topological_order();
     for (NodeId id : order_) inference.infer(id);
     slot_of_.resize(g.end_id());
@@ -267,9 +267,9 @@ class Planner {
 
 }  // namespace
 
-std::shared_ptr<const Plan> make_plan(const Graph& graph, const KernelSource& kernels,
-                                      const std::vector<Info>& inputs) {
-  return Planner(graph.clone(), kernels).make(inputs);
+std::shared_ptr<const Plan> make_plan(const Graph& graph, const KernelSource& kernels, const std::vector<Info>& inputs,
+                                      const Limits& limits) {
+  return Planner(graph.clone(), kernels).make(inputs, limits);
 }
 
 }  // namespace graft

@@ -80,6 +80,7 @@ struct Plan {
   Explanation explanation;
 };
 
-std::shared_ptr<const Plan> make_plan(const Graph& graph, const KernelSource& kernels, const std::vector<Info>& inputs);
+std::shared_ptr<const Plan> make_plan(const Graph& graph, const KernelSource& kernels, const std::vector<Info>& inputs,
+                                      const Limits& limits = {});
 
 }  // namespace graft

@@ -43,6 +43,7 @@ Explanation CompiledModel::explain(const std::vector<std::vector<int64_t>>& inpu
     Explanation out = s_->program->explain(infos);
     out.device = s_->device;
     out.passes = s_->passes;
+    out.unfolded = s_->unfolded;
     return out;
   });
 }
@@ -60,7 +61,8 @@ std::string info_list(const std::vector<Info>& infos) {
 }  // namespace
 
 std::string Explanation::to_text() const {
-  std::string out = text("Kernels on ", device, "\n");
+  std::string out = unfolded.nodes.empty() ? "" : text("Folding ", unfolded.to_text(), "\n\n");
+  out += text("Kernels on ", device, "\n");
   for (const Choice& c : choices) {
     std::string how = c.kernel.empty() ? c.note : c.kernel + (c.device != device ? " (" + c.device + ")" : "");
     out +=

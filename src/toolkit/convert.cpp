@@ -133,6 +133,7 @@ class Conversion {
     passes.phases = PassPhases::writing;
     passes.disabled = o_.disabled_passes, passes.enabled = o_.enabled_passes;
     passes.calls = pass_options(origin_->report).calls;
+    passes.limits = origin_->options.limits;
     if (!kept.empty())
       passes.is_kept = [kept = std::move(kept)](const std::string& name) {
         return std::any_of(kept.begin(), kept.end(), [&](const Pattern& p) { return p.begins(name); });
@@ -167,7 +168,7 @@ class Conversion {
     if (std::string folder = folder_of(xml_path); !folder.empty()) as_request([&] { make_folder(folder); });
     StepTime time;
     done_.xml = xml_path;
-    done_.bin = write_ir(graph_, registry(), xml_path, o_.ir_version);
+    done_.bin = write_ir(graph_, registry(), xml_path, o_.ir_version, origin_->options.limits);
     log_info("wrote '", done_.xml, "' and '", done_.bin, "'", time.text());
   }
 

@@ -156,13 +156,15 @@ std::shared_ptr<CompiledModel::State> compiled(const Device& device, const Model
   s->output_groups = output_groups(*from);
   CompileOptions how;
   how.profile = options.profile;
+  how.limits = origin.options.limits;
   int all = options.threads > 0 ? options.threads : ThreadPool::shared().threads();
   how.threads = std::max(1, all / std::max(1, options.streams));
   StepTime time;
   Graph graph = from->clone();
   from.reset();
-  PassOptions passes = pass_options(origin.report);
+  PassOptions passes = pass_options(origin.report, how.limits);
   passes.disabled = options.disabled_passes;
+  passes.unfolded = &s->unfolded;
   as_request([&] { check_pass_names(*s->registry, passes.disabled); });
   if (options.passes && device.wants_passes()) s->passes = run_passes(graph, *s->registry, passes);
   std::erase_if(s->passes, [](const PassEffect& e) { return e.changes == 0; });

@@ -41,7 +41,9 @@ void Model::require_complete() const {
 }
 
 void Model::reshape(const std::map<std::string, Shape>& shapes) {
-  at_border([&] { s_->update([&](Graph& g) { reshape_inputs(g, *s_->origin->registry, shapes, {}); }); });
+  at_border([&] {
+    s_->update([&](Graph& g) { reshape_inputs(g, *s_->origin->registry, shapes, {}, s_->origin->options.limits); });
+  });
 }
 
 namespace {
@@ -97,7 +99,7 @@ std::vector<Group> Model::select_outputs(const std::vector<std::string>& names) 
 void Model::save_ir(const std::string& path) const {
   at_border([&] {
     graft::require_complete(*s_->origin);
-    write_ir(*s_->current(), *s_->origin->registry, path);
+    write_ir(*s_->current(), *s_->origin->registry, path, 11, s_->origin->options.limits);
   });
 }
 
@@ -105,13 +107,15 @@ Model Model::through_ir() const {
   return at_border([&] {
     graft::require_complete(*s_->origin);
     Graph g = s_->current()->clone();
-    PassOptions passes = pass_options(s_->origin->report);
+    ImportOptions again;
+    again.limits = s_->origin->options.limits;
+    PassOptions passes = pass_options(s_->origin->report, again.limits);
     passes.phases = PassPhases::writing;
     run_passes(g, *s_->origin->registry, passes);
     TemporaryFolder folder;
     std::string path = folder.path() + "/model.xml";
-    write_ir(g, *s_->origin->registry, path);
-    return load_model(s_->origin->registry, {path});
+    write_ir(g, *s_->origin->registry, path, 11, again.limits);
+    return load_model(s_->origin->registry, {path}, again);
   });
 }
 

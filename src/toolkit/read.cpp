@@ -26,7 +26,7 @@ void forget_declared(Graph& g) {
 }
 
 // The definition and the weights, in either order. Weights alone have a definition next to them, or inside.
-RawModel read_caffe_files(const std::vector<std::string>& files) {
+RawModel read_caffe_files(const std::vector<std::string>& files, const Limits& limits) {
   std::string definition, weights;
   for (const std::string& f : files) {
     bool is_text = looks_like_caffe_text(MappedFile::open(f)->chars()) || extension_of(f) == ".prototxt";
@@ -41,16 +41,17 @@ RawModel read_caffe_files(const std::vector<std::string>& files) {
     std::error_code ec;
     if (std::filesystem::is_regular_file(beside, ec)) definition = beside;
   }
-  return read_caffe(definition, weights);
+  return read_caffe(definition, weights, limits);
 }
 
 // Further files of ONNX and TensorFlow are data that the model itself refers to; only a checkpoint may be passed.
-RawModel read_framework(Format format, const std::vector<std::string>& files, ReadRequest request) {
-  if (format == Format::onnx) return read_onnx(files[0]);
-  if (format == Format::caffe) return read_caffe_files(files);
+RawModel read_framework(Format format, const std::vector<std::string>& files, ReadRequest request,
+                        const Limits& limits) {
+  if (format == Format::onnx) return read_onnx(files[0], limits);
+  if (format == Format::caffe) return read_caffe_files(files, limits);
   for (size_t i = 1; i < files.size(); ++i)
     if (extension_of(files[i]) == ".index" && stem_of(files[0]) != "saved_model") request.checkpoint = files[i];
-  return read_tensorflow(files[0], request);
+  return read_tensorflow(files[0], request, limits);
 }
 
 void note_cut(ImportReport& report, CutEffect effect) {
@@ -61,7 +62,7 @@ void note_cut(ImportReport& report, CutEffect effect) {
 
 // Runs the front passes of extensions before unknown layers are reported: a layer they replace is no longer unknown.
 void run_front(ModelOrigin& m, Graph& graph) {
-  PassOptions options = pass_options(m.report);
+  PassOptions options = pass_options(m.report, m.options.limits);
   options.phases = PassPhases::front;
   options.disabled = m.options.disabled_passes;
   m.front = run_passes(graph, *m.registry, options);
@@ -85,23 +86,24 @@ void run_front(ModelOrigin& m, Graph& graph) {
 // The model, or the requested part of it.
 RawModel read_part(const Registry& registry, Format format, const std::vector<std::string>& files,
                    const ImportOptions& options, CutEffect& effect) {
-  RawModel raw = read_framework(format, files, options.read);
+  RawModel raw = read_framework(format, files, options.read, options.limits);
   if (options.cut.empty()) return raw;
-  effect = cut_model(raw, options.cut, [&](const RawModel& whole) {
+  auto import_whole = [&](const RawModel& whole) {
     return with_context([&] { return import_model(whole, registry, options).graph; },
                         [] { return "importing the whole model to infer the shapes at the cut"; });
-  });
+  };
+  effect = cut_model(raw, options.cut, import_whole, options.limits);
   return raw;
 }
 
 void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes,
-                    const std::map<std::string, DType>& types) {
+                    const std::map<std::string, DType>& types, const Limits& limits) {
   std::vector<Port> ports = input_ports(g);
   for (const auto& [name, shape] : shapes) g[g.parameters()[find_port(ports, name, "input")]].attrs["shape"] = shape;
   for (const auto& [name, type] : types)
     g[g.parameters()[find_port(ports, name, "input")]].attrs["element_type"] = type;
   forget_declared(g);
-  Inference(registry, g).infer_all();
+  Inference(registry, g, limits).infer_all();
 }
 
 namespace {
@@ -135,11 +137,11 @@ Graph read_graph(ModelOrigin& m, Format format) {
     throw_user("expected one weights file for an IR, got ", m.files.size() - 1);
   Graph graph;
   if (format == Format::ir) {
-    graph = read_ir(m.files[0], m.files.size() > 1 ? m.files[1] : "", *m.registry);
+    graph = read_ir(m.files[0], m.files.size() > 1 ? m.files[1] : "", *m.registry, options.limits);
     m.report.unknown = opaque_layers(graph);
   } else {
     graph = parse_graph(read_text_file(m.files[0]));
-    complete(graph, *m.registry);
+    complete(graph, *m.registry, Extras::refuse, options.limits);
   }
   check_files();
   log_info("read '", m.path, "': ", m.framework, ", ", graph.node_count(), " nodes", time.text());
@@ -149,7 +151,7 @@ Graph read_graph(ModelOrigin& m, Format format) {
                 "convert the original model again for other lengths or values");
   if (!options.cut.empty()) {
     note_cut(m.report, cut_graph(graph, options.cut));
-    if (!options.cut.only_adds()) reshape_inputs(graph, *m.registry, {}, {});
+    if (!options.cut.only_adds()) reshape_inputs(graph, *m.registry, {}, {}, options.limits);
     if (!m.report.unknown.empty()) m.report.unknown = opaque_layers(graph);
   }
   return graph;
@@ -171,7 +173,7 @@ Model load_model(std::shared_ptr<const Registry> registry, const std::vector<std
   check_files();
   m->report.layers = m->report.claims.empty() ? graph.node_count() : m->report.claims.size();
   if (!is_framework(format) && !(options.input_shapes.empty() && options.input_types.empty()))
-    reshape_inputs(graph, *m->registry, options.input_shapes, options.input_types);
+    reshape_inputs(graph, *m->registry, options.input_shapes, options.input_types, options.limits);
   auto state = std::make_shared<Model::State>();
   state->origin = std::move(m);
   state->graph = std::make_shared<const Graph>(std::move(graph));

@@ -19,7 +19,7 @@ RawModel read_part(const Registry& registry, Format format, const std::vector<st
 Imported import_taught(RawModel raw, const Registry& registry, const ImportOptions& options);
 // Changes shapes and types of inputs, and infers all others again.
 void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes,
-                    const std::map<std::string, DType>& types);
+                    const std::map<std::string, DType>& types, const Limits& limits = {});
 
 // The matches of the options' replacements in the model; nothing is imported.
 std::vector<ReplacementOutcome> try_replacements(const Registry& registry, const std::vector<std::string>& files,
@@ -38,7 +38,7 @@ void require_complete(const ModelOrigin& model);
 // Throws if a mapping file passed through layers that no loaded operation can run.
 void require_runnable(const ImportReport& report);
 // The pass calls requested by the model's replacements of kind `general`.
-PassOptions pass_options(const ImportReport& report);
+PassOptions pass_options(const ImportReport& report, const Limits& limits = {});
 
 // Files and options that read a model the same way again, quoted for a shell: the arguments of `graft convert`.
 std::string load_arguments(const std::vector<std::string>& files, const ImportOptions& options);

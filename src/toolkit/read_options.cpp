@@ -68,6 +68,7 @@ ImportOptions import_options(const ReadOptions& o) {
     out.replacements = std::make_shared<ReplacementConfig>(read_replacements(o.replacements));
   }
   out.allow_unmatched = o.allow_unmatched;
+  out.limits = changed_limits(o.limits);
   return out;
 }
 

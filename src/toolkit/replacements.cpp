@@ -72,8 +72,9 @@ RawModel read_for_replacing(const Registry& registry, const std::vector<std::str
 
 }  // namespace
 
-PassOptions pass_options(const ImportReport& report) {
+PassOptions pass_options(const ImportReport& report, const Limits& limits) {
   PassOptions options;
+  options.limits = limits;
   for (const GeneralReplacement& g : report.general) options.calls.push_back({g.id, g.file, g.attributes});
   return options;
 }

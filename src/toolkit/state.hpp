@@ -88,6 +88,7 @@ struct CompiledModel::State {
   std::vector<Port> inputs, outputs;
   std::vector<Group> input_groups, output_groups;
   std::vector<PassEffect> passes;
+  Unfolded unfolded;
   std::unique_ptr<Program> program;
   std::unique_ptr<Streams> streams;
 };

@@ -1,5 +1,6 @@
 // Values of inputs from files, and random ones.
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <graft/values.hpp>
 #include <random>
@@ -62,32 +63,42 @@ struct ImageLayout {
   }
 };
 
-Tensor image_for(const std::string& path, const Port& port, Notes* notes) {
-  Tensor image = read_image(path);
+Tensor image_for(const std::string& path, const Port& port, Notes* notes, const Limits& limits) {
+  Tensor image = read_image(path, limits);
   ImageLayout to(port, image);
   if (to.height != image.dims()[0] || to.width != image.dims()[1]) {
     add_note(notes, "'", path, "' is ", image.dims()[1], " x ", image.dims()[0], " pixels, resized to ", to.width,
              " x ", to.height);
-    image = resize_image(image, to.height, to.width);
+    image = resize_image(image, to.height, to.width, limits);
   }
   int64_t have = image.dims()[2], c = to.channels, h = to.height, w = to.width;
   auto* p = static_cast<const unsigned char*>(image.data());
-  std::vector<double> out;
   auto pixel = [&](int64_t y, int64_t x, int64_t k) -> double {
     const unsigned char* at = p + (y * w + x) * have;
     if (have == c) return at[k];
     return have == 1 ? at[0] : 0.299 * at[0] + 0.587 * at[1] + 0.114 * at[2];
   };
   if (have != c) add_note(notes, "'", path, "' has ", have, " channels, converted to ", c);
-  if (to.planar)
-    for (int64_t k = 0; k < c; ++k)
-      for (int64_t y = 0; y < h; ++y)
-        for (int64_t x = 0; x < w; ++x) out.push_back(pixel(y, x, k));
-  else
-    for (int64_t y = 0; y < h; ++y)
-      for (int64_t x = 0; x < w; ++x)
-        for (int64_t k = 0; k < c; ++k) out.push_back(pixel(y, x, k));
-  return make_tensor<double>(to.dims(), out).to(port.type == DType::undefined ? DType::f32 : port.type);
+  // Row by row: an image as real numbers is many times as large.
+  Tensor out(port.type == DType::undefined ? DType::f32 : port.type, to.dims());
+  auto* place = static_cast<char*>(out.data());
+  std::vector<double> row(static_cast<size_t>(to.planar ? w : w * c));
+  auto put_row = [&] {
+    Tensor t = make_tensor<double>({static_cast<int64_t>(row.size())}, row).to(out.type());
+    std::memcpy(place, t.data(), t.bytes());
+    place += t.bytes();
+  };
+  for (int64_t k = 0; to.planar && k < c; ++k)
+    for (int64_t y = 0; y < h; ++y) {
+      for (int64_t x = 0; x < w; ++x) row[static_cast<size_t>(x)] = pixel(y, x, k);
+      put_row();
+    }
+  for (int64_t y = 0; !to.planar && y < h; ++y) {
+    for (int64_t x = 0; x < w; ++x)
+      for (int64_t k = 0; k < c; ++k) row[static_cast<size_t>(x * c + k)] = pixel(y, x, k);
+    put_row();
+  }
+  return out;
 }
 
 void require_existing(const std::string& path, const std::string& input, const char* hint) {
@@ -104,9 +115,9 @@ Tensor array_in(const std::string& path) {
                      "use .npy, .npz, .pb (an ONNX tensor), .png, .jpg, .ppm or .bmp");
 }
 
-Tensor tensor_for(const std::string& path, const Port& port, Notes* notes) {
+Tensor tensor_for(const std::string& path, const Port& port, Notes* notes, const Limits& limits) {
   require_existing(path, port.any_name(), "");
-  if (is_image_name(path)) return image_for(path, port, notes);
+  if (is_image_name(path)) return image_for(path, port, notes, limits);
   Tensor t = array_in(path);
   // Formats without bf16 and f8 store their bits as integers.
   bool bits = (port.type == DType::bf16 && t.type() == DType::u16) ||
@@ -116,11 +127,11 @@ Tensor tensor_for(const std::string& path, const Port& port, Notes* notes) {
   return Tensor::wrap(port.type, t.dims(), t.data(), std::make_shared<Tensor>(t));
 }
 
-Datum arrays_for(const std::string& file, const Group& g) {
+Datum arrays_for(const std::string& file, const Group& g, const Limits& limits) {
   bool map = g.kind == Group::Kind::map ||
              (g.kind == Group::Kind::optional && !g.parts.empty() && g.parts[0].kind == Group::Kind::map);
   Datum out(map ? Datum::map : Datum::sequence, {});
-  auto list = read_npz(file);
+  auto list = read_npz(file, limits);
   if (map)
     for (const char* part : {"keys", "values"})
       for (auto& [name, t] : list)
@@ -132,8 +143,9 @@ Datum arrays_for(const std::string& file, const Group& g) {
   return out;
 }
 
-Datum value_in(const std::string& file, const Group& g, const std::vector<Port>& ports, Notes* notes) {
-  if (g.kind == Group::Kind::tensor) return tensor_for(file, ports.at(g.port), notes);
+Datum value_in(const std::string& file, const Group& g, const std::vector<Port>& ports, Notes* notes,
+               const Limits& limits) {
+  if (g.kind == Group::Kind::tensor) return tensor_for(file, ports.at(g.port), notes, limits);
   if (file == "none") return {Datum::optional, {}};
   if (file == "empty") return {Datum::sequence, {}};
   require_existing(file, g.name, "use none for an optional without a value, empty for a sequence without items");
@@ -142,9 +154,9 @@ Datum value_in(const std::string& file, const Group& g, const std::vector<Port>&
     auto kind = g.kind == Group::Kind::optional ? Datum::optional
                 : g.kind == Group::Kind::map    ? Datum::map
                                                 : Datum::sequence;
-    return read_onnx_value(file, kind);
+    return read_onnx_value(file, kind, limits);
   }
-  if (ending == ".npz") return arrays_for(file, g);
+  if (ending == ".npz") return arrays_for(file, g, limits);
   if (ending == ".npy") return read_npy(file);
   throw RequestError(text("unsupported file format for a sequence, optional or map: '", file, "'"),
                      "use .pb (SequenceProto, OptionalProto, MapProto), .npz, or .npy for each item");
@@ -168,11 +180,11 @@ void check_value(const Datum& d, const Group& g, const std::vector<Port>& ports,
 
 }  // namespace
 
-Tensor read_tensor(const std::string& path) {
-  return at_border([&] { return is_image_name(path) ? read_image(path) : array_in(path); });
+Tensor read_tensor(const std::string& path, const LimitChanges& limits) {
+  return at_border([&] { return is_image_name(path) ? read_image(path, changed_limits(limits)) : array_in(path); });
 }
-std::vector<std::pair<std::string, Tensor>> read_tensors(const std::string& path) {
-  return at_border([&] { return read_npz(path); });
+std::vector<std::pair<std::string, Tensor>> read_tensors(const std::string& path, const LimitChanges& limits) {
+  return at_border([&] { return read_npz(path, changed_limits(limits)); });
 }
 void write_tensor(const std::string& path, const Tensor& tensor) {
   at_border([&] {
@@ -194,9 +206,10 @@ Tensor read_mean_image(const std::string& path) {
   });
 }
 
-Datum read_value(const std::string& path, const Group& input, const std::vector<Port>& ports, Notes* notes) {
+Datum read_value(const std::string& path, const Group& input, const std::vector<Port>& ports, Notes* notes,
+                 const LimitChanges& limits) {
   return at_border([&] {
-    Datum out = value_in(path, input, ports, notes);
+    Datum out = value_in(path, input, ports, notes, changed_limits(limits));
     check_value(out, input, ports, path);
     return out;
   });

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::string_view definition = bytes.substr(0, zero);
     std::string_view weights = zero == bytes.npos ? std::string_view() : bytes.substr(zero + 1);
     graft::ImportOptions options;
-    options.fold_limits = {size_t{1} << 16, size_t{1} << 20};
+    options.limits.fold_value = size_t{1} << 16, options.limits.fold_bytes = size_t{1} << 20;
     graft::Imported m =
         graft::import_model(graft::read_caffe(definition, "fuzz", weights, nullptr), graft::fuzz_registry(), options);
     graft::verify(m.graph);

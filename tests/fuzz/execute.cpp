@@ -38,7 +38,13 @@ constexpr size_t most_bytes = size_t{1} << 22;  // of a value
 constexpr double most_work = 1e7;               // of a node
 constexpr auto most_time = std::chrono::seconds(2);
 
-const FoldLimits fold{size_t{1} << 20, size_t{1} << 22, 2e6, 20'000};
+Limits small_limits() {
+  Limits out;
+  out.fold_value = size_t{1} << 20, out.fold_bytes = size_t{1} << 22, out.fold_work = 2'000'000,
+  out.body_nodes = 20'000;
+  out.inlined = 10'000;
+  return out;
+}
 
 // Sets a flag when time is up; one thread for the whole process.
 class Watch {
@@ -83,16 +89,13 @@ Graph load(Format format, std::string_view bytes) {
   size_t zero = std::min(bytes.find('\0'), bytes.size());
   std::string_view first = bytes.substr(0, zero), second = bytes.substr(std::min(zero + 1, bytes.size()));
   if (format == Format::ir) {
-    IrLimits limits;
-    limits.fold = fold;
     // The tensors of the graph point into it.
     auto weights = std::make_shared<std::string>(second);
-    return read_ir(first, *weights, weights, registry, limits);
+    return read_ir(first, *weights, weights, registry, small_limits());
   }
   auto file = std::make_shared<std::string>(bytes);
   ImportOptions options;
-  options.fold_limits = fold;
-  options.max_inlined = 10'000;
+  options.limits = small_limits();
   RawModel raw = format == Format::onnx         ? read_onnx(*file, file, "/nonexistent")
                  : format == Format::tensorflow ? read_tensorflow(*file, file, "/nonexistent")
                                                 : read_caffe(first, "net", second, nullptr);

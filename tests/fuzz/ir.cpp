@@ -16,8 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     size_t zero = bytes.find('\0');
     std::string_view xml = bytes.substr(0, zero), bin = zero == bytes.npos ? weights : bytes.substr(zero + 1);
     graft::looks_like_ir(xml);
-    graft::IrLimits limits;
-    limits.fold = {size_t{1} << 16, size_t{1} << 20};
+    graft::Limits limits;
+    limits.fold_value = size_t{1} << 16, limits.fold_bytes = size_t{1} << 20;
     graft::Graph g = graft::read_ir(xml, bin, nullptr, graft::fuzz_registry(), limits);
     graft::verify(g);
     graft::print(g);

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::string_view bytes(reinterpret_cast<const char*>(data), size);
     graft::looks_like_onnx(bytes);
     graft::ImportOptions options;
-    options.fold_limits = {size_t{1} << 16, size_t{1} << 20};
+    options.limits.fold_value = size_t{1} << 16, options.limits.fold_bytes = size_t{1} << 20;
     graft::Imported m =
         graft::import_model(graft::read_onnx(bytes, nullptr, "/nonexistent"), graft::fuzz_registry(), options);
     graft::verify(m.graph);

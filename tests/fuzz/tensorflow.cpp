@@ -15,8 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return graft::fuzz([&] {
     graft::looks_like_tensorflow(bytes);
     graft::ImportOptions options;
-    options.fold_limits = {size_t{1} << 16, size_t{1} << 20};
-    options.max_inlined = 10'000;
+    options.limits.fold_value = size_t{1} << 16, options.limits.fold_bytes = size_t{1} << 20;
+    options.limits.inlined = 10'000;
     graft::Imported m =
         graft::import_model(graft::read_tensorflow(bytes, nullptr, "/nonexistent"), graft::fuzz_registry(), options);
     graft::verify(m.graph);

@@ -8,7 +8,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return graft::fuzz([&] {
     graft::Graph g = graft::parse_graph(std::string_view(reinterpret_cast<const char*>(data), size));
-    graft::FoldLimits limits{size_t{1} << 16, size_t{1} << 20};
+    graft::Limits limits;
+    limits.fold_value = size_t{1} << 16, limits.fold_bytes = size_t{1} << 20;
     graft::complete(g, graft::fuzz_registry(), graft::Extras::refuse, limits);
     graft::verify(g);
     std::string once = graft::print(g);

@@ -172,12 +172,26 @@ def nested_loop(depth):
     return onnx.node("Loop", ["trip", "go", "v"], ["w"]) + body
 
 
+def growing_loop(depth):
+    """Every loop starts from a constant, runs the next one and appends its result."""
+    state, result = "s%d" % depth, "r%d" % depth
+    inner = [growing_loop(depth - 1)] if depth > 1 else [onnx.node("Identity", [state], ["v0"])]
+    inner += [onnx.node("Concat", [state, "v%d" % (depth - 1)], [result], axis=0), onnx.node("Identity", ["c%d" % depth], ["d%d" % depth])]
+    body = graph_attribute("body", inner, [onnx.value("i%d" % depth, [], I64), onnx.value("c%d" % depth, [], 9), onnx.value(state, ["n"])],
+                           [onnx.value("d%d" % depth, [], 9), onnx.value(result, ["m"])])
+    return onnx.node("Loop", ["trip", "", "one"], ["v%d" % depth]) + body
+
+
 def nesting():
     """Sub-graphs and functions in each other."""
     go = onnx.tensor("go", [], b"\x01", 9)
     for depth in (4, 8, 12, 16):
         nodes = [onnx.node("Identity", ["x"], ["v"]), nested_loop(depth), onnx.node("Identity", ["w"], ["y"])]
-        yield convert("loops_%d" % depth, model(nodes, [onnx.tensor("trip", [], [2], I64), go], inputs=[("x", ["n"])]))
+        yield *convert("loops_%d" % depth, model(nodes, [onnx.tensor("trip", [], [2], I64), go], inputs=[("x", ["n"])])), 0
+    # A value that grows in every loop: each body is imported for a few shapes only, or all bodies would multiply.
+    for depth in (4, 16, 32):
+        yield *convert("growing_loops_%d" % depth, model([growing_loop(depth)], [onnx.tensor("trip", [], [2], I64), onnx.tensor("one", [1], [1.0])],
+                                                         outputs=[("v%d" % depth, None)])), 0
     def function(name, nodes, inputs, outputs):
         return (onnx.data(1, name) + b"".join(onnx.data(4, i) for i in inputs) + b"".join(onnx.data(5, o) for o in outputs) +
                 b"".join(onnx.data(7, n) for n in nodes) + onnx.data(9, onnx.data(1, "") + onnx.number(2, 17)) + onnx.data(9, onnx.data(1, "f") + onnx.number(2, 1)) +
@@ -219,11 +233,9 @@ def expansion():
     for name, content in (("u0", header("<U0", "(4000000000,)")), ("huge", header("<f4", "(%d,)" % BIG)), ("many_dims", header("<f4", "(" + "1," * 8 + ")"))):
         yield "npy_" + name, {"m.onnx": relu, "x.npy": content}, ["run", "m.onnx", "--input", "x=x.npy"]
     yield "npz_overlap", {"m.onnx": relu, "x.npz": overlapping_npz(header("<f4", "(%d,)" % (1 << 18)) + bytes(1 << 20), 1000)}, ["run", "m.onnx", "--input", "x=x.npz"]
-    width = height = 30000
-    rows = zlib.compress(bytes((width // 8 + 1) * height), 9)
-    chunk = lambda kind, body: struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
-    yield "png_huge", {"m.onnx": relu, "x.png": png}, ["run", "m.onnx", "--input", "x=x.png"]
+    largest = model([onnx.node("ReduceMax", ["x"], ["y"], keepdims=0)], inputs=[("x", [1, 3, "h", "w"])])
+    for name, side, expected in (("png_large", 3400, 0), ("png_larger", 16384, 2), ("png_huge", 30000, 2)):
+        yield name, {"m.onnx": largest, "x.png": gray_png(side)}, ["run", "m.onnx", "--input", "x=x.png"], expected
     many = [layer(0, "x", "Parameter", "opset1", [], [0], '<data shape="1048576" element_type="f32"/>')]
     edges = []
     for i in range(200):
@@ -231,7 +243,13 @@ def expansion():
                     'precision="U8"/></output></layer><layer id="%d" name="r%d" type="Result" version="opset1"><input><port id="0"/></input></layer>'
                     % (2 * i + 1, i, 1000000, i, 1000000, 2 * i + 2, i))
         edges.append((2 * i + 1, 0, 2 * i + 2, 0))
-    yield "overlapping_constants", {"o.xml": net(many, edges).encode(), "o.bin": bytes(1000300)}, ["convert", "o.xml", "-o", "out"]
+    yield "overlapping_constants", {"o.xml": net(many, edges).encode(), "o.bin": bytes(1000300)}, ["convert", "o.xml", "-o", "out"], 2
+
+
+def gray_png(side):
+    rows = zlib.compress(bytes((side // 8 + 1) * side), 9)
+    chunk = lambda kind, body: struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
 def overlapping_npz(content, count):

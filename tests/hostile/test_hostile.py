@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hostile files end with an exit code of 0, 1 or 2, within 10 seconds and within 256 MiB plus three times the file.
+"""Hostile files end with an exit code of 0, 1 or 2, within 10 seconds and within 256 MiB plus three times the file, in memory and on the disk.
 
   tests/hostile/test_hostile.py --build build [--sanitized] [--data ../shared/data/hostile] [--only CLASS] [--keep DIR]
 
@@ -84,6 +84,10 @@ def main():
                 f.write(content)
         r = Ended(program, arguments, folder, seconds, limit)
         found = list(problems(r, files, o.sanitized, expected))
+        written = sum(os.path.getsize(os.path.join(at, f)) for at, _, names in os.walk(folder) for f in names)
+        given = sum(len(c) for c in files.values())
+        if written - given > MEMORY + 3 * given:
+            found.append("%d MiB written for a file of %d bytes" % (written // MIB, given))
         if os.path.exists(os.path.join(folder, "pwned")):
             found.append("the model ran a command")
         if found:

@@ -68,7 +68,7 @@ class ReferenceProgram final : public Program {
   Explanation explain(const std::vector<Info>& inputs) override {
     Graph g = graph_.clone();
     for (size_t i = 0; i < inputs.size(); ++i) g[g.parameters()[i]].attrs["shape"] = inputs[i].shape;
-    Inference(registry_, g).infer_all();
+    Inference(registry_, g, options_.limits).infer_all();
     Explanation e;
     for (NodeId id : g.topological_order()) {
       const Node& n = g[id];

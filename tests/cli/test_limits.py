@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Limits on what a model may ask for: each refusal names the option that raises it, and the option does.
+
+  tests/cli/test_limits.py --build build [unittest arguments]
+"""
+import json
+import os
+import re
+import struct
+import zlib
+
+import harness
+from harness import graft, onnx
+
+LIMITS = ("nodes depth rank dimension attributes files items sequence-items expanded-bytes inlined unrolled body-nodes fold-value fold-bytes "
+          "fold-work npz-bytes pixels").split()
+
+
+class Limits(harness.Case):
+    def relus(self, count):
+        path = self.path("relus.onnx")
+        names = ["x"] + ["v%d" % i for i in range(count - 1)] + ["y"]
+        harness.save(path, [onnx.node("Relu", [a], [b]) for a, b in zip(names, names[1:])], [onnx.value("x", [3])], [onnx.value("y", [3])])
+        return path
+
+    def folded(self):
+        """y = x + sum of a large constant."""
+        path = self.path("folded.onnx")
+        harness.save(path, [onnx.node("ConstantOfShape", ["d"], ["c"]), onnx.node("ReduceSum", ["c"], ["s"], keepdims=0),
+                            onnx.node("Add", ["x", "s"], ["y"])],
+                     [onnx.value("x", [3])], [onnx.value("y", [3])], [onnx.tensor("d", [2], [1000, 1000], onnx.INT64)])
+        return path
+
+    def test_help_lists_all(self):
+        for command in ("convert", "run", "explain", "bench", "new"):
+            shown = " ".join(graft(command, "--help").out.split())
+            for name in LIMITS:
+                self.assertRegex(shown, r"[ ,]%s\b" % name)
+
+    def test_the_guide_lists_all(self):
+        with open(os.path.join(harness.ROOT, "docs", "guide", "errors.md")) as f:
+            self.assertEqual(re.findall(r"(?m)^\| `([\w-]+)` \| [\d,^]+", f.read()), LIMITS)
+
+    def test_a_refusal_names_the_option(self):
+        model = self.relus(20)
+        for command in (["convert", model, "-o", self.path("out")], ["run", model], ["explain", model], ["bench", model, "-t", "1"]):
+            r = graft(*command, "--limit", "nodes=10")
+            self.assertEqual(r.status, 2, r.all)
+            self.assertIn("error: the model has more than 10 nodes", r.err)
+            self.assertIn("hint: if you trust the file, raise the limit with --limit nodes=VALUE", r.err)
+        self.assertEqual(graft("convert", model, "-o", self.path("out"), "--limit", "nodes=20").status, 0)
+
+    def test_the_last_value_counts_and_units(self):
+        self.assertEqual(graft("explain", self.relus(20), "--limit", "nodes=10", "--limit", "nodes=1K").status, 0)
+
+    def test_wrong_values(self):
+        for given, message in (("nodes", "expected NAME=VALUE with a positive integer as a limit, got 'nodes'"), ("nodes=0", "expected NAME=VALUE"),
+                               ("nodes=-1", "expected NAME=VALUE"), ("nodes=99999999999G", "expected NAME=VALUE"), ("node=5", "unknown limit 'node'"),
+                               ("depth=1000", "limit 'depth': expected a value from 1 to 256, got 1000")):
+            r = graft("explain", self.relus(1), "--limit", given)
+            self.assertEqual(r.status, 1, r.all)
+            self.assertIn(message, r.err)
+
+    def test_rank(self):
+        path = self.path("rank.onnx")
+        harness.save(path, [onnx.node("Unsqueeze", ["x", "a"], ["y"])], [onnx.value("x", [3])], [onnx.data(1, "y")],
+                     [onnx.tensor("a", [35], list(range(35)), onnx.INT64)])
+        r = graft("convert", path, "-o", self.path("out"))
+        self.assertEqual(r.status, 2)
+        self.assertIn("expected a rank of at most 32, got 36", r.err)
+        self.assertIn("--limit rank=VALUE", r.err)
+        self.assertEqual(graft("convert", path, "-o", self.path("out"), "--limit", "rank=40").status, 0)
+        self.assertIn("--limit rank=VALUE", graft("explain", self.path("out", "rank.xml")).err)
+        self.assertEqual(graft("explain", self.path("out", "rank.xml"), "--limit", "rank=40").status, 0)
+
+    def test_what_is_not_folded_is_told(self):
+        model = self.folded()
+        self.assertNotIn("unfolded", graft("explain", model).out)
+        limit = ["--limit", "fold-work=1000"]
+        expected = r"left \d+ nodes? unfolded for lack of budget \('[^)]*\); --limit fold-work=VALUE raises it"
+        self.assertRegex(graft("explain", model, *limit).out, "\nFolding " + expected)
+        report = json.loads(graft("explain", "--json", model, *limit).out)["unfolded"]
+        self.assertEqual(report["limit"], "fold-work")
+        self.assertTrue(report["nodes"])
+        convert = ["convert", model, "-o", self.path("out"), *limit]
+        self.assertRegex(graft(*convert, "--log_level", "info").err, expected)
+        self.assertNotIn("unfolded", graft(*convert).all)
+        # Results do not depend on it.
+        for more in ([], limit):
+            self.assertEqual(graft("run", model, "--output-dir", self.path("o" + "".join(more[1:])), *more).status, 0)
+        self.assertEqual(harness.read_npy(self.path("o", "0.npy")), harness.read_npy(self.path("ofold-work=1000", "0.npy")))
+
+    def test_pixels(self):
+        side = 4000
+        row = zlib.compress(bytes((side // 8 + 1) * side), 9)
+        chunk = lambda kind, body: struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        self.write("x.png", b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)) + chunk(b"IDAT", row) + chunk(b"IEND", b""))
+        self.write("m.graph", 'graph (x: f32[1,1,?,?] "x") { y = ReduceMax(x, i64[2] {2, 3}) {keep_dims = false} : f32[1,1] "y" return y }')
+        command = ["run", self.path("m.graph"), "-i", "x=" + self.path("x.png")]
+        r = graft(*command)
+        self.assertEqual(r.status, 2)
+        self.assertRegex(r.err, r"expected an image of at most \d+ pixels, got 4000 x 4000")
+        self.assertIn("--limit pixels=VALUE", r.err)
+        self.assertEqual(graft(*command, "--limit", "pixels=16M").status, 0)
+
+
+if __name__ == "__main__":
+    harness.main()
