@@ -20,6 +20,7 @@ LIBRARIES = {
     "src/ir": ["pugixml.hpp", "nlohmann/"],
     "src/readers": ["png.h", "jpeglib.h", "zlib.h"],
     "cli": ["CLI/", "nlohmann/"],
+    "include/graft": ["opencv2/"],  # opencv.hpp alone, for those who have OpenCV
 }
 SYSTEM = ["dlfcn.h", "fcntl.h", "unistd.h", "sys/", "linux/", "signal.h", "stdlib.h", "malloc.h", "cxxabi.h"]
 MISSING = ["graft_requires_cxx20"]  # included to end a compilation by another standard
