@@ -13,6 +13,7 @@ Body& Body::operator=(Body&&) noexcept = default;
 Body::~Body() = default;
 
 void Output::add_name(const std::string& name) {
+  if (name.empty()) return;
   auto at = std::lower_bound(names.begin(), names.end(), name);
   if (at == names.end() || *at != name) names.insert(at, name);
 }

@@ -287,7 +287,8 @@ bool Inference::compute(NodeId id) {
   if (!registry_.reference(op) && !op.record->decomposition.size) return false;
   size_t needed = 0;
   for (const Output& o : node.outputs) {
-    if (!o.info.shape.is_static() || o.info.type == DType::undefined) continue;
+    if (o.info.type == DType::undefined) return false;
+    if (!o.info.shape.is_static()) continue;
     size_t bytes = bytes_for(o.info.type, count_checked(o.info.shape.values()));
     if (bytes > budget_->limits.fold_value) return refuse(node, &Limits::fold_value);
     needed += bytes;

@@ -206,7 +206,7 @@ class Writer {
 
   void port(int64_t id, const Output& o, bool with_names, const Xml* rt_info) {
     xml_.open("port").attribute("id", id).attribute("precision", port_precision(o.info.type));
-    if (with_names && !o.names.empty()) xml_.attribute("names", names_text(o.names));
+    if (std::string names = with_names ? names_text(o.names) : ""; !names.empty()) xml_.attribute("names", names);
     if (const Shape& shape = listed(o); shape.ranked())
       for (const Dim& d : shape) xml_.text_element("dim", d.known() ? text(d) : "-1");
     if (rt_info && has_rt_info()) xml_.element(*rt_info);

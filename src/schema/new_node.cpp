@@ -12,6 +12,7 @@ ValueId checked_value(const Graph& graph, graft_ref ref) {
 }
 
 Tensor copy_of(const graft_tensor& t) {
+  if (t.type == GRAFT_UNDEFINED) throw_unsupported("a constant requires a known element type");
   return Tensor::wrap(static_cast<DType>(t.type), std::vector<int64_t>(t.dims, t.dims + t.rank), t.data).clone();
 }
 

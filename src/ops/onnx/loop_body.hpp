@@ -22,7 +22,10 @@ ImportedBody stable_body(Builder& layer, std::vector<Info>& parameters,
     bool changed = false;
     for (auto [parameter, result] : states) {
       Shape& p = parameters[parameter].shape;
-      const Shape& r = body.results.at(result).shape;
+      if (result >= body.results.size())
+        fail("expected a body with at least ", result + 1, " outputs for the values that it carries, got ",
+             body.results.size());
+      const Shape& r = body.results[result].shape;
       if (p == r) continue;
       Shape next = round < 1                                                       ? either(p, r)
                    : round < 2 && p.ranked() && r.ranked() && p.rank() == r.rank() ? Shape::of_rank(p.rank())
