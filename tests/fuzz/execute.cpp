@@ -279,7 +279,7 @@ Tensor nudged(const Tensor& t, Random& r) {
   if (!t || !is_real(t.type()) || bits_of(t.type()) < 16) return t;
   double step = t.type() == DType::f16 ? 1e-3 : t.type() == DType::bf16 ? 8e-3 : 2e-6;
   std::vector<double> v = values_of<double>(t);
-  for (double& x : v) x += (r.one_in(2) ? step : -step) * std::max(std::fabs(x), 0.1);
+  for (double& x : v) x += step * (4 * r.unit() - 2) * std::max(std::fabs(x), 0.1);
   return make_tensor<double>(t.dims(), v).to(t.type());
 }
 void nudge_constants(Graph& g, Random& r) {
