@@ -132,6 +132,9 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
       const graft_port_map& m = p.outputs[i];
       if (!m.sliced || m.external < 0) continue;
       TensorView r = results[at(m.internal)];
+      if (!collected[i].pieces.empty() && collected[i].type != r.type())
+        fail("expected slices of output ", m.external, " with the same type, got ", collected[i].type, " and then ",
+             r.type());
       Held& h = collected[i].pieces.emplace_back();
       h.dims.assign(r.dims().begin(), r.dims().end());
       collected[i].type = r.type();
@@ -170,6 +173,8 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
         dims[axis] += h.dims[axis];
       }
       OutputView out = ctx.allocate(o, dims);
+      if (collected[i].type != out.type())
+        fail("expected slices of type ", out.type(), " for output ", o, ", got ", collected[i].type);
       if (m.stride < 0) std::reverse(pieces.begin(), pieces.end());
       int64_t to = 0;
       for (const Held& h : pieces) {

@@ -145,6 +145,8 @@ std::vector<Value> import_tree_ensemble_classifier(Builder& layer) {
     labels = layer.constant(std::move(texts), {classes});
   }
   const std::vector<int64_t>& voted = trees.targets();
+  for (int64_t t : voted)
+    if (t < 0 || t >= classes) fail("expected class ids from 0 to ", classes - 1, ", got ", t);
   bool one = classes == 2 && std::all_of(voted.begin(), voted.end(), [&](int64_t t) { return t == voted[0]; });
   Value scores, chosen;
   if (one && !voted.empty()) {
