@@ -6,7 +6,7 @@
 >>> results = request.infer({"data": x})          # results["prob"], results[0]
 """
 
-from ._native import Tensor
+from ._native import Tensor, __version__
 from .attributes import at_least, at_most, attr, between, one_of
 from .core import CompiledModel, Core, InferRequest, Model, Port, compile_model, convert, read_model
 from .definition import Info, unregister
@@ -16,8 +16,6 @@ from .logging import set_log
 from .op import op, rule
 from .reports import ConvertReport, Explanation, Operation, Operations, Profile, Report
 from .results import Results
-
-__version__ = "0.1.0"
 
 __all__ = [
     "CompiledModel", "ConvertReport", "Core", "Error", "Explanation", "InferRequest", "Info", "Model", "Operation",

@@ -89,8 +89,9 @@ extern "C" __attribute__((visibility("default"))) const graft_extension* graft_p
   PyObject* address = bridge ? PyObject_CallMethod(bridge, "load", "sK", path,
                                                    static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(host)))
                              : nullptr;
-  if (address) out = reinterpret_cast<const graft_extension*>(PyLong_AsUnsignedLongLong(address));
-  if (!out) std::snprintf(message, size, "%s", exception_text().c_str());
+  if (address && PyUnicode_Check(address)) std::snprintf(message, size, "%s", PyUnicode_AsUTF8(address));
+  else if (address) out = reinterpret_cast<const graft_extension*>(PyLong_AsUnsignedLongLong(address));
+  else std::snprintf(message, size, "%s", exception_text().c_str());
   Py_XDECREF(address);
   Py_XDECREF(bridge);
   PyGILState_Release(gil);

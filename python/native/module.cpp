@@ -4,6 +4,7 @@
 
 PYBIND11_MODULE(_native, m) {
   using namespace graft::python;
+  m.attr("__version__") = GRAFT_VERSION;
   bind_errors(m);
   bind_tensor(m);
   bind_definitions(m);
