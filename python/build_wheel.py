@@ -57,6 +57,15 @@ def _contents(folder):
     yield "graft/libgraft.so.0", os.path.join(folder, "lib", "libgraft.so.0")
 
 
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    version, metadata = _metadata()
+    name = "graft-%s.dist-info" % version
+    os.makedirs(os.path.join(metadata_directory, name))
+    with open(os.path.join(metadata_directory, name, "METADATA"), "w", encoding="utf-8") as f:
+        f.write(metadata)
+    return name
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     version, metadata = _metadata()
     folder = _build()
