@@ -296,7 +296,8 @@ class Core:
 
         Options: `inputs` and `outputs` (cut the model there; an input is a name or a dictionary with `name`, `shape`,
         `dtype`), `shapes`, `types`, `constants` (of inputs, by name), `batch`, `more_outputs`, `items`, `absent`,
-        `mapping`, `replacements`, `checkpoint`, `tags`, `signature`, `disabled_passes`.
+        `mapping`, `nested_names`, `replacements`, `allow_unmatched`, `checkpoint`, `tags`, `signature`,
+        `disabled_passes`, `limits`.
         """
         files = [os.fspath(path)] if isinstance(path, (str, os.PathLike)) else [os.fspath(p) for p in path]
         if weights is not None:

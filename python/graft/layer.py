@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .attributes import Attribute
+from .attributes import Attribute, between
 from .definition import Definition, _definitions, _infos, _lock, _register, _VARIADIC
 from .errors import _Plain
 
@@ -37,20 +37,20 @@ class LayerDefinition(Definition):
 
     def __init__(self, type_name: str, factory: Any) -> None:
         domain, _, last = type_name.replace("::", ".").rpartition(".")
-        operation = "".join(c if c.isalnum() or c == "_" else "_" for c in type_name)
         doc = f"layer in Python: {getattr(factory, '__name__', type_name)}"
-        super().__init__(operation, "layer", doc, getattr(factory, "__module__", None) or "python")
+        super().__init__(last, "layer", doc, getattr(factory, "__module__", None) or "python")
         self.type_name, self.factory = type_name, factory
-        self.attributes = [Attribute("params", 10, [], False, [], "parameters of the layer, as name=value"),
-                           Attribute("blobs", 2, 0, False, [], "inputs, at the end, that are weights"),
-                           Attribute("outputs", 2, 1, False, [], "outputs of the layer")]
+        # As in graft/layer_import.hpp, so that layers in C++ and in Python have the same form in an IR.
+        self.attributes = [
+            Attribute("params", 10, [], False, [], "parameters as name=value, the value in JSON"),
+            Attribute("blobs", 2, 0, False, [between(0, 65536)], "number of inputs, at the end, that are weights"),
+            Attribute("outputs", 2, 1, False, [between(1, 65536)], "number of outputs")]
         self.inputs = [("inputs", _VARIADIC)]
         self.outputs = [("outputs", _VARIADIC)]
         plain = {"domain": "", "since": 0, "until": None, "attrs": {}, "when": {}}
-        for framework in ("caffe", "tensorflow", "mxnet", "kaldi", "onnx"):
+        for framework in ("caffe", "tensorflow", "mxnet", "kaldi"):
             self.rules.append({**plain, "framework": framework, "type": type_name})
-        if domain:
-            self.rules.append({**plain, "framework": "onnx", "domain": domain, "type": last})
+        self.rules.append({**plain, "framework": "onnx", "domain": domain, "type": last})
         self._instances: "dict[Any, Any]" = {}
 
     def _make(self, attributes: "dict[str, Any]", blobs: "list[Any]") -> Any:
@@ -59,6 +59,8 @@ class LayerDefinition(Definition):
     def _split(self, attributes: "dict[str, Any]", inputs: "list[Any]") -> "tuple[list[Any], list[Any]]":
         infos = _infos(inputs)
         count = len(infos) - attributes["blobs"]
+        if count < 0:
+            raise _Plain(f"expected {attributes['blobs']} blobs among the inputs, got {len(infos)} inputs")
         blobs = [i._value if i is not None else None for i in infos[count:]]
         if any(b is None for b in blobs):
             raise _Plain(f"the weights of {self.type_name} are not constant")

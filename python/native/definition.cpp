@@ -2,8 +2,9 @@
 
 #include <pybind11/stl.h>
 
-#include <cmath>
+#include <algorithm>
 #include <deque>
+#include <graft/layer_import.hpp>
 #include <graft/log.hpp>
 #include <graft/text.hpp>
 
@@ -314,95 +315,11 @@ void import_op(Builder& layer, const ImportRule& rule) {
   add_node(layer, record, inputs, attrs, variadic ? layer.outputs() : std::min(layer.outputs(), record.outputs.size()));
 }
 
-std::string quoted(std::string_view s) {
-  std::string out = "\"";
-  for (char c : s) {
-    auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') out += '\\', out += c;
-    else if (byte < 0x20) {
-      char buffer[8];
-      std::snprintf(buffer, sizeof buffer, "\\u%04x", byte);
-      out += buffer;
-    } else out += c;
-  }
-  return out + '"';
-}
-std::string number(double f) {
-  if (std::isnan(f)) return "NaN";
-  if (std::isinf(f)) return f > 0 ? "Infinity" : "-Infinity";
-  std::string out = text(f);
-  return out.find_first_of(".e") == out.npos ? out + ".0" : out;
-}
-
-// A parameter in JSON; empty: a value that parameters cannot have.
-std::string parameter_text(const graft_value& v) {
-  auto list = [&](auto item) {
-    std::string out = "[";
-    for (size_t i = 0; i < v.count; ++i) out += (i ? ", " : "") + item(i);
-    return out + "]";
-  };
-  switch (v.kind) {
-    case GRAFT_BOOL: return v.i ? "true" : "false";
-    case GRAFT_INT: return text(v.i);
-    case GRAFT_FLOAT: return number(v.f);
-    case GRAFT_TEXT: return quoted(view(v.s));
-    case GRAFT_DTYPE: return quoted(name_of(static_cast<DType>(v.i)));
-    case GRAFT_INTS: return list([&](size_t i) { return text(static_cast<const int64_t*>(v.items)[i]); });
-    case GRAFT_FLOATS: return list([&](size_t i) { return number(static_cast<const double*>(v.items)[i]); });
-    case GRAFT_TEXTS: return list([&](size_t i) { return quoted(view(static_cast<const graft_str*>(v.items)[i])); });
-    default: return "";
-  }
-}
-
-// OpenCV's name of a field: without the message it is in, and with its own words for convolution parameters of ONNX.
-std::string parameter_name(std::string_view framework, std::string_view path) {
-  if (framework == "onnx") {
-    constexpr std::pair<std::string_view, std::string_view> renamed[] = {{"kernel_shape", "kernel_size"},
-                                                                         {"strides", "stride"},
-                                                                         {"pads", "pad"},
-                                                                         {"dilations", "dilation"},
-                                                                         {"auto_pad", "pad_mode"}};
-    for (const auto& [theirs, ours] : renamed)
-      if (path == theirs) return std::string(ours);
-  }
-  return std::string(framework == "caffe" ? last_part(path) : path);
-}
-
-// A layer in the style of OpenCV: every field is a parameter; tensors and constant inputs are blobs.
-void import_layer(Builder& layer, const ImportRule& rule) {
-  std::vector<std::string> parameters;
-  std::vector<graft_ref> inputs, blobs;
-  for (const graft_named_value& f : layer.fields()) {
-    std::string name = parameter_name(rule.framework, view(f.name));
-    if (f.value.kind == GRAFT_TENSOR) {
-      graft_ref r = host->add_constant(layer.raw(), f.value.tensor);
-      if (!r) throw Failure{GRAFT_INTERNAL, {}, {}};
-      blobs.push_back(r);
-    } else if (std::string value = parameter_text(f.value); !value.empty()) {
-      parameters.push_back(name + "=" + value);
-    } else {
-      log(LogLevel::warning, text("layer '", layer.name(), "' (", layer.type(), "): field '", view(f.name),
-                                  "' has a value that no parameter can have"));
-    }
-  }
-  size_t flows = layer.inputs() - (rule.framework == "caffe" ? layer.weights() : 0);
-  for (size_t i = 0; i < layer.inputs(); ++i) {
-    graft_ref r = host->layer_input(layer.raw(), i);
-    bool blob = rule.framework == "caffe" ? i >= flows : r && host->ref_constant(layer.raw(), r);
-    (blob ? blobs : inputs).push_back(r);
-  }
-  AttrValue params(parameters), blob_count(blobs.size()), outputs(layer.outputs());
-  std::vector<graft_named_value> attrs{
-      {str("params"), params.raw()}, {str("blobs"), blob_count.raw()}, {str("outputs"), outputs.raw()}};
-  inputs.insert(inputs.end(), blobs.begin(), blobs.end());
-  add_node(layer, *rule.record, inputs, attrs, layer.outputs());
-}
-
 graft_status expand(graft_builder* im, void* user) {
   return guarded([&] {
     Builder layer(im);
     const ImportRule& rule = *static_cast<ImportRule*>(user);
-    if (rule.record->layer) import_layer(layer, rule);
+    if (rule.record->layer) import_layer(layer, rule.framework, view(rule.record->op.name));
     else import_op(layer, rule);
   });
 }

@@ -170,7 +170,7 @@ std::map<std::string, Shape> to_shapes(const py::dict& d) {
 ReadOptions read_options(py::dict given) {
   auto options = given.attr("copy")().cast<py::dict>();
   ReadOptions out;
-  py::dict shapes, types, constants, inputs;
+  py::dict shapes, types, constants;
   take(options, "shapes", shapes), take(options, "types", types), take(options, "constants", constants);
   out.shapes = to_shapes(shapes);
   for (auto [name, type] : types) out.types[py::cast<std::string>(name)] = parse_type(type);
@@ -202,6 +202,7 @@ ReadOptions read_options(py::dict given) {
   take(options, "replacements", out.replacements), take(options, "allow_unmatched", out.allow_unmatched);
   take(options, "checkpoint", out.checkpoint), take(options, "tags", out.tags);
   take(options, "signature", out.signature), take(options, "disabled_passes", out.disabled_passes);
+  take(options, "limits", out.limits);
   refuse_rest(options);
   return out;
 }

@@ -131,10 +131,13 @@ Tensor InferRequest::get_output_tensor(size_t index) const {
   });
 }
 Tensor InferRequest::take_output_tensor(size_t index) {
-  Tensor t = get_output_tensor(index);
-  auto lock = idle(*s_);
-  if (!s_->given[index]) s_->outputs[index] = Tensor();
-  return t;
+  return at_border([&] {
+    auto lock = idle(*s_);
+    require_position(index, s_->outputs.size(), "output");
+    Tensor t = s_->outputs[index];
+    if (!s_->given[index]) s_->outputs[index] = Tensor();
+    return t;
+  });
 }
 Tensor InferRequest::get_tensor(const std::string& name) const {
   return at_border([&] {
