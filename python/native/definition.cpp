@@ -72,7 +72,11 @@ py::object view_of(const graft_tensor& t) {
   auto type = static_cast<DType>(t.type);
   if (type == DType::string) return text_array(t);
   DType shown = numpy_type(type);
-  if (shown == type) return array_of(type, t.dims, static_cast<size_t>(t.rank), t.data, {});
+  if (shown == type) {
+    py::object array = array_of(type, t.dims, static_cast<size_t>(t.rank), t.data, {});
+    fields(array.ptr())->flags &= ~array_writeable;
+    return array;
+  }
   Tensor converted = Tensor::wrap(type, {t.dims, t.dims + t.rank}, t.data).to(shown);
   return array_of(converted);
 }

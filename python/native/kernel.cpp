@@ -1,6 +1,7 @@
 // The kernel that calls Python. The path of a call makes no objects that the previous call has made already: arrays are
 // kept per call record and get new pointers, the function is called without a tuple of arguments.
 #include <cstring>
+#include <deque>
 #include <graft/text.hpp>
 
 #include "definition.hpp"
@@ -8,9 +9,31 @@
 namespace graft::python {
 namespace {
 
+// The state of a thread that Python did not start, such as a stream: made once, because that takes longer than a call.
+struct ThreadState {
+  bool made = false;
+  ~ThreadState() {
+    if (!made || !Py_IsInitialized()) return;
+    PyGILState_Ensure();
+    PyGILState_Release(PyGILState_LOCKED);    // of this function
+    PyGILState_Release(PyGILState_UNLOCKED);  // of the one below: deletes the state and unlocks
+  }
+  static void require() {
+    if (PyGILState_GetThisThreadState()) [[likely]]
+      return;
+    static thread_local ThreadState own;
+    PyGILState_Ensure();
+    own.made = true;
+    PyEval_SaveThread();
+  }
+};
+
 class Gil {
  public:
-  Gil() : state_(PyGILState_Ensure()) {}
+  Gil() {
+    ThreadState::require();
+    state_ = PyGILState_Ensure();
+  }
   ~Gil() { PyGILState_Release(state_); }
   Gil(const Gil&) = delete;
 
@@ -37,6 +60,10 @@ struct CallCache {
   const graft_call* call = nullptr;
   std::vector<Kept> inputs;
   PyObject* list = nullptr;  // of the inputs, for layers in the style of OpenCV
+  // The memory behind the inputs is used again after the call. The first call gets copies, to see whether the function
+  // keeps its arguments: if so, it always gets copies.
+  bool first = true, copies = true;
+  bool busy = false;
 };
 
 struct State {
@@ -47,12 +74,10 @@ struct State {
   std::vector<PyObject*> values;  // of these attributes
   bool as_list = false;           // the inputs are one argument
   size_t passed = SIZE_MAX;       // inputs that are passed; the others are blobs
-  std::vector<CallCache> caches;
-  size_t next = 0;  // cache to reuse when there are many calls
+  std::deque<CallCache> caches;   // stay where they are: meanwhile, other requests may add theirs
 };
 
-// The memory behind an array belongs to the request and is used again. An array that the function has kept gets a copy
-// of its own, so that it stays as it was seen.
+// Gives an array that the function has kept, against what its first call has shown, memory of its own.
 void detach(PyObject* array, size_t bytes) {
   PyObject* copy = PyBytes_FromStringAndSize(fields(array)->data, static_cast<Py_ssize_t>(bytes));
   if (!copy) throw py::error_already_set();
@@ -66,7 +91,12 @@ size_t bytes_of(const Kept& k) {
   return bytes;
 }
 
-void refresh(Kept& k, const graft_tensor* t) {
+py::object read_only(py::object array) {
+  fields(array.ptr())->flags &= ~array_writeable;  // other operations may use the same input
+  return array;
+}
+
+void refresh(Kept& k, const graft_tensor* t, bool copy) {
   if (!t) {
     if (k.array != Py_None) Py_XDECREF(k.array), Py_INCREF(Py_None), k.array = Py_None, k.is_view = false;
     return;
@@ -80,25 +110,37 @@ void refresh(Kept& k, const graft_tensor* t) {
   auto type = static_cast<DType>(t->type);
   k.type = t->type, k.data = t->data;
   k.dims.assign(t->dims, t->dims + t->rank);
-  k.is_view = type != DType::string && numpy_type(type) == type;
-  if (k.is_view) k.array = array_of(type, t->dims, k.dims.size(), t->data, {}).release().ptr();
-  else if (type == DType::string) k.array = text_array(*t).release().ptr();
-  else k.array = array_of(Tensor::wrap(type, k.dims, t->data).to(numpy_type(type))).release().ptr();
+  k.is_view = !copy && type != DType::string && numpy_type(type) == type;
+  Tensor whole = Tensor::wrap(type, k.dims, t->data);
+  py::object array = k.is_view               ? array_of(type, t->dims, k.dims.size(), t->data, {})
+                     : type == DType::string ? text_array(*t)
+                                             : array_of(type == numpy_type(type) ? whole.clone() : whole);
+  k.array = read_only(std::move(array)).release().ptr();
 }
 
-CallCache& cache_of(State& s, const graft_call* call) {
-  for (CallCache& c : s.caches)
-    if (c.call == call) return c;
-  constexpr size_t most = 32;  // requests that run at the same time
-  if (s.caches.size() < most) {
-    s.caches.emplace_back();
-    s.next = s.caches.size() - 1;
-  } else {
-    s.next = (s.next + 1) % most;
+// What is kept for a call record, while it is in use by this call alone.
+class InUse {
+ public:
+  InUse(State& s, const graft_call* call) : cache_(find(s, call)) { cache_.busy = true; }
+  ~InUse() { cache_.busy = false; }
+  InUse(const InUse&) = delete;
+  CallCache& operator*() const { return cache_; }
+
+ private:
+  static CallCache& find(State& s, const graft_call* call) {
+    for (CallCache& c : s.caches)
+      if (c.call == call && !c.busy) return c;
+    constexpr size_t many = 32;  // requests: from here on, those that do not run give up their arrays
+    CallCache* free = nullptr;
+    if (s.caches.size() >= many)
+      for (CallCache& c : s.caches)
+        if (!c.busy) free = &c;
+    if (!free) free = &s.caches.emplace_back();
+    free->call = call;
+    return *free;
   }
-  s.caches[s.next].call = call;
-  return s.caches[s.next];
-}
+  CallCache& cache_;
+};
 
 // ---- results ----
 
@@ -218,46 +260,44 @@ PyObject* call_function(State& s, CallCache& k, size_t count) {
   return PyObject_Vectorcall(s.function, args + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, s.keywords);
 }
 
-// Gives up arrays that are still referred to elsewhere.
+// Gives up arrays that are still referred to elsewhere, and decides how the next call gets its inputs.
 void let_go(State& s, CallCache& k, size_t count) {
-  bool listed = s.as_list && k.list;
-  auto drop_list = [&] {
-    Py_CLEAR(k.list);
-    listed = false;
-  };
-  if (listed && Py_REFCNT(k.list) != 1) drop_list();
+  bool listed = s.as_list && k.list && Py_REFCNT(k.list) == 1, kept = k.list && !listed;
   for (size_t i = 0; i < count; ++i) {
     Kept& in = k.inputs[i];
-    if (!in.is_view) {  // a copy of the tensor, which the next call needs anew
-      if (listed) drop_list();
-      Py_CLEAR(in.array);
-      continue;
-    }
-    if (Py_REFCNT(in.array) == (listed ? 2 : 1)) [[likely]]
-      continue;
-    if (listed) drop_list();
-    detach(in.array, bytes_of(in));
-    Py_CLEAR(in.array);
+    if (!in.array || in.array == Py_None) continue;
+    bool held = Py_REFCNT(in.array) > (listed ? 2 : 1);
+    if (held && in.is_view) detach(in.array, bytes_of(in));
+    kept = kept || held;
   }
+  if (kept || k.copies) {
+    Py_CLEAR(k.list);
+    for (Kept& in : k.inputs) Py_CLEAR(in.array);
+  }
+  k.copies = kept || (k.copies && !k.first);
+  k.first = false;
 }
 
 void run(const graft_call* c) {
   State& s = *static_cast<State*>(c->state);
   size_t count = std::min<size_t>(c->input_count, s.passed);
-  CallCache& k = cache_of(s, c);
+  InUse in_use(s, c);
+  CallCache& k = *in_use;
   if (k.inputs.size() != count) [[unlikely]] {
     Py_CLEAR(k.list);
     for (Kept& old : k.inputs) Py_CLEAR(old.array);
     k.inputs.assign(count, {});
   }
-  for (size_t i = 0; i < count; ++i) refresh(k.inputs[i], c->inputs[i]);
-  PyObject* result = call_function(s, k, count);
-  if (!result) fail_from_python(s.type);
-  auto owned = py::reinterpret_steal<py::object>(result);
-  // The vector of caches may have grown meanwhile: the function may have run another model.
-  store_all(s, c, owned);
-  owned = {};
-  let_go(s, cache_of(s, c), count);
+  for (size_t i = 0; i < count; ++i) refresh(k.inputs[i], c->inputs[i], k.copies);
+  auto result = py::reinterpret_steal<py::object>(call_function(s, k, count));
+  if (!result) {
+    py::error_already_set error;  // holds the frames, and with them the arrays
+    let_go(s, k, count);
+    throw error;
+  }
+  store_all(s, c, result);
+  result = {};
+  let_go(s, k, count);
 }
 
 }  // namespace

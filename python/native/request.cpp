@@ -143,8 +143,9 @@ void Request::start_async(py::handle inputs) {
   fresh_ = true;
 }
 void Request::wait() {
-  py::gil_scoped_release release;
-  request_->wait();
+  // In pieces, so that an interrupt gets through.
+  while (!wait_for(0.2))
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 bool Request::wait_for(double seconds) {
   py::gil_scoped_release release;

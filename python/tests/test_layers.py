@@ -224,23 +224,39 @@ layer { name: "a" type: "Novel" bottom: "x" top: "y"
         with self.assertRaisesRegex(TypeError, "class must be callable"):
             graft.register_layer("Novel", 5)
 
-    def test_an_input_that_is_kept_stays_as_it_was_seen(self):
+    def kept_by(self, keep):
         kept = []
 
         class Keeper(Seen):
             def forward(self, inputs):
-                kept.append(inputs[0])
-                return [inputs[0]]
+                kept.append(keep(inputs, len(kept)))
+                return [inputs[0] + 0]
 
         self.register("Novel", Keeper)
         path = self.write("n.prototxt", 'input: "x" input_shape { dim: 2 }\n'
                           'layer { name: "r" type: "ReLU" bottom: "x" top: "r" }\n'
-                          'layer { name: "a" type: "Novel" bottom: "r" top: "y" }')
+                          'layer { name: "a" type: "Novel" bottom: "r" top: "y" }\n'
+                          'layer { name: "s" type: "ReLU" bottom: "y" top: "s" }')
         compiled = self.core.read_model(path).compile()
-        for i in range(4):
-            compiled(np.full(2, i, np.float32))
+        for i in range(6):
+            self.assertEqual(compiled(np.full(2, i, np.float32))[0].tolist(), [i, i])
         del compiled
-        self.assertEqual([k.tolist() for k in kept], [[i, i] for i in range(4)])
+        return kept
+
+    def test_inputs_that_are_kept_stay_as_they_were_seen(self):
+        expected = [[i, i] for i in range(6)]
+        self.assertEqual([k.tolist() for k in self.kept_by(lambda inputs, i: inputs[0])], expected)
+        self.assertEqual([k[0].tolist() for k in self.kept_by(lambda inputs, i: inputs)], expected)
+        self.assertEqual([k.tolist() for k in self.kept_by(lambda inputs, i: inputs[0][:])], expected)
+        late = self.kept_by(lambda inputs, i: inputs[0] if i > 2 else None)
+        self.assertEqual([k.tolist() for k in late[3:]], expected[3:])
+
+    def test_inputs_cannot_be_changed(self):
+        def forward(self, inputs):
+            inputs[0][0] = 5
+            return [inputs[0]]
+
+        self.assertIn("read-only", str(self.broken(forward=forward)))
 
     def test_requests_on_many_threads(self):
         self.register("Novel", Seen)
