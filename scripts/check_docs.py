@@ -20,7 +20,8 @@ A block marked ```console holds lines that begin with `$ ` and what they print, 
 A block of another kind whose mark has `file=NAME` (```cpp file=app.cpp) is written to that file first.
 
 The commands of one document run one after the other in a folder of their own, each in a fresh shell. PATH begins with the
-folder given as --bin, and GRAFT_SOURCE names the repository. Relative links, their headings, and paths of the repository in
+folder given as --bin, and GRAFT_SOURCE names the repository. `python3` is the interpreter given as --python, for which
+the package beside the folder of --bin (../python) is built; without the package, docs/guide/python.md is only read. Relative links, their headings, and paths of the repository in
 `code marks` must exist.
 """
 import argparse
@@ -35,6 +36,7 @@ import tempfile
 import threading
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PYTHON_GUIDE = os.path.join(ROOT, "docs", "guide", "python.md")
 SECONDS = 120  # that a command may take
 # Inline code that names a file of the repository; placeholders like <name> make it none.
 PATH = re.compile(r"^(?:src|include|tests|cli|examples|scripts|cmake|docs|bench|\.ci)/[\w./*+-]*$")
@@ -201,7 +203,16 @@ def environment_for(bin_folder, source):
     return environment
 
 
-def check(documents, environment, root, jobs, with_commands=True):
+def with_python(environment, folder, interpreter, package):
+    """`python3` is this interpreter, and finds the package."""
+    wrapper = os.path.join(folder, "python3")
+    with open(wrapper, "w") as f:
+        f.write('#!/bin/sh\nexec "%s" "$@"\n' % interpreter)
+    os.chmod(wrapper, 0o755)
+    return dict(environment, PATH=folder + os.pathsep + environment["PATH"], PYTHONPATH=package)
+
+
+def check(documents, environment, root, jobs, with_commands=True, only_read=()):
     problems, count, lock = [], 0, threading.Lock()
 
     def one(path):
@@ -211,7 +222,8 @@ def check(documents, environment, root, jobs, with_commands=True):
         try:
             blocks, prose = parse(text)
             found = check_paths(path, prose, root)
-            wrong, ran = check_commands(path, blocks, environment) if with_commands else ([], 0)
+            runs = with_commands and os.path.abspath(path) not in only_read
+            wrong, ran = check_commands(path, blocks, environment) if runs else ([], 0)
         except ValueError as e:
             found, wrong, ran = ["%s:%s" % (path, e)], [], 0
         with lock:
@@ -279,6 +291,7 @@ def main():
     parser = argparse.ArgumentParser(description="tries the documentation out")
     parser.add_argument("documents", nargs="*", metavar="FILE.md")
     parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"), help="folder of the programs (build/bin)")
+    parser.add_argument("--python", help="interpreter that the package in ../python beside the folder of programs is for, if it is not the one it was built for")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="documents at once")
     parser.add_argument("--links-only", action="store_true", help="runs no commands")
     parser.add_argument("--self-test", action="store_true", help="shows that mistakes are found")
@@ -291,7 +304,18 @@ def main():
     if not o.links_only and not os.path.exists(os.path.join(bin_folder, "graft")):
         print("there is no graft in '%s': build it, or name its folder with --bin" % o.bin, file=sys.stderr)
         return 2
-    problems, count = check(documents, environment_for(bin_folder, ROOT), ROOT, o.jobs, not o.links_only)
+    environment = environment_for(bin_folder, ROOT)
+    package = os.path.join(os.path.dirname(bin_folder), "python")
+    with tempfile.TemporaryDirectory(prefix="graft-python-") as folder:
+        built_for = os.path.join(package, "interpreter")
+        if not o.python and os.path.exists(built_for):
+            with open(built_for) as f:
+                o.python = f.read().strip()
+        if o.python:
+            environment = with_python(environment, folder, o.python, package)
+        else:
+            print("without the package for Python: %s is only read" % os.path.relpath(PYTHON_GUIDE))
+        problems, count = check(documents, environment, ROOT, o.jobs, not o.links_only, () if o.python else (PYTHON_GUIDE,))
     for p in problems:
         print(p)
     print("%d documents, %d commands, %d problems" % (len(documents), count, len(problems)))

@@ -2,7 +2,7 @@
 # Proves against OpenVINO, ONNX Runtime, OpenCV, TensorFlow, PyTorch and the last Model Optimizer from PyPI, in virtual
 # environments under build/: what we write loads there and gives the same numbers, what they write loads here. Ends with
 # status 0 and a note when the registry does not answer. The stage `zoo` has a program and options of its own:
-# --only zoo --filter 'hf_*' --limit 20.
+# --only zoo --filter 'hf_*' --limit 20. The stage `python` is scripts/python_oracle.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=build/oracle/venv
@@ -22,6 +22,11 @@ if [[ ${1:-} = --only && ${2:-} = zoo ]]; then
   zoo "${@:3}"
   exit
 fi
+if [[ ${1:-} = --only && ${2:-} = python ]]; then
+  graft
+  scripts/python_oracle.sh
+  exit
+fi
 if ! scripts/peers.sh; then
   echo "oracle: skipped, the package registry does not answer (build/oracle/pip.log)"
   exit 0
@@ -37,5 +42,8 @@ rm -rf build/oracle/models
 build/bin/graft_tests --write-models build/oracle/models tests/ops
 status=0
 "$venv/bin/python" tests/oracle/main.py --graft build/bin/graft --models build/oracle/models --data "${GRAFT_DATA:-../shared/data}" "$@" || status=$?
-if [[ $# = 0 ]]; then zoo || status=$?; fi
+if [[ $# = 0 ]]; then
+  zoo || status=$?
+  scripts/python_oracle.sh || status=$?
+fi
 exit $status

@@ -102,6 +102,9 @@ class GRAFT_API InferRequest {
   Tensor get_tensor(const std::string& name) const;
   Tensor get_input_tensor(size_t index) const;
   Tensor get_output_tensor(size_t index) const;
+  // Takes a result out of the request, which uses other memory in its next run: the tensor stays as it is. An output
+  // that was set by set_output_tensor remains set, and is returned.
+  Tensor take_output_tensor(size_t index);
 
   // Runs in the calling thread and returns when the results are available.
   void infer();

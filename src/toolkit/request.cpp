@@ -130,6 +130,15 @@ Tensor InferRequest::get_output_tensor(size_t index) const {
     return s_->outputs[index];
   });
 }
+Tensor InferRequest::take_output_tensor(size_t index) {
+  return at_border([&] {
+    auto lock = idle(*s_);
+    require_position(index, s_->outputs.size(), "output");
+    Tensor t = s_->outputs[index];
+    if (!s_->given[index]) s_->outputs[index] = Tensor();
+    return t;
+  });
+}
 Tensor InferRequest::get_tensor(const std::string& name) const {
   return at_border([&] {
     if (auto i = position_of(s_->model->outputs, name)) return get_output_tensor(*i);

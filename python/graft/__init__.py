@@ -1,0 +1,25 @@
+"""Graft: convert and run models with operations of your own.
+
+>>> import graft
+>>> model = graft.Core().read_model("model.onnx")
+>>> request = model.compile("CPU").create_infer_request()
+>>> results = request.infer({"data": x})          # results["prob"], results[0]
+"""
+
+from ._native import Tensor, __version__
+from .attributes import at_least, at_most, attr, between, one_of
+from .core import CompiledModel, Core, InferRequest, Model, Port, compile_model, convert, read_model
+from .definition import Info, unregister
+from .errors import Error
+from .layer import register_layer, unregister_layer
+from .logging import set_log
+from .op import op, rule
+from .reports import ConvertReport, Explanation, Operation, Operations, Profile, Report
+from .results import Results
+
+__all__ = [
+    "CompiledModel", "ConvertReport", "Core", "Error", "Explanation", "InferRequest", "Info", "Model", "Operation",
+    "Operations", "Port", "Profile", "Report", "Results", "Tensor", "at_least", "at_most", "attr", "between",
+    "compile_model", "convert", "one_of", "op", "read_model", "register_layer", "rule", "set_log", "unregister",
+    "unregister_layer",
+]

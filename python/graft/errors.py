@@ -1,0 +1,39 @@
+"""Errors of Graft: one class, with a kind, a message, the context, and a hint."""
+
+from __future__ import annotations
+
+__all__ = ["Error", "TraceError"]
+
+_KINDS = {1: "user", 2: "unsupported", 3: "io", 4: "internal", 5: "cancelled", 6: "request"}
+
+
+class Error(RuntimeError):
+    """What went wrong, where, and what to do about it.
+
+    ``str(error)`` is the whole report. If an operation in Python raised an exception, that is ``__cause__``, with its
+    traceback.
+    """
+
+    kind: str  # "user", "unsupported", "io", "internal", "cancelled" or "request"
+    message: str
+    hint: str
+    context: list[str]  # from the inside out: "running 'crop1' (Crop)"
+
+    def __init__(self, message: str, kind: str = "user", hint: str = "", context: "list[str] | None" = None,
+                 report: str = "") -> None:
+        super().__init__(report or message)
+        self.message, self.kind, self.hint, self.context = message, kind, hint, context or []
+
+
+class TraceError(Exception):
+    """A function does something that its traced form cannot express."""
+
+
+class _Plain(ValueError):
+    """A wrong definition or result, reported with its own words alone."""
+
+    _graft_plain = True
+
+
+def _from_native(kind: int, message: str, hint: str, context: "list[str]", report: str) -> Error:
+    return Error(message, _KINDS.get(kind, "internal"), hint, context, report)

@@ -1,0 +1,106 @@
+"""The decorator for operations, and import rules."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Mapping, Sequence, Union
+
+from .definition import OpDefinition, _PURE, _VARIADIC, _register
+
+__all__ = ["op", "rule"]
+
+_FRAMEWORKS = ("onnx", "caffe", "tensorflow", "mxnet", "kaldi")
+
+
+class rule:
+    """Which layer of a framework becomes the operation.
+
+    ``graft.rule("LeakyReLU", attrs={"gain": "slope"}, when={"act_type": "elu"})``: `attrs` maps attributes to the
+    fields of the layer (dotted for nested ones), `when` has the values that fields must have. In ONNX the type may have
+    a domain: "com.acme::Twist".
+    """
+
+    def __init__(self, type: str, domain: str = "", since: int = 0, until: "int | None" = None,
+                 attrs: "Mapping[str, str] | None" = None, when: "Mapping[str, Any] | None" = None) -> None:
+        if "::" in type:
+            domain, type = type.split("::", 1)
+        self.type, self.domain, self.since, self.until = type, domain, since, until
+        self.attrs, self.when = dict(attrs or {}), dict(when or {})
+
+    def record(self, framework: str) -> "dict[str, Any]":
+        return {"framework": framework, "domain": self.domain, "type": self.type, "since": self.since,
+                "until": self.until, "attrs": self.attrs, "when": self.when}
+
+
+Rules = Union[str, rule, Sequence[Union[str, rule]], None]
+
+
+def _rules(name: str, given: "dict[str, Rules]") -> "list[dict[str, Any]]":
+    if all(r is None for r in given.values()):
+        given = {f: name for f in _FRAMEWORKS}
+    out = []
+    for framework, rules in given.items():
+        for r in [] if rules is None else [rules] if isinstance(rules, (str, rule)) else rules:
+            out.append((rule(r) if isinstance(r, str) else r).record(framework))
+    return out
+
+
+def _outputs(given: "str | int | Sequence[str]") -> "list[tuple[str, int]]":
+    if isinstance(given, int):
+        return [(f"output{i}" if given > 1 else "output", 0) for i in range(given)]
+    names = [n.strip() for n in given.split(",")] if isinstance(given, str) else list(given)
+    return [(n[:-3], _VARIADIC) if n.endswith("...") else (n, 0) for n in names]
+
+
+def _origin(target: Any) -> str:
+    code = getattr(target, "__code__", None)
+    if code is not None:
+        return os.path.basename(code.co_filename)
+    return getattr(target, "__module__", "") or "python"
+
+
+def op(target: Any = None, *, name: "str | None" = None, opset: str = "extension", doc: "str | None" = None,
+       attrs: "Mapping[str, Any] | None" = None, outputs: "str | int | Sequence[str]" = "output",
+       shape: "Callable[..., Any] | None" = None, elementwise: "bool | None" = None, pure: bool = True,
+       onnx: Rules = None, caffe: Rules = None, tensorflow: Rules = None, mxnet: Rules = None, kaldi: Rules = None,
+       register: bool = True) -> Any:
+    """Makes a function or a class an operation.
+
+    >>> @graft.op(opset="acme", onnx="com.acme::Warp")
+    ... def Warp(x, gain: Annotated[float, graft.at_least(0)] = 1.0):
+    ...     return np.cosh(gain * x)
+
+    Parameters with a type (bool, int, float, str, lists of them) are attributes, the others are inputs: arrays, None if
+    an input with the default None is absent, any number of them for ``*inputs``. A class has its attributes as annotated
+    members, computes in `forward(self, *inputs)` and may have `shape(self, *inputs)`. For a lambda, ``attrs={"gain":
+    1.0}`` declares attributes, which are fields of its last parameter `a`.
+
+    `shape` gets an `Info` per input and the attributes, and returns the shape of the output, or a pair of element type
+    and shape; a list of them for several outputs. A dimension that only the data tells is None. It may be left out for
+    an element-wise function. Such a function is traced where possible: it runs natively, without Python.
+
+    Without import rules, layers of all frameworks with the name of the operation become it.
+    """
+    if isinstance(target, str):
+        name, target = target, None
+
+    def define(it: Any) -> Any:
+        title = name or getattr(it, "__name__", "")
+        if not title or title == "<lambda>":
+            raise TypeError('expected a name for the operation: graft.op("Name")(...)')
+        text = doc if doc is not None else (it.__doc__ or "").strip().split("\n")[0].rstrip(".")
+        definition = OpDefinition(it, title, opset, text, _origin(it), shape, dict(attrs or {}))
+        definition.outputs = _outputs(outputs)
+        definition.rules = _rules(title, {"onnx": onnx, "caffe": caffe, "tensorflow": tensorflow, "mxnet": mxnet,
+                                          "kaldi": kaldi})
+        if not pure:
+            definition.flags &= ~_PURE
+        if definition.shape is None or elementwise:
+            definition.become_elementwise(bool(elementwise))
+        definition.native  # checks the definition now
+        it.definition = definition
+        if register:
+            _register(definition)
+        return it
+
+    return define if target is None else define(target)

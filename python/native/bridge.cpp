@@ -1,0 +1,99 @@
+// libgraft_python.so: lets a program without Python load a Python file as an extension. The library opens it when the
+// path of an extension ends in .py; it starts an interpreter, unless the process has one, and the package does the
+// rest.
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <dlfcn.h>
+#include <graft/abi.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <string>
+
+namespace {
+
+void use_virtual_environment(PyConfig& config) {
+  const char* folder = std::getenv("VIRTUAL_ENV");
+  if (!folder) return;
+  std::string python = std::string(folder) + "/bin/python";
+  if (std::filesystem::exists(python)) PyConfig_SetBytesString(&config, &config.executable, python.c_str());
+}
+
+// Starts an interpreter and leaves it unlocked. False: it did not start.
+bool start() {
+  if (Py_IsInitialized()) return true;
+  PyConfig config;
+  PyConfig_InitPythonConfig(&config);
+  config.install_signal_handlers = 0;  // they belong to the program
+  config.parse_argv = 0;
+  use_virtual_environment(config);
+  PyStatus status = Py_InitializeFromConfig(&config);
+  PyConfig_Clear(&config);
+  if (PyStatus_Exception(status)) return false;
+  PyEval_SaveThread();
+  return true;
+}
+
+// The package beside this library: in the build folder, or as it is installed.
+void add_package_path() {
+  Dl_info here{};
+  if (!dladdr(reinterpret_cast<void*>(&add_package_path), &here) || !here.dli_fname) return;
+  std::error_code ec;
+  std::filesystem::path folder = std::filesystem::canonical(here.dli_fname, ec).parent_path();
+  PyObject* paths = PySys_GetObject("path");
+  for (const auto& place : {folder / "graft-python", folder.parent_path() / "python"}) {
+    if (!std::filesystem::exists(place / "graft" / "__init__.py", ec)) continue;
+    PyObject* text = PyUnicode_DecodeFSDefault(place.c_str());
+    if (text && PySequence_Contains(paths, text) == 0) PyList_Append(paths, text);
+    Py_XDECREF(text);
+  }
+}
+
+// The current exception with its traceback.
+std::string exception_text() {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  std::string out = "an exception that cannot be printed";
+  PyObject* module = PyImport_ImportModule("traceback");
+  PyObject* lines = module ? PyObject_CallMethod(module, "format_exception", "OOO", type, value ? value : Py_None,
+                                                 trace ? trace : Py_None)
+                           : nullptr;
+  PyObject* empty = PyUnicode_FromString("");
+  PyObject* joined = lines && empty ? PyUnicode_Join(empty, lines) : nullptr;
+  if (const char* s = joined ? PyUnicode_AsUTF8(joined) : nullptr) out = s;
+  while (!out.empty() && out.back() == '\n') out.pop_back();
+  PyErr_Clear();
+  for (PyObject* o : {type, value, trace, module, lines, empty, joined}) Py_XDECREF(o);
+  return out;
+}
+
+}  // namespace
+
+// Null: failed, `message` says why.
+extern "C" __attribute__((visibility("default"))) const graft_extension* graft_python_load(const char* path,
+                                                                                           const graft_host* host,
+                                                                                           char* message, size_t size) {
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  if (!start()) {
+    std::snprintf(message, size, "the Python interpreter does not start");
+    return nullptr;
+  }
+  PyGILState_STATE gil = PyGILState_Ensure();
+  add_package_path();
+  const graft_extension* out = nullptr;
+  PyObject* bridge = PyImport_ImportModule("graft.bridge");
+  PyObject* address = bridge ? PyObject_CallMethod(bridge, "load", "sK", path,
+                                                   static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(host)))
+                             : nullptr;
+  if (address && PyUnicode_Check(address)) std::snprintf(message, size, "%s", PyUnicode_AsUTF8(address));
+  else if (address) out = reinterpret_cast<const graft_extension*>(PyLong_AsUnsignedLongLong(address));
+  else std::snprintf(message, size, "%s", exception_text().c_str());
+  Py_XDECREF(address);
+  Py_XDECREF(bridge);
+  PyGILState_Release(gil);
+  return out;
+}

@@ -1,0 +1,54 @@
+// Operations that are defined in Python: their records for the library, which calls back into Python.
+#pragma once
+
+#include <graft/attribute.hpp>
+#include <graft/extension.hpp>
+#include <graft/toolkit.hpp>
+
+#include "arrays.hpp"
+
+namespace graft::python {
+
+py::object attribute_object(const Attribute& value);
+py::object value_object(const graft_value& value);
+
+struct Record;
+
+// One operation with its kernels and import rules, from a specification in Python (graft/definition.py). The records
+// live until the process ends, as the library requires; so does the specification.
+class Definition {
+ public:
+  explicit Definition(py::object spec);
+  Core::Entry entry() const;
+  const Record& record() const { return *record_; }
+
+ private:
+  Record* record_;
+};
+
+// A record of the C border that lists several definitions, for the program that runs a Python file.
+const graft_extension* combined(const std::string& name, const std::vector<const Definition*>& parts);
+
+void bind_definitions(py::module_& m);
+
+// Converts the current exception of Python to a failure: `type: message`, with the place where it was raised. The
+// exception itself becomes the cause of the error that reaches Python in the end.
+[[noreturn]] void fail_from_python(std::string_view doing);
+// Whether messages contain the whole traceback, because they are printed by a program without Python.
+void set_full_tracebacks(bool on);
+
+// Kernels that call Python.
+graft_status python_prepare(graft_node* node, void* user, void** state);
+graft_status python_run(const graft_call* call);
+void python_release(void* state, void* user);
+// Kernels that run the traced form of a function, without Python.
+graft_status traced_prepare(graft_node* node, void* user, void** state);
+graft_status traced_run(const graft_call* call);
+void traced_release(void* state, void* user);
+
+// The attributes of a node as a dictionary; its inputs as (element type, shape, constant) or None.
+py::dict node_attributes(const graft_node* node, const Record& record);
+py::list node_inputs(graft_node* node);
+PyObject* spec_of(const Record& record);
+
+}  // namespace graft::python

@@ -1,0 +1,249 @@
+#include "request.hpp"
+
+#include <pybind11/stl.h>
+
+#include <deque>
+#include <graft/text.hpp>
+
+namespace graft::python {
+
+Request::Request(InferRequest request, std::vector<Port> inputs, std::vector<Port> outputs)
+    : request_(std::move(request)),
+      inputs_(std::move(inputs)),
+      outputs_(std::move(outputs)),
+      names_(outputs_.size()),
+      results_(outputs_.size()) {
+  for (size_t i = 0; i < outputs_.size(); ++i) names_[i] = py::str(outputs_[i].any_name());
+}
+
+namespace {
+// The position of a port that is named by a string, a number, or an object with `any_name` (a Port).
+size_t index_of(const std::vector<Port>& ports, py::handle key, std::string_view what) {
+  if (py::isinstance<py::int_>(key)) {
+    auto i = py::cast<int64_t>(key);
+    if (i < 0 || i >= static_cast<int64_t>(ports.size()))
+      throw Error(ErrorKind::user, text("the model has ", ports.size(), " ", what, "s, there is no ", what, " ", i));
+    return static_cast<size_t>(i);
+  }
+  if (py::isinstance<py::str>(key)) return find_port(ports, py::cast<std::string>(key), what);
+  if (py::hasattr(key, "any_name")) return find_port(ports, py::cast<std::string>(key.attr("any_name")), what);
+  throw Error(ErrorKind::user, text("expected the name or the position of an ", what));
+}
+}  // namespace
+
+void Request::set_input(size_t index, py::handle value) {
+  if (index >= inputs_.size())
+    throw Error(ErrorKind::user, text("the model has ", inputs_.size(), " inputs, there is no input ", index));
+  Tensor t = tensor_from(value, inputs_[index].type, text("input '", inputs_[index].any_name(), "'"));
+  try {
+    py::gil_scoped_release release;
+    request_->set_input_tensor(index, t);
+  } catch (Error& e) {
+    if (t.type() == inputs_[index].type || !e.hint().empty()) throw;
+    DType needed = inputs_[index].type;
+    throw Error(
+        e.kind(), e.message(),
+        numpy().descr[static_cast<int>(needed)]
+            ? text("convert it: x.astype('", std::string(py::str(numpy().descr[static_cast<int>(needed)])), "')")
+            : text("convert it: graft.Tensor(x).to('", needed, "')"));
+  }
+}
+
+void Request::set_output(size_t index, py::handle value) {
+  if (index >= outputs_.size())
+    throw Error(ErrorKind::user, text("the model has ", outputs_.size(), " outputs, there is no output ", index));
+  Tensor t = tensor_from(value, outputs_[index].type, text("output '", outputs_[index].any_name(), "'"));
+  if (numpy().is_array(value.ptr()) && t.data() != fields(value.ptr())->data)
+    throw Error(ErrorKind::user, text("expected a dense array for output '", outputs_[index].any_name(), "'"),
+                "results are written into the array itself, so it cannot be copied");
+  py::gil_scoped_release release;
+  request_->set_output_tensor(index, t);
+}
+
+void Request::set(py::handle key, py::handle value) {
+  if (py::isinstance<py::str>(key) && !position_of(inputs_, py::cast<std::string>(key)))
+    return set_output(index_of(outputs_, key, "output"), value);
+  set_input(index_of(inputs_, key, "input"), value);
+}
+
+Tensor Request::output(size_t index) {
+  if (index >= outputs_.size())
+    throw Error(ErrorKind::user, text("the model has ", outputs_.size(), " outputs, there is no output ", index));
+  if (fresh_) take();
+  if (results_[index]) return results_[index];
+  py::gil_scoped_release release;
+  return request_->get_output_tensor(index);
+}
+
+Tensor Request::get(py::handle key) {
+  if (py::isinstance<py::str>(key) && position_of(outputs_, py::cast<std::string>(key)))
+    return output(index_of(outputs_, key, "output"));
+  return input(index_of(inputs_, key, "input"));
+}
+
+Tensor Request::input(size_t index) {
+  py::gil_scoped_release release;
+  return request_->get_input_tensor(index);
+}
+
+void Request::set_inputs(py::handle inputs) {
+  if (inputs.is_none()) return;
+  if (py::isinstance<py::dict>(inputs)) {
+    for (auto [key, value] : py::reinterpret_borrow<py::dict>(inputs))
+      set_input(index_of(inputs_, key, "input"), value);
+    return;
+  }
+  if (py::isinstance<py::list>(inputs) || py::isinstance<py::tuple>(inputs)) {
+    auto list = py::reinterpret_borrow<py::sequence>(inputs);
+    if (list.size() > inputs_.size())
+      throw Error(ErrorKind::user, text("expected at most ", inputs_.size(), " inputs, got ", list.size()));
+    for (size_t i = 0; i < list.size(); ++i) set_input(i, py::object(list[i]));
+    return;
+  }
+  if (inputs_.size() != 1)
+    throw Error(ErrorKind::user, text("expected a dictionary or a list of ", inputs_.size(), " inputs"));
+  set_input(0, inputs);
+}
+
+void Request::take() {
+  std::vector<Tensor> taken(outputs_.size());
+  {
+    py::gil_scoped_release release;
+    for (size_t i = 0; i < taken.size(); ++i) taken[i] = request_->take_output_tensor(i);
+  }
+  results_.swap(taken);
+  fresh_ = false;
+}
+
+py::object Request::results() {
+  if (fresh_) take();
+  static const py::object* type =
+      new py::object(py::module_::import("graft.results").attr("Results"));  // NOLINT: lives as long as the process
+  py::tuple arrays(results_.size());
+  for (size_t i = 0; i < results_.size(); ++i) arrays[i] = array_of(results_[i]);
+  return (*type)(names_, arrays);
+}
+
+py::object Request::infer(py::handle inputs) {
+  set_inputs(inputs);
+  {
+    py::gil_scoped_release release;
+    request_->infer();
+  }
+  fresh_ = true;
+  return results();
+}
+
+void Request::start_async(py::handle inputs) {
+  set_inputs(inputs);
+  {
+    py::gil_scoped_release release;
+    request_->start_async();
+  }
+  fresh_ = true;
+}
+void Request::wait() {
+  // In pieces, so that an interrupt gets through.
+  while (!wait_for(0.2))
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+bool Request::wait_for(double seconds) {
+  py::gil_scoped_release release;
+  return request_->wait_for(std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000)));
+}
+
+void Request::set_callback(py::object callback) {
+  std::function<void(std::exception_ptr)> call;
+  if (!callback.is_none()) {
+    std::shared_ptr<const void> kept = keeper(callback);
+    call = [kept](std::exception_ptr error) {
+      py::gil_scoped_acquire gil;
+      py::handle function(static_cast<PyObject*>(const_cast<void*>(kept.get())));
+      py::object reason = py::none();
+      if (error) {
+        try {
+          std::rethrow_exception(error);
+        } catch (const Error& e) {
+          reason =
+              py::module_::import("graft.errors")
+                  .attr("_from_native")(static_cast<int>(e.kind()), e.message(), e.hint(), e.context(), e.report());
+        } catch (...) {
+          reason = py::str("an exception of unknown type");
+        }
+      }
+      try {
+        function(reason);
+      } catch (py::error_already_set& e) {
+        // The waiting thread sees it as an error of the request; its traceback is the cause.
+        std::string message = text("the callback failed: ", std::string(e.what()).substr(0, 2000));
+        remember_cause(message, py::reinterpret_borrow<py::object>(e.value()));
+        throw Error(ErrorKind::user, message);
+      }
+    };
+  }
+  py::gil_scoped_release release;
+  request_->set_callback(std::move(call));
+}
+
+// ---- errors ----
+
+namespace {
+
+struct Cause {
+  std::string message;
+  PyObject* exception;
+};
+// Exceptions of Python operations on their way through the library, which knows them by their message alone.
+std::deque<Cause>& causes() {
+  static auto* list = new std::deque<Cause>;  // guarded by the GIL; never destroyed
+  return *list;
+}
+
+py::object take_cause(const std::string& message) {
+  auto& list = causes();
+  for (auto it = list.rbegin(); it != list.rend(); ++it)
+    if (it->message == message) {
+      auto found = py::reinterpret_steal<py::object>(it->exception);
+      list.erase(std::next(it).base());
+      return found;
+    }
+  return {};
+}
+
+void raise(const Error& e) {
+  py::object cause = take_cause(e.message());
+  if (cause && !PyErr_GivenExceptionMatches(cause.ptr(), PyExc_Exception)) {  // KeyboardInterrupt, SystemExit
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(cause.ptr())), cause.ptr());
+    return;
+  }
+  py::object error =
+      py::module_::import("graft.errors")
+          .attr("_from_native")(static_cast<int>(e.kind()), e.message(), e.hint(), e.context(), e.report());
+  if (cause) PyException_SetCause(error.ptr(), cause.release().ptr());
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+}
+
+}  // namespace
+
+void remember_cause(const std::string& message, py::object exception) {
+  causes().push_back({message, exception.release().ptr()});
+  constexpr size_t most = 64;  // that were never raised
+  while (causes().size() > most) {
+    Py_DECREF(causes().front().exception);
+    causes().pop_front();
+  }
+}
+
+void bind_errors(py::module_&) {
+  py::register_exception_translator([](std::exception_ptr p) {
+    try {
+      if (p) std::rethrow_exception(p);
+    } catch (const Error& e) {
+      raise(e);
+    } catch (const Failure& f) {
+      raise(Error(ErrorKind::user, f.message, f.hint));
+    }
+  });
+}
+
+}  // namespace graft::python

@@ -1,0 +1,258 @@
+// The kernel of a traced function: its expression, evaluated block by block for f32 and f64 on all threads, without
+// Python.
+#include <pybind11/stl.h>
+
+#include <cmath>
+#include <graft/numeric.hpp>
+
+#include "definition.hpp"
+
+namespace graft::python {
+namespace {
+
+constexpr int64_t block = 512;  // elements: a few registers of f64 stay in the first cache
+
+template <class T>
+struct Formula {
+  const char* name;
+  int operands;
+  void (*apply)(T* y, const T* a, const T* b, const T* c, int64_t n);
+};
+
+template <class T, class F>
+constexpr auto unary() {
+  return [](T* y, const T* a, const T*, const T*, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(F{}(a[i]));
+  };
+}
+template <class T, class F>
+constexpr auto binary() {
+  return [](T* y, const T* a, const T* b, const T*, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(F{}(a[i], b[i]));
+  };
+}
+
+#define UNARY(name, expression)                                   \
+  {                                                               \
+    name, 1, unary<T, decltype([](T x) { return expression; })>() \
+  }
+#define BINARY(name, expression)                                        \
+  {                                                                     \
+    name, 2, binary<T, decltype([](T x, T y) { return expression; })>() \
+  }
+
+// The names are those of NumPy's functions; NaN and signed zeros follow NumPy.
+template <class T>
+const std::vector<Formula<T>>& formulas() {
+  static const std::vector<Formula<T>> all{
+      BINARY("add", x + y),
+      BINARY("subtract", x - y),
+      BINARY("multiply", x * y),
+      BINARY("divide", x / y),
+      BINARY("power", std::pow(x, y)),
+      BINARY("maximum", std::isnan(x) || x >= y ? x : y),
+      BINARY("minimum", std::isnan(x) || x <= y ? x : y),
+      BINARY("fmax", std::fmax(x, y)),
+      BINARY("fmin", std::fmin(x, y)),
+      BINARY("arctan2", std::atan2(x, y)),
+      BINARY("hypot", std::hypot(x, y)),
+      BINARY("copysign", std::copysign(x, y)),
+      BINARY("floor_divide", std::floor(x / y)),
+      BINARY("greater", x > y),
+      BINARY("greater_equal", x >= y),
+      BINARY("less", x < y),
+      BINARY("less_equal", x <= y),
+      BINARY("equal", x == y),
+      BINARY("not_equal", x != y),
+      BINARY("logical_and", x != 0 && y != 0),
+      BINARY("logical_or", x != 0 || y != 0),
+      BINARY("logical_xor", (x != 0) != (y != 0)),
+      UNARY("logical_not", x == 0),
+      UNARY("negative", -x),
+      UNARY("absolute", std::fabs(x)),
+      UNARY("square", x * x),
+      UNARY("reciprocal", 1 / x),
+      UNARY("sqrt", std::sqrt(x)),
+      UNARY("cbrt", std::cbrt(x)),
+      UNARY("exp", std::exp(x)),
+      UNARY("exp2", std::exp2(x)),
+      UNARY("expm1", std::expm1(x)),
+      UNARY("log", std::log(x)),
+      UNARY("log2", std::log2(x)),
+      UNARY("log10", std::log10(x)),
+      UNARY("log1p", std::log1p(x)),
+      UNARY("sin", std::sin(x)),
+      UNARY("cos", std::cos(x)),
+      UNARY("tan", std::tan(x)),
+      UNARY("arcsin", std::asin(x)),
+      UNARY("arccos", std::acos(x)),
+      UNARY("arctan", std::atan(x)),
+      UNARY("sinh", std::sinh(x)),
+      UNARY("cosh", std::cosh(x)),
+      UNARY("tanh", std::tanh(x)),
+      UNARY("arcsinh", std::asinh(x)),
+      UNARY("arccosh", std::acosh(x)),
+      UNARY("arctanh", std::atanh(x)),
+      UNARY("floor", std::floor(x)),
+      UNARY("ceil", std::ceil(x)),
+      UNARY("trunc", std::trunc(x)),
+      UNARY("rint", std::nearbyint(x)),
+      UNARY("sign", std::isnan(x) ? x : static_cast<T>((x > 0) - (x < 0))),
+      UNARY("isnan", std::isnan(x)),
+      UNARY("isinf", std::isinf(x)),
+      UNARY("isfinite", std::isfinite(x)),
+      {"where", 3,
+       [](T* y, const T* a, const T* b, const T* c, int64_t n) {
+         for (int64_t i = 0; i < n; ++i) y[i] = a[i] != 0 ? b[i] : c[i];
+       }},
+  };
+  return all;
+}
+
+// Each instruction writes the register of its own number.
+struct Instruction {
+  enum Kind { input, constant, formula } kind = formula;
+  size_t which = 0;  // input or formula
+  double value = 0;
+  size_t operands[3] = {};
+};
+
+struct Expression {
+  std::vector<Instruction> code;
+  size_t inputs = 0;
+};
+
+size_t formula_named(const std::string& name) {
+  const auto& all = formulas<double>();
+  for (size_t i = 0; i < all.size(); ++i)
+    if (name == all[i].name) return i;
+  unsupported("not traced: there is no native form of ", name);
+}
+
+// From [("input", 0), ("const", 2.0), ("multiply", 0, 1)].
+Expression expression_of(py::handle traced, size_t inputs) {
+  constexpr size_t most = 4096;
+  Expression e;
+  e.inputs = inputs;
+  for (py::handle item : traced) {
+    if (e.code.size() == most) unsupported("not traced: more than ", most, " steps");
+    auto parts = py::cast<py::tuple>(item);
+    auto name = py::cast<std::string>(parts[0]);
+    Instruction in;
+    if (name == "input") {
+      in.kind = Instruction::input, in.which = py::cast<size_t>(parts[1]);
+      if (in.which >= inputs) fail("not traced: there is no input ", in.which);
+    } else if (name == "const") {
+      in.kind = Instruction::constant, in.value = py::cast<double>(parts[1]);
+    } else {
+      in.which = formula_named(name);
+      auto n = static_cast<size_t>(formulas<double>()[in.which].operands);
+      if (parts.size() != n + 1) fail("not traced: ", name, " has ", parts.size() - 1, " operands");
+      for (size_t i = 0; i < n; ++i) {
+        in.operands[i] = py::cast<size_t>(parts[i + 1]);
+        if (in.operands[i] >= e.code.size()) fail("not traced: an operand comes after its use");
+      }
+    }
+    e.code.push_back(in);
+  }
+  if (e.code.empty()) fail("not traced: nothing is computed");
+  return e;
+}
+
+// Copies elements begin..end of a broadcast input.
+template <class T>
+void gather(T* to, const T* from, const std::vector<int64_t>& dims, const std::vector<int64_t>& strides, int64_t begin,
+            int64_t count) {
+  std::vector<int64_t> at(dims.size());
+  int64_t rest = begin, offset = 0;
+  for (size_t k = dims.size(); k-- > 0;) {
+    at[k] = rest % dims[k], rest /= dims[k];
+    offset += at[k] * strides[k];
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = from[offset];
+    for (size_t k = dims.size(); k-- > 0;) {
+      offset += strides[k];
+      if (++at[k] < dims[k]) break;
+      at[k] = 0, offset -= strides[k] * dims[k];
+    }
+  }
+}
+
+template <class T>
+void evaluate(Run& ctx, const Expression& e) {
+  TensorView y(ctx.raw()->outputs[0]);
+  std::vector<int64_t> dims(y.dims().begin(), y.dims().end());
+  bool boolean = y.type() == DType::boolean;
+  std::vector<std::vector<int64_t>> strides;
+  for (size_t i = 0; i < e.inputs; ++i) strides.push_back(broadcast_strides(ctx.input(i).dims(), y.dims()));
+  ctx.parallel_for(y.size(), 4096, [&](int64_t begin, int64_t end) {
+    int64_t size = std::min(block, end - begin);
+    std::vector<T> memory(e.code.size() * static_cast<size_t>(size));
+    std::vector<const T*> values(e.code.size());
+    for (size_t k = 0; k < e.code.size(); ++k) {
+      T* own = memory.data() + k * static_cast<size_t>(size);
+      values[k] = own;
+      if (e.code[k].kind == Instruction::constant) std::fill(own, own + size, static_cast<T>(e.code[k].value));
+    }
+    for (int64_t at = begin; at < end; at += size) {
+      int64_t n = std::min(size, end - at);
+      for (size_t k = 0; k < e.code.size(); ++k) {
+        const Instruction& in = e.code[k];
+        T* own = memory.data() + k * static_cast<size_t>(size);
+        if (in.kind == Instruction::input) {
+          const T* x = static_cast<const T*>(ctx.raw()->inputs[in.which]->data);
+          // Whole inputs are read where they are.
+          if (ctx.input(in.which).size() == y.size()) values[k] = x + at;
+          else gather(own, x, dims, strides[in.which], at, n);
+        } else if (in.kind == Instruction::formula) {
+          bool last = k + 1 == e.code.size() && !boolean;
+          T* to = last ? static_cast<T*>(ctx.raw()->outputs[0]->data) + at : own;
+          formulas<T>()[in.which].apply(to, values[in.operands[0]], values[in.operands[1]], values[in.operands[2]], n);
+          if (last) values[k] = to;
+        }
+      }
+      const T* result = values.back();
+      if (boolean)
+        for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(ctx.raw()->outputs[0]->data)[at + i] = result[i] != 0;
+      else if (e.code.back().kind != Instruction::formula)
+        std::copy(result, result + n, static_cast<T*>(ctx.raw()->outputs[0]->data) + at);
+    }
+  });
+}
+
+}  // namespace
+
+graft_status traced_prepare(graft_node* node, void* user, void** state) {
+  return guarded([&] {
+    Prepare ctx(node);
+    DType type = ctx.type(0);
+    if (type != DType::f32 && type != DType::f64) unsupported("expected f32 or f64, got ", type);
+    const Record& record = *static_cast<Record*>(user);
+    PyGILState_STATE gil = PyGILState_Ensure();
+    struct Unlock {
+      PyGILState_STATE gil;
+      ~Unlock() { PyGILState_Release(gil); }
+    } unlock{gil};
+    try {
+      py::object traced = py::handle(spec_of(record)).attr("trace")(node_attributes(node, record));
+      if (py::isinstance<py::str>(traced)) unsupported("not traced: ", py::cast<std::string>(traced));
+      *state = new Expression(expression_of(traced, ctx.inputs()));
+    } catch (py::error_already_set& e) {
+      unsupported("not traced: ", e.what());
+    }
+  });
+}
+
+graft_status traced_run(const graft_call* call) {
+  return guarded([&] {
+    Run ctx(call);
+    const auto& e = *static_cast<const Expression*>(call->state);
+    if (ctx.input(0).type() == DType::f32) evaluate<float>(ctx, e);
+    else evaluate<double>(ctx, e);
+  });
+}
+
+void traced_release(void* state, void*) { delete static_cast<Expression*>(state); }
+
+}  // namespace graft::python

@@ -1,0 +1,298 @@
+"""Core, Model, CompiledModel, InferRequest; arrays without copies; reports."""
+import gc
+import threading
+import time
+import unittest
+
+import numpy as np
+from support import Case, onnx, onnx_model
+
+import graft
+
+RELU = "graph (data: f32[2,3]) { return Relu(data) }"
+X = np.array([[-1, 2, -3], [4, -5, 6]], np.float32)
+
+
+class Requests(Case):
+    def test_infer_gives_a_dictionary_by_name_and_by_position(self):
+        compiled = self.compiled(RELU)
+        request = compiled.create_infer_request()
+        results = request.infer({"data": X})
+        self.assertEqual(len(results), 1)
+        np.testing.assert_array_equal(results[0], np.maximum(X, 0))
+        name = compiled.outputs[0].any_name
+        self.assertIs(results[name], results[0])
+        self.assertIs(results[compiled.outputs[0]], results[0])
+        self.assertEqual(list(results), [name])
+        np.testing.assert_array_equal(request.infer([X])[0], results[0])
+        np.testing.assert_array_equal(request.infer({0: X})[0], results[0])
+        np.testing.assert_array_equal(request.infer(X)[0], results[0])
+        np.testing.assert_array_equal(compiled(X)[0], results[0])
+        with self.assertRaises(KeyError):
+            results["other"]
+        with self.assertRaises(IndexError):
+            results[1]
+
+    def test_results_stay_as_they_are_when_the_request_runs_again(self):
+        request = self.compiled(RELU).create_infer_request()
+        first = request.infer(X)[0]
+        seen = first.copy()
+        second = request.infer(-X)[0]
+        np.testing.assert_array_equal(first, seen)
+        np.testing.assert_array_equal(second, np.maximum(-X, 0))
+        del request
+        gc.collect()
+        np.testing.assert_array_equal(first, seen)
+
+    def test_arrays_are_used_without_a_copy(self):
+        request = self.compiled(RELU).create_infer_request()
+        x = np.ascontiguousarray(X)
+        results = request.infer({"data": x})
+        self.assertEqual(request.get_input_tensor(0).pointer, x.ctypes.data)
+        self.assertEqual(request.get_output_tensor(0).pointer, results[0].ctypes.data)
+        self.assertEqual(request.get_tensor("data").data.ctypes.data, x.ctypes.data)
+        out = np.full((2, 3), 7, np.float32)
+        request.set_output_tensor(0, out)
+        self.assertEqual(request.infer(x)[0].ctypes.data, out.ctypes.data)
+        np.testing.assert_array_equal(out, np.maximum(X, 0))
+
+    def test_an_input_stays_alive_without_a_reference(self):
+        request = self.compiled(RELU).create_infer_request()
+        request.set_tensor("data", X * 2)
+        gc.collect()
+        np.testing.assert_array_equal(request.infer()[0], np.maximum(X * 2, 0))
+
+    def test_dlpack_without_a_copy(self):
+        class Foreign:  # knows DLPack alone
+            def __init__(self, array):
+                self.array = array
+
+            def __dlpack__(self, **kwargs):
+                return self.array.__dlpack__()
+
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+
+        x = np.ascontiguousarray(X)
+        request = self.compiled(RELU).create_infer_request()
+        np.testing.assert_array_equal(request.infer(Foreign(x))[0], np.maximum(X, 0))
+        self.assertEqual(request.get_input_tensor(0).pointer, x.ctypes.data)
+        tensor = request.get_output_tensor(0)
+        back = np.from_dlpack(tensor)
+        self.assertEqual(back.ctypes.data, tensor.pointer)
+
+    def test_strided_arrays_lists_and_numbers(self):
+        compiled = self.compiled(RELU)
+        np.testing.assert_array_equal(compiled(np.asfortranarray(X))[0], np.maximum(X, 0))
+        np.testing.assert_array_equal(compiled([X.tolist()])[0], np.maximum(X, 0))
+
+    def test_a_wrong_type_or_shape_is_refused(self):
+        compiled = self.compiled(RELU)
+        with self.assertRaisesRegex(graft.Error, "expected a tensor of f32 for input 'data', got f64") as e:
+            compiled(X.astype(np.float64))
+        self.assertIn("astype('float32')", e.exception.hint)
+        with self.assertRaisesRegex(graft.Error, r"expected a tensor of shape \[2,3\]"):
+            compiled(X[:1])
+        with self.assertRaisesRegex(graft.Error, "no input|input"):
+            compiled({"nope": X})
+        with self.assertRaisesRegex(graft.Error, "at most 1 inputs, got 2"):
+            compiled([X, X])
+
+    def test_every_element_type(self):
+        for name in ("bool", "float64", "float16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16",
+                     "uint8"):
+            x = np.array([1, 0, 1], name)
+            kind = str(graft.Tensor(x).dtype)
+            out = self.compiled("graph (x: %s[3]) { return Concat(x, x) {axis = 0} }" % kind)(x)[0]
+            self.assertEqual(out.dtype, x.dtype)
+            np.testing.assert_array_equal(out, [1, 0, 1, 1, 0, 1])
+
+    def test_types_that_numpy_lacks(self):
+        compiled = self.compiled("graph (x: bf16[3]) { return Concat(x, x) {axis = 0} }")
+        x = graft.Tensor(np.array([1, 2.5, -3], np.float32)).to("bf16")
+        request = compiled.create_infer_request()
+        out = request.infer(x)[0]
+        self.assertEqual(out.dtype, np.float32)
+        np.testing.assert_array_equal(out, [1, 2.5, -3] * 2)
+        self.assertEqual(request.get_output_tensor(0).dtype, "bf16")
+        with self.assertRaisesRegex(graft.Error, "expected a tensor of bf16"):
+            compiled(np.zeros(3, np.float32))
+
+    def test_strings(self):
+        compiled = self.compiled("graph (x: string[2]) { return Concat(x, x) {axis = 0} }")
+        out = compiled(np.array(["a", "größe"]))[0]
+        self.assertEqual(out.tolist(), ["a", "größe", "a", "größe"])
+
+    def test_scalars_and_empty_arrays(self):
+        self.assertEqual(self.compiled("graph (x: f32[]) { return Relu(x) }")(np.float32(3))[0].shape, ())
+        out = self.compiled("graph (x: f32[0,3]) { return Relu(x) }")(np.zeros((0, 3), np.float32))[0]
+        self.assertEqual(out.shape, (0, 3))
+
+    def test_unknown_dimensions(self):
+        compiled = self.compiled("graph (x: f32[?,3]) { return Relu(x) }")
+        self.assertEqual(compiled.inputs[0].shape, (None, 3))
+        kept = []
+        for n in (1, 2, 2, 1):
+            kept.append((n, compiled(np.full((n, 3), n, np.float32))[0]))
+        for n, a in kept:
+            np.testing.assert_array_equal(a, np.full((n, 3), n, np.float32))
+
+
+class Async(Case):
+    def test_wait_and_callback(self):
+        request = self.compiled(RELU).create_infer_request()
+        seen = []
+        request.set_callback(seen.append)
+        request.start_async({"data": X})
+        self.assertTrue(request.wait())
+        self.assertEqual(seen, [None])
+        np.testing.assert_array_equal(request.results[0], np.maximum(X, 0))
+        self.assertTrue(request.wait(1.0))
+
+    def test_a_callback_may_start_the_next_run(self):
+        request = self.compiled(RELU).create_infer_request()
+        left = [5]
+        done = threading.Event()
+
+        def again(error):
+            left[0] -= 1
+            if left[0]:
+                request.start_async(X)
+            else:
+                done.set()
+
+        request.set_callback(again)
+        request.start_async(X)
+        self.assertTrue(done.wait(10))
+        request.wait()
+
+    def test_an_exception_of_a_callback_reaches_wait(self):
+        request = self.compiled(RELU).create_infer_request()
+
+        def broken(error):
+            raise ValueError("from the callback")
+
+        request.set_callback(broken)
+        request.start_async(X)
+        with self.assertRaisesRegex(graft.Error, "from the callback") as e:
+            request.wait()
+        self.assertIsInstance(e.exception.__cause__, ValueError)
+
+    def test_many_requests_on_streams(self):
+        compiled = self.compiled(RELU, streams=2)
+        requests = [compiled.create_infer_request() for _ in range(8)]
+        for i, r in enumerate(requests):
+            r.start_async(X * i)
+        for i, r in enumerate(requests):
+            r.wait()
+            np.testing.assert_array_equal(r.results[0], np.maximum(X * i, 0))
+
+    def test_threads_run_while_python_does_something_else(self):
+        compiled = self.compiled("graph (x: f32[256,256]) { return MatMul(MatMul(x, x), MatMul(x, x)) }", threads=1)
+        x = np.eye(256, dtype=np.float32)
+        stop, counted = threading.Event(), [0]
+
+        def count():
+            while not stop.is_set():
+                counted[0] += 1
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        before = counted[0]
+        end = time.time() + 0.3
+        while time.time() < end:
+            compiled(x)
+        stop.set()
+        thread.join()
+        self.assertGreater(counted[0], before)
+
+
+class Models(Case):
+    def test_ports_and_properties(self):
+        model = self.text("graph (a: f32[1,?], b: i64[2..5]) { return Relu(a), b }")
+        self.assertEqual([p.any_name for p in model.inputs], ["a", "b"])
+        self.assertEqual(model.inputs["a"].shape, (1, None))
+        self.assertEqual(model.inputs[1].shape, ((2, 5),))
+        self.assertEqual(model.inputs[1].dtype, "i64")
+        self.assertEqual(model.framework, "text")
+        self.assertIn("Relu", str(model))
+        self.assertIn("a: f32[1,?]", repr(model))
+
+    def test_reshape_and_add_output(self):
+        model = self.text("graph (x: f32[?]) { y = Relu(x) return Exp(y) }")
+        model.reshape({"x": [4]})
+        self.assertEqual(model.inputs[0].shape, (4,))
+        position = model.add_output("y")
+        self.assertEqual(model.compile()(np.ones(4, np.float32))[position].tolist(), [1, 1, 1, 1])
+
+    def test_onnx_with_options(self):
+        path = self.write("m.onnx", onnx_model([onnx.node("Relu", ["x"], ["y"]), onnx.node("Exp", ["y"], ["z"])],
+                                               [("x", ["n", 3])], [("z", ["n", 3])]))
+        model = self.core.read_model(path, outputs=["y"], shapes={"x": [2, 3]})
+        self.assertEqual(model.outputs[0].any_name, "y")
+        self.assertEqual(model.outputs[0].shape, (2, 3))
+        with self.assertRaisesRegex(graft.Error, "unknown option 'outputz'") as e:
+            self.core.read_model(path, outputz=[])
+        self.assertEqual(e.exception.kind, "request")
+
+    def test_convert(self):
+        path = self.write("m.onnx", onnx_model([onnx.node("Relu", ["x"], ["y"])], [("x", [1, 3, 4, 4])],
+                                               [("y", [1, 3, 4, 4])]))
+        report = graft.convert(path, self.path("m.xml"), mean=[1, 2, 3])
+        self.assertIn("m.xml", str(report))
+        self.assertIn("<table>", report._repr_html_())
+        x = np.random.rand(1, 3, 4, 4).astype(np.float32) * 4
+        out = graft.compile_model(self.path("m.xml"))(x)[0]
+        np.testing.assert_allclose(out, np.maximum(x - np.array([1, 2, 3]).reshape(1, 3, 1, 1), 0), rtol=1e-6)
+
+    def test_errors_have_kind_context_and_hint(self):
+        with self.assertRaises(graft.Error) as e:
+            self.core.read_model(self.path("absent.onnx"))
+        self.assertEqual(e.exception.kind, "io")
+        with self.assertRaises(graft.Error) as e:
+            self.compiled(RELU, device="TOASTER")
+        self.assertIn("available devices", e.exception.hint)
+
+    def test_explanation_and_profile(self):
+        compiled = self.compiled(RELU, profile=True)
+        explanation = compiled.explain()
+        self.assertEqual(explanation.device, "CPU")
+        self.assertEqual([c.type for c in explanation.choices if c.kernel], ["Relu"])
+        self.assertIn("Relu", str(explanation))
+        self.assertIn("<td>Relu</td>", explanation._repr_html_())
+        request = compiled.create_infer_request()
+        request.infer(X)
+        self.assertEqual(request.profile().nodes[0].calls, 1)
+        self.assertIn("<table>", request.profile()._repr_html_())
+
+    def test_report_of_unknown_layers(self):
+        path = self.write("m.onnx", onnx_model([onnx.node("Mystery", ["x"], ["y"], alpha=2.0)], [("x", [2])],
+                                               [("y", [2])]))
+        model = self.core.read_model(path)
+        report = model.report()
+        self.assertFalse(report.complete)
+        self.assertEqual(report.unknown[0].type, "Mystery")
+        self.assertIn("Mystery", str(report))
+        self.assertIn("<td>Mystery</td>", report._repr_html_())
+        with self.assertRaisesRegex(graft.Error, "Mystery"):
+            model.compile()
+
+    def test_what_a_core_knows(self):
+        self.assertIn("CPU", self.core.available_devices)
+        self.assertIn("axis", str(self.core.operations()["Softmax"]))
+        self.assertIn("<table>", self.core.operations()._repr_html_())
+        self.assertTrue(any(r.framework == "caffe" for r in self.core.rules()))
+        self.assertTrue(self.core.passes())
+
+    def test_log_messages(self):
+        seen = []
+        graft.set_log("info", lambda level, message: seen.append(message))
+        try:
+            self.compiled(RELU)
+        finally:
+            graft.set_log()
+        self.assertTrue(any("compiled for CPU" in m for m in seen))
+
+
+if __name__ == "__main__":
+    unittest.main()
