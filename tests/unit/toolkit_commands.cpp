@@ -92,6 +92,24 @@ TEST_F(Toolkit, TheReportSaysWhatIsUnknownAndWhoClaimedWhat) {
   EXPECT_EQ(run(core.compile_model(claimed)), (Values{-10, 30}));
 }
 
+TEST_F(Toolkit, ReplacementsAreTriedThenApplied) {
+  Core core;
+  std::string path = file("m.onnx", onnx_layer("Relu"));
+  ReadOptions options;
+  options.replacements = file("r.json", R"([{"id": "All", "match_kind": "points", "op": "Fold", "instances":
+    {"start_points": ["layer"], "end_points": ["layer"]}}])");
+  std::vector<ReplacementOutcome> outcomes = core.try_replacements({path}, options);
+  ASSERT_EQ(outcomes.size(), 1u);
+  ASSERT_EQ(outcomes[0].matches.size(), 1u) << outcomes[0].to_text();
+  EXPECT_EQ(outcomes[0].matches[0].nodes, std::vector<std::string>{"layer"});
+  Report report = core.read_model({path}, options).report();
+  ASSERT_EQ(report.unknown.size(), 1u);
+  EXPECT_TRUE(report.unknown[0].is_operation);
+  EXPECT_NE(report.arguments.find("--transformations_config"), std::string::npos);
+  options.replacements = folder_.path() + "/none.json";
+  EXPECT_EQ(kind_of([&] { core.read_model({path}, options); }), ErrorKind::request);
+}
+
 // ---- converting ----
 
 TEST_F(Toolkit, ConvertsWithPreprocessingPrecisionAndVersions) {
