@@ -39,7 +39,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PYTHON_GUIDE = os.path.join(ROOT, "docs", "guide", "python.md")
 SECONDS = 120  # that a command may take
 # Inline code that names a file of the repository; placeholders like <name> make it none.
-PATH = re.compile(r"^(?:src|include|tests|cli|examples|scripts|cmake|docs|bench|\.ci)/[\w./*+-]*$")
+PATH = re.compile(r"^(?:src|include|tests|cli|python|examples|scripts|cmake|docs|bench|\.ci)/[\w./*+-]*$")
 
 
 class Block:

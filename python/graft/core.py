@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
+import weakref
 from typing import Any, Callable, Mapping, Sequence, Union
 
 
@@ -138,6 +140,7 @@ class InferRequest:
     def start_async(self, inputs: Inputs = None) -> None:
         """Starts a run and returns at once; `wait` returns when it is over."""
         self._native.start_async(inputs)
+        _started.add(self)
 
     def wait(self, timeout: "float | None" = None) -> bool:
         """Waits for the run and raises what it raised. False: it takes longer than `timeout` seconds."""
@@ -187,6 +190,21 @@ class InferRequest:
         """The time per node; the model must be compiled with ``profile=True``."""
         nodes, text = self._native.profile()
         return Profile(nodes=nodes, text=text)
+
+
+_started: "weakref.WeakSet[InferRequest]" = weakref.WeakSet()
+
+
+@atexit.register
+def _stop() -> None:
+    """Runs end before the interpreter does, because operations and callbacks need it."""
+    for request in list(_started):
+        request.cancel()
+    for request in list(_started):
+        try:
+            request.wait()
+        except Exception:
+            pass
 
 
 class CompiledModel:

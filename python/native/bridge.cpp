@@ -14,11 +14,15 @@
 
 namespace {
 
-void use_virtual_environment(PyConfig& config) {
-  const char* folder = std::getenv("VIRTUAL_ENV");
-  if (!folder) return;
-  std::string python = std::string(folder) + "/bin/python";
-  if (std::filesystem::exists(python)) PyConfig_SetBytesString(&config, &config.executable, python.c_str());
+// The interpreter whose packages are used: that of an active virtual environment of the same version, or the one that
+// this was built for. Python itself would take the first one in PATH, of whatever version.
+std::string interpreter() {
+  if (const char* folder = std::getenv("VIRTUAL_ENV")) {
+    std::filesystem::path root(folder);
+    std::string packages = "python" + std::to_string(PY_MAJOR_VERSION) + "." + std::to_string(PY_MINOR_VERSION);
+    if (std::filesystem::exists(root / "lib" / packages)) return (root / "bin" / "python3").string();
+  }
+  return GRAFT_PYTHON_EXECUTABLE;
 }
 
 // Starts an interpreter and leaves it unlocked. False: it did not start.
@@ -28,7 +32,7 @@ bool start() {
   PyConfig_InitPythonConfig(&config);
   config.install_signal_handlers = 0;  // they belong to the program
   config.parse_argv = 0;
-  use_virtual_environment(config);
+  PyConfig_SetBytesString(&config, &config.program_name, interpreter().c_str());
   PyStatus status = Py_InitializeFromConfig(&config);
   PyConfig_Clear(&config);
   if (PyStatus_Exception(status)) return false;

@@ -16,6 +16,14 @@ Request::Request(InferRequest request, std::vector<Port> inputs, std::vector<Por
   for (size_t i = 0; i < outputs_.size(); ++i) names_[i] = py::str(outputs_[i].any_name());
 }
 
+Request::~Request() {
+  py::gil_scoped_release release;
+  try {
+    request_->wait();
+  } catch (...) {  // it was not asked for
+  }
+}
+
 namespace {
 // The position of a port that is named by a string, a number, or an object with `any_name` (a Port).
 size_t index_of(const std::vector<Port>& ports, py::handle key, std::string_view what) {

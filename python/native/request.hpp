@@ -33,6 +33,8 @@ class Released {
 class Request {
  public:
   Request(InferRequest request, std::vector<Port> inputs, std::vector<Port> outputs);
+  // Waits for the end of a run: it may need the interpreter, which must not end before.
+  ~Request();
 
   // A dictionary by name or position, a list by position, or the value of the only input.
   void set_inputs(py::handle inputs);

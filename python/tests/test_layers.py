@@ -143,6 +143,25 @@ layer { name: "a" type: "Novel" bottom: "x" top: "y"
         self.assertEqual(self.core.read_model(path).compile()(np.ones(2, np.float32))[0].tolist(), [50, 50])
         self.assertEqual(Seen.last.params.get("kernel_size", [3, 3]), [3, 3])
 
+    def test_tensorflow_with_constants_as_blobs(self):
+        class Resized(Seen):
+            def getMemoryShapes(self, inputs):
+                return [self.blobs[0].tolist()]
+
+            def forward(self, inputs):
+                return [np.full(self.blobs[0], self.params["scale"], np.float32)]
+
+        self.register("Novel", Resized)
+        path = self.write("n.pbtxt", """
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: 4 } } } } }
+node { name: "c" op: "Const" attr { key: "dtype" value { type: DT_INT32 } } attr { key: "value" value {
+  tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: 2 int_val: 3 } } } }
+node { name: "y" op: "Novel" input: "x" input: "c" attr { key: "scale" value { f: 2.5 } }
+  attr { key: "T" value { type: DT_FLOAT } } }
+""")
+        self.assertEqual(self.core.read_model(path).compile()(np.zeros(4, np.float32))[0].tolist(), [[2.5] * 3] * 2)
+
     def test_several_outputs(self):
         class Halves:
             def __init__(self, params, blobs):

@@ -1,4 +1,6 @@
 """graft.op: functions and classes as operations, attributes, shapes, import rules, tracing."""
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -253,6 +255,24 @@ class Ops(Case):
         self.op(name="Oops", opset="acme", shape=lambda x: "f32")(lambda x: x)
         with self.assertRaisesRegex(graft.Error, "the shape function returned 'f32', expected a shape"):
             self.text("graph (x: f32[2]) { return Oops@acme(x) }")
+
+    def test_the_interpreter_ends_while_requests_run(self):
+        code = """
+import sys, time, numpy as np, graft
+@graft.op(shape=lambda x: x)
+def Slow(x):
+    time.sleep(0.05)
+    return x + 0
+open(sys.argv[1], "w").write("graph (x: f32[2]) { a = Slow@extension(x) b = Slow@extension(a) return Slow@extension(b) }")
+compiled = graft.compile_model(sys.argv[1], streams=2)
+requests = [compiled.create_infer_request() for _ in range(4)]
+for r in requests:
+    r.start_async(np.zeros(2, np.float32))
+compiled.create_infer_request().start_async(np.zeros(2, np.float32))  # dropped at once
+time.sleep(0.02)
+"""
+        done = subprocess.run([sys.executable, "-c", code, self.path("slow.graft")], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_python_is_locked_inside_python_operations_only(self):
         @self.op(opset="acme", shape=lambda x: x)

@@ -56,6 +56,20 @@ class Installed(unittest.TestCase):
         run("cmake", "--build", build)
         self.check_consumer(build / "consumer")
 
+    def test_python(self):
+        interpreter = pathlib.Path(self.build, "python", "interpreter")
+        if not interpreter.exists():
+            self.skipTest("the package for Python is not built")
+        package = next(self.prefix.rglob("graft-python"))
+        code = "import graft; print(graft.__file__); print(graft.Core().available_devices)"
+        out = run(interpreter.read_text().strip(), "-c", code, env={**os.environ, "PYTHONPATH": str(package)})
+        self.assertIn(str(package), out)
+        self.assertIn("CPU", out)
+        operations = self.folder / "my_ops.py"
+        operations.write_text("import graft\n@graft.op\ndef Twice(x):\n    return x + x\n")
+        program = next(self.prefix.rglob("bin/graft"))
+        self.assertIn("CPU:traced", run(program, "ops", "Twice", "-l", operations))
+
     @unittest.skipUnless(shutil.which("pkg-config"), "pkg-config is not installed")
     def test_pkg_config(self):
         environment = {**os.environ, "PKG_CONFIG_PATH": str(self.libraries / "pkgconfig")}

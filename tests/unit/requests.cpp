@@ -51,6 +51,24 @@ std::vector<Tensor> run(InferRequest& r, const Tensor& x) {
   return out;
 }
 
+TEST_F(Requests, TakenResultsStayAsTheyAre) {
+  InferRequest r =
+      core_.compile_model(model("graph (x: f32[4,8]) { return Relu(x), Negative(x) }")).create_infer_request();
+  Tensor own(DType::f32, {4, 8});
+  r.set_output_tensor(1, own);
+  r.set_input_tensor(0, input(1));
+  r.infer();
+  Tensor taken = r.take_output_tensor(0), before = taken.clone();
+  EXPECT_EQ(r.take_output_tensor(1).data(), own.data());
+  EXPECT_FALSE(r.get_output_tensor(0));
+  r.set_input_tensor(0, input(2));
+  r.infer();
+  EXPECT_NE(r.get_output_tensor(0).data(), taken.data());
+  EXPECT_EQ(r.get_output_tensor(1).data(), own.data());
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(taken.data<float>()[i], before.data<float>()[i]);
+  EXPECT_THROW(r.take_output_tensor(2), Error);
+}
+
 TEST_F(Requests, EightThreadsGiveWhatOneGives) {
   CompiledModel compiled = core_.compile_model(model(busy_model));
   constexpr int threads = 8, runs = 1000, kinds = 16;
