@@ -148,6 +148,7 @@ class Checker {
       if (o_.operation.empty() || name == o_.operation || name.substr(0, name.find('@')) == o_.operation)
         out.push_back(name);
     if (out.empty() && !o_.operation.empty()) {
+      for (size_t i = 0, n = all.size(); i < n; ++i) all.push_back(all[i].substr(0, all[i].find('@')));
       auto close = nearest(o_.operation, all);
       throw UsageError(text("there is no operation '", o_.operation, "' to check"),
                        close ? text("did you mean ", *close, "?") : "");

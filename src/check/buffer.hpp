@@ -17,7 +17,7 @@ class GuardedBuffer {
   // `salt` tells buffers apart: a value that is copied from one to another is not taken for an unwritten one.
   explicit GuardedBuffer(size_t bytes, size_t salt = 0)
       : bytes_(bytes),
-        guard_(std::clamp<size_t>(bytes, 1024, 65536) / tensor_alignment * tensor_alignment),
+        guard_((std::clamp<size_t>(bytes, 1024, 1 << 19) / tensor_alignment + 1) * tensor_alignment),
         salt_(salt),
         memory_(allocate_aligned(bytes + 2 * guard_)) {}
 

@@ -1,6 +1,8 @@
 #include "check/check_kernel.hpp"
 
+#include <atomic>
 #include <barrier>
+#include <chrono>
 #include <mutex>
 #include <thread>
 
@@ -72,19 +74,24 @@ std::optional<Fault> check_unknown(const KernelCheck& how, const Sample& s, cons
 // Eight calls at once, a few times, each in its own memory.
 std::optional<Fault> run_concurrently(const std::shared_ptr<const PreparedSample>& prepared,
                                       const std::vector<Tensor>& expected) {
-  constexpr int calls = 8, rounds = 12;
+  constexpr int calls = 8, rounds = 100;
+  constexpr auto time = std::chrono::milliseconds(40);
   std::mutex mutex;
   std::optional<Fault> found;
-  std::barrier start(calls);
+  std::atomic<bool> over = false;
+  auto begin = std::chrono::steady_clock::now();
+  // All calls see the same end: the last one to arrive decides it.
+  auto decide = [&]() noexcept { over = over || found || std::chrono::steady_clock::now() - begin > time; };
+  std::barrier start(calls, decide);
   std::vector<std::thread> threads;
   for (int i = 0; i < calls; ++i)
     threads.emplace_back([&] {
       KernelCall call(prepared);
-      for (int round = 0; round < rounds; ++round) {
-        start.arrive_and_wait();
+      for (int round = 0; round < rounds && !over; ++round) {
+        bool waited = false;
         std::optional<Fault> mine;
         try {
-          call.run({});
+          call.run({.expected = &expected, .ready = [&] { start.arrive_and_wait(), waited = true; }});
           if (!call.problems.empty()) mine = call.problems[0];
           else mine = compare_runs(expected, call.outputs, "race", "differs when eight calls run at once");
         } catch (...) {
@@ -92,7 +99,9 @@ std::optional<Fault> run_concurrently(const std::shared_ptr<const PreparedSample
         }
         std::lock_guard lock(mutex);
         if (mine && !found) found = mine;
+        if (!waited) break;
       }
+      start.arrive_and_drop();
     });
   for (std::thread& t : threads) t.join();
   return found;

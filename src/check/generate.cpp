@@ -178,7 +178,8 @@ std::optional<Sample> Generator::make(int number) {
 
 Attribute Generator::random_attribute(Random& r, const graft_attr& a, size_t rank) const {
   auto number = [&](double usual) {
-    bool low = std::isfinite(a.min) && std::fabs(a.min) <= 1e6, high = std::isfinite(a.max) && std::fabs(a.max) <= 1e6;
+    bool low = std::isfinite(a.min) && std::fabs(a.min) <= 1024,
+         high = std::isfinite(a.max) && std::fabs(a.max) <= 1024;
     if (low && chance(r, 3)) return a.min;
     if (high && chance(r, 3)) return a.max;
     return std::min(std::max(usual, a.min), a.max);

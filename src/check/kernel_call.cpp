@@ -1,5 +1,6 @@
 #include "check/kernel_call.hpp"
 
+#include <chrono>
 #include <cstring>
 
 #include "base/running.hpp"
@@ -224,14 +225,30 @@ void KernelCall::run(const CallSettings& settings) {
   RunningKernel running{prepared_->node.name, prepared_->node.type, view(kernel.name),
                         prepared_->kernel.source->short_title()};
   graft_status status = GRAFT_OK;
+  if (settings.ready) settings.ready();
   {
     NowRunning now(&running);
     uint64_t before = settings.allocations ? settings.allocations() : 0;
     status = kernel.run(&call);
+    auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+    while (status == GRAFT_OK && settings.expected && gives(*settings.expected) &&
+           std::chrono::steady_clock::now() < end)
+      status = kernel.run(&call);
     allocated = settings.allocations ? settings.allocations() - before : 0;
   }
   check_callback(status);
   check_memory(settings);
+}
+
+// False also for outputs that a second call would have to allocate again.
+bool KernelCall::gives(const std::vector<Tensor>& expected) const {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (!expected[i]) continue;
+    const Tensor& t = output_tensors_[i];
+    if (!prepared_->outputs[i]->shape.is_static() || t.type() == DType::string) return false;
+    if (t.bytes() && std::memcmp(t.data(), expected[i].data(), t.bytes()) != 0) return false;
+  }
+  return true;
 }
 
 void KernelCall::check_memory(const CallSettings& settings) {

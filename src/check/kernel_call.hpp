@@ -44,6 +44,9 @@ struct CallSettings {
   Split split = Split::whole;
   bool in_place = false;                // output 0 in the memory of input 0
   uint64_t (*allocations)() = nullptr;  // if given, `allocated` counts
+  // If given, the kernel is called again and again for a short time, until it gives something else.
+  const std::vector<Tensor>* expected = nullptr;
+  std::function<void()> ready{};  // called when the memory is filled, right before the kernel
 };
 
 // The memory of one call; reused by its next ones. Not for two threads at once.
@@ -66,6 +69,7 @@ class KernelCall {
   void fill(const CallSettings& settings);
   void add_output(size_t index, const std::vector<int64_t>& dims);
   void check_memory(const CallSettings& settings);
+  bool gives(const std::vector<Tensor>& expected) const;
   void add(std::string kind, std::string detail);
 
   std::shared_ptr<const PreparedSample> prepared_;
