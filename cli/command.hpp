@@ -85,6 +85,8 @@ void add_explain(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_new(CLI::App& app);
+void add_capture(CLI::App& app);
+void add_check(CLI::App& app);
 
 // Peak resident memory of this process, in bytes.
 size_t peak_memory();

@@ -78,6 +78,8 @@ int main(int argc, char** argv) {
   add_bench(app);
   add_explain(app);
   add_new(app);
+  add_check(app);
+  add_capture(app);
   add_ops(app);
   add_devices(app);
   log_to_stderr();

@@ -113,14 +113,18 @@ void make(const NewOptions& o) {
               all = order.extensions.empty() ? library : text(order.extensions, ',', library),
               build = text("cmake -S ", f, " -B ", f, "/build -DGraft_DIR=$(graft --cmake-dir) && cmake --build ", f,
                            "/build"),
-              use = text("graft convert ", order.arguments, " --extensions ", quoted_for_shell(all));
+              use = text("graft convert ", order.arguments, " --extensions ", quoted_for_shell(all)),
+              check = text("graft check ", path_for_shell(library), " ",
+                           path_for_shell(text(folder, "/", s.library, ".test")));
+  if (!order.extensions.empty()) check += " --extensions " + quoted_for_shell(order.extensions);
   if (o.json) {
     nlohmann::json written = nlohmann::json::array();
     for (const auto& [file, content] : s.files) written.push_back(folder + "/" + file);
-    return print_json({{"files", written}, {"library", library}, {"build", build}, {"use", use}});
+    return print_json({{"files", written}, {"library", library}, {"build", build}, {"use", use}, {"check", check}});
   }
   for (const auto& [file, content] : s.files) std::printf("%s/%s\n", folder.c_str(), file.c_str());
-  std::printf("\nBuild it:\n  %s\nUse it:\n  %s\nImplement it:\n", build.c_str(), use.c_str());
+  std::printf("\nBuild it:\n  %s\nCheck it:\n  %s\nUse it:\n  %s\nImplement it:\n", build.c_str(), check.c_str(),
+              use.c_str());
   for (const std::string& function : s.to_write)
     std::printf("  %s in %s/%s.cpp\n", function.c_str(), folder.c_str(), s.library.c_str());
 }

@@ -3,8 +3,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <graft/check.hpp>
 #include <numeric>
 
+#include "allocations.hpp"
 #include "inputs.hpp"
 
 namespace graft::cli {
@@ -15,7 +17,7 @@ struct RunOptions {
   InputOptions inputs;
   std::vector<std::string> outputs, ignored;
   std::string folder, labels;
-  bool through_ir = false, json = false, quiet = false;
+  bool through_ir = false, check = false, json = false, quiet = false;
   int top = 0, threads = 0;
 };
 
@@ -127,6 +129,18 @@ class OutputList {
   std::vector<std::string> labels_;
 };
 
+// Checks the kernels of extensions on the values of this run.
+void check_kernels(const Model& model, const std::vector<Tensor>& values) {
+  CheckOptions options;
+  options.allocations = allocation_counter();
+  std::vector<CheckFinding> findings = check_model(model, values, options);
+  for (const CheckFinding& f : findings)
+    std::printf("FAIL %s     capture: graft capture MODEL --node %s\n", printable(f.to_text()).c_str(),
+                quoted_for_shell(f.operation).c_str());
+  if (!findings.empty())
+    throw Error(ErrorKind::user, text(findings.size(), findings.size() == 1 ? " finding" : " findings"));
+}
+
 void run(const RunOptions& o) {
   Core core = make_core(o.model);
   if (o.model.instead(core, {}, o.json)) return;
@@ -166,6 +180,7 @@ void run(const RunOptions& o) {
                report.list.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   }
   if (o.json) print_json(report.list);
+  if (o.check) check_kernels(model, values);
 }
 
 }  // namespace
@@ -195,6 +210,7 @@ void add_run(CLI::App& app) {
       ->group("Outputs");
   c->add_flag("--json", o->json, "print JSON")->group("Outputs");
   c->add_flag("--quiet,-q", o->quiet, "print nothing")->group("Outputs");
+  c->add_flag("--check", o->check, "check the kernels of extensions on the values of this run, as graft check does");
   c->add_flag("--through-ir", o->through_ir, "convert the model to IR, read it back and run the result");
   c->add_option("--threads", o->threads, "number of threads; 0: one per core")->capture_default_str();
   c->add_option("--opt", o->ignored, "framework-specific option")

@@ -199,7 +199,9 @@ inline void recurrent_infer(Infer& ctx, CellKind kind, const RecurrentAttributes
   fits(w, 2 + extra, gates);
   fits(r, 2 + extra, gates);
   if (ctx.has_input(b)) fits(b, 1 + extra, biases);
-  if (!hidden.known() && a.hidden_size > 0) hidden = merge(hidden, Dim(a.hidden_size));
+  if (a.hidden_size > 0 && !hidden.can_be(a.hidden_size))
+    fail("expected a hidden_size of ", hidden, ", as states and weights have it, got ", a.hidden_size);
+  if (a.hidden_size > 0) hidden = a.hidden_size;
   std::initializer_list<size_t> all = {0, 1, states, w, r, b};
   DType type = common_type(ctx, all);
   if (type != DType::undefined && !is_real(type)) fail("expected floating-point elements, got ", type);

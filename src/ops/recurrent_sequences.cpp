@@ -124,7 +124,7 @@ void peephole_sequence_infer(Infer& ctx, const PeepholeSequence& a) {
   Shape p = ctx.shape(7), state = ctx.shape(1);
   Dim hidden = recurrent_dim(state, 1, 3, 2);
   if (!recurrent_dim(p, 7, 2, 0).can_be(static_cast<int64_t>(a.directions())) ||
-      (hidden.known() && !p[1].can_be(3 * hidden.value())))
+      (hidden.known() && !recurrent_dim(p, 7, 2, 1).can_be(3 * hidden.value())))
     fail("expected 3 x ", hidden, " peephole weights, got shape ", p);
 }
 void peephole_sequence_run(Run& ctx, const PeepholeSequence& a) {

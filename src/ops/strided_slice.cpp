@@ -90,8 +90,8 @@ void strided_slice_run(Run& ctx, const StridedSlice& a) {
 
 void strided_slice_infer(Infer& ctx, const StridedSlice& a) {
   Shape in = ctx.shape(0);
-  Dim slots = length_of(ctx, 1);
-  if (!slots.known()) slots = length_of(ctx, 2);
+  Dim slots = length_of(ctx, 1), ends = length_of(ctx, 2);
+  if (!slots.known()) slots = ends;
   if (!in.ranked() || !slots.known()) return ctx.output(0, ctx.type(0), Shape::unknown());
   size_t n = axes_in(slots);
   auto begin = numbers_of(ctx, 1), end = numbers_of(ctx, 2);

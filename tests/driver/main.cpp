@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "case.hpp"
+#include "corpus.hpp"
 #include "toolkit/built_ins.hpp"
 
 int main(int argc, char** argv) {

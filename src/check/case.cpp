@@ -1,10 +1,11 @@
-#include "case.hpp"
+#include "check/case.hpp"
 
 #include <algorithm>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "check/wire_text.hpp"
 #include "import/mapping.hpp"
 #include "import/replace_config.hpp"
 #include "infer/complete.hpp"
@@ -13,7 +14,6 @@
 #include "readers/onnx.hpp"
 #include "readers/tensorflow.hpp"
 #include "toolkit/read.hpp"
-#include "wire.hpp"
 
 namespace graft::testing {
 namespace {
@@ -115,8 +115,9 @@ Graph imported(RawModel raw, const Registry& registry, const Test& t) {
 
 }  // namespace
 
-std::vector<Case> read_cases(const std::string& path) {
-  std::string content = read_text_file(path);
+std::vector<Case> read_cases(const std::string& path) { return parse_cases(read_text_file(path), path); }
+
+std::vector<Case> parse_cases(std::string_view content, const std::string& path) {
   std::vector<Case> cases;
   int number = 0;
   for (std::string_view line : split(content, '\n')) {

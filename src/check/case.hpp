@@ -9,7 +9,7 @@
 // What is tested stands first:
 //
 //   graph ...            a graph in the textual form
-//   onnx {...}           an ONNX file, written down field by field (see wire.hpp)
+//   onnx {...}           an ONNX file, written down field by field (see wire_text.hpp)
 //   caffe <<< ... >>>    a prototxt, then, where it has any, `weights {...}`: a caffemodel like an ONNX file
 //   tensorflow {...}     a GraphDef or SavedModel, likewise, or, between <<< and >>>, as text (.pbtxt)
 //   ir <<< ... >>>       an IR's XML, then, where it has any, `weights "00 00 80 3f"`
@@ -42,7 +42,9 @@ struct Case {
   std::string body;
 };
 
-// The cases of a file, `like` resolved. What stands before the first `==` must be blank or comment.
+// The cases of a text, `like` resolved; `path` is for messages.
+std::vector<Case> parse_cases(std::string_view content, const std::string& path);
+// The cases of a file. What stands before the first `==` must be blank or comment.
 std::vector<Case> read_cases(const std::string& path);
 
 // A case, read: the model and what is expected of it.
@@ -68,9 +70,7 @@ Test read_test(const Case& c, const Registry& registry);
 // Empty when all is well, else what went wrong.
 std::string run_case(const Case& c, const Registry& registry);
 
-// For fuzzing: the bytes of every case, one file each, and the IR of every graph case. For oracles: IR, inputs and
-// results of every graph case that computes something.
-void write_corpus(const std::vector<Case>& cases, const Registry& registry, const std::string& folder);
-void write_models(const std::vector<Case>& cases, const Registry& registry, const std::string& folder);
+// The values of the graph's inputs, in order; throws if one is missing.
+std::vector<Tensor> ordered_inputs(const Test& test, const Graph& graph);
 
 }  // namespace graft::testing

@@ -1,4 +1,4 @@
-#include "wire.hpp"
+#include "check/wire_text.hpp"
 
 #include "base/error.hpp"
 

@@ -1,0 +1,38 @@
+// Cases for an operation: made from its schema, or by changing cases that are known to be valid.
+#pragma once
+
+#include <random>
+
+#include "check/sample.hpp"
+
+namespace graft::testing {
+
+class Generator {
+ public:
+  // `seeds` are valid samples: those of examples and .test files.
+  Generator(const Registry& registry, const OpDef& op, std::vector<Sample> seeds, uint64_t seed);
+
+  // Case `number`; always the same for the same seed and seeds. The seeds come first. None: every attempt was refused,
+  // `refusal` has the last reason.
+  std::optional<Sample> make(int number);
+  std::string refusal;
+  size_t seed_count() const { return seeds_.size(); }
+
+  // Smaller and simpler variants of a sample, the most promising first. They may be invalid.
+  std::vector<Sample> simpler(const Sample& sample) const;
+  // Resolves attributes and runs the shape function; false if it refuses, or the sample is too much work.
+  bool valid(Sample& sample);
+
+ private:
+  using Random = std::mt19937_64;
+  Sample synthesize(Random& r, int number) const;
+  Sample mutate(Random& r) const;
+  Attribute random_attribute(Random& r, const graft_attr& a, size_t rank) const;
+
+  const Registry& registry_;
+  const OpDef& op_;
+  std::vector<Sample> seeds_;
+  uint64_t seed_;
+};
+
+}  // namespace graft::testing

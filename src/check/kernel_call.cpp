@@ -1,0 +1,299 @@
+#include "check/kernel_call.hpp"
+
+#include <chrono>
+#include <cstring>
+
+#include "base/running.hpp"
+#include "base/text.hpp"
+#include "infer/decompose.hpp"
+
+namespace graft::testing {
+namespace {
+
+std::vector<std::optional<Info>> infos_of(const Sample& s) {
+  std::vector<std::optional<Info>> out;
+  for (const Tensor& t : s.inputs) out.push_back(t ? std::optional(t.info()) : std::nullopt);
+  return out;
+}
+
+// An element of a string output that the kernel has not stored.
+graft_str unwritten_text(Poison p) { return p == Poison::first ? str("\x01 unwritten") : str("\x02 not written"); }
+
+}  // namespace
+
+std::vector<std::optional<Info>> infer_sample(const Registry& registry, const OpDef& op, const Sample& sample) {
+  Node node = sample.node();
+  NodeContext context(node, infos_of(sample));
+  context.declared_outputs = sample.outputs;
+  context.constants = [&](size_t i) { return sample.inputs[i] ? &sample.inputs[i] : nullptr; };
+  infer_outputs(registry, op, context);
+  return context.outputs;
+}
+
+std::shared_ptr<const PreparedSample> prepare_sample(const OpDef& op, const Sample& sample,
+                                                     const std::vector<std::optional<Info>>& outputs,
+                                                     const KernelDef& def) {
+  auto p = std::make_shared<PreparedSample>();
+  p->op = &op, p->sample = &sample, p->node = sample.node(), p->outputs = outputs;
+  NodeContext context(p->node, infos_of(sample));
+  context.outputs = outputs;
+  std::vector<Tensor> constants(sample.inputs.size());
+  for (size_t i = 0; i < constants.size(); ++i)
+    if (sample.constant[i]) constants[i] = sample.inputs[i];
+  context.constants = [&](size_t i) { return constants[i] ? &constants[i] : nullptr; };
+  std::shared_ptr<const void> packed;
+  context.packs = [&]() -> const void* {
+    std::vector<std::optional<Info>> infos = infos_of(sample);
+    for (size_t i = 0; i < infos.size(); ++i)
+      if (infos[i] && !constants[i]) infos[i]->shape = Shape::unknown();
+    if (def.record->pack && !packed) packed = pack_constants(*def.record, p->node, infos, constants);
+    return packed.get();
+  };
+  if (def.record->accept) check_callback(def.record->accept(&context, def.record->user));
+  void* state = nullptr;
+  if (def.record->prepare) check_callback(def.record->prepare(&context, def.record->user, &state));
+  p->kernel = PreparedKernel(def, std::move(packed), state, context.scratch_bytes);
+  p->empty = !outputs.empty();
+  for (const std::optional<Info>& o : outputs)
+    p->empty &= !o || (o->shape.is_static() && o->shape.elements().value() == 0);
+  return p;
+}
+
+// Callbacks of a running kernel.
+class KernelCall::Runner final : public graft_runner {
+ public:
+  Runner(KernelCall& call, Split split) : c_(call), split_(split) {}
+
+  void allocate(size_t output, std::span<const int64_t> dims) override {
+    if (output >= c_.raw_outputs_.size()) throw_user("there is no output ", output);
+    const std::optional<Info>& declared = c_.prepared_->outputs[output];
+    if (!declared) return;
+    Shape actual = Shape::of(dims);
+    bool fits = !declared->shape.ranked() || declared->shape.rank() == dims.size();
+    for (size_t i = 0; fits && declared->shape.ranked() && i < dims.size(); ++i)
+      fits = declared->shape[i].can_be(dims[i]);
+    if (!fits)
+      c_.add("wrong shape", text("the shape function declares output ", output, " as ", declared->shape,
+                                 ", the kernel allocates ", actual));
+    if (c_.output_tensors_[output] && std::equal(dims.begin(), dims.end(), c_.output_tensors_[output].dims().begin(),
+                                                 c_.output_tensors_[output].dims().end()))
+      return;
+    c_.add_output(output, {dims.begin(), dims.end()});
+  }
+  void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) override {
+    if (count <= 0) return;
+    if (split_ == Split::threads) return ThreadPool::shared().parallel_for(count, grain, body, arg);
+    if (split_ == Split::whole) return body(arg, 0, count);
+    pieces(count, std::max<int64_t>({1, grain, (count + 7) / 8}), body, arg);
+  }
+  void run_body(size_t, const graft_tensor* const*, const graft_tensor**) override {
+    throw_unsupported("operations with bodies are not checked");
+  }
+  void release_tensor(const graft_tensor*) override {}
+  void store_text(graft_tensor* t, int64_t index, std::string_view s) override {
+    for (size_t o = 0; o < c_.raw_outputs_.size(); ++o)
+      if (&c_.raw_outputs_[o] == t) {
+        const Tensor& out = c_.output_tensors_[o];
+        if (!out) throw_user("the output has no memory yet: allocate it before storing strings");
+        if (out.type() != DType::string || index < 0 || index >= out.size())
+          throw_user("there is no string element ", index, " in this output");
+        c_.texts_.emplace_back(s);
+        static_cast<graft_str*>(t->data)[index] = str(c_.texts_.back());
+        return;
+      }
+    throw_user("cannot store a string in a tensor that is not an output");
+  }
+  bool cancelled() override { return false; }
+  const graft_tensor* variable(std::string_view) override { return nullptr; }
+  void set_variable(std::string_view, const graft_tensor&) override {}
+
+ private:
+  // Pieces that change the same byte of an output would race. A byte that a piece sets to the value it has goes
+  // unseen; the comparison with other divisions finds most of those.
+  void pieces(int64_t count, int64_t step, void (*body)(void*, int64_t, int64_t), void* arg) {
+    std::vector<std::vector<bool>> changed(c_.output_memory_.size());
+    for (int64_t end = count; end > 0; end -= std::min(step, end)) {
+      std::vector<std::vector<uint8_t>> before;
+      for (const auto& m : c_.output_memory_) {
+        const auto* p = m ? static_cast<const uint8_t*>(m->data()) : nullptr;
+        before.emplace_back(p, p ? p + m->bytes() : p);
+      }
+      body(arg, std::max<int64_t>(0, end - step), end);
+      for (size_t o = 0; o < before.size() && o < c_.output_memory_.size(); ++o) {
+        if (!c_.output_memory_[o] || c_.output_memory_[o]->bytes() != before[o].size()) continue;
+        const auto* now = static_cast<const uint8_t*>(c_.output_memory_[o]->data());
+        changed[o].resize(before[o].size());
+        bool packed = is_packed(c_.output_tensors_[o].type());
+        for (size_t i = 0; i < before[o].size(); ++i) {
+          if (now[i] == before[o][i]) continue;
+          if (changed[o][i])
+            return c_.add("race", text(packed ? "two pieces of a parallel_for write parts of byte "
+                                              : "two pieces of a parallel_for write byte ",
+                                       i, " of output ", o));
+          changed[o][i] = true;
+        }
+      }
+    }
+  }
+
+  KernelCall& c_;
+  Split split_;
+};
+
+KernelCall::KernelCall(std::shared_ptr<const PreparedSample> prepared) : prepared_(std::move(prepared)) {
+  const Sample& s = *prepared_->sample;
+  for (const Tensor& t : s.inputs) {
+    auto& memory = input_memory_.emplace_back();
+    input_tensors_.emplace_back();
+    if (!t) continue;
+    memory.emplace(t.bytes());
+    input_tensors_.back() = Tensor::wrap(t.type(), t.dims(), memory->data());
+  }
+  output_memory_.resize(prepared_->outputs.size());
+  output_tensors_.resize(prepared_->outputs.size());
+  raw_outputs_.resize(prepared_->outputs.size());
+  if (prepared_->kernel.scratch_bytes) scratch_.emplace(prepared_->kernel.scratch_bytes, 1);
+}
+KernelCall::~KernelCall() = default;
+
+void KernelCall::add(std::string kind, std::string detail) { problems.push_back({std::move(kind), std::move(detail)}); }
+
+void KernelCall::add_output(size_t index, const std::vector<int64_t>& dims) {
+  DType type = prepared_->outputs[index]->type;
+  if (type == DType::undefined) throw_user("the type of output ", index, " is unknown");
+  size_t bytes = bytes_for(type, count_checked(dims));
+  if (bytes > size_t{64} << 20)
+    throw_unsupported("output ", index, " of shape ", dims, " is too large for the checker");
+  std::optional<GuardedBuffer>& memory = output_memory_[index];
+  if (!memory || memory->bytes() != bytes) memory.emplace(bytes, 2 + index);
+  memory->fill(pattern_);
+  void* data = memory->data();
+  if (index == 0 && in_place_) {
+    data = input_memory_[0]->data();
+    memory.reset();
+  }
+  output_tensors_[index] = Tensor::wrap(type, dims, data);
+  if (type == DType::string)
+    std::fill_n(static_cast<graft_str*>(data), output_tensors_[index].size(), unwritten_text(pattern_));
+  raw_outputs_[index] = *output_tensors_[index].raw();
+}
+
+void KernelCall::fill(const CallSettings& settings) {
+  pattern_ = settings.pattern;
+  in_place_ = settings.in_place;
+  const Sample& s = *prepared_->sample;
+  for (size_t i = 0; i < s.inputs.size(); ++i) {
+    if (!s.inputs[i]) continue;
+    input_memory_[i]->fill(pattern_);
+    if (s.inputs[i].bytes()) std::memcpy(input_memory_[i]->data(), s.inputs[i].data(), s.inputs[i].bytes());
+  }
+  if (scratch_) scratch_->fill(pattern_);
+  for (size_t i = 0; i < raw_outputs_.size(); ++i) {
+    const std::optional<Info>& info = prepared_->outputs[i];
+    output_tensors_[i] = Tensor();
+    raw_outputs_[i] = {
+        sizeof(graft_tensor), info ? static_cast<graft_type>(info->type) : 0, 0, 0, nullptr, nullptr, nullptr};
+    if (info && info->shape.is_static()) add_output(i, info->shape.values());
+  }
+}
+
+void KernelCall::run(const CallSettings& settings) {
+  problems.clear();
+  texts_.clear();
+  fill(settings);
+  std::vector<const graft_tensor*> in;
+  for (const Tensor& t : input_tensors_) in.push_back(t ? t.raw() : nullptr);
+  std::vector<graft_tensor*> out;
+  std::vector<uint8_t> used;
+  for (size_t i = 0; i < raw_outputs_.size(); ++i) {
+    out.push_back(prepared_->outputs[i] ? &raw_outputs_[i] : nullptr);
+    used.push_back(out.back() != nullptr);
+  }
+  const graft_kernel& kernel = *prepared_->kernel.kernel;
+  Runner runner(*this, settings.split);
+  graft_call call{sizeof(graft_call),
+                  static_cast<uint32_t>(in.size()),
+                  static_cast<uint32_t>(out.size()),
+                  0,
+                  in.data(),
+                  out.data(),
+                  prepared_->kernel.state(),
+                  scratch_ ? scratch_->data() : nullptr,
+                  kernel.user,
+                  &runner,
+                  used.data()};
+  RunningKernel running{prepared_->node.name, prepared_->node.type, view(kernel.name),
+                        prepared_->kernel.source->short_title()};
+  graft_status status = GRAFT_OK;
+  if (settings.ready) settings.ready();
+  {
+    NowRunning now(&running);
+    uint64_t before = settings.allocations ? settings.allocations() : 0;
+    status = kernel.run(&call);
+    auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+    while (status == GRAFT_OK && settings.expected && gives(*settings.expected) &&
+           std::chrono::steady_clock::now() < end)
+      status = kernel.run(&call);
+    allocated = settings.allocations ? settings.allocations() - before : 0;
+  }
+  check_callback(status);
+  check_memory(settings);
+}
+
+// False also for outputs that a second call would have to allocate again.
+bool KernelCall::gives(const std::vector<Tensor>& expected) const {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (!expected[i]) continue;
+    const Tensor& t = output_tensors_[i];
+    if (!prepared_->outputs[i]->shape.is_static() || t.type() == DType::string) return false;
+    if (t.bytes() && std::memcmp(t.data(), expected[i].data(), t.bytes()) != 0) return false;
+  }
+  return true;
+}
+
+void KernelCall::check_memory(const CallSettings& settings) {
+  auto damaged = [&](const std::optional<GuardedBuffer>& m, const std::string& what) {
+    std::optional<int64_t> at = m ? m->damage() : std::nullopt;
+    if (!at) return;
+    auto bytes = static_cast<int64_t>(m->bytes());
+    if (*at < 0) add("write before the start", text("byte ", *at, " of ", what, " is written"));
+    else add("write past the end", text("byte ", *at, " of ", what, ", which has ", bytes, ", is written"));
+  };
+  const Sample& s = *prepared_->sample;
+  for (size_t i = 0; i < s.inputs.size(); ++i) {
+    damaged(input_memory_[i], text("input ", i));
+    if (!s.inputs[i] || (settings.in_place && i == 0) || !s.inputs[i].bytes()) continue;
+    if (std::memcmp(input_memory_[i]->data(), s.inputs[i].data(), s.inputs[i].bytes()) != 0)
+      add("input modified", text("input ", i, " has changed"));
+  }
+  damaged(scratch_, "the scratch memory");
+  outputs.assign(raw_outputs_.size(), Tensor());
+  untouched.assign(raw_outputs_.size(), {});
+  for (size_t i = 0; i < raw_outputs_.size(); ++i) {
+    if (!prepared_->outputs[i]) continue;
+    if (!output_tensors_[i]) {
+      add("output not allocated", text("output ", i, " has a data-dependent shape and was not allocated"));
+      continue;
+    }
+    damaged(output_memory_[i], text("output ", i));
+    const Tensor& t = output_tensors_[i];
+    if (output_memory_[i])
+      for (size_t b = 0; b < t.bytes(); ++b) untouched[i].push_back(output_memory_[i]->untouched(b));
+    if (t.type() == DType::string) {
+      untouched[i].assign(static_cast<size_t>(t.size()), false);
+      for (int64_t e = 0; e < t.size(); ++e)
+        untouched[i][static_cast<size_t>(e)] = t.text_at(e).data() == unwritten_text(pattern_).data;
+    }
+    if (t.type() == DType::boolean)
+      for (size_t b = 0; b < t.bytes(); ++b)
+        if (auto byte = static_cast<const uint8_t*>(t.data())[b];
+            byte > 1 && !(b < untouched[i].size() && untouched[i][b])) {
+          add("invalid boolean",
+              text("byte ", b, " of output ", i, " is ", static_cast<int>(byte), ", expected 0 or 1"));
+          break;
+        }
+    outputs[i] = t.clone();
+  }
+}
+
+}  // namespace graft::testing

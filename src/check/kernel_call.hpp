@@ -1,0 +1,85 @@
+// A kernel that is prepared for a sample, and calls of it in memory that shows what it does.
+#pragma once
+
+#include <deque>
+
+#include "check/buffer.hpp"
+#include "check/sample.hpp"
+#include "infer/evaluate.hpp"
+#include "runtime/plan.hpp"
+
+namespace graft::testing {
+
+// What a kernel did wrong. `kind` is one of the fixed phrases of docs/guide/check.md.
+struct Fault {
+  std::string kind, detail;
+};
+
+// The outputs that the shape function infers when all inputs are known. Throws if it refuses.
+std::vector<std::optional<Info>> infer_sample(const Registry& registry, const OpDef& op, const Sample& sample);
+
+struct PreparedSample {
+  const OpDef* op;
+  const Sample* sample;
+  Node node;
+  std::vector<std::optional<Info>> outputs;
+  PreparedKernel kernel;
+  // Nothing is computed where no output has an element; the runtime does not call the kernel either.
+  bool empty = false;
+};
+// Throws if the kernel declines the sample.
+std::shared_ptr<const PreparedSample> prepare_sample(const OpDef& op, const Sample& sample,
+                                                     const std::vector<std::optional<Info>>& outputs,
+                                                     const KernelDef& kernel);
+
+// How a call divides its work.
+enum class Split {
+  whole,   // on the calling thread, in one piece
+  pieces,  // on the calling thread, in pieces from last to first, watching which piece writes what
+  threads  // on the shared thread pool
+};
+
+struct CallSettings {
+  Poison pattern = Poison::first;
+  Split split = Split::whole;
+  bool in_place = false;                // output 0 in the memory of input 0
+  uint64_t (*allocations)() = nullptr;  // if given, `allocated` counts
+  // If given, the kernel is called again and again for a short time, until it gives something else.
+  const std::vector<Tensor>* expected = nullptr;
+  std::function<void()> ready{};  // called when the memory is filled, right before the kernel
+};
+
+// The memory of one call; reused by its next ones. Not for two threads at once.
+class KernelCall {
+ public:
+  explicit KernelCall(std::shared_ptr<const PreparedSample> prepared);
+  ~KernelCall();
+
+  // Throws the error with which the kernel refuses. `problems` has what the memory shows afterwards.
+  void run(const CallSettings& settings);
+
+  std::vector<Fault> problems;
+  uint64_t allocated = 0;       // by the last call
+  std::vector<Tensor> outputs;  // copies of the outputs of the last call; empty: none
+  // Per output: the bytes that still have the pattern of the last call.
+  std::vector<std::vector<bool>> untouched;
+
+ private:
+  class Runner;
+  void fill(const CallSettings& settings);
+  void add_output(size_t index, const std::vector<int64_t>& dims);
+  void check_memory(const CallSettings& settings);
+  bool gives(const std::vector<Tensor>& expected) const;
+  void add(std::string kind, std::string detail);
+
+  std::shared_ptr<const PreparedSample> prepared_;
+  std::vector<std::optional<GuardedBuffer>> input_memory_, output_memory_;
+  std::optional<GuardedBuffer> scratch_;
+  std::vector<Tensor> input_tensors_, output_tensors_;
+  std::vector<graft_tensor> raw_outputs_;
+  std::deque<std::string> texts_;
+  Poison pattern_ = Poison::first;
+  bool in_place_ = false;
+};
+
+}  // namespace graft::testing
