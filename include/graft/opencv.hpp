@@ -85,10 +85,10 @@ struct OpenCvApi {
     else params.set(key, cv::String(v[0]));
   }
   static void finalize(Layer& layer, std::vector<Mat>& inputs, std::vector<Mat>& outputs) {
-    layer.finalize(inputs, outputs);
+    layer.finalize(cv::_InputArray(inputs), cv::_OutputArray(outputs));
   }
   static void forward(Layer& layer, std::vector<Mat>& inputs, std::vector<Mat>& outputs, std::vector<Mat>& internals) {
-    layer.forward(inputs, outputs, internals);
+    layer.forward(cv::_InputArray(inputs), cv::_OutputArray(outputs), cv::_OutputArray(internals));
   }
 };
 
