@@ -20,7 +20,8 @@ Request::~Request() {
   py::gil_scoped_release release;
   try {
     request_->wait();
-  } catch (...) {  // it was not asked for
+  } catch (const Error& e) {
+    log(LogLevel::debug, text("a request that was dropped failed: ", e.message()));
   }
 }
 
