@@ -32,7 +32,7 @@ CheckFinding finding_of(const nlohmann::json& j) {
   return {j["operation"], j["kernel"], j["kind"], j["detail"], j["test"], j["case"]};
 }
 
-bool is_library(const std::string& path) { return extension_of(path) == ".so"; }
+bool is_library(const std::string& path) { return extension_of(path) == ".so" || extension_of(path) == ".py"; }
 
 // The core with all libraries, and the ids of those to check.
 struct Loaded {
@@ -44,13 +44,13 @@ struct Loaded {
     for (const std::string& t : o.targets) {
       if (is_library(t)) checked.push_back(core.add_extension(t));
       else if (extension_of(t) == ".test") tests.push_back(t);
-      else if (extension_of(t) == ".py")
-        throw UsageError(text("'", t, "' defines operations in Python, which this program does not load"),
-                         "import it in Python and call graft.check there");
-      else throw UsageError(text("expected a library (.so) or a file of cases (.test), got '", t, "'"));
+      else
+        throw UsageError(
+            text("expected a library (.so), a Python file (.py) or a file of cases (.test), got '", t, "'"));
     }
     if (checked.empty() && tests.empty() && !o.built_ins)
-      throw UsageError("nothing to check", "name a library (.so) or a file of cases (.test), or give --built-ins");
+      throw UsageError("nothing to check",
+                       "name a library (.so), a Python file (.py) or a file of cases (.test), or give --built-ins");
   }
   CheckOptions options(const CheckCommand& o, const std::string& operation) const {
     CheckOptions out;
@@ -249,7 +249,8 @@ void add_check(CLI::App& app) {
   auto o = std::make_shared<CheckCommand>();
   CLI::App* c =
       app.add_subcommand("check", "check operations: examples, .test files, and generated cases of every kernel");
-  c->add_option("targets", o->targets, "libraries (.so) whose operations are checked, and files of cases (.test)");
+  c->add_option("targets", o->targets,
+                "libraries (.so) and Python files (.py) whose operations are checked, and files of cases (.test)");
   c->add_flag("--built-ins", o->built_ins, "check the built-in operations");
   c->add_option("--op", o->operation, "check only this operation: Name or Name@opset");
   c->add_option("--case", o->only, "run only this generated case")->check(CLI::NonNegativeNumber);

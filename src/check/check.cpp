@@ -116,6 +116,10 @@ class OperationCheck {
       ++out_.refused, refusal_ = reference.refusal;
       return;
     }
+    // Without an element in any output nothing is computed; the shapes are checked.
+    bool computed = false;
+    for (const Tensor& t : reference.outputs) computed |= t && t.size() > 0;
+    if (!computed) return;
     ++out_.cases;
     for (size_t k = 0; k < kernels_.size(); ++k) {
       Fault p;

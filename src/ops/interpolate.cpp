@@ -302,8 +302,9 @@ void interpolate_planes(Run& ctx, const Interpolation& a, const InterpolationPla
   TensorView x = ctx.input(0);
   OutputView y = ctx.output(0);
   size_t rank = x.rank();
-  for (size_t i = 0; i < rank; ++i)
-    if (rank < 2 || (i + 2 < rank && !plan.stays(i, x.dim(i)))) return interpolate_any(x, y, a, plan);
+  if (rank < 2) return interpolate_any(x, y, a, plan);
+  for (size_t i = 0; i + 2 < rank; ++i)
+    if (!plan.stays(i, x.dim(i))) return interpolate_any(x, y, a, plan);
   int64_t height = x.dim(rank - 2), width = x.dim(rank - 1), rows = y.dim(rank - 2), columns = y.dim(rank - 1);
   AxisTaps down = interpolation_taps(plan.axes[rank - 2], height, a, a.antialias && plan.fewer);
   AxisTaps across = interpolation_taps(plan.axes[rank - 1], width, a, a.antialias && plan.fewer);
