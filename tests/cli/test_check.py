@@ -108,7 +108,7 @@ def check_files(library):
 
 def check_built_ins(thorough):
     tests = sorted(glob.glob(str(ROOT / "tests/ops/*.test")))
-    limits = ("--cases", "400", "--seconds", "20") if thorough else ("--cases", "30", "--seconds", "0.3")
+    limits = ("--cases", "400", "--seconds", "20") if thorough else ("--cases", "12", "--seconds", "0.15")
     done = run("check", "--built-ins", "--json", *limits, *tests)
     report = json.loads(done.stdout)
     for f in report["findings"]:
