@@ -245,47 +245,10 @@ struct Api {
   using Shape = dnn::MatShape;
   using Pointer = Ptr<Layer>;
 
-  static std::optional<Depth> depth(DType type) {
-    switch (type) {
-      case DType::boolean:
-      case DType::u8: return CV_8U;
-      case DType::i8: return CV_8S;
-      case DType::u16: return CV_16U;
-      case DType::i16: return CV_16S;
-      case DType::i32: return CV_32S;
-      case DType::f32: return CV_32F;
-      case DType::f64: return CV_64F;
-      case DType::f16: return CV_16F;
-      default: return std::nullopt;
-    }
-  }
-  static bool has_type(DType type) { return depth(type).has_value(); }
-  static Shape shape(std::span<const int64_t> dims) {
-    Shape s;
-    for (int64_t d : dims) s.push_back(narrow<int>(d));
-    return s;
-  }
-  static std::vector<int64_t> dims(const Shape& s) { return {s.begin(), s.end()}; }
-  static void point(std::span<const int64_t> dims, Depth depth, const void* memory, Mat& to) {
+  static void point(const Shape& dims, int depth, const void* memory, Mat& to) {
     // The matrix of an earlier call has these dimensions already.
-    if (to.dims != static_cast<int>(dims.size()) || to.depth() != depth ||
-        !std::equal(dims.begin(), dims.end(), to.size.values.begin(), to.size.values.end()))
-      to = Mat(shape(dims), depth, nullptr);
+    if (to.depth() != depth || to.size.values != dims) to = Mat(dims, depth, nullptr);
     to.data = static_cast<unsigned char*>(const_cast<void*>(memory));
-  }
-  static void view(TensorView t, Mat& to) { point(t.dims(), depth(t.type()).value(), t.bytes(), to); }
-  static void view(OutputView t, Mat& to) { point(t.dims(), depth(t.type()).value(), t.bytes(), to); }
-  static void view(const Shape& s, unsigned char* memory, Mat& to) { point(dims(s), CV_32F, memory, to); }
-  // Weights: 64-bit integers become 32-bit ones, as OpenCV's importers do it.
-  static Mat copy(TensorView t) {
-    if (t.type() == DType::i64) {
-      std::vector<int32_t> narrowed = t.to<int32_t>();
-      return Mat(shape(t.dims()), CV_32S, narrowed.data()).clone();
-    }
-    if (!has_type(t.type())) unsupported("layers of OpenCV have no element type ", t.type());
-    Mat m;
-    view(t, m);
-    return m.clone();
   }
   static const void* data(const Mat& m) { return m.data; }
   template <class T>

@@ -83,6 +83,31 @@ class ParameterReader {
   std::string_view all_, s_;
 };
 
+// OpenCV's number for an element type (CV_8U is 0, ...); none for types that its matrices cannot have.
+inline std::optional<int> matrix_depth(DType type) {
+  switch (type) {
+    case DType::boolean:
+    case DType::u8: return 0;
+    case DType::i8: return 1;
+    case DType::u16: return 2;
+    case DType::i16: return 3;
+    case DType::i32: return 4;
+    case DType::f32: return 5;
+    case DType::f64: return 6;
+    case DType::f16: return 7;
+    default: return std::nullopt;
+  }
+}
+inline int required_depth(DType type) {
+  if (auto depth = matrix_depth(type)) return *depth;
+  unsupported("layers of OpenCV have no element type ", type);
+}
+inline std::vector<int> matrix_shape(std::span<const int64_t> dims) {
+  std::vector<int> s;
+  for (int64_t d : dims) s.push_back(narrow<int>(d));
+  return s;
+}
+
 template <class Api>
 class LayerOp {
  public:
@@ -102,7 +127,7 @@ class LayerOp {
         Api::set(params, key, values, is_list);
       });
     }
-    for (int64_t i = 0; i < a.blobs; ++i) params.blobs.push_back(Api::copy(blob(static_cast<size_t>(i))));
+    for (int64_t i = 0; i < a.blobs; ++i) params.blobs.push_back(copy(blob(static_cast<size_t>(i))));
     typename Api::Pointer made = factory(type)(params);
     if (!made) fail("the layer class of '", type, "' did not create an instance");
     return made;
@@ -116,9 +141,9 @@ class LayerOp {
     for (size_t i = 0; i < flows; ++i) known = known && ctx.shape(i).is_static();
     for (size_t i = 0; i < static_cast<size_t>(a.outputs) && !known; ++i) ctx.output(i, type, Shape::unknown());
     if (!known) return;
-    for (size_t i = 0; i < flows; ++i) in.push_back(Api::shape(ctx.shape(i).values()));
+    for (size_t i = 0; i < flows; ++i) in.push_back(matrix_shape(ctx.shape(i).values()));
     shapes(*instance(ctx, a), in, a, out, internals);
-    for (size_t i = 0; i < static_cast<size_t>(a.outputs); ++i) ctx.output(i, type, Shape::of(Api::dims(out[i])));
+    for (size_t i = 0; i < static_cast<size_t>(a.outputs); ++i) ctx.output(i, type, Shape::of(dims_of(out[i])));
   }
 
   // An instance with the blobs of one call.
@@ -156,8 +181,8 @@ class LayerOp {
     std::vector<typename Api::Shape> in, out;
     for (size_t i = 0; i < flows; ++i) {
       if (!ctx.shape(i).is_static()) unsupported("requires static shapes");
-      if (!Api::has_type(ctx.type(i))) unsupported("layers of OpenCV have no element type ", ctx.type(i));
-      in.push_back(Api::shape(ctx.shape(i).values()));
+      required_depth(ctx.type(i));
+      in.push_back(matrix_shape(ctx.shape(i).values()));
     }
     auto made = std::make_unique<Instance>();
     made->layer = instance(ctx, a);
@@ -165,7 +190,7 @@ class LayerOp {
     size_t bytes = 0;
     for (const auto& shape : s->internals) {
       s->offsets.push_back(bytes);
-      bytes += (static_cast<size_t>(count_of(Api::dims(shape))) * sizeof(float) + 63) / 64 * 64;
+      bytes += (static_cast<size_t>(count_of(dims_of(shape))) * sizeof(float) + 63) / 64 * 64;
     }
     ctx.scratch(bytes);
     s->give(std::move(made));
@@ -180,10 +205,11 @@ class LayerOp {
       i->layer = create(s->name, s->type, a, [&](size_t b) { return ctx.input(flows + b); });
     }
     i->inputs.resize(flows), i->outputs.resize(ctx.outputs()), i->internals.resize(s->internals.size());
-    for (size_t k = 0; k < flows; ++k) Api::view(ctx.input(k), i->inputs[k]);
-    for (size_t k = 0; k < ctx.outputs(); ++k) Api::view(ctx.output(k), i->outputs[k]);
+    for (size_t k = 0; k < flows; ++k) point(ctx.input(k), i->inputs[k]);
+    for (size_t k = 0; k < ctx.outputs(); ++k) point(ctx.output(k), i->outputs[k]);
     for (size_t k = 0; k < i->internals.size(); ++k)
-      Api::view(s->internals[k], static_cast<unsigned char*>(ctx.scratch()) + s->offsets[k], i->internals[k]);
+      Api::point(s->internals[k], required_depth(DType::f32),
+                 static_cast<unsigned char*>(ctx.scratch()) + s->offsets[k], i->internals[k]);
     if (!i->finalized) Api::finalize(*i->layer, i->inputs, i->outputs);
     i->finalized = true;
     Api::forward(*i->layer, i->inputs, i->outputs, i->internals);
@@ -212,6 +238,23 @@ class LayerOp {
   }
 
  private:
+  static std::vector<int64_t> dims_of(const typename Api::Shape& s) { return {s.begin(), s.end()}; }
+  // A matrix over the memory of a tensor.
+  static void point(TensorView t, typename Api::Mat& to) {
+    Api::point(matrix_shape(t.dims()), required_depth(t.type()), t.bytes(), to);
+  }
+  // Weights: 64-bit integers become 32-bit ones, as in OpenCV's importers.
+  static typename Api::Mat copy(TensorView t) {
+    typename Api::Mat m;
+    std::vector<int32_t> narrowed;
+    if (t.type() == DType::i64) {
+      for (int64_t v : t.to<int64_t>()) narrowed.push_back(narrow<int32_t>(v));
+      Api::point(matrix_shape(t.dims()), required_depth(DType::i32), narrowed.data(), m);
+    } else {
+      point(t, m);
+    }
+    return m.clone();
+  }
   template <int framework>
   static void import(Builder& layer) {
     constexpr std::string_view names[] = {"onnx", "caffe", "tensorflow", "mxnet", "kaldi"};
@@ -243,7 +286,7 @@ class LayerOp {
     if (out.size() < static_cast<size_t>(a.outputs))
       fail("getMemoryShapes gave ", out.size(), " output shapes, expected ", a.outputs);
     for (const auto& s : out)
-      for (int64_t d : Api::dims(s))
+      for (int64_t d : dims_of(s))
         if (d < 0) fail("getMemoryShapes gave a negative dimension");
   }
 };

@@ -26,50 +26,15 @@ struct OpenCvApi {
   using Shape = cv::dnn::MatShape;
   using Pointer = cv::Ptr<Layer>;
 
-  static std::optional<int> depth(DType type) {
-    switch (type) {
-      case DType::boolean:
-      case DType::u8: return CV_8U;
-      case DType::i8: return CV_8S;
-      case DType::u16: return CV_16U;
-      case DType::i16: return CV_16S;
-      case DType::i32: return CV_32S;
-      case DType::f32: return CV_32F;
-      case DType::f64: return CV_64F;
-      case DType::f16: return CV_16F;
-      default: return std::nullopt;
-    }
-  }
-  static bool has_type(DType type) { return depth(type).has_value(); }
-  static Shape shape(std::span<const int64_t> dims) {
-    Shape s;
-    for (int64_t d : dims) s.push_back(narrow<int>(d));
-    return s;
-  }
-  static std::vector<int64_t> dims(const Shape& s) { return {s.begin(), s.end()}; }
+  static_assert(CV_8U == 0 && CV_32S == 4 && CV_32F == 5 && CV_16F == 7);  // as matrix_depth says
   // A header over the memory. cv::Mat has at least two dimensions, so that a vector becomes a column.
-  static void point(std::span<const int64_t> dims, int depth, const void* memory, Mat& to) {
-    Shape s = shape(dims);
+  static void point(Shape s, int depth, const void* memory, Mat& to) {
     while (s.size() < 2) s.push_back(1);
     auto* data = static_cast<unsigned char*>(const_cast<void*>(memory));
     bool same =
         to.dims == static_cast<int>(s.size()) && to.depth() == depth && std::equal(s.begin(), s.end(), to.size.p);
     if (same) to.data = data, to.datastart = data;
     else to = Mat(static_cast<int>(s.size()), s.data(), depth, data);
-  }
-  static void view(TensorView t, Mat& to) { point(t.dims(), depth(t.type()).value(), t.bytes(), to); }
-  static void view(OutputView t, Mat& to) { point(t.dims(), depth(t.type()).value(), t.bytes(), to); }
-  static void view(const Shape& s, unsigned char* memory, Mat& to) { point(dims(s), CV_32F, memory, to); }
-  static Mat copy(TensorView t) {
-    Mat m;
-    if (t.type() == DType::i64) {
-      std::vector<int32_t> narrowed = t.to<int32_t>();
-      point(t.dims(), CV_32S, narrowed.data(), m);
-      return m.clone();
-    }
-    if (!has_type(t.type())) unsupported("layers of OpenCV have no element type ", t.type());
-    view(t, m);
-    return m.clone();
   }
   static const void* data(const Mat& m) { return m.data; }
   static void set(Params& params, const std::string& key, const std::vector<int64_t>& v, bool is_list) {
