@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The main job, end to end: a model with a layer that nobody knows, the extension that teaches it, a picture in, a picture out.
+# The main job, end to end: a model with an unknown layer, the extension that teaches it, a picture in, a picture out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 graft=build/bin/graft

@@ -76,7 +76,7 @@ def op(target: Any = None, *, name: "str | None" = None, opset: str = "extension
     1.0}`` declares attributes, which are fields of its last parameter `a`.
 
     `shape` gets an `Info` per input and the attributes, and returns the shape of the output, or a pair of element type
-    and shape; a list of them for several outputs. A dimension that only the data tells is None. It may be left out for
+    and shape; a list of them for several outputs. A data-dependent dimension is None. It may be left out for
     an element-wise function. Such a function is traced where possible: it runs natively, without Python.
 
     Without import rules, layers of all frameworks with the name of the operation become it.

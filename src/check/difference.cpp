@@ -53,7 +53,7 @@ std::optional<Fault> difference_from_reference(const OpDef& op, const Tensor& ex
   bool elementwise = op.has(GRAFT_OP_ELEMENTWISE);
   std::vector<double> a = values_of<double>(expected), b = values_of<double>(got);
   double largest = 1;
-  bool wild = false;  // NaN or infinity among the results: what becomes of the other elements is up to the algorithm
+  bool wild = false;  // NaN or infinity among the results: the other elements then depend on the algorithm
   for (double x : a) {
     if (std::isfinite(x)) largest = std::max(largest, std::fabs(x));
     else wild = true;

@@ -14,7 +14,7 @@
 namespace graft {
 namespace {
 
-// What an image of so many bytes may have: photographs take several pixels per byte, large drawings are refused.
+// The most pixels for a file of this size. Photographs have a few pixels per byte; a large empty image is refused.
 class Canvas {
  public:
   Canvas(const Limits& limits, size_t file_bytes) : most_(limits.pixels + 8 * file_bytes) {}
