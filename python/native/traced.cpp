@@ -119,7 +119,8 @@ struct Instruction {
 
 struct Expression {
   std::vector<Instruction> code;
-  size_t inputs = 0;
+  std::vector<int64_t> dims;                  // of the output
+  std::vector<std::vector<int64_t>> strides;  // of each input along them
 };
 
 size_t formula_named(const std::string& name) {
@@ -133,7 +134,6 @@ size_t formula_named(const std::string& name) {
 Expression expression_of(py::handle traced, size_t inputs) {
   constexpr size_t most = 4096;
   Expression e;
-  e.inputs = inputs;
   for (py::handle item : traced) {
     if (e.code.size() == most) unsupported("not traced: more than ", most, " steps");
     auto parts = py::cast<py::tuple>(item);
@@ -163,7 +163,8 @@ Expression expression_of(py::handle traced, size_t inputs) {
 template <class T>
 void gather(T* to, const T* from, const std::vector<int64_t>& dims, const std::vector<int64_t>& strides, int64_t begin,
             int64_t count) {
-  std::vector<int64_t> at(dims.size());
+  thread_local std::vector<int64_t> at;
+  at.resize(dims.size());
   int64_t rest = begin, offset = 0;
   for (size_t k = dims.size(); k-- > 0;) {
     at[k] = rest % dims[k], rest /= dims[k];
@@ -182,14 +183,14 @@ void gather(T* to, const T* from, const std::vector<int64_t>& dims, const std::v
 template <class T>
 void evaluate(Run& ctx, const Expression& e) {
   TensorView y(ctx.raw()->outputs[0]);
-  std::vector<int64_t> dims(y.dims().begin(), y.dims().end());
   bool boolean = y.type() == DType::boolean;
-  std::vector<std::vector<int64_t>> strides;
-  for (size_t i = 0; i < e.inputs; ++i) strides.push_back(broadcast_strides(ctx.input(i).dims(), y.dims()));
   ctx.parallel_for(y.size(), 4096, [&](int64_t begin, int64_t end) {
     int64_t size = std::min(block, end - begin);
-    std::vector<T> memory(e.code.size() * static_cast<size_t>(size));
-    std::vector<const T*> values(e.code.size());
+    // Kept between calls, so that nothing is allocated after the first one.
+    thread_local std::vector<T> memory;
+    thread_local std::vector<const T*> values;
+    memory.resize(std::max(memory.size(), e.code.size() * static_cast<size_t>(size)));
+    values.resize(e.code.size());
     for (size_t k = 0; k < e.code.size(); ++k) {
       T* own = memory.data() + k * static_cast<size_t>(size);
       values[k] = own;
@@ -204,7 +205,7 @@ void evaluate(Run& ctx, const Expression& e) {
           const T* x = static_cast<const T*>(ctx.raw()->inputs[in.which]->data);
           // Whole inputs are read where they are.
           if (ctx.input(in.which).size() == y.size()) values[k] = x + at;
-          else gather(own, x, dims, strides[in.which], at, n);
+          else gather(own, x, e.dims, e.strides[in.which], at, n);
         } else if (in.kind == Instruction::formula) {
           bool last = k + 1 == e.code.size() && !boolean;
           T* to = last ? static_cast<T*>(ctx.raw()->outputs[0]->data) + at : own;
@@ -228,6 +229,7 @@ graft_status traced_prepare(graft_node* node, void* user, void** state) {
     Prepare ctx(node);
     DType type = ctx.type(0);
     if (type != DType::f32 && type != DType::f64) unsupported("expected f32 or f64, got ", type);
+    if (!ctx.output(0).shape.is_static()) unsupported("requires static shapes");
     const Record& record = *static_cast<Record*>(user);
     PyGILState_STATE gil = PyGILState_Ensure();
     struct Unlock {
@@ -237,7 +239,10 @@ graft_status traced_prepare(graft_node* node, void* user, void** state) {
     try {
       py::object traced = py::handle(spec_of(record)).attr("trace")(node_attributes(node, record));
       if (py::isinstance<py::str>(traced)) unsupported("not traced: ", py::cast<std::string>(traced));
-      *state = new Expression(expression_of(traced, ctx.inputs()));
+      Expression e = expression_of(traced, ctx.inputs());
+      e.dims = ctx.output(0).shape.values();
+      for (size_t i = 0; i < ctx.inputs(); ++i) e.strides.push_back(broadcast_strides(ctx.shape(i).values(), e.dims));
+      *state = new Expression(std::move(e));
     } catch (py::error_already_set& e) {
       unsupported("not traced: ", e.what());
     }
