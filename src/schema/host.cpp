@@ -56,6 +56,13 @@ R value_or(R otherwise, F&& body) noexcept {
   }
 }
 
+// What a pointer of the extension points to.
+template <class T>
+T& given(T* pointer) {
+  if (!pointer) throw Error(ErrorKind::user, "expected an argument of a host function, got a null pointer");
+  return *pointer;
+}
+
 void host_fail(graft_status status, graft_str message, graft_str hint) {
   auto kind = status >= GRAFT_USER && status <= GRAFT_INTERNAL ? static_cast<ErrorKind>(status) : ErrorKind::internal;
   reasons.last.emplace(kind, std::string(view(message)), std::string(view(hint)));
@@ -67,7 +74,7 @@ graft_host make_table() {
   h.abi_version = GRAFT_ABI_VERSION;
   h.fail = host_fail;
   h.log = [](int32_t level, graft_str m) { log(static_cast<LogLevel>(std::clamp(level, 0, 3)), view(m)); };
-  h.convert = [](const graft_tensor* a, graft_tensor* b) { return run([&] { convert(*a, *b); }); };
+  h.convert = [](const graft_tensor* a, graft_tensor* b) { return run([&] { convert(given(a), given(b)); }); };
 
   h.node_name = [](const graft_node* n) { return n->name(); };
   h.node_type = [](const graft_node* n) { return n->type(); };
@@ -77,27 +84,29 @@ graft_host make_table() {
   h.input_count = [](const graft_node* n) { return n->input_count(); };
   h.output_count = [](const graft_node* n) { return n->output_count(); };
   h.input = [](const graft_node* n, size_t i, graft_info* info) {
-    return value_or<int32_t>(0, [&] { return n->input(i, *info); });
+    return value_or<int32_t>(0, [&] { return n->input(i, given(info)); });
   };
   h.output = [](const graft_node* n, size_t i, graft_info* info) {
-    return value_or<int32_t>(0, [&] { return n->output(i, *info); });
+    return value_or<int32_t>(0, [&] { return n->output(i, given(info)); });
   };
   h.constant = [](const graft_node* n, size_t i) {
     return value_or<const graft_tensor*>(nullptr, [&] { return n->constant(i); });
   };
   h.known_values = [](const graft_node* n, size_t i, graft_shape* s) {
-    return value_or<int32_t>(0, [&] { return n->known_values(i, *s); });
+    return value_or<int32_t>(0, [&] { return n->known_values(i, given(s)); });
   };
-  h.set_output = [](graft_node* n, size_t i, const graft_info* info) { return run([&] { n->set_output(i, *info); }); };
+  h.set_output = [](graft_node* n, size_t i, const graft_info* info) {
+    return run([&] { n->set_output(i, given(info)); });
+  };
   h.set_known_values = [](graft_node* n, size_t i, const graft_shape* s) {
-    return run([&] { n->set_known_values(i, *s); });
+    return run([&] { n->set_known_values(i, given(s)); });
   };
   h.body_count = [](const graft_node* n) { return n->body_count(); };
   h.body = [](const graft_node* n, size_t i) {
     return value_or<const graft_body*>(nullptr, [&] { return n->body(i); });
   };
   h.infer_body = [](graft_node* n, size_t i, const graft_info* p, const graft_info** r) {
-    return run([&] { *r = n->infer_body(i, p); });
+    return run([&] { given(r) = n->infer_body(i, p); });
   };
   h.request_scratch = [](graft_node* n, size_t bytes) { return run([&] { n->request_scratch(bytes); }); };
 
@@ -119,7 +128,7 @@ graft_host make_table() {
     return value_or<const graft_tensor*>(nullptr, [&] { return r->variable(view(id)); });
   };
   h.set_variable = [](graft_runner* r, graft_str id, const graft_tensor* t) {
-    return run([&] { r->set_variable(view(id), *t); });
+    return run([&] { r->set_variable(view(id), given(t)); });
   };
 
   h.layer_name = [](const graft_builder* m) { return m->layer_name(); };
@@ -132,23 +141,25 @@ graft_host make_table() {
   h.layer_output_count = [](const graft_builder* m) { return m->output_count(); };
   h.layer_output_used = [](const graft_builder* m, size_t i) -> int32_t { return m->output_used(i); };
   h.layer_input = [](const graft_builder* m, size_t i) { return value_or<graft_ref>(0, [&] { return m->input(i); }); };
-  h.ref_info = [](graft_builder* m, graft_ref r, graft_info* info) { return run([&] { *info = m->ref_info(r); }); };
+  h.ref_info = [](graft_builder* m, graft_ref r, graft_info* info) {
+    return run([&] { given(info) = m->ref_info(r); });
+  };
   h.ref_constant = [](graft_builder* m, graft_ref r) {
     return value_or<const graft_tensor*>(nullptr, [&] { return m->ref_constant(r); });
   };
   h.ref_known_values = [](graft_builder* m, graft_ref r, graft_shape* s) {
-    return value_or<int32_t>(0, [&] { return m->ref_known_values(r, *s); });
+    return value_or<int32_t>(0, [&] { return m->ref_known_values(r, given(s)); });
   };
   h.add_constant = [](graft_builder* m, const graft_tensor* t) {
-    return value_or<graft_ref>(0, [&] { return m->add_constant(*t); });
+    return value_or<graft_ref>(0, [&] { return m->add_constant(given(t)); });
   };
   h.add_node = [](graft_builder* m, const graft_new_node* n, graft_ref* out, size_t count) {
-    return run([&] { m->add_node(*n, {out, count}); });
+    return run([&] { m->add_node(given(n), {out, count}); });
   };
   h.set_layer_output = [](graft_builder* m, size_t i, graft_ref r) { return run([&] { m->set_output(i, r); }); };
   h.import_body = [](graft_builder* m, graft_str path, const graft_info* p, size_t n, graft_builder::Callback before,
                      graft_builder::Callback after, void* user, const graft_imported_body** out) {
-    return run([&] { *out = m->import_body(view(path), {p, n}, before, after, user); });
+    return run([&] { given(out) = m->import_body(view(path), {p, n}, before, after, user); });
   };
   h.add_list = [](graft_builder* m, const graft_ref* items, size_t count) {
     return value_or<graft_ref>(0, [&] { return m->add_list({items, count}); });
@@ -156,7 +167,7 @@ graft_host make_table() {
   h.ref_list = [](graft_builder* m, graft_ref r, const graft_ref** items, size_t* count) {
     return value_or<int32_t>(0, [&] {
       const std::vector<graft_ref>* list = m->ref_list(r);
-      if (list) *items = list->data(), *count = list->size();
+      if (list) given(items) = list->data(), given(count) = list->size();
       return list ? 1 : 0;
     });
   };
@@ -166,19 +177,19 @@ graft_host make_table() {
   h.node_attributes = [](const graft_node* n, const graft_named_value** list) {
     return value_or<size_t>(0, [&] {
       auto all = n->attributes();
-      *list = all.data();
+      given(list) = all.data();
       return all.size();
     });
   };
   h.visited = [](graft_builder* m) { return m->visited(); };
   h.ref_producer = [](graft_builder* m, graft_ref r, size_t* output) {
-    return value_or<const graft_node*>(nullptr, [&] { return m->ref_producer(r, *output); });
+    return value_or<const graft_node*>(nullptr, [&] { return m->ref_producer(r, given(output)); });
   };
   h.ref_consumers = [](graft_builder* m, graft_ref r, const graft_consumer** readers) {
     return value_or<size_t>(0, [&] {
       if (!readers) return m->consumer_count(r);
       auto list = m->ref_consumers(r);
-      *readers = list.data();
+      given(readers) = list.data();
       return list.size();
     });
   };
@@ -191,7 +202,7 @@ graft_host make_table() {
   h.graph_nodes = [](graft_builder* m, const graft_node* const** nodes) {
     return value_or<size_t>(0, [&] {
       auto list = m->graph_nodes();
-      *nodes = list.data();
+      given(nodes) = list.data();
       return list.size();
     });
   };
@@ -204,16 +215,16 @@ graft_host make_table() {
                      size_t* count) {
     return run([&] {
       const std::vector<graft_ref>& made = m->inline_body(view(path), {in, n});
-      *out = made.data(), *count = made.size();
+      given(out) = made.data(), given(count) = made.size();
     });
   };
-  h.packed = [](graft_node* n, const void** packed) { return run([&] { *packed = n->packed(); }); };
+  h.packed = [](graft_node* n, const void** packed) { return run([&] { given(packed) = n->packed(); }); };
   h.thread_number = [](graft_runner*) -> int32_t { return ThreadPool::thread_number(); };
   h.thread_count = [](graft_runner*) -> int32_t { return ThreadPool::shared().threads(); };
   h.layer_fields = [](graft_builder* m, const graft_named_value** list) {
     return value_or<size_t>(0, [&] {
       auto all = m->fields();
-      *list = all.data();
+      given(list) = all.data();
       return all.size();
     });
   };

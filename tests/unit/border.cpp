@@ -302,6 +302,15 @@ TEST(Border, AFailureIsNeverTakenForAbsence) {
   EXPECT_EQ(reason(GRAFT_OK), "");
 }
 
+TEST(Border, ANullPointerIsAnError) {
+  FailingNode node;
+  const graft_host& h = host_table();
+  EXPECT_EQ(h.input(&node, 0, nullptr), 0);
+  EXPECT_EQ(reason(GRAFT_OK), "expected an argument of a host function, got a null pointer");
+  EXPECT_NE(h.set_output(&node, 0, nullptr), GRAFT_OK);
+  EXPECT_EQ(reason(GRAFT_USER), "expected an argument of a host function, got a null pointer");
+}
+
 TEST(Border, ACallbackThatGivesNoReasonIsStillAnError) {
   try {
     check_callback(GRAFT_UNSUPPORTED);
