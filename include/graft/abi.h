@@ -95,13 +95,21 @@ typedef struct graft_info {
   graft_shape shape;
 } graft_info;
 
-/* A tensor in memory. Dense and row-major if `strides` is null. 4-bit and 1-bit elements are packed: two or eight to
+/* How the elements of a tensor are ordered in memory. Its dimensions are listed as the operation defines them,
+ * [N, C, H, W] for example, whatever the layout. */
+enum {
+  GRAFT_PLAIN = 0,         /* row-major */
+  GRAFT_CHANNELS_LAST = 1, /* dimension 1 varies fastest: [N, H, W, C] */
+  GRAFT_ANY_LAYOUT = -1    /* only in graft_layouts */
+};
+
+/* A tensor in memory. Dense in its layout if `strides` is null. 4-bit and 1-bit elements are packed: two or eight to
  * a byte, 4-bit low nibble first, 1-bit highest bit first. */
 typedef struct graft_tensor {
   uint32_t size;
   graft_type type;
   int32_t rank;
-  int32_t layout; /* 0: plain. Others are reserved for blocked layouts. */
+  int32_t layout; /* GRAFT_PLAIN, unless the kernel has declared another */
   const int64_t* dims;
   const int64_t* strides; /* in elements */
   void* data;
@@ -227,6 +235,17 @@ typedef struct graft_call {
   const uint8_t* used; /* per output; 0: unused, so the kernel may skip it to save time; writing it is harmless */
 } graft_call;
 
+/* A combination of layouts that a kernel works with. The last entry of a list also holds for all further ports; an
+ * empty list stands for GRAFT_PLAIN. Ports marked GRAFT_ANY_LAYOUT share one layout, whichever costs the least: their
+ * tensors are passed as plain ones with the dimensions in the order of the memory, so such a kernel must not depend on
+ * that order. A kernel of an element-wise operation is one of these without saying so. */
+typedef struct graft_layouts {
+  const int32_t* inputs;
+  size_t input_count;
+  const int32_t* outputs;
+  size_t output_count;
+} graft_layouts;
+
 /* One way of running an operation on a device. Devices try their kernels for an operation in order and take the first
  * that accepts. The kernel of device "REFERENCE" defines the correct result. */
 typedef struct graft_kernel {
@@ -245,6 +264,8 @@ typedef struct graft_kernel {
    * `prepare` asks for it with host->packed, once per compiled model; all shapes and requests share the result. */
   graft_status (*pack)(graft_node*, void* user, void** packed);
   void (*release_packed)(void* packed, void* user);
+  const graft_layouts* layouts; /* the combinations that it works with, best first; none: all tensors are plain */
+  size_t layout_count;
 } graft_kernel;
 #define GRAFT_KERNEL_MIN_SIZE (offsetof(graft_kernel, release) + sizeof(void*))
 
@@ -325,8 +346,9 @@ typedef struct graft_rule {
 
 /* The phase in which a pass runs: right after the import, when layers without a rule are still in the graph; during
  * optimization; or at the end, when graphs get their final form. Passes of GRAFT_WRITE run after all others, and only
- * when an IR is written; those of the same name are merged into one pass. */
-enum { GRAFT_FRONT = 0, GRAFT_MIDDLE = 1, GRAFT_BACK = 2, GRAFT_WRITE = 3 };
+ * when an IR is written; those of the same name are merged into one pass. Passes of GRAFT_COMPILE prepare a graph for
+ * one device and run when a model is compiled for it, never when it is converted. */
+enum { GRAFT_FRONT = 0, GRAFT_MIDDLE = 1, GRAFT_BACK = 2, GRAFT_WRITE = 3, GRAFT_COMPILE = 4 };
 
 enum {
   GRAFT_PASS_ON_REQUEST = 1,     /* runs only if requested by name */
@@ -350,6 +372,7 @@ typedef struct graft_pass {
   size_t after_count;
   void* user; /* passed to visit */
   graft_status (*visit)(graft_builder*, void* user);
+  graft_str device; /* of a pass of GRAFT_COMPILE; empty: every device */
 } graft_pass;
 #define GRAFT_PASS_MIN_SIZE (offsetof(graft_pass, visit) + sizeof(void*))
 
@@ -526,6 +549,10 @@ typedef struct graft_host {
   /* All fields of the layer, in the order of the file; they count as used. The list is valid until the callback
    * returns. */
   size_t (*layer_fields)(graft_builder*, const graft_named_value** list);
+
+  /* In prepare: the layout that was chosen for an input or output. */
+  int32_t (*input_layout)(const graft_node*, size_t index);
+  int32_t (*output_layout)(const graft_node*, size_t index);
 } graft_host;
 
 /* What every host provides: the table of the first release. Test later fields against `size` before use. */

@@ -199,14 +199,24 @@ class Prepare : public Accept {
     check(host->packed(n_, &p));
     return *static_cast<const P*>(p);
   }
+  // The layouts that were chosen, for a kernel that declares several (Kernel::layouts).
+  Layout input_layout(size_t i) const {
+    return knows_layouts() ? static_cast<Layout>(host->input_layout(n_, i)) : Layout::plain;
+  }
+  Layout output_layout(size_t i) const {
+    return knows_layouts() ? static_cast<Layout>(host->output_layout(n_, i)) : Layout::plain;
+  }
   // Requests temporary memory for each call, 64-byte aligned. It shares memory with the activations.
   void scratch(size_t bytes) { check(host->request_scratch(n_, bytes)); }
+
+ private:
+  static bool knows_layouts() { return host->size >= offsetof(graft_host, output_layout) + sizeof(void*); }
 };
 
-// One call of a kernel. Input and output tensors are dense and row-major; the memory of the outputs is allocated,
-// unless their shape is data-dependent (see `allocate`). Several calls with the same state may run concurrently, so
-// `run` must not modify the state. The hot path of a kernel neither allocates nor throws: check everything in `accept`
-// and `prepare`.
+// One call of a kernel. Input and output tensors are dense, and row-major unless the kernel declares other layouts; the
+// memory of the outputs is allocated, unless their shape is data-dependent (see `allocate`). Several calls with the
+// same state may run concurrently, so `run` must not modify the state. The hot path of a kernel neither allocates nor
+// throws: check everything in `accept` and `prepare`.
 class Run {
  public:
   explicit Run(const graft_call* c) : c_(c) {}

@@ -46,7 +46,8 @@ struct GRAFT_API Choice {
   std::string device, kernel;                                 // the choice; empty kernel: nothing to run
   std::vector<std::pair<std::string, std::string>> declined;  // kernel and reason, in order of preference
   std::vector<Info> inputs, outputs;
-  std::string note;  // "view of its input", "constant", "decided at run time"
+  std::string note;    // "view of its input", "constant", "decided at run time"
+  std::string layout;  // of its outputs, unless they are plain: "channels last"
 };
 
 struct GRAFT_API Explanation {

@@ -127,6 +127,28 @@ class Kernel {
     return *this;
   }
 
+  // The layouts that the kernel works with, as combinations of those of its inputs and outputs, best first. The last
+  // entry of a list holds for all further ports; an empty list means plain. Without a word, all tensors are plain.
+  //
+  //   .layouts({{{Layout::channels_last, Layout::plain}, {Layout::channels_last}}})
+  //
+  // The host chooses so that as little as possible is reordered; Prepare::input_layout tells what it chose. Ports
+  // marked `any` share one layout: their tensors are passed as plain ones with the dimensions in the order of the
+  // memory, so such a kernel must not depend on that order. Kernels of element-wise operations are of that kind without
+  // saying so.
+  struct Ports {
+    std::vector<Layout> inputs, outputs;
+  };
+  Kernel& layouts(std::vector<Ports> forms) {
+    functions_->forms = std::move(forms);
+    functions_->records.clear();
+    for (const Ports& f : functions_->forms)
+      functions_->records.push_back({reinterpret_cast<const int32_t*>(f.inputs.data()), f.inputs.size(),
+                                     reinterpret_cast<const int32_t*>(f.outputs.data()), f.outputs.size()});
+    k_.layouts = functions_->records.data(), k_.layout_count = functions_->records.size();
+    return *this;
+  }
+
   // Whether one kernel replaces the other.
   bool same_slot(const Kernel& o) const {
     return view(k_.device) == view(o.k_.device) && view(k_.name) == view(o.k_.name);
@@ -144,6 +166,8 @@ class Kernel {
     void* prepare = nullptr;
     void* run = nullptr;
     void (*accept)(Accept&) = nullptr;
+    std::vector<Ports> forms;
+    std::vector<graft_layouts> records;
   };
   graft_kernel k_{};
   std::shared_ptr<std::string> opset_;

@@ -204,8 +204,15 @@ class Rewrite : public Builder {
 
 // front: right after the import, when layers without a rule are still in the graph; middle: optimization; back: the
 // final form. Passes of an earlier phase run first. write: after all others, only when an IR is written; passes of the
-// same name are merged into one.
-enum class Phase { front = GRAFT_FRONT, middle = GRAFT_MIDDLE, back = GRAFT_BACK, write = GRAFT_WRITE };
+// same name are merged into one. compile: when a model is compiled for a device, never when it is converted; see
+// Pass::device.
+enum class Phase {
+  front = GRAFT_FRONT,
+  middle = GRAFT_MIDDLE,
+  back = GRAFT_BACK,
+  write = GRAFT_WRITE,
+  compile = GRAFT_COMPILE
+};
 
 // The pass that lowers operations to the earliest opset that can express them; see OpOf::earlier.
 inline constexpr std::string_view lower_opsets = "lower_opsets";
@@ -225,6 +232,8 @@ class Pass {
   Pass& doc(std::string_view d) { return r_.doc = str(d), *this; }
   // The default is Phase::middle.
   Pass& phase(Phase p) { return r_.phase = static_cast<int32_t>(p), *this; }
+  // A pass of Phase::compile for one device; without it, for every device.
+  Pass& device(std::string_view name) { return r_.phase = GRAFT_COMPILE, r_.device = str(name), *this; }
   // Order within the phase: this pass runs before or after the named one. Unknown names are ignored.
   Pass& before(std::string_view name) { return before_.push_back(str(name)), *this; }
   Pass& after(std::string_view name) { return after_.push_back(str(name)), *this; }

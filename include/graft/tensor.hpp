@@ -81,6 +81,15 @@ class TensorView {
     return static_cast<const T*>(memory());
   }
 
+  // The order of the elements in memory.
+  Layout layout() const { return static_cast<Layout>(existing().layout); }
+  // The memory of a tensor whose layout is channels_last: [N, H, W, C] for the dimensions [N, C, H, W].
+  template <class T>
+  const T* channels_last() const {
+    check_type(dtype_of<std::remove_const_t<T>>());
+    return static_cast<const T*>(memory_of(Layout::channels_last));
+  }
+
   // A copy of all elements, converted to T: double, float, int64_t, uint64_t, ... Conversion from floating point to
   // integer truncates and saturates. Narrowing integers wrap around. Packed types are unpacked.
   template <class T>
@@ -108,10 +117,14 @@ class TensorView {
     if (type() != expected) [[unlikely]]
       fail("expected a tensor of ", expected, ", got ", type());
   }
+  void* memory() const { return memory_of(Layout::plain); }
   // Outputs with a data-dependent shape have no memory before Run::allocate.
-  void* memory() const {
+  void* memory_of(Layout expected) const {
     if (!existing().data && size() > 0) [[unlikely]]
       fail("the output has no memory yet: call allocate for an output with a data-dependent shape");
+    if (layout() != expected) [[unlikely]]
+      fail(expected == Layout::plain ? "expected a plain tensor, got one with the channels last"
+                                     : "expected a tensor with the channels last, got a plain one");
     return t_->data;
   }
   // Which tensors exist is up to untrusted files.
@@ -135,6 +148,11 @@ class OutputView : public TensorView {
   T* data() const {
     check_type(dtype_of<std::remove_const_t<T>>());
     return static_cast<T*>(memory());
+  }
+  template <class T>
+  T* channels_last() const {
+    check_type(dtype_of<std::remove_const_t<T>>());
+    return static_cast<T*>(memory_of(Layout::channels_last));
   }
   // Sets all elements, converted from T as described at TensorView::to. The number of values must match.
   template <class T>

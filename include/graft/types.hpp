@@ -459,6 +459,14 @@ inline void Shape::no_axis(size_t i) const {
   fail("expected a rank of at least ", i + 1, ", got shape ", *this);
 }
 
+// The order of a tensor's elements in memory. Dimensions are listed as the operation defines them, whatever the layout.
+// Kernels get plain tensors unless they declare others (Kernel::layouts).
+enum class Layout : int32_t {
+  plain = GRAFT_PLAIN,                  // row-major
+  channels_last = GRAFT_CHANNELS_LAST,  // dimension 1 varies fastest: [N, H, W, C]
+  any = GRAFT_ANY_LAYOUT                // in Kernel::layouts only: see there
+};
+
 // The type and shape of a value: all that shape inference knows about it. By default neither is known. Printed as
 // "f32[1,3,?]".
 struct Info {

@@ -27,6 +27,8 @@ class NodeContext final : public graft_node {
   std::vector<std::optional<Info>> outputs;
   std::vector<std::optional<Shape>> output_values;
   size_t scratch_bytes = 0;
+  // Before prepare: the layouts that were chosen; ports beyond the end are plain.
+  std::vector<Layout> input_layouts, output_layouts;
 
   const Node& node() const { return node_; }
   const std::vector<std::optional<Info>>& inputs() const { return inputs_; }
@@ -48,8 +50,13 @@ class NodeContext final : public graft_node {
   const graft_info* infer_body(size_t index, const graft_info* parameters) override;
   void request_scratch(size_t bytes) override { scratch_bytes = std::max(scratch_bytes, bytes); }
   const void* packed() override { return packs ? packs() : graft_node::packed(); }
+  int32_t input_layout(size_t i) const override { return layout_in(input_layouts, i); }
+  int32_t output_layout(size_t i) const override { return layout_in(output_layouts, i); }
 
  private:
+  static int32_t layout_in(const std::vector<Layout>& list, size_t i) {
+    return static_cast<int32_t>(i < list.size() ? list[i] : Layout::plain);
+  }
   struct Cached {
     std::string_view name;
     graft_value value;

@@ -192,6 +192,7 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
   auto try_device = [&] {
     if (how.device.empty()) return false;
     for (const KernelDef& k : how.registry.kernels(op, how.device)) try {
+        if (!takes_plain(*k.record)) continue;
         take(k.record);
         return true;
       } catch (const Error& e) {

@@ -23,11 +23,37 @@ inline void check_channels(const Dim& found, const Dim& wanted) {
   agree(found, wanted, "channels in the data", "to match the weights");
 }
 
+// Weights are [O, I, ...], or [G, O, I, ...] with groups.
+inline void convolution_shape(Infer& ctx, const WindowAttributes& attributes, bool grouped) {
+  DType type = common_type(ctx);
+  Shape data = ctx.shape(0), weights = ctx.shape(1);
+  size_t leading = grouped ? 3 : 2;
+  if (!match_spatial_rank(data, weights, leading)) return ctx.output(0, type, Shape::unknown());
+  size_t spatial = data.rank() - 2;
+  WindowAttributes a = complete_windows(attributes, spatial);
+  Dim groups = grouped ? weights[0] : Dim(1), channels = groups * weights[leading - 1];
+  if (grouped && groups.max() == 0) fail("expected weights with a group axis, got shape ", weights);
+  check_channels(data[1], channels);
+  Shape out{data[0], groups * weights[leading - 2]};
+  for (size_t i = 0; i < spatial; ++i)
+    out.push_back(window_positions(data[i + 2], weights[i + leading], a, i, Rounding::floor));
+  ctx.output(0, type, out);
+}
 // One convolution, forward or backward. The "outer" side is the one that the kernel taps touch.
 struct ConvolutionPlan {
   WindowAxes axes;
   int64_t batch = 0, groups = 1, inputs = 0, outputs = 0;  // channels per group
 };
+
+inline ConvolutionPlan convolution_plan(std::span<const int64_t> x, std::span<const int64_t> w,
+                                        std::span<const int64_t> y, const WindowAttributes& a, bool grouped) {
+  size_t leading = grouped ? 3 : 2;
+  ConvolutionPlan plan;
+  plan.axes = window_axes(x.subspan(2), y.subspan(2), w.subspan(leading), a);
+  plan.batch = x[0], plan.groups = grouped ? w[0] : 1;
+  plan.outputs = w[leading - 2], plan.inputs = w[leading - 1];
+  return plan;
+}
 
 // y[n, g, o] = sum over i and taps of w(g, o, i, tap) * x[n, g, i]. `backward` swaps the two sides of the window and
 // expects the weights as [g, i, o].

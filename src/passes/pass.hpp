@@ -21,11 +21,13 @@ struct PassCall {
 };
 
 // Front passes run as soon as a model is read, before unknown layers are reported; middle and back passes when it is
-// converted or compiled (`others`); passes of phase "write" after them when it is written as IR (`writing`).
-enum class PassPhases { front, others, writing };
+// converted or compiled (`others`); passes of phase "write" after them when it is written as IR (`writing`), and those of
+// phase "compile" when it is compiled for `PassOptions::device` (`compiling`).
+enum class PassPhases { front, others, writing, compiling };
 
 struct PassOptions {
   PassPhases phases = PassPhases::others;
+  std::string device;                                    // that the graph is compiled for
   std::vector<std::string> disabled;                     // by name; "all" for all passes
   std::vector<std::string> enabled;                      // passes that run only on request
   std::function<bool(const std::string& name)> is_kept;  // nodes that no rewrite may change; empty: none

@@ -66,7 +66,7 @@ constexpr Place places[] = {
     {"lower_opsets", nullptr, "expresses operations in the earliest opset that has them"},
 };
 
-constexpr std::string_view phase_names[] = {"front", "middle", "back", "write"};
+constexpr std::string_view phase_names[] = {"front", "middle", "back", "write", "compile"};
 
 // A pass with its place in the order.
 struct Entry {
@@ -76,9 +76,14 @@ struct Entry {
   std::vector<const PassDef*> rewrites;  // several only in phase "write", where those of one name are one pass
   std::vector<size_t> first;             // entries that run before
   bool has(uint32_t flag) const { return !rewrites.empty() && rewrites[0]->record->flags & flag; }
-  bool runs_in(PassPhases phases) const {
-    if (phases == PassPhases::front) return phase == GRAFT_FRONT;
-    return phase == GRAFT_MIDDLE || phase == GRAFT_BACK || (phase == GRAFT_WRITE && phases == PassPhases::writing);
+  bool runs_in(const PassOptions& o) const {
+    if (o.phases == PassPhases::front) return phase == GRAFT_FRONT;
+    if (phase == GRAFT_WRITE) return o.phases == PassPhases::writing;
+    if (phase == GRAFT_COMPILE) {
+      std::string_view device = view(rewrites[0]->record->device);
+      return o.phases == PassPhases::compiling && (device.empty() || device == o.device);
+    }
+    return phase == GRAFT_MIDDLE || phase == GRAFT_BACK;
   }
 };
 
@@ -160,7 +165,8 @@ std::vector<Entry> all_passes(const Registry& registry) {
   };
   for (const PassDef& d : registry.passes()) {
     if (is_placed(d)) continue;
-    if (d.source->built_in()) throw_internal("the pass '", d.record->name, "' is missing from the pipeline");
+    if (d.source->built_in() && d.record->phase != GRAFT_COMPILE)
+      throw_internal("the pass '", d.record->name, "' is missing from the pipeline");
     for (const Place& p : places)
       if (p.name == view(d.record->name))
         throw Error(ErrorKind::user, text("duplicate pass '", p.name, "'"), "choose a name that no other pass has");
@@ -191,7 +197,7 @@ void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& en
   };
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry& e = entries[i];
-    if (!e.runs_in(options.phases)) continue;
+    if (!e.runs_in(options)) continue;
     if (contains(options.disabled, e.name) || contains(options.disabled, "all")) continue;
     if (e.has(GRAFT_PASS_ON_REQUEST) && !contains(options.enabled, e.name)) continue;
     PassEffect& effect = effects[i];
@@ -272,7 +278,7 @@ std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const
   }
   StepTime time;
   std::vector<PassEffect> effects(entries.size());
-  bool any = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.runs_in(options.phases); });
+  bool any = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.runs_in(options); });
   if (!any) return {};
   size_t nodes = graph.node_count();
   auto budget = pass_budget(graph, options.limits);

@@ -148,7 +148,7 @@ void HostExecution::bind(std::shared_ptr<const Plan> plan) {
     raw_[i] = {sizeof(graft_tensor),
                static_cast<graft_type>(s.info.type),
                static_cast<int32_t>(s.dims.size()),
-               0,
+               static_cast<int32_t>(s.layout),
                s.dims.data(),
                nullptr,
                nullptr};
@@ -330,7 +330,7 @@ void HostExecution::run_dynamic(size_t index) {
         uint32_t slot = s.inputs[i];
         return slot != no_slot && plan_->slots[slot].kind == Slot::constant ? &values[i] : nullptr;
       };
-      c.chosen = choose_kernel(program_.kernels(), *s.op, plan_->graph, s.node, context, nullptr);
+      c.chosen = choose_kernel(program_.kernels(), *s.op, plan_->graph, s.node, context);
       c.chosen_for = infos;
       c.scratch = c.chosen.scratch_bytes ? allocate_aligned(c.chosen.scratch_bytes) : nullptr;
       c.call.state = c.chosen.state();

@@ -42,19 +42,21 @@ struct KernelSource {
   const std::vector<std::string>& devices;
   Packs& packs;
 };
-// The first kernel that accepts node `id` of the graph, prepared. Throws when none does.
+// The first kernel that accepts node `id` of the graph with plain tensors, prepared. Throws when none does.
 PreparedKernel choose_kernel(const KernelSource& from, const OpDef& op, const Graph& graph, NodeId id,
-                             NodeContext& context, Choice* choice);
+                             NodeContext& context);
 
-// A value. Slots that are views of others share their root's memory.
+// A value, or another view of one. Slots that are views of others share their root's memory.
 struct Slot {
   enum Kind { arena, constant, input, output, dynamic } kind = dynamic;
   Info info;
   std::vector<int64_t> dims;  // when the shape is known
-  uint32_t root;              // slot that owns the memory; itself unless a view
-  size_t index = 0;           // of the constant, input or output
-  size_t offset = 0;          // in the arena
-  size_t last_step = 0;       // the last consumer
+  Layout layout = Layout::plain;
+  bool is_alias = false;  // only another form of a value that has its own slot
+  uint32_t root;          // slot that owns the memory; itself unless a view
+  size_t index = 0;       // of the constant, input or output
+  size_t offset = 0;      // in the arena
+  size_t last_step = 0;   // the last consumer
 };
 
 inline constexpr uint32_t no_slot = UINT32_MAX;
@@ -70,7 +72,8 @@ struct Step {
 };
 
 struct Plan {
-  Graph graph;  // with this plan's shapes
+  explicit Plan(Graph g) : graph(std::move(g)) {}
+  Graph graph;  // with this plan's shapes and reorders
   std::vector<Slot> slots;
   std::vector<Step> steps;
   std::vector<Tensor> constants;

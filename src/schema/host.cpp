@@ -228,6 +228,8 @@ graft_host make_table() {
       return all.size();
     });
   };
+  h.input_layout = [](const graft_node* n, size_t i) { return n->input_layout(i); };
+  h.output_layout = [](const graft_node* n, size_t i) { return n->output_layout(i); };
   return h;
 }
 

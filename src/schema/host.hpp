@@ -28,6 +28,8 @@ struct graft_node {
   virtual void request_scratch(size_t bytes) = 0;
   virtual const void* packed() { graft::throw_user("only `prepare` can ask for packed constants"); }
   virtual std::span<const graft_named_value> attributes() const { return {}; }  // in a pass
+  virtual int32_t input_layout(size_t) const { return GRAFT_PLAIN; }
+  virtual int32_t output_layout(size_t) const { return GRAFT_PLAIN; }
 
  protected:
   ~graft_node() = default;

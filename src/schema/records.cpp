@@ -23,6 +23,7 @@ class Reading {
   void kernel(const graft_kernel* record) {
     graft_kernel k = copy_record(record, GRAFT_KERNEL_MIN_SIZE, "a kernel");
     if (!k.run) throw_user("kernel '", k.name, "' of '", k.op, "' has no run function");
+    for (size_t i = 0; i < k.layout_count; ++i) layouts(k, k.layouts[i]);
     out_.kernels.push_back(k);
   }
 
@@ -36,12 +37,22 @@ class Reading {
     graft_pass p = copy_record(record, GRAFT_PASS_MIN_SIZE, "a pass");
     if (!p.name.size) throw_user("a pass has no name");
     if (!p.visit) throw_user("the pass '", p.name, "' has no function");
-    if (p.phase < GRAFT_FRONT || p.phase > GRAFT_WRITE)
+    if (p.phase < GRAFT_FRONT || p.phase > GRAFT_COMPILE)
       throw_user("the pass '", p.name, "' has unknown phase ", p.phase);
     out_.passes.push_back(p);
   }
 
  private:
+  static void layouts(const graft_kernel& k, const graft_layouts& form) {
+    auto check = [&](const int32_t* list, size_t count) {
+      for (size_t i = 0; i < count; ++i)
+        if (list[i] < GRAFT_ANY_LAYOUT || list[i] > GRAFT_CHANNELS_LAST)
+          throw_user("kernel '", k.name, "' of '", k.op, "' has unknown layout ", list[i]);
+    };
+    check(form.inputs, form.input_count);
+    check(form.outputs, form.output_count);
+  }
+
   const std::vector<const graft_attr*>& attributes(const graft_op& op) {
     std::unordered_set<std::string_view> names;
     auto& list = out_.attr_lists.emplace_back();

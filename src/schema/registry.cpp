@@ -198,4 +198,16 @@ std::vector<const Source*> Registry::sources() const {
   return out;
 }
 
+bool takes_plain(const graft_kernel& kernel) {
+  auto plain = [](const int32_t* list, size_t count) {
+    return std::all_of(list, list + count, [](int32_t l) { return l == GRAFT_PLAIN || l == GRAFT_ANY_LAYOUT; });
+  };
+  bool found = kernel.layout_count == 0;
+  for (size_t i = 0; i < kernel.layout_count; ++i) {
+    const graft_layouts& form = kernel.layouts[i];
+    found = found || (plain(form.inputs, form.input_count) && plain(form.outputs, form.output_count));
+  }
+  return found;
+}
+
 }  // namespace graft

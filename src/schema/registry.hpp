@@ -81,6 +81,9 @@ std::shared_ptr<const Records> open_extension(const std::string& path);
 // The record of an entry function; throws if the host is too old for it.
 const graft_extension& enter_extension(const std::function<const graft_extension*(const graft_host*)>& entry);
 
+// Whether a kernel can work with plain tensors alone.
+bool takes_plain(const graft_kernel& kernel);
+
 // The number of "opset7"; -1 for unnumbered opsets.
 int opset_number(std::string_view opset);
 

@@ -163,6 +163,8 @@ std::shared_ptr<CompiledModel::State> compiled(const Device& device, const Model
   Graph graph = from->clone();
   from.reset();
   PassOptions passes = pass_options(origin.report, how.limits);
+  passes.phases = PassPhases::compiling;
+  passes.device = device.name();
   passes.disabled = options.disabled_passes;
   passes.unfolded = &s->unfolded;
   as_request([&] { check_pass_names(*s->registry, passes.disabled); });

@@ -4,7 +4,7 @@
 // block of the latter exists at a time, packed by the thread that needs it directly into the panels that gemm.hpp
 // multiplies. For a 1 x 1 window without padding, the window matrix is the image itself. Constant weights are packed
 // once.
-#include "convolution.hpp"
+#include "fused.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "convolution.cpp"
@@ -131,7 +131,8 @@ ConvolutionWeights convolution_pack(Pack& ctx) {
   return out;
 }
 
-ConvolutionState convolution_prepare(Prepare& ctx, const ConvolutionAttributes& a) {
+template <class A>
+ConvolutionState convolution_prepare(Prepare& ctx, const A& a) {
   ConvolutionState s;
   s.sizes = convolution_sizes(ctx, a);
   const WindowAxes& axes = s.sizes.axes;
@@ -179,7 +180,8 @@ void convolution_block(const ConvolutionState& s, const float* x, const float* w
   }
 }
 
-void convolution_run(Run& ctx, const ConvolutionAttributes&, const ConvolutionState& s) {
+template <class A>
+void convolution_run(Run& ctx, const A&, const ConvolutionState& s) {
   OutputView out = ctx.output(0);
   float* y = out.data<float>();
   if (out.size() == 0) return;
@@ -213,14 +215,39 @@ void convolution_run(Run& ctx, const ConvolutionAttributes&, const ConvolutionSt
   }
 }
 
+// For plain tensors, when the shapes are known only at run time.
+ConvolutionWeights fused_pack(Pack& ctx) {
+  return ctx.attr<bool>("grouped") ? convolution_pack<true>(ctx) : convolution_pack<false>(ctx);
+}
+void fused_run(Run& ctx, const FusedAttributes& a, const ConvolutionState& s) {
+  convolution_run(ctx, a, s);
+  OutputView out = ctx.output(0);
+  float* y = out.data<float>();
+  const float* bias = ctx.has_input(2) ? ctx.input(2).data<const float>() : nullptr;
+  const float* sum = ctx.has_input(3) ? ctx.input(3).data<const float>() : nullptr;
+  int64_t channels = out.dim(1), plane = output_plane(s.sizes.axes);
+  ctx.parallel_for(out.dim(0) * channels, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin * plane; i < end * plane; ++i) {
+      float v = y[i] + (bias ? bias[i / plane % channels] : 0.0f) + (sum ? sum[i] : 0.0f);
+      y[i] = static_cast<float>(activate(a, v));
+    }
+  });
+}
+
 }  // namespace
 
 Definitions cpu_convolution() {
   auto kernel = [](std::string_view type) {
     return Kernel("CPU", "gemm_f32").of(type, "opset1").accept(convolution_accept);
   };
-  return {kernel("Convolution").pack(convolution_pack<false>).run(convolution_prepare, convolution_run),
-          kernel("GroupConvolution").pack(convolution_pack<true>).run(convolution_prepare, convolution_run)};
+  using A = ConvolutionAttributes;
+  return {kernel("Convolution").pack(convolution_pack<false>).run(convolution_prepare<A>, convolution_run<A>),
+          kernel("GroupConvolution").pack(convolution_pack<true>).run(convolution_prepare<A>, convolution_run<A>),
+          Kernel("CPU", "gemm_f32")
+              .of(fused_convolution, "graft")
+              .accept(convolution_accept)
+              .pack(fused_pack)
+              .run(convolution_prepare<FusedAttributes>, fused_run)};
 }
 
 }  // namespace graft

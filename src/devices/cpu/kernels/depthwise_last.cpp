@@ -1,0 +1,162 @@
+// Depthwise convolution of tensors with the channels last, with bias, sum and activation.
+//
+// A vector holds neighboring channels, so every tap is one multiply-add. Four positions are computed at a time, which
+// share the loads of the weights; near the border, one at a time with the taps inside the image.
+#include "fused.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "depthwise_last.cpp"
+#include <hwy/foreach_target.h>
+// Must come after foreach_target.
+#include <hwy/highway.h>
+
+#include "finish-inl.hpp"
+
+#ifndef GRAFT_CPU_DEPTHWISE_LAST_ONCE
+#define GRAFT_CPU_DEPTHWISE_LAST_ONCE
+namespace graft {
+struct DepthwiseRow {
+  const WindowAxis *ay, *ax;
+  int64_t channels, row;  // row: of the output
+  const float *x, *w;     // of the image; weights [tap][channel]
+  const float *bias, *sum;
+  float* y;  // of the output row, and likewise `sum`
+  Finish finish;
+};
+}  // namespace graft
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace graft::HWY_NAMESPACE {
+namespace {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+// `count` positions from `at` on, for the channels from `c` on, with the same taps.
+template <int64_t count, class Load, class Store>
+HWY_INLINE void positions(const DepthwiseRow& r, int64_t at, int64_t c, Load load, Store store) {
+  const D d;
+  const WindowAxis &ay = *r.ay, &ax = *r.ax;
+  const V bias = r.bias ? load(r.bias + c) : hn::Zero(d);
+  V sums[count];
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < count; ++i) sums[i] = bias;
+  auto [y0, y1] = ay.taps(r.row);
+  auto [x0, x1] = ax.taps(at);
+  for (int64_t ty = y0; ty < y1; ++ty) {
+    int64_t line = (r.row * ay.stride + ay.offset(ty)) * ax.input;
+    for (int64_t tx = x0; tx < x1; ++tx) {
+      const V w = load(r.w + (ty * ax.kernel + tx) * r.channels + c);
+      const float* x = r.x + (line + at * ax.stride + ax.offset(tx)) * r.channels + c;
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < count; ++i) sums[i] = hn::MulAdd(w, load(x + i * ax.stride * r.channels), sums[i]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t to = (at + i) * r.channels + c;
+    if (r.sum) sums[i] = hn::Add(sums[i], load(r.sum + to));
+    store(finish(d, sums[i], r.finish), r.y + to);
+  }
+}
+
+template <class Load, class Store>
+HWY_INLINE void all_positions(const DepthwiseRow& r, int64_t c, Load load, Store store) {
+  const WindowAxis& ax = *r.ax;
+  // The positions whose window lies inside the image.
+  int64_t first = std::min((std::max<int64_t>(ax.begin, 0) + ax.stride - 1) / ax.stride, ax.output);
+  int64_t room = ax.input - 1 - ax.offset(ax.kernel - 1);
+  int64_t last = room < 0 ? first : std::clamp(room / ax.stride + 1, first, ax.output), at = 0;
+  for (; at < first; ++at) positions<1>(r, at, c, load, store);
+  for (; at + 4 <= last; at += 4) positions<4>(r, at, c, load, store);
+  for (; at < ax.output; ++at) positions<1>(r, at, c, load, store);
+}
+
+}  // namespace
+void depthwise_row(const DepthwiseRow& r) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t c = 0;
+  for (; c + lanes <= r.channels; c += lanes)
+    all_positions(
+        r, c, [&](const float* p) { return hn::LoadU(d, p); }, [&](V v, float* p) { hn::StoreU(v, d, p); });
+  if (c == r.channels) return;
+  const auto n = static_cast<size_t>(r.channels - c);
+  all_positions(
+      r, c, [&](const float* p) { return load_first(d, p, n); }, [&](V v, float* p) { store_first(v, d, p, n); });
+}
+
+}  // namespace graft::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace graft {
+namespace {
+
+HWY_EXPORT(depthwise_row);
+
+struct DepthwiseWeights {
+  Floats by_tap;
+};
+DepthwiseWeights depthwise_pack(Pack& ctx) {
+  TensorView w = ctx.constant(1);
+  if (!w) return {};
+  int64_t channels = w.dim(0), taps = channels ? w.size() / channels : 0;
+  DepthwiseWeights out{allocate_floats(static_cast<size_t>(w.size()))};
+  const float* from = w.data<float>();
+  for (int64_t c = 0; c < channels; ++c)
+    for (int64_t t = 0; t < taps; ++t) out.by_tap[static_cast<size_t>(t * channels + c)] = *from++;
+  return out;
+}
+
+struct DepthwiseState {
+  WindowAxes axes;
+  int64_t batch = 0, channels = 0;
+  const float* weights = nullptr;
+  Finish finish;
+};
+
+void depthwise_accept(Accept& ctx) {
+  fused_accept(ctx);
+  Shape w = ctx.shape(1);
+  if (!ctx.attr<bool>("grouped") || w[1].value() != 1 || w[2].value() != 1)
+    unsupported("expected one input and one output channel per group, got weights of shape ", w);
+}
+
+DepthwiseState depthwise_prepare(Prepare& ctx, const FusedAttributes& a) {
+  ConvolutionSizes sizes = convolution_sizes(ctx, a);
+  return {sizes.axes, sizes.batch, sizes.groups, ctx.packed<DepthwiseWeights>().by_tap.get(), finish_of(a)};
+}
+
+void depthwise_run(Run& ctx, const FusedAttributes&, const DepthwiseState& s) {
+  OutputView out = ctx.output(0);
+  if (out.size() == 0) return;
+  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
+  const float* x = ctx.input(0).channels_last<const float>();
+  const float* bias = ctx.has_input(2) ? ctx.input(2).data<const float>() : nullptr;
+  const float* sum = ctx.has_input(3) ? ctx.input(3).channels_last<const float>() : nullptr;
+  float* y = out.channels_last<float>();
+  auto run = HWY_DYNAMIC_DISPATCH(depthwise_row);
+  int64_t row = ax.output * s.channels, work = row * ay.kernel * ax.kernel;
+  ctx.parallel_for(s.batch * ay.output, std::max<int64_t>(1, (1 << 17) / std::max<int64_t>(work, 1)),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i)
+                       run({&ay, &ax, s.channels, i % ay.output, x + i / ay.output * ay.input * ax.input * s.channels,
+                            s.weights, bias, sum ? sum + i * row : nullptr, y + i * row, s.finish});
+                   });
+}
+
+}  // namespace
+
+Definitions cpu_depthwise_last() {
+  return Kernel("CPU", "depthwise_f32")
+      .of(fused_convolution, "graft")
+      .accept(depthwise_accept)
+      .layouts(fused_layouts())
+      .pack(depthwise_pack)
+      .run(depthwise_prepare, depthwise_run);
+}
+
+}  // namespace graft
+#endif

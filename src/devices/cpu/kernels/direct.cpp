@@ -1,0 +1,339 @@
+// Convolution of tensors with the channels last, with bias, sum and activation.
+//
+// A tile of results, some positions by two vectors of output channels, stays in registers while the taps and the input
+// channels pass by: each step takes two vectors of weights and one input element per position. Neither operand is
+// copied, since the channels of a position are next to each other; only images with padding are, a few rows at a time.
+// Weights are packed once, in panels of two vectors.
+#include "fused.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "direct.cpp"
+#include <hwy/foreach_target.h>
+// Must come after foreach_target.
+#include <hwy/highway.h>
+
+#include "finish-inl.hpp"
+
+#ifndef GRAFT_CPU_DIRECT_ONCE
+#define GRAFT_CPU_DIRECT_ONCE
+namespace graft {
+// One panel of output channels for `count` positions that are `x_step` apart in the input and `y_step` in the output.
+struct DirectJob {
+  const float* x;
+  int64_t count, x_step, y_step;
+  const int64_t* offsets;  // of the runs of `run` consecutive elements under the window
+  int64_t runs, run;
+  const float* w;     // [runs * run][panel]
+  int64_t columns;    // of the panel that exist
+  const float* bias;  // null: none
+  const float* sum;   // null: none
+  float* y;
+  Finish finish;
+};
+}  // namespace graft
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace graft::HWY_NAMESPACE {
+namespace {
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(D()));
+constexpr int64_t panel = 2 * lanes;
+// Positions in a tile: as many as fit in the registers. 14 divides the image sizes of most networks.
+#if HWY_TARGET <= HWY_AVX3
+constexpr int64_t most_rows = 14;
+#elif HWY_TARGET <= HWY_AVX2
+constexpr int64_t most_rows = 6;
+#else
+constexpr int64_t most_rows = 4;
+#endif
+
+template <int64_t rows, int64_t vectors>
+HWY_INLINE void end_tile(const DirectJob& j, int64_t at, V (&sums)[rows][vectors]) {
+  const D d;
+  for (int64_t v = 0; v < vectors; ++v) {
+    int64_t left = j.columns - v * lanes;
+    if (left <= 0) return;
+    if (left >= lanes) {
+      const V bias = j.bias ? hn::LoadU(d, j.bias + v * lanes) : hn::Zero(d);
+#pragma GCC unroll 16
+      for (int64_t r = 0; r < rows; ++r) {
+        int64_t to = (at + r) * j.y_step + v * lanes;
+        V y = hn::Add(sums[r][v], bias);
+        if (j.sum) y = hn::Add(y, hn::LoadU(d, j.sum + to));
+        hn::StoreU(finish(d, y, j.finish), d, j.y + to);
+      }
+      continue;
+    }
+    const auto n = static_cast<size_t>(left);
+    const V bias = j.bias ? load_first(d, j.bias + v * lanes, n) : hn::Zero(d);
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < rows; ++r) {
+      int64_t to = (at + r) * j.y_step + v * lanes;
+      V y = hn::Add(sums[r][v], bias);
+      if (j.sum) y = hn::Add(y, load_first(d, j.sum + to, n));
+      store_first(finish(d, y, j.finish), d, j.y + to, n);
+    }
+  }
+}
+
+template <int64_t rows, int64_t vectors>
+void tile(const DirectJob& j, int64_t at) {
+  const D d;
+  V sums[rows][vectors];
+#pragma GCC unroll 16
+  for (int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+    for (int64_t v = 0; v < vectors; ++v) sums[r][v] = hn::Zero(d);
+  const float* HWY_RESTRICT w = j.w;
+  const int64_t step = j.x_step;
+  for (int64_t t = 0; t < j.runs; ++t) {
+    const float* HWY_RESTRICT x = j.x + at * step + j.offsets[t];
+    for (int64_t k = 0; k < j.run; ++k, w += panel, ++x) {
+      V weight[vectors];
+#pragma GCC unroll 2
+      for (int64_t v = 0; v < vectors; ++v) weight[v] = hn::Load(d, w + v * lanes);
+#pragma GCC unroll 16
+      for (int64_t r = 0; r < rows; ++r) {
+        const V value = hn::Set(d, x[r * step]);
+#pragma GCC unroll 2
+        for (int64_t v = 0; v < vectors; ++v) sums[r][v] = hn::MulAdd(value, weight[v], sums[r][v]);
+      }
+    }
+  }
+  end_tile<rows, vectors>(j, at, sums);
+}
+
+template <int64_t vectors, int64_t... r>
+void rest(const DirectJob& j, int64_t at, int64_t rows, std::integer_sequence<int64_t, r...>) {
+  ((rows == r + 1 ? tile<r + 1, vectors>(j, at) : void()), ...);
+}
+
+template <int64_t vectors>
+void line(const DirectJob& j) {
+  int64_t at = 0;
+  for (; at + most_rows <= j.count; at += most_rows) tile<most_rows, vectors>(j, at);
+  if (at < j.count) rest<vectors>(j, at, j.count - at, std::make_integer_sequence<int64_t, most_rows - 1>());
+}
+
+}  // namespace
+void direct_line(const DirectJob& j) {
+  if (j.columns > lanes) line<2>(j);
+  else line<1>(j);
+}
+int64_t direct_panel() { return panel; }
+
+}  // namespace graft::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace graft {
+namespace {
+
+HWY_EXPORT(direct_line);
+HWY_EXPORT(direct_panel);
+
+int64_t panel_size() {
+  static const int64_t size = HWY_DYNAMIC_DISPATCH(direct_panel)();
+  return size;
+}
+
+// Groups with fewer outputs than a vector has elements are combined; the weights between them are zero.
+int64_t combined_groups(int64_t groups, int64_t outputs) {
+  constexpr int64_t enough = 16;
+  for (int64_t m = 1; m <= groups; ++m)
+    if (groups % m == 0 && (m * outputs >= enough || m == groups)) return m;
+  return 1;
+}
+
+// [group][panel][tap y][tap x][input][column of the panel]
+struct DirectWeights {
+  int64_t groups = 0, inputs = 0, outputs = 0, panels = 0, depth = 0;  // inputs and outputs per group
+  Floats packed;
+};
+
+DirectWeights direct_pack(Pack& ctx) {
+  TensorView w = ctx.constant(1);
+  if (!w) return {};
+  bool grouped = ctx.attr<bool>("grouped");
+  size_t leading = grouped ? 3 : 2;
+  int64_t groups = grouped ? w.dim(0) : 1, outputs = w.dim(leading - 2), inputs = w.dim(leading - 1);
+  int64_t taps = w.size() == 0 ? 0 : w.size() / (groups * outputs * inputs), m = combined_groups(groups, outputs);
+  int64_t nr = panel_size();
+  DirectWeights out{groups / m, inputs * m, outputs * m, (outputs * m + nr - 1) / nr, taps * inputs * m, {}};
+  auto size = static_cast<size_t>(out.groups * out.panels * out.depth * nr);
+  out.packed = allocate_floats(size);
+  std::fill(out.packed.get(), out.packed.get() + size, 0.0f);
+  const float* from = w.data<float>();
+  for (int64_t g = 0; g < groups; ++g)
+    for (int64_t o = 0; o < outputs; ++o) {
+      int64_t column = g % m * outputs + o;
+      float* to =
+          out.packed.get() + ((g / m * out.panels + column / nr) * out.depth + g % m * inputs) * nr + column % nr;
+      for (int64_t i = 0; i < inputs; ++i)
+        for (int64_t t = 0; t < taps; ++t) to[(t * out.inputs + i) * nr] = *from++;
+    }
+  return out;
+}
+
+struct DirectState {
+  const DirectWeights* weights = nullptr;
+  WindowAxes axes;
+  int64_t batch = 0, channels = 0, outputs = 0;  // of all groups
+  std::vector<int64_t> offsets;
+  int64_t run = 0;
+  bool padded = false;           // rows are copied with their padding
+  int64_t width = 0;             // of such a row, in positions
+  bool pointwise = false;        // the images are one long row, and a line is a piece of it
+  int64_t lines = 0, count = 0;  // lines of the output in an image, positions in a line
+  int64_t positions = 0;         // in all images
+  int64_t lines_per_item = 1, panels_per_item = 1;
+  Finish finish;
+
+  int64_t line_items() const { return (lines + lines_per_item - 1) / lines_per_item; }
+  int64_t panel_items() const { return (weights->panels + panels_per_item - 1) / panels_per_item; }
+};
+
+// How the work is divided: by lines if there are many, otherwise by output channels, since every item reads the
+// weights.
+void divide(DirectState& s) {
+  constexpr int64_t enough = 16, few_positions = 512;
+  constexpr double least_work = 1 << 19;  // multiplications
+  double per_line = static_cast<double>(s.count * s.weights->depth * s.outputs);
+  int64_t lines = s.lines * s.batch;
+  if (lines * s.count > few_positions) {
+    s.lines_per_item = std::max<int64_t>(1, lines / enough);
+    s.lines_per_item = std::max(s.lines_per_item, static_cast<int64_t>(least_work / per_line));
+    s.lines_per_item = std::min(s.lines_per_item, s.lines);
+  } else {
+    s.lines_per_item = s.lines;
+    double per_panel = per_line * static_cast<double>(s.lines) / static_cast<double>(s.weights->panels);
+    s.panels_per_item = std::max<int64_t>(1, s.weights->panels * s.batch * s.weights->groups / enough);
+    s.panels_per_item = std::max(s.panels_per_item, static_cast<int64_t>(least_work / per_panel));
+    s.panels_per_item = std::min(s.panels_per_item, s.weights->panels);
+  }
+}
+
+DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
+  DirectState s;
+  ConvolutionSizes sizes = convolution_sizes(ctx, a);
+  s.weights = &ctx.packed<DirectWeights>();
+  s.axes = sizes.axes;
+  s.batch = sizes.batch, s.channels = sizes.inputs * sizes.groups, s.outputs = sizes.outputs * sizes.groups;
+  s.finish = finish_of(a);
+  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
+  for (const WindowAxis* w : {&ay, &ax})
+    s.padded |= w->begin > 0 || (w->output - 1) * w->stride + w->offset(w->kernel - 1) >= w->input;
+  s.width = s.padded ? (ax.output - 1) * ax.stride + (ax.kernel - 1) * ax.dilation + 1 : ax.input;
+  bool joined = ax.dilation == 1 && s.weights->groups == 1;  // all taps of a row are consecutive
+  s.run = joined ? ax.kernel * s.channels : s.weights->inputs;
+  for (int64_t y = 0; y < ay.kernel; ++y)
+    for (int64_t x = 0; x < (joined ? 1 : ax.kernel); ++x)
+      s.offsets.push_back((y * ay.dilation * s.width + x * ax.dilation) * s.channels);
+  s.lines = ay.output, s.count = ax.output;
+  s.positions = s.batch * s.lines * s.count;
+  s.pointwise = !s.padded;
+  for (const WindowAxis* w : {&ay, &ax}) s.pointwise &= w->kernel == 1 && w->stride == 1 && w->input == w->output;
+  if (s.pointwise) {
+    constexpr int64_t piece = 14 * 8;
+    s.batch = 1;
+    s.lines = (s.positions + piece - 1) / piece;
+    s.count = std::min(piece, s.positions);
+  }
+  divide(s);
+  return s;
+}
+
+// The input rows of some output rows, with their padding.
+const float* pad_rows(const DirectState& s, const float* image, int64_t first, int64_t lines) {
+  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
+  int64_t rows = (lines - 1) * ay.stride + (ay.kernel - 1) * ay.dilation + 1, row = s.width * s.channels;
+  float* to = thread_floats(static_cast<size_t>(rows * row));
+  int64_t before = std::clamp<int64_t>(ax.begin, 0, s.width), skipped = std::max<int64_t>(-ax.begin, 0);
+  int64_t n = std::clamp<int64_t>(ax.input - skipped, 0, s.width - before);
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t y = first * ay.stride - ay.begin + r;
+    float* line = to + r * row;
+    if (y < 0 || y >= ay.input) {
+      std::fill(line, line + row, 0.0f);
+      continue;
+    }
+    std::fill(line, line + before * s.channels, 0.0f);
+    const float* from = image + (y * ax.input + skipped) * s.channels;
+    std::copy(from, from + n * s.channels, line + before * s.channels);
+    std::fill(line + (before + n) * s.channels, line + row, 0.0f);
+  }
+  return to;
+}
+
+struct DirectCall {
+  const float *x, *bias, *sum;
+  float* y;
+};
+
+void direct_item(const DirectState& s, const DirectCall& c, int64_t item) {
+  const DirectWeights& w = *s.weights;
+  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
+  int64_t panel = item % s.panel_items() * s.panels_per_item, group = item / s.panel_items() % w.groups;
+  int64_t block = item / s.panel_items() / w.groups, image = block / s.line_items();
+  int64_t first = block % s.line_items() * s.lines_per_item, lines = std::min(s.lines_per_item, s.lines - first);
+  int64_t nr = panel_size();
+  const float* x = c.x + image * ay.input * ax.input * s.channels;
+  if (s.pointwise) x += first * s.count * s.channels;
+  else if (s.padded) x = pad_rows(s, x, first, lines);
+  else x += ((first * ay.stride - ay.begin) * ax.input - ax.begin) * s.channels;
+  auto run = HWY_DYNAMIC_DISPATCH(direct_line);
+  for (int64_t p = panel; p < std::min(panel + s.panels_per_item, w.panels); ++p) {
+    int64_t channel = group * w.outputs + p * nr;
+    DirectJob job{nullptr,
+                  s.count,
+                  ax.stride * s.channels,
+                  s.outputs,
+                  s.offsets.data(),
+                  static_cast<int64_t>(s.offsets.size()),
+                  s.run,
+                  w.packed.get() + (group * w.panels + p) * w.depth * nr,
+                  std::min(nr, w.outputs - p * nr),
+                  c.bias ? c.bias + channel : nullptr,
+                  nullptr,
+                  nullptr,
+                  s.finish};
+    for (int64_t l = 0; l < lines; ++l) {
+      int64_t at = (image * s.lines + first + l) * s.count;
+      job.count = std::min(s.count, s.positions - at);
+      job.x = x + (s.pointwise ? l * s.count : l * ay.stride * s.width) * s.channels;
+      job.x += group * w.inputs;
+      job.y = c.y + at * s.outputs + channel;
+      job.sum = c.sum ? c.sum + at * s.outputs + channel : nullptr;
+      run(job);
+    }
+  }
+}
+
+void direct_run(Run& ctx, const FusedAttributes&, const DirectState& s) {
+  OutputView y = ctx.output(0);
+  if (y.size() == 0) return;
+  DirectCall call{ctx.input(0).channels_last<const float>(), nullptr, nullptr, y.channels_last<float>()};
+  if (ctx.has_input(2)) call.bias = ctx.input(2).data<const float>();
+  if (ctx.has_input(3)) call.sum = ctx.input(3).channels_last<const float>();
+  int64_t items = s.batch * s.line_items() * s.weights->groups * s.panel_items();
+  ctx.parallel_for(items, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) direct_item(s, call, i);
+  });
+}
+
+}  // namespace
+
+Definitions cpu_direct() {
+  return Kernel("CPU", "direct_f32")
+      .of(fused_convolution, "graft")
+      .accept(fused_accept)
+      .layouts(fused_layouts())
+      .pack(direct_pack)
+      .run(direct_prepare, direct_run);
+}
+
+}  // namespace graft
+#endif

@@ -1,0 +1,216 @@
+// Planning, stage 2: the layout of every value.
+//
+// Producers come first, and each node takes the combination of layouts that moves the fewest bytes, given the layouts
+// of its inputs. That is not always the global optimum, but a network is mostly a chain of layers that prefer the same
+// layout.
+#include <algorithm>
+#include <map>
+
+#include "base/tensor.hpp"
+#include "runtime/planning.hpp"
+#include "schema/resolve.hpp"
+
+namespace graft {
+
+bool same_order(std::span<const int64_t> dims) {
+  if (dims.size() < 3 || dims[1] == 1) return true;
+  return std::all_of(dims.begin() + 2, dims.end(), [](int64_t d) { return d == 1; });
+}
+
+std::vector<int64_t> memory_order(std::vector<int64_t> dims, size_t rank) {
+  if (dims.size() < rank) dims.insert(dims.begin(), rank - dims.size(), 1);
+  if (dims.size() > 2) std::rotate(dims.begin() + 1, dims.begin() + 2, dims.end());
+  return dims;
+}
+
+namespace {
+
+// The layouts of all ports of a node.
+struct Ports {
+  std::vector<Layout> inputs, outputs;
+  bool in_memory_order = false;
+  double bytes = 0;  // to be reordered
+
+  bool operator==(const Ports& o) const {
+    return inputs == o.inputs && outputs == o.outputs && in_memory_order == o.in_memory_order;
+  }
+};
+
+class Layouts {
+ public:
+  explicit Layouts(Draft& draft) : d_(draft), g_(draft.plan->graph) {}
+
+  // Chooses for all nodes; a kernel that is given other layouts than before has to be prepared again.
+  void choose() {
+    for (NodeId id : d_.order) {
+      Work& w = d_.works[id];
+      if (w.kind != Work::kernel) continue;
+      Ports best = best_ports(id);
+      Ports now{w.inputs, w.outputs, w.in_memory_order, 0};
+      if (!(best == now)) w.prepared = {};
+      w.inputs = best.inputs, w.outputs = best.outputs, w.in_memory_order = best.in_memory_order;
+      for (uint32_t i = 0; i < g_[id].outputs.size(); ++i)
+        d_.value({id, i}).layout = is_plain({id, i}) ? Layout::plain : w.outputs[i];
+    }
+  }
+  bool prepare() {
+    bool all = true;
+    for (NodeId id : d_.order) {
+      Work& w = d_.works[id];
+      if (w.kind != Work::kernel || w.prepared) continue;
+      with_context([&] { all &= prepare_chosen(d_, id); }, [&] { return text("compiling ", describe(g_[id])); });
+    }
+    return all;
+  }
+
+  void insert_reorders() {
+    std::vector<NodeId> order;
+    for (NodeId id : d_.order) {
+      for (size_t i = 0; i < g_[id].inputs.size(); ++i) {
+        ValueId v = g_[id].inputs[i];
+        if (!v.present()) continue;
+        Layout needed = d_.works[id].kind == Work::kernel ? d_.works[id].inputs[i] : Layout::plain;
+        if (needed == d_.value(v).layout || has_same_order(v)) continue;
+        auto [it, fresh] = reordered_.try_emplace({v, needed});
+        if (fresh) it->second = reorder(v, needed), order.push_back(it->second.node);
+        g_[id].inputs[i] = it->second;
+      }
+      order.push_back(id);
+    }
+    d_.order = std::move(order);
+  }
+
+ private:
+  static constexpr size_t least_rank = 3, most_rank = 5;
+
+  bool has_same_order(ValueId v) const { return same_order(d_.info(v).shape.values()); }
+  // A value that only exists in the plain layout, or for which there is no difference.
+  bool is_plain(ValueId v) const { return !may_be_last(v) || has_same_order(v); }
+  bool may_be_last(ValueId v) const {
+    const Info& i = d_.info(v);
+    return d_.values[v.node][v.port].planned && i.shape.is_static() && i.shape.rank() >= least_rank &&
+           i.shape.rank() <= most_rank && bits_of(i.type) >= 8 && i.type != DType::string;
+  }
+
+  static Layout entry(const int32_t* list, size_t count, size_t i) {
+    return count == 0 ? Layout::plain : static_cast<Layout>(list[std::min(i, count - 1)]);
+  }
+  // `any` stands for this layout.
+  Ports ports(NodeId id, const graft_layouts& form, Layout any) const {
+    Ports out;
+    auto add = [&](std::vector<Layout>& to, Layout l) {
+      out.in_memory_order |= l == Layout::any && any != Layout::plain;
+      to.push_back(l == Layout::any ? any : l);
+    };
+    for (size_t i = 0; i < g_[id].inputs.size(); ++i) add(out.inputs, entry(form.inputs, form.input_count, i));
+    for (size_t i = 0; i < g_[id].outputs.size(); ++i) add(out.outputs, entry(form.outputs, form.output_count, i));
+    return out;
+  }
+
+  // Whether the tensors can have these layouts. Counts the bytes to be reordered.
+  bool fits(NodeId id, Ports& p) const {
+    const Node& n = g_[id];
+    for (uint32_t i = 0; i < n.outputs.size(); ++i)
+      if (p.outputs[i] == Layout::channels_last && !may_be_last({id, i})) return false;
+    for (size_t i = 0; i < n.inputs.size(); ++i) {
+      ValueId v = n.inputs[i];
+      if (!v.present()) continue;
+      if (p.inputs[i] == Layout::channels_last && !may_be_last(v) && !(p.in_memory_order && broadcast(id, v)))
+        return false;
+      if (p.inputs[i] == d_.values[v.node][v.port].layout || has_same_order(v)) continue;
+      p.bytes += static_cast<double>(bytes_for(d_.info(v).type, d_.info(v).shape.elements().value()));
+    }
+    return true;
+  }
+  // An input of lower rank that broadcasts, and has the same order however the dimensions are arranged.
+  bool broadcast(NodeId id, ValueId v) const {
+    const Shape &s = d_.info(v).shape, &out = g_[id].outputs[0].info.shape;
+    if (!s.is_static() || s.rank() >= out.rank()) return false;
+    std::vector<int64_t> dims(out.rank() - s.rank(), 1), own = s.values();
+    dims.insert(dims.end(), own.begin(), own.end());
+    return same_order(dims);
+  }
+
+  // Arithmetic on elements does not depend on the order of the dimensions, unless an attribute names one.
+  bool is_elementwise(NodeId id) const {
+    const Node& n = g_[id];
+    if (!d_.works[id].op->has(GRAFT_OP_ELEMENTWISE) || n.outputs.size() != 1) return false;
+    const Attribute* mode = n.attrs.find("auto_broadcast");
+    if (mode && mode->kind() == GRAFT_TEXT && mode->as<std::string>() == "pdpd") return false;
+    const Shape& out = n.outputs[0].info.shape;
+    for (ValueId v : n.inputs)
+      if (!v.present() || !d_.info(v).shape.is_static() || d_.info(v).shape.rank() > out.rank() ||
+          (d_.info(v).shape.rank() < out.rank() && !broadcast(id, v)))
+        return false;
+    return true;
+  }
+
+  Ports best_ports(NodeId id) {
+    for (;;) {
+      if (std::optional<Ports> best = fitting_ports(id)) return *best;
+      Work& w = d_.works[id];
+      w.choice.declined.emplace_back(view(w.kernel_record().name), "the tensors cannot have its layouts");
+      with_context([&] { choose_next(d_, id); }, [&] { return text("compiling ", describe(g_[id])); });
+    }
+  }
+  std::optional<Ports> fitting_ports(NodeId id) const {
+    const graft_kernel& k = d_.works[id].kernel_record();
+    static constexpr int32_t any = GRAFT_ANY_LAYOUT;
+    graft_layouts fallback{nullptr, 0, nullptr, 0};
+    if (is_elementwise(id)) fallback = {&any, 1, &any, 1};
+    std::span<const graft_layouts> forms(k.layouts, k.layout_count);
+    if (forms.empty()) forms = std::span(&fallback, 1);
+    std::optional<Ports> best;
+    for (const graft_layouts& form : forms)
+      for (Layout l : {Layout::plain, Layout::channels_last}) {
+        Ports p = ports(id, form, l);
+        if (fits(id, p) && (!best || p.bytes < best->bytes)) best = std::move(p);
+      }
+    return best;
+  }
+
+  ValueId reorder(ValueId v, Layout to) {
+    Node n;
+    n.type = "Reorder", n.opset = "graft";
+    n.name = g_.unique_name(g_[v.node].name + (to == Layout::plain ? "/plain" : "/channels_last"));
+    n.attrs["channels_last"] = to == Layout::channels_last;
+    n.inputs = {v};
+    n.outputs.emplace_back().info = d_.info(v);
+    Info info = d_.info(v);
+    NodeId id = g_.add(std::move(n));
+    d_.works.resize(g_.end_id());
+    d_.values.resize(g_.end_id());
+    d_.values[id].resize(1);
+    d_.value({id, 0}).planned = true;
+    d_.value({id, 0}).layout = to;
+    Work& w = d_.works[id];
+    w.kind = Work::kernel;
+    w.op = &definition(d_.kernels.registry, g_[id]);
+    w.choice = {g_[id].name, "Reorder", "graft", {}, {}, {}, {info}, {info}, {}, {}};
+    w.inputs = {d_.value(v).layout}, w.outputs = {to};
+    for (const std::string& device : d_.kernels.devices)
+      for (const KernelDef& k : d_.kernels.registry.kernels(*w.op, device)) w.candidates.emplace_back(device, k);
+    while (!prepare_chosen(d_, id)) {
+    }
+    return {id, 0};
+  }
+
+  Draft& d_;
+  Graph& g_;
+  std::map<std::pair<ValueId, Layout>, ValueId> reordered_;
+};
+
+}  // namespace
+
+void choose_layouts(Draft& draft) {
+  Layouts layouts(draft);
+  do layouts.choose();
+  while (!layouts.prepare());
+  layouts.insert_reorders();
+  for (Work& w : draft.works) {
+    auto last = [](Layout l) { return l == Layout::channels_last; };
+    if (std::any_of(w.outputs.begin(), w.outputs.end(), last)) w.choice.layout = "channels last";
+  }
+}
+
+}  // namespace graft

@@ -1,0 +1,76 @@
+// A plan under construction, and the stages that complete it, each in a file of its own:
+//
+//   select     how each node is computed: which kernel, or why none is needed
+//   layouts    the layout of every value, and reorders where a consumer needs another one
+//   steps      slots and steps
+//   lifetimes  which slots share memory
+//   place      where each one is in the arena
+#pragma once
+
+#include "runtime/plan.hpp"
+
+namespace graft {
+
+// How a node is computed.
+struct Work {
+  enum Kind { none, constant, view, kernel, run_time } kind = none;
+  const OpDef* op = nullptr;
+  // Kernels that may compute it, with their devices, best first; those before `chosen` have declined.
+  std::vector<std::pair<std::string_view, KernelDef>> candidates;
+  size_t chosen = 0;
+  PreparedKernel prepared;
+  // What the chosen kernel gets and gives, per port. With `in_memory_order` it sees plain tensors whose dimensions are
+  // in the order of the memory.
+  std::vector<Layout> inputs, outputs;
+  bool in_memory_order = false;
+  Choice choice;
+
+  const graft_kernel& kernel_record() const { return *candidates[chosen].second.record; }
+};
+
+struct Draft {
+  struct Value {
+    size_t consumers = 0;
+    bool is_result = false;  // of the model
+    bool planned = false;    // its shape is known before the run
+    Layout layout = Layout::plain;
+    Tensor constant;  // aligned; empty: computed at run time
+  };
+
+  Draft(Graph graph, const KernelSource& kernels, const std::vector<Info>& inputs, const Limits& limits);
+
+  Value& value(ValueId v) { return values[v.node][v.port]; }
+  const Info& info(ValueId v) const { return plan->graph.info(v); }
+  void count_consumers();
+
+  const KernelSource& kernels;
+  std::shared_ptr<Plan> plan;
+  Inference inference;
+  std::vector<NodeId> order;
+  std::vector<Work> works;                 // by node
+  std::vector<std::vector<Value>> values;  // by node and port
+};
+
+// ---- the stages ----
+
+void select_kernels(Draft& draft);
+void choose_layouts(Draft& draft);
+void make_steps(Draft& draft);
+void share_memory(Plan& plan);
+void place_slots(Plan& plan);
+
+// ---- for the stages ----
+
+// Moves on to the next kernel that accepts the node. Throws if there is none.
+void choose_next(Draft& draft, NodeId id);
+// Prepares the chosen kernel for the chosen layouts. False: it declined, and the next one was chosen.
+bool prepare_chosen(Draft& draft, NodeId id);
+
+// Whether the elements are in the same order whether channels are last or not.
+bool same_order(std::span<const int64_t> dims);
+// [N, C, H, W] => [N, H, W, C], filled up to `rank` with ones in front.
+std::vector<int64_t> memory_order(std::vector<int64_t> dims, size_t rank);
+// The root of a slot, with the path to it shortened.
+uint32_t root_of(Plan& plan, uint32_t slot);
+
+}  // namespace graft
