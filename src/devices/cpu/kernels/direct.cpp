@@ -28,7 +28,8 @@ struct DirectJob {
   const float* bias;  // null: none
   const float* sum;   // null: none
   float* y;
-  Finish finish;
+  float low, high;       // bounds of the result
+  const Finish* finish;  // null: none but the bounds
 };
 }  // namespace graft
 #endif
@@ -50,43 +51,30 @@ constexpr int64_t most_rows = 6;
 constexpr int64_t most_rows = 4;
 #endif
 
-template <int64_t rows, int64_t vectors>
-HWY_INLINE void end_tile(const DirectJob& j, int64_t at, V (&sums)[rows][vectors]) {
-  const D d;
-  for (int64_t v = 0; v < vectors; ++v) {
-    int64_t left = j.columns - v * lanes;
-    if (left <= 0) return;
-    if (left >= lanes) {
-      const V bias = j.bias ? hn::LoadU(d, j.bias + v * lanes) : hn::Zero(d);
-#pragma GCC unroll 16
-      for (int64_t r = 0; r < rows; ++r) {
-        int64_t to = (at + r) * j.y_step + v * lanes;
-        V y = hn::Add(sums[r][v], bias);
-        if (j.sum) y = hn::Add(y, hn::LoadU(d, j.sum + to));
-        hn::StoreU(finish(d, y, j.finish), d, j.y + to);
-      }
-      continue;
-    }
-    const auto n = static_cast<size_t>(left);
-    const V bias = j.bias ? load_first(d, j.bias + v * lanes, n) : hn::Zero(d);
-#pragma GCC unroll 16
-    for (int64_t r = 0; r < rows; ++r) {
-      int64_t to = (at + r) * j.y_step + v * lanes;
-      V y = hn::Add(sums[r][v], bias);
-      if (j.sum) y = hn::Add(y, load_first(d, j.sum + to, n));
-      store_first(finish(d, y, j.finish), d, j.y + to, n);
-    }
+// How the columns of a panel are accessed: all of them, or only those that exist.
+struct Full {
+  HWY_INLINE V load(const float* p, int64_t) const { return hn::LoadU(D(), p); }
+  HWY_INLINE void store(V v, float* p, int64_t) const { hn::StoreU(v, D(), p); }
+};
+struct Partial {
+  int64_t columns;
+  size_t left(int64_t vector) const {
+    return static_cast<size_t>(std::clamp<int64_t>(columns - vector * lanes, 0, lanes));
   }
-}
+  HWY_INLINE V load(const float* p, int64_t vector) const { return load_first(D(), p, left(vector)); }
+  HWY_INLINE void store(V v, float* p, int64_t vector) const { store_first(v, D(), p, left(vector)); }
+};
 
-template <int64_t rows, int64_t vectors>
-void tile(const DirectJob& j, int64_t at) {
+template <int64_t rows, int64_t vectors, class Access>
+void tile(const DirectJob& j, int64_t at, Access access) {
   const D d;
   V sums[rows][vectors];
-#pragma GCC unroll 16
-  for (int64_t r = 0; r < rows; ++r)
 #pragma GCC unroll 2
-    for (int64_t v = 0; v < vectors; ++v) sums[r][v] = hn::Zero(d);
+  for (int64_t v = 0; v < vectors; ++v) {
+    const V bias = j.bias ? access.load(j.bias + v * lanes, v) : hn::Zero(d);
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < rows; ++r) sums[r][v] = bias;
+  }
   const float* HWY_RESTRICT w = j.w;
   const int64_t step = j.x_step;
   for (int64_t t = 0; t < j.runs; ++t) {
@@ -103,25 +91,45 @@ void tile(const DirectJob& j, int64_t at) {
       }
     }
   }
-  end_tile<rows, vectors>(j, at, sums);
+  int64_t to = at * j.y_step;
+  if (j.sum) {
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+      for (int64_t v = 0; v < vectors; ++v)
+        sums[r][v] = hn::Add(sums[r][v], access.load(j.sum + to + r * j.y_step + v * lanes, v));
+  }
+  const V low = hn::Set(d, j.low), high = hn::Set(d, j.high);
+#pragma GCC unroll 16
+  for (int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+    for (int64_t v = 0; v < vectors; ++v)
+      access.store(at_most(at_least(sums[r][v], low), high), j.y + to + r * j.y_step + v * lanes, v);
+  if (!j.finish) return;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t v = 0; v < vectors; ++v) {
+      float* y = j.y + to + r * j.y_step + v * lanes;
+      access.store(finish(d, access.load(y, v), *j.finish), y, v);
+    }
 }
 
-template <int64_t vectors, int64_t... r>
-void rest(const DirectJob& j, int64_t at, int64_t rows, std::integer_sequence<int64_t, r...>) {
-  ((rows == r + 1 ? tile<r + 1, vectors>(j, at) : void()), ...);
+template <int64_t vectors, class Access, int64_t... r>
+void rest(const DirectJob& j, int64_t at, int64_t rows, Access access, std::integer_sequence<int64_t, r...>) {
+  ((rows == r + 1 ? tile<r + 1, vectors>(j, at, access) : void()), ...);
 }
 
-template <int64_t vectors>
-void line(const DirectJob& j) {
+template <int64_t vectors, class Access>
+void line(const DirectJob& j, Access access) {
   int64_t at = 0;
-  for (; at + most_rows <= j.count; at += most_rows) tile<most_rows, vectors>(j, at);
-  if (at < j.count) rest<vectors>(j, at, j.count - at, std::make_integer_sequence<int64_t, most_rows - 1>());
+  for (; at + most_rows <= j.count; at += most_rows) tile<most_rows, vectors>(j, at, access);
+  if (at < j.count) rest<vectors>(j, at, j.count - at, access, std::make_integer_sequence<int64_t, most_rows - 1>());
 }
 
 }  // namespace
 void direct_line(const DirectJob& j) {
-  if (j.columns > lanes) line<2>(j);
-  else line<1>(j);
+  if (j.columns == panel) line<2>(j, Full());
+  else if (j.columns > lanes) line<2>(j, Partial{j.columns});
+  else line<1>(j, Partial{j.columns});
 }
 int64_t direct_panel() { return panel; }
 
@@ -184,13 +192,16 @@ struct DirectState {
   int64_t batch = 0, channels = 0, outputs = 0;  // of all groups
   std::vector<int64_t> offsets;
   int64_t run = 0;
-  bool padded = false;           // rows are copied with their padding
-  int64_t width = 0;             // of such a row, in positions
+  bool copied = false;           // rows are copied, with their padding
+  int64_t width = 0;             // of a row, in positions
+  int64_t pitch = 0;             // elements from one position to the next
   bool pointwise = false;        // the images are one long row, and a line is a piece of it
   int64_t lines = 0, count = 0;  // lines of the output in an image, positions in a line
   int64_t positions = 0;         // in all images
   int64_t lines_per_item = 1, panels_per_item = 1;
   Finish finish;
+  bool bounded = false;  // the activation is nothing but bounds
+  float low = -std::numeric_limits<float>::infinity(), high = -low;
 
   int64_t line_items() const { return (lines + lines_per_item - 1) / lines_per_item; }
   int64_t panel_items() const { return (weights->panels + panels_per_item - 1) / panels_per_item; }
@@ -216,6 +227,9 @@ void divide(DirectState& s) {
   }
 }
 
+// Positions that are a multiple of this many elements apart compete for the same lines of the cache.
+bool collides(int64_t step) { return step % 512 == 0; }
+
 DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
   DirectState s;
   ConvolutionSizes sizes = convolution_sizes(ctx, a);
@@ -223,19 +237,28 @@ DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
   s.axes = sizes.axes;
   s.batch = sizes.batch, s.channels = sizes.inputs * sizes.groups, s.outputs = sizes.outputs * sizes.groups;
   s.finish = finish_of(a);
+  s.bounded = a.activation == ActivationKind::none || a.activation == ActivationKind::relu ||
+              a.activation == ActivationKind::clamp;
+  if (a.activation == ActivationKind::relu) s.low = 0;
+  if (a.activation == ActivationKind::clamp) s.low = s.finish.a, s.high = s.finish.b;
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
-  for (const WindowAxis* w : {&ay, &ax})
-    s.padded |= w->begin > 0 || (w->output - 1) * w->stride + w->offset(w->kernel - 1) >= w->input;
-  s.width = s.padded ? (ax.output - 1) * ax.stride + (ax.kernel - 1) * ax.dilation + 1 : ax.input;
-  bool joined = ax.dilation == 1 && s.weights->groups == 1;  // all taps of a row are consecutive
+  bool padded = false;
+  s.pointwise = true;
+  for (const WindowAxis* w : {&ay, &ax}) {
+    padded |= w->begin > 0 || (w->output - 1) * w->stride + w->offset(w->kernel - 1) >= w->input;
+    s.pointwise &= w->kernel == 1 && w->stride == 1 && w->input == w->output && w->begin == 0;
+  }
+  s.copied = padded || collides(ax.stride * s.channels);
+  s.pitch = s.channels + (collides(ax.stride * s.channels) ? 16 : 0);
+  s.width = s.copied ? (ax.output - 1) * ax.stride + (ax.kernel - 1) * ax.dilation + 1 : ax.input;
+  bool joined =
+      ax.dilation == 1 && s.weights->groups == 1 && s.pitch == s.channels;  // the taps of a row are consecutive
   s.run = joined ? ax.kernel * s.channels : s.weights->inputs;
   for (int64_t y = 0; y < ay.kernel; ++y)
     for (int64_t x = 0; x < (joined ? 1 : ax.kernel); ++x)
-      s.offsets.push_back((y * ay.dilation * s.width + x * ax.dilation) * s.channels);
+      s.offsets.push_back((y * ay.dilation * s.width + x * ax.dilation) * s.pitch);
   s.lines = ay.output, s.count = ax.output;
   s.positions = s.batch * s.lines * s.count;
-  s.pointwise = !s.padded;
-  for (const WindowAxis* w : {&ay, &ax}) s.pointwise &= w->kernel == 1 && w->stride == 1 && w->input == w->output;
   if (s.pointwise) {
     constexpr int64_t piece = 14 * 8;
     s.batch = 1;
@@ -246,10 +269,17 @@ DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
   return s;
 }
 
+// Copies `n` positions.
+float* copy_positions(const DirectState& s, const float* from, int64_t n, float* to) {
+  if (s.pitch == s.channels) return std::copy(from, from + n * s.channels, to);
+  for (int64_t i = 0; i < n; ++i, to += s.pitch) std::copy(from + i * s.channels, from + (i + 1) * s.channels, to);
+  return to;
+}
+
 // The input rows of some output rows, with their padding.
-const float* pad_rows(const DirectState& s, const float* image, int64_t first, int64_t lines) {
+const float* copy_rows(const DirectState& s, const float* image, int64_t first, int64_t lines) {
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
-  int64_t rows = (lines - 1) * ay.stride + (ay.kernel - 1) * ay.dilation + 1, row = s.width * s.channels;
+  int64_t rows = (lines - 1) * ay.stride + (ay.kernel - 1) * ay.dilation + 1, row = s.width * s.pitch;
   float* to = thread_floats(static_cast<size_t>(rows * row));
   int64_t before = std::clamp<int64_t>(ax.begin, 0, s.width), skipped = std::max<int64_t>(-ax.begin, 0);
   int64_t n = std::clamp<int64_t>(ax.input - skipped, 0, s.width - before);
@@ -260,12 +290,29 @@ const float* pad_rows(const DirectState& s, const float* image, int64_t first, i
       std::fill(line, line + row, 0.0f);
       continue;
     }
-    std::fill(line, line + before * s.channels, 0.0f);
-    const float* from = image + (y * ax.input + skipped) * s.channels;
-    std::copy(from, from + n * s.channels, line + before * s.channels);
-    std::fill(line + (before + n) * s.channels, line + row, 0.0f);
+    std::fill(line, line + before * s.pitch, 0.0f);
+    float* end = copy_positions(s, image + (y * ax.input + skipped) * s.channels, n, line + before * s.pitch);
+    std::fill(end, line + row, 0.0f);
   }
   return to;
+}
+
+// The input of the first line of an item, and the elements from one line to the next.
+std::pair<const float*, int64_t> input_lines(const DirectState& s, const float* x, int64_t image, int64_t first,
+                                             int64_t lines) {
+  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
+  if (s.pointwise) {
+    const float* from = x + first * s.count * s.channels;
+    if (!s.copied) return {from, s.count * s.channels};
+    int64_t n = std::min(lines * s.count, s.positions - first * s.count);
+    float* to = thread_floats(static_cast<size_t>(n * s.pitch));
+    copy_positions(s, from, n, to);
+    return {to, s.count * s.pitch};
+  }
+  x += image * ay.input * ax.input * s.channels;
+  int64_t step = ay.stride * s.width * s.pitch;
+  if (s.copied) return {copy_rows(s, x, first, lines), step};
+  return {x + ((first * ay.stride - ay.begin) * ax.input - ax.begin) * s.channels, step};
 }
 
 struct DirectCall {
@@ -275,21 +322,17 @@ struct DirectCall {
 
 void direct_item(const DirectState& s, const DirectCall& c, int64_t item) {
   const DirectWeights& w = *s.weights;
-  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
   int64_t panel = item % s.panel_items() * s.panels_per_item, group = item / s.panel_items() % w.groups;
   int64_t block = item / s.panel_items() / w.groups, image = block / s.line_items();
   int64_t first = block % s.line_items() * s.lines_per_item, lines = std::min(s.lines_per_item, s.lines - first);
   int64_t nr = panel_size();
-  const float* x = c.x + image * ay.input * ax.input * s.channels;
-  if (s.pointwise) x += first * s.count * s.channels;
-  else if (s.padded) x = pad_rows(s, x, first, lines);
-  else x += ((first * ay.stride - ay.begin) * ax.input - ax.begin) * s.channels;
+  auto [x, x_line] = input_lines(s, c.x, image, first, lines);
   auto run = HWY_DYNAMIC_DISPATCH(direct_line);
   for (int64_t p = panel; p < std::min(panel + s.panels_per_item, w.panels); ++p) {
     int64_t channel = group * w.outputs + p * nr;
     DirectJob job{nullptr,
                   s.count,
-                  ax.stride * s.channels,
+                  s.axes[2].stride * s.pitch,
                   s.outputs,
                   s.offsets.data(),
                   static_cast<int64_t>(s.offsets.size()),
@@ -299,12 +342,13 @@ void direct_item(const DirectState& s, const DirectCall& c, int64_t item) {
                   c.bias ? c.bias + channel : nullptr,
                   nullptr,
                   nullptr,
-                  s.finish};
+                  s.low,
+                  s.high,
+                  s.bounded ? nullptr : &s.finish};
     for (int64_t l = 0; l < lines; ++l) {
       int64_t at = (image * s.lines + first + l) * s.count;
       job.count = std::min(s.count, s.positions - at);
-      job.x = x + (s.pointwise ? l * s.count : l * ay.stride * s.width) * s.channels;
-      job.x += group * w.inputs;
+      job.x = x + l * x_line + group * w.inputs;
       job.y = c.y + at * s.outputs + channel;
       job.sum = c.sum ? c.sum + at * s.outputs + channel : nullptr;
       run(job);
