@@ -131,4 +131,26 @@ bool same_content(const Tensor& a, const Tensor& b) {
   return a.data() == b.data() || a.bytes() == 0 || std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
+namespace {
+// Transposes the matrices [rows, columns] of every batch.
+Tensor transposed(const Tensor& t, bool to_last) {
+  Tensor out(t.type(), t.dims());
+  int64_t batch = t.dims()[0], rows = t.dims()[1], columns = 1;
+  for (size_t i = 2; i < t.dims().size(); ++i) columns *= t.dims()[i];
+  if (!to_last) std::swap(rows, columns);
+  auto cell = static_cast<int64_t>(bits_of(t.type())) / 8;
+  const auto* from = static_cast<const char*>(t.data());
+  auto* to = static_cast<char*>(out.data());
+  for (int64_t b = 0; b < batch; ++b)
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < columns; ++c)
+        std::memcpy(to + (b * rows * columns + c * rows + r) * cell,
+                    from + (b * rows * columns + r * columns + c) * cell, static_cast<size_t>(cell));
+  return out;
+}
+}  // namespace
+
+Tensor with_channels_last(const Tensor& t) { return transposed(t, true); }
+Tensor from_channels_last(const Tensor& t) { return transposed(t, false); }
+
 }  // namespace graft

@@ -38,4 +38,9 @@ bool is_aligned(const Tensor& t);
 // Same type, dimensions and bytes (contents, for strings).
 bool same_content(const Tensor& a, const Tensor& b);
 
+// A copy whose memory has the channels last (dimension 1), of at least one byte per element; or back from such memory.
+// The dimensions stay.
+Tensor with_channels_last(const Tensor& t);
+Tensor from_channels_last(const Tensor& t);
+
 }  // namespace graft

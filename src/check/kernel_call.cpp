@@ -16,6 +16,33 @@ std::vector<std::optional<Info>> infos_of(const Sample& s) {
   return out;
 }
 
+// The first combination of layouts that the kernel declares, if it does not work with plain tensors.
+void set_layouts(const graft_kernel& kernel, PreparedSample& p) {
+  p.inputs = p.sample->inputs;
+  if (takes_plain(kernel)) return;
+  const graft_layouts& form = kernel.layouts[0];
+  auto list = [](const int32_t* from, size_t count, size_t ports) {
+    std::vector<Layout> out;
+    for (size_t i = 0; i < ports; ++i)
+      out.push_back(count && from[std::min(i, count - 1)] == GRAFT_CHANNELS_LAST ? Layout::channels_last
+                                                                                 : Layout::plain);
+    return out;
+  };
+  p.input_layouts = list(form.inputs, form.input_count, p.inputs.size());
+  p.output_layouts = list(form.outputs, form.output_count, p.outputs.size());
+  auto fits = [](DType type, size_t rank) { return rank >= 3 && bits_of(type) >= 8 && type != DType::string; };
+  for (size_t i = 0; i < p.inputs.size(); ++i) {
+    Tensor& t = p.inputs[i];
+    if (!t || p.input_layouts[i] == Layout::plain) continue;
+    if (!fits(t.type(), t.dims().size())) throw_unsupported("the tensors cannot have its layouts");
+    t = with_channels_last(t);
+  }
+  for (size_t i = 0; i < p.outputs.size(); ++i)
+    if (p.outputs[i] && p.output_layouts[i] != Layout::plain &&
+        (!p.outputs[i]->shape.is_static() || !fits(p.outputs[i]->type, p.outputs[i]->shape.rank())))
+      throw_unsupported("the tensors cannot have its layouts");
+}
+
 // An element of a string output that the kernel has not stored.
 graft_str unwritten_text(Poison p) { return p == Poison::first ? str("\x01 unwritten") : str("\x02 not written"); }
 
@@ -50,6 +77,8 @@ std::shared_ptr<const PreparedSample> prepare_sample(const OpDef& op, const Samp
     return packed.get();
   };
   if (def.record->accept) check_callback(def.record->accept(&context, def.record->user));
+  set_layouts(*def.record, *p);
+  context.input_layouts = p->input_layouts, context.output_layouts = p->output_layouts;
   void* state = nullptr;
   if (def.record->prepare) check_callback(def.record->prepare(&context, def.record->user, &state));
   p->kernel = PreparedKernel(def, std::move(packed), state, context.scratch_bytes);
@@ -141,8 +170,7 @@ class KernelCall::Runner final : public graft_runner {
 };
 
 KernelCall::KernelCall(std::shared_ptr<const PreparedSample> prepared) : prepared_(std::move(prepared)) {
-  const Sample& s = *prepared_->sample;
-  for (const Tensor& t : s.inputs) {
+  for (const Tensor& t : prepared_->inputs) {
     auto& memory = input_memory_.emplace_back();
     input_tensors_.emplace_back();
     if (!t) continue;
@@ -176,16 +204,17 @@ void KernelCall::add_output(size_t index, const std::vector<int64_t>& dims) {
   if (type == DType::string)
     std::fill_n(static_cast<graft_str*>(data), output_tensors_[index].size(), unwritten_text(pattern_));
   raw_outputs_[index] = *output_tensors_[index].raw();
+  raw_outputs_[index].layout = static_cast<int32_t>(PreparedSample::layout(prepared_->output_layouts, index));
 }
 
 void KernelCall::fill(const CallSettings& settings) {
   pattern_ = settings.pattern;
   in_place_ = settings.in_place;
-  const Sample& s = *prepared_->sample;
-  for (size_t i = 0; i < s.inputs.size(); ++i) {
-    if (!s.inputs[i]) continue;
+  for (size_t i = 0; i < prepared_->inputs.size(); ++i) {
+    const Tensor& t = prepared_->inputs[i];
+    if (!t) continue;
     input_memory_[i]->fill(pattern_);
-    if (s.inputs[i].bytes()) std::memcpy(input_memory_[i]->data(), s.inputs[i].data(), s.inputs[i].bytes());
+    if (t.bytes()) std::memcpy(input_memory_[i]->data(), t.data(), t.bytes());
   }
   if (scratch_) scratch_->fill(pattern_);
   for (size_t i = 0; i < raw_outputs_.size(); ++i) {
@@ -201,8 +230,14 @@ void KernelCall::run(const CallSettings& settings) {
   problems.clear();
   texts_.clear();
   fill(settings);
+  std::vector<graft_tensor> raw_inputs(input_tensors_.size());
   std::vector<const graft_tensor*> in;
-  for (const Tensor& t : input_tensors_) in.push_back(t ? t.raw() : nullptr);
+  for (size_t i = 0; i < raw_inputs.size(); ++i) {
+    in.push_back(input_tensors_[i] ? &raw_inputs[i] : nullptr);
+    if (!input_tensors_[i]) continue;
+    raw_inputs[i] = *input_tensors_[i].raw();
+    raw_inputs[i].layout = static_cast<int32_t>(PreparedSample::layout(prepared_->input_layouts, i));
+  }
   std::vector<graft_tensor*> out;
   std::vector<uint8_t> used;
   for (size_t i = 0; i < raw_outputs_.size(); ++i) {
@@ -244,7 +279,8 @@ void KernelCall::run(const CallSettings& settings) {
 bool KernelCall::gives(const std::vector<Tensor>& expected) const {
   for (size_t i = 0; i < expected.size(); ++i) {
     if (!expected[i]) continue;
-    const Tensor& t = output_tensors_[i];
+    bool last = PreparedSample::layout(prepared_->output_layouts, i) == Layout::channels_last;
+    const Tensor t = last ? from_channels_last(output_tensors_[i]) : output_tensors_[i];
     if (!prepared_->outputs[i]->shape.is_static() || t.type() == DType::string) return false;
     if (t.bytes() && std::memcmp(t.data(), expected[i].data(), t.bytes()) != 0) return false;
   }
@@ -259,11 +295,11 @@ void KernelCall::check_memory(const CallSettings& settings) {
     if (*at < 0) add("write before the start", text("byte ", *at, " of ", what, " is written"));
     else add("write past the end", text("byte ", *at, " of ", what, ", which has ", bytes, ", is written"));
   };
-  const Sample& s = *prepared_->sample;
-  for (size_t i = 0; i < s.inputs.size(); ++i) {
+  for (size_t i = 0; i < prepared_->inputs.size(); ++i) {
+    const Tensor& t = prepared_->inputs[i];
     damaged(input_memory_[i], text("input ", i));
-    if (!s.inputs[i] || (settings.in_place && i == 0) || !s.inputs[i].bytes()) continue;
-    if (std::memcmp(input_memory_[i]->data(), s.inputs[i].data(), s.inputs[i].bytes()) != 0)
+    if (!t || (settings.in_place && i == 0) || !t.bytes()) continue;
+    if (std::memcmp(input_memory_[i]->data(), t.data(), t.bytes()) != 0)
       add("input modified", text("input ", i, " has changed"));
   }
   damaged(scratch_, "the scratch memory");
@@ -292,7 +328,8 @@ void KernelCall::check_memory(const CallSettings& settings) {
               text("byte ", b, " of output ", i, " is ", static_cast<int>(byte), ", expected 0 or 1"));
           break;
         }
-    outputs[i] = t.clone();
+    bool last = PreparedSample::layout(prepared_->output_layouts, i) == Layout::channels_last;
+    outputs[i] = last ? from_channels_last(t) : t.clone();
   }
 }
 

@@ -22,10 +22,16 @@ struct PreparedSample {
   const OpDef* op;
   const Sample* sample;
   Node node;
+  std::vector<Tensor> inputs;  // of the sample, in the layouts of the kernel
   std::vector<std::optional<Info>> outputs;
+  std::vector<Layout> input_layouts, output_layouts;  // ports beyond the end are plain
   PreparedKernel kernel;
   // Nothing is computed where no output has an element; the runtime does not call the kernel either.
   bool empty = false;
+
+  static Layout layout(const std::vector<Layout>& of, size_t port) {
+    return port < of.size() ? of[port] : Layout::plain;
+  }
 };
 // Throws if the kernel declines the sample.
 std::shared_ptr<const PreparedSample> prepare_sample(const OpDef& op, const Sample& sample,

@@ -63,8 +63,8 @@ Graph through_ir(const Graph& g, const Registry& registry, int version = 11) {
   return again;
 }
 
-std::vector<Tensor> run_cpu(const Test& p, const Registry& registry) {
-  auto program = make_cpu_device()->compile(p.graph.clone(), registry, {});
+std::vector<Tensor> run_cpu(const Test& p, const Registry& registry, Graph graph) {
+  auto program = make_cpu_device()->compile(std::move(graph), registry, {});
   auto execution = program->create_execution();
   std::vector<Tensor> once, twice, in = ordered_inputs(p, p.graph);
   execution->run(in, once, nullptr);
@@ -153,7 +153,17 @@ std::string run_case(const Case& c, const Registry& registry) {
           throw_user("printed, read and printed again gives\n", twice, "instead of\n", once);
         return evaluate_graph(Evaluation{registry}, again, ordered_inputs(p, again));
       });
-    if (why.empty()) why = way("cpu", [&] { return run_cpu(p, registry); });
+    if (why.empty()) why = way("cpu", [&] { return run_cpu(p, registry, p.graph.clone()); });
+    if (why.empty())
+      why = way("compiled", [&] {
+        Graph again = p.graph.clone();
+        PassOptions options;
+        options.phases = PassPhases::compiling;
+        options.device = "CPU";
+        run_passes(again, registry, options);
+        verify(again);
+        return run_cpu(p, registry, std::move(again));
+      });
     if (why.empty())
       why = way("ir", [&] {
         Graph again = through_ir(p.graph, registry);

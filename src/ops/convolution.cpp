@@ -13,8 +13,8 @@ struct GroupConvolution : WindowAttributes {
   static constexpr std::tuple schema{strides_attr, pads_begin_attr, pads_end_attr, dilations_attr, auto_pad_attr};
 };
 
-void convolution_infer(Infer& ctx, const Convolution& a) { convolution_shape(ctx, a, false); }
-void group_convolution_infer(Infer& ctx, const GroupConvolution& a) { convolution_shape(ctx, a, true); }
+void convolution_infer(Infer& ctx, const Convolution& a) { ctx.output(0, convolution_info(ctx, a, false)); }
+void group_convolution_infer(Infer& ctx, const GroupConvolution& a) { ctx.output(0, convolution_info(ctx, a, true)); }
 
 void convolution_any(Run& ctx, const WindowAttributes& a, bool grouped) {
   TensorView x = ctx.input(0), w = ctx.input(1);

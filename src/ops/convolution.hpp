@@ -24,11 +24,11 @@ inline void check_channels(const Dim& found, const Dim& wanted) {
 }
 
 // Weights are [O, I, ...], or [G, O, I, ...] with groups.
-inline void convolution_shape(Infer& ctx, const WindowAttributes& attributes, bool grouped) {
+inline Info convolution_info(Infer& ctx, const WindowAttributes& attributes, bool grouped) {
   DType type = common_type(ctx);
   Shape data = ctx.shape(0), weights = ctx.shape(1);
   size_t leading = grouped ? 3 : 2;
-  if (!match_spatial_rank(data, weights, leading)) return ctx.output(0, type, Shape::unknown());
+  if (!match_spatial_rank(data, weights, leading)) return {type, Shape::unknown()};
   size_t spatial = data.rank() - 2;
   WindowAttributes a = complete_windows(attributes, spatial);
   Dim groups = grouped ? weights[0] : Dim(1), channels = groups * weights[leading - 1];
@@ -37,7 +37,7 @@ inline void convolution_shape(Infer& ctx, const WindowAttributes& attributes, bo
   Shape out{data[0], groups * weights[leading - 2]};
   for (size_t i = 0; i < spatial; ++i)
     out.push_back(window_positions(data[i + 2], weights[i + leading], a, i, Rounding::floor));
-  ctx.output(0, type, out);
+  return {type, out};
 }
 // One convolution, forward or backward. The "outer" side is the one that the kernel taps touch.
 struct ConvolutionPlan {

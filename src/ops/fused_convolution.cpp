@@ -22,7 +22,16 @@ struct FusedConvolution : WindowAttributes, Activation {
       activation_b_attr};
 };
 
-void fused_infer(Infer& ctx, const FusedConvolution& a) { convolution_shape(ctx, a, a.grouped); }
+void fused_infer(Infer& ctx, const FusedConvolution& a) {
+  Info y = convolution_info(ctx, a, a.grouped);
+  if (ctx.has_input(2) && y.shape.ranked()) {
+    Shape bias = ctx.shape(2);
+    if (bias.ranked() && bias.rank() != 1) fail("expected a bias with one value per channel, got shape ", bias);
+    if (bias.ranked()) agree(bias[0], y.shape[1], "values of the bias", "to match the output channels");
+  }
+  if (ctx.has_input(3)) y.shape = merge(y.shape, ctx.shape(3));
+  ctx.output(0, y);
+}
 
 void fused_run(Run& ctx, const FusedConvolution& a) {
   TensorView x = ctx.input(0), w = ctx.input(1);

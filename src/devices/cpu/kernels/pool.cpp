@@ -80,6 +80,49 @@ void pool_plane(const WindowAxes& axes, const PoolCounts& counts, const float* x
       y);
 }
 
+namespace {
+
+// One position of a tensor with the channels last: `load` and `store` move a vector of channels.
+template <class Load, class Store>
+HWY_INLINE void pool_position(const WindowAxes& axes, float count, const float* x, int64_t channels, int64_t oy,
+                              int64_t ox, Load load, Store store) {
+  const hn::ScalableTag<float> d;
+  const WindowAxis &ay = axes[1], &ax = axes[2];
+  auto [y0, y1] = ay.taps(oy);
+  auto [x0, x1] = ax.taps(ox);
+  auto v = hn::Set(d, count > 0 ? 0.0f : -std::numeric_limits<float>::infinity());
+  for (int64_t ty = y0; ty < y1; ++ty)
+    for (int64_t tx = x0; tx < x1; ++tx) {
+      int64_t at = (oy * ay.stride + ay.offset(ty)) * ax.input + ox * ax.stride + ax.offset(tx);
+      const auto value = load(x + at * channels);
+      v = count > 0 ? hn::Add(v, value) : hn::Max(value, v);
+    }
+  store(count > 0 ? hn::Div(v, hn::Set(d, count)) : v);
+}
+
+}  // namespace
+// A row of the output of a tensor with the channels last.
+void pool_row_last(const WindowAxes& axes, const PoolCounts& counts, const float* x, int64_t channels, int64_t oy,
+                   float* y) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t ox = 0; ox < axes[2].output; ++ox, y += channels) {
+    auto column = static_cast<size_t>(ox);
+    float count = counts.rows.empty() ? 0.0f : counts.rows[static_cast<size_t>(oy)] * counts.columns[column];
+    int64_t c = 0;
+    for (; c + lanes <= channels; c += lanes)
+      pool_position(
+          axes, count, x + c, channels, oy, ox, [&](const float* p) { return hn::LoadU(d, p); },
+          [&](V v) { hn::StoreU(v, d, y + c); });
+    if (c == channels) continue;
+    const auto mask = hn::FirstN(d, static_cast<size_t>(channels - c));
+    pool_position(
+        axes, count, x + c, channels, oy, ox, [&](const float* p) { return hn::MaskedLoad(mask, d, p); },
+        [&](V v) { hn::BlendedStore(v, mask, d, y + c); });
+  }
+}
+
 }  // namespace graft::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -88,11 +131,13 @@ namespace graft {
 namespace {
 
 HWY_EXPORT(pool_plane);
+HWY_EXPORT(pool_row_last);
 
 struct PoolState {
   WindowAxes axes;
   PoolCounts counts;
   int64_t index_modulus = 1;  // indices are modulo this number of elements
+  bool last = false;          // channels are last
 };
 
 WindowAxes pool_axes(Accept& ctx) {
@@ -124,7 +169,7 @@ void max_pool_accept(Accept& ctx) {
 }
 
 PoolState max_pool_prepare(Prepare& ctx) {
-  PoolState s{pool_axes(ctx), {}, 1};
+  PoolState s{pool_axes(ctx), {}, 1, ctx.input_layout(0) == Layout::channels_last};
   std::vector<int64_t> x = ctx.shape(0).values();
   size_t axis = normalize_axis(ctx.attr<std::optional<int64_t>>("axis").value_or(0), x.size());
   s.index_modulus = std::max<int64_t>(count_of(std::span(x).subspan(axis)), 1);
@@ -132,7 +177,7 @@ PoolState max_pool_prepare(Prepare& ctx) {
 }
 
 PoolState avg_pool_prepare(Prepare& ctx) {
-  PoolState s{pool_axes(ctx), {}, 1};
+  PoolState s{pool_axes(ctx), {}, 1, ctx.input_layout(0) == Layout::channels_last};
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
   // Padding counts in the divisor only if there is any.
   bool all = !ctx.attr<bool>("exclude-pad") && (ay.padded || ax.padded);
@@ -149,10 +194,24 @@ PoolState avg_pool_prepare(Prepare& ctx) {
   return s;
 }
 
+void pool_last_run(Run& ctx, const PoolState& s) {
+  TensorView x = ctx.input(0);
+  const float* from = x.channels_last<const float>();
+  float* to = ctx.output(0).channels_last<float>();
+  int64_t channels = x.dim(1), rows = s.axes[1].output, image = input_plane(s.axes) * channels;
+  int64_t row = s.axes[2].output * channels, work = row * s.axes[1].kernel * s.axes[2].kernel;
+  auto f = HWY_DYNAMIC_DISPATCH(pool_row_last);
+  ctx.parallel_for(x.dim(0) * rows, std::max<int64_t>(1, (1 << 17) / work), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t)
+      f(s.axes, s.counts, from + t / rows * image, channels, t % rows, to + t * row);
+  });
+}
+
 void pool_run(Run& ctx, const PoolState& s) {
   TensorView x = ctx.input(0);
   OutputView y = ctx.output(0);
   if (y.size() == 0) return;
+  if (s.last) return pool_last_run(ctx, s);
   const float* from = x.data<const float>();
   float* to = y.data<float>();
   int64_t in = input_plane(s.axes), out = output_plane(s.axes), taps = s.axes[1].kernel * s.axes[2].kernel;
@@ -163,9 +222,10 @@ void pool_run(Run& ctx, const PoolState& s) {
                    });
 }
 
-// Finds the indices of the maxima of a plane, the first among equals; they count from `base`.
+// Finds the indices of the maxima of a plane, the first among equals; they count from `base`. The elements of the plane
+// are `step` apart.
 template <class T>
-void find_largest(const PoolState& s, const float* x, int64_t base, T* to) {
+void find_largest(const PoolState& s, const float* x, int64_t step, int64_t base, T* to) {
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
   for (int64_t oy = 0; oy < ay.output; ++oy)
     for (int64_t ox = 0; ox < ax.output; ++ox) {
@@ -175,7 +235,7 @@ void find_largest(const PoolState& s, const float* x, int64_t base, T* to) {
       for (int64_t ty = y0; ty < y1; ++ty)
         for (int64_t tx = x0; tx < x1; ++tx) {
           int64_t at = (oy * ay.stride + ay.offset(ty)) * ax.input + ox * ax.stride + ax.offset(tx);
-          if (best < 0 || x[at] > x[best]) best = at;
+          if (best < 0 || x[at * step] > x[best * step]) best = at;
         }
       *to++ = static_cast<T>((base + best) % s.index_modulus);
     }
@@ -186,25 +246,29 @@ void max_pool_run(Run& ctx, const PoolState& s) {
   if (!ctx.output_used(1) || ctx.output(1).size() == 0) return;
   TensorView x = ctx.input(0);
   OutputView index = ctx.output(1);
-  const float* from = x.data<const float>();
-  int64_t in = input_plane(s.axes), out = output_plane(s.axes);
-  ctx.parallel_for(x.dim(0) * x.dim(1), std::max<int64_t>(1, (1 << 14) / out), [&](int64_t begin, int64_t end) {
-    for (int64_t t = begin; t < end; ++t)
-      if (index.type() == DType::i32) find_largest(s, from + t * in, t * in, index.data<int32_t>() + t * out);
-      else find_largest(s, from + t * in, t * in, index.data<int64_t>() + t * out);
+  const float* from = s.last ? x.channels_last<const float>() : x.data<const float>();
+  int64_t in = input_plane(s.axes), out = output_plane(s.axes), channels = x.dim(1), step = s.last ? channels : 1;
+  ctx.parallel_for(x.dim(0) * channels, std::max<int64_t>(1, (1 << 14) / out), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const float* plane = from + (s.last ? t / channels * in * channels + t % channels : t * in);
+      if (index.type() == DType::i32) find_largest(s, plane, step, t * in, index.data<int32_t>() + t * out);
+      else find_largest(s, plane, step, t * in, index.data<int64_t>() + t * out);
+    }
   });
 }
 
 }  // namespace
 
 Definitions cpu_pool() {
-  Definitions ops =
-      Kernel("CPU", "sliding_f32").of("MaxPool", "opset1").accept(max_pool_accept).run(max_pool_prepare, pool_run);
+  auto kernel = [](std::string_view type, std::string_view opset) {
+    constexpr Layout last = Layout::channels_last, plain = Layout::plain;
+    return Kernel("CPU", "sliding_f32").of(type, opset).layouts({{{plain}, {plain}}, {{last}, {last, plain}}});
+  };
+  Definitions ops = kernel("MaxPool", "opset1").accept(max_pool_accept).run(max_pool_prepare, pool_run);
   for (std::string_view opset : {"opset8", "opset14"})
-    ops +=
-        Kernel("CPU", "sliding_f32").of("MaxPool", opset).accept(max_pool_accept).run(max_pool_prepare, max_pool_run);
+    ops += kernel("MaxPool", opset).accept(max_pool_accept).run(max_pool_prepare, max_pool_run);
   for (std::string_view opset : {"opset1", "opset14", "opset16"})
-    ops += Kernel("CPU", "sliding_f32").of("AvgPool", opset).accept(pool_accept).run(avg_pool_prepare, pool_run);
+    ops += kernel("AvgPool", opset).accept(pool_accept).run(avg_pool_prepare, pool_run);
   return ops;
 }
 

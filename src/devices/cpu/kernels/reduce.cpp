@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include <graft/op.hpp>
+#include <set>
 
 #ifndef GRAFT_CPU_REDUCE_ONCE
 #define GRAFT_CPU_REDUCE_ONCE
@@ -163,6 +164,7 @@ HWY_EXPORT(reduce_rows);
 struct ReduceState {
   int64_t outer = 1, n = 1, inner = 1;
   ReduceRow row{};
+  bool last = false;  // the channels of the input are last
 };
 
 // Views the shape as [outer, n, inner]; false if the axes are not adjacent.
@@ -192,9 +194,23 @@ void reduce_accept(Accept& ctx) {
   if (!reduce_groups(ctx.shape(0).values(), *axes, s)) unsupported("requires adjacent axes");
 }
 
+// Over all spatial axes, which works in either layout.
+void reduce_spatial_accept(Accept& ctx) {
+  reduce_accept(ctx);
+  std::vector<int64_t> dims = ctx.shape(0).values(), axes = *ctx.values<int64_t>(1);
+  if (dims.size() < 3) unsupported("requires spatial axes");
+  std::set<size_t> all;
+  for (int64_t a : axes) all.insert(normalize_axis(a, dims.size()));
+  if (all.size() != dims.size() - 2 || *all.begin() != 2)
+    unsupported("requires all spatial axes");
+}
+
 ReduceState reduce_prepare(Prepare& ctx) {
   ReduceState s;
-  reduce_groups(ctx.shape(0).values(), *ctx.values<int64_t>(1), s);
+  std::vector<int64_t> dims = ctx.shape(0).values();
+  s.last = ctx.input_layout(0) == Layout::channels_last;
+  if (s.last) s.outer = dims[0], s.n = count_of(std::span(dims).subspan(2)), s.inner = dims[1];
+  else reduce_groups(dims, *ctx.values<int64_t>(1), s);
   for (const ReduceRow& row : HWY_DYNAMIC_DISPATCH(reduce_rows)())
     if (row.type == ctx.op_type()) return s.row = row, s;
   unsupported("no vector function for ", ctx.op_type());
@@ -228,7 +244,7 @@ void reduce_end(const ReduceState& s, const float* x, int64_t count, float* y) {
 }
 
 void reduce_run(Run& ctx, const ReduceState& s) {
-  const float* x = ctx.input(0).data<const float>();
+  const float* x = s.last ? ctx.input(0).channels_last<const float>() : ctx.input(0).data<const float>();
   float* y = ctx.output(0).data<float>();
   if (ctx.output(0).size() == 0) return;
   constexpr int64_t columns = 128;
@@ -249,8 +265,15 @@ void reduce_run(Run& ctx, const ReduceState& s) {
 
 Definitions cpu_reduce() {
   Definitions ops;
-  for (const ReduceRow& row : HWY_DYNAMIC_DISPATCH(reduce_rows)())
+  constexpr Layout last = Layout::channels_last, plain = Layout::plain;
+  for (const ReduceRow& row : HWY_DYNAMIC_DISPATCH(reduce_rows)()) {
+    ops += Kernel("CPU", "spatial_f32")
+               .of(row.type, row.opset)
+               .accept(reduce_spatial_accept)
+               .layouts({{{plain}, {plain}}, {{last, plain}, {plain}}})
+               .run(reduce_prepare, reduce_run);
     ops += Kernel("CPU", "lines_f32").of(row.type, row.opset).accept(reduce_accept).run(reduce_prepare, reduce_run);
+  }
   return ops;
 }
 
