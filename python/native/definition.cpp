@@ -37,8 +37,23 @@ struct Record {
   std::vector<const graft_op*> ops;
   std::vector<const graft_kernel*> kernel_pointers;
   std::vector<const graft_rule*> rule_pointers;
+  std::vector<const graft_pass*> passes;
+  std::vector<const graft_raw_pass*> raw_passes;
   graft_op op{};
   graft_extension extension{};
+
+  // The record of the extension, once all lists are complete.
+  void seal(std::string name) {
+    graft_extension& e = extension;
+    e.size = sizeof e;
+    e.abi_version = GRAFT_ABI_VERSION;
+    e.name = keep(std::move(name)), e.version = keep(std::string("1"));
+    e.ops = ops.data(), e.op_count = ops.size();
+    e.kernels = kernel_pointers.data(), e.kernel_count = kernel_pointers.size();
+    e.rules = rule_pointers.data(), e.rule_count = rule_pointers.size();
+    e.passes = passes.data(), e.pass_count = passes.size();
+    e.raw_passes = raw_passes.data(), e.raw_pass_count = raw_passes.size();
+  }
 
   graft_str keep(std::string s) { return str(texts.emplace_back(std::move(s))); }
   graft_str keep(py::handle s) { return keep(py::cast<std::string>(s)); }
@@ -158,6 +173,7 @@ void fail_from_python(std::string_view doing) {
     auto what = std::string(py::str(exception));
     // What the package itself says about a wrong result needs no type.
     bool own = py::hasattr(exception, "_graft_plain");
+    if (py::hasattr(exception, "_graft_declined")) throw Failure{GRAFT_UNSUPPORTED, what, {}};
     message = own ? what : text(doing, ": ", type, what.empty() ? "" : ": ", what);
     if (std::string where = raised_at(exception); !own && !where.empty()) message += text(" (", where, ")");
     if (full_tracebacks && !own) {
@@ -170,23 +186,6 @@ void fail_from_python(std::string_view doing) {
   remember_cause(message, exception);
   throw Failure{GRAFT_USER, message, {}};
 }
-
-namespace {
-// Calls into Python and converts what it raises; the GIL is held.
-template <class F>
-auto calling(std::string_view doing, F&& f) {
-  try {
-    return f();
-  } catch (py::error_already_set& e) {
-    e.restore();
-    fail_from_python(doing);
-  } catch (const py::cast_error& e) {
-    fail(doing, ": ", e.what());
-  } catch (const Error& e) {
-    throw Failure{static_cast<graft_status>(e.kind()), e.message(), e.hint()};
-  }
-}
-}  // namespace
 
 // ---- nodes ----
 
@@ -414,13 +413,14 @@ Definition::Definition(py::object spec) : record_(new Record) {
   r.op.user = &r;
   r.op.infer = infer;
   r.ops = {&r.op};
-  graft_extension& e = r.extension;
-  e.size = sizeof e;
-  e.abi_version = GRAFT_ABI_VERSION;
-  e.name = r.keep(s.attr("origin")), e.version = r.keep(std::string("1"));
-  e.ops = r.ops.data(), e.op_count = r.ops.size();
-  e.kernels = r.kernel_pointers.data(), e.kernel_count = r.kernel_pointers.size();
-  e.rules = r.rule_pointers.data(), e.rule_count = r.rule_pointers.size();
+  r.seal(py::cast<std::string>(s.attr("origin")));
+}
+
+Definition::Definition(const std::string& origin, Parts parts) : record_(new Record) {
+  record_->rule_pointers = std::move(parts.rules);
+  record_->passes = std::move(parts.passes);
+  record_->raw_passes = std::move(parts.raw_passes);
+  record_->seal(origin);
 }
 
 Core::Entry Definition::entry() const {
@@ -437,15 +437,11 @@ const graft_extension* combined(const std::string& name, const std::vector<const
     r->ops.insert(r->ops.end(), p.ops.begin(), p.ops.end());
     r->kernel_pointers.insert(r->kernel_pointers.end(), p.kernel_pointers.begin(), p.kernel_pointers.end());
     r->rule_pointers.insert(r->rule_pointers.end(), p.rule_pointers.begin(), p.rule_pointers.end());
+    r->passes.insert(r->passes.end(), p.passes.begin(), p.passes.end());
+    r->raw_passes.insert(r->raw_passes.end(), p.raw_passes.begin(), p.raw_passes.end());
   }
-  graft_extension& e = r->extension;
-  e.size = sizeof e;
-  e.abi_version = GRAFT_ABI_VERSION;
-  e.name = r->keep(name), e.version = r->keep(std::string("1"));
-  e.ops = r->ops.data(), e.op_count = r->ops.size();
-  e.kernels = r->kernel_pointers.data(), e.kernel_count = r->kernel_pointers.size();
-  e.rules = r->rule_pointers.data(), e.rule_count = r->rule_pointers.size();
-  return &e;
+  r->seal(name);
+  return &r->extension;
 }
 
 void bind_definitions(py::module_& m) {
