@@ -11,13 +11,16 @@ namespace {
                             py::cast<std::string>(py::type::of(value).attr("__name__"))));
 }
 
+PyObject* numpy_class(const char* name) {
+  py::object found = py::module_::import("numpy").attr(name);
+  return found.release().ptr();
+}
 bool is_numpy_scalar(py::handle v) {
-  static PyObject* generic = py::module_::import("numpy").attr("generic").release().ptr();
+  static PyObject* generic = numpy_class("generic");
   return PyObject_IsInstance(v.ptr(), generic) == 1;
 }
 bool is_type(py::handle v) {
-  static PyObject* dtype = py::module_::import("numpy").attr("dtype").release().ptr();
-  static PyObject* generic = py::module_::import("numpy").attr("generic").release().ptr();
+  static PyObject *dtype = numpy_class("dtype"), *generic = numpy_class("generic");
   if (PyObject_IsInstance(v.ptr(), dtype) == 1) return true;
   return PyType_Check(v.ptr()) && PyObject_IsSubclass(v.ptr(), generic) == 1;
 }
@@ -111,9 +114,9 @@ py::object field_object(const graft_value& v, const std::function<void*(const gr
 
 ValueFromPython::ValueFromPython(py::handle given, const std::string& what, bool lists) {
   if (given.is_none()) return;
-  if (numpy().is_array(given.ptr())) return set_array(given, what, lists);
   py::object value = plain(given);
-  if (py::isinstance<py::bool_>(value)) value_.emplace(py::cast<bool>(value));
+  if (numpy().is_array(given.ptr())) set_array(given, what, lists);
+  else if (py::isinstance<py::bool_>(value)) value_.emplace(py::cast<bool>(value));
   else if (PyLong_Check(value.ptr())) value_.emplace(integer(value, what));
   else if (PyFloat_Check(value.ptr())) value_.emplace(PyFloat_AsDouble(value.ptr()));
   else if (py::isinstance<py::str>(value) || PyBytes_Check(value.ptr())) value_.emplace(bytes_or_text(value));
