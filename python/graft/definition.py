@@ -324,8 +324,8 @@ def _collect_folder(path: str) -> "list[Definition | Part]":
     """Definitions of a folder of Python extensions for the Model Optimizer: ops/, front/, middle/, back/."""
     if not any(os.path.isdir(os.path.join(path, f)) for f in _FOLDERS):
         found = sorted(os.listdir(path))
-        raise ValueError(f"expected a folder with {', '.join(f + '/' for f in _FOLDERS)} as an extension, got '{path}' with "
-                         + (", ".join(found[:8]) + (" ..." if len(found) > 8 else "") if found else "no files"))
+        raise ValueError(f"'{path}': expected a folder with ops/, front/, middle/ or back/ as an extension, got one with "
+                         + (", ".join(found[:8]) + (", ..." if len(found) > 8 else "") if found else "no files"))
     from . import model_optimizer
 
     outer = getattr(_collecting, "list", None)

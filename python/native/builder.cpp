@@ -107,11 +107,13 @@ class BuilderHandle {
     return out;
   }
   py::list node_inputs(NodeAddress a) const {
+    raw();
     py::list out;
     for (size_t i = 0; i < host->input_count(node(a)); ++i) out.append(host->node_input(raw(), node(a), i));
     return out;
   }
   py::list node_outputs(NodeAddress a) const {
+    raw();
     py::list out;
     for (size_t i = 0; i < host->output_count(node(a)); ++i) out.append(host->node_output(raw(), node(a), i));
     return out;

@@ -149,15 +149,20 @@ AttrValue attr_value(py::handle v) {
 namespace {
 bool full_tracebacks = false;
 
-// "my_ops.py:12, in forward" of the innermost frame.
+// "my_ops.py:12, in forward" of the innermost frame outside this package.
 std::string raised_at(py::handle exception) {
-  std::string where;
+  static const std::string package = [] {
+    auto file = py::cast<std::string>(py::module_::import("graft").attr("__file__"));
+    return file.substr(0, file.rfind('/') + 1);
+  }();
+  std::string where, inside;
   for (py::object tb = exception.attr("__traceback__"); !tb.is_none(); tb = tb.attr("tb_next")) {
     py::object code = tb.attr("tb_frame").attr("f_code");
-    where = text(py::cast<std::string>(code.attr("co_filename")), ":", py::cast<int64_t>(tb.attr("tb_lineno")), ", in ",
-                 py::cast<std::string>(code.attr("co_name")));
+    auto file = py::cast<std::string>(code.attr("co_filename"));
+    (file.starts_with(package) ? inside : where) =
+        text(file, ":", py::cast<int64_t>(tb.attr("tb_lineno")), ", in ", py::cast<std::string>(code.attr("co_name")));
   }
-  return where;
+  return where.empty() ? inside : where;
 }
 }  // namespace
 
@@ -167,7 +172,7 @@ void fail_from_python(std::string_view doing) {
   py::error_already_set error;
   py::object exception = py::reinterpret_borrow<py::object>(error.value());
   if (error.trace()) PyException_SetTraceback(exception.ptr(), error.trace().ptr());
-  std::string message;
+  std::string message, hint;
   try {
     auto type = py::cast<std::string>(py::type::of(exception).attr("__name__"));
     auto what = std::string(py::str(exception));
@@ -175,6 +180,11 @@ void fail_from_python(std::string_view doing) {
     bool own = py::hasattr(exception, "_graft_plain");
     if (py::hasattr(exception, "_graft_declined")) throw Failure{GRAFT_UNSUPPORTED, what, {}};
     message = own ? what : text(doing, ": ", type, what.empty() ? "" : ": ", what);
+    // An error of the toolkit that the function did not handle.
+    if (py::isinstance(exception, py::module_::import("graft.errors").attr("Error"))) {
+      message = text(doing, ": ", py::cast<std::string>(py::str(exception.attr("message"))));
+      hint = py::cast<std::string>(py::str(exception.attr("hint")));
+    }
     if (std::string where = raised_at(exception); !own && !where.empty()) message += text(" (", where, ")");
     if (full_tracebacks && !own) {
       py::object lines = py::module_::import("traceback").attr("format_tb")(exception.attr("__traceback__"));
@@ -184,7 +194,7 @@ void fail_from_python(std::string_view doing) {
     message = text(doing, ": an exception that cannot be printed");
   }
   remember_cause(message, exception);
-  throw Failure{GRAFT_USER, message, {}};
+  throw Failure{GRAFT_USER, message, hint};
 }
 
 // ---- nodes ----
