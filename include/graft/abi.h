@@ -431,6 +431,8 @@ typedef struct graft_host {
   /* Why the last host function that returned a status failed, on this thread; valid until the next one. For callbacks
    * that report failures to code of their own, such as an interpreter. */
   graft_status (*last_failure)(graft_str* message, graft_str* hint);
+  /* All outputs of the node that produces a value; valid until the next call. */
+  size_t (*ref_outputs)(graft_builder*, graft_ref, const graft_ref** outputs);
 } graft_host;
 
 /* What every host provides: the table of the first release. Test later fields against `size` before use. */

@@ -92,24 +92,31 @@ class Builder:
         return self._native.constant(np.asarray(value))
 
     def add_operation(self, type: str, inputs: "Sequence[Any]", attributes: "Mapping[str, Any] | None" = None,
-                      opset: "str | None" = "extension", outputs: "Sequence[Any] | int" = 1,
+                      opset: "str | None" = "extension", outputs: "Sequence[Any] | int | None" = None,
                       name: str = "") -> "list[Value]":
         """Adds a node and returns its outputs.
 
         Inputs are values, arrays, or None for an absent one. `outputs` has a pair of element type and shape for each
         output: then the operation may be unknown, and if no extension defines it, the node is written to the IR as it
-        is, with its opset as the version. If `outputs` is a number, the operation must be known; with opset=None it is
-        the newest version. Attributes that are None are left out.
+        is, with its opset as the version. Without it the operation must be known, and with opset=None it is the newest
+        version; a number limits the outputs that are returned. Attributes that are None are left out.
         """
-        given, count = (None, outputs) if isinstance(outputs, int) else (list(outputs), 0)
-        if given is not None and not given:
-            raise ValueError(f"{type}: expected types and shapes of the outputs, got none")
+        given, count = None, 0
+        if isinstance(outputs, int):
+            count = outputs
+        elif outputs is not None:
+            given = list(outputs)
+            if not given:
+                raise ValueError(f"{type}: expected types and shapes of the outputs, got none")
         refs = self._native.add_node(type, opset or "", [self._ref(i) for i in inputs], dict(attributes or {}), given,
                                      count, name)
         return [Value(self._native, r) for r in refs]
 
     def constant(self, value: Any) -> Value:
         return Value(self._native, self._native.constant(np.asarray(value)))
+
+    def add_constant(self, value: Any) -> Value:
+        return self.constant(value)
 
 
 class Layer(Builder):

@@ -13,9 +13,10 @@ namespace {
 // A layer under import, or a graph that a pass changes, while the function runs.
 class BuilderHandle {
  public:
-  BuilderHandle(graft_builder* b, std::shared_ptr<bool> running) : b_(b), running_(std::move(running)) {}
+  BuilderHandle(graft_builder* b, std::shared_ptr<bool> running, const std::string& during)
+      : b_(b), running_(std::move(running)), during_(during) {}
   graft_builder* raw() const {
-    if (!*running_) throw Error(ErrorKind::request, "a layer is only valid while its import rule runs");
+    if (!*running_) throw Error(ErrorKind::request, text("this object is only valid while ", during_, " runs"));
     return b_;
   }
 
@@ -68,9 +69,12 @@ class BuilderHandle {
     node.inputs = inputs.data(), node.input_count = inputs.size();
     node.attrs = attrs.raw().data(), node.attr_count = attrs.raw().size();
     node.infos = raw_infos.data(), node.info_count = raw_infos.size();
-    std::vector<graft_ref> out(infos.empty() ? count : infos.size());
+    std::vector<graft_ref> out(infos.empty() ? std::max<size_t>(count, 1) : infos.size());
     succeed(host->add_node(raw(), &node, out.data(), out.size()));
-    return out;
+    if (!infos.empty() || count) return out;
+    const graft_ref* all = nullptr;
+    size_t n = host->ref_outputs(raw(), out[0], &all);
+    return {all, all + n};
   }
   graft_ref constant(py::handle value) {
     Tensor t = tensor_from(value, DType::undefined, "a constant");
@@ -138,6 +142,7 @@ class BuilderHandle {
  private:
   graft_builder* b_;
   std::shared_ptr<bool> running_;
+  std::string during_;  // "the import rule"
 };
 
 struct Callable {
@@ -154,7 +159,7 @@ graft_status call(graft_builder* builder, void* user) {
       ~End() { *running = false; }
     } end{running};
     py::gil_scoped_acquire gil;
-    calling(callable.what, [&] { py::handle(callable.function)(BuilderHandle(builder, running)); });
+    calling(callable.what, [&] { py::handle(callable.function)(BuilderHandle(builder, running, callable.what)); });
   });
 }
 

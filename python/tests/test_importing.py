@@ -103,6 +103,15 @@ class Rules(RuleCase):
         self.assertTrue(any("infers f32[2,3], the extension gave f32[5,3]" in w for w in warnings), warnings)
         self.core.remove_extension(added)
 
+    def test_several_outputs(self):
+        def split(layer):
+            parts = layer.add_operation("Split", [layer.inputs[0], np.int64(1)], {"num_splits": 3}, opset="opset1")
+            self.assertEqual([p.shape for p in parts], [(2, 1)] * 3)
+            layer.set_output(0, layer.add_operation("Concat", parts[::-1], {"axis": 1}, opset="opset1")[0])
+
+        self.rule(split)
+        np.testing.assert_array_equal(self.core.read_model(self.mix()).compile("CPU")([self.x])[0], self.x[:, ::-1])
+
     def test_all_layers_of_a_domain(self):
         types = []
         self.rule(lambda layer: types.append(layer.type) or layer.set_output(0, layer.inputs[0]), type="acme::*")
@@ -148,7 +157,7 @@ class Rules(RuleCase):
         self.rule(lambda layer: kept.append(layer) or layer.set_output(0, layer.inputs[0]))
         self.core.read_model(self.mix())
         for use in (lambda: kept[0].name, lambda: kept[0].inputs, lambda: kept[0].fields["a"]):
-            with self.assertRaisesRegex(graft.Error, "only valid while its import rule runs"):
+            with self.assertRaisesRegex(graft.Error, "only valid while the import rule runs"):
                 use()
 
 

@@ -72,6 +72,9 @@ class Layer final : public graft_builder {
   graft_ref add_list(std::span<const graft_ref> items) override;
   const std::vector<graft_ref>* ref_list(graft_ref ref) override;
   size_t weight_count() const override { return raw_.weights; }
+  std::span<const graft_ref> ref_outputs(graft_ref ref) override {
+    return outputs_of_ = output_refs(scope_.graph, checked(ref));
+  }
   graft_ref add_nothing() override { return ref_of(scope_.add_nothing()); }
   const std::vector<graft_ref>& inline_body(std::string_view path, std::span<const graft_ref> inputs) override;
   std::span<const graft_named_value> fields() override;
@@ -125,9 +128,10 @@ class Layer final : public graft_builder {
   std::set<std::string, std::less<>> read_;
   std::deque<ImportedGraph> bodies_;
   std::vector<BodyCall> body_calls_;
-  std::vector<graft_ref> items_;    // of the list queried last
-  std::vector<graft_ref> inlined_;  // outputs of the body inlined last
-  std::vector<ValueId> asked_;      // values that were queried and are not constant
+  std::vector<graft_ref> items_;       // of the list queried last
+  std::vector<graft_ref> outputs_of_;  // of the node queried last
+  std::vector<graft_ref> inlined_;     // outputs of the body inlined last
+  std::vector<ValueId> asked_;         // values that were queried and are not constant
   const std::shared_ptr<RawGraph>& body_graph(std::string_view path);
   std::set<std::string> needed_inputs() const;
 };

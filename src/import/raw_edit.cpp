@@ -260,9 +260,12 @@ graft_layer RawEdit::producer(std::string_view value) {
 std::span<const graft_layer> RawEdit::consumers(std::string_view value) {
   index_all();
   found_.clear();
-  if (auto it = readers_.find(std::string(value)); it != readers_.end())
-    for (graft_layer id : it->second)
-      if (std::find(found_.begin(), found_.end(), id) == found_.end() && reads(id, it->first)) found_.push_back(id);
+  auto it = readers_.find(std::string(value));
+  if (it == readers_.end()) return found_;
+  std::sort(it->second.begin(), it->second.end());
+  it->second.erase(std::unique(it->second.begin(), it->second.end()), it->second.end());
+  for (graft_layer id : it->second)
+    if (reads(id, it->first)) found_.push_back(id);
   return found_;
 }
 

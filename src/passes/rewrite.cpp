@@ -164,6 +164,9 @@ class Visit final : public graft_builder {
   graft_ref add_list(std::span<const graft_ref>) override { throw_user("only an import rule can create lists"); }
   const std::vector<graft_ref>* ref_list(graft_ref) override { return nullptr; }
   size_t weight_count() const override { return 0; }
+  std::span<const graft_ref> ref_outputs(graft_ref ref) override {
+    return outputs_of_ = output_refs(editor_.graph(), checked(ref));
+  }
 
   const graft_node* visited() override { return id_ == no_node ? nullptr : seen(id_); }
   const graft_node* ref_producer(graft_ref ref, size_t& output) override {
@@ -305,6 +308,7 @@ class Visit final : public graft_builder {
   std::vector<ValueId> outputs_;
   std::vector<NodeId> made_;
   std::vector<const graft_node*> all_;
+  std::vector<graft_ref> outputs_of_;  // of the node queried last
   struct Configured {
     graft_value value;
     std::vector<graft_str> texts;

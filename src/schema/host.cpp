@@ -194,6 +194,13 @@ graft_host make_table() {
   h.set_node_name = [](graft_builder* m, const graft_node* n, graft_str name) {
     return run([&] { m->set_node_name(&given(n), view(name)); });
   };
+  h.ref_outputs = [](graft_builder* m, graft_ref r, const graft_ref** outputs) {
+    return value_or<size_t>(0, [&] {
+      auto all = m->ref_outputs(r);
+      given(outputs) = all.data();
+      return all.size();
+    });
+  };
   h.last_failure = [](graft_str* message, graft_str* hint) -> graft_status {
     const std::optional<Error>& last = reasons().last;
     if (message) *message = last ? str(last->message()) : graft_str{};

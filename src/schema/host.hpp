@@ -70,6 +70,7 @@ struct graft_builder {
   virtual graft_ref add_list(std::span<const graft_ref> items) = 0;
   virtual const std::vector<graft_ref>* ref_list(graft_ref ref) = 0;
   virtual size_t weight_count() const = 0;
+  virtual std::span<const graft_ref> ref_outputs(graft_ref ref) = 0;
   // Only a layer under import has these.
   virtual graft_ref add_nothing() { graft::throw_user("only an import rule can create an optional value"); }
   virtual const std::vector<graft_ref>& inline_body(std::string_view, std::span<const graft_ref>) {

@@ -11,6 +11,12 @@ ValueId checked_value(const Graph& graph, graft_ref ref) {
   return v;
 }
 
+std::vector<graft_ref> output_refs(const Graph& graph, ValueId v) {
+  std::vector<graft_ref> out;
+  for (uint32_t i = 0; i < graph[v.node].outputs.size(); ++i) out.push_back(ref_of({v.node, i}));
+  return out;
+}
+
 Tensor copy_of(const graft_tensor& t) {
   if (t.type == GRAFT_UNDEFINED) throw_unsupported("a constant requires a known element type");
   return Tensor::wrap(static_cast<DType>(t.type), std::vector<int64_t>(t.dims, t.dims + t.rank), t.data).clone();

@@ -13,6 +13,9 @@ inline ValueId value_of(graft_ref r) {
 // The value of a reference; throws when it does not exist.
 ValueId checked_value(const Graph& graph, graft_ref ref);
 
+// All outputs of the node that has this value.
+std::vector<graft_ref> output_refs(const Graph& graph, ValueId v);
+
 // Converts a tensor from its ABI form.
 Tensor copy_of(const graft_tensor& t);
 
