@@ -4,6 +4,7 @@
 #include <deque>
 #include <set>
 
+#include "import/field_value.hpp"
 #include "import/mapping.hpp"
 #include "import/scope.hpp"
 #include "schema/host.hpp"
@@ -33,6 +34,8 @@ class Layer final : public graft_builder {
   void apply_operation();
   // The operation that the layer names, if it names one; null: unknown.
   const OpDef* named_operation() const;
+  // An opaque node with the outputs that a raw pass gave.
+  void pass_on_given();
   // An opaque node with all the information of the file.
   void keep_opaque();
   // Adds the layer to the report of unknown layers, under this name.
@@ -69,6 +72,9 @@ class Layer final : public graft_builder {
   graft_ref add_list(std::span<const graft_ref> items) override;
   const std::vector<graft_ref>* ref_list(graft_ref ref) override;
   size_t weight_count() const override { return raw_.weights; }
+  std::span<const graft_ref> ref_outputs(graft_ref ref) override {
+    return outputs_of_ = output_refs(scope_.graph, checked(ref));
+  }
   graft_ref add_nothing() override { return ref_of(scope_.add_nothing()); }
   const std::vector<graft_ref>& inline_body(std::string_view path, std::span<const graft_ref> inputs) override;
   std::span<const graft_named_value> fields() override;
@@ -78,10 +84,8 @@ class Layer final : public graft_builder {
 
   struct CachedField {
     std::string_view path;
-    graft_value value;
-    std::vector<graft_str> texts;
-    std::vector<graft_type> types;
-    std::vector<const graft_tensor*> tensors;
+    FieldValue value;
+    CachedField(std::string_view p, const RawField& f) : path(p), value(f) {}
   };
   struct ImportedGraph {
     std::unique_ptr<Graph> graph;
@@ -106,6 +110,10 @@ class Layer final : public graft_builder {
   NodeId shapeless_source() const;
   // One node with all inputs and outputs; throws on attributes that the operation does not have.
   void make_operation(const OpDef& op, Attributes attributes);
+  // Adds an opaque node and lists it in the report; `shown` are its attributes there.
+  NodeId pass_on(Node node, const Attributes& shown);
+  // A node of the operation, or an opaque one if it is unknown.
+  NodeId add_operation(Node node, const std::vector<Info>& outputs);
 
   Scope& scope_;
   const RawNode& raw_;
@@ -120,9 +128,10 @@ class Layer final : public graft_builder {
   std::set<std::string, std::less<>> read_;
   std::deque<ImportedGraph> bodies_;
   std::vector<BodyCall> body_calls_;
-  std::vector<graft_ref> items_;    // of the list queried last
-  std::vector<graft_ref> inlined_;  // outputs of the body inlined last
-  std::vector<ValueId> asked_;      // values that were queried and are not constant
+  std::vector<graft_ref> items_;       // of the list queried last
+  std::vector<graft_ref> outputs_of_;  // of the node queried last
+  std::vector<graft_ref> inlined_;     // outputs of the body inlined last
+  std::vector<ValueId> asked_;         // values that were queried and are not constant
   const std::shared_ptr<RawGraph>& body_graph(std::string_view path);
   std::set<std::string> needed_inputs() const;
 };

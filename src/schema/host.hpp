@@ -72,6 +72,7 @@ struct graft_builder {
   virtual graft_ref add_list(std::span<const graft_ref> items) = 0;
   virtual const std::vector<graft_ref>* ref_list(graft_ref ref) = 0;
   virtual size_t weight_count() const = 0;
+  virtual std::span<const graft_ref> ref_outputs(graft_ref ref) = 0;
   // Only a layer under import has these.
   virtual graft_ref add_nothing() { graft::throw_user("only an import rule can create an optional value"); }
   virtual const std::vector<graft_ref>& inline_body(std::string_view, std::span<const graft_ref>) {
@@ -91,6 +92,12 @@ struct graft_builder {
   virtual std::span<const graft_node* const> graph_nodes() { return {}; }
   virtual void replace(graft_ref, graft_ref) { graft::throw_user("only a pass can replace values"); }
   virtual const graft_value* configured(std::string_view) { return nullptr; }
+  virtual void set_node_input(const graft_node*, size_t, graft_ref) {
+    graft::throw_user("only a pass can change the inputs of a node");
+  }
+  virtual void set_node_name(const graft_node*, std::string_view) {
+    graft::throw_user("only a pass can rename a node");
+  }
 
  protected:
   ~graft_builder() = default;

@@ -30,6 +30,16 @@ static_assert(offsetof(graft_host, fail) == 8 && offsetof(graft_host, allocate) 
               offsetof(graft_host, import_body) == 328 && offsetof(graft_host, add_nothing) == 440 &&
               offsetof(graft_host, inline_body) == 448 && offsetof(graft_host, layer_fields) == 480);
 static_assert(offsetof(graft_kernel, pack) == 112);
+static_assert(offsetof(graft_extension, raw_passes) == 104 && offsetof(graft_host, raw) == 488 &&
+              offsetof(graft_host, set_node_input) == 496 && offsetof(graft_host, last_failure) == 512 &&
+              offsetof(graft_host, ref_outputs) == 520 && offsetof(graft_new_node, infos) == 88 &&
+              offsetof(graft_new_node, name) == 104);
+static_assert(offsetof(graft_raw_layer, domain) == 40 && offsetof(graft_raw_layer, inputs) == 56 &&
+              offsetof(graft_raw_layer, version) == 96 && offsetof(graft_raw_pass, frameworks) == 40 &&
+              offsetof(graft_raw_pass, apply) == 64 && sizeof(graft_raw_value) == 56 &&
+              sizeof(graft_raw_replacement) == 56);
+static_assert(offsetof(graft_raw_host, framework) == 8 && offsetof(graft_raw_host, keep_tensor) == 128 &&
+              offsetof(graft_raw_host, add_layer) == 144 && offsetof(graft_raw_host, take_replacement) == 224);
 
 namespace graft {
 namespace {

@@ -79,6 +79,7 @@ void import_caffe_silence(Builder&) {}
 
 Value import_caffe_eltwise(Builder& layer) {
   std::string operation = caffe_word(layer, "eltwise_param.operation", {"PROD", "SUM", "MAX"}, "SUM");
+  if (!layer.flows()) fail("expected at least one input, got none");
   std::vector<double> factors = layer.get<std::vector<double>>("eltwise_param.coeff", {});
   if (!factors.empty() && factors.size() != layer.flows())
     fail("expected one value of 'eltwise_param.coeff' per input (", layer.flows(), "), got ", factors.size());
