@@ -151,12 +151,10 @@ deformable_convolution.DeformableConvolution DeformableConvolution@opset8 3 1 au
   bilinear_interpolation_pad group=1 deformable_group=1 bilinear_interpolation_pad=False
 depth_to_space.DepthToSpaceOp DepthToSpace@opset1 1 1 mode,block_size mode='blocks_first'
 dequantize_linear.DequantizeLinear DequantizeLinear/ 3 1 axis
-
-  detection_output_onnx.ExperimentalDetectronDetectionOutput ExperimentalDetectronDetectionOutput@opset6 4 3
+detection_output_onnx.ExperimentalDetectronDetectionOutput ExperimentalDetectronDetectionOutput@opset6 4 3
   class_agnostic_box_regression,max_detections_per_image,nms_threshold,num_classes,post_nms_count,score_threshold,
   max_delta_log_wh,deltas_weights
-
-  detectionoutput_onnx.ExperimentalDetectronDetectionOutput ExperimentalDetectronDetectionOutput@opset6 4 3
+detectionoutput_onnx.ExperimentalDetectronDetectionOutput ExperimentalDetectronDetectionOutput@opset6 4 3
   class_agnostic_box_regression,max_detections_per_image,nms_threshold,num_classes,post_nms_count,score_threshold,
   max_delta_log_wh,deltas_weights
 dft.FFTBase - 3 1 -
@@ -282,16 +280,12 @@ priorbox.PriorBoxOp PriorBox@opset1 2 1 flip,clip,step,offset,scale_all_sizes,mi
   variance,density,fixed_size,fixed_ratio flip=True clip=True scale_all_sizes=True
 priorbox_clustered.PriorBoxClusteredOp PriorBoxClustered@opset1 2 1 clip,img_h,img_w,step,step_h,step_w,offset,
   variance,width,height clip=True
-
-
-    priorgridgenerator_onnx.ExperimentalDetectronPriorGridGenerator
+priorgridgenerator_onnx.ExperimentalDetectronPriorGridGenerator
   ExperimentalDetectronPriorGridGenerator@opset6 - - flatten,h,w,stride_x,stride_y
 proposal.ProposalOp Proposal@opset4 3 2 feat_stride,base_size,min_size,ratio,scale,pre_nms_topn,post_nms_topn,
   nms_thresh,framework,box_coordinate_scale,box_size_scale,normalize,clip_after_nms,
   clip_before_nms post_nms_topn=300 normalize=False clip_before_nms=True clip_after_nms=False
-
-
-    proposal_onnx.ExperimentalDetectronGenerateProposalsSingleImage
+proposal_onnx.ExperimentalDetectronGenerateProposalsSingleImage
   ExperimentalDetectronGenerateProposalsSingleImage@experimental - -
   min_size,nms_threshold,post_nms_count,pre_nms_count
 proposal_python_example.ProposalPythonExampleOp Proposal - - - post_nms_topn=300
@@ -314,11 +308,9 @@ resize.ResizeOp Resize/ 2 1 mode
 restrictedattentioncomponent.RestrictedAttentionComponent restrictedattentioncomponent/ 1 1 - has_default=False
 result.Result Result@opset1 1 - -
 reverse_sequence.ReverseSequence ReverseSequence@opset1 2 1 seq_axis,batch_axis batch_axis=0
-roialign.ROIAlign ROIAlign@opset9 3 2 mode,pooled_h,pooled_w,sampling_ratio,spatial_scale,aligned_mode
+roialign.ROIAlign ROIAlign@opset9 3 1 mode,pooled_h,pooled_w,sampling_ratio,spatial_scale,aligned_mode
   aligned_mode='asymmetric'
-
-
-    roifeatureextractor_onnx.ExperimentalDetectronROIFeatureExtractor
+roifeatureextractor_onnx.ExperimentalDetectronROIFeatureExtractor
   ExperimentalDetectronROIFeatureExtractor@opset6 - 2 pyramid_scales,output_size,sampling_ratio,aligned
 roipooling.ROIPooling ROIPooling@opset2 2 1 pooled_h,pooled_w,spatial_scale,method spatial_scale=0.0625 method='max'
 roll.Roll Roll@opset7 3 1 -
