@@ -36,7 +36,9 @@ void ModelOptions::add_named_files(CLI::App& app, const char* definition_names) 
   add_log_level(app);
 }
 void ModelOptions::add_extensions(CLI::App& app) {
-  app.add_option("--extensions,-l", extensions, "load extension libraries with custom operations; may be repeated")
+  app.add_option("--extensions,-l", extensions,
+                 "load extensions with custom operations: libraries, Python files, folders of the Model Optimizer; may "
+                 "be repeated")
       ->type_name("PATH,...")
       ->group("Model")
       ->allow_extra_args(false);
@@ -126,10 +128,6 @@ Core make_core(const ModelOptions& o) {
     for (std::string_view path : split(list, ',')) {
       if (path.empty()) continue;
       if (!std::filesystem::exists(std::string(path))) throw UsageError(text("extension not found: '", path, "'"));
-      if (std::filesystem::is_directory(std::string(path)))
-        throw UsageError(
-            text("expected a shared library as an extension, got the directory '", path, "'"),
-            "Python extensions of the Model Optimizer are not supported; graft new generates an extension in C++");
       core.add_extension(std::string(path));
     }
   as_usage([&] { return core.device_description(o.device); });

@@ -106,7 +106,7 @@ void report_text(const ConvertCommand& o, const ConvertReport& d, double seconds
   if (o.explain_passes) std::printf("%s", d.passes_text().c_str());
   if (o.silent) return;
   for (const UnknownType& u : d.passed_on)
-    note(text(u.type, ": passed through by the mapping file; running it requires an extension"));
+    note(text(u.type, ": passed through; running it requires an extension"));
   std::string about = d.to_text();
   about.pop_back();  // the last line goes on
   std::printf("%s, converted in %.2f s, peak memory %.0f MB\n", about.c_str(), seconds,

@@ -40,6 +40,15 @@ nlohmann::json import_json(const Model& model, const Report& report) {
   for (const Claim& c : report.claims)
     out["import"].push_back(
         {{"layer", c.layer}, {"type", c.type}, {"domain", c.domain}, {"by", c.by}, {"operations", c.operations}});
+  for (size_t i = 0; i < report.claims.size(); ++i)
+    if (!report.claims[i].added_by.empty()) out["import"][i]["added_by"] = report.claims[i].added_by;
+  for (const RawPassEffect& e : report.raw_passes)
+    out["raw_passes"].push_back({{"pass", e.pass},
+                                 {"extension", e.extension},
+                                 {"replacements", e.replacements},
+                                 {"removed", e.removed},
+                                 {"changed", e.changed},
+                                 {"added", e.added}});
   out["warnings"] = report.warnings;
   return out;
 }
@@ -86,7 +95,7 @@ void explain(const ExplainOptions& o) {
     for (const UnknownType& u : report.passed_on) json["passed_on"].push_back(u.type);
     if (o.json) return print_json(json);
     for (const UnknownType& u : report.passed_on)
-      std::printf("\n%s: passed through by the mapping file; running it requires an extension\n", u.type.c_str());
+      std::printf("\n%s: passed through; running it requires an extension\n", u.type.c_str());
     return;
   }
   std::vector<std::vector<int64_t>> dims;

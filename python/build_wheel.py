@@ -51,9 +51,12 @@ def _build():
 def _contents(folder):
     """Pairs of name in the wheel and file."""
     package = os.path.join(folder, "python", "graft")
-    for name in sorted(os.listdir(package)):
-        if name.endswith((".py", ".pyi", ".typed")) or (name.startswith("_native") and TAG[2:] in name):
-            yield "graft/" + name, os.path.join(package, name)
+    for place, folders, names in os.walk(package, followlinks=True):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith((".py", ".pyi", ".typed")) or (name.startswith("_native") and TAG[2:] in name):
+                file = os.path.join(place, name)
+                yield "graft/" + os.path.relpath(file, package).replace(os.sep, "/"), file
     yield "graft/libgraft.so.0", os.path.join(folder, "lib", "libgraft.so.0")
 
 

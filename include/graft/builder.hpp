@@ -219,6 +219,23 @@ class Builder {
   // The general form, with bodies for operations like Loop and If.
   std::vector<Value> make(std::string_view op, const std::vector<Value>& inputs, const std::vector<NamedAttr>& attrs,
                           size_t outputs, const std::vector<BodyUse>& bodies) {
+    return make_node(op, inputs, attrs, outputs, bodies, {});
+  }
+  // A node of an operation that may be unknown, with the types and shapes of its outputs. If an extension defines the
+  // operation, the node becomes that one; if not, it is written to the IR as it is ("Twist" has the version
+  // "extension", "Twist@acme" the version "acme") and cannot run.
+  std::vector<Value> opaque(std::string_view op, const std::vector<Value>& inputs, const std::vector<NamedAttr>& attrs,
+                            const std::vector<Info>& outputs) {
+    constexpr size_t least = offsetof(graft_host, set_node_name) + sizeof(void*);
+    if (host->size < least) unsupported("this host does not support operations without a definition");
+    if (outputs.empty()) fail("expected types and shapes of the outputs of ", op, ", got none");
+    return make_node(op, inputs, attrs, outputs.size(), {}, outputs);
+  }
+
+ private:
+  std::vector<Value> make_node(std::string_view op, const std::vector<Value>& inputs,
+                               const std::vector<NamedAttr>& attrs, size_t outputs, const std::vector<BodyUse>& bodies,
+                               const std::vector<Info>& infos) {
     // The number may come from a dimension of an untrusted file.
     constexpr size_t most = 65'536;
     if (outputs > most) unsupported("expected at most ", most, " outputs of an operation, got ", outputs);
@@ -240,12 +257,16 @@ class Builder {
     node.inputs = in.data(), node.input_count = in.size();
     node.attrs = raw.data(), node.attr_count = raw.size();
     node.bodies = raw_bodies.data(), node.body_count = raw_bodies.size();
+    std::vector<graft_info> raw_infos;
+    for (const Info& i : infos) raw_infos.push_back(i.raw());
+    node.infos = raw_infos.data(), node.info_count = raw_infos.size();
     check(host->add_node(im_, &node, out.data(), out.size()));
     std::vector<Value> values;
     for (graft_ref r : out) values.emplace_back(this, r);
     return values;
   }
 
+ public:
   // A constant; the elements are copied.
   Value constant(TensorView t) {
     graft_ref r = host->add_constant(im_, t.raw());

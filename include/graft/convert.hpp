@@ -92,7 +92,7 @@ struct GRAFT_API ConvertReport {
   std::vector<std::string> transposes;  // that remain
   std::optional<F16Report> f16;         // if it was requested
   std::vector<UnknownType> unknown;     // written unchanged (stub_unknown)
-  std::vector<UnknownType> passed_on;   // by a mapping file: running them requires an extension
+  std::vector<UnknownType> passed_on;   // as opaque nodes: running them requires an extension
   std::vector<std::string> warnings;    // also passed to the log listener
 
   // The files, and a line or two about the model.

@@ -15,7 +15,7 @@ namespace graft {
 // A pass as users see it (Core::passes).
 struct GRAFT_API PassInfo {
   std::string name, doc;
-  std::string phase;        // "front", "middle", "back", "write"
+  std::string phase;        // "raw", "front", "middle", "back", "write"
   std::string by;           // "built-in" or the extension's name
   bool on_request = false;  // runs only if it is enabled
   bool configured = false;  // runs only for an entry of a replacement file

@@ -42,6 +42,7 @@ class Library {
     for (Kernel& k : ops_.kernels) kernel_records_.push_back(k.seal());
     for (Rule& r : ops_.rules) rule_records_.push_back(r.seal());
     for (Pass& p : ops_.passes) pass_records_.push_back(p.seal());
+    for (RawPass& p : ops_.raw_passes) raw_pass_records_.push_back(p.seal());
     record_.size = sizeof record_;
     record_.abi_version = GRAFT_ABI_VERSION;
     record_.name = str(name_), record_.version = str(version_);
@@ -49,6 +50,7 @@ class Library {
     record_.kernels = kernel_records_.data(), record_.kernel_count = kernel_records_.size();
     record_.rules = rule_records_.data(), record_.rule_count = rule_records_.size();
     record_.passes = pass_records_.data(), record_.pass_count = pass_records_.size();
+    record_.raw_passes = raw_pass_records_.data(), record_.raw_pass_count = raw_pass_records_.size();
   }
   Library(const Library&) = delete;
   // What the entry function returns; valid as long as this object.
@@ -61,6 +63,7 @@ class Library {
   std::vector<const graft_kernel*> kernel_records_;
   std::vector<const graft_rule*> rule_records_;
   std::vector<const graft_pass*> pass_records_;
+  std::vector<const graft_raw_pass*> raw_pass_records_;
   graft_extension record_{};
 };
 

@@ -26,6 +26,7 @@
 
 #include "kernel.hpp"
 #include "pass.hpp"
+#include "raw_pass.hpp"
 #include "rule.hpp"
 #include "shapes.hpp"
 
@@ -397,6 +398,7 @@ class Definitions {
   Definitions(Kernel k) { kernels.push_back(std::move(k)); }
   Definitions(Rule r) { rules.push_back(std::move(r)); }
   Definitions(Pass p) { passes.push_back(std::move(p)); }
+  Definitions(RawPass p) { raw_passes.push_back(std::move(p)); }
   Definitions(std::initializer_list<Definitions> parts) {
     for (const Definitions& p : parts) *this += p;
   }
@@ -405,12 +407,14 @@ class Definitions {
     kernels.insert(kernels.end(), o.kernels.begin(), o.kernels.end());
     rules.insert(rules.end(), o.rules.begin(), o.rules.end());
     passes.insert(passes.end(), o.passes.begin(), o.passes.end());
+    raw_passes.insert(raw_passes.end(), o.raw_passes.begin(), o.raw_passes.end());
     return *this;
   }
   std::vector<Op> ops;
   std::vector<Kernel> kernels;
   std::vector<Rule> rules;
   std::vector<Pass> passes;
+  std::vector<RawPass> raw_passes;
 };
 
 }  // namespace graft

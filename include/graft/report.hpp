@@ -38,6 +38,17 @@ struct GRAFT_API Claim {
   std::string by;
   std::vector<std::string> operations;  // that it became
   bool extension = false;               // handled by a rule of an extension
+  std::string added_by;                 // "raw pass 'fuse_gelu' of libacme.so"; empty: a layer of the file
+};
+
+// What a raw pass of an extension changed in the framework's model, before its import.
+struct GRAFT_API RawPassEffect {
+  std::string pass, extension;
+  std::vector<std::string> added, removed, changed;  // layers, as "'gelu' (Gelu)"
+  std::vector<std::string> replacements;             // ids of entries of a replacement file that it handled
+  size_t layers_before = 0, layers_after = 0;        // of the whole model
+  // A line, and a line for each kind of change.
+  std::string to_text() const;
 };
 
 // A layer with a rule that failed.
@@ -53,9 +64,10 @@ struct GRAFT_API Report {
   std::vector<Problem> problems;
   std::vector<Claim> claims;            // empty for an IR, which is not imported
   std::vector<std::string> warnings;    // unused fields, for example
-  std::vector<UnknownType> passed_on;   // layers that a mapping file passes through: only an extension can run them
+  std::vector<UnknownType> passed_on;   // layers that become opaque nodes as asked for: only an extension can run them
   std::vector<std::string> assumed;     // sequence inputs whose length is not given: imported with one item
   std::vector<std::string> overridden;  // built-in operations that an extension takes the place of, as text
+  std::vector<RawPassEffect> raw_passes;  // of extensions, that changed the model before its import
   // The arguments of `graft convert` that read the model the same way again, quoted for a shell, and the value of
   // --extensions.
   std::string arguments, extensions;
@@ -65,7 +77,7 @@ struct GRAFT_API Report {
   // Unknown layers and problems, as the command line prints them: types, counts, layers, fields, shapes, and the
   // command that generates a skeleton for each. Empty if the model is complete.
   std::string to_text() const;
-  // Claims and warnings, one per line, as `graft explain` prints them.
+  // Raw passes, claims and warnings, one per line, as `graft explain` prints them.
   std::string claims_text() const;
 };
 

@@ -11,15 +11,18 @@ from .attributes import at_least, at_most, attr, between, one_of
 from .core import CompiledModel, Core, InferRequest, Model, Port, compile_model, convert, read_model
 from .definition import Info, unregister
 from .errors import Error
+from .graph_pass import GraphRewrite, graph_pass
+from .importing import import_rule
 from .layer import register_layer, unregister_layer
 from .logging import set_log
 from .op import op, rule
+from .raw import RawLayer, RawModel, RawPort, raw_pass
 from .reports import ConvertReport, Explanation, Operation, Operations, Profile, Report
 from .results import Results
 
 __all__ = [
-    "CompiledModel", "ConvertReport", "Core", "Error", "Explanation", "InferRequest", "Info", "Model", "Operation",
-    "Operations", "Port", "Profile", "Report", "Results", "Tensor", "at_least", "at_most", "attr", "between",
-    "compile_model", "convert", "one_of", "op", "read_model", "register_layer", "rule", "set_log", "unregister",
-    "unregister_layer",
+    "CompiledModel", "ConvertReport", "Core", "Error", "Explanation", "GraphRewrite", "InferRequest", "Info", "Model",
+    "Operation", "Operations", "Port", "Profile", "RawLayer", "RawModel", "RawPort", "Report", "Results", "Tensor",
+    "at_least", "at_most", "attr", "between", "compile_model", "convert", "graph_pass", "import_rule", "one_of", "op",
+    "raw_pass", "read_model", "register_layer", "rule", "set_log", "unregister", "unregister_layer",
 ]

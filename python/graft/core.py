@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping, Sequence, Union
 
 
 from . import _native
-from .definition import Definition, _collect, _registered
+from .definition import Definition, Part, _collect, _registered
 from .reports import ConvertReport, Explanation, Operation, Operations, Profile, Record, Report
 from .results import Results
 
@@ -271,16 +271,17 @@ class Core:
         return self._native
 
     def add_extension(self, extension: "PathLike | Definition | Any") -> Any:
-        """Adds a shared library, a Python file that defines operations, or an operation, to this Core alone.
+        """Adds a shared library, a Python file that defines operations, a folder of Python extensions for the Model
+        Optimizer (ops/, front/, middle/, back/), or an operation, to this Core alone.
 
         Returns what `remove_extension` takes.
         """
         if isinstance(extension, (str, os.PathLike)):
             path = os.fspath(extension)
-            if not path.endswith(".py"):
+            if not path.endswith(".py") and not os.path.isdir(path):
                 return self._native.add_library(path)
             return [self.add_extension(d) for d in _collect(path)]
-        definition = extension if isinstance(extension, Definition) else getattr(extension, "definition", None)
+        definition = extension if isinstance(extension, (Definition, Part)) else getattr(extension, "definition", None)
         if definition is None:
             raise TypeError("expected a path, or an operation that graft.op made")
         with self._lock:
@@ -295,7 +296,7 @@ class Core:
             for part in extension:
                 self.remove_extension(part)
             return
-        if not isinstance(extension, Definition):
+        if not isinstance(extension, (Definition, Part)):
             self._native.remove(extension)
             return
         with self._lock:

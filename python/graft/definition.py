@@ -15,7 +15,7 @@ from .attributes import Attribute, attribute_of
 from .errors import TraceError, _Plain
 from .tracing import Namespace, trace
 
-__all__ = ["Definition", "Info", "unregister"]
+__all__ = ["Definition", "Info", "Part", "unregister"]
 
 _PURE, _IN_PLACE, _SINK, _ELEMENTWISE = 1, 4, 8, 16
 _OPTIONAL, _VARIADIC = 1, 2
@@ -75,6 +75,13 @@ def outputs_of(result: Any, count: int, first: str) -> "list[tuple[Any, Any]]":
     if not isinstance(result, (tuple, list)) or len(result) != count:
         raise _Plain(f"the shape function returned {result!r}, expected a list of {count} shapes")
     return [_output(r, first) for r in result]
+
+
+class Part:
+    """A definition that belongs to no operation: an import rule or a pass."""
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
 
 
 class Definition:
@@ -279,15 +286,18 @@ def _register(definition: Definition) -> None:
 
 def unregister(operation: Any) -> None:
     """Takes back the registration of an operation; what it took the place of is found again."""
-    definition = operation if isinstance(operation, Definition) else getattr(operation, "definition", None)
+    definition = operation if isinstance(operation, (Definition, Part)) else getattr(operation, "definition", None)
     with _lock:
         if definition not in _definitions:
             raise ValueError(f"{operation!r} is not registered")
         _definitions.remove(definition)
 
 
-def _collect(path: str) -> "list[Definition]":
-    """Runs a Python file and returns what it registers, without registering it for the whole process."""
+def _collect(path: str) -> "list[Definition | Part]":
+    """Runs a Python file and returns what it registers, without registering it for the whole process. A folder has
+    extensions in the form of the Model Optimizer."""
+    if os.path.isdir(path):
+        return _collect_folder(path)
     import runpy
     import sys
 
@@ -302,5 +312,26 @@ def _collect(path: str) -> "list[Definition]":
         if folder in sys.path:
             sys.path.remove(folder)
     if not found:
-        raise ValueError(f"'{path}' defines no operation: use @graft.op or graft.register_layer")
+        raise ValueError(f"'{path}' defines no operation: use @graft.op, graft.register_layer, @graft.import_rule or "
+                         "@graft.raw_pass")
     return found
+
+
+_FOLDERS = ("ops", "front", "middle", "back")
+
+
+def _collect_folder(path: str) -> "list[Definition | Part]":
+    """Definitions of a folder of Python extensions for the Model Optimizer: ops/, front/, middle/, back/."""
+    if not any(os.path.isdir(os.path.join(path, f)) for f in _FOLDERS):
+        found = sorted(os.listdir(path))
+        raise ValueError(f"'{path}': expected a folder with ops/, front/, middle/ or back/ as an extension, got one with "
+                         + (", ".join(found[:8]) + (", ..." if len(found) > 8 else "") if found else "no files"))
+    from . import model_optimizer
+
+    outer = getattr(_collecting, "list", None)
+    _collecting.list = found = []
+    try:
+        loaded = model_optimizer.load(path) or []
+        return [*found, *loaded]
+    finally:
+        _collecting.list = outer

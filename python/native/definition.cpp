@@ -37,8 +37,23 @@ struct Record {
   std::vector<const graft_op*> ops;
   std::vector<const graft_kernel*> kernel_pointers;
   std::vector<const graft_rule*> rule_pointers;
+  std::vector<const graft_pass*> passes;
+  std::vector<const graft_raw_pass*> raw_passes;
   graft_op op{};
   graft_extension extension{};
+
+  // The record of the extension, once all lists are complete.
+  void seal(std::string name) {
+    graft_extension& e = extension;
+    e.size = sizeof e;
+    e.abi_version = GRAFT_ABI_VERSION;
+    e.name = keep(std::move(name)), e.version = keep(std::string("1"));
+    e.ops = ops.data(), e.op_count = ops.size();
+    e.kernels = kernel_pointers.data(), e.kernel_count = kernel_pointers.size();
+    e.rules = rule_pointers.data(), e.rule_count = rule_pointers.size();
+    e.passes = passes.data(), e.pass_count = passes.size();
+    e.raw_passes = raw_passes.data(), e.raw_pass_count = raw_passes.size();
+  }
 
   graft_str keep(std::string s) { return str(texts.emplace_back(std::move(s))); }
   graft_str keep(py::handle s) { return keep(py::cast<std::string>(s)); }
@@ -134,15 +149,20 @@ AttrValue attr_value(py::handle v) {
 namespace {
 bool full_tracebacks = false;
 
-// "my_ops.py:12, in forward" of the innermost frame.
+// "my_ops.py:12, in forward" of the innermost frame outside this package.
 std::string raised_at(py::handle exception) {
-  std::string where;
+  static const std::string package = [] {
+    auto file = py::cast<std::string>(py::module_::import("graft").attr("__file__"));
+    return file.substr(0, file.rfind('/') + 1);
+  }();
+  std::string where, inside;
   for (py::object tb = exception.attr("__traceback__"); !tb.is_none(); tb = tb.attr("tb_next")) {
     py::object code = tb.attr("tb_frame").attr("f_code");
-    where = text(py::cast<std::string>(code.attr("co_filename")), ":", py::cast<int64_t>(tb.attr("tb_lineno")), ", in ",
-                 py::cast<std::string>(code.attr("co_name")));
+    auto file = py::cast<std::string>(code.attr("co_filename"));
+    (file.starts_with(package) ? inside : where) =
+        text(file, ":", py::cast<int64_t>(tb.attr("tb_lineno")), ", in ", py::cast<std::string>(code.attr("co_name")));
   }
-  return where;
+  return where.empty() ? inside : where;
 }
 }  // namespace
 
@@ -152,13 +172,19 @@ void fail_from_python(std::string_view doing) {
   py::error_already_set error;
   py::object exception = py::reinterpret_borrow<py::object>(error.value());
   if (error.trace()) PyException_SetTraceback(exception.ptr(), error.trace().ptr());
-  std::string message;
+  std::string message, hint;
   try {
     auto type = py::cast<std::string>(py::type::of(exception).attr("__name__"));
     auto what = std::string(py::str(exception));
     // What the package itself says about a wrong result needs no type.
     bool own = py::hasattr(exception, "_graft_plain");
+    if (py::hasattr(exception, "_graft_declined")) throw Failure{GRAFT_UNSUPPORTED, what, {}};
     message = own ? what : text(doing, ": ", type, what.empty() ? "" : ": ", what);
+    // An error of the toolkit that the function did not handle.
+    if (py::isinstance(exception, py::module_::import("graft.errors").attr("Error"))) {
+      message = text(doing, ": ", py::cast<std::string>(py::str(exception.attr("message"))));
+      hint = py::cast<std::string>(py::str(exception.attr("hint")));
+    }
     if (std::string where = raised_at(exception); !own && !where.empty()) message += text(" (", where, ")");
     if (full_tracebacks && !own) {
       py::object lines = py::module_::import("traceback").attr("format_tb")(exception.attr("__traceback__"));
@@ -168,25 +194,8 @@ void fail_from_python(std::string_view doing) {
     message = text(doing, ": an exception that cannot be printed");
   }
   remember_cause(message, exception);
-  throw Failure{GRAFT_USER, message, {}};
+  throw Failure{GRAFT_USER, message, hint};
 }
-
-namespace {
-// Calls into Python and converts what it raises; the GIL is held.
-template <class F>
-auto calling(std::string_view doing, F&& f) {
-  try {
-    return f();
-  } catch (py::error_already_set& e) {
-    e.restore();
-    fail_from_python(doing);
-  } catch (const py::cast_error& e) {
-    fail(doing, ": ", e.what());
-  } catch (const Error& e) {
-    throw Failure{static_cast<graft_status>(e.kind()), e.message(), e.hint()};
-  }
-}
-}  // namespace
 
 // ---- nodes ----
 
@@ -414,13 +423,14 @@ Definition::Definition(py::object spec) : record_(new Record) {
   r.op.user = &r;
   r.op.infer = infer;
   r.ops = {&r.op};
-  graft_extension& e = r.extension;
-  e.size = sizeof e;
-  e.abi_version = GRAFT_ABI_VERSION;
-  e.name = r.keep(s.attr("origin")), e.version = r.keep(std::string("1"));
-  e.ops = r.ops.data(), e.op_count = r.ops.size();
-  e.kernels = r.kernel_pointers.data(), e.kernel_count = r.kernel_pointers.size();
-  e.rules = r.rule_pointers.data(), e.rule_count = r.rule_pointers.size();
+  r.seal(py::cast<std::string>(s.attr("origin")));
+}
+
+Definition::Definition(const std::string& origin, Parts parts) : record_(new Record) {
+  record_->rule_pointers = std::move(parts.rules);
+  record_->passes = std::move(parts.passes);
+  record_->raw_passes = std::move(parts.raw_passes);
+  record_->seal(origin);
 }
 
 Core::Entry Definition::entry() const {
@@ -437,15 +447,11 @@ const graft_extension* combined(const std::string& name, const std::vector<const
     r->ops.insert(r->ops.end(), p.ops.begin(), p.ops.end());
     r->kernel_pointers.insert(r->kernel_pointers.end(), p.kernel_pointers.begin(), p.kernel_pointers.end());
     r->rule_pointers.insert(r->rule_pointers.end(), p.rule_pointers.begin(), p.rule_pointers.end());
+    r->passes.insert(r->passes.end(), p.passes.begin(), p.passes.end());
+    r->raw_passes.insert(r->raw_passes.end(), p.raw_passes.begin(), p.raw_passes.end());
   }
-  graft_extension& e = r->extension;
-  e.size = sizeof e;
-  e.abi_version = GRAFT_ABI_VERSION;
-  e.name = r->keep(name), e.version = r->keep(std::string("1"));
-  e.ops = r->ops.data(), e.op_count = r->ops.size();
-  e.kernels = r->kernel_pointers.data(), e.kernel_count = r->kernel_pointers.size();
-  e.rules = r->rule_pointers.data(), e.rule_count = r->rule_pointers.size();
-  return &e;
+  r->seal(name);
+  return &r->extension;
 }
 
 void bind_definitions(py::module_& m) {

@@ -14,11 +14,20 @@ py::object value_object(const graft_value& value);
 
 struct Record;
 
-// One operation with its kernels and import rules, from a specification in Python (graft/definition.py). The records
-// live until the process ends, as the library requires; so does the specification.
+// Definitions that belong to no operation.
+struct Parts {
+  std::vector<const graft_rule*> rules;
+  std::vector<const graft_pass*> passes;
+  std::vector<const graft_raw_pass*> raw_passes;
+};
+
+// One operation with its kernels and import rules, from a specification in Python (graft/definition.py), or rules and
+// passes. The records live until the process ends, as the library requires; so does the specification.
 class Definition {
  public:
   explicit Definition(py::object spec);
+  // Of an extension with the name `origin`.
+  Definition(const std::string& origin, Parts parts);
   Core::Entry entry() const;
   const Record& record() const { return *record_; }
 
@@ -30,10 +39,26 @@ class Definition {
 const graft_extension* combined(const std::string& name, const std::vector<const Definition*>& parts);
 
 void bind_definitions(py::module_& m);
+void bind_raw(py::module_& m);
+void bind_builders(py::module_& m);
 
 // Converts the current exception of Python to a failure: `type: message`, with the place where it was raised. The
 // exception itself becomes the cause of the error that reaches Python in the end.
 [[noreturn]] void fail_from_python(std::string_view doing);
+// Calls into Python and converts what it raises; the GIL is held.
+template <class F>
+auto calling(std::string_view doing, F&& f) {
+  try {
+    return f();
+  } catch (py::error_already_set& e) {
+    e.restore();
+    fail_from_python(doing);
+  } catch (const py::cast_error& e) {
+    fail(doing, ": ", e.what());
+  } catch (const Error& e) {
+    throw Failure{static_cast<graft_status>(e.kind()), e.message(), e.hint()};
+  }
+}
 // Whether messages contain the whole traceback, because they are printed by a program without Python.
 void set_full_tracebacks(bool on);
 

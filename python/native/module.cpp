@@ -8,6 +8,8 @@ PYBIND11_MODULE(_native, m) {
   bind_errors(m);
   bind_tensor(m);
   bind_definitions(m);
+  bind_raw(m);
+  bind_builders(m);
   bind_toolkit(m);
   numpy();
 }

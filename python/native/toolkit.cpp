@@ -67,13 +67,19 @@ py::dict report_dict(const Report& r) {
   for (const Claim& c : r.claims)
     claims.append(py::dict(py::arg("layer") = c.layer, py::arg("type") = c.type, py::arg("domain") = c.domain,
                            py::arg("by") = c.by, py::arg("operations") = c.operations,
-                           py::arg("extension") = c.extension));
+                           py::arg("extension") = c.extension, py::arg("added_by") = c.added_by));
+  py::list raw_passes;
+  for (const RawPassEffect& e : r.raw_passes)
+    raw_passes.append(py::dict(py::arg("name") = e.pass, py::arg("extension") = e.extension, py::arg("added") = e.added,
+                               py::arg("removed") = e.removed, py::arg("changed") = e.changed,
+                               py::arg("replacements") = e.replacements));
   for (const Problem& p : r.problems)
     problems.append(
         py::dict(py::arg("layer") = p.layer, py::arg("type") = p.type, py::arg("message") = p.error.report()));
   return py::dict(py::arg("layers") = r.layers, py::arg("complete") = r.complete(),
                   py::arg("unknown") = unknown_types(r.unknown), py::arg("problems") = problems,
                   py::arg("claims") = claims, py::arg("warnings") = r.warnings, py::arg("overridden") = r.overridden,
+                  py::arg("passed_on") = unknown_types(r.passed_on), py::arg("raw_passes") = raw_passes,
                   py::arg("text") = r.to_text(), py::arg("claims_text") = r.claims_text());
 }
 py::list effects(const std::vector<PassEffect>& list) {

@@ -134,6 +134,42 @@ void prefix_names(RawGraph& g, const std::set<std::string>& own, const std::stri
 
 }  // namespace
 
+void outer_reads(const RawGraph& g, std::set<std::string>& reads) {
+  std::set<std::string> inner, own;
+  for (const RawValue& v : g.inputs) own.insert(v.name);
+  for (const auto& [name, t] : g.constants) own.insert(name);
+  for (const RawNode& n : g.nodes) {
+    own.insert(n.outputs.begin(), n.outputs.end());
+    inner.insert(n.inputs.begin(), n.inputs.end());
+    for (const auto& [path, f] : n.fields)
+      for (const auto& below : f.graphs) outer_reads(*below, inner);
+  }
+  for (const RawValue& v : g.outputs) inner.insert(v.name);
+  for (const std::string& name : inner)
+    if (!name.empty() && !own.count(name)) reads.insert(name);
+}
+
+void rename_outer(RawGraph& g, const std::string& from, const std::string& to) {
+  std::set<std::string> own = names_made_by(g);
+  if (own.count(from)) return;
+  if (own.count(to)) throw_unsupported("a sub-graph that uses '", from, "' has a value '", to, "' of its own");
+  auto rename = [&](std::string& s) {
+    if (s == from) s = to;
+  };
+  for (RawNode& n : g.nodes) {
+    for (std::string& in : n.inputs) rename(in);
+    for (auto& [path, f] : n.fields)
+      for (std::shared_ptr<RawGraph>& inner : f.graphs) {
+        std::set<std::string> reads;
+        outer_reads(*inner, reads);
+        if (!reads.count(from)) continue;
+        inner = std::make_shared<RawGraph>(*inner);
+        rename_outer(*inner, from, to);
+      }
+  }
+  for (RawValue& v : g.outputs) rename(v.name);
+}
+
 RawGraph renamed_body(const RawGraph& body, const std::string& prefix) {
   RawGraph out = body;
   prefix_names(out, names_made_by(body), prefix);

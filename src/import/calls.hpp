@@ -1,6 +1,8 @@
 // Inlining of calls to a model's own functions.
 #pragma once
 
+#include <set>
+
 #include "readers/raw.hpp"
 
 namespace graft {
@@ -17,6 +19,11 @@ CalledFunction called_function(const RawNode& call, const RawFunction& function,
 size_t most_inlined(const RawModel& model, const Limits& limits);
 // Layers that a call brings in, those of sub-graphs included.
 size_t layers_of(const RawFunction& function);
+
+// Names that a sub-graph captures from outside; names that it defines itself shadow outer ones.
+void outer_reads(const RawGraph& g, std::set<std::string>& reads);
+// Makes a sub-graph capture another value.
+void rename_outer(RawGraph& g, const std::string& from, const std::string& to);
 
 // A copy of a sub-graph in which every name that it makes itself has `prefix` before it.
 RawGraph renamed_body(const RawGraph& body, const std::string& prefix);

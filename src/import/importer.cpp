@@ -251,7 +251,8 @@ std::string layer_context(const ImportState& state, const RawNode& raw) {
   std::string file =
       text(state.model.path, state.model.path.empty() ? "" : ", ", state.model.position_unit, " ", raw.position);
   std::string title = raw.name.empty() && !raw.outputs.empty() ? raw.outputs[0] : raw.name;
-  return text("importing layer '", title, "' (", raw.domain.empty() ? "" : raw.domain + "::", raw.type, ") at ", file);
+  return text("importing layer '", title, "' (", raw.domain.empty() ? "" : raw.domain + "::", raw.type, ")",
+              raw.added_by.empty() ? text(" at ", file) : ", added by " + raw.added_by);
 }
 
 }  // namespace
@@ -269,7 +270,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
       [&] {
         Layer layer(*this, raw, version, &opsets);
         bool replaced = !raw.stands_for.empty();
-        const LayerMapping* mapping = replaced ? nullptr : state_.options.mapping.get();
+        const LayerMapping* mapping = replaced || raw.is_operation ? nullptr : state_.options.mapping.get();
         std::string python = python_class(raw);  // goes first, since it is more specific
         const MappedLayer* mapped = mapping && !python.empty() ? mapping->find(python) : nullptr;
         if (mapping && !mapped) mapped = mapping->find(raw.type);
@@ -280,7 +281,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
           if (!rule) rule = layer.first_rule(framework, raw.type);
         }
         // The mapping file, extensions, then the model's own functions, then the built-in rules.
-        if (!mapped && !replaced && (!rule || rule->source->built_in())) {
+        if (!mapped && !replaced && !raw.is_operation && (!rule || rule->source->built_in())) {
           auto f = state_.functions.find(text(raw.domain, '|', raw.type));
           if (f != state_.functions.end()) return import_function(raw, *f->second);
         }
@@ -289,10 +290,12 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
                     raw.domain,
                     {},
                     {},
-                    false};
-        bool missing = raw.is_operation && !layer.named_operation();
-        if ((rule || mapped || replaced) && !missing) {
+                    false,
+                    raw.added_by};
+        bool missing = raw.is_operation && raw.infos.empty() && !layer.named_operation();
+        if ((rule || mapped || replaced || raw.is_operation) && !missing) {
           claim.by = replaced                   ? raw.stands_for
+                     : raw.is_operation         ? raw.added_by
                      : mapped                   ? "mapping file " + mapping->file
                      : rule->source->built_in() ? "built-in"
                                                 : rule->source->name;
@@ -300,6 +303,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
           bool failed = false;
           try {
             if (mapped) layer.apply(*mapped, *mapping);
+            else if (!raw.infos.empty()) layer.pass_on_given();
             else if (raw.is_operation) layer.apply_operation();
             else if (rule) layer.apply(*rule);
             else
@@ -372,7 +376,8 @@ void Scope::import_function(const RawNode& raw, const RawFunction& function) {
     add_names(graph.output(v), raw.outputs[i]);
   }
   std::string title = raw.name.empty() ? raw.outputs.empty() ? raw.type : raw.outputs[0] : raw.name;
-  state_.report.claims.push_back({std::move(title), raw.type, raw.domain, "function of the model", {}, false});
+  state_.report.claims.push_back(
+      {std::move(title), raw.type, raw.domain, "function of the model", {}, false, raw.added_by});
 }
 
 Imported import_model(const RawModel& model, const Registry& registry, const ImportOptions& options) {

@@ -34,9 +34,11 @@ struct ImportReport {
   std::vector<std::string> warnings;  // unused fields, for example
   // For every requested input: the place as written, and the nodes of the graph it became.
   std::vector<std::pair<std::string, std::vector<std::string>>> cut_inputs;
-  // Layers that a mapping file passes through: converted, but only an extension can run them.
+  // Layers that become opaque nodes with given outputs, by a mapping file, an import rule or a raw pass: converted, but
+  // only an extension can run them.
   std::vector<UnknownType> passed_on;
   std::vector<GeneralReplacement> general;
+  std::vector<RawPassEffect> raw_passes;
   // For every place of CutRequest::more_outputs its position among the outputs; none: only the graph may know it.
   std::vector<std::optional<size_t>> more_outputs;
   // Inputs whose values decide the structure of an output or whether a layer can be imported.

@@ -190,23 +190,11 @@ std::vector<std::string> Layer::unread_fields() const {
 
 const graft_value* Layer::field(std::string_view path) {
   for (const CachedField& c : fields_)
-    if (c.path == path) return &c.value;
+    if (c.path == path) return &c.value.value;
   const RawField* f = raw_.find(path);
   if (!f) return nullptr;
   auto [it, fresh] = read_.emplace(path);
-  CachedField& c = fields_.emplace_back();
-  c.path = *it;
-  if (!f->graphs.empty()) {
-    c.value.kind = GRAFT_GRAPH;
-    c.value.count = f->graphs.size();
-  } else if (!f->tensors.empty()) {
-    for (const Tensor& t : f->tensors) c.tensors.push_back(t.raw());
-    c.value.kind = GRAFT_TENSORS;
-    c.value.items = c.tensors.data(), c.value.count = c.tensors.size();
-  } else {
-    c.value = f->value.raw(c.texts, c.types);
-  }
-  return &c.value;
+  return &fields_.emplace_back(*it, *f).value.value;
 }
 
 std::span<const graft_named_value> Layer::fields() {
@@ -257,7 +245,9 @@ graft_ref Layer::add_constant(const graft_tensor& tensor) {
 }
 
 void Layer::add_node(const graft_new_node& spec, std::span<graft_ref> outputs) {
+  std::vector<Info> infos = given_infos(spec);
   Node node = new_node(scope_.state().registry, scope_.graph, spec);
+  std::string name = given_name(spec);
   for (size_t i = 0; i < spec.body_count; ++i) {
     const graft_new_body& b = spec.bodies[i];
     if (b.body < 1 || static_cast<size_t>(b.body) > bodies_.size() || !bodies_[static_cast<size_t>(b.body) - 1].graph)
@@ -268,8 +258,10 @@ void Layer::add_node(const graft_new_node& spec, std::span<graft_ref> outputs) {
     body.outputs.assign(b.outputs, b.outputs + b.output_count);
     body.back_edges.assign(b.back_edges, b.back_edges + b.back_edge_count);
   }
-  NodeId id = scope_.add(std::move(node));
-  made_.push_back(id);
+  NodeId id = no_node;
+  if (infos.empty()) made_.push_back(id = scope_.add(std::move(node)));
+  else id = add_operation(std::move(node), infos);
+  if (!name.empty()) scope_.graph[id].name = scope_.graph.unique_name(name);
   size_t n = scope_.graph[id].outputs.size();
   if (outputs.size() > n) throw_user("expected at most ", n, " outputs of ", spec.op, ", got ", outputs.size());
   for (uint32_t i = 0; i < outputs.size(); ++i) outputs[i] = ref_of({id, i});

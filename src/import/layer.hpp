@@ -4,6 +4,7 @@
 #include <deque>
 #include <set>
 
+#include "import/field_value.hpp"
 #include "import/mapping.hpp"
 #include "import/scope.hpp"
 #include "schema/host.hpp"
@@ -33,6 +34,8 @@ class Layer final : public graft_builder {
   void apply_operation();
   // The operation that the layer names, if it names one; null: unknown.
   const OpDef* named_operation() const;
+  // An opaque node with the outputs that a raw pass gave.
+  void pass_on_given();
   // An opaque node with all the information of the file.
   void keep_opaque();
   // Adds the layer to the report of unknown layers, under this name.
@@ -78,10 +81,8 @@ class Layer final : public graft_builder {
 
   struct CachedField {
     std::string_view path;
-    graft_value value;
-    std::vector<graft_str> texts;
-    std::vector<graft_type> types;
-    std::vector<const graft_tensor*> tensors;
+    FieldValue value;
+    CachedField(std::string_view p, const RawField& f) : path(p), value(f) {}
   };
   struct ImportedGraph {
     std::unique_ptr<Graph> graph;
@@ -106,6 +107,10 @@ class Layer final : public graft_builder {
   NodeId shapeless_source() const;
   // One node with all inputs and outputs; throws on attributes that the operation does not have.
   void make_operation(const OpDef& op, Attributes attributes);
+  // Adds an opaque node and lists it in the report; `shown` are its attributes there.
+  NodeId pass_on(Node node, const Attributes& shown);
+  // A node of the operation, or an opaque one if it is unknown.
+  NodeId add_operation(Node node, const std::vector<Info>& outputs);
 
   Scope& scope_;
   const RawNode& raw_;

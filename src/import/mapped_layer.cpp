@@ -144,7 +144,6 @@ void Layer::apply(const MappedLayer& entry, const LayerMapping& mapping) {
   Node node;
   node.type = raw_.type;
   node.opset = "extension";
-  node.opaque = true;
   node.inputs = inputs_;
   DType first = inputs_.empty() || !inputs_[0].present() ? DType::undefined : scope_.graph.info(inputs_[0]).type;
   for (const MappedOutput& o : entry.outputs) {
@@ -159,17 +158,7 @@ void Layer::apply(const MappedLayer& entry, const LayerMapping& mapping) {
     node.outputs.resize(outputs_.size(), {{first == DType::undefined ? DType::f32 : first, Shape::unknown()}, {}, {}});
   for (const auto& [name, value] : attributes) node.attrs[name] = mapped_text(value);
 
-  UnknownType* group = nullptr;
-  for (UnknownType& u : report.passed_on)
-    if (u.type == raw_.type) group = &u;
-  if (!group) group = &report.passed_on.emplace_back(UnknownType{raw_.type, "", 1, {}});
-  UnknownType::Layer title{name_, {}, outputs_.size(), {}};
-  for (ValueId v : inputs_) title.inputs.push_back(v.present() ? std::optional(scope_.graph.info(v)) : std::nullopt);
-  for (const auto& [name, value] : attributes) title.fields.emplace_back(name, value);
-  group->layers.push_back(std::move(title));
-
-  NodeId id = scope_.graph.add(std::move(node));
-  made_.push_back(id);
+  NodeId id = pass_on(std::move(node), attributes);
   for (uint32_t i = 0; i < outputs_.size(); ++i) outputs_[i] = {id, i};
   if (shaped) return;
   scope_.state().shapeless[id] = text(mapping.file, ':', entry.line);

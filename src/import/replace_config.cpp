@@ -263,7 +263,10 @@ ReplacementConfig parse_replacements(std::string_view bytes, const std::string& 
   json all = parse_replacement_json(bytes, name, limits);
   if (!all.is_array()) throw_user(name, ": expected a list of entries, got ", word_for(all));
   ReplacementConfig out{name, {}};
-  for (size_t i = 0; i < all.size(); ++i) out.entries.push_back(EntryReader(all[i], name, i + 1).run());
+  for (size_t i = 0; i < all.size(); ++i) {
+    out.entries.push_back(EntryReader(all[i], name, i + 1).run());
+    out.entries.back().json = all[i].dump();
+  }
   return out;
 }
 

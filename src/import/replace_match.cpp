@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "import/calls.hpp"
 #include "import/replace_json.hpp"
 
 namespace graft {
@@ -16,22 +17,6 @@ std::string quoted_list(const RawIndex& index, const std::vector<size_t>& nodes)
   for (size_t i = 0; i < nodes.size() && i < shown_names; ++i) out += text(i ? ", '" : "'", index.name(nodes[i]), '\'');
   if (nodes.size() > shown_names) out += text(" and ", nodes.size() - shown_names, " more");
   return out;
-}
-
-// Names that the graphs inside a node capture from outside; names they define themselves shadow outer ones.
-void outer_reads(const RawGraph& g, std::set<std::string>& reads) {
-  std::set<std::string> inner, own;
-  for (const RawValue& v : g.inputs) own.insert(v.name);
-  for (const auto& [name, t] : g.constants) own.insert(name);
-  for (const RawNode& n : g.nodes) {
-    own.insert(n.outputs.begin(), n.outputs.end());
-    inner.insert(n.inputs.begin(), n.inputs.end());
-    for (const auto& [path, f] : n.fields)
-      for (const auto& below : f.graphs) outer_reads(*below, inner);
-  }
-  for (const RawValue& v : g.outputs) inner.insert(v.name);
-  for (const std::string& name : inner)
-    if (!name.empty() && !own.count(name)) reads.insert(name);
 }
 
 std::vector<std::string> components(const std::string& name) {

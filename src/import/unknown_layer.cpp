@@ -35,7 +35,8 @@ std::string unknown_operation(const Registry& registry, const RawNode& raw, cons
   std::vector<std::string> names;
   for (const OpDef* d : registry.ops()) names.emplace_back(d->name());
   auto close = nearest(op.type, names);
-  return text("unknown operation '", op.type, "'", op.opset.empty() ? "" : " of " + op.opset, " in ", raw.stands_for,
+  return text("unknown operation '", op.type, "'", op.opset.empty() ? "" : " of " + op.opset,
+              raw.stands_for.empty() ? ", which is in a layer added by " + raw.added_by : " in " + raw.stands_for,
               close && *close != op.type ? text("; did you mean ", *close, "?") : "");
 }
 

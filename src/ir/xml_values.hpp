@@ -3,6 +3,7 @@
 
 #include <pugixml.hpp>
 
+#include "graph/attribute_text.hpp"
 #include "graph/graph.hpp"
 
 namespace graft {
@@ -10,9 +11,6 @@ namespace graft {
 std::string_view required(pugi::xml_node n, const char* name);
 int64_t required_int(pugi::xml_node n, const char* name);
 int64_t optional_int(pugi::xml_node n, const char* name, int64_t otherwise);
-// Items are separated by commas; a comma inside one is written "\,".
-std::vector<std::string> parse_names(std::string_view s);
-Attribute parse_attribute(std::string_view s, graft_kind kind);
 // An element that is preserved; null for none.
 std::shared_ptr<const Xml> keep(pugi::xml_node n, int depth = 0);
 

@@ -65,7 +65,7 @@ const std::vector<NodeId>& Editor::of_type(const std::string& type) {
 }
 
 NodeId Editor::add(Node node) {
-  resolve(node, definition(registry_, node), Extras::refuse);
+  if (!node.opaque) resolve(node, definition(registry_, node), Extras::refuse);
   if (node.outputs.empty()) node.outputs.resize(1);
   NodeId id = graph_.add(std::move(node));
   try {

@@ -29,7 +29,7 @@ class Editor {
   // assumptions about it.
   bool is_foreign(NodeId id) const { return id < foreign_.size() && foreign_[id]; }
 
-  // Adds a node, checked against its schema and inferred. The caller sets the names.
+  // Adds a node, checked against its schema and inferred, or an opaque one as it is. The caller sets the names.
   NodeId add(Node node);
   ValueId constant(Tensor t, const std::string& name = "constant");
   ValueId constant(const std::vector<int64_t>& list);

@@ -251,6 +251,7 @@ std::vector<PassInfo> list_passes(const Registry& registry) {
 void check_pass_names(const Registry& registry, const std::vector<std::string>& given) {
   std::vector<std::string> names{"all"};
   for (const PassInfo& p : list_passes(registry)) names.push_back(p.name);
+  for (const RawPassDef& p : registry.raw_passes()) names.emplace_back(view(p.record->name));
   for (const std::string& d : given)
     if (std::find(names.begin(), names.end(), d) == names.end()) {
       auto close = nearest(d, names);

@@ -2,6 +2,7 @@
 // new nodes, until nothing changes.
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/error.hpp"
 #include "base/tensor.hpp"
@@ -9,6 +10,7 @@
 #include "passes/passes.hpp"
 #include "schema/host.hpp"
 #include "schema/new_node.hpp"
+#include "schema/resolve.hpp"
 
 namespace graft {
 namespace {
@@ -144,7 +146,8 @@ class Visit final : public graft_builder {
   graft_ref add_constant(const graft_tensor& t) override { return ref_of({added(constant_node(copy_of(t))), 0}); }
   void add_node(const graft_new_node& spec, std::span<graft_ref> outputs) override {
     if (spec.body_count) throw_unsupported("a pass cannot create nodes with bodies");
-    NodeId id = added(new_node(editor_.registry(), editor_.graph(), spec));
+    NodeId id = added(given_node(new_node(editor_.registry(), editor_.graph(), spec), given_infos(spec)));
+    if (std::string name = given_name(spec); !name.empty()) rename(id, name);
     if (!sight_.may_make(id)) throw_unsupported("an extension defines ", spec.op, " of ", spec.opset);
     size_t n = editor_.graph()[id].outputs.size();
     if (outputs.size() > n) throw_user("expected at most ", n, " outputs of ", spec.op, ", got ", outputs.size());
@@ -190,6 +193,22 @@ class Visit final : public graft_builder {
     check_same(a, b);
     put(a, b);
   }
+  void set_node_input(const graft_node* n, size_t i, graft_ref ref) override {
+    NodeId id = static_cast<const SeenNode*>(n)->id();
+    const Node& x = editor_.graph()[id];
+    if (!x.alive || i >= x.inputs.size()) throw_user("the node has no input ", i);
+    if (sight_.kept(id)) throw_user("the node '", x.name, "' is kept as it is");
+    ValueId to = checked(ref);
+    if (depends_on(to.node, id)) throw_user("input ", i, " of '", x.name, "' would depend on its own outputs");
+    editor_.set_input(id, static_cast<uint32_t>(i), to);
+    sight_.graph_changed();
+    changed_ = reinfer_ = true;
+  }
+  void set_node_name(const graft_node* n, std::string_view name) override {
+    if (name.empty()) throw_user("expected a name of the node, got an empty one");
+    rename(static_cast<const SeenNode*>(n)->id(), std::string(name));
+    changed_ = true;
+  }
   const graft_value* configured(std::string_view path) override {
     const Attribute* a = call_ ? call_->attributes.find(path) : nullptr;
     if (!a) return nullptr;
@@ -207,6 +226,40 @@ class Visit final : public graft_builder {
     c.type = "Constant", c.opset = "opset1";
     c.attrs["value"] = std::move(t);
     return c;
+  }
+  void rename(NodeId id, const std::string& name) {
+    Graph& g = editor_.graph();
+    if (g[id].name != name) g[id].name = g.unique_name(name);
+  }
+  // A node of an operation that may be unknown: of its definition, or an opaque one with these outputs.
+  Node given_node(Node n, const std::vector<Info>& infos) const {
+    if (infos.empty()) return n;
+    if (const OpDef* op = known_definition(editor_.registry(), n)) {
+      n.type = op->name(), n.opset = op->opset();
+      parse_texts(n.attrs, *op);
+      return n;
+    }
+    n.opaque = true;
+    for (const Info& i : infos) {
+      if (i.type == DType::undefined)
+        throw_user(n.type, ": the element type of output ", n.outputs.size(), " is unknown");
+      n.outputs.push_back({i, {}, {}});
+    }
+    return n;
+  }
+  bool depends_on(NodeId from, NodeId on) const {
+    const Graph& g = editor_.graph();
+    std::vector<NodeId> todo{from};
+    std::unordered_set<NodeId> seen;
+    while (!todo.empty()) {
+      NodeId at = todo.back();
+      todo.pop_back();
+      if (at == on) return true;
+      if (!seen.insert(at).second) continue;
+      for (ValueId v : g[at].inputs)
+        if (v.present()) todo.push_back(v.node);
+    }
+    return false;
   }
   NodeId added(Node n) {
     if (id_ != no_node) n.origin = node().origin;
@@ -259,6 +312,7 @@ class Visit final : public graft_builder {
   };
   std::deque<Configured> configured_;
   bool changed_ = false;
+  bool reinfer_ = false;  // a node has another input, maybe of another shape
 };
 
 // New nodes that depend only on constants are folded at once, so that later patterns see a plain constant.
@@ -309,6 +363,11 @@ bool Visit::finish(bool fold) {
   if (changed_ && fold) fold_made();
   for (NodeId id : made_) editor_.suspect(id);
   editor_.sweep();
+  if (reinfer_)
+    for (NodeId id : editor_.graph().topological_order()) {
+      editor_.inference().forget(id);
+      editor_.inference().infer(id);
+    }
   if (changed_ || !made_.empty()) sight_.graph_changed();
   return changed_;
 }

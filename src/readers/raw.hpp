@@ -33,6 +33,8 @@ struct RawNode {
   size_t position = 0;                                   // byte offset or line in the file
   std::string stands_for;                                // not from the file: created by "replacement 'x' of f.json"
   bool is_operation = false;                             // `type` is one of ours, the fields are its attributes
+  std::string added_by;                                  // not from the file: added by "raw pass 'x' of lib.so"
+  std::vector<Info> infos;                               // of the outputs of an operation that may be unknown
 
   const RawField* find(std::string_view path) const {
     for (const auto& [name, field] : fields)

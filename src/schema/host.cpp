@@ -1,71 +1,30 @@
 #include "schema/host.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/convert.hpp"
 #include "base/log.hpp"
 #include "base/threads.hpp"
+#include "schema/host_call.hpp"
+#include "schema/raw_host.hpp"
 
 namespace graft {
 namespace {
 
-// What went wrong in the current callback: the reason that it gave or got last, and the first failure of a host
-// function whose result cannot tell "failed" from "absent". The callback does not see the latter, so it is reported
-// even if the callback goes on and succeeds.
-struct Reasons {
-  std::optional<Error> last, unseen;
-};
-thread_local Reasons reasons;
+thread_local Reasons thread_reasons;
 
-// Host functions may call other callbacks (infer a new node, run a body), which have reasons of their own.
-class Nested {
- public:
-  Nested() {
-    if (reasons.unseen) std::swap(outer_, reasons.unseen);
-  }
-  ~Nested() {
-    if (outer_) std::swap(outer_, reasons.unseen);
-  }
-  Nested(const Nested&) = delete;
-
- private:
-  std::optional<Error> outer_;
-};
-
-// Runs host code on behalf of an extension: no exception may cross the border.
 template <class F>
 graft_status run(F&& body) noexcept {
-  Nested nested;
-  try {
-    body();
-    return GRAFT_OK;
-  } catch (...) {
-    reasons.last = current_error();
-    return static_cast<graft_status>(reasons.last->kind());
-  }
+  return host_run(std::forward<F>(body));
 }
 template <class R, class F>
 R value_or(R otherwise, F&& body) noexcept {
-  try {
-    Nested nested;
-    return body();
-  } catch (...) {
-    if (!reasons.unseen) reasons.unseen = current_error();
-    return otherwise;
-  }
-}
-
-// What a pointer of the extension points to.
-template <class T>
-T& given(T* pointer) {
-  if (!pointer) throw Error(ErrorKind::user, "expected an argument of a host function, got a null pointer");
-  return *pointer;
+  return host_value_or<R>(otherwise, std::forward<F>(body));
 }
 
 void host_fail(graft_status status, graft_str message, graft_str hint) {
   auto kind = status >= GRAFT_USER && status <= GRAFT_INTERNAL ? static_cast<ErrorKind>(status) : ErrorKind::internal;
-  reasons.last.emplace(kind, std::string(view(message)), std::string(view(hint)));
+  reasons().last.emplace(kind, std::string(view(message)), std::string(view(hint)));
 }
 
 graft_host make_table() {
@@ -228,6 +187,19 @@ graft_host make_table() {
       return all.size();
     });
   };
+  h.raw = &raw_host_table();
+  h.set_node_input = [](graft_builder* m, const graft_node* n, size_t i, graft_ref r) {
+    return run([&] { m->set_node_input(&given(n), i, r); });
+  };
+  h.set_node_name = [](graft_builder* m, const graft_node* n, graft_str name) {
+    return run([&] { m->set_node_name(&given(n), view(name)); });
+  };
+  h.last_failure = [](graft_str* message, graft_str* hint) -> graft_status {
+    const std::optional<Error>& last = reasons().last;
+    if (message) *message = last ? str(last->message()) : graft_str{};
+    if (hint) *hint = last ? str(last->hint()) : graft_str{};
+    return last ? static_cast<graft_status>(last->kind()) : GRAFT_OK;
+  };
   return h;
 }
 
@@ -238,18 +210,20 @@ const graft_host& host_table() {
   return table;
 }
 
-bool callback_failed() { return reasons.unseen.has_value(); }
+Reasons& reasons() { return thread_reasons; }
+
+bool callback_failed() { return reasons().unseen.has_value(); }
 
 void check_callback(graft_status status) {
-  if (reasons.unseen) [[unlikely]] {
-    Error e = std::move(*reasons.unseen);
-    reasons = {};
+  if (reasons().unseen) [[unlikely]] {
+    Error e = std::move(*reasons().unseen);
+    reasons() = {};
     throw e;
   }
-  if (status == GRAFT_OK) return reasons.last.reset();
-  if (reasons.last) {
-    Error e = std::move(*reasons.last);
-    reasons.last.reset();
+  if (status == GRAFT_OK) return reasons().last.reset();
+  if (reasons().last) {
+    Error e = std::move(*reasons().last);
+    reasons().last.reset();
     throw e;
   }
   auto kind = status >= GRAFT_USER && status <= GRAFT_INTERNAL ? static_cast<ErrorKind>(status) : ErrorKind::internal;

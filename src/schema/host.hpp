@@ -89,6 +89,12 @@ struct graft_builder {
   virtual std::span<const graft_node* const> graph_nodes() { return {}; }
   virtual void replace(graft_ref, graft_ref) { graft::throw_user("only a pass can replace values"); }
   virtual const graft_value* configured(std::string_view) { return nullptr; }
+  virtual void set_node_input(const graft_node*, size_t, graft_ref) {
+    graft::throw_user("only a pass can change the inputs of a node");
+  }
+  virtual void set_node_name(const graft_node*, std::string_view) {
+    graft::throw_user("only a pass can rename a node");
+  }
 
  protected:
   ~graft_builder() = default;

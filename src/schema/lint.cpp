@@ -21,6 +21,10 @@ class Linter {
     for (const graft_kernel& k : records_.kernels) check(k);
     for (const graft_rule& r : records_.rules) check(r);
     for (const graft_pass& p : records_.passes) check(p);
+    for (const graft_raw_pass& p : records_.raw_passes)
+      for (size_t i = 0; i < p.framework_count; ++i)
+        if (std::find(frameworks.begin(), frameworks.end(), view(p.frameworks[i])) == frameworks.end())
+          warn("the raw pass '", p.name, "' is for the framework ", p.frameworks[i], ", which does not exist");
     return std::move(out_);
   }
 

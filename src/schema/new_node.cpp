@@ -16,12 +16,33 @@ Tensor copy_of(const graft_tensor& t) {
   return Tensor::wrap(static_cast<DType>(t.type), std::vector<int64_t>(t.dims, t.dims + t.rank), t.data).clone();
 }
 
+std::vector<Info> given_infos(const graft_new_node& spec) {
+  constexpr size_t least = offsetof(graft_new_node, info_count) + sizeof(size_t), most = 65'536;
+  std::vector<Info> out;
+  if (spec.size < least) return out;
+  if (spec.info_count > most)
+    throw_unsupported("expected at most ", most, " outputs of an operation, got ", spec.info_count);
+  for (size_t i = 0; i < spec.info_count; ++i) out.push_back(Info::from(spec.infos[i]));
+  return out;
+}
+
+std::string given_name(const graft_new_node& spec) {
+  constexpr size_t least = offsetof(graft_new_node, name) + sizeof(graft_str);
+  return spec.size < least ? std::string() : std::string(view(spec.name));
+}
+
 Node new_node(const Registry& registry, const Graph& graph, const graft_new_node& spec) {
-  const OpDef* op = spec.opset.size ? registry.find(view(spec.op), view(spec.opset)) : registry.newest(view(spec.op));
-  if (!op) throw_unsupported("unknown operation ", spec.op, spec.opset.size ? text(" of ", spec.opset) : "");
   Node node;
-  node.type = op->name();
-  node.opset = op->opset();
+  if (!spec.op.size) throw_user("expected the type of an operation, got an empty one");
+  if (!given_infos(spec).empty()) {
+    node.type = view(spec.op);
+    node.opset = spec.opset.size ? std::string(view(spec.opset)) : "extension";
+  } else {
+    const OpDef* op = spec.opset.size ? registry.find(view(spec.op), view(spec.opset)) : registry.newest(view(spec.op));
+    if (!op) throw_unsupported("unknown operation ", spec.op, spec.opset.size ? text(" of ", spec.opset) : "");
+    node.type = op->name();
+    node.opset = op->opset();
+  }
   for (size_t i = 0; i < spec.input_count; ++i)
     node.inputs.push_back(spec.inputs[i] ? checked_value(graph, spec.inputs[i]) : ValueId{});
   while (!node.inputs.empty() && !node.inputs.back().present()) node.inputs.pop_back();

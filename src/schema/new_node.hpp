@@ -16,6 +16,10 @@ ValueId checked_value(const Graph& graph, graft_ref ref);
 // Converts a tensor from its ABI form.
 Tensor copy_of(const graft_tensor& t);
 
+// Types and shapes of the outputs, for an operation that no definition may know; none: its definition infers them.
+std::vector<Info> given_infos(const graft_new_node& spec);
+std::string given_name(const graft_new_node& spec);  // empty: none
+
 // Sets type, opset, inputs and attributes; the caller sets the bodies.
 Node new_node(const Registry& registry, const Graph& graph, const graft_new_node& spec);
 

@@ -41,6 +41,13 @@ class Reading {
     out_.passes.push_back(p);
   }
 
+  void raw_pass(const graft_raw_pass* record) {
+    graft_raw_pass p = copy_record(record, GRAFT_RAW_PASS_MIN_SIZE, "a raw pass");
+    if (!p.name.size) throw_user("a raw pass has no name");
+    if (!p.apply) throw_user("the raw pass '", p.name, "' has no function");
+    out_.raw_passes.push_back(p);
+  }
+
  private:
   const std::vector<const graft_attr*>& attributes(const graft_op& op) {
     std::unordered_set<std::string_view> names;
@@ -85,6 +92,7 @@ std::shared_ptr<const Records> read_records(const graft_extension& extension, So
   for (size_t i = 0; i < e.kernel_count; ++i) reading.kernel(e.kernels[i]);
   for (size_t i = 0; i < e.rule_count; ++i) reading.rule(e.rules[i]);
   for (size_t i = 0; i < e.pass_count; ++i) reading.pass(e.passes[i]);
+  for (size_t i = 0; i < e.raw_pass_count; ++i) reading.raw_pass(e.raw_passes[i]);
   return out;
 }
 

@@ -46,6 +46,7 @@ struct Records {
   std::deque<graft_kernel> kernels;
   std::deque<graft_rule> rules;
   std::deque<graft_pass> passes;
+  std::deque<graft_raw_pass> raw_passes;
 
   // What the records above point to.
   std::deque<graft_attr> attrs;

@@ -38,6 +38,7 @@ struct Registry::State {
   std::unordered_map<std::string, std::vector<RuleDef>> rules;  // "onnx||Add"
   std::map<std::pair<std::string, std::string>, std::vector<KernelDef>> kernels;
   std::vector<PassDef> passes;
+  std::vector<RawPassDef> raw_passes;
 
   static std::string rule_key(std::string_view framework, std::string_view domain, std::string_view type) {
     return text(framework, '|', domain, '|', type);
@@ -99,9 +100,17 @@ void Registry::add(std::shared_ptr<const Records> records) {
         throw Error(ErrorKind::user, text("duplicate pass '", p.name, "'"), "choose a name that no other pass has");
     s_->passes.push_back({&p, &source});
   }
+  for (const graft_raw_pass& p : records->raw_passes) {
+    auto same = [&](const auto& d) { return view(d.record->name) == view(p.name); };
+    if (std::any_of(s_->raw_passes.begin(), s_->raw_passes.end(), same) ||
+        std::any_of(s_->passes.begin(), s_->passes.end(), same))
+      throw Error(ErrorKind::user, text("duplicate pass '", p.name, "'"), "choose a name that no other pass has");
+    s_->raw_passes.push_back({&p, &source});
+  }
 }
 
 std::span<const PassDef> Registry::passes() const { return s_->passes; }
+std::span<const RawPassDef> Registry::raw_passes() const { return s_->raw_passes; }
 
 const OpDef* Registry::find(std::string_view type, std::string_view opset) const {
   auto exact = s_->by_key.find({std::string(type), std::string(opset)});
@@ -141,6 +150,7 @@ bool Registry::knows_opset(std::string_view opset) const { return s_->opsets.cou
 std::span<const RuleDef> Registry::rules(std::string_view framework, std::string_view domain,
                                          std::string_view type) const {
   auto it = s_->rules.find(State::rule_key(framework, domain, type));
+  if (it == s_->rules.end() && !domain.empty()) it = s_->rules.find(State::rule_key(framework, domain, "*"));
   if (it == s_->rules.end()) return {};
   return it->second;
 }

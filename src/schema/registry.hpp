@@ -35,6 +35,10 @@ struct PassDef {
   const graft_pass* record;
   const Source* source;
 };
+struct RawPassDef {
+  const graft_raw_pass* record;
+  const Source* source;
+};
 struct KernelDef {
   const graft_kernel* record;
   const Source* source;
@@ -58,7 +62,8 @@ class Registry {
   const OpDef* newest(std::string_view type) const;
   bool knows_opset(std::string_view opset) const;
 
-  // Rules for a framework's layer, extensions before built-ins; the first that applies is used.
+  // Rules for a framework's layer, extensions before built-ins; the first that applies is used. In a domain, rules for
+  // the type "*" apply to all layers without a rule of their own.
   std::span<const RuleDef> rules(std::string_view framework, std::string_view domain, std::string_view type) const;
   // Kernels of a device for an operation, best first.
   std::vector<KernelDef> kernels(const OpDef& op, std::string_view device) const;
@@ -70,6 +75,7 @@ class Registry {
   std::vector<const Source*> sources() const;
   // In the order of registration.
   std::span<const PassDef> passes() const;
+  std::span<const RawPassDef> raw_passes() const;
 
  private:
   struct State;

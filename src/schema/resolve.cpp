@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "graph/attribute_text.hpp"
 
 namespace graft {
 namespace {
@@ -88,6 +89,29 @@ std::vector<const OpDef*> extension_operations(const Registry& registry, std::st
     if (!d->source->built_in() && (equal_ignoring_case(d->name(), type) || equal_ignoring_case(d->ir_name(), type)))
       out.push_back(d);
   return out;
+}
+
+const OpDef* known_definition(const Registry& registry, const Node& node) {
+  if (const OpDef* op = registry.find(node.type, node.opset)) return op;
+  if (node.opset != "extension") return nullptr;
+  std::vector<const OpDef*> known = extension_operations(registry, node.type);
+  if (known.size() < 2) return known.empty() ? nullptr : known[0];
+  std::vector<std::string> titles;
+  for (const OpDef* d : known) titles.push_back(text(d->name(), " of ", d->opset()));
+  throw Error(ErrorKind::user, text("several operations have this type: ", join(titles, ", ")),
+              "name the opset, or load one extension that defines it");
+}
+
+void parse_texts(Attributes& attributes, const OpDef& op) {
+  for (const graft_attr* a : op.attrs())
+    for (auto& [name, value] : attributes)
+      if (name == view(a->name) && value.kind() == GRAFT_TEXT && a->kind != GRAFT_TEXT) {
+        try {
+          value = parse_attribute(std::string(value.as<std::string>()), a->kind);
+        } catch (const Error& e) {
+          throw Error(e.kind(), text(op.name(), ": attribute '", name, "': ", e.message()), e.hint());
+        }
+      }
 }
 
 Attribute coerce(const Attribute& v, graft_kind kind) {

@@ -24,6 +24,13 @@ const OpDef& definition(const Registry& registry, const Node& node);
 // Operations of this type (case-insensitive) that loaded libraries define, in any opset.
 std::vector<const OpDef*> extension_operations(const Registry& registry, std::string_view type);
 
+// The definition that a node of an operation which may be unknown becomes; for the opset "extension", that of any
+// loaded library. Null: unknown.
+const OpDef* known_definition(const Registry& registry, const Node& node);
+
+// Gives values in the textual form of an IR the kind that the operation declares.
+void parse_texts(Attributes& attributes, const OpDef& op);
+
 std::string describe(const Node& node);  // "'conv1' (Convolution)"
 
 }  // namespace graft

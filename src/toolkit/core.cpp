@@ -66,7 +66,7 @@ ExtensionId Core::State::add(std::shared_ptr<const Records> records) {
   ++last_id_;
   ExtensionInfo& info = all.back().info;
   info.operations = records->ops.size(), info.kernels = records->kernels.size();
-  info.rules = records->rules.size(), info.passes = records->passes.size();
+  info.rules = records->rules.size(), info.passes = records->passes.size() + records->raw_passes.size();
   publish(std::move(fresh), all);
   log_info("loaded the extension '", info.name, "' ", info.version, path.empty() ? "" : text(" from '", path, "'"),
            ": ", info.operations, " operations, ", info.rules, " import rules, ", info.kernels, " kernels");

@@ -88,7 +88,14 @@ std::vector<OpInfo> Core::operations() const {
 }
 
 std::vector<PassInfo> Core::passes() const {
-  return at_border([&] { return list_passes(*s_->registry()); });
+  return at_border([&] {
+    std::shared_ptr<const Registry> registry = s_->registry();
+    std::vector<PassInfo> out;
+    for (const RawPassDef& p : registry->raw_passes())
+      out.push_back({std::string(view(p.record->name)), std::string(view(p.record->doc)), "raw", p.source->name});
+    for (PassInfo& p : list_passes(*registry)) out.push_back(std::move(p));
+    return out;
+  });
 }
 
 // ---- text ----

@@ -60,6 +60,19 @@ void note_cut(ImportReport& report, CutEffect effect) {
   report.more_outputs = std::move(effect.more_outputs);
 }
 
+// Raw passes in the form of the others.
+std::vector<PassEffect> raw_effects(const std::vector<RawPassEffect>& list) {
+  std::vector<PassEffect> out;
+  for (const RawPassEffect& r : list) {
+    PassEffect& e = out.emplace_back(PassEffect{r.pass, 0, r.layers_before, r.layers_after, {}});
+    for (const std::string& l : r.removed) e.places.push_back("removed " + l);
+    for (const std::string& l : r.changed) e.places.push_back("changed " + l);
+    for (const std::string& l : r.added) e.places.push_back("added " + l);
+    e.changes = e.places.size();
+  }
+  return out;
+}
+
 // Runs the front passes of extensions before unknown layers are reported: a layer they replace is no longer unknown.
 void run_front(ModelOrigin& m, Graph& graph) {
   PassOptions options = pass_options(m.report, m.options.limits);
@@ -68,6 +81,8 @@ void run_front(ModelOrigin& m, Graph& graph) {
   m.front = run_passes(graph, *m.registry, options);
   size_t changes = 0;
   for (const PassEffect& e : m.front) changes += e.changes;
+  std::vector<PassEffect> raw = raw_effects(m.report.raw_passes);
+  m.front.insert(m.front.begin(), raw.begin(), raw.end());
   if (!changes) return;
   std::set<std::string> opaque;
   for (NodeId id = 0; id < graph.end_id(); ++id)

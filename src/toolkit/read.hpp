@@ -35,7 +35,7 @@ Report report_of(const ModelOrigin& model);
 std::vector<UnknownType> opaque_layers(const Graph& g);
 // Throws the full report if a layer is unknown or could not be imported.
 void require_complete(const ModelOrigin& model);
-// Throws if a mapping file passed through layers that no loaded operation can run.
+// Throws if there are layers that were passed on as opaque nodes.
 void require_runnable(const ImportReport& report);
 // The pass calls requested by the model's replacements of kind `general`.
 PassOptions pass_options(const ImportReport& report, const Limits& limits = {});

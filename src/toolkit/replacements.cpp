@@ -4,6 +4,7 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "import/mapping.hpp"
+#include "import/raw_passes.hpp"
 #include "import/replace.hpp"
 #include "toolkit/read.hpp"
 #include "toolkit/recognize.hpp"
@@ -61,6 +62,15 @@ std::shared_ptr<const ReplacementConfig> usable(const ReplacementConfig& all, co
   return out;
 }
 
+// The entries that no raw pass handles.
+std::shared_ptr<const ReplacementConfig> remaining(const ReplacementConfig& all, const std::vector<bool>& taken) {
+  auto out = std::make_shared<ReplacementConfig>();
+  out->file = all.file;
+  for (size_t i = 0; i < all.entries.size(); ++i)
+    if (!taken[i]) out->entries.push_back(all.entries[i]);
+  return out;
+}
+
 RawModel read_for_replacing(const Registry& registry, const std::vector<std::string>& files,
                             const ImportOptions& options) {
   Format format = recognize(files.at(0));
@@ -82,11 +92,19 @@ PassOptions pass_options(const ImportReport& report, const Limits& limits) {
 Imported import_taught(RawModel raw, const Registry& registry, const ImportOptions& options) {
   ImportReport taught;
   ImportOptions asked = options;
+  const ReplacementConfig* config = options.replacements.get();
+  std::vector<bool> taken(config ? config->entries.size() : 0);
+  RawPassOptions passes{false, config, options.disabled_passes, options.limits};
+  taught.raw_passes = run_raw_passes(raw, registry, passes, taken);
+  if (config) asked.replacements = remaining(*config, taken);
   if (asked.replacements && asked.allow_unmatched)
     asked.replacements = usable(*asked.replacements, registry, taught.warnings);
   take_over(prepare(raw, asked), asked, taught);
+  passes.after_replacements = true;
+  for (RawPassEffect& e : run_raw_passes(raw, registry, passes, taken)) taught.raw_passes.push_back(std::move(e));
   Imported out = import_model(raw, registry, asked);
   out.report.general = std::move(taught.general);
+  out.report.raw_passes = std::move(taught.raw_passes);
   out.report.warnings.insert(out.report.warnings.begin(), taught.warnings.begin(), taught.warnings.end());
   return out;
 }

@@ -134,12 +134,30 @@ std::string Report::to_text() const {
   return out;
 }
 
+std::string RawPassEffect::to_text() const {
+  constexpr size_t most = 12;
+  std::string out = text("raw pass ", pass, " (", extension, ")\n");
+  auto list = [&](std::string_view what, const std::vector<std::string>& items) {
+    if (items.empty()) return;
+    std::vector<std::string> shown(items.begin(), items.begin() + static_cast<ptrdiff_t>(std::min(most, items.size())));
+    out += text("    ", what, " ", join(shown, ", "),
+                items.size() > most ? text(" and ", items.size() - most, " more") : "", "\n");
+  };
+  list("handled the replacements", replacements);
+  list("removed", removed);
+  list("changed", changed);
+  list("added", added);
+  return out;
+}
+
 std::string Report::claims_text() const {
   std::string out;
+  for (const RawPassEffect& e : raw_passes) out += text("  ", e.to_text());
   for (const Claim& c : claims) {
     std::string type = titled(c.domain, c.type), made = join(c.operations, ", ");
     out += text("  ", padded(c.layer, 28), ' ', padded(type, 22), " by ", padded(c.by, 20), " -> ",
-                made.empty() ? "nothing to compute" : made, "\n");
+                made.empty() ? "nothing to compute" : made,
+                c.added_by.empty() || c.added_by == c.by ? "" : text(" (added by ", c.added_by, ")"), "\n");
   }
   for (const std::string& w : warnings) out += text("  warning: ", w, "\n");
   return out;
@@ -151,6 +169,7 @@ Report report_of(const ModelOrigin& m) {
   out.layers = r.layers;
   out.unknown = r.unknown, out.problems = r.problems, out.claims = r.claims;
   out.warnings = r.warnings, out.passed_on = r.passed_on, out.assumed = r.assumed;
+  out.raw_passes = r.raw_passes;
   for (const OpDef* d : m.registry->ops())
     if (d->overrides && d->overrides->source->built_in())
       out.overridden.push_back(
@@ -168,7 +187,7 @@ void require_runnable(const ImportReport& report) {
   size_t more = layers.size() > 8 ? layers.size() - 8 : 0;
   layers.resize(layers.size() - more);
   throw Error(ErrorKind::unsupported,
-              text("a mapping file passes through layers that no loaded operation can run: ", join(layers, ", "),
+              text("the model has layers that no loaded operation can run: ", join(layers, ", "),
                    more ? text(" and ", more, " more") : ""),
               "load an extension that defines the operation; converting works without it");
 }

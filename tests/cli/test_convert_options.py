@@ -214,8 +214,8 @@ class OldCommandLines(ConvertCase):
         r = graft("convert", *files, "-o", self.path("o"), env={"MO_DISABLED_TRANSFORMS": "x"})
         self.assertIn("MO_DISABLED_TRANSFORMS is set", r.err)
 
-    def test_extensions_in_python_are_refused(self):
-        self.refused("expected a shared library as an extension, got the directory", *self.net(), "--extensions", self.folder, hint="graft new")
+    def test_a_folder_that_is_no_extension(self):
+        self.refused("expected a folder with ops/, front/, middle/ or back/ as an extension, got one with", *self.net(), "--extensions", self.folder, status=2, hint="a shared library")
 
     def test_an_output_folder_that_cannot_be_made(self):
         r = graft("convert", *self.net(), "-o", self.path("net.prototxt"))

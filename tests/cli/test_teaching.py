@@ -178,7 +178,7 @@ class Mapping(Teaching):
 
     def test_the_ir_holds_the_layer_and_an_extension_runs_it(self):
         r = self.good("convert", self.net, "-k", self.mapping, "--extensions", self.extension("teaching"), "-o", self.path("ir"))
-        self.assertIn("Passing: passed through by the mapping file; running it requires an extension", r.err)
+        self.assertIn("Passing: passed through; running it requires an extension", r.err)
         ir = self.path("ir", "five.xml")
         with open(ir) as f:
             xml = f.read()
@@ -193,7 +193,7 @@ class Mapping(Teaching):
 
     def test_running_without_an_extension_says_what_is_missing(self):
         self.bad("run", self.net, "-k", self.mapping, "--extensions", self.extension("teaching"),
-                 said=["a mapping file passes through layers that no loaded operation can run: 'three' (Passing)", "hint: load an extension"])
+                 said=["the model has layers that no loaded operation can run: 'three' (Passing)", "hint: load an extension"])
 
     def test_an_extension_that_knows_the_operation_gets_the_parameters(self):
         both = self.extension("teaching") + "," + self.extension("passed_layer")

@@ -1,0 +1,76 @@
+#include "graph/attribute_text.hpp"
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace graft {
+namespace {
+
+std::vector<std::string> split_escaped(std::string_view s) {
+  std::vector<std::string> out(1);
+  for (size_t i = 0; i < s.size(); ++i) {
+    if (s[i] == '\\' && i + 1 < s.size() && s[i + 1] == ',') out.back() += s[++i];
+    else if (s[i] == ',') out.emplace_back();
+    else out.back() += s[i];
+  }
+  return out;
+}
+std::vector<std::string> parse_texts(std::string_view s) {
+  std::vector<std::string> out;
+  if (s.empty()) return out;
+  for (const std::string& item : split_escaped(s)) out.emplace_back(trim(item));
+  return out;
+}
+
+template <class T, class F>
+std::vector<T> parse_list(std::string_view s, F&& one, std::string_view what) {
+  std::vector<T> out;
+  if (trim(s).empty()) return out;
+  for (std::string_view part : split(s, ',')) {
+    auto v = one(trim(part));
+    if (!v) throw_user("expected a list of ", what, ", got '", s, "'");
+    out.push_back(static_cast<T>(*v));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> parse_names(std::string_view s) {
+  std::vector<std::string> out = split_escaped(s);
+  std::erase(out, "");
+  return out;
+}
+
+Attribute parse_attribute(std::string_view s, graft_kind kind) {
+  auto wanted = [&](std::string_view what) -> Attribute { throw_user("expected ", what, ", got '", s, "'"); };
+  switch (kind) {
+    case GRAFT_BOOL: {
+      auto v = parse_bool(s);
+      return v ? Attribute(*v) : wanted("true or false");
+    }
+    case GRAFT_INT: {
+      auto v = parse_int(s);
+      return v ? Attribute(*v) : wanted("an integer");
+    }
+    case GRAFT_FLOAT: {
+      auto v = parse_number(s);
+      return v ? Attribute(*v) : wanted("a number");
+    }
+    case GRAFT_DTYPE: {
+      auto v = parse_dtype(s);
+      return v ? Attribute(*v) : wanted("an element type");
+    }
+    case GRAFT_SHAPE: {
+      auto v = parse_shape(s);
+      return v ? Attribute(*v) : wanted("a shape");
+    }
+    case GRAFT_INTS: return parse_list<int64_t>(s, parse_int, "integers");
+    case GRAFT_FLOATS: return parse_list<double>(s, parse_number, "numbers");
+    case GRAFT_DTYPES: return parse_list<DType>(s, parse_dtype, "element types");
+    case GRAFT_TEXTS: return parse_texts(s);
+    default: return std::string(s);
+  }
+}
+
+}  // namespace graft

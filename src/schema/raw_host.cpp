@@ -1,0 +1,111 @@
+#include "schema/raw_host.hpp"
+
+#include <graft/memory.hpp>
+
+#include "schema/host_call.hpp"
+#include "schema/records.hpp"
+
+namespace graft {
+namespace {
+
+// The size of a list, whose address goes to `out`.
+template <class Item, class F>
+size_t listed(const Item** out, F&& list) {
+  return host_value_or<size_t>(0, [&] {
+    std::span<const Item> items = list();
+    given(out) = items.data();
+    return items.size();
+  });
+}
+
+graft_raw_layer read_layer(const graft_raw_layer* layer) {
+  return copy_record(layer, GRAFT_RAW_LAYER_MIN_SIZE, "a layer");
+}
+
+void write_layer(graft_raw_layer& to, graft_raw_layer from) {
+  from.size = to.size;
+  std::memcpy(&to, &from, std::min<size_t>(to.size, sizeof from));
+}
+
+graft_raw_host make_raw_table() {
+  graft_raw_host h{};
+  h.size = sizeof h;
+  h.framework = [](const graft_raw_model* m) { return m->framework(); };
+  h.path = [](const graft_raw_model* m) { return m->path(); };
+  h.layers = [](graft_raw_model* m, const graft_layer** out) { return listed(out, [&] { return m->layers(); }); };
+  h.layer = [](graft_raw_model* m, graft_layer id, graft_raw_layer* out) {
+    return host_run([&] { write_layer(given(out), m->layer(id)); });
+  };
+  h.fields = [](graft_raw_model* m, graft_layer id, const graft_named_value** out) {
+    return listed(out, [&] { return m->fields(id); });
+  };
+  h.field = [](graft_raw_model* m, graft_layer id, graft_str path) {
+    return host_value_or<const graft_value*>(nullptr, [&] { return m->field(id, view(path)); });
+  };
+  h.body = [](graft_raw_model* m, graft_layer id, graft_str path, size_t index) {
+    return host_value_or<graft_raw_model*>(nullptr, [&] { return m->body(id, view(path), index); });
+  };
+  h.inputs = [](graft_raw_model* m, const graft_raw_value** out) { return listed(out, [&] { return m->inputs(); }); };
+  h.outputs = [](graft_raw_model* m, const graft_raw_value** out) { return listed(out, [&] { return m->outputs(); }); };
+  h.value_info = [](graft_raw_model* m, graft_str value, graft_info* info) {
+    return host_value_or<int32_t>(0, [&] { return m->value_info(view(value), given(info)); });
+  };
+  h.constants = [](graft_raw_model* m, const graft_str** out) { return listed(out, [&] { return m->constants(); }); };
+  h.constant = [](graft_raw_model* m, graft_str name) {
+    return host_value_or<const graft_tensor*>(nullptr, [&] { return m->constant(view(name)); });
+  };
+  h.producer = [](graft_raw_model* m, graft_str value) {
+    return host_value_or<graft_layer>(0, [&] { return m->producer(view(value)); });
+  };
+  h.consumers = [](graft_raw_model* m, graft_str value, const graft_layer** out) {
+    return listed(out, [&] { return m->consumers(view(value)); });
+  };
+  h.replacements = [](graft_raw_model* m, const graft_raw_replacement** out) {
+    return listed(out, [&] { return m->replacements(); });
+  };
+  h.keep_tensor = [](graft_raw_model* m, const graft_tensor* t) {
+    return host_value_or<void*>(nullptr, [&] { return m->keep_tensor(t); });
+  };
+  h.release_tensor = [](void* kept) { delete static_cast<Tensor*>(kept); };
+
+  h.add_layer = [](graft_raw_model* m, const graft_raw_layer* layer, const graft_info* infos, size_t count,
+                   graft_layer* added) {
+    return host_run([&] { given(added) = m->add_layer(read_layer(layer), {infos, count}); });
+  };
+  h.remove_layer = [](graft_raw_model* m, graft_layer id) { return host_run([&] { m->remove_layer(id); }); };
+  h.set_layer = [](graft_raw_model* m, graft_layer id, const graft_raw_layer* layer) {
+    return host_run([&] { m->set_layer(id, read_layer(layer)); });
+  };
+  h.set_field = [](graft_raw_model* m, graft_layer id, graft_str path, const graft_value* value) {
+    return host_run([&] { m->set_field(id, view(path), value); });
+  };
+  h.copy_field = [](graft_raw_model* m, graft_layer from, graft_str path, graft_layer to, graft_str to_path) {
+    return host_run([&] { m->copy_field(from, view(path), to, view(to_path)); });
+  };
+  h.add_constant = [](graft_raw_model* m, graft_str name, const graft_tensor* t) {
+    return host_run([&] { m->add_constant(view(name), given(t)); });
+  };
+  h.remove_constant = [](graft_raw_model* m, graft_str name) {
+    return host_run([&] { m->remove_constant(view(name)); });
+  };
+  h.replace_value = [](graft_raw_model* m, graft_str from, graft_str to) {
+    return host_run([&] { m->replace_value(view(from), view(to)); });
+  };
+  h.set_inputs = [](graft_raw_model* m, const graft_raw_value* values, size_t count) {
+    return host_run([&] { m->set_inputs({values, count}); });
+  };
+  h.set_outputs = [](graft_raw_model* m, const graft_str* values, size_t count) {
+    return host_run([&] { m->set_outputs({values, count}); });
+  };
+  h.take_replacement = [](graft_raw_model* m, size_t index) { return host_run([&] { m->take_replacement(index); }); };
+  return h;
+}
+
+}  // namespace
+
+const graft_raw_host& raw_host_table() {
+  static const graft_raw_host table = make_raw_table();
+  return table;
+}
+
+}  // namespace graft
