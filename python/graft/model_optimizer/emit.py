@@ -37,12 +37,16 @@ class Builder:
         self.inputs = list(layer.inputs)
 
     def op(self, type: str, inputs: "list[Any]", attributes: "dict[str, Any] | None" = None, opset: str = "opset1",
-           outputs: Any = None) -> Any:
-        arguments = {"opset": opset} if outputs is None else {"opset": opset, "outputs": outputs}
-        return self.layer.add_operation(type, list(inputs), dict(attributes or {}), **arguments)
+           outputs: Any = 1) -> Any:
+        """The output of an added operation, or a list if there are several.
+
+        `outputs` is their number, or a pair of element type and shape for each.
+        """
+        made = self.layer.add_operation(type, list(inputs), dict(attributes or {}), opset=opset, outputs=outputs)
+        return made if len(made) != 1 else made[0]
 
     def const(self, value: Any, dtype: Any = None) -> Any:
-        return self.layer.add_constant(np.ascontiguousarray(np.asarray(value, dtype=dtype)))
+        return self.layer.constant(np.ascontiguousarray(np.asarray(value, dtype=dtype)))
 
     def like(self, value: Any, other: Any) -> Any:
         """A constant with the element type of another value."""
@@ -193,8 +197,7 @@ def _emit_own(builder: Builder, node: Node) -> "list[Any]":
     infos, values, copy = infer_outputs(builder, node)
     if values and all(v is not None for v in values):
         return [builder.const(np.asarray(v, dtype=i[0])) for v, i in zip(values, infos)]
-    inputs = [g for g in builder.inputs if g is not None]
-    made = builder.op(kind, inputs, ir_attributes(copy), node.soft_get("version", None) or "extension", infos)
+    made = builder.op(kind, _given(builder), ir_attributes(copy), node.soft_get("version", None) or "extension", infos)
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
@@ -217,9 +220,15 @@ def emit(builder: Builder, node: Node) -> "list[Any]":
     if standard and BY_OP[op].row is not None:
         return _emit_table(builder, node)
     if version.startswith("opset") and node.soft_get("type", None):
-        made = builder.op(node.type, [g for g in builder.inputs if g is not None], ir_attributes(node), version)
+        made = builder.op(node.type, _given(builder), ir_attributes(node), version, max(1, len(node._ports("out"))))
         return list(made) if isinstance(made, (list, tuple)) else [made]
     return _emit_own(builder, node)
+
+
+def _given(builder: Builder) -> "list[Any]":
+    """The inputs up to the last one that is connected."""
+    last = max((i for i, g in enumerate(builder.inputs) if g is not None), default=-1)
+    return builder.inputs[:last + 1]
 
 
 def _emit_table(builder: Builder, node: Node) -> "list[Any]":
@@ -230,5 +239,5 @@ def _emit_table(builder: Builder, node: Node) -> "list[Any]":
     if not kind or not str(version).startswith("opset"):
         raise Error(f"'{node.soft_get('name')}': the operation '{node.op}' is internal to the Model Optimizer and has no "
                     "counterpart here")
-    made = builder.op(kind, [g for g in builder.inputs if g is not None], table_attributes(node), version)
+    made = builder.op(kind, _given(builder), table_attributes(node), version, max(1, len(node._ports("out"))))
     return list(made) if isinstance(made, (list, tuple)) else [made]

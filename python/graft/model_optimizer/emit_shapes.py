@@ -67,7 +67,7 @@ def _expand_dims(b: Builder, node: Node) -> Any:
 @emitter("Transpose", "Permute")
 def _transpose(b: Builder, node: Node) -> Any:
     if not b.has(1) and not node.has_valid("order"):
-        order: Any = b.ints(list(range(b.rank(b.inputs[0])))[::-1] if not node.soft_get("reverse_order", False) is None else [])
+        order: Any = b.ints(list(range(b.rank(b.inputs[0])))[::-1])
     else:
         order = _second(b, node, "order")
     return b.op("Transpose", [b.inputs[0], order])
@@ -101,7 +101,7 @@ def _flatten_onnx(b: Builder, node: Node) -> Any:
     if axis == 1:
         return b.op("Reshape", [b.inputs[0], b.ints([0, -1])], {"special_zero": True})
     shape = b.op("ShapeOf", [b.inputs[0]], {"output_type": "i64"}, "opset3")
-    head = b.op("Gather", [shape, b.ints(list(range(axis))), b.ints(0)])
+    head = b.op("Gather", [shape, b.ints(list(range(axis))), b.ints(0)], {}, "opset8")
     rows = b.op("ReduceProd", [head, b.ints([0])], {"keep_dims": True})
     return b.op("Reshape", [b.inputs[0], b.op("Concat", [rows, b.ints([-1])], {"axis": 0})], {"special_zero": False})
 
@@ -121,10 +121,7 @@ def _pack(b: Builder, node: Node) -> Any:
 @emitter("Gather")
 def _gather(b: Builder, node: Node) -> Any:
     axis = b.inputs[2] if b.has(2) else b.ints(int(node.soft_get("axis", 0)))
-    batch = int(node.soft_get("batch_dims", 0))
-    if batch:
-        return b.op("Gather", [b.inputs[0], b.inputs[1], axis], {"batch_dims": batch}, "opset8")
-    return b.op("Gather", [b.inputs[0], b.inputs[1], axis], {"batch_dims": 0}, "opset8")
+    return b.op("Gather", [b.inputs[0], b.inputs[1], axis], {"batch_dims": int(node.soft_get("batch_dims", 0))}, "opset8")
 
 
 @emitter("AttributedGather")
@@ -138,25 +135,26 @@ def _count(b: Builder, node: Node) -> int:
 
 @emitter("Split")
 def _split(b: Builder, node: Node) -> Any:
-    return b.op("Split", b.inputs[:2], {"num_splits": _count(b, node)})
+    return b.op("Split", b.inputs[:2], {"num_splits": _count(b, node)}, outputs=_count(b, node))
 
 
 @emitter("AttributedSplit")
 def _attributed_split(b: Builder, node: Node) -> Any:
     axis = int(node.soft_get("axis", 1))
-    made = b.op("Split", [b.inputs[0], b.ints(axis)], {"num_splits": _count(b, node)})
+    made = b.op("Split", [b.inputs[0], b.ints(axis)], {"num_splits": _count(b, node)}, outputs=_count(b, node))
     made = list(made) if isinstance(made, (list, tuple)) else [made]
     return [b.op("Squeeze", [m, b.ints([axis])]) for m in made] if node.has_and_set("squeeze_axis") else made
 
 
 @emitter("VariadicSplit")
 def _variadic_split(b: Builder, node: Node) -> Any:
-    return b.op("VariadicSplit", b.inputs[:3])
+    return b.op("VariadicSplit", b.inputs[:3], {}, outputs=len(node._ports("out")))
 
 
 @emitter("AttributedVariadicSplit")
 def _attributed_variadic_split(b: Builder, node: Node) -> Any:
-    return b.op("VariadicSplit", [b.inputs[0], b.ints(int(node.axis)), b.ints(np.ravel(node.size_splits))])
+    return b.op("VariadicSplit", [b.inputs[0], b.ints(int(node.axis)), b.ints(np.ravel(node.size_splits))], {},
+                outputs=np.size(node.size_splits))
 
 
 @emitter("CaffeSlice")
@@ -165,9 +163,11 @@ def _caffe_slice(b: Builder, node: Node) -> Any:
     size = (b.shape(b.inputs[0]) or ())[axis]
     points = [int(p) for p in np.ravel(node.soft_get("slice_point", []))]
     if not points:
-        return b.op("Split", [b.inputs[0], b.ints(axis)], {"num_splits": len(node._ports("out"))})
+        return b.op("Split", [b.inputs[0], b.ints(axis)], {"num_splits": len(node._ports("out"))},
+                    outputs=len(node._ports("out")))
     bounds = [0] + points + [size]
-    return b.op("VariadicSplit", [b.inputs[0], b.ints(axis), b.ints([y - x for x, y in zip(bounds, bounds[1:])])])
+    return b.op("VariadicSplit", [b.inputs[0], b.ints(axis), b.ints([y - x for x, y in zip(bounds, bounds[1:])])], {},
+                outputs=len(bounds) - 1)
 
 
 def _slice(b: Builder, begin: Any, end: Any, step: Any, axes: "list[int]") -> Any:
@@ -265,7 +265,7 @@ def _tf_pad(b: Builder, node: Node) -> Any:
 
 @emitter("ONNXPad")
 def _onnx_pad(b: Builder, node: Node) -> Any:
-    halves = b.op("Split", [b.inputs[1], b.ints(0)], {"num_splits": 2})
+    halves = b.op("Split", [b.inputs[1], b.ints(0)], {"num_splits": 2}, outputs=2)
     value = b.inputs[2] if b.has(2) else None
     return _pad(b, node, halves[0], halves[1], value, str(node.soft_get("mode", "constant")))
 
