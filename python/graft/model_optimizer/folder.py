@@ -26,6 +26,20 @@ _ABSTRACT = {FrontExtractorOp, CaffePythonFrontExtractorOp, MXNetCustomFrontExtr
              *BUILTIN.values()}
 
 
+def _files(path: str) -> "list[tuple[str, str | None]]":
+    """(dotted path, framework or None) of each file, in the order of loading."""
+    places: "list[tuple[str, str | None]]" = [("ops", None), ("front", None)]
+    places += [(f"front.{folder}", framework) for folder, framework in FRAMEWORKS.items()]
+    places += [("middle", None), ("back", None)]
+    found = []
+    for place, framework in places:
+        folder = os.path.join(path, *place.split("."))
+        for entry in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+            if entry.endswith(".py") and entry != "__init__.py":
+                found.append((f"{place}.{entry[:-3]}", framework))
+    return found
+
+
 class Front:
     """What a folder has for one framework."""
 
@@ -38,8 +52,9 @@ class Front:
 class Folder:
     """A loaded folder: operations by name, and extractors and transformations by framework."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, only: "tuple[str, str | None] | None" = None) -> None:
         self.path = os.path.abspath(path)
+        self._only = only
         self.name = os.path.basename(self.path.rstrip(os.sep))
         self.ops: "dict[str, Any]" = {}
         self.fronts = {framework: Front() for framework in FRAMEWORKS.values()}
@@ -58,9 +73,19 @@ class Folder:
                 Op.excluded_classes[:] = known[1]
                 CaffePythonFrontExtractorOp.registered_ops.clear()
                 CaffePythonFrontExtractorOp.registered_ops.update(known[2])
-        if not self.ops and not any(f.extractors or f.custom or f.replacers for f in self.fronts.values()):
+        if only is None and not self.ops and not any(f.extractors or f.custom or f.replacers for f in self.fronts.values()):
             raise FolderError(f"'{self.path}' defines no operation, extractor or transformation",
                               "classes are registered by their base class: Op, FrontExtractorOp, FrontReplacementOp, ...")
+
+    @classmethod
+    def single(cls, path: str, dotted: str, framework: "str | None") -> "Folder":
+        """One file of a folder, with what it imports; it may define nothing."""
+        return cls(path, (dotted, framework))
+
+    @classmethod
+    def listed(cls, path: str) -> "list[tuple[str, str | None]]":
+        """The files of a folder, without loading them."""
+        return _files(os.path.abspath(path))
 
     # ---- files ----
 
@@ -79,24 +104,11 @@ class Folder:
                 raise FolderError(f"'{os.path.join(front, entry)}' is not read: the folder of this framework is named "
                                   f"'front/{right}'", f"rename it to {os.path.join(front, right)}")
 
-    def files(self) -> "list[tuple[str, str | None]]":
-        """(dotted path, framework or None) of each file, in the order of loading."""
-        places: "list[tuple[str, str | None]]" = [("ops", None), ("front", None)]
-        places += [(f"front.{folder}", framework) for folder, framework in FRAMEWORKS.items()]
-        places += [("middle", None), ("back", None)]
-        found = []
-        for place, framework in places:
-            folder = os.path.join(self.path, *place.split("."))
-            for entry in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-                if entry.endswith(".py") and entry != "__init__.py":
-                    found.append((f"{place}.{entry[:-3]}", framework))
-        return found
-
     def _file(self, dotted: str) -> str:
         return os.path.join(self.path, *dotted.split(".")) + ".py"
 
     def _load(self) -> None:
-        for dotted, framework in self.files():
+        for dotted, framework in [self._only] if self._only else _files(self.path):
             self.load_file(dotted, framework)
 
     def load_file(self, dotted: str, framework: "str | None") -> None:
@@ -160,15 +172,14 @@ class Folder:
             return
         if not isinstance(cls.op, str) or not cls.op:
             raise FolderError(f"{file}: 'op' of class {cls.__name__}: expected a string, got {cls.op!r}")
-        self._check_single(self.ops, cls.op, cls, "operation")
+        if cls.op in self.ops:
+            self._refuse_second(cls, self.ops[cls.op], "operation", cls.op)
         self.ops[cls.op] = cls
         Op.registered_ops[cls.op] = cls
 
-    def _check_single(self, table: "dict[str, Any]", key: str, cls: Any, what: str) -> None:
-        other = next((c for k, c in table.items() if k.lower() == key.lower()), None)
-        if other is not None:
-            raise FolderError(f"{self.where[cls]}: {cls.__name__} and {other.__name__} ({self.where.get(other, 'built in')}) "
-                              f"both register the {what} '{key}'")
+    def _refuse_second(self, cls: Any, other: Any, what: str, key: str) -> None:
+        raise FolderError(f"{self.where[cls]}: {cls.__name__} and {other.__name__} ({self.where.get(other, 'built in')}) both "
+                          f"register the {what} '{key}'")
 
     def _register_extractor(self, cls: Any, file: str, framework: "str | None") -> None:
         if not callable(getattr(cls, "extract", None)) or cls.extract is FrontExtractorOp.extract:
@@ -188,7 +199,8 @@ class Folder:
         front = self.fronts[framework]
         table = front.extractors if issubclass(cls, FrontExtractorOp) else front.custom
         key = cls.op.lower() if table is front.extractors else cls.op
-        self._check_single(table, key, cls, "type")
+        if key in table:
+            self._refuse_second(cls, table[key], "type", cls.op)
         table[key] = cls
 
     def _register_replacer(self, cls: Any, file: str, framework: "str | None") -> None:
