@@ -139,12 +139,19 @@ class _Split(TableOp):
                 self.attrs["out_ports_count"] = int(count)
 
 
+class _Einsum(TableOp):
+    @staticmethod
+    def normalize_equation(node_name: str, equation: str, *ports: int) -> str:
+        return equation.replace(" ", "")
+
+
 def _copying(node: Any) -> None:
     copy_shape_infer(node)
 
 
 _BASES = {"const.Const": _Const, "parameter.Parameter": _Parameter, "elementwise.Elementwise": _Elementwise,
-          "activation_ops.Activation": _Activation, "ReduceOps.ReduceOp": _Reduce, "split.Split": _Split,
+          "activation_ops.Activation": _Activation, "ReduceOps.ReduceOp": _Reduce,
+          "einsum.Einsum": _Einsum, "split.Split": _Split,
           "split.VariadicSplit": _Split, "split.AttributedSplit": _Split, "split.AttributedVariadicSplit": _Split}
 _SAME_SHAPE = {"Identity", "SoftMax", "LogSoftmax", "AttributedPower", "AttributedClamp", "LRN", "AttributedLRN", "PReLU",
                "Gelu", "NormalizeL2", "Normalize", "MVN", "GRN", "LeakyReLU", "ScaleShift", "StopGradient", "Swish"}

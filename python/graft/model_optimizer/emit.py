@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from .builtin import BY_OP, TableOp
+from .builtin import BUILTIN, BY_OP, TableOp
 from .datatypes import ir_name
 from .errors import Error
 from .graph import Graph
@@ -29,12 +29,18 @@ def emitter(*ops: str) -> "Callable[[Any], Any]":
     return register
 
 
+# Where types of the Model Optimizer differ from the names of the host's operations.
+_HOST_NAMES = {"ReLU": "Relu", "PReLU": "PRelu", "SoftMax": "Softmax", "BiasAdd": "Add", "GEMM": "MatMul"}
+_HOST_OPSETS = {"RNNCell": "opset1", "PSROIPooling": "opset1", "ShuffleChannels": "opset1"}
+
+
 class Builder:
     """A layer under import: its inputs, and functions that add operations."""
 
     def __init__(self, layer: Any, layout: str) -> None:
         self.layer, self.layout = layer, layout
         self.inputs = list(layer.inputs)
+        self.base_op = ""  # the `op` of the table, also where an extractor gave the node another one
 
     def op(self, type: str, inputs: "list[Any]", attributes: "dict[str, Any] | None" = None, opset: str = "opset1",
            outputs: Any = 1) -> Any:
@@ -42,6 +48,7 @@ class Builder:
 
         `outputs` is their number, or a pair of element type and shape for each.
         """
+        type, opset = _HOST_NAMES.get(type, type), _HOST_OPSETS.get(type, opset)
         made = self.layer.add_operation(type, list(inputs), dict(attributes or {}), opset=opset, outputs=outputs)
         return made if len(made) != 1 else made[0]
 
@@ -103,13 +110,11 @@ def _plain(name: str, value: Any) -> Any:
     return value
 
 
-def table_attributes(node: Node) -> "dict[str, Any]":
+def table_attributes(node: Node, row: Any) -> "dict[str, Any]":
     """Attributes of a built-in operation under the IR's names."""
-    cls = BY_OP[node.op]
-    assert cls.row is not None
     found = {}
-    for name in cls.row.attributes:
-        value = node.soft_get(_RENAMED.get((node.op, name), name), None)
+    for name in row.attributes:
+        value = node.soft_get(_RENAMED.get((row.op, name), name), None)
         if value is not None and not callable(value) or isinstance(value, type):
             found[name] = _plain(name, value)
     return found
@@ -204,25 +209,38 @@ def _emit_own(builder: Builder, node: Node) -> "list[Any]":
 # ---- all ----
 
 
+def _row(node: Node) -> Any:
+    """The line of the table that a node goes by: that of its class, or of its `op` if the folder redefines the class."""
+    cls = node.soft_get("op_class", None)
+    if isinstance(cls, type) and issubclass(cls, TableOp) and cls in _BUILTIN:
+        return cls.row
+    found = BY_OP.get(node.soft_get("op", None))
+    if found is None or found.row is None:
+        return None
+    if cls is None or cls.__name__ == found.__name__ or str(node.soft_get("version", "")).startswith("opset"):
+        return found.row
+    return None
+
+
+_BUILTIN = set(BUILTIN.values())
+
+
 def emit(builder: Builder, node: Node) -> "list[Any]":
     """Adds what the node stands for; returns its outputs."""
     from . import emit_layers, emit_shapes  # noqa: F401  register their functions
 
-    op, cls = node.soft_get("op", None), node.soft_get("op_class", None)
+    row = _row(node)
     version = str(node.soft_get("version", None) or "")
-    standard = op in BY_OP and (cls is None or issubclass(cls, TableOp) and cls is BY_OP.get(op) or
-                                cls.__name__ == BY_OP[op].__name__ or version.startswith("opset"))
-    if op in BY_OP and cls is not None and cls in BY_OP.values():
-        standard = True
-    if standard and op in _EMITTERS:
-        made = _EMITTERS[op](builder, node)
-        return list(made) if isinstance(made, (list, tuple)) else [made]
-    if standard and BY_OP[op].row is not None:
-        return _emit_table(builder, node)
-    if version.startswith("opset") and node.soft_get("type", None):
+    builder.base_op = row.op if row is not None else ""
+    if row is not None and row.op in _EMITTERS:
+        made = _EMITTERS[row.op](builder, node)
+    elif row is not None:
+        made = _emit_table(builder, node, row)
+    elif version.startswith("opset") and node.soft_get("type", None):
         made = builder.op(node.type, _given(builder), ir_attributes(node), version, max(1, len(node._ports("out"))))
-        return list(made) if isinstance(made, (list, tuple)) else [made]
-    return _emit_own(builder, node)
+    else:
+        made = _emit_own(builder, node)
+    return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
 def _given(builder: Builder) -> "list[Any]":
@@ -231,13 +249,23 @@ def _given(builder: Builder) -> "list[Any]":
     return builder.inputs[:last + 1]
 
 
-def _emit_table(builder: Builder, node: Node) -> "list[Any]":
-    row = BY_OP[node.op].row
-    assert row is not None
+def _aligned(builder: Builder, inputs: "list[Any]") -> "list[Any]":
+    """Inputs of an element-wise operation; a constant of another type gets the type of the others."""
+    kinds = {builder.dtype(g) for g in inputs if g is not None}
+    free = [g for g in inputs if g is not None and g.value is None]
+    if len(kinds) < 2 or len({builder.dtype(g) for g in free}) != 1:
+        return inputs
+    kind = builder.dtype(free[0])
+    return [g if g is None or builder.dtype(g) == kind else builder.const(g.value, kind) for g in inputs]
+
+
+def _emit_table(builder: Builder, node: Node, row: Any) -> Any:
     kind = node.soft_get("type", None) or row.type
-    version = node.soft_get("version", None) or row.version
-    if not kind or not str(version).startswith("opset"):
-        raise Error(f"'{node.soft_get('name')}': the operation '{node.op}' is internal to the Model Optimizer and has no "
+    version = str(node.soft_get("version", None) or row.version)
+    if not row.type or not version.startswith("opset"):
+        raise Error(f"'{node.soft_get('name')}': the operation '{row.op}' is internal to the Model Optimizer and has no "
                     "counterpart here")
-    made = builder.op(kind, _given(builder), table_attributes(node), version, max(1, len(node._ports("out"))))
-    return list(made) if isinstance(made, (list, tuple)) else [made]
+    inputs = _given(builder)
+    if row.module == "elementwise":
+        inputs = _aligned(builder, inputs)
+    return builder.op(kind, inputs, table_attributes(node, row), version, max(1, len(node._ports("out"))))

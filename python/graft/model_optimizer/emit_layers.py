@@ -110,7 +110,7 @@ def _round(b: Builder, node: Node) -> Any:
 @emitter("ReduceSum", "ReduceProd", "ReduceMin", "ReduceMax", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceAnd",
          "ReduceLogicalAnd", "ReduceLogicalOr")
 def _reduce(b: Builder, node: Node) -> Any:
-    kind = "ReduceLogicalAnd" if node.op == "ReduceAnd" else node.op
+    kind = "ReduceLogicalAnd" if b.base_op == "ReduceAnd" else b.base_op
     if b.has(1):
         axes = b.inputs[1]
     elif node.has_valid("axis"):
@@ -128,7 +128,7 @@ def _arg(b: Builder, node: Node) -> Any:
     axis = node.soft_get("axis", None)
     if axis is None:
         axis = int(np.ravel(b.value(1))[0])
-    mode = "max" if node.op == "ArgMax" else "min"
+    mode = "max" if b.base_op == "ArgMax" else "min"
     kind = ir_name(node.soft_get("output_type", np.int64))
     made = b.op("TopK", [b.inputs[0], b.ints(int(node.soft_get("top_k", 1)))],
                 {"axis": int(axis), "mode": mode, "sort": "index", "index_element_type": kind}, "opset3", 2)
@@ -246,7 +246,7 @@ def _convolution(b: Builder, node: Node) -> Any:
                   "dilations": _spatial(node, "dilation", rank, layout, 1),
                   "auto_pad": str(node.soft_get("auto_pad", None) or "explicit")}
     group = int(node.soft_get("group", 1))
-    backward = node.op == "Deconvolution" or node.soft_get("type", "") == "Deconvolution"
+    backward = b.base_op == "Deconvolution" or node.soft_get("type", "") == "Deconvolution"
     if layout == "NHWC":
         if group != 1 or backward:
             raise Error(f"'{node.soft_get('name')}': a grouped or transposed convolution in NHWC has no counterpart here")
@@ -325,7 +325,7 @@ def _mvn(b: Builder, x: Any, axes: "list[int]", variance: bool, eps: float, mode
 @emitter("MVN", "MVNOnnx", "MVNCaffe")
 def _mvn_any(b: Builder, node: Node) -> Any:
     rank = b.rank(b.inputs[0])
-    mode = str(node.soft_get("eps_mode", "inside_sqrt" if node.op == "MVNCaffe" else "outside_sqrt")).upper()
+    mode = str(node.soft_get("eps_mode", "inside_sqrt" if b.base_op == "MVNCaffe" else "outside_sqrt")).upper()
     variance = bool(int(node.soft_get("normalize_variance", 1)))
     eps = float(node.soft_get("eps", 1e-9))
     if b.has(1):

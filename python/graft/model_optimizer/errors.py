@@ -20,6 +20,8 @@ class InternalError(Exception):
 class FolderError(ValueError):
     """A folder of extensions that cannot be loaded or applied; `hint` says what to do."""
 
+    _graft_plain = True  # reported with its own words alone
+
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(f"{message}\nhint: {hint}" if hint else message)
         self.message, self.hint = message, hint

@@ -73,6 +73,7 @@ class RawGraph:
         self.graph.graph["replacements"] = Replacements(raw)
         self._made: "dict[str, tuple[str, int]]" = {}  # value -> (node, port)
         self._value: "dict[tuple[str, int], str]" = {}
+        self._stored: "set[str]" = set()  # inputs of the model and constants of the file
         self._layer: "dict[str, Any]" = {}
         self._inputs: "dict[str, list[str]]" = {}
         self._snapshot: "dict[str, dict[str, Any]]" = {}
@@ -100,6 +101,7 @@ class RawGraph:
             self.graph.add_node(identity, kind="op", name=port.name, op="Parameter", type="Parameter", shape=shape,
                                 data_type=None if port.dtype is None else np.dtype(port.dtype).type, is_input=True,
                                 out_ports_count=1)
+            self._stored.add(identity)
             self._name(port.name, identity, 0)
 
     def _constant(self, value: str) -> "tuple[str, int] | None":
@@ -110,6 +112,7 @@ class RawGraph:
         identity = self.graph.unique_id(value)
         self.graph.add_node(identity, kind="op", name=value, op="Const", type="Const", version="opset1", value=array,
                             shape=np.array(array.shape, dtype=np.int64), data_type=array.dtype.type, out_ports_count=1)
+        self._stored.add(identity)
         self._name(value, identity, 0)
         return identity, 0
 
@@ -198,10 +201,10 @@ class RawGraph:
         if identity in own or attributes.get("op") == "Result":
             return False
         if attributes.get("op") == "Parameter":
-            if (identity, 0) not in self._value:
+            if identity not in self._stored:
                 raise Error(f"'{identity}' is a new input of the model, which a transformation cannot add here")
             return False
-        return identity in self._layer or (identity, 0) not in self._value
+        return identity not in self._stored
 
     def _check_untouched(self, identity: str) -> None:
         """An attribute of the framework's own layer that was changed would be lost: refuse it."""
@@ -219,14 +222,11 @@ class RawGraph:
 
     def _name_outputs(self, own: "set[str]") -> None:
         """New producers of model outputs take over the names of the outputs."""
-        taken = {v for k, v in self._value.items() if k[0] in own or self.graph.nodes.__contains__(k[0]) and
-                 self.graph.nodes[k[0]].get("op") in ("Parameter", "Const") and k[0] not in self._layer}
+        taken = {v for k, v in self._value.items() if k[0] in own or k[0] in self._stored}
         for result in self.graph.get_op_nodes(op="Result"):
             source = result.in_port(0).get_source() if result.is_in_port_connected(0) else None
             wanted = result.soft_get("output", None)
-            if source is None or wanted is None or source.node.id in own or wanted in taken:
-                continue
-            if source.node.op == "Parameter":
+            if source is None or wanted is None or source.node.id in own | self._stored or wanted in taken:
                 continue
             self._value[(source.node.id, source.idx)] = wanted
             taken.add(wanted)
@@ -257,7 +257,10 @@ class RawGraph:
 
     def _write_node(self, node: Node, folder: Any) -> None:
         if node.op == "Const":
-            self.raw.add_constant(self._value_name(node.id, 0), np.asarray(node.value))
+            value = np.asarray(node.value)
+            if value.dtype == np.float64:  # Python's numbers; the Model Optimizer stores them as --data_type
+                value = value.astype(np.float32)
+            self.raw.add_constant(self._value_name(node.id, 0), value)
             return
         key = next(_keys)
         _kept[key] = (node, folder)
