@@ -24,9 +24,11 @@ def _types(folder: Folder, framework: str) -> "list[str]":
     front = folder.fronts[framework]
     types = [cls.op for cls in front.extractors.values()]
     types += [op for op in folder.ops if op.lower() not in front.extractors and not names.is_known(framework, op)]
-    if front.custom:
-        types += [t for t in ("Python" if framework == "caffe" else "", "Custom" if framework == "mxnet" else "") if t]
-    return types
+    if framework == "caffe":  # a Python layer has its class as the type
+        types += [name.rpartition(".")[2] for name in front.custom]
+    elif front.custom:
+        types.append("Custom")
+    return list(dict.fromkeys(types))
 
 
 def load(path: str) -> "list[Any]":

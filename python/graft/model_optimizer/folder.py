@@ -139,6 +139,8 @@ class Folder:
         wanted = getattr(error, "name_from", None)
         below = module_path(module)
         if isinstance(error, ModuleNotFoundError):
+            if module.startswith(self.imports.package + "."):
+                return f"the folder has no '{module[len(self.imports.package) + 1:].replace('.', '/')}'"
             if below is None:
                 return f"the module '{module}' is not installed"
             return f"the module '{module}' of the Model Optimizer is not available here"
@@ -182,7 +184,8 @@ class Folder:
                           f"register the {what} '{key}'")
 
     def _register_extractor(self, cls: Any, file: str, framework: "str | None") -> None:
-        if not callable(getattr(cls, "extract", None)) or cls.extract is FrontExtractorOp.extract:
+        own = getattr(cls, "extract", None)
+        if not callable(own) or getattr(own, "__func__", own) is vars(FrontExtractorOp)["extract"].__func__:
             if cls.op is None:
                 return
             raise FolderError(f"{file}: extractor {cls.__name__} has no method 'extract'")

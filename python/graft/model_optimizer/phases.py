@@ -37,10 +37,10 @@ class _Registered:
 def _handler(folder: Folder, framework: str, layer: Any) -> Any:
     """What reads a layer: an extractor class, an operation with the layer's type as its name, or None."""
     front = folder.fronts[framework]
-    if framework == "caffe" and layer.type == "Python":
-        fields = layer.fields
-        key = ".".join(str(fields[f"python_param.{part}"]) for part in ("module", "layer") if f"python_param.{part}" in fields)
-        return front.custom.get(key)
+    if framework == "caffe" and "python_param.module" in layer.fields:
+        key = f"{layer.fields['python_param.module']}.{layer.fields['python_param.layer']}"
+        if key in front.custom:
+            return front.custom[key]
     if framework == "mxnet" and layer.type == "Custom" and "op_type" in layer.fields:
         found = front.custom.get(str(layer.fields["op_type"]))
         if found is not None:
@@ -140,7 +140,7 @@ def rename_types(folder: Folder, raw: Any) -> None:
         if layer.domain == DOMAIN:
             continue
         handler = _handler(folder, raw.framework, layer)
-        if handler is None or layer.type in ("Python", "Custom"):
+        if handler is None or handler in folder.fronts[raw.framework].custom.values():
             continue
         if layer.type != handler.op:
             layer.type = handler.op
