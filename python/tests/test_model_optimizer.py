@@ -311,7 +311,7 @@ name: "net" input: "data" input_shape { dim: 1 dim: 2 dim: 5 }
 layer { name: "t" type: "Twist" bottom: "data" top: "t" twist_param { axis: -1 offset: 3 offset: 4 } }
 """)
         layers = self.layers(self.core.read_model(path))
-        self.assertEqual(layers["t"].find("data").attrib, {"axis": "-1", "offset": "3,4", "rate": "0.25"})
+        self.assertEqual(layers["t"].find("data").attrib, {"axis": "-1", "offset": "3, 4", "rate": "0.25"})
         self.assertEqual(self.dims(layers["t"]), [[1, 2, 4]])
 
     def test_a_python_layer(self):
