@@ -246,16 +246,51 @@ class Bad(FrontReplacementPattern):
         with self.assertRaisesRegex(graft.Error, "attribute 'alpha' of the layer 'elu' was changed from 0.5 to 9.0"):
             self.core.read_model(path)
 
-    def test_middle_transformations_are_refused_by_name(self):
-        with self.assertRaisesRegex(ValueError, "Late is a middle transformation, which cannot run here"):
-            self.core.add_extension(self.extension({"middle/Late.py": """
+    def test_middle_and_back_transformations(self):
+        """They see shapes and values; the pattern has data nodes between operations."""
+        self.core.add_extension(self.extension({"middle/Fold.py": """
+from mo.front.tf.graph_utils import create_op_with_const_inputs
 from mo.middle.replacement import MiddleReplacementPattern
+from extensions.ops.elementwise import Mul
+import numpy as np
 
 
-class Late(MiddleReplacementPattern):
+class TwiceToFour(MiddleReplacementPattern):
+    enabled = True
+
+    def pattern(self):
+        return dict(nodes=[('first', dict(op='Mul')), ('data', dict(kind='data')), ('second', dict(op='Mul'))],
+                    edges=[('first', 'data'), ('data', 'second')])
+
+    def replace_pattern(self, graph, match):
+        first, second = match['first'], match['second']
+        factors = [n.in_port(1).data.get_value() for n in (first, second)]
+        assert list(match['data'].shape) == [2, 3]
+        both = create_op_with_const_inputs(graph, Mul, {1: np.array(factors[0] * factors[1])}, {'name': 'both'})
+        first.in_port(0).get_connection().set_destination(both.in_port(0))
+        second.out_port(0).get_connection().set_source(both.out_port(0))
+""", "back/Elu.py": """
+from mo.back.replacement import BackReplacementPattern
+
+
+class SharperElu(BackReplacementPattern):
+    enabled = True
+
     def find_and_replace_pattern(self, graph):
-        pass
+        for node in graph.get_op_nodes(type='Elu'):
+            node['alpha'] = 2.0
 """}))
+        path = self.onnx([onnx.node("Mul", ["x", "two"], ["a"], "m1"), onnx.node("Mul", ["a", "three"], ["b"], "m2"),
+                          onnx.node("Elu", ["b"], ["y"], "elu", alpha=0.5)], [("x", [2, 3])], [("y", [2, 3])],
+                         [onnx.tensor("two", [1], [2.0]), onnx.tensor("three", [1], [3.0])])
+        model = self.core.read_model(path)
+        graft.convert(model, self.path("c.xml"))
+        layers = {l.get("name"): l for l in ElementTree.parse(self.path("c.xml")).find("layers")}
+        self.assertEqual([l.get("type") for l in layers.values() if l.get("type") not in ("Const", "Parameter", "Result")],
+                         ["Multiply", "Elu"])
+        x = np.float32([[-1, 0, 1], [2, -3, 4]])
+        np.testing.assert_allclose(self.core.read_model(self.path("c.xml")).compile("CPU")([x])[0],
+                                   np.where(x > 0, 6 * x, 2 * np.expm1(6 * x)), rtol=1e-6)
 
     def test_nothing_leaks(self):
         import sys

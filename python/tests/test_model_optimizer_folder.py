@@ -59,9 +59,11 @@ WRONG = {
     "order_fails": ({"front/a.py": PASS.format("Tidy") + "\n    def run_after(self):\n        return [Nowhere]\n"},
                     r"Tidy.run_after failed: name 'Nowhere' is not defined"),
     "middle": ({"middle/a.py": "from mo.middle.replacement import MiddleReplacementPattern\n\n\n"
-                "class Late(MiddleReplacementPattern):\n    enabled = True\n"}, r"middle/a.py: Late is a middle transformation"),
-    "back": ({"back/a.py": "from mo.back.replacement import BackReplacementPattern\n\n\n"
-              "class Last(BackReplacementPattern):\n    enabled = True\n"}, r"back/a.py: Last is a back transformation"),
+                "class Late(MiddleReplacementPattern):\n    enabled = True\n"},
+               r"middle/a.py: Late has neither 'pattern' nor 'find_and_replace_pattern'"),
+    "back_cycle": ({"back/a.py": "from mo.back.replacement import BackReplacementPattern\n\n\n"
+                    "class Last(BackReplacementPattern):\n    def find_and_replace_pattern(self, graph):\n        pass\n\n"
+                    "    def run_after(self):\n        return [Last]\n"}, r"has a cycle: Last -> Last"),
     "empty_parts": ({"ops/__init__.py": "", "front/__init__.py": ""}, r"defines no operation, extractor or transformation"),
     "tensorflow_folder": ({"ops/a.py": OP.format("Warp"), "front/tensorflow/b.py": EXTRACTOR.format("A", "Warp")},
                           r"front/tensorflow' is not read: the folder of this framework is named 'front/tf'"),

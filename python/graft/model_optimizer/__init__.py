@@ -11,7 +11,7 @@ from typing import Any
 
 from .errors import FolderError
 from .folder import Folder
-from .phases import import_kept, import_layer, rename_types, run_front
+from .phases import import_kept, import_layer, rename_types, run_front, run_late
 from .raw_graph import DOMAIN
 
 __all__ = ["FolderError", "load"]
@@ -32,7 +32,8 @@ def _types(folder: Folder, framework: str) -> "list[str]":
 
 
 def load(path: str) -> "list[Any]":
-    """The definitions of a folder: raw passes and import rules."""
+    """The definitions of a folder: raw passes, import rules, and passes over the imported graph."""
+    from ..graph_pass import GraphPassDefinition
     from ..importing import ImportRuleDefinition
     from ..raw import RawPassDefinition
 
@@ -49,6 +50,10 @@ def load(path: str) -> "list[Any]":
         made.append(ImportRuleDefinition(framework, "*", import_kept, folder.name, DOMAIN))
         for kind in [] if order else types:
             made.append(ImportRuleDefinition(framework, kind, _bind(import_layer, folder, framework), folder.name))
+    for phase in ("middle", "back"):
+        if any(cls.phase == phase for cls in folder.late_order):
+            made.append(GraphPassDefinition(f"{folder.name}/{phase}", phase, _bind(run_late, folder, phase), folder.name,
+                                            "transformations of an extension folder"))
     return made
 
 

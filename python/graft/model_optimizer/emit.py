@@ -39,7 +39,7 @@ class Builder:
 
     def __init__(self, layer: Any, layout: str) -> None:
         self.layer, self.layout = layer, layout
-        self.inputs = list(layer.inputs)
+        self.inputs: "list[Any]" = list(getattr(layer, "inputs", []))
         self.base_op = ""  # the `op` of the table, also where an extractor gave the node another one
 
     def op(self, type: str, inputs: "list[Any]", attributes: "dict[str, Any] | None" = None, opset: str = "opset1",
@@ -73,7 +73,7 @@ class Builder:
     def rank(self, value: Any) -> int:
         shape = self.shape(value)
         if shape is None:
-            raise Error(f"the rank of an input of '{self.layer.name}' is not known")
+            raise Error("the rank of an input is not known")
         return len(shape)
 
     def value(self, index: int) -> Any:

@@ -15,13 +15,14 @@ from .modules import names_of
 from .op import Op
 from .order import is_enabled, ordered
 from .replacement import (Anchor, BackReplacementPattern, FrontReplacementFromConfigFileGeneral,
-                          FrontReplacementFromConfigFileSubGraph, FrontReplacementOp, FrontReplacementPattern,
-                          MiddleReplacementPattern, ReplacementPattern)
+                          FrontReplacementFromConfigFileSubGraph, FrontReplacementOp, MiddleReplacementPattern,
+                          ReplacementPattern)
 
 __all__ = ["Folder", "FRAMEWORKS"]
 
 FRAMEWORKS = {"caffe": "caffe", "tf": "tensorflow", "mxnet": "mxnet", "kaldi": "kaldi", "onnx": "onnx"}
 _PARTS = ("ops", "front", "middle", "back")
+_BASES = (ReplacementPattern, MiddleReplacementPattern, BackReplacementPattern, Anchor, object)
 _ABSTRACT = {FrontExtractorOp, CaffePythonFrontExtractorOp, MXNetCustomFrontExtractorOp, Op, ReplacementPattern, Anchor,
              *BUILTIN.values()}
 
@@ -58,6 +59,7 @@ class Folder:
         self.name = os.path.basename(self.path.rstrip(os.sep))
         self.ops: "dict[str, Any]" = {}
         self.fronts = {framework: Front() for framework in FRAMEWORKS.values()}
+        self.late: "list[Any]" = []  # middle and back transformations
         self.where: "dict[Any, str]" = {}
         self._check_layout(path)
         self.imports = Imports(self.path)
@@ -66,14 +68,15 @@ class Folder:
             try:
                 self._load()
                 self.fronts["caffe"].custom.update(CaffePythonFrontExtractorOp.registered_ops)
-                self.orders = {f: self._order(front) for f, front in self.fronts.items()}
+                self.orders = {f: self._order(front.replacers) for f, front in self.fronts.items()}
+                self.late_order = self._order(self.late)
             finally:
                 Op.registered_ops.clear()
                 Op.registered_ops.update(known[0])
                 Op.excluded_classes[:] = known[1]
                 CaffePythonFrontExtractorOp.registered_ops.clear()
                 CaffePythonFrontExtractorOp.registered_ops.update(known[2])
-        if only is None and not self.ops and not any(f.extractors or f.custom or f.replacers for f in self.fronts.values()):
+        if only is None and not self.ops and not self.late and not any(f.extractors or f.custom or f.replacers for f in self.fronts.values()):
             raise FolderError(f"'{self.path}' defines no operation, extractor or transformation",
                               "classes are registered by their base class: Op, FrontExtractorOp, FrontReplacementOp, ...")
 
@@ -161,11 +164,21 @@ class Folder:
         elif issubclass(cls, (FrontExtractorOp, CaffePythonFrontExtractorOp, MXNetCustomFrontExtractorOp)):
             self._register_extractor(cls, file, framework)
         elif issubclass(cls, (MiddleReplacementPattern, BackReplacementPattern)):
-            if is_enabled(cls) and not issubclass(cls, Anchor):
-                raise FolderError(f"{file}: {cls.__name__} is a {cls.phase} transformation, which cannot run here",
-                                  "write it as a front transformation, or as a pass of an extension (docs/guide/passes.md)")
+            self._register_late(cls, file)
         elif issubclass(cls, ReplacementPattern):
             self._register_replacer(cls, file, framework)
+
+    def _register_late(self, cls: Any, file: str) -> None:
+        """A middle or back transformation: it runs on the imported graph."""
+        other = next((c for c in self.late if c.__name__ == cls.__name__), None)
+        if other is not None:
+            raise FolderError(f"{file}: a transformation named {cls.__name__} is also in {self.where[other]}",
+                              "names of transformations must differ")
+        methods = ("pattern", "find_and_replace_pattern")
+        own = [m for m in methods if any(m in vars(c) for c in cls.__mro__ if c not in _BASES)]
+        if is_enabled(cls) and not own and not cls.__subclasses__():
+            raise FolderError(f"{file}: {cls.__name__} has neither 'pattern' nor 'find_and_replace_pattern'")
+        self.late.append(cls)
 
     def _register_op(self, cls: Any, file: str) -> None:
         if cls in Op.excluded_classes or cls.op is None and any(c.op is None for c in cls.__mro__[1:-1] if hasattr(c, "op")):
@@ -224,8 +237,8 @@ class Folder:
             raise FolderError(f"{file}: {cls.__name__} has no attribute 'replacement_id'",
                               "replacement_id is the 'id' of its entry in the transformations config")
 
-    def _order(self, front: Front) -> "list[Any]":
-        wanted = [c for c in front.replacers if is_enabled(c)]
+    def _order(self, classes: "list[Any]") -> "list[Any]":
+        wanted = [c for c in classes if is_enabled(c)]
         order = ordered(wanted, self.where)
         return [c for c in order if c in wanted]
 

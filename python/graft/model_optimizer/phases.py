@@ -14,7 +14,7 @@ from .node import Node
 from .op import Op
 from .raw_graph import DOMAIN, RawGraph, kept_node, new_graph, prepare_node
 
-__all__ = ["run_front", "rename_types", "import_kept", "import_layer"]
+__all__ = ["run_front", "run_late", "rename_types", "import_kept", "import_layer"]
 
 
 class _Registered:
@@ -146,6 +146,31 @@ def rename_types(folder: Folder, raw: Any) -> None:
             layer.type = handler.op
         if layer.domain:
             layer.domain = ""
+
+
+# ---- middle and back ----
+
+
+def run_late(folder: Folder, phase: str, rewrite: Any) -> None:
+    """Runs the transformations of a phase on the imported graph."""
+    from .graph_phase import GraphState
+
+    with _Registered(folder):
+        for cls in folder.late_order:
+            if cls.phase != phase:
+                continue
+            state = GraphState(rewrite)
+            before = _edges_of(state.graph)
+            _guarded(folder, f"transformation {cls.__name__}", lambda: _run(cls, state.graph))
+            if _edges_of(state.graph) != before:
+                _guarded(folder, f"transformation {cls.__name__}", state.write)
+
+
+def _edges_of(graph: Any) -> Any:
+    """What tells whether a transformation did anything: edges, names and attributes."""
+    edges = sorted((str(u), str(v), d.get("in", -1), d.get("out", -1)) for u, v, d in graph.edges(data=True))
+    return edges, {n: {k: repr(v) for k, v in a.items() if k not in ("value", "_in_ports", "_out_ports")}
+                   for n, a in graph.nodes(data=True)}
 
 
 # ---- import ----

@@ -1,4 +1,4 @@
-"""Base classes of transformations: front ones run; middle and back ones are recognized and refused by name."""
+"""Base classes of transformations: front ones run on the framework's graph, middle and back ones on the imported one."""
 
 from __future__ import annotations
 
