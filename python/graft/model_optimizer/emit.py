@@ -210,16 +210,19 @@ def _emit_own(builder: Builder, node: Node) -> "list[Any]":
 
 
 def _row(node: Node) -> Any:
-    """The line of the table that a node goes by: that of its class, or of its `op` if the folder redefines the class."""
+    """The line of the table that a node goes by: that of its class, or of its `op`.
+
+    A class of the folder with the name of a built-in one goes by the table if it says that it is the standard operation,
+    or an internal one.
+    """
     cls = node.soft_get("op_class", None)
     if isinstance(cls, type) and issubclass(cls, TableOp) and cls in _BUILTIN:
         return cls.row
     found = BY_OP.get(node.soft_get("op", None))
     if found is None or found.row is None:
         return None
-    if cls is None or cls.__name__ == found.__name__ or str(node.soft_get("version", "")).startswith("opset"):
-        return found.row
-    return None
+    standard = str(node.soft_get("version", "")).startswith("opset") or not node.soft_get("type", None)
+    return found.row if cls is None or standard else None
 
 
 _BUILTIN = set(BUILTIN.values())

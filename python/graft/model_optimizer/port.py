@@ -118,7 +118,7 @@ class Port:
 
     def disconnected(self) -> bool:
         if self.type == "in":
-            return self.get_source() is None
+            return not self._edges()
         return not self.get_destinations()
 
     def get_source(self) -> "Port | None":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 from argparse import Namespace
 from typing import Any
@@ -23,7 +24,8 @@ DOMAIN = "model_optimizer"
 _FW = {"tensorflow": "tf"}
 _keys = itertools.count(1)
 _kept: "dict[int, Any]" = {}
-_LIMIT = 1 << 20
+_runs: "collections.deque[list[int]]" = collections.deque()  # keys by model, so that those of old models can go
+_MODELS = 16
 
 
 def kept_node(key: int) -> Any:
@@ -177,6 +179,10 @@ class RawGraph:
     def write(self, extracted: "set[str]", folder: Any) -> None:
         """Layers that no extension touched stay; removed ones go; others become layers that our import rule knows."""
         graph = self.graph
+        _runs.append([])
+        while len(_runs) > _MODELS:
+            for key in _runs.popleft():
+                _kept.pop(key, None)
         own = [i for i in self._layer if i in graph and i not in extracted]
         for identity in own:
             self._check_untouched(identity)
@@ -264,7 +270,7 @@ class RawGraph:
             return
         key = next(_keys)
         _kept[key] = (node, folder)
-        _kept.pop(key - _LIMIT, None)
+        _runs[-1].append(key)
         ports = sorted(node.out_ports()) or [0]
         outputs = [self._value_name(node.id, p) for p in range(ports[-1] + 1)]
         self.raw.add_layer(node.soft_get("op"), str(node.soft_get("name", node.id)), self._sources(node), outputs,
