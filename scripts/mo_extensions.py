@@ -25,7 +25,8 @@ def unpacked(args):
     place = os.path.join(args.build, "mo2021")
     wheel = args.wheel
     if not wheel:
-        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--python-version", "38", "-d", place,
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--python-version", "38", "-d",
+                        place,
                         "--only-binary=:all:", "openvino-dev==2021.4.2"], check=True)
         wheel = glob.glob(os.path.join(place, "openvino_dev-2021.4.2*.whl"))[0]
     with zipfile.ZipFile(wheel) as z:
@@ -43,7 +44,8 @@ def environment(args):
     python = os.path.join(place, "bin", "python")
     if not os.path.exists(python):
         subprocess.run(["python3.11", "-m", "venv", place], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "openvino-dev[onnx,tensorflow2]==2023.3.0", "numpy<1.26"],
+        subprocess.run([python, "-m", "pip", "install", "-q", "openvino-dev[onnx,tensorflow2]==2023.3.0",
+                        "numpy<1.26"],
                        check=True)
     return python
 
@@ -102,7 +104,8 @@ def conversions(args, extensions, folder):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         by = re.search(r"(\d+) imported by extensions", done.stdout)
         case["said"] = done.stdout.strip().split("\n")[0] if done.returncode else "" if by else "no layer by the extension"
-    subprocess.run([python, models, "compare", folder], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run([python, models, "compare", folder], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
     with open(os.path.join(folder, "result.json")) as f:
         result = json.load(f)
     good, files = 0, set()

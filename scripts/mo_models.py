@@ -68,19 +68,22 @@ onnx_case("flatten", F + "flatten_ext.py", "Flatten", {"axis": 2})
 onnx_case("batch_norm", F + "fused_bn_ext.py", "BatchNormalization", {"epsilon": 0.01}, [(2, 3, 4, 5)],
           [np.float32([1, 2, 3]), np.float32([0, 1, 2]), np.float32([0.1, 0.2, 0.3]), np.float32([1, 1.5, 2])])
 onnx_case("gather", F + "gather_ext.py", "Gather", {"axis": 1}, constants=[np.array([2, 0])])
-onnx_case("gather_elements", F + "gatherelements_ext.py", "GatherElements", {"axis": 1}, [(2, 3)], [np.array([[0, 1], [2, 0]])])
+onnx_case("gather_elements", F + "gatherelements_ext.py", "GatherElements", {"axis": 1}, [(2, 3)],
+          [np.array([[0, 1], [2, 0]])])
 onnx_case("gather_nd", F + "gathernd_ext.py", "GatherND", {}, [(2, 3, 4)], [np.array([[0, 1], [1, 2]])])
 onnx_case("gemm", F + "gemm_ext.py", "Gemm", {"alpha": 0.5, "beta": 2.0, "transB": 1}, [(3, 4)],
           [np.arange(20, dtype=np.float32).reshape(5, 4) / 10, np.arange(5, dtype=np.float32)])
 onnx_case("identity", F + "identity_ext.py", "Identity")
-onnx_case("instance_norm", F + "instance_normalization_ext.py", "InstanceNormalization", {"epsilon": 0.02}, [(2, 3, 4, 5)],
+onnx_case("instance_norm", F + "instance_normalization_ext.py", "InstanceNormalization", {"epsilon": 0.02},
+          [(2, 3, 4, 5)],
           [np.float32([1, 2, 3]), np.float32([0, 1, 2])])
 onnx_case("lrn", F + "lrn_ext.py", "LRN", {"size": 3, "alpha": 0.1, "beta": 0.7, "bias": 1.5}, [(1, 6, 4, 4)])
 onnx_case("matmul", F + "matmul_ext.py", "MatMul", {}, [(2, 3, 4), (2, 4, 5)])
 onnx_case("mvn", F + "mean_variance_normalization_ext.py", "MeanVarianceNormalization", {"axes": [0, 2, 3]})
 onnx_case("pad", F + "pad_ext.py", "Pad", {"pads": [0, 1, 0, 2, 1, 0], "value": 0.5}, [(2, 3, 4)], opset=9)
 onnx_case("max_pool", F + "pooling_ext.py", "MaxPool", {"kernel_shape": [2, 3], "strides": [1, 2]}, [(1, 2, 6, 7)])
-onnx_case("average_pool", F + "pooling_ext.py", "AveragePool", {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}, [(1, 2, 6, 7)])
+onnx_case("average_pool", F + "pooling_ext.py", "AveragePool", {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]},
+          [(1, 2, 6, 7)])
 onnx_case("global_pool", F + "pooling_ext.py", "GlobalAveragePool", {}, [(1, 2, 6, 7)])
 onnx_case("reduce", F + "reduce_ext.py", "ReduceMean", {"axes": [1, 3], "keepdims": 0})
 onnx_case("reshape", F + "reshape_ext.py", "Reshape", {}, constants=[np.array([0, -1, 10])])
@@ -95,9 +98,11 @@ onnx_case("squeeze", F + "squeeze_ext.py", "Squeeze", {"axes": [1]}, [(2, 1, 3)]
 onnx_case("transpose", F + "transpose_ext.py", "Transpose", {"perm": [2, 0, 1, 3]})
 onnx_case("unsqueeze", F + "unsqueeze_ext.py", "Unsqueeze", {"axes": [0, 2]}, [(2, 3)])
 onnx_case("lp_norm", F + "lp_normalization_ext.py", "LpNormalization", {"axis": 1, "p": 2})
-onnx_case("conv", F + "conv_ext.py", "Conv", {"kernel_shape": [3, 3], "strides": [2, 1], "pads": [1, 0, 1, 0]}, [(1, 2, 7, 8)],
+onnx_case("conv", F + "conv_ext.py", "Conv", {"kernel_shape": [3, 3], "strides": [2, 1], "pads": [1, 0, 1, 0]},
+          [(1, 2, 7, 8)],
           [np.linspace(-1, 1, 4 * 2 * 9, dtype=np.float32).reshape(4, 2, 3, 3), np.float32([1, 2, 3, 4])])
-onnx_case("thresholded_relu", F + "activation_ext.py front/ThresholdedReluDecomposition.py", "ThresholdedRelu", {"alpha": 0.3})
+onnx_case("thresholded_relu", F + "activation_ext.py front/ThresholdedReluDecomposition.py", "ThresholdedRelu",
+          {"alpha": 0.3})
 onnx_case("softmax_replacer", F + "softmax_ext.py " + F + "softmaxONNX_to_softmax.py", "Softmax", {"axis": 1})
 onnx_case("flatten_replacer", F + "flatten_ext.py " + F + "flattenONNX_to_reshape.py", "Flatten", {"axis": 1})
 onnx_case("hard_sigmoid", F + "hard_sigmoid_ext.py", "HardSigmoid", {"alpha": 0.3, "beta": 0.4})
@@ -125,7 +130,8 @@ T = "front/tf/"
 tf_case("tf_activation", T + "activation_ext.py", lambda tf, x: tf.nn.elu(tf.math.sinh(x)))
 tf_case("tf_elementwise", T + "elementwise_ext.py", lambda tf, x: tf.raw_ops.AddV2(x=tf.raw_ops.Mul(x=x, y=2.0), y=x))
 tf_case("tf_reduce", T + "reduce_ext.py", lambda tf, x: tf.reduce_sum(x, axis=[1, 2], keepdims=True))
-tf_case("tf_matmul", T + "matmul_ext.py", lambda tf, x, y: tf.raw_ops.MatMul(a=x, b=y, transpose_b=True), [(3, 4), (5, 4)])
+tf_case("tf_matmul", T + "matmul_ext.py", lambda tf, x, y: tf.raw_ops.MatMul(a=x, b=y, transpose_b=True),
+        [(3, 4), (5, 4)])
 tf_case("tf_transpose", T + "transpose_ext.py", lambda tf, x: tf.transpose(x, [1, 0, 2]), [(2, 3, 4)])
 tf_case("tf_log1p", "front/Log1p.py", lambda tf, x: tf.math.log1p(tf.math.abs(x)))
 tf_case("tf_softsign", "front/softsign_replacer.py", lambda tf, x: tf.nn.softsign(x))
@@ -134,8 +140,11 @@ tf_case("tf_slice", T + "slice_ext.py", lambda tf, x: tf.slice(x, [0, 1, 0], [2,
 tf_case("tf_pad", T + "pad_ext.py", lambda tf, x: tf.pad(x, [[0, 0], [1, 2], [0, 1]]), [(2, 4, 3)])
 tf_case("tf_softmax", T + "softmax_ext.py", lambda tf, x: tf.nn.softmax(x), [(2, 4)])
 tf_case("tf_tile", T + "tile_ext.py", lambda tf, x: tf.tile(x, [1, 2, 3]), [(2, 4, 3)])
-tf_case("tf_reshape", T + "reshape_related_ext.py", lambda tf, x: tf.squeeze(tf.reshape(x, [2, 1, 12]), [1]), [(2, 4, 3)])
-tf_case("tf_conv", T + "conv_ext.py", lambda tf, x: tf.nn.conv2d(x, np.linspace(-1, 1, 3 * 3 * 2 * 4, dtype=np.float32).reshape(3, 3, 2, 4), 2, "SAME"), [(1, 7, 8, 2)])
+tf_case("tf_reshape", T + "reshape_related_ext.py", lambda tf, x: tf.squeeze(tf.reshape(x, [2, 1, 12]), [1]),
+        [(2, 4, 3)])
+tf_case("tf_conv", T + "conv_ext.py", lambda tf,
+        x: tf.nn.conv2d(x, np.linspace(-1, 1, 3 * 3 * 2 * 4, dtype=np.float32).reshape(3, 3, 2, 4), 2, "SAME"),
+        [(1, 7, 8, 2)])
 tf_case("tf_pooling", T + "pooling_ext.py", lambda tf, x: tf.nn.max_pool2d(x, 3, 2, "SAME"), [(1, 7, 8, 2)])
 
 
@@ -221,7 +230,8 @@ def compare(folder):
         else:
             try:
                 found = difference(core, ours, os.path.join(place, "mo", "model.xml"))
-                result[name] = {"with_files": with_files, "difference" if isinstance(found, float) else "problem": found}
+                result[name] = {"with_files": with_files,
+                                "difference" if isinstance(found, float) else "problem": found}
             except Exception as error:
                 result[name] = {"problem": str(error).strip().split("\n")[0][:160]}
         shutil.rmtree(os.path.join(place, "mo"), ignore_errors=True)

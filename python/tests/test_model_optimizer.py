@@ -86,7 +86,8 @@ class TwirlExtractor(FrontExtractorOp):
 
     def test_the_type_is_found_in_any_case_and_domain(self):
         self.core.add_extension(self.extension(self.files))
-        model = self.core.read_model(self.onnx([onnx.node("TWIRL", ["x"], ["y"], "t", "com.acme", turns=2)], [("x", [4])],
+        model = self.core.read_model(self.onnx([onnx.node("TWIRL", ["x"], ["y"], "t", "com.acme", turns=2)],
+                                               [("x", [4])],
                                                [("y", [4])], domains=["com.acme"]))
         self.assertEqual(self.layers(model)["t"].get("type"), "Twirl")
 
@@ -105,13 +106,15 @@ class TwirlExtractor(FrontExtractorOp):
             return x * np.float32(turns)
 
         self.core.add_extension(twirl)
-        model = self.core.read_model(self.onnx([onnx.node("Twirl", ["x"], ["y"], "t", turns=5)], [("x", [3])], [("y", [3])]))
+        model = self.core.read_model(self.onnx([onnx.node("Twirl", ["x"], ["y"], "t", turns=5)], [("x", [3])],
+                                               [("y", [3])]))
         out = model.compile("CPU")([np.float32([1, 2, 3])])[0]
         np.testing.assert_array_equal(out, [5, 10, 15])
 
     def test_an_operation_without_extractor_takes_layers_of_its_name(self):
         self.core.add_extension(self.extension({"ops/Twirl.py": TWIRL_OP}))
-        model = self.core.read_model(self.onnx([onnx.node("Twirl", ["x"], ["y"], "t", turns=7)], [("x", [3])], [("y", [3])]))
+        model = self.core.read_model(self.onnx([onnx.node("Twirl", ["x"], ["y"], "t", turns=7)], [("x", [3])],
+                                               [("y", [3])]))
         self.assertEqual(self.layers(model)["t"].find("data").attrib, {"turns": "1"})
 
     def test_infer_sees_shapes_and_values(self):
@@ -122,7 +125,8 @@ class TwirlExtractor(FrontExtractorOp):
         node.out_port(0).data.set_shape([node.in_node(0).shape[0], *sizes])
 """
         self.core.add_extension(self.extension(self.files))
-        model = self.core.read_model(self.onnx([onnx.node("Twirl", ["x", "sizes"], ["y"], "t")], [("x", [2, 3])], [("y", [2, 5, 6])],
+        model = self.core.read_model(self.onnx([onnx.node("Twirl", ["x", "sizes"], ["y"], "t")], [("x", [2, 3])],
+                                               [("y", [2, 5, 6])],
                                                [onnx.tensor("sizes", [2], [5, 6], onnx.INT64)]))
         self.assertEqual(self.dims(self.layers(model)["t"]), [[2, 5, 6]])
 
@@ -181,7 +185,8 @@ class Cube(FrontReplacementOp):
         half = create_op_with_const_inputs(graph, Mul, {1: np.array(node.factor)}, {'name': node.id + '/scaled'}, cube)
         return [half.id]
 """}))
-        model = self.core.read_model(self.onnx([onnx.node("Cube", ["x"], ["y"], "c", factor=0.5)], [("x", [3])], [("y", [3])]))
+        model = self.core.read_model(self.onnx([onnx.node("Cube", ["x"], ["y"], "c", factor=0.5)], [("x", [3])],
+                                               [("y", [3])]))
         np.testing.assert_allclose(model.compile("CPU")([np.float32([1, 2, -3])])[0], [0.5, 4, -13.5])
         self.assertEqual([o.any_name for o in model.outputs], ["y"])
 
@@ -296,7 +301,8 @@ class SharperElu(BackReplacementPattern):
         import sys
         before = set(sys.modules)
         self.core.add_extension(self.extension(self.files))
-        added = {m for m in set(sys.modules) - before if m.split(".")[0] in ("mo", "extensions", "openvino", "onnx", "ext")}
+        added = {m for m in set(sys.modules) - before if m.split(".")[0] in ("mo", "extensions", "openvino", "onnx",
+                                                                             "ext")}
         self.assertEqual(added, set())
         self.assertNotIn("int", vars(np))
 
@@ -350,7 +356,8 @@ layer { name: "t" type: "Twist" bottom: "data" top: "t" twist_param { axis: -1 o
         self.assertEqual(self.dims(layers["t"]), [[1, 2, 4]])
 
     def test_a_python_layer(self):
-        self.core.add_extension(self.extension({"ops/rpn.py": TWIRL_OP.replace("Twirl", "Roi"), "front/caffe/roi_ext.py": """
+        self.core.add_extension(self.extension({"ops/rpn.py": TWIRL_OP.replace("Twirl", "Roi"),
+                                                "front/caffe/roi_ext.py": """
 from ...ops.rpn import Roi
 from mo.front.extractor import CaffePythonFrontExtractorOp
 
@@ -533,7 +540,8 @@ class Scale(FrontReplacementFromConfigFileGeneral):
   {"id": "Region", "match_kind": "points", "op": "Twirl", "custom_attributes": {"turns": 6},
    "instances": {"start_points": ["a"], "end_points": ["b"]}}]""")
         node = 'node { name: "%s" op: "%s" input: "%s" ' + DT % ("T", "DT_FLOAT") + " }\n"
-        path = self.write("m.pbtxt", MRI.split("\n")[0] + "\n" + node % ("a", "Relu", "image") + node % ("b", "Tanh", "a") +
+        path = self.write("m.pbtxt", MRI.split("\n")[0] + "\n" + node % ("a", "Relu",
+                                                                         "image") + node % ("b", "Tanh", "a") +
                           node % ("c", "Abs", "b"))
         layers = self.layers(self.core.read_model(path, replacements=config))
         kinds = [l.get("type") for l in layers.values() if l.get("type") not in ("Const", "Parameter", "Result")]

@@ -22,8 +22,10 @@ WRONG = {
                      r"ops/a.py:3: the module 'mo.front.frills' of the Model Optimizer is not available here"),
     "no_such_name": ({"front/a.py": "from extensions.ops.elementwise import Adder\n"},
                      r"front/a.py:1: 'Adder' of 'extensions.ops.elementwise' is not available here"),
-    "no_such_relative": ({"front/tf/a.py": "from ...ops.FFT import FFT\n"}, r"front/tf/a.py:1: the folder has no 'ops'"),
-    "missing_below": ({"ops/a.py": "\nfrom mo.graph.graph import Vertex\n", "front/tf/b.py": "from ...ops.a import A\n"},
+    "no_such_relative": ({"front/tf/a.py": "from ...ops.FFT import FFT\n"},
+                         r"front/tf/a.py:1: the folder has no 'ops'"),
+    "missing_below": ({"ops/a.py": "\nfrom mo.graph.graph import Vertex\n",
+                       "front/tf/b.py": "from ...ops.a import A\n"},
                       r"ops/a.py:2: 'Vertex' of 'mo.graph.graph' is not available here"),
     "op_without_name": ({"ops/a.py": "from mo.ops.op import Op\n\n\nclass Nameless(Op):\n    enabled = True\n"},
                         r"ops/a.py: class Nameless has no attribute 'op'"),
@@ -31,12 +33,14 @@ WRONG = {
                        r"'op' of class Seven: expected a string, got 7"),
     "two_ops": ({"ops/a.py": OP.format("Warp"), "ops/b.py": OP.format("Warp").replace("class Warp", "class Warp2")},
                 r"ops/b.py: Warp2 and Warp \(.*ops/a.py\) both register the operation 'Warp'"),
-    "two_extractors": ({"front/tf/a.py": EXTRACTOR.format("A", "Warp"), "front/tf/b.py": EXTRACTOR.format("B", "WARP")},
+    "two_extractors": ({"front/tf/a.py": EXTRACTOR.format("A", "Warp"),
+                        "front/tf/b.py": EXTRACTOR.format("B", "WARP")},
                        r"front/tf/b.py: B and A \(.*front/tf/a.py\) both register the type 'WARP'"),
     "extractor_without_op": ({"front/onnx/a.py": EXTRACTOR.format("A", "x").replace("    op = 'x'\n", "")},
                              r"front/onnx/a.py: extractor A has no attribute 'op'"),
     "extractor_without_extract": ({"front/onnx/a.py": "from mo.front.extractor import FrontExtractorOp\n\n\n"
-                                   "class A(FrontExtractorOp):\n    op = 'Warp'\n"}, r"extractor A has no method 'extract'"),
+                                   "class A(FrontExtractorOp):\n    op = 'Warp'\n"},
+                                  r"extractor A has no method 'extract'"),
     "extractor_outside": ({"front/a.py": EXTRACTOR.format("A", "Warp")},
                           r"extractor A is outside of a framework's folder\n.*front/caffe, front/tf"),
     "replace_op_without_op": ({"front/a.py": REPLACE_OP.format("Swap")}, r"front/a.py: Swap has no attribute 'op'"),
@@ -46,7 +50,8 @@ WRONG = {
                            r"Gen has no attribute 'replacement_id'"),
     "same_class_name": ({"front/a.py": PASS.format("Tidy"), "front/b.py": PASS.format("Tidy")},
                         r"front/b.py: a transformation named Tidy is also in .*front/a.py"),
-    "same_id": ({"front/a.py": PASS.format("Tidy") + "\n    id = 'tidy'\n", "front/b.py": PASS.format("Neat") + "\n    id = 'tidy'\n"},
+    "same_id": ({"front/a.py": PASS.format("Tidy") + "\n    id = 'tidy'\n",
+                 "front/b.py": PASS.format("Neat") + "\n    id = 'tidy'\n"},
                 r"front/b.py: the id 'tidy' of Neat belongs to another transformation"),
     "cycle": ({"front/a.py": PASS.format("First") + "\n    def run_after(self):\n        return [Second]\n\n\n"
                "class Second(FrontReplacementPattern):\n    def run_after(self):\n        return [First]\n\n"
@@ -64,10 +69,12 @@ WRONG = {
     "back_cycle": ({"back/a.py": "from mo.back.replacement import BackReplacementPattern\n\n\n"
                     "class Last(BackReplacementPattern):\n    def find_and_replace_pattern(self, graph):\n        pass\n\n"
                     "    def run_after(self):\n        return [Last]\n"}, r"has a cycle: Last -> Last"),
-    "empty_parts": ({"ops/__init__.py": "", "front/__init__.py": ""}, r"defines no operation, extractor or transformation"),
+    "empty_parts": ({"ops/__init__.py": "", "front/__init__.py": ""},
+                    r"defines no operation, extractor or transformation"),
     "tensorflow_folder": ({"ops/a.py": OP.format("Warp"), "front/tensorflow/b.py": EXTRACTOR.format("A", "Warp")},
                           r"front/tensorflow' is not read: the folder of this framework is named 'front/tf'"),
-    "no_parts": ({"readme.txt": "", "op/a.py": OP.format("Warp")}, r"expected a folder with ops/, front/, middle/ or back/"),
+    "no_parts": ({"readme.txt": "", "op/a.py": OP.format("Warp")},
+                 r"expected a folder with ops/, front/, middle/ or back/"),
 }
 
 

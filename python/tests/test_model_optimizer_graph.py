@@ -107,7 +107,8 @@ class Graphs(unittest.TestCase):
         self.assertEqual(Const(self.graph, {"value": [1, 2]}).create_node().shape.tolist(), [2])
 
     def test_a_node_with_several_outputs_needs_a_port(self):
-        split = BUILTIN["split.AttributedSplit"](self.graph, {"name": "s", "num_splits": 2, "axis": 1}).create_node([self.x])
+        split = BUILTIN["split.AttributedSplit"](self.graph,
+                                                 {"name": "s", "num_splits": 2, "axis": 1}).create_node([self.x])
         for port in (0, 1):
             Relu(self.graph, {}).create_node([(split, port)])
         with self.assertRaisesRegex(Error, "node 's' has 2 used outputs"):
@@ -120,7 +121,8 @@ class Graphs(unittest.TestCase):
             def backend_attrs(self):
                 return ["gain", ("size", "kernel"), ("mode", lambda node: bool_to_str(node, "wrap")), "absent"]
 
-        node = Warp(self.graph, {"type": "Warp", "gain": np.float32(2), "kernel": np.array([3, 4]), "wrap": 1}).create_node()
+        node = Warp(self.graph, {"type": "Warp", "gain": np.float32(2), "kernel": np.array([3, 4]),
+                                 "wrap": 1}).create_node()
         self.assertEqual(ir_attributes(node), {"gain": 2.0, "size": [3, 4], "mode": "true"})
 
     def test_sub_graph_of_points(self):

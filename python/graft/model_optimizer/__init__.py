@@ -45,14 +45,16 @@ def load(path: str) -> "list[Any]":
         if not order and not types:
             continue
         action = run_front if order else rename_types
-        made.append(RawPassDefinition(f"{folder.name}/{framework}", [framework], _bind(_front, folder, action), folder.name,
+        made.append(RawPassDefinition(f"{folder.name}/{framework}", [framework], _bind(_front, folder, action),
+                                      folder.name,
                                       "transformations of an extension folder"))
         made.append(ImportRuleDefinition(framework, "*", import_kept, folder.name, DOMAIN))
         for kind in [] if order else types:
             made.append(ImportRuleDefinition(framework, kind, _bind(import_layer, folder, framework), folder.name))
     for phase in ("middle", "back"):
         if any(cls.phase == phase for cls in folder.late_order):
-            made.append(GraphPassDefinition(f"{folder.name}/{phase}", phase, _bind(run_late, folder, phase), folder.name,
+            made.append(GraphPassDefinition(f"{folder.name}/{phase}", phase, _bind(run_late, folder, phase),
+                                            folder.name,
                                             "transformations of an extension folder"))
     return made
 

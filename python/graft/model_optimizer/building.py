@@ -15,9 +15,11 @@ __all__ = ["create_op_with_const_inputs", "create_op_node_with_second_input", "a
            "add_constant_to_negative_values", "add_convolution_to_swap_xy_coordinates", "add_fake_background_loc",
            "mark_squeeze_reshape_concat_before_detection_output", "get_batch_dim", "get_features_dim", "get_depth_dim",
            "get_height_dim", "get_width_dim", "shape_for_layout", "convert_shape", "nchw_to_nhwc_permute",
-           "nhwc_to_nchw_permute", "get_canonical_axis_index_node", "get_range_node_of_idxs", "get_shape_values_by_indices_node",
+           "nhwc_to_nchw_permute", "get_canonical_axis_index_node", "get_range_node_of_idxs",
+           "get_shape_values_by_indices_node",
            "node_to_get_shape_value_of_indices", "get_shape_values_by_range_idxs", "node_to_get_batch_value",
-           "node_to_get_features_dimension_value", "node_to_get_spatial_dimensions_value", "new_shape_node_from_shape_nodes",
+           "node_to_get_features_dimension_value", "node_to_get_spatial_dimensions_value",
+           "new_shape_node_from_shape_nodes",
            "get_shape_and_rank_nodes_by_port", "mark_as_correct_data_layout", "mark_input_as_in_correct_layout",
            "mark_output_as_in_correct_layout"]
 
@@ -42,8 +44,10 @@ def create_op_with_const_inputs(graph: Any, op: Any, port_value_dict: "dict[int,
     return node
 
 
-def create_op_node_with_second_input(graph: Any, op: Any, second_input_value: Any, op_attrs: "dict[str, Any] | None" = None,
-                                     input_node: "Node | None" = None, edge_attrs: "dict[str, Any] | None" = None) -> Node:
+def create_op_node_with_second_input(graph: Any, op: Any, second_input_value: Any,
+                                     op_attrs: "dict[str, Any] | None" = None,
+                                     input_node: "Node | None" = None,
+                                     edge_attrs: "dict[str, Any] | None" = None) -> Node:
     return create_op_with_const_inputs(graph, op, {1: second_input_value}, op_attrs, input_node, edge_attrs)
 
 
@@ -170,7 +174,8 @@ def get_canonical_axis_index_node(rank: Node, axis: int) -> Node:
     return add
 
 
-def get_range_node_of_idxs(rank: Node, begin: int, end: int, include_begin: bool = True, include_end: bool = False) -> Node:
+def get_range_node_of_idxs(rank: Node, begin: int, end: int, include_begin: bool = True,
+                           include_end: bool = False) -> Node:
     graph, name = rank.graph, rank.soft_get("name", rank.id)
 
     def bound(index: int, shift: int) -> Node:
@@ -178,7 +183,8 @@ def get_range_node_of_idxs(rank: Node, begin: int, end: int, include_begin: bool
         if shift:
             node = create_op_with_const_inputs(graph, _op("elementwise.Add"), {1: int64_array([1])},
                                                {"name": name + "/plus_one"}, node)
-        return create_op_with_const_inputs(graph, _op("squeeze.Squeeze"), {1: int64_array(0)}, {"name": name + "/scalar"}, node)
+        return create_op_with_const_inputs(graph, _op("squeeze.Squeeze"), {1: int64_array(0)},
+                                           {"name": name + "/scalar"}, node)
 
     made = create_op_with_const_inputs(graph, _op("range.Range"), {2: int64_array(1)},
                                        {"name": name + "/range", "output_type": np.int64})
@@ -203,7 +209,8 @@ def node_to_get_shape_value_of_indices(shape_node: Node, indices: "list[int]") -
 
 def get_shape_values_by_range_idxs(shape: Node, rank: Node, begin: int, end: int, include_begin: bool = True,
                                    include_end: bool = False) -> Node:
-    return get_shape_values_by_indices_node(shape, get_range_node_of_idxs(rank, begin, end, include_begin, include_end))
+    return get_shape_values_by_indices_node(shape, get_range_node_of_idxs(rank, begin, end, include_begin,
+                                                                          include_end))
 
 
 def node_to_get_batch_value(shape_node: Node) -> Node:

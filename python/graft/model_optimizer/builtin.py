@@ -153,7 +153,8 @@ _BASES = {"const.Const": _Const, "parameter.Parameter": _Parameter, "elementwise
           "activation_ops.Activation": _Activation, "ReduceOps.ReduceOp": _Reduce,
           "einsum.Einsum": _Einsum, "split.Split": _Split,
           "split.VariadicSplit": _Split, "split.AttributedSplit": _Split, "split.AttributedVariadicSplit": _Split}
-_SAME_SHAPE = {"Identity", "SoftMax", "LogSoftmax", "AttributedPower", "AttributedClamp", "LRN", "AttributedLRN", "PReLU",
+_SAME_SHAPE = {"Identity", "SoftMax", "LogSoftmax", "AttributedPower", "AttributedClamp", "LRN", "AttributedLRN",
+               "PReLU",
                "Gelu", "NormalizeL2", "Normalize", "MVN", "GRN", "LeakyReLU", "ScaleShift", "StopGradient", "Swish"}
 
 
@@ -164,7 +165,8 @@ def _build() -> "dict[str, type[TableOp]]":
         key = f"{row.module}.{row.name}"
         base = made.get(f"{row.module}.{row.base}") if row.base else _BASES.get(key)
         if base is None:
-            base = made.get(next((k for k in made if k.endswith(f".{row.base}")), ""), TableOp) if row.base else TableOp
+            base = made.get(next((k for k in made if k.endswith(f".{row.base}")), ""),
+                            TableOp) if row.base else TableOp
         members: "dict[str, Any]" = {"row": row, "op": row.op, "op_type": row.type, "version": row.version or None,
                                      "enabled": False, "__module__": f"mo.ops.{row.module}", "__doc__": f"{row.op}"}
         if row.op in _SAME_SHAPE:

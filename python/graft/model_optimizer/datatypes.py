@@ -8,7 +8,8 @@ import numpy as np
 
 from .errors import Error
 
-__all__ = ["tf_number", "onnx_number", "tf_dtype", "onnx_dtype", "ir_name", "SUPPORTED_DATA_TYPES", "packed_U1", "packed_U4",
+__all__ = ["tf_number", "onnx_number", "tf_dtype", "onnx_dtype", "ir_name", "SUPPORTED_DATA_TYPES", "packed_U1",
+           "packed_U4",
            "packed_I4", "data_type_str_to_np", "data_type_str_to_precision", "data_type_str_to_destination_type",
            "np_data_type_to_precision", "np_data_type_to_destination_type", "destination_type_to_np_data_type",
            "precision_to_destination_type", "convert_blob", "tf_data_type_decode", "tf_data_type_cast",

@@ -85,11 +85,15 @@ class Builder:
 
 # ---- attributes ----
 
-_RENAMED = {("Cast", "destination_type"): "dst_type", ("Pad", "pad_mode"): "mode", ("Const", "element_type"): "data_type",
+_RENAMED = {("Cast", "destination_type"): "dst_type", ("Pad", "pad_mode"): "mode",
+            ("Const", "element_type"): "data_type",
             ("Parameter", "element_type"): "data_type", ("ReadValue", "variable_shape"): "variable_shape"}
-_BOOLS = {"keep_dims", "special_zero", "transpose_a", "transpose_b", "exclusive", "reverse", "normalize_variance", "clip",
-          "flip", "sort_result_descending", "exclude-pad", "across_spatial", "with_right_bound", "do_softmax", "normalized",
-          "share_location", "clip_after_nms", "clip_before_nms", "decrease_label_id", "variance_encoded_in_target", "antialias",
+_BOOLS = {"keep_dims", "special_zero", "transpose_a", "transpose_b", "exclusive", "reverse", "normalize_variance",
+          "clip",
+          "flip", "sort_result_descending", "exclude-pad", "across_spatial", "with_right_bound", "do_softmax",
+          "normalized",
+          "share_location", "clip_after_nms", "clip_before_nms", "decrease_label_id", "variance_encoded_in_target",
+          "antialias",
           "align_corners", "preprocess_collapse_repeated", "ctc_merge_repeated", "unique", "merge_repeated", "aligned",
           "scale_all_sizes", "class_agnostic_box_regression", "flatten", "normalize", "linear_before_reset"}
 
@@ -154,7 +158,8 @@ def _inference_graph(builder: Builder, node: Node) -> Node:
         value = given.value
         source, data = f"input_{index}", f"data_{index}"
         graph.add_node(source, kind="op", name=source, op="Parameter" if value is None else "Const",
-                       type="Parameter" if value is None else "Const", _out_ports={0: {"data_type": builder.dtype(given).type}})
+                       type="Parameter" if value is None else "Const",
+                       _out_ports={0: {"data_type": builder.dtype(given).type}})
         graph.add_node(data, kind="data", name=data, shape=_known(given.shape), value=value,
                        data_type=builder.dtype(given).type)
         graph.add_edge(source, data, out=0)

@@ -99,7 +99,8 @@ def _range(b: Builder, node: Node) -> Any:
     from .datatypes import ir_name
 
     kind = node.soft_get("output_type", None)
-    return b.op("Range", b.inputs[:3], {"output_type": ir_name(kind if kind is not None else b.dtype(b.inputs[0]))}, "opset4")
+    return b.op("Range", b.inputs[:3], {"output_type": ir_name(kind if kind is not None else b.dtype(b.inputs[0]))},
+                "opset4")
 
 
 @emitter("Round")
@@ -284,7 +285,8 @@ def _pooling(b: Builder, node: Node) -> Any:
     if node.has_and_set("global_pool"):
         return b.op("ReduceMax" if method == "max" else "ReduceMean", [x, b.ints(axes)], {"keep_dims": True})
     begin, end = _pads(node, rank, layout)
-    rounding = "ceil" if node.soft_get("pooling_convention", "valid") == "full" or node.soft_get("rounding_type", "") == "ceil" \
+    rounding = "ceil" if node.soft_get("pooling_convention",
+                                       "valid") == "full" or node.soft_get("rounding_type", "") == "ceil" \
         else "floor"
     attributes: "dict[str, Any]" = {
         "strides": _spatial(node, "stride", rank, layout, 1), "kernel": _spatial(node, "window", rank, layout, 1),

@@ -44,7 +44,8 @@ def _identities(b: Builder, node: Node) -> Any:
 
 @emitter("Reshape")
 def _reshape(b: Builder, node: Node) -> Any:
-    return b.op("Reshape", [b.inputs[0], _second(b, node, "dim")], {"special_zero": bool(node.soft_get("special_zero", True))})
+    return b.op("Reshape", [b.inputs[0], _second(b, node, "dim")],
+                {"special_zero": bool(node.soft_get("special_zero", True))})
 
 
 @emitter("Squeeze")
@@ -121,12 +122,14 @@ def _pack(b: Builder, node: Node) -> Any:
 @emitter("Gather")
 def _gather(b: Builder, node: Node) -> Any:
     axis = b.inputs[2] if b.has(2) else b.ints(int(node.soft_get("axis", 0)))
-    return b.op("Gather", [b.inputs[0], b.inputs[1], axis], {"batch_dims": int(node.soft_get("batch_dims", 0))}, "opset8")
+    return b.op("Gather", [b.inputs[0], b.inputs[1], axis], {"batch_dims": int(node.soft_get("batch_dims", 0))},
+                "opset8")
 
 
 @emitter("AttributedGather")
 def _attributed_gather(b: Builder, node: Node) -> Any:
-    return b.op("Gather", [b.inputs[0], b.inputs[1], b.ints(int(node.soft_get("axis", 0)))], {"batch_dims": 0}, "opset8")
+    return b.op("Gather", [b.inputs[0], b.inputs[1], b.ints(int(node.soft_get("axis", 0)))], {"batch_dims": 0},
+                "opset8")
 
 
 def _count(b: Builder, node: Node) -> int:
@@ -171,7 +174,8 @@ def _caffe_slice(b: Builder, node: Node) -> Any:
 
 
 def _slice(b: Builder, begin: Any, end: Any, step: Any, axes: "list[int]") -> Any:
-    return b.op("Slice", [b.inputs[0], b.ints(np.ravel(begin)), b.ints(np.ravel(end)), b.ints(np.ravel(step)), b.ints(axes)],
+    return b.op("Slice", [b.inputs[0], b.ints(np.ravel(begin)), b.ints(np.ravel(end)), b.ints(np.ravel(step)),
+                          b.ints(axes)],
                 {}, "opset8")
 
 
@@ -235,7 +239,8 @@ def _strided_slice(b: Builder, node: Node) -> Any:
 
     # MO's masks say which bounds are used, for begin and end; in TensorFlow and in an IR a 1 means "ignored".
     raw = isinstance(node.soft_get("begin_mask", 0), (int, np.integer))
-    masks = {name: bits(name) for name in ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask")}
+    masks = {name: bits(name) for name in ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask",
+                                           "ellipsis_mask")}
     if not raw:
         for name in ("begin_mask", "end_mask"):
             masks[name] = [1 - v for v in masks[name]]
@@ -272,7 +277,8 @@ def _onnx_pad(b: Builder, node: Node) -> Any:
 
 @emitter("Pad")
 def _pad_inputs(b: Builder, node: Node) -> Any:
-    return _pad(b, node, b.inputs[1], b.inputs[2], b.inputs[3] if b.has(3) else None, str(node.soft_get("mode", "constant")))
+    return _pad(b, node, b.inputs[1], b.inputs[2], b.inputs[3] if b.has(3) else None,
+                str(node.soft_get("mode", "constant")))
 
 
 @emitter("AttributedTile")
@@ -318,10 +324,12 @@ def _fill(b: Builder, node: Node) -> Any:
 
 @emitter("ConstantOfShape")
 def _constant_of_shape(b: Builder, node: Node) -> Any:
-    return b.op("Broadcast", [b.const(np.asarray(node.soft_get("fill_value", np.float32(0))).reshape(())), b.inputs[0]],
+    return b.op("Broadcast", [b.const(np.asarray(node.soft_get("fill_value", np.float32(0))).reshape(())),
+                              b.inputs[0]],
                 {"mode": "numpy"}, "opset3")
 
 
 @emitter("Broadcast")
 def _broadcast(b: Builder, node: Node) -> Any:
-    return b.op("Broadcast", [g for g in b.inputs if g is not None], {"mode": str(node.soft_get("mode", "numpy"))}, "opset3")
+    return b.op("Broadcast", [g for g in b.inputs if g is not None], {"mode": str(node.soft_get("mode", "numpy"))},
+                "opset3")

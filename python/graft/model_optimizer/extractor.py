@@ -13,11 +13,15 @@ from .node import Node
 from .protobuf import Message
 from .shapes import int64_array
 
-__all__ = ["FrontExtractorOp", "CaffePythonFrontExtractorOp", "MXNetCustomFrontExtractorOp", "attr_getter", "bool_to_str",
-           "spatial_getter", "spatial_attr_getter", "kernel_getter", "add_attrs_props", "update_attrs", "update_ie_fields",
-           "layout_attrs", "onnx_attr", "onnx_node_has_attr", "onnx_get_num_outputs", "get_backend_pad", "get_onnx_autopad",
+__all__ = ["FrontExtractorOp", "CaffePythonFrontExtractorOp", "MXNetCustomFrontExtractorOp", "attr_getter",
+           "bool_to_str",
+           "spatial_getter", "spatial_attr_getter", "kernel_getter", "add_attrs_props", "update_attrs",
+           "update_ie_fields",
+           "layout_attrs", "onnx_attr", "onnx_node_has_attr", "onnx_get_num_outputs", "get_backend_pad",
+           "get_onnx_autopad",
            "get_onnx_opset_version", "tf_dtype_extractor", "tf_tensor_shape", "tf_int_list", "tf_data_format_spatial",
-           "tf_data_format_channel", "tf_data_format_batch", "tf_tensor_content", "check_attr_type", "collect_tf_attrs",
+           "tf_data_format_channel", "tf_data_format_batch", "tf_tensor_content", "check_attr_type",
+           "collect_tf_attrs",
            "collect_attributes", "collect_optional_attributes", "merge_attrs", "dim_to_shape", "embed_input",
            "input_as_const", "weights_biases", "get_list_from_container", "get_spatial_attr",
            "register_caffe_python_extractor", "AttrDictionary", "get_mxnet_layer_attrs", "get_json_layer_attrs",

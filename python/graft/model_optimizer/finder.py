@@ -69,7 +69,8 @@ class Imports(importlib.abc.MetaPathFinder):
     def __init__(self, folder: str) -> None:
         self.folder = os.path.abspath(folder)
         base = os.path.basename(self.folder.rstrip(os.sep)) or "folder"
-        taken = base in ("mo", "extensions", "openvino", "onnx", "numpy") or base in sys.modules or not base.isidentifier()
+        taken = base in ("mo", "extensions", "openvino", "onnx",
+                         "numpy") or base in sys.modules or not base.isidentifier()
         self.package = f"{''.join(c if c.isalnum() else '_' for c in base)}_extension" if taken else base
         self._modules: "dict[str, types.ModuleType]" = {}
 

@@ -23,7 +23,8 @@ __all__ = ["Folder", "FRAMEWORKS"]
 FRAMEWORKS = {"caffe": "caffe", "tf": "tensorflow", "mxnet": "mxnet", "kaldi": "kaldi", "onnx": "onnx"}
 _PARTS = ("ops", "front", "middle", "back")
 _BASES = (ReplacementPattern, MiddleReplacementPattern, BackReplacementPattern, Anchor, object)
-_ABSTRACT = {FrontExtractorOp, CaffePythonFrontExtractorOp, MXNetCustomFrontExtractorOp, Op, ReplacementPattern, Anchor,
+_ABSTRACT = {FrontExtractorOp, CaffePythonFrontExtractorOp, MXNetCustomFrontExtractorOp, Op, ReplacementPattern,
+             Anchor,
              *BUILTIN.values()}
 
 
@@ -48,6 +49,9 @@ class Front:
         self.extractors: "dict[str, Any]" = {}  # by lower-case type
         self.custom: "dict[str, Any]" = {}  # Caffe Python layers, MXNet Custom
         self.replacers: "list[Any]" = []
+
+    def anything(self) -> bool:
+        return bool(self.extractors or self.custom or self.replacers)
 
 
 class Folder:
@@ -76,9 +80,10 @@ class Folder:
                 Op.excluded_classes[:] = known[1]
                 CaffePythonFrontExtractorOp.registered_ops.clear()
                 CaffePythonFrontExtractorOp.registered_ops.update(known[2])
-        if only is None and not self.ops and not self.late and not any(f.extractors or f.custom or f.replacers for f in self.fronts.values()):
+        fronts = self.fronts.values()
+        if only is None and not self.ops and not self.late and not any(f.anything() for f in fronts):
             raise FolderError(f"'{self.path}' defines no operation, extractor or transformation",
-                              "classes are registered by their base class: Op, FrontExtractorOp, FrontReplacementOp, ...")
+                              "classes are registered by their base class: Op, FrontExtractorOp, FrontReplacementOp")
 
     @classmethod
     def single(cls, path: str, dotted: str, framework: "str | None") -> "Folder":
@@ -181,10 +186,13 @@ class Folder:
         self.late.append(cls)
 
     def _register_op(self, cls: Any, file: str) -> None:
-        if cls in Op.excluded_classes or cls.op is None and any(c.op is None for c in cls.__mro__[1:-1] if hasattr(c, "op")):
-            if cls.op is None and not cls.__subclasses__() and cls not in Op.excluded_classes and cls.__mro__[1] is Op:
-                raise FolderError(f"{file}: class {cls.__name__} has no attribute 'op'", "op = 'Name' is the name of the operation")
+        if cls in Op.excluded_classes:
             return
+        if cls.op is None:
+            if cls.__mro__[1] is Op and not cls.__subclasses__():
+                raise FolderError(f"{file}: class {cls.__name__} has no attribute 'op'",
+                                  "op = 'Name' is the name of the operation")
+            return  # a base class of others
         if not isinstance(cls.op, str) or not cls.op:
             raise FolderError(f"{file}: 'op' of class {cls.__name__}: expected a string, got {cls.op!r}")
         if cls.op in self.ops:
@@ -228,10 +236,11 @@ class Folder:
             if getattr(cls, "id", None) and any(getattr(c, "id", None) == cls.id for c in front.replacers):
                 raise FolderError(f"{file}: the id '{cls.id}' of {cls.__name__} belongs to another transformation")
             front.replacers.append(cls)
-        if issubclass(cls, FrontReplacementOp) and is_enabled(cls) and cls.pattern is FrontReplacementOp.pattern and not cls.op:
-            if cls.replace_sub_graph is FrontReplacementOp.replace_sub_graph and not cls.__subclasses__() and \
-                    cls.find_and_replace_pattern is ReplacementPattern.find_and_replace_pattern:
-                raise FolderError(f"{file}: {cls.__name__} has no attribute 'op'", "op = 'Type' is the operation to replace")
+        inherited = all(getattr(cls, m, None) is getattr(FrontReplacementOp, m)
+                        for m in ("pattern", "replace_sub_graph", "find_and_replace_pattern"))
+        if issubclass(cls, FrontReplacementOp) and is_enabled(cls) and inherited and not cls.op and \
+                not cls.__subclasses__():
+            raise FolderError(f"{file}: {cls.__name__} has no attribute 'op'", "op = 'Type' is the operation to replace")
         configured = (FrontReplacementFromConfigFileSubGraph, FrontReplacementFromConfigFileGeneral)
         if issubclass(cls, configured) and is_enabled(cls) and not cls.replacement_id:
             raise FolderError(f"{file}: {cls.__name__} has no attribute 'replacement_id'",

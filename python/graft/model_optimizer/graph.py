@@ -14,7 +14,8 @@ import numpy as np
 from .errors import Error
 
 __all__ = ["Graph", "dict_includes", "dict_includes_compare_attrs", "merge_edge_props", "rename_node", "rename_nodes",
-           "add_opoutput", "get_edge_attribute_between_nodes", "set_edge_attribute_between_nodes", "dict_to_ordered_dict"]
+           "add_opoutput", "get_edge_attribute_between_nodes", "set_edge_attribute_between_nodes",
+           "dict_to_ordered_dict"]
 
 
 class _NodeView:
@@ -285,7 +286,8 @@ class Graph:
                                                "out": before.get("out", 0)})
         self.remove_node(node.id)
 
-    def get_inputs_with_ports(self, match: "dict[str, Any]", pattern_edges: Any, input_names_in_pattern: Any) -> "list[Any]":
+    def get_inputs_with_ports(self, match: "dict[str, Any]", pattern_edges: Any,
+                              input_names_in_pattern: Any) -> "list[Any]":
         """(input node, out port) for names of a pattern, in the order of the names."""
         found = []
         for name in input_names_in_pattern:
@@ -375,7 +377,8 @@ class Graph:
     def dump_graph_for_graphviz(self, *args: Any, **kwargs: Any) -> str:
         """Dot text of nodes and edges, for debugging an extension."""
         lines = [f'  "{n}" [label="{n}\\n{a.get("op", a.get("kind", ""))}"];' for n, a in self._attributes.items()]
-        lines += [f'  "{u}" -> "{v}" [label="{d.get("out", "")}:{d.get("in", "")}"];' for u, v, d in self.edges(data=True)]
+        lines += [f'  "{u}" -> "{v}" [label="{d.get("out", "")}:{d.get("in", "")}"];' for u, v,
+                  d in self.edges(data=True)]
         return "\n".join(["digraph {"] + lines + ["}"])
 
 
@@ -394,7 +397,8 @@ def dict_includes_compare_attrs(attr: Any, attr_probe: Any) -> bool:
 
 
 def dict_includes(big: "dict[str, Any]", sub_dict: "dict[str, Any]", skip_attr_names: Any = ()) -> bool:
-    return all(k in skip_attr_names or (k in big and dict_includes_compare_attrs(big[k], v)) or (k not in big and v is None)
+    return all(k in skip_attr_names or (k in big and dict_includes_compare_attrs(big[k],
+                                                                                 v)) or (k not in big and v is None)
                for k, v in sub_dict.items())
 
 

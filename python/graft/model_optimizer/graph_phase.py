@@ -78,11 +78,13 @@ class GraphState:
 
     def _add_data(self, identity: str, port: int, made: Any, value: Any) -> None:
         dims = made.shape
-        if value is None and dims is not None and all(d is not None for d in dims) and int(np.prod(dims or (1,))) <= _SMALL:
+        known = dims is not None and all(d is not None for d in dims)
+        if value is None and known and int(np.prod(dims or (1,))) <= _SMALL:
             value = made.value
         data = self.graph.unique_id(f"{identity}/{port}_data")
         self.graph.add_node(data, kind="data", name=data, shape=self._shape(dims), value=value, infer=None,
-                            data_type=None if made.dtype is None or isinstance(made.dtype, str) else np.dtype(made.dtype).type)
+                            data_type=None if made.dtype is None or isinstance(made.dtype,
+                                                                               str) else np.dtype(made.dtype).type)
         self.graph.add_edge(identity, data, out=port)
 
     def _data(self, identity: str, port: int) -> str:
@@ -115,6 +117,10 @@ class GraphState:
         if not node.is_in_port_connected(index):
             return None
         source = node.in_port(index).get_source()
+        if source is None:  # a data node with a value and no producer
+            data = node.in_node(index)
+            self._values.setdefault((data.id, 0), self.rewrite.constant(np.asarray(data.value)))
+            return data.id, 0
         return source.node.id, source.idx
 
     def _changed(self, node: Node) -> bool:
@@ -124,7 +130,7 @@ class GraphState:
 
     def _emit(self, node: Node) -> None:
         if node.op in ("Parameter", "Result"):
-            raise Error(f"'{node.id}': a {node.phase if node.has('phase') else 'middle or back'} transformation cannot add "
+            raise Error(f"'{node.id}': a middle or back transformation cannot add "
                         "or change inputs and outputs of the model")
         builder = Builder(self.rewrite, "NCHW")
         last = max((i for i in node.in_ports() if node.is_in_port_connected(i)), default=-1)
@@ -133,7 +139,8 @@ class GraphState:
         if node.id in self._host:
             attributes = {k: node.attrs().get(k) for k in self._attributes[node.id]}
             plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in attributes.items() if v is not None}
-            made = builder.op(self._host[node.id].type, builder.inputs, plain, node.version, max(1, len(node.out_ports())))
+            made = builder.op(self._host[node.id].type, builder.inputs, plain, node.version,
+                              max(1, len(node.out_ports())))
             outputs = made if isinstance(made, list) else [made]
         else:
             outputs = emit(builder, node)

@@ -9,12 +9,15 @@ import numpy as np
 from .errors import Error
 from .shapes import dynamic_dimension, get_canonical_axis_index, int64_array, shape_array
 
-__all__ = ["copy_shape_infer", "copy_value", "single_output_infer", "eltwise_infer", "eltwise_reverse_infer", "bias_add_infer",
+__all__ = ["copy_shape_infer", "copy_value", "single_output_infer", "eltwise_infer", "eltwise_reverse_infer",
+           "bias_add_infer",
            "make_equal_rank", "reduce_infer", "split_infer", "crop_infer", "tf_window_op_pad_infer", "broadcast_shape",
            "bi_directional_shape_broadcasting", "uni_directional_shape_broadcasting", "bi_directional_broadcasting",
            "uni_directional_broadcasting", "explicit_broadcasting", "explicit_shape_broadcasting", "mark_input_bins",
-           "assign_dims_to_weights", "convert_tf_padding_to_str", "convert_deconv_tf_padding_to_str", "copy_type_infer",
-           "type_infer", "arg_ops_infer", "rnn_infer", "multi_box_detection_infer", "match_shapes", "symm_match_shapes"]
+           "assign_dims_to_weights", "convert_tf_padding_to_str", "convert_deconv_tf_padding_to_str",
+           "copy_type_infer",
+           "type_infer", "arg_ops_infer", "rnn_infer", "multi_box_detection_infer", "match_shapes",
+           "symm_match_shapes"]
 
 
 def copy_value(node: Any) -> Any:
@@ -225,7 +228,8 @@ def tf_window_op_pad_infer(input: Any, window: Any, stride: Any, auto_pad: str, 
         low, high = full // 2, full - full // 2
         pads = np.transpose([low, high] if auto_pad == "same_upper" else [high, low])
     elif auto_pad == "valid":
-        output = sizes * step + np.maximum(kernel - step, 0) if is_deconv else -(-(sizes - ((kernel - 1) * spread)) // step)
+        output = sizes * step + np.maximum(kernel - step,
+                                           0) if is_deconv else -(-(sizes - ((kernel - 1) * spread)) // step)
         pads = np.zeros((len(output), 2), dtype=np.int64)
     else:
         raise Error(f"expected auto_pad 'same_upper', 'same_lower' or 'valid', got '{auto_pad}'")

@@ -25,11 +25,13 @@ _FUNCTIONS = {
     "graph.connection": (port, "Connection"),
     "utils.error": (errors, "Error FrameworkError InternalError"),
     "utils.utils": (errors, "refer_to_faq_msg"),
-    "utils.graph": (traverse, "bfs_search backward_bfs_for_operation nodes_matching_name_pattern is_connected_component "
+    "utils.graph": (traverse,
+                    "bfs_search backward_bfs_for_operation nodes_matching_name_pattern is_connected_component "
                     "sub_graph_between_nodes invert_sub_graph_between_nodes node_incoming_neighbourhood "
                     "node_outcoming_neighbourhood node_neighbourhood scope_output_nodes clear_tensor_names_info"),
     "utils.find_inputs": (traverse, "find_inputs find_outputs find_nodes_by_attribute_value"),
-    "utils.broadcasting": (infer, "make_equal_rank uni_directional_shape_broadcasting bi_directional_shape_broadcasting "
+    "utils.broadcasting": (infer,
+                           "make_equal_rank uni_directional_shape_broadcasting bi_directional_shape_broadcasting "
                            "explicit_shape_broadcasting uni_directional_broadcasting bi_directional_broadcasting "
                            "explicit_broadcasting"),
     "utils.shape": (building, "get_canonical_axis_index_node get_range_node_of_idxs get_shape_values_by_indices_node "
@@ -40,7 +42,8 @@ _FUNCTIONS = {
     "utils.replacement_pattern": (replacement, "ReplacementPattern"),
     "utils.custom_replacement_config": (subgraph, "CustomReplacementDescriptor"),
     "front.subgraph_matcher": (subgraph, "SubgraphMatch SubgraphMatcher find_object_by_pattern"),
-    "front.extractor": (extractor, "FrontExtractorOp CaffePythonFrontExtractorOp MXNetCustomFrontExtractorOp attr_getter "
+    "front.extractor": (extractor,
+                        "FrontExtractorOp CaffePythonFrontExtractorOp MXNetCustomFrontExtractorOp attr_getter "
                         "bool_to_str spatial_getter spatial_attr_getter kernel_getter add_attrs_props update_attrs "
                         "update_ie_fields"),
     "front.caffe.extractor": (extractor, "register_caffe_python_extractor"),
@@ -48,7 +51,8 @@ _FUNCTIONS = {
     "front.caffe.extractors.utils": (extractor, "dim_to_shape embed_input input_as_const weights_biases "
                                      "get_list_from_container get_spatial_attr"),
     "front.common.replacement": (replacement, "FrontReplacementPattern FrontReplacementSubgraph FrontReplacementOp"),
-    "front.tf.replacement": (replacement, "FrontReplacementFromConfigFileGeneral FrontReplacementFromConfigFileSubGraph "
+    "front.tf.replacement": (replacement,
+                             "FrontReplacementFromConfigFileGeneral FrontReplacementFromConfigFileSubGraph "
                              "FrontReplacementFromConfigFileOp FrontReplacementSubgraph FrontReplacementPattern"),
     "middle.replacement": (replacement, "MiddleReplacementPattern"),
     "back.replacement": (replacement, "BackReplacementPattern"),
@@ -60,7 +64,8 @@ _FUNCTIONS = {
                             "shape_for_layout convert_shape nchw_to_nhwc_permute nhwc_to_nchw_permute"),
     "front.common.extractors.utils": (extractor, "layout_attrs"),
     "front.common.partial_infer.elemental": (infer, "copy_shape_infer copy_value single_output_infer"),
-    "front.common.partial_infer.eltwise": (infer, "eltwise_infer eltwise_reverse_infer bias_add_infer make_equal_rank"),
+    "front.common.partial_infer.eltwise": (infer,
+                                           "eltwise_infer eltwise_reverse_infer bias_add_infer make_equal_rank"),
     "front.common.partial_infer.crop": (infer, "crop_infer"),
     "front.common.partial_infer.multi_box_detection": (infer, "multi_box_detection_infer"),
     "front.common.partial_infer.utils": (infer, "mark_input_bins assign_dims_to_weights convert_tf_padding_to_str "
@@ -80,13 +85,15 @@ _FUNCTIONS = {
     "middle.pattern_match": (pattern, "find_pattern_matches apply_pattern find_isomorphisms check_value inverse_dict "
                              "check_node_usages_out_of_match for_each_sub_graph for_each_sub_graph_recursively "
                              "for_graph_and_each_sub_graph_recursively all_edges_in_nodes node_match build_matcher"),
-    "middle.passes.convert_data_type": (datatypes, "SUPPORTED_DATA_TYPES packed_U1 packed_U4 packed_I4 data_type_str_to_np "
+    "middle.passes.convert_data_type": (datatypes,
+                                        "SUPPORTED_DATA_TYPES packed_U1 packed_U4 packed_I4 data_type_str_to_np "
                                         "data_type_str_to_precision data_type_str_to_destination_type "
                                         "np_data_type_to_precision np_data_type_to_destination_type "
                                         "destination_type_to_np_data_type precision_to_destination_type convert_blob"),
     "middle.passes.infer": (infer, "type_infer copy_type_infer"),
     "middle.passes.fusing.helpers": (traverse, "common_bfs"),
-    "middle.InsertLayoutPropagationTransposes": (building, "mark_as_correct_data_layout mark_input_as_in_correct_layout "
+    "middle.InsertLayoutPropagationTransposes": (building,
+                                                 "mark_as_correct_data_layout mark_input_as_in_correct_layout "
                                                  "mark_output_as_in_correct_layout"),
 }
 
@@ -113,7 +120,8 @@ def _further() -> "dict[str, dict[str, Any]]":
         "utils.class_registration": {"ClassType": _ClassType},
         "ops.argmax": {"arg_ops_infer": infer.arg_ops_infer}, "ops.RNN": {"rnn_infer": infer.rnn_infer},
         "ops.ReduceOps": {"reduce_infer": infer.reduce_infer, "reduce_map": reduce_map},
-        "ops.activation_ops": {"activation_ops": [c.op for k, c in BUILTIN.items() if k.startswith("activation_ops.") and c.op]},
+        "ops.activation_ops": {"activation_ops": [c.op for k,
+                                                  c in BUILTIN.items() if k.startswith("activation_ops.") and c.op]},
         "ops.resize_factor_utils": {"factor_update": _factor_update},
         "front.onnx.extractor": {"onnx_op_extractors": {}}, "front.tf.extractor": {"tf_op_extractors": {}},
         "front.common.register_custom_ops": {"check_for_duplicates": lambda *a: None},

@@ -189,10 +189,12 @@ class Node:
         return {k: found[k] for k in sorted(found)}
 
     def in_nodes_edges(self, control_flow: bool = False) -> "dict[int, Any]":
-        return {k: (Node(self.graph, u), d) for k, (u, d) in self._keyed(self._incoming(control_flow), self._in()).items()}
+        return {k: (Node(self.graph, u), d) for k, (u, d) in self._keyed(self._incoming(control_flow),
+                                                                         self._in()).items()}
 
     def out_nodes_edges(self, control_flow: bool = False) -> "dict[int, Any]":
-        return {k: (Node(self.graph, v), d) for k, (v, d) in self._keyed(self._outgoing(control_flow), self._out()).items()}
+        return {k: (Node(self.graph, v), d) for k, (v, d) in self._keyed(self._outgoing(control_flow),
+                                                                         self._out()).items()}
 
     def _is_data(self) -> bool:
         return bool(self.attrs().get("kind") == "data")

@@ -25,7 +25,8 @@ class Op:
     registered_cls: "list[Any]" = []
     excluded_classes: "list[Any]" = []
 
-    def __init__(self, graph: Any, attrs1: "dict[str, Any] | None" = None, attrs2: "dict[str, Any] | None" = None) -> None:
+    def __init__(self, graph: Any, attrs1: "dict[str, Any] | None" = None,
+                 attrs2: "dict[str, Any] | None" = None) -> None:
         self.graph = graph
         self.ir_version = 10
         self.attrs: "dict[str, Any]" = {"kind": "op"}

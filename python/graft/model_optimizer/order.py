@@ -18,7 +18,7 @@ def _title(cls: Any) -> str:
 def _neighbors(cls: Any, method: str, where: "dict[Any, str]") -> "list[Any]":
     function = getattr(cls, method, None)
     try:
-        found = cls().__class__.__dict__ and getattr(cls(), method)() if callable(function) else []
+        found = getattr(cls(), method)() if callable(function) else []
     except Exception as error:
         raise FolderError(f"{where.get(cls, cls.__module__)}: {cls.__name__}.{method} failed: {error}") from error
     if not isinstance(found, (list, tuple)) or not all(isinstance(c, type) for c in found):
@@ -53,7 +53,6 @@ def ordered(classes: "list[Any]", where: "dict[Any, str]") -> "list[Any]":
         pending += list(after[cls])
         for later in _neighbors(cls, "run_before", where):
             pending.append(later)
-            after[cls] |= set()
             after.setdefault(("before", later), set()).add(cls)
     for key in [k for k in after if isinstance(k, tuple)]:
         after[key[1]] |= after.pop(key)
@@ -64,7 +63,6 @@ def ordered(classes: "list[Any]", where: "dict[Any, str]") -> "list[Any]":
             followers[before].append(cls)
     names = {c: (_title(c), i) for i, c in enumerate(after)}
     ready = [names[c] + (c,) for c in after if not count[c]]
-    ready = [(n, i, c) for n, i, c in ready]
     heapq.heapify(ready)
     order = []
     while ready:

@@ -7,8 +7,10 @@ from typing import Any, Iterator
 from .graph import dict_includes_compare_attrs
 from .node import Node
 
-__all__ = ["find_pattern_matches", "apply_pattern", "find_isomorphisms", "check_value", "check_node_usages_out_of_match",
-           "inverse_dict", "for_each_sub_graph", "for_each_sub_graph_recursively", "for_graph_and_each_sub_graph_recursively",
+__all__ = ["find_pattern_matches", "apply_pattern", "find_isomorphisms", "check_value",
+           "check_node_usages_out_of_match",
+           "inverse_dict", "for_each_sub_graph", "for_each_sub_graph_recursively",
+           "for_graph_and_each_sub_graph_recursively",
            "all_edges_in_nodes", "node_match", "build_matcher"]
 
 
@@ -107,7 +109,8 @@ def find_isomorphisms(graph: Any, nodes: Any, edges: Any) -> "list[dict[str, Any
     return [{k: Node(graph, v) for k, v in m.items()} for m in build_matcher(graph, nodes, edges).matches({})]
 
 
-def apply_pattern(graph: Any, nodes: Any, edges: Any, action: Any, node_attrs: Any = None, edge_attrs: Any = None) -> None:
+def apply_pattern(graph: Any, nodes: Any, edges: Any, action: Any, node_attrs: Any = None,
+                  edge_attrs: Any = None) -> None:
     """Finds all matches first, then calls the action for each whose nodes are still there."""
     for match in list(build_matcher(graph, nodes, edges).matches({})):
         if all(n in graph for n in match.values()):

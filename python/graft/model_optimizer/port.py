@@ -221,7 +221,8 @@ def _node(graph: Any, identity: Any) -> Any:
 class Connection:
     """One output and some or all of its consumers."""
 
-    def __init__(self, graph: Any, source: "Port | None", destinations: "list[Port]", control_flow: bool = False) -> None:
+    def __init__(self, graph: Any, source: "Port | None", destinations: "list[Port]",
+                 control_flow: bool = False) -> None:
         self.graph, self.source, self.destinations = graph, source, destinations
 
     @property

@@ -39,7 +39,8 @@ class Message:
         path = self._prefix + name
         if path in self._fields:
             return _caffe_value(path, self._fields[path])
-        if any(k.startswith(path + ".") for k in self._fields) or path.endswith(("_param", "filler")) and "." not in path:
+        if any(k.startswith(path + ".") for k in self._fields) or path.endswith(("_param",
+                                                                                 "filler")) and "." not in path:
             return Message(self._fields, path + ".", self._layer)
         if path in REPEATED:
             return []
@@ -187,7 +188,8 @@ class _AttrValue:
 
     @property
     def i(self) -> int:
-        return int(self._value) if isinstance(self._value, (int, np.integer)) and not isinstance(self._value, bool) else 0
+        return int(self._value) if isinstance(self._value,
+                                              (int, np.integer)) and not isinstance(self._value, bool) else 0
 
     @property
     def f(self) -> float:

@@ -37,11 +37,15 @@ def kept_node(key: int) -> Any:
 
 def new_graph(framework: str, version: int = 0) -> Graph:
     layout = "NHWC" if framework == "tensorflow" else "NCHW"
-    options = Namespace(framework=_FW.get(framework, framework), data_type="float", static_shape=False, keep_shape_ops=True,
+    options = Namespace(framework=_FW.get(framework, framework), data_type="float", static_shape=False,
+                        keep_shape_ops=True,
                         disable_nhwc_to_nchw=False, generate_experimental_IR_V10=True, transformations_config=None,
-                        tensorflow_custom_operations_config_update=None, output=None, input=None, batch=None, counts=None,
-                        enable_ssd_gluoncv=False, tensorflow_object_detection_api_pipeline_config=None, placeholder_shapes=None,
-                        remove_output_softmax=False, remove_memory=False, reverse_input_channels=False, log_level="ERROR")
+                        tensorflow_custom_operations_config_update=None, output=None, input=None, batch=None,
+                        counts=None,
+                        enable_ssd_gluoncv=False, tensorflow_object_detection_api_pipeline_config=None,
+                        placeholder_shapes=None,
+                        remove_output_softmax=False, remove_memory=False, reverse_input_channels=False,
+                        log_level="ERROR")
     graph = Graph(fw=_FW.get(framework, framework), layout=layout, cmd_params=options, ir_version=10,
                   fw_opset_version=version, user_shapes=None, freeze_placeholder={}, tensor_mapping={})
     graph.stage = "front"
@@ -50,7 +54,8 @@ def new_graph(framework: str, version: int = 0) -> Graph:
 
 def prepare_node(graph: Graph, identity: str, framework: str, layer: Any, blobs: "list[np.ndarray]") -> Node:
     """Adds a node with the framework's record, as an extractor expects it."""
-    graph.add_node(identity, kind="op", name=identity, op=layer.type, type=layer.type if framework == "caffe" else None,
+    graph.add_node(identity, kind="op", name=identity, op=layer.type,
+                   type=layer.type if framework == "caffe" else None,
                    infer=None)
     node = Node(graph, identity)
     if framework == "caffe":
@@ -60,7 +65,8 @@ def prepare_node(graph: Graph, identity: str, framework: str, layer: Any, blobs:
     elif framework == "onnx":
         node["pb"] = onnx_pb(layer)
     elif framework == "mxnet":
-        node["symbol_dict"] = {"op": layer.type, "name": layer.name, "attrs": {k: layer.fields[k] for k in layer.fields}}
+        node["symbol_dict"] = {"op": layer.type, "name": layer.name,
+                               "attrs": {k: layer.fields[k] for k in layer.fields}}
     return node
 
 
@@ -151,7 +157,8 @@ class RawGraph:
         if source is None:
             return
         identity = self.graph.unique_id(f"{source[0]}/sink_port_{source[1]}")
-        self.graph.add_node(identity, kind="op", name=identity, op="Result", type="Result", in_ports_count=1, output=value)
+        self.graph.add_node(identity, kind="op", name=identity, op="Result", type="Result", in_ports_count=1,
+                            output=value)
         self.graph.create_edge(Node(self.graph, source[0]), Node(self.graph, identity), source[1], 0)
 
     def untouched(self) -> "list[Node]":

@@ -14,7 +14,8 @@ from .subgraph import SubgraphMatch, SubgraphMatcher
 __all__ = ["ReplacementPattern", "FrontReplacementPattern", "FrontReplacementSubgraph", "FrontReplacementOp",
            "FrontReplacementFromConfigFileSubGraph", "FrontReplacementFromConfigFileOp",
            "FrontReplacementFromConfigFileGeneral", "MiddleReplacementPattern", "BackReplacementPattern", "LoadFinish",
-           "FrontStart", "FrontFinish", "PreMiddleStart", "MiddleStart", "MiddleFinish", "PostMiddleStart", "BackStart",
+           "FrontStart", "FrontFinish", "PreMiddleStart", "MiddleStart", "MiddleFinish", "PostMiddleStart",
+           "BackStart",
            "BackFinish", "Anchor"]
 
 log = logging.getLogger("graft.model_optimizer")

@@ -8,8 +8,10 @@ import numpy as np
 
 from .errors import Error
 
-__all__ = ["dynamic_dimension", "dynamic_dimension_value", "shape_array", "int64_array", "float_array", "float32_array",
-           "mo_array", "is_fully_defined", "undefined_shape_of_rank", "compatible_dims", "compatible_shapes", "shape_delete",
+__all__ = ["dynamic_dimension", "dynamic_dimension_value", "shape_array", "int64_array", "float_array",
+           "float32_array",
+           "mo_array", "is_fully_defined", "undefined_shape_of_rank", "compatible_dims", "compatible_shapes",
+           "shape_delete",
            "shape_insert", "unmask_shape", "get_canonical_axis_index", "strict_compare_tensors", "clarify_values"]
 
 dynamic_dimension_value = -1000000007

@@ -175,4 +175,5 @@ class SubgraphMatcher:
         if not self.replacement_desc.attrs.get("include_outputs_to_sub_graph", True):
             ends = [n.id for e in ends for n in Node(graph, e).in_nodes().values()]
         nodes = sub_graph_between_nodes(graph, starts, ends, include_control_flow=False)
-        return SubgraphMatch(graph, self.replacement_desc, nodes, [[(s, 0)] for s in starts], [(e, 0) for e in ends], "")
+        return SubgraphMatch(graph, self.replacement_desc, nodes, [[(s, 0)] for s in starts], [(e, 0) for e in ends],
+                             "")

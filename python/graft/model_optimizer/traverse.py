@@ -11,7 +11,8 @@ from .node import Node
 
 __all__ = ["bfs_search", "backward_bfs_for_operation", "nodes_matching_name_pattern", "is_connected_component",
            "sub_graph_between_nodes", "invert_sub_graph_between_nodes", "node_incoming_neighbourhood",
-           "node_outcoming_neighbourhood", "node_neighbourhood", "scope_output_nodes", "clear_tensor_names_info", "common_bfs",
+           "node_outcoming_neighbourhood", "node_neighbourhood", "scope_output_nodes", "clear_tensor_names_info",
+           "common_bfs",
            "find_inputs", "find_outputs", "find_nodes_by_attribute_value"]
 
 
@@ -85,7 +86,8 @@ def is_connected_component(graph: Any, node_names: Any) -> bool:
 
 
 def sub_graph_between_nodes(graph: Any, start_nodes: Any, end_nodes: Any, detect_extra_start_node: Any = None,
-                            include_control_flow: bool = True, allow_non_reachable_end_nodes: bool = False) -> "list[Any]":
+                            include_control_flow: bool = True,
+                            allow_non_reachable_end_nodes: bool = False) -> "list[Any]":
     """What lies on ways from the start nodes to the end nodes, with all that feeds it on the side."""
 
     def edges(found: "list[Any]", end: int) -> "list[Any]":
