@@ -2,7 +2,6 @@
 has openvino-dev: `mo_models.py make DIR` writes DIR/<case>/, `mo_models.py compare DIR` converts and compares."""
 import json
 import os
-import shutil
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -183,10 +182,25 @@ def converted(arguments, log):
         os._exit(int(code) if isinstance(code, int) else 1)
 
 
+def by_mo(place, line):
+    """(exit code, whether mo took the files); a conversion of an earlier run is used again."""
+    done = os.path.join(place, "mo.json")
+    if os.path.exists(done):
+        with open(done) as f:
+            return json.load(f)
+    translated = ["--extensions", os.path.join(place, "extensions_2023")]
+    code, with_files = converted(line + translated, os.path.join(place, "mo.log")), True
+    if code:  # the files of 2021 do not fit the classes of 2023: mo has its own version of them
+        code, with_files = converted(line + ["--use_legacy_frontend"], os.path.join(place, "mo.log")), False
+    with open(done, "w") as f:
+        json.dump([code, with_files], f)
+    return code, with_files
+
+
 def outputs(core, path, inputs):
     model = core.read_model(path)
     found = core.compile_model(model, "CPU")(inputs(model))
-    return [found[o] for o in model.outputs]
+    return [found[i] for i in range(len(model.outputs))]
 
 
 def difference(core, ours, theirs):
@@ -219,10 +233,7 @@ def compare(folder):
         place = os.path.join(folder, name)
         ours = os.path.join(place, "ours", "model.xml")
         line = given["arguments"] + ["--output_dir", os.path.join(place, "mo"), "--compress_to_fp16=False", "--silent"]
-        translated = ["--extensions", os.path.join(place, "extensions_2023")]
-        code, with_files = converted(line + translated, os.path.join(place, "mo.log")), True
-        if code:  # the files of 2021 do not fit the classes of 2023: mo has its own version of them
-            code, with_files = converted(line + ["--use_legacy_frontend"], os.path.join(place, "mo.log")), False
+        code, with_files = by_mo(place, line)
         if not os.path.exists(ours):
             result[name] = {"problem": "not converted by graft"}
         elif code:
@@ -233,8 +244,7 @@ def compare(folder):
                 result[name] = {"with_files": with_files,
                                 "difference" if isinstance(found, float) else "problem": found}
             except Exception as error:
-                result[name] = {"problem": str(error).strip().split("\n")[0][:160]}
-        shutil.rmtree(os.path.join(place, "mo"), ignore_errors=True)
+                result[name] = {"problem": " ".join(str(error).split())[:200]}
     with open(os.path.join(folder, "result.json"), "w") as f:
         json.dump(result, f, indent=1)
 

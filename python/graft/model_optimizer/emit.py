@@ -53,7 +53,7 @@ class Builder:
         return made if len(made) != 1 else made[0]
 
     def const(self, value: Any, dtype: Any = None) -> Any:
-        return self.layer.constant(np.ascontiguousarray(np.asarray(value, dtype=dtype)))
+        return self.layer.constant(np.array(value, dtype=dtype, order="C"))
 
     def like(self, value: Any, other: Any) -> Any:
         """A constant with the element type of another value."""

@@ -138,7 +138,10 @@ def _count(b: Builder, node: Node) -> int:
 
 @emitter("Split")
 def _split(b: Builder, node: Node) -> Any:
-    return b.op("Split", b.inputs[:2], {"num_splits": _count(b, node)}, outputs=_count(b, node))
+    inputs = b.inputs[:2]
+    if int(node.soft_get("input_port", 0)) == 1:  # TensorFlow has the axis first
+        inputs = inputs[::-1]
+    return b.op("Split", inputs, {"num_splits": _count(b, node)}, outputs=_count(b, node))
 
 
 @emitter("AttributedSplit")
@@ -151,7 +154,10 @@ def _attributed_split(b: Builder, node: Node) -> Any:
 
 @emitter("VariadicSplit")
 def _variadic_split(b: Builder, node: Node) -> Any:
-    return b.op("VariadicSplit", b.inputs[:3], {}, outputs=len(node._ports("out")))
+    data, axis, lengths = b.inputs[:3]
+    if node.has_and_set("swap_axis_and_split_size_inputs"):
+        axis, lengths = lengths, axis
+    return b.op("VariadicSplit", [data, axis, lengths], {}, outputs=len(node._ports("out")))
 
 
 @emitter("AttributedVariadicSplit")
