@@ -21,7 +21,7 @@ A block of another kind whose mark has `file=NAME` (```cpp file=app.cpp) is writ
 
 The commands of one document run one after the other in a folder of their own, each in a fresh shell. PATH begins with the
 folder given as --bin, and GRAFT_SOURCE names the repository. `python3` is the interpreter given as --python, for which
-the package beside the folder of --bin (../python) is built; without the package, docs/guide/python.md is only read. Relative links, their headings, and paths of the repository in
+the package beside the folder of --bin (../python) is built; without the package, the guides to Python are only read. Relative links, their headings, and paths of the repository in
 `code marks` must exist.
 """
 import argparse
@@ -36,7 +36,7 @@ import tempfile
 import threading
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PYTHON_GUIDE = os.path.join(ROOT, "docs", "guide", "python.md")
+PYTHON_GUIDES = tuple(os.path.join(ROOT, "docs", "guide", name) for name in ("python.md", "mo-python-extensions.md"))
 SECONDS = 120  # that a command may take
 # Inline code that names a file of the repository; placeholders like <name> make it none.
 PATH = re.compile(r"^(?:src|include|tests|cli|python|examples|scripts|cmake|docs|bench|\.ci)/[\w./*+-]*$")
@@ -314,8 +314,8 @@ def main():
         if o.python:
             environment = with_python(environment, folder, o.python, package)
         else:
-            print("without the package for Python: %s is only read" % os.path.relpath(PYTHON_GUIDE))
-        problems, count = check(documents, environment, ROOT, o.jobs, not o.links_only, () if o.python else (PYTHON_GUIDE,))
+            print("without the package for Python, these are only read: %s" % ", ".join(map(os.path.relpath, PYTHON_GUIDES)))
+        problems, count = check(documents, environment, ROOT, o.jobs, not o.links_only, () if o.python else PYTHON_GUIDES)
     for p in problems:
         print(p)
     print("%d documents, %d commands, %d problems" % (len(documents), count, len(problems)))

@@ -26,7 +26,9 @@ def load(path: str, host: int) -> "int | str":
 
 
 def _failure(path: str, error: BaseException) -> str:
-    """The exception and its traceback, from the first line of the file on."""
+    """The exception and its traceback, from the first line of the file on; an error of a folder is its own text."""
+    if getattr(error, "_graft_plain", False):
+        return str(error)
     frames = traceback.extract_tb(error.__traceback__)
     first = next((i for i, f in enumerate(frames) if f.filename == path), len(frames))
     lines = [text.rstrip() for text in traceback.format_list(frames[first:])]

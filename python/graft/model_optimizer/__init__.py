@@ -1,0 +1,74 @@
+"""Extension folders in the style of the Model Optimizer: ``ops/ front/<framework>/ middle/ back/``.
+
+`load` gives the definitions of a folder: an import rule for each extractor, and a pass over the framework's model that
+runs the folder's front transformations. The files import their base classes and helpers under the module paths that they
+have in the Model Optimizer; `modules` is the table of these.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .errors import FolderError
+from .folder import Folder
+from .phases import import_kept, import_layer, rename_types, run_front, run_late
+from .raw_graph import DOMAIN
+
+__all__ = ["FolderError", "load"]
+
+
+def _types(folder: Folder, framework: str) -> "list[str]":
+    """The types of layers that the folder handles without a transformation."""
+    from . import names
+
+    front = folder.fronts[framework]
+    types = [cls.op for cls in front.extractors.values()]
+    types += [op for op in folder.ops if op.lower() not in front.extractors and not names.is_known(framework, op)]
+    if framework == "caffe":  # a Python layer has its class as the type
+        types += [name.rpartition(".")[2] for name in front.custom]
+    elif front.custom:
+        types.append("Custom")
+    return list(dict.fromkeys(types))
+
+
+def load(path: str) -> "list[Any]":
+    """The definitions of a folder: raw passes, import rules, and passes over the imported graph."""
+    from ..graph_pass import GraphPassDefinition
+    from ..importing import ImportRuleDefinition
+    from ..raw import RawPassDefinition
+
+    folder = Folder(path)
+    made: "list[Any]" = []
+    for framework in folder.fronts:
+        order = folder.orders[framework]
+        types = _types(folder, framework)
+        if not order and not types:
+            continue
+        action = run_front if order else rename_types
+        made.append(RawPassDefinition(f"{folder.name}/{framework}", [framework], _bind(_front, folder, action),
+                                      folder.name,
+                                      "transformations of an extension folder"))
+        made.append(ImportRuleDefinition(framework, "*", import_kept, folder.name, DOMAIN))
+        for kind in [] if order else types:
+            made.append(ImportRuleDefinition(framework, kind, _bind(import_layer, folder, framework), folder.name))
+    for phase in ("middle", "back"):
+        if any(cls.phase == phase for cls in folder.late_order):
+            made.append(GraphPassDefinition(f"{folder.name}/{phase}", phase, _bind(run_late, folder, phase),
+                                            folder.name,
+                                            "transformations of an extension folder"))
+    return made
+
+
+def _front(folder: Folder, action: Any, raw: Any) -> None:
+    from .phases import run_front as whole
+
+    # An entry of the transformations config that names an operation of the folder needs the whole graph.
+    named = any(entry.get("op") in folder.ops for entry in raw.replacements)
+    (whole if named else action)(folder, raw)
+
+
+def _bind(function: Any, *first: Any) -> Any:
+    def call(last: Any) -> None:
+        function(*first, last)
+
+    return call

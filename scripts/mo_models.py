@@ -1,0 +1,253 @@
+"""Small models for scripts/mo_extensions.py, and the same command lines with the real `mo`. Runs in the environment that
+has openvino-dev: `mo_models.py make DIR` writes DIR/<case>/, `mo_models.py compare DIR` converts and compares."""
+import json
+import os
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import numpy as np  # noqa: E402
+
+CASES = {}
+
+
+def case(name, framework, files, make):
+    """`files`: of the wheel's folder `extensions`, used as an extension folder of their own."""
+    CASES[name] = (framework, files.split(), make)
+
+
+# ---- ONNX ----
+
+
+def onnx_model(path, nodes, inputs, outputs, constants, opset):
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    kinds = {"f": TensorProto.FLOAT, "i": TensorProto.INT64, "b": TensorProto.BOOL}
+    graph = helper.make_graph(
+        [helper.make_node(*n[:3], **n[3]) for n in nodes], "g",
+        [helper.make_tensor_value_info(n, kinds[k], s) for n, k, s in inputs],
+        [helper.make_tensor_value_info(n, TensorProto.UNDEFINED, None) for n in outputs],
+        [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    for out, kind in zip(graph.output, outputs.values()):
+        out.type.tensor_type.elem_type = kinds[kind]
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=7), path)
+
+
+def onnx_case(name, files, op, attributes=None, inputs=((2, 3, 4, 5),), constants=(), outputs="f", opset=11):
+    """One layer; `constants` follow the inputs."""
+    def make(folder):
+        names = [f"x{i}" for i in range(len(inputs))]
+        stored = {f"c{i}": np.asarray(c) for i, c in enumerate(constants)}
+        made = {f"y{i}": k for i, k in enumerate(outputs)}
+        node = (op, names + list(stored), list(made), attributes or {})
+        path = os.path.join(folder, "model.onnx")
+        onnx_model(path, [node], [(n, "f", s) for n, s in zip(names, inputs)], made, stored, opset)
+        return ["--input_model", path]
+
+    case(name, "onnx", files, make)
+
+
+F = "front/onnx/"
+onnx_case("elu", F + "activation_ext.py", "Elu", {"alpha": 0.7})
+onnx_case("leaky_relu", F + "activation_ext.py", "LeakyRelu", {"alpha": 0.2})
+onnx_case("argmax", F + "argmax_ext.py", "ArgMax", {"axis": 2, "keepdims": 1}, outputs="i")
+onnx_case("cast", F + "cast_ext.py", "Cast", {"to": 7}, outputs="i")
+onnx_case("clip", F + "clip_ext.py", "Clip", {"min": -0.5, "max": 0.5}, opset=6)
+onnx_case("concat", F + "concat_ext.py", "Concat", {"axis": 1}, [(1, 2, 3), (1, 4, 3)])
+onnx_case("cumsum", F + "cumsum_ext.py", "CumSum", {"reverse": 1}, constants=[np.array(1)])
+onnx_case("depth_to_space", F + "depth_to_space_ext.py", "DepthToSpace", {"blocksize": 2}, [(1, 8, 3, 4)])
+onnx_case("dropout", F + "dropout_ext.py", "Dropout", {})
+onnx_case("einsum", F + "einsum_ext.py", "Einsum", {"equation": "bij,bjk->bik"}, [(2, 3, 4), (2, 4, 5)], opset=12)
+onnx_case("add", F + "elementwise_ext.py", "Add", {}, [(2, 3, 4), (3, 1)])
+onnx_case("sub", F + "elementwise_ext.py", "Sub", {}, [(2, 3, 4), (3, 1)])
+onnx_case("max", F + "elementwise_ext.py", "Max", {}, [(2, 3), (2, 3), (3,)])
+onnx_case("expand", F + "expand_ext.py", "Expand", {}, [(3, 1)], [np.array([2, 3, 4])])
+onnx_case("flatten", F + "flatten_ext.py", "Flatten", {"axis": 2})
+onnx_case("batch_norm", F + "fused_bn_ext.py", "BatchNormalization", {"epsilon": 0.01}, [(2, 3, 4, 5)],
+          [np.float32([1, 2, 3]), np.float32([0, 1, 2]), np.float32([0.1, 0.2, 0.3]), np.float32([1, 1.5, 2])])
+onnx_case("gather", F + "gather_ext.py", "Gather", {"axis": 1}, constants=[np.array([2, 0])])
+onnx_case("gather_elements", F + "gatherelements_ext.py", "GatherElements", {"axis": 1}, [(2, 3)],
+          [np.array([[0, 1], [2, 0]])])
+onnx_case("gather_nd", F + "gathernd_ext.py", "GatherND", {}, [(2, 3, 4)], [np.array([[0, 1], [1, 2]])])
+onnx_case("gemm", F + "gemm_ext.py", "Gemm", {"alpha": 0.5, "beta": 2.0, "transB": 1}, [(3, 4)],
+          [np.arange(20, dtype=np.float32).reshape(5, 4) / 10, np.arange(5, dtype=np.float32)])
+onnx_case("identity", F + "identity_ext.py", "Identity")
+onnx_case("instance_norm", F + "instance_normalization_ext.py", "InstanceNormalization", {"epsilon": 0.02},
+          [(2, 3, 4, 5)],
+          [np.float32([1, 2, 3]), np.float32([0, 1, 2])])
+onnx_case("lrn", F + "lrn_ext.py", "LRN", {"size": 3, "alpha": 0.1, "beta": 0.7, "bias": 1.5}, [(1, 6, 4, 4)])
+onnx_case("matmul", F + "matmul_ext.py", "MatMul", {}, [(2, 3, 4), (2, 4, 5)])
+onnx_case("mvn", F + "mean_variance_normalization_ext.py", "MeanVarianceNormalization", {"axes": [0, 2, 3]})
+onnx_case("pad", F + "pad_ext.py", "Pad", {"pads": [0, 1, 0, 2, 1, 0], "value": 0.5}, [(2, 3, 4)], opset=9)
+onnx_case("max_pool", F + "pooling_ext.py", "MaxPool", {"kernel_shape": [2, 3], "strides": [1, 2]}, [(1, 2, 6, 7)])
+onnx_case("average_pool", F + "pooling_ext.py", "AveragePool", {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]},
+          [(1, 2, 6, 7)])
+onnx_case("global_pool", F + "pooling_ext.py", "GlobalAveragePool", {}, [(1, 2, 6, 7)])
+onnx_case("reduce", F + "reduce_ext.py", "ReduceMean", {"axes": [1, 3], "keepdims": 0})
+onnx_case("reshape", F + "reshape_ext.py", "Reshape", {}, constants=[np.array([0, -1, 10])])
+onnx_case("shape", F + "shape_ext.py", "Shape", {}, outputs="i")
+onnx_case("slice", F + "slice_ext.py", "Slice", {"starts": [1, 0], "ends": [3, -1], "axes": [1, 3]}, opset=9)
+onnx_case("softmax", F + "softmax_ext.py", "Softmax", {"axis": 1})
+onnx_case("log_softmax", F + "softmax_ext.py", "LogSoftmax", {"axis": 3})
+onnx_case("softplus", F + "softplus_ext.py", "Softplus")
+onnx_case("space_to_depth", F + "space_to_depth_ext.py", "SpaceToDepth", {"blocksize": 2}, [(1, 2, 4, 6)])
+onnx_case("split", F + "split_ext.py", "Split", {"axis": 1, "split": [1, 2]}, outputs="ff")
+onnx_case("squeeze", F + "squeeze_ext.py", "Squeeze", {"axes": [1]}, [(2, 1, 3)])
+onnx_case("transpose", F + "transpose_ext.py", "Transpose", {"perm": [2, 0, 1, 3]})
+onnx_case("unsqueeze", F + "unsqueeze_ext.py", "Unsqueeze", {"axes": [0, 2]}, [(2, 3)])
+onnx_case("lp_norm", F + "lp_normalization_ext.py", "LpNormalization", {"axis": 1, "p": 2})
+onnx_case("conv", F + "conv_ext.py", "Conv", {"kernel_shape": [3, 3], "strides": [2, 1], "pads": [1, 0, 1, 0]},
+          [(1, 2, 7, 8)],
+          [np.linspace(-1, 1, 4 * 2 * 9, dtype=np.float32).reshape(4, 2, 3, 3), np.float32([1, 2, 3, 4])])
+onnx_case("thresholded_relu", F + "activation_ext.py front/ThresholdedReluDecomposition.py", "ThresholdedRelu",
+          {"alpha": 0.3})
+onnx_case("softmax_replacer", F + "softmax_ext.py " + F + "softmaxONNX_to_softmax.py", "Softmax", {"axis": 1})
+onnx_case("flatten_replacer", F + "flatten_ext.py " + F + "flattenONNX_to_reshape.py", "Flatten", {"axis": 1})
+onnx_case("hard_sigmoid", F + "hard_sigmoid_ext.py", "HardSigmoid", {"alpha": 0.3, "beta": 0.4})
+
+# ---- TensorFlow ----
+
+
+def tf_case(name, files, build, shapes=((2, 3, 4, 5),)):
+    def make(folder):
+        import tensorflow as tf
+
+        graph = tf.Graph()
+        with graph.as_default():
+            inputs = [tf.compat.v1.placeholder(tf.float32, s, name=f"x{i}") for i, s in enumerate(shapes)]
+            tf.identity(build(tf, *inputs), name="y")
+        path = os.path.join(folder, "model.pb")
+        with open(path, "wb") as f:
+            f.write(graph.as_graph_def().SerializeToString())
+        return ["--input_model", path]
+
+    case(name, "tf", files, make)
+
+
+T = "front/tf/"
+tf_case("tf_activation", T + "activation_ext.py", lambda tf, x: tf.nn.elu(tf.math.sinh(x)))
+tf_case("tf_elementwise", T + "elementwise_ext.py", lambda tf, x: tf.raw_ops.AddV2(x=tf.raw_ops.Mul(x=x, y=2.0), y=x))
+tf_case("tf_reduce", T + "reduce_ext.py", lambda tf, x: tf.reduce_sum(x, axis=[1, 2], keepdims=True))
+tf_case("tf_matmul", T + "matmul_ext.py", lambda tf, x, y: tf.raw_ops.MatMul(a=x, b=y, transpose_b=True),
+        [(3, 4), (5, 4)])
+tf_case("tf_transpose", T + "transpose_ext.py", lambda tf, x: tf.transpose(x, [1, 0, 2]), [(2, 3, 4)])
+tf_case("tf_log1p", "front/Log1p.py", lambda tf, x: tf.math.log1p(tf.math.abs(x)))
+tf_case("tf_softsign", "front/softsign_replacer.py", lambda tf, x: tf.nn.softsign(x))
+tf_case("tf_split", T + "split_ext.py", lambda tf, x: tf.add(*tf.split(x, 2, axis=1)), [(2, 4, 3)])
+tf_case("tf_slice", T + "slice_ext.py", lambda tf, x: tf.slice(x, [0, 1, 0], [2, 2, -1]), [(2, 4, 3)])
+tf_case("tf_pad", T + "pad_ext.py", lambda tf, x: tf.pad(x, [[0, 0], [1, 2], [0, 1]]), [(2, 4, 3)])
+tf_case("tf_softmax", T + "softmax_ext.py", lambda tf, x: tf.nn.softmax(x), [(2, 4)])
+tf_case("tf_tile", T + "tile_ext.py", lambda tf, x: tf.tile(x, [1, 2, 3]), [(2, 4, 3)])
+tf_case("tf_reshape", T + "reshape_related_ext.py", lambda tf, x: tf.squeeze(tf.reshape(x, [2, 1, 12]), [1]),
+        [(2, 4, 3)])
+tf_case("tf_conv", T + "conv_ext.py", lambda tf,
+        x: tf.nn.conv2d(x, np.linspace(-1, 1, 3 * 3 * 2 * 4, dtype=np.float32).reshape(3, 3, 2, 4), 2, "SAME"),
+        [(1, 7, 8, 2)])
+tf_case("tf_pooling", T + "pooling_ext.py", lambda tf, x: tf.nn.max_pool2d(x, 3, 2, "SAME"), [(1, 7, 8, 2)])
+
+
+# ---- with the real mo ----
+
+
+def make(folder):
+    made = {}
+    for name, (framework, files, build) in CASES.items():
+        place = os.path.join(folder, name)
+        os.makedirs(place, exist_ok=True)
+        made[name] = {"files": files, "arguments": build(place)}
+    with open(os.path.join(folder, "cases.json"), "w") as f:
+        json.dump(made, f, indent=1)
+
+
+def converted(arguments, log):
+    """Runs mo with these arguments in a child process that has everything imported already."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    code = 1
+    try:
+        from openvino.tools.mo.main import main
+        from openvino.tools.mo.utils.cli_parser import get_all_cli_parser
+
+        sys.argv = ["mo"] + arguments
+        code = main(get_all_cli_parser(), None) or 0
+    except BaseException as error:
+        print("failed:", repr(error))
+    finally:
+        sys.stdout.flush()
+        os._exit(int(code) if isinstance(code, int) else 1)
+
+
+def by_mo(place, line):
+    """(exit code, whether mo took the files); a conversion of an earlier run is used again."""
+    done = os.path.join(place, "mo.json")
+    if os.path.exists(done):
+        with open(done) as f:
+            return json.load(f)
+    translated = ["--extensions", os.path.join(place, "extensions_2023")]
+    code, with_files = converted(line + translated, os.path.join(place, "mo.log")), True
+    if code:  # the files of 2021 do not fit the classes of 2023: mo has its own version of them
+        code, with_files = converted(line + ["--use_legacy_frontend"], os.path.join(place, "mo.log")), False
+    with open(done, "w") as f:
+        json.dump([code, with_files], f)
+    return code, with_files
+
+
+def outputs(core, path, inputs):
+    model = core.read_model(path)
+    found = core.compile_model(model, "CPU")(inputs(model))
+    return [found[i] for i in range(len(model.outputs))]
+
+
+def difference(core, ours, theirs):
+    random = np.random.RandomState(1)
+    values = {}
+
+    def inputs(model):
+        for p in model.inputs:
+            name = next((n for n in values if n in p.get_names()), None) or p.get_any_name()
+            values.setdefault(name, random.uniform(-1, 1, list(p.shape)).astype(np.float32))
+        return {p.get_any_name(): next(v for n, v in values.items() if n in p.get_names()) for p in model.inputs}
+
+    a, b = outputs(core, ours, inputs), outputs(core, theirs, inputs)
+    if [x.shape for x in a] != [x.shape for x in b]:
+        return f"shapes {[x.shape for x in a]}, mo has {[x.shape for x in b]}"
+    return max(float(np.abs(x.astype(np.float64) - y).max()) for x, y in zip(a, b))
+
+
+def compare(folder):
+    import onnx  # noqa: F401
+    import openvino.runtime
+    import openvino.tools.mo.main  # noqa: F401
+    import tensorflow  # noqa: F401
+
+    core = openvino.runtime.Core()
+    with open(os.path.join(folder, "cases.json")) as f:
+        cases = json.load(f)
+    result = {}
+    for name, given in cases.items():
+        place = os.path.join(folder, name)
+        ours = os.path.join(place, "ours", "model.xml")
+        line = given["arguments"] + ["--output_dir", os.path.join(place, "mo"), "--compress_to_fp16=False", "--silent"]
+        code, with_files = by_mo(place, line)
+        if not os.path.exists(ours):
+            result[name] = {"problem": "not converted by graft"}
+        elif code:
+            result[name] = {"problem": "not converted by mo"}
+        else:
+            try:
+                found = difference(core, ours, os.path.join(place, "mo", "model.xml"))
+                result[name] = {"with_files": with_files,
+                                "difference" if isinstance(found, float) else "problem": found}
+            except Exception as error:
+                result[name] = {"problem": " ".join(str(error).split())[:200]}
+    with open(os.path.join(folder, "result.json"), "w") as f:
+        json.dump(result, f, indent=1)
+
+
+if __name__ == "__main__":
+    {"make": make, "compare": compare}[sys.argv[1]](sys.argv[2])
