@@ -43,19 +43,19 @@ namespace {
 
 class Planner {
  public:
-  Planner(Graph graph, const KernelSource& kernels)
-      : registry_(kernels.registry), kernels_(kernels), plan_(std::make_shared<Plan>()) {
+  Planner(Graph graph, const KernelSource& kernels, const CompileOptions& options)
+      : registry_(kernels.registry), kernels_(kernels), options_(options), plan_(std::make_shared<Plan>()) {
     plan_->graph = std::move(graph);
   }
 
-  std::shared_ptr<const Plan> make(const std::vector<Info>& inputs, const Limits& limits) {
+  std::shared_ptr<const Plan> make(const std::vector<Info>& inputs) {
     Graph& g = plan_->graph;
     for (size_t i = 0; i < inputs.size(); ++i) {
       Node& p = g[g.parameters()[i]];
       p.attrs["shape"] = inputs[i].shape;
       p.attrs["element_type"] = inputs[i].type;
     }
-    Inference inference(registry_, g, limits);
+    Inference inference(registry_, g, options_.limits);
     order_ = g.topological_order();
     for (NodeId id : order_) inference.infer(id);
     slot_of_.resize(g.end_id());
@@ -168,6 +168,9 @@ class Planner {
       return in && in->kind == Slot::constant && in->root == s.inputs[i] ? &plan_->constants[in->index]
                                                                          : inference.constant(n.inputs[i]);
     };
+    context.bodies = [&](size_t i, const std::vector<Info>& parameters) {
+      return Inference::results_of(registry_, *n.bodies[i].graph, parameters, options_.limits);
+    };
     for (const Output& o : n.outputs) context.outputs.push_back(o.info);
     if (fixed) s.kernel = choose_kernel(kernels_, op, plan_->graph, id, context, &choice);
     else choice.note = "decided at run time";
@@ -177,6 +180,7 @@ class Planner {
       const Info& info = n.outputs[i].info;
       // Operations with bodies allocate the outputs of their bodies themselves.
       bool planned = fixed && n.bodies.empty() && info.shape.is_static() && info.type != DType::undefined;
+      if (planned && options_.body) check_dynamic(options_.limits.value_bytes, info.type, info.shape.values());
       s.outputs.push_back(add_slot({id, i}, !planned                                           ? Slot::dynamic
                                             : is_result({id, i}) && info.type != DType::string ? Slot::output
                                                                                                : Slot::arena));
@@ -258,6 +262,7 @@ class Planner {
 
   const Registry& registry_;
   const KernelSource& kernels_;
+  const CompileOptions& options_;
   std::shared_ptr<Plan> plan_;
   std::vector<NodeId> order_;
   std::vector<std::vector<uint32_t>> slot_of_;
@@ -268,8 +273,8 @@ class Planner {
 }  // namespace
 
 std::shared_ptr<const Plan> make_plan(const Graph& graph, const KernelSource& kernels, const std::vector<Info>& inputs,
-                                      const Limits& limits) {
-  return Planner(graph.clone(), kernels).make(inputs, limits);
+                                      const CompileOptions& options) {
+  return Planner(graph.clone(), kernels, options).make(inputs);
 }
 
 }  // namespace graft

@@ -42,6 +42,7 @@ Limits small_limits() {
   Limits out;
   out.fold_value = size_t{1} << 20, out.fold_bytes = size_t{1} << 22, out.fold_work = 2'000'000,
   out.body_nodes = 20'000;
+  out.value_bytes = most_bytes;
   out.inlined = 10'000;
   return out;
 }
@@ -193,9 +194,12 @@ Run run_reference(const Graph& g, std::span<const Tensor> inputs) {
 Run run_cpu(const Graph& g, std::span<const Tensor> inputs, Random& r) {
   return attempt([&](Run&) {
     Graph optimized = g.clone();
-    run_passes(optimized, fuzz_registry());
+    PassOptions passes;
+    passes.limits = small_limits();
+    run_passes(optimized, fuzz_registry(), passes);
     verify(optimized);
     CompileOptions options;
+    options.limits = small_limits();
     options.threads = 1 + static_cast<int>(r.below(2));
     auto program = make_cpu_device()->compile(std::move(optimized), fuzz_registry(), options);
     auto execution = program->create_execution();
@@ -332,12 +336,11 @@ std::optional<Finding> contradiction(const Graph& g, const Run& run) {
 }
 
 bool is_limit(const Run& run) {
-  return run.error && run.error->kind() == ErrorKind::unsupported &&
-         run.error->message().ends_with("to be computed here");
+  return run.error && (is_limit_error(*run.error) || (run.error->kind() == ErrorKind::unsupported &&
+                                                      run.error->message().ends_with("to be computed here")));
 }
 
-// Kernels that notice it themselves fail with the same words.
-bool is_cancelled(const Run& run) { return run.error && run.error->message() == "the request was cancelled"; }
+bool is_cancelled(const Run& run) { return run.error && run.error->kind() == ErrorKind::cancelled; }
 
 class Executor {
  public:
@@ -361,6 +364,7 @@ class Executor {
     Run cpu = run_cpu(g, *inputs, r_);
     if (auto f = bug(cpu, "CPU")) return f;
     if (is_cancelled(cpu)) return count(cancelled);
+    if (is_limit(cpu)) return count(too_large);
     if (cpu.error && reference.error) return count(refused);
     if (cpu.error || reference.error) return count(refused_by_one);
     if (auto f = contradiction(g, reference)) return f;
