@@ -59,6 +59,7 @@ struct Plan {
   int64_t iteration_parameter = -1, condition_result = -1;
   Info iteration;                          // type and shape of the iteration number as the body expects it
   std::vector<std::optional<Info>> infos;  // of the node's outputs
+  std::vector<DType> types;                // of the body's parameters, as far as they are known
   std::vector<Info> first;                 // of the body's results in its first iteration; empty if not needed
 };
 
@@ -107,6 +108,7 @@ Plan plan_of(Prepare& ctx) {
          -1,
          {},
          {},
+         {},
          {}};
   for (const graft_port_map& m : p.inputs)
     if (m.purpose == GRAFT_CURRENT_ITERATION) {
@@ -116,6 +118,7 @@ Plan plan_of(Prepare& ctx) {
   for (const graft_port_map& m : p.outputs)
     if (m.purpose == GRAFT_EXECUTION_CONDITION) p.condition_result = m.internal;
   for (size_t i = 0; i < ctx.outputs(); ++i) p.infos.push_back(ctx.output(i));
+  for (size_t i = 0; i < p.parameters; ++i) p.types.push_back(b.parameter(i).type);
   p.first = first_results(ctx, p);
   return p;
 }
@@ -136,8 +139,19 @@ std::vector<int64_t> shape_without_slices(const Plan& p, const graft_port_map& m
   return dims;
 }
 
+// Also holds for a body that never runs: its outputs have the types that were inferred.
+void check_types(Run& ctx, const Plan& p) {
+  for (const graft_port_map& m : p.inputs) {
+    if (m.external < 0) continue;
+    DType expected = p.types[at(m.internal)], type = ctx.input(at(m.external)).type();
+    if (expected != DType::undefined && type != expected)
+      fail("expected ", expected, " for parameter ", m.internal, " of the body, got ", type);
+  }
+}
+
 // Runs the body `count` times (-1: until its condition fails).
 void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const int64_t> iteration_dims) {
+  check_types(ctx, p);
   std::vector<TensorView> parameters(p.parameters);
   std::vector<std::unique_ptr<Held>> parts(p.inputs.size());
   for (const graft_port_map& m : p.inputs)
