@@ -81,6 +81,11 @@ def optional(name, dims, kind=FLOAT):
     return data(1, name) + data(2, data(9, data(1, tensor_type(dims, kind))))
 
 
+def mapping(name, keys, values):
+    """A map from elements of one type to scalars of another."""
+    return data(1, name) + data(2, data(5, number(1, keys) + data(2, tensor_type([], values))))
+
+
 def graph(name, nodes, tensors, inputs, outputs):
     out = b"".join(data(1, n) for n in nodes) + data(2, name) + b"".join(data(5, t) for t in tensors)
     return out + b"".join(data(11, v) for v in inputs) + b"".join(data(12, v) for v in outputs)

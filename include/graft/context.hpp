@@ -116,6 +116,17 @@ class NodeView {
   // The bodies of the node, in the order of their declaration.
   size_t bodies() const { return host->body_count(n_); }
   BodyView body(size_t i) const { return BodyView(host->body(n_, i)); }
+  // Types and shapes of a body's results, given those of its parameters, in `infer` and
+  // `prepare`. A parameter without type and rank is as its declaration says.
+  std::vector<Info> infer_body(size_t i, const std::vector<Info>& parameters) {
+    std::vector<graft_info> raw;
+    for (const Info& p : parameters) raw.push_back(p.raw());
+    const graft_info* results = nullptr;
+    check(host->infer_body(n_, i, raw.data(), &results));
+    std::vector<Info> out;
+    for (size_t r = 0; r < body(i).results(); ++r) out.push_back(Info::from(results[r]));
+    return out;
+  }
 
  protected:
   graft_node* n_;
@@ -147,16 +158,6 @@ class Infer : public NodeView {
   void known_output(size_t i, const Shape& values) {
     graft_shape s = values.raw();
     check(host->set_known_values(n_, i, &s));
-  }
-  // Types and shapes of a body's results, given those of its parameters.
-  std::vector<Info> infer_body(size_t i, const std::vector<Info>& parameters) {
-    std::vector<graft_info> raw;
-    for (const Info& p : parameters) raw.push_back(p.raw());
-    const graft_info* results = nullptr;
-    check(host->infer_body(n_, i, raw.data(), &results));
-    std::vector<Info> out;
-    for (size_t r = 0; r < body(i).results(); ++r) out.push_back(Info::from(results[r]));
-    return out;
   }
 };
 

@@ -24,6 +24,7 @@ constexpr LimitInfo limits[] = {
     {"fold-value", &Limits::fold_value, "bytes of one folded constant"},
     {"fold-bytes", &Limits::fold_bytes, "bytes of all folded constants"},
     {"fold-work", &Limits::fold_work, "elements touched while folding constants"},
+    {"value-bytes", &Limits::value_bytes, "bytes of one value with a data-dependent shape when the model runs"},
     {"npz-bytes", &Limits::npz_bytes, "uncompressed bytes of an .npz"},
     {"pixels", &Limits::pixels, "pixels of an image", INT32_MAX},
 };

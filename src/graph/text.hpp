@@ -18,6 +18,7 @@
 
 #include <map>
 
+#include "base/limits.hpp"
 #include "graph/graph.hpp"
 
 namespace graft {
@@ -26,7 +27,7 @@ namespace graft {
 std::string print(const Graph& graph);
 
 // Operations without `@` get an empty opset, attributes the kind of their literal. Nothing is looked up or inferred.
-Graph parse_graph(std::string_view text);
+Graph parse_graph(std::string_view text, const Limits& limits = {});
 // The same, with these values substituted for `$name`; for decompositions.
 Graph parse_graph(std::string_view text, const Attributes& arguments);
 // "f32[2] {1, 2}", "i64[3] fill(7)", "f32[8] iota(0, 0.5)", "f32[2,2] random(1, -1, 1)", "string[2] {\"a\", \"b\"}"
@@ -35,7 +36,7 @@ Tensor parse_tensor(std::string_view text);
 // Parses several items from one string, for files that contain more than a graph.
 class TextReader {
  public:
-  explicit TextReader(std::string_view text);
+  explicit TextReader(std::string_view text, const Limits& limits = {});
   ~TextReader();
   bool at_end();
   bool peek(std::string_view word);  // a word or punctuation

@@ -240,7 +240,7 @@ class Parser : public ValueParser {
 struct TextReader::State {
   Parser parser;
 };
-TextReader::TextReader(std::string_view text) : s_(new State{Parser(text)}) {}
+TextReader::TextReader(std::string_view text, const Limits& limits) : s_(new State{Parser(text, limits)}) {}
 TextReader::~TextReader() = default;
 bool TextReader::at_end() { return s_->parser.lex.peek().kind == Lexer::end; }
 bool TextReader::peek(std::string_view word) {
@@ -265,13 +265,18 @@ Tensor TextReader::values(DType type, std::vector<int64_t> dims) { return s_->pa
 std::string TextReader::rest_of_line() { return std::string(s_->parser.lex.rest_of_line()); }
 int TextReader::line() const { return s_->parser.lex.line(); }
 
-Graph parse_graph(std::string_view text, const Attributes& arguments) {
-  TextReader r(text);
+namespace {
+Graph whole_graph(TextReader r, const Attributes& arguments) {
   Graph g = r.graph(arguments);
   if (!r.at_end()) throw_user("line ", r.line(), ": unexpected text after the graph");
   return g;
 }
-Graph parse_graph(std::string_view text) { return parse_graph(text, {}); }
+}  // namespace
+
+Graph parse_graph(std::string_view text, const Attributes& arguments) {
+  return whole_graph(TextReader(text), arguments);
+}
+Graph parse_graph(std::string_view text, const Limits& limits) { return whole_graph(TextReader(text, limits), {}); }
 
 Tensor parse_tensor(std::string_view text) {
   TextReader r(text);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/limits.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "graph/attribute.hpp"
@@ -147,8 +148,9 @@ class Lexer {
 // Parses values.
 class ValueParser {
  public:
-  explicit ValueParser(std::string_view s) : lex(s) {}
+  explicit ValueParser(std::string_view s, const Limits& limits = {}) : lex(s), limits(limits) {}
   Lexer lex;
+  Limits limits;
   const Attributes* arguments = nullptr;
 
   bool accept(std::string_view raw) {
@@ -241,7 +243,8 @@ class ValueParser {
     Shape s;
     if (accept("]")) return s;
     do {
-      if (s.dims().size() >= 32) lex.broken("a shape cannot have more than 32 dimensions");
+      if (s.dims().size() >= limits.rank)
+        over_limit(&Limits::rank, [&] { lex.broken("a shape has more than ", limits.rank, " dimensions"); });
       s.push_back(dim());
     } while (accept(","));
     expect("]");

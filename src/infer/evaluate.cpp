@@ -8,6 +8,7 @@
 #include "base/tensor.hpp"
 #include "infer/context.hpp"
 #include "infer/decompose.hpp"
+#include "infer/inference.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
@@ -35,6 +36,7 @@ class Runner final : public graft_runner {
     if (type == DType::undefined) throw_user("the type of output ", output, " is unknown");
     if (bytes_for(type, count) > how_.max_bytes)
       throw_unsupported("output ", output, " of shape ", dims, " is too large to be computed here");
+    check_dynamic(how_.max_dynamic, type, dims);
     outputs_[output] = Tensor(type, std::vector<int64_t>(dims.begin(), dims.end()));
     *raw_[output] = *outputs_[output].raw();
   }
@@ -51,6 +53,7 @@ class Runner final : public graft_runner {
       if (!parameters[i]) throw_user("parameter ", i, " of a body is absent");
       const graft_tensor& t = *parameters[i];
       in.push_back(Tensor::wrap(static_cast<DType>(t.type), std::vector<int64_t>(t.dims, t.dims + t.rank), t.data));
+      check_parameter(body, i, in.back().info());
     }
     Evaluation inner = how_;
     --inner.max_depth;
@@ -109,6 +112,24 @@ size_t size_of_texts(const Tensor& t) {
 
 }  // namespace
 
+void check_dynamic(uint64_t most, DType type, std::span<const int64_t> dims) {
+  if (bytes_for(type, count_checked(dims)) > most)
+    throw_limit(&Limits::value_bytes, "expected at most ", most, " bytes for a value with a data-dependent shape, got ",
+                Info{type, Shape::of(dims)});
+}
+
+void check_parameter(const Graph& body, size_t index, const Info& given) {
+  const Node& p = body[body.parameters()[index]];
+  DType type = p.attrs.find("element_type")->as<DType>();
+  const Shape& shape = p.attrs.find("shape")->as<Shape>();
+  bool fits = type == DType::undefined || type == given.type;
+  if (fits && shape.ranked()) {
+    fits = shape.rank() == given.shape.rank();
+    for (size_t i = 0; fits && i < shape.rank(); ++i) fits = shape[i].can_be(given.shape[i].value());
+  }
+  if (!fits) throw_user("expected ", Info{type, shape}, " for parameter '", p.name, "' of a body, got ", given);
+}
+
 double work_of(const Node& node, const OpDef& op, std::span<const Tensor> inputs,
                const std::vector<std::optional<Info>>& outputs) {
   double in = 1, out = 1;
@@ -150,6 +171,9 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
   }
   NodeContext context(node, std::move(infos));
   context.constants = [&](size_t i) -> const Tensor* { return aligned[i] ? &aligned[i] : nullptr; };
+  context.bodies = [&](size_t i, const std::vector<Info>& parameters) {
+    return Inference::results_of(how.registry, *node.bodies[i].graph, parameters, {});
+  };
   if (node.bodies.empty()) {
     infer_outputs(how.registry, op, context);
   } else {
@@ -171,6 +195,8 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
       std::vector<int64_t> dims = info.shape.values();
       if (bytes_for(info.type, count_checked(dims)) > how.max_bytes)
         throw_unsupported("output ", i, " of shape ", dims, " is too large to be computed here");
+      if (i >= node.outputs.size() || !node.outputs[i].info.shape.is_static())
+        check_dynamic(how.max_dynamic, info.type, dims);
       outputs[i] = Tensor(info.type, dims);
       pending[i] = *outputs[i].raw();
     } else {
@@ -237,7 +263,7 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
     NowRunning now(&running);
     status = kernel->run(&call);
   }
-  check_callback(status);
+  check_call(status, runner);
   for (size_t i = 0; i < outputs.size(); ++i)
     if (raw[i] && !outputs[i])
       throw_user("output ", i,

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "base/limits.hpp"
 #include "base/threads.hpp"
 #include "graph/graph.hpp"
 #include "schema/registry.hpp"
@@ -27,7 +28,13 @@ struct Evaluation {
   void* observe_arg = nullptr;
   std::string_view device = {};                               // whose kernels are tried before the reference kernels
   double max_work = std::numeric_limits<double>::infinity();  // limit for one node without bodies, see work_of
+  uint64_t max_dynamic = UINT64_MAX;                          // Limits::value_bytes
 };
+
+// Refuses a value with a data-dependent shape that takes more than `most` bytes (Limits::value_bytes).
+void check_dynamic(uint64_t most, DType type, std::span<const int64_t> dims);
+// Refuses to run a body with a parameter that contradicts what was inferred for it.
+void check_parameter(const Graph& body, size_t index, const Info& given);
 
 // About how many elements computing a node touches: as the operation states it, else guessed from the shapes.
 double work_of(const Node& node, const OpDef& op, std::span<const Tensor> inputs,

@@ -120,8 +120,10 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
 std::vector<Info> Inference::infer_body(Graph& body, const std::vector<Info>& parameters) {
   std::vector<Info> given = parameters;
   for (size_t i = 0; i < given.size(); ++i)
-    if (const Node& p = body[body.parameters()[i]]; given[i].type == DType::undefined)  // as declared
-      given[i] = {p.attrs.find("element_type")->as<DType>(), p.attrs.find("shape")->as<Shape>()};
+    if (const Node& p = body[body.parameters()[i]]; given[i].type == DType::undefined) {  // as declared
+      given[i].type = p.attrs.find("element_type")->as<DType>();
+      if (!given[i].shape.ranked()) given[i].shape = p.attrs.find("shape")->as<Shape>();
+    }
   std::vector<Bodies::Known>& known = bodies_->known[&body];
   auto it = std::find_if(known.begin(), known.end(), [&](const Bodies::Known& k) { return k.parameters == given; });
   if (it == known.end()) {
@@ -159,6 +161,13 @@ std::vector<Info> Inference::infer_body_now(Graph& body, const std::vector<Info>
   std::vector<Info> results;
   for (NodeId r : body.results()) results.push_back(body.info(body[r].inputs[0]));
   return results;
+}
+
+std::vector<Info> Inference::results_of(const Registry& registry, const Graph& body,
+                                        const std::vector<Info>& parameters, const Limits& limits) {
+  Graph copy = body.clone();
+  Inference inside(registry, copy, limits);
+  return inside.infer_body(copy, parameters);
 }
 
 // Bodies that were last asked for what was known already: now their nodes are inferred for it, outer ones first.

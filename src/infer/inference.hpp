@@ -52,6 +52,10 @@ class Inference {
 
   const Registry& registry() const { return registry_; }
 
+  // Types and shapes of a body's results for these parameters; the body stays as it is.
+  static std::vector<Info> results_of(const Registry& registry, const Graph& body, const std::vector<Info>& parameters,
+                                      const Limits& limits);
+
  private:
   // Bodies while one node of the outermost graph is inferred. A loop infers its body several times, so that without
   // this nested ones would multiply.

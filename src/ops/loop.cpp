@@ -59,7 +59,44 @@ struct Plan {
   int64_t iteration_parameter = -1, condition_result = -1;
   Info iteration;                          // type and shape of the iteration number as the body expects it
   std::vector<std::optional<Info>> infos;  // of the node's outputs
+  std::vector<DType> types;                // of the body's parameters, as far as they are known
+  std::vector<Info> first;                 // of the body's results in its first iteration; empty if not needed
 };
+
+// Types and shapes of the body's parameters in the first iteration. `count` becomes the number of slices if known.
+std::vector<Info> first_parameters(const NodeView& ctx, Dim& count) {
+  BodyView b = ctx.body(0);
+  std::vector<Info> parameters(b.parameters());
+  for (const graft_port_map& m : b.inputs()) {
+    if (m.external < 0) continue;
+    Info& p = parameters[at(m.internal)];
+    p = ctx.input(at(m.external));
+    if (!m.sliced || !p.shape.ranked()) continue;
+    size_t axis = normalize_axis(m.axis, p.shape.rank());
+    if (p.shape[axis].known() && !count.known()) count = Dim(Parts::of(m, p.shape[axis].value()).count);
+    p.shape[axis] = Dim(std::max<int64_t>(m.part_size, 1));
+  }
+  return parameters;
+}
+
+// An output without slices has the shape that the first iteration would give it. Where the node's own shapes leave it
+// open, it follows from those of this call.
+std::vector<Info> first_results(Prepare& ctx, const Plan& p) {
+  bool open = false;
+  for (const graft_port_map& m : p.outputs) {
+    if (!m.sliced || m.external < 0 || !p.infos[at(m.external)]) continue;
+    const Shape& s = p.infos[at(m.external)]->shape;
+    open |= !s.ranked();
+    for (size_t i = 0; s.ranked() && i < s.rank(); ++i) open |= !s[i].known() && i != normalize_axis(m.axis, s.rank());
+  }
+  if (!open) return {};
+  Dim count;
+  try {
+    return ctx.infer_body(0, first_parameters(ctx, count));
+  } catch (const Failure&) {  // an error only if the body runs
+    return {};
+  }
+}
 Plan plan_of(Prepare& ctx) {
   BodyView b = ctx.body(0);
   Plan p{b.parameters(),
@@ -70,6 +107,8 @@ Plan plan_of(Prepare& ctx) {
          -1,
          -1,
          {},
+         {},
+         {},
          {}};
   for (const graft_port_map& m : p.inputs)
     if (m.purpose == GRAFT_CURRENT_ITERATION) {
@@ -79,12 +118,40 @@ Plan plan_of(Prepare& ctx) {
   for (const graft_port_map& m : p.outputs)
     if (m.purpose == GRAFT_EXECUTION_CONDITION) p.condition_result = m.internal;
   for (size_t i = 0; i < ctx.outputs(); ++i) p.infos.push_back(ctx.output(i));
+  for (size_t i = 0; i < p.parameters; ++i) p.types.push_back(b.parameter(i).type);
+  p.first = first_results(ctx, p);
   return p;
 }
 Plan loop_prepare(Prepare& ctx, const NoAttributes&) { return plan_of(ctx); }
 
+// The shape of a sliced output if the body never ran.
+std::vector<int64_t> shape_without_slices(const Plan& p, const graft_port_map& m) {
+  Shape known = p.infos[at(m.external)] ? p.infos[at(m.external)]->shape : Shape::unknown();
+  Shape first = p.first.empty() ? Shape::unknown() : p.first[at(m.internal)].shape;
+  if (!known.ranked()) known = first;
+  std::vector<int64_t> dims;
+  for (size_t i = 0; known.ranked() && i < known.rank(); ++i) {
+    bool better = first.ranked() && first.rank() == known.rank() && first[i].known() && !known[i].known();
+    dims.push_back(better ? first[i].value() : known[i].min());
+  }
+  if (dims.empty()) dims.push_back(0);
+  dims[normalize_axis(m.axis, dims.size())] = 0;
+  return dims;
+}
+
+// Also holds for a body that never runs: its outputs have the types that were inferred.
+void check_types(Run& ctx, const Plan& p) {
+  for (const graft_port_map& m : p.inputs) {
+    if (m.external < 0) continue;
+    DType expected = p.types[at(m.internal)], type = ctx.input(at(m.external)).type();
+    if (expected != DType::undefined && type != expected)
+      fail("expected ", expected, " for parameter ", m.internal, " of the body, got ", type);
+  }
+}
+
 // Runs the body `count` times (-1: until its condition fails).
 void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const int64_t> iteration_dims) {
+  check_types(ctx, p);
   std::vector<TensorView> parameters(p.parameters);
   std::vector<std::unique_ptr<Held>> parts(p.inputs.size());
   for (const graft_port_map& m : p.inputs)
@@ -93,6 +160,7 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
   struct Collected {
     std::vector<Held> pieces;
     DType type = DType::undefined;
+    int64_t elements = 0, asked = int64_t{1} << 24;
   };
   std::vector<Collected> collected(p.outputs.size());
   std::vector<TensorView> results;
@@ -130,7 +198,7 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
     results = ctx.run_body(0, parameters, p.results);
     for (size_t i = 0; i < p.outputs.size(); ++i) {
       const graft_port_map& m = p.outputs[i];
-      if (!m.sliced || m.external < 0) continue;
+      if (!m.sliced || m.external < 0 || !ctx.output_used(at(m.external))) continue;
       TensorView r = results[at(m.internal)];
       if (!collected[i].pieces.empty() && collected[i].type != r.type())
         fail("expected slices of output ", m.external, " with the same type, got ", collected[i].type, " and then ",
@@ -140,6 +208,11 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
       collected[i].type = r.type();
       auto bytes = static_cast<const unsigned char*>(r.bytes());
       h.bytes.assign(bytes, bytes + at(r.size()) * cell_of(r.type()));
+      // The host knows how large an output may become: ask it now and then, instead of collecting without an end.
+      if (Collected& c = collected[i]; (c.elements += r.size()) > c.asked) {
+        ctx.allocate(at(m.external), {c.elements});
+        c.asked = 2 * c.elements;
+      }
     }
     for (const graft_back_edge& e : p.back_edges) parameters[at(e.parameter)] = results[at(e.result)];
     for (TensorView old : before) ctx.release(old);
@@ -153,13 +226,7 @@ void iterate(Run& ctx, const Plan& p, int64_t count, bool going, std::span<const
     if (m.sliced) {
       std::vector<Held>& pieces = collected[i].pieces;
       if (pieces.empty()) {
-        // The body never ran: use the inferred shape, with 0 elements along the axis.
-        std::vector<int64_t> dims;
-        if (p.infos[o] && p.infos[o]->shape.ranked())
-          for (const Dim& d : p.infos[o]->shape) dims.push_back(d.known() ? d.value() : 0);
-        if (dims.empty()) dims.push_back(0);
-        dims[normalize_axis(m.axis, dims.size())] = 0;
-        ctx.allocate(o, dims);
+        ctx.allocate(o, shape_without_slices(p, m));
         continue;
       }
       std::vector<int64_t> dims = pieces[0].dims;
@@ -216,31 +283,23 @@ void iterator_run(Run& ctx, const NoAttributes&, const Plan& p) {
 // Shapes: a value fed back may change its shape; dimensions that differ after one iteration are treated as unknown.
 void infer_iterations(Infer& ctx, Dim count) {
   BodyView b = ctx.body(0);
-  std::vector<Info> parameters(b.parameters());
-  for (const graft_port_map& m : b.inputs()) {
-    if (m.external < 0) continue;
-    Info& p = parameters[at(m.internal)];
-    p = ctx.input(at(m.external));
-    if (!m.sliced || !p.shape.ranked()) continue;
-    size_t axis = normalize_axis(m.axis, p.shape.rank());
-    if (p.shape[axis].known() && !count.known()) count = Dim(Parts::of(m, p.shape[axis].value()).count);
-    p.shape[axis] = Dim(std::max<int64_t>(m.part_size, 1));
-  }
-  std::vector<Info> results;
+  std::vector<Info> parameters = first_parameters(ctx, count), results;
+  std::vector<bool> given(b.parameters(), false);
+  for (const graft_port_map& m : b.inputs()) given[at(m.internal)] = m.external >= 0;
   for (int round = 0;; ++round) {
     results = ctx.infer_body(0, parameters);
     bool changed = false;
     for (const graft_back_edge& e : b.back_edges()) {
       Info& p = parameters[at(e.parameter)];
       const Info& r = results[at(e.result)];
-      if (p.type == DType::undefined) continue;
+      if (!given[at(e.parameter)]) continue;
       Shape merged = round < 2 ? either(p.shape, r.shape)
                      : r.shape.ranked() && p.shape.ranked() && r.shape.rank() == p.shape.rank()
                          ? Shape::of_rank(r.shape.rank())
                          : Shape::unknown();
       if (!(p.shape == r.shape) && !(merged == p.shape)) p.shape = merged, changed = true;
     }
-    if (!changed || round > 3) break;
+    if (!changed) break;  // soon: from the third round on, a shape loses its dimensions and then its rank
   }
   for (const graft_port_map& m : b.outputs()) {
     if (m.external < 0) continue;

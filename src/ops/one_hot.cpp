@@ -74,14 +74,15 @@ Value import_one_hot(Builder& layer) {
                   {{"axis", layer.get<int64_t>("axis", -1)}, {"negative_indices_mode", "normalize"}});
 }
 
-// The first version does not accept negative indices.
+// The first version does not accept negative indices. Fractions are dropped before the sign counts, and the depth need
+// not fit a narrow type.
 void one_hot_as_1(Rewrite& at) {
   std::vector<Value> inputs = at.all_inputs();
   if (at.get<std::string>("negative_indices_mode") == "normalize") {
-    Value i = inputs[0], zero = like(i, 0);
+    Value i = inputs[0].type() == DType::i32 ? inputs[0] : convert(inputs[0], DType::i64);
     auto known = i.values<int64_t>();
     if (!known || std::any_of(known->begin(), known->end(), [](int64_t x) { return x < 0; }))
-      inputs[0] = at.op("Select", {at.op("Less", {i, zero}), i + convert(inputs[1], i.type()), i});
+      inputs[0] = at.op("Select", {at.op("Less", {i, like(i, 0)}), i + convert(inputs[1], i.type()), i});
   }
   at.restate("OneHot@1", inputs, {"negative_indices_mode"});
 }

@@ -133,7 +133,7 @@ Tensor row_major(const Tensor& t) {
 
 }  // namespace
 
-Tensor read_npy(std::string_view bytes, std::shared_ptr<const void> keeper) {
+Tensor read_npy(std::string_view bytes, std::shared_ptr<const void> keeper, const Limits& limits) {
   if (!bytes.starts_with(magic) || bytes.size() < 10) throw_user("not an .npy file");
   auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
   size_t start = byte(6) >= 2 ? 12 : 10;
@@ -143,7 +143,8 @@ Tensor read_npy(std::string_view bytes, std::shared_ptr<const void> keeper) {
   if (length > bytes.size() - start) throw_user("the file ends inside its header");
   Header h = parse_header(bytes.substr(start, length));
   std::string_view body = bytes.substr(start + length);
-  if (h.dims.size() > 32) throw_user("expected at most 32 dimensions, got ", h.dims.size());
+  if (h.dims.size() > limits.rank)
+    throw_limit(&Limits::rank, "expected at most ", limits.rank, " dimensions, got ", h.dims.size());
   if (h.descr.size() > 2 && (h.descr[1] == 'U' || h.descr[1] == 'S')) return read_strings(body, h);
   DType type = dtype_for(h.descr);
   size_t want = bytes_for(type, count_checked(h.dims));
@@ -159,11 +160,11 @@ Tensor read_npy(std::string_view bytes, std::shared_ptr<const void> keeper) {
   return h.fortran && h.dims.size() > 1 ? row_major(t) : is_aligned(t) ? t : t.clone();
 }
 
-Tensor read_npy(const std::string& path) {
+Tensor read_npy(const std::string& path, const Limits& limits) {
   return with_context(
       [&] {
         auto file = MappedFile::open(path);
-        return read_npy(file->chars(), file);
+        return read_npy(file->chars(), file, limits);
       },
       [&] { return text("reading '", path, "'"); });
 }

@@ -97,10 +97,10 @@ std::vector<std::pair<std::string, Tensor>> read_npz(const std::string& path, co
                        " bytes, which exceeds the limit");
           if (name.ends_with(".npy")) name.resize(name.size() - 4);
           if (method == 0) {
-            out.emplace_back(name, read_npy(body, file));
+            out.emplace_back(name, read_npy(body, file, limits));
           } else if (method == 8) {
             auto held = std::make_shared<std::string>(inflated(body, size));
-            out.emplace_back(name, read_npy(*held, held));
+            out.emplace_back(name, read_npy(*held, held, limits));
           } else {
             throw_unsupported("unsupported compression method ", method, " of array '", name, "'");
           }

@@ -17,7 +17,8 @@ namespace graft {
 struct CompileOptions {
   int threads = 0;       // that one run may use; 0: all of the pool
   bool profile = false;  // measure every operation
-  Limits limits;         // of inference
+  Limits limits;         // of inference, and value_bytes
+  bool body = false;     // the shapes of the inputs depend on the data of another graph
 };
 
 // Time spent in one operation over all runs of an execution.

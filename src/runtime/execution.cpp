@@ -8,6 +8,7 @@
 #include "base/running.hpp"
 #include "base/tensor.hpp"
 #include "infer/decompose.hpp"
+#include "infer/inference.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
@@ -55,16 +56,22 @@ class HostExecution::Runner final : public graft_runner {
     const Node& node = e_.plan_->graph[e_.plan_->steps[step_].node];
     if (index >= node.bodies.size()) throw_user("there is no body ", index);
     std::unique_ptr<BodyRun>& run = e_.bodies_[{e_.plan_->steps[step_].node, index}];
+    const Graph& body = *node.bodies[index].graph;
     if (!run) {
-      run = std::make_unique<BodyRun>();
-      run->program = std::make_unique<HostProgram>(node.bodies[index].graph->clone(), e_.program_.registry(),
-                                                   e_.program_.devices(), e_.program_.options());
-      run->execution = run->program->create_execution();
+      // One that does not compile is tried again by the next run.
+      CompileOptions options = e_.program_.options();
+      options.body = true;
+      auto fresh = std::make_unique<BodyRun>();
+      fresh->program =
+          std::make_unique<HostProgram>(body.clone(), e_.program_.registry(), e_.program_.devices(), options);
+      fresh->execution = fresh->program->create_execution();
+      run = std::move(fresh);
     }
     std::vector<Tensor> in, out;
-    for (size_t i = 0; i < node.bodies[index].graph->parameters().size(); ++i) {
+    for (size_t i = 0; i < body.parameters().size(); ++i) {
       if (!parameters[i]) throw_user("parameter ", i, " of a body is absent");
       in.push_back(Tensor::wrap(type_of(*parameters[i]), dims_of(*parameters[i]), parameters[i]->data));
+      check_parameter(body, i, in.back().info());
     }
     std::swap(run->execution->variables, e_.variables);
     try {
@@ -193,6 +200,7 @@ void HostExecution::bind(std::shared_ptr<const Plan> plan) {
 }
 
 void HostExecution::make_dynamic(uint32_t slot, const Info& info) {
+  check_dynamic(program_.options().limits.value_bytes, info.type, info.shape.values());
   held_[slot] = Tensor(info.type, info.shape.values());
   raw_[slot] = *held_[slot].raw();
 }
@@ -263,7 +271,7 @@ void HostExecution::run_step(size_t index, const std::atomic<bool>*) {
     graft_status status = c.empty ? GRAFT_OK : s.kernel.kernel->run(&c.call);
     release_bodies(s, c, status);
     if (status != GRAFT_OK || callback_failed())
-      with_context([&] { check_callback(status); }, [&] { return running(plan_->graph[s.node], s.kernel); });
+      with_context([&] { check_call(status, c.runner); }, [&] { return running(plan_->graph[s.node], s.kernel); });
   } else {
     with_context([&] { run_dynamic(index); },
                  [&] { return running(plan_->graph[s.node], s.kernel ? s.kernel : c.chosen); });
@@ -330,6 +338,9 @@ void HostExecution::run_dynamic(size_t index) {
         uint32_t slot = s.inputs[i];
         return slot != no_slot && plan_->slots[slot].kind == Slot::constant ? &values[i] : nullptr;
       };
+      context.bodies = [&](size_t i, const std::vector<Info>& parameters) {
+        return Inference::results_of(program_.registry(), *node.bodies[i].graph, parameters, program_.options().limits);
+      };
       c.chosen = choose_kernel(program_.kernels(), *s.op, plan_->graph, s.node, context);
       c.chosen_for = infos;
       c.scratch = c.chosen.scratch_bytes ? allocate_aligned(c.chosen.scratch_bytes) : nullptr;
@@ -346,7 +357,7 @@ void HostExecution::run_dynamic(size_t index) {
     status = kernel.kernel->run(&c.call);
   }
   release_bodies(s, c, status);
-  check_callback(status);
+  check_call(status, c.runner);
   for (size_t i = 0; i < s.outputs.size(); ++i)
     if (uint32_t slot = s.outputs[i]; s.used[i] && plan_->slots[slot].kind == Slot::dynamic && !held_[slot])
       throw_user("output ", i,

@@ -4,8 +4,11 @@
 
 namespace graft {
 
-Draft::Draft(Graph graph, const KernelSource& from, const std::vector<Info>& inputs, const Limits& limits)
-    : kernels(from), plan(std::make_shared<Plan>(std::move(graph))), inference(from.registry, plan->graph, limits) {
+Draft::Draft(Graph graph, const KernelSource& from, const std::vector<Info>& inputs, const CompileOptions& compile)
+    : kernels(from),
+      options(compile),
+      plan(std::make_shared<Plan>(std::move(graph))),
+      inference(from.registry, plan->graph, compile.limits) {
   Graph& g = plan->graph;
   for (size_t i = 0; i < inputs.size(); ++i) {
     Node& p = g[g.parameters()[i]];
@@ -31,8 +34,8 @@ void Draft::count_consumers() {
 }
 
 std::shared_ptr<const Plan> make_plan(const Graph& graph, const KernelSource& kernels, const std::vector<Info>& inputs,
-                                      const Limits& limits) {
-  Draft draft(graph.clone(), kernels, inputs, limits);
+                                      const CompileOptions& options) {
+  Draft draft(graph.clone(), kernels, inputs, options);
   select_kernels(draft);
   choose_layouts(draft);
   draft.count_consumers();

@@ -84,6 +84,6 @@ struct Plan {
 };
 
 std::shared_ptr<const Plan> make_plan(const Graph& graph, const KernelSource& kernels, const std::vector<Info>& inputs,
-                                      const Limits& limits = {});
+                                      const CompileOptions& options);
 
 }  // namespace graft

@@ -37,13 +37,14 @@ struct Draft {
     Tensor constant;  // aligned; empty: computed at run time
   };
 
-  Draft(Graph graph, const KernelSource& kernels, const std::vector<Info>& inputs, const Limits& limits);
+  Draft(Graph graph, const KernelSource& kernels, const std::vector<Info>& inputs, const CompileOptions& options);
 
   Value& value(ValueId v) { return values[v.node][v.port]; }
   const Info& info(ValueId v) const { return plan->graph.info(v); }
   void count_consumers();
 
   const KernelSource& kernels;
+  const CompileOptions& options;
   std::shared_ptr<Plan> plan;
   Inference inference;
   std::vector<NodeId> order;

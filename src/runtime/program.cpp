@@ -39,7 +39,7 @@ std::shared_ptr<const Plan> HostProgram::plan_for(const std::vector<Info>& input
   }
   // Made outside the lock, so that other threads can use their plans. Two threads may make the same plan; either will
   // do.
-  std::shared_ptr<const Plan> plan = make_plan(graph_, kernels(), inputs, options_.limits);
+  std::shared_ptr<const Plan> plan = make_plan(graph_, kernels(), inputs, options_);
   std::lock_guard lock(mutex_);
   plans_.emplace_front(inputs, plan);
   if (plans_.size() > kept_plans) plans_.pop_back();

@@ -28,6 +28,10 @@ class DraftNode {
     for (const Output& o : node_.outputs) context.outputs.push_back(seen(o.info));
     context.input_layouts = work_.in_memory_order ? std::vector<Layout>() : work_.inputs;
     context.output_layouts = work_.in_memory_order ? std::vector<Layout>() : work_.outputs;
+    context.bodies = [this](size_t i, const std::vector<Info>& parameters) {
+      return Inference::results_of(draft_.kernels.registry, *node_.bodies[i].graph, parameters,
+                                   draft_.options.limits);
+    };
     // The draft's own copies where it has them: weights are unaligned in a file, and kernels need them aligned.
     context.constants = [this](size_t i) -> const Tensor* {
       const Tensor& copy = draft_.value(node_.inputs[i]).constant;

@@ -94,6 +94,8 @@ class Steps {
                              : seen(w, slot(n.inputs[i]), w.inputs.empty() ? Layout::plain : w.inputs[i], rank));
     for (uint32_t i = 0; i < n.outputs.size(); ++i) {
       const Draft::Value& v = d_.value({id, i});
+      if (v.planned && d_.options.body)
+        check_dynamic(d_.options.limits.value_bytes, n.outputs[i].info.type, n.outputs[i].info.shape.values());
       s.used.push_back(v.consumers > 0);
       uint32_t made = add_slot({id, i}, !v.planned                                               ? Slot::dynamic
                                         : v.is_result && n.outputs[i].info.type != DType::string ? Slot::output

@@ -239,4 +239,14 @@ void check_callback(graft_status status) {
   throw Error(kind, text("a callback failed with status ", status, " without an error message"));
 }
 
+void check_call(graft_status status, graft_runner& runner) {
+  try {
+    check_callback(status);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::internal && runner.cancelled())
+      throw Error(ErrorKind::cancelled, "the request was cancelled");
+    throw;
+  }
+}
+
 }  // namespace graft

@@ -111,6 +111,8 @@ const graft_host& host_table();
 // Throws the error of the callback that returned `status`: the one it reported, or that of a host function whose
 // failure it could not see.
 void check_callback(graft_status status);
+// The same for a kernel's `run`. One that fails because the request was cancelled ends with an error of that kind.
+void check_call(graft_status status, graft_runner& runner);
 // Whether check_callback would throw for GRAFT_OK.
 bool callback_failed();
 

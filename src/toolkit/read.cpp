@@ -155,7 +155,7 @@ Graph read_graph(ModelOrigin& m, Format format) {
     graph = read_ir(m.files[0], m.files.size() > 1 ? m.files[1] : "", *m.registry, options.limits);
     m.report.unknown = opaque_layers(graph);
   } else {
-    graph = parse_graph(read_text_file(m.files[0]));
+    graph = parse_graph(read_text_file(m.files[0]), options.limits);
     complete(graph, *m.registry, Extras::refuse, options.limits);
   }
   check_files();

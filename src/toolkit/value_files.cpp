@@ -107,9 +107,9 @@ void require_existing(const std::string& path, const std::string& input, const c
     throw RequestError(text("file not found: '", path, "' (value of input '", input, "')"), hint);
 }
 
-Tensor array_in(const std::string& path) {
+Tensor array_in(const std::string& path, const Limits& limits) {
   std::string ending = extension_of(path);
-  if (ending == ".npy") return read_npy(path);
+  if (ending == ".npy") return read_npy(path, limits);
   if (ending == ".pb") return read_onnx_tensor(path);
   throw RequestError(text("unsupported input file format: '", path, "'"),
                      "use .npy, .npz, .pb (an ONNX tensor), .png, .jpg, .ppm or .bmp");
@@ -118,7 +118,7 @@ Tensor array_in(const std::string& path) {
 Tensor tensor_for(const std::string& path, const Port& port, Notes* notes, const Limits& limits) {
   require_existing(path, port.any_name(), "");
   if (is_image_name(path)) return image_for(path, port, notes, limits);
-  Tensor t = array_in(path);
+  Tensor t = array_in(path, limits);
   // Formats without bf16 and f8 store their bits as integers.
   bool bits = (port.type == DType::bf16 && t.type() == DType::u16) ||
               (is_real(port.type) && bits_of(port.type) == 8 && t.type() == DType::u8);
@@ -157,7 +157,7 @@ Datum value_in(const std::string& file, const Group& g, const std::vector<Port>&
     return read_onnx_value(file, kind, limits);
   }
   if (ending == ".npz") return arrays_for(file, g, limits);
-  if (ending == ".npy") return read_npy(file);
+  if (ending == ".npy") return read_npy(file, limits);
   throw RequestError(text("unsupported file format for a sequence, optional or map: '", file, "'"),
                      "use .pb (SequenceProto, OptionalProto, MapProto), .npz, or .npy for each item");
 }
@@ -181,7 +181,10 @@ void check_value(const Datum& d, const Group& g, const std::vector<Port>& ports,
 }  // namespace
 
 Tensor read_tensor(const std::string& path, const LimitChanges& limits) {
-  return at_border([&] { return is_image_name(path) ? read_image(path, changed_limits(limits)) : array_in(path); });
+  return at_border([&] {
+    Limits changed = changed_limits(limits);
+    return is_image_name(path) ? read_image(path, changed) : array_in(path, changed);
+  });
 }
 std::vector<std::pair<std::string, Tensor>> read_tensors(const std::string& path, const LimitChanges& limits) {
   return at_border([&] { return read_npz(path, changed_limits(limits)); });

@@ -13,7 +13,7 @@ import harness
 from harness import graft, onnx
 
 LIMITS = ("nodes depth rank dimension attributes files items sequence-items expanded-bytes inlined unrolled body-nodes fold-value fold-bytes "
-          "fold-work npz-bytes pixels").split()
+          "fold-work value-bytes npz-bytes pixels").split()
 
 
 class Limits(harness.Case):
@@ -30,6 +30,11 @@ class Limits(harness.Case):
                             onnx.node("Add", ["x", "s"], ["y"])],
                      [onnx.value("x", [3])], [onnx.value("y", [3])], [onnx.tensor("d", [2], [1000, 1000], onnx.INT64)])
         return path
+
+    def array(self, name, kind, dims, content):
+        header = "{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }" % (kind, ",".join(map(str, dims)))
+        header += " " * (-(len(header) + 11) % 64) + "\n"
+        self.write(name, b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + content)
 
     def test_help_lists_all(self):
         for command in ("convert", "run", "explain", "bench", "new"):
@@ -72,6 +77,39 @@ class Limits(harness.Case):
         self.assertEqual(graft("convert", path, "-o", self.path("out"), "--limit", "rank=40").status, 0)
         self.assertIn("--limit rank=VALUE", graft("explain", self.path("out", "rank.xml")).err)
         self.assertEqual(graft("explain", self.path("out", "rank.xml"), "--limit", "rank=40").status, 0)
+
+    def test_rank_of_text_and_values(self):
+        ones = ",".join(["1"] * 35)
+        self.write("rank.graph", 'graph (x: f32[%s] "x") { y = Relu(x) : f32[%s] "y" return y }' % (ones, ones))
+        self.array("x.npy", "<f4", [1] * 35, struct.pack("<f", 2))
+        command = ["run", self.path("rank.graph"), "-i", "x=" + self.path("x.npy")]
+        r = graft(*command)
+        self.assertEqual(r.status, 2)
+        self.assertIn("a shape has more than 32 dimensions", r.err)
+        self.assertIn("--limit rank=VALUE", r.err)
+        self.assertEqual(graft(*command, "--limit", "rank=35").status, 0)
+
+    def test_values_with_data_dependent_shapes(self):
+        """Every way to allocate one: inferred at run time, by a kernel, inside a body, and collected by a loop."""
+        graphs = {
+            "random": "return RandomUniform(s, f32[] {0}, f32[] {1}) {output_type = f32, op_seed = 1}",
+            "range": "n = Squeeze(s, i64[1] {0}) return Range@4(i64[] {0}, n, i64[] {1}) {output_type = f32}",
+            "nonzero": "return NonZero(Broadcast(i64[] {1}, s)) {output_type = i64}",
+            "body": "n = Squeeze(s, i64[1] {0}) y = Loop@5(n, boolean[] {1}, f32[1] {1}) body (a <- 2) -> (b -> 0, go -> condition) feed (b -> a) "
+                    "graph (a: f32[?]) { return b = Concat(a, a) {axis = 0}, go = boolean[] {1} } return y",
+        }
+        for name, body in graphs.items():
+            with self.subTest(name):
+                self.write(name + ".graph", 'graph (s: i64[1] "s") { %s }' % body)
+                self.array("s.npy", "<i8", [1], struct.pack("<q", 60 if name == "body" else 5000))
+                for device in ("CPU", "REFERENCE"):
+                    command = ["run", self.path(name + ".graph"), "-i", "s=" + self.path("s.npy"), "-d", device, "--quiet"]
+                    r = graft(*command, "--limit", "value-bytes=10K")
+                    self.assertEqual(r.status, 2, r.all)
+                    self.assertIn("error: expected at most 10240 bytes for a value with a data-dependent shape, got ", r.err)
+                    self.assertIn("--limit value-bytes=VALUE", r.err)
+                    if name != "body":
+                        self.assertEqual(graft(*command, "--limit", "value-bytes=100K").status, 0)
 
     def test_what_is_not_folded_is_told(self):
         model = self.folded()

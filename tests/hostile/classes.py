@@ -76,6 +76,16 @@ def extremes():
                                                             inputs=[("x", [1, 2, 5, 5])]))
 
 
+def sizes():
+    """Constants and shapes that state the size of something that import would have to make."""
+    for n in (1 << 23, 1 << 33, 1 << 40):
+        for corners in (0, 1):
+            yield convert("affine_grid_%d_%d" % (n, corners), model([onnx.node("AffineGrid", ["x", "n"], ["y"], align_corners=corners)],
+                                                                   [ints("n", [1, 1, n, 1])], inputs=[("x", [1, 2, 3])], opsets={"": 20}))
+        yield convert("blocks_%d" % n, model([onnx.node("QuantizeLinear", ["x", "s"], ["y"], axis=1, block_size=n)],
+                                             inputs=[("x", [1, n]), ("s", [1, 1])], opsets={"": 21}))
+
+
 def layer(id, name, kind, opset, inputs, outputs, data=""):
     port = lambda i: '<port id="%d"/>' % i
     made = lambda i: '<port id="%d" precision="FP32"/>' % i
@@ -278,7 +288,7 @@ def names():
             yield "names_%s_%s" % (name, command[0] + ("_stub" if "--stub-unknown" in command else "")), {"n.onnx": content}, command
 
 
-CLASSES = [ranks, extremes, ports, folding, nesting, expansion, names]
+CLASSES = [ranks, extremes, sizes, ports, folding, nesting, expansion, names]
 
 
 # ---- growth: (make(n), n) is to take about twice as long for 2n ----

@@ -18,6 +18,7 @@ class ReferenceExecution final : public Execution {
     Evaluation how{registry_};
     how.variables = &variables;
     how.cancel = cancel;
+    how.max_dynamic = options_.limits.value_bytes;
     if (options_.profile) {
       how.observe_arg = this;
       how.observe = [](void* self, const Graph& g, NodeId node, double microseconds, std::span<const Tensor>) {

@@ -58,8 +58,8 @@ Value import_caffe_spatial_transformer(Builder& layer) {
     unsupported("the height and width of the input must be known, got shape ", s);
   auto h = layer.get<int64_t>("st_param.output_H", s[2].value()),
        w = layer.get<int64_t>("st_param.output_W", s[3].value());
-  if (h < 1 || w < 1 || h > 1 << 14 || w > 1 << 14)
-    fail("expected an output height and width of 1 to ", 1 << 14, ", got ", h, " x ", w);
+  constexpr int64_t most = 1 << 22;
+  if (h < 1 || w < 1 || h > most / w) fail("expected an output of 1 to ", most, " positions, got ", h, " x ", w);
   std::vector<float> places;
   for (int64_t i = 0; i < h; ++i)
     for (int64_t j = 0; j < w; ++j) {

@@ -6,14 +6,6 @@ namespace {
 // Normalized coordinates (-1..1) along axis `i` of an output of these sizes: the centers of its elements, or from
 // exactly -1 to 1 if corners are aligned.
 Value grid_places(Builder& layer, Value sizes, int64_t i, bool align_corners) {
-  if (auto known = sizes.values<int64_t>()) {
-    int64_t n = (*known)[static_cast<size_t>(i)];
-    std::vector<float> places;
-    for (int64_t k = 0; k < n; ++k)
-      places.push_back(static_cast<float>(static_cast<double>(2 * k - n + 1) /
-                                          static_cast<double>(align_corners ? std::max<int64_t>(n - 1, 1) : n)));
-    return layer.constant(std::move(places), {n});
-  }
   Value n = layer.op("Gather", {sizes, layer.scalar(i), layer.scalar(int64_t{0})});
   Value steps =
       layer.op("Range", {layer.scalar(int64_t{0}), n, layer.scalar(int64_t{1})}, {{"output_type", DType::f32}});

@@ -16,19 +16,10 @@ Value spread_over(Builder& layer, Value v, Value x) {
   if (block == 0) return along_axis(v, axis, x.rank());
   if (block < 0) fail("expected a non-negative 'block_size', got ", block);
   auto at = static_cast<int64_t>(axis);
-  Dim length = x.shape()[axis];
-  Value index;
-  if (length.known()) {
-    std::vector<int64_t> blocks;
-    for (int64_t i = 0; i < length.value(); ++i) blocks.push_back(i / block);
-    index = layer.ints(blocks);
-  } else {
-    Value count = layer.op("Gather", {shape_of(x), layer.scalar(at), layer.scalar(int64_t{0})});
-    Value places =
-        layer.op("Range", {layer.scalar(int64_t{0}), count, layer.scalar(int64_t{1})}, {{"output_type", DType::i64}});
-    index = places / static_cast<double>(block);
-  }
-  return layer.op("Gather", {v, index, layer.scalar(at)});
+  Value count = layer.op("Gather", {shape_of(x), layer.scalar(at), layer.scalar(int64_t{0})});
+  Value places =
+      layer.op("Range", {layer.scalar(int64_t{0}), count, layer.scalar(int64_t{1})}, {{"output_type", DType::i64}});
+  return layer.op("Gather", {v, places / static_cast<double>(block), layer.scalar(at)});
 }
 
 Value import_quantize(Builder& layer) {
