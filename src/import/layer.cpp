@@ -257,7 +257,7 @@ graft_ref Layer::add_constant(const graft_tensor& tensor) {
 }
 
 void Layer::add_node(const graft_new_node& spec, std::span<graft_ref> outputs) {
-  Node node = new_node(scope_.state().registry, scope_.graph, spec);
+  Node node = new_node(scope_.state().registry, scope_.graph, spec, outputs.size());
   for (size_t i = 0; i < spec.body_count; ++i) {
     const graft_new_body& b = spec.bodies[i];
     if (b.body < 1 || static_cast<size_t>(b.body) > bodies_.size() || !bodies_[static_cast<size_t>(b.body) - 1].graph)

@@ -144,7 +144,7 @@ class Visit final : public graft_builder {
   graft_ref add_constant(const graft_tensor& t) override { return ref_of({added(constant_node(copy_of(t))), 0}); }
   void add_node(const graft_new_node& spec, std::span<graft_ref> outputs) override {
     if (spec.body_count) throw_unsupported("a pass cannot create nodes with bodies");
-    NodeId id = added(new_node(editor_.registry(), editor_.graph(), spec));
+    NodeId id = added(new_node(editor_.registry(), editor_.graph(), spec, outputs.size()));
     if (!sight_.may_make(id)) throw_unsupported("an extension defines ", spec.op, " of ", spec.opset);
     size_t n = editor_.graph()[id].outputs.size();
     if (outputs.size() > n) throw_user("expected at most ", n, " outputs of ", spec.op, ", got ", outputs.size());

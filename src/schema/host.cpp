@@ -228,6 +228,9 @@ graft_host make_table() {
       return all.size();
     });
   };
+  h.declared_output = [](const graft_node* n, size_t i, graft_info* info) {
+    return value_or<int32_t>(0, [&] { return n->declared_output(i, given(info)); });
+  };
   return h;
 }
 

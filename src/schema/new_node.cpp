@@ -16,7 +16,7 @@ Tensor copy_of(const graft_tensor& t) {
   return Tensor::wrap(static_cast<DType>(t.type), std::vector<int64_t>(t.dims, t.dims + t.rank), t.data).clone();
 }
 
-Node new_node(const Registry& registry, const Graph& graph, const graft_new_node& spec) {
+Node new_node(const Registry& registry, const Graph& graph, const graft_new_node& spec, size_t outputs) {
   const OpDef* op = spec.opset.size ? registry.find(view(spec.op), view(spec.opset)) : registry.newest(view(spec.op));
   if (!op) throw_unsupported("unknown operation ", spec.op, spec.opset.size ? text(" of ", spec.opset) : "");
   Node node;
@@ -27,6 +27,9 @@ Node new_node(const Registry& registry, const Graph& graph, const graft_new_node
   while (!node.inputs.empty() && !node.inputs.back().present()) node.inputs.pop_back();
   for (size_t i = 0; i < spec.attr_count; ++i)
     node.attrs[std::string(view(spec.attrs[i].name))] = Attribute::from(spec.attrs[i].value);
+  // The shape function of an operation with any number of outputs is told how many there are.
+  if (size_t n = op->outputs().size(); n && op->outputs()[n - 1]->flags & GRAFT_PORT_VARIADIC)
+    node.outputs.resize(outputs);
   return node;
 }
 

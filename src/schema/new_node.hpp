@@ -16,7 +16,8 @@ ValueId checked_value(const Graph& graph, graft_ref ref);
 // Converts a tensor from its ABI form.
 Tensor copy_of(const graft_tensor& t);
 
-// Sets type, opset, inputs and attributes; the caller sets the bodies.
-Node new_node(const Registry& registry, const Graph& graph, const graft_new_node& spec);
+// Sets type, opset, inputs and attributes, and the number of outputs if the operation has any number of them; the
+// caller sets the bodies.
+Node new_node(const Registry& registry, const Graph& graph, const graft_new_node& spec, size_t outputs);
 
 }  // namespace graft
