@@ -246,6 +246,17 @@ Extractor extractor(const std::string& file, const std::string& name, const json
   return e;
 }
 
+// An extractor refers to the operation of the same file, unless it names a class of its own.
+void join_operation(const std::string& file, Order& order) {
+  for (Extractor& e : order.extractors) {
+    if (!e.op_class.empty() || last_part(e.op) == last_part(order.operation->op)) continue;
+    if (e.layer != e.op)
+      throw UsageError(text(file, ": the ", name_of(e.framework), " extractor refers to the operation '", e.op,
+                            "', but 'mo_op.op' is '", order.operation->op, "'"));
+    e.op = order.operation->op;
+  }
+}
+
 Operation operation(const std::string& file, const json& value) {
   Section s(file, "mo_op", value);
   Operation o;
@@ -318,6 +329,7 @@ Config read_config(const std::string& path) {
     if (all.contains(key)) out.order.extractors.push_back(extractor(path, key, all[key], f));
   }
   if (all.contains("mo_op")) out.order.operation = operation(path, all["mo_op"]);
+  if (out.order.operation) join_operation(path, out.order);
   if (all.contains("ie_op")) kernels(path, all["ie_op"], out.order);
   if (all.contains("output_dir")) {
     const json& v = all["output_dir"];

@@ -154,8 +154,9 @@ void add_onnx(Values& v, const Extractor& e) {
     typed |= !p.type.empty();
     tensors |= p.type == "t";
   }
-  std::string imports = !e.copy_all && typed ? "from mo.front.onnx.extractors.utils import onnx_attr" : "";
-  if (!e.copy_all && tensors) imports = "from onnx.numpy_helper import to_array\n" + imports;
+  std::string imports = !e.copy_all && typed ? "from mo.front.onnx.extractors.utils import onnx_attr\n" : "";
+  imports += "from mo.ops.op import Op";
+  if (!e.copy_all && tensors) imports += "\nfrom onnx.numpy_helper import to_array";
   v["utilities"] = imports;
   v["entries"] = entries_of(e, read_onnx);
   v["stubs"] = stubs_of(e, "node");
