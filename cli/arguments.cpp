@@ -124,9 +124,12 @@ std::vector<std::string> normal_arguments(const CLI::App& app, const std::vector
       if (empty) out.insert(out.begin() + static_cast<ptrdiff_t>(++i), "");
     } else if (word.starts_with('-')) {
       if (takes_value(short_option(*here, word))) ++i;
-    } else if (here == &app) {
-      for (const CLI::App* s : app.get_subcommands({}))
-        if (s->get_name() == word) here = s;
+    } else {
+      for (const CLI::App* s : here->get_subcommands({}))
+        if (s->get_name() == word) {
+          here = s;
+          break;
+        }
     }
   }
   return out;

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "build.hpp"
+
 namespace graft::cli {
 
 void ModelOptions::add_files(CLI::App& app, const char* definition_names) {
@@ -128,6 +130,10 @@ Core make_core(const ModelOptions& o) {
     for (std::string_view path : split(list, ',')) {
       if (path.empty()) continue;
       if (!std::filesystem::exists(std::string(path))) throw UsageError(text("extension not found: '", path, "'"));
+      if (auto project = extension_project(std::string(path))) {
+        for (const std::string& library : build_extension(*project)) core.add_extension(library);
+        continue;
+      }
       core.add_extension(std::string(path));
     }
   as_usage([&] { return core.device_description(o.device); });

@@ -85,8 +85,14 @@ void add_explain(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_new(CLI::App& app);
+void add_extgen(CLI::App& app);
+void add_extgen_check(CLI::App& extgen);  // a command of extgen
+void add_build(CLI::App& app);
 void add_capture(CLI::App& app);
 void add_check(CLI::App& app);
+
+// The directory of GraftConfig.cmake.
+std::string cmake_folder();
 
 // Peak resident memory of this process, in bytes.
 size_t peak_memory();

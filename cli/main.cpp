@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 
 #include "arguments.hpp"
 #include "command.hpp"
@@ -11,16 +10,6 @@
 
 namespace graft::cli {
 namespace {
-
-// Next to the program in a build tree, under lib/cmake in an installation.
-std::string cmake_folder() {
-  namespace fs = std::filesystem;
-  std::error_code ec;
-  fs::path here = fs::read_symlink("/proc/self/exe", ec).parent_path().parent_path();
-  for (const char* place : {"cmake", "lib/cmake/Graft", "lib/x86_64-linux-gnu/cmake/Graft"})
-    if (fs::exists(here / place / "GraftConfig.cmake", ec)) return (here / place).string();
-  throw Error(ErrorKind::user, text("GraftConfig.cmake not found in ", here.string()));
-}
 
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> out;
@@ -33,7 +22,11 @@ int report_usage(const CLI::App& app, const CLI::ParseError& e) {
   if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
   std::string message = e.what(), hint;
   const CLI::App* sub = &app;
-  for (const CLI::App* s : app.get_subcommands()) sub = s;
+  std::string name;  // "extgen new "
+  while (!sub->get_subcommands().empty()) {
+    sub = sub->get_subcommands().back();
+    name += sub->get_name() + " ";
+  }
   std::vector<std::string> commands;
   for (const CLI::App* s : app.get_subcommands({})) commands.push_back(s->get_name());
   if (dynamic_cast<const CLI::RequiredError*>(&e) && sub == &app) {
@@ -54,9 +47,7 @@ int report_usage(const CLI::App& app, const CLI::ParseError& e) {
   }
   std::fprintf(stderr, "error: %s\n", message.c_str());
   std::fprintf(stderr, "hint: %s\n",
-               !hint.empty()
-                   ? hint.c_str()
-                   : text("run 'graft ", sub == &app ? "" : sub->get_name() + " ", "--help' for usage").c_str());
+               !hint.empty() ? hint.c_str() : text("run 'graft ", name, "--help' for usage").c_str());
   return wrong_usage;
 }
 
@@ -78,6 +69,8 @@ int main(int argc, char** argv) {
   add_bench(app);
   add_explain(app);
   add_new(app);
+  add_extgen(app);
+  add_build(app);
   add_check(app);
   add_capture(app);
   add_ops(app);

@@ -111,8 +111,7 @@ void make(const NewOptions& o) {
 
   std::string f = path_for_shell(folder), library = text(folder, "/build/lib", s.library, ".so"),
               all = order.extensions.empty() ? library : text(order.extensions, ',', library),
-              build = text("cmake -S ", f, " -B ", f, "/build -DGraft_DIR=$(graft --cmake-dir) && cmake --build ", f,
-                           "/build"),
+              build = text("graft build ", f),
               use = text("graft convert ", order.arguments, " --extensions ", quoted_for_shell(all)),
               check = text("graft check ", path_for_shell(library), " ",
                            path_for_shell(text(folder, "/", s.library, ".test")));

@@ -4,31 +4,10 @@
 #include <cstring>
 #include <graft/text.hpp>
 
+#include "source_text.hpp"
+
 namespace graft::cli {
 namespace {
-
-// ---- embedding strings from a model in source code ----
-
-// A C++ string literal. Uses octal escapes, which end after three digits; hexadecimal ones have no maximum length.
-std::string cpp_literal(std::string_view s) {
-  bool utf8 = is_valid_utf8(s);
-  std::string out = "\"";
-  for (char c : s) {
-    auto u = static_cast<unsigned char>(c);
-    auto digit = [&](int shift) { return static_cast<char>('0' + ((u >> shift) & 7)); };
-    if (c == '"' || c == '\\') out += {'\\', c};
-    else if (u < 0x20 || u == 0x7f || (u >= 0x80 && !utf8)) out += {'\\', digit(6), digit(3), digit(0)};
-    else out += c;
-  }
-  return out + '"';
-}
-
-// A line comment. A backslash at the end would continue it on the next line.
-std::string cpp_comment(std::string_view s) {
-  std::string line = "// " + on_one_line(s);
-  if (line.ends_with('\\')) line += "x5c";
-  return line;
-}
 
 // The parser of test cases counts braces, even in quotes, so they are escaped.
 std::string case_text(std::string_view s) {
@@ -41,37 +20,6 @@ std::string case_text(std::string_view s) {
     else out += s[i];
   }
   return out;
-}
-
-// Identifiers that are reserved in C++ or used by the generated source.
-const std::set<std::string, std::less<>>& taken_words() {
-  static const std::set<std::string, std::less<>> words = {
-      "NAN",       "NULL",          "EOF",          "INFINITY", "alignas",    "alignof",
-      "and",       "and_eq",        "asm",          "assert",   "auto",       "bitand",
-      "bitor",     "bool",          "break",        "case",     "catch",      "char",
-      "char16_t",  "char32_t",      "char8_t",      "class",    "co_await",   "co_return",
-      "co_yield",  "compl",         "concept",      "const",    "const_cast", "consteval",
-      "constexpr", "constinit",     "continue",     "decltype", "default",    "delete",
-      "do",        "double",        "dynamic_cast", "else",     "enum",       "errno",
-      "explicit",  "export",        "extern",       "false",    "float",      "for",
-      "friend",    "goto",          "graft",        "if",       "inline",     "int",
-      "linux",     "long",          "main",         "mutable",  "namespace",  "new",
-      "noexcept",  "not",           "not_eq",       "nullptr",  "operator",   "or",
-      "or_eq",     "private",       "protected",    "public",   "register",   "reinterpret_cast",
-      "requires",  "return",        "schema",       "short",    "signed",     "sizeof",
-      "static",    "static_assert", "static_cast",  "std",      "stderr",     "stdin",
-      "stdout",    "struct",        "switch",       "template", "this",       "thread_local",
-      "throw",     "true",          "try",          "typedef",  "typeid",     "typename",
-      "union",     "unix",          "unsigned",     "using",    "virtual",    "void",
-      "volatile",  "wchar_t",       "while",        "xor",      "xor_eq"};
-  return words;
-}
-
-std::string identifier(std::string_view s) {
-  std::string out;
-  for (char c : s) out += (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
-  if (out.empty() || (out[0] >= '0' && out[0] <= '9') || out.starts_with('_')) out = "x" + out;
-  return taken_words().count(out) ? out + "_" : out;
 }
 
 // `wanted`, with a number appended if it is taken.

@@ -16,7 +16,7 @@ mkdir -p build/fuzz/corpus/proto_text && cp build/fuzz/corpus/caffe/* build/fuzz
 python3 scripts/bundle_seeds.py build/fuzz/corpus/tensor_bundle
 python3 tests/fuzz/onnx_seeds.py build/fuzz/corpus/onnx/layers
 failed=0
-for target in ${TARGETS:-enumerate onnx onnx_value caffe tensorflow proto_text ir text mapping replacement tensor_bundle \
+for target in ${TARGETS:-enumerate onnx onnx_value caffe tensorflow proto_text ir text mapping replacement tensor_bundle kernel_xml \
                          execute_onnx execute_ir execute_tensorflow execute_caffe}; do
   if [ "$target" = enumerate ]; then
     for format in onnx ir; do

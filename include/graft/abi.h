@@ -148,11 +148,13 @@ typedef struct graft_kernel {
 #define GRAFT_KERNEL_MIN_SIZE (offsetof(graft_kernel, release) + sizeof(void*))
 
 enum {
-  GRAFT_OP_PURE = 1,        /* equal inputs give equal outputs: may be constant-folded */
-  GRAFT_OP_VIEW = 2,        /* output 0 has the bytes of input 0 with another shape */
-  GRAFT_OP_IN_PLACE = 4,    /* output 0 may overwrite input 0 if types and sizes agree */
-  GRAFT_OP_SINK = 8,        /* has a side effect: kept even if its outputs are unused */
-  GRAFT_OP_ELEMENTWISE = 16 /* output element i depends on the (broadcast) input elements i only */
+  GRAFT_OP_PURE = 1,            /* equal inputs give equal outputs: may be constant-folded */
+  GRAFT_OP_VIEW = 2,            /* output 0 has the bytes of input 0 with another shape */
+  GRAFT_OP_IN_PLACE = 4,        /* output 0 may overwrite input 0 if types and sizes agree */
+  GRAFT_OP_SINK = 8,            /* has a side effect: kept even if its outputs are unused */
+  GRAFT_OP_ELEMENTWISE = 16,    /* output element i depends on the (broadcast) input elements i only */
+  GRAFT_OP_ANY_ATTRIBUTES = 32, /* attributes that are not listed are accepted and kept */
+  GRAFT_OP_WEAK = 64            /* another extension's definition of the operation applies instead; kernels stay */
 };
 
 typedef struct graft_op {
@@ -196,6 +198,8 @@ typedef struct graft_rank {
   int32_t min;
   int32_t max;
 } graft_rank;
+
+enum { GRAFT_RULE_WEAK = 1 /* tried after the rules of other extensions, before the built-in ones */ };
 
 /* Converts a framework's layer to operations. Without `expand` it is pure data: one node of `op` with the same inputs.
  */
@@ -452,6 +456,10 @@ typedef struct graft_host {
   /* In prepare: the layout that was chosen for an input or output. */
   int32_t (*input_layout)(const graft_node*, size_t index);
   int32_t (*output_layout)(const graft_node*, size_t index);
+
+  /* In infer: type and shape of an output as the file declares them, for operations whose shapes only the file knows.
+   * 0: not declared, or the inputs of the model have been reshaped since. */
+  int32_t (*declared_output)(const graft_node*, size_t index, graft_info* info);
 } graft_host;
 
 /* What every host provides: the table of the first release. Test later fields against `size` before use. */

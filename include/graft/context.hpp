@@ -107,6 +107,12 @@ class NodeView {
     read_value(*v, out);
     return out;
   }
+  // All attributes, in the order of the schema, then of the file; those that the schema does not list included.
+  std::span<const graft_named_value> all_attributes() const {
+    const graft_named_value* list = nullptr;
+    size_t count = host->node_attributes(n_, &list);
+    return {list, count};
+  }
   // The whole attribute struct.
   template <class A>
   A attributes() const {
@@ -153,6 +159,14 @@ class Infer : public NodeView {
     check(host->set_output(n_, i, &info));
   }
   void output(size_t i, const Info& info) { output(i, info.type, info.shape); }
+  // Type and shape of an output as the file declares them; none if it does not, or if the model was reshaped since. For
+  // operations whose shape function is elsewhere, such as in the program that wrote the IR.
+  std::optional<Info> declared(size_t i) const {
+    graft_info info;
+    if (host->size < offsetof(graft_host, declared_output) + sizeof(void*)) return std::nullopt;
+    if (!host->declared_output(n_, i, &info)) return std::nullopt;
+    return Info::from(info);
+  }
   // Sets the values of a small integer output as far as they are known, so that shape computations stay precise:
   // ShapeOf, Gather, Concat and the like do it. Values may be negative.
   void known_output(size_t i, const Shape& values) {

@@ -316,6 +316,10 @@ class OpOf : public Op {
   OpOf& impure() { return op_.flags &= ~static_cast<uint32_t>(GRAFT_OP_PURE), *this; }
   // Has a side effect, such as writing a variable: kept even if its outputs are unused. Implies impure.
   OpOf& sink() { return op_.flags |= GRAFT_OP_SINK, impure(); }
+  // Attributes that the schema does not list are accepted and kept; NodeView::all_attributes has them.
+  OpOf& any_attributes() { return op_.flags |= GRAFT_OP_ANY_ATTRIBUTES, *this; }
+  // If another extension defines the operation too, its definition applies; the kernels of this one stay.
+  OpOf& weak() { return op_.flags |= GRAFT_OP_WEAK, *this; }
   // An equivalent graph of other operations in the textual form, for devices without a kernel:
   //
   //   .decompose("graph (x: f32[...]) { return Clamp(Negative(x)) {min = $low, max = $high} }")   // $attribute

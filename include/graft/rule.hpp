@@ -71,6 +71,8 @@ class Rule {
     ranks_.push_back({static_cast<uint32_t>(i), min, max});
     return *this;
   }
+  // Tried after the rules of other extensions, but before the built-in ones.
+  Rule& weak() { return r_.flags |= GRAFT_RULE_WEAK, *this; }
   // The target operation; set by Op::import, so needed only for rules outside an operation.
   Rule& to(std::string_view op, std::string_view opset) {
     opset_ = std::make_shared<std::string>(opset);

@@ -246,7 +246,7 @@ graft_ref Layer::add_constant(const graft_tensor& tensor) {
 
 void Layer::add_node(const graft_new_node& spec, std::span<graft_ref> outputs) {
   std::vector<Info> infos = given_infos(spec);
-  Node node = new_node(scope_.state().registry, scope_.graph, spec);
+  Node node = new_node(scope_.state().registry, scope_.graph, spec, outputs.size());
   std::string name = given_name(spec);
   for (size_t i = 0; i < spec.body_count; ++i) {
     const graft_new_body& b = spec.bodies[i];

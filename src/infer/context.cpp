@@ -14,6 +14,19 @@ const graft_value* NodeContext::attribute(std::string_view name) const {
   return nullptr;
 }
 
+std::span<const graft_named_value> NodeContext::attributes() const {
+  if (all_attributes_.empty())
+    for (const auto& [name, a] : node_.attrs) all_attributes_.push_back({str(name), *attribute(name)});
+  return all_attributes_;
+}
+
+bool NodeContext::declared_output(size_t index, graft_info& info) const {
+  if (index >= node_.outputs.size() || !node_.outputs[index].declared) return false;
+  info = node_.outputs[index].info.raw();
+  info.shape = node_.outputs[index].declared->raw();
+  return true;
+}
+
 bool NodeContext::input(size_t index, graft_info& info) const {
   if (index >= inputs_.size() || !inputs_[index]) return false;
   info = inputs_[index]->raw();

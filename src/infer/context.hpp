@@ -13,7 +13,8 @@ namespace graft {
 
 class NodeContext final : public graft_node {
  public:
-  NodeContext(const Node& node, std::vector<std::optional<Info>> inputs) : node_(node), inputs_(std::move(inputs)) {}
+  NodeContext(const Node& node, std::vector<std::optional<Info>> inputs)
+      : declared_outputs(node.outputs.size()), node_(node), inputs_(std::move(inputs)) {}
 
   // Known values of the inputs, beyond type and shape; may be empty.
   std::function<const Tensor*(size_t)> constants;
@@ -22,7 +23,7 @@ class NodeContext final : public graft_node {
   std::function<const void*()> packs;
 
   // The number of outputs that the node has at least; before inference, `outputs` is empty.
-  size_t declared_outputs = 0;
+  size_t declared_outputs;
   // After inference, or before accept and prepare.
   std::vector<std::optional<Info>> outputs;
   std::vector<std::optional<Shape>> output_values;
@@ -37,6 +38,8 @@ class NodeContext final : public graft_node {
   graft_str type() const override { return str(node_.type); }
   graft_str opset() const override { return str(node_.opset); }
   const graft_value* attribute(std::string_view name) const override;
+  std::span<const graft_named_value> attributes() const override;
+  bool declared_output(size_t index, graft_info& info) const override;
   size_t input_count() const override { return inputs_.size(); }
   size_t output_count() const override { return std::max(outputs.size(), declared_outputs); }
   bool input(size_t index, graft_info& info) const override;
@@ -66,6 +69,7 @@ class NodeContext final : public graft_node {
   const Node& node_;
   std::vector<std::optional<Info>> inputs_;
   mutable std::deque<Cached> attributes_;
+  mutable std::vector<graft_named_value> all_attributes_;
   mutable std::deque<std::pair<graft_body, std::vector<graft_info>>> bodies_;
   std::vector<Info> body_results_;
   std::vector<graft_info> body_raw_;

@@ -99,7 +99,6 @@ void Inference::infer_defined(NodeId id, const OpDef& op) {
   context.bodies = [&](size_t index, std::vector<Info> parameters) {
     return infer_body(*node.bodies[index].graph, parameters);
   };
-  context.declared_outputs = node.outputs.size();
   infer_outputs(registry_, op, context);
 
   // A file may list more ports than the operation has: nothing would ever be written to them.

@@ -146,7 +146,7 @@ class Visit final : public graft_builder {
   graft_ref add_constant(const graft_tensor& t) override { return ref_of({added(constant_node(copy_of(t))), 0}); }
   void add_node(const graft_new_node& spec, std::span<graft_ref> outputs) override {
     if (spec.body_count) throw_unsupported("a pass cannot create nodes with bodies");
-    NodeId id = added(given_node(new_node(editor_.registry(), editor_.graph(), spec), given_infos(spec)));
+    NodeId id = added(given_node(new_node(editor_.registry(), editor_.graph(), spec, outputs.size()), given_infos(spec)));
     if (std::string name = given_name(spec); !name.empty()) rename(id, name);
     if (!sight_.may_make(id)) throw_unsupported("an extension defines ", spec.op, " of ", spec.opset);
     size_t n = editor_.graph()[id].outputs.size();

@@ -209,6 +209,9 @@ graft_host make_table() {
   };
   h.input_layout = [](const graft_node* n, size_t i) { return n->input_layout(i); };
   h.output_layout = [](const graft_node* n, size_t i) { return n->output_layout(i); };
+  h.declared_output = [](const graft_node* n, size_t i, graft_info* info) {
+    return value_or<int32_t>(0, [&] { return n->declared_output(i, given(info)); });
+  };
   return h;
 }
 

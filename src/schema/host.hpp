@@ -27,7 +27,8 @@ struct graft_node {
   virtual const graft_info* infer_body(size_t index, const graft_info* parameters) = 0;
   virtual void request_scratch(size_t bytes) = 0;
   virtual const void* packed() { graft::throw_user("only `prepare` can ask for packed constants"); }
-  virtual std::span<const graft_named_value> attributes() const { return {}; }  // in a pass
+  virtual std::span<const graft_named_value> attributes() const = 0;
+  virtual bool declared_output(size_t, graft_info&) const { return false; }  // in infer
   virtual int32_t input_layout(size_t) const { return GRAFT_PLAIN; }
   virtual int32_t output_layout(size_t) const { return GRAFT_PLAIN; }
 

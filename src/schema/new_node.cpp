@@ -37,7 +37,7 @@ std::string given_name(const graft_new_node& spec) {
   return spec.size < least ? std::string() : std::string(view(spec.name));
 }
 
-Node new_node(const Registry& registry, const Graph& graph, const graft_new_node& spec) {
+Node new_node(const Registry& registry, const Graph& graph, const graft_new_node& spec, size_t outputs) {
   Node node;
   if (!spec.op.size) throw_user("expected the type of an operation, got an empty one");
   if (!given_infos(spec).empty()) {
@@ -48,6 +48,9 @@ Node new_node(const Registry& registry, const Graph& graph, const graft_new_node
     if (!op) throw_unsupported("unknown operation ", spec.op, spec.opset.size ? text(" of ", spec.opset) : "");
     node.type = op->name();
     node.opset = op->opset();
+    // The shape function of an operation with any number of outputs is told how many there are.
+    if (size_t n = op->outputs().size(); n && op->outputs()[n - 1]->flags & GRAFT_PORT_VARIADIC)
+      node.outputs.resize(outputs);
   }
   for (size_t i = 0; i < spec.input_count; ++i)
     node.inputs.push_back(spec.inputs[i] ? checked_value(graph, spec.inputs[i]) : ValueId{});

@@ -23,7 +23,8 @@ Tensor copy_of(const graft_tensor& t);
 std::vector<Info> given_infos(const graft_new_node& spec);
 std::string given_name(const graft_new_node& spec);  // empty: none
 
-// Sets type, opset, inputs and attributes; the caller sets the bodies.
-Node new_node(const Registry& registry, const Graph& graph, const graft_new_node& spec);
+// Sets type, opset, inputs and attributes, and the number of outputs if the operation has any number of them; the
+// caller sets the bodies.
+Node new_node(const Registry& registry, const Graph& graph, const graft_new_node& spec, size_t outputs);
 
 }  // namespace graft

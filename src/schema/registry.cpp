@@ -50,7 +50,9 @@ struct Registry::State {
     if (slot && source.built_in()) throw_internal("operation '", type, "' of ", opset, " is built in twice");
     if (slot && slot->source == &source)
       throw_user("operation '", type, "' of ", opset, " is defined twice by '", source.title(), "'");
-    if (slot && slot->source->origin == Source::library && source.origin == Source::library)
+    if (slot && record->flags & GRAFT_OP_WEAK && !slot->source->built_in()) return;
+    bool replaces_weak = slot && slot->has(GRAFT_OP_WEAK);
+    if (slot && !replaces_weak && slot->source->origin == Source::library && source.origin == Source::library)
       throw Error(ErrorKind::user,
                   text("operation '", type, "' of ", opset, " is defined by '", slot->source->title(), "' and by '",
                        source.title(), "'"),
@@ -86,7 +88,11 @@ void Registry::add(std::shared_ptr<const Records> records) {
   for (const graft_rule& r : records->rules) {
     std::string key = State::rule_key(view(r.framework), view(r.domain), view(r.type));
     auto& list = s_->rules[key];
-    list.insert(place(list, front[key]), RuleDef{&r, &source});
+    auto later = [&](const RuleDef& d) {
+      return d.source->built_in() || (d.source != &source && d.record->flags & GRAFT_RULE_WEAK);
+    };
+    auto at = r.flags & GRAFT_RULE_WEAK ? std::find_if(list.begin(), list.end(), later) : place(list, front[key]);
+    list.insert(at, RuleDef{&r, &source});
   }
   std::map<std::pair<std::string, std::string>, size_t> front_kernel;
   for (const graft_kernel& k : records->kernels) {
@@ -151,6 +157,7 @@ std::span<const RuleDef> Registry::rules(std::string_view framework, std::string
                                          std::string_view type) const {
   auto it = s_->rules.find(State::rule_key(framework, domain, type));
   if (it == s_->rules.end() && !domain.empty()) it = s_->rules.find(State::rule_key(framework, domain, "*"));
+  if (it == s_->rules.end() && !domain.empty()) it = s_->rules.find(State::rule_key(framework, "*", type));
   if (it == s_->rules.end()) return {};
   return it->second;
 }
@@ -159,7 +166,8 @@ namespace {
 // Kernels come with a definition: those of the source that another one takes the place of belong to that one.
 bool belongs_to_overridden(const OpDef& op, const Source& kernels) {
   for (const OpDef* d = op.overrides; d; d = d->overrides)
-    if (d->source == &kernels || (d->source->built_in() && kernels.built_in())) return true;
+    if (d->has(GRAFT_OP_WEAK)) continue;
+    else if (d->source == &kernels || (d->source->built_in() && kernels.built_in())) return true;
   return false;
 }
 }  // namespace

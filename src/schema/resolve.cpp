@@ -190,7 +190,7 @@ void resolve(Node& node, const OpDef& op, Extras extras) {
     bool known = false;
     for (const graft_attr* a : op.attrs()) known |= view(a->name) == name;
     if (known) continue;
-    if (extras == Extras::refuse) throw_user("unknown attribute '", name, "'");
+    if (extras == Extras::refuse && !op.has(GRAFT_OP_ANY_ATTRIBUTES)) throw_user("unknown attribute '", name, "'");
     done[name] = value;
   }
   check_inputs(node, op);

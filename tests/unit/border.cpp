@@ -28,7 +28,8 @@ static_assert(offsetof(graft_rule, since) == 56 && offsetof(graft_rule, op) == 7
 static_assert(offsetof(graft_extension, ops) == 40 && offsetof(graft_extension, rules) == 72);
 static_assert(offsetof(graft_host, fail) == 8 && offsetof(graft_host, allocate) == 152 &&
               offsetof(graft_host, import_body) == 328 && offsetof(graft_host, add_nothing) == 440 &&
-              offsetof(graft_host, inline_body) == 448 && offsetof(graft_host, layer_fields) == 480);
+              offsetof(graft_host, inline_body) == 448 && offsetof(graft_host, layer_fields) == 480 &&
+              offsetof(graft_host, declared_output) == 488);
 static_assert(offsetof(graft_kernel, pack) == 112);
 static_assert(offsetof(graft_extension, raw_passes) == 104 && offsetof(graft_host, raw) == 488 &&
               offsetof(graft_host, set_node_input) == 496 && offsetof(graft_host, last_failure) == 512 &&
@@ -275,6 +276,7 @@ struct FailingNode final : graft_node {
   graft_str type() const override { return str("T"); }
   graft_str opset() const override { return str("test"); }
   const graft_value* attribute(std::string_view) const override { return nullptr; }
+  std::span<const graft_named_value> attributes() const override { return {}; }
   size_t input_count() const override { return 1; }
   size_t output_count() const override { return 1; }
   bool input(size_t, graft_info&) const override { return false; }

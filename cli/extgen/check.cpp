@@ -1,0 +1,55 @@
+// graft extgen check: validates the .xml files of GPU and VPU kernels and looks at their sources.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <graft/kernel_files.hpp>
+
+#include "command.hpp"
+
+namespace graft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The .xml files of a folder and of the folders below it.
+std::vector<std::string> kernel_files_of(const std::string& path) {
+  if (!fs::exists(path)) throw UsageError(text("file not found: '", path, "'"));
+  if (!fs::is_directory(path)) return {path};
+  std::vector<std::string> out;
+  for (const fs::directory_entry& e : fs::recursive_directory_iterator(path))
+    if (e.is_regular_file() && extension_of(e.path().string()) == ".xml") out.push_back(e.path().string());
+  std::sort(out.begin(), out.end());
+  if (out.empty()) throw UsageError(text("'", path, "' has no .xml file"));
+  return out;
+}
+
+nlohmann::json layer_json(const std::string& file, const KernelLayer& l) {
+  return {{"file", file},       {"line", l.line},       {"layer", l.name},
+          {"device", l.device}, {"kernels", l.kernels}, {"sources", l.sources}};
+}
+
+void check_files(const std::vector<std::string>& paths, bool json) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const std::string& path : paths)
+    for (const std::string& file : kernel_files_of(path))
+      for (const KernelLayer& l : check_kernel_file(file)) {
+        if (json) list.push_back(layer_json(file, l));
+        else
+          std::printf("%s:%zu: %s, %s: %s\n", file.c_str(), l.line, l.name.c_str(), l.device.c_str(),
+                      join(l.kernels, ", ").c_str());
+      }
+  if (json) print_json(list);
+}
+
+}  // namespace
+
+void add_extgen_check(CLI::App& extgen) {
+  auto paths = std::make_shared<std::vector<std::string>>();
+  auto json = std::make_shared<bool>(false);
+  CLI::App* c = extgen.add_subcommand("check", "check the .xml and .cl files of GPU and VPU kernels");
+  c->add_option("files", *paths, ".xml files, or directories that contain them")->type_name("PATH")->required();
+  c->add_flag("--json", *json, "print JSON");
+  c->callback([=] { check_files(*paths, *json); });
+}
+
+}  // namespace graft::cli
