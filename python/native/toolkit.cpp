@@ -69,8 +69,8 @@ py::dict report_dict(const Report& r) {
                            py::arg("by") = c.by, py::arg("operations") = c.operations,
                            py::arg("extension") = c.extension));
   for (const Problem& p : r.problems)
-    problems.append(
-        py::dict(py::arg("layer") = p.layer, py::arg("type") = p.type, py::arg("message") = p.error.report()));
+    problems.append(py::dict(py::arg("layer") = p.layer, py::arg("type") = p.type,
+                             py::arg("message") = p.error.report(), py::arg("after") = p.after));
   return py::dict(py::arg("layers") = r.layers, py::arg("complete") = r.complete(),
                   py::arg("unknown") = unknown_types(r.unknown), py::arg("problems") = problems,
                   py::arg("claims") = claims, py::arg("warnings") = r.warnings, py::arg("overridden") = r.overridden,

@@ -33,8 +33,13 @@ class Layer final : public graft_builder {
   void apply_operation();
   // The operation that the layer names, if it names one; null: unknown.
   const OpDef* named_operation() const;
-  // An opaque node with all the information of the file.
-  void keep_opaque();
+  // An opaque node with all the information of the file. `unknown`: the unknown layer because of which it is one;
+  // empty: this one.
+  void keep_opaque(const std::string& unknown = {});
+  // The unknown layer that an input depends on, or that a sub-graph contains; empty: none.
+  std::string unknown_source() const;
+  // Marks the nodes of this layer as depending on such a layer. Call after `apply`.
+  void hand_on_unknown();
   // Adds the layer to the report of unknown layers, under this name.
   void report_unknown(const std::string& title) const;
   // Throws if the file or the user requests an output that the layer does not have. Call after `apply`.
@@ -44,9 +49,6 @@ class Layer final : public graft_builder {
 
   std::vector<std::string> operations() const;  // made so far
   std::vector<std::string> unread_fields() const;
-  bool matches(const graft_rule& rule) const;  // version and conditions
-  // The rule for a layer of this type that goes first and matches; null: there is none.
-  const RuleDef* first_rule(std::string_view framework, std::string_view type) const;
   // Records the model inputs that the queried, non-constant values depend on.
   void note_needed_values(Problem& problem) const;
 
@@ -112,6 +114,7 @@ class Layer final : public graft_builder {
   int64_t version_;
   const std::map<std::string, int64_t>* opsets_;  // of the graph that contains the layer
   std::string name_;
+  size_t kept_before_;  // layers that were not imported before this one
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::vector<NodeId> made_;
@@ -124,6 +127,7 @@ class Layer final : public graft_builder {
   std::vector<graft_ref> inlined_;  // outputs of the body inlined last
   std::vector<ValueId> asked_;      // values that were queried and are not constant
   const std::shared_ptr<RawGraph>& body_graph(std::string_view path);
+  std::shared_ptr<const Stub> make_stub(std::vector<ValueId>& inputs);
   std::set<std::string> needed_inputs() const;
 };
 
