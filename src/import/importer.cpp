@@ -318,6 +318,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
             layer.note_needed_values(report.problems.back());
             failed = true;
           }
+          if (!failed && layer.asked_unknown()) layer.discard(), failed = true;
           if (failed) layer.keep_opaque(layer.unknown_source());
           else
             for (const std::string& f : layer.unread_fields())

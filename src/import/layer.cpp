@@ -173,7 +173,13 @@ std::span<const graft_named_value> Layer::fields() {
   return all_fields_;
 }
 
-graft_info Layer::ref_info(graft_ref ref) { return scope_.graph.info(checked(ref)).raw(); }
+graft_info Layer::ref_info(graft_ref ref) {
+  ValueId v = checked(ref);
+  const Info& info = scope_.graph.info(v);
+  bool partly = info.type == DType::undefined || !info.shape.ranked();
+  if (partly && depends_on_unknown(v)) asked_unknown_ = true;
+  return info.raw();
+}
 
 const graft_tensor* Layer::ref_constant(graft_ref ref) {
   const Tensor* t = scope_.inference.constant(checked(ref));

@@ -36,6 +36,10 @@ class Layer final : public graft_builder {
   // An opaque node with all the information of the file. `unknown`: the unknown layer because of which it is one;
   // empty: this one.
   void keep_opaque(const std::string& unknown = {});
+  // Whether the rule asked for a type or rank that an unknown layer determines. What it made may then be wrong.
+  bool asked_unknown() const { return asked_unknown_; }
+  // Removes what the rule made.
+  void discard();
   // The unknown layer that an input depends on, or that a sub-graph contains; empty: none.
   std::string unknown_source() const;
   // Marks the nodes of this layer as depending on such a layer. Call after `apply`.
@@ -76,6 +80,7 @@ class Layer final : public graft_builder {
   std::span<const graft_named_value> fields() override;
 
  private:
+  bool depends_on_unknown(ValueId v) const;
   void check_ranks(const graft_rule& rule) const;
 
   struct CachedField {
@@ -114,6 +119,7 @@ class Layer final : public graft_builder {
   int64_t version_;
   const std::map<std::string, int64_t>* opsets_;  // of the graph that contains the layer
   std::string name_;
+  bool asked_unknown_ = false;
   size_t kept_before_;  // layers that were not imported before this one
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;

@@ -154,6 +154,26 @@ std::string Layer::unknown_source() const {
   return scope_.state().kept > kept_before_ ? scope_.state().last_kept : std::string();
 }
 
+// Nodes of this layer are marked only when it is complete.
+bool Layer::depends_on_unknown(ValueId v) const {
+  for (NodeId id : made_) scope_.hand_on_unknown(id);
+  return scope_.unknown_source(v);
+}
+
+void Layer::discard() {
+  Graph& g = scope_.graph;
+  std::set<NodeId> used;
+  for (NodeId id = made_.empty() ? g.end_id() : made_.front(); id < g.end_id(); ++id)
+    for (ValueId v : g[id].inputs)
+      if (g[id].alive && std::find(made_.begin(), made_.end(), id) == made_.end()) used.insert(v.node);
+  for (; !made_.empty(); made_.pop_back()) {
+    NodeId id = made_.back();
+    if (!used.count(id)) g.erase(id);
+    else
+      for (ValueId v : g[id].inputs) used.insert(v.node);
+  }
+}
+
 void Layer::hand_on_unknown() {
   for (NodeId id : made_) scope_.hand_on_unknown(id);
   if (scope_.state().kept == kept_before_) return;
