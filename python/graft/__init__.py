@@ -8,7 +8,7 @@
 
 from ._native import Tensor, __version__
 from .attributes import at_least, at_most, attr, between, one_of
-from .core import CompiledModel, Core, InferRequest, Model, Port, compile_model, convert, read_model
+from .core import CompiledModel, Core, Group, InferRequest, Model, Port, compile_model, convert, read_model
 from .definition import Info, unregister
 from .errors import Error
 from .layer import register_layer, unregister_layer
@@ -18,7 +18,7 @@ from .reports import ConvertReport, Explanation, Operation, Operations, Profile,
 from .results import Results
 
 __all__ = [
-    "CompiledModel", "ConvertReport", "Core", "Error", "Explanation", "InferRequest", "Info", "Model", "Operation",
+    "CompiledModel", "ConvertReport", "Core", "Error", "Explanation", "Group", "InferRequest", "Info", "Model", "Operation",
     "Operations", "Port", "Profile", "Report", "Results", "Tensor", "at_least", "at_most", "attr", "between",
     "compile_model", "convert", "one_of", "op", "read_model", "register_layer", "rule", "set_log", "unregister",
     "unregister_layer",

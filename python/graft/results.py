@@ -10,7 +10,7 @@ __all__ = ["Results"]
 
 
 class Results(dict):
-    """A dictionary from output name to array, in the order of the model; also by position, and by port.
+    """A dictionary from output name to array (sequences and maps of ONNX: list and dictionary), in the order of the model; also by position, and by port.
 
     The arrays are the memory that the model wrote. The next inference uses other memory, so they stay as they are.
     """
