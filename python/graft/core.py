@@ -6,7 +6,7 @@ import atexit
 import os
 import threading
 import weakref
-from typing import Any, Callable, Mapping, Sequence, Union
+from typing import Any, Callable, List, Mapping, Sequence, Union
 
 
 from . import _native
@@ -55,7 +55,7 @@ def _groups(listed: "list[dict[str, Any]]") -> "list[Group]":
     return [Group(**g) for g in listed]
 
 
-class _Ports(list):
+class _Ports(List[Port]):
     """Ports by position or by name."""
 
     def __getitem__(self, key: Any) -> Any:

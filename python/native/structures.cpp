@@ -68,13 +68,13 @@ py::object object_of(const Datum& datum) {
   if (datum.kind == Datum::sequence) {
     py::list out;
     for (const Datum& part : datum.parts) out.append(object_of(part));
-    return std::move(out);
+    return out;
   }
   py::dict out;
   py::list keys = object_of(datum.parts.at(0)).attr("tolist")();
   py::object values = object_of(datum.parts.at(1));
   for (size_t i = 0; i < keys.size(); ++i) out[keys[i]] = values[py::int_(i)];
-  return std::move(out);
+  return out;
 }
 
 py::list group_dicts(const std::vector<Group>& groups, const std::vector<Port>& ports) {
