@@ -111,15 +111,16 @@ class Model:
     def output_groups(self) -> "list[Group]":
         return _groups(self._native.output_groups())
 
-    def fit(self, inputs: "Mapping[str, Any] | Sequence[Any]") -> "tuple[Model, list[Any]]":
+    def fit(self, inputs: "Mapping[str, Any] | Sequence[Any]") -> "tuple[Model, dict[str, Any]]":
         """The model for these values of all its inputs, read again where their shapes or lengths differ.
 
         Sequences are lists, optionals None or a value, maps dictionaries. Returns the model and its inputs: values that
-        decide how the model is imported have become constants of it.
+        decide how the model is imported have become constants of it and are left out.
         """
         values = [inputs[g.name] for g in self.input_groups] if isinstance(inputs, Mapping) else list(inputs)
         native, left, _ = self._native.fit(values)
-        return Model(native, self._core), left
+        model = Model(native, self._core)
+        return model, {g.name: v for g, v in zip(model.input_groups, left)}
 
     @property
     def unknown_layers(self) -> "list[str]":

@@ -67,6 +67,25 @@ class Structures(Case):
         self.assertEqual(fitted.compile()({"x": {"c": 4.0, "b": 2.0}})["y"].ravel().tolist(), [0, 2, 4])
 
 
+class Stubs(unittest.TestCase):
+    def test_the_stub_lists_what_the_module_has(self):
+        import ast
+        import os
+
+        from graft import _native
+        with open(os.path.join(os.path.dirname(graft.__file__), "_native.pyi")) as f:
+            tree = ast.parse(f.read())
+        functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+        written = {c.name: {n.name for n in c.body if isinstance(n, functions)} for c in tree.body if isinstance(c, ast.ClassDef)}
+        public = {n: v for n, v in vars(_native).items() if not n.startswith("_")}
+        for name, members in written.items():
+            self.assertIn(name, public)
+            there = {m for m in vars(public[name]) if not m.startswith("_")}
+            self.assertEqual({m for m in members if not m.startswith("_")}, there, name)
+        listed = {n.name for n in tree.body if isinstance(n, functions)} | written.keys()
+        self.assertEqual(listed, public.keys())
+
+
 class Requests(Case):
     def test_infer_gives_a_dictionary_by_name_and_by_position(self):
         compiled = self.compiled(RELU)
