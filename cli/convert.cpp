@@ -144,7 +144,7 @@ void convert(ConvertCommand o) {
   Model model = load(core, o.model, read);
   Report& report = keep_to_the_end(model.report());
   for (const std::string& w : report.warnings) warn(w);
-  bool written = report.complete() || (o.to.stub_unknown && report.problems.empty());
+  bool written = report.complete() || (o.to.stub_unknown && report.can_stub());
   if (!written && o.json) print_json({{"unknown", unknown_json(report.unknown)}});
   if (written) o.mo.note_pipeline(model);
   std::string name = base_name(o, model.path());

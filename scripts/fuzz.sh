@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs the enumerations, then each fuzz target for SECONDS_EACH (60), from the seeds that the tests hold. Findings stay in
-# build/fuzz/findings. TARGETS selects targets; "enumerate" is one of them.
+# Checks all built-in kernels thoroughly and runs the enumerations, then each fuzz target for SECONDS_EACH (60), from the seeds that the tests hold. Findings stay in
+# build/fuzz/findings. TARGETS selects targets; "check" and "enumerate" are among them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${SECONDS_EACH:-60}
 jobs=$(nproc)
 cmake --preset release -DGRAFT_TESTS=ON >/dev/null
-cmake --build --preset release -j "$jobs" --target graft_tests | tail -n 1
+cmake --build --preset release -j "$jobs" --target graft graft_tests | tail -n 1
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz -j "$jobs" | tail -n 1
 mkdir -p build/fuzz/corpus build/fuzz/findings
@@ -16,8 +16,13 @@ mkdir -p build/fuzz/corpus/proto_text && cp build/fuzz/corpus/caffe/* build/fuzz
 python3 scripts/bundle_seeds.py build/fuzz/corpus/tensor_bundle
 python3 tests/fuzz/onnx_seeds.py build/fuzz/corpus/onnx/layers
 failed=0
-for target in ${TARGETS:-enumerate onnx onnx_value caffe tensorflow proto_text ir text mapping replacement tensor_bundle kernel_xml \
+for target in ${TARGETS:-check enumerate onnx onnx_value caffe tensorflow proto_text ir text mapping replacement tensor_bundle kernel_xml \
                          execute_onnx execute_ir execute_tensorflow execute_caffe}; do
+  if [ "$target" = check ]; then
+    echo "== every kernel on generated cases"
+    python3 tests/cli/test_check.py --build build --only built-ins --thorough || failed=1
+    continue
+  fi
   if [ "$target" = enumerate ]; then
     for format in onnx ir; do
       for what in ranks attributes; do

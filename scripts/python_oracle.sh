@@ -21,6 +21,11 @@ run() {  # title, interpreter, arguments
   if (cd "$folder" && GRAFT_BIN="$OLDPWD/build/bin" "$@") >"$folder/log" 2>&1; then echo "$title: passed"; else cat "$folder/log"; echo "$title: FAILED"; status=1; fi
 }
 run "the tests with the wheel in a clean environment" "$folder/clean/bin/python" -m unittest discover -s "$PWD/python/tests"
+if pip install --timeout 20 --retries 1 mypy; then
+  run "types of the package" "$folder/clean/bin/python" -m mypy --config-file "$PWD/pyproject.toml" "$PWD/python/graft"
+else
+  echo "types of the package: skipped, mypy cannot be installed"
+fi
 pip install --no-deps --target "$folder/package" "$folder"/wheel/*.whl
 export PYTHONPATH=$folder/package
 for peer in opencv:build/oracle/opencv torch:build/oracle/zoo/venv; do

@@ -56,13 +56,14 @@ struct GRAFT_API Problem {
   std::string layer, type;
   Error error;
   std::vector<std::string> inputs;  // of the model, whose values the layer needs when it is imported
+  std::string after;                // an unknown layer that it depends on, the likely cause; empty: none
 };
 
 struct GRAFT_API Report {
   size_t layers = 0;  // of the file
   std::vector<UnknownType> unknown;
   std::vector<Problem> problems;
-  std::vector<Claim> claims;            // empty for an IR, which is not imported
+  std::vector<Claim> claims;            // of an IR: its stubs only
   std::vector<std::string> warnings;    // unused fields, for example
   std::vector<UnknownType> passed_on;   // layers that become opaque nodes as asked for: only an extension can run them
   std::vector<std::string> assumed;     // sequence inputs whose length is not given: imported with one item
@@ -74,6 +75,12 @@ struct GRAFT_API Report {
 
   // Whether the model can be converted and compiled.
   bool complete() const { return unknown.empty() && problems.empty(); }
+  // Whether ConvertOptions::stub_unknown can write it: all problems are layers behind unknown ones.
+  bool can_stub() const {
+    for (const Problem& p : problems)
+      if (p.after.empty()) return false;
+    return true;
+  }
   // Unknown layers and problems, as the command line prints them: types, counts, layers, fields, shapes, and the
   // command that generates a skeleton for each. Empty if the model is complete.
   std::string to_text() const;

@@ -6,7 +6,7 @@ import atexit
 import os
 import threading
 import weakref
-from typing import Any, Callable, Mapping, Sequence, Union
+from typing import Any, Callable, List, Mapping, Sequence, Union
 
 
 from . import _native
@@ -14,7 +14,7 @@ from .definition import Definition, Part, _collect, _registered
 from .reports import ConvertReport, Explanation, Operation, Operations, Profile, Record, Report
 from .results import Results
 
-__all__ = ["CompiledModel", "Core", "InferRequest", "Model", "Port", "compile_model", "convert", "read_model"]
+__all__ = ["CompiledModel", "Core", "Group", "InferRequest", "Model", "Port", "compile_model", "convert", "read_model"]
 
 PathLike = Union[str, "os.PathLike[str]"]
 Inputs = Union[Mapping[Any, Any], Sequence[Any], Any, None]
@@ -33,7 +33,29 @@ class Port(Record):
         return f"<{self.any_name}: {self._text}>"
 
 
-class _Ports(list):
+class Group(Record):
+    """An input or output as its framework sees it: a tensor, or a sequence, optional or map of ONNX.
+
+    `port` is the position of a tensor among the ports, `parts` are what the others consist of.
+    """
+
+    name: str
+    kind: str
+    port: "int | None"
+    parts: "list[Group]"
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**{**fields, "parts": [Group(**p) for p in fields["parts"]]})
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self._text}>" if self.name else f"<{self._text}>"
+
+
+def _groups(listed: "list[dict[str, Any]]") -> "list[Group]":
+    return [Group(**g) for g in listed]
+
+
+class _Ports(List[Port]):
     """Ports by position or by name."""
 
     def __getitem__(self, key: Any) -> Any:
@@ -79,6 +101,26 @@ class Model:
     @property
     def outputs(self) -> "list[Port]":
         return _ports(self._native.outputs())
+
+    @property
+    def input_groups(self) -> "list[Group]":
+        """The inputs as the framework sees them; sequences, optionals and maps of ONNX are one each."""
+        return _groups(self._native.input_groups())
+
+    @property
+    def output_groups(self) -> "list[Group]":
+        return _groups(self._native.output_groups())
+
+    def fit(self, inputs: "Mapping[str, Any] | Sequence[Any]") -> "tuple[Model, dict[str, Any]]":
+        """The model for these values of all its inputs, read again where their shapes or lengths differ.
+
+        Sequences are lists, optionals None or a value, maps dictionaries. Returns the model and its inputs: values that
+        decide how the model is imported have become constants of it and are left out.
+        """
+        values = [inputs[g.name] for g in self.input_groups] if isinstance(inputs, Mapping) else list(inputs)
+        native, left, _ = self._native.fit(values)
+        model = Model(native, self._core)
+        return model, {g.name: v for g, v in zip(model.input_groups, left)}
 
     @property
     def unknown_layers(self) -> "list[str]":
@@ -132,7 +174,10 @@ class InferRequest:
         self.compiled_model = compiled
 
     def infer(self, inputs: Inputs = None) -> Results:
-        """Runs and returns the results. Inputs: a dictionary by name or position, a list, or the only input."""
+        """Runs and returns the results. Inputs: a dictionary by name or position, a list, or the only input.
+
+        A sequence of ONNX is a list of arrays, an optional is its value or None, a map is a dictionary.
+        """
         return self._native.infer(inputs)
 
     __call__ = infer
@@ -237,6 +282,14 @@ class CompiledModel:
     @property
     def outputs(self) -> "list[Port]":
         return _ports(self._native.outputs())
+
+    @property
+    def input_groups(self) -> "list[Group]":
+        return _groups(self._native.input_groups())
+
+    @property
+    def output_groups(self) -> "list[Group]":
+        return _groups(self._native.output_groups())
 
     def explain(self, input_shapes: "Sequence[Sequence[int]]" = ()) -> Explanation:
         """Kernels and memory for inputs of these shapes; by default the smallest that fit."""

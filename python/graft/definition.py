@@ -231,7 +231,7 @@ class OpDefinition(Definition):
         return made
 
     def _callable(self, attributes: "dict[str, Any]") -> Any:
-        return getattr(self._instance(attributes), self.method) if self.is_class else self.target
+        return getattr(self._instance(attributes), self.method or "") if self.is_class else self.target
 
     def infer(self, attributes: "dict[str, Any]", inputs: "list[Any]", node: str) -> "list[tuple[Any, Any]]":
         infos = _infos(inputs)
@@ -302,7 +302,8 @@ def _collect(path: str) -> "list[Definition | Part]":
     import sys
 
     outer = getattr(_collecting, "list", None)
-    _collecting.list = found = []
+    found: "list[Definition]" = []
+    _collecting.list = found
     folder = os.path.dirname(os.path.abspath(path))
     sys.path.insert(0, folder)  # so that the file can import its neighbors
     try:

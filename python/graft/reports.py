@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from typing import Any, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, List, Sequence
 
 __all__ = ["ConvertReport", "Explanation", "Operation", "Operations", "Profile", "Report"]
 
@@ -26,6 +26,9 @@ class Record:
     def __init__(self, **values: Any) -> None:
         for name, value in values.items():
             setattr(self, "_text" if name == "text" else name, _objects(value))
+
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...
 
     def __repr__(self) -> str:
         shown = (f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
@@ -72,8 +75,8 @@ class Report(_Shown):
             parts.append(_table(["unknown type", "domain", "layers", "for example", "note"], rows))
         if self.problems:
             parts.append(_table(["layer", "type", "problem"], ((p.layer, p.type, p.message) for p in self.problems)))
-        rows = ((c.layer, c.type, c.by, ", ".join(c.operations)) for c in self.claims)
-        parts.append(_table(["layer", "type", "imported by", "as"], rows, f"{self.layers} layers"))
+        claims = ((c.layer, c.type, c.by, ", ".join(c.operations)) for c in self.claims)
+        parts.append(_table(["layer", "type", "imported by", "as"], claims, f"{self.layers} layers"))
         return "".join(parts)
 
 
@@ -139,7 +142,7 @@ class Operation(_Shown):
     doc: str
 
 
-class Operations(list):
+class Operations(List[Operation]):
     """All operations that a Core knows."""
 
     def __getitem__(self, key: Any) -> Any:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Dict
 
 import numpy as np
 
 __all__ = ["Results"]
 
 
-class Results(dict):
-    """A dictionary from output name to array, in the order of the model; also by position, and by port.
+class Results(Dict[str, Any]):
+    """A dictionary from output name to array (sequences and maps of ONNX: list and dictionary), in the order of the model; also by position, and by port.
 
     The arrays are the memory that the model wrote. The next inference uses other memory, so they stay as they are.
     """

@@ -41,6 +41,9 @@ class Gil {
   PyGILState_STATE state_;
 };
 
+// Half types are computed in f32 and rounded once, when the result is stored: NumPy would round after each step.
+DType passed_type(DType type) { return type == DType::f16 ? DType::f32 : numpy_type(type); }
+
 // An input as the function gets it, kept between calls.
 struct Kept {
   PyObject* array = nullptr;
@@ -110,11 +113,12 @@ void refresh(Kept& k, const graft_tensor* t, bool copy) {
   auto type = static_cast<DType>(t->type);
   k.type = t->type, k.data = t->data;
   k.dims.assign(t->dims, t->dims + t->rank);
-  k.is_view = !copy && type != DType::string && numpy_type(type) == type;
+  DType passed = passed_type(type);
+  k.is_view = !copy && type != DType::string && passed == type;
   Tensor whole = Tensor::wrap(type, k.dims, t->data);
   py::object array = k.is_view               ? array_of(type, t->dims, k.dims.size(), t->data, {})
                      : type == DType::string ? text_array(*t)
-                                             : array_of(type == numpy_type(type) ? whole.clone() : whole);
+                                             : array_of(type == passed ? whole.clone() : whole.to(passed));
   k.array = read_only(std::move(array)).release().ptr();
 }
 
@@ -149,7 +153,7 @@ class InUse {
                 text(s.type, " returned elements of type ", std::string(py::str(array.attr("dtype"))), " for output ",
                      i, ", expected ", expected),
                 text("the shape function gives the element type; convert the result with .astype('",
-                     std::string(py::str(py::handle(numpy().descr[static_cast<int>(numpy_type(expected))]))), "')")};
+                     std::string(py::str(py::handle(numpy().descr[static_cast<int>(passed_type(expected))]))), "')")};
 }
 [[noreturn]] void wrong_shape(const State& s, size_t i, const graft_tensor& t, py::handle array) {
   std::vector<int64_t> expected(t.dims, t.dims + t.rank);
@@ -172,7 +176,7 @@ py::object as_array(py::handle result, DType type) {
   if (numpy().is_array(result.ptr())) return py::reinterpret_borrow<py::object>(result);
   py::handle make(numpy().as_array);
   if (type == DType::string || py::hasattr(result, "dtype")) return make(result);
-  return make(result, py::handle(numpy().descr[static_cast<int>(numpy_type(type))]));
+  return make(result, py::handle(numpy().descr[static_cast<int>(passed_type(type))]));
 }
 
 void store(const State& s, const graft_call* c, size_t i, py::handle result) {
@@ -192,7 +196,7 @@ void store(const State& s, const graft_call* c, size_t i, py::handle result) {
   py::object array = as_array(result, type);
   DType got = type_of_descr(fields(array.ptr())->descr);
   if (type == DType::undefined) fail("the element type of output ", i, " of ", s.type, " is unknown");
-  if (got != numpy_type(type) && got != type) wrong_type(s, i, type, array);
+  if (got != passed_type(type) && got != type) wrong_type(s, i, type, array);
   f = fields(array.ptr());
   std::vector<int64_t> dims(f->dimensions, f->dimensions + f->nd);
   if (!t->data) {

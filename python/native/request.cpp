@@ -7,13 +7,20 @@
 
 namespace graft::python {
 
-Request::Request(InferRequest request, std::vector<Port> inputs, std::vector<Port> outputs)
+Request::Request(InferRequest request, const CompiledModel& compiled)
     : request_(std::move(request)),
-      inputs_(std::move(inputs)),
-      outputs_(std::move(outputs)),
-      names_(outputs_.size()),
+      inputs_(compiled.inputs()),
+      outputs_(compiled.outputs()),
+      input_groups_(compiled.input_groups()),
+      output_groups_(compiled.output_groups()),
       results_(outputs_.size()) {
-  for (size_t i = 0; i < outputs_.size(); ++i) names_[i] = py::str(outputs_[i].any_name());
+  if (!is_structured(input_groups_)) input_groups_.clear();
+  if (!is_structured(output_groups_)) output_groups_.clear();
+  py::list names;
+  if (output_groups_.empty())
+    for (const Port& p : outputs_) names.append(p.any_name());
+  for (const Group& g : output_groups_) names.append(g.name);
+  names_ = py::tuple(names);
 }
 
 Request::~Request() {
@@ -95,7 +102,38 @@ Tensor Request::input(size_t index) {
   return request_->get_input_tensor(index);
 }
 
+void Request::set_group(const Group& group, py::handle value) {
+  if (group.kind == Group::Kind::tensor) return set_input(group.port, value);
+  Datum datum = datum_from(value, &group, inputs_, text("input '", group.name, "'"));
+  py::gil_scoped_release release;
+  std::vector<Tensor> tensors = port_tensors({group}, {std::move(datum)}, inputs_.size());
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i]) request_->set_input_tensor(i, tensors[i]);
+}
+
+void Request::set_structured(py::handle inputs) {
+  if (py::isinstance<py::dict>(inputs)) {
+    for (auto [key, value] : py::reinterpret_borrow<py::dict>(inputs)) {
+      bool number = py::isinstance<py::int_>(key);
+      auto name = number ? std::string() : py::cast<std::string>(py::str(key));
+      auto i = number ? py::cast<size_t>(key) : size_t{0};
+      while (!number && i < input_groups_.size() && input_groups_[i].name != name) ++i;
+      if (i < input_groups_.size()) set_group(input_groups_[i], value);
+      else set_input(index_of(inputs_, key, "input"), value);
+    }
+    return;
+  }
+  if (input_groups_.size() == 1) return set_group(input_groups_[0], inputs);
+  if (!py::isinstance<py::list>(inputs) && !py::isinstance<py::tuple>(inputs))
+    throw Error(ErrorKind::user, text("expected a dictionary or a list of ", input_groups_.size(), " inputs"));
+  auto list = py::reinterpret_borrow<py::sequence>(inputs);
+  if (list.size() > input_groups_.size())
+    throw Error(ErrorKind::user, text("expected at most ", input_groups_.size(), " inputs, got ", list.size()));
+  for (size_t i = 0; i < list.size(); ++i) set_group(input_groups_[i], py::object(list[i]));
+}
+
 void Request::set_inputs(py::handle inputs) {
+  if (!input_groups_.empty() && !inputs.is_none()) return set_structured(inputs);
   if (inputs.is_none()) return;
   if (py::isinstance<py::dict>(inputs)) {
     for (auto [key, value] : py::reinterpret_borrow<py::dict>(inputs))
@@ -128,8 +166,11 @@ py::object Request::results() {
   if (fresh_) take();
   static const py::object* type =
       new py::object(py::module_::import("graft.results").attr("Results"));  // NOLINT: lives as long as the process
-  py::tuple arrays(results_.size());
-  for (size_t i = 0; i < results_.size(); ++i) arrays[i] = array_of(results_[i]);
+  py::tuple arrays(names_.size());
+  for (size_t i = 0; i < names_.size(); ++i)
+    arrays[i] = output_groups_.empty()
+                    ? array_of(results_[i])
+                    : object_of(gathered(output_groups_[i], [&](size_t port) { return results_.at(port); }));
   return (*type)(names_, arrays);
 }
 

@@ -3,7 +3,7 @@
 
 #include <graft/toolkit.hpp>
 
-#include "arrays.hpp"
+#include "structures.hpp"
 
 namespace graft::python {
 
@@ -32,7 +32,7 @@ class Released {
 
 class Request {
  public:
-  Request(InferRequest request, std::vector<Port> inputs, std::vector<Port> outputs);
+  Request(InferRequest request, const CompiledModel& compiled);
   // Waits for the end of a run: it may need the interpreter, which must not end before.
   ~Request();
 
@@ -57,11 +57,14 @@ class Request {
  private:
   Released<InferRequest> request_;
   std::vector<Port> inputs_, outputs_;
+  std::vector<Group> input_groups_, output_groups_;  // empty if all of them are tensors
   py::tuple names_;
   std::vector<Tensor> results_;  // of the last run, once they were taken
   bool fresh_ = false;           // a run has finished, its results are still in the request
 
   void take();
+  void set_structured(py::handle inputs);
+  void set_group(const Group& group, py::handle value);
 };
 
 void bind_toolkit(py::module_& m);

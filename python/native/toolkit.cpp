@@ -74,8 +74,8 @@ py::dict report_dict(const Report& r) {
                                py::arg("removed") = e.removed, py::arg("changed") = e.changed,
                                py::arg("replacements") = e.replacements));
   for (const Problem& p : r.problems)
-    problems.append(
-        py::dict(py::arg("layer") = p.layer, py::arg("type") = p.type, py::arg("message") = p.error.report()));
+    problems.append(py::dict(py::arg("layer") = p.layer, py::arg("type") = p.type,
+                             py::arg("message") = p.error.report(), py::arg("after") = p.after));
   return py::dict(py::arg("layers") = r.layers, py::arg("complete") = r.complete(),
                   py::arg("unknown") = unknown_types(r.unknown), py::arg("problems") = problems,
                   py::arg("claims") = claims, py::arg("warnings") = r.warnings, py::arg("overridden") = r.overridden,
@@ -261,6 +261,21 @@ auto unlocked(F&& f) {
 using PyModel = Released<Model>;
 using PyCompiled = Released<CompiledModel>;
 
+// The model for values of these shapes, lengths and structures, the values that are still inputs, and notes.
+py::tuple fit(PyModel& s, const py::sequence& given) {
+  std::vector<Group> groups = s->input_groups();
+  std::vector<Port> ports = s->inputs();
+  if (given.size() != groups.size())
+    throw Error(ErrorKind::user, text("expected ", groups.size(), " input values, got ", given.size()));
+  std::vector<Datum> values;
+  for (size_t i = 0; i < groups.size(); ++i)
+    values.push_back(datum_from(py::object(given[i]), &groups[i], ports, text("input '", groups[i].name, "'")));
+  Fitted fitted = unlocked([&] { return fit_model(*s, std::move(values)); });
+  py::list left;
+  for (const Datum& d : fitted.values) left.append(object_of(d));
+  return py::make_tuple(PyModel(std::move(fitted.model)), left, fitted.notes);
+}
+
 void bind_models(py::module_& m) {
   py::class_<PyModel>(m, "Model")
       .def_property_readonly("name", [](PyModel& s) { return unlocked([&] { return s->name(); }); })
@@ -269,6 +284,9 @@ void bind_models(py::module_& m) {
       .def_property_readonly("node_count", [](PyModel& s) { return unlocked([&] { return s->node_count(); }); })
       .def("inputs", [](PyModel& s) { return ports(unlocked([&] { return s->inputs(); })); })
       .def("outputs", [](PyModel& s) { return ports(unlocked([&] { return s->outputs(); })); })
+      .def("input_groups", [](PyModel& s) { return group_dicts(s->input_groups(), s->inputs()); })
+      .def("output_groups", [](PyModel& s) { return group_dicts(s->output_groups(), s->outputs()); })
+      .def("fit", &fit)
       .def("unknown_layers", [](PyModel& s) { return unlocked([&] { return s->unknown_layers(); }); })
       .def("report", [](PyModel& s) { return report_dict(unlocked([&] { return s->report(); })); })
       .def("require_complete", [](PyModel& s) { unlocked([&] { s->require_complete(); }); })
@@ -286,6 +304,8 @@ void bind_models(py::module_& m) {
       .def_property_readonly("device", [](PyCompiled& s) { return unlocked([&] { return s->device(); }); })
       .def("inputs", [](PyCompiled& s) { return ports(unlocked([&] { return s->inputs(); })); })
       .def("outputs", [](PyCompiled& s) { return ports(unlocked([&] { return s->outputs(); })); })
+      .def("input_groups", [](PyCompiled& s) { return group_dicts(s->input_groups(), s->inputs()); })
+      .def("output_groups", [](PyCompiled& s) { return group_dicts(s->output_groups(), s->outputs()); })
       .def("explain", [](PyCompiled& s, const std::vector<std::vector<int64_t>>& dims) {
         return explanation_dict(unlocked([&] { return s->explain(dims); }));
       });
@@ -359,9 +379,7 @@ void bind_core(py::module_& m) {
 void bind_request(py::module_& m) {
   py::class_<Request>(m, "InferRequest")
       .def(py::init([](PyCompiled& s) {
-        auto make = [&] { return std::tuple(s->create_infer_request(), s->inputs(), s->outputs()); };
-        auto [request, inputs, outputs] = unlocked(make);
-        return std::make_unique<Request>(std::move(request), std::move(inputs), std::move(outputs));
+        return std::make_unique<Request>(unlocked([&] { return s->create_infer_request(); }), *s);
       }))
       .def("infer", &Request::infer)
       .def("start_async", &Request::start_async)

@@ -1,5 +1,5 @@
-// The kernel of a traced function: its expression, evaluated block by block for f32 and f64 on all threads, without
-// Python.
+// The kernel of a traced function: its expression, evaluated block by block on all threads, without Python. Half types
+// are computed in f32 and rounded once.
 #include <pybind11/stl.h>
 
 #include <cmath>
@@ -159,36 +159,75 @@ Expression expression_of(py::handle traced, size_t inputs) {
   return e;
 }
 
-// Copies elements begin..end of a broadcast input.
-template <class T>
-void gather(T* to, const T* from, const std::vector<int64_t>& dims, const std::vector<int64_t>& strides, int64_t begin,
-            int64_t count) {
-  thread_local std::vector<int64_t> at;
-  at.resize(dims.size());
-  int64_t rest = begin, offset = 0;
-  for (size_t k = dims.size(); k-- > 0;) {
-    at[k] = rest % dims[k], rest /= dims[k];
-    offset += at[k] * strides[k];
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    to[i] = from[offset];
+// Offsets of consecutive elements of a broadcast input.
+class Walk {
+ public:
+  Walk(const std::vector<int64_t>& dims, const std::vector<int64_t>& strides, int64_t begin)
+      : dims_(dims), strides_(strides), at_(position(dims.size())) {
     for (size_t k = dims.size(); k-- > 0;) {
-      offset += strides[k];
-      if (++at[k] < dims[k]) break;
-      at[k] = 0, offset -= strides[k] * dims[k];
+      at_[k] = begin % dims[k], begin /= dims[k];
+      offset_ += at_[k] * strides[k];
     }
   }
+  int64_t offset() const { return offset_; }
+  void next() {
+    for (size_t k = dims_.size(); k-- > 0;) {
+      offset_ += strides_[k];
+      if (++at_[k] < dims_[k]) break;
+      at_[k] = 0, offset_ -= strides_[k] * dims_[k];
+    }
+  }
+
+ private:
+  static std::vector<int64_t>& position(size_t rank) {
+    thread_local std::vector<int64_t> at;  // kept between calls
+    at.resize(rank);
+    return at;
+  }
+  const std::vector<int64_t>&dims_, &strides_;
+  std::vector<int64_t>& at_;
+  int64_t offset_ = 0;
+};
+
+void convert(const void* from, DType from_type, void* to, DType to_type, int64_t count) {
+  int64_t dims[] = {count};
+  graft_tensor a{sizeof(graft_tensor),   static_cast<graft_type>(from_type), 1, 0, dims, nullptr,
+                 const_cast<void*>(from)};
+  graft_tensor b{sizeof(graft_tensor), static_cast<graft_type>(to_type), 1, 0, dims, nullptr, to};
+  check(host->convert(&a, &b));
 }
 
-template <class T>
+// Elements at..at + n of an input as T; E is how it is stored: T, or the bits of a half type.
+template <class T, class E>
+const T* load(T* own, E* bits, const graft_tensor& x, bool whole, const Expression& e, size_t which, int64_t at,
+              int64_t n) {
+  const E* from = static_cast<const E*>(x.data);
+  if constexpr (std::is_same_v<T, E>)
+    if (whole) return from + at;  // read where it is
+  if (!whole) {
+    E* to = std::is_same_v<T, E> ? reinterpret_cast<E*>(own) : bits;
+    Walk walk(e.dims, e.strides[which], at);
+    for (int64_t i = 0; i < n; ++i, walk.next()) to[i] = from[walk.offset()];
+    from = to;
+  } else {
+    from += at;
+  }
+  if constexpr (!std::is_same_v<T, E>) convert(from, static_cast<DType>(x.type), own, DType::f32, n);
+  return own;
+}
+
+template <class T, class E>
 void evaluate(Run& ctx, const Expression& e) {
+  constexpr bool direct = std::is_same_v<T, E>;
   TensorView y(ctx.raw()->outputs[0]);
   bool boolean = y.type() == DType::boolean;
+  E* out = static_cast<E*>(ctx.raw()->outputs[0]->data);
   ctx.parallel_for(y.size(), 4096, [&](int64_t begin, int64_t end) {
     int64_t size = std::min(block, end - begin);
     // Kept between calls, so that nothing is allocated after the first one.
     thread_local std::vector<T> memory;
     thread_local std::vector<const T*> values;
+    E bits[block];
     memory.resize(std::max(memory.size(), e.code.size() * static_cast<size_t>(size)));
     values.resize(e.code.size());
     for (size_t k = 0; k < e.code.size(); ++k) {
@@ -198,26 +237,25 @@ void evaluate(Run& ctx, const Expression& e) {
     }
     for (int64_t at = begin; at < end; at += size) {
       int64_t n = std::min(size, end - at);
+      bool stored = false;  // the last formula writes to the output itself
       for (size_t k = 0; k < e.code.size(); ++k) {
         const Instruction& in = e.code[k];
         T* own = memory.data() + k * static_cast<size_t>(size);
         if (in.kind == Instruction::input) {
-          const T* x = static_cast<const T*>(ctx.raw()->inputs[in.which]->data);
-          // Whole inputs are read where they are.
-          if (ctx.input(in.which).size() == y.size()) values[k] = x + at;
-          else gather(own, x, e.dims, e.strides[in.which], at, n);
+          bool whole = ctx.input(in.which).size() == y.size();
+          values[k] = load<T, E>(own, bits, *ctx.raw()->inputs[in.which], whole, e, in.which, at, n);
         } else if (in.kind == Instruction::formula) {
-          bool last = k + 1 == e.code.size() && !boolean;
-          T* to = last ? static_cast<T*>(ctx.raw()->outputs[0]->data) + at : own;
-          formulas<T>()[in.which].apply(to, values[in.operands[0]], values[in.operands[1]], values[in.operands[2]], n);
-          if (last) values[k] = to;
+          if constexpr (direct)
+            if (k + 1 == e.code.size() && !boolean) own = reinterpret_cast<T*>(out) + at, stored = true;
+          formulas<T>()[in.which].apply(own, values[in.operands[0]], values[in.operands[1]], values[in.operands[2]], n);
+          values[k] = own;
         }
       }
       const T* result = values.back();
       if (boolean)
-        for (int64_t i = 0; i < n; ++i) static_cast<uint8_t*>(ctx.raw()->outputs[0]->data)[at + i] = result[i] != 0;
-      else if (e.code.back().kind != Instruction::formula)
-        std::copy(result, result + n, static_cast<T*>(ctx.raw()->outputs[0]->data) + at);
+        for (int64_t i = 0; i < n; ++i) reinterpret_cast<uint8_t*>(out)[at + i] = result[i] != 0;
+      else if constexpr (!direct) convert(result, DType::f32, out + at, y.type(), n);
+      else if (!stored) std::copy(result, result + n, out + at);
     }
   });
 }
@@ -228,7 +266,8 @@ graft_status traced_prepare(graft_node* node, void* user, void** state) {
   return guarded([&] {
     Prepare ctx(node);
     DType type = ctx.type(0);
-    if (type != DType::f32 && type != DType::f64) unsupported("expected f32 or f64, got ", type);
+    if (type != DType::f32 && type != DType::f64 && type != DType::f16 && type != DType::bf16)
+      unsupported("expected f64, f32, f16 or bf16, got ", type);
     if (!ctx.output(0).shape.is_static()) unsupported("requires static shapes");
     const Record& record = *static_cast<Record*>(user);
     PyGILState_STATE gil = PyGILState_Ensure();
@@ -253,8 +292,10 @@ graft_status traced_run(const graft_call* call) {
   return guarded([&] {
     Run ctx(call);
     const auto& e = *static_cast<const Expression*>(call->state);
-    if (ctx.input(0).type() == DType::f32) evaluate<float>(ctx, e);
-    else evaluate<double>(ctx, e);
+    DType type = ctx.input(0).type();
+    if (type == DType::f64) evaluate<double, double>(ctx, e);
+    else if (type == DType::f32) evaluate<float, float>(ctx, e);
+    else evaluate<float, uint16_t>(ctx, e);
   });
 }
 

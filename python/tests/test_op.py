@@ -120,6 +120,34 @@ class Ops(Case):
         out = self.run_text("graph (x: string[2]) { return Same@acme(x) }", np.array(["a", "b"]))
         self.assertEqual(out.tolist(), ["b", "a"])
 
+    def test_half_types_are_computed_in_f32_and_rounded_once(self):
+        # NumPy rounds each step: 2049 is no f16, so (x + 1) + 1 would stay 2048.
+        @self.op(opset="acme")
+        def Traced(x):
+            return (x + 1) + 1
+
+        @self.op(opset="acme", shape=lambda x: x)
+        def Called(x):
+            assert x.dtype == np.float32
+            return ((x.copy() + 1) + 1)
+
+        x = np.full((3, 700), 2048, np.float32)
+        for name in ("Traced", "Called"):
+            for kind, result in (("f16", 2050), ("bf16", 2048)):
+                out = self.run_text("graph (x: %s[3,700]) { return %s@acme(x) }" % (kind, name), graft.Tensor(x).to(kind))
+                self.assertEqual(out.astype(np.float32).tolist(), [[result] * 700] * 3)
+        half = np.array([1, 2, 3], np.float16)
+
+        @self.op(opset="acme")
+        def Weighted(x, w):
+            return np.where(x > w, x * w + 0.25, x)
+
+        compiled = self.text("graph (x: f16[2,3], w: f16[3]) { return Weighted@acme(x, w) }").compile()
+        self.assertIn("traced", str(compiled.explain()))
+        out = compiled([np.array([[3, 1, 5], [0.5, 4, 3]], np.float16), half])[0]
+        self.assertEqual(out.dtype, np.float16)
+        self.assertEqual(out.tolist(), [[3.25, 1, 15.25], [0.5, 8.25, 3]])
+
     def test_constant_inputs_in_shape_functions(self):
         def shape(x, size):
             return (None,) if size.value is None else tuple(int(v) for v in size.value)
@@ -354,7 +382,7 @@ class Traced(Case):
         self.assertTrue(any("traced" in k and "not traced" in reason for k, reason in choice.declined), choice.declined)
         choice = self.kernel(lambda x: x * 2, np.array([1, 2], np.int32))
         self.assertEqual(choice.kernel, "python")
-        self.assertTrue(any("expected f32 or f64, got i32" in reason for _, reason in choice.declined), choice.declined)
+        self.assertTrue(any("expected f64, f32, f16 or bf16, got i32" in reason for _, reason in choice.declined), choice.declined)
 
     def test_traced_operations_run_in_parallel_without_python(self):
         made = graft.op(name="Heavy", opset="acme")(lambda x: np.tanh(np.sin(np.cosh(x * 0.5))))

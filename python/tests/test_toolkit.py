@@ -13,6 +13,79 @@ RELU = "graph (data: f32[2,3]) { return Relu(data) }"
 X = np.array([[-1, 2, -3], [4, -5, 6]], np.float32)
 
 
+class Structures(Case):
+    """Sequences, optionals and maps of ONNX."""
+
+    def model(self, nodes, inputs, outputs, tensors=(), **options):
+        content = onnx.model("m", nodes, tensors, inputs, outputs, {"": 18, "ai.onnx.ml": 1})
+        return self.core.read_model(self.write("m.onnx", content), **options)
+
+    def squares(self, **options):
+        body = onnx.graph("b", [onnx.node("Mul", ["i", "i"], ["o"])], [], [onnx.value("i", ["n"])], [onnx.value("o", ["n"])])
+        return self.model([onnx.node("SequenceMap", ["x"], ["y"], body=onnx.Graph(body))], [onnx.sequence("x", ["n"])],
+                          [onnx.sequence("y", ["n"])], **options)
+
+    def test_a_sequence_is_a_list(self):
+        items = [np.array([1, 2], np.float32), np.array([3], np.float32)]
+        compiled = self.squares(items={"x": 2}).compile()
+        self.assertEqual([g.kind for g in compiled.input_groups], ["sequence"])
+        self.assertEqual(len(compiled.output_groups[0].parts), 2)
+        for given in ({"x": items}, items, {0: tuple(items)}):
+            results = compiled(given)
+            self.assertEqual(list(results), ["y"])
+            self.assertEqual([a.tolist() for a in results["y"]], [[1, 4], [9]])
+        self.assertIs(results[0], results["y"])
+        with self.assertRaisesRegex(graft.Error, "expected 2 items for the sequence input 'x', got 1"):
+            compiled({"x": items[:1]})
+
+    def test_a_model_is_fitted_to_its_values(self):
+        model = self.squares()
+        for count in (0, 1, 3):
+            items = [np.full(k + 1, k + 2, np.float32) for k in range(count)]
+            fitted, inputs = model.fit({"x": items})
+            out = fitted.compile()(inputs)["y"]
+            self.assertEqual([a.tolist() for a in out], [[(k + 2) ** 2] * (k + 1) for k in range(count)])
+
+    def test_an_optional_is_its_value_or_none(self):
+        model = self.model([onnx.node("OptionalHasElement", ["x"], ["y"])], [onnx.optional("x", [2])],
+                           [onnx.value("y", [], 9)])
+        for given, expected in (([None], False), ([np.ones(2, np.float32)], True)):
+            fitted, inputs = model.fit(given)
+            self.assertEqual(bool(fitted.compile()(inputs)["y"]), expected)
+
+    def test_maps_are_dictionaries(self):
+        kind = onnx.data(4, onnx.data(1, onnx.data(5, onnx.number(1, 7) + onnx.data(2, onnx.tensor_type([], 1)))))
+        out = onnx.data(1, "y") + onnx.data(2, kind)
+        model = self.model([onnx.node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_int64s=[5, 7])],
+                           [onnx.value("x", [2, 2])], [out])
+        self.assertEqual(model.compile()(np.array([[1, 2], [3, 4]], np.float32))["y"], [{5: 1, 7: 2}, {5: 3, 7: 4}])
+        kind = onnx.data(5, onnx.number(1, 8) + onnx.data(2, onnx.tensor_type([], 1)))
+        model = self.model([onnx.node("DictVectorizer", ["x"], ["y"], domain="ai.onnx.ml", string_vocabulary=["a", "b", "c"])],
+                           [onnx.data(1, "x") + onnx.data(2, kind)], [onnx.value("y", [1, 3])])
+        fitted, inputs = model.fit({"x": {"c": 3.0, "a": 1.0}})
+        self.assertEqual(fitted.compile()(inputs)["y"].ravel().tolist(), [1, 0, 3])
+        self.assertEqual(fitted.compile()({"x": {"c": 4.0, "b": 2.0}})["y"].ravel().tolist(), [0, 2, 4])
+
+
+class Stubs(unittest.TestCase):
+    def test_the_stub_lists_what_the_module_has(self):
+        import ast
+        import os
+
+        from graft import _native
+        with open(os.path.join(os.path.dirname(graft.__file__), "_native.pyi")) as f:
+            tree = ast.parse(f.read())
+        functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+        written = {c.name: {n.name for n in c.body if isinstance(n, functions)} for c in tree.body if isinstance(c, ast.ClassDef)}
+        public = {n: v for n, v in vars(_native).items() if not n.startswith("_")}
+        for name, members in written.items():
+            self.assertIn(name, public)
+            there = {m for m in vars(public[name]) if not m.startswith("_")}
+            self.assertEqual({m for m in members if not m.startswith("_")}, there, name)
+        listed = {n.name for n in tree.body if isinstance(n, functions)} | written.keys()
+        self.assertEqual(listed, public.keys())
+
+
 class Requests(Case):
     def test_infer_gives_a_dictionary_by_name_and_by_position(self):
         compiled = self.compiled(RELU)

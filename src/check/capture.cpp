@@ -35,6 +35,7 @@ std::string capture_node(const Model& model, const std::vector<Tensor>& inputs, 
     const Node* found = nullptr;
     for (NodeId id : graph->topological_order()) {
       names.push_back((*graph)[id].name);
+      for (const Output& o : (*graph)[id].outputs) names.insert(names.end(), o.names.begin(), o.names.end());
       if (has_name((*graph)[id], node)) found = &(*graph)[id];
     }
     if (!found) {

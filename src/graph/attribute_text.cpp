@@ -73,4 +73,46 @@ Attribute parse_attribute(std::string_view s, graft_kind kind) {
   }
 }
 
+namespace {
+
+std::string list_text(const auto& items, auto&& one) {
+  std::string out;
+  for (size_t i = 0; i < items.size(); ++i) out += (i ? ", " : "") + one(items[i]);
+  return out;
+}
+
+}  // namespace
+
+std::string escape_commas(const std::string& s) {
+  std::string out;
+  for (char c : s) {
+    if (c == ',') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string attribute_text(const Attribute& v) {
+  switch (v.kind()) {
+    case GRAFT_BOOL: return v.as<bool>() ? "true" : "false";
+    case GRAFT_INT: return text(v.as<int64_t>());
+    case GRAFT_FLOAT: return number_text_17(v.as<double>());
+    case GRAFT_TEXT: return v.as<std::string>();
+    case GRAFT_DTYPE: return std::string(name_of(v.as<DType>()));
+    case GRAFT_SHAPE: {
+      std::string s = text(v.as<Shape>());
+      return s.substr(1, s.size() - 2);
+    }
+    case GRAFT_INTS: return list_text(v.as<std::vector<int64_t>>(), [](int64_t i) { return text(i); });
+    // The shortest form of the 32-bit number: lists of floats are f32 in every opset.
+    case GRAFT_FLOATS:
+      return list_text(v.as<std::vector<double>>(), [](double f) {
+        return static_cast<double>(static_cast<float>(f)) == f ? text(static_cast<float>(f)) : number_text(f);
+      });
+    case GRAFT_TEXTS: return list_text(v.as<std::vector<std::string>>(), escape_commas);
+    case GRAFT_DTYPES: return list_text(v.as<std::vector<DType>>(), [](DType t) { return std::string(name_of(t)); });
+    default: throw_internal("a ", kind_name(v.kind()), " cannot be written as an attribute");
+  }
+}
+
 }  // namespace graft

@@ -9,5 +9,8 @@ namespace graft {
 std::vector<std::string> parse_names(std::string_view s);
 // The value of an attribute of this kind; throws if the text is none.
 Attribute parse_attribute(std::string_view s, graft_kind kind);
+// A value as an IR has it, all kinds except tensors.
+std::string attribute_text(const Attribute& a);
+std::string escape_commas(const std::string& s);  // an item of a list
 
 }  // namespace graft

@@ -96,7 +96,7 @@ Graph Graph::clone() const {
   for (const Node& n : nodes_) {
     Node& c = copy.nodes_.emplace_back();
     c.type = n.type, c.opset = n.opset, c.name = n.name, c.attrs = n.attrs, c.inputs = n.inputs, c.outputs = n.outputs;
-    c.origin = n.origin, c.rt_info = n.rt_info, c.input_rt_info = n.input_rt_info, c.opaque = n.opaque,
+    c.origin = n.origin, c.rt_info = n.rt_info, c.input_rt_info = n.input_rt_info, c.stub = n.stub, c.opaque = n.opaque,
     c.alive = n.alive;
     for (const Body& b : n.bodies) {
       Body& cb = c.bodies.emplace_back();

@@ -28,6 +28,7 @@ struct ValueId {
 };
 
 class Graph;
+struct Stub;
 
 struct Body {
   std::unique_ptr<Graph> graph;
@@ -59,7 +60,8 @@ struct Node {
   std::string origin;                                     // "layer 'conv1' (Conv)", for messages
   std::shared_ptr<const Xml> rt_info;                     // runtime information of an IR, preserved
   std::vector<std::shared_ptr<const Xml>> input_rt_info;  // per input port; may be shorter than inputs
-  bool opaque = false;  // of an unknown operation: attributes and shapes as found in the file
+  std::shared_ptr<const Stub> stub;  // of an opaque node: the layer of the framework, to be imported later
+  bool opaque = false;               // of an unknown operation: attributes and shapes as found in the file
   bool alive = true;
 
   bool is(std::string_view t) const { return type == t; }

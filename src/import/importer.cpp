@@ -8,6 +8,7 @@
 #include "import/calls.hpp"
 #include "import/layer.hpp"
 #include "import/scope.hpp"
+#include "import/stub.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
@@ -76,8 +77,20 @@ ValueId Scope::capture(const std::string& name, ValueId outer) {
     return v;
   }
   ValueId v = add_parameter(name, parent_->graph.info(outer));
+  if (const std::string* source = parent_->unknown_source(outer)) mark_unknown(v.node, *source);
   captured.push_back(outer);
   return v;
+}
+
+const std::string* Scope::unknown_source(ValueId v) const {
+  auto it = v.present() ? unknown_.find(v.node) : unknown_.end();
+  return it == unknown_.end() ? nullptr : &it->second;
+}
+
+void Scope::hand_on_unknown(NodeId id) {
+  if (unknown_.empty()) return;
+  for (ValueId v : graph[id].inputs)
+    if (const std::string* source = unknown_source(v)) return mark_unknown(id, std::string(*source));
 }
 
 NodeId Scope::add(Node node) {
@@ -239,14 +252,6 @@ std::vector<size_t> sorted(const std::vector<RawNode>& nodes) {
   return order;
 }
 
-// "module.Class" of a Caffe layer in Python, which goes by its class alone too; empty: it is none.
-std::string python_class(const RawNode& raw) {
-  const RawField *module = raw.find("python_param.module"), *layer = raw.find("python_param.layer");
-  const std::string* m = module ? module->value.get_if<std::string>() : nullptr;
-  const std::string* l = layer ? layer->value.get_if<std::string>() : nullptr;
-  return m && l && *l == raw.type ? text(*m, '.', *l) : std::string();
-}
-
 std::string layer_context(const ImportState& state, const RawNode& raw) {
   std::string file =
       text(state.model.path, state.model.path.empty() ? "" : ", ", state.model.position_unit, " ", raw.position);
@@ -274,12 +279,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
         std::string python = python_class(raw);  // goes first, since it is more specific
         const MappedLayer* mapped = mapping && !python.empty() ? mapping->find(python) : nullptr;
         if (mapping && !mapped) mapped = mapping->find(raw.type);
-        const RuleDef* rule = nullptr;
-        if (!mapped && !raw.is_operation) {
-          std::string_view framework = replaced ? "replacement" : std::string_view(state_.model.framework);
-          if (!python.empty()) rule = layer.first_rule(framework, python);
-          if (!rule) rule = layer.first_rule(framework, raw.type);
-        }
+        const RuleDef* rule = mapped ? nullptr : rule_for(state_.registry, state_.model.framework, raw, version);
         // The mapping file, extensions, then the model's own functions, then the built-in rules.
         if (!mapped && !replaced && !raw.is_operation && (!rule || rule->source->built_in())) {
           auto f = state_.functions.find(text(raw.domain, '|', raw.type));
@@ -315,15 +315,15 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
           } catch (const RequestError&) {
             throw;
           } catch (...) {
-            // After an unknown layer types and shapes are unknown too, so an error here may only be its consequence.
             Error e = layer.with_missing_shape(current_error());
             if (e.kind() == ErrorKind::internal) throw e;
             e.while_(layer_context(state_, raw));
-            report.problems.push_back({claim.layer, raw.type, e, {}});
+            report.problems.push_back({claim.layer, raw.type, e, {}, layer.unknown_source()});
             layer.note_needed_values(report.problems.back());
             failed = true;
           }
-          if (failed) layer.keep_opaque();
+          if (!failed && layer.asked_unknown()) layer.discard(), failed = true;
+          if (failed) layer.keep_opaque(layer.unknown_source());
           else
             for (const std::string& f : layer.unread_fields())
               report.warnings.push_back(
@@ -335,6 +335,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
         }
         layer.finish();
         layer.hand_on_missing_shape();
+        layer.hand_on_unknown();
         claim.operations = layer.operations();
         if (is_logged(LogLevel::debug))
           log_debug("layer '", claim.layer, "' (", claim.domain.empty() ? "" : claim.domain + "::", claim.type, ") ",

@@ -1,6 +1,7 @@
 // Imports a raw graph: applies import rules to produce a graph of operations.
 #pragma once
 
+#include <algorithm>
 #include <graft/report.hpp>
 #include <map>
 #include <optional>
@@ -46,6 +47,10 @@ struct ImportReport {
   // Sequences among the inputs whose length is not given: imported with one item, for inspection only.
   std::vector<std::string> assumed;
   bool complete() const { return unknown.empty() && problems.empty(); }
+  // Whether all that fails depends on an unknown layer, so that it can be imported later.
+  bool only_unknown() const {
+    return std::all_of(problems.begin(), problems.end(), [](const Problem& p) { return !p.after.empty(); });
+  }
 };
 
 struct LayerMapping;

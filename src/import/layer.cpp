@@ -9,14 +9,6 @@
 namespace graft {
 namespace {
 
-bool same_value(const Attribute& a, const graft_value& b) {
-  Attribute wanted = Attribute::from(b);
-  if (a == wanted) return true;
-  auto x = a.get_if<int64_t>();
-  auto y = wanted.get_if<bool>();
-  return x && y && (*x != 0) == *y;
-}
-
 std::string layer_title(const RawNode& raw) {
   if (!raw.name.empty()) return raw.name;
   for (const std::string& o : raw.outputs)
@@ -32,6 +24,7 @@ Layer::Layer(Scope& scope, const RawNode& raw, int64_t version, const std::map<s
       version_(version),
       opsets_(opsets),
       name_(layer_title(raw)),
+      kept_before_(scope.state().kept),
       outputs_(raw.outputs.size()) {
   if (!raw.stands_for.empty()) read_.insert({"nodes", "nodes.*"});  // for lookup only: no warning when unused
   if (raw.find("python_param.layer")) mark_python();
@@ -49,21 +42,6 @@ void Layer::mark_python() {
   for (const auto& [path, f] : raw_.fields)
     if (path.starts_with("python_param.param_str.") || (path == "python_param.param_str" && f.value == std::string()))
       read_.emplace("python_param.param_str");
-}
-
-bool Layer::matches(const graft_rule& rule) const {
-  if (version_ < rule.since || version_ >= rule.until) return false;
-  for (size_t i = 0; i < rule.condition_count; ++i) {
-    const RawField* f = raw_.find(view(rule.conditions[i].name));
-    if (!f || !same_value(f->value, rule.conditions[i].value)) return false;
-  }
-  return true;
-}
-
-const RuleDef* Layer::first_rule(std::string_view framework, std::string_view type) const {
-  for (const RuleDef& r : scope_.state().registry.rules(framework, raw_.domain, type))
-    if (matches(*r.record)) return &r;
-  return nullptr;
 }
 
 void Layer::check_ranks(const graft_rule& rule) const {
@@ -111,26 +89,6 @@ void Layer::apply(const RuleDef& def) {
   made_.push_back(id);
   size_t n = scope_.graph[id].outputs.size();
   for (uint32_t i = 0; i < outputs_.size() && i < n; ++i) outputs_[i] = {id, i};
-}
-
-void Layer::keep_opaque() {
-  Node node;
-  OperationName op = raw_.is_operation ? operation_name(raw_.type) : OperationName{raw_.type, raw_.domain};
-  node.type = op.type;
-  node.opset = op.opset.empty() ? "extension" : op.opset;
-  node.opaque = true;
-  node.inputs = inputs_;
-  for (const auto& [path, f] : raw_.fields) {
-    if (f.value.kind() != GRAFT_NONE) node.attrs[path] = f.value;
-    read_.insert(path);
-  }
-  for (const std::string& o : raw_.outputs) {
-    auto hint = scope_.hints().find(o);
-    node.outputs.push_back({hint == scope_.hints().end() ? Info{} : hint->second.info, {}, {}});
-  }
-  NodeId id = scope_.graph.add(std::move(node));
-  made_.push_back(id);
-  for (uint32_t i = 0; i < outputs_.size(); ++i) outputs_[i] = {id, i};
 }
 
 void Layer::finish() {
@@ -203,7 +161,13 @@ std::span<const graft_named_value> Layer::fields() {
   return all_fields_;
 }
 
-graft_info Layer::ref_info(graft_ref ref) { return scope_.graph.info(checked(ref)).raw(); }
+graft_info Layer::ref_info(graft_ref ref) {
+  ValueId v = checked(ref);
+  const Info& info = scope_.graph.info(v);
+  bool partly = info.type == DType::undefined || !info.shape.ranked();
+  if (partly && depends_on_unknown(v)) asked_unknown_ = true;
+  return info.raw();
+}
 
 const graft_tensor* Layer::ref_constant(graft_ref ref) {
   const Tensor* t = scope_.inference.constant(checked(ref));
@@ -349,6 +313,7 @@ const graft_imported_body* Layer::import_body(std::string_view path, std::span<c
   const RawGraph& raw = *held;
   if (!prologue && parameters.size() != raw.inputs.size())
     throw_user("expected ", raw.inputs.size(), " inputs of the graph '", path, "', got ", parameters.size());
+  std::string unknown = unknown_source();
   BodyCall call{std::string(path), {prologue != nullptr, epilogue != nullptr}, {}, {}, bodies_.size()};
   for (const graft_info& i : parameters) call.asked.push_back(Info::from(i));
   if (const graft_imported_body* made = find_body(call, raw)) return made;
@@ -365,7 +330,8 @@ const graft_imported_body* Layer::import_body(std::string_view path, std::span<c
     Info info = call.used[i];
     if (alike && info.type == DType::undefined) info.type = raw.inputs[i].info.type;
     outside.push_back(!prologue ? inside[i] : alike ? inside[i] + "/part" : text("parameter", i, "/part"));
-    inner.add_parameter(outside.back(), info);
+    ValueId p = inner.add_parameter(outside.back(), info);
+    if (!unknown.empty()) inner.mark_unknown(p.node, unknown);
   }
   if (prologue) interpose(inner, "prologue", outside, inside, version_, prologue, user);
   inner.import_nodes(raw.nodes, *opsets_);

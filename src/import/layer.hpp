@@ -36,8 +36,17 @@ class Layer final : public graft_builder {
   const OpDef* named_operation() const;
   // An opaque node with the outputs that a raw pass gave.
   void pass_on_given();
-  // An opaque node with all the information of the file.
-  void keep_opaque();
+  // An opaque node with all the information of the file. `unknown`: the unknown layer because of which it is one;
+  // empty: this one.
+  void keep_opaque(const std::string& unknown = {});
+  // Whether the rule asked for a type or rank that an unknown layer determines. What it made may then be wrong.
+  bool asked_unknown() const { return asked_unknown_; }
+  // Removes what the rule made.
+  void discard();
+  // The unknown layer that an input depends on, or that a sub-graph contains; empty: none.
+  std::string unknown_source() const;
+  // Marks the nodes of this layer as depending on such a layer. Call after `apply`.
+  void hand_on_unknown();
   // Adds the layer to the report of unknown layers, under this name.
   void report_unknown(const std::string& title) const;
   // Throws if the file or the user requests an output that the layer does not have. Call after `apply`.
@@ -47,9 +56,6 @@ class Layer final : public graft_builder {
 
   std::vector<std::string> operations() const;  // made so far
   std::vector<std::string> unread_fields() const;
-  bool matches(const graft_rule& rule) const;  // version and conditions
-  // The rule for a layer of this type that goes first and matches; null: there is none.
-  const RuleDef* first_rule(std::string_view framework, std::string_view type) const;
   // Records the model inputs that the queried, non-constant values depend on.
   void note_needed_values(Problem& problem) const;
 
@@ -80,6 +86,7 @@ class Layer final : public graft_builder {
   std::span<const graft_named_value> fields() override;
 
  private:
+  bool depends_on_unknown(ValueId v) const;
   void check_ranks(const graft_rule& rule) const;
 
   struct CachedField {
@@ -120,6 +127,8 @@ class Layer final : public graft_builder {
   int64_t version_;
   const std::map<std::string, int64_t>* opsets_;  // of the graph that contains the layer
   std::string name_;
+  bool asked_unknown_ = false;
+  size_t kept_before_;  // layers that were not imported before this one
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::vector<NodeId> made_;
@@ -133,6 +142,7 @@ class Layer final : public graft_builder {
   std::vector<graft_ref> inlined_;     // outputs of the body inlined last
   std::vector<ValueId> asked_;         // values that were queried and are not constant
   const std::shared_ptr<RawGraph>& body_graph(std::string_view path);
+  std::shared_ptr<const Stub> make_stub(std::vector<ValueId>& inputs);
   std::set<std::string> needed_inputs() const;
 };
 

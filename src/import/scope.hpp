@@ -27,6 +27,8 @@ struct ImportState {
   size_t list_items = 0;                              // of all lists
   std::set<std::string> list_inputs;                  // of the model, that determine a list of unknown length
   std::unordered_map<std::string, size_t> unknown;    // "domain|type" -> place in report.unknown
+  size_t kept = 0;                                    // layers that were not imported
+  std::string last_kept;                              // the unknown layer that is the cause of the last one
   size_t inlined = 0;  // layers added by function calls and sub-graphs, counted each time
 
   // A loop imports its body with more and more general parameters until its values keep their shapes. When a loop
@@ -70,6 +72,14 @@ class Scope {
   bool is_nothing(ValueId v) const { return is_handed_on(v) && graph[v.node].type == "Nothing"; }
   // Binds a name to a value that has names of its own.
   void bind(const std::string& name, ValueId v);
+  void unbind(const std::string& name) { names_.erase(name); }
+  void import_node(const RawNode& raw, const std::map<std::string, int64_t>& opsets);
+
+  // Nodes that depend on an unknown layer: its name. An error in such a layer may only be a consequence.
+  void mark_unknown(NodeId id, const std::string& layer) { unknown_.emplace(id, layer); }
+  const std::string* unknown_source(ValueId v) const;
+  void hand_on_unknown(NodeId id);
+
   // Integers and booleans among the model's inputs that the value is computed from.
   void collect_inputs(ValueId v, std::set<std::string>& out) const;
 
@@ -85,7 +95,6 @@ class Scope {
 
  private:
   friend class Layer;
-  void import_node(const RawNode& raw, const std::map<std::string, int64_t>& opsets);
   void import_function(const RawNode& raw, const RawFunction& function);
   ValueId capture(const std::string& name, ValueId outer);
   void add_names(Output& output, const std::string& name);
@@ -102,6 +111,7 @@ class Scope {
   std::unordered_map<std::string, ValueId> names_;
   std::unordered_map<std::string, Tensor> constants_;  // not used yet
   std::unordered_map<std::string, RawValue> hints_;    // types and shapes from the file
+  std::unordered_map<NodeId, std::string> unknown_;
 };
 
 }  // namespace graft

@@ -1,6 +1,8 @@
-// Layers that no rule matches, in the form of the report.
+// Layers that cannot be imported: the opaque node, the stub that an IR keeps of them, their entry in the report.
+#include "base/file.hpp"
 #include "base/text.hpp"
 #include "import/layer.hpp"
+#include "import/stub.hpp"
 
 namespace graft {
 namespace {
@@ -66,6 +68,117 @@ void Layer::report_unknown(const std::string& title) const {
                                                                    : "a list of tensors");
   }
   group->layers.push_back(std::move(entry));
+}
+
+namespace {
+
+// Functions of the model that sub-graphs of a layer call, and those that these call.
+void collect_functions(const ImportState& state, const std::vector<RawNode>& nodes, std::set<const RawFunction*>& out);
+void collect_functions(const ImportState& state, const RawNode& layer, std::set<const RawFunction*>& out) {
+  for (const auto& [path, f] : layer.fields)
+    for (const auto& g : f.graphs) collect_functions(state, g->nodes, out);
+}
+void collect_functions(const ImportState& state, const std::vector<RawNode>& nodes, std::set<const RawFunction*>& out) {
+  for (const RawNode& n : nodes) {
+    auto it = state.functions.find(text(n.domain, '|', n.type));
+    if (it != state.functions.end() && out.insert(it->second).second) collect_functions(state, it->second->nodes, out);
+    collect_functions(state, n, out);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Stub> Layer::make_stub(std::vector<ValueId>& inputs) {
+  const ImportState& state = scope_.state();
+  auto stub = std::make_shared<Stub>();
+  stub->framework = state.model.framework, stub->file = state.model.path.substr(folder_of(state.model.path).size());
+  while (stub->file.starts_with('/')) stub->file.erase(0, 1);
+  stub->position_unit = state.model.position_unit, stub->first_output = state.model.first_output;
+  if (opsets_) stub->opsets = *opsets_;
+  stub->layer = raw_;
+  auto add = [&](const std::string& name, ValueId v) {
+    Stub::Value value{v.present() ? name : "", {}};
+    if (scope_.is_list(v)) {
+      const std::vector<ValueId>& items = scope_.graph[v.node].inputs;
+      value.items = items.size();
+      for (ValueId item : items) {
+        if (scope_.is_list(item)) throw_unsupported("the layer takes nested sequences and has no rule");
+        inputs.push_back(item);
+      }
+    } else {
+      inputs.push_back(v);
+    }
+    stub->values.push_back(std::move(value));
+  };
+  for (size_t i = 0; i < raw_.inputs.size(); ++i) {
+    ValueId v = i < inputs_.size() ? inputs_[i] : ValueId{};
+    if (!v.present()) stub->layer.inputs[i].clear();
+    add(raw_.inputs[i], v);
+  }
+  for (const std::string& name : captured_names(raw_))
+    if (ValueId v = scope_.look_up(name); v.present() && !scope_.is_nothing(v)) add(name, v);
+  std::set<const RawFunction*> functions;
+  collect_functions(state, raw_, functions);
+  for (const RawFunction* f : functions) {
+    stub->functions.push_back(*f);
+    if (f->opsets.empty()) stub->functions.back().opsets = state.model.opsets;
+  }
+  return stub;
+}
+
+void Layer::keep_opaque(const std::string& unknown) {
+  Node node;
+  OperationName op = raw_.is_operation ? operation_name(raw_.type) : OperationName{raw_.type, raw_.domain};
+  node.type = op.type;
+  node.opset = op.opset.empty() ? "extension" : op.opset;
+  node.opaque = true;
+  node.stub = make_stub(node.inputs);
+  while (!node.inputs.empty() && !node.inputs.back().present()) node.inputs.pop_back();
+  node.attrs = plain_attributes(raw_);
+  for (const auto& [path, f] : raw_.fields) read_.insert(path);
+  for (const std::string& o : raw_.outputs) {
+    auto hint = scope_.hints().find(o);
+    node.outputs.push_back({hint == scope_.hints().end() ? Info{} : hint->second.info, {}, {}});
+  }
+  NodeId id = scope_.graph.add(std::move(node));
+  ImportState& state = scope_.state();
+  ++state.kept;
+  state.last_kept = unknown.empty() ? name_ : unknown;
+  scope_.mark_unknown(id, state.last_kept);
+  made_.push_back(id);
+  for (uint32_t i = 0; i < outputs_.size(); ++i) outputs_[i] = {id, i};
+}
+
+std::string Layer::unknown_source() const {
+  for (ValueId v : inputs_)
+    if (const std::string* source = scope_.unknown_source(v)) return *source;
+  return scope_.state().kept > kept_before_ ? scope_.state().last_kept : std::string();
+}
+
+// Nodes of this layer are marked only when it is complete.
+bool Layer::depends_on_unknown(ValueId v) const {
+  for (NodeId id : made_) scope_.hand_on_unknown(id);
+  return scope_.unknown_source(v);
+}
+
+void Layer::discard() {
+  Graph& g = scope_.graph;
+  std::set<NodeId> used;
+  for (NodeId id = made_.empty() ? g.end_id() : made_.front(); id < g.end_id(); ++id)
+    for (ValueId v : g[id].inputs)
+      if (g[id].alive && std::find(made_.begin(), made_.end(), id) == made_.end()) used.insert(v.node);
+  for (; !made_.empty(); made_.pop_back()) {
+    NodeId id = made_.back();
+    if (!used.count(id)) g.erase(id);
+    else
+      for (ValueId v : g[id].inputs) used.insert(v.node);
+  }
+}
+
+void Layer::hand_on_unknown() {
+  for (NodeId id : made_) scope_.hand_on_unknown(id);
+  if (scope_.state().kept == kept_before_) return;
+  for (NodeId id : made_) scope_.mark_unknown(id, scope_.state().last_kept);
 }
 
 }  // namespace graft

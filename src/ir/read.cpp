@@ -10,6 +10,7 @@
 #include "infer/inference.hpp"
 #include "ir/forms.hpp"
 #include "ir/ir.hpp"
+#include "ir/stub.hpp"
 #include "ir/weights.hpp"
 #include "ir/xml_values.hpp"
 #include "schema/resolve.hpp"
@@ -112,13 +113,17 @@ class Reader {
     Node node;
     std::string_view type = required(n, "type"), version = required(n, "version");
     node.name = required(n, "name");
-    const OpDef* op = find(type, version);
+    if (xml_node stub = n.child("stub"))
+      node.stub =
+          std::make_shared<Stub>(read_stub(stub, {limits_, count_, [&](xml_node t) { return constant(t, ""); }}));
+    const OpDef* op = node.stub && stays_stub(*node.stub) ? nullptr : find(type, version);
+    if (op) node.stub = nullptr;
     node.type = op ? op->name() : type;
     node.opset = op ? op->opset() : version;
     node.opaque = !op;
     // Structural operations must be known: they cannot become opaque nodes.
     for (std::string_view own : {"Parameter", "Result", "Constant", "Const"})
-      if (!op && type == own) throw_user("expected ", type, " of opset1, got version '", version, "'");
+      if (!op && !node.stub && type == own) throw_user("expected ", type, " of opset1, got version '", version, "'");
     if (version_ >= 11) node.rt_info = keep(n.child("rt_info"));
     Layer l;
     for (xml_node p : n.child("input").children("port")) {
@@ -143,12 +148,18 @@ class Reader {
         if (node.outputs.empty()) node.outputs.emplace_back();
         node.outputs[0].add_name(name);
       }
-    attributes(node, n.child("data"), op);
+    if (node.stub) node.attrs = plain_attributes(node.stub->layer);
+    else attributes(node, n.child("data"), op);
     if (op)
       for (graft_str prefix : op->bodies()) node.bodies.push_back(body(n, view(prefix), l, depth));
     if (reading_ == IrReading::file) node.name = g.unique_name(node.name);
     l.node = g.add(std::move(node));
     if (!layers.emplace(id, std::move(l)).second) throw_user("two layers have the id ", id);
+  }
+
+  // A stub is imported later by its rule. Without one, the operation of its name takes it.
+  bool stays_stub(const Stub& s) const {
+    return reading_ == IrReading::back || rule_for(registry_, s.framework, s.layer, s.version());
   }
 
   // Old files refer to opsets that never had the operation: experimental ones, and some of opset2 as opset1.

@@ -8,28 +8,17 @@
 #include "base/text.hpp"
 #include "ir/forms.hpp"
 #include "ir/ir.hpp"
+#include "ir/stub.hpp"
 #include "ir/weights.hpp"
+#include "ir/xml_values.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
 namespace {
 
-std::string list_text(const auto& items, auto&& one) {
-  std::string out;
-  for (size_t i = 0; i < items.size(); ++i) out += (i ? ", " : "") + one(items[i]);
-  return out;
-}
-std::string escaped(const std::string& s) {
-  std::string out;
-  for (char c : s) {
-    if (c == ',') out += '\\';
-    out += c;
-  }
-  return out;
-}
 std::string names_text(const std::vector<std::string>& names) {
   std::string out;
-  for (const std::string& n : names) out += (out.empty() ? "" : ",") + escaped(n);
+  for (const std::string& n : names) out += (out.empty() ? "" : ",") + escape_commas(n);
   return out;
 }
 
@@ -137,6 +126,7 @@ class Writer {
           data(n);
           if (n.rt_info && has_rt_info()) xml_.element(*n.rt_info);
           if (!loop) ports(g, n);
+          if (n.stub) write_stub(xml_, weights_, *n.stub);
           for (size_t b = 0; b < n.bodies.size(); ++b) {
             xml_.open(text(op->bodies()[b], "body"));
             contents(*n.bodies[b].graph);
@@ -157,38 +147,18 @@ class Writer {
   }
 
   void attribute(const std::string& name, const Attribute& v) {
-    auto put = [&](std::string_view s) { xml_.attribute(name, s); };
-    switch (v.kind()) {
-      case GRAFT_BOOL: return put(v.as<bool>() ? "true" : "false");
-      case GRAFT_INT: return put(text(v.as<int64_t>()));
-      case GRAFT_FLOAT: return put(number_text_17(v.as<double>()));
-      case GRAFT_TEXT: return put(v.as<std::string>());
-      case GRAFT_DTYPE: return put(name_of(v.as<DType>()));
-      case GRAFT_SHAPE: {
-        std::string s = text(v.as<Shape>());
-        return put(std::string_view(s).substr(1, s.size() - 2));
-      }
-      case GRAFT_INTS: return put(list_text(v.as<std::vector<int64_t>>(), [](int64_t i) { return text(i); }));
-      // The shortest form of the 32-bit number: lists of floats are f32 in every opset.
-      case GRAFT_FLOATS:
-        return put(list_text(v.as<std::vector<double>>(), [](double f) {
-          return static_cast<double>(static_cast<float>(f)) == f ? text(static_cast<float>(f)) : number_text(f);
-        }));
-      case GRAFT_TEXTS: return put(list_text(v.as<std::vector<std::string>>(), escaped));
-      case GRAFT_DTYPES:
-        return put(list_text(v.as<std::vector<DType>>(), [](DType t) { return std::string(name_of(t)); }));
-      case GRAFT_TENSOR: {
-        // A constant's own value needs no prefix; any other tensor attribute is prefixed with its name.
-        std::string prefix = name == "value" ? "" : name + "_";
-        const Tensor& t = v.as<Tensor>();
-        WeightsPlace at = weights_.add(t);
-        xml_.attribute(prefix + "element_type", name_of(t.type()));
-        xml_.attribute(prefix + "shape", list_text(t.dims(), [](int64_t d) { return text(d); }));
-        xml_.attribute(prefix + "offset", at.offset).attribute(prefix + "size", at.size);
-        return;
-      }
-      default: return;
+    if (v.kind() == GRAFT_NONE) return;
+    if (v.kind() != GRAFT_TENSOR) {
+      xml_.attribute(name, attribute_text(v));
+      return;
     }
+    // A constant's own value needs no prefix; any other tensor attribute is prefixed with its name.
+    std::string prefix = name == "value" ? "" : name + "_";
+    const Tensor& t = v.as<Tensor>();
+    WeightsPlace at = weights_.add(t);
+    xml_.attribute(prefix + "element_type", name_of(t.type()));
+    xml_.attribute(prefix + "shape", attribute_text(t.dims()));
+    xml_.attribute(prefix + "offset", at.offset).attribute(prefix + "size", at.size);
   }
 
   // The dimensions of a port: those of the file it was read from, unless they contradict the inferred shape. A file

@@ -249,11 +249,11 @@ struct InterpolationPlan {
   std::vector<InterpolationAxis> axes;
   bool fewer = false;  // downsampling along at least one axis
 
-  InterpolationPlan(TensorView x, OutputView y, const Interpolation& a, const std::vector<size_t>& changed,
-                    const std::vector<double>& factors) {
-    for (size_t i = 0; i < x.rank(); ++i) {
+  InterpolationPlan(std::span<const int64_t> x, std::span<const int64_t> y, const Interpolation& a,
+                    const std::vector<size_t>& changed, const std::vector<double>& factors) {
+    for (size_t i = 0; i < x.size(); ++i) {
       int64_t before = interpolation_pad(a.pads_begin, i);
-      axes.push_back({before, before + x.dim(i) + interpolation_pad(a.pads_end, i), y.dim(i), 1});
+      axes.push_back({before, before + x[i] + interpolation_pad(a.pads_end, i), y[i], 1});
     }
     for (size_t i = 0; i < changed.size(); ++i) {
       InterpolationAxis& d = axes[changed[i]];
@@ -297,112 +297,147 @@ void interpolate_any(TensorView x, OutputView y, const Interpolation& a, const I
   else run(double{});
 }
 
-// CPU kernel for f32 images: resamples the last two axes plane by plane. Other axes are left to the reference kernel.
-void interpolate_planes(Run& ctx, const Interpolation& a, const InterpolationPlan& plan) {
-  TensorView x = ctx.input(0);
-  OutputView y = ctx.output(0);
-  size_t rank = x.rank();
-  if (rank < 2) return interpolate_any(x, y, a, plan);
-  for (size_t i = 0; i + 2 < rank; ++i)
-    if (!plan.stays(i, x.dim(i))) return interpolate_any(x, y, a, plan);
-  int64_t height = x.dim(rank - 2), width = x.dim(rank - 1), rows = y.dim(rank - 2), columns = y.dim(rank - 1);
-  AxisTaps down = interpolation_taps(plan.axes[rank - 2], height, a, a.antialias && plan.fewer);
-  AxisTaps across = interpolation_taps(plan.axes[rank - 1], width, a, a.antialias && plan.fewer);
-  std::vector<float> weights(across.weights.begin(), across.weights.end());
-  bool single = a.mode == Interpolation::nearest && static_cast<int64_t>(weights.size()) == columns;
-  const float* from = x.data<const float>();
-  float* to = y.data<float>();
-  ctx.parallel_for(
-      y.size() / (rows * columns), std::max<int64_t>(1, 16384 / (rows * columns)), [&](int64_t begin, int64_t end) {
-        std::vector<float> joined(static_cast<size_t>(width));
-        for (int64_t r = begin * rows; r < end * rows; ++r) {
-          const float* plane = from + r / rows * height * width;
-          float* row = to + r * columns;
-          auto first = down.rows[static_cast<size_t>(r % rows)], last = down.rows[static_cast<size_t>(r % rows) + 1];
-          const float* source = joined.data();
-          if (last - first == 1 && down.weights[first] == 1) {
-            // A single input row with weight 1 is used in place; it may equal the previous one.
-            source = plane + down.elements[first] * width;
-            if (r % rows > 0 && first > 0 && down.rows[static_cast<size_t>(r % rows) - 1] == first - 1 &&
-                down.elements[first - 1] == down.elements[first] && down.weights[first - 1] == 1) {
-              std::copy(row - columns, row, row);
-              continue;
-            }
-          } else {
-            std::fill(joined.begin(), joined.end(), 0.0f);
-            for (size_t t = first; t < last; ++t) {
-              const float* line = plane + down.elements[t] * width;
-              auto weight = static_cast<float>(down.weights[t]);
-              for (int64_t i = 0; i < width; ++i) joined[static_cast<size_t>(i)] += weight * line[i];
-            }
-          }
-          if (single) {
-            for (size_t c = 0; c < across.elements.size(); ++c) row[c] = source[across.elements[c]];
-            continue;
-          }
-          for (size_t c = 0; c + 1 < across.rows.size(); ++c) {
-            float sum = 0;
-            for (size_t t = across.rows[c]; t < across.rows[c + 1]; ++t) sum += weights[t] * source[across.elements[t]];
-            row[c] = sum;
-          }
-        }
-      });
-}
-
-template <bool planes>
-void interpolate_as_planned(Run& ctx, const Interpolation& a, const std::vector<size_t>& axes,
-                            const std::vector<double>& factors) {
+void interpolate_with_inputs(Run& ctx, const Interpolation& a, size_t scales_at, size_t axes_at) {
   TensorView x = ctx.input(0);
   OutputView y = ctx.output(0);
   if (y.size() == 0) return;
-  InterpolationPlan plan(x, y, a, axes, factors);
-  if constexpr (planes) interpolate_planes(ctx, a, plan);
-  else interpolate_any(x, y, a, plan);
-}
-
-template <bool planes>
-void interpolate_with_inputs(Run& ctx, const Interpolation& a, size_t scales_at, size_t axes_at) {
-  TensorView x = ctx.input(0);
   auto listed = ctx.has_input(axes_at) ? std::optional(ctx.input(axes_at).to<int64_t>()) : std::nullopt;
   bool scaled = a.shape_calculation_mode == Interpolation::scales;
-  interpolate_as_planned<planes>(ctx, a, interpolation_axes(listed, x.rank()),
-                                 scaled ? ctx.input(scales_at).to<double>() : std::vector<double>());
+  std::vector<double> factors = scaled ? ctx.input(scales_at).to<double>() : std::vector<double>();
+  interpolate_any(x, y, a, {x.dims(), y.dims(), a, interpolation_axes(listed, x.rank()), factors});
 }
-template <bool planes>
-void interpolate4_run(Run& ctx, const Interpolate4& a) {
-  interpolate_with_inputs<planes>(ctx, a, 2, 3);
-}
-template <bool planes>
-void interpolate11_run(Run& ctx, const Interpolate11& a) {
-  interpolate_with_inputs<planes>(ctx, a, 1, 2);
-}
+void interpolate4_run(Run& ctx, const Interpolate4& a) { interpolate_with_inputs(ctx, a, 2, 3); }
+void interpolate11_run(Run& ctx, const Interpolate11& a) { interpolate_with_inputs(ctx, a, 1, 2); }
 
 // opset1 has fewer attributes; some defaults depend on the rank.
-template <bool planes>
-void interpolate1_run(Run& ctx, const Interpolate1& a) {
-  TensorView x = ctx.input(0);
-  std::vector<size_t> axes = interpolate1_axes(a, x.rank());
+Interpolation interpolate1_settings(const Interpolate1& a, const std::vector<size_t>& axes, size_t rank) {
   Interpolation now = a;
   bool linear = a.old_mode == Interpolate1::old_linear || a.old_mode == Interpolate1::old_linear_onnx;
-  now.mode = a.old_mode == Interpolate1::old_nearest                   ? Interpolation::nearest
-             : a.old_mode == Interpolate1::old_cubic                   ? Interpolation::cubic
-             : a.old_mode == Interpolate1::old_linear && x.rank() >= 5 ? Interpolation::linear
-                                                                       : Interpolation::linear_onnx;
+  now.mode = a.old_mode == Interpolate1::old_nearest               ? Interpolation::nearest
+             : a.old_mode == Interpolate1::old_cubic               ? Interpolation::cubic
+             : a.old_mode == Interpolate1::old_linear && rank >= 5 ? Interpolation::linear
+                                                                   : Interpolation::linear_onnx;
   now.nearest_mode = Interpolation::simple;
   auto none = [](const std::vector<int64_t>& pads) {
     return std::all_of(pads.begin(), pads.end(), [](int64_t p) { return p == 0; });
   };
-  bool image = x.rank() == 4 && axes.size() == 2 && axes[0] == 2 && axes[1] == 3;
+  bool image = rank == 4 && axes.size() == 2 && axes[0] == 2 && axes[1] == 3;
   now.coordinate_transformation_mode = a.aligned ? Interpolation::align_corners
                                        : linear && none(a.pads_begin) && none(a.pads_end) && !image
                                            ? Interpolation::half_pixel
                                            : Interpolation::asymmetric;
-  interpolate_as_planned<planes>(ctx, now, axes, {});
+  return now;
+}
+void interpolate1_run(Run& ctx, const Interpolate1& a) {
+  TensorView x = ctx.input(0);
+  OutputView y = ctx.output(0);
+  if (y.size() == 0) return;
+  std::vector<size_t> axes = interpolate1_axes(a, x.rank());
+  Interpolation now = interpolate1_settings(a, axes, x.rank());
+  interpolate_any(x, y, now, {x.dims(), y.dims(), now, axes, {}});
+}
+
+// ---- CPU kernel for f32 images: resamples the last two axes plane by plane ----
+
+struct InterpolatedPlanes {
+  int64_t height, width, rows, columns, planes;
+  int64_t chunks;  // that run in parallel, each with scratch memory for one row
+  AxisTaps down, across;
+  std::vector<float> weights;  // of `across`
+  bool single;                 // one element per column
+};
+
+// The output size is known here unless it is data-dependent; then the reference kernel runs.
+InterpolatedPlanes interpolated_planes(Prepare& ctx, const Interpolation& a, const std::vector<size_t>& axes,
+                                       const std::vector<double>& factors) {
+  std::vector<int64_t> x = ctx.shape(0).values(), y = ctx.output(0).shape.values();
+  InterpolationPlan plan(x, y, a, axes, factors);
+  size_t rank = x.size();
+  for (size_t i = 0; i + 2 < rank; ++i)
+    if (!plan.stays(i, x[i])) unsupported("resizes axis ", i, ", expected the last two only");
+  InterpolatedPlanes s{x[rank - 2], x[rank - 1], y[rank - 2], y[rank - 1], 1, 1, {}, {}, {}, false};
+  for (size_t i = 0; i + 2 < rank; ++i) s.planes *= y[i];
+  s.down = interpolation_taps(plan.axes[rank - 2], s.height, a, a.antialias && plan.fewer);
+  s.across = interpolation_taps(plan.axes[rank - 1], s.width, a, a.antialias && plan.fewer);
+  s.weights.assign(s.across.weights.begin(), s.across.weights.end());
+  s.single = a.mode == Interpolation::nearest && static_cast<int64_t>(s.weights.size()) == s.columns;
+  constexpr int64_t most_chunks = 64, least_work = 16384;
+  s.chunks = std::clamp<int64_t>(s.planes * s.rows * s.columns / least_work, 1, std::min(s.planes, most_chunks));
+  ctx.scratch(static_cast<size_t>(s.chunks * s.width) * sizeof(float));
+  return s;
+}
+
+void require_planes(Accept& ctx) {
+  detail::accept_one_f32(ctx);
+  if (!ctx.shape(0).is_static() || !ctx.output(0).shape.is_static()) unsupported("requires static shapes");
+  if (ctx.shape(0).rank() < 2) unsupported("expected rank 2 or more, got ", ctx.shape(0));
+  if (ctx.output(0).shape.elements().value() == 0) unsupported("the output has no elements");
+}
+template <size_t scales_at, class A>
+InterpolatedPlanes prepare_planes(Prepare& ctx, const A& a) {
+  constexpr size_t axes_at = scales_at + 1;
+  auto listed = ctx.has_input(axes_at) ? ctx.values<int64_t>(axes_at) : std::nullopt;
+  if (ctx.has_input(axes_at) && !listed) unsupported("requires constant axes");
+  bool scaled = a.shape_calculation_mode == Interpolation::scales;
+  auto factors = scaled ? ctx.values<double>(scales_at) : std::vector<double>();
+  if (!factors) unsupported("requires constant scales");
+  return interpolated_planes(ctx, a, interpolation_axes(listed, ctx.shape(0).rank()), *factors);
+}
+InterpolatedPlanes prepare_planes1(Prepare& ctx, const Interpolate1& a) {
+  size_t rank = ctx.shape(0).rank();
+  std::vector<size_t> axes = interpolate1_axes(a, rank);
+  return interpolated_planes(ctx, interpolate1_settings(a, axes, rank), axes, {});
+}
+
+// Row r of a plane, from its input rows: one of them, or their weighted sum in `joined`.
+const float* joined_row(const InterpolatedPlanes& s, const float* plane, size_t r, float* joined) {
+  size_t first = s.down.rows[r], last = s.down.rows[r + 1];
+  if (last - first == 1 && s.down.weights[first] == 1) return plane + s.down.elements[first] * s.width;
+  std::fill(joined, joined + s.width, 0.0f);
+  for (size_t t = first; t < last; ++t) {
+    const float* line = plane + s.down.elements[t] * s.width;
+    auto weight = static_cast<float>(s.down.weights[t]);
+    for (int64_t i = 0; i < s.width; ++i) joined[i] += weight * line[i];
+  }
+  return joined;
+}
+
+void interpolate_plane(const InterpolatedPlanes& s, const float* plane, float* to, float* joined) {
+  const float* previous = nullptr;
+  for (size_t r = 0; r < static_cast<size_t>(s.rows); ++r, to += s.columns) {
+    const float* source = joined_row(s, plane, r, joined);
+    if (source == previous && source != joined) {
+      std::copy(to - s.columns, to, to);
+      continue;
+    }
+    previous = source;
+    if (s.single) {
+      for (size_t c = 0; c < s.across.elements.size(); ++c) to[c] = source[s.across.elements[c]];
+      continue;
+    }
+    for (size_t c = 0; c + 1 < s.across.rows.size(); ++c) {
+      float sum = 0;
+      for (size_t t = s.across.rows[c]; t < s.across.rows[c + 1]; ++t)
+        sum += s.weights[t] * source[s.across.elements[t]];
+      to[c] = sum;
+    }
+  }
 }
 
 template <class A>
-Kernel interpolate_kernel(void (*run)(Run&, const A&)) {
-  return Kernel("CPU", "planes_f32").accept(detail::accept_one_f32).run(run);
+void run_planes(Run& ctx, const A&, const InterpolatedPlanes& s) {
+  const float* from = ctx.input(0).data<const float>();
+  float *to = ctx.output(0).data<float>(), *scratch = static_cast<float*>(ctx.scratch());
+  ctx.parallel_for(s.chunks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c)
+      for (int64_t p = s.planes * c / s.chunks; p < s.planes * (c + 1) / s.chunks; ++p)
+        interpolate_plane(s, from + p * s.height * s.width, to + p * s.rows * s.columns, scratch + c * s.width);
+  });
+}
+
+template <class A>
+Kernel interpolate_kernel(InterpolatedPlanes (*prepare)(Prepare&, const A&)) {
+  return Kernel("CPU", "planes_f32").accept(require_planes).run(prepare, run_planes<A>);
 }
 
 // The earlier version has separate inputs for sizes and scales; the unused one is filled with ones.
@@ -428,20 +463,20 @@ Definitions define_interpolate() {
           .doc(doc)
           .inputs("data, sizes")
           .infer(interpolate1_infer)
-          .reference(interpolate1_run<false>)
-          .kernel(interpolate_kernel(interpolate1_run<true>)),
+          .reference(interpolate1_run)
+          .kernel(interpolate_kernel(prepare_planes1)),
       op<Interpolate4>("Interpolate", 4)
           .doc(doc)
           .inputs("data, sizes, scales, axes?")
           .infer(interpolate4_infer)
-          .reference(interpolate4_run<false>)
-          .kernel(interpolate_kernel(interpolate4_run<true>)),
+          .reference(interpolate4_run)
+          .kernel(interpolate_kernel(prepare_planes<2, Interpolate4>)),
       op<Interpolate11>("Interpolate", 11)
           .doc(doc)
           .inputs("data, sizes_or_scales, axes?")
           .infer(interpolate11_infer)
-          .reference(interpolate11_run<false>)
-          .kernel(interpolate_kernel(interpolate11_run<true>))
+          .reference(interpolate11_run)
+          .kernel(interpolate_kernel(prepare_planes<1, Interpolate11>))
           .earlier(interpolate_as_4),
   };
 }

@@ -103,11 +103,11 @@ class Conversion {
     const ImportReport& report = origin_->report;
     if (report.complete()) return;
     std::string verdict = report_of(*origin_).to_text();
-    if (!o_.stub_unknown || !report.problems.empty())
+    if (!o_.stub_unknown || !report.only_unknown())
       throw Error(
           ErrorKind::unsupported, text("nothing was written: ", verdict),
-          report.problems.empty() ? "use --stub-unknown to write the IR anyway and keep these layers unchanged" : "");
-    warn("the IR contains unknown layers\n", verdict);
+          report.only_unknown() ? "use --stub-unknown to write the IR anyway and keep these layers unchanged" : "");
+    warn("the IR contains layers that could not be imported\n", verdict);
   }
 
   void insert_preprocessing() {

@@ -7,6 +7,7 @@
 #include "base/guard.hpp"
 #include "base/text.hpp"
 #include "graph/text.hpp"
+#include "import/stub.hpp"
 #include "infer/complete.hpp"
 #include "infer/inference.hpp"
 #include "ir/ir.hpp"
@@ -141,6 +142,20 @@ Graph import_files(ModelOrigin& m, Format format) {
   return graph;
 }
 
+// Imports what was left as a stub when the IR was written: an extension may define it now.
+void continue_import(ModelOrigin& m, Graph& graph) {
+  Graph imported = graph.clone();
+  ImportReport report = import_stubs(imported, *m.registry, m.options);
+  if (count_stubs(imported) < count_stubs(graph)) {  // otherwise it stays as it was written
+    graph = std::move(imported);
+    forget_declared(graph);
+  }
+  for (UnknownType& u : report.unknown) m.report.unknown.push_back(std::move(u));
+  m.report.problems = std::move(report.problems), m.report.claims = std::move(report.claims);
+  m.report.warnings = std::move(report.warnings);
+  run_front(m, graph);
+}
+
 // An IR, or a graph in the textual form.
 Graph read_graph(ModelOrigin& m, Format format) {
   StepTime time;
@@ -154,6 +169,7 @@ Graph read_graph(ModelOrigin& m, Format format) {
   if (format == Format::ir) {
     graph = read_ir(m.files[0], m.files.size() > 1 ? m.files[1] : "", *m.registry, options.limits);
     m.report.unknown = opaque_layers(graph);
+    if (count_stubs(graph)) continue_import(m, graph);
   } else {
     graph = parse_graph(read_text_file(m.files[0]), options.limits);
     complete(graph, *m.registry, Extras::refuse, options.limits);
@@ -167,7 +183,7 @@ Graph read_graph(ModelOrigin& m, Format format) {
   if (!options.cut.empty()) {
     note_cut(m.report, cut_graph(graph, options.cut));
     if (!options.cut.only_adds()) reshape_inputs(graph, *m.registry, {}, {}, options.limits);
-    if (!m.report.unknown.empty()) m.report.unknown = opaque_layers(graph);
+    if (!m.report.unknown.empty() && !count_stubs(graph)) m.report.unknown = opaque_layers(graph);
   }
   return graph;
 }
@@ -186,7 +202,7 @@ Model load_model(std::shared_ptr<const Registry> registry, const std::vector<std
   m->framework = format_name(format);
   Graph graph = is_framework(format) ? import_files(*m, format) : read_graph(*m, format);
   check_files();
-  m->report.layers = m->report.claims.empty() ? graph.node_count() : m->report.claims.size();
+  m->report.layers = is_framework(format) && !m->report.claims.empty() ? m->report.claims.size() : graph.node_count();
   if (!is_framework(format) && !(options.input_shapes.empty() && options.input_types.empty()))
     reshape_inputs(graph, *m->registry, options.input_shapes, options.input_types, options.limits);
   auto state = std::make_shared<Model::State>();

@@ -64,11 +64,11 @@ std::string unknown_text(const UnknownType& u, const std::string& command) {
 std::string problems_text(const Report& report) {
   constexpr size_t most = 20;
   std::string out = text(report.problems.size(), report.problems.size() == 1 ? " layer is" : " layers are",
-                         " known but cannot be imported",
-                         report.unknown.empty() ? "" : " (possibly only because of the unknown ones)", "\n");
+                         " known but cannot be imported\n");
   for (size_t i = 0; i < report.problems.size() && i < most; ++i) {
     const Problem& p = report.problems[i];
-    out += text("\n  '", p.layer, "' (", p.type, "): ", p.error.message(), "\n");
+    out += text("\n  '", p.layer, "' (", p.type, "): ", p.error.message(),
+                p.after.empty() ? "" : text("; depends on the unknown layer '", p.after, "'"), "\n");
     for (const std::string& c : p.error.context()) out += text("    while ", c, "\n");
     if (!p.error.hint().empty()) out += text("    hint: ", p.error.hint(), "\n");
   }
@@ -107,7 +107,7 @@ std::vector<UnknownType> opaque_layers(const Graph& g) {
     const Node& n = g[id];
     for (const Body& b : n.bodies)
       for (UnknownType& u : opaque_layers(*b.graph)) out.push_back(std::move(u));
-    if (!n.opaque) continue;
+    if (!n.opaque || n.stub) continue;  // the import of stubs reports itself
     auto [place, fresh] = groups.emplace(text(n.opset, '|', n.type), out.size());
     if (fresh) out.push_back(UnknownType{n.type, n.opset, 1, {}});
     UnknownType* group = &out[place->second];
