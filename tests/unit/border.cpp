@@ -28,9 +28,10 @@ static_assert(offsetof(graft_rule, since) == 56 && offsetof(graft_rule, op) == 7
 static_assert(offsetof(graft_extension, ops) == 40 && offsetof(graft_extension, rules) == 72);
 static_assert(offsetof(graft_host, fail) == 8 && offsetof(graft_host, allocate) == 152 &&
               offsetof(graft_host, import_body) == 328 && offsetof(graft_host, add_nothing) == 440 &&
-              offsetof(graft_host, inline_body) == 448 && offsetof(graft_host, layer_fields) == 480 &&
-              offsetof(graft_host, declared_output) == 488);
-static_assert(offsetof(graft_kernel, pack) == 112);
+              offsetof(graft_host, inline_body) == 448 && offsetof(graft_host, layer_fields) == 480);
+static_assert(offsetof(graft_kernel, pack) == 112 && offsetof(graft_kernel, layouts) == 128 &&
+              offsetof(graft_pass, device) == 112);
+static_assert(offsetof(graft_host, input_layout) == 528 && offsetof(graft_host, declared_output) == 544);
 static_assert(offsetof(graft_extension, raw_passes) == 104 && offsetof(graft_host, raw) == 488 &&
               offsetof(graft_host, set_node_input) == 496 && offsetof(graft_host, last_failure) == 512 &&
               offsetof(graft_host, ref_outputs) == 520 && offsetof(graft_new_node, infos) == 88 &&
