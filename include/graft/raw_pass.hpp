@@ -11,7 +11,7 @@
 //       model.remove(mul);
 //     }
 //   }
-//   RawPass("fuse_mish").frameworks({"onnx"}).doc("fuse the formula of Mish").apply(fuse_mish)
+//   RawPass("raw_mish").frameworks({"onnx"}).doc("fuse the formula of Mish").apply(fuse_mish)
 //
 // Values are referred to by name: inputs of the model, constants, and outputs of layers. A raw pass can do what an
 // import rule (rule.hpp) cannot: look at several layers at once. Passes over the imported graph are in pass.hpp.

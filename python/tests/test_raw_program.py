@@ -34,7 +34,7 @@ def swirl(layer):
 SWIRL = '''
 import graft
 
-@graft.op(opset="acme", shape=lambda x, turns: x.shape)
+@graft.op(opset="acme", onnx="acme::Swirl", shape=lambda x, turns: x.shape)
 def Swirl(x, turns: int):
     return x * turns
 '''

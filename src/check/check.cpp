@@ -223,7 +223,7 @@ std::vector<CheckFinding> check_definitions(const Core& core, ExtensionId extens
     std::vector<CheckFinding> out;
     std::shared_ptr<const Registry> registry = core.state()->registry();
     std::shared_ptr<const Records> records = testing::records_of(core, extension);
-    for (const std::string& slip : lint(*records, *registry, core.get_available_devices()))
+    for (const std::string& slip : lint(*records, *registry, core.get_available_devices(), built_in_passes()))
       out.push_back({"", "", "definition", slip, "", -1});
     for (const OpDef* op : registry->ops()) {
       if (op->source != &records->source) continue;

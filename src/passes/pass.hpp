@@ -36,6 +36,9 @@ struct PassOptions {
   Unfolded* unfolded = nullptr;  // filled in, if given
 };
 
+// Names of the built-in passes, in the order they run.
+std::vector<std::string> built_in_passes();
+
 // In the order they run. Throws when passes of extensions contradict each other.
 std::vector<PassInfo> list_passes(const Registry& registry);
 

@@ -243,6 +243,12 @@ std::string Unfolded::to_text() const {
               nodes.size() > shown ? ", ..." : "", "); --limit ", limit, "=VALUE raises it");
 }
 
+std::vector<std::string> built_in_passes() {
+  std::vector<std::string> out;
+  for (const Place& p : places) out.emplace_back(p.name);
+  return out;
+}
+
 std::vector<PassInfo> list_passes(const Registry& registry) {
   std::vector<PassInfo> out;
   for (const Entry& e : all_passes(registry)) {

@@ -13,8 +13,9 @@ const std::vector<std::string_view> frameworks{"onnx", "caffe", "tensorflow", "m
 
 class Linter {
  public:
-  Linter(const Records& records, const Registry& registry, const std::vector<std::string>& devices)
-      : records_(records), registry_(registry), devices_(devices) {}
+  Linter(const Records& records, const Registry& registry, const std::vector<std::string>& devices,
+         const std::vector<std::string>& passes)
+      : records_(records), registry_(registry), devices_(devices), passes_(passes) {}
 
   std::vector<std::string> run() {
     for (const graft_op& op : records_.ops) check(op);
@@ -110,7 +111,8 @@ class Linter {
       for (size_t i = 0; i < count; ++i) {
         auto same = [&, name = view(names[i])](const PassDef& d) { return view(d.record->name) == name; };
         auto all = registry_.passes();
-        if (std::none_of(all.begin(), all.end(), same))
+        bool elsewhere = std::find(passes_.begin(), passes_.end(), view(names[i])) != passes_.end();
+        if (!elsewhere && std::none_of(all.begin(), all.end(), same))
           warn("the pass '", p.name, "' runs ", word, " '", names[i], "', which does not exist");
       }
   }
@@ -128,14 +130,15 @@ class Linter {
   const Records& records_;
   const Registry& registry_;
   const std::vector<std::string>& devices_;
+  const std::vector<std::string>& passes_;
   std::vector<std::string> out_;
 };
 
 }  // namespace
 
 std::vector<std::string> lint(const Records& records, const Registry& registry,
-                              const std::vector<std::string>& devices) {
-  return Linter(records, registry, devices).run();
+                              const std::vector<std::string>& devices, const std::vector<std::string>& passes) {
+  return Linter(records, registry, devices, passes).run();
 }
 
 }  // namespace graft

@@ -72,7 +72,7 @@ ExtensionId Core::State::add(std::shared_ptr<const Records> records) {
            ": ", info.operations, " operations, ", info.rules, " import rules, ", info.kernels, " kernels");
   std::vector<std::string> names;
   for (const auto& d : devices) names.push_back(d->name());
-  for (const std::string& slip : lint(*records, *registry(), names)) log_warning(slip);
+  for (const std::string& slip : lint(*records, *registry(), names, built_in_passes())) log_warning(slip);
   return info.id;
 }
 
