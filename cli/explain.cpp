@@ -41,6 +41,7 @@ nlohmann::json import_json(const Model& model, const Report& report) {
     out["import"].push_back(
         {{"layer", c.layer}, {"type", c.type}, {"domain", c.domain}, {"by", c.by}, {"operations", c.operations}});
   out["warnings"] = report.warnings;
+  out["notes"] = report.notes;
   return out;
 }
 

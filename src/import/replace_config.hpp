@@ -31,6 +31,7 @@ struct Replacement {
   Kind kind = general;
   Attributes attributes;  // nested objects under dotted paths
   std::string op;         // empty: a rule of an extension creates the nodes
+  bool regions = false;   // appends region layers (published.hpp)
   // scope
   std::vector<Pattern> instances;
   bool has_inputs = false, has_outputs = false;

@@ -142,6 +142,7 @@ std::string Report::claims_text() const {
                 made.empty() ? "nothing to compute" : made, "\n");
   }
   for (const std::string& w : warnings) out += text("  warning: ", w, "\n");
+  for (const std::string& n : notes) out += text("  note: ", n, "\n");
   return out;
 }
 
@@ -150,7 +151,7 @@ Report report_of(const ModelOrigin& m) {
   const ImportReport& r = m.report;
   out.layers = r.layers;
   out.unknown = r.unknown, out.problems = r.problems, out.claims = r.claims;
-  out.warnings = r.warnings, out.passed_on = r.passed_on, out.assumed = r.assumed;
+  out.warnings = r.warnings, out.notes = r.notes, out.passed_on = r.passed_on, out.assumed = r.assumed;
   for (const OpDef* d : m.registry->ops())
     if (d->overrides && d->overrides->source->built_in())
       out.overridden.push_back(
