@@ -144,6 +144,7 @@ void convert(ConvertCommand o) {
   Model model = load(core, o.model, read);
   Report& report = keep_to_the_end(model.report());
   for (const std::string& w : report.warnings) warn(w);
+  note_all(report.notes);
   bool written = report.complete() || (o.to.stub_unknown && report.can_stub());
   if (!written && o.json) print_json({{"unknown", unknown_json(report.unknown)}});
   if (written) o.mo.note_pipeline(model);

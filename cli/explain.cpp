@@ -50,6 +50,7 @@ nlohmann::json import_json(const Model& model, const Report& report) {
                                  {"changed", e.changed},
                                  {"added", e.added}});
   out["warnings"] = report.warnings;
+  out["notes"] = report.notes;
   return out;
 }
 

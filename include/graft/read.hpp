@@ -102,6 +102,7 @@ struct GRAFT_API ReplacementOutcome {
   std::vector<ReplacementMatch> matches;
   std::vector<std::string> missed;  // instances that matched nothing, and why
   std::vector<Error> errors;        // contradictions between entry and model
+  std::string not_needed;           // why the importer does without a published entry; empty: it is applied
   std::string_view kind_name() const;
   std::string to_text() const;
 };

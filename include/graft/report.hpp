@@ -67,6 +67,7 @@ struct GRAFT_API Report {
   std::vector<std::string> warnings;    // unused fields, for example
   std::vector<UnknownType> passed_on;   // layers that become opaque nodes as asked for: only an extension can run them
   std::vector<std::string> assumed;     // sequence inputs whose length is not given: imported with one item
+  std::vector<std::string> notes;       // published replacements that are not needed
   std::vector<std::string> overridden;  // built-in operations that an extension takes the place of, as text
   std::vector<RawPassEffect> raw_passes;  // of extensions, that changed the model before its import
   // The arguments of `graft convert` that read the model the same way again, quoted for a shell, and the value of

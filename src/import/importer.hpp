@@ -33,6 +33,7 @@ struct ImportReport {
   std::vector<Problem> problems;  // layers with a rule that failed
   std::vector<Claim> claims;
   std::vector<std::string> warnings;  // unused fields, for example
+  std::vector<std::string> notes;     // published replacements that are not needed
   // For every requested input: the place as written, and the nodes of the graph it became.
   std::vector<std::pair<std::string, std::vector<std::string>>> cut_inputs;
   // Layers that become opaque nodes with given outputs, by a mapping file, an import rule or a raw pass: converted, but

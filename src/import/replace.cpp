@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "import/published.hpp"
 #include "import/replace_match.hpp"
 
 namespace graft {
@@ -123,16 +124,22 @@ std::vector<ReplacementOutcome> apply_replacements(RawModel& model, const Replac
   for (const Replacement& r : config.entries) {
     ReplacementOutcome& o = out.emplace_back();
     o.id = r.id, o.kind = r.kind, o.op = r.op;
-    auto attempt = [&](auto&& find) {
+    auto guarded = [&](auto&& apply) {
       try {
-        RawIndex index(model.graph);
-        Subgraph s;
-        if (find(index, s)) o.matches.push_back(put_in_place(model, index, s, r, config.file));
+        apply();
       } catch (...) {
         Error e = current_error();
         o.errors.push_back(e.while_(text("applying the replacement '", r.id, "' of ", config.file)));
       }
     };
+    auto attempt = [&](auto&& find) {
+      guarded([&] {
+        RawIndex index(model.graph);
+        Subgraph s;
+        if (find(index, s)) o.matches.push_back(put_in_place(model, index, s, r, config.file));
+      });
+    };
+    if (r.regions) guarded([&] { o.matches.push_back(append_regions(model, r, config.file)); });
     if (r.kind == Replacement::points)
       attempt([&](const RawIndex& index, Subgraph& s) { return find_points(index, r, s, o.missed); });
     if (r.kind == Replacement::scope)

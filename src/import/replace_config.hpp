@@ -32,6 +32,7 @@ struct Replacement {
   Attributes attributes;  // nested objects under dotted paths
   std::string op;         // empty: a rule of an extension creates the nodes
   std::string json;       // the whole entry, for raw passes
+  bool regions = false;   // appends region layers (published.hpp)
   // scope
   std::vector<Pattern> instances;
   bool has_inputs = false, has_outputs = false;

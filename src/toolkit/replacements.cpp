@@ -4,6 +4,7 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "import/mapping.hpp"
+#include "import/published.hpp"
 #include "import/raw_passes.hpp"
 #include "import/replace.hpp"
 #include "toolkit/read.hpp"
@@ -30,7 +31,8 @@ void take_over(const std::vector<ReplacementOutcome>& outcomes, const ImportOpti
     const ReplacementOutcome& o = outcomes[i];
     const Replacement& entry = options.replacements->entries[i];
     if (!o.errors.empty()) throw o.errors[0];
-    if (o.kind == Replacement::general) report.general.push_back({o.id, options.replacements->file, entry.attributes});
+    if (o.kind == Replacement::general && !entry.regions)
+      report.general.push_back({o.id, options.replacements->file, entry.attributes});
     for (const std::string& why : o.missed) {
       std::string line = text("replacement '", o.id, "' of ", options.replacements->file, " does not match: ", why);
       if (o.matches.empty() && !options.allow_unmatched) unmatched += (unmatched.empty() ? "" : "\n") + line;
@@ -42,6 +44,32 @@ void take_over(const std::vector<ReplacementOutcome>& outcomes, const ImportOpti
                 "--dry-run shows what each entry matches, --allow-unmatched converts anyway");
 }
 
+bool is_taken(const Replacement& r, const Registry& registry, const std::vector<PassInfo>& passes) {
+  if (r.kind != Replacement::general) return !r.op.empty() || !registry.rules("replacement", "", r.id).empty();
+  return std::any_of(passes.begin(), passes.end(), [&](const PassInfo& p) { return p.configured && p.name == r.id; });
+}
+
+// Entries of published files that no extension handles: those that the importer does without are removed, and `notes`
+// says so; others are marked.
+std::shared_ptr<const ReplacementConfig> without_published(const ReplacementConfig& all, const Registry& registry,
+                                                           std::vector<ReplacementOutcome>& removed,
+                                                           std::vector<std::string>& notes) {
+  std::vector<PassInfo> passes = list_passes(registry);
+  auto out = std::make_shared<ReplacementConfig>();
+  out->file = all.file;
+  for (const Replacement& r : all.entries) {
+    const PublishedReplacement* p = is_taken(r, registry, passes) ? nullptr : find_published(r.id);
+    if (p && p->kind == PublishedReplacement::not_needed) {
+      removed.push_back({r.id, r.kind, {}, {}, {}, {}, std::string(p->reason)});
+      notes.push_back(text("replacement '", r.id, "' of ", all.file, " is not needed: ", p->reason));
+      continue;
+    }
+    out->entries.push_back(r);
+    out->entries.back().regions = p && p->kind == PublishedReplacement::regions && r.kind == Replacement::general;
+  }
+  return out;
+}
+
 // Replacements that can be applied: without sub-graphs that no rule expands and general ones without a pass of their
 // name. A warning names each skipped one.
 std::shared_ptr<const ReplacementConfig> usable(const ReplacementConfig& all, const Registry& registry,
@@ -50,10 +78,7 @@ std::shared_ptr<const ReplacementConfig> usable(const ReplacementConfig& all, co
   auto out = std::make_shared<ReplacementConfig>();
   out->file = all.file;
   for (const Replacement& r : all.entries) {
-    bool taken = r.kind == Replacement::general
-                     ? std::any_of(passes.begin(), passes.end(),
-                                   [&](const PassInfo& p) { return p.configured && p.name == r.id; })
-                     : !r.op.empty() || !registry.rules("replacement", "", r.id).empty();
+    bool taken = r.regions || is_taken(r, registry, passes);
     if (taken) out->entries.push_back(r);
     else
       warnings.push_back(text("replacement '", r.id, "' of ", all.file, " is skipped: no extension has a ",
@@ -97,6 +122,8 @@ Imported import_taught(RawModel raw, const Registry& registry, const ImportOptio
   RawPassOptions passes{false, config, options.disabled_passes, options.limits};
   taught.raw_passes = run_raw_passes(raw, registry, passes, taken);
   if (config) asked.replacements = remaining(*config, taken);
+  std::vector<ReplacementOutcome> removed;
+  if (asked.replacements) asked.replacements = without_published(*asked.replacements, registry, removed, taught.notes);
   if (asked.replacements && asked.allow_unmatched)
     asked.replacements = usable(*asked.replacements, registry, taught.warnings);
   take_over(prepare(raw, asked), asked, taught);
@@ -105,6 +132,7 @@ Imported import_taught(RawModel raw, const Registry& registry, const ImportOptio
   Imported out = import_model(raw, registry, asked);
   out.report.general = std::move(taught.general);
   out.report.raw_passes = std::move(taught.raw_passes);
+  out.report.notes = std::move(taught.notes);
   out.report.warnings.insert(out.report.warnings.begin(), taught.warnings.begin(), taught.warnings.end());
   return out;
 }
@@ -112,7 +140,13 @@ Imported import_taught(RawModel raw, const Registry& registry, const ImportOptio
 std::vector<ReplacementOutcome> try_replacements(const Registry& registry, const std::vector<std::string>& files,
                                                  const ImportOptions& options) {
   RawModel raw = read_for_replacing(registry, files, options);
-  return prepare(raw, options);
+  if (!options.replacements) return prepare(raw, options);
+  ImportOptions asked = options;
+  std::vector<ReplacementOutcome> out;
+  std::vector<std::string> notes;
+  asked.replacements = without_published(*options.replacements, registry, out, notes);
+  for (ReplacementOutcome& o : prepare(raw, asked)) out.push_back(std::move(o));
+  return out;
 }
 
 void update_replacements(const Registry& registry, const std::vector<std::string>& files, const ImportOptions& options,
@@ -132,7 +166,8 @@ std::string ReplacementOutcome::to_text() const {
     return out.empty() ? "none" : out;
   };
   std::string out = text(id, " (", kind_name(), ")", op.empty() ? "" : " -> ", op, "\n");
-  if (kind == general) out += "  matches no nodes by itself: used by a pass\n";
+  if (!not_needed.empty()) return out + text("  not needed: ", not_needed, "\n");
+  if (kind == general && matches.empty()) out += "  matches no nodes by itself: used by a pass\n";
   for (const ReplacementMatch& m : matches) {
     out += text("  ", m.name, "\n    nodes    ", list(m.nodes), "\n    inputs   ", list(m.inputs), "\n    outputs  ",
                 list(m.outputs), "\n");

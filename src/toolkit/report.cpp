@@ -160,6 +160,7 @@ std::string Report::claims_text() const {
                 c.added_by.empty() || c.added_by == c.by ? "" : text(" (added by ", c.added_by, ")"), "\n");
   }
   for (const std::string& w : warnings) out += text("  warning: ", w, "\n");
+  for (const std::string& n : notes) out += text("  note: ", n, "\n");
   return out;
 }
 
@@ -168,7 +169,7 @@ Report report_of(const ModelOrigin& m) {
   const ImportReport& r = m.report;
   out.layers = r.layers;
   out.unknown = r.unknown, out.problems = r.problems, out.claims = r.claims;
-  out.warnings = r.warnings, out.passed_on = r.passed_on, out.assumed = r.assumed;
+  out.warnings = r.warnings, out.notes = r.notes, out.passed_on = r.passed_on, out.assumed = r.assumed;
   out.raw_passes = r.raw_passes;
   for (const OpDef* d : m.registry->ops())
     if (d->overrides && d->overrides->source->built_in())

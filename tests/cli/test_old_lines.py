@@ -340,19 +340,50 @@ class PublishedFiles(Case):
             {"id": "ObjectDetectionAPISSDPostprocessorReplacement", "match_kind": "scope", "instances": [".*Postprocessor/"],
              "inputs": [[{"node": "a$", "port": 0}]], "outputs": [{"node": "b$", "port": 0}]}]))
 
-    def test_replacements_that_nothing_carries_out(self):
+    def test_replacements_that_the_importer_does_without(self):
         model, config = self.cells(), self.replacements()
-        self.refused("replacement 'ObjectDetectionAPIPreprocessorReplacement' of %s is of kind general, but no pass handles it" % config, model, "--transformations_config", config, status=2,
+        r = self.convert(model, "--transformations_config", config)
+        for name in ("ObjectDetectionAPIPreprocessorReplacement", "ObjectDetectionAPISSDPostprocessorReplacement"):
+            self.assertTrue(any("replacement '%s' of %s is not needed: " % (name, config) in line for line in r["notes"]), r["notes"])
+        self.assertEqual(self.run_ir(r, ([1, 2], [1, -2])), [[0, 2]])
+
+    # Every id of the files that the last release of the Model Optimizer with such files had, with its kinds.
+    IDS = {
+        "AutomlEfficientDet": "general", "ONNXMaskRCNNReplacement": "general", "ONNXPersonDetectionCrossroadReplacement": "general",
+        "ObjectDetectionAPIConstValueOverride": "general", "ObjectDetectionAPIDetectionOutputReplacement": "points scope",
+        "ObjectDetectionAPIMaskRCNNROIPoolingSecondReplacement": "points", "ObjectDetectionAPIMaskRCNNSigmoidReplacement": "general",
+        "ObjectDetectionAPIOutputReplacement": "general", "ObjectDetectionAPIPSROIPoolingReplacement": "scope",
+        "ObjectDetectionAPIPreprocessor2Replacement": "general", "ObjectDetectionAPIPreprocessorReplacement": "scope general",
+        "ObjectDetectionAPIProposalReplacement": "points", "ObjectDetectionAPISSDPostprocessorReplacement": "points scope",
+        "RetinaNetFilteredDetectionsReplacement": "points", "SSDToolboxDetectionOutput": "points"}
+
+    def entry(self, name, kind):
+        e = {"id": name, "match_kind": kind, "custom_attributes": {"outputs": "Postprocessor/b"}}
+        if kind == "points":
+            e["instances"] = {"start_points": ["absent"], "end_points": ["absent_too"]}
+        if kind == "scope":
+            e.update(instances=[".*Absent/"], inputs=[[{"node": "a$", "port": 0}]], outputs=[{"node": "b$", "port": 0}])
+        return e
+
+    def test_every_published_id_has_an_effect(self):
+        model = self.cells()
+        config = self.write("all.json", json.dumps([self.entry(name, kind) for name, kinds in self.IDS.items() for kind in kinds.split()]))
+        r = self.convert(model, "--transformations_config", config)
+        for name, kinds in self.IDS.items():
+            said = [line for line in r["notes"] if "replacement '%s' of %s is not needed: " % (name, config) in line]
+            self.assertEqual(len(said), len(kinds.split()), name)
+        self.assertEqual(self.run_ir(r, ([1, 2], [1, -2])), [[0, 2]])
+
+    def test_an_id_that_is_not_known(self):
+        model = self.cells()
+        config = self.write("other.json", json.dumps([self.entry("SomethingElse", "general")]))
+        self.refused("replacement 'SomethingElse' of %s is of kind general, but no pass handles it" % config, model, "--transformations_config", config, status=2,
                      hint="--allow-unmatched")
         r = self.convert(model, "--transformations_config", config, "--allow-unmatched")
-        for name, what in (("ObjectDetectionAPIPreprocessorReplacement", "pass"), ("ObjectDetectionAPISSDPostprocessorReplacement", "rule")):
-            self.assertIn("warning: replacement '%s' of %s is skipped: no extension has a %s of this name" % (name, config, what), r["notes"])
-        self.assertEqual(self.run_ir(r, ([1, 2], [1, -2])), [[0, 2]])
-        with open(config) as f:
-            entries = json.load(f)
-        with open(config, "w") as f:
-            json.dump(entries[1:], f)
-        self.refused("no extension has a rule for the replacement 'ObjectDetectionAPISSDPostprocessorReplacement'", model, "--transformations_config", config, status=2,
+        self.assertIn("warning: replacement 'SomethingElse' of %s is skipped: no extension has a pass of this name" % config, r["notes"])
+        entry = dict(self.entry("SomethingElse", "scope"), instances=[".*Postprocessor/"])
+        config = self.write("scope.json", json.dumps([entry]))
+        self.refused("no extension has a rule for the replacement 'SomethingElse'", model, "--transformations_config", config, status=2,
                      hint="--allow-unmatched to keep the sub-graph unchanged")
 
     def test_a_pipeline_config_is_not_needed(self):
@@ -360,7 +391,7 @@ class PublishedFiles(Case):
         r = self.convert(self.cells(), option, config)
         self.assertIn(option + " is not needed: the whole graph was imported; outputs: Postprocessor/b", r["notes"])
         self.convert(self.cells(), "--tensorflow_object_detection_api", config)
-        self.convert(self.cells(), "--transformations_config", self.replacements(), option, config, "--reverse_input_channels", "--allow-unmatched")
+        self.convert(self.cells(), "--transformations_config", self.replacements(), option, config, "--reverse_input_channels")
         self.refused("file not found: 'none'", self.cells(), option, "none")
         self.refused(option + ": expected a TensorFlow model, got a model of caffe", *self.net(), option, config)
 
