@@ -182,6 +182,22 @@ def converted(arguments, log):
         os._exit(int(code) if isinstance(code, int) else 1)
 
 
+def preload():
+    """Imports the hundreds of files of mo once, not in every child process."""
+    import importlib
+    import pkgutil
+
+    import openvino.tools.mo as mo
+
+    for part in ("ops", "load", "front", "front/onnx", "front/tf", "middle", "back"):
+        folder = os.path.join(os.path.dirname(mo.__file__), part)
+        for module in pkgutil.iter_modules([folder]):
+            try:
+                importlib.import_module(f"openvino.tools.mo.{part.replace('/', '.')}.{module.name}")
+            except Exception:
+                continue  # of another framework
+
+
 def by_mo(place, line):
     """(exit code, whether mo took the files); a conversion of an earlier run is used again."""
     done = os.path.join(place, "mo.json")
@@ -225,6 +241,7 @@ def compare(folder):
     import openvino.tools.mo.main  # noqa: F401
     import tensorflow  # noqa: F401
 
+    preload()
     core = openvino.runtime.Core()
     with open(os.path.join(folder, "cases.json")) as f:
         cases = json.load(f)

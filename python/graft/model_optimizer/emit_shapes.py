@@ -109,7 +109,10 @@ def _flatten_onnx(b: Builder, node: Node) -> Any:
 
 @emitter("Concat")
 def _concat(b: Builder, node: Node) -> Any:
-    return b.op("Concat", [g for g in b.inputs if g is not None], {"axis": int(node.soft_get("axis", 1))})
+    parts, axis = [g for g in b.inputs if g is not None], node.soft_get("axis", 1)
+    if node.has_and_set("simple_concat"):  # TensorFlow's first version has the axis first
+        axis, parts = np.ravel(b.value(0))[0], parts[1:]
+    return b.op("Concat", parts, {"axis": int(axis)})
 
 
 @emitter("Pack")
