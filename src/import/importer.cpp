@@ -257,7 +257,7 @@ std::string layer_context(const ImportState& state, const RawNode& raw) {
       text(state.model.path, state.model.path.empty() ? "" : ", ", state.model.position_unit, " ", raw.position);
   std::string title = raw.name.empty() && !raw.outputs.empty() ? raw.outputs[0] : raw.name;
   return text("importing layer '", title, "' (", raw.domain.empty() ? "" : raw.domain + "::", raw.type, ")",
-              raw.added_by.empty() ? text(" at ", file) : ", added by " + raw.added_by);
+              raw.origin().added_by.empty() ? text(" at ", file) : ", added by " + raw.origin().added_by);
 }
 
 }  // namespace
@@ -274,7 +274,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
   with_context(
       [&] {
         Layer layer(*this, raw, version, &opsets);
-        bool replaced = !raw.stands_for.empty();
+        bool replaced = !raw.origin().stands_for.empty();
         const LayerMapping* mapping = replaced || raw.is_operation ? nullptr : state_.options.mapping.get();
         std::string python = python_class(raw);  // goes first, since it is more specific
         const MappedLayer* mapped = mapping && !python.empty() ? mapping->find(python) : nullptr;
@@ -291,11 +291,11 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
                     {},
                     {},
                     false,
-                    raw.added_by};
-        bool missing = raw.is_operation && raw.infos.empty() && !layer.named_operation();
+                    raw.origin().added_by};
+        bool missing = raw.is_operation && raw.origin().infos.empty() && !layer.named_operation();
         if ((rule || mapped || replaced || raw.is_operation) && !missing) {
-          claim.by = replaced                   ? raw.stands_for
-                     : raw.is_operation         ? raw.added_by
+          claim.by = replaced                   ? raw.origin().stands_for
+                     : raw.is_operation         ? raw.origin().added_by
                      : mapped                   ? "mapping file " + mapping->file
                      : rule->source->built_in() ? "built-in"
                                                 : rule->source->name;
@@ -303,7 +303,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
           bool failed = false;
           try {
             if (mapped) layer.apply(*mapped, *mapping);
-            else if (!raw.infos.empty()) layer.pass_on_given();
+            else if (!raw.origin().infos.empty()) layer.pass_on_given();
             else if (raw.is_operation) layer.apply_operation();
             else if (rule) layer.apply(*rule);
             else
@@ -378,7 +378,7 @@ void Scope::import_function(const RawNode& raw, const RawFunction& function) {
   }
   std::string title = raw.name.empty() ? raw.outputs.empty() ? raw.type : raw.outputs[0] : raw.name;
   state_.report.claims.push_back(
-      {std::move(title), raw.type, raw.domain, "function of the model", {}, false, raw.added_by});
+      {std::move(title), raw.type, raw.domain, "function of the model", {}, false, raw.origin().added_by});
 }
 
 Imported import_model(const RawModel& model, const Registry& registry, const ImportOptions& options) {

@@ -26,7 +26,7 @@ Layer::Layer(Scope& scope, const RawNode& raw, int64_t version, const std::map<s
       name_(layer_title(raw)),
       kept_before_(scope.state().kept),
       outputs_(raw.outputs.size()) {
-  if (!raw.stands_for.empty()) read_.insert({"nodes", "nodes.*"});  // for lookup only: no warning when unused
+  if (!raw.origin().stands_for.empty()) read_.insert({"nodes", "nodes.*"});  // for lookup only: no warning when unused
   if (raw.find("python_param.layer")) mark_python();
   for (const std::string& in : raw.inputs) {
     ValueId v = in.empty() ? ValueId{} : scope.look_up(in);

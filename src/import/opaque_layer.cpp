@@ -61,7 +61,7 @@ void Layer::pass_on_given() {
   node.type = op.type, node.opset = op.opset.empty() ? "extension" : op.opset;
   node.inputs = inputs_;
   for (const auto& [path, f] : raw_.fields) node.attrs[path] = f.value, read_.insert(path);
-  NodeId id = add_operation(std::move(node), raw_.infos);
+  NodeId id = add_operation(std::move(node), raw_.origin().infos);
   size_t n = scope_.graph[id].outputs.size();
   for (uint32_t i = 0; i < outputs_.size() && i < n; ++i) outputs_[i] = {id, i};
 }

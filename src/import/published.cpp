@@ -63,7 +63,7 @@ std::vector<std::string> region_inputs(const RawIndex& index, const Replacement&
 RawNode region(const Replacement& r, const std::string& file, const std::string& value, size_t number) {
   RawNode node;
   node.type = r.id;
-  node.stands_for = text("replacement '", r.id, "' of ", file);
+  node.set_origin().stands_for = text("replacement '", r.id, "' of ", file);
   node.name = text(value, "/YoloRegion");
   node.inputs = {value};
   node.outputs = {node.name};

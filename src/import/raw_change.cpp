@@ -47,7 +47,7 @@ graft_layer RawEdit::add_layer(const graft_raw_layer& layer, std::span<const gra
     throw_user("types and shapes of outputs are only for an operation; '", n.name, "' is a layer of the framework");
   if (!infos.empty() && infos.size() != n.outputs.size())
     throw_user("expected types and shapes of ", n.outputs.size(), " outputs of '", n.name, "', got ", infos.size());
-  for (const graft_info& i : infos) n.infos.push_back(Info::from(i));
+  for (const graft_info& i : infos) n.set_origin().infos.push_back(Info::from(i));
   Entry& e = entries_.emplace_back();
   e.node = std::move(n);
   e.title = raw_title(e.node);

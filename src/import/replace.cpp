@@ -59,7 +59,7 @@ RawNode collapsed(const RawIndex& index, const Subgraph& s, const Replacement& r
   RawNode out;
   out.type = r.op.empty() ? r.id : r.op;
   out.is_operation = !r.op.empty();
-  out.stands_for = text("replacement '", r.id, "' of ", file);
+  out.set_origin().stands_for = text("replacement '", r.id, "' of ", file);
   out.name = s.name;
   out.inputs = s.inputs;
   out.outputs = s.outputs;

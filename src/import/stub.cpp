@@ -183,7 +183,7 @@ std::string python_class(const RawNode& raw) {
 
 const RuleDef* rule_for(const Registry& registry, std::string_view framework, const RawNode& layer, int64_t version) {
   if (layer.is_operation) return nullptr;
-  if (!layer.stands_for.empty()) framework = "replacement";
+  if (!layer.origin().stands_for.empty()) framework = "replacement";
   std::string python = python_class(layer);  // goes first, since it is more specific
   const RuleDef* rule = python.empty() ? nullptr : first_rule(registry, framework, layer, python, version);
   return rule ? rule : first_rule(registry, framework, layer, layer.type, version);

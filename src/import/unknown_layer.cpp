@@ -38,7 +38,8 @@ std::string unknown_operation(const Registry& registry, const RawNode& raw, cons
   for (const OpDef* d : registry.ops()) names.emplace_back(d->name());
   auto close = nearest(op.type, names);
   return text("unknown operation '", op.type, "'", op.opset.empty() ? "" : " of " + op.opset,
-              raw.stands_for.empty() ? ", which is in a layer added by " + raw.added_by : " in " + raw.stands_for,
+              raw.origin().stands_for.empty() ? ", which is in a layer added by " + raw.origin().added_by
+                                              : " in " + raw.origin().stands_for,
               close && *close != op.type ? text("; did you mean ", *close, "?") : "");
 }
 

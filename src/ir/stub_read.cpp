@@ -70,7 +70,7 @@ class StubReader {
       throw_limit(&Limits::nodes, "the model has more than ", r_.limits.nodes, " layers");
     RawNode n;
     n.type = required(x, "type"), n.domain = x.attribute("domain").value(), n.name = x.attribute("name").value();
-    n.stands_for = x.attribute("stands_for").value();
+    if (auto by = x.attribute("stands_for")) n.set_origin().stands_for = by.value();
     n.weights = count(x, "weights"), n.position = count(x, "position");
     n.is_operation = x.attribute("is_operation").as_bool();
     n.inputs = names(x, "input"), n.outputs = names(x, "output");

@@ -68,7 +68,7 @@ class StubWriter {
 
   void attributes(const RawNode& n) {
     xml_.attribute("type", n.type);
-    optional("domain", n.domain), optional("name", n.name), optional("stands_for", n.stands_for);
+    optional("domain", n.domain), optional("name", n.name), optional("stands_for", n.origin().stands_for);
     if (n.weights) xml_.attribute("weights", n.weights);
     if (n.position) xml_.attribute("position", n.position);
     if (n.is_operation) xml_.attribute("is_operation", "true");

@@ -22,6 +22,13 @@ struct RawField {
   std::string refers_to;
 };
 
+// How a node came about that is not from the file.
+struct RawOrigin {
+  std::string stands_for;   // a sub-graph: "replacement 'x' of f.json"
+  std::string added_by;     // "raw pass 'x' of lib.so"
+  std::vector<Info> infos;  // of the outputs of an operation that may be unknown
+};
+
 struct RawNode {
   std::string type;
   std::string domain;
@@ -31,16 +38,26 @@ struct RawNode {
   std::vector<std::pair<std::string, RawField>> fields;  // nested parameters under dotted paths
   size_t weights = 0;                                    // how many of the last inputs are weights of the layer
   size_t position = 0;                                   // byte offset or line in the file
-  std::string stands_for;                                // not from the file: created by "replacement 'x' of f.json"
   bool is_operation = false;                             // `type` is one of ours, the fields are its attributes
-  std::string added_by;                                  // not from the file: added by "raw pass 'x' of lib.so"
-  std::vector<Info> infos;                               // of the outputs of an operation that may be unknown
+
+  // Rare, and models have many nodes.
+  const RawOrigin& origin() const {
+    static const RawOrigin file;
+    return origin_ ? *origin_ : file;
+  }
+  RawOrigin& set_origin() {
+    origin_ = std::make_shared<RawOrigin>(origin());
+    return *origin_;
+  }
 
   const RawField* find(std::string_view path) const {
     for (const auto& [name, field] : fields)
       if (name == path) return &field;
     return nullptr;
   }
+
+ private:
+  std::shared_ptr<RawOrigin> origin_;  // null: from the file
 };
 
 struct RawValue {

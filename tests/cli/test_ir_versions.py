@@ -46,7 +46,8 @@ class Opsets(ConvertCase):
 
     def test_the_pass_is_listed_once_and_last(self):
         lines = graft("convert", "--list-passes", self.write("pool.prototxt", POOL % "MAX")).out.splitlines()
-        self.assertTrue(lines[-1].startswith("lower_opsets             write  "), lines[-1])
+        written = [line for line in lines if " write " in line[:34]]
+        self.assertEqual([line.split()[0] for line in written], ["lower_opsets"])
         self.assertEqual(sum("lower_opsets" in l for l in lines), 1)
 
     def test_a_limit_lists_all_that_is_beyond_it(self):

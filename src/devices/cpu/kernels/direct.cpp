@@ -212,7 +212,7 @@ struct DirectState {
 void divide(DirectState& s) {
   constexpr int64_t enough = 16, few_positions = 512;
   constexpr double least_work = 1 << 19;  // multiplications
-  double per_line = static_cast<double>(s.count * s.weights->depth * s.outputs);
+  double per_line = std::max(1.0, static_cast<double>(s.count * s.weights->depth * s.outputs));
   int64_t lines = s.lines * s.batch;
   if (lines * s.count > few_positions) {
     s.lines_per_item = std::max<int64_t>(1, lines / enough);
@@ -234,6 +234,7 @@ DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
   DirectState s;
   ConvolutionSizes sizes = convolution_sizes(ctx, a);
   s.weights = &ctx.packed<DirectWeights>();
+  if (!s.weights->packed) unsupported("requires weights that are stored in the model");
   s.axes = sizes.axes;
   s.batch = sizes.batch, s.channels = sizes.inputs * sizes.groups, s.outputs = sizes.outputs * sizes.groups;
   s.finish = finish_of(a);
