@@ -264,6 +264,7 @@ std::string layer_context(const ImportState& state, const RawNode& raw) {
 
 void Scope::import_nodes(const std::vector<RawNode>& nodes, const std::map<std::string, int64_t>& opsets) {
   names_.reserve(names_.size() + nodes.size());
+  if (state_.report.claims.empty()) state_.report.claims.reserve(nodes.size());
   for (size_t i : sorted(nodes)) import_node(nodes[i], opsets);
 }
 
