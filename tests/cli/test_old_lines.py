@@ -344,7 +344,7 @@ class PublishedFiles(Case):
         model, config = self.cells(), self.replacements()
         r = self.convert(model, "--transformations_config", config)
         for name in ("ObjectDetectionAPIPreprocessorReplacement", "ObjectDetectionAPISSDPostprocessorReplacement"):
-            self.assertTrue(any("replacement '%s' of %s is not needed: " % (name, config) in line for line in r["notes"]), r["notes"])
+            self.assertTrue(any("replacement '%s' of %s is not needed: " % (name, config) in line for line in r["notes"].splitlines()), r["notes"])
         self.assertEqual(self.run_ir(r, ([1, 2], [1, -2])), [[0, 2]])
 
     # Every id of the files that the last release of the Model Optimizer with such files had, with its kinds.
@@ -370,7 +370,7 @@ class PublishedFiles(Case):
         config = self.write("all.json", json.dumps([self.entry(name, kind) for name, kinds in self.IDS.items() for kind in kinds.split()]))
         r = self.convert(model, "--transformations_config", config)
         for name, kinds in self.IDS.items():
-            said = [line for line in r["notes"] if "replacement '%s' of %s is not needed: " % (name, config) in line]
+            said = [line for line in r["notes"].splitlines() if "replacement '%s' of %s is not needed: " % (name, config) in line]
             self.assertEqual(len(said), len(kinds.split()), name)
         self.assertEqual(self.run_ir(r, ([1, 2], [1, -2])), [[0, 2]])
 
