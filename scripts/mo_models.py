@@ -5,6 +5,7 @@ import os
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.modules["openvino_telemetry"] = None  # mo has a stub for it, which needs no network
 
 import numpy as np  # noqa: E402
 
@@ -242,15 +243,18 @@ def compare(folder):
     import tensorflow  # noqa: F401
 
     preload()
-    core = openvino.runtime.Core()
     with open(os.path.join(folder, "cases.json")) as f:
         cases = json.load(f)
+    by = {}
+    for name, given in cases.items():  # all of them before the runtime starts threads, which do not survive a fork
+        place = os.path.join(folder, name)
+        by[name] = by_mo(place, given["arguments"] + ["--output_dir", os.path.join(place, "mo"),
+                                                      "--compress_to_fp16=False", "--silent"])
+    core = openvino.runtime.Core()
     result = {}
-    for name, given in cases.items():
+    for name, (code, with_files) in by.items():
         place = os.path.join(folder, name)
         ours = os.path.join(place, "ours", "model.xml")
-        line = given["arguments"] + ["--output_dir", os.path.join(place, "mo"), "--compress_to_fp16=False", "--silent"]
-        code, with_files = by_mo(place, line)
         if not os.path.exists(ours):
             result[name] = {"problem": "not converted by graft"}
         elif code:
