@@ -225,10 +225,13 @@ def difference(core, ours, theirs):
     values = {}
 
     def inputs(model):
+        found = {}
         for p in model.inputs:
-            name = next((n for n in values if n in p.get_names()), None) or p.get_any_name()
-            values.setdefault(name, random.uniform(-1, 1, list(p.shape)).astype(np.float32))
-        return {p.get_any_name(): next(v for n, v in values.items() if n in p.get_names()) for p in model.inputs}
+            name = min(n.split(":")[0] for n in p.get_names())  # TensorFlow's may end in ":0"
+            if name not in values:
+                values[name] = random.uniform(-1, 1, list(p.shape)).astype(np.float32)
+            found[p.get_any_name()] = values[name]
+        return found
 
     a, b = outputs(core, ours, inputs), outputs(core, theirs, inputs)
     if [x.shape for x in a] != [x.shape for x in b]:
