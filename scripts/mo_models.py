@@ -5,6 +5,7 @@ import os
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.modules["openvino_telemetry"] = None  # mo has a stub for it, which needs no network
 
 import numpy as np  # noqa: E402
 
@@ -224,10 +225,13 @@ def difference(core, ours, theirs):
     values = {}
 
     def inputs(model):
+        found = {}
         for p in model.inputs:
-            name = next((n for n in values if n in p.get_names()), None) or p.get_any_name()
-            values.setdefault(name, random.uniform(-1, 1, list(p.shape)).astype(np.float32))
-        return {p.get_any_name(): next(v for n, v in values.items() if n in p.get_names()) for p in model.inputs}
+            name = min(n.split(":")[0] for n in p.get_names())  # TensorFlow's may end in ":0"
+            if name not in values:
+                values[name] = random.uniform(-1, 1, list(p.shape)).astype(np.float32)
+            found[p.get_any_name()] = values[name]
+        return found
 
     a, b = outputs(core, ours, inputs), outputs(core, theirs, inputs)
     if [x.shape for x in a] != [x.shape for x in b]:
@@ -242,15 +246,18 @@ def compare(folder):
     import tensorflow  # noqa: F401
 
     preload()
-    core = openvino.runtime.Core()
     with open(os.path.join(folder, "cases.json")) as f:
         cases = json.load(f)
+    by = {}
+    for name, given in cases.items():  # all of them before the runtime starts threads, which do not survive a fork
+        place = os.path.join(folder, name)
+        by[name] = by_mo(place, given["arguments"] + ["--output_dir", os.path.join(place, "mo"),
+                                                      "--compress_to_fp16=False", "--silent"])
+    core = openvino.runtime.Core()
     result = {}
-    for name, given in cases.items():
+    for name, (code, with_files) in by.items():
         place = os.path.join(folder, name)
         ours = os.path.join(place, "ours", "model.xml")
-        line = given["arguments"] + ["--output_dir", os.path.join(place, "mo"), "--compress_to_fp16=False", "--silent"]
-        code, with_files = by_mo(place, line)
         if not os.path.exists(ours):
             result[name] = {"problem": "not converted by graft"}
         elif code:
