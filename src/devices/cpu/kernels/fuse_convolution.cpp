@@ -13,8 +13,10 @@ constexpr std::string_view fused = "FusedConvolution";
 Value from_convolution(Rewrite& at) {
   Value x = at.input(0), w = at.input(1);
   if (x.type() != DType::f32 || !w.constant() || !x.shape().ranked() || x.rank() > 4) return {};
-  std::vector<NamedAttr> attrs = at.node().attributes();
-  attrs.push_back({"grouped", at.node().is("GroupConvolution")});
+  std::vector<NamedAttr> attrs{{"grouped", at.node().is("GroupConvolution")}};
+  for (const NamedAttr& a : at.node().attributes())  // an IR may have others, which mean nothing
+    for (std::string_view known : {"strides", "dilations", "pads_begin", "pads_end", "auto_pad"})
+      if (a.name == known) attrs.push_back(a);
   return at.op(fused, {x, w}, attrs);
 }
 
