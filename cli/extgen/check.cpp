@@ -17,7 +17,7 @@ std::vector<std::string> kernel_files_of(const std::string& path) {
   if (!fs::is_directory(path)) return {path};
   std::vector<std::string> out;
   for (const fs::directory_entry& e : fs::recursive_directory_iterator(path))
-    if (e.is_regular_file() && extension_of(e.path().string()) == ".xml") out.push_back(e.path().string());
+    if (e.is_regular_file() && extension_of(e.path().string()) == ".xml") out.push_back(e.path().lexically_normal().string());
   std::sort(out.begin(), out.end());
   if (out.empty()) throw UsageError(text("'", path, "' has no .xml file"));
   return out;
