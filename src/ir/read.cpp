@@ -168,7 +168,9 @@ class Reader {
     // A layer that a mapping file passed through names no opset: it means the one extension that defines its type.
     if (version == "extension")
       if (const OpDef* op = only_extension(type)) return op;
-    if (version == "experimental" || version == "extension") return registry_.find_in_ir(type, "opset6");
+    // Types of extensions are theirs: `cosh` is not our Cosh.
+    if (version == "extension") return registry_.find(type, "opset6");
+    if (version == "experimental") return registry_.find_in_ir(type, "opset6");
     for (int n = opset_number(version) + 1; n > 0 && n <= 32; ++n)
       if (const OpDef* op = registry_.find_in_ir(type, text("opset", n))) return op;
     return nullptr;
