@@ -19,8 +19,10 @@ ctest --test-dir build -j "$jobs" --timeout 600
 step "address and undefined behaviour sanitizers"
 cmake --preset sanitize -DGRAFT_DATA="$data" >/dev/null
 cmake --build --preset sanitize -j "$jobs" | tail -n 1
-ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-  ctest --test-dir build/sanitize -j "$jobs" --timeout 1200
+# intercept_tls_get_addr=0: gcc 12's leak checker guesses the size of a dlopened library's thread-local block from the bytes
+# before it, and now and then reads far outside of it ("Tracer caught signal 11").
+ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1:intercept_tls_get_addr=0 \
+  UBSAN_OPTIONS=print_stacktrace=1 ctest --test-dir build/sanitize -j "$jobs" --timeout 1200
 
 step "thread sanitizer"
 cmake --preset tsan -DGRAFT_DATA="$data" >/dev/null
