@@ -27,7 +27,7 @@ struct Limits {
   uint64_t unrolled = 50'000;
   uint64_t body_nodes = 5'000'000;
   uint64_t fold_value = uint64_t{64} << 20;
-  uint64_t fold_bytes = uint64_t{512} << 20;
+  uint64_t fold_bytes = uint64_t{128} << 20;
   uint64_t fold_work = uint64_t{1} << 28;
   uint64_t value_bytes = uint64_t{4} << 30;
   uint64_t npz_bytes = uint64_t{4} << 30;
