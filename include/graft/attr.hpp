@@ -100,7 +100,6 @@ struct AttrSpec {
     return with([&](AttrSpec& s) { s.max = v; });
   }
   constexpr AttrSpec between(double a, double b) const { return at_least(a).at_most(b); }
-  // The words that are allowed; for an enum, in the order of its values.
   // The allowed strings; for an enum, the names of its values in numeric order. At most 12. Any other string is
   // rejected with the list of allowed ones.
   template <class... W>
@@ -171,7 +170,7 @@ void read_value(const graft_value& v, T& out, std::span<const graft_str> words =
     out = static_cast<T>(v.kind == GRAFT_FLOAT ? v.f : static_cast<double>(v.i));
   else if constexpr (std::is_same_v<T, Shape>) out = Shape(v.shape);
   else if constexpr (std::is_same_v<T, TensorView>) out = TensorView(v.tensor);
-  else {
+  else if constexpr (kind_of<T>() != GRAFT_NONE) {
     out.clear();
     for (size_t i = 0; i < v.count; ++i) {
       if constexpr (std::is_same_v<T, std::vector<std::string>>)
@@ -255,7 +254,8 @@ class AttrValue {
 // The default of a member as a value; an enum becomes its name.
 template <class T>
 AttrValue default_value(const T& member, std::span<const graft_str> words) {
-  if constexpr (std::is_enum_v<T> && !std::is_same_v<T, DType>)
+  if constexpr (kind_of<T>() == GRAFT_NONE) return AttrValue(false);  // AttrSpec refuses to compile
+  else if constexpr (std::is_enum_v<T> && !std::is_same_v<T, DType>)
     return AttrValue(static_cast<size_t>(member) < words.size() ? view(words[static_cast<size_t>(member)]) : "");
   else return AttrValue(member);
 }

@@ -80,6 +80,26 @@ class Installed(unittest.TestCase):
         run(os.environ.get("CXX", "c++"), "-std=c++20", "-Wall", "-Wextra", "-Werror", HERE / "consumer.cpp", "-o", program, *flags)
         self.check_consumer(program, {"LD_LIBRARY_PATH": str(self.libraries)})
 
+    def compile_errors(self, source, standard):
+        path = self.folder / "slip.cpp"
+        path.write_text(source)
+        command = [os.environ.get("CXX", "c++"), f"-std={standard}", "-fsyntax-only", f"-I{self.prefix / 'include'}", str(path)]
+        r = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+        return [line for line in r.stderr.splitlines() if ": error: " in line]
+
+    def test_slips_of_an_author_give_one_error(self):
+        for member in ("std::vector<int>", "std::vector<bool>", "std::pair<int, int>"):
+            errors = self.compile_errors(f"""#include <graft/extension.hpp>
+                struct Bad {{ {member} v{{}}; static constexpr std::tuple schema{{graft::attr("v", &Bad::v, "v")}}; }};
+                GRAFT_EXTENSION("acme", "1.0") {{
+                  return graft::op<Bad>("Bad", "acme").elementwise([](auto x, const Bad&) {{ return x; }});
+                }}""", "c++20")
+            self.assertEqual(len(errors), 1, errors)
+            self.assertIn("a vector of int64_t, float, double", errors[0])
+        errors = self.compile_errors("#include <graft/extension.hpp>\n", "c++17")
+        self.assertEqual(len(errors), 1, errors)
+        self.assertIn("compile with -std=c++20", errors[0])
+
     def test_program(self):
         program = self.prefix / "bin/graft"
         self.assertIn("CPU", run(program, "devices"))
