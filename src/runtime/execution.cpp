@@ -87,7 +87,8 @@ class HostExecution::Runner final : public graft_runner {
     }
   }
   void release_tensor(const graft_tensor* t) override {
-    std::erase_if(kept_, [&](const Tensor& k) { return k.raw() == t; });
+    // Strings stay: a loop has collected references to them.
+    std::erase_if(kept_, [&](const Tensor& k) { return k.raw() == t && k.type() != DType::string; });
   }
   void store_text(graft_tensor* t, int64_t index, std::string_view s) override {
     if (!t->dims && !t->data) throw_user("the output has no memory yet: allocate it before storing strings");
