@@ -308,7 +308,7 @@ class Core:
     def __init__(self) -> None:
         self._native = _native.Core()
         self._applied: "dict[int, int]" = {}  # definition -> id of the extension
-        self._own: "dict[int, Definition]" = {}
+        self._own: "dict[int, Definition | Part]" = {}
         self._lock = threading.Lock()
 
     def _sync(self) -> Any:

@@ -302,7 +302,7 @@ def _collect(path: str) -> "list[Definition | Part]":
     import sys
 
     outer = getattr(_collecting, "list", None)
-    found: "list[Definition]" = []
+    found: "list[Definition | Part]" = []
     _collecting.list = found
     folder = os.path.dirname(os.path.abspath(path))
     sys.path.insert(0, folder)  # so that the file can import its neighbors

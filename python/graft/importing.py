@@ -59,7 +59,7 @@ class Value:
         return f"Value({self.dtype}, {self.shape})"
 
 
-class _Fields(Mapping):
+class _Fields(Mapping[str, Any]):
     """Fields by (dotted) path. Those that were not read are reported as unused."""
 
     def __init__(self, native: Any) -> None:

@@ -35,7 +35,7 @@ class RawPort:
         return f"RawPort({self.name!r}, {self.dtype}, {self.shape})"
 
 
-class _Fields(MutableMapping):
+class _Fields(MutableMapping[str, Any]):
     """The fields of a layer by (dotted) path. Sub-graphs are lists of models that can be read, not changed."""
 
     def __init__(self, native: Any, id: int) -> None:
@@ -166,7 +166,7 @@ class RawLayer:
         return f"<layer '{name}' ({domain + '::' if domain else ''}{type}) {self.inputs} -> {self.outputs}>"
 
 
-class _Constants(Mapping):
+class _Constants(Mapping[str, Any]):
     """Values stored in the file, by name; arrays refer to the file's memory and cannot be written."""
 
     def __init__(self, native: Any) -> None:

@@ -72,6 +72,8 @@ def add_constant_to_negative_values(node: Node, port_idx: int, added_value: Any)
     cast = _op("Cast.Cast")(graph, {"name": name + "/Cast", "dst_type": added_value.dtype.type}).create_node()
     add = _op("elementwise.Add")(graph, {"name": name + "/Add"}).create_node()
     source = node.in_port(port_idx).get_source()
+    if source is None:
+        raise Error(f"input {port_idx} of '{name}' has no source")
     source.connect(less.in_port(0))
     less.out_port(0).connect(cast.in_port(0))
     cast.out_port(0).connect(amount.in_port(0))

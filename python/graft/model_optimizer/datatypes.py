@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Dict
 
 import numpy as np
 
@@ -136,7 +136,7 @@ def convert_blob(blob: "np.ndarray", dst_type: Any) -> "tuple[np.ndarray, int | 
     return made, infinite, zero
 
 
-class _Decode(dict):
+class _Decode(Dict[int, Any]):
     """TensorFlow's number to (numpy type, function that reads values of a tensor)."""
 
     def __missing__(self, number: int) -> Any:

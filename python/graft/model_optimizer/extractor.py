@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
@@ -248,9 +248,10 @@ def check_attr_type(a: Any) -> "str | None":
 
 def collect_tf_attrs(attrs: Any) -> "dict[str, Any]":
     """All attributes of a TensorFlow layer as Python values."""
-    read = {"s": lambda a: a.s, "i": lambda a: a.i, "f": lambda a: a.f, "b": lambda a: a.b,
-            "type": lambda a: tf_dtype(a.type), "shape": lambda a: tf_tensor_shape(a.shape),
-            "tensor": lambda a: np.array(a.tensor), "list": lambda a: list(a.list._items)}
+    read: "dict[str, Callable[[Any], Any]]" = {
+        "s": lambda a: a.s, "i": lambda a: a.i, "f": lambda a: a.f, "b": lambda a: a.b,
+        "type": lambda a: tf_dtype(a.type), "shape": lambda a: tf_tensor_shape(a.shape),
+        "tensor": lambda a: np.array(a.tensor), "list": lambda a: list(a.list._items)}
     return {name: read[check_attr_type(attrs[name]) or "s"](attrs[name]) for name in attrs}
 
 
@@ -359,6 +360,8 @@ class StrTo:
         return [type_of(x) for x in string.strip().strip("[]()").split(delimiter) if x.strip()]
 
 
+_Text = str  # a method of AttrDictionary has the name
+
 class AttrDictionary:
     """Typed access to the text attributes of an MXNet symbol."""
 
@@ -383,36 +386,36 @@ class AttrDictionary:
     def has(self, key: str) -> "bool":
         return key in self._dict
 
-    def str(self, key: str, default: Any = None) -> Any:
+    def str(self, key: _Text, default: Any = None) -> Any:
         return self._dict.get(key, default)
 
-    def dtype(self, key: str, default: Any = None) -> Any:
+    def dtype(self, key: _Text, default: Any = None) -> Any:
         return mxnet_str_dtype_to_np(self._dict[key]) if key in self._dict else default
 
-    def bool(self, key: str, default: Any = None) -> Any:
+    def bool(self, key: _Text, default: Any = None) -> Any:
         value = self.str(key, default)
         return StrTo.bool(value) if isinstance(value, type("")) else value
 
-    def val(self, key: str, valtype: Any, default: Any = None) -> Any:
+    def val(self, key: _Text, valtype: Any, default: Any = None) -> Any:
         value = self.str(key, default)
         if value is None or value == "None":
             return None
         return value if valtype is None or isinstance(value, valtype) else valtype(value)
 
-    def float(self, key: str, default: Any = None) -> Any:
+    def float(self, key: _Text, default: Any = None) -> Any:
         return self.val(key, float, default)
 
-    def int(self, key: str, default: Any = None) -> Any:
+    def int(self, key: _Text, default: Any = None) -> Any:
         return self.val(key, int, default)
 
-    def tuple(self, key: str, valtype: Any = type(""), default: Any = None) -> Any:
+    def tuple(self, key: _Text, valtype: Any = type(""), default: Any = None) -> Any:
         value = self.str(key, default)
         if value is None:
             return default
         found = StrTo.tuple(valtype, value) if isinstance(value, type("")) else tuple(valtype(x) for x in value)
         return found if found or default is None else tuple(valtype(x) for x in default)
 
-    def list(self, key: str, valtype: Any, default: Any = None, sep: "Any" = ",") -> Any:
+    def list(self, key: _Text, valtype: Any, default: Any = None, sep: "Any" = ",") -> Any:
         value = self.str(key, default)
         return StrTo.list(value, valtype, sep) if isinstance(value, type("")) else [valtype(x) for x in value or []]
 

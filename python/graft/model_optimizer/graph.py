@@ -60,8 +60,8 @@ class Graph:
         self._next: "dict[Any, dict[Any, dict[int, dict[str, Any]]]]" = {}
         self._previous: "dict[Any, dict[Any, dict[int, dict[str, Any]]]]" = {}
         self._ids: "dict[str, int]" = collections.defaultdict(int)
-        for key, value in (("inputs_order", []), ("outputs_order", [])):
-            self.graph.setdefault(key, value)
+        for key in ("inputs_order", "outputs_order"):
+            self.graph.setdefault(key, [])
         if isinstance(data, Graph):
             self.graph.update(data.graph)
             self.add_nodes_from(data.nodes(data=True))
@@ -266,8 +266,8 @@ class Graph:
 
     def create_edge(self, src_node: Any, dst_node: Any, out_port: int = 0, in_port: int = 0,
                     edge_attrs: "dict[str, Any] | None" = None) -> None:
-        attributes = {"in": in_port, "out": out_port, "in_attrs": ["in", "permutation"],
-                      "out_attrs": ["out", "permutation"], "data_attrs": ["fw_tensor_debug_info"]}
+        attributes: "dict[str, Any]" = {"in": in_port, "out": out_port, "in_attrs": ["in", "permutation"],
+                                        "out_attrs": ["out", "permutation"], "data_attrs": ["fw_tensor_debug_info"]}
         attributes.update(edge_attrs or {})
         self.add_edge(src_node.id, dst_node.id, **attributes)
 
@@ -439,8 +439,8 @@ def add_opoutput(graph: Graph, node_name: Any, port: int, cut: bool = True, **ig
         graph.remove_edges_from([(u, v, k) for u, v, k, d in graph.out_edges(identity, data=True, keys=True)
                                  if d.get("out") == port])
     result = Op(graph, {"op": "Result", "type": "Result", "name": f"{identity}/sink_port_{port}"}).create_node()
-    graph.add_edge(identity, result.id, **{"out": port, "in": 0, "in_attrs": ["in"], "out_attrs": ["out"],
-                                           "data_attrs": []})
+    ends: "dict[str, Any]" = {"out": port, "in": 0, "in_attrs": ["in"], "out_attrs": ["out"], "data_attrs": []}
+    graph.add_edge(identity, result.id, **ends)
     return result.id
 
 

@@ -126,7 +126,7 @@ class GraphState:
     def _changed(self, node: Node) -> bool:
         before = self._attributes[node.id]
         now = {k: node.attrs().get(k) for k in before}
-        return any(not (now[k] is v or np.array_equal(now[k], v)) for k, v in before.items())
+        return any(not (now[k] is v or np.array_equal(np.asarray(now[k]), np.asarray(v))) for k, v in before.items())
 
     def _emit(self, node: Node) -> None:
         if node.op in ("Parameter", "Result"):

@@ -141,8 +141,8 @@ def _build() -> "dict[str, dict[str, Any]]":
     table: "dict[str, dict[str, Any]]" = {}
     for path, (source, names) in _FUNCTIONS.items():
         table.setdefault(path, {}).update({n: getattr(source, n) for n in names.split()})
-    for path, names in _further().items():
-        table.setdefault(path, {}).update(names)
+    for path, more in _further().items():
+        table.setdefault(path, {}).update(more)
     for key, cls in BUILTIN.items():
         module, _, name = key.partition(".")
         table.setdefault(f"ops.{module}", {})[name] = cls
@@ -155,7 +155,7 @@ def _build() -> "dict[str, dict[str, Any]]":
 
 
 _TABLE = _build()
-ONNX = {"onnx": {}, "onnx.numpy_helper": {"to_array": extractor.to_array},
+ONNX: "dict[str, dict[str, Any]]" = {"onnx": {}, "onnx.numpy_helper": {"to_array": extractor.to_array},
         "onnx.mapping": {"TENSOR_TYPE_TO_NP_TYPE": {n: t for n, t in datatypes._ONNX.items()}}}
 
 

@@ -32,8 +32,8 @@ def check_value(v: Any, check: Any) -> bool:
 
 
 def _edge_fits(between: "dict[int, dict[str, Any]] | None", probe: "dict[str, Any]") -> bool:
-    return bool(between) and any(all(k in d and dict_includes_compare_attrs(d[k], v) for k, v in probe.items())
-                                 for d in between.values())
+    return any(all(k in d and dict_includes_compare_attrs(d[k], v) for k, v in probe.items())
+               for d in (between or {}).values())
 
 
 class _Matcher:

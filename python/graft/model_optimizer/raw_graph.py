@@ -226,7 +226,7 @@ class RawGraph:
             if name in ("_in_ports", "_out_ports", "pb", "model_pb", "IE", "infer", "need_shape_inference"):
                 continue
             now = after.get(name)
-            same = now is value or (np.array_equal(now, value) if isinstance(value, np.ndarray) else now == value)
+            same = now is value or (np.array_equal(np.asarray(now), value) if isinstance(value, np.ndarray) else now == value)
             if name == "name" and not same:
                 self._layer[identity].name = now
             elif not same:
@@ -261,7 +261,7 @@ class RawGraph:
         if not node.is_in_port_connected(index):
             return ""
         source = node.in_port(index).get_source()
-        return self._value_name(source.node.id, source.idx)
+        return "" if source is None else self._value_name(source.node.id, source.idx)
 
     def _sources(self, node: Node, least: int = 0) -> "list[str]":
         ports = [i for i in node.in_ports() if node.is_in_port_connected(i)]

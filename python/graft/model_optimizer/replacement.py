@@ -44,9 +44,10 @@ class ReplacementPattern:
     action = "replace_pattern"
 
     def _pattern(self) -> "tuple[Any, Any]":
-        if not callable(getattr(self, "pattern", None)):
+        pattern = getattr(self, "pattern", None)
+        if not callable(pattern):
             raise Error(f"{type(self).__name__} has neither 'pattern' nor 'find_and_replace_pattern'")
-        found = self.pattern()
+        found = pattern()
         if not isinstance(found, dict) or "nodes" not in found:
             raise Error(f"{type(self).__name__}.pattern returned {found!r}, expected a dictionary with 'nodes' and 'edges'")
         return found["nodes"], found.get("edges", [])

@@ -89,8 +89,8 @@ def clarify_values(first: Any, second: Any) -> Any:
 
 
 def _positions(obj: Any, size: int) -> "list[int]":
-    wanted = [obj] if isinstance(obj, (int, np.integer)) else [int(i) for i in np.asarray(obj).ravel()]
-    return [i + size if i < 0 else i for i in wanted]
+    asked = [int(obj)] if isinstance(obj, (int, np.integer)) else [int(i) for i in np.asarray(obj).ravel()]
+    return [i + size if i < 0 else i for i in asked]
 
 
 def shape_delete(shape: Any, obj: Any) -> Any:

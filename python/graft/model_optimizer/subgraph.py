@@ -23,7 +23,7 @@ class CustomReplacementDescriptor:
         self.attrs = attrs
         self.match_kind = attrs.get("match_kind")
         self.custom_attributes = attrs.get("custom_attributes") or {}
-        self.op = attrs.get("op")
+        self.op: Any = attrs.get("op")
         self.instances = attrs.get("instances")
         self._replacement_desc = attrs
 
@@ -131,8 +131,8 @@ class SubgraphMatcher:
     def matched_sub_graph_instances(self, graph: Any) -> "list[SubgraphMatch]":
         kind = self.replacement_desc.match_kind
         if kind == "points":
-            found = self._points(graph)
-            return [] if found is None else [found]
+            match = self._points(graph)
+            return [] if match is None else [match]
         if kind == "scope":
             instances = self.replacement_desc.instances or []
             found = [m for m in (self._scope(graph, s) for s in instances) if m is not None]
