@@ -18,6 +18,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "simd.hpp"
+
 #include "types.hpp"
 
 namespace [[gnu::visibility("hidden")]] graft {

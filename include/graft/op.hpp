@@ -24,6 +24,7 @@
 
 #include <memory>
 
+#include "elementwise.hpp"
 #include "kernel.hpp"
 #include "pass.hpp"
 #include "raw_pass.hpp"
@@ -33,61 +34,6 @@
 namespace [[gnu::visibility("hidden")]] graft {
 
 namespace detail {
-
-// f(x..., attributes), or f(x...) if the formula does not take attributes.
-template <class F, class A, class... T>
-auto apply(const A& a, T... x) {
-  if constexpr (std::is_invocable_v<F, T..., const A&>) return F{}(x..., a);
-  else return F{}(x...);
-}
-// Element `walk` of the result, from one to three inputs.
-template <size_t n, class F, class A, class T>
-auto apply_at(const A& a, const std::vector<T>* x, const Walk& walk) {
-  if constexpr (n == 1) return apply<F>(a, x[0][walk[0]]);
-  else if constexpr (n == 2) return apply<F>(a, x[0][walk[0]], x[1][walk[1]]);
-  else return apply<F>(a, x[0][walk[0]], x[1][walk[1]], x[2][walk[2]]);
-}
-
-// y[i] = f(x[i]...) over broadcast inputs, for every element type: the reference kernel of element-wise operations.
-template <size_t n, class F, class A>
-void elementwise_reference(Run& ctx, const A& a) {
-  OutputView y = ctx.output(0);
-  with_number_type(ctx.input(0).type(), [&]<class T>(T) {
-    using R = decltype(apply_at<n, F, A, T>(a, nullptr, std::declval<const Walk&>()));
-    using Out =
-        std::conditional_t<std::is_same_v<R, bool>, uint8_t, std::conditional_t<std::is_integral_v<R>, T, double>>;
-    std::vector<T> x[n];
-    std::vector<std::vector<int64_t>> strides;
-    for (size_t i = 0; i < n; ++i) {
-      x[i] = ctx.input(i).to<T>();
-      strides.push_back(broadcast_strides(ctx.input(i).dims(), y.dims()));
-    }
-    std::vector<Out> out(static_cast<size_t>(y.size()));
-    Walk walk(y.dims(), strides);
-    if (walk.empty()) return;
-    size_t o = 0;
-    do {
-      R r = apply_at<n, F, A, T>(a, x, walk);
-      // A formula that yields fractions for integers: round to nearest even.
-      if constexpr (std::is_integral_v<T> && std::is_floating_point_v<R>) out[o++] = std::nearbyint(r);
-      else out[o++] = static_cast<Out>(r);
-    } while (walk.next());
-    y.assign(out);
-  });
-}
-
-// The same for one f32 input, on all threads: the CPU kernel of a custom element-wise operation.
-template <class F, class A>
-void elementwise_f32(Run& ctx, const A& a) {
-  const float* x = ctx.input(0).data<const float>();
-  float* y = ctx.output(0).data<float>();
-  ctx.parallel_for(ctx.output(0).size(), 4096, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) y[i] = static_cast<float>(apply<F>(a, x[i]));
-  });
-}
-inline void accept_one_f32(Accept& ctx) {
-  if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
-}
 
 // The shape that all inputs broadcast to. If the attributes have a member `auto_broadcast` that is "none" or
 // "explicit", the shapes must be equal.
@@ -273,17 +219,21 @@ class OpOf : public Op {
   //
   //   op("Cube", "acme").elementwise([](auto x) { return x * x * x; })
   //
-  // x is a double, int64_t or uint64_t, or a float in the CPU kernel. Write the formula so that it compiles for all of
-  // them.
+  // x is a double, int64_t or uint64_t; on the CPU a float, and a vector of floats (simd.hpp) if the parameters are
+  // `auto`. Write the formula so that it compiles for all of them, or wrap it in `scalar` to do without vectors.
   template <size_t n = 1, class F>
   OpOf& elementwise(F) {
     if (inputs_.empty()) inputs(n == 1 ? "x" : n == 2 ? "a, b" : "a, b, c");
     op_.flags |= GRAFT_OP_ELEMENTWISE | GRAFT_OP_IN_PLACE;
     if (!op_.infer) infer(detail::broadcast_infer<A>);
     reference(detail::elementwise_reference<n, F, A>);
-    if constexpr (n == 1)
-      kernel(Kernel("CPU", "elementwise_f32").accept(detail::accept_one_f32).run(detail::elementwise_f32<F, A>));
-    return *this;
+    if constexpr (detail::VectorFormula<F>)
+      kernel(Kernel("CPU", "vector_f32")
+                 .accept(detail::accept_f32)
+                 .run(detail::vector_prepare<n, F, A>, detail::vector_run<n, A>));
+    return kernel(Kernel("CPU", "elementwise_f32")
+                      .accept(detail::accept_f32)
+                      .run(detail::elementwise_prepare<n, A>, detail::elementwise_f32<n, F, A>));
   }
   // The same with a boolean result:
   //

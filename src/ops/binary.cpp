@@ -178,7 +178,7 @@ void logical_not_infer(Infer& ctx, const NoAttributes&) {
 
 Definitions define_binary() {
   auto number = [](std::string_view name, int version, std::string_view doc, auto formula) {
-    return op<Broadcasting>(name, version).doc(doc).elementwise<2>(formula);
+    return op<Broadcasting>(name, version).doc(doc).elementwise<2>(scalar(formula));
   };
   auto truth = [](std::string_view name, int version, std::string_view doc, auto formula) {
     return op<Broadcasting>(name, version).doc(doc).comparison(formula);
@@ -199,10 +199,10 @@ Definitions define_binary() {
           .import(onnx("Mul")),
       op<DivideAttributes>("Divide", 1)
           .doc("a / b")
-          .elementwise<2>([](auto a, auto b, const DivideAttributes& at) {
+          .elementwise<2>(scalar([](auto a, auto b, const DivideAttributes& at) {
             if constexpr (std::is_floating_point_v<decltype(a)>) return a / b;
             else return at.m_pythondiv ? floor_div(a, b) : safe_div(a, b);
-          })
+          }))
           .infer(divide_infer)
           .import(onnx("Div").expand(import_divide)),
       number("Power", 1, "a raised to the power b", [](auto a, auto b) { return std::pow(a, b); })
@@ -263,7 +263,7 @@ Definitions define_binary() {
           .infer(comparison_infer<intervals::differ>),
       op("LogicalNot", 1)
           .doc("Logical NOT")
-          .elementwise([](auto x) { return x == 0; })
+          .elementwise(scalar([](auto x) { return x == 0; }))
           .infer(logical_not_infer)
           .import(onnx("Not")),
 

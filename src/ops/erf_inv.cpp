@@ -22,7 +22,7 @@ double inverse_erf(double x) {
 Definitions define_erf_inv() {
   return op("ErfInv", 17)
       .doc("Inverse error function")
-      .elementwise([](auto x) { return inverse_erf(static_cast<double>(x)); })
+      .elementwise(scalar([](auto x) { return inverse_erf(static_cast<double>(x)); }))
       .import(tensorflow("Erfinv"));
 }
 

@@ -368,7 +368,7 @@ InterpolatedPlanes interpolated_planes(Prepare& ctx, const Interpolation& a, con
 }
 
 void require_planes(Accept& ctx) {
-  detail::accept_one_f32(ctx);
+  if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
   if (!ctx.shape(0).is_static() || !ctx.output(0).shape.is_static()) unsupported("requires static shapes");
   if (ctx.shape(0).rank() < 2) unsupported("expected rank 2 or more, got ", ctx.shape(0));
   if (ctx.output(0).shape.elements().value() == 0) unsupported("the output has no elements");

@@ -110,10 +110,14 @@ void followed_infer(Infer& ctx, const NoAttributes& a) {
 
 Definitions define_unary() {
   auto same = [](std::string_view name, int version, std::string_view doc, auto formula) {
+    return op(name, version).doc(doc).elementwise(scalar(formula));
+  };
+  // With vectors, as in an extension; for the others there are kernels of their own.
+  auto vectors = [](std::string_view name, int version, std::string_view doc, auto formula) {
     return op(name, version).doc(doc).elementwise(formula);
   };
   auto own = [](std::string_view name, std::string_view doc, auto formula) {
-    return op(name, "graft").doc(doc).elementwise(formula);
+    return op(name, "graft").doc(doc).elementwise(scalar(formula));
   };
   return {
       own("BesselI0", "Modified Bessel function of the first kind, order 0",
@@ -141,17 +145,17 @@ Definitions define_unary() {
            })
           .infer(followed_infer<intervals::absolute>)
           .import(onnx("Abs")),
-      same("Acos", 1, "Arc cosine", [](auto x) { return std::acos(x); }).import(onnx("Acos")),
-      same("Acosh", 4, "Inverse hyperbolic cosine", [](auto x) { return std::acosh(x); }).import(onnx("Acosh")),
-      same("Asin", 1, "Arc sine", [](auto x) { return std::asin(x); }).import(onnx("Asin")),
-      same("Asinh", 4, "Inverse hyperbolic sine", [](auto x) { return std::asinh(x); }).import(onnx("Asinh")),
-      same("Atan", 1, "Arc tangent", [](auto x) { return std::atan(x); }).import(onnx("Atan")),
-      same("Atanh", 4, "Inverse hyperbolic tangent", [](auto x) { return std::atanh(x); }).import(onnx("Atanh")),
+      vectors("Acos", 1, "Arc cosine", [](auto x) { return std::acos(x); }).import(onnx("Acos")),
+      vectors("Acosh", 4, "Inverse hyperbolic cosine", [](auto x) { return std::acosh(x); }).import(onnx("Acosh")),
+      vectors("Asin", 1, "Arc sine", [](auto x) { return std::asin(x); }).import(onnx("Asin")),
+      vectors("Asinh", 4, "Inverse hyperbolic sine", [](auto x) { return std::asinh(x); }).import(onnx("Asinh")),
+      vectors("Atan", 1, "Arc tangent", [](auto x) { return std::atan(x); }).import(onnx("Atan")),
+      vectors("Atanh", 4, "Inverse hyperbolic tangent", [](auto x) { return std::atanh(x); }).import(onnx("Atanh")),
       same("Ceiling", 1, "Smallest integer not less than x",
            [](auto x) { return unary_whole(x, [](double v) { return std::ceil(v); }); })
           .import(onnx("Ceil")),
-      same("Cos", 1, "Cosine", [](auto x) { return std::cos(x); }).import(onnx("Cos")),
-      same("Cosh", 1, "Hyperbolic cosine", [](auto x) { return std::cosh(x); }).import(onnx("Cosh")),
+      vectors("Cos", 1, "Cosine", [](auto x) { return std::cos(x); }).import(onnx("Cos")),
+      vectors("Cosh", 1, "Hyperbolic cosine", [](auto x) { return std::cosh(x); }).import(onnx("Cosh")),
       same("Erf", 1, "Error function", [](auto x) { return std::erf(x); }).import(onnx("Erf")),
       same("Exp", 1, "Exponential function e^x", [](auto x) { return std::exp(x); }).import(onnx("Exp")),
       same("Floor", 1, "Largest integer not greater than x",
@@ -178,22 +182,22 @@ Definitions define_unary() {
                                : x < 0 ? decltype(x)(-1)
                                        : x; })
           .import(onnx("Sign")),
-      same("Sin", 1, "Sine", [](auto x) { return std::sin(x); }).import(onnx("Sin")),
-      same("Sinh", 1, "Hyperbolic sine", [](auto x) { return std::sinh(x); }).import(onnx("Sinh")),
+      vectors("Sin", 1, "Sine", [](auto x) { return std::sin(x); }).import(onnx("Sin")),
+      vectors("Sinh", 1, "Hyperbolic sine", [](auto x) { return std::sinh(x); }).import(onnx("Sinh")),
       same("SoftPlus", 4, "ln(1 + e^x)", [](auto x) { return softplus(static_cast<double>(x)); })
           .import(onnx("Softplus")),
       same("SoftSign", 9, "x / (1 + |x|)", [](auto x) { return x / (1.0 + std::fabs(static_cast<double>(x))); })
           .import(onnx("Softsign")),
       same("Sqrt", 1, "Square root", [](auto x) { return std::sqrt(x); }).import(onnx("Sqrt")),
-      same("Tan", 1, "Tangent", [](auto x) { return std::tan(x); }).import(onnx("Tan")),
+      vectors("Tan", 1, "Tangent", [](auto x) { return std::tan(x); }).import(onnx("Tan")),
       same("Tanh", 1, "Hyperbolic tangent", [](auto x) { return std::tanh(x); }).import(onnx("Tanh")),
       same("Gelu", 2, "0.5 * x * (1 + erf(x / sqrt(2)))", [](auto x) { return erf_gelu(static_cast<double>(x)); }),
       op<GeluAttributes>("Gelu", 7)
           .doc("0.5 * x * (1 + erf(x / sqrt(2))), or its tanh approximation")
-          .elementwise([](auto x, const GeluAttributes& a) {
+          .elementwise(scalar([](auto x, const GeluAttributes& a) {
             auto v = static_cast<double>(x);
             return a.approximation_mode == GeluAttributes::tanh ? tanh_gelu(v) : erf_gelu(v);
-          })
+          }))
           .import(onnx("Gelu").expand(+[](Builder& layer) {
             bool tanh = layer.get<std::string>("approximate", "none") == "tanh";
             return layer.op("Gelu@7", {layer.input(0)}, {{"approximation_mode", tanh ? "TANH" : "ERF"}});
@@ -201,23 +205,23 @@ Definitions define_unary() {
           .earlier(2, {{"approximation_mode", "ERF"}}),
       op<EluAttributes>("Elu", 1)
           .doc("x where x > 0, alpha * (e^x - 1) elsewhere")
-          .elementwise([](auto x, const EluAttributes& a) {
+          .elementwise(scalar([](auto x, const EluAttributes& a) {
             return x > 0 ? static_cast<double>(x) : a.alpha * std::expm1(static_cast<double>(x));
-          })
+          }))
           .import(onnx("Elu"))
           .import(caffe("ELU").attr("alpha", "elu_param.alpha"))
           .import(tensorflow("Elu"))
           .import(mxnet("LeakyReLU").when("act_type", "elu").attr("alpha", "slope", 0.25)),
       op<RoundAttributes>("Round", 5)
           .doc("Nearest integer")
-          .elementwise([](auto x, const RoundAttributes& a) {
+          .elementwise(scalar([](auto x, const RoundAttributes& a) {
             bool even = a.mode == RoundAttributes::half_to_even;
             return unary_whole(x, [=](double v) { return even ? std::nearbyint(v) : std::round(v); });
-          })
+          }))
           .import(onnx("Round")),
       op<ClampAttributes>("Clamp", 1)
           .doc("min(max(x, min), max)")
-          .elementwise([](auto x, const ClampAttributes& a) {
+          .elementwise(scalar([](auto x, const ClampAttributes& a) {
             using T = decltype(x);
             if constexpr (std::is_floating_point_v<T>) {
               return std::min(std::max(static_cast<double>(x), a.min), a.max);
@@ -226,7 +230,7 @@ Definitions define_unary() {
               T low = unary_bound<T>(std::ceil(a.min)), high = unary_bound<T>(std::floor(a.max));
               return std::min(std::max(x, low), high);
             }
-          })
+          }))
           .import(onnx("Clip").until(11).expand(import_clip_attributes)),
   };
 }

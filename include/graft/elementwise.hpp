@@ -1,0 +1,270 @@
+// The kernels of element-wise operations, from one formula: with plain numbers for every element type, and with vectors
+// of floats (simd.hpp) on the CPU. `OpOf::elementwise` in op.hpp uses them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "kernel.hpp"
+#include "shapes.hpp"
+#include "simd.hpp"
+
+namespace [[gnu::visibility("hidden")]] graft {
+
+// Keeps a formula away from vectors: for one that does not compile with them, or whose results need doubles.
+//
+//   .elementwise(graft::scalar([](auto x) { return my_series(static_cast<double>(x)); }))
+template <class F>
+struct ScalarFormula {
+  template <class... T>
+  requires std::is_invocable_v<F, T...>
+  auto operator()(const T&... x) const { return F{}(x...); }
+  static constexpr bool is_scalar = true;
+};
+template <class F>
+ScalarFormula<F> scalar(F) {
+  return {};
+}
+
+namespace detail {
+
+// f(x..., attributes), or f(x...) if the formula does not take attributes.
+template <class F, class A, class... T>
+auto apply(const A& a, T... x) {
+  if constexpr (std::is_invocable_v<F, T..., const A&>) return F{}(x..., a);
+  else return F{}(x...);
+}
+// Element `walk` of the result, from one to three inputs.
+template <size_t n, class F, class A, class T>
+auto apply_at(const A& a, const std::vector<T>* x, const Walk& walk) {
+  if constexpr (n == 1) return apply<F>(a, x[0][walk[0]]);
+  else if constexpr (n == 2) return apply<F>(a, x[0][walk[0]], x[1][walk[1]]);
+  else return apply<F>(a, x[0][walk[0]], x[1][walk[1]], x[2][walk[2]]);
+}
+
+// y[i] = f(x[i]...) over broadcast inputs, for every element type: the reference kernel of element-wise operations.
+template <size_t n, class F, class A>
+void elementwise_reference(Run& ctx, const A& a) {
+  OutputView y = ctx.output(0);
+  with_number_type(ctx.input(0).type(), [&]<class T>(T) {
+    using R = decltype(apply_at<n, F, A, T>(a, nullptr, std::declval<const Walk&>()));
+    using Out =
+        std::conditional_t<std::is_same_v<R, bool>, uint8_t, std::conditional_t<std::is_integral_v<R>, T, double>>;
+    std::vector<T> x[n];
+    std::vector<std::vector<int64_t>> strides;
+    for (size_t i = 0; i < n; ++i) {
+      x[i] = ctx.input(i).to<T>();
+      strides.push_back(broadcast_strides(ctx.input(i).dims(), y.dims()));
+    }
+    std::vector<Out> out(static_cast<size_t>(y.size()));
+    Walk walk(y.dims(), strides);
+    if (walk.empty()) return;
+    size_t o = 0;
+    do {
+      R r = apply_at<n, F, A, T>(a, x, walk);
+      // A formula that yields fractions for integers: round to nearest even.
+      if constexpr (std::is_integral_v<T> && std::is_floating_point_v<R>) out[o++] = std::nearbyint(r);
+      else out[o++] = static_cast<Out>(r);
+    } while (walk.next());
+    y.assign(out);
+  });
+}
+
+inline void accept_f32(Accept& ctx) {
+  for (size_t i = 0; i < ctx.inputs(); ++i)
+    if (ctx.type(i) != DType::f32) unsupported("expected f32, got ", ctx.type(i));
+}
+
+// ---- f32 on all threads ----
+
+// A broadcast as a loop over rows: in the innermost dimension each input goes on by 0 or 1, and dimensions that need no
+// loop of their own are merged into it.
+template <size_t n>
+struct Rows {
+  std::vector<int64_t> dims;  // the outer ones
+  std::vector<std::array<int64_t, n>> steps;
+  int64_t length = 1;
+  std::array<int64_t, n> step{};
+  int64_t count() const {
+    int64_t all = 1;
+    for (int64_t d : dims) all *= d;
+    return all;
+  }
+
+  static Rows of(const std::array<std::span<const int64_t>, n>& inputs, std::span<const int64_t> out) {
+    Rows r;
+    std::array<std::vector<int64_t>, n> strides;
+    for (size_t i = 0; i < n; ++i) strides[i] = broadcast_strides(inputs[i], out);
+    for (size_t d = out.size(); d-- > 0;) {
+      if (out[d] == 1) continue;
+      std::array<int64_t, n> at;
+      for (size_t i = 0; i < n; ++i) at[i] = strides[i][d];
+      auto follows = [&](const std::array<int64_t, n>& inner, int64_t size) {
+        for (size_t i = 0; i < n; ++i)
+          if (at[i] != inner[i] * size) return false;
+        return true;
+      };
+      if (r.length == 1 && r.dims.empty()) r.length = out[d], r.step = at;
+      else if (r.dims.empty() && follows(r.step, r.length)) r.length *= out[d];
+      else if (!r.dims.empty() && follows(r.steps[0], r.dims[0])) r.dims[0] *= out[d];
+      else r.dims.insert(r.dims.begin(), out[d]), r.steps.insert(r.steps.begin(), at);
+    }
+    return r;
+  }
+  // Where row `row` begins in each input.
+  std::array<int64_t, n> begin(int64_t row) const {
+    std::array<int64_t, n> at{};
+    for (size_t d = dims.size(); d-- > 0; row /= dims[d])
+      for (size_t i = 0; i < n; ++i) at[i] += row % dims[d] * steps[d][i];
+    return at;
+  }
+};
+
+// Calls one(inputs, output, number of elements) for the pieces of all rows. Pieces begin at multiples of 64 elements of
+// a row, however the work is divided, so that every element is always computed by the same lane.
+template <size_t n, class One>
+void for_rows(Run& ctx, const Rows<n>& rows, const One& one) {
+  constexpr int64_t piece = 64, grain = 4096;
+  std::array<const float*, n> x;
+  for (size_t i = 0; i < n; ++i) x[i] = ctx.input(i).template data<const float>();
+  float* y = ctx.output(0).data<float>();
+  auto run = [&](int64_t row, int64_t begin, int64_t end) {
+    std::array<int64_t, n> at = rows.begin(row);
+    std::array<const float*, n> from;
+    for (size_t i = 0; i < n; ++i) from[i] = x[i] + at[i] + begin * rows.step[i];
+    one(from, y + row * rows.length + begin, end - begin);
+  };
+  int64_t count = rows.count();
+  if (ctx.output(0).size() == 0) return;
+  if (count == 1) {
+    ctx.parallel_for((rows.length + piece - 1) / piece, grain / piece,
+                     [&](int64_t begin, int64_t end) { run(0, begin * piece, std::min(end * piece, rows.length)); });
+    return;
+  }
+  ctx.parallel_for(count, std::max<int64_t>(1, grain / rows.length), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) run(row, 0, rows.length);
+  });
+}
+
+template <size_t n>
+Rows<n> prepare_rows(Prepare& ctx) {
+  std::array<std::vector<int64_t>, n> dims;
+  std::array<std::span<const int64_t>, n> spans;
+  Shape out = ctx.shape(0);
+  for (size_t i = 0; i < n; ++i) {
+    dims[i] = ctx.shape(i).values();
+    spans[i] = dims[i];
+    if (i > 0) out = broadcast(out, ctx.shape(i));
+  }
+  return Rows<n>::of(spans, out.values());
+}
+
+// With plain floats.
+template <size_t n, class F, class A>
+void elementwise_f32(Run& ctx, const A& a, const Rows<n>& rows) {
+  for_rows<n>(ctx, rows, [&](const std::array<const float*, n>& x, float* y, int64_t count) {
+    [&]<size_t... i>(std::index_sequence<i...>) {
+      for (int64_t at = 0; at < count; ++at) y[at] = static_cast<float>(apply<F>(a, x[i][at * rows.step[i]]...));
+    }
+    (std::make_index_sequence<n>());
+  });
+}
+template <size_t n, class A>
+Rows<n> elementwise_prepare(Prepare& ctx, const A&) {
+  return prepare_rows<n>(ctx);
+}
+
+#if GRAFT_HAS_SIMD
+
+// A formula is tried with vectors if its parameters are `auto`.
+template <class F>
+concept VectorFormula = !requires {
+  &F::operator();
+}
+&&!requires { F::is_scalar; };
+
+template <size_t n>
+using RangeFunction = void (*)(const void* attributes, const std::array<const float*, n>& x,
+                               const std::array<int64_t, n>& step, float* y, int64_t count);
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")
+template <size_t n, class F, class A>
+[[gnu::flatten]] void range_of_16(const void* a, const std::array<const float*, n>& x,
+                                  const std::array<int64_t, n>& step, float* y, int64_t count) {
+  auto f = [a](const auto&... v) { return apply<F>(*static_cast<const A*>(a), v...); };
+  simd::lanes16::range<decltype(f), n>(f, x, step, y, count);
+}
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+template <size_t n, class F, class A>
+[[gnu::flatten]] void range_of_8(const void* a, const std::array<const float*, n>& x,
+                                 const std::array<int64_t, n>& step, float* y, int64_t count) {
+  auto f = [a](const auto&... v) { return apply<F>(*static_cast<const A*>(a), v...); };
+  simd::lanes8::range<decltype(f), n>(f, x, step, y, count);
+}
+#pragma GCC pop_options
+#pragma GCC diagnostic pop
+
+template <size_t n>
+struct VectorState {
+  RangeFunction<n> range;
+  Rows<n> rows;
+};
+
+// Declines if floats and vectors give different results, because the formula computes in double on purpose or asks for
+// the type of x, for example.
+template <size_t n, class F, class A>
+void compare_with_floats(const A& a, RangeFunction<n> range) {
+  constexpr float sizes[] = {0.00137f, 0.0113f, 0.113f, 0.37f, 0.71f, 1.13f, 1.9f, 3.3f, 5.7f, 9.1f, 15.3f, 27.7f};
+  constexpr int64_t kinds = 2 * std::size(sizes), count = n == 1 ? kinds : 4 * kinds;
+  float x[n][count], y[count];
+  std::array<const float*, n> from;
+  std::array<int64_t, n> step;
+  for (size_t i = 0; i < n; ++i) {
+    for (int64_t k = 0; k < count; ++k) {
+      int64_t which = (i == 0 ? k : i == 1 ? k * 5 + k / kinds : k * 7 + 3 * (k / kinds)) % kinds;
+      x[i][k] = sizes[which / 2] * (which % 2 ? -1.0f : 1.0f);
+    }
+    from[i] = x[i], step[i] = 1;
+  }
+  range(&a, from, step, y, count);
+  [&]<size_t... i>(std::index_sequence<i...>) {
+    for (int64_t k = 0; k < count; ++k) {
+      auto expected = static_cast<float>(apply<F>(a, x[i][k]...));
+      bool same = expected == y[k] || (std::isnan(expected) && std::isnan(y[k]));
+      if (!same && !(std::fabs(expected - y[k]) <= 1e-4f * std::fabs(expected)))
+        unsupported("expected the same results as with floats, got ", y[k], " instead of ", expected, " for ", x[0][k]);
+    }
+  }
+  (std::make_index_sequence<n>());
+}
+
+template <size_t n, class F, class A>
+VectorState<n> vector_prepare(Prepare& ctx, const A& a) {
+  VectorState<n> s{nullptr, prepare_rows<n>(ctx)};
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw"))
+    s.range = range_of_16<n, F, A>;
+  else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) s.range = range_of_8<n, F, A>;
+  else unsupported("requires a processor with AVX2");
+  compare_with_floats<n, F, A>(a, s.range);
+  return s;
+}
+template <size_t n, class A>
+void vector_run(Run& ctx, const A& a, const VectorState<n>& s) {
+  for_rows<n>(ctx, s.rows, [&](const std::array<const float*, n>& x, float* y, int64_t count) {
+    s.range(&a, x, s.rows.step, y, count);
+  });
+}
+
+#else
+template <class F>
+concept VectorFormula = false;
+#endif
+
+}  // namespace detail
+}  // namespace graft

@@ -1,0 +1,333 @@
+// Functions of vectors of floats, named as in <cmath>; included like floats-inl.hpp. Errors are stated in units of the
+// last place, found by tests/unit/simd.cpp over the whole range.
+
+constexpr float simd_inf = __builtin_inff();
+
+inline V polynomial(V x, std::initializer_list<float> highest_first) {
+  V sum = V{};
+  for (float c : highest_first) sum = sum * x + c;
+  return sum;
+}
+inline V magnitude(V x) { return floats(bits(x) & INT32_MAX); }
+inline V with_sign(V size, V sign) { return floats((bits(size) & INT32_MAX) | (bits(sign) & INT32_MIN)); }
+// Clamps that keep NaN.
+inline V at_least(V x, float low) { return choose(x < low, splat(low), x); }
+inline V at_most(V x, float high) { return choose(x > high, splat(high), x); }
+inline bool any(I mask) {
+  int32_t all = 0;
+  for (int i = 0; i < GRAFT_SIMD_LANES; ++i) all |= mask[i];
+  return all != 0;
+}
+// To the nearest integer, halves to even, for |x| below 2^22.
+inline V nearest(V x) {
+  volatile float magic = 12582912.0f;  // 1.5 * 2^23: its last place is 1; volatile against simplification
+  V m = splat(magic);
+  return (x + m) - m;
+}
+inline I integer(V x) { return __builtin_convertvector(x, I); }
+inline V number(I x) { return __builtin_convertvector(x, V); }
+// x * 2^k, k from -252 to 254, in two steps so that neither factor leaves the range.
+inline V scale(V x, I k) {
+  I half = k >> 1;
+  return x * floats((half + 127) << 23) * floats((k - half + 127) << 23);
+}
+
+template <class F>
+inline Floats each(const Floats& x, F f) {
+  Floats out;
+  for (int i = 0; i < GRAFT_SIMD_LANES; ++i) out.v[i] = f(x.v[i]);
+  return out;
+}
+template <class F>
+inline Floats each(const Floats& x, const Floats& y, F f) {
+  Floats out;
+  for (int i = 0; i < GRAFT_SIMD_LANES; ++i) out.v[i] = f(x.v[i], y.v[i]);
+  return out;
+}
+
+// ---- choosing and rounding ----
+
+inline Floats select(const Mask& c, const Floats& yes, const Floats& no) { return Floats(choose(c.m, yes.v, no.v)); }
+template <Number N>
+inline Floats select(const Mask& c, N yes, const Floats& no) {
+  return select(c, Floats(yes), no);
+}
+template <Number N>
+inline Floats select(const Mask& c, const Floats& yes, N no) {
+  return select(c, yes, Floats(no));
+}
+inline Floats max(const Floats& a, const Floats& b) { return select(a < b, b, a); }
+inline Floats min(const Floats& a, const Floats& b) { return select(b < a, b, a); }
+inline Floats clamp(const Floats& x, const Floats& low, const Floats& high) { return min(max(x, low), high); }
+inline Mask isnan(const Floats& x) { return Mask(x.v != x.v); }
+inline Mask isinf(const Floats& x) { return Mask(magnitude(x.v) == simd_inf); }
+inline Mask isfinite(const Floats& x) { return Mask(magnitude(x.v) < simd_inf); }
+inline Mask signbit(const Floats& x) { return Mask(bits(x.v) < 0); }
+inline Floats fmax(const Floats& a, const Floats& b) { return select(isnan(a) || a < b, b, a); }
+inline Floats fmin(const Floats& a, const Floats& b) { return select(isnan(a) || b < a, b, a); }
+inline Floats fabs(const Floats& x) { return Floats(magnitude(x.v)); }
+inline Floats abs(const Floats& x) { return fabs(x); }
+inline Floats copysign(const Floats& size, const Floats& sign) { return Floats(with_sign(size.v, sign.v)); }
+inline Floats fma(const Floats& a, const Floats& b, const Floats& c) { return a * b + c; }
+
+// From 2^23 on every float is an integer; NaN stays, too.
+inline V rounded(V x, V y) { return choose(magnitude(x) < 8388608.0f, with_sign(y, x), x); }
+inline V truncated(V x) { return number(integer(choose(magnitude(x) < 8388608.0f, x, V{}))); }
+inline Floats trunc(const Floats& x) { return Floats(rounded(x.v, truncated(x.v))); }
+inline Floats floor(const Floats& x) {
+  V t = truncated(x.v);
+  return Floats(rounded(x.v, choose(x.v < t, t - 1.0f, t)));
+}
+inline Floats ceil(const Floats& x) {
+  V t = truncated(x.v);
+  return Floats(rounded(x.v, choose(x.v > t, t + 1.0f, t)));
+}
+inline Floats round(const Floats& x) {
+  V a = magnitude(x.v), t = truncated(a);
+  return Floats(rounded(x.v, choose(a - t >= 0.5f, t + 1.0f, t)));
+}
+inline Floats nearbyint(const Floats& x) {
+  V a = magnitude(x.v), t = truncated(a), rest = a - t;
+  I up = (rest > 0.5f) | ((rest == 0.5f) & ((integer(choose(a < 8388608.0f, t, V{})) & 1) != 0));
+  return Floats(rounded(x.v, choose(up, t + 1.0f, t)));
+}
+inline Floats rint(const Floats& x) { return nearbyint(x); }
+
+// ---- exponentials: 2 units ----
+
+// e^r - 1 for |r| up to ln(2) / 2.
+inline V small_expm1(V r) {
+  V p = polynomial(r, {1.99160349e-4f, 1.39461318e-3f, 8.33326858e-3f, 4.16662693e-2f, 1.66666672e-1f, 0.5f});
+  return p * r * r + r;
+}
+// x as k * ln(2) + r.
+inline V reduce_exponent(V x, I& k) {
+  V n = nearest(x * 1.44269504f);
+  k = integer(n);
+  return (x - n * 0.693359375f) - n * -2.12194440e-4f;
+}
+// e^x / 2^fewer.
+inline V exponential(V x, int32_t fewer = 0) {
+  I k;
+  V r = reduce_exponent(at_most(at_least(x, -104.0f), 90.0f), k);
+  return scale(small_expm1(r) + 1.0f, k - fewer);
+}
+inline V exponential_minus_one(V x) {
+  I k;
+  V r = reduce_exponent(at_most(at_least(x, -25.0f), 89.0f), k), p = small_expm1(r);
+  // 2^k (p + 1) - 1, without cancellation; for large k the 1 is lost anyway.
+  I capped = k > 30 ? I{} + 30 : k;
+  V power = floats((capped + 127) << 23);
+  V y = choose(k == 0, p, power * p + (power - 1.0f));
+  return choose(k > 30, scale(p + 1.0f, k), y);
+}
+inline Floats exp(const Floats& x) { return Floats(exponential(x.v)); }
+inline Floats expm1(const Floats& x) { return Floats(choose(magnitude(x.v) < 1e-7f, x.v, exponential_minus_one(x.v))); }
+inline Floats exp2(const Floats& x) {
+  V in = at_most(at_least(x.v, -151.0f), 129.0f), n = nearest(in);
+  return Floats(scale(small_expm1((in - n) * 0.69314718f) + 1.0f, integer(n)));
+}
+
+// ---- logarithms: 2 units ----
+
+// ln(m) for the mantissa m of x, from sqrt(1/2) to sqrt(2), and the exponent.
+inline V mantissa_log(V x, V& exponent) {
+  I tiny = x < 1.17549435e-38f;
+  V y = choose(tiny, x * 8388608.0f, x);
+  I b = bits(y) - 0x3f3504f3;  // sqrt(1/2)
+  I e = b >> 23;
+  V m = floats((b & 0x007fffff) + 0x3f3504f3);
+  exponent = number(e - (tiny & 23));
+  V f = m - 1.0f, s = f * f;
+  V p = polynomial(f, {6.91515729e-2f, -1.17897011e-1f, 1.18730143e-1f, -1.23843692e-1f, 1.42186552e-1f,
+                       -1.66692495e-1f, 2.00022265e-1f, -2.49999866e-1f, 3.33333105e-1f});
+  return f + (f * s * p - 0.5f * s);
+}
+// Of what a logarithm has no finite value for.
+inline V log_ends(V x, V y) {
+  y = choose(x == simd_inf, x, y);
+  y = choose(x == 0.0f, splat(-simd_inf), y);
+  y = choose(x < 0.0f, splat(__builtin_nanf("")), y);
+  return choose(x != x, x, y);
+}
+inline V logarithm(V x) {
+  V e, y = mantissa_log(x, e);
+  return log_ends(x, e * 0.693359375f + (y + e * -2.12194440e-4f));
+}
+inline Floats log(const Floats& x) { return Floats(logarithm(x.v)); }
+inline Floats log2(const Floats& x) {
+  V e, y = mantissa_log(x.v, e);
+  return Floats(log_ends(x.v, e + y * 1.44269504f));
+}
+inline Floats log10(const Floats& x) {
+  V e, y = mantissa_log(x.v, e);
+  return Floats(log_ends(x.v, e * 0.30102539f + (y * 0.43429448f + e * 4.6050390e-6f)));
+}
+inline Floats log1p(const Floats& x) {
+  V u = x.v + 1.0f, rest = x.v - (u - 1.0f);
+  V y = logarithm(u) + choose((u == simd_inf) | (u <= 0.0f), V{}, rest / u);
+  return Floats(choose(magnitude(x.v) < 1e-7f, x.v, choose(x.v == simd_inf, x.v, y)));
+}
+
+// ---- roots and powers ----
+
+inline Floats sqrt(const Floats& x) { return Floats(square_root(x.v)); }
+inline Floats pow(const Floats& x, const Floats& y) {
+  return each(x, y, [](float a, float b) { return __builtin_powf(a, b); });
+}
+template <Number N>
+inline Floats pow(N x, const Floats& y) {
+  return pow(Floats(x), y);
+}
+// Small whole exponents are products.
+template <Number N>
+inline Floats pow(const Floats& x, N y) {
+  auto e = static_cast<float>(y);
+  if (e == 0.5f) return select(x == -simd_inf, simd_inf, sqrt(x) + 0.0f);
+  if (!(e == static_cast<float>(static_cast<int>(e >= -32 && e <= 32 ? e : 0.5f)))) return pow(x, Floats(y));
+  int n = static_cast<int>(e);
+  V base = x.v, product = splat(1);
+  for (int left = n < 0 ? -n : n; left; left >>= 1, base = base * base)
+    if (left & 1) product = product * base;
+  return n < 0 ? Floats(1.0f / product) : Floats(product);
+}
+
+// ---- trigonometry: 2 units, 4 for tan ----
+
+// x as quadrant * pi / 2 + r, for |x| up to 8192.
+inline V reduce_angle(V x, I& quadrant) {
+  V n = nearest(x * 0.636619772f);
+  quadrant = integer(n);
+  V r = x - n * 1.5703125f;
+  r = r - n * 4.837512969970703125e-4f;
+  return r - n * 7.549789948768648e-8f;
+}
+inline V small_sine(V r) {
+  V s = r * r;
+  return polynomial(s, {-1.95172310e-4f, 8.33217800e-3f, -1.66666552e-1f}) * s * r + r;
+}
+inline V small_cosine(V r) {
+  V s = r * r;
+  return polynomial(s, {2.44383737e-5f, -1.38873665e-3f, 4.16666456e-2f}) * s * s - 0.5f * s + 1.0f;
+}
+inline V quarter_wave(V x, int32_t turn) {
+  I q;
+  V r = reduce_angle(x, q);
+  q = q + turn;
+  V y = choose((q & 1) != 0, small_cosine(r), small_sine(r));
+  return floats(bits(y) ^ ((q & 2) << 30));
+}
+// Larger angles, infinities and NaN are left to the library.
+inline I far_angle(V x) { return ~(magnitude(x) <= 8192.0f); }
+template <class F>
+inline Floats where_far(const Floats& x, V y, F f) {
+  if (!any(far_angle(x.v))) return Floats(y);
+  return select(Mask(far_angle(x.v)), each(x, f), Floats(y));
+}
+inline Floats sin(const Floats& x) {
+  V y = choose(x.v == 0.0f, x.v, quarter_wave(x.v, 0));
+  return where_far(x, y, [](float v) { return __builtin_sinf(v); });
+}
+inline Floats cos(const Floats& x) {
+  return where_far(x, quarter_wave(x.v, 1), [](float v) { return __builtin_cosf(v); });
+}
+inline Floats tan(const Floats& x) {
+  I q;
+  V r = reduce_angle(x.v, q), s = small_sine(r), c = small_cosine(r);
+  V y = choose((q & 1) != 0, -c / s, s / c);
+  return where_far(x, choose(x.v == 0.0f, x.v, y), [](float v) { return __builtin_tanf(v); });
+}
+inline V arc_sine_of_half(V a) {
+  V s = a * a;
+  return polynomial(s, {4.22304869e-2f, 2.41410211e-2f, 4.54783365e-2f, 7.49523267e-2f, 1.66667536e-1f}) * s * a + a;
+}
+inline Floats asin(const Floats& x) {
+  V a = magnitude(x.v);
+  I high = a > 0.5f;
+  V z = choose(high, square_root(0.5f * (1.0f - a)), a), y = arc_sine_of_half(z);
+  y = choose(high, 1.5707964f - (2.0f * y - -4.371139e-8f), y);
+  return Floats(choose(a > 1.0f, splat(__builtin_nanf("")), with_sign(y, x.v)));
+}
+inline Floats acos(const Floats& x) {
+  V a = magnitude(x.v);
+  I high = a > 0.5f;
+  V z = choose(high, square_root(0.5f * (1.0f - a)), x.v), y = arc_sine_of_half(z);
+  V folded = choose(x.v > 0.0f, 2.0f * y, 3.1415927f - (2.0f * y - -8.742278e-8f));
+  return Floats(choose(high, folded, 1.5707964f - (y - -4.371139e-8f)));
+}
+inline Floats atan(const Floats& x) {
+  V a = magnitude(x.v);
+  I far = a > 2.414213562f, middle = (a > 0.4142135623f) & ~far;
+  V z = choose(far, -1.0f / a, choose(middle, (a - 1.0f) / (a + 1.0f), a));
+  V base = choose(far, splat(1.5707964f), choose(middle, splat(0.78539819f), V{})), s = z * z;
+  V y = polynomial(s, {8.05979073e-2f, -1.38797000e-1f, 1.99779138e-1f, -3.33329558e-1f}) * s * z + z;
+  return Floats(choose(x.v != x.v, x.v, with_sign(base + y, x.v)));
+}
+inline Floats atan2(const Floats& y, const Floats& x) {
+  return each(y, x, [](float a, float b) { return __builtin_atan2f(a, b); });
+}
+
+// ---- hyperbolic functions: 4 units ----
+
+// From e^|x| / 2, which overflows where the results do.
+inline Floats cosh(const Floats& x) {
+  V half = exponential(magnitude(x.v), 1);
+  return Floats(half + 0.25f / half);
+}
+inline Floats sinh(const Floats& x) {
+  V a = magnitude(x.v), e = exponential_minus_one(at_most(a, 2.0f)), half = exponential(a, 1);
+  V y = choose(a > 1.0f, half - 0.25f / half, 0.5f * (e + e / (e + 1.0f)));
+  return Floats(choose((a < 1e-4f) | (a != a), x.v, with_sign(y, x.v)));
+}
+inline Floats tanh(const Floats& x) {
+  V a = magnitude(x.v), e = exponential_minus_one(2.0f * at_most(a, 10.0f));
+  return Floats(choose((a < 1e-4f) | (a != a), x.v, with_sign(e / (e + 2.0f), x.v)));
+}
+inline Floats asinh(const Floats& x) {
+  V a = magnitude(x.v), s = a * a;
+  V y = choose(a > 1e9f, logarithm(a) + 0.69314718f, log1p(Floats(a + s / (1.0f + square_root(1.0f + s)))).v);
+  return Floats(choose(a < 1e-4f, x.v, with_sign(y, x.v)));
+}
+inline Floats acosh(const Floats& x) {
+  V t = x.v - 1.0f;
+  V y = choose(x.v > 1e9f, logarithm(x.v) + 0.69314718f, log1p(Floats(t + square_root(2.0f * t + t * t))).v);
+  return Floats(choose(x.v < 1.0f, splat(__builtin_nanf("")), y));
+}
+inline Floats atanh(const Floats& x) {
+  V a = magnitude(x.v);
+  V y = 0.5f * log1p(Floats((a + a) / (1.0f - a))).v;
+  return Floats(choose((a < 1e-4f) | (a != a), x.v, choose(a > 1.0f, splat(__builtin_nanf("")), with_sign(y, x.v))));
+}
+
+// ---- others ----
+
+// An odd polynomial up to 1, beyond it 1 - e^(-x^2) times a polynomial of 1 / (1 + x / 2).
+inline Floats erf(const Floats& x) {
+  V a = at_most(magnitude(x.v), 4.0f), s = a * a;
+  V low = a * polynomial(s, {0.0000788250f, -0.0008018855f, 0.0051893122f, -0.0268543288f, 0.1128359735f,
+                             -0.3761262596f, 1.1283791065f});
+  V t = 1.0f / (a * 0.5f + 1.0f);
+  V tail = polynomial(t, {0.1202621087f, -0.4744580090f, 0.5681912899f, -0.1076931804f, 0.3498076200f, 0.2591044605f,
+                          0.2850055397f, -0.0001604576f});
+  V y = choose(a < 1.0f, low, 1.0f - exponential(-s) * tail);
+  return Floats(choose(x.v != x.v, x.v, with_sign(y, x.v)));
+}
+// Lane by lane, with the functions of the library.
+inline Floats erfc(const Floats& x) {
+  return each(x, [](float v) { return __builtin_erfcf(v); });
+}
+inline Floats cbrt(const Floats& x) {
+  return each(x, [](float v) { return __builtin_cbrtf(v); });
+}
+inline Floats lgamma(const Floats& x) {
+  return each(x, [](float v) { return __builtin_lgammaf(v); });
+}
+inline Floats tgamma(const Floats& x) {
+  return each(x, [](float v) { return __builtin_tgammaf(v); });
+}
+inline Floats fmod(const Floats& x, const Floats& y) {
+  return each(x, y, [](float a, float b) { return __builtin_fmodf(a, b); });
+}
+inline Floats hypot(const Floats& x, const Floats& y) {
+  return each(x, y, [](float a, float b) { return __builtin_hypotf(a, b); });
+}
