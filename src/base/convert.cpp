@@ -1,5 +1,6 @@
 #include "base/convert.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -82,6 +83,7 @@ constexpr double nf4_values[16] = {-1.0,
                                    0.7229568362236023,
                                    1.0};
 unsigned encode_nf4(double x) {
+  x = std::clamp(x, -1.0, 1.0);  // from 1e17 on all levels would be equally far
   unsigned best = 0;
   for (unsigned i = 1; i < 16; ++i)
     if (std::fabs(nf4_values[i] - x) < std::fabs(nf4_values[best] - x)) best = i;
