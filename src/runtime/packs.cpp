@@ -1,5 +1,7 @@
 #include "runtime/packs.hpp"
 
+#include "base/file.hpp"
+
 namespace graft {
 
 std::shared_ptr<const void> Packs::get(const graft_kernel& kernel, const Graph& graph, NodeId id) {
@@ -16,7 +18,10 @@ std::shared_ptr<const void> Packs::get(const graft_kernel& kernel, const Graph& 
     if (!v.present()) inputs.emplace_back();
     else inputs.push_back(t ? t.info() : Info{graph.info(v).type, Shape::unknown()});
   }
-  return made = pack_constants(kernel, node, std::move(inputs), constants);
+  made = pack_constants(kernel, node, std::move(inputs), constants);
+  for (const Tensor& t : constants)
+    if (t) forget_pages(t.data(), t.bytes());  // most kernels read them no more
+  return made;
 }
 
 }  // namespace graft

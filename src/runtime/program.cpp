@@ -1,5 +1,6 @@
 #include "runtime/program.hpp"
 
+#include "base/file.hpp"
 #include "base/tensor.hpp"
 #include "infer/decompose.hpp"
 #include "runtime/execution.hpp"
@@ -14,7 +15,10 @@ HostProgram::HostProgram(Graph graph, const Registry& registry, std::vector<std:
   for (NodeId id = 0; id < graph_.end_id(); ++id) {
     if (!graph_[id].alive || !graph_[id].is("Constant")) continue;
     Attribute& value = graph_[id].attrs["value"];
-    if (const Tensor& t = value.as<Tensor>(); !is_aligned(t)) value = t.clone();
+    if (Tensor t = value.as<Tensor>(); !is_aligned(t)) {
+      value = t.clone();
+      forget_pages(t.data(), t.bytes());
+    }
   }
   // With static shapes there is only one plan; making it now reports what does not compile.
   std::vector<Info> inputs;
