@@ -168,12 +168,18 @@ class Reader {
     // A layer that a mapping file passed through names no opset: it means the one extension that defines its type.
     if (version == "extension")
       if (const OpDef* op = only_extension(type)) return op;
-    // Types of extensions are theirs: `cosh` is not our Cosh.
-    if (version == "extension") return registry_.find(type, "opset6");
+    // Types of extensions are theirs: their Cosh is not ours.
+    if (version == "extension") return once_experimental(type) ? registry_.find(type, "opset6") : nullptr;
     if (version == "experimental") return registry_.find_in_ir(type, "opset6");
     for (int n = opset_number(version) + 1; n > 0 && n <= 32; ++n)
       if (const OpDef* op = registry_.find_in_ir(type, text("opset", n))) return op;
     return nullptr;
+  }
+
+  // Operations that early releases wrote with the version "extension", and later ones as opset6. We never do.
+  bool once_experimental(std::string_view type) const {
+    return reading_ == IrReading::file &&
+           (type.starts_with("ExperimentalDetectron") || type == "GRUCell" || type == "RNNCell" || type == "Proposal");
   }
 
   const OpDef* only_extension(std::string_view type) const {
