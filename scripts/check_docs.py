@@ -17,7 +17,8 @@ A block marked ```console holds lines that begin with `$ ` and what they print, 
 
 `...` stands for any text within a line, and, alone on a line, for any number of lines. A command must end with status 0 unless
 `[exit N]` follows its output; `[exit ...]` is any other status. A line that ends in a backslash is continued by the next one.
-A block of another kind whose mark has `file=NAME` (```cpp file=app.cpp) is written to that file first.
+A block of another kind whose mark has `file=NAME` (```cpp file=app.cpp) is written to that file first. One whose mark has
+`source=PATH` shows consecutive lines of that file of the repository, and must be equal to them.
 
 The commands of one document run one after the other in a folder of their own, each in a fresh shell. PATH begins with the
 folder given as --bin, and GRAFT_SOURCE names the repository. `python3` is the interpreter given as --python, for which
@@ -26,6 +27,7 @@ the package beside the folder of --bin (../python) is built; without the package
 """
 import argparse
 import concurrent.futures
+import difflib
 import glob
 import os
 import re
@@ -36,7 +38,7 @@ import tempfile
 import threading
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PYTHON_GUIDES = tuple(os.path.join(ROOT, "docs", "guide", name) for name in ("python.md", "mo-python-extensions.md"))
+PYTHON_GUIDES = tuple(os.path.join(ROOT, "docs", "guide", name) for name in ("python.md", "mo-python-extensions.md", "cosh.md"))
 SECONDS = 120  # that a command may take
 # Inline code that names a file of the repository; placeholders like <name> make it none.
 PATH = re.compile(r"^(?:src|include|tests|cli|python|examples|scripts|cmake|docs|bench|\.ci)/[\w./*+-]*$")
@@ -152,6 +154,26 @@ def check_commands(path, blocks, environment):
     return [], count
 
 
+def check_sources(path, blocks, root):
+    """Code that a document shows is the code in the repository."""
+    problems = []
+    for block in blocks:
+        name = re.search(r"(?:^|\s)source=(\S+)", block.mark)
+        if not name:
+            continue
+        try:
+            with open(os.path.join(root, name.group(1))) as f:
+                lines = f.read().split("\n")
+        except OSError:
+            problems.append("%s:%d: there is no '%s'" % (path, block.line, name.group(1)))
+            continue
+        size = len(block.lines)
+        if not any(lines[i:i + size] == block.lines for i in range(len(lines) - size + 1)):
+            close = difflib.unified_diff(lines, block.lines, name.group(1), "the document", lineterm="", n=1)
+            problems.append("%s:%d: these are not consecutive lines of '%s'\n%s" % (path, block.line, name.group(1), "\n".join(close)))
+    return problems
+
+
 def slug(heading):
     """The anchor that a heading gets."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
@@ -221,7 +243,7 @@ def check(documents, environment, root, jobs, with_commands=True, only_read=()):
             text = f.read()
         try:
             blocks, prose = parse(text)
-            found = check_paths(path, prose, root)
+            found = check_paths(path, prose, root) + check_sources(path, blocks, root)
             runs = with_commands and os.path.abspath(path) not in only_read
             wrong, ran = check_commands(path, blocks, environment) if runs else ([], 0)
         except ValueError as e:
@@ -241,6 +263,10 @@ See [below](#part-two) and [this](other.md#title), `src/there.cpp`, `src/*.cpp`,
 ```cpp file=made/a.txt
 one 1.5 ms
 two
+```
+```cpp source=src/there.cpp
+int one;
+int two;
 ```
 ```console
 $ cat made/a.txt
@@ -262,13 +288,13 @@ MISTAKES = [("#part-two", "#part-three"), ("other.md#title", "gone.md"), ("other
             ("there.cpp::one", "there.cpp::on"), ("there.cpp::one", "gone.cpp::one"),
             ("one ... ms\ntwo\n$", "one ... s\ntwo\n$"), ("one ... ms\ntwo\n$", "one ... ms\n$"), ("one ... ms\ntwo\n$", "one ... ms\ntwo\nthree\n$"),
             ("9\nx", "8\nx"), ("[exit 1]", "[exit 2]"), ("[exit 1]\n", ""), ("$ true", "$ false"), ("$ true", "$ sleep 1; echo more"), ("## Part", "```\n## Part"),
-            ("$ cat", "cat")]
+            ("$ cat", "cat"), ("int one;\nint two", "int one;\n\nint two"), ("int two;\n```", "int two;\nint three;\n```"), ("source=src/there.cpp", "source=src/gone.cpp")]
 
 
 def self_test():
     with tempfile.TemporaryDirectory(prefix="graft-docs-") as folder:
         os.mkdir(os.path.join(folder, "src"))
-        for name, text in (("src/there.cpp", "int one;"), ("other.md", "# Title\n")):
+        for name, text in (("src/there.cpp", "int zero;\nint one;\nint two;\n"), ("other.md", "# Title\n")):
             with open(os.path.join(folder, name), "w") as f:
                 f.write(text)
         document = os.path.join(folder, "good.md")
