@@ -38,8 +38,7 @@ import tempfile
 import threading
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PYTHON_GUIDES = tuple(os.path.join(ROOT, "docs", "guide", name) for name in ("python.md", "mo-python-extensions.md", "cosh.md"))
-SECONDS = 120  # that a command may take
+PYTHON_GUIDES = tuple(os.path.join(ROOT, "docs", "guide", name) for name in ("python.md", "mo-python-extensions.md", "cosh.md", "interp.md"))
 # Inline code that names a file of the repository; placeholders like <name> make it none.
 PATH = re.compile(r"^(?:src|include|tests|cli|python|examples|scripts|cmake|docs|bench|\.ci)/[\w./*+-]*$")
 
@@ -114,12 +113,12 @@ def trimmed(lines):
     return lines
 
 
-def run(command, folder, environment):
+def run(command, folder, environment, seconds):
     try:
         done = subprocess.run(["bash", "-o", "pipefail", "-c", command.text], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds)
     except subprocess.TimeoutExpired:
-        return "it takes more than %d s" % SECONDS, []
+        return "it takes more than %d s" % seconds, []
     got = trimmed(done.stdout.decode(errors="replace").split("\n"))
     wrong_status = done.returncode == 0 if command.status == "..." else str(done.returncode) != command.status
     if wrong_status:
@@ -129,7 +128,7 @@ def run(command, folder, environment):
     return "", got
 
 
-def check_commands(path, blocks, environment):
+def check_commands(path, blocks, environment, seconds):
     """Problems as text. The first command that fails ends the document: what follows may depend on it."""
     if not any(b.mark.split(" ")[0] == "console" for b in blocks):
         return [], 0
@@ -146,7 +145,7 @@ def check_commands(path, blocks, environment):
                 continue
             for command in commands_of(block):
                 count += 1
-                why, got = run(command, folder, environment)
+                why, got = run(command, folder, environment, seconds)
                 if why:
                     report = ["%s:%d: %s" % (path, command.line, why), "    $ " + command.text.replace("\n", "\n      ")]
                     report += ["  shown: " + line for line in command.output] + ["  got:   " + line for line in got]
@@ -234,7 +233,7 @@ def with_python(environment, folder, interpreter, package):
     return dict(environment, PATH=folder + os.pathsep + environment["PATH"], PYTHONPATH=package)
 
 
-def check(documents, environment, root, jobs, with_commands=True, only_read=()):
+def check(documents, environment, root, jobs, with_commands=True, only_read=(), seconds=120):
     problems, count, lock = [], 0, threading.Lock()
 
     def one(path):
@@ -245,7 +244,7 @@ def check(documents, environment, root, jobs, with_commands=True, only_read=()):
             blocks, prose = parse(text)
             found = check_paths(path, prose, root) + check_sources(path, blocks, root)
             runs = with_commands and os.path.abspath(path) not in only_read
-            wrong, ran = check_commands(path, blocks, environment) if runs else ([], 0)
+            wrong, ran = check_commands(path, blocks, environment, seconds) if runs else ([], 0)
         except ValueError as e:
             found, wrong, ran = ["%s:%s" % (path, e)], [], 0
         with lock:
@@ -319,6 +318,7 @@ def main():
     parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"), help="folder of the programs (build/bin)")
     parser.add_argument("--python", help="interpreter that the package in ../python beside the folder of programs is for, if it is not the one it was built for")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="documents at once")
+    parser.add_argument("--seconds", type=int, default=120, help="time limit of a command (120)")
     parser.add_argument("--links-only", action="store_true", help="runs no commands")
     parser.add_argument("--self-test", action="store_true", help="shows that mistakes are found")
     o = parser.parse_args()
@@ -341,7 +341,7 @@ def main():
             environment = with_python(environment, folder, o.python, package)
         else:
             print("without the package for Python, these are only read: %s" % ", ".join(map(os.path.relpath, PYTHON_GUIDES)))
-        problems, count = check(documents, environment, ROOT, o.jobs, not o.links_only, () if o.python else PYTHON_GUIDES)
+        problems, count = check(documents, environment, ROOT, o.jobs, not o.links_only, () if o.python else PYTHON_GUIDES, o.seconds)
     for p in problems:
         print(p)
     print("%d documents, %d commands, %d problems" % (len(documents), count, len(problems)))

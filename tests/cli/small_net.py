@@ -1,21 +1,9 @@
 """A small Caffe net with weights, and what the tests of `graft convert` ask of a conversion."""
 import json
 import re
-import struct
 
-from harness import Case, graft, onnx, read_npy, write_npy
-
-
-def blob(dims, values):
-    """A BlobProto of Caffe."""
-    return onnx.data(7, onnx.data(1, b"".join(onnx.varint(d) for d in dims))) + onnx.data(5, struct.pack("<%df" % len(values), *values))
-
-
-def caffemodel(layers):
-    """`layers`: {name: (type, [(dims, values), ...])}."""
-    return b"".join(onnx.data(100, onnx.data(1, name) + onnx.data(2, kind) + b"".join(onnx.data(7, blob(*b)) for b in blobs))
-                    for name, (kind, blobs) in layers.items())
-
+from harness import Case, graft, read_npy, write_npy
+from caffe_writer import caffemodel
 
 # conv1 has two outputs: the sum of channels weighted 1, 2, 3, and the second channel less the first.
 WEIGHTS = [1, 2, 3, -1, 1, 0]

@@ -13,7 +13,7 @@ import subprocess
 import test_scaffold
 from extgen_case import ExtgenCase
 from harness import built, graft, main, onnx, read_npy, save, write_npy
-from small_net import caffemodel
+from caffe_writer import caffemodel
 
 # What the tutorial writes, and in which place.
 COSH = """        float* src_data = inputs[0]->buffer();

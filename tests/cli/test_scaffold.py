@@ -11,7 +11,7 @@ import struct
 import subprocess
 
 from harness import Case, built, graft, main, onnx, read_npy, save, write_npy
-from small_net import caffemodel
+from caffe_writer import caffemodel
 
 DT_FLOAT, DT_INT32 = 1, 3
 

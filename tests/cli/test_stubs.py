@@ -6,7 +6,7 @@
 import struct
 
 from harness import Case, built, graft, main, onnx, read_npy, save, write_npy
-from small_net import caffemodel
+from caffe_writer import caffemodel
 from test_scaffold import DT_FLOAT, tf_input, tf_node, tf_shape, tf_tensor
 
 
