@@ -2,7 +2,7 @@
 """Pictures for the demo, with nothing but Python's standard library.
 
   picture.py draw FILE.png WIDTH HEIGHT             draws a landscape with edges of many kinds and some noise
-  picture.py join FILE.png LEFT.png EDGES.npy       puts a picture and an edge map (.npy, values 0..1) side by side
+  picture.py join FILE.png LEFT.png EDGES.npy...    puts a picture and edge maps (.npy, values 0..1) side by side
 """
 import math
 import random
@@ -73,21 +73,22 @@ def draw(path, width, height):
     write_png(path, width, height, rows)
 
 
-def join(path, left, edges):
+def join(path, left, *edges):
     width, height, rows = read_png(left)
-    shape, values = read_npy(edges)
-    gap, out = bytes([255] * 24), []
-    for y in range(height):
-        line = bytearray()
-        for x in range(width):
-            v = 255 - max(0, min(255, int(255 * values[y * shape[3] + x])))
-            line += bytes([v, v, v])
-        out.append(bytes(rows[y]) + gap + bytes(line))
-    write_png(path, 2 * width + 8, height, out)
+    out = [bytes(r) for r in rows]
+    for name in edges:
+        shape, values = read_npy(name)
+        for y in range(height):
+            line = bytearray()
+            for x in range(width):
+                v = 255 - max(0, min(255, int(255 * values[y * shape[3] + x])))
+                line += bytes([v, v, v])
+            out[y] += bytes([255] * 24) + bytes(line)
+    write_png(path, len(out[0]) // 3, height, out)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "draw":
         draw(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
     else:
-        join(*sys.argv[2:5])
+        join(*sys.argv[2:])
