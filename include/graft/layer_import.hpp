@@ -83,11 +83,14 @@ inline std::string parameter_name(std::string_view framework, std::string_view p
 }
 
 // Imports a layer as the operation `type` of opset "layer": every field is a parameter; tensors, constant inputs and
-// the weights of Caffe are blobs.
+// the weights of Caffe are blobs. As in OpenCV, a layer of TensorFlow gets and returns images, which are all tensors of
+// rank 4, as [n, c, h, w].
 inline void import_layer(Builder& layer, std::string_view framework, std::string_view type) {
   std::vector<std::string> params;
   std::vector<Value> inputs, blobs;
+  bool channels_last = framework == "tensorflow", images = false;
   for (const graft_named_value& f : layer.fields()) {
+    if (view(f.name) == "data_format" && f.value.kind == GRAFT_TEXT && view(f.value.s) == "NCHW") channels_last = false;
     if (f.value.kind == GRAFT_TENSOR) blobs.push_back(layer.constant(TensorView(f.value.tensor)));
     else if (std::string value = parameter_text(f.value); !value.empty())
       params.push_back(parameter_name(framework, view(f.name)) + "=" + value);
@@ -99,14 +102,22 @@ inline void import_layer(Builder& layer, std::string_view framework, std::string
   for (size_t i = 0; i < layer.inputs(); ++i) {
     Value v = layer.has_input(i) ? layer.input(i) : Value();
     bool blob = stored ? i >= layer.flows() : v && v.constant();
+    if (channels_last && !blob && v && v.shape().ranked() && v.shape().rank() == 4) {
+      v = transpose(v, {0, 3, 1, 2});
+      images = true;
+    }
     (blob ? blobs : inputs).push_back(v);
   }
   std::vector<NamedAttr> attrs{{"params", params}, {"blobs", blobs.size()}, {"outputs", layer.outputs()}};
   inputs.insert(inputs.end(), blobs.begin(), blobs.end());
   std::vector<Value> made =
       layer.make(text(type, '@', layer_opset), inputs, attrs, std::max<size_t>(layer.outputs(), 1), {});
-  for (size_t i = 0; i < layer.outputs(); ++i)
-    if (layer.output_used(i)) layer.output(i, made[i]);
+  for (size_t i = 0; i < layer.outputs(); ++i) {
+    if (!layer.output_used(i)) continue;
+    Shape s = made[i].shape();
+    bool image = images && (!s.ranked() || s.rank() == 4);
+    layer.output(i, image ? transpose(made[i], {0, 2, 3, 1}) : made[i]);
+  }
 }
 
 }  // namespace graft

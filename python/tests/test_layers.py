@@ -162,6 +162,27 @@ node { name: "y" op: "Novel" input: "x" input: "c" attr { key: "scale" value { f
 """)
         self.assertEqual(self.core.read_model(path).compile()(np.zeros(4, np.float32))[0].tolist(), [[2.5] * 3] * 2)
 
+    def test_tensorflow_images_are_planes(self):
+        class Flip(Seen):
+            def forward(self, inputs):
+                self.__class__.shape = inputs[0].shape
+                return [inputs[0][:, :, :, ::-1]]
+
+        self.register("Novel", Flip)
+        graph = """
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: %d } dim { size: 2 } dim { size: 3 } dim { size: 4 } } } } }
+node { name: "y" op: "Novel" input: "x" attr { key: "data_format" value { s: "%s" } } }
+"""
+        x = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)
+        for batch in (1, -1):
+            out = self.core.read_model(self.write("n.pbtxt", graph % (batch, "NHWC"))).compile()(x)[0]
+            self.assertEqual(Flip.shape, (1, 4, 2, 3))
+            np.testing.assert_array_equal(out, x[:, :, ::-1])
+        out = self.core.read_model(self.write("n.pbtxt", graph % (1, "NCHW"))).compile()(x)[0]
+        self.assertEqual(Flip.shape, (1, 2, 3, 4))
+        np.testing.assert_array_equal(out, x[:, :, :, ::-1])
+
     def test_several_outputs(self):
         class Halves:
             def __init__(self, params, blobs):

@@ -66,17 +66,16 @@ class ResizeBilinearLayer CV_FINAL : public cv::dnn::Layer {
     return cv::makePtr<ResizeBilinearLayer>(params);
   }
 
-  // TensorFlow's images have their channels last.
   bool getMemoryShapes(const std::vector<cv::dnn::MatShape>& inputs, const int, std::vector<cv::dnn::MatShape>& outputs,
                        std::vector<cv::dnn::MatShape>& internals) const CV_OVERRIDE {
-    outputs = {{inputs[0][0], outHeight, outWidth, inputs[0][3]}};
-    internals = {{inputs[0][1], outWidth, inputs[0][3]}};
+    outputs = {{inputs[0][0], inputs[0][1], outHeight, outWidth}};
+    internals = {{inputs[0][2], outWidth}};
     return false;
   }
   void finalize(cv::InputArrayOfArrays inputs_arr, cv::OutputArrayOfArrays) CV_OVERRIDE {
     std::vector<cv::Mat> inputs;
     inputs_arr.getMatVector(inputs);
-    height = inputs[0].size[1], width = inputs[0].size[2], channels = inputs[0].size[3];
+    height = inputs[0].size[2], width = inputs[0].size[3];
   }
   void forward(cv::InputArrayOfArrays inputs_arr, cv::OutputArrayOfArrays outputs_arr,
                cv::OutputArrayOfArrays internals_arr) CV_OVERRIDE {
@@ -85,28 +84,25 @@ class ResizeBilinearLayer CV_FINAL : public cv::dnn::Layer {
     outputs_arr.getMatVector(outputs);
     internals_arr.getMatVector(internals);
     float* rows = internals[0].ptr<float>();
-    auto mix = [&](int n, int from, int to, int count, auto read, float* out) {
+    // `from` groups of `count` numbers become `to` groups.
+    auto mix = [](const float* in, int from, int to, int count, float* out) {
       for (int i = 0; i < to; ++i) {
         float at = static_cast<float>(i) * static_cast<float>(from) / static_cast<float>(to);
         int first = static_cast<int>(at), second = std::min(first + 1, from - 1);
         float share = at - static_cast<float>(first);
         for (int k = 0; k < count; ++k)
-          out[i * count + k] = (1 - share) * read(n, first, k) + share * read(n, second, k);
+          out[i * count + k] = (1 - share) * in[first * count + k] + share * in[second * count + k];
       }
     };
-    for (int n = 0; n < inputs[0].size[0]; ++n) {
-      for (int y = 0; y < height; ++y)
-        mix(
-            n, width, outWidth, channels, [&](int image, int x, int c) { return inputs[0].at<float>(image, y, x, c); },
-            rows + y * outWidth * channels);
-      mix(
-          n, height, outHeight, outWidth * channels,
-          [&](int, int y, int k) { return rows[y * outWidth * channels + k]; }, outputs[0].ptr<float>(n));
-    }
+    for (int n = 0; n < inputs[0].size[0]; ++n)
+      for (int c = 0; c < inputs[0].size[1]; ++c) {
+        for (int y = 0; y < height; ++y) mix(inputs[0].ptr<float>(n, c, y), width, outWidth, 1, rows + y * outWidth);
+        mix(rows, height, outHeight, outWidth, outputs[0].ptr<float>(n, c));
+      }
   }
 
  private:
-  int outHeight = 0, outWidth = 0, height = 0, width = 0, channels = 0;
+  int outHeight = 0, outWidth = 0, height = 0, width = 0;
 };
 
 // Every kind of parameter, weights of Caffe, two outputs.
