@@ -1,5 +1,5 @@
-// The three layers of OpenCV's tutorial on layers of one's own, as an extension: Caffe's Interp, TensorFlow's
-// ResizeBilinear, and a Crop from the centre in place of the built-in one. Each is shapes, a formula, an import rule.
+// The three layers of OpenCV's tutorial on custom layers, as operations of an extension: Caffe's Interp, TensorFlow's
+// ResizeBilinear, and a Crop from the center in place of the built-in one. Each is shapes, a formula, an import rule.
 #include <graft/extension.hpp>
 
 namespace {
@@ -36,7 +36,7 @@ void resize(Run& ctx, const std::vector<Place>& rows, const std::vector<Place>& 
 Shape plane_shape(Infer& ctx) {
   Shape s = ctx.shape(0);
   if (!s.ranked()) return Shape::of_rank(4);
-  if (s.rank() != 4) fail("the input has shape ", s, ", [n, c, h, w] is wanted");
+  if (s.rank() != 4) fail("expected an input [n, c, h, w], got shape ", s);
   return s;
 }
 
@@ -45,12 +45,13 @@ Shape plane_shape(Infer& ctx) {
 struct Interp {
   int64_t height = 0, width = 0, zoom_factor = 0, shrink_factor = 0, pad_beg = 0, pad_end = 0;
   static constexpr std::tuple schema{
-      attr("height", &Interp::height, "of the result, 0: not said").between(0, 1 << 20),
-      attr("width", &Interp::width, "of the result, 0: not said").between(0, 1 << 20),
-      attr("zoom_factor", &Interp::zoom_factor, "(n - 1) * zoom + 1 of n, 0: not said").between(0, 1 << 20),
-      attr("shrink_factor", &Interp::shrink_factor, "(n - 1) / shrink + 1 of n, 0: not said").between(0, 1 << 20),
-      attr("pad_beg", &Interp::pad_beg, "so much less at the beginning, as a negative number").between(-(1 << 20), 0),
-      attr("pad_end", &Interp::pad_end, "so much less at the end, as a negative number").between(-(1 << 20), 0)};
+      attr("height", &Interp::height, "of the result, 0: not given").between(0, 1 << 20),
+      attr("width", &Interp::width, "of the result, 0: not given").between(0, 1 << 20),
+      attr("zoom_factor", &Interp::zoom_factor, "(n - 1) * zoom + 1 of n, 0: not given").between(0, 1 << 20),
+      attr("shrink_factor", &Interp::shrink_factor, "(n - 1) / shrink + 1 of n, 0: not given").between(0, 1 << 20),
+      attr("pad_beg", &Interp::pad_beg, "elements to crop at the beginning, as a negative number")
+          .between(-(1 << 20), 0),
+      attr("pad_end", &Interp::pad_end, "elements to crop at the end, as a negative number").between(-(1 << 20), 0)};
 };
 
 // The rules in the order of the original: a factor alone, then the size, then both factors.
@@ -58,8 +59,8 @@ Dim interp_size(Dim n, int64_t given, const Interp& a) {
   bool shrinks = a.shrink_factor > 0, zooms = a.zoom_factor > 0;
   bool sized = a.height > 0 && a.width > 0;
   if (sized && shrinks == zooms) return given;
-  if (!shrinks && !zooms) fail("height and width, a zoom_factor or a shrink_factor is wanted");
-  if (n.known() && n.value() < 1) fail("nothing is left of the input behind pad_beg and pad_end");
+  if (!shrinks && !zooms) fail("expected height and width, a zoom_factor or a shrink_factor");
+  if (n.known() && n.value() < 1) fail("expected at least one element after cropping by pad_beg and pad_end");
   if (!n.known()) return Dim();
   int64_t size = n.value();
   if (shrinks) size = (size - 1) / a.shrink_factor + 1;
@@ -106,7 +107,7 @@ struct ResizeBilinear {
 void bilinear_infer(Infer& ctx, const ResizeBilinear& a) {
   Shape s = plane_shape(ctx);
   auto size = [](const Dim& n, int64_t given, int64_t factor) {
-    if ((given > 0) == (factor > 0)) fail("a size or a factor is wanted, found ", given, " and ", factor);
+    if ((given > 0) == (factor > 0)) fail("expected a size or a factor, got ", given, " and ", factor);
     return given > 0 ? Dim(given) : n * Dim(factor);
   };
   ctx.output(0, ctx.type(0),
@@ -152,17 +153,17 @@ Value import_bilinear(Builder& layer) {
 void crop_infer(Infer& ctx, const NoAttributes&) {
   Shape x = plane_shape(ctx), like = ctx.shape(1);
   if (!like.ranked()) like = Shape::of_rank(4);
-  if (like.rank() != 4) fail("the second input has shape ", like, ", [n, c, h, w] is wanted");
+  if (like.rank() != 4) fail("expected a second input [n, c, h, w], got shape ", like);
   for (size_t i : {2, 3})
     if (x[i].known() && like[i].known() && like[i].value() > x[i].value())
-      fail("a part of size ", like[i], " is wanted of ", x[i], " along axis ", i);
+      fail("expected a size of at most ", x[i], " along axis ", i, ", got ", like[i]);
   ctx.output(0, ctx.type(0), Shape{x[0], x[1], like[2], like[3]});
 }
 void crop_run(Run& ctx, const NoAttributes&) {
   TensorView in = ctx.input(0);
   std::span<const int64_t> dims = in.dims(), part = ctx.input(1).dims();
   if (part[2] > dims[2] || part[3] > dims[3])
-    fail("a part of ", part[2], " x ", part[3], " is wanted of ", dims[2], " x ", dims[3]);
+    fail("expected a size of at most ", dims[2], " x ", dims[3], ", got ", part[2], " x ", part[3]);
   int64_t top = (dims[2] - part[2]) / 2, left = (dims[3] - part[3]) / 2;
   std::vector<double> x = in.to<double>(), y;
   for (int64_t p = 0; p < dims[0] * dims[1]; ++p)
