@@ -15,7 +15,8 @@
 //
 // A layer of this type is then taken from Caffe, TensorFlow, ONNX (with a domain: "acme.Interp"), MXNet and Kaldi
 // files, and takes the place of a built-in one while the extension is loaded. Its fields are in LayerParams, its
-// weights in `blobs`. With OpenCV itself, opencv.hpp runs subclasses of the real cv::dnn::Layer.
+// weights in `blobs`; tensors of rank 4 are [n, c, h, w], also those of TensorFlow. With OpenCV itself, opencv.hpp runs
+// subclasses of the real cv::dnn::Layer.
 //
 // Differences from OpenCV: several requests may run at once, each with an instance of its own; contents of outputs and
 // internals are undefined at the beginning of `forward`, as in OpenCV; errors are thrown, as any exception.

@@ -115,7 +115,8 @@ def register_layer(type: str, cls: Any) -> None:
     of outputs for a list of arrays, which are valid during the call. A built-in layer of this type, or an earlier
     registration, is hidden until `unregister_layer`.
 
-    For ONNX, "domain.Type" or "domain::Type" names a type of a domain.
+    For ONNX, "domain.Type" or "domain::Type" names a type of a domain. As in OpenCV, tensors of rank 4 of a TensorFlow
+    model reach the layer as [n, c, h, w], and its results of rank 4 are converted back.
     """
     if not callable(cls):
         raise TypeError("class must be callable")
