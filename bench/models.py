@@ -61,10 +61,19 @@ def encoder(layers=4, length=128, width=512, heads=8):
     return b.model("encoder", [("x", TensorProto.FLOAT, [1, length, width])], [y])
 
 
+def lstm(layers=2, steps=100, width=512):
+    b = Builder(4)
+    y = "x"
+    for _ in range(layers):
+        y, _, _ = b.op("LSTM", y, b.weight(1, 4 * width, width), b.weight(1, 4 * width, width), b.weight(1, 8 * width, scale=0.1), outputs=3, hidden_size=width)
+        y = b.op("Squeeze", y, b.constant(np.array([1], np.int64)))
+    return b.model("lstm", [("x", TensorProto.FLOAT, [steps, 1, width])], [y])
+
+
 def write_all(folder):
     os.makedirs(folder, exist_ok=True)
     paths = []
-    for make in (resnet50, mobilenet_v2, encoder):
+    for make in (resnet50, mobilenet_v2, encoder, lstm):
         paths.append(os.path.join(folder, make.__name__ + ".onnx"))
         if not os.path.exists(paths[-1]):
             save(make(), paths[-1])

@@ -1,76 +1,32 @@
 // Recurrent cells: one step of RNN, GRU and LSTM, shared by their cell and sequence operations.
 #pragma once
 
+#include <cmath>
 #include <graft/op.hpp>
+#include <graft/recurrent.hpp>
 
 namespace graft {
 
-// ---- activation functions ----
-
-struct GateFunctionRow {
-  std::string_view name;  // in lower case; files use any case
-  double (*formula)(double x, double alpha, double beta);
-  bool takes_alpha, takes_beta;
-  double alpha, beta;  // defaults
-  bool common;         // known to the numbered opsets
-};
-inline constexpr GateFunctionRow gate_functions[] = {
-    {"sigmoid", [](double x, double, double) { return 1 / (1 + std::exp(-x)); }, false, false, 0, 0, true},
-    {"tanh", [](double x, double, double) { return std::tanh(x); }, false, false, 0, 0, true},
-    {"relu", [](double x, double, double) { return x < 0 ? 0 : x; }, false, false, 0, 0, true},
-    {"hardsigmoid", [](double x, double a, double b) { return std::min(std::max(a * x + b, 0.0), 1.0); }, true, true,
-     0.2, 0.5, true},
-    {"affine", [](double x, double a, double b) { return a * x + b; }, true, true, 1, 0, false},
-    {"leakyrelu", [](double x, double a, double) { return x < 0 ? a * x : x; }, true, false, 0.01, 0, false},
-    {"thresholdedrelu", [](double x, double a, double) { return x > a ? x : 0; }, true, false, 1, 0, false},
-    {"scaledtanh", [](double x, double a, double b) { return a * std::tanh(b * x); }, true, true, 1, 1, false},
-    {"elu", [](double x, double a, double) { return x < 0 ? a * std::expm1(x) : x; }, true, false, 1, 0, false},
-    {"softsign", [](double x, double, double) { return x / (1 + std::fabs(x)); }, false, false, 0, 0, false},
-    {"softplus", [](double x, double, double) { return x > 30 ? x : std::log1p(std::exp(x)); }, false, false, 0, 0,
-     false},
-};
-inline const GateFunctionRow& gate_function(std::string_view name) {
-  std::string lower(name);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  for (const GateFunctionRow& row : gate_functions)
-    if (row.name == lower) return row;
-  fail("'", name, "' is not a known activation function");
-}
-struct GateFunction {
-  const GateFunctionRow* row = &gate_functions[0];
-  double alpha = 0, beta = 0;
-  double operator()(double x) const { return row->formula(x, alpha, beta); }
-};
-
-// ---- attributes ----
-
-struct RecurrentAttributes {
-  int64_t hidden_size = 0;
-  std::vector<std::string> activations;
-  std::vector<float> activations_alpha, activations_beta;
-  float clip = 0;
-  static constexpr std::tuple common{
-      attr("hidden_size", &RecurrentAttributes::hidden_size, "size of the hidden state"),
-      attr("activations", &RecurrentAttributes::activations, "activation functions of the gates"),
-      attr("activations_alpha", &RecurrentAttributes::activations_alpha, "first parameter of each activation"),
-      attr("activations_beta", &RecurrentAttributes::activations_beta, "second parameter of each activation"),
-      attr("clip", &RecurrentAttributes::clip, "clip the inputs of activations to -clip..clip; 0: disabled")};
-
-  GateFunction activation(size_t i) const {
-    if (i >= activations.size()) fail("expected at least ", i + 1, " activations, got ", activations.size());
-    const GateFunctionRow& row = gate_function(activations[i]);
-    return {&row, i < activations_alpha.size() ? activations_alpha[i] : row.alpha,
-            i < activations_beta.size() ? activations_beta[i] : row.beta};
+// The formulas of the activation functions; `a` and `b` are their parameters.
+inline double gate_value(const GateFunction& f, double x) {
+  double a = f.alpha, b = f.beta;
+  switch (f.kind) {
+    case GateKind::sigmoid: return 1 / (1 + std::exp(-x));
+    case GateKind::tanh: return std::tanh(x);
+    case GateKind::relu: return x < 0 ? 0 : x;
+    case GateKind::hard_sigmoid: return std::min(std::max(a * x + b, 0.0), 1.0);
+    case GateKind::affine: return a * x + b;
+    case GateKind::leaky_relu: return x < 0 ? a * x : x;
+    case GateKind::thresholded_relu: return x > a ? x : 0;
+    case GateKind::scaled_tanh: return a * std::tanh(b * x);
+    case GateKind::elu: return x < 0 ? a * std::expm1(x) : x;
+    case GateKind::softsign: return x / (1 + std::fabs(x));
+    case GateKind::softplus: return x > 30 ? x : std::log1p(std::exp(x));
   }
-};
+  return x;
+}
 
 // ---- cells ----
-
-enum class CellKind { rnn, gru, lstm };
-constexpr int64_t gates_of(CellKind kind) { return kind == CellKind::lstm ? 4 : kind == CellKind::gru ? 3 : 1; }
-constexpr size_t states_of(CellKind kind) { return kind == CellKind::lstm ? 2 : 1; }
-constexpr size_t activations_of(CellKind kind) { return kind == CellKind::lstm ? 3 : kind == CellKind::gru ? 2 : 1; }
 
 // The weights of one direction and how to use them. Gates are stored in the order z, r, h for GRU and f, i, c, o for
 // LSTM unless `order` says otherwise.
@@ -120,7 +76,7 @@ inline void RecurrentCell::step(const double* x, double* state, double* c) {
 inline void RecurrentCell::rnn(double* state) {
   for (int64_t i = 0; i < hidden; ++i) {
     auto k = static_cast<size_t>(i);
-    state[i] = f(cut(xw[k] + hr[k] + bias(i)));
+    state[i] = gate_value(f, cut(xw[k] + hr[k] + bias(i)));
   }
 }
 
@@ -128,7 +84,7 @@ inline void RecurrentCell::gru(double* state) {
   auto n = static_cast<size_t>(hidden);
   auto gate = [&](size_t which, size_t i) {
     size_t at = which * n + i;
-    return f(cut(xw[at] + hr[at] + bias(static_cast<int64_t>(at))));
+    return gate_value(f, cut(xw[at] + hr[at] + bias(static_cast<int64_t>(at))));
   };
   reset.resize(n);
   for (size_t i = 0; i < n; ++i) reset[i] = gate(1, i);
@@ -141,7 +97,7 @@ inline void RecurrentCell::gru(double* state) {
     multiply(r + 2 * hidden * hidden, reset.data(), hidden, hidden, recurrent.data());
   }
   for (size_t i = 0; i < n; ++i) {
-    double candidate = g(cut(xw[2 * n + i] + recurrent[i] + bias(static_cast<int64_t>(2 * n + i))));
+    double candidate = gate_value(g, cut(xw[2 * n + i] + recurrent[i] + bias(static_cast<int64_t>(2 * n + i))));
     state[i] = (1 - z[i]) * candidate + z[i] * state[i];
   }
 }
@@ -154,11 +110,11 @@ inline void RecurrentCell::lstm(double* state, double* c) {
       return xw[at] + hr[at] + bias(static_cast<int64_t>(at));
     };
     auto peep = [&](size_t which) { return p ? p[which * n + i] * c[i] : 0; };
-    double forget = f(cut(sum(0) + peep(0))), in = f(cut(sum(1) + peep(1)));
+    double forget = gate_value(f, cut(sum(0) + peep(0))), in = gate_value(f, cut(sum(1) + peep(1)));
     if (coupling == input_from_forget) in = 1 - forget;
     if (coupling == forget_from_input) forget = 1 - in;
-    c[i] = forget * c[i] + in * g(cut(sum(2)));
-    state[i] = f(cut(sum(3) + peep(2))) * h(c[i]);
+    c[i] = forget * c[i] + in * gate_value(g, cut(sum(2)));
+    state[i] = gate_value(f, cut(sum(3) + peep(2))) * gate_value(h, c[i]);
   }
 }
 
@@ -215,12 +171,11 @@ inline void recurrent_infer(Infer& ctx, CellKind kind, const RecurrentAttributes
   for (size_t i = 0; i < states; ++i) ctx.output(i + extra, type, state);
 }
 
-// The activations of a cell, or of direction `d` of a sequence with separate ones per direction.
 inline void set_activations(RecurrentCell& cell, const RecurrentAttributes& a, size_t d = 0) {
-  size_t n = activations_of(cell.kind), first = a.activations.size() > n ? d * n : 0;
-  cell.f = a.activation(first);
-  if (n > 1) cell.g = a.activation(first + 1);
-  if (n > 2) cell.h = a.activation(first + 2);
+  size_t n = activations_of(cell.kind);
+  cell.f = a.activation(cell.kind, 0, d);
+  if (n > 1) cell.g = a.activation(cell.kind, 1, d);
+  if (n > 2) cell.h = a.activation(cell.kind, 2, d);
 }
 inline void check_activations(const RecurrentAttributes& a, CellKind kind, size_t directions, bool any) {
   size_t n = activations_of(kind), given = a.activations.size();

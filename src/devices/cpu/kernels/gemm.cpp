@@ -128,6 +128,34 @@ constexpr std::array<Tile, sizeof...(r)> tiles_of(std::integer_sequence<int64_t,
 }
 constexpr auto tiles = tiles_of(std::make_integer_sequence<int64_t, tile_rows>());
 
+// A row or two times several panels of B, `next` floats apart: a tile of its own has too few independent sums to hide
+// the latency of a multiply-add.
+template <int64_t rows, int64_t panels>
+void thin(int64_t k, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, int64_t next, float* HWY_RESTRICT c,
+          int64_t c_down, bool add) {
+  const D d;
+  V sum[rows][2 * panels];
+#pragma GCC unroll 16
+  for (int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 16
+    for (int64_t v = 0; v < 2 * panels; ++v) sum[r][v] = hn::Zero(d);
+  for (int64_t i = 0; i < k; ++i) {
+#pragma GCC unroll 16
+    for (int64_t v = 0; v < 2 * panels; ++v) {
+      const V y = hn::Load(d, b + v / 2 * next + i * tile_columns + v % 2 * lanes);
+#pragma GCC unroll 16
+      for (int64_t r = 0; r < rows; ++r) sum[r][v] = hn::MulAdd(hn::Set(d, a[i * rows + r]), y, sum[r][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 16
+    for (int64_t v = 0; v < 2 * panels; ++v) {
+      float* to = c + r * c_down + v * lanes;
+      hn::StoreU(add ? hn::Add(sum[r][v], hn::LoadU(d, to)) : sum[r][v], d, to);
+    }
+}
+
 void multiply(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_depth, int64_t a_from, const float* b,
               int64_t b_depth, int64_t b_from, float* c, int64_t c_down, bool add) {
   // Panels of B that are multiplied by every panel of A: as many as fit in the L2 cache.
@@ -137,7 +165,12 @@ void multiply(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_depth, 
       int64_t rows = std::min(tile_rows, m - i);
       const float* panel = a + i * a_depth + a_from * rows;
       Tile f = tiles[static_cast<size_t>(rows - 1)];
-      for (int64_t j = first; j < last; j += tile_columns)
+      int64_t j = first, panels = rows == 1 ? 4 : 2, next = b_depth * tile_columns;
+      for (; rows <= 2 && j + panels * tile_columns <= last; j += panels * tile_columns) {
+        auto* many = rows == 1 ? thin<1, 4> : thin<2, 2>;
+        many(k, panel, b + j * b_depth + b_from * tile_columns, next, c + i * c_down + j, c_down, add);
+      }
+      for (; j < last; j += tile_columns)
         f(k, panel, b + j * b_depth + b_from * tile_columns, c + i * c_down + j, c_down, std::min(tile_columns, n - j),
           add);
     }
