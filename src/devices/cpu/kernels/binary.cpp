@@ -1,7 +1,7 @@
 // Element-wise operations of two f32 inputs that broadcast: y = f(a, b).
 //
-// Adjacent axes along which both inputs advance uniformly are merged. What remains are rows in which each input is
-// either contiguous or a single number, which is all that the vectorized loops need to distinguish.
+// Rows (rows.hpp) in which each input is either contiguous or a single number are all that the vectorized loops need to
+// distinguish.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "binary.cpp"
 #include <hwy/foreach_target.h>
@@ -9,6 +9,8 @@
 #include <hwy/highway.h>
 
 #include <graft/op.hpp>
+
+#include "rows.hpp"
 
 #ifndef GRAFT_CPU_BINARY_ONCE
 #define GRAFT_CPU_BINARY_ONCE
@@ -137,8 +139,7 @@ HWY_EXPORT(binary_rows);
 struct BinaryPlan {
   BinaryFunction row = nullptr;
   RowKind kind = RowKind::both;
-  int64_t length = 1;                           // of a row
-  std::vector<int64_t> dims, a_steps, b_steps;  // of the rows
+  RowPlan<2> rows;
 };
 
 void binary_accept(Accept& ctx) {
@@ -147,80 +148,37 @@ void binary_accept(Accept& ctx) {
   if (!ctx.shape(0).is_static() || !ctx.shape(1).is_static()) unsupported("requires static shapes");
 }
 
-// Merges axes; the last one becomes the row.
-BinaryPlan plan_rows(const std::vector<int64_t>& a, const std::vector<int64_t>& b, const std::vector<int64_t>& y) {
-  std::vector<int64_t> a_steps = broadcast_strides(a, y), b_steps = broadcast_strides(b, y);
-  BinaryPlan p;
-  for (size_t i = 0; i < y.size(); ++i) {
-    if (y[i] == 1) continue;
-    if (!p.dims.empty() && p.a_steps.back() == a_steps[i] * y[i] && p.b_steps.back() == b_steps[i] * y[i]) {
-      p.dims.back() *= y[i], p.a_steps.back() = a_steps[i], p.b_steps.back() = b_steps[i];
-    } else {
-      p.dims.push_back(y[i]), p.a_steps.push_back(a_steps[i]), p.b_steps.push_back(b_steps[i]);
-    }
-  }
-  if (p.dims.empty()) return p;
-  p.length = p.dims.back();
-  p.kind = p.a_steps.back() == 0 ? RowKind::right : p.b_steps.back() == 0 ? RowKind::left : RowKind::both;
-  p.dims.pop_back(), p.a_steps.pop_back(), p.b_steps.pop_back();
-  return p;
-}
-
 BinaryFunction binary_function(std::string_view type) {
   for (const BinaryRow& row : HWY_DYNAMIC_DISPATCH(binary_rows)())
     if (row.type == type) return row.f;
   unsupported("no vector function for ", type);
 }
 
-BinaryPlan binary_prepare(Prepare& ctx) {
-  std::vector<int64_t> a = ctx.shape(0).values(), b = ctx.shape(1).values();
-  BinaryPlan p = plan_rows(a, b, broadcast(ctx.shape(0), ctx.shape(1)).values());
+BinaryPlan binary_plan(Prepare& ctx, const std::vector<int64_t>& a, const std::vector<int64_t>& b,
+                       const std::vector<int64_t>& y) {
+  BinaryPlan p;
   p.row = binary_function(ctx.op_type());
+  p.rows = plan_rows<2>({a, b}, y);
+  if (p.rows.length > 1) p.kind = !p.rows.step[0] ? RowKind::right : !p.rows.step[1] ? RowKind::left : RowKind::both;
   return p;
+}
+BinaryPlan binary_prepare(Prepare& ctx) {
+  return binary_plan(ctx, ctx.shape(0).values(), ctx.shape(1).values(), broadcast(ctx.shape(0), ctx.shape(1)).values());
 }
 // A 1-D slope belongs to the channels if its length matches.
 BinaryPlan prelu_prepare(Prepare& ctx) {
   std::vector<int64_t> x = ctx.shape(0).values(), slope = ctx.shape(1).values();
   if (slope.size() == 1 && x.size() > 1 && slope[0] == x[1]) slope.resize(x.size() - 1, 1);
-  BinaryPlan p = plan_rows(x, slope, x);
-  p.row = binary_function(ctx.op_type());
-  return p;
+  return binary_plan(ctx, x, slope, x);
 }
 
 void binary_run(Run& ctx, const BinaryPlan& p) {
   const float* a = ctx.input(0).data<const float>();
   const float* b = ctx.input(1).data<const float>();
   float* y = ctx.output(0).data<float>();
-  if (ctx.output(0).size() == 0) return;
-  constexpr int64_t piece = 8192;
-  int64_t pieces = (p.length + piece - 1) / piece, rows = count_of(p.dims);
-  int64_t a_step = p.kind != RowKind::right, b_step = p.kind != RowKind::left;
-  ctx.parallel_for(rows * pieces, std::max<int64_t>(1, 2 * piece / std::min(p.length, piece)),
-                   [&](int64_t begin, int64_t end) {
-                     std::array<int64_t, 16> at{};
-                     int64_t a_at = 0, b_at = 0, row = begin / pieces;
-                     for (size_t i = p.dims.size(); i-- > 0; row /= p.dims[i]) {
-                       at[i] = row % p.dims[i];
-                       a_at += at[i] * p.a_steps[i], b_at += at[i] * p.b_steps[i];
-                     }
-                     for (int64_t t = begin; t < end;) {
-                       int64_t first = t % pieces * piece, last = std::min(p.length, first + (end - t) * piece);
-                       p.row(a + a_at + first * a_step, b + b_at + first * b_step, y + t / pieces * p.length + first,
-                             last - first, p.kind);
-                       t += (last - first + piece - 1) / piece;
-                       for (size_t i = p.dims.size(); i-- > 0;) {
-                         a_at += p.a_steps[i], b_at += p.b_steps[i];
-                         if (++at[i] < p.dims[i]) break;
-                         a_at -= p.a_steps[i] * p.dims[i], b_at -= p.b_steps[i] * p.dims[i];
-                         at[i] = 0;
-                       }
-                     }
-                   });
-}
-
-void rank_accept(Accept& ctx) {
-  binary_accept(ctx);
-  if (std::max(ctx.shape(0).rank(), ctx.shape(1).rank()) > 16) unsupported("expected at most 16 axes after merging");
+  for_rows(ctx, p.rows, [&](const std::array<int64_t, 2>& from, int64_t to, int64_t n) {
+    p.row(a + from[0], b + from[1], y + to, n, p.kind);
+  });
 }
 
 }  // namespace
@@ -230,7 +188,7 @@ Definitions cpu_binary() {
   for (const BinaryRow& row : HWY_DYNAMIC_DISPATCH(binary_rows)())
     ops += Kernel("CPU", "rows_f32")
                .of(row.type, "opset1")
-               .accept(rank_accept)
+               .accept(binary_accept)
                .run(row.type == "PRelu" ? prelu_prepare : binary_prepare, binary_run);
   return ops;
 }
