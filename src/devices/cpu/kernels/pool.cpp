@@ -4,6 +4,8 @@
 // Indices of maxima are searched element by element, and only if that output is used. Padding is materialized with the
 // neutral element: -inf for the maximum (windows without any element are declined) and 0 for the sum. The divisors of
 // the average are precomputed per row and column.
+#include "pool.hpp"
+
 #include "sliding.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -140,22 +142,6 @@ struct PoolState {
   bool last = false;          // channels are last
 };
 
-WindowAxes pool_axes(Accept& ctx) {
-  std::vector<int64_t> x = ctx.shape(0).values(), y = ctx.output(0).shape.values();
-  auto kernel = ctx.attr<std::vector<int64_t>>("kernel");
-  WindowAttributes a;
-  a.strides = ctx.attr<std::vector<int64_t>>("strides");
-  a.dilations = ctx.attr<std::optional<std::vector<int64_t>>>("dilations").value_or(std::vector<int64_t>());
-  a.pads_begin = ctx.attr<std::vector<int64_t>>("pads_begin");
-  a.pads_end = ctx.attr<std::vector<int64_t>>("pads_end");
-  auto pad = ctx.attr<std::string>("auto_pad");
-  a.auto_pad = pad == "same_lower"   ? AutoPad::same_lower
-               : pad == "same_upper" ? AutoPad::same_upper
-               : pad == "valid"      ? AutoPad::valid
-                                     : AutoPad::given;
-  return window_axes(std::span(x).subspan(2), std::span(y).subspan(2), kernel, a);
-}
-
 void pool_accept(Accept& ctx) {
   if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
   if (!ctx.shape(0).is_static() || !ctx.output(0).shape.is_static()) unsupported("requires static shapes");
@@ -163,9 +149,7 @@ void pool_accept(Accept& ctx) {
 }
 void max_pool_accept(Accept& ctx) {
   pool_accept(ctx);
-  for (const WindowAxis& w : pool_axes(ctx))
-    for (int64_t i = 0; i < w.output; ++i)
-      if (auto [first, last] = w.taps(i); first == last) unsupported("requires windows with at least one element");
+  accept_full_windows(pool_axes(ctx));
 }
 
 PoolState max_pool_prepare(Prepare& ctx) {

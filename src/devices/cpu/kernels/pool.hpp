@@ -1,0 +1,32 @@
+// What the kernels of pooling share.
+#pragma once
+
+#include <graft/op.hpp>
+#include <graft/windows.hpp>
+
+namespace graft {
+
+inline WindowAxes pool_axes(Accept& ctx) {
+  std::vector<int64_t> x = ctx.shape(0).values(), y = ctx.output(0).shape.values();
+  auto kernel = ctx.attr<std::vector<int64_t>>("kernel");
+  WindowAttributes a;
+  a.strides = ctx.attr<std::vector<int64_t>>("strides");
+  a.dilations = ctx.attr<std::optional<std::vector<int64_t>>>("dilations").value_or(std::vector<int64_t>());
+  a.pads_begin = ctx.attr<std::vector<int64_t>>("pads_begin");
+  a.pads_end = ctx.attr<std::vector<int64_t>>("pads_end");
+  auto pad = ctx.attr<std::string>("auto_pad");
+  a.auto_pad = pad == "same_lower"   ? AutoPad::same_lower
+               : pad == "same_upper" ? AutoPad::same_upper
+               : pad == "valid"      ? AutoPad::valid
+                                     : AutoPad::given;
+  return window_axes(std::span(x).subspan(2), std::span(y).subspan(2), kernel, a);
+}
+
+// Declines windows without any element, whose maximum is a matter of definition.
+inline void accept_full_windows(const WindowAxes& axes) {
+  for (const WindowAxis& w : axes)
+    for (int64_t i = 0; i < w.output; ++i)
+      if (auto [first, last] = w.taps(i); first == last) unsupported("requires windows with at least one element");
+}
+
+}  // namespace graft
