@@ -68,7 +68,7 @@ void maximum_pool(std::span<const T> x, int64_t planes, const WindowAxes& axes, 
     each_window(
         axes, [&](int64_t) { best_at = -1, best = least; },
         [&](int64_t at) {
-          if (best_at < 0 || from[at] > best) best = from[at], best_at = at;
+          if (best_at < 0 || from[at] > best || (from[at] != from[at] && best == best)) best = from[at], best_at = at;
         },
         [&](int64_t at) {
           auto o = static_cast<size_t>(base + at);

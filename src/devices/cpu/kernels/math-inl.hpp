@@ -26,6 +26,12 @@ HWY_INLINE V at_most(V x, V high) {
   return hn::IfThenElse(hn::Gt(x, high), high, x);
 }
 
+// The larger of two; NaN if either is.
+template <class V>
+HWY_INLINE V highest(V a, V b) {
+  return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
+}
+
 // e^x. Highway assembles the exponent without a range check, so it wraps around from 2^128 on: e^89 overflows, and so
 // does everything above. Below, its result is correct down to the smallest subnormal number.
 template <class D, class V>

@@ -14,6 +14,7 @@
 // Must come after foreach_target.
 #include <hwy/highway.h>
 
+#include "math-inl.hpp"
 #include "sliding-inl.hpp"
 
 #ifndef GRAFT_CPU_POOL_ONCE
@@ -41,7 +42,7 @@ struct Maximum {
   }
   template <class V>
   V step(int, V x, V most) const {
-    return hn::Max(x, most);
+    return highest(x, most);
   }
   template <class D, class V>
   V end(D, V most, int64_t, int64_t) const {
@@ -97,7 +98,7 @@ HWY_INLINE void pool_position(const WindowAxes& axes, float count, const float* 
     for (int64_t tx = x0; tx < x1; ++tx) {
       int64_t at = (oy * ay.stride + ay.offset(ty)) * ax.input + ox * ax.stride + ax.offset(tx);
       const auto value = load(x + at * channels);
-      v = count > 0 ? hn::Add(v, value) : hn::Max(value, v);
+      v = count > 0 ? hn::Add(v, value) : highest(value, v);
     }
   store(count > 0 ? hn::Div(v, hn::Set(d, count)) : v);
 }
@@ -149,6 +150,7 @@ void pool_accept(Accept& ctx) {
 }
 void max_pool_accept(Accept& ctx) {
   pool_accept(ctx);
+  accept_indices(ctx);
   accept_full_windows(pool_axes(ctx));
 }
 
@@ -219,7 +221,7 @@ void find_largest(const PoolState& s, const float* x, int64_t step, int64_t base
       for (int64_t ty = y0; ty < y1; ++ty)
         for (int64_t tx = x0; tx < x1; ++tx) {
           int64_t at = (oy * ay.stride + ay.offset(ty)) * ax.input + ox * ax.stride + ax.offset(tx);
-          if (best < 0 || x[at * step] > x[best * step]) best = at;
+          if (best < 0 || beats(x[at * step], x[best * step])) best = at;
         }
       *to++ = static_cast<T>((base + best) % s.index_modulus);
     }

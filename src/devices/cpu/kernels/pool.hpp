@@ -28,5 +28,13 @@ inline void accept_full_windows(const WindowAxes& axes) {
     for (int64_t i = 0; i < w.output; ++i)
       if (auto [first, last] = w.taps(i); first == last) unsupported("requires windows with at least one element");
 }
+inline void accept_indices(Accept& ctx) {
+  if (ctx.outputs() < 2) return;
+  if (DType t = ctx.output(1).type; t != DType::i32 && t != DType::i64)
+    unsupported("expected indices of type i32 or i64, got ", t);
+}
+
+// Whether a value takes the place of the largest one so far. A NaN is larger than all numbers.
+inline bool beats(float x, float most) { return x > most || (x != x && most == most); }
 
 }  // namespace graft

@@ -6,6 +6,7 @@
 // Must come after foreach_target.
 #include <hwy/highway.h>
 
+#include "math-inl.hpp"
 #include "pool.hpp"
 #include "scratch.hpp"
 
@@ -19,9 +20,9 @@ void raise_row(const float* HWY_RESTRICT x, float* HWY_RESTRICT to, int64_t n) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Max(hn::LoadU(d, x + i), hn::LoadU(d, to + i)), d, to + i);
+  for (; i + lanes <= n; i += lanes) hn::StoreU(highest(hn::LoadU(d, x + i), hn::LoadU(d, to + i)), d, to + i);
   const hn::CappedTag<float, 1> one;
-  for (; i < n; ++i) hn::StoreU(hn::Max(hn::LoadU(one, x + i), hn::LoadU(one, to + i)), one, to + i);
+  for (; i < n; ++i) hn::StoreU(highest(hn::LoadU(one, x + i), hn::LoadU(one, to + i)), one, to + i);
 }
 
 }  // namespace graft::HWY_NAMESPACE
@@ -42,6 +43,7 @@ struct VolumeState {
 void volume_accept(Accept& ctx) {
   if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
   if (!ctx.shape(0).is_static() || !ctx.output(0).shape.is_static()) unsupported("requires static shapes");
+  accept_indices(ctx);
   WindowAxes axes = pool_axes(ctx);
   accept_full_windows(axes);
   constexpr int64_t widest = 1 << 16;
@@ -73,7 +75,7 @@ void volume_line(const VolumeState& s, const float* x, int64_t oz, int64_t oy, f
     auto [x0, x1] = ax.taps(ox);
     const float* first = row + ox * ax.stride + ax.offset(x0);
     float most = *first;
-    for (int64_t t = 1; t < x1 - x0; ++t) most = first[t * ax.dilation] > most ? first[t * ax.dilation] : most;
+    for (int64_t t = 1; t < x1 - x0; ++t) most = beats(first[t * ax.dilation], most) ? first[t * ax.dilation] : most;
     y[ox] = most;
   }
 }
@@ -90,7 +92,7 @@ int64_t largest_in(const VolumeState& s, const float* x, int64_t oz, int64_t oy,
       for (int64_t tx = x0; tx < x1; ++tx) {
         int64_t row = (oz * az.stride + az.offset(tz)) * ay.input + oy * ay.stride + ay.offset(ty);
         int64_t at = row * ax.input + ox * ax.stride + ax.offset(tx);
-        if (best < 0 || x[at] > x[best]) best = at;
+        if (best < 0 || beats(x[at], x[best])) best = at;
       }
   return best;
 }
