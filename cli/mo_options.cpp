@@ -10,7 +10,6 @@
 namespace graft::cli {
 namespace {
 
-constexpr const char* mxnet = "MXNet models cannot be read yet";
 constexpr const char* kaldi = "Kaldi models cannot be read yet";
 constexpr const char* to_onnx = "export the model to ONNX";
 constexpr const char* by_extension = "implement the layer as an extension; graft new generates a skeleton";
@@ -34,12 +33,6 @@ constexpr Refused refused[] = {
     {"--tensorflow_subgraph_patterns", true, "TensorFlow is not used for inference", by_extension},
     {"--tensorflow_operation_patterns", true, "TensorFlow is not used for inference", by_extension},
     {"--offload_unsupported_operations_to_tf", false, "TensorFlow is not used for inference", by_extension},
-    {"--input_symbol", true, mxnet, to_onnx},
-    {"--nd_prefix_name", true, mxnet, to_onnx},
-    {"--pretrained_model_name", true, mxnet, to_onnx},
-    {"--save_params_from_nd", false, mxnet, to_onnx},
-    {"--legacy_mxnet_model", false, mxnet, to_onnx},
-    {"--enable_ssd_gluoncv", false, mxnet, to_onnx},
     {"--counts", true, kaldi, to_onnx},
     {"--remove_output_softmax", false, kaldi, to_onnx},
     {"--remove_memory", false, kaldi, to_onnx},
@@ -55,6 +48,8 @@ constexpr Granted granted[] = {
     {"--caffe_parser_path", true, "fields of any Caffe fork are read without a generated parser"},
     {"--share_weights", false, "weights are memory-mapped from the model file"},
     {"--disable_weights_compression", false, "weights of FakeQuantize keep their precision"},
+    {"--legacy_mxnet_model", false, "symbols of all MXNet versions are read"},
+    {"--enable_ssd_gluoncv", false, "the whole graph is imported, including its anchors and detection"},
     {"--legacy_ir_generation", false, "there is only one IR writer"},
     {"--use_new_frontend", false, "there is only one importer"},
     {"--use_legacy_frontend", false, "there is only one importer"},
@@ -112,7 +107,8 @@ void MoOptions::add(CLI::App& app) {
     app.add_flag(names, target, what)->group(group);
   };
   option("--framework", framework,
-         "check the framework of the model: tf, caffe or onnx (default: detected from the file)", "NAME", "Model");
+         "check the framework of the model: tf, caffe, onnx or mxnet (default: detected from the file)", "NAME", "Model");
+  mxnet.add(app);
   option("--saved_model_dir", saved_model, "SavedModel directory", "DIR", "Model");
   option("--saved_model_tags", tags, "tags of the graph in the SavedModel (default: serve)", "TAGS", "Model");
   option("--input_meta_graph", meta_graph, "MetaGraph file (.meta) next to its checkpoint", "FILE", "Model");
@@ -168,6 +164,7 @@ void MoOptions::add_to(ModelOptions& model, ReadOptions& read) const {
     else if (meta.extension() == ".index") meta.replace_extension(".meta");
     model.files.insert(model.files.begin(), meta.string());
   }
+  mxnet.add_to(model, read);
   int models = !saved_model.empty() + !meta_graph.empty() + !model.model.empty();
   if (models > 1) throw UsageError("--input_model, --saved_model_dir and --input_meta_graph are mutually exclusive");
   for (std::string_view t : split(tags, ',')) read.tags.emplace_back(trim(t));
@@ -183,11 +180,10 @@ void MoOptions::add_to(ModelOptions& model, ReadOptions& read) const {
 
 void MoOptions::check_framework(const std::vector<std::string>& files) const {
   if (!framework.empty()) {
-    if (is_word(framework, {"mxnet"})) throw UsageError(text("--framework mxnet is not supported: ", mxnet), to_onnx);
     if (is_word(framework, {"kaldi"})) throw UsageError(text("--framework kaldi is not supported: ", kaldi), to_onnx);
     if (is_word(framework, {"paddle"})) throw UsageError("--framework paddle is not supported", to_onnx);
-    if (!is_word(framework, {"tf", "tensorflow", "caffe", "onnx"}))
-      throw UsageError(text("--framework: expected tf, caffe or onnx, got '", framework, "'"));
+    if (!is_word(framework, {"tf", "tensorflow", "caffe", "onnx", "mxnet"}))
+      throw UsageError(text("--framework: expected tf, caffe, onnx or mxnet, got '", framework, "'"));
     std::string wanted = is_word(framework, {"tf"}) ? "tensorflow" : to_lower(framework);
     std::string found = recognize_format(files[0]);
     if (found != wanted)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "command.hpp"
+#include "mxnet_options.hpp"
 
 namespace graft::cli {
 
@@ -9,6 +10,7 @@ struct MoOptions {
   std::string framework, data_type, checkpoint, meta_graph, saved_model, tags, pipeline, finegrain, transform;
   bool compress = false, is_text = false, progress = false, stream = false;
   bool no_fusing = false, no_group_fusing = false, no_strides = false, concats = false, keep_transposes = false;
+  MxnetOptions mxnet;
   std::vector<std::string> notes;  // about options without effect
 
   void add(CLI::App& app);

@@ -74,13 +74,16 @@ struct GRAFT_API ReadOptions {
   std::vector<std::string> tags;  // of the graph in a SavedModel; none: the one for serving
   std::string signature;          // of that graph; empty: serving_default, or the only one
 
+  // MXNet.
+  std::string save_parameters;  // file to write the arrays of all given files to
+
   LimitChanges limits;  // limits.hpp; the model is also compiled and written with them
 
   std::vector<std::string> disabled_passes;  // of extensions, of those that run as soon as a model is read
 };
 
-// The format of a model file or folder, by its content: "onnx", "caffe", "tensorflow", "ir" or "text". Fails if it is
-// none of them.
+// The format of a model file or folder, by its content: "onnx", "caffe", "tensorflow", "mxnet", "ir" or
+// "text". Fails if it is none of them.
 GRAFT_API std::string recognize_format(const std::string& path);
 
 // ---- replacements of sub-graphs ----

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "readers/proto_text.hpp"
+#include "readers/python_text.hpp"
 #include "readers/raw.hpp"
 #include "readers/wire.hpp"
 
@@ -29,11 +30,5 @@ ProtoNode read_caffe_definition(std::string_view caffemodel, const Limits& limit
 
 // Converts a layer of `layers` to the current form: type names instead of the enum, parameters in a message per type.
 ProtoNode upgraded_caffe_layer(const ProtoNode& layer);
-
-// ---- python_text.cpp ----
-
-// The fields of a string in the syntax of a Python dictionary, outer braces optional: {'stride': 16, scales: [8, 16]}.
-// Nested dictionaries have dotted paths. Empty when the string is not a dictionary.
-std::vector<std::pair<std::string, Attribute>> parse_python_fields(std::string_view text);
 
 }  // namespace graft

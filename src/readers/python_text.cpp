@@ -1,5 +1,6 @@
+#include "readers/python_text.hpp"
+
 #include "base/text.hpp"
-#include "readers/caffe_parts.hpp"
 
 namespace graft {
 namespace {
@@ -9,6 +10,10 @@ class PythonText {
  public:
   explicit PythonText(std::string_view s) : s_(s) {}
 
+  bool whole(Attribute& out) {
+    skip();
+    return value(out) && at_ == s_.size();
+  }
   bool whole(std::vector<std::pair<std::string, Attribute>>& out) {
     skip();
     bool braces = accept('{');
@@ -74,6 +79,11 @@ class PythonText {
     return !out.empty();
   }
 
+  // Python 2 wrote 3L for some integers.
+  static std::optional<int64_t> long_integer(std::string_view word) {
+    if (!word.ends_with('L')) return std::nullopt;
+    return parse_int(word.substr(0, word.size() - 1));
+  }
   bool value(Attribute& out) {
     if (peek('[') || peek('(')) return list(out);
     std::string word;
@@ -86,6 +96,7 @@ class PythonText {
     if (word == "True" || word == "true") out = true;
     else if (word == "False" || word == "false") out = false;
     else if (auto i = parse_int(word)) out = *i;
+    else if (auto l = long_integer(word)) out = *l;
     else if (auto f = parse_number(word)) out = *f;
     else out = std::move(word);
     return true;
@@ -123,6 +134,12 @@ class PythonText {
 std::vector<std::pair<std::string, Attribute>> parse_python_fields(std::string_view text) {
   std::vector<std::pair<std::string, Attribute>> out;
   if (!PythonText(text).whole(out)) out.clear();
+  return out;
+}
+
+std::optional<Attribute> parse_python_value(std::string_view text) {
+  Attribute out;
+  if (!PythonText(text).whole(out)) return std::nullopt;
   return out;
 }
 

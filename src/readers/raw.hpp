@@ -87,7 +87,7 @@ struct RawFunction {
 };
 
 struct RawModel {
-  std::string framework;  // "onnx", "caffe", "tensorflow"
+  std::string framework;  // "onnx", "caffe", "tensorflow", "mxnet"
   std::string path;       // of the main file
   std::string producer;
   std::string position_unit = "byte";     // what RawNode::position counts
@@ -103,6 +103,10 @@ struct ReadRequest {
   std::string checkpoint;         // values of a TensorFlow graph's variables: "model.ckpt" or "model.ckpt.index"
   std::vector<std::string> tags;  // of the graph to select from a SavedModel; none: the one for serving
   std::string signature;          // of that graph; empty: serving_default, or the only one
+
+  // MXNet.
+  std::vector<std::string> inputs;  // variables that are inputs of the model even if they have a value
+  std::string save_parameters;      // file to write all arrays to
 };
 
 }  // namespace graft

@@ -15,6 +15,7 @@
 #include "readers/onnx.hpp"
 #include "readers/tensorflow.hpp"
 #include "toolkit/load_log.hpp"
+#include "toolkit/mxnet_files.hpp"
 
 namespace graft {
 namespace {
@@ -50,6 +51,7 @@ RawModel read_framework(Format format, const std::vector<std::string>& files, Re
                         const Limits& limits) {
   if (format == Format::onnx) return read_onnx(files[0], limits);
   if (format == Format::caffe) return read_caffe_files(files, limits);
+  if (format == Format::mxnet) return read_mxnet_files(files, request, limits);
   for (size_t i = 1; i < files.size(); ++i)
     if (extension_of(files[i]) == ".index" && stem_of(files[0]) != "saved_model") request.checkpoint = files[i];
   return read_tensorflow(files[0], request, limits);

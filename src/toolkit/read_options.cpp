@@ -50,7 +50,10 @@ ImportOptions import_options(const ReadOptions& o) {
   out.read.signature = o.signature;
   out.read.tags = o.tags;
   if (!o.checkpoint.empty()) out.read.checkpoint = checkpoint_index(o.checkpoint);
+  out.read.save_parameters = o.save_parameters;
   out.cut = o.cut;
+  // An MXNet variable with a value is an input if the user names it.
+  for (const CutInput& in : o.cut.inputs) out.read.inputs.push_back(in.place);
   out.disabled_passes = o.disabled_passes;
   out.input_shapes = o.shapes;
   out.input_types = o.types;

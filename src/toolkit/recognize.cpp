@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "ir/ir.hpp"
 #include "readers/caffe.hpp"
+#include "readers/mxnet.hpp"
 #include "readers/onnx.hpp"
 #include "readers/tensorflow.hpp"
 #include "toolkit/border.hpp"
@@ -20,6 +21,7 @@ std::string_view format_name(Format f) {
     case Format::caffe: return "caffe";
     case Format::ir: return "ir";
     case Format::tensorflow: return "tensorflow";
+    case Format::mxnet: return "mxnet";
     case Format::text: return "text";
   }
   return "";
@@ -36,6 +38,7 @@ Format recognize(const std::string& path) {
   std::string_view bytes = file->chars();
   if (bytes.empty()) throw_user("'", path, "' is empty");
   if (looks_like_ir(bytes)) return Format::ir;
+  if (looks_like_mxnet_symbol(bytes) || looks_like_mxnet_params(bytes)) return Format::mxnet;
   std::string_view head = trim(bytes.substr(0, 4096));
   while (head.starts_with('#')) head = trim(head.substr(std::min(head.find('\n'), head.size())));
   if (head.starts_with("graph")) return Format::text;
@@ -46,12 +49,13 @@ Format recognize(const std::string& path) {
   std::string ending = extension_of(path);
   if (ending == ".prototxt" || ending == ".caffemodel") return Format::caffe;
   if (ending == ".onnx") return Format::onnx;
+  if (path.ends_with("-symbol.json") || ending == ".params" || ending == ".nd") return Format::mxnet;
   throw Error(ErrorKind::unsupported, text("'", path, "' is not in a supported model format"),
-              "supported are ONNX (.onnx), Caffe (.prototxt with .caffemodel), TensorFlow (frozen .pb, SavedModel) and "
-              "IR (.xml with .bin)");
+              "supported are ONNX (.onnx), Caffe (.prototxt with .caffemodel), TensorFlow (frozen .pb, SavedModel), "
+              "MXNet (-symbol.json with .params) and IR (.xml with .bin)");
 }
 
-bool is_framework(Format f) { return f == Format::onnx || f == Format::caffe || f == Format::tensorflow; }
+bool is_framework(Format f) { return f != Format::ir && f != Format::text; }
 
 std::string recognize_format(const std::string& path) {
   return at_border([&] { return std::string(format_name(recognize(path))); });

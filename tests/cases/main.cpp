@@ -122,8 +122,8 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
     if (name.empty()) continue;
     std::vector<Port> ports = model.inputs();
     for (const Port& p : ports) {
-      if (std::find(p.names.begin(), p.names.end(), name) == p.names.end() || c.value("framework", "") != "caffe")
-        continue;
+      bool sized = c.value("framework", "") == "caffe" || c.value("framework", "") == "mxnet";
+      if (std::find(p.names.begin(), p.names.end(), name) == p.names.end() || !sized) continue;
       Shape shape = Shape::of(load(folder, spec).value.dims());
       if (!p.shape.is_static() || p.shape != shape) resized.shapes[name] = shape;
     }

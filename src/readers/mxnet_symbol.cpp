@@ -1,0 +1,188 @@
+#include "readers/mxnet_symbol.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "readers/mxnet.hpp"
+
+namespace graft {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t most_outputs = 65'536;
+
+// Annotations of training and placement; files before 0.9 have them without underscores, also as "weight_lr_mult".
+constexpr std::string_view annotations[] = {"ctx_group",       "lr_mult",      "wd_mult",
+                                            "force_mirroring", "mirror_stage", "profiler_scope"};
+
+bool is_annotation(std::string_view key) {
+  if (key.size() > 4 && key.starts_with("__") && key.ends_with("__")) return true;
+  return std::any_of(std::begin(annotations), std::end(annotations), [&](std::string_view a) {
+    return key == a || (key.size() > a.size() && key.ends_with(a) && key[key.size() - a.size() - 1] == '_');
+  });
+}
+
+class SymbolReader {
+ public:
+  SymbolReader(const std::string& file, const Limits& limits) : file_(file), limits_(limits) {}
+
+  MxnetSymbol read(std::string_view bytes) {
+    json j = parse(bytes);
+    if (!j.is_object() || !j.contains("nodes") || !j["nodes"].is_array())
+      throw_user(file_, ": expected a symbol with a list of nodes");
+    const json& nodes = j["nodes"];
+    if (nodes.size() > limits_.nodes)
+      throw_limit(&Limits::nodes, file_, ": the symbol has more than ", limits_.nodes, " nodes");
+    MxnetSymbol s;
+    s.version = version_of(j);
+    s.nodes.reserve(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i) s.nodes.push_back(node(nodes[i], i));
+    heads(j, s);
+    upgrade(s);
+    return s;
+  }
+
+ private:
+  json parse(std::string_view bytes) const {
+    auto check = [&](int depth, json::parse_event_t, json&) {
+      if (depth > limits_.levels())
+        throw_limit(&Limits::depth, file_, ": values are nested more than ", limits_.depth, " deep");
+      return true;
+    };
+    try {
+      return json::parse(bytes.begin(), bytes.end(), check);
+    } catch (const json::parse_error& e) {
+      size_t at = std::min(e.byte ? e.byte - 1 : 0, bytes.size());
+      auto line = 1 + std::count(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(at), '\n');
+      throw_user(file_, ':', line, ": invalid JSON", at == bytes.size() ? ": unexpected end of the file" : "");
+    } catch (const json::exception& e) {
+      throw_user(file_, ": invalid JSON");
+    }
+  }
+
+  // "attrs": {"mxnet_version": ["int", 10100]}
+  static int64_t version_of(const json& j) {
+    if (!j.contains("attrs") || !j["attrs"].is_object() || !j["attrs"].contains("mxnet_version")) return 800;
+    const json& v = j["attrs"]["mxnet_version"];
+    if (v.is_array() && v.size() == 2 && v[1].is_number_integer()) return v[1].get<int64_t>();
+    return 800;
+  }
+
+  template <class... Parts>
+  [[noreturn]] void broken(size_t node, const Parts&... parts) const {
+    throw_user(file_, ": node ", node, ": ", parts...);
+  }
+
+  MxnetNode node(const json& j, size_t index) const {
+    if (!j.is_object()) broken(index, "expected an object");
+    MxnetNode n;
+    n.op = text_of(j, "op", index), n.name = text_of(j, "name", index);
+    if (n.op.empty()) broken(index, "'", n.name, "' has no operator");
+    if (n.name.empty()) broken(index, "a node (", n.op, ") has no name");
+    for (const char* key : {"param", "attr", "attrs"})
+      if (j.contains(key)) attributes(j[key], n, index);
+    if (n.attrs.size() > limits_.attributes)
+      throw_limit(&Limits::attributes, file_, ": node ", index, ": '", n.name, "' (", n.op, ") has ", n.attrs.size(),
+                  " attributes, expected at most ", limits_.attributes);
+    // Bodies of loops and branches are not read; the count says that they exist.
+    if (j.contains("subgraphs")) n.attrs.emplace_back("subgraphs", text(j["subgraphs"].size()));
+    if (!j.contains("inputs")) return n;
+    if (!j["inputs"].is_array()) broken(index, "expected a list of inputs");
+    if (j["inputs"].size() > limits_.items)
+      throw_limit(&Limits::items, file_, ": node ", index, ": '", n.name, "' has more than ", limits_.items, " inputs");
+    for (const json& in : j["inputs"]) n.inputs.push_back(entry(in, index, text("node ", index)));
+    if (n.is_variable() && !n.inputs.empty()) broken(index, "the variable '", n.name, "' has inputs");
+    return n;
+  }
+
+  std::string text_of(const json& j, const char* key, size_t index) const {
+    if (!j.contains(key)) return {};
+    if (!j[key].is_string()) broken(index, "expected a string for '", key, "'");
+    return j[key].get<std::string>();
+  }
+
+  void attributes(const json& j, MxnetNode& n, size_t index) const {
+    if (j.is_null()) return;
+    if (!j.is_object()) broken(index, "expected an object with the attributes of '", n.name, "'");
+    for (const auto& [key, value] : j.items()) {
+      if (value.is_structured()) broken(index, "expected a string for the attribute '", key, "' of '", n.name, "'");
+      if (!n.is_variable() && is_annotation(key)) continue;
+      std::string s = value.is_string()                         ? value.get<std::string>()
+                      : value.is_boolean() && value.get<bool>() ? "True"
+                      : value.is_boolean()                      ? "False"
+                      : value.is_null()                         ? "None"
+                                                                : value.dump();
+      auto same = std::find_if(n.attrs.begin(), n.attrs.end(), [&](const auto& a) { return a.first == key; });
+      if (same != n.attrs.end()) same->second = std::move(s);
+      else n.attrs.emplace_back(key, std::move(s));
+    }
+  }
+
+  // [node, output] or [node, output, version], of a node before `end`.
+  std::pair<size_t, size_t> entry(const json& j, size_t end, const std::string& where) const {
+    bool whole = j.is_array() && (j.size() == 2 || j.size() == 3);
+    for (size_t i = 0; whole && i < 2; ++i) whole = j[i].is_number_unsigned();
+    if (!whole) throw_user(file_, ": ", where, ": expected [node, output] as an input or a head");
+    auto node = j[0].get<uint64_t>(), output = j[1].get<uint64_t>();
+    if (node >= end) throw_user(file_, ": ", where, ": node ", node, " is not one of the ", end, " nodes before it");
+    if (output >= most_outputs)
+      throw_user(file_, ": ", where, ": expected an output number below ", most_outputs, ", got ", output);
+    return {node, output};
+  }
+
+  // The outputs of the model. Files without heads have those nodes as outputs that no node consumes.
+  void heads(const json& j, MxnetSymbol& s) const {
+    if (j.contains("heads")) {
+      if (!j["heads"].is_array()) throw_user(file_, ": expected a list of heads");
+      if (j["heads"].size() > limits_.items)
+        throw_limit(&Limits::items, file_, ": the symbol has more than ", limits_.items, " heads");
+      for (const json& h : j["heads"]) s.heads.push_back(entry(h, s.nodes.size(), "heads"));
+    } else {
+      std::vector<bool> used(s.nodes.size());
+      for (const MxnetNode& n : s.nodes)
+        for (const auto& [from, output] : n.inputs) used[from] = true;
+      for (size_t i = 0; i < s.nodes.size(); ++i)
+        if (!used[i] && !s.nodes[i].is_variable()) s.heads.emplace_back(i, 0);
+    }
+    if (s.heads.empty()) throw_user(file_, ": the symbol has no outputs");
+  }
+
+  // As MXNet itself upgrades files of earlier versions.
+  static void upgrade(MxnetSymbol& s) {
+    std::vector<MxnetNode> states;
+    size_t count = s.nodes.size();
+    for (size_t i = 0; i < count; ++i) {
+      MxnetNode& n = s.nodes[i];
+      // Before 0.9, moving averages were no inputs.
+      if ((n.op == "BatchNorm" || n.op == "BatchNorm_v1") && n.inputs.size() == 3)
+        for (const char* state : {"moving_mean", "moving_var"}) {
+          n.inputs.emplace_back(count + states.size(), 0);
+          states.push_back({"null", text(n.name, '_', state), {}, {}});
+        }
+      // Before 0.9.5, axis -1 meant the whole tensor.
+      if (s.version < 905 && (n.op == "argmax" || n.op == "argmin"))
+        std::erase_if(n.attrs, [](const auto& a) { return a.first == "axis" && a.second == "-1"; });
+    }
+    s.nodes.insert(s.nodes.end(), states.begin(), states.end());
+  }
+
+  const std::string& file_;
+  const Limits& limits_;
+};
+
+}  // namespace
+
+bool looks_like_mxnet_symbol(std::string_view bytes) {
+  if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);
+  std::string_view head = trim(bytes.substr(0, 4096));
+  return head.starts_with('{') && bytes.find("\"nodes\"") != bytes.npos && bytes.find("\"op\"") != bytes.npos;
+}
+
+MxnetSymbol read_mxnet_symbol(std::string_view json, const std::string& file, const Limits& limits) {
+  return SymbolReader(file, limits).read(json);
+}
+
+}  // namespace graft
