@@ -11,6 +11,7 @@
 #include "infer/complete.hpp"
 #include "ir/ir.hpp"
 #include "readers/caffe.hpp"
+#include "readers/mxnet.hpp"
 #include "readers/onnx.hpp"
 #include "readers/tensorflow.hpp"
 #include "toolkit/read.hpp"
@@ -69,6 +70,20 @@ Tensor read_value(TextReader& r, const Info* known) {
       if (r.peek(sign)) return r.values(known->type, known->shape.values());
   }
   return r.tensor();
+}
+
+// Arrays of MXNet: {"arg:w": f32[2] {1, 2}, "aux:m": f32[1] {0}}
+std::string read_arrays(TextReader& r) {
+  MxnetParams params;
+  r.expect("{");
+  while (!r.accept("}")) {
+    std::string name = r.quoted();
+    r.expect(":");
+    params.arrays[name.substr(4)] = r.tensor();
+    params.auxiliary[name.substr(4)] = name.starts_with("aux:");
+    r.accept(",");
+  }
+  return mxnet_params_bytes(params);
 }
 
 // Takes the block with this name out of what is tested.
@@ -173,19 +188,25 @@ Test read_test(const Case& c, const Registry& registry) {
       t.graph =
           imported(is_onnx ? read_onnx(*keeper, keeper, ".") : read_tensorflow(*keeper, keeper, "."), registry, t);
     });
-  } else if (m.accept("ir") || m.accept("text") || m.accept("caffe")) {
-    t.kind = trim(model).starts_with("ir") ? "ir" : trim(model).starts_with("caffe") ? "caffe" : "text";
+  } else if (m.peek("ir") || m.peek("text") || m.peek("caffe") || m.peek("mxnet")) {
+    t.kind = m.name();
     size_t end = 0;
     t.source = block(model, end);
     size_t w = model.find("weights", end);
     if (w != model.npos) {
       TextReader reader(std::string_view(model).substr(w + 7));
-      t.weights = t.kind == "caffe" ? read_wire(reader) : from_hex(reader.quoted());
+      t.weights = t.kind == "caffe"                            ? read_wire(reader)
+                  : t.kind == "mxnet" && !reader.peek_quoted() ? read_arrays(reader)
+                                                               : from_hex(reader.quoted());
     }
     reading([&] {
       if (t.kind == "caffe") {
         auto keeper = std::make_shared<std::string>(t.weights);
         t.graph = imported(read_caffe(t.source, "net.prototxt", *keeper, keeper), registry, t);
+      } else if (t.kind == "mxnet") {
+        auto keeper = std::make_shared<std::string>(t.weights);
+        MxnetParams params = keeper->empty() ? MxnetParams() : read_mxnet_params(*keeper, keeper);
+        t.graph = imported(read_mxnet(t.source, "m-symbol.json", params, {}), registry, t);
       } else if (t.kind == "ir") {
         auto keeper = std::make_shared<std::string>(t.weights);
         t.graph = read_ir(t.source, *keeper, keeper, registry);

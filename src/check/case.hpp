@@ -11,6 +11,7 @@
 //   graph ...            a graph in the textual form
 //   onnx {...}           an ONNX file, written down field by field (see wire_text.hpp)
 //   caffe <<< ... >>>    a prototxt, then, where it has any, `weights {...}`: a caffemodel like an ONNX file
+//   mxnet <<< ... >>>    a symbol, then, where it has any, `weights {"arg:w": f32[1] {2}}` or the bytes of a params file
 //   tensorflow {...}     a GraphDef or SavedModel, likewise, or, between <<< and >>>, as text (.pbtxt)
 //   ir <<< ... >>>       an IR's XML, then, where it has any, `weights "00 00 80 3f"`
 //   text <<< ... >>>     the textual form itself, right or wrong
@@ -49,9 +50,9 @@ std::vector<Case> read_cases(const std::string& path);
 
 // A case, read: the model and what is expected of it.
 struct Test {
-  std::string kind;                   // "graph", "onnx", "caffe", "tensorflow", "ir", "text"
+  std::string kind;                   // "graph", "onnx", "caffe", "mxnet", "tensorflow", "ir", "text"
   std::string source;                 // bytes of the file, for all but "graph"
-  std::string weights;                // of an IR, of a Caffe net
+  std::string weights;                // of an IR, of a Caffe net, of an MXNet symbol
   std::string mapping, replacements;  // that go with a framework's model
   Graph graph;
   std::vector<std::pair<std::string, Tensor>> inputs;

@@ -60,7 +60,7 @@ class MxnetReader {
     m.framework = "mxnet";
     m.position_unit = "node";
     m.producer = text("MXNet ", s_.version / 10000, '.', s_.version / 100 % 100, '.', s_.version % 100);
-    m.opsets[""] = m.opsets[std::string(mxnet_custom_domain)] = 1;
+    m.opsets[""] = m.opsets[std::string(mxnet_custom_domain)] = s_.version;
     count_outputs();
     name_values();
     for (size_t i = 0; i < s_.nodes.size(); ++i)

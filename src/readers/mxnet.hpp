@@ -4,7 +4,7 @@
 // fields: "(3, 3)" is a list of integers, "True" a boolean, "relu" a string. Annotations for training and placement
 // (lr_mult, __ctx_group__, ...) are omitted. A layer `Custom` has the type that its op_type names, and the domain
 // "Custom": a rule says which of the two it is for. Variables with a value are constants, the others are inputs of the
-// model. A layer's output is named as in MXNet: "conv1_output", or "slice_output0" where there are several.
+// model. The version of operators is that of MXNet, 10901 for 1.9.1. A layer's output is named as in MXNet: "conv1_output", or "slice_output0" where there are several.
 #pragma once
 
 #include "readers/raw.hpp"
@@ -24,6 +24,7 @@ struct MxnetParams {
 };
 MxnetParams read_mxnet_params(std::string_view bytes, std::shared_ptr<const void> keeper, const Limits& limits = {});
 void write_mxnet_params(const std::string& path, const MxnetParams& params);
+std::string mxnet_params_bytes(const MxnetParams& params);
 
 // A symbol with any number of files of arrays; of two arrays with the same name, the later is used.
 RawModel read_mxnet(const std::string& symbol, const std::vector<std::string>& params, const ReadRequest& request,

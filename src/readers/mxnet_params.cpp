@@ -157,8 +157,13 @@ class ParamsReader {
   size_t at_ = 0;
 };
 
-template <class T>
-void put(OutputFile& out, T value) {
+struct TextSink {
+  std::string bytes;
+  void write(const void* data, size_t size) { bytes.append(static_cast<const char*>(data), size); }
+};
+
+template <class Out, class T>
+void put(Out& out, T value) {
   out.write(&value, sizeof value);
 }
 
@@ -166,6 +171,27 @@ int32_t code_of(DType type) {
   for (size_t i = 0; i < std::size(element_types); ++i)
     if (element_types[i] == type) return static_cast<int32_t>(i);
   throw_unsupported("MXNet has no arrays of ", type);
+}
+
+template <class Out>
+void put_params(Out& out, const MxnetParams& params) {
+  auto count = static_cast<uint64_t>(params.arrays.size());
+  put(out, list_magic), put(out, uint64_t{0}), put(out, count);
+  for (const auto& [name, t] : params.arrays) {
+    bool scalar = t.dims().empty();  // only the latest form has them
+    put(out, scalar ? array_v3 : array_v2), put(out, int32_t{0});
+    put(out, static_cast<uint32_t>(t.dims().size()));
+    for (int64_t d : t.dims()) put(out, d);
+    put(out, int32_t{1}), put(out, int32_t{0}), put(out, code_of(t.type()));
+    out.write(t.data(), t.bytes());
+  }
+  put(out, count);
+  for (const auto& [name, t] : params.arrays) {
+    auto it = params.auxiliary.find(name);
+    std::string full = (it != params.auxiliary.end() && it->second ? "aux:" : "arg:") + name;
+    put(out, static_cast<uint64_t>(full.size()));
+    out.write(full.data(), full.size());
+  }
 }
 
 }  // namespace
@@ -183,23 +209,14 @@ MxnetParams read_mxnet_params(std::string_view bytes, std::shared_ptr<const void
 
 void write_mxnet_params(const std::string& path, const MxnetParams& params) {
   OutputFile out(path);
-  put<uint64_t>(out, list_magic), put<uint64_t>(out, 0), put<uint64_t>(out, params.arrays.size());
-  for (const auto& [name, t] : params.arrays) {
-    bool scalar = t.dims().empty();  // needs the semantics of NumPy
-    put<uint32_t>(out, scalar ? array_v3 : array_v2), put<int32_t>(out, 0);
-    put<uint32_t>(out, static_cast<uint32_t>(t.dims().size()));
-    for (int64_t d : t.dims()) put<int64_t>(out, d);
-    put<int32_t>(out, 1), put<int32_t>(out, 0), put<int32_t>(out, code_of(t.type()));
-    out.write(t.data(), t.bytes());
-  }
-  put<uint64_t>(out, params.arrays.size());
-  for (const auto& [name, t] : params.arrays) {
-    auto it = params.auxiliary.find(name);
-    std::string full = (it != params.auxiliary.end() && it->second ? "aux:" : "arg:") + name;
-    put<uint64_t>(out, full.size());
-    out.write(full);
-  }
+  put_params(out, params);
   out.commit();
+}
+
+std::string mxnet_params_bytes(const MxnetParams& params) {
+  TextSink out;
+  put_params(out, params);
+  return std::move(out.bytes);
 }
 
 }  // namespace graft

@@ -163,13 +163,12 @@ class OldCommandLines(ConvertCase):
         for option, value in [("--move_to_preprocess", None), ("--generate_deprecated_IR_V7", None), ("--generate_deprecated_IR_V2", None), ("--keep_shape_ops", None),
                               ("--example_input", "x"), ("--tensorboard_logdir", "d"), ("--tensorflow_custom_layer_libraries", "l.so"),
                               ("--tensorflow_subgraph_patterns", "p"), ("--tensorflow_operation_patterns", "p"), ("--offload_unsupported_operations_to_tf", None),
-                              ("--input_symbol", "s"), ("--nd_prefix_name", "n"), ("--pretrained_model_name", "p"), ("--save_params_from_nd", None),
-                              ("--legacy_mxnet_model", None), ("--enable_ssd_gluoncv", None), ("--counts", "c"), ("--remove_output_softmax", None), ("--remove_memory", None)]:
+                              ("--counts", "c"), ("--remove_output_softmax", None), ("--remove_memory", None)]:
             r = self.refused(option + " is not supported: ", *files, option, *([value] if value else []))
             self.assertIn("hint: ", r.err, option)
             if value:
                 self.refused(option + " is not supported: ", *files, option + "=" + value)
-        self.refused("MXNet models cannot be read yet", *files, "--framework", "mxnet")
+        self.refused("--framework: expected mxnet, got the caffe model", *files, "--framework", "mxnet")
         self.refused("Kaldi models cannot be read yet", *files, "--framework", "kaldi")
         self.refused("--framework paddle is not supported", *files, "--framework", "paddle")
         self.refused("--transform LowLatency2 is not supported", *files, "--transform", "LowLatency2")

@@ -58,7 +58,7 @@ class Names(Case):
     def test_they_convert_and_hand_on_the_exit_code(self):
         self.net(name="x")
         for name, status, said in (("mo", 0, ""), ("mo.py", 0, ""), ("mo_caffe.py", 0, ""), ("mo_tf.py", 1, "--framework: expected tf, got the caffe model"),
-                                   ("mo_onnx.py", 1, "--framework: expected onnx"), ("mo_mxnet.py", 1, "MXNet models cannot be read yet"), ("mo_kaldi.py", 1, "Kaldi models cannot be read yet")):
+                                   ("mo_onnx.py", 1, "--framework: expected onnx"), ("mo_mxnet.py", 1, "--framework: expected mxnet, got the caffe model"), ("mo_kaldi.py", 1, "Kaldi models cannot be read yet")):
             r = self.call(sys.executable, built("bin", name), "--input_model", "x.caffemodel", "-n", "a name", "-o", name + " ir")
             self.assertEqual(r.status, status, r.all)
             self.assertIn(said, r.err)
@@ -107,8 +107,7 @@ class Abbreviations(Case):
         self.assertTrue(os.path.exists(self.path("there", "short.xml")))
 
     def test_what_is_refused_is_refused_by_its_whole_name(self):
-        self.refused("--pretrained_model_name is not supported: MXNet", "--pretrained_model", "m")
-        self.refused("--input_symbol is not supported: MXNet", "--input_sy", "s")
+        self.refused("--counts is not supported: Kaldi", "--count", "c")
         self.refused("--tensorboard_logdir is not supported", *self.net(), "--tensorboard=d")
 
     def test_an_exact_name_wins(self):

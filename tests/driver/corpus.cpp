@@ -30,7 +30,7 @@ void write_corpus(const std::vector<Case>& cases, const Registry& registry, cons
   size_t number = 0;
   for (const Case& c : cases) {
     Test t = read_test(c, registry);
-    bool graph = t.kind == "graph", two = t.kind == "caffe" || t.kind == "ir";
+    bool graph = t.kind == "graph", two = t.kind == "caffe" || t.kind == "mxnet" || t.kind == "ir";
     write_seed(text(folder, "/", graph ? "text" : t.kind), number, graph ? print(t.graph) : t.source,
                two ? std::string_view(t.weights) : std::string_view());
     if (graph && t.refusal.empty()) write_ir_seed(t.graph, registry, folder + "/ir", number);

@@ -12,7 +12,7 @@ from typing import Any
 from .errors import FolderError
 from .folder import Folder
 from .phases import import_kept, import_layer, rename_types, run_front, run_late
-from .raw_graph import DOMAIN
+from .raw_graph import CUSTOM, DOMAIN
 
 __all__ = ["FolderError", "load"]
 
@@ -26,8 +26,6 @@ def _types(folder: Folder, framework: str) -> "list[str]":
     types += [op for op in folder.ops if op.lower() not in front.extractors and not names.is_known(framework, op)]
     if framework == "caffe":  # a Python layer has its class as the type
         types += [name.rpartition(".")[2] for name in front.custom]
-    elif front.custom:
-        types.append("Custom")
     return list(dict.fromkeys(types))
 
 
@@ -41,7 +39,9 @@ def load(path: str) -> "list[Any]":
     made: "list[Any]" = []
     for framework in folder.fronts:
         order = folder.orders[framework]
-        types = _types(folder, framework)
+        types = [(kind, "") for kind in _types(folder, framework)]
+        if framework == "mxnet":
+            types += [(kind, CUSTOM) for kind in folder.fronts[framework].custom]
         if not order and not types:
             continue
         action = run_front if order else rename_types
@@ -49,8 +49,9 @@ def load(path: str) -> "list[Any]":
                                       folder.name,
                                       "transformations of an extension folder"))
         made.append(ImportRuleDefinition(framework, "*", import_kept, folder.name, DOMAIN))
-        for kind in [] if order else types:
-            made.append(ImportRuleDefinition(framework, kind, _bind(import_layer, folder, framework), folder.name))
+        for kind, domain in [] if order else types:
+            made.append(ImportRuleDefinition(framework, kind, _bind(import_layer, folder, framework, domain), folder.name,
+                                             domain))
     for phase in ("middle", "back"):
         if any(cls.phase == phase for cls in folder.late_order):
             made.append(GraphPassDefinition(f"{folder.name}/{phase}", phase, _bind(run_late, folder, phase),

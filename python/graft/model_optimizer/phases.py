@@ -12,7 +12,7 @@ from .errors import FolderError
 from .folder import Folder, described
 from .node import Node
 from .op import Op
-from .raw_graph import DOMAIN, RawGraph, kept_node, new_graph, prepare_node
+from .raw_graph import CUSTOM, DOMAIN, RawGraph, kept_node, new_graph, prepare_node
 
 __all__ = ["run_front", "run_late", "rename_types", "import_kept", "import_layer"]
 
@@ -41,10 +41,8 @@ def _handler(folder: Folder, framework: str, layer: Any) -> Any:
         key = f"{layer.fields['python_param.module']}.{layer.fields['python_param.layer']}"
         if key in front.custom:
             return front.custom[key]
-    if framework == "mxnet" and layer.type == "Custom" and "op_type" in layer.fields:
-        found = front.custom.get(str(layer.fields["op_type"]))
-        if found is not None:
-            return found
+    if framework == "mxnet" and layer.domain == CUSTOM:  # the type of a Custom layer is its op_type
+        return front.custom.get(layer.type)
     found = folder.extractor_of(framework, layer.type)
     if found is None and not names.is_known(framework, layer.type):
         return folder.op_named(layer.type)
@@ -186,17 +184,17 @@ def import_kept(layer: Any) -> None:
 class _Record:
     """A layer under import, with what a framework's record has."""
 
-    def __init__(self, layer: Any) -> None:
+    def __init__(self, layer: Any, domain: str = "") -> None:
         self.name, self.type, self.fields, self.weights = layer.name, layer.type, layer.fields, layer.weights
-        self.domain = ""
+        self.domain = domain
         count = len(layer.inputs) - layer.weights
         self.inputs = [f"{layer.name}:input_{i}" for i in range(count)]
         self.outputs = [f"{layer.name}:{i}" for i in range(layer.output_count)]
 
 
-def import_layer(folder: Folder, framework: str, layer: Any) -> None:
+def import_layer(folder: Folder, framework: str, domain: str, layer: Any) -> None:
     """The rule for a type that the folder has an extractor or an operation for."""
-    record = _Record(layer)
+    record = _Record(layer, domain)
     handler = _handler(folder, framework, record)
     if handler is None:
         layer.decline(f"the folder '{folder.name}' has no extractor for it")

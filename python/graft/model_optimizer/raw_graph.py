@@ -18,9 +18,10 @@ from .protobuf import caffe_model_pb, caffe_pb, onnx_pb, tensorflow_pb
 from .shapes import dynamic_dimension, shape_array
 from .subgraph import Replacements
 
-__all__ = ["DOMAIN", "RawGraph", "kept_node", "prepare_node"]
+__all__ = ["CUSTOM", "DOMAIN", "RawGraph", "kept_node", "prepare_node"]
 
 DOMAIN = "model_optimizer"
+CUSTOM = "Custom"  # the domain of MXNet's Custom layers
 _FW = {"tensorflow": "tf"}
 _keys = itertools.count(1)
 _kept: "dict[int, Any]" = {}
@@ -52,6 +53,21 @@ def new_graph(framework: str, version: int = 0) -> Graph:
     return graph
 
 
+def _symbol(layer: Any) -> "dict[str, Any]":
+    """A node of an MXNet symbol: all attributes are strings."""
+    attrs = {k: _text(layer.fields[k]) for k in layer.fields}
+    if layer.domain != CUSTOM:
+        return {"op": layer.type, "name": layer.name, "attrs": attrs}
+    return {"op": "Custom", "name": layer.name, "attrs": {"op_type": layer.type, **attrs}}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (list, tuple, np.ndarray)):
+        items = [_text(v) for v in value]
+        return "(%s)" % (items[0] + "," if len(items) == 1 else ", ".join(items))
+    return str(value)
+
+
 def prepare_node(graph: Graph, identity: str, framework: str, layer: Any, blobs: "list[np.ndarray]") -> Node:
     """Adds a node with the framework's record, as an extractor expects it."""
     graph.add_node(identity, kind="op", name=identity, op=layer.type,
@@ -65,8 +81,7 @@ def prepare_node(graph: Graph, identity: str, framework: str, layer: Any, blobs:
     elif framework == "onnx":
         node["pb"] = onnx_pb(layer)
     elif framework == "mxnet":
-        node["symbol_dict"] = {"op": layer.type, "name": layer.name,
-                               "attrs": {k: layer.fields[k] for k in layer.fields}}
+        node["symbol_dict"] = _symbol(layer)
     return node
 
 

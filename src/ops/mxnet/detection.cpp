@@ -76,15 +76,15 @@ Value mxnet_gather_rows(Builder& layer, const Value& v, const Value& order) {
   return layer.op("Gather@8", {v, order, layer.scalar(int64_t{1})}, {{"batch_dims", 1}});
 }
 
-// Which boxes [N, A, 4] non-maximum suppression keeps, as booleans [N, A]. Scores are [N, classes, A]; those of boxes
-// that do not take part are below mxnet_lowest / 2.
-Value mxnet_kept(Builder& layer, const Value& boxes, const Value& scores, double overlap) {
+// Which boxes [N, A, 4], the best first, non-maximum suppression keeps, as booleans [N, A]. `candidates` are [N,
+// classes, A]: the boxes of each class that take part.
+Value mxnet_kept(Builder& layer, const Value& boxes, const Value& candidates, double overlap) {
   Value count = dimension_of(boxes, 1);
-  // Boxes whose overlap is equal to the threshold are removed, too.
-  auto just_below = static_cast<double>(std::nextafter(static_cast<float>(overlap), 0.0f));
+  Value rank =
+      layer.op("Range@4", {count, layer.scalar(int64_t{0}), layer.scalar(int64_t{-1})}, {{"output_type", DType::f32}});
+  Value scores = build::select(candidates, rank, layer.scalar(-1, DType::f32));
   Value selected = layer.ops(
-      "NonMaxSuppression@9",
-      {boxes, scores, count, layer.scalar(just_below, DType::f32), layer.scalar(mxnet_lowest / 2, DType::f32)},
+      "NonMaxSuppression@9", {boxes, scores, count, layer.scalar(overlap, DType::f32), layer.scalar(0.5, DType::f32)},
       {{"box_encoding", "corner"}, {"sort_result_descending", false}, {"output_type", DType::i64}}, 3)[0];
   Value places = build::gather(selected, layer.ints({0, 2}), 1);
   Value zeros = build::fill(layer, 0, DType::f32, build::dims(boxes, {0, 1}));
@@ -118,21 +118,29 @@ Value import_mxnet_multibox_detection(Builder& layer) {
                                       layer.scalar(int64_t{1}), 1, true);
   Value score = squeeze(best[0], {1}), id = squeeze(best[1], {1});
   Value valid = layer.op("GreaterEqual", {score, like(score, threshold)});
-  Value key = suppress ? build::select(valid, score, like(score, mxnet_lowest)) : convert(valid, type);
-  Value order = mx::top_k(key, dimension_of(key, 1), 1, true)[1];
+  // Valid boxes first; with suppression by score, up to the limit.
+  Value count = dimension_of(score, 1), order = mx::top_k(convert(valid, type), count, 1, true)[1];
+  Value limited = limit > 0 ? mxnet_first(layer, boxes, limit) : Value();
+  if (suppress) {
+    Value sorted = mx::top_k(build::select(valid, score, like(score, mxnet_lowest)), count, 1, true)[1];
+    order = limited ? build::select(limited, sorted, order) : sorted;
+  }
   boxes = mxnet_gather_rows(layer, boxes, order);
   score = mxnet_gather_rows(layer, score, order), id = mxnet_gather_rows(layer, id, order);
   valid = layer.op("GreaterEqual", {score, like(score, threshold)});
   Value shown = valid;
   if (suppress) {
-    Value candidate = limit > 0 ? layer.op("LogicalAnd", {valid, mxnet_first(layer, boxes, limit)}) : valid;
+    // Before 1.2, boxes beyond the limit took part.
+    bool all = !limited || layer.version() < 10200;
+    Value candidate = all ? valid : layer.op("LogicalAnd", {valid, limited});
     Value by_class = unsqueeze(candidate, {1});
     if (!force) {
       Value classes = reshape(counting(dimension_of(probabilities, 1), DType::i64), {1, -1, 1});
       by_class = layer.op("LogicalAnd", {by_class, layer.op("Equal", {unsqueeze(id, {1}), classes})});
     }
-    Value scores = build::select(by_class, unsqueeze(score, {1}), like(score, mxnet_lowest));
-    shown = mxnet_kept(layer, convert(boxes, DType::f32), convert(scores, DType::f32), overlap);
+    // Boxes whose overlap is equal to the threshold are removed, too.
+    auto just_below = static_cast<double>(std::nextafter(static_cast<float>(overlap), 0.0f));
+    shown = mxnet_kept(layer, convert(boxes, DType::f32), by_class, just_below);
   }
   id = build::select(shown, convert(id, type), like(score, -1));
   Value rows = build::concat({unsqueeze(id, {2}), unsqueeze(score, {2}), boxes}, 2);
@@ -192,8 +200,7 @@ Value import_mxnet_box_nms(Builder& layer) {
   Value corners = convert(p.center_in ? mxnet_corners(boxes) : boxes, DType::f32);
   if (p.id >= 0 && !p.force)
     corners = mxnet_apart(layer, corners, convert(build::slice(x, 2, p.id, p.id + 1), DType::f32));
-  Value scores = unsqueeze(convert(build::select(candidate, sorted[0], like(score, mxnet_lowest)), DType::f32), {1});
-  Value kept = layer.op("LogicalAnd", {mxnet_kept(layer, corners, scores, p.overlap), candidate});
+  Value kept = mxnet_kept(layer, corners, unsqueeze(candidate, {1}), p.overlap);
   Value order = mx::top_k(convert(kept, DType::f32), dimension_of(key, 1), 1, true)[1];
   if (p.center_in != p.center_out) {
     Value changed = p.center_in ? mxnet_corners(boxes) : mxnet_center_form(boxes);

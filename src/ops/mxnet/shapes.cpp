@@ -17,15 +17,7 @@ class MxnetReshape {
     if (!reverse_ && std::all_of(codes_.begin(), codes_.end(), [](int64_t c) { return c >= -1; }))
       return build::reshape_keeping(x_, codes_);
     rank_ = x_.rank();
-    // Read from the end, the numbers of a split follow it in reverse.
-    if (reverse_) {
-      std::reverse(codes_.begin(), codes_.end());
-      for (size_t i = 2; i < codes_.size(); ++i)
-        if (codes_[i] == -4) {
-          int64_t right = codes_[i - 2], left = codes_[i - 1];
-          codes_[i - 2] = -4, codes_[i - 1] = right, codes_[i] = left;
-        }
-    }
+    if (reverse_) std::reverse(codes_.begin(), codes_.end());
     for (size_t i = 0; i < codes_.size(); ++i) step(i);
     if (reverse_) std::reverse(parts_.begin(), parts_.end());
     if (parts_.empty()) return reshape(x_, {});

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""MXNet models from the command line: their files, the Model Optimizer's options for them, and Custom layers.
+
+  tests/cli/test_mxnet.py --build build [unittest arguments]
+"""
+import json
+import os
+import shutil
+import struct
+
+from harness import Case, graft, main, read_npy, write_npy
+
+
+def params(arrays, names=None):
+    """The bytes of a .params file; arrays maps a name to (dimensions, values)."""
+    out = struct.pack("<QQQ", 0x112, 0, len(arrays))
+    for dims, values in arrays.values():
+        out += struct.pack("<IiI%dqiii" % len(dims), 0xF993FAC9, 0, len(dims), *dims, 1, 0, 0) + struct.pack("<%df" % len(values), *values)
+    out += struct.pack("<Q", len(arrays))
+    for name in arrays:
+        out += struct.pack("<Q", len(name)) + name.encode()
+    return out
+
+
+def symbol(nodes, heads):
+    return json.dumps({"nodes": nodes, "heads": heads, "attrs": {"mxnet_version": ["int", 10901]}})
+
+
+def variable(name, **attrs):
+    return {"op": "null", "name": name, "attrs": attrs, "inputs": []}
+
+
+FC = [variable("data"), variable("fc_weight"), variable("fc_bias"),
+      {"op": "FullyConnected", "name": "fc", "attrs": {"num_hidden": "1"}, "inputs": [[0, 0, 0], [1, 0, 0], [2, 0, 0]]}]
+CUSTOM = [variable("x", __shape__="(2,)"),
+          {"op": "Custom", "name": "c", "attrs": {"op_type": "twist", "angle": "3", "sides": "(1, 2)", "exact": "True"}, "inputs": [[0, 0, 0]]}]
+
+
+class Files(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("m-symbol.json", symbol(FC, [[3, 0, 0]]))
+        self.write("m-0007.params", params({"arg:fc_weight": ([1, 2], [3, 4]), "arg:fc_bias": ([1], [10])}))
+        write_npy(self.path("x.npy"), [1, 2], [1, 2])
+
+    def result(self, *files):
+        r = graft("run", *files, "--input", "data=x.npy", "--output-dir", "out", "-q", cwd=self.folder)
+        self.assertEqual((r.status, r.err), (0, ""))
+        with open(self.path("out", "outputs.json")) as f:
+            self.assertEqual([o["name"] for o in json.load(f)], ["fc_output"])
+        return read_npy(self.path("out", "0.npy"))
+
+    def refused(self, said, *arguments, status=1):
+        r = graft(*arguments, cwd=self.folder)
+        self.assertEqual(r.status, status, r.all)
+        self.assertIn(said, r.err)
+        return r
+
+    def test_both_files_in_any_order_or_one_of_them(self):
+        for files in (["m-symbol.json", "m-0007.params"], ["m-0007.params", "m-symbol.json"], ["m-symbol.json"], ["m-0007.params"],
+                      ["-m", "m-symbol.json", "-w", "m-0007.params"], [self.path("m-0007.params")]):
+            self.assertEqual(self.result(*files), [21], files)
+
+    def test_names_that_say_nothing(self):
+        shutil.move(self.path("m-symbol.json"), self.path("net.txt"))
+        shutil.move(self.path("m-0007.params"), self.path("data.bin"))
+        self.assertEqual(self.result("net.txt", "data.bin"), [21])
+        self.refused("the parameter 'fc_weight' and 1 more has no value", "explain", "net.txt", status=2)
+        self.refused("contains the parameters of an MXNet model, but not its symbol", "explain", "data.bin", status=2)
+
+    def test_several_numbers(self):
+        shutil.copy(self.path("m-0007.params"), self.path("m-0008.params"))
+        self.refused("expected one parameters file of 'm-symbol.json' beside it, got 2", "explain", "m-symbol.json", status=2)
+        self.assertEqual(self.result("m-0008.params"), [21])
+
+    def test_an_input_that_has_a_value(self):
+        r = graft("convert", "m-0007.params", "--input", "data[1 2],fc_bias", "--json", cwd=self.folder)
+        self.assertEqual(r.status, 0, r.all)
+        with open(self.path("m-symbol.xml")) as f:
+            self.assertEqual(f.read().count('type="Parameter"'), 2)
+
+    def test_a_shape_that_is_needed(self):
+        self.write("t-symbol.json", symbol([variable("data"), {"op": "transpose", "name": "t", "attrs": {}, "inputs": [[0, 0, 0]]}], [[1, 0, 0]]))
+        r = self.refused("layer 't' (transpose)", "convert", "t-symbol.json", status=2)
+        self.assertIn("--input_shape", r.err)
+        self.assertIn("data", r.err)
+        self.assertEqual(graft("convert", "t-symbol.json", "--input_shape", "[2,3]", cwd=self.folder).status, 0)
+
+    def test_options_of_the_model_optimizer(self):
+        os.mkdir(self.path("there"))
+        shutil.move(self.path("m-symbol.json"), self.path("there", "s.json"))
+        for options in (["--framework", "mxnet"], ["--legacy_mxnet_model"], ["--enable_ssd_gluoncv"]):
+            r = graft("convert", "--input_model", "m-0007.params", "--input_symbol", "there/s.json", "--input_shape", "[1,2]", *options, cwd=self.folder)
+            self.assertEqual(r.status, 0, r.all)
+            self.assertTrue(os.path.exists(self.path("m-0007.xml")))
+        self.refused("--input_symbol: file not found: 'no.json'", "convert", "m-0007.params", "--input_symbol", "no.json")
+        self.refused("--framework: expected onnx, got the mxnet model", "convert", "m-0007.params", "--framework", "onnx")
+
+    def test_nd_files(self):
+        self.write("m_args.nd", params({"fc_bias": ([1], [100])}))
+        given = ["--input_symbol", "m-symbol.json", "--pretrained_model_name", "m-0007.params", "--nd_prefix_name", "m"]
+        shutil.copy(self.path("m-symbol.json"), self.path("n-symbol.json"))
+        r = graft("convert", *given[2:], "--input_symbol", "n-symbol.json", "--save_params_from_nd", "--input_shape", "[1,2]", cwd=self.folder)
+        self.assertEqual(r.status, 0, r.all)
+        self.assertEqual(self.result("n-symbol.json", "n-0007.params"), [111])
+        self.refused("would overwrite 'm-0007.params'", "convert", *given, "--save_params_from_nd")
+        for missing in range(0, 6, 2):
+            self.refused("must be given together" if missing else "must be given together", "convert", *given[:missing], *given[missing + 2:])
+        self.refused("file not found: 'x_args.nd'", "convert", *given[:5], "x")
+        self.refused("expected the name of one .params file, got 'no'", "convert", *given[:3], "no", *given[4:])
+        self.refused("--save_params_from_nd requires", "convert", "m-0007.params", "--save_params_from_nd")
+
+    def test_other_files(self):
+        self.write("bad-symbol.json", "{}")
+        self.refused("expected a symbol with a list of nodes", "convert", "bad-symbol.json", status=2)
+        self.write("bad.params", b"\x12\x01")
+        self.refused("MXNet", "convert", "bad.params", status=2)
+
+
+class CustomLayers(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("c-symbol.json", symbol(CUSTOM, [[1, 0, 0]]))
+
+    def test_the_report_and_the_scaffold(self):
+        r = graft("convert", "c-symbol.json", cwd=self.folder)
+        self.assertEqual(r.status, 2)
+        for said in ("Custom::twist", "angle = 3", "sides = [1, 2]", "exact = true", "graft new twist --from-model c-symbol.json"):
+            self.assertIn(said, r.err)
+        self.assertEqual(graft("new", "twist", "--from-model", "c-symbol.json", "-o", "twist", cwd=self.folder).status, 0)
+        with open(self.path("twist", "twist.cpp")) as f:
+            self.assertIn('graft::mxnet("twist").domain("Custom")', f.read())
+
+    def test_an_operator_of_the_same_name_is_another(self):
+        nodes = [CUSTOM[0], dict(CUSTOM[1], op="twist", attrs={"angle": "3"})]
+        self.write("t-symbol.json", symbol(nodes, [[1, 0, 0]]))
+        r = graft("convert", "t-symbol.json", cwd=self.folder)
+        self.assertEqual(r.status, 2)
+        self.assertIn("  twist ", r.err)
+        self.assertNotIn("Custom", r.err)
+
+
+main()
