@@ -77,22 +77,25 @@ class MxnetReader {
   // The file does not say how many outputs a node has: at least as many as are used.
   void count_outputs() {
     names_.resize(s_.nodes.size());
-    auto use = [&](const std::pair<size_t, size_t>& e) {
-      names_[e.first].resize(std::max(names_[e.first].size(), e.second + 1));
+    size_t total = 0;
+    auto at_least = [&](size_t node, size_t count) {
+      std::vector<std::string>& names = names_[node];
+      if (count <= names.size()) return;
+      total += count - names.size();
+      if (total > limits_.nodes)
+        throw_limit(&Limits::nodes, file_, ": the nodes have more than ", limits_.nodes, " outputs");
+      names.resize(count);
     };
     for (size_t i = 0; i < s_.nodes.size(); ++i) {
       const MxnetNode& n = s_.nodes[i];
-      size_t most = 1;
-      if (const std::string* count = n.find("num_outputs"))
-        if (auto v = parse_int(*count); v && *v >= 1 && *v <= 65'536) most = static_cast<size_t>(*v);
-      names_[i].resize(n.is_variable() ? 1 : most);
-      total_ += most;
-      if (total_ > limits_.nodes + 65'536)
-        throw_limit(&Limits::nodes, file_, ": the nodes have more than ", limits_.nodes, " outputs");
+      at_least(i, 1);
+      const std::string* count = n.is_variable() ? nullptr : n.find("num_outputs");
+      auto number = count ? parse_int(*count) : std::nullopt;
+      if (number && *number > 1 && *number <= 65'536) at_least(i, static_cast<size_t>(*number));
     }
     for (const MxnetNode& n : s_.nodes)
-      for (const auto& e : n.inputs) use(e);
-    for (const auto& e : s_.heads) use(e);
+      for (const auto& [node, output] : n.inputs) at_least(node, output + 1);
+    for (const auto& [node, output] : s_.heads) at_least(node, output + 1);
     for (size_t i = 0; i < s_.nodes.size(); ++i)
       if (s_.nodes[i].is_variable() && names_[i].size() > 1)
         throw_user(file_, ": expected output 0 of the variable '", s_.nodes[i].name, "', got output ",
@@ -228,7 +231,6 @@ class MxnetReader {
   std::set<std::string> asked_, used_;
   std::map<std::string, DType> types_;           // of variables, as their consumers suggest
   std::vector<std::vector<std::string>> names_;  // of the outputs of each node
-  size_t total_ = 0;
 };
 
 }  // namespace

@@ -71,19 +71,15 @@ Value import_mxnet_log_softmax(Builder& layer) {
   return layer.op("LogSoftmax", {mxnet_softmax_input(layer, false)}, {{"axis", mx::int_or(layer, "axis", -1)}});
 }
 
-Value mxnet_softmax_of_samples(const Value& x) {
-  return along_rows(x, 1, [](const Value& v, int64_t axis) { return build::softmax(v, axis); });
-}
 Value import_mxnet_softmax_activation(Builder& layer) {
   std::string mode = mx::word_or(layer, "mode", "instance");
-  if (mode == "channel") return build::softmax(layer.input(0), 1);
-  if (mode == "instance") return mxnet_softmax_of_samples(layer.input(0));
-  fail("expected 'mode' instance or channel, got '", mode, "'");
+  if (mode != "channel" && mode != "instance") fail("expected 'mode' instance or channel, got '", mode, "'");
+  return build::softmax(layer.input(0), mode == "channel" ? 1 : -1);
 }
 Value import_mxnet_softmax_output(Builder& layer) {
   Value x = layer.input(0);
   bool channels = mx::bool_or(layer, "multi_output", false), last = mx::bool_or(layer, "preserve_shape", false);
-  return channels ? build::softmax(x, 1) : last ? build::softmax(x, -1) : mxnet_softmax_of_samples(x);
+  return channels ? build::softmax(x, 1) : last ? build::softmax(x, -1) : along_rows(x, 1, build::softmax);
 }
 
 // ---- layers without effect in inference ----

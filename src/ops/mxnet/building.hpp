@@ -39,9 +39,15 @@ inline bool bool_or(Builder& layer, std::string_view path, bool fallback) {
 inline std::string word_or(Builder& layer, std::string_view path, std::string_view fallback) {
   return is_none(layer, path) ? std::string(fallback) : layer.get<std::string>(path);
 }
+// Lists of sizes and axes become as many nodes.
+inline constexpr size_t longest_list = 1024;
+
 // A list or a single number; empty if absent.
 inline std::vector<int64_t> ints(Builder& layer, std::string_view path) {
-  return is_none(layer, path) ? std::vector<int64_t>{} : layer.get<std::vector<int64_t>>(path);
+  if (is_none(layer, path)) return {};
+  auto out = layer.get<std::vector<int64_t>>(path);
+  if (out.size() > longest_list) fail("expected at most ", longest_list, " values of '", path, "', got ", out.size());
+  return out;
 }
 // Items may be None.
 inline std::vector<std::optional<int64_t>> optional_ints(Builder& layer, std::string_view path) {
@@ -51,7 +57,9 @@ inline std::vector<std::optional<int64_t>> optional_ints(Builder& layer, std::st
     for (int64_t v : ints(layer, path)) out.emplace_back(v);
     return out;
   }
-  for (const std::string& word : layer.get<std::vector<std::string>>(path)) {
+  auto words = layer.get<std::vector<std::string>>(path);
+  if (words.size() > longest_list) fail("expected at most ", longest_list, " values of '", path, "'");
+  for (const std::string& word : words) {
     if (word == "None") {
       out.emplace_back();
       continue;

@@ -95,7 +95,7 @@ Value mxnet_deformable(Builder& layer, bool modulated) {
   std::vector<NamedAttr> attrs = c.attributes();
   attrs.push_back({"group", c.groups});
   attrs.push_back({"deformable_group", mx::int_or(layer, "num_deformable_group", 1)});
-  attrs.push_back({"bilinear_interpolation_pad", true});
+  attrs.push_back({"bilinear_interpolation_pad", modulated});  // positions outside: zeros, or not used
   std::vector<Value> inputs{layer.input(0), layer.input(1), layer.input(first)};
   if (modulated) inputs.push_back(layer.input(2));
   return mxnet_with_bias(layer, c, layer.op("DeformableConvolution@8", inputs, std::move(attrs)), first + 1, false);

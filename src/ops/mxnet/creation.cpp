@@ -57,7 +57,7 @@ Value import_mxnet_arange_like(Builder& layer) {
 }
 Value import_mxnet_linspace(Builder& layer) {
   auto count = layer.get<int64_t>("num");
-  if (count < 1 || count > 1 << 24) fail("expected 'num' of 1 to ", 1 << 24, ", got ", count);
+  if (count < 1 || count > 1 << 20) fail("expected 'num' of 1 to ", 1 << 20, ", got ", count);
   double start = layer.get<double>("start"), stop = layer.get<double>("stop");
   bool last = mx::bool_or(layer, "endpoint", true);
   double step = count - last > 0 ? (stop - start) / static_cast<double>(count - last) : 0;

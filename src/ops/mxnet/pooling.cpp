@@ -82,15 +82,15 @@ Value mxnet_maximum(Builder& layer, const Value& x, const MxnetPooling& p) {
                    {"rounding_type", p.convention == "full" ? "ceil" : "floor"}});
 }
 
-// The p-th root of sums of p-th powers.
+// The p-th root of sums of p-th powers, with their signs.
 template <class Sum>
 Value mxnet_norm_pool(Builder& layer, const Value& x, Sum sum) {
   auto power = mx::int_or(layer, "p_value", 2);
   if (power < 1 || power > 3) fail("expected 'p_value' of 1 to 3, got ", power);
-  Value a = layer.op("Abs", {x});
-  Value raised = power == 1 ? a : layer.op("Power", {a, like(a, static_cast<double>(power))});
-  Value y = sum(raised);
-  return power == 1 ? y : layer.op("Power", {y, like(y, 1.0 / static_cast<double>(power))});
+  if (power == 1) return sum(x);
+  if (power == 2) return layer.op("Sqrt", {sum(x * x)});
+  Value y = sum(x * x * x);
+  return layer.op("Sign", {y}) * layer.op("Power", {layer.op("Abs", {y}), like(y, 1.0 / 3)});
 }
 
 Value mxnet_global_pool(Builder& layer, const Value& x, const std::string& type, size_t axes) {

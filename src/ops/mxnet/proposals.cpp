@@ -70,7 +70,7 @@ Value import_mxnet_roi_align(Builder& layer) {
                    {"spatial_scale", layer.get<float>("spatial_scale")},
                    {"sampling_ratio", std::max<int64_t>(mx::int_or(layer, "sample_ratio", -1), 0)},
                    {"mode", "avg"},
-                   {"aligned_mode", aligned ? "half_pixel" : "asymmetric"}});
+                   {"aligned_mode", aligned ? "half_pixel_for_nn" : "asymmetric"}});
 }
 Value import_mxnet_psroi_pooling(Builder& layer) {
   auto pooled = layer.get<int64_t>("pooled_size");

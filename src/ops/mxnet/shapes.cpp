@@ -126,7 +126,7 @@ Value import_mxnet_swap_axes(Builder& layer) {
   return transpose(x, order);
 }
 Value import_mxnet_reverse(Builder& layer) {
-  std::vector<int64_t> axes = layer.get<std::vector<int64_t>>("axis");
+  std::vector<int64_t> axes = mx::ints(layer, "axis");
   Value x = layer.input(0);
   for (int64_t a : axes) x = build::slice(x, a, -1, std::numeric_limits<int64_t>::min(), -1);
   return x;
