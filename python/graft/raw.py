@@ -222,12 +222,16 @@ class RawModel:
         """Entries of the replacement file (--transformations_config) that no pass has taken."""
         return [json.loads(text) for _, text, taken in self._native.replacements() if not taken]
 
-    def take(self, id: str) -> None:
-        """The entries with this id are handled by this pass: they are neither applied nor refused afterwards."""
-        found = [i for i, (name, _, _) in enumerate(self._native.replacements()) if name == id]
+    def take(self, entry: "str | dict[str, Any]") -> None:
+        """The entries with this id, or one of `replacements`, are handled by this pass.
+
+        They are neither applied nor refused afterwards.
+        """
+        found = [i for i, (name, text, taken) in enumerate(self._native.replacements())
+                 if (name == entry if isinstance(entry, str) else not taken and json.loads(text) == entry)]
         if not found:
-            raise KeyError(f"the replacement file has no entry '{id}'")
-        for i in found:
+            raise KeyError(f"the replacement file has no entry '{entry if isinstance(entry, str) else entry.get('id')}'")
+        for i in found if isinstance(entry, str) else found[:1]:
             self._native.take_replacement(i)
 
     def info(self, value: str) -> "RawPort | None":

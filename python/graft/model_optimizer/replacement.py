@@ -10,6 +10,7 @@ from .graph import merge_edge_props
 from .node import Node
 from .pattern import apply_pattern
 from .subgraph import SubgraphMatch, SubgraphMatcher
+from .traverse import is_connected_component
 
 __all__ = ["ReplacementPattern", "FrontReplacementPattern", "FrontReplacementSubgraph", "FrontReplacementOp",
            "FrontReplacementFromConfigFileSubGraph", "FrontReplacementFromConfigFileOp",
@@ -135,9 +136,12 @@ class FrontReplacementSubgraph(FrontReplacementPattern):
         for old, new in input_edges_match.items():
             node, port = FrontReplacementSubgraph.extract_port(old)
             target, target_port = FrontReplacementSubgraph.extract_port(new)
-            for source, _, edge in graph.in_edges(node, data=True):
-                if edge.get("in", 0) == port and not edge.get("control_flow_edge"):
-                    graph.add_edge(source, target, **merge_edge_props(edge, {"in": target_port}))
+            edges = [e for e in graph.in_edges(node, data=True)
+                     if e[2].get("in", 0) == port and not e[2].get("control_flow_edge")]
+            if not edges:
+                raise Error(f"input_edges_match: input {port} of '{node}' is not connected")
+            for source, _, edge in edges:
+                graph.add_edge(source, target, **merge_edge_props(edge, {"in": target_port}))
 
     @staticmethod
     def replace_output_edges(graph: Any, output_edges_match: "dict[Any, Any]") -> None:
@@ -205,10 +209,17 @@ class FrontReplacementFromConfigFileSubGraph(FrontReplacementSubgraph):
         return match.matched_nodes_names()
 
     def find_and_replace_pattern(self, graph: Any) -> None:
-        for description in graph.graph["replacements"].take(self.replacement_id):
+        replacements = graph.graph["replacements"]
+        for description in replacements.of(self.replacement_id):
             self.replacement_desc = description
-            for match in SubgraphMatcher(description).matched_sub_graph_instances(graph):
+            matches = SubgraphMatcher(description).matched_sub_graph_instances(graph)
+            for match in matches:
+                if not is_connected_component(graph, match.matched_nodes_names()):
+                    log.warning("replacement '%s' matches nodes that are not connected: %s", self.replacement_id,
+                                ", ".join(map(str, match.matched_nodes_names())))
                 self.replace_sub_graph(graph, match)
+            if matches:
+                replacements.take(description)
 
 
 class FrontReplacementFromConfigFileOp(FrontReplacementFromConfigFileSubGraph):
@@ -245,8 +256,9 @@ class FrontReplacementFromConfigFileGeneral(FrontReplacementPattern):
         raise Error(f"{type(self).__name__} has no method 'transform_graph'")
 
     def find_and_replace_pattern(self, graph: Any) -> None:
-        for description in graph.graph["replacements"].take(self.replacement_id):
+        for description in graph.graph["replacements"].of(self.replacement_id):
             self.transform_graph(graph, description.custom_attributes)
+            graph.graph["replacements"].take(description)
 
 
 # ---- phases that run on the imported graph ----

@@ -8,7 +8,7 @@ from typing import Any
 
 from .errors import Error, FolderError, refer_to_faq_msg
 from .node import Node
-from .traverse import is_connected_component, nodes_matching_name_pattern, sub_graph_between_nodes
+from .traverse import nodes_matching_name_pattern, sub_graph_between_nodes
 
 __all__ = ["SubgraphMatch", "SubgraphMatcher", "Replacements", "CustomReplacementDescriptor", "find_object_by_pattern"]
 
@@ -39,27 +39,56 @@ class CustomReplacementDescriptor:
         return attr in self.attrs
 
     def get_inputs_description(self) -> "list[Any]":
+        if self.match_kind == "points":
+            return [[(f"^{re.escape(name)}$", 0)] for name in self._points("start_points")]
         return [[(e["node"], e["port"]) for e in group] for group in self.inputs]
 
     def get_outputs_description(self) -> "list[Any]":
+        if self.match_kind == "points":
+            return [(f"^{re.escape(name)}$", 0) for name in self._points("end_points")]
         return [(e["node"], e["port"]) for e in self.outputs]
+
+    def _points(self, key: str) -> "list[str]":
+        return list((self.instances or {}).get(key) or [])
+
+    def sub_graph_instances(self) -> "list[Any]":
+        return [self.instances] if self.match_kind == "points" else list(self.instances or [])
+
+    def get_internal_input_nodes(self, graph: Any) -> "list[str]":
+        """The nodes where the sub-graph starts: the points, or their consumers if the points stay outside."""
+        return list(dict.fromkeys(n for group in self.input_ports(graph) for n, _ in group))
+
+    def get_internal_output_nodes(self, graph: Any) -> "list[str]":
+        return list(dict.fromkeys(n for n, _ in self.output_ports(graph)))
+
+    def input_ports(self, graph: Any) -> "list[list[tuple[str, int]]]":
+        """Of match_kind points: for each input of the sub-graph the nodes and ports that consume it."""
+        points = self._points("start_points")
+        if self.attrs.get("include_inputs_to_sub_graph", True):
+            return [[(p, 0)] for p in points]
+        return [[(v, d.get("in", 0)) for _, v, d in graph.out_edges(p, data=True)] for p in points]
+
+    def output_ports(self, graph: Any) -> "list[tuple[str, int]]":
+        points = self._points("end_points")
+        if self.attrs.get("include_outputs_to_sub_graph", True):
+            return [(p, 0) for p in points]
+        return list(dict.fromkeys((u, d.get("out", 0)) for p in points for u, _, d in graph.in_edges(p, data=True)))
 
 
 class Replacements:
-    """The entries of a model's configuration; `take` hands out those of an id and marks them as handled."""
+    """The entries of a model's configuration. Those that are not taken stay for the host, which applies or refuses them."""
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
         self.entries = [e if isinstance(e, dict) else dict(e) for e in getattr(raw, "replacements", None) or []]
 
-    def take(self, replacement_id: str) -> "list[CustomReplacementDescriptor]":
-        found = [e for e in self.entries if e.get("id") == replacement_id]
-        if found and hasattr(self._raw, "take"):
-            self._raw.take(replacement_id)
-        return [CustomReplacementDescriptor(replacement_id, e) for e in found]
+    def of(self, replacement_id: str) -> "list[CustomReplacementDescriptor]":
+        return [CustomReplacementDescriptor(replacement_id, e) for e in self.entries if e.get("id") == replacement_id]
 
-    def ids(self) -> "set[str]":
-        return {e.get("id", "") for e in self.entries}
+    def take(self, description: CustomReplacementDescriptor) -> None:
+        """The entry is handled."""
+        if hasattr(self._raw, "take"):
+            self._raw.take(description.attrs)
 
 
 def find_object_by_pattern(names: "list[str]", pattern: str) -> "list[str]":
@@ -78,18 +107,16 @@ class SubgraphMatch:
         self._outputs: "dict[int, tuple[str, int]]" = {}
         for index, group in enumerate(inputs_order):
             for pattern, port in group:
-                for name in find_object_by_pattern(self._matched, self._pattern(pattern)):
-                    self._inputs.setdefault(index, []).append((name, port))
+                node = self.node_by_pattern(pattern)
+                if node is not None:
+                    self._inputs.setdefault(index, []).append((node.id, port))
         for index, (pattern, port) in enumerate(outputs_order):
-            for name in find_object_by_pattern(self._matched, self._pattern(pattern)):
-                if index in self._outputs:
-                    raise Error(f"pattern '{pattern}' of output {index} matches several nodes")
-                self._outputs[index] = (name, port)
+            node = self.node_by_pattern(pattern)
+            if node is not None:
+                self._outputs[index] = (node.id, port)
 
     def _pattern(self, node: str) -> str:
-        if self.scope == "":
-            return f"^{re.escape(node)}$"
-        return self.scope + ("" if self.scope.endswith("/") else "/") + node
+        return node if self.scope == "" else self.scope + ("" if self.scope.endswith("/") else "/") + node
 
     def matched_nodes_names(self) -> "list[Any]":
         return list(self._matched)
@@ -118,7 +145,8 @@ class SubgraphMatch:
         return Node(self.graph, name), out
 
     def node_by_pattern(self, pattern: str) -> "Node | None":
-        found = find_object_by_pattern(self._matched, self._pattern(pattern))
+        pattern = self._pattern(pattern)
+        found = find_object_by_pattern(self._matched, pattern)
         if len(found) > 1:
             raise Error(f"pattern '{pattern}' matches {len(found)} nodes, expected one" + refer_to_faq_msg(78))
         return Node(self.graph, found[0]) if found else None
@@ -134,46 +162,37 @@ class SubgraphMatcher:
             match = self._points(graph)
             return [] if match is None else [match]
         if kind == "scope":
-            instances = self.replacement_desc.instances or []
-            found = [m for m in (self._scope(graph, s) for s in instances) if m is not None]
-            if not found:
-                log.error("replacement '%s' does not match the model", self.replacement_desc.id)
-            return found
+            return [m for m in map(lambda scope: self._scope(graph, scope), self.replacement_desc.sub_graph_instances())
+                    if m is not None]
         raise FolderError(f"replacement '{self.replacement_desc.id}': match_kind '{kind}' is not one of scope, points")
 
     def _scope(self, graph: Any, scope: str) -> "SubgraphMatch | None":
-        nodes = nodes_matching_name_pattern(graph, scope)
         inputs = self.replacement_desc.get_inputs_description()
-        for group in inputs:
-            for pattern, _ in group:
-                full = scope + ("" if scope.endswith("/") else "/") + pattern
-                hits = nodes_matching_name_pattern(graph, full)
-                if len(hits) > 1:
-                    raise Error(f"pattern '{full}' matches {len(hits)} nodes, expected one" + refer_to_faq_msg(78))
-                if not hits:
-                    log.info("node '%s' of replacement '%s' is not in the model", full, self.replacement_desc.id)
-                    return None
+        names = [n for n in graph.nodes() if isinstance(n, str)]
+        for pattern in (p for group in inputs for p, _ in group):
+            if not find_object_by_pattern(names, ".*" + pattern):
+                log.info("no node matches '%s' of replacement '%s'", pattern, self.replacement_desc.id)
+                return None
+        nodes = nodes_matching_name_pattern(graph, scope)
         if not nodes:
+            log.info("no node matches '%s' of replacement '%s'", scope, self.replacement_desc.id)
             return None
-        if not is_connected_component(graph, nodes):
-            log.warning("replacement '%s': scope '%s' matches a sub-graph that is not connected",
-                        self.replacement_desc.id, scope)
         return SubgraphMatch(graph, self.replacement_desc, nodes, inputs,
                              self.replacement_desc.get_outputs_description(), scope)
 
     def _points(self, graph: Any) -> "SubgraphMatch | None":
-        described = self.replacement_desc.instances or {}
+        description = self.replacement_desc
+        described = description.instances or {}
         if not isinstance(described, dict):
-            raise FolderError(f"replacement '{self.replacement_desc.id}': 'instances' of match_kind points is not an object")
-        starts, ends = list(described.get("start_points") or []), list(described.get("end_points") or [])
-        for name in starts + ends:
+            raise FolderError(f"replacement '{description.id}': 'instances' of match_kind points: expected an object, got "
+                              f"{described!r}")
+        for name in list(described.get("start_points") or []) + list(described.get("end_points") or []):
             if name not in graph:
-                log.info("node '%s' of replacement '%s' is not in the model", name, self.replacement_desc.id)
+                log.info("node '%s' of replacement '%s' is not in the model", name, description.id)
                 return None
-        if not self.replacement_desc.attrs.get("include_inputs_to_sub_graph", True):
-            starts = [n.id for s in starts for n in Node(graph, s).out_nodes().values()]
-        if not self.replacement_desc.attrs.get("include_outputs_to_sub_graph", True):
-            ends = [n.id for e in ends for n in Node(graph, e).in_nodes().values()]
-        nodes = sub_graph_between_nodes(graph, starts, ends, include_control_flow=False)
-        return SubgraphMatch(graph, self.replacement_desc, nodes, [[(s, 0)] for s in starts], [(e, 0) for e in ends],
-                             "")
+        inputs, outputs = description.input_ports(graph), description.output_ports(graph)
+        nodes = sub_graph_between_nodes(graph, description.get_internal_input_nodes(graph),
+                                        description.get_internal_output_nodes(graph), include_control_flow=False)
+        return SubgraphMatch(graph, description, nodes,
+                             [[(f"^{re.escape(n)}$", p) for n, p in group] for group in inputs],
+                             [(f"^{re.escape(n)}$", p) for n, p in outputs], "")
