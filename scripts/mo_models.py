@@ -110,18 +110,25 @@ onnx_case("hard_sigmoid", F + "hard_sigmoid_ext.py", "HardSigmoid", {"alpha": 0.
 # ---- TensorFlow ----
 
 
-def tf_case(name, files, build, shapes=((2, 3, 4, 5),)):
+def tf_case(name, files, build, shapes=((2, 3, 4, 5),), config=None):
+    """`config`: entries of --transformations_config."""
     def make(folder):
         import tensorflow as tf
 
         graph = tf.Graph()
         with graph.as_default():
             inputs = [tf.compat.v1.placeholder(tf.float32, s, name=f"x{i}") for i, s in enumerate(shapes)]
-            tf.identity(build(tf, *inputs), name="y")
+            found = build(tf, *inputs)
+            if not isinstance(found, tuple):  # several outputs have names of their own
+                tf.identity(found, name="y")
         path = os.path.join(folder, "model.pb")
         with open(path, "wb") as f:
             f.write(graph.as_graph_def().SerializeToString())
-        return ["--input_model", path]
+        if config is None:
+            return ["--input_model", path]
+        with open(os.path.join(folder, "config.json"), "w") as f:
+            json.dump(config, f)
+        return ["--input_model", path, "--transformations_config", f.name]
 
     case(name, "tf", files, make)
 
@@ -146,6 +153,30 @@ tf_case("tf_conv", T + "conv_ext.py", lambda tf,
         x: tf.nn.conv2d(x, np.linspace(-1, 1, 3 * 3 * 2 * 4, dtype=np.float32).reshape(3, 3, 2, 4), 2, "SAME"),
         [(1, 7, 8, 2)])
 tf_case("tf_pooling", T + "pooling_ext.py", lambda tf, x: tf.nn.max_pool2d(x, 3, 2, "SAME"), [(1, 7, 8, 2)])
+
+
+def conv(tf, x, channels):
+    weights = np.linspace(-1, 1, int(x.shape[-1]) * channels, dtype=np.float32).reshape(1, 1, -1, channels)
+    return tf.nn.conv2d(x, weights, 1, "SAME")
+
+
+REGION = {"classes": 3, "coords": 4, "num": 5, "anchors": [0.5, 0.6, 1.8, 2.1, 3.3, 5.4, 7.8, 3.5, 9.7, 9.1]}
+tf_case("tf_yolo_v2", "front/YOLO.py", lambda tf, x: conv(tf, x, 40), [(1, 6, 6, 2)],
+        [{"id": "TFYOLO", "match_kind": "general", "custom_attributes": {**REGION, "do_softmax": 1}}])
+tf_case("tf_yolo_v3", "front/YOLO.py",
+        lambda tf, x: (tf.reshape(conv(tf, x, 16), [1, -1, 8], name="small"),
+                       tf.reshape(conv(tf, x[:, ::2, ::2], 24), [1, -1, 8], name="large")), [(1, 6, 6, 2)],
+        [{"id": "TFYOLOV3", "match_kind": "general",
+          "custom_attributes": {**REGION, "masks": [[3, 4], [0, 1, 2]], "entry_points": ["small", "large"]}}])
+BOXES = ["boxes/locations", "boxes/scores", "boxes/priors"]
+tf_case("tf_ssd_toolbox", T + "SSDToolboxDetectionOutput.py",
+        lambda tf, x, y, z: (tf.math.tanh(x, name=BOXES[0]), tf.nn.softmax(y, name=BOXES[1]),
+                             tf.math.sigmoid(tf.reshape(z, [16]), name=BOXES[2])), [(1, 2, 4), (1, 2, 3), (4, 4)],
+        [{"id": "SSDToolboxDetectionOutput", "match_kind": "points",
+          "include_inputs_to_sub_graph": True, "include_outputs_to_sub_graph": True,
+          "instances": {"start_points": BOXES, "end_points": BOXES},
+          "custom_attributes": {"code_type": "caffe.PriorBoxParameter.CENTER_SIZE", "confidence_threshold": 0.01,
+                                "keep_top_k": 4, "nms_threshold": 0.45, "num_classes": 3, "top_k": 4}}])
 
 
 # ---- with the real mo ----

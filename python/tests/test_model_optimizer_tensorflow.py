@@ -156,5 +156,30 @@ def FFT(x, inverse: int = 0):
         np.testing.assert_allclose(found, self.expected, rtol=1e-5, atol=1e-6)
 
 
+class Channels(FolderCase):
+    def test_operations_with_channels_as_the_second_dimension(self):
+        """The opset defines DepthToSpace for NCHW; the model has channels last."""
+        self.core.add_extension(self.extension({"front/tf/depth_ext.py": """
+from extensions.ops.depth_to_space import DepthToSpaceOp
+from mo.front.extractor import FrontExtractorOp
+
+
+class DepthExtractor(FrontExtractorOp):
+    op = 'DepthToSpace'
+    enabled = True
+
+    @classmethod
+    def extract(cls, node):
+        DepthToSpaceOp.update_node_stat(node, {'block_size': node.pb.attr['block_size'].i,
+                                               'data_format': node.pb.attr['data_format'].s.decode('ascii')})
+        return cls.enabled
+"""}))
+        model = self.core.read_model(self.write("m.pbtxt", tf_input("x", [1, 2, 3, 8]) + tf_node(
+            "y", "DepthToSpace", "x", block_size="i: 2", data_format='s: "NHWC"')))
+        x = np.arange(48, dtype=np.float32).reshape(1, 2, 3, 8)
+        expected = x.reshape(1, 2, 3, 2, 2, 2).transpose(0, 1, 3, 2, 4, 5).reshape(1, 4, 6, 2)
+        np.testing.assert_array_equal(model.compile("CPU")([x])[0], expected)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -76,6 +76,14 @@ class Builder:
             raise Error("the rank of an input is not known")
         return len(shape)
 
+    def to_nchw(self, value: Any) -> Any:
+        rank = self.rank(value)
+        return self.op("Transpose", [value, self.ints([0, rank - 1] + list(range(1, rank - 1)))])
+
+    def from_nchw(self, value: Any) -> Any:
+        rank = self.rank(value)
+        return self.op("Transpose", [value, self.ints([0] + list(range(2, rank)) + [1])])
+
     def value(self, index: int) -> Any:
         return self.inputs[index].value if self.has(index) else None
 
@@ -267,6 +275,11 @@ def _aligned(builder: Builder, inputs: "list[Any]") -> "list[Any]":
     return [g if g is None or builder.dtype(g) == kind else builder.const(g.value, kind) for g in inputs]
 
 
+# Operations of images that the opset defines with channels as the second dimension only.
+_CHANNELS_SECOND = {"RegionYolo", "ReorgYolo", "ROIPooling", "PSROIPooling", "DeformablePSROIPooling", "DepthToSpace",
+                    "SpaceToDepth", "GRN"}
+
+
 def _emit_table(builder: Builder, node: Node, row: Any) -> Any:
     kind = node.soft_get("type", None) or row.type
     version = str(node.soft_get("version", None) or row.version)
@@ -276,4 +289,9 @@ def _emit_table(builder: Builder, node: Node, row: Any) -> Any:
     inputs = _given(builder)
     if row.module == "elementwise":
         inputs = _aligned(builder, inputs)
-    return builder.op(kind, inputs, table_attributes(node, row), version, max(1, len(node._ports("out"))))
+    channels_last = kind in _CHANNELS_SECOND and builder.layout == "NHWC" and builder.rank(inputs[0]) > 2
+    if channels_last:
+        inputs = [builder.to_nchw(inputs[0]), *inputs[1:]]
+    made = builder.op(kind, inputs, table_attributes(node, row), version, max(1, len(node._ports("out"))))
+    # The Model Optimizer leaves the output of RegionYolo as the operation defines it.
+    return builder.from_nchw(made) if channels_last and kind != "RegionYolo" else made

@@ -223,16 +223,6 @@ def _pads(node: Node, rank: int, layout: str) -> "tuple[list[int], list[int]]":
     return rows[:, 0].tolist(), rows[:, 1].tolist()
 
 
-def _to_nchw(b: Builder, value: Any) -> Any:
-    rank = b.rank(value)
-    return b.op("Transpose", [value, b.ints([0, rank - 1] + list(range(1, rank - 1)))])
-
-
-def _from_nchw(b: Builder, value: Any) -> Any:
-    rank = b.rank(value)
-    return b.op("Transpose", [value, b.ints([0] + list(range(2, rank)) + [1])])
-
-
 def _layout(b: Builder, node: Node) -> str:
     channels = np.ravel(node.soft_get("channel_dims", [1 if b.layout == "NCHW" else -1]))
     return "NCHW" if int(channels[0]) == 1 else "NHWC"
@@ -252,7 +242,7 @@ def _convolution(b: Builder, node: Node) -> Any:
         if group != 1 or backward:
             raise Error(f"'{node.soft_get('name')}': a grouped or transposed convolution in NHWC has no counterpart here")
         order = [rank - 1, rank - 2] + list(range(rank - 2))
-        x, weights = _to_nchw(b, x), b.op("Transpose", [weights, b.ints(order)])
+        x, weights = b.to_nchw(x), b.op("Transpose", [weights, b.ints(order)])
     elif b.rank(weights) != rank or group != 1:
         kernel = _spatial(node, "kernel_spatial", rank, layout, 0)
         if not any(kernel):
@@ -267,7 +257,7 @@ def _convolution(b: Builder, node: Node) -> Any:
         attributes["output_padding"] = _spatial(node, "output_padding", rank, layout, 0)
     out = b.op(kind, [x, weights], attributes)
     if layout == "NHWC":
-        out = _from_nchw(b, out)
+        out = b.from_nchw(out)
     if not b.has(2):
         return out
     bias = b.inputs[2]
@@ -294,9 +284,9 @@ def _pooling(b: Builder, node: Node) -> Any:
         "auto_pad": str(node.soft_get("auto_pad", None) or "explicit")}
     if method == "avg":
         attributes["exclude-pad"] = str(node.soft_get("exclude_pad", True)).lower() in ("true", "1")
-    x = _to_nchw(b, x) if layout == "NHWC" else x
+    x = b.to_nchw(x) if layout == "NHWC" else x
     out = b.op("MaxPool" if method == "max" else "AvgPool", [x], attributes)
-    return _from_nchw(b, out) if layout == "NHWC" else out
+    return b.from_nchw(out) if layout == "NHWC" else out
 
 
 # ---- normalization ----

@@ -11,6 +11,10 @@ from .node import Node
 
 __all__ = ["Op", "PermuteAttrs", "PermuteInputs"]
 
+# Attributes that layout changes permute. Nothing does so here, but files add to the lists and remove from them.
+_DIM_ATTRS = ("axis", "batch_dims", "channel_dims", "spatial_dims")
+_SHAPE_ATTRS = ("shape", "pad", "window", "stride")
+
 
 class Op:
     """An operation: a dictionary of attributes for a node, and which of them reach the IR.
@@ -67,7 +71,7 @@ class Op:
                             [("data", listed, []), "@ports", "@consts"])]
 
     def _complete(self, attrs: "dict[str, Any] | None") -> "dict[str, Any]":
-        made = {**self.attrs, **(attrs or {})}
+        made = {"dim_attrs": list(_DIM_ATTRS), "shape_attrs": list(_SHAPE_ATTRS), **self.attrs, **(attrs or {})}
         self.substitute_ie_attrs(made)
         made["op_class"] = type(self)
         return made
