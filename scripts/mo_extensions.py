@@ -91,7 +91,7 @@ def copy_files(extensions, files, place):
 
 def conversions(args, extensions, folder):
     python = environment(args)
-    models = os.path.join(ROOT, "scripts", "mo_models.py")
+    models = os.path.join(ROOT, "tests", "oracle", "mo_extension_models.py")
     os.makedirs(folder, exist_ok=True)
     subprocess.run([python, models, "make", folder], check=True)
     with open(os.path.join(folder, "cases.json")) as f:

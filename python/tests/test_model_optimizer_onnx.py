@@ -267,5 +267,56 @@ class SharperElu(BackReplacementPattern):
         self.assertNotIn("int", vars(np))
 
 
+class Bodies(FolderCase):
+    """Layers inside the branches of an If."""
+
+    PASS = """
+from extensions.ops.activation_ops import ReLU
+from mo.front.common.replacement import FrontReplacementOp
+
+
+class NoElu(FrontReplacementOp):
+    op = 'Elu'
+    enabled = True
+    run_not_recursively = %s
+
+    def replace_op(self, graph, node):
+        return [ReLU(graph, {'name': node.id + '/relu'}).create_node([node.in_node(0)]).id]
+"""
+
+    def model(self, inside):
+        def branch(kind):
+            return onnx.Graph(onnx.graph("branch", [onnx.node(kind, ["a"], [kind.lower()], kind.lower() + "_inside")], (), (),
+                                         [onnx.value(kind.lower(), [3])]))
+
+        return self.onnx([onnx.node("Elu", ["x"], ["a"], "outside"), onnx.node("Abs", ["a"], ["b"], "abs"),
+                          onnx.node("If", ["flag"], ["y"], "if", then_branch=branch(inside), else_branch=branch("Abs"))],
+                         [("x", [3])], [("y", [3])],
+                         [onnx.tensor("flag", [1], b"\1", 9)])
+
+    def test_extractors_read_layers_in_bodies(self):
+        for name, more in {"alone": {}, "with_passes": {"front/NoElu.py": self.PASS % True}}.items():
+            with self.subTest(name):
+                core = graft.Core()
+                core.add_extension(self.extension({"ops/Twirl.py": TWIRL_OP, "front/onnx/twirl_ext.py": Onnx.EXTRACTOR,
+                                                   **more}, name))
+                self.assertIn("Twirl", self.types(core.read_model(self.model("Twirl"))))
+
+    def types(self, model):
+        model.save_ir(self.path("ir.xml"))
+        return [layer.get("type") for layer in ElementTree.parse(self.path("ir.xml")).iter("layer")]
+
+    def test_a_transformation_that_would_change_a_body_is_refused(self):
+        self.core.add_extension(self.extension({"front/NoElu.py": self.PASS % False}))
+        with self.assertRaisesRegex(graft.Error, "transformation NoElu would change a body of the layer 'if' "
+                                                 r"\(If\): transformations of the front phase do not visit bodies"):
+            self.core.read_model(self.model("Elu"))
+
+    def test_one_that_asks_not_to_recurse_leaves_it(self):
+        self.core.add_extension(self.extension({"front/NoElu.py": self.PASS % True}))
+        types = self.types(self.core.read_model(self.model("Elu")))
+        self.assertEqual([t for t in types if t in ("Elu", "ReLU")], ["ReLU", "Elu"])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -218,6 +218,14 @@ NodeId Scope::add_result(const std::string& name, ValueId v) {
 
 namespace {
 
+// What the sub-graphs of a node use of the graph around it: a raw pass may have moved its producers behind the node.
+std::vector<std::string> captured(const RawNode& node) {
+  std::set<std::string> found;
+  for (const auto& [path, f] : node.fields)
+    for (const auto& g : f.graphs) outer_reads(*g, found);
+  return {found.begin(), found.end()};
+}
+
 // Producers before consumers; files are usually already in such an order.
 std::vector<size_t> sorted(const std::vector<RawNode>& nodes) {
   std::unordered_map<std::string_view, size_t> producer;
@@ -229,24 +237,33 @@ std::vector<size_t> sorted(const std::vector<RawNode>& nodes) {
   std::vector<uint8_t> state(nodes.size(), fresh);
   std::vector<size_t> order;
   order.reserve(nodes.size());
-  std::vector<std::pair<size_t, size_t>> stack;
+  struct Step {
+    size_t node;
+    std::vector<std::string> captured;
+    size_t next = 0;
+  };
+  std::vector<Step> stack;
+  auto enter = [&](size_t n) {
+    state[n] = open;
+    stack.push_back({n, captured(nodes[n])});
+  };
   for (size_t root = 0; root < nodes.size(); ++root) {
     if (state[root] != fresh) continue;
-    stack.emplace_back(root, 0);
-    state[root] = open;
+    enter(root);
     while (!stack.empty()) {
-      auto& [n, next] = stack.back();
-      if (next == nodes[n].inputs.size()) {
-        state[n] = done;
-        order.push_back(n);
+      Step& s = stack.back();
+      const std::vector<std::string>& inputs = nodes[s.node].inputs;
+      if (s.next == inputs.size() + s.captured.size()) {
+        state[s.node] = done;
+        order.push_back(s.node);
         stack.pop_back();
         continue;
       }
-      auto it = producer.find(nodes[n].inputs[next++]);
+      size_t i = s.next++;
+      auto it = producer.find(i < inputs.size() ? inputs[i] : s.captured[i - inputs.size()]);
       if (it == producer.end() || state[it->second] == done) continue;
       if (state[it->second] == open) throw_user("the layers form a cycle through '", it->first, "'");
-      state[it->second] = open;
-      stack.emplace_back(it->second, 0);
+      enter(it->second);
     }
   }
   return order;

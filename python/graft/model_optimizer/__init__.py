@@ -1,7 +1,7 @@
 """Extension folders in the style of the Model Optimizer: ``ops/ front/<framework>/ middle/ back/``.
 
-`load` gives the definitions of a folder: an import rule for each extractor, and a pass over the framework's model that
-runs the folder's front transformations. The files import their base classes and helpers under the module paths that they
+`load` gives the definitions of a folder: a pass over the framework's model that runs the folder's extractors and front
+transformations, import rules for the layers that it adds, and passes over the imported graph. The files import their base classes and helpers under the module paths that they
 have in the Model Optimizer; `modules` is the table of these.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from .errors import FolderError
 from .folder import Folder
-from .phases import import_kept, import_layer, rename_types, run_front, run_late
+from .phases import import_kept, import_layer, run_front, run_late
 from .raw_graph import CUSTOM, DOMAIN
 
 __all__ = ["FolderError", "load"]
@@ -38,18 +38,15 @@ def load(path: str) -> "list[Any]":
     folder = Folder(path)
     made: "list[Any]" = []
     for framework in folder.fronts:
-        order = folder.orders[framework]
         types = [(kind, "") for kind in _types(folder, framework)]
         if framework == "mxnet":
             types += [(kind, CUSTOM) for kind in folder.fronts[framework].custom]
-        if not order and not types:
+        if not folder.orders[framework] and not types:
             continue
-        action = run_front if order else rename_types
-        made.append(RawPassDefinition(f"{folder.name}/{framework}", [framework], _bind(_front, folder, action),
-                                      folder.name,
-                                      "transformations of an extension folder"))
+        made.append(RawPassDefinition(f"{folder.name}/{framework}", [framework], _bind(run_front, folder), folder.name,
+                                      "extractors and transformations of an extension folder"))
         made.append(ImportRuleDefinition(framework, "*", import_kept, folder.name, DOMAIN))
-        for kind, domain in [] if order else types:
+        for kind, domain in types:  # in bodies of loops and branches, which the raw pass does not change
             made.append(ImportRuleDefinition(framework, kind, _bind(import_layer, folder, framework, domain), folder.name,
                                              domain))
     for phase in ("middle", "back"):
@@ -58,14 +55,6 @@ def load(path: str) -> "list[Any]":
                                             folder.name,
                                             "transformations of an extension folder"))
     return made
-
-
-def _front(folder: Folder, action: Any, raw: Any) -> None:
-    from .phases import run_front as whole
-
-    # An entry of the transformations config that names an operation of the folder needs the whole graph.
-    named = any(entry.get("op") in folder.ops for entry in raw.replacements)
-    (whole if named else action)(folder, raw)
 
 
 def _bind(function: Any, *first: Any) -> Any:

@@ -128,8 +128,23 @@ def table_attributes(node: Node, row: Any) -> "dict[str, Any]":
     for name in row.attributes:
         value = node.soft_get(_RENAMED.get((row.op, name), name), None)
         if value is not None and not callable(value) or isinstance(value, type):
-            found[name] = _plain(name, value)
+            found[name] = _plain(name, _read_text(value) if isinstance(value, str) else value)
     return found
+
+
+def _read_text(text: str) -> Any:
+    """Numbers that a file gives as text (`collect_attributes` does), as the reader of the IR would take them."""
+    def number(item: str) -> Any:
+        try:
+            return int(item)
+        except ValueError:
+            return float(item)
+
+    try:
+        items = [number(i) for i in text.split(",")]
+    except ValueError:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    return items if len(items) > 1 else items[0]
 
 
 def ir_attributes(node: Node) -> "dict[str, Any]":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import logging
 from typing import Any, Callable
 
 import numpy as np
@@ -26,6 +27,8 @@ __all__ = ["FrontExtractorOp", "CaffePythonFrontExtractorOp", "MXNetCustomFrontE
            "input_as_const", "weights_biases", "get_list_from_container", "get_spatial_attr",
            "register_caffe_python_extractor", "AttrDictionary", "get_mxnet_layer_attrs", "get_json_layer_attrs",
            "scalar_ops_replacer", "StrTo", "to_array"]
+
+log = logging.getLogger("graft.model_optimizer")
 
 
 class FrontExtractorOp:
@@ -75,7 +78,8 @@ class CaffePythonFrontExtractorOp:
         known = {a if isinstance(a, str) else a[0] for a in op_cls(None, attrs).supported_attrs()}
         for name in attrs:
             if name not in known:
-                raise Error(f"attribute '{name}' is not a supported attribute of {op_cls.__name__}")
+                log.error("attribute '%s' is not a supported attribute of %s, expected one of: %s", name, op_cls.__name__,
+                          ", ".join(sorted(known)) or "none")
 
 
 class MXNetCustomFrontExtractorOp:

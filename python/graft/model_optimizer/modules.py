@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from . import building, datatypes, errors, extractor, graph, infer, pattern, port, replacement, shapes, subgraph, traverse
+from . import building, datatypes, errors, extractor, graph, infer, kaldi, pattern, port, replacement, shapes, subgraph, traverse
 from .builtin import BUILTIN
 from .node import Node
 from .op import Op, PermuteAttrs, PermuteInputs
@@ -82,6 +82,9 @@ _FUNCTIONS = {
                              "mark_squeeze_reshape_concat_before_detection_output"),
     "front.mxnet.extractors.utils": (extractor, "AttrDictionary get_mxnet_layer_attrs get_json_layer_attrs "
                                      "scalar_ops_replacer"),
+    "front.kaldi.loader.utils": (kaldi, " ".join(n for n in kaldi.__all__ if n not in ("Parameters", "read_learning_info"))),
+    "front.kaldi.utils": (kaldi, "read_binary_matrix read_binary_vector read_binary_vector_of_pairs read_learning_info "
+                          "read_token_value read_blob read_placeholder find_next_tag read_binary_integer32_token"),
     "middle.pattern_match": (pattern, "find_pattern_matches apply_pattern find_isomorphisms check_value inverse_dict "
                              "check_node_usages_out_of_match for_each_sub_graph for_each_sub_graph_recursively "
                              "for_graph_and_each_sub_graph_recursively all_edges_in_nodes node_match build_matcher"),
@@ -124,6 +127,7 @@ def _further() -> "dict[str, dict[str, Any]]":
                                                   c in BUILTIN.items() if k.startswith("activation_ops.") and c.op]},
         "ops.resize_factor_utils": {"factor_update": _factor_update},
         "front.onnx.extractor": {"onnx_op_extractors": {}}, "front.tf.extractor": {"tf_op_extractors": {}},
+        "front.mxnet.extractor": {"mxnet_op_extractors": {}}, "front.kaldi.extractor": {"kaldi_type_extractors": {}},
         "front.common.register_custom_ops": {"check_for_duplicates": lambda *a: None},
         "graph.port": {"Connection": port.Connection},
         "ops": {}, "front": {}, "": {}, "utils": {"BY_OP": BY_OP},

@@ -9,12 +9,13 @@ import numpy as np
 from . import names
 from .emit import Builder, emit
 from .errors import FolderError
+from .extractor import MXNetCustomFrontExtractorOp
 from .folder import Folder, described
 from .node import Node
 from .op import Op
-from .raw_graph import CUSTOM, DOMAIN, RawGraph, kept_node, new_graph, prepare_node
+from .raw_graph import CUSTOM, DOMAIN, WITH_BLOBS, RawGraph, bodies_of, kept_node, new_graph, prepare_node
 
-__all__ = ["run_front", "run_late", "rename_types", "import_kept", "import_layer"]
+__all__ = ["run_front", "run_late", "import_kept", "import_layer"]
 
 
 class _Registered:
@@ -55,7 +56,8 @@ def _extract(handler: Any, node: Node) -> bool:
         handler.update_node_stat(node, {})
         return True
     node["type"], node["op_class"] = None, None
-    result = handler.extract(node)
+    custom = isinstance(handler, type) and issubclass(handler, MXNetCustomFrontExtractorOp)
+    result = (handler() if custom else handler).extract(node)
     if isinstance(result, tuple) and len(result) == 2:  # MXNet Custom
         result, attributes = result
         for name, value in (attributes or {}).items():
@@ -75,22 +77,61 @@ def _guarded(folder: Folder, title: str, function: Any) -> Any:
 
 def run_front(folder: Folder, raw: Any) -> None:
     """Extracts the folder's layers, runs its front transformations, and writes the graph back."""
-    framework = raw.framework
+    passes = _passes(folder, raw.framework, raw.replacements)
+    if not passes and not any(_handler(folder, raw.framework, layer) for layer in raw.layers):
+        return
     with _Registered(folder):
         state = RawGraph(raw)
-        graph = state.graph
-        extracted = set()
-        for node in state.untouched():
-            handler = _handler(folder, framework, state.layer_of(node))
-            if handler is not None and _extract_in(folder, state, handler, node):
-                extracted.add(node.id)
-        entries = graph.graph["replacements"].entries
-        for cls in _passes(folder, framework, entries):
-            _guarded(folder, f"transformation {cls.__name__}", lambda: _run(cls, graph))
-        graph.clean_up()
-        if not graph.get_op_nodes(op="Result"):
+        extracted = _extract_all(folder, state)
+        for cls in passes:
+            _guarded(folder, f"transformation {cls.__name__}", lambda: _run(cls, state.graph))
+        if passes:
+            state.graph.clean_up()
+            _refuse_in_bodies(folder, passes, raw, "")
+        if not state.graph.get_op_nodes(op="Result"):
             raise FolderError("the transformations removed all outputs of the model")
         _guarded(folder, f"folder '{folder.name}'", lambda: state.write(extracted, folder))
+
+
+def _extract_all(folder: Folder, state: RawGraph) -> "set[str]":
+    """The nodes that an extractor of the folder has read."""
+    found = set()
+    for node in state.untouched():
+        layer = state.layer_of(node)
+        handler = None if layer.domain == DOMAIN else _handler(folder, state.framework, layer)
+        if handler is not None and _extract_in(folder, state, handler, node):
+            found.add(node.id)
+    return found
+
+
+def _refuse_in_bodies(folder: Folder, passes: "list[Any]", raw: Any, place: str) -> None:
+    """Bodies of loops and branches cannot be changed: a transformation that would do so is an error.
+
+    Extractors of layers in bodies work: import rules call them.
+    """
+    for layer in raw.layers:
+        for body in bodies_of(layer):
+            where = f"{place}a body of the layer '{layer.name}' ({layer.type})"
+            _refuse_in_body(folder, passes, body, where)
+            _refuse_in_bodies(folder, passes, body, where + ", ")
+
+
+def _refuse_in_body(folder: Folder, passes: "list[Any]", body: Any, where: str) -> None:
+    from .replacement import FrontReplacementFromConfigFileGeneral, FrontReplacementFromConfigFileSubGraph
+
+    configured = (FrontReplacementFromConfigFileGeneral, FrontReplacementFromConfigFileSubGraph)
+    state = RawGraph(body)
+    _extract_all(folder, state)
+    before = _edges_of(state.graph)
+    for cls in passes:
+        if cls.run_not_recursively or issubclass(cls, configured):
+            continue
+        _guarded(folder, f"transformation {cls.__name__}, in {where}", lambda: _run(cls, state.graph))
+        if _edges_of(state.graph) != before:
+            raise FolderError(f"transformation {cls.__name__} would change {where}: transformations of the front phase do not "
+                              "visit bodies of loops and branches",
+                              "run_not_recursively = True of the class leaves bodies as they are; a middle "
+                              "transformation visits the imported graph")
 
 
 def _extract_in(folder: Folder, state: RawGraph, handler: Any, node: Node) -> bool:
@@ -127,23 +168,6 @@ def _run(cls: Any, graph: Any) -> None:
         cls().find_and_replace_pattern(graph)
         if cls.force_clean_up:
             graph.clean_up()
-
-
-def rename_types(folder: Folder, raw: Any) -> None:
-    """Gives layers the type and domain that the folder's import rules are registered for.
-
-    The Model Optimizer finds extractors without regard to case and domain.
-    """
-    for layer in raw.layers:
-        if layer.domain == DOMAIN:
-            continue
-        handler = _handler(folder, raw.framework, layer)
-        if handler is None or handler in folder.fronts[raw.framework].custom.values():
-            continue
-        if layer.type != handler.op:
-            layer.type = handler.op
-        if layer.domain:
-            layer.domain = ""
 
 
 # ---- middle and back ----
@@ -203,7 +227,7 @@ def import_layer(folder: Folder, framework: str, domain: str, layer: Any) -> Non
         graph = new_graph(framework, layer.version)
         values = list(layer.inputs)
         flows = values[:len(values) - layer.weights]
-        blobs = [v.value for v in values[len(flows):]] if framework == "caffe" else []
+        blobs = [v.value for v in values[len(flows):]] if framework in WITH_BLOBS else []
         node = prepare_node(graph, layer.name or "layer", framework, record, blobs)
         for index in range(len(flows)):
             node.add_input_port(index, skip_if_exist=True)
@@ -212,10 +236,16 @@ def import_layer(folder: Folder, framework: str, domain: str, layer: Any) -> Non
         if not _guarded(folder, f"layer '{layer.name}' ({layer.type})", lambda: _extract(handler, node)):
             layer.decline(f"extractor {handler.__name__} does not handle this layer")
             return
-        for port, name, _ in node.soft_get("embedded_inputs", None) or []:
+        for port, value in _constants_of(node):
             flows += [None] * (port + 1 - len(flows))
-            flows[port] = layer.constant(np.asarray(node[name]))
+            flows[port] = layer.constant(value)
         _emit(folder, layer, node, flows)
+
+
+def _constants_of(node: Node) -> "list[tuple[int, np.ndarray]]":
+    """(port, value) of inputs that an extractor embedded or connected."""
+    found = [(port, np.asarray(node[name])) for port, name, _ in node.soft_get("embedded_inputs", None) or []]
+    return found + [(i, np.asarray(n.value)) for i, n in node.in_nodes().items() if n.soft_get("op") == "Const"]
 
 
 def _emit(folder: Folder, layer: Any, node: Node, inputs: "list[Any] | None" = None) -> None:

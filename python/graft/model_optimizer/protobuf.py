@@ -6,12 +6,13 @@ protobuf's zero values; of Caffe's standard messages the defaults are listed in 
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, List, Mapping
 
 import numpy as np
 
 from .caffe_schema import DEFAULTS, ENUMS, REPEATED
 from .datatypes import onnx_number, tf_number
+from .errors import Error
 
 __all__ = ["caffe_pb", "caffe_model_pb", "tensorflow_pb", "onnx_pb", "Message", "onnx_fields"]
 
@@ -121,11 +122,23 @@ class _BlobShape:
         self.dim = dims
 
 
+class _Blobs(List[_Blob]):
+    """The blobs of a layer; an index beyond them is an error that says so."""
+
+    layer = ""
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, int) and not -len(self) <= index < len(self):
+            raise Error(f"layer '{self.layer}' has {len(self)} blob{'s' if len(self) != 1 else ''}, blob {index} was read")
+        return super().__getitem__(index)
+
+
 class caffe_model_pb:
     """The weights of a Caffe layer; false if there are none."""
 
     def __init__(self, layer: Any, blobs: "list[np.ndarray]") -> None:
-        self.name, self.type, self.blobs = layer.name, layer.type, [_Blob(b) for b in blobs]
+        self.name, self.type, self.blobs = layer.name, layer.type, _Blobs(_Blob(b) for b in blobs)
+        self.blobs.layer = layer.name
 
     def __bool__(self) -> bool:
         return bool(self.blobs)

@@ -13,16 +13,18 @@ from . import names
 from .builtin import Const
 from .errors import Error, FolderError
 from .graph import Graph
+from .kaldi import Parameters
 from .node import Node
 from .protobuf import caffe_model_pb, caffe_pb, onnx_pb, tensorflow_pb
 from .shapes import dynamic_dimension, shape_array
 from .subgraph import Replacements
 
-__all__ = ["CUSTOM", "DOMAIN", "RawGraph", "kept_node", "prepare_node"]
+__all__ = ["CUSTOM", "DOMAIN", "RawGraph", "bodies_of", "kept_node", "new_graph", "prepare_node"]
 
 DOMAIN = "model_optimizer"
 CUSTOM = "Custom"  # the domain of MXNet's Custom layers
 _FW = {"tensorflow": "tf"}
+WITH_BLOBS = ("caffe", "kaldi")  # frameworks whose layers have weights of their own
 _keys = itertools.count(1)
 _kept: "dict[int, Any]" = {}
 _runs: "collections.deque[list[int]]" = collections.deque()  # keys by model, so that those of old models can go
@@ -55,17 +57,10 @@ def new_graph(framework: str, version: int = 0) -> Graph:
 
 def _symbol(layer: Any) -> "dict[str, Any]":
     """A node of an MXNet symbol: all attributes are strings."""
-    attrs = {k: _text(layer.fields[k]) for k in layer.fields}
+    attrs = {k: _mxnet_text(layer.fields[k]) for k in layer.fields}
     if layer.domain != CUSTOM:
         return {"op": layer.type, "name": layer.name, "attrs": attrs}
     return {"op": "Custom", "name": layer.name, "attrs": {"op_type": layer.type, **attrs}}
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, (list, tuple, np.ndarray)):
-        items = [_text(v) for v in value]
-        return "(%s)" % (items[0] + "," if len(items) == 1 else ", ".join(items))
-    return str(value)
 
 
 def prepare_node(graph: Graph, identity: str, framework: str, layer: Any, blobs: "list[np.ndarray]") -> Node:
@@ -82,7 +77,41 @@ def prepare_node(graph: Graph, identity: str, framework: str, layer: Any, blobs:
         node["pb"] = onnx_pb(layer)
     elif framework == "mxnet":
         node["symbol_dict"] = _symbol(layer)
+    elif framework == "kaldi":
+        fields = {k: layer.fields[k] for k in layer.fields if k != "weights"}
+        titles = list(layer.fields["weights"]) if "weights" in layer.fields else [str(i) for i in range(len(blobs))]
+        node["parameters"] = Parameters(layer.type, fields, list(zip(titles, blobs)))
     return node
+
+
+def bodies_of(layer: Any) -> "list[Any]":
+    """The sub-graphs of a layer: bodies of loops, branches."""
+    return [body for path in layer.fields for body in _models(layer.fields[path])]
+
+
+def _models(value: Any) -> "list[Any]":
+    from ..raw import RawModel
+
+    return [v for v in value if isinstance(v, RawModel)] if isinstance(value, list) else []
+
+
+def _captures(body: Any) -> "list[str]":
+    """Names of values that a body uses and does not make."""
+    layers = body.layers
+    made = {name for layer in layers for name in layer.outputs} | {p.name for p in body.inputs}
+    used = [name for layer in layers for name in layer.inputs]
+    used += [c for layer in layers for inner in bodies_of(layer) for c in _captures(inner)]
+    used += [p.name for p in body.outputs]
+    return [name for name in used if name and name not in made and name not in body.constants]
+
+
+def _mxnet_text(value: Any) -> str:
+    """The text that a symbol file has for a value: "(3, 3)", "True", "0.5"."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return "(" + ", ".join(_mxnet_text(v) for v in value) + ("," if len(value) == 1 else "") + ")"
+    return np.dtype(value).name if isinstance(value, (np.dtype, type)) else str(value)
 
 
 class RawGraph:
@@ -99,6 +128,7 @@ class RawGraph:
         self._stored: "set[str]" = set()  # inputs of the model and constants of the file
         self._layer: "dict[str, Any]" = {}
         self._inputs: "dict[str, list[str]]" = {}
+        self._captured: "dict[str, list[str]]" = {}  # values that bodies refer to by name; inputs behind the others
         self._snapshot: "dict[str, dict[str, Any]]" = {}
         self._add_inputs()
         for layer in self.layers:
@@ -143,8 +173,9 @@ class RawGraph:
         identity = self.graph.unique_id(layer.name or (layer.outputs[0] if layer.outputs else "layer_"))
         self._layer[identity] = layer
         self._inputs[identity] = list(layer.inputs)
+        self._captured[identity] = list(dict.fromkeys(c for body in bodies_of(layer) for c in _captures(body)))
         blobs: "list[np.ndarray]" = []
-        if self.framework == "caffe" and layer.weights:
+        if self.framework in WITH_BLOBS and layer.weights:
             blobs = [self.raw.constants[n] for n in self._inputs[identity][-layer.weights:]]
         node = prepare_node(self.graph, identity, self.framework, layer, blobs)
         for port, value in enumerate(layer.outputs):
@@ -161,11 +192,19 @@ class RawGraph:
                 node["data_type"] = value.dtype.type
 
     def _connect(self, identity: str) -> None:
-        for index, value in enumerate(self._inputs[identity]):
+        for index, value in enumerate(self._inputs[identity] + self._captured[identity]):
             Node(self.graph, identity).add_input_port(index, skip_if_exist=True)
-            source = self._made.get(value) or self._constant(value) if value else None
-            if source is not None:
+            if value:
+                source = self._made.get(value) or self._constant(value) or self._outer(value)
                 self.graph.create_edge(Node(self.graph, source[0]), Node(self.graph, identity), source[1], index)
+
+    def _outer(self, value: str) -> "tuple[str, int]":
+        """A node for what a body takes from the graph around it."""
+        identity = self.graph.unique_id(value)
+        self.graph.add_node(identity, kind="op", name=value, op="Parameter", type="Parameter", out_ports_count=1)
+        self._stored.add(identity)
+        self._name(value, identity, 0)
+        return identity, 0
 
     def _add_result(self, value: str) -> None:
         source = self._made.get(value) or self._constant(value)
@@ -217,6 +256,7 @@ class RawGraph:
             self._write_node(Node(graph, identity), folder)
         for identity in own:
             inputs = self._sources(Node(graph, identity), len(self._inputs[identity]))
+            inputs = self._without_captured(identity, inputs)
             if inputs != self._inputs[identity]:
                 self._layer[identity].inputs = inputs
         results = graph.get_op_nodes(op="Result")
@@ -249,15 +289,17 @@ class RawGraph:
                             "without an extractor of the folder keeps what the file says; replace it by a new node")
 
     def _name_outputs(self, own: "set[str]") -> None:
-        """New producers of model outputs take over the names of the outputs."""
+        """New producers of model outputs, and of values that bodies refer to, take over the names of these."""
         taken = {v for k, v in self._value.items() if k[0] in own or k[0] in self._stored}
-        for result in self.graph.get_op_nodes(op="Result"):
-            source = result.in_port(0).get_source() if result.is_in_port_connected(0) else None
-            wanted = result.soft_get("output", None)
-            if source is None or wanted is None or source.node.id in own | self._stored or wanted in taken:
+        named = [(r, 0, r.soft_get("output", None)) for r in self.graph.get_op_nodes(op="Result")]
+        named += [(Node(self.graph, i), len(self._inputs[i]) + n, value) for i in sorted(own)
+                  for n, value in enumerate(self._captured[i])]
+        for node, port, name in named:
+            source = node.in_port(port).get_source() if node.is_in_port_connected(port) else None
+            if source is None or name is None or source.node.id in own | self._stored or name in taken:
                 continue
-            self._value[(source.node.id, source.idx)] = wanted
-            taken.add(wanted)
+            self._value[(source.node.id, source.idx)] = name
+            taken.add(name)
         self._taken = taken | {p.name for p in self.raw.inputs}
 
     def _value_name(self, identity: str, port: int) -> str:
@@ -282,6 +324,14 @@ class RawGraph:
         ports = [i for i in node.in_ports() if node.is_in_port_connected(i)]
         found = [self._source(node, i) for i in range(max(ports, default=-1) + 1)]
         return found + [""] * (least - len(found))
+
+    def _without_captured(self, identity: str, inputs: "list[str]") -> "list[str]":
+        """The layer's own inputs; what its bodies refer to must still have the name that they use."""
+        count, names = len(self._inputs[identity]), self._captured[identity]
+        if names and inputs[count:] != names:
+            raise Error(f"the bodies of '{identity}' use the values {names}, which would become {inputs[count:]}: bodies of loops "
+                        "and branches cannot be changed here")
+        return inputs[:count] if names else inputs
 
     def _write_node(self, node: Node, folder: Any) -> None:
         if node.op == "Const":

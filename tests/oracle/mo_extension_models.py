@@ -1,5 +1,6 @@
 """Small models for scripts/mo_extensions.py, and the same command lines with the real `mo`. Runs in the environment that
-has openvino-dev: `mo_models.py make DIR` writes DIR/<case>/, `mo_models.py compare DIR` converts and compares."""
+has openvino-dev: `mo_extension_models.py make DIR` writes DIR/<case>/, `mo_extension_models.py compare DIR` converts and
+compares."""
 import json
 import os
 import sys
@@ -7,6 +8,7 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.modules["openvino_telemetry"] = None  # mo has a stub for it, which needs no network
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import numpy as np  # noqa: E402
 
 CASES = {}
@@ -179,6 +181,56 @@ tf_case("tf_ssd_toolbox", T + "SSDToolboxDetectionOutput.py",
                                 "keep_top_k": 4, "nms_threshold": 0.45, "num_classes": 3, "top_k": 4}}])
 
 
+# ---- Caffe ----
+
+
+def caffe_case(name, files, build, shape=(1, 4, 7, 6)):
+    """`build` adds layers to a net, with weights."""
+    def make(folder):
+        from caffe_net import Net
+
+        net = Net("model", 5, shape)
+        build(net)
+        path = os.path.join(folder, "model")
+        net.save(path)
+        return ["--input_model", path + ".caffemodel", "--input_proto", path + ".prototxt"]
+
+    case(name, "caffe", " ".join("front/caffe/" + f for f in files.split()), make)
+
+
+def plain(kind, inputs=1, **messages):
+    """One layer without weights, behind one with weights: mo expects some in the file."""
+    return lambda net: net.layer(kind, "y", [net.conv("c", "data", 4, 1)] * inputs, "y", net.shapes["data"], **messages)
+
+
+caffe_case("caffe_conv", "conv_ext.py", lambda net: net.conv("y", "data", 6, 3, stride=2, pad=1))
+caffe_case("caffe_conv_groups", "conv_ext.py", lambda net: net.conv("y", "data", 6, 3, group=2, bias=False))
+caffe_case("caffe_deconv", "conv_ext.py", lambda net: net.deconv("y", "data", 6, 4, 2, group=2))
+caffe_case("caffe_inner_product", "inner_product_ext.py", lambda net: net.dense("y", "data", 5))
+caffe_case("caffe_batch_norm", "batchnorm_ext.py scale_ext.py", lambda net: net.batch_norm(
+    "y", net.pool("p", "data", "MAX", 2), "s"))
+caffe_case("caffe_prelu", "prelu_ext.py", lambda net: net.layer("PReLU", "y", "data", "y", net.shapes["data"],
+                                                                [net.random(4)]))
+caffe_case("caffe_scale", "scale_ext.py", lambda net: net.layer("Scale", "y", "data", "y", net.shapes["data"],
+                                                                [net.random(4)]))
+caffe_case("caffe_normalize", "normalize_ext.py", lambda net: net.layer(
+    "Normalize", "y", "data", "y", net.shapes["data"], [net.random(4)],
+    norm_param=dict(across_spatial=False, channel_shared=False)))
+caffe_case("caffe_relu", "relu_ext.py", plain("ReLU", relu_param=dict(negative_slope=0.1)))
+caffe_case("caffe_elu", "elu.py", plain("ELU", elu_param=dict(alpha=0.5)))
+caffe_case("caffe_sigmoid", "sigmoid.py", plain("Sigmoid"))
+caffe_case("caffe_tanh", "tanh.py", plain("TanH"))
+caffe_case("caffe_pooling", "pooling_ext.py", plain("Pooling", pooling_param=dict(pool="AVE", kernel_size=3, stride=2, pad=1)))
+caffe_case("caffe_lrn", "lrn_ext.py", plain("LRN", lrn_param=dict(local_size=3, alpha=0.1, beta=0.7)))
+caffe_case("caffe_mvn", "mvn_ext.py MVNCaffeToMVN.py", plain("MVN"))
+caffe_case("caffe_flatten", "flatten_ext.py", plain("Flatten", flatten_param=dict(axis=2)))
+caffe_case("caffe_permute", "permute_ext.py", plain("Permute", permute_param=dict(order=[0, 2, 3, 1])))
+caffe_case("caffe_reshape", "reshape.py", plain("Reshape", reshape_param=dict(shape=dict(dim=[0, 2, -1]))))
+caffe_case("caffe_softmax", "softmax_ext.py", plain("Softmax", softmax_param=dict(axis=2)))
+caffe_case("caffe_concat", "concat_ext.py", plain("Concat", 2, concat_param=dict(axis=2)))
+caffe_case("caffe_eltwise", "elementwise_ext.py", plain("Eltwise", 2, eltwise_param=dict(operation="MAX")))
+
+
 # ---- with the real mo ----
 
 
@@ -221,7 +273,7 @@ def preload():
 
     import openvino.tools.mo as mo
 
-    for part in ("ops", "load", "front", "front/onnx", "front/tf", "middle", "back"):
+    for part in ("ops", "load", "front", "front/onnx", "front/tf", "front/caffe", "middle", "back"):
         folder = os.path.join(os.path.dirname(mo.__file__), part)
         for module in pkgutil.iter_modules([folder]):
             try:
@@ -258,7 +310,8 @@ def difference(core, ours, theirs):
     def inputs(model):
         found = {}
         for p in model.inputs:
-            name = min(n.split(":")[0] for n in p.get_names())  # TensorFlow's may end in ":0"
+            # TensorFlow's names may end in ":0"; of a single input they do not matter.
+            name = min(n.split(":")[0] for n in p.get_names()) if len(model.inputs) > 1 else ""
             if name not in values:
                 values[name] = random.uniform(-1, 1, list(p.shape)).astype(np.float32)
             found[p.get_any_name()] = values[name]
