@@ -2,7 +2,8 @@
 # Proves against OpenVINO, ONNX Runtime, OpenCV, TensorFlow, PyTorch and the last Model Optimizer from PyPI, in virtual
 # environments under build/: what we write loads there and gives the same numbers, what they write loads here. Ends with
 # status 0 and a note when the registry does not answer. The stage `zoo` has a program and options of its own:
-# --only zoo --filter 'hf_*' --limit 20. The stage `python` is scripts/python_oracle.sh.
+# --only zoo --filter 'hf_*' --limit 20. The stage `python` is scripts/python_oracle.sh, `extensions` is
+# scripts/mo_extensions.py.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=build/oracle/venv
@@ -17,6 +18,19 @@ zoo() {
   fi
   build/oracle/zoo/venv/bin/python tests/oracle/zoo/main.py --graft build/bin/graft --models build/oracle/zoo/models "$@"
 }
+extensions() {
+  if ! scripts/mo.sh; then
+    echo "oracle: without published extensions, the package registry does not answer (build/oracle/pip.log)"
+    return 0
+  fi
+  cmake --build --preset release -j "$(nproc)" --target graft_python graft_bridge | tail -n 1
+  "$(cat build/python/interpreter)" scripts/mo_extensions.py "$@"
+}
+if [[ ${1:-} = --only && ${2:-} = extensions ]]; then
+  graft
+  extensions "${@:3}"
+  exit
+fi
 if [[ ${1:-} = --only && ${2:-} = zoo ]]; then
   graft
   zoo "${@:3}"
@@ -43,6 +57,7 @@ build/bin/graft_tests --write-models build/oracle/models tests/ops
 status=0
 "$venv/bin/python" tests/oracle/main.py --graft build/bin/graft --models build/oracle/models --data "${GRAFT_DATA:-../shared/data}" "$@" || status=$?
 if [[ $# = 0 ]]; then
+  extensions || status=$?
   zoo || status=$?
   scripts/python_oracle.sh || status=$?
 fi

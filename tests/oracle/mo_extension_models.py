@@ -234,14 +234,49 @@ caffe_case("caffe_eltwise", "elementwise_ext.py", plain("Eltwise", 2, eltwise_pa
 # ---- with the real mo ----
 
 
-def make(folder):
+def make(folder, *names):
     made = {}
     for name, (framework, files, build) in CASES.items():
+        if names and name not in names:
+            continue
         place = os.path.join(folder, name)
         os.makedirs(place, exist_ok=True)
         made[name] = {"files": files, "arguments": build(place)}
     with open(os.path.join(folder, "cases.json"), "w") as f:
         json.dump(made, f, indent=1)
+
+
+KERNEL = """
+import numpy as np
+
+import graft
+
+
+@graft.op(opset="custom_opset", shape=lambda x, inverse: x.shape)
+def FFT(x, inverse: int = 0):
+    z = (np.fft.ifft2 if inverse else np.fft.fft2)(x[..., 0] + 1j * x[..., 1])
+    return np.stack([z.real, z.imag], -1).astype(np.float32)
+"""
+
+
+def guide(folder):
+    """The kind of network that the guide of 2021 enables: convolutions on both sides of an inverse Fourier transform."""
+    import tensorflow as tf
+
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.compat.v1.placeholder(tf.float32, [None, 8, 10, 2], name="image")
+        spectrum = tf.add(tf.nn.relu(conv(tf, x, 2)), x)
+        image = tf.abs(tf.signal.ifft2d(tf.complex(spectrum[:, :, :, 0], spectrum[:, :, :, 1])))
+        y = tf.nn.relu(conv(tf, image[..., tf.newaxis], 3), name="y")
+    with open(os.path.join(folder, "model.pb"), "wb") as f:
+        f.write(graph.as_graph_def().SerializeToString())
+    with open(os.path.join(folder, "kernel.py"), "w") as f:
+        f.write(KERNEL)
+    given = np.random.RandomState(3).randn(1, 8, 10, 2).astype(np.float32)
+    with tf.compat.v1.Session(graph=graph) as session:
+        np.save(os.path.join(folder, "y.npy"), session.run(y, {x: given}))
+    np.save(os.path.join(folder, "x.npy"), given)
 
 
 def converted(arguments, log):
@@ -358,4 +393,4 @@ def compare(folder):
 
 
 if __name__ == "__main__":
-    {"make": make, "compare": compare}[sys.argv[1]](sys.argv[2])
+    {"make": make, "compare": compare, "guide": guide}[sys.argv[1]](*sys.argv[2:])
