@@ -209,8 +209,8 @@ class _Record:
     """A layer under import, with what a framework's record has."""
 
     def __init__(self, layer: Any, domain: str = "") -> None:
-        self.name, self.type, self.fields, self.weights = layer.name, layer.type, layer.fields, layer.weights
-        self.domain = domain
+        self.name, self.type, self.fields = layer.name, layer.type, layer.fields
+        self.domain, self.weights = domain, 0  # the inputs are those without weights
         count = len(layer.inputs) - layer.weights
         self.inputs = [f"{layer.name}:input_{i}" for i in range(count)]
         self.outputs = [f"{layer.name}:{i}" for i in range(layer.output_count)]

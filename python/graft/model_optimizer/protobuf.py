@@ -97,7 +97,8 @@ def _caffe_value(path: str, value: Any) -> Any:
 class _CaffeLayer(Message):
     def __init__(self, layer: Any) -> None:
         super().__init__(layer.fields, "", layer.name)
-        self.__dict__.update(name=layer.name, type=layer.type, bottom=list(layer.inputs), top=list(layer.outputs))
+        bottom = list(layer.inputs)[:len(layer.inputs) - layer.weights]  # blobs are in model_pb
+        self.__dict__.update(name=layer.name, type=layer.type, bottom=bottom, top=list(layer.outputs))
 
 
 def caffe_pb(layer: Any) -> Message:
