@@ -1,12 +1,12 @@
 #include "readers/kernel_xml.hpp"
 
 #include <algorithm>
-#include <pugixml.hpp>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "readers/work_size.hpp"
+#include "readers/xml_source.hpp"
 
 namespace graft {
 namespace {
@@ -18,37 +18,25 @@ using Words = std::vector<std::string>;
 class KernelXmlReader {
  public:
   KernelXmlReader(std::string_view xml, const std::string& file, const KernelXmlLimits& limits)
-      : xml_(xml), file_(file), limits_(limits) {
-    for (size_t at = 0; xml.size() <= limits.bytes && (at = xml.find('\n', at)) != xml.npos; ++at)
-      line_ends_.push_back(at);
-  }
+      : source_(xml, file), limits_(limits) {}
 
   std::vector<KernelDescription> run() {
-    if (xml_.size() > limits_.bytes)
-      throw_user(file_, ": expected at most ", limits_.bytes, " bytes, got ", xml_.size());
     pugi::xml_document doc;
-    pugi::xml_parse_result parsed = doc.load_buffer(xml_.data(), xml_.size(), pugi::parse_default, pugi::encoding_utf8);
-    if (!parsed) throw_user(file_, ':', line_at(parsed.offset), ": invalid XML: ", to_lower(parsed.description()));
+    source_.parse(doc, limits_.bytes);
     std::vector<KernelDescription> out;
     for (xml_node n : elements(doc)) {
       if (name_of(n) != "CustomLayer") broken(n, "expected <CustomLayer>, got <", n.name(), ">");
       out.push_back(layer(n));
     }
-    if (out.empty()) throw_user(file_, ": the file has no <CustomLayer> element");
+    if (out.empty()) throw_user(source_.file(), ": the file has no <CustomLayer> element");
     return out;
   }
 
  private:
-  // ---- places and errors ----
-
-  size_t line_at(ptrdiff_t offset) const {
-    auto at = static_cast<size_t>(std::max<ptrdiff_t>(offset, 0));
-    return 1 + static_cast<size_t>(std::lower_bound(line_ends_.begin(), line_ends_.end(), at) - line_ends_.begin());
-  }
-  size_t line_of(xml_node n) const { return line_at(n.offset_debug()); }
+  size_t line_of(xml_node n) const { return source_.line_of(n); }
   template <class... Parts>
   [[noreturn]] void broken(xml_node n, const Parts&... parts) const {
-    throw_user(file_, ':', line_of(n), ": ", parts...);
+    source_.broken(n, parts...);
   }
 
   // ---- elements and attributes. Names of the VPU are not case-sensitive. ----
@@ -78,27 +66,12 @@ class KernelXmlReader {
            close ? text("did you mean <", *close, ">?") : text("expected one of ", join(known, ", ")));
   }
   void check_attributes(xml_node n, const Words& known) const {
-    Words seen;
-    for (xml_attribute a : n.attributes()) {
-      std::string name = a.name();
-      if (std::find(seen.begin(), seen.end(), name) != seen.end())
-        broken(n, "<", n.name(), "> has the attribute '", name, "' twice");
-      seen.push_back(name);
+    for (xml_attribute a : n.attributes())
       if (device_ == KernelDevice::vpu && std::string_view(a.value()).empty())
-        broken(n, "the attribute '", name, "' of <", n.name(), "> is empty");
-      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-      auto close = nearest(name, known);
-      broken(n, "<", n.name(), "> has the unknown attribute '", name, "', ",
-             close ? text("did you mean ", *close, "?") : text("expected ", join(known, ", ")));
-    }
+        broken(n, "the attribute '", a.name(), "' of <", n.name(), "> is empty");
+    source_.check_attributes(n, known);
   }
-  std::string required(xml_node n, const char* name) const {
-    xml_attribute a = n.attribute(name);
-    if (!a) broken(n, "<", n.name(), "> has no attribute '", name, "'");
-    std::string value(trim(a.value()));
-    if (value.empty()) broken(n, "the attribute '", name, "' of <", n.name(), "> is empty");
-    return value;
-  }
+  std::string required(xml_node n, const char* name) const { return source_.required(n, name); }
   std::optional<int64_t> integer(xml_node n, const char* name, bool is_required) const {
     if (!is_required && !n.attribute(name)) return std::nullopt;
     std::string word = required(n, name);
@@ -285,8 +258,9 @@ class KernelXmlReader {
     for (const KernelArgument& a : s.arguments) {
       auto i = static_cast<size_t>(a.index);
       if (i >= seen.size())
-        throw_user(file_, ':', a.line, ": arg-index: expected 0 to ", seen.size() - 1, ", one per argument, got ", i);
-      if (seen[i]) throw_user(file_, ':', a.line, ": arg-index ", i, " is a duplicate");
+        throw_user(source_.file(), ':', a.line, ": arg-index: expected 0 to ", seen.size() - 1,
+                   ", one per argument, got ", i);
+      if (seen[i]) throw_user(source_.file(), ':', a.line, ": arg-index ", i, " is a duplicate");
       seen[i] = true;
     }
     if (seen.empty()) broken(buffers, "<Buffers> describes no argument");
@@ -307,7 +281,7 @@ class KernelXmlReader {
               [](const KernelStage& a, const KernelStage& b) { return a.stage < b.stage; });
     for (size_t i = 0; i < out.stages.size() && out.stages.size() > 1; ++i)
       if (out.stages[i].stage != static_cast<int64_t>(i))
-        throw_user(file_, ':', out.stages[i].line, ": stage: expected ", i, ", got ", out.stages[i].stage,
+        throw_user(source_.file(), ':', out.stages[i].line, ": stage: expected ", i, ", got ", out.stages[i].stage,
                    "; stages count from 0 without gaps");
   }
 
@@ -346,7 +320,7 @@ class KernelXmlReader {
     Words seen;
     for (const KernelArgument& a : s.arguments) {
       if (std::find(seen.begin(), seen.end(), a.name) != seen.end())
-        throw_user(file_, ':', a.line, ": arg-name '", a.name, "' is a duplicate");
+        throw_user(source_.file(), ':', a.line, ": arg-name '", a.name, "' is a duplicate");
       seen.push_back(a.name);
     }
   }
@@ -396,12 +370,10 @@ class KernelXmlReader {
     else buffer_size(n, a);
   }
 
-  std::string_view xml_;
-  const std::string& file_;
+  XmlSource source_;
   KernelXmlLimits limits_;
   KernelDevice device_ = KernelDevice::gpu;
   size_t count_ = 0;
-  std::vector<size_t> line_ends_;
 };
 
 }  // namespace
