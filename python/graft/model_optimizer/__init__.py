@@ -1,8 +1,8 @@
 """Extension folders in the style of the Model Optimizer: ``ops/ front/<framework>/ middle/ back/``.
 
 `load` gives the definitions of a folder: a pass over the framework's model that runs the folder's extractors and front
-transformations, import rules for the layers that it adds, and passes over the imported graph. The files import their base classes and helpers under the module paths that they
-have in the Model Optimizer; `modules` is the table of these.
+transformations, import rules for the layers that it adds, and passes over the imported graph. The files import their base
+classes and helpers under the module paths that they have in the Model Optimizer; `modules` is the table of these.
 """
 
 from __future__ import annotations
