@@ -18,7 +18,7 @@ LIBRARIES = {
     "src/devices/cpu/kernels": ["hwy/"],
     "src/import": ["pugixml.hpp", "nlohmann/"],
     "src/ir": ["pugixml.hpp", "nlohmann/"],
-    "src/readers": ["pugixml.hpp", "png.h", "jpeglib.h", "zlib.h"],
+    "src/readers": ["pugixml.hpp", "png.h", "jpeglib.h", "zlib.h", "nlohmann/"],
     "cli": ["CLI/", "nlohmann/"],
     "include/graft": ["opencv2/"],  # opencv.hpp alone, for those who have OpenCV
 }
