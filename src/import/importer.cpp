@@ -269,6 +269,20 @@ std::vector<size_t> sorted(const std::vector<RawNode>& nodes) {
   return order;
 }
 
+// An error that asks for --input_shape names the inputs that it is missing for.
+Error with_open_inputs(const Graph& g, Error e) {
+  if (e.message().find("--input_shape") == std::string::npos || !e.hint().empty()) return e;
+  std::vector<std::string> names;
+  for (NodeId p : g.parameters())
+    if (!g.info({p, 0}).shape.is_static()) names.push_back(g[p].name);
+  if (names.empty()) return e;
+  Error out(e.kind(), e.message(),
+            text("the shape of ", names.size() == 1 ? "input " : "inputs ", join(names, ", "),
+                 " is open: add --input_shape ", names[0], "[...]"));
+  for (const std::string& c : e.context()) out.while_(c);
+  return out;
+}
+
 std::string layer_context(const ImportState& state, const RawNode& raw) {
   std::string file =
       text(state.model.path, state.model.path.empty() ? "" : ", ", state.model.position_unit, " ", raw.position);
@@ -333,7 +347,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
           } catch (const RequestError&) {
             throw;
           } catch (...) {
-            Error e = layer.with_missing_shape(current_error());
+            Error e = with_open_inputs(graph, layer.with_missing_shape(current_error()));
             if (e.kind() == ErrorKind::internal) throw e;
             e.while_(layer_context(state_, raw));
             report.problems.push_back({claim.layer, raw.type, e, {}, layer.unknown_source()});
