@@ -36,15 +36,32 @@ std::vector<int64_t> mxnet_overhang(const MxnetPooling& p) {
   return out;
 }
 
+// With 'full', what the last windows have beyond the data becomes padding where the size is known: runtimes do not
+// agree whether it counts. False: it is not known.
+bool mxnet_pad_overhang(const MxnetPooling& p, const Shape& x, const std::vector<int64_t>& begin,
+                        std::vector<int64_t>& end) {
+  std::vector<int64_t> padded = end;
+  for (size_t i = 0; i < end.size(); ++i) {
+    if (!x.ranked() || x.rank() != end.size() + 2 || !x[i + 2].known()) return false;
+    int64_t free = x[i + 2].value() + begin[i] + end[i] - p.kernel[i];
+    if (free < 0) return false;
+    padded[i] += (p.strides[i] - free % p.strides[i]) % p.strides[i];
+    if (padded[i] >= p.kernel[i]) return false;
+  }
+  end = padded;
+  return true;
+}
+
 Value mxnet_average(Builder& layer, Value x, const MxnetPooling& p) {
   std::vector<int64_t> none(p.kernel.size(), 0), begin = p.pads, end = p.pads;
-  bool exclude = !p.include_padding;
+  bool exclude = !p.include_padding, full = p.convention == "full";
   // Padding counts, what the last window has beyond it does not.
   if (p.include_padding && p.convention != "valid") {
     x = mxnet_pad_spatial(layer, x, p.pads, p.pads);
     begin = end = none;
     exclude = true;
   }
+  if (full && mxnet_pad_overhang(p, x.shape(), begin, end)) full = false;
   if (p.convention == "same")
     for (size_t i = 0; i < end.size(); ++i) end[i] += p.kernel[i] - 1;
   return layer.op("AvgPool@1", {x},
@@ -53,7 +70,7 @@ Value mxnet_average(Builder& layer, Value x, const MxnetPooling& p) {
                    {"pads_begin", begin},
                    {"pads_end", end},
                    {"exclude-pad", exclude},
-                   {"rounding_type", p.convention == "full" ? "ceil" : "floor"}});
+                   {"rounding_type", full ? "ceil" : "floor"}});
 }
 
 Value mxnet_sum(Builder& layer, Value x, const MxnetPooling& p) {
