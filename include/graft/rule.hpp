@@ -32,7 +32,7 @@ class Rule {
     r_.framework = str(framework), r_.type = str(type);
     r_.since = 0, r_.until = INT64_MAX;
   }
-  // The ONNX domain of the layer type, for example "com.microsoft"; default: the standard domain.
+  // The ONNX domain of the layer type, for example "com.microsoft"; "*": any but the standard one, the default.
   Rule& domain(std::string_view d) { return r_.domain = str(d), *this; }
   // Restricts the rule to operator-set versions since <= v < until:
   //
