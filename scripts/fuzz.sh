@@ -13,6 +13,14 @@ mkdir -p build/fuzz/corpus build/fuzz/findings
 build/bin/graft_tests --write-corpus build/fuzz/corpus tests/readers tests/ops
 # Nets of Caffe are seeds for the text format too.
 mkdir -p build/fuzz/corpus/proto_text && cp build/fuzz/corpus/caffe/* build/fuzz/corpus/proto_text/
+# Descriptions of kernels, as the generator writes them.
+made=build/fuzz/kernel_files
+mkdir -p build/fuzz/corpus/kernel_xml $made
+echo '{"ie_op": {"op": "Twist", "plugin": ["cldnn", "vpu"], "params": [{"name": "a", "type": "int", "default": 1}, {"name": "b", "type": "float"}]}}' >$made/config.json
+build/bin/graft extgen $made/config.json --force -o $made >/dev/null
+for device in gpu vpu; do
+  for kind in xml cl; do cp "$made/user_ie_extensions/$device/twist_kernel.$kind" "build/fuzz/corpus/kernel_xml/$device.$kind"; done
+done
 python3 scripts/bundle_seeds.py build/fuzz/corpus/tensor_bundle
 python3 tests/fuzz/onnx_seeds.py build/fuzz/corpus/onnx/layers
 failed=0

@@ -3,6 +3,8 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts"))
@@ -37,3 +39,24 @@ class Case(unittest.TestCase):
 
     def compiled(self, graph, device="CPU", **options):
         return self.text(graph).compile(device, **options)
+
+    def assert_unlocks_python(self, function):
+        """Calls the function until another thread has run in the meantime, which a lock held all the time would prevent."""
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(600)  # threads run when another one waits or unlocks Python, not after a while
+        counted, stop = [0], threading.Event()
+
+        def count():
+            while not stop.is_set():
+                counted[0] += 1
+                time.sleep(0)
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        before, end = counted[0], time.time() + 60
+        while counted[0] <= before and time.time() < end:
+            function()
+        found = counted[0]
+        stop.set()
+        thread.join()
+        self.assertGreater(found, before)
