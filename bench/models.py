@@ -22,7 +22,7 @@ def resnet50():
             y = b.op("Relu", b.op("Add", left, right))
             channels = 4 * width
     y = b.op("Flatten", b.op("GlobalAveragePool", y))
-    y = b.op("Softmax", b.op("Gemm", y, b.weight(1000, channels), b.weight(1000, scale=0.1), transB=1))
+    y = b.op("Softmax", b.op("Gemm", y, b.weight(1000, channels, scale=1e-4), b.weight(1000, scale=0.1), transB=1))  # not one-hot, so that outputs can be compared
     return b.model("resnet50", [("x", TensorProto.FLOAT, [1, 3, 224, 224])], [y])
 
 

@@ -1,77 +1,128 @@
 #!/usr/bin/env python3
-"""Graft beside ONNX Runtime and OpenVINO on the same models, the same threads, taking turns.
+"""Graft beside OpenVINO, ONNX Runtime and OpenCV on the same models, the same threads, taking turns.
 
-  build/oracle/venv/bin/python bench/speed.py --graft build/bin/graft [--threads 2] [--rounds 5] [MODEL.onnx ...]
+  build/oracle/venv/bin/python bench/speed.py --graft PYTHON [--quick] [--only NAME,...] [--json FILE] [MODEL.onnx ...]
 
-Each engine runs in a process of its own, one after the other, round by round; the figure is the median over the rounds of each
-round's median latency.
+Each engine runs in a process of its own. The outputs are compared with those of ONNX Runtime first; an engine that computes
+something else is reported and not used. Then all engines run one after the other, round by round. A figure is the best
+peer's time over ours, the median over the rounds of the ratio within a round: above 1, Graft is ahead. All models are
+written by bench/catalogue.py; MODEL.onnx are further ones, with inputs beside them in MODEL.npz or random.
 """
 import argparse
+import datetime
+import importlib.util
 import json
 import os
-import statistics
-import subprocess
 import sys
+import tempfile
+
+import onnx
+
+import catalogue
+import custom_ops
+import report
+import workers
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PEERS = {"openvino": ["openvino"], "onnxruntime": ["onnxruntime"], "opencv": ["cv2"]}
 
 
-PEER = """
-import sys, time, statistics, numpy as np
-engine, path, threads, seconds = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
-rng = np.random.default_rng(1)
-def value(shape, kind):
-    shape = [d if isinstance(d, int) and d > 0 else 1 for d in shape]
-    return rng.standard_normal(shape).astype(np.float32) if "float" in kind or "f32" in kind else np.ones(shape, np.int64)
-if engine == "onnxruntime":
-    import onnxruntime as ort
-    o = ort.SessionOptions(); o.intra_op_num_threads = threads; o.log_severity_level = 3
-    s = ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
-    feed = {i.name: value(i.shape, i.type) for i in s.get_inputs()}
-    call = lambda: s.run(None, feed)
-else:
-    import openvino as ov
-    c = ov.Core().compile_model(path, "CPU", {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"})
-    r = c.create_infer_request()
-    feed = [value(list(p.shape), p.element_type.get_type_name()) for p in c.inputs]
-    call = lambda: r.infer(feed)
-for _ in range(3): call()
-times, end = [], time.perf_counter() + seconds
-while time.perf_counter() < end:
-    t = time.perf_counter(); call(); times.append(1000 * (time.perf_counter() - t))
-print(statistics.median(times))
-"""
+def options():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--graft", required=True, metavar="PYTHON", help="the interpreter that the Python package was built for")
+    p.add_argument("--build", default=os.path.join(ROOT, "build"))
+    p.add_argument("--extension", default="", help="library built from bench/custom; without it, models with custom operations are left out")
+    p.add_argument("--work", default=os.path.join(ROOT, "build", "bench"))
+    p.add_argument("--threads", default="1,2")
+    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--seconds", type=float, default=0.6, help="length of an engine's turn")
+    p.add_argument("--starts", type=int, default=3, help="fresh processes for the time of load, compilation and first inference")
+    p.add_argument("--quick", action="store_true", help="one thread, two short rounds")
+    p.add_argument("--only", default="", help="names of models, separated by commas: " + ", ".join(e.name for e in catalogue.ALL))
+    p.add_argument("--engines", default="openvino,onnxruntime,opencv", help="peers to run")
+    p.add_argument("--json", default="", metavar="FILE", help="write all figures")
+    p.add_argument("models", nargs="*")
+    o = p.parse_args()
+    if o.quick:
+        o.threads, o.rounds, o.seconds, o.starts = "1", 2, 0.2, 1
+    o.threads = [int(t) for t in o.threads.split(",")]
+    unknown = set(filter(None, o.only.split(","))) - {e.name for e in catalogue.ALL}
+    if unknown:
+        p.error("expected names of models in --only, got %s" % ", ".join(sorted(unknown)))
+    return o
 
 
-def run(command):
-    p = subprocess.run(command, capture_output=True, text=True)
-    return p.stdout if p.returncode == 0 else None
+def engines_of(o):
+    found = [workers.Engine("graft", o.graft, os.path.join(o.build, "python"))]
+    for name in filter(None, o.engines.split(",")):
+        if all(importlib.util.find_spec(m) for m in PEERS[name]):
+            found.append(workers.Engine(name, sys.executable, ""))
+        else:
+            print("without %s: the package is not installed" % name)
+    return found
+
+
+def entries_of(o):
+    if o.models:
+        return [catalogue.Entry(path, os.path.basename(path)[:-len(".onnx")], "other", None, catalogue.BY_ONNX_RUNTIME) for path in o.models]
+    only = set(filter(None, o.only.split(",")))
+    chosen = [e for e in catalogue.ALL if not only or e.name in only]
+    if not o.extension:
+        left = [e.label for e in chosen if catalogue.has_custom(e)]
+        print("without --extension: %s left out" % ", ".join(left)) if left else None
+        chosen = [e for e in chosen if not catalogue.has_custom(e)]
+    return chosen
+
+
+def files_of(e, o):
+    if e.make:
+        return catalogue.write(e, os.path.join(o.work, "models"))
+    inputs = e.name[:-len(".onnx")] + ".npz"
+    if not os.path.exists(inputs):
+        inputs = os.path.join(o.work, e.label + ".npz")
+        catalogue.np.savez(inputs, **catalogue.inputs_of(onnx.load(e.name, load_external_data=False)))
+    return e.name, inputs
+
+
+def measure(e, engines, o, folder):
+    """All figures of a model, for each number of threads."""
+    model, inputs = files_of(e, o)
+    extension = os.path.abspath(o.extension) if e.make and catalogue.has_custom(e) else ""
+    found = {"name": e.name, "label": e.label, "kind": e.kind, "threads": {}}
+    for threads in o.threads:
+        race = workers.Race(engines, model, inputs, threads, folder, extension, e.tolerance)
+        try:
+            if threads == max(o.threads):
+                race.restart(o.starts - 1)
+            race.run(o.rounds, o.seconds)
+        finally:
+            race.close()
+        found["threads"][str(threads)] = race.figures
+        report.line(e.label, threads, race.figures)
+    return found
 
 
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--graft", required=True)
-    p.add_argument("--threads", type=int, default=os.cpu_count())
-    p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--seconds", type=float, default=1.0)
-    p.add_argument("--work", default="build/bench")
-    p.add_argument("models", nargs="*")
-    o = p.parse_args()
-    if not o.models:
-        import models
-        o.models = models.write_all(o.work)
-    print("%-28s %12s %12s %12s   %s" % ("median ms, %d threads" % o.threads, "graft", "onnxruntime", "openvino", "graft is ... of the faster peer's speed"))
-    for path in o.models:
-        rounds = {"graft": [], "onnxruntime": [], "openvino": []}
-        for _ in range(o.rounds):
-            said = run([o.graft, "bench", path, "-t", str(o.seconds), "--api", "sync", "--nthreads", str(o.threads), "--json"])
-            rounds["graft"].append(json.loads(said)["latency_ms"]["median"] if said else None)
-            for peer in ("onnxruntime", "openvino"):
-                said = run([sys.executable, "-c", PEER, peer, path, str(o.threads), str(o.seconds)])
-                rounds[peer].append(float(said) if said else None)
-        medians = {k: statistics.median(v) if None not in v else None for k, v in rounds.items()}
-        peers = [v for k, v in medians.items() if k != "graft" and v]
-        ratio = "%.2f" % (min(peers) / medians["graft"]) if peers and medians["graft"] else "?"
-        print("%-28s %s   %s" % (os.path.basename(path)[:28], " ".join("%12s" % ("%.3f" % v if v else "cannot") for v in medians.values()), ratio), flush=True)
+    o = options()
+    engines = engines_of(o)
+    os.makedirs(o.work, exist_ok=True)
+    whole = {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"), "machine": workers.machine(), "load": [os.getloadavg()[0]],
+             "rounds": o.rounds, "seconds": o.seconds, "interfaces": custom_ops.INTERFACES, "models": []}
+    report.head(whole, [e.name for e in engines])
+    with tempfile.TemporaryDirectory(dir=o.work) as folder:
+        for e in entries_of(o):
+            whole["models"].append(measure(e, engines, o, folder))
+    whole["load"].append(os.getloadavg()[0])
+    report.tables(whole)
+    report.bars(whole)
+    if o.json:
+        with open(o.json, "w") as f:
+            json.dump(whole, f, indent=1)
+    broken = [m["label"] for m in whole["models"] if any(t["graft"]["status"] != "ok" for t in m["threads"].values())]
+    if broken:
+        print("Graft failed on %s" % ", ".join(broken))
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
