@@ -16,9 +16,9 @@ test:  ## builds and runs all tests, also under the sanitizers
 demo: build  ## a picture in, a picture out
 	@scripts/demo.sh
 
-bench: build  ## speed and memory, beside other engines where they can be had
+bench: build  ## speed and memory, beside other engines where they can be had; BENCH=--quick: the short form
 	@scripts/setup.sh oracle
-	@scripts/bench.sh
+	@scripts/bench.sh $(BENCH)
 
 oracle: build  ## against OpenVINO, ONNX Runtime, OpenCV, TensorFlow and PyTorch from PyPI
 	@scripts/setup.sh oracle

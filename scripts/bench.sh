@@ -1,16 +1,25 @@
 #!/usr/bin/env bash
-# Memory and time of convert, speed beside ONNX Runtime and OpenVINO, and the cost of a call of custom operations in C++ beside ONNX
-# Runtime and in Python beside OpenCV and OpenVINO, where PyPI gives them.
+# Speed, start and memory beside OpenVINO, ONNX Runtime and OpenCV; memory and time of convert; the cost of a call of custom operations
+# in C++ beside ONNX Runtime and in Python beside OpenCV and OpenVINO, where PyPI gives them. Options are those of bench/speed.py;
+# with --quick, nothing but the first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+build=${GRAFT_BUILD:-build}
 peers=""
 if scripts/peers.sh; then peers=build/oracle/venv/bin/python; else echo "without other engines: the package registry does not answer"; fi
-python3 bench/convert.py --graft build/bin/graft ${peers:+--peers "$peers"}
-[ -z "$peers" ] || "$peers" bench/speed.py --graft build/bin/graft "$@"
-[ -z "$peers" ] || "$peers" -m pip install --quiet --disable-pip-version-check --timeout 20 --retries 1 onnxruntime-extensions || true
-python3 bench/native_chain.py --build build ${peers:+--onnxruntime "$peers"}
-if [ -e build/python/interpreter ]; then
+if [ -n "$peers" ] && [ -e "$build/python/interpreter" ]; then
+  "$peers" -c 'import cv2, onnxruntime_extensions' 2>/dev/null ||
+    "$peers" -m pip install --quiet --disable-pip-version-check --timeout 20 --retries 1 onnxruntime-extensions opencv-python-headless || true
+  cmake -S bench/custom -B build/bench/custom -DGraft_DIR="$("$build/bin/graft" --cmake-dir)" >/dev/null
+  cmake --build build/bench/custom >/dev/null
+  "$peers" bench/speed.py --graft "$(cat "$build/python/interpreter")" --build "$build" --extension build/bench/custom/libcustom.so --json build/bench/speed.json "$@"
+  "$peers" bench/draw.py build/bench/speed.json -o build/bench/speed.svg
+fi
+[[ " $* " = *" --quick "* ]] && exit 0
+python3 bench/convert.py --graft "$build/bin/graft" ${peers:+--peers "$peers"}
+python3 bench/native_chain.py --build "$build" ${peers:+--onnxruntime "$peers"}
+if [ -e "$build/python/interpreter" ]; then
   opencv=""
   if scripts/frameworks.sh opencv; then opencv=build/oracle/opencv/bin/python; fi
-  PYTHONPATH=build/python python3 bench/python_chain.py --graft "$(cat build/python/interpreter)" ${opencv:+--opencv "$opencv"} ${peers:+--openvino "$peers"}
+  PYTHONPATH=$build/python python3 bench/python_chain.py --graft "$(cat "$build/python/interpreter")" ${opencv:+--opencv "$opencv"} ${peers:+--openvino "$peers"}
 fi
