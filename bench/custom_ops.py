@@ -1,6 +1,7 @@
 """The operations of bench/custom for the other engines, each through its own interface for operations in Python, with NumPy.
 
-These are the interfaces that come with the packages; operations in C++ need sources or headers that the packages do not have.
+These come with the packages. Of the interfaces for C++, only OpenVINO's does (bench/custom/openvino); the packages of ONNX Runtime
+and OpenCV have no headers.
 """
 import numpy as np
 
@@ -33,7 +34,8 @@ def warp(x, flow):
 
 OPERATIONS = {"BenchMish": (mish, 1), "BenchCosh": (np.cosh, 1), "BenchChannelNorm": (channel_norm, 2), "BenchWarp": (warp, 2)}
 
-INTERFACES = {"graft": "C++, bench/custom", "openvino": "Python, ov.Op with evaluate", "onnxruntime": "Python, onnx_op of onnxruntime-extensions",
+INTERFACES = {"graft": "C++, bench/custom", "openvino": "Python, ov.Op with evaluate", "openvino_cpp": "C++, ov::op::Op with evaluate",
+              "onnxruntime": "Python, onnx_op of onnxruntime-extensions",
               "opencv": "Python, cv2.dnn_registerLayer"}
 
 

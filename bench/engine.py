@@ -2,6 +2,8 @@
 
   engine.py ENGINE MODEL.onnx INPUTS.npz THREADS OUTPUTS.npz [EXTENSION]
 
+EXTENSION is for models with custom operations: a library, or `python` for those of bench/custom_ops.py.
+
 It loads, compiles and runs the model once, writes the outputs, and answers with a line of JSON. Then `time SECONDS` runs it
 again and again and answers with the median in milliseconds, `memory` answers with the peak, `profile COUNT` with the
 slowest operations (Graft only).
@@ -48,9 +50,11 @@ class OpenVINO:
 
     def load(self, feed):
         core = self.openvino.Core()
-        if self.extension:
+        if self.extension == "python":
             import custom_ops
             custom_ops.for_openvino(core)
+        elif self.extension:
+            core.add_extension(self.extension)
         compiled = core.compile_model(core.read_model(self.path), "CPU", {"INFERENCE_NUM_THREADS": self.threads, "NUM_STREAMS": 1,
                                                                           "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"})
         request = compiled.create_infer_request()
@@ -98,7 +102,7 @@ class OpenCV:
         return run
 
 
-ENGINES = {"graft": Graft, "openvino": OpenVINO, "onnxruntime": OnnxRuntime, "opencv": OpenCV}
+ENGINES = {"graft": Graft, "openvino": OpenVINO, "openvino_cpp": OpenVINO, "onnxruntime": OnnxRuntime, "opencv": OpenCV}
 
 
 def peak():

@@ -92,7 +92,7 @@ def show(found, engines, o, work):
 
 def main():
     o = options()
-    engines = [workers.Engine("graft", o.graft, os.path.join(o.build, "python")), workers.Engine("onnxruntime", sys.executable, "")]
+    engines = [workers.Engine("graft", o.graft, os.path.join(o.build, "python"), ""), workers.Engine("onnxruntime", sys.executable, "", "")]
     m = workers.machine()
     print("%s, %d cores, load %.1f; %d thread%s, %d rounds of %g s" % (m["cpu"], m["cores"], os.getloadavg()[0], o.threads, "" if o.threads == 1 else "s", o.rounds, o.seconds))
     whole, found = {}, []

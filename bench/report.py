@@ -4,7 +4,7 @@ import statistics
 
 import workers
 
-# name, what, least ratio, function of the figures that gives [(ratio, model)]
+# What, least ratio, kind of the models; `mean` is the geometric mean of the kind f32.
 BARS = [
     ("f32 models, geometric mean, %s", 1.05, "mean"),
     ("worst f32 model, %s", 0.90, "f32"),
@@ -21,14 +21,17 @@ def head(whole, engines):
     if whole["load"][0] > 0.5 * m["cores"]:
         print("the machine is busy: the figures are of little use")
     print("%d rounds of %g s for each engine, f32 unless the model is quantized, batch 1" % (whole["rounds"], whole["seconds"]))
-    print("custom operations: " + "; ".join("%s in %s" % (e, whole["interfaces"][e]) for e in engines))
+    print("custom operations: " + "; ".join("%s: %s" % (e, whole["interfaces"][e]) for e in engines))
     print("\n%-28s %-9s %s   best peer / graft" % ("median ms", "threads", " ".join("%12s" % e for e in engines)), flush=True)
 
 
-def line(label, threads, figures):
-    cells = ["%12.3f" % statistics.median(f["rounds"]) if f["status"] == "ok" and f["rounds"] else "%12s" % f["status"] for f in figures.values()]
+def line(label, threads, engines, figures):
+    def cell(name):
+        f = figures.get(name, {"status": "-"})
+        return "%12.3f" % statistics.median(f["rounds"]) if f["status"] == "ok" else "%12s" % f["status"]
+
     found = workers.ratio(figures)
-    print("%-28s %-9d %s   %s" % (label, threads, " ".join(cells), "%.2f (%s)" % found if found else "?"))
+    print("%-28s %-9d %s   %s" % (label, threads, " ".join(cell(e) for e in engines), "%.2f (%s)" % found if found else "?"))
     for name, f in figures.items():
         if f["status"] != "ok":
             print("  %s %s: %s" % (name, f["status"], f["why"]))

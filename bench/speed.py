@@ -24,7 +24,7 @@ import report
 import workers
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PEERS = {"openvino": ["openvino"], "onnxruntime": ["onnxruntime"], "opencv": ["cv2"]}
+PEERS = {"openvino": "openvino", "openvino_cpp": "openvino", "onnxruntime": "onnxruntime", "opencv": "cv2"}
 
 
 def options():
@@ -32,6 +32,7 @@ def options():
     p.add_argument("--graft", required=True, metavar="PYTHON", help="the interpreter that the Python package was built for")
     p.add_argument("--build", default=os.path.join(ROOT, "build"))
     p.add_argument("--extension", default="", help="library built from bench/custom; without it, models with custom operations are left out")
+    p.add_argument("--openvino-extension", default="", help="library built from bench/custom/openvino: OpenVINO with operations in C++, too")
     p.add_argument("--work", default=os.path.join(ROOT, "build", "bench"))
     p.add_argument("--threads", default="1,2")
     p.add_argument("--rounds", type=int, default=5)
@@ -39,26 +40,29 @@ def options():
     p.add_argument("--starts", type=int, default=3, help="fresh processes for the time of load, compilation and first inference")
     p.add_argument("--quick", action="store_true", help="one thread, two short rounds")
     p.add_argument("--only", default="", help="names of models, separated by commas: " + ", ".join(e.name for e in catalogue.ALL))
-    p.add_argument("--engines", default="openvino,onnxruntime,opencv", help="peers to run")
+    p.add_argument("--engines", default=",".join(PEERS), help="peers to run")
     p.add_argument("--json", default="", metavar="FILE", help="write all figures")
     p.add_argument("models", nargs="*")
     o = p.parse_args()
     if o.quick:
         o.threads, o.rounds, o.seconds, o.starts = "1", 2, 0.2, 1
     o.threads = [int(t) for t in o.threads.split(",")]
-    unknown = set(filter(None, o.only.split(","))) - {e.name for e in catalogue.ALL}
-    if unknown:
-        p.error("expected names of models in --only, got %s" % ", ".join(sorted(unknown)))
+    for option, given, known in (("--only", o.only, [e.name for e in catalogue.ALL]), ("--engines", o.engines, PEERS)):
+        unknown = sorted(set(filter(None, given.split(","))) - set(known))
+        if unknown:
+            p.error("%s: expected names among %s, got %s" % (option, ", ".join(known), ", ".join(unknown)))
     return o
 
 
 def engines_of(o):
-    found = [workers.Engine("graft", o.graft, os.path.join(o.build, "python"))]
+    found = [workers.Engine("graft", o.graft, os.path.join(o.build, "python"), os.path.abspath(o.extension))]
     for name in filter(None, o.engines.split(",")):
-        if all(importlib.util.find_spec(m) for m in PEERS[name]):
-            found.append(workers.Engine(name, sys.executable, ""))
-        else:
+        if not importlib.util.find_spec(PEERS[name]):
             print("without %s: the package is not installed" % name)
+        elif name != "openvino_cpp":
+            found.append(workers.Engine(name, sys.executable, "", "python"))
+        elif o.openvino_extension:
+            found.append(workers.Engine(name, sys.executable, "", os.path.abspath(o.openvino_extension)))
     return found
 
 
@@ -87,10 +91,11 @@ def files_of(e, o):
 def measure(e, engines, o, folder):
     """All figures of a model, for each number of threads."""
     model, inputs = files_of(e, o)
-    extension = os.path.abspath(o.extension) if e.make and catalogue.has_custom(e) else ""
+    custom = catalogue.has_custom(e)
+    names, engines = [g.name for g in engines], [g for g in engines if custom or g.name != "openvino_cpp"]
     found = {"name": e.name, "label": e.label, "kind": e.kind, "threads": {}}
     for threads in o.threads:
-        race = workers.Race(engines, model, inputs, threads, folder, extension, e.tolerance)
+        race = workers.Race(engines, model, inputs, threads, folder, custom, e.tolerance)
         try:
             if threads == max(o.threads):
                 race.restart(o.starts - 1)
@@ -98,7 +103,7 @@ def measure(e, engines, o, folder):
         finally:
             race.close()
         found["threads"][str(threads)] = race.figures
-        report.line(e.label, threads, race.figures)
+        report.line(e.label, threads, names, race.figures)
     return found
 
 

@@ -13,8 +13,8 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 180  # seconds for an answer
 
-# python: the interpreter; path: added to its modules.
-Engine = namedtuple("Engine", "name python path")
+# python: the interpreter; path: added to its modules; extension: what it needs for models with custom operations.
+Engine = namedtuple("Engine", "name python path extension")
 
 
 class Failed(Exception):
@@ -22,12 +22,12 @@ class Failed(Exception):
 
 
 class Worker:
-    def __init__(self, engine, model, inputs, threads, work, extension="", profile=False):
+    def __init__(self, engine, model, inputs, threads, work, custom=False, profile=False):
         self.engine = engine.name
         self.outputs = os.path.join(work, engine.name + ".outputs.npz")
         self.log = open(os.path.join(work, engine.name + ".log"), "w+")
         environment = dict(os.environ, PYTHONPATH=engine.path, OMP_NUM_THREADS=str(threads), **({"BENCH_PROFILE": "1"} if profile else {}))
-        command = [engine.python, os.path.join(HERE, "engine.py"), engine.name, model, inputs, str(threads), self.outputs] + [extension] * bool(extension)
+        command = [engine.python, os.path.join(HERE, "engine.py"), engine.name, model, inputs, str(threads), self.outputs] + [engine.extension] * custom
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, env=environment)
         try:
             first = self.answer()
@@ -97,9 +97,9 @@ def difference(got, expected):
 class Race:
     """All engines on one model with a number of threads; `figures` holds for each engine what was measured or why it was not."""
 
-    def __init__(self, engines, model, inputs, threads, work, extension="", tolerance=1e-3):
+    def __init__(self, engines, model, inputs, threads, work, custom=False, tolerance=1e-3):
         self.figures, self.workers = {}, {}
-        start = lambda e: Worker(e, model, inputs, threads, work, extension)
+        start = lambda e: Worker(e, model, inputs, threads, work, custom)
         self.starters = {e.name: (lambda e=e: start(e)) for e in engines}
         for e in engines:
             self.figures[e.name] = {"status": "ok", "starts": [], "rounds": []}

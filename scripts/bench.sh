@@ -10,9 +10,15 @@ if scripts/peers.sh; then peers=build/oracle/venv/bin/python; else echo "without
 if [ -n "$peers" ] && [ -e "$build/python/interpreter" ]; then
   "$peers" -c 'import cv2, onnxruntime_extensions' 2>/dev/null ||
     "$peers" -m pip install --quiet --disable-pip-version-check --timeout 20 --retries 1 onnxruntime-extensions opencv-python-headless || true
+  mkdir -p build/bench
   cmake -S bench/custom -B build/bench/custom -DGraft_DIR="$("$build/bin/graft" --cmake-dir)" >/dev/null
   cmake --build build/bench/custom >/dev/null
-  "$peers" bench/speed.py --graft "$(cat "$build/python/interpreter")" --build "$build" --extension build/bench/custom/libcustom.so --json build/bench/speed.json "$@"
+  native=build/bench/openvino/libcustom_openvino.so  # OpenVINO's package may lack headers, or its compiler may be another
+  directory=$("$peers" -c 'import openvino, os; print(os.path.join(os.path.dirname(openvino.__file__), "cmake"))')
+  { cmake -S bench/custom/openvino -B build/bench/openvino -DOpenVINO_DIR="$directory" && cmake --build build/bench/openvino; } >build/bench/openvino.log 2>&1 ||
+    { echo "without OpenVINO's operations in C++: they do not build (build/bench/openvino.log)"; native=""; }
+  "$peers" bench/speed.py --graft "$(cat "$build/python/interpreter")" --build "$build" --extension build/bench/custom/libcustom.so \
+    ${native:+--openvino-extension "$native"} --json build/bench/speed.json "$@"
   "$peers" bench/draw.py build/bench/speed.json -o build/bench/speed.svg
 fi
 [[ " $* " = *" --quick "* ]] && exit 0

@@ -50,7 +50,7 @@ class Racing(unittest.TestCase):
         with open(path, "w") as f:
             f.write(STUB % (sys.executable, (ms, value, crash)))
         os.chmod(path, stat.S_IRWXU)
-        return workers.Engine(name, path, "")
+        return workers.Engine(name, path, "", "")
 
     def race(self, *engines):
         race = workers.Race(engines, "m.onnx", "m.npz", 1, self.folder.name)
