@@ -60,7 +60,8 @@ def bar(axis, ratio, y, kind):
 
 def caption(whole):
     m = whole["machine"]
-    return "%s, %d cores, load %.1f to %.1f; %s" % (m["cpu"], m["cores"], *whole["load"], whole["date"])
+    clock = "processor time" if whole["clock"] == "cpu" else "load %.1f to %.1f" % tuple(whole["load"])
+    return "%s, %d cores, %s; %s" % (m["cpu"], m["cores"], clock, whole["date"])
 
 
 def versions(whole):

@@ -30,10 +30,14 @@ def options():
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--seconds", type=float, default=0.1, help="length of an engine's turn")
+    p.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: the processor's time, for one thread on a busy machine")
     p.add_argument("--tolerance", type=float, default=1e-2, help="of the largest value of an output")
     p.add_argument("--worst", type=int, default=10, help="networks to profile")
     p.add_argument("--json", default="", metavar="FILE", help="write all figures")
-    return p.parse_args()
+    o = p.parse_args()
+    if o.clock == "cpu" and o.threads != 1:
+        p.error("--clock cpu: expected --threads 1, got %d" % o.threads)
+    return o
 
 
 def networks(o):
@@ -51,7 +55,7 @@ def measure(name, engines, o, work):
     race = workers.Race(engines, model, inputs, o.threads, work, tolerance=o.tolerance)
     try:
         if len(race.workers) == len(engines):
-            race.run(o.rounds, o.seconds)
+            race.run(o.rounds, o.seconds, o.clock)
     finally:
         race.close()
     return race.figures
@@ -62,7 +66,7 @@ def profile(name, engine, o, work):
     model, inputs = (os.path.join(o.folder, name, f) for f in ("model.onnx", "inputs0.npz"))
     try:
         w = workers.Worker(engine, model, inputs, o.threads, work, profile=True)
-        w.ask("time %g" % o.seconds)
+        w.ask("time %g wall" % o.seconds)
         found = w.ask("profile 3")
         w.close()
         return ", ".join("%s %.0f %%" % (kind, 100 * share) for kind, share in found)
@@ -94,7 +98,7 @@ def main():
     o = options()
     engines = [workers.Engine("graft", o.graft, os.path.join(o.build, "python"), ""), workers.Engine("onnxruntime", sys.executable, "", "")]
     m = workers.machine()
-    print("%s, %d cores, load %.1f; %d thread%s, %d rounds of %g s" % (m["cpu"], m["cores"], os.getloadavg()[0], o.threads, "" if o.threads == 1 else "s", o.rounds, o.seconds))
+    print("%s, %d cores, load %.1f; %d thread%s, %d rounds of %g s, %s clock" % (m["cpu"], m["cores"], os.getloadavg()[0], o.threads, "" if o.threads == 1 else "s", o.rounds, o.seconds, o.clock))
     whole, found = {}, []
     with tempfile.TemporaryDirectory() as work:
         for name in networks(o):

@@ -34,19 +34,23 @@ def options():
     p.add_argument("--extension", default="", help="library built from bench/custom; without it, models with custom operations are left out")
     p.add_argument("--openvino-extension", default="", help="library built from bench/custom/openvino: OpenVINO with operations in C++, too")
     p.add_argument("--work", default=os.path.join(ROOT, "build", "bench"))
-    p.add_argument("--threads", default="1,2")
-    p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--seconds", type=float, default=0.6, help="length of an engine's turn")
-    p.add_argument("--starts", type=int, default=3, help="fresh processes for the time of load, compilation and first inference")
-    p.add_argument("--quick", action="store_true", help="one thread, two short rounds")
+    p.add_argument("--threads", help="numbers of threads, separated by commas (1,2; quick: 1)")
+    p.add_argument("--rounds", type=int, help="(5; quick: 2)")
+    p.add_argument("--seconds", type=float, help="length of an engine's turn (0.6; quick: 0.2)")
+    p.add_argument("--starts", type=int, help="fresh processes for the time of load, compilation and first inference (3; quick: 1)")
+    p.add_argument("--quick", action="store_true", help="less of everything")
+    p.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: the processor's time, for one thread on a busy machine")
     p.add_argument("--only", default="", help="names of models, separated by commas: " + ", ".join(e.name for e in catalogue.ALL))
     p.add_argument("--engines", default=",".join(PEERS), help="peers to run")
     p.add_argument("--json", default="", metavar="FILE", help="write all figures")
     p.add_argument("models", nargs="*")
     o = p.parse_args()
-    if o.quick:
-        o.threads, o.rounds, o.seconds, o.starts = "1", 2, 0.2, 1
+    for name, usual, quick in (("threads", "1,2", "1"), ("rounds", 5, 2), ("seconds", 0.6, 0.2), ("starts", 3, 1)):
+        if getattr(o, name) is None:
+            setattr(o, name, quick if o.quick else usual)
     o.threads = [int(t) for t in o.threads.split(",")]
+    if o.clock == "cpu" and o.threads != [1]:
+        p.error("--clock cpu: expected --threads 1, got %s" % o.threads)
     for option, given, known in (("--only", o.only, [e.name for e in catalogue.ALL]), ("--engines", o.engines, PEERS)):
         unknown = sorted(set(filter(None, given.split(","))) - set(known))
         if unknown:
@@ -99,7 +103,7 @@ def measure(e, engines, o, folder):
         try:
             if threads == max(o.threads):
                 race.restart(o.starts - 1)
-            race.run(o.rounds, o.seconds)
+            race.run(o.rounds, o.seconds, o.clock)
         finally:
             race.close()
         found["threads"][str(threads)] = race.figures
@@ -112,7 +116,7 @@ def main():
     engines = engines_of(o)
     os.makedirs(o.work, exist_ok=True)
     whole = {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"), "machine": workers.machine(), "load": [os.getloadavg()[0]],
-             "rounds": o.rounds, "seconds": o.seconds, "interfaces": custom_ops.INTERFACES, "models": []}
+             "rounds": o.rounds, "seconds": o.seconds, "clock": o.clock, "interfaces": custom_ops.INTERFACES, "models": []}
     report.head(whole, [e.name for e in engines])
     with tempfile.TemporaryDirectory(dir=o.work) as folder:
         for e in entries_of(o):

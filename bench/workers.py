@@ -138,12 +138,12 @@ class Race:
                 except Failed as why:
                     self.fail(name, "failed", str(why))
 
-    def run(self, rounds, seconds):
+    def run(self, rounds, seconds, clock="wall"):
         """Rounds of all engines one after the other; a pause lets the threads of the last one go to sleep."""
         for i in range(-1, rounds):  # the first is to warm up
             for name in list(self.workers):
                 try:
-                    ms = self.workers[name].ask("time %g" % (seconds if i >= 0 else min(seconds, 0.2)))
+                    ms = self.workers[name].ask("time %g %s" % (seconds if i >= 0 else min(seconds, 0.2), clock))
                     if i >= 0:
                         self.figures[name]["rounds"].append(ms)
                 except Failed as why:

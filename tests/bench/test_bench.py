@@ -104,7 +104,7 @@ class Figures(unittest.TestCase):
 class Reports(unittest.TestCase):
     def whole(self):
         model = lambda label, kind, **rounds: {"name": label, "label": label, "kind": kind, "threads": {"1": figures(**rounds), "2": figures(**rounds)}}
-        return {"date": "2026-01-01", "machine": {"cpu": "some <cpu>", "cores": 2, "sets": []}, "load": [0.1, 0.2], "rounds": 1, "seconds": 1, "interfaces": {},
+        return {"date": "2026-01-01", "machine": {"cpu": "some <cpu>", "cores": 2, "sets": []}, "load": [0.1, 0.2], "rounds": 1, "seconds": 1, "clock": "wall", "interfaces": {},
                 "models": [model("fast", "f32", graft=(1,), openvino=(4,)), model("slow", "f32", graft=(4,), openvino=(1,)), model("alone", "int8", graft=(1,))]}
 
     def test_bars(self):
