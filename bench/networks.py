@@ -52,10 +52,10 @@ def networks(o):
 
 def measure(name, engines, o, work):
     model, inputs = (os.path.join(o.folder, name, f) for f in ("model.onnx", "inputs0.npz"))
-    race = workers.Race(engines, model, inputs, o.threads, work, tolerance=o.tolerance)
+    race = workers.Race(engines, model, inputs, o.threads, work, tolerance=o.tolerance, clock=o.clock)
     try:
         if len(race.workers) == len(engines):
-            race.run(o.rounds, o.seconds, o.clock)
+            race.run(o.rounds, o.seconds)
     finally:
         race.close()
     return race.figures

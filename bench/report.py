@@ -19,7 +19,7 @@ def head(whole, engines):
     m = whole["machine"]
     print("%s, %d cores, %s; load %.1f at the start" % (m["cpu"], m["cores"], " ".join(m["sets"]), whole["load"][0]))
     if whole["load"][0] > 0.5 * m["cores"]:
-        print("the machine is busy: %s" % ("starts are of little use" if whole["clock"] == "cpu" else "the figures are of little use; see --clock cpu"))
+        print("the machine is busy: %s" % ("only ratios are of use" if whole["clock"] == "cpu" else "the figures are of little use; see --clock cpu"))
     print("%d rounds of %g s for each engine, f32 unless the model is quantized, batch 1, %s clock" % (whole["rounds"], whole["seconds"], whole["clock"]))
     print("custom operations: " + "; ".join("%s: %s" % (e, whole["interfaces"][e]) for e in engines))
     print("\n%-28s %-9s %s   best peer / graft" % ("median ms", "threads", " ".join("%12s" % e for e in engines)), flush=True)

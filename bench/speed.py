@@ -99,11 +99,11 @@ def measure(e, engines, o, folder):
     names, engines = [g.name for g in engines], [g for g in engines if custom or g.name != "openvino_cpp"]
     found = {"name": e.name, "label": e.label, "kind": e.kind, "threads": {}}
     for threads in o.threads:
-        race = workers.Race(engines, model, inputs, threads, folder, custom, e.tolerance)
+        race = workers.Race(engines, model, inputs, threads, folder, custom, e.tolerance, o.clock)
         try:
             if threads == max(o.threads):
                 race.restart(o.starts - 1)
-            race.run(o.rounds, o.seconds, o.clock)
+            race.run(o.rounds, o.seconds)
         finally:
             race.close()
         found["threads"][str(threads)] = race.figures

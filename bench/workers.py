@@ -97,15 +97,15 @@ def difference(got, expected):
 class Race:
     """All engines on one model with a number of threads; `figures` holds for each engine what was measured or why it was not."""
 
-    def __init__(self, engines, model, inputs, threads, work, custom=False, tolerance=1e-3):
-        self.figures, self.workers = {}, {}
+    def __init__(self, engines, model, inputs, threads, work, custom=False, tolerance=1e-3, clock="wall"):
+        self.figures, self.workers, self.clock = {}, {}, clock
         start = lambda e: Worker(e, model, inputs, threads, work, custom)
         self.starters = {e.name: (lambda e=e: start(e)) for e in engines}
         for e in engines:
             self.figures[e.name] = {"status": "ok", "starts": [], "rounds": []}
             try:
                 self.workers[e.name] = w = start(e)
-                self.figures[e.name].update(version=w.version, starts=[w.start])
+                self.figures[e.name].update(version=w.version, starts=[w.start[clock]])
             except Failed as why:
                 self.fail(e.name, "failed", str(why))
         self.compare(tolerance)
@@ -133,17 +133,17 @@ class Race:
             for name in list(self.workers):
                 try:
                     w = self.starters[name]()
-                    self.figures[name]["starts"].append(w.start)
+                    self.figures[name]["starts"].append(w.start[self.clock])
                     w.close()
                 except Failed as why:
                     self.fail(name, "failed", str(why))
 
-    def run(self, rounds, seconds, clock="wall"):
+    def run(self, rounds, seconds):
         """Rounds of all engines one after the other; a pause lets the threads of the last one go to sleep."""
         for i in range(-1, rounds):  # the first is to warm up
             for name in list(self.workers):
                 try:
-                    ms = self.workers[name].ask("time %g %s" % (seconds if i >= 0 else min(seconds, 0.2), clock))
+                    ms = self.workers[name].ask("time %g %s" % (seconds if i >= 0 else min(seconds, 0.2), self.clock))
                     if i >= 0:
                         self.figures[name]["rounds"].append(ms)
                 except Failed as why:

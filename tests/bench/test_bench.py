@@ -28,7 +28,7 @@ ms, value, crash = %r
 np.savez(sys.argv[6], np.full(4, value, np.float32))
 if crash == "start":
     sys.exit("RuntimeError: no such operation")
-print(json.dumps({"start": ms / 10, "version": "1"}), flush=True)
+print(json.dumps({"start": {"wall": ms / 10, "cpu": ms / 20}, "version": "1"}), flush=True)
 for line in sys.stdin:
     if crash == "time":
         os.abort()
