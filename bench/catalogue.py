@@ -46,14 +46,18 @@ ALL = [
 
 
 def inputs_of(model):
+    """Random numbers, and ones for integers except the words of BERT; an unknown dimension is 1."""
     rng = np.random.default_rng(1)
+    weights = {w.name for w in model.graph.initializer}
     values = {}
     for i in model.graph.input:
-        shape = [d.dim_value for d in i.type.tensor_type.shape.dim]
-        if i.type.tensor_type.elem_type == onnx.TensorProto.INT64:
-            values[i.name] = {"ids": rng.integers(0, 30522, shape), "types": np.zeros(shape, np.int64), "mask": np.ones(shape, np.int64)}[i.name]
-        else:
-            values[i.name] = rng.standard_normal(shape).astype(np.float32)
+        if i.name in weights:
+            continue
+        kind = onnx.helper.tensor_dtype_to_np_dtype(i.type.tensor_type.elem_type)
+        shape = [d.dim_value or 1 for d in i.type.tensor_type.shape.dim]
+        words = i.name == "ids" and model.graph.name == "bert"
+        value = rng.integers(0, 30522, shape) if words else rng.standard_normal(shape) if kind.kind == "f" else np.ones(shape)
+        values[i.name] = value.astype(kind)
     return values
 
 
