@@ -12,6 +12,7 @@
 #include "infer/inference.hpp"
 #include "ir/ir.hpp"
 #include "readers/caffe.hpp"
+#include "readers/kaldi.hpp"
 #include "readers/onnx.hpp"
 #include "readers/tensorflow.hpp"
 #include "toolkit/load_log.hpp"
@@ -52,6 +53,10 @@ RawModel read_framework(Format format, const std::vector<std::string>& files, Re
   if (format == Format::onnx) return read_onnx(files[0], limits);
   if (format == Format::caffe) return read_caffe_files(files, limits);
   if (format == Format::mxnet) return read_mxnet_files(files, request, limits);
+  if (format == Format::kaldi) {
+    if (files.size() > 1) throw_user("expected one file of a Kaldi model, got ", files.size());
+    return read_kaldi(files[0], {}, limits);
+  }
   for (size_t i = 1; i < files.size(); ++i)
     if (extension_of(files[i]) == ".index" && stem_of(files[0]) != "saved_model") request.checkpoint = files[i];
   return read_tensorflow(files[0], request, limits);

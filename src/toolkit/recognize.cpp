@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "ir/ir.hpp"
 #include "readers/caffe.hpp"
+#include "readers/kaldi.hpp"
 #include "readers/mxnet.hpp"
 #include "readers/onnx.hpp"
 #include "readers/tensorflow.hpp"
@@ -20,6 +21,7 @@ std::string_view format_name(Format f) {
     case Format::onnx: return "onnx";
     case Format::caffe: return "caffe";
     case Format::ir: return "ir";
+    case Format::kaldi: return "kaldi";
     case Format::tensorflow: return "tensorflow";
     case Format::mxnet: return "mxnet";
     case Format::text: return "text";
@@ -37,6 +39,7 @@ Format recognize(const std::string& path) {
   auto file = MappedFile::open(path);
   std::string_view bytes = file->chars();
   if (bytes.empty()) throw_user("'", path, "' is empty");
+  if (looks_like_kaldi(bytes)) return Format::kaldi;
   if (looks_like_ir(bytes)) return Format::ir;
   if (looks_like_mxnet_symbol(bytes) || looks_like_mxnet_params(bytes)) return Format::mxnet;
   std::string_view head = trim(bytes.substr(0, 4096));
@@ -50,9 +53,10 @@ Format recognize(const std::string& path) {
   if (ending == ".prototxt" || ending == ".caffemodel") return Format::caffe;
   if (ending == ".onnx") return Format::onnx;
   if (path.ends_with("-symbol.json") || ending == ".params" || ending == ".nd") return Format::mxnet;
+  if (ending == ".nnet" || ending == ".mdl") return Format::kaldi;
   throw Error(ErrorKind::unsupported, text("'", path, "' is not in a supported model format"),
-              "supported are ONNX (.onnx), Caffe (.prototxt with .caffemodel), TensorFlow (frozen .pb, SavedModel), "
-              "MXNet (-symbol.json with .params) and IR (.xml with .bin)");
+              "supported are ONNX (.onnx), Caffe (.prototxt with .caffemodel), TensorFlow (frozen .pb, SavedModel), MXNet "
+              "(-symbol.json with .params), Kaldi (.nnet, .mdl, .raw) and IR (.xml with .bin)");
 }
 
 bool is_framework(Format f) { return f != Format::ir && f != Format::text; }

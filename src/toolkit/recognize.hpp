@@ -6,7 +6,7 @@
 
 namespace graft {
 
-enum class Format { onnx, caffe, tensorflow, mxnet, ir, text };
+enum class Format { onnx, caffe, tensorflow, mxnet, kaldi, ir, text };
 
 // Throws when the content is in none of the supported formats.
 Format recognize(const std::string& path);

@@ -5,6 +5,7 @@
 #include "base/file.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "readers/kaldi_archive.hpp"
 #include "readers/npy.hpp"
 #include "readers/onnx.hpp"
 #include "readers/onnx_value.hpp"
@@ -43,6 +44,9 @@ Tensor rows(const Tensor& t, int64_t from, int64_t to) {
   return out;
 }
 
+// A vector of an archive is a matrix with one row.
+Tensor with_rows(const Tensor& t) { return t.dims().size() == 1 ? t.reshaped({1, t.dims()[0]}) : t; }
+
 }  // namespace
 
 Datum load(const std::string& folder, const nlohmann::json& spec) {
@@ -52,6 +56,8 @@ Datum load(const std::string& folder, const nlohmann::json& spec) {
   Tensor t;
   if (file.ends_with(".pb")) t = read_onnx_tensor(path);
   else if (file.ends_with(".npy")) t = read_npy(path);
+  else if (file.ends_with(".ark")) t = with_rows(read_kaldi_first(path));
+  else if (file.ends_with(".txt")) t = read_text_rows(path);
   else throw_unsupported("data file '", file, "'");
   if (spec.contains("rows") && spec["rows"].is_array()) t = rows(t, spec["rows"][0], spec["rows"][1]);
   if (spec.contains("perm")) t = transposed(t, spec["perm"]);

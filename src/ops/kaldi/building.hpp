@@ -1,0 +1,126 @@
+// Helpers shared by the import rules of Kaldi components. Values are matrices: frames x dimension.
+#pragma once
+
+#include <graft/expressions.hpp>
+#include <graft/op.hpp>
+
+namespace graft {
+
+// A rule for a component, without what only training needs.
+inline Rule kaldi_component(std::string_view type) {
+  Rule r = kaldi(type);
+  for (std::string_view field : {"weights",
+                                 "Dim",
+                                 "InputDim",
+                                 "OutputDim",
+                                 "LearnRateCoef",
+                                 "BiasLearnRateCoef",
+                                 "MaxNorm",
+                                 "LearningRate",
+                                 "LearningRateFactor",
+                                 "MaxChange",
+                                 "L2Regularize",
+                                 "MaxChangePerSample",
+                                 "RankIn",
+                                 "RankOut",
+                                 "RankInOut",
+                                 "RankInOut.1",
+                                 "Rank",
+                                 "UpdatePeriod",
+                                 "NumSamplesHistory",
+                                 "NumMinibatchesHistory",
+                                 "Alpha",
+                                 "AlphaInOut",
+                                 "AlphaInOut.1",
+                                 "IsGradient",
+                                 "OrthonormalConstraint",
+                                 "UseNaturalGradient",
+                                 "Count",
+                                 "OderivCount",
+                                 "NumDimsSelfRepaired",
+                                 "NumDimsProcessed",
+                                 "SelfRepairScale",
+                                 "SelfRepairLowerThreshold",
+                                 "SelfRepairUpperThreshold",
+                                 "SelfRepairThreshold",
+                                 "SelfRepairTotal",
+                                 "MaxMemoryMb",
+                                 "IsUpdatable",
+                                 "UpdateCount",
+                                 "ActiveScalingCount",
+                                 "MaxChangeScaleStats",
+                                 "DropoutProportion",
+                                 "DropoutPerFrame",
+                                 "DropoutScale",
+                                 "DropoutRate",
+                                 "DropoutRetention",
+                                 "TestMode",
+                                 "GradClip",
+                                 "DiffClip",
+                                 "CellDiffClip",
+                                 "ClipGradient",
+                                 "AlphaLearnRateCoef",
+                                 "BetaLearnRateCoef"})
+    r.ignore(field);
+  return r;
+}
+
+// A vector or matrix by its token, or by its number if it has none; empty if the component has no such one.
+inline Value kaldi_weight_or_none(Builder& layer, std::string_view name) {
+  std::vector<std::string> names = layer.get<std::vector<std::string>>("weights", {});
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name) return layer.weight(i);
+  return {};
+}
+inline Value kaldi_weight(Builder& layer, std::string_view name) {
+  Value v = kaldi_weight_or_none(layer, name);
+  if (!v) fail("expected the parameters '", name, "' in component '", layer.name(), "' (", layer.type(), ")");
+  return v;
+}
+inline std::vector<double> kaldi_numbers(Builder& layer, std::string_view name) {
+  auto v = kaldi_weight(layer, name).values<double>();
+  if (!v) fail("expected constant parameters '", name, "'");
+  return *v;
+}
+
+// An integer within bounds; sizes come from untrusted files.
+inline int64_t kaldi_size(Builder& layer, std::string_view field, int64_t least = 1) {
+  constexpr int64_t most = 1 << 24;
+  auto v = layer.get<int64_t>(field);
+  if (v < least || v > most) fail("expected '", field, "' of ", least, " to ", most, ", got ", v);
+  return v;
+}
+// The number of columns of a value.
+inline int64_t kaldi_columns(const Value& x) {
+  Shape s = x.shape();
+  if (!s.ranked() || s.rank() != 2 || !s[1].known()) unsupported("the dimension of the input is unknown");
+  return s[1].value();
+}
+
+inline Value kaldi_affine(const Value& x, const Value& w, const Value& b) {
+  Value y = build::matmul(x, w, false, true);
+  return b ? y + b : y;
+}
+
+// Columns by number, for each of `groups` patches of the same size: [frames, groups, size].
+inline Value kaldi_patches(Builder& layer, const Value& x, const std::vector<int64_t>& columns, int64_t groups) {
+  int64_t dim = kaldi_columns(x), size = static_cast<int64_t>(columns.size()) / groups;
+  for (int64_t c : columns)
+    if (c < 0 || c >= dim) fail("expected an input of more than ", c, " columns, got ", dim);
+  Value y = build::gather(x, layer.ints(columns), 1);
+  return reshape(y, {-1, groups, size});
+}
+inline void kaldi_check_patches(int64_t count) {
+  if (count < 1 || count > 1 << 24) fail("expected patches of 1 to ", 1 << 24, " values, got ", count);
+}
+
+// A vector repeated up to `dim` values.
+inline Value kaldi_tiled(const Value& v, int64_t dim) {
+  Shape s = v.shape();
+  if (!s.ranked() || s.rank() != 1 || !s[0].known() || s[0].value() < 1 || dim % s[0].value() != 0)
+    fail("expected a vector whose size divides ", dim, ", got shape ", s);
+  int64_t times = dim / s[0].value();
+  return times == 1 ? v : v.in().op("Tile", {v, v.in().ints({times})});
+}
+
+}  // namespace graft

@@ -1,0 +1,191 @@
+// Recurrent components, and recurrences of nodes: run frame by frame.
+#include "kaldi/building.hpp"
+#include "onnx/loop_body.hpp"
+
+namespace graft {
+namespace {
+
+Value kaldi_sigmoid(const Value& x) { return x.in().op("Sigmoid", {x}); }
+Value kaldi_tanh(const Value& x) { return x.in().op("Tanh", {x}); }
+
+// A body over the rows of `rows`, with states that begin with zeros. Its results are the next states, and what is
+// collected.
+std::vector<Value> kaldi_iterate(Builder& layer, const ImportedBody& body, const std::vector<Value>& rows,
+                                 const std::vector<int64_t>& states, bool backward) {
+  BodyUse use{body.id, {}, {}, {}};
+  std::vector<Value> inputs = rows;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    auto port = static_cast<int64_t>(i);
+    use.inputs.push_back(stacked_port(port, port, 0, backward));
+  }
+  for (size_t i = 0; i < states.size(); ++i) {
+    auto port = static_cast<int64_t>(inputs.size());
+    use.inputs.push_back(plain_port(port, port));
+    use.back_edges.push_back({static_cast<int64_t>(i), port});
+    inputs.push_back(layer.typed(std::vector<double>(static_cast<size_t>(states[i]), 0), {1, states[i]}, DType::f32));
+  }
+  for (const Value& captured : body.captured) {
+    auto port = static_cast<int64_t>(inputs.size());
+    use.inputs.push_back(plain_port(port, port));
+    inputs.push_back(captured);
+  }
+  size_t collected = body.results.size() - states.size();
+  for (size_t i = 0; i < collected; ++i)
+    use.outputs.push_back(stacked_port(static_cast<int64_t>(i), static_cast<int64_t>(states.size() + i), 0, backward));
+  return layer.make("TensorIterator", inputs, {}, collected, {use});
+}
+
+Info kaldi_row(Dim dim) { return {DType::f32, Shape{Dim(1), dim}}; }
+
+// Nodes of nnet3 that depend on their own earlier frames. The widths of the states follow from the body.
+std::vector<Value> import_kaldi_recurrence(Builder& layer) {
+  auto count = static_cast<size_t>(kaldi_size(layer, "states", 0));
+  bool backward = layer.get<bool>("backward", false);
+  std::vector<Value> rows;
+  std::vector<Info> parameters;
+  for (size_t i = 0; i < layer.inputs(); ++i) {
+    rows.push_back(layer.input(i));
+    Shape s = rows.back().shape();
+    parameters.push_back(kaldi_row(s.ranked() && s.rank() == 2 ? s[1] : Dim()));
+  }
+  for (size_t i = 0; i < count; ++i) parameters.push_back(kaldi_row(Dim()));
+  std::vector<int64_t> states(count, 0);
+  ImportedBody body;
+  // What one round finds out about a state, the next one uses.
+  for (size_t round = 0, known = 0;; ++round) {
+    body = layer.body("body", parameters);
+    if (body.results.size() < count)
+      fail("expected a body with ", count, " states, got ", body.results.size(), " results");
+    size_t before = known;
+    known = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const Shape& s = body.results[i].shape;
+      if (!s.ranked() || s.rank() != 2 || !s[1].known()) continue;
+      ++known;
+      states[i] = s[1].value();
+      parameters[rows.size() + i] = kaldi_row(s[1]);
+    }
+    if (known == count && round > 0) break;
+    if (known == before && round > 0) unsupported("the dimensions of the states of the recurrence are unknown");
+  }
+  return kaldi_iterate(layer, body, rows, states, backward);
+}
+
+// ---- nnet1 ----
+
+// Weights from number `first` on: input, recurrent, bias, three peepholes, projection. Gates: g, i, f, o.
+Value kaldi_lstm(Builder& layer, size_t first, bool backward) {
+  auto weight = [&](size_t i) { return kaldi_weight(layer, text(first + i)); };
+  Value w_r = weight(1), w_p = weight(6);
+  int64_t cells = kaldi_columns(w_p), out = kaldi_columns(w_r);
+  double clip = layer.get<float>("CellClip", 50);
+  Value gates = kaldi_affine(layer.input(0), weight(0), weight(2));
+  auto step = [&](Builder& body) {
+    auto constant = [&](const Value& v) {
+      TensorView t = v.constant();
+      if (!t) fail("expected constant weights");
+      return body.constant(t);
+    };
+    Value x = body.input(0), h = body.input(1), c = body.input(2);
+    std::vector<Value> y = build::split(x + build::matmul(h, constant(w_r), false, true), 1, 4);
+    Value i = kaldi_sigmoid(y[1] + c * constant(weight(3))), f = kaldi_sigmoid(y[2] + c * constant(weight(4)));
+    c = kaldi_tanh(y[0]) * i + c * f;
+    if (clip > 0) c = body.op("Clamp", {c}, {{"min", -clip}, {"max", clip}});
+    Value o = kaldi_sigmoid(y[3] + c * constant(weight(5)));
+    h = build::matmul(kaldi_tanh(c) * o, constant(w_p), false, true);
+    body.output(0, h);
+    body.output(1, c);
+    body.output(2, h);
+  };
+  ImportedBody body =
+      layer.body("body", {kaldi_row(Dim(4 * cells)), kaldi_row(Dim(out)), kaldi_row(Dim(cells))}, nullptr, step);
+  return kaldi_iterate(layer, body, {gates}, {out, cells}, backward)[0];
+}
+Value import_kaldi_lstm(Builder& layer) {
+  layer.field("CellDim");
+  return kaldi_lstm(layer, 0, false);
+}
+Value import_kaldi_blstm(Builder& layer) {
+  layer.field("CellDim");
+  return build::concat({kaldi_lstm(layer, 0, false), kaldi_lstm(layer, 7, true)}, 1);
+}
+
+Value import_kaldi_rnn(Builder& layer) {
+  Value x = unsqueeze(layer.input(0), {0}), w = kaldi_weight(layer, "0"), r = kaldi_weight(layer, "1");
+  int64_t hidden = kaldi_columns(r);
+  Value state = layer.typed(std::vector<double>(static_cast<size_t>(hidden), 0), {1, 1, hidden}, DType::f32);
+  Value length = build::dim(x, 1);
+  std::vector<Value> y = layer.ops(
+      "RNNSequence@5",
+      {x, state, length, unsqueeze(w, {0}), unsqueeze(r, {0}), unsqueeze(kaldi_weight(layer, "2"), {0})},
+      {{"hidden_size", hidden}, {"direction", "forward"}, {"activations", std::vector<std::string>{"tanh"}}}, 2);
+  return squeeze(y[0], {0, 1});
+}
+
+// ---- steps of nnet3 ----
+
+// (i, f, c, o, c of the frame before[, scales of i, f, o]) -> (c, m)
+Value import_kaldi_lstm_nonlinearity(Builder& layer) {
+  Value x = layer.input(0), params = kaldi_weight(layer, "Params");
+  bool dropout = layer.get<bool>("UseDropout", false);
+  int64_t n = kaldi_columns(params);
+  auto part = [&](int64_t k) { return build::slice(x, 1, k * n, (k + 1) * n); };
+  auto peephole = [&](int64_t k) { return build::slice(params, 0, k, k + 1); };
+  auto scaled = [&](const Value& gate, int64_t k) {
+    return dropout ? gate * build::slice(x, 1, 5 * n + k, 5 * n + k + 1) : gate;
+  };
+  Value before = part(4);
+  Value i = scaled(kaldi_sigmoid(part(0) + before * peephole(0)), 0);
+  Value f = scaled(kaldi_sigmoid(part(1) + before * peephole(1)), 1);
+  Value c = f * before + i * kaldi_tanh(part(2));
+  Value o = scaled(kaldi_sigmoid(part(3) + c * peephole(2)), 2);
+  return build::concat({c, o * kaldi_tanh(c)}, 1);
+}
+
+// (z, r, h part, c before[, s before]) -> (h, c)
+Value import_kaldi_gru(Builder& layer) {
+  Value x = layer.input(0);
+  int64_t c = kaldi_size(layer, "CellDim"), r = kaldi_size(layer, "RecurrentDim"), dim = kaldi_columns(x);
+  Value z = build::slice(x, 1, 0, c), reset = build::slice(x, 1, c, c + r), part = build::slice(x, 1, c + r, 2 * c + r),
+        before = build::slice(x, 1, 2 * c + r, 3 * c + r), s = build::slice(x, 1, dim - r, dim);
+  Value h = kaldi_tanh(part + build::matmul(reset * s, kaldi_weight(layer, "w_h"), false, true));
+  return build::concat({h, h - z * h + z * before}, 1);
+}
+// (z, h part, c before) -> (h, c)
+Value import_kaldi_output_gru(Builder& layer) {
+  std::vector<Value> x = build::split(layer.input(0), 1, 3);
+  layer.field("CellDim");
+  Value h = kaldi_tanh(x[1] + x[2] * kaldi_weight(layer, "w_h"));
+  return build::concat({h, h - x[0] * h + x[0] * x[2]}, 1);
+}
+
+Value import_kaldi_truncation(Builder& layer) { return layer.input(0) * layer.get<float>("Scale", 1); }
+
+}  // namespace
+
+Definitions define_kaldi_recurrent() {
+  Definitions out{
+      kaldi("Recurrence").expand(import_kaldi_recurrence),
+      kaldi_component("RecurrentComponent").expand(import_kaldi_rnn),
+      kaldi_component("LstmNonlinearityComponent").expand(import_kaldi_lstm_nonlinearity),
+      kaldi_component("GruNonlinearityComponent").expand(import_kaldi_gru),
+      kaldi_component("OutputGruNonlinearityComponent").expand(import_kaldi_output_gru),
+      kaldi_component("BackpropTruncationComponent")
+          .ignore("ClippingThreshold")
+          .ignore("ZeroingThreshold")
+          .ignore("ZeroingInterval")
+          .ignore("RecurrenceInterval")
+          .ignore("NumElementsClipped")
+          .ignore("NumElementsZeroed")
+          .ignore("NumElementsProcessed")
+          .ignore("NumZeroingBoundaries")
+          .expand(import_kaldi_truncation),
+  };
+  for (const char* type : {"LstmProjected", "LstmProjectedStreams"})
+    out += kaldi_component(type).ignore("body").expand(import_kaldi_lstm);
+  for (const char* type : {"BlstmProjected", "BlstmProjectedStreams"})
+    out += kaldi_component(type).ignore("body").expand(import_kaldi_blstm);
+  return out;
+}
+
+}  // namespace graft
