@@ -6,7 +6,8 @@ void InputOptions::add(CLI::App& app) {
   app.add_option(
          "--input,-i", given,
          "file with the value of an input (.npy .npz .pb .png .jpg .ppm .bmp); without NAME, the next input in order. "
-         "For a sequence, repeat the option for each item, or pass one .npz or .pb; none: an optional without a value")
+         "NAME=ark:FILE and NAME=scp:FILE run the model for every utterance of a Kaldi archive. For a sequence, repeat "
+         "the option for each item, or pass one .npz or .pb; none: an optional without a value")
       ->type_name("NAME=FILE")
       ->group("Inputs")
       ->allow_extra_args(false);

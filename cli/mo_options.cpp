@@ -10,7 +10,6 @@
 namespace graft::cli {
 namespace {
 
-constexpr const char* kaldi = "Kaldi models cannot be read yet";
 constexpr const char* to_onnx = "export the model to ONNX";
 constexpr const char* by_extension = "implement the layer as an extension; graft new generates a skeleton";
 
@@ -33,9 +32,6 @@ constexpr Refused refused[] = {
     {"--tensorflow_subgraph_patterns", true, "TensorFlow is not used for inference", by_extension},
     {"--tensorflow_operation_patterns", true, "TensorFlow is not used for inference", by_extension},
     {"--offload_unsupported_operations_to_tf", false, "TensorFlow is not used for inference", by_extension},
-    {"--counts", true, kaldi, to_onnx},
-    {"--remove_output_softmax", false, kaldi, to_onnx},
-    {"--remove_memory", false, kaldi, to_onnx},
 };
 
 // Options that request the default behavior.
@@ -50,6 +46,7 @@ constexpr Granted granted[] = {
     {"--disable_weights_compression", false, "weights of FakeQuantize keep their precision"},
     {"--legacy_mxnet_model", false, "symbols of all MXNet versions are read"},
     {"--enable_ssd_gluoncv", false, "the whole graph is imported, including its anchors and detection"},
+    {"--remove_memory", false, "a Kaldi model takes whole utterances and keeps no state"},
     {"--legacy_ir_generation", false, "there is only one IR writer"},
     {"--use_new_frontend", false, "there is only one importer"},
     {"--use_legacy_frontend", false, "there is only one importer"},
@@ -107,7 +104,8 @@ void MoOptions::add(CLI::App& app) {
     app.add_flag(names, target, what)->group(group);
   };
   option("--framework", framework,
-         "check the framework of the model: tf, caffe, onnx or mxnet (default: detected from the file)", "NAME", "Model");
+         "check the framework of the model: tf, caffe, onnx, mxnet or kaldi (default: detected from the file)", "NAME",
+         "Model");
   mxnet.add(app);
   option("--saved_model_dir", saved_model, "SavedModel directory", "DIR", "Model");
   option("--saved_model_tags", tags, "tags of the graph in the SavedModel (default: serve)", "TAGS", "Model");
@@ -115,6 +113,9 @@ void MoOptions::add(CLI::App& app) {
   option("--input_checkpoint", checkpoint, "checkpoint with the variables of a TensorFlow graph", "FILE", "Model");
   flag("--input_model_is_text", is_text,
        "check that the TensorFlow graph is in text format (default: detected from the file)", "Model");
+  option("--counts", counts, "Kaldi: file with the counts of the classes; -log of their priors is added", "FILE",
+         "Model");
+  flag("--remove_output_softmax", remove_softmax, "Kaldi: drop the softmax at the end", "Model");
   option("--data_type", data_type,
          "data type of the stored weights: FP32 (float) or FP16 (half); inputs and outputs are unchanged", "TYPE",
          "Output");
@@ -169,6 +170,8 @@ void MoOptions::add_to(ModelOptions& model, ReadOptions& read) const {
   if (models > 1) throw UsageError("--input_model, --saved_model_dir and --input_meta_graph are mutually exclusive");
   for (std::string_view t : split(tags, ',')) read.tags.emplace_back(trim(t));
   read.checkpoint = checkpoint;
+  read.counts = counts;
+  read.remove_output_softmax = remove_softmax;
   std::error_code ec;
   if (!pipeline.empty() && !fs::is_regular_file(pipeline, ec))
     throw UsageError(text("file not found: '", pipeline, "'"));
@@ -180,10 +183,9 @@ void MoOptions::add_to(ModelOptions& model, ReadOptions& read) const {
 
 void MoOptions::check_framework(const std::vector<std::string>& files) const {
   if (!framework.empty()) {
-    if (is_word(framework, {"kaldi"})) throw UsageError(text("--framework kaldi is not supported: ", kaldi), to_onnx);
     if (is_word(framework, {"paddle"})) throw UsageError("--framework paddle is not supported", to_onnx);
-    if (!is_word(framework, {"tf", "tensorflow", "caffe", "onnx", "mxnet"}))
-      throw UsageError(text("--framework: expected tf, caffe, onnx or mxnet, got '", framework, "'"));
+    if (!is_word(framework, {"tf", "tensorflow", "caffe", "onnx", "mxnet", "kaldi"}))
+      throw UsageError(text("--framework: expected tf, caffe, onnx, mxnet or kaldi, got '", framework, "'"));
     std::string wanted = is_word(framework, {"tf"}) ? "tensorflow" : to_lower(framework);
     std::string found = recognize_format(files[0]);
     if (found != wanted)

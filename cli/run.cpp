@@ -8,6 +8,7 @@
 
 #include "allocations.hpp"
 #include "inputs.hpp"
+#include "utterances.hpp"
 
 namespace graft::cli {
 namespace {
@@ -141,7 +142,39 @@ void check_kernels(const Model& model, const std::vector<Tensor>& values) {
     throw Error(ErrorKind::user, text(findings.size(), findings.size() == 1 ? " finding" : " findings"));
 }
 
+// One inference per utterance of a Kaldi archive.
+void run_archives(const RunOptions& o) {
+  UtteranceOptions options{o.inputs.given, {}, o.model.limit_changes(), o.quiet};
+  std::vector<std::string> names;
+  for (const std::string& output : o.outputs) {
+    std::optional<TableArgument> t = TableArgument::parse(output);
+    if (t && t->name.empty()) throw UsageError(text("expected NAME=", output, " for --output, got no name"));
+    names.push_back(t ? t->name : output);
+    if (t) options.outputs.push_back(*t);
+  }
+  if (!o.folder.empty() || o.top || o.json || o.check)
+    throw UsageError("--output-dir, --top, --json and --check do not apply to archives", "use --output NAME=ark:FILE");
+  Core core = make_core(o.model);
+  ReadOptions read;
+  read.cut.more_outputs = names;
+  Model model = load(core, o.model, read);
+  std::vector<Group> selected = as_usage([&] { return model.select_outputs(names); });
+  if (o.through_ir) model = model.through_ir();
+  Options compile;
+  compile.threads = o.threads;
+  CompiledModel compiled = core.compile_model(model, o.model.device, compile);
+  run_utterances(compiled, selected, options);
+}
+
+bool names_archive(const std::vector<std::string>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(),
+                     [](const auto& a) { return TableArgument::parse(a).has_value(); });
+}
+
 void run(const RunOptions& o) {
+  if (names_archive(o.inputs.given)) return run_archives(o);
+  if (names_archive(o.outputs))
+    throw UsageError("--output to an archive requires an --input from an archive", "use --output-dir");
   Core core = make_core(o.model);
   if (o.model.instead(core, {}, o.json)) return;
   ReadOptions read;
@@ -195,7 +228,9 @@ void add_run(CLI::App& app) {
   o->model.teach.add(*c);
   o->model.add_items(*c);
   o->inputs.add(*c);
-  c->add_option("--output,-o", o->outputs, "outputs or other tensors to return, in this order (default: all outputs)")
+  c->add_option("--output,-o", o->outputs,
+                "outputs or other tensors to return, in this order (default: all outputs); NAME=ark:FILE writes "
+                "a Kaldi archive")
       ->type_name("NAME")
       ->group("Outputs")
       ->allow_extra_args(false);

@@ -77,12 +77,16 @@ struct GRAFT_API ReadOptions {
   // MXNet.
   std::string save_parameters;  // file to write the arrays of all given files to
 
+  // Kaldi.
+  std::string counts;                  // file with the counts of the classes: -log of their priors is added
+  bool remove_output_softmax = false;  // drop a softmax at the end of the only output
+
   LimitChanges limits;  // limits.hpp; the model is also compiled and written with them
 
   std::vector<std::string> disabled_passes;  // of extensions, of those that run as soon as a model is read
 };
 
-// The format of a model file or folder, by its content: "onnx", "caffe", "tensorflow", "mxnet", "ir" or
+// The format of a model file or folder, by its content: "onnx", "caffe", "tensorflow", "mxnet", "kaldi", "ir" or
 // "text". Fails if it is none of them.
 GRAFT_API std::string recognize_format(const std::string& path);
 

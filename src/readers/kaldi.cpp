@@ -161,19 +161,18 @@ bool looks_like_kaldi(std::string_view bytes) {
   return false;
 }
 
-RawModel read_kaldi(const std::string& path, const KaldiOptions& options, const Limits& limits) {
+RawModel read_kaldi(const std::string& path, const ReadRequest& request, const Limits& limits) {
   auto file = MappedFile::open(path);
-  RawModel m = read_kaldi(file->chars(), path, options, limits);
+  RawModel m = read_kaldi(file->chars(), path, request, limits);
   m.path = path;
   return m;
 }
 
-RawModel read_kaldi(std::string_view bytes, const std::string& name, const KaldiOptions& options,
-                    const Limits& limits) {
+RawModel read_kaldi(std::string_view bytes, const std::string& name, const ReadRequest& request, const Limits& limits) {
   KaldiStream in(bytes, name, limits);
   KaldiNet net = read_net(in, limits);
-  if (options.remove_output_softmax) remove_softmax(net);
-  if (!options.counts.empty()) add_priors(net, options.counts, limits);
+  if (request.remove_output_softmax) remove_softmax(net);
+  if (!request.counts.empty()) add_priors(net, request.counts, limits);
   std::vector<std::vector<size_t>> groups = kaldi_groups(net, true);
   find_kaldi_frames(net, groups, name);
   RawModel m;

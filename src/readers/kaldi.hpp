@@ -4,23 +4,18 @@
 // and matrices are weights, whose names are in the field "weights"; those without a token have numbers as names.
 // Averages that training collects for diagnostics are left out. The input is a whole utterance (frames x dimension).
 // Time offsets are layers of their own ("Frames"), so that the graph computes what Kaldi computes for an utterance in
-// one chunk: see docs/decisions/0019-kaldi-utterances.md.
+// one chunk: see docs/decisions/0013-kaldi-models-take-whole-utterances.md.
 #pragma once
 
 #include "readers/raw.hpp"
 
 namespace graft {
 
-struct KaldiOptions {
-  std::string counts;                  // file with the counts of the classes: -log of their priors is added
-  bool remove_output_softmax = false;  // drop a softmax at the end of the only output
-};
-
 bool looks_like_kaldi(std::string_view bytes);
 
-RawModel read_kaldi(const std::string& path, const KaldiOptions& options = {}, const Limits& limits = {});
+RawModel read_kaldi(const std::string& path, const ReadRequest& request = {}, const Limits& limits = {});
 // From memory; `name` is the file's name in errors.
-RawModel read_kaldi(std::string_view bytes, const std::string& name, const KaldiOptions& options = {},
+RawModel read_kaldi(std::string_view bytes, const std::string& name, const ReadRequest& request = {},
                     const Limits& limits = {});
 
 }  // namespace graft

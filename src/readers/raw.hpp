@@ -87,7 +87,7 @@ struct RawFunction {
 };
 
 struct RawModel {
-  std::string framework;  // "onnx", "caffe", "tensorflow", "mxnet"
+  std::string framework;  // "onnx", "caffe", "tensorflow", "mxnet", "kaldi"
   std::string path;       // of the main file
   std::string producer;
   std::string position_unit = "byte";     // what RawNode::position counts
@@ -107,6 +107,10 @@ struct ReadRequest {
   // MXNet.
   std::vector<std::string> inputs;  // variables that are inputs of the model even if they have a value
   std::string save_parameters;      // file to write all arrays to
+
+  // Kaldi.
+  std::string counts;                  // file with the counts of the classes, whose priors are divided out
+  bool remove_output_softmax = false;  // without the softmax at the end
 };
 
 }  // namespace graft

@@ -5,6 +5,7 @@
 
 #include "base/file.hpp"
 #include "base/guard.hpp"
+#include "base/request.hpp"
 #include "base/text.hpp"
 #include "graph/text.hpp"
 #include "import/stub.hpp"
@@ -55,7 +56,7 @@ RawModel read_framework(Format format, const std::vector<std::string>& files, Re
   if (format == Format::mxnet) return read_mxnet_files(files, request, limits);
   if (format == Format::kaldi) {
     if (files.size() > 1) throw_user("expected one file of a Kaldi model, got ", files.size());
-    return read_kaldi(files[0], {}, limits);
+    return read_kaldi(files[0], request, limits);
   }
   for (size_t i = 1; i < files.size(); ++i)
     if (extension_of(files[i]) == ".index" && stem_of(files[0]) != "saved_model") request.checkpoint = files[i];
@@ -109,6 +110,9 @@ void run_front(ModelOrigin& m, Graph& graph) {
 // The model, or the requested part of it.
 RawModel read_part(const Registry& registry, Format format, const std::vector<std::string>& files,
                    const ImportOptions& options, CutEffect& effect) {
+  if (format != Format::kaldi && (!options.read.counts.empty() || options.read.remove_output_softmax))
+    throw RequestError(
+        text("--counts and --remove_output_softmax apply only to Kaldi models, got ", format_name(format)));
   RawModel raw = read_framework(format, files, options.read, options.limits);
   if (options.cut.empty()) return raw;
   auto import_whole = [&](const RawModel& whole) {

@@ -51,6 +51,9 @@ ImportOptions import_options(const ReadOptions& o) {
   out.read.tags = o.tags;
   if (!o.checkpoint.empty()) out.read.checkpoint = checkpoint_index(o.checkpoint);
   out.read.save_parameters = o.save_parameters;
+  if (!o.counts.empty()) require_file(o.counts);
+  out.read.counts = o.counts;
+  out.read.remove_output_softmax = o.remove_output_softmax;
   out.cut = o.cut;
   // An MXNet variable with a value is an input if the user names it.
   for (const CutInput& in : o.cut.inputs) out.read.inputs.push_back(in.place);

@@ -162,14 +162,13 @@ class OldCommandLines(ConvertCase):
         files = self.net()
         for option, value in [("--move_to_preprocess", None), ("--generate_deprecated_IR_V7", None), ("--generate_deprecated_IR_V2", None), ("--keep_shape_ops", None),
                               ("--example_input", "x"), ("--tensorboard_logdir", "d"), ("--tensorflow_custom_layer_libraries", "l.so"),
-                              ("--tensorflow_subgraph_patterns", "p"), ("--tensorflow_operation_patterns", "p"), ("--offload_unsupported_operations_to_tf", None),
-                              ("--counts", "c"), ("--remove_output_softmax", None), ("--remove_memory", None)]:
+                              ("--tensorflow_subgraph_patterns", "p"), ("--tensorflow_operation_patterns", "p"), ("--offload_unsupported_operations_to_tf", None)]:
             r = self.refused(option + " is not supported: ", *files, option, *([value] if value else []))
             self.assertIn("hint: ", r.err, option)
             if value:
                 self.refused(option + " is not supported: ", *files, option + "=" + value)
         self.refused("--framework: expected mxnet, got the caffe model", *files, "--framework", "mxnet")
-        self.refused("Kaldi models cannot be read yet", *files, "--framework", "kaldi")
+        self.refused("--framework: expected kaldi, got the caffe model", *files, "--framework", "kaldi")
         self.refused("--framework paddle is not supported", *files, "--framework", "paddle")
         self.refused("--transform LowLatency2 is not supported", *files, "--transform", "LowLatency2")
         self.convert(*files, "--transform", "")

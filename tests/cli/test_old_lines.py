@@ -58,7 +58,7 @@ class Names(Case):
     def test_they_convert_and_hand_on_the_exit_code(self):
         self.net(name="x")
         for name, status, said in (("mo", 0, ""), ("mo.py", 0, ""), ("mo_caffe.py", 0, ""), ("mo_tf.py", 1, "--framework: expected tf, got the caffe model"),
-                                   ("mo_onnx.py", 1, "--framework: expected onnx"), ("mo_mxnet.py", 1, "--framework: expected mxnet, got the caffe model"), ("mo_kaldi.py", 1, "Kaldi models cannot be read yet")):
+                                   ("mo_onnx.py", 1, "--framework: expected onnx"), ("mo_mxnet.py", 1, "--framework: expected mxnet, got the caffe model"), ("mo_kaldi.py", 1, "--framework: expected kaldi, got the caffe model")):
             r = self.call(sys.executable, built("bin", name), "--input_model", "x.caffemodel", "-n", "a name", "-o", name + " ir")
             self.assertEqual(r.status, status, r.all)
             self.assertIn(said, r.err)

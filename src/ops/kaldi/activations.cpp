@@ -6,6 +6,12 @@ namespace {
 
 Value import_kaldi_identity(Builder& layer) { return layer.input(0); }
 
+// nnet3 scales at test time, nnet2 has scaled in training.
+Value import_kaldi_dropout(Builder& layer) {
+  if (layer.has("DropoutScale")) return layer.input(0);
+  return layer.input(0) * (1 - double{layer.get<float>("DropoutProportion", 0)});
+}
+
 Value import_kaldi_softmax(Builder& layer) { return build::softmax(layer.input(0), 1); }
 Value import_kaldi_log_softmax(Builder& layer) { return layer.op("LogSoftmax", {layer.input(0)}, {{"axis", 1}}); }
 Value import_kaldi_block_softmax(Builder& layer) {
@@ -37,7 +43,7 @@ Value import_kaldi_normalize(Builder& layer) {
   Value x = layer.input(0);
   double rms = layer.get<float>("TargetRms", 1);
   if (!(rms > 0)) fail("expected a positive TargetRms, got ", rms);
-  int64_t dim = kaldi_columns(x);
+  int64_t dim = kaldi_input_dim(layer, x);
   auto block = layer.get<int64_t>("BlockDim", dim);
   if (block < 1 || dim % block != 0) fail("expected a BlockDim that divides ", dim, ", got ", block);
   Value parts = block == dim ? x : reshape(x, {-1, dim / block, block});
@@ -67,7 +73,7 @@ Value import_kaldi_batch_norm(Builder& layer) {
     scale[i] = rms / std::sqrt(std::max(scale[i], 0.0) + eps);
     shift.push_back(-mean[i] * scale[i]);
   }
-  int64_t dim = kaldi_columns(x), block = static_cast<int64_t>(mean.size());
+  int64_t dim = kaldi_input_dim(layer, x), block = static_cast<int64_t>(mean.size());
   return x * kaldi_tiled(layer.typed(scale, {block}, x.type()), dim) +
          kaldi_tiled(layer.typed(shift, {block}, x.type()), dim);
 }
@@ -109,13 +115,13 @@ Definitions define_kaldi_activations() {
       kaldi_component("LengthNormComponent").expand(import_kaldi_length_norm),
       kaldi_component("BatchNormComponent").expand(import_kaldi_batch_norm),
       kaldi("DropoutMaskComponent").ignore("TestMode").expand(import_kaldi_dropout_mask),
+      kaldi_component("DropoutComponent").expand(import_kaldi_dropout),
       kaldi_component("LogSoftmaxComponent").expand(import_kaldi_log_softmax),
   };
   for (const char* type : {"Softmax", "HiddenSoftmax", "SoftmaxComponent"})
     out += kaldi_component(type).ignore("BlockDim").expand(import_kaldi_softmax);
-  for (const char* type :
-       {"NoOpComponent", "Dropout", "DropoutComponent", "GeneralDropoutComponent", "SpecAugmentTimeMaskComponent",
-        "ClipGradientComponent", "AdditiveNoiseComponent", "output-node"}) {
+  for (const char* type : {"NoOpComponent", "Dropout", "GeneralDropoutComponent", "SpecAugmentTimeMaskComponent",
+                           "ClipGradientComponent", "AdditiveNoiseComponent", "output-node"}) {
     Rule r = kaldi_component(type);
     for (const char* field :
          {"BlockDim", "TimePeriod", "Continuous", "SpecAugmentMaxProportion", "SpecAugmentMaxRegions",

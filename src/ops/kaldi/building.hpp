@@ -97,6 +97,20 @@ inline int64_t kaldi_columns(const Value& x) {
   return s[1].value();
 }
 
+// The same for the input of a component, which may be part of a recurrence where shapes are not known yet.
+inline int64_t kaldi_input_dim(Builder& layer, const Value& x) {
+  Shape s = x.shape();
+  if (s.ranked() && s.rank() == 2 && s[1].known()) return s[1].value();
+  for (const char* field : {"InputDim", "Dim"})
+    if (layer.has(field)) return kaldi_size(layer, field);
+  unsupported("the dimension of the input is unknown");
+}
+// A value of which the number of columns is known now.
+inline Value kaldi_with_columns(const Value& x, int64_t dim) {
+  Shape s = x.shape();
+  return s.ranked() && s.rank() == 2 && s[1].known() ? x : reshape(x, {-1, dim});
+}
+
 inline Value kaldi_affine(const Value& x, const Value& w, const Value& b) {
   Value y = build::matmul(x, w, false, true);
   return b ? y + b : y;

@@ -63,7 +63,7 @@ Value import_kaldi_shift(Builder& layer) {
 }
 Value import_kaldi_scale_and_offset(Builder& layer) {
   Value x = layer.input(0);
-  int64_t dim = kaldi_columns(x);
+  int64_t dim = kaldi_input_dim(layer, x);
   return x * kaldi_tiled(kaldi_weight(layer, "Scales"), dim) + kaldi_tiled(kaldi_weight(layer, "Offsets"), dim);
 }
 Value import_kaldi_scaled(Builder& layer) { return layer.input(0) * layer.get<float>("Scale", 1); }
@@ -100,12 +100,12 @@ Value import_kaldi_dim_range(Builder& layer) {
   Shape s = layer.input(0).shape();
   if (s.ranked() && s.rank() == 2 && s[1].known() && at + dim > s[1].value())
     fail("expected columns ", at, " to ", at + dim - 1, " within ", s[1].value());
-  return build::slice(layer.input(0), 1, at, at + dim);
+  return kaldi_with_columns(build::slice(layer.input(0), 1, at, at + dim), dim);
 }
 
 // Groups of columns of equal size: [frames, groups, size].
 Value kaldi_groups_of(Builder& layer, const Value& x) {
-  int64_t dim = kaldi_columns(x), groups = kaldi_size(layer, "OutputDim");
+  int64_t dim = kaldi_input_dim(layer, x), groups = kaldi_size(layer, "OutputDim");
   if (dim % groups != 0) fail("expected an input whose dimension ", groups, " divides, got ", dim);
   return reshape(x, {-1, groups, dim / groups});
 }
@@ -148,15 +148,15 @@ Value import_kaldi_sum_group(Builder& layer) {
 }
 Value import_kaldi_sum_block(Builder& layer) {
   Value x = layer.input(0);
-  int64_t dim = kaldi_columns(x), out = kaldi_size(layer, "OutputDim");
+  int64_t dim = kaldi_input_dim(layer, x), out = kaldi_size(layer, "OutputDim");
   if (dim % out != 0) fail("expected an input whose dimension ", out, " divides, got ", dim);
   return kaldi_reduced(reshape(x, {-1, dim / out, out}), "ReduceSum", 1) * layer.get<float>("Scale", 1);
 }
 Value import_kaldi_product(Builder& layer) {
   Value x = layer.input(0);
-  int64_t dim = kaldi_columns(x), out = kaldi_size(layer, "OutputDim");
+  int64_t dim = kaldi_input_dim(layer, x), out = kaldi_size(layer, "OutputDim");
   if (dim % out != 0 || dim / out > 64) fail("expected an input of 1 to 64 times ", out, " columns, got ", dim);
-  std::vector<Value> parts = build::split(x, 1, dim / out);
+  std::vector<Value> parts = build::split(x, 1, std::vector<int64_t>(static_cast<size_t>(dim / out), out));
   Value y = parts[0];
   for (size_t i = 1; i < parts.size(); ++i) y = y * parts[i];
   return y;

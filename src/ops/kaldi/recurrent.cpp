@@ -129,7 +129,7 @@ Value import_kaldi_lstm_nonlinearity(Builder& layer) {
   Value x = layer.input(0), params = kaldi_weight(layer, "Params");
   bool dropout = layer.get<bool>("UseDropout", false);
   int64_t n = kaldi_columns(params);
-  auto part = [&](int64_t k) { return build::slice(x, 1, k * n, (k + 1) * n); };
+  auto part = [&](int64_t k) { return kaldi_with_columns(build::slice(x, 1, k * n, (k + 1) * n), n); };
   auto peephole = [&](int64_t k) { return build::slice(params, 0, k, k + 1); };
   auto scaled = [&](const Value& gate, int64_t k) {
     return dropout ? gate * build::slice(x, 1, 5 * n + k, 5 * n + k + 1) : gate;
@@ -145,16 +145,18 @@ Value import_kaldi_lstm_nonlinearity(Builder& layer) {
 // (z, r, h part, c before[, s before]) -> (h, c)
 Value import_kaldi_gru(Builder& layer) {
   Value x = layer.input(0);
-  int64_t c = kaldi_size(layer, "CellDim"), r = kaldi_size(layer, "RecurrentDim"), dim = kaldi_columns(x);
-  Value z = build::slice(x, 1, 0, c), reset = build::slice(x, 1, c, c + r), part = build::slice(x, 1, c + r, 2 * c + r),
-        before = build::slice(x, 1, 2 * c + r, 3 * c + r), s = build::slice(x, 1, dim - r, dim);
+  int64_t c = kaldi_size(layer, "CellDim"), r = kaldi_size(layer, "RecurrentDim");
+  int64_t dim = c == r ? 4 * c : 3 * c + 2 * r;
+  auto columns = [&](int64_t from, int64_t to) { return kaldi_with_columns(build::slice(x, 1, from, to), to - from); };
+  Value z = columns(0, c), reset = columns(c, c + r), part = columns(c + r, 2 * c + r),
+        before = columns(2 * c + r, 3 * c + r), s = columns(dim - r, dim);
   Value h = kaldi_tanh(part + build::matmul(reset * s, kaldi_weight(layer, "w_h"), false, true));
   return build::concat({h, h - z * h + z * before}, 1);
 }
 // (z, h part, c before) -> (h, c)
 Value import_kaldi_output_gru(Builder& layer) {
-  std::vector<Value> x = build::split(layer.input(0), 1, 3);
-  layer.field("CellDim");
+  int64_t n = kaldi_size(layer, "CellDim");
+  std::vector<Value> x = build::split(layer.input(0), 1, std::vector<int64_t>{n, n, n});
   Value h = kaldi_tanh(x[1] + x[2] * kaldi_weight(layer, "w_h"));
   return build::concat({h, h - x[0] * h + x[0] * x[2]}, 1);
 }

@@ -1,0 +1,22 @@
+// Any bytes as a Kaldi model, read and imported; and as an archive of matrices.
+#include "readers/kaldi.hpp"
+
+#include "common.hpp"
+#include "graph/verify.hpp"
+#include "import/importer.hpp"
+#include "readers/kaldi_archive.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  graft::fuzz([&] {
+    graft::KaldiArchive archive(bytes, "fuzz");
+    while (archive.next()) archive.value();
+  });
+  return graft::fuzz([&] {
+    graft::looks_like_kaldi(bytes);
+    graft::ImportOptions options;
+    options.limits.fold_value = size_t{1} << 16, options.limits.fold_bytes = size_t{1} << 20;
+    graft::Imported m = graft::import_model(graft::read_kaldi(bytes, "fuzz"), graft::fuzz_registry(), options);
+    graft::verify(m.graph);
+  });
+}
