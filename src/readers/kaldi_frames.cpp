@@ -81,6 +81,8 @@ class FrameFinder {
         case KaldiNode::window:
           f = shifted(net_.nodes[n.inputs[0].node].available, -n.inputs[0].offset);
           if (n.type == "StatisticsPoolingComponent") f = {shifted(f.low, -n.last), shifted(f.high, -n.first)};
+          // A block of frames counts from its first frame on, also if that one is missing.
+          else if (!any_shift && f.low > -unbounded) f.low = floor_to(f.low, n.last + 1);
           if (n.inputs[0].optional) f = all;
           break;
         default:

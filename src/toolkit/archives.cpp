@@ -167,13 +167,14 @@ Tensor ArchiveReader::find(const std::string& key) {
 // ---- writing ----
 
 struct ArchiveWriter::State {
+  explicit State(const std::string& table) : name(table) {}
   TableName name;
   std::optional<OutputFile> file;
 };
 
 ArchiveWriter::ArchiveWriter(const std::string& table)
     : s_(at_border([&] {
-        auto s = std::make_unique<State>(State{TableName(table), {}});
+        auto s = std::make_unique<State>(table);
         if (s->name.script) throw RequestError(text("expected ark:FILE to write to, got '", table, "'"));
         if (s->name.file != "-") s->file.emplace(s->name.file);
         return s;

@@ -261,12 +261,12 @@ class Time(KaldiCase):
         def compute(x, t):
             t -= t % 2
             block = [s for s in range(t - 2, t + 3, 2)]
-            used = [x(s + k) for s in block for k in range(2) if x(s + k) is not None]
+            used = [x(s + k - 1) for s in block for k in range(2) if x(s + k - 1) is not None]
             n = len(used)
             mean = [sum(c) / n for c in zip(*used)]
             square = [sum(v * v for v in c) / n for c in zip(*used)]
             return [math.log(n)] + mean + [math.sqrt(max(s - m * m, 1e-5)) for s, m in zip(square, mean)]
-        self.check(["component-node name=e component=e input=input", "component-node name=p component=p input=e", "output-node name=output input=Round(p, 2)"],
+        self.check(["component-node name=e component=e input=Offset(input, -1)", "component-node name=p component=p input=e", "output-node name=output input=Round(p, 2)"],
                    [("e", "StatisticsExtractionComponent", [("InputDim", I(2)), ("InputPeriod", I(1)), ("OutputPeriod", I(2)), ("IncludeVarinance", True)]),
                     ("p", "StatisticsPoolingComponent", [("InputDim", I(5)), ("InputPeriod", I(2)), ("LeftContext", I(2)), ("RightContext", I(2)), ("NumLogCountFeatures", I(1)), ("OutputStddevs", True), ("VarianceFloor", 1e-5)])],
                    2, compute)
