@@ -73,8 +73,8 @@ class KaldiCase(Case):
         """Text and binary of one model give the same IR."""
         found = []
         for binary in (False, True):
-            self.write("m%d.mdl" % binary, make(binary))
-            r = graft("convert", self.path("m%d.mdl" % binary), "-o", self.path("ir%d" % binary), "-n", "m")
+            self.write("m.mdl", make(binary))
+            r = graft("convert", self.path("m.mdl"), "-o", self.path("ir%d" % binary))
             self.assertEqual(r.status, 0, r.all)
             with open(self.path("ir%d" % binary, "m.xml")) as f, open(self.path("ir%d" % binary, "m.bin"), "rb") as b:
                 found.append((f.read().split("<meta_data")[0].split("<rt_info")[0], b.read()))
