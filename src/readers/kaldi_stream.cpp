@@ -73,11 +73,11 @@ std::string KaldiStream::token() {
   return out;
 }
 
-void KaldiStream::expect(std::string_view wanted) {
+void KaldiStream::expect(std::string_view name) {
   std::string_view next = peek_token();
-  if (next == wanted) return void(token());
-  if (next.empty()) broken("expected the token <", wanted, ">, got ", at_end() ? "the end of the file" : "a value");
-  broken("expected the token <", wanted, ">, got <", next, ">");
+  if (next == name) return void(token());
+  if (next.empty()) broken("expected the token <", name, ">, got ", at_end() ? "the end of the file" : "a value");
+  broken("expected the token <", name, ">, got <", next, ">");
 }
 
 std::string KaldiStream::word() {
