@@ -193,6 +193,7 @@ struct DirectState {
   std::vector<int64_t> offsets;
   int64_t run = 0;
   bool copied = false;           // rows are copied, with their padding
+  int64_t tap_rows = 0;          // of the copy from one tap to the next below; rows in between are left out
   int64_t width = 0;             // of a row, in positions
   int64_t pitch = 0;             // elements from one position to the next
   bool pointwise = false;        // the images are one long row, and a line is a piece of it
@@ -255,9 +256,6 @@ DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
   bool joined =
       ax.dilation == 1 && s.weights->groups == 1 && s.pitch == s.channels;  // the taps of a row are consecutive
   s.run = joined ? ax.kernel * s.channels : s.weights->inputs;
-  for (int64_t y = 0; y < ay.kernel; ++y)
-    for (int64_t x = 0; x < (joined ? 1 : ax.kernel); ++x)
-      s.offsets.push_back((y * ay.dilation * s.width + x * ax.dilation) * s.pitch);
   s.lines = ay.output, s.count = ax.output;
   s.positions = s.batch * s.lines * s.count;
   if (s.pointwise) {
@@ -267,6 +265,10 @@ DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
     s.count = std::min(piece, s.positions);
   }
   divide(s);
+  s.tap_rows = s.copied ? std::min(ay.dilation, (s.lines_per_item - 1) * ay.stride + 1) : ay.dilation;
+  for (int64_t y = 0; y < ay.kernel; ++y)
+    for (int64_t x = 0; x < (joined ? 1 : ax.kernel); ++x)
+      s.offsets.push_back((y * s.tap_rows * s.width + x * ax.dilation) * s.pitch);
   return s;
 }
 
@@ -277,24 +279,28 @@ float* copy_positions(const DirectState& s, const float* from, int64_t n, float*
   return to;
 }
 
-// The input rows of some output rows, with their padding.
-const float* copy_rows(const DirectState& s, const float* image, int64_t first, int64_t lines) {
-  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
-  int64_t rows = (lines - 1) * ay.stride + (ay.kernel - 1) * ay.dilation + 1, row = s.width * s.pitch;
-  float* to = thread_floats(static_cast<size_t>(rows * row));
+// An input row with its padding.
+void copy_row(const DirectState& s, const float* image, int64_t y, float* line) {
+  const WindowAxis& ax = s.axes[2];
   int64_t before = std::clamp<int64_t>(ax.begin, 0, s.width), skipped = std::max<int64_t>(-ax.begin, 0);
   int64_t n = std::clamp<int64_t>(ax.input - skipped, 0, s.width - before);
-  for (int64_t r = 0; r < rows; ++r) {
-    int64_t y = first * ay.stride - ay.begin + r;
-    float* line = to + r * row;
-    if (y < 0 || y >= ay.input) {
-      std::fill(line, line + row, 0.0f);
-      continue;
+  std::fill(line, line + before * s.pitch, 0.0f);
+  float* end = copy_positions(s, image + (y * ax.input + skipped) * s.channels, n, line + before * s.pitch);
+  std::fill(end, line + s.width * s.pitch, 0.0f);
+}
+
+// The input rows of some output rows. Those above and below the image are not read.
+const float* copy_rows(const DirectState& s, const float* image, int64_t first, int64_t lines) {
+  const WindowAxis& ay = s.axes[1];
+  bool dense = s.tap_rows == ay.dilation;
+  int64_t under = (lines - 1) * ay.stride + 1;  // rows under one tap
+  int64_t parts = dense ? 1 : ay.kernel, rows = dense ? under + (ay.kernel - 1) * ay.dilation : under;
+  float* to = thread_floats(static_cast<size_t>(((parts - 1) * s.tap_rows + rows) * s.width * s.pitch));
+  for (int64_t t = 0; t < parts; ++t)
+    for (int64_t r = 0; r < rows; ++r) {
+      int64_t y = first * ay.stride - ay.begin + t * ay.dilation + r;
+      if (y >= 0 && y < ay.input) copy_row(s, image, y, to + (t * s.tap_rows + r) * s.width * s.pitch);
     }
-    std::fill(line, line + before * s.pitch, 0.0f);
-    float* end = copy_positions(s, image + (y * ax.input + skipped) * s.channels, n, line + before * s.pitch);
-    std::fill(end, line + row, 0.0f);
-  }
   return to;
 }
 
@@ -346,7 +352,14 @@ void direct_item(const DirectState& s, const DirectCall& c, int64_t item) {
                   s.low,
                   s.high,
                   s.bounded ? nullptr : &s.finish};
+    const float* weights = job.w;
     for (int64_t l = 0; l < lines; ++l) {
+      if (!s.pointwise) {  // rows of taps above and below the image contribute nothing
+        auto [begin, end] = s.axes[1].taps(first + l);
+        int64_t runs = static_cast<int64_t>(s.offsets.size()) / s.axes[1].kernel;
+        job.offsets = s.offsets.data() + begin * runs, job.runs = (end - begin) * runs;
+        job.w = weights + begin * runs * s.run * nr;
+      }
       int64_t at = (image * s.lines + first + l) * s.count;
       job.count = std::min(s.count, s.positions - at);
       job.x = x + l * x_line + group * w.inputs;
