@@ -58,6 +58,15 @@ class TwirlExtractor(FrontExtractorOp):
                 core = graft.Core()
                 core.add_extension(self.extension(files, prefix.replace(".", "_")))
 
+    def test_an_extractor_sees_the_layer_of_the_file(self):
+        """Its own type and no attributes: the Model Optimizer's names are for transformations."""
+        self.files["front/onnx/twirl_ext.py"] = self.EXTRACTOR.replace("op = 'Twirl'", "op = 'MaxPool'").replace(
+            "        attrs = {", "        assert node.op == 'MaxPool' and not node.has('kernel_shape'), node.attrs()\n        attrs = {")
+        self.core.add_extension(self.extension(self.files))
+        model = self.core.read_model(self.onnx([onnx.node("MaxPool", ["x"], ["y"], "t", kernel_shape=[2])],
+                                               [("x", [1, 1, 4])], [("y", [1, 1, 3])]))
+        self.assertEqual(self.layers(model)["t"].get("type"), "Twirl")
+
     def test_a_kernel_from_another_extension_runs_it(self):
         self.core.add_extension(self.extension(self.files))
 
@@ -284,15 +293,15 @@ class NoElu(FrontReplacementOp):
         return [ReLU(graph, {'name': node.id + '/relu'}).create_node([node.in_node(0)]).id]
 """
 
-    def model(self, inside):
-        def branch(kind):
-            return onnx.Graph(onnx.graph("branch", [onnx.node(kind, ["a"], [kind.lower()], kind.lower() + "_inside")], (), (),
-                                         [onnx.value(kind.lower(), [3])]))
+    def model(self, inside, domain=""):
+        def branch(kind, domain=""):
+            node = onnx.node(kind, ["a"], [kind.lower()], kind.lower() + "_inside", domain)
+            return onnx.Graph(onnx.graph("branch", [node], (), (), [onnx.value(kind.lower(), [3])]))
 
         return self.onnx([onnx.node("Elu", ["x"], ["a"], "outside"), onnx.node("Abs", ["a"], ["b"], "abs"),
-                          onnx.node("If", ["flag"], ["y"], "if", then_branch=branch(inside), else_branch=branch("Abs"))],
-                         [("x", [3])], [("y", [3])],
-                         [onnx.tensor("flag", [1], b"\1", 9)])
+                          onnx.node("If", ["flag"], ["y"], "if", then_branch=branch(inside, domain),
+                                    else_branch=branch("Abs"))], [("x", [3])], [("y", [3])],
+                         [onnx.tensor("flag", [1], b"\1", 9)], [domain] if domain else [])
 
     def test_extractors_read_layers_in_bodies(self):
         for name, more in {"alone": {}, "with_passes": {"front/NoElu.py": self.PASS % True}}.items():
@@ -300,7 +309,8 @@ class NoElu(FrontReplacementOp):
                 core = graft.Core()
                 core.add_extension(self.extension({"ops/Twirl.py": TWIRL_OP, "front/onnx/twirl_ext.py": Onnx.EXTRACTOR,
                                                    **more}, name))
-                self.assertIn("Twirl", self.types(core.read_model(self.model("Twirl"))))
+                for domain in ("", "com.acme"):
+                    self.assertIn("Twirl", self.types(core.read_model(self.model("Twirl", domain))))
 
     def types(self, model):
         model.save_ir(self.path("ir.xml"))

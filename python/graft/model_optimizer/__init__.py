@@ -47,8 +47,9 @@ def load(path: str) -> "list[Any]":
                                       "extractors and transformations of an extension folder"))
         made.append(ImportRuleDefinition(framework, "*", import_kept, folder.name, DOMAIN))
         for kind, domain in types:  # in bodies of loops and branches, which the raw pass does not change
-            made.append(ImportRuleDefinition(framework, kind, _bind(import_layer, folder, framework, domain), folder.name,
-                                             domain))
+            for place in (domain, "*") if framework == "onnx" else (domain,):
+                made.append(ImportRuleDefinition(framework, kind, _bind(import_layer, folder, framework, domain), folder.name,
+                                                 place))
     for phase in ("middle", "back"):
         if any(cls.phase == phase for cls in folder.late_order):
             made.append(GraphPassDefinition(f"{folder.name}/{phase}", phase, _bind(run_late, folder, phase),

@@ -138,6 +138,7 @@ def _extract_in(folder: Folder, state: RawGraph, handler: Any, node: Node) -> bo
     layer = state.layer_of(node)
     before = dict(node.attrs())
     title = f"layer '{node.id}' ({layer.type})"
+    state.reset(node)
     if not _guarded(folder, title, lambda: _extract(handler, node)):
         node.attrs().clear()
         node.attrs().update(before)

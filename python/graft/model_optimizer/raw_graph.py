@@ -130,6 +130,7 @@ class RawGraph:
         self._inputs: "dict[str, list[str]]" = {}
         self._captured: "dict[str, list[str]]" = {}  # values that bodies refer to by name; inputs behind the others
         self._snapshot: "dict[str, dict[str, Any]]" = {}
+        self._record: "dict[str, dict[str, Any]]" = {}  # attributes that an extractor finds
         self._add_inputs()
         for layer in self.layers:
             self._add_layer(layer)
@@ -182,6 +183,7 @@ class RawGraph:
             node.add_output_port(port, skip_if_exist=True)
             if value:
                 self._name(value, identity, port)
+        self._record[identity] = dict(self.graph.nodes[identity])
         node["op"] = names.op_name(self.framework, layer.type)
         for name, value in names.attributes_of(self.framework, layer).items():
             node[name] = value
@@ -221,6 +223,11 @@ class RawGraph:
 
     def layer_of(self, node: Node) -> Any:
         return self._layer.get(node.id)
+
+    def reset(self, node: Node) -> None:
+        """Leaves the framework's record alone: its type, without the names that the Model Optimizer gives to it."""
+        node.attrs().clear()
+        node.attrs().update(self._record[node.id])
 
     def drop_weights(self, node: Node) -> None:
         """Disconnects the blobs of a Caffe layer; its extractor embeds those that it needs."""
