@@ -98,7 +98,7 @@ SHAPE = "node.out_port(0).data.set_shape(node.in_port(0).data.get_shape())"
 REFUSED = {
     "extract_raises": ({"front/onnx/a.py": READ.format("raise ValueError('no turns')")},
                        r"layer 'w' \(Warp\): .*front/onnx/a.py:10: ValueError: no turns"),
-    "extract_declines": ({"front/onnx/a.py": READ.format("return False")}, r"unknown"),
+    "extract_declines": ({"front/onnx/a.py": READ.format("return False")}, r"extractor A does not handle this layer"),
     "extract_misses_an_attribute": ({"front/onnx/a.py": READ.format("return node.turns > 1")},
                                     r"AttributeError: node 'w' has no attribute 'turns'"),
     "infer_raises": ({"ops/a.py": WARP.format("raise RuntimeError('too big')")}, r"'w' \(Warp\): .*ops/a.py:12: RuntimeError: too big"),
