@@ -68,7 +68,7 @@ def versions(whole):
     found = {}
     for model in whole["models"]:
         for figures in model["threads"].values():
-            found.update({n: f["version"] for n, f in figures.items() if "version" in f})
+            found.update({n: f["version"] for n, f in figures.items() if "version" in f and n != "openvino_cpp"})
     return ", ".join("%s %s" % pair for pair in found.items())
 
 
@@ -95,9 +95,10 @@ def picture(whole):
                 text(axis.x(v), bottom + 15, "%d" % v if v >= 1 else "1/%d" % (1 / v), "small", "middle")]
     for i, (label, bars) in enumerate(rows):
         y = TOP + ROW * i
-        out.append(text(12, y + 18, label))
+        first = y + 15.5 - (BAR + 1) * len(counts) / 2
+        out.append(text(12, y + 20, label))
         for k, (_, ratio) in enumerate(bars):
-            out += bar(axis, ratio, y + 3 + (BAR + 1) * k, "t%d" % k)
+            out += bar(axis, ratio, first + (BAR + 1) * k, "t%d" % k)
     out += [text(12, bottom + 36, caption(whole), "small"), text(12, bottom + 52, versions(whole), "small")]
     width, height = LEFT + PLOT + RIGHT, bottom + 64
     return '<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="Speed of Graft beside other engines">\n<style>%s</style>\n%s\n</svg>\n' % (
