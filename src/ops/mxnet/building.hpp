@@ -1,6 +1,9 @@
 // Helpers shared by the import rules of MXNet operators.
 #pragma once
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <graft/expressions.hpp>
 #include <graft/op.hpp>
 
