@@ -72,8 +72,9 @@ Value mxnet_decoded(Builder& layer, const Value& deltas, const Value& anchors, c
   return build::concat({center - half, center + half}, -1);
 }
 
+// Rows of [N, A, ...] in another order [N, A]. OpenVINO's CPU device crashes in a Gather with batch_dims.
 Value mxnet_gather_rows(Builder& layer, const Value& v, const Value& order) {
-  return layer.op("Gather@8", {v, order, layer.scalar(int64_t{1})}, {{"batch_dims", 1}});
+  return layer.op("GatherND@8", {v, unsqueeze(order, {2})}, {{"batch_dims", 1}});
 }
 
 // Which boxes [N, A, 4], the best first, non-maximum suppression keeps, as booleans [N, A]. `candidates` are [N,
