@@ -1,4 +1,6 @@
 // Components: the token of the type, tokens with values, and the token of the end.
+#include <algorithm>
+
 #include "readers/kaldi_model.hpp"
 
 namespace graft {

@@ -1,4 +1,7 @@
 // Activations, normalizations, and components without an effect at inference.
+#include <algorithm>
+#include <cmath>
+
 #include "kaldi/building.hpp"
 
 namespace graft {

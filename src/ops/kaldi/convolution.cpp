@@ -1,4 +1,6 @@
 // Convolutions, pooling over columns, and attention.
+#include <algorithm>
+
 #include "kaldi/building.hpp"
 
 namespace graft {
