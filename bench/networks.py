@@ -101,13 +101,16 @@ def main():
     print("%s, %d cores, load %.1f; %d thread%s, %d rounds of %g s, %s clock" % (m["cpu"], m["cores"], os.getloadavg()[0], o.threads, "" if o.threads == 1 else "s", o.rounds, o.seconds, o.clock))
     whole, found = {}, []
     with tempfile.TemporaryDirectory() as work:
-        for name in networks(o):
-            whole[name] = figures = measure(name, engines, o, work)
-            ratio = workers.ratio(figures) if all(f["status"] == "ok" for f in figures.values()) else None
-            if ratio:
-                found.append((ratio[0], name))
-            else:
-                print("  %s: %s" % (name, "; ".join("%s %s, %s" % (n, f["status"], f["why"]) for n, f in figures.items() if f["status"] != "ok")), flush=True)
+        try:
+            for name in networks(o):
+                whole[name] = figures = measure(name, engines, o, work)
+                ratio = workers.ratio(figures)
+                if ratio:
+                    found.append((ratio[0], name))
+                else:
+                    print("  %s: %s" % (name, "; ".join("%s %s, %s" % (n, f["status"], f["why"]) for n, f in figures.items() if f["status"] != "ok")), flush=True)
+        except KeyboardInterrupt:
+            print("interrupted: what follows is about the networks so far")
         if o.json:
             with open(o.json, "w") as f:
                 json.dump(whole, f, indent=1)
