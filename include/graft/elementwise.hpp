@@ -189,24 +189,22 @@ using RangeFunction = void (*)(const void* attributes, const std::array<const fl
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")
+GRAFT_SIMD_BEGIN(GRAFT_SIMD_AVX512)
 template <size_t n, class F, class A>
 [[gnu::flatten]] void range_of_16(const void* a, const std::array<const float*, n>& x,
                                   const std::array<int64_t, n>& step, float* y, int64_t count) {
   auto f = [a](const auto&... v) { return apply<F>(*static_cast<const A*>(a), v...); };
   simd::lanes16::range<decltype(f), n>(f, x, step, y, count);
 }
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
+GRAFT_SIMD_END
+GRAFT_SIMD_BEGIN(GRAFT_SIMD_AVX2)
 template <size_t n, class F, class A>
 [[gnu::flatten]] void range_of_8(const void* a, const std::array<const float*, n>& x,
                                  const std::array<int64_t, n>& step, float* y, int64_t count) {
   auto f = [a](const auto&... v) { return apply<F>(*static_cast<const A*>(a), v...); };
   simd::lanes8::range<decltype(f), n>(f, x, step, y, count);
 }
-#pragma GCC pop_options
+GRAFT_SIMD_END
 #pragma GCC diagnostic pop
 
 template <size_t n>

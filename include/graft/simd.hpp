@@ -67,6 +67,19 @@ constexpr std::common_type_t<T, U> select(bool c, T yes, U no) {
 }
 
 #if GRAFT_HAS_SIMD
+
+// The functions between these are compiled for an instruction set.
+#define GRAFT_SIMD_PRAGMA(x) _Pragma(#x)
+#define GRAFT_SIMD_AVX512 "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma"
+#define GRAFT_SIMD_AVX2 "avx2,fma"
+#ifdef __clang__
+#define GRAFT_SIMD_BEGIN(set) GRAFT_SIMD_PRAGMA(clang attribute push(__attribute__((target(set))), apply_to = function))
+#define GRAFT_SIMD_END GRAFT_SIMD_PRAGMA(clang attribute pop)
+#else
+#define GRAFT_SIMD_BEGIN(set) GRAFT_SIMD_PRAGMA(GCC push_options) GRAFT_SIMD_PRAGMA(GCC target(set))
+#define GRAFT_SIMD_END GRAFT_SIMD_PRAGMA(GCC pop_options)
+#endif
+
 namespace simd {
 
 // Whether lanes of a vector would have taken different ways since this was set to false.
@@ -75,27 +88,33 @@ inline thread_local bool diverged = false;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
 
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")
+GRAFT_SIMD_BEGIN(GRAFT_SIMD_AVX512)
 namespace lanes16 {
 #define GRAFT_SIMD_LANES 16
 #include "simd/floats-inl.hpp"
+#ifdef __clang__
+inline V square_root(V x) { return __builtin_elementwise_sqrt(x); }
+#else
 inline V square_root(V x) { return __builtin_ia32_sqrtps512_mask(x, V{}, static_cast<short>(-1), 4); }
+#endif
 #include "simd/math-inl.hpp"
 #undef GRAFT_SIMD_LANES
 }  // namespace lanes16
-#pragma GCC pop_options
+GRAFT_SIMD_END
 
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
+GRAFT_SIMD_BEGIN(GRAFT_SIMD_AVX2)
 namespace lanes8 {
 #define GRAFT_SIMD_LANES 8
 #include "simd/floats-inl.hpp"
+#ifdef __clang__
+inline V square_root(V x) { return __builtin_elementwise_sqrt(x); }
+#else
 inline V square_root(V x) { return __builtin_ia32_sqrtps256(x); }
+#endif
 #include "simd/math-inl.hpp"
 #undef GRAFT_SIMD_LANES
 }  // namespace lanes8
-#pragma GCC pop_options
+GRAFT_SIMD_END
 
 #pragma GCC diagnostic pop
 

@@ -161,8 +161,8 @@ class Onnx(GeneratedCase):
 class OtherFrameworks(GeneratedCase):
     """MXNet and Kaldi: what the extractors read of a layer."""
 
-    def attributes(self, folder, framework, type, blobs=(), **fields):
-        layer = types.SimpleNamespace(name="t", type=type, fields=fields, inputs=[], outputs=["t"], domain="", weights=0)
+    def attributes(self, folder, framework, type, blobs=(), domain="", **fields):
+        layer = types.SimpleNamespace(name="t", type=type, fields=fields, inputs=[], outputs=["t"], domain=domain, weights=0)
         loaded = Folder(folder)
         handler = _handler(loaded, framework, layer)
         self.assertIsNotNone(handler)
@@ -189,7 +189,7 @@ class OtherFrameworks(GeneratedCase):
         node = self.attributes(self.from_config(mxnet=dict(params=renames + [{"old_name": "absent"}], omitDefault=True)), "mxnet",
                                "Twist", angle="3")
         self.assertEqual((node.turn, node.more, node.has("absent")), ("3", "1", False))
-        node = self.attributes(self.from_config(mxnet=dict(custom=True, allCopy=True)), "mxnet", "Custom", op_type="Twist",
+        node = self.attributes(self.from_config(mxnet=dict(custom=True, allCopy=True)), "mxnet", "Twist", domain="Custom",
                                angle="3")
         self.assertEqual(node.angle, "3")
 

@@ -71,8 +71,8 @@ class TwirlComponent(FrontExtractorOp):
 """
 
 
-def layer(type, **fields):
-    return types.SimpleNamespace(name="t", type=type, fields=fields, inputs=[], outputs=["t"], domain="", weights=0)
+def layer(type, domain="", **fields):
+    return types.SimpleNamespace(name="t", type=type, fields=fields, inputs=[], outputs=["t"], domain=domain, weights=0)
 
 
 class Streams(FolderCase):
@@ -92,14 +92,14 @@ class Streams(FolderCase):
             self.assertEqual((node.turns, node.kernel, node.fast, node.rate, node.label), (7, (3, 3), True, 0.5, "a"))
 
     def test_custom_operators_of_mxnet(self):
-        node = self.extracted("mxnet", MXNET, layer("Custom", op_type="acme_twirl", turns=4))
+        node = self.extracted("mxnet", MXNET, layer("acme_twirl", "Custom", turns=4))
         self.assertEqual((node.op, node.turns), ("Twirl", 4))
 
     def test_a_custom_operator_without_extractor(self):
         folder = Folder(self.extension({"ops/Twirl.py": TWIRL_OP, "front/mxnet/twirl_ext.py": MXNET}))
         self.assertEqual(set(folder.fronts["mxnet"].custom), {"acme_twirl"})
         self.assertEqual(set(folder.fronts["mxnet"].extractors), {"twirl"})
-        self.assertIsNone(_handler(folder, "mxnet", layer("Custom", op_type="other")))
+        self.assertIsNone(_handler(folder, "mxnet", layer("other", "Custom")))
 
     def test_a_component_of_kaldi(self):
         """Fields first, weights behind them: tokens are found in the whole component."""

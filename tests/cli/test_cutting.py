@@ -323,7 +323,7 @@ node { name: "z" op: "Mul" input: "conv" input: "keep" attr { key: "T" value { t
         m = self.tensorflow()
         self.convert(m, "--input_model_is_text", "--framework", "tf")
         self.refused("--framework: expected caffe, got the tensorflow model", m, "--framework", "caffe")
-        self.refused("--framework: expected tf, caffe or onnx, got 'torch'", m, "--framework", "torch")
+        self.refused("--framework: expected tf, caffe, onnx, mxnet or kaldi, got 'torch'", m, "--framework", "torch")
         self.refused("expected a SavedModel for the given tags", m, "--saved_model_tags", "serve")
         self.refused("expected a TensorFlow graph in text format", *self.net(), "--input_model_is_text")
 

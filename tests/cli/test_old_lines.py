@@ -107,7 +107,7 @@ class Abbreviations(Case):
         self.assertTrue(os.path.exists(self.path("there", "short.xml")))
 
     def test_what_is_refused_is_refused_by_its_whole_name(self):
-        self.refused("--counts is not supported: Kaldi", "--count", "c")
+        self.refused("--keep_shape_ops is not supported", "--keep_shape")
         self.refused("--tensorboard_logdir is not supported", *self.net(), "--tensorboard=d")
 
     def test_an_exact_name_wins(self):

@@ -61,6 +61,7 @@ RecurrentWeights recurrent_pack(Pack& ctx) {
   RecurrentPorts ports(ctx.op_type());
   RecurrentWeights out;
   TensorView w = ctx.constant(ports.w), r = ctx.constant(ports.r);
+  if (!w || !r) return out;  // they are constant for these shapes only
   int64_t input = w.dim(w.rank() - 1), hidden = r.dim(r.rank() - 1), padded = recurrent_padded(hidden);
   int64_t directions = ports.sequence ? w.dim(0) : 1;
   auto order = recurrent_order(ctx);
