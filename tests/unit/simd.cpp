@@ -40,16 +40,18 @@ double error_of(float got, double exact) {
   return std::fabs(got - exact) / std::ldexp(1.0, std::max(exponent - 24, -149));
 }
 
+constexpr NoAttributes none;
+
 template <class F>
 Values run16(const Values& x) {
   Values y(x.size());
-  detail::range_of_16<1, F, int>(nullptr, {x.data()}, {1}, y.data(), static_cast<int64_t>(x.size()));
+  detail::range_of_16<1, F, NoAttributes>(&none, {x.data()}, {1}, y.data(), static_cast<int64_t>(x.size()));
   return y;
 }
 template <class F>
 Values run8(const Values& x) {
   Values y(x.size());
-  detail::range_of_8<1, F, int>(nullptr, {x.data()}, {1}, y.data(), static_cast<int64_t>(x.size()));
+  detail::range_of_8<1, F, NoAttributes>(&none, {x.data()}, {1}, y.data(), static_cast<int64_t>(x.size()));
   return y;
 }
 

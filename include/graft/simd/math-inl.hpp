@@ -103,7 +103,7 @@ inline V small_expm1(V r) {
 // x as k * ln(2) + r.
 inline V reduce_exponent(V x, I& k) {
   V n = nearest(x * 1.44269504f);
-  k = integer(n);
+  k = integer(choose(n == n, n, V{}));
   return (x - n * 0.693359375f) - n * -2.12194440e-4f;
 }
 // e^x / 2^fewer.
@@ -125,7 +125,7 @@ inline Floats exp(const Floats& x) { return Floats(exponential(x.v)); }
 inline Floats expm1(const Floats& x) { return Floats(choose(magnitude(x.v) < 1e-7f, x.v, exponential_minus_one(x.v))); }
 inline Floats exp2(const Floats& x) {
   V in = at_most(at_least(x.v, -151.0f), 129.0f), n = nearest(in);
-  return Floats(scale(small_expm1((in - n) * 0.69314718f) + 1.0f, integer(n)));
+  return Floats(scale(small_expm1((in - n) * 0.69314718f) + 1.0f, integer(choose(n == n, n, V{}))));
 }
 
 // ---- logarithms: 2 units ----
@@ -134,7 +134,7 @@ inline Floats exp2(const Floats& x) {
 inline V mantissa_log(V x, V& exponent) {
   I tiny = x < 1.17549435e-38f;
   V y = choose(tiny, x * 8388608.0f, x);
-  I b = bits(y) - 0x3f3504f3;  // sqrt(1/2)
+  I b = bits(choose(y > 0.0f, y, splat(1))) - 0x3f3504f3;  // sqrt(1/2)
   I e = b >> 23;
   V m = floats((b & 0x007fffff) + 0x3f3504f3);
   exponent = number(e - (tiny & 23));
