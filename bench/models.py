@@ -3,7 +3,7 @@ import os
 import sys
 
 import numpy as np
-from onnx import TensorProto, save
+from onnx import TensorProto
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tests", "oracle"))
 from networks import Builder  # noqa: E402
@@ -42,25 +42,6 @@ def mobilenet_v2():
     return b.model("mobilenet_v2", [("x", TensorProto.FLOAT, [1, 3, 224, 224])], [y])
 
 
-def encoder(layers=4, length=128, width=512, heads=8):
-    b = Builder(3)
-    rows = lambda y, cin, cout: b.op("Add", b.op("MatMul", y, b.constant((b.rng.standard_normal((cin, cout)) / cin ** 0.5).astype(np.float32))), b.weight(cout, scale=0.1))
-    norm = lambda y: b.op("LayerNormalization", y, b.constant(np.ones(width, np.float32)), b.weight(width, scale=0.1), axis=-1)
-    split = b.constant(np.array([1, length, heads, width // heads], np.int64))
-    join = b.constant(np.array([1, length, width], np.int64))
-    y = "x"
-    for _ in range(layers):
-        part = lambda order: b.op("Transpose", b.op("Reshape", rows(y, width, width), split), perm=order)
-        q, k, v = part([0, 2, 1, 3]), part([0, 2, 3, 1]), part([0, 2, 1, 3])
-        a = b.op("Softmax", b.op("Mul", b.op("MatMul", q, k), b.constant(np.float32((width // heads) ** -0.5))), axis=-1)
-        a = b.op("Reshape", b.op("Transpose", b.op("MatMul", a, v), perm=[0, 2, 1, 3]), join)
-        y = norm(b.op("Add", y, rows(a, width, width)))
-        h = rows(y, width, 4 * width)
-        h = b.op("Mul", b.op("Mul", h, b.constant(np.float32(0.5))), b.op("Add", b.op("Erf", b.op("Div", h, b.constant(np.float32(2 ** 0.5)))), b.constant(np.float32(1))))
-        y = norm(b.op("Add", y, rows(h, 4 * width, width)))
-    return b.model("encoder", [("x", TensorProto.FLOAT, [1, length, width])], [y])
-
-
 def lstm(layers=2, steps=100, width=512):
     b = Builder(4)
     y = "x"
@@ -68,13 +49,3 @@ def lstm(layers=2, steps=100, width=512):
         y, _, _ = b.op("LSTM", y, b.weight(1, 4 * width, width), b.weight(1, 4 * width, width), b.weight(1, 8 * width, scale=0.1), outputs=3, hidden_size=width)
         y = b.op("Squeeze", y, b.constant(np.array([1], np.int64)))
     return b.model("lstm", [("x", TensorProto.FLOAT, [steps, 1, width])], [y])
-
-
-def write_all(folder):
-    os.makedirs(folder, exist_ok=True)
-    paths = []
-    for make in (resnet50, mobilenet_v2, encoder, lstm):
-        paths.append(os.path.join(folder, make.__name__ + ".onnx"))
-        if not os.path.exists(paths[-1]):
-            save(make(), paths[-1])
-    return paths

@@ -144,7 +144,7 @@ class Folder:
 
     def _missing(self, error: ImportError) -> str:
         module = error.name or ""
-        wanted = getattr(error, "name_from", None)
+        missing = getattr(error, "name_from", None)
         below = module_path(module)
         if isinstance(error, ModuleNotFoundError):
             if module.startswith(self.imports.package + "."):
@@ -152,10 +152,10 @@ class Folder:
             if below is None:
                 return f"the module '{module}' is not installed"
             return f"the module '{module}' of the Model Optimizer is not available here"
-        if wanted is None and "'" in str(error):
-            wanted = str(error).split("'")[1]
+        if missing is None and "'" in str(error):
+            missing = str(error).split("'")[1]
         if below is not None and names_of(below) is not None:
-            return f"'{wanted}' of '{module}' is not available here"
+            return f"'{missing}' of '{module}' is not available here"
         return str(error)
 
     # ---- classes ----
@@ -247,9 +247,9 @@ class Folder:
                               "replacement_id is the 'id' of its entry in the transformations config")
 
     def _order(self, classes: "list[Any]") -> "list[Any]":
-        wanted = [c for c in classes if is_enabled(c)]
-        order = ordered(wanted, self.where)
-        return [c for c in order if c in wanted]
+        enabled = [c for c in classes if is_enabled(c)]
+        order = ordered(enabled, self.where)
+        return [c for c in order if c in enabled]
 
     def extractor_of(self, framework: str, type: str) -> Any:
         return self.fronts[framework].extractors.get(type.lower())

@@ -74,10 +74,10 @@ class _Matcher:
                     return False
         if self.extra:
             return True
-        wanted = {(a, b) for a, b, _ in self.edges}
+        edges = {(a, b) for a, b, _ in self.edges}
         for other, placed in match.items():  # induced: no other edges between matched nodes
             for pair in ((name, other), (other, name)):
-                if pair not in wanted and self.graph.has_edge(trial[pair[0]], trial[pair[1]]):
+                if pair not in edges and self.graph.has_edge(trial[pair[0]], trial[pair[1]]):
                     return False
         return True
 
