@@ -183,7 +183,7 @@ class MxnetReader {
     if (!missing.empty())
       throw Error(ErrorKind::user,
                   text(file_, ": the parameter '", missing[0], "'",
-                       missing.size() > 1 ? text(" and ", missing.size() - 1, " more") : "", " has no value",
+                       missing.size() > 1 ? text(" and ", missing.size() - 1, " more have") : " has", " no value",
                        params_.arrays.empty() ? "" : " in the parameters file"),
                   params_.arrays.empty()
                       ? "pass the .params file too"

@@ -65,7 +65,7 @@ class Files(Case):
         shutil.move(self.path("m-symbol.json"), self.path("net.txt"))
         shutil.move(self.path("m-0007.params"), self.path("data.bin"))
         self.assertEqual(self.result("net.txt", "data.bin"), [21])
-        self.refused("the parameter 'fc_weight' and 1 more has no value", "explain", "net.txt", status=2)
+        self.refused("the parameter 'fc_weight' and 1 more have no value", "explain", "net.txt", status=2)
         self.refused("contains the parameters of an MXNet model, but not its symbol", "explain", "data.bin", status=2)
 
     def test_several_numbers(self):
