@@ -143,7 +143,7 @@ void convert(ConvertCommand o) {
   progress.step("reading and importing");
   Model model = load(core, o.model, read);
   Report& report = keep_to_the_end(model.report());
-  report.claims = {};  // for graft explain; a large model has many
+  std::vector<Claim>().swap(report.claims);  // for graft explain; a large model has many
   for (const std::string& w : report.warnings) warn(w);
   note_all(report.notes);
   bool written = report.complete() || (o.to.stub_unknown && report.can_stub());

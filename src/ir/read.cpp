@@ -47,9 +47,27 @@ class Reader {
   }
 
  private:
+  // The indices of a layer's ports by their ids.
+  class Ports {
+   public:
+    explicit Ports(xml_node list, const char* kind) {
+      for (xml_node p : list.children("port"))
+        by_id_.emplace_back(required_int(p, "id"), static_cast<uint32_t>(by_id_.size()));
+      std::sort(by_id_.begin(), by_id_.end());
+      for (size_t i = 1; i < by_id_.size(); ++i)
+        if (by_id_[i].first == by_id_[i - 1].first) throw_user("two ", kind, " ports have the id ", by_id_[i].first);
+    }
+    std::optional<uint32_t> find(int64_t id) const {
+      auto it = std::lower_bound(by_id_.begin(), by_id_.end(), std::pair<int64_t, uint32_t>(id, 0));
+      return it != by_id_.end() && it->first == id ? std::optional(it->second) : std::nullopt;
+    }
+
+   private:
+    std::vector<std::pair<int64_t, uint32_t>> by_id_;
+  };
   struct Layer {
     NodeId node;
-    std::unordered_map<int64_t, uint32_t> inputs, outputs;  // port id -> index
+    Ports inputs, outputs;
   };
 
   void check_record(xml_node n) const {
@@ -125,10 +143,8 @@ class Reader {
     for (std::string_view own : {"Parameter", "Result", "Constant", "Const"})
       if (!op && !node.stub && type == own) throw_user("expected ", type, " of opset1, got version '", version, "'");
     if (version_ >= 11) node.rt_info = keep(n.child("rt_info"));
-    Layer l;
+    Layer l{0, Ports(n.child("input"), "input"), Ports(n.child("output"), "output")};
     for (xml_node p : n.child("input").children("port")) {
-      if (!l.inputs.emplace(required_int(p, "id"), static_cast<uint32_t>(node.inputs.size())).second)
-        throw_user("two input ports have the id ", p.attribute("id").value());
       node.inputs.emplace_back();
       if (version_ >= 11 && p.child("rt_info")) {
         node.input_rt_info.resize(node.inputs.size());
@@ -136,8 +152,6 @@ class Reader {
       }
     }
     for (xml_node p : n.child("output").children("port")) {
-      if (!l.outputs.emplace(required_int(p, "id"), static_cast<uint32_t>(node.outputs.size())).second)
-        throw_user("two output ports have the id ", p.attribute("id").value());
       node.outputs.push_back(output(p));
       node.outputs.back().declared = node.outputs.back().info.shape;
       // A port without dimensions is a scalar or of unknown rank; an opaque node has no shape function to tell which.
@@ -319,17 +333,17 @@ class Reader {
       return it->second;
     };
     const Layer &a = find_layer(from), &b = find_layer(to);
-    auto out = a.outputs.find(from_port);
-    if (out == a.outputs.end())
+    std::optional<uint32_t> out = a.outputs.find(from_port);
+    if (!out)
       throw_user("an edge leaves port ", from_port, " of layer ", from, " ", describe(g[a.node]),
                  ", which has no such output");
-    auto in = b.inputs.find(to_port);
-    if (in == b.inputs.end())
+    std::optional<uint32_t> in = b.inputs.find(to_port);
+    if (!in)
       throw_user("an edge enters port ", to_port, " of layer ", to, " ", describe(g[b.node]),
                  ", which has no such input");
-    ValueId& slot = g[b.node].inputs[in->second];
+    ValueId& slot = g[b.node].inputs[*in];
     if (slot.present()) throw_user("two edges enter port ", to_port, " of layer ", to, " ", describe(g[b.node]));
-    slot = {a.node, out->second};
+    slot = {a.node, *out};
   }
 
   Body body(xml_node layer, std::string_view prefix, const Layer& ports, int depth) {
@@ -368,10 +382,9 @@ class Reader {
       }
       if (input) {
         if (m.external >= 0) {
-          auto it = ports.inputs.find(m.external);
-          if (it == ports.inputs.end())
-            throw_user("the port map refers to input port ", m.external, ", which does not exist");
-          m.external = it->second;
+          std::optional<uint32_t> in = ports.inputs.find(m.external);
+          if (!in) throw_user("the port map refers to input port ", m.external, ", which does not exist");
+          m.external = *in;
         }
         b.inputs.push_back(m);
       } else {
