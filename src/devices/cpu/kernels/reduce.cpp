@@ -201,8 +201,7 @@ void reduce_spatial_accept(Accept& ctx) {
   if (dims.size() < 3) unsupported("requires spatial axes");
   std::set<size_t> all;
   for (int64_t a : axes) all.insert(normalize_axis(a, dims.size()));
-  if (all.size() != dims.size() - 2 || *all.begin() != 2)
-    unsupported("requires all spatial axes");
+  if (all.size() != dims.size() - 2 || *all.begin() != 2) unsupported("requires all spatial axes");
 }
 
 ReduceState reduce_prepare(Prepare& ctx) {
@@ -232,15 +231,15 @@ float reduce_again(const ReduceState& s, const float* x) {
 void reduce_end(const ReduceState& s, const float* x, int64_t count, float* y) {
   bool lost = false;
   for (int64_t i = 0; i < count; ++i) lost |= reduce_lost(s, y[i]);
-  std::vector<std::pair<int64_t, float>> again;
-  for (int64_t i = 0; i < count && lost; ++i)
-    if (reduce_lost(s, y[i])) again.emplace_back(i, reduce_again(s, x + i));
   auto divisor = static_cast<float>(std::max<int64_t>(s.n, 1));
-  if (s.row.end == ReduceEnd::divided)
-    for (int64_t i = 0; i < count; ++i) y[i] /= divisor;
-  if (s.row.end == ReduceEnd::root)
-    for (int64_t i = 0; i < count; ++i) y[i] = std::sqrt(y[i]);
-  for (auto [i, result] : again) y[i] = result;
+  auto end = [&](float& sum) {
+    if (s.row.end == ReduceEnd::divided) sum /= divisor;
+    if (s.row.end == ReduceEnd::root) sum = std::sqrt(sum);
+  };
+  if (lost)
+    for (int64_t i = 0; i < count; ++i) reduce_lost(s, y[i]) ? void(y[i] = reduce_again(s, x + i)) : end(y[i]);
+  else
+    for (int64_t i = 0; i < count; ++i) end(y[i]);
 }
 
 void reduce_run(Run& ctx, const ReduceState& s) {
