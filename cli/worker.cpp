@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <graft/text.hpp>
@@ -39,6 +40,33 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
+// That a process has used so far.
+double processor_seconds(pid_t process) {
+  clockid_t clock;
+  timespec t;
+  if (::clock_getcpuclockid(process, &clock) != 0 || ::clock_gettime(clock, &t) != 0) return 0;
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+// Tells a process that hangs, whether it waits forever or loops, from one that a busy machine has hardly let run.
+class Patience {
+ public:
+  Patience(pid_t process, double seconds) : process_(process), seconds_(seconds) { renew(); }
+  void renew() { used_ = processor_seconds(process_), periods_ = 0; }
+  // After another `seconds` without a word.
+  bool ended() {
+    constexpr int most_periods = 10;
+    double used = processor_seconds(process_) - used_;
+    bool starved = used > 0.001 * seconds_ && used < 0.5 * seconds_;
+    return !starved || ++periods_ >= most_periods;
+  }
+
+ private:
+  pid_t process_;
+  double seconds_, used_ = 0;
+  int periods_ = 0;
+};
+
 }  // namespace
 
 WorkerEnd run_worker(const std::vector<std::string>& arguments, double seconds,
@@ -62,12 +90,14 @@ WorkerEnd run_worker(const std::vector<std::string>& arguments, double seconds,
     throw Error(ErrorKind::io, text("cannot start a process: ", ::strerror(failed)));
   }
   WorkerEnd end;
+  Patience patience(child, seconds);
   std::string buffer;
   char block[1 << 16];
   for (;;) {
     pollfd p{pipe[0], POLLIN, 0};
     int ready = ::poll(&p, 1, static_cast<int>(seconds * 1000));
     if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0 && !patience.ended()) continue;
     if (ready == 0) {
       end.how = WorkerEnd::timed_out;
       ::kill(child, SIGKILL);
@@ -76,6 +106,7 @@ WorkerEnd run_worker(const std::vector<std::string>& arguments, double seconds,
     ssize_t n = ::read(pipe[0], block, sizeof block);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
+    patience.renew();
     buffer.append(block, static_cast<size_t>(n));
     size_t begin = 0;
     for (size_t nl; (nl = buffer.find('\n', begin)) != buffer.npos; begin = nl + 1)
