@@ -92,6 +92,8 @@ inline std::optional<std::vector<CutAxis>> cut_axes(const NodeView& ctx, size_t 
   return cuts;
 }
 inline Shape cut_shape(const NodeView& ctx, size_t first, const Shape& in) {
+  for (size_t i = first; i < first + 4; ++i)
+    if (ctx.has_input(i)) length_of(ctx, i);  // refuses other ranks than 1
   if (!in.ranked()) return in;
   auto cuts = cut_axes(ctx, first, in.rank());
   Shape out = in;
