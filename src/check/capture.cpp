@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "check/check_kernel.hpp"
+#include "devices/cpu/cpu.hpp"
 #include "schema/resolve.hpp"
 #include "toolkit/border.hpp"
 #include "toolkit/read.hpp"
@@ -68,7 +69,7 @@ std::vector<CheckFinding> check_model(const Model& model, const std::vector<Tens
     std::shared_ptr<const Graph> graph = model.state()->current();
     auto custom = [&](const OpDef& op) {
       std::vector<KernelDef> out;
-      for (const char* device : {"CPU", "REFERENCE"})
+      for (const std::string& device : cpu_kernel_devices())
         for (const KernelDef& k : registry.kernels(op, device))
           if (!k.source->built_in()) out.push_back(k);
       return out;

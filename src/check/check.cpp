@@ -7,6 +7,7 @@
 #include "check/case.hpp"
 #include "check/check_kernel.hpp"
 #include "check/generate.hpp"
+#include "devices/cpu/cpu.hpp"
 #include "schema/lint.hpp"
 #include "toolkit/border.hpp"
 #include "toolkit/state.hpp"
@@ -99,7 +100,7 @@ class OperationCheck {
         generator_(registry, op, valid_samples(registry, op, o), o.seed) {
     out_.operation = full_name(op);
     const Source* only = o.extension ? &records_of(core, *o.extension)->source : nullptr;
-    for (const char* device : {"CPU", "REFERENCE"})
+    for (const std::string& device : cpu_kernel_devices())
       for (const KernelDef& k : registry.kernels(op, device))
         if (!only || op.source == only || k.source == only) {
           kernels_.push_back(k);
@@ -213,7 +214,7 @@ std::vector<std::string> operations_to_check(const Core& core, std::optional<Ext
       if (!testing::can_be_sampled(*op)) continue;
       bool mine = records ? op->source == &records->source : op->source->built_in();
       if (records && !mine)
-        for (const char* device : {"CPU", "REFERENCE"})
+        for (const std::string& device : cpu_kernel_devices())
           for (const KernelDef& k : registry->kernels(*op, device)) mine |= k.source == &records->source;
       if (mine) out.push_back(testing::full_name(*op));
     }

@@ -145,7 +145,7 @@ class KernelRuns {
 
   std::optional<Fault> check(bool concurrent) {
     bool pure = how_.op.has(GRAFT_OP_PURE);
-    bool is_reference = view(prepared_->kernel.kernel->device) == "REFERENCE";
+    bool is_reference = view(prepared_->kernel.kernel->device) == reference_device;
     if (auto p = run({})) return p;
     first_ = call_.outputs;
     std::vector<std::vector<bool>> untouched = call_.untouched;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <graft/explain.hpp>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,11 +16,35 @@
 
 namespace graft {
 
+class Device;
+
 struct CompileOptions {
   int threads = 0;       // that one run may use; 0: all of the pool
   bool profile = false;  // measure every operation
   Limits limits;         // of inference, and value_bytes
   bool body = false;     // the shapes of the inputs depend on the data of another graph
+  // Values of Device::properties that applications have set, by device and name.
+  std::map<std::string, std::map<std::string, std::string>> properties{};
+
+  // ---- for devices that pass parts of the graph on to others ----
+
+  std::map<std::string, std::string> affinities{};  // layer => device, assigned by hand
+  // Optimizes a graph for a device; without one, only in ways that suit every device. Nodes that `is_kept` names stay.
+  // Empty: graphs are compiled as they are.
+  std::function<void(Graph&, const Device*, const std::function<bool(const std::string&)>& is_kept)> optimize{};
+};
+
+// Whether a device can compute a node, and why not.
+struct Support {
+  bool supported = false;
+  std::string reason;  // supported: the kernel's name, or empty; otherwise why not
+};
+
+// A setting of a device that applications can change.
+struct DeviceProperty {
+  std::string name;                                   // in capitals: "CONFIG_FILE"
+  std::string fallback;                               // its value until it is set
+  void (*check)(const std::string& value) = nullptr;  // throws on a value that it cannot have
 };
 
 // Time spent in one operation over all runs of an execution.
@@ -53,6 +79,12 @@ class Device {
   virtual std::string description() const = 0;
   // Whether graphs are optimized before they are compiled for this device.
   virtual bool wants_passes() const { return true; }
+  // Whether programs use tensors where they are, in host memory; otherwise they copy their inputs and outputs.
+  virtual bool uses_host_memory() const { return true; }
+  virtual std::vector<DeviceProperty> properties() const { return {}; }
+  // One entry per node id of the graph, whose types and shapes are inferred.
+  virtual std::vector<Support> query(const Graph& graph, const Registry& registry,
+                                     const CompileOptions& options) const = 0;
   virtual std::unique_ptr<Program> compile(Graph graph, const Registry& registry,
                                            const CompileOptions& options) const = 0;
 };

@@ -1,5 +1,6 @@
 #include "runtime/plan.hpp"
 
+#include "runtime/explanation.hpp"
 #include "runtime/planning.hpp"
 
 namespace graft {
@@ -42,6 +43,7 @@ std::shared_ptr<const Plan> make_plan(const Graph& graph, const KernelSource& ke
   make_steps(draft);
   share_memory(*draft.plan);
   place_slots(*draft.plan);
+  add_border(draft.plan->explanation, draft.plan->graph);
   return draft.plan;
 }
 

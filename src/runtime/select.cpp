@@ -103,7 +103,7 @@ class Selection {
     if (n.is("Parameter")) d_.value({id, 0}).planned = true;
     if (n.is("Parameter") || n.is("Result")) return;
     w.op = &definition(d_.kernels.registry, n);
-    w.choice = {n.name, n.type, n.opset, {}, {}, {}, {}, {}, {}, {}};
+    w.choice = {n.name, n.type, n.opset, {}, {}, {}, {}, {}, {}, {}, {}, 0};
     for (ValueId v : n.inputs) w.choice.inputs.push_back(v.present() ? g_.info(v) : Info{});
     for (const Output& o : n.outputs) w.choice.outputs.push_back(o.info);
     if (is_constant(id)) constant(id);

@@ -56,7 +56,10 @@ class Steps {
     if (w.kind == Work::constant) constants(id);
     if (w.kind == Work::view) view(id);
     if (w.kind == Work::kernel || w.kind == Work::run_time) step(id);
-    if (!n.is("Constant")) p_.explanation.choices.push_back(std::move(w.choice));
+    if (n.is("Constant")) return;
+    // Taken here, where the inputs are those that run: reorders are among them.
+    for (ValueId v : n.inputs) w.choice.producers.push_back(v.present() ? p_.graph[v.node].name : "");
+    p_.explanation.choices.push_back(std::move(w.choice));
   }
   void constants(NodeId id) {
     for (uint32_t i = 0; i < p_.graph[id].outputs.size(); ++i) {

@@ -182,7 +182,7 @@ std::vector<KernelDef> Registry::kernels(const OpDef& op, std::string_view devic
 }
 
 const graft_kernel* Registry::reference(const OpDef& op) const {
-  auto list = kernels(op, "REFERENCE");
+  auto list = kernels(op, reference_device);
   return list.empty() ? nullptr : list[0].record;
 }
 

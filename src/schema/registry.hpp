@@ -44,6 +44,9 @@ struct KernelDef {
   const Source* source;
 };
 
+// The device of reference kernels, which every operation should have.
+inline constexpr std::string_view reference_device = "REFERENCE";
+
 class Registry {
  public:
   Registry();
@@ -68,6 +71,8 @@ class Registry {
   // Kernels of a device for an operation, best first.
   std::vector<KernelDef> kernels(const OpDef& op, std::string_view device) const;
   const graft_kernel* reference(const OpDef& op) const;
+  // The device whose kernels compute large constants; empty: reference kernels compute all of them.
+  std::string constants_device;
 
   // Every definition that is not overridden, sorted by name and opset.
   std::vector<const OpDef*> ops() const;

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "base/threads.hpp"
 #include "runtime/program.hpp"
+#include "runtime/query.hpp"
 
 namespace graft {
 namespace {
@@ -18,18 +19,27 @@ std::string model_name() {
 
 class CpuDevice final : public Device {
  public:
-  std::string name() const override { return "CPU"; }
+  std::string name() const override { return cpu_kernel_devices()[0]; }
   std::string description() const override {
     return text(model_name(), ", ", ThreadPool::shared().threads(), " threads");
   }
   std::unique_ptr<Program> compile(Graph graph, const Registry& registry,
                                    const CompileOptions& options) const override {
-    return std::make_unique<HostProgram>(std::move(graph), registry, std::vector<std::string>{"CPU", "REFERENCE"},
-                                         options);
+    return std::make_unique<HostProgram>(std::move(graph), registry, cpu_kernel_devices(), options);
+  }
+  // A node that a reference kernel computes is supported: the reference kernels are the last ones of the CPU.
+  std::vector<Support> query(const Graph& graph, const Registry& registry,
+                             const CompileOptions& options) const override {
+    return query_kernels(graph, registry, cpu_kernel_devices(), options.limits);
   }
 };
 
 }  // namespace
+
+const std::vector<std::string>& cpu_kernel_devices() {
+  static const std::vector<std::string> devices{"CPU", std::string(reference_device)};
+  return devices;
+}
 
 std::unique_ptr<Device> make_cpu_device() { return std::make_unique<CpuDevice>(); }
 

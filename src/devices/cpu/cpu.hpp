@@ -7,5 +7,7 @@
 namespace graft {
 
 std::unique_ptr<Device> make_cpu_device();
+// The devices whose kernels run on the CPU, best first: its own and the reference kernels.
+const std::vector<std::string>& cpu_kernel_devices();
 
 }  // namespace graft

@@ -4,6 +4,8 @@
 #include <map>
 
 #include "infer/inference.hpp"
+#include "runtime/explanation.hpp"
+#include "runtime/query.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
@@ -74,11 +76,15 @@ class ReferenceProgram final : public Program {
     for (NodeId id : g.topological_order()) {
       const Node& n = g[id];
       if (n.is("Parameter") || n.is("Result") || n.is("Constant")) continue;
-      Choice c{n.name, n.type, n.opset, "REFERENCE", "reference", {}, {}, {}, {}};
-      for (ValueId v : n.inputs) c.inputs.push_back(v.present() ? g.info(v) : Info{});
+      Choice c{n.name, n.type, n.opset, std::string(reference_device), "reference", {}, {}, {}, {}, {}, {}, 0};
+      for (ValueId v : n.inputs) {
+        c.inputs.push_back(v.present() ? g.info(v) : Info{});
+        c.producers.push_back(v.present() ? g[v.node].name : "");
+      }
       for (const Output& o : n.outputs) c.outputs.push_back(o.info);
       e.choices.push_back(std::move(c));
     }
+    add_border(e, g);
     return e;
   }
 
@@ -100,12 +106,16 @@ class ReferenceProgram final : public Program {
 
 class ReferenceDevice final : public Device {
  public:
-  std::string name() const override { return "REFERENCE"; }
+  std::string name() const override { return std::string(reference_device); }
   std::string description() const override { return "reference kernels, one thread"; }
   bool wants_passes() const override { return false; }  // it defines the meaning of the graph as given
   std::unique_ptr<Program> compile(Graph graph, const Registry& registry,
                                    const CompileOptions& options) const override {
     return std::make_unique<ReferenceProgram>(std::move(graph), registry, options);
+  }
+  std::vector<Support> query(const Graph& graph, const Registry& registry,
+                             const CompileOptions& options) const override {
+    return query_kernels(graph, registry, {name()}, options.limits);
   }
 };
 
