@@ -46,8 +46,26 @@ struct GRAFT_API Choice {
   std::string device, kernel;                                 // the choice; empty kernel: nothing to run
   std::vector<std::pair<std::string, std::string>> declined;  // kernel and reason, in order of preference
   std::vector<Info> inputs, outputs;
-  std::string note;    // "view of its input", "constant", "decided at run time"
-  std::string layout;  // of its outputs, unless they are plain: "channels last"
+  std::string note;                      // "view of its input", "constant", "decided at run time"
+  std::string layout;                    // of its outputs, unless they are plain: "channels last"
+  std::vector<std::string> producers{};  // per input: the node that computes it; empty: absent
+  size_t part = 0;                       // of Explanation::parts, if there are any
+};
+
+// A part of a model that is split among several devices (HETERO).
+struct GRAFT_API ModelPart {
+  std::string device;
+  size_t phase = 0;  // parts of the same phase do not depend on each other and run at the same time
+  size_t operations = 0;
+};
+
+// A value that one part computes and another one uses.
+struct GRAFT_API Crossing {
+  std::string value;        // the layer that computes it, "layer:1" for another output than the first
+  size_t from = 0, to = 0;  // parts
+  Info info;
+  std::optional<size_t> bytes;  // empty: its size depends on the data
+  bool copied = false;          // false: both devices use the same memory
 };
 
 struct GRAFT_API Explanation {
@@ -58,9 +76,16 @@ struct GRAFT_API Explanation {
   size_t arena_bytes = 0;       // planned activations and scratch of one request
   size_t unshared_bytes = 0;    // the same without memory sharing
   size_t constant_bytes = 0;
-  bool plans_memory = false;  // REFERENCE allocates as it goes: it has no arena
+  bool plans_memory = false;                                 // REFERENCE allocates as it goes: it has no arena
+  std::vector<std::string> inputs;                           // nodes that stand for the model's inputs
+  std::vector<std::pair<std::string, std::string>> results;  // the model's outputs, and the nodes that compute them
+  std::vector<ModelPart> parts;                              // empty: the model is not split
+  std::vector<Crossing> crossings;                           // values that go from part to part
   // Kernels and memory, as `graft explain` prints them.
   std::string to_text() const;
+  // The graph as a picture, with one color per device: for Graphviz, and drawn.
+  std::string to_dot() const;
+  std::string to_svg() const;
 };
 
 // Time spent in one node, and the kernel that ran it. Enable it with Options::profile.

@@ -15,6 +15,7 @@
 //   convert.hpp  preprocessing, precision, IR versions        explain.hpp     passes, kernels, memory, times
 //   values.hpp   tensors from and to files, random ones       operations.hpp  operations, rules, extensions
 //   log.hpp      a listener for log messages                  limits.hpp      what a model may ask for
+//   query.hpp    which layers a device supports
 //
 // Ownership: objects are handles; copies refer to the same thing, which lives as long as any handle needs it. A
 // compiled model does not depend on the Model it was made from, and neither depends on the Core.
@@ -39,6 +40,7 @@
 #include "memory.hpp"
 #include "operations.hpp"
 #include "ports.hpp"
+#include "query.hpp"
 #include "read.hpp"
 #include "report.hpp"
 #include "values.hpp"
@@ -138,6 +140,9 @@ struct GRAFT_API Options {
   bool profile = false;                        // measure every operation
   bool passes = true;                          // optimize the graph first; REFERENCE never does
   std::vector<std::string> disabled_passes{};  // of those (Core::passes), by name
+  // For HETERO: layer => device, for layers that shall not go to the first device that supports them. Goes before the
+  // affinities in an IR (an attribute "affinity" in the <rt_info> of a layer).
+  std::map<std::string, std::string> affinities{};
 };
 
 // A model prepared for a device: kernels are chosen, weights packed, memory planned. Immutable and thread-safe.
@@ -209,6 +214,10 @@ class GRAFT_API Core {
   CompiledModel compile_model(const std::string& path, const std::string& device = "CPU",
                               const Options& options = {}) const;
 
+  // Which layers of a model a device supports, and why not the others; for "HETERO:A,B", which of its devices each
+  // layer is assigned to.
+  QueryResult query_model(const Model& model, const std::string& device = "CPU", const Options& options = {}) const;
+
   // What each entry of ReadOptions::replacements matches in a model; nothing is imported.
   std::vector<ReplacementOutcome> try_replacements(const std::vector<std::string>& files,
                                                    const ReadOptions& options) const;
@@ -226,9 +235,27 @@ class GRAFT_API Core {
   // Throws an Error of kind `request` for options that no model could be converted with: an unknown pass, an IR version
   // that cannot be written.
   void check(const ConvertOptions& options) const;
-  // The names accepted by compile_model: "CPU", "REFERENCE", ...
+  // The names accepted by compile_model: "CPU", "REFERENCE", ... Where a machine has several devices of a kind,
+  // "GPU.1" is the second one, and "GPU" or "GPU.0" the first. "HETERO:GPU,CPU" splits a model: each layer runs on the
+  // first device that supports it.
   std::vector<std::string> get_available_devices() const;
   std::string device_description(const std::string& device) const;
+
+  // ---- properties ----
+  //
+  // Defaults for models that are compiled afterwards, for one device or, without a device, for all that have the
+  // property. Names and values are those of OpenVINO:
+  //
+  //   NUM_STREAMS, INFERENCE_NUM_THREADS, PERF_COUNT (YES or NO)   for Options that are left at their defaults
+  //   MULTI_DEVICE_PRIORITIES                                      of HETERO: its list, if "HETERO" is given without
+  //   AVAILABLE_DEVICES, FULL_DEVICE_NAME, SUPPORTED_PROPERTIES    read-only
+  //
+  // A device may have more. Unknown properties and values that a property cannot have are rejected; nothing is set
+  // then.
+  using Properties = std::map<std::string, std::string>;
+  void set_property(const Properties& properties);
+  void set_property(const std::string& device, const Properties& properties);
+  std::string get_property(const std::string& device, const std::string& name) const;
 
   struct State;
   const std::shared_ptr<State>& state() const { return s_; }

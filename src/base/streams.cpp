@@ -1,4 +1,4 @@
-#include "toolkit/streams.hpp"
+#include "base/streams.hpp"
 
 #include <algorithm>
 #include <condition_variable>

@@ -1,5 +1,6 @@
 #include "toolkit/built_ins.hpp"
 
+#include "devices/cpu/cpu.hpp"
 #include "schema/host.hpp"
 
 namespace graft {
@@ -16,6 +17,7 @@ void add_built_ins(Registry& registry) {
       read_records(*enter_built_ins(&host_table()), Source::built_ins),
       read_records(*enter_rewrites(&host_table()), Source::built_ins)};
   for (const auto& records : all) registry.add(records);
+  registry.constants_device = cpu_kernel_devices()[0];
 }
 
 }  // namespace graft

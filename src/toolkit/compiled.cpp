@@ -58,13 +58,40 @@ std::string info_list(const std::vector<Info>& infos) {
   return out;
 }
 
+std::string part_title(const ModelPart& p, size_t index) {
+  return text(" Part ", index, " on ", p.device, p.phase ? text(", after phase ", p.phase - 1) : "", "\n");
+}
+
+std::string crossings_text(const Explanation& e) {
+  std::string out =
+      e.crossings.empty() ? "\nNo value goes from part to part\n" : "\nValues that go from part to part\n";
+  size_t bytes = 0, copied = 0;
+  bool open = false;
+  for (const Crossing& c : e.crossings) {
+    std::string way = text(c.from, " (", e.parts[c.from].device, ") -> ", c.to, " (", e.parts[c.to].device, ")");
+    std::string size = c.bytes ? text(*c.bytes, " bytes") : "size depends on the data";
+    out += text("  ", padded(c.value, 28), ' ', padded(way, 34), ' ', padded(text(c.info), 22), ' ', size,
+                c.copied ? "" : ", not copied", "\n");
+    bytes += c.bytes.value_or(0), copied += c.copied ? c.bytes.value_or(0) : 0;
+    open |= !c.bytes;
+  }
+  if (!e.crossings.empty())
+    out += text("  ", e.crossings.size(), e.crossings.size() == 1 ? " value, " : " values, ", open ? "at least " : "",
+                bytes, " bytes, ", copied, " copied\n");
+  return out;
+}
+
 }  // namespace
 
 std::string Explanation::to_text() const {
   std::string out = unfolded.nodes.empty() ? "" : text("Folding ", unfolded.to_text(), "\n\n");
   out += text("Kernels on ", device, "\n");
-  for (const Choice& c : choices) {
-    std::string how = c.kernel.empty() ? c.note : c.kernel + (c.device != device ? " (" + c.device + ")" : "");
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const Choice& c = choices[i];
+    bool split = c.part < parts.size();
+    if (split && (i == 0 || choices[i - 1].part != c.part)) out += part_title(parts[c.part], c.part);
+    const std::string& on = split ? parts[c.part].device : device;
+    std::string how = c.kernel.empty() ? c.note : c.kernel + (c.device != on ? " (" + c.device + ")" : "");
     out +=
         text("  ", padded(c.node, 28), ' ', padded(c.type, 22), ' ', padded(how, 26), ' ', info_list(c.outputs), "\n");
     for (const auto& [kernel, why] : c.declined)
@@ -73,6 +100,7 @@ std::string Explanation::to_text() const {
   if (plans_memory)
     out += text("\nMemory: ", arena_bytes, " bytes for activations and scratch (", unshared_bytes,
                 " without memory reuse), ", constant_bytes, " bytes of constants\n");
+  if (!parts.empty()) out += crossings_text(*this);
   return out;
 }
 

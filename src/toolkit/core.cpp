@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
+#include "base/streams.hpp"
 #include "base/text.hpp"
 #include "base/threads.hpp"
 #include "devices/cpu/cpu.hpp"
@@ -9,7 +10,6 @@
 #include "toolkit/border.hpp"
 #include "toolkit/built_ins.hpp"
 #include "toolkit/read.hpp"
-#include "toolkit/streams.hpp"
 
 namespace graft {
 
@@ -19,15 +19,6 @@ Core::State::State() {
   devices.push_back(make_cpu_device());
   devices.push_back(make_reference_device());
   publish(registry_of({}), {});
-}
-
-const Device& Core::State::device(const std::string& name) const {
-  std::vector<std::string> names;
-  for (const auto& d : devices) {
-    if (d->name() == name) return *d;
-    names.push_back(d->name());
-  }
-  throw Error(ErrorKind::user, text("unknown device '", name, "'"), text("available devices: ", join(names, ", ")));
 }
 
 std::shared_ptr<const Registry> Core::State::registry() const {
@@ -136,64 +127,6 @@ std::vector<ReplacementOutcome> Core::try_replacements(const std::vector<std::st
 void Core::update_replacements(const std::vector<std::string>& files, const ReadOptions& options,
                                const std::string& path) const {
   at_border([&] { graft::update_replacements(*s_->registry(), files, import_options(options), path); });
-}
-
-namespace {
-
-std::shared_ptr<CompiledModel::State> compiled(const Device& device, const Model::State& model,
-                                               const Options& options) {
-  const ModelOrigin& origin = *model.origin;
-  require_complete(origin);
-  require_runnable(origin.report);
-  std::shared_ptr<const Graph> from = model.current();
-  auto s = std::make_shared<CompiledModel::State>();
-  s->registry = origin.registry;
-  s->device = device.name();
-  s->options = options;
-  s->inputs = input_ports(*from);
-  s->outputs = output_ports(*from);
-  s->input_groups = input_groups(*from);
-  s->output_groups = output_groups(*from);
-  CompileOptions how;
-  how.profile = options.profile;
-  how.limits = origin.options.limits;
-  int all = options.threads > 0 ? options.threads : ThreadPool::shared().threads();
-  how.threads = std::max(1, all / std::max(1, options.streams));
-  StepTime time;
-  Graph graph = from->clone();
-  from.reset();
-  PassOptions passes = pass_options(origin.report, how.limits);
-  passes.phases = PassPhases::compiling;
-  passes.device = device.name();
-  passes.disabled = options.disabled_passes;
-  passes.unfolded = &s->unfolded;
-  as_request([&] { check_pass_names(*s->registry, passes.disabled); });
-  if (options.passes && device.wants_passes()) s->passes = run_passes(graph, *s->registry, passes);
-  std::erase_if(s->passes, [](const PassEffect& e) { return e.changes == 0; });
-  s->program = device.compile(std::move(graph), *s->registry, how);
-  s->streams = std::make_unique<Streams>(options.streams);
-  log_info("compiled for ", device.name(), time.text());
-  return s;
-}
-
-}  // namespace
-
-CompiledModel Core::compile_model(const Model& model, const std::string& device, const Options& options) const {
-  return at_border([&] { return CompiledModel(compiled(s_->device(device), *model.state(), options)); });
-}
-CompiledModel Core::compile_model(const std::string& path, const std::string& device, const Options& options) const {
-  return compile_model(read_model(path), device, options);
-}
-
-// ---- devices ----
-
-std::vector<std::string> Core::get_available_devices() const {
-  std::vector<std::string> out;
-  for (const auto& d : s_->devices) out.push_back(d->name());
-  return out;
-}
-std::string Core::device_description(const std::string& device) const {
-  return at_border([&] { return s_->device(device).description(); });
 }
 
 }  // namespace graft

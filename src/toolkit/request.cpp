@@ -1,7 +1,7 @@
 #include "base/error.hpp"
+#include "base/streams.hpp"
 #include "toolkit/border.hpp"
 #include "toolkit/state.hpp"
-#include "toolkit/streams.hpp"
 
 namespace graft {
 

@@ -5,6 +5,7 @@
 #include <graft/toolkit.hpp>
 #include <mutex>
 
+#include "devices/hetero/hetero.hpp"
 #include "import/importer.hpp"
 #include "passes/pass.hpp"
 #include "runtime/device.hpp"
@@ -18,10 +19,19 @@ struct Core::State {
     ExtensionInfo info;
     std::shared_ptr<const Records> records;
   };
-  std::vector<std::unique_ptr<Device>> devices;  // fixed
+  DeviceList devices;  // fixed
 
   State();
-  const Device& device(const std::string& name) const;
+  // The device of a name as applications write it, see device_name.hpp.
+  std::shared_ptr<const Device> device(const std::string& name) const;
+  // The devices that a model is split among; one, unless it is HETERO's list.
+  DeviceList devices_of(const std::string& name) const;
+  void set(const std::string& device, const Properties& given);
+  std::string property(const std::string& device, const std::string& name) const;
+  // Options that are left at their defaults get the values of properties.
+  Options with_properties(const std::string& device, Options options) const;
+  // Values of the devices' own properties.
+  std::map<std::string, Properties> device_properties() const;
   std::shared_ptr<const Registry> registry() const;
   std::vector<Added> added() const;
   // Adds definitions, or finds the library with this path.
@@ -30,12 +40,14 @@ struct Core::State {
 
  private:
   static std::shared_ptr<const Registry> registry_of(const std::vector<Added>& added);
+  std::optional<std::string> property_set(const std::string& device, const std::string& name) const;
   void publish(std::shared_ptr<const Registry> registry, std::vector<Added> added);
   std::mutex changing_;       // held while a new registry is built
   mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<const Registry> registry_;
   std::vector<Added> added_;
   uint64_t last_id_ = 0;
+  std::map<std::string, Properties> properties_;  // by device; "" for all
 };
 
 // How a model was read; never changes.

@@ -2,6 +2,8 @@
 //
 //   graft_cases [options] MANIFEST...
 //     --device CPU|REFERENCE   where to run (CPU)
+//     --affinities SEED        with --device HETERO:A,B: every layer on a device that is drawn at random, of those that
+//                              support it
 //     --through-ir             by way of a written and re-read IR
 //     --only REGEX             cases whose group/name matches
 //     --exclude FILE           cases that are known not to pass, "group/name  reason" a line; one that passes is a
@@ -17,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <random>
 
 #include "base/file.hpp"
 #include "base/tensor.hpp"
@@ -29,7 +32,7 @@ namespace {
 
 struct Options {
   std::string device = "CPU", only, exclude, extensions;
-  int timeout = 60;
+  int timeout = 60, affinities = -1;
   bool through_ir = false, skip_missing = false, verbose = false;
   std::vector<std::string> manifests;
 };
@@ -46,6 +49,7 @@ Options parse(int argc, char** argv) {
     else if (a == "--only") o.only = value();
     else if (a == "--exclude") o.exclude = value();
     else if (a == "--extensions") o.extensions = value();
+    else if (a == "--affinities") o.affinities = std::stoi(value());
     else if (a == "--timeout") o.timeout = std::stoi(value());
     else if (a == "--through-ir") o.through_ir = true;
     else if (a == "--skip-missing") o.skip_missing = true;
@@ -110,6 +114,21 @@ std::vector<Datum> input_values(const Model& model, const std::string& folder, c
   return out;
 }
 
+// With --affinities, each layer on one of the devices that support it, drawn at random.
+graft::Options compile_options(const Core& core, const Model& model, const Options& o) {
+  graft::Options out;
+  if (o.affinities < 0) return out;
+  std::mt19937 random(static_cast<unsigned>(o.affinities));
+  std::map<std::string, std::vector<std::string>> able;
+  graft::Options as_it_is;
+  as_it_is.passes = false;
+  for (std::string_view device : split(std::string_view(o.device).substr(o.device.find(':') + 1), ','))
+    for (const auto& [layer, d] : core.query_model(model, std::string(device), as_it_is).assigned())
+      able[layer].push_back(d);
+  for (const auto& [layer, devices] : able) out.affinities[layer] = devices[random() % devices.size()];
+  return out;
+}
+
 // Why the case fails; empty when it passes.
 std::string run_case(Core& core, const Options& o, const std::string& folder, const nlohmann::json& c) {
   std::vector<std::string> files;
@@ -155,7 +174,7 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
     }
     if (!shapes.empty()) model.reshape(shapes);
   }
-  CompiledModel compiled = core.compile_model(model, o.device);
+  CompiledModel compiled = core.compile_model(model, o.device, compile_options(core, model, o));
   std::vector<Port> in = compiled.inputs(), out = compiled.outputs();
   InferRequest request = compiled.create_infer_request();
   std::vector<Tensor> tensors = port_tensors(compiled.input_groups(), values, in.size());

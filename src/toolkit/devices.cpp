@@ -1,0 +1,217 @@
+// Devices by name, and their properties.
+#include <algorithm>
+#include <charconv>
+
+#include "base/request.hpp"
+#include "base/text.hpp"
+#include "toolkit/border.hpp"
+#include "toolkit/device_name.hpp"
+#include "toolkit/state.hpp"
+
+namespace graft {
+namespace {
+
+std::vector<std::string> names_of(const DeviceList& devices) {
+  std::vector<std::string> out;
+  for (const auto& d : devices) out.push_back(d->name());
+  return out;
+}
+
+std::shared_ptr<const Device> find_device(const DeviceList& devices, const DeviceName& name) {
+  if (name.list.empty())
+    for (const auto& d : devices)
+      if (d->name() == name.text()) return d;
+  throw Error(ErrorKind::user, text("unknown device '", name.text(), "'"),
+              text("available devices: ", join(names_of(devices), ", "), ", and ", hetero_name, ":A,B for several"));
+}
+
+// ---- properties that every device has ----
+
+int64_t number(const std::string& value, int64_t least) {
+  int64_t n = 0;
+  auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), n);
+  if (problem != std::errc() || end != value.data() + value.size() || n < least || n > INT32_MAX)
+    throw_user("expected a number of at least ", least, ", got '", value, "'");
+  return n;
+}
+bool yes(const std::string& value) {
+  std::string v = to_lower(value);
+  if (v == "yes" || v == "true" || v == "1") return true;
+  if (v == "no" || v == "false" || v == "0") return false;
+  throw_user("expected YES or NO, got '", value, "'");
+}
+
+struct CommonProperty {
+  const char* name;
+  void (*set)(Options& options, const std::string& value);  // throws on a value that it cannot have
+  bool (*unset)(const Options& options);
+  std::string (*get)(const Options& options);
+};
+
+constexpr CommonProperty common_properties[] = {
+    {"NUM_STREAMS", [](Options& o, const std::string& v) { o.streams = static_cast<int>(number(v, 1)); },
+     [](const Options& o) { return o.streams == Options{}.streams; }, [](const Options& o) { return text(o.streams); }},
+    {"INFERENCE_NUM_THREADS", [](Options& o, const std::string& v) { o.threads = static_cast<int>(number(v, 0)); },
+     [](const Options& o) { return o.threads == Options{}.threads; }, [](const Options& o) { return text(o.threads); }},
+    {"PERF_COUNT", [](Options& o, const std::string& v) { o.profile = yes(v); },
+     [](const Options& o) { return o.profile == Options{}.profile; },
+     [](const Options& o) { return std::string(o.profile ? "YES" : "NO"); }},
+};
+
+const CommonProperty* common_property(const std::string& name) {
+  for (const CommonProperty& p : common_properties)
+    if (name == p.name) return &p;
+  return nullptr;
+}
+
+constexpr const char* priorities = "MULTI_DEVICE_PRIORITIES";
+// The same in the releases before 2022.
+std::string current_name(const std::string& name) { return name == "TARGET_FALLBACK" ? priorities : name; }
+
+constexpr const char* read_only[] = {"AVAILABLE_DEVICES", "FULL_DEVICE_NAME", "SUPPORTED_PROPERTIES"};
+bool is_read_only(const std::string& name) {
+  return std::any_of(std::begin(read_only), std::end(read_only), [&](const char* n) { return name == n; });
+}
+
+// The properties that can be set for a device; for all of them without a device.
+std::vector<DeviceProperty> settable(const DeviceList& devices, const DeviceName* device) {
+  std::vector<DeviceProperty> out;
+  for (const CommonProperty& p : common_properties) out.push_back({p.name, p.get(Options{}), nullptr});
+  if (!device || device->name == hetero_name)
+    out.push_back({priorities, "", [](const std::string& v) { parse_device(text(hetero_name, ":", v)); }});
+  for (const auto& d : devices)
+    if (!device || d->name() == device->text())
+      for (DeviceProperty& p : d->properties()) out.push_back(std::move(p));
+  return out;
+}
+
+DeviceProperty find_property(const DeviceList& devices, const DeviceName* device, const std::string& name) {
+  std::vector<std::string> names;
+  for (DeviceProperty& p : settable(devices, device)) {
+    if (p.name == name) return p;
+    names.push_back(p.name);
+  }
+  std::string where = device ? text(" of ", device->text()) : "";
+  if (is_read_only(name)) throw RequestError(text("property ", name, where, " is read-only"));
+  auto close = nearest(name, names);
+  throw RequestError(text("unknown property '", name, "'", where),
+                     close ? text("did you mean ", *close, "?") : text("properties: ", join(names, ", ")));
+}
+
+}  // namespace
+
+// ---- devices ----
+
+DeviceList Core::State::devices_of(const std::string& given) const {
+  DeviceName name = parse_device(given);
+  if (name.name != hetero_name) return {find_device(devices, name)};
+  if (name.list.empty())
+    if (std::string list = property(std::string(hetero_name), priorities); !list.empty())
+      name = parse_device(text(hetero_name, ":", list));
+  if (name.list.empty())
+    throw RequestError(text("expected devices after ", hetero_name),
+                       text("for example ", hetero_name, ":", join(names_of(devices), ",")));
+  DeviceList out;
+  for (const DeviceName& n : name.list) out.push_back(find_device(devices, n));
+  return out;
+}
+
+std::shared_ptr<const Device> Core::State::device(const std::string& given) const {
+  DeviceList list = devices_of(given);
+  if (parse_device(given).name != hetero_name) return list[0];
+  return make_hetero_device(std::move(list));
+}
+
+std::vector<std::string> Core::get_available_devices() const { return names_of(s_->devices); }
+std::string Core::device_description(const std::string& device) const {
+  return at_border([&] { return s_->device(device)->description(); });
+}
+
+// ---- properties ----
+
+void Core::State::set(const std::string& device, const Properties& given) {
+  std::optional<DeviceName> name;
+  if (!device.empty()) {
+    name = parse_device(device);
+    if (!name->list.empty())
+      throw RequestError(text("expected one device, got '", device, "'"), "properties are set for each device");
+    if (name->name != hetero_name) find_device(devices, *name);
+  }
+  Properties checked;
+  for (const auto& [key, value] : given) {
+    DeviceProperty p = find_property(devices, name ? &*name : nullptr, current_name(key));
+    as_request([&] {
+      try {
+        Options scratch;
+        if (const CommonProperty* c = common_property(p.name)) c->set(scratch, value);
+        else if (p.check) p.check(value);
+      } catch (const Error& e) {
+        throw RequestError(text("property ", key, ": ", e.message()), e.hint());
+      }
+    });
+    checked[p.name] = value;
+  }
+  std::lock_guard lock(mutex_);
+  for (auto& [key, value] : checked) properties_[name ? name->text() : ""][key] = std::move(value);
+}
+
+std::optional<std::string> Core::State::property_set(const std::string& device, const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  for (const std::string& of : {device, std::string()})
+    if (auto d = properties_.find(of); d != properties_.end())
+      if (auto p = d->second.find(name); p != d->second.end()) return p->second;
+  return std::nullopt;
+}
+
+std::string Core::State::property(const std::string& given, const std::string& key) const {
+  std::optional<DeviceName> device;
+  if (!given.empty()) {
+    device = parse_device(given);
+    device->list.clear();
+    if (device->name != hetero_name) find_device(devices, *device);
+  }
+  const DeviceName* of = device ? &*device : nullptr;
+  std::string name = current_name(key);
+  if (name == "AVAILABLE_DEVICES") return join(names_of(devices), ",");
+  if (name == "FULL_DEVICE_NAME" && device && device->name != hetero_name)
+    return find_device(devices, *device)->description();
+  if (name == "SUPPORTED_PROPERTIES") {
+    std::vector<std::string> names(std::begin(read_only), std::end(read_only));
+    for (const DeviceProperty& p : settable(devices, of)) names.push_back(p.name);
+    return join(names, ",");
+  }
+  DeviceProperty p = find_property(devices, of, name);
+  return property_set(device ? device->text() : "", name).value_or(p.fallback);
+}
+
+Options Core::State::with_properties(const std::string& device, Options options) const {
+  DeviceName name = parse_device(device);
+  name.list.clear();
+  for (const CommonProperty& p : common_properties)
+    if (p.unset(options))
+      if (auto value = property_set(name.text(), p.name)) p.set(options, *value);
+  return options;
+}
+
+std::map<std::string, Core::Properties> Core::State::device_properties() const {
+  std::map<std::string, Properties> out;
+  for (const auto& d : devices)
+    for (const DeviceProperty& p : d->properties())
+      if (auto value = property_set(d->name(), p.name)) out[d->name()][p.name] = *value;
+  return out;
+}
+
+void Core::set_property(const Properties& properties) {
+  at_border([&] { s_->set("", properties); });
+}
+void Core::set_property(const std::string& device, const Properties& properties) {
+  at_border([&] {
+    if (device.empty()) throw RequestError("expected a device, got an empty name");
+    s_->set(device, properties);
+  });
+}
+std::string Core::get_property(const std::string& device, const std::string& name) const {
+  return at_border([&] { return s_->property(device, name); });
+}
+
+}  // namespace graft
