@@ -102,7 +102,7 @@ void bench(BenchOptions o) {
   Model model = load(core, o.model);
   auto t1 = Clock::now();
   size_t before = peak_memory();
-  Options options;
+  Options options = o.model.compile_options();
   options.profile = o.counters;
   options.threads = o.threads;
   options.streams = o.streams > 0 ? o.streams : 1;

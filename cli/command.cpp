@@ -56,7 +56,12 @@ void ModelOptions::add_extensions(CLI::App& app) {
       ->group("");
 }
 void ModelOptions::add_device(CLI::App& app) {
-  app.add_option("--device,-d", device, "device to run on: CPU or REFERENCE")->capture_default_str();
+  app.add_option("--device,-d", device,
+                 "device to run on, see graft devices; HETERO:A,B runs each layer on the first device that supports it")
+      ->capture_default_str();
+  app.add_option("--affinity", affinities, "with HETERO, the device of a layer; may be repeated")
+      ->type_name("LAYER=DEVICE")
+      ->allow_extra_args(false);
 }
 void ModelOptions::add_shapes(CLI::App& app) {
   app.add_option("--input_shape,--shape", input_shapes, "override input shapes: name[1,3,224,224],...")
@@ -101,6 +106,17 @@ void apply_items(const std::vector<std::string>& items, ReadOptions& options) {
   }
 }
 }  // namespace
+
+Options ModelOptions::compile_options() const {
+  Options out;
+  for (const std::string& a : affinities) {
+    size_t equals = a.rfind('=');
+    if (equals == a.npos || equals == 0 || equals + 1 == a.size())
+      throw UsageError(text("--affinity: expected LAYER=DEVICE, got '", a, "'"));
+    out.affinities[a.substr(0, equals)] = a.substr(equals + 1);
+  }
+  return out;
+}
 
 LimitChanges ModelOptions::limit_changes() const {
   LimitChanges out;

@@ -49,6 +49,7 @@ struct ModelOptions {
   std::vector<std::string> extensions;  // each a comma list
   std::string signature;                // --saved_model_signature
   std::string device = "CPU";
+  std::vector<std::string> affinities;  // "conv1=CPU"
   std::vector<std::string> input_shapes;
   std::vector<std::string> items;   // "name=3", "name=none"
   std::vector<std::string> limits;  // "nodes=5000000"
@@ -62,6 +63,7 @@ struct ModelOptions {
   void add_items(CLI::App& app);
 
   std::vector<std::string> all_files() const;
+  Options compile_options() const;
   LimitChanges limit_changes() const;
   // Sets the options that the readers need besides the files.
   void apply(ReadOptions& options) const;

@@ -1,23 +1,48 @@
-// graft devices: lists available devices.
+// graft devices: lists available devices and, for a model, how many of its layers each one supports.
+#include <algorithm>
 #include <cstdio>
 
 #include "command.hpp"
 
 namespace graft::cli {
+namespace {
+
+struct DevicesOptions {
+  ModelOptions model;
+  bool json = false;
+};
+
+void list_devices(const DevicesOptions& o) {
+  Core core = make_core(o.model);
+  bool with_model = !o.model.files.empty() || !o.model.model.empty();
+  std::optional<Model> model;
+  if (with_model) model = load(core, o.model);
+  nlohmann::json list = nlohmann::json::array();
+  for (const std::string& d : core.get_available_devices()) {
+    nlohmann::json entry{{"name", d}, {"description", core.device_description(d)}};
+    std::string support;
+    if (model) {
+      QueryResult q = core.query_model(*model, d);
+      auto count = std::count_if(q.layers.begin(), q.layers.end(), [](const LayerSupport& l) { return l.supported; });
+      entry["layers"] = q.layers.size(), entry["supported"] = count;
+      support = text(": supports ", count, " of ", q.layers.size(), " layers of the model");
+    }
+    if (o.json) list.push_back(std::move(entry));
+    else std::printf("%-10s %s%s\n", d.c_str(), core.device_description(d).c_str(), support.c_str());
+  }
+  if (o.json) print_json(list);
+}
+
+}  // namespace
 
 void add_devices(CLI::App& app) {
-  auto json = std::make_shared<bool>(false);
-  CLI::App* c = app.add_subcommand("devices", "list available devices");
-  c->add_flag("--json", *json, "print JSON");
-  c->callback([json] {
-    Core core;
-    nlohmann::json list = nlohmann::json::array();
-    for (const std::string& d : core.get_available_devices()) {
-      if (*json) list.push_back({{"name", d}, {"description", core.device_description(d)}});
-      else std::printf("%-10s %s\n", d.c_str(), core.device_description(d).c_str());
-    }
-    if (*json) print_json(list);
-  });
+  auto o = std::make_shared<DevicesOptions>();
+  CLI::App* c =
+      app.add_subcommand("devices", "list available devices, and how many layers of a model each one supports");
+  o->model.add_files(*c);
+  o->model.add_extensions(*c);
+  c->add_flag("--json", o->json, "print JSON");
+  c->callback([o] { list_devices(*o); });
 }
 
 }  // namespace graft::cli

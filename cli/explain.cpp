@@ -10,7 +10,8 @@ namespace {
 struct ExplainOptions {
   ModelOptions model;
   CutOptions cut;
-  bool json = false, as_text = false;
+  std::string svg;
+  bool json = false, as_text = false, dot = false, query = false;
 };
 
 std::string list_of(const std::vector<Info>& infos) {
@@ -61,6 +62,17 @@ void add_kernels(nlohmann::json& out, const Explanation& e) {
     out["passes"].push_back({{"pass", p.pass}, {"changes", p.changes}, {"nodes", p.places}});
   out["memory"] = {{"arena", e.arena_bytes}, {"without_sharing", e.unshared_bytes}, {"constants", e.constant_bytes}};
   if (!e.unfolded.nodes.empty()) out["unfolded"] = {{"nodes", e.unfolded.nodes}, {"limit", e.unfolded.limit}};
+  for (const ModelPart& p : e.parts)
+    out["parts"].push_back({{"device", p.device}, {"phase", p.phase}, {"operations", p.operations}});
+  for (const Crossing& c : e.crossings) {
+    out["crossings"].push_back({{"value", c.value},
+                                {"from", c.from},
+                                {"to", c.to},
+                                {"type", text(c.info)},
+                                {"bytes", nullptr},
+                                {"copied", c.copied}});
+    if (c.bytes) out["crossings"].back()["bytes"] = *c.bytes;
+  }
   out["kernels"] = nlohmann::json::array();
   for (const Choice& c : e.choices) {
     nlohmann::json declined = nlohmann::json::array();
@@ -74,7 +86,32 @@ void add_kernels(nlohmann::json& out, const Explanation& e) {
                               {"declined", declined},
                               {"inputs", list_of(c.inputs)},
                               {"outputs", list_of(c.outputs)}});
+    if (!e.parts.empty()) out["kernels"].back()["part"] = c.part;
   }
+}
+
+void print_query(const QueryResult& q, bool json) {
+  if (!json) return (void)std::printf("%s", q.to_text().c_str());
+  nlohmann::json layers = nlohmann::json::array();
+  for (const LayerSupport& l : q.layers)
+    layers.push_back(
+        {{"layer", l.layer}, {"type", l.type}, {"supported", l.supported}, {"device", l.device}, {"reason", l.reason}});
+  print_json({{"device", q.device}, {"supported", q.supported()}, {"layers", layers}});
+}
+
+// Compiled in the same way as in `run`.
+Explanation explanation_of(const Core& core, const Model& model, const std::string& device, const Options& how) {
+  std::vector<std::vector<int64_t>> dims;
+  Notes notes;
+  for (const Port& p : model.inputs()) dims.push_back(sample_dims(p, &notes));
+  note_all(notes);
+  return core.compile_model(model, device, how).explain(dims);
+}
+
+void draw(const ExplainOptions& o, const Core& core, const Model& model, const Options& how) {
+  Explanation e = explanation_of(core, model, o.model.device, how);
+  if (!o.svg.empty()) write_file(o.svg, e.to_svg());
+  if (o.dot) std::printf("%s", e.to_dot().c_str());
 }
 
 void explain(const ExplainOptions& o) {
@@ -84,6 +121,9 @@ void explain(const ExplainOptions& o) {
   if (o.model.instead(core, read, o.json)) return;
   Model model = load(core, o.model, read);
   if (o.as_text) return (void)std::printf("%s", model.to_text().c_str());
+  Options how = o.model.compile_options();
+  if (o.query) return print_query(core.query_model(model, o.model.device, how), o.json);
+  if (o.dot || !o.svg.empty()) return draw(o, core, model, how);
   Report report = model.report();
   nlohmann::json json;
   if (o.json) json = import_json(model, report);
@@ -99,12 +139,7 @@ void explain(const ExplainOptions& o) {
       std::printf("\n%s: passed through; running it requires an extension\n", u.type.c_str());
     return;
   }
-  std::vector<std::vector<int64_t>> dims;
-  Notes notes;
-  for (const Port& p : model.inputs()) dims.push_back(sample_dims(p, &notes));
-  note_all(notes);
-  // Compiled in the same way as in `run`.
-  Explanation e = core.compile_model(model, o.model.device).explain(dims);
+  Explanation e = explanation_of(core, model, o.model.device, how);
   if (!o.json) return (void)std::printf("\n%s", e.to_text().c_str());
   add_kernels(json, e);
   print_json(json);
@@ -122,7 +157,16 @@ void add_explain(CLI::App& app) {
   o->model.add_items(*c);
   o->model.teach.add(*c);
   c->add_flag("--json", o->json, "print JSON");
-  c->add_flag("--text", o->as_text, "print the graph in textual form and exit");
+  CLI::Option* as_text = c->add_flag("--text", o->as_text, "print the graph in textual form and exit");
+  CLI::Option* query =
+      c->add_flag("--query", o->query, "print which layers the device supports, and why not, and exit");
+  c->add_flag("--dot", o->dot, "print the graph that runs, colored by device, for Graphviz, and exit")
+      ->excludes(as_text)
+      ->excludes(query);
+  c->add_option("--svg", o->svg, "draw that graph to a file and exit")
+      ->type_name("FILE")
+      ->excludes(as_text)
+      ->excludes(query);
   c->callback([o] { explain(*o); });
 }
 

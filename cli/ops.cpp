@@ -10,7 +10,7 @@ namespace {
 
 struct OpsOptions {
   ModelOptions model;
-  std::string name, framework;
+  std::string name, framework, device;
   bool missing = false, json = false;
 };
 
@@ -126,25 +126,34 @@ void describe(const Core& core, const OpsOptions& o) {
                 details(r).c_str());
 }
 
+// "cpu, ref": devices that have a kernel, shortened.
+std::string kernel_devices(const OpInfo& op) {
+  std::vector<std::string> names;
+  for (const KernelInfo& k : op.kernels) {
+    std::string name = to_lower(k.device).substr(0, 3);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names.empty() ? "-" : join(names, ", ");
+}
+
 void list_operations(std::vector<OpInfo> all, const OpsOptions& o) {
   if (o.missing)
-    std::erase_if(all, [](const OpInfo& op) {
-      return op.has_kernel("REFERENCE") || op.name == "Parameter" || op.name == "Result";
+    std::erase_if(all, [&](const OpInfo& op) {
+      return (o.device.empty() ? !op.kernels.empty() : op.has_kernel(o.device)) || op.name == "Parameter" ||
+             op.name == "Result";
     });
   if (o.json) {
     nlohmann::json list = nlohmann::json::array();
     for (const OpInfo& op : all) list.push_back(op_json(op));
     return print_json(list);
   }
-  if (o.missing && all.empty()) return (void)std::printf("every known operation has a kernel\n");
+  std::string which = o.device.empty() ? "" : text(" for ", o.device);
+  if (o.missing && all.empty()) return (void)std::printf("every known operation has a kernel%s\n", which.c_str());
   std::printf("%-52s %-10s %-12s %s\n", "operation", "opset", "kernels", "imported from");
   for (const OpInfo& op : all)
-    std::printf("%-52s %-10s %-12s %s\n", op.name.c_str(), op.opset.c_str(),
-                op.has_kernel("CPU")         ? "cpu, ref"
-                : op.has_kernel("REFERENCE") ? "ref"
-                                             : "-",
+    std::printf("%-52s %-10s %-12s %s\n", op.name.c_str(), op.opset.c_str(), kernel_devices(op).c_str(),
                 join(op.frameworks(), ", ").c_str());
-  std::printf("%zu operations%s\n", all.size(), o.missing ? " without a kernel" : "");
+  std::printf("%zu operations%s%s\n", all.size(), o.missing ? " without a kernel" : "", o.missing ? which.c_str() : "");
 }
 
 void ops(const OpsOptions& o) {
@@ -155,6 +164,10 @@ void ops(const OpsOptions& o) {
   if (!o.framework.empty() && o.missing)
     throw UsageError("--missing and --framework are mutually exclusive",
                      "--missing lists operations, --framework lists layers");
+  if (!o.device.empty()) {
+    if (!o.missing) throw UsageError("--device applies to --missing only");
+    as_usage([&] { return core.device_description(o.device); });
+  }
   if (!o.name.empty()) return describe(core, o);
   if (!o.framework.empty()) return list_layers(core.rules(), o);
   list_operations(core.operations(), o);
@@ -171,6 +184,7 @@ void add_ops(CLI::App& app) {
       ->check(CLI::IsMember({"onnx", "caffe", "tensorflow", "tf", "mxnet", "kaldi"}));
   o->model.add_extensions(*c);
   c->add_flag("--missing", o->missing, "list only operations without a kernel");
+  c->add_option("--device,-d", o->device, "with --missing: without a kernel for this device");
   c->add_flag("--json", o->json, "print JSON");
   c->callback([o] { ops(*o); });
 }

@@ -160,7 +160,7 @@ void run_archives(const RunOptions& o) {
   Model model = load(core, o.model, read);
   std::vector<Group> selected = as_usage([&] { return model.select_outputs(names); });
   if (o.through_ir) model = model.through_ir();
-  Options compile;
+  Options compile = o.model.compile_options();
   compile.threads = o.threads;
   CompiledModel compiled = core.compile_model(model, o.model.device, compile);
   run_utterances(compiled, selected, options);
@@ -191,7 +191,7 @@ void run(const RunOptions& o) {
   if (o.through_ir) model = model.through_ir();
   for (const std::string& option : o.ignored)
     throw UsageError(text("--opt ", option, " is not supported for ", model.framework(), " models"));
-  Options options;
+  Options options = o.model.compile_options();
   options.threads = o.threads;
   CompiledModel compiled = core.compile_model(model, o.model.device, options);
   std::vector<Tensor> values = port_tensors(compiled.input_groups(), made.values, compiled.inputs().size());
