@@ -17,12 +17,12 @@ from .layer import register_layer, unregister_layer
 from .logging import set_log
 from .op import op, rule
 from .raw import RawLayer, RawModel, RawPort, raw_pass
-from .reports import ConvertReport, Explanation, Operation, Operations, Profile, Report
+from .reports import ConvertReport, Explanation, Operation, Operations, Profile, Query, Report
 from .results import Results
 
 __all__ = [
     "CompiledModel", "ConvertReport", "Core", "Error", "Explanation", "GraphRewrite", "Group", "InferRequest", "Info", "Model",
-    "Operation", "Operations", "Port", "Profile", "RawLayer", "RawModel", "RawPort", "Report", "Results", "Tensor",
+    "Operation", "Operations", "Port", "Profile", "Query", "RawLayer", "RawModel", "RawPort", "Report", "Results", "Tensor",
     "at_least", "at_most", "attr", "between", "compile_model", "convert", "graph_pass", "import_rule", "one_of", "op",
     "raw_pass", "read_model", "register_layer", "rule", "set_log", "unregister", "unregister_layer",
 ]

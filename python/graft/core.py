@@ -11,7 +11,7 @@ from typing import Any, Callable, List, Mapping, Sequence, Union
 
 from . import _native
 from .definition import Definition, Part, _collect, _registered
-from .reports import ConvertReport, Explanation, Operation, Operations, Profile, Record, Report
+from .reports import ConvertReport, Explanation, Operation, Operations, Profile, Query, Record, Report
 from .results import Results
 
 __all__ = ["CompiledModel", "Core", "Group", "InferRequest", "Model", "Port", "compile_model", "convert", "read_model"]
@@ -377,10 +377,27 @@ class Core:
         return Model(self._sync().read_model(files, options), self)
 
     def compile_model(self, model: "Model | PathLike", device: str = "CPU", **options: Any) -> CompiledModel:
-        """Prepares a model for a device. Options: `streams`, `threads`, `profile`, `passes`."""
+        """Prepares a model for a device. Options: `streams`, `threads`, `profile`, `passes`, `disabled_passes`; for
+        "HETERO:A,B" also `affinities`, a dictionary from layers to devices."""
         if not isinstance(model, Model):
             model = self.read_model(model)
         return CompiledModel(self._native.compile_model(model._native, device, options))
+
+    def query_model(self, model: "Model | PathLike", device: str = "CPU", **options: Any) -> Query:
+        """Which layers a device supports, and why not the others; for "HETERO:A,B", on which device each would run."""
+        if not isinstance(model, Model):
+            model = self.read_model(model)
+        return Query(**self._native.query_model(model._native, device, options))
+
+    def set_property(self, *arguments: Any) -> None:
+        """``set_property({"NUM_STREAMS": 2})`` for all devices, ``set_property("CPU", {...})`` for one."""
+        *device, properties = arguments
+        values = {k: ("YES" if v else "NO") if isinstance(v, bool) else str(v) for k, v in properties.items()}
+        self._native.set_property(device[0] if device else "", values)
+
+    def get_property(self, device: str, name: str) -> str:
+        """The current value of a property, as text; `device` may be empty for those of all devices."""
+        return self._native.get_property(device, name)
 
     def convert(self, model: "Model | PathLike | Sequence[PathLike]", output: "PathLike | None" = None,
                 read: "Mapping[str, Any] | None" = None, **options: Any) -> ConvertReport:

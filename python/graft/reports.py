@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any, Iterable, List, Sequence
 
-__all__ = ["ConvertReport", "Explanation", "Operation", "Operations", "Profile", "Report"]
+__all__ = ["ConvertReport", "Explanation", "Operation", "Operations", "Profile", "Query", "Report"]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
@@ -105,6 +105,10 @@ class Explanation(_Shown):
     passes: "list[Record]"
     arena_bytes: int
     constant_bytes: int
+    parts: "list[Record]"
+    crossings: "list[Record]"
+    dot: str
+    svg: str
 
     def kernel_of(self, node: str) -> str:
         """The kernel that runs the node of this name; empty: nothing to run."""
@@ -121,6 +125,23 @@ class Explanation(_Shown):
                  why(c)) for c in self.choices)
         caption = f"{self.device}: {self.arena_bytes} bytes of activations, {self.constant_bytes} bytes of constants"
         return _table(["node", "operation", "kernel", "outputs", "declined"], rows, caption)
+
+
+class Query(_Shown):
+    """Which layers of a model a device supports, and why not the others.
+
+    `assigned` is a dictionary from layers to devices, as the option `affinities` of `compile_model` takes it.
+    """
+
+    device: str
+    supported: bool
+    layers: "list[Record]"
+    assigned: "dict[str, str]"
+
+    def _repr_html_(self) -> str:
+        rows = ((layer.layer, layer.type, layer.device or ("-" if layer.supported else "none"), layer.reason)
+                for layer in self.layers)
+        return _table(["layer", "operation", "device", "kernel, or why not"], rows, self.device)
 
 
 class Profile(_Shown):

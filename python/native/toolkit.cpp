@@ -96,10 +96,29 @@ py::dict explanation_dict(const Explanation& e) {
     choices.append(py::dict(py::arg("node") = c.node, py::arg("type") = c.type, py::arg("opset") = c.opset,
                             py::arg("device") = c.device, py::arg("kernel") = c.kernel,
                             py::arg("declined") = c.declined, py::arg("inputs") = infos(c.inputs),
-                            py::arg("outputs") = infos(c.outputs), py::arg("note") = c.note));
+                            py::arg("outputs") = infos(c.outputs), py::arg("note") = c.note,
+                            py::arg("producers") = c.producers, py::arg("part") = c.part));
+  py::list parts, crossings;
+  for (const ModelPart& p : e.parts)
+    parts.append(
+        py::dict(py::arg("device") = p.device, py::arg("phase") = p.phase, py::arg("operations") = p.operations));
+  for (const Crossing& c : e.crossings)
+    crossings.append(py::dict(py::arg("value") = c.value, py::arg("source") = c.from, py::arg("target") = c.to,
+                              py::arg("info") = info_dict(c.info), py::arg("bytes") = c.bytes,
+                              py::arg("copied") = c.copied));
   return py::dict(py::arg("device") = e.device, py::arg("passes") = effects(e.passes), py::arg("choices") = choices,
                   py::arg("arena_bytes") = e.arena_bytes, py::arg("unshared_bytes") = e.unshared_bytes,
-                  py::arg("constant_bytes") = e.constant_bytes, py::arg("text") = e.to_text());
+                  py::arg("constant_bytes") = e.constant_bytes, py::arg("parts") = parts,
+                  py::arg("crossings") = crossings, py::arg("dot") = e.to_dot(), py::arg("svg") = e.to_svg(),
+                  py::arg("text") = e.to_text());
+}
+py::dict query_dict(const QueryResult& q) {
+  py::list layers;
+  for (const LayerSupport& l : q.layers)
+    layers.append(py::dict(py::arg("layer") = l.layer, py::arg("type") = l.type, py::arg("supported") = l.supported,
+                           py::arg("device") = l.device, py::arg("reason") = l.reason));
+  return py::dict(py::arg("device") = q.device, py::arg("layers") = layers, py::arg("supported") = q.supported(),
+                  py::arg("assigned") = q.assigned(), py::arg("text") = q.to_text());
 }
 py::dict convert_dict(const ConvertReport& r) {
   return py::dict(py::arg("xml") = r.xml, py::arg("bin") = r.bin, py::arg("framework") = r.framework,
@@ -247,6 +266,7 @@ Options compile_options(py::dict given) {
   Options out;
   take(options, "streams", out.streams), take(options, "threads", out.threads);
   take(options, "profile", out.profile), take(options, "passes", out.passes);
+  take(options, "disabled_passes", out.disabled_passes), take(options, "affinities", out.affinities);
   refuse_rest(options);
   return out;
 }
@@ -342,6 +362,19 @@ void bind_core(py::module_& m) {
            [](Core& c, PyModel& model, const std::string& device, const py::dict& options) {
              Options how = compile_options(options);
              return PyCompiled(unlocked([&] { return c.compile_model(*model, device, how); }));
+           })
+      .def("query_model",
+           [](Core& c, PyModel& model, const std::string& device, const py::dict& options) {
+             Options how = compile_options(options);
+             return query_dict(unlocked([&] { return c.query_model(*model, device, how); }));
+           })
+      .def("set_property",
+           [](Core& c, const std::string& device, const Core::Properties& properties) {
+             unlocked([&] { device.empty() ? c.set_property(properties) : c.set_property(device, properties); });
+           })
+      .def("get_property",
+           [](Core& c, const std::string& device, const std::string& name) {
+             return unlocked([&] { return c.get_property(device, name); });
            })
       .def("convert_model",
            [](Core& c, PyModel& model, const std::string& xml, const py::dict& options) {

@@ -66,6 +66,38 @@ class Structures(Case):
         self.assertEqual(fitted.compile()({"x": {"c": 4.0, "b": 2.0}})["y"].ravel().tolist(), [0, 2, 4])
 
 
+class Devices(Case):
+    CHAIN = "graph (x: f32[2]) { a = Abs(x) b = Exp(a) c = Negative(b) return c }"
+
+    def test_query_and_affinities(self):
+        model = self.core.read_model(self.write("chain.graph", self.CHAIN))
+        query = self.core.query_model(model, "HETERO:CPU,REFERENCE")
+        self.assertTrue(query.supported)
+        self.assertTrue(str(query).startswith("HETERO:CPU,REFERENCE supports 3 of 3 layers"))
+        self.assertIn("<td>a</td>", query._repr_html_())
+        self.assertEqual(query.assigned, {"a": "CPU", "b": "CPU", "c": "CPU"})
+        compiled = self.core.compile_model(model, "HETERO:CPU,REFERENCE", affinities=dict(query.assigned, b="REFERENCE"))
+        e = compiled.explain()
+        self.assertEqual([p.device for p in e.parts], ["CPU", "REFERENCE", "CPU"])
+        self.assertEqual([(c.value, c.bytes, c.copied) for c in e.crossings], [("a", 8, False), ("b", 8, False)])
+        self.assertTrue(e.dot.startswith("digraph") and e.svg.startswith("<svg"))
+        np.testing.assert_allclose(compiled(np.array([-1, 2], np.float32))[0], [-np.e, -np.exp(2)], rtol=1e-5)
+        with self.assertRaisesRegex(graft.Error, "the model has no layer 'd'"):
+            self.core.compile_model(model, "HETERO:CPU", affinities={"d": "CPU"})
+
+    def test_properties(self):
+        self.core.set_property({"NUM_STREAMS": 2})
+        self.core.set_property("CPU", {"PERF_COUNT": True})
+        self.assertEqual(self.core.get_property("CPU", "NUM_STREAMS"), "2")
+        self.assertEqual(self.core.get_property("CPU", "PERF_COUNT"), "YES")
+        with self.assertRaisesRegex(graft.Error, "unknown property 'SPEED' of CPU"):
+            self.core.set_property("CPU", {"SPEED": 1})
+        compiled = self.core.compile_model(self.write("chain.graph", self.CHAIN))
+        request = compiled.create_infer_request()
+        request(np.ones(2, np.float32))
+        self.assertEqual(len(request.profile().nodes), 3)
+
+
 class Stubs(unittest.TestCase):
     def test_the_stub_lists_what_the_module_has(self):
         import ast
