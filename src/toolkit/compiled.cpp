@@ -44,6 +44,8 @@ Explanation CompiledModel::explain(const std::vector<std::vector<int64_t>>& inpu
     out.device = s_->device;
     out.passes = s_->passes;
     out.unfolded = s_->unfolded;
+    for (size_t i = 0; i < out.results.size() && i < s_->outputs.size(); ++i)
+      out.results[i].first = s_->outputs[i].any_name();
     return out;
   });
 }

@@ -70,7 +70,7 @@ struct Box {
 };
 struct Line {
   size_t from, to;
-  std::string label;  // of a value that goes from part to part
+  std::string label;  // of a value that goes from device to device
 };
 
 struct Scene {
@@ -110,20 +110,18 @@ struct Scene {
       const std::string& from = c.producers[i];
       if (std::find(seen.begin(), seen.end(), from) != seen.end()) continue;
       seen.push_back(from);
-      connect(from, to, split && i < c.inputs.size() ? text(c.inputs[i]) : "", c.part);
+      connect(from, to, split && i < c.inputs.size() ? text(c.inputs[i]) : "");
     }
-    if (split) part_[to] = c.part;
   }
   // Constants are not drawn.
-  void connect(const std::string& from, size_t to, const std::string& label = {}, size_t part = SIZE_MAX) {
+  void connect(const std::string& from, size_t to, const std::string& label = {}) {
     auto it = index_.find(from);
     if (it == index_.end() || it->second >= to) return;
-    auto source = part_.find(it->second);
-    bool crosses = part != SIZE_MAX && source != part_.end() && source->second != part;
+    size_t source = boxes[it->second].device;
+    bool crosses = source != SIZE_MAX && boxes[to].device != SIZE_MAX && source != boxes[to].device;
     lines.push_back({it->second, to, crosses ? label : ""});
   }
   std::map<std::string, size_t> index_;
-  std::map<size_t, size_t> part_;
 };
 
 const char* fill_of(const Box& b) { return b.device == SIZE_MAX ? border_fill : fills[b.device % std::size(fills)]; }
@@ -183,9 +181,8 @@ std::string draw_line(const PlacedEdge& e, const PictureLayout& layout, const Li
   bool crosses = !line.label.empty();
   std::string out = text("<path d=\"", path(points), "\" class=\"", crosses ? "crossing" : "edge", "\"/>\n");
   if (crosses) {
-    auto [x, y] = points[points.size() - 1];
-    auto [px, py] = points[points.size() - 2];
-    out += text_at((x + px) / 2 + 4, (y + py) / 2 + 3, "label", clean(line.label));
+    auto [x, y] = points[0];  // beside its producer: the lines of one value share the label
+    out += text_at(x + 5, y + 12, "label", clean(line.label));
   }
   return out;
 }

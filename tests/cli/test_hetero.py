@@ -36,8 +36,10 @@ class Hetero(harness.Case):
         harness.write_npy(self.path("x.npy"), [1, 4], [-1, 2, 0, 3])
         results = []
         for device, more in (("REFERENCE", []), ("HETERO:CPU,REFERENCE", ["--affinity", "b=REFERENCE", "--affinity", "y=REFERENCE"])):
-            self.good("run", self.model, "-d", device, "--input", "x=" + self.path("x.npy"), "--output-dir", self.path(device[:3]), *more)
-            results.append(harness.read_npy(os.path.join(self.path(device[:3]), json.load(open(os.path.join(self.path(device[:3]), "outputs.json")))[0]["file"])))
+            folder = self.path(device.replace(":", "_"))
+            self.good("run", self.model, "-d", device, "--input", "x=" + self.path("x.npy"), "--output-dir", folder, *more)
+            with open(os.path.join(folder, "outputs.json")) as f:
+                results.append(harness.read_npy(os.path.join(folder, json.load(f)[0]["file"])))
         for a, b in zip(*results):
             self.assertAlmostEqual(a, b, places=4)
 
