@@ -39,21 +39,15 @@ void ModelOptions::add_named_files(CLI::App& app, const char* definition_names) 
 }
 void ModelOptions::add_extensions(CLI::App& app) {
   app.add_option("--extensions,-l", extensions,
-                 "load extensions with custom operations: libraries, Python files, folders of the Model Optimizer; may "
-                 "be repeated")
+                 "load extensions with custom operations: libraries, Python files, folders of the Model Optimizer, "
+                 "custom layers (.xml); may be repeated")
       ->type_name("PATH,...")
       ->group("Model")
       ->allow_extra_args(false);
-  app.add_option_function<std::string>(
-         "-c",
-         [](const std::string& file) {
-           throw UsageError(
-               text("-c ", file,
-                    " is not supported: custom kernels need a GPU or VPU device, which Graft does not have yet"),
-               "implement the operation as an extension, which runs on the CPU, and load it with -l LIBRARY; "
-               "graft new generates a skeleton");
-         })
-      ->group("");
+  app.add_option("-c", extensions, "load custom layers for the GPU, described by an .xml; may be repeated")
+      ->type_name("FILE")
+      ->group("Model")
+      ->allow_extra_args(false);
 }
 void ModelOptions::add_device(CLI::App& app) {
   app.add_option("--device,-d", device,

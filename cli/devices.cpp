@@ -30,6 +30,10 @@ void list_devices(const DevicesOptions& o) {
     if (o.json) list.push_back(std::move(entry));
     else std::printf("%-10s %s%s\n", d.c_str(), core.device_description(d).c_str(), support.c_str());
   }
+  for (const auto& [d, why] : core.unavailable_devices()) {
+    if (o.json) list.push_back({{"name", d}, {"unavailable", why}});
+    else std::printf("%-10s not available: %s\n", d.c_str(), why.c_str());
+  }
   if (o.json) print_json(list);
 }
 

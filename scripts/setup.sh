@@ -5,7 +5,7 @@ set -euo pipefail
 
 build="g++ cmake ninja-build ccache pkg-config libpugixml-dev nlohmann-json3-dev libcli11-dev libhwy-dev libpng-dev libjpeg-dev zlib1g-dev python3
   python3-dev python3-numpy pybind11-dev"
-test="libgtest-dev clang-19"
+test="libgtest-dev clang-19 pocl-opencl-icd ocl-icd-libopencl1"
 fuzz="clang-19 libclang-rt-19-dev"
 oracle="python3-venv"
 lint="clang-format clang-tidy-19"

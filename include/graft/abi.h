@@ -22,6 +22,7 @@
 #define GRAFT_ABI_H
 
 #include "abi_raw.h"
+#include "abi_source.h"
 #include "abi_values.h"
 
 #ifdef __cplusplus
@@ -273,6 +274,8 @@ typedef struct graft_extension {
   size_t pass_count;
   const graft_raw_pass* const* raw_passes; /* abi_raw.h */
   size_t raw_pass_count;
+  const graft_source_kernel* const* source_kernels; /* abi_source.h */
+  size_t source_kernel_count;
 } graft_extension;
 #define GRAFT_EXTENSION_MIN_SIZE (offsetof(graft_extension, rule_count) + sizeof(size_t))
 
@@ -460,6 +463,14 @@ typedef struct graft_host {
   /* In infer: type and shape of an output as the file declares them, for operations whose shapes only the file knows.
    * 0: not declared, or the inputs of the model have been reshaped since. */
   int32_t (*declared_output)(const graft_node*, size_t index, graft_info* info);
+
+  /* In `emit` of a source kernel: adds a launch; they run in the order in which they are added. */
+  graft_status (*add_launch)(graft_node*, const graft_launch*);
+  /* Memory for the launches of this node; `index` is the one of GRAFT_ARGUMENT_SCRATCH. */
+  graft_status (*add_scratch)(graft_node*, size_t bytes, size_t* index);
+  /* The value of a formula of work sizes, "X*Y" or "(B*F+7)/8*8", where B, F, Y, X are the dimensions of an input or of
+   * an output. */
+  graft_status (*work_size)(graft_node*, graft_str formula, int32_t of_input, size_t port, int64_t* value);
 } graft_host;
 
 /* What every host provides: the table of the first release. Test later fields against `size` before use. */

@@ -36,10 +36,12 @@ class Library {
     for (Op& o : ops_.ops) {
       op_records_.push_back(o.seal());
       for (Kernel& k : o.kernels) kernel_records_.push_back(k.seal());
+      for (SourceKernel& k : o.source_kernels) source_kernel_records_.push_back(k.seal());
       for (Rule& r : o.rules) rule_records_.push_back(r.seal());
       for (Pass& p : o.passes) pass_records_.push_back(p.seal());
     }
     for (Kernel& k : ops_.kernels) kernel_records_.push_back(k.seal());
+    for (SourceKernel& k : ops_.source_kernels) source_kernel_records_.push_back(k.seal());
     for (Rule& r : ops_.rules) rule_records_.push_back(r.seal());
     for (Pass& p : ops_.passes) pass_records_.push_back(p.seal());
     for (RawPass& p : ops_.raw_passes) raw_pass_records_.push_back(p.seal());
@@ -51,6 +53,7 @@ class Library {
     record_.rules = rule_records_.data(), record_.rule_count = rule_records_.size();
     record_.passes = pass_records_.data(), record_.pass_count = pass_records_.size();
     record_.raw_passes = raw_pass_records_.data(), record_.raw_pass_count = raw_pass_records_.size();
+    record_.source_kernels = source_kernel_records_.data(), record_.source_kernel_count = source_kernel_records_.size();
   }
   Library(const Library&) = delete;
   // What the entry function returns; valid as long as this object.
@@ -61,6 +64,7 @@ class Library {
   Definitions ops_;
   std::vector<const graft_op*> op_records_;
   std::vector<const graft_kernel*> kernel_records_;
+  std::vector<const graft_source_kernel*> source_kernel_records_;
   std::vector<const graft_rule*> rule_records_;
   std::vector<const graft_pass*> pass_records_;
   std::vector<const graft_raw_pass*> raw_pass_records_;

@@ -30,6 +30,7 @@
 #include "raw_pass.hpp"
 #include "rule.hpp"
 #include "shapes.hpp"
+#include "source_kernel.hpp"
 
 namespace [[gnu::visibility("hidden")]] graft {
 
@@ -122,6 +123,7 @@ class Op {
 
   // In the order in which devices try them, and in which import rules are matched.
   std::vector<Kernel> kernels;
+  std::vector<SourceKernel> source_kernels;
   std::vector<Rule> rules;
   std::vector<Pass> passes;
 
@@ -206,6 +208,14 @@ class OpOf : public Op {
     for (Kernel& old : kernels)
       if (old.same_slot(k)) return old = std::move(k), *this;
     kernels.push_back(std::move(k));
+    return *this;
+  }
+  // Adds a kernel as OpenCL source (source_kernel.hpp), in the same way.
+  OpOf& opencl(SourceKernel k) {
+    k.of(view(op_.name), *opset_);
+    for (SourceKernel& old : source_kernels)
+      if (old.same_slot(k)) return old = std::move(k), *this;
+    source_kernels.push_back(std::move(k));
     return *this;
   }
   // Adds an import rule (rule.hpp) with this operation as its target.
@@ -350,6 +360,7 @@ class Definitions {
   Definitions() = default;
   Definitions(Op o) { ops.push_back(std::move(o)); }
   Definitions(Kernel k) { kernels.push_back(std::move(k)); }
+  Definitions(SourceKernel k) { source_kernels.push_back(std::move(k)); }
   Definitions(Rule r) { rules.push_back(std::move(r)); }
   Definitions(Pass p) { passes.push_back(std::move(p)); }
   Definitions(RawPass p) { raw_passes.push_back(std::move(p)); }
@@ -359,6 +370,7 @@ class Definitions {
   Definitions& operator+=(const Definitions& o) {
     ops.insert(ops.end(), o.ops.begin(), o.ops.end());
     kernels.insert(kernels.end(), o.kernels.begin(), o.kernels.end());
+    source_kernels.insert(source_kernels.end(), o.source_kernels.begin(), o.source_kernels.end());
     rules.insert(rules.end(), o.rules.begin(), o.rules.end());
     passes.insert(passes.end(), o.passes.begin(), o.passes.end());
     raw_passes.insert(raw_passes.end(), o.raw_passes.begin(), o.raw_passes.end());
@@ -366,6 +378,7 @@ class Definitions {
   }
   std::vector<Op> ops;
   std::vector<Kernel> kernels;
+  std::vector<SourceKernel> source_kernels;
   std::vector<Rule> rules;
   std::vector<Pass> passes;
   std::vector<RawPass> raw_passes;

@@ -190,7 +190,8 @@ class GRAFT_API Core {
   // Removed definitions are no longer found, but stay in memory, and their libraries loaded, until the process ends:
   // models that were read with them still use them.
 
-  // Loads a shared library. One that is loaded already keeps its id and its place.
+  // Loads a shared library, a Python file, or custom layers for the GPU described by an .xml. One that is loaded already
+  // keeps its id and its place.
   ExtensionId add_extension(const std::string& path);
   // Calls an entry function; what it returns must stay valid until the process ends, as `definitions` ensures.
   using Entry = std::function<const graft_extension*(const graft_host*)>;
@@ -240,6 +241,8 @@ class GRAFT_API Core {
   // first device that supports it.
   std::vector<std::string> get_available_devices() const;
   std::string device_description(const std::string& device) const;
+  // The other devices that Graft knows, and what this machine lacks to use them.
+  std::vector<std::pair<std::string, std::string>> unavailable_devices() const;
 
   // ---- properties ----
   //

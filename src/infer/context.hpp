@@ -21,6 +21,10 @@ class NodeContext final : public graft_node {
   std::function<const Shape*(size_t)> values;
   std::function<std::vector<Info>(size_t, std::vector<Info>)> bodies;
   std::function<const void*()> packs;
+  // Of a device that compiles sources.
+  std::function<void(const graft_launch&)> launches;
+  std::function<size_t(size_t)> scratches;
+  std::function<int64_t(std::string_view, bool, size_t)> work_sizes;
 
   // The number of outputs that the node has at least; before inference, `outputs` is empty.
   size_t declared_outputs;
@@ -53,6 +57,11 @@ class NodeContext final : public graft_node {
   const graft_info* infer_body(size_t index, const graft_info* parameters) override;
   void request_scratch(size_t bytes) override { scratch_bytes = std::max(scratch_bytes, bytes); }
   const void* packed() override { return packs ? packs() : graft_node::packed(); }
+  void add_launch(const graft_launch& l) override { launches ? launches(l) : graft_node::add_launch(l); }
+  size_t add_scratch(size_t bytes) override { return scratches ? scratches(bytes) : graft_node::add_scratch(bytes); }
+  int64_t work_size(std::string_view formula, bool of_input, size_t port) override {
+    return work_sizes ? work_sizes(formula, of_input, port) : graft_node::work_size(formula, of_input, port);
+  }
   int32_t input_layout(size_t i) const override { return layout_in(input_layouts, i); }
   int32_t output_layout(size_t i) const override { return layout_in(output_layouts, i); }
 

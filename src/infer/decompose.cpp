@@ -98,7 +98,7 @@ size_t decompose(Graph& g, const Registry& registry, const std::vector<std::stri
       const OpDef* op = g[id].opaque ? nullptr : registry.find(g[id].type, g[id].opset);
       if (!op || !op->record->decomposition.size) continue;
       bool runs = false;
-      for (const std::string& d : devices) runs |= !registry.kernels(*op, d).empty();
+      for (const std::string& d : devices) runs |= registry.has_kernel(*op, d);
       if (!runs) todo.push_back(id);
     }
     if (todo.empty()) return changes;

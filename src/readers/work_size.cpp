@@ -18,7 +18,7 @@ struct Number {
 
 class Formula {
  public:
-  Formula(std::string_view text, FormulaKind kind, const Variables& variables)
+  Formula(std::string_view text, FormulaKind kind, const FormulaVariables& variables)
       : all_(text), rest_(text), kind_(kind), variables_(variables) {}
 
   int64_t value() {
@@ -134,13 +134,13 @@ class Formula {
 
   std::string_view all_, rest_;
   FormulaKind kind_;
-  const Variables& variables_;
+  const FormulaVariables& variables_;
   int depth_ = 0;
 };
 
 }  // namespace
 
-int64_t evaluate_work_size(std::string_view formula, FormulaKind kind, const Variables& variables) {
+int64_t evaluate_work_size(std::string_view formula, FormulaKind kind, const FormulaVariables& variables) {
   return Formula(formula, kind, variables).value();
 }
 

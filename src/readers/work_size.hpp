@@ -17,9 +17,9 @@ namespace graft {
 enum class FormulaKind { gpu, vpu };
 
 // The value of a variable; throw an Error if there is none.
-using Variables = std::function<double(std::string_view name)>;
+using FormulaVariables = std::function<double(std::string_view name)>;
 
 // Throws Error of kind user: a wrong formula, a division by zero, an overflow.
-int64_t evaluate_work_size(std::string_view formula, FormulaKind kind, const Variables& variables);
+int64_t evaluate_work_size(std::string_view formula, FormulaKind kind, const FormulaVariables& variables);
 
 }  // namespace graft

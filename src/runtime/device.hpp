@@ -6,9 +6,11 @@
 #include <graft/explain.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/limits.hpp"
 #include "graph/graph.hpp"
 #include "infer/evaluate.hpp"
@@ -77,6 +79,8 @@ class Device {
   virtual ~Device() = default;
   virtual std::string name() const = 0;
   virtual std::string description() const = 0;
+  // Why the device cannot be used on this machine, and what to do; none if it can.
+  virtual std::optional<Error> unavailable() const { return std::nullopt; }
   // Whether graphs are optimized before they are compiled for this device.
   virtual bool wants_passes() const { return true; }
   // Whether programs use tensors where they are, in host memory; otherwise they copy their inputs and outputs.

@@ -9,7 +9,9 @@ namespace {
 // Whether the first output of a step may overwrite its first input.
 bool can_overwrite(Plan& plan, size_t index) {
   const Step& s = plan.steps[index];
-  if (!s.op->has(GRAFT_OP_IN_PLACE) || s.inputs.empty() || s.inputs[0] == no_slot || s.outputs.empty()) return false;
+  if (!s.may_overwrite || !s.op->has(GRAFT_OP_IN_PLACE) || s.inputs.empty() || s.inputs[0] == no_slot ||
+      s.outputs.empty())
+    return false;
   const Slot &in = plan.slots[s.inputs[0]], &out = plan.slots[s.outputs[0]];
   const Slot& from = plan.slots[root_of(plan, s.inputs[0])];
   if (from.kind != Slot::arena || out.kind != Slot::arena || from.last_step != index) return false;

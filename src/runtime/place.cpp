@@ -9,7 +9,8 @@ namespace graft {
 namespace {
 
 // Activations and scratch memory share one arena.
-void place_in_arena(Plan& plan) {
+void place_in_arena(Plan& plan, size_t alignment) {
+  auto rounded = [&](size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
   std::vector<Slot>& slots = plan.slots;
   std::vector<size_t> first(slots.size(), 0);
   for (size_t i = plan.steps.size(); i-- > 0;)
@@ -21,13 +22,13 @@ void place_in_arena(Plan& plan) {
     size_t bytes = bytes_for(slots[s].info.type, count_checked(slots[s].dims));
     if (!slots[s].is_alias) plan.explanation.unshared_bytes += bytes;
     if (root_of(plan, s) != s) continue;
-    lives.push_back({bytes, first[s], std::max(slots[s].last_step, first[s])});
+    lives.push_back({rounded(bytes), first[s], std::max(slots[s].last_step, first[s])});
     owner.push_back(s);
   }
   size_t values = lives.size();
   for (size_t i = 0; i < plan.steps.size(); ++i)
     if (size_t bytes = plan.steps[i].kernel.scratch_bytes) {
-      lives.push_back({bytes, i, i});
+      lives.push_back({rounded(bytes), i, i});
       owner.push_back(static_cast<uint32_t>(i));
       plan.explanation.unshared_bytes += bytes;
     }
@@ -41,8 +42,8 @@ void place_in_arena(Plan& plan) {
 
 }  // namespace
 
-void place_slots(Plan& plan) {
-  place_in_arena(plan);
+void place_slots(Plan& plan, size_t alignment) {
+  place_in_arena(plan, alignment);
   std::vector<Slot>& slots = plan.slots;
   // The location of a result that the plan places itself.
   std::vector<bool> taken(slots.size(), false);

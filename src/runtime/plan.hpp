@@ -69,6 +69,7 @@ struct Step {
   std::vector<uint32_t> outputs;  // slots
   std::vector<uint8_t> used;      // per output: 0 if it is unused
   size_t scratch_offset = 0;
+  bool may_overwrite = true;
 };
 
 struct Plan {

@@ -23,6 +23,7 @@ struct Work {
   // in the order of the memory.
   std::vector<Layout> inputs, outputs;
   bool in_memory_order = false;
+  bool may_overwrite = true;  // where the operation allows its output to take the place of its input
   Choice choice;
 
   const graft_kernel& kernel_record() const { return *candidates[chosen].second.record; }
@@ -55,10 +56,14 @@ struct Draft {
 // ---- the stages ----
 
 void select_kernels(Draft& draft);
+// The same for a device that computes nodes in a way of its own: `compute` sets the work of a node that is neither a
+// constant nor a view, or throws.
+void select_kernels(Draft& draft, const std::function<void(NodeId)>& compute);
 void choose_layouts(Draft& draft);
 void make_steps(Draft& draft);
 void share_memory(Plan& plan);
-void place_slots(Plan& plan);
+// The offset of every slot is a multiple of `alignment`.
+void place_slots(Plan& plan, size_t alignment = 64);
 
 // ---- for the stages ----
 

@@ -29,8 +29,7 @@ class DraftNode {
     context.input_layouts = work_.in_memory_order ? std::vector<Layout>() : work_.inputs;
     context.output_layouts = work_.in_memory_order ? std::vector<Layout>() : work_.outputs;
     context.bodies = [this](size_t i, const std::vector<Info>& parameters) {
-      return Inference::results_of(draft_.kernels.registry, *node_.bodies[i].graph, parameters,
-                                   draft_.options.limits);
+      return Inference::results_of(draft_.kernels.registry, *node_.bodies[i].graph, parameters, draft_.options.limits);
     };
     // The draft's own copies where it has them: weights are unaligned in a file, and kernels need them aligned.
     context.constants = [this](size_t i) -> const Tensor* {
@@ -95,7 +94,8 @@ void accept_chosen(Draft& draft, NodeId id) {
 
 class Selection {
  public:
-  explicit Selection(Draft& draft) : d_(draft), g_(draft.plan->graph) {}
+  explicit Selection(Draft& draft, const std::function<void(NodeId)>* compute = nullptr)
+      : d_(draft), g_(draft.plan->graph), compute_(compute) {}
 
   void node(NodeId id) {
     const Node& n = g_[id];
@@ -108,7 +108,8 @@ class Selection {
     for (const Output& o : n.outputs) w.choice.outputs.push_back(o.info);
     if (is_constant(id)) constant(id);
     else if (is_view(id)) w.kind = Work::view, w.choice.note = "view of its input";
-    else with_context([&] { computed(id); }, [&] { return text("compiling ", describe(n)); });
+    else
+      with_context([&] { compute_ ? (*compute_)(id) : computed(id); }, [&] { return text("compiling ", describe(n)); });
     for (uint32_t i = 0; i < n.outputs.size(); ++i) d_.value({id, i}).planned = planned(id, i);
   }
 
@@ -157,6 +158,7 @@ class Selection {
 
   Draft& d_;
   const Graph& g_;
+  const std::function<void(NodeId)>* compute_;
 };
 
 }  // namespace
@@ -189,6 +191,11 @@ bool prepare_chosen(Draft& draft, NodeId id) {
 
 void select_kernels(Draft& draft) {
   Selection selection(draft);
+  for (NodeId id : draft.order) selection.node(id);
+}
+
+void select_kernels(Draft& draft, const std::function<void(NodeId)>& compute) {
+  Selection selection(draft, &compute);
   for (NodeId id : draft.order) selection.node(id);
 }
 

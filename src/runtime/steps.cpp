@@ -89,7 +89,7 @@ class Steps {
   void step(NodeId id) {
     const Node& n = p_.graph[id];
     Work& w = d_.works[id];
-    Step s{id, w.op, w.prepared, {}, {}, {}, 0};
+    Step s{id, w.op, w.prepared, {}, {}, {}, 0, w.may_overwrite};
     size_t rank = !n.outputs.empty() && n.outputs[0].info.shape.ranked() ? n.outputs[0].info.shape.rank() : 0;
     for (size_t i = 0; i < n.inputs.size(); ++i)
       s.inputs.push_back(!n.inputs[i].present()

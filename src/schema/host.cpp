@@ -212,6 +212,13 @@ graft_host make_table() {
   h.declared_output = [](const graft_node* n, size_t i, graft_info* info) {
     return value_or<int32_t>(0, [&] { return n->declared_output(i, given(info)); });
   };
+  h.add_launch = [](graft_node* n, const graft_launch* l) { return run([&] { n->add_launch(given(l)); }); };
+  h.add_scratch = [](graft_node* n, size_t bytes, size_t* index) {
+    return run([&] { given(index) = n->add_scratch(bytes); });
+  };
+  h.work_size = [](graft_node* n, graft_str formula, int32_t of_input, size_t port, int64_t* value) {
+    return run([&] { given(value) = n->work_size(view(formula), of_input != 0, port); });
+  };
   return h;
 }
 

@@ -31,6 +31,11 @@ struct graft_node {
   virtual bool declared_output(size_t, graft_info&) const { return false; }  // in infer
   virtual int32_t input_layout(size_t) const { return GRAFT_PLAIN; }
   virtual int32_t output_layout(size_t) const { return GRAFT_PLAIN; }
+  virtual void add_launch(const graft_launch&) { graft::throw_user("only `emit` of a source kernel can add a launch"); }
+  virtual size_t add_scratch(size_t) { graft::throw_user("only `emit` of a source kernel can add scratch memory"); }
+  virtual int64_t work_size(std::string_view, bool, size_t) {
+    graft::throw_user("only `emit` of a source kernel can evaluate a work size");
+  }
 
  protected:
   ~graft_node() = default;

@@ -27,6 +27,13 @@ class Reading {
     out_.kernels.push_back(k);
   }
 
+  void source_kernel(const graft_source_kernel* record) {
+    graft_source_kernel k = copy_record(record, GRAFT_SOURCE_KERNEL_MIN_SIZE, "a source kernel");
+    if (!k.op.size || !k.device.size) throw_user("source kernel '", k.name, "' has no operation or no device");
+    if (!k.emit) throw_user("source kernel '", k.name, "' of '", k.op, "' has no emit function");
+    out_.source_kernels.push_back(k);
+  }
+
   void rule(const graft_rule* record) {
     graft_rule r = copy_record(record, GRAFT_RULE_MIN_SIZE, "an import rule");
     if (!r.framework.size || !r.type.size) throw_user("an import rule has no framework or no layer type");
@@ -104,6 +111,7 @@ std::shared_ptr<const Records> read_records(const graft_extension& extension, So
   for (size_t i = 0; i < e.rule_count; ++i) reading.rule(e.rules[i]);
   for (size_t i = 0; i < e.pass_count; ++i) reading.pass(e.passes[i]);
   for (size_t i = 0; i < e.raw_pass_count; ++i) reading.raw_pass(e.raw_passes[i]);
+  for (size_t i = 0; i < e.source_kernel_count; ++i) reading.source_kernel(e.source_kernels[i]);
   return out;
 }
 

@@ -47,6 +47,7 @@ struct Records {
   std::deque<graft_rule> rules;
   std::deque<graft_pass> passes;
   std::deque<graft_raw_pass> raw_passes;
+  std::deque<graft_source_kernel> source_kernels;
 
   // What the records above point to.
   std::deque<graft_attr> attrs;

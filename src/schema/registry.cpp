@@ -37,6 +37,7 @@ struct Registry::State {
   std::unordered_map<std::string, int> opsets;
   std::unordered_map<std::string, std::vector<RuleDef>> rules;  // "onnx||Add"
   std::map<std::pair<std::string, std::string>, std::vector<KernelDef>> kernels;
+  std::unordered_map<std::string, std::vector<SourceKernelDef>> source_kernels;  // by type
   std::vector<PassDef> passes;
   std::vector<RawPassDef> raw_passes;
 
@@ -99,6 +100,12 @@ void Registry::add(std::shared_ptr<const Records> records) {
     std::pair key{std::string(view(k.op)), std::string(view(k.opset))};
     auto& list = s_->kernels[key];
     list.insert(place(list, front_kernel[key]), KernelDef{&k, &source});
+  }
+  std::unordered_map<std::string, size_t> front_source;
+  for (const graft_source_kernel& k : records->source_kernels) {
+    std::string type(view(k.op));
+    auto& list = s_->source_kernels[type];
+    list.insert(place(list, front_source[type]), SourceKernelDef{&k, &source});
   }
   for (const graft_pass& p : records->passes) {
     for (const PassDef& d : s_->passes)
@@ -179,6 +186,29 @@ std::vector<KernelDef> Registry::kernels(const OpDef& op, std::string_view devic
   for (const KernelDef& k : it->second)
     if (view(k.record->device) == device && !belongs_to_overridden(op, *k.source)) out.push_back(k);
   return out;
+}
+
+std::vector<SourceKernelDef> Registry::source_kernels(const OpDef& op, std::string_view device) const {
+  std::vector<SourceKernelDef> out;
+  auto it = s_->source_kernels.find(std::string(op.name()));
+  if (it == s_->source_kernels.end()) return out;
+  for (const SourceKernelDef& k : it->second)
+    if (view(k.record->device) == device && (!k.record->opset.size || view(k.record->opset) == op.opset()) &&
+        !belongs_to_overridden(op, *k.source))
+      out.push_back(k);
+  return out;
+}
+
+std::vector<SourceKernelDef> Registry::source_kernels(std::string_view device) const {
+  std::vector<SourceKernelDef> out;
+  for (const auto& [type, list] : s_->source_kernels)
+    for (const SourceKernelDef& k : list)
+      if (view(k.record->device) == device) out.push_back(k);
+  return out;
+}
+
+bool Registry::has_kernel(const OpDef& op, std::string_view device) const {
+  return !kernels(op, device).empty() || !source_kernels(op, device).empty();
 }
 
 const graft_kernel* Registry::reference(const OpDef& op) const {

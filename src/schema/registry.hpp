@@ -47,6 +47,11 @@ struct KernelDef {
 // The device of reference kernels, which every operation should have.
 inline constexpr std::string_view reference_device = "REFERENCE";
 
+struct SourceKernelDef {
+  const graft_source_kernel* record;
+  const Source* source;
+};
+
 class Registry {
  public:
   Registry();
@@ -70,6 +75,11 @@ class Registry {
   std::span<const RuleDef> rules(std::string_view framework, std::string_view domain, std::string_view type) const;
   // Kernels of a device for an operation, best first.
   std::vector<KernelDef> kernels(const OpDef& op, std::string_view device) const;
+  // Kernels as source text of a device for an operation, best first.
+  std::vector<SourceKernelDef> source_kernels(const OpDef& op, std::string_view device) const;
+  std::vector<SourceKernelDef> source_kernels(std::string_view device) const;
+  // Whether a device has a kernel of either form for an operation.
+  bool has_kernel(const OpDef& op, std::string_view device) const;
   const graft_kernel* reference(const OpDef& op) const;
   // The device whose kernels compute large constants; empty: reference kernels compute all of them.
   std::string constants_device;

@@ -1,10 +1,13 @@
 #include <algorithm>
 
+#include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/streams.hpp"
 #include "base/text.hpp"
 #include "base/threads.hpp"
 #include "devices/cpu/cpu.hpp"
+#include "devices/opencl/custom_layer.hpp"
+#include "devices/opencl/opencl.hpp"
 #include "devices/reference/reference.hpp"
 #include "schema/lint.hpp"
 #include "toolkit/border.hpp"
@@ -17,6 +20,7 @@ namespace graft {
 
 Core::State::State() {
   devices.push_back(make_cpu_device());
+  devices.push_back(make_opencl_device());
   devices.push_back(make_reference_device());
   publish(registry_of({}), {});
 }
@@ -56,7 +60,7 @@ ExtensionId Core::State::add(std::shared_ptr<const Records> records) {
   std::shared_ptr<const Registry> fresh = registry_of(all);  // refuses contradictions
   ++last_id_;
   ExtensionInfo& info = all.back().info;
-  info.operations = records->ops.size(), info.kernels = records->kernels.size();
+  info.operations = records->ops.size(), info.kernels = records->kernels.size() + records->source_kernels.size();
   info.rules = records->rules.size(), info.passes = records->passes.size() + records->raw_passes.size();
   publish(std::move(fresh), all);
   log_info("loaded the extension '", info.name, "' ", info.version, path.empty() ? "" : text(" from '", path, "'"),
@@ -84,7 +88,8 @@ Core::Core() : s_(at_border([] { return std::make_shared<State>(); })) {}
 
 ExtensionId Core::add_extension(const std::string& path) {
   return at_border([&] {
-    std::shared_ptr<const Records> loaded = open_extension(path);
+    std::shared_ptr<const Records> loaded =
+        extension_of(path) == ".xml" ? open_custom_layers(path) : open_extension(path);
     return with_context([&] { return s_->add(loaded); }, [&] { return text("loading the extension '", path, "'"); });
   });
 }

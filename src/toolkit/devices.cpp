@@ -13,14 +13,19 @@ namespace {
 
 std::vector<std::string> names_of(const DeviceList& devices) {
   std::vector<std::string> out;
-  for (const auto& d : devices) out.push_back(d->name());
+  for (const auto& d : devices)
+    if (!d->unavailable()) out.push_back(d->name());
   return out;
 }
 
 std::shared_ptr<const Device> find_device(const DeviceList& devices, const DeviceName& name) {
   if (name.list.empty())
-    for (const auto& d : devices)
-      if (d->name() == name.text()) return d;
+    for (const auto& d : devices) {
+      if (d->name() != name.text()) continue;
+      if (auto why = d->unavailable())
+        throw RequestError(text("the device ", name.text(), " cannot be used: ", why->message()), why->hint());
+      return d;
+    }
   throw Error(ErrorKind::user, text("unknown device '", name.text(), "'"),
               text("available devices: ", join(names_of(devices), ", "), ", and ", hetero_name, ":A,B for several"));
 }
@@ -123,6 +128,12 @@ std::shared_ptr<const Device> Core::State::device(const std::string& given) cons
 }
 
 std::vector<std::string> Core::get_available_devices() const { return names_of(s_->devices); }
+std::vector<std::pair<std::string, std::string>> Core::unavailable_devices() const {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& d : s_->devices)
+    if (auto why = d->unavailable()) out.emplace_back(d->name(), text(why->message(), "; ", why->hint()));
+  return out;
+}
 std::string Core::device_description(const std::string& device) const {
   return at_border([&] { return s_->device(device)->description(); });
 }

@@ -53,9 +53,12 @@ OpInfo op_info(const Registry& registry, const OpDef& d, const std::vector<std::
     for (size_t i = 0; i < a->allowed_count; ++i) info.allowed.emplace_back(view(a->allowed[i]));
   }
   out.inputs = port_infos(d.inputs()), out.outputs = port_infos(d.outputs());
-  for (const std::string& device : devices)
+  for (const std::string& device : devices) {
     for (const KernelDef& k : registry.kernels(d, device))
       out.kernels.push_back({device, std::string(view(k.record->name))});
+    for (const SourceKernelDef& k : registry.source_kernels(d, device))
+      out.kernels.push_back({device, std::string(view(k.record->name))});
+  }
   out.from = from_text(*d.source);
   out.overrides = d.overrides != nullptr;
   return out;
@@ -77,9 +80,11 @@ std::vector<OpInfo> Core::operations() const {
     std::shared_ptr<const Registry> registry = s_->registry();
     std::map<std::pair<std::string_view, std::string_view>, std::vector<const RuleDef*>> rules;
     for (const RuleDef* r : registry->all_rules()) rules[{view(r->record->op), view(r->record->opset)}].push_back(r);
+    std::vector<std::string> devices;
+    for (const auto& d : s_->devices) devices.push_back(d->name());
     std::vector<OpInfo> out;
     for (const OpDef* d : registry->ops()) {
-      OpInfo& info = out.emplace_back(op_info(*registry, *d, get_available_devices()));
+      OpInfo& info = out.emplace_back(op_info(*registry, *d, devices));
       if (auto it = rules.find({d->name(), d->opset()}); it != rules.end())
         for (const RuleDef* r : it->second) info.rules.push_back(rule_info(*r));
     }

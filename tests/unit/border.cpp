@@ -36,6 +36,10 @@ static_assert(offsetof(graft_extension, raw_passes) == 104 && offsetof(graft_hos
               offsetof(graft_host, set_node_input) == 496 && offsetof(graft_host, last_failure) == 512 &&
               offsetof(graft_host, ref_outputs) == 520 && offsetof(graft_new_node, infos) == 88 &&
               offsetof(graft_new_node, name) == 104);
+static_assert(offsetof(graft_extension, source_kernels) == 120 && offsetof(graft_host, add_launch) == 552 &&
+              offsetof(graft_host, work_size) == 568 && offsetof(graft_launch, entry) == 24 &&
+              offsetof(graft_launch, global) == 88 && sizeof(graft_argument) == 32 &&
+              offsetof(graft_source_kernel, user) == 72 && offsetof(graft_source_kernel, emit) == 88);
 static_assert(offsetof(graft_raw_layer, domain) == 40 && offsetof(graft_raw_layer, inputs) == 56 &&
               offsetof(graft_raw_layer, version) == 96 && offsetof(graft_raw_pass, frameworks) == 40 &&
               offsetof(graft_raw_pass, apply) == 64 && sizeof(graft_raw_value) == 56 &&

@@ -1,0 +1,144 @@
+#include "devices/opencl/custom_layer.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <graft/files.hpp>
+#include <graft/source_kernel.hpp>
+
+#include "base/file.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "readers/kernel_xml.hpp"
+
+namespace graft {
+namespace {
+
+constexpr size_t largest_source = size_t{64} << 20;
+
+struct CustomLayer {
+  std::string file;
+  KernelDescription what;
+  std::vector<Launch::Source> sources;
+
+  const KernelStage& stage() const { return what.stages[0]; }
+};
+
+Format format_of(const std::string& name) {
+  if (name == "BYXF") return Format::byxf;
+  if (name == "YXFB") return Format::yxfb;
+  if (name == "FYXB") return Format::fyxb;
+  return Format::bfyx;  // and ANY
+}
+
+void check_outputs(const CustomLayer& layer, const Emit& ctx) {
+  std::vector<size_t> ports;
+  for (const KernelArgument& a : layer.stage().arguments)
+    if (a.type == "output") ports.push_back(static_cast<size_t>(*a.port));
+  std::sort(ports.begin(), ports.end());
+  ports.erase(std::unique(ports.begin(), ports.end()), ports.end());
+  if (ports.size() != ctx.outputs())
+    fail(layer.file, ":", layer.what.line, ": <Buffers> describes ", ports.size(), " outputs, the operation has ",
+         ctx.outputs());
+}
+
+size_t internal_buffer(const CustomLayer& layer, const KernelArgument& a, Emit& ctx) {
+  int64_t count = ctx.work_size(a.size);
+  if (count <= 0) fail(layer.file, ":", a.line, ": expected a positive size of the buffer, got ", count);
+  return ctx.scratch(static_cast<size_t>(count) * static_cast<size_t>(bits_of(ctx.type(0))) / 8);
+}
+
+std::vector<size_t> sizes(const CustomLayer& layer, const std::vector<std::string>& formulas, Emit& ctx) {
+  const auto& [of_input, port] = layer.stage().dim;
+  std::vector<size_t> out;
+  for (const std::string& f : formulas) {
+    int64_t v = ctx.work_size(f, of_input, port);
+    if (v < 0) fail(layer.file, ":", layer.what.line, ": expected a work size of at least 0, got ", f, " = ", v);
+    out.push_back(static_cast<size_t>(v));
+  }
+  return out;
+}
+
+void emit_layer(const CustomLayer& layer, Emit& ctx) {
+  const KernelStage& s = layer.stage();
+  check_outputs(layer, ctx);
+  Launch l;
+  l.macros = true;
+  l.sources = layer.sources;
+  l.entry = s.entry, l.options = s.options;
+  for (const KernelDefine& d : s.defines) {
+    std::optional<std::string> value = d.parameter.empty() ? std::nullopt : ctx.define_value(d.parameter);
+    std::string plain = value.value_or(d.preset.value_or(""));
+    bool list = d.type == "int[]" || d.type == "float[]";
+    l.defines.emplace_back(d.name, list ? text("(", d.type, ") {", plain, "}") : plain);
+  }
+  std::vector<KernelArgument> arguments = s.arguments;
+  std::sort(arguments.begin(), arguments.end(), [](const auto& a, const auto& b) { return a.index < b.index; });
+  for (const KernelArgument& a : arguments) {
+    auto port = static_cast<size_t>(*a.port);
+    if (a.type == "input") l.arguments.push_back(Argument::input(port, format_of(a.format)));
+    else if (a.type == "output") l.arguments.push_back(Argument::output(port, format_of(a.format)));
+    else l.arguments.push_back(Argument::scratch(internal_buffer(layer, a, ctx)));
+  }
+  if (s.global.empty()) l.global = {static_cast<size_t>(ctx.output(0).shape.elements().value())};
+  else l.global = sizes(layer, s.global, ctx);
+  l.local = sizes(layer, s.local, ctx);
+  ctx.launch(l);
+}
+
+CustomLayer load_layer(const std::string& file, KernelDescription d) {
+  CustomLayer out{file, std::move(d), {}};
+  for (const KernelArgument& a : out.stage().arguments)
+    if (a.kind == KernelArgument::Kind::data)
+      throw Error(ErrorKind::unsupported, text(file, ":", a.line, ": <Data> arguments are not supported"),
+                  "weights are inputs of the operation: <Tensor type=\"input\" port-index=\"...\">");
+  for (const std::string& name : out.stage().sources) {
+    std::string folder = folder_of(file);
+    std::string path = name.starts_with('/') || folder.empty() ? name : text(folder, "/", name);
+    try {
+      out.sources.push_back({read_text_file(path, largest_source), path});
+    } catch (const Error& e) {
+      throw Error(ErrorKind::io, text(file, ":", out.stage().line, ": ", e.message()));
+    }
+  }
+  return out;
+}
+
+// The records refer to the kernels; never destroyed, like other definitions.
+struct CustomLayers {
+  std::string name;
+  std::vector<SourceKernel> kernels;
+  std::vector<const graft_source_kernel*> records;
+  graft_extension extension{};
+};
+
+}  // namespace
+
+std::shared_ptr<const Records> open_custom_layers(const std::string& path) {
+  return with_context(
+      [&] {
+        std::error_code ec;
+        std::string full = std::filesystem::canonical(path, ec).string();
+        if (ec) throw_io("cannot open '", path, "': ", ec.message());
+        auto* all = new CustomLayers;
+        all->name = stem_of(full);
+        for (KernelDescription& d : read_kernel_xml(path)) {
+          if (d.device != KernelDevice::gpu) {
+            log_warning(path, ":", d.line, ": the custom layer '", d.layer, "' of type MVCL is not used: there is no VPU");
+            continue;
+          }
+          auto layer = std::make_shared<const CustomLayer>(load_layer(path, std::move(d)));
+          SourceKernel kernel("GPU", "custom_layer");
+          kernel.of(layer->what.layer).configured().emit([layer](Emit& ctx) { emit_layer(*layer, ctx); });
+          all->kernels.push_back(std::move(kernel));
+        }
+        for (SourceKernel& k : all->kernels) all->records.push_back(k.seal());
+        graft_extension& e = all->extension;
+        e.size = sizeof e, e.abi_version = GRAFT_ABI_VERSION;
+        e.name = str(all->name), e.version = str("1");
+        e.source_kernels = all->records.data(), e.source_kernel_count = all->records.size();
+        return read_records(e, Source::library, full);
+      },
+      [&] { return text("loading the custom layers of '", path, "'"); });
+}
+
+}  // namespace graft

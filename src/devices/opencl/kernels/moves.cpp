@@ -1,0 +1,216 @@
+// Operations that move elements without looking at them: boxes with strides on both sides.
+#include "cl_kernel.hpp"
+
+namespace graft {
+namespace {
+
+void emit_transpose(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values(), strides = cl_strides(in), order = cl_values(ctx, 1, "order"), dims;
+  ClBox from;
+  for (size_t i = 0; i < in.size(); ++i) {
+    size_t axis = order.empty() ? in.size() - 1 - i : cl_axis(order[i], in.size());
+    dims.push_back(in[axis]), from.strides.push_back(strides[axis]);
+  }
+  cl_move(ctx, dims, from);
+}
+
+void emit_concat(Emit& ctx) {
+  std::vector<int64_t> out = ctx.output(0).shape.values(), strides = cl_strides(out);
+  size_t axis = cl_axis(ctx.attr<int64_t>("axis"), out.size());
+  int64_t at = 0;
+  for (size_t i = 0; i < ctx.inputs(); ++i) {
+    std::vector<int64_t> in = ctx.shape(i).values();
+    cl_move(ctx, i, 0, in, cl_dense(in), {at * strides[axis], strides});
+    at += in[axis];
+  }
+}
+
+void emit_split(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values(), strides = cl_strides(in);
+  size_t axis = cl_axis(cl_values(ctx, 1, "axis").at(0), in.size());
+  int64_t at = 0;
+  for (size_t i = 0; i < ctx.outputs(); ++i) {
+    std::vector<int64_t> out = ctx.output(i).shape.values();
+    cl_move(ctx, 0, i, out, {at * strides[axis], strides}, cl_dense(out));
+    at += out[axis];
+  }
+}
+
+// The first element of a slice, as NumPy clamps it.
+int64_t first_of(int64_t n, int64_t start, int64_t step) {
+  if (start < 0) start = std::max<int64_t>(start + n, step > 0 ? 0 : -1);
+  return std::min(start, step > 0 ? n : n - 1);
+}
+
+void emit_slice(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values(), out = ctx.output(0).shape.values();
+  std::vector<int64_t> start = cl_values(ctx, 1, "start"), step = cl_values(ctx, 3, "step"), axes;
+  if (ctx.has_input(4)) axes = cl_values(ctx, 4, "axes");
+  else
+    for (size_t i = 0; i < start.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  ClBox from = cl_dense(in);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    size_t a = cl_axis(axes[i], in.size());
+    from.offset += first_of(in[a], start[i], step[i]) * from.strides[a];
+    from.strides[a] *= out[a] > 1 ? step[i] : 1;
+  }
+  cl_move(ctx, out, from);
+}
+
+bool in_mask(Emit& ctx, std::string_view name, size_t i) {
+  auto mask = ctx.attr<std::vector<int64_t>>(name);
+  return i < mask.size() && mask[i] != 0;
+}
+void emit_strided_slice(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values(), out = ctx.output(0).shape.values(), strides = cl_strides(in);
+  std::vector<int64_t> begin = cl_values(ctx, 1, "begin"), step(begin.size(), 1);
+  if (ctx.has_input(3)) step = cl_values(ctx, 3, "strides");
+  size_t used = 0, axis = 0, at = 0;
+  for (size_t i = 0; i < begin.size(); ++i)
+    used += !in_mask(ctx, "ellipsis_mask", i) && !in_mask(ctx, "new_axis_mask", i);
+  ClBox from;
+  auto whole = [&](size_t count) {
+    for (; count > 0; --count, ++at) from.strides.push_back(strides[axis++]);
+  };
+  bool ellipsis = false;
+  for (size_t i = 0; i < begin.size(); ++i) {
+    if (in_mask(ctx, "ellipsis_mask", i)) {
+      whole(in.size() - used);
+      ellipsis = true;
+    } else if (in_mask(ctx, "new_axis_mask", i)) {
+      from.strides.push_back(0), ++at;
+    } else if (in_mask(ctx, "shrink_axis_mask", i)) {
+      from.offset += (begin[i] < 0 ? begin[i] + in[axis] : begin[i]) * strides[axis];
+      ++axis;
+    } else {
+      int64_t first =
+          in_mask(ctx, "begin_mask", i) ? (step[i] < 0 ? in[axis] - 1 : 0) : first_of(in[axis], begin[i], step[i]);
+      from.offset += first * strides[axis];
+      from.strides.push_back(strides[axis] * (out.at(at) > 1 ? step[i] : 1));
+      ++axis, ++at;
+    }
+  }
+  if (!ellipsis) whole(in.size() - axis);
+  cl_move(ctx, out, from);
+}
+
+// Every axis becomes two: the repetitions, and the axis itself.
+void emit_tile(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values(), out = ctx.output(0).shape.values(), dims;
+  in.insert(in.begin(), out.size() - in.size(), 1);
+  std::vector<int64_t> strides = cl_strides(in);
+  ClBox from;
+  for (size_t i = 0; i < out.size(); ++i) {
+    dims.insert(dims.end(), {in[i] ? out[i] / in[i] : 0, in[i]});
+    from.strides.insert(from.strides.end(), {0, strides[i]});
+  }
+  cl_move(ctx, dims, from);
+}
+
+void emit_broadcast(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values(), out = ctx.output(0).shape.values(), strides = cl_strides(in);
+  auto mode = ctx.attr<std::string>("mode");
+  ClBox from{0, std::vector<int64_t>(out.size(), 0)};
+  if (mode == "explicit") {
+    std::vector<int64_t> axes = cl_values(ctx, 2, "axes_mapping");
+    for (size_t i = 0; i < axes.size() && i < in.size(); ++i)
+      from.strides[cl_axis(axes[i], out.size())] = in[i] == 1 ? 0 : strides[i];
+  } else if (mode == "pdpd") {
+    unsupported("expected numpy broadcasting, got pdpd");
+  } else {
+    from.strides = cl_broadcast(in, out);
+  }
+  cl_move(ctx, out, from);
+}
+
+// The input's dimensions split into finer ones, which are permuted.
+void reordered(Emit& ctx, const std::vector<int64_t>& finer, const std::vector<size_t>& order) {
+  std::vector<int64_t> strides = cl_strides(finer), dims;
+  ClBox from;
+  for (size_t i : order) dims.push_back(finer[i]), from.strides.push_back(strides[i]);
+  cl_move(ctx, dims, from);
+}
+void emit_depth_to_space(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values();
+  auto block = ctx.attr<int64_t>("block_size");
+  bool depth_first = ctx.attr<std::string>("mode") == "depth_first";
+  size_t n = in.size() - 2;
+  std::vector<int64_t> finer{in[0]};
+  int64_t depth = in[1];
+  for (size_t i = 0; i < n; ++i) depth /= block;
+  if (depth_first) finer.push_back(depth);
+  for (size_t i = 0; i < n; ++i) finer.push_back(block);
+  if (!depth_first) finer.push_back(depth);
+  for (size_t i = 0; i < n; ++i) finer.push_back(in[2 + i]);
+  std::vector<size_t> order{0, depth_first ? 1 : n + 1};
+  for (size_t i = 0; i < n; ++i) order.insert(order.end(), {n + 2 + i, depth_first ? 2 + i : 1 + i});
+  reordered(ctx, finer, order);
+}
+void emit_space_to_depth(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values();
+  auto block = ctx.attr<int64_t>("block_size");
+  bool depth_first = ctx.attr<std::string>("mode") == "depth_first";
+  size_t n = in.size() - 2;
+  std::vector<int64_t> finer{in[0], in[1]};
+  for (size_t i = 0; i < n; ++i) finer.insert(finer.end(), {in[2 + i] / block, block});
+  std::vector<size_t> order{0};
+  if (depth_first) order.push_back(1);
+  for (size_t i = 0; i < n; ++i) order.push_back(3 + 2 * i);
+  if (!depth_first) order.push_back(1);
+  for (size_t i = 0; i < n; ++i) order.push_back(2 + 2 * i);
+  reordered(ctx, finer, order);
+}
+void emit_shuffle_channels(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values();
+  auto group = ctx.attr<int64_t>("group");
+  size_t axis = cl_axis(ctx.attr<int64_t>("axis"), in.size());
+  int64_t outer = cl_count(std::span(in).first(axis)), inner = cl_count(std::span(in).subspan(axis + 1));
+  reordered(ctx, {outer, group, in[axis] / group, inner}, {0, 2, 1, 3});
+}
+
+// ---- Pad: positions outside of the data are mapped into it, or filled ----
+
+void emit_pad(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values(), out = ctx.output(0).shape.values(), strides = cl_strides(in);
+  std::vector<int64_t> begin = cl_values(ctx, 1, "pads");
+  auto mode = ctx.attr<std::string>("pad_mode");
+  bool constant = mode == "constant", value = constant && ctx.has_input(3);
+  ClKernel k(ctx, "pad");
+  k.cells_in(0, "x").cells_out(0, "y");
+  if (value) k.cells_in(3, "value");
+  k.numbers("n", in).numbers("b", begin).numbers("s", strides).numbers("o", out);
+  std::string body = "  int i = get_global_id(0), rest = i, from = 0, inside = 1, c;\n";
+  for (size_t a = in.size(); a-- > 0;) {
+    std::string t = std::to_string(a);
+    body += "  c = rest % o" + t + " - b" + t + "; rest /= o" + t + ";\n";
+    if (constant) body += "  inside = inside && c >= 0 && c < n" + t + ";\n";
+    else if (mode == "edge") body += "  c = clamp(c, 0, n" + t + " - 1);\n";
+    else if (mode == "reflect") body += "  c = c < 0 ? -c : c >= n" + t + " ? 2 * (n" + t + " - 1) - c : c;\n";
+    else body += "  c = c < 0 ? -c - 1 : c >= n" + t + " ? 2 * n" + t + " - 1 - c : c;\n";
+    body += "  from += c * s" + t + ";\n";
+  }
+  body += std::string("  y[i] = inside ? x[from] : ") + (value ? "value[0]" : "(E_y)0") + ";";
+  k.run(body, {cl_count(out)});
+}
+
+}  // namespace
+
+Definitions opencl_moves() {
+  Definitions all;
+  auto add = [&](const char* op, void (*f)(Emit&)) { all += SourceKernel("GPU", "move").of(op).emit(f); };
+  add("Transpose", emit_transpose);
+  add("Concat", emit_concat);
+  add("Split", emit_split);
+  add("VariadicSplit", emit_split);
+  add("Slice", emit_slice);
+  add("StridedSlice", emit_strided_slice);
+  add("Tile", emit_tile);
+  add("Broadcast", emit_broadcast);
+  add("DepthToSpace", emit_depth_to_space);
+  add("SpaceToDepth", emit_space_to_depth);
+  add("ShuffleChannels", emit_shuffle_channels);
+  all += SourceKernel("GPU", "pad").of("Pad").emit(emit_pad);
+  return all;
+}
+
+}  // namespace graft

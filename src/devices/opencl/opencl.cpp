@@ -1,0 +1,95 @@
+#include "devices/opencl/opencl.hpp"
+
+#include "base/text.hpp"
+#include "devices/opencl/program.hpp"
+#include "infer/decompose.hpp"
+#include "infer/inference.hpp"
+#include "schema/resolve.hpp"
+
+namespace graft {
+namespace {
+
+class OpenclDevice final : public Device {
+ public:
+  std::string name() const override { return "GPU"; }
+  std::string description() const override {
+    OpenclMachine& m = machine();
+    return text(m.name(), ", ", m.version());
+  }
+  bool uses_host_memory() const override { return false; }
+  std::optional<Error> unavailable() const override {
+    const Error* e = std::get_if<Error>(&OpenclMachine::find());
+    return e ? std::optional(*e) : std::nullopt;
+  }
+  std::unique_ptr<Program> compile(Graph graph, const Registry& registry,
+                                   const CompileOptions& options) const override {
+    return std::make_unique<OpenclProgram>(std::move(graph), registry, machine(), name(), options);
+  }
+  std::vector<Support> query(const Graph& graph, const Registry& registry,
+                             const CompileOptions& options) const override {
+    Graph copy = graph.clone();
+    Inference inference(registry, copy, options.limits);
+    inference.infer_all();
+    std::vector<Support> out(graph.end_id());
+    for (NodeId id : copy.topological_order()) {
+      try {
+        out[id] = {true, supported(copy, id, registry, inference, options)};
+      } catch (const Error& e) {
+        if (e.kind() == ErrorKind::internal) throw;
+        out[id] = {false, e.message()};
+      }
+    }
+    return out;
+  }
+
+ private:
+  static OpenclMachine& machine() {
+    const auto& found = OpenclMachine::find();
+    if (const Error* e = std::get_if<Error>(&found)) throw Error(*e);
+    return *std::get<OpenclMachine*>(found);
+  }
+
+  // The kernel of a node; throws where there is none.
+  std::string supported(const Graph& g, NodeId id, const Registry& registry, Inference& inference,
+                        const CompileOptions& options) const {
+    const Node& n = g[id];
+    for (const Output& o : n.outputs) check_element_type(machine(), o.info.type);
+    if (n.is("Parameter") || n.is("Result") || n.is("Constant")) return "";
+    const OpDef& op = definition(registry, n);
+    if (is_constant(g, id, op, inference)) return "";
+    if (op.record->decomposition.size && !registry.has_kernel(op, name()))
+      return decomposed(g, id, op, registry, options);
+    OpenclNode node{registry, op, g, id, [&](size_t i) { return inference.constant(n.inputs[i]); }};
+    Choice choice;
+    bool known = true, outputs = true;
+    for (ValueId v : n.inputs) known = known && (!v.present() || g.info(v).shape.is_static());
+    for (const Output& o : n.outputs) outputs = outputs && o.info.shape.is_static();
+    if (known && !outputs) throw_unsupported("data-dependent output shapes are not supported on ", name());
+    if (known) emit_node(machine(), name(), node, choice);
+    else accept_node(name(), node, choice);
+    return choice.kernel;
+  }
+  static bool is_constant(const Graph& g, NodeId id, const OpDef& op, Inference& inference) {
+    if (op.has(GRAFT_OP_SINK) || g[id].outputs.empty()) return false;
+    for (uint32_t i = 0; i < g[id].outputs.size(); ++i)
+      if (!inference.constant({id, i})) return false;
+    return true;
+  }
+  // All parts of a decomposition must run here.
+  std::string decomposed(const Graph& g, NodeId id, const OpDef& op, const Registry& registry,
+                         const CompileOptions& options) const {
+    std::vector<std::optional<Info>> inputs;
+    for (ValueId v : g[id].inputs) inputs.push_back(v.present() ? std::optional(g.info(v)) : std::nullopt);
+    Graph parts = decomposition(registry, op, g[id], inputs);
+    std::vector<Support> inside = query(parts, registry, options);
+    for (NodeId p : parts.topological_order())
+      if (!inside[p].supported) throw_unsupported(parts[p].type, " of its decomposition: ", inside[p].reason);
+    return "decomposed";
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_opencl_device() { return std::make_unique<OpenclDevice>(); }
+
+}  // namespace graft
