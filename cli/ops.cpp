@@ -140,7 +140,7 @@ void list_operations(std::vector<OpInfo> all, const OpsOptions& o) {
   if (o.missing)
     std::erase_if(all, [&](const OpInfo& op) {
       return (o.device.empty() ? !op.kernels.empty() : op.has_kernel(o.device)) || op.name == "Parameter" ||
-             op.name == "Result";
+             op.name == "Result" || op.name == "Constant";
     });
   if (o.json) {
     nlohmann::json list = nlohmann::json::array();
@@ -149,9 +149,9 @@ void list_operations(std::vector<OpInfo> all, const OpsOptions& o) {
   }
   std::string which = o.device.empty() ? "" : text(" for ", o.device);
   if (o.missing && all.empty()) return (void)std::printf("every known operation has a kernel%s\n", which.c_str());
-  std::printf("%-52s %-10s %-12s %s\n", "operation", "opset", "kernels", "imported from");
+  std::printf("%-52s %-10s %-14s %s\n", "operation", "opset", "kernels", "imported from");
   for (const OpInfo& op : all)
-    std::printf("%-52s %-10s %-12s %s\n", op.name.c_str(), op.opset.c_str(), kernel_devices(op).c_str(),
+    std::printf("%-52s %-10s %-14s %s\n", op.name.c_str(), op.opset.c_str(), kernel_devices(op).c_str(),
                 join(op.frameworks(), ", ").c_str());
   std::printf("%zu operations%s%s\n", all.size(), o.missing ? " without a kernel" : "", o.missing ? which.c_str() : "");
 }

@@ -183,11 +183,14 @@ class Libraries(Case):
             self.good(*command, "-l", library, "--extensions", library + "," + self.extension("passed_layer"), "--extensions", os.path.relpath(library, self.folder))
 
     def test_kernels_for_other_devices(self):
+        self.write("kernels.xml", '<CustomLayer name="Other" type="SimpleGPU" version="1"><Kernel entry="other"><Source filename="other.cl"/></Kernel>'
+                   '<Buffers><Tensor arg-index="0" type="output" port-index="0"/></Buffers></CustomLayer>')
+        self.write("other.cl", "__kernel void other(__global float* y) {}")
         for command in ("run", "bench", "explain", "convert"):
-            r = graft(command, self.model, "-l", self.extension(), "-c", "kernels.xml", "-d", "CPU")
+            r = graft(command, self.model, "-l", self.extension(), "-c", "nothing.xml", "-d", "CPU", cwd=self.folder)
             self.assertEqual(r.status, 1, r.all)
-            self.assertIn("-c kernels.xml is not supported: custom kernels need a GPU or VPU device", r.err)
-            self.assertIn("load it with -l LIBRARY", r.err)
+            self.assertIn("extension not found: 'nothing.xml'", r.err)
+        self.good("run", "-m", self.model, "-l", self.extension(), "-c", "kernels.xml", "-d", "CPU")
 
     def test_two_libraries_that_define_the_same_are_still_refused(self):
         other = self.path("copy.so")

@@ -19,6 +19,14 @@ auto compiling(const Node& node, const std::string& kernel, F&& body) {
                       [&] { return text("compiling the kernel '", kernel, "' for ", describe(node)); });
 }
 
+// Kernels that the user has named, and that did not take a node.
+void report_declined(const std::vector<SourceKernelDef>& kernels, const Choice& choice, const Node& node) {
+  for (size_t i = 0; i < choice.declined.size() && i < kernels.size(); ++i)
+    if (kernels[i].record->flags & GRAFT_SOURCE_KERNEL_CONFIGURED)
+      log_warning("the custom layer of '", kernels[i].source->title(), "' is not used for ", describe(node), ": ",
+                  choice.declined[i].second);
+}
+
 void check_kernel(const OpenclMachine& machine, const OpenclBinary& program, const OpenclLaunch& l) {
   int32_t code = 0;
   cl::OwnedKernel kernel(cl::api().create_kernel(program.get(), l.entry.c_str(), &code));
@@ -108,6 +116,7 @@ OpenclWork OpenclProgram::compute(Draft& draft, NodeId id) {
                       return copy ? &copy : draft.inference.constant(n.inputs[i]);
                     }};
     OpenclWork out = emit_node(machine_, device_, node, w.choice);
+    report_declined(registry_.source_kernels(*w.op, device_), w.choice, n);
     w.kind = Work::kernel;
     w.inputs.assign(n.inputs.size(), Layout::plain);
     w.outputs.assign(n.outputs.size(), Layout::plain);

@@ -41,6 +41,9 @@ inline std::string_view cl_compute(DType t) {
 inline constexpr std::string_view cl_preamble = R"(
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
+typedef double SUM;
+#else
+typedef float SUM;
 #endif
 ushort to_bf16(float v) {
   uint b = as_uint(v);
@@ -117,6 +120,7 @@ class ClKernel {
     l_.sources = {{source, ""}};
     for (int64_t g : global) l_.global.push_back(static_cast<size_t>(g));
     l_.local = std::move(local);
+    l_.options = "-w";
     ctx_.launch(l_);
   }
 
@@ -213,6 +217,52 @@ struct ClWalk {
   }
 };
 
+inline size_t cl_axis(int64_t axis, size_t rank) {
+  auto n = static_cast<int64_t>(rank);
+  if (axis < -n || axis >= n) unsupported("expected an axis of a tensor of rank ", rank, ", got ", axis);
+  return static_cast<size_t>(axis < 0 ? axis + n : axis);
+}
+
+// Some axes of a tensor belong together: a work item per set of positions on the other axes loops over them.
+struct ClSlots {
+  std::vector<int64_t> dims;   // of the other axes
+  std::vector<int64_t> inner;  // of the axes of a slot
+  std::vector<int64_t> outer_strides, inner_strides;
+
+  ClSlots(std::span<const int64_t> all, const std::vector<bool>& together) {
+    std::vector<int64_t> strides = cl_strides(all);
+    for (size_t i = 0; i < all.size(); ++i) {
+      (together[i] ? inner : dims).push_back(all[i]);
+      (together[i] ? inner_strides : outer_strides).push_back(strides[i]);
+    }
+  }
+  int64_t count() const { return cl_count(dims); }
+  int64_t share() const { return cl_count(inner); }
+  // Declares `int at_0`, the first element of slot `i`.
+  std::string begin(ClKernel& k) const { return ClWalk(dims, {outer_strides}).code(k); }
+  // `body` for every element of the slot, at `int p`.
+  std::string each(ClKernel& k, const std::string& body) {
+    ClWalk walk(inner, {inner_strides});
+    if (!declared_) k.numbers("q", walk.dims).numbers("r", walk.strides[0]);
+    declared_ = true;
+    std::string loops, at = "at_0";
+    for (size_t i = 0; i < walk.dims.size(); ++i) {
+      std::string n = std::to_string(i);
+      loops += "  for (int j" + n + " = 0; j" + n + " < q" + n + "; ++j" + n + ")\n";
+      at += " + j" + n + " * r" + n;
+    }
+    return loops + "  { int p = " + at + "; " + body + " }\n";
+  }
+
+ private:
+  bool declared_ = false;
+};
+inline std::vector<bool> cl_axes(const std::vector<int64_t>& axes, size_t rank) {
+  std::vector<bool> out(rank, false);
+  for (int64_t a : axes) out[cl_axis(a, rank)] = true;
+  return out;
+}
+
 // Copies a box of these dimensions from input `in` to output `out`, each with its own offset and strides.
 struct ClBox {
   int64_t offset = 0;
@@ -236,11 +286,6 @@ inline std::vector<int64_t> cl_values(Emit& ctx, size_t input, std::string_view 
   auto v = ctx.values<int64_t>(input);
   if (!v) unsupported("expected constant ", what);
   return *v;
-}
-inline size_t cl_axis(int64_t axis, size_t rank) {
-  auto n = static_cast<int64_t>(rank);
-  if (axis < -n || axis >= n) unsupported("expected an axis of a tensor of rank ", rank, ", got ", axis);
-  return static_cast<size_t>(axis < 0 ? axis + n : axis);
 }
 
 // Strides of a tensor that is broadcast to `out`, aligned at the last dimension.
