@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Proves against OpenVINO, ONNX Runtime, OpenCV, TensorFlow, PyTorch and the last Model Optimizer from PyPI, in virtual
+# Proves against OpenVINO, ONNX Runtime, OpenCV, TensorFlow, MXNet, PyTorch and the last Model Optimizer from PyPI, in virtual
 # environments under build/: what we write loads there and gives the same numbers, what they write loads here. Ends with
 # status 0 and a note when the registry does not answer. The stage `zoo` has a program and options of its own:
 # --only zoo --filter 'hf_*' --limit 20. The stage `python` is scripts/python_oracle.sh, `extensions` is
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 venv=build/oracle/venv
 graft() {
   cmake --preset release -DGRAFT_TESTS=ON >/dev/null
-  cmake --build --preset release -j "$(nproc)" --target graft graft_tests | tail -n 1
+  cmake --build --preset release -j "$(nproc)" --target graft graft_tests graft_cases | tail -n 1
 }
 zoo() {
   if ! scripts/zoo.sh; then
@@ -47,6 +47,9 @@ if ! scripts/peers.sh; then
 fi
 if [[ $# = 0 || "$*" =~ architectures|operations|keras ]]; then
   scripts/frameworks.sh || echo "oracle: without OpenCV or TensorFlow, the package registry does not answer (build/oracle/pip.log)"
+fi
+if [[ $# = 0 || "$*" =~ --only.*mxnet ]]; then
+  scripts/mxnet.sh || echo "oracle: without MXNet, the package registry does not answer (build/oracle/pip.log)"
 fi
 if [[ $# = 0 || "$*" =~ --only.*mo ]]; then
   scripts/mo.sh || echo "oracle: without the Model Optimizer, the package registry does not answer (build/oracle/pip.log)"

@@ -7,6 +7,8 @@
   operations     single operations, control flow and lookup tables of TensorFlow, against TensorFlow
   mo             command lines of the Model Optimizer, given to the last one and to graft convert
   keras          each layer of Keras that the Model Optimizer's documentation lists, against TensorFlow
+  mxnet          operators and whole models of MXNet, with the values that it computes; recorded MXNet and Kaldi models, against the
+                 last Model Optimizer
 
 Exit status 1 when something differs that is not in known_differences.txt.
 """
@@ -219,6 +221,39 @@ def made(opt, report, openvino):
     shutil.rmtree(work, ignore_errors=True)
 
 
+def mxnet(opt, report):
+    """Cases that MXNet writes, in all modes and on both devices."""
+    python = os.path.abspath(os.path.join(opt.environments, "mxnet", "bin", "python"))
+    if not os.path.exists(python):
+        print("mxnet: skipped, there is no %s (scripts/mxnet.sh)" % python)
+        return
+    programs = os.path.dirname(os.path.abspath(opt.graft))
+    made = os.path.abspath(os.path.join(opt.environments, "mxnet_made"))
+    for part, script in (("operators", "mxnet_operators.py"), ("models", "mxnet_models.py")):
+        shutil.rmtree(os.path.join(made, part), ignore_errors=True)
+        os.makedirs(os.path.join(made, part))
+        p = subprocess.run([python, os.path.join(HERE, script), os.path.join(made, part)], capture_output=True, text=True)
+        report.say("mxnet: made", part, "differs" if p.returncode else "same", p.stderr.strip()[-300:])
+    for file in sorted(os.listdir(os.path.join(made, "operators"))):
+        passed(report, "mxnet: operators", file, [os.path.join(programs, "graft_tests"), os.path.join(made, "operators", file)])
+    for device in ("CPU", "REFERENCE"):
+        for more in ([], ["--through-ir"]):
+            passed(report, "mxnet: models", " ".join([device, *more]),
+                   [os.path.join(programs, "graft_cases"), "-v", "--device", device, *more, os.path.join(made, "models", "cases.json")])
+    work = os.path.join(opt.environments, "mo_recorded")
+    cases = [os.path.join(opt.data, g, "cases.json") for g in ("mxnet", "kaldi")] + [os.path.join(made, "models", "cases.json")]
+    only = ["--only", *opt.networks] if opt.networks else []
+    subprocess.run([python, os.path.join(HERE, "mo_recorded.py"), "--graft", opt.graft, "--work", work, *[c for c in cases if os.path.exists(c)], *only],
+                   check=True, stderr=subprocess.DEVNULL)
+    print_table(report, "mo of recorded models", os.path.join(work, "table.json"))
+
+
+def passed(report, group, name, command):
+    """A test program: all of its cases at once."""
+    p = subprocess.run(command, capture_output=True, text=True)
+    report.say(group, name, "differs" if p.returncode else "same", (p.stdout + p.stderr).strip()[:600])
+
+
 def mo(opt, report):
     """Table of what the last Model Optimizer and graft convert make of the same command lines."""
     python = os.path.join(opt.environments, "mo", "bin", "python")
@@ -228,16 +263,20 @@ def mo(opt, report):
     work = os.path.join(opt.environments, "mo_lines")
     only = ["--only", *opt.networks] if opt.networks else []
     subprocess.run([python, os.path.join(HERE, "mo_lines.py"), "--mo", os.path.join(os.path.dirname(python), "mo"), "--graft", opt.graft, "--work", work, *only], check=True)
-    with open(os.path.join(work, "table.json")) as f:
+    print_table(report, "mo", os.path.join(work, "table.json"))
+
+
+def print_table(report, group, path):
+    with open(path) as f:
         table = json.load(f)
     print("%-42s %-8s %-8s %-9s %s" % ("command line", "mo", "graft", "differ by", "verdict"))
     for row in table:
-        known = report.known.get("mo/" + row["line"])
+        known = report.known.get("%s/%s" % (group, row["line"]))
         explained = row["verdict"] == "differs" and known is not None
         far = "" if row["difference"] is None else "%.1e" % row["difference"]
         verdict = "explained: " + known if explained else row["verdict"] + (": " + row["why"] if row["verdict"] == "differs" else "")
         print("%-42s %-8s %-8s %-9s %s" % (row["line"], row["mo"], row["graft"], far, verdict))
-        report.say("mo", row["line"], row["verdict"], row["why"])
+        report.say(group, row["line"], row["verdict"], row["why"])
 
 
 def main():
@@ -246,9 +285,9 @@ def main():
     ap.add_argument("--models", required=True)
     ap.add_argument("--data", required=True)
     ap.add_argument("--groups", default="onnx-node,real-onnx,opencv-onnx,onnx-backend")
-    ap.add_argument("--only", default="cases,recorded,networks,architectures,operations,mo,keras")
-    ap.add_argument("--environments", default="build/oracle", help="folder with the environments opencv, tensorflow and mo")
-    ap.add_argument("--networks", nargs="*", default=[], help="only these of architectures, operations, mo and keras")
+    ap.add_argument("--only", default="cases,recorded,networks,architectures,operations,mo,keras,mxnet")
+    ap.add_argument("--environments", default="build/oracle", help="folder with the environments opencv, tensorflow, mxnet and mo")
+    ap.add_argument("--networks", nargs="*", default=[], help="only these of architectures, operations, mo, keras and the models that mo and mxnet share")
     ap.add_argument("--keep", action="store_true", help="takes the networks of the last time, where they are")
     opt = ap.parse_args()
     report = Report(read_known(os.path.join(HERE, "known_differences.txt")))
@@ -268,6 +307,8 @@ def main():
         mo(opt, report)
     if "keras" in parts:
         architectures.run(opt, report, openvino, "keras", (("tensorflow", "keras_layers.py"),))
+    if "mxnet" in parts:
+        mxnet(opt, report)
     return report.close()
 
 
