@@ -25,7 +25,7 @@ python3 scripts/bundle_seeds.py build/fuzz/corpus/tensor_bundle
 python3 tests/fuzz/onnx_seeds.py build/fuzz/corpus/onnx/layers
 python3 tests/fuzz/kaldi_seeds.py build/fuzz/corpus/kaldi
 failed=0
-for target in ${TARGETS:-check enumerate onnx onnx_value caffe kaldi tensorflow proto_text ir text mapping replacement tensor_bundle kernel_xml \
+for target in ${TARGETS:-check enumerate onnx onnx_value caffe kaldi mxnet tensorflow proto_text ir text mapping replacement tensor_bundle kernel_xml \
                          execute_onnx execute_ir execute_tensorflow execute_caffe}; do
   if [ "$target" = check ]; then
     echo "== every kernel on generated cases"
