@@ -1,12 +1,12 @@
 #include "import/replace_config.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "import/replace_json.hpp"
+#include "readers/json.hpp"
 
 namespace graft {
 
@@ -14,32 +14,13 @@ using nlohmann::json;
 
 json parse_replacement_json(std::string_view bytes, const std::string& file, const ReplacementLimits& limits) {
   if (bytes.size() > limits.bytes) throw_user(file, ": expected at most ", limits.bytes, " bytes, got ", bytes.size());
-  // The parser itself keeps the last of two equal keys and does not limit the nesting depth.
-  std::vector<std::set<std::string>> keys;
-  size_t values = 0;
-  auto check = [&](int depth, json::parse_event_t event, json& v) {
-    using Event = json::parse_event_t;
-    if (depth > limits.depth) throw_user(file, ": values are nested more than ", limits.depth, " deep");
-    if (++values > limits.values) throw_user(file, ": the file has more than ", limits.values, " values");
-    if (event == Event::object_start) keys.emplace_back();
-    if (event == Event::object_end) keys.pop_back();
-    if (event == Event::key && !keys.back().insert(v.get<std::string>()).second)
-      throw_user(file, ": duplicate key '", v.get<std::string>(), "'");
-    return true;
-  };
-  try {
-    return json::parse(bytes.begin(), bytes.end(), check);
-  } catch (const json::parse_error& e) {
-    size_t at = std::min(e.byte ? e.byte - 1 : 0, bytes.size());
-    auto line = 1 + std::count(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(at), '\n');
-    std::string_view near = bytes.substr(at);
-    near = near.substr(0, std::min<size_t>(near.find('\n'), 20));
-    throw Error(ErrorKind::user,
-                text(file, ':', line, ": invalid JSON", near.empty() ? ": unexpected end" : text(", at '", near, "'")),
-                "strings need \"double quotes\", the last item of a list has no comma, comments are not allowed");
-  } catch (const json::exception& e) {
-    throw_user(file, ": invalid JSON: ", e.what());
-  }
+  return parse_json(
+      bytes, file,
+      {.depth = limits.depth,
+       .too_deep = {},
+       .values = limits.values,
+       .unique_keys = true,
+       .hint = "strings need \"double quotes\", the last item of a list has no comma, comments are not allowed"});
 }
 
 namespace {

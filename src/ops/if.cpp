@@ -147,7 +147,8 @@ Definitions define_if() {
       .infer(if_infer)
       .reference(if_prepare, if_run)
       .import(onnx("If").expand(import_if))
-      .import(tensorflow("If").domain("graft").expand(import_if));
+      .import(tensorflow("If").domain("graft").expand(import_if))
+      .import(mxnet("If").domain("graft").expand(import_if));
 }
 
 }  // namespace graft

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
+#include "readers/mxnet_control.hpp"
 #include "readers/mxnet_symbol.hpp"
 #include "readers/python_text.hpp"
 
@@ -60,20 +61,52 @@ class MxnetReader {
     m.framework = "mxnet";
     m.position_unit = "node";
     m.producer = text("MXNet ", s_.version / 10000, '.', s_.version / 100 % 100, '.', s_.version % 100);
-    m.opsets[""] = m.opsets[std::string(mxnet_custom_domain)] = s_.version;
-    count_outputs();
-    name_values();
-    for (size_t i = 0; i < s_.nodes.size(); ++i)
-      if (!s_.nodes[i].is_variable()) m.graph.nodes.push_back(layer(i));
+    m.opsets[""] = m.opsets[std::string(mxnet_custom_domain)] = m.opsets["graft"] = s_.version;
+    layers(m.graph);
     find_types();
     variables(m.graph);
-    for (const auto& [node, output] : s_.heads) m.graph.outputs.push_back({names_[node][output], {}, {}});
     std::set<std::string> given;
     std::erase_if(m.graph.outputs, [&](const RawValue& v) { return !given.insert(v.name).second; });
     return m;
   }
 
  private:
+  // A sub-graph: its names get a prefix, its variables are values of the graph around it.
+  MxnetReader(const MxnetReader& around, const MxnetSymbol& s, std::string prefix, std::vector<std::string> bound)
+      : s_(s),
+        file_(around.file_),
+        params_(around.params_),
+        limits_(around.limits_),
+        prefix_(std::move(prefix)),
+        bound_(std::move(bound)),
+        is_body_(true),
+        made_(around.made_) {}
+
+  void layers(RawGraph& g) {
+    count_outputs();
+    name_values();
+    for (size_t i = 0; i < s_.nodes.size(); ++i) {
+      if (s_.nodes[i].is_variable()) continue;
+      // The condition of a loop is read twice, so conditions in conditions multiply.
+      if (++*made_ > limits_.nodes)
+        throw_limit(&Limits::nodes, file_, ": the sub-graphs become more than ", limits_.nodes, " layers");
+      RawNode n = layer(i);
+      if (!is_mxnet_control(s_.nodes[i])) {
+        g.nodes.push_back(std::move(n));
+        continue;
+      }
+      auto read = [&](const MxnetSymbol& s, const std::string& prefix, const std::vector<std::string>& variables) {
+        RawGraph body;
+        MxnetReader(*this, s, prefix, variables).layers(body);
+        return body;
+      };
+      std::vector<RawNode> made = with_context([&] { return mxnet_control(s_.nodes[i], n, read); },
+                                               [&] { return text("reading '", n.name, "' (", n.type, ')'); });
+      g.nodes.insert(g.nodes.end(), std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
+    }
+    for (const auto& [node, output] : s_.heads) g.outputs.push_back({names_[node][output], {}, {}});
+  }
+
   // The file does not say how many outputs a node has: at least as many as are used.
   void count_outputs() {
     names_.resize(s_.nodes.size());
@@ -104,8 +137,9 @@ class MxnetReader {
 
   void name_values() {
     std::set<std::string> given;
+    size_t variable = 0;
     for (size_t i = 0; i < s_.nodes.size(); ++i)
-      if (s_.nodes[i].is_variable()) given.insert(names_[i][0] = s_.nodes[i].name);
+      if (s_.nodes[i].is_variable()) given.insert(names_[i][0] = is_body_ ? bound_[variable++] : s_.nodes[i].name);
     std::unordered_map<std::string, int> tried;
     for (size_t i = 0; i < s_.nodes.size(); ++i) {
       const MxnetNode& n = s_.nodes[i];
@@ -114,9 +148,9 @@ class MxnetReader {
         return o.op == n.op && names_[i].size() <= o.names.size();
       });
       for (size_t k = 0; k < names_[i].size(); ++k) {
-        std::string base = named != output_names().end() ? text(n.name, '_', named->names[k])
-                           : names_[i].size() == 1       ? n.name + "_output"
-                                                         : text(n.name, "_output", k);
+        std::string base = named != output_names().end() ? text(prefix_, n.name, '_', named->names[k])
+                           : names_[i].size() == 1       ? text(prefix_, n.name, "_output")
+                                                         : text(prefix_, n.name, "_output", k);
         names_[i][k] = base;
         for (int& number = tried[base]; !given.insert(names_[i][k]).second;) names_[i][k] = text(base, '_', ++number);
       }
@@ -126,7 +160,7 @@ class MxnetReader {
   RawNode layer(size_t index) {
     const MxnetNode& n = s_.nodes[index];
     RawNode out;
-    out.type = n.op, out.name = n.name, out.position = index;
+    out.type = n.op, out.name = prefix_ + n.name, out.position = index;
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       const auto& [from, output] = n.inputs[i];
       out.inputs.push_back(is_left_out(n, i) ? std::string() : names_[from][output]);
@@ -142,15 +176,22 @@ class MxnetReader {
       out.fields.emplace_back(key, std::move(f));
     }
     if (n.op == "Custom") custom(out, index);
+    // Bodies that import does not know: the count says that they exist.
+    if (!n.subgraphs.empty()) {
+      RawField f;
+      f.value = static_cast<int64_t>(n.subgraphs.size());
+      out.fields.emplace_back("subgraphs", std::move(f));
+    }
     return out;
   }
 
   // Labels, and states of recurrent layers that begin with zeros, unless they have values or the user asks for them.
   bool is_left_out(const MxnetNode& n, size_t input) const {
     const MxnetNode& from = s_.nodes[n.inputs[input].first];
-    if (!from.is_variable() || params_.arrays.count(from.name) || asked_.count(from.name)) return false;
+    if (!from.is_variable()) return false;
+    if (!is_body_ && (params_.arrays.count(from.name) || asked_.count(from.name))) return false;
     if (input == 1 && std::find(std::begin(labeled), std::end(labeled), n.op) != std::end(labeled)) return true;
-    if (n.op != "RNN" || input < 2) return false;
+    if (is_body_ || n.op != "RNN" || input < 2) return false;
     return from.find("__shape__") || from.find("__init__") || from.name.starts_with(n.name + "_");
   }
 
@@ -228,6 +269,10 @@ class MxnetReader {
   const std::string& file_;
   const MxnetParams& params_;
   const Limits& limits_;
+  std::string prefix_;              // of names in a sub-graph
+  std::vector<std::string> bound_;  // values of its variables, in order
+  bool is_body_ = false;
+  std::shared_ptr<uint64_t> made_ = std::make_shared<uint64_t>();  // layers, with those of sub-graphs
   std::set<std::string> asked_, used_;
   std::map<std::string, DType> types_;           // of variables, as their consumers suggest
   std::vector<std::vector<std::string>> names_;  // of the outputs of each node

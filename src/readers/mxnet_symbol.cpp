@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "readers/json.hpp"
 #include "readers/mxnet.hpp"
 
 namespace graft {
@@ -31,36 +32,34 @@ class SymbolReader {
 
   MxnetSymbol read(std::string_view bytes) {
     json j = parse(bytes);
-    if (!j.is_object() || !j.contains("nodes") || !j["nodes"].is_array())
-      throw_user(file_, ": expected a symbol with a list of nodes");
-    const json& nodes = j["nodes"];
-    if (nodes.size() > limits_.nodes)
-      throw_limit(&Limits::nodes, file_, ": the symbol has more than ", limits_.nodes, " nodes");
-    MxnetSymbol s;
+    MxnetSymbol s = symbol(j);
     s.version = version_of(j);
-    s.nodes.reserve(nodes.size());
-    for (size_t i = 0; i < nodes.size(); ++i) s.nodes.push_back(node(nodes[i], i));
-    heads(j, s);
     upgrade(s);
     return s;
   }
 
  private:
+  // Of a file, or a sub-graph; the nesting of the JSON bounds that of sub-graphs.
+  MxnetSymbol symbol(const json& j) {
+    if (!j.is_object() || !j.contains("nodes") || !j["nodes"].is_array())
+      throw_user(file_, ": expected a symbol with a list of nodes");
+    const json& nodes = j["nodes"];
+    if ((nodes_ += nodes.size()) > limits_.nodes)
+      throw_limit(&Limits::nodes, file_, ": the symbol has more than ", limits_.nodes, " nodes");
+    MxnetSymbol s;
+    s.nodes.reserve(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i) s.nodes.push_back(node(nodes[i], i));
+    heads(j, s);
+    return s;
+  }
+
   json parse(std::string_view bytes) const {
-    auto check = [&](int depth, json::parse_event_t, json&) {
-      if (depth > limits_.levels())
-        throw_limit(&Limits::depth, file_, ": values are nested more than ", limits_.depth, " deep");
-      return true;
+    JsonRules rules;
+    rules.depth = limits_.levels();
+    rules.too_deep = [&] {
+      throw_limit(&Limits::depth, file_, ": values are nested more than ", limits_.depth, " deep");
     };
-    try {
-      return json::parse(bytes.begin(), bytes.end(), check);
-    } catch (const json::parse_error& e) {
-      size_t at = std::min(e.byte ? e.byte - 1 : 0, bytes.size());
-      auto line = 1 + std::count(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(at), '\n');
-      throw_user(file_, ':', line, ": invalid JSON", at == bytes.size() ? ": unexpected end of the file" : "");
-    } catch (const json::exception& e) {
-      throw_user(file_, ": invalid JSON");
-    }
+    return parse_json(bytes, file_, rules);
   }
 
   // "attrs": {"mxnet_version": ["int", 10100]}
@@ -76,7 +75,7 @@ class SymbolReader {
     throw_user(file_, ": node ", node, ": ", parts...);
   }
 
-  MxnetNode node(const json& j, size_t index) const {
+  MxnetNode node(const json& j, size_t index) {
     if (!j.is_object()) broken(index, "expected an object");
     MxnetNode n;
     n.op = text_of(j, "op", index), n.name = text_of(j, "name", index);
@@ -87,8 +86,7 @@ class SymbolReader {
     if (n.attrs.size() > limits_.attributes)
       throw_limit(&Limits::attributes, file_, ": node ", index, ": '", n.name, "' (", n.op, ") has ", n.attrs.size(),
                   " attributes, expected at most ", limits_.attributes);
-    // Bodies of loops and branches are not read; the count says that they exist.
-    if (j.contains("subgraphs")) n.attrs.emplace_back("subgraphs", text(j["subgraphs"].size()));
+    if (j.contains("subgraphs")) subgraphs(j["subgraphs"], n, index);
     if (!j.contains("inputs")) return n;
     if (!j["inputs"].is_array()) broken(index, "expected a list of inputs");
     if (j["inputs"].size() > limits_.items)
@@ -96,6 +94,11 @@ class SymbolReader {
     for (const json& in : j["inputs"]) n.inputs.push_back(entry(in, index, text("node ", index)));
     if (n.is_variable() && !n.inputs.empty()) broken(index, "the variable '", n.name, "' has inputs");
     return n;
+  }
+
+  void subgraphs(const json& j, MxnetNode& n, size_t index) {
+    if (!j.is_array()) broken(index, "expected a list with the sub-graphs of '", n.name, "'");
+    for (const json& s : j) n.subgraphs.push_back(symbol(s));
   }
 
   std::string text_of(const json& j, const char* key, size_t index) const {
@@ -160,7 +163,7 @@ class SymbolReader {
       if ((n.op == "BatchNorm" || n.op == "BatchNorm_v1") && n.inputs.size() == 3)
         for (const char* state : {"moving_mean", "moving_var"}) {
           n.inputs.emplace_back(count + states.size(), 0);
-          states.push_back({"null", text(n.name, '_', state), {}, {}});
+          states.push_back({"null", text(n.name, '_', state), {}, {}, {}});
         }
       // Before 0.9.5, axis -1 meant the whole tensor.
       if (s.version < 905 && (n.op == "argmax" || n.op == "argmin"))
@@ -171,6 +174,7 @@ class SymbolReader {
 
   const std::string& file_;
   const Limits& limits_;
+  uint64_t nodes_ = 0;  // of the file and its sub-graphs
 };
 
 }  // namespace

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""MXNet models from the command line: their files, the Model Optimizer's options for them, and Custom layers.
+"""MXNet models from the command line: their files, the Model Optimizer's options for them, Custom layers, and the operators that the
+Model Optimizer knew.
 
   tests/cli/test_mxnet.py --build build [unittest arguments]
 """
+import glob
 import json
 import os
+import re
 import shutil
 import struct
 
@@ -138,6 +141,40 @@ class CustomLayers(Case):
         self.assertEqual(r.status, 2)
         self.assertIn("  twist ", r.err)
         self.assertNotIn("Custom", r.err)
+
+
+# Those of the last releases' code, under MXNet's own names, and of the documentation's list what is not among them.
+OPERATORS = """
+Activation BatchNorm BlockGrad Cast Concat Convolution Crop Custom Deconvolution Dropout ElementWiseSum Embedding Flatten FullyConnected InstanceNorm
+L2Normalization LRN LayerNorm LeakyReLU Pad Pooling RNN ROIPooling Reshape ScaleShift SliceChannel SoftmaxActivation SoftmaxOutput SwapAxis Tile
+UpSampling _Plus _arange _contrib_AdaptiveAvgPooling2D _contrib_DeformableConvolution _contrib_DeformablePSROIPooling
+_contrib_ModulatedDeformableConvolution _contrib_MultiBoxDetection _contrib_MultiBoxPrior _contrib_MultiBoxTarget _contrib_PSROIPooling
+_contrib_Proposal _contrib_arange_like _contrib_box_nms _contrib_div_sqrt_dim _contrib_fft _contrib_ifft _copy _div_scalar _equal_scalar _eye
+_greater_equal_scalar _greater_scalar _lesser_equal_scalar _lesser_scalar _maximum _maximum_scalar _minimum _minimum_scalar _minus_scalar _mul_scalar
+_not_equal_scalar _np_cumsum _np_roll _npi_einsum _plus_scalar _random_uniform _rnn_param_concat _zeros add_n arccosh arcsinh arctanh batch_dot
+broadcast_add broadcast_div broadcast_equal broadcast_greater broadcast_greater_equal broadcast_lesser broadcast_lesser_equal broadcast_logical_and
+broadcast_logical_or broadcast_maximum broadcast_minimum broadcast_mul broadcast_not_equal broadcast_power broadcast_sub clip cumsum elemwise_add
+elemwise_div elemwise_mul elemwise_sub exp expand_dims max null ones_like relu repeat round shape_array sigmoid slice slice_axis slice_like softmax
+softsign squeeze stack swapaxes take tile transpose where zeros_like _foreach _while_loop _cond
+""".split()
+# Of the file format: variables, and layers that the reader gives another form.
+OF_THE_READER = {"null", "Custom", "_foreach", "_while_loop", "_cond"}
+READERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "readers")
+
+
+class Operators(Case):
+    def test_rules(self):
+        r = graft("ops", "--framework", "mxnet", "--json")
+        self.assertEqual(r.status, 0, r.all)
+        known = set(re.findall(r'"type": ?"([^"]+)"', r.out))
+        self.assertEqual(sorted(set(OPERATORS) - known - OF_THE_READER), [], "without an import rule")
+
+    def test_cases(self):
+        tried = set()
+        for path in glob.glob(os.path.join(READERS, "mxnet*.test")):
+            with open(path) as f:
+                tried.update(re.findall(r'"op": ?"([^"]+)"', f.read()))
+        self.assertEqual(sorted(set(OPERATORS) - tried), [], "without a case in tests/readers/mxnet*.test")
 
 
 main()

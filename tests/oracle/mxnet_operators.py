@@ -1,7 +1,8 @@
 """Writes tests/readers/mxnet_*.test: a case per operator and form of it, with the values that MXNet computes.
 
-    python3 -m venv build/mxnet && build/mxnet/bin/pip install mxnet==1.9.1 numpy==1.23.5
-    build/mxnet/bin/python tests/oracle/mxnet_operators.py tests/readers
+    scripts/mxnet.sh && build/oracle/mxnet/bin/python tests/oracle/mxnet_operators.py tests/readers
+
+`make oracle` writes them elsewhere and runs those.
 
 Inputs are few and short, so that a case can be read.
 """
@@ -44,8 +45,15 @@ def values(rng, given):
 def shortened(symbol):
     """Lists that are not needed are left out; variables share a line."""
     j = json.loads(symbol.tojson())
-    keep = {"op", "name", "attrs", "inputs"}
-    nodes = [json.dumps({k: v for k, v in n.items() if k in keep and v}) for n in j["nodes"]]
+    def kept(node):
+        out = {k: v for k, v in node.items() if k in ("op", "name", "attrs", "inputs") and v}
+        if "attrs" in out and "__subgraph_name__" in out["attrs"]:
+            out["attrs"].pop("__subgraph_name__")
+        if "subgraphs" in node:
+            out["subgraphs"] = [{"nodes": [kept(n) for n in g["nodes"]], "heads": g["heads"]} for g in node["subgraphs"]]
+        return out
+
+    nodes = [json.dumps(kept(n)) for n in j["nodes"]]
     lines = [""]
     for n in nodes:
         if len(lines[-1]) + len(n) > 150:
@@ -64,7 +72,7 @@ def written(number_of_case, name, build, inputs, options):
         symbol = build(*variables)
     shapes = dict(zip(names, [a.shape for a in arrays]))
     known = {n: s for n, s in shapes.items() if n in symbol.list_inputs()}
-    argument_shapes, _, state_shapes = symbol.infer_shape(**known)
+    argument_shapes, _, state_shapes = symbol.infer_shape_partial(**known)  # the outputs of loops may stay unknown
     given, states, stored = {}, {}, []
     for n, s in zip(symbol.list_arguments(), argument_shapes):
         fixed = options.get("weights", {}).get(n)
@@ -306,11 +314,69 @@ def images():
     case("box_nms of a matrix", lambda x: C.box_nms(x, overlap_thresh=0.6), BOXES[0])
     case("box_iou", lambda x, y: C.box_iou(x, y), BOXES[0, :2, 2:], BOXES[0, 2:, 2:])
     case("box_decode", lambda x, y: C.box_decode(x, y, 0.1, 0.1, 0.2, 0.2), (1, 2, 4), f(.1, .1, .2, .3, .5, .5, .2, .2).reshape(1, 2, 4))
+    case("ROIAlign of channels by position", lambda x, y: C.ROIAlign(x, y, pooled_size=(2, 1), spatial_scale=0.5, sample_ratio=2, position_sensitive=True), (1, 4, 4, 4), ROIS)
+    objects = f(1, .1, .1, .4, .45, 0, .5, .5, .8, .9, -1, -1, -1, -1, -1).reshape(1, 3, 5)
+    more_anchors = np.concatenate([anchors, f(.05, .05, .3, .3, .6, .6, .95, .95).reshape(1, 2, 4)], 1)
+    for name, more in (("", {}), (" of the best alone", {"overlap_threshold": 0}), (" with negative mining", {"negative_mining_ratio": 1, "negative_mining_thresh": 0.5}),
+                       (" with variances", {"variances": (0.2, 0.2, 0.5, 0.5), "ignore_label": -2, "overlap_threshold": 0.8, "negative_mining_ratio": 0.5}),
+                       (" with a minimum of negatives", {"negative_mining_ratio": 0.25, "minimum_negative_samples": 2})):
+        case("MultiBoxTarget" + name, lambda x, y, z, m=more: S.Group(list(C.MultiBoxTarget(x, y, z, **m))), more_anchors, objects, (1, 3, 6))
+    case("MultiBoxTarget without objects", lambda x, y, z: S.Group(list(C.MultiBoxTarget(x, y, z))), anchors, -np.ones((2, 2, 5), np.float32), (2, 2, 4))
     case("ROIPooling", lambda x, y: S.ROIPooling(x, y, pooled_size=(2, 2), spatial_scale=0.5), (1, 1, 4, 4), ROIS)
 
 
+def listed():
+    case("Flatten", lambda x: S.Flatten(x), (2, 2, 2))
+    case("LRN", lambda x: S.LRN(x, nsize=3, alpha=0.1, beta=0.5, knorm=1.5), (1, 4, 1, 2))
+    case("clip", lambda x: S.clip(x, a_min=-1, a_max=0.5), (2, 3))
+    case("elemwise_sub", lambda x, y: S.elemwise_sub(x, y), (2,), (2,))
+    case("elemwise_div", lambda x, y: S.elemwise_div(x, y), (2,), (2,))
+    case("_rnn_param_concat", lambda x, y: I._rnn_param_concat(x, y, dim=0), (2,), (3,))
+    case("PSROIPooling", lambda x, y: C.PSROIPooling(x, y, spatial_scale=0.5, output_dim=2, pooled_size=2), (1, 8, 4, 4), ROIS)
+    case("DeformablePSROIPooling", lambda x, y, z: C.DeformablePSROIPooling(x, y, z, spatial_scale=0.5, output_dim=1, pooled_size=2, group_size=2, part_size=2, sample_per_part=2, trans_std=0.1),
+         (1, 4, 6, 6), ROIS, (2, 2, 2, 2))
+    case("DeformablePSROIPooling without offsets", lambda x, y: C.DeformablePSROIPooling(x, y, spatial_scale=0.5, output_dim=2, pooled_size=2, group_size=2, sample_per_part=3, no_trans=True),
+         (1, 8, 6, 6), ROIS)
+    scores = np.array([.9, .2, .6, .4, .1, .8, .4, .6], np.float32).reshape(1, 2, 2, 2)
+    case("Proposal", lambda x, y, z: C.Proposal(x, y, z, feature_stride=16, scales=(1,), ratios=(1,), rpn_pre_nms_top_n=4, rpn_post_nms_top_n=3, threshold=0.7, rpn_min_size=1),
+         scores, np.zeros((1, 4, 2, 2), np.float32), f(32, 32, 1).reshape(1, 3))
+
+
+def control():
+    def total(x, y):
+        outputs, state = C.foreach(lambda d, s: (d + s, d + s), x, y)
+        return S.Group([outputs, state])
+    case("_foreach", total, (3, 2), (2,))
+
+    def weighted(x, y, z):
+        def step(d, s):
+            mixed = S.broadcast_add(S.FullyConnected(d[0], num_hidden=2, name="f"), S.expand_dims(d[1], 1))
+            return [mixed, S.tanh(s[0])], [mixed + s[0], s[1] + 1]
+        outputs, states = C.foreach(step, [x, y], [z, S.zeros((1,))])
+        return S.Group(outputs + states)
+    case("_foreach with weights, two inputs and two states", weighted, (2, 2, 3), (2, 2), (2, 2))
+    case("_foreach without states", lambda x: C.foreach(lambda d, s: (d * 2, s), x, [])[0], (3, 2))
+
+    def inner(x, y):
+        return C.foreach(lambda d, s: C.foreach(lambda e, t: (e * t, e + t), d, s), x, y)
+    case("_foreach in _foreach", lambda x, y: S.Group(list(inner(x, y))), (2, 3, 2), (2,))
+
+    def rows(x, y, limit):
+        outputs, variables = C.while_loop(lambda i, s: i < limit, lambda i, s: ([S.broadcast_add(s, i)], [i + 1, s * 2]), (x, y), max_iterations=5)
+        return S.Group([S.slice_axis(outputs[0], axis=0, begin=0, end=3)] + list(variables))
+    case("_while_loop", lambda x, y: rows(x, y, 3), f(0), f(1, 2))
+    case("_while_loop up to the limit of iterations", lambda x, y: rows(x, y, 100), f(0), f(1, 2))
+
+    def until(x, y, z):
+        outputs, variables = C.while_loop(lambda i, s: S.sum(s * z) < 10, lambda i, s: ([], [i + 1, s + S.broadcast_mul(z, i)]), (x, y), max_iterations=8)
+        return S.Group(list(variables))
+    case("_while_loop with values from outside", until, f(1), f(0, 1), f(1, 2))
+    for name, low in (("then", 5), ("else", -5)):
+        case("_cond, " + name, lambda x, y, l=low: C.cond(S.sum(x) < l, lambda: x + y, lambda: S.broadcast_mul(x, y) - 1), f(1, 2), f(3, 4))
+
+
 failed = 0
-for part in (layers, activations, elements, pairs, functions, reductions, shapes, indexing, products, created, images):
+for part in (layers, activations, elements, pairs, functions, reductions, shapes, indexing, products, created, images, listed, control):
     CASES.clear()
     part()
     with open("%s/mxnet_%s.test" % (sys.argv[1], part.__name__), "w") as file:

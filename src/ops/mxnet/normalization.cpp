@@ -26,6 +26,12 @@ Value mxnet_batch_norm(Builder& layer) {
 Value import_mxnet_batch_norm(Builder& layer) { return mxnet_batch_norm(layer); }
 Value import_mxnet_batch_norm_relu(Builder& layer) { return layer.op("Relu", {mxnet_batch_norm(layer)}); }
 
+// What the Model Optimizer called a BatchNorm without statistics: factor and offset per channel.
+Value import_mxnet_scale_shift(Builder& layer) {
+  Value x = layer.input(0), beta = mx::per_channel(layer.input(2), x.rank());
+  return mx::bool_or(layer, "fix_gamma", true) ? x + beta : x * mx::per_channel(layer.input(1), x.rank()) + beta;
+}
+
 Value mxnet_normalized(Builder& layer, const Value& x, const std::vector<int64_t>& axes, double eps) {
   return layer.op("MVN@6", {x, layer.ints(axes)},
                   {{"normalize_variance", true}, {"eps", eps}, {"eps_mode", "inside_sqrt"}});
@@ -99,6 +105,7 @@ Definitions define_mxnet_normalization() {
                  "max_calib_range"}),
       mx::rules({"_contrib_BatchNormWithReLU"}, import_mxnet_batch_norm_relu,
                 {"momentum", "use_global_stats", "output_mean_var", "cudnn_off", "min_calib_range", "max_calib_range"}),
+      mx::rules({"ScaleShift"}, import_mxnet_scale_shift),
       mx::rules({"InstanceNorm"}, import_mxnet_instance_norm),
       mx::rules({"LayerNorm"}, import_mxnet_layer_norm, {"output_mean_var"}),
       mx::rules({"GroupNorm"}, import_mxnet_group_norm, {"output_mean_var"}),

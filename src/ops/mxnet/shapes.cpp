@@ -238,7 +238,7 @@ Definitions define_mxnet_shapes() {
       mx::rules({"Concat", "concat", "_rnn_param_concat", "rnn_param_concat", "_npi_concatenate"}, import_mxnet_concat,
                 {"num_args"}),
       mx::rules({"stack", "_npi_stack"}, import_mxnet_stack, {"num_args"}),
-      mx::rules({"tile", "_npi_tile"}, import_mxnet_tile),
+      mx::rules({"tile", "Tile", "_npi_tile"}, import_mxnet_tile),
       mx::rules({"repeat", "_np_repeat"}, import_mxnet_repeat),
       mx::rules({"broadcast_axis", "broadcast_axes"}, import_mxnet_broadcast_axis),
       mx::rules({"broadcast_to", "_np_broadcast_to"}, import_mxnet_broadcast_to),

@@ -1,4 +1,6 @@
 // Loop of ONNX; TensorFlow loops, which its reader rewrites into the same form.
+#include "loops.hpp"
+
 #include <graft/expressions.hpp>
 #include <graft/op.hpp>
 
@@ -99,7 +101,12 @@ std::vector<Value> import_loop(Builder& layer) {
   for (size_t i = 2; i < layer.inputs(); ++i)
     if (!layer.has_input(i))
       unsupported("a loop with an empty optional as its initial state requires a known trip count");
-  Value trips = layer.has_input(0) ? convert(layer.input(0), DType::i64) : layer.scalar(int64_t{-1});
+  return make_loop(layer, layer.has_input(0) ? convert(layer.input(0), DType::i64) : layer.scalar(int64_t{-1}));
+}
+
+}  // namespace
+
+std::vector<Value> make_loop(Builder& layer, const Value& trips) {
   Value condition = layer.has_input(1) ? layer.input(1) : layer.truth(true);
   std::vector<Info> parameters{{DType::i64, Shape()}, {DType::boolean, Shape()}};
   std::vector<Value> inputs{trips, condition, condition};
@@ -179,8 +186,6 @@ std::vector<Value> import_loop(Builder& layer) {
   outputs.insert(outputs.end(), next, results.end());
   return outputs;
 }
-
-}  // namespace
 
 Definitions define_onnx_loops() {
   return {

@@ -1,4 +1,4 @@
-// Scan of ONNX.
+// Scan of ONNX; MXNet's _foreach, which its reader rewrites into the same form.
 #include <graft/expressions.hpp>
 #include <graft/op.hpp>
 
@@ -224,6 +224,11 @@ std::vector<Value> import_scan(Builder& layer) {
 
 }  // namespace
 
-Definitions define_onnx_scan() { return {onnx("Scan").expand(import_scan)}; }
+Definitions define_onnx_scan() {
+  return {
+      onnx("Scan").expand(import_scan),
+      mxnet("Scan").domain("graft").expand(import_scan),
+  };
+}
 
 }  // namespace graft
