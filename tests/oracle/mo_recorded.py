@@ -10,6 +10,7 @@ CASES are manifests of recorded models. Leaves DIR/table.json for main.py, which
 """
 import argparse
 import json
+import multiprocessing
 import os
 import shutil
 import subprocess
@@ -217,6 +218,21 @@ def judged(opt, base, case):
     return row
 
 
+def apart(opt, base, case):
+    """In a process of its own: MXNet, mo and OpenVINO may crash."""
+    here, there = multiprocessing.get_context("fork").Pipe(False)
+    process = multiprocessing.get_context("fork").Process(target=lambda: there.send(judged(opt, base, case)))
+    process.start()
+    there.close()
+    try:
+        row = here.recv() if here.poll(600) else None
+    except EOFError:
+        row = None
+    process.kill()
+    process.join()
+    return row or {"line": "%s/%s" % (case["framework"], case["name"]), "mo": "crashed", "graft": "", "difference": None, "verdict": "mo crashes", "why": ""}
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--graft", required=True)
@@ -232,7 +248,7 @@ def main():
             cases = json.load(f)
         for case in cases:
             if case["framework"] in ("mxnet", "kaldi") and (not opt.only or case["name"] in opt.only):
-                table.append(judged(opt, os.path.dirname(os.path.abspath(manifest)), case))
+                table.append(apart(opt, os.path.dirname(os.path.abspath(manifest)), case))
                 print(json.dumps(table[-1]), file=sys.stderr, flush=True)
     with open(os.path.join(opt.work, "table.json"), "w") as f:
         json.dump(table, f, indent=1)
