@@ -23,12 +23,11 @@ inline void check_channels(const Dim& found, const Dim& wanted) {
   agree(found, wanted, "channels in the data", "to match the weights");
 }
 
-// Weights are [O, I, ...], or [G, O, I, ...] with groups.
-inline Info convolution_info(Infer& ctx, const WindowAttributes& attributes, bool grouped) {
-  DType type = common_type(ctx);
+// The shape of the result. Weights are [O, I, ...], or [G, O, I, ...] with groups.
+inline Shape convolution_shape(Infer& ctx, const WindowAttributes& attributes, bool grouped) {
   Shape data = ctx.shape(0), weights = ctx.shape(1);
   size_t leading = grouped ? 3 : 2;
-  if (!match_spatial_rank(data, weights, leading)) return {type, Shape::unknown()};
+  if (!match_spatial_rank(data, weights, leading)) return Shape::unknown();
   size_t spatial = data.rank() - 2;
   WindowAttributes a = complete_windows(attributes, spatial);
   Dim groups = grouped ? weights[0] : Dim(1), channels = groups * weights[leading - 1];
@@ -37,8 +36,13 @@ inline Info convolution_info(Infer& ctx, const WindowAttributes& attributes, boo
   Shape out{data[0], groups * weights[leading - 2]};
   for (size_t i = 0; i < spatial; ++i)
     out.push_back(window_positions(data[i + 2], weights[i + leading], a, i, Rounding::floor));
-  return {type, out};
+  return out;
 }
+inline Info convolution_info(Infer& ctx, const WindowAttributes& attributes, bool grouped) {
+  DType type = common_type(ctx);
+  return {type, convolution_shape(ctx, attributes, grouped)};
+}
+
 // One convolution, forward or backward. The "outer" side is the one that the kernel taps touch.
 struct ConvolutionPlan {
   WindowAxes axes;

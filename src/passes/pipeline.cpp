@@ -72,6 +72,7 @@ constexpr std::string_view phase_names[] = {"front", "middle", "back", "write", 
 struct Entry {
   std::string name, doc;
   int32_t phase = GRAFT_MIDDLE;
+  int32_t place = GRAFT_MIDDLE;  // the phase that it runs among
   void (*run)(Editor&, Changes&) = nullptr;
   std::vector<const PassDef*> rewrites;  // several only in phase "write", where those of one name are one pass
   std::vector<size_t> first;             // entries that run before
@@ -87,6 +88,20 @@ struct Entry {
   }
 };
 
+// A pass of a device that names a pass of an earlier phase in `before` runs in that phase, when a model is compiled.
+void place_device_passes(std::vector<Entry>& entries) {
+  std::map<std::string_view, int32_t> phases;
+  for (const Entry& e : entries) phases.emplace(e.name, e.phase);
+  for (Entry& e : entries) {
+    e.place = e.phase;
+    if (e.phase != GRAFT_COMPILE) continue;
+    const graft_pass& r = *e.rewrites[0]->record;
+    for (size_t k = 0; k < r.before_count; ++k)
+      if (auto it = phases.find(view(r.before[k])); it != phases.end() && it->second != GRAFT_WRITE)
+        e.place = std::min(e.place, it->second);
+  }
+}
+
 // A constraint on a pass that does not exist or is of another phase has no effect; on one that runs twice, it applies
 // to both.
 void add_constraints(std::vector<Entry>& entries) {
@@ -95,7 +110,7 @@ void add_constraints(std::vector<Entry>& entries) {
   auto each = [&](size_t of, const graft_str* names, size_t count, auto&& constrain) {
     for (size_t k = 0; k < count; ++k)
       for (auto [it, end] = index.equal_range(view(names[k])); it != end; ++it)
-        if (entries[it->second].phase == entries[of].phase) constrain(it->second);
+        if (entries[it->second].place == entries[of].place) constrain(it->second);
   };
   for (size_t i = 0; i < entries.size(); ++i) {
     for (const PassDef* d : entries[i].rewrites) {
@@ -108,7 +123,8 @@ void add_constraints(std::vector<Entry>& entries) {
 
 // The listed order, changed only where `before` and `after` require it.
 std::vector<Entry> ordered(std::vector<Entry> entries) {
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.phase < b.phase; });
+  place_device_passes(entries);
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.place < b.place; });
   add_constraints(entries);
   enum : uint8_t { fresh, open, done };
   std::vector<uint8_t> state(entries.size(), fresh);

@@ -194,6 +194,21 @@ class Explaining(CliCase):
             self.assertEqual(sorted(explained), sorted(ran))
             self.assertEqual([t for _, t, _ in explained], wanted)
 
+    def test_quantized_layers_run_with_bytes(self):
+        def levels(x, scale, zero):
+            y = "Round(Divide(%s, f32[] {%g})) {mode = \"half_to_even\"}" % (x, scale)
+            return "Convert(Clamp(Add(%s, f32[] {%d})) {min = 0, max = 255}) {destination_type = u8}" % (y, zero)
+
+        def numbers(q, scale, zero):
+            return "Multiply(Subtract(Convert(%s) {destination_type = f32}, f32[] {%d}), f32[] {%g})" % (q, zero, scale)
+
+        m = self.write("bytes.graft", "graph (x: f32[1,4,5,5]) {\n q = %s\n d = %s\n c = Convolution(d, %s)\n r = %s\n return Relu(Add(%s, d))\n}\n" % (
+            levels("x", 0.1, 7), numbers("q", 0.1, 7), numbers("i8[4,4,1,1] random(1, -9, 9)", 0.5, 0), levels("c", 0.2, 9), numbers("r", 0.2, 9)))
+        r = graft("explain", m, "--json")
+        self.assertEqual(r.status, 0, r.all)
+        kernels = [(k["type"], k["kernel"]) for k in json.loads(r.out)["kernels"] if k["type"] != "Reorder"]
+        self.assertEqual(kernels, [("Quantize", "simd_8"), ("QuantizedConvolution", "direct_u8")])
+
 
 class Ops(CliCase):
     def json_of(self, *arguments):

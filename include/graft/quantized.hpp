@@ -1,0 +1,54 @@
+// The end of a computation in 8 bits: what happens to a number between the product of bytes and the result.
+//
+//   struct Layer : QuantizedEnd {
+//     static constexpr std::tuple schema{level_step_attr, ..., zero_attr};
+//   };
+//   y = quantized_end(a, x, sum);
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "attr.hpp"
+
+namespace [[gnu::visibility("hidden")]] graft {
+
+// In this order, in f32:
+//  1. rounding to a level, if `level_factor` is not zero: x = min(max(round(x * level_factor), low), high) * level_step
+//  2. the sum: x += (sum - sum_zero) * sum_scale
+//  3. bounds: x = min(max(x, low), high)
+//  4. the result as a byte, if `factor` is not zero: min(max(round(x * factor) + zero, 0), 255)
+struct QuantizedEnd {
+  double level_factor = 0, level_low = 0, level_high = 0, level_step = 0;
+  double sum_zero = 0, sum_scale = 1;
+  double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+  double factor = 0;
+  int64_t zero = 0;
+};
+
+inline constexpr auto level_factor_attr =
+    attr("level_factor", &QuantizedEnd::level_factor, "levels per unit of the rounding before the sum; 0: none");
+inline constexpr auto level_low_attr = attr("level_low", &QuantizedEnd::level_low, "lowest level of that rounding");
+inline constexpr auto level_high_attr = attr("level_high", &QuantizedEnd::level_high, "highest level of that rounding");
+inline constexpr auto level_step_attr = attr("level_step", &QuantizedEnd::level_step, "what a level stands for");
+inline constexpr auto sum_zero_attr = attr("sum_zero", &QuantizedEnd::sum_zero, "what is subtracted from the sum");
+inline constexpr auto sum_scale_attr = attr("sum_scale", &QuantizedEnd::sum_scale, "factor of the sum");
+inline constexpr auto low_attr = attr("low", &QuantizedEnd::low, "lower bound of the result");
+inline constexpr auto high_attr = attr("high", &QuantizedEnd::high, "upper bound of the result");
+inline constexpr auto factor_attr = attr("factor", &QuantizedEnd::factor, "levels per unit of the result; 0: f32");
+inline constexpr auto zero_attr = attr("zero", &QuantizedEnd::zero, "level of the number zero in the result");
+
+inline float quantized_end(const QuantizedEnd& e, float x, std::optional<float> sum) {
+  auto f = [](double v) { return static_cast<float>(v); };
+  if (e.level_factor > 0)
+    x = std::min(std::max(std::nearbyint(x * f(e.level_factor)), f(e.level_low)), f(e.level_high)) * f(e.level_step);
+  if (sum) x = std::fma(*sum - f(e.sum_zero), f(e.sum_scale), x);
+  x = std::min(std::max(x, f(e.low)), f(e.high));
+  if (!(e.factor > 0)) return x;
+  float zero = static_cast<float>(e.zero);
+  return std::nearbyint(std::min(std::max(x * f(e.factor), -zero), 255 - zero)) + zero;
+}
+
+}  // namespace graft

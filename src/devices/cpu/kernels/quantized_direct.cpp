@@ -1,0 +1,443 @@
+// Convolution of bytes with the channels last, with scales, bias, sum, bounds and rounding.
+//
+// As in direct.cpp, a tile of results stays in registers while the taps and the input channels pass by, four input
+// channels at a time: each step takes two vectors of weights and four bytes of input per position. Where the processor
+// multiplies four pairs of bytes at once (VNNI) it does so; elsewhere the bytes are widened. The sums are exact.
+// Padding has the level of zero, and what that level contributes is subtracted at the start.
+#include "quantized.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "quantized_direct.cpp"
+#include <hwy/foreach_target.h>
+// Must come after foreach_target.
+#include <hwy/highway.h>
+
+#include "quantized-inl.hpp"
+
+#ifndef GRAFT_CPU_QUANTIZED_DIRECT_ONCE
+#define GRAFT_CPU_QUANTIZED_DIRECT_ONCE
+namespace graft {
+// One panel of output channels for `count` positions that are `x_step` apart in the input and `y_step` in the output.
+struct QuantizedJob {
+  const uint8_t* x;
+  int64_t count, x_step, y_step;
+  const int64_t* offsets;  // of the runs of `run` consecutive groups of four bytes under the window
+  int64_t runs, run;
+  const int8_t* w;  // [runs * run][panel][4]
+  int64_t columns;  // of the panel that exist
+  const int32_t* start;
+  const float *scale, *bias;  // whole panels
+  QuantizedPlaces at;
+  const QuantizedNumbers* end;
+};
+}  // namespace graft
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace graft::HWY_NAMESPACE {
+namespace {
+
+using DI = hn::ScalableTag<int32_t>;
+using VI = hn::Vec<DI>;
+constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(DI()));
+constexpr int64_t panel = 2 * lanes;
+#if HWY_TARGET <= HWY_AVX3
+constexpr int64_t most_rows = 14;
+#else
+constexpr int64_t most_rows = 4;
+#endif
+
+// Adds the products of four bytes with four weights per column.
+#if HWY_TARGET == HWY_SCALAR
+struct Widened {
+  using Weights = const int8_t*;
+  static HWY_INLINE Weights weights(const int8_t* w) { return w; }
+  static HWY_INLINE VI add(VI sum, uint32_t x, Weights w) {
+    int32_t products = 0;
+    for (int i = 0; i < 4; ++i) products += static_cast<int32_t>(x >> (8 * i) & 255) * w[i];
+    return hn::Add(sum, hn::Set(DI(), products));
+  }
+};
+#else
+using D16 = hn::Repartition<int16_t, DI>;
+struct Widened {
+  struct Weights {
+    hn::Vec<D16> even, odd;
+  };
+  static HWY_INLINE Weights weights(const int8_t* w) {
+    const D16 d;
+    const auto both = hn::BitCast(d, hn::Load(DI(), reinterpret_cast<const int32_t*>(w)));
+    return {hn::ShiftRight<8>(hn::ShiftLeft<8>(both)), hn::ShiftRight<8>(both)};
+  }
+  static HWY_INLINE VI add(VI sum, uint32_t x, const Weights& w) {
+    const DI d;
+    const auto even = hn::BitCast(D16(), hn::Set(d, static_cast<int32_t>(x & 0x00ff00ffu)));
+    const auto odd = hn::BitCast(D16(), hn::Set(d, static_cast<int32_t>(x >> 8 & 0x00ff00ffu)));
+    VI unused = hn::Zero(d);
+    sum = hn::ReorderWidenMulAccumulate(d, even, w.even, sum, unused);
+    sum = hn::ReorderWidenMulAccumulate(d, odd, w.odd, sum, unused);
+    return hn::Add(sum, unused);
+  }
+};
+#endif
+
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+// The instruction is not among those of the target, so it is written out; the caller has asked the processor for it.
+struct Vnni {
+  using Weights = VI;
+  static HWY_INLINE Weights weights(const int8_t* w) { return hn::Load(DI(), reinterpret_cast<const int32_t*>(w)); }
+  static HWY_INLINE VI add(VI sum, uint32_t x, const Weights& w) {
+    const VI value = hn::Set(DI(), static_cast<int32_t>(x));
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(value.raw), "v"(w.raw));
+    return sum;
+  }
+};
+#endif
+
+template <class Dot, int64_t rows, int64_t vectors>
+void tile(const QuantizedJob& j, int64_t at) {
+  const DI d;
+  VI sums[rows][vectors];
+#pragma GCC unroll 2
+  for (int64_t v = 0; v < vectors; ++v) {
+    const VI start = hn::LoadU(d, j.start + v * lanes);
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < rows; ++r) sums[r][v] = start;
+  }
+  const int8_t* HWY_RESTRICT w = j.w;
+  const int64_t step = j.x_step;
+  for (int64_t t = 0; t < j.runs; ++t) {
+    const uint8_t* HWY_RESTRICT x = j.x + at * step + j.offsets[t];
+    for (int64_t k = 0; k < j.run; ++k, w += panel * 4, x += 4) {
+      typename Dot::Weights weight[vectors];
+#pragma GCC unroll 2
+      for (int64_t v = 0; v < vectors; ++v) weight[v] = Dot::weights(w + v * lanes * 4);
+#pragma GCC unroll 16
+      for (int64_t r = 0; r < rows; ++r) {
+        uint32_t value;
+        std::memcpy(&value, x + r * step, 4);
+#pragma GCC unroll 2
+        for (int64_t v = 0; v < vectors; ++v) sums[r][v] = Dot::add(sums[r][v], value, weight[v]);
+      }
+    }
+  }
+#pragma GCC unroll 2
+  for (int64_t v = 0; v < vectors; ++v) {
+    const auto scale = hn::LoadU(D(), j.scale + v * lanes), bias = hn::LoadU(D(), j.bias + v * lanes);
+    int64_t columns = std::min(lanes, j.columns - v * lanes);
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < rows; ++r)
+      quantized_finish(hn::MulAdd(hn::ConvertTo(D(), sums[r][v]), scale, bias), *j.end, j.at,
+                       (at + r) * j.y_step + v * lanes, columns);
+  }
+}
+
+template <class Dot, int64_t vectors, int64_t... r>
+void rest(const QuantizedJob& j, int64_t at, int64_t rows, std::integer_sequence<int64_t, r...>) {
+  ((rows == r + 1 ? tile<Dot, r + 1, vectors>(j, at) : void()), ...);
+}
+
+template <class Dot, int64_t vectors>
+void line(const QuantizedJob& j) {
+  int64_t at = 0;
+  for (; at + most_rows <= j.count; at += most_rows) tile<Dot, most_rows, vectors>(j, at);
+  if (at < j.count) rest<Dot, vectors>(j, at, j.count - at, std::make_integer_sequence<int64_t, most_rows - 1>());
+}
+
+template <class Dot>
+void lines(const QuantizedJob& j) {
+  if (j.columns > lanes) line<Dot, 2>(j);
+  else line<Dot, 1>(j);
+}
+
+}  // namespace
+
+using QuantizedLine = void (*)(const QuantizedJob&);
+QuantizedLine quantized_line() {
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+  if (__builtin_cpu_supports("avx512vnni")) return lines<Vnni>;
+#endif
+  return lines<Widened>;
+}
+int64_t quantized_panel() { return panel; }
+
+}  // namespace graft::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace graft {
+namespace {
+
+HWY_EXPORT(quantized_line);
+HWY_EXPORT(quantized_panel);
+
+int64_t quantized_panel_size() {
+  static const int64_t size = HWY_DYNAMIC_DISPATCH(quantized_panel)();
+  return size;
+}
+
+constexpr int64_t unit = 4;  // input channels that are multiplied at once
+int64_t whole_units(int64_t n) { return (n + unit - 1) / unit * unit; }
+
+// [group][panel][tap][input / 4][column of the panel][4]
+struct QuantizedWeights {
+  int64_t groups = 0, inputs = 0, outputs = 0, panels = 0, depth = 0;  // per group; inputs are filled up to whole units
+  hwy::AlignedFreeUniquePtr<int8_t[]> packed;
+  std::vector<int32_t> sums;  // of the weights of a column
+};
+
+QuantizedWeights quantized_pack(Pack& ctx) {
+  TensorView w = ctx.constant(1);
+  if (!w || w.size() == 0) return {};
+  bool grouped = ctx.attr<bool>("grouped");
+  size_t leading = grouped ? 3 : 2;
+  int64_t groups = grouped ? w.dim(0) : 1, outputs = w.dim(leading - 2), inputs = w.dim(leading - 1);
+  int64_t taps = w.size() / (groups * outputs * inputs), wide = whole_units(inputs), nr = quantized_panel_size();
+  QuantizedWeights out{groups, wide, outputs, (outputs + nr - 1) / nr, taps * wide, {}, {}};
+  auto size = static_cast<size_t>(groups * out.panels * out.depth * nr);
+  out.packed = hwy::AllocateAligned<int8_t>(size);
+  if (!out.packed) throw std::bad_alloc();
+  std::fill(out.packed.get(), out.packed.get() + size, int8_t{0});
+  out.sums.assign(static_cast<size_t>(groups * out.panels * nr), 0);
+  const int8_t* from = w.data<int8_t>();
+  for (int64_t g = 0; g < groups; ++g)
+    for (int64_t o = 0; o < outputs; ++o) {
+      int64_t column = (g * out.panels + o / nr) * nr + o % nr, sum = 0;
+      int8_t* to = out.packed.get() + (g * out.panels + o / nr) * out.depth * nr + o % nr * unit;
+      for (int64_t i = 0; i < inputs; ++i)
+        for (int64_t t = 0; t < taps; ++t) {
+          sum += *from;
+          to[(t * wide + i / unit * unit) * nr + i % unit] = *from++;
+        }
+      out.sums[static_cast<size_t>(column)] = static_cast<int32_t>(sum);
+    }
+  return out;
+}
+
+struct QuantizedState {
+  const QuantizedWeights* weights = nullptr;
+  WindowAxes axes;
+  int64_t batch = 0, channels = 0, outputs = 0;  // of all groups
+  std::vector<int64_t> offsets;
+  int64_t run = 0;               // in units
+  bool copied = false;           // rows are copied, with their padding
+  int64_t width = 0;             // of a row, in positions
+  int64_t pitch = 0;             // bytes from one position to the next
+  bool pointwise = false;        // the images are one long row, and a line is a piece of it
+  int64_t lines = 0, count = 0;  // lines of the output in an image, positions in a line
+  int64_t positions = 0;         // in all images
+  int64_t lines_per_item = 1, panels_per_item = 1;
+  uint8_t zero = 0;
+  std::vector<int32_t> start;      // what the level of zero contributes, by column of a panel
+  std::vector<float> scale, bias;  // by column of a panel
+  QuantizedNumbers end;
+
+  int64_t line_items() const { return (lines + lines_per_item - 1) / lines_per_item; }
+  int64_t panel_items() const { return (weights->panels + panels_per_item - 1) / panels_per_item; }
+};
+
+// As in direct.cpp: by lines if there are many, otherwise by output channels. Each item that is divided by channels
+// copies its input again, so there are fewer.
+void quantized_divide(QuantizedState& s) {
+  constexpr int64_t enough = 16, few_positions = 512;
+  constexpr double least_work = 1 << 21, least_copied = 1 << 24;  // multiplications
+  double per_line = std::max(1.0, static_cast<double>(s.count * s.weights->depth * s.outputs));
+  int64_t lines = s.lines * s.batch;
+  if (lines * s.count > few_positions) {
+    s.lines_per_item = std::max<int64_t>(1, lines / enough);
+    s.lines_per_item = std::max(s.lines_per_item, static_cast<int64_t>(least_work / per_line));
+    s.lines_per_item = std::min(s.lines_per_item, s.lines);
+  } else {
+    s.lines_per_item = s.lines;
+    double per_panel = per_line * static_cast<double>(s.lines) / static_cast<double>(s.weights->panels);
+    s.panels_per_item = std::max<int64_t>(1, s.weights->panels * s.batch * s.weights->groups / enough);
+    s.panels_per_item =
+        std::max(s.panels_per_item, static_cast<int64_t>((s.copied ? least_copied : least_work) / per_panel));
+    s.panels_per_item = std::min(s.panels_per_item, s.weights->panels);
+  }
+}
+
+// The values of a constant with one number per channel, in the order of the columns.
+std::vector<float> by_column(Prepare& ctx, size_t port, const QuantizedWeights& w) {
+  int64_t nr = quantized_panel_size();
+  std::vector<float> out(static_cast<size_t>(w.groups * w.panels * nr), 0.0f);
+  if (!ctx.has_input(port)) return out;
+  TensorView t = ctx.constant(port);
+  if (!t) unsupported("requires constant scales and bias");
+  const float* from = t.data<float>();
+  for (int64_t g = 0; g < w.groups; ++g)
+    std::copy(from + g * w.outputs, from + (g + 1) * w.outputs, out.begin() + g * w.panels * nr);
+  return out;
+}
+
+QuantizedState quantized_prepare(Prepare& ctx, const QuantizedAttributes& a) {
+  QuantizedState s;
+  ConvolutionSizes sizes = convolution_sizes(ctx, a);
+  s.weights = &ctx.packed<QuantizedWeights>();
+  if (!s.weights->packed) unsupported("requires weights that are stored in the model");
+  s.axes = sizes.axes;
+  s.batch = sizes.batch, s.channels = sizes.inputs * sizes.groups, s.outputs = sizes.outputs * sizes.groups;
+  if (a.data_zero < 0 || a.data_zero > 255) unsupported("expected a level of zero from 0 to 255, got ", a.data_zero);
+  s.zero = static_cast<uint8_t>(a.data_zero);
+  s.end = quantized_numbers(a);
+  s.scale = by_column(ctx, 2, *s.weights), s.bias = by_column(ctx, 3, *s.weights);
+  for (int32_t sum : s.weights->sums) s.start.push_back(-sum * static_cast<int32_t>(a.data_zero));
+  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
+  bool padded = false;
+  s.pointwise = true;
+  for (const WindowAxis* w : {&ay, &ax}) {
+    padded |= w->begin > 0 || (w->output - 1) * w->stride + w->offset(w->kernel - 1) >= w->input;
+    s.pointwise &= w->kernel == 1 && w->stride == 1 && w->input == w->output && w->begin == 0;
+  }
+  constexpr int64_t competing = 2048, apart = 64;  // bytes: positions this far apart compete for lines of the cache
+  bool uneven = s.channels % unit != 0, collides = ax.stride * s.channels % competing == 0;
+  s.copied = padded || uneven || collides;
+  s.pitch = whole_units(s.channels) + (collides ? apart : 0);
+  s.width = s.copied ? (ax.output - 1) * ax.stride + (ax.kernel - 1) * ax.dilation + 1 : ax.input;
+  bool joined = ax.dilation == 1 && s.weights->groups == 1 && !collides;  // the taps of a row are consecutive
+  s.run = (joined ? ax.kernel : 1) * s.weights->inputs / unit;
+  s.lines = ay.output, s.count = ax.output;
+  s.positions = s.batch * s.lines * s.count;
+  if (s.pointwise) {
+    constexpr int64_t piece = 14 * 8;
+    s.batch = 1;
+    s.lines = (s.positions + piece - 1) / piece;
+    s.count = std::min(piece, s.positions);
+  }
+  quantized_divide(s);
+  for (int64_t y = 0; y < ay.kernel; ++y)
+    for (int64_t x = 0; x < (joined ? 1 : ax.kernel); ++x)
+      s.offsets.push_back((y * ay.dilation * s.width + x * ax.dilation) * s.pitch);
+  return s;
+}
+
+// Copies `n` positions.
+uint8_t* copy_levels(const QuantizedState& s, const uint8_t* from, int64_t n, uint8_t* to) {
+  if (s.pitch == s.channels) return std::copy(from, from + n * s.channels, to);
+  for (int64_t i = 0; i < n; ++i, to += s.pitch, from += s.channels) {
+    std::copy(from, from + s.channels, to);
+    std::fill(to + s.channels, to + whole_units(s.channels), uint8_t{0});
+  }
+  return to;
+}
+
+uint8_t* thread_bytes(int64_t count) {
+  return reinterpret_cast<uint8_t*>(thread_floats(static_cast<size_t>(count / 4 + 1)));
+}
+
+// The input rows of some output rows, with the padding around them.
+const uint8_t* copy_level_rows(const QuantizedState& s, const uint8_t* image, int64_t first, int64_t lines) {
+  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
+  int64_t rows = (lines - 1) * ay.stride + (ay.kernel - 1) * ay.dilation + 1, bytes = s.width * s.pitch;
+  uint8_t* to = thread_bytes(rows * bytes);
+  int64_t before = std::clamp<int64_t>(ax.begin, 0, s.width), skipped = std::max<int64_t>(-ax.begin, 0);
+  int64_t n = std::clamp<int64_t>(ax.input - skipped, 0, s.width - before);
+  for (int64_t r = 0; r < rows; ++r) {
+    uint8_t* line = to + r * bytes;
+    int64_t y = first * ay.stride - ay.begin + r;
+    bool inside = y >= 0 && y < ay.input;
+    std::fill(line, line + (inside ? before : s.width) * s.pitch, s.zero);
+    if (!inside) continue;
+    uint8_t* end = copy_levels(s, image + (y * ax.input + skipped) * s.channels, n, line + before * s.pitch);
+    std::fill(end, line + bytes, s.zero);
+  }
+  return to;
+}
+
+// The input of the first line of an item, and the bytes from one line to the next.
+std::pair<const uint8_t*, int64_t> level_lines(const QuantizedState& s, const uint8_t* x, int64_t image, int64_t first,
+                                               int64_t lines) {
+  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
+  if (s.pointwise) {
+    const uint8_t* from = x + first * s.count * s.channels;
+    if (!s.copied) return {from, s.count * s.channels};
+    int64_t n = std::min(lines * s.count, s.positions - first * s.count);
+    uint8_t* to = thread_bytes(n * s.pitch);
+    copy_levels(s, from, n, to);
+    return {to, s.count * s.pitch};
+  }
+  x += image * ay.input * ax.input * s.channels;
+  int64_t step = ay.stride * s.width * s.pitch;
+  if (s.copied) return {copy_level_rows(s, x, first, lines), step};
+  return {x + ((first * ay.stride - ay.begin) * ax.input - ax.begin) * s.channels, step};
+}
+
+struct QuantizedCall {
+  const uint8_t* x;
+  QuantizedPlaces at;
+};
+
+void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t item) {
+  static const auto run = HWY_DYNAMIC_DISPATCH(quantized_line)();
+  const QuantizedWeights& w = *s.weights;
+  int64_t panel = item % s.panel_items() * s.panels_per_item, group = item / s.panel_items() % w.groups;
+  int64_t block = item / s.panel_items() / w.groups, image = block / s.line_items();
+  int64_t first = block % s.line_items() * s.lines_per_item, lines = std::min(s.lines_per_item, s.lines - first);
+  int64_t nr = quantized_panel_size();
+  auto [x, x_line] = level_lines(s, c.x, image, first, lines);
+  for (int64_t p = panel; p < std::min(panel + s.panels_per_item, w.panels); ++p) {
+    int64_t channel = group * w.outputs + p * nr, column = (group * w.panels + p) * nr;
+    QuantizedJob job{nullptr,
+                     s.count,
+                     s.axes[2].stride * s.pitch,
+                     s.outputs,
+                     s.offsets.data(),
+                     static_cast<int64_t>(s.offsets.size()),
+                     s.run,
+                     w.packed.get() + column * w.depth,
+                     std::min(nr, w.outputs - p * nr),
+                     s.start.data() + column,
+                     s.scale.data() + column,
+                     s.bias.data() + column,
+                     {},
+                     &s.end};
+    for (int64_t l = 0; l < lines; ++l) {
+      int64_t at = (image * s.lines + first + l) * s.count;
+      job.count = std::min(s.count, s.positions - at);
+      job.x = x + l * x_line + group * w.inputs;
+      job.at = c.at.from(at * s.outputs + channel);
+      run(job);
+    }
+  }
+}
+
+void quantized_run(Run& ctx, const QuantizedAttributes&, const QuantizedState& s) {
+  OutputView y = ctx.output(0);
+  if (y.size() == 0) return;
+  QuantizedCall call{ctx.input(0).channels_last<const uint8_t>(), {}};
+  if (y.type() == DType::u8) call.at.y8 = y.channels_last<uint8_t>();
+  else call.at.y = y.channels_last<float>();
+  if (ctx.has_input(4)) {
+    TensorView sum = ctx.input(4);
+    if (sum.type() == DType::u8) call.at.sum8 = sum.channels_last<const uint8_t>();
+    else call.at.sum = sum.channels_last<const float>();
+  }
+  int64_t items = s.batch * s.line_items() * s.weights->groups * s.panel_items();
+  ctx.parallel_for(items, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) quantized_item(s, call, i);
+  });
+}
+
+void quantized_accept(Accept& ctx) {
+  if (!ctx.shape(0).is_static() || !ctx.shape(1).is_static() || !ctx.output(0).shape.is_static())
+    unsupported("requires static shapes");
+  if (!ctx.constant(1)) unsupported("requires constant weights");
+  if (ctx.shape(0).rank() > 4) unsupported("expected at most two spatial axes, got ", ctx.shape(0));
+  if (ctx.attr<bool>("grouped") && ctx.shape(1)[2].value() % unit != 0)
+    unsupported("expected groups of a multiple of ", unit, " input channels, got ", ctx.shape(1));
+}
+
+}  // namespace
+
+Definitions cpu_quantized_direct() {
+  constexpr Layout last = Layout::channels_last, plain = Layout::plain;
+  return Kernel("CPU", "direct_u8")
+      .of("QuantizedConvolution", "graft")
+      .accept(quantized_accept)
+      .layouts({{{last, plain, plain, plain, last}, {last}}})
+      .pack(quantized_pack)
+      .run(quantized_prepare, quantized_run);
+}
+
+}  // namespace graft
+#endif

@@ -1,0 +1,139 @@
+// Arithmetic in 8 bits: to bytes, back to numbers, and a convolution of bytes with what surrounds it. The CPU's passes
+// make these operations when a model is compiled; see src/devices/cpu/kernels/fuse_quantized.cpp.
+#include <graft/op.hpp>
+#include <graft/quantized.hpp>
+
+#include "convolution.hpp"
+
+namespace graft {
+namespace {
+
+struct Quantize {
+  double scale = 1;
+  int64_t zero = 0;
+  DType type = DType::u8;
+  static constexpr std::tuple schema{attr("scale", &Quantize::scale, "step from one level to the next").required(),
+                                     attr("zero", &Quantize::zero, "level of the number zero"),
+                                     attr("type", &Quantize::type, "element type of the levels: u8 or i8")};
+};
+struct Dequantize {
+  double scale = 1;
+  int64_t zero = 0;
+  static constexpr std::tuple schema{attr("scale", &Dequantize::scale, "step from one level to the next").required(),
+                                     attr("zero", &Dequantize::zero, "level of the number zero")};
+};
+
+bool is_byte(DType type) { return type == DType::u8 || type == DType::i8; }
+
+void quantize_infer(Infer& ctx, const Quantize& a) {
+  if (ctx.type(0) != DType::f32) fail("expected f32, got ", ctx.type(0));
+  if (!is_byte(a.type)) fail("expected u8 or i8 as 'type', got ", a.type);
+  if (!(a.scale > 0)) fail("expected a positive 'scale', got ", a.scale);
+  ctx.output(0, a.type, ctx.shape(0));
+}
+void quantize_run(Run& ctx, const Quantize& a) {
+  auto scale = static_cast<float>(a.scale), zero = static_cast<float>(a.zero);
+  auto low = a.type == DType::u8 ? 0.0f : -128.0f;
+  std::vector<double> all = ctx.input(0).to<double>();
+  for (double& v : all) {
+    float level = std::nearbyint(static_cast<float>(v) / scale) + zero;
+    v = std::isnan(level) ? low : std::clamp(level, low, low + 255);
+  }
+  ctx.output(0).assign(all);
+}
+
+void dequantize_infer(Infer& ctx, const Dequantize&) {
+  if (!is_byte(ctx.type(0))) fail("expected u8 or i8, got ", ctx.type(0));
+  ctx.output(0, DType::f32, ctx.shape(0));
+}
+void dequantize_run(Run& ctx, const Dequantize& a) {
+  std::vector<double> all = ctx.input(0).to<double>();
+  auto scale = static_cast<float>(a.scale);
+  for (double& v : all) v = (static_cast<float>(v) - static_cast<float>(a.zero)) * scale;
+  ctx.output(0).assign(all);
+}
+
+struct QuantizedConvolution : WindowAttributes, QuantizedEnd {
+  bool grouped = false;
+  int64_t data_zero = 0;
+  static constexpr std::tuple schema{
+      strides_attr,
+      dilations_attr,
+      pads_begin_attr,
+      pads_end_attr,
+      auto_pad_attr,
+      attr("grouped", &QuantizedConvolution::grouped, "the weights are [G, O, I, ...] instead of [O, I, ...]"),
+      attr("data_zero", &QuantizedConvolution::data_zero, "level of the number zero in the data and its padding"),
+      level_step_attr,
+      level_low_attr,
+      level_high_attr,
+      level_factor_attr,
+      sum_zero_attr,
+      sum_scale_attr,
+      low_attr,
+      high_attr,
+      factor_attr,
+      zero_attr};
+};
+
+void quantized_infer(Infer& ctx, const QuantizedConvolution& a) {
+  if (ctx.type(0) != DType::u8 || ctx.type(1) != DType::i8)
+    fail("expected data u8 and weights i8, got ", ctx.type(0), " and ", ctx.type(1));
+  Shape y = convolution_shape(ctx, a, a.grouped);
+  for (size_t port : {size_t{2}, size_t{3}}) {
+    if (!ctx.has_input(port) || !y.ranked()) continue;
+    Shape s = ctx.shape(port);
+    if (s.ranked() && s.rank() != 1) fail("expected scales and a bias with one value per channel, got shape ", s);
+    if (s.ranked()) agree(s[0], y[1], port == 2 ? "scales" : "values of the bias", "to match the output channels");
+  }
+  if (ctx.has_input(4)) {
+    if (ctx.type(4) != DType::u8 && ctx.type(4) != DType::f32) fail("expected a sum u8 or f32, got ", ctx.type(4));
+    y = merge(y, ctx.shape(4));
+  }
+  ctx.output(0, a.factor > 0 ? DType::u8 : DType::f32, y);
+}
+
+void quantized_run(Run& ctx, const QuantizedConvolution& a) {
+  TensorView x = ctx.input(0), w = ctx.input(1);
+  OutputView y = ctx.output(0);
+  if (y.size() == 0) return;
+  ConvolutionPlan plan = convolution_plan(x.dims(), w.dims(), y.dims(), a, a.grouped);
+  std::vector<double> data = x.to<double>();
+  for (double& v : data) v -= static_cast<double>(a.data_zero);
+  std::vector<double> values = convolve<false>(plan, data, w.to<double>());
+  int64_t channels = y.dim(1), plane = y.size() / (y.dim(0) * channels);
+  std::vector<double> scale = ctx.input(2).to<double>(), bias, sum;
+  if (ctx.has_input(3)) bias = ctx.input(3).to<double>();
+  if (ctx.has_input(4)) sum = ctx.input(4).to<double>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    size_t channel = i / static_cast<size_t>(plane) % static_cast<size_t>(channels);
+    float start = bias.empty() ? 0.0f : static_cast<float>(bias[channel]);
+    float v = std::fma(static_cast<float>(values[i]), static_cast<float>(scale[channel]), start);
+    values[i] = quantized_end(a, v, sum.empty() ? std::nullopt : std::optional(static_cast<float>(sum[i])));
+  }
+  y.assign(values);
+}
+
+}  // namespace
+
+Definitions define_quantized() {
+  return {op<Quantize>("Quantize", "graft")
+              .doc("Bytes: the nearest level, halves to the even one, within the range of the type")
+              .inputs("data")
+              .infer(quantize_infer)
+              .linear()
+              .reference(quantize_run),
+          op<Dequantize>("Dequantize", "graft")
+              .doc("Numbers from bytes: (level - zero) * scale")
+              .inputs("data")
+              .infer(dequantize_infer)
+              .linear()
+              .reference(dequantize_run),
+          op<QuantizedConvolution>("QuantizedConvolution", "graft")
+              .doc("Convolution of bytes, times scales [O], plus a bias [O] and a tensor, as f32 or bytes")
+              .inputs("data, weights, scales, bias?, sum?")
+              .infer(quantized_infer)
+              .reference(quantized_run)};
+}
+
+}  // namespace graft
