@@ -94,8 +94,32 @@ struct Vnni {
 };
 #endif
 
+// What becomes of the sums of a tile.
+using TileEnd = void (*)(const QuantizedJob& j, const int32_t* sums, int64_t at, int64_t rows, int64_t vectors);
+template <bool rounds, class Sum, class Y>
+void end_tile(const QuantizedJob& j, const int32_t* sums, int64_t at, int64_t rows, int64_t vectors) {
+  const End<rounds, Sum, Y> end(*j.end);
+  for (int64_t v = 0; v < vectors; ++v) {
+    const auto scale = hn::LoadU(D(), j.scale + v * lanes), bias = hn::LoadU(D(), j.bias + v * lanes);
+    int64_t columns = std::min(lanes, j.columns - v * lanes), to = at * j.y_step + v * lanes;
+    for (int64_t r = 0; r < rows; ++r, to += j.y_step) {
+      const V x = hn::ConvertTo(D(), hn::Load(DI(), sums + (r * vectors + v) * lanes));
+      end.finish(hn::MulAdd(x, scale, bias), j.at, to, columns);
+    }
+  }
+}
+template <bool rounds, class Sum>
+TileEnd end_of(const QuantizedJob& j) {
+  return j.at.y8 ? end_tile<rounds, Sum, uint8_t> : end_tile<rounds, Sum, float>;
+}
+template <bool rounds>
+TileEnd end_of(const QuantizedJob& j) {
+  if (j.at.sum8) return end_of<rounds, uint8_t>(j);
+  return j.at.sum ? end_of<rounds, float>(j) : end_of<rounds, void>(j);
+}
+
 template <class Dot, int64_t rows, int64_t vectors>
-void tile(const QuantizedJob& j, int64_t at) {
+void tile(const QuantizedJob& j, int64_t at, TileEnd end) {
   const DI d;
   VI sums[rows][vectors];
 #pragma GCC unroll 2
@@ -121,27 +145,25 @@ void tile(const QuantizedJob& j, int64_t at) {
       }
     }
   }
-#pragma GCC unroll 2
-  for (int64_t v = 0; v < vectors; ++v) {
-    const auto scale = hn::LoadU(D(), j.scale + v * lanes), bias = hn::LoadU(D(), j.bias + v * lanes);
-    int64_t columns = std::min(lanes, j.columns - v * lanes);
+  HWY_ALIGN int32_t done[rows * vectors * lanes];
 #pragma GCC unroll 16
-    for (int64_t r = 0; r < rows; ++r)
-      quantized_finish(hn::MulAdd(hn::ConvertTo(D(), sums[r][v]), scale, bias), *j.end, j.at,
-                       (at + r) * j.y_step + v * lanes, columns);
-  }
+  for (int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+    for (int64_t v = 0; v < vectors; ++v) hn::Store(sums[r][v], d, done + (r * vectors + v) * lanes);
+  end(j, done, at, rows, vectors);
 }
 
 template <class Dot, int64_t vectors, int64_t... r>
-void rest(const QuantizedJob& j, int64_t at, int64_t rows, std::integer_sequence<int64_t, r...>) {
-  ((rows == r + 1 ? tile<Dot, r + 1, vectors>(j, at) : void()), ...);
+void rest(const QuantizedJob& j, int64_t at, TileEnd end, std::integer_sequence<int64_t, r...>) {
+  ((j.count - at == r + 1 ? tile<Dot, r + 1, vectors>(j, at, end) : void()), ...);
 }
 
 template <class Dot, int64_t vectors>
 void line(const QuantizedJob& j) {
+  TileEnd end = j.end->level_factor > 0 ? end_of<true>(j) : end_of<false>(j);
   int64_t at = 0;
-  for (; at + most_rows <= j.count; at += most_rows) tile<Dot, most_rows, vectors>(j, at);
-  if (at < j.count) rest<Dot, vectors>(j, at, j.count - at, std::make_integer_sequence<int64_t, most_rows - 1>());
+  for (; at + most_rows <= j.count; at += most_rows) tile<Dot, most_rows, vectors>(j, at, end);
+  if (at < j.count) rest<Dot, vectors>(j, at, end, std::make_integer_sequence<int64_t, most_rows - 1>());
 }
 
 template <class Dot>
