@@ -65,16 +65,15 @@ double dimension(const NodeContext& node, std::string_view name, std::string_vie
   bool input = name.starts_with("INPUT");
   std::string_view rest = name.substr(std::min<size_t>(name.size(), input ? 5 : 6));
   size_t middle = rest.find("_DIMS[");
-  auto port = middle == rest.npos ? std::nullopt : parse_int(rest.substr(0, middle));
-  auto axis = middle == rest.npos || !rest.ends_with(']')
-                  ? std::nullopt
-                  : parse_int(rest.substr(middle + 6, rest.size() - middle - 7));
-  if ((!input && !name.starts_with("OUTPUT")) || !port || !axis || *port < 0 || *axis < 0)
+  bool formed = middle != rest.npos && rest.ends_with(']');
+  int64_t port = formed ? parse_int(rest.substr(0, middle)).value_or(-1) : -1;
+  int64_t axis = formed ? parse_int(rest.substr(middle + 6, rest.size() - middle - 7)).value_or(-1) : -1;
+  if ((!input && !name.starts_with("OUTPUT")) || port < 0 || axis < 0)
     throw_user("formula '", formula, "': expected INPUTn_DIMS[i], OUTPUTn_DIMS[i], B, F, Y or X, got '", name, "'");
-  std::vector<int64_t> dims = info_of(node, input, static_cast<size_t>(*port), formula).shape.values();
-  if (static_cast<size_t>(*axis) >= dims.size())
+  std::vector<int64_t> dims = info_of(node, input, static_cast<size_t>(port), formula).shape.values();
+  if (static_cast<size_t>(axis) >= dims.size())
     throw_user("formula '", formula, "': ", name, " has no dimension in a shape of rank ", dims.size());
-  return static_cast<double>(dims[static_cast<size_t>(*axis)]);
+  return static_cast<double>(dims[static_cast<size_t>(axis)]);
 }
 
 }  // namespace
