@@ -33,6 +33,7 @@
 #include <set>
 
 #include "graph/text.hpp"
+#include "runtime/device.hpp"
 #include "schema/registry.hpp"
 
 namespace graft::testing {
@@ -70,6 +71,8 @@ Test read_test(const Case& c, const Registry& registry);
 
 // Empty when all is well, else what went wrong.
 std::string run_case(const Case& c, const Registry& registry);
+// The same on one device, with its results alone. `unsupported` says why the device does not take the case, if so.
+std::string run_case_on(const Device& device, const Case& c, const Registry& registry, std::string& unsupported);
 
 // The values of the graph's inputs, in order; throws if one is missing.
 std::vector<Tensor> ordered_inputs(const Test& test, const Graph& graph);

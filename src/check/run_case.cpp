@@ -119,6 +119,32 @@ std::string check(const Test& p, std::string_view way, const std::vector<Tensor>
 
 }  // namespace
 
+std::string run_case_on(const Device& device, const Case& c, const Registry& registry, std::string& unsupported) {
+  try {
+    Test p = read_test(c, registry);
+    if (!p.refusal.empty() || !p.error.empty() || (!p.only.empty() && !p.only.count("cpu"))) {
+      unsupported = "the case is for other ways";
+      return "";
+    }
+    if (p.expected.empty()) p.expected = evaluate_graph(Evaluation{registry}, p.graph, ordered_inputs(p, p.graph));
+    auto execution = std::unique_ptr<Execution>();
+    std::unique_ptr<Program> program;
+    std::vector<Tensor> got;
+    try {
+      program = device.compile(p.graph.clone(), registry, {});
+      execution = program->create_execution();
+      execution->run(ordered_inputs(p, p.graph), got, nullptr);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::unsupported) throw;
+      unsupported = e.message();
+      return "";
+    }
+    return check(p, device.name(), got);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
 std::string run_case(const Case& c, const Registry& registry) {
   try {
     Test p = read_test(c, registry);

@@ -200,17 +200,17 @@ struct ClWalk {
       return out;
     }
     k.numbers("d", dims);
-    out = "  int rest = i, c;\n";
+    out = "  int walk_rest = i, walk_at;\n";
     for (size_t t = 0; t < strides.size(); ++t) {
       k.numbers("s" + std::to_string(t) + "_", strides[t]);
       out += "  int at_" + std::to_string(t) + " = 0;\n";
     }
     for (size_t a = dims.size(); a-- > 0;) {
       std::string n = std::to_string(a);
-      out += a ? "  c = rest % d" + n + "; rest /= d" + n + ";\n" : "  c = rest;\n";
+      out += a ? "  walk_at = walk_rest % d" + n + "; walk_rest /= d" + n + ";\n" : "  walk_at = walk_rest;\n";
       for (size_t t = 0; t < strides.size(); ++t) {
         std::string tensor = std::to_string(t);
-        out += "  at_" + tensor + " += c * s" + tensor + "_" + n + ";\n";
+        out += "  at_" + tensor + " += walk_at * s" + tensor + "_" + n + ";\n";
       }
     }
     return out;

@@ -168,6 +168,31 @@ void emit_shuffle_channels(Emit& ctx) {
   reordered(ctx, {outer, group, in[axis] / group, inner}, {0, 2, 1, 3});
 }
 
+void emit_reverse(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values(), given = cl_values(ctx, 1, "axes");
+  std::vector<bool> axes(in.size(), false);
+  if (ctx.attr<std::string>("mode") == "index") axes = cl_axes(given, in.size());
+  else
+    for (size_t i = 0; i < in.size() && i < given.size(); ++i) axes[i] = given[i] != 0;
+  ClBox from = cl_dense(in);
+  for (size_t i = 0; i < in.size(); ++i)
+    if (axes[i]) from.offset += (in[i] - 1) * from.strides[i], from.strides[i] = -from.strides[i];
+  cl_move(ctx, in, from);
+}
+
+// Every sequence of a batch has a length of its own, up to which it is reversed.
+void emit_reverse_sequence(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values(), strides = cl_strides(in);
+  size_t batch = cl_axis(ctx.attr<int64_t>("batch_axis"), in.size()),
+         seq = cl_axis(ctx.attr<int64_t>("seq_axis"), in.size());
+  ClKernel k(ctx, "reverse_sequence");
+  k.cells_in(0, "x").input(1, "lengths").cells_out(0, "y");
+  k.number("sb", strides[batch]).number("nb", in[batch]).number("ss", strides[seq]).number("ns", in[seq]);
+  k.run(R"(  int i = get_global_id(0), b = i / sb % nb, at = i / ss % ns, length = (int)LOAD_lengths(b);
+  y[i] = at < length ? x[i + (length - 1 - 2 * at) * ss] : x[i];)",
+        {cl_count(in)});
+}
+
 // ---- Pad: positions outside of the data are mapped into it, or filled ----
 
 void emit_pad(Emit& ctx) {
@@ -204,6 +229,8 @@ Definitions opencl_moves() {
   add("VariadicSplit", emit_split);
   add("Slice", emit_slice);
   add("StridedSlice", emit_strided_slice);
+  add("Reverse", emit_reverse);
+  add("ReverseSequence", emit_reverse_sequence);
   add("Tile", emit_tile);
   add("Broadcast", emit_broadcast);
   add("DepthToSpace", emit_depth_to_space);
