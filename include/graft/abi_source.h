@@ -64,7 +64,7 @@ typedef struct graft_launch {
   size_t define_count;
   const graft_argument* arguments; /* of the function, in its order */
   size_t argument_count;
-  uint64_t global[3]; /* work items; 0 in the dimensions that are not used */
+  uint64_t global[3]; /* work items; 0 in the dimensions that are not used; all 0: nothing to compute */
   uint64_t local[3];  /* of a work group; all 0: the device chooses */
 } graft_launch;
 #define GRAFT_LAUNCH_MIN_SIZE (offsetof(graft_launch, local) + 3 * sizeof(uint64_t))

@@ -127,8 +127,10 @@ class Emit : public Accept {
     raw.entry = str(l.entry), raw.options = str(l.options);
     raw.defines = defines.data(), raw.define_count = defines.size();
     raw.arguments = arguments.data(), raw.argument_count = arguments.size();
-    for (size_t i = 0; i < l.global.size(); ++i) raw.global[i] = l.global[i];
-    for (size_t i = 0; i < l.local.size(); ++i) raw.local[i] = l.local[i];
+    bool empty = false;  // all sizes are 0 then
+    for (size_t g : l.global) empty = empty || g == 0;
+    for (size_t i = 0; i < l.global.size() && !empty; ++i) raw.global[i] = l.global[i];
+    for (size_t i = 0; i < l.local.size() && !empty; ++i) raw.local[i] = l.local[i];
     check(host->add_launch(n_, &raw));
   }
   // Memory that the launches of this node share; the result is for Argument::scratch.

@@ -123,7 +123,8 @@ std::shared_ptr<const Records> open_custom_layers(const std::string& path) {
         all->name = stem_of(full);
         for (KernelDescription& d : read_kernel_xml(path)) {
           if (d.device != KernelDevice::gpu) {
-            log_warning(path, ":", d.line, ": the custom layer '", d.layer, "' of type MVCL is not used: there is no VPU");
+            log_warning(path, ":", d.line, ": the custom layer '", d.layer,
+                        "' of type MVCL is not used: there is no VPU");
             continue;
           }
           auto layer = std::make_shared<const CustomLayer>(load_layer(path, std::move(d)));

@@ -137,7 +137,7 @@ void OpenclExecution::run(std::span<const Tensor> inputs, std::vector<Tensor>& o
                           const std::atomic<bool>* cancel) {
   std::vector<Info> infos;
   for (const Tensor& t : inputs) infos.push_back(t.info());
-  bind(program_.plan_for(infos));
+  bind(program_.plan_for(infos, inputs));
   events_.clear();
   // Whatever happens, the device is done with the caller's memory when this returns.
   struct Finish {

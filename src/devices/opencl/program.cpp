@@ -58,7 +58,13 @@ OpenclProgram::OpenclProgram(Graph graph, const Registry& registry, OpenclMachin
   for (NodeId id : graph_.parameters()) inputs.push_back(graph_.info({id, 0}));
   for (const Info& i : inputs)
     if (!i.shape.is_static()) return;
-  plan_for(inputs);
+  try {
+    plan_for(inputs);
+  } catch (const Error& e) {
+    // The elements of small inputs may help when there are some.
+    if (e.kind() != ErrorKind::unsupported || small_inputs(inputs).empty()) throw;
+    log_info("planning for ", device_, " waits for the first inputs: ", e.message());
+  }
 }
 
 std::unique_ptr<Execution> OpenclProgram::create_execution() { return std::make_unique<OpenclExecution>(*this); }
@@ -74,23 +80,70 @@ void OpenclProgram::report_unused() const {
   }
 }
 
-std::shared_ptr<const OpenclPlan> OpenclProgram::plan_for(const std::vector<Info>& inputs) {
+// Integers that may tell axes and sizes, by their position among the inputs.
+std::vector<size_t> OpenclProgram::small_inputs(const std::vector<Info>& inputs) const {
+  constexpr int64_t most = 64;
+  std::vector<size_t> out;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (const Shape& s = inputs[i].shape;
+        is_integer(inputs[i].type) && s.is_static() && s.rank() <= 1 && s.elements().value() <= most)
+      out.push_back(i);
+  return out;
+}
+
+std::shared_ptr<const OpenclPlan> OpenclProgram::plan_for(const std::vector<Info>& inputs,
+                                                          std::span<const Tensor> values) {
+  std::string small;
+  if (!values.empty())
+    for (size_t i : small_inputs(inputs)) small.append(static_cast<const char*>(values[i].data()), values[i].bytes());
   std::lock_guard lock(mutex_);
-  for (auto it = plans_.begin(); it != plans_.end(); ++it)
-    if (it->first == inputs) {
-      plans_.splice(plans_.begin(), plans_, it);
-      return it->second;
-    }
-  std::shared_ptr<const OpenclPlan> plan = make_plan(inputs);
-  plans_.emplace_front(inputs, plan);
+  bool by_value = false;
+  for (auto it = plans_.begin(); it != plans_.end(); ++it) {
+    if (it->inputs != inputs) continue;
+    by_value = by_value || it->values.has_value();
+    if (it->values && (values.empty() || *it->values != small)) continue;
+    plans_.splice(plans_.begin(), plans_, it);
+    return it->plan;
+  }
+  Kept kept{inputs, std::nullopt, nullptr};
+  try {
+    if (by_value && !values.empty()) throw_unsupported("the shapes depend on the elements of inputs");
+    kept.plan = make_plan(graph_, inputs);
+  } catch (const Error& e) {
+    if (e.kind() != ErrorKind::unsupported || values.empty() || small.empty()) throw;
+    kept.plan = make_plan_of_values(inputs, values, e);
+    kept.values = small;
+  }
+  plans_.push_front(kept);
   if (plans_.size() > kept_plans) plans_.pop_back();
+  return kept.plan;
+}
+
+// With constants in the place of the small inputs.
+std::shared_ptr<const OpenclPlan> OpenclProgram::make_plan_of_values(const std::vector<Info>& inputs,
+                                                                     std::span<const Tensor> values,
+                                                                     const Error& otherwise) {
+  Graph g = graph_.clone();
+  Users users(g);
+  for (size_t i : small_inputs(inputs)) {
+    NodeId parameter = g.parameters()[i];
+    Node constant;
+    constant.type = "Constant", constant.opset = "opset1";
+    constant.name = g.unique_name(g[parameter].name + "/value");
+    constant.attrs["value"] = values[i].clone();
+    constant.outputs.emplace_back().info = inputs[i];
+    users.replace({parameter, 0}, {g.add(std::move(constant)), 0});
+  }
+  std::shared_ptr<const OpenclPlan> plan = make_plan(g, inputs);
+  // Folding constants is no way to run a model here.
+  if (plan->plan->steps.empty()) throw Error(otherwise);
   return plan;
 }
 
 // The stages of the runtime, with source kernels in the place of functions.
-std::shared_ptr<const OpenclPlan> OpenclProgram::make_plan(const std::vector<Info>& inputs) {
+std::shared_ptr<const OpenclPlan> OpenclProgram::make_plan(const Graph& graph, const std::vector<Info>& inputs) {
   KernelSource kernels{registry_, devices_, packs_};
-  Draft draft(graph_.clone(), kernels, inputs, options_);
+  Draft draft(graph.clone(), kernels, inputs, options_);
   for (const Info& i : inputs) check_element_type(machine_, i.type);
   std::vector<OpenclWork> works(draft.plan->graph.end_id());
   select_kernels(draft, [&](NodeId id) { works[id] = compute(draft, id); });

@@ -27,12 +27,22 @@ class OpenclProgram final : public Program {
   std::unique_ptr<Execution> create_execution() override;
   Explanation explain(const std::vector<Info>& inputs) override { return plan_for(inputs)->plan->explanation; }
 
-  std::shared_ptr<const OpenclPlan> plan_for(const std::vector<Info>& inputs);
+  // `values`: the inputs themselves, where they are known. If shapes depend on the elements of small integer inputs
+  // (axes, sizes), the plan is for these elements.
+  std::shared_ptr<const OpenclPlan> plan_for(const std::vector<Info>& inputs, std::span<const Tensor> values = {});
   OpenclMachine& machine() const { return machine_; }
   const CompileOptions& options() const { return options_; }
 
  private:
-  std::shared_ptr<const OpenclPlan> make_plan(const std::vector<Info>& inputs);
+  struct Kept {
+    std::vector<Info> inputs;
+    std::optional<std::string> values;  // of the small inputs, where the plan depends on them
+    std::shared_ptr<const OpenclPlan> plan;
+  };
+  std::shared_ptr<const OpenclPlan> make_plan(const Graph& graph, const std::vector<Info>& inputs);
+  std::shared_ptr<const OpenclPlan> make_plan_of_values(const std::vector<Info>& inputs, std::span<const Tensor> values,
+                                                        const Error& otherwise);
+  std::vector<size_t> small_inputs(const std::vector<Info>& inputs) const;
   OpenclWork compute(Draft& draft, NodeId id);
   void build(OpenclPlan& out, std::vector<OpenclWork>& works);
   void upload_constants(OpenclPlan& out);
@@ -47,7 +57,7 @@ class OpenclProgram final : public Program {
   CompileOptions options_;
   Packs packs_;
   std::mutex mutex_;
-  std::list<std::pair<std::vector<Info>, std::shared_ptr<const OpenclPlan>>> plans_;  // most recent first
+  std::list<Kept> plans_;  // most recent first
   // Uploaded constants by address, as long as a plan uses them.
   std::map<std::pair<const void*, size_t>, std::pair<Tensor, std::weak_ptr<cl::OwnedMem>>> uploaded_;
 };

@@ -37,9 +37,9 @@ constexpr Formula formulas[] = {
     {"Exp", 1, "exp(a)", "="},
     {"Floor", 1, "floor(a)", "a"},
     {"FloorMod", 2, "floored_mod(a, b)", "floored_mod(a, b)"},
-    {"HSigmoid", 1, "fmin(fmax(a + 3, 0), 6) / 6", "="},
-    {"HSwish", 1, "a * (fmin(fmax(a + 3, 0), 6) / 6)", "="},
-    {"HardSigmoid", 3, "fmax((REAL)0, fmin((REAL)1, a * b + c))"},
+    {"HSigmoid", 1, "within(a + 3, 0, 6) / 6", "="},
+    {"HSwish", 1, "a * (within(a + 3, 0, 6) / 6)", "="},
+    {"HardSigmoid", 3, "within(a * b + c, 0, 1)"},
     {"LogGamma", 1, "lgamma(a)", "="},
     {"Log", 1, "log(a)", "="},
     {"LogicalNot", 1, "a == 0", "a == 0"},
@@ -81,6 +81,7 @@ constexpr Formula formulas[] = {
 };
 
 constexpr std::string_view real_functions = R"(
+REAL within(REAL x, REAL low, REAL high) { return x < low ? low : x > high ? high : x; }
 REAL softplus(REAL x) { return x > 30 ? x : log1p(exp(x)); }
 REAL floored_mod(REAL a, REAL b) {
   REAL r = fmod(a, b);
@@ -167,11 +168,11 @@ void emit_attribute_formula(Emit& ctx, const std::string& formula) {
 void emit_elu(Emit& ctx) {
   emit_attribute_formula(ctx, "a > 0 ? a : " + literal(ctx.attr<float>("alpha")) + " * expm1(a)");
 }
+// Without differences of nearly equal numbers: 1 + tanh(u) = 2 / (1 + e^-2u), 1 + erf(u) = erfc(-u).
 void emit_gelu(Emit& ctx) {
   bool tanh = ctx.attr<std::optional<std::string>>("approximation_mode") == "TANH";
-  emit_attribute_formula(
-      ctx, tanh ? "(REAL)0.5 * a * (1 + tanh((REAL)0.79788456080286535588 * (a + (REAL)0.044715 * a * a * a)))"
-                : "(REAL)0.5 * a * (1 + erf(a * (REAL)0.70710678118654752440))");
+  emit_attribute_formula(ctx, tanh ? "a / (1 + exp((REAL)-1.59576912160573071176 * (a + (REAL)0.044715 * a * a * a)))"
+                                   : "(REAL)0.5 * a * erfc(a * (REAL)-0.70710678118654752440)");
 }
 void emit_round(Emit& ctx) {
   if (!is_real(ctx.type(0))) return emit_row(ctx, {"Round", 1, "a", "a"});

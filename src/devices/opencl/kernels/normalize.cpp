@@ -38,7 +38,7 @@ void divide_by_norm(Emit& ctx, const std::vector<int64_t>& list, double eps, boo
   if (!is_real(ctx.type(0))) unsupported("expected floating-point numbers, got ", ctx.type(0));
   std::vector<int64_t> in = ctx.shape(0).values();
   ClSlots slots(in, cl_axes(list, in.size()));
-  ClKernel k(ctx, "normalize");
+  ClKernel k(ctx, "normalize_l2");
   k.input(0, "x").output(0, "y").real("eps", eps);
   if (list.empty()) return k.run("  int i = get_global_id(0);\n  STORE_y(i, LOAD_x(i) == 0 ? 0 : 1);", {cl_count(in)});
   std::string body = "  int i = get_global_id(0);\n" + slots.begin(k) + "  SUM sum = 0;\n";

@@ -39,8 +39,7 @@ void emit_reduction(Emit& ctx, const Reduction& r) {
   k.input(0, "x").output(0, "y").number("share", slots.share());
   std::string acc = real ? "SUM" : "T_x";
   k.define("LEAST", bound_of(type, true)).define("MOST", bound_of(type, false));
-  k.define("MEAN", real ? "s / share" : "(share == 0 ? s : s / share)")
-      .define("ROOT", real ? "sqrt(s)" : "sqrt((SUM)s)");
+  k.define("MEAN", "(share == 0 ? s : s / share)").define("ROOT", real ? "sqrt(s)" : "sqrt((SUM)s)");
   std::string body = "  int i = get_global_id(0);\n" + slots.begin(k) + "  " + acc + " s = " + r.start + ";\n";
   body += slots.each(k, acc + " v = LOAD_x(p); " + r.step + ";");
   body += std::string("  ") + (real || r.op == std::string_view("ReduceL2") ? "STORE_REAL_y" : "STORE_y") + "(i, " +
@@ -91,7 +90,9 @@ void emit_top_k(Emit& ctx) {
   k.input(0, "x").output(0, "values");
   if (ctx.outputs() > 1) k.output(1, "indices");
   k.number("n", in[a]).number("k", out[a]).number("inner", strides[a]);
-  k.define("BEFORE(v, w)", ctx.attr<std::string>("mode") == "max" ? "((v) > (w))" : "((v) < (w))");
+  // NaN counts as the largest number.
+  k.define("LESS(v, w)", "((v) < (w) || ((w) != (w) && (v) == (v)))");
+  k.define("BEFORE(v, w)", ctx.attr<std::string>("mode") == "max" ? "LESS(w, v)" : "LESS(v, w)");
   std::string body =
       R"(  int i = get_global_id(0), in = i % inner, at = i / inner % n, line = i / (inner * n), rank = 0;
   T_x v = LOAD_x(i);
