@@ -39,7 +39,7 @@ import threading
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PYTHON_GUIDES = tuple(os.path.join(ROOT, "docs", name) for name in
-                      ("guide/cosh.md", "guide/crop-python.md", "guide/interp.md", "guide/mo-python-extensions.md", "guide/python.md",
+                      ("guide/cosh.md", "guide/crop-python.md", "guide/hetero.md", "guide/interp.md", "guide/mo-python-extensions.md", "guide/python.md",
                        "guide/resize-bilinear.md", "seeds.md"))
 # Inline code that names a file of the repository; placeholders like <name> make it none.
 PATH = re.compile(r"^(?:src|include|tests|cli|python|examples|scripts|cmake|docs|bench|\.ci)/[\w./*+-]*$")

@@ -4,13 +4,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <random>
 #include <thread>
 
 #include "base/tensor.hpp"
 #include "devices/reference/reference.hpp"
 #include "toolkit.hpp"
-#include "toolkit/state.hpp"
 
 namespace graft {
 namespace {
@@ -102,14 +100,6 @@ class Hetero : public ToolkitTest {
     std::map<std::string, std::string> out;
     for (const Choice& c : e.choices) out[c.node] = e.parts.at(c.part).device;
     return out;
-  }
-  static void expect_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b, const std::string& where) {
-    ASSERT_EQ(a.size(), b.size());
-    for (size_t i = 0; i < a.size(); ++i) {
-      ASSERT_EQ(a[i].type(), b[i].type()) << where;
-      ASSERT_EQ(a[i].dims(), b[i].dims()) << where;
-      EXPECT_EQ(std::memcmp(a[i].data(), b[i].data(), a[i].bytes()), 0) << where << ", output " << i;
-    }
   }
   Core core_;
 };
@@ -417,83 +407,6 @@ TEST_F(Hetero, CancelProfileAndErrors) {
     EXPECT_EQ(error_of([&] { run(r, {bad}, 2); }), "expected no negative number");
     EXPECT_EQ(error_of([&] { run(r, {good}, 2); }), "nothing was thrown");
   }
-}
-
-// ---- random splits ----
-
-// The reference device under another name: results of a split graph must be equal to the bit.
-class Renamed final : public Device {
- public:
-  explicit Renamed(std::string name) : name_(std::move(name)), device_(make_reference_device()) {}
-  std::string name() const override { return name_; }
-  std::string description() const override { return "for tests"; }
-  bool wants_passes() const override { return false; }
-  std::vector<Support> query(const Graph& g, const Registry& r, const CompileOptions& o) const override {
-    return device_->query(g, r, o);
-  }
-  std::unique_ptr<Program> compile(Graph g, const Registry& r, const CompileOptions& o) const override {
-    return device_->compile(std::move(g), r, o);
-  }
-
- private:
-  std::string name_;
-  std::unique_ptr<Device> device_;
-};
-
-constexpr const char* branches = R"(graph (x: f32[2,4,6,6], y: f32[?,4]) {
-  w = Multiply(f32[4,4,3,3] random(1, -1, 1), f32[] {0.5})
-  c1 = Convolution(x, w) {strides = [1, 1], pads_begin = [1, 1], pads_end = [1, 1], dilations = [1, 1]}
-  r1 = Relu(c1)
-  s = Split(r1, i64[] {1}) {num_splits = 2}
-  j = Concat(s.1, s) {axis = 1}
-  c2 = Convolution(j, w) {strides = [1, 1], pads_begin = [1, 1], pads_end = [1, 1], dilations = [1, 1]}
-  t = Add(c2, r1)
-  m = ReduceMean(t, i64[2] {2, 3}) {keep_dims = false}
-  sh = ShapeOf@3(y)
-  z = Reshape(MatMul(y, f32[4,4] random(2, -1, 1)) , sh) {special_zero = false}
-  found = NonZero(Relu(z))
-  k = Softmax(m) {axis = 1}
-  sum = Loop@5(i64[] {3}, boolean[] {true}, k)
-    body (i <- iteration, s <- 2) -> (next -> 0, go -> condition) feed (next -> s)
-    graph (i: i64[], s: f32[2,4]) {
-      n = Add(s, Convert(i) {destination_type = f32})
-      yes = boolean[] {true}
-      return next = n, go = yes
-    }
-  v = ReadValue@6(f32[2,4] fill(1)) {variable_id = "v", variable_type = f32, variable_shape = [2,4]}
-  u = Assign@6(Add(v, sum)) {variable_id = "v"}
-  return t, found, sum, v, ReduceMax(z, i64[1] {1}) {keep_dims = true}
-})";
-
-TEST_F(Hetero, RandomSplitsComputeWhatTheWholeDoes) {
-  std::shared_ptr<const Graph> graph = model(branches).state()->current();
-  std::shared_ptr<const Registry> registry = core_.state()->registry();
-  DeviceList devices;
-  for (const char* name : {"A", "B", "C"}) devices.push_back(std::make_shared<Renamed>(name));
-  auto hetero = make_hetero_device(devices);
-  auto results = [&](Program& program) {
-    std::unique_ptr<Execution> e = program.create_execution();
-    std::vector<Tensor> all;
-    for (int64_t rows : {3, 3, 1, 5}) {
-      std::vector<Tensor> in{numbers({2, 4, 6, 6}, static_cast<int>(rows)), numbers({rows, 4}, 7)}, out;
-      e->run(in, out, nullptr);
-      for (Tensor& t : out) all.push_back(t.clone());
-    }
-    return all;
-  };
-  auto whole = devices[0]->compile(graph->clone(), *registry, {});
-  std::vector<Tensor> expected = results(*whole);
-  size_t most = 0;
-  for (unsigned seed = 0; seed < 200; ++seed) {
-    std::mt19937 random(seed);
-    CompileOptions options;
-    for (NodeId id : graph->topological_order())
-      options.affinities[(*graph)[id].name] = devices[random() % devices.size()]->name();
-    auto program = hetero->compile(graph->clone(), *registry, options);
-    expect_equal(expected, results(*program), text("seed ", seed));
-    most = std::max(most, program->explain({{DType::f32, {2, 4, 6, 6}}, {DType::f32, {3, 4}}}).parts.size());
-  }
-  EXPECT_GT(most, 8u) << "the test splits the graph";
 }
 
 }  // namespace
