@@ -205,8 +205,9 @@ std::string QueryResult::to_text() const {
   std::string out;
   for (const LayerSupport& l : layers) {
     count += l.supported;
+    std::string reason = l.supported && l.reason.empty() ? "decided at run time" : l.reason;
     out += text("  ", padded(l.layer, 28), ' ', padded(l.type, 22), ' ',
-                padded(l.supported ? l.device.empty() ? "-" : l.device : "none", 12), ' ', l.reason, "\n");
+                padded(l.supported ? l.device.empty() ? "-" : l.device : "none", 12), ' ', reason, "\n");
   }
   return text(device, " supports ", count, " of ", layers.size(), layers.size() == 1 ? " layer\n" : " layers\n", out);
 }

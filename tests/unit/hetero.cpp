@@ -141,6 +141,10 @@ TEST_F(Hetero, QueryAsksKernelsBodiesAndDecompositions) {
   EXPECT_EQ(reason("graph (x: f32[?,2]) { return Vectors@test(x) }", "CPU"), "supported") << "seen at run time";
   EXPECT_EQ(reason("graph (x: f32[2]) { return Nowhere@test(x) }", "CPU"),
             "operation Nowhere of test has no kernel for CPU");
+  EXPECT_NE(core_.query_model(model("graph (x: f32[?,2]) { return Vectors@test(x) }"))
+                .to_text()
+                .find("decided at run time\n"),
+            std::string::npos);
   EXPECT_EQ(reason("graph (x: f32[2]) { return Twice@test(x) }", "CPU"), "supported");
   EXPECT_NE(reason("graph (x: f32[2]) { return Twice@test(x) }", "REFERENCE").find("in its decomposition, "),
             std::string::npos);
