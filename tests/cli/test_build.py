@@ -78,6 +78,29 @@ class CpuExtensions(BuildCase):
         want = [math.cosh(v) for v in (0.5, -1, 2, 0, 3, -2)]
         self.gives(want, "net.prototxt", "-l", cpu + "/build/libcosh_cpu_extension.so")
 
+    def test_a_custom_layer_of_mxnet(self):
+        """The extractor of --mo-mxnet-ext, the operation and the kernel: a model is converted with the first two, and run with the third."""
+        for custom, op in (("y", "Custom"), ("n", "twist")):
+            self.made("new", "--mo-mxnet-ext", "--mo-op", "--ie-cpu-ext", "--output_dir=" + op,
+                      answers=[custom, "twist", *([] if custom == "y" else ["n"]), "n", "angle", "q", "n", "y", "1", "", "n", "n", "angle float", "q", "n"])
+            self.edit(op + "/user_mo_extensions/front/mxnet/twist_ext.py", ("param.str('angle')", "param.float('angle')"))
+            cpu = op + "/user_ie_extensions/cpu"
+            self.implement(cpu + "/ext_twist.cpp", """        const float* x = inputs[0]->cbuffer().as<const float*>();
+        float* y = outputs[0]->buffer().as<float*>();
+        parallel_for(inputs[0]->size(), [&](size_t i) { y[i] = x[i] * angle_; });
+        return OK;
+""")
+            attrs = {"angle": "2.5", **({"op_type": "twist"} if op == "Custom" else {})}
+            nodes = [{"op": "null", "name": "x", "attrs": {"__shape__": "(1, 2, 3, 1)"}, "inputs": []},
+                     {"op": op, "name": "t", "attrs": attrs, "inputs": [[0, 0, 0]]}, {"op": "negative", "name": "n", "inputs": [[1, 0, 0]]}]
+            self.write("m-symbol.json", json.dumps({"nodes": nodes, "heads": [[2, 0, 0]], "attrs": {"mxnet_version": ["int", 10901]}}))
+            r = graft("convert", "m-symbol.json", "--extensions", op + "/user_mo_extensions", "-o", "ir", cwd=self.folder)
+            self.assertEqual(r.status, 0, r.all)
+            self.assertRegex(self.read("ir/m-symbol.xml"), 'type="twist"[^>]*>\\s*<data angle="2.5"')
+            want = [-2.5 * v for v in (0.5, -1, 2, 0, 3, -2)]
+            self.gives(want, "ir/m-symbol.xml", "--extensions", cpu)
+            self.gives(want, "m-symbol.json", "--extensions", op + "/user_mo_extensions," + cpu)
+
     def test_before_the_edits(self):
         self.from_config(ie_op={"op": "Cosh", "plugin": "cpu"})
         self.assertEqual(self.shell("graft build .").stdout, "user_ie_extensions/cpu/build/libuser_cpu_extension.so\n")
