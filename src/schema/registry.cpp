@@ -231,7 +231,7 @@ std::vector<const RuleDef*> Registry::all_rules() const {
   std::vector<const RuleDef*> out;
   for (const auto& [key, list] : s_->rules)
     for (const RuleDef& r : list) out.push_back(&r);
-  std::sort(out.begin(), out.end(), [](const RuleDef* a, const RuleDef* b) {
+  std::stable_sort(out.begin(), out.end(), [](const RuleDef* a, const RuleDef* b) {
     auto key = [](const RuleDef* r) {
       return std::tuple(view(r->record->framework), view(r->record->domain), view(r->record->type), r->record->since);
     };
