@@ -32,6 +32,35 @@ constexpr int64_t tile_rows = 6;
 constexpr int64_t tile_rows = 4;
 #endif
 
+#if HWY_TARGET == HWY_SCALAR
+int64_t pack_rows(const float*, int64_t, int64_t, int64_t, int64_t, float*) { return 0; }
+#else
+// Columns `begin` to `end` of as many whole groups of four rows as there are; returns the number of these rows.
+int64_t pack_rows(const float* HWY_RESTRICT x, int64_t down, int64_t n, int64_t begin, int64_t end,
+                  float* HWY_RESTRICT to) {
+  const hn::FixedTag<float, 4> d;
+  int64_t row = 0;
+  for (; row + 4 <= n; row += 4) {
+    const float* from = x + row * down;
+    int64_t c = begin;
+    for (; c + 4 <= end; c += 4) {
+      const auto r0 = hn::LoadU(d, from + c), r1 = hn::LoadU(d, from + down + c);
+      const auto r2 = hn::LoadU(d, from + 2 * down + c), r3 = hn::LoadU(d, from + 3 * down + c);
+      const auto a = hn::InterleaveLower(d, r0, r1), b = hn::InterleaveLower(d, r2, r3);
+      const auto e = hn::InterleaveUpper(d, r0, r1), f = hn::InterleaveUpper(d, r2, r3);
+      float* y = to + c * n + row;
+      hn::StoreU(hn::ConcatLowerLower(d, b, a), d, y);
+      hn::StoreU(hn::ConcatUpperUpper(d, b, a), d, y + n);
+      hn::StoreU(hn::ConcatLowerLower(d, f, e), d, y + 2 * n);
+      hn::StoreU(hn::ConcatUpperUpper(d, f, e), d, y + 3 * n);
+    }
+    for (; c < end; ++c)
+      for (int64_t r = 0; r < 4; ++r) to[c * n + row + r] = from[r * down + c];
+  }
+  return row;
+}
+#endif
+
 void pack_a(GemmMatrix from, int64_t rows, int64_t k, float* HWY_RESTRICT to) {
   for (int64_t first = 0; first < rows; first += tile_rows) {
     int64_t n = std::min(tile_rows, rows - first);
@@ -44,7 +73,7 @@ void pack_a(GemmMatrix from, int64_t rows, int64_t k, float* HWY_RESTRICT to) {
       constexpr int64_t step = 16;
       for (int64_t begin = 0; begin < k; begin += step) {
         int64_t end = std::min(begin + step, k);
-        for (int64_t r = 0; r < n; ++r) {
+        for (int64_t r = from.right == 1 ? pack_rows(x, from.down, n, begin, end, to) : 0; r < n; ++r) {
           const float* row = x + r * from.down;
           for (int64_t c = begin; c < end; ++c) to[c * n + r] = row[c * from.right];
         }
