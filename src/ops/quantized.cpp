@@ -90,6 +90,11 @@ void quantized_infer(Infer& ctx, const QuantizedConvolution& a) {
     if (ctx.type(4) != DType::u8 && ctx.type(4) != DType::f32) fail("expected a sum u8 or f32, got ", ctx.type(4));
     y = merge(y, ctx.shape(4));
   }
+  if (ctx.has_input(5)) {
+    Shape one = ctx.shape(5);
+    if (ctx.type(5) != DType::u8 || (one.is_static() && one.elements().value() != 1))
+      fail("expected the level of zero as one u8, got ", ctx.type(5), one);
+  }
   ctx.output(0, a.factor > 0 ? DType::u8 : DType::f32, y);
 }
 
@@ -99,7 +104,8 @@ void quantized_run(Run& ctx, const QuantizedConvolution& a) {
   if (y.size() == 0) return;
   ConvolutionPlan plan = convolution_plan(x.dims(), w.dims(), y.dims(), a, a.grouped);
   std::vector<double> data = x.to<double>();
-  for (double& v : data) v -= static_cast<double>(a.data_zero);
+  double zero = ctx.has_input(5) ? ctx.input(5).to<double>().at(0) : static_cast<double>(a.data_zero);
+  for (double& v : data) v -= zero;
   std::vector<double> values = convolve<false>(plan, data, w.to<double>());
   int64_t channels = y.dim(1), plane = y.size() / (y.dim(0) * channels);
   std::vector<double> scale = ctx.input(2).to<double>(), bias, sum;
@@ -131,7 +137,7 @@ Definitions define_quantized() {
               .reference(dequantize_run),
           op<QuantizedConvolution>("QuantizedConvolution", "graft")
               .doc("Convolution of bytes, times scales [O], plus a bias [O] and a tensor, as f32 or bytes")
-              .inputs("data, weights, scales, bias?, sum?")
+              .inputs("data, weights, scales, bias?, sum?, zero?")
               .infer(quantized_infer)
               .reference(quantized_run)};
 }

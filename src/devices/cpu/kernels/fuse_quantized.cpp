@@ -136,6 +136,40 @@ Value from_matmul(Rewrite& at) {
   return reshape(y, *dims);
 }
 
+// Integers as ONNX's integer layers widen them: (Convert(q) - zero), in i32.
+struct Widened {
+  Value q, zero;  // `zero` may be empty
+};
+Widened widened_of(Value v, DType type) {
+  Value zero;
+  if (NodeRef subtract = made_by(v, "Subtract")) {
+    NodeRef level = made_by(subtract.input(1), "Convert");
+    v = subtract.input(0), zero = level ? level.input(0) : subtract.input(1);
+  }
+  NodeRef convert = made_by(v, "Convert");
+  if (!convert || v.type() != DType::i32 || convert.input(0).type() != type) return {};
+  return {convert.input(0), zero};
+}
+
+// Convert(MatMul(a - zero, b) in i32) to f32  =>  a layer; the level of zero is computed at run time
+Value from_integers(Rewrite& at) {
+  NodeRef product = at.self().type() == DType::f32 ? piece(at.input(0), "MatMul") : NodeRef();
+  if (!product || at.input(0).type() != DType::i32 || product.get<bool>("transpose_a", false)) return {};
+  Widened a = widened_of(product.input(0), DType::u8), b = widened_of(product.input(1), DType::i8);
+  if (!a.q || !b.q || !b.q.constant() || b.q.rank() != 2 || (b.zero && number(b.zero) != std::optional(0.0))) return {};
+  auto dims = static_dims(a.q), weights = static_dims(b.q);
+  if (!dims || dims->size() < 2 || count_of(*weights) == 0) return {};
+  if (a.zero && (a.zero.type() != DType::u8 || !a.zero.shape().is_static() || a.zero.shape().elements().value() != 1))
+    return {};
+  bool transposed = product.get<bool>("transpose_b", false);
+  int64_t depth = dims->back(), outputs = (*weights)[transposed ? 0 : 1];
+  Value rows = transposed ? b.q : transpose(b.q, {1, 0});
+  Value ones = at.typed(std::vector<double>(static_cast<size_t>(outputs), 1.0), {outputs}, DType::f32);
+  Value y = at.op(layer, {reshape(a.q, {-1, depth, 1}), reshape(rows, {outputs, depth, 1}), ones, {}, {}, a.zero}, {});
+  dims->back() = outputs;
+  return reshape(y, *dims);
+}
+
 // ---- what follows a layer ----
 
 bool gives_bytes(const NodeRef& n) { return n.get<double>("factor", 0) > 0; }
@@ -151,7 +185,7 @@ NodeRef open(const Value& v) {
 std::vector<Value> inputs_of(const NodeRef& n) {
   std::vector<Value> all;
   for (size_t i = 0; i < n.inputs(); ++i) all.push_back(n.input(i));
-  all.resize(5);
+  all.resize(6);
   return all;
 }
 
@@ -257,7 +291,7 @@ Value after_pool(Rewrite& at) {
 
 Value visit(Rewrite& at) {
   NodeRef n = at.node();
-  if (n.is("Convert")) return to_quantize(at);
+  if (n.is("Convert")) return at.self().type() == DType::f32 ? from_integers(at) : to_quantize(at);
   if (n.is("Multiply")) return to_dequantize(at);
   if (n.is("Convolution")) return from_convolution(at);
   if (n.is("MatMul")) return from_matmul(at);

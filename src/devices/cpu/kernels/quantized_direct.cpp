@@ -348,7 +348,8 @@ uint8_t* thread_bytes(int64_t count) {
 }
 
 // The input rows of some output rows, with the padding around them.
-const uint8_t* copy_level_rows(const QuantizedState& s, const uint8_t* image, int64_t first, int64_t lines) {
+const uint8_t* copy_level_rows(const QuantizedState& s, const uint8_t* image, uint8_t zero, int64_t first,
+                               int64_t lines) {
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
   int64_t rows = (lines - 1) * ay.stride + (ay.kernel - 1) * ay.dilation + 1, bytes = s.width * s.pitch;
   uint8_t* to = thread_bytes(rows * bytes);
@@ -358,17 +359,25 @@ const uint8_t* copy_level_rows(const QuantizedState& s, const uint8_t* image, in
     uint8_t* line = to + r * bytes;
     int64_t y = first * ay.stride - ay.begin + r;
     bool inside = y >= 0 && y < ay.input;
-    std::fill(line, line + (inside ? before : s.width) * s.pitch, s.zero);
+    std::fill(line, line + (inside ? before : s.width) * s.pitch, zero);
     if (!inside) continue;
     uint8_t* end = copy_levels(s, image + (y * ax.input + skipped) * s.channels, n, line + before * s.pitch);
-    std::fill(end, line + bytes, s.zero);
+    std::fill(end, line + bytes, zero);
   }
   return to;
 }
 
+struct QuantizedCall {
+  const uint8_t* x;
+  const int32_t* start;
+  uint8_t zero;
+  QuantizedPlaces at;
+};
+
 // The input of the first line of an item, and the bytes from one line to the next.
-std::pair<const uint8_t*, int64_t> level_lines(const QuantizedState& s, const uint8_t* x, int64_t image, int64_t first,
-                                               int64_t lines) {
+std::pair<const uint8_t*, int64_t> level_lines(const QuantizedState& s, const QuantizedCall& c, int64_t image,
+                                               int64_t first, int64_t lines) {
+  const uint8_t* x = c.x;
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
   if (s.pointwise) {
     const uint8_t* from = x + first * s.count * s.channels;
@@ -380,14 +389,9 @@ std::pair<const uint8_t*, int64_t> level_lines(const QuantizedState& s, const ui
   }
   x += image * ay.input * ax.input * s.channels;
   int64_t step = ay.stride * s.width * s.pitch;
-  if (s.copied) return {copy_level_rows(s, x, first, lines), step};
+  if (s.copied) return {copy_level_rows(s, x, c.zero, first, lines), step};
   return {x + ((first * ay.stride - ay.begin) * ax.input - ax.begin) * s.channels, step};
 }
-
-struct QuantizedCall {
-  const uint8_t* x;
-  QuantizedPlaces at;
-};
 
 void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t item) {
   static const auto run = HWY_DYNAMIC_DISPATCH(quantized_line)();
@@ -396,7 +400,7 @@ void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t ite
   int64_t block = item / s.panel_items() / w.groups, image = block / s.line_items();
   int64_t first = block % s.line_items() * s.lines_per_item, lines = std::min(s.lines_per_item, s.lines - first);
   int64_t nr = quantized_panel_size();
-  auto [x, x_line] = level_lines(s, c.x, image, first, lines);
+  auto [x, x_line] = level_lines(s, c, image, first, lines);
   for (int64_t p = panel; p < std::min(panel + s.panels_per_item, w.panels); ++p) {
     int64_t channel = group * w.outputs + p * nr, column = (group * w.panels + p) * nr;
     QuantizedJob job{nullptr,
@@ -408,7 +412,7 @@ void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t ite
                      s.run,
                      w.packed.get() + column * w.depth,
                      std::min(nr, w.outputs - p * nr),
-                     s.start.data() + column,
+                     c.start + column,
                      s.scale.data() + column,
                      s.bias.data() + column,
                      {},
@@ -426,7 +430,14 @@ void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t ite
 void quantized_run(Run& ctx, const QuantizedAttributes&, const QuantizedState& s) {
   OutputView y = ctx.output(0);
   if (y.size() == 0) return;
-  QuantizedCall call{ctx.input(0).channels_last<const uint8_t>(), {}};
+  QuantizedCall call{ctx.input(0).channels_last<const uint8_t>(), s.start.data(), s.zero, {}};
+  if (ctx.has_input(5)) {
+    thread_local std::vector<int32_t> start;  // allocated once
+    call.zero = ctx.input(5).data<const uint8_t>()[0];
+    start.assign(s.weights->sums.begin(), s.weights->sums.end());
+    for (int32_t& v : start) v *= -static_cast<int32_t>(call.zero);
+    call.start = start.data();
+  }
   if (y.type() == DType::u8) call.at.y8 = y.channels_last<uint8_t>();
   else call.at.y = y.channels_last<float>();
   if (ctx.has_input(4)) {
@@ -456,7 +467,7 @@ Definitions cpu_quantized_direct() {
   return Kernel("CPU", "direct_u8")
       .of("QuantizedConvolution", "graft")
       .accept(quantized_accept)
-      .layouts({{{last, plain, plain, plain, last}, {last}}})
+      .layouts({{{last, plain, plain, plain, last, plain}, {last}}})
       .pack(quantized_pack)
       .run(quantized_prepare, quantized_run);
 }
