@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import sys
 import types
 import unittest
 
@@ -11,6 +12,8 @@ from support import onnx
 from test_model_optimizer_caffe import caffemodel
 
 import graft
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "cli"))
+import kaldi_writer  # noqa: E402
 from graft.model_optimizer.folder import Folder
 from graft.model_optimizer.phases import _extract, _handler
 from graft.model_optimizer.raw_graph import new_graph, prepare_node
@@ -211,6 +214,34 @@ class OtherFrameworks(GeneratedCase):
         folder = self.generated(["new", "--mo-kaldi-ext", "--mo-op"], ["twistcomponent", "Dim dim int", "q", "n", "n", "Twist",
                                                                        "1", "", "n", "n"])
         self.assertEqual(self.attributes(folder, "kaldi", "TwistComponent", Dim=7).dim, 7)
+
+    def test_a_kaldi_model_from_its_file_to_numbers(self):
+        bias = [1.0, -2.0, 3.0, 0.5]
+        config = ["input-node name=input dim=2", "component-node name=t component=t input=Append(Offset(input, -1), input)",
+                  "component-node name=s component=s input=t", "output-node name=output input=s"]
+        components = [("t", "TwistComponent", [("Dim", kaldi_writer.I(4)), ("Scale", 0.5), ("On", True),
+                                               ("Bias", kaldi_writer.Vector(bias))]),
+                      ("s", "FixedScaleComponent", [("Scales", kaldi_writer.Vector([1, 2, 3, 4]))])]
+        kinds = {"Dim": "int", "Scale": "float", "On": "bool", "Bias": "vector"}
+        params = [{"old_name": n, "new_name": n.lower(), "type": k} for n, k in kinds.items()]
+        folder = self.from_config([p["new_name"] for p in params], kaldi=dict(layer="twistcomponent", params=params))
+
+        def twist(x, *, dim: int, scale: float, on: bool, bias: "list[float]"):
+            return x * np.float32(scale) + np.float32(bias)
+        core = graft.Core()
+        core.add_extension(folder)
+        core.add_extension(graft.op(name="Twist", opset="extension", shape=lambda x, **_: x)(twist))
+        x = np.arange(6, dtype=np.float32).reshape(3, 2)
+        spliced = np.concatenate([x[[0, 0, 1]], x], 1)
+        for binary in (True, False):
+            path = self.path("net.mdl")
+            with open(path, "wb") as f:
+                f.write(kaldi_writer.nnet3(config, components, binary))
+            model = core.read_model(path)
+            layer = self.layers(model)["t"]
+            self.assertEqual((layer.get("type"), layer.find("data").get("dim"), layer.find("data").get("on")), ("Twist", "4", "true"))
+            result = core.compile_model(model).create_infer_request().infer({"input": x})
+            np.testing.assert_allclose(result["output"], (spliced * 0.5 + np.float32(bias)) * [1, 2, 3, 4], rtol=1e-6)
 
 
 class Operations(GeneratedCase):
