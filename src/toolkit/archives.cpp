@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <graft/archives.hpp>
@@ -41,6 +42,41 @@ std::string read_standard_input() {
   std::string out;
   char block[65536];
   for (size_t n; (n = std::fread(block, 1, sizeof block, stdin)) > 0;) out.append(block, n);
+  return out;
+}
+
+// "2:5" of a range of a script file: both ends are included; ":" means all. The last row may be missing by a few
+// frames, as for Kaldi's programs, whose tools disagree about the number of frames of a recording.
+std::pair<int64_t, int64_t> bounds_of(std::string_view range, int64_t size, int64_t tolerance,
+                                      const std::string& where) {
+  range = trim(range);
+  if (range.empty() || range == ":") return {0, size - 1};
+  size_t colon = range.find(':');
+  auto first = parse_int(trim(range.substr(0, colon)));
+  auto last = colon == range.npos ? first : parse_int(trim(range.substr(colon + 1)));
+  if (!first || !last || *first < 0 || *last < *first)
+    throw_user("'", where, "': expected a range FIRST:LAST, got '", range, "'");
+  if (*first >= size || *last >= size + tolerance)
+    throw_user("'", where, "': expected a range within 0:", size - 1, ", got ", *first, ':', *last);
+  return {*first, std::min(*last, size - 1)};
+}
+
+// Rows, or rows and columns.
+Tensor part_of(const Tensor& t, std::string_view range, const std::string& where) {
+  std::vector<std::string_view> parts = split(range, ',');
+  if (parts.empty() || parts.size() > t.dims().size())
+    throw_user("'", where, "': expected ranges of ", t.dims().size(),
+               t.dims().size() == 1 ? " dimension" : " dimensions", ", got '", range, "'");
+  bool matrix = t.dims().size() == 2;
+  int64_t columns = matrix ? t.dims()[1] : 1;
+  auto [top, bottom] = bounds_of(parts[0], t.dims()[0], 3, where);
+  auto [left, right] = parts.size() > 1 ? bounds_of(parts[1], columns, 0, where) : std::pair{int64_t{0}, columns - 1};
+  int64_t width = right - left + 1;
+  std::vector<int64_t> dims{bottom - top + 1};
+  if (matrix) dims.push_back(width);
+  Tensor out(DType::f32, dims);
+  for (int64_t r = top; r <= bottom; ++r)
+    std::copy_n(t.data<float>() + r * columns + left, width, out.data<float>() + (r - top) * width);
   return out;
 }
 
@@ -109,16 +145,21 @@ struct ArchiveReader::State {
 
   Tensor at_place(const std::string& where) {
     if (where.ends_with('|')) throw_unsupported("'", where, "': commands are not run, which");
-    if (where.ends_with(']')) throw_unsupported("'", where, "': a range of rows");
     std::string path = where;
-    size_t offset = 0, colon = where.rfind(':');
-    if (colon != where.npos)
-      if (auto v = parse_int(std::string_view(where).substr(colon + 1)); v && *v >= 0)
-        path = where.substr(0, colon), offset = static_cast<size_t>(*v);
+    std::string_view range;
+    if (size_t open_bracket = where.rfind('['); where.ends_with(']') && open_bracket != where.npos) {
+      range = std::string_view(where).substr(open_bracket + 1, where.size() - open_bracket - 2);
+      path.resize(open_bracket);
+    }
+    size_t offset = 0, colon = path.rfind(':');
+    if (colon != path.npos)
+      if (auto v = parse_int(std::string_view(path).substr(colon + 1)); v && *v >= 0)
+        offset = static_cast<size_t>(*v), path.resize(colon);
     if (!open || open->path() != path) open = MappedFile::open(path);
     std::string_view bytes = open->chars();
     if (offset >= bytes.size()) throw_user("'", where, "': the file has only ", bytes.size(), " bytes");
-    return read_kaldi_value(bytes.substr(offset), path, limits);
+    Tensor t = read_kaldi_value(bytes.substr(offset), path, limits);
+    return range.empty() ? t : part_of(t.to(DType::f32), range, where);
   }
 };
 

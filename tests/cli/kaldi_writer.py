@@ -128,12 +128,32 @@ def archive(entries, binary=True):
 
 
 def compressed(rows, kind):
-    """A matrix as CM2 or CM3: values between the smallest and the largest, in steps."""
+    """A matrix as CM, with percentiles per column, or as CM2 or CM3: values between the smallest and the largest, in steps."""
     flat = [x for r in rows for x in r]
     low, span = min(flat), max(flat) - min(flat)
+    head = b"\0B" + kind.encode() + b" " + struct.pack("<ffii", low, span, len(rows), len(rows[0]))
+    if kind == "CM":
+        columns = [compressed_column([r[c] for r in rows], low, span) for c in range(len(rows[0]))]
+        return head + b"".join(h for h, _ in columns) + b"".join(codes for _, codes in columns)
     most, code = (65535, "H") if kind == "CM2" else (255, "B")
-    head = kind.encode() + b" " + struct.pack("<ffii", low, span, len(rows), len(rows[0]))
-    return b"\0B" + head + struct.pack("<%d%s" % (len(flat), code), *[round((x - low) / span * most) for x in flat])
+    return head + struct.pack("<%d%s" % (len(flat), code), *[round((x - low) / span * most) for x in flat])
+
+
+def compressed_column(values, low, span):
+    """Four percentiles in 16 bits each, and a byte per value: 64, 128 and 63 steps between them."""
+    order = sorted(values)
+    points = [order[0], order[len(order) // 4], order[3 * len(order) // 4], order[-1]]
+    heads = [round((p - low) / span * 65535) for p in points]
+    heads[0] = min(heads[0], 65532)
+    for i in range(1, 4):
+        heads[i] = min(max(heads[i], heads[i - 1] + 1), 65532 + i)
+    points = [low + span * h / 65535 for h in heads]
+
+    def code(v):
+        first, count = next(((i, n) for i, n in enumerate((64, 128, 63)) if v <= points[i + 1]), (2, 63))
+        part = (v - points[first]) / (points[first + 1] - points[first])
+        return min(max((0, 64, 192)[first] + round(part * count), 0), 255)
+    return struct.pack("<4H", *heads), bytes(code(v) for v in values)
 
 
 def read_archive(path):

@@ -8,7 +8,7 @@ import os
 import random
 
 from harness import Case, graft, main
-from kaldi_writer import I, Ints, Matrix, Pairs, Vector, archive, compressed, nnet1, nnet2, nnet3, read_archive
+from kaldi_writer import I, Ints, Matrix, Pairs, Vector, archive, nnet1, nnet2, nnet3, read_archive
 
 FRAMES = 7
 
@@ -347,83 +347,6 @@ class Options(KaldiCase):
                                         (["m.nnet"], ["--framework", "caffe"], "--framework: expected caffe, got the kaldi model")):
             r = graft("convert", *[self.path(f) for f in files], "-o", self.path("ir"), *options)
             self.assertNotEqual(r.status, 0, r.all)
-            self.assertIn(message, r.err)
-
-
-class Archives(KaldiCase):
-    def setUp(self):
-        super().setUp()
-        self.write("m.mdl", nnet3(["input-node name=input dim=2", "output-node name=output input=Append(Offset(input, -1), input)"], [], True))
-        self.rows = {"a": matrix(4, 2, 1), "b": matrix(1, 2, 2), "c": matrix(6, 2, 3)}
-
-    def expected(self, rows):
-        return [rows[max(t - 1, 0)] + rows[t] for t in range(len(rows))]
-
-    def run_model(self, table, *more, status=0):
-        r = graft("run", self.path("m.mdl"), "--input", "input=" + table, "--output", "output=ark:" + self.path("out.ark"), *more)
-        self.assertEqual(r.status, status, r.all)
-        return r
-
-    def test_binary_text_and_scripts(self):
-        entries = list(self.rows.items())
-        self.write("b.ark", archive(entries))
-        self.write("t.ark", archive(entries, binary=False))
-        at, lines = 0, []
-        for key, value in entries:
-            lines.append("%s %s:%d\n" % (key, self.path("b.ark"), at + len(key) + 1))
-            at += len(archive([(key, value)]))
-        self.write("b.scp", "".join(lines))
-        for table in ("ark:" + self.path("b.ark"), "ark,t:" + self.path("t.ark"), "scp:" + self.path("b.scp"), "ark,s,cs:" + self.path("b.ark")):
-            self.run_model(table)
-            got = read_archive(self.path("out.ark"))
-            self.assertEqual(list(got), ["a", "b", "c"])
-            for key, rows in entries:
-                self.close(got[key], self.expected(rows), key)
-
-    def test_compressed(self):
-        rows = self.rows["c"]
-        for kind, most in (("CM2", 1e-4), ("CM3", 0.02)):
-            self.write("c.ark", b"utt " + compressed(rows, kind))
-            self.run_model("ark:" + self.path("c.ark"))
-            for a, b in zip(read_archive(self.path("out.ark"))["utt"], self.expected(rows)):
-                for x, y in zip(a, b):
-                    self.assertLess(abs(x - y), most)
-
-    def test_to_text_on_the_standard_output(self):
-        self.write("b.ark", archive([("a", self.rows["a"])]))
-        r = graft("run", self.path("m.mdl"), "--input", "ark:" + self.path("b.ark"), "--output", "output=ark,t:-")
-        self.assertEqual(r.status, 0, r.all)
-        self.assertTrue(r.out.startswith("a  [\n  "), r.out)
-        self.assertTrue(r.out.endswith(" ]\n"), r.out)
-        self.close([[float(x) for x in line.strip(" ]").split()] for line in r.out.strip().split("\n")[1:]], self.expected(self.rows["a"]))
-
-    def test_one_that_fails_is_named_and_the_rest_goes_on(self):
-        self.write("b.ark", archive([("a", self.rows["a"]), ("wide", matrix(3, 5, 1)), ("c", self.rows["c"])]))
-        r = self.run_model("ark:" + self.path("b.ark"), status=2)
-        self.assertIn("utterance 'wide' failed: input 'input': expected shape", r.err)
-        self.assertIn("1 of 3 utterances failed", r.err)
-        self.assertEqual(list(read_archive(self.path("out.ark"))), ["a", "c"])
-        self.write("x.scp", "gone %s\n" % self.path("no.ark"))
-        r = self.run_model("scp:" + self.path("x.scp"), status=2)
-        self.assertIn("utterance 'gone' failed", r.err)
-
-    def test_ivectors_by_name(self):
-        self.write("m.mdl", nnet3(["input-node name=input dim=2", "input-node name=ivector dim=3", "output-node name=output input=Append(input, ReplaceIndex(ivector, t, 0))"], [], True))
-        self.write("b.ark", archive([("a", self.rows["a"]), ("b", self.rows["b"])]))
-        self.write("iv.ark", archive([("b", Vector([1, 2, 3])), ("a", Vector([4, 5, 6]))]))
-        self.run_model("ark:" + self.path("b.ark"), "--input", "ivector=ark:" + self.path("iv.ark"))
-        got = read_archive(self.path("out.ark"))
-        self.close(got["a"], [r + [4, 5, 6] for r in self.rows["a"]])
-        self.close(got["b"], [r + [1, 2, 3] for r in self.rows["b"]])
-
-    def test_usage(self):
-        self.write("b.ark", archive([("a", self.rows["a"])]))
-        for arguments, message in ((["--input", "nothing=ark:" + self.path("b.ark")], "the model has no input 'nothing'"), (["--input", "input=ark:gunzip -c x |"], "commands are not run"),
-                                   (["--input", "input=ark:" + self.path("b.ark"), "--output-dir", "x"], "do not apply to archives"),
-                                   (["--output", "output=ark:x"], "requires an --input from an archive"),
-                                   (["--input", "input=ark,q:x"], "unknown option 'q'")):
-            r = graft("run", self.path("m.mdl"), *arguments)
-            self.assertEqual(r.status, 1, r.all)
             self.assertIn(message, r.err)
 
 
