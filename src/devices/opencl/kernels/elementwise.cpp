@@ -114,7 +114,10 @@ void emit_formula(Emit& ctx, ClKernel& k, const std::string& formula, bool real,
     std::string type = cast == DType::undefined ? "T_" + in : std::string(cl_compute(cast));
     body += "  " + type + " " + name + " = LOAD_" + in + "(at_" + std::to_string(i) + ");\n";
   }
-  body += std::string("  STORE_") + (real ? "REAL_" : "") + "y(i, " + formula + ");";
+  // A formula that yields fractions for integers rounds to the nearest even one.
+  bool rounded = real && cast != DType::undefined && is_integer(ctx.output(0).type);
+  body +=
+      std::string("  STORE_") + (real ? "REAL_" : "") + "y(i, " + (rounded ? "rint(" + formula + ")" : formula) + ");";
   k.run(body, {cl_count(out)});
 }
 
@@ -231,7 +234,8 @@ void emit_fake_quantize(Emit& ctx) {
   k.define("REAL", std::string(cl_compute(type)));
   k.define("LEVELS", std::to_string(ctx.attr<int64_t>("levels") - 1));
   emit_formula(ctx, k,
-               "a <= fmin(b, c) ? d : a > fmax(b, c) ? e : rint((a - b) / (c - b) * LEVELS) / LEVELS * (e - d) + d",
+               "a <= fmin(b, c) ? d : a > fmax(b, c) ? e : rint(((SUM)a - b) / ((SUM)c - b) * LEVELS) / LEVELS * "
+               "((SUM)e - d) + d",
                true, broadcast_inputs(ctx, 5), DType::undefined);
 }
 

@@ -36,10 +36,10 @@ void emit_split(Emit& ctx) {
   }
 }
 
-// The first element of a slice, as NumPy clamps it.
+// The first element of a slice: negative starts count from the end, those out of range are clamped.
 int64_t first_of(int64_t n, int64_t start, int64_t step) {
-  if (start < 0) start = std::max<int64_t>(start + n, step > 0 ? 0 : -1);
-  return std::min(start, step > 0 ? n : n - 1);
+  if (start < 0) start += n;
+  return std::clamp<int64_t>(start, 0, std::max<int64_t>(step < 0 ? n - 1 : n, 0));
 }
 
 void emit_slice(Emit& ctx) {
@@ -111,7 +111,7 @@ void emit_broadcast(Emit& ctx) {
   std::vector<int64_t> in = ctx.shape(0).values(), out = ctx.output(0).shape.values(), strides = cl_strides(in);
   auto mode = ctx.attr<std::string>("mode");
   ClBox from{0, std::vector<int64_t>(out.size(), 0)};
-  if (mode == "explicit") {
+  if (mode == "explicit" || mode == "none") {
     std::vector<int64_t> axes = cl_values(ctx, 2, "axes_mapping");
     for (size_t i = 0; i < axes.size() && i < in.size(); ++i)
       from.strides[cl_axis(axes[i], out.size())] = in[i] == 1 ? 0 : strides[i];
@@ -180,6 +180,59 @@ void emit_reverse(Emit& ctx) {
   cl_move(ctx, in, from);
 }
 
+void emit_roll(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values(), strides = cl_strides(in);
+  std::vector<int64_t> shift = cl_values(ctx, 1, "shift"), axes = cl_values(ctx, 2, "axes"), by(in.size(), 0);
+  for (size_t i = 0; i < axes.size(); ++i)
+    by[cl_axis(axes[i], in.size())] += shift.size() == 1 ? shift[0] : shift.at(i);
+  ClKernel k(ctx, "roll");
+  k.cells_in(0, "x").cells_out(0, "y");
+  std::string body = "  int i = get_global_id(0), from = i, c;\n";
+  for (size_t a = 0; a < in.size(); ++a) {
+    if (in[a] == 0 || by[a] % in[a] == 0) continue;
+    std::string n = std::to_string(a);
+    k.number("n" + n, in[a]).number("s" + n, strides[a]).number("b" + n, (in[a] - by[a] % in[a]) % in[a]);
+    body += "  c = i / s" + n + " % n" + n + "; from += ((c + b" + n + ") % n" + n + " - c) * s" + n + ";\n";
+  }
+  k.run(body + "  y[i] = x[from];", {cl_count(in)});
+}
+
+// Blocks of positions move between the batch and the other axes; what is padded or cropped has its own bounds.
+void emit_space_to_batch(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values(), out = ctx.output(0).shape.values(), strides = cl_strides(in);
+  std::vector<int64_t> block = cl_values(ctx, 1, "block_shape"), begin = cl_values(ctx, 2, "pads_begin");
+  ClKernel k(ctx, "space_to_batch");
+  k.cells_in(0, "x").cells_out(0, "y");
+  k.numbers("n", in).numbers("o", out).numbers("s", strides).numbers("b", begin).numbers("m", block);
+  std::string body = "  int i = get_global_id(0), rest = i, from = 0, inside = 1, c;\n";
+  for (size_t a = in.size(); a-- > 1;) {
+    std::string n = std::to_string(a);
+    body += "  int c" + n + " = rest % o" + n + "; rest /= o" + n + ";\n";
+  }
+  // The batch of the result: [blocks..., batch].
+  body += "  from += rest % n0 * s0; rest /= n0;\n";
+  for (size_t a = in.size(); a-- > 1;) {
+    std::string n = std::to_string(a);
+    body += "  c = c" + n + " * m" + n + " + rest % m" + n + " - b" + n + "; rest /= m" + n +
+            "; inside = inside && c >= 0 && c < n" + n + "; from += c * s" + n + ";\n";
+  }
+  k.run(body + "  y[i] = inside ? x[from] : (E_y)0;", {cl_count(out)});
+}
+void emit_batch_to_space(Emit& ctx) {
+  std::vector<int64_t> in = ctx.shape(0).values(), out = ctx.output(0).shape.values(), strides = cl_strides(in);
+  std::vector<int64_t> block = cl_values(ctx, 1, "block_shape"), begin = cl_values(ctx, 2, "crops_begin");
+  ClKernel k(ctx, "batch_to_space");
+  k.cells_in(0, "x").cells_out(0, "y");
+  k.numbers("o", out).numbers("s", strides).numbers("b", begin).numbers("m", block);
+  std::string body = "  int i = get_global_id(0), rest = i, from = 0, batch = 0, step = o0, c;\n";
+  for (size_t a = in.size(); a-- > 1;) {
+    std::string n = std::to_string(a);
+    body += "  c = rest % o" + n + " + b" + n + "; rest /= o" + n + "; from += c / m" + n + " * s" + n +
+            "; batch += c % m" + n + " * step; step *= m" + n + ";\n";
+  }
+  k.run(body + "  y[i] = x[from + (batch + rest) * s0];", {cl_count(out)});
+}
+
 // Every sequence of a batch has a length of its own, up to which it is reversed.
 void emit_reverse_sequence(Emit& ctx) {
   std::vector<int64_t> in = ctx.shape(0).values(), strides = cl_strides(in);
@@ -229,6 +282,9 @@ Definitions opencl_moves() {
   add("VariadicSplit", emit_split);
   add("Slice", emit_slice);
   add("StridedSlice", emit_strided_slice);
+  add("Roll", emit_roll);
+  add("SpaceToBatch", emit_space_to_batch);
+  add("BatchToSpace", emit_batch_to_space);
   add("Reverse", emit_reverse);
   add("ReverseSequence", emit_reverse_sequence);
   add("Tile", emit_tile);

@@ -37,13 +37,13 @@ void emit_reduction(Emit& ctx, const Reduction& r) {
   ClSlots slots(in, cl_axes(cl_values(ctx, 1, "axes"), in.size()));
   ClKernel k(ctx, "reduce");
   k.input(0, "x").output(0, "y").number("share", slots.share());
-  std::string acc = real ? "SUM" : "T_x";
+  bool norm = r.op == std::string_view("ReduceL2");
+  std::string acc = real || norm ? "SUM" : "T_x";
   k.define("LEAST", bound_of(type, true)).define("MOST", bound_of(type, false));
-  k.define("MEAN", "(share == 0 ? s : s / share)").define("ROOT", real ? "sqrt(s)" : "sqrt((SUM)s)");
+  k.define("MEAN", "(share == 0 ? s : s / share)").define("ROOT", "sqrt(s)");
   std::string body = "  int i = get_global_id(0);\n" + slots.begin(k) + "  " + acc + " s = " + r.start + ";\n";
   body += slots.each(k, acc + " v = LOAD_x(p); " + r.step + ";");
-  body += std::string("  ") + (real || r.op == std::string_view("ReduceL2") ? "STORE_REAL_y" : "STORE_y") + "(i, " +
-          r.end + ");";
+  body += std::string("  ") + (real || norm ? "STORE_REAL_y" : "STORE_y") + "(i, " + r.end + ");";
   k.run(body, {slots.count()});
 }
 
