@@ -24,7 +24,7 @@ LIBRARIES = {
 }
 SYSTEM = ["dlfcn.h", "fcntl.h", "unistd.h", "sys/", "linux/", "signal.h", "stdlib.h", "malloc.h", "cxxabi.h"]
 MISSING = ["graft_requires_cxx20"]  # included to end a compilation by another standard
-ALONE = ["include/graft", "src/ops", "src/rewrites", "src/devices/cpu/kernels", "cli"]  # see include/graft and themselves
+ALONE = ["include/graft", "src/ops", "src/rewrites", "src/devices/cpu/kernels", "src/devices/opencl/kernels", "cli"]  # see include/graft and themselves
 
 
 def linked_folders(cmake):
