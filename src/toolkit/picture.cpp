@@ -75,6 +75,10 @@ struct Line {
 
 struct Scene {
   explicit Scene(const Explanation& e) : of(e) {
+    // A device of a list keeps its color, whether it is used or not.
+    size_t colon = e.device.find(':');
+    if (colon != e.device.npos)
+      for (std::string_view name : split(std::string_view(e.device).substr(colon + 1), ',')) devices.emplace_back(name);
     for (const std::string& name : e.inputs) enter(name, {name, "input", "", SIZE_MAX});
     for (const Choice& c : e.choices) operation(c);
     for (const auto& [name, producer] : e.results) {
@@ -87,6 +91,9 @@ struct Scene {
   std::vector<std::string> devices;
   std::vector<Box> boxes;  // producers first
   std::vector<Line> lines;
+  bool uses(size_t device) const {
+    return std::any_of(boxes.begin(), boxes.end(), [&](const Box& b) { return b.device == device; });
+  }
 
  private:
   void enter(const std::string& name, Box box) {
@@ -144,8 +151,9 @@ std::string Explanation::to_dot() const {
                 l.label.empty() ? std::string() : text(" [style=bold, color=\"#c00000\", label=", quoted(l.label), "]"),
                 ";\n");
   for (size_t i = 0; i < scene.devices.size(); ++i)
-    out += text("  device", i, " [shape=plaintext, label=", quoted(scene.devices[i]), ", fillcolor=\"",
-                fills[i % std::size(fills)], "\"];\n");
+    if (scene.uses(i))
+      out += text("  device", i, " [shape=plaintext, label=", quoted(scene.devices[i]), ", fillcolor=\"",
+                  fills[i % std::size(fills)], "\"];\n");
   return out + "}\n";
 }
 
@@ -172,19 +180,13 @@ std::string path(const std::vector<std::pair<double, double>>& points) {
   return out;
 }
 
-std::string draw_line(const PlacedEdge& e, const PictureLayout& layout, const Line& line) {
+std::vector<std::pair<double, double>> points_of(const PlacedEdge& e, const PictureLayout& layout) {
   const PlacedBox &a = layout.boxes[e.from], &b = layout.boxes[e.to];
   std::vector<std::pair<double, double>> points{{a.x, a.y + box_height / 2}};
   // A bend is as high as a box: straight past the boxes of its layer.
   for (auto [x, y] : e.bends) points.insert(points.end(), {{x, y - box_height / 2}, {x, y + box_height / 2}});
   points.emplace_back(b.x, b.y - box_height / 2);
-  bool crosses = !line.label.empty();
-  std::string out = text("<path d=\"", path(points), "\" class=\"", crosses ? "crossing" : "edge", "\"/>\n");
-  if (crosses) {
-    auto [x, y] = points[0];  // beside its producer: the lines of one value share the label
-    out += text_at(x + 5, y + 12, "label", clean(line.label));
-  }
-  return out;
+  return points;
 }
 
 std::string draw_box(const PlacedBox& p, const Box& b) {
@@ -216,6 +218,7 @@ std::string Explanation::to_svg() const {
   double legend = margin;
   std::string keys;
   for (size_t i = 0; i < scene.devices.size(); ++i) {
+    if (!scene.uses(i)) continue;
     keys += text("<rect x=\"", n(legend), "\" y=\"", n(margin), "\" width=\"14\" height=\"14\" fill=\"",
                  fills[i % std::size(fills)], "\"/>\n");
     std::string name = clean(scene.devices[i]);
@@ -234,15 +237,24 @@ std::string Explanation::to_svg() const {
   out +=
       "<style>text{font-family:sans-serif;font-size:11px;fill:#222}.name{font-weight:bold}"
       ".name,.type,.detail{text-anchor:middle}.detail{font-size:10px;fill:#555}.key{font-size:12px}"
-      ".label{font-size:10px;fill:#900}rect{stroke:#888}.edge,.crossing{fill:none;stroke:#999;marker-end:url(#tip)}"
+      ".label{font-size:10px;fill:#900;stroke:#fff;stroke-width:3px;paint-order:stroke}rect{stroke:#888}.edge,."
+      "crossing{fill:none;stroke:#999;marker-end:url(#tip)}"
       ".crossing{stroke:#c00000;stroke-width:2;stroke-dasharray:6 3}</style>\n"
       "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
       "orient=\"auto\" markerUnits=\"userSpaceOnUse\"><path d=\"M0,0 L8,4 L0,8 z\" fill=\"#666\"/></marker></defs>\n";
   out += "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\" style=\"stroke:none\"/>\n" + keys;
   out += text("<g transform=\"translate(", n(margin + (width - 2 * margin - layout.width) / 2), ",",
               n(margin + legend_height), ")\">\n");
-  for (size_t i = 0; i < scene.lines.size(); ++i) out += draw_line(layout.edges[i], layout, scene.lines[i]);
+  std::string labels;
+  for (size_t i = 0; i < scene.lines.size(); ++i) {
+    std::vector<std::pair<double, double>> points = points_of(layout.edges[i], layout);
+    const std::string& label = scene.lines[i].label;
+    out += text("<path d=\"", path(points), "\" class=\"", label.empty() ? "edge" : "crossing", "\"/>\n");
+    // Beside its producer: the lines of one value share the label.
+    if (!label.empty()) labels += text_at(points[0].first + 6, points[0].second + 13, "label", clean(label));
+  }
   for (size_t i = 0; i < scene.boxes.size(); ++i) out += draw_box(layout.boxes[i], scene.boxes[i]);
+  out += labels;
   return out + "</g>\n</svg>\n";
 }
 

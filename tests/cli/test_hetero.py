@@ -78,6 +78,9 @@ class Hetero(harness.Case):
         self.assertEqual(len(set(re.findall(r'fillcolor="(#\w+)"', dot))), 3, "two devices, and the border")
         self.assertEqual(len(re.findall(r"n\d+ -> n\d+", dot)), 6)
         self.assertIn('label="f32[1,4]"', dot)
+        # The color of a device is its place in the list, not the order in which devices are used.
+        key = re.search(r'device1 .*label="REFERENCE".*\n', dot).group()
+        self.assertIn(key, self.good("explain", model, "-d", "HETERO:CPU,REFERENCE", "--affinity", "a=REFERENCE", "--dot"))
         if shutil.which("dot"):
             p = subprocess.run(["dot", "-Tplain"], input=dot, capture_output=True, text=True)
             self.assertEqual(p.returncode, 0, p.stderr)
