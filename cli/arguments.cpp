@@ -26,7 +26,7 @@ const std::vector<Owned>& owned_options() {
       {"mxnet",
        {"--input_symbol", "--nd_prefix_name", "--pretrained_model_name", "--save_params_from_nd",
         "--legacy_mxnet_model", "--enable_ssd_gluoncv"}},
-      {"kaldi", {"--counts", "--remove_output_softmax", "--remove_memory"}},
+      {"kaldi", {"--counts", "--remove_output_softmax", "--remove_memory", "--streaming"}},
   };
   return all;
 }

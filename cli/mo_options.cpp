@@ -46,7 +46,6 @@ constexpr Granted granted[] = {
     {"--disable_weights_compression", false, "weights of FakeQuantize keep their precision"},
     {"--legacy_mxnet_model", false, "symbols of all MXNet versions are read"},
     {"--enable_ssd_gluoncv", false, "the whole graph is imported, including its anchors and detection"},
-    {"--remove_memory", false, "a Kaldi model takes whole utterances and keeps no state"},
     {"--legacy_ir_generation", false, "there is only one IR writer"},
     {"--use_new_frontend", false, "there is only one importer"},
     {"--use_legacy_frontend", false, "there is only one importer"},
@@ -116,6 +115,10 @@ void MoOptions::add(CLI::App& app) {
   option("--counts", counts, "Kaldi: file with the counts of the classes; -log of their priors is added", "FILE",
          "Model");
   flag("--remove_output_softmax", remove_softmax, "Kaldi: drop the softmax at the end", "Model");
+  flag("--streaming", streaming,
+       "Kaldi: for chunks of an utterance; earlier frames are kept in variables (ReadValue, Assign)", "Model");
+  flag("--remove_memory", remove_memory,
+       "Kaldi: for chunks of an utterance; earlier frames are inputs and outputs of the model", "Model");
   option("--data_type", data_type,
          "data type of the stored weights: FP32 (float) or FP16 (half); inputs and outputs are unchanged", "TYPE",
          "Output");
@@ -172,6 +175,8 @@ void MoOptions::add_to(ModelOptions& model, ReadOptions& read) const {
   read.checkpoint = checkpoint;
   read.counts = counts;
   read.remove_output_softmax = remove_softmax;
+  read.streaming = streaming;
+  read.remove_memory = remove_memory;
   std::error_code ec;
   if (!pipeline.empty() && !fs::is_regular_file(pipeline, ec))
     throw UsageError(text("file not found: '", pipeline, "'"));

@@ -8,7 +8,8 @@ namespace graft::cli {
 
 struct MoOptions {
   std::string framework, data_type, checkpoint, meta_graph, saved_model, tags, pipeline, finegrain, transform, counts;
-  bool remove_softmax = false, compress = false, is_text = false, progress = false, stream = false;
+  bool remove_softmax = false, streaming = false, remove_memory = false, compress = false, is_text = false,
+       progress = false, stream = false;
   bool no_fusing = false, no_group_fusing = false, no_strides = false, concats = false, keep_transposes = false;
   MxnetOptions mxnet;
   std::vector<std::string> notes;  // about options without effect

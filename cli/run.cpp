@@ -20,6 +20,7 @@ struct RunOptions {
   std::string folder, labels;
   bool through_ir = false, check = false, json = false, quiet = false;
   int top = 0, threads = 0;
+  int64_t chunk = 0;
 };
 
 std::vector<double> numbers_of(const Tensor& t) {
@@ -142,9 +143,26 @@ void check_kernels(const Model& model, const std::vector<Tensor>& values) {
     throw Error(ErrorKind::user, text(findings.size(), findings.size() == 1 ? " finding" : " findings"));
 }
 
-// One inference per utterance of a Kaldi archive.
+// A Kaldi model is read for streaming if there are chunks; an IR must have been written for it.
+Model load_for_archives(const Core& core, const RunOptions& o, const std::vector<std::string>& names) {
+  ReadOptions read;
+  std::vector<std::string> files = o.model.all_files();
+  read.streaming = o.chunk && !files.empty() && recognize_format(files[0]) == "kaldi";
+  if (!read.streaming) read.cut.more_outputs = names;
+  Model model = load(core, o.model, read);
+  if (!model.streaming()) {
+    if (o.chunk)
+      throw UsageError("--chunk: the model is not for streaming", "convert the Kaldi model with --streaming");
+    return model;
+  }
+  if (read.streaming || names.empty()) return model;
+  read.cut.more_outputs.clear();
+  return load(core, o.model, read);
+}
+
+// One inference per utterance of a Kaldi archive, or one per chunk of it.
 void run_archives(const RunOptions& o) {
-  UtteranceOptions options{o.inputs.given, {}, o.model.limit_changes(), o.quiet};
+  UtteranceOptions options{o.inputs.given, {}, o.model.limit_changes(), o.quiet, {}, o.chunk};
   std::vector<std::string> names;
   for (const std::string& output : o.outputs) {
     std::optional<TableArgument> t = TableArgument::parse(output);
@@ -155,10 +173,12 @@ void run_archives(const RunOptions& o) {
   if (!o.folder.empty() || o.top || o.json || o.check)
     throw UsageError("--output-dir, --top, --json and --check do not apply to archives", "use --output NAME=ark:FILE");
   Core core = make_core(o.model);
-  ReadOptions read;
-  read.cut.more_outputs = names;
-  Model model = load(core, o.model, read);
+  Model model = load_for_archives(core, o, names);
+  options.streaming = model.streaming();
+  size_t outputs = model.outputs().size();
   std::vector<Group> selected = as_usage([&] { return model.select_outputs(names); });
+  if (options.streaming && model.outputs().size() > outputs)
+    throw UsageError("other outputs than those of the model are not available for streaming: their delay differs");
   if (o.through_ir) model = model.through_ir();
   Options compile = o.model.compile_options();
   compile.threads = o.threads;
@@ -173,6 +193,7 @@ bool names_archive(const std::vector<std::string>& arguments) {
 
 void run(const RunOptions& o) {
   if (names_archive(o.inputs.given)) return run_archives(o);
+  if (o.chunk) throw UsageError("--chunk requires an --input from an archive", "use --input NAME=ark:FILE");
   if (names_archive(o.outputs))
     throw UsageError("--output to an archive requires an --input from an archive", "use --output-dir");
   Core core = make_core(o.model);
@@ -247,6 +268,9 @@ void add_run(CLI::App& app) {
   c->add_flag("--quiet,-q", o->quiet, "print nothing")->group("Outputs");
   c->add_flag("--check", o->check, "check the kernels of extensions on the values of this run, as graft check does");
   c->add_flag("--through-ir", o->through_ir, "convert the model to IR, read it back and run the result");
+  c->add_option("--chunk", o->chunk, "run utterances of an archive in chunks of N frames, with a Kaldi model or its IR")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 24));
   c->add_option("--threads", o->threads, "number of threads; 0: one per core")->capture_default_str();
   c->add_option("--opt", o->ignored, "framework-specific option")
       ->type_name("KEY=VALUE")

@@ -20,6 +20,40 @@ struct UtteranceInput {
   bool leads = false;  // its utterances are run, in their order
 };
 
+// Rows `from` to `from` + `count` of a matrix; the first and the last row are repeated where it has none.
+Tensor rows_of(const Tensor& t, int64_t from, int64_t count) {
+  int64_t rows = t.dims()[0], columns = t.dims()[1];
+  Tensor out(DType::f32, {count, columns});
+  for (int64_t r = 0; r < count; ++r)
+    std::copy_n(t.data<float>() + std::clamp<int64_t>(from + r, 0, rows - 1) * columns, columns,
+                out.data<float>() + r * columns);
+  return out;
+}
+
+// The results of the chunks of an utterance, one row per frame.
+class JoinedRows {
+ public:
+  // Without the first `skip` rows, and without those behind the last frame.
+  void add(const Tensor& t, const std::string& name, int64_t rows, int64_t skip, int64_t frames) {
+    if (t.dims().size() != 2 || t.dims()[0] != rows)
+      throw Error(ErrorKind::user, text("output '", name, "': expected a row per frame of the chunk, ", rows, ", got ",
+                                        Shape::of(t.dims())));
+    columns_ = t.dims()[1];
+    Tensor same = t.to(DType::f32);
+    for (int64_t r = skip; r < rows && rows_ < frames; ++r, ++rows_)
+      values_.insert(values_.end(), same.data<float>() + r * columns_, same.data<float>() + (r + 1) * columns_);
+  }
+  Tensor take() {
+    Tensor out(DType::f32, {rows_, columns_});
+    std::copy(values_.begin(), values_.end(), out.data<float>());
+    return out;
+  }
+
+ private:
+  std::vector<float> values_;
+  int64_t rows_ = 0, columns_ = 0;
+};
+
 class UtteranceRun {
  public:
   UtteranceRun(CompiledModel& compiled, const std::vector<Group>& selected, const UtteranceOptions& o)
@@ -34,6 +68,7 @@ class UtteranceRun {
       if (!given[i])
         throw UsageError(text("no value for input '", ports_[i].any_name(), "'"),
                          text("add --input ", quoted_for_shell(ports_[i].any_name()), "=ark:FILE"));
+    check_chunk();
     for (const TableArgument& t : o.outputs) writers_.emplace_back(output_of(t.name), ArchiveWriter(t.table));
   }
 
@@ -108,25 +143,75 @@ class UtteranceRun {
   }
 
   void one(const std::string& key) {
+    std::vector<Tensor> values;
     for (UtteranceInput& in : inputs_) {
-      Tensor t = value_of(in, key);
-      if (in.leads && !t.dims().empty()) frames_ += t.dims()[0];
-      if (!ports_[in.port].takes(t.dims()))
-        throw Error(ErrorKind::user, text("input '", in.name, "': expected shape ", ports_[in.port].shape, ", got ",
-                                          Shape::of(t.dims())));
-      request_.set_input_tensor(in.port, t);
+      values.push_back(value_of(in, key));
+      if (in.leads && !values.back().dims().empty()) frames_ += values.back().dims()[0];
     }
     request_.reset_state();
-    request_.infer();
-    for (auto& [group, writer] : writers_) {
-      Datum d = gathered(group, [&](size_t port) { return request_.get_output_tensor(port); });
-      writer.write(key, d.value);
-    }
+    std::vector<Group> wanted;
+    for (auto& [group, writer] : writers_) wanted.push_back(group);
+    if (writers_.empty()) wanted = selected_;
+    std::vector<Tensor> results = o_.streaming ? in_chunks(values, wanted) : whole(values, wanted);
+    for (size_t i = 0; i < writers_.size(); ++i) writers_[i].second.write(key, results[i]);
     if (!writers_.empty() || o_.quiet) return;
-    for (const Group& g : selected_) {
-      Datum d = gathered(g, [&](size_t port) { return request_.get_output_tensor(port); });
-      std::printf("%s  %s  %s\n", key.c_str(), g.name.c_str(), text(d.value.info()).c_str());
+    for (size_t i = 0; i < wanted.size(); ++i)
+      std::printf("%s  %s  %s\n", key.c_str(), wanted[i].name.c_str(), text(results[i].info()).c_str());
+  }
+
+  std::vector<Tensor> whole(const std::vector<Tensor>& values, const std::vector<Group>& wanted) {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const Port& port = ports_[inputs_[i].port];
+      if (!port.takes(values[i].dims()))
+        throw Error(ErrorKind::user, text("input '", inputs_[i].name, "': expected shape ", port.shape, ", got ",
+                                          Shape::of(values[i].dims())));
+      request_.set_input_tensor(inputs_[i].port, values[i]);
     }
+    request_.infer();
+    std::vector<Tensor> out;
+    for (const Group& g : wanted)
+      out.push_back(gathered(g, [&](size_t port) { return request_.get_output_tensor(port); }).value);
+    return out;
+  }
+
+  // Feeds the utterance with its context, chunk by chunk, and joins the results.
+  std::vector<Tensor> in_chunks(const std::vector<Tensor>& values, const std::vector<Group>& wanted) {
+    auto is_lead = [](const UtteranceInput& in) { return in.leads; };
+    auto lead = static_cast<size_t>(std::find_if(inputs_.begin(), inputs_.end(), is_lead) - inputs_.begin());
+    const std::vector<int64_t>& dims = values[lead].dims();
+    if (dims.size() != 2 || dims[0] < 1)
+      throw Error(ErrorKind::user, text("input '", inputs_[lead].name,
+                                        "': expected a matrix with a row per frame, got shape ", Shape::of(dims)));
+    auto [left, right] = *o_.streaming;
+    int64_t frames = dims[0], all = left + frames + right, fixed = fixed_rows(lead),
+            size = fixed      ? fixed
+                   : o_.chunk ? o_.chunk
+                              : all;
+    std::vector<JoinedRows> joined(wanted.size());
+    for (int64_t at = 0; at < all; at += size) {
+      int64_t rows = fixed ? fixed : std::min(size, all - at);
+      std::vector<Tensor> parts = values;
+      for (size_t i = 0; i < values.size(); ++i)
+        if (i == lead || (values[i].dims().size() == 2 && values[i].dims()[0] == frames && fixed_rows(i) == fixed))
+          parts[i] = rows_of(values[i], at - left, rows);
+      std::vector<Tensor> results = whole(parts, wanted);
+      for (size_t i = 0; i < results.size(); ++i)
+        joined[i].add(results[i], wanted[i].name, rows, std::max<int64_t>(left + right - at, 0), frames);
+    }
+    std::vector<Tensor> out;
+    for (JoinedRows& j : joined) out.push_back(j.take());
+    return out;
+  }
+
+  // The number of rows that an input requires; 0: any.
+  int64_t fixed_rows(size_t input) const {
+    const Shape& s = ports_[inputs_[input].port].shape;
+    return s.ranked() && s.rank() == 2 && s[0].known() ? s[0].value() : 0;
+  }
+  void check_chunk() const {
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (int64_t rows = fixed_rows(i); inputs_[i].leads && o_.chunk && rows && rows != o_.chunk)
+        throw UsageError(text("--chunk ", o_.chunk, ": input '", inputs_[i].name, "' takes ", rows, " frames"));
   }
 
   bool shows_progress() const { return !o_.quiet && ::isatty(STDERR_FILENO); }

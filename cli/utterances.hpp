@@ -16,6 +16,8 @@ struct UtteranceOptions {
   std::vector<TableArgument> outputs;  // where to write
   LimitChanges limits;
   bool quiet = false;
+  std::optional<Streaming> streaming;  // of the model
+  int64_t chunk = 0;                   // frames per inference of such a model; 0: all of an utterance
 };
 
 // Runs the compiled model for every utterance of the first table among the inputs. Throws at the end if some failed.

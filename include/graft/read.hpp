@@ -80,6 +80,9 @@ struct GRAFT_API ReadOptions {
   // Kaldi.
   std::string counts;                  // file with the counts of the classes: -log of their priors is added
   bool remove_output_softmax = false;  // drop a softmax at the end of the only output
+  // For chunks of an utterance instead of whole ones (Model::streaming): earlier frames are kept in variables
+  // (ReadValue, Assign). With remove_memory the variables are inputs and outputs of the model instead.
+  bool streaming = false, remove_memory = false;
 
   LimitChanges limits;  // limits.hpp; the model is also compiled and written with them
 

@@ -33,6 +33,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "convert.hpp"
 #include "explain.hpp"
@@ -46,6 +47,13 @@
 #include "values.hpp"
 
 namespace graft {
+
+// How a model that takes utterances in chunks is used. The first frame is repeated `left` times before the utterance
+// and the last one `right` times behind it; the results of the first left + right frames are dropped. What remains are
+// the results of the whole utterance. Between utterances, InferRequest::reset_state.
+struct GRAFT_API Streaming {
+  int64_t left = 0, right = 0;
+};
 
 // A model in memory: the graph as it was imported, before optimization for a device.
 class GRAFT_API Model {
@@ -77,6 +85,8 @@ class GRAFT_API Model {
   // Outputs by name, in this order, as values of the framework; any other tensor is added as by add_output. Names that
   // ReadOptions::cut.more_outputs lists are those of the framework's own model. All outputs if no name is given.
   std::vector<Group> select_outputs(const std::vector<std::string>& names);
+  // Only of models that take utterances in chunks (ReadOptions::streaming), and their IRs.
+  std::optional<Streaming> streaming() const;
   // Writes the IR as it is: `path` (.xml) and the weights next to it (.bin). `convert_model` optimizes it first.
   void save_ir(const std::string& path) const;
   // The model as it is read back from an IR that is written after the passes.

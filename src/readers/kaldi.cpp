@@ -173,9 +173,12 @@ RawModel read_kaldi(std::string_view bytes, const std::string& name, const ReadR
   KaldiNet net = read_net(in, limits);
   if (request.remove_output_softmax) remove_softmax(net);
   if (!request.counts.empty()) add_priors(net, request.counts, limits);
+  if (request.streaming) prepare_kaldi_streaming(net, name);
   std::vector<std::vector<size_t>> groups = kaldi_groups(net, true);
   find_kaldi_frames(net, groups, name);
+  if (request.streaming) find_kaldi_delays(net, groups, name);
   RawModel m;
+  if (request.streaming) m.streaming = {net.left, net.right};
   m.framework = "kaldi";
   m.position_unit = in.binary() ? "byte" : "character";
   m.opsets[""] = 1;

@@ -55,26 +55,92 @@ class GraphWriter {
     values_[i] = n.name;
     if (n.per_utterance) return;
     if (reference_.empty()) reference_ = n.name;
-    if (n.needed == KaldiFrames{0, 0}) return;
+    if (n.needed == KaldiFrames{0, 0} || net_.streaming) return;
     values_[i] = unused(n.name + "/context");
     RawNode& c = add(g_, "Context", values_[i], n.position, {n.name}, {values_[i]});
     c.fields = {{"left", kaldi_field(-n.needed.low)}, {"right", kaldi_field(n.needed.high)}};
   }
 
-  // The value of the use for these frames; zeros where an optional one has none.
-  std::string frames(const KaldiUse& u, const KaldiFrames& target, const std::string& owner) {
+  // The value of the use for the frames of its owner; zeros where an optional one has none.
+  std::string frames(const KaldiUse& u, const KaldiNode& owner) {
     const KaldiNode& source = net_.nodes[u.node];
-    int64_t front = target.low + u.offset - source.needed.low, back = source.needed.high - target.high - u.offset;
+    const KaldiFrames& target = owner.needed;
     if (source.per_utterance) throw_internal("an input with one row per utterance is used for every frame");
-    if (front == 0 && back == 0) return values_[u.node];
+    if (net_.streaming) return streamed(u, owner);
+    int64_t front = target.low + u.offset - source.needed.low, back = source.needed.high - target.high - u.offset;
+    if ((front < 0 || back < 0) && !u.optional)
+      throw_internal("the frames of '", source.name, "' for '", owner.name, "' are not computed");
+    return part(u, values_[u.node], front, back);
+  }
+
+  // A value without its first and last rows.
+  std::string part(const KaldiUse& u, const std::string& value, int64_t front, int64_t back) {
+    if (front == 0 && back == 0) return value;
+    const KaldiNode& source = net_.nodes[u.node];
     std::string& known = shifts_[{u.node, front, back}];
     if (!known.empty()) return known;
     known = unused(text(source.name, "/", u.offset >= 0 ? "+" : "", u.offset));
-    RawNode& n = add(g_, "Frames", known, source.position, {values_[u.node]}, {known});
+    RawNode& n = add(g_, "Frames", known, source.position, {value}, {known});
     n.fields = {{"front", kaldi_field(front)}, {"back", kaldi_field(back)}};
-    if ((front < 0 || back < 0) && !u.optional)
-      throw_internal("the frames of '", source.name, "' for '", owner, "' are not computed");
     return known;
+  }
+
+  // ---- streaming ----
+
+  // The rows of the chunk behind those that its consumers need of earlier chunks.
+  std::string remembered(size_t i) {
+    const KaldiNode& n = net_.nodes[i];
+    if (!n.memory) return values_[i];
+    std::string& known = memories_[i];
+    if (!known.empty()) return known;
+    known = unused(n.name + "/memory");
+    RawNode& m = add(g_, "Memory", known, n.position, {values_[i]}, {known});
+    m.fields = {{"rows", kaldi_field(n.memory)}, {"variable", kaldi_field(known)}};
+    return known;
+  }
+
+  // `more`: rows before those of the use.
+  std::string streamed(const KaldiUse& u, const KaldiNode& owner, int64_t more = 0) {
+    const KaldiNode& source = net_.nodes[u.node];
+    if (source.timeless) return values_[u.node];
+    int64_t late = owner.delay - u.offset - source.delay;
+    if (late < 0 || source.memory < late + more)
+      throw_internal("the frames of '", source.name, "' for '", owner.name, "' are not remembered");
+    std::string value = part(u, remembered(u.node), source.memory - late - more, late);
+    if (!u.optional || owner.needed.low + u.offset - more >= source.available.low) return value;
+    return if_defined(value, source.available.low - u.offset + owner.delay + more, "");
+  }
+
+  // The value from frame `first` of the input on; before it, another value or zeros.
+  std::string if_defined(const std::string& value, int64_t first, const std::string& other) {
+    if (first <= -net_.left) return value;
+    std::string& known = defined_[{value, first, other}];
+    if (!known.empty()) return known;
+    std::vector<std::string> inputs{value, clock()};
+    if (!other.empty()) inputs.push_back(other);
+    known = unused(value + "/defined");
+    add(g_, "IfDefined", known, 0, inputs, {known}).fields = {{"first", kaldi_field(first)}};
+    return known;
+  }
+
+  // For each row 1 from frame `first` of the input on, 0 before; none if there is nothing before.
+  std::string started(int64_t first) {
+    if (first <= -net_.left) return {};
+    std::string& known = started_[first];
+    if (!known.empty()) return known;
+    std::vector<std::string> inputs{reference_, clock()};
+    known = unused("started");
+    add(g_, "Started", known, 0, inputs, {known}).fields = {{"first", kaldi_field(first)}};
+    return known;
+  }
+
+  // The number of the first frame of the chunk.
+  std::string clock() {
+    if (!clock_.empty()) return clock_;
+    clock_ = unused("clock");
+    add(g_, "Clock", clock_, 0, {reference_}, {clock_}).fields = {{"left", kaldi_field(net_.left)},
+                                                                  {"variable", kaldi_field(clock_)}};
+    return clock_;
   }
 
   std::string reference(const KaldiNode& n) const {
@@ -99,7 +165,8 @@ class GraphWriter {
     const KaldiNode& n = net_.nodes[i];
     if (n.kind == KaldiNode::input) return;
     values_[i] = n.type == "output-node" || named_once(n.name) ? n.name : unused(n.name);
-    int64_t low = n.needed.low, extra = n.needed.high - n.needed.low;
+    bool streaming = net_.streaming;
+    int64_t low = streaming ? -n.delay : n.needed.low, extra = streaming ? 0 : n.needed.high - n.needed.low;
     RawNode out;
     out.type = n.type, out.name = values_[i], out.position = n.position;
     out.outputs = {values_[i]};
@@ -119,40 +186,79 @@ class GraphWriter {
         break;
       case KaldiNode::rounded:
       case KaldiNode::window:
+        if (streaming) {
+          round_streamed(n, out);
+          break;
+        }
         out.inputs = {values_[n.inputs[0].node]};
         set("input_start", source->needed.low - n.inputs[0].offset);
         set("start", low);
         set("extra", extra - (source->needed.high - source->needed.low));
         if (n.kind == KaldiNode::rounded) set("modulus", n.modulus);
         break;
-      case KaldiNode::failover: {
-        KaldiUse first = n.inputs[0], second = n.inputs[1];
-        set("front", std::max<int64_t>(source->available.low - first.offset - low, 0));
-        set("back", std::max<int64_t>(n.needed.high - (source->available.high - first.offset), 0));
-        first.optional = second.optional = true;
-        out.inputs = {frames(first, n.needed, n.name), frames(second, n.needed, n.name)};
-        break;
-      }
+      case KaldiNode::failover: failover(n, out); break;
       case KaldiNode::switched: set("start", low); [[fallthrough]];
       case KaldiNode::layer:
-        for (const KaldiUse& u : n.inputs) out.inputs.push_back(frames(u, n.needed, n.name));
+        for (const KaldiUse& u : n.inputs) out.inputs.push_back(frames(u, n));
+        if (n.kind == KaldiNode::switched && streaming) add_clock(out);
     }
+    if (n.steps) add_steps(n, out);
     weights(g_, n, out, "");
-    if (n.steps) out.fields.emplace_back("body", step_body());
     g_.nodes.push_back(std::move(out));
   }
 
-  // A graph that hands its values through: the rule for a component that runs frame by frame computes the step.
-  static RawField step_body() {
+  void add_clock(RawNode& out) {
+    out.inputs.push_back(clock());
+    out.fields.emplace_back("clock", kaldi_field(true));
+  }
+
+  void round_streamed(const KaldiNode& n, RawNode& out) {
+    out.inputs = {streamed(n.inputs[0], n, n.modulus - 1)};
+    if (n.timeless) {
+      out.type = "NoOpComponent";
+      return;
+    }
+    out.fields = {{"input_start", kaldi_field(1 - n.delay - n.modulus)},
+                  {"start", kaldi_field(-n.delay)},
+                  {"extra", kaldi_field(1 - n.modulus)},
+                  {"modulus", kaldi_field(n.modulus)}};
+    add_clock(out);
+  }
+
+  void failover(const KaldiNode& n, RawNode& out) {
+    KaldiUse first = n.inputs[0], second = n.inputs[1];
+    const KaldiFrames& available = net_.nodes[first.node].available;
+    int64_t front = std::max<int64_t>(available.low - first.offset - n.needed.low, 0),
+            back = std::max<int64_t>(n.needed.high - (available.high - first.offset), 0);
+    first.optional = second.optional = true;
+    if (net_.streaming) {
+      first.optional = false;
+      out.type = "NoOpComponent";
+      std::string value = streamed(first, n);
+      if (front) value = if_defined(value, available.low - first.offset + n.delay, streamed(second, n));
+      out.inputs = {value};
+      return;
+    }
+    out.fields.emplace_back("front", kaldi_field(front));
+    out.fields.emplace_back("back", kaldi_field(back));
+    out.inputs = {frames(first, n), frames(second, n)};
+  }
+
+  // A component that runs frame by frame has a body that hands its values through: the rule computes the step. For
+  // streaming it keeps its states in variables, from the first frame of the utterance on.
+  void add_steps(const KaldiNode& n, RawNode& out) {
+    if (std::string mask = net_.streaming ? started(n.delay) : ""; !mask.empty()) out.inputs.push_back(mask);
     auto body = std::make_shared<RawGraph>();
     for (const char* name : {"x", "h", "c"}) {
       RawValue v;
       v.name = name;
+      if (v.name == "c" && n.type == "RecurrentComponent") continue;
       body->inputs.push_back(v), body->outputs.push_back(v);
     }
     RawField f;
     f.graphs = {body};
-    return f;
+    out.fields.emplace_back("body", f);
+    if (net_.streaming) out.fields.emplace_back("variable", kaldi_field(out.name));
   }
 
   bool named_once(const std::string& name) { return used_names_.insert(name).second; }
@@ -191,13 +297,14 @@ class GraphWriter {
     return loop.delays.at({node, delay});
   }
 
+  std::string row(Loop& loop, const std::string& outer) {
+    auto it = std::find(loop.externals.begin(), loop.externals.end(), outer);
+    if (it == loop.externals.end()) loop.externals.push_back(outer);
+    return text("row of ", outer);
+  }
+
   std::string step_input(Loop& loop, const KaldiUse& u, const KaldiNode& owner) {
-    if (!loop.members.count(u.node)) {
-      std::string outer = frames(u, owner.needed, owner.name);
-      auto it = std::find(loop.externals.begin(), loop.externals.end(), outer);
-      if (it == loop.externals.end()) it = loop.externals.insert(it, outer);
-      return text("row of ", outer);
-    }
+    if (!loop.members.count(u.node)) return row(loop, frames(u, owner));
     if (u.offset == 0) return step_name(u.node);
     int direction = u.offset < 0 ? 1 : -1;
     if (loop.direction && direction != loop.direction)
@@ -248,13 +355,17 @@ class GraphWriter {
     RawNode out;
     out.type = "Recurrence", out.name = unused(net_.nodes[group[0]].name + "/recurrence");
     out.position = net_.nodes[group[0]].position;
-    out.inputs = loop.externals;
-    if (out.inputs.empty())
+    if (loop.externals.empty())
       throw_unsupported(file_, ": a recurrence without inputs, at '", net_.nodes[group[0]].name, "',");
+    std::map<size_t, std::string> kept = net_.streaming ? hold_states(loop, group) : std::map<size_t, std::string>();
+    out.inputs = loop.externals;
     for (const std::string& e : loop.externals) loop.body->inputs.push_back(named(text("row of ", e)));
+    std::vector<std::string> variables;
     for (auto [node, delay] : loop.states) {
       loop.body->inputs.push_back(named(state_name(node, delay)));
-      loop.body->outputs.push_back(named(delay > 1 ? state_name(node, delay - 1) : step_name(node)));
+      std::string next = kept.count(node) ? kept[node] : step_name(node);
+      loop.body->outputs.push_back(named(delay > 1 ? state_name(node, delay - 1) : next));
+      variables.push_back(text(net_.nodes[node].name, "/", delay, " before"));
     }
     for (size_t i : group) {
       if (!is_used_outside(i, loop.members)) continue;
@@ -267,7 +378,25 @@ class GraphWriter {
     out.fields = {{"body", body},
                   {"states", kaldi_field(static_cast<int64_t>(loop.states.size()))},
                   {"backward", kaldi_field(loop.direction < 0)}};
+    if (net_.streaming) out.fields.emplace_back("variables", kaldi_field(variables));
     g_.nodes.push_back(std::move(out));
+  }
+
+  // The states stay zero up to the first frame of the recurrence: what is computed before it is not part of the
+  // utterance. Gives the next values of states by node.
+  std::map<size_t, std::string> hold_states(Loop& loop, const std::vector<size_t>& group) {
+    std::map<size_t, std::string> out;
+    const KaldiNode& first = net_.nodes[group[0]];
+    std::string mask = started(first.needed.low + first.delay);
+    if (mask.empty()) return out;
+    std::string mask_row = row(loop, mask);
+    for (auto [node, delay] : loop.states) {
+      if (out.count(node)) continue;
+      std::string name = text("held ", net_.nodes[node].name);
+      add(*loop.body, "Hold", name, net_.nodes[node].position, {mask_row, step_name(node)}, {name});
+      out[node] = name;
+    }
+    return out;
   }
 
   const KaldiNet& net_;
@@ -279,6 +408,10 @@ class GraphWriter {
   std::set<std::string> taken_, used_names_;
   std::map<std::string, int> numbers_;
   std::map<std::tuple<size_t, int64_t, int64_t>, std::string> shifts_;
+  std::map<size_t, std::string> memories_;
+  std::map<std::tuple<std::string, int64_t, std::string>, std::string> defined_;
+  std::map<int64_t, std::string> started_;
+  std::string clock_;
   mutable std::vector<std::vector<size_t>> mandatory_, consumers_;
 };
 

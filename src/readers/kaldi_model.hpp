@@ -64,6 +64,11 @@ struct KaldiNode {
   bool per_utterance = false;  // an input with one row: an i-vector
   bool steps = false;          // the rule runs it frame by frame
   KaldiFrames available, needed;
+
+  // Of a model for streaming.
+  int64_t delay = 0;      // frames that its results lag behind the input; negative if it uses earlier frames only
+  int64_t memory = 0;     // frames before those of the chunk that its consumers need
+  bool timeless = false;  // the same for all frames
 };
 
 struct KaldiOutput {
@@ -75,6 +80,7 @@ struct KaldiNet {
   std::vector<KaldiNode> nodes;
   std::vector<KaldiOutput> outputs;
   int64_t left = 0, right = 0;  // frames of context that the input is extended by
+  bool streaming = false;       // takes an utterance in chunks
 };
 
 // One component, from its opening token on. In nnet1 (`dims` is true) the sizes follow the token.
@@ -96,6 +102,10 @@ std::vector<std::vector<size_t>> kaldi_groups(const KaldiNet& net, bool optional
 bool is_kaldi_recurrence(const KaldiNet& net, const std::vector<size_t>& group);
 // Finds the context of the net and the frames that each node is computed for.
 void find_kaldi_frames(KaldiNet& net, const std::vector<std::vector<size_t>>& groups, const std::string& file);
+// For a model that takes an utterance in chunks: before find_kaldi_frames, what such a model computes differently;
+// after it, the delays and the memory of each node. They refuse, by name, what depends on the end of the utterance.
+void prepare_kaldi_streaming(KaldiNet& net, const std::string& file);
+void find_kaldi_delays(KaldiNet& net, const std::vector<std::vector<size_t>>& groups, const std::string& file);
 // The nodes as a raw graph.
 RawGraph kaldi_graph(const KaldiNet& net, const std::vector<std::vector<size_t>>& groups, const std::string& file);
 

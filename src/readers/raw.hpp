@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,7 @@ struct RawModel {
   std::vector<RawFunction> functions;
   std::string first_output;          // optional suffix of the name of a layer's first output: ":0" in TensorFlow
   std::vector<std::string> symbols;  // names of unknown dimensions; Dim::symbol() - 1 is an index
+  std::optional<std::pair<int64_t, int64_t>> streaming;  // frames of context before and behind an utterance
 };
 
 // The caller's options for files that contain more than one model, or only a part of one.
@@ -111,6 +113,8 @@ struct ReadRequest {
   // Kaldi.
   std::string counts;                  // file with the counts of the classes, whose priors are divided out
   bool remove_output_softmax = false;  // without the softmax at the end
+  bool streaming = false;              // for chunks of an utterance, with the frames before in variables
+  bool remove_memory = false;          // after the import, inputs and outputs instead of these variables
 };
 
 }  // namespace graft

@@ -55,6 +55,9 @@ std::string load_arguments(const std::vector<std::string>& files, const ImportOp
   if (!o.read.checkpoint.empty()) add_file(o.read.checkpoint);
   Line line(std::move(begin));
   if (!o.read.tags.empty()) line.option("--saved_model_tags", join(o.read.tags, ","));
+  if (!o.read.counts.empty()) line.option("--counts", o.read.counts);
+  if (o.read.remove_output_softmax) line.flag("--remove_output_softmax");
+  if (o.read.streaming) line.flag(o.read.remove_memory ? "--remove_memory" : "--streaming");
   add_cut(line, o.cut);
   for (const auto& [name, shape] : o.input_shapes) line.option("--input_shape", name + shape_text(shape, ","));
   if (o.mapping) {

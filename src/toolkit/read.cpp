@@ -12,6 +12,7 @@
 #include "infer/complete.hpp"
 #include "infer/inference.hpp"
 #include "ir/ir.hpp"
+#include "passes/remove_memory.hpp"
 #include "readers/caffe.hpp"
 #include "readers/kaldi.hpp"
 #include "readers/onnx.hpp"
@@ -110,9 +111,12 @@ void run_front(ModelOrigin& m, Graph& graph) {
 // The model, or the requested part of it.
 RawModel read_part(const Registry& registry, Format format, const std::vector<std::string>& files,
                    const ImportOptions& options, CutEffect& effect) {
-  if (format != Format::kaldi && (!options.read.counts.empty() || options.read.remove_output_softmax))
-    throw RequestError(
-        text("--counts and --remove_output_softmax apply only to Kaldi models, got ", format_name(format)));
+  const ReadRequest& read = options.read;
+  if (format != Format::kaldi && (!read.counts.empty() || read.remove_output_softmax || read.streaming))
+    throw RequestError(text("--counts, --remove_output_softmax, --streaming and --remove_memory apply only to Kaldi ",
+                            "models, got ", format_name(format)));
+  if (read.streaming && !(options.cut.outputs.empty() && options.cut.more_outputs.empty()))
+    throw RequestError("other outputs than those of the model are not available for streaming: their delay differs");
   RawModel raw = read_framework(format, files, options.read, options.limits);
   if (options.cut.empty()) return raw;
   auto import_whole = [&](const RawModel& whole) {
@@ -142,10 +146,20 @@ Graph import_files(ModelOrigin& m, Format format) {
   RawModel raw = read_part(*m.registry, format, m.files, m.options, cut);
   log_read(raw, time);
   m.path = raw.path;
+  auto streaming = raw.streaming;
   time = {};
   Imported imported = import_taught(std::move(raw), *m.registry, m.options);
   Graph graph = std::move(imported.graph);
   m.report = std::move(imported.report);
+  if (streaming) {
+    auto [left, right] = *streaming;
+    graph.rt_info = streaming_info({left, right});
+    m.report.notes.push_back(text("for chunks of an utterance: repeat its first frame ", left,
+                                  " times before it and its last frame ", right,
+                                  " times behind it, and drop the first ", left + right, " results"));
+  }
+  if (m.options.read.remove_memory)
+    for (const std::string& pair : remove_memory(graph)) m.report.warnings.push_back(pair);
   name_cut_nodes(graph, cut);
   note_cut(m.report, std::move(cut));
   log_imported(graph, m.report, time);

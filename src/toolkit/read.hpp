@@ -21,6 +21,10 @@ Imported import_taught(RawModel raw, const Registry& registry, const ImportOptio
 void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes,
                     const std::map<std::string, DType>& types, const Limits& limits = {});
 
+// The description of a model for streaming that its graph and IR keep, and the same as it is read there.
+std::shared_ptr<const Xml> streaming_info(const Streaming& streaming);
+std::optional<Streaming> find_streaming(const Graph& g);
+
 // The matches of the options' replacements in the model; nothing is imported.
 std::vector<ReplacementOutcome> try_replacements(const Registry& registry, const std::vector<std::string>& files,
                                                  const ImportOptions& options);

@@ -54,6 +54,8 @@ ImportOptions import_options(const ReadOptions& o) {
   if (!o.counts.empty()) require_file(o.counts);
   out.read.counts = o.counts;
   out.read.remove_output_softmax = o.remove_output_softmax;
+  out.read.streaming = o.streaming || o.remove_memory;
+  out.read.remove_memory = o.remove_memory;
   out.cut = o.cut;
   // An MXNet variable with a value is an input if the user names it.
   for (const CutInput& in : o.cut.inputs) out.read.inputs.push_back(in.place);

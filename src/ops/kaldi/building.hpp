@@ -128,6 +128,19 @@ inline void kaldi_check_patches(int64_t count) {
   if (count < 1 || count > 1 << 24) fail("expected patches of 1 to ", 1 << 24, " values, got ", count);
 }
 
+// A variable that keeps its value between the chunks of an utterance, and the value that it gets for the next one.
+inline Value kaldi_variable(const Value& initial, const std::string& id) {
+  return initial.in().op("ReadValue@6", {initial},
+                         {{"variable_id", id}, {"variable_type", initial.type()}, {"variable_shape", initial.shape()}});
+}
+inline void kaldi_assign(const Value& value, const std::string& id) {
+  value.in().op("Assign@6", {value}, {{"variable_id", id}});
+}
+// `x` where `started` is not zero, else zeros: what is computed before the first frame may be anything, also NaN.
+inline Value kaldi_held(const Value& started, const Value& x) {
+  return build::select(x.in().op("Greater", {started, like(started, 0)}), x, like(x, 0));
+}
+
 // A vector repeated up to `dim` values.
 inline Value kaldi_tiled(const Value& v, int64_t dim) {
   Shape s = v.shape();

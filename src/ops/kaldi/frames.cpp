@@ -62,16 +62,21 @@ Value import_kaldi_const(Builder& layer) {
 Value kaldi_times(Builder& layer, const Value& rows) {
   return counting(as_scalar(rows), DType::i64) + layer.scalar(layer.get<int64_t>("start"));
 }
+// In a model for streaming the last input is the number of the first frame of the chunk, which `start` counts from.
+bool kaldi_has_clock(Builder& layer) { return layer.get<bool>("clock", false); }
 Value kaldi_floor_mod(const Value& t, int64_t m) { return t.in().op("FloorMod", {t, t.in().scalar(m)}); }
 
 Value import_kaldi_round(Builder& layer) {
-  Value x = layer.input(0), t = kaldi_times(layer, kaldi_rows_of(layer, x));
-  t = t - kaldi_floor_mod(t, layer.get<int64_t>("modulus"));
+  Value x = layer.input(0), t = kaldi_times(layer, kaldi_rows_of(layer, x)), number = t;
+  if (kaldi_has_clock(layer)) number = t + layer.input(1);
+  t = t - kaldi_floor_mod(number, layer.get<int64_t>("modulus"));
   return build::gather(x, t - layer.scalar(layer.get<int64_t>("input_start")), 0);
 }
 Value import_kaldi_switch(Builder& layer) {
-  auto count = static_cast<int64_t>(layer.flows());
-  Value t = kaldi_floor_mod(kaldi_times(layer, build::dim(layer.input(0), 0)), count), y = layer.input(0);
+  auto count = static_cast<int64_t>(layer.flows()) - kaldi_has_clock(layer);
+  Value t = kaldi_times(layer, build::dim(layer.input(0), 0)), y = layer.input(0);
+  if (kaldi_has_clock(layer)) t = t + layer.input(static_cast<size_t>(count));
+  t = kaldi_floor_mod(t, count);
   for (int64_t i = 1; i < count; ++i) {
     Value mine = unsqueeze(layer.op("Equal", {t, layer.scalar(i)}), {1});
     y = build::select(mine, layer.input(static_cast<size_t>(i)), y);
@@ -184,6 +189,42 @@ Value import_kaldi_pooling(Builder& layer) {
   return build::concat(parts, 1);
 }
 
+// ---- streaming: what a model keeps between the chunks of an utterance ----
+
+// The rows behind the last ones of the chunk before; zeros at first.
+Value import_kaldi_memory(Builder& layer) {
+  Value x = layer.input(0);
+  int64_t rows = kaldi_size(layer, "rows"), dim = kaldi_columns(x);
+  if (rows * dim > 1 << 28) fail("expected a memory of at most ", 1 << 28, " values, got ", rows, " rows of ", dim);
+  auto variable = layer.get<std::string>("variable");
+  Value before = kaldi_variable(build::fill(layer, 0, x.type(), layer.ints({rows, dim})), variable);
+  Value all = build::concat({before, x}, 0);
+  kaldi_assign(build::slice(all, 0, -rows, std::numeric_limits<int64_t>::max()), variable);
+  return all;
+}
+
+// The number of the first frame of the chunk; that of the first frame of the utterance is 0.
+Value import_kaldi_clock(Builder& layer) {
+  auto variable = layer.get<std::string>("variable");
+  Value count = kaldi_variable(layer.ints({0}), variable);
+  kaldi_assign(count + build::dim(layer.input(0), 0), variable);
+  return count - layer.ints({layer.get<int64_t>("left")});
+}
+
+// Whether the rows of x belong to frame `first` or a later one: [rows, 1].
+Value kaldi_reached(Builder& layer, const Value& x, const Value& clock) {
+  Value t = counting(dimension_of(x, 0), DType::i64) + clock;
+  return unsqueeze(layer.op("GreaterEqual", {t, layer.scalar(layer.get<int64_t>("first"))}), {1});
+}
+Value import_kaldi_if_defined(Builder& layer) {
+  Value x = layer.input(0), other = layer.inputs() > 2 ? layer.input(2) : like(x, 0);
+  return build::select(kaldi_reached(layer, x, layer.input(1)), x, other);
+}
+Value import_kaldi_started(Builder& layer) {
+  return convert(kaldi_reached(layer, layer.input(0), layer.input(1)), DType::f32);
+}
+Value import_kaldi_hold(Builder& layer) { return kaldi_held(layer.input(0), layer.input(1)); }
+
 }  // namespace
 
 Definitions define_kaldi_frames() {
@@ -203,6 +244,11 @@ Definitions define_kaldi_frames() {
       kaldi_component("SpliceMaxComponent").expand(import_kaldi_splice_max),
       kaldi_component("StatisticsExtractionComponent").expand(import_kaldi_statistics),
       kaldi_component("StatisticsPoolingComponent").expand(import_kaldi_pooling),
+      kaldi("Memory").expand(import_kaldi_memory),
+      kaldi("Clock").expand(import_kaldi_clock),
+      kaldi("IfDefined").expand(import_kaldi_if_defined),
+      kaldi("Started").expand(import_kaldi_started),
+      kaldi("Hold").expand(import_kaldi_hold),
   };
 }
 

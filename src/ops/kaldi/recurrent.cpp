@@ -8,10 +8,11 @@ namespace {
 Value kaldi_sigmoid(const Value& x) { return x.in().op("Sigmoid", {x}); }
 Value kaldi_tanh(const Value& x) { return x.in().op("Tanh", {x}); }
 
-// A body over the rows of `rows`, with states that begin with zeros. Its results are the next states, and what is
-// collected.
+// A body over the rows of `rows`, with states that begin with zeros or, for streaming, with the last ones of the chunk
+// before. Its results are the next states, and what is collected.
 std::vector<Value> kaldi_iterate(Builder& layer, const ImportedBody& body, const std::vector<Value>& rows,
-                                 const std::vector<int64_t>& states, bool backward) {
+                                 const std::vector<int64_t>& states, bool backward,
+                                 const std::vector<std::string>& variables = {}) {
   BodyUse use{body.id, {}, {}, {}};
   std::vector<Value> inputs = rows;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -22,7 +23,8 @@ std::vector<Value> kaldi_iterate(Builder& layer, const ImportedBody& body, const
     auto port = static_cast<int64_t>(inputs.size());
     use.inputs.push_back(plain_port(port, port));
     use.back_edges.push_back({static_cast<int64_t>(i), port});
-    inputs.push_back(layer.typed(std::vector<double>(static_cast<size_t>(states[i]), 0), {1, states[i]}, DType::f32));
+    Value zeros = layer.typed(std::vector<double>(static_cast<size_t>(states[i]), 0), {1, states[i]}, DType::f32);
+    inputs.push_back(variables.empty() ? zeros : kaldi_variable(zeros, variables[i]));
   }
   for (const Value& captured : body.captured) {
     auto port = static_cast<int64_t>(inputs.size());
@@ -32,7 +34,12 @@ std::vector<Value> kaldi_iterate(Builder& layer, const ImportedBody& body, const
   size_t collected = body.results.size() - states.size();
   for (size_t i = 0; i < collected; ++i)
     use.outputs.push_back(stacked_port(static_cast<int64_t>(i), static_cast<int64_t>(states.size() + i), 0, backward));
-  return layer.make("TensorIterator", inputs, {}, collected, {use});
+  for (size_t i = 0; i < variables.size(); ++i)
+    use.outputs.push_back(plain_port(static_cast<int64_t>(collected + i), static_cast<int64_t>(i)));
+  std::vector<Value> out = layer.make("TensorIterator", inputs, {}, collected + variables.size(), {use});
+  for (size_t i = 0; i < variables.size(); ++i) kaldi_assign(out[collected + i], variables[i]);
+  out.resize(collected);
+  return out;
 }
 
 Info kaldi_row(Dim dim) { return {DType::f32, Shape{Dim(1), dim}}; }
@@ -68,10 +75,35 @@ std::vector<Value> import_kaldi_recurrence(Builder& layer) {
     if (known == count && round > 0) break;
     if (known == before && round > 0) unsupported("the dimensions of the states of the recurrence are unknown");
   }
-  return kaldi_iterate(layer, body, rows, states, backward);
+  auto variables = layer.get<std::vector<std::string>>("variables", {});
+  if (!variables.empty() && variables.size() != count)
+    fail("expected ", count, " variables for the states, got ", variables.size());
+  return kaldi_iterate(layer, body, rows, states, backward, variables);
 }
 
 // ---- nnet1 ----
+
+// What a component keeps between chunks of an utterance, in variables. If there are frames before its first one, a
+// column behind those of `x` is 0 for them.
+struct KaldiStates {
+  Value rows;
+  int64_t columns;
+  std::vector<std::string> variables;
+  bool masked = false;
+
+  KaldiStates(Builder& layer, const Value& x, std::initializer_list<const char*> names)
+      : rows(x), columns(kaldi_columns(x)) {
+    if (!layer.has("variable")) return;
+    for (const char* name : names) variables.push_back(text(layer.get<std::string>("variable"), '/', name));
+    masked = layer.flows() > 1;
+    if (masked) rows = build::concat({x, layer.input(1)}, 1);
+  }
+  Info parameter() const { return kaldi_row(Dim(columns + masked)); }
+  Value row(Builder& body) const { return masked ? build::slice(body.input(0), 1, 0, columns) : body.input(0); }
+  Value held(Builder& body, const Value& v) const {
+    return masked ? kaldi_held(build::slice(body.input(0), 1, columns, columns + 1), v) : v;
+  }
+};
 
 // Weights from number `first` on: input, recurrent, bias, three peepholes, projection. Gates: g, i, f, o.
 Value kaldi_lstm(Builder& layer, size_t first, bool backward) {
@@ -79,27 +111,27 @@ Value kaldi_lstm(Builder& layer, size_t first, bool backward) {
   Value w_r = weight(1), w_p = weight(6);
   int64_t cells = kaldi_columns(w_p), out = kaldi_columns(w_r);
   double clip = layer.get<float>("CellClip", 50);
-  Value gates = kaldi_affine(layer.input(0), weight(0), weight(2));
+  KaldiStates states(layer, kaldi_affine(layer.input(0), weight(0), weight(2)), {"h", "c"});
   auto step = [&](Builder& body) {
     auto constant = [&](const Value& v) {
       TensorView t = v.constant();
       if (!t) fail("expected constant weights");
       return body.constant(t);
     };
-    Value x = body.input(0), h = body.input(1), c = body.input(2);
+    Value x = states.row(body), h = body.input(1), c = body.input(2);
     std::vector<Value> y = build::split(x + build::matmul(h, constant(w_r), false, true), 1, 4);
     Value i = kaldi_sigmoid(y[1] + c * constant(weight(3))), f = kaldi_sigmoid(y[2] + c * constant(weight(4)));
     c = kaldi_tanh(y[0]) * i + c * f;
     if (clip > 0) c = body.op("Clamp", {c}, {{"min", -clip}, {"max", clip}});
     Value o = kaldi_sigmoid(y[3] + c * constant(weight(5)));
     h = build::matmul(kaldi_tanh(c) * o, constant(w_p), false, true);
-    body.output(0, h);
-    body.output(1, c);
+    body.output(0, states.held(body, h));
+    body.output(1, states.held(body, c));
     body.output(2, h);
   };
   ImportedBody body =
-      layer.body("body", {kaldi_row(Dim(4 * cells)), kaldi_row(Dim(out)), kaldi_row(Dim(cells))}, nullptr, step);
-  return kaldi_iterate(layer, body, {gates}, {out, cells}, backward)[0];
+      layer.body("body", {states.parameter(), kaldi_row(Dim(out)), kaldi_row(Dim(cells))}, nullptr, step);
+  return kaldi_iterate(layer, body, {states.rows}, {out, cells}, backward, states.variables)[0];
 }
 Value import_kaldi_lstm(Builder& layer) {
   layer.field("CellDim");
@@ -110,7 +142,24 @@ Value import_kaldi_blstm(Builder& layer) {
   return build::concat({kaldi_lstm(layer, 0, false), kaldi_lstm(layer, 7, true)}, 1);
 }
 
+// Frame by frame, with the state in a variable.
+Value kaldi_rnn_steps(Builder& layer) {
+  Value w = kaldi_weight(layer, "1");
+  int64_t hidden = kaldi_columns(w);
+  KaldiStates states(layer, kaldi_affine(layer.input(0), kaldi_weight(layer, "0"), kaldi_weight(layer, "2")), {"h"});
+  auto step = [&](Builder& body) {
+    TensorView weights = w.constant();
+    if (!weights) fail("expected constant weights");
+    Value h = body.input(1);
+    h = kaldi_tanh(states.row(body) + build::matmul(h, body.constant(weights), false, true));
+    body.output(0, states.held(body, h));
+    body.output(1, h);
+  };
+  ImportedBody body = layer.body("body", {states.parameter(), kaldi_row(Dim(hidden))}, nullptr, step);
+  return kaldi_iterate(layer, body, {states.rows}, {hidden}, false, states.variables)[0];
+}
 Value import_kaldi_rnn(Builder& layer) {
+  if (layer.has("variable")) return kaldi_rnn_steps(layer);
   Value x = unsqueeze(layer.input(0), {0}), w = kaldi_weight(layer, "0"), r = kaldi_weight(layer, "1");
   int64_t hidden = kaldi_columns(r);
   Value state = layer.typed(std::vector<double>(static_cast<size_t>(hidden), 0), {1, 1, hidden}, DType::f32);
