@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/file.hpp"
 #include "base/tensor.hpp"
 #include "readers/kaldi_stream.hpp"
 
@@ -45,6 +46,8 @@ Tensor KaldiStream::reals(bool wide, std::vector<int64_t> dims, std::string_view
   if (!wide) std::memcpy(to, from.data(), from.size());
   for (int64_t i = 0; wide && i < count; ++i)
     to[i] = static_cast<float>(kaldi_load<double>(from.data() + static_cast<size_t>(i) * 8));
+  constexpr size_t worth_it = size_t{1} << 20;
+  if (from.size() >= worth_it) forget_pages(from.data(), from.size());  // copied, because files do not align them
   return out;
 }
 
