@@ -11,6 +11,7 @@ import re
 import struct
 
 from harness import ROOT, Case, graft, main, onnx
+from kaldi_writer import Matrix, Vector, nnet1
 
 INPUT = 'name: "n"\ninput: "data" input_shape { dim: 1 dim: 3 dim: 4 dim: 4 }\n'
 RELU = INPUT + 'layer { name: "r" type: "ReLU" bottom: "data" top: "r" }\n'
@@ -23,6 +24,9 @@ X = 'node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLO
 T = ' attr { key: "T" value { type: DT_FLOAT } } }\n'
 CHAIN = X + "".join('node { name: "%s" op: "Relu" input: "%s"' % pair + T for pair in (("a", "x"), ("b", "a"), ("c", "b"), ("d", "x")))
 BRANCH = X + 'node { name: "f" op: "Relu" input: "x"' + T + 'node { name: "g" op: "Relu" input: "f"' + T
+
+# A Kaldi model of two classes.
+NNET1 = nnet1([("AffineTransform", 2, 2, [(None, Matrix([[1, 2], [3, 4]]), Vector([0, 1]))]), ("Softmax", 2, 2, [])], True)
 
 
 def blob(dims, values):
@@ -92,6 +96,12 @@ SITUATIONS = {
          ["--transformations_config", "{r.json}"], "side", 2),
     79: ({"m.prototxt": 'layer { name: "d" type: "Data" top: "data" include { phase: TRAIN } }\nlayer { name: "r" type: "ReLU" bottom: "data" top: "r" }'}, [], "which only the training layer 'd' produces", 2),
     83: ({"m.prototxt": RELU}, ["--mean_values", "nobody[1,2,3]"], "the model has no input 'nobody'", 1),
+    88: ({"m.nnet": nnet1([("BlstmProjected", 2, 2, [])], True)}, ["--remove_memory"], "node 'BlstmProjected_0' (BlstmProjected) cannot be computed in chunks", 2),
+    89: ({"m.nnet": NNET1.replace(b"<Nnet>", b"<Nnat>", 1)}, [], "expected the token <Nnet>, <Nnet3> or <TransitionModel>, got <Nnat>", 2),
+    90: ({"m.nnet": NNET1, "counts": "[ 1 2 ]\n[ 3 4 ]\n"}, ["--counts", "{counts}"], "expected one line with the counts in brackets, got more", 2),
+    91: ({"m.nnet": NNET1[:40]}, [], "is the file complete?", 2),
+    92: ({"m.nnet": NNET1}, ["--counts", "{nobody}"], "file not found", 1),
+    94: ({"m.nnet": NNET1.replace(b"</Nnet> ", b"")}, [], "expected the", 2),
     97: ({"m.pbtxt": X + 'node { name: "a" op: "Add" input: "x" input: "b"' + T + 'node { name: "b" op: "Relu" input: "a"' + T}, [], "cyclic", 2),
     101: ({"m.prototxt": TWO}, ["--mean_values", "a[1,2],[1,2]"], "--mean_values names only some of the inputs", 1),
     103: ({"m.prototxt": RELU, "w.caffemodel": b"\xff\xff\xff junk"}, ["{w.caffemodel}"], "w.caffemodel", 2),
