@@ -1,4 +1,4 @@
-// Any bytes as a Kaldi model, read and imported; and as an archive of matrices.
+// Any bytes as a Kaldi model, read and imported for whole utterances and for chunks; and as an archive of matrices.
 #include "readers/kaldi.hpp"
 
 #include "common.hpp"
@@ -12,11 +12,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     graft::KaldiArchive archive(bytes, "fuzz");
     while (archive.next()) archive.value();
   });
-  return graft::fuzz([&] {
-    graft::looks_like_kaldi(bytes);
-    graft::ImportOptions options;
-    options.limits.fold_value = size_t{1} << 16, options.limits.fold_bytes = size_t{1} << 20;
-    graft::Imported m = graft::import_model(graft::read_kaldi(bytes, "fuzz"), graft::fuzz_registry(), options);
-    graft::verify(m.graph);
-  });
+  graft::looks_like_kaldi(bytes);
+  for (bool streaming : {false, true})
+    graft::fuzz([&] {
+      graft::ImportOptions options;
+      options.read.streaming = streaming;
+      options.limits.fold_value = size_t{1} << 16, options.limits.fold_bytes = size_t{1} << 20;
+      graft::Imported m =
+          graft::import_model(graft::read_kaldi(bytes, "fuzz", options.read), graft::fuzz_registry(), options);
+      graft::verify(m.graph);
+    });
+  return 0;
 }
