@@ -12,6 +12,7 @@ import subprocess
 
 from harness import Case, built, graft, main, onnx, read_npy, save, write_npy
 from caffe_writer import caffemodel
+from kaldi_writer import I, Matrix, Vector, nnet3
 
 DT_FLOAT, DT_INT32 = 1, 3
 
@@ -220,6 +221,23 @@ class FromReportToNumbers(ScaffoldCase):
         source, library = self.grown(body, "net.prototxt", "other.caffemodel")
         self.assertIn('.inputs("x0, blob0, blob1")', source)
         self.ir_gives("net", library, [2, -8, 4], [8, 0, 13])
+
+    def test_kaldi(self):
+        """Tokens become attributes, vectors and matrices inputs, in the order of the attribute `weights`."""
+        config = ["input-node name=input dim=3", "component-node name=t component=c input=input", "output-node name=output input=t"]
+        twist = ("c", "TwistComponent", [("Dim", I(3)), ("Angle", 0.5), ("On", True), ("Params", Vector([1, 2, 3])), ("Shift", Matrix([[1, 1, 2]]))])
+        body = """
+  std::vector<double> x = ctx.input(0).to<double>(), w = ctx.input(1).to<double>(), b = ctx.input(2).to<double>();
+  for (size_t i = 0; i < x.size(); ++i) x[i] = x[i] * w[i % w.size()] * a.Angle + b[i % b.size()];
+  ctx.output(0).assign(x);
+"""
+        for file, binary in (("final.mdl", True), ("text.mdl", False)):
+            self.write(file, nnet3(config, [twist], binary))
+            self.assertIn(file, self.command_of(file))
+        source, library = self.grown(body, "final.mdl")
+        for part in ("kaldi(\"TwistComponent\")", '.inputs("x0, blob0, blob1")', "float Angle", "bool On", 'seen: ["Params", "Shift"]'):
+            self.assertIn(part, source)
+        self.ir_gives("final", library, [2, -8, 4, 0, 2, 6], [2, -7, 8, 1, 3, 11], [2, 3])
 
     def test_an_operation_of_a_replacement_file(self):
         self.write("cells.prototxt", """input: "x" input_shape { dim: 1 dim: 3 }
