@@ -66,8 +66,8 @@ class KaldiCase(Case):
     def close(self, got, expected, what=""):
         self.assertEqual((len(got), len(got[0])), (len(expected), len(expected[0])), what)
         for t, (a, b) in enumerate(zip(got, expected)):
-            for x, y in zip(a, b):
-                self.assertLessEqual(abs(x - y), 1e-4 + 1e-4 * abs(y), "%s, frame %d: %s, expected %s" % (what, t, a, b))
+            if not all(abs(x - y) <= 1e-4 + 1e-4 * abs(y) for x, y in zip(a, b)):
+                self.fail("%s, frame %d: %s, expected %s" % (what, t, a, b))
 
     def same_graphs(self, make):
         """Text and binary of one model give the same IR."""
