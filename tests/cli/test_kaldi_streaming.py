@@ -34,7 +34,7 @@ TDNN = [("t", "TdnnComponent", [("TimeOffsets", Ints([-2, 1])), ("LinearParams",
 
 
 def npy(type, dims, values):
-    descr, code = {"f32": ("<f4", "f"), "i64": ("<i8", "q")}[type]
+    descr, code = {"f32": ("<f4", "f"), "i32": ("<i4", "i")}[type]
     header = "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" % (descr, "".join("%d, " % d for d in dims))
     header += " " * (63 - (10 + len(header)) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<%d%s" % (len(values), code), *values)

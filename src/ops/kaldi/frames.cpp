@@ -206,8 +206,9 @@ Value import_kaldi_memory(Builder& layer) {
 // The number of the first frame of the chunk; that of the first frame of the utterance is 0.
 Value import_kaldi_clock(Builder& layer) {
   auto variable = layer.get<std::string>("variable");
-  Value count = kaldi_variable(layer.ints({0}), variable);
-  kaldi_assign(count + build::dim(layer.input(0), 0), variable);
+  // As i32: OpenVINO's CPU has no variables of i64.
+  Value count = convert(kaldi_variable(layer.typed({0}, {1}, DType::i32), variable), DType::i64);
+  kaldi_assign(convert(count + build::dim(layer.input(0), 0), DType::i32), variable);
   return count - layer.ints({layer.get<int64_t>("left")});
 }
 
