@@ -45,7 +45,7 @@ def by_mo(**arguments):
     try:
         return convert_model(silent=True, compress_to_fp16=False, **arguments)
     except BaseException as e:  # it ends the process for some models
-        lines = [l for l in str(e).splitlines() if l.strip()]
+        lines = [l for l in str(e).splitlines() if l.strip() and "refer to" not in l]
         raise Refusal("mo", (lines or [type(e).__name__])[-1].strip()[:200]) from None
 
 
@@ -146,7 +146,7 @@ def kaldi(opt, base, case):
         file = os.path.join(opt.work, "%s.%s.npy" % (case["name"], i["name"]))
         np.save(file, values.astype(np.float32))
         given.append((i["name"], file, values))
-    arguments = [a for name, file, _ in given for a in ("--input", "=" + file)]
+    arguments = [a for name, file, _ in given for a in ("--input", "%s=%s" % (name, file))]
     graft(opt.graft, "run", path(case["model"][0]), "--quiet", "--output-dir", folder, *arguments)
     with open(os.path.join(folder, "outputs.json")) as f:
         listed = json.load(f)
