@@ -265,7 +265,7 @@ GRAFT_EXTENSION("tour", "1.0") {
           .inputs("x")
           .port_doc("x", "what is scaled and shifted")
           .decompose("graph (x: f32[...]) { return Add(Multiply(x, f32[] {$scale}), f32[1] {$shift}) }")
-          .import(mxnet("affine"))                                           // op: "affine"
+          .import(mxnet("affine"))                                            // op: "affine"
           .import(mxnet("affine").domain("Custom").attr("shift", "offset")),  // op: "Custom", op_type: "affine"
       op("ThreadSums", "tour").inputs("x").infer(thread_sums_infer).reference(thread_sums_run),
   };
