@@ -122,6 +122,7 @@ inline std::vector<int64_t> axes_from(size_t first, size_t rank) {
 }
 // One value per channel, for a tensor of this rank with channels along `axis`.
 inline Value per_channel(const Value& v, size_t rank, size_t axis = 1) {
+  if (axis >= rank) fail("expected an input with channels along axis ", axis, ", got one of rank ", rank);
   std::vector<int64_t> dims(rank, 1);
   dims[axis] = -1;
   return reshape(v, dims);
