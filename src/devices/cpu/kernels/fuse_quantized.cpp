@@ -1,7 +1,8 @@
 // The CPU's own pass for networks of 8 bits: QuantizeLinear and DequantizeLinear around convolutions and products
 // become operations on bytes.
 //
-// It runs before constants are folded, since dequantized weights would take four times the memory.
+// It runs before constants are folded, since dequantized weights would take four times the memory, and before transposes
+// are moved in between.
 #include <graft/expressions.hpp>
 #include <graft/formula.hpp>
 #include <graft/op.hpp>
@@ -307,7 +308,7 @@ Definitions cpu_fuse_quantized() {
   return Pass("cpu_quantized")
       .doc("compute quantized convolutions and products, and what surrounds them, with bytes")
       .device("CPU")
-      .before("fold_constants")
+      .before("sink_transposes")
       .visit({"Convert", "Multiply", "Convolution", "MatMul", "Add", "Relu", "Clamp", "Quantize", "MaxPool"}, visit);
 }
 
