@@ -86,6 +86,7 @@ HWY_INLINE V mish(V x, UnaryNumbers) {
 }
 HWY_INLINE V negative(V x, UnaryNumbers) { return hn::Neg(x); }
 HWY_INLINE V relu(V x, UnaryNumbers) { return at_least(x, hn::Zero(d)); }
+HWY_INLINE V round_even(V x, UnaryNumbers) { return hn::CopySign(hn::Round(x), x); }
 HWY_INLINE V sigmoid_of(V x, UnaryNumbers) { return sigmoid(d, x); }
 HWY_INLINE V softplus(V x, UnaryNumbers) {
   const V y = hn::Log1p(d, exponential(d, at_most(x, number(30.0f))));
@@ -118,6 +119,7 @@ std::span<const UnaryRow> unary_rows() {
       {"Mish", "opset4", map<mish>, {}},
       {"Negative", "opset1", map<negative>, {}},
       {"Relu", "opset1", map<relu>, {}},
+      {"Round", "opset5", map<round_even>, "half_to_even"},
       {"Sigmoid", "opset1", map<sigmoid_of>, {}},
       {"SoftPlus", "opset4", map<softplus>, {}},
       {"SoftSign", "opset9", map<softsign>, {}},
@@ -154,7 +156,7 @@ UnaryFunction unary_function(std::string_view type, std::string_view mode) {
 
 UnaryState unary_prepare(Prepare& ctx) {
   std::string_view type = ctx.op_type();
-  auto mode = ctx.attr<std::optional<std::string>>("approximation_mode");
+  auto mode = ctx.attr<std::optional<std::string>>(type == "Round" ? "mode" : "approximation_mode");
   UnaryState s{unary_function(type, mode ? std::string_view(*mode) : std::string_view()), {}};
   if (type == "Clamp")
     s.numbers = {static_cast<float>(ctx.attr<double>("min")), static_cast<float>(ctx.attr<double>("max"))};
