@@ -20,6 +20,7 @@ class Linter {
   std::vector<std::string> run() {
     for (const graft_op& op : records_.ops) check(op);
     for (const graft_kernel& k : records_.kernels) check(k);
+    for (const graft_source_kernel& k : records_.source_kernels) check(k);
     for (const graft_rule& r : records_.rules) check(r);
     for (const graft_pass& p : records_.passes) check(p);
     for (const graft_raw_pass& p : records_.raw_passes)
@@ -52,6 +53,7 @@ class Linter {
     bool runs = op.decomposition.size != 0;
     for (const graft_kernel& k : records_.kernels)
       runs |= view(k.op) == view(op.name) && view(k.opset) == view(op.opset);
+    for (const graft_source_kernel& k : records_.source_kernels) runs |= view(k.op) == view(op.name);
     if (!runs) warn(op.name, " of ", op.opset, " has neither a kernel nor a decomposition");
   }
 
@@ -78,10 +80,22 @@ class Linter {
     }
   }
 
-  void check(const graft_kernel& k) {
+  void check(const graft_source_kernel& k) {
+    check_device(k);
+    if (!k.opset.size && !registry_.newest(view(k.op)))
+      warn("kernel '", k.name, "' is for the operation ", k.op, ", which does not exist");
+    if (k.opset.size && !exists(view(k.op), view(k.opset)))
+      warn("kernel '", k.name, "' is for ", missing(k.op, k.opset));
+  }
+  template <class Kernel>
+  void check_device(const Kernel& k) {
     if (std::find(devices_.begin(), devices_.end(), view(k.device)) == devices_.end())
       warn("kernel '", k.name, "' of ", k.op, " is for the device ", k.device, ", which does not exist; there are ",
            join(devices_, ", "));
+  }
+
+  void check(const graft_kernel& k) {
+    check_device(k);
     // Kernels belong to exactly one version of an operation.
     const OpDef* op = registry_.find(view(k.op), view(k.opset));
     if (!op || op->opset() != view(k.opset)) warn("kernel '", k.name, "' is for ", missing(k.op, k.opset));
@@ -136,8 +150,8 @@ class Linter {
 
 }  // namespace
 
-std::vector<std::string> lint(const Records& records, const Registry& registry,
-                              const std::vector<std::string>& devices, const std::vector<std::string>& passes) {
+std::vector<std::string> lint(const Records& records, const Registry& registry, const std::vector<std::string>& devices,
+                              const std::vector<std::string>& passes) {
   return Linter(records, registry, devices, passes).run();
 }
 

@@ -228,6 +228,30 @@ class Faults(Gpu):
         self.assertIn("HETERO:GPU,CPU", r.err)
 
 
+class Definitions(Gpu):
+    """OpenCL in the definition of an operation."""
+
+    def test_kernels_of_an_extension(self):
+        library = harness.built("extensions", "opencl_ops.so")
+        self.write("model.txt", "graph (x: f32[4,6]) {\n  a = Leaky@cl(Subtract(x, f32[] {0.5})) {slope = 0.125}\n  return RowSum@cl(a), Relu(a)\n}")
+        expected = self.results("REFERENCE", "--extensions", library)
+        got = self.results("GPU", "--extensions", library)
+        for (shape, a), (wanted, b) in zip(got, expected):
+            self.assertEqual(shape, wanted)
+            for p, q in zip(a, b):
+                self.assertAlmostEqual(p, q, 5)
+        explained = self.graft("explain", "model.txt", "-d", "GPU", "--extensions", library).out
+        for kernel in ("leaky_cl", "row_sum_cl", "own_relu", "it never does"):
+            self.assertIn(kernel, explained)
+
+    def test_operations_without_a_kernel(self):
+        r = self.graft("ops", "--missing", "-d", "GPU")
+        self.assertEqual(r.status, 0, r.all)
+        self.assertRegex(r.out, r"(?m)^NonZero ")
+        self.assertNotRegex(r.out, r"(?m)^Relu ")
+        self.assertRegex(r.out, r"[0-9]+ operations without a GPU kernel")
+
+
 class Programs(Gpu):
     def test_the_disk_cache(self):
         self.write("model.txt", "graph (x: f32[2,3]) { return Cos(x) }")
