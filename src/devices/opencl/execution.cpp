@@ -12,7 +12,9 @@ size_t bytes_of(const Slot& s) { return bytes_for(s.info.type, count_checked(s.d
 }  // namespace
 
 OpenclExecution::OpenclExecution(OpenclProgram& program)
-    : program_(program), queue_(program.machine().queue(program.options().profile)) {}
+    : program_(program),
+      queue_(program.machine().queue(program.options().profile)),
+      nothing_(program.machine().buffer(1)) {}
 
 OpenclExecution::~OpenclExecution() { cl::api().finish(queue_.get()); }
 
@@ -66,6 +68,7 @@ cl::Mem OpenclExecution::part(size_t offset, size_t bytes) {
 
 cl::Mem OpenclExecution::memory(uint32_t slot) {
   const Slot& s = plan_->plan->slots[slot];
+  if (bytes_of(s) == 0) return nothing_.get();
   switch (s.kind) {
     case Slot::arena: return part(s.offset, bytes_of(s));
     case Slot::constant: return plan_->constants[s.index] ? plan_->constants[s.index]->get() : nullptr;

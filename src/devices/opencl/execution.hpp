@@ -30,7 +30,7 @@ class OpenclExecution final : public Execution {
   OpenclProgram& program_;
   cl::OwnedQueue queue_;
   std::shared_ptr<const OpenclPlan> plan_;
-  cl::OwnedMem arena_;
+  cl::OwnedMem arena_, nothing_;  // nothing: for values without elements
   std::map<std::pair<size_t, size_t>, cl::OwnedMem> parts_;  // of the arena, by offset and size
   std::vector<cl::OwnedMem> inputs_, outputs_;
   std::vector<Call> calls_;
