@@ -149,6 +149,8 @@ FRAMEWISE = [
      lambda x: add(times(X[:2], x[:3]) + times(X[2:], x[3:]), vector(4, 4))),
     ("natural-repeated", "NaturalGradientRepeatedAffineComponent", GRADIENT + [("NumRepeats", I(2)), ("LinearParams", X), ("BiasParams", vector(4, 4))],
      lambda x: add(times(X, x[:3]), vector(4, 4)) + add(times(X, x[3:]), vector(4, 4))),
+    ("maxout", "MaxoutComponent", [("InputDim", I(D)), ("OutputDim", I(2))], lambda x: [max(x[:3]), max(x[3:])]),
+    ("fixed-linear", "FixedLinearComponent", [("CuMatrix", matrix(2, D, 9))], lambda x: times(matrix(2, D, 9), x)),
     ("softmax", "SoftmaxComponent", [("Dim", I(D)), ("Count", 0.0)], softmax),
     ("log-softmax", "LogSoftmaxComponent", [("Dim", I(D)), ("Count", 0.0)], lambda x: [math.log(v) for v in softmax(x)]),
     ("gru", "GruNonlinearityComponent", GRADIENT + [("CellDim", I(1)), ("RecurrentDim", I(1)), ("w_h", Matrix([[0.5]])), ("SelfRepairTotal", 0.0), ("Count", 0.0)],
@@ -252,6 +254,10 @@ class Time(KaldiCase):
     def test_descriptors(self):
         self.check(["output-node name=output input=Append(Round(input, 3), Switch(input, Scale(2.0, input)), Const(0.5, 2), ReplaceIndex(input, t, 0))"], [], 2,
                    lambda x, t: x(t - t % 3) + [v * (1 + t % 2) for v in x(t)] + [0.5, 0.5] + x(0), 2)
+
+    def test_splice_max(self):
+        self.check(["component-node name=s component=s input=input", "output-node name=output input=s"], [("s", "SpliceMaxComponent", [("Dim", I(2)), ("Context", Ints([-1, 0, 2]))])], 2,
+                   lambda x, t: [max(v) for v in zip(x(t - 1), x(t), x(t + 2))], 1, 2)
 
     def test_failover(self):
         self.check(["output-node name=output input=Failover(Offset(input, 2), input)"], [], 2, lambda x, t: x(t + 2) or x(t))
