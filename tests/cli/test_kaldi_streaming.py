@@ -68,6 +68,7 @@ def nets():
                                   "component-node name=b component=b input=Append(Offset(a, -2), IfDefined(Offset(b, -2)))", "output-node name=output input=Append(a, Offset(b, 3))"],
                                  [linear("a", 2, 4, 5), linear("b", 2, 4, 6)], True),
         "nnet1 lstm": nnet1([("Splice", 6, 2, [(None, Ints([-2, 0, 1]))]), lstm1(3, 2, 6), ("Sigmoid", 2, 2, [])], True),
+        "nnet1 lstm of streams": nnet1([("LstmProjectedStreams",) + lstm1(3, 2, 2)[1:]], True),
         "nnet1 recurrent": nnet1([("AddShift", 2, 2, [(None, vector(2, 1))]), ("Splice", 4, 2, [(None, Ints([0, 3]))]),
                                   ("RecurrentComponent", 3, 4, [(None, matrix(3, 4, 2), matrix(3, 3, 3), vector(3, 4))])], True),
         "convolution": nnet3([INPUT, "component-node name=c component=c input=input", "output-node name=output input=Offset(c, 1)"],
