@@ -10,7 +10,9 @@ namespace {
 
 // Activations and scratch memory share one arena.
 void place_in_arena(Plan& plan, size_t alignment) {
-  auto rounded = [&](size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
+  // Offsets are multiples of 64 by themselves; for a larger alignment even values without elements take one unit.
+  size_t least = alignment > 64 ? 1 : 0;
+  auto rounded = [&](size_t bytes) { return (std::max(bytes, least) + alignment - 1) / alignment * alignment; };
   std::vector<Slot>& slots = plan.slots;
   std::vector<size_t> first(slots.size(), 0);
   for (size_t i = plan.steps.size(); i-- > 0;)
