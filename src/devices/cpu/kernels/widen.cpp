@@ -5,11 +5,19 @@
 namespace graft {
 namespace {
 
-// The value in f32: what it was made from, if that was f32.
+// Between two operations that are computed in f32: f32 as f16, and back again it is nothing. Conversions of the model
+// itself round, and stay.
+void narrow_infer(Infer& ctx, const NoAttributes&) {
+  if (ctx.type(0) != DType::f32) fail("expected f32, got ", ctx.type(0));
+  ctx.output(0, DType::f16, ctx.shape(0));
+}
+void narrow_run(Run& ctx, const NoAttributes&) { ctx.output(0).assign(ctx.input(0).to<double>()); }
+
+// The value in f32.
 Value widened(const Value& v) {
   if (!v || v.type() != DType::f16) return v;
-  NodeRef narrow = made_by(v, "Convert");
-  return narrow && narrow.input(0).type() == DType::f32 ? narrow.input(0) : convert(v, DType::f32);
+  NodeRef narrow = made_by(v, "Narrow");
+  return narrow ? narrow.input(0) : convert(v, DType::f32);
 }
 
 Value widen(Rewrite& at) {
@@ -22,21 +30,28 @@ Value widen(Rewrite& at) {
     inputs.push_back(widened(v));
   }
   if (!narrow) return {};
-  return convert(at.like(self, inputs), at.self().type());
+  Value y = at.like(self, inputs);
+  return y.type() == DType::f32 && at.self().type() == DType::f16 ? at.op("Narrow", {y}) : y;
 }
 
-// Convert(Convert(x) to f16) to f32  =>  x
+// Convert(Narrow(x)) to f32  =>  x
 Value widen_again(Rewrite& at) {
-  Value x = at.input(0);
-  if (at.self().type() != DType::f32 || x.type() != DType::f16) return {};
-  NodeRef narrow = made_by(x, "Convert");
-  return narrow && narrow.input(0).type() == DType::f32 ? narrow.input(0) : Value();
+  NodeRef narrow = at.self().type() == DType::f32 ? made_by(at.input(0), "Narrow") : NodeRef();
+  return narrow ? narrow.input(0) : Value();
 }
+
+// What is left: Narrow(x)  =>  Convert(x) to f16
+Value narrow(Rewrite& at) { return convert(at.input(0), DType::f16); }
 
 }  // namespace
 
 Definitions cpu_widen() {
-  return {Pass("cpu_widen")
+  return {op("Narrow", "graft")
+              .doc("f32 as f16, for a value that the CPU computes in f32; made by a pass")
+              .inputs("data")
+              .infer(narrow_infer)
+              .reference(narrow_run),
+          Pass("cpu_widen")
               .doc("compute f16 in f32")
               .device("CPU")
               .before("fold_constants")
@@ -111,7 +126,13 @@ Definitions cpu_widen() {
               .device("CPU")
               .before("fold_constants")
               .after("cpu_widen")
-              .visit({"Convert"}, widen_again)};
+              .visit({"Convert"}, widen_again),
+          Pass("cpu_narrow")
+              .doc("round results to f16")
+              .device("CPU")
+              .before("fold_constants")
+              .after("cpu_widen_again")
+              .visit({"Narrow"}, narrow)};
 }
 
 }  // namespace graft
