@@ -65,7 +65,7 @@ def export(name, network, inputs, work):
 def graft(o, command, *arguments):
     r = subprocess.run([o.graft, command, *arguments], capture_output=True, text=True)
     if r.returncode:
-        sys.exit("graft %s failed:\n%s" % (command, r.stderr))
+        sys.exit("graft %s %s: exit code %d\n%s" % (command, " ".join(arguments), r.returncode, r.stderr))
     return r.stdout
 
 
@@ -86,7 +86,8 @@ def compare(o, name, network, inputs):
         expected = network(*inputs).numpy()
         network = network.cuda()
         graft(o, "run", path, "-d", o.device, "--output-dir", o.work, *files)
-        got = np.load(os.path.join(o.work, "y.npy"))
+        with open(os.path.join(o.work, "outputs.json")) as f:
+            got = np.load(os.path.join(o.work, json.load(f)[0]["file"]))
         error = float(np.abs(got - expected).max() / np.abs(expected).max())
         ours, theirs = [], []
         for _ in range(o.rounds):

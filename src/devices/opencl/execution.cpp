@@ -21,10 +21,9 @@ OpenclExecution::~OpenclExecution() { cl::api().finish(queue_.get()); }
 void OpenclExecution::bind(std::shared_ptr<const OpenclPlan> plan) {
   if (plan == plan_) return;
   plan_.reset();
-  calls_.clear(), parts_.clear(), inputs_.clear(), outputs_.clear(), arena_.reset();
+  calls_.clear(), places_.clear(), inputs_.clear(), outputs_.clear();
   const Plan& p = *plan->plan;
   const OpenclMachine& machine = program_.machine();
-  if (p.arena_bytes) arena_ = machine.buffer(p.arena_bytes);
   for (uint32_t slot : p.inputs) inputs_.push_back(machine.buffer(bytes_of(p.slots[slot])));
   for (size_t i = 0; i < p.results.size(); ++i) {
     const Slot& s = p.slots[p.results[i]];
@@ -32,6 +31,7 @@ void OpenclExecution::bind(std::shared_ptr<const OpenclPlan> plan) {
   }
   plan_ = plan;
   try {
+    make_places();
     for (size_t i = 0; i < plan->launches.size(); ++i)
       for (const OpenclPlan::Launch& l : plan->launches[i]) {
         int32_t code = 0;
@@ -55,22 +55,29 @@ void OpenclExecution::bind(std::shared_ptr<const OpenclPlan> plan) {
     }
 }
 
-cl::Mem OpenclExecution::part(size_t offset, size_t bytes) {
-  cl::OwnedMem& m = parts_[{offset, bytes}];
-  if (!m) {
-    cl::Region region{offset, std::max<size_t>(bytes, 1)};
-    int32_t code = 0;
-    m.reset(cl::api().create_sub_buffer(arena_.get(), cl::mem_read_write, cl::sub_buffer_region, &region, &code));
-    cl::check(code, "dividing memory");
+// What the plan places at one offset is never alive at the same time, and shares a buffer. Parts of one buffer would
+// take less memory, but they overlap: NVIDIA's driver then crashes, or gives wrong results.
+void OpenclExecution::make_places() {
+  std::map<size_t, size_t> bytes;
+  auto need = [&](size_t offset, size_t size) { bytes[offset] = std::max(bytes[offset], size); };
+  const Plan& p = *plan_->plan;
+  for (const Slot& s : p.slots)
+    if (s.kind == Slot::arena) need(s.offset, bytes_of(s));
+  for (size_t i = 0; i < p.steps.size(); ++i) {
+    const std::vector<size_t>& offsets = plan_->scratch[i];
+    for (size_t k = 0; k < offsets.size(); ++k) {
+      size_t end = k + 1 < offsets.size() ? offsets[k + 1] : p.steps[i].kernel.scratch_bytes;
+      need(p.steps[i].scratch_offset + offsets[k], end - offsets[k]);
+    }
   }
-  return m.get();
+  for (auto [offset, size] : bytes) places_[offset] = program_.machine().buffer(size);
 }
 
 cl::Mem OpenclExecution::memory(uint32_t slot) {
   const Slot& s = plan_->plan->slots[slot];
   if (bytes_of(s) == 0) return nothing_.get();
   switch (s.kind) {
-    case Slot::arena: return part(s.offset, bytes_of(s));
+    case Slot::arena: return places_.at(s.offset).get();
     case Slot::constant: return plan_->constants[s.index] ? plan_->constants[s.index]->get() : nullptr;
     case Slot::input: return inputs_[s.index].get();
     case Slot::output: return outputs_[s.index].get();
@@ -90,8 +97,7 @@ void OpenclExecution::set_arguments(Call& call) {
       case GRAFT_ARGUMENT_OUTPUT: set(memory(s.outputs[a.index])); break;
       case GRAFT_ARGUMENT_SCRATCH: {
         const std::vector<size_t>& offsets = plan_->scratch[call.step];
-        size_t end = a.index + 1 < offsets.size() ? offsets[a.index + 1] : s.kernel.scratch_bytes;
-        set(part(s.scratch_offset + offsets[a.index], end - offsets[a.index]));
+        set(places_.at(s.scratch_offset + offsets[a.index]).get());
         break;
       }
       case GRAFT_ARGUMENT_LOCAL:

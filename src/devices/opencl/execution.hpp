@@ -21,7 +21,7 @@ class OpenclExecution final : public Execution {
   };
   void bind(std::shared_ptr<const OpenclPlan> plan);
   cl::Mem memory(uint32_t slot);
-  cl::Mem part(size_t offset, size_t bytes);
+  void make_places();
   void set_arguments(Call& call);
   void launch(const Call& call);
   void read(uint32_t slot, Tensor& to);
@@ -30,8 +30,8 @@ class OpenclExecution final : public Execution {
   OpenclProgram& program_;
   cl::OwnedQueue queue_;
   std::shared_ptr<const OpenclPlan> plan_;
-  cl::OwnedMem arena_, nothing_;  // nothing: for values without elements
-  std::map<std::pair<size_t, size_t>, cl::OwnedMem> parts_;  // of the arena, by offset and size
+  cl::OwnedMem nothing_;                   // for values without elements
+  std::map<size_t, cl::OwnedMem> places_;  // by offset in the plan
   std::vector<cl::OwnedMem> inputs_, outputs_;
   std::vector<Call> calls_;
   std::vector<std::pair<size_t, cl::OwnedEvent>> events_;  // step and launch
