@@ -44,7 +44,12 @@ void ModelOptions::add_extensions(CLI::App& app) {
       ->type_name("PATH,...")
       ->group("Model")
       ->allow_extra_args(false);
-  app.add_option("-c", extensions, "load custom layers for the GPU, described by an .xml; may be repeated")
+  app.add_option_function<std::vector<std::string>>(
+         "-c",
+         [this](const std::vector<std::string>& files) {
+           extensions.insert(extensions.end(), files.begin(), files.end());
+         },
+         "load custom layers for the GPU, described by an .xml; may be repeated")
       ->type_name("FILE")
       ->group("Model")
       ->allow_extra_args(false);

@@ -38,7 +38,8 @@ inline constexpr auto sum_scale_attr = attr("sum_scale", &QuantizedEnd::sum_scal
 inline constexpr auto low_attr = attr("low", &QuantizedEnd::low, "lower bound of the result");
 inline constexpr auto high_attr = attr("high", &QuantizedEnd::high, "upper bound of the result");
 inline constexpr auto factor_attr = attr("factor", &QuantizedEnd::factor, "levels per unit of the result; 0: f32");
-inline constexpr auto zero_attr = attr("zero", &QuantizedEnd::zero, "level of the number zero in the result");
+inline constexpr auto zero_attr =
+    attr("zero", &QuantizedEnd::zero, "level of the number zero in the result").between(0, 255);
 
 inline float quantized_end(const QuantizedEnd& e, float x, std::optional<float> sum) {
   auto f = [](double v) { return static_cast<float>(v); };

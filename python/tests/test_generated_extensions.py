@@ -230,7 +230,9 @@ class OtherFrameworks(GeneratedCase):
             return x * np.float32(scale) + np.float32(bias)
         core = graft.Core()
         core.add_extension(folder)
-        core.add_extension(graft.op(name="Twist", opset="extension", shape=lambda x, **_: x)(twist))
+        operation = graft.op(name="Twist", opset="extension", shape=lambda x, **_: x)(twist)
+        self.addCleanup(graft.unregister, operation)
+        core.add_extension(operation)
         x = np.arange(6, dtype=np.float32).reshape(3, 2)
         spliced = np.concatenate([x[[0, 0, 1]], x], 1)
         for binary in (True, False):

@@ -13,14 +13,14 @@ struct Quantize {
   int64_t zero = 0;
   DType type = DType::u8;
   static constexpr std::tuple schema{attr("scale", &Quantize::scale, "step from one level to the next").required(),
-                                     attr("zero", &Quantize::zero, "level of the number zero"),
+                                     attr("zero", &Quantize::zero, "level of the number zero").between(-128, 255),
                                      attr("type", &Quantize::type, "element type of the levels: u8 or i8")};
 };
 struct Dequantize {
   double scale = 1;
   int64_t zero = 0;
   static constexpr std::tuple schema{attr("scale", &Dequantize::scale, "step from one level to the next").required(),
-                                     attr("zero", &Dequantize::zero, "level of the number zero")};
+                                     attr("zero", &Dequantize::zero, "level of the number zero").between(-128, 255)};
 };
 
 bool is_byte(DType type) { return type == DType::u8 || type == DType::i8; }
@@ -28,7 +28,7 @@ bool is_byte(DType type) { return type == DType::u8 || type == DType::i8; }
 void quantize_infer(Infer& ctx, const Quantize& a) {
   if (ctx.type(0) != DType::f32) fail("expected f32, got ", ctx.type(0));
   if (!is_byte(a.type)) fail("expected u8 or i8 as 'type', got ", a.type);
-  if (!(a.scale > 0)) fail("expected a positive 'scale', got ", a.scale);
+  if (!(a.scale > 0) || !std::isfinite(a.scale)) fail("expected a positive 'scale', got ", a.scale);
   ctx.output(0, a.type, ctx.shape(0));
 }
 void quantize_run(Run& ctx, const Quantize& a) {
@@ -42,8 +42,9 @@ void quantize_run(Run& ctx, const Quantize& a) {
   ctx.output(0).assign(all);
 }
 
-void dequantize_infer(Infer& ctx, const Dequantize&) {
+void dequantize_infer(Infer& ctx, const Dequantize& a) {
   if (!is_byte(ctx.type(0))) fail("expected u8 or i8, got ", ctx.type(0));
+  if (!std::isfinite(a.scale)) fail("expected a finite 'scale', got ", a.scale);
   ctx.output(0, DType::f32, ctx.shape(0));
 }
 void dequantize_run(Run& ctx, const Dequantize& a) {
@@ -63,7 +64,8 @@ struct QuantizedConvolution : WindowAttributes, QuantizedEnd {
       pads_end_attr,
       auto_pad_attr,
       attr("grouped", &QuantizedConvolution::grouped, "the weights are [G, O, I, ...] instead of [O, I, ...]"),
-      attr("data_zero", &QuantizedConvolution::data_zero, "level of the number zero in the data and its padding"),
+      attr("data_zero", &QuantizedConvolution::data_zero, "level of the number zero in the data and its padding")
+          .between(0, 255),
       level_step_attr,
       level_low_attr,
       level_high_attr,
@@ -79,6 +81,9 @@ struct QuantizedConvolution : WindowAttributes, QuantizedEnd {
 void quantized_infer(Infer& ctx, const QuantizedConvolution& a) {
   if (ctx.type(0) != DType::u8 || ctx.type(1) != DType::i8)
     fail("expected data u8 and weights i8, got ", ctx.type(0), " and ", ctx.type(1));
+  for (double v : {a.level_factor, a.level_low, a.level_high, a.level_step, a.sum_zero, a.sum_scale, a.factor})
+    if (!std::isfinite(v)) fail("expected finite factors, levels and sums, got ", v);
+  if (std::isnan(a.low) || std::isnan(a.high)) fail("expected numbers as bounds, got ", a.low, " and ", a.high);
   Shape y = convolution_shape(ctx, a, a.grouped);
   for (size_t port : {size_t{2}, size_t{3}}) {
     if (!ctx.has_input(port) || !y.ranked()) continue;

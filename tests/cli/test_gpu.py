@@ -249,7 +249,7 @@ class Definitions(Gpu):
         self.assertEqual(r.status, 0, r.all)
         self.assertRegex(r.out, r"(?m)^NonZero ")
         self.assertNotRegex(r.out, r"(?m)^Relu ")
-        self.assertRegex(r.out, r"[0-9]+ operations without a GPU kernel")
+        self.assertRegex(r.out, r"[0-9]+ operations without a kernel for GPU")
 
 
 class Programs(Gpu):
