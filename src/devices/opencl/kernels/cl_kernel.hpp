@@ -223,13 +223,16 @@ inline size_t cl_axis(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + n : axis);
 }
 
-// Some axes of a tensor belong together: a work item per set of positions on the other axes loops over them.
+// Some axes of a tensor belong together: a work item per set of positions on the other axes loops over them, or a team
+// of work items where there are enough elements.
 struct ClSlots {
+  static constexpr int64_t team = 64;
   std::vector<int64_t> dims;   // of the other axes
   std::vector<int64_t> inner;  // of the axes of a slot
   std::vector<int64_t> outer_strides, inner_strides;
 
-  ClSlots(std::span<const int64_t> all, const std::vector<bool>& together) {
+  // `teams`: the elements of a slot may be shared among work items.
+  ClSlots(std::span<const int64_t> all, const std::vector<bool>& together, bool teams = false) : teams_(teams) {
     std::vector<int64_t> strides = cl_strides(all);
     for (size_t i = 0; i < all.size(); ++i) {
       (together[i] ? inner : dims).push_back(all[i]);
@@ -238,8 +241,29 @@ struct ClSlots {
   }
   int64_t count() const { return cl_count(dims); }
   int64_t share() const { return cl_count(inner); }
-  // Declares `int at_0`, the first element of slot `i`.
-  std::string begin(ClKernel& k) const { return ClWalk(dims, {outer_strides}).code(k); }
+  bool has_team() const { return teams_ && share() >= 2 * team; }
+  // Declares `int at_0`, the first element of slot `i`; and `i` itself.
+  std::string begin(ClKernel& k) const {
+    std::string n = std::to_string(team);
+    std::string who = has_team()
+                          ? "  int i = get_group_id(0), lane = get_local_id(0);\n  __local SUM members[" + n + "];\n"
+                          : "  int i = get_global_id(0);\n";
+    return who + ClWalk(dims, {outer_strides}).code(k);
+  }
+  // The value of all members in place of each one's own; `both` combines `a` and `b`.
+  std::string joined(const std::string& value, const std::string& both) const {
+    if (!has_team()) return "";
+    return "  members[lane] = " + value +
+           ";\n  barrier(CLK_LOCAL_MEM_FENCE);\n  for (int width = " + std::to_string(team / 2) +
+           "; width > 0; width /= 2) {\n    SUM a = members[lane], b = members[lane + width < " + std::to_string(team) +
+           " ? lane + width : lane];\n    barrier(CLK_LOCAL_MEM_FENCE);\n    if (lane < width) members[lane] = " +
+           both + ";\n    barrier(CLK_LOCAL_MEM_FENCE);\n  }\n  " + value +
+           " = members[0];\n  barrier(CLK_LOCAL_MEM_FENCE);\n";
+  }
+  void run(ClKernel& k, const std::string& body) const {
+    if (has_team()) k.run(body, {count() * team}, {static_cast<size_t>(team)});
+    else k.run(body, {count()});
+  }
   // `body` for every element of the slot, at `int p`.
   std::string each(ClKernel& k, const std::string& body) {
     ClWalk walk(inner, {inner_strides});
@@ -248,14 +272,16 @@ struct ClSlots {
     std::string loops, at = "at_0";
     for (size_t i = 0; i < walk.dims.size(); ++i) {
       std::string n = std::to_string(i);
-      loops += "  for (int j" + n + " = 0; j" + n + " < q" + n + "; ++j" + n + ")\n";
+      bool shared = has_team() && i + 1 == walk.dims.size();
+      loops += "  for (int j" + n + (shared ? " = lane; j" : " = 0; j") + n + " < q" + n + "; j" + n +
+               (shared ? " += " + std::to_string(team) : std::string(" += 1")) + ")\n";
       at += " + j" + n + " * r" + n;
     }
     return loops + "  { int p = " + at + "; " + body + " }\n";
   }
 
  private:
-  bool declared_ = false;
+  bool teams_, declared_ = false;
 };
 inline std::vector<bool> cl_axes(const std::vector<int64_t>& axes, size_t rank) {
   std::vector<bool> out(rank, false);

@@ -8,19 +8,19 @@ namespace {
 void mean_variance(Emit& ctx, const std::vector<bool>& axes, bool variance, double eps, bool outside) {
   if (!is_real(ctx.type(0))) unsupported("expected floating-point numbers, got ", ctx.type(0));
   std::vector<int64_t> in = ctx.shape(0).values();
-  ClSlots slots(in, axes);
+  ClSlots slots(in, axes, true);
   ClKernel k(ctx, "mvn");
   k.input(0, "x").output(0, "y").number("share", slots.share()).real("eps", eps);
-  std::string body = "  int i = get_global_id(0);\n" + slots.begin(k) + "  SUM mean = 0, spread = 0;\n";
-  body += slots.each(k, "mean += LOAD_x(p);") + "  mean /= share;\n";
+  std::string body = slots.begin(k) + "  SUM mean = 0, spread = 0;\n";
+  body += slots.each(k, "mean += LOAD_x(p);") + slots.joined("mean", "a + b") + "  mean /= share;\n";
   if (variance) {
-    body += slots.each(k, "SUM d = LOAD_x(p) - mean; spread += d * d;");
+    body += slots.each(k, "SUM d = LOAD_x(p) - mean; spread += d * d;") + slots.joined("spread", "a + b");
     body += outside ? "  spread = sqrt(spread / share) + eps;\n" : "  spread = sqrt(spread / share + eps);\n";
   } else {
     body += "  spread = 1;\n";
   }
   body += slots.each(k, "STORE_y(p, (LOAD_x(p) - mean) / spread);");
-  k.run(body, {slots.count()});
+  slots.run(k, body);
 }
 void emit_mvn6(Emit& ctx) {
   mean_variance(ctx, cl_axes(cl_values(ctx, 1, "axes"), ctx.shape(0).rank()), ctx.attr<bool>("normalize_variance"),
@@ -37,15 +37,15 @@ void emit_mvn2(Emit& ctx) {
 void divide_by_norm(Emit& ctx, const std::vector<int64_t>& list, double eps, bool add) {
   if (!is_real(ctx.type(0))) unsupported("expected floating-point numbers, got ", ctx.type(0));
   std::vector<int64_t> in = ctx.shape(0).values();
-  ClSlots slots(in, cl_axes(list, in.size()));
+  ClSlots slots(in, cl_axes(list, in.size()), true);
   ClKernel k(ctx, "normalize_l2");
   k.input(0, "x").output(0, "y").real("eps", eps);
   if (list.empty()) return k.run("  int i = get_global_id(0);\n  STORE_y(i, LOAD_x(i) == 0 ? 0 : 1);", {cl_count(in)});
-  std::string body = "  int i = get_global_id(0);\n" + slots.begin(k) + "  SUM sum = 0;\n";
-  body += slots.each(k, "SUM v = LOAD_x(p); sum += v * v;");
+  std::string body = slots.begin(k) + "  SUM sum = 0;\n";
+  body += slots.each(k, "SUM v = LOAD_x(p); sum += v * v;") + slots.joined("sum", "a + b");
   body += add ? "  sum = sqrt(sum + eps);\n" : "  sum = sqrt(fmax(sum, (SUM)eps));\n";
   body += slots.each(k, "STORE_y(p, LOAD_x(p) / sum);");
-  k.run(body, {slots.count()});
+  slots.run(k, body);
 }
 void emit_normalize_l2(Emit& ctx) {
   divide_by_norm(ctx, cl_values(ctx, 1, "axes"), ctx.attr<double>("eps"), ctx.attr<std::string>("eps_mode") == "add");

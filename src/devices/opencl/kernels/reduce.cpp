@@ -1,22 +1,23 @@
-// Reductions, softmax and running sums: a work item per result loops over the elements that belong to it.
+// Reductions, softmax and running sums: a work item, or a team of them, per result loops over the elements that belong
+// to it.
 #include "cl_kernel.hpp"
 
 namespace graft {
 namespace {
 
 struct Reduction {
-  const char *op, *start, *step, *end = "s";
+  const char *op, *start, *step, *both, *end = "s";
 };
 constexpr Reduction reductions[] = {
-    {"ReduceSum", "0", "s += v"},
-    {"ReduceMean", "0", "s += v", "MEAN"},
-    {"ReduceProd", "1", "s *= v"},
-    {"ReduceMax", "LEAST", "s = v != v || v > s ? v : s"},
-    {"ReduceMin", "MOST", "s = v != v || v < s ? v : s"},
-    {"ReduceL1", "0", "s += v < 0 ? -v : v"},
-    {"ReduceL2", "0", "s += v * v", "ROOT"},
-    {"ReduceLogicalAnd", "1", "s = s != 0 && v != 0"},
-    {"ReduceLogicalOr", "0", "s = s != 0 || v != 0"},
+    {"ReduceSum", "0", "s += v", "a + b"},
+    {"ReduceMean", "0", "s += v", "a + b", "MEAN"},
+    {"ReduceProd", "1", "s *= v", "a * b"},
+    {"ReduceMax", "LEAST", "s = v != v || v > s ? v : s", "b != b || b > a ? b : a"},
+    {"ReduceMin", "MOST", "s = v != v || v < s ? v : s", "b != b || b < a ? b : a"},
+    {"ReduceL1", "0", "s += v < 0 ? -v : v", "a + b"},
+    {"ReduceL2", "0", "s += v * v", "a + b", "ROOT"},
+    {"ReduceLogicalAnd", "1", "s = s != 0 && v != 0", "a != 0 && b != 0"},
+    {"ReduceLogicalOr", "0", "s = s != 0 || v != 0", "a != 0 || b != 0"},
 };
 
 // The smallest or largest value of an element type.
@@ -34,31 +35,33 @@ void emit_reduction(Emit& ctx, const Reduction& r) {
   std::vector<int64_t> in = ctx.shape(0).values();
   DType type = ctx.type(0);
   bool real = is_real(type);
-  ClSlots slots(in, cl_axes(cl_values(ctx, 1, "axes"), in.size()));
+  bool norm = r.op == std::string_view("ReduceL2");
+  ClSlots slots(in, cl_axes(cl_values(ctx, 1, "axes"), in.size()), real || norm);
   ClKernel k(ctx, "reduce");
   k.input(0, "x").output(0, "y").number("share", slots.share());
-  bool norm = r.op == std::string_view("ReduceL2");
   std::string acc = real || norm ? "SUM" : "T_x";
   k.define("LEAST", bound_of(type, true)).define("MOST", bound_of(type, false));
   k.define("MEAN", "(share == 0 ? s : s / share)").define("ROOT", "sqrt(s)");
-  std::string body = "  int i = get_global_id(0);\n" + slots.begin(k) + "  " + acc + " s = " + r.start + ";\n";
-  body += slots.each(k, acc + " v = LOAD_x(p); " + r.step + ";");
-  body += std::string("  ") + (real || norm ? "STORE_REAL_y" : "STORE_y") + "(i, " + r.end + ");";
-  k.run(body, {slots.count()});
+  std::string body = slots.begin(k) + "  " + acc + " s = " + r.start + ";\n";
+  body += slots.each(k, acc + " v = LOAD_x(p); " + r.step + ";") + slots.joined("s", r.both);
+  body += std::string(slots.has_team() ? "  if (lane == 0) " : "  ") + (real || norm ? "STORE_REAL_y" : "STORE_y") +
+          "(i, " + r.end + ");";
+  slots.run(k, body);
 }
 
 void emit_softmax(Emit& ctx, bool logarithm) {
   std::vector<int64_t> in = ctx.shape(0).values();
   if (in.empty()) unsupported("expected data of rank 1 or more");
-  ClSlots slots(in, cl_axes({ctx.attr<int64_t>("axis")}, in.size()));
+  ClSlots slots(in, cl_axes({ctx.attr<int64_t>("axis")}, in.size()), true);
   ClKernel k(ctx, "softmax");
   k.input(0, "x").output(0, "y");
-  std::string body = "  int i = get_global_id(0);\n" + slots.begin(k) + "  T_x most = -INFINITY; SUM sum = 0;\n";
+  std::string body = slots.begin(k) + "  T_x most = -INFINITY; SUM sum = 0;\n";
   body += slots.each(k, "T_x v = LOAD_x(p); most = v > most || v != v ? v : most;");
-  body += slots.each(k, "sum += exp(LOAD_x(p) - most);");
+  body += slots.joined("most", "b > a || b != b ? b : a");
+  body += slots.each(k, "sum += exp(LOAD_x(p) - most);") + slots.joined("sum", "a + b");
   body += slots.each(k, logarithm ? "STORE_REAL_y(p, LOAD_x(p) - most - log((T_x)sum));"
                                   : "STORE_REAL_y(p, exp(LOAD_x(p) - most) / (T_x)sum);");
-  k.run(body, {slots.count()});
+  slots.run(k, body);
 }
 
 void emit_cum_sum(Emit& ctx) {
@@ -69,7 +72,7 @@ void emit_cum_sum(Emit& ctx) {
   ClKernel k(ctx, "cum_sum");
   k.input(0, "x").output(0, "y").number("n", in[a]).number("step", strides[a]);
   k.number("exclusive", ctx.attr<bool>("exclusive")).number("reverse", ctx.attr<bool>("reverse"));
-  std::string body = "  int i = get_global_id(0);\n" + slots.begin(k);
+  std::string body = slots.begin(k);
   body += is_real(ctx.type(0)) ? "  SUM s = 0;\n" : "  T_x s = 0;\n";
   body += R"(  for (int j = 0; j < n; ++j) {
     int p = at_0 + (reverse ? n - 1 - j : j) * step;
