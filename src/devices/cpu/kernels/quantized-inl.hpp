@@ -28,7 +28,7 @@ template <class T>
 HWY_INLINE V load_bytes(const T* from, int64_t n) {
   if (n == byte_lanes) return load_bytes(from);
   HWY_ALIGN T part[byte_lanes] = {};
-  std::memcpy(part, from, static_cast<size_t>(n));
+  std::memcpy(part, from, static_cast<size_t>(std::min<int64_t>(n, byte_lanes)));
   return load_bytes(part);
 }
 // Levels that lie within the range of the type once `zero` is added.
@@ -43,7 +43,7 @@ HWY_INLINE void store_bytes(V levels, int32_t zero, T* to, int64_t n) {
   if (n == byte_lanes) return hn::StoreU(bytes, DByte<T>(), to);
   HWY_ALIGN T part[byte_lanes];
   hn::StoreU(bytes, DByte<T>(), part);
-  std::memcpy(to, part, static_cast<size_t>(n));
+  std::memcpy(to, part, static_cast<size_t>(std::min<int64_t>(n, byte_lanes)));
 }
 HWY_INLINE V load_some(const float* from, int64_t n) {
   return n == byte_lanes ? hn::LoadU(D(), from) : hn::MaskedLoad(hn::FirstN(D(), static_cast<size_t>(n)), D(), from);
