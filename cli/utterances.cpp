@@ -149,17 +149,17 @@ class UtteranceRun {
       if (in.leads && !values.back().dims().empty()) frames_ += values.back().dims()[0];
     }
     request_.reset_state();
-    std::vector<Group> wanted;
-    for (auto& [group, writer] : writers_) wanted.push_back(group);
-    if (writers_.empty()) wanted = selected_;
-    std::vector<Tensor> results = o_.streaming ? in_chunks(values, wanted) : whole(values, wanted);
+    std::vector<Group> chosen;
+    for (auto& [group, writer] : writers_) chosen.push_back(group);
+    if (writers_.empty()) chosen = selected_;
+    std::vector<Tensor> results = o_.streaming ? in_chunks(values, chosen) : whole(values, chosen);
     for (size_t i = 0; i < writers_.size(); ++i) writers_[i].second.write(key, results[i]);
     if (!writers_.empty() || o_.quiet) return;
-    for (size_t i = 0; i < wanted.size(); ++i)
-      std::printf("%s  %s  %s\n", key.c_str(), wanted[i].name.c_str(), text(results[i].info()).c_str());
+    for (size_t i = 0; i < chosen.size(); ++i)
+      std::printf("%s  %s  %s\n", key.c_str(), chosen[i].name.c_str(), text(results[i].info()).c_str());
   }
 
-  std::vector<Tensor> whole(const std::vector<Tensor>& values, const std::vector<Group>& wanted) {
+  std::vector<Tensor> whole(const std::vector<Tensor>& values, const std::vector<Group>& chosen) {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Port& port = ports_[inputs_[i].port];
       if (!port.takes(values[i].dims()))
@@ -169,13 +169,13 @@ class UtteranceRun {
     }
     request_.infer();
     std::vector<Tensor> out;
-    for (const Group& g : wanted)
+    for (const Group& g : chosen)
       out.push_back(gathered(g, [&](size_t port) { return request_.get_output_tensor(port); }).value);
     return out;
   }
 
   // Feeds the utterance with its context, chunk by chunk, and joins the results.
-  std::vector<Tensor> in_chunks(const std::vector<Tensor>& values, const std::vector<Group>& wanted) {
+  std::vector<Tensor> in_chunks(const std::vector<Tensor>& values, const std::vector<Group>& chosen) {
     auto is_lead = [](const UtteranceInput& in) { return in.leads; };
     auto lead = static_cast<size_t>(std::find_if(inputs_.begin(), inputs_.end(), is_lead) - inputs_.begin());
     const std::vector<int64_t>& dims = values[lead].dims();
@@ -187,16 +187,16 @@ class UtteranceRun {
             size = fixed      ? fixed
                    : o_.chunk ? o_.chunk
                               : all;
-    std::vector<JoinedRows> joined(wanted.size());
+    std::vector<JoinedRows> joined(chosen.size());
     for (int64_t at = 0; at < all; at += size) {
       int64_t rows = fixed ? fixed : std::min(size, all - at);
       std::vector<Tensor> parts = values;
       for (size_t i = 0; i < values.size(); ++i)
         if (i == lead || (values[i].dims().size() == 2 && values[i].dims()[0] == frames && fixed_rows(i) == fixed))
           parts[i] = rows_of(values[i], at - left, rows);
-      std::vector<Tensor> results = whole(parts, wanted);
+      std::vector<Tensor> results = whole(parts, chosen);
       for (size_t i = 0; i < results.size(); ++i)
-        joined[i].add(results[i], wanted[i].name, rows, std::max<int64_t>(left + right - at, 0), frames);
+        joined[i].add(results[i], chosen[i].name, rows, std::max<int64_t>(left + right - at, 0), frames);
     }
     std::vector<Tensor> out;
     for (JoinedRows& j : joined) out.push_back(j.take());
