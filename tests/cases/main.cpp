@@ -213,6 +213,11 @@ int main(int argc, char** argv) {
   Options o = parse(argc, argv);
   Core core;
   for (std::string_view e : split(o.extensions, ',')) core.add_extension(std::string(e));
+  for (const auto& [name, why] : core.unavailable_devices()) {
+    if (o.device.find(name) == o.device.npos) continue;
+    std::printf("skipped: %s: %s\n", name.c_str(), why.c_str());
+    return 77;
+  }
   std::map<std::string, std::string> excluded = read_exclusions(o.exclude);
   Filter filter(o.only);
   int passed = 0, failed = 0, skipped = 0;
