@@ -1,14 +1,13 @@
 // Runs the cases of cases.json manifests in this process and compares the results.
 //
 //   graft_cases [options] MANIFEST...
-//     --device CPU|REFERENCE   where to run (CPU)
+//     --device DEVICE          where to run (CPU); exit code 77 where this machine does not have it
 //     --affinities SEED        with --device HETERO:A,B: every layer on a device that is drawn at random, of those that
 //                              support it
 //     --through-ir             by way of a written and re-read IR
 //     --only REGEX             cases whose group/name matches
 //     --exclude FILE           cases that are known not to pass, "group/name  reason" a line; one that passes is a
-//     failure.
-//                              "!group/name" is not even tried
+//                              failure. "!group/name" is not even tried, "?group/name" runs, and is not compared
 //     --timeout SECONDS        for one case (60)
 //     --extensions PATH,...    libraries to load
 //     --skip-missing           a manifest that is not there is skipped, not an error
