@@ -11,7 +11,7 @@
 #include <limits>
 #include <optional>
 
-#include "attr.hpp"
+#include "windows.hpp"
 
 namespace [[gnu::visibility("hidden")]] graft {
 
@@ -40,6 +40,31 @@ inline constexpr auto high_attr = attr("high", &QuantizedEnd::high, "upper bound
 inline constexpr auto factor_attr = attr("factor", &QuantizedEnd::factor, "levels per unit of the result; 0: f32");
 inline constexpr auto zero_attr =
     attr("zero", &QuantizedEnd::zero, "level of the number zero in the result").between(0, 255);
+
+// The attributes of QuantizedConvolution, for the operation and for its kernels.
+struct QuantizedConvolution : WindowAttributes, QuantizedEnd {
+  bool grouped = false;
+  int64_t data_zero = 0;
+  static constexpr std::tuple schema{
+      strides_attr,
+      dilations_attr,
+      pads_begin_attr,
+      pads_end_attr,
+      auto_pad_attr,
+      attr("grouped", &QuantizedConvolution::grouped, "the weights are [G, O, I, ...] instead of [O, I, ...]"),
+      attr("data_zero", &QuantizedConvolution::data_zero, "level of the number zero in the data and its padding")
+          .between(0, 255),
+      level_step_attr,
+      level_low_attr,
+      level_high_attr,
+      level_factor_attr,
+      sum_zero_attr,
+      sum_scale_attr,
+      low_attr,
+      high_attr,
+      factor_attr,
+      zero_attr};
+};
 
 inline float quantized_end(const QuantizedEnd& e, float x, std::optional<float> sum) {
   auto f = [](double v) { return static_cast<float>(v); };

@@ -54,30 +54,6 @@ void dequantize_run(Run& ctx, const Dequantize& a) {
   ctx.output(0).assign(all);
 }
 
-struct QuantizedConvolution : WindowAttributes, QuantizedEnd {
-  bool grouped = false;
-  int64_t data_zero = 0;
-  static constexpr std::tuple schema{
-      strides_attr,
-      dilations_attr,
-      pads_begin_attr,
-      pads_end_attr,
-      auto_pad_attr,
-      attr("grouped", &QuantizedConvolution::grouped, "the weights are [G, O, I, ...] instead of [O, I, ...]"),
-      attr("data_zero", &QuantizedConvolution::data_zero, "level of the number zero in the data and its padding")
-          .between(0, 255),
-      level_step_attr,
-      level_low_attr,
-      level_high_attr,
-      level_factor_attr,
-      sum_zero_attr,
-      sum_scale_attr,
-      low_attr,
-      high_attr,
-      factor_attr,
-      zero_attr};
-};
-
 void quantized_infer(Infer& ctx, const QuantizedConvolution& a) {
   if (ctx.type(0) != DType::u8 || ctx.type(1) != DType::i8)
     fail("expected data u8 and weights i8, got ", ctx.type(0), " and ", ctx.type(1));

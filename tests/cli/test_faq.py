@@ -100,7 +100,7 @@ SITUATIONS = {
     89: ({"m.nnet": NNET1.replace(b"<Nnet>", b"<Nnat>", 1)}, [], "expected the token <Nnet>, <Nnet3> or <TransitionModel>, got <Nnat>", 2),
     90: ({"m.nnet": NNET1, "counts": "[ 1 2 ]\n[ 3 4 ]\n"}, ["--counts", "{counts}"], "expected one line with the counts in brackets, got more", 2),
     91: ({"m.nnet": NNET1[:40]}, [], "is the file complete?", 2),
-    92: ({"m.nnet": NNET1}, ["--counts", "{nobody}"], "file not found", 1),
+    92: ({"m.nnet": NNET1}, ["--counts", "{missing}"], "file not found", 1),
     94: ({"m.nnet": NNET1.replace(b"</Nnet> ", b"")}, [], "expected the", 2),
     97: ({"m.pbtxt": X + 'node { name: "a" op: "Add" input: "x" input: "b"' + T + 'node { name: "b" op: "Relu" input: "a"' + T}, [], "cyclic", 2),
     101: ({"m.prototxt": TWO}, ["--mean_values", "a[1,2],[1,2]"], "--mean_values names only some of the inputs", 1),

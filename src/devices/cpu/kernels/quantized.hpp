@@ -1,4 +1,4 @@
-// What the kernels of bytes share: attributes, and the end of the computation as the kernels take it.
+// What the kernels of bytes share: the end of the computation as they take it.
 #pragma once
 
 #include <cstring>
@@ -7,28 +7,6 @@
 #include "convolution.hpp"
 
 namespace graft {
-
-struct QuantizedAttributes : WindowAttributes, QuantizedEnd {
-  bool grouped = false;
-  int64_t data_zero = 0;
-  static constexpr std::tuple schema{strides_attr,
-                                     dilations_attr,
-                                     pads_begin_attr,
-                                     pads_end_attr,
-                                     auto_pad_attr,
-                                     attr("grouped", &QuantizedAttributes::grouped, ""),
-                                     attr("data_zero", &QuantizedAttributes::data_zero, ""),
-                                     level_step_attr,
-                                     level_low_attr,
-                                     level_high_attr,
-                                     level_factor_attr,
-                                     sum_zero_attr,
-                                     sum_scale_attr,
-                                     low_attr,
-                                     high_attr,
-                                     factor_attr,
-                                     zero_attr};
-};
 
 // The numbers of QuantizedEnd in f32.
 struct QuantizedNumbers {

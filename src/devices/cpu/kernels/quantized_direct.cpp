@@ -292,7 +292,7 @@ std::vector<float> by_column(Prepare& ctx, size_t port, const QuantizedWeights& 
   return out;
 }
 
-QuantizedState quantized_prepare(Prepare& ctx, const QuantizedAttributes& a) {
+QuantizedState quantized_prepare(Prepare& ctx, const QuantizedConvolution& a) {
   QuantizedState s;
   ConvolutionSizes sizes = convolution_sizes(ctx, a);
   s.weights = &ctx.packed<QuantizedWeights>();
@@ -427,7 +427,7 @@ void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t ite
   }
 }
 
-void quantized_run(Run& ctx, const QuantizedAttributes&, const QuantizedState& s) {
+void quantized_run(Run& ctx, const QuantizedConvolution&, const QuantizedState& s) {
   OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   QuantizedCall call{ctx.input(0).channels_last<const uint8_t>(), s.start.data(), s.zero, {}};
