@@ -109,6 +109,20 @@ class Preparation {
   PassOptions passes_;
 };
 
+// Kernels that the user has named, for another device or for operations that the model does not have.
+void report_unused(const Core::State& core, const Registry& registry, const DeviceList& used, const Graph& graph) {
+  std::set<std::string_view> types;
+  for (NodeId id : graph.topological_order()) types.insert(graph[id].type);
+  for (const auto& d : core.devices) {
+    bool runs = std::find(used.begin(), used.end(), d) != used.end();
+    for (const SourceKernelDef& k : registry.source_kernels(d->name()))
+      if (k.record->flags & GRAFT_SOURCE_KERNEL_CONFIGURED && !(runs && types.count(view(k.record->op))))
+        log_warning("the custom layer '", k.record->op, "' of '", k.source->title(), "' is unused: ",
+                    runs ? "the compiled model has no operation of this type"
+                         : text("it is for ", d->name(), ", where the model does not run"));
+  }
+}
+
 std::shared_ptr<CompiledModel::State> compiled(const Core::State& core, const std::string& device,
                                                const Model::State& model, const Options& options) {
   require_complete(*model.origin);
@@ -130,6 +144,7 @@ std::shared_ptr<CompiledModel::State> compiled(const Core::State& core, const st
     if (how.optimize && made.device->wants_passes()) how.optimize(graph, made.device.get(), {});
     how.optimize = {};
   }
+  report_unused(core, *s->registry, made.devices, graph);
   s->program = made.device->compile(std::move(graph), *s->registry, how);
   s->passes = std::move(made.effects);
   s->unfolded = std::move(made.unfolded);

@@ -186,6 +186,17 @@ class CustomLayers(Gpu):
         self.assertEqual(r.status, 0, r.all)
         self.assertIn("the custom layer 'Cos' of '%s' is unused: the compiled model has no operation of this type" % os.path.realpath(self.path("layers.xml")), r.err)
         self.assertIn("is not used for 'v0' (Relu): custom layers have at most 4 dimensions, got 5", r.err)
+        r = self.graft("run", "model.txt", "-d", "CPU", "-c", "layers.xml")
+        self.assertEqual(r.status, 0, r.all)
+        self.assertIn("is unused: it is for GPU, where the model does not run", r.err)
+
+    def test_a_layer_in_one_of_several_parts(self):
+        self.write("layers.xml", layer("Cos", "cosine", "c.cl", ONE_TO_ONE))
+        self.write("c.cl", "__kernel void cosine(const __global INPUT0_TYPE* in, __global OUTPUT0_TYPE* out) {%s out[o] = cos(in[i]); }" % INDEX)
+        self.write("model.txt", "graph (x: f32[1,2,3,4]) { a = Cos(x) b = Relu(a) c = Sin(b) return c }")
+        r = self.graft("run", "model.txt", "-d", "HETERO:GPU,CPU", "--affinity", "b=CPU", "-c", "layers.xml")
+        self.assertEqual(r.status, 0, r.all)
+        self.assertNotIn("unused", r.err)
 
 
 class Faults(Gpu):

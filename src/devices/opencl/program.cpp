@@ -53,7 +53,6 @@ OpenclProgram::OpenclProgram(Graph graph, const Registry& registry, OpenclMachin
                              CompileOptions options)
     : graph_(std::move(graph)), registry_(registry), machine_(machine), device_(std::move(device)), options_(options) {
   decompose(graph_, registry_, devices_);
-  report_unused();
   std::vector<Info> inputs;
   for (NodeId id : graph_.parameters()) inputs.push_back(graph_.info({id, 0}));
   for (const Info& i : inputs)
@@ -68,17 +67,6 @@ OpenclProgram::OpenclProgram(Graph graph, const Registry& registry, OpenclMachin
 }
 
 std::unique_ptr<Execution> OpenclProgram::create_execution() { return std::make_unique<OpenclExecution>(*this); }
-
-void OpenclProgram::report_unused() const {
-  for (const SourceKernelDef& k : registry_.source_kernels(device_)) {
-    if (!(k.record->flags & GRAFT_SOURCE_KERNEL_CONFIGURED)) continue;
-    bool found = false;
-    for (NodeId id = 0; id < graph_.end_id(); ++id) found |= graph_[id].alive && graph_[id].type == view(k.record->op);
-    if (!found)
-      log_warning("the custom layer '", k.record->op, "' of '", k.source->title(),
-                  "' is unused: the compiled model has no operation of this type");
-  }
-}
 
 // Integers that may tell axes and sizes, by their position among the inputs.
 std::vector<size_t> OpenclProgram::small_inputs(const std::vector<Info>& inputs) const {

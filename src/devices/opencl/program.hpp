@@ -46,7 +46,6 @@ class OpenclProgram final : public Program {
   OpenclWork compute(Draft& draft, NodeId id);
   void build(OpenclPlan& out, std::vector<OpenclWork>& works);
   void upload_constants(OpenclPlan& out);
-  void report_unused() const;
 
   static constexpr size_t kept_plans = 16;
   Graph graph_;
