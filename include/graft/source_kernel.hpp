@@ -147,13 +147,20 @@ class Emit : public Accept {
     check(host->work_size(n_, str(formula), of_input, port, &value));
     return value;
   }
-  // The value of an attribute as text for a macro; none if it is absent.
+  // The value of an attribute as text for a macro, lists separated by commas; none if it is absent.
   std::optional<std::string> define_value(std::string_view attribute) const {
     const graft_value* v = host->attribute(n_, str(attribute));
     if (!v) return std::nullopt;
     std::optional<std::string> text = define_text(*v);
     if (!text) unsupported("the attribute '", attribute, "' cannot be written into a macro");
     return text;
+  }
+  // The same with lists of numbers as arrays: (int[]) {1,2}.
+  std::optional<std::string> array_value(std::string_view attribute) const {
+    std::optional<std::string> text = define_value(attribute);
+    const graft_value* v = host->attribute(n_, str(attribute));
+    bool integers = v && v->kind == GRAFT_INTS, reals = v && v->kind == GRAFT_FLOATS;
+    return integers || reals ? std::string(integers ? "(int[]) {" : "(float[]) {") + *text + "}" : text;
   }
 
  private:
@@ -185,7 +192,8 @@ class SourceKernel {
     parts_->launch.sources.push_back({std::string(text), ""});
     return parts_->launch.entry = entry, *this;
   }
-  // #define NAME with the value of an attribute, or with `fallback` where the node does not have it.
+  // #define NAME with the value of an attribute, or with `fallback` where the node does not have it. A list of numbers
+  // is an array: NAME[0].
   SourceKernel& define(std::string_view name, std::string_view attribute, std::string_view fallback = "") {
     return parts_->defines.push_back({std::string(name), std::string(attribute), std::string(fallback)}), *this;
   }
@@ -244,7 +252,7 @@ class SourceKernel {
       Launch l = launch;
       l.macros = true;
       for (const Define& d : defines)
-        l.defines.emplace_back(d.name, ctx.define_value(d.attribute).value_or(d.fallback));
+        l.defines.emplace_back(d.name, ctx.array_value(d.attribute).value_or(d.fallback));
       if (l.arguments.empty()) {
         for (size_t i = 0; i < ctx.inputs(); ++i) l.arguments.push_back(Argument::input(i));
         for (size_t i = 0; i < ctx.outputs(); ++i) l.arguments.push_back(Argument::output(i));

@@ -34,7 +34,7 @@ inline constexpr uint32_t device_type = 0x1000, device_max_work_group_size = 0x1
 inline constexpr uint64_t mem_read_write = 1, mem_copy_host = 32, queue_profiling = 2;
 inline constexpr uint32_t sub_buffer_region = 0x1220, program_binary_sizes = 0x1165, program_binaries = 0x1166,
                           build_log = 0x1183, kernel_argument_count = 0x1191, kernel_work_group_size = 0x11B0,
-                          profile_start = 0x1282, profile_end = 0x1283;
+                          kernel_local_memory = 0x11B2, profile_start = 0x1282, profile_end = 0x1283;
 
 struct Region {
   size_t offset, size;

@@ -37,6 +37,14 @@ void check_kernel(const OpenclMachine& machine, const OpenclBinary& program, con
             "counting arguments");
   if (count != l.arguments.size())
     throw_user("the kernel '", l.entry, "' has ", count, " arguments, but ", l.arguments.size(), " are described");
+  uint64_t local = 0, requested = 0;
+  for (const graft_argument& a : l.arguments)
+    if (a.kind == GRAFT_ARGUMENT_LOCAL) requested += static_cast<uint64_t>(a.i);
+  if (cl::api().get_work_group_info(kernel.get(), machine.device(), cl::kernel_local_memory, sizeof local, &local,
+                                    nullptr) == cl::success &&
+      local + requested > machine.local_memory())
+    throw_user("the kernel '", l.entry, "' needs ", local + requested, " bytes of local memory, ", machine.name(),
+               " has ", machine.local_memory());
   size_t most = 0, items = 1;
   if (cl::api().get_work_group_info(kernel.get(), machine.device(), cl::kernel_work_group_size, sizeof most, &most,
                                     nullptr) != cl::success)
