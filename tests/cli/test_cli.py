@@ -194,6 +194,15 @@ class Explaining(CliCase):
             self.assertEqual(sorted(explained), sorted(ran))
             self.assertEqual([t for _, t, _ in explained], wanted)
 
+    def test_convolutions_take_the_fastest_kernel(self):
+        m = self.path("conv.graph")
+        for size, channels, kernel in ((20, 16, "winograd4_f32"), (13, 16, "winograd2_f32"), (7, 16, "direct_f32"), (20, 8, "direct_f32")):
+            with open(m, "w") as f:
+                f.write("graph (x: f32[1,%d,%d,%d]) { return Convolution(x, f32[16,%d,3,3] fill(1)) {pads_begin = [1,1], pads_end = [1,1]} }" % (channels, size, size, channels))
+            r = graft("explain", m, "--json")
+            self.assertEqual(r.status, 0, r.all)
+            self.assertEqual([k["kernel"] for k in json.loads(r.out)["kernels"] if k["type"] == "FusedConvolution"], [kernel])
+
     def test_quantized_layers_run_with_bytes(self):
         def levels(x, scale, zero):
             y = "Round(Divide(%s, f32[] {%g})) {mode = \"half_to_even\"}" % (x, scale)
