@@ -30,6 +30,8 @@ struct DirectJob {
   float* y;
   float low, high;       // bounds of the result
   const Finish* finish;  // null: none but the bounds
+  const float* next;     // weights that are needed later and fetched meanwhile; null: none
+  int64_t next_size;
 };
 }  // namespace graft
 #endif
@@ -65,7 +67,17 @@ struct Partial {
   HWY_INLINE void store(V v, float* p, int64_t vector) const { store_first(v, D(), p, left(vector)); }
 };
 
-template <int64_t rows, int64_t vectors, class Access>
+// What is added at the end of a tile is fetched at its beginning, into the second cache: rows may compete for the lines
+// of the first.
+template <int64_t rows, int64_t vectors>
+HWY_INLINE void fetch_sum(const DirectJob& j, int64_t to) {
+#pragma GCC unroll 16
+  for (int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+    for (int64_t v = 0; v < vectors; ++v) __builtin_prefetch(j.sum + to + r * j.y_step + v * lanes, 0, 2);
+}
+
+template <int64_t rows, int64_t vectors, bool ahead, class Access>
 void tile(const DirectJob& j, int64_t at, Access access) {
   const D d;
   V sums[rows][vectors];
@@ -76,13 +88,18 @@ void tile(const DirectJob& j, int64_t at, Access access) {
     for (int64_t r = 0; r < rows; ++r) sums[r][v] = bias;
   }
   const float* HWY_RESTRICT w = j.w;
-  const int64_t step = j.x_step;
+  const int64_t step = j.x_step, to = at * j.y_step;
+  if (j.sum) fetch_sum<rows, vectors>(j, to);
+  // This tile's share of the weights that are needed later.
+  const int64_t stride = rows * j.next_size / (j.count * j.runs * j.run);
+  const float* next = j.next + at * j.next_size / j.count;
   for (int64_t t = 0; t < j.runs; ++t) {
     const float* HWY_RESTRICT x = j.x + at * step + j.offsets[t];
     for (int64_t k = 0; k < j.run; ++k, w += panel, ++x) {
       V weight[vectors];
 #pragma GCC unroll 2
       for (int64_t v = 0; v < vectors; ++v) weight[v] = hn::Load(d, w + v * lanes);
+      if (ahead) __builtin_prefetch(next, 0, 2), next += stride;
 #pragma GCC unroll 16
       for (int64_t r = 0; r < rows; ++r) {
         const V value = hn::Set(d, x[r * step]);
@@ -91,7 +108,6 @@ void tile(const DirectJob& j, int64_t at, Access access) {
       }
     }
   }
-  int64_t to = at * j.y_step;
   if (j.sum) {
 #pragma GCC unroll 16
     for (int64_t r = 0; r < rows; ++r)
@@ -113,23 +129,25 @@ void tile(const DirectJob& j, int64_t at, Access access) {
     }
 }
 
-template <int64_t vectors, class Access, int64_t... r>
+template <int64_t vectors, bool ahead, class Access, int64_t... r>
 void rest(const DirectJob& j, int64_t at, int64_t rows, Access access, std::integer_sequence<int64_t, r...>) {
-  ((rows == r + 1 ? tile<r + 1, vectors>(j, at, access) : void()), ...);
+  ((rows == r + 1 ? tile<r + 1, vectors, ahead>(j, at, access) : void()), ...);
 }
 
-template <int64_t vectors, class Access>
+template <int64_t vectors, bool ahead, class Access>
 void line(const DirectJob& j, Access access) {
   int64_t at = 0;
-  for (; at + most_rows <= j.count; at += most_rows) tile<most_rows, vectors>(j, at, access);
-  if (at < j.count) rest<vectors>(j, at, j.count - at, access, std::make_integer_sequence<int64_t, most_rows - 1>());
+  for (; at + most_rows <= j.count; at += most_rows) tile<most_rows, vectors, ahead>(j, at, access);
+  if (at < j.count)
+    rest<vectors, ahead>(j, at, j.count - at, access, std::make_integer_sequence<int64_t, most_rows - 1>());
 }
 
 }  // namespace
 void direct_line(const DirectJob& j) {
-  if (j.columns == panel) line<2>(j, Full());
-  else if (j.columns > lanes) line<2>(j, Partial{j.columns});
-  else line<1>(j, Partial{j.columns});
+  if (j.columns == panel && j.next) line<2, true>(j, Full());
+  else if (j.columns == panel) line<2, false>(j, Full());
+  else if (j.columns > lanes) line<2, false>(j, Partial{j.columns});
+  else line<1, false>(j, Partial{j.columns});
 }
 int64_t direct_panel() { return panel; }
 
@@ -200,6 +218,7 @@ struct DirectState {
   int64_t lines = 0, count = 0;  // lines of the output in an image, positions in a line
   int64_t positions = 0;         // in all images
   int64_t lines_per_item = 1, panels_per_item = 1;
+  bool fetched = false;  // every item reads weights that are not in the cache
   Finish finish;
   bool bounded = false;  // the activation is nothing but bounds
   float low = -std::numeric_limits<float>::infinity(), high = -low;
@@ -220,6 +239,7 @@ void divide(DirectState& s) {
     s.lines_per_item = std::max(s.lines_per_item, static_cast<int64_t>(least_work / per_line));
     s.lines_per_item = std::min(s.lines_per_item, s.lines);
   } else {
+    s.fetched = true;
     s.lines_per_item = s.lines;
     double per_panel = per_line * static_cast<double>(s.lines) / static_cast<double>(s.weights->panels);
     s.panels_per_item = std::max<int64_t>(1, s.weights->panels * s.batch * s.weights->groups / enough);
@@ -327,13 +347,23 @@ struct DirectCall {
   float* y;
 };
 
-void direct_item(const DirectState& s, const DirectCall& c, int64_t item) {
+// The input of an item, which further items for the same lines use again: it may be a copy.
+struct DirectInput {
+  int64_t block = -1;
+  const float* x = nullptr;
+  int64_t line = 0;  // elements from one line to the next
+};
+
+void direct_item(const DirectState& s, const DirectCall& c, int64_t item, DirectInput& input) {
   const DirectWeights& w = *s.weights;
   int64_t panel = item % s.panel_items() * s.panels_per_item, group = item / s.panel_items() % w.groups;
   int64_t block = item / s.panel_items() / w.groups, image = block / s.line_items();
   int64_t first = block % s.line_items() * s.lines_per_item, lines = std::min(s.lines_per_item, s.lines - first);
   int64_t nr = panel_size();
-  auto [x, x_line] = input_lines(s, c.x, image, first, lines);
+  if (input.block != block) {
+    std::tie(input.x, input.line) = input_lines(s, c.x, image, first, lines);
+    input.block = block;
+  }
   auto run = HWY_DYNAMIC_DISPATCH(direct_line);
   for (int64_t p = panel; p < std::min(panel + s.panels_per_item, w.panels); ++p) {
     int64_t channel = group * w.outputs + p * nr;
@@ -351,8 +381,11 @@ void direct_item(const DirectState& s, const DirectCall& c, int64_t item) {
                   nullptr,
                   s.low,
                   s.high,
-                  s.bounded ? nullptr : &s.finish};
+                  s.bounded ? nullptr : &s.finish,
+                  nullptr,
+                  w.depth * nr / lines};
     const float* weights = job.w;
+    bool ahead = s.fetched && p + 1 < w.panels;
     for (int64_t l = 0; l < lines; ++l) {
       if (!s.pointwise) {  // rows of taps above and below the image contribute nothing
         auto [begin, end] = s.axes[1].taps(first + l);
@@ -362,9 +395,10 @@ void direct_item(const DirectState& s, const DirectCall& c, int64_t item) {
       }
       int64_t at = (image * s.lines + first + l) * s.count;
       job.count = std::min(s.count, s.positions - at);
-      job.x = x + l * x_line + group * w.inputs;
+      job.x = input.x + l * input.line + group * w.inputs;
       job.y = c.y + at * s.outputs + channel;
       job.sum = c.sum ? c.sum + at * s.outputs + channel : nullptr;
+      if (ahead) job.next = weights + w.depth * nr + l * job.next_size;
       run(job);
     }
   }
@@ -377,8 +411,11 @@ void direct_run(Run& ctx, const FusedAttributes&, const DirectState& s) {
   if (ctx.has_input(2)) call.bias = ctx.input(2).data<const float>();
   if (ctx.has_input(3)) call.sum = ctx.input(3).channels_last<const float>();
   int64_t items = s.batch * s.line_items() * s.weights->groups * s.panel_items();
-  ctx.parallel_for(items, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) direct_item(s, call, i);
+  // Neighboring items share a copy of their input.
+  int64_t grain = s.copied ? std::max<int64_t>(1, items / (4 * ctx.threads())) : 1;
+  ctx.parallel_for(items, grain, [&](int64_t begin, int64_t end) {
+    DirectInput input;
+    for (int64_t i = begin; i < end; ++i) direct_item(s, call, i, input);
   });
 }
 
