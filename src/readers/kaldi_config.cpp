@@ -78,6 +78,7 @@ class ConfigReader {
       if (l.kind == "output-node") continue;
       size_t number = add({});
       if (!names_.emplace(name, number).second) throw_user("duplicate node '", name, "'");
+      net_.names.insert(name);
       net_.nodes[number].name = name;
       if (l.kind != "input-node") continue;
       net_.nodes[number].kind = KaldiNode::input;
@@ -104,7 +105,14 @@ class ConfigReader {
       throw_user("node '", name, "' uses component '", of, "', which the file does not have");
     const KaldiComponent& c = *it->second;
     KaldiUse from = descriptor(l.get("input"), name);
+    if (is_kaldi_constant(c)) return constant(net_.nodes[names_.at(name)], c);
     settle(names_.at(name), name, add_kaldi_component(net_, c, from, name));
+  }
+
+  // Kaldi requires a descriptor here too and does not use it; its scripts give the node itself.
+  static void constant(KaldiNode& n, const KaldiComponent& c) {
+    n.kind = KaldiNode::constant, n.type = c.type, n.position = c.position;
+    n.fields = c.fields, n.weights = c.weights;
   }
 
   void dim_range(const ConfigLine& l) {

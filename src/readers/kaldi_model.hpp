@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <unordered_set>
 
 #include "readers/kaldi_stream.hpp"
 
@@ -79,8 +80,9 @@ struct KaldiOutput {
 struct KaldiNet {
   std::vector<KaldiNode> nodes;
   std::vector<KaldiOutput> outputs;
-  int64_t left = 0, right = 0;  // frames of context that the input is extended by
-  bool streaming = false;       // takes an utterance in chunks
+  std::unordered_set<std::string> names;  // of nodes that the file declares, and of those made for chains
+  int64_t left = 0, right = 0;            // frames of context that the input is extended by
+  bool streaming = false;                 // takes an utterance in chunks
 };
 
 // One component, from its opening token on. In nnet1 (`dims` is true) the sizes follow the token.
@@ -93,6 +95,8 @@ KaldiUse add_kaldi_chain(KaldiNet& net, const std::vector<KaldiComponent>& chain
                          const std::string& prefix);
 // A component applied to a value.
 KaldiUse add_kaldi_component(KaldiNet& net, const KaldiComponent& c, KaldiUse from, const std::string& name);
+// A component whose values do not depend on an input.
+bool is_kaldi_constant(const KaldiComponent& c);
 // The configuration lines of nnet3.
 KaldiNet read_kaldi_config(const KaldiStream& in, const std::vector<std::string_view>& lines,
                            const std::vector<KaldiComponent>& components, const Limits& limits);

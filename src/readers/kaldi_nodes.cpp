@@ -82,13 +82,9 @@ void set_window(KaldiNode& n, const KaldiComponent& c) {
   }
 }
 
-std::string unused_name(const KaldiNet& net, const std::string& name) {
-  auto taken = [&](const std::string& s) {
-    return std::any_of(net.nodes.begin(), net.nodes.end(), [&](const KaldiNode& n) { return n.name == s; });
-  };
-  // Only the names of a chain may repeat, and they are numbered.
+std::string unused_name(KaldiNet& net, const std::string& name) {
   std::string out = name;
-  for (int i = 1; net.nodes.size() < 10'000 && taken(out); ++i) out = text(name, '_', i);
+  for (int i = 1; !net.names.insert(out).second; ++i) out = text(name, '_', i);
   return out;
 }
 
@@ -113,6 +109,10 @@ KaldiUse add_parallel(KaldiNet& net, const KaldiComponent& c, KaldiUse from, con
 }
 
 }  // namespace
+
+bool is_kaldi_constant(const KaldiComponent& c) {
+  return c.type == "ConstantComponent" || c.type == "DropoutMaskComponent";
+}
 
 KaldiUse add_kaldi_component(KaldiNet& net, const KaldiComponent& c, KaldiUse from, const std::string& name) {
   if (!c.nested.empty() && c.type == "CompositeComponent") return add_kaldi_chain(net, c.nested[0], from, name + "/");

@@ -184,6 +184,18 @@ def framewise_model(binary):
     return nnet3(config, components, binary)
 
 
+def splice_model(binary, ends=True):
+    return nnet1([("Splice", 9, 3, [(None, Ints([-1, 0, 2]))]), ("Rescale", 9, 9, [("LearnRateCoef", 0.0), (None, vector(9, 2))]),
+                  ("AffineTransform", 4, 9, [("LearnRateCoef", 1.0), ("BiasLearnRateCoef", 1.0), ("MaxNorm", 0.0), (None, matrix(4, 9, 3), vector(4, 4))]),
+                  ("Copy", 3, 4, [(None, Ints([4, 1, 1]))]), ("Softmax", 3, 3, [])], binary, ends)
+
+
+def nnet2_model(binary):
+    return nnet2([("SpliceComponent", [("InputDim", I(4)), ("LeftContext", I(1)), ("RightContext", I(2)), ("ConstComponentDim", I(1))]),
+                  ("FixedScaleComponent", [("Scales", vector(13, 3))]), ("PermuteComponent", [("Reorder", Ints([12] + list(range(12))))]),
+                  ("PowerComponent", [("InputDim", I(13)), ("OutputDim", I(13)), ("Power", 2.0)]), ("ScaleComponent", [("Dim", I(13)), ("Scale", 0.5)])], binary)
+
+
 class Components(KaldiCase):
     def test_frame_by_frame(self):
         rows = self.features(D)
@@ -195,10 +207,6 @@ class Components(KaldiCase):
         self.same_graphs(framewise_model)
 
     def test_nnet1_with_and_without_end_marks(self):
-        def model(binary, ends=True):
-            return nnet1([("Splice", 9, 3, [(None, Ints([-1, 0, 2]))]), ("Rescale", 9, 9, [("LearnRateCoef", 0.0), (None, vector(9, 2))]),
-                          ("AffineTransform", 4, 9, [("LearnRateCoef", 1.0), ("BiasLearnRateCoef", 1.0), ("MaxNorm", 0.0), (None, matrix(4, 9, 3), vector(4, 4))]),
-                          ("Copy", 3, 4, [(None, Ints([4, 1, 1]))]), ("Softmax", 3, 3, [])], binary, ends)
         rows = self.features(3)
         spliced = [[v for o in (-1, 0, 2) for v in rows[min(max(t + o, 0), FRAMES - 1)]] for t in range(FRAMES)]
         expected = []
@@ -206,14 +214,10 @@ class Components(KaldiCase):
             y = add(times(matrix(4, 9, 3), [a * b for a, b in zip(x, vector(9, 2))]), vector(4, 4))
             expected.append(softmax([y[3], y[0], y[0]]))
         for ends in (True, False):
-            self.close(self.outputs(model(True, ends), rows, ["output"])["output"], expected, "ends %s" % ends)
-        self.same_graphs(model)
+            self.close(self.outputs(splice_model(True, ends), rows, ["output"])["output"], expected, "ends %s" % ends)
+        self.same_graphs(splice_model)
 
     def test_nnet2(self):
-        def model(binary):
-            return nnet2([("SpliceComponent", [("InputDim", I(4)), ("LeftContext", I(1)), ("RightContext", I(2)), ("ConstComponentDim", I(1))]),
-                          ("FixedScaleComponent", [("Scales", vector(13, 3))]), ("PermuteComponent", [("Reorder", Ints([12] + list(range(12))))]),
-                          ("PowerComponent", [("InputDim", I(13)), ("OutputDim", I(13)), ("Power", 2.0)]), ("ScaleComponent", [("Dim", I(13)), ("Scale", 0.5)])], binary)
         rows = self.features(4)
         expected = []
         for t in range(FRAMES):
@@ -221,8 +225,8 @@ class Components(KaldiCase):
             x = [v for f in frames for v in f[:3]] + [rows[max(t - 1, 0)][3]]
             x = [a * b for a, b in zip(x, vector(13, 3))]
             expected.append([0.5 * v * v for v in x[1:] + x[:1]])
-        self.close(self.outputs(model(True), rows, ["output"])["output"], expected)
-        self.same_graphs(model)
+        self.close(self.outputs(nnet2_model(True), rows, ["output"])["output"], expected)
+        self.same_graphs(nnet2_model)
 
 
 class Time(KaldiCase):

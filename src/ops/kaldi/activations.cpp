@@ -81,7 +81,7 @@ Value import_kaldi_batch_norm(Builder& layer) {
          kaldi_tiled(layer.typed(shift, {block}, x.type()), dim);
 }
 
-// The same mask for all values: dropout at test time keeps the expected value.
+// The same scale for all values: dropout at test time keeps the expected value.
 Value import_kaldi_dropout_mask(Builder& layer) {
   int64_t dim = kaldi_size(layer, "OutputDim");
   double p = layer.get<float>("DropoutProportion", 0);

@@ -68,9 +68,11 @@ Value import_kaldi_scale_and_offset(Builder& layer) {
 }
 Value import_kaldi_scaled(Builder& layer) { return layer.input(0) * layer.get<float>("Scale", 1); }
 
+// `extra`: frames beside those of the input, for a component that has none of its own.
 Value import_kaldi_constant(Builder& layer) {
   Value v = kaldi_weight(layer, "Output");
-  return build::broadcast(v, build::concat({build::dim(layer.input(0), 0), build::dim(v, 0)}, 0));
+  Value rows = build::dim(layer.input(0), 0) + layer.ints({layer.get<int64_t>("extra", 0)});
+  return build::broadcast(v, build::concat({rows, build::dim(v, 0)}, 0));
 }
 
 // ---- columns ----
@@ -172,6 +174,7 @@ Definitions define_kaldi_linear() {
       kaldi_component("TdnnComponent").expand(import_kaldi_tdnn),
       kaldi_component("ScaleAndOffsetComponent").expand(import_kaldi_scale_and_offset),
       kaldi_component("ScaleComponent").expand(import_kaldi_scaled),
+      kaldi_component("ConstantComponent").expand(import_kaldi_constant),
       kaldi_component("ConstantFunctionComponent").expand(import_kaldi_constant),
       kaldi_component("PermuteComponent").expand(import_kaldi_permute),
       kaldi_component("Copy").expand(import_kaldi_copy),
