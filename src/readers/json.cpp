@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
@@ -14,29 +14,68 @@ using nlohmann::json;
 
 namespace {
 
-class JsonCheck {
+// Builds the value itself: with a callback, nlohmann-json searches the whole array at the end of each of its objects.
+class JsonBuilder : public nlohmann::json_sax<json> {
  public:
-  JsonCheck(const std::string& file, const JsonRules& rules) : file_(file), rules_(rules) {}
+  JsonBuilder(const std::string& file, const JsonRules& rules) : file_(file), rules_(rules) {}
 
-  bool operator()(int depth, json::parse_event_t event, json& v) {
-    using Event = json::parse_event_t;
-    if (depth > rules_.depth) {
+  json root;
+  std::optional<size_t> error_byte;  // 0: of the value, not of its place
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool v) override { return add(v); }
+  bool number_integer(int64_t v) override { return add(v); }
+  bool number_unsigned(uint64_t v) override { return add(v); }
+  bool number_float(double v, const std::string&) override { return add(v); }
+  bool string(std::string& v) override { return add(std::move(v)); }
+  bool binary(binary_t& v) override { return add(std::move(v)); }
+  bool start_object(size_t) override { return open(json::object()); }
+  bool start_array(size_t) override { return open(json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(std::string& name) override {
+    check();
+    if (rules_.unique_keys && open_.back()->contains(name)) throw_user(file_, ": duplicate key '", name, "'");
+    key_ = std::move(name);
+    return true;
+  }
+  bool parse_error(size_t byte, const std::string&, const nlohmann::detail::exception& e) override {
+    error_byte = dynamic_cast<const json::parse_error*>(&e) ? byte : 0;
+    return false;
+  }
+
+ private:
+  void check() {
+    if (open_.size() > static_cast<size_t>(rules_.depth)) {
       if (rules_.too_deep) rules_.too_deep();
       throw_user(file_, ": values are nested more than ", rules_.depth, " deep");
     }
     if (++values_ > rules_.values) throw_user(file_, ": the file has more than ", rules_.values, " values");
-    if (!rules_.unique_keys) return true;
-    if (event == Event::object_start) keys_.emplace_back();
-    if (event == Event::object_end) keys_.pop_back();
-    if (event == Event::key && !keys_.back().insert(v.get<std::string>()).second)
-      throw_user(file_, ": duplicate key '", v.get<std::string>(), "'");
+  }
+  json& place(json v) {
+    check();
+    if (open_.empty()) return root = std::move(v);
+    json& in = *open_.back();
+    if (in.is_array()) return in.emplace_back(std::move(v));
+    return in[key_] = std::move(v);
+  }
+  bool add(json v) {
+    place(std::move(v));
+    return true;
+  }
+  bool open(json v) {
+    open_.push_back(&place(std::move(v)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
     return true;
   }
 
- private:
   const std::string& file_;
   const JsonRules& rules_;
-  std::vector<std::set<std::string>> keys_;  // of the objects that are open
+  std::vector<json*> open_;
+  std::string key_;
   size_t values_ = 0;
 };
 
@@ -50,18 +89,14 @@ std::string shown(std::string_view rest) {
 }  // namespace
 
 json parse_json(std::string_view bytes, const std::string& file, const JsonRules& rules) {
-  JsonCheck check(file, rules);
-  try {
-    return json::parse(bytes.begin(), bytes.end(),
-                       [&](int depth, json::parse_event_t event, json& v) { return check(depth, event, v); });
-  } catch (const json::parse_error& e) {
-    size_t at = std::min(e.byte ? e.byte - 1 : 0, bytes.size());
-    auto line = 1 + std::count(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(at), '\n');
-    std::string where = at == bytes.size() ? ": unexpected end of the file" : shown(bytes.substr(at));
-    throw Error(ErrorKind::user, text(file, ':', line, ": invalid JSON", where), rules.hint);
-  } catch (const json::exception& e) {
-    throw Error(ErrorKind::user, text(file, ": invalid JSON"), rules.hint);
-  }
+  JsonBuilder out(file, rules);
+  json::sax_parse(bytes.begin(), bytes.end(), &out);
+  if (!out.error_byte) return std::move(out.root);
+  if (*out.error_byte == 0) throw Error(ErrorKind::user, text(file, ": invalid JSON"), rules.hint);
+  size_t at = std::min(*out.error_byte - 1, bytes.size());
+  auto line = 1 + std::count(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(at), '\n');
+  std::string where = at == bytes.size() ? ": unexpected end of the file" : shown(bytes.substr(at));
+  throw Error(ErrorKind::user, text(file, ':', line, ": invalid JSON", where), rules.hint);
 }
 
 }  // namespace graft

@@ -2,6 +2,7 @@
 
 Each generator yields (name, files, arguments of graft). `files` maps a name to its bytes; the first one is the model.
 """
+import json
 import struct
 import zlib
 
@@ -316,4 +317,25 @@ def wide_xml(n):
                           layer(3, "r", "Result", "opset1", [0], [])], [(0, 0, 1, 0), (1, 1, 3, 0)]).encode()}
 
 
-GROWTH = [(wide_node, 30000), (unknown_types, 20000), (in_place, 20000), (fan_out, 20000), (wide_xml, 20000)]
+def mxnet_nodes(n):
+    nodes = [{"op": "null", "name": "x", "attrs": {"__shape__": "(1, 8)"}, "inputs": []}]
+    nodes += [{"op": ("relu", "abs", "sigmoid")[i % 3], "name": "l%d" % i, "inputs": [[i, 0, 0]]} for i in range(n)]
+    return {"m-symbol.json": json.dumps({"nodes": nodes, "heads": [[n, 0, 0]], "attrs": {"mxnet_version": ["int", 10901]}}).encode()}
+
+
+def json_objects(n):
+    return {"m-symbol.json": b'{"nodes": [%s], "heads": []}' % b", ".join([b"{}"] * n)}
+
+
+def kaldi_components(n):
+    return {"m.nnet": b"\0B<Nnet> " + b"".join(b"<%s> " % (b"Sigmoid", b"Tanh")[i % 2] + struct.pack("<bibi", 4, 8, 4, 8) + b"<!EndOfComponent> " for i in range(n)) + b"</Nnet> "}
+
+
+def kaldi_nodes(n):
+    lines = ["input-node name=x dim=2"] + ["component-node name=n%d component=c input=Sum(%s, %s)" % (i, *2 * ("n%d" % (i - 1) if i else "x",)) for i in range(n)]
+    scale = b"<ComponentName> c <FixedScaleComponent> <Scales> FV \4\2\0\0\0" + struct.pack("<2f", 0.5, 0.25) + b"</FixedScaleComponent> "
+    return {"m.mdl": b"\0B<Nnet3> \n" + "\n".join(lines).encode() + b"\noutput-node name=output input=n%d\n\n<NumComponents> \4\1\0\0\0" % (n - 1) + scale + b"</Nnet3> "}
+
+
+GROWTH = [(wide_node, 30000), (unknown_types, 20000), (in_place, 20000), (fan_out, 20000), (wide_xml, 20000), (mxnet_nodes, 25000), (json_objects, 100000), (kaldi_components, 20000),
+          (kaldi_nodes, 10000)]
