@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Speed, start and memory beside OpenVINO, ONNX Runtime and OpenCV; memory and time of convert; the cost of a call of custom operations
+# Speed, start and memory beside OpenVINO, ONNX Runtime and OpenCV; the real-time factor of a Kaldi model; memory and time of convert; the cost of a call of custom operations
 # in C++ beside ONNX Runtime and in Python beside OpenCV and OpenVINO, where PyPI gives them. Options are those of bench/speed.py;
 # with --quick, nothing but the first.
 set -euo pipefail
@@ -25,6 +25,9 @@ elif [ -n "$peers" ]; then
   [ ! -e build/bench/speed.json ] || "$peers" bench/draw.py build/bench/speed.json -o build/bench/speed.svg || status=1
 fi
 [[ " $* " = *" --quick "* ]] && exit $status
+if [ -e "$build/python/interpreter" ] && [ -n "$peers" ]; then
+  "$peers" bench/realtime.py --graft "$(cat "$build/python/interpreter")" --build "$build" || status=1
+fi
 python3 bench/convert.py --graft "$build/bin/graft" ${peers:+--peers "$peers"}
 python3 bench/native_chain.py --build "$build" ${peers:+--onnxruntime "$peers"}
 if [ -e "$build/python/interpreter" ]; then
