@@ -10,7 +10,7 @@ namespace {
 enum class RoiMethod { max, bilinear };
 struct RoiPooling {
   // Four spellings of the output size: the last one given wins.
-  std::vector<int64_t> output_size, output_roi;
+  std::optional<std::vector<int64_t>> output_size, output_roi;
   std::optional<int64_t> pooled_h, pooled_w;
   float spatial_scale = 0;
   RoiMethod method = RoiMethod::max;
@@ -27,9 +27,11 @@ struct RoiPooling {
 
   std::pair<int64_t, int64_t> size() const {
     for (const auto& list : {output_size, output_roi})
-      if (!list.empty() && list.size() != 2) fail("expected 2 values in the output size, got ", list.size());
+      if (list && !list->empty() && list->size() != 2) fail("expected 2 values in the output size, got ", list->size());
     auto named = [&](size_t i) {
-      return !output_roi.empty() ? output_roi[i] : !output_size.empty() ? output_size[i] : 0;
+      for (const auto& list : {output_roi, output_size})
+        if (list && !list->empty()) return (*list)[i];
+      return int64_t{0};
     };
     int64_t rows = pooled_h.value_or(named(0)), columns = pooled_w.value_or(named(1));
     if (rows < 1 || columns < 1) fail("expected a positive output size, got ", rows, " x ", columns);

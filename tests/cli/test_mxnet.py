@@ -113,6 +113,17 @@ class Files(Case):
         self.refused("expected the name of one .params file, got 'no'", "convert", *given[:3], "no", *given[4:])
         self.refused("--save_params_from_nd requires", "convert", "m-0007.params", "--save_params_from_nd")
 
+    def test_an_attribute_without_a_value_is_not_written(self):
+        """OpenVINO crashes when it reads an empty output_roi."""
+        roi = {"op": "ROIPooling", "name": "r", "attrs": {"pooled_size": "(2, 3)", "spatial_scale": "0.5"}, "inputs": [[0, 0, 0], [1, 0, 0]]}
+        self.write("r-symbol.json", symbol([variable("x", __shape__="(1, 1, 8, 8)"), variable("rois", __shape__="(1, 5)"), roi], [[2, 0, 0]]))
+        r = graft("convert", "r-symbol.json", cwd=self.folder)
+        self.assertEqual(r.status, 0, r.all)
+        with open(self.path("r-symbol.xml")) as f:
+            content = f.read()
+        self.assertIn('pooled_h="2" pooled_w="3"', content)
+        self.assertNotIn('=""', content)
+
     def test_other_files(self):
         self.write("bad-symbol.json", "{}")
         self.refused("expected a symbol with a list of nodes", "convert", "bad-symbol.json", status=2)
@@ -175,6 +186,11 @@ class Operators(Case):
             with open(path) as f:
                 tried.update(re.findall(r'"op": ?"([^"]+)"', f.read()))
         self.assertEqual(sorted(set(OPERATORS) - tried), [], "without a case in tests/readers/mxnet*.test")
+
+    def test_broken_files(self):
+        """At least 40 symbols and parameters with the message that they must give."""
+        with open(os.path.join(READERS, "mxnet.test")) as f:
+            self.assertGreaterEqual(len(re.findall(r"^error: ", f.read(), re.M)), 40)
 
 
 main()

@@ -9,6 +9,7 @@
   keras          each layer of Keras that the Model Optimizer's documentation lists, against TensorFlow
   mxnet          operators and whole models of MXNet, with the values that it computes; recorded MXNet and Kaldi models, against the
                  last Model Optimizer
+  converted      recorded MXNet and Kaldi models: our IR in OpenVINO, also in chunks of an utterance, against MXNet and Kaldi
 
 Exit status 1 when something differs that is not in known_differences.txt.
 """
@@ -24,6 +25,7 @@ import tempfile
 import numpy as np
 
 import architectures
+import converted
 import networks
 from openvino_worker import Crash, OpenVino
 
@@ -285,9 +287,9 @@ def main():
     ap.add_argument("--models", required=True)
     ap.add_argument("--data", required=True)
     ap.add_argument("--groups", default="onnx-node,real-onnx,opencv-onnx,onnx-backend")
-    ap.add_argument("--only", default="cases,recorded,networks,architectures,operations,mo,keras,mxnet")
+    ap.add_argument("--only", default="cases,recorded,networks,architectures,operations,mo,keras,mxnet,converted")
     ap.add_argument("--environments", default="build/oracle", help="folder with the environments opencv, tensorflow, mxnet and mo")
-    ap.add_argument("--networks", nargs="*", default=[], help="only these of architectures, operations, mo, keras and the models that mo and mxnet share")
+    ap.add_argument("--networks", nargs="*", default=[], help="only these of architectures, operations, mo, keras, converted and the models that mo and mxnet share")
     ap.add_argument("--keep", action="store_true", help="takes the networks of the last time, where they are")
     opt = ap.parse_args()
     report = Report(read_known(os.path.join(HERE, "known_differences.txt")))
@@ -309,6 +311,8 @@ def main():
         architectures.run(opt, report, openvino, "keras", (("tensorflow", "keras_layers.py"),))
     if "mxnet" in parts:
         mxnet(opt, report)
+    if "converted" in parts:
+        converted.run(opt, report, openvino)
     return report.close()
 
 

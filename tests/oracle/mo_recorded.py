@@ -18,6 +18,8 @@ import sys
 
 import numpy as np
 
+from kaldi_rows import case_rows
+
 sys.modules["openvino_telemetry"] = None  # the Model Optimizer does without
 
 from openvino.runtime import Core
@@ -139,10 +141,7 @@ def kaldi(opt, base, case):
     shutil.rmtree(folder, ignore_errors=True)
     given = []
     for i in case["inputs"]:
-        rows = i.get("rows")
-        values = read_rows(path(i["file"]))
-        if rows:
-            values = values[rows[0]:rows[1]]
+        values = case_rows(base, i)
         file = os.path.join(opt.work, "%s.%s.npy" % (case["name"], i["name"]))
         np.save(file, values.astype(np.float32))
         given.append((i["name"], file, values))
@@ -179,26 +178,6 @@ def kaldi(opt, base, case):
         if e is not None and (best is None or e < best):
             best, at = e, delay
     return best, "" if best is not None and best <= TOLERANCE else "no delay fits, best %d" % at
-
-
-def read_rows(path):
-    """Text or binary archives with one matrix or vector."""
-    with open(path, "rb") as f:
-        data = f.read()
-    zero = data.find(b"\0B")
-    if zero < 0:
-        text = data.decode()
-        body = text[text.index("[") + 1:text.index("]")]
-        lines = [l.split() for l in body.strip().splitlines()]
-        return np.array(lines, np.float32)
-    at = zero + 2
-    kind = data[at:at + 3]
-    size = {b"FM ": 4, b"DM ": 8, b"FV ": 4, b"DV ": 8}[kind]
-    rows = int.from_bytes(data[at + 4:at + 8], "little")
-    if kind[1:2] == b"V":
-        return np.frombuffer(data, "<f%d" % size, rows, at + 8).reshape(1, -1)
-    columns = int.from_bytes(data[at + 9:at + 13], "little")
-    return np.frombuffer(data, "<f%d" % size, rows * columns, at + 13).reshape(rows, columns)
 
 
 def judged(opt, base, case):

@@ -25,13 +25,26 @@ def _serve(pipe):
         result = compiled.create_infer_request().infer({place[n]: v for n, v in inputs.items()})
         return [result[compiled.output(o)] for o in outputs]
 
+    def run_sequence(path, feeds, outputs):
+        model = core.read_model(path)
+        place = {name: i for i, port in enumerate(model.inputs) for name in port.get_names()}
+        compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        request, results = compiled.create_infer_request(), []
+        for feed in feeds:
+            if feed is None:
+                request.reset_state()
+                continue
+            found = request.infer({place[n]: v for n, v in feed.items()})
+            results.append([found[compiled.output(o)].copy() for o in outputs])
+        return results
+
     def read(path):
         core.read_model(path)
 
     def save(path, to):
         ov.save_model(core.read_model(path), to, compress_to_fp16=False)
 
-    calls = {"run": run, "run_named": run_named, "read": read, "save": save}
+    calls = {"run": run, "run_named": run_named, "run_sequence": run_sequence, "read": read, "save": save}
     while True:
         try:
             what, arguments = pipe.recv()
@@ -44,7 +57,8 @@ def _serve(pipe):
 
 
 class OpenVino:
-    """run(path, inputs) -> results in f32; run_named(path, inputs by name, names of outputs); read(path); save(path, to). RuntimeError with its words, Crash when it died."""
+    """run(path, inputs) -> results in f32; run_named(path, inputs by name, names of outputs); run_sequence(path, inputs by name for each run, or None to reset
+    the state, names of outputs) -> results of each run; read(path); save(path, to). RuntimeError with its words, Crash when it died."""
 
     def __init__(self, seconds=120):
         self._seconds, self._process = seconds, None
@@ -75,6 +89,9 @@ class OpenVino:
 
     def run_named(self, path, inputs, outputs):
         return self._call("run_named", path, inputs, outputs)
+
+    def run_sequence(self, path, feeds, outputs):
+        return self._call("run_sequence", path, feeds, outputs)
 
     def read(self, path):
         return self._call("read", path)

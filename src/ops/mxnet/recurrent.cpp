@@ -19,7 +19,12 @@ class MxnetRnn {
     if (layers_ < 1 || layers_ > 1024) fail("expected 'num_layers' of 1 to 1024, got ", layers_);
     directions_ = mx::bool_or(layer, "bidirectional", false) ? 2 : 1;
     for (std::string_view path : {"lstm_state_clip_min", "lstm_state_clip_max"})
-      if (!mx::is_none(layer, path)) unsupported("RNN with '", path, "' is not supported");
+      if (!mx::is_none(layer, path))
+        unsupported(
+            "RNN with '", path,
+            "' is not supported: no operation of the IR clips the cell states of an LSTM; remove "
+            "'lstm_state_clip_min' and 'lstm_state_clip_max' from the symbol if the states stay between them, or "
+            "import RNN with an extension");
     projected_ = mx::int_or(layer, "projection_size", 0);
     if (projected_ == 0) return;
     if (gates_ != 4) fail("'projection_size' is for the mode lstm, got '", mode, "'");
