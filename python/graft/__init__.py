@@ -8,7 +8,7 @@
 
 from ._native import Tensor, __version__
 from .attributes import at_least, at_most, attr, between, one_of
-from .core import CompiledModel, Core, Group, InferRequest, Model, Port, compile_model, convert, read_model
+from .core import CompiledModel, Core, Group, InferRequest, Model, Port, Streaming, compile_model, convert, read_model
 from .definition import Info, unregister
 from .errors import Error
 from .graph_pass import GraphRewrite, graph_pass
@@ -22,7 +22,7 @@ from .results import Results
 
 __all__ = [
     "CompiledModel", "ConvertReport", "Core", "Error", "Explanation", "GraphRewrite", "Group", "InferRequest", "Info", "Model",
-    "Operation", "Operations", "Port", "Profile", "Query", "RawLayer", "RawModel", "RawPort", "Report", "Results", "Tensor",
+    "Operation", "Operations", "Port", "Profile", "Query", "RawLayer", "RawModel", "RawPort", "Report", "Results", "Streaming", "Tensor",
     "at_least", "at_most", "attr", "between", "compile_model", "convert", "graph_pass", "import_rule", "one_of", "op",
     "raw_pass", "read_model", "register_layer", "rule", "set_log", "unregister", "unregister_layer",
 ]

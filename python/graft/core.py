@@ -67,6 +67,17 @@ class _Ports(List[Port]):
         raise KeyError(f"'{key}': there is {', '.join(repr(p.any_name) for p in self)}")
 
 
+class Streaming(Record):
+    """How a model that takes utterances in chunks is used.
+
+    Feed the first frame `left` times, the utterance, and the last frame `right` times; drop the first `left + right`
+    results. The others are those of the whole utterance. Between utterances, `InferRequest.reset_state`.
+    """
+
+    left: int
+    right: int
+
+
 def _ports(listed: "list[dict[str, Any]]") -> _Ports:
     return _Ports(Port(**p) for p in listed)
 
@@ -83,7 +94,7 @@ class Model:
 
     @property
     def framework(self) -> str:
-        """"onnx", "caffe", "tensorflow", "ir" or "text"."""
+        """"onnx", "caffe", "tensorflow", "mxnet", "kaldi", "ir" or "text"."""
         return self._native.framework
 
     @property
@@ -93,6 +104,12 @@ class Model:
     @property
     def node_count(self) -> int:
         return self._native.node_count
+
+    @property
+    def streaming(self) -> "Streaming | None":
+        """Only of models that take utterances in chunks (option `streaming` of `read_model`), and their IRs."""
+        found = self._native.streaming()
+        return None if found is None else Streaming(**found)
 
     @property
     def inputs(self) -> "list[Port]":
@@ -369,7 +386,8 @@ class Core:
         Options: `inputs` and `outputs` (cut the model there; an input is a name or a dictionary with `name`, `shape`,
         `dtype`), `shapes`, `types`, `constants` (of inputs, by name), `batch`, `more_outputs`, `items`, `absent`,
         `mapping`, `nested_names`, `replacements`, `allow_unmatched`, `checkpoint`, `tags`, `signature`,
-        `disabled_passes`, `limits`.
+        `disabled_passes`, `limits`; for MXNet `save_parameters`; for Kaldi `counts`, `remove_output_softmax`,
+        `streaming`, `remove_memory`.
         """
         files = [os.fspath(path)] if isinstance(path, (str, os.PathLike)) else [os.fspath(p) for p in path]
         if weights is not None:

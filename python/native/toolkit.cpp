@@ -227,6 +227,9 @@ ReadOptions read_options(py::dict given) {
   take(options, "replacements", out.replacements), take(options, "allow_unmatched", out.allow_unmatched);
   take(options, "checkpoint", out.checkpoint), take(options, "tags", out.tags);
   take(options, "signature", out.signature), take(options, "disabled_passes", out.disabled_passes);
+  take(options, "save_parameters", out.save_parameters), take(options, "counts", out.counts);
+  take(options, "remove_output_softmax", out.remove_output_softmax);
+  take(options, "streaming", out.streaming), take(options, "remove_memory", out.remove_memory);
   take(options, "limits", out.limits);
   refuse_rest(options);
   return out;
@@ -302,6 +305,12 @@ void bind_models(py::module_& m) {
       .def_property_readonly("framework", [](PyModel& s) { return unlocked([&] { return s->framework(); }); })
       .def_property_readonly("path", [](PyModel& s) { return unlocked([&] { return s->path(); }); })
       .def_property_readonly("node_count", [](PyModel& s) { return unlocked([&] { return s->node_count(); }); })
+      .def("streaming",
+           [](PyModel& s) -> py::object {
+             auto found = unlocked([&] { return s->streaming(); });
+             if (!found) return py::none();
+             return py::dict(py::arg("left") = found->left, py::arg("right") = found->right);
+           })
       .def("inputs", [](PyModel& s) { return ports(unlocked([&] { return s->inputs(); })); })
       .def("outputs", [](PyModel& s) { return ports(unlocked([&] { return s->outputs(); })); })
       .def("input_groups", [](PyModel& s) { return group_dicts(s->input_groups(), s->inputs()); })
