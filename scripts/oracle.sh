@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 venv=build/oracle/venv
 graft() {
   cmake --preset release -DGRAFT_TESTS=ON >/dev/null
-  cmake --build --preset release -j "$(nproc)" --target graft graft_tests graft_cases | tail -n 1
+  cmake --build --preset release -j "$(nproc)" --target graft graft_tests graft_cases api_tour | tail -n 1
 }
 zoo() {
   if ! scripts/zoo.sh; then

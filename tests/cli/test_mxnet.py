@@ -9,28 +9,9 @@ import json
 import os
 import re
 import shutil
-import struct
 
 from harness import Case, graft, main, read_npy, write_npy
-
-
-def params(arrays, names=None):
-    """The bytes of a .params file; arrays maps a name to (dimensions, values)."""
-    out = struct.pack("<QQQ", 0x112, 0, len(arrays))
-    for dims, values in arrays.values():
-        out += struct.pack("<IiI%dqiii" % len(dims), 0xF993FAC9, 0, len(dims), *dims, 1, 0, 0) + struct.pack("<%df" % len(values), *values)
-    out += struct.pack("<Q", len(arrays))
-    for name in arrays:
-        out += struct.pack("<Q", len(name)) + name.encode()
-    return out
-
-
-def symbol(nodes, heads):
-    return json.dumps({"nodes": nodes, "heads": heads, "attrs": {"mxnet_version": ["int", 10901]}})
-
-
-def variable(name, **attrs):
-    return {"op": "null", "name": name, "attrs": attrs, "inputs": []}
+from mxnet_writer import params, symbol, variable
 
 
 FC = [variable("data"), variable("fc_weight"), variable("fc_bias"),

@@ -242,6 +242,9 @@ def mxnet(opt, report):
         for more in ([], ["--through-ir"]):
             passed(report, "mxnet: models", " ".join([device, *more]),
                    [os.path.join(programs, "graft_cases"), "-v", "--device", device, *more, os.path.join(made, "models", "cases.json")])
+            custom = os.path.join(os.path.dirname(programs), "extensions", "api_tour.so")
+            passed(report, "mxnet: a Custom layer", " ".join([device, *more]),
+                   [os.path.join(programs, "graft_cases"), "-v", "--device", device, *more, "--extensions", custom, os.path.join(made, "models", "custom", "cases.json")])
     work = os.path.join(opt.environments, "mo_recorded")
     cases = [os.path.join(opt.data, g, "cases.json") for g in ("mxnet", "kaldi")] + [os.path.join(made, "models", "cases.json")]
     only = ["--only", *opt.networks] if opt.networks else []

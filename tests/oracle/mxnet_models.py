@@ -1,22 +1,45 @@
 """Whole MXNet models with random weights, and what MXNet computes with them, as cases for graft_cases.
 
-    build/mxnet/bin/python tests/oracle/mxnet_models.py build/oracle/mxnet
-    build/bin/graft_cases -v --device CPU build/oracle/mxnet/cases.json
+    build/oracle/mxnet/bin/python tests/oracle/mxnet_models.py build/oracle/mxnet_made/models
+    build/bin/graft_cases -v --device CPU build/oracle/mxnet_made/models/cases.json
+
+The networks of tests/cli/mxnet_networks.py are among them; it fails if their outputs are not those of mxnet_networks.json, which
+--record writes. The one with a Custom layer is in a manifest of its own, custom/cases.json.
 """
 import json
 import os
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn, rnn
 from mxnet.gluon.model_zoo import vision
 
+import mxnet_networks
+
 CASES = []
+RECORDED = os.path.join(os.path.dirname(mxnet_networks.__file__), "mxnet_networks.json")
+
+
+@mx.operator.register("affine")
+class Affine(mx.operator.CustomOpProp):
+    def __init__(self, scale, offset):
+        super().__init__(need_top_grad=False)
+        self.scale, self.offset = float(scale), float(offset)
+
+    def create_operator(self, context, shapes, types):
+        outer = self
+
+        class Computed(mx.operator.CustomOp):
+            def forward(self, is_train, req, in_data, out_data, aux):
+                self.assign(out_data[0], req[0], in_data[0] * outer.scale + outer.offset)
+        return Computed()
 
 
 def add(folder, name, symbol, arguments, states, inputs):
-    """Stores a symbol with its arrays; `inputs` maps names to values."""
+    """Stores a symbol with its arrays; `inputs` maps names to values. Gives its outputs."""
     symbol.save(os.path.join(folder, name + "-symbol.json"))
     arrays = {"arg:" + k: v for k, v in arguments.items() if k in symbol.list_arguments()}
     arrays.update({"aux:" + k: v for k, v in states.items()})
@@ -31,10 +54,12 @@ def add(folder, name, symbol, arguments, states, inputs):
     rest = {k: mx.nd.zeros(s) for k, s in shapes.items() if k not in given and k not in arguments}
     known = {k: v for k, v in arguments.items() if k in shapes}
     run = symbol.bind(mx.cpu(), {**known, **given, **rest}, aux_states=dict(states))
-    for i, (output, result) in enumerate(zip(symbol.list_outputs(), run.forward(is_train=False))):
+    results = run.forward(is_train=False)
+    for i, (output, result) in enumerate(zip(symbol.list_outputs(), results)):
         np.save(os.path.join(folder, "%s.out%d.npy" % (name, i)), result.asnumpy())
         entry["outputs"].append({"name": output, "file": "%s.out%d.npy" % (name, i)})
     CASES.append(entry)
+    return [r.asnumpy() for r in results]
 
 
 def random_arrays(symbol, **shapes):
@@ -108,7 +133,38 @@ class Style(nn.HybridBlock):
         return F.tanh(self.c(F.UpSampling(x, scale=2, sample_type="nearest", num_args=1)))
 
 
-def main(folder):
+def write_cases(folder):
+    with open(os.path.join(folder, "cases.json"), "w") as f:
+        json.dump(CASES, f, indent=1)
+    CASES.clear()
+
+
+def small_networks(folder, record):
+    """Those of the tests. The last one has a Custom layer."""
+    found = {}
+    for name, make in mxnet_networks.NETWORKS.items():
+        to = folder
+        if name == "custom":
+            write_cases(folder)
+            to = os.path.join(folder, "custom")
+            os.makedirs(to, exist_ok=True)
+        net = make()
+        net.write(to, "small_" + name)
+        arrays = {k: mx.nd.array(v) for k, v in net.arrays.items()}
+        result = add(to, "small_" + name, mx.sym.load(os.path.join(to, "small_%s-symbol.json" % name)), {k[4:]: v for k, v in arrays.items() if k.startswith("arg:")},
+                     {k[4:]: v for k, v in arrays.items() if k.startswith("aux:")}, net.inputs)[0]
+        found[name] = {"shape": list(result.shape), "values": [float("%.7g" % v) for v in result.reshape(-1)]}
+        write_cases(to) if to != folder else None
+    if record:
+        with open(RECORDED, "w") as f:
+            f.write("{\n%s\n}\n" % ",\n".join(json.dumps(n) + ": " + json.dumps(v) for n, v in found.items()))
+    with open(RECORDED) as f:
+        recorded = json.load(f)
+    for name, v in found.items():
+        np.testing.assert_allclose(v["values"], recorded[name]["values"], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def main(folder, record):
     os.makedirs(folder, exist_ok=True)
     gluon(folder, "resnet18_v2", vision.resnet18_v2(classes=10), image(1, 3, 64, 64))
     gluon(folder, "mobilenet", vision.mobilenet0_25(classes=10), image(1, 3, 64, 64))
@@ -121,8 +177,7 @@ def main(folder):
     for name in ("begin_h", "begin_c", "softmax_label"):
         arguments.pop(name)
     add(folder, "language_model", s, arguments, states, {"data": np.array([[1, 2, 3, 4, 5], [19, 0, 7, 7, 8]], np.float32)})
-    with open(os.path.join(folder, "cases.json"), "w") as f:
-        json.dump(CASES, f, indent=1)
+    small_networks(folder, record)
 
 
-main(sys.argv[1])
+main(sys.argv[1], "--record" in sys.argv[2:])
