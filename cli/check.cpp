@@ -16,13 +16,12 @@ struct CheckCommand {
   bool built_ins = false, json = false;
   uint64_t seed = 1;
   int cases = 300, only = -1, first = 0;
-  double seconds = 20;
+  double seconds = 20, patience = 60;
   std::string worker;  // what this process checks for another one: an operation, or "definitions"
   bool show = false;   // the worker prints the case and does not run it
 };
 
-constexpr double longest_silence = 60;  // seconds without a new case
-constexpr int most_crashes = 3;         // of one operation
+constexpr int most_crashes = 3;  // of one operation
 
 nlohmann::json finding_json(const CheckFinding& f) {
   return {{"operation", f.operation}, {"kernel", f.kernel}, {"kind", f.kind},
@@ -158,7 +157,7 @@ class Checker {
 
   void definitions() {
     nlohmann::json result;
-    WorkerEnd end = run_worker(worker_arguments(o_, "definitions"), 10 * longest_silence,
+    WorkerEnd end = run_worker(worker_arguments(o_, "definitions"), 10 * o_.patience,
                                [&](const std::string& line) { result = nlohmann::json::parse(line); });
     if (end.how != WorkerEnd::finished) {
       report({"", "", end.how == WorkerEnd::crashed ? "crash" : "hangs",
@@ -177,14 +176,14 @@ class Checker {
     for (int first = 0;;) {
       std::vector<std::string> arguments = worker_arguments(o_, name);
       if (o_.only < 0) arguments.push_back(text("--first=", first));
-      WorkerEnd end = run_worker(arguments, longest_silence, [&](const std::string& line) {
+      WorkerEnd end = run_worker(arguments, o_.patience, [&](const std::string& line) {
         nlohmann::json j = nlohmann::json::parse(line);
         if (j.contains("case")) last = j["case"];
         else result = j;
       });
       if (end.how == WorkerEnd::finished) break;
       report({name, "", end.how == WorkerEnd::crashed ? "crash" : "hangs",
-              end.how == WorkerEnd::crashed ? end.signal : text("no result after ", longest_silence, " seconds"),
+              end.how == WorkerEnd::crashed ? end.signal : text("no result after ", o_.patience, " seconds"),
               shown_case(name, last), last});
       if (++crashes == most_crashes || o_.only >= 0 || last < first) break;
       first = last + 1;
@@ -213,7 +212,7 @@ class Checker {
     std::vector<std::string> arguments = worker_arguments(o_, name);
     arguments.emplace_back("--show-case");
     arguments.push_back(text("--first=", number));
-    run_worker(arguments, longest_silence,
+    run_worker(arguments, o_.patience,
                [&](const std::string& line) { out = nlohmann::json::parse(line).value("test", ""); });
     return out;
   }
@@ -259,6 +258,9 @@ void add_check(CLI::App& app) {
       ->capture_default_str();
   c->add_option("--seed", o->seed, "seed of the generated cases")->capture_default_str();
   c->add_option("--seconds", o->seconds, "time limit per operation")->check(CLI::PositiveNumber)->capture_default_str();
+  c->add_option("--patience", o->patience, "seconds of processor time after which a case counts as hanging")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   o->model.add_extensions(*c);
   c->add_flag("--json", o->json, "print JSON");
   c->add_option("--worker", o->worker)->group("");

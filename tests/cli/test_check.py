@@ -64,7 +64,7 @@ def run(*args):
 
 
 def check_faults(library):
-    done = run("check", library, "--json", "--cases", "150")
+    done = run("check", library, "--json", "--cases", "150", "--patience", "5")
     expect(done.returncode == 2, f"findings: exit status {done.returncode}, expected 2: {done.stderr}")
     report = json.loads(done.stdout)
     found = {}
