@@ -2,6 +2,9 @@
 //
 // A vector holds neighboring channels, so every tap is one multiply-add. Four positions are computed at a time, which
 // share the loads of the weights; near the border, one at a time with the taps inside the image.
+//
+// Windows of 3 x 3 with stride 1 or 2 are computed for seven positions at a time, channel by channel, and each element
+// is loaded once for all of them. Elements outside the image are read from a line of zeros.
 #include "fused.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -22,6 +25,7 @@ struct DepthwiseRow {
   const float *bias, *sum;
   float* y;  // of the output row, and likewise `sum`
   Finish finish;
+  const float* zeros;  // [channels]
 };
 }  // namespace graft
 #endif
@@ -73,9 +77,96 @@ HWY_INLINE void all_positions(const DepthwiseRow& r, int64_t c, Load load, Store
   for (; at < ax.output; ++at) positions<1>(r, at, c, load, store);
 }
 
+constexpr int64_t group = 7;  // divides the image sizes of most networks
+
+// Elements under the windows of a group: in the image, or where a table says.
+struct Inside {
+  const float* x;
+  int64_t line, step;
+  HWY_INLINE const float* at(int64_t ty, int64_t j) const { return x + ty * line + j * step; }
+};
+struct Border {
+  const float* table[3][2 * group + 1];
+  HWY_INLINE const float* at(int64_t ty, int64_t j) const { return table[ty][j]; }
+};
+
+// `count` positions from `at` on, for all channels. Rows of taps [y0, y1) are inside the image.
+template <int64_t stride, class Elements, class Load, class Store>
+HWY_INLINE void group_vector(const DepthwiseRow& r, int64_t at, int64_t count, int64_t c, const Elements& x, int64_t y0,
+                             int64_t y1, Load load, Store store) {
+  const D d;
+  constexpr int64_t columns = (group - 1) * stride + 3;
+  const V bias = r.bias ? load(r.bias + c) : hn::Zero(d);
+  V sums[group];
+#pragma GCC unroll 8
+  for (int64_t i = 0; i < group; ++i) sums[i] = bias;
+  for (int64_t ty = y0; ty < y1; ++ty) {
+    const float* w = r.w + ty * 3 * r.channels + c;
+    const V weights[3] = {load(w), load(w + r.channels), load(w + 2 * r.channels)};
+#pragma GCC unroll 16
+    for (int64_t j = 0; j < columns; ++j) {
+      const V value = load(x.at(ty, j) + c);
+#pragma GCC unroll 3
+      for (int64_t tx = 0; tx < 3; ++tx) {
+        const int64_t i = (j - tx) / stride;
+        if (j >= tx && (j - tx) % stride == 0 && i < group) sums[i] = hn::MulAdd(weights[tx], value, sums[i]);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int64_t i = 0; i < group; ++i) {
+    if (i >= count) break;
+    int64_t to = (at + i) * r.channels + c;
+    if (r.sum) sums[i] = hn::Add(sums[i], load(r.sum + to));
+    store(finish(d, sums[i], r.finish), r.y + to);
+  }
+}
+
+template <int64_t stride, class Elements>
+void group_positions(const DepthwiseRow& r, int64_t at, int64_t count, const Elements& x) {
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto [y0, y1] = r.ay->taps(r.row);
+  int64_t c = 0;
+  for (; c + lanes <= r.channels; c += lanes)
+    group_vector<stride>(
+        r, at, count, c, x, y0, y1, [&](const float* p) { return hn::LoadU(d, p); },
+        [&](V v, float* p) { hn::StoreU(v, d, p); });
+  if (c == r.channels) return;
+  const auto n = static_cast<size_t>(r.channels - c);
+  group_vector<stride>(
+      r, at, count, c, x, y0, y1, [&](const float* p) { return load_first(d, p, n); },
+      [&](V v, float* p) { store_first(v, d, p, n); });
+}
+
+template <int64_t stride>
+void row_of_groups(const DepthwiseRow& r) {
+  const WindowAxis& ax = *r.ax;
+  constexpr int64_t columns = (group - 1) * stride + 3;
+  int64_t line = ax.input * r.channels, top = r.row * stride - r.ay->begin;
+  for (int64_t at = 0; at < ax.output; at += group) {
+    int64_t count = std::min(group, ax.output - at), left = at * stride - ax.begin;
+    if (left >= 0 && left + columns <= ax.input) {
+      group_positions<stride>(r, at, count, Inside{r.x + top * line + left * r.channels, line, r.channels});
+      continue;
+    }
+    Border border;
+    for (int64_t ty = 0; ty < 3; ++ty)
+      for (int64_t j = 0; j < columns; ++j) {
+        bool inside = left + j >= 0 && left + j < ax.input;
+        border.table[ty][j] = inside ? r.x + (top + ty) * line + (left + j) * r.channels : r.zeros;
+      }
+    group_positions<stride>(r, at, count, border);
+  }
+}
+
+bool in_groups(const WindowAxis& w) { return w.kernel == 3 && w.dilation == 1; }
+
 }  // namespace
 void depthwise_row(const DepthwiseRow& r) {
   const D d;
+  if (in_groups(*r.ay) && in_groups(*r.ax) && r.ay->stride == r.ax->stride && r.ax->stride <= 2)
+    return r.ax->stride == 1 ? row_of_groups<1>(r) : row_of_groups<2>(r);
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t c = 0;
   for (; c + lanes <= r.channels; c += lanes)
@@ -142,9 +233,11 @@ void depthwise_run(Run& ctx, const FusedAttributes&, const DepthwiseState& s) {
   int64_t row = ax.output * s.channels, work = row * ay.kernel * ax.kernel;
   ctx.parallel_for(s.batch * ay.output, std::max<int64_t>(1, (1 << 17) / std::max<int64_t>(work, 1)),
                    [&](int64_t begin, int64_t end) {
+                     float* zeros = thread_floats(static_cast<size_t>(s.channels));
+                     std::fill(zeros, zeros + s.channels, 0.0f);
                      for (int64_t i = begin; i < end; ++i)
                        run({&ay, &ax, s.channels, i % ay.output, x + i / ay.output * ay.input * ax.input * s.channels,
-                            s.weights, bias, sum ? sum + i * row : nullptr, y + i * row, s.finish});
+                            s.weights, bias, sum ? sum + i * row : nullptr, y + i * row, s.finish, zeros});
                    });
 }
 

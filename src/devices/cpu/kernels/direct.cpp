@@ -231,7 +231,8 @@ struct DirectState {
 // weights.
 void divide(DirectState& s) {
   constexpr int64_t enough = 16, few_positions = 512;
-  constexpr double least_work = 1 << 19;  // multiplications
+  constexpr double least_work = 1 << 19;      // multiplications
+  constexpr int64_t large_weights = 1 << 19;  // elements, not in the cache since the last inference
   double per_line = std::max(1.0, static_cast<double>(s.count * s.weights->depth * s.outputs));
   int64_t lines = s.lines * s.batch;
   if (lines * s.count > few_positions) {
@@ -239,7 +240,7 @@ void divide(DirectState& s) {
     s.lines_per_item = std::max(s.lines_per_item, static_cast<int64_t>(least_work / per_line));
     s.lines_per_item = std::min(s.lines_per_item, s.lines);
   } else {
-    s.fetched = true;
+    s.fetched = s.weights->depth * s.outputs >= large_weights;
     s.lines_per_item = s.lines;
     double per_panel = per_line * static_cast<double>(s.lines) / static_cast<double>(s.weights->panels);
     s.panels_per_item = std::max<int64_t>(1, s.weights->panels * s.batch * s.weights->groups / enough);
