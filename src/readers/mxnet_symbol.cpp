@@ -160,7 +160,7 @@ class SymbolReader {
     for (size_t i = 0; i < count; ++i) {
       MxnetNode& n = s.nodes[i];
       // Before 0.9, moving averages were no inputs.
-      if ((n.op == "BatchNorm" || n.op == "BatchNorm_v1") && n.inputs.size() == 3)
+      if ((n.op == "BatchNorm" || n.op == "BatchNorm_v1" || n.op == "CuDNNBatchNorm") && n.inputs.size() == 3)
         for (const char* state : {"moving_mean", "moving_var"}) {
           n.inputs.emplace_back(count + states.size(), 0);
           states.push_back({"null", text(n.name, '_', state), {}, {}, {}});

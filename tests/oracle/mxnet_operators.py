@@ -375,8 +375,24 @@ def control():
         case("_cond, " + name, lambda x, y, l=low: C.cond(S.sum(x) < l, lambda: x + y, lambda: S.broadcast_mul(x, y) - 1), f(1, 2), f(3, 4))
 
 
+def further():
+    case("BilinearSampler", lambda x, y: S.BilinearSampler(x, y), (1, 2, 3, 4), (1, 2, 2, 2))
+    case("SpatialTransformer", lambda x, y: S.SpatialTransformer(x, y, target_shape=(2, 3), transform_type="affine", sampler_type="bilinear"), (1, 1, 4, 4),
+         f(0.5, 0.1, 0.2, -0.1, 0.6, 0).reshape(1, 6))
+    case("LogisticRegressionOutput", lambda x: S.LogisticRegressionOutput(x, S.Variable("label")), (2, 2))
+    case("_contrib_BatchNormWithReLU", lambda x: C.BatchNormWithReLU(x, fix_gamma=False, name="b"), (1, 2, 2, 2))
+    case("broadcast_axis", lambda x: S.broadcast_axis(x, axis=(0, 2), size=(2, 3)), (1, 2, 1))
+    case("_np_reshape", lambda x: x.as_np_ndarray().reshape((3, -1)).as_nd_ndarray(), (2, 3))
+    for codes in ((3, -1), (-5, -4), (-2, -3, -4), (-2, -6, 1, -1, -5), (-6, 2, -1, -2)):
+        shape = (2, 1, 2, 3) if len(codes) < 5 else (2, 3, 2, 2)
+        shape = (4, 3) if codes[0] == -6 else shape
+        case("_npx_reshape %s" % (codes,), lambda x, c=codes: mx.sym.npx.reshape(x.as_np_ndarray(), c).as_nd_ndarray(), shape)
+    case("_npx_reshape reversed", lambda x: mx.sym.npx.reshape(x.as_np_ndarray(), (-1, -5), reverse=True).as_nd_ndarray(), (2, 1, 2, 3))
+    case("_npi_full_like", lambda x: mx.sym.np.full_like(x.as_np_ndarray(), 2.5).as_nd_ndarray(), (2, 3))
+
+
 failed = 0
-for part in (layers, activations, elements, pairs, functions, reductions, shapes, indexing, products, created, images, listed, control):
+for part in (layers, activations, elements, pairs, functions, reductions, shapes, indexing, products, created, images, listed, control, further):
     CASES.clear()
     part()
     with open("%s/mxnet_%s.test" % (sys.argv[1], part.__name__), "w") as file:

@@ -47,6 +47,10 @@ def names():
     gamma, beta, rows = f(2, 3), f(10, 20), f(1, 2, 3, 4, 5, 6).reshape(2, 3)
     case("ElementWiseSum", "ElementWiseSum", {"num_args": "3"}, {"x": f(1, 2), "y": f(3, 4), "z": f(-1, 5)}, [f(3, 11)])
     case("_Plus", "_Plus", {}, {"x": f(1, 2), "y": f(3, 4)}, [f(4, 6)])
+    # Boxes of 16 x 16 at four places, without offsets; the three with the best scores. The first channel has the scores of the background.
+    scores = f(.9, .2, .6, .4, .1, .8, .4, .6).reshape(1, 2, 2, 2)
+    case("Custom proposal", "Custom", {"op_type": "proposal", "feat_stride": "16", "ratios": "(1,)", "rpn_min_size": "1", "rpn_post_nms_top_n": "3", "rpn_pre_nms_top_n": "4", "scales": "(1,)", "threshold": "0.7"},
+         {"x": scores, "y": np.zeros((1, 4, 2, 2), np.float32), "z": f(32, 32, 1).reshape(1, 3)}, [f(0, 16, 0, 31, 15, 0, 16, 16, 31, 31, 0, 0, 16, 15, 31).reshape(3, 5)])
     case("ScaleShift", "ScaleShift", {"fix_gamma": "False"}, {"x": x}, [x * gamma + beta], {"g": gamma, "b": beta})
     case("ScaleShift with a fixed factor", "ScaleShift", {}, {"x": x}, [x + beta], {"g": gamma, "b": beta})
     case("Tile", "Tile", {"reps": "(1, 2)"}, {"x": x}, [np.tile(x, (1, 2))])

@@ -7,11 +7,12 @@ namespace {
 // ---- Reshape ----
 
 // The codes of Reshape: a dimension, 0 keeps one, -1 is inferred, -2 keeps all that remain, -3 merges two, -4 splits
-// one into the two numbers that follow. `from` is the shape, also of a reversed one.
+// one into the two numbers that follow. `from` is the shape, also of a reversed one. With `skips`, -5 leaves out a
+// dimension of size 1.
 class MxnetReshape {
  public:
-  MxnetReshape(Builder& layer, const Value& x, std::vector<int64_t> codes, bool reverse)
-      : layer_(layer), x_(x), codes_(std::move(codes)), reverse_(reverse) {}
+  MxnetReshape(Builder& layer, const Value& x, std::vector<int64_t> codes, bool reverse, bool skips = false)
+      : layer_(layer), x_(x), codes_(std::move(codes)), reverse_(reverse), skips_(skips) {}
 
   Value run() {
     if (!reverse_ && std::all_of(codes_.begin(), codes_.end(), [](int64_t c) { return c >= -1; }))
@@ -42,7 +43,13 @@ class MxnetReshape {
       Value first = next();
       parts_.push_back(first * next());
     } else if (code == -4) split(i);
+    else if (code == -5 && skips_) skip();
     else fail("expected codes of -4 or more in 'shape', got ", code);
+  }
+  void skip() {
+    Value left_out = next();
+    auto size = left_out.values<int64_t>();
+    if (size && size->at(0) != 1) fail("expected a dimension of size 1 to leave out, got ", size->at(0));
   }
   void split(size_t& i) {
     if (i + 2 >= codes_.size()) fail("expected two numbers after -4 in 'shape'");
@@ -59,7 +66,7 @@ class MxnetReshape {
   Builder& layer_;
   Value x_;
   std::vector<int64_t> codes_;
-  bool reverse_;
+  bool reverse_, skips_;
   size_t rank_ = 0, at_ = 0;
   std::vector<Value> parts_;
 };
@@ -79,11 +86,20 @@ Value import_mxnet_reshape(Builder& layer) {
   if (unknown > 1) fail("expected at most one 0 in 'target_shape', got ", unknown);
   return build::reshape_keeping(x, old);
 }
+// The codes of npx.reshape: -1 is inferred, -2 keeps a dimension, -3 leaves out one of size 1, -4 keeps all that
+// remain, -5 merges two, -6 splits one. 0 is a dimension without elements.
 Value import_mxnet_numpy_reshape(Builder& layer) {
-  std::vector<int64_t> dims = mx::ints(layer, layer.has("newshape") ? "newshape" : "shape");
-  for (int64_t d : dims)
-    if (d < -1) unsupported("the code ", d, " of reshape is not supported");
-  return reshape(layer.input(0), dims);
+  std::vector<int64_t> codes = mx::ints(layer, layer.has("newshape") ? "newshape" : "shape");
+  bool reverse = mx::bool_or(layer, "reverse", false);
+  if (!reverse && std::all_of(codes.begin(), codes.end(), [](int64_t c) { return c >= -1; }))
+    return reshape(layer.input(0), codes);
+  constexpr int64_t of_reshape[] = {-1, 0, -5, -2, -3, -4};
+  for (int64_t& c : codes) {
+    if (c == 0) unsupported("a dimension of 0 beside codes of reshape is not supported");
+    if (c < -6) fail("expected codes of -6 or more in 'newshape', got ", c);
+    if (c < 0) c = of_reshape[-c - 1];
+  }
+  return MxnetReshape(layer, layer.input(0), codes, reverse, true).run();
 }
 Value import_mxnet_reshape_like(Builder& layer) {
   for (std::string_view path : {"lhs_begin", "lhs_end", "rhs_begin", "rhs_end"})
