@@ -1,4 +1,5 @@
 // Activations over vectors.
+#include "finish.hpp"
 #include "math-inl.hpp"
 
 #if defined(GRAFT_CPU_FINISH_INL) == defined(HWY_TARGET_TOGGLE)
@@ -38,6 +39,8 @@ HWY_INLINE V finish(D d, V x, const Finish& f) {
     case ActivationKind::swish: return hn::Mul(x, sigmoid(d, hn::Mul(x, hn::Set(d, f.a))));
     case ActivationKind::hswish: return hn::Mul(x, hsigmoid(x));
     case ActivationKind::hsigmoid: return hsigmoid(x);
+    case ActivationKind::gelu: return gelu_by_erf(d, x);
+    case ActivationKind::gelu_tanh: return gelu_by_tanh(d, x);
   }
   return x;
 }

@@ -4,6 +4,7 @@
 #include <graft/activation.hpp>
 
 #include "convolution.hpp"
+#include "finish.hpp"
 
 namespace graft {
 
@@ -13,15 +14,6 @@ struct FusedAttributes : WindowAttributes, Activation {
                                      pads_end_attr,   auto_pad_attr,     attr("grouped", &FusedAttributes::grouped, ""),
                                      activation_attr, activation_a_attr, activation_b_attr};
 };
-
-// The function that is applied to each result.
-struct Finish {
-  ActivationKind kind = ActivationKind::none;
-  float a = 0, b = 0;
-};
-inline Finish finish_of(const Activation& a) {
-  return {a.activation, static_cast<float>(a.a), static_cast<float>(a.b)};
-}
 
 inline constexpr std::string_view fused_convolution = "FusedConvolution";
 

@@ -2,7 +2,7 @@
 //
 // Fast because a tile of C stays in registers over the whole depth: `tile_rows` rows of two vectors. Each step of the
 // depth takes two loads of B and one broadcast element of A per two multiply-adds. A panel of A stays in the L1 cache
-// while the panels of B stream past.
+// while the panels of B stream past. Rows of A that are contiguous are multiplied where they lie.
 #include "gemm.hpp"
 
 #include <array>
@@ -14,11 +14,11 @@
 // Must come after foreach_target.
 #include <hwy/highway.h>
 
+#include "finish-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace graft::HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
-
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(D()));
@@ -33,11 +33,12 @@ constexpr int64_t tile_rows = 4;
 #endif
 
 #if HWY_TARGET == HWY_SCALAR
-int64_t pack_rows(const float*, int64_t, int64_t, int64_t, int64_t, float*) { return 0; }
+int64_t turn_rows(const float*, int64_t, int64_t, int64_t, int64_t, float*, int64_t) { return 0; }
 #else
-// Columns `begin` to `end` of as many whole groups of four rows as there are; returns the number of these rows.
-int64_t pack_rows(const float* HWY_RESTRICT x, int64_t down, int64_t n, int64_t begin, int64_t end,
-                  float* HWY_RESTRICT to) {
+// Transposes columns `begin` to `end` of as many whole groups of four rows as there are: element [row, c] is stored at
+// c * step + row. Returns the number of these rows.
+int64_t turn_rows(const float* HWY_RESTRICT x, int64_t down, int64_t n, int64_t begin, int64_t end,
+                  float* HWY_RESTRICT to, int64_t step) {
   const hn::FixedTag<float, 4> d;
   int64_t row = 0;
   for (; row + 4 <= n; row += 4) {
@@ -48,18 +49,31 @@ int64_t pack_rows(const float* HWY_RESTRICT x, int64_t down, int64_t n, int64_t 
       const auto r2 = hn::LoadU(d, from + 2 * down + c), r3 = hn::LoadU(d, from + 3 * down + c);
       const auto a = hn::InterleaveLower(d, r0, r1), b = hn::InterleaveLower(d, r2, r3);
       const auto e = hn::InterleaveUpper(d, r0, r1), f = hn::InterleaveUpper(d, r2, r3);
-      float* y = to + c * n + row;
+      float* y = to + c * step + row;
       hn::StoreU(hn::ConcatLowerLower(d, b, a), d, y);
-      hn::StoreU(hn::ConcatUpperUpper(d, b, a), d, y + n);
-      hn::StoreU(hn::ConcatLowerLower(d, f, e), d, y + 2 * n);
-      hn::StoreU(hn::ConcatUpperUpper(d, f, e), d, y + 3 * n);
+      hn::StoreU(hn::ConcatUpperUpper(d, b, a), d, y + step);
+      hn::StoreU(hn::ConcatLowerLower(d, f, e), d, y + 2 * step);
+      hn::StoreU(hn::ConcatUpperUpper(d, f, e), d, y + 3 * step);
     }
     for (; c < end; ++c)
-      for (int64_t r = 0; r < 4; ++r) to[c * n + row + r] = from[r * down + c];
+      for (int64_t r = 0; r < 4; ++r) to[c * step + row + r] = from[r * down + c];
   }
   return row;
 }
 #endif
+
+// Transposes `n` rows, element [r, c] to c * step + r, a few columns at a time: each source cache line is read once and
+// each target line written once.
+void turn(GemmMatrix from, int64_t n, int64_t columns, float* HWY_RESTRICT to, int64_t step) {
+  constexpr int64_t some = 16;
+  for (int64_t begin = 0; begin < columns; begin += some) {
+    int64_t end = std::min(begin + some, columns);
+    for (int64_t r = from.right == 1 ? turn_rows(from.data, from.down, n, begin, end, to, step) : 0; r < n; ++r) {
+      const float* row = from.data + r * from.down;
+      for (int64_t c = begin; c < end; ++c) to[c * step + r] = row[c * from.right];
+    }
+  }
+}
 
 void pack_a(GemmMatrix from, int64_t rows, int64_t k, float* HWY_RESTRICT to) {
   for (int64_t first = 0; first < rows; first += tile_rows) {
@@ -69,15 +83,7 @@ void pack_a(GemmMatrix from, int64_t rows, int64_t k, float* HWY_RESTRICT to) {
       for (int64_t c = 0; c < k; ++c)
         for (int64_t r = 0; r < n; ++r) to[c * n + r] = x[c * from.right + r];
     } else {
-      // A few columns at a time: each source cache line is read once and each target line written once.
-      constexpr int64_t step = 16;
-      for (int64_t begin = 0; begin < k; begin += step) {
-        int64_t end = std::min(begin + step, k);
-        for (int64_t r = from.right == 1 ? pack_rows(x, from.down, n, begin, end, to) : 0; r < n; ++r) {
-          const float* row = x + r * from.down;
-          for (int64_t c = begin; c < end; ++c) to[c * n + r] = row[c * from.right];
-        }
-      }
+      turn({x, from.down, from.right}, n, k, to, n);
     }
     to += n * k;
   }
@@ -97,14 +103,7 @@ void pack_b(GemmMatrix from, int64_t k, int64_t columns, float* HWY_RESTRICT to)
     } else if (from.right == 1) {
       for (int64_t r = 0; r < k; ++r) std::copy(x + r * from.down, x + r * from.down + n, to + r * tile_columns);
     } else {
-      constexpr int64_t step = 16;
-      for (int64_t begin = 0; begin < k; begin += step) {
-        int64_t end = std::min(begin + step, k);
-        for (int64_t c = 0; c < n; ++c) {
-          const float* column = x + c * from.right;
-          for (int64_t r = begin; r < end; ++r) to[r * tile_columns + c] = column[r * from.down];
-        }
-      }
+      turn({x, from.right, from.down}, n, k, to, tile_columns);
     }
   }
 }
@@ -206,6 +205,114 @@ void multiply(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_depth, 
   }
 }
 
+// ---- rows of A where they lie ----
+
+// `rows` rows of A, `down` apart, times `panels` panels of B, `next` floats apart.
+template <int64_t rows, int64_t panels>
+void strip(int64_t k, const float* HWY_RESTRICT a, int64_t down, const float* HWY_RESTRICT b, int64_t next,
+           float* HWY_RESTRICT c, int64_t c_down, int64_t columns, bool add) {
+  const D d;
+  V sum[rows][2 * panels];
+#pragma GCC unroll 16
+  for (int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 16
+    for (int64_t v = 0; v < 2 * panels; ++v) sum[r][v] = hn::Zero(d);
+  for (int64_t i = 0; i < k; ++i) {
+    V y[2 * panels];
+#pragma GCC unroll 16
+    for (int64_t v = 0; v < 2 * panels; ++v) y[v] = hn::Load(d, b + v / 2 * next + v % 2 * lanes);
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < rows; ++r) {
+      const V x = hn::Set(d, a[r * down + i]);
+#pragma GCC unroll 16
+      for (int64_t v = 0; v < 2 * panels; ++v) sum[r][v] = hn::MulAdd(x, y[v], sum[r][v]);
+    }
+    b += tile_columns;
+  }
+  if (panels > 1 || columns == tile_columns) {
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 16
+      for (int64_t v = 0; v < 2 * panels; ++v) {
+        float* to = c + r * c_down + v * lanes;
+        hn::StoreU(add ? hn::Add(sum[r][v], hn::LoadU(d, to)) : sum[r][v], d, to);
+      }
+    return;
+  }
+  HWY_ALIGN float edge[tile_columns];
+#pragma GCC unroll 16
+  for (int64_t r = 0; r < rows; ++r) {
+    hn::Store(sum[r][0], d, edge);
+    hn::Store(sum[r][1], d, edge + lanes);
+    float* to = c + r * c_down;
+    for (int64_t j = 0; j < columns; ++j) to[j] = add ? to[j] + edge[j] : edge[j];
+  }
+}
+
+using Strip = void (*)(int64_t, const float*, int64_t, const float*, int64_t, float*, int64_t, int64_t, bool);
+template <int64_t... r>
+constexpr std::array<Strip, sizeof...(r)> strips_of(std::integer_sequence<int64_t, r...>) {
+  return {strip<r + 1, 1>...};
+}
+constexpr auto strips = strips_of(std::make_integer_sequence<int64_t, tile_rows>());
+
+// The rows of a strip. Rows that are a multiple of 4 KiB apart share the sets of the L1 cache, which has 8 lines in
+// each.
+int64_t strip_rows(int64_t m, int64_t down) {
+  constexpr int64_t page = 4096 / sizeof(float), ways = 8;
+  int64_t most = down % page == 0 ? std::min(tile_rows, ways) : tile_rows;
+  int64_t count = (m + most - 1) / most;
+  return (m + count - 1) / count;
+}
+
+void finish_rows(int64_t rows, int64_t columns, int64_t i, int64_t j, const GemmEnd& end, float* c, int64_t c_down) {
+  const D d;
+  const V scale = hn::Set(d, end.scale);
+  for (int64_t r = 0; r < rows; ++r) {
+    float* y = c + r * c_down;
+    const float* sum = end.sum ? end.sum + (i + r) * end.sum_down + j : nullptr;
+    const float* bias = end.bias ? end.bias + j : nullptr;
+    for (int64_t at = 0; at < columns; at += lanes) {
+      auto n = static_cast<size_t>(std::min(lanes, columns - at));
+      bool whole = n == static_cast<size_t>(lanes);
+      auto load = [&](const float* from) { return whole ? hn::LoadU(d, from + at) : load_first(d, from + at, n); };
+      V v = hn::Mul(load(y), scale);
+      if (bias) v = hn::Add(v, load(bias));
+      if (sum) v = hn::Add(v, load(sum));
+      v = finish(d, v, end.finish);
+      if (whole) hn::StoreU(v, d, y + at);
+      else store_first(v, d, y + at, n);
+    }
+  }
+}
+
+void multiply_rows(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_down, const float* b, int64_t b_depth,
+                   int64_t b_from, float* c, int64_t c_down, bool add, const GemmEnd* end) {
+  int64_t height = strip_rows(m, a_down), next = b_depth * tile_columns;
+  // Panels of B that are multiplied by every strip of A: as many as fit in half of the L2 cache.
+  int64_t group = std::max<int64_t>(4, gemm_group / (k * tile_columns)) * tile_columns;
+  for (int64_t first = 0; first < n; first += group) {
+    int64_t last = std::min(n, first + group);
+    for (int64_t i = 0; i < m; i += height) {
+      int64_t rows = std::min(height, m - i), j = first;
+      const float* x = a + i * a_down;
+      // Few rows take several panels at once: otherwise there are too few independent sums to hide the latency of a
+      // multiply-add.
+      int64_t panels = rows == 1 ? 4 : rows == 2 ? 2 : 1;
+      Strip many = rows == 1 ? strip<1, 4> : strip<2, 2>;
+      for (; panels > 1 && j + panels * tile_columns <= last; j += panels * tile_columns)
+        many(k, x, a_down, b + j * b_depth + b_from * tile_columns, next, c + i * c_down + j, c_down, tile_columns,
+             add);
+      for (Strip f = strips[static_cast<size_t>(rows - 1)]; j < last; j += tile_columns)
+        f(k, x, a_down, b + j * b_depth + b_from * tile_columns, next, c + i * c_down + j, c_down,
+          std::min(tile_columns, n - j), add);
+      if (end) finish_rows(rows, last - first, i, first, *end, c + i * c_down + first, c_down);
+    }
+  }
+}
+
+// ---- vectors ----
+
 // Dot products of `rows` rows with one vector, interleaved so that the vector is read once.
 template <int64_t rows>
 void dots(const float* HWY_RESTRICT x, int64_t k, const float* HWY_RESTRICT b, int64_t step, float* HWY_RESTRICT y) {
@@ -263,7 +370,14 @@ void vector(const float* x, int64_t x_step, int64_t k, GemmMatrix b, int64_t n, 
   }
 }
 
-Gemm functions() { return {tile_rows, tile_columns, pack_a, pack_b, multiply, vector}; }
+// Element [r, c] of A is stored at c + r * step.
+void copy_a(GemmMatrix from, int64_t rows, int64_t k, float* to, int64_t step) {
+  turn({from.data, from.right, from.down}, k, rows, to, step);
+}
+
+Gemm functions() {
+  return {tile_rows, tile_columns, pack_a, pack_b, multiply, copy_a, multiply_rows, finish_rows, vector};
+}
 
 }  // namespace
 Gemm gemm_functions() { return functions(); }

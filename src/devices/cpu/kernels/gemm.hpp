@@ -4,6 +4,7 @@
 // first, so that the innermost loop reads memory sequentially regardless of the strides of the matrices:
 //
 //   A: panels of `mr` rows, column by column: [m / mr][k][mr]. A last panel with fewer rows has only these: [k][rest].
+//      If its rows are contiguous, it is used where it lies (`multiply_rows`).
 //   B: panels of `nr` columns, row by row: [n / nr][k][nr], the last one padded with zeros.
 //
 // The caller divides C into blocks for the threads, and k into pieces of at most `gemm_depth`, so that the packed
@@ -14,15 +15,29 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "finish.hpp"
+
 namespace graft {
 
 inline constexpr int64_t gemm_depth = 320;    // of a piece of k: a panel of A fits in the L1 cache
 inline constexpr int64_t gemm_columns = 256;  // of a block of B: fits in the L2 cache
+// For rows of A where they lie: the depth of a piece of k, and the floats of B that stay in the L2 cache.
+inline constexpr int64_t gemm_row_depth = 768, gemm_group = 96 * 1024;
 
 // A strided matrix: distances in elements to the next row (`down`) and column.
 struct GemmMatrix {
   const float* data;
   int64_t down, right;
+};
+
+// What is done to a product: y = finish(product * scale + bias + sum).
+struct GemmEnd {
+  float scale = 1;
+  const float* bias = nullptr;  // one per column
+  const float* sum = nullptr;   // a matrix with contiguous rows, `sum_down` apart
+  int64_t sum_down = 0;
+  Finish finish;
+  bool empty() const { return scale == 1 && !bias && !sum && finish.kind == ActivationKind::none; }
 };
 
 struct Gemm {
@@ -35,6 +50,14 @@ struct Gemm {
   // `a_from` and `b_from`.
   void (*multiply)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_depth, int64_t a_from, const float* b,
                    int64_t b_depth, int64_t b_from, float* c, int64_t c_down, bool add);
+  // Makes the rows of A contiguous, `step` floats apart.
+  void (*copy_a)(GemmMatrix from, int64_t rows, int64_t k, float* to, int64_t step);
+  // The same as `multiply` with contiguous rows of A, `a_down` apart; `a` points to the first of the k columns. Then
+  // `end` is applied, unless it is null.
+  void (*multiply_rows)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_down, const float* b,
+                        int64_t b_depth, int64_t b_from, float* c, int64_t c_down, bool add, const GemmEnd* end);
+  // Applies `end` to a block of C that begins at row i and column j of its bias and sum.
+  void (*finish)(int64_t rows, int64_t columns, int64_t i, int64_t j, const GemmEnd& end, float* c, int64_t c_down);
   // y[j] = sum of x[i] * b[i, j]: vector times matrix, without packing.
   void (*vector)(const float* x, int64_t x_step, int64_t k, GemmMatrix b, int64_t n, float* y);
 };

@@ -81,6 +81,18 @@ HWY_INLINE V error_function(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(y, x));
 }
 
+template <class D, class V>
+HWY_INLINE V gelu_by_erf(D d, V x) {
+  const V half = hn::Mul(x, hn::Set(d, 0.5f));
+  return hn::Mul(half, hn::Add(hn::Set(d, 1.0f), error_function(d, hn::Mul(x, hn::Set(d, 0.70710678f)))));
+}
+// (1 + tanh(u)) / 2 is sigmoid(2u), which avoids cancellation.
+template <class D, class V>
+HWY_INLINE V gelu_by_tanh(D d, V x) {
+  const V bend = hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.044715f), hn::Set(d, 1.0f));
+  return hn::Mul(x, sigmoid(d, hn::Mul(hn::Mul(x, hn::Set(d, 1.59576912f)), bend)));
+}
+
 }  // namespace
 }  // namespace graft::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

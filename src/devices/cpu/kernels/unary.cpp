@@ -62,14 +62,8 @@ HWY_INLINE V elu(V x, UnaryNumbers n) {
 HWY_INLINE V erf(V x, UnaryNumbers) { return error_function(d, x); }
 HWY_INLINE V exp(V x, UnaryNumbers) { return exponential(d, x); }
 HWY_INLINE V floor(V x, UnaryNumbers) { return hn::CopySign(hn::Floor(x), x); }
-HWY_INLINE V gelu(V x, UnaryNumbers) {
-  return hn::Mul(hn::Mul(x, number(0.5f)), hn::Add(number(1.0f), error_function(d, hn::Mul(x, number(0.70710678f)))));
-}
-// (1 + tanh(u)) / 2 is sigmoid(2u), which avoids cancellation.
-HWY_INLINE V gelu_tanh(V x, UnaryNumbers) {
-  const V twice = hn::Mul(hn::Mul(x, number(1.59576912f)), hn::MulAdd(hn::Mul(x, x), number(0.044715f), number(1.0f)));
-  return hn::Mul(x, sigmoid(d, twice));
-}
+HWY_INLINE V gelu(V x, UnaryNumbers) { return gelu_by_erf(d, x); }
+HWY_INLINE V gelu_tanh(V x, UnaryNumbers) { return gelu_by_tanh(d, x); }
 HWY_INLINE V hard_sigmoid(V x, UnaryNumbers n) {
   return at_least(at_most(hn::MulAdd(x, number(n.a), number(n.b)), number(1.0f)), hn::Zero(d));
 }
