@@ -26,6 +26,7 @@ struct DepthwiseRow {
   float* y;  // of the output row, and likewise `sum`
   Finish finish;
   const float* zeros;  // [channels]
+  bool far;            // the image is not in the cache of the core
 };
 }  // namespace graft
 #endif
@@ -84,14 +85,24 @@ struct Inside {
   const float* x;
   int64_t line, step;
   HWY_INLINE const float* at(int64_t ty, int64_t j) const { return x + ty * line + j * step; }
+  // Fetches what the next row of results needs in addition.
+  template <int64_t stride>
+  HWY_INLINE void fetch(int64_t c) const {
+#pragma GCC unroll 2
+    for (int64_t i = 0; i < stride; ++i)
+#pragma GCC unroll 16
+      for (int64_t j = 0; j < stride * group; ++j) __builtin_prefetch(at(3 + i, j) + c, 0, 2);
+  }
 };
 struct Border {
   const float* table[3][2 * group + 1];
   HWY_INLINE const float* at(int64_t ty, int64_t j) const { return table[ty][j]; }
+  template <int64_t>
+  void fetch(int64_t) const {}
 };
 
 // `count` positions from `at` on, for all channels. Rows of taps [y0, y1) are inside the image.
-template <int64_t stride, class Elements, class Load, class Store>
+template <int64_t stride, bool far, class Elements, class Load, class Store>
 HWY_INLINE void group_vector(const DepthwiseRow& r, int64_t at, int64_t count, int64_t c, const Elements& x, int64_t y0,
                              int64_t y1, Load load, Store store) {
   const D d;
@@ -100,6 +111,11 @@ HWY_INLINE void group_vector(const DepthwiseRow& r, int64_t at, int64_t count, i
   V sums[group];
 #pragma GCC unroll 8
   for (int64_t i = 0; i < group; ++i) sums[i] = bias;
+  if (far) {
+    x.template fetch<stride>(c);
+#pragma GCC unroll 8
+    for (int64_t i = 0; i < group; ++i) __builtin_prefetch(r.y + (at + group + i) * r.channels + c, 1, 2);
+  }
   for (int64_t ty = y0; ty < y1; ++ty) {
     const float* w = r.w + ty * 3 * r.channels + c;
     const V weights[3] = {load(w), load(w + r.channels), load(w + 2 * r.channels)};
@@ -122,19 +138,19 @@ HWY_INLINE void group_vector(const DepthwiseRow& r, int64_t at, int64_t count, i
   }
 }
 
-template <int64_t stride, class Elements>
+template <int64_t stride, bool far, class Elements>
 void group_positions(const DepthwiseRow& r, int64_t at, int64_t count, const Elements& x) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   auto [y0, y1] = r.ay->taps(r.row);
   int64_t c = 0;
   for (; c + lanes <= r.channels; c += lanes)
-    group_vector<stride>(
+    group_vector<stride, far>(
         r, at, count, c, x, y0, y1, [&](const float* p) { return hn::LoadU(d, p); },
         [&](V v, float* p) { hn::StoreU(v, d, p); });
   if (c == r.channels) return;
   const auto n = static_cast<size_t>(r.channels - c);
-  group_vector<stride>(
+  group_vector<stride, far>(
       r, at, count, c, x, y0, y1, [&](const float* p) { return load_first(d, p, n); },
       [&](V v, float* p) { store_first(v, d, p, n); });
 }
@@ -147,7 +163,9 @@ void row_of_groups(const DepthwiseRow& r) {
   for (int64_t at = 0; at < ax.output; at += group) {
     int64_t count = std::min(group, ax.output - at), left = at * stride - ax.begin;
     if (left >= 0 && left + columns <= ax.input) {
-      group_positions<stride>(r, at, count, Inside{r.x + top * line + left * r.channels, line, r.channels});
+      Inside inside{r.x + top * line + left * r.channels, line, r.channels};
+      if (r.far) group_positions<stride, true>(r, at, count, inside);
+      else group_positions<stride, false>(r, at, count, inside);
       continue;
     }
     Border border;
@@ -156,7 +174,7 @@ void row_of_groups(const DepthwiseRow& r) {
         bool inside = left + j >= 0 && left + j < ax.input;
         border.table[ty][j] = inside ? r.x + (top + ty) * line + (left + j) * r.channels : r.zeros;
       }
-    group_positions<stride>(r, at, count, border);
+    group_positions<stride, false>(r, at, count, border);
   }
 }
 
@@ -230,6 +248,8 @@ void depthwise_run(Run& ctx, const FusedAttributes&, const DepthwiseState& s) {
   const float* sum = ctx.has_input(3) ? ctx.input(3).channels_last<const float>() : nullptr;
   float* y = out.channels_last<float>();
   auto run = HWY_DYNAMIC_DISPATCH(depthwise_row);
+  constexpr int64_t cached = 1 << 18;  // elements
+  const bool far = ay.input * ax.input * s.channels > cached;
   int64_t row = ax.output * s.channels, work = row * ay.kernel * ax.kernel;
   ctx.parallel_for(s.batch * ay.output, std::max<int64_t>(1, (1 << 17) / std::max<int64_t>(work, 1)),
                    [&](int64_t begin, int64_t end) {
@@ -237,7 +257,7 @@ void depthwise_run(Run& ctx, const FusedAttributes&, const DepthwiseState& s) {
                      std::fill(zeros, zeros + s.channels, 0.0f);
                      for (int64_t i = begin; i < end; ++i)
                        run({&ay, &ax, s.channels, i % ay.output, x + i / ay.output * ay.input * ax.input * s.channels,
-                            s.weights, bias, sum ? sum + i * row : nullptr, y + i * row, s.finish, zeros});
+                            s.weights, bias, sum ? sum + i * row : nullptr, y + i * row, s.finish, zeros, far});
                    });
 }
 
