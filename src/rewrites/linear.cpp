@@ -146,8 +146,8 @@ Value add_before(Rewrite& at) {
 
 Value fuse(Rewrite& at) {
   if (at.node().is("Multiply")) return multiply_behind(at);
-  Value v = multiply_before(at);
-  return v ? v : add_before(at);
+  Value v = add_before(at);  // first: otherwise the addend is divided by the factor
+  return v ? v : multiply_before(at);
 }
 
 }  // namespace

@@ -78,14 +78,31 @@ Value join(Rewrite& at) {
   return at.node().is("Multiply") ? join_multiply(at) : join_add(at);
 }
 
-// BatchNormInference after a layer that can absorb it  =>  x * scale + shift
+// Whether the layer that produces a value can absorb arithmetic with constants that follows it.
+bool absorbed_by_producer(const Value& x) {
+  NodeRef n = producer(x);
+  bool takes = is_convolution(n) || is_backprop(n) || n.is("MatMul") || n.is("Multiply") || n.is("Add");
+  if (!takes || !used_once(x)) return false;
+  return (!n.is("Multiply") && !n.is("Add")) || with_constant(n).second;
+}
+
+// The same for the only consumer of a value. A convolution with padding takes the factor, but not the addend.
+bool absorbed_by_consumer(const Value& y) {
+  std::vector<Consumer> all = consumers(y);
+  if (all.size() != 1 || all[0].input != 0 || !all[0].node.is("Convolution")) return false;
+  NodeRef n = all[0].node;
+  for (std::string_view pads : {"pads_begin", "pads_end"})
+    for (int64_t p : n.get<std::vector<int64_t>>(pads, {}))
+      if (p != 0) return false;
+  std::string mode = n.get<std::string>("auto_pad", "explicit");
+  return (mode == "explicit" || mode == "valid") && is_plain_constant(n.input(1));
+}
+
+// BatchNormInference next to a layer that can absorb it  =>  x * scale + shift
 Value open_batch_norm(Rewrite& at) {
   size_t data = at.node().opset() == "opset1" ? 2 : 0;
   Value x = at.input(data);
-  NodeRef n = producer(x);
-  bool takes = is_convolution(n) || is_backprop(n) || n.is("MatMul") || n.is("Multiply") || n.is("Add");
-  if (!takes || !used_once(x)) return {};
-  if ((n.is("Multiply") || n.is("Add")) && !with_constant(n).second) return {};
+  if (!absorbed_by_producer(x) && !absorbed_by_consumer(at.self())) return {};
   std::vector<Value> rest;
   for (size_t i = 0; i < 5; ++i)
     if (i != data) rest.push_back(at.input(i));
@@ -112,7 +129,7 @@ Definitions rewrite_multiply_add() {
                "rounded next")
           .visit({"Divide"}, divide_to_multiply),
       Pass("fuse_batch_norm")
-          .doc("replace a batch norm after a linear layer by a multiplication and an addition, to be folded into the "
+          .doc("replace a batch norm next to a linear layer by a multiplication and an addition, to be folded into the "
                "layer")
           .visit({"BatchNormInference"}, open_batch_norm),
       Pass("fuse_multiply_add")

@@ -137,6 +137,15 @@ void norm_block(const NormState& s, const float* x, int64_t columns, float* y) {
     for (; i < columns; ++i) y[i] = (x[i] - shift[i]) * scale[i];
   }
 }
+// A position of all channels, each with its factor and addend.
+void scale_channels(const float* x, int64_t n, const float* scale, const float* shift, float* y) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    hn::StoreU(hn::MulAdd(hn::LoadU(d, x + i), hn::LoadU(d, scale + i), hn::LoadU(d, shift + i)), d, y + i);
+  for (; i < n; ++i) y[i] = x[i] * scale[i] + shift[i];
+}
 void scale_line(const float* x, int64_t n, float scale, float shift, float* y) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -156,6 +165,7 @@ namespace {
 HWY_EXPORT(norm_line);
 HWY_EXPORT(norm_block);
 HWY_EXPORT(scale_line);
+HWY_EXPORT(scale_channels);
 
 void accept_f32(Accept& ctx) {
   for (size_t i = 0; i < ctx.inputs(); ++i)
@@ -248,11 +258,13 @@ void norm_run(Run& ctx, const NormState& s) {
 struct BatchNormState {
   size_t data = 0;
   double epsilon = 0;
+  bool last = false;  // the channels are the last axis in memory
 };
 // The position of the data differs between versions; the other inputs keep their order.
 template <size_t data_at>
 BatchNormState batch_norm_prepare(Prepare& ctx) {
-  return {data_at, ctx.attr<double>("epsilon")};
+  ctx.scratch(static_cast<size_t>(ctx.shape(data_at)[1].value()) * 2 * sizeof(float));
+  return {data_at, ctx.attr<double>("epsilon"), ctx.input_layout(data_at) == Layout::channels_last};
 }
 
 void batch_norm_run(Run& ctx, const BatchNormState& s) {
@@ -263,17 +275,27 @@ void batch_norm_run(Run& ctx, const BatchNormState& s) {
   for (size_t i = 0, r = 0; i < 5; ++i)
     if (i != s.data) rest[r++] = ctx.input(i).data<const float>();
   auto [gamma, beta, mean, variance] = rest;
+  int64_t plane = count_of(x.dims().subspan(2)), channels = x.dim(1);
+  float *scale = static_cast<float*>(ctx.scratch()), *shift = scale + channels;
+  for (int64_t c = 0; c < channels; ++c) {
+    double factor = double{gamma[c]} / std::sqrt(double{variance[c]} + s.epsilon);
+    scale[c] = static_cast<float>(factor), shift[c] = static_cast<float>(double{beta[c]} - double{mean[c]} * factor);
+  }
+  if (s.last) {
+    const float* from = x.channels_last<const float>();
+    float* to = y.channels_last<float>();
+    auto f = HWY_DYNAMIC_DISPATCH(scale_channels);
+    ctx.parallel_for(x.dim(0) * plane, std::max<int64_t>(1, 16384 / channels), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) f(from + i * channels, channels, scale, shift, to + i * channels);
+    });
+    return;
+  }
   const float* from = x.data<const float>();
   float* to = y.data<float>();
-  int64_t plane = count_of(x.dims().subspan(2)), channels = x.dim(1);
   auto f = HWY_DYNAMIC_DISPATCH(scale_line);
   ctx.parallel_for(x.dim(0) * channels, std::max<int64_t>(1, 16384 / plane), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      int64_t c = i % channels;
-      double scale = double{gamma[c]} / std::sqrt(double{variance[c]} + s.epsilon);
-      f(from + i * plane, plane, static_cast<float>(scale),
-        static_cast<float>(double{beta[c]} - double{mean[c]} * scale), to + i * plane);
-    }
+    for (int64_t i = begin; i < end; ++i)
+      f(from + i * plane, plane, scale[i % channels], shift[i % channels], to + i * plane);
   });
 }
 
@@ -285,6 +307,7 @@ Kernel norm_kernel(std::string_view type, std::string_view opset) {
 }  // namespace
 
 Definitions cpu_normalize() {
+  constexpr Layout last = Layout::channels_last, plain = Layout::plain;
   return {
       norm_kernel<mvn2_state>("MVN", "opset2"),
       norm_kernel<mvn6_state>("MVN", "opset6"),
@@ -292,10 +315,12 @@ Definitions cpu_normalize() {
       Kernel("CPU", "channels_f32")
           .of("BatchNormInference", "opset1")
           .accept(accept_f32)
+          .layouts({{{plain}, {plain}}, {{plain, plain, last, plain}, {last}}})
           .run(batch_norm_prepare<2>, batch_norm_run),
       Kernel("CPU", "channels_f32")
           .of("BatchNormInference", "opset5")
           .accept(accept_f32)
+          .layouts({{{plain}, {plain}}, {{last, plain}, {last}}})
           .run(batch_norm_prepare<0>, batch_norm_run),
   };
 }
