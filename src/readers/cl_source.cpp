@@ -1,5 +1,8 @@
 #include "readers/cl_source.hpp"
 
+#include <algorithm>
+#include <span>
+
 #include "base/text.hpp"
 
 namespace graft {
@@ -86,7 +89,120 @@ std::vector<Found> kernels(std::string_view source) {
   return out;
 }
 
+// Qualifiers do not count as types.
+void add_word(ClArgument& a, std::string_view word) {
+  static constexpr std::string_view spaces[] = {"global", "local", "constant", "private"};
+  static constexpr std::string_view other[] = {"const", "volatile", "restrict", "__restrict", "__restrict__", "signed"};
+  for (std::string_view s : spaces)
+    if (word == s || (word.starts_with("__") && word.substr(2) == s)) {
+      a.space = s;
+      return;
+    }
+  for (std::string_view o : other)
+    if (word == o) return;
+  static constexpr std::string_view whole[] = {"char", "short", "int", "long"};
+  if (a.type.empty()) a.type = word;
+  else if (a.type == "unsigned" && std::find(std::begin(whole), std::end(whole), word) != std::end(whole))
+    a.type = text("u", word);
+  else a.name = word;
+}
+
+// One parameter, from its tokens.
+ClArgument parameter(std::span<const std::string_view> t) {
+  ClArgument a{"", "", "private", false};
+  for (std::string_view word : t)
+    if (word == "*" || word == "[") a.pointer = true;
+    else if (is_word(word[0])) add_word(a, word);
+  if (a.type == "unsigned") a.type = "uint";
+  return a;
+}
+
+class HalfSyntax {
+ public:
+  explicit HalfSyntax(std::string_view source) : s_(source) {}
+
+  std::string removed() {
+    for (bool line_start = true; i_ < s_.size();) {
+      char c = s_[i_];
+      if (c == '#' && line_start && enables_half()) i_ = end_of_line();
+      else if (s_.substr(i_, 2) == "//") copy(end_of_line());
+      else if (s_.substr(i_, 2) == "/*") copy(after(s_.find("*/", i_ + 2), 2));
+      else if (c == '"' || c == '\'') copy(end_of_string());
+      else if (is_word(c) || (c == '.' && is_digit(i_ + 1))) word();
+      else copy(i_ + 1);
+      line_start = c == '\n' || (line_start && (c == ' ' || c == '\t' || c == '\r'));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  bool is_digit(size_t i) const { return i < s_.size() && s_[i] >= '0' && s_[i] <= '9'; }
+  size_t end_of_line() const { return std::min(s_.find('\n', i_), s_.size()); }
+  size_t after(size_t found, size_t length) const { return found == s_.npos ? s_.size() : found + length; }
+  size_t end_of_string() const {
+    size_t end = i_ + 1;
+    while (end < s_.size() && s_[end] != s_[i_] && s_[end] != '\n') end += s_[end] == '\\' ? 2 : 1;
+    return std::min(end + 1, s_.size());
+  }
+  bool enables_half() const {
+    std::string_view line = s_.substr(i_, end_of_line() - i_);
+    return line.find("pragma") != line.npos && line.find("cl_khr_fp16") != line.npos;
+  }
+  void copy(size_t end) {
+    out_ += s_.substr(i_, end - i_);
+    i_ = end;
+  }
+  void word() {
+    bool number = s_[i_] == '.' || is_digit(i_);
+    size_t end = i_ + 1;
+    auto goes_on = [&](char c) {
+      return is_word(c) || (number && (c == '.' || ((c == '+' || c == '-') && (s_[end - 1] | 32) == 'e')));
+    };
+    while (end < s_.size() && goes_on(s_[end])) ++end;
+    std::string_view w = s_.substr(i_, end - i_);
+    bool hex = w.size() > 1 && w[0] == '0' && (w[1] | 32) == 'x';
+    if (!number || hex || (w.back() | 32) != 'h') return copy(end);
+    std::string_view digits = w.substr(0, w.size() - 1);
+    out_ += text("((half)", digits, digits.find_first_of(".eE") == digits.npos ? ".0f)" : "f)");
+    i_ = end;
+  }
+
+  std::string_view s_;
+  std::string out_;
+  size_t i_ = 0;
+};
+
 }  // namespace
+
+std::optional<ClFunction> cl_function(std::string_view source, std::string_view name) {
+  std::vector<std::string_view> t = tokens(source);
+  for (size_t i = 0; i + 1 < t.size(); ++i) {
+    if (t[i] != name || t[i + 1] != "(") continue;
+    ClFunction out;
+    size_t first = i + 2, start = first, k = first;
+    for (int depth = 1; k < t.size(); ++k) {
+      depth += t[k] == "(" || t[k] == "[" ? 1 : t[k] == ")" || t[k] == "]" ? -1 : 0;
+      if (depth != 0 && !(depth == 1 && t[k] == ",")) continue;
+      if (k > start || t[k] == ",") out.arguments.push_back(parameter(std::span(t).subspan(start, k - start)));
+      start = k + 1;
+      if (depth == 0) break;
+    }
+    if (k + 1 >= t.size() || t[k + 1] != "{") continue;  // a call, or a declaration
+    if (out.arguments.size() == 1 && out.arguments[0].type == "void" && !out.arguments[0].pointer)
+      out.arguments.clear();
+    if (k > first) out.parameters = std::string(t[first].data(), t[k].data());
+    return out;
+  }
+  return std::nullopt;
+}
+
+bool cl_mentions(std::string_view source, std::string_view word) {
+  for (std::string_view t : tokens(source))
+    if (t == word) return true;
+  return false;
+}
+
+std::string without_half_syntax(std::string_view source) { return HalfSyntax(source).removed(); }
 
 std::optional<std::vector<std::string>> kernel_arguments(std::string_view source, std::string_view function) {
   for (Found& f : kernels(source))

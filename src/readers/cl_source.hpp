@@ -1,4 +1,4 @@
-// Finds kernel functions in OpenCL sources, without a compiler.
+// Finds functions in OpenCL sources, without a compiler.
 #pragma once
 
 #include <optional>
@@ -12,5 +12,25 @@ namespace graft {
 std::optional<std::vector<std::string>> kernel_arguments(std::string_view source, std::string_view function);
 // All kernels that a source defines.
 std::vector<std::string> kernel_functions(std::string_view source);
+
+struct ClArgument {
+  std::string name;
+  std::string type;   // the word without qualifiers, "half8"; "unsigned" counts as "uint"
+  std::string space;  // "global", "local", "constant" or "private"
+  bool pointer = false;
+};
+struct ClFunction {
+  std::string parameters;  // as written, without the parentheses
+  std::vector<ClArgument> arguments;
+};
+// A function that the source defines, kernel or not; none if there is no definition of this name.
+std::optional<ClFunction> cl_function(std::string_view source, std::string_view name);
+
+// Whether a word occurs in the code.
+bool cl_mentions(std::string_view source, std::string_view word);
+
+// The source for a compiler that knows half only as another type with this name: literals such as 0.5h become casts,
+// and the directive that enables half, which it would complain about, becomes empty. Lines stay where they are.
+std::string without_half_syntax(std::string_view source);
 
 }  // namespace graft

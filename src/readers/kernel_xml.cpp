@@ -15,6 +15,8 @@ using pugi::xml_attribute;
 using pugi::xml_node;
 using Words = std::vector<std::string>;
 
+const Words vpu_formats = {"BFYX", "BYXF", "FYX", "YXF", "BF", "ANY"};
+
 class KernelXmlReader {
  public:
   KernelXmlReader(std::string_view xml, const std::string& file, const KernelXmlLimits& limits)
@@ -26,14 +28,16 @@ class KernelXmlReader {
     std::vector<KernelDescription> out;
     for (xml_node n : elements(doc)) {
       if (name_of(n) != "CustomLayer") broken(n, "expected <CustomLayer>, got <", n.name(), ">");
-      out.push_back(layer(n));
+      KernelDescription d = layer(n);
+      if (int64_t stage = d.stages[0].stage; d.stages.size() == 1 && stage > 0) add_stage(n, d, stage, out);
+      else out.push_back(std::move(d));
     }
+    for (const KernelDescription& d : out) check_buffers(d);
     if (out.empty()) throw_user(source_.file(), ": the file has no <CustomLayer> element");
     return out;
   }
 
  private:
-  size_t line_of(xml_node n) const { return source_.line_of(n); }
   template <class... Parts>
   [[noreturn]] void broken(xml_node n, const Parts&... parts) const {
     source_.broken(n, parts...);
@@ -121,7 +125,7 @@ class KernelXmlReader {
   KernelDescription layer(xml_node n) {
     device_ = KernelDevice::gpu;
     KernelDescription out;
-    out.line = line_of(n);
+    out.line = source_.line_of(n), out.at = source_.place_of(n);
     out.layer = required(n, "name");
     std::string type = required(n, "type");
     if (type == "SimpleGPU") device_ = KernelDevice::gpu;
@@ -210,7 +214,7 @@ class KernelXmlReader {
   void gpu_kernel(xml_node n, KernelStage& s) {
     check_attributes(n, {"entry"});
     s.entry = required(n, "entry");
-    s.line = line_of(n);
+    s.at = source_.place_of(n);
     std::vector<xml_node> children = elements(n);
     check_children(children, {"Source", "Define"});
     sources(children, s);
@@ -228,7 +232,7 @@ class KernelXmlReader {
   KernelArgument gpu_argument(xml_node n) {
     static const Words formats = {"BFYX", "BYXF", "FYXB", "YXFB", "ANY"};
     KernelArgument a;
-    a.line = line_of(n);
+    a.at = source_.place_of(n);
     if (name_of(n) == "Data") {
       check_attributes(n, {"arg-index", "name"});
       a.kind = KernelArgument::Kind::data;
@@ -258,9 +262,9 @@ class KernelXmlReader {
     for (const KernelArgument& a : s.arguments) {
       auto i = static_cast<size_t>(a.index);
       if (i >= seen.size())
-        throw_user(source_.file(), ':', a.line, ": arg-index: expected 0 to ", seen.size() - 1,
+        throw_user(source_.file(), ':', a.at, ": arg-index: expected 0 to ", seen.size() - 1,
                    ", one per argument, got ", i);
-      if (seen[i]) throw_user(source_.file(), ':', a.line, ": arg-index ", i, " is a duplicate");
+      if (seen[i]) throw_user(source_.file(), ':', a.at, ": arg-index ", i, " is a duplicate");
       seen[i] = true;
     }
     if (seen.empty()) broken(buffers, "<Buffers> describes no argument");
@@ -272,8 +276,10 @@ class KernelXmlReader {
     check_attributes(n, {"name", "type", "version", "stage", "max-shaves"});
     std::vector<xml_node> children = elements(n);
     check_children(children, {"Where", "Kernel", "Parameters", "WorkSizes"});
-    if (xml_node where = single(children, "Where"))
-      for (xml_attribute a : where.attributes()) out.where.emplace_back(a.name(), a.value());
+    if (xml_node where = single(children, "Where")) {
+      no_children(where);
+      for (xml_attribute a : where.attributes()) out.where.emplace_back(a.name(), required(where, a.name()));
+    }
     for (xml_node k : children)
       if (name_of(k) == "Kernel") out.stages.push_back(vpu_kernel(k, children));
     if (out.stages.empty()) broken(n, "<CustomLayer> '", out.layer, "' has no <Kernel>");
@@ -281,15 +287,38 @@ class KernelXmlReader {
               [](const KernelStage& a, const KernelStage& b) { return a.stage < b.stage; });
     for (size_t i = 0; i < out.stages.size() && out.stages.size() > 1; ++i)
       if (out.stages[i].stage != static_cast<int64_t>(i))
-        throw_user(source_.file(), ':', out.stages[i].line, ": stage: expected ", i, ", got ", out.stages[i].stage,
+        throw_user(source_.file(), ':', out.stages[i].at, ": stage: expected ", i, ", got ", out.stages[i].stage,
                    "; stages count from 0 without gaps");
+  }
+
+  // Before 2020.4, each stage was a layer of its own, with the same name.
+  void add_stage(xml_node n, KernelDescription& d, int64_t stage, std::vector<KernelDescription>& all) const {
+    auto before = std::find_if(all.rbegin(), all.rend(),
+                               [&](const KernelDescription& o) { return o.device == d.device && o.layer == d.layer; });
+    size_t count = before == all.rend() ? 0 : before->stages.size();
+    if (stage != static_cast<int64_t>(count))
+      broken(n, "stage: expected ", count, ", got ", stage, "; stages count from 0 without gaps");
+    if (!d.where.empty() && d.where != before->where) broken(n, "<Where>: expected that of stage 0 of '", d.layer, "'");
+    before->stages.push_back(std::move(d.stages[0]));
+  }
+
+  // A stage reads only buffers that an earlier stage has written.
+  void check_buffers(const KernelDescription& d) const {
+    std::vector<int64_t> written;
+    for (const KernelStage& s : d.stages) {
+      for (const KernelArgument& a : s.arguments)
+        if (a.type == "input_buffer" && std::find(written.begin(), written.end(), *a.port) == written.end())
+          throw_user(source_.file(), ':', a.at, ": no stage before this one has an output_buffer ", *a.port);
+      for (const KernelArgument& a : s.arguments)
+        if (a.type == "output_buffer") written.push_back(*a.port);
+    }
   }
 
   // Before 2020.4, Parameters and WorkSizes were beside the kernel instead of inside.
   KernelStage vpu_kernel(xml_node n, const std::vector<xml_node>& siblings) {
     check_attributes(n, {"entry", "stage", "max-shaves"});
     KernelStage s;
-    s.line = line_of(n);
+    s.at = source_.place_of(n);
     s.entry = required(n, "entry");
     bool several =
         std::count_if(siblings.begin(), siblings.end(), [&](xml_node k) { return name_of(k) == "Kernel"; }) > 1;
@@ -320,14 +349,14 @@ class KernelXmlReader {
     Words seen;
     for (const KernelArgument& a : s.arguments) {
       if (std::find(seen.begin(), seen.end(), a.name) != seen.end())
-        throw_user(source_.file(), ':', a.line, ": arg-name '", a.name, "' is a duplicate");
+        throw_user(source_.file(), ':', a.at, ": arg-name '", a.name, "' is a duplicate");
       seen.push_back(a.name);
     }
   }
 
   KernelArgument vpu_argument(xml_node n) {
     KernelArgument a;
-    a.line = line_of(n);
+    a.at = source_.place_of(n);
     a.name = required(n, "arg-name");
     no_children(n);
     if (name_of(n) == "Tensor") vpu_tensor(n, a);
@@ -349,11 +378,12 @@ class KernelXmlReader {
   }
 
   void vpu_tensor(xml_node n, KernelArgument& a) {
-    static const Words formats = {"BFYX", "BYXF", "FYX", "YXF", "BF", "ANY"};
-    check_attributes(n, {"arg-name", "type", "port-index", "format", "dim", "size"});
+    check_attributes(n, {"arg-name", "type", "port-index", "format", "dim", "size", "source"});
     a.type = one_of(n, "type", {"input", "output", "input_buffer", "output_buffer", "data"}, true);
-    a.port = integer(n, "port-index", true);
-    a.format = format_of(n, formats);
+    a.port = integer(n, "port-index", a.type != "data" || !n.attribute("source"));
+    a.format = format_of(n, vpu_formats);
+    if (a.type == "data" && n.attribute("source")) a.source = required(n, "source");
+    else if (n.attribute("source")) broken(n, "the attribute 'source' requires type data");
     if (a.type.ends_with("_buffer")) buffer_size(n, a);
     else if (n.attribute("size")) broken(n, "the attribute 'size' requires type input_buffer or output_buffer");
   }
@@ -366,6 +396,7 @@ class KernelXmlReader {
       broken(n, "<Data>: expected either 'source' or 'dim', got ", n.attribute("source") ? "both" : "neither");
     if ((a.type == "data") != static_cast<bool>(n.attribute("source")))
       broken(n, "<Data> of type ", a.type, " has no attribute '", a.type == "data" ? "source" : "dim", "'");
+    if (n.attribute("format")) format_of(n, vpu_formats);
     if (a.type == "data") a.source = required(n, "source");
     else buffer_size(n, a);
   }

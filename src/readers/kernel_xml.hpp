@@ -26,10 +26,10 @@ struct KernelArgument {
   std::string name;                            // VPU: name of the argument. GPU: of the weights of a Data element
   std::string type, format;                    // type: input, output, internal, input_buffer, ..., int, float
   std::optional<int64_t> port;                 // of the layer, or number of the buffer
-  std::string source;                          // of weights and scalars
+  std::string source;                          // of weights and scalars (VPU)
   std::string size;                            // formula, of a buffer
   std::optional<std::pair<bool, size_t>> dim;  // tensor that B, F, Y, X of the formula refer to: is input, port
-  size_t line = 0;
+  std::string at;                              // "LINE:COLUMN"
 };
 
 struct KernelStage {
@@ -41,7 +41,7 @@ struct KernelStage {
   std::pair<bool, size_t> dim{false, 0};   // tensor that B, F, Y, X refer to: is input, port
   std::string options;                     // of the compiler
   int64_t stage = 0, most_shaves = 0;      // VPU
-  size_t line = 0;
+  std::string at;                          // "LINE:COLUMN"
 };
 
 struct KernelDescription {
@@ -49,6 +49,7 @@ struct KernelDescription {
   KernelDevice device = KernelDevice::gpu;
   std::vector<std::pair<std::string, std::string>> where;  // VPU: conditions on parameters of the layer
   std::vector<KernelStage> stages;                         // in order; one for the GPU
+  std::string at;                                          // "LINE:COLUMN"
   size_t line = 0;
 };
 

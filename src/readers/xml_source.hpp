@@ -1,4 +1,5 @@
-// An XML file with the lines of its elements, for errors: what readers of XML files that people write share.
+// An XML file with the lines and columns of its elements, for errors: what readers of XML files that people write
+// share.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +23,16 @@ class XmlSource {
     if (xml_.size() > most_bytes) throw_user(file_, ": expected at most ", most_bytes, " bytes, got ", xml_.size());
     for (size_t at = 0; (at = xml_.find('\n', at)) != xml_.npos; ++at) line_ends_.push_back(at);
     pugi::xml_parse_result parsed = doc.load_buffer(xml_.data(), xml_.size(), pugi::parse_default, pugi::encoding_utf8);
-    if (!parsed) throw_user(file_, ':', line_at(parsed.offset), ": invalid XML: ", to_lower(parsed.description()));
+    if (!parsed) throw_user(file_, ':', place_at(parsed.offset), ": invalid XML: ", to_lower(parsed.description()));
   }
 
   size_t line_of(pugi::xml_node n) const { return line_at(n.offset_debug()); }
+  // "LINE:COLUMN" of an element.
+  std::string place_of(pugi::xml_node n) const { return place_at(n.offset_debug() - 1); }
 
   template <class... Parts>
   [[noreturn]] void broken(pugi::xml_node n, const Parts&... parts) const {
-    throw_user(file_, ':', line_of(n), ": ", parts...);
+    throw_user(file_, ':', place_of(n), ": ", parts...);
   }
 
   void check_attributes(pugi::xml_node n, const std::vector<std::string>& known) const {
@@ -60,6 +63,11 @@ class XmlSource {
   size_t line_at(ptrdiff_t offset) const {
     auto at = static_cast<size_t>(std::max<ptrdiff_t>(offset, 0));
     return 1 + static_cast<size_t>(std::lower_bound(line_ends_.begin(), line_ends_.end(), at) - line_ends_.begin());
+  }
+  std::string place_at(ptrdiff_t offset) const {
+    auto at = static_cast<size_t>(std::max<ptrdiff_t>(offset, 0));
+    size_t line = line_at(offset), start = line > 1 ? line_ends_[line - 2] + 1 : 0;
+    return text(line, ":", at - std::min(at, start) + 1);
   }
 
   std::string_view xml_;

@@ -47,6 +47,7 @@ struct DeviceProperty {
   std::string name;                                   // in capitals: "CONFIG_FILE"
   std::string fallback;                               // its value until it is set
   void (*check)(const std::string& value) = nullptr;  // throws on a value that it cannot have
+  bool custom_layers = false;                         // the value is a file of custom layers, which are loaded
 };
 
 // Time spent in one operation over all runs of an execution.
@@ -86,6 +87,8 @@ class Device {
   // Whether programs use tensors where they are, in host memory; otherwise they copy their inputs and outputs.
   virtual bool uses_host_memory() const { return true; }
   virtual std::vector<DeviceProperty> properties() const { return {}; }
+  // The device that runs the operations which this one has no kernel for; empty: none.
+  virtual std::string fallback() const { return ""; }
   // One entry per node id of the graph, whose types and shapes are inferred.
   virtual std::vector<Support> query(const Graph& graph, const Registry& registry,
                                      const CompileOptions& options) const = 0;

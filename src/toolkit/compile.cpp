@@ -83,7 +83,9 @@ class Preparation {
       Unfolded left;
       p.phases = d ? PassPhases::compiling : PassPhases::others;
       p.device = d ? parse_device(d->name()).name : "";
-      p.is_kept = is_kept;
+      std::set<std::string> named = configured(graph, d);
+      if (named.empty()) p.is_kept = is_kept;
+      else p.is_kept = [&](const std::string& name) { return named.count(name) > 0 || (is_kept && is_kept(name)); };
       p.unfolded = &left;
       for (PassEffect& e : run_passes(graph, *origin.registry, p))
         if (e.changes > 0) effects.push_back(std::move(e));
@@ -92,6 +94,20 @@ class Preparation {
     };
   }
   Preparation(const Preparation&) = delete;
+
+  // Layers whose kernels the user has named: they are not merged into others.
+  std::set<std::string> configured(const Graph& graph, const Device* only) const {
+    std::set<std::string_view> types;
+    for (const auto& d : devices)
+      for (const SourceKernelDef& k : origin.registry->source_kernels(d->name()))
+        if (k.record->flags & GRAFT_SOURCE_KERNEL_CONFIGURED && (!only || only == d.get()))
+          types.insert(view(k.record->op));
+    std::set<std::string> out;
+    if (types.empty()) return out;
+    for (NodeId id : graph.topological_order())
+      if (types.count(graph[id].type)) out.insert(graph[id].name);
+    return out;
+  }
 
   // Whether the device passes parts of the graph on to others.
   bool splits() const { return device->name() != devices[0]->name(); }
@@ -108,6 +124,14 @@ class Preparation {
  private:
   PassOptions passes_;
 };
+
+// Devices that run custom layers only, without any.
+void report_idle(const Registry& registry, const DeviceList& used) {
+  for (const auto& d : used)
+    if (std::string rest = d->fallback(); !rest.empty() && registry.source_kernels(d->name()).empty())
+      log_warning("no custom layers are loaded for ", d->name(), ": all operations run on ", rest,
+                  "; -c FILE.xml loads some");
+}
 
 // Kernels that the user has named, for another device or for operations that the model does not have.
 void report_unused(const Core::State& core, const Registry& registry, const DeviceList& used, const Graph& graph) {
@@ -144,6 +168,7 @@ std::shared_ptr<CompiledModel::State> compiled(const Core::State& core, const st
     if (how.optimize && made.device->wants_passes()) how.optimize(graph, made.device.get(), {});
     how.optimize = {};
   }
+  report_idle(*s->registry, made.devices);
   report_unused(core, *s->registry, made.devices, graph);
   s->program = made.device->compile(std::move(graph), *s->registry, how);
   s->passes = std::move(made.effects);

@@ -9,6 +9,7 @@
 #include "devices/opencl/custom_layer.hpp"
 #include "devices/opencl/opencl.hpp"
 #include "devices/reference/reference.hpp"
+#include "devices/vpu/vpu.hpp"
 #include "schema/lint.hpp"
 #include "toolkit/border.hpp"
 #include "toolkit/built_ins.hpp"
@@ -21,6 +22,7 @@ namespace graft {
 Core::State::State() {
   devices.push_back(make_cpu_device());
   devices.push_back(make_opencl_device());
+  devices.push_back(make_vpu_device());
   devices.push_back(make_reference_device());
   publish(registry_of({}), {});
 }

@@ -5,6 +5,7 @@
 
 #include "base/request.hpp"
 #include "base/text.hpp"
+#include "devices/vpu/vpu.hpp"
 
 namespace graft {
 namespace {
@@ -15,10 +16,17 @@ bool is_word(std::string_view s) {
   return !s.empty() && std::all_of(s.begin(), s.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
+// The name that a device has here.
+std::string current_device_name(std::string_view given) {
+  for (std::string_view alias : vpu_aliases)
+    if (given == alias) return std::string(vpu_name);
+  return std::string(given);
+}
+
 DeviceName parse_single(std::string_view given, const std::string& whole) {
   size_t dot = given.find('.');
   DeviceName out;
-  out.name = given.substr(0, dot);
+  out.name = current_device_name(given.substr(0, dot));
   if (dot != given.npos) out.id = given.substr(dot + 1);
   if (!is_word(out.name) || (dot != given.npos && !is_word(out.id)))
     throw RequestError(text("expected a device, got '", given, "'", given == whole ? "" : text(" in '", whole, "'")),

@@ -4,6 +4,7 @@
 
 #include "base/request.hpp"
 #include "base/text.hpp"
+#include "devices/opencl/custom_layer.hpp"
 #include "toolkit/border.hpp"
 #include "toolkit/device_name.hpp"
 #include "toolkit/state.hpp"
@@ -109,7 +110,11 @@ DeviceProperty find_property(const DeviceList& devices, const DeviceName* device
 
 DeviceList Core::State::devices_of(const std::string& given) const {
   DeviceName name = parse_device(given);
-  if (name.name != hetero_name) return {find_device(devices, name)};
+  if (name.name != hetero_name) {
+    DeviceList out{find_device(devices, name)};
+    if (std::string rest = out[0]->fallback(); !rest.empty()) out.push_back(find_device(devices, {rest, "", {}}));
+    return out;
+  }
   if (name.list.empty())
     if (std::string list = property(std::string(hetero_name), priorities); !list.empty())
       name = parse_device(text(hetero_name, ":", list));
@@ -123,7 +128,7 @@ DeviceList Core::State::devices_of(const std::string& given) const {
 
 std::shared_ptr<const Device> Core::State::device(const std::string& given) const {
   DeviceList list = devices_of(given);
-  if (parse_device(given).name != hetero_name) return list[0];
+  if (parse_device(given).name != hetero_name && list.size() == 1) return list[0];
   return make_hetero_device(std::move(list));
 }
 
@@ -135,7 +140,10 @@ std::vector<std::pair<std::string, std::string>> Core::unavailable_devices() con
   return out;
 }
 std::string Core::device_description(const std::string& device) const {
-  return at_border([&] { return s_->device(device)->description(); });
+  return at_border([&] {
+    DeviceName name = parse_device(device);
+    return name.name == hetero_name ? s_->device(device)->description() : find_device(s_->devices, name)->description();
+  });
 }
 
 // ---- properties ----
@@ -148,7 +156,7 @@ void Core::State::set(const std::string& device, const Properties& given) {
       throw RequestError(text("expected one device, got '", device, "'"), "properties are set for each device");
     if (name->name != hetero_name) find_device(devices, *name);
   }
-  Properties checked;
+  Properties checked, layer_files;
   for (const auto& [key, value] : given) {
     DeviceProperty p = find_property(devices, name ? &*name : nullptr, current_name(key));
     as_request([&] {
@@ -160,10 +168,29 @@ void Core::State::set(const std::string& device, const Properties& given) {
         throw RequestError(text("property ", key, ": ", e.message()), e.hint());
       }
     });
+    if (p.custom_layers) layer_files[p.name] = value;
     checked[p.name] = value;
   }
+  for (const auto& [property, path] : layer_files) load_layers(name ? name->text() : "", property, path);
   std::lock_guard lock(mutex_);
   for (auto& [key, value] : checked) properties_[name ? name->text() : ""][key] = std::move(value);
+}
+
+// The file takes the place of the one that the property named before.
+void Core::State::load_layers(const std::string& device, const std::string& property, const std::string& path) {
+  std::shared_ptr<const Records> fresh = path.empty() ? nullptr : open_custom_layers(path);
+  std::optional<ExtensionId> before;
+  {
+    std::lock_guard lock(mutex_);
+    if (auto node = layer_files_.extract({device, property})) before = node.mapped();
+    for (const auto& [key, id] : layer_files_)
+      if (before && id == *before) before.reset();  // another property names it, too
+  }
+  if (before) remove(*before);
+  if (!fresh) return;
+  ExtensionId id = add(fresh);
+  std::lock_guard lock(mutex_);
+  layer_files_[{device, property}] = id;
 }
 
 std::optional<std::string> Core::State::property_set(const std::string& device, const std::string& name) const {

@@ -41,6 +41,7 @@ struct Core::State {
  private:
   static std::shared_ptr<const Registry> registry_of(const std::vector<Added>& added);
   std::optional<std::string> property_set(const std::string& device, const std::string& name) const;
+  void load_layers(const std::string& device, const std::string& property, const std::string& path);
   void publish(std::shared_ptr<const Registry> registry, std::vector<Added> added);
   std::mutex changing_;       // held while a new registry is built
   mutable std::mutex mutex_;  // guards what follows
@@ -48,6 +49,8 @@ struct Core::State {
   std::vector<Added> added_;
   uint64_t last_id_ = 0;
   std::map<std::string, Properties> properties_;  // by device; "" for all
+  // Loaded through properties that name files of custom layers, by device and property.
+  std::map<std::pair<std::string, std::string>, ExtensionId> layer_files_;
 };
 
 // How a model was read; never changes.

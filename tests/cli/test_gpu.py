@@ -186,7 +186,7 @@ class Faults(Gpu):
         self.fails("<Buffers> describes 0 outputs, the operation has 1", xml=layer("Cos", "cosine", "c.cl", tensor(0, "input") + tensor(1, "input"), sizes=""), source=good)
 
     def test_files(self):
-        self.fails("layers.xml:2: cannot open", "nowhere.cl", xml=layer("Cos", "cosine", "nowhere.cl", ONE_TO_ONE))
+        self.fails("layers.xml:2:3: cannot open", "nowhere.cl", xml=layer("Cos", "cosine", "nowhere.cl", ONE_TO_ONE))
         self.fails("<Data> arguments are not supported", xml=layer("Cos", "cosine", "c.cl", ONE_TO_ONE + '<Data arg-index="2" name="weights"/>'), source="")
         self.fails("expected <CustomLayer>, got <Layer>", xml="<Layer/>")
 

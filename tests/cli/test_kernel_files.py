@@ -5,6 +5,7 @@
 """
 import glob
 import json
+import re
 import shutil
 import subprocess
 import unittest
@@ -130,6 +131,19 @@ VPU_ERRORS = [
     ('dim="input,0" size="X*2"', 'dim="input,0" source="weights" size="X*2"', "17: <Data>: expected either 'source' or 'dim', got both"),
     ('type="local_data" dim="input,0" size="X*2"', 'type="local_data" source="weights"', "17: <Data> of type local_data has no attribute 'dim'"),
     ('arg-name="dst"', 'arg-name="acc"', "16: arg-name 'acc' is a duplicate"),
+    ('size="&gt;=3"', 'size=""', "2: the attribute 'size' of <Where> is empty"),
+    ('type="input_buffer" port-index="0"', 'type="input_buffer" port-index="1"', "15: no stage before this one has an output_buffer 1"),
+    ('<Source filename="first.cl"/>', "", "3: <Kernel> has no <Source>"),
+    ('type="input" port-index="0"', 'type="input"', "6: <Tensor> has no attribute 'port-index'"),
+    ('type="input" port-index="0"', 'type="input" port-index="0" source="weights"', "6: the attribute 'source' requires type data"),
+    ('type="MVCL"', 'type="MVLC"', "1: attribute 'type': expected SimpleGPU or MVCL, got 'MVLC'"),
+]
+# Stages as layers of their own, before 2020.4.
+OLD_VPU_ERRORS = [
+    ('max-shaves="1"', 'stage="1"', "1: stage: expected 0, got 1; stages count from 0 without gaps"),
+    ('max-shaves="1"', 'max-shaves="many"', "1: attribute 'max-shaves': expected a number from 0, got 'many'"),
+    ("<worksizes", "<worksize", "8: unexpected <worksize> in <CustomLayer>, did you mean <WorkSizes>?"),
+    ("<parameters>", "<parameters><buffer arg-name=\"a\"/>", "3: unexpected <buffer> in <parameters>, expected one of Tensor, Data, Scalar"),
 ]
 
 
@@ -156,13 +170,26 @@ class KernelFiles(ExtgenCase):
                 self.write("k.xml", whole.replace(old, new, 2 if old == "Kernel" else 1))
                 r = self.extgen("check", "k.xml")
                 self.assertEqual(r.returncode, 2, r.all)
-                self.assertIn("error: k.xml:" + message, r.stderr)
+                line, _, rest = message.partition(": ")
+                self.assertRegex(r.stderr, "error: k\\.xml:%s:[0-9]+: %s" % (line, re.escape(rest)))
 
     def test_gpu_errors(self):
         self.errors(GPU, GPU_ERRORS)
 
     def test_vpu_errors(self):
         self.errors(VPU, VPU_ERRORS)
+        self.errors(OLD_VPU, OLD_VPU_ERRORS)
+
+    def test_columns(self):
+        self.write("k.xml", VPU.replace('entry="first" ', ""))
+        self.assertIn("error: k.xml:3:3: <Kernel> has no attribute 'entry'", self.extgen("check", "k.xml").stderr)
+        self.write("k.xml", '<CustomLayer name="a" type="MVCL" version="1"><Kernel entry="b"></Kernel></CustomLayer>')
+        self.assertIn("error: k.xml:1:47: <Kernel> has no <Source>", self.extgen("check", "k.xml").stderr)
+
+    def test_compiled_kernels_are_checked_by_their_source(self):
+        self.write("second.cl", "__kernel void second(__global float* acc, __global half* dst, __local half* line) { }")
+        self.write("k.xml", VPU)
+        self.assertIn("error: k.xml:18:7: kernel 'second' has no argument 'w'", self.extgen("check", "k.xml").stderr)
 
     def test_hostile(self):
         self.write("k.xml", "<CustomLayer>" * 200000)

@@ -46,7 +46,7 @@ class Assigning {
         throw Error(ErrorKind::unsupported,
                     text("layer ", describe(g_[id]), " cannot run on ", it->second, ": ", s.reason),
                     "remove its affinity, or choose a device that supports it");
-      out_[id] = {device, s.reason};
+      out_[id] = {device, s.reason, ""};
     }
   }
 
@@ -59,7 +59,7 @@ class Assigning {
     for (const auto& [name, nodes] : users) {
       Assignment common = first(nodes);
       if (common.device == no_device) continue;
-      for (NodeId id : nodes) out_[id] = {common.device, answer(common.device, id).reason};
+      for (NodeId id : nodes) out_[id] = {common.device, answer(common.device, id).reason, common.declined};
     }
   }
 
@@ -70,10 +70,10 @@ class Assigning {
       const Support* problem = nullptr;
       for (NodeId id : nodes)
         if (const Support& s = answer(d, id); !s.supported && !problem) problem = &s;
-      if (!problem) return {d, answer(d, nodes[0]).reason};
+      if (!problem) return {d, answer(d, nodes[0]).reason, declined};
       declined += text(declined.empty() ? "" : "; ", devices_[d]->name(), ": ", problem->reason);
     }
-    return {no_device, declined};
+    return {no_device, declined, ""};
   }
 
   const Graph& g_;

@@ -46,6 +46,20 @@ bool may_have_state(const Graph& g, const Registry& registry) {
   return false;
 }
 
+// Kernels that the user has named, and that did not take a node.
+void report_passed_over(const Graph& g, const Registry& registry, const DeviceList& devices,
+                        const std::vector<Assignment>& assigned) {
+  for (NodeId id : g.topological_order()) {
+    if (assigned[id].declined.empty()) continue;
+    const OpDef& op = definition(registry, g[id]);
+    for (size_t d = 0; d < assigned[id].device; ++d)
+      for (const SourceKernelDef& k : registry.source_kernels(op, devices[d]->name()))
+        if (k.record->flags & GRAFT_SOURCE_KERNEL_CONFIGURED)
+          log_warning("the custom layer of '", k.source->title(), "' is not used for ", describe(g[id]), ": ",
+                      assigned[id].declined);
+  }
+}
+
 class HeteroProgram final : public Program {
  public:
   HeteroProgram(Graph graph, const Registry& registry, const DeviceList& devices, const CompileOptions& options);
@@ -208,6 +222,7 @@ HeteroProgram::HeteroProgram(Graph graph, const Registry& registry, const Device
   optimize_whole(graph_, devices, options);
   std::vector<Assignment> assigned = assign_devices(graph_, registry, devices, options);
   require_assigned(graph_, devices, assigned);
+  report_passed_over(graph_, registry, devices, assigned);
   std::vector<size_t> device_of;
   for (const Assignment& a : assigned) device_of.push_back(a.device);
 

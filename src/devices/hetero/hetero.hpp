@@ -21,6 +21,7 @@ inline constexpr size_t no_device = SIZE_MAX;
 struct Assignment {
   size_t device = no_device;  // in the list
   std::string reason;         // the kernel's name, or why no device supports the node
+  std::string declined{};     // why devices before it in the list do not support the node
 };
 
 // Whether a node goes with its producers or consumers.

@@ -6,14 +6,13 @@
 #include <graft/source_kernel.hpp>
 
 #include "base/file.hpp"
-#include "base/log.hpp"
 #include "base/text.hpp"
-#include "readers/kernel_xml.hpp"
+#include "devices/opencl/opencl.hpp"
+#include "devices/vpu/layer.hpp"
+#include "readers/kernel_sources.hpp"
 
 namespace graft {
 namespace {
-
-constexpr size_t largest_source = size_t{64} << 20;
 
 struct CustomLayer {
   std::string file;
@@ -37,13 +36,13 @@ void check_outputs(const CustomLayer& layer, const Emit& ctx) {
   std::sort(ports.begin(), ports.end());
   ports.erase(std::unique(ports.begin(), ports.end()), ports.end());
   if (ports.size() != ctx.outputs())
-    fail(layer.file, ":", layer.what.line, ": <Buffers> describes ", ports.size(), " outputs, the operation has ",
+    fail(layer.file, ":", layer.what.at, ": <Buffers> describes ", ports.size(), " outputs, the operation has ",
          ctx.outputs());
 }
 
 size_t internal_buffer(const CustomLayer& layer, const KernelArgument& a, Emit& ctx) {
   int64_t count = ctx.work_size(a.size);
-  if (count <= 0) fail(layer.file, ":", a.line, ": expected a positive size of the buffer, got ", count);
+  if (count <= 0) fail(layer.file, ":", a.at, ": expected a positive size of the buffer, got ", count);
   return ctx.scratch(static_cast<size_t>(count) * static_cast<size_t>(bits_of(ctx.type(0))) / 8);
 }
 
@@ -52,7 +51,7 @@ std::vector<size_t> sizes(const CustomLayer& layer, const std::vector<std::strin
   std::vector<size_t> out;
   for (const std::string& f : formulas) {
     int64_t v = ctx.work_size(f, of_input, port);
-    if (v < 0) fail(layer.file, ":", layer.what.line, ": expected a work size of at least 0, got ", f, " = ", v);
+    if (v < 0) fail(layer.file, ":", layer.what.at, ": expected a work size of at least 0, got ", f, " = ", v);
     out.push_back(static_cast<size_t>(v));
   }
   return out;
@@ -89,17 +88,11 @@ CustomLayer load_layer(const std::string& file, KernelDescription d) {
   CustomLayer out{file, std::move(d), {}};
   for (const KernelArgument& a : out.stage().arguments)
     if (a.kind == KernelArgument::Kind::data)
-      throw Error(ErrorKind::unsupported, text(file, ":", a.line, ": <Data> arguments are not supported"),
+      throw Error(ErrorKind::unsupported, text(file, ":", a.at, ": <Data> arguments are not supported"),
                   "weights are inputs of the operation: <Tensor type=\"input\" port-index=\"...\">");
-  for (const std::string& name : out.stage().sources) {
-    std::string folder = folder_of(file);
-    std::string path = name.starts_with('/') || folder.empty() ? name : text(folder, "/", name);
-    try {
-      out.sources.push_back({read_text_file(path, largest_source), path});
-    } catch (const Error& e) {
-      throw Error(ErrorKind::io, text(file, ":", out.stage().line, ": ", e.message()));
-    }
-  }
+  std::optional<std::vector<KernelText>> files = read_kernel_sources(file, out.stage());
+  if (!files) throw_user(file, ":", out.stage().at, ": expected OpenCL source, got a compiled kernel");
+  for (KernelText& f : *files) out.sources.push_back({std::move(f.text), std::move(f.file)});
   return out;
 }
 
@@ -121,17 +114,18 @@ std::shared_ptr<const Records> open_custom_layers(const std::string& path) {
         if (ec) throw_io("cannot open '", path, "': ", ec.message());
         auto* all = new CustomLayers;
         all->name = stem_of(full);
+        std::vector<KernelDescription> for_vpu;
         for (KernelDescription& d : read_kernel_xml(path)) {
-          if (d.device != KernelDevice::gpu) {
-            log_warning(path, ":", d.line, ": the custom layer '", d.layer,
-                        "' of type MVCL is not used: there is no VPU");
+          if (d.device == KernelDevice::vpu) {
+            for_vpu.push_back(std::move(d));
             continue;
           }
           auto layer = std::make_shared<const CustomLayer>(load_layer(path, std::move(d)));
-          SourceKernel kernel("GPU", "custom_layer");
+          SourceKernel kernel(gpu_name, "custom_layer");
           kernel.of(layer->what.layer).configured().emit([layer](Emit& ctx) { emit_layer(*layer, ctx); });
           all->kernels.push_back(std::move(kernel));
         }
+        for (SourceKernel& k : load_vpu_layers(path, std::move(for_vpu))) all->kernels.push_back(std::move(k));
         for (SourceKernel& k : all->kernels) all->records.push_back(k.seal());
         graft_extension& e = all->extension;
         e.size = sizeof e, e.abi_version = GRAFT_ABI_VERSION;

@@ -1,4 +1,4 @@
-// Custom layers for the GPU from an .xml file (type SimpleGPU), as source kernels.
+// Custom layers for GPU (type SimpleGPU) and VPU (type MVCL) from an .xml file, as source kernels.
 #pragma once
 
 #include "schema/registry.hpp"

@@ -11,24 +11,6 @@ namespace {
 
 constexpr std::string_view format_names[] = {"BFYX", "BYXF", "YXFB", "FYXB"};
 
-std::string_view element_name(DType type) {
-  switch (type) {
-    case DType::i8: return "char";
-    case DType::u8:
-    case DType::boolean: return "uchar";
-    case DType::i16: return "short";
-    case DType::u16: return "ushort";
-    case DType::i32: return "int";
-    case DType::u32: return "uint";
-    case DType::i64: return "long";
-    case DType::u64: return "ulong";
-    case DType::f16: return "half";
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-    default: throw_unsupported("custom layers have no elements of ", type);
-  }
-}
-
 // #define NAME (int []){ 1,2, } with its companions.
 template <class List>
 std::string array_macro(const std::string& name, const List& values) {
@@ -41,7 +23,7 @@ std::string array_macro(const std::string& name, const List& values) {
 std::string tensor_macros(const std::string& name, const Info& info, int32_t format) {
   std::vector<int64_t> dims = bfyx_dims(info.shape.values());
   std::vector<int64_t> none(4, 0);
-  return text(array_macro(name + "_DIMS", dims), "#define ", name, "_TYPE ", element_name(info.type), "\n#define ",
+  return text(array_macro(name + "_DIMS", dims), "#define ", name, "_TYPE ", cl_element_name(info.type), "\n#define ",
               name, "_FORMAT_", format_names[format], "\n", array_macro(name + "_LOWER_PADDING", none),
               array_macro(name + "_UPPER_PADDING", none), array_macro(name + "_PITCHES", bfyx_pitches(dims, format)),
               "#define ", name, "_OFFSET 0\n");
@@ -77,6 +59,24 @@ double dimension(const NodeContext& node, std::string_view name, std::string_vie
 }
 
 }  // namespace
+
+std::string_view cl_element_name(DType type) {
+  switch (type) {
+    case DType::i8: return "char";
+    case DType::u8:
+    case DType::boolean: return "uchar";
+    case DType::i16: return "short";
+    case DType::u16: return "ushort";
+    case DType::i32: return "int";
+    case DType::u32: return "uint";
+    case DType::i64: return "long";
+    case DType::u64: return "ulong";
+    case DType::f16: return "half";
+    case DType::f32: return "float";
+    case DType::f64: return "double";
+    default: throw_unsupported("custom layers have no elements of ", type);
+  }
+}
 
 std::vector<int64_t> bfyx_dims(std::span<const int64_t> dims) {
   if (dims.size() > 4) throw_unsupported("custom layers have at most 4 dimensions, got ", dims.size());

@@ -45,6 +45,8 @@ void check_element_type(const OpenclMachine& machine, DType type);
 
 // ---- for emit.cpp: the conventions of custom layers (custom_layer_macros.cpp) ----
 
+// "float", "half", ...
+std::string_view cl_element_name(DType type);
 // B, F, Y, X of a shape of at most four dimensions, filled up with ones at the end.
 std::vector<int64_t> bfyx_dims(std::span<const int64_t> dims);
 // Distances between neighbors along B, F, Y, X.

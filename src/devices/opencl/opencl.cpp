@@ -11,10 +11,17 @@ namespace {
 
 class OpenclDevice final : public Device {
  public:
-  std::string name() const override { return "GPU"; }
+  explicit OpenclDevice(OpenclRules rules) : rules_(std::move(rules)) {}
+  std::string name() const override { return rules_.name; }
   std::string description() const override {
     OpenclMachine& m = machine();
-    return text(m.name(), ", ", m.version());
+    return text(rules_.title, m.name(), ", ", m.version());
+  }
+  std::string fallback() const override { return rules_.fallback; }
+  std::vector<DeviceProperty> properties() const override {
+    std::vector<DeviceProperty> out;
+    for (const std::string& p : rules_.layer_properties) out.push_back({p, "", nullptr, true});
+    return out;
   }
   bool uses_host_memory() const override { return false; }
   std::optional<Error> unavailable() const override {
@@ -23,7 +30,7 @@ class OpenclDevice final : public Device {
   }
   std::unique_ptr<Program> compile(Graph graph, const Registry& registry,
                                    const CompileOptions& options) const override {
-    return std::make_unique<OpenclProgram>(std::move(graph), registry, machine(), name(), options);
+    return std::make_unique<OpenclProgram>(std::move(graph), registry, machine(), rules_, options);
   }
   std::vector<Support> query(const Graph& graph, const Registry& registry,
                              const CompileOptions& options) const override {
@@ -35,7 +42,9 @@ class OpenclDevice final : public Device {
       try {
         out[id] = {true, supported(copy, id, registry, inference, options)};
       } catch (const Error& e) {
-        if (e.kind() == ErrorKind::internal) throw;
+        // What the user has configured is wrong, and not to be passed over.
+        bool wrong = e.kind() != ErrorKind::unsupported && is_configured(copy[id], registry);
+        if (e.kind() == ErrorKind::internal || wrong) throw;
         out[id] = {false, e.message()};
       }
     }
@@ -56,6 +65,8 @@ class OpenclDevice final : public Device {
     for (const Output& o : n.outputs) check_element_type(machine(), o.info.type);
     if (n.is("Parameter") || n.is("Result") || n.is("Constant")) return "";
     const OpDef& op = definition(registry, n);
+    if (!rules_.fallback.empty() && !registry.has_kernel(op, name()))
+      throw_unsupported("no custom layer for ", op.name(), " is loaded");
     if (is_constant(g, id, op, inference)) return "";
     if (op.record->decomposition.size && !registry.has_kernel(op, name()))
       return decomposed(g, id, op, registry, options);
@@ -68,6 +79,12 @@ class OpenclDevice final : public Device {
     if (known) emit_node(machine(), name(), node, choice);
     else accept_node(name(), node, choice);
     return choice.kernel;
+  }
+  bool is_configured(const Node& n, const Registry& registry) const {
+    const OpDef* op = registry.find(n.type, n.opset);
+    for (const SourceKernelDef& k : op ? registry.source_kernels(*op, name()) : std::vector<SourceKernelDef>())
+      if (k.record->flags & GRAFT_SOURCE_KERNEL_CONFIGURED) return true;
+    return false;
   }
   static bool is_constant(const Graph& g, NodeId id, const OpDef& op, Inference& inference) {
     if (op.has(GRAFT_OP_SINK) || g[id].outputs.empty()) return false;
@@ -86,10 +103,14 @@ class OpenclDevice final : public Device {
       if (!inside[p].supported) throw_unsupported(parts[p].type, " of its decomposition: ", inside[p].reason);
     return "decomposed";
   }
+
+  OpenclRules rules_;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> make_opencl_device() { return std::make_unique<OpenclDevice>(); }
+std::unique_ptr<Device> make_opencl_device(OpenclRules rules) {
+  return std::make_unique<OpenclDevice>(std::move(rules));
+}
 
 }  // namespace graft

@@ -27,7 +27,21 @@ void report_declined(const std::vector<SourceKernelDef>& kernels, const Choice& 
                   choice.declined[i].second);
 }
 
-void check_kernel(const OpenclMachine& machine, const OpenclBinary& program, const OpenclLaunch& l) {
+// Local memory that the source declares, and that of arguments.
+void check_local_memory(const OpenclMachine& machine, cl::Kernel kernel, const OpenclLaunch& l, size_t most) {
+  uint64_t bytes = 0;
+  if (cl::api().get_work_group_info(kernel, machine.device(), cl::kernel_local_memory, sizeof bytes, &bytes, nullptr) !=
+      cl::success)
+    return;
+  for (const graft_argument& a : l.arguments)
+    if (a.kind == GRAFT_ARGUMENT_LOCAL) bytes += static_cast<uint64_t>(a.i);
+  most = std::min(most, machine.local_memory());
+  if (bytes > most)
+    throw_user("the kernel '", l.entry, "' uses ", bytes, " bytes of local memory in a work group, expected at most ",
+               most);
+}
+
+void check_kernel(const OpenclMachine& machine, const OpenclBinary& program, const OpenclLaunch& l, size_t most_local) {
   int32_t code = 0;
   cl::OwnedKernel kernel(cl::api().create_kernel(program.get(), l.entry.c_str(), &code));
   if (code == cl::invalid_kernel_name) throw_user("the source defines no kernel '", l.entry, "'");
@@ -37,14 +51,7 @@ void check_kernel(const OpenclMachine& machine, const OpenclBinary& program, con
             "counting arguments");
   if (count != l.arguments.size())
     throw_user("the kernel '", l.entry, "' has ", count, " arguments, but ", l.arguments.size(), " are described");
-  uint64_t local = 0, requested = 0;
-  for (const graft_argument& a : l.arguments)
-    if (a.kind == GRAFT_ARGUMENT_LOCAL) requested += static_cast<uint64_t>(a.i);
-  if (cl::api().get_work_group_info(kernel.get(), machine.device(), cl::kernel_local_memory, sizeof local, &local,
-                                    nullptr) == cl::success &&
-      local + requested > machine.local_memory())
-    throw_user("the kernel '", l.entry, "' needs ", local + requested, " bytes of local memory, ", machine.name(),
-               " has ", machine.local_memory());
+  check_local_memory(machine, kernel.get(), l, most_local);
   size_t most = 0, items = 1;
   if (cl::api().get_work_group_info(kernel.get(), machine.device(), cl::kernel_work_group_size, sizeof most, &most,
                                     nullptr) != cl::success)
@@ -57,9 +64,14 @@ void check_kernel(const OpenclMachine& machine, const OpenclBinary& program, con
 
 }  // namespace
 
-OpenclProgram::OpenclProgram(Graph graph, const Registry& registry, OpenclMachine& machine, std::string device,
+OpenclProgram::OpenclProgram(Graph graph, const Registry& registry, OpenclMachine& machine, const OpenclRules& rules,
                              CompileOptions options)
-    : graph_(std::move(graph)), registry_(registry), machine_(machine), device_(std::move(device)), options_(options) {
+    : graph_(std::move(graph)),
+      registry_(registry),
+      machine_(machine),
+      device_(rules.name),
+      local_memory_(rules.local_memory),
+      options_(options) {
   decompose(graph_, registry_, devices_);
   std::vector<Info> inputs;
   for (NodeId id : graph_.parameters()) inputs.push_back(graph_.info({id, 0}));
@@ -189,7 +201,7 @@ void OpenclProgram::build(OpenclPlan& out, std::vector<OpenclWork>& works) {
       if (l.empty()) continue;
       compiling(n, l.entry, [&] {
         auto program = machine_.build(l.source, l.options);
-        check_kernel(machine_, *program, l);
+        check_kernel(machine_, *program, l, local_memory_);
         launches.push_back({std::move(program), std::move(l)});
       });
     }

@@ -4,6 +4,7 @@
 #include <list>
 
 #include "devices/opencl/emit.hpp"
+#include "devices/opencl/opencl.hpp"
 #include "runtime/planning.hpp"
 
 namespace graft {
@@ -21,7 +22,7 @@ struct OpenclPlan {
 
 class OpenclProgram final : public Program {
  public:
-  OpenclProgram(Graph graph, const Registry& registry, OpenclMachine& machine, std::string device,
+  OpenclProgram(Graph graph, const Registry& registry, OpenclMachine& machine, const OpenclRules& rules,
                 CompileOptions options);
 
   std::unique_ptr<Execution> create_execution() override;
@@ -53,6 +54,7 @@ class OpenclProgram final : public Program {
   OpenclMachine& machine_;
   std::string device_;
   std::vector<std::string> devices_{device_};
+  size_t local_memory_;  // most bytes of a work group
   CompileOptions options_;
   Packs packs_;
   std::mutex mutex_;
