@@ -226,7 +226,7 @@ class Mapping(Teaching):
         self.bad("convert", self.net, "-k", self.path("none.xml"), *out, said="file not found", status=1)
         self.bad("convert", self.net, "--enable_flattening_nested_params", *out, said="-k FILE", status=1)
         broken = self.write("broken.xml", MAPPING.replace('hasParam="true"', 'hasParam="maybe"'))
-        self.bad("convert", self.net, "-k", broken, *out, said="broken.xml:4:5: hasParam of 'passing': expected true or false, got 'maybe'")
+        self.bad("convert", self.net, "-k", broken, *out, said="broken.xml:4:3: hasParam of 'passing': expected true or false, got 'maybe'")
         self.assertFalse(os.path.exists(self.path("ir")))
 
 
