@@ -471,6 +471,8 @@ typedef struct graft_host {
   /* The value of a formula of work sizes, "X*Y" or "(B*F+7)/8*8", where B, F, Y, X are the dimensions of an input or of
    * an output. */
   graft_status (*work_size)(graft_node*, graft_str formula, int32_t of_input, size_t port, int64_t* value);
+  /* In `emit` of a source kernel, instead of launches: the formula of an element-wise operation. */
+  graft_status (*set_formula)(graft_node*, const graft_formula*);
 } graft_host;
 
 /* What every host provides: the table of the first release. Test later fields against `size` before use. */

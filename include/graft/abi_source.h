@@ -1,7 +1,8 @@
 /* Kernels as source text (OpenCL C), part of the C ABI; its rules are in abi.h.
  *
  * A source kernel looks at a node (types, shapes, attributes, constants) and adds launches: a function of a source, its
- * arguments and the number of work items. The device compiles the source once and runs the launches in order.
+ * arguments and the number of work items. The device compiles the source once and runs the launches in order. For an
+ * element-wise operation it may give a formula instead.
  */
 #ifndef GRAFT_ABI_SOURCE_H
 #define GRAFT_ABI_SOURCE_H
@@ -70,6 +71,28 @@ typedef struct graft_launch {
 #define GRAFT_LAUNCH_MIN_SIZE (offsetof(graft_launch, local) + 3 * sizeof(uint64_t))
 
 enum {
+  GRAFT_FORMULA_DOUBLE = 1 /* REAL is double, whatever the types are */
+};
+
+/* An element-wise operation as a formula: element i of output 0 from the elements i of the inputs. The device writes
+ * the kernel around it, and computes a chain of such operations in one.
+ *
+ * The text is OpenCL C. x0, x1, ... are elements of the inputs as REAL: float, or double where one of the types is f64;
+ * truth values are 0 and 1. Types are boolean and floating-point numbers of at least 16 bits. */
+typedef struct graft_formula {
+  uint32_t size;
+  uint32_t flags;
+  graft_str functions;    /* definitions of functions that the text below calls */
+  graft_str statements;   /* declarations that `result` uses; may be empty */
+  graft_str result;       /* an expression */
+  const int64_t* strides; /* null: inputs broadcast as in NumPy. Else for each input and each dimension of the output:
+                           * the distance in elements between neighbors */
+  size_t stride_count;
+  size_t input_count; /* how many of the inputs the formula uses */
+} graft_formula;
+#define GRAFT_FORMULA_MIN_SIZE (offsetof(graft_formula, input_count) + sizeof(size_t))
+
+enum {
   GRAFT_SOURCE_KERNEL_CONFIGURED = 1 /* named by the user: a warning says why it is not used */
 };
 
@@ -83,7 +106,7 @@ typedef struct graft_source_kernel {
   graft_str name;                                         /* shown by explain */
   void* user;                                             /* passed to the functions below */
   graft_status (*accept)(struct graft_node*, void* user); /* null: accepts everything. Declines by fail(UNSUPPORTED) */
-  graft_status (*emit)(struct graft_node*, void* user);   /* calls host->add_launch; may decline, too */
+  graft_status (*emit)(struct graft_node*, void* user);   /* calls host->add_launch or host->set_formula; may decline, too */
 } graft_source_kernel;
 #define GRAFT_SOURCE_KERNEL_MIN_SIZE (offsetof(graft_source_kernel, emit) + sizeof(void*))
 

@@ -174,14 +174,31 @@ Rows<n> elementwise_prepare(Prepare& ctx, const A&) {
   return prepare_rows<n>(ctx);
 }
 
-#if GRAFT_HAS_SIMD
-
-// A formula is tried with vectors if its parameters are `auto`.
+// A formula is tried with other types than numbers if its parameters are `auto`.
 template <class F>
-concept VectorFormula = !requires {
+concept GenericFormula = !requires {
   &F::operator();
 }
 &&!requires { F::is_scalar; };
+
+// Inputs that formulas are tried with: numbers of both signs and many sizes, in many combinations.
+template <size_t n>
+constexpr auto formula_samples() {
+  constexpr float sizes[] = {0.00137f, 0.0113f, 0.113f, 0.37f, 0.71f, 1.13f, 1.9f, 3.3f, 5.7f, 9.1f, 15.3f, 27.7f};
+  constexpr size_t kinds = 2 * std::size(sizes), count = n == 1 ? kinds : 4 * kinds;
+  std::array<std::array<float, count>, n> x{};
+  for (size_t i = 0; i < n; ++i)
+    for (size_t k = 0; k < count; ++k) {
+      size_t which = (i == 0 ? k : i == 1 ? k * 5 + k / kinds : k * 7 + 3 * (k / kinds)) % kinds;
+      x[i][k] = sizes[which / 2] * (which % 2 ? -1.0f : 1.0f);
+    }
+  return x;
+}
+
+#if GRAFT_HAS_SIMD
+
+template <class F>
+concept VectorFormula = GenericFormula<F>;
 
 template <size_t n>
 using RangeFunction = void (*)(const void* attributes, const std::array<const float*, n>& x,
@@ -217,21 +234,15 @@ struct VectorState {
 // the type of x, for example.
 template <size_t n, class F, class A>
 void compare_with_floats(const A& a, RangeFunction<n> range) {
-  constexpr float sizes[] = {0.00137f, 0.0113f, 0.113f, 0.37f, 0.71f, 1.13f, 1.9f, 3.3f, 5.7f, 9.1f, 15.3f, 27.7f};
-  constexpr int64_t kinds = 2 * std::size(sizes), count = n == 1 ? kinds : 4 * kinds;
-  float x[n][count], y[count];
+  constexpr auto x = formula_samples<n>();
+  constexpr auto count = static_cast<int64_t>(x[0].size());
+  float y[count];
   std::array<const float*, n> from;
   std::array<int64_t, n> step;
-  for (size_t i = 0; i < n; ++i) {
-    for (int64_t k = 0; k < count; ++k) {
-      int64_t which = (i == 0 ? k : i == 1 ? k * 5 + k / kinds : k * 7 + 3 * (k / kinds)) % kinds;
-      x[i][k] = sizes[which / 2] * (which % 2 ? -1.0f : 1.0f);
-    }
-    from[i] = x[i], step[i] = 1;
-  }
+  for (size_t i = 0; i < n; ++i) from[i] = x[i].data(), step[i] = 1;
   range(&a, from, step, y, count);
   [&]<size_t... i>(std::index_sequence<i...>) {
-    for (int64_t k = 0; k < count; ++k) {
+    for (size_t k = 0; k < x[0].size(); ++k) {
       auto expected = static_cast<float>(apply<F>(a, x[i][k]...));
       bool same = expected == y[k] || (std::isnan(expected) && std::isnan(y[k]));
       if (!same && !(std::fabs(expected - y[k]) <= 1e-4f * std::fabs(expected)))

@@ -30,7 +30,7 @@
 #include "raw_pass.hpp"
 #include "rule.hpp"
 #include "shapes.hpp"
-#include "source_kernel.hpp"
+#include "trace.hpp"
 
 namespace [[gnu::visibility("hidden")]] graft {
 
@@ -215,7 +215,9 @@ class OpOf : public Op {
     k.of(view(op_.name), *opset_);
     for (SourceKernel& old : source_kernels)
       if (old.same_slot(k)) return old = std::move(k), *this;
-    source_kernels.push_back(std::move(k));
+    // What the author wrote for the device comes before what is derived from the formula.
+    bool last = source_kernels.empty() || !source_kernels.back().same_slot(detail::formula_kernel());
+    source_kernels.insert(source_kernels.end() - (last ? 0 : 1), std::move(k));
     return *this;
   }
   // Adds an import rule (rule.hpp) with this operation as its target.
@@ -230,13 +232,16 @@ class OpOf : public Op {
   //   op("Cube", "acme").elementwise([](auto x) { return x * x * x; })
   //
   // x is a double, int64_t or uint64_t; on the CPU a float, and a vector of floats (simd.hpp) if the parameters are
-  // `auto`. Write the formula so that it compiles for all of them, or wrap it in `scalar` to do without vectors.
+  // `auto`. Then it is also run once with a type that records what is computed (trace.hpp), from which the kernel of
+  // the GPU is written. Write the formula so that it compiles for all of them, or wrap it in `scalar` to do without
+  // vectors and the GPU.
   template <size_t n = 1, class F>
   OpOf& elementwise(F) {
     if (inputs_.empty()) inputs(n == 1 ? "x" : n == 2 ? "a, b" : "a, b, c");
     op_.flags |= GRAFT_OP_ELEMENTWISE | GRAFT_OP_IN_PLACE;
     if (!op_.infer) infer(detail::broadcast_infer<A>);
     reference(detail::elementwise_reference<n, F, A>);
+    if constexpr (detail::GenericFormula<F>) opencl(detail::traced_kernel<n, F, A>());
     if constexpr (detail::VectorFormula<F>)
       kernel(Kernel("CPU", "vector_f32")
                  .accept(detail::accept_f32)
@@ -253,6 +258,7 @@ class OpOf : public Op {
     if (inputs_.empty()) inputs(n == 1 ? "x" : "a, b");
     op_.flags |= GRAFT_OP_ELEMENTWISE;
     infer(detail::compare_infer<A>);
+    if constexpr (detail::GenericFormula<F>) opencl(detail::traced_kernel<n, F, A>());
     return reference(detail::elementwise_reference<n, F, A>);
   }
 

@@ -25,6 +25,10 @@
 //   }
 //   SourceKernel("GPU", "sum_rows").of("ReduceSum", "opset1").accept(only_last_axis).emit(emit_sum)
 //
+// An element-wise operation gives a formula, and the device writes the kernel (ElementFormula below):
+//
+//   void emit_softplus(Emit& ctx) { ctx.formula({.result = "log1p(exp(x0))"}); }
+//
 // Sources are compiled once per content and device. A kernel declines like any other: `accept` and `emit` throw with
 // `unsupported`.
 #pragma once
@@ -67,6 +71,14 @@ struct Launch {
   std::vector<Argument> arguments;
   std::vector<size_t> global, local;  // work items in 1 to 3 dimensions; no local ones: the device chooses
   bool macros = false;                // define the macros of custom layers
+};
+
+// An element-wise operation in OpenCL C, over x0, x1, ... of type REAL; see graft_formula in abi_source.h.
+struct ElementFormula {
+  std::string functions{}, statements{}, result{};
+  bool in_double = false;                       // REAL is double, whatever the types are
+  std::optional<size_t> inputs{};               // how many of them it uses; empty: all
+  std::vector<std::vector<int64_t>> strides{};  // per input; none: they broadcast as in NumPy
 };
 
 namespace detail {
@@ -132,6 +144,19 @@ class Emit : public Accept {
     for (size_t i = 0; i < l.global.size() && !empty; ++i) raw.global[i] = l.global[i];
     for (size_t i = 0; i < l.local.size() && !empty; ++i) raw.local[i] = l.local[i];
     check(host->add_launch(n_, &raw));
+  }
+  // Instead of launches: what an element of the output is.
+  void formula(const ElementFormula& f) {
+    if (host->size < offsetof(graft_host, set_formula) + sizeof(void*)) unsupported("this host takes no formulas");
+    std::vector<int64_t> strides;
+    for (const std::vector<int64_t>& s : f.strides) strides.insert(strides.end(), s.begin(), s.end());
+    graft_formula raw{};
+    raw.size = sizeof raw;
+    raw.flags = f.in_double ? GRAFT_FORMULA_DOUBLE : 0;
+    raw.functions = str(f.functions), raw.statements = str(f.statements), raw.result = str(f.result);
+    raw.input_count = f.inputs.value_or(inputs());
+    if (!f.strides.empty()) raw.strides = strides.data(), raw.stride_count = strides.size();
+    check(host->set_formula(n_, &raw));
   }
   // Memory that the launches of this node share; the result is for Argument::scratch.
   size_t scratch(size_t bytes) {

@@ -32,10 +32,12 @@ struct Record {
   std::deque<ImportRule> imports;
   std::deque<std::vector<graft_named_value>> conditions;
   std::deque<graft_kernel> kernels;
+  std::deque<graft_source_kernel> source_kernels;
   std::vector<const graft_attr*> attr_pointers;
   std::vector<const graft_port*> inputs, outputs;
   std::vector<const graft_op*> ops;
   std::vector<const graft_kernel*> kernel_pointers;
+  std::vector<const graft_source_kernel*> source_kernel_pointers;
   std::vector<const graft_rule*> rule_pointers;
   std::vector<const graft_pass*> passes;
   std::vector<const graft_raw_pass*> raw_passes;
@@ -53,6 +55,7 @@ struct Record {
     e.rules = rule_pointers.data(), e.rule_count = rule_pointers.size();
     e.passes = passes.data(), e.pass_count = passes.size();
     e.raw_passes = raw_passes.data(), e.raw_pass_count = raw_passes.size();
+    e.source_kernels = source_kernel_pointers.data(), e.source_kernel_count = source_kernel_pointers.size();
   }
 
   graft_str keep(std::string s) { return str(texts.emplace_back(std::move(s))); }
@@ -399,6 +402,17 @@ void add_kernel(Record& r, const char* device, const char* name, decltype(graft_
   r.kernel_pointers.push_back(&r.kernels.emplace_back(k));
 }
 
+// What runs on devices that compile sources.
+void add_formula(Record& r) {
+  graft_source_kernel k{};
+  k.size = sizeof k;
+  k.op = r.op.name, k.opset = r.op.opset;
+  k.device = str("GPU"), k.name = str("formula");
+  k.user = &r;
+  k.emit = traced_emit;
+  r.source_kernel_pointers.push_back(&r.source_kernels.emplace_back(k));
+}
+
 }  // namespace
 
 Definition::Definition(py::object spec) : record_(new Record) {
@@ -415,7 +429,10 @@ Definition::Definition(py::object spec) : record_(new Record) {
   add_ports(r, s.attr("inputs"), r.inputs);
   add_ports(r, s.attr("outputs"), r.outputs);
   add_rules(r, s.attr("rules"));
-  if (py::cast<bool>(s.attr("traceable"))) add_kernel(r, "CPU", "traced", traced_prepare, traced_run, traced_release);
+  if (py::cast<bool>(s.attr("traceable"))) {
+    add_kernel(r, "CPU", "traced", traced_prepare, traced_run, traced_release);
+    add_formula(r);
+  }
   add_kernel(r, "REFERENCE", "python", python_prepare, python_run, python_release);
   r.op.attrs = r.attr_pointers.data(), r.op.attr_count = r.attr_pointers.size();
   r.op.inputs = r.inputs.data(), r.op.input_count = r.inputs.size();
@@ -446,6 +463,8 @@ const graft_extension* combined(const std::string& name, const std::vector<const
     const Record& p = part->record();
     r->ops.insert(r->ops.end(), p.ops.begin(), p.ops.end());
     r->kernel_pointers.insert(r->kernel_pointers.end(), p.kernel_pointers.begin(), p.kernel_pointers.end());
+    r->source_kernel_pointers.insert(r->source_kernel_pointers.end(), p.source_kernel_pointers.begin(),
+                                     p.source_kernel_pointers.end());
     r->rule_pointers.insert(r->rule_pointers.end(), p.rule_pointers.begin(), p.rule_pointers.end());
     r->passes.insert(r->passes.end(), p.passes.begin(), p.passes.end());
     r->raw_passes.insert(r->raw_passes.end(), p.raw_passes.begin(), p.raw_passes.end());

@@ -70,6 +70,8 @@ void python_release(void* state, void* user);
 graft_status traced_prepare(graft_node* node, void* user, void** state);
 graft_status traced_run(const graft_call* call);
 void traced_release(void* state, void* user);
+// The same as a formula for devices that compile sources.
+graft_status traced_emit(graft_node* node, void* user);
 
 // The attributes of a node as a dictionary; its inputs as (element type, shape, constant) or None.
 py::dict node_attributes(const graft_node* node, const Record& record);

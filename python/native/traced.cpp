@@ -130,6 +130,23 @@ size_t formula_named(const std::string& name) {
   unsupported("not traced: there is no native form of ", name);
 }
 
+// Calls `use` with what Python traced for the node, holding the lock of the interpreter.
+template <class F>
+void with_trace(graft_node* node, const Record& record, F&& use) {
+  PyGILState_STATE gil = PyGILState_Ensure();
+  struct Unlock {
+    PyGILState_STATE gil;
+    ~Unlock() { PyGILState_Release(gil); }
+  } unlock{gil};
+  try {
+    py::object traced = py::handle(spec_of(record)).attr("trace")(node_attributes(node, record));
+    if (py::isinstance<py::str>(traced)) unsupported("not traced: ", py::cast<std::string>(traced));
+    use(traced);
+  } catch (py::error_already_set& e) {
+    unsupported("not traced: ", e.what());
+  }
+}
+
 // From [("input", 0), ("const", 2.0), ("multiply", 0, 1)].
 Expression expression_of(py::handle traced, size_t inputs) {
   constexpr size_t most = 4096;
@@ -270,21 +287,12 @@ graft_status traced_prepare(graft_node* node, void* user, void** state) {
       unsupported("expected f64, f32, f16 or bf16, got ", type);
     if (!ctx.output(0).shape.is_static()) unsupported("requires static shapes");
     const Record& record = *static_cast<Record*>(user);
-    PyGILState_STATE gil = PyGILState_Ensure();
-    struct Unlock {
-      PyGILState_STATE gil;
-      ~Unlock() { PyGILState_Release(gil); }
-    } unlock{gil};
-    try {
-      py::object traced = py::handle(spec_of(record)).attr("trace")(node_attributes(node, record));
-      if (py::isinstance<py::str>(traced)) unsupported("not traced: ", py::cast<std::string>(traced));
+    with_trace(node, record, [&](const py::object& traced) {
       Expression e = expression_of(traced, ctx.inputs());
       e.dims = ctx.output(0).shape.values();
       for (size_t i = 0; i < ctx.inputs(); ++i) e.strides.push_back(broadcast_strides(ctx.shape(i).values(), e.dims));
       *state = new Expression(std::move(e));
-    } catch (py::error_already_set& e) {
-      unsupported("not traced: ", e.what());
-    }
+    });
   });
 }
 
@@ -296,6 +304,38 @@ graft_status traced_run(const graft_call* call) {
     if (type == DType::f64) evaluate<double, double>(ctx, e);
     else if (type == DType::f32) evaluate<float, float>(ctx, e);
     else evaluate<float, uint16_t>(ctx, e);
+  });
+}
+
+graft_status traced_emit(graft_node* node, void* user) {
+  return guarded([&] {
+    Emit ctx(node);
+    bool wide = false;
+    for (size_t i = 0; i < ctx.inputs(); ++i) {
+      if (!is_real(ctx.type(i)) || bits_of(ctx.type(i)) < 16)
+        unsupported("expected floating-point numbers, got ", ctx.type(i));
+      wide = wide || ctx.type(i) == DType::f64;
+    }
+    ElementFormula out;
+    with_trace(node, *static_cast<Record*>(user), [&](const py::object& traced) {
+      Expression e = expression_of(traced, ctx.inputs());
+      auto name = [&](size_t k) {
+        const Instruction& in = e.code[k];
+        if (in.kind == Instruction::constant) return trace::literal(in.value, wide);
+        return (in.kind == Instruction::input ? "x" + text(in.which) : "t" + text(k));
+      };
+      for (size_t k = 0; k < e.code.size(); ++k) {
+        if (e.code[k].kind != Instruction::formula) continue;
+        const char* called = formulas<double>()[e.code[k].which].name;
+        const trace::Function* f = trace::function_named(called);
+        if (!f) unsupported("there is no form of ", called, " for the GPU");
+        std::string operands[3];
+        for (size_t i = 0; i < f->operands; ++i) operands[i] = name(e.code[k].operands[i]);
+        out.statements += "REAL t" + text(k) + " = " + trace::function_text(*f, operands) + ";\n";
+      }
+      out.result = name(e.code.size() - 1);
+    });
+    ctx.formula(out);
   });
 }
 

@@ -25,6 +25,7 @@ class NodeContext final : public graft_node {
   std::function<void(const graft_launch&)> launches;
   std::function<size_t(size_t)> scratches;
   std::function<int64_t(std::string_view, bool, size_t)> work_sizes;
+  std::function<void(const graft_formula&)> formulas;
 
   // The number of outputs that the node has at least; before inference, `outputs` is empty.
   size_t declared_outputs;
@@ -62,6 +63,7 @@ class NodeContext final : public graft_node {
   int64_t work_size(std::string_view formula, bool of_input, size_t port) override {
     return work_sizes ? work_sizes(formula, of_input, port) : graft_node::work_size(formula, of_input, port);
   }
+  void set_formula(const graft_formula& f) override { formulas ? formulas(f) : graft_node::set_formula(f); }
   int32_t input_layout(size_t i) const override { return layout_in(input_layouts, i); }
   int32_t output_layout(size_t i) const override { return layout_in(output_layouts, i); }
 

@@ -219,6 +219,7 @@ graft_host make_table() {
   h.work_size = [](graft_node* n, graft_str formula, int32_t of_input, size_t port, int64_t* value) {
     return run([&] { given(value) = n->work_size(view(formula), of_input != 0, port); });
   };
+  h.set_formula = [](graft_node* n, const graft_formula* f) { return run([&] { n->set_formula(given(f)); }); };
   return h;
 }
 

@@ -36,6 +36,9 @@ struct graft_node {
   virtual int64_t work_size(std::string_view, bool, size_t) {
     graft::throw_user("only `emit` of a source kernel can evaluate a work size");
   }
+  virtual void set_formula(const graft_formula&) {
+    graft::throw_user("only `emit` of a source kernel can give a formula");
+  }
 
  protected:
   ~graft_node() = default;

@@ -9,9 +9,10 @@ import os
 import subprocess
 import sys
 
+import gpu_case
 import harness
-from harness import graft, main, write_npy
-from test_gpu import Gpu
+from gpu_case import Gpu
+from harness import graft, write_npy
 
 HALF = "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n"
 
@@ -338,9 +339,4 @@ class Faults(Vpu):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        harness._build = os.path.abspath(sys.argv[sys.argv.index("--build") + 1])
-    if "VPU " not in graft("devices").out or "VPU        not available" in graft("devices").out:
-        print("skipped: there is no OpenCL here; apt-get install pocl-opencl-icd")
-        sys.exit(77)
-    main()
+    gpu_case.main()

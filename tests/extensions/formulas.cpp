@@ -38,5 +38,22 @@ GRAFT_EXTENSION("formulas", "1.0") {
       op("Blend", "formulas").doc("a + c * (b - a)").elementwise<3>([](auto a, auto b, auto c) {
         return a + c * (b - a);
       }),
+      op("Bent", "formulas").doc("conditions inside of conditions").elementwise([](auto x) {
+        auto y = 1.0f * x;
+        if (x < -1 || x > 2) return 0.5f * y;
+        for (int i = 0; i < 3; ++i) y = y * x + 1.5f;
+        if (y > 4) y /= 3;
+        return std::tanh(y);
+      }),
+      op("Larger", "formulas").doc("functions of two numbers").elementwise<2>([](auto a, auto b) {
+        return std::max(a, b) + std::pow(std::fabs(a), 1.5f) * std::atan2(a, b);
+      }),
+      op("Positive", "formulas").doc("a number on one side of a condition").elementwise([](auto x) {
+        return x > 0 ? x : 0.0f;
+      }),
+      op("Truncated", "formulas").doc("uses elements as numbers").elementwise([](auto x) {
+        return 0.5f * static_cast<float>(static_cast<int>(x));
+      }),
+      op("Outside", "formulas").doc("a comparison").comparison<1>([](auto x) { return x < -1 || x > 1; }),
   };
 }

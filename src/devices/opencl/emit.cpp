@@ -1,6 +1,7 @@
 #include "devices/opencl/emit.hpp"
 
 #include <algorithm>
+#include <graft/shapes.hpp>
 
 #include "base/tensor.hpp"
 #include "base/text.hpp"
@@ -39,13 +40,20 @@ class Emission {
     context.work_sizes = [this](std::string_view formula, bool of_input, size_t port) {
       return custom_work_size(context_, formula, of_input, port);
     };
+    context.formulas = [this](const graft_formula& f) { formula(f); };
   }
-  ~Emission() { context_.launches = nullptr, context_.scratches = nullptr, context_.work_sizes = nullptr; }
+  ~Emission() {
+    context_.launches = nullptr, context_.scratches = nullptr, context_.work_sizes = nullptr;
+    context_.formulas = nullptr;
+  }
 
   OpenclWork run() {
     const graft_source_kernel& k = *kernel_.record;
     if (k.accept) check_callback(k.accept(&context_, k.user));
     check_callback(k.emit(&context_, k.user));
+    if (work_.formula && !work_.launches.empty())
+      throw_user("the kernel '", k.name, "' emitted launches beside a formula");
+    if (work_.formula) work_.launches.push_back(formula_launch(*work_.formula, machine_.most_work_items()));
     if (work_.launches.empty()) throw_user("the kernel '", k.name, "' emitted no launch");
     return std::move(work_);
   }
@@ -74,6 +82,38 @@ class Emission {
     for (size_t i = 0; i < l.argument_count; ++i) out.arguments.push_back(argument(l.arguments[i], after));
     work_.launches.push_back(std::move(out));
     for (OpenclLaunch& a : after) work_.launches.push_back(std::move(a));
+  }
+
+  void formula(const graft_formula& given) {
+    graft_formula f = copy_record(&given, GRAFT_FORMULA_MIN_SIZE, "a formula");
+    const Info& y = *context_.outputs.at(0);
+    check_formula_type(y.type);
+    OpenclFormula& out = work_.formula.emplace();
+    out.dims = y.shape.values();
+    if (count_checked(out.dims) > INT32_MAX) throw_unsupported("the GPU kernels count with 32 bits, got ", y);
+    OpenclFormula::Part& part = out.parts.emplace_back();
+    part.functions = view(f.functions), part.statements = view(f.statements), part.result = view(f.result);
+    part.type = y.type, part.in_double = f.flags & GRAFT_FORMULA_DOUBLE;
+    if (part.in_double && !machine_.has_f64())
+      throw_unsupported("the formula computes in double, which ", machine_.name(), " does not");
+    size_t rank = out.dims.size();
+    if (f.strides && f.stride_count != f.input_count * rank)
+      throw_user("expected ", f.input_count * rank, " strides, got ", f.stride_count);
+    for (size_t i = 0; i < f.input_count; ++i) {
+      if (i >= context_.inputs().size() || !context_.inputs()[i]) throw_unsupported("the node has no input ", i);
+      const Info& x = *context_.inputs()[i];
+      check_formula_type(x.type);
+      OpenclFormula::Load load{i, x.type, {}};
+      if (f.strides) load.strides.assign(f.strides + i * rank, f.strides + (i + 1) * rank);
+      else load.strides = broadcast_strides(x.shape.values(), out.dims);
+      part.operands.push_back({false, out.loads.size()});
+      out.loads.push_back(std::move(load));
+    }
+    if (f.strides && !kernel_.source->built_in()) work_.may_overwrite = false;
+  }
+  static void check_formula_type(DType t) {
+    if (t != DType::boolean && (!is_real(t) || bits_of(t) < 16))
+      throw_unsupported("a formula takes floating-point numbers and truth values, got ", t);
   }
 
   void check_sizes(const OpenclLaunch& l) const {
@@ -177,7 +217,11 @@ void first_kernel(const std::string& device, const OpenclNode& node, Choice& cho
       choice.declined.emplace_back(view(k.record->name), e.message());
     }
   }
-  if (candidates.empty()) throw_unsupported("operation ", node.op.name(), " has no ", device, " kernel");
+  if (candidates.empty())
+    throw_unsupported("operation ", node.op.name(), " has no ", device, " kernel",
+                      node.op.has(GRAFT_OP_ELEMENTWISE) && !node.op.source->built_in()
+                          ? "; its formula takes plain numbers, so it cannot be translated"
+                          : "");
   std::string why = text("no ", device, " kernel accepts ", node.op.name(), ":");
   for (const auto& [kernel, reason] : choice.declined) why += text(" ", kernel, " declined with '", reason, "';");
   why.pop_back();
@@ -185,10 +229,6 @@ void first_kernel(const std::string& device, const OpenclNode& node, Choice& cho
 }
 
 }  // namespace
-
-bool OpenclLaunch::empty() const {
-  return std::any_of(global.begin(), global.end(), [](size_t s) { return s == 0; });
-}
 
 void check_element_type(const OpenclMachine& machine, DType type) {
   if (type == DType::undefined) throw_unsupported("an element type is unknown");

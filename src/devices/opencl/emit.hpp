@@ -4,23 +4,16 @@
 
 #include <graft/explain.hpp>
 
+#include "devices/opencl/formula.hpp"
 #include "devices/opencl/machine.hpp"
 #include "infer/context.hpp"
 
 namespace graft {
 
-// A launch before its source is compiled.
-struct OpenclLaunch {
-  std::string source, options, entry;
-  std::vector<graft_argument> arguments;
-  std::vector<size_t> global, local;
-  bool custom = false;  // written by a user, who can mend it
-  bool empty() const;   // no work items
-};
-
 struct OpenclWork {
   std::vector<OpenclLaunch> launches;
-  std::vector<size_t> scratch;  // offsets, by index
+  std::optional<OpenclFormula> formula;  // of an element-wise operation; the launch computes it
+  std::vector<size_t> scratch;           // offsets, by index
   size_t scratch_bytes = 0;
   bool may_overwrite = true;
 };

@@ -6,6 +6,7 @@
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "devices/opencl/execution.hpp"
+#include "devices/opencl/fuse.hpp"
 #include "infer/decompose.hpp"
 #include "schema/resolve.hpp"
 
@@ -156,6 +157,7 @@ std::shared_ptr<const OpenclPlan> OpenclProgram::make_plan(const Graph& graph, c
   std::vector<OpenclWork> works(draft.plan->graph.end_id());
   select_kernels(draft, [&](NodeId id) { works[id] = compute(draft, id); });
   make_steps(draft);
+  fuse_formulas(*draft.plan, works, machine_.most_work_items());
   share_memory(*draft.plan);
   place_slots(*draft.plan, machine_.alignment());
   auto out = std::make_shared<OpenclPlan>();

@@ -131,8 +131,30 @@ std::vector<std::vector<int64_t>> broadcast_inputs(Emit& ctx, size_t count) {
   return strides;
 }
 
+// Whether the operation computes with floating-point numbers and truth values only.
+bool takes_formula(Emit& ctx, size_t inputs) {
+  auto fits = [](DType t) { return t == DType::boolean || (is_real(t) && bits_of(t) >= 16); };
+  bool all = fits(ctx.output(0).type);
+  for (size_t i = 0; i < inputs; ++i) all = all && fits(ctx.type(i));
+  return all;
+}
+// For the device to write the kernel, alone or with its neighbors.
+void give_formula(Emit& ctx, const std::string& formula, std::vector<std::vector<int64_t>> strides) {
+  static constexpr const char* names[] = {"a", "b", "c", "d", "e"};
+  ElementFormula f;
+  for (size_t i = 0; i < strides.size(); ++i)
+    f.statements += std::string("const REAL ") + names[i] + " = x" + std::to_string(i) + ";\n";
+  for (const char* function : {"within(", "softplus(", "floored_mod("})
+    if (formula.find(function) != formula.npos) f.functions = real_functions;
+  f.result = formula;
+  f.inputs = strides.size();
+  f.strides = std::move(strides);
+  ctx.formula(f);
+}
+
 void emit_row(Emit& ctx, const Formula& row) {
   std::string_view op = row.op;
+  if (row.real && takes_formula(ctx, row.inputs)) return give_formula(ctx, row.real, broadcast_inputs(ctx, row.inputs));
   // What decides between the formulas: the type of the numbers, not of the condition.
   DType type = op == "Select" ? ctx.type(1) : ctx.type(0);
   bool real = is_real(type), convert = op.starts_with("Convert");
@@ -162,6 +184,7 @@ std::string literal(double v) { return "(" + detail::number_text(v) + (std::isfi
 
 void emit_attribute_formula(Emit& ctx, const std::string& formula) {
   DType type = ctx.type(0);
+  if (takes_formula(ctx, 1)) return give_formula(ctx, formula, broadcast_inputs(ctx, 1));
   ClKernel k(ctx, "elementwise");
   k.define("REAL", std::string(cl_compute(is_real(type) ? type : DType::f64))).with(real_functions);
   emit_formula(ctx, k, formula, is_real(ctx.output(0).type) || is_integer(ctx.output(0).type), broadcast_inputs(ctx, 1),
@@ -202,11 +225,12 @@ void emit_clamp(Emit& ctx) {
   bool real = is_real(type), is_signed = is_signed_integer(type);
   std::string min = real ? "(REAL)(" + detail::number_text(low) + ")" : whole_bound(std::ceil(low), is_signed);
   std::string max = real ? "(REAL)(" + detail::number_text(high) + ")" : whole_bound(std::floor(high), is_signed);
+  std::string raised = "(a < " + min + " ? " + min + " : a)",
+              formula = raised + " > " + max + " ? " + max + " : " + raised;
+  if (takes_formula(ctx, 1)) return give_formula(ctx, formula, broadcast_inputs(ctx, 1));
   ClKernel k(ctx, "elementwise");
   k.define(real ? "REAL" : "WHOLE", std::string(cl_compute(type)));
-  k.define("LOW", min).define("HIGH", max);
-  emit_formula(ctx, k, "(a < LOW ? LOW : a) > HIGH ? HIGH : (a < LOW ? LOW : a)", real, broadcast_inputs(ctx, 1),
-               DType::undefined);
+  emit_formula(ctx, k, formula, real, broadcast_inputs(ctx, 1), DType::undefined);
 }
 
 void emit_swish(Emit& ctx) {
@@ -221,22 +245,21 @@ void emit_prelu(Emit& ctx) {
   std::vector<std::vector<int64_t>> strides{cl_strides(out), std::vector<int64_t>(out.size(), 0)};
   if (slope.size() == 1 && slope[0] != 1 && out.size() > 1 && slope[0] == out[1]) strides[1][1] = 1;
   else strides[1] = cl_broadcast(slope, out);
-  bool real = is_real(ctx.type(0));
+  constexpr const char* formula = "a < 0 ? a * b : a";
+  if (takes_formula(ctx, 2)) return give_formula(ctx, formula, strides);
   ClKernel k(ctx, "elementwise");
-  emit_formula(ctx, k, "a < 0 ? a * b : a", real, strides, DType::undefined);
+  emit_formula(ctx, k, formula, is_real(ctx.type(0)), strides, DType::undefined);
 }
 
 // x is rounded to one of `levels` between two bounds.
 void emit_fake_quantize(Emit& ctx) {
   DType type = ctx.type(0);
   if (!is_real(type)) unsupported("expected floating-point numbers, got ", type);
-  ClKernel k(ctx, "elementwise");
-  k.define("REAL", std::string(cl_compute(type)));
-  k.define("LEVELS", std::to_string(ctx.attr<int64_t>("levels") - 1));
-  emit_formula(ctx, k,
-               "a <= fmin(b, c) ? d : a > fmax(b, c) ? e : rint(((SUM)a - b) / ((SUM)c - b) * LEVELS) / LEVELS * "
-               "((SUM)e - d) + d",
-               true, broadcast_inputs(ctx, 5), DType::undefined);
+  std::string levels = std::to_string(ctx.attr<int64_t>("levels") - 1);
+  give_formula(ctx,
+               "a <= fmin(b, c) ? d : a > fmax(b, c) ? e : rint(((SUM)a - b) / ((SUM)c - b) * " + levels + ") / " +
+                   levels + " * ((SUM)e - d) + d",
+               broadcast_inputs(ctx, 5));
 }
 
 }  // namespace
