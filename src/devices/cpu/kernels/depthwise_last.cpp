@@ -25,6 +25,7 @@ struct DepthwiseRow {
   const float *bias, *sum;
   float* y;  // of the output row, and likewise `sum`
   Finish finish;
+  Bounds bounds;
   const float* zeros;  // [channels]
   bool far;            // the image is not in the cache of the core
 };
@@ -78,6 +79,14 @@ HWY_INLINE void all_positions(const DepthwiseRow& r, int64_t c, Load load, Store
   for (; at < ax.output; ++at) positions<1>(r, at, c, load, store);
 }
 
+// Has the compiler keep a vector that is used several times, where it would read the memory again.
+HWY_INLINE V in_register(V v) {
+#if HWY_ARCH_X86
+  asm("" : "+v"(v.raw));
+#endif
+  return v;
+}
+
 constexpr int64_t group = 7;  // divides the image sizes of most networks
 
 // Elements under the windows of a group: in the image, or where a table says.
@@ -121,7 +130,7 @@ HWY_INLINE void group_vector(const DepthwiseRow& r, int64_t at, int64_t count, i
     const V weights[3] = {load(w), load(w + r.channels), load(w + 2 * r.channels)};
 #pragma GCC unroll 16
     for (int64_t j = 0; j < columns; ++j) {
-      const V value = load(x.at(ty, j) + c);
+      const V value = in_register(load(x.at(ty, j) + c));
 #pragma GCC unroll 3
       for (int64_t tx = 0; tx < 3; ++tx) {
         const int64_t i = (j - tx) / stride;
@@ -129,13 +138,16 @@ HWY_INLINE void group_vector(const DepthwiseRow& r, int64_t at, int64_t count, i
       }
     }
   }
+  const V low = hn::Set(d, r.bounds.low), high = hn::Set(d, r.bounds.high);
+  const int64_t to = at * r.channels + c;
 #pragma GCC unroll 8
   for (int64_t i = 0; i < group; ++i) {
     if (i >= count) break;
-    int64_t to = (at + i) * r.channels + c;
-    if (r.sum) sums[i] = hn::Add(sums[i], load(r.sum + to));
-    store(finish(d, sums[i], r.finish), r.y + to);
+    if (r.sum) sums[i] = hn::Add(sums[i], load(r.sum + to + i * r.channels));
+    store(at_most(at_least(sums[i], low), high), r.y + to + i * r.channels);
   }
+  if (r.bounds.enough) return;
+  for (float* y = r.y + to; y < r.y + to + count * r.channels; y += r.channels) store(finish(d, load(y), r.finish), y);
 }
 
 template <int64_t stride, bool far, class Elements>
@@ -224,6 +236,7 @@ struct DepthwiseState {
   int64_t batch = 0, channels = 0;
   const float* weights = nullptr;
   Finish finish;
+  Bounds bounds;
 };
 
 void depthwise_accept(Accept& ctx) {
@@ -236,7 +249,8 @@ void depthwise_accept(Accept& ctx) {
 DepthwiseState depthwise_prepare(Prepare& ctx, const FusedAttributes& a) {
   ConvolutionSizes sizes = convolution_sizes(ctx, a);
   if (!ctx.packed<DepthwiseWeights>().by_tap) unsupported("requires weights that are stored in the model");
-  return {sizes.axes, sizes.batch, sizes.groups, ctx.packed<DepthwiseWeights>().by_tap.get(), finish_of(a)};
+  return {sizes.axes,   sizes.batch, sizes.groups, ctx.packed<DepthwiseWeights>().by_tap.get(),
+          finish_of(a), bounds_of(a)};
 }
 
 void depthwise_run(Run& ctx, const FusedAttributes&, const DepthwiseState& s) {
@@ -251,14 +265,15 @@ void depthwise_run(Run& ctx, const FusedAttributes&, const DepthwiseState& s) {
   constexpr int64_t cached = 1 << 18;  // elements
   const bool far = ay.input * ax.input * s.channels > cached;
   int64_t row = ax.output * s.channels, work = row * ay.kernel * ax.kernel;
-  ctx.parallel_for(s.batch * ay.output, std::max<int64_t>(1, (1 << 17) / std::max<int64_t>(work, 1)),
-                   [&](int64_t begin, int64_t end) {
-                     float* zeros = thread_floats(static_cast<size_t>(s.channels));
-                     std::fill(zeros, zeros + s.channels, 0.0f);
-                     for (int64_t i = begin; i < end; ++i)
-                       run({&ay, &ax, s.channels, i % ay.output, x + i / ay.output * ay.input * ax.input * s.channels,
-                            s.weights, bias, sum ? sum + i * row : nullptr, y + i * row, s.finish, zeros, far});
-                   });
+  ctx.parallel_for(
+      s.batch * ay.output, std::max<int64_t>(1, (1 << 17) / std::max<int64_t>(work, 1)),
+      [&](int64_t begin, int64_t end) {
+        float* zeros = thread_floats(static_cast<size_t>(s.channels));
+        std::fill(zeros, zeros + s.channels, 0.0f);
+        for (int64_t i = begin; i < end; ++i)
+          run({&ay, &ax, s.channels, i % ay.output, x + i / ay.output * ay.input * ax.input * s.channels, s.weights,
+               bias, sum ? sum + i * row : nullptr, y + i * row, s.finish, s.bounds, zeros, far});
+      });
 }
 
 }  // namespace

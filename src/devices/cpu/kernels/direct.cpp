@@ -220,8 +220,7 @@ struct DirectState {
   int64_t lines_per_item = 1, panels_per_item = 1;
   bool fetched = false;  // every item reads weights that are not in the cache
   Finish finish;
-  bool bounded = false;  // the activation is nothing but bounds
-  float low = -std::numeric_limits<float>::infinity(), high = -low;
+  Bounds bounds;
 
   int64_t line_items() const { return (lines + lines_per_item - 1) / lines_per_item; }
   int64_t panel_items() const { return (weights->panels + panels_per_item - 1) / panels_per_item; }
@@ -260,10 +259,7 @@ DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
   s.axes = sizes.axes;
   s.batch = sizes.batch, s.channels = sizes.inputs * sizes.groups, s.outputs = sizes.outputs * sizes.groups;
   s.finish = finish_of(a);
-  s.bounded = a.activation == ActivationKind::none || a.activation == ActivationKind::relu ||
-              a.activation == ActivationKind::clamp;
-  if (a.activation == ActivationKind::relu) s.low = 0;
-  if (a.activation == ActivationKind::clamp) s.low = s.finish.a, s.high = s.finish.b;
+  s.bounds = bounds_of(a);
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
   bool padded = false;
   s.pointwise = true;
@@ -380,9 +376,9 @@ void direct_item(const DirectState& s, const DirectCall& c, int64_t item, Direct
                   c.bias ? c.bias + channel : nullptr,
                   nullptr,
                   nullptr,
-                  s.low,
-                  s.high,
-                  s.bounded ? nullptr : &s.finish,
+                  s.bounds.low,
+                  s.bounds.high,
+                  s.bounds.enough ? nullptr : &s.finish,
                   nullptr,
                   w.depth * nr / lines};
     const float* weights = job.w;

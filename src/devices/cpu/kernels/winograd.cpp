@@ -264,8 +264,7 @@ struct WinogradState {
   int64_t pitch = 0, plane = 0;  // of the transformed input
   int64_t result_plane = 0;      // of the results
   Finish finish;
-  bool bounded = false;  // the activation is nothing but bounds
-  float low = -std::numeric_limits<float>::infinity(), high = -low;
+  Bounds bounds;
 
   int64_t input_size() const { return points * plane; }
   int64_t result_size() const { return points * result_plane; }
@@ -301,10 +300,7 @@ WinogradState winograd_prepare(Prepare& ctx, const FusedAttributes& a) {
   s.panels = divided(s.weights->outputs, winograd_panel_size());
   s.pitch = divided(s.weights->inputs, 16) * 16 + 16;
   s.finish = finish_of(a);
-  s.bounded = a.activation == ActivationKind::none || a.activation == ActivationKind::relu ||
-              a.activation == ActivationKind::clamp;
-  if (a.activation == ActivationKind::relu) s.low = 0;
-  if (a.activation == ActivationKind::clamp) s.low = s.finish.a, s.high = s.finish.b;
+  s.bounds = bounds_of(a);
   winograd_divide(s);
   if (s.shared) ctx.scratch(static_cast<size_t>(s.input_size()) * sizeof(float));
   return s;
@@ -382,8 +378,8 @@ void compute_panel(const WinogradState& s, const WinogradCall& c, const float* i
     int64_t to = ((at.image * ay.output + at.y) * ax.output + at.x) * w.outputs + p * nr;
     bool finite = transform(s.m, {results + (t - first) * nr, s.result_plane, std::min(s.m, ay.output - at.y),
                                   std::min(s.m, ax.output - at.x), columns, c.bias ? c.bias + p * nr : nullptr,
-                                  c.sum ? c.sum + to : nullptr, c.y + to, ax.output * w.outputs, w.outputs, s.low,
-                                  s.high, s.bounded ? nullptr : &s.finish});
+                                  c.sum ? c.sum + to : nullptr, c.y + to, ax.output * w.outputs, w.outputs,
+                                  s.bounds.low, s.bounds.high, s.bounds.enough ? nullptr : &s.finish});
     if (!finite) compute_directly(s, c, at, p * nr, p * nr + columns);
   }
 }
