@@ -274,12 +274,14 @@ struct WinogradState {
 int64_t spread(int64_t plane) { return plane % 512 == 0 ? plane + 16 : plane; }
 
 void winograd_divide(WinogradState& s) {
-  constexpr int64_t most_bytes = 512 << 10;  // of transformed input: half of a core's cache
-  constexpr int64_t enough = 4;              // blocks to divide among threads
+  // Transformed input takes half of a core's cache. Weights that do not stay in any cache are read as rarely as
+  // possible.
+  constexpr int64_t most = 1 << 17, most_for_large = 1 << 19, large = 1 << 21;  // elements
+  constexpr int64_t enough = 4;                                                 // blocks to divide among threads
   int64_t rows = HWY_DYNAMIC_DISPATCH(winograd_rows)();
-  int64_t most = most_bytes / (s.points * s.pitch * static_cast<int64_t>(sizeof(float)));
-  most = std::max(most / rows * rows, rows);
-  s.blocks = divided(s.tiles, most);
+  bool is_large = s.points * s.weights->inputs * s.weights->outputs >= large;
+  int64_t tiles = (is_large ? most_for_large : most) / (s.points * s.pitch);
+  s.blocks = divided(s.tiles, std::max(tiles / rows * rows, rows));
   s.shared = s.blocks < enough;
   if (!s.shared) s.blocks = divided(s.blocks, enough) * enough;
   s.block = divided(s.tiles, std::max<int64_t>(1, s.blocks));
