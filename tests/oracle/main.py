@@ -277,7 +277,9 @@ def print_table(report, group, path):
     print("%-42s %-8s %-8s %-9s %s" % ("command line", "mo", "graft", "differ by", "verdict"))
     for row in table:
         known = report.known.get("%s/%s" % (group, row["line"]))
-        explained = row["verdict"] == "differs" and known is not None
+        if row["verdict"] == "mo differs from the framework" and known is None:
+            row.update(verdict="differs", why="mo differs from the framework, without an explanation: " + row["why"])
+        explained = row["verdict"] in ("differs", "mo differs from the framework") and known is not None
         far = "" if row["difference"] is None else "%.1e" % row["difference"]
         verdict = "explained: " + known if explained else row["verdict"] + (": " + row["why"] if row["verdict"] == "differs" else "")
         print("%-42s %-8s %-8s %-9s %s" % (row["line"], row["mo"], row["graft"], far, verdict))
