@@ -21,6 +21,7 @@ build/bin/graft extgen $made/config.json --force -o $made >/dev/null
 for device in gpu vpu; do
   for kind in xml cl; do cp "$made/user_ie_extensions/$device/twist_kernel.$kind" "build/fuzz/corpus/kernel_xml/$device.$kind"; done
 done
+cp examples/vpu/*.xml examples/vpu/*.cl build/fuzz/corpus/kernel_xml/
 python3 scripts/bundle_seeds.py build/fuzz/corpus/tensor_bundle
 python3 tests/fuzz/onnx_seeds.py build/fuzz/corpus/onnx/layers
 python3 tests/fuzz/kaldi_seeds.py build/fuzz/corpus/kaldi

@@ -130,7 +130,7 @@ void report_idle(const Registry& registry, const DeviceList& used) {
   for (const auto& d : used)
     if (std::string rest = d->fallback(); !rest.empty() && registry.source_kernels(d->name()).empty())
       log_warning("no custom layers are loaded for ", d->name(), ": all operations run on ", rest,
-                  "; -c FILE.xml loads some");
+                  "; -c FILE.xml or a property loads them");
 }
 
 // Kernels that the user has named, for another device or for operations that the model does not have.

@@ -361,7 +361,7 @@ class Extensions(CliCase):
                      "the decomposition of TwoInputs has 1 inputs, the operation has 2",
                      "kernel 'fast' is for Elu of opset99, which does not exist; there is Elu of opset1",
                      "kernel 'fast' is for Frobnicate of opset1, which does not exist",
-                     "kernel 'fast' of Elu is for the device TPU, which does not exist; there are CPU, GPU, REFERENCE",
+                     "kernel 'fast' of Elu is for the device TPU, which does not exist; there are CPU, GPU, VPU, REFERENCE",
                      "the rule for Bounded of onnx sets the attribute 'depth', which Bounded does not have",
                      "the rule for Lost of onnx creates Lost of lint, which does not exist",
                      "the rule for Bounded of torch: there is no such framework; there are onnx, caffe",
