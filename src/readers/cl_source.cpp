@@ -110,9 +110,11 @@ void add_word(ClArgument& a, std::string_view word) {
 // One parameter, from its tokens.
 ClArgument parameter(std::span<const std::string_view> t) {
   ClArgument a{"", "", "private", false};
-  for (std::string_view word : t)
-    if (word == "*" || word == "[") a.pointer = true;
-    else if (is_word(word[0])) add_word(a, word);
+  for (std::string_view word : t) {
+    a.pointer = a.pointer || word == "*" || word == "[";
+    if (word == "[") break;  // its size is no name
+    if (is_word(word[0])) add_word(a, word);
+  }
   if (a.type == "unsigned") a.type = "uint";
   return a;
 }
@@ -194,12 +196,6 @@ std::optional<ClFunction> cl_function(std::string_view source, std::string_view 
     return out;
   }
   return std::nullopt;
-}
-
-bool cl_mentions(std::string_view source, std::string_view word) {
-  for (std::string_view t : tokens(source))
-    if (t == word) return true;
-  return false;
 }
 
 std::string without_half_syntax(std::string_view source) { return HalfSyntax(source).removed(); }

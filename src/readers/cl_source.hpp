@@ -26,9 +26,6 @@ struct ClFunction {
 // A function that the source defines, kernel or not; none if there is no definition of this name.
 std::optional<ClFunction> cl_function(std::string_view source, std::string_view name);
 
-// Whether a word occurs in the code.
-bool cl_mentions(std::string_view source, std::string_view word);
-
 // The source for a compiler that knows half only as another type with this name: literals such as 0.5h become casts,
 // and the directive that enables half, which it would complain about, becomes empty. Lines stay where they are.
 std::string without_half_syntax(std::string_view source);

@@ -233,7 +233,7 @@ void first_kernel(const std::string& device, const OpenclNode& node, Choice& cho
 void check_element_type(const OpenclMachine& machine, DType type) {
   if (type == DType::undefined) throw_unsupported("an element type is unknown");
   if (type == DType::string || bits_of(type) < 8 || (is_real(type) && bits_of(type) < 16))
-    throw_unsupported("the GPU has no elements of ", type);
+    throw_unsupported(machine.name(), " has no elements of ", type);
   if (type == DType::f64 && !machine.has_f64()) throw_unsupported(machine.name(), " has no elements of f64");
 }
 
