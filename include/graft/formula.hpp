@@ -186,9 +186,11 @@ inline bool is_plain_constant(const Value& v) {
   if (!t || !is_real(v.type()) || bits_of(v.type()) < 16 || t.size() == 0) return false;
   if (t.size() > (1 << 20))
     return true;  // large weights: checking every element is too slow, and trained weights are finite
-  for (double x : t.to<double>())
-    if (!std::isfinite(x)) return false;
-  return true;
+  auto all_finite = [](const auto& values) {
+    return std::all_of(values.begin(), values.end(), [](auto x) { return std::isfinite(x); });
+  };
+  if (t.type() == DType::f32) return all_finite(std::span(t.data<const float>(), static_cast<size_t>(t.size())));
+  return all_finite(t.to<double>());
 }
 
 // If a constant, broadcast against a value of this rank, varies along `axis` only, returns its length there: 1 or that

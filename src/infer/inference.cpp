@@ -310,7 +310,9 @@ bool Inference::compute(NodeId id) {
   if (!within_budget(node, op, inputs, needed)) return false;
   try {
     Evaluation how{registry_, nullptr, budget_->limits.fold_value, nullptr, nullptr, 64, nullptr, nullptr};
-    if (needed > large) how.device = registry_.constants_device;
+    size_t read = 0;
+    for (const Tensor& t : inputs) read += t ? t.bytes() : 0;
+    if (needed + read > large) how.device = registry_.constants_device;
     std::vector<Tensor> outputs = evaluate_node(how, node, op, inputs, node.outputs.size());
     for (uint32_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i] || constants_.count({id, i})) continue;

@@ -98,11 +98,24 @@ bool absorbed_by_consumer(const Value& y) {
   return (mode == "explicit" || mode == "valid") && is_plain_constant(n.input(1));
 }
 
+// Reshape(MatMul(x, w)) to a matrix  =>  MatMul(Reshape(x), w)
+Value product_of_rows(Rewrite& at, const Value& y) {
+  NodeRef rows = piece(y, "Reshape"), product = rows ? piece(rows.input(0), "MatMul") : NodeRef();
+  if (!product || product.get<bool>("transpose_a", false)) return {};
+  Value x = product.input(0), w = product.input(1);
+  auto from = static_dims(x), to = static_dims(y), weights = static_dims(w);
+  if (!from || from->size() < 2 || !to || to->size() != 2 || !weights || weights->size() != 2) return {};
+  if (!is_plain_constant(w) || to->back() != (*weights)[product.get<bool>("transpose_b", false) ? 0 : 1]) return {};
+  return at.like(product, {reshape(x, {to->front(), from->back()}), w});
+}
+
 // BatchNormInference next to a layer that can absorb it  =>  x * scale + shift
 Value open_batch_norm(Rewrite& at) {
   size_t data = at.node().opset() == "opset1" ? 2 : 0;
   Value x = at.input(data);
-  if (!absorbed_by_producer(x) && !absorbed_by_consumer(at.self())) return {};
+  Value product = product_of_rows(at, x);
+  if (!product && !absorbed_by_producer(x) && !absorbed_by_consumer(at.self())) return {};
+  if (product) x = product;
   std::vector<Value> rest;
   for (size_t i = 0; i < 5; ++i)
     if (i != data) rest.push_back(at.input(i));

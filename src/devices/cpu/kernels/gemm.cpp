@@ -207,54 +207,58 @@ void multiply(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_depth, 
 
 // ---- rows of A where they lie ----
 
-// `rows` rows of A, `down` apart, times `panels` panels of B, `next` floats apart.
-template <int64_t rows, int64_t panels>
+// `rows` rows of A, `down` apart, times `panels` panels of B, `next` floats apart, and `width` vectors of each.
+// `columns` of a single panel belong to C.
+template <int64_t rows, int64_t panels, int64_t width>
 void strip(int64_t k, const float* HWY_RESTRICT a, int64_t down, const float* HWY_RESTRICT b, int64_t next,
            float* HWY_RESTRICT c, int64_t c_down, int64_t columns, bool add) {
   const D d;
-  V sum[rows][2 * panels];
+  constexpr int64_t vectors = panels * width;
+  V sum[rows][vectors];
 #pragma GCC unroll 16
   for (int64_t r = 0; r < rows; ++r)
 #pragma GCC unroll 16
-    for (int64_t v = 0; v < 2 * panels; ++v) sum[r][v] = hn::Zero(d);
+    for (int64_t v = 0; v < vectors; ++v) sum[r][v] = hn::Zero(d);
   for (int64_t i = 0; i < k; ++i) {
-    V y[2 * panels];
+    V y[vectors];
 #pragma GCC unroll 16
-    for (int64_t v = 0; v < 2 * panels; ++v) y[v] = hn::Load(d, b + v / 2 * next + v % 2 * lanes);
+    for (int64_t v = 0; v < vectors; ++v) y[v] = hn::Load(d, b + v / width * next + v % width * lanes);
 #pragma GCC unroll 16
     for (int64_t r = 0; r < rows; ++r) {
       const V x = hn::Set(d, a[r * down + i]);
 #pragma GCC unroll 16
-      for (int64_t v = 0; v < 2 * panels; ++v) sum[r][v] = hn::MulAdd(x, y[v], sum[r][v]);
+      for (int64_t v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(x, y[v], sum[r][v]);
     }
     b += tile_columns;
   }
-  if (panels > 1 || columns == tile_columns) {
+  if (panels > 1 || columns == width * lanes) {
 #pragma GCC unroll 16
     for (int64_t r = 0; r < rows; ++r)
 #pragma GCC unroll 16
-      for (int64_t v = 0; v < 2 * panels; ++v) {
+      for (int64_t v = 0; v < vectors; ++v) {
         float* to = c + r * c_down + v * lanes;
         hn::StoreU(add ? hn::Add(sum[r][v], hn::LoadU(d, to)) : sum[r][v], d, to);
       }
     return;
   }
-  HWY_ALIGN float edge[tile_columns];
 #pragma GCC unroll 16
-  for (int64_t r = 0; r < rows; ++r) {
-    hn::Store(sum[r][0], d, edge);
-    hn::Store(sum[r][1], d, edge + lanes);
-    float* to = c + r * c_down;
-    for (int64_t j = 0; j < columns; ++j) to[j] = add ? to[j] + edge[j] : edge[j];
-  }
+  for (int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 16
+    for (int64_t v = 0; v < width; ++v) {
+      if (columns <= v * lanes) continue;
+      float* to = c + r * c_down + v * lanes;
+      auto n = static_cast<size_t>(std::min(lanes, columns - v * lanes));
+      store_first(add ? hn::Add(sum[r][v], load_first(d, to, n)) : sum[r][v], d, to, n);
+    }
 }
 
 using Strip = void (*)(int64_t, const float*, int64_t, const float*, int64_t, float*, int64_t, int64_t, bool);
-template <int64_t... r>
+template <int64_t width, int64_t... r>
 constexpr std::array<Strip, sizeof...(r)> strips_of(std::integer_sequence<int64_t, r...>) {
-  return {strip<r + 1, 1>...};
+  return {strip<r + 1, 1, width>...};
 }
-constexpr auto strips = strips_of(std::make_integer_sequence<int64_t, tile_rows>());
+constexpr auto strips = strips_of<2>(std::make_integer_sequence<int64_t, tile_rows>());
+constexpr auto narrow_strips = strips_of<1>(std::make_integer_sequence<int64_t, tile_rows>());
 
 // The rows of a strip. Rows that are a multiple of 4 KiB apart share the sets of the L1 cache, which has 8 lines in
 // each.
@@ -299,13 +303,15 @@ void multiply_rows(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_do
       // Few rows take several panels at once: otherwise there are too few independent sums to hide the latency of a
       // multiply-add.
       int64_t panels = rows == 1 ? 4 : rows == 2 ? 2 : 1;
-      Strip many = rows == 1 ? strip<1, 4> : strip<2, 2>;
+      Strip many = rows == 1 ? strip<1, 4, 2> : strip<2, 2, 2>;
       for (; panels > 1 && j + panels * tile_columns <= last; j += panels * tile_columns)
         many(k, x, a_down, b + j * b_depth + b_from * tile_columns, next, c + i * c_down + j, c_down, tile_columns,
              add);
-      for (Strip f = strips[static_cast<size_t>(rows - 1)]; j < last; j += tile_columns)
-        f(k, x, a_down, b + j * b_depth + b_from * tile_columns, next, c + i * c_down + j, c_down,
-          std::min(tile_columns, n - j), add);
+      for (; j < last; j += tile_columns) {
+        int64_t columns = std::min(tile_columns, n - j);
+        Strip f = (columns <= lanes ? narrow_strips : strips)[static_cast<size_t>(rows - 1)];
+        f(k, x, a_down, b + j * b_depth + b_from * tile_columns, next, c + i * c_down + j, c_down, columns, add);
+      }
       if (end) finish_rows(rows, last - first, i, first, *end, c + i * c_down + first, c_down);
     }
   }

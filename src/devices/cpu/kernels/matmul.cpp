@@ -224,7 +224,7 @@ void matmul_block(const MatMulPlan& s, const float* a, const float* b, float* y,
   int64_t j = block / s.down * s.columns, i = block % s.down * s.rows;
   int64_t rows = std::min(s.rows, s.m - i), columns = std::min(s.columns, s.n - j);
   bool copies_a = s.a_right != 1, packs_b = !s.packed;
-  int64_t a_step = gemm_round_up(s.depth, 16) + 16, a_size = copies_a ? gemm_round_up(rows * a_step, 16) : 0;
+  int64_t a_step = s.depth + (s.depth % 256 == 0 ? 16 : 0), a_size = copies_a ? gemm_round_up(rows * a_step, 16) : 0;
   int64_t b_size = packs_b ? gemm_packed_b(g, s.depth, columns) : 0;
   float* left = copies_a || packs_b ? thread_floats(static_cast<size_t>(a_size + b_size)) : nullptr;
   float* right = left + a_size;

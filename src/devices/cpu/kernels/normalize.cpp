@@ -281,9 +281,9 @@ void batch_norm_run(Run& ctx, const BatchNormState& s) {
     double factor = double{gamma[c]} / std::sqrt(double{variance[c]} + s.epsilon);
     scale[c] = static_cast<float>(factor), shift[c] = static_cast<float>(double{beta[c]} - double{mean[c]} * factor);
   }
-  if (s.last) {
-    const float* from = x.channels_last<const float>();
-    float* to = y.channels_last<float>();
+  if (s.last || plane == 1) {
+    const float* from = s.last ? x.channels_last<const float>() : x.data<const float>();
+    float* to = s.last ? y.channels_last<float>() : y.data<float>();
     auto f = HWY_DYNAMIC_DISPATCH(scale_channels);
     ctx.parallel_for(x.dim(0) * plane, std::max<int64_t>(1, 16384 / channels), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) f(from + i * channels, channels, scale, shift, to + i * channels);

@@ -10,7 +10,7 @@
 
 #include <graft/op.hpp>
 
-#include "math-inl.hpp"
+#include "finish-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace graft::HWY_NAMESPACE {
@@ -73,14 +73,59 @@ void softmax_lines(D d, const float* x, float* y, int64_t n, int64_t step, bool 
   }
 }
 
+// Combines lanes whose distance is a multiple of `step`, in every lane.
+template <class D, class V, class F>
+V across_lines(D d, V v, int64_t step, const F& combine) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN float all[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(v, d, all);
+  for (int64_t i = step; i < lanes; ++i) all[i % step] = combine(all[i % step], all[i]);
+  for (int64_t i = step; i < lanes; ++i) all[i] = all[i % step];
+  return hn::Load(d, all);
+}
+
+// All lines of a block if they are few: `step` of them, which divides the lanes, so that each lane sees one line only.
+template <class D>
+void softmax_few_lines(D d, const float* x, float* y, int64_t n, int64_t step, bool logarithm) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t size = n * step, whole = size / lanes * lanes;
+  auto rest = static_cast<size_t>(size - whole);
+  const auto mask = hn::FirstN(d, rest);
+  auto most = hn::IfThenElse(mask, load_first(d, x + whole, rest), hn::Set(d, lowest));
+  for (int64_t i = 0; i < whole; i += lanes) most = hn::Max(hn::LoadU(d, x + i), most);
+  most = across_lines(d, most, step, [](float a, float b) { return std::max(a, b); });
+  auto power = [&](auto v) { return exponential(d, hn::Sub(v, most)); };
+  const auto last = load_first(d, x + whole, rest), e = power(last);
+  auto sum = hn::IfThenElseZero(mask, e);
+  for (int64_t i = 0; i < whole; i += lanes) {
+    const auto v = power(hn::LoadU(d, x + i));
+    if (!logarithm) hn::StoreU(v, d, y + i);
+    sum = hn::Add(sum, v);
+  }
+  sum = across_lines(d, sum, step, [](float a, float b) { return a + b; });
+  if (logarithm) {
+    const auto down = hn::Add(most, logarithm_of(d, sum));
+    for (int64_t i = 0; i < whole; i += lanes) hn::StoreU(hn::Sub(hn::LoadU(d, x + i), down), d, y + i);
+    store_first(hn::Sub(last, down), d, y + whole, rest);
+  } else {
+    const auto scale = hn::Div(hn::Set(d, 1.0f), sum);
+    for (int64_t i = 0; i < whole; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, y + i), scale), d, y + i);
+    store_first(hn::Mul(e, scale), d, y + whole, rest);
+  }
+}
+
 }  // namespace
 // `lines` adjacent lines of `n` elements that are `step` apart.
 void softmax_f32(const float* x, float* y, int64_t n, int64_t step, int64_t lines, bool logarithm) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   if (step == 1) return softmax_line(d, x, y, n, logarithm);
+  if (step < lanes && lanes % step == 0) return softmax_few_lines(d, x, y, n, step, logarithm);
   int64_t i = 0;
   for (; i + lanes <= lines; i += lanes) softmax_lines(d, x + i, y + i, n, step, logarithm);
+  const hn::CappedTag<float, 4> some;
+  const auto few = static_cast<int64_t>(hn::Lanes(some));
+  for (; i + few <= lines; i += few) softmax_lines(some, x + i, y + i, n, step, logarithm);
   for (; i < lines; ++i) softmax_lines(hn::CappedTag<float, 1>(), x + i, y + i, n, step, logarithm);
 }
 
