@@ -8,7 +8,6 @@ Skipped, with the exit code 77, where there is no OpenCL: apt-get install pocl-o
 import json
 import random
 import struct
-import unittest
 
 import gpu_case
 import harness

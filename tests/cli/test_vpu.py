@@ -7,7 +7,6 @@ Skipped, with the exit code 77, where there is no OpenCL: apt-get install pocl-o
 """
 import os
 import subprocess
-import sys
 
 import gpu_case
 import harness
