@@ -61,7 +61,9 @@ void Layer::check_ranks(const graft_rule& rule) const {
 
 void Layer::apply(const RuleDef& def) {
   const graft_rule& rule = *def.record;
-  for (size_t i = 0; i < rule.ignored_count; ++i) read_.emplace(view(rule.ignored[i]));
+  // A rule may ignore many fields, of which a layer has few.
+  for (size_t i = 0; i < rule.ignored_count; ++i)
+    if (std::string_view path = view(rule.ignored[i]); path.ends_with(".*") || raw_.find(path)) read_.emplace(path);
   for (size_t i = 0; i < rule.condition_count; ++i) read_.emplace(view(rule.conditions[i].name));
   check_ranks(rule);
   if (rule.expand) return check_callback(rule.expand(this, rule.user));
