@@ -163,20 +163,23 @@ def kaldi(opt, base, case):
                 return None, "mo: an input of %d numbers" % widths[k]
             values[k] = v[min(t, len(v) - 1)].reshape(p.get_shape()).astype(np.float32)
         request.infer(values)
-        rows.append(request.get_output_tensor(0).data.reshape(-1).copy())
-    rows = np.array(rows)
-    if rows.shape[1] != ours.shape[1]:
-        return None, "rows of %d, graft %d" % (rows.shape[1], ours.shape[1])
+        rows.append([request.get_output_tensor(i).data.reshape(-1).copy() for i in range(len(theirs.outputs))])
     step = max(1, round(len(frames) / max(len(ours), 1)))
+    late = max(len(ours) // 2, case.get("kaldi", {}).get("context", [0])[0] // step)  # at first its state is not yet filled
     best, at = None, 0
-    for delay in range(LONGEST_DELAY):
-        picked = rows[delay::step][:len(ours)]
-        if len(picked) < len(ours):
-            break
-        late = len(ours) // 2  # at first its state is not yet filled
-        e = error_of(ours[late:], picked[late:])
-        if e is not None and (best is None or e < best):
-            best, at = e, delay
+    for k, port in enumerate(theirs.outputs):  # in an order of their own
+        if list(port.get_shape())[-1] != ours.shape[1]:
+            continue
+        made = np.array([r[k] for r in rows])
+        for delay in range(LONGEST_DELAY):
+            picked = made[delay::step][:len(ours)]
+            if len(picked) < len(ours):
+                break
+            e = error_of(ours[late:], picked[late:])
+            if e is not None and (best is None or e < best):
+                best, at = e, delay
+    if best is None:
+        return None, "no output has rows of %d" % ours.shape[1]
     return best, "" if best is not None and best <= TOLERANCE else "no delay fits, best %d" % at
 
 
