@@ -142,7 +142,7 @@ class CustomLayers(Vpu):
 
     def test_dynamic_shapes(self):
         self.layers(SOFTMAX + GRN, sm=SOFTMAX_CL, grn=GRN_CL)
-        for dims in ([1, 2, 3, 4], [2, 1, 5, 2], [1, 2, 3, 4]):
+        for dims in ([1, 2, 3, 4], [2, 1, 5, 2], [1, 2, 3, 4], [0, 2, 3, 4], [1, 2, 3, 0]):
             count = dims[0] * dims[1] * dims[2] * dims[3]
             write_npy(self.path("x.npy"), dims, [0.1 * i for i in range(count)])
             self.compare("graph (x: f32[?,?,?,?]) { return GRN(Softmax(x) {axis = 3}) {bias = 1} }", "--input", "x=x.npy")
@@ -311,6 +311,9 @@ class Faults(Vpu):
                                ('dim="output,0" global="X" local="X-3"', "layers.xml:2:3: expected a local work size of at least 1, got 0"),
                                ('dim="output,0" global="X-5"', "layers.xml:2:3: expected a global work size of at least 0, got X-5 = -2")):
             self.fails(message, sizes=sizes)
+
+    def test_sizes_of_buffers(self):
+        self.fails("layers.xml:7:7: expected a size of at least 0 of the buffer, got X-9 = -6", parameters=IN_OUT + [local("l", "X-9")], source="__kernel void cosine(__global half* src, __global half* dst, __local int* l) {}")
 
     def test_local_memory(self):
         arguments = "const __global half* src, __global half* dst, __local half* l"

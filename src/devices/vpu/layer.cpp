@@ -46,6 +46,7 @@ class VpuLaunches {
   }
 
   void emit() {
+    if (values_.batch() == 0) return launch_nothing();
     for (int64_t item = 0; item < values_.batch(); ++item) {
       for (Copy& c : copies_)
         if (c.input && (c.split || item == 0)) move(c, item);
@@ -56,6 +57,13 @@ class VpuLaunches {
   }
 
  private:
+  // A batch without items.
+  void launch_nothing() {
+    Launch l = stages_[0];
+    l.global = {0}, l.local.clear();
+    node_.launch(l);
+  }
+
   // A tensor in the form that a kernel expects.
   struct Copy {
     bool input, split;
@@ -91,8 +99,9 @@ class VpuLaunches {
     l.global = sizes(s, s.global, "global");
     if (s.local.empty()) l.local.assign(l.global.size(), 1);
     else l.local = sizes(s, s.local, "local");
+    bool work = std::find(l.global.begin(), l.global.end(), 0u) == l.global.end();
     for (size_t v : l.local)
-      if (v == 0) layer_.broken(s.at, "expected a local work size of at least 1, got 0");
+      if (work && v == 0) layer_.broken(s.at, "expected a local work size of at least 1, got 0");
     return l;
   }
 
@@ -108,8 +117,8 @@ class VpuLaunches {
 
   int64_t bytes(const KernelArgument& a) const {
     int64_t v = values_.formula(a.size, *a.dim);
-    if (v <= 0) layer_.broken(a.at, "expected a positive size of the buffer, got ", a.size, " = ", v);
-    return v;
+    if (v < 0) layer_.broken(a.at, "expected a size of at least 0 of the buffer, got ", a.size, " = ", v);
+    return std::max<int64_t>(v, 1);
   }
 
   Argument argument(const KernelArgument& a, const ClArgument& declared) {
