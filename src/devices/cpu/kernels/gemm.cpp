@@ -211,14 +211,20 @@ void multiply(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_depth, 
 // `columns` of a single panel belong to C.
 template <int64_t rows, int64_t panels, int64_t width>
 void strip(int64_t k, const float* HWY_RESTRICT a, int64_t down, const float* HWY_RESTRICT b, int64_t next,
-           float* HWY_RESTRICT c, int64_t c_down, int64_t columns, bool add) {
+           float* HWY_RESTRICT c, int64_t c_down, int64_t columns, bool add, const float* HWY_RESTRICT bias) {
   const D d;
   constexpr int64_t vectors = panels * width;
+  const bool whole = panels > 1 || columns == width * lanes;
   V sum[rows][vectors];
 #pragma GCC unroll 16
-  for (int64_t r = 0; r < rows; ++r)
+  for (int64_t v = 0; v < vectors; ++v) {
+    V first = hn::Zero(d);
+    if (bias && whole) first = hn::LoadU(d, bias + v * lanes);
+    else if (bias && columns > v * lanes)
+      first = load_first(d, bias + v * lanes, static_cast<size_t>(std::min(lanes, columns - v * lanes)));
 #pragma GCC unroll 16
-    for (int64_t v = 0; v < vectors; ++v) sum[r][v] = hn::Zero(d);
+    for (int64_t r = 0; r < rows; ++r) sum[r][v] = first;
+  }
   for (int64_t i = 0; i < k; ++i) {
     V y[vectors];
 #pragma GCC unroll 16
@@ -231,7 +237,7 @@ void strip(int64_t k, const float* HWY_RESTRICT a, int64_t down, const float* HW
     }
     b += tile_columns;
   }
-  if (panels > 1 || columns == width * lanes) {
+  if (whole) {
 #pragma GCC unroll 16
     for (int64_t r = 0; r < rows; ++r)
 #pragma GCC unroll 16
@@ -252,7 +258,8 @@ void strip(int64_t k, const float* HWY_RESTRICT a, int64_t down, const float* HW
     }
 }
 
-using Strip = void (*)(int64_t, const float*, int64_t, const float*, int64_t, float*, int64_t, int64_t, bool);
+using Strip = void (*)(int64_t, const float*, int64_t, const float*, int64_t, float*, int64_t, int64_t, bool,
+                       const float*);
 template <int64_t width, int64_t... r>
 constexpr std::array<Strip, sizeof...(r)> strips_of(std::integer_sequence<int64_t, r...>) {
   return {strip<r + 1, 1, width>...};
@@ -291,28 +298,32 @@ void finish_rows(int64_t rows, int64_t columns, int64_t i, int64_t j, const Gemm
 }
 
 void multiply_rows(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_down, const float* b, int64_t b_depth,
-                   int64_t b_from, float* c, int64_t c_down, bool add, const GemmEnd* end) {
+                   int64_t b_from, float* c, int64_t c_down, bool add, bool last, const GemmEnd& end) {
   int64_t height = strip_rows(m, a_down), next = b_depth * tile_columns;
+  // Without a factor, the first piece starts with the bias.
+  const float* bias = end.scale == 1 && !add ? end.bias : nullptr;
+  GemmEnd rest = end;
+  if (end.scale == 1) rest.bias = nullptr;
   // Panels of B that are multiplied by every strip of A: as many as fit in half of the L2 cache.
   int64_t group = std::max<int64_t>(4, gemm_group / (k * tile_columns)) * tile_columns;
-  for (int64_t first = 0; first < n; first += group) {
-    int64_t last = std::min(n, first + group);
+  for (int64_t begin = 0; begin < n; begin += group) {
+    int64_t stop = std::min(n, begin + group);
     for (int64_t i = 0; i < m; i += height) {
-      int64_t rows = std::min(height, m - i), j = first;
-      const float* x = a + i * a_down;
+      int64_t rows = std::min(height, m - i), j = begin;
+      auto call = [&](Strip f, int64_t columns) {
+        f(k, a + i * a_down, a_down, b + j * b_depth + b_from * tile_columns, next, c + i * c_down + j, c_down, columns,
+          add, bias ? bias + j : nullptr);
+      };
       // Few rows take several panels at once: otherwise there are too few independent sums to hide the latency of a
       // multiply-add.
       int64_t panels = rows == 1 ? 4 : rows == 2 ? 2 : 1;
-      Strip many = rows == 1 ? strip<1, 4, 2> : strip<2, 2, 2>;
-      for (; panels > 1 && j + panels * tile_columns <= last; j += panels * tile_columns)
-        many(k, x, a_down, b + j * b_depth + b_from * tile_columns, next, c + i * c_down + j, c_down, tile_columns,
-             add);
-      for (; j < last; j += tile_columns) {
+      for (; panels > 1 && j + panels * tile_columns <= stop; j += panels * tile_columns)
+        call(rows == 1 ? strip<1, 4, 2> : strip<2, 2, 2>, tile_columns);
+      for (; j < stop; j += tile_columns) {
         int64_t columns = std::min(tile_columns, n - j);
-        Strip f = (columns <= lanes ? narrow_strips : strips)[static_cast<size_t>(rows - 1)];
-        f(k, x, a_down, b + j * b_depth + b_from * tile_columns, next, c + i * c_down + j, c_down, columns, add);
+        call((columns <= lanes ? narrow_strips : strips)[static_cast<size_t>(rows - 1)], columns);
       }
-      if (end) finish_rows(rows, last - first, i, first, *end, c + i * c_down + first, c_down);
+      if (last && !rest.empty()) finish_rows(rows, stop - begin, i, begin, rest, c + i * c_down + begin, c_down);
     }
   }
 }

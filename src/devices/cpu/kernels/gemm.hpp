@@ -52,10 +52,11 @@ struct Gemm {
                    int64_t b_depth, int64_t b_from, float* c, int64_t c_down, bool add);
   // Makes the rows of A contiguous, `step` floats apart.
   void (*copy_a)(GemmMatrix from, int64_t rows, int64_t k, float* to, int64_t step);
-  // The same as `multiply` with contiguous rows of A, `a_down` apart; `a` points to the first of the k columns. Then
-  // `end` is applied, unless it is null.
+  // The same as `multiply` with contiguous rows of A, `a_down` apart; `a` points to the first of the k columns. `add`
+  // says that this is not the first piece of k, `last` that it is the last one, to which `end` is applied.
   void (*multiply_rows)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_down, const float* b,
-                        int64_t b_depth, int64_t b_from, float* c, int64_t c_down, bool add, const GemmEnd* end);
+                        int64_t b_depth, int64_t b_from, float* c, int64_t c_down, bool add, bool last,
+                        const GemmEnd& end);
   // Applies `end` to a block of C that begins at row i and column j of its bias and sum.
   void (*finish)(int64_t rows, int64_t columns, int64_t i, int64_t j, const GemmEnd& end, float* c, int64_t c_down);
   // y[j] = sum of x[i] * b[i, j]: vector times matrix, without packing.

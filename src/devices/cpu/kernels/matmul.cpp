@@ -236,10 +236,9 @@ void matmul_block(const MatMulPlan& s, const float* a, const float* b, float* y,
     const float* from = a + i * s.a_down + k * s.a_right;
     if (copies_a) g.copy_a({from, s.a_down, s.a_right}, rows, now, left, a_step);
     if (packs_b) g.pack_b({b + k * s.b_down + j * s.b_right, s.b_down, s.b_right}, now, columns, right);
-    bool last = k + now == s.k && !end.empty();
     g.multiply_rows(rows, columns, now, copies_a ? left : from, copies_a ? a_step : s.a_down,
                     packs_b ? right : b + j * s.k, packs_b ? now : s.k, packs_b ? 0 : k, y + i * s.y_down + j, s.y_down,
-                    k > 0, last ? &end : nullptr);
+                    k > 0, k + now == s.k, end);
   }
 }
 
