@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ResNet-50 and BERT-base on a GPU: Graft's device GPU beside PyTorch, and where Graft's time goes.
+"""ResNet-50 and BERT-base on a GPU: Graft's device GPU beside PyTorch, and where Graft's time goes; element-wise chains beside a copy.
 
   bench/gpu.py [--graft build/bin/graft] [--only resnet50,bert,elementwise] [--rounds 5] [--work DIR]
 
@@ -27,6 +27,7 @@ def options():
     p.add_argument("--device", default="GPU")
     p.add_argument("--only", default="resnet50,bert,elementwise")
     p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--extension", default=os.path.join(ROOT, "build/extensions/formulas.so"), help="with the custom operations of the chains")
     p.add_argument("--work", default=os.path.join(ROOT, "build/bench/gpu"))
     return p.parse_args()
 
@@ -106,13 +107,8 @@ def compare(o, name, network, inputs):
         print("           %5.1f %%  %8.0f us  %s" % (100 * us / sum(sums.values()), us, key))
 
 
-def elementwise(o, count=1 << 26):
-    """A formula over 256 MiB against a copy of the same bytes, by the device's own clock."""
-    path = os.path.join(o.work, "swish.graph")
-    with open(path, "w") as f:
-        f.write("graph (x: f32[%d] \"x\") { a = Sigmoid(x) b = Multiply(a, x) : f32[%d] \"y\" return b }" % (count, count))
-    profiled = json.loads(graft(o, "bench", path, "-d", o.device, "--hint", "latency", "--niter", "5", "--pc", "--json"))
-    ours = sum(r["microseconds"] / max(1, r["calls"]) for r in profiled["operations"])
+def copy_us(count):
+    """The time of a copy of `count` floats on the device."""
     x, y = torch.rand(count, device="cuda"), torch.empty(count, device="cuda")
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     y.copy_(x)
@@ -121,8 +117,33 @@ def elementwise(o, count=1 << 26):
         y.copy_(x)
     end.record()
     torch.cuda.synchronize()
-    copy = start.elapsed_time(end) / 20 * 1000
-    print("%-10s Graft %8.0f us   a copy %8.0f us   %.0f %% of the copy's bandwidth" % ("swish", ours, copy, 100 * copy / ours))
+    return start.elapsed_time(end) / 20 * 1000
+
+
+# Formulas over the same bytes as a copy; those of the extension are custom operations without a line of OpenCL.
+CHAINS = {
+    "swish": "a = Sigmoid(x) y = Multiply(a, x)",
+    "custom": "y = Leaky@formulas(x) {slope = 0.125}",
+    "chain": "a = Leaky@formulas(x) {slope = 0.125} b = Multiply(a, f32[] {0.5}) y = Gate@formulas(b, x)",
+}
+
+
+def elementwise(o, count=1 << 26):
+    """Formulas over 256 MiB against a copy of the same bytes, by the device's own clock."""
+    copy = copy_us(count)
+    for name, chain in CHAINS.items():
+        extension = ["--extensions", o.extension] if "@formulas" in chain else []
+        if extension and not os.path.exists(o.extension):
+            print("%-10s skipped: there is no %s; build the target `formulas`" % (name, o.extension))
+            continue
+        path = os.path.join(o.work, name + ".graph")
+        with open(path, "w") as f:
+            f.write("graph (x: f32[%d] \"x\") { %s return y }" % (count, chain))
+        profiled = json.loads(graft(o, "bench", path, "-d", o.device, "--hint", "latency", "--niter", "20", "--pc", "--json", *extension))
+        operations = profiled["operations"]
+        ours = sum(r["microseconds"] / max(1, r["calls"]) for r in operations)
+        print("%-10s Graft %8.0f us in %d kernel%s   a copy %8.0f us   %.0f %% of the copy's bandwidth" %
+              (name, ours, len(operations), "" if len(operations) == 1 else "s", copy, 100 * copy / ours))
 
 
 def main():

@@ -51,7 +51,7 @@ constexpr Formula formulas[] = {
     {"Negative", 1, "-a"},
     {"Power", 2, "pow(a, b)", "="},
     {"Relu", 1, "a < 0 ? 0 : a"},
-    {"Select", 3, "a ? b : c", "a ? b : c"},
+    {"Select", 3, "a != 0 ? b : c", "a != 0 ? b : c"},
     {"Selu", 3, "c * (a > 0 ? a : b * expm1(a))"},
     {"Sigmoid", 1, "1 / (1 + exp(-a))", "="},
     {"Sign", 1, "a > 0 ? 1 : a < 0 ? -1 : a"},
