@@ -1,11 +1,13 @@
 #include <chrono>
 #include <ctime>
+#include <functional>
 #include <graft/check.hpp>
 #include <set>
 
 #include "base/text.hpp"
 #include "check/case.hpp"
 #include "check/check_kernel.hpp"
+#include "check/check_source.hpp"
 #include "check/generate.hpp"
 #include "devices/cpu/cpu.hpp"
 #include "schema/lint.hpp"
@@ -103,9 +105,12 @@ class OperationCheck {
     for (const std::string& device : cpu_kernel_devices())
       for (const KernelDef& k : registry.kernels(op, device))
         if (!only || op.source == only || k.source == only) {
-          kernels_.push_back(k);
+          kernels_.push_back([this, k](const Sample& s, const Reference& r, bool concurrent, Fault& problem) {
+            return check_kernel(how_, s, r, k, concurrent, problem);
+          });
           out_.kernels.push_back({text(device, ":", k.record->name), 0});
         }
+    for (const std::shared_ptr<const Device>& d : core.state()->devices) add_source_kernels(d, only);
   }
 
   CheckedOperation run() {
@@ -126,6 +131,25 @@ class OperationCheck {
   }
 
  private:
+  using Check = std::function<KernelVerdict(const Sample&, const Reference&, bool concurrent, Fault& problem)>;
+
+  // A program is compiled for each case, which takes long.
+  void add_source_kernels(const std::shared_ptr<const Device>& device, const Source* only) {
+    constexpr int most = 40;
+    std::vector<SourceKernelDef> all = registry_.source_kernels(op_, device->name());
+    if (all.empty() || device->unavailable()) return;
+    for (const SourceKernelDef& k : all) {
+      if (only && op_.source != only && k.source != only) continue;
+      size_t at = kernels_.size();
+      kernels_.push_back([this, at, device, name = std::string(view(k.record->name))](
+                             const Sample& s, const Reference& r, bool, Fault& problem) {
+        if (out_.kernels[at].cases >= most) return KernelVerdict::declined;
+        return check_source_kernel(how_, s, r, *device, name, problem);
+      });
+      out_.kernels.push_back({text(device->name(), ":", k.record->name), 0});
+    }
+  }
+
   void run(const Sample& s, int number) {
     Reference reference = reference_of(how_, s);
     if (reference.problem) report(s, number, kernels_.size(), *reference.problem);
@@ -141,7 +165,7 @@ class OperationCheck {
     for (size_t k = 0; k < kernels_.size(); ++k) {
       Fault p;
       bool concurrent = out_.kernels[k].cases % 16 == 1 || elements_of(s) > 4000;
-      KernelVerdict v = check_kernel(how_, s, reference, kernels_[k], concurrent, p);
+      KernelVerdict v = kernels_[k](s, reference, concurrent, p);
       if (v != KernelVerdict::declined) ++out_.kernels[k].cases;
       if (v == KernelVerdict::failed) report(s, number, k, p);
     }
@@ -154,7 +178,7 @@ class OperationCheck {
       return reference.problem && reference.problem->kind == kind ? reference.problem : std::nullopt;
     if (!reference.refusal.empty()) return std::nullopt;
     Fault p;
-    bool failed = check_kernel(how_, s, reference, kernels_[kernel], kind == "race", p) == KernelVerdict::failed;
+    bool failed = kernels_[kernel](s, reference, kind == "race", p) == KernelVerdict::failed;
     return failed && p.kind == kind ? std::optional(p) : std::nullopt;
   }
 
@@ -181,7 +205,7 @@ class OperationCheck {
   const OpDef& op_;
   KernelCheck how_;
   Generator generator_;
-  std::vector<KernelDef> kernels_;
+  std::vector<Check> kernels_;
   std::set<std::pair<std::string, std::string>> reported_;
   std::string refusal_;
   CheckedOperation out_;
