@@ -14,7 +14,7 @@ struct NewOptions {
   ModelOptions model;
   CutOptions cut;
   std::string name, folder, domain, framework, tags;
-  bool force = false, json = false;
+  bool gpu = false, force = false, json = false;
 
   bool has_model() const {
     return !model.files.empty() || !model.model.empty() || !model.definition.empty() || !model.weights.empty();
@@ -105,7 +105,7 @@ void write_files(const Scaffold& s, const std::string& folder, bool force) {
 
 void make(const NewOptions& o) {
   Order order = o.has_model() ? from_model(o) : from_name(o);
-  Scaffold s = scaffold(order.operations, order.title);
+  Scaffold s = scaffold(order.operations, order.title, o.gpu);
   std::string folder = o.folder.empty() ? s.library : o.folder;
   write_files(s, folder, o.force);
 
@@ -149,6 +149,7 @@ void add_new(CLI::App& app) {
       ->type_name("NAME");
   c->add_option("--framework", o->framework, "framework of the import rule if there is no model (default: onnx)")
       ->check(CLI::IsMember({"onnx", "caffe", "tensorflow", "tf", "mxnet", "kaldi"}));
+  c->add_flag("--gpu", o->gpu, "add OpenCL source for the GPU; an element-wise operation needs none");
   c->add_flag("--force", o->force, "overwrite existing files");
   c->add_flag("--json", o->json, "print JSON");
   c->callback([o] { make(*o); });

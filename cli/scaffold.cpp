@@ -137,6 +137,41 @@ std::string run_function(const Named& n) {
       cpp_literal(not_written(n)), ");\n}\n");
 }
 
+// ---- OpenCL ----
+
+bool can_be_macro(graft_kind k) {
+  return k == GRAFT_BOOL || k == GRAFT_INT || k == GRAFT_FLOAT || k == GRAFT_INTS || k == GRAFT_FLOATS;
+}
+std::string macro_of(const std::string& member) {
+  std::string out;
+  for (char c : member) out += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// One work item per element of the first output; it does not compile until it is written.
+std::string opencl_source(const Named& n) {
+  std::string parameters, macros;
+  for (size_t i = 0; i < n.seen.most_inputs; ++i)
+    parameters += text(i ? ", " : "", "__global const INPUT", i, "_TYPE* x", i);
+  for (size_t i = 0; i < n.seen.outputs; ++i)
+    parameters += text(parameters.empty() ? "" : ", ", "__global OUTPUT", i, "_TYPE* y", i);
+  for (size_t i = 0; i < n.members.size(); ++i)
+    if (can_be_macro(n.seen.attributes[i].kind)) macros += text(macros.empty() ? "" : ", ", macro_of(n.members[i]));
+  return text("\n// The kernel for the GPU: INPUT0_DIMS, OUTPUT0_PITCHES and other macros describe the tensors",
+              macros.empty() ? "" : text("; attributes: ", macros), ".\nconstexpr std::string_view ", n.prefix,
+              "_source = R\"(\n__kernel void ", n.prefix, "(", parameters,
+              ") {\n  size_t i = get_global_id(0);\n#error ", n.prefix,
+              "_source is not implemented yet: compute element i of the output here\n}\n)\";\n");
+}
+std::string opencl_kernel(const Named& n) {
+  std::string defines;
+  for (size_t i = 0; i < n.members.size(); ++i)
+    if (const SeenAttribute& a = n.seen.attributes[i]; can_be_macro(a.kind))
+      defines += text(".define(\"", macro_of(n.members[i]), "\", ", cpp_literal(a.name), ")");
+  return text("\n      .opencl(graft::SourceKernel(\"GPU\", \"", n.prefix, "_cl\").source(", n.prefix, "_source, \"",
+              n.prefix, "\")", defines, ")");
+}
+
 std::string import_rule(const SeenOperation& s) {
   if (s.framework.empty()) return "";
   std::string out = text("\n      .import(graft::", s.framework, "(", cpp_literal(s.type), ")"),
@@ -147,22 +182,23 @@ std::string import_rule(const SeenOperation& s) {
   return out + ")";
 }
 
-std::string operation_source(const Named& n) {
+std::string operation_source(const Named& n, bool gpu) {
   const SeenOperation& s = n.seen;
   std::string out =
       text("\n", cpp_comment(text("---- ", s.type, s.domain.empty() ? "" : " of " + s.domain, " ----")), "\n\n");
-  out += attribute_struct(n) + infer_function(n) + run_function(n) + "\n";
+  out += attribute_struct(n) + infer_function(n) + run_function(n) + (gpu ? opencl_source(n) : "") + "\n";
   if (s.framework.empty()) out += "// No import rule: the entry of the replacement file names the operation.\n";
   return out + text("graft::Definitions define_", n.prefix, "() {\n  return graft::op<", n.type, ">(",
                     cpp_literal(s.type), ", ", cpp_literal(s.opset), ")\n      .doc(\"\")\n      .inputs(",
                     cpp_literal(input_list(s)), ")\n      .outputs(", cpp_literal(output_list(s)), ")\n      .infer(",
-                    n.prefix, "_infer)\n      .reference(", n.prefix, "_run)", import_rule(s), ";\n}\n");
+                    n.prefix, "_infer)\n      .reference(", n.prefix, "_run)", gpu ? opencl_kernel(n) : "",
+                    import_rule(s), ";\n}\n");
 }
 
-std::string source(const std::vector<Named>& ops, const std::string& library) {
+std::string source(const std::vector<Named>& ops, const std::string& library, bool gpu) {
   std::string out = "#include <graft/extension.hpp>\n\nnamespace {\n", list;
   for (const Named& n : ops) {
-    out += operation_source(n);
+    out += operation_source(n, gpu);
     list += text(list.empty() ? "" : ", ", "define_", n.prefix, "()");
   }
   return out + text("\n}  // namespace\n\nGRAFT_EXTENSION(", cpp_literal(library), ", \"0.1\") {\n  return {", list,
@@ -290,7 +326,7 @@ std::string cases(const std::vector<Named>& ops) {
 
 }  // namespace
 
-Scaffold scaffold(const std::vector<SeenOperation>& operations, const std::string& title) {
+Scaffold scaffold(const std::vector<SeenOperation>& operations, const std::string& title, bool gpu) {
   std::vector<Named> named;
   std::set<std::string> prefixes;
   for (const SeenOperation& s : operations) {
@@ -303,10 +339,13 @@ Scaffold scaffold(const std::vector<SeenOperation>& operations, const std::strin
   }
   Scaffold out;
   out.library = library_name(named.size() == 1 ? named[0].prefix : to_lower(identifier(title)) + "_ops");
-  out.files = {{out.library + ".cpp", source(named, out.library)},
+  out.files = {{out.library + ".cpp", source(named, out.library, gpu)},
                {"CMakeLists.txt", build_file(out.library)},
                {out.library + ".test", cases(named)}};
-  for (const Named& n : named) out.to_write.push_back(n.prefix + "_run");
+  for (const Named& n : named) {
+    out.to_write.push_back(n.prefix + "_run");
+    if (gpu) out.to_write.push_back(n.prefix + "_source");
+  }
   return out;
 }
 

@@ -11,7 +11,7 @@ struct Scaffold {
   std::vector<std::string> to_write;                       // functions to implement
 };
 
-// `title` is the name of the library if there are several operations.
-Scaffold scaffold(const std::vector<SeenOperation>& operations, const std::string& title);
+// `title` is the name of the library if there are several operations. `gpu`: with OpenCL source.
+Scaffold scaffold(const std::vector<SeenOperation>& operations, const std::string& title, bool gpu);
 
 }  // namespace graft::cli
