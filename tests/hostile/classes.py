@@ -337,5 +337,5 @@ def kaldi_nodes(n):
     return {"m.mdl": b"\0B<Nnet3> \n" + "\n".join(lines).encode() + b"\noutput-node name=output input=n%d\n\n<NumComponents> \4\1\0\0\0" % (n - 1) + scale + b"</Nnet3> "}
 
 
-GROWTH = [(wide_node, 30000), (unknown_types, 20000), (in_place, 20000), (fan_out, 20000), (wide_xml, 20000), (mxnet_nodes, 25000), (json_objects, 100000), (kaldi_components, 20000),
-          (kaldi_nodes, 10000)]
+GROWTH = [(wide_node, 30000), (unknown_types, 20000), (in_place, 20000), (fan_out, 20000), (wide_xml, 20000), (mxnet_nodes, 10000), (json_objects, 100000), (kaldi_components, 10000),
+          (kaldi_nodes, 5000)]
