@@ -161,7 +161,11 @@ std::string opencl_source(const Named& n) {
               macros.empty() ? "" : text("; attributes: ", macros), ".\nconstexpr std::string_view ", n.prefix,
               "_source = R\"(\n__kernel void ", n.prefix, "(", parameters,
               ") {\n  size_t i = get_global_id(0);\n#error ", n.prefix,
-              "_source is not implemented yet: compute element i of the output here\n}\n)\";\n");
+              "_source is not implemented yet: compute element i of the output here\n}\n)\";\n\n// Not every device "
+              "computes with f16; those that do not read it with vload_half.\nvoid ",
+              n.prefix,
+              "_accept(graft::Accept& ctx) {\n  for (size_t i = 0; i < ctx.inputs(); ++i)\n    if (ctx.has_input(i) && "
+              "ctx.type(i) != graft::DType::f32) graft::unsupported(\"expected f32, got \", ctx.type(i));\n}\n");
 }
 std::string opencl_kernel(const Named& n) {
   std::string defines;
@@ -169,7 +173,7 @@ std::string opencl_kernel(const Named& n) {
     if (const SeenAttribute& a = n.seen.attributes[i]; can_be_macro(a.kind))
       defines += text(".define(\"", macro_of(n.members[i]), "\", ", cpp_literal(a.name), ")");
   return text("\n      .opencl(graft::SourceKernel(\"GPU\", \"", n.prefix, "_cl\").source(", n.prefix, "_source, \"",
-              n.prefix, "\")", defines, ")");
+              n.prefix, "\")", defines, ".accept(", n.prefix, "_accept))");
 }
 
 std::string import_rule(const SeenOperation& s) {

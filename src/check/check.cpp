@@ -135,7 +135,7 @@ class OperationCheck {
 
   // A program is compiled for each case, which takes long.
   void add_source_kernels(const std::shared_ptr<const Device>& device, const Source* only) {
-    constexpr int most = 40;
+    constexpr int most = 20;
     std::vector<SourceKernelDef> all = registry_.source_kernels(op_, device->name());
     if (all.empty() || device->unavailable()) return;
     for (const SourceKernelDef& k : all) {

@@ -127,7 +127,7 @@ class Scaffold(gpu_case.Gpu):
         self.write("model.txt", "graph (x: f32[2,3]) { return Twist@acme(x) }")
         expected, got = (self.results(d, "--extensions", "twist/build/libtwist.so") for d in ("REFERENCE", "GPU"))
         self.assertEqual(got, expected)
-        r = self.graft("check", "twist/build/libtwist.so", "--cases", "40")
+        r = self.graft("check", "twist/build/libtwist.so", "--cases", "20")
         self.assertEqual(r.status, 0, r.all)
         self.assertRegex(r.out, r"GPU:twist_cl [1-9]")
 
@@ -140,7 +140,7 @@ class Scaffold(gpu_case.Gpu):
         source = re.sub(r"  graft::fail\(.*", "  ctx.output(0).assign(ctx.input(0).to<double>());", source)
         self.write("twist/twist.cpp", source)
         self.build()
-        r = self.graft("check", "twist/build/libtwist.so", "--cases", "60")
+        r = self.graft("check", "twist/build/libtwist.so", "--cases", "30")
         self.assertEqual(r.status, 2, r.all)
         self.assertIn("kernel GPU:twist_cl: ", r.out)
 
