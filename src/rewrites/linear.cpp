@@ -137,10 +137,12 @@ Value add_before(Rewrite& at) {
   }
   auto length = length_along(b, rank, 1);
   if (!layer.is("Convolution") || is_padded(layer) || !length || *length != (*dims)[1]) return {};
-  std::vector<int64_t> along(rank, 1), axes, by_channel(rank, 1);
-  along[1] = *length, by_channel[1] = (*dims)[0];
-  for (size_t i = 1; i < rank; ++i) axes.push_back(static_cast<int64_t>(i));
-  Value sums = at.op("ReduceSum", {w * reshape(b, along), at.ints(axes)}, {{"keep_dims", false}});
+  std::vector<int64_t> axes, by_channel(rank, 1);
+  by_channel[1] = (*dims)[0];
+  for (size_t i = 2; i < rank; ++i) axes.push_back(static_cast<int64_t>(i));
+  bool taps = count_of(*dims) != (*dims)[0] * (*dims)[1];
+  Value matrix = taps ? at.op("ReduceSum", {w, at.ints(axes)}, {{"keep_dims", false}}) : w;
+  Value sums = at.op("MatMul", {reshape(matrix, {(*dims)[0], *length}), reshape(b, {*length, 1})});
   return with_weights(at, layer, x, w) + reshape(sums, by_channel);
 }
 
