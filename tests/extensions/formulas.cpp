@@ -40,7 +40,7 @@ GRAFT_EXTENSION("formulas", "1.0") {
       }),
       op("Bent", "formulas").doc("conditions inside of conditions").elementwise([](auto x) {
         auto y = 1.0f * x;
-        if (x < -1 || x > 2) return 0.5f * y;
+        if (x < -1.0f || x > 2.0f) return 0.5f * y;
         for (int i = 0; i < 3; ++i) y = y * x + 1.5f;
         if (y > 4) y /= 3;
         return std::tanh(y);
@@ -54,6 +54,6 @@ GRAFT_EXTENSION("formulas", "1.0") {
       op("Truncated", "formulas").doc("uses elements as numbers").elementwise([](auto x) {
         return 0.5f * static_cast<float>(static_cast<int>(x));
       }),
-      op("Outside", "formulas").doc("a comparison").comparison<1>([](auto x) { return x < -1 || x > 1; }),
+      op("Outside", "formulas").doc("a comparison").comparison<1>([](auto x) { return x < -1.0f || x > 1.0f; }),
   };
 }
