@@ -235,7 +235,7 @@ concept Term = Tracing<T> || Number<T>;
 #define GRAFT_TRACE_1(type, function, name, expression)           \
   inline type function(const Traced& x) {                         \
     constexpr const Function* f = function_named(name);           \
-    static_assert(f && f->operands == 1);                         \
+    static_assert(f->operands == 1);                              \
     return type(record(                                           \
         f, [](auto a, auto, auto) { return expression; }, x.at)); \
   }
@@ -243,7 +243,7 @@ concept Term = Tracing<T> || Number<T>;
   template <Term X, Term Y>                                                                                       \
   requires(std::is_same_v<X, Traced> || std::is_same_v<Y, Traced>) inline type function(const X& x, const Y& y) { \
     constexpr const Function* f = function_named(name);                                                           \
-    static_assert(f && f->operands == 2);                                                                         \
+    static_assert(f->operands == 2);                                                                              \
     return type(record(                                                                                           \
         f, [](auto a, auto b, auto) { return expression; }, operand(x), operand(y)));                             \
   }                                                                                                               \
