@@ -180,12 +180,12 @@ class Emit : public Accept {
     if (!text) unsupported("the attribute '", attribute, "' cannot be written into a macro");
     return text;
   }
-  // The same with lists of numbers as arrays: (int[]) {1,2}.
+  // The same with lists of numbers as arrays: (const int[]) {1,2}.
   std::optional<std::string> array_value(std::string_view attribute) const {
     std::optional<std::string> text = define_value(attribute);
     const graft_value* v = host->attribute(n_, str(attribute));
     bool integers = v && v->kind == GRAFT_INTS, reals = v && v->kind == GRAFT_FLOATS;
-    return integers || reals ? std::string(integers ? "(int[]) {" : "(float[]) {") + *text + "}" : text;
+    return integers || reals ? std::string(integers ? "(const int[]) {" : "(const float[]) {") + *text + "}" : text;
   }
 
  private:

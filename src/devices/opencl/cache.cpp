@@ -35,6 +35,35 @@ std::string checksum(std::string_view bytes) {
   return hash.text();
 }
 
+// The file and line of a line of a whole source, by its #line directives; empty: none.
+std::string place_of(std::string_view source, size_t line) {
+  std::string_view file;
+  size_t number = 0;
+  for (size_t i = 1; i <= line && !source.empty(); ++i, ++number) {
+    std::string_view now = source.substr(0, source.find('\n'));
+    source.remove_prefix(std::min(source.size(), now.size() + 1));
+    size_t open = now.find('"'), close = now.rfind('"');
+    if (now.starts_with("#line 1 ") && close != now.npos && open < close)
+      file = now.substr(open + 1, close - open - 1), number = 0;
+  }
+  return file.empty() ? "" : text(file, ":", number - 1);
+}
+
+// NVIDIA's compiler ignores #line and counts the lines of the whole source: <kernel>:43:12.
+std::string with_places(std::string_view log, std::string_view source) {
+  constexpr std::string_view mark = "<kernel>:";
+  std::string out;
+  for (size_t at; (at = log.find(mark)) != log.npos;) {
+    size_t begin = at + mark.size(), end = std::min(log.find_first_not_of("0123456789", begin), log.size());
+    auto line = parse_int(log.substr(begin, end - begin));
+    std::string place = line && *line > 0 ? place_of(source, static_cast<size_t>(*line)) : "";
+    out += log.substr(0, at);
+    out += place.empty() ? log.substr(at, end - at) : std::string_view(place);
+    log.remove_prefix(end);
+  }
+  return out.append(log);
+}
+
 std::string build_log_of(cl::Program program, cl::DeviceId device) {
   size_t size = 0;
   cl::api().get_build_info(program, device, cl::build_log, 0, nullptr, &size);
@@ -84,7 +113,7 @@ cl::OwnedProgram OpenclMachine::compile(const std::string& source, const std::st
   StepTime time;
   code = cl::api().build_program(program.get(), 1, &device_, options.c_str(), nullptr, nullptr);
   if (code != cl::success) {
-    std::string log = build_log_of(program.get(), device_);
+    std::string log = with_places(build_log_of(program.get(), device_), source);
     throw Error(ErrorKind::user,
                 text("the OpenCL source does not compile: ", log.empty() ? cl::error_name(code) : log));
   }

@@ -23,8 +23,8 @@ using Kernel = struct KernelTag*;
 using Event = struct EventTag*;
 
 inline constexpr int32_t success = 0, device_not_found = -1, allocation_failure = -4, out_of_resources = -5,
-                         out_of_host_memory = -6, invalid_kernel_name = -46, invalid_work_group_size = -54,
-                         invalid_buffer_size = -61, platform_not_found = -1001;
+                         out_of_host_memory = -6, invalid_command_queue = -36, invalid_kernel_name = -46,
+                         invalid_work_group_size = -54, invalid_buffer_size = -61, platform_not_found = -1001;
 inline constexpr uint64_t type_cpu = 2, type_gpu = 4, type_all = 0xFFFFFFFF;
 inline constexpr uint32_t device_type = 0x1000, device_max_work_group_size = 0x1004, device_max_alloc = 0x1010,
                           device_align_bits = 0x1019, device_global_memory = 0x101F, device_local_memory = 0x1023,

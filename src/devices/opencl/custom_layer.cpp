@@ -67,8 +67,9 @@ void emit_layer(const CustomLayer& layer, Emit& ctx) {
   for (const KernelDefine& d : s.defines) {
     std::optional<std::string> value = d.parameter.empty() ? std::nullopt : ctx.define_value(d.parameter);
     std::string plain = value.value_or(d.preset.value_or(""));
+    // Without const, NVIDIA's compiler loses the array where the index is not a constant.
     bool list = d.type == "int[]" || d.type == "float[]";
-    l.defines.emplace_back(d.name, list ? text("(", d.type, ") {", plain, "}") : plain);
+    l.defines.emplace_back(d.name, list ? text("(const ", d.type, ") {", plain, "}") : plain);
   }
   std::vector<KernelArgument> arguments = s.arguments;
   std::sort(arguments.begin(), arguments.end(), [](const auto& a, const auto& b) { return a.index < b.index; });

@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::string_view format_names[] = {"BFYX", "BYXF", "YXFB", "FYXB"};
 
-// #define NAME (int []){ 1,2, } with its companions.
+// #define NAME (const int []){ 1,2, } with its companions.
 template <class List>
 std::string array_macro(const std::string& name, const List& values) {
   std::string items;
   for (auto v : values) items += text(v, ",");
-  return text("#define ", name, " (int []){ ", items, " }\n#define ", name, "_INIT { ", items, " }\n#define ", name,
+  return text("#define ", name, " (const int []){ ", items, " }\n#define ", name, "_INIT { ", items, " }\n#define ", name,
               "_SIZE ", values.size(), "\n");
 }
 

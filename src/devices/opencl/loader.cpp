@@ -66,17 +66,18 @@ const std::variant<Functions, Error>& library() {
 
 std::string error_name(int32_t code) {
   static constexpr std::pair<int32_t, std::string_view> names[] = {
-      {-1, "CL_DEVICE_NOT_FOUND"},          {-2, "CL_DEVICE_NOT_AVAILABLE"},
-      {-3, "CL_COMPILER_NOT_AVAILABLE"},    {-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
-      {-5, "CL_OUT_OF_RESOURCES"},          {-6, "CL_OUT_OF_HOST_MEMORY"},
-      {-11, "CL_BUILD_PROGRAM_FAILURE"},    {-30, "CL_INVALID_VALUE"},
-      {-38, "CL_INVALID_MEM_OBJECT"},       {-42, "CL_INVALID_BINARY"},
-      {-43, "CL_INVALID_BUILD_OPTIONS"},    {-46, "CL_INVALID_KERNEL_NAME"},
-      {-48, "CL_INVALID_KERNEL"},           {-49, "CL_INVALID_ARG_INDEX"},
-      {-50, "CL_INVALID_ARG_VALUE"},        {-51, "CL_INVALID_ARG_SIZE"},
-      {-52, "CL_INVALID_KERNEL_ARGS"},      {-54, "CL_INVALID_WORK_GROUP_SIZE"},
-      {-55, "CL_INVALID_WORK_ITEM_SIZE"},   {-61, "CL_INVALID_BUFFER_SIZE"},
-      {-63, "CL_INVALID_GLOBAL_WORK_SIZE"}, {-1001, "CL_PLATFORM_NOT_FOUND_KHR"}};
+      {-1, "CL_DEVICE_NOT_FOUND"},         {-2, "CL_DEVICE_NOT_AVAILABLE"},
+      {-3, "CL_COMPILER_NOT_AVAILABLE"},   {-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
+      {-5, "CL_OUT_OF_RESOURCES"},         {-6, "CL_OUT_OF_HOST_MEMORY"},
+      {-11, "CL_BUILD_PROGRAM_FAILURE"},   {-30, "CL_INVALID_VALUE"},
+      {-36, "CL_INVALID_COMMAND_QUEUE"},   {-38, "CL_INVALID_MEM_OBJECT"},
+      {-42, "CL_INVALID_BINARY"},          {-43, "CL_INVALID_BUILD_OPTIONS"},
+      {-46, "CL_INVALID_KERNEL_NAME"},     {-48, "CL_INVALID_KERNEL"},
+      {-49, "CL_INVALID_ARG_INDEX"},       {-50, "CL_INVALID_ARG_VALUE"},
+      {-51, "CL_INVALID_ARG_SIZE"},        {-52, "CL_INVALID_KERNEL_ARGS"},
+      {-54, "CL_INVALID_WORK_GROUP_SIZE"}, {-55, "CL_INVALID_WORK_ITEM_SIZE"},
+      {-61, "CL_INVALID_BUFFER_SIZE"},     {-63, "CL_INVALID_GLOBAL_WORK_SIZE"},
+      {-1001, "CL_PLATFORM_NOT_FOUND_KHR"}};
   for (const auto& [c, name] : names)
     if (c == code) return std::string(name);
   return text("error ", code);
@@ -86,9 +87,12 @@ void check(int32_t code, std::string_view what) {
   if (code == success) return;
   bool memory = code == allocation_failure || code == out_of_resources || code == out_of_host_memory ||
                 code == invalid_buffer_size;
-  throw Error(memory ? ErrorKind::user : ErrorKind::internal,
+  bool fault = code == invalid_command_queue;  // NVIDIA's drivers report it after a kernel that failed
+  throw Error(memory || fault ? ErrorKind::user : ErrorKind::internal,
               text("OpenCL failed while ", what, ": ", error_name(code)),
-              memory ? "the device may not have enough memory for the model" : "");
+              memory  ? "the device may not have enough memory for the model"
+              : fault ? "a kernel may have accessed memory outside of its arguments; restart the process"
+                      : "");
 }
 
 }  // namespace graft::cl

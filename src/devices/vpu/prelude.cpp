@@ -6,6 +6,7 @@ const char* const vpu_half_extension = "#pragma OPENCL EXTENSION cl_khr_fp16 : e
 
 // Each function computes in float and rounds its result to half.
 const char* const vpu_half_type = R"(
+#undef vstore_half
 #define cl_khr_fp16 1
 #define half _Float16
 #define HALF_MAX ((half)65504.0f)
