@@ -4,6 +4,7 @@
 
 #include "allocations.hpp"
 #include "command.hpp"
+#include "simulator.hpp"
 #include "worker.hpp"
 
 namespace graft::cli {
@@ -92,7 +93,8 @@ void work(const CheckCommand& o) {
   options.before_case = [](int number) { write_line({{"case", number}}); };
   CheckedOperation r = check_operation(loaded.core, o.worker, options);
   nlohmann::json kernels = nlohmann::json::array();
-  for (const CheckedKernel& k : r.kernels) kernels.push_back({{"name", k.name}, {"cases", k.cases}});
+  for (const CheckedKernel& k : r.kernels)
+    kernels.push_back({{"name", k.name}, {"cases", k.cases}, {"source", k.source}});
   for (const CheckFinding& f : r.findings) findings.push_back(finding_json(f));
   write_line({{"findings", findings},
               {"cases", r.cases},
@@ -190,6 +192,7 @@ class Checker {
     }
     if (result.is_null()) return;
     for (const nlohmann::json& f : result["findings"]) report(finding_of(f));
+    simulate(name, result);
     cases_ += result["cases"].get<int>();
     if (o_.json) {
       result.erase("findings");
@@ -204,6 +207,26 @@ class Checker {
     std::printf("%-32s %4d cases, %3d refused; %s\n", name.c_str(), cases, refused, kernels.c_str());
     if (!refusal.empty()) std::printf("     not checked, every case was refused: %s\n", printable(refusal).c_str());
     std::fflush(stdout);
+  }
+
+  // Kernels as source text once more, in a simulator that sees each access; slow, so few cases, and built-in operations
+  // only where one is named.
+  void simulate(const std::string& name, const nlohmann::json& result) {
+    constexpr int cases = 8;
+    bool any = false;
+    for (const nlohmann::json& k : result["kernels"]) any = any || (k["source"] && k["cases"] > 0);
+    if (!any || (o_.built_ins && o_.operation.empty())) return;
+    if (!simulator_) simulator_ = Simulator::find();
+    if (!simulator_) return;
+    CheckCommand few = o_;
+    few.cases = std::min(o_.cases, cases);
+    WorkerEnd end = run_worker(
+        worker_arguments(few, name), o_.patience, [](const std::string&) {}, simulator_->environment());
+    for (const Simulator::Fault& f : simulator_->faults())
+      report({name, "", f.kind, text(f.detail, " (Oclgrind)"), "", -1});
+    if (end.how != WorkerEnd::finished && !o_.json)
+      std::printf("     not simulated by Oclgrind: %s\n",
+                  end.how == WorkerEnd::crashed ? end.signal.c_str() : "too slow");
   }
 
   std::string shown_case(const std::string& name, int number) {
@@ -239,6 +262,7 @@ class Checker {
 
   const CheckCommand& o_;
   int found_ = 0, cases_ = 0, tests_ = 0;
+  std::unique_ptr<Simulator> simulator_;
   nlohmann::json operations_ = nlohmann::json::array(), findings_ = nlohmann::json::array();
 };
 

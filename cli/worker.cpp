@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <graft/text.hpp>
 
 extern char** environ;
@@ -26,9 +27,13 @@ std::string status_name(int status) {
 }
 
 // The environment, with 8 threads unless the user has chosen.
-std::vector<std::string> worker_environment() {
-  std::vector<std::string> out;
-  for (char** e = environ; *e; ++e) out.emplace_back(*e);
+std::vector<std::string> worker_environment(const std::vector<std::string>& variables) {
+  std::vector<std::string> out = variables;
+  for (char** e = environ; *e; ++e) {
+    std::string name(*e, std::string_view(*e).find('=') + 1);
+    if (std::none_of(variables.begin(), variables.end(), [&](const std::string& v) { return v.starts_with(name); }))
+      out.emplace_back(*e);
+  }
   if (!::getenv("GRAFT_NUM_THREADS")) out.emplace_back("GRAFT_NUM_THREADS=8");
   return out;
 }
@@ -70,8 +75,8 @@ class Patience {
 }  // namespace
 
 WorkerEnd run_worker(const std::vector<std::string>& arguments, double seconds,
-                     const std::function<void(const std::string&)>& line) {
-  std::vector<std::string> args{"graft"}, environment = worker_environment();
+                     const std::function<void(const std::string&)>& line, const std::vector<std::string>& variables) {
+  std::vector<std::string> args{"graft"}, environment = worker_environment(variables);
   args.insert(args.end(), arguments.begin(), arguments.end());
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) throw Error(ErrorKind::io, text("cannot create a pipe: ", ::strerror(errno)));

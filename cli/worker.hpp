@@ -13,8 +13,9 @@ struct WorkerEnd {
 };
 
 // Runs this program with these arguments, and calls `line` for each line of its standard output. Ends it when no line
-// arrives for `seconds`.
+// arrives for `seconds`. `variables` (NAME=value) replace those of this process.
 WorkerEnd run_worker(const std::vector<std::string>& arguments, double seconds,
-                     const std::function<void(const std::string&)>& line);
+                     const std::function<void(const std::string&)>& line,
+                     const std::vector<std::string>& variables = {});
 
 }  // namespace graft::cli

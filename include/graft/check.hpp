@@ -46,6 +46,7 @@ struct GRAFT_API CheckFinding {
 struct GRAFT_API CheckedKernel {
   std::string name;  // "CPU:elementwise_f32"
   int cases = 0;     // that it ran; it declined the others
+  bool source = false;  // compiled for the device from source text
 };
 
 struct GRAFT_API CheckedOperation {

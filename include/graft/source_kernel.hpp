@@ -83,13 +83,14 @@ struct ElementFormula {
 
 namespace detail {
 
-inline std::string number_text(double v) {
+// With the digits of a float where `v` is one, unless it is `wide`, for computations in double.
+inline std::string number_text(double v, bool wide = false) {
   if (v != v) return "NAN";
   if (v - v != 0) return v > 0 ? "INFINITY" : "(-INFINITY)";
   char buffer[32];
   auto f = static_cast<float>(v);
-  auto end = static_cast<double>(f) == v ? std::to_chars(buffer, buffer + sizeof buffer, f).ptr
-                                         : std::to_chars(buffer, buffer + sizeof buffer, v).ptr;
+  auto end = !wide && static_cast<double>(f) == v ? std::to_chars(buffer, buffer + sizeof buffer, f).ptr
+                                                  : std::to_chars(buffer, buffer + sizeof buffer, v).ptr;
   std::string out(buffer, end);
   return out.find_first_of(".e") == out.npos ? out + ".0" : out;  // a floating-point literal in C
 }
@@ -276,8 +277,7 @@ class SourceKernel {
     void launch_once(Emit& ctx) const {
       Launch l = launch;
       l.macros = true;
-      for (const Define& d : defines)
-        l.defines.emplace_back(d.name, ctx.array_value(d.attribute).value_or(d.fallback));
+      for (const Define& d : defines) l.defines.emplace_back(d.name, ctx.array_value(d.attribute).value_or(d.fallback));
       if (l.arguments.empty()) {
         for (size_t i = 0; i < ctx.inputs(); ++i) l.arguments.push_back(Argument::input(i));
         for (size_t i = 0; i < ctx.outputs(); ++i) l.arguments.push_back(Argument::output(i));

@@ -149,7 +149,7 @@ class OperationCheck {
         compiling_ += elapsed.seconds();
         return v;
       });
-      out_.kernels.push_back({text(device->name(), ":", k.record->name), 0});
+      out_.kernels.push_back({text(device->name(), ":", k.record->name), 0, true});
     }
   }
 

@@ -6,6 +6,8 @@
 Skipped, with the exit code 77, where there is no OpenCL: apt-get install pocl-opencl-icd.
 """
 import os
+import shutil
+import unittest
 
 import gpu_case
 import harness
@@ -213,6 +215,15 @@ class Definitions(Gpu):
         explained = self.graft("explain", "model.txt", "-d", "GPU", "--extensions", library).out
         for kernel in ("leaky_cl", "row_sum_cl", "own_relu", "it never does"):
             self.assertIn(kernel, explained)
+
+    @unittest.skipUnless(shutil.which("oclgrind"), "apt-get install oclgrind")
+    def test_check_in_a_simulator(self):
+        library = harness.built("extensions", "opencl_ops.so")
+        for op, found in (("Beyond", "Invalid read of size 4 in the kernel 'beyond', line 4"),
+                          ("Racing", "Read-write data race in the kernel 'racing', line 4")):
+            r = self.graft("check", library, "--op", op, "--cases", "10")
+            self.assertEqual(r.status, 2, r.all)
+            self.assertIn(found, r.all)
 
     def test_operations_without_a_kernel(self):
         r = self.graft("ops", "--missing", "-d", "GPU")

@@ -6,6 +6,10 @@ namespace {
 
 using namespace graft;
 
+void only_f32(Accept& ctx) {
+  if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
+}
+
 struct Leaky {
   float slope = 0.25f;
   std::vector<int64_t> taps;
@@ -57,19 +61,40 @@ void emit_row_sum(Emit& ctx) {
   ctx.launch(l);
 }
 
+// The right results, with accesses that only a simulator sees.
+constexpr std::string_view beyond_source = R"(
+__kernel void beyond(__global const float* x, __global float* y) {
+  int i = get_global_id(0);
+  y[i] = x[i] + fmin(fabs(x[i + 1]), 0.0f);
+}
+)";
+constexpr std::string_view racing_source = R"(
+__kernel void racing(__global const float* x, __global float* y) {
+  int i = get_global_id(0);
+  y[i] = x[i] + (i > 0 ? fmin(fabs(y[i - 1]), 0.0f) : 0.0f);
+}
+)";
+
 }  // namespace
 
 GRAFT_EXTENSION("opencl_ops", "1.0") {
   return {
       op<Leaky>("Leaky", "cl")
           .elementwise([](auto x, const Leaky& a) { return x > 0 ? x : a.slope * x; })
-          .opencl(SourceKernel("GPU", "leaky_cl").source(leaky_source, "leaky").define("SLOPE", "slope")),
+          .opencl(
+              SourceKernel("GPU", "leaky_cl").accept(only_f32).source(leaky_source, "leaky").define("SLOPE", "slope")),
       op("RowSum", "cl")
           .inputs("x")
           .infer(row_sum_infer)
           .reference(row_sum_run)
           .opencl(SourceKernel("GPU", "never").accept([](Accept&) { unsupported("it never does"); }).emit(emit_row_sum))
           .opencl(SourceKernel("GPU", "row_sum_cl").emit(emit_row_sum)),
+      op("Beyond", "cl")
+          .elementwise([](auto x) { return x; })
+          .opencl(SourceKernel("GPU", "beyond_cl").accept(only_f32).source(beyond_source, "beyond")),
+      op("Racing", "cl")
+          .elementwise([](auto x) { return x; })
+          .opencl(SourceKernel("GPU", "racing_cl").accept(only_f32).source(racing_source, "racing")),
       SourceKernel("GPU", "own_relu")
           .of("Relu", "opset1")
           .source("__kernel void relu(__global const INPUT0_TYPE* x, __global OUTPUT0_TYPE* y) {\n"

@@ -124,7 +124,7 @@ inline std::string function_text(const Function& f, const std::string operands[3
 // A constant of type REAL; `wide`: which is double.
 inline std::string literal(double v, bool wide) {
   double rounded = wide ? v : static_cast<double>(static_cast<float>(v));
-  return "(" + detail::number_text(rounded) + (wide || !std::isfinite(rounded) ? ")" : "f)");
+  return "(" + detail::number_text(rounded, wide) + (wide || !std::isfinite(rounded) ? ")" : "f)");
 }
 
 // The result of a step, or a constant.
