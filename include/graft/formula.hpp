@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "pass.hpp"
 #include "shapes.hpp"
@@ -186,11 +187,17 @@ inline bool is_plain_constant(const Value& v) {
   if (!t || !is_real(v.type()) || bits_of(v.type()) < 16 || t.size() == 0) return false;
   if (t.size() > (1 << 20))
     return true;  // large weights: checking every element is too slow, and trained weights are finite
-  auto all_finite = [](const auto& values) {
-    return std::all_of(values.begin(), values.end(), [](auto x) { return std::isfinite(x); });
-  };
-  if (t.type() == DType::f32) return all_finite(std::span(t.data<const float>(), static_cast<size_t>(t.size())));
-  return all_finite(t.to<double>());
+  if (t.type() == DType::f32) {
+    const auto* bytes = reinterpret_cast<const char*>(t.data<const float>());  // of any alignment
+    for (int64_t i = 0; i < t.size(); ++i) {
+      float x = 0;
+      std::memcpy(&x, bytes + i * static_cast<int64_t>(sizeof x), sizeof x);
+      if (!std::isfinite(x)) return false;
+    }
+    return true;
+  }
+  std::vector<double> values = t.to<double>();
+  return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
 }
 
 // If a constant, broadcast against a value of this rank, varies along `axis` only, returns its length there: 1 or that

@@ -91,7 +91,8 @@ void tile(const DirectJob& j, int64_t at, Access access) {
   const int64_t step = j.x_step, to = at * j.y_step;
   if (j.sum) fetch_sum<rows, vectors>(j, to);
   // This tile's share of the weights that are needed later.
-  const int64_t stride = rows * j.next_size / (j.count * j.runs * j.run);
+  const int64_t work = j.count * j.runs * j.run;  // 0: no part of the window is inside the input
+  const int64_t stride = work ? rows * j.next_size / work : 0;
   const float* next = j.next + at * j.next_size / j.count;
   for (int64_t t = 0; t < j.runs; ++t) {
     const float* HWY_RESTRICT x = j.x + at * step + j.offsets[t];
