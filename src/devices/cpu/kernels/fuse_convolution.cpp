@@ -4,6 +4,8 @@
 #include <graft/formula.hpp>
 #include <graft/op.hpp>
 
+#include "fuse_activation.hpp"
+
 namespace graft {
 namespace {
 
@@ -65,27 +67,9 @@ Value add(Rewrite& at) {
 }
 
 Value activation(Rewrite& at) {
-  NodeRef conv = open(at.input(0)), f = at.node();
-  if (!conv) return {};
-  std::string kind;
-  double a = 0, b = 0;
-  if (f.is("Relu")) kind = "relu";
-  if (f.is("Sigmoid")) kind = "sigmoid";
-  if (f.is("Tanh")) kind = "tanh";
-  if (f.is("HSwish")) kind = "hswish";
-  if (f.is("HSigmoid")) kind = "hsigmoid";
-  if (f.is("Clamp")) kind = "clamp", a = f.get<double>("min"), b = f.get<double>("max");
-  if (f.is("Swish")) {
-    auto factor = f.inputs() > 1 && f.input(1) ? number(f.input(1)) : std::optional(1.0);
-    if (!factor) return {};
-    kind = "swish", a = *factor;
-  }
-  if (f.is("PRelu")) {
-    auto slope = number(f.input(1));
-    if (!slope) return {};
-    kind = "leaky_relu", a = *slope;
-  }
-  return at.like(conv, inputs_of(conv), {{"activation", kind}, {"activation_a", a}, {"activation_b", b}});
+  NodeRef conv = open(at.input(0));
+  auto attributes = conv ? fused_activation(at.node()) : std::nullopt;
+  return attributes ? at.like(conv, inputs_of(conv), *attributes) : Value();
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <graft/formula.hpp>
 #include <graft/op.hpp>
 
+#include "fuse_activation.hpp"
+
 namespace graft {
 namespace {
 
@@ -114,23 +116,9 @@ Value add(Rewrite& at) {
 }
 
 Value activation(Rewrite& at) {
-  NodeRef product = open(at.input(0)), f = at.node();
-  if (!product) return {};
-  std::string kind;
-  double a = 0, b = 0;
-  if (f.is("Relu")) kind = "relu";
-  if (f.is("Sigmoid")) kind = "sigmoid";
-  if (f.is("Tanh")) kind = "tanh";
-  if (f.is("HSwish")) kind = "hswish";
-  if (f.is("HSigmoid")) kind = "hsigmoid";
-  if (f.is("Gelu")) kind = f.get<std::string>("approximation_mode", "ERF") == "TANH" ? "gelu_tanh" : "gelu";
-  if (f.is("Clamp")) kind = "clamp", a = f.get<double>("min"), b = f.get<double>("max");
-  if (f.is("Swish")) {
-    auto factor = f.inputs() > 1 && f.input(1) ? number(f.input(1)) : std::optional(1.0);
-    if (!factor) return {};
-    kind = "swish", a = *factor;
-  }
-  return at.like(product, inputs_of(product), {{"activation", kind}, {"activation_a", a}, {"activation_b", b}});
+  NodeRef product = open(at.input(0));
+  auto attributes = product ? fused_activation(at.node()) : std::nullopt;
+  return attributes ? at.like(product, inputs_of(product), *attributes) : Value();
 }
 
 }  // namespace
