@@ -146,8 +146,15 @@ Value add_before(Rewrite& at) {
   return with_weights(at, layer, x, w) + reshape(sums, by_channel);
 }
 
+// Whether the output is multiplied by a constant next. That is folded first: an addition in between would prevent it.
+bool multiplied_next(const Value& y) {
+  std::vector<Consumer> all = consumers(y);
+  return all.size() == 1 && all[0].node.is("Multiply") && with_constant(all[0].node).second;
+}
+
 Value fuse(Rewrite& at) {
   if (at.node().is("Multiply")) return multiply_behind(at);
+  if (multiplied_next(at.self())) return {};
   Value v = add_before(at);  // first: otherwise the addend is divided by the factor
   return v ? v : multiply_before(at);
 }
