@@ -31,21 +31,39 @@ void relax() {
 struct Job {
   void (*body)(void*, int64_t, int64_t);
   void* arg;
-  int64_t count, step;
+  int64_t count, least;  // elements; the fewest in a piece but the last
+  int threads;
   int helpers_wanted;
   const RunningKernel* kernel;  // on whose behalf
   std::atomic<int64_t> next{0};
-  int visitors = 0;  // guarded by the pool's mutex
+  std::atomic<int> visitors{0};  // changed under the pool's mutex
 
   void work() {
     NowRunning now(kernel);
-    for (;;) {
-      int64_t begin = next.fetch_add(step, std::memory_order_relaxed);
-      if (begin >= count) return;
-      body(arg, begin, std::min(begin + step, count));
+    int64_t begin = next.load(std::memory_order_relaxed);
+    while (begin < count) {
+      // Large pieces first, which cost little; small ones at the end, so that all threads end together.
+      int64_t end = begin + std::min(count - begin, std::max(least, (count - begin) / (3 * threads)));
+      if (!next.compare_exchange_weak(begin, end, std::memory_order_relaxed)) continue;
+      body(arg, begin, end);
+      begin = next.load(std::memory_order_relaxed);
     }
   }
 };
+
+// Waking a sleeping thread costs tens of microseconds; spinning for a while is cheaper when the event comes soon.
+// Returns whether it came.
+bool spin_until(auto happened) {
+  constexpr auto patience = std::chrono::microseconds(200);
+  auto until = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    for (int i = 0; i < 32; ++i) {
+      if (happened()) return true;
+      relax();
+    }
+    if (std::chrono::steady_clock::now() > until) return happened();
+  }
+}
 
 int default_threads() {
   if (const char* env = std::getenv("GRAFT_NUM_THREADS"))
@@ -67,29 +85,23 @@ struct ThreadPool::State {
 
   void loop(int index) {
     number = index;
-    // Waking a sleeping thread costs tens of microseconds; spinning for a while is cheaper when work arrives often.
-    constexpr auto spin = std::chrono::microseconds(100);
     uint32_t seen = 0;
     std::unique_lock lock(mutex);
     for (;;) {
       while (!jobs.empty()) {
         Job* job = jobs.back();
         if (--job->helpers_wanted <= 0) jobs.pop_back();
-        ++job->visitors;
+        job->visitors.fetch_add(1, std::memory_order_relaxed);
         lock.unlock();
         job->work();
         lock.lock();
-        if (--job->visitors == 0) left.notify_all();
+        // The caller, which owns the job, may return from here on.
+        if (job->visitors.fetch_sub(1, std::memory_order_release) == 1) left.notify_all();
       }
       if (stop) return;
       seen = posted.load(std::memory_order_relaxed);
       lock.unlock();
-      auto until = std::chrono::steady_clock::now() + spin;
-      bool news = false;
-      while (!(news = posted.load(std::memory_order_relaxed) != seen)) {
-        for (int i = 0; i < 32; ++i) relax();
-        if (std::chrono::steady_clock::now() > until) break;
-      }
+      bool news = spin_until([&] { return posted.load(std::memory_order_relaxed) != seen; });
       lock.lock();
       if (!news) wake.wait(lock, [&] { return stop || !jobs.empty(); });
     }
@@ -125,9 +137,7 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain, void (*body)(void*, 
   helpers = static_cast<int>(std::min<int64_t>(helpers, pieces - 1));
   if (helpers <= 0) return body(arg, 0, count);
 
-  // About four pieces a thread: coarse enough to be cheap, fine enough to balance the load when a thread is preempted.
-  int64_t step = std::max(grain, count / (4 * (helpers + 1)));
-  Job job{body, arg, count, step, helpers, running_kernel, {}, 0};
+  Job job{body, arg, count, std::max(grain, count / (32 * (helpers + 1))), helpers + 1, helpers, running_kernel};
   {
     std::lock_guard lock(s_->mutex);
     s_->jobs.push_back(&job);
@@ -135,9 +145,14 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain, void (*body)(void*, 
   }
   helpers > 1 ? s_->wake.notify_all() : s_->wake.notify_one();
   job.work();
+  {
+    std::lock_guard lock(s_->mutex);
+    std::erase(s_->jobs, &job);
+  }
+  auto done = [&] { return job.visitors.load(std::memory_order_acquire) == 0; };
+  if (spin_until(done)) return;
   std::unique_lock lock(s_->mutex);
-  std::erase(s_->jobs, &job);
-  s_->left.wait(lock, [&] { return job.visitors == 0; });
+  s_->left.wait(lock, done);
 }
 
 ThreadPool& ThreadPool::shared() {
