@@ -29,10 +29,13 @@ size_t bytes_for(DType type, int64_t count) {
 }
 
 std::shared_ptr<void> allocate_aligned(size_t bytes) {
-  size_t padded = (std::max<size_t>(bytes, 1) + tensor_alignment - 1) / tensor_alignment * tensor_alignment;
-  void* p = std::aligned_alloc(tensor_alignment, padded);
-  if (!p) throw_user("not enough memory for ", bytes, " bytes");
-  return {p, std::free};
+  // Not aligned_alloc: older versions of glibc hardly reuse its blocks, so that a loop which allocates its results
+  // takes more and more memory.
+  size_t padded = bytes + tensor_alignment;
+  void* memory = padded < bytes ? nullptr : std::malloc(padded);
+  if (!memory) throw_user("not enough memory for ", bytes, " bytes");
+  auto begin = (reinterpret_cast<uintptr_t>(memory) + tensor_alignment - 1) / tensor_alignment * tensor_alignment;
+  return {reinterpret_cast<void*>(begin), [memory](void*) { std::free(memory); }};
 }
 
 Tensor Tensor::wrap(DType type, std::vector<int64_t> dims, void* data, std::shared_ptr<const void> keeper) {
