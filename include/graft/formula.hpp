@@ -7,6 +7,7 @@
 //       ...
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -189,10 +190,15 @@ inline bool is_plain_constant(const Value& v) {
     return true;  // large weights: checking every element is too slow, and trained weights are finite
   if (t.type() == DType::f32) {
     const auto* bytes = reinterpret_cast<const char*>(t.data<const float>());  // of any alignment
-    for (int64_t i = 0; i < t.size(); ++i) {
-      float x = 0;
-      std::memcpy(&x, bytes + i * static_cast<int64_t>(sizeof x), sizeof x);
-      if (!std::isfinite(x)) return false;
+    constexpr int64_t block = 64;  // tested without a branch, which the compiler can vectorize
+    constexpr uint32_t exponent = 0x7f800000;
+    uint32_t x[block] = {};
+    for (int64_t i = 0, n = 0; i < t.size(); i += n) {
+      n = std::min(block, t.size() - i);
+      std::memcpy(x, bytes + i * static_cast<int64_t>(sizeof(float)), static_cast<size_t>(n) * sizeof(float));
+      uint32_t bad = 0;
+      for (int64_t j = 0; j < block; ++j) bad |= static_cast<uint32_t>((x[j] & exponent) == exponent);
+      if (bad) return false;
     }
     return true;
   }

@@ -312,7 +312,7 @@ bool Inference::compute(NodeId id) {
     Evaluation how{registry_, nullptr, budget_->limits.fold_value, nullptr, nullptr, 64, nullptr, nullptr};
     size_t read = 0;
     for (const Tensor& t : inputs) read += t ? t.bytes() : 0;
-    if (needed + read > large) how.device = registry_.constants_device;
+    if (needed + read > large) how.device = registry_.constants_device, how.pool = &ThreadPool::shared();
     std::vector<Tensor> outputs = evaluate_node(how, node, op, inputs, node.outputs.size());
     for (uint32_t i = 0; i < outputs.size(); ++i) {
       if (!outputs[i] || constants_.count({id, i})) continue;

@@ -52,6 +52,8 @@ class Inference {
 
   const Registry& registry() const { return registry_; }
 
+  // Drops a constant that is no longer needed.
+  void forget_constant(ValueId v) { constants_.erase(v); }
   // Types and shapes of a body's results for these parameters; the body stays as it is.
   static std::vector<Info> results_of(const Registry& registry, const Graph& body, const std::vector<Info>& parameters,
                                       const Limits& limits);

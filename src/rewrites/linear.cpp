@@ -31,6 +31,12 @@ Value along_weights(const Value& c, int64_t length, const std::vector<int64_t>& 
   return reshape(c, dims);
 }
 
+// A constant per input channel, repeated for each tap: arithmetic on long rows is faster than on a few taps.
+Value by_tap(Rewrite& at, const Value& c, std::vector<int64_t> weights, size_t out) {
+  weights[out] = 1;
+  return at.op("Broadcast", {c, at.ints(weights)}, {{"mode", "numpy"}});
+}
+
 // The layer with new weights.
 Value with_weights(Rewrite& at, const NodeRef& layer, const Value& data, const Value& weights) {
   std::vector<Value> inputs{data, weights};
@@ -48,7 +54,9 @@ Value scale_convolution(Rewrite& at, const NodeRef& layer, const Value& data, co
   int64_t channels = (*dims)[axis] * (axes->grouped ? (*dims)[0] : 1);
   auto length = length_along(c, layer.output().rank(), 1);
   if (!length || (*length != 1 && *length != channels)) return {};
-  return with_weights(at, layer, data, w * along_weights(c, *length, *dims, axis, axes->grouped));
+  Value factor = along_weights(c, *length, *dims, axis, axes->grouped);
+  if (!by_output && *length != 1) factor = by_tap(at, factor, *dims, axes->out);
+  return with_weights(at, layer, data, w * factor);
 }
 
 // The same for a product with a constant matrix on the right.
@@ -137,12 +145,10 @@ Value add_before(Rewrite& at) {
   }
   auto length = length_along(b, rank, 1);
   if (!layer.is("Convolution") || is_padded(layer) || !length || *length != (*dims)[1]) return {};
-  std::vector<int64_t> axes, by_channel(rank, 1);
+  std::vector<int64_t> by_channel(rank, 1);
   by_channel[1] = (*dims)[0];
-  for (size_t i = 2; i < rank; ++i) axes.push_back(static_cast<int64_t>(i));
-  bool taps = count_of(*dims) != (*dims)[0] * (*dims)[1];
-  Value matrix = taps ? at.op("ReduceSum", {w, at.ints(axes)}, {{"keep_dims", false}}) : w;
-  Value sums = at.op("MatMul", {reshape(matrix, {(*dims)[0], *length}), reshape(b, {*length, 1})});
+  Value column = by_tap(at, along_weights(b, *length, *dims, 1, false), *dims, 0);
+  Value sums = at.op("MatMul", {reshape(w, {(*dims)[0], -1}), reshape(column, {-1, 1})});
   return with_weights(at, layer, x, w) + reshape(sums, by_channel);
 }
 
