@@ -473,6 +473,12 @@ typedef struct graft_host {
   graft_status (*work_size)(graft_node*, graft_str formula, int32_t of_input, size_t port, int64_t* value);
   /* In `emit` of a source kernel, instead of launches: the formula of an element-wise operation. */
   graft_status (*set_formula)(graft_node*, const graft_formula*);
+
+  /* Whether `constant` has the value of an input; costs nothing, whatever its size. */
+  int32_t (*is_constant)(const graft_node*, size_t input);
+  /* In pack: the kernel reads a constant input only here, not in `run`, where its data is null from now on, so that the
+   * host can free it. A kernel that has taken an input must not decline the node afterwards. */
+  graft_status (*take_constant)(graft_node*, size_t input);
 } graft_host;
 
 /* What every host provides: the table of the first release. Test later fields against `size` before use. */

@@ -76,6 +76,11 @@ class NodeView {
   // The value of an input if it is known at this stage, otherwise an empty view. Constants are folded on demand, so
   // this includes computed ones.
   TensorView constant(size_t i) const { return TensorView(i < inputs() ? host->constant(n_, i) : nullptr); }
+  // Whether `constant` gives a value. To be preferred for weights that are not read here.
+  bool is_constant(size_t i) const {
+    if (host->size < offsetof(graft_host, is_constant) + sizeof(void*)) return static_cast<bool>(constant(i));
+    return i < inputs() && host->is_constant(n_, i);
+  }
   // The same, converted to numbers:
   //
   //   if (auto axes = ctx.values<int64_t>(1)) out = reduced(ctx.shape(0), *axes);
@@ -199,6 +204,14 @@ class Accept : public NodeView {
 class Pack : public NodeView {
  public:
   using NodeView::NodeView;
+  // The same as `constant`, for weights that the kernel reads only here: `run` uses what is packed, and the memory of
+  // the weights can be freed. In `run` the input then has no data. A kernel that takes an input makes all its checks in
+  // `accept`.
+  TensorView take(size_t i) {
+    if (is_constant(i) && host->size >= offsetof(graft_host, take_constant) + sizeof(void*))
+      check(host->take_constant(n_, i));
+    return constant(i);
+  }
 };
 
 // Runs once per node and set of input shapes: precompute here what all calls with these shapes share. Constant inputs

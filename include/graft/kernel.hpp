@@ -94,7 +94,7 @@ class Kernel {
   // What depends on attributes and constant inputs alone is computed once per compiled model, whatever the shapes, and
   // shared by everything that runs it. `prepare` gets it with ctx.packed<P>(), which is when `f` is called:
   //
-  //   Weights pack(Pack& ctx) { return packed_weights(ctx.constant(1)); }
+  //   Weights pack(Pack& ctx) { return packed_weights(ctx.take(1)); }
   //   State prepare(Prepare& ctx) { return {&ctx.packed<Weights>(), ...}; }
   //   Kernel("CPU", "fast").of("MatMul", "opset1").pack(pack).run(prepare, run)
   template <class P>

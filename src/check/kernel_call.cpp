@@ -68,20 +68,21 @@ std::shared_ptr<const PreparedSample> prepare_sample(const OpDef& op, const Samp
   for (size_t i = 0; i < constants.size(); ++i)
     if (sample.constant[i]) constants[i] = sample.inputs[i];
   context.constants = [&](size_t i) { return constants[i] ? &constants[i] : nullptr; };
-  std::shared_ptr<const void> packed;
+  Packed packed;
   context.packs = [&]() -> const void* {
     std::vector<std::optional<Info>> infos = infos_of(sample);
     for (size_t i = 0; i < infos.size(); ++i)
       if (infos[i] && !constants[i]) infos[i]->shape = Shape::unknown();
-    if (def.record->pack && !packed) packed = pack_constants(*def.record, p->node, infos, constants);
-    return packed.get();
+    if (def.record->pack && !packed.made) packed = pack_constants(*def.record, p->node, infos, constants);
+    return packed.made.get();
   };
   if (def.record->accept) check_callback(def.record->accept(&context, def.record->user));
   set_layouts(*def.record, *p);
   context.input_layouts = p->input_layouts, context.output_layouts = p->output_layouts;
   void* state = nullptr;
   if (def.record->prepare) check_callback(def.record->prepare(&context, def.record->user, &state));
-  p->kernel = PreparedKernel(def, std::move(packed), state, context.scratch_bytes);
+  p->kernel = PreparedKernel(def, std::move(packed.made), state, context.scratch_bytes);
+  p->taken = std::move(packed.taken);
   p->empty = !outputs.empty();
   for (const std::optional<Info>& o : outputs)
     p->empty &= !o || (o->shape.is_static() && o->shape.elements().value() == 0);
@@ -238,6 +239,7 @@ void KernelCall::run(const CallSettings& settings) {
     raw_inputs[i] = *input_tensors_[i].raw();
     raw_inputs[i].layout = static_cast<int32_t>(PreparedSample::layout(prepared_->input_layouts, i));
   }
+  for (size_t i : prepared_->taken) raw_inputs[i].data = nullptr;
   std::vector<graft_tensor*> out;
   std::vector<uint8_t> used;
   for (size_t i = 0; i < raw_outputs_.size(); ++i) {

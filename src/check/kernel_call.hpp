@@ -26,6 +26,7 @@ struct PreparedSample {
   std::vector<std::optional<Info>> outputs;
   std::vector<Layout> input_layouts, output_layouts;  // ports beyond the end are plain
   PreparedKernel kernel;
+  std::vector<size_t> taken;  // inputs that have no data when the kernel runs
   // Nothing is computed where no output has an element; the runtime does not call the kernel either.
   bool empty = false;
 

@@ -1,5 +1,7 @@
 #include "infer/context.hpp"
 
+#include "base/tensor.hpp"
+
 namespace graft {
 
 const graft_value* NodeContext::attribute(std::string_view name) const {
@@ -39,10 +41,24 @@ bool NodeContext::output(size_t index, graft_info& info) const {
   return true;
 }
 
-const graft_tensor* NodeContext::constant(size_t input) const {
+const Tensor* NodeContext::find_constant(size_t input) const {
   if (!constants || input >= inputs_.size() || !inputs_[input]) return nullptr;
-  const Tensor* t = constants(input);
-  return t ? t->raw() : nullptr;
+  return constants(input);
+}
+
+const graft_tensor* NodeContext::constant(size_t input) const {
+  const Tensor* t = find_constant(input);
+  if (!t || is_aligned(*t)) return t ? t->raw() : nullptr;
+  // Unaligned in a file. The copy lasts as long as the callback that reads it.
+  Tensor& copy = aligned_[t->data()];
+  if (!copy) copy = t->clone();
+  return copy.raw();
+}
+
+void NodeContext::take_constant(size_t input) {
+  if (!taken) return graft_node::take_constant(input);
+  if (!find_constant(input)) throw_user("expected a constant to take, but input ", input, " is not constant");
+  taken->push_back(input);
 }
 
 bool NodeContext::known_values(size_t input, graft_shape& out) const {
@@ -91,16 +107,18 @@ const graft_info* NodeContext::infer_body(size_t index, const graft_info* parame
   return body_raw_.data();
 }
 
-std::shared_ptr<const void> pack_constants(const graft_kernel& kernel, const Node& node,
-                                           std::vector<std::optional<Info>> inputs,
-                                           const std::vector<Tensor>& constants) {
+Packed pack_constants(const graft_kernel& kernel, const Node& node, std::vector<std::optional<Info>> inputs,
+                      const std::vector<Tensor>& constants) {
+  Packed out;
   NodeContext context(node, std::move(inputs));
   context.constants = [&](size_t i) { return constants[i] ? &constants[i] : nullptr; };
+  context.taken = &out.taken;
   void* packed = nullptr;
   check_callback(kernel.pack(&context, kernel.user, &packed));
-  return {packed, [&kernel](const void* p) {
-            if (kernel.release_packed) kernel.release_packed(const_cast<void*>(p), kernel.user);
-          }};
+  out.made = {packed, [&kernel](const void* p) {
+                if (kernel.release_packed) kernel.release_packed(const_cast<void*>(p), kernel.user);
+              }};
+  return out;
 }
 
 }  // namespace graft

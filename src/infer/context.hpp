@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "graph/graph.hpp"
@@ -21,6 +22,7 @@ class NodeContext final : public graft_node {
   std::function<const Shape*(size_t)> values;
   std::function<std::vector<Info>(size_t, std::vector<Info>)> bodies;
   std::function<const void*()> packs;
+  std::vector<size_t>* taken = nullptr;  // in pack: the inputs that the kernel reads only there
   // Of a device that compiles sources.
   std::function<void(const graft_launch&)> launches;
   std::function<size_t(size_t)> scratches;
@@ -64,10 +66,13 @@ class NodeContext final : public graft_node {
     return work_sizes ? work_sizes(formula, of_input, port) : graft_node::work_size(formula, of_input, port);
   }
   void set_formula(const graft_formula& f) override { formulas ? formulas(f) : graft_node::set_formula(f); }
+  bool is_constant(size_t input) const override { return find_constant(input) != nullptr; }
+  void take_constant(size_t input) override;
   int32_t input_layout(size_t i) const override { return layout_in(input_layouts, i); }
   int32_t output_layout(size_t i) const override { return layout_in(output_layouts, i); }
 
  private:
+  const Tensor* find_constant(size_t input) const;
   static int32_t layout_in(const std::vector<Layout>& list, size_t i) {
     return static_cast<int32_t>(i < list.size() ? list[i] : Layout::plain);
   }
@@ -80,15 +85,20 @@ class NodeContext final : public graft_node {
   const Node& node_;
   std::vector<std::optional<Info>> inputs_;
   mutable std::deque<Cached> attributes_;
+  mutable std::map<const void*, Tensor> aligned_;  // copies of constants, by their address in the file
   mutable std::vector<graft_named_value> all_attributes_;
   mutable std::deque<std::pair<graft_body, std::vector<graft_info>>> bodies_;
   std::vector<Info> body_results_;
   std::vector<graft_info> body_raw_;
 };
 
+// What a kernel's `pack` made, and the inputs that the kernel no longer reads.
+struct Packed {
+  std::shared_ptr<const void> made;
+  std::vector<size_t> taken;
+};
 // Calls the kernel's `pack`. `constants` are the constant inputs; empty tensors stand for the others.
-std::shared_ptr<const void> pack_constants(const graft_kernel& kernel, const Node& node,
-                                           std::vector<std::optional<Info>> inputs,
-                                           const std::vector<Tensor>& constants);
+Packed pack_constants(const graft_kernel& kernel, const Node& node, std::vector<std::optional<Info>> inputs,
+                      const std::vector<Tensor>& constants);
 
 }  // namespace graft

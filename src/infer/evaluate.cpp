@@ -209,7 +209,7 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
   void* state = nullptr;
   auto take = [&](const graft_kernel* k) {
     context.packs = [&, k]() -> const void* {
-      if (k->pack && !packed) packed = pack_constants(*k, node, context.inputs(), aligned);
+      if (k->pack && !packed) packed = pack_constants(*k, node, context.inputs(), aligned).made;
       return packed.get();
     };
     if (k->accept) check_callback(k->accept(&context, k->user));

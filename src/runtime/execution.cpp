@@ -162,7 +162,9 @@ void HostExecution::bind(std::shared_ptr<const Plan> plan) {
                nullptr};
     switch (s.kind) {
       case Slot::arena: raw_[i].data = static_cast<char*>(arena_.get()) + s.offset; break;
-      case Slot::constant: raw_[i].data = plan_->constants[s.index].data(); break;
+      case Slot::constant:
+        if (const Tensor& t = plan_->constants[s.index]) raw_[i].data = const_cast<void*>(t.data());
+        break;
       case Slot::input: views_[s.index].push_back(i); break;
       case Slot::output: views_[plan_->inputs.size() + s.index].push_back(i); break;
       case Slot::dynamic: dying_[s.last_step].push_back(i); break;

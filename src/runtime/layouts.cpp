@@ -4,9 +4,12 @@
 // of its inputs. That is not always the global optimum, but a network is mostly a chain of layers that prefer the same
 // layout.
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <map>
 
 #include "base/tensor.hpp"
+#include "base/threads.hpp"
 #include "runtime/planning.hpp"
 #include "schema/resolve.hpp"
 
@@ -53,13 +56,32 @@ class Layouts {
         d_.value({id, i}).layout = is_plain({id, i}) ? Layout::plain : w.outputs[i];
     }
   }
+  // Packing weights takes most of the time, so built-in kernels are prepared on all threads. Those of extensions are
+  // called by one thread, in order.
   bool prepare() {
-    bool all = true;
+    std::vector<NodeId> built_in, others;
     for (NodeId id : d_.order) {
-      Work& w = d_.works[id];
+      const Work& w = d_.works[id];
       if (w.kind != Work::kernel || w.prepared) continue;
-      with_context([&] { all &= prepare_chosen(d_, id); }, [&] { return text("compiling ", describe(g_[id])); });
+      (w.candidates[w.chosen].second.source->built_in() ? built_in : others).push_back(id);
     }
+    std::vector<std::exception_ptr> errors(built_in.size());
+    std::atomic<bool> all = true;
+    auto part = [&](int64_t begin, int64_t end) {
+      for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) try {
+          if (!prepare(built_in[i])) all = false;
+        } catch (...) {
+          errors[i] = std::current_exception();
+        }
+    };
+    ThreadPool::shared().parallel_for(
+        static_cast<int64_t>(built_in.size()), 1,
+        [](void* f, int64_t begin, int64_t end) { (*static_cast<decltype(part)*>(f))(begin, end); }, &part,
+        d_.options.threads);
+    for (const std::exception_ptr& e : errors)
+      if (e) std::rethrow_exception(e);
+    for (NodeId id : others)
+      if (!prepare(id)) all = false;
     return all;
   }
 
@@ -81,6 +103,12 @@ class Layouts {
   }
 
  private:
+  bool prepare(NodeId id) {
+    bool done = false;
+    with_context([&] { done = prepare_chosen(d_, id); }, [&] { return text("compiling ", describe(g_[id])); });
+    return done;
+  }
+
   static constexpr size_t least_rank = 3, most_rank = 5;
 
   bool has_same_order(ValueId v) const { return same_order(d_.info(v).shape.values()); }

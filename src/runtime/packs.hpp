@@ -1,4 +1,4 @@
-// What kernels precompute from constants alone: made once per compiled graph, shared by all plans.
+// What is made of constants alone: once per compiled graph, shared by all plans.
 #pragma once
 
 #include <map>
@@ -11,12 +11,22 @@ namespace graft {
 class Packs {
  public:
   // The result of the kernel's `pack` for a node of `graph`. Copies of a compiled graph number their nodes alike and
-  // share their constants. Null if the kernel has no `pack`.
-  std::shared_ptr<const void> get(const graft_kernel& kernel, const Graph& graph, NodeId id);
+  // share their constants. Empty if the kernel has no `pack`. Several threads may call it at the same time.
+  const Packed& get(const graft_kernel& kernel, const Graph& graph, NodeId id);
+  // The tensor, or a copy that is aligned for its type: in some files weights are not.
+  Tensor aligned(const Tensor& t);
 
  private:
+  struct Entry {
+    std::once_flag once;
+    Packed packed;
+  };
+  struct Copy {
+    Tensor source, aligned;
+  };
   std::mutex mutex_;
-  std::map<std::pair<NodeId, const graft_kernel*>, std::shared_ptr<const void>> made_;
+  std::map<std::pair<NodeId, const graft_kernel*>, Entry> made_;
+  std::map<const void*, Copy> aligned_;  // by the address of the source
 };
 
 }  // namespace graft

@@ -34,9 +34,19 @@ void Draft::count_consumers() {
       if (v.present()) ++value(v).consumers, value(v).is_result |= g[id].is("Result");
 }
 
-std::shared_ptr<const Plan> make_plan(const Graph& graph, const KernelSource& kernels, const std::vector<Info>& inputs,
-                                      const CompileOptions& options) {
-  Draft draft(graph.clone(), kernels, inputs, options);
+void Draft::release(ValueId v) {
+  if (!frees_constants || value(v).consumers != 1 || !plan->graph[v.node].is("Constant")) return;
+  std::lock_guard lock(mutex);
+  inference.forget_constant(v);
+  value(v).constant = {};
+  value(v).released = true;
+  plan->graph[v.node].attrs["value"] = Tensor();
+}
+
+std::shared_ptr<const Plan> make_plan(Graph graph, const KernelSource& kernels, const std::vector<Info>& inputs,
+                                      const CompileOptions& options, bool only) {
+  Draft draft(std::move(graph), kernels, inputs, options);
+  draft.frees_constants = only;
   select_kernels(draft);
   choose_layouts(draft);
   draft.count_consumers();

@@ -77,14 +77,15 @@ struct Plan {
   Graph graph;  // with this plan's shapes and reorders
   std::vector<Slot> slots;
   std::vector<Step> steps;
-  std::vector<Tensor> constants;
+  std::vector<Tensor> constants;  // empty: no step reads it
   std::vector<uint32_t> inputs;   // slot of each parameter
   std::vector<uint32_t> results;  // slot of each result
   size_t arena_bytes = 0;
   Explanation explanation;
 };
 
-std::shared_ptr<const Plan> make_plan(const Graph& graph, const KernelSource& kernels, const std::vector<Info>& inputs,
-                                      const CompileOptions& options);
+// `only`: no other plan will be made of this graph, so that constants which kernels have packed are freed.
+std::shared_ptr<const Plan> make_plan(Graph graph, const KernelSource& kernels, const std::vector<Info>& inputs,
+                                      const CompileOptions& options, bool only);
 
 }  // namespace graft

@@ -7,6 +7,8 @@
 //   place      where each one is in the arena
 #pragma once
 
+#include <mutex>
+
 #include "runtime/plan.hpp"
 
 namespace graft {
@@ -19,6 +21,7 @@ struct Work {
   std::vector<std::pair<std::string_view, KernelDef>> candidates;
   size_t chosen = 0;
   PreparedKernel prepared;
+  std::vector<size_t> taken;  // inputs of which the kernel needs only what it has packed
   // What the chosen kernel gets and gives, per port. With `in_memory_order` it sees plain tensors whose dimensions are
   // in the order of the memory.
   std::vector<Layout> inputs, outputs;
@@ -35,7 +38,8 @@ struct Draft {
     bool is_result = false;  // of the model
     bool planned = false;    // its shape is known before the run
     Layout layout = Layout::plain;
-    Tensor constant;  // aligned; empty: computed at run time
+    Tensor constant;        // empty: computed at run time, or released
+    bool released = false;  // a constant of which only a packed form exists
   };
 
   Draft(Graph graph, const KernelSource& kernels, const std::vector<Info>& inputs, const CompileOptions& options);
@@ -43,6 +47,8 @@ struct Draft {
   Value& value(ValueId v) { return values[v.node][v.port]; }
   const Info& info(ValueId v) const { return plan->graph.info(v); }
   void count_consumers();
+  // Frees a constant that its only consumer has taken, unless other plans may need it.
+  void release(ValueId v);
 
   const KernelSource& kernels;
   const CompileOptions& options;
@@ -51,6 +57,8 @@ struct Draft {
   std::vector<NodeId> order;
   std::vector<Work> works;                 // by node
   std::vector<std::vector<Value>> values;  // by node and port
+  bool frees_constants = false;
+  std::mutex mutex;  // kernels are prepared on several threads; guards `inference`
 };
 
 // ---- the stages ----

@@ -1,7 +1,6 @@
 #include "runtime/program.hpp"
 
-#include "base/file.hpp"
-#include "base/tensor.hpp"
+#include "base/error.hpp"
 #include "infer/decompose.hpp"
 #include "runtime/execution.hpp"
 
@@ -11,21 +10,13 @@ HostProgram::HostProgram(Graph graph, const Registry& registry, std::vector<std:
                          CompileOptions options)
     : graph_(std::move(graph)), registry_(registry), devices_(std::move(devices)), options_(options) {
   decompose(graph_, registry_, devices_);
-  // Weights are unaligned in some files, and kernels need them aligned: copied once, for all plans.
-  for (NodeId id = 0; id < graph_.end_id(); ++id) {
-    if (!graph_[id].alive || !graph_[id].is("Constant")) continue;
-    Attribute& value = graph_[id].attrs["value"];
-    if (Tensor t = value.as<Tensor>(); !is_aligned(t)) {
-      value = t.clone();
-      forget_pages(t.data(), t.bytes());
-    }
-  }
   // With static shapes there is only one plan; making it now reports what does not compile.
   std::vector<Info> inputs;
   for (NodeId id : graph_.parameters()) inputs.push_back(graph_.info({id, 0}));
   for (const Info& i : inputs)
-    if (!i.shape.is_static()) return;
-  plan_for(inputs);
+    if (!i.shape.is_static() || i.type == DType::undefined) return;
+  fixed_ = true;
+  plans_.emplace_front(inputs, make_plan(std::move(graph_), kernels(), inputs, options_, true));
 }
 
 std::unique_ptr<Execution> HostProgram::create_execution() { return std::make_unique<HostExecution>(*this); }
@@ -41,9 +32,10 @@ std::shared_ptr<const Plan> HostProgram::plan_for(const std::vector<Info>& input
         return it->second;
       }
   }
+  if (fixed_) throw_internal("expected the shapes that the model was compiled for");
   // Made outside the lock, so that other threads can use their plans. Two threads may make the same plan; either will
   // do.
-  std::shared_ptr<const Plan> plan = make_plan(graph_, kernels(), inputs, options_);
+  std::shared_ptr<const Plan> plan = make_plan(graph_.clone(), kernels(), inputs, options_, false);
   std::lock_guard lock(mutex_);
   plans_.emplace_front(inputs, plan);
   if (plans_.size() > kept_plans) plans_.pop_back();

@@ -18,7 +18,6 @@ class HostProgram final : public Program {
   Explanation explain(const std::vector<Info>& inputs) override;
 
   std::shared_ptr<const Plan> plan_for(const std::vector<Info>& inputs);
-  const Graph& graph() const { return graph_; }
   const Registry& registry() const { return registry_; }
   const std::vector<std::string>& devices() const { return devices_; }
   KernelSource kernels() { return {registry_, devices_, packs_}; }
@@ -26,7 +25,8 @@ class HostProgram final : public Program {
 
  private:
   static constexpr size_t kept_plans = 16;
-  Graph graph_;
+  Graph graph_;         // empty if `fixed_`
+  bool fixed_ = false;  // all shapes are static: there is one plan
   const Registry& registry_;
   std::vector<std::string> devices_;
   CompileOptions options_;

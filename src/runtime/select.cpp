@@ -31,10 +31,8 @@ class DraftNode {
     context.bodies = [this](size_t i, const std::vector<Info>& parameters) {
       return Inference::results_of(draft_.kernels.registry, *node_.bodies[i].graph, parameters, draft_.options.limits);
     };
-    // The draft's own copies where it has them: weights are unaligned in a file, and kernels need them aligned.
     context.constants = [this](size_t i) -> const Tensor* {
-      const Tensor& copy = draft_.value(node_.inputs[i]).constant;
-      const Tensor* t = copy ? &copy : draft_.inference.constant(node_.inputs[i]);
+      const Tensor* t = constant(node_.inputs[i]);
       if (!t || !work_.in_memory_order || work_.inputs[i] != Layout::channels_last) return t;
       std::vector<int64_t> dims = memory_order(t->dims(), rank());
       if (!same_order(full_dims(*t))) return nullptr;  // it is reordered at run time
@@ -43,6 +41,11 @@ class DraftNode {
   }
 
  private:
+  const Tensor* constant(ValueId v) const {
+    if (const Draft::Value& known = draft_.value(v); known.constant || known.released) return &known.constant;
+    std::lock_guard lock(draft_.mutex);
+    return draft_.inference.constant(v);
+  }
   size_t rank() const { return node_.outputs[0].info.shape.rank(); }
   std::vector<int64_t> full_dims(const Tensor& t) const {
     std::vector<int64_t> dims(rank() - t.dims().size(), 1);
@@ -128,8 +131,7 @@ class Selection {
     for (uint32_t i = 0; i < g_[id].outputs.size(); ++i) {
       Draft::Value& v = d_.value({id, i});
       if (v.consumers == 0) continue;
-      const Tensor& t = *d_.inference.constant({id, i});
-      v.constant = is_aligned(t) ? t : t.clone();
+      v.constant = *d_.inference.constant({id, i});
     }
   }
   // The output shares the memory of the input. A result of the model gets its own memory instead.
@@ -172,9 +174,9 @@ bool prepare_chosen(Draft& draft, NodeId id) {
   Work& w = draft.works[id];
   DraftNode node(draft, id);
   const auto& [device, kernel] = w.candidates[w.chosen];
-  std::shared_ptr<const void> packed;
+  Packed packed;
   node.context.packs = [&, &k = *kernel.record] {
-    return (packed = draft.kernels.packs.get(k, draft.plan->graph, id)).get();
+    return (packed = draft.kernels.packs.get(k, draft.plan->graph, id)).made.get();
   };
   void* state = nullptr;
   if (!attempt(w, [&](const graft_kernel& k) {
@@ -183,7 +185,9 @@ bool prepare_chosen(Draft& draft, NodeId id) {
     choose_next(draft, id);
     return false;
   }
-  w.prepared = PreparedKernel(kernel, std::move(packed), state, node.context.scratch_bytes);
+  w.prepared = PreparedKernel(kernel, std::move(packed.made), state, node.context.scratch_bytes);
+  w.taken = std::move(packed.taken);
+  for (size_t i : w.taken) draft.release(draft.plan->graph[id].inputs[i]);
   w.choice.device = device;
   w.choice.kernel = view(kernel.record->name);
   return true;
@@ -210,7 +214,7 @@ PreparedKernel choose_kernel(const KernelSource& from, const OpDef& op, const Gr
         if (k.record->accept) check_callback(k.record->accept(&context, k.record->user));
         void* state = nullptr;
         std::shared_ptr<const void> packed;
-        context.packs = [&] { return (packed = from.packs.get(*k.record, graph, id)).get(); };
+        context.packs = [&] { return (packed = from.packs.get(*k.record, graph, id).made).get(); };
         if (k.record->prepare) check_callback(k.record->prepare(&context, k.record->user, &state));
         return PreparedKernel(k, std::move(packed), state, context.scratch_bytes);
       } catch (const Error& e) {

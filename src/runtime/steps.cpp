@@ -1,4 +1,5 @@
 // Planning, stage 3: slots and steps.
+#include <algorithm>
 #include <map>
 
 #include "base/tensor.hpp"
@@ -17,6 +18,7 @@ class Steps {
       p_.inputs.push_back(add_slot({g.parameters()[i], 0}, Slot::input, i));
     for (NodeId id : d_.order) node(id);
     for (NodeId id : g.results()) p_.results.push_back(slot(g[id].inputs[0]));
+    keep_constants();
   }
 
  private:
@@ -63,14 +65,27 @@ class Steps {
   }
   void constants(NodeId id) {
     for (uint32_t i = 0; i < p_.graph[id].outputs.size(); ++i) {
-      const Tensor& t = d_.value({id, i}).constant;
-      if (!t) continue;
-      p_.constants.push_back(t);
-      p_.explanation.constant_bytes += t.bytes();
+      const auto& [constant, released] = std::tie(d_.value({id, i}).constant, d_.value({id, i}).released);
+      if (!constant && !released) continue;
+      p_.constants.push_back(constant);
       uint32_t s = add_slot({id, i}, Slot::constant, p_.constants.size() - 1);
-      p_.slots[s].info = t.info();
-      p_.slots[s].dims = t.dims();
+      if (constant) p_.slots[s].info = constant.info(), p_.slots[s].dims = constant.dims();
+      p_.explanation.constant_bytes += bytes_for(p_.slots[s].info.type, count_checked(p_.slots[s].dims));
     }
+  }
+  // Constants that steps read, aligned. Of the others only packed forms are needed.
+  void keep_constants() {
+    std::vector<bool> read(p_.constants.size());
+    auto mark = [&](uint32_t s) {
+      if (s != no_slot && p_.slots[s].kind == Slot::constant) read[p_.slots[s].index] = true;
+    };
+    for (const Step& s : p_.steps)
+      for (size_t i = 0; i < s.inputs.size(); ++i)
+        if (const auto& taken = d_.works[s.node].taken; std::find(taken.begin(), taken.end(), i) == taken.end())
+          mark(s.inputs[i]);
+    for (uint32_t s : p_.results) mark(s);
+    for (size_t i = 0; i < read.size(); ++i)
+      p_.constants[i] = read[i] ? d_.kernels.packs.aligned(p_.constants[i]) : Tensor();
   }
   void view(NodeId id) {
     const Slot source = p_.slots[slot(p_.graph[id].inputs[0])];

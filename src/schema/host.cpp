@@ -220,6 +220,10 @@ graft_host make_table() {
     return run([&] { given(value) = n->work_size(view(formula), of_input != 0, port); });
   };
   h.set_formula = [](graft_node* n, const graft_formula* f) { return run([&] { n->set_formula(given(f)); }); };
+  h.is_constant = [](const graft_node* n, size_t input) {
+    return value_or<int32_t>(0, [&] { return n->is_constant(input); });
+  };
+  h.take_constant = [](graft_node* n, size_t input) { return run([&] { n->take_constant(input); }); };
   return h;
 }
 

@@ -39,6 +39,8 @@ struct graft_node {
   virtual void set_formula(const graft_formula&) {
     graft::throw_user("only `emit` of a source kernel can give a formula");
   }
+  virtual bool is_constant(size_t input) const { return constant(input) != nullptr; }
+  virtual void take_constant(size_t) { graft::throw_user("only `pack` can take a constant"); }
 
  protected:
   ~graft_node() = default;

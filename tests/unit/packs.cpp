@@ -63,5 +63,64 @@ TEST_F(Packs, AreMadeOncePerCompiledModel) {
   EXPECT_EQ(alive, 0);
 }
 
+// ---- constants that a kernel takes ----
+
+Weights take(Pack& ctx) {
+  Weights w;
+  w.values = ctx.take(1).to<float>();
+  return w;
+}
+// Adds 100 where the original weights still have data.
+void run_taken(Run& ctx, const Weights* const& w) {
+  run(ctx, w);
+  std::vector<float> y = ctx.output(0).to<float>();
+  for (float& v : y) v += ctx.input(1).raw()->data ? 100.0f : 0.0f;
+  ctx.output(0).assign(y);
+}
+void reread(Run& ctx, const NoAttributes&) {
+  std::vector<float> x = ctx.input(0).to<float>(), w = ctx.input(1).to<float>();
+  for (size_t i = 0; i < x.size(); ++i) x[i] -= w[i % w.size()];
+  ctx.output(0).assign(x);
+}
+Definitions takers() {
+  auto same = [](Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.input(0)); };
+  return Definitions{op("TakenScale", "test")
+                         .inputs("x, weights")
+                         .infer(same)
+                         .kernel(Kernel("CPU", "taken").pack(take).run(prepare, run_taken)),
+                     op("Reread", "test").inputs("x, weights").infer(same).kernel(Kernel("CPU", "reread").run(reread))};
+}
+
+class Taken : public ToolkitTest {
+ protected:
+  float last_of(const std::string& body) {
+    Core core;
+    core.add_extension(definitions("takers", "1", takers));
+    std::string shape = dynamic_ ? "?,2" : "1,2";
+    InferRequest r =
+        core.compile_model(file("taken.graph", "graph (x: f32[" + shape + "]) {" + body + " return y = y }"))
+            .create_infer_request();
+    Tensor x(DType::f32, {1, 2});
+    std::fill(x.data<float>(), x.data<float>() + 2, 1.0f);
+    r.set_input_tensor(0, x);
+    r.infer();
+    return r.get_output_tensor(0).data<float>()[1];
+  }
+  bool dynamic_ = false;
+};
+
+TEST_F(Taken, ConstantsHaveNoDataAtRunTime) {
+  EXPECT_EQ(last_of("y = TakenScale@test(x, f32[2] {2, 3})"), 3);
+  dynamic_ = true;
+  EXPECT_EQ(last_of("y = TakenScale@test(x, f32[2] {2, 3})"), 3);
+}
+
+TEST_F(Taken, ConstantsStayForOtherConsumers) {
+  std::string both = "w = f32[2] {2, 3} a = TakenScale@test(x, w) y = Reread@test(a, w)";
+  EXPECT_EQ(last_of(both), 100);
+  dynamic_ = true;
+  EXPECT_EQ(last_of(both), 100);
+}
+
 }  // namespace
 }  // namespace graft

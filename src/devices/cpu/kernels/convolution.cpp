@@ -123,7 +123,7 @@ void pack_weights(int64_t groups, int64_t outputs, int64_t depth, const float* w
 
 template <bool grouped>
 ConvolutionWeights convolution_pack(Pack& ctx) {
-  TensorView w = ctx.constant(1);
+  TensorView w = ctx.take(1);
   if (!w) return {};
   ConvolutionWeights out{allocate_floats(static_cast<size_t>(w.size()))};
   int64_t groups = grouped ? w.dim(0) : 1, outputs = w.dim(grouped ? 1 : 0);
@@ -146,7 +146,7 @@ ConvolutionState convolution_prepare(Prepare& ctx, const A& a) {
   s.blocks = gemm_blocks(gemm(), s.sizes.outputs, output_plane(axes), s.depth, shared ? GemmPacks::none : GemmPacks::b,
                          shared ? 1 : s.sizes.batch * s.sizes.groups);
   auto size = static_cast<size_t>(s.sizes.groups * s.packed_size), scratch = static_cast<size_t>(s.windows_size);
-  s.packed = ctx.constant(1) ? ctx.packed<ConvolutionWeights>().packed.get() : nullptr;
+  s.packed = ctx.is_constant(1) ? ctx.packed<ConvolutionWeights>().packed.get() : nullptr;
   if (!s.packed) scratch += size;
   ctx.scratch(scratch * sizeof(float));
   return s;

@@ -106,7 +106,7 @@ void pack_weights(const BackpropWeights& s, const float* w, float* to) {
 
 template <size_t leading>
 BackpropWeights backprop_pack(Pack& ctx) {
-  TensorView w = ctx.constant(1);
+  TensorView w = ctx.take(1);
   if (!w) return {};
   BackpropWeights out = BackpropWeights::of(w.dims(), leading);
   out.packed = allocate_floats(static_cast<size_t>(w.size()));
@@ -124,7 +124,7 @@ BackpropState backprop_prepare(Prepare& ctx, const BackpropAttributes& attribute
   BackpropWeights sizes = BackpropWeights::of(w, leading);
   s.batch = x[0], s.groups = sizes.groups, s.inputs = sizes.inputs, s.outputs = sizes.outputs;
   s.channels = sizes.channels();
-  s.packed = ctx.constant(1) ? ctx.packed<BackpropWeights>().packed.get() : nullptr;
+  s.packed = ctx.is_constant(1) ? ctx.packed<BackpropWeights>().packed.get() : nullptr;
   if (!s.packed) ctx.scratch(static_cast<size_t>(s.groups * s.packed_size()) * sizeof(float));
   return s;
 }

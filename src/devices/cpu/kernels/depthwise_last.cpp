@@ -221,7 +221,7 @@ struct DepthwiseWeights {
   Floats by_tap;
 };
 DepthwiseWeights depthwise_pack(Pack& ctx) {
-  TensorView w = ctx.constant(1);
+  TensorView w = ctx.take(1);
   if (!w) return {};
   int64_t channels = w.dim(0), taps = channels ? w.size() / channels : 0;
   DepthwiseWeights out{allocate_floats(static_cast<size_t>(w.size()))};

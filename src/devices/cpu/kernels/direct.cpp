@@ -181,8 +181,22 @@ struct DirectWeights {
   Floats packed;
 };
 
+// From [group][output][input][tap]: a panel is transposed, and its rows of columns are put into the order of the taps.
+void direct_pack_panels(const DirectWeights& w, int64_t taps, const float* from) {
+  int64_t nr = panel_size();
+  Floats turned = allocate_floats(static_cast<size_t>(taps > 1 ? w.depth * nr : 0));
+  for (int64_t p = 0; p < w.groups * w.panels; ++p) {
+    int64_t first = p % w.panels * nr, columns = std::min(nr, w.outputs - first);
+    const float* rows = from + (p / w.panels * w.outputs + first) * w.depth;
+    float* to = w.packed.get() + p * w.depth * nr;
+    gemm().pack_b({rows, 1, w.depth}, w.depth, columns, taps > 1 ? turned.get() : to);
+    for (int64_t t = 0; t < taps && taps > 1; ++t)
+      for (int64_t i = 0; i < w.inputs; ++i, to += nr) std::copy_n(turned.get() + (i * taps + t) * nr, nr, to);
+  }
+}
+
 DirectWeights direct_pack(Pack& ctx) {
-  TensorView w = ctx.constant(1);
+  TensorView w = ctx.take(1);
   if (!w) return {};
   bool grouped = ctx.attr<bool>("grouped");
   size_t leading = grouped ? 3 : 2;
@@ -192,8 +206,12 @@ DirectWeights direct_pack(Pack& ctx) {
   DirectWeights out{groups / m, inputs * m, outputs * m, (outputs * m + nr - 1) / nr, taps * inputs * m, {}};
   auto size = static_cast<size_t>(out.groups * out.panels * out.depth * nr);
   out.packed = allocate_floats(size);
-  std::fill(out.packed.get(), out.packed.get() + size, 0.0f);
+  if (m > 1) std::fill(out.packed.get(), out.packed.get() + size, 0.0f);
   const float* from = w.data<float>();
+  if (m == 1) {
+    direct_pack_panels(out, taps, from);
+    return out;
+  }
   for (int64_t g = 0; g < groups; ++g)
     for (int64_t o = 0; o < outputs; ++o) {
       int64_t column = g % m * outputs + o;

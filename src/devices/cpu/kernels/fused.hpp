@@ -25,7 +25,7 @@ inline std::vector<Kernel::Ports> fused_layouts() {
 
 inline void fused_accept(Accept& ctx) {
   convolution_accept(ctx);
-  if (!ctx.constant(1)) unsupported("requires constant weights");
+  if (!ctx.is_constant(1)) unsupported("requires constant weights");
   if (ctx.shape(0).rank() > 4) unsupported("expected at most two spatial axes, got ", ctx.shape(0));
 }
 

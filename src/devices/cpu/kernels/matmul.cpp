@@ -19,7 +19,7 @@ struct MatMulWeights {
 
 MatMulWeights matmul_pack(Pack& ctx) {
   MatMulWeights w;
-  TensorView b = ctx.constant(1);
+  TensorView b = ctx.take(1);
   if (!b || b.rank() < 2 || b.size() == 0) return w;
   int64_t rows = b.dim(b.rank() - 2), columns = b.dim(b.rank() - 1), count = b.size() / (rows * columns);
   bool turned = ctx.attr<bool>("transpose_b");
@@ -206,8 +206,7 @@ MatMulPlan matmul_prepare(Prepare& ctx) {
       s.products.push_back({walk[0], walk[1], walk[2], walk[3]});
     while (walk.next());
 
-  TensorView constant = ctx.constant(1);
-  if (constant && constant.size() > 0 && !moves_b && !s.vector()) {
+  if (ctx.is_constant(1) && s.k > 0 && s.n > 0 && !moves_b && !s.vector()) {
     const auto& weights = ctx.packed<MatMulWeights>();
     s.packed = weights.packed.get();
     for (MatMulAt& at : s.products) at.b = at.b / (s.k * s.n) * weights.size;

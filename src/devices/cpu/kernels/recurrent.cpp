@@ -60,8 +60,8 @@ struct RecurrentWeights {
 RecurrentWeights recurrent_pack(Pack& ctx) {
   RecurrentPorts ports(ctx.op_type());
   RecurrentWeights out;
-  TensorView w = ctx.constant(ports.w), r = ctx.constant(ports.r);
-  if (!w || !r) return out;  // they are constant for these shapes only
+  if (!ctx.is_constant(ports.w) || !ctx.is_constant(ports.r)) return out;  // they are constant for these shapes only
+  TensorView w = ctx.take(ports.w), r = ctx.take(ports.r);
   int64_t input = w.dim(w.rank() - 1), hidden = r.dim(r.rank() - 1), padded = recurrent_padded(hidden);
   int64_t directions = ports.sequence ? w.dim(0) : 1;
   auto order = recurrent_order(ctx);
@@ -148,7 +148,7 @@ RecurrentPlan recurrent_prepare(Prepare& ctx) {
   }
   for (size_t d = 0; d < static_cast<size_t>(s.directions); ++d) s.rules[d] = recurrent_rules(ctx, ports, d);
   s.order = recurrent_order(ctx);
-  if (ctx.constant(ports.w) && ctx.constant(ports.r) && s.hidden > 0)
+  if (ctx.is_constant(ports.w) && ctx.is_constant(ports.r) && s.hidden > 0)
     s.packed = ctx.packed<RecurrentWeights>().packed.get();
   // Enough rows to read W seldom, few enough that the products stay in the cache.
   constexpr int64_t most_rows = 192, most_values = 1 << 19;
