@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/heap.hpp"
 #include "base/log.hpp"
 #include "base/streams.hpp"
 #include "base/text.hpp"
@@ -220,7 +221,11 @@ QueryResult query(const Core::State& core, const std::string& device, const Mode
 }  // namespace
 
 CompiledModel Core::compile_model(const Model& model, const std::string& device, const Options& options) const {
-  return at_border([&] { return CompiledModel(compiled(*s_, device, *model.state(), options)); });
+  return at_border([&] {
+    CompiledModel made(compiled(*s_, device, *model.state(), options));
+    trim_heap();
+    return made;
+  });
 }
 CompiledModel Core::compile_model(const std::string& path, const std::string& device, const Options& options) const {
   return compile_model(read_model(path), device, options);

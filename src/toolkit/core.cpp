@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/file.hpp"
+#include "base/heap.hpp"
 #include "base/log.hpp"
 #include "base/streams.hpp"
 #include "base/text.hpp"
@@ -124,7 +125,11 @@ Model Core::read_model(const std::string& path, const std::string& weights, cons
   return read_model(files, options);
 }
 Model Core::read_model(const std::vector<std::string>& files, const ReadOptions& options) const {
-  return at_border([&] { return load_model(s_->registry(), files, import_options(options)); });
+  return at_border([&] {
+    Model model = load_model(s_->registry(), files, import_options(options));
+    trim_heap();
+    return model;
+  });
 }
 
 std::vector<ReplacementOutcome> Core::try_replacements(const std::vector<std::string>& files,
