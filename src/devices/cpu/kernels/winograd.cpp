@@ -233,7 +233,7 @@ struct WinogradWeights {
 
 template <int64_t m>
 WinogradWeights winograd_pack(Pack& ctx) {
-  TensorView w = ctx.constant(1);  // not taken: tiles with infinities need it
+  TensorView w = ctx.take(1);
   if (!w) return {};
   constexpr int64_t taps = 9, points = (m + 2) * (m + 2);
   int64_t nr = winograd_panel_size(), outputs = w.dim(0), inputs = w.dim(1), panels = divided(outputs, nr);
@@ -305,7 +305,7 @@ WinogradState winograd_prepare(Prepare& ctx, const FusedAttributes& a) {
 }
 
 struct WinogradCall {
-  const float *x, *w, *bias, *sum;
+  const float *x, *bias, *sum;
   float* y;
   const FusedAttributes* attributes;
 };
@@ -337,6 +337,23 @@ void transform_input(const WinogradState& s, const float* x, const float* zeros,
   }
 }
 
+// A weight as it was before the transform, up to rounding. At 0 and at infinity a transform is the first and the last
+// weight, and the middle one is a factor times the difference at a pair of points.
+float original_weight(const WinogradState& s, int64_t o, int64_t i, int64_t ty, int64_t tx) {
+  int64_t side = s.m + 2, nr = winograd_panel_size(), inputs = s.weights->inputs;
+  const float* u = s.weights->packed.get() + (o / nr * s.points * inputs + i) * nr + o % nr;
+  auto at = [&](int64_t y, int64_t x) { return u[(y * side + x) * inputs * nr]; };
+  auto end = [&](int64_t t) { return t == 0 ? 0 : side - 1; };
+  const float factor = s.m == 4 ? -1.06066017f : 1.0f;
+  if (ty != 1 && tx != 1) return at(end(ty), end(tx));
+  if (ty != 1) return factor * (at(end(ty), 1) - at(end(ty), 2));
+  if (tx != 1) return factor * (at(1, end(tx)) - at(2, end(tx)));
+  float total = (at(1, 1) - at(1, 2)) - (at(2, 1) - at(2, 2));
+  float sizes = std::fabs(at(1, 1)) + std::fabs(at(1, 2)) + std::fabs(at(2, 1)) + std::fabs(at(2, 2));
+  // What is left of rounding was a zero.
+  return std::fabs(total) <= sizes * 4 * std::numeric_limits<float>::epsilon() ? 0.0f : factor * factor * total;
+}
+
 // Infinities, NaN and overflows spread over a tile. Such a tile is computed again, without transforms.
 void compute_directly(const WinogradState& s, const WinogradCall& c, const TilePosition& at, int64_t first,
                       int64_t end) {
@@ -353,8 +370,7 @@ void compute_directly(const WinogradState& s, const WinogradCall& c, const TileP
           for (int64_t tx = x0; tx < x1; ++tx) {
             int64_t row = at.image * ay.input + y + ay.offset(ty);
             const float* from = c.x + (row * ax.input + x + ax.offset(tx)) * inputs;
-            const float* w = c.w + o * inputs * 9 + ty * 3 + tx;
-            for (int64_t i = 0; i < inputs; ++i) total += from[i] * w[i * 9];
+            for (int64_t i = 0; i < inputs; ++i) total += from[i] * original_weight(s, o, i, ty, tx);
           }
         if (c.sum) total += c.sum[to];
         c.y[to] = static_cast<float>(activate(*c.attributes, total));
@@ -422,12 +438,7 @@ void run_panels(Run& ctx, const WinogradState& s, const WinogradCall& c) {
 void winograd_run(Run& ctx, const FusedAttributes& a, const WinogradState& s) {
   OutputView y = ctx.output(0);
   if (y.size() == 0) return;
-  WinogradCall call{ctx.input(0).channels_last<const float>(),
-                    ctx.input(1).data<const float>(),
-                    nullptr,
-                    nullptr,
-                    y.channels_last<float>(),
-                    &a};
+  WinogradCall call{ctx.input(0).channels_last<const float>(), nullptr, nullptr, y.channels_last<float>(), &a};
   if (ctx.has_input(2)) call.bias = ctx.input(2).data<const float>();
   if (ctx.has_input(3)) call.sum = ctx.input(3).channels_last<const float>();
   if (s.shared) run_panels(ctx, s, call);
