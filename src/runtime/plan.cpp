@@ -1,5 +1,6 @@
 #include "runtime/plan.hpp"
 
+#include "base/heap.hpp"
 #include "runtime/explanation.hpp"
 #include "runtime/planning.hpp"
 
@@ -35,12 +36,15 @@ void Draft::count_consumers() {
 }
 
 void Draft::release(ValueId v) {
-  if (!frees_constants || value(v).consumers != 1 || !plan->graph[v.node].is("Constant")) return;
+  if (!frees_constants || value(v).consumers != 1 || value(v).released || !plan->graph[v.node].is("Constant")) return;
+  constexpr size_t much = size_t{16} << 20;
   std::lock_guard lock(mutex);
+  freed += value(v).constant.bytes();
   inference.forget_constant(v);
   value(v).constant = {};
   value(v).released = true;
   plan->graph[v.node].attrs["value"] = Tensor();
+  if (freed >= much) trim_heap(), freed = 0;
 }
 
 std::shared_ptr<const Plan> make_plan(Graph graph, const KernelSource& kernels, const std::vector<Info>& inputs,

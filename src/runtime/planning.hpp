@@ -58,6 +58,7 @@ struct Draft {
   std::vector<Work> works;                 // by node
   std::vector<std::vector<Value>> values;  // by node and port
   bool frees_constants = false;
+  size_t freed = 0;  // bytes of constants since the heap was trimmed
   std::mutex mutex;  // kernels are prepared on several threads; guards `inference`
 };
 
