@@ -39,14 +39,16 @@ void define_gate(Emit& ctx, ClKernel& k, const char* macro, size_t index, bool c
   for (char& c : name) c = static_cast<char>(std::tolower(c));
   if (name == "sigmoid") formula = "1 / (1 + exp(-VALUE))";
   else if (name == "tanh") formula = "tanh(VALUE)";
-  else if (name == "relu") formula = "fmax(VALUE, (SUM)0)";
+  else if (name == "relu") formula = "(VALUE < 0 ? (SUM)0 : VALUE)";
   else unsupported("expected the activations sigmoid, tanh or relu, got ", names[index]);
   auto clip = ctx.attr<float>("clip");
-  std::string value = clip > 0 && cut ? "clamp((SUM)(v), (SUM)-" + detail::number_text(clip) + ", (SUM)" +
-                                            detail::number_text(clip) + ")"
-                                      : "(SUM)(v)";
-  size_t at = formula.find("VALUE");
-  k.define(std::string(macro) + "(v)", "(" + formula.replace(at, 5, value) + ")");
+  std::string value = "(SUM)(v)", limit = "(SUM)" + detail::number_text(clip);
+  // Not clamp, which loses NaN.
+  if (clip > 0 && cut)
+    value = "(" + value + " > " + limit + " ? " + limit + " : " + value + " < -" + limit + " ? -" + limit + " : " +
+            value + ")";
+  for (size_t at; (at = formula.find("VALUE")) != formula.npos;) formula.replace(at, 5, value);
+  k.define(std::string(macro) + "(v)", "(" + formula + ")");
 }
 
 // Arguments that all steps have, and the position of a work item.
