@@ -196,7 +196,9 @@ Value with_bias(Rewrite& at, const NodeRef& conv, const Value& other) {
   auto length = length_along(other, y.rank(), 1);
   if (!length || *length != y[1].value() || other.type() != DType::f32) return {};
   std::vector<Value> all = inputs_of(conv);
-  all[3] = reshape(other, {*length});
+  auto values = other.values<double>();
+  if (!values) return {};
+  all[3] = at.typed(*values, {*length}, DType::f32);
   return at.like(conv, all);
 }
 
@@ -254,6 +256,31 @@ Value after_bounds(Rewrite& at) {
   return at.like(conv, inputs_of(conv), {{"low", low}, {"high", high}});
 }
 
+// A layer that gives bytes. The levels per unit become part of the last factors, so that the result needs none.
+Value in_levels(Rewrite& at, const NodeRef& conv, double scale, int64_t zero) {
+  double factor = 1 / static_cast<float>(scale);
+  std::vector<Value> all = inputs_of(conv);
+  std::vector<NamedAttr> attrs{{"factor", 1.0}, {"zero", zero}};
+  auto scaled = [&](std::string_view name, double absent) {
+    attrs.push_back({name, conv.get<double>(name, absent) * factor});
+  };
+  scaled("low", -infinity), scaled("high", infinity);
+  if (has(conv, 4)) scaled("sum_scale", 1);
+  if (conv.get<double>("level_factor", 0) > 0) {
+    scaled("level_step", 0);
+    return at.like(conv, all, attrs);
+  }
+  for (size_t port : {size_t{2}, size_t{3}}) {
+    if (!all[port]) continue;
+    auto values = all[port].values<double>();
+    if (!values) return {};
+    for (double& v : *values) v *= factor;
+    auto count = static_cast<int64_t>(values->size());
+    all[port] = at.typed(*values, {count}, DType::f32);
+  }
+  return at.like(conv, all, attrs);
+}
+
 // Quantize(Dequantize(q)) with the same levels  =>  q;  Quantize(layer)  =>  a layer that gives bytes
 Value after_quantize(Rewrite& at) {
   Value x = at.input(0);
@@ -265,8 +292,7 @@ Value after_quantize(Rewrite& at) {
     return back.input(0);
   NodeRef conv = open(x);
   if (!conv || at.self().type() != DType::u8) return {};
-  double factor = 1 / static_cast<float>(scale);
-  return at.like(conv, inputs_of(conv), {{"factor", factor}, {"zero", zero}});
+  return in_levels(at, conv, scale, zero);
 }
 
 // MaxPool(Dequantize(q))  =>  Dequantize(MaxPool(q))

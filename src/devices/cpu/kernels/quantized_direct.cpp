@@ -1,203 +1,12 @@
 // Convolution of bytes with the channels last, with scales, bias, sum, bounds and rounding.
 //
-// As in direct.cpp, a tile of results stays in registers while the taps and the input channels pass by, four input
-// channels at a time: each step takes two vectors of weights and four bytes of input per position. Where the processor
-// multiplies four pairs of bytes at once (VNNI) it does so; elsewhere the bytes are widened. The sums are exact.
 // Padding has the level of zero, and what that level contributes is subtracted at the start.
 #include "quantized.hpp"
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "quantized_direct.cpp"
-#include <hwy/foreach_target.h>
-// Must come after foreach_target.
-#include <hwy/highway.h>
-
-#include "quantized-inl.hpp"
-
-#ifndef GRAFT_CPU_QUANTIZED_DIRECT_ONCE
-#define GRAFT_CPU_QUANTIZED_DIRECT_ONCE
-namespace graft {
-// One panel of output channels for `count` positions that are `x_step` apart in the input and `y_step` in the output.
-struct QuantizedJob {
-  const uint8_t* x;
-  int64_t count, x_step, y_step;
-  const int64_t* offsets;  // of the runs of `run` consecutive groups of four bytes under the window
-  int64_t runs, run;
-  const int8_t* w;  // [runs * run][panel][4]
-  int64_t columns;  // of the panel that exist
-  const int32_t* start;
-  const float *scale, *bias;  // whole panels
-  QuantizedPlaces at;
-  const QuantizedNumbers* end;
-};
-}  // namespace graft
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace graft::HWY_NAMESPACE {
-namespace {
-
-using DI = hn::ScalableTag<int32_t>;
-using VI = hn::Vec<DI>;
-constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(DI()));
-constexpr int64_t panel = 2 * lanes;
-#if HWY_TARGET <= HWY_AVX3
-constexpr int64_t most_rows = 14;
-#else
-constexpr int64_t most_rows = 4;
-#endif
-
-// Adds the products of four bytes with four weights per column.
-#if HWY_TARGET == HWY_SCALAR
-struct Widened {
-  using Weights = const int8_t*;
-  static HWY_INLINE Weights weights(const int8_t* w) { return w; }
-  static HWY_INLINE VI add(VI sum, uint32_t x, Weights w) {
-    int32_t products = 0;
-    for (int i = 0; i < 4; ++i) products += static_cast<int32_t>(x >> (8 * i) & 255) * w[i];
-    return hn::Add(sum, hn::Set(DI(), products));
-  }
-};
-#else
-using D16 = hn::Repartition<int16_t, DI>;
-struct Widened {
-  struct Weights {
-    hn::Vec<D16> even, odd;
-  };
-  static HWY_INLINE Weights weights(const int8_t* w) {
-    const D16 d;
-    const auto both = hn::BitCast(d, hn::Load(DI(), reinterpret_cast<const int32_t*>(w)));
-    return {hn::ShiftRight<8>(hn::ShiftLeft<8>(both)), hn::ShiftRight<8>(both)};
-  }
-  static HWY_INLINE VI add(VI sum, uint32_t x, const Weights& w) {
-    const DI d;
-    const auto even = hn::BitCast(D16(), hn::Set(d, static_cast<int32_t>(x & 0x00ff00ffu)));
-    const auto odd = hn::BitCast(D16(), hn::Set(d, static_cast<int32_t>(x >> 8 & 0x00ff00ffu)));
-    VI unused = hn::Zero(d);
-    sum = hn::ReorderWidenMulAccumulate(d, even, w.even, sum, unused);
-    sum = hn::ReorderWidenMulAccumulate(d, odd, w.odd, sum, unused);
-    return hn::Add(sum, unused);
-  }
-};
-#endif
-
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-// The instruction is not among those of the target, so it is written out; the caller has asked the processor for it.
-struct Vnni {
-  using Weights = VI;
-  static HWY_INLINE Weights weights(const int8_t* w) { return hn::Load(DI(), reinterpret_cast<const int32_t*>(w)); }
-  static HWY_INLINE VI add(VI sum, uint32_t x, const Weights& w) {
-    const VI value = hn::Set(DI(), static_cast<int32_t>(x));
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(value.raw), "v"(w.raw));
-    return sum;
-  }
-};
-#endif
-
-// What becomes of the sums of a tile.
-using TileEnd = void (*)(const QuantizedJob& j, const int32_t* sums, int64_t at, int64_t rows, int64_t vectors);
-template <bool rounds, class Sum, class Y>
-void end_tile(const QuantizedJob& j, const int32_t* sums, int64_t at, int64_t rows, int64_t vectors) {
-  const End<rounds, Sum, Y> end(*j.end);
-  for (int64_t v = 0; v < vectors; ++v) {
-    const auto scale = hn::LoadU(D(), j.scale + v * lanes), bias = hn::LoadU(D(), j.bias + v * lanes);
-    int64_t columns = std::min(lanes, j.columns - v * lanes), to = at * j.y_step + v * lanes;
-    for (int64_t r = 0; r < rows; ++r, to += j.y_step) {
-      const V x = hn::ConvertTo(D(), hn::Load(DI(), sums + (r * vectors + v) * lanes));
-      end.finish(hn::MulAdd(x, scale, bias), j.at, to, columns);
-    }
-  }
-}
-template <bool rounds, class Sum>
-TileEnd end_of(const QuantizedJob& j) {
-  return j.at.y8 ? end_tile<rounds, Sum, uint8_t> : end_tile<rounds, Sum, float>;
-}
-template <bool rounds>
-TileEnd end_of(const QuantizedJob& j) {
-  if (j.at.sum8) return end_of<rounds, uint8_t>(j);
-  return j.at.sum ? end_of<rounds, float>(j) : end_of<rounds, void>(j);
-}
-
-template <class Dot, int64_t rows, int64_t vectors>
-void tile(const QuantizedJob& j, int64_t at, TileEnd end) {
-  const DI d;
-  VI sums[rows][vectors];
-#pragma GCC unroll 2
-  for (int64_t v = 0; v < vectors; ++v) {
-    const VI start = hn::LoadU(d, j.start + v * lanes);
-#pragma GCC unroll 16
-    for (int64_t r = 0; r < rows; ++r) sums[r][v] = start;
-  }
-  const int8_t* HWY_RESTRICT w = j.w;
-  const int64_t step = j.x_step;
-  for (int64_t t = 0; t < j.runs; ++t) {
-    const uint8_t* HWY_RESTRICT x = j.x + at * step + j.offsets[t];
-    for (int64_t k = 0; k < j.run; ++k, w += panel * 4, x += 4) {
-      typename Dot::Weights weight[vectors];
-#pragma GCC unroll 2
-      for (int64_t v = 0; v < vectors; ++v) weight[v] = Dot::weights(w + v * lanes * 4);
-#pragma GCC unroll 16
-      for (int64_t r = 0; r < rows; ++r) {
-        uint32_t value;
-        std::memcpy(&value, x + r * step, 4);
-#pragma GCC unroll 2
-        for (int64_t v = 0; v < vectors; ++v) sums[r][v] = Dot::add(sums[r][v], value, weight[v]);
-      }
-    }
-  }
-  HWY_ALIGN int32_t done[rows * vectors * lanes];
-#pragma GCC unroll 16
-  for (int64_t r = 0; r < rows; ++r)
-#pragma GCC unroll 2
-    for (int64_t v = 0; v < vectors; ++v) hn::Store(sums[r][v], d, done + (r * vectors + v) * lanes);
-  end(j, done, at, rows, vectors);
-}
-
-template <class Dot, int64_t vectors, int64_t... r>
-void rest(const QuantizedJob& j, int64_t at, TileEnd end, std::integer_sequence<int64_t, r...>) {
-  ((j.count - at == r + 1 ? tile<Dot, r + 1, vectors>(j, at, end) : void()), ...);
-}
-
-template <class Dot, int64_t vectors>
-void line(const QuantizedJob& j) {
-  TileEnd end = j.end->level_factor > 0 ? end_of<true>(j) : end_of<false>(j);
-  int64_t at = 0;
-  for (; at + most_rows <= j.count; at += most_rows) tile<Dot, most_rows, vectors>(j, at, end);
-  if (at < j.count) rest<Dot, vectors>(j, at, end, std::make_integer_sequence<int64_t, most_rows - 1>());
-}
-
-template <class Dot>
-void lines(const QuantizedJob& j) {
-  if (j.columns > lanes) line<Dot, 2>(j);
-  else line<Dot, 1>(j);
-}
-
-}  // namespace
-
-using QuantizedLine = void (*)(const QuantizedJob&);
-QuantizedLine quantized_line() {
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-  if (__builtin_cpu_supports("avx512vnni")) return lines<Vnni>;
-#endif
-  return lines<Widened>;
-}
-int64_t quantized_panel() { return panel; }
-
-}  // namespace graft::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
 namespace graft {
 namespace {
 
-HWY_EXPORT(quantized_line);
-HWY_EXPORT(quantized_panel);
-
-int64_t quantized_panel_size() {
-  static const int64_t size = HWY_DYNAMIC_DISPATCH(quantized_panel)();
-  return size;
-}
-
+constexpr int64_t cache_line = 64;
 constexpr int64_t unit = 4;  // input channels that are multiplied at once
 int64_t whole_units(int64_t n) { return (n + unit - 1) / unit * unit; }
 
@@ -214,7 +23,7 @@ QuantizedWeights quantized_pack(Pack& ctx) {
   bool grouped = ctx.attr<bool>("grouped");
   size_t leading = grouped ? 3 : 2;
   int64_t groups = grouped ? w.dim(0) : 1, outputs = w.dim(leading - 2), inputs = w.dim(leading - 1);
-  int64_t taps = w.size() / (groups * outputs * inputs), wide = whole_units(inputs), nr = quantized_panel_size();
+  int64_t taps = w.size() / (groups * outputs * inputs), wide = whole_units(inputs), nr = quantized_panel();
   QuantizedWeights out{groups, wide, outputs, (outputs + nr - 1) / nr, taps * wide, {}, {}};
   auto size = static_cast<size_t>(groups * out.panels * out.depth * nr);
   out.packed = hwy::AllocateAligned<int8_t>(size);
@@ -279,9 +88,24 @@ void quantized_divide(QuantizedState& s) {
   }
 }
 
+// Whether the results are bytes that need no factor. Packing with saturation takes i32, so nothing may leave its range.
+bool gives_levels(const QuantizedState& s) {
+  const QuantizedNumbers& e = s.end;
+  bool rounds = e.level_factor != 0;
+  if (e.factor != 1 || (rounds && e.level_factor != 1) || e.sum_zero != std::floor(e.sum_zero)) return false;
+  constexpr double enough = 1 << 30, largest_product = 255 * 128;
+  double most = 0, sum = 256 * std::abs(e.sum_scale) + std::abs(e.sum_zero * e.sum_scale);
+  for (size_t i = 0; i < s.scale.size(); ++i) {
+    double product = static_cast<double>(s.weights->depth) * largest_product * std::abs(s.scale[i]);
+    most = std::max(most, product + std::abs(s.bias[i]));
+  }
+  if (rounds) most = std::max(std::abs(e.level_low), std::abs(e.level_high)) * std::abs(e.level_step);
+  return most + sum < enough;
+}
+
 // The values of a constant with one number per channel, in the order of the columns.
 std::vector<float> by_column(Prepare& ctx, size_t port, const QuantizedWeights& w) {
-  int64_t nr = quantized_panel_size();
+  int64_t nr = quantized_panel();
   std::vector<float> out(static_cast<size_t>(w.groups * w.panels * nr), 0.0f);
   if (!ctx.has_input(port)) return out;
   TensorView t = ctx.constant(port);
@@ -303,6 +127,7 @@ QuantizedState quantized_prepare(Prepare& ctx, const QuantizedConvolution& a) {
   s.zero = static_cast<uint8_t>(a.data_zero);
   s.end = quantized_numbers(a);
   s.scale = by_column(ctx, 2, *s.weights), s.bias = by_column(ctx, 3, *s.weights);
+  s.end.levels = gives_levels(s) && (!ctx.has_input(4) || ctx.type(4) == DType::u8);
   for (int32_t sum : s.weights->sums) s.start.push_back(-sum * static_cast<int32_t>(a.data_zero));
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
   bool padded = false;
@@ -394,14 +219,15 @@ std::pair<const uint8_t*, int64_t> level_lines(const QuantizedState& s, const Qu
 }
 
 void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t item) {
-  static const auto run = HWY_DYNAMIC_DISPATCH(quantized_line)();
+  static const QuantizedLine run = quantized_line();
   const QuantizedWeights& w = *s.weights;
   int64_t panel = item % s.panel_items() * s.panels_per_item, group = item / s.panel_items() % w.groups;
   int64_t block = item / s.panel_items() / w.groups, image = block / s.line_items();
   int64_t first = block % s.line_items() * s.lines_per_item, lines = std::min(s.lines_per_item, s.lines - first);
-  int64_t nr = quantized_panel_size();
+  int64_t nr = quantized_panel();
   auto [x, x_line] = level_lines(s, c, image, first, lines);
-  for (int64_t p = panel; p < std::min(panel + s.panels_per_item, w.panels); ++p) {
+  int64_t panels_end = std::min(panel + s.panels_per_item, w.panels);
+  for (int64_t p = panel; p < panels_end; ++p) {
     int64_t channel = group * w.outputs + p * nr, column = (group * w.panels + p) * nr;
     QuantizedJob job{nullptr,
                      s.count,
@@ -411,6 +237,7 @@ void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t ite
                      static_cast<int64_t>(s.offsets.size()),
                      s.run,
                      w.packed.get() + column * w.depth,
+                     nullptr,
                      std::min(nr, w.outputs - p * nr),
                      c.start + column,
                      s.scale.data() + column,
@@ -421,6 +248,7 @@ void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t ite
       int64_t at = (image * s.lines + first + l) * s.count;
       job.count = std::min(s.count, s.positions - at);
       job.x = x + l * x_line + group * w.inputs;
+      job.next = p + 1 < panels_end ? job.w + w.depth * nr + l % 2 * cache_line : job.w;
       job.at = c.at.from(at * s.outputs + channel);
       run(job);
     }
@@ -473,4 +301,3 @@ Definitions cpu_quantized_direct() {
 }
 
 }  // namespace graft
-#endif
