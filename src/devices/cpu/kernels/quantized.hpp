@@ -70,5 +70,6 @@ struct QuantizedJob {
 using QuantizedLine = void (*)(const QuantizedJob&);
 QuantizedLine quantized_line();
 int64_t quantized_panel();  // columns
+int32_t quantized_sum(const int8_t* x, int64_t n);
 
 }  // namespace graft
