@@ -184,7 +184,7 @@ QuantizedState quantized_prepare(Prepare& ctx, const QuantizedConvolution& a) {
     padded |= w->begin > 0 || (w->output - 1) * w->stride + w->offset(w->kernel - 1) >= w->input;
     s.pointwise &= w->kernel == 1 && w->stride == 1 && w->input == w->output && w->begin == 0;
   }
-  constexpr int64_t competing = 2048, apart = 64;  // bytes: positions this far apart compete for lines of the cache
+  constexpr int64_t competing = 4096, apart = 64;  // bytes: positions this far apart compete for lines of the cache
   bool uneven = s.channels % unit != 0, collides = !uneven && ax.stride * s.channels % competing == 0;
   s.copied = padded || uneven || collides;  // the end of the last run is read
   s.pitch = s.channels + (collides ? apart : 0);
