@@ -17,6 +17,9 @@ struct Steps {
   float scale;
   int32_t zero;
 };
+struct ByteWindow {
+  int64_t rows, row_step, columns, column_step;
+};
 }  // namespace graft
 #endif
 
@@ -54,13 +57,23 @@ void quantize_i8(const float* x, int64_t n, const Steps& s, int8_t* y) { to_byte
 void dequantize_u8(const uint8_t* x, int64_t n, const Steps& s, float* y) { from_bytes(x, n, s, y); }
 void dequantize_i8(const int8_t* x, int64_t n, const Steps& s, float* y) { from_bytes(x, n, s, y); }
 
-// y[i] = max(y[i], x[i])
-void raise_bytes(const uint8_t* x, int64_t n, uint8_t* y) {
+// y[i] = the maximum of x[i] in a window
+void greatest_bytes(const ByteWindow& w, const uint8_t* x, int64_t n, uint8_t* y) {
   const hn::ScalableTag<uint8_t> d;
   constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(d));
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::Max(hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, y + i);
-  for (; i < n; ++i) y[i] = std::max(x[i], y[i]);
+  for (; i + lanes <= n; i += lanes) {
+    auto best = hn::Zero(d);
+    for (int64_t r = 0; r < w.rows; ++r)
+      for (int64_t c = 0; c < w.columns; ++c)
+        best = hn::Max(best, hn::LoadU(d, x + r * w.row_step + c * w.column_step + i));
+    hn::StoreU(best, d, y + i);
+  }
+  for (; i < n; ++i) {
+    y[i] = 0;
+    for (int64_t r = 0; r < w.rows; ++r)
+      for (int64_t c = 0; c < w.columns; ++c) y[i] = std::max(y[i], x[r * w.row_step + c * w.column_step + i]);
+  }
 }
 
 }  // namespace graft::HWY_NAMESPACE
@@ -74,7 +87,7 @@ HWY_EXPORT(quantize_u8);
 HWY_EXPORT(quantize_i8);
 HWY_EXPORT(dequantize_u8);
 HWY_EXPORT(dequantize_i8);
-HWY_EXPORT(raise_bytes);
+HWY_EXPORT(greatest_bytes);
 
 constexpr int64_t grain = 32768;
 
@@ -108,31 +121,35 @@ void byte_pool_accept(Accept& ctx) {
   if (ctx.shape(0).rank() > 4) unsupported("expected at most two spatial axes, got ", ctx.shape(0));
   accept_full_windows(pool_axes(ctx));
 }
-WindowAxes byte_pool_prepare(Prepare& ctx) { return pool_axes(ctx); }
+struct BytePool {
+  WindowAxes axes;
+  std::vector<std::pair<int64_t, int64_t>> taps;  // of the positions in a line
+};
+BytePool byte_pool_prepare(Prepare& ctx) {
+  BytePool s{pool_axes(ctx), {}};
+  for (int64_t x = 0; x < s.axes[2].output; ++x) s.taps.push_back(s.axes[2].taps(x));
+  return s;
+}
 
-void byte_pool_run(Run& ctx, const WindowAxes& axes) {
+void byte_pool_run(Run& ctx, const BytePool& s) {
   TensorView x = ctx.input(0);
   OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   const auto* from = x.channels_last<const uint8_t>();
   auto* to = y.channels_last<uint8_t>();
-  const WindowAxis &ay = axes[1], &ax = axes[2];
-  int64_t channels = x.dim(1);
-  auto raise = HWY_DYNAMIC_DISPATCH(raise_bytes);
+  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
+  int64_t channels = x.dim(1), row = ax.input * channels;
+  auto greatest = HWY_DYNAMIC_DISPATCH(greatest_bytes);
   ctx.parallel_for(x.dim(0) * ay.output, 1, [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {
-      const uint8_t* image = from + line / ay.output * ay.input * ax.input * channels;
       int64_t oy = line % ay.output;
       auto [y0, y1] = ay.taps(oy);
+      const uint8_t* first = from + (line / ay.output * ay.input + oy * ay.stride + ay.offset(y0)) * row;
       for (int64_t ox = 0; ox < ax.output; ++ox) {
-        uint8_t* best = to + (line * ax.output + ox) * channels;
-        std::fill(best, best + channels, uint8_t{0});
-        auto [x0, x1] = ax.taps(ox);
-        for (int64_t ty = y0; ty < y1; ++ty)
-          for (int64_t tx = x0; tx < x1; ++tx) {
-            int64_t at = (oy * ay.stride + ay.offset(ty)) * ax.input + ox * ax.stride + ax.offset(tx);
-            raise(image + at * channels, channels, best);
-          }
+        auto [x0, x1] = s.taps[static_cast<size_t>(ox)];
+        greatest({y1 - y0, ay.dilation * row, x1 - x0, ax.dilation * channels},
+                 first + (ox * ax.stride + ax.offset(x0)) * channels, channels,
+                 to + (line * ax.output + ox) * channels);
       }
     }
   });

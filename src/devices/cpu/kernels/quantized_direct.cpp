@@ -99,7 +99,8 @@ struct QuantizedState {
   int64_t batch = 0, channels = 0, outputs = 0;  // of all groups
   std::vector<int64_t> offsets;
   int64_t run = 0;               // in units
-  bool copied = false;           // rows are copied, with their padding
+  bool copied = false;           // rows are copied, with their padding: by each item, or all of them at the start
+  int64_t copy_bytes = 0;        // of an image that is copied at the start
   int64_t width = 0;             // of a row, in positions
   int64_t pitch = 0;             // bytes from one position to the next
   bool pointwise = false;        // the images are one long row, and a line is a piece of it
@@ -111,15 +112,17 @@ struct QuantizedState {
   std::vector<float> scale, bias;  // by column of a panel
   QuantizedNumbers end;
 
+  int64_t input_rows(int64_t n) const {  // of n lines
+    return (n - 1) * axes[1].stride + (axes[1].kernel - 1) * axes[1].dilation + 1;
+  }
   int64_t line_items() const { return (lines + lines_per_item - 1) / lines_per_item; }
   int64_t panel_items() const { return (weights->panels + panels_per_item - 1) / panels_per_item; }
 };
 
-// As in direct.cpp: by lines if there are many, otherwise by output channels. Each item that is divided by channels
-// copies its input again, so there are fewer.
+// As in direct.cpp: by lines if there are many, otherwise by output channels.
 void quantized_divide(QuantizedState& s) {
   constexpr int64_t enough = 16, few_positions = 512;
-  constexpr double least_work = 1 << 21, least_copied = 1 << 24;  // multiplications
+  constexpr double least_work = 1 << 21;  // multiplications
   double per_line = std::max(1.0, static_cast<double>(s.count * s.weights->depth * s.outputs));
   int64_t lines = s.lines * s.batch;
   if (lines * s.count > few_positions) {
@@ -130,8 +133,7 @@ void quantized_divide(QuantizedState& s) {
     s.lines_per_item = s.lines;
     double per_panel = per_line * static_cast<double>(s.lines) / static_cast<double>(s.weights->panels);
     s.panels_per_item = std::max<int64_t>(1, s.weights->panels * s.batch * s.weights->groups / enough);
-    s.panels_per_item =
-        std::max(s.panels_per_item, static_cast<int64_t>((s.copied ? least_copied : least_work) / per_panel));
+    s.panels_per_item = std::max(s.panels_per_item, static_cast<int64_t>(least_work / per_panel));
     s.panels_per_item = std::min(s.panels_per_item, s.weights->panels);
   }
 }
@@ -200,6 +202,10 @@ QuantizedState quantized_prepare(Prepare& ctx, const QuantizedConvolution& a) {
     s.count = std::min(piece, s.positions);
   }
   quantized_divide(s);
+  if (s.copied && s.panel_items() * s.weights->groups > 1) {
+    s.copy_bytes = (s.pointwise ? s.positions : s.input_rows(s.lines) * s.width) * s.pitch;
+    ctx.scratch(static_cast<size_t>(s.batch * s.copy_bytes + unit));
+  }
   for (int64_t y = 0; y < ay.kernel; ++y)
     for (int64_t x = 0; x < (joined ? 1 : ax.kernel); ++x)
       s.offsets.push_back((y * ay.dilation * s.width + x * ax.dilation) * s.pitch);
@@ -213,57 +219,51 @@ uint8_t* copy_levels(const QuantizedState& s, const uint8_t* from, int64_t n, ui
   return to;
 }
 
-// With one unit more, for the end of the last run.
-uint8_t* thread_bytes(int64_t count) {
-  auto* bytes = reinterpret_cast<uint8_t*>(thread_floats(static_cast<size_t>(count / unit + 2)));
-  std::fill(bytes + count, bytes + count + unit, uint8_t{0});
-  return bytes;
-}
-
-// The input rows of some output rows, with the padding around them.
-const uint8_t* copy_level_rows(const QuantizedState& s, const uint8_t* image, uint8_t zero, int64_t first,
-                               int64_t lines) {
-  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
-  int64_t rows = (lines - 1) * ay.stride + (ay.kernel - 1) * ay.dilation + 1, bytes = s.width * s.pitch;
-  uint8_t* to = thread_bytes(rows * bytes);
-  int64_t before = std::clamp<int64_t>(ax.begin, 0, s.width), skipped = std::max<int64_t>(-ax.begin, 0);
-  int64_t n = std::clamp<int64_t>(ax.input - skipped, 0, s.width - before);
-  for (int64_t r = 0; r < rows; ++r) {
-    uint8_t* line = to + r * bytes;
-    int64_t y = first * ay.stride - ay.begin + r;
-    bool inside = y >= 0 && y < ay.input;
-    std::fill(line, line + (inside ? before : s.width) * s.pitch, zero);
-    if (!inside) continue;
-    uint8_t* end = copy_levels(s, image + (y * ax.input + skipped) * s.channels, n, line + before * s.pitch);
-    std::fill(end, line + bytes, zero);
-  }
-  return to;
-}
-
 struct QuantizedCall {
   const uint8_t* x;
+  const uint8_t* copies;  // of all images, or null
   const int32_t* start;
   uint8_t zero;
   QuantizedPlaces at;
 };
 
+// Copies the input of some lines: its positions, or its rows with the padding around them.
+void copy_lines(const QuantizedState& s, const QuantizedCall& c, int64_t image, int64_t first, int64_t lines,
+                uint8_t* to) {
+  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
+  if (s.pointwise) {
+    int64_t at = first * s.count;
+    copy_levels(s, c.x + at * s.channels, std::min(lines * s.count, s.positions - at), to);
+    return;
+  }
+  int64_t bytes = s.width * s.pitch;
+  int64_t before = std::clamp<int64_t>(ax.begin, 0, s.width), skipped = std::max<int64_t>(-ax.begin, 0);
+  int64_t n = std::clamp<int64_t>(ax.input - skipped, 0, s.width - before);
+  for (int64_t r = 0; r < s.input_rows(lines); ++r, to += bytes) {
+    int64_t y = first * ay.stride - ay.begin + r;
+    bool inside = y >= 0 && y < ay.input;
+    std::fill(to, to + (inside ? before : s.width) * s.pitch, c.zero);
+    if (!inside) continue;
+    const uint8_t* from = c.x + ((image * ay.input + y) * ax.input + skipped) * s.channels;
+    uint8_t* end = copy_levels(s, from, n, to + before * s.pitch);
+    std::fill(end, to + bytes, c.zero);
+  }
+}
+
 // The input of the first line of an item, and the bytes from one line to the next.
 std::pair<const uint8_t*, int64_t> level_lines(const QuantizedState& s, const QuantizedCall& c, int64_t image,
                                                int64_t first, int64_t lines) {
-  const uint8_t* x = c.x;
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
-  if (s.pointwise) {
-    const uint8_t* from = x + first * s.count * s.channels;
-    if (!s.copied) return {from, s.count * s.channels};
-    int64_t n = std::min(lines * s.count, s.positions - first * s.count);
-    uint8_t* to = thread_bytes(n * s.pitch);
-    copy_levels(s, from, n, to);
-    return {to, s.count * s.pitch};
+  int64_t step = s.pointwise ? s.count * s.pitch : ay.stride * s.width * s.pitch;
+  if (c.copies) return {c.copies + image * s.copy_bytes + first * step, step};
+  if (s.copied) {
+    int64_t bytes = (s.pointwise ? lines * s.count : s.input_rows(lines) * s.width) * s.pitch;
+    auto* to = reinterpret_cast<uint8_t*>(thread_floats(static_cast<size_t>(bytes / unit + 2)));
+    copy_lines(s, c, image, first, lines, to);
+    return {to, step};
   }
-  x += image * ay.input * ax.input * s.channels;
-  int64_t step = ay.stride * s.width * s.pitch;
-  if (s.copied) return {copy_level_rows(s, x, c.zero, first, lines), step};
-  return {x + ((first * ay.stride - ay.begin) * ax.input - ax.begin) * s.channels, step};
+  if (s.pointwise) return {c.x + first * step, step};
+  return {c.x + (((image * ay.input + first * ay.stride) - ay.begin) * ax.input - ax.begin) * s.channels, step};
 }
 
 void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t item) {
@@ -274,8 +274,7 @@ void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t ite
   int64_t first = block % s.line_items() * s.lines_per_item, lines = std::min(s.lines_per_item, s.lines - first);
   int64_t nr = quantized_panel();
   auto [x, x_line] = level_lines(s, c, image, first, lines);
-  int64_t panels_end = std::min(panel + s.panels_per_item, w.panels);
-  for (int64_t p = panel; p < panels_end; ++p) {
+  for (int64_t p = panel; p < std::min(panel + s.panels_per_item, w.panels); ++p) {
     int64_t channel = group * w.outputs + p * nr, column = (group * w.panels + p) * nr;
     QuantizedJob job{nullptr,
                      s.count,
@@ -296,7 +295,7 @@ void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t ite
       int64_t at = (image * s.lines + first + l) * s.count;
       job.count = std::min(s.count, s.positions - at);
       job.x = x + l * x_line + group * w.inputs;
-      job.next = p + 1 < panels_end ? job.w + w.depth * nr + l % 2 * cache_line : job.w;
+      job.next = (p + 1 < w.panels ? job.w + w.depth * nr : w.packed.get()) + l % 2 * cache_line;
       job.at = c.at.from(at * s.outputs + channel);
       run(job);
     }
@@ -306,7 +305,7 @@ void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t ite
 void quantized_run(Run& ctx, const QuantizedConvolution&, const QuantizedState& s) {
   OutputView y = ctx.output(0);
   if (y.size() == 0) return;
-  QuantizedCall call{ctx.input(0).channels_last<const uint8_t>(), s.start.data(), s.zero, {}};
+  QuantizedCall call{ctx.input(0).channels_last<const uint8_t>(), nullptr, s.start.data(), s.zero, {}};
   if (ctx.has_input(5)) {
     thread_local std::vector<int32_t> start;  // allocated once
     call.zero = ctx.input(5).data<const uint8_t>()[0];
@@ -320,6 +319,13 @@ void quantized_run(Run& ctx, const QuantizedConvolution&, const QuantizedState& 
     TensorView sum = ctx.input(4);
     if (sum.type() == DType::u8) call.at.sum8 = sum.channels_last<const uint8_t>();
     else call.at.sum = sum.channels_last<const float>();
+  }
+  if (s.copy_bytes > 0) {
+    auto* copies = static_cast<uint8_t*>(ctx.scratch());
+    ctx.parallel_for(s.batch, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) copy_lines(s, call, i, 0, s.lines, copies + i * s.copy_bytes);
+    });
+    call.copies = copies;
   }
   int64_t items = s.batch * s.line_items() * s.weights->groups * s.panel_items();
   ctx.parallel_for(items, 1, [&](int64_t begin, int64_t end) {

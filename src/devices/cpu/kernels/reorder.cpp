@@ -24,21 +24,25 @@ namespace graft::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-void reorder_cells(const ReorderBlock& b, int64_t i_end, int64_t j_end, const uint32_t* from, uint32_t* to) {
+template <class T>
+void reorder_cells(const ReorderBlock& b, int64_t i_end, int64_t j_end, const T* from, T* to) {
   for (int64_t j = b.c; j < b.c_end; ++j)
     for (int64_t i = j < j_end ? i_end : b.r; i < b.r_end; ++i) to[j * b.rows + i] = from[i * b.columns + j];
 }
 
 #if HWY_TARGET != HWY_SCALAR
 // Three rows next to each other, as the channels of pixels.
-void reorder_pixels(const ReorderBlock& b, const uint32_t* from, uint32_t* to) {
-  const hn::ScalableTag<uint32_t> d;
+template <class T>
+void reorder_pixels(const ReorderBlock& b, const T* from, T* to) {
+  const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t j = b.c;
   for (; j + lanes <= b.c_end; j += lanes)
     hn::StoreInterleaved3(hn::LoadU(d, from + j), hn::LoadU(d, from + b.columns + j),
                           hn::LoadU(d, from + 2 * b.columns + j), d, to + 3 * j);
-  reorder_cells(b, b.r_end, j, from, to);
+  ReorderBlock rest = b;
+  rest.c = j;
+  reorder_cells(rest, b.r, j, from, to);
 }
 #endif
 
@@ -67,6 +71,13 @@ void reorder_words(const ReorderBlock& b, const uint32_t* from, uint32_t* to) {
 #endif
 }
 
+void reorder_bytes(const ReorderBlock& b, const uint8_t* from, uint8_t* to) {
+#if HWY_TARGET != HWY_SCALAR
+  if (b.rows == 3) return reorder_pixels(b, from, to);
+#endif
+  reorder_cells(b, b.r, b.c, from, to);
+}
+
 }  // namespace graft::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -75,6 +86,7 @@ namespace graft {
 namespace {
 
 HWY_EXPORT(reorder_words);
+HWY_EXPORT(reorder_bytes);
 
 struct ReorderState {
   int64_t batch = 0, rows = 0, columns = 0;  // of the source matrices
@@ -101,6 +113,8 @@ template <class T>
 void reorder_block(const ReorderBlock& b, const T* from, T* to) {
   if constexpr (sizeof(T) == 4) {
     HWY_DYNAMIC_DISPATCH(reorder_words)(b, from, to);
+  } else if constexpr (sizeof(T) == 1) {
+    HWY_DYNAMIC_DISPATCH(reorder_bytes)(b, from, to);
   } else {
     for (int64_t j = b.c; j < b.c_end; ++j)
       for (int64_t i = b.r; i < b.r_end; ++i) to[j * b.rows + i] = from[i * b.columns + j];
