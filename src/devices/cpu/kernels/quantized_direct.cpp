@@ -119,23 +119,23 @@ struct QuantizedState {
   int64_t panel_items() const { return (weights->panels + panels_per_item - 1) / panels_per_item; }
 };
 
-// As in direct.cpp: by lines if there are many, otherwise by output channels.
+// By lines if there are many positions, then by output channels if there are few lines. Items are equal where possible,
+// so that a few threads take the same number of them.
 void quantized_divide(QuantizedState& s) {
   constexpr int64_t enough = 16, few_positions = 512;
   constexpr double least_work = 1 << 21;  // multiplications
-  double per_line = std::max(1.0, static_cast<double>(s.count * s.weights->depth * s.outputs));
   int64_t lines = s.lines * s.batch;
+  double per_line = std::max(1.0, static_cast<double>(s.count * s.weights->depth * s.outputs));
+  s.lines_per_item = s.lines;
   if (lines * s.count > few_positions) {
-    s.lines_per_item = std::max<int64_t>(1, lines / enough);
-    s.lines_per_item = std::max(s.lines_per_item, static_cast<int64_t>(least_work / per_line));
-    s.lines_per_item = std::min(s.lines_per_item, s.lines);
-  } else {
-    s.lines_per_item = s.lines;
-    double per_panel = per_line * static_cast<double>(s.lines) / static_cast<double>(s.weights->panels);
-    s.panels_per_item = std::max<int64_t>(1, s.weights->panels * s.batch * s.weights->groups / enough);
-    s.panels_per_item = std::max(s.panels_per_item, static_cast<int64_t>(least_work / per_panel));
-    s.panels_per_item = std::min(s.panels_per_item, s.weights->panels);
+    int64_t least_lines = static_cast<int64_t>(std::min(least_work / per_line, static_cast<double>(s.lines)));
+    s.lines_per_item = std::clamp((lines + enough - 1) / enough, std::max<int64_t>(1, least_lines), s.lines);
   }
+  int64_t blocks = s.batch * s.line_items() * s.weights->groups, panels = s.weights->panels;
+  double per_panel = per_line * static_cast<double>(s.lines_per_item) / static_cast<double>(panels * s.weights->groups);
+  int64_t least_panels = static_cast<int64_t>(std::min(least_work / per_panel, static_cast<double>(panels)));
+  s.panels_per_item =
+      std::clamp(panels / std::max<int64_t>(1, enough / blocks), std::max<int64_t>(1, least_panels), panels);
 }
 
 // Whether the results are bytes that need no factor. Packing with saturation takes i32, so nothing may leave its range.
@@ -196,7 +196,7 @@ QuantizedState quantized_prepare(Prepare& ctx, const QuantizedConvolution& a) {
   s.lines = ay.output, s.count = ax.output;
   s.positions = s.batch * s.lines * s.count;
   if (s.pointwise) {
-    constexpr int64_t piece = 14 * 8;
+    constexpr int64_t piece = 14 * 14;  // whole tiles
     s.batch = 1;
     s.lines = (s.positions + piece - 1) / piece;
     s.count = std::min(piece, s.positions);

@@ -198,9 +198,30 @@ void end_levels(const QuantizedJob& j, const int32_t* sums, int64_t at, int64_t 
 }
 #endif
 
+// From weights to what is prefetched at that step: every other line of the next panel, the next tile takes the others.
+HWY_INLINE int64_t distance_ahead(const QuantizedJob& j, int64_t tiles_before) {
+  constexpr int64_t cache_line = 64;
+  return j.next - j.w + tiles_before % 2 * cache_line;
+}
+
+// Adds the products of four bytes of every row.
+template <class Dot, int64_t rows, int64_t vectors>
+HWY_INLINE void add_step(const int8_t* HWY_RESTRICT w, const uint8_t* HWY_RESTRICT x, int64_t step,
+                         VI (&sums)[rows][vectors]) {
+  typename Dot::Weights weight[vectors];
+#pragma GCC unroll 2
+  for (int64_t v = 0; v < vectors; ++v) weight[v] = Dot::weights(w + v * lanes * 4);
+#pragma GCC unroll 16
+  for (int64_t r = 0; r < rows; ++r) {
+    uint32_t value;
+    std::memcpy(&value, x + r * step, 4);
+#pragma GCC unroll 2
+    for (int64_t v = 0; v < vectors; ++v) sums[r][v] = Dot::add(sums[r][v], value, weight[v]);
+  }
+}
+
 template <class Dot, int64_t rows, int64_t vectors, class Ends>
 HWY_NOINLINE void tile(const QuantizedJob& j, int64_t at, const Ends& end) {
-  constexpr int64_t cache_line = 64;
   const DI d;
   VI sums[rows][vectors];
 #pragma GCC unroll 2
@@ -211,22 +232,12 @@ HWY_NOINLINE void tile(const QuantizedJob& j, int64_t at, const Ends& end) {
   }
   const int8_t* HWY_RESTRICT w = j.w;
   const int64_t step = j.x_step;
-  const int64_t ahead =
-      j.next - j.w + at / most_rows % 2 * cache_line;  // every other line; the next tile takes the others
+  const int64_t ahead = distance_ahead(j, at / rows);
   for (int64_t t = 0; t < j.runs; ++t) {
     const uint8_t* HWY_RESTRICT x = j.x + at * step + j.offsets[t];
     for (int64_t k = 0; k < j.run; ++k, w += panel * 4, x += 4) {
-      typename Dot::Weights weight[vectors];
-#pragma GCC unroll 2
-      for (int64_t v = 0; v < vectors; ++v) weight[v] = Dot::weights(w + v * lanes * 4);
       if constexpr (rows > 1) __builtin_prefetch(w + ahead, 0, 2);
-#pragma GCC unroll 16
-      for (int64_t r = 0; r < rows; ++r) {
-        uint32_t value;
-        std::memcpy(&value, x + r * step, 4);
-#pragma GCC unroll 2
-        for (int64_t v = 0; v < vectors; ++v) sums[r][v] = Dot::add(sums[r][v], value, weight[v]);
-      }
+      add_step<Dot>(w, x, step, sums);
     }
   }
   end(j, sums, at);
@@ -245,9 +256,69 @@ void line(const QuantizedJob& j, const Ends& end, const Stored& rest_end) {
   if (at < j.count) rest<Dot, vectors>(j, at, rest_end, std::make_integer_sequence<int64_t, most_rows - 1>());
 }
 
+#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+// Rows that leave some registers free.
+constexpr int64_t flowing_rows = 12;
+
+// A tile that ends a row of the tile before in each of its first steps: multiplications occupy two of the four units
+// for vectors, the end takes mostly the others. The sums are kept for the next tile.
+template <class Dot, class Ends, bool first>
+HWY_NOINLINE void flowing_tile(const QuantizedJob& j, int64_t at, const Ends* ends, int32_t* kept) {
+  const DI d;
+  VI sums[flowing_rows][2];
+#pragma GCC unroll 2
+  for (int64_t v = 0; v < 2; ++v) {
+    const VI start = hn::LoadU(d, j.start + v * lanes);
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < flowing_rows; ++r) sums[r][v] = start;
+  }
+  const int8_t* HWY_RESTRICT w = j.w;
+  const uint8_t* HWY_RESTRICT x = j.x + at * j.x_step + j.offsets[0];
+  const int64_t ahead = distance_ahead(j, at / flowing_rows);
+  int64_t step = j.x_step, k = 0;
+  if constexpr (!first) {
+    const uint8_t* sum8 = j.at.sum8 ? j.at.sum8 + (at - flowing_rows) * j.y_step : nullptr;
+    uint8_t* to = j.at.y8 + (at - flowing_rows) * j.y_step;
+    for (; k < flowing_rows; ++k, w += panel * 4, x += 4, to += j.y_step, sum8 += j.y_step) {
+      __builtin_prefetch(w + ahead, 0, 2);
+      add_step<Dot>(w, x, step, sums);
+      __asm__("" : "+r"(ends));  // its numbers stay in memory, the sums need the registers
+      const VI row[2] = {hn::Load(d, kept + k * panel), hn::Load(d, kept + k * panel + lanes)};
+      ends->finish(row, sum8, to);
+    }
+  }
+  for (; k < j.run; ++k, w += panel * 4, x += 4) {
+    __builtin_prefetch(w + ahead, 0, 2);
+    add_step<Dot>(w, x, step, sums);
+  }
+#pragma GCC unroll 16
+  for (int64_t r = 0; r < flowing_rows; ++r) {
+    hn::Store(sums[r][0], d, kept + r * panel);
+    hn::Store(sums[r][1], d, kept + r * panel + lanes);
+  }
+}
+
+template <class Dot, class Ends>
+void flowing_line(const QuantizedJob& j) {
+  const Ends ends(j);
+  HWY_ALIGN int32_t kept[flowing_rows * panel];
+  int64_t at = flowing_rows;
+  flowing_tile<Dot, Ends, true>(j, 0, &ends, kept);
+  for (; at + flowing_rows <= j.count; at += flowing_rows) flowing_tile<Dot, Ends, false>(j, at, &ends, kept);
+  end_levels<Ends>(j, kept, at - flowing_rows, flowing_rows, 2);
+  if (at < j.count)
+    rest<Dot, 2>(j, at, Stored{end_levels<Ends>}, std::make_integer_sequence<int64_t, flowing_rows - 1>());
+}
+#endif
+
 #if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
 template <class Dot, class Ends>
 void level_line(const QuantizedJob& j) {
+#if HWY_TARGET <= HWY_AVX3
+  constexpr int64_t short_run = 64;  // in longer ones the end takes little time
+  if (j.runs == 1 && j.run >= flowing_rows && j.run <= short_run && j.count >= 4 * flowing_rows)
+    return flowing_line<Dot, Ends>(j);
+#endif
   line<Dot, 2>(j, InLevels<Ends>(), Stored{end_levels<Ends>});
 }
 #endif
