@@ -102,6 +102,8 @@ TileEnd end_of(const QuantizedJob& j) { return j.end->level_factor > 0 ? end_of<
 struct Stored {
   TileEnd end;
 
+  template <int64_t rows>
+  HWY_INLINE void begin(const QuantizedJob&, int64_t) const {}
   template <int64_t rows, int64_t vectors>
   HWY_INLINE void operator()(const QuantizedJob& j, const VI (&sums)[rows][vectors], int64_t at) const {
     HWY_ALIGN int32_t done[rows * vectors * lanes];
@@ -130,6 +132,7 @@ HWY_INLINE hn::Vec<D8> packed_twice(hn::Vec<D16> x) { return hn::Vec<D8>{_mm256_
 template <bool rounds, bool sum>
 class Levels {
  public:
+  static constexpr bool adds = sum;
   explicit HWY_INLINE Levels(const QuantizedJob& j)
       : scale_{hn::LoadU(D(), j.scale), hn::LoadU(D(), j.scale + lanes)},
         bias_{hn::LoadU(D(), j.bias), hn::LoadU(D(), j.bias + lanes)},
@@ -179,6 +182,11 @@ class Levels {
 template <class Ends>
 struct InLevels {
   template <int64_t rows>
+  HWY_INLINE void begin(const QuantizedJob& j, int64_t at) const {
+    const uint8_t* to = j.at.y8 + at * j.y_step;
+    for (int64_t r = 0; r < rows; ++r) __builtin_prefetch(to + r * j.y_step, 1);
+  }
+  template <int64_t rows>
   HWY_INLINE void operator()(const QuantizedJob& j, const VI (&sums)[rows][2], int64_t at) const {
     const Ends ends(j);
     const uint8_t* sum8 = j.at.sum8 ? j.at.sum8 + at * j.y_step : nullptr;
@@ -223,6 +231,7 @@ HWY_INLINE void add_step(const int8_t* HWY_RESTRICT w, const uint8_t* HWY_RESTRI
 template <class Dot, int64_t rows, int64_t vectors, class Ends>
 HWY_NOINLINE void tile(const QuantizedJob& j, int64_t at, const Ends& end) {
   const DI d;
+  end.template begin<rows>(j, at);
   VI sums[rows][vectors];
 #pragma GCC unroll 2
   for (int64_t v = 0; v < vectors; ++v) {
@@ -281,6 +290,7 @@ HWY_NOINLINE void flowing_tile(const QuantizedJob& j, int64_t at, const Ends* en
     uint8_t* to = j.at.y8 + (at - flowing_rows) * j.y_step;
     for (; k < flowing_rows; ++k, w += panel * 4, x += 4, to += j.y_step, sum8 += j.y_step) {
       __builtin_prefetch(w + ahead, 0, 2);
+      __builtin_prefetch(to + flowing_rows * j.y_step, 1);
       add_step<Dot>(w, x, step, sums);
       __asm__("" : "+r"(ends));  // its numbers stay in memory, the sums need the registers
       const VI row[2] = {hn::Load(d, kept + k * panel), hn::Load(d, kept + k * panel + lanes)};
@@ -315,7 +325,7 @@ void flowing_line(const QuantizedJob& j) {
 template <class Dot, class Ends>
 void level_line(const QuantizedJob& j) {
 #if HWY_TARGET <= HWY_AVX3
-  constexpr int64_t short_run = 64;  // in longer ones the end takes little time
+  constexpr int64_t short_run = Ends::adds ? 64 : 32;  // in longer ones the end takes little time
   if (j.runs == 1 && j.run >= flowing_rows && j.run <= short_run && j.count >= 4 * flowing_rows)
     return flowing_line<Dot, Ends>(j);
 #endif
