@@ -70,6 +70,20 @@ struct QuantizedJob {
 using QuantizedLine = void (*)(const QuantizedJob&);
 QuantizedLine quantized_line();
 int64_t quantized_panel();  // columns
-int32_t quantized_sum(const int8_t* x, int64_t n);
+
+constexpr int64_t quantized_unit = 4;  // input channels that are multiplied at once
+inline int64_t whole_quantized_units(int64_t n) { return (n + quantized_unit - 1) / quantized_unit * quantized_unit; }
+
+// [group][panel][run][unit][column of the panel][4]. A run is what lies together under the window: the taps of a row,
+// or the channels of one tap. It is filled up to whole units, so that any number of channels can be used where it lies:
+// the bytes that follow are multiplied by zero.
+struct QuantizedWeights {
+  int64_t groups = 0, inputs = 0, outputs = 0, panels = 0;  // per group
+  bool rows = false;                                        // runs are rows of taps
+  int64_t run = 0, runs = 0, depth = 0;                     // bytes
+  hwy::AlignedFreeUniquePtr<int8_t[]> packed;
+  std::vector<int32_t> sums;  // of the weights of a column
+};
+QuantizedWeights quantized_pack(Pack& ctx);
 
 }  // namespace graft

@@ -6,92 +6,7 @@
 namespace graft {
 namespace {
 
-constexpr int64_t cache_line = 64;
-constexpr int64_t unit = 4;  // input channels that are multiplied at once
-int64_t whole_units(int64_t n) { return (n + unit - 1) / unit * unit; }
-
-// [group][panel][run][unit][column of the panel][4]. A run is what lies together under the window: the taps of a row,
-// or the channels of one tap. It is filled up to whole units, so that any number of channels can be used where it lies:
-// the bytes that follow are multiplied by zero.
-struct QuantizedWeights {
-  int64_t groups = 0, inputs = 0, outputs = 0, panels = 0;  // per group
-  bool rows = false;                                        // runs are rows of taps
-  int64_t run = 0, runs = 0, depth = 0;                     // bytes
-  hwy::AlignedFreeUniquePtr<int8_t[]> packed;
-  std::vector<int32_t> sums;  // of the weights of a column
-};
-
-// Where the weights of the units of a column come from: from[i], or nothing if it is negative.
-std::vector<int32_t> packing_order(const QuantizedWeights& w, int64_t taps) {
-  std::vector<int32_t> from(static_cast<size_t>(w.depth), -1);
-  int64_t taps_per_run = taps / w.runs;
-  for (int64_t r = 0; r < w.runs; ++r)
-    for (int64_t i = 0; i < taps_per_run * w.inputs; ++i)
-      from[static_cast<size_t>(r * w.run + i)] =
-          static_cast<int32_t>(i % w.inputs * taps + r * taps_per_run + i / w.inputs);
-  return from;
-}
-
-// Packs `units` units of every column; the weights of a unit are `step` apart.
-template <int64_t step>
-void pack_units(const int8_t* from, int64_t column_step, int64_t units, int8_t* to) {
-  int64_t nr = quantized_panel();
-  for (int64_t c = 0; c < nr; ++c, from += column_step, to += unit)
-    for (int64_t u = 0; u < units; ++u) {
-      auto byte = [&](int64_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(from[(u * unit + i) * step])); };
-      uint32_t four = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
-      std::memcpy(to + u * nr * unit, &four, sizeof(four));
-    }
-}
-
-void pack_panel(const QuantizedWeights& w, const std::vector<int32_t>& order, const int8_t* from, int64_t columns,
-                int64_t taps, int8_t* to) {
-  int64_t column_step = w.inputs * taps, nr = quantized_panel();
-  auto pack = taps == 1 ? pack_units<1> : taps == 9 ? pack_units<9> : nullptr;
-  if (w.inputs % unit == 0 && columns == nr && pack) {
-    int64_t block = taps == 1 ? 256 : 64;  // inputs: what is read and written stays in the cache
-    for (int64_t i = 0; i < w.inputs; i += block)
-      for (int64_t t = 0; t < taps; ++t)
-        pack(from + i * taps + t, column_step, std::min(block, w.inputs - i) / unit, to + (t * w.inputs + i) * nr);
-    return;
-  }
-  std::fill(to, to + w.depth * nr, int8_t{0});
-  for (int64_t i = 0; i < w.depth; ++i)
-    for (int64_t c = 0; c < columns && order[static_cast<size_t>(i)] >= 0; ++c)
-      to[(i / unit * nr + c) * unit + i % unit] = from[c * column_step + order[static_cast<size_t>(i)]];
-}
-
-QuantizedWeights quantized_pack(Pack& ctx) {
-  TensorView w = ctx.constant(1);
-  if (!w || w.size() == 0) return {};
-  bool grouped = ctx.attr<bool>("grouped");
-  size_t leading = grouped ? 3 : 2;
-  auto dilations = ctx.attr<std::vector<int64_t>>("dilations");
-  int64_t nr = quantized_panel();
-  QuantizedWeights out;
-  out.groups = grouped ? w.dim(0) : 1, out.outputs = w.dim(leading - 2), out.inputs = w.dim(leading - 1);
-  out.panels = (out.outputs + nr - 1) / nr;
-  int64_t taps = w.size() / (out.groups * out.outputs * out.inputs);
-  int64_t columns = w.dims().size() > leading ? w.dim(w.dims().size() - 1) : 1;
-  out.rows = out.groups == 1 && (dilations.empty() || dilations.back() == 1);
-  out.runs = out.rows ? taps / columns : taps;
-  out.run = whole_units(taps / out.runs * out.inputs);
-  out.depth = out.runs * out.run;
-  out.packed = hwy::AllocateAligned<int8_t>(static_cast<size_t>(out.groups * out.panels * out.depth * nr));
-  if (!out.packed) throw std::bad_alloc();
-  std::vector<int32_t> order = packing_order(out, taps);
-  const int8_t* from = w.data<int8_t>();
-  int64_t column_step = out.inputs * taps;
-  for (int64_t g = 0; g < out.groups; ++g)
-    for (int64_t p = 0; p < out.panels; ++p) {
-      int64_t existing = std::min(nr, out.outputs - p * nr);
-      const int8_t* panel = from + (g * out.outputs + p * nr) * column_step;
-      pack_panel(out, order, panel, existing, taps, out.packed.get() + (g * out.panels + p) * out.depth * nr);
-      for (int64_t c = 0; c < nr; ++c)
-        out.sums.push_back(c < existing ? quantized_sum(panel + c * column_step, column_step) : 0);
-    }
-  return out;
-}
+constexpr int64_t cache_line = 64, unit = quantized_unit;
 
 struct QuantizedState {
   const QuantizedWeights* weights = nullptr;
@@ -192,7 +107,7 @@ QuantizedState quantized_prepare(Prepare& ctx, const QuantizedConvolution& a) {
   s.pitch = s.channels + (collides ? apart : 0);
   s.width = s.copied ? (ax.output - 1) * ax.stride + (ax.kernel - 1) * ax.dilation + 1 : ax.input;
   bool joined = s.weights->rows && !collides;
-  s.run = (joined ? s.weights->run : whole_units(s.weights->inputs)) / unit;
+  s.run = (joined ? s.weights->run : whole_quantized_units(s.weights->inputs)) / unit;
   s.lines = ay.output, s.count = ax.output;
   s.positions = s.batch * s.lines * s.count;
   if (s.pointwise) {

@@ -356,24 +356,6 @@ QuantizedLine quantized_line_here() {
 }
 int64_t quantized_panel_here() { return panel; }
 
-int32_t quantized_sum_here(const int8_t* x, int64_t n) {
-  int64_t i = 0, sum = 0;
-#if HWY_TARGET != HWY_SCALAR
-  const hn::ScalableTag<uint8_t> d;
-  const hn::Repartition<uint64_t, decltype(d)> wide;
-  constexpr auto step = static_cast<int64_t>(hn::MaxLanes(d));
-  constexpr int64_t shift = 128;  // instructions add unsigned bytes
-  auto sums = hn::Zero(wide);
-  for (; i + step <= n; i += step) {
-    const auto bytes = hn::LoadU(d, reinterpret_cast<const uint8_t*>(x) + i);
-    sums = hn::Add(sums, hn::SumsOf8(hn::Xor(bytes, hn::Set(d, shift))));
-  }
-  sum = static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(wide, sums))) - i * shift;
-#endif
-  for (; i < n; ++i) sum += x[i];
-  return static_cast<int32_t>(sum);
-}
-
 }  // namespace graft::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -383,7 +365,6 @@ namespace {
 
 HWY_EXPORT(quantized_line_here);
 HWY_EXPORT(quantized_panel_here);
-HWY_EXPORT(quantized_sum_here);
 
 }  // namespace
 
@@ -392,7 +373,6 @@ int64_t quantized_panel() {
   static const int64_t size = HWY_DYNAMIC_DISPATCH(quantized_panel_here)();
   return size;
 }
-int32_t quantized_sum(const int8_t* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(quantized_sum_here)(x, n); }
 
 }  // namespace graft
 #endif
