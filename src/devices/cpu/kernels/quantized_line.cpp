@@ -326,8 +326,9 @@ template <class Dot, class Ends>
 void level_line(const QuantizedJob& j) {
 #if HWY_TARGET <= HWY_AVX3
   constexpr int64_t short_run = Ends::adds ? 64 : 32;  // in longer ones the end takes little time
-  if (j.runs == 1 && j.run >= flowing_rows && j.run <= short_run && j.count >= 4 * flowing_rows)
-    return flowing_line<Dot, Ends>(j);
+  if constexpr (std::is_same_v<Dot, Vnni>)
+    if (j.runs == 1 && j.run >= flowing_rows && j.run <= short_run && j.count >= 4 * flowing_rows)
+      return flowing_line<Dot, Ends>(j);
 #endif
   line<Dot, 2>(j, InLevels<Ends>(), Stored{end_levels<Ends>});
 }
