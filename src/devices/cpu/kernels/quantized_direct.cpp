@@ -40,7 +40,8 @@ void quantized_divide(QuantizedState& s) {
   constexpr int64_t enough = 16, few_positions = 512;
   constexpr double least_work = 1 << 21;  // multiplications
   int64_t lines = s.lines * s.batch;
-  double per_line = std::max(1.0, static_cast<double>(s.count * s.weights->depth * s.outputs));
+  constexpr int64_t tile = 14;  // fewer positions wait for the weights
+  double per_line = std::max(1.0, static_cast<double>(std::max(s.count, tile) * s.weights->depth * s.outputs));
   s.lines_per_item = s.lines;
   if (lines * s.count > few_positions) {
     int64_t least_lines = static_cast<int64_t>(std::min(least_work / per_line, static_cast<double>(s.lines)));
