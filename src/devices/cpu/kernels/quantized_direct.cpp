@@ -182,7 +182,15 @@ std::pair<const uint8_t*, int64_t> level_lines(const QuantizedState& s, const Qu
   return {c.x + (((image * ay.input + first * ay.stride) - ay.begin) * ax.input - ax.begin) * s.channels, step};
 }
 
-void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t item) {
+// The weights of an item begin here.
+const int8_t* item_weights(const QuantizedState& s, int64_t item) {
+  const QuantizedWeights& w = *s.weights;
+  int64_t panel = item % s.panel_items() * s.panels_per_item, group = item / s.panel_items() % w.groups;
+  return w.packed.get() + (group * w.panels + panel) * quantized_panel() * w.depth;
+}
+
+// `next`: the weights that this thread probably needs after the item.
+void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t item, const int8_t* next) {
   static const QuantizedLine run = quantized_line();
   const QuantizedWeights& w = *s.weights;
   int64_t panel = item % s.panel_items() * s.panels_per_item, group = item / s.panel_items() % w.groups;
@@ -190,7 +198,8 @@ void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t ite
   int64_t first = block % s.line_items() * s.lines_per_item, lines = std::min(s.lines_per_item, s.lines - first);
   int64_t nr = quantized_panel();
   auto [x, x_line] = level_lines(s, c, image, first, lines);
-  for (int64_t p = panel; p < std::min(panel + s.panels_per_item, w.panels); ++p) {
+  int64_t panels_end = std::min(panel + s.panels_per_item, w.panels);
+  for (int64_t p = panel; p < panels_end; ++p) {
     int64_t channel = group * w.outputs + p * nr, column = (group * w.panels + p) * nr;
     QuantizedJob job{nullptr,
                      s.count,
@@ -211,7 +220,7 @@ void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t ite
       int64_t at = (image * s.lines + first + l) * s.count;
       job.count = std::min(s.count, s.positions - at);
       job.x = x + l * x_line + group * w.inputs;
-      job.next = (p + 1 < w.panels ? job.w + w.depth * nr : w.packed.get()) + l % 2 * cache_line;
+      job.next = (p + 1 < panels_end ? job.w + w.depth * nr : next) + l % 2 * cache_line;
       job.at = c.at.from(at * s.outputs + channel);
       run(job);
     }
@@ -244,8 +253,12 @@ void quantized_run(Run& ctx, const QuantizedConvolution&, const QuantizedState& 
     call.copies = copies;
   }
   int64_t items = s.batch * s.line_items() * s.weights->groups * s.panel_items();
+  int64_t threads = ctx.threads();
   ctx.parallel_for(items, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) quantized_item(s, call, i);
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t next = i + 1 < end ? i + 1 : begin + (end - begin) * threads;  // the others take what is in between
+      quantized_item(s, call, i, item_weights(s, next < items ? next : i));
+    }
   });
 }
 
