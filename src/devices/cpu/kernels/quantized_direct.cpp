@@ -93,7 +93,8 @@ QuantizedState quantized_prepare(Prepare& ctx, const QuantizedConvolution& a) {
   s.zero = static_cast<uint8_t>(a.data_zero);
   s.end = quantized_numbers(a);
   s.scale = by_column(ctx, 2, *s.weights), s.bias = by_column(ctx, 3, *s.weights);
-  s.end.levels = gives_levels(s) && (!ctx.has_input(4) || ctx.type(4) == DType::u8);
+  bool known_end = ctx.has_input(4) ? ctx.type(4) == DType::u8 : a.level_factor == 0;
+  s.end.levels = known_end && gives_levels(s);
   for (int32_t sum : s.weights->sums) s.start.push_back(-sum * static_cast<int32_t>(a.data_zero));
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
   bool padded = false;
