@@ -266,7 +266,7 @@ void quantized_run(Run& ctx, const QuantizedConvolution&, const QuantizedState& 
 void quantized_accept(Accept& ctx) {
   if (!ctx.shape(0).is_static() || !ctx.shape(1).is_static() || !ctx.output(0).shape.is_static())
     unsupported("requires static shapes");
-  if (!ctx.constant(1)) unsupported("requires constant weights");
+  if (!ctx.is_constant(1)) unsupported("requires constant weights");
   if (ctx.shape(0).rank() > 4) unsupported("expected at most two spatial axes, got ", ctx.shape(0));
   if (ctx.attr<bool>("grouped") && ctx.shape(1)[2].value() % unit != 0)
     unsupported("expected groups of a multiple of ", unit, " input channels, got ", ctx.shape(1));

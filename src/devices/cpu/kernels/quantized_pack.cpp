@@ -142,7 +142,7 @@ void pack_panel(const QuantizedWeights& w, const int8_t* from, int64_t columns, 
 }  // namespace
 
 QuantizedWeights quantized_pack(Pack& ctx) {
-  TensorView w = ctx.constant(1);
+  TensorView w = ctx.take(1);
   if (!w || w.size() == 0) return {};
   bool grouped = ctx.attr<bool>("grouped");
   size_t leading = grouped ? 3 : 2;
