@@ -3,10 +3,14 @@
 // Producers come first, and each node takes the combination of layouts that moves the fewest bytes, given the layouts
 // of its inputs. That is not always the global optimum, but a network is mostly a chain of layers that prefer the same
 // layout.
+//
+// A transpose between [N, C, H, W] and [N, H, W, C] has nothing to do where the first is stored with the channels last:
+// it becomes a view, as do reshapes of the plane, [N, C, H, W] to [N, C, H * W] and back.
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <map>
+#include <set>
 
 #include "base/tensor.hpp"
 #include "base/threads.hpp"
@@ -47,7 +51,9 @@ class Layouts {
   void choose() {
     for (NodeId id : d_.order) {
       Work& w = d_.works[id];
+      if (w.kind == Work::view) follow(id);
       if (w.kind != Work::kernel) continue;
+      if (as_view(id)) continue;
       Ports best = best_ports(id);
       Ports now{w.inputs, w.outputs, w.in_memory_order, 0};
       if (!(best == now)) w.prepared = {};
@@ -62,7 +68,7 @@ class Layouts {
     std::vector<NodeId> built_in, others;
     for (NodeId id : d_.order) {
       const Work& w = d_.works[id];
-      if (w.kind != Work::kernel || w.prepared) continue;
+      if (w.kind != Work::kernel || w.prepared || views_.contains(id)) continue;
       (w.candidates[w.chosen].second.source->built_in() ? built_in : others).push_back(id);
     }
     std::vector<std::exception_ptr> errors(built_in.size());
@@ -85,13 +91,23 @@ class Layouts {
     return all;
   }
 
+  // Transposes that have nothing to do.
+  void make_views() {
+    for (NodeId id : views_) {
+      Work& w = d_.works[id];
+      w.kind = Work::view, w.prepared = {};
+      w.choice.device = w.choice.kernel = {}, w.choice.note = "view of its input";
+    }
+  }
+
   void insert_reorders() {
     std::vector<NodeId> order;
     for (NodeId id : d_.order) {
       for (size_t i = 0; i < g_[id].inputs.size(); ++i) {
         ValueId v = g_[id].inputs[i];
         if (!v.present()) continue;
-        Layout needed = d_.works[id].kind == Work::kernel ? d_.works[id].inputs[i] : Layout::plain;
+        const std::vector<Layout>& inputs = d_.works[id].inputs;  // empty: all are plain
+        Layout needed = i < inputs.size() ? inputs[i] : Layout::plain;
         if (needed == d_.value(v).layout || has_same_order(v)) continue;
         auto [it, fresh] = reordered_.try_emplace({v, needed});
         if (fresh) it->second = reorder(v, needed), order.push_back(it->second.node);
@@ -118,6 +134,59 @@ class Layouts {
     const Info& i = d_.info(v);
     return d_.values[v.node][v.port].planned && i.shape.is_static() && i.shape.rank() >= least_rank &&
            i.shape.rank() <= most_rank && bits_of(i.type) >= 8 && i.type != DType::string;
+  }
+
+  void set_view(NodeId id, Layout from, Layout to) {
+    d_.works[id].inputs = {from};
+    d_.value({id, 0}).layout = to;
+  }
+  // A view of a value with the channels last can have them last as well if it only changes the plane.
+  void follow(NodeId id) {
+    ValueId x = g_[id].inputs[0], y{id, 0};
+    std::vector<int64_t> from = d_.info(x).shape.values(), to = d_.info(y).shape.values();
+    bool last = d_.value(x).layout == Layout::channels_last && may_be_last(y) && !has_same_order(y) &&
+                std::equal(from.begin(), from.begin() + 2, to.begin());
+    Layout layout = last ? Layout::channels_last : Layout::plain;
+    set_view(id, layout, layout);
+  }
+  // Whether the node is a transpose that leaves the memory as it is, given the layout of its input.
+  bool as_view(NodeId id) {
+    views_.erase(id);
+    std::vector<size_t> order = transposed_axes(id);
+    if (order.empty() || d_.value({id, 0}).is_result) return false;
+    ValueId x = g_[id].inputs[0], y{id, 0};
+    std::vector<int64_t> dims = d_.info(x).shape.values();
+    std::vector<size_t> same(order.size());
+    for (size_t i = 0; i < same.size(); ++i) same[i] = i;
+    Layout from = d_.value(x).layout;
+    for (Layout to : {Layout::plain, Layout::channels_last}) {
+      if (to == Layout::channels_last && !may_be_last(y)) continue;
+      if (in_memory(same, dims, from) != in_memory(order, dims, to)) continue;
+      views_.insert(id);
+      set_view(id, from, to);
+      return true;
+    }
+    return false;
+  }
+  // The axes of a list in the order of the memory, without those of one element.
+  static std::vector<size_t> in_memory(std::vector<size_t> axes, const std::vector<int64_t>& dims, Layout layout) {
+    if (layout == Layout::channels_last) std::rotate(axes.begin() + 1, axes.begin() + 2, axes.end());
+    std::erase_if(axes, [&](size_t a) { return dims[a] == 1; });
+    return axes;
+  }
+  // Which axis of its input each axis of a transpose's output is; empty if it is no transpose, or not known.
+  std::vector<size_t> transposed_axes(NodeId id) {
+    const Node& n = g_[id];
+    const Work& w = d_.works[id];
+    if (!n.is("Transpose") || w.op->opset() != "opset1" || w.op->overrides) return {};
+    const Info& x = d_.info(n.inputs[0]);
+    const Shape* order = d_.inference.known_values(n.inputs[1]);
+    if (!x.shape.is_static() || x.type == DType::string || !order || !order->is_static()) return {};
+    std::vector<size_t> axes;
+    auto rank = static_cast<int64_t>(x.shape.rank());
+    for (int64_t a : order->values()) axes.push_back(static_cast<size_t>(a < 0 ? a + rank : a));
+    for (int64_t a = rank; order->rank() == 0 && a-- > 0;) axes.push_back(static_cast<size_t>(a));
+    return axes;
   }
 
   static Layout entry(const int32_t* list, size_t count, size_t i) {
@@ -225,6 +294,7 @@ class Layouts {
 
   Draft& d_;
   Graph& g_;
+  std::set<NodeId> views_;  // transposes with nothing to do
   std::map<std::pair<ValueId, Layout>, ValueId> reordered_;
 };
 
@@ -234,6 +304,7 @@ void choose_layouts(Draft& draft) {
   Layouts layouts(draft);
   do layouts.choose();
   while (!layouts.prepare());
+  layouts.make_views();
   layouts.insert_reorders();
   for (Work& w : draft.works) {
     auto last = [](Layout l) { return l == Layout::channels_last; };

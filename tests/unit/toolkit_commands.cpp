@@ -208,6 +208,42 @@ TEST_F(Toolkit, AnExplanationIsWhatRuns) {
   }
 }
 
+// The types that run on a kernel, in order.
+std::vector<std::string> running(const Explanation& e) {
+  std::vector<std::string> types;
+  for (const Choice& c : e.choices)
+    if (!c.kernel.empty()) types.push_back(c.type);
+  return types;
+}
+
+// Between convolutions, whose tensors have the channels last, transposes to and from that order have nothing to do.
+TEST_F(Toolkit, TransposesBetweenLayoutsAreViews) {
+  Core core;
+  Explanation e = core.compile_model(core.read_model(file("m.graph", R"(graph (x: f32[1,16,1,1]) {
+    w = f32[20,16,1,1] fill(1)
+    a = Convolution(Tile(x, i64[4] {1, 1, 4, 5}), w)
+    b = CumSum(Transpose(Reshape(a, i64[3] {1, 20, 20}) {special_zero = false}, i64[3] {0, 2, 1}), i64[] {1})
+    c = Reshape(Transpose(b, i64[3] {0, 2, 1}), i64[4] {1, 20, 4, 5}) {special_zero = false}
+    return y = ReduceMean(Convolution(c, f32[3,20,1,1] fill(1)), i64[2] {2, 3}) {keep_dims = true}
+  })")))
+                      .explain();
+  EXPECT_EQ(running(e), (std::vector<std::string>{"Tile", "Reorder", "FusedConvolution", "CumSum", "FusedConvolution",
+                                                  "ReduceMean"}));
+}
+
+// A dilated window on a small image is left with the one tap that is ever inside it.
+TEST_F(Toolkit, TapsInThePaddingAreCutOff) {
+  Core core;
+  Explanation e = core.compile_model(core.read_model(file("m.graph", R"(graph (x: f32[1,3,6,6]) {
+    return y = Convolution(x, f32[4,3,3,3] fill(1)) {dilations = [12,12], pads_begin = [12,12], pads_end = [12,12]}
+  })")))
+                      .explain();
+  auto found =
+      std::find_if(e.choices.begin(), e.choices.end(), [](const Choice& c) { return c.type == "FusedConvolution"; });
+  ASSERT_NE(found, e.choices.end());
+  EXPECT_EQ(found->inputs[1].shape.values(), (std::vector<int64_t>{4, 3, 1, 1}));
+}
+
 TEST_F(Toolkit, PassesAreDisabledByName) {
   Core core;
   Model model = core.read_model(file("m.graph", "graph (x: f32[2]) { s = Sigmoid(x) return y = Multiply(x, s) }"));

@@ -3,6 +3,7 @@
 #include <graft/expressions.hpp>
 #include <graft/formula.hpp>
 #include <graft/op.hpp>
+#include <graft/windows.hpp>
 
 #include "fuse_activation.hpp"
 
@@ -11,15 +12,66 @@ namespace {
 
 constexpr std::string_view fused = "FusedConvolution";
 
+// The taps [first, last) of an axis that are inside the input at some position; at least one.
+std::pair<int64_t, int64_t> used_taps(const WindowAxis& w) {
+  int64_t first = 0, last = w.kernel;
+  auto unused = [&](int64_t tap) {
+    auto [begin, end] = w.inside(tap);
+    return begin == end;
+  };
+  while (first + 1 < last && unused(first)) ++first;
+  while (first + 1 < last && unused(last - 1)) --last;
+  return {first, last};
+}
+
+struct Windows {
+  Value weights;
+  std::vector<NamedAttr> attrs;
+};
+
+// A window that is large for its image, such as a dilated one, has taps that are in the padding at every position. They
+// contribute nothing, and are cut off.
+std::optional<Windows> cut_taps(const NodeRef& n) {
+  Value w = n.input(1);
+  auto x = static_dims(n.input(0)), y = static_dims(n.output());
+  if (!x || !y || w.constant().size() == 0) return std::nullopt;
+  using List = std::vector<int64_t>;
+  WindowAttributes a{n.get<List>("strides", {}), n.get<List>("dilations", {}), n.get<List>("pads_begin", {}),
+                     n.get<List>("pads_end", {})};
+  std::string mode = n.get<std::string>("auto_pad", "explicit");
+  if (mode != "explicit")
+    a.auto_pad = mode == "valid" ? AutoPad::valid : mode == "same_lower" ? AutoPad::same_lower : AutoPad::same_upper;
+  size_t spatial = x->size() - 2, leading = w.rank() - spatial;
+  List kernel = w.shape().values();
+  WindowAxes axes =
+      window_axes(std::span(*x).subspan(2), std::span(*y).subspan(2), std::span(kernel).subspan(leading), a);
+  List begins, ends;
+  bool cut = false;
+  for (size_t i = 0; i < spatial; ++i) {
+    const WindowAxis& axis = axes[3 - spatial + i];
+    auto [first, last] = used_taps(axis);
+    if (last - first < axis.kernel) w = build::slice(w, static_cast<int64_t>(leading + i), first, last), cut = true;
+    int64_t begin = -axis.offset(first), extent = (last - first - 1) * axis.dilation + 1;
+    begins.push_back(begin);
+    ends.push_back((axis.output - 1) * axis.stride + extent - axis.input - begin);
+  }
+  if (!cut) return std::nullopt;
+  return Windows{w, {{"pads_begin", begins}, {"pads_end", ends}, {"auto_pad", "explicit"}}};
+}
+
 // Convolution(x, w)  =>  FusedConvolution(x, w)
 Value from_convolution(Rewrite& at) {
   Value x = at.input(0), w = at.input(1);
   if (x.type() != DType::f32 || !w.constant() || !x.shape().ranked() || x.rank() > 4) return {};
   std::vector<NamedAttr> attrs{{"grouped", at.node().is("GroupConvolution")}};
+  std::optional<Windows> smaller = cut_taps(at.node());
+  std::vector<std::string_view> kept{"strides", "dilations"};
+  if (!smaller) kept.insert(kept.end(), {"pads_begin", "pads_end", "auto_pad"});
   for (const NamedAttr& a : at.node().attributes())  // an IR may have others, which mean nothing
-    for (std::string_view known : {"strides", "dilations", "pads_begin", "pads_end", "auto_pad"})
+    for (std::string_view known : kept)
       if (a.name == known) attrs.push_back(a);
-  return at.op(fused, {x, w}, attrs);
+  if (smaller) attrs.insert(attrs.end(), smaller->attrs.begin(), smaller->attrs.end());
+  return at.op(fused, {x, smaller ? smaller->weights : w}, attrs);
 }
 
 // A fused convolution that has no activation yet and no other consumer.
