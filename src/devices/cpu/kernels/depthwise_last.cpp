@@ -247,7 +247,7 @@ void depthwise_accept(Accept& ctx) {
 }
 
 DepthwiseState depthwise_prepare(Prepare& ctx, const FusedAttributes& a) {
-  ConvolutionSizes sizes = convolution_sizes(ctx, a);
+  ConvolutionSizes sizes = image_sizes(ctx, a);
   if (!ctx.packed<DepthwiseWeights>().by_tap) unsupported("requires weights that are stored in the model");
   return {sizes.axes,   sizes.batch, sizes.groups, ctx.packed<DepthwiseWeights>().by_tap.get(),
           finish_of(a), bounds_of(a)};

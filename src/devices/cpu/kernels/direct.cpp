@@ -237,6 +237,7 @@ struct DirectState {
   int64_t lines = 0, count = 0;  // lines of the output in an image, positions in a line
   int64_t positions = 0;         // in all images
   int64_t lines_per_item = 1, panels_per_item = 1;
+  int64_t piece = 0;     // positions of a line that are computed together: their input stays in the cache
   bool fetched = false;  // every item reads weights that are not in the cache
   Finish finish;
   Bounds bounds;
@@ -272,7 +273,7 @@ bool collides(int64_t step) { return step % 512 == 0; }
 
 DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
   DirectState s;
-  ConvolutionSizes sizes = convolution_sizes(ctx, a);
+  ConvolutionSizes sizes = image_sizes(ctx, a);
   s.weights = &ctx.packed<DirectWeights>();
   if (!s.weights->packed) unsupported("requires weights that are stored in the model");
   s.axes = sizes.axes;
@@ -280,12 +281,11 @@ DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
   s.finish = finish_of(a);
   s.bounds = bounds_of(a);
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
-  bool padded = false;
   s.pointwise = true;
-  for (const WindowAxis* w : {&ay, &ax}) {
-    padded |= w->begin > 0 || (w->output - 1) * w->stride + w->offset(w->kernel - 1) >= w->input;
+  for (const WindowAxis* w : {&ay, &ax})
     s.pointwise &= w->kernel == 1 && w->stride == 1 && w->input == w->output && w->begin == 0;
-  }
+  // Rows above and below the image are never read.
+  bool padded = ax.begin > 0 || (ax.output - 1) * ax.stride + ax.offset(ax.kernel - 1) >= ax.input;
   s.copied = padded || collides(ax.stride * s.channels);
   s.pitch = s.channels + (collides(ax.stride * s.channels) ? 16 : 0);
   s.width = s.copied ? (ax.output - 1) * ax.stride + (ax.kernel - 1) * ax.dilation + 1 : ax.input;
@@ -301,6 +301,9 @@ DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
     s.count = std::min(piece, s.positions);
   }
   divide(s);
+  constexpr int64_t cached = 1 << 16;  // elements
+  s.piece = 14 * std::clamp<int64_t>(cached / std::max<int64_t>(1, s.weights->depth) / 14, 8, 16);
+  if (s.fetched) s.piece = s.count;
   s.tap_rows = s.copied ? std::min(ay.dilation, (s.lines_per_item - 1) * ay.stride + 1) : ay.dilation;
   for (int64_t y = 0; y < ay.kernel; ++y)
     for (int64_t x = 0; x < (joined ? 1 : ax.kernel); ++x)
@@ -370,27 +373,27 @@ struct DirectInput {
   int64_t line = 0;  // elements from one line to the next
 };
 
-void direct_item(const DirectState& s, const DirectCall& c, int64_t item, DirectInput& input) {
+// Some lines of an image, and the panels from `panel` on of a group.
+struct DirectItem {
+  int64_t image, first, lines, group, panel;
+};
+
+// Computes `count` positions from `from` on of each line.
+void direct_piece(const DirectState& s, const DirectCall& c, const DirectItem& i, const DirectInput& input,
+                  int64_t from, int64_t count) {
   const DirectWeights& w = *s.weights;
-  int64_t panel = item % s.panel_items() * s.panels_per_item, group = item / s.panel_items() % w.groups;
-  int64_t block = item / s.panel_items() / w.groups, image = block / s.line_items();
-  int64_t first = block % s.line_items() * s.lines_per_item, lines = std::min(s.lines_per_item, s.lines - first);
-  int64_t nr = panel_size();
-  if (input.block != block) {
-    std::tie(input.x, input.line) = input_lines(s, c.x, image, first, lines);
-    input.block = block;
-  }
+  int64_t nr = panel_size(), x_step = s.axes[2].stride * s.pitch;
   auto run = HWY_DYNAMIC_DISPATCH(direct_line);
-  for (int64_t p = panel; p < std::min(panel + s.panels_per_item, w.panels); ++p) {
-    int64_t channel = group * w.outputs + p * nr;
+  for (int64_t p = i.panel; p < std::min(i.panel + s.panels_per_item, w.panels); ++p) {
+    int64_t channel = i.group * w.outputs + p * nr;
     DirectJob job{nullptr,
-                  s.count,
-                  s.axes[2].stride * s.pitch,
+                  count,
+                  x_step,
                   s.outputs,
                   s.offsets.data(),
                   static_cast<int64_t>(s.offsets.size()),
                   s.run,
-                  w.packed.get() + (group * w.panels + p) * w.depth * nr,
+                  w.packed.get() + (i.group * w.panels + p) * w.depth * nr,
                   std::min(nr, w.outputs - p * nr),
                   c.bias ? c.bias + channel : nullptr,
                   nullptr,
@@ -399,25 +402,38 @@ void direct_item(const DirectState& s, const DirectCall& c, int64_t item, Direct
                   s.bounds.high,
                   s.bounds.enough ? nullptr : &s.finish,
                   nullptr,
-                  w.depth * nr / lines};
+                  w.depth * nr / i.lines};
     const float* weights = job.w;
     bool ahead = s.fetched && p + 1 < w.panels;
-    for (int64_t l = 0; l < lines; ++l) {
+    for (int64_t l = 0; l < i.lines; ++l) {
       if (!s.pointwise) {  // rows of taps above and below the image contribute nothing
-        auto [begin, end] = s.axes[1].taps(first + l);
+        auto [begin, end] = s.axes[1].taps(i.first + l);
         int64_t runs = static_cast<int64_t>(s.offsets.size()) / s.axes[1].kernel;
         job.offsets = s.offsets.data() + begin * runs, job.runs = (end - begin) * runs;
         job.w = weights + begin * runs * s.run * nr;
       }
-      int64_t at = (image * s.lines + first + l) * s.count;
-      job.count = std::min(s.count, s.positions - at);
-      job.x = input.x + l * input.line + group * w.inputs;
+      int64_t at = (i.image * s.lines + i.first + l) * s.count + from;
+      job.count = std::min(count, s.positions - at);
+      job.x = input.x + l * input.line + from * x_step + i.group * w.inputs;
       job.y = c.y + at * s.outputs + channel;
       job.sum = c.sum ? c.sum + at * s.outputs + channel : nullptr;
       if (ahead) job.next = weights + w.depth * nr + l * job.next_size;
       run(job);
     }
   }
+}
+
+void direct_item(const DirectState& s, const DirectCall& c, int64_t item, DirectInput& input) {
+  int64_t groups = s.weights->groups, block = item / s.panel_items() / groups;
+  int64_t first = block % s.line_items() * s.lines_per_item;
+  DirectItem i{block / s.line_items(), first, std::min(s.lines_per_item, s.lines - first),
+               item / s.panel_items() % groups, item % s.panel_items() * s.panels_per_item};
+  if (input.block != block) {
+    std::tie(input.x, input.line) = input_lines(s, c.x, i.image, i.first, i.lines);
+    input.block = block;
+  }
+  for (int64_t from = 0; from < s.count; from += s.piece)
+    direct_piece(s, c, i, input, from, std::min(s.piece, s.count - from));
 }
 
 void direct_run(Run& ctx, const FusedAttributes&, const DirectState& s) {

@@ -59,10 +59,25 @@ std::optional<Windows> cut_taps(const NodeRef& n) {
   return Windows{w, {{"pads_begin", begins}, {"pads_end", ends}, {"auto_pad", "explicit"}}};
 }
 
+// Whether a window over three axes extends along two at most, or along the first only: that is one in images.
+bool is_flat(const NodeRef& n) {
+  std::vector<int64_t> kernel = n.input(1).shape().values();
+  auto still = [&](size_t axis) {
+    auto at = [&](std::string_view name, int64_t otherwise) {
+      auto list = n.get<std::vector<int64_t>>(name, {});
+      return axis < list.size() ? list[axis] : otherwise;
+    };
+    return kernel[kernel.size() - 3 + axis] == 1 && at("strides", 1) == 1 && at("pads_begin", 0) == 0 &&
+           at("pads_end", 0) == 0;
+  };
+  return still(0) || (still(1) && still(2));
+}
+
 // Convolution(x, w)  =>  FusedConvolution(x, w)
 Value from_convolution(Rewrite& at) {
   Value x = at.input(0), w = at.input(1);
-  if (x.type() != DType::f32 || !w.constant() || !x.shape().ranked() || x.rank() > 4) return {};
+  if (x.type() != DType::f32 || !w.constant() || !x.shape().ranked()) return {};
+  if (x.rank() > 5 || (x.rank() == 5 && !is_flat(at.node()))) return {};
   std::vector<NamedAttr> attrs{{"grouped", at.node().is("GroupConvolution")}};
   std::optional<Windows> smaller = cut_taps(at.node());
   std::vector<std::string_view> kept{"strides", "dilations"};

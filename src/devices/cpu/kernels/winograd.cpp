@@ -288,7 +288,7 @@ void winograd_divide(WinogradState& s) {
 template <int64_t m>
 WinogradState winograd_prepare(Prepare& ctx, const FusedAttributes& a) {
   WinogradState s;
-  ConvolutionSizes sizes = convolution_sizes(ctx, a);
+  ConvolutionSizes sizes = image_sizes(ctx, a);
   s.weights = &ctx.packed<WinogradWeights>();
   if (!s.weights->packed) unsupported("requires weights that are stored in the model");
   s.axes = sizes.axes;
@@ -465,7 +465,7 @@ int64_t winograd_choice(const ConvolutionSizes& s) {
 template <int64_t m>
 void winograd_accept(Accept& ctx) {
   fused_accept(ctx);
-  ConvolutionSizes s = convolution_sizes(ctx, ctx.attributes<FusedAttributes>());
+  ConvolutionSizes s = image_sizes(ctx, ctx.attributes<FusedAttributes>());
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
   bool square = ay.kernel == 3 && ax.kernel == 3 && s.groups == 1;
   for (const WindowAxis* w : {&ay, &ax}) square = square && w->stride == 1 && w->dilation == 1;
