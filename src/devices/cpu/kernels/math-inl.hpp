@@ -32,12 +32,47 @@ HWY_INLINE V highest(V a, V b) {
   return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
 }
 
+#if HWY_TARGET <= HWY_AVX3
+// x * 2^n for a whole n, rounded once, also to subnormal numbers and infinity.
+HWY_INLINE hn::Vec512<float> times_power(hn::Vec512<float> x, hn::Vec512<float> n) {
+  return {_mm512_scalef_ps(x.raw, n.raw)};
+}
+HWY_INLINE hn::Vec256<float> times_power(hn::Vec256<float> x, hn::Vec256<float> n) {
+  return {_mm256_scalef_ps(x.raw, n.raw)};
+}
+template <size_t N>
+HWY_INLINE hn::Vec128<float, N> times_power(hn::Vec128<float, N> x, hn::Vec128<float, N> n) {
+  return hn::Vec128<float, N>{_mm_scalef_ps(x.raw, n.raw)};
+}
+
+// e^x for finite x: 2^n * e^r with |r| up to ln(2) / 2. The polynomial is a minimax fit with an error of 2e-8.
+template <class D, class V>
+HWY_INLINE V finite_exponential(D d, V x) {
+  const V n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504f)));
+  const V r = hn::NegMulAdd(n, hn::Set(d, 1.42860677e-6f), hn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), x));
+  V y = hn::Set(d, 0.0013843372f);
+  for (float c : {0.008374397643f, 0.04166801646f, 0.1666642874f, 0.4999999404f, 1.0f, 1.0f})
+    y = hn::MulAdd(y, r, hn::Set(d, c));
+  return times_power(y, n);
+}
+// e^x. The order of the operands lets NaN pass.
+template <class D, class V>
+HWY_INLINE V exponential(D d, V x) {
+  return finite_exponential(d, hn::Min(hn::Set(d, 89.0f), hn::Max(hn::Set(d, -150.0f), x)));
+}
+#else
+// e^x for x below 2^7 * ln(2).
+template <class D, class V>
+HWY_INLINE V finite_exponential(D d, V x) {
+  return hn::Exp(d, x);
+}
 // e^x. Highway assembles the exponent without a range check, so it wraps around from 2^128 on: e^89 overflows, and so
 // does everything above. Below, its result is correct down to the smallest subnormal number.
 template <class D, class V>
 HWY_INLINE V exponential(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, hn::Min(x, hn::Set(d, 89.0f))));
 }
+#endif
 
 template <class D, class V>
 HWY_INLINE V logarithm_of(D d, V x) {
@@ -76,7 +111,7 @@ HWY_INLINE V error_function(D d, V x) {
   const V tail = polynomial(d, t,
                             {-0.0001604576f, 0.2850055397f, 0.2591044605f, 0.3498076200f, -0.1076931804f, 0.5681912899f,
                              -0.4744580090f, 0.1202621087f});
-  const V large = hn::NegMulAdd(hn::Exp(d, hn::Neg(square)), tail, one);
+  const V large = hn::NegMulAdd(finite_exponential(d, hn::Neg(square)), tail, one);
   const V y = hn::IfThenElse(hn::Lt(a, one), small, large);
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(y, x));
 }
@@ -90,7 +125,7 @@ HWY_INLINE V gelu_by_erf(D d, V x) {
   const V tail = polynomial(d, t,
                             {0.09247377514839172f, 0.09114101529121399f, 0.09826438874006271f, 0.027721384540200233f,
                              0.19893823564052582f, -0.17348478734493256f, 0.23153243958950043f, -0.06658624857664108f});
-  const V half = hn::Mul(hn::Mul(tail, t), hn::Exp(d, hn::Neg(hn::Mul(z, z))));  // erfc(z) / 2
+  const V half = hn::Mul(hn::Mul(tail, t), finite_exponential(d, hn::Neg(hn::Mul(z, z))));  // erfc(z) / 2
   return hn::Mul(x, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), half, hn::Sub(one, half)));
 }
 // (1 + tanh(u)) / 2 is sigmoid(2u), which avoids cancellation.
