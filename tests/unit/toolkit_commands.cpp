@@ -244,6 +244,17 @@ TEST_F(Toolkit, TapsInThePaddingAreCutOff) {
   EXPECT_EQ(found->inputs[1].shape.values(), (std::vector<int64_t>{4, 3, 1, 1}));
 }
 
+// Operations with several outputs are computed in f32 like all others.
+TEST_F(Toolkit, MaximaOfF16AreNotLeftToTheReference) {
+  Core core;
+  Explanation e = core.compile_model(core.read_model(file("m.graph", R"(graph (x: f16[1,8,6,6]) {
+    m = MaxPool@8(Relu(x)) {kernel = [3,3], strides = [2,2], dilations = [1,1], pads_begin = [1,1], pads_end = [1,1]}
+    return y = Abs(m)
+  })")))
+                      .explain();
+  for (const Choice& c : e.choices) EXPECT_NE(c.kernel, "reference") << c.type;
+}
+
 TEST_F(Toolkit, PassesAreDisabledByName) {
   Core core;
   Model model = core.read_model(file("m.graph", "graph (x: f32[2]) { s = Sigmoid(x) return y = Multiply(x, s) }"));

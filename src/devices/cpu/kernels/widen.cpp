@@ -20,18 +20,20 @@ Value widened(const Value& v) {
   return narrow ? narrow.input(0) : convert(v, DType::f32);
 }
 
-Value widen(Rewrite& at) {
+void widen(Rewrite& at) {
   NodeRef self = at.node();
-  if (self.outputs() != 1) return {};
   bool narrow = false;
   std::vector<Value> inputs;
   for (const Value& v : at.all_inputs()) {
     narrow |= v && v.type() == DType::f16;
     inputs.push_back(widened(v));
   }
-  if (!narrow) return {};
-  Value y = at.like(self, inputs);
-  return y.type() == DType::f32 && at.self().type() == DType::f16 ? at.op("Narrow", {y}) : y;
+  if (!narrow) return;
+  NodeRef wide = producer(at.like(self, inputs));
+  for (size_t i = 0; i < self.outputs(); ++i) {
+    Value from = self.output(i), to = wide.output(i);
+    at.replace(from, to.type() == DType::f32 && from.type() == DType::f16 ? at.op("Narrow", {to}) : to);
+  }
 }
 
 // Convert(Narrow(x)) to f32  =>  x
@@ -66,6 +68,7 @@ Definitions cpu_widen() {
                       "ConvolutionBackpropData",
                       "Cos",
                       "CumSum",
+                      "DepthToSpace",
                       "Divide",
                       "Einsum",
                       "Elu",
@@ -83,12 +86,14 @@ Definitions cpu_widen() {
                       "HSigmoid",
                       "HSwish",
                       "HardSigmoid",
+                      "Interpolate",
                       "Less",
                       "LessEqual",
                       "Log",
                       "LogSoftmax",
                       "MVN",
                       "MatMul",
+                      "MaxPool",
                       "Maximum",
                       "Minimum",
                       "Mish",
@@ -106,11 +111,14 @@ Definitions cpu_widen() {
                       "Relu",
                       "Reshape",
                       "Select",
+                      "ShuffleChannels",
                       "Sigmoid",
                       "Sin",
                       "Slice",
                       "SoftPlus",
                       "Softmax",
+                      "SpaceToDepth",
+                      "Split",
                       "Sqrt",
                       "SquaredDifference",
                       "Squeeze",
@@ -119,7 +127,8 @@ Definitions cpu_widen() {
                       "Swish",
                       "Tanh",
                       "Transpose",
-                      "Unsqueeze"},
+                      "Unsqueeze",
+                      "VariadicSplit"},
                      widen),
           Pass("cpu_widen_again")
               .doc("remove rounding to f16 between operations")
