@@ -325,8 +325,12 @@ void HostExecution::run_dynamic(size_t index) {
   }
   for (size_t i = 0; i < s.outputs.size(); ++i) {
     uint32_t slot = s.outputs[i];
-    if (plan_->slots[slot].kind != Slot::dynamic || !context.outputs[i]) continue;
+    if (!context.outputs[i]) continue;
     const Info& info = *context.outputs[i];
+    if (const Slot& planned = plan_->slots[slot]; planned.kind != Slot::dynamic) {
+      if (!s.kernel && info != planned.info) throw_user("expected output ", i, " of ", planned.info, ", got ", info);
+      continue;
+    }
     if (info.shape.is_static() && info.type != DType::undefined && node.bodies.empty()) make_dynamic(slot, info);
     else
       held_[slot] = Tensor(),

@@ -155,7 +155,9 @@ class Selection {
     const Info& info = g_[id].outputs[output].info;
     if (w.kind == Work::constant || w.kind == Work::view) return true;
     // Operations with bodies allocate the outputs of their bodies themselves.
-    return w.kind == Work::kernel && g_[id].bodies.empty() && info.shape.is_static() && info.type != DType::undefined;
+    if (!g_[id].bodies.empty() || !info.shape.is_static() || info.type == DType::undefined) return false;
+    // What is decided at run time may still have a shape that is known, and what follows it is planned.
+    return w.kind == Work::kernel || (w.kind == Work::run_time && info.type != DType::string);
   }
 
   Draft& d_;

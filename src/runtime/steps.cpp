@@ -118,7 +118,7 @@ class Steps {
       uint32_t made = add_slot({id, i}, !v.planned                                               ? Slot::dynamic
                                         : v.is_result && n.outputs[i].info.type != DType::string ? Slot::output
                                                                                                  : Slot::arena);
-      s.outputs.push_back(v.planned ? seen(w, made, w.outputs[i], rank) : made);
+      s.outputs.push_back(v.planned && w.kind == Work::kernel ? seen(w, made, w.outputs[i], rank) : made);
     }
     p_.steps.push_back(std::move(s));
   }

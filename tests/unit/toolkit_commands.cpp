@@ -255,6 +255,31 @@ TEST_F(Toolkit, MaximaOfF16AreNotLeftToTheReference) {
   for (const Choice& c : e.choices) EXPECT_NE(c.kernel, "reference") << c.type;
 }
 
+// The sum over a dimension that depends on the data has a known shape again, so that a kernel is chosen for what
+// follows.
+TEST_F(Toolkit, KernelsArePlannedAfterADataDependentShape) {
+  Core core;
+  CompiledModel compiled = core.compile_model(core.read_model(file("m.graph", R"(graph (x: f32[2,3]) {
+    s = ReduceSum(Convert(NonZero@3(x) {output_type = i64}) {destination_type = f32}, i64[1] {1}) {keep_dims = false}
+    return y = Exp(s)
+  })")));
+  Explanation e = compiled.explain();
+  auto found = std::find_if(e.choices.begin(), e.choices.end(), [](const Choice& c) { return c.type == "Exp"; });
+  ASSERT_NE(found, e.choices.end());
+  EXPECT_NE(found->kernel, "");
+  InferRequest r = compiled.create_infer_request();
+  for (float last : {0.0f, 5.0f}) {
+    Tensor x(DType::f32, {2, 3});
+    float values[] = {1, 0, 2, 0, 0, last};
+    std::copy(values, values + 6, x.data<float>());
+    r.set_input_tensor(0, x);
+    r.infer();
+    const auto* y = r.get_output_tensor(0).data<float>();  // rows 0, 0 (, 1); columns 0, 2 (, 2)
+    EXPECT_FLOAT_EQ(y[0], std::exp(last ? 1.0f : 0.0f));
+    EXPECT_FLOAT_EQ(y[1], std::exp(last ? 4.0f : 2.0f));
+  }
+}
+
 TEST_F(Toolkit, PassesAreDisabledByName) {
   Core core;
   Model model = core.read_model(file("m.graph", "graph (x: f32[2]) { s = Sigmoid(x) return y = Multiply(x, s) }"));
