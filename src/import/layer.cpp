@@ -3,6 +3,7 @@
 #include "base/request.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "graph/give_back.hpp"
 #include "import/calls.hpp"
 #include "schema/resolve.hpp"
 
@@ -93,18 +94,10 @@ void Layer::apply(const RuleDef& def) {
   for (uint32_t i = 0; i < outputs_.size() && i < n; ++i) outputs_[i] = {id, i};
 }
 
-// The rule may have read weights to convert them; they need not stay in memory.
-void Layer::give_back_inputs() const {
-  constexpr size_t worth_it = size_t{1} << 18;
-  for (ValueId v : inputs_) {
-    if (!v.present() || !scope_.graph[v.node].is("Constant")) continue;
-    const Tensor& t = scope_.graph[v.node].attrs.find("value")->as<Tensor>();
-    if (t.type() != DType::string && t.bytes() >= worth_it) forget_pages(t.data(), t.bytes());
-  }
-}
-
 void Layer::finish() {
-  give_back_inputs();
+  // The rule may have read weights to convert them.
+  for (ValueId v : inputs_)
+    if (v.present()) give_back(scope_.graph[v.node]);
   for (size_t i = 0; i < outputs_.size(); ++i) {
     if (!output_used(i)) continue;
     if (!outputs_[i].present()) throw_user("the rule did not produce output ", i, " ('", raw_.outputs[i], "')");

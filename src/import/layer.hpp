@@ -86,7 +86,6 @@ class Layer final : public graft_builder {
   std::span<const graft_named_value> fields() override;
 
  private:
-  void give_back_inputs() const;
   bool depends_on_unknown(ValueId v) const;
   void check_ranks(const graft_rule& rule) const;
 

@@ -3,24 +3,13 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
 #include "base/tensor.hpp"
+#include "graph/give_back.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
 namespace {
 
-// Unused weights need not stay in memory.
-void give_back(const Node& n) {
-  constexpr size_t worth_it = size_t{1} << 18;
-  const Attribute* a = n.is("Constant") ? n.attrs.find("value") : nullptr;
-  const Tensor* t = a ? a->get_if<Tensor>() : nullptr;
-  if (t && t->type() != DType::string && t->bytes() >= worth_it) forget_pages(t->data(), t->bytes());
-}
-
-}  // namespace
-
-namespace {
 // Scaled or transposed weights are as large as before. Tied weights count once.
 void count_weights(const Graph& g, std::set<const void*>& counted, Budget& budget) {
   for (NodeId id = 0; id < g.end_id(); ++id) {
