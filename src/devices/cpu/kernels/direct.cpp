@@ -5,6 +5,7 @@
 // copied, since the channels of a position are next to each other; only images with padding are, a few rows at a time.
 // Weights are packed once, in panels of two vectors.
 #include "fused.hpp"
+#include "pieces.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "direct.cpp"
@@ -249,7 +250,8 @@ struct DirectState {
 // How the work is divided: by lines if there are many, otherwise by output channels, since every item reads the
 // weights.
 void divide(DirectState& s) {
-  constexpr int64_t enough = 16, few_positions = 512;
+  const int64_t enough = enough_pieces(16, 4);
+  constexpr int64_t few_positions = 512;
   constexpr double least_work = 1 << 19;      // multiplications
   constexpr int64_t large_weights = 1 << 19;  // elements, not in the cache since the last inference
   double per_line = std::max(1.0, static_cast<double>(s.count * s.weights->depth * s.outputs));

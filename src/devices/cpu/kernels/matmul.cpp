@@ -6,6 +6,7 @@
 #include <graft/op.hpp>
 
 #include "gemm.hpp"
+#include "pieces.hpp"
 #include "scratch.hpp"
 
 namespace graft {
@@ -155,8 +156,8 @@ void matmul_merge(MatMulPlan& s, std::vector<int64_t>& batch, std::vector<std::v
 // Blocks that use the cache well, and enough of them to keep many threads busy.
 void matmul_blocks(MatMulPlan& s) {
   if (s.m == 0 || s.n == 0) return;
-  constexpr int64_t enough = 16;          // blocks in total
-  constexpr double least_work = 1 << 20;  // multiplications per block
+  const int64_t enough = enough_pieces(16, 3);  // blocks in total
+  constexpr double least_work = 1 << 20;        // multiplications per block
   const Gemm& g = gemm();
   int64_t k = std::max<int64_t>(s.k, 1), pieces = (k + gemm_row_depth - 1) / gemm_row_depth;
   auto copies = static_cast<int64_t>(s.products.size());

@@ -1,6 +1,7 @@
 // Convolution of bytes with the channels last, with scales, bias, sum, bounds and rounding.
 //
 // Padding has the level of zero, and what that level contributes is subtracted at the start.
+#include "pieces.hpp"
 #include "quantized.hpp"
 
 namespace graft {
@@ -37,7 +38,8 @@ struct QuantizedState {
 // By lines if there are many positions, then by output channels if there are few lines. Items are equal where possible,
 // so that a few threads take the same number of them.
 void quantized_divide(QuantizedState& s) {
-  constexpr int64_t enough = 16, few_positions = 512;
+  const int64_t enough = enough_pieces(16, 4);
+  constexpr int64_t few_positions = 512;
   constexpr double least_work = 1 << 21;  // multiplications
   int64_t lines = s.lines * s.batch;
   constexpr int64_t tile = 14;  // fewer positions wait for the weights

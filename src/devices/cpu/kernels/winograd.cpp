@@ -10,6 +10,7 @@
 // The interpolation points for m = 4 are 0, +-sqrt(1/2), +-sqrt(2) and infinity: the usual +-1 and +-2 have six times
 // the rounding error.
 #include "fused.hpp"
+#include "pieces.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "winograd.cpp"
@@ -273,12 +274,13 @@ void winograd_divide(WinogradState& s) {
   // Transformed input takes half of a core's cache. Weights that do not stay in any cache are read as rarely as
   // possible.
   constexpr int64_t most = 1 << 17, most_for_large = 1 << 19, large = 1 << 21;  // elements
-  constexpr int64_t enough = 4;                                                 // blocks to divide among threads
+  const int64_t enough = enough_pieces(4, 1);                                   // blocks to divide among threads
   int64_t rows = HWY_DYNAMIC_DISPATCH(winograd_rows)();
   bool is_large = s.points * s.weights->inputs * s.weights->outputs >= large;
   int64_t tiles = (is_large ? most_for_large : most) / (s.points * s.pitch);
   s.blocks = divided(s.tiles, std::max(tiles / rows * rows, rows));
-  s.shared = s.blocks < enough;
+  bool many_threads = enough > 4;  // which would not all get a panel of a block that they share
+  s.shared = s.blocks < enough && (!many_threads || s.tiles < enough * rows);
   if (!s.shared) s.blocks = divided(s.blocks, enough) * enough;
   s.block = divided(s.tiles, std::max<int64_t>(1, s.blocks));
   s.plane = spread(s.block * s.pitch);
