@@ -37,7 +37,7 @@ void Draft::count_consumers() {
 
 void Draft::release(ValueId v) {
   if (!frees_constants || value(v).consumers != 1 || value(v).released || !plan->graph[v.node].is("Constant")) return;
-  constexpr size_t much = size_t{16} << 20;
+  constexpr size_t much = size_t{8} << 20;
   std::lock_guard lock(mutex);
   freed += value(v).constant.bytes();
   inference.forget_constant(v);
