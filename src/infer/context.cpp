@@ -48,7 +48,8 @@ const Tensor* NodeContext::find_constant(size_t input) const {
 
 const graft_tensor* NodeContext::constant(size_t input) const {
   const Tensor* t = find_constant(input);
-  if (!t || is_aligned(*t)) return t ? t->raw() : nullptr;
+  if (!t || !*t) return nullptr;  // an empty one was taken, and is freed
+  if (is_aligned(*t)) return t->raw();
   // Unaligned in a file. The copy lasts as long as the callback that reads it.
   Tensor& copy = aligned_[t->data()];
   if (!copy) copy = t->clone();

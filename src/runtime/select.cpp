@@ -33,7 +33,7 @@ class DraftNode {
     };
     context.constants = [this](size_t i) -> const Tensor* {
       const Tensor* t = constant(node_.inputs[i]);
-      if (!t || !work_.in_memory_order || work_.inputs[i] != Layout::channels_last) return t;
+      if (!t || !*t || !work_.in_memory_order || work_.inputs[i] != Layout::channels_last) return t;
       std::vector<int64_t> dims = memory_order(t->dims(), rank());
       if (!same_order(full_dims(*t))) return nullptr;  // it is reordered at run time
       return &reordered_.emplace_back(Tensor::wrap(t->type(), dims, const_cast<void*>(t->data())));
