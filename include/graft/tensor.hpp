@@ -118,10 +118,11 @@ class TensorView {
       fail("expected a tensor of ", expected, ", got ", type());
   }
   void* memory() const { return memory_of(Layout::plain); }
-  // Outputs with a data-dependent shape have no memory before Run::allocate.
+  // Outputs with a data-dependent shape have no memory before Run::allocate, and inputs that `pack` took have no data.
   void* memory_of(Layout expected) const {
     if (!existing().data && size() > 0) [[unlikely]]
-      fail("the output has no memory yet: call allocate for an output with a data-dependent shape");
+      fail(t_->dims ? "the input has no data: `pack` has taken it; read it there with constant instead of take"
+                    : "the output has no memory yet: call allocate for an output with a data-dependent shape");
     if (layout() != expected) [[unlikely]]
       fail(expected == Layout::plain ? "expected a plain tensor, got one with the channels last"
                                      : "expected a tensor with the channels last, got a plain one");

@@ -77,6 +77,7 @@ void run_taken(Run& ctx, const Weights* const& w) {
   for (float& v : y) v += ctx.input(1).raw()->data ? 100.0f : 0.0f;
   ctx.output(0).assign(y);
 }
+void run_again(Run& ctx, const Weights* const&) { ctx.output(0).assign(ctx.input(1).to<float>()); }
 void reread(Run& ctx, const NoAttributes&) {
   std::vector<float> x = ctx.input(0).to<float>(), w = ctx.input(1).to<float>();
   for (size_t i = 0; i < x.size(); ++i) x[i] -= w[i % w.size()];
@@ -88,6 +89,10 @@ Definitions takers() {
                          .inputs("x, weights")
                          .infer(same)
                          .kernel(Kernel("CPU", "taken").pack(take).run(prepare, run_taken)),
+                     op("TakenAndRead", "test")
+                         .inputs("x, weights")
+                         .infer(same)
+                         .kernel(Kernel("CPU", "taken_and_read").pack(take).run(prepare, run_again)),
                      op("Reread", "test").inputs("x, weights").infer(same).kernel(Kernel("CPU", "reread").run(reread))};
 }
 
@@ -113,6 +118,15 @@ TEST_F(Taken, ConstantsHaveNoDataAtRunTime) {
   EXPECT_EQ(last_of("y = TakenScale@test(x, f32[2] {2, 3})"), 3);
   dynamic_ = true;
   EXPECT_EQ(last_of("y = TakenScale@test(x, f32[2] {2, 3})"), 3);
+}
+
+TEST_F(Taken, ConstantsThatAreReadAtRunTimeAreReported) {
+  try {
+    last_of("y = TakenAndRead@test(x, f32[2] {2, 3})");
+    FAIL() << "expected an error";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("`pack` has taken it"), std::string::npos) << e.what();
+  }
 }
 
 TEST_F(Taken, ConstantsStayForOtherConsumers) {
