@@ -25,8 +25,9 @@ cp examples/vpu/*.xml examples/vpu/*.cl build/fuzz/corpus/kernel_xml/
 python3 scripts/bundle_seeds.py build/fuzz/corpus/tensor_bundle
 python3 tests/fuzz/onnx_seeds.py build/fuzz/corpus/onnx/layers
 python3 tests/fuzz/kaldi_seeds.py build/fuzz/corpus/kaldi
+python3 tests/fuzz/image_seeds.py build/fuzz/corpus/image
 failed=0
-for target in ${TARGETS:-check enumerate onnx onnx_value caffe kaldi mxnet tensorflow proto_text ir text mapping replacement tensor_bundle kernel_xml \
+for target in ${TARGETS:-check enumerate onnx onnx_value caffe kaldi mxnet tensorflow proto_text ir text mapping replacement tensor_bundle kernel_xml image \
                          execute_onnx execute_ir execute_tensorflow execute_caffe}; do
   if [ "$target" = check ]; then
     echo "== every kernel on generated cases"

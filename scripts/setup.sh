@@ -3,7 +3,8 @@
 #   scripts/setup.sh build|test|oracle|fuzz|lint
 set -euo pipefail
 
-build="g++ cmake ninja-build ccache pkg-config libpugixml-dev nlohmann-json3-dev libcli11-dev libhwy-dev libpng-dev libjpeg-dev zlib1g-dev python3
+build="g++ cmake ninja-build ccache pkg-config libpugixml-dev nlohmann-json3-dev libcli11-dev libhwy-dev libpng-dev libjpeg-dev libtiff-dev libwebp-dev
+  libopenjp2-7-dev libre2-dev zlib1g-dev python3
   python3-dev python3-numpy pybind11-dev"
 test="libgtest-dev clang-19 pocl-opencl-icd ocl-icd-libopencl1"
 fuzz="clang-19 libclang-rt-19-dev"

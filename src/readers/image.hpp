@@ -1,4 +1,4 @@
-// Images: read from PNG, JPEG, PPM/PGM and BMP files, written as PNG.
+// Images as inputs: read from files of any format that src/codecs decodes, written as PNG.
 #pragma once
 
 #include <graft/memory.hpp>
