@@ -11,7 +11,54 @@ struct ExplainOptions {
   ModelOptions model;
   CutOptions cut;
   std::string svg;
+  std::vector<std::string> nodes, types;  // patterns; none: all
   bool json = false, as_text = false, dot = false, query = false;
+};
+
+// Shell patterns: '*' stands for any characters, '?' for one.
+bool matches(std::string_view pattern, std::string_view name) {
+  size_t p = 0, n = 0, star = std::string_view::npos, resume = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && (pattern[p] == name[n] || pattern[p] == '?')) ++p, ++n;
+    else if (p < pattern.size() && pattern[p] == '*') star = p++, resume = n;
+    else if (star != std::string_view::npos) p = star + 1, n = ++resume;
+    else return false;
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+bool matches_any(const std::vector<std::string>& patterns, std::string_view name) {
+  for (const std::string& p : patterns)
+    if (matches(p, name)) return true;
+  return patterns.empty();
+}
+
+// What --node and --type select of the layers in the file and of the operations that run.
+struct Selection {
+  const std::vector<std::string>&nodes, &types;
+  bool all() const { return nodes.empty() && types.empty(); }
+  size_t found = 0;
+
+  void apply(Report& report) {
+    std::erase_if(report.claims, [&](const Claim& c) {
+      bool typed = matches_any(types, c.type);
+      for (const std::string& made : c.operations) typed |= matches_any(types, made);
+      return !(matches_any(nodes, c.layer) && typed);
+    });
+    found += report.claims.size();
+  }
+  void apply(Explanation& e) {
+    std::erase_if(e.choices,
+                  [&](const Choice& c) { return !(matches_any(nodes, c.node) && matches_any(types, c.type)); });
+    found += e.choices.size();
+  }
+  void require_found() const {
+    if (all() || found) return;
+    std::vector<std::string> wanted(nodes);
+    wanted.insert(wanted.end(), types.begin(), types.end());
+    throw Error(ErrorKind::request, text("no layer of the file and no operation that runs matches '", join(wanted, "', '"), "'"),
+                "`graft explain` without --node and --type lists them all; '*' stands for any characters");
+  }
 };
 
 std::string list_of(const std::vector<Info>& infos) {
@@ -125,6 +172,8 @@ void explain(const ExplainOptions& o) {
   if (o.query) return print_query(core.query_model(model, o.model.device, how), o.json);
   if (o.dot || !o.svg.empty()) return draw(o, core, model, how);
   Report report = model.report();
+  Selection selected{o.nodes, o.types};
+  selected.apply(report);
   nlohmann::json json;
   if (o.json) json = import_json(model, report);
   else print_import(model, report);
@@ -140,6 +189,8 @@ void explain(const ExplainOptions& o) {
     return;
   }
   Explanation e = explanation_of(core, model, o.model.device, how);
+  selected.apply(e);
+  selected.require_found();
   if (!o.json) return (void)std::printf("\n%s", e.to_text().c_str());
   add_kernels(json, e);
   print_json(json);
@@ -160,6 +211,16 @@ void add_explain(CLI::App& app) {
   CLI::Option* as_text = c->add_flag("--text", o->as_text, "print the graph in textual form and exit");
   CLI::Option* query =
       c->add_flag("--query", o->query, "print which layers the device supports, and why not, and exit");
+  c->add_option("--node", o->nodes, "only layers and operations of this name; '*' stands for any characters")
+      ->type_name("PATTERN")
+      ->delimiter(',')
+      ->excludes(as_text)
+      ->excludes(query);
+  c->add_option("--type", o->types, "only layers and operations of this type, of the framework or ours")
+      ->type_name("PATTERN")
+      ->delimiter(',')
+      ->excludes(as_text)
+      ->excludes(query);
   c->add_flag("--dot", o->dot, "print the graph that runs, colored by device, for Graphviz, and exit")
       ->excludes(as_text)
       ->excludes(query);

@@ -42,15 +42,25 @@ std::string summary(const Tensor& t) {
   return text("min ", brief(low), "  mean ", brief(sum / static_cast<double>(v.size())), "  max ", brief(high));
 }
 
+// Whether the values can be read as one distribution over the classes: logits and distances cannot.
+bool are_probabilities(const std::vector<double>& v) {
+  double sum = 0;
+  for (double x : v) {
+    if (!(x >= 0 && x <= 1)) return false;
+    sum += x;
+  }
+  return std::abs(sum - 1) < 1e-2;
+}
+
 void print_top(const Tensor& t, int count, const std::vector<std::string>& labels) {
   std::vector<double> v = numbers_of(t);
   std::vector<size_t> order(v.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return v[a] > v[b]; });
-  std::printf("classid  probability%s\n-------  -----------%s\n", labels.empty() ? "" : "  label",
-              labels.empty() ? "" : "  -----");
+  std::printf("classid  %-11s%s\n-------  -----------%s\n", are_probabilities(v) ? "probability" : "score",
+              labels.empty() ? "" : "  label", labels.empty() ? "" : "  -----");
   for (size_t i = 0; i < order.size() && i < static_cast<size_t>(count); ++i)
-    std::printf("%-7zu  %-11.7f%s%s\n", order[i], v[order[i]], labels.empty() ? "" : "  ",
+    std::printf("%-7zu  %-11.6g%s%s\n", order[i], v[order[i]], labels.empty() ? "" : "  ",
                 order[i] < labels.size() ? labels[order[i]].c_str() : "");
 }
 

@@ -11,7 +11,7 @@ from typing import Any, Callable, List, Mapping, Sequence, Union
 
 from . import _native
 from .definition import Definition, Part, _collect, _registered
-from .reports import ConvertReport, Explanation, Operation, Operations, Profile, Query, Record, Report
+from .reports import ConvertReport, Explanation, Operation, Operations, Profile, Query, Record, Report, ports_html
 from .results import Results
 
 __all__ = ["CompiledModel", "Core", "Group", "InferRequest", "Model", "Port", "compile_model", "convert", "read_model"]
@@ -177,6 +177,11 @@ class Model:
     def __repr__(self) -> str:
         return f"<graft.Model '{self.name}': inputs {list(self.inputs)}, outputs {list(self.outputs)}>"
 
+    def _repr_html_(self) -> str:
+        title = f"{self.name or 'model'}: {self.framework}, {self.node_count} nodes"
+        missing = [("unknown layer", layer, "", "") for layer in self.unknown_layers]
+        return ports_html(title, self.inputs, self.outputs, missing)
+
 
 class InferRequest:
     """One inference at a time: its inputs, outputs and memory. Create one request per concurrent inference.
@@ -314,6 +319,9 @@ class CompiledModel:
 
     def __repr__(self) -> str:
         return f"<graft.CompiledModel for {self.device}: inputs {list(self.inputs)}, outputs {list(self.outputs)}>"
+
+    def _repr_html_(self) -> str:
+        return ports_html(f"compiled for {self.device}", self.inputs, self.outputs)
 
 
 class Core:

@@ -18,6 +18,13 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = ""
     return "".join(out) + "</tbody></table>"
 
 
+def ports_html(title: str, inputs: Iterable[Any], outputs: Iterable[Any], more: Sequence[Sequence[Any]] = ()) -> str:
+    """The inputs and outputs of a model as a table; `more`: further rows."""
+    rows = [(kind, port.any_name, port.dtype, port.shape)
+            for kind, ports in (("input", inputs), ("output", outputs)) for port in ports]
+    return _table(["", "name", "type", "shape"], [*rows, *more], title)
+
+
 class Record:
     """Named values; ``dir()`` lists them."""
 

@@ -350,6 +350,9 @@ class Models(Case):
         self.assertEqual([c.type for c in explanation.choices if c.kernel], ["Relu"])
         self.assertIn("Relu", str(explanation))
         self.assertIn("<td>Relu</td>", explanation._repr_html_())
+        shown = compiled._repr_html_()
+        self.assertIn("compiled for CPU", shown)
+        self.assertRegex(shown, r"<td>output</td><td>[^<]+</td><td>f32</td>")
         request = compiled.create_infer_request()
         request.infer(X)
         self.assertEqual(request.profile().nodes[0].calls, 1)
@@ -364,6 +367,8 @@ class Models(Case):
         self.assertEqual(report.unknown[0].type, "Mystery")
         self.assertIn("Mystery", str(report))
         self.assertIn("<td>Mystery</td>", report._repr_html_())
+        self.assertIn("<td>input</td><td>x</td><td>f32</td><td>(2,)</td>", model._repr_html_())
+        self.assertRegex(model._repr_html_(), "<td>unknown layer</td><td>.*Mystery")
         with self.assertRaisesRegex(graft.Error, "Mystery"):
             model.compile()
 

@@ -1,5 +1,7 @@
 // The report on a model: unknown and failed layers, with the commands that generate a skeleton for each, and claims.
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/tensor.hpp"
@@ -150,10 +152,42 @@ std::string RawPassEffect::to_text() const {
   return out;
 }
 
+namespace {
+
+// Layers that become nothing (Identity, Dropout, constants), by type and rule: a network has dozens of them, and they share
+// one line if there are more than three.
+struct Nothing {
+  static constexpr size_t most_alone = 3, named = 2;
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::vector<std::string_view>> layers;
+
+  explicit Nothing(const std::vector<Claim>& claims) {
+    for (const Claim& c : claims)
+      if (c.operations.empty() && c.added_by.empty()) layers[{c.domain, c.type, c.by}].push_back(c.layer);
+  }
+  // The layers of this claim's kind; empty if it has a line of its own.
+  std::vector<std::string_view> like(const Claim& c) const {
+    auto found = layers.find({c.domain, c.type, c.by});
+    if (!c.operations.empty() || !c.added_by.empty() || found->second.size() <= most_alone) return {};
+    return found->second;
+  }
+  static std::string line(const Claim& c, const std::vector<std::string_view>& all) {
+    std::vector<std::string> first(all.begin(), all.begin() + named);
+    return text("  ", padded(text(all.size(), " layers"), 28), ' ', padded(titled(c.domain, c.type), 22), " by ",
+                padded(c.by, 20), " -> nothing to compute: ", join(first, ", "), " and ", all.size() - named, " more\n");
+  }
+};
+
+}  // namespace
+
 std::string Report::claims_text() const {
   std::string out;
   for (const RawPassEffect& e : raw_passes) out += text("  ", e.to_text());
+  Nothing nothing(claims);
   for (const Claim& c : claims) {
+    if (std::vector<std::string_view> all = nothing.like(c); !all.empty()) {
+      if (all.front().data() == c.layer.data()) out += Nothing::line(c, all);
+      continue;
+    }
     std::string type = titled(c.domain, c.type), made = join(c.operations, ", ");
     out += text("  ", padded(c.layer, 28), ' ', padded(type, 22), " by ", padded(c.by, 20), " -> ",
                 made.empty() ? "nothing to compute" : made,

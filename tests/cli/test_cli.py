@@ -180,6 +180,20 @@ class Running(CliCase):
         self.assertTrue(json.loads(r.out))
 
 
+class Top(CliCase):
+    def test_only_a_distribution_is_called_probability(self):
+        m = self.write("same.graft", "graph (x: f32[4]) { return Relu(x) }\n")
+        for values, title, first in (([6.8e-8, 0.25, 0.7, 0.05], "probability", ["2", "0.7"]), ([7.5, 0.25, 0, 6.8e-8], "score", ["0", "7.5"]),
+                                     ([0.5, 0.25, 0.5, 6.8e-8], "score", ["0", "0.5"])):
+            npy(self.path("x.npy"), values)
+            r = graft("run", m, "-i", self.path("x.npy"), "--top", "4")
+            self.assertEqual(r.status, 0, r.all)
+            rows = [line.split() for line in r.out.splitlines()]
+            at = rows.index(["classid", title])
+            self.assertEqual(rows[at + 2], first)
+            self.assertIn("6.8e-08", r.out)
+
+
 class Explaining(CliCase):
     def test_what_is_explained_is_what_runs(self):
         m = self.path("swish.onnx")
@@ -193,6 +207,38 @@ class Explaining(CliCase):
             ran = [(o["name"], o["type"], o["kernel"]) for o in json.loads(r.out)["operations"]]
             self.assertEqual(sorted(explained), sorted(ran))
             self.assertEqual([t for _, t, _ in explained], wanted)
+
+    def test_selected_layers(self):
+        m = self.path("chain.onnx")
+        save(m, [onnx.node("Relu", ["x"], ["a"], name="block/relu"), onnx.node("Exp", ["a"], ["b"], name="block/exp"),
+                 onnx.node("Sin", ["b"], ["y"], name="head")], [onnx.value("x", [3])], [onnx.value("y", [3])])
+
+        def shown(*options):
+            r = graft("explain", m, "-d", "REFERENCE", "--json", *options)
+            self.assertEqual(r.status, 0, r.all)
+            data = json.loads(r.out)
+            return [c["layer"] for c in data["import"]], [k["node"] for k in data["kernels"]]
+
+        self.assertEqual(shown("--node", "block/*"), (["block/relu", "block/exp"], ["block/relu", "block/exp"]))
+        self.assertEqual(shown("--type", "S?n"), (["head"], ["head"]))
+        self.assertEqual(shown("--type", "ReLU,Relu", "--node", "*relu"), (["block/relu"], ["block/relu"]))
+        self.assertEqual(len(shown()[1]), 3)
+        r = graft("explain", m, "--node", "block")
+        self.assertEqual(r.status, 1, r.all)
+        self.assertIn("no layer of the file and no operation that runs matches 'block'", r.err)
+
+    def test_layers_that_become_nothing_share_a_line(self):
+        m = self.path("identities.onnx")
+        names = ["x", *("v%d" % i for i in range(5)), "y"]
+        nodes = [onnx.node("Identity", [a], [b], name="same_" + b) for a, b in zip(names, names[1:-1])]
+        save(m, nodes + [onnx.node("Relu", ["v4"], ["y"], name="act")], [onnx.value("x", [3])], [onnx.value("y", [3])])
+        r = graft("explain", m)
+        self.assertEqual(r.status, 0, r.all)
+        lines = [line.split() for line in r.out.splitlines() if " by " in line]
+        self.assertEqual([" ".join(line) for line in lines], [
+            "5 layers Identity by built-in -> nothing to compute: same_v0, same_v1 and 3 more",
+            "act Relu by built-in -> Relu"])
+        self.assertEqual(len(json.loads(graft("explain", m, "--json").out)["import"]), 6)
 
     def test_convolutions_take_the_fastest_kernel(self):
         m = self.path("conv.graph")
