@@ -1,6 +1,7 @@
 #include <graft/op.hpp>
 #include <set>
 
+#include "letters.hpp"
 #include "texts.hpp"
 
 namespace graft {
@@ -14,48 +15,6 @@ struct StringNormalizer {
           .one_of("NONE", "LOWER", "UPPER"),
       attr("is_case_sensitive", &StringNormalizer::is_case_sensitive, "compare stop words case-sensitively")};
 };
-
-// Converts the case of Latin, Greek and Cyrillic letters; everything else stays unchanged.
-char32_t normalizer_letter(char32_t c, bool up) {
-  struct Range {
-    char32_t first, last;  // uppercase letters
-    char32_t step;         // distance to the lowercase letter
-  };
-  constexpr Range ranges[] = {{U'A', U'Z', 32},   {0xC0, 0xD6, 32},   {0xD8, 0xDE, 32},  {0x391, 0x3A1, 32},
-                              {0x3A3, 0x3A9, 32}, {0x410, 0x42F, 32}, {0x400, 0x40F, 80}};
-  for (const Range& r : ranges) {
-    if (!up && c >= r.first && c <= r.last) return c + r.step;
-    if (up && c >= r.first + r.step && c <= r.last + r.step) return c - r.step;
-  }
-  // Uppercase and lowercase letters alternate, starting with an even or odd code point.
-  bool even = (c >= 0x100 && c <= 0x137 && c != 0x130 && c != 0x131) || (c >= 0x14A && c <= 0x177) ||
-              (c >= 0x460 && c <= 0x481) || (c >= 0x48A && c <= 0x4BF);
-  bool odd = (c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17E);
-  if (even || odd) {
-    bool capital = (c % 2 == 0) == even;
-    return up && !capital ? c - 1 : !up && capital ? c + 1 : c;
-  }
-  return c;
-}
-
-// Converts a string; bytes that are not valid UTF-8 stay unchanged.
-std::string normalizer_text(std::string_view s, bool up) {
-  std::string out;
-  for (size_t i = 0; i < s.size();) {
-    auto byte = [&](size_t k) { return static_cast<unsigned char>(s[k]); };
-    bool two = byte(i) >= 0xC2 && byte(i) < 0xE0 && i + 1 < s.size() && (byte(i + 1) & 0xC0) == 0x80;
-    char32_t c = two ? static_cast<char32_t>((byte(i) & 0x1F) << 6 | (byte(i + 1) & 0x3F)) : byte(i);
-    if (!two && c >= 0x80) {
-      out += s[i++];
-      continue;
-    }
-    c = normalizer_letter(c, up);
-    if (c < 0x80) out += static_cast<char>(c);
-    else out += static_cast<char>(0xC0 | c >> 6), out += static_cast<char>(0x80 | (c & 0x3F));
-    i += two ? 2 : 1;
-  }
-  return out;
-}
 
 void string_normalizer_infer(Infer& ctx, const StringNormalizer&) {
   for (size_t i = 0; i < ctx.inputs(); ++i)
@@ -75,7 +34,7 @@ void string_normalizer_infer(Infer& ctx, const StringNormalizer&) {
 
 void string_normalizer_run(Run& ctx, const StringNormalizer& a) {
   TensorView x = ctx.input(0);
-  auto compared = [&](std::string_view s) { return a.is_case_sensitive ? std::string(s) : normalizer_text(s, false); };
+  auto compared = [&](std::string_view s) { return a.is_case_sensitive ? std::string(s) : with_case(s, false); };
   std::set<std::string> stop_words;
   if (ctx.has_input(1)) {
     TensorView words = ctx.input(1);
@@ -87,7 +46,7 @@ void string_normalizer_run(Run& ctx, const StringNormalizer& a) {
     if (stop_words.count(compared(s))) continue;
     kept.push_back(a.case_change_action == StringNormalizer::none
                        ? std::string(s)
-                       : normalizer_text(s, a.case_change_action == StringNormalizer::upper));
+                       : with_case(s, a.case_change_action == StringNormalizer::upper));
   }
   if (kept.empty()) kept.emplace_back();
   std::vector<int64_t> dims(x.rank(), 1);

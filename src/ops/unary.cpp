@@ -2,6 +2,7 @@
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
+#include "gamma_functions.hpp"
 #include "intervals.hpp"
 
 namespace graft {
@@ -44,17 +45,6 @@ double log_gamma(double x) {
   int sign = 0;
   return lgamma_r(x, &sign);
 }
-// Shifts the argument up to where the asymptotic series is accurate; negative numbers use the reflection formula.
-double digamma(double x) {
-  constexpr double pi = 3.14159265358979323846;
-  if (x <= 0) return std::floor(x) == x ? std::nan("") : digamma(1 - x) - pi / std::tan(pi * x);
-  double shift = 0;
-  for (; x < 10; x += 1) shift += 1 / x;
-  double q = 1 / (x * x);
-  double series = q * (1.0 / 12 - q * (1.0 / 120 - q * (1.0 / 252 - q * (1.0 / 240 - q * (1.0 / 132)))));
-  return std::log(x) - 0.5 / x - series - shift;
-}
-
 // The modified Bessel function of the first kind, of order 0 or 1, times e^-|x|.
 double scaled_bessel_i(int order, double x) {
   double size = std::fabs(x), sign = order == 1 && x < 0 ? -1 : 1;
