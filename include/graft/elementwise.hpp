@@ -110,15 +110,16 @@ constexpr size_t inputs_of() {
   else if constexpr (plain == 2) return takes_before<F, AnythingByReference, double, double>() ? plain : with;
   else return takes_before<F, AnythingByReference, double, double, double>() ? plain : with;
 }
-// `written` is the number of inputs that the author gave; 0: none.
+// `written` is the number of inputs that the author gave; 0: none. The result is 0 after an error, so that no further
+// ones follow.
 template <size_t written, class F, class A>
 constexpr size_t formula_inputs() {
-  static_assert(std::is_empty_v<F>,
-                "a formula is a lambda without captures: it gets the attributes as its last parameter");
+  constexpr bool plain = std::is_empty_v<F>;
+  static_assert(plain, "a formula is a lambda without captures: it gets the attributes as its last parameter");
   constexpr size_t n = written ? written : inputs_of<F, A>();
   static_assert(n >= 1 && n <= 3,
                 "a formula takes one to three elements, then the attributes as a const reference if it needs them");
-  return n >= 1 && n <= 3 ? n : 1;
+  return plain && n <= 3 ? n : 0;
 }
 
 // f(x..., attributes), or f(x...) if the formula does not take attributes.

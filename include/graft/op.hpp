@@ -240,18 +240,21 @@ class OpOf : public Op {
   template <size_t written = 0, class F>
   OpOf& elementwise(F) {
     constexpr size_t n = detail::formula_inputs<written, F, A>();
-    if (inputs_.empty()) inputs(n == 1 ? "x" : n == 2 ? "a, b" : "a, b, c");
-    op_.flags |= GRAFT_OP_ELEMENTWISE | GRAFT_OP_IN_PLACE;
-    if (!op_.infer) infer(detail::broadcast_infer<A>);
-    reference(detail::elementwise_reference<n, F, A>);
-    if constexpr (detail::GenericFormula<F>) opencl(detail::traced_kernel<n, F, A>());
-    if constexpr (detail::VectorFormula<F>)
-      kernel(Kernel("CPU", "vector_f32")
+    if constexpr (n > 0) {
+      formula_ports(n);
+      op_.flags |= GRAFT_OP_ELEMENTWISE | GRAFT_OP_IN_PLACE;
+      if (!op_.infer) infer(detail::broadcast_infer<A>);
+      reference(detail::elementwise_reference<n, F, A>);
+      if constexpr (detail::GenericFormula<F>) opencl(detail::traced_kernel<n, F, A>());
+      if constexpr (detail::VectorFormula<F>)
+        kernel(Kernel("CPU", "vector_f32")
+                   .accept(detail::accept_f32)
+                   .run(detail::vector_prepare<n, F, A>, detail::vector_run<n, A>));
+      kernel(Kernel("CPU", "elementwise_f32")
                  .accept(detail::accept_f32)
-                 .run(detail::vector_prepare<n, F, A>, detail::vector_run<n, A>));
-    return kernel(Kernel("CPU", "elementwise_f32")
-                      .accept(detail::accept_f32)
-                      .run(detail::elementwise_prepare<n, A>, detail::elementwise_f32<n, F, A>));
+                 .run(detail::elementwise_prepare<n, A>, detail::elementwise_f32<n, F, A>));
+    }
+    return *this;
   }
   // The same with a boolean result:
   //
@@ -259,11 +262,14 @@ class OpOf : public Op {
   template <size_t written = 0, class F>
   OpOf& comparison(F) {
     constexpr size_t n = detail::formula_inputs<written, F, A>();
-    if (inputs_.empty()) inputs(n == 1 ? "x" : n == 2 ? "a, b" : "a, b, c");
-    op_.flags |= GRAFT_OP_ELEMENTWISE;
-    infer(detail::compare_infer<A>);
-    if constexpr (detail::GenericFormula<F>) opencl(detail::traced_kernel<n, F, A>());
-    return reference(detail::elementwise_reference<n, F, A>);
+    if constexpr (n > 0) {
+      formula_ports(n);
+      op_.flags |= GRAFT_OP_ELEMENTWISE;
+      infer(detail::compare_infer<A>);
+      if constexpr (detail::GenericFormula<F>) opencl(detail::traced_kernel<n, F, A>());
+      reference(detail::elementwise_reference<n, F, A>);
+    }
+    return *this;
   }
 
   // About how many elements a call touches. Constant folding has a budget in this unit. By default an operation that is
@@ -324,6 +330,9 @@ class OpOf : public Op {
   OpOf& example(std::string_view test) { return cases_.push_back(str(test)), *this; }
 
  private:
+  void formula_ports(size_t n) {
+    if (inputs_.empty()) inputs(n == 1 ? "x" : n == 2 ? "a, b" : "a, b, c");
+  }
   template <class Spec>
   void add_attr(const Spec& s, const A& fallback) {
     using Member = std::remove_cvref_t<decltype(fallback.*(s.member))>;
