@@ -103,13 +103,30 @@ std::vector<std::string> libraries(const fs::path& build) {
 
 }  // namespace
 
+namespace {
+
+// Two folders above the program: the prefix of an installation, or a build tree.
+fs::path home() {
+  std::error_code ec;
+  return fs::read_symlink("/proc/self/exe", ec).parent_path().parent_path();
+}
+
+}  // namespace
+
 // Next to the program in a build tree, under lib/cmake in an installation.
 std::string cmake_folder() {
   std::error_code ec;
-  fs::path here = fs::read_symlink("/proc/self/exe", ec).parent_path().parent_path();
   for (const char* place : {"cmake", "lib/cmake/Graft", "lib/x86_64-linux-gnu/cmake/Graft"})
-    if (fs::exists(here / place / "GraftConfig.cmake", ec)) return (here / place).string();
-  throw Error(ErrorKind::user, text("GraftConfig.cmake not found in ", here.string()));
+    if (fs::exists(home() / place / "GraftConfig.cmake", ec)) return (home() / place).string();
+  throw Error(ErrorKind::user, text("GraftConfig.cmake not found in ", home().string()));
+}
+
+// A build tree has a link to the folder of the sources.
+std::string include_folder() {
+  std::error_code ec;
+  if (!fs::exists(home() / "include/graft/abi.h", ec))
+    throw Error(ErrorKind::user, text("include/graft not found in ", home().string()));
+  return (home() / "include").string();
 }
 
 std::optional<std::string> extension_project(const std::string& folder) {

@@ -93,8 +93,9 @@ void add_build(CLI::App& app);
 void add_capture(CLI::App& app);
 void add_check(CLI::App& app);
 
-// The directory of GraftConfig.cmake.
+// The directory of GraftConfig.cmake, and of the headers: it has a folder graft.
 std::string cmake_folder();
+std::string include_folder();
 
 // Peak resident memory of this process, in bytes.
 size_t peak_memory();

@@ -62,6 +62,13 @@ int main(int argc, char** argv) {
         throw CLI::Success();
       },
       "print the directory of GraftConfig.cmake, for building extensions, and exit");
+  app.add_flag_callback(
+      "--include-dir",
+      [] {
+        std::printf("%s\n", include_folder().c_str());
+        throw CLI::Success();
+      },
+      "print the directory of the headers, for compiling extensions without CMake, and exit");
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   add_convert(app);

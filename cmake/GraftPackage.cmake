@@ -15,6 +15,12 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/GraftConfig.cmake.in $
 install(FILES ${PROJECT_BINARY_DIR}/install/GraftConfig.cmake ${PROJECT_BINARY_DIR}/cmake/GraftConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Graft)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/graft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# For `graft --include-dir`, which looks beside the program's folder.
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include SYMBOLIC)
+# What the guides use of $GRAFT_SOURCE.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/graft PATTERN __pycache__ EXCLUDE)
+install(FILES ${PROJECT_SOURCE_DIR}/scripts/onnx_writer.py ${PROJECT_SOURCE_DIR}/scripts/caffe_writer.py
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/graft/scripts)
 # Relative to the file itself, so that an installation can be moved.
 file(RELATIVE_PATH GRAFT_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/graft.pc.in ${PROJECT_BINARY_DIR}/install/graft.pc @ONLY)

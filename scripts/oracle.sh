@@ -3,7 +3,7 @@
 # environments under build/: what we write loads there and gives the same numbers, what they write loads here. Ends with
 # status 0 and a note when the registry does not answer. The stage `zoo` has a program and options of its own:
 # --only zoo --filter 'hf_*' --limit 20. The stage `python` is scripts/python_oracle.sh, `extensions` is
-# scripts/mo_extensions.py.
+# scripts/mo_extensions.py, `compilers` is scripts/compilers.py.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=build/oracle/venv
@@ -36,14 +36,24 @@ if [[ ${1:-} = --only && ${2:-} = zoo ]]; then
   zoo "${@:3}"
   exit
 fi
+if [[ ${1:-} = --only && ${2:-} = compilers ]]; then
+  graft
+  scripts/compilers.py --bin build/bin "${@:3}"
+  exit
+fi
 if [[ ${1:-} = --only && ${2:-} = python ]]; then
   graft
   scripts/python_oracle.sh
   exit
 fi
+status=0
+if [[ $# = 0 ]]; then
+  graft
+  scripts/compilers.py --bin build/bin || status=$?
+fi
 if ! scripts/peers.sh; then
   echo "oracle: skipped, the package registry does not answer (build/oracle/pip.log)"
-  exit 0
+  exit $status
 fi
 if [[ $# = 0 || "$*" =~ architectures|operations|keras ]]; then
   scripts/frameworks.sh || echo "oracle: without OpenCV or TensorFlow, the package registry does not answer (build/oracle/pip.log)"
@@ -57,7 +67,6 @@ fi
 graft
 rm -rf build/oracle/models
 build/bin/graft_tests --write-models build/oracle/models tests/ops
-status=0
 "$venv/bin/python" tests/oracle/main.py --graft build/bin/graft --models build/oracle/models --data "${GRAFT_DATA:-../shared/data}" "$@" || status=$?
 if [[ $# = 0 ]]; then
   extensions || status=$?

@@ -1,21 +1,29 @@
 #!/usr/bin/env bash
 # Installs what a task needs from Debian's packages, only what is missing, quietly.
-#   scripts/setup.sh build|test|oracle|fuzz|lint
+#   scripts/setup.sh build|test|oracle|compilers|fuzz|lint
 set -euo pipefail
 
 build="g++ cmake ninja-build ccache pkg-config libpugixml-dev nlohmann-json3-dev libcli11-dev libhwy-dev libpng-dev libjpeg-dev libtiff-dev libwebp-dev
   libopenjp2-7-dev libre2-dev zlib1g-dev python3
   python3-dev python3-numpy pybind11-dev"
-test="libgtest-dev clang-19 pocl-opencl-icd ocl-icd-libopencl1"
+test="libgtest-dev clang-14 clang-19 pocl-opencl-icd ocl-icd-libopencl1"
 fuzz="clang-19 libclang-rt-19-dev"
 oracle="python3-venv"
 lint="clang-format clang-tidy-19"
+# Those of scripts/compilers.py that this release of Debian has.
+compilers() {
+  for package in g++-{11..14} clang-{14..19}; do
+    # As a pattern, because a + in a name makes it one anyway.
+    if apt-cache policy "^${package//+/[+]}\$" | grep -q 'Candidate: [0-9]'; then printf '%s ' "$package"; fi
+  done
+}
 
 case "${1:-build}" in
   build) wanted="$build" ;;
   test) wanted="$build $test" ;;
   fuzz) wanted="$build $fuzz" ;;
-  oracle) wanted="$build $oracle" ;;
+  oracle) wanted="$build $oracle $(compilers)" ;;
+  compilers) wanted="$build $(compilers)" ;;
   lint) wanted="$build $test $lint" ;;
   *) echo "setup.sh: there is no set of packages '$1'" >&2; exit 1 ;;
 esac

@@ -479,6 +479,10 @@ typedef struct graft_host {
   /* In pack: the kernel reads a constant input only here, not in `run`, where its data is null from now on, so that the
    * host can free it. A kernel that has taken an input must not decline the node afterwards. */
   graft_status (*take_constant)(graft_node*, size_t input);
+
+  /* In prepare: the number of threads that parallel_for may use in a call, which is what thread_count gives there.
+   * Hosts without this function ignore the argument of thread_count. */
+  int32_t (*call_threads)(const graft_node*);
 } graft_host;
 
 /* What every host provides: the table of the first release. Test later fields against `size` before use. */

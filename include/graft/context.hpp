@@ -236,6 +236,15 @@ class Prepare : public Accept {
   }
   // Requests temporary memory for each call, 64-byte aligned. It shares memory with the activations.
   void scratch(size_t bytes) { check(host->request_scratch(n_, bytes)); }
+  // The number of threads that parallel_for may use in a call, the same as Run::threads: for memory that each thread
+  // has a part of.
+  //
+  //   ctx.scratch(static_cast<size_t>(ctx.threads()) * size * sizeof(float));
+  int threads() const {
+    if (host->size >= offsetof(graft_host, call_threads) + sizeof(void*)) return host->call_threads(n_);
+    if (host->size >= offsetof(graft_host, thread_count) + sizeof(void*)) return host->thread_count(nullptr);
+    return 1;
+  }
 
  private:
   static bool knows_layouts() { return host->size >= offsetof(graft_host, output_layout) + sizeof(void*); }
@@ -289,8 +298,9 @@ class Run {
   // Choose `grain` so that a range takes at least some microseconds; a count below it runs on the calling thread. A
   // body with a third parameter also gets the number of its thread, less than threads(), for memory of its own:
   //
-  //   ctx.parallel_for(rows, 8, [&](int64_t begin, int64_t end, int thread) { float* mine = scratch + thread * size;
-  //   ...
+  //   ctx.parallel_for(rows, 8, [&](int64_t begin, int64_t end, int thread) {
+  //     float* mine = static_cast<float*>(ctx.scratch()) + thread * size;   // Prepare::threads() parts in all
+  //     ...
   template <class F>
   void parallel_for(int64_t count, int64_t grain, F&& body) const {
     struct Job {

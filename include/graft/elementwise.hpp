@@ -1,5 +1,6 @@
 // The kernels of element-wise operations, from one formula: with plain numbers for every element type, and with vectors
-// of floats (simd.hpp) on the CPU. `OpOf::elementwise` in op.hpp uses them.
+// of floats (simd.hpp) on the CPU, which f16 and bf16 are converted to and from block by block. `OpOf::elementwise` in
+// op.hpp uses them.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +9,10 @@
 #include "kernel.hpp"
 #include "shapes.hpp"
 #include "simd.hpp"
+
+#if GRAFT_HAS_SIMD
+#include <cpuid.h>
+#endif
 
 namespace [[gnu::visibility("hidden")]] graft {
 
@@ -28,18 +33,112 @@ ScalarFormula<F> scalar(F) {
 
 namespace detail {
 
+// ---- what a formula takes ----
+
+// A formula is tried with other types than numbers if its parameters are `auto`.
+template <class F>
+concept TypedFormula = requires {
+  &F::operator();
+};
+template <class F>
+concept GenericFormula = !TypedFormula<F> && !requires {
+  F::is_scalar;
+};
+
+// Take whatever a formula takes, so that a call that both can take is ambiguous: an error that a concept can ask for,
+// while a call of the formula itself would compile it with these arguments. The second one loses to a last parameter
+// that is passed by value and wins over a const reference.
+struct Anything {
+  struct Chosen {};
+  template <class T>
+  Chosen operator()(T, int = 0) const;
+  template <class T, class U>
+  Chosen operator()(T, U, int = 0, int = 0) const;
+  template <class T, class U, class V>
+  Chosen operator()(T, U, V, int = 0, int = 0, int = 0) const;
+  template <class T, class U, class V, class W>
+  Chosen operator()(T, U, V, W, int = 0, int = 0, int = 0, int = 0) const;
+};
+struct AnythingByReference {
+  using Chosen = Anything::Chosen;
+  template <class T, class U>
+  Chosen operator()(T, U&, int = 0, int = 0) const;
+  template <class T, class U, class V>
+  Chosen operator()(T, U, V&, int = 0, int = 0, int = 0) const;
+};
+template <class F, class Other>
+struct FormulaOr : F, Other {
+  using F::operator();
+  using Other::operator();
+};
+template <class F, class Other, class... T>
+constexpr bool takes_before() {
+  return !requires(const FormulaOr<F, Other>& f, T... x) {
+    { f(x...) } -> std::same_as<Anything::Chosen>;
+  };
+}
+template <class F, class... T>
+constexpr bool takes() {
+  if constexpr (TypedFormula<F>) return std::is_invocable_v<const F&, T...>;
+  else return takes_before<F, Anything, T...>();
+}
+template <class F>
+struct InsideScalar {
+  using type = F;
+};
+template <class F>
+struct InsideScalar<ScalarFormula<F>> {
+  using type = F;
+};
+
+// The number of inputs that a formula takes; 0: it takes something else. Of `(auto x, auto y)` and `(auto x, const
+// auto& a)` for an operation with attributes, the first one has two inputs, the second one gets the attributes.
+template <class Formula, class A>
+constexpr size_t inputs_of() {
+  using F = typename InsideScalar<Formula>::type;
+  constexpr size_t plain = takes<F, double>()                   ? 1
+                           : takes<F, double, double>()         ? 2
+                           : takes<F, double, double, double>() ? 3
+                                                                : 0;
+  if constexpr (std::tuple_size_v<std::remove_cvref_t<decltype(A::schema)>> == 0 && plain > 0) return plain;
+  constexpr size_t with = takes<F, double, const A&>()                   ? 1
+                          : takes<F, double, double, const A&>()         ? 2
+                          : takes<F, double, double, double, const A&>() ? 3
+                                                                         : 0;
+  if constexpr (plain == 0) return with;
+  else if constexpr (with + 1 != plain || with == 0) return plain;
+  else if constexpr (plain == 2) return takes_before<F, AnythingByReference, double, double>() ? plain : with;
+  else return takes_before<F, AnythingByReference, double, double, double>() ? plain : with;
+}
+// `written` is the number of inputs that the author gave; 0: none. The result is 0 after an error, so that no further
+// ones follow.
+template <size_t written, class F, class A>
+constexpr size_t formula_inputs() {
+  constexpr bool plain = std::is_empty_v<F>;
+  static_assert(plain, "a formula is a lambda without captures: it gets the attributes as its last parameter");
+  constexpr size_t n = written ? written : inputs_of<F, A>();
+  static_assert(n >= 1 && n <= 3,
+                "a formula takes one to three elements, then the attributes as a const reference if it needs them");
+  return plain && n <= 3 ? n : 0;
+}
+
 // f(x..., attributes), or f(x...) if the formula does not take attributes.
 template <class F, class A, class... T>
 auto apply(const A& a, T... x) {
   if constexpr (std::is_invocable_v<F, T..., const A&>) return F{}(x..., a);
   else return F{}(x...);
 }
+// What a formula gets for elements that are computed as T; see simd/numbers.hpp.
+template <class T>
+using Element = std::conditional_t<std::is_same_v<T, int64_t>, long long,
+                                   std::conditional_t<std::is_same_v<T, uint64_t>, unsigned long long, T>>;
 // Element `walk` of the result, from one to three inputs.
 template <size_t n, class F, class A, class T>
 auto apply_at(const A& a, const std::vector<T>* x, const Walk& walk) {
-  if constexpr (n == 1) return apply<F>(a, x[0][walk[0]]);
-  else if constexpr (n == 2) return apply<F>(a, x[0][walk[0]], x[1][walk[1]]);
-  else return apply<F>(a, x[0][walk[0]], x[1][walk[1]], x[2][walk[2]]);
+  auto at = [&](size_t i) { return static_cast<Element<T>>(x[i][static_cast<size_t>(walk[i])]); };
+  if constexpr (n == 1) return apply<F>(a, at(0));
+  else if constexpr (n == 2) return apply<F>(a, at(0), at(1));
+  else return apply<F>(a, at(0), at(1), at(2));
 }
 
 // y[i] = f(x[i]...) over broadcast inputs, for every element type: the reference kernel of element-wise operations.
@@ -71,8 +170,12 @@ void elementwise_reference(Run& ctx, const A& a) {
 }
 
 inline void accept_f32(Accept& ctx) {
-  for (size_t i = 0; i < ctx.inputs(); ++i)
-    if (ctx.type(i) != DType::f32) unsupported("expected f32, got ", ctx.type(i));
+  DType type = ctx.type(0);
+  if (type != DType::f32 && type != DType::f16 && type != DType::bf16)
+    unsupported("expected f32, f16 or bf16, got ", type);
+  for (size_t i = 1; i < ctx.inputs(); ++i)
+    if (ctx.type(i) != type) unsupported("expected inputs of ", type, ", got ", ctx.type(i));
+  if (DType out = ctx.output(0).type; out != type) unsupported("expected an output of ", type, ", got ", out);
 }
 
 // ---- f32 on all threads ----
@@ -120,17 +223,18 @@ struct Rows {
   }
 };
 
-// Calls one(inputs, output, number of elements) for the pieces of all rows. Pieces begin at multiples of 64 elements of
-// a row, however the work is divided, so that every element is always computed by the same lane.
-template <size_t n, class One>
+// Calls one(inputs, output, number of elements) for the pieces of all rows; E is float, or the bits of f16 or bf16.
+// Pieces begin at multiples of 64 elements of a row, however the work is divided, so that every element is always
+// computed by the same lane.
+template <size_t n, class E, class One>
 void for_rows(Run& ctx, const Rows<n>& rows, const One& one) {
   constexpr int64_t piece = 64, grain = 4096;
-  std::array<const float*, n> x;
-  for (size_t i = 0; i < n; ++i) x[i] = ctx.input(i).template data<const float>();
-  float* y = ctx.output(0).data<float>();
+  std::array<const E*, n> x;
+  for (size_t i = 0; i < n; ++i) x[i] = static_cast<const E*>(ctx.input(i).bytes());
+  E* y = static_cast<E*>(ctx.output(0).bytes());
   auto run = [&](int64_t row, int64_t begin, int64_t end) {
     std::array<int64_t, n> at = rows.begin(row);
-    std::array<const float*, n> from;
+    std::array<const E*, n> from;
     for (size_t i = 0; i < n; ++i) from[i] = x[i] + at[i] + begin * rows.step[i];
     one(from, y + row * rows.length + begin, end - begin);
   };
@@ -146,8 +250,48 @@ void for_rows(Run& ctx, const Rows<n>& rows, const One& one) {
   });
 }
 
+// f16 or bf16 to floats and back; null for f32.
+struct HalfFunctions {
+  void (*widen)(const uint16_t* x, int64_t n, float* y) = nullptr;
+  void (*narrow)(const float* x, int64_t n, uint16_t* y) = nullptr;
+};
+enum class InstructionSet { none, avx2, avx512 };
+inline InstructionSet instruction_set() {
+#if GRAFT_HAS_SIMD
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw"))
+    return InstructionSet::avx512;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned f16c = 1u << 29;  // which not all compilers know by name
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &a, &b, &c, &d) && (c & f16c))
+    return InstructionSet::avx2;
+#endif
+  return InstructionSet::none;
+}
+inline HalfFunctions half_functions(DType type, InstructionSet set = instruction_set()) {
+  if (type != DType::f16 && type != DType::bf16) return {};
+  bool f16 = type == DType::f16;
+#if GRAFT_HAS_SIMD
+  using namespace simd;
+  if (set == InstructionSet::avx512)
+    return f16 ? HalfFunctions{lanes16::widen_f16, lanes16::narrow_f16}
+               : HalfFunctions{lanes16::widen_bf16, lanes16::narrow_bf16};
+  if (set == InstructionSet::avx2)
+    return f16 ? HalfFunctions{lanes8::widen_f16, lanes8::narrow_f16}
+               : HalfFunctions{lanes8::widen_bf16, lanes8::narrow_bf16};
+#endif
+  (void)set;
+  return f16 ? HalfFunctions{simd::lanes4::widen_f16, simd::lanes4::narrow_f16}
+             : HalfFunctions{simd::lanes4::widen_bf16, simd::lanes4::narrow_bf16};
+}
+
 template <size_t n>
-Rows<n> prepare_rows(Prepare& ctx) {
+struct FloatRows {
+  Rows<n> rows;
+  HalfFunctions half;
+};
+template <size_t n>
+FloatRows<n> prepare_rows(Prepare& ctx) {
   std::array<std::vector<int64_t>, n> dims;
   std::array<std::span<const int64_t>, n> spans;
   Shape out = ctx.shape(0);
@@ -156,30 +300,46 @@ Rows<n> prepare_rows(Prepare& ctx) {
     spans[i] = dims[i];
     if (i > 0) out = broadcast(out, ctx.shape(i));
   }
-  return Rows<n>::of(spans, out.values());
+  return {Rows<n>::of(spans, out.values()), half_functions(ctx.type(0))};
+}
+// Calls one(inputs, output, number of elements) with floats, whatever the tensors have.
+template <size_t n, class One>
+void for_float_rows(Run& ctx, const FloatRows<n>& s, const One& one) {
+  if (!s.half.widen) return for_rows<n, float>(ctx, s.rows, one);
+  constexpr int64_t block = 512;  // so that everything stays in the first cache
+  const std::array<int64_t, n>& step = s.rows.step;
+  for_rows<n, uint16_t>(ctx, s.rows, [&](const std::array<const uint16_t*, n>& x, uint16_t* y, int64_t count) {
+    alignas(64) float in[n][block];
+    alignas(64) float out[block];
+    std::array<const float*, n> from;
+    for (size_t i = 0; i < n; ++i) {
+      from[i] = in[i];
+      if (step[i] == 0) s.half.widen(x[i], 1, in[i]);
+    }
+    for (int64_t at = 0; at < count; at += block) {
+      int64_t size = std::min(block, count - at);
+      for (size_t i = 0; i < n; ++i)
+        if (step[i] != 0) s.half.widen(x[i] + at, size, in[i]);
+      one(from, out, size);
+      s.half.narrow(out, size, y + at);
+    }
+  });
 }
 
 // With plain floats.
 template <size_t n, class F, class A>
-void elementwise_f32(Run& ctx, const A& a, const Rows<n>& rows) {
-  for_rows<n>(ctx, rows, [&](const std::array<const float*, n>& x, float* y, int64_t count) {
+void elementwise_f32(Run& ctx, const A& a, const FloatRows<n>& s) {
+  for_float_rows<n>(ctx, s, [&](const std::array<const float*, n>& x, float* y, int64_t count) {
     [&]<size_t... i>(std::index_sequence<i...>) {
-      for (int64_t at = 0; at < count; ++at) y[at] = static_cast<float>(apply<F>(a, x[i][at * rows.step[i]]...));
+      for (int64_t at = 0; at < count; ++at) y[at] = static_cast<float>(apply<F>(a, x[i][at * s.rows.step[i]]...));
     }
     (std::make_index_sequence<n>());
   });
 }
 template <size_t n, class A>
-Rows<n> elementwise_prepare(Prepare& ctx, const A&) {
+FloatRows<n> elementwise_prepare(Prepare& ctx, const A&) {
   return prepare_rows<n>(ctx);
 }
-
-// A formula is tried with other types than numbers if its parameters are `auto`.
-template <class F>
-concept GenericFormula = !requires {
-  &F::operator();
-}
-&&!requires { F::is_scalar; };
 
 // Inputs that formulas are tried with: numbers of both signs and many sizes, in many combinations.
 template <size_t n>
@@ -227,7 +387,7 @@ GRAFT_SIMD_END
 template <size_t n>
 struct VectorState {
   RangeFunction<n> range;
-  Rows<n> rows;
+  FloatRows<n> floats;
 };
 
 // Declines if floats and vectors give different results, because the formula computes in double on purpose or asks for
@@ -255,18 +415,18 @@ void compare_with_floats(const A& a, RangeFunction<n> range) {
 template <size_t n, class F, class A>
 VectorState<n> vector_prepare(Prepare& ctx, const A& a) {
   VectorState<n> s{nullptr, prepare_rows<n>(ctx)};
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw"))
-    s.range = range_of_16<n, F, A>;
-  else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) s.range = range_of_8<n, F, A>;
-  else unsupported("requires a processor with AVX2");
+  switch (instruction_set()) {
+    case InstructionSet::avx512: s.range = range_of_16<n, F, A>; break;
+    case InstructionSet::avx2: s.range = range_of_8<n, F, A>; break;
+    case InstructionSet::none: unsupported("requires a processor with AVX2");
+  }
   compare_with_floats<n, F, A>(a, s.range);
   return s;
 }
 template <size_t n, class A>
 void vector_run(Run& ctx, const A& a, const VectorState<n>& s) {
-  for_rows<n>(ctx, s.rows, [&](const std::array<const float*, n>& x, float* y, int64_t count) {
-    s.range(&a, x, s.rows.step, y, count);
+  for_float_rows<n>(ctx, s.floats, [&](const std::array<const float*, n>& x, float* y, int64_t count) {
+    s.range(&a, x, s.floats.rows.step, y, count);
   });
 }
 

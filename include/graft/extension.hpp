@@ -15,9 +15,19 @@
 // once, when the library is loaded; it must not throw. Everything that the extension defines may be used by many
 // threads at once.
 //
+// Several sources of a library may have a GRAFT_EXTENSION each; together they are one extension.
+//
 // An application defines operations of its own in the same way, without a library:
 //
 //   core.add_extension(graft::definitions("acme", "1.0", [] { return define_cosh(); }));
+//
+// Sources with GRAFT_EXTENSION may be part of an application, too: core.add_extension(graft_extension_entry) adds all
+// of them. GRAFT_EXTENSION_ENTRY defines one under a name of its own, to be added by itself:
+//
+//   GRAFT_EXTENSION_ENTRY(acme_extension, "acme", "1.0") { return define_cosh(); }
+//
+//   const graft_extension* acme_extension(const graft_host*);   // in another source
+//   core.add_extension(acme_extension);
 #pragma once
 
 #include <functional>
@@ -93,6 +103,39 @@ const graft_extension* enter(const graft_host* h, std::string_view name, std::st
   return library->record();
 }
 
+// What one GRAFT_EXTENSION defines. All of a library or program lie in one section, which the linker composes.
+struct ExtensionPart {
+  const char *name, *version;
+  Definitions (*define)();
+};
+
+}  // namespace graft
+
+extern "C" {
+// The ends of the section, made by the linker, for this library or program alone.
+extern const graft::ExtensionPart* const __start_graft_parts[] __attribute__((visibility("hidden")));
+extern const graft::ExtensionPart* const __stop_graft_parts[] __attribute__((visibility("hidden")));
+}
+
+namespace [[gnu::visibility("hidden")]] graft {
+
+// The body of the entry function of a library or program with GRAFT_EXTENSION in its sources.
+inline const graft_extension* enter_parts(const graft_host* h) {
+  if (!h || h->size < GRAFT_HOST_MIN_SIZE) return nullptr;
+  static const Library* library = [&] {
+    set_host(h);
+    std::string name, version;
+    Definitions all;
+    for (const ExtensionPart* const* p = __start_graft_parts; p != __stop_graft_parts; ++p) {
+      name += (name.empty() ? "" : "+") + std::string((*p)->name);
+      version += (version.empty() ? "" : "+") + std::string((*p)->version);
+      all += (*p)->define();
+    }
+    return new Library(name, version, std::move(all));  // never destroyed, as in `enter`
+  }();
+  return library->record();
+}
+
 // An entry function for Core::add_extension: definitions of the program itself. `define` runs in each call of
 // add_extension and may throw; its captures are copied. What it returns is kept until the process ends.
 inline std::function<const graft_extension*(const graft_host*)> definitions(std::string name, std::string version,
@@ -111,13 +154,33 @@ inline std::function<const graft_extension*(const graft_host*)> definitions(std:
 
 }  // namespace graft
 
-// Defines the exported entry function of this shared library. Use it exactly once, followed by a function body that
-// returns graft::Definitions. NAME and VERSION are string literals; `graft ops` shows the name as the origin of an
-// operation.
-#define GRAFT_EXTENSION(NAME, VERSION)                                                            \
-  static graft::Definitions graft_extension_define();                                             \
-  extern "C" __attribute__((visibility("default"))) const graft_extension* graft_extension_entry( \
-      const graft_host* h) {                                                                      \
-    return graft::enter<graft_extension_define>(h, NAME, VERSION);                                \
-  }                                                                                               \
+// The entry function of this library or program, which GRAFT_EXTENSION defines.
+extern "C" __attribute__((visibility("default"))) const graft_extension* graft_extension_entry(const graft_host*);
+
+#if defined(__has_attribute) && __has_attribute(retain)
+#define GRAFT_KEPT used, retain
+#else
+#define GRAFT_KEPT used
+#endif
+
+// Makes a source part of an extension: defines the entry function of its library or program, which returns what all
+// such sources define. Use it at most once per source, followed by a function body that returns graft::Definitions.
+// NAME and VERSION are string literals; `graft ops` shows the name as the origin of an operation.
+#define GRAFT_EXTENSION(NAME, VERSION)                                                                                \
+  static graft::Definitions graft_extension_define();                                                                 \
+  static constexpr graft::ExtensionPart graft_extension_part{NAME, VERSION, graft_extension_define};                  \
+  __attribute__((GRAFT_KEPT, section("graft_parts"))) static const graft::ExtensionPart* const graft_extension_here = \
+      &graft_extension_part;                                                                                          \
+  extern "C" __attribute__((weak, visibility("default"))) const graft_extension* graft_extension_entry(               \
+      const graft_host* h) {                                                                                          \
+    return graft::enter_parts(h);                                                                                     \
+  }                                                                                                                   \
   static graft::Definitions graft_extension_define()
+
+// Defines an entry function under a name of its own, which no library exports: for an application with several
+// extensions in its sources.
+#define GRAFT_EXTENSION_ENTRY(FUNCTION, NAME, VERSION)                                                               \
+  static graft::Definitions FUNCTION##_define();                                                                     \
+  const graft_extension* FUNCTION(const graft_host*);                                                                \
+  const graft_extension* FUNCTION(const graft_host* h) { return graft::enter<FUNCTION##_define>(h, NAME, VERSION); } \
+  static graft::Definitions FUNCTION##_define()

@@ -227,39 +227,49 @@ class OpOf : public Op {
     return *this;
   }
 
-  // y[i] = f(x[i], ..., attributes) for `n` inputs (1 to 3) that broadcast. Defines the shape function and all kernels:
+  // y[i] = f(x[i], ..., attributes) for one to three inputs that broadcast. Defines the shape function and all kernels:
   //
   //   op("Cube", "acme").elementwise([](auto x) { return x * x * x; })
+  //   op<Blend>("Blend", "acme").elementwise([](auto x, auto y, const Blend& a) { return x + a.share * (y - x); })
   //
-  // x is a double, int64_t or uint64_t; on the CPU a float, and a vector of floats (simd.hpp) if the parameters are
-  // `auto`. Then it is also run once with a type that records what is computed (trace.hpp), from which the kernel of
-  // the GPU is written. Write the formula so that it compiles for all of them, or wrap it in `scalar` to do without
-  // vectors and the GPU.
-  template <size_t n = 1, class F>
+  // x is a double, long long or unsigned long long; on the CPU a float, and a vector of floats (simd.hpp) if the
+  // parameters are `auto`. Then it is also run once with a type that records what is computed (trace.hpp), from which
+  // the kernel of the GPU is written. Write the formula so that it compiles for all of them, or wrap it in `scalar` to
+  // do without vectors and the GPU. The number of inputs is that of the formula's parameters; elementwise<2> says it
+  // where they do not tell, as for `[](auto... x)`.
+  template <size_t written = 0, class F>
   OpOf& elementwise(F) {
-    if (inputs_.empty()) inputs(n == 1 ? "x" : n == 2 ? "a, b" : "a, b, c");
-    op_.flags |= GRAFT_OP_ELEMENTWISE | GRAFT_OP_IN_PLACE;
-    if (!op_.infer) infer(detail::broadcast_infer<A>);
-    reference(detail::elementwise_reference<n, F, A>);
-    if constexpr (detail::GenericFormula<F>) opencl(detail::traced_kernel<n, F, A>());
-    if constexpr (detail::VectorFormula<F>)
-      kernel(Kernel("CPU", "vector_f32")
+    constexpr size_t n = detail::formula_inputs<written, F, A>();
+    if constexpr (n > 0) {
+      formula_ports(n);
+      op_.flags |= GRAFT_OP_ELEMENTWISE | GRAFT_OP_IN_PLACE;
+      if (!op_.infer) infer(detail::broadcast_infer<A>);
+      reference(detail::elementwise_reference<n, F, A>);
+      if constexpr (detail::GenericFormula<F>) opencl(detail::traced_kernel<n, F, A>());
+      if constexpr (detail::VectorFormula<F>)
+        kernel(Kernel("CPU", "vector_f32")
+                   .accept(detail::accept_f32)
+                   .run(detail::vector_prepare<n, F, A>, detail::vector_run<n, A>));
+      kernel(Kernel("CPU", "elementwise_f32")
                  .accept(detail::accept_f32)
-                 .run(detail::vector_prepare<n, F, A>, detail::vector_run<n, A>));
-    return kernel(Kernel("CPU", "elementwise_f32")
-                      .accept(detail::accept_f32)
-                      .run(detail::elementwise_prepare<n, A>, detail::elementwise_f32<n, F, A>));
+                 .run(detail::elementwise_prepare<n, A>, detail::elementwise_f32<n, F, A>));
+    }
+    return *this;
   }
   // The same with a boolean result:
   //
   //   op("Above", "acme").comparison([](auto a, auto b) { return a > b; })
-  template <size_t n = 2, class F>
+  template <size_t written = 0, class F>
   OpOf& comparison(F) {
-    if (inputs_.empty()) inputs(n == 1 ? "x" : "a, b");
-    op_.flags |= GRAFT_OP_ELEMENTWISE;
-    infer(detail::compare_infer<A>);
-    if constexpr (detail::GenericFormula<F>) opencl(detail::traced_kernel<n, F, A>());
-    return reference(detail::elementwise_reference<n, F, A>);
+    constexpr size_t n = detail::formula_inputs<written, F, A>();
+    if constexpr (n > 0) {
+      formula_ports(n);
+      op_.flags |= GRAFT_OP_ELEMENTWISE;
+      infer(detail::compare_infer<A>);
+      if constexpr (detail::GenericFormula<F>) opencl(detail::traced_kernel<n, F, A>());
+      reference(detail::elementwise_reference<n, F, A>);
+    }
+    return *this;
   }
 
   // About how many elements a call touches. Constant folding has a budget in this unit. By default an operation that is
@@ -320,6 +330,9 @@ class OpOf : public Op {
   OpOf& example(std::string_view test) { return cases_.push_back(str(test)), *this; }
 
  private:
+  void formula_ports(size_t n) {
+    if (inputs_.empty()) inputs(n == 1 ? "x" : n == 2 ? "a, b" : "a, b, c");
+  }
   template <class Spec>
   void add_attr(const Spec& s, const A& fallback) {
     using Member = std::remove_cvref_t<decltype(fallback.*(s.member))>;

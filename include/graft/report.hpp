@@ -24,6 +24,7 @@ struct GRAFT_API UnknownType {
     std::vector<std::pair<std::string, Attribute>> fields;
     size_t weights = 0;                                             // number of weights, which are the last inputs
     std::vector<std::pair<std::string, std::string>> other_fields;  // what no attribute holds: name, "a graph"
+    std::vector<Info> declared;  // the outputs as the file describes them, as far as it does
   };
   std::vector<Layer> layers;
   bool is_operation = false;  // `op` of a replacement: an operation of this name is looked for, not a rule

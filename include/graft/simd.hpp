@@ -16,13 +16,12 @@
 #pragma once
 
 #include <array>
-#include <cmath>
-#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
-#include <type_traits>
 #include <utility>
+
+#include "simd/numbers.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define GRAFT_HAS_SIMD 1
@@ -57,10 +56,6 @@ GRAFT_SIMD_TRAITS(graft::simd::lanes8::Floats)
 namespace [[gnu::visibility("hidden")]] graft {
 
 // For formulas that are also compiled with plain numbers.
-namespace simd {
-template <class N>
-concept Number = std::is_integral_v<N> || std::is_same_v<N, float> || std::is_same_v<N, double>;
-}
 template <simd::Number T, simd::Number U>
 constexpr std::common_type_t<T, U> select(bool c, T yes, U no) {
   return c ? static_cast<std::common_type_t<T, U>>(yes) : static_cast<std::common_type_t<T, U>>(no);
@@ -71,13 +66,21 @@ constexpr std::common_type_t<T, U> select(bool c, T yes, U no) {
 // The functions between these are compiled for an instruction set.
 #define GRAFT_SIMD_PRAGMA(x) _Pragma(#x)
 #define GRAFT_SIMD_AVX512 "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma"
-#define GRAFT_SIMD_AVX2 "avx2,fma"
+#define GRAFT_SIMD_AVX2 "avx2,fma,f16c"
 #ifdef __clang__
 #define GRAFT_SIMD_BEGIN(set) GRAFT_SIMD_PRAGMA(clang attribute push(__attribute__((target(set))), apply_to = function))
 #define GRAFT_SIMD_END GRAFT_SIMD_PRAGMA(clang attribute pop)
 #else
 #define GRAFT_SIMD_BEGIN(set) GRAFT_SIMD_PRAGMA(GCC push_options) GRAFT_SIMD_PRAGMA(GCC target(set))
 #define GRAFT_SIMD_END GRAFT_SIMD_PRAGMA(GCC pop_options)
+#endif
+
+// Instructions have other names with each compiler. GCC's stay the same. Clang's come and go, and it answers for them
+// only where the instruction set is on; it has a square root of vectors from version 16 on, which can be asked for.
+#if defined(__clang__) && __has_builtin(__builtin_elementwise_sqrt)
+#define GRAFT_SIMD_ELEMENTWISE_SQRT 1
+#else
+#define GRAFT_SIMD_ELEMENTWISE_SQRT 0
 #endif
 
 namespace simd {
@@ -92,11 +95,14 @@ GRAFT_SIMD_BEGIN(GRAFT_SIMD_AVX512)
 namespace lanes16 {
 #define GRAFT_SIMD_LANES 16
 #include "simd/floats-inl.hpp"
-#ifdef __clang__
+#if GRAFT_SIMD_ELEMENTWISE_SQRT
 inline V square_root(V x) { return __builtin_elementwise_sqrt(x); }
+#elif defined(__clang__)
+inline V square_root(V x) { return __builtin_ia32_sqrtps512(x, 4); }
 #else
 inline V square_root(V x) { return __builtin_ia32_sqrtps512_mask(x, V{}, static_cast<short>(-1), 4); }
 #endif
+#include "simd/halves-inl.hpp"
 #include "simd/math-inl.hpp"
 #undef GRAFT_SIMD_LANES
 }  // namespace lanes16
@@ -106,11 +112,12 @@ GRAFT_SIMD_BEGIN(GRAFT_SIMD_AVX2)
 namespace lanes8 {
 #define GRAFT_SIMD_LANES 8
 #include "simd/floats-inl.hpp"
-#ifdef __clang__
+#if GRAFT_SIMD_ELEMENTWISE_SQRT
 inline V square_root(V x) { return __builtin_elementwise_sqrt(x); }
 #else
 inline V square_root(V x) { return __builtin_ia32_sqrtps256(x); }
 #endif
+#include "simd/halves-inl.hpp"
 #include "simd/math-inl.hpp"
 #undef GRAFT_SIMD_LANES
 }  // namespace lanes8
@@ -123,6 +130,18 @@ GRAFT_SIMD_END
 using simd::lanes16::select;
 using simd::lanes8::select;
 #endif
+
+// Halves without an instruction set, which every processor can.
+namespace simd::lanes4 {
+#define GRAFT_SIMD_LANES 4
+using V = float __attribute__((vector_size(4 * GRAFT_SIMD_LANES)));
+using I = int32_t __attribute__((vector_size(4 * GRAFT_SIMD_LANES)));
+inline I bits(V v) { return reinterpret_cast<I>(v); }
+inline V floats(I i) { return reinterpret_cast<V>(i); }
+inline V choose(I mask, V yes, V no) { return floats((bits(yes) & mask) | (bits(no) & ~mask)); }
+#include "simd/halves-inl.hpp"
+#undef GRAFT_SIMD_LANES
+}  // namespace simd::lanes4
 
 }  // namespace graft
 

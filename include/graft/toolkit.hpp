@@ -46,6 +46,9 @@
 #include "report.hpp"
 #include "values.hpp"
 
+// The entry function of a program with GRAFT_EXTENSION (extension.hpp) in its sources, for Core::add_extension.
+extern "C" __attribute__((visibility("default"))) const graft_extension* graft_extension_entry(const graft_host*);
+
 namespace graft {
 
 // How a model that takes utterances in chunks is used. The first frame is repeated `left` times before the utterance
@@ -200,8 +203,8 @@ class GRAFT_API Core {
   // Removed definitions are no longer found, but stay in memory, and their libraries loaded, until the process ends:
   // models that were read with them still use them.
 
-  // Loads a shared library, a Python file, or custom layers for the GPU described by an .xml. One that is loaded already
-  // keeps its id and its place.
+  // Loads a shared library, a Python file, or custom layers for the GPU described by an .xml. One that is loaded
+  // already keeps its id and its place.
   ExtensionId add_extension(const std::string& path);
   // Calls an entry function; what it returns must stay valid until the process ends, as `definitions` ensures.
   using Entry = std::function<const graft_extension*(const graft_host*)>;

@@ -86,20 +86,32 @@ class Tracer:
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function is np.where and len(args) == 3 and not kwargs:
             return self._apply("where", *args)
-        if function is np.clip and not kwargs.keys() - {"a_min", "a_max"}:
-            low, high = (list(args[1:]) + [kwargs.get("a_min"), kwargs.get("a_max")])[:2]
-            return self._operand(args[0]).clip(low, high)
+        if function is np.clip and not kwargs.keys() - {"a", "a_min", "a_max", "min", "max"} and len(args) <= 3:
+            named = dict(zip(("a", "min", "max"), args))
+            for key, value in kwargs.items():
+                if named.setdefault(key[2:] if key.startswith("a_") else key, value) is not value:
+                    raise TraceError(f"np.clip with two values for {key}")
+            return self._operand(named["a"]).clip(named.get("min"), named.get("max"))
+        if function is np.select and not kwargs.keys() - {"condlist", "choicelist", "default"} and len(args) <= 3:
+            named = dict(zip(("condlist", "choicelist", "default"), args), **kwargs)
+            out = named.get("default", 0)
+            for condition, choice in reversed(list(zip(named["condlist"], named["choicelist"]))):
+                out = self._apply("where", condition, choice, out)
+            return out
+        if function in (np.round, np.around) and len(args) == 1 and not kwargs:
+            return self._apply("rint", args[0])
         raise TraceError(f"np.{function.__name__}")
 
-    def clip(self, low: Any = None, high: Any = None) -> "Tracer":
-        out = self if low is None else self._apply("maximum", self, low)
-        return out if high is None else out._apply("minimum", out, high)
+    def clip(self, min: Any = None, max: Any = None) -> "Tracer":
+        out = self if min is None else self._apply("maximum", self, min)
+        return out if max is None else out._apply("minimum", out, max)
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TraceError("the function asks for the elements of its input")
 
     def __bool__(self) -> bool:
-        raise TraceError("a branch depends on the elements: np.where chooses between two values")
+        raise TraceError("a branch depends on the elements: np.where chooses between two values, np.maximum and "
+                         "np.minimum replace max and min")
 
     def __getattr__(self, name: str) -> Any:
         raise TraceError(f".{name} of an input")

@@ -121,6 +121,7 @@ struct Expression {
   std::vector<Instruction> code;
   std::vector<int64_t> dims;                  // of the output
   std::vector<std::vector<int64_t>> strides;  // of each input along them
+  detail::HalfFunctions half;                 // of f16 and bf16
 };
 
 size_t formula_named(const std::string& name) {
@@ -206,14 +207,6 @@ class Walk {
   int64_t offset_ = 0;
 };
 
-void convert(const void* from, DType from_type, void* to, DType to_type, int64_t count) {
-  int64_t dims[] = {count};
-  graft_tensor a{sizeof(graft_tensor),   static_cast<graft_type>(from_type), 1, 0, dims, nullptr,
-                 const_cast<void*>(from)};
-  graft_tensor b{sizeof(graft_tensor), static_cast<graft_type>(to_type), 1, 0, dims, nullptr, to};
-  check(host->convert(&a, &b));
-}
-
 // Elements at..at + n of an input as T; E is how it is stored: T, or the bits of a half type.
 template <class T, class E>
 const T* load(T* own, E* bits, const graft_tensor& x, bool whole, const Expression& e, size_t which, int64_t at,
@@ -229,7 +222,7 @@ const T* load(T* own, E* bits, const graft_tensor& x, bool whole, const Expressi
   } else {
     from += at;
   }
-  if constexpr (!std::is_same_v<T, E>) convert(from, static_cast<DType>(x.type), own, DType::f32, n);
+  if constexpr (!std::is_same_v<T, E>) e.half.widen(from, n, own);
   return own;
 }
 
@@ -271,7 +264,7 @@ void evaluate(Run& ctx, const Expression& e) {
       const T* result = values.back();
       if (boolean)
         for (int64_t i = 0; i < n; ++i) reinterpret_cast<uint8_t*>(out)[at + i] = result[i] != 0;
-      else if constexpr (!direct) convert(result, DType::f32, out + at, y.type(), n);
+      else if constexpr (!direct) e.half.narrow(result, n, out + at);
       else if (!stored) std::copy(result, result + n, out + at);
     }
   });
@@ -290,6 +283,7 @@ graft_status traced_prepare(graft_node* node, void* user, void** state) {
     with_trace(node, record, [&](const py::object& traced) {
       Expression e = expression_of(traced, ctx.inputs());
       e.dims = ctx.output(0).shape.values();
+      e.half = detail::half_functions(type);
       for (size_t i = 0; i < ctx.inputs(); ++i) e.strides.push_back(broadcast_strides(ctx.shape(i).values(), e.dims));
       *state = new Expression(std::move(e));
     });

@@ -349,8 +349,30 @@ class Traced(Case):
                 lambda x: np.sin(x) * np.cos(x) - np.arctan(x), lambda x: np.arctan2(x, 2), lambda x: np.hypot(x, x),
                 lambda x: np.expm1(x) + np.square(x), lambda x: np.log(x), lambda x: np.sinh(x) + np.cbrt(x),
                 lambda x: x > 0, lambda x: (x > 0) & (x < 2), lambda x: ~(x == 1), lambda x: np.isfinite(1 / x),
-                lambda x: np.where((x > 0) | (x < -2), 1.5, x), lambda x: np.minimum(x, 3) // 2):
+                lambda x: np.where((x > 0) | (x < -2), 1.5, x), lambda x: np.minimum(x, 3) // 2,
+                lambda x: np.clip(x, a_min=-1, a_max=None), lambda x: np.clip(x, None, 0.5), lambda x: x.clip(min=0.25),
+                lambda x: x.clip(max=1), lambda x: np.fabs(x) - np.fmin(x, 2), lambda x: np.round(x * 4),
+                lambda x: np.select([x > 2, x > 0], [x * 2, np.float32(1.5)], -x)):
             self.assertEqual(self.kernel(function).kernel, "traced")
+
+    def test_half_types_are_converted_at_the_border(self):
+        made = graft.op(name="Soft", opset="acme")(lambda x: np.where(np.abs(x) > 1, np.clip(x, -60000, 100), x * x))
+        self.addCleanup(graft.unregister, made)
+        values = np.concatenate([np.arange(-1000, 1000) / 64, [6e-8, -6e-5, 65504, -65504, np.inf, -np.inf, np.nan, -0.0]])
+        for kind in ("f16", "bf16"):
+            compiled = self.compiled("graph (x: %s[%d]) { return Soft@acme(x) }" % (kind, len(values)))
+            x = graft.Tensor(values.astype(np.float32)).to(kind)
+            wide = np.array(x.to("f32"))
+            expected = np.where(np.abs(wide) > 1, np.clip(wide, -60000, 100), wide * wide).astype(np.float32)
+            request = compiled.create_infer_request()
+            request.infer([x])
+            got = np.array(request.get_output_tensor(0).to("f32"))
+            np.testing.assert_array_equal(got, np.array(graft.Tensor(expected).to(kind).to("f32")))
+            self.assertIn("traced", str(compiled.explain()))
+
+    def test_a_branch_says_what_to_write_instead(self):
+        with self.assertRaisesRegex(TypeError, "np.maximum and np.minimum replace max and min"):
+            graft.op(name="Larger", opset="acme", register=False)(lambda x: max(x, 0.5))
 
     def test_branches_on_attributes(self):
         def Either(x, mode: Literal["up", "down"] = "up", by: float = 1.0):

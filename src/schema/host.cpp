@@ -224,6 +224,7 @@ graft_host make_table() {
     return value_or<int32_t>(0, [&] { return n->is_constant(input); });
   };
   h.take_constant = [](graft_node* n, size_t input) { return run([&] { n->take_constant(input); }); };
+  h.call_threads = [](const graft_node*) -> int32_t { return ThreadPool::shared().threads(); };
   return h;
 }
 

@@ -1,4 +1,5 @@
 // Everything an operation may ask for, each in the smallest operation that shows it. Cases are in api_tour.test.
+#include <algorithm>
 #include <graft/extension.hpp>
 
 namespace {
@@ -199,6 +200,47 @@ void thread_sums_run(Run& ctx, const NoAttributes&) {
   ctx.output(0).assign(std::vector<double>{sum});
 }
 
+// The median of each row: rows are sorted in scratch memory, of which each thread has a part.
+void median_infer(Infer& ctx, const NoAttributes&) {
+  Shape x = ctx.shape(0);
+  if (x.ranked() && x.rank() != 2) fail("expected a matrix, got shape ", x);
+  ctx.output(0, ctx.type(0), Shape{x.ranked() ? x[0] : Dim()});
+}
+void median_run(Run& ctx, const NoAttributes&) {
+  std::vector<double> x = ctx.input(0).to<double>(), y;
+  int64_t width = ctx.input(0).dim(1);
+  if (width == 0) fail("expected rows with elements");
+  for (auto row = x.begin(); row != x.end(); row += width) {
+    std::sort(row, row + width);
+    y.push_back(row[width / 2]);
+  }
+  ctx.output(0).assign(y);
+}
+struct MedianRows {
+  int64_t width;
+  int threads;
+};
+MedianRows median_prepare(Prepare& ctx) {
+  if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
+  int64_t width = ctx.shape(0)[1].value();
+  if (width == 0) unsupported("expected rows with elements");
+  ctx.scratch(static_cast<size_t>(ctx.threads()) * static_cast<size_t>(width) * sizeof(float));
+  return {width, ctx.threads()};
+}
+void median_rows_run(Run& ctx, const MedianRows& m) {
+  if (ctx.threads() != m.threads) fail("expected ", m.threads, " threads, got ", ctx.threads());
+  const float* x = ctx.input(0).data<float>();
+  float* y = ctx.output(0).data<float>();
+  ctx.parallel_for(ctx.input(0).dim(0), 1, [&](int64_t begin, int64_t end, int thread) {
+    float* mine = static_cast<float*>(ctx.scratch()) + thread * m.width;
+    for (int64_t row = begin; row < end; ++row) {
+      std::copy_n(x + row * m.width, m.width, mine);
+      std::nth_element(mine, mine + m.width / 2, mine + m.width);
+      y[row] = mine[m.width / 2];
+    }
+  });
+}
+
 // ---- a decomposition alone: shapes and results follow from it ----
 
 struct Affine {
@@ -250,6 +292,11 @@ GRAFT_EXTENSION("tour", "1.0") {
           .reference(product_run)
           .import(caffe("Product"))  // the second input is the layer's blob
           .kernel(Kernel("CPU", "packed_f32").accept(product_accept).run(product_prepare, product_packed_run)),
+      op("Median", "tour")
+          .inputs("rows")
+          .infer(median_infer)
+          .reference(median_run)
+          .kernel(Kernel("CPU", "rows_f32").run(median_prepare, median_rows_run)),
       op("Spread", "tour").inputs("a, b?, rest...").outputs("count, copy").infer(spread_infer).reference(spread_run),
       op("Positive", "tour").inputs("x").infer(positive_infer).reference(positive_run),
       op("CountUp", "tour").inputs("x").infer(count_infer).reference(count_up_run).in_place(),

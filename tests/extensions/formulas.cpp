@@ -8,6 +8,13 @@ struct Leaky {
   static constexpr std::tuple schema{graft::attr("slope", &Leaky::slope, "factor below 0")};
 };
 
+struct Range {
+  float low = -0.5f;
+  bool flip = false;
+  static constexpr std::tuple schema{graft::attr("low", &Range::low, "the least result"),
+                                     graft::attr("flip", &Range::flip, "change the sign")};
+};
+
 double series(double x) { return x * (1 + x * (1 + x)); }
 
 }  // namespace
@@ -54,6 +61,29 @@ GRAFT_EXTENSION("formulas", "1.0") {
       op("Truncated", "formulas").doc("uses elements as numbers").elementwise([](auto x) {
         return 0.5f * static_cast<float>(static_cast<int>(x));
       }),
-      op("Outside", "formulas").doc("a comparison").comparison<1>([](auto x) { return x < -1.0f || x > 1.0f; }),
+      op("Absolute", "formulas").doc("std::abs").elementwise([](auto x) { return std::abs(x); }),
+      op("PlainAbsolute", "formulas").doc("abs without std::").elementwise([](auto x) { return abs(x); }),
+      op("AtLeast", "formulas").doc("std::max with a number").elementwise([](auto x) { return std::max(x, 0.5f); }),
+      op("AtMost", "formulas").doc("std::min with a number in front").elementwise([](auto x) {
+        return std::min(2, x);
+      }),
+      op<Range>("Between", "formulas").doc("std::clamp of three types").elementwise([](auto x, const Range& a) {
+        return std::clamp(x, a.low, 2.25);
+      }),
+      op<Range>("Flipped", "formulas").doc("select by an attribute").elementwise([](auto x, const Range& a) {
+        return graft::select(a.flip, 0 - x, x) + graft::select(x > 1 && x <= 3, 1, 0);
+      }),
+      op("Steps", "formulas").doc("comparisons, and numbers on both sides").elementwise([](auto x) {
+        return x != 0 ? graft::select(x >= 2, 3.0f, x < 1 ? 1 : 2) : 0.5f;
+      }),
+      // The number of inputs is that of the parameters.
+      op("WithNumbers", "formulas").doc("vectors and numbers as operands").elementwise([](auto a, auto b) {
+        return std::max(a, 1) - std::min(b, 0.5) + std::fmax(2, a) + std::fmin(b, 3) + std::fma(a, 2, b) +
+               std::copysign(1.5f, b);
+      }),
+      op<Range>("Above", "formulas").doc("two inputs and attributes").elementwise([](auto a, auto b, const Range& r) {
+        return std::max(a - b, r.low);
+      }),
+      op("Outside", "formulas").doc("a comparison").comparison([](auto x) { return x < -1.0f || x > 1.0f; }),
   };
 }

@@ -78,7 +78,56 @@ class Installed(unittest.TestCase):
                          run(self.prefix / "bin/graft", "--version").split()[1])
         program = self.folder / "by_pkg_config"
         run(os.environ.get("CXX", "c++"), "-std=c++20", "-Wall", "-Wextra", "-Werror", HERE / "consumer.cpp", "-o", program, *flags)
-        self.check_consumer(program, {"LD_LIBRARY_PATH": str(self.libraries)})
+        self.check_consumer(program)
+
+    @unittest.skipUnless(shutil.which("pkg-config"), "pkg-config is not installed")
+    def test_several_extensions_in_one_program(self):
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.libraries / "pkgconfig")}
+        flags = run("pkg-config", "--cflags", "--libs", "graft", env=environment).split()
+        folder = self.folder / "parts"
+        folder.mkdir()
+        for name, factor in (("one", 2), ("two", 3)):
+            (folder / f"{name}.cpp").write_text(f"""#include <graft/extension.hpp>
+                GRAFT_EXTENSION("{name}", "{factor}.0") {{
+                  return graft::op("Times{factor}", "parts").elementwise(graft::scalar([](auto x) {{ return {factor} * x; }}));
+                }}""")
+        (folder / "own.cpp").write_text("""#include <graft/extension.hpp>
+            GRAFT_EXTENSION_ENTRY(own_extension, "own", "1.0") {
+              return graft::op("Less", "parts").elementwise(graft::scalar([](auto x) { return x - 1; }));
+            }""")
+        (folder / "main.cpp").write_text("""#include <cstdio>
+            #include <graft/toolkit.hpp>
+            const graft_extension* own_extension(const graft_host*);
+            int main(int, char** argv) try {
+              graft::Core core;
+              core.add_extension(graft_extension_entry);
+              core.add_extension(own_extension);
+              graft::InferRequest request = core.compile_model(core.read_model(argv[1])).create_infer_request();
+              float x = 5;
+              request.set_input_tensor(0, graft::Tensor::wrap(graft::DType::f32, {1}, &x));
+              request.infer();
+              std::printf("%g\\n", request.get_output_tensor(0).data<float>()[0]);
+              for (const graft::ExtensionInfo& e : core.extensions()) std::printf("%s %s\\n", e.name.c_str(), e.version.c_str());
+            } catch (const graft::Error& e) {
+              std::printf("%s\\n", e.message().c_str());
+            }""")
+        model = folder / "m.graph"
+        model.write_text("graph (x: f32[1]) { return Less@parts(Times2@parts(Times3@parts(x))) }")
+        sources = [folder / f"{n}.cpp" for n in ("main", "one", "two", "own")]
+        run(os.environ.get("CXX", "c++"), "-std=c++20", "-Wall", "-Wextra", "-Werror", *sources, "-o", folder / "parts", *flags)
+        out = run(folder / "parts", model).splitlines()
+        self.assertEqual(out[0], "29")
+        self.assertEqual(sorted(out[1:]), ["one+two 2.0+3.0", "own 1.0"])
+
+    def test_what_the_guides_use(self):
+        program = self.prefix / "bin/graft"
+        headers = pathlib.Path(run(program, "--include-dir").strip())
+        self.assertTrue(headers.is_relative_to(self.prefix))
+        source = next(self.prefix.rglob("share/graft"))  # $GRAFT_SOURCE
+        run(sys.executable, source / "examples/edges/make_model.py", self.folder / "edges.onnx", "16", "16")
+        library = self.folder / "cosh.so"
+        run(os.environ.get("CXX", "c++"), "-std=c++20", "-fPIC", "-shared", f"-I{headers}", source / "examples/extension-cosh/cosh.cpp", "-o", library)
+        self.assertIn("CoshC", run(program, "explain", self.folder / "edges.onnx", "--extensions", library))
 
     def compile_errors(self, source, standard):
         path = self.folder / "slip.cpp"
@@ -86,6 +135,14 @@ class Installed(unittest.TestCase):
         command = [os.environ.get("CXX", "c++"), f"-std={standard}", "-fsyntax-only", f"-I{self.prefix / 'include'}", str(path)]
         r = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
         return [line for line in r.stderr.splitlines() if ": error: " in line]
+
+    def test_what_is_no_formula_gives_one_error(self):
+        for formula, message in (("[](auto, auto, auto, auto, auto) { return 0; }", "a formula takes one to three elements"),
+                                 ("[](std::string) { return 0; }", "a formula takes one to three elements"),
+                                 ("[=](auto x) { return x * factor; }", "a formula is a lambda without captures")):
+            errors = self.compile_errors(f"""#include <graft/extension.hpp>
+                graft::Definitions define(float factor) {{ return graft::op("Bad", "acme").elementwise({formula}); }}""", "c++20")
+            self.assertIn(message, errors[0], errors)
 
     def test_slips_of_an_author_give_one_error(self):
         for member in ("std::vector<int>", "std::vector<bool>", "std::pair<int, int>"):

@@ -40,6 +40,7 @@ static_assert(offsetof(graft_extension, source_kernels) == 120 && offsetof(graft
               offsetof(graft_host, work_size) == 568 && offsetof(graft_launch, entry) == 24 &&
               offsetof(graft_launch, global) == 88 && sizeof(graft_argument) == 32 &&
               offsetof(graft_source_kernel, user) == 72 && offsetof(graft_source_kernel, emit) == 88);
+static_assert(offsetof(graft_host, take_constant) == 592 && offsetof(graft_host, call_threads) == 600);
 static_assert(offsetof(graft_raw_layer, domain) == 40 && offsetof(graft_raw_layer, inputs) == 56 &&
               offsetof(graft_raw_layer, version) == 96 && offsetof(graft_raw_pass, frameworks) == 40 &&
               offsetof(graft_raw_pass, apply) == 64 && sizeof(graft_raw_value) == 56 &&

@@ -185,6 +185,80 @@ TEST(Simd, RowsOfBroadcasts) {
   EXPECT_EQ(scalar.length * scalar.count(), 1);
 }
 
+// Every number of 16 bits, and floats of all sizes, against the compiler's own conversion.
+TEST(Simd, Halves) {
+  auto as_f16 = [](float x) { return std::bit_cast<uint16_t>(static_cast<_Float16>(x)); };
+  for (auto set : {detail::InstructionSet::none, detail::InstructionSet::avx2, detail::InstructionSet::avx512}) {
+    if (set > detail::instruction_set()) continue;
+    detail::HalfFunctions f16 = detail::half_functions(DType::f16, set),
+                          bf16 = detail::half_functions(DType::bf16, set);
+    std::vector<uint16_t> all(65536), back(all.size());
+    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint16_t>(i);
+    std::vector<float> wide(all.size());
+    auto count = static_cast<int64_t>(all.size());
+    f16.widen(all.data(), count, wide.data());
+    f16.narrow(wide.data(), count, back.data());
+    for (size_t i = 0; i < all.size(); ++i) {
+      auto exact = static_cast<float>(std::bit_cast<_Float16>(all[i]));
+      if (std::isnan(exact)) {
+        ASSERT_TRUE(std::isnan(wide[i]) && (back[i] & 0x7fff) > 0x7c00) << i;
+      } else {
+        ASSERT_EQ(std::bit_cast<uint32_t>(wide[i]), std::bit_cast<uint32_t>(exact)) << i;
+        ASSERT_EQ(back[i], all[i]);
+      }
+    }
+    bf16.widen(all.data(), count, wide.data());
+    bf16.narrow(wide.data(), count, back.data());
+    for (size_t i = 0; i < all.size(); ++i) {
+      ASSERT_EQ(std::bit_cast<uint32_t>(wide[i]), static_cast<uint32_t>(i) << 16);
+      ASSERT_EQ(back[i] | (std::isnan(wide[i]) ? 0x40 : 0), all[i] | (std::isnan(wide[i]) ? 0x40 : 0));
+    }
+    const Values& x = arguments();
+    std::vector<uint16_t> narrow(x.size()), brain(x.size());
+    f16.narrow(x.data(), static_cast<int64_t>(x.size()), narrow.data());
+    bf16.narrow(x.data(), static_cast<int64_t>(x.size()), brain.data());
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (std::isnan(x[i])) continue;
+      ASSERT_EQ(narrow[i], as_f16(x[i])) << x[i];
+      // Nearest, halves to even: what is cut off is at most half of the last place.
+      auto from = std::bit_cast<uint32_t>(x[i]), to = static_cast<uint32_t>(brain[i]) << 16;
+      uint32_t off = from > to ? from - to : to - from;
+      ASSERT_TRUE(off < 0x8000 || (off == 0x8000 && brain[i] % 2 == 0)) << x[i];
+    }
+    // Fewer than a vector: nothing behind them is touched.
+    for (int64_t few = 0; few < 20; ++few) {
+      std::vector<uint16_t> y(32, 7);
+      Values z(32, 7);
+      f16.narrow(wide.data(), few, y.data());
+      f16.widen(all.data(), few, z.data());
+      for (auto i = static_cast<size_t>(few); i < y.size(); ++i) ASSERT_TRUE(y[i] == 7 && z[i] == 7) << few;
+    }
+  }
+}
+
+// The number of inputs follows from the parameters; bodies are not looked at.
+struct Slope {
+  float slope = 0;
+  static constexpr std::tuple schema{attr("slope", &Slope::slope, "")};
+};
+#define EXPECT_INPUTS(A, n, ...) static_assert(detail::inputs_of<decltype(__VA_ARGS__), A>() == n)
+EXPECT_INPUTS(NoAttributes, 1, [](auto x) { return x.no_number; });
+EXPECT_INPUTS(NoAttributes, 2, [](auto x, auto y) { return x.no_number + y; });
+EXPECT_INPUTS(NoAttributes, 3, [](auto x, auto y, const auto& z) { return x.no_number + y + z; });
+EXPECT_INPUTS(NoAttributes, 1, [](auto x, const NoAttributes&) { return x; });
+EXPECT_INPUTS(Slope, 1, [](auto x) { return x.no_number; });
+EXPECT_INPUTS(Slope, 2, [](auto x, auto y) { return x.no_number + y; });
+EXPECT_INPUTS(Slope, 1, [](auto x, const auto& a) { return a.slope * x; });
+EXPECT_INPUTS(Slope, 3, [](auto x, auto y, auto z) { return x.no_number + y + z; });
+EXPECT_INPUTS(Slope, 2, [](auto x, auto y, const auto& a) { return a.slope * x + y; });
+EXPECT_INPUTS(Slope, 2, [](auto x, auto y, const Slope& a) { return a.slope * x + y; });
+EXPECT_INPUTS(Slope, 3, [](auto x, auto y, auto z, const Slope& a) { return a.slope * x + y + z; });
+EXPECT_INPUTS(Slope, 1, [](double x, const Slope& a) { return a.slope * x; });
+EXPECT_INPUTS(Slope, 2, [](float x, double y) { return x * y; });
+EXPECT_INPUTS(Slope, 2, scalar([](auto x, auto y) { return x.no_number + y; }));
+EXPECT_INPUTS(NoAttributes, 0, [](auto, auto, auto, auto, auto) { return 0; });
+EXPECT_INPUTS(NoAttributes, 0, [](std::string) { return 0; });
+
 }  // namespace
 }  // namespace graft
 

@@ -321,14 +321,10 @@ inline Definitions define(const std::vector<ov::Extension::Ptr>& extensions) {
 }  // namespace openvino
 }  // namespace graft
 
-// Defines the entry function of the library. Use it exactly once.
-#define OPENVINO_CREATE_EXTENSIONS(...)                                                           \
-  static graft::Definitions graft_openvino_extensions() {                                         \
-    const std::vector<::ov::Extension::Ptr> all = __VA_ARGS__;                                    \
-    return graft::openvino::define(all);                                                          \
-  }                                                                                               \
-  extern "C" __attribute__((visibility("default"))) const graft_extension* graft_extension_entry( \
-      const graft_host* h) {                                                                      \
-    return graft::enter<graft_openvino_extensions>(h, "openvino", "1.0");                         \
-  }                                                                                               \
+// Makes this source part of the extension that its library is, as GRAFT_EXTENSION does. Use it at most once per source.
+#define OPENVINO_CREATE_EXTENSIONS(...)                        \
+  GRAFT_EXTENSION("openvino", "1.0") {                         \
+    const std::vector<::ov::Extension::Ptr> all = __VA_ARGS__; \
+    return graft::openvino::define(all);                       \
+  }                                                            \
   static_assert(true, "")

@@ -45,6 +45,12 @@ inline Floats each(const Floats& x, const Floats& y, F f) {
   return out;
 }
 
+// What functions of vectors also take, and a list of them with at least one vector and one plain number.
+template <class T>
+concept Operand = Number<T> || std::is_same_v<T, Floats>;
+template <class... T>
+concept MixedOperands = (std::is_same_v<T, Floats> || ...) && (Number<T> || ...);
+
 // ---- choosing and rounding ----
 
 inline Floats select(const Mask& c, const Floats& yes, const Floats& no) { return Floats(choose(c.m, yes.v, no.v)); }
@@ -56,6 +62,15 @@ template <Number N>
 inline Floats select(const Mask& c, const Floats& yes, N no) {
   return select(c, yes, Floats(no));
 }
+template <Number N, Number M>
+inline Floats select(const Mask& c, N yes, M no) {
+  return select(c, Floats(yes), Floats(no));
+}
+// By a condition that is the same for all lanes, such as an attribute.
+template <Operand A, Operand B>
+requires MixedOperands<A, B>
+inline Floats select(bool c, const A& yes, const B& no) { return c ? Floats(yes) : Floats(no); }
+inline Floats select(bool c, const Floats& yes, const Floats& no) { return c ? yes : no; }
 inline Floats max(const Floats& a, const Floats& b) { return select(a < b, b, a); }
 inline Floats min(const Floats& a, const Floats& b) { return select(b < a, b, a); }
 inline Floats clamp(const Floats& x, const Floats& low, const Floats& high) { return min(max(x, low), high); }
@@ -69,6 +84,27 @@ inline Floats fabs(const Floats& x) { return Floats(magnitude(x.v)); }
 inline Floats abs(const Floats& x) { return fabs(x); }
 inline Floats copysign(const Floats& size, const Floats& sign) { return Floats(with_sign(size.v, sign.v)); }
 inline Floats fma(const Floats& a, const Floats& b, const Floats& c) { return a * b + c; }
+// With plain numbers in between.
+#define GRAFT_SIMD_MIXED(function)               \
+  template <Number N>                            \
+  inline Floats function(const Floats& a, N b) { \
+    return function(a, Floats(b));               \
+  }                                              \
+  template <Number N>                            \
+  inline Floats function(N a, const Floats& b) { \
+    return function(Floats(a), b);               \
+  }
+GRAFT_SIMD_MIXED(max)
+GRAFT_SIMD_MIXED(min)
+GRAFT_SIMD_MIXED(fmax)
+GRAFT_SIMD_MIXED(fmin)
+GRAFT_SIMD_MIXED(copysign)
+template <Operand A, Operand B, Operand C>
+requires MixedOperands<A, B, C>
+inline Floats clamp(const A& x, const B& low, const C& high) { return clamp(Floats(x), Floats(low), Floats(high)); }
+template <Operand A, Operand B, Operand C>
+requires MixedOperands<A, B, C>
+inline Floats fma(const A& a, const B& b, const C& c) { return fma(Floats(a), Floats(b), Floats(c)); }
 
 // From 2^23 on every float is an integer; NaN stays, too.
 inline V rounded(V x, V y) { return choose(magnitude(x) < 8388608.0f, with_sign(y, x), x); }
@@ -266,6 +302,7 @@ inline Floats atan(const Floats& x) {
 inline Floats atan2(const Floats& y, const Floats& x) {
   return each(y, x, [](float a, float b) { return __builtin_atan2f(a, b); });
 }
+GRAFT_SIMD_MIXED(atan2)
 
 // ---- hyperbolic functions: 4 units ----
 
@@ -331,3 +368,6 @@ inline Floats fmod(const Floats& x, const Floats& y) {
 inline Floats hypot(const Floats& x, const Floats& y) {
   return each(x, y, [](float a, float b) { return __builtin_hypotf(a, b); });
 }
+GRAFT_SIMD_MIXED(fmod)
+GRAFT_SIMD_MIXED(hypot)
+#undef GRAFT_SIMD_MIXED

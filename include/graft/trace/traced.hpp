@@ -328,14 +328,28 @@ inline Traced select(const Mask& c, const X& yes, const Y& no) {
   auto chosen = [](auto a, auto b, auto other) { return a != 0 ? b : other; };
   return Traced(record(function_named("where"), chosen, c.at, operand(yes), operand(no)));
 }
-inline Traced clamp(const Traced& x, const Traced& low, const Traced& high) { return min(max(x, low), high); }
+// By a condition that does not depend on the elements, such as an attribute.
 template <Term X, Term Y>
-inline Traced clamp(const Traced& x, const X& low, const Y& high) {
-  return min(max(x, low), high);
+requires(Tracing<X> || Tracing<Y>) inline Traced select(bool c, const X& yes, const Y& no) {
+  return Traced(c ? operand(yes) : operand(no));
 }
+inline Traced clamp(const Traced& x, const Traced& low, const Traced& high) { return min(max(x, low), high); }
 inline Traced fma(const Traced& x, const Traced& y, const Traced& z) {
   return Traced(record(
       function_named("fma"), [](auto a, auto b, auto c) { return a * b + c; }, x.at, y.at, z.at));
+}
+// With plain numbers in between.
+template <class... T>
+concept MixedTerms = (Term<T> && ...) && (Tracing<T> || ...) && (Number<T> || ...);
+template <class X, class Y, class Z>
+requires MixedTerms<X, Y, Z>
+inline Traced clamp(const X& x, const Y& low, const Z& high) {
+  return clamp(Traced(operand(x)), Traced(operand(low)), Traced(operand(high)));
+}
+template <class X, class Y, class Z>
+requires MixedTerms<X, Y, Z>
+inline Traced fma(const X& x, const Y& y, const Z& z) {
+  return fma(Traced(operand(x)), Traced(operand(y)), Traced(operand(z)));
 }
 
 }  // namespace trace
