@@ -98,8 +98,10 @@ inline std::optional<int> matrix_depth(DType type) {
     default: return std::nullopt;
   }
 }
+// As OpenCV's importers and its CPU do, layers compute in f32 what the model has in half precision.
+inline bool is_widened(DType type) { return type == DType::f16 || type == DType::bf16; }
 inline int required_depth(DType type) {
-  if (auto depth = matrix_depth(type)) return *depth;
+  if (auto depth = matrix_depth(is_widened(type) ? DType::f32 : type)) return *depth;
   unsupported("layers of OpenCV have no element type ", type);
 }
 inline std::vector<int> matrix_shape(std::span<const int64_t> dims) {
@@ -157,7 +159,7 @@ class LayerOp {
     std::string name, type;
     std::vector<typename Api::Shape> internals;
     std::vector<size_t> offsets;
-    std::vector<typename Api::Mat> blobs;
+    std::vector<size_t> inputs_at, outputs_at;  // scratch memory of tensors that are widened
     std::mutex mutex;
     std::vector<std::unique_ptr<Instance>> idle;
 
@@ -188,10 +190,15 @@ class LayerOp {
     made->layer = instance(ctx, a);
     shapes(*made->layer, in, a, out, s->internals);
     size_t bytes = 0;
-    for (const auto& shape : s->internals) {
-      s->offsets.push_back(bytes);
+    auto place = [&](const typename Api::Shape& shape) {
+      size_t at = bytes;
       bytes += (static_cast<size_t>(count_of(dims_of(shape))) * sizeof(float) + 63) / 64 * 64;
-    }
+      return at;
+    };
+    for (const auto& shape : s->internals) s->offsets.push_back(place(shape));
+    for (size_t i = 0; i < flows; ++i) s->inputs_at.push_back(is_widened(ctx.type(i)) ? place(in[i]) : 0);
+    for (size_t i = 0; i < ctx.outputs(); ++i)
+      s->outputs_at.push_back(is_widened(ctx.output(i).type) ? place(out[i]) : 0);
     ctx.scratch(bytes);
     s->give(std::move(made));
     return s;
@@ -205,17 +212,24 @@ class LayerOp {
       i->layer = create(s->name, s->type, a, [&](size_t b) { return ctx.input(flows + b); });
     }
     i->inputs.resize(flows), i->outputs.resize(ctx.outputs()), i->internals.resize(s->internals.size());
-    for (size_t k = 0; k < flows; ++k) point(ctx.input(k), i->inputs[k]);
-    for (size_t k = 0; k < ctx.outputs(); ++k) point(ctx.output(k), i->outputs[k]);
+    auto* scratch = static_cast<unsigned char*>(ctx.scratch());
+    auto seen = [&](const TensorView& t, size_t at) { return is_widened(t.type()) ? scratch + at : t.bytes(); };
+    for (size_t k = 0; k < flows; ++k) {
+      if (is_widened(ctx.input(k).type())) convert(ctx.input(k), scratch + s->inputs_at[k], true);
+      point(ctx.input(k), seen(ctx.input(k), s->inputs_at[k]), i->inputs[k]);
+    }
+    for (size_t k = 0; k < ctx.outputs(); ++k)
+      point(ctx.output(k), seen(ctx.output(k), s->outputs_at[k]), i->outputs[k]);
     for (size_t k = 0; k < i->internals.size(); ++k)
-      Api::point(s->internals[k], required_depth(DType::f32),
-                 static_cast<unsigned char*>(ctx.scratch()) + s->offsets[k], i->internals[k]);
+      Api::point(s->internals[k], required_depth(DType::f32), scratch + s->offsets[k], i->internals[k]);
     if (!i->finalized) Api::finalize(*i->layer, i->inputs, i->outputs);
     i->finalized = true;
     Api::forward(*i->layer, i->inputs, i->outputs, i->internals);
-    for (size_t k = 0; k < ctx.outputs(); ++k)
-      if (ctx.output_used(k) && Api::data(i->outputs[k]) != ctx.output(k).bytes())
+    for (size_t k = 0; k < ctx.outputs(); ++k) {
+      if (ctx.output_used(k) && Api::data(i->outputs[k]) != seen(ctx.output(k), s->outputs_at[k]))
         fail("the layer replaced output ", k, " by another matrix: write into the memory it was given");
+      if (is_widened(ctx.output(k).type())) convert(ctx.output(k), scratch + s->outputs_at[k], false);
+    }
     s->give(std::move(i));
   }
 
@@ -239,19 +253,29 @@ class LayerOp {
 
  private:
   static std::vector<int64_t> dims_of(const typename Api::Shape& s) { return {s.begin(), s.end()}; }
-  // A matrix over the memory of a tensor.
-  static void point(TensorView t, typename Api::Mat& to) {
-    Api::point(matrix_shape(t.dims()), required_depth(t.type()), t.bytes(), to);
+  // A matrix for a tensor, whose elements are at `memory`.
+  static void point(const TensorView& t, const void* memory, typename Api::Mat& to) {
+    Api::point(matrix_shape(t.dims()), required_depth(t.type()), memory, to);
   }
-  // Weights: 64-bit integers become 32-bit ones, as in OpenCV's importers.
+  // Copies a tensor to f32 in scratch memory, or back.
+  static void convert(const TensorView& t, void* memory, bool widen) {
+    auto* raw = const_cast<graft_tensor*>(t.raw());
+    graft_tensor wide{sizeof(graft_tensor), GRAFT_F32, raw->rank, 0, raw->dims, nullptr, memory};
+    check(widen ? host->convert(raw, &wide) : host->convert(&wide, raw));
+  }
+  // Weights: 64-bit integers become 32-bit ones and half precision f32, as in OpenCV's importers.
   static typename Api::Mat copy(TensorView t) {
     typename Api::Mat m;
     std::vector<int32_t> narrowed;
+    std::vector<float> widened;
     if (t.type() == DType::i64) {
       for (int64_t v : t.to<int64_t>()) narrowed.push_back(narrow<int32_t>(v));
       Api::point(matrix_shape(t.dims()), required_depth(DType::i32), narrowed.data(), m);
+    } else if (is_widened(t.type())) {
+      widened = t.to<float>();
+      point(t, widened.data(), m);
     } else {
-      point(t, m);
+      point(t, t.bytes(), m);
     }
     return m.clone();
   }

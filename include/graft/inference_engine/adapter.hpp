@@ -128,10 +128,9 @@ struct State {
   }
 };
 
-inline std::shared_ptr<State> prepare_layer(Prepare& ctx) {
+inline std::shared_ptr<State> prepare_facts(Prepare& ctx, NodeFacts facts) {
   auto s = std::make_shared<State>();
-  auto blobs = ctx.attr<std::optional<std::vector<std::string>>>("blobs");
-  s->facts = facts_of(ctx, blobs ? *blobs : std::vector<std::string>());
+  s->facts = std::move(facts);
   for (size_t i = 0; i < ctx.outputs(); ++i) s->facts.outputs.push_back(ctx.output(i));
   for (const Info& i : s->facts.inputs)
     if (!i.shape.is_static()) unsupported("requires static shapes");
@@ -154,6 +153,10 @@ inline std::shared_ptr<State> prepare_layer(Prepare& ctx) {
   chosen->initialize();
   s->give(std::make_unique<Chosen>(std::move(*chosen)));
   return s;
+}
+inline std::shared_ptr<State> prepare_layer(Prepare& ctx) {
+  auto blobs = ctx.attr<std::optional<std::vector<std::string>>>("blobs");
+  return prepare_facts(ctx, facts_of(ctx, blobs ? *blobs : std::vector<std::string>()));
 }
 
 inline void run_layer(Run& ctx, const std::shared_ptr<State>& s) {
@@ -234,6 +237,7 @@ inline std::vector<std::string> primitive_types() {
   unsigned int count = 0;
   ie::ResponseDesc resp;
   ie::StatusCode status = library().getPrimitiveTypes(types, count, &resp);
+  if (status == ie::NOT_IMPLEMENTED) return {};
   if (status != ie::OK) fail(complaint("getPrimitiveTypes", status, resp));
   std::vector<std::string> out;
   for (unsigned int i = 0; i < count; ++i) {
@@ -263,11 +267,54 @@ inline Definitions define_layers() {
   return all;
 }
 
+// ---- operations of nGraph ----
+
+// The classes of the operations that getOpSets lists, by type.
+inline std::map<std::string, openvino::Make, std::less<>>& operation_classes() {
+  static std::map<std::string, openvino::Make, std::less<>> all;
+  return all;
+}
+
+// The kernel of an operation for which the extension has an implementation; others run its `evaluate`.
+inline std::shared_ptr<State> prepare_operation(Prepare& ctx) {
+  std::shared_ptr<ov::Node> node = openvino::instance(ctx, operation_classes().find(ctx.op_type())->second);
+  auto types = guard("getImplTypes", [&] { return library().getImplTypes(node); });
+  if (std::find(types.begin(), types.end(), "CPU") == types.end())
+    unsupported("library '", library_name(), "' has no implementation for the CPU");
+  NodeFacts facts = facts_of(ctx, {});
+  facts.implementation = [node] {
+    auto made = guard("getImplementation", [&] { return library().getImplementation(node, "CPU"); });
+    if (!made) unsupported("library '", library_name(), "': getImplementation returned nothing");
+    return made;
+  };
+  return prepare_facts(ctx, std::move(facts));
+}
+
+inline Definitions define_operations() {
+  using openvino::kept;
+  Definitions all;
+  for (const auto& [opset, types] : guard("getOpSets", [] { return library().getOpSets(); }))
+    for (const ngraph::OpSet::Type& t : types.graft_types()) {
+      std::string_view name = kept(t.name), set = kept(opset);
+      if (!operation_classes().emplace(t.name, t.make).second)
+        fail("library '", library_name(), "': getOpSets lists the operation ", t.name, " twice");
+      openvino::opsets_by_type()[t.name] = opset;
+      all += t.define(name, set);
+      all += Kernel("CPU", "inference_engine").of(name, set).run(prepare_operation, run_layer);
+    }
+  for (const auto& e : ngraph::onnx_import::graft_registered()) all += e->define();
+  return all;
+}
+
 // Creates the library's extension once. Null: it has none, and the reason is in `why`.
 inline ie::IExtension* create(std::string& why) {
   ie::IExtension* made = nullptr;
   ie::ResponseDesc resp;
-  if (ie::CreateExtension) {
+  if (ie::CreateExtensionShared) {
+    static auto* kept = new std::shared_ptr<ie::IExtension>;
+    ie::CreateExtensionShared(*kept);
+    made = kept->get();
+  } else if (ie::CreateExtension) {
     ie::StatusCode status = ie::CreateExtension(made, &resp);
     if (status != ie::OK) why = text("CreateExtension returned ", status_name(status), ": ", resp.msg);
   } else if (registered) made = registered();
@@ -289,7 +336,7 @@ inline const graft_extension* enter_library(const graft_host* h) {
       library().GetVersion(v);
       if (v && v->description) title = v->description;
       if (v && v->buildNumber) version = v->buildNumber;
-      all = define_layers();
+      all = {define_layers(), define_operations()};
     });
     return status == GRAFT_OK ? new Library(title, version, std::move(all)) : nullptr;
   }();

@@ -134,6 +134,8 @@ struct NodeFacts {
   std::vector<Info> inputs, outputs;
   std::vector<TensorView> constants;  // of the inputs, empty where not constant
   std::vector<std::pair<std::string, TensorView>> blobs;
+  // Of an operation of nGraph: its implementation. Empty: the library's factory is asked.
+  std::function<ie::ILayerImpl::Ptr()> implementation;
 };
 inline size_t flows_of(size_t inputs, size_t blobs) {
   if (blobs > inputs) fail("expected ", blobs, " blobs among the inputs, got ", inputs, " inputs");
@@ -208,6 +210,7 @@ class LayerNode {
     if (made->blobs.count("weights")) made->_weights = made->blobs["weights"];
     if (made->blobs.count("biases")) made->_biases = made->blobs["biases"];
     layer = made;
+    implementation_ = f.implementation;
   }
 
   std::shared_ptr<ie::ILayerImplFactory> factory() const {
@@ -245,8 +248,13 @@ class LayerNode {
     int fewest = 0;
     std::vector<ie::ILayerImpl::Ptr> impls;
     ie::ResponseDesc resp;
-    factory_ = factory();
-    ie::StatusCode status = factory_->getImplementations(impls, &resp);
+    ie::StatusCode status = ie::OK;
+    if (implementation_) {
+      impls.push_back(implementation_());
+    } else {
+      factory_ = factory();
+      status = factory_->getImplementations(impls, &resp);
+    }
     if (status != ie::OK) unsupported(complaint("getImplementations", status, resp));
     for (const ie::ILayerImpl::Ptr& impl : impls) {
       auto runs = std::dynamic_pointer_cast<ie::ILayerExecImpl>(impl);
@@ -304,6 +312,7 @@ class LayerNode {
   }
 
   std::shared_ptr<ie::ILayerImplFactory> factory_;
+  std::function<ie::ILayerImpl::Ptr()> implementation_;
   std::vector<ie::CNNLayerPtr> constants_;
 };
 

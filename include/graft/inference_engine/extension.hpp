@@ -1,8 +1,16 @@
-// The interfaces that a classic CPU extension implements. A source that has its own copies of ext_base.hpp and
+// The interfaces that a CPU extension of 2018 to 2021 implements. A source that has its own copies of ext_base.hpp and
 // ext_list.hpp includes this file; others include <graft/inference_engine.hpp>, which has those helpers, too.
 #pragma once
 
+#include "../ngraph/ngraph.hpp"
 #include "layer.hpp"
+
+// Defines the function that creates the extension of a library (2021).
+#define IE_DEFINE_EXTENSION_CREATE_FUNCTION(TYPE)                                                   \
+  INFERENCE_EXTENSION_API(void)                                                                     \
+  InferenceEngine::CreateExtensionShared(std::shared_ptr<InferenceEngine::IExtension>& extension) { \
+    extension = std::make_shared<TYPE>();                                                           \
+  }
 
 namespace [[gnu::visibility("default")]] InferenceEngine {
 
@@ -76,8 +84,16 @@ class IShapeInferExtension : public details::IRelease {
 
 class IExtension : public IShapeInferExtension {
  public:
-  virtual StatusCode getFactoryFor(ILayerImplFactory*& factory, const CNNLayer* layer, ResponseDesc* resp) = 0;
-  virtual StatusCode getPrimitiveTypes(char**& types, unsigned int& size, ResponseDesc* resp) = 0;
+  // 2018 to 2019: layers by type.
+  virtual StatusCode getFactoryFor(ILayerImplFactory*&, const CNNLayer*, ResponseDesc*) { return NOT_IMPLEMENTED; }
+  virtual StatusCode getPrimitiveTypes(char**&, unsigned int&, ResponseDesc*) { return NOT_IMPLEMENTED; }
+  // 2020 to 2021: operations by the name of their opset, and how a node of them is computed on a device; Graft asks for
+  // the type "CPU", and runs `evaluate` of the operation where there is no implementation.
+  virtual std::map<std::string, ngraph::OpSet> getOpSets() { return {}; }
+  virtual std::vector<std::string> getImplTypes(const std::shared_ptr<ngraph::Node>&) { return {}; }
+  virtual ILayerImpl::Ptr getImplementation(const std::shared_ptr<ngraph::Node>&, const std::string&) {
+    return nullptr;
+  }
 };
 using IExtensionPtr = std::shared_ptr<IExtension>;
 using IShapeInferExtensionPtr = std::shared_ptr<IShapeInferExtension>;
@@ -87,6 +103,29 @@ extern "C" [[gnu::weak, gnu::visibility("hidden")]] StatusCode CreateExtension(I
                                                                                ResponseDesc* resp) noexcept;
 extern "C" [[gnu::weak, gnu::visibility("hidden")]] StatusCode CreateShapeInferExtension(
     IShapeInferExtension*& extension, ResponseDesc* resp) noexcept;
+extern "C" [[gnu::weak, gnu::visibility("hidden")]] void CreateExtensionShared(std::shared_ptr<IExtension>& extension);
+
+namespace details {
+inline Precision convertPrecision(const ngraph::element::Type& type) {
+  using Kind = ngraph::element::Type_t;
+  switch (Kind(type)) {
+    case Kind::boolean: return Precision::BOOL;
+    case Kind::f64: return Precision::FP64;
+    case Kind::f32: return Precision::FP32;
+    case Kind::f16: return Precision::FP16;
+    case Kind::bf16: return Precision::BF16;
+    case Kind::i64: return Precision::I64;
+    case Kind::i32: return Precision::I32;
+    case Kind::i16: return Precision::I16;
+    case Kind::i8: return Precision::I8;
+    case Kind::u64: return Precision::U64;
+    case Kind::u32: return Precision::U32;
+    case Kind::u16: return Precision::U16;
+    case Kind::u8: return Precision::U8;
+    default: THROW_IE_EXCEPTION << "there is no precision for the element type " << type;
+  }
+}
+}  // namespace details
 
 }  // namespace InferenceEngine
 

@@ -138,8 +138,12 @@ class VisitedOp : public Op {
  public:
   template <class T>
   static VisitedOp of() {
-    const ov::DiscreteTypeInfo& info = T::get_type_info_static();
-    VisitedOp op(info.name, info.version_id);
+    return of<T>(T::get_type_info_static().name, T::get_type_info_static().version_id);
+  }
+  // The same by another name; both must stay valid.
+  template <class T>
+  static VisitedOp of(std::string_view name, std::string_view opset) {
+    VisitedOp op(name, opset);
     Schema schema;
     T example;
     example.visit_attributes(schema);
@@ -152,7 +156,7 @@ class VisitedOp : public Op {
           ctx.output(i, node->get_output_element_type(i).dtype(), node->get_output_partial_shape(i).shape());
       });
     };
-    op.kernels.push_back(Kernel("REFERENCE", "evaluate").of(info.name, info.version_id).run(prepare<T>, run));
+    op.kernels.push_back(Kernel("REFERENCE", "evaluate").of(name, opset).run(prepare<T>, run));
     return op;
   }
 
@@ -185,6 +189,16 @@ inline Builder& layer_under_import() {
 }
 inline Value value_of(const ov::Output<ov::Node>& output);
 
+// The opsets of operations whose class does not name one (nGraph).
+inline std::map<std::string, std::string>& opsets_by_type() {
+  static std::map<std::string, std::string> all;
+  return all;
+}
+inline std::string opset_of(const ov::DiscreteTypeInfo& info) {
+  auto it = opsets_by_type().find(info.name);
+  return it == opsets_by_type().end() ? info.version_id : it->second;
+}
+
 // Adds the node, if it is not in the graph yet.
 inline void emit(ov::Node& node) {
   if (!node.graft_values.empty()) return;
@@ -210,7 +224,7 @@ inline void emit(ov::Node& node) {
   for (Schema::Entry& e : schema.entries) attrs.push_back({e.name, std::move(e.fallback)});
   size_t outputs = std::max<size_t>(node.get_output_size(), 1);
   std::vector<Value> made =
-      layer.make(text(node.get_type_info().name, '@', node.get_type_info().version_id), inputs, attrs, outputs, {});
+      layer.make(text(node.get_type_info().name, '@', opset_of(node.get_type_info())), inputs, attrs, outputs, {});
   for (const Value& v : made) node.graft_values.push_back(v.ref());
   for (size_t i = 0; i < outputs; ++i)
     node.set_output_type(i, ov::element::Type(made[i].type()), ov::PartialShape(made[i].shape()));

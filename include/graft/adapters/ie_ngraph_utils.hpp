@@ -1,0 +1,4 @@
+// <ie_ngraph_utils.hpp> for sources that were written for the Inference Engine: see graft/inference_engine/extension.hpp.
+#pragma once
+
+#include "../inference_engine/extension.hpp"

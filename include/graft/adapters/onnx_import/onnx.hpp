@@ -1,0 +1,4 @@
+// <onnx_import/onnx.hpp> for sources that were written for nGraph: see graft/ngraph/ngraph.hpp.
+#pragma once
+
+#include "../../ngraph/ngraph.hpp"

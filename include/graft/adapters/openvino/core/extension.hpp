@@ -1,0 +1,4 @@
+// <openvino/core/extension.hpp> for sources that were written for OpenVINO: see graft/openvino.hpp.
+#pragma once
+
+#include "../../../openvino.hpp"

@@ -1,0 +1,4 @@
+// <openvino/frontend/node_context.hpp> for sources that were written for OpenVINO: see graft/openvino.hpp.
+#pragma once
+
+#include "../../../openvino.hpp"

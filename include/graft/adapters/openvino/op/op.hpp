@@ -1,0 +1,4 @@
+// <openvino/op/op.hpp> for sources that were written for OpenVINO: see graft/openvino.hpp.
+#pragma once
+
+#include "../../../openvino.hpp"
