@@ -98,6 +98,8 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 void add_dash(std::string& word, const std::string& command) {
   bool one_dash = word.size() > 2 && word[0] == '-' && is_letter(word[1]);
   if (one_dash && command == "bench") word = "-" + word;
+  if (command == "run" && (word == "-nt" || word.starts_with("-nt=")))
+    word = "--top" + word.substr(3);  // of the samples
   if (!one_dash || command != "convert") return;
   for (auto [shorter, longer] :
        {std::pair{"-ms", "--mean_values"}, {"-mf", "--mean_file"}, {"-mo", "--mean_file_offsets"}})

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include "arguments.hpp"
 #include "command.hpp"
@@ -51,6 +52,14 @@ int report_usage(const CLI::App& app, const CLI::ParseError& e) {
   return wrong_usage;
 }
 
+// Whether the command prints data: JSON, or an archive. What an extension in Python prints then goes to stderr.
+bool prints_data(const std::vector<std::string>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(), [](const std::string& a) {
+    size_t kind = a.rfind("ark");
+    return a == "--json" || a == "--json_stats" || (kind != a.npos && a.ends_with(":-"));
+  });
+}
+
 int main(int argc, char** argv) {
   CLI::App app("Graft converts and runs neural network models, with custom operations.");
   app.name("graft");
@@ -85,6 +94,7 @@ int main(int argc, char** argv) {
   log_to_stderr();
   try {
     std::vector<std::string> arguments = normal_arguments(app, {argv + 1, argv + argc});
+    if (prints_data(arguments)) ::setenv("GRAFT_PYTHON_STDOUT", "stderr", 1);
     std::reverse(arguments.begin(), arguments.end());
     app.parse(arguments);
     return done;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <graft/kernel_files.hpp>
 
 #include "command.hpp"
@@ -11,15 +12,36 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The .xml files of a folder and of the folders below it.
+// Whether a file of a folder describes kernels: its root element is theirs, not that of an IR or a mapping file.
+bool describes_kernels(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string head(64 << 10, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<size_t>(file.gcount()));
+  size_t at = 0;
+  while ((at = head.find('<', at)) != head.npos) {
+    std::string_view rest = std::string_view(head).substr(at);
+    if (rest.starts_with("<!--")) at = head.find("-->", at);
+    else if (rest.starts_with("<?") || rest.starts_with("<!")) at = head.find('>', at);
+    else {
+      std::string_view name = rest.substr(1, rest.find_first_of(" \t\r\n/>") - 1);
+      return name != "net" && !name.starts_with("CustomLayersMapping") && !name.starts_with("CustomKernelsMapping");
+    }
+    if (at == head.npos) break;
+  }
+  return true;  // the check says what is wrong
+}
+
+// The .xml files of a folder and of the folders below it that describe kernels.
 std::vector<std::string> kernel_files_of(const std::string& path) {
   if (!fs::exists(path)) throw UsageError(text("file not found: '", path, "'"));
   if (!fs::is_directory(path)) return {path};
   std::vector<std::string> out;
   for (const fs::directory_entry& e : fs::recursive_directory_iterator(path))
-    if (e.is_regular_file() && extension_of(e.path().string()) == ".xml") out.push_back(e.path().lexically_normal().string());
+    if (e.is_regular_file() && extension_of(e.path().string()) == ".xml" && describes_kernels(e.path()))
+      out.push_back(e.path().lexically_normal().string());
   std::sort(out.begin(), out.end());
-  if (out.empty()) throw UsageError(text("'", path, "' has no .xml file"));
+  if (out.empty()) throw UsageError(text("'", path, "' has no .xml file of kernels"));
   return out;
 }
 

@@ -6,6 +6,17 @@
 >>> results = request.infer({"data": x})          # results["prob"], results[0]
 """
 
+try:
+    import numpy as _numpy  # noqa: F401  _native needs it, and could only say that it failed
+except ImportError as _error:
+    import sys as _sys
+
+    _missing = ImportError(f"graft needs NumPy, which {_sys.executable or 'this Python'} does not have\n"
+                           f"hint: {_sys.executable or 'python3'} -m pip install numpy, or apt-get install python3-numpy for the "
+                           "system's Python; the program graft uses an active virtual environment of its Python version")
+    _missing._graft_plain = True  # type: ignore[attr-defined]
+    raise _missing from _error
+
 from ._native import Tensor, __version__
 from .attributes import at_least, at_most, attr, between, one_of
 from .core import CompiledModel, Core, Group, InferRequest, Model, Port, Streaming, compile_model, convert, read_model

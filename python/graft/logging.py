@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging as _logging
+import sys
 from typing import Callable
 
 from . import _native
@@ -22,4 +23,5 @@ def set_log(level: str = "warning", listener: "Callable[[int, str], None] | None
     _native.set_log(listener or _pass_on, ["error", "warning", "info", "debug"].index(level))
 
 
-_native.set_log(_pass_on, 1)
+if not getattr(sys, "_graft_program", False):  # the program graft prints them itself
+    _native.set_log(_pass_on, 1)

@@ -122,6 +122,11 @@ class RawLayer:
         return self._native.layer(self.id)[5]
 
     @property
+    def mapped(self) -> bool:
+        """Whether the mapping file (-k) has an entry for the layer: that goes before rules of extensions."""
+        return self._native.layer(self.id)[6]
+
+    @property
     def inputs(self) -> "list[str]":
         """Names of values, "" if absent. A copy: assign the whole list to change it."""
         return self._native.inputs_of(self.id)

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -25,6 +26,62 @@ std::string interpreter() {
   return GRAFT_PYTHON_EXECUTABLE;
 }
 
+// What Python prints goes through the program's own streams, so that it keeps its place among the program's output, is
+// flushed with it, and works where these streams are no files. The interpreter's own would need finalizing to be
+// flushed.
+PyObject* write_stream(PyObject*, PyObject* arguments) {
+  int error = 0;
+  const char* data = nullptr;
+  Py_ssize_t size = 0;
+  if (!PyArg_ParseTuple(arguments, "py#", &error, &data, &size)) return nullptr;
+  const char* place = std::getenv("GRAFT_PYTHON_STDOUT");  // where standard output has data: "stderr"
+  std::FILE* stream = error || (place && std::string_view(place) == "stderr") ? stderr : stdout;
+  bool written = false;
+  Py_BEGIN_ALLOW_THREADS;
+  if (stream == stderr) std::fflush(stdout);
+  written = std::fwrite(data, 1, static_cast<size_t>(size), stream) == static_cast<size_t>(size);
+  if (stream == stderr) std::fflush(stderr);
+  Py_END_ALLOW_THREADS;
+  if (!written) return PyErr_SetFromErrno(PyExc_OSError);
+  return PyLong_FromSsize_t(size);
+}
+PyMethodDef write_definition{"write_stream", write_stream, METH_VARARGS, nullptr};
+
+constexpr const char* streams_source = R"(
+import io, sys
+
+class Stream(io.RawIOBase):
+    def __init__(self, error):
+        self.error = error
+    def writable(self):
+        return True
+    def fileno(self):
+        return 2 if self.error else 1
+    def isatty(self):
+        import os
+        return os.isatty(self.fileno())
+    def write(self, data):
+        return write_stream(self.error, bytes(data))
+
+for error, name in enumerate(("stdout", "stderr")):
+    wrapper = io.TextIOWrapper(Stream(error), "utf-8", "backslashreplace", write_through=True)
+    setattr(sys, name, wrapper)
+    setattr(sys, "__" + name + "__", wrapper)
+sys._graft_program = True  # graft.logging leaves the program's messages to the program
+)";
+
+void install_streams() {
+  PyObject* names = PyDict_New();
+  PyObject* function = PyCFunction_New(&write_definition, nullptr);
+  PyDict_SetItemString(names, "__builtins__", PyEval_GetBuiltins());
+  PyDict_SetItemString(names, "write_stream", function);
+  PyObject* done = PyRun_String(streams_source, Py_file_input, names, names);
+  if (!done) PyErr_Clear();  // without them, Python prints nothing
+  Py_XDECREF(done);
+  Py_XDECREF(function);
+  Py_XDECREF(names);
+}
+
 // Starts an interpreter and leaves it unlocked. False: it did not start.
 bool start() {
   if (Py_IsInitialized()) return true;
@@ -36,6 +93,7 @@ bool start() {
   PyStatus status = Py_InitializeFromConfig(&config);
   PyConfig_Clear(&config);
   if (PyStatus_Exception(status)) return false;
+  install_streams();
   PyEval_SaveThread();
   return true;
 }
@@ -55,12 +113,19 @@ void add_package_path() {
   }
 }
 
-// The current exception with its traceback.
+// The current exception with its traceback; of the package's own that says what is missing, its text.
 std::string exception_text() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
   std::string out = "an exception that cannot be printed";
+  if (value && PyObject_HasAttrString(value, "_graft_plain")) {
+    PyObject* whole = PyObject_Str(value);
+    if (const char* s = whole ? PyUnicode_AsUTF8(whole) : nullptr) out = s;
+    PyErr_Clear();
+    for (PyObject* o : {type, value, trace, whole}) Py_XDECREF(o);
+    return out;
+  }
   PyObject* module = PyImport_ImportModule("traceback");
   PyObject* lines = module ? PyObject_CallMethod(module, "format_exception", "OOO", type, value ? value : Py_None,
                                                  trace ? trace : Py_None)

@@ -1,4 +1,5 @@
 // A framework's model in a raw pass that is written in Python. graft/raw.py gives it its form.
+#include <graft/abi_raw_flags.h>
 #include <pybind11/stl.h>
 
 #include "definition.hpp"
@@ -38,11 +39,11 @@ class RawHandle {
     succeed(h().layer(model(), id, &l));
     return l;
   }
-  // Name, type, domain, version, weights, whether it is an operation.
+  // Name, type, domain, version, weights, whether it is an operation, whether the mapping file has an entry for it.
   py::tuple layer(graft_layer id) const {
     graft_raw_layer l = read(id);
     return py::make_tuple(text_object(l.name), text_object(l.type), text_object(l.domain), l.version, l.weight_count,
-                          (l.flags & GRAFT_RAW_OPERATION) != 0);
+                          (l.flags & GRAFT_RAW_OPERATION) != 0, (l.flags & GRAFT_RAW_MAPPED) != 0);
   }
   py::list inputs_of(graft_layer id) const {
     graft_raw_layer l = read(id);

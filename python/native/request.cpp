@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <graft/text.hpp>
+#include <optional>
 
 namespace graft::python {
 
@@ -132,6 +133,31 @@ void Request::set_structured(py::handle inputs) {
   for (size_t i = 0; i < list.size(); ++i) set_group(input_groups_[i], py::object(list[i]));
 }
 
+namespace {
+bool is_list(py::handle value) { return py::isinstance<py::list>(value) || py::isinstance<py::tuple>(value); }
+
+// How deep lists of numbers are nested: 0 for a number; none for anything else, such as an array.
+std::optional<size_t> depth_of(py::handle value) {
+  size_t depth = 0;
+  py::object at = py::reinterpret_borrow<py::object>(value);
+  for (; is_list(at); ++depth) {
+    auto list = py::reinterpret_borrow<py::sequence>(at);
+    if (list.size() == 0 || depth > 64) return std::nullopt;
+    at = list[0];
+  }
+  if (!PyFloat_Check(at.ptr()) && !PyLong_Check(at.ptr())) return std::nullopt;
+  return depth;
+}
+
+// A nested list that is the value of the model's only input, rather than a list of inputs.
+bool is_value(py::handle list, const Port& input) {
+  auto depth = depth_of(list);
+  if (!depth) return false;
+  if (input.shape.ranked()) return *depth == input.shape.rank();
+  return py::len(list) != 1;
+}
+}  // namespace
+
 void Request::set_inputs(py::handle inputs) {
   if (!input_groups_.empty() && !inputs.is_none()) return set_structured(inputs);
   if (inputs.is_none()) return;
@@ -140,10 +166,12 @@ void Request::set_inputs(py::handle inputs) {
       set_input(index_of(inputs_, key, "input"), value);
     return;
   }
-  if (py::isinstance<py::list>(inputs) || py::isinstance<py::tuple>(inputs)) {
+  if (is_list(inputs)) {
+    if (inputs_.size() == 1 && is_value(inputs, inputs_[0])) return set_input(0, inputs);
     auto list = py::reinterpret_borrow<py::sequence>(inputs);
     if (list.size() > inputs_.size())
-      throw Error(ErrorKind::user, text("expected at most ", inputs_.size(), " inputs, got ", list.size()));
+      throw Error(ErrorKind::user, text("expected at most ", inputs_.size(), " inputs, got ", list.size()),
+                  "a list has one item per input; name an input to give its values: {name: [[...]]}");
     for (size_t i = 0; i < list.size(); ++i) set_input(i, py::object(list[i]));
     return;
   }

@@ -83,6 +83,18 @@ class CustomLayers(FolderCase):
         np.testing.assert_allclose(self.run_model("turn"), -2 * X)
         np.testing.assert_allclose(self.run_model("Custom", op_type="turn", by="0.5"), -(X + 0.5))
 
+    def test_an_operation_by_its_op_type_alone(self):
+        """`mxnet="tanhplus"` is the Custom layer of that name, unless something names the domain; a built-in operator is not."""
+        @graft.op(opset="acme", mxnet="tanhplus", shape=lambda x, by: x.shape)
+        def TanhPlus(x, by: float = 1.0):
+            return np.tanh(x) + by
+
+        self.core.add_extension(TanhPlus)
+        np.testing.assert_allclose(self.run_model("Custom", op_type="tanhplus", by="0.5"), -(np.tanh(X) + 0.5), rtol=1e-6)
+        np.testing.assert_allclose(self.run_model("tanhplus"), -(np.tanh(X) + 1), rtol=1e-6)
+        model = self.core.read_model(self.write("m-symbol.json", symbol("Custom", op_type="relu")))
+        self.assertEqual([u.type for u in model.report().unknown], ["relu"])
+
     def test_rules(self):
         @graft.import_rule("mxnet", "turn")
         def own(layer):

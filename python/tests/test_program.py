@@ -2,10 +2,14 @@
 import json
 import os
 import subprocess
+import sys
+import tempfile
 import unittest
 
 import numpy as np
 from support import Case
+
+import graft
 
 GRAFT = os.path.join(os.environ.get("GRAFT_BIN", "build/bin"), "graft")
 
@@ -77,6 +81,100 @@ class Program(Case):
         self.assertIn("SyntaxError", self.graft("ops", "-l", "my_ops.py", fails=True))
         self.write("my_ops.py", "x = 1\n")
         self.assertIn("defines no operation", self.graft("ops", "-l", "my_ops.py", fails=True))
+
+
+PRINTING = '''
+import logging
+import sys
+import numpy as np
+import graft
+
+print("loaded", end="")
+print()
+logging.getLogger("mine").warning("logged")
+sys.stderr.write("to stderr\\n")
+sys.stdout.buffer.write(b"bytes\\n")
+print("\\udcff and \u20ac")
+
+@graft.op(opset="acme", caffe="Warp", shape=lambda x, gain: x.shape)
+def Warp(x, gain: float = 1.0):
+    print("computing", x.shape, end="")
+    if gain == 0:
+        raise ValueError("no gain")
+    return np.sort(gain * x)
+'''
+PRINTED = '''loaded
+bytes
+\\udcff and \u20ac
+'''
+WARPED = 'input: "x" input_shape { dim: 2 }\nlayer { name: "w" type: "Warp" bottom: "x" top: "y" warp_param { gain: %d } }\n'
+
+
+class Printing(Case):
+    """What Python code prints under the program, whose streams are its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("my_ops.py", PRINTING)
+        self.write("net.prototxt", WARPED % 2)
+
+    def graft(self, *arguments, status=0, environment=None):
+        done = subprocess.run([os.path.abspath(GRAFT), *arguments, "--extensions", "my_ops.py"], cwd=self.folder,
+                              capture_output=True, text=True, env={**os.environ, **(environment or {})})
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def test_print_and_logging(self):
+        done = self.graft("run", "net.prototxt", "--seed", "1")
+        self.assertTrue(done.stdout.startswith(PRINTED), done.stdout)
+        before, after = done.stdout.index("computing (2,)"), done.stdout.index("y  f32[2]")
+        self.assertLess(before, after)
+        self.assertIn("logged\nto stderr\n", done.stderr)
+
+    def test_before_an_error(self):
+        """Both streams in one: what was printed comes before the error."""
+        self.write("net.prototxt", WARPED % 0)
+        done = subprocess.run([os.path.abspath(GRAFT), "run", "net.prototxt", "--extensions", "my_ops.py"], cwd=self.folder,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertLess(done.stdout.index("loaded"), done.stdout.index("logged"))
+        self.assertLess(done.stdout.index("computing"), done.stdout.index("no gain"))
+
+    def test_data_on_stdout_stays_data(self):
+        for command in (["run", "net.prototxt"], ["explain", "net.prototxt"], ["ops"], ["convert", "net.prototxt", "-o", "ir"]):
+            with self.subTest(command[0]):
+                done = self.graft(*command, "--json")
+                json.loads(done.stdout)
+                self.assertIn("loaded\nlogged\nto stderr\nbytes\n", done.stderr)
+
+    def test_messages_of_the_program_stay_its_own(self):
+        """The package passes messages on to logging, but not where the program prints them."""
+        self.write("net.prototxt", (WARPED % 2).replace("} }", "more: 1 } }"))
+        self.assertIn("warning: ", self.graft("run", "net.prototxt").stderr)
+        self.assertIn("info: ", self.graft("run", "net.prototxt", "--log_level", "INFO").stderr)
+
+
+class WithoutNumPy(unittest.TestCase):
+    HINT = "graft needs NumPy, which .* does not have\nhint: .* -m pip install numpy"
+
+    def test_import(self):
+        place = os.path.dirname(os.path.dirname(os.path.abspath(graft.__file__)))
+        code = "import sys; sys.modules['numpy'] = None; sys.path.insert(0, %r); import graft" % place
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertRegex(done.stderr, "ImportError: " + self.HINT)
+
+    def test_the_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, "numpy"))
+            with open(os.path.join(folder, "numpy", "__init__.py"), "w") as f:
+                f.write("raise ImportError('not here')\n")
+            with open(os.path.join(folder, "own.py"), "w") as f:
+                f.write("import graft\n")
+            done = subprocess.run([os.path.abspath(GRAFT), "ops", "--extensions", "own.py"], cwd=folder, capture_output=True, text=True,
+                                  env={**os.environ, "PYTHONPATH": folder})
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, "error: " + self.HINT)
+        self.assertNotIn("Traceback", done.stderr)
 
 
 if __name__ == "__main__":

@@ -190,6 +190,18 @@ class Requests(Case):
         np.testing.assert_array_equal(compiled(np.asfortranarray(X))[0], np.maximum(X, 0))
         np.testing.assert_array_equal(compiled([X.tolist()])[0], np.maximum(X, 0))
 
+    def test_nested_lists(self):
+        """Of numbers: the value of the only input if they are as deep as it, otherwise one item per input."""
+        compiled = self.compiled('graph (x: f32[2,2] "x") { return Negative(x) }')
+        for given in ([[1, 2], [3, 4]], ((1.0, 2), (3, 4)), [[[1, 2], [3, 4]]], [np.float32([[1, 2], [3, 4]])]):
+            np.testing.assert_array_equal(compiled(given)[0], [[-1, -2], [-3, -4]])
+        one = self.compiled('graph (x: f32[1,3] "x") { return Negative(x) }')
+        np.testing.assert_array_equal(one([[1, 2, 3]])[0], [[-1, -2, -3]])
+        with self.assertRaisesRegex(graft.Error, "(?s)expected at most 1 inputs, got 2.*one item per input"):
+            compiled([[[[1]]], [[[2]]]])
+        two = self.compiled('graph (x: f32[2] "x", y: f32[2] "y") { return Add(x, y) }')
+        np.testing.assert_array_equal(two([[1, 2], [3, 4]])[0], [4, 6])
+
     def test_a_wrong_type_or_shape_is_refused(self):
         compiled = self.compiled(RELU)
         with self.assertRaisesRegex(graft.Error, "expected a tensor of f32 for input 'data', got f64") as e:

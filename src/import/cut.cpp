@@ -58,10 +58,23 @@ class RawCut {
     if (!request_.outputs.empty()) g_.outputs = std::move(outputs);
     add_outputs();
     if (plan_.prunes) prune();
+    order_inputs();
     return std::move(effect_);
   }
 
  private:
+  // If the request lists the inputs, they have its order.
+  void order_inputs() {
+    auto listed = [](const CutInput& in) { return in.listed; };
+    if (std::none_of(request_.inputs.begin(), request_.inputs.end(), listed)) return;
+    auto place = [&](const RawValue& v) {
+      auto it = places_.find(v.name);
+      return it == places_.end() ? plan_.inputs.size() : it->second;
+    };
+    std::stable_sort(g_.inputs.begin(), g_.inputs.end(),
+                     [&](const RawValue& x, const RawValue& y) { return place(x) < place(y); });
+  }
+
   // An unused value is an input only if the request names it.
   void drop_unused() {
     std::erase_if(g_.inputs, [&](RawValue& v) {
@@ -122,6 +135,7 @@ class RawCut {
   }
 
   const std::string& name_of_value(int v) const { return a_.values[static_cast<size_t>(v)].names[0]; }
+  size_t place_of(const InputCut& c) const { return static_cast<size_t>(&c - plan_.inputs.data()); }
   const CutInput& asked(const InputCut& c) const { return request_.inputs[c.request]; }
 
   // Shapes, types and values of existing inputs.
@@ -134,6 +148,7 @@ class RawCut {
       if (in.shape) it->info.shape = *in.shape;
       if (in.type) it->info.type = *in.type;
       if (!in.value) {
+        places_.emplace(name, place_of(c));
         effect_.inputs.emplace_back(in.place, std::vector{name});
         continue;
       }
@@ -213,7 +228,9 @@ class RawCut {
         continue;
       }
       g_.inputs.push_back({value, info, {}});
+      places_.emplace(value, place_of(c));
       effect_.node_names[value] = c.name;
+      if (c.kind == InputCut::edge) effect_.other_names[value] = edge_name(a_, c);
       auto it = std::find_if(effect_.inputs.begin(), effect_.inputs.end(),
                              [&](const auto& e) { return e.first == in.place; });
       if (it == effect_.inputs.end()) it = effect_.inputs.insert(it, {in.place, {}});
@@ -297,6 +314,7 @@ class RawCut {
   Needs needs_;
   CutEffect effect_;
   std::unordered_map<std::string, Info> learnt_;
+  std::unordered_map<std::string, size_t> places_;  // of the inputs that the request names, in its order
 };
 
 }  // namespace
@@ -313,6 +331,8 @@ void name_cut_nodes(Graph& g, const CutEffect& effect) {
     if (!n.alive || (!n.is("Parameter") && !n.is("Constant"))) continue;
     for (const std::string& name : std::vector<std::string>(n.outputs[0].names)) {
       auto it = effect.node_names.find(name);
+      if (auto other = effect.other_names.find(name); other != effect.other_names.end() && n.is("Parameter"))
+        n.outputs[0].add_name(other->second);
       if (it == effect.node_names.end() || n.name == it->second) continue;
       n.name = g.unique_name(it->second);
       if (n.is("Parameter")) n.outputs[0].add_name(n.name);

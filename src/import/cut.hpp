@@ -14,7 +14,8 @@ namespace graft {
 struct CutEffect {
   // For each requested input that remains an input: the place as written and the nodes it became.
   std::vector<std::pair<std::string, std::vector<std::string>>> inputs;
-  std::map<std::string, std::string> node_names;  // of values that became inputs or constants
+  std::map<std::string, std::string> node_names;   // of values that became inputs or constants
+  std::map<std::string, std::string> other_names;  // of values that became inputs: as the request names the edge
   std::vector<std::string> warnings;
   // For each of CutRequest::more_outputs its position among the outputs; none: no such place exists.
   std::vector<std::optional<size_t>> more_outputs;

@@ -26,6 +26,7 @@ class GraphCut {
     if (!outputs.empty()) replace_results(outputs);
     add_results();
     if (plan_.prunes) prune();
+    order_inputs();
     return std::move(effect_);
   }
 
@@ -69,6 +70,7 @@ class GraphCut {
       g_[at.node].attrs["shape"] = info.shape;
       g_[at.node].attrs["element_type"] = info.type;
       add_input(in.place, g_[at.node].name);
+      places_.emplace(at.node, &c - plan_.inputs.data());
       return;
     }
     if (!in.value && (!info.shape.ranked() || info.type == DType::undefined))
@@ -91,14 +93,28 @@ class GraphCut {
     Output& o = n.outputs.emplace_back();
     o.info = in.value ? n.attrs["value"].as<Tensor>().info() : info;
     o.add_name(n.name);
+    if (c.kind == InputCut::edge && !in.value) o.add_name(edge_name(a_, c));
     if (c.kind == InputCut::value) {
       for (const std::string& t : g_.output(at).names) o.add_name(t);
       g_.output(at).names.clear();
     }
     ValueId fresh{g_.add(std::move(n)), 0};
+    places_.emplace(fresh.node, &c - plan_.inputs.data());
     if (c.kind == InputCut::edge) g_[layers_[static_cast<size_t>(c.layer)]].inputs[static_cast<size_t>(c.port)] = fresh;
     else Users(g_).replace(at, fresh), moved_[at] = fresh;
     if (c.kind == InputCut::declared) g_.erase(at.node);
+  }
+
+  // If the request lists the inputs, they have its order.
+  void order_inputs() {
+    auto listed = [](const CutInput& in) { return in.listed; };
+    if (std::none_of(request_.inputs.begin(), request_.inputs.end(), listed)) return;
+    auto place = [&](NodeId id) {
+      auto it = places_.find(id);
+      return it == places_.end() ? static_cast<ptrdiff_t>(plan_.inputs.size()) : it->second;
+    };
+    std::vector<NodeId>& all = g_.parameters();
+    std::stable_sort(all.begin(), all.end(), [&](NodeId x, NodeId y) { return place(x) < place(y); });
   }
 
   void add_input(const std::string& place, const std::string& node) {
@@ -183,6 +199,7 @@ class GraphCut {
   std::vector<ValueId> values_;
   std::vector<NodeId> layers_;
   std::map<ValueId, ValueId> moved_;
+  std::map<NodeId, ptrdiff_t> places_;  // of the inputs that the request names, in its order
   CutPlan plan_;
   Needs needs_;
   CutEffect effect_;

@@ -234,6 +234,10 @@ OutputCut output_at(const Map& map, const Place& p) {
 
 }  // namespace
 
+std::string edge_name(const Anatomy& a, const InputCut& cut) {
+  return text(cut.port, ':', a.layers[static_cast<size_t>(cut.layer)].name);
+}
+
 CutPlan plan_cut(const Anatomy& a, const CutRequest& request) {
   Map map(a);
   CutPlan plan;

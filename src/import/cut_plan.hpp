@@ -35,6 +35,9 @@ struct InputCut {
   size_t request = 0;  // index in CutRequest::inputs
   std::string name;    // of the new node; empty for declared inputs
 };
+// "0:conv2": the name of the tensor at an input of a layer, as a request and the Model Optimizer write it.
+std::string edge_name(const Anatomy& a, const InputCut& cut);
+
 struct OutputCut {
   int at = no_value;
   int layer = -1, port = 0;  // when there is no value yet

@@ -308,9 +308,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
         Layer layer(*this, raw, version, &opsets);
         bool replaced = !raw.origin().stands_for.empty();
         const LayerMapping* mapping = replaced || raw.is_operation ? nullptr : state_.options.mapping.get();
-        std::string python = python_class(raw);  // goes first, since it is more specific
-        const MappedLayer* mapped = mapping && !python.empty() ? mapping->find(python) : nullptr;
-        if (mapping && !mapped) mapped = mapping->find(raw.type);
+        const MappedLayer* mapped = mapping ? mapped_layer(*mapping, raw) : nullptr;
         const RuleDef* rule = mapped ? nullptr : rule_for(state_.registry, state_.model.framework, raw, version);
         // The mapping file, extensions, then the model's own functions, then the built-in rules.
         if (!mapped && !replaced && !raw.is_operation && (!rule || rule->source->built_in())) {

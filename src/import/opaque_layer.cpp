@@ -37,6 +37,9 @@ NodeId Layer::add_operation(Node node, const std::vector<Info>& outputs) {
   }
   node.type = op->name(), node.opset = op->opset();
   parse_texts(node.attrs, *op);
+  // A library may have no shape function for its operation; it then takes these shapes as it takes those of an IR.
+  if (op->has(GRAFT_OP_WEAK))
+    for (const Info& i : outputs) node.outputs.push_back({i, {}, i.shape});
   NodeId id = scope_.add(std::move(node));
   made_.push_back(id);
   const std::vector<Output>& made = scope_.graph[id].outputs;

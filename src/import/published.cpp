@@ -20,11 +20,12 @@ constexpr std::string_view constants =
     "constants of the graph, such as the number of proposals, are imported as they are";
 constexpr PublishedReplacement table[] = {
     {"AutomlEfficientDet", not_needed, postprocessing},
+    {"DetectionOutput", PublishedReplacement::detections, ""},  // our own, for a model that no published file is for
     {"ONNXMaskRCNNReplacement", not_needed, "the operations of the ONNX graph are imported as they are"},
     {"ONNXPersonDetectionCrossroadReplacement", not_needed,
      "the operations of the ONNX graph are imported as they are"},
     {"ObjectDetectionAPIConstValueOverride", not_needed, constants},
-    {"ObjectDetectionAPIDetectionOutputReplacement", not_needed, postprocessing},
+    {"ObjectDetectionAPIDetectionOutputReplacement", PublishedReplacement::detections, postprocessing},
     {"ObjectDetectionAPIMaskRCNNROIPoolingSecondReplacement", not_needed, pooling},
     {"ObjectDetectionAPIMaskRCNNSigmoidReplacement", not_needed, "the masks are the output of the graph as it is"},
     {"ObjectDetectionAPIOutputReplacement", not_needed,
@@ -33,7 +34,7 @@ constexpr PublishedReplacement table[] = {
     {"ObjectDetectionAPIPreprocessor2Replacement", not_needed, preprocessing},
     {"ObjectDetectionAPIPreprocessorReplacement", not_needed, preprocessing},
     {"ObjectDetectionAPIProposalReplacement", not_needed, "the proposals of the graph are imported as they are"},
-    {"ObjectDetectionAPISSDPostprocessorReplacement", not_needed, postprocessing},
+    {"ObjectDetectionAPISSDPostprocessorReplacement", PublishedReplacement::detections, postprocessing},
     {"RetinaNetFilteredDetectionsReplacement", not_needed, postprocessing},
     {"SSDToolboxDetectionOutput", not_needed, postprocessing},
     {"TFYOLO", regions, ""},

@@ -11,11 +11,13 @@ namespace graft {
 struct PublishedReplacement {
   enum Kind {
     not_needed,  // the importer does the work by itself
-    regions      // RegionYolo layers become the outputs of the model
+    regions,     // RegionYolo layers become the outputs of the model
+    detections   // the outputs become one of the form [1,1,N,7] if they are those of the Object Detection API
   };
   std::string_view id;
   Kind kind;
-  std::string_view reason;  // completes "replacement 'x' is not needed: "
+  std::string_view reason;  // completes "replacement 'x' is not needed: "; of detections, for models without
+                            // such outputs; empty: these are an error
 };
 std::span<const PublishedReplacement> published_replacements();
 const PublishedReplacement* find_published(std::string_view id);

@@ -1,10 +1,13 @@
 #include "import/raw_edit.hpp"
 
+#include <graft/abi_raw_flags.h>
+
 #include <algorithm>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "import/calls.hpp"
+#include "import/stub.hpp"
 #include "schema/new_node.hpp"
 
 namespace graft {
@@ -17,8 +20,9 @@ void list_strings(const std::vector<std::string>& from, std::vector<graft_str>& 
 
 }  // namespace
 
-RawEdit::RawEdit(RawModel& model, const ReplacementConfig* replacements, std::vector<bool>& taken, const Limits& limits)
-    : model_(model), graph_(model.graph), config_(replacements), taken_(&taken), limits_(limits) {
+RawEdit::RawEdit(RawModel& model, const ReplacementConfig* replacements, std::vector<bool>& taken, const Limits& limits,
+                 const LayerMapping* mapping)
+    : model_(model), graph_(model.graph), config_(replacements), mapping_(mapping), taken_(&taken), limits_(limits) {
   enter_layers();
 }
 
@@ -105,7 +109,7 @@ graft_raw_layer RawEdit::layer(graft_layer id) {
   list_strings(n.outputs, e.outputs);
   graft_raw_layer out{};
   out.size = sizeof out;
-  out.flags = n.is_operation ? GRAFT_RAW_OPERATION : 0;
+  out.flags = n.is_operation ? GRAFT_RAW_OPERATION : mapping_ && mapped_layer(*mapping_, n) ? GRAFT_RAW_MAPPED : 0;
   out.name = str(n.name), out.type = str(n.type), out.domain = str(n.domain);
   out.inputs = e.inputs.data(), out.input_count = e.inputs.size();
   out.outputs = e.outputs.data(), out.output_count = e.outputs.size();

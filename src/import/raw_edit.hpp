@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "import/field_value.hpp"
+#include "import/mapping.hpp"
 #include "import/replace_config.hpp"
 #include "readers/raw.hpp"
 #include "schema/raw_host.hpp"
@@ -17,7 +18,8 @@ std::string raw_title(const RawNode& layer);
 class RawEdit final : public graft_raw_model {
  public:
   // Takes the layers out of the model until `finish`. `taken` has an entry per replacement.
-  RawEdit(RawModel& model, const ReplacementConfig* replacements, std::vector<bool>& taken, const Limits& limits);
+  RawEdit(RawModel& model, const ReplacementConfig* replacements, std::vector<bool>& taken, const Limits& limits,
+          const LayerMapping* mapping = nullptr);
   // A sub-graph, which cannot be changed.
   RawEdit(RawModel& model, RawGraph& body, const Limits& limits);
 
@@ -92,6 +94,7 @@ class RawEdit final : public graft_raw_model {
   RawModel& model_;
   RawGraph& graph_;
   const ReplacementConfig* config_ = nullptr;
+  const LayerMapping* mapping_ = nullptr;
   std::vector<bool>* taken_ = nullptr;
   const Limits& limits_;
   bool read_only_ = false, other_ = false;

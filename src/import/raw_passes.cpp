@@ -21,7 +21,7 @@ bool applies(const graft_raw_pass& pass, const std::string& framework) {
 RawPassEffect run(RawModel& model, const RawPassDef& def, const RawPassOptions& options, std::vector<bool>& taken) {
   RawPassEffect effect{std::string(view(def.record->name)), def.source->name, {}, {}, {}, {}};
   effect.layers_before = model.graph.nodes.size();
-  RawEdit edit(model, options.replacements, taken, options.limits);
+  RawEdit edit(model, options.replacements, taken, options.limits, options.mapping);
   check_callback(def.record->apply(&edit, def.record->user));
   RawEdit::Changes changes = edit.changes();
   std::vector<std::string> names = edit.new_names();

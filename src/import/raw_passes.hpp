@@ -3,6 +3,7 @@
 
 #include <graft/report.hpp>
 
+#include "import/mapping.hpp"
 #include "import/replace_config.hpp"
 #include "readers/raw.hpp"
 #include "schema/registry.hpp"
@@ -14,6 +15,7 @@ struct RawPassOptions {
   const ReplacementConfig* replacements = nullptr;  // for passes to handle
   std::vector<std::string> disabled;                // by name; "all" for all passes
   Limits limits;
+  const LayerMapping* mapping = nullptr;  // whose layers passes are told of
 };
 
 // Runs the passes for the model's framework, in the order of registration, and verifies the model after each one that

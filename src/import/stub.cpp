@@ -45,6 +45,8 @@ bool matches(const graft_rule& rule, const RawNode& layer, int64_t version) {
   return true;
 }
 
+constexpr std::string_view mxnet_custom = "Custom";  // the domain of layers whose operator is Custom
+
 const RuleDef* first_rule(const Registry& registry, std::string_view framework, const RawNode& layer,
                           std::string_view type, int64_t version) {
   for (const RuleDef& r : registry.rules(framework, layer.domain, type))
@@ -181,12 +183,24 @@ std::string python_class(const RawNode& raw) {
   return m && l && *l == raw.type ? text(*m, '.', *l) : std::string();
 }
 
+const MappedLayer* mapped_layer(const LayerMapping& mapping, const RawNode& raw) {
+  if (raw.is_operation || !raw.origin().stands_for.empty()) return nullptr;
+  std::string python = python_class(raw);  // goes first, since it is more specific
+  const MappedLayer* found = python.empty() ? nullptr : mapping.find(python);
+  return found ? found : mapping.find(raw.type);
+}
+
 const RuleDef* rule_for(const Registry& registry, std::string_view framework, const RawNode& layer, int64_t version) {
   if (layer.is_operation) return nullptr;
   if (!layer.origin().stands_for.empty()) framework = "replacement";
   std::string python = python_class(layer);  // goes first, since it is more specific
   const RuleDef* rule = python.empty() ? nullptr : first_rule(registry, framework, layer, python, version);
-  return rule ? rule : first_rule(registry, framework, layer, layer.type, version);
+  if (!rule) rule = first_rule(registry, framework, layer, layer.type, version);
+  if (rule || framework != "mxnet" || layer.domain != mxnet_custom) return rule;
+  // An extension may name a Custom layer by its op_type alone; a built-in rule of that name is for another operator.
+  for (const RuleDef& r : registry.rules(framework, "", layer.type))
+    if (!r.source->built_in() && matches(*r.record, layer, version)) return &r;
+  return nullptr;
 }
 
 Attributes plain_attributes(const RawNode& layer) {

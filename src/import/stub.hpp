@@ -3,6 +3,7 @@
 #pragma once
 
 #include "import/importer.hpp"
+#include "import/mapping.hpp"
 #include "readers/raw.hpp"
 
 namespace graft {
@@ -31,6 +32,8 @@ const RuleDef* rule_for(const Registry& registry, std::string_view framework, co
 
 // "module.Class" of a Caffe layer in Python, which goes by its class alone too; empty: it is none.
 std::string python_class(const RawNode& raw);
+// The entry of a mapping file for a layer of the file; null: none. That of a Python layer's class goes first.
+const MappedLayer* mapped_layer(const LayerMapping& mapping, const RawNode& raw);
 
 // What a node shows of a stub: the fields with a plain value that XML can express.
 Attributes plain_attributes(const RawNode& layer);

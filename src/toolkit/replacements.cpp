@@ -3,6 +3,7 @@
 
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "import/detections.hpp"
 #include "import/mapping.hpp"
 #include "import/published.hpp"
 #include "import/raw_passes.hpp"
@@ -53,13 +54,27 @@ bool is_taken(const Replacement& r, const Registry& registry, const std::vector<
 // says so; others are marked.
 std::shared_ptr<const ReplacementConfig> without_published(const ReplacementConfig& all, const Registry& registry,
                                                            std::vector<ReplacementOutcome>& removed,
-                                                           std::vector<std::string>& notes) {
+                                                           std::vector<std::string>& notes, RawModel& model) {
   std::vector<PassInfo> passes = list_passes(registry);
   auto out = std::make_shared<ReplacementConfig>();
   out->file = all.file;
   for (const Replacement& r : all.entries) {
     const PublishedReplacement* p = is_taken(r, registry, passes) ? nullptr : find_published(r.id);
-    if (p && p->kind == PublishedReplacement::not_needed) {
+    bool detections = p && p->kind == PublishedReplacement::detections;
+    if (detections)
+      if (auto match = append_detections(model, text("replacement '", r.id, "' of ", all.file))) {
+        removed.push_back({r.id, r.kind, {}, {*match}, {}, {}, {}});
+        notes.push_back(text("replacement '", r.id, "' of ", all.file, ": the outputs ", join(match->inputs, ", "),
+                             " become one output '", match->outputs[0], "' of the form [1,1,N,7]"));
+        continue;
+      }
+    if (detections && p->reason.empty())
+      throw Error(
+          ErrorKind::user,
+          text("replacement '", r.id, "' of ", all.file, ": the model does not have outputs that it could join"),
+          "expected detection_boxes, detection_classes, detection_scores and num_detections of a TensorFlow model, "
+          "or an output of MultiBoxDetection of an MXNet model");
+    if (detections || (p && p->kind == PublishedReplacement::not_needed)) {
       removed.push_back({r.id, r.kind, {}, {}, {}, {}, std::string(p->reason)});
       notes.push_back(text("replacement '", r.id, "' of ", all.file, " is not needed: ", p->reason));
       continue;
@@ -119,11 +134,12 @@ Imported import_taught(RawModel raw, const Registry& registry, const ImportOptio
   ImportOptions asked = options;
   const ReplacementConfig* config = options.replacements.get();
   std::vector<bool> taken(config ? config->entries.size() : 0);
-  RawPassOptions passes{false, config, options.disabled_passes, options.limits};
+  RawPassOptions passes{false, config, options.disabled_passes, options.limits, options.mapping.get()};
   taught.raw_passes = run_raw_passes(raw, registry, passes, taken);
   if (config) asked.replacements = remaining(*config, taken);
   std::vector<ReplacementOutcome> removed;
-  if (asked.replacements) asked.replacements = without_published(*asked.replacements, registry, removed, taught.notes);
+  if (asked.replacements)
+    asked.replacements = without_published(*asked.replacements, registry, removed, taught.notes, raw);
   if (asked.replacements && asked.allow_unmatched)
     asked.replacements = usable(*asked.replacements, registry, taught.warnings);
   take_over(prepare(raw, asked), asked, taught);
@@ -144,7 +160,7 @@ std::vector<ReplacementOutcome> try_replacements(const Registry& registry, const
   ImportOptions asked = options;
   std::vector<ReplacementOutcome> out;
   std::vector<std::string> notes;
-  asked.replacements = without_published(*options.replacements, registry, out, notes);
+  asked.replacements = without_published(*options.replacements, registry, out, notes, raw);
   for (ReplacementOutcome& o : prepare(raw, asked)) out.push_back(std::move(o));
   return out;
 }

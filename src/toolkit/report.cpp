@@ -63,19 +63,33 @@ std::string unknown_text(const UnknownType& u, const std::string& command) {
   return out + text("\n    scaffold    graft new ", quoted_for_shell(u.type), command, "\n");
 }
 
-std::string problems_text(const Report& report) {
+// Where the report of unknown layers is explained; tests/cli/test_faq.py holds the place against the document.
+constexpr const char* unknown_page =
+    "docs/guide/troubleshooting.md#unknown-layers (questions 24, 45 and 86 of the Model Optimizer FAQ)";
+
+std::string problems_text(const std::vector<Problem>& problems) {
   constexpr size_t most = 20;
-  std::string out = text(report.problems.size(), report.problems.size() == 1 ? " layer is" : " layers are",
-                         " known but cannot be imported\n");
-  for (size_t i = 0; i < report.problems.size() && i < most; ++i) {
-    const Problem& p = report.problems[i];
+  std::string out =
+      text(problems.size(), problems.size() == 1 ? " layer is" : " layers are", " known but cannot be imported\n");
+  for (size_t i = 0; i < problems.size() && i < most; ++i) {
+    const Problem& p = problems[i];
     out += text("\n  '", p.layer, "' (", p.type, "): ", p.error.message(),
                 p.after.empty() ? "" : text("; depends on the unknown layer '", p.after, "'"), "\n");
     for (const std::string& c : p.error.context()) out += text("    while ", c, "\n");
     if (!p.error.hint().empty()) out += text("    hint: ", p.error.hint(), "\n");
   }
-  if (report.problems.size() > most) out += text("\n  and ", report.problems.size() - most, " more\n");
+  if (problems.size() > most) out += text("\n  and ", problems.size() - most, " more\n");
   return out;
+}
+
+// Layers that could only not be imported because an unknown one determines their inputs.
+std::string behind_text(const std::vector<Problem>& behind) {
+  constexpr size_t most = 8;
+  std::string out = text("\n", behind.size(), behind.size() == 1 ? " layer depends" : " layers depend",
+                         " on these and cannot be imported before: ");
+  for (size_t i = 0; i < behind.size() && i < most; ++i)
+    out += text(i ? ", '" : "'", on_one_line(behind[i].layer), "' (", on_one_line(behind[i].type), ")");
+  return out + (behind.size() > most ? text(" and ", behind.size() - most, " more\n") : "\n");
 }
 
 // An IR stores every attribute as a string; without a schema its kind has to be guessed from the string.
@@ -130,9 +144,12 @@ std::string Report::to_text() const {
     out += text(unknown.size(), unknown.size() == 1 ? " layer type is" : " layer types are", " unknown (", count,
                 " of ", layers, layers == 1 ? " layer" : " layers", ")\n");
     for (const UnknownType& u : unknown) out += unknown_text(u, command);
-    out += text("\nAll at once: graft new", command, "\n");
   }
-  if (!problems.empty()) out += text(out.empty() ? "" : "\n", problems_text(*this));
+  std::vector<Problem> own, behind;
+  for (const Problem& p : problems) (unknown.empty() || p.after.empty() ? own : behind).push_back(p);
+  if (!behind.empty()) out += behind_text(behind);
+  if (!unknown.empty()) out += text("\nAll at once: graft new", command, "\nSee ", unknown_page, "\n");
+  if (!own.empty()) out += text(out.empty() ? "" : "\n", problems_text(own));
   return out;
 }
 

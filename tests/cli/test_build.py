@@ -63,6 +63,38 @@ class BuildCase(ExtgenCase):
             self.assertAlmostEqual(a, b, delta=1e-5 * max(1, abs(b)))
 
 
+PAIR = {"folder/ops/pair.py": """
+from mo.ops.op import Op
+
+
+class Pair(Op):
+    op = 'Pair'
+
+    def __init__(self, graph, attrs):
+        super().__init__(graph, {'type': self.op, 'op': self.op, 'in_ports_count': 2, 'out_ports_count': 1, 'infer': Pair.infer}, attrs)
+
+    def supported_attrs(self):
+        return ['gain']
+
+    @staticmethod
+    def infer(node):
+        node.out_port(0).data.set_shape([1, node.in_port(0).data.get_shape()[1] - 2])
+""", "folder/front/caffe/pair_ext.py": """
+from mo.front.extractor import FrontExtractorOp
+from ...ops.pair import Pair
+
+
+class PairExtractor(FrontExtractorOp):
+    op = 'Pair'
+    enabled = True
+
+    @classmethod
+    def extract(cls, node):
+        Pair.update_node_stat(node, {'gain': node.pb.pair_param.gain})
+        return cls.enabled
+"""}
+
+
 class CpuExtensions(BuildCase):
     def test_the_tutorial(self):
         """Its answers and its edits, also those of CMakeLists.txt; built as it says, in a folder `build`."""
@@ -100,6 +132,23 @@ class CpuExtensions(BuildCase):
             want = [-2.5 * v for v in (0.5, -1, 2, 0, 3, -2)]
             self.gives(want, "ir/m-symbol.xml", "--extensions", cpu)
             self.gives(want, "m-symbol.json", "--extensions", op + "/user_mo_extensions," + cpu)
+
+    def test_shapes_of_the_folder_in_a_direct_run(self):
+        """The library has no shape function, and the operation two inputs: `infer` of the folder's class says the shape."""
+        self.made("new", "--ie-cpu-ext", "--output_dir=two", answers=["Pair", "gain float", "q", "n"])
+        cpu = "two/user_ie_extensions/cpu"
+        self.implement(cpu + "/ext_pair.cpp", """        const float* x = inputs[0]->cbuffer().as<const float*>();
+        const float* z = inputs[1]->cbuffer().as<const float*>();
+        float* y = outputs[0]->buffer().as<float*>();
+        for (size_t i = 0; i < outputs[0]->size(); i++) y[i] = gain_ * (x[i] + z[i]);
+        return OK;
+""")
+        for path, text in PAIR.items():
+            os.makedirs(os.path.dirname(self.path(path)), exist_ok=True)
+            self.write(path, text)
+        self.write("net.prototxt", 'input: "x" input_shape { dim: 1 dim: 6 }\nlayer { name: "n" type: "Power" bottom: "x" top: "n" power_param { scale: -3 } }\n'
+                   'layer { name: "p" type: "Pair" bottom: "x" bottom: "n" top: "y" pair_param { gain: 2 } }')
+        self.gives([-4 * v for v in (0.5, -1, 2, 0)], "net.prototxt", "--extensions", "folder," + cpu, dims=(1, 6))
 
     def test_before_the_edits(self):
         self.from_config(ie_op={"op": "Cosh", "plugin": "cpu"})

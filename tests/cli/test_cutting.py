@@ -4,6 +4,8 @@
   tests/cli/test_cutting.py --build build [unittest arguments]
 """
 import os
+import re
+import shutil
 import struct
 
 from harness import graft, main, onnx, read_npy, save
@@ -124,6 +126,21 @@ class Inputs(ConvertCase):
     def test_a_port_of_a_layer_with_several_inputs(self):
         r = self.convert(*self.net(), "--input", "0:sum[1 2 1 2],1:sum[1 2 1 2]")
         self.assertEqual(self.names(r), ["sum/placeholder_port_0", "sum/placeholder_port_1"])
+
+    def test_inputs_have_the_order_of_the_request_and_the_names_of_mo(self):
+        """The tensor at a port is called PORT:LAYER, as the request writes it. The same for a framework's model and an IR."""
+        converted = self.convert(*self.net())
+        for kind in ("xml", "bin"):
+            shutil.copy(converted[kind], self.path("whole." + kind))
+        for files in (self.net(), [self.path("whole.xml")]):
+            for request, names in (("1:sum[1 2 1 2],data[1 3 1 2]", ["sum/placeholder_port_1", "data"]),
+                                   ("data[1 3 1 2],1:sum[1 2 1 2]", ["data", "sum/placeholder_port_1"])):
+                r = self.convert(*files, "--input", request)
+                self.assertEqual(self.names(r), names)
+                with open(r["xml"]) as f:
+                    text = f.read()
+                self.assertEqual(re.findall('name="([^"]*)" type="Parameter"', text), names)
+                self.assertRegex(text, 'names="([^"]*,)?1:sum[,"]')
 
     def test_shapes_types_and_both_spellings(self):
         self.assertEqual(self.convert(*self.net(), "--input", "data[2 3 4 5]{f32}")["inputs"][0]["shape"], [2, 3, 4, 5])
@@ -396,7 +413,7 @@ class Explaining(ConvertCase):
     def test_a_part_can_be_explained(self):
         r = graft("explain", *self.net(NET + UNKNOWN), "--input", "relu1[1 2 1 2]", "--output", "mid")
         self.assertEqual(r.status, 0, r.all)
-        self.assertIn("relu1/placeholder_port_0", r.out)
+        self.assertIn("input   0:relu1  ", r.out)
         self.assertNotIn("Frobnicate", r.out)
 
     def test_a_written_ir_can_be_cut(self):

@@ -127,6 +127,19 @@ class WrongInput(ExtgenCase):
             self.assertIn(message, r.stderr)
         self.assertIn("hint: did you mean --mo-op?", self.extgen("new", "--mo-op2").stderr)
 
+    def test_check_of_a_folder_passes_over_other_xml(self):
+        """An IR and a mapping file are no kernels; a broken kernel file is an error."""
+        self.made("new", "--ie-gpu-ext", "-o", "out", answers=["Twist", "q", "n"])
+        self.write("out/model.xml", '<?xml version="1.0"?>\n<!-- <CustomLayer> -->\n<net name="m" version="11"><layers/></net>')
+        self.write("out/CustomLayersMapping.xml", "<CustomLayersMapping/>")
+        r = self.extgen("check", "out")
+        self.assertEqual((r.returncode, len(r.stdout.splitlines())), (0, 1), r.all)
+        self.assertIn("Twist", r.stdout)
+        self.write("out/broken.xml", "<CustomLayr/>")
+        self.assertEqual(self.extgen("check", "out").returncode, 2)
+        os.remove(self.path("out/broken.xml"))
+        self.assertEqual(self.extgen("check", "out/model.xml").returncode, 2)
+
     def test_output_dir_is_a_file(self):
         self.write("taken", "")
         for folder in ("taken", "taken/below"):

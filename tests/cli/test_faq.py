@@ -126,6 +126,21 @@ class Faq(Case):
                 self.assertTrue(r.err.startswith("error: "), r.err)
                 self.assertNotIn("internal", r.err)
 
+    def test_the_report_of_unknown_layers_names_its_page(self):
+        """The page, its section and the numbers exist; what depends on an unknown layer is not called a problem of its own."""
+        m = self.write("m.prototxt", INPUT + 'layer { name: "w" type: "Warp" bottom: "data" top: "w" }\n'
+                       'layer { name: "f" type: "Flatten" bottom: "w" top: "f" }\nlayer { name: "i" type: "InnerProduct" bottom: "f" top: "i" inner_product_param { num_output: 2 } }')
+        r = graft("convert", m, "-o", self.path("ir"))
+        self.assertEqual(r.status, 2, r.all)
+        self.assertNotIn("known but cannot be imported", r.err)
+        self.assertIn("'i' (InnerProduct)", r.err)
+        page, section, numbers = re.search(r"^See (docs/\S+)#(\S+) \(questions (.*) of the Model Optimizer FAQ\)$", r.err, re.M).groups()
+        with open(os.path.join(ROOT, page)) as f:
+            text = f.read()
+        self.assertIn(section, [h.strip().lower().replace(" ", "-") for h in re.findall("^#+ (.*)$", text, re.M)])
+        listed = {int(n) for row in re.findall(r"^\| ([\d, ]+) \|", text, re.M) for n in row.split(",")}
+        self.assertLessEqual({int(n) for n in re.findall(r"\d+", numbers)}, listed)
+
     def test_halves_that_are_too_large_are_told(self):
         self.say_losses(76, "1e6", "too large for f16")
         self.say_losses(77, "1e-12", "too small for f16")

@@ -14,7 +14,7 @@ from .folder import Folder
 from .phases import import_kept, import_layer, run_front, run_late
 from .raw_graph import CUSTOM, DOMAIN
 
-__all__ = ["FolderError", "load"]
+__all__ = ["FolderError", "definitions", "load"]
 
 
 def _types(folder: Folder, framework: str) -> "list[str]":
@@ -31,11 +31,15 @@ def _types(folder: Folder, framework: str) -> "list[str]":
 
 def load(path: str) -> "list[Any]":
     """The definitions of a folder: raw passes, import rules, and passes over the imported graph."""
+    return definitions(Folder(path))
+
+
+def definitions(folder: Folder) -> "list[Any]":
+    """The same of a folder that is loaded."""
     from ..graph_pass import GraphPassDefinition
     from ..importing import ImportRuleDefinition
     from ..raw import RawPassDefinition
 
-    folder = Folder(path)
     made: "list[Any]" = []
     for framework in folder.fronts:
         types = [(kind, "") for kind in _types(folder, framework)]

@@ -241,7 +241,7 @@ def _row(node: Node) -> Any:
     """The line of the table that a node goes by: that of its class, or of its `op`.
 
     A class of the folder with the name of a built-in one goes by the table if it says that it is the standard operation,
-    or an internal one.
+    or an internal one, or if it is a copy of the Model Optimizer's own: the same class and operation in a file of that name.
     """
     cls = node.soft_get("op_class", None)
     if isinstance(cls, type) and issubclass(cls, TableOp) and cls in _BUILTIN:
@@ -250,7 +250,12 @@ def _row(node: Node) -> Any:
     if found is None or found.row is None:
         return None
     standard = str(node.soft_get("version", "")).startswith("opset") or not node.soft_get("type", None)
-    return found.row if cls is None or standard else None
+    return found.row if cls is None or standard or _is_copy(cls) else None
+
+
+def _is_copy(cls: Any) -> bool:
+    own = BUILTIN.get(f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}") if isinstance(cls, type) else None
+    return own is not None and own.op == getattr(cls, "op", None)
 
 
 _BUILTIN = set(BUILTIN.values())

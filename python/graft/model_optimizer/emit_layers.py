@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .emit import Builder, emitter
+from .builtin import BY_OP
+from .emit import Builder, emitter, table_attributes
 from .errors import Error
 from .node import Node
 
@@ -306,8 +307,32 @@ def _per_channel(b: Builder, value: Any, rank: int, axis: int = 1) -> Any:
 def _scale_shift(b: Builder, node: Node) -> Any:
     x, rank = b.inputs[0], b.rank(b.inputs[0])
     axis = int(node.soft_get("axis", 1)) % max(rank, 1)
-    out = b.op("Multiply", [x, _per_channel(b, b.inputs[1], rank, axis)]) if b.has(1) else x
-    return b.op("Add", [out, _per_channel(b, b.inputs[2], rank, axis)]) if b.has(2) else out
+    out = b.op("Multiply", [x, _from_axis(b, b.inputs[1], rank, axis)]) if b.has(1) else x
+    return b.op("Add", [out, _from_axis(b, b.inputs[2], rank, axis)]) if b.has(2) else out
+
+
+def _from_axis(b: Builder, value: Any, rank: int, axis: int) -> Any:
+    """A vector along an axis; or dimensions that begin at the axis, as Caffe's Scale has them."""
+    dims = b.shape(value)
+    if dims is None or len(dims) < 2:
+        return _per_channel(b, value, rank, axis)
+    rest = rank - axis - len(dims)
+    if rest < 0:
+        raise Error(f"expected at most {rank - axis} dimensions from axis {axis} on, got {len(dims)}")
+    return value if rest == 0 else b.op("Unsqueeze", [value, b.ints(range(len(dims), len(dims) + rest))])
+
+
+@emitter("PriorBox", "PriorBoxClustered")
+def _prior_box(b: Builder, node: Node) -> Any:
+    """The framework's layer has the feature map and the image as inputs; the operation takes their sizes."""
+    attributes = table_attributes(node, BY_OP[b.base_op].row)
+    for name in ("img_size", "img_h", "img_w", *(("step_h", "step_w") if b.base_op == "PriorBox" else ())):
+        attributes.pop(name, None)
+    if b.rank(b.inputs[0]) == 1:
+        return b.op(b.base_op, b.inputs[:2], attributes)
+    sizes = [b.op("Slice", [b.op("ShapeOf", [x], {"output_type": "i64"}, "opset3"), b.ints([2]), b.ints([4]), b.ints([1])], {}, "opset8")
+             for x in b.inputs[:2]]
+    return b.op("Unsqueeze", [b.op(b.base_op, sizes, attributes), b.ints([0])])
 
 
 def _mvn(b: Builder, x: Any, axes: "list[int]", variance: bool, eps: float, mode: str) -> Any:

@@ -220,7 +220,7 @@ def _crop(b: Builder, node: Node) -> Any:
     shape = b.shape(b.inputs[0]) or ()
     if b.has(1):
         reference = b.shape(b.inputs[1]) or ()
-        offset = [int(o) for o in np.ravel(node.soft_get("offset", 0))]
+        offset = [int(o) for o in np.ravel(node.soft_get("offset", 0))] or [0]
         if len(axes) == 1 and np.ndim(node.axis) == 0:
             axes = list(range(axes[0], len(shape)))
         begin = offset * len(axes) if len(offset) == 1 else offset

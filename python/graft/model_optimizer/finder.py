@@ -51,13 +51,23 @@ class _Served(importlib.abc.Loader):
 
 
 class _Alias(importlib.abc.Loader):
-    """A file of the folder that is imported under a prefix of the Model Optimizer."""
+    """A file of the folder that is imported under a prefix of the Model Optimizer.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    `names` are used instead if the file does the host's work, and needs parts of the Model Optimizer that are not here.
+    """
+
+    def __init__(self, name: str, names: "dict[str, Any] | None") -> None:
+        self.name, self.names = name, names
 
     def create_module(self, spec: Any) -> types.ModuleType:
-        return importlib.import_module(self.name)
+        try:
+            return importlib.import_module(self.name)
+        except ImportError:
+            if self.names is None:
+                raise
+        made = types.ModuleType(spec.name)
+        made.__dict__.update(self.names)
+        return made
 
     def exec_module(self, module: types.ModuleType) -> None:
         return
@@ -95,14 +105,17 @@ class Imports(importlib.abc.MetaPathFinder):
         if below is None:
             return None
         names = names_of(below)
-        if names is not None:
-            return self._serve(fullname, names)
         file, folder = self._file(below)
+        # Published files name each other as modules of `extensions`: those are the folder's own where it has them. `mo` is
+        # the Model Optimizer itself.
+        own = file is not None and folder is None and not fullname.startswith("mo.")
+        if names is not None and not own:
+            return self._serve(fullname, names)
         if file is None and folder is None:
             return None
         if folder is not None:
             return self._serve(fullname, {})
-        spec = importlib.machinery.ModuleSpec(fullname, _Alias(f"{self.package}.{below}"))
+        spec = importlib.machinery.ModuleSpec(fullname, _Alias(f"{self.package}.{below}", names))
         return spec
 
     def _own(self, fullname: str) -> Any:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 import traceback
 from typing import Any
 
+from ..errors import Error as HostError
 from .builtin import BUILTIN
 from .errors import Error, FolderError
 from .extractor import CaffePythonFrontExtractorOp, FrontExtractorOp, MXNetCustomFrontExtractorOp
@@ -14,18 +16,36 @@ from .finder import Imports, module_path
 from .modules import names_of
 from .op import Op
 from .order import is_enabled, ordered
+from .published import FILES
 from .replacement import (Anchor, BackReplacementPattern, FrontReplacementFromConfigFileGeneral,
                           FrontReplacementFromConfigFileSubGraph, FrontReplacementOp, MiddleReplacementPattern,
                           ReplacementPattern)
 
 __all__ = ["Folder", "FRAMEWORKS"]
 
+log = logging.getLogger("graft.model_optimizer")
 FRAMEWORKS = {"caffe": "caffe", "tf": "tensorflow", "mxnet": "mxnet", "kaldi": "kaldi", "onnx": "onnx"}
 _PARTS = ("ops", "front", "middle", "back")
 _BASES = (ReplacementPattern, MiddleReplacementPattern, BackReplacementPattern, Anchor, object)
 _ABSTRACT = {FrontExtractorOp, CaffePythonFrontExtractorOp, MXNetCustomFrontExtractorOp, Op, ReplacementPattern,
              Anchor,
              *BUILTIN.values()}
+
+
+_titles: "dict[str, str]" = {}  # title -> folder
+
+
+def _title_of(path: str) -> str:
+    """The name of a folder in reports and of its passes: the last part of its path, and more of it if another folder has
+    that name, as those of the generator have."""
+    parts = [p for p in path.split(os.sep) if p]
+    for count in range(1, len(parts) + 1):
+        title = "/".join(parts[-count:])
+        if not os.path.isdir(_titles.get(title, "")):
+            _titles[title] = path
+        if _titles[title] == path:
+            return title
+    return path
 
 
 def _files(path: str) -> "list[tuple[str, str | None]]":
@@ -40,6 +60,16 @@ def _files(path: str) -> "list[tuple[str, str | None]]":
             if entry.endswith(".py") and entry != "__init__.py":
                 found.append((f"{place}.{entry[:-3]}", framework))
     return found
+
+
+def _is_model_optimizer(path: str) -> bool:
+    """Whether a folder is that of the Model Optimizer itself, into which older guides put files of users."""
+    return any(os.path.isfile(os.path.join(path, part, "pass_separator.py")) for part in ("front", "middle", "back"))
+
+
+def _is_published(dotted: str) -> bool:
+    place, _, name = dotted.rpartition(".")
+    return names_of(dotted) is not None or name in FILES.get(place, "").split()
 
 
 class Front:
@@ -57,14 +87,15 @@ class Front:
 class Folder:
     """A loaded folder: operations by name, and extractors and transformations by framework."""
 
-    def __init__(self, path: str, only: "tuple[str, str | None] | None" = None) -> None:
+    def __init__(self, path: str, only: "list[tuple[str, str | None]] | None" = None) -> None:
         self.path = os.path.abspath(path)
         self._only = only
-        self.name = os.path.basename(self.path.rstrip(os.sep))
+        self.name = _title_of(self.path)
         self.ops: "dict[str, Any]" = {}
         self.fronts = {framework: Front() for framework in FRAMEWORKS.values()}
         self.late: "list[Any]" = []  # middle and back transformations
         self.where: "dict[Any, str]" = {}
+        self.left_out = 0  # files of the Model Optimizer itself
         self._check_layout(path)
         self.imports = Imports(self.path)
         known = dict(Op.registered_ops), list(Op.excluded_classes), dict(CaffePythonFrontExtractorOp.registered_ops)
@@ -81,14 +112,19 @@ class Folder:
                 CaffePythonFrontExtractorOp.registered_ops.clear()
                 CaffePythonFrontExtractorOp.registered_ops.update(known[2])
         fronts = self.fronts.values()
-        if only is None and not self.ops and not self.late and not any(f.anything() for f in fronts):
+        if only is None and not self.left_out and not self.ops and not self.late and not any(f.anything() for f in fronts):
             raise FolderError(f"'{self.path}' defines no operation, extractor or transformation",
                               "classes are registered by their base class: Op, FrontExtractorOp, FrontReplacementOp")
 
     @classmethod
     def single(cls, path: str, dotted: str, framework: "str | None") -> "Folder":
         """One file of a folder, with what it imports; it may define nothing."""
-        return cls(path, (dotted, framework))
+        return cls(path, [(dotted, framework)])
+
+    @classmethod
+    def some(cls, path: str, files: "list[tuple[str, str | None]]") -> "Folder":
+        """Some files of a folder; they may define nothing."""
+        return cls(path, files)
 
     @classmethod
     def listed(cls, path: str) -> "list[tuple[str, str | None]]":
@@ -116,7 +152,14 @@ class Folder:
         return os.path.join(self.path, *dotted.split(".")) + ".py"
 
     def _load(self) -> None:
-        for dotted, framework in [self._only] if self._only else _files(self.path):
+        files = self._only or _files(self.path)
+        if not self._only and _is_model_optimizer(self.path):
+            own = [f for f in files if _is_published(f[0])]
+            files = [f for f in files if f not in own]
+            self.left_out = len(own)
+            log.warning("'%s' is the Model Optimizer's own folder: %d of its files are left out, because the importer does their "
+                        "work, and %d other files are used", self.path, len(own), len(files))
+        for dotted, framework in files:
             self.load_file(dotted, framework)
 
     def load_file(self, dotted: str, framework: "str | None") -> None:
@@ -195,8 +238,11 @@ class Folder:
             return  # a base class of others
         if not isinstance(cls.op, str) or not cls.op:
             raise FolderError(f"{file}: 'op' of class {cls.__name__}: expected a string, got {cls.op!r}")
-        if cls.op in self.ops:
-            self._refuse_second(cls, self.ops[cls.op], "operation", cls.op)
+        known = self.ops.get(cls.op)
+        if known is not None and known.__module__ != cls.__module__:
+            self._refuse_second(cls, known, "operation", cls.op)
+        if known is not None and cls.__name__ != cls.op:
+            return  # another class of the file stands for the same operation
         self.ops[cls.op] = cls
         Op.registered_ops[cls.op] = cls
 
@@ -261,5 +307,8 @@ class Folder:
 def described(error: BaseException, folder: Folder) -> str:
     """An exception of an extension with the line of the folder's file that raised it."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(folder.path)]
-    text = str(error) if isinstance(error, (Error, FolderError)) else f"{type(error).__name__}: {error}"
+    if isinstance(error, HostError):
+        text = error.message + (f"\nhint: {error.hint}" if error.hint else "")
+    else:
+        text = str(error) if isinstance(error, (Error, FolderError)) else f"{type(error).__name__}: {error}"
     return f"{frames[-1].filename}:{frames[-1].lineno}: {text}" if frames else text

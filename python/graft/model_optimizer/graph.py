@@ -339,17 +339,22 @@ class Graph:
 
     def clean_up(self, undead_node_types: "list[str] | None" = None) -> None:
         """Removes nodes that no result depends on."""
-        keep = {"Result", "Parameter", *(undead_node_types or [])}
+        alive = self.alive(undead_node_types or [])
+        self.remove_nodes_from([n for n in self._attributes if n not in alive])
+
+    def alive(self, undead_node_types: "Iterable[str]" = ()) -> "set[Any]":
+        """Nodes that a result depends on, and inputs; all nodes of a graph without results."""
+        keep = {"Result", "Parameter", *undead_node_types}
         pending = [n for n, a in self._attributes.items() if a.get("op") in keep]
         if not any(self._attributes[n].get("op") == "Result" for n in pending):
-            return
+            return set(self._attributes)
         alive = set(pending)
         while pending:
             for before in self._previous[pending.pop()]:
                 if before not in alive:
                     alive.add(before)
                     pending.append(before)
-        self.remove_nodes_from([n for n in self._attributes if n not in alive])
+        return alive
 
     def check_empty_graph(self, description: str) -> None:
         if len(self) <= 1:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .builtin import BUILTIN
+from .datatypes import destination_type_to_np_data_type, ir_name
 from .emit import _HOST_NAMES, Builder, emit
 from .errors import Error
 from .graph import Graph
@@ -20,6 +21,8 @@ from .shapes import dynamic_dimension, shape_array
 
 __all__ = ["GraphState"]
 
+_ALIASES = {"Convert": {"destination_type": "dst_type"}}  # the IR's name: that in the Model Optimizer, a type of NumPy
+_STATES = ["Assign"]  # nodes that are needed without a consumer
 _SMALL = 64  # values of more elements are only read if a constant holds them
 _IR_NAMES = {host: name for name, host in _HOST_NAMES.items() if name in ("ReLU", "PReLU", "SoftMax")}
 _IR_NAMES["Constant"] = "Const"
@@ -29,10 +32,19 @@ for _cls in BUILTIN.values():
         _OPS.setdefault(_cls.row.type, _cls.op)
 
 
+def _numpy_of(name: Any) -> Any:
+    try:
+        return destination_type_to_np_data_type(name)
+    except Exception:  # a type that NumPy lacks
+        return None
+
+
 class GraphState:
     """A host's graph while transformations of a folder edit it."""
 
-    def __init__(self, rewrite: Any, framework: str = "onnx") -> None:
+    def __init__(self, rewrite: Any, marks: "dict[Any, dict[str, Any]] | None" = None,
+                 framework: str = "onnx") -> None:
+        """`marks` are attributes that earlier transformations gave to nodes."""
         self.rewrite = rewrite
         self.graph: Graph = new_graph(framework)
         self.graph.graph["layout"] = "NCHW"
@@ -40,10 +52,16 @@ class GraphState:
         self._host: "dict[str, Any]" = {}  # node -> the host's node
         self._sources: "dict[str, list[Any]]" = {}  # node -> (producer, port) of each input
         self._values: "dict[tuple[str, int], Any]" = {}
+        self._alias_values: "dict[tuple[str, str], Any]" = {}  # of attributes with another name there
         self._attributes: "dict[str, dict[str, Any]]" = {}
         places: "dict[int, tuple[str, int]]" = {}
         for node in rewrite.nodes:
             self._add(node, places)
+        self.graph.clean_up(_STATES)
+        self._own = {identity: set(attributes) for identity, attributes in self.graph.nodes(data=True)}
+        for identity, node in self._host.items():
+            for name, value in (marks or {}).get(node, {}).items():
+                self.graph.nodes[identity].setdefault(name, value)
 
     # ---- from the host's graph ----
 
@@ -54,6 +72,8 @@ class GraphState:
                       for k, v in node.attributes.items()}
         value = attributes.pop("value", None) if kind == "Const" else None
         extra = {"pool_method": "max" if kind == "MaxPool" else "avg"} if kind in ("MaxPool", "AvgPool") else {}
+        for name, alias in _ALIASES.get(kind, {}).items():
+            extra[alias] = self._alias_values.setdefault((identity, name), _numpy_of(attributes.get(name)))
         shape = attributes.pop("shape", None)
         self._attributes[identity] = dict(attributes)
         self.graph.add_node(identity, **{**attributes, **extra, "kind": "op", "name": node.name, "type": kind,
@@ -92,11 +112,32 @@ class GraphState:
 
     # ---- back ----
 
+    def open_input(self) -> str:
+        """What is wrong with the graph: an input that was disconnected, of a node that an output depends on."""
+        alive = self.graph.alive(_STATES)
+        for identity, sources in self._sources.items():
+            for index, source in enumerate(sources if identity in alive else []):
+                if source is not None and self._is_open(Node(self.graph, identity), index):
+                    return f"input {index} of '{identity}' is not connected any more"
+        return ""
+
+    @staticmethod
+    def _is_open(node: Node, index: int) -> bool:
+        last = max((i for i in node.in_ports() if node.is_in_port_connected(i)), default=-1)
+        return not node.is_in_port_connected(index) and (index < last or index == 0)
+
+    def marks(self) -> "dict[Any, dict[str, Any]]":
+        """Attributes that transformations added to nodes which the host still has."""
+        return {self._host[identity]: {k: v for k, v in attributes.items() if k not in self._own[identity]}
+                for identity, attributes in self.graph.nodes(data=True)
+                if identity in self._host and identity not in self._emitted}
+
     def write(self) -> None:
+        self.graph.clean_up(_STATES)
         order = self.graph.pseudo_topological_sort()
         nodes = [n for n in order if n.soft_get("kind", "op") == "op"]
         for node in nodes:
-            if node.id not in self._host or self._changed(node):
+            if node.id not in self._host or self._changed(node) or self._has_fewer(node):
                 self._emit(node)
         for node in nodes:
             host = self._host.get(node.id)
@@ -123,8 +164,15 @@ class GraphState:
             return data.id, 0
         return source.node.id, source.idx
 
+    def _has_fewer(self, node: Node) -> bool:
+        """Whether its last inputs were disconnected."""
+        return any(s is not None and not node.is_in_port_connected(i) for i, s in enumerate(self._sources[node.id]))
+
     def _changed(self, node: Node) -> bool:
         before = self._attributes[node.id]
+        if any(node.attrs().get(_ALIASES[node.type][name]) is not value for (identity, name), value in self._alias_values.items()
+               if identity == node.id and node.type in _ALIASES):
+            return True
         now = {k: node.attrs().get(k) for k in before}
         return any(not (now[k] is v or np.array_equal(np.asarray(now[k]), np.asarray(v))) for k, v in before.items())
 
@@ -138,6 +186,9 @@ class GraphState:
         builder.inputs = [None if s is None else self._values[s] for s in sources]
         if node.id in self._host:
             attributes = {k: node.attrs().get(k) for k in self._attributes[node.id]}
+            for name, alias in _ALIASES.get(node.type, {}).items():
+                if node.attrs().get(alias) is not self._alias_values[(node.id, name)]:
+                    attributes[name] = ir_name(node.attrs()[alias])
             plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in attributes.items() if v is not None}
             made = builder.op(self._host[node.id].type, builder.inputs, plain, node.version,
                               max(1, len(node.out_ports())))

@@ -8,7 +8,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from . import building, datatypes, errors, extractor, graph, infer, kaldi, pattern, port, replacement, shapes, subgraph, traverse
+from . import (building, datatypes, errors, extractor, graph, infer, kaldi, middle_helpers, pattern, port, replacement, shapes,
+               subgraph, traverse)
 from .builtin import BUILTIN
 from .node import Node
 from .op import Op, PermuteAttrs, PermuteInputs
@@ -94,7 +95,11 @@ _FUNCTIONS = {
                                         "np_data_type_to_precision np_data_type_to_destination_type "
                                         "destination_type_to_np_data_type precision_to_destination_type convert_blob"),
     "middle.passes.infer": (infer, "type_infer copy_type_infer"),
-    "middle.passes.fusing.helpers": (traverse, "common_bfs"),
+    "middle.passes.fusing.helpers": (middle_helpers, "get_value_in_port get_tensor_in_port get_value_id get_tensor_id "
+                                     "get_next_operation forward_bfs backward_bfs"),
+    "middle.passes.eliminate": (middle_helpers, "merge_data_nodes remove_op_node_with_data_node graph_clean_up"),
+    "pipeline.common": (middle_helpers, "convert_const_node_value_type"),
+    "utils.logger": (middle_helpers, "log"),
     "middle.InsertLayoutPropagationTransposes": (building,
                                                  "mark_as_correct_data_layout mark_input_as_in_correct_layout "
                                                  "mark_output_as_in_correct_layout"),
@@ -112,14 +117,17 @@ def _further() -> "dict[str, dict[str, Any]]":
 
     reduce_map = {c.op: c.op for k, c in BUILTIN.items() if k.startswith("ReduceOps.") and c.op}
     return {
-        "graph.graph": {"Node": Node}, "utils.graph": {"Node": Node, "Graph": graph.Graph},
+        "graph.graph": {"Node": Node, "Port": port.Port},
+        "middle.passes.fusing.helpers": {"common_bfs": traverse.common_bfs},
+        "front.common.layout": {"indices_mapping": middle_helpers.indices_mapping}, "utils.graph": {"Node": Node, "Graph": graph.Graph},
         "ops.op": {"Op": Op, "PermuteAttrs": PermuteAttrs}, "graph.perm_inputs": {"PermuteInputs": PermuteInputs},
         "front.common.partial_infer.utils": {n: getattr(shapes, n) for n in shapes.__all__},
         "front.caffe.extractors.utils": {"get_canonical_axis_index": shapes.get_canonical_axis_index},
         "front.onnx.extractors.utils": {"get_onnx_datatype_as_numpy": datatypes.get_onnx_datatype_as_numpy},
         "front.mxnet.extractors.utils": {"mxnet_str_dtype_to_np": datatypes.mxnet_str_dtype_to_np},
         "utils.utils": {"match_shapes": infer.match_shapes, "symm_match_shapes": infer.symm_match_shapes,
-                        "NamedAttrsClass": SimpleNamespace, "array_to_str": extractor.attr_getter},
+                        "group_by_with_binary_predicate": middle_helpers.group_by_with_binary_predicate,
+                        "unique_by": middle_helpers.unique_by, "NamedAttrsClass": SimpleNamespace, "array_to_str": extractor.attr_getter},
         "utils.class_registration": {"ClassType": _ClassType},
         "ops.argmax": {"arg_ops_infer": infer.arg_ops_infer}, "ops.RNN": {"rnn_infer": infer.rnn_infer},
         "ops.ReduceOps": {"reduce_infer": infer.reduce_infer, "reduce_map": reduce_map},

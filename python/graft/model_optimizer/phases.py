@@ -37,6 +37,8 @@ class _Registered:
 
 def _handler(folder: Folder, framework: str, layer: Any) -> Any:
     """What reads a layer: an extractor class, an operation with the layer's type as its name, or None."""
+    if getattr(layer, "mapped", False):  # the mapping file goes before extractors
+        return None
     front = folder.fronts[framework]
     if framework == "caffe" and "python_param.module" in layer.fields:
         key = f"{layer.fields['python_param.module']}.{layer.fields['python_param.layer']}"
@@ -175,18 +177,32 @@ def _run(cls: Any, graph: Any) -> None:
 
 
 def run_late(folder: Folder, phase: str, rewrite: Any) -> None:
-    """Runs the transformations of a phase on the imported graph."""
+    """Runs the transformations of a phase on the imported graph.
+
+    What one of them changed is carried over when it ends, so that the next one sees types and shapes of new nodes. Where it
+    leaves an input of a node that is still needed open, the next one goes on with the same graph; at the end of the phase
+    that is an error.
+    """
     from .graph_phase import GraphState
 
+    marks: "dict[Any, dict[str, Any]]" = {}
+    state: "GraphState | None" = None
+    title, problem = "", ""
     with _Registered(folder):
         for cls in folder.late_order:
             if cls.phase != phase:
                 continue
-            state = GraphState(rewrite)
-            before = _edges_of(state.graph)
-            _guarded(folder, f"transformation {cls.__name__}", lambda: _run(cls, state.graph))
-            if _edges_of(state.graph) != before:
-                _guarded(folder, f"transformation {cls.__name__}", state.write)
+            title = f"transformation {cls.__name__}"
+            current = GraphState(rewrite, marks) if state is None else state
+            before = None if problem else _edges_of(current.graph)
+            _guarded(folder, title, lambda: _run(cls, current.graph))
+            problem = current.open_input()
+            state = current if problem else None
+            if not problem and _edges_of(current.graph) != before:
+                _guarded(folder, title, current.write)
+                marks = current.marks()
+        if problem:
+            raise FolderError(f"{title}: {problem}")
 
 
 def _edges_of(graph: Any) -> Any:

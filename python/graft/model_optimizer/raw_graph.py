@@ -38,9 +38,18 @@ def kept_node(key: int) -> Any:
     return _kept[key]
 
 
+class _Options(Namespace):
+    """Options of the Model Optimizer's command line; those that are not given are None."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return None
+
+
 def new_graph(framework: str, version: int = 0) -> Graph:
     layout = "NHWC" if framework == "tensorflow" else "NCHW"
-    options = Namespace(framework=_FW.get(framework, framework), data_type="float", static_shape=False,
+    options = _Options(framework=_FW.get(framework, framework), data_type="float", static_shape=False,
                         keep_shape_ops=True,
                         disable_nhwc_to_nchw=False, generate_experimental_IR_V10=True, transformations_config=None,
                         tensorflow_custom_operations_config_update=None, output=None, input=None, batch=None,
@@ -48,7 +57,7 @@ def new_graph(framework: str, version: int = 0) -> Graph:
                         enable_ssd_gluoncv=False, tensorflow_object_detection_api_pipeline_config=None,
                         placeholder_shapes=None,
                         remove_output_softmax=False, remove_memory=False, reverse_input_channels=False,
-                        log_level="ERROR")
+                        mean_scale_values={}, blobs_as_inputs=True, model_name="", silent=True, log_level="ERROR")
     graph = Graph(fw=_FW.get(framework, framework), layout=layout, cmd_params=options, ir_version=10,
                   fw_opset_version=version, user_shapes=None, freeze_placeholder={}, tensor_mapping={})
     graph.stage = "front"
@@ -114,6 +123,14 @@ def _mxnet_text(value: Any) -> str:
     return np.dtype(value).name if isinstance(value, (np.dtype, type)) else str(value)
 
 
+def _numpy_type(dtype: Any) -> Any:
+    """The type of NumPy's elements; None for one that NumPy lacks."""
+    try:
+        return None if dtype is None else np.dtype(dtype).type
+    except TypeError:
+        return None
+
+
 class RawGraph:
     """The model as a graph: which node is which layer, and which port is which value."""
 
@@ -153,7 +170,7 @@ class RawGraph:
             shape = None if port.shape is None else shape_array([dynamic_dimension if d is None else d for d in port.shape])
             identity = self.graph.unique_id(port.name)
             self.graph.add_node(identity, kind="op", name=port.name, op="Parameter", type="Parameter", shape=shape,
-                                data_type=None if port.dtype is None else np.dtype(port.dtype).type, is_input=True,
+                                data_type=_numpy_type(port.dtype), is_input=True,
                                 out_ports_count=1)
             self._stored.add(identity)
             self._name(port.name, identity, 0)

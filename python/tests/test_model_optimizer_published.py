@@ -1,0 +1,269 @@
+"""Idioms of published extension files: rewiring, imports of each other, several folders, and the whole published folder."""
+import json
+import os
+import subprocess
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+from folder_case import TWIRL_OP, FolderCase
+from support import onnx
+
+import graft
+
+GRAFT = os.path.abspath(os.path.join(os.environ.get("GRAFT_BIN", "build/bin"), "graft"))
+REWIRE = """
+from mo.{0}.replacement import {1}ReplacementPattern
+from extensions.ops.activation_ops import Sigmoid
+
+
+class Rewire({1}ReplacementPattern):
+    enabled = True
+
+    def pattern(self):
+        return dict(nodes=[('t', dict(kind='op', op='Tanh'))], edges=[])
+
+    def replace_pattern(self, graph, match):
+        t = match['t']
+        s = Sigmoid(graph, {{'name': t.name + '/sig'}}).create_node()
+        t.in_port(0).get_connection().set_destination(s.in_port(0))
+        t.out_port(0).get_connection().set_source(s.out_port(0))
+"""
+TWO_STEPS = """
+from mo.middle.replacement import MiddleReplacementPattern
+
+
+class Opens(MiddleReplacementPattern):
+    enabled = True
+
+    def find_and_replace_pattern(self, graph):
+        for node in graph.get_op_nodes(op='Tanh'):
+            source = node.in_port(0).get_source()
+            node.in_port(0).disconnect()
+            node['came_from'] = source.node.id, source.idx
+
+
+class Closes(MiddleReplacementPattern):
+    enabled = {0}
+
+    def run_after(self):
+        return [Opens]
+
+    def find_and_replace_pattern(self, graph):
+        from mo.graph.graph import Node
+        for node in graph.get_op_nodes(op='Tanh'):
+            identity, port = node.came_from
+            Node(graph, identity).out_port(port).connect(node.in_port(0))
+"""
+MARKS = """
+from mo.back.replacement import BackReplacementPattern
+
+
+class First(BackReplacementPattern):
+    enabled = True
+
+    def find_and_replace_pattern(self, graph):
+        for node in graph.get_op_nodes(op='Tanh'):
+            node['seen_by_first'] = 3
+
+
+class Second(BackReplacementPattern):
+    enabled = True
+
+    def run_after(self):
+        return [First]
+
+    def find_and_replace_pattern(self, graph):
+        assert [n.seen_by_first for n in graph.get_op_nodes(op='Tanh')] == [3]
+"""
+EXTRACTOR = """
+from mo.front.extractor import FrontExtractorOp
+from ...ops.{1} import Twirl
+
+
+class {0}Extractor(FrontExtractorOp):
+    op = '{0}'
+    enabled = True
+
+    @classmethod
+    def extract(cls, node):
+        Twirl.update_node_stat(node, {{'turns': 5}})
+        return cls.enabled
+"""
+ORDER = """
+from mo.front.common.replacement import FrontReplacementPattern
+
+
+class {0}(FrontReplacementPattern):
+    enabled = True
+
+    def run_before(self):
+        {1}
+
+    def find_and_replace_pattern(self, graph):
+        print('{0} runs')
+"""
+
+
+class Rewiring(FolderCase):
+    X = np.float32([[-1, 0, 2]])
+
+    def model(self):
+        return self.onnx([onnx.node("Neg", ["x"], ["n"], "n"), onnx.node("Tanh", ["n"], ["t"], "t"),
+                          onnx.node("Abs", ["t"], ["y"], "a")], [("x", [1, 3])], [("y", [1, 3])])
+
+    def test_a_node_is_left_behind_without_inputs(self):
+        for phase in ("middle", "back"):
+            with self.subTest(phase):
+                core = graft.Core()
+                core.add_extension(self.extension({f"{phase}/rewire.py": REWIRE.format(phase, phase.capitalize())}, phase))
+                found = core.read_model(self.model()).compile("CPU")([self.X])[0]
+                np.testing.assert_allclose(found, 1 / (1 + np.exp(self.X)), rtol=1e-6)
+
+    def test_what_one_transformation_opens_the_next_may_close(self):
+        self.core.add_extension(self.extension({"middle/two.py": TWO_STEPS.format(True)}))
+        found = self.core.read_model(self.model()).compile("CPU")([self.X])[0]
+        np.testing.assert_allclose(found, np.abs(np.tanh(-self.X)), rtol=1e-6)
+
+    def test_what_stays_open_is_an_error(self):
+        self.core.add_extension(self.extension({"middle/two.py": TWO_STEPS.format(False)}))
+        with self.assertRaisesRegex(graft.Error, "transformation Opens: input 0 of 't' is not connected any more"):
+            self.core.read_model(self.model()).compile("CPU")
+
+    def test_marks_on_nodes_last_for_the_phase(self):
+        self.core.add_extension(self.extension({"back/marks.py": MARKS}))
+        self.core.read_model(self.model()).compile("CPU")
+
+
+class Operations(FolderCase):
+    """Operations in the forms that published files make."""
+
+    def front(self, operations):
+        self.core.add_extension(self.extension({"front/caffe/own.py": f"""
+from mo.front.common.replacement import FrontReplacementOp
+{operations[0]}
+
+
+class Own(FrontReplacementOp):
+    op = 'Own'
+    enabled = True
+
+    def replace_op(self, graph, node):
+        made = {operations[1]}
+        return [made.id]
+"""}))
+
+    def net(self, *shapes):
+        inputs = "".join(f'input: "x{i}" input_shape {{ {" ".join(f"dim: {d}" for d in s)} }}\n' for i, s in enumerate(shapes))
+        bottoms = " ".join(f'bottom: "x{i}"' for i in range(len(shapes)))
+        return self.write("net.prototxt", f'name: "n"\n{inputs}layer {{ name: "o" type: "Own" {bottoms} top: "o" }}\n')
+
+    def test_a_scale_of_several_dimensions_begins_at_its_axis(self):
+        self.front(["from mo.ops.scale_shift import ScaleShiftOp",
+                    "ScaleShiftOp(graph, {'name': 's', 'axis': 0}).create_node([node.in_node(0), node.in_node(1)])"])
+        x, scale = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4), np.float32([2, 3]).reshape(1, 2, 1, 1)
+        found = self.core.read_model(self.net(x.shape, scale.shape)).compile("CPU")([x, scale])[0]
+        np.testing.assert_array_equal(found, x * scale)
+        rows = np.float32([[1, 2, 3], [4, 5, 6]]).reshape(1, 2, 3)
+        found = self.core.read_model(self.net(x.shape, rows.shape)).compile("CPU")([x, rows])[0]
+        np.testing.assert_array_equal(found, x * rows[..., None])
+
+    def test_prior_boxes_take_the_feature_map_and_the_image(self):
+        self.front(["from extensions.ops.priorbox import PriorBoxOp",
+                    "PriorBoxOp(graph, {'name': 'p', 'min_size': [4.0], 'aspect_ratio': [], 'variance': [0.1], 'offset': 0.5})"
+                    ".create_node([node.in_node(0), node.in_node(1)])"])
+        model = self.core.read_model(self.net((1, 2, 3, 4), (1, 3, 30, 40)))
+        self.assertEqual(model.outputs[0].shape, (1, 2, 48))
+
+
+class Folders(FolderCase):
+    def convert(self, *arguments, status=0):
+        done = subprocess.run([GRAFT, "convert", *arguments], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+    def net(self):
+        return self.write("net.prototxt", 'name: "net" input: "x" input_shape { dim: 2 dim: 3 }\n' + "".join(
+            f'layer {{ name: "{n}" type: "{t}" bottom: "{b}" top: "{n}" alpha_param {{ gain: 7 inner {{ size: 4 }} }} }}\n'
+            for n, t, b in (("a", "Alpha", "x"), ("b", "Beta", "a"))))
+
+    def folders(self):
+        """Two folders of one name, as the generator makes them."""
+        made = []
+        for type, op in (("Alpha", "Twirl"), ("Beta", "Whirl")):
+            files = {f"ops/{op.lower()}.py": TWIRL_OP.replace("'Twirl'", f"'{op}'"),
+                     f"front/caffe/{op.lower()}_ext.py": EXTRACTOR.format(type, op.lower())}
+            made.append(self.extension(files, f"of_{type.lower()}/user_mo_extensions"))
+        return ",".join(os.path.relpath(m, self.folder) for m in made)
+
+    def data(self):
+        layers = ElementTree.parse(self.path("ir/net.xml")).find("layers")
+        return {l.get("name"): (l.get("type"), dict(l.find("data").attrib)) for l in layers if l.get("name") in "ab"}
+
+    def test_two_folders_of_one_name(self):
+        self.net()
+        self.convert("net.prototxt", "--extensions", self.folders(), "-o", "ir")
+        self.assertEqual(self.data(), {"a": ("Twirl", {"turns": "5"}), "b": ("Whirl", {"turns": "5"})})
+
+    def test_a_mapping_file_goes_before_an_extractor_and_has_all_parameters(self):
+        self.net()
+        self.write("map.xml", '<CustomLayersMapping><CustomLayer NativeType="Alpha" hasParam="true" protoParamName="alpha_param" '
+                   'outputShape="in0"/></CustomLayersMapping>')
+        self.convert("net.prototxt", "--extensions", self.folders(), "-k", "map.xml", "-o", "ir")
+        self.assertEqual(self.data(), {"a": ("Alpha", {"gain": "7", "size": "4"}), "b": ("Whirl", {"turns": "5"})})
+
+    def test_files_that_name_each_other_as_modules_of_extensions_keep_their_order(self):
+        """Zeta runs before Alpha, although names go the other way."""
+        nodes = [{"op": "null", "name": "x", "attrs": {"__shape__": "(2, 3)"}, "inputs": []},
+                 {"op": "negative", "name": "n", "inputs": [[0, 0, 0]]}]
+        self.write("m-symbol.json", json.dumps({"nodes": nodes, "heads": [[1, 0, 0]], "attrs": {"mxnet_version": ["int", 10901]}}))
+        before = "from extensions.front.mxnet.{0} import {1}\n        return [{1}]"
+        # The Model Optimizer itself has a class of this name in a file of this name.
+        self.extension({"front/mxnet/ssd_anchor_reshape.py": ORDER.format("SsdPatternAnchorReshape", "return []"),
+                        "front/mxnet/zeta.py": ORDER.format("Zeta", before.format("ssd_anchor_reshape", "SsdPatternAnchorReshape")),
+                        "front/mxnet/alpha.py": ORDER.format("Alpha", "return []")}, "one")
+        done = self.convert("m-symbol.json", "--extensions", "one", "-o", "ir")
+        said = [line for line in done.stdout.splitlines() if line.endswith(" runs")]
+        self.assertEqual(said, ["Alpha runs", "Zeta runs", "SsdPatternAnchorReshape runs"])
+
+    def test_an_error_of_the_host_is_not_doubled(self):
+        path = self.onnx([onnx.node("Twirl", ["x"], ["y"], "r", "acme")], [("x", [2])], [("y", [2])], (), ["acme"])
+        self.extension({"front/onnx/own.py": """
+from mo.front.common.replacement import FrontReplacementOp
+from extensions.ops.elementwise import Add
+
+
+class Own(FrontReplacementOp):
+    op = 'Twirl'
+    enabled = True
+
+    def replace_op(self, graph, node):
+        return [Add(graph, {'name': 'add'}).create_node([node.in_node(0)]).id]
+"""}, "one")
+        done = self.convert(path, "--extensions", "one", "-o", "ir", status=2)
+        self.assertNotIn("Error: error:", done.stderr)
+        self.assertNotIn("error: error:", done.stderr)
+
+    def test_the_model_optimizers_own_folder(self):
+        """With a file of the user among published ones: those are left out, with a note."""
+        self.extension({"front/pass_separator.py": "from mo.pipeline.nothing import absent\n",
+                        "front/tf/concat_ext.py": "from mo.absent import nothing\n",
+                        "front/caffe/conv_ext.py": "from mo.absent import nothing\n",
+                        "ops/twirl.py": TWIRL_OP, "front/caffe/alpha_ext.py": EXTRACTOR.format("Alpha", "twirl")}, "mo/extensions")
+        self.write("net.prototxt", 'name: "net" input: "x" input_shape { dim: 2 dim: 3 }\n'
+                   'layer { name: "a" type: "Alpha" bottom: "x" top: "a" }\n')
+        done = self.convert("net.prototxt", "--extensions", "mo/extensions", "-o", "ir")
+        self.assertRegex(done.stderr, "mo/extensions' is the Model Optimizer's own folder: 3 of its files are left out, because the "
+                         "importer does their work, and 2 other files are used")
+        self.assertEqual(self.data(), {"a": ("Twirl", {"turns": "5"})})
+        for name in ("ops/twirl.py", "front/caffe/alpha_ext.py"):
+            os.remove(self.path("mo/extensions/" + name))
+        self.write("net.prototxt", 'name: "net" input: "x" input_shape { dim: 2 dim: 3 }\n'
+                   'layer { name: "a" type: "TanH" bottom: "x" top: "a" }\n')
+        done = self.convert("net.prototxt", "--extensions", "mo/extensions", "-o", "ir", "--json")
+        json.loads(done.stdout)
+        self.assertIn("0 other files are used", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
