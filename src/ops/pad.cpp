@@ -54,6 +54,8 @@ struct PadStretch {
 std::vector<PadStretch> pad_stretches(Pad::Mode mode, int64_t n, int64_t begin, int64_t end) {
   pad_check(mode, n, begin, end);
   int64_t total = pad_size(n, begin, end);
+  // Beyond the ends there is nothing to copy, however far. Reflections check their bounds.
+  if (mode == Pad::constant || mode == Pad::edge) begin = std::clamp(begin, -n, total);
   int64_t left = std::clamp(begin, int64_t{0}, total), right = std::clamp(begin + n, int64_t{0}, total);
   std::vector<PadStretch> out{{left, right - left, left - begin, 1}};
   if (mode == Pad::constant) return out;

@@ -87,6 +87,7 @@ void read_nested_nets(KaldiStream& in, KaldiComponent& out, const Limits& limits
 
 void read_inner(KaldiStream& in, KaldiComponent& out, const Limits& limits, int depth) {
   int64_t count = in.integer("NumComponents");
+  if (count < 1) in.broken("expected at least one component in <", out.type, ">, got <NumComponents> ", count);
   out.nested.emplace_back();
   for (int64_t i = 0; i < count; ++i) {
     out.nested[0].push_back(read_kaldi_component(in, false, limits, depth + 1));

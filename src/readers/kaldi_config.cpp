@@ -86,9 +86,10 @@ class ConfigReader {
     }
   }
 
-  // The node with a declared number takes the place of the last one added.
-  void settle(size_t number, const std::string& name, KaldiUse made) {
-    if (made.node + 1 == net_.nodes.size() && made.offset == 0 && !made.optional) {
+  // The node with a declared number takes the place of the last one added, if any was added to the `before` there were.
+  void settle(size_t number, const std::string& name, KaldiUse made, size_t before) {
+    bool added = made.node >= before && made.node + 1 == net_.nodes.size();
+    if (added && made.offset == 0 && !made.optional) {
       net_.nodes[number] = std::move(net_.nodes.back());
       net_.nodes.pop_back();
     } else {
@@ -106,7 +107,8 @@ class ConfigReader {
     const KaldiComponent& c = *it->second;
     KaldiUse from = descriptor(l.get("input"), name);
     if (is_kaldi_constant(c)) return constant(net_.nodes[names_.at(name)], c);
-    settle(names_.at(name), name, add_kaldi_component(net_, c, from, name));
+    size_t before = net_.nodes.size();
+    settle(names_.at(name), name, add_kaldi_component(net_, c, from, name), before);
   }
 
   // Kaldi requires a descriptor here too and does not use it; its scripts give the node itself.

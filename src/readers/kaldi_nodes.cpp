@@ -97,6 +97,7 @@ KaldiUse add_parallel(KaldiNet& net, const KaldiComponent& c, KaldiUse from, con
     KaldiNode part;
     part.name = text(name, "/part", i), part.type = "dim-range-node", part.position = c.position;
     part.inputs = {from};
+    if (c.nested[i].empty()) throw_user("component '", c.name, "' (", c.type, ") has an empty network inside");
     int64_t dim = c.nested[i].front().integer("InputDim", 0);
     part.fields = {{"dim-offset", kaldi_field(at)}, {"dim", kaldi_field(dim)}};
     at += dim;

@@ -407,6 +407,8 @@ def broken_files():
         (nnet3(GOOD, [("a", "StatisticsPoolingComponent", [("InputDim", I(3)), ("InputPeriod", I(0)), ("LeftContext", I(1)), ("RightContext", I(1))])], True), "expected <InputPeriod> of at least 1, got 0"),
         (nnet3(GOOD, [("a", "RestrictedAttentionComponent", [("NumLeftInputs", I(-1)), ("NumRightInputs", I(1))])], True), "expected 0 to"),
         (nnet3(GOOD, [("a", "FixedScaleComponent", [("Scales", Vector([1, 2, 3]))])], True), "while importing layer 'a'"),
+        (nnet3(GOOD, [("a", "CompositeComponent", [("NumComponents", I(0))])], True), "expected at least one component in <CompositeComponent>, got <NumComponents> 0"),
+        (nnet3(GOOD, [("a", "FooComponent", [("NumComponents", I(-1))])], True), "expected at least one component in <FooComponent>, got <NumComponents> -1"),
         (nnet3(GOOD, [("a", "SumGroupComponent", [("Sizes", Ints([1, 0]))])], True), "expected sizes of 1"),
     ]
     return files

@@ -168,6 +168,7 @@ struct MxnetBoxNms {
         center_out(mx::word_or(layer, "out_format", "corner") == "center") {
     for (int64_t i : {coordinates, score})
       if (i < 0 || i > 65'536) fail("expected 'coord_start' and 'score_index' of 0 to 65536, got ", i);
+    if (id > 65'536) fail("expected 'id_index' of at most 65536, got ", id);
   }
 };
 

@@ -104,6 +104,7 @@ Value import_mxnet_sequence_last(Builder& layer) {
   if (!s.lengths) return squeeze(build::slice(s.x, s.axis, -1, std::numeric_limits<int64_t>::max()), {s.axis});
   Value last = s.lengths - layer.scalar(int64_t{1});
   size_t rank = s.x.rank();
+  if (rank < 2) fail("expected sequences of rank 2 or more, got shape ", s.x.shape());
   Value x = s.axis == 1 ? s.x : [&] {
     std::vector<int64_t> order = mx::axes_from(0, rank);
     std::swap(order[0], order[1]);

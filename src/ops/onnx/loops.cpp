@@ -43,8 +43,11 @@ void shape_lists(Builder& layer, std::vector<Value>& inputs, std::vector<Info>& 
   std::vector<Info> results = layer.body("body", parameters).results;
   for (int64_t i : lists) {
     auto state = static_cast<size_t>(i);
-    Value& list = inputs.at(state + 3);
-    Shape before = parameters.at(state + 2).shape, after = results.at(state + 1).shape;
+    if (i < 0 || state >= 65'536 || state + 3 >= inputs.size() || state + 2 >= parameters.size() ||
+        state + 1 >= results.size())
+      fail("expected 'lists' with numbers of states, got ", i);
+    Value& list = inputs[state + 3];
+    Shape before = parameters[state + 2].shape, after = results[state + 1].shape;
     if (before == after || !before.ranked() || !after.ranked() || after.rank() < 2) continue;
     if (before.rank() != 1 && before.rank() != after.rank()) continue;
     std::vector<int64_t> dims, ones(after.rank(), 1);

@@ -1,4 +1,5 @@
 // Pad and CenterCropPad: the pads of the layer become separate lists for the beginning and the end.
+#include <graft/list.hpp>
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
@@ -26,6 +27,7 @@ PadLists pad_lists(Builder& layer, Value x, Value pads, Value axes) {
   auto given = pads.values<int64_t>();
   if (given && !axes) {
     if (given->size() % 2 != 0) fail("expected two values per axis in 'pads', got ", given->size());
+    if (Shape data = x.shape(); data.ranked()) exactly(given, 2 * data.rank(), "values in 'pads', two per axis");
     auto middle = given->begin() + static_cast<ptrdiff_t>(given->size() / 2);
     return {layer.ints({given->begin(), middle}), layer.ints({middle, given->end()})};
   }
@@ -49,20 +51,19 @@ PadLists pad_lists(Builder& layer, Value x, Value pads, Value axes) {
 
 // Mode 'wrap': no operation has it, but each element can be gathered by its index modulo the size.
 Value pad_wrap(Builder& layer, Value x, const PadLists& pads) {
-  auto begin = pads.begin.values<int64_t>(), end = pads.end.values<int64_t>();
+  auto begin = exactly(pads.begin.values<int64_t>(), x.rank(), "pads at the beginning of axes");
+  auto end = exactly(pads.end.values<int64_t>(), x.rank(), "pads at the end of axes");
   Shape s = x.shape();
   Value zero = layer.scalar(int64_t{0}), size = shape_of(x);
   for (size_t i = 0; i < x.rank(); ++i) {
     auto axis = static_cast<int64_t>(i);
     if (begin && end && (*begin)[i] == 0 && (*end)[i] == 0) continue;
     Value indices;
-    if (begin && end && s[i].known()) {
-      constexpr int64_t most = int64_t{1} << 24;
+    constexpr int64_t most = int64_t{1} << 16;  // longer lists are computed where they are needed
+    auto is_short = [](int64_t v) { return v >= -most && v <= most; };
+    if (begin && end && s[i].known() && is_short(s[i].value()) && is_short((*begin)[i]) && is_short((*end)[i])) {
       int64_t n = s[i].value();
       if (n == 0) fail("cannot wrap around an empty axis");
-      for (int64_t v : {n, (*begin)[i], (*end)[i]})
-        if (v < -most || v > most)
-          unsupported("wrapping an axis of ", n, " by ", (*begin)[i], " and ", (*end)[i], " is not supported");
       std::vector<int64_t> list;
       for (int64_t k = -(*begin)[i]; k < n + (*end)[i]; ++k) list.push_back(floored_mod(k, n));
       indices = layer.ints(list);

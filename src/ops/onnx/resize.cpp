@@ -1,4 +1,5 @@
 // Resize and Upsample: becomes Interpolate where the semantics agree, otherwise our own Resize operation.
+#include <graft/list.hpp>
 #include <graft/op.hpp>
 
 namespace graft {
@@ -7,7 +8,7 @@ namespace {
 struct LayerResize {
   Value x, region, scales, sizes;
   std::string mode, coordinates, nearest, policy;
-  std::vector<int64_t> axes;
+  CheckedList<int64_t> axes;
   bool antialias, exclude_outside;
   float cubic;
 };
@@ -35,6 +36,9 @@ LayerResize read_resize(Builder& layer) {
                 layer.get<float>("cubic_coeff_a", -0.75f)};
   if (r.sizes) r.scales = Value();  // some files have both
   if (!r.scales && !r.sizes) fail("expected scales or sizes, got neither");
+  Dim count = (r.sizes ? r.sizes : r.scales).shape().elements();
+  if (!r.axes.empty() && !count.can_be(static_cast<int64_t>(r.axes.size())))
+    fail("expected as many ", r.sizes ? "sizes" : "scales", " as axes (", r.axes.size(), "), got ", count);
   return r;
 }
 

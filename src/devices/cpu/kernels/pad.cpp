@@ -43,6 +43,9 @@ PadPlan pad_prepare(Prepare& ctx) {
   p.cell = p.run = static_cast<size_t>(bits_of(ctx.type(0))) / 8;
   if (begin.size() != x.size() || end.size() != x.size() || x.empty() || count_of(x) == 0 || count_of(y) == 0)
     unsupported("expected data with elements, got shape ", ctx.shape(0));
+  // Beyond the ends there is nothing to copy, however far; reflections are within bounds.
+  for (size_t i = 0; i < x.size() && (mode == "constant" || mode == "edge"); ++i)
+    begin[i] = std::clamp(begin[i], -x[i], y[i]);
   while (x.size() > 1 && begin.back() == 0 && end.back() == 0) {
     p.run *= static_cast<size_t>(x.back());
     x.pop_back(), y.pop_back(), begin.pop_back(), end.pop_back();

@@ -252,6 +252,9 @@ void emit_pad(Emit& ctx) {
   std::vector<int64_t> in = ctx.shape(0).values(), out = ctx.output(0).shape.values(), strides = cl_strides(in);
   std::vector<int64_t> begin = cl_values(ctx, 1, "pads");
   auto mode = ctx.attr<std::string>("pad_mode");
+  // Beyond the ends there is nothing to copy, however far; reflections are within bounds.
+  for (size_t a = 0; a < std::min(in.size(), begin.size()) && (mode == "constant" || mode == "edge"); ++a)
+    begin[a] = std::clamp(begin[a], -in[a], out[a]);
   bool constant = mode == "constant", value = constant && ctx.has_input(3);
   ClKernel k(ctx, "pad");
   k.cells_in(0, "x").cells_out(0, "y");
