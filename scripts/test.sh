@@ -17,7 +17,7 @@ step "tests"
 # Tests compile extensions, in temporary folders of other names each time: ccache knows them by what is in them.
 (
   if [[ -d /usr/lib/ccache ]]; then export PATH=/usr/lib/ccache:$PATH CCACHE_BASEDIR=/ CCACHE_NOHASHDIR=1; fi
-  ctest --test-dir build -j "$jobs" --timeout 900
+  ctest --test-dir build -j "$jobs" --timeout "$(scripts/patience.py 900)"
 )
 
 # Drivers of OpenCL are not ours to check, and leak.
@@ -28,7 +28,7 @@ cmake --build --preset sanitize -j "$jobs" | tail -n 1
 # intercept_tls_get_addr=0: gcc 12's leak checker guesses the size of a dlopened library's thread-local block from the bytes
 # before it, and now and then reads far outside of it ("Tracer caught signal 11").
 ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1:intercept_tls_get_addr=0 \
-  UBSAN_OPTIONS=print_stacktrace=1 ctest --test-dir build/sanitize -j "$jobs" --timeout 1200
+  UBSAN_OPTIONS=print_stacktrace=1 ctest --test-dir build/sanitize -j "$jobs" --timeout "$(scripts/patience.py 1200)"
 
 step "thread sanitizer"
 cmake --preset tsan -DGRAFT_DATA="$data" >/dev/null

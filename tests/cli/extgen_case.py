@@ -5,14 +5,14 @@ import pty
 import select
 import subprocess
 
-from harness import Case, built
+from harness import Case, built, patience
 
 
 class ExtgenCase(Case):
     def extgen(self, *arguments, answers=None, program="graft"):
         """Runs extgen in the folder of the case; `answers` come through a pipe, one per line."""
         words = [built("bin", "graft"), "extgen"] if program == "graft" else ["python3", built("bin", program)]
-        p = subprocess.run(words + list(arguments), cwd=self.folder, capture_output=True, text=True, timeout=60,
+        p = subprocess.run(words + list(arguments), cwd=self.folder, capture_output=True, text=True, timeout=patience(60),
                            input="".join(a + "\n" for a in answers or []))
         p.all = p.stdout + p.stderr
         return p

@@ -11,6 +11,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import onnx_writer as onnx  # noqa: E402
+from patience import patience  # noqa: E402
 
 _build = os.path.join(ROOT, "build")
 
@@ -27,7 +28,7 @@ class Ended:
 
 
 def graft(*arguments, cwd=None, env=None):
-    return Ended(subprocess.run([built("bin", "graft"), *arguments], cwd=cwd, capture_output=True, text=True, timeout=300,
+    return Ended(subprocess.run([built("bin", "graft"), *arguments], cwd=cwd, capture_output=True, text=True, timeout=patience(300),
                                 env=dict(os.environ, **(env or {}))))
 
 

@@ -12,7 +12,7 @@ import subprocess
 
 import test_scaffold
 from extgen_case import ExtgenCase
-from harness import built, graft, main, onnx, read_npy, save, write_npy
+from harness import built, graft, main, onnx, read_npy, save, write_npy, patience
 from caffe_writer import caffemodel
 
 # What the tutorial writes, and in which place.
@@ -49,7 +49,7 @@ class BuildCase(ExtgenCase):
 
     def shell(self, command, status=0):
         env = dict(os.environ, PATH=built("bin") + os.pathsep + os.environ["PATH"], **QUICK)
-        p = subprocess.run(["bash", "-c", command], cwd=self.folder, env=env, capture_output=True, text=True, timeout=600)
+        p = subprocess.run(["bash", "-c", command], cwd=self.folder, env=env, capture_output=True, text=True, timeout=patience(600))
         self.assertEqual(p.returncode, status, command + "\n" + p.stdout + p.stderr)
         return p
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from checkpoint_writer import write_checkpoint
-from harness import Ended, built, graft, main, read_npy, write_npy
+from harness import Ended, built, graft, main, read_npy, write_npy, patience
 from small_net import NET, X, ConvertCase, conv1, relu
 
 NAMES = ("mo", "mo.py", "mo_caffe.py", "mo_kaldi.py", "mo_mxnet.py", "mo_onnx.py", "mo_tf.py")
@@ -45,7 +45,7 @@ class Names(Case):
     """python3 mo.py ..., ./mo_tf.py ..., mo ..."""
 
     def call(self, *command, **more):
-        return Ended(subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300, **more))
+        return Ended(subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=patience(300), **more))
 
     def test_every_name_stands_beside_the_program(self):
         help_of_convert = graft("convert", "--help").out

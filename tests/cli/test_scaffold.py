@@ -10,7 +10,7 @@ import re
 import struct
 import subprocess
 
-from harness import Case, built, graft, main, onnx, read_npy, save, write_npy
+from harness import Case, built, graft, main, onnx, read_npy, save, write_npy, patience
 from caffe_writer import caffemodel
 from kaldi_writer import I, Matrix, Vector, nnet3
 
@@ -94,7 +94,7 @@ class ScaffoldCase(Case):
     def shell(self, command):
         """Runs a line that a user would paste, in the folder of the case."""
         env = dict(os.environ, PATH=built("bin") + os.pathsep + os.environ["PATH"], CMAKE_BUILD_TYPE="Debug")
-        p = subprocess.run(["bash", "-c", command], cwd=self.folder, env=env, capture_output=True, text=True, timeout=600)
+        p = subprocess.run(["bash", "-c", command], cwd=self.folder, env=env, capture_output=True, text=True, timeout=patience(600))
         self.assertEqual(p.returncode, 0, command + "\n" + p.stdout + p.stderr)
         return p.stdout
 

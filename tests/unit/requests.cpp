@@ -117,7 +117,7 @@ TEST_F(Requests, AsynchronousRunsCallBackAndMayRestartThemselves) {
   });
   r.start_async();
   std::unique_lock lock(mutex);
-  ASSERT_TRUE(done.wait_for(lock, std::chrono::seconds(20), [&] { return left == 0; }));
+  ASSERT_TRUE(done.wait_for(lock, std::chrono::minutes(10), [&] { return left == 0; }));
   lock.unlock();
   r.wait();
   r.set_callback(nullptr);
