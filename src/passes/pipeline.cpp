@@ -22,6 +22,7 @@ struct Place {
 };
 constexpr Place places[] = {
     {"remove_dead", remove_dead, "removes nodes that no output depends on"},
+    {"decompose_attention", nullptr, {}},  // first: its parts are optimized like any other
     {"inline_bodies", inline_bodies, "inlines bodies that run exactly once into the enclosing graph"},
     {"sink_transposes", sink_transposes, "moves transposes past operations until they cancel out"},
     {"fold_constants", fold_constants, "computes values that depend only on constants"},
