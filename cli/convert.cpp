@@ -105,8 +105,7 @@ void report_json(const ConvertReport& d, double seconds) {
 void report_text(const ConvertCommand& o, const ConvertReport& d, double seconds) {
   if (o.explain_passes) std::printf("%s", d.passes_text().c_str());
   if (o.silent) return;
-  for (const UnknownType& u : d.passed_on)
-    note(text(u.type, ": passed through; running it requires an extension"));
+  for (const UnknownType& u : d.passed_on) note(text(u.type, ": passed through; running it requires an extension"));
   std::string about = d.to_text();
   about.pop_back();  // the last line goes on
   std::printf("%s, converted in %.2f s, peak memory %.0f MB\n", about.c_str(), seconds,
@@ -186,6 +185,11 @@ void add_convert(CLI::App& app) {
                 "reject layers that opset N cannot express (default: no limit); layers use the earliest opset that "
                 "supports them")
       ->type_name("N")
+      ->group("Output");
+  c->add_option("--target", o->to.target,
+                "openvino: express operations of the opset \"graft\" by those that OpenVINO has, or list those that "
+                "cannot be expressed")
+      ->type_name("RUNTIME")
       ->group("Output");
   c->add_flag("--stub-unknown", o->to.stub_unknown, "write layers of unknown type unchanged instead of failing")
       ->group("Output");

@@ -62,6 +62,7 @@ struct GRAFT_API ConvertOptions {
   bool compress_to_f16 = false;    // store weights as f16; inputs, outputs and computations stay f32
   int ir_version = 11;             // or 10, for OpenVINO before 2022.1: static shapes only, no runtime information
   std::optional<int> max_opset{};  // fail if a layer needs a later opset
+  std::string target;              // "openvino": express operations of the opset "graft" by others; fail if one cannot
   bool stub_unknown = false;       // write layers of unknown type, and those behind that need shapes, as stubs
   std::string name;                // of the model in the IR; empty: its own, or that of the file
 

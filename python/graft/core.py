@@ -430,7 +430,7 @@ class Core:
         """Optimizes a model and writes it as IR: `output` (.xml) and the weights beside it (.bin).
 
         Options: `mean`, `scale` (a list, or a dictionary by input), `reverse_channels`, `channels_first`,
-        `compress_to_f16`, `ir_version`, `max_opset`, `disabled_passes`, `enabled_passes`, `keep`, `stub_unknown`,
+        `compress_to_f16`, `ir_version`, `max_opset`, `target`, `disabled_passes`, `enabled_passes`, `keep`, `stub_unknown`,
         `name`. `read` has the options of `read_model`.
         """
         if not isinstance(model, Model):

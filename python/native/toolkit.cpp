@@ -259,6 +259,7 @@ ConvertOptions convert_options(py::dict given) {
   take(options, "disabled_passes", out.disabled_passes), take(options, "enabled_passes", out.enabled_passes);
   take(options, "keep", out.keep), take(options, "compress_to_f16", out.compress_to_f16);
   take(options, "ir_version", out.ir_version), take(options, "max_opset", out.max_opset);
+  take(options, "target", out.target);
   take(options, "stub_unknown", out.stub_unknown), take(options, "name", out.name);
   refuse_rest(options);
   return out;

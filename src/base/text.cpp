@@ -204,10 +204,22 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   return best ? best : inside_path(a, candidates);
 }
 
+namespace {
+// Bytes of the UTF-8 sequence that begins at `i`; 0 where none does.
+size_t sequence_at(std::string_view s, size_t i) {
+  auto c = static_cast<unsigned char>(s[i]);
+  size_t n = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 0;
+  return n && i + n <= s.size() && is_valid_utf8(s.substr(i, n)) ? n : 0;
+}
+}  // namespace
+
 std::string in_quotes(std::string_view s) {
   std::string out = "\"";
-  for (char c : s) {
+  size_t whole = 0;  // end of the UTF-8 sequence that began last
+  for (size_t i = 0; i < s.size(); ++i) {
+    char c = s[i];
     auto u = static_cast<unsigned char>(c);
+    if (i >= whole) whole = i + sequence_at(s, i);
     if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
@@ -215,7 +227,7 @@ std::string in_quotes(std::string_view s) {
       out += "\\n";
     } else if (c == '\t') {
       out += "\\t";
-    } else if (u < 0x20 || u == 0x7f) {
+    } else if (u < 0x20 || u == 0x7f || i >= whole) {
       constexpr char hex[] = "0123456789abcdef";
       out += "\\x";
       out += hex[u >> 4];
@@ -245,15 +257,6 @@ void append_escaped(std::string& out, char c) {
   else out += {'\\', 'x', hex[u >> 4], hex[u & 15]};
 }
 
-}  // namespace
-
-namespace {
-// Bytes of the UTF-8 sequence that begins at `i`; 0 where none does.
-size_t sequence_at(std::string_view s, size_t i) {
-  auto c = static_cast<unsigned char>(s[i]);
-  size_t n = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 0;
-  return n && i + n <= s.size() && is_valid_utf8(s.substr(i, n)) ? n : 0;
-}
 }  // namespace
 
 std::string printable(std::string_view s) {

@@ -4,19 +4,23 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "base/xml_text.hpp"
 
 namespace graft {
 namespace {
 
 void append_escaped(std::string& out, std::string_view s, bool attribute) {
-  if (!is_valid_utf8(s)) throw_user("expected UTF-8 in a name or value, got ", printable(in_quotes(s)));
+  if (!is_valid_utf8(s)) throw_user("expected UTF-8 in a name or value, got ", in_quotes(s));
+  if (!xml_can_hold(s)) throw_user("expected a name or value without NUL characters, got ", in_quotes(s));
+  // Readers drop text of blanks alone, and replace carriage returns, unless they are escaped.
+  bool blank = !attribute && trim(s).empty();
   for (char c : s) {
     auto u = static_cast<unsigned char>(c);
     if (c == '&') out += "&amp;";
     else if (c == '<') out += "&lt;";
     else if (c == '>' && !attribute) out += "&gt;";
     else if (c == '"' && attribute) out += "&quot;";
-    else if (u < 32 && (attribute || (c != '\n' && c != '\t' && c != '\r')))
+    else if (blank || (u < 32 && (attribute || (c != '\n' && c != '\t'))))
       out += "&#" + std::string(u < 10 ? "0" : "") + std::to_string(u) + ";";
     else out += c;
   }
@@ -24,16 +28,22 @@ void append_escaped(std::string& out, std::string_view s, bool attribute) {
 
 }  // namespace
 
-namespace {
-// Names of elements and attributes cannot be escaped: one that is no name would change the document.
-void check_name(std::string_view name) {
+bool xml_can_hold(std::string_view text) { return is_valid_utf8(text) && text.find('\0') == text.npos; }
+
+bool is_xml_name(std::string_view name) {
   auto letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':' || (c & 0x80);
   };
   auto other = [](char c) { return (c >= '0' && c <= '9') || c == '-' || c == '.'; };
-  bool valid = !name.empty() && letter(name[0]) && is_valid_utf8(name) &&
-               std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || other(c); });
-  if (!valid) throw_user("expected a name that XML allows (letters, digits, '_', '-', '.'), got ", in_quotes(name));
+  return !name.empty() && letter(name[0]) && is_valid_utf8(name) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || other(c); });
+}
+
+namespace {
+// Names of elements and attributes cannot be escaped: one that is no name would change the document.
+void check_name(std::string_view name) {
+  if (!is_xml_name(name))
+    throw_user("expected a name that XML allows (letters, digits, '_', '-', '.'), got ", in_quotes(name));
 }
 }  // namespace
 

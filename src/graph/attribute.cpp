@@ -1,5 +1,6 @@
 #include "graph/attribute.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/tensor.hpp"
@@ -70,7 +71,13 @@ graft_value Attribute::raw(std::vector<graft_str>& texts, std::vector<graft_type
 bool Attribute::operator==(const Attribute& o) const {
   if (data_.index() != o.data_.index()) return false;
   if (auto t = get_if<Tensor>()) return same_content(*t, o.as<Tensor>());
-  if (auto d = get_if<double>()) return std::bit_cast<uint64_t>(*d) == std::bit_cast<uint64_t>(o.as<double>());
+  // Numbers by their bits: -0 is not 0, and a NaN is itself.
+  auto same = [](double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); };
+  if (auto d = get_if<double>()) return same(*d, o.as<double>());
+  if (auto list = get_if<std::vector<double>>()) {
+    const auto& other = o.as<std::vector<double>>();
+    return std::equal(list->begin(), list->end(), other.begin(), other.end(), same);
+  }
   return std::visit(
       [&](const auto& mine) {
         using T = std::remove_cvref_t<decltype(mine)>;

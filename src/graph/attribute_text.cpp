@@ -92,7 +92,7 @@ std::string escape_commas(const std::string& s) {
   return out;
 }
 
-std::string attribute_text(const Attribute& v) {
+std::string attribute_text(const Attribute& v, bool single) {
   switch (v.kind()) {
     case GRAFT_BOOL: return v.as<bool>() ? "true" : "false";
     case GRAFT_INT: return text(v.as<int64_t>());
@@ -104,15 +104,30 @@ std::string attribute_text(const Attribute& v) {
       return s.substr(1, s.size() - 2);
     }
     case GRAFT_INTS: return list_text(v.as<std::vector<int64_t>>(), [](int64_t i) { return text(i); });
-    // The shortest form of the 32-bit number: lists of floats are f32 in every opset.
     case GRAFT_FLOATS:
-      return list_text(v.as<std::vector<double>>(), [](double f) {
-        return static_cast<double>(static_cast<float>(f)) == f ? text(static_cast<float>(f)) : number_text(f);
+      return list_text(v.as<std::vector<double>>(), [&](double f) {
+        return single && static_cast<double>(static_cast<float>(f)) == f ? text(static_cast<float>(f)) : number_text(f);
       });
     case GRAFT_TEXTS: return list_text(v.as<std::vector<std::string>>(), escape_commas);
     case GRAFT_DTYPES: return list_text(v.as<std::vector<DType>>(), [](DType t) { return std::string(name_of(t)); });
     default: throw_internal("a ", kind_name(v.kind()), " cannot be written as an attribute");
   }
+}
+
+bool reads_back(const Attribute& v, bool single) {
+  if (v.kind() == GRAFT_SHAPE) return true;  // which unknown dimensions are equal belongs to the graph, not to a file
+  Attribute back = parse_attribute(attribute_text(v, single), v.kind());
+  return back == v || (single && rounded_to_f32(back) == v);
+}
+
+Attribute rounded_to_f32(const Attribute& v) {
+  auto single = [](double f) { return static_cast<double>(static_cast<float>(f)); };
+  if (auto f = v.get_if<double>()) return single(*f);
+  auto list = v.get_if<std::vector<double>>();
+  if (!list) return v;
+  std::vector<double> out;
+  for (double f : *list) out.push_back(single(f));
+  return out;
 }
 
 }  // namespace graft

@@ -1,3 +1,5 @@
+#include <bit>
+#include <charconv>
 #include <cmath>
 
 #include "base/tensor.hpp"
@@ -18,7 +20,17 @@ bool is_plain(std::string_view s) {
 // A name that is spelled like an element type would be parsed as the beginning of a tensor.
 std::string name_text(std::string_view s) { return is_plain(s) && !parse_dtype(s) ? std::string(s) : in_quotes(s); }
 
+// A NaN that is not the usual one has its bits behind it.
+std::string nan_text(double v) {
+  std::string s = number_text(v);
+  auto bits = std::bit_cast<uint64_t>(v), usual = uint64_t{0x7ff8} << 48;
+  if (bits == usual || bits == (usual | uint64_t{1} << 63)) return s;
+  char digits[17];
+  return text("nan(0x", std::string_view(digits, std::to_chars(digits, digits + 17, bits, 16).ptr), ")");
+}
+
 std::string real_text(double v) {
+  if (std::isnan(v)) return nan_text(v);
   std::string s = number_text(v);
   return std::isfinite(v) && s.find_first_of(".e") == s.npos ? s + ".0" : s;
 }
@@ -92,6 +104,7 @@ class Printer {
     int version = n.opset.starts_with("opset")
                       ? static_cast<int>(parse_int(std::string_view(n.opset).substr(5)).value_or(-1))
                       : -1;
+    if (text("opset", version) != n.opset) version = -1;
     out += (is_plain(n.type) ? n.type : in_quotes(n.type)) + "@" + (version >= 0 ? text(version) : name_text(n.opset)) +
            "(";
     for (size_t i = 0; i < n.inputs.size(); ++i) out += (i ? ", " : "") + value_text(g, n.inputs[i]);
@@ -152,6 +165,7 @@ std::string print(const Tensor& t, size_t limit) {
     }
     if (t.type() == DType::string) out += in_quotes(t.text_at(i));
     else if (t.type() == DType::u64) out += text(naturals[k]);
+    else if (real && std::isnan(reals[k])) out += nan_text(reals[k]);
     else if (t.type() == DType::f32 || t.type() == DType::f16 || t.type() == DType::bf16)
       out += text(static_cast<float>(reals[k]));
     else out += real ? number_text(reals[k]) : text(ints[k]);

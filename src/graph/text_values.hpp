@@ -1,6 +1,8 @@
 // The textual form below the level of graphs: words, numbers, types, shapes, tensors, attributes. For text_parse.cpp.
 #pragma once
 
+#include <bit>
+#include <charconv>
 #include <cmath>
 #include <random>
 
@@ -208,7 +210,21 @@ class ValueParser {
     auto v = at_number() ? parse_number(lex.peek().raw) : std::nullopt;
     if (!v) lex.broken("expected a number, got ", found());
     lex.next();
-    return *v;
+    return std::isnan(*v) && accept("(") ? nan_bits() : *v;
+  }
+  // Behind `nan(`: the bits of a NaN, 0x7ff8000000000001.
+  double nan_bits() {
+    std::string_view raw = lex.peek().kind == Lexer::number ? lex.peek().raw : "";
+    uint64_t bits = 0;
+    bool hex = raw.starts_with("0x");
+    if (hex) raw.remove_prefix(2);
+    auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), bits, 16);
+    double v = std::bit_cast<double>(bits);
+    if (!hex || error != std::errc() || end != raw.data() + raw.size() || !std::isnan(v))
+      lex.broken("expected the bits of a NaN, such as 0x7ff8000000000001, got ", found());
+    lex.next();
+    expect(")");
+    return v;
   }
 
   // ---- types, shapes, tensors ----
@@ -345,6 +361,7 @@ class ValueParser {
     }
     if (accept("true")) return true;
     if (accept("false")) return false;
+    if (accept("none")) return {};
     if (accept("shape")) return shape();
     if (at_number()) return number();
     if (accept("[")) return list();

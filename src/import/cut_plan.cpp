@@ -257,6 +257,15 @@ CutPlan plan_cut(const Anatomy& a, const CutRequest& request) {
     check(plan.outputs.back(), o);
   }
   for (const std::string& o : request.more_outputs) {
+    // An output of the model goes before layers and other tensors of its name.
+    auto own = std::find_if(a.outputs.begin(), a.outputs.end(), [&](int v) {
+      const auto& names = a.values[static_cast<size_t>(v)].names;
+      return std::find(names.begin(), names.end(), o) != names.end();
+    });
+    if (own != a.outputs.end()) {
+      plan.more_outputs.push_back(OutputCut{*own, -1, 0});
+      continue;
+    }
     std::optional<Place> place = map.look_up(o);
     plan.more_outputs.push_back(place ? std::optional(output_at(map, *place)) : std::nullopt);
     if (place) check(*plan.more_outputs.back(), o);

@@ -1,6 +1,7 @@
 #include "infer/decompose.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.hpp"
 #include "graph/text.hpp"
@@ -86,20 +87,16 @@ void replace(Graph& g, NodeId id, Graph parts, Users& users) {
   g.erase(id);
 }
 
-}  // namespace
-
-size_t decompose(Graph& g, const Registry& registry, const std::vector<std::string>& devices) {
+using Wanted = std::function<bool(const OpDef&)>;
+size_t decompose_all(Graph& g, const Registry& registry, const Wanted& wanted) {
   size_t changes = 0;
   for (int round = 0; round < 16; ++round) {
     std::vector<NodeId> todo;
     for (NodeId id = 0; id < g.end_id(); ++id) {
       if (!g[id].alive) continue;
-      for (Body& b : g[id].bodies) changes += decompose(*b.graph, registry, devices);
+      for (Body& b : g[id].bodies) changes += decompose_all(*b.graph, registry, wanted);
       const OpDef* op = g[id].opaque ? nullptr : registry.find(g[id].type, g[id].opset);
-      if (!op || !op->record->decomposition.size) continue;
-      bool runs = false;
-      for (const std::string& d : devices) runs |= registry.has_kernel(*op, d);
-      if (!runs) todo.push_back(id);
+      if (op && op->record->decomposition.size && wanted(*op)) todo.push_back(id);
     }
     if (todo.empty()) return changes;
     Users users(g);
@@ -111,6 +108,19 @@ size_t decompose(Graph& g, const Registry& registry, const std::vector<std::stri
     }
   }
   throw_user("the decompositions are recursive");
+}
+
+}  // namespace
+
+size_t decompose(Graph& g, const Registry& registry, const std::vector<std::string>& devices) {
+  return decompose_all(g, registry, [&](const OpDef& op) {
+    return std::none_of(devices.begin(), devices.end(),
+                        [&](const std::string& d) { return registry.has_kernel(op, d); });
+  });
+}
+
+size_t decompose_opset(Graph& g, const Registry& registry, std::string_view opset) {
+  return decompose_all(g, registry, [&](const OpDef& op) { return op.opset() == opset; });
 }
 
 }  // namespace graft

@@ -19,5 +19,7 @@ void infer_outputs(const Registry& registry, const OpDef& op, NodeContext& conte
 
 // Replaces nodes of operations that none of these devices has a kernel for by their decompositions. Returns how many.
 size_t decompose(Graph& graph, const Registry& registry, const std::vector<std::string>& devices);
+// The same for all nodes of an opset whose operations have one.
+size_t decompose_opset(Graph& graph, const Registry& registry, std::string_view opset);
 
 }  // namespace graft

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace graft {
 namespace {
@@ -36,8 +37,12 @@ json form_json(const Graph& g, const Form& f, const std::vector<NodeId>& ports) 
 std::string forms_text(const Graph& g, const std::vector<NamedForm>& forms, const std::vector<NodeId>& ports) {
   json out = json::array();
   for (const NamedForm& f : forms)
-    if (complete(g, f.form, ports)) out.push_back({{"name", f.name}, {"form", form_json(g, f.form, ports)}});
-  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (complete(g, f.form, ports)) {
+      if (!is_valid_utf8(f.name))
+        throw_user("expected UTF-8 in the name of an input or output, got ", in_quotes(f.name));
+      out.push_back({{"name", f.name}, {"form", form_json(g, f.form, ports)}});
+    }
+  return out.dump();
 }
 
 class FormReader {

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "graph/verify.hpp"
 #include "infer/inference.hpp"
+#include "ir/attributes.hpp"
 #include "ir/forms.hpp"
 #include "ir/ir.hpp"
 #include "ir/stub.hpp"
@@ -163,7 +164,9 @@ class Reader {
         node.outputs[0].add_name(name);
       }
     if (node.stub) node.attrs = plain_attributes(node.stub->layer);
-    else attributes(node, n.child("data"), op);
+    else
+      read_attributes(node, n.child("data"), op,
+                      {registry_, limits_, [&](xml_node t, const std::string& prefix) { return constant(t, prefix); }});
     if (op)
       for (graft_str prefix : op->bodies()) node.bodies.push_back(body(n, view(prefix), l, depth));
     if (reading_ == IrReading::file) node.name = g.unique_name(node.name);
@@ -221,51 +224,6 @@ class Reader {
     for (const std::string& name : parse_names(p.attribute("names").value())) o.add_name(name);
     if (version_ >= 11) o.rt_info = keep(p.child("rt_info"));
     return o;
-  }
-
-  // A layer that was written before its operation was known has its fields under the framework's names. The import
-  // rules of the operation say which attributes those are.
-  std::string written_name(xml_node data, const OpDef& op, const std::string& name) const {
-    if (op.source->built_in() || data.attribute(name.c_str())) return name;
-    for (const RuleDef* r : registry_.all_rules()) {
-      if (r->source != op.source || view(r->record->op) != op.name() || view(r->record->opset) != op.opset()) continue;
-      for (size_t i = 0; i < r->record->attr_count; ++i) {
-        std::string path(view(r->record->attrs[i].path));
-        if (view(r->record->attrs[i].name) == name && data.attribute(path.c_str())) return path;
-      }
-    }
-    return name;
-  }
-
-  void attributes(Node& node, xml_node data, const OpDef* op) {
-    auto given = static_cast<size_t>(std::distance(data.attributes_begin(), data.attributes_end()));
-    if (given > limits_.attributes)
-      throw_limit(&Limits::attributes, "expected at most ", limits_.attributes, " attributes, got ", given);
-    std::unordered_map<std::string_view, bool> used;
-    if (op) {
-      for (const graft_attr* a : op->attrs()) {
-        std::string name(view(a->name));
-        if (a->kind == GRAFT_TENSOR) {
-          std::string prefix = name == "value" ? "" : name + "_";
-          if (!data.attribute((prefix + "offset").c_str())) continue;
-          for (const char* part : {"element_type", "shape", "offset", "size"})
-            used[data.attribute((prefix + part).c_str()).name()] = true;
-          node.attrs[name] = constant(data, prefix);
-          continue;
-        }
-        xml_attribute x = data.attribute(written_name(data, *op, name).c_str());
-        if (!x) continue;
-        used[x.name()] = true;
-        try {
-          node.attrs[name] = parse_attribute(x.value(), a->kind);
-        } catch (Error& e) {
-          throw Error(e.kind(), text("attribute '", name, "': ", e.message()));
-        }
-      }
-    }
-    // Attributes outside the schema are kept as strings.
-    for (xml_attribute x : data.attributes())
-      if (!used.count(x.name())) node.attrs[x.name()] = std::string(x.value());
   }
 
   Tensor constant(xml_node data, const std::string& prefix) {

@@ -1,5 +1,6 @@
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "ir/exact_value.hpp"
 #include "ir/stub.hpp"
 #include "ir/xml_values.hpp"
 
@@ -7,18 +8,6 @@ namespace graft {
 namespace {
 
 using pugi::xml_node;
-
-std::string from_hex(std::string_view s) {
-  auto digit = [&](char c) -> unsigned {
-    if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
-    if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a' + 10);
-    throw_user("expected hexadecimal digits, got '", s, "'");
-  };
-  if (s.size() % 2) throw_user("expected pairs of hexadecimal digits, got '", s, "'");
-  std::string out;
-  for (size_t i = 0; i < s.size(); i += 2) out += static_cast<char>(digit(s[i]) * 16 + digit(s[i + 1]));
-  return out;
-}
 
 class StubReader {
  public:
@@ -41,12 +30,6 @@ class StubReader {
   }
 
  private:
-  static std::string bytes(xml_node x, const char* name) {
-    std::string coded = text(name, "_hex");
-    if (x.attribute(coded.c_str())) return from_hex(x.attribute(coded.c_str()).value());
-    return std::string(required(x, name));
-  }
-
   static size_t count(xml_node x, const char* name) {
     int64_t n = optional_int(x, name, 0);
     if (n < 0) throw_user("attribute '", name, "' of <", x.name(), ">: expected 0 or more, got ", n);
@@ -78,7 +61,7 @@ class StubReader {
     for (xml_node f : x.children("field")) {
       if (n.fields.size() >= r_.limits.attributes)
         throw_limit(&Limits::attributes, "expected at most ", r_.limits.attributes, " attributes");
-      n.fields.emplace_back(bytes(f, "name"), field(f, depth));
+      n.fields.emplace_back(read_bytes(f, "name"), field(f, depth));
     }
     return n;
   }
@@ -86,23 +69,7 @@ class StubReader {
   RawField field(xml_node x, int depth) {
     RawField f;
     f.refers_to = x.attribute("refers_to").value();
-    if (x.attribute("kind")) {
-      std::string_view word = x.attribute("kind").value();
-      graft_kind kind = GRAFT_BOOL;
-      while (kind <= GRAFT_DTYPES && kind_name(kind) != word) ++kind;
-      if (kind > GRAFT_DTYPES) throw_user("unknown kind '", word, "' of a field");
-      if (kind == GRAFT_TENSOR) {
-        f.value = r_.tensor(x);
-      } else if (kind == GRAFT_TEXT) {
-        f.value = bytes(x, "value");
-      } else if (kind == GRAFT_TEXTS) {
-        std::vector<std::string> items;
-        for (xml_node i : x.children("item")) items.push_back(bytes(i, "value"));
-        f.value = std::move(items);
-      } else {
-        f.value = parse_attribute(required(x, "value"), kind);
-      }
-    }
+    f.value = read_exactly(x, r_.tensor);
     for (xml_node t : x.children("tensor")) f.tensors.push_back(r_.tensor(t));
     for (xml_node g : x.children("graph")) f.graphs.push_back(std::make_shared<RawGraph>(graph(g, depth + 1)));
     return f;
@@ -146,7 +113,7 @@ class StubReader {
     f.domain = x.attribute("domain").value(), f.name = required(x, "name");
     f.opsets = opsets(x);
     f.inputs = names(x, "input"), f.outputs = names(x, "output"), f.fields = names(x, "takes");
-    for (xml_node d : x.children("default")) f.defaults.emplace_back(bytes(d, "name"), field(d, 0));
+    for (xml_node d : x.children("default")) f.defaults.emplace_back(read_bytes(d, "name"), field(d, 0));
     for (xml_node n : x.children("node")) f.nodes.push_back(node(n, 0));
     return f;
   }

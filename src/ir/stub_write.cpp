@@ -1,21 +1,11 @@
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "ir/exact_value.hpp"
 #include "ir/stub.hpp"
 #include "ir/xml_values.hpp"
 
 namespace graft {
 namespace {
-
-std::string hex(std::string_view bytes) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string out;
-  for (char c : bytes) {
-    auto u = static_cast<unsigned char>(c);
-    out += digits[u >> 4];
-    out += digits[u & 15];
-  }
-  return out;
-}
 
 class StubWriter {
  public:
@@ -40,13 +30,6 @@ class StubWriter {
  private:
   void optional(std::string_view name, const std::string& value) {
     if (!value.empty()) xml_.attribute(name, value);
-  }
-
-  // Text of a file, which may be any bytes.
-  void bytes(std::string_view name, const std::string& value) {
-    bool plain = is_valid_utf8(value) && value.find('\0') == value.npos;
-    if (plain) xml_.attribute(name, value);
-    else xml_.attribute(text(name, "_hex"), hex(value));
   }
 
   void opsets(const std::map<std::string, int64_t>& all) {
@@ -80,38 +63,17 @@ class StubWriter {
     for (const auto& [name, f] : n.fields) field("field", name, f);
   }
 
-  void place(const Tensor& t) {
-    WeightsPlace at = weights_.add(t);
-    std::string shape;
-    for (int64_t d : t.dims()) shape += text(shape.empty() ? "" : ", ", d);
-    xml_.attribute("element_type", name_of(t.type())).attribute("shape", shape);
-    xml_.attribute("offset", at.offset).attribute("size", at.size);
-  }
   void tensor(std::string_view element, const Tensor& t) {
     xml_.open(element);
-    place(t);
+    write_place(xml_, weights_, t);
     xml_.close();
   }
 
   void field(std::string_view element, const std::string& name, const RawField& f) {
     xml_.open(element);
-    bytes("name", name);
+    write_bytes(xml_, "name", name);
     optional("refers_to", f.refers_to);
-    const Attribute& v = f.value;
-    if (v.kind() != GRAFT_NONE) xml_.attribute("kind", kind_name(v.kind()));
-    switch (v.kind()) {
-      case GRAFT_NONE: break;
-      case GRAFT_TEXT: bytes("value", v.as<std::string>()); break;
-      case GRAFT_TEXTS:
-        for (const std::string& s : v.as<std::vector<std::string>>()) {
-          xml_.open("item");
-          bytes("value", s);
-          xml_.close();
-        }
-        break;
-      case GRAFT_TENSOR: place(v.as<Tensor>()); break;
-      default: xml_.attribute("value", attribute_text(v));
-    }
+    write_exactly(xml_, weights_, f.value);
     for (const Tensor& t : f.tensors) tensor("tensor", t);
     for (const auto& g : f.graphs) graph(*g);
     xml_.close();
@@ -135,7 +97,7 @@ class StubWriter {
     for (const auto& [name, v] : g.values) value("value", v);
     for (const auto& [name, t] : g.constants) {
       xml_.open("constant").attribute("name", name);
-      place(t);
+      write_place(xml_, weights_, t);
       xml_.close();
     }
     for (const RawNode& n : g.nodes) node(n);

@@ -52,6 +52,19 @@ void check_opsets(const Graph& graph, const Registry& registry, int limit) {
               "allow a later opset, or end the model before them with --output");
 }
 
+void check_numbered(const Graph& graph, const Registry& registry) {
+  Listed own;
+  each_node(graph, "", [&](const Node& n, const std::string& name) {
+    const OpDef* op = n.opaque ? nullptr : registry.find(n.type, n.opset);
+    if (op && op->source->built_in() && opset_number(n.opset) < 0) list(own, text(n.type, " of ", n.opset), name);
+  });
+  if (own.empty()) return;
+  throw Error(ErrorKind::unsupported,
+              text("nothing was written: layers that OpenVINO does not have and that cannot be expressed by others",
+                   table(own)),
+              "end the model before them with --output, or write an IR for Graft alone, without --target");
+}
+
 void check_shapes(const Graph& graph) {
   Listed dynamic;
   each_node(graph, "", [&](const Node& n, const std::string& name) {
@@ -74,8 +87,11 @@ int highest_opset(const Graph& graph) {
 
 void check_target(const Graph& graph, const Registry& registry, const IrTarget& target) {
   if (target.max_opset) check_opsets(graph, registry, *target.max_opset);
+  if (target.numbered_only) check_numbered(graph, registry);
   if (target.version == 10) check_shapes(graph);
 }
+
+std::vector<std::string> target_passes() { return {"decompose_attention"}; }
 
 size_t count_rt_info(const Graph& graph) {
   size_t count = graph.rt_info != nullptr;

@@ -1,4 +1,5 @@
-// Which runtimes an IR is for: its version, and the newest opset that they have.
+// Which runtimes an IR is for: its version, the newest opset that they have, and what is expressed in another way for
+// them.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,12 @@ namespace graft {
 struct IrTarget {
   int version = 11;              // 10 or 11
   std::optional<int> max_opset;  // none: any
+  bool numbered_only = false;    // no built-in operation of the opset "graft"
 };
+
+// The runtimes that an IR can be written for, and the passes that express operations of the opset "graft" by others.
+inline constexpr std::string_view openvino_target = "openvino";
+std::vector<std::string> target_passes();
 
 // The highest number of an opset that a layer of the graph or of a body is of; 0 when there is none.
 int highest_opset(const Graph& graph);

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "ir/attributes.hpp"
 #include "ir/forms.hpp"
 #include "ir/ir.hpp"
 #include "ir/stub.hpp"
@@ -15,12 +16,6 @@
 
 namespace graft {
 namespace {
-
-std::string names_text(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& n : names) out += (out.empty() ? "" : ",") + escape_commas(n);
-  return out;
-}
 
 class Writer {
  public:
@@ -119,11 +114,11 @@ class Writer {
               .attribute("type", op ? op->ir_name() : n.type)
               .attribute("version", n.opset);
           if (version_ >= 11 && n.is("Result") && !n.outputs.empty() && !n.outputs[0].names.empty())
-            xml_.attribute("output_names", names_text(n.outputs[0].names));
+            xml_.attribute("output_names", tensor_names_text(n.outputs[0].names));
           for (size_t b = n.bodies.size(); b-- > 0;) port_map(n, b, op->bodies()[b]);
           bool loop = !n.bodies.empty() && op->bodies()[0].size == 0;
           if (loop) ports(g, n);
-          data(n);
+          write_attributes(xml_, weights_, n, op);
           if (n.rt_info && has_rt_info()) xml_.element(*n.rt_info);
           if (!loop) ports(g, n);
           if (n.stub) write_stub(xml_, weights_, *n.stub);
@@ -138,28 +133,6 @@ class Writer {
   }
 
   bool has_rt_info() const { return version_ >= 11; }
-
-  void data(const Node& n) {
-    if (n.attrs.empty()) return;
-    xml_.open("data");
-    for (const auto& [name, value] : n.attrs) attribute(name, value);
-    xml_.close();
-  }
-
-  void attribute(const std::string& name, const Attribute& v) {
-    if (v.kind() == GRAFT_NONE) return;
-    if (v.kind() != GRAFT_TENSOR) {
-      xml_.attribute(name, attribute_text(v));
-      return;
-    }
-    // A constant's own value needs no prefix; any other tensor attribute is prefixed with its name.
-    std::string prefix = name == "value" ? "" : name + "_";
-    const Tensor& t = v.as<Tensor>();
-    WeightsPlace at = weights_.add(t);
-    xml_.attribute(prefix + "element_type", name_of(t.type()));
-    xml_.attribute(prefix + "shape", attribute_text(t.dims()));
-    xml_.attribute(prefix + "offset", at.offset).attribute(prefix + "size", at.size);
-  }
 
   // The dimensions of a port: those of the file it was read from, unless they contradict the inferred shape. A file
   // lists no dimensions for a scalar and for an unknown rank alike.
@@ -176,7 +149,8 @@ class Writer {
 
   void port(int64_t id, const Output& o, bool with_names, const Xml* rt_info) {
     xml_.open("port").attribute("id", id).attribute("precision", port_precision(o.info.type));
-    if (std::string names = with_names ? names_text(o.names) : ""; !names.empty()) xml_.attribute("names", names);
+    if (std::string names = with_names ? tensor_names_text(o.names) : ""; !names.empty())
+      xml_.attribute("names", names);
     if (const Shape& shape = listed(o); shape.ranked())
       for (const Dim& d : shape) xml_.text_element("dim", d.known() ? text(d) : "-1");
     if (rt_info && has_rt_info()) xml_.element(*rt_info);

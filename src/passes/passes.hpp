@@ -13,6 +13,7 @@ struct Changes {
 };
 
 void fold_constants(Editor& editor, Changes& changes);
+void fold_quantized_weights(Editor& editor, Changes& changes);
 void inline_bodies(Editor& editor, Changes& changes);
 void sink_transposes(Editor& editor, Changes& changes);
 void remove_dead(Editor& editor, Changes& changes);

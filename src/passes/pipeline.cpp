@@ -18,9 +18,11 @@ struct Place {
   std::string_view name;
   void (*run)(Editor&, Changes&);
   std::string_view doc;
+  int32_t phase = GRAFT_MIDDLE;
 };
 constexpr Place places[] = {
     {"remove_dead", remove_dead, "removes nodes that no output depends on"},
+    {"decompose_attention", nullptr, {}},  // first: its parts are optimized like any other
     {"inline_bodies", inline_bodies, "inlines bodies that run exactly once into the enclosing graph"},
     {"sink_transposes", sink_transposes, "moves transposes past operations until they cancel out"},
     {"fold_constants", fold_constants, "computes values that depend only on constants"},
@@ -64,6 +66,9 @@ constexpr Place places[] = {
     {"compress_quantized_weights", nullptr, {}},
     // When an IR is written: declared by the operations themselves.
     {"lower_opsets", nullptr, "expresses operations in the earliest opset that has them"},
+    // When a model is compiled: first, so that the passes of a device meet plain weights where they left any.
+    {"fold_quantized_weights", fold_quantized_weights, "dequantizes the weights of layers that compute with numbers",
+     GRAFT_COMPILE},
 };
 
 constexpr std::string_view phase_names[] = {"front", "middle", "back", "write", "compile"};
@@ -81,7 +86,7 @@ struct Entry {
     if (o.phases == PassPhases::front) return phase == GRAFT_FRONT;
     if (phase == GRAFT_WRITE) return o.phases == PassPhases::writing;
     if (phase == GRAFT_COMPILE) {
-      std::string_view device = view(rewrites[0]->record->device);
+      std::string_view device = rewrites.empty() ? "" : view(rewrites[0]->record->device);
       return o.phases == PassPhases::compiling && (device.empty() || device == o.device);
     }
     return phase == GRAFT_MIDDLE || phase == GRAFT_BACK;
@@ -94,7 +99,7 @@ void place_device_passes(std::vector<Entry>& entries) {
   for (const Entry& e : entries) phases.emplace(e.name, e.phase);
   for (Entry& e : entries) {
     e.place = e.phase;
-    if (e.phase != GRAFT_COMPILE) continue;
+    if (e.phase != GRAFT_COMPILE || e.run) continue;
     const graft_pass& r = *e.rewrites[0]->record;
     for (size_t k = 0; k < r.before_count; ++k)
       if (auto it = phases.find(view(r.before[k])); it != phases.end() && it->second != GRAFT_WRITE)
@@ -167,7 +172,7 @@ std::vector<Entry> all_passes(const Registry& registry) {
   for (const Place& p : places) {
     if (p.run) {
       Entry e;
-      e.name = p.name, e.doc = p.doc, e.run = p.run;
+      e.name = p.name, e.doc = p.doc, e.run = p.run, e.phase = p.phase;
       entries.push_back(std::move(e));
       continue;
     }
@@ -202,30 +207,57 @@ void run_records(Editor& editor, const Entry& e, const PassOptions& options, con
   }
 }
 
-// Merges the effects of the same pass in several graphs.
-void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& entries, const PassOptions& options,
-            const std::shared_ptr<Budget>& budget, std::vector<PassEffect>& effects) {
-  Editor editor(graph, registry, budget);
-  for (NodeId id = 0; id < graph.end_id(); ++id)
-    for (Body& b : graph[id].bodies) run_in(*b.graph, registry, entries, options, budget, effects);
-  auto contains = [](const std::vector<std::string>& list, const std::string& name) {
-    return std::find(list.begin(), list.end(), name) != list.end();
-  };
-  for (size_t i = 0; i < entries.size(); ++i) {
-    const Entry& e = entries[i];
-    if (!e.runs_in(options)) continue;
-    if (contains(options.disabled, e.name) || contains(options.disabled, "all")) continue;
-    if (e.has(GRAFT_PASS_ON_REQUEST) && !contains(options.enabled, e.name)) continue;
-    PassEffect& effect = effects[i];
+// Runs the passes in one graph and its bodies, and merges the effects of the same pass in several graphs.
+class Runner {
+ public:
+  Runner(const Registry& registry, const std::vector<Entry>& entries, const PassOptions& options,
+         std::shared_ptr<Budget> budget, std::vector<PassEffect>& effects)
+      : registry_(registry), entries_(entries), options_(options), budget_(std::move(budget)), effects_(effects) {}
+
+  void run(Graph& graph) {
+    Editor editor(graph, registry_, budget_);
+    for (NodeId id = 0; id < graph.end_id(); ++id)
+      for (Body& b : graph[id].bodies) run(*b.graph);
+    if (options_.phases != PassPhases::compiling) return (void)run_all(editor, [](const Entry&) { return true; });
+    // A model that was converted before has been through the passes of every device already. One that was not goes
+    // through them first too, so that those of the device start from the same graph: equal bits in both ways.
+    auto general = [](const Entry& e) { return e.phase != GRAFT_COMPILE; };
+    auto early = [](const Entry& e) { return e.phase == GRAFT_COMPILE && e.place != GRAFT_COMPILE; };
+    run_all(editor, general);
+    if (run_all(editor, early)) run_all(editor, general);
+    run_all(editor, [](const Entry& e) { return e.place == GRAFT_COMPILE; });
+  }
+
+ private:
+  // Returns the number of changes.
+  template <class Takes>
+  size_t run_all(Editor& editor, Takes&& takes) {
+    size_t changes = 0;
+    for (size_t i = 0; i < entries_.size(); ++i)
+      if (entries_[i].runs_in(options_) && takes(entries_[i]) && is_on(entries_[i]))
+        changes += run_one(editor, entries_[i], effects_[i]);
+    return changes;
+  }
+
+  bool is_on(const Entry& e) const {
+    auto contains = [](const std::vector<std::string>& list, const std::string& name) {
+      return std::find(list.begin(), list.end(), name) != list.end();
+    };
+    if (contains(options_.disabled, e.name) || contains(options_.disabled, "all")) return false;
+    return !e.has(GRAFT_PASS_ON_REQUEST) || contains(options_.enabled, e.name);
+  }
+
+  size_t run_one(Editor& editor, const Entry& e, PassEffect& effect) {
+    Graph& graph = editor.graph();
     Changes changes;
     size_t before = graph.node_count();
     with_context(
         [&] {
           if (e.run) e.run(editor, changes);
-          else if (!e.has(GRAFT_PASS_CONFIGURED)) run_records(editor, e, options, nullptr, changes);
+          else if (!e.has(GRAFT_PASS_CONFIGURED)) run_records(editor, e, options_, nullptr, changes);
           else
-            for (const PassCall& call : options.calls)
-              if (call.pass == e.name) run_records(editor, e, options, &call, changes);
+            for (const PassCall& call : options_.calls)
+              if (call.pass == e.name) run_records(editor, e, options_, &call, changes);
 #ifndef NDEBUG
           verify(graph);
 #endif
@@ -235,8 +267,15 @@ void run_in(Graph& graph, const Registry& registry, const std::vector<Entry>& en
     effect.changes += changes.places.size();
     effect.nodes_before += before, effect.nodes_after += graph.node_count();
     effect.places.insert(effect.places.end(), changes.places.begin(), changes.places.end());
+    return changes.places.size();
   }
-}
+
+  const Registry& registry_;
+  const std::vector<Entry>& entries_;
+  const PassOptions& options_;
+  std::shared_ptr<Budget> budget_;
+  std::vector<PassEffect>& effects_;
+};
 
 // Of the nodes that were too expensive to compute, those that no pass has removed since.
 void collect_unfolded(const Graph& g, const Budget& budget, Unfolded& out) {
@@ -305,7 +344,7 @@ std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const
   if (!any) return {};
   size_t nodes = graph.node_count();
   auto budget = pass_budget(graph, options.limits);
-  run_in(graph, registry, entries, options, budget, effects);
+  Runner(registry, entries, options, budget, effects).run(graph);
   Unfolded unfolded;
   if (budget->reached) collect_unfolded(graph, *budget, unfolded);
   std::erase_if(effects, [](const PassEffect& e) { return e.pass.empty(); });

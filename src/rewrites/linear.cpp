@@ -1,6 +1,7 @@
 // Folds multiplications before and after convolutions and matrix products into their weights, and moves additions from
 // before to after them if there is no padding.
 
+#include <graft/dequantize.hpp>
 #include <graft/formula.hpp>
 #include <graft/op.hpp>
 namespace graft {
@@ -104,7 +105,8 @@ Value multiply_before(Rewrite& at) {
     shift = b;
     m = producer(inner);
   }
-  if (!m.is("Multiply")) return {};
+  // The numbers that a quantized layer is fed are not changed: its result is rounded to levels again.
+  if (!m.is("Multiply") || dequantizes(m)) return {};
   auto [x, c] = with_constant(m);
   if (!c || !keeps_shape(x, at.input(0))) return {};
   if (shift) {

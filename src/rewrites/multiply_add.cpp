@@ -1,5 +1,6 @@
 // Normalizes arithmetic with constants: at most one multiplication, then one addition.
 
+#include <graft/dequantize.hpp>
 #include <graft/formula.hpp>
 #include <graft/op.hpp>
 namespace graft {
@@ -24,10 +25,11 @@ bool exact_sum(const Value& x, const Value& a) {
   return true;
 }
 
-// x - c  =>  x + -c
+// x - c  =>  x + -c, unless c is the zero point of bytes: devices look for that
 Value subtract_to_add(Rewrite& at) {
   Value x = at.input(0), c = at.input(1);
   if (!numpy_broadcast(at.node()) || x.constant() || !is_plain_constant(c)) return {};
+  if (single(c) && exact_sum(x, c)) return {};
   return x + at.op("Negative", {c});
 }
 
@@ -53,7 +55,7 @@ Value join_multiply(Rewrite& at) {
   auto [inner, b] = with_constant(at.node());
   if (!b || !numpy_broadcast(at.node())) return {};
   NodeRef n = producer(inner);
-  if (!(n.is("Multiply") || n.is("Add")) || !numpy_broadcast(n) || !used_once(inner)) return {};
+  if (!(n.is("Multiply") || n.is("Add")) || !numpy_broadcast(n) || !used_once(inner) || dequantizes(n)) return {};
   auto [x, a] = with_constant(n);
   if (!a) return {};
   Value both = a * b;

@@ -43,12 +43,14 @@ const Packed& Packs::get(const graft_kernel& kernel, const Graph& graph, NodeId 
 Tensor Packs::aligned(const Tensor& t) {
   if (is_aligned(t)) return t;
   std::lock_guard lock(mutex_);
-  Copy& c = aligned_[t.data()];
+  Copy& c = aligned_[{t.data(), t.bytes()}];
   if (!c.aligned) {
     c = {t, t.clone()};
     forget_pages(t.data(), t.bytes());
   }
-  return c.aligned.reshaped(t.dims());
+  // Constants of other types and shapes may share the bytes: i32[2] {0, 0} and i64[1] {0} are the same eight.
+  if (t.type() == c.aligned.type()) return c.aligned.reshaped(t.dims());
+  return Tensor::wrap(t.type(), t.dims(), c.aligned.data(), std::make_shared<Tensor>(c.aligned));
 }
 
 }  // namespace graft

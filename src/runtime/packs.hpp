@@ -26,7 +26,7 @@ class Packs {
   };
   std::mutex mutex_;
   std::map<std::pair<NodeId, const graft_kernel*>, Entry> made_;
-  std::map<const void*, Copy> aligned_;  // by the address of the source
+  std::map<std::pair<const void*, size_t>, Copy> aligned_;  // by the bytes of the source
 };
 
 }  // namespace graft

@@ -34,14 +34,7 @@ Attribute normal_word(Attribute v, const graft_attr& a) {
 
 // An f32 attribute is rounded to f32, so that writing and reading it back changes nothing.
 Attribute single_precision(Attribute v, const graft_attr& a) {
-  if (!(a.flags & GRAFT_ATTR_F32)) return v;
-  if (auto f = v.get_if<double>()) return static_cast<double>(static_cast<float>(*f));
-  if (auto list = v.get_if<std::vector<double>>()) {
-    std::vector<double> out;
-    for (double f : *list) out.push_back(static_cast<double>(static_cast<float>(f)));
-    return out;
-  }
-  return v;
+  return a.flags & GRAFT_ATTR_F32 ? rounded_to_f32(v) : v;
 }
 
 void check_inputs(const Node& node, const OpDef& op) {

@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/pattern.hpp"
 #include "base/text.hpp"
+#include "infer/decompose.hpp"
 #include "ir/ir.hpp"
 #include "ir/target.hpp"
 #include "passes/compress_to_f16.hpp"
@@ -38,6 +39,8 @@ void check_options(const Registry& registry, const ConvertOptions& o) {
   if (o.max_opset && (*o.max_opset < 1 || *o.max_opset > newest))
     throw RequestError(text("--max_opset: expected 1 to ", newest, ", got ", *o.max_opset),
                        "opset8 was introduced in OpenVINO 2022.1, opset13 in 2023.2");
+  if (!o.target.empty() && o.target != openvino_target)
+    throw RequestError(text("--target: expected ", openvino_target, ", got '", o.target, "'"));
   as_request([&] {
     check_pass_names(registry, o.disabled_passes);
     check_pass_names(registry, o.enabled_passes);
@@ -76,10 +79,11 @@ class Conversion {
     step("running passes");
     std::vector<Pattern> kept = kept_names(o_);
     warn_of_unmatched(kept);
+    if (!o_.target.empty()) decompose_opset(graph_, registry(), "graft");
     run_all_passes(std::move(kept));
     if (o_.compress_to_f16) compress_to_f16(graph_, registry(), done_.f16.emplace());
     warn_of_losses();
-    check_target(graph_, registry(), {o_.ir_version, o_.max_opset});
+    check_target(graph_, registry(), {o_.ir_version, o_.max_opset, !o_.target.empty()});
     warn_of_rt_info();
     step("writing the IR");
     write(xml_path);
@@ -132,6 +136,8 @@ class Conversion {
     PassOptions passes;
     passes.phases = PassPhases::writing;
     passes.disabled = o_.disabled_passes, passes.enabled = o_.enabled_passes;
+    if (!o_.target.empty())
+      for (std::string& p : target_passes()) passes.enabled.push_back(std::move(p));
     passes.calls = pass_options(origin_->report).calls;
     passes.limits = origin_->options.limits;
     if (!kept.empty())

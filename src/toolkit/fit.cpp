@@ -26,7 +26,7 @@ class Wishes {
     for (size_t i = 0; i < groups.size(); ++i) {
       const Group& g = groups[i];
       bool open = exact || std::find(assumed.begin(), assumed.end(), g.name) != assumed.end();
-      if (g.kind == Group::Kind::tensor) tensor(ports[g.port], values.at(i), exact);
+      if (g.kind == Group::Kind::tensor) tensor(g.name, ports[g.port], values.at(i), exact);
       else if (g.kind != Group::Kind::map) structure(g, ports, values.at(i), open);
     }
   }
@@ -35,15 +35,16 @@ class Wishes {
   }
 
  private:
-  void tensor(const Port& port, const Datum& d, bool exact) {
+  // `name` is that of the input: a port that is an output as well has the names of that, too.
+  void tensor(const std::string& name, const Port& port, const Datum& d, bool exact) {
     if (d.kind != Datum::tensor || !d.value) return;
     bool fits = port.takes(d.value.dims());
-    if (fits && !(exact && !port.shape.is_static())) return;
+    // Of a framework's model, the rank decides what its layers become.
+    bool open = (exact && !port.shape.is_static()) || (framework_ && !port.shape.ranked());
+    if (fits && !open) return;
     Shape given = Shape::of(d.value.dims());
-    options.input_shapes[port.any_name()] = given;
-    if (!fits)
-      notes.push_back(
-          text("input '", port.any_name(), "' has shape ", given, " like its value instead of ", port.shape));
+    options.input_shapes[name] = given;
+    if (!fits) notes.push_back(text("input '", name, "' has shape ", given, " like its value instead of ", port.shape));
   }
 
   void structure(const Group& g, const std::vector<Port>& ports, const Datum& given, bool open) {
@@ -67,7 +68,7 @@ class Wishes {
     for (size_t i = 0; i < items.size() && i < places.size(); ++i) {
       bool port = places[i].kind == Group::Kind::tensor;
       differs |= !port || !ports[places[i].port].takes(items[i].value.dims());
-      if (!framework_ && port) tensor(ports[places[i].port], items[i], false);
+      if (!framework_ && port) tensor(ports[places[i].port].any_name(), ports[places[i].port], items[i], false);
     }
     if (framework_ && differs) options.input_forms[g.name] = std::move(form);
   }
@@ -77,10 +78,30 @@ class Wishes {
 
 constexpr int64_t largest_constant = 1024;  // elements of an input that may become one
 
+// [100] for an input [1,100] or [?,100], such as an i-vector of Kaldi: it can only mean that row.
+bool is_row_of(const Port& port, const Tensor& t) {
+  const Shape& s = port.shape;
+  return t && t.dims().size() == 1 && s.ranked() && s.rank() == 2 && s[0].can_be(1) && s[1].known() &&
+         s[1].value() == t.dims()[0];
+}
+
 // Values by the names of the groups they were given for.
 class Given {
  public:
-  Given(const Model& model, std::vector<Datum> values) : groups_(model.input_groups()), values_(std::move(values)) {}
+  Given(const Model& model, std::vector<Datum> values, std::vector<std::string>& notes)
+      : groups_(model.input_groups()), values_(std::move(values)) {
+    std::vector<Port> ports = model.inputs();
+    for (size_t i = 0; i < groups_.size(); ++i) {
+      if (groups_[i].kind != Group::Kind::tensor || values_.at(i).kind != Datum::tensor) continue;
+      const Port& port = ports[groups_[i].port];
+      Tensor& t = values_[i].value;
+      if (!is_row_of(port, t)) continue;
+      int64_t n = t.dims()[0];
+      notes.push_back(
+          text("input '", groups_[i].name, "': the vector of ", n, " values is taken as the row [1,", n, "]"));
+      t = t.reshaped({1, n});
+    }
+  }
 
   const Datum* find(const std::string& name) const {
     for (size_t i = 0; i < groups_.size(); ++i)
@@ -120,8 +141,8 @@ ImportOptions joined_options(const ImportOptions& read, const ImportOptions& ask
 
 Fitted fitted(Model model, std::vector<Datum> values, const std::function<Model(const ImportOptions&)>& load) {
   bool framework = model.framework() != "ir" && model.framework() != "text";
-  Given given(model, std::move(values));
   Wishes wishes(framework);
+  Given given(model, std::move(values), wishes.notes);
   wishes.compare(model, given.for_inputs_of(model), false);
   if (!wishes.empty()) model = load(wishes.options);
   // What the structure of the model depends on is imported with the values that are given.

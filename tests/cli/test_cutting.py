@@ -41,7 +41,7 @@ class Outputs(ConvertCase):
 
 
 class RunAndConvert(ConvertCase):
-    """A name means the same to `run --output` and to `convert --output`."""
+    """A name means the same to `run --output` and to `convert --output`, except that of an output of the model."""
 
     def both(self, files, output, x=None, dims=(1, 3, 1, 2)):
         x = x or [1, 2, -3, -4, 5, 6]
@@ -64,10 +64,16 @@ class RunAndConvert(ConvertCase):
         self.check(self.both(files, "feature"), relu(plain))
         self.check(self.both(files, "conv1"), plain)
 
-    def test_a_name_of_the_last_blob_too(self):
+    def test_the_model_s_own_output_is_what_run_returns_anyway(self):
         files = self.net("".join(NET.splitlines(True)[:5]))  # up to relu1, in place
-        plain = conv1([1, 2, -3, -4, 5, 6])
-        self.check(self.both(files, "conv1"), plain)
+        x = [1, 2, -3, -4, 5, 6]
+        plain = conv1(x)
+        self.check(self.run_ir(self.convert(*files, "--output", "conv1"), ([1, 3, 1, 2], x))[0], plain)  # cuts behind the layer
+        for way in ([], ["--output", "conv1"], ["--output", "conv1", "--through-ir"]):
+            r = graft("run", *files, "--input", self.path("in0.npy"), "--output-dir", self.path("ran"), *way)
+            self.assertEqual(r.status, 0, r.all)
+            self.check(read_npy(self.path("ran", "0.npy")), relu(plain))
+        self.check(self.both(files, "conv1:0"), plain)
         self.check(self.both(files, "relu1"), relu(plain))
 
     def test_onnx_tensorflow_and_ir(self):

@@ -74,6 +74,30 @@ class Opsets(ConvertCase):
             self.refused(said, m, option, value)
 
 
+ATTENTION = """graph (q: f32[2,1,16], k: f32[2,1,8], v: f32[2,1,8], pk: f32[2,2,7,4], pv: f32[2,2,7,4], ends: i32[2]) {
+  y = GroupQueryAttention@graft(q, k, v, pk, pv, ends, i32[] {5}, f32[9,2] random(1, -1, 1), f32[9,2] random(2, -1, 1))
+    {num_heads = 4, kv_num_heads = 2, do_rotary = true}
+  return y, y.1, y.2
+}"""
+
+
+class TargetOpenVino(ConvertCase):
+    def test_attention_is_expressed_by_other_operations(self):
+        m = self.write("attention.txt", ATTENTION)
+        self.assertIn('version="graft"', self.xml(self.convert(m)))
+        self.assertNotIn('version="graft"', self.xml(self.convert(m, "--target", "openvino")))
+
+    def test_what_cannot_be_expressed_is_listed(self):
+        m = self.write("det.txt", "graph (x: f32[2,2]) { a = Det@graft(x) return a, Cholesky@graft(x) }")
+        r = self.refused("nothing was written: layers that OpenVINO does not have and that cannot be expressed by others\n", m, "--target", "openvino",
+                         "-n", "none", hint="without --target", status=2)
+        self.assertIn("\n  Det of graft, 1 layer: a\n  Cholesky of graft, 1 layer: ", r.err)
+        self.assertFalse(os.path.exists(self.path("out", "none.xml")))
+
+    def test_another_runtime(self):
+        self.refused("--target: expected openvino, got 'tensorrt'", self.write("a.txt", ATTENTION), "--target", "tensorrt")
+
+
 class VersionTen(ConvertCase):
     def test_it_is_written_read_and_run(self):
         eleven, ten = self.convert(*self.net(), out="a"), self.convert(*self.net(), "--ir_version", "10", out="b")

@@ -63,6 +63,24 @@ TEST_F(Packs, AreMadeOncePerCompiledModel) {
   EXPECT_EQ(alive, 0);
 }
 
+// In an IR, equal bytes are stored once, and may lie at any offset.
+TEST_F(Packs, ConstantsOfSeveralTypesShareUnalignedBytes) {
+  Core core;
+  Model model = core.read_model(file("shared.graph", R"(graph (x: f32[2,3]) {
+    some = Select(boolean[3] {true, false, true}, x, Negative(x))
+    part = StridedSlice(some, i32[2] {0, 0}, i32[2] {2, 2}, i32[2] {1, 1}) {begin_mask = [0, 0], end_mask = [0, 0]}
+    row = Gather(part, i64[1] {0}, i64[] {0})
+    return y = Add(part, row) })"));
+  for (const Model& m : {model, model.through_ir()}) {
+    InferRequest r = core.compile_model(m).create_infer_request();
+    std::vector<float> x{1, 2, 3, 4, 5, 6};
+    r.set_input_tensor(0, Tensor::wrap(DType::f32, {2, 3}, x.data()));
+    r.infer();
+    Tensor y = r.get_output_tensor(0);
+    EXPECT_EQ(Values(y.data<float>(), y.data<float>() + y.size()), (Values{2, -4, 5, -7}));
+  }
+}
+
 // ---- constants that a kernel takes ----
 
 Weights take(Pack& ctx) {

@@ -67,12 +67,24 @@ Value import_mxnet_one_hot(Builder& layer) {
       {{"axis", -1}});
 }
 
+// Selects as NumPy does: shapes are aligned at their last dimension.
+Value import_mxnet_numpy_where(Builder& layer) {
+  Value c = layer.input(0);
+  if (c.type() != DType::boolean) c = layer.op("NotEqual", {c, like(c, 0)});
+  return build::select(c, layer.input(1), layer.input(2));
+}
 // A condition of one dimension chooses whole rows.
 Value import_mxnet_where(Builder& layer) {
   Value c = layer.input(0), x = layer.input(1);
   if (c.type() != DType::boolean) c = layer.op("NotEqual", {c, like(c, 0)});
   Shape s = x.shape(), cs = c.shape();
-  if (s.ranked() && s.rank() > 1 && cs.ranked() && cs.rank() == 1) c = mx::per_channel(c, s.rank(), 0);
+  if (s.ranked() && cs.ranked()) {
+    if (s.rank() > 1 && cs.rank() == 1) c = mx::per_channel(c, s.rank(), 0);
+  } else {
+    // Dimensions of 1 behind those of the condition, as many as it has fewer than x.
+    Value missing = shape_of(shape_of(x)) - shape_of(shape_of(c));
+    c = build::reshape(c, {shape_of(c), build::broadcast(layer.scalar(int64_t{1}), missing)});
+  }
   return build::select(c, x, layer.input(2));
 }
 Value import_mxnet_boolean_mask(Builder& layer) {
@@ -134,7 +146,8 @@ Definitions define_mxnet_indexing() {
       mx::rules({"gather_nd"}, import_mxnet_gather_nd),
       mx::rules({"scatter_nd"}, import_mxnet_scatter_nd),
       mx::rules({"one_hot"}, import_mxnet_one_hot),
-      mx::rules({"where", "_npi_where"}, import_mxnet_where),
+      mx::rules({"where"}, import_mxnet_where),
+      mx::rules({"_npi_where"}, import_mxnet_numpy_where),
       mx::rules({"_contrib_boolean_mask"}, import_mxnet_boolean_mask),
       mx::rules({"SequenceReverse"}, import_mxnet_sequence_reverse),
       mx::rules({"SequenceLast"}, import_mxnet_sequence_last),

@@ -1,8 +1,9 @@
 // The CPU's own pass for networks of 8 bits: QuantizeLinear and DequantizeLinear around convolutions and products
 // become operations on bytes.
 //
-// It runs before constants are folded, since dequantized weights would take four times the memory, and before transposes
-// are moved in between.
+// It runs before constants are folded, since dequantized weights would take four times the memory, and before
+// transposes are moved in between.
+#include <graft/dequantize.hpp>
 #include <graft/expressions.hpp>
 #include <graft/formula.hpp>
 #include <graft/op.hpp>
@@ -14,7 +15,6 @@ namespace {
 constexpr std::string_view layer = "QuantizedConvolution";
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-bool is_byte(DType type) { return type == DType::u8 || type == DType::i8; }
 bool is_level(double v, DType type) {
   double low = type == DType::u8 ? 0 : -128;
   return v == std::floor(v) && v >= low && v <= low + 255;
@@ -40,21 +40,6 @@ Value to_quantize(Rewrite& at) {
   Value x = divide.input(0);
   if (x.type() != DType::f32 || x.constant() || !has_rank_of(at.self(), x)) return {};
   return at.op("Quantize", {x}, {{"scale", *scale}, {"zero", static_cast<int64_t>(zero)}, {"type", type}});
-}
-
-// (Convert(q) - zero) * scale, with the parts still to be looked at.
-struct Levels {
-  Value q, scale, zero;  // `zero` may be empty
-};
-Levels levels_of(const NodeRef& multiply) {
-  for (size_t i : {size_t{1}, size_t{0}}) {
-    Value scale = multiply.input(i), rest = multiply.input(1 - i), zero;
-    if (NodeRef subtract = made_by(rest, "Subtract")) rest = subtract.input(0), zero = subtract.input(1);
-    NodeRef convert = made_by(rest, "Convert");
-    if (convert && rest.type() == DType::f32 && is_byte(convert.input(0).type()))
-      return {convert.input(0), scale, zero};
-  }
-  return {};
 }
 
 // (Convert(q) - zero) * scale  =>  Dequantize(q); signed bytes become unsigned ones where they are made.
