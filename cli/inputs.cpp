@@ -43,9 +43,14 @@ class Collected {
     put(i, std::move(value));
   }
 
-  std::vector<Datum> done() {
+  // The values of those inputs that are needed.
+  std::vector<Datum> done(const std::vector<Group>& needed) {
     std::vector<Datum> out;
     for (size_t i = 0; i < groups_.size(); ++i) {
+      if (std::none_of(needed.begin(), needed.end(), [&](const Group& g) { return g.name == groups_[i].name; })) {
+        if (values_[i]) note(text("input '", groups_[i].name, "' has no effect on the requested outputs"));
+        continue;
+      }
       if (!values_[i])
         throw UsageError(text("no value for input '", groups_[i].name, "'"),
                          text("add --input ", quoted_for_shell(groups_[i].name),
@@ -108,6 +113,13 @@ class Collected {
 
 }  // namespace
 
+std::vector<Datum> make_inputs(const InputOptions& o, const std::vector<Group>& groups, const std::vector<Port>& ports,
+                               const std::vector<Group>& needed) {
+  Collected collected(groups, ports, o.limits);
+  for (const std::string& g : o.given) collected.take(g);
+  return collected.done(needed);
+}
+
 std::vector<Datum> make_inputs(const InputOptions& o, const std::vector<Group>& groups,
                                const std::vector<Port>& ports) {
   if (o.given.empty()) {
@@ -119,9 +131,7 @@ std::vector<Datum> make_inputs(const InputOptions& o, const std::vector<Group>& 
     for (const Group& g : groups) out.push_back(gathered(g, [&](size_t port) { return random.at(port); }));
     return out;
   }
-  Collected collected(groups, ports, o.limits);
-  for (const std::string& g : o.given) collected.take(g);
-  return collected.done();
+  return make_inputs(o, groups, ports, groups);
 }
 
 }  // namespace graft::cli

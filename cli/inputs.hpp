@@ -14,5 +14,8 @@ struct InputOptions {
 
 // One value per input; random values if none is given. Prints a note about each conversion.
 std::vector<Datum> make_inputs(const InputOptions& o, const std::vector<Group>& groups, const std::vector<Port>& ports);
+// Values that are given for some of the inputs: of those that are needed.
+std::vector<Datum> make_inputs(const InputOptions& o, const std::vector<Group>& groups, const std::vector<Port>& ports,
+                               const std::vector<Group>& needed);
 
 }  // namespace graft::cli

@@ -201,6 +201,13 @@ bool names_archive(const std::vector<std::string>& arguments) {
                      [](const auto& a) { return TableArgument::parse(a).has_value(); });
 }
 
+// Values may also be given for inputs of the model that the requested outputs do not need.
+std::vector<Datum> inputs_of(const Core& core, const RunOptions& o, const InputOptions& inputs, const Model& model) {
+  if (o.outputs.empty() || inputs.given.empty()) return make_inputs(inputs, model.input_groups(), model.inputs());
+  Model whole = load(core, o.model);
+  return make_inputs(inputs, whole.input_groups(), whole.inputs(), model.input_groups());
+}
+
 void run(const RunOptions& o) {
   if (names_archive(o.inputs.given)) return run_archives(o);
   if (o.chunk) throw UsageError("--chunk requires an --input from an archive", "use --input NAME=ark:FILE");
@@ -210,12 +217,13 @@ void run(const RunOptions& o) {
   if (o.model.instead(core, {}, o.json)) return;
   ReadOptions read;
   read.cut.more_outputs = o.outputs;
+  read.cut.outputs = o.outputs;  // and nothing that they do not need
   Model model = load(core, o.model, read);
   // Random values say nothing about the length of a sequence.
   if (o.inputs.given.empty() && !model.report().assumed.empty()) model.require_complete();
   InputOptions inputs = o.inputs;
   inputs.limits = o.model.limit_changes();
-  Fitted made = fit_model(model, make_inputs(inputs, model.input_groups(), model.inputs()));
+  Fitted made = fit_model(model, inputs_of(core, o, inputs, model));
   note_all(made.notes);
   model = made.model;
   std::vector<Group> selected = as_usage([&] { return model.select_outputs(o.outputs); });
@@ -226,6 +234,7 @@ void run(const RunOptions& o) {
   options.threads = o.threads;
   CompiledModel compiled = core.compile_model(model, o.model.device, options);
   std::vector<Tensor> values = port_tensors(compiled.input_groups(), made.values, compiled.inputs().size());
+  if (o.check) check_kernels(model, values);  // first: a kernel that writes outside of its memory would damage the run
 
   InferRequest request = compiled.create_infer_request();
   for (size_t i = 0; i < values.size(); ++i) request.set_input_tensor(i, values[i]);
@@ -244,7 +253,6 @@ void run(const RunOptions& o) {
                report.list.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   }
   if (o.json) print_json(report.list);
-  if (o.check) check_kernels(model, values);
 }
 
 }  // namespace

@@ -115,8 +115,22 @@ class LayerOp {
  public:
   using Create = typename Api::Pointer (*)(typename Api::Params&);
 
+  // What makes instances is a type with a static `create`, so that each definition of a layer type has functions of its
+  // own: a later one of the same type hides it only until it is removed. `Formula` is for a lambda, `Pointer` for a
+  // function that is known at run time.
+  template <class F>
+  struct Formula {
+    static typename Api::Pointer create(typename Api::Params& p) { return F{}(p); }
+  };
+  static constexpr size_t most_pointers = 64;
+  template <size_t n>
+  struct Pointer {
+    static inline Create made = nullptr;
+    static typename Api::Pointer create(typename Api::Params& p) { return made(p); }
+  };
+
   // A new instance for a node; `blob(i)` gives its weights.
-  template <class Blob>
+  template <class C, class Blob>
   static typename Api::Pointer create(std::string_view name, std::string_view type, const LayerAttributes& a,
                                       Blob blob) {
     typename Api::Params params;
@@ -130,11 +144,12 @@ class LayerOp {
       });
     }
     for (int64_t i = 0; i < a.blobs; ++i) params.blobs.push_back(copy(blob(static_cast<size_t>(i))));
-    typename Api::Pointer made = factory(type)(params);
+    typename Api::Pointer made = C::create(params);
     if (!made) fail("the layer class of '", type, "' did not create an instance");
     return made;
   }
 
+  template <class C>
   static void infer(Infer& ctx, const LayerAttributes& a) {
     size_t flows = flows_of(ctx.inputs(), a);
     std::vector<typename Api::Shape> in, out, internals;
@@ -144,7 +159,7 @@ class LayerOp {
     for (size_t i = 0; i < static_cast<size_t>(a.outputs) && !known; ++i) ctx.output(i, type, Shape::unknown());
     if (!known) return;
     for (size_t i = 0; i < flows; ++i) in.push_back(matrix_shape(ctx.shape(i).values()));
-    shapes(*instance(ctx, a), in, a, out, internals);
+    shapes(*instance<C>(ctx, a), in, a, out, internals);
     for (size_t i = 0; i < static_cast<size_t>(a.outputs); ++i) ctx.output(i, type, Shape::of(dims_of(out[i])));
   }
 
@@ -176,6 +191,7 @@ class LayerOp {
     }
   };
 
+  template <class C>
   static std::shared_ptr<State> prepare(Prepare& ctx, const LayerAttributes& a) {
     auto s = std::make_shared<State>();
     s->name = ctx.name(), s->type = ctx.op_type();
@@ -187,7 +203,7 @@ class LayerOp {
       in.push_back(matrix_shape(ctx.shape(i).values()));
     }
     auto made = std::make_unique<Instance>();
-    made->layer = instance(ctx, a);
+    made->layer = instance<C>(ctx, a);
     shapes(*made->layer, in, a, out, s->internals);
     size_t bytes = 0;
     auto place = [&](const typename Api::Shape& shape) {
@@ -204,12 +220,13 @@ class LayerOp {
     return s;
   }
 
+  template <class C>
   static void run(Run& ctx, const LayerAttributes& a, const std::shared_ptr<State>& s) {
     size_t flows = flows_of(ctx.inputs(), a);
     std::unique_ptr<Instance> i = s->take();
     if (!i) {
       i = std::make_unique<Instance>();
-      i->layer = create(s->name, s->type, a, [&](size_t b) { return ctx.input(flows + b); });
+      i->layer = create<C>(s->name, s->type, a, [&](size_t b) { return ctx.input(flows + b); });
     }
     i->inputs.resize(flows), i->outputs.resize(ctx.outputs()), i->internals.resize(s->internals.size());
     auto* scratch = static_cast<unsigned char*>(ctx.scratch());
@@ -233,16 +250,36 @@ class LayerOp {
     s->give(std::move(i));
   }
 
-  static Definitions define(std::string_view type, Create create) {
-    factory(type) = create;
+  // `create` is a lambda without captures, or a function.
+  template <class F>
+  static Definitions define(std::string_view type, F create) {
+    static std::mutex numbering;
+    std::lock_guard lock(numbering);
+    if constexpr (std::is_pointer_v<F>) return define_pointer(type, create);
+    else return define_with<Formula<F>>(type);
+  }
+
+ private:
+  // Each function gets a number, the same one gets the same.
+  template <size_t n = 0>
+  static Definitions define_pointer(std::string_view type, Create create) {
+    if constexpr (n < most_pointers) {
+      if (Pointer<n>::made && Pointer<n>::made != create) return define_pointer<n + 1>(type, create);
+      Pointer<n>::made = create;
+      return define_with<Pointer<n>>(type);
+    } else {
+      fail("expected at most ", most_pointers, " functions that create layers");
+    }
+  }
+  template <class C>
+  static Definitions define_with(std::string_view type) {
     std::string_view last = type.substr(type.rfind('.') + 1);
     Definitions all = op<LayerAttributes>(last, layer_opset)
                           .doc("a layer in OpenCV's form")
                           .inputs("inputs...")
                           .outputs("outputs...")
-                          .infer(infer)
-                          .kernel(Kernel("REFERENCE", "layer").run(prepare, run));
-    factory(last) = create;
+                          .infer(infer<C>)
+                          .kernel(Kernel("REFERENCE", "layer").run(prepare<C>, run<C>));
     all += onnx(last).domain(type.substr(0, type.size() - std::min(type.size(), last.size() + 1))).expand(import <0>);
     all += caffe(last).expand(import <1>);
     all += tensorflow(last).expand(import <2>);
@@ -251,7 +288,6 @@ class LayerOp {
     return all;
   }
 
- private:
   static std::vector<int64_t> dims_of(const typename Api::Shape& s) { return {s.begin(), s.end()}; }
   // A matrix for a tensor, whose elements are at `memory`.
   static void point(const TensorView& t, const void* memory, typename Api::Mat& to) {
@@ -284,21 +320,15 @@ class LayerOp {
     constexpr std::string_view names[] = {"onnx", "caffe", "tensorflow", "mxnet", "kaldi"};
     import_layer(layer, names[framework], layer.type());
   }
-  // Filled while definitions are made, read afterwards.
-  static Create& factory(std::string_view type) {
-    static std::vector<std::pair<std::string, Create>> all;
-    for (auto& [name, create] : all)
-      if (name == type) return create;
-    return all.emplace_back(std::string(type), nullptr).second;
-  }
   static size_t flows_of(size_t inputs, const LayerAttributes& a) {
     auto blobs = static_cast<size_t>(a.blobs);
     if (blobs > inputs) fail("expected ", blobs, " blobs among the inputs, got ", inputs, " inputs");
     return inputs - blobs;
   }
+  template <class C>
   static typename Api::Pointer instance(const NodeView& ctx, const LayerAttributes& a) {
     size_t flows = flows_of(ctx.inputs(), a);
-    return create(ctx.name(), ctx.op_type(), a, [&](size_t b) {
+    return create<C>(ctx.name(), ctx.op_type(), a, [&](size_t b) {
       TensorView t = ctx.constant(flows + b);
       if (!t) unsupported("the weights of a layer in OpenCV's form must be constant");
       return t;

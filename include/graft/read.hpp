@@ -43,8 +43,8 @@ struct GRAFT_API CutRequest {
   std::vector<std::string> outputs;  // places; none: those of the model
   std::optional<Shape> only_shape;   // of the one input that the model has
   std::optional<int64_t> batch;      // first dimension of all inputs
-  // Places that become outputs in addition to the other ones; nothing is cut for them. One that only the imported graph
-  // knows is no error: Model::select_outputs looks there too.
+  // Places that become outputs as well; the name of an output of the model is that output. One that only the imported graph
+  // knows is no error. If `outputs` lists the same places, they are the only ones, unless only the graph knows one.
   std::vector<std::string> more_outputs;
 
   bool only_adds() const { return inputs.empty() && outputs.empty() && !only_shape && !batch; }

@@ -80,10 +80,10 @@ class GRAFT_API Model {
   // Changes the shapes of inputs, by name, and infers all others again. Fails, leaving the model unchanged, if the
   // model cannot be run with these shapes.
   void reshape(const std::map<std::string, Shape>& shapes);
-  // Makes any tensor of the model an output and returns its position among the outputs; a tensor that is an output
-  // already keeps its position. A name is that of a layer (its output 0), "layer:1" for another output of it, or that
-  // of a tensor. A name that could be both is rejected, except in Caffe, where layers take precedence: "conv1" is the
-  // convolution, even if an in-place layer writes the blob "conv1" again.
+  // Makes any tensor of the model an output and returns its position among the outputs. A name is that of an output of
+  // the model, which keeps its position, of a layer (its output 0; "layer:1" for another), or of a tensor. One that may
+  // be a layer or a tensor is rejected, except in Caffe, where layers take precedence: "conv1" is the convolution, even
+  // if an in-place layer writes the blob "conv1" again, unless that is an output of the model.
   size_t add_output(const std::string& name);
   // Outputs by name, in this order, as values of the framework; any other tensor is added as by add_output. Names that
   // ReadOptions::cut.more_outputs lists are those of the framework's own model. All outputs if no name is given.
@@ -203,8 +203,8 @@ class GRAFT_API Core {
   // Removed definitions are no longer found, but stay in memory, and their libraries loaded, until the process ends:
   // models that were read with them still use them.
 
-  // Loads a shared library, a Python file, or custom layers for the GPU described by an .xml. One that is loaded
-  // already keeps its id and its place.
+  // Loads the shared library, the Python file, or the custom layers for the GPU (.xml) that are in this file now. One that
+  // is added already keeps its id and its place, also if its file has changed since: remove it first.
   ExtensionId add_extension(const std::string& path);
   // Calls an entry function; what it returns must stay valid until the process ends, as `definitions` ensures.
   using Entry = std::function<const graft_extension*(const graft_host*)>;

@@ -115,6 +115,9 @@ class Definition:
         raise NotImplementedError
 
     def prepare(self, attributes: "dict[str, Any]", inputs: "list[Any]", node: str) -> "tuple[Any, ...]":
+        """What computes a node: the function, its keyword arguments, whether the inputs are one list, how many of the
+        inputs are passed (None: all), and what the function lives with: the "process", or the "request" or the "plan" of
+        it (a request with inputs of these shapes); then the first is what makes the function."""
         raise NotImplementedError
 
     def trace(self, attributes: "dict[str, Any]") -> Any:
@@ -131,6 +134,7 @@ class OpDefinition(Definition):
                  declared: "dict[str, Any]") -> None:
         super().__init__(name, opset, doc, origin)
         self.target, self.shape = target, shape
+        self.stateful = inspect.isclass(target)  # its instances may change from call to call
         self.namespace = False  # the attributes are one argument
         if inspect.isclass(target):
             self._read_class(declared)
@@ -150,6 +154,7 @@ class OpDefinition(Definition):
             raise TypeError(f"{self.target.__name__} has no method 'forward'")
         if self.shape is None:
             self.shape = getattr(self.target, "shape", None)
+        self._read_construction()
         parameters = list(inspect.signature(getattr(self.target, self.method)).parameters.values())[1:]
         self._read_inputs(parameters)
 
@@ -210,24 +215,49 @@ class OpDefinition(Definition):
         self.elementwise = self.traceable = True
         self.flags |= _ELEMENTWISE | _IN_PLACE
         if not reason:
+            self.stateful = False
             self.boolean = self._boolean
             if self.boolean:
                 self.flags &= ~_IN_PLACE
 
     def trace(self, attributes: "dict[str, Any]") -> Any:
-        function = self._callable(attributes)
+        instance = self._instance(attributes) if self.is_class else None
+        before = _members(instance)
+        function = getattr(instance, self.method or "") if self.is_class else self.target
         try:
             steps, self._boolean = trace(function, len(self.inputs), {} if self.is_class else attributes, self.namespace)
-            return steps
         except TraceError as error:
             return str(error)
+        changed = [n for n, v in _members(instance).items() if n not in before or before[n] is not v]
+        return f"it sets 'self.{changed[0]}'" if changed else steps
+
+    def _read_construction(self) -> None:
+        """Which attributes `__init__` takes; the others are set before it is called."""
+        self.constructed: "list[str]" = []
+        names = [a.name for a in self.attributes]
+        if self.target.__init__ is object.__init__:
+            return
+        for p in list(inspect.signature(self.target.__init__).parameters.values())[1:]:
+            if p.kind is p.VAR_KEYWORD:
+                self.constructed += [n for n in names if n not in self.constructed]
+            elif p.name in names and p.kind is not p.POSITIONAL_ONLY:
+                self.constructed.append(p.name)
+            elif p.default is p.empty and p.kind is not p.VAR_POSITIONAL:
+                raise TypeError(f"{self.name}: '__init__' takes '{p.name}', which is not an attribute: annotate it in the "
+                                f"class, as in `{p.name}: float = 1.0`, or give the parameter a default")
 
     def _instance(self, attributes: "dict[str, Any]") -> Any:
-        if self.target.__init__ is not object.__init__:
-            return self.target(**attributes)
-        made = self.target()
+        """Annotated members first, so that `__init__` sees them; those that it takes are passed to it."""
+        attributes = {n: list(v) if isinstance(v, list) else v for n, v in attributes.items()}  # each has its own
+        passed = {n: attributes[n] for n in self.constructed}
+        made = self.target.__new__(self.target) if self.target.__new__ is object.__new__ else self.target(**passed)
         for name, value in attributes.items():
-            setattr(made, name, value)
+            if name not in passed:
+                setattr(made, name, value)
+        if self.target.__new__ is object.__new__:
+            made.__init__(**passed)
+        if self.target.__init__ is object.__init__ and hasattr(made, "__post_init__"):
+            made.__post_init__()
         return made
 
     def _callable(self, attributes: "dict[str, Any]") -> Any:
@@ -249,13 +279,16 @@ class OpDefinition(Definition):
         return self.shape is getattr(self.target, "shape", None)
 
     def prepare(self, attributes: "dict[str, Any]", inputs: "list[Any]", node: str) -> "tuple[Any, ...]":
-        function = self._callable(attributes)
         if self.is_class:
-            return function, {}, False, None
+            return (lambda: self._callable(attributes)), {}, False, None, "request"
         if self.namespace:
-            name = list(inspect.signature(function).parameters)[-1]
-            return function, {name: Namespace(attributes)}, False, None
-        return function, attributes, False, None
+            name = list(inspect.signature(self.target).parameters)[-1]
+            return self.target, {name: Namespace(attributes)}, False, None, "process"
+        return self.target, attributes, False, None, "process"
+
+
+def _members(instance: Any) -> "dict[str, Any]":
+    return dict(getattr(instance, "__dict__", {}))
 
 
 def _is_array(hint: Any) -> bool:

@@ -94,17 +94,21 @@ class LayerDefinition(Definition):
 
     def prepare(self, attributes: "dict[str, Any]", inputs: "list[Any]", node: str) -> "tuple[Any, ...]":
         flows, blobs = self._split(attributes, inputs)
-        instance = self._make(attributes, blobs)
-        forward = instance.forward
-        if all(i is not None and i.is_static for i in flows):
-            self._shapes(instance, [list(i.shape) for i in flows], attributes["outputs"])
-        else:
+        blobs = [b.copy() for b in blobs]  # views, valid during this call
+
+        def make() -> Any:
+            instance = self._make(attributes, blobs)
+            if all(i is not None and i.is_static for i in flows):
+                self._shapes(instance, [list(i.shape) for i in flows], attributes["outputs"])
+                return instance.forward
 
             def forward(arrays: "list[np.ndarray]") -> Any:
                 self._shapes(instance, [list(a.shape) for a in arrays], attributes["outputs"])
                 return instance.forward(arrays)
 
-        return forward, {}, True, len(flows)
+            return forward
+
+        return make, {}, True, len(flows), "plan"
 
 
 def register_layer(type: str, cls: Any) -> None:

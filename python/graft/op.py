@@ -61,7 +61,7 @@ def _origin(target: Any) -> str:
 
 def op(target: Any = None, *, name: "str | None" = None, opset: str = "extension", doc: "str | None" = None,
        attrs: "Mapping[str, Any] | None" = None, outputs: "str | int | Sequence[str]" = "output",
-       shape: "Callable[..., Any] | None" = None, elementwise: "bool | None" = None, pure: bool = True,
+       shape: "Callable[..., Any] | None" = None, elementwise: "bool | None" = None, pure: "bool | None" = None,
        onnx: Rules = None, caffe: Rules = None, tensorflow: Rules = None, mxnet: Rules = None, kaldi: Rules = None,
        register: bool = True) -> Any:
     """Makes a function or a class an operation.
@@ -79,6 +79,14 @@ def op(target: Any = None, *, name: "str | None" = None, opset: str = "extension
     and shape; a list of them for several outputs. A data-dependent dimension is None. It may be left out for
     an element-wise function. Such a function is traced where possible: it runs natively, without Python.
 
+    `elementwise=True` declares a function element-wise that cannot be traced: it needs no `shape`, and runs in Python.
+    `pure=False` declares that two calls with the same inputs may give different results, so that the operation is neither
+    computed before the model runs nor shared by nodes with the same inputs. Functions are pure by default, classes are
+    not: an instance may keep state. `register=False` only adds `definition` to the function, for `Core.add_extension`.
+
+    An instance of a class belongs to one node of one request. Its annotated members have the values of the attributes
+    before `__init__` is called, which takes those it names as parameters. `InferRequest.reset_state` drops the instance.
+
     Without import rules, layers of all frameworks with the name of the operation become it.
     """
     if isinstance(target, str):
@@ -93,10 +101,10 @@ def op(target: Any = None, *, name: "str | None" = None, opset: str = "extension
         definition.outputs = _outputs(outputs)
         definition.rules = _rules(title, {"onnx": onnx, "caffe": caffe, "tensorflow": tensorflow, "mxnet": mxnet,
                                           "kaldi": kaldi})
-        if not pure:
-            definition.flags &= ~_PURE
         if definition.shape is None or elementwise:
             definition.become_elementwise(bool(elementwise))
+        if pure is False or (pure is None and definition.stateful):
+            definition.flags &= ~_PURE
         definition.native  # checks the definition now
         it.definition = definition
         if register:

@@ -270,6 +270,8 @@ void bind_tensor(py::module_& m) {
       .def(py::init([](py::object value, py::object dtype) {
              DType type = parse_type(dtype);
              Tensor t = tensor_from(value, type, "the tensor");
+             // A tensor can be written; an array that cannot is copied.
+             if (numpy().is_array(value.ptr()) && !(fields(value.ptr())->flags & array_writeable)) t = t.clone();
              return type == DType::undefined ? t : t.to(type);
            }),
            py::arg("value"), py::arg("dtype") = py::none())

@@ -1,7 +1,9 @@
 // The kernel that calls Python. The path of a call makes no objects that the previous call has made already: arrays are
 // kept per call record and get new pointers, the function is called without a tuple of arguments.
+#include <atomic>
 #include <cstring>
 #include <deque>
+#include <graft/objects.hpp>
 #include <graft/text.hpp>
 
 #include "definition.hpp"
@@ -69,10 +71,25 @@ struct CallCache {
   bool busy = false;
 };
 
+// The function of an instance, kept in a request.
+struct Instance {
+  PyObject* function = nullptr;
+  uint64_t plan = 0;
+  Instance(PyObject* f, uint64_t p) : function(f), plan(p) {}
+  Instance(const Instance&) = delete;
+  ~Instance() {
+    if (!Py_IsInitialized()) return;  // the interpreter is gone, and its objects with it
+    Gil gil;
+    Py_XDECREF(function);
+  }
+};
+
 struct State {
   const Record* record = nullptr;
   std::string type;
-  PyObject* function = nullptr;
+  PyObject* maker = nullptr;      // makes the function of a request; null: there is one for all
+  PyObject* function = nullptr;   // with a maker: for calls without a request
+  uint64_t plan = 0;              // not 0: instances are for the shapes of this plan
   PyObject* keywords = nullptr;   // names of the attributes that are passed
   std::vector<PyObject*> values;  // of these attributes
   bool as_list = false;           // the inputs are one argument
@@ -234,7 +251,30 @@ void store_all(const State& s, const graft_call* c, py::handle result) {
       store(s, c, i, PySequence_Fast_GET_ITEM(result.ptr(), static_cast<Py_ssize_t>(i)));
 }
 
-PyObject* call_function(State& s, CallCache& k, size_t count) {
+PyObject* make_function(const State& s) {
+  PyObject* f = PyObject_CallNoArgs(s.maker);
+  if (!f) throw py::error_already_set();
+  return f;
+}
+
+// A reference of its own: the function itself may drop the instance.
+py::object function_of(State& s, const graft_call* c) {
+  if (!s.maker) return py::reinterpret_borrow<py::object>(s.function);
+  std::shared_ptr<void>* kept = request_object(c->runner, "python");
+  if (!kept) {
+    if (!s.function) s.function = make_function(s);
+    return py::reinterpret_borrow<py::object>(s.function);
+  }
+  auto* instance = static_cast<Instance*>(kept->get());
+  if (!instance || instance->plan != s.plan) {
+    auto made = std::make_shared<Instance>(make_function(s), s.plan);
+    instance = made.get();
+    *kept = std::move(made);
+  }
+  return py::reinterpret_borrow<py::object>(instance->function);
+}
+
+PyObject* call_function(State& s, PyObject* function, CallCache& k, size_t count) {
   if (s.as_list) {
     if (k.list && (Py_REFCNT(k.list) != 1 || PyList_GET_SIZE(k.list) != static_cast<Py_ssize_t>(count)))
       Py_CLEAR(k.list);
@@ -250,7 +290,7 @@ PyObject* call_function(State& s, CallCache& k, size_t count) {
       Py_XDECREF(old);
     }
     PyObject* args[2] = {nullptr, k.list};
-    return PyObject_Vectorcall(s.function, args + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+    return PyObject_Vectorcall(function, args + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
   }
   constexpr size_t few = 16;
   PyObject* stack[few];
@@ -261,7 +301,7 @@ PyObject* call_function(State& s, CallCache& k, size_t count) {
   args[0] = nullptr;
   for (size_t i = 0; i < count; ++i) args[1 + i] = k.inputs[i].array;
   for (size_t i = 0; i < s.values.size(); ++i) args[1 + count + i] = s.values[i];
-  return PyObject_Vectorcall(s.function, args + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, s.keywords);
+  return PyObject_Vectorcall(function, args + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, s.keywords);
 }
 
 // Gives up arrays that are still referred to elsewhere, and decides how the next call gets its inputs.
@@ -293,7 +333,8 @@ void run(const graft_call* c) {
     k.inputs.assign(count, {});
   }
   for (size_t i = 0; i < count; ++i) refresh(k.inputs[i], c->inputs[i], k.copies);
-  auto result = py::reinterpret_steal<py::object>(call_function(s, k, count));
+  py::object function = function_of(s, c);
+  auto result = py::reinterpret_steal<py::object>(call_function(s, function.ptr(), k, count));
   if (!result) {
     py::error_already_set error;  // holds the frames, and with them the arrays
     let_go(s, k, count);
@@ -331,7 +372,10 @@ graft_status python_prepare(graft_node* node, void* user, void** state) {
         }
         s->keywords = names.release().ptr();
       }
-      s->function = function.release().ptr();
+      auto lives_with = py::cast<std::string>(parts[4]);
+      static std::atomic<uint64_t> plans{0};
+      if (lives_with == "plan") s->plan = ++plans;
+      (lives_with == "process" ? s->function : s->maker) = function.release().ptr();
     } catch (py::error_already_set& e) {
       e.restore();
       fail_from_python(s->type);
@@ -365,6 +409,7 @@ void python_release(void* state, void*) {
   for (PyObject* v : s->values) Py_DECREF(v);
   Py_XDECREF(s->keywords);
   Py_XDECREF(s->function);
+  Py_XDECREF(s->maker);
   delete s;
 }
 

@@ -69,8 +69,19 @@ void Request::set_input(size_t index, py::handle value) {
 void Request::set_output(size_t index, py::handle value) {
   if (index >= outputs_.size())
     throw Error(ErrorKind::user, text("the model has ", outputs_.size(), " outputs, there is no output ", index));
+  bool array = numpy().is_array(value.ptr());
+  if (!array && !py::isinstance<Tensor>(value) && !py::hasattr(value, "__dlpack__"))
+    throw Error(ErrorKind::user,
+                text("expected an array or a tensor for output '", outputs_[index].any_name(),
+                     "', got an object of type ", std::string(py::str(py::type::of(value).attr("__name__")))),
+                "results are written into the object itself");
+  if (array && !(fields(value.ptr())->flags & array_writeable))
+    throw Error(ErrorKind::user,
+                text("expected an array that can be written for output '", outputs_[index].any_name(),
+                     "', got a read-only one"),
+                "copy it: numpy.array(x) can be written");
   Tensor t = tensor_from(value, outputs_[index].type, text("output '", outputs_[index].any_name(), "'"));
-  if (numpy().is_array(value.ptr()) && t.data() != fields(value.ptr())->data)
+  if (array && t.data() != fields(value.ptr())->data)
     throw Error(ErrorKind::user, text("expected a dense array for output '", outputs_[index].any_name(), "'"),
                 "results are written into the array itself, so it cannot be copied");
   py::gil_scoped_release release;
@@ -231,6 +242,9 @@ bool Request::wait_for(double seconds) {
 }
 
 void Request::set_callback(py::object callback) {
+  if (!callback.is_none() && !PyCallable_Check(callback.ptr()))
+    throw py::type_error(
+        text("expected a function or None as the callback, got an object of type ", Py_TYPE(callback.ptr())->tp_name));
   std::function<void(std::exception_ptr)> call;
   if (!callback.is_none()) {
     std::shared_ptr<const void> kept = keeper(callback);

@@ -1,5 +1,6 @@
 #include "base/guard.hpp"
 
+#include <cxxabi.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,7 +8,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <graft/log.hpp>
 
 #include "base/error.hpp"
@@ -47,6 +50,28 @@ Mapping* mapping_with(uintptr_t address) {
 
 void on_crash(int signal, siginfo_t*, void*);
 
+std::terminate_handler before_terminate = nullptr;
+std::atomic<bool> terminating{false};  // and the reason was printed
+
+// An exception that nobody catches, such as one on a thread that a kernel has started.
+void on_terminate() {
+  std::string reason = "terminated";
+  if (std::exception_ptr thrown = std::current_exception()) try {
+      std::rethrow_exception(thrown);
+    } catch (const std::exception& e) {
+      reason = text("uncaught exception: ", e.what());
+    } catch (...) {
+      const std::type_info* type = abi::__cxa_current_exception_type();
+      int failed = 0;
+      char* readable = type ? abi::__cxa_demangle(type->name(), nullptr, nullptr, &failed) : nullptr;
+      reason = text("uncaught exception of type ", readable ? readable : type ? type->name() : "unknown");
+      std::free(readable);
+    }
+  terminating = print_crash(reason);
+  if (before_terminate) before_terminate();
+  std::abort();
+}
+
 void on_bus_error(int, siginfo_t* info, void*) {
   int kept = errno;
   auto address = reinterpret_cast<uintptr_t>(info->si_addr);
@@ -75,23 +100,12 @@ void on_end(int signal) {
 
 // Says which kernel crashed, then lets the signal take its course. Only functions that are safe in a handler.
 void on_crash(int signal, siginfo_t*, void*) {
-  static std::atomic_flag reported = ATOMIC_FLAG_INIT;
-  while (reported.test_and_set()) ::pause();  // another thread reports; the process is about to end
-  if (const RunningKernel* k = running_kernel) {
-    auto write = [](std::string_view s) { (void)!::write(STDERR_FILENO, s.data(), s.size()); };
-    const char* name = ::sigdescr_np(signal);
-    write("error: the kernel '");
-    write(k->kernel);
-    write("' of ");
-    write(k->library);
-    write(" crashed (");
-    write(name ? name : "unknown signal");
-    write(") while running '");
-    write(k->node);
-    write("' (");
-    write(k->type);
-    write(")\n");
-  }
+  static std::atomic<pid_t> reporter{0};
+  pid_t none = 0, self = ::gettid();
+  bool first = reporter.compare_exchange_strong(none, self);
+  while (!first && none != self) ::pause();  // another thread reports; the process is about to end
+  const char* name = ::sigdescr_np(signal);
+  if (first && !terminating) print_crash(name ? name : "unknown signal");
   for (Temporary& t : temporaries)
     if (t.state.load() == Temporary::guarded) ::unlink(t.path.data());
   for (size_t i = 0; i < crash_signals.size(); ++i)
@@ -114,7 +128,7 @@ bool put(std::array<char, n>& to, const std::string& s, bool cut) {
 void guard_files() {
   struct sigaction bus {};
   bus.sa_sigaction = on_bus_error;
-  bus.sa_flags = SA_SIGINFO | SA_NODEFER;
+  bus.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
   ::sigaction(SIGBUS, &bus, &before_bus);
   for (size_t i = 0; i < ending_signals.size(); ++i) {
     struct sigaction end {};
@@ -133,6 +147,8 @@ void report_crashes() {
     // Whoever has a handler, such as a sanitizer, knows better.
     if (before_crash[i].sa_handler == SIG_DFL) ::sigaction(crash_signals[i], &crash, nullptr);
   }
+  crashes_reported = true;
+  if (std::get_terminate() != on_terminate) before_terminate = std::set_terminate(on_terminate);
 }
 
 UninterruptedStep::UninterruptedStep() { ++uninterrupted_steps; }

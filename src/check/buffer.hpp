@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/tensor.hpp"
+#include "check/pages.hpp"
 
 namespace graft::testing {
 
@@ -19,7 +20,7 @@ class GuardedBuffer {
       : bytes_(bytes),
         guard_((std::clamp<size_t>(bytes, 1024, 1 << 19) / tensor_alignment + 1) * tensor_alignment),
         salt_(salt),
-        memory_(allocate_aligned(bytes + 2 * guard_)) {}
+        memory_(allocate_between_pages(bytes + 2 * guard_)) {}
 
   void* data() const { return begin() + guard_; }
   size_t bytes() const { return bytes_; }

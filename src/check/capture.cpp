@@ -1,4 +1,5 @@
 // Nodes of a model that runs, as cases.
+#include <algorithm>
 #include <graft/check.hpp>
 
 #include "base/text.hpp"
@@ -13,11 +14,22 @@ namespace {
 
 constexpr int64_t most_captured = int64_t{1} << 22;  // elements in one case
 
-bool has_name(const Node& n, const std::string& name) {
-  bool found = n.name == name;
+bool has_tensor(const Node& n, const std::string& name) {
   for (const Output& o : n.outputs)
-    for (const std::string& tensor : o.names) found |= tensor == name;
-  return found;
+    if (std::find(o.names.begin(), o.names.end(), name) != o.names.end()) return true;
+  return false;
+}
+
+// The layer of this name; else the one that computes the tensor or the model's output of this name.
+const Node* find_node(const Graph& g, const std::string& name) {
+  const Node *tensor = nullptr, *output = nullptr;
+  for (NodeId id : g.topological_order()) {
+    const Node& n = g[id];
+    if (!n.is("Result") && n.name == name) return &n;
+    if (n.is("Result") && (n.name == name || has_tensor(n, name))) output = &g[n.inputs[0].node];
+    else if (has_tensor(n, name)) tensor = &n;
+  }
+  return tensor ? tensor : output;
 }
 
 void require_runs(const Model& model) {
@@ -33,11 +45,10 @@ std::string capture_node(const Model& model, const std::vector<Tensor>& inputs, 
     const Registry& registry = *model.state()->origin->registry;
     std::shared_ptr<const Graph> graph = model.state()->current();
     std::vector<std::string> names;
-    const Node* found = nullptr;
+    const Node* found = find_node(*graph, node);
     for (NodeId id : graph->topological_order()) {
       names.push_back((*graph)[id].name);
       for (const Output& o : (*graph)[id].outputs) names.insert(names.end(), o.names.begin(), o.names.end());
-      if (has_name((*graph)[id], node)) found = &(*graph)[id];
     }
     if (!found) {
       auto close = nearest(node, names);

@@ -2,7 +2,9 @@
 
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "check/buffer.hpp"
 #include "infer/evaluate.hpp"
+#include "schema/resolve.hpp"
 
 namespace graft::testing {
 
@@ -19,6 +21,33 @@ bool can_be_sampled(const OpDef& op) {
   return !border && op.bodies().empty() && !op.has(GRAFT_OP_SINK) && op.name() != "ReadValue";
 }
 
+namespace {
+
+// Outputs of extensions between guard zones: the reference kernel may be the one that writes outside.
+class GuardedOutputs final : public OutputGuard {
+ public:
+  Tensor make(DType type, const std::vector<int64_t>& dims) override {
+    auto& b = buffers_.emplace_back(std::make_shared<GuardedBuffer>(bytes_for(type, count_checked(dims))));
+    b->fill(Poison::first);
+    return Tensor::wrap(type, dims, b->data(), b);
+  }
+  void returned(const Node& node, const RunningKernel& kernel) override {
+    std::vector<std::shared_ptr<GuardedBuffer>> made;
+    made.swap(buffers_);
+    for (size_t i = 0; i < made.size(); ++i) {
+      std::optional<int64_t> at = made[i]->damage();
+      if (!at) continue;
+      throw_user("the kernel '", kernel.kernel, "' of ", kernel.library, " writes outside of its outputs: byte ", *at,
+                 " of an output of ", made[i]->bytes(), " bytes, at ", describe(node));
+    }
+  }
+
+ private:
+  std::vector<std::shared_ptr<GuardedBuffer>> buffers_;  // of the node that runs
+};
+
+}  // namespace
+
 std::vector<NodeSample> samples_in(const Graph& graph, const std::vector<Tensor>& inputs, const Registry& registry,
                                    const std::function<bool(const Node&)>& chosen) {
   struct Seen {
@@ -28,6 +57,8 @@ std::vector<NodeSample> samples_in(const Graph& graph, const std::vector<Tensor>
   Evaluation how{registry};
   Variables variables;
   how.variables = &variables;
+  GuardedOutputs guard;
+  how.guard = &guard;
   how.observe_arg = &seen;
   how.observe = [](void* arg, const Graph& g, NodeId id, double, std::span<const Tensor> outputs) {
     Seen& s = *static_cast<Seen*>(arg);

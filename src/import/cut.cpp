@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -55,7 +56,7 @@ class RawCut {
     needs_ = needs_of(a_, request_, plan_, effect_);
     std::vector<RawValue> outputs = output_values();
     cut_inputs();
-    if (!request_.outputs.empty()) g_.outputs = std::move(outputs);
+    if (!plan_.outputs.empty()) g_.outputs = std::move(outputs);
     add_outputs();
     if (plan_.prunes) prune();
     order_inputs();
@@ -131,7 +132,10 @@ class RawCut {
         if (auto it = ids_.find(n); it != ids_.end()) a_.layers[i].captured.push_back(it->second);
     }
     for (const RawValue& o : g_.outputs)
-      if (auto it = ids_.find(o.name); it != ids_.end()) a_.outputs.push_back(it->second);
+      if (auto it = ids_.find(o.name); it != ids_.end()) {
+        a_.outputs.push_back(it->second);
+        a_.output_names.push_back({o.name});
+      }
   }
 
   const std::string& name_of_value(int v) const { return a_.values[static_cast<size_t>(v)].names[0]; }
@@ -266,6 +270,18 @@ class RawCut {
       effect_.more_outputs.push_back(static_cast<size_t>(it - g_.outputs.begin()));
       if (it == g_.outputs.end()) g_.outputs.push_back({name, {}, {}});
     }
+    if (plan_.only_more) keep_more();
+  }
+  // The outputs that were asked for, in their order.
+  void keep_more() {
+    std::vector<RawValue> kept;
+    std::map<size_t, size_t> places;
+    for (std::optional<size_t>& at : effect_.more_outputs) {
+      auto [place, fresh] = places.try_emplace(*at, kept.size());
+      if (fresh) kept.push_back(g_.outputs[*at]);
+      at = place->second;
+    }
+    g_.outputs = std::move(kept);
   }
 
   std::vector<RawValue> output_values() {

@@ -56,7 +56,14 @@ class GraphCut {
       a_.layers.push_back(std::move(l));
     }
     for (NodeId id : g_.parameters()) a_.inputs.push_back(ids[id][0]);
-    for (NodeId id : g_.results()) a_.outputs.push_back(ids[g_[id].inputs[0].node][g_[id].inputs[0].port]);
+    for (NodeId id : g_.results()) {
+      ValueId from = g_[id].inputs[0];
+      a_.outputs.push_back(ids[from.node][from.port]);
+      // An output has a name and names of its own, or those of its tensor.
+      bool own = !g_[id].outputs.empty() && !g_[id].outputs[0].names.empty();
+      a_.output_names.push_back(own ? g_[id].outputs[0].names : g_.output(from).names);
+      a_.output_names.back().push_back(g_[id].name);
+    }
   }
 
   void change(const InputCut& c) {
@@ -171,6 +178,17 @@ class GraphCut {
       effect_.more_outputs.back() = results.size();
       g_.add(std::move(n));
     }
+    if (plan_.only_more) keep_more();
+  }
+  // Removes the other outputs.
+  void keep_more() {
+    std::vector<NodeId> wanted;
+    for (std::optional<size_t> at : effect_.more_outputs) wanted.push_back(g_.results()[*at]);
+    for (NodeId id : std::vector<NodeId>(g_.results()))
+      if (std::find(wanted.begin(), wanted.end(), id) == wanted.end()) g_.erase(id);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      effect_.more_outputs[i] =
+          static_cast<size_t>(std::find(g_.results().begin(), g_.results().end(), wanted[i]) - g_.results().begin());
   }
 
   void prune() {

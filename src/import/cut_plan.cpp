@@ -252,25 +252,30 @@ CutPlan plan_cut(const Anatomy& a, const CutRequest& request) {
   auto check = [&](const OutputCut& cut, const std::string& written) {
     if (cut.at == no_value && !a.open_outputs) throw RequestError(text("layer '", written, "' has no outputs"));
   };
+  bool same = !request.outputs.empty() && request.outputs == request.more_outputs;  // see CutRequest::more_outputs
   for (const std::string& o : request.outputs) {
+    if (same) break;
     plan.outputs.push_back(output_at(map, map.find(o, "output")));
     check(plan.outputs.back(), o);
   }
+  auto own_output = [&](const std::string& name) -> std::optional<OutputCut> {
+    for (size_t i = 0; i < a.output_names.size(); ++i)
+      if (std::find(a.output_names[i].begin(), a.output_names[i].end(), name) != a.output_names[i].end())
+        return OutputCut{a.outputs[i], -1, 0};
+    return std::nullopt;
+  };
   for (const std::string& o : request.more_outputs) {
-    // An output of the model goes before layers and other tensors of its name.
-    auto own = std::find_if(a.outputs.begin(), a.outputs.end(), [&](int v) {
-      const auto& names = a.values[static_cast<size_t>(v)].names;
-      return std::find(names.begin(), names.end(), o) != names.end();
-    });
-    if (own != a.outputs.end()) {
-      plan.more_outputs.push_back(OutputCut{*own, -1, 0});
+    if (auto own = own_output(o)) {
+      plan.more_outputs.push_back(own);
       continue;
     }
     std::optional<Place> place = map.look_up(o);
     plan.more_outputs.push_back(place ? std::optional(output_at(map, *place)) : std::nullopt);
     if (place) check(*plan.more_outputs.back(), o);
   }
-  plan.prunes = !request.outputs.empty();
+  plan.only_more = same && std::all_of(plan.more_outputs.begin(), plan.more_outputs.end(),
+                                       [](const auto& o) { return o.has_value(); });
+  plan.prunes = !plan.outputs.empty() || plan.only_more;
   for (const CutInput& i : request.inputs) plan.prunes |= i.listed;
   if (!request.only_shape) return plan;
 
@@ -314,7 +319,7 @@ Needs needs_of(const Anatomy& a, const CutRequest& request, const CutPlan& plan,
     n.values[static_cast<size_t>(v)] = true;
     if (!stops[static_cast<size_t>(v)]) visit_layer(a.values[static_cast<size_t>(v)].layer);
   };
-  if (plan.outputs.empty())
+  if (plan.outputs.empty() && !plan.only_more)
     for (int v : a.outputs) visit_value(v);
   auto visit_output = [&](const OutputCut& o) {
     if (o.at != no_value) visit_value(o.at);

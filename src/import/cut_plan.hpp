@@ -22,7 +22,8 @@ struct Anatomy {
   };
   std::vector<Value> values;
   std::vector<Layer> layers;
-  std::vector<int> inputs, outputs;  // values
+  std::vector<int> inputs, outputs;                    // values
+  std::vector<std::vector<std::string>> output_names;  // what each output is called
   bool open_outputs = false;         // layers may have further, unused outputs that the file does not list
   bool tensors_share_names = false;  // a tensor may have the name of a layer that does not produce it (Caffe, in place)
 };
@@ -47,6 +48,7 @@ struct CutPlan {
   std::vector<InputCut> inputs;
   std::vector<OutputCut> outputs;                      // none: unchanged
   std::vector<std::optional<OutputCut>> more_outputs;  // none: no such place exists
+  bool only_more = false;                              // more_outputs are the only ones
   bool prunes = false;                                 // remove what no output depends on
 };
 

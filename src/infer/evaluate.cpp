@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "base/running.hpp"
 #include "base/tensor.hpp"
@@ -23,21 +24,37 @@ Tensor own(const graft_tensor& t) {
   return Tensor::wrap(static_cast<DType>(t.type), std::vector<int64_t>(t.dims, t.dims + t.rank), t.data).clone();
 }
 
+// What a kernel of an extension does not write is zero, not what was in that memory before.
+Tensor make_output(const Evaluation& how, const OpDef& op, DType type, std::vector<int64_t> dims) {
+  if (op.source->built_in()) return Tensor(type, std::move(dims));
+  Tensor t = how.guard ? how.guard->make(type, dims) : Tensor(type, std::move(dims));
+  if (t.bytes()) std::memset(t.data(), 0, t.bytes());
+  return t;
+}
+
 class Runner final : public graft_runner {
  public:
-  Runner(const Evaluation& how, const Node& node, std::vector<Tensor>& outputs, std::vector<graft_tensor*>& raw)
-      : how_(how), node_(node), outputs_(outputs), raw_(raw) {}
+  Runner(const Evaluation& how, const Node& node, const OpDef& op, const std::vector<std::optional<Info>>& declared,
+         std::vector<Tensor>& outputs, std::vector<graft_tensor*>& raw)
+      : how_(how), node_(node), op_(op), declared_(declared), outputs_(outputs), raw_(raw), allocated_(raw.size()) {}
 
   void allocate(size_t output, std::span<const int64_t> dims) override {
     if (output >= outputs_.size()) throw_user("there is no output ", output);
     if (!raw_[output]) return;
     int64_t count = count_checked(dims);
     DType type = static_cast<DType>(raw_[output]->type);
+    if (node_.bodies.empty()) {  // with bodies, only the last one counts: Loop asks how large an output may become
+      check_allocation(output, declared_[output]->shape, dims);
+      if (std::exchange(allocated_[output], true)) throw_user("the kernel allocates output ", output, " a second time");
+    }
+    if (outputs_[output] &&
+        std::equal(dims.begin(), dims.end(), outputs_[output].dims().begin(), outputs_[output].dims().end()))
+      return;
     if (type == DType::undefined) throw_user("the type of output ", output, " is unknown");
     if (bytes_for(type, count) > how_.max_bytes)
       throw_unsupported("output ", output, " of shape ", dims, " is too large to be computed here");
     check_dynamic(how_.max_dynamic, type, dims);
-    outputs_[output] = Tensor(type, std::vector<int64_t>(dims.begin(), dims.end()));
+    outputs_[output] = make_output(how_, op_, type, std::vector<int64_t>(dims.begin(), dims.end()));
     *raw_[output] = *outputs_[output].raw();
   }
   void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) override {
@@ -56,6 +73,7 @@ class Runner final : public graft_runner {
       check_parameter(body, i, in.back().info());
     }
     Evaluation inner = how_;
+    inner.scope = body_scope(node_path(how_.scope, node_), index);
     --inner.max_depth;
     std::vector<Tensor> out = evaluate_graph(inner, body, in);
     for (size_t i = 0; i < out.size(); ++i) {
@@ -82,19 +100,30 @@ class Runner final : public graft_runner {
   }
   bool cancelled() override { return how_.cancel && how_.cancel->load(std::memory_order_relaxed); }
   const graft_tensor* variable(std::string_view id) override {
-    if (!how_.variables) return nullptr;
-    auto it = how_.variables->find(id);
-    return it == how_.variables->end() ? nullptr : it->second.raw();
+    require_state();
+    const Tensor* t = how_.variables ? how_.variables->find(how_.scope, node_, id) : nullptr;
+    return t ? t->raw() : nullptr;
   }
   void set_variable(std::string_view id, const graft_tensor& value) override {
-    if (how_.variables) (*how_.variables)[std::string(id)] = own(value);
+    require_state();
+    if (how_.variables) how_.variables->set(how_.scope, node_, id, own(value));
+  }
+  std::shared_ptr<void>* object(std::string_view id) override {
+    return how_.variables ? &how_.variables->object(how_.scope, node_, id) : nullptr;
   }
 
  private:
+  // Constant folding has no state, and would make one value of what differs from run to run.
+  void require_state() const {
+    if (!how_.variables && op_.has(GRAFT_OP_PURE)) throw_unsupported("the operation ", op_.name(), " keeps state");
+  }
   const Evaluation& how_;
   const Node& node_;
+  const OpDef& op_;
+  const std::vector<std::optional<Info>>& declared_;
   std::vector<Tensor>& outputs_;
   std::vector<graft_tensor*>& raw_;
+  std::vector<char> allocated_;
   std::deque<Tensor> kept_;
   std::shared_ptr<TextPool> texts_ = std::make_shared<TextPool>();
 };
@@ -117,6 +146,14 @@ void check_dynamic(uint64_t most, DType type, std::span<const int64_t> dims) {
   if (bytes_for(type, count_checked(dims)) > most)
     throw_limit(&Limits::value_bytes, "expected at most ", most, " bytes for a value with a data-dependent shape, got ",
                 Info{type, Shape::of(dims)});
+}
+
+void check_allocation(size_t output, const Shape& declared, std::span<const int64_t> dims) {
+  bool fits = !declared.ranked() || declared.rank() == dims.size();
+  for (size_t i = 0; fits && declared.ranked() && i < dims.size(); ++i) fits = declared[i].can_be(dims[i]);
+  if (!fits)
+    throw_user("expected output ", output, " of shape ", declared, ", as the shape function declares it, got ",
+               Shape::of(dims), " from the kernel's allocate");
 }
 
 void check_parameter(const Graph& body, size_t index, const Info& given) {
@@ -160,7 +197,9 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
   if (!kernel && op.record->decomposition.size) {
     std::vector<std::optional<Info>> given;
     for (const Tensor& t : inputs) given.push_back(t ? std::optional(t.info()) : std::nullopt);
-    return evaluate_graph(how, decomposition(how.registry, op, node, given), inputs);
+    Evaluation inner = how;
+    inner.scope = decomposition_scope(node_path(how.scope, node));
+    return evaluate_graph(inner, decomposition(how.registry, op, node, given), inputs);
   }
   if (!kernel) throw_unsupported("operation ", op.name(), " of ", op.opset(), " has no reference kernel");
 
@@ -198,7 +237,7 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
         throw_unsupported("output ", i, " of shape ", dims, " is too large to be computed here");
       if (i >= node.outputs.size() || !node.outputs[i].info.shape.is_static())
         check_dynamic(how.max_dynamic, info.type, dims);
-      outputs[i] = Tensor(info.type, dims);
+      outputs[i] = make_output(how, op, info.type, dims);
       pending[i] = *outputs[i].raw();
     } else {
       pending[i] = {sizeof(graft_tensor), static_cast<graft_type>(info.type), 0, 0, nullptr, nullptr, nullptr};
@@ -246,7 +285,7 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
   bool empty = node.bodies.empty() && !op.has(GRAFT_OP_SINK);
   for (size_t i = 0; i < outputs.size(); ++i) empty &= !raw[i] || (outputs[i] && outputs[i].size() == 0);
   if (empty) return outputs;
-  Runner runner(how, node, outputs, raw);
+  Runner runner(how, node, op, context.outputs, outputs, raw);
   graft_call call{sizeof(graft_call),
                   static_cast<uint32_t>(in.size()),
                   static_cast<uint32_t>(raw.size()),
@@ -264,11 +303,14 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
     NowRunning now(&running);
     status = kernel->run(&call);
   }
+  if (how.guard && !op.source->built_in()) how.guard->returned(node, running);
   check_call(status, runner);
   for (size_t i = 0; i < outputs.size(); ++i)
     if (raw[i] && !outputs[i])
       throw_user("output ", i,
                  " was never allocated: the kernel calls allocate for an output with a data-dependent shape");
+  for (size_t i = 0; i < outputs.size() && !node.bodies.empty(); ++i)
+    if (outputs[i]) check_allocation(i, context.outputs[i]->shape, outputs[i].dims());
   own_texts(outputs);
   return outputs;
 }

@@ -4,17 +4,23 @@
 
 #include <atomic>
 #include <limits>
-#include <map>
 
 #include "base/limits.hpp"
+#include "base/running.hpp"
 #include "base/threads.hpp"
 #include "graph/graph.hpp"
+#include "infer/variables.hpp"
 #include "schema/registry.hpp"
 
 namespace graft {
 
-// State that outlives a run (ReadValue, Assign).
-using Variables = std::map<std::string, Tensor, std::less<>>;
+// Gives the kernels of extensions memory that shows what they write outside of it.
+class OutputGuard {
+ public:
+  virtual ~OutputGuard() = default;
+  virtual Tensor make(DType type, const std::vector<int64_t>& dims) = 0;
+  virtual void returned(const Node& node, const RunningKernel& kernel) = 0;
+};
 
 struct Evaluation {
   const Registry& registry;
@@ -29,10 +35,15 @@ struct Evaluation {
   std::string_view device = {};                               // whose kernels are tried before the reference kernels
   double max_work = std::numeric_limits<double>::infinity();  // limit for one node without bodies, see work_of
   uint64_t max_dynamic = UINT64_MAX;                          // Limits::value_bytes
+  std::string scope = {};                                     // of the graph among the variables
+  // Memory for the outputs of extensions, and what is to be done when their kernel has returned; null: as usual.
+  OutputGuard* guard = nullptr;
 };
 
 // Refuses a value with a data-dependent shape that takes more than `most` bytes (Limits::value_bytes).
 void check_dynamic(uint64_t most, DType type, std::span<const int64_t> dims);
+// Refuses what a kernel allocates for an output if the shape function has declared otherwise.
+void check_allocation(size_t output, const Shape& declared, std::span<const int64_t> dims);
 // Refuses to run a body with a parameter that contradicts what was inferred for it.
 void check_parameter(const Graph& body, size_t index, const Info& given);
 

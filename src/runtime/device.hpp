@@ -64,7 +64,9 @@ class Execution {
   // `outputs` may contain tensors to write into; they are used where type and shape fit, otherwise replaced.
   virtual void run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, const std::atomic<bool>* cancel) = 0;
   virtual std::vector<ProfileEntry> profile() const = 0;
+  virtual void reset_state() { variables.clear(); }
   Variables variables;
+  std::string scope;  // of the graph among the variables
 };
 
 class Program {

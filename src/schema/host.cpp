@@ -1,6 +1,7 @@
 #include "schema/host.hpp"
 
 #include <algorithm>
+#include <graft/objects.hpp>
 
 #include "base/convert.hpp"
 #include "base/log.hpp"
@@ -236,6 +237,8 @@ const graft_host& host_table() {
 }
 
 Reasons& reasons() { return thread_reasons; }
+
+std::shared_ptr<void>* request_object(graft_runner* runner, std::string_view id) { return runner->object(id); }
 
 bool callback_failed() { return reasons().unseen.has_value(); }
 

@@ -5,6 +5,7 @@
 #include <graft/abi.h>
 
 #include <graft/types.hpp>
+#include <memory>
 
 #include "base/error.hpp"
 
@@ -56,6 +57,8 @@ struct graft_runner {
   virtual bool cancelled() = 0;
   virtual const graft_tensor* variable(std::string_view id) = 0;
   virtual void set_variable(std::string_view id, const graft_tensor& value) = 0;
+  // What the node keeps under this id in the request, until its state is reset; null: nothing can be kept.
+  virtual std::shared_ptr<void>* object(std::string_view) { return nullptr; }
 
  protected:
   ~graft_runner() = default;

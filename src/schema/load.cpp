@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "schema/host.hpp"
+#include "schema/library.hpp"
 #include "schema/registry.hpp"
 
 namespace graft {
@@ -82,13 +83,7 @@ std::shared_ptr<const Records> open_extension(const std::string& path) {
           return read_records(run_python_file(full), Source::library, full.string());
         }
         if (full.extension() == ".py") return read_records(run_python_file(full), Source::library, full.string());
-        void* library = ::dlopen(full.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (!library) throw_user("cannot load the shared library: ", ::dlerror());
-        auto entry = reinterpret_cast<graft_entry>(::dlsym(library, GRAFT_ENTRY_SYMBOL));
-        if (!entry)
-          throw Error(ErrorKind::user, text("the library does not export '", GRAFT_ENTRY_SYMBOL, "'"),
-                      "an extension ends with GRAFT_EXTENSION(name, version) { return {...}; }");
-        return read_records(enter_extension(entry), Source::library, full.string());
+        return read_records(enter_extension(open_library(full)), Source::library, full.string());
       },
       [&] { return text("loading the extension '", path, "'"); });
 }

@@ -70,6 +70,8 @@ class Preparation {
     else if (!options.affinities.empty())
       throw RequestError(text("affinities were given, but the model is compiled for ", device, " alone"),
                          text("compile it for ", hetero_name, ":", device, ",..."));
+    for (auto [name, count] : {std::pair("threads", options.threads), {"streams", options.streams}})
+      if (count < 0) throw RequestError(text("expected a number of ", name, " of at least 0, got ", count));
     how.profile = options.profile;
     how.limits = origin.options.limits;
     how.properties = core.device_properties();

@@ -56,7 +56,12 @@ ExtensionId Core::State::add(std::shared_ptr<const Records> records) {
   std::vector<Added> all = added();
   for (const Added& a : all)
     if (!path.empty() && a.info.path == path) {
-      log_info("the extension '", path, "' is already loaded");
+      if (a.records->ops.empty() || records->ops.empty() || a.records->ops[0].infer == records->ops[0].infer)
+        log_info("the extension '", path, "' is already loaded");
+      else
+        log_warning("the extension '", path,
+                    "' is already loaded, and its file has changed since: remove it before it "
+                    "is added again");
       return a.info.id;
     }
   all.push_back({{ExtensionId{last_id_ + 1}, name, version, path}, records});

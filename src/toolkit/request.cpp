@@ -214,7 +214,7 @@ std::vector<ProfilingInfo> InferRequest::get_profiling_info() const {
 }
 void InferRequest::reset_state() {
   auto lock = idle(*s_);
-  s_->execution->variables.clear();
+  s_->execution->reset_state();
 }
 
 }  // namespace graft

@@ -25,6 +25,16 @@ class Capture(Case):
     def capture(self, *arguments):
         return graft("capture", self.model(), "--input", "x=" + self.path("x.npy"), *arguments)
 
+    def test_a_layer_that_is_called_like_an_output(self):
+        path = self.path("y.onnx")
+        save(path, [onnx.node("Abs", ["x"], ["a"]), onnx.node("Neg", ["a"], ["y"], name="y")], [onnx.value("x", [2])], [onnx.value("y", [2])])
+        write_npy(self.path("two.npy"), [2], [1, -2])
+        for name in ("y", "a"):
+            r = graft("capture", path, "--input", self.path("two.npy"), "--node", name)
+            self.assertEqual(r.status, 0, r.all)
+            self.assertIn({"y": "Negative", "a": "Abs"}[name], r.out)
+        self.assertIn("-> f32[2] {-1, -2}", graft("capture", path, "--input", self.path("two.npy"), "--node", "y").out)
+
     def replayed(self, cases):
         r = graft("check", self.path("n.test"))
         self.assertEqual(r.status, 0, r.all)

@@ -8,7 +8,7 @@ import re
 import shutil
 import struct
 
-from harness import graft, main, onnx, read_npy, save
+from harness import graft, main, onnx, read_npy, save, write_npy
 from small_net import NET, UNKNOWN, X, ConvertCase, conv1, relu
 
 
@@ -52,6 +52,49 @@ class RunAndConvert(ConvertCase):
             self.check(read_npy(self.path("ran", "0.npy")), converted)
         return converted
 
+    def ran(self, files, output, *options):
+        r = graft("run", *files, "--input", self.path("in0.npy"), "--output", output, "--output-dir", self.path("ran"), *options)
+        self.assertEqual(r.status, 0, r.all)
+        return read_npy(self.path("ran", "0.npy"))
+
+    def test_an_output_of_the_model_goes_before_layers(self):
+        m = self.path("sums.onnx")
+        save(m, [onnx.node("Neg", ["x"], ["a"], name="sum"), onnx.node("Abs", ["a"], ["b"], name="sum"), onnx.node("Add", ["a", "b"], ["sum"], name="last")],
+             [onnx.value("x", [2])], [onnx.value("sum", [2])])
+        write_npy(self.path("in0.npy"), [2], [1, -2])
+        for way in ([], ["-d", "REFERENCE"], ["--through-ir"]):
+            self.check(self.ran([m], "sum", *way), [0, 4])
+        crossed = self.path("crossed.onnx")
+        save(crossed, [onnx.node("Neg", ["x"], ["b"], name="a"), onnx.node("Abs", ["b"], ["a"], name="b")], [onnx.value("x", [2])], [onnx.value("a", [2])])
+        self.check(self.ran([crossed], "a"), [1, 2])
+        graph = self.write("named.txt", 'graph (x: f32[2]) { y = Negative(x) z = Abs(y) return y = z, n = y }')
+        self.check(self.ran([graph], "y"), [1, 2])
+        self.check(self.ran([graph], "n"), [-1, 2])
+
+    def test_only_what_the_output_needs_is_run(self):
+        x = [1, 2, -3, -4, 5, 6]
+        plain = conv1(x)
+        files = self.net(NET + UNKNOWN)
+        write_npy(self.path("in0.npy"), [1, 3, 1, 2], x)
+        for output, want in (("conv1", plain), ("conv1,half", plain), ("half", [0.5 * v for v in relu(plain)])):
+            self.check(self.ran(files, output.split(",")[0], *(["--output", output.split(",")[1]] if "," in output else [])), want)
+        r = graft("run", *files, "--output", "end")
+        self.assertEqual(r.status, 2, r.all)
+        # Inputs that the output does not depend on need no value, but may have one.
+        m = self.path("inputs.onnx")
+        save(m, [onnx.node("Neg", ["p"], ["a"], name="first"), onnx.node("Add", ["a", "q"], ["y"]), onnx.node("Frobnicate", ["y", "r"], ["z"])],
+             [onnx.value("q", ["n"]), onnx.value("p", [2]), onnx.value("r", [3])], [onnx.value("z", [2])])
+        write_npy(self.path("in0.npy"), [2], [1, -2])
+        write_npy(self.path("q.npy"), [2], [10, 10])
+        for given in (["--input", "p=" + self.path("in0.npy")], ["--input", self.path("q.npy"), "--input", self.path("in0.npy")]):
+            r = graft("run", m, "--output", "a", "--output-dir", self.path("ran"), *given)
+            self.assertEqual(r.status, 0, r.all)
+            self.check(read_npy(self.path("ran", "0.npy")), [-1, 2])
+            self.assertEqual("input 'q' has no effect on the requested outputs" in r.err, len(given) == 4, r.err)
+        r = graft("run", m, "--output", "y", "--input", "p=" + self.path("in0.npy"))
+        self.assertEqual(r.status, 1, r.all)
+        self.assertIn("no value for input 'q'", r.err)
+
     def test_layers_in_place(self):
         plain = conv1([1, 2, -3, -4, 5, 6])
         for output, want in (("conv1", plain), ("conv1:0", plain), ("relu1", relu(plain)), ("0:mid", relu(plain)), ("half", [0.5 * v for v in relu(plain)])):
@@ -66,15 +109,12 @@ class RunAndConvert(ConvertCase):
 
     def test_the_model_s_own_output_is_what_run_returns_anyway(self):
         files = self.net("".join(NET.splitlines(True)[:5]))  # up to relu1, in place
-        x = [1, 2, -3, -4, 5, 6]
-        plain = conv1(x)
-        self.check(self.run_ir(self.convert(*files, "--output", "conv1"), ([1, 3, 1, 2], x))[0], plain)  # cuts behind the layer
-        for way in ([], ["--output", "conv1"], ["--output", "conv1", "--through-ir"]):
-            r = graft("run", *files, "--input", self.path("in0.npy"), "--output-dir", self.path("ran"), *way)
-            self.assertEqual(r.status, 0, r.all)
-            self.check(read_npy(self.path("ran", "0.npy")), relu(plain))
+        plain = conv1([1, 2, -3, -4, 5, 6])
         self.check(self.both(files, "conv1:0"), plain)
         self.check(self.both(files, "relu1"), relu(plain))
+        # To run, the model's own output of this name is meant; to convert, the layer, as for the Model Optimizer.
+        self.check(self.run_ir(self.convert(*files, "--output", "conv1"), ([1, 3, 1, 2], [1, 2, -3, -4, 5, 6]))[0], plain)
+        self.check(self.ran(files, "conv1"), relu(plain))
 
     def test_onnx_tensorflow_and_ir(self):
         m = self.path("two.onnx")

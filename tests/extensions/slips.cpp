@@ -1,5 +1,7 @@
 // Mistakes that an author can make, each in an operation of its own. Cases with the messages are in slips.test.
 #include <graft/extension.hpp>
+#include <stdexcept>
+#include <thread>
 
 namespace {
 
@@ -39,6 +41,36 @@ void axis_nine(Run& ctx, const NoAttributes&) { ctx.output(0).assign(std::vector
 void crash(Run& ctx, const NoAttributes&) {
   ctx.parallel_for(1000, 1, [&](int64_t, int64_t) { *const_cast<volatile int*>(static_cast<int*>(nullptr)) = 1; });
 }
+// Not a loop: each frame is used after the call.
+int deeper(int depth) {
+  volatile char frame[4096];
+  frame[depth % 4096] = 1;
+  return depth < 0 ? 0 : deeper(depth + 1) + frame[0];
+}
+void stack_overflow(Run& ctx, const NoAttributes&) { ctx.output(0).data<float>()[0] = static_cast<float>(deeper(0)); }
+void overflow_in_pieces(Run& ctx, const NoAttributes&) {
+  ctx.parallel_for(1000, 1, [&](int64_t, int64_t) { (void)deeper(0); });
+}
+void own_thread_throws(Run&, const NoAttributes&) {
+  std::thread([] { throw std::runtime_error("no such table"); }).join();
+}
+void own_thread_crashes(Run&, const NoAttributes&) {
+  std::thread([] { *const_cast<volatile int*>(static_cast<int*>(nullptr)) = 1; }).join();
+}
+void write_outside(Run& ctx, const NoAttributes&) {
+  for (int64_t i = 0; i < 32; ++i) ctx.output(0).data<float>()[i] = 1;
+}
+void write_far_outside(Run& ctx, const NoAttributes&) {
+  for (int64_t i = 0; i < 1 << 20; ++i) ctx.output(0).data<float>()[i] = 1;
+}
+void up_to_100(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(0), Shape{Dim::between(0, 100)}); }
+void allocate_200(Run& ctx, const NoAttributes&) { ctx.allocate(0, {200}); }
+void allocate_a_matrix(Run& ctx, const NoAttributes&) { ctx.allocate(0, {2, 2}); }
+void allocate_twice(Run& ctx, const NoAttributes&) {
+  ctx.allocate(0, {1}).assign(std::vector<float>{1});
+  ctx.allocate(0, {1}).assign(std::vector<float>{1});
+}
+void allocate_other(Run& ctx, const NoAttributes&) { ctx.allocate(0, {3}); }
 void copy(Run& ctx, const NoAttributes&) { ctx.output(0).assign(ctx.input(0)); }
 void copy_narrow(Run& ctx, const Narrow&) { ctx.output(0).assign(ctx.input(0)); }
 void copy_both(Run& ctx, const NoAttributes&) {
@@ -66,6 +98,16 @@ GRAFT_EXTENSION("slips", "1.0") {
           slip("WrongCount", same, wrong_count),
           slip("AxisNine", same, axis_nine),
           slip("Crash", same, crash),
+          slip("StackOverflow", same, stack_overflow),
+          slip("OverflowInPieces", same, overflow_in_pieces),
+          slip("OwnThreadThrows", same, own_thread_throws),
+          slip("OwnThreadCrashes", same, own_thread_crashes),
+          slip("WriteOutside", same, write_outside),
+          slip("WriteFarOutside", same, write_far_outside),
+          slip("TooMany", up_to_100, allocate_200),
+          slip("OtherRank", up_to_100, allocate_a_matrix),
+          slip("AllocateTwice", up_to_100, allocate_twice),
+          slip("OtherSize", same, allocate_other),
           slip("SecondOutput", second_output, copy),
           slip("NoOutput", no_output, copy),
           op("TwoOutputs", "slips").inputs("x").outputs("a, b").infer(count_outputs).reference(copy_both),

@@ -1,5 +1,6 @@
 // Definitions added to a Core and removed from it, by one thread and by several.
 #include <atomic>
+#include <filesystem>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -72,6 +73,53 @@ TEST_F(Toolkit, DefinitionsOfTheProgramGoBeforeALibrary) {
   EXPECT_EQ(run_relu(core), (Values{0, 3}));
   core.add_extension(GRAFT_TEST_EXTENSIONS "/override_relu.so");
   EXPECT_EQ(run_relu(core), (Values{100, 103}));
+}
+
+// The file that is there is loaded; what was compiled before keeps the code it had, also if its file is overwritten.
+TEST_F(Toolkit, AReplacedLibraryIsLoadedAnew) {
+  namespace fs = std::filesystem;
+  const fs::path hot = folder_.path() + "/hot.so", relu_100 = GRAFT_TEST_EXTENSIONS "/override_relu.so",
+                 passes = GRAFT_TEST_EXTENSIONS "/passes_tour.so";
+  auto overwrite = [&](const fs::path& from) {  // the same file, with other content
+    std::ofstream(hot, std::ios::binary | std::ios::trunc) << std::ifstream(from, std::ios::binary).rdbuf();
+  };
+  fs::copy_file(relu_100, hot);
+  Core core, other;
+  ExtensionId first = core.add_extension(hot.string());
+  CompiledModel kept = core.compile_model(core.read_model(relu()));
+  EXPECT_EQ(run(kept), (Values{100, 103}));
+  EXPECT_EQ(core.extensions()[0].path, fs::canonical(hot).string());
+
+  fs::remove(hot);
+  fs::copy_file(passes, hot);
+  core.remove_extension(first);
+  ExtensionId second = core.add_extension(hot.string());
+  EXPECT_EQ(core.extensions()[0].name, "passes_tour");
+  EXPECT_EQ(run_relu(core), (Values{0, 3}));
+  other.add_extension(hot.string());
+  EXPECT_EQ(other.extensions()[0].name, "passes_tour");
+  EXPECT_EQ(run(kept), (Values{100, 103}));
+
+  overwrite(relu_100);
+  core.remove_extension(second);
+  core.add_extension(hot.string());
+  EXPECT_EQ(run_relu(core), (Values{100, 103}));
+  CompiledModel again = core.compile_model(core.read_model(relu()));
+  overwrite(passes);
+  EXPECT_EQ(run(kept), (Values{100, 103}));
+  EXPECT_EQ(run(again), (Values{100, 103}));
+  fs::resize_file(hot, 100);
+  EXPECT_EQ(run(again), (Values{100, 103}));
+  EXPECT_EQ(
+      message_of([&] { other.add_extension(hot.string()); }, ErrorKind::user).find("the shared library is truncated"),
+      0u);
+  std::vector<std::string> warnings;
+  set_log_listener([&](LogLevel, std::string_view m) { warnings.emplace_back(m); }, LogLevel::warning);
+  overwrite(passes);
+  core.add_extension(hot.string());
+  set_log_listener({}, LogLevel::warning);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("its file has changed since"), std::string::npos);
 }
 
 TEST_F(Toolkit, AProgramMayBeAnExtension) {

@@ -118,6 +118,12 @@ class HeteroExecution final : public Execution {
       if (v < inputs.size() || given_[v] != SIZE_MAX) values_[v] = Tensor();
   }
 
+  // Parts whose operations are not declared to have state use variables of their own.
+  void reset_state() override {
+    Execution::reset_state();
+    for (const auto& e : executions_) e->reset_state();
+  }
+
   std::vector<ProfileEntry> profile() const override {
     std::vector<ProfileEntry> out;
     for (const auto& e : executions_)

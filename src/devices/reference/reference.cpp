@@ -19,6 +19,7 @@ class ReferenceExecution final : public Execution {
   void run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, const std::atomic<bool>* cancel) override {
     Evaluation how{registry_};
     how.variables = &variables;
+    how.scope = scope;
     how.cancel = cancel;
     how.max_dynamic = options_.limits.value_bytes;
     if (options_.profile) {
