@@ -176,6 +176,43 @@ class Own(FrontReplacementOp):
         self.assertEqual(model.outputs[0].shape, (1, 2, 48))
 
 
+class Outputs(FolderCase):
+    def test_a_node_behind_an_extracted_layer_takes_over_its_output(self):
+        """The extractor's node made the model's output before, and its name must not be there twice."""
+        self.core.add_extension(self.extension({"front/onnx/neg_ext.py": """
+from extensions.ops.activation_ops import Tanh
+from mo.front.extractor import FrontExtractorOp
+
+
+class NegExtractor(FrontExtractorOp):
+    op = 'Neg'
+    enabled = True
+
+    @classmethod
+    def extract(cls, node):
+        Tanh.update_node_stat(node, {})
+        return cls.enabled
+""", "front/onnx/behind.py": """
+from extensions.ops.activation_ops import Abs
+from mo.front.common.replacement import FrontReplacementPattern
+
+
+class Behind(FrontReplacementPattern):
+    enabled = True
+
+    def find_and_replace_pattern(self, graph):
+        for node in graph.get_op_nodes(op='Tanh'):
+            made = Abs(graph, {'name': node.name + '/abs'}).create_node()
+            node.out_port(0).get_connection().set_source(made.out_port(0))
+            node.out_port(0).connect(made.in_port(0))
+"""}))
+        path = self.onnx([onnx.node("Neg", ["x"], ["y"], "n")], [("x", [3])], [("y", [3])])
+        model = self.core.read_model(path)
+        self.assertEqual([p.any_name for p in model.outputs], ["y"])
+        x = np.float32([-1, 0, 2])
+        np.testing.assert_allclose(model.compile("CPU")([x])[0], np.abs(np.tanh(x)), rtol=1e-6)
+
+
 class Folders(FolderCase):
     def convert(self, *arguments, status=0):
         done = subprocess.run([GRAFT, "convert", *arguments], cwd=self.folder, capture_output=True, text=True)

@@ -52,6 +52,16 @@ class CustomLayers(Gpu):
         self.compare("graph (x: f32[2,3,4,5]) { return Elu(Subtract(x, f32[] {0.5})) {alpha = 0.3} }")
         self.assertIn("custom_layer", self.explained())
 
+    def test_a_compiler_that_warns_is_not_heard(self):
+        self.write("layers.xml", layer("Sigmoid", "sigmoid", "s.cl", ONE_TO_ONE))
+        self.write("s.cl", "__kernel void sigmoid(const __global INPUT0_TYPE* in, __global OUTPUT0_TYPE* out) {" + INDEX +
+                   "  const __global float* p = (const __global int*)in;\n  out[o] = 1 / (1 + exp(-p[i]));\n}\n")
+        self.compare("graph (x: f32[2,3,4,5]) { return Sigmoid(x) }")
+        shutil.rmtree(self.path("cache"))
+        r = self.graft("run", "model.txt", "-d", "GPU", "--extensions", "layers.xml", "--seed", "1")
+        self.assertEqual(r.status, 0, r.all)
+        self.assertNotIn("generated", r.err)
+
     def test_lower_rank_default_sizes_and_default_value(self):
         self.write("layers.xml", layer("Sigmoid", "sigmoid", "s.cl", ONE_TO_ONE, sizes="", defines='<Define name="SCALE" param="none" type="int" default="1"/><Define name="TWO 2"/>'))
         self.write("s.cl", "__kernel void sigmoid(const __global INPUT0_TYPE* in, __global OUTPUT0_TYPE* out) {\n"

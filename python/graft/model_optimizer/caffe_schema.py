@@ -48,7 +48,22 @@ tile_param.axis=1 tile_param.tiles=1
 detection_output_param.num_classes=0 detection_output_param.share_location=True
 detection_output_param.background_label_id=0 detection_output_param.code_type=1
 detection_output_param.variance_encoded_in_target=False detection_output_param.keep_top_k=-1
-detection_output_param.confidence_threshold=0.0
+detection_output_param.confidence_threshold=0.0 detection_output_param.nms_param.nms_threshold=0.3
+detection_output_param.nms_param.top_k=0 detection_output_param.nms_param.eta=1.0 detection_output_param.visualize=False
+detection_output_param.visualize_threshold=0.0 detection_output_param.save_file= detection_output_param.normalized=True
+detection_output_param.input_height=1 detection_output_param.input_width=1 detection_output_param.objectness_score=0.0
+detection_output_param.save_output_param.resize_param.resize_mode=1
+detection_output_param.save_output_param.resize_param.pad_mode=1 detection_output_param.save_output_param.resize_param.height=0
+detection_output_param.save_output_param.resize_param.width=0
+detection_output_param.save_output_param.resize_param.height_scale=0
+detection_output_param.save_output_param.resize_param.width_scale=0
+detection_output_param.save_output_param.resize_param.prob=1.0 detection_output_param.save_output_param.output_directory=
+detection_output_param.save_output_param.output_name_prefix= detection_output_param.save_output_param.output_format=
+detection_output_param.save_output_param.label_map_file= detection_output_param.save_output_param.name_size_file=
+detection_output_param.save_output_param.num_test_image=0
+resample_param.antialias=True resample_param.width=0 resample_param.height=0 resample_param.type=2 resample_param.factor=1.0
+interp_param.height=0 interp_param.width=0 interp_param.zoom_factor=1 interp_param.shrink_factor=1 interp_param.pad_beg=0
+interp_param.pad_end=0
 python_param.module= python_param.layer= python_param.param_str= python_param.share_in_parallel=False
 """
 
@@ -73,13 +88,15 @@ REPEATED = frozenset("""
 convolution_param.kernel_size convolution_param.stride convolution_param.pad convolution_param.dilation crop_param.offset
 eltwise_param.coeff slice_param.slice_point permute_param.order prior_box_param.min_size prior_box_param.max_size
 prior_box_param.aspect_ratio prior_box_param.variance prior_box_param.fixed_size prior_box_param.fixed_ratio
-prior_box_param.density prior_box_param.width prior_box_param.height reshape_param.shape.dim input_param.shape.dim
+detection_output_param.save_output_param.resize_param.interp_mode prior_box_param.density prior_box_param.width prior_box_param.height reshape_param.shape.dim input_param.shape.dim
 """.split())
 
 ENUMS = {
     "pooling_param.pool": ("MAX", "AVE", "STOCHASTIC"),
     "pooling_param.round_mode": ("CEIL", "FLOOR"),
     "eltwise_param.operation": ("PROD", "SUM", "MAX"),
+    "detection_output_param.code_type": ("", "CORNER", "CENTER_SIZE", "CORNER_SIZE"),
+    "resample_param.type": ("", "NEAREST", "LINEAR", "CUBIC", "AREA"),
     "lrn_param.norm_region": ("ACROSS_CHANNELS", "WITHIN_CHANNEL"),
     "reduction_param.operation": ("", "SUM", "ASUM", "SUMSQ", "MEAN"),
 }

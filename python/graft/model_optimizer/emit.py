@@ -246,16 +246,14 @@ def _row(node: Node) -> Any:
     cls = node.soft_get("op_class", None)
     if isinstance(cls, type) and issubclass(cls, TableOp) and cls in _BUILTIN:
         return cls.row
+    copy = BUILTIN.get(f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}") if isinstance(cls, type) else None
+    if copy is not None and copy.row is not None and copy.op == getattr(cls, "op", None):
+        return copy.row
     found = BY_OP.get(node.soft_get("op", None))
     if found is None or found.row is None:
         return None
     standard = str(node.soft_get("version", "")).startswith("opset") or not node.soft_get("type", None)
-    return found.row if cls is None or standard or _is_copy(cls) else None
-
-
-def _is_copy(cls: Any) -> bool:
-    own = BUILTIN.get(f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}") if isinstance(cls, type) else None
-    return own is not None and own.op == getattr(cls, "op", None)
+    return found.row if cls is None or standard else None
 
 
 _BUILTIN = set(BUILTIN.values())
@@ -303,6 +301,8 @@ _CHANNELS_SECOND = {"RegionYolo", "ReorgYolo", "ROIPooling", "PSROIPooling", "De
 def _emit_table(builder: Builder, node: Node, row: Any) -> Any:
     kind = node.soft_get("type", None) or row.type
     version = str(node.soft_get("version", None) or row.version)
+    if version in ("experimental", "extension"):  # of operations that got an opset later
+        version = row.version
     if not row.type or not version.startswith("opset"):
         raise Error(f"'{node.soft_get('name')}': the operation '{row.op}' is internal to the Model Optimizer and has no "
                     "counterpart here")

@@ -378,7 +378,7 @@ tile.Tile Tile@opset1 2 1 -
 tile.AttributedTile AttributedTile/Tile@opset1 1 2 axis,tiles
 timeheightconvolution.TimeHeightConvolutionComponent timeheightconvolutioncomponent/ 1 1 -
 topk.TopK TopK@opset3 3 2 axis,mode,sort,index_element_type index_element_type='@int32' mode='max' sort='none'
-topkrois_onnx.ExperimentalDetectronTopKROIs ExperimentalDetectronTopKROIs@experimental - - max_rois
+topkrois_onnx.ExperimentalDetectronTopKROIs ExperimentalDetectronTopKROIs@opset6 - - max_rois
 transpose.Transpose Transpose@opset1 2 1 -
 unique.Unique Unique/ 1 3 sorted,return_inverse,return_counts
 unsqueeze.Unsqueeze Unsqueeze@opset1 2 1 -

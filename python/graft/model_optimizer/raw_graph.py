@@ -59,7 +59,7 @@ def new_graph(framework: str, version: int = 0) -> Graph:
                         remove_output_softmax=False, remove_memory=False, reverse_input_channels=False,
                         mean_scale_values={}, blobs_as_inputs=True, model_name="", silent=True, log_level="ERROR")
     graph = Graph(fw=_FW.get(framework, framework), layout=layout, cmd_params=options, ir_version=10,
-                  fw_opset_version=version, user_shapes=None, freeze_placeholder={}, tensor_mapping={})
+                  fw_opset_version=version, is_cyclic=False, user_shapes=None, freeze_placeholder={}, tensor_mapping={})
     graph.stage = "front"
     return graph
 
@@ -322,7 +322,10 @@ class RawGraph:
             source = node.in_port(port).get_source() if node.is_in_port_connected(port) else None
             if source is None or name is None or source.node.id in own | self._stored or name in taken:
                 continue
-            self._value[(source.node.id, source.idx)] = name
+            key = (source.node.id, source.idx)
+            for other in [k for k, v in self._value.items() if v == name and k != key]:
+                del self._value[other]  # a layer that was extracted made it before, and gets another name
+            self._value[key] = name
             taken.add(name)
         self._taken = taken | {p.name for p in self.raw.inputs}
 
