@@ -11,6 +11,12 @@ namespace {
 // A value that is an optional's own, where the tensor itself is expected.
 const Datum& held(const Datum& d) { return d.kind == Datum::optional && d.parts.size() == 1 ? d.parts[0] : d; }
 
+// The name of an input. One that is an output as well has the names of that too: the layer's own is the input's.
+const std::string& input_name(const Port& p) {
+  bool own = std::find(p.names.begin(), p.names.end(), p.name) != p.names.end();
+  return own ? p.name : p.any_name();
+}
+
 // The import options that the values require.
 class Wishes {
  public:
@@ -26,7 +32,7 @@ class Wishes {
     for (size_t i = 0; i < groups.size(); ++i) {
       const Group& g = groups[i];
       bool open = exact || std::find(assumed.begin(), assumed.end(), g.name) != assumed.end();
-      if (g.kind == Group::Kind::tensor) tensor(g.name, ports[g.port], values.at(i), exact);
+      if (g.kind == Group::Kind::tensor) tensor(ports[g.port], values.at(i), exact);
       else if (g.kind != Group::Kind::map) structure(g, ports, values.at(i), open);
     }
   }
@@ -35,14 +41,14 @@ class Wishes {
   }
 
  private:
-  // `name` is that of the input: a port that is an output as well has the names of that, too.
-  void tensor(const std::string& name, const Port& port, const Datum& d, bool exact) {
+  void tensor(const Port& port, const Datum& d, bool exact) {
     if (d.kind != Datum::tensor || !d.value) return;
     bool fits = port.takes(d.value.dims());
     // Of a framework's model, the rank decides what its layers become.
     bool open = (exact && !port.shape.is_static()) || (framework_ && !port.shape.ranked());
     if (fits && !open) return;
     Shape given = Shape::of(d.value.dims());
+    const std::string& name = input_name(port);
     options.input_shapes[name] = given;
     if (!fits) notes.push_back(text("input '", name, "' has shape ", given, " like its value instead of ", port.shape));
   }
@@ -68,7 +74,7 @@ class Wishes {
     for (size_t i = 0; i < items.size() && i < places.size(); ++i) {
       bool port = places[i].kind == Group::Kind::tensor;
       differs |= !port || !ports[places[i].port].takes(items[i].value.dims());
-      if (!framework_ && port) tensor(ports[places[i].port].any_name(), ports[places[i].port], items[i], false);
+      if (!framework_ && port) tensor(ports[places[i].port], items[i], false);
     }
     if (framework_ && differs) options.input_forms[g.name] = std::move(form);
   }
@@ -98,7 +104,7 @@ class Given {
       if (!is_row_of(port, t)) continue;
       int64_t n = t.dims()[0];
       notes.push_back(
-          text("input '", groups_[i].name, "': the vector of ", n, " values is taken as the row [1,", n, "]"));
+          text("input '", input_name(port), "': the vector of ", n, " values is taken as the row [1,", n, "]"));
       t = t.reshaped({1, n});
     }
   }
