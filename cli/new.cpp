@@ -1,4 +1,5 @@
-// graft new: generates a one-file extension for unknown operations, filled in from a model if there is one.
+// graft new: generates a one-file extension, in C++ or Python, for unknown operations, filled in from a model if there
+// is one.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -14,7 +15,7 @@ struct NewOptions {
   ModelOptions model;
   CutOptions cut;
   std::string name, folder, domain, framework, tags;
-  bool gpu = false, force = false, json = false;
+  bool gpu = false, python = false, force = false, json = false;
 
   bool has_model() const {
     return !model.files.empty() || !model.model.empty() || !model.definition.empty() || !model.weights.empty();
@@ -91,6 +92,7 @@ Order from_name(const NewOptions& o) {
     throw UsageError(text("--domain requires --framework onnx, got ", o.framework), "omit --domain");
   s.domain = o.domain;
   s.opset = o.domain.empty() ? "extension" : o.domain;
+  s.like = 0;
   s.example = {Info{DType::f32, Shape{2, 3}}};
   return {{s}, "", s.framework == "caffe" ? "model.prototxt" : s.framework == "onnx" ? "model.onnx" : "model.pb", ""};
 }
@@ -105,13 +107,15 @@ void write_files(const Scaffold& s, const std::string& folder, bool force) {
 
 void make(const NewOptions& o) {
   Order order = o.has_model() ? from_model(o) : from_name(o);
-  Scaffold s = scaffold(order.operations, order.title, o.gpu);
+  Form form = o.python ? Form::python : o.gpu ? Form::cpp_with_opencl : Form::cpp;
+  Scaffold s = scaffold(order.operations, order.title, form);
   std::string folder = o.folder.empty() ? s.library : o.folder;
   write_files(s, folder, o.force);
 
-  std::string f = path_for_shell(folder), library = text(folder, "/build/lib", s.library, ".so"),
+  std::string f = path_for_shell(folder),
+              library = text(folder, o.python ? "/" + s.source : text("/build/lib", s.library, ".so")),
               all = order.extensions.empty() ? library : text(order.extensions, ',', library),
-              build = text("graft build ", f),
+              build = o.python ? "" : text("graft build ", f),
               use = text("graft convert ", order.arguments, " --extensions ", quoted_for_shell(all)),
               check = text("graft check ", path_for_shell(library), " ",
                            path_for_shell(text(folder, "/", s.library, ".test")));
@@ -119,13 +123,16 @@ void make(const NewOptions& o) {
   if (o.json) {
     nlohmann::json written = nlohmann::json::array();
     for (const auto& [file, content] : s.files) written.push_back(folder + "/" + file);
-    return print_json({{"files", written}, {"library", library}, {"build", build}, {"use", use}, {"check", check}});
+    nlohmann::json out = {{"files", written}, {"library", library}, {"use", use}, {"check", check}};
+    if (!build.empty()) out["build"] = build;
+    return print_json(out);
   }
   for (const auto& [file, content] : s.files) std::printf("%s/%s\n", folder.c_str(), file.c_str());
-  std::printf("\nBuild it:\n  %s\nCheck it:\n  %s\nUse it:\n  %s\nImplement it:\n", build.c_str(), check.c_str(),
-              use.c_str());
+  std::printf("\n");
+  if (!build.empty()) std::printf("Build it:\n  %s\n", build.c_str());
+  std::printf("Check it:\n  %s\nUse it:\n  %s\nImplement it:\n", check.c_str(), use.c_str());
   for (const std::string& function : s.to_write)
-    std::printf("  %s in %s/%s.cpp\n", function.c_str(), folder.c_str(), s.library.c_str());
+    std::printf("  %s in %s/%s\n", function.c_str(), folder.c_str(), s.source.c_str());
 }
 
 }  // namespace
@@ -149,7 +156,9 @@ void add_new(CLI::App& app) {
       ->type_name("NAME");
   c->add_option("--framework", o->framework, "framework of the import rule if there is no model (default: onnx)")
       ->check(CLI::IsMember({"onnx", "caffe", "tensorflow", "tf", "mxnet", "kaldi"}));
-  c->add_flag("--gpu", o->gpu, "add OpenCL source for the GPU; an element-wise operation needs none");
+  CLI::Option* gpu =
+      c->add_flag("--gpu", o->gpu, "add OpenCL source for the GPU; an element-wise operation needs none");
+  c->add_flag("--python", o->python, "generate Python instead of C++: nothing to build")->excludes(gpu);
   c->add_flag("--force", o->force, "overwrite existing files");
   c->add_flag("--json", o->json, "print JSON");
   c->callback([o] { make(*o); });

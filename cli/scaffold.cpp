@@ -40,13 +40,7 @@ std::string library_name(const std::string& wanted) {
   return taken.count(wanted) ? wanted + "_op" : wanted;
 }
 
-// An operation and its names in the generated source.
-struct Named {
-  const SeenOperation& seen;
-  std::string type;                  // the struct of its attributes
-  std::string prefix;                // of its functions
-  std::vector<std::string> members;  // for each attribute
-};
+using Named = NamedOperation;
 
 std::string cpp_type(graft_kind k) {
   switch (k) {
@@ -75,19 +69,17 @@ std::string cpp_initial(graft_kind k) {
   }
 }
 
-bool always(const Named& n, const SeenAttribute& a) { return a.layers == n.seen.layers; }
-
 std::string attribute_struct(const Named& n) {
   std::string members, list;
   for (size_t i = 0; i < n.members.size(); ++i) {
     const SeenAttribute& a = n.seen.attributes[i];
     std::string type = cpp_type(a.kind);
-    members += text("  ", always(n, a) ? type : "std::optional<" + type + ">", " ", n.members[i],
-                    always(n, a) ? cpp_initial(a.kind) : "", ";  ",
-                    cpp_comment(text("seen: ", join(a.values, ", "), always(n, a) ? "" : ", or omitted")), "\n");
+    members += text("  ", n.always(a) ? type : "std::optional<" + type + ">", " ", n.members[i],
+                    n.always(a) ? cpp_initial(a.kind) : "", ";  ",
+                    cpp_comment(text("seen: ", join(a.values, ", "), n.always(a) ? "" : ", or omitted")), "\n");
     list +=
         text(list.empty() ? "" : ",\n                                     ", "graft::attr(", cpp_literal(a.name), ", &",
-             n.type, "::", n.members[i], ", \"\")", always(n, a) && a.kind != GRAFT_TENSOR ? ".required()" : "");
+             n.type, "::", n.members[i], ", \"\")", n.always(a) && a.kind != GRAFT_TENSOR ? ".required()" : "");
   }
   for (const auto& [name, what] : n.seen.other_fields)
     members += text("  ", cpp_comment(text("'", name, "' is ", what, ", which cannot be an attribute")), "\n");
@@ -111,22 +103,30 @@ std::string output_list(const SeenOperation& s) {
   return out;
 }
 
+std::string shape_literal(const Shape& s) {
+  if (!s.ranked()) return "graft::Shape::unknown()";
+  std::string out;
+  for (const Dim& d : s) out += text(out.empty() ? "" : ", ", d.known() ? text(d) : "graft::Dim()");
+  return text("graft::Shape{", out, "}");
+}
+
 std::string infer_function(const Named& n) {
   const SeenOperation& s = n.seen;
-  size_t like = 0;  // the first input that every layer has
-  while (like < s.least_inputs && s.left_out.count(like)) ++like;
   std::string out = text("\n// Infers the types and shapes of the outputs. Dimensions may be unknown.\nvoid ", n.prefix,
                          "_infer(graft::Infer& ctx, const ", n.type, "&) {\n");
   for (size_t i = 0; i < s.outputs; ++i) {
-    if (like < s.least_inputs)
-      out += text("  ctx.output(", i, ", ctx.type(", like, "), ctx.shape(", like, "));  // same as input ", like, "\n");
-    else out += text("  ctx.output(", i, ", graft::DType::f32, graft::Shape{1});\n");
+    const SeenOutput& o = s.declared[i];
+    bool own_type = !s.like || (o.info.type != DType::undefined && !o.input_type);
+    bool own_shape = !s.like || (o.info.shape.ranked() && !o.input_shape);
+    DType type = o.info.type == DType::undefined ? DType::f32 : o.info.type;
+    Shape shape = o.info.shape.ranked() ? o.info.shape : Shape{1};
+    std::string comment = !own_type && !own_shape ? text("same as input ", *s.like)
+                          : o.info == Info{}      ? "a guess: there is no input"
+                                                  : "as the model declares it";
+    out += text("  ctx.output(", i, ", ", own_type ? text("graft::DType::", type) : text("ctx.type(", *s.like, ")"),
+                ", ", own_shape ? shape_literal(shape) : text("ctx.shape(", *s.like, ")"), ");  // ", comment, "\n");
   }
   return out + "}\n";
-}
-
-std::string not_written(const Named& n) {
-  return text(n.type, " is not implemented yet: add its computation to ", n.prefix, "_run");
 }
 
 std::string run_function(const Named& n) {
@@ -134,7 +134,7 @@ std::string run_function(const Named& n) {
       "\n// Computes the outputs. ctx.input(0).to<double>() reads and ctx.output(0).assign(values) writes any element "
       "type.\nvoid ",
       n.prefix, "_run([[maybe_unused]] graft::Run& ctx, [[maybe_unused]] const ", n.type, "& a) {\n  graft::fail(",
-      cpp_literal(not_written(n)), ");\n}\n");
+      cpp_literal(n.not_written()), ");\n}\n");
 }
 
 // ---- OpenCL ----
@@ -308,7 +308,7 @@ std::string one_case(const Named& n) {
     values += value_line(i, info);
   }
   for (const SeenAttribute& a : s.attributes) {
-    if (!always(n, a)) continue;
+    if (!n.always(a)) continue;
     Attribute value = small_value(a.example);
     if (!(value == a.example)) cut += (cut.empty() ? "" : ", ") + in_quotes(a.name);
     attributes += text(attributes.empty() ? "" : ", ", in_quotes(a.name), " = ", print(value));
@@ -317,7 +317,7 @@ std::string one_case(const Named& n) {
   if (!cut.empty()) out += text("# Truncated attributes: ", on_one_line(cut), "\n");
   return out + text("== ", on_one_line(s.type), "\ngraph (", parameters, ") { return ", case_text(in_quotes(s.type)),
                     "@", case_text(in_quotes(s.opset)), "(", arguments, ") {", case_text(attributes), "} }\n", values,
-                    "error: ", not_written(n), "\n");
+                    "error: ", n.refusal(), "\n");
 }
 
 std::string cases(const std::vector<Named>& ops) {
@@ -330,22 +330,33 @@ std::string cases(const std::vector<Named>& ops) {
 
 }  // namespace
 
-Scaffold scaffold(const std::vector<SeenOperation>& operations, const std::string& title, bool gpu) {
+std::string NamedOperation::not_written() const {
+  return text(python ? "" : type + " is ", "not implemented yet: add its computation to ", prefix, "_run");
+}
+// The operation is named in front of what Python raises.
+std::string NamedOperation::refusal() const {
+  return python ? text(on_one_line(seen.type), ": ", not_written()) : not_written();
+}
+
+Scaffold scaffold(const std::vector<SeenOperation>& operations, const std::string& title, Form form) {
   std::vector<Named> named;
   std::set<std::string> prefixes;
   for (const SeenOperation& s : operations) {
-    Named& n = named.emplace_back(Named{s, identifier(s.type), "", {}});
+    Named& n = named.emplace_back(
+        Named{form == Form::python ? for_python(s) : s, identifier(s.type), "", {}, form == Form::python});
     n.prefix = unique(prefixes, to_lower(n.type));
     // Types that differ only in case, punctuation or domain have the same name.
     if (n.prefix != to_lower(n.type)) n.type += n.prefix.substr(to_lower(n.type).size());
     std::set<std::string> members = {n.type};
-    for (const SeenAttribute& a : s.attributes) n.members.push_back(unique(members, identifier(a.name)));
+    for (const SeenAttribute& a : n.seen.attributes) n.members.push_back(unique(members, identifier(a.name)));
   }
+  bool gpu = form == Form::cpp_with_opencl;
   Scaffold out;
   out.library = library_name(named.size() == 1 ? named[0].prefix : to_lower(identifier(title)) + "_ops");
-  out.files = {{out.library + ".cpp", source(named, out.library, gpu)},
-               {"CMakeLists.txt", build_file(out.library)},
-               {out.library + ".test", cases(named)}};
+  out.source = out.library + (form == Form::python ? ".py" : ".cpp");
+  if (form == Form::python) out.files = {{out.source, python_source(named)}};
+  else out.files = {{out.source, source(named, out.library, gpu)}, {"CMakeLists.txt", build_file(out.library)}};
+  out.files.emplace_back(out.library + ".test", cases(named));
   for (const Named& n : named) {
     out.to_write.push_back(n.prefix + "_run");
     if (gpu) out.to_write.push_back(n.prefix + "_source");

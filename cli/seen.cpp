@@ -1,6 +1,8 @@
 #include "seen.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <graft/text.hpp>
 #include <map>
 
@@ -50,7 +52,27 @@ std::string short_text(const Attribute& a) {
   return s.size() > 40 ? s.substr(0, 37) + "..." : s;
 }
 
-void add(SeenAttribute& a, const Attribute& value) {
+// The shortest decimal number that is the same in f32, for a number that a framework stores in 32 bits.
+double shortest(double v) {
+  auto narrow = static_cast<float>(v);
+  if (!std::isfinite(v) || static_cast<double>(narrow) != v) return v;
+  double out = v;
+  std::string digits = text(narrow);
+  std::from_chars(digits.data(), digits.data() + digits.size(), out);
+  return out;
+}
+Attribute with_shortest_numbers(const Attribute& a) {
+  if (auto v = a.get_if<double>()) return shortest(*v);
+  if (auto list = a.get_if<std::vector<double>>()) {
+    std::vector<double> out;
+    for (double v : *list) out.push_back(shortest(v));
+    return out;
+  }
+  return a;
+}
+
+void add(SeenAttribute& a, const Attribute& given) {
+  Attribute value = with_shortest_numbers(given);
   constexpr size_t most_values = 4;
   // The element kind of an empty list is unknown.
   if (a.layers == 0 || is_empty_list(a.example)) a.kind = value.kind(), a.example = value;
@@ -103,6 +125,23 @@ void drop_python(SeenOperation& s) {
   });
 }
 
+// What all layers declare of an output.
+SeenOutput seen_output(const UnknownType& u, size_t output, std::optional<size_t> like) {
+  SeenOutput out;
+  for (const UnknownType::Layer& l : u.layers) {
+    Info info = output < l.declared.size() ? l.declared[output] : Info{};
+    bool first = &l == &u.layers[0];
+    if (first) out.info = info, out.input_type = out.input_shape = like.has_value();
+    if (info.type != out.info.type) out.info.type = DType::undefined;
+    if (info.shape != out.info.shape) out.info.shape = Shape::unknown();
+    if (!like) continue;
+    const Info& input = *l.inputs[*like];
+    out.input_type = out.input_type && info.type == input.type;
+    out.input_shape = out.input_shape && info.shape == input.shape;
+  }
+  return out;
+}
+
 }  // namespace
 
 SeenOperation seen(const UnknownType& u, const std::string& framework) {
@@ -132,6 +171,10 @@ SeenOperation seen(const UnknownType& u, const std::string& framework) {
         s.other_fields.push_back(f);
   }
   if (s.most_inputs != s.least_inputs) s.weights = 0;
+  for (size_t i = s.least_inputs; i-- > 0;)
+    if (!s.left_out.count(i)) s.like = i;
+  s.declared.clear();
+  for (size_t i = 0; i < s.outputs; ++i) s.declared.push_back(seen_output(u, i, s.like));
   if (s.framework == "caffe") {
     drop_python(s);
     shorten_names(s);

@@ -16,6 +16,12 @@ struct SeenAttribute {
   size_t layers = 0;                // that have it
 };
 
+// An output over all layers of a type, as far as the model declares it.
+struct SeenOutput {
+  Info info;  // what all layers declare; undefined and unknown where they do not, or differ
+  bool input_type = false, input_shape = false;  // those of input SeenOperation::like, in every layer
+};
+
 struct SeenOperation {
   std::string type, opset;
   std::string framework,
@@ -27,6 +33,8 @@ struct SeenOperation {
   size_t weights = 0;                        // number of trailing inputs that are weights, in all layers
   std::set<size_t> left_out;                 // inputs that some layer omits
   std::vector<std::optional<Info>> example;  // inputs of the first layer
+  std::optional<size_t> like;                // the first input that every layer has
+  std::vector<SeenOutput> declared = {{}};   // per output
 };
 
 // `framework` is the one of the import rule.

@@ -11,8 +11,11 @@ class Error(RuntimeError):
     """What went wrong, where, and what to do about it.
 
     ``str(error)`` is the whole report. If an operation in Python raised an exception, that is ``__cause__``, with its
-    traceback.
+    traceback. An operation may raise it to refuse a node or its data: the message is reported as it is, without the
+    place in the source.
     """
+
+    _graft_plain = True
 
     kind: str  # "user", "unsupported", "io", "internal", "cancelled" or "request"
     message: str

@@ -60,6 +60,10 @@ void Layer::report_unknown(const std::string& title) const {
   UnknownType::Layer entry{title, {}, raw_.outputs.size(), {}};
   for (ValueId v : inputs_) entry.inputs.push_back(v.present() ? std::optional(scope_.graph.info(v)) : std::nullopt);
   entry.weights = raw_.weights;
+  for (const std::string& o : raw_.outputs) {
+    auto hint = scope_.hints().find(o);
+    entry.declared.push_back(hint == scope_.hints().end() ? Info{} : hint->second.info);
+  }
   for (const auto& [path, f] : raw_.fields) {
     if (f.value.kind() != GRAFT_NONE) entry.fields.emplace_back(path, f.value);
     else

@@ -130,6 +130,7 @@ std::vector<UnknownType> opaque_layers(const Graph& g) {
     UnknownType::Layer layer{n.name, {}, n.outputs.size(), {}};
     for (const auto& [name, value] : n.attrs) layer.fields.emplace_back(name, guessed(value));
     for (ValueId v : n.inputs) layer.inputs.push_back(v.present() ? std::optional(g.info(v)) : std::nullopt);
+    for (const auto& o : n.outputs) layer.declared.push_back(o.info);
     group->layers.push_back(std::move(layer));
   }
   return out;

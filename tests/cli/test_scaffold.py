@@ -390,6 +390,73 @@ class HostileNames(ScaffoldCase):
         self.shell("graft convert m.onnx -o ir --silent --extensions " + library)
         self.cases(library, "new5/m_ops.test")
         self.shell(re.search(r"Build it:\n  (.*)\n", self.shell("graft new Test --from-model m.onnx -o alone"))[1])
+        self.shell("graft new --from-model m.onnx -o py --python")
+        compile(self.read("py", "m_ops.py"), "m_ops.py", "exec")
+        if os.path.exists(built("python", "interpreter")):
+            self.shell("graft convert m.onnx -o ir --silent --extensions py/m_ops.py")
+
+
+class Declared(ScaffoldCase):
+    """What the model says of the outputs, and how numbers are written."""
+
+    def model(self):
+        nodes = [onnx.node("Peaks", ["x"], ["places", "heights"], domain="acme", eps=1e-5, steps=[0.1, 2.0]),
+                 onnx.node("Identity", ["heights"], ["same"])]
+        save(self.path("m.onnx"), nodes, [onnx.value("x", [2, 3])], [onnx.value("places", [2, 3], 7), onnx.value("heights", [4, "n"])])
+
+    def test_types_and_shapes_of_outputs(self):
+        self.model()
+        self.shell("graft new --from-model m.onnx")
+        source = self.read("peaks", "peaks.cpp")
+        self.assertIn("ctx.output(0, graft::DType::i64, ctx.shape(0));  // as the model declares it", source)
+        self.assertIn("ctx.output(1, ctx.type(0), graft::Shape{4, graft::Dim()});  // as the model declares it", source)
+
+    def test_shortest_numbers(self):
+        self.model()
+        self.shell("graft new --from-model m.onnx")
+        self.assertIn("seen: 1e-05", self.read("peaks", "peaks.cpp"))
+        self.assertIn("seen: [0.1, 2.0]", self.read("peaks", "peaks.cpp"))
+        self.assertIn('"eps" = 1e-05', self.read("peaks", "peaks.test"))
+
+    def test_python(self):
+        self.model()
+        said = self.shell("graft new --from-model m.onnx --python")
+        self.assertEqual(said.split("\n")[:2], ["peaks/peaks.py", "peaks/peaks.test"])
+        self.assertNotIn("Build it", said)
+        self.assertIn("peaks_run in peaks/peaks.py", said)
+        source = self.read("peaks", "peaks.py")
+        self.assertIn("return [('i64', x0.shape),\n            (x0.dtype, (4, None))]", source)
+        self.assertIn("def peaks_run(x0, *, eps: float, steps: list[float]):", source)
+        self.assertIn("# eps: seen 1e-05", source)
+        if not os.path.exists(built("python", "interpreter")):
+            self.skipTest("the package for Python is not built")
+        r = graft("run", "m.onnx", "--extensions", "peaks/peaks.py", "--quiet", cwd=self.folder)
+        self.assertEqual(r.status, 2, r.all)
+        self.assertIn("error: " + re.search("^error: (.*)$", self.read("peaks", "peaks.test"), re.M)[1], r.err)
+        self.shell(re.search(r"Use it:\n  (graft convert .*)\n", said)[1] + " -o ir --silent")
+        text, count = re.subn(r"    raise graft.Error\(.*\n", "    return np.argsort(x0, 1), np.full((4, 1), eps + steps[1], np.float32)\n", source)
+        self.assertEqual(count, 1, source)
+        self.write("peaks/peaks.py", text)
+        write_npy(self.path("x.npy"), [2, 3], [3, 1, 2, 7, 8, 9])
+        self.shell("graft run m.onnx --input x=x.npy --extensions peaks/peaks.py --output_dir out --quiet")
+        for height in read_npy(self.path("out", "heights.npy")):
+            self.assertAlmostEqual(height, 2.00001, 6)
+
+    def test_python_by_name_and_with_awkward_fields(self):
+        self.shell("graft new Wave --domain acme --python")
+        self.assertIn("@graft.op('Wave', opset='acme', outputs='y0', shape=wave_shape, onnx='acme::Wave')", self.read("wave", "wave.py"))
+        self.write("net.prototxt", """input: "data" input_shape { dim: 1 dim: 3 }
+            layer { name: "t" type: "TwistNorm" bottom: "data" top: "t" twist_norm_param { lambda: 0.5 mode: HARD x0: 3 } }""")
+        self.shell("graft new --from-model net.prototxt --python")
+        source = self.read("twistnorm", "twistnorm.py")
+        self.assertIn("lambda_: float", source)
+        self.assertIn("x0_2: int", source)
+        self.assertIn("graft.rule('TwistNorm', attrs={'lambda_': 'twist_norm_param.lambda'", source)
+        if os.path.exists(built("python", "interpreter")):
+            self.shell("graft convert net.prototxt --extensions twistnorm/twistnorm.py -o ir --silent")
+        r = graft("new", "Wave", "--python", "--gpu", cwd=self.folder)
+        self.assertEqual(r.status, 1, r.all)
+        self.assertIn("--gpu", r.err)
 
 
 if __name__ == "__main__":
