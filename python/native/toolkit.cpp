@@ -456,6 +456,7 @@ void bind_toolkit(py::module_& m) {
   bind_core(m);
   bind_request(m);
   m.def("recognize_format", &recognize_format, Unlocked());
+  m.def("read_tensor", [](const std::string& path) { return read_tensor(path); }, Unlocked());
   m.def("set_log", [](py::object listener, int last) {
     if (listener.is_none()) {
       py::gil_scoped_release release;

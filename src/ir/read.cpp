@@ -181,16 +181,22 @@ class Reader {
 
   // Old files refer to opsets that never had the operation: experimental ones, and some of opset2 as opset1.
   const OpDef* find(std::string_view type, std::string_view version) const {
-    if (const OpDef* op = registry_.find_in_ir(type, version)) return op;
+    const OpDef* exact = registry_.find_in_ir(type, version);
+    if (version == "extension" && once_experimental(type) && (!exact || exact->has(GRAFT_OP_WEAK)))
+      return registry_.find(type, "opset6");
     // A layer that a mapping file passed through names no opset: it means the one extension that defines its type.
-    if (version == "extension")
+    if (version == "extension" && (!exact || exact->has(GRAFT_OP_WEAK)))
       if (const OpDef* op = only_extension(type)) return op;
+    if (exact) return exact;
     // Types of extensions are theirs: their Cosh is not ours.
-    if (version == "extension") return once_experimental(type) ? registry_.find(type, "opset6") : nullptr;
-    if (version == "experimental") return registry_.find_in_ir(type, "opset6");
+    if (version == "extension") return nullptr;
+    if (version == "experimental")
+      if (const OpDef* op = registry_.find_in_ir(type, "opset6")) return op;
     for (int n = opset_number(version) + 1; n > 0 && n <= 32; ++n)
       if (const OpDef* op = registry_.find_in_ir(type, text("opset", n))) return op;
-    return nullptr;
+    // Kernels of the classic kinds know the type of a layer, not its opset.
+    const OpDef* op = reading_ == IrReading::file ? only_extension(type) : nullptr;
+    return op && op->has(GRAFT_OP_WEAK) ? op : nullptr;
   }
 
   // Operations that early releases wrote with the version "extension", and later ones as opset6. We never do.

@@ -37,7 +37,8 @@ struct Registry::State {
   std::unordered_map<std::string, int> opsets;
   std::unordered_map<std::string, std::vector<RuleDef>> rules;  // "onnx||Add"
   std::map<std::pair<std::string, std::string>, std::vector<KernelDef>> kernels;
-  std::unordered_map<std::string, std::vector<SourceKernelDef>> source_kernels;  // by type
+  std::unordered_map<std::string, std::vector<SourceKernelDef>> source_kernels;  // by type, but for the next ones
+  std::vector<SourceKernelDef> configured;                                       // that files of custom layers name
   std::vector<PassDef> passes;
   std::vector<RawPassDef> raw_passes;
 
@@ -102,7 +103,12 @@ void Registry::add(std::shared_ptr<const Records> records) {
     list.insert(place(list, front_kernel[key]), KernelDef{&k, &source});
   }
   std::unordered_map<std::string, size_t> front_source;
+  size_t front_configured = 0;
   for (const graft_source_kernel& k : records->source_kernels) {
+    if (k.flags & GRAFT_SOURCE_KERNEL_CONFIGURED) {
+      s_->configured.insert(place(s_->configured, front_configured), SourceKernelDef{&k, &source});
+      continue;
+    }
     std::string type(view(k.op));
     auto& list = s_->source_kernels[type];
     list.insert(place(list, front_source[type]), SourceKernelDef{&k, &source});
@@ -190,20 +196,46 @@ std::vector<KernelDef> Registry::kernels(const OpDef& op, std::string_view devic
 
 std::vector<SourceKernelDef> Registry::source_kernels(const OpDef& op, std::string_view device) const {
   std::vector<SourceKernelDef> out;
-  auto it = s_->source_kernels.find(std::string(op.name()));
-  if (it == s_->source_kernels.end()) return out;
-  for (const SourceKernelDef& k : it->second)
+  auto add = [&](const SourceKernelDef& k) {
     if (view(k.record->device) == device && (!k.record->opset.size || view(k.record->opset) == op.opset()) &&
         !belongs_to_overridden(op, *k.source))
       out.push_back(k);
+  };
+  for (const SourceKernelDef& k : s_->configured)
+    if (goes_by(op, view(k.record->op))) add(k);
+  auto it = s_->source_kernels.find(std::string(op.name()));
+  if (it == s_->source_kernels.end()) return out;
+  for (const SourceKernelDef& k : it->second) add(k);
   return out;
+}
+
+bool Registry::goes_by(const OpDef& op, std::string_view name) const {
+  std::string wanted = lower(name);
+  if (lower(op.name()) == wanted || lower(op.ir_name()) == wanted) return true;
+  if (auto types = s_->ir_types.find(wanted); types != s_->ir_types.end())
+    for (const std::string& type : types->second)
+      for (const OpDef* d : s_->by_type.at(type))
+        if (!d->has(GRAFT_OP_WEAK)) return false;  // the name of another operation
+  for (std::string_view framework : {"onnx", "caffe", "tensorflow", "mxnet", "kaldi"})
+    for (const RuleDef& r : rules(framework, "", name))
+      if (r.record->op.size && view(r.record->op) == op.name()) return true;
+  return false;
+}
+
+bool Registry::is_configured(const OpDef& op, std::string_view device) const {
+  for (const SourceKernelDef& k : s_->configured)
+    if (view(k.record->device) == device && goes_by(op, view(k.record->op))) return true;
+  return false;
 }
 
 std::vector<SourceKernelDef> Registry::source_kernels(std::string_view device) const {
   std::vector<SourceKernelDef> out;
-  for (const auto& [type, list] : s_->source_kernels)
+  auto add = [&](const std::vector<SourceKernelDef>& list) {
     for (const SourceKernelDef& k : list)
       if (view(k.record->device) == device) out.push_back(k);
+  };
+  add(s_->configured);
+  for (const auto& [type, list] : s_->source_kernels) add(list);
   return out;
 }
 

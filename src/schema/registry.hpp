@@ -75,9 +75,14 @@ class Registry {
   std::span<const RuleDef> rules(std::string_view framework, std::string_view domain, std::string_view type) const;
   // Kernels of a device for an operation, best first.
   std::vector<KernelDef> kernels(const OpDef& op, std::string_view device) const;
-  // Kernels as source text of a device for an operation, best first.
+  // Kernels as source text of a device for an operation, best first: those of files of custom layers, then others.
   std::vector<SourceKernelDef> source_kernels(const OpDef& op, std::string_view device) const;
   std::vector<SourceKernelDef> source_kernels(std::string_view device) const;
+  // Whether a file of custom layers may call an operation by this name: its own, its spelling in an IR (both without
+  // regard to case), or that of a framework's layer which becomes it, if no operation has that name.
+  bool goes_by(const OpDef& op, std::string_view name) const;
+  // Whether a file of custom layers has a kernel of the device for an operation.
+  bool is_configured(const OpDef& op, std::string_view device) const;
   // Whether a device has a kernel of either form for an operation.
   bool has_kernel(const OpDef& op, std::string_view device) const;
   const graft_kernel* reference(const OpDef& op) const;

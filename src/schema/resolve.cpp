@@ -1,5 +1,6 @@
 #include "schema/resolve.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.hpp"
@@ -81,12 +82,14 @@ std::vector<const OpDef*> extension_operations(const Registry& registry, std::st
   for (const OpDef* d : registry.ops())
     if (!d->source->built_in() && (equal_ignoring_case(d->name(), type) || equal_ignoring_case(d->ir_name(), type)))
       out.push_back(d);
+  bool whole = std::any_of(out.begin(), out.end(), [](const OpDef* d) { return !d->has(GRAFT_OP_WEAK); });
+  if (whole) std::erase_if(out, [](const OpDef* d) { return d->has(GRAFT_OP_WEAK); });
   return out;
 }
 
 const OpDef* known_definition(const Registry& registry, const Node& node) {
-  if (const OpDef* op = registry.find(node.type, node.opset)) return op;
-  if (node.opset != "extension") return nullptr;
+  const OpDef* op = registry.find(node.type, node.opset);
+  if (node.opset != "extension" || (op && !op->has(GRAFT_OP_WEAK))) return op;
   std::vector<const OpDef*> known = extension_operations(registry, node.type);
   if (known.size() < 2) return known.empty() ? nullptr : known[0];
   std::vector<std::string> titles;

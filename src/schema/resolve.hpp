@@ -21,7 +21,8 @@ Attribute coerce(const Attribute& value, graft_kind kind);
 // The node's definition; throws when there is none.
 const OpDef& definition(const Registry& registry, const Node& node);
 
-// Operations of this type (case-insensitive) that loaded libraries define, in any opset.
+// Operations of this type (case-insensitive) that loaded libraries define, in any opset; weak ones only if there is no
+// other.
 std::vector<const OpDef*> extension_operations(const Registry& registry, std::string_view type);
 
 // The definition that a node of an operation which may be unknown becomes; for the opset "extension", that of any

@@ -9,6 +9,7 @@
 #include "base/threads.hpp"
 #include "toolkit/border.hpp"
 #include "toolkit/columns.hpp"
+#include "toolkit/custom_layers.hpp"
 #include "toolkit/device_name.hpp"
 #include "toolkit/read.hpp"
 
@@ -100,15 +101,11 @@ class Preparation {
 
   // Layers whose kernels the user has named: they are not merged into others.
   std::set<std::string> configured(const Graph& graph, const Device* only) const {
-    std::set<std::string_view> types;
-    for (const auto& d : devices)
-      for (const SourceKernelDef& k : origin.registry->source_kernels(d->name()))
-        if (k.record->flags & GRAFT_SOURCE_KERNEL_CONFIGURED && (!only || only == d.get()))
-          types.insert(view(k.record->op));
     std::set<std::string> out;
-    if (types.empty()) return out;
-    for (NodeId id : graph.topological_order())
-      if (types.count(graph[id].type)) out.insert(graph[id].name);
+    for (const auto& d : devices) {
+      if (only && only != d.get()) continue;
+      for (NodeId id : custom_layers_in(graph, *origin.registry, d->name())) out.insert(graph[id].name);
+    }
     return out;
   }
 
@@ -128,28 +125,6 @@ class Preparation {
   PassOptions passes_;
 };
 
-// Devices that run custom layers only, without any.
-void report_idle(const Registry& registry, const DeviceList& used) {
-  for (const auto& d : used)
-    if (std::string rest = d->fallback(); !rest.empty() && registry.source_kernels(d->name()).empty())
-      log_warning("no custom layers are loaded for ", d->name(), ": all operations run on ", rest,
-                  "; -c FILE.xml or a property loads them");
-}
-
-// Kernels that the user has named, for another device or for operations that the model does not have.
-void report_unused(const Core::State& core, const Registry& registry, const DeviceList& used, const Graph& graph) {
-  std::set<std::string_view> types;
-  for (NodeId id : graph.topological_order()) types.insert(graph[id].type);
-  for (const auto& d : core.devices) {
-    bool runs = std::find(used.begin(), used.end(), d) != used.end();
-    for (const SourceKernelDef& k : registry.source_kernels(d->name()))
-      if (k.record->flags & GRAFT_SOURCE_KERNEL_CONFIGURED && !(runs && types.count(view(k.record->op))))
-        log_warning("the custom layer '", k.record->op, "' of '", k.source->title(), "' is unused: ",
-                    runs ? "the compiled model has no operation of this type"
-                         : text("it is for ", d->name(), ", where the model does not run"));
-  }
-}
-
 std::shared_ptr<CompiledModel::State> compiled(const Core::State& core, const std::string& device,
                                                const Model::State& model, const Options& options) {
   require_complete(*model.origin);
@@ -165,14 +140,14 @@ std::shared_ptr<CompiledModel::State> compiled(const Core::State& core, const st
   s->input_groups = input_groups(*made.from);
   s->output_groups = output_groups(*made.from);
   Graph graph = made.from->clone();
+  std::set<const OpDef*> whole = operations_in(graph, *s->registry);
   made.from.reset();
   CompileOptions how = made.how;
   if (!made.splits()) {
     if (how.optimize && made.device->wants_passes()) how.optimize(graph, made.device.get(), {});
     how.optimize = {};
   }
-  report_idle(*s->registry, made.devices);
-  report_unused(core, *s->registry, made.devices, graph);
+  check_custom_layers(*s->registry, core.devices, made.devices, whole, graph);
   s->program = made.device->compile(std::move(graph), *s->registry, how);
   s->passes = std::move(made.effects);
   s->unfolded = std::move(made.unfolded);

@@ -142,6 +142,7 @@ using namespace ov::op;
 class Op : public ov::op::Op {
  public:
   using type_info_t = NodeTypeInfo;
+  using ov::op::Op::evaluate;
   virtual bool evaluate(const HostTensorVector&, const HostTensorVector&) const { return false; }
   bool evaluate(TensorVector& outputs, const TensorVector& inputs) const override {
     HostTensorVector in, out;

@@ -1,9 +1,10 @@
 #include "devices/opencl/custom_layer.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
+#include <graft/extension.hpp>
 #include <graft/files.hpp>
-#include <graft/source_kernel.hpp>
 
 #include "base/file.hpp"
 #include "base/text.hpp"
@@ -97,13 +98,54 @@ CustomLayer load_layer(const std::string& file, KernelDescription d) {
   return out;
 }
 
-// The records refer to the kernels; never destroyed, like other definitions.
+// A description has no shapes: they are those that the IR declares.
+void infer_layer(Infer& ctx, const NoAttributes&) {
+  bool known = true;
+  for (size_t i = 0; i < ctx.inputs(); ++i) known = known && (!ctx.has_input(i) || ctx.shape(i).is_static());
+  for (size_t i = 0; i < std::max<size_t>(ctx.outputs(), 1); ++i) {
+    std::optional<Info> declared = ctx.declared(i);
+    // A port without dimensions is a scalar, or of unknown rank.
+    bool has_dims = declared && declared->shape.ranked() && declared->shape.rank() > 0;
+    if (has_dims && (declared->shape.is_static() || !known)) {
+      ctx.output(i, declared->type, declared->shape);
+      continue;
+    }
+    if (!known) {
+      ctx.output(i, declared ? declared->type : DType::undefined, Shape::unknown());
+      continue;
+    }
+    throw Failure{GRAFT_USER,
+                  text("the shape of output ", i, " of ", ctx.op_type(),
+                       " is unknown: a kernel file has no shape function, and the model declares ",
+                       has_dims ? text(declared->shape, " only") : "no shape for inputs of these shapes"),
+                  "use inputs of the shapes that the model was converted with, convert it with other ones, or load an "
+                  "extension that defines the operation"};
+  }
+}
+
+// The operation of a layer that nothing else defines.
+Op layer_operation(const std::string& name) {
+  return op<NoAttributes>(name, "extension")
+      .doc("a custom layer; shapes as the IR declares them")
+      .inputs("inputs...")
+      .outputs("outputs...")
+      .any_attributes()
+      .weak()
+      .infer(infer_layer);
+}
+
+// The definitions of a file, and the names that they refer to.
 struct CustomLayers {
-  std::string name;
-  std::vector<SourceKernel> kernels;
-  std::vector<const graft_source_kernel*> records;
-  graft_extension extension{};
+  std::deque<std::string> names;
+  std::unique_ptr<Library> library;
 };
+// Never destroyed, like other definitions; the list keeps them reachable for leak checkers.
+CustomLayers& keep_layers() {
+  static std::mutex mutex;
+  static auto* all = new std::deque<CustomLayers>;
+  std::lock_guard lock(mutex);
+  return all->emplace_back();
+}
 
 }  // namespace
 
@@ -113,10 +155,12 @@ std::shared_ptr<const Records> open_custom_layers(const std::string& path) {
         std::error_code ec;
         std::string full = std::filesystem::canonical(path, ec).string();
         if (ec) throw_io("cannot open '", path, "': ", ec.message());
-        auto* all = new CustomLayers;
-        all->name = stem_of(full);
+        CustomLayers& kept = keep_layers();
+        Definitions all;
         std::vector<KernelDescription> for_vpu;
         for (KernelDescription& d : read_kernel_xml(path)) {
+          if (std::find(kept.names.begin(), kept.names.end(), d.layer) == kept.names.end())
+            all += layer_operation(kept.names.emplace_back(d.layer));
           if (d.device == KernelDevice::vpu) {
             for_vpu.push_back(std::move(d));
             continue;
@@ -124,15 +168,11 @@ std::shared_ptr<const Records> open_custom_layers(const std::string& path) {
           auto layer = std::make_shared<const CustomLayer>(load_layer(path, std::move(d)));
           SourceKernel kernel(gpu_name, "custom_layer");
           kernel.of(layer->what.layer).configured().emit([layer](Emit& ctx) { emit_layer(*layer, ctx); });
-          all->kernels.push_back(std::move(kernel));
+          all += kernel;
         }
-        for (SourceKernel& k : load_vpu_layers(path, std::move(for_vpu))) all->kernels.push_back(std::move(k));
-        for (SourceKernel& k : all->kernels) all->records.push_back(k.seal());
-        graft_extension& e = all->extension;
-        e.size = sizeof e, e.abi_version = GRAFT_ABI_VERSION;
-        e.name = str(all->name), e.version = str("1");
-        e.source_kernels = all->records.data(), e.source_kernel_count = all->records.size();
-        return read_records(e, Source::library, full);
+        for (SourceKernel& k : load_vpu_layers(path, std::move(for_vpu))) all += k;
+        kept.library = std::make_unique<Library>(stem_of(full), "1", std::move(all));
+        return read_records(*kept.library->record(), Source::library, full);
       },
       [&] { return text("loading the custom layers of '", path, "'"); });
 }

@@ -1,4 +1,5 @@
-// Custom layers for GPU (type SimpleGPU) and VPU (type MVCL) from an .xml file, as source kernels.
+// Custom layers for GPU (type SimpleGPU) and VPU (type MVCL) from an .xml file: source kernels, and for each type of
+// layer a weak operation with the shapes that an IR declares, so that the file is enough to run it.
 #pragma once
 
 #include "schema/registry.hpp"

@@ -82,9 +82,7 @@ class OpenclDevice final : public Device {
   }
   bool is_configured(const Node& n, const Registry& registry) const {
     const OpDef* op = registry.find(n.type, n.opset);
-    for (const SourceKernelDef& k : op ? registry.source_kernels(*op, name()) : std::vector<SourceKernelDef>())
-      if (k.record->flags & GRAFT_SOURCE_KERNEL_CONFIGURED) return true;
-    return false;
+    return op && registry.is_configured(*op, name());
   }
   static bool is_constant(const Graph& g, NodeId id, const OpDef& op, Inference& inference) {
     if (op.has(GRAFT_OP_SINK) || g[id].outputs.empty()) return false;
