@@ -5,7 +5,11 @@ The files are those of openvino-dev 2021.4.2 from PyPI; the last real `mo` (open
 converts the same models on the same command line. A stage of scripts/oracle.sh. Status 0 and a note when the package
 registry does not answer.
 
-    scripts/mo_extensions.py [--build build] [--wheel FILE] [--mo VENV] [--guide DIR] [--only CASE ...]
+    scripts/mo_extensions.py [--build build] [--wheel FILE] [--mo VENV] [--data DIR] [--guide DIR] [--only CASE ...]
+
+Each of the 557 operation, extractor and front files that load, and each middle and back file, also runs on a model where one is
+found or can be made (tests/oracle/mo_each_file.py): recorded models of `--data`, and models of one layer. `--each` runs that
+alone, `--each PATTERN ...` some files.
 
 `--guide DIR` also runs the four files of the guide of 2021 (docs/HOWTO/mo_extensions of OpenVINO 2021.3) on a network of that
 kind, and compares with TensorFlow.
@@ -21,7 +25,8 @@ import sys
 import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LEAST_SHARE, LEAST_CASES = 0.80, 25
+LEAST_SHARE, LEAST_CASES = 0.95, 25
+LEAST_AGREEING = 0.90  # of the files that act on a model
 
 
 def unpacked(args, python):
@@ -66,6 +71,22 @@ def load_share(extensions):
     good, total = sum(n for (_, ok), n in counts.items() if ok), sum(counts.values())
     print(f"all: {good} of {total}, {100 * good / total:.1f} %")
     return good / total
+
+
+def each_file(args, extensions):
+    """Runs every file on a model; whether enough of those that act agree with the same model without them."""
+    sys.path.insert(0, os.path.join(ROOT, "tests", "oracle"))
+    import mo_each_file
+
+    counts = mo_each_file.run_all(extensions, args.data, os.path.join(args.build, "oracle", "mo_each"), args.each or ())
+    mo_each_file.print_counts(counts)
+    good = sum(c["agrees"] for c in counts.values())
+    acting = good + sum(c["differs"] + c["is refused"] for c in counts.values())
+    print(f"each file on a model: {good} of {acting} that act agree, {100 * good / max(acting, 1):.1f} %")
+    if good < LEAST_AGREEING * acting and not args.each:
+        print(f"FAILED: expected at least {100 * LEAST_AGREEING:.0f} %")
+        return False
+    return True
 
 
 def copy_files(extensions, files, place):
@@ -149,6 +170,9 @@ def main():
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
     parser.add_argument("--wheel", help="openvino_dev-2021.4.2*.whl")
     parser.add_argument("--mo", help="virtual environment with openvino-dev 2023.3")
+    parser.add_argument("--data", default=os.environ.get("GRAFT_DATA", os.path.join(ROOT, "..", "shared", "data")),
+                        help="folder with recorded models")
+    parser.add_argument("--each", nargs="*", metavar="PATTERN", help="run single files on models, and nothing else")
     parser.add_argument("--load-only", action="store_true", help="do not convert models")
     parser.add_argument("--guide", metavar="DIR", help="folder with the files of the guide of 2021")
     parser.add_argument("--only", nargs="*", default=[], help="convert these models")
@@ -160,11 +184,14 @@ def main():
     if extensions is None:
         print("extensions: skipped, the package registry does not answer")
         return 0
+    if args.each is not None:
+        return 0 if each_file(args, extensions) else 1
     share = load_share(extensions)
     enough = share >= LEAST_SHARE
     if not enough:
         print(f"FAILED: expected at least {100 * LEAST_SHARE:.0f} % of the files to load")
     if not args.load_only:
+        enough = each_file(args, extensions) and enough
         count, all_good = conversions(args, python, extensions, os.path.join(args.build, "oracle", "mo_extensions"))
         if count < LEAST_CASES and not args.only:
             print(f"FAILED: expected at least {LEAST_CASES} files that convert models")

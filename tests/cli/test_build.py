@@ -143,6 +143,8 @@ class CpuExtensions(BuildCase):
         for (size_t i = 0; i < outputs[0]->size(); i++) y[i] = gain_ * (x[i] + z[i]);
         return OK;
 """)
+        one = "{DataConfigurator(ConfLayout::PLN)}, {"
+        self.edit(cpu + "/ext_pair.cpp", (one, one.replace("PLN)}", "PLN), DataConfigurator(ConfLayout::PLN)}")))
         for path, text in PAIR.items():
             os.makedirs(os.path.dirname(self.path(path)), exist_ok=True)
             self.write(path, text)
