@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks all built-in kernels thoroughly and runs the enumerations, then each fuzz target for SECONDS_EACH (60), from the seeds that the tests hold. Findings stay in
-# build/fuzz/findings. TARGETS selects targets; "check" and "enumerate" are among them.
+# Checks all built-in kernels thoroughly and runs the enumerations, then each fuzz target for SECONDS_EACH (60), from the seeds that the tests hold and those
+# kept in tests/fuzz/corpus. Says how long each ran, with how many inputs. Findings stay in build/fuzz/findings. TARGETS selects targets; "check" and
+# "enumerate" are among them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${SECONDS_EACH:-60}
@@ -26,20 +27,28 @@ python3 scripts/bundle_seeds.py build/fuzz/corpus/tensor_bundle
 python3 tests/fuzz/onnx_seeds.py build/fuzz/corpus/onnx/layers
 python3 tests/fuzz/kaldi_seeds.py build/fuzz/corpus/kaldi
 python3 tests/fuzz/image_seeds.py build/fuzz/corpus/image
+# Inputs that were findings once.
+for kept in tests/fuzz/corpus/*/; do mkdir -p "build/fuzz/corpus/$(basename "$kept")" && cp "$kept"* "build/fuzz/corpus/$(basename "$kept")/"; done
 failed=0
+summary=build/fuzz/summary.txt
+: >$summary
 for target in ${TARGETS:-check enumerate onnx onnx_value caffe kaldi mxnet tensorflow proto_text ir text mapping replacement tensor_bundle kernel_xml image \
-                         execute_onnx execute_ir execute_tensorflow execute_caffe}; do
+                         execute_onnx execute_ir execute_tensorflow execute_caffe execute_mxnet execute_kaldi}; do
+  started=$SECONDS
   if [ "$target" = check ]; then
     echo "== every kernel on generated cases"
     python3 tests/cli/test_check.py --build build --only built-ins --thorough || failed=1
+    echo "check: $((SECONDS - started)) s" >>$summary
     continue
   fi
   if [ "$target" = enumerate ]; then
-    for format in onnx ir; do
-      for what in ranks attributes; do
-        echo "== every input and attribute of $format: $what"
+    for format in onnx ir tensorflow caffe mxnet kaldi; do
+      for what in ranks attributes lengths inputs; do
+        if [ $what = inputs ] && [ $format != onnx ] && [ $format != ir ]; then continue; fi
+        echo "== every layer of $format: $what"
         build/fuzz/bin/graft_execute --format $format --corpus build/fuzz/corpus/$format --enumerate $what --jobs "$jobs" \
-          --findings build/fuzz/findings || failed=1
+          --findings build/fuzz/findings | tee build/fuzz/enumerate.log || failed=1
+        echo "enumerate $what of $(tail -n 1 build/fuzz/enumerate.log)" >>$summary
       done
     done
     continue
@@ -53,5 +62,7 @@ for target in ${TARGETS:-check enumerate onnx onnx_value caffe kaldi mxnet tenso
   build/fuzz/bin/fuzz_$target -max_total_time="$seconds" $limits -max_len=65536 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/findings/$target-" "build/fuzz/grown/$target" "$corpus" 2>"build/fuzz/$target.log" || failed=1
   grep -E 'stat::number_of_executed_units|stat::peak_rss_mb|ERROR|SUMMARY|DEADLYSIGNAL' "build/fuzz/$target.log" || true
+  echo "$target: $(sed -n 's/^stat::number_of_executed_units: *//p' "build/fuzz/$target.log") inputs in $((SECONDS - started)) s" >>$summary
 done
+echo "== what ran" && cat $summary
 [ "$failed" -eq 0 ] && echo "no findings" || { echo "findings are in build/fuzz/findings" >&2; exit 1; }

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "document_formats.hpp"
 #include "readers/proto_text.hpp"
 #include "readers/wire.hpp"
 
@@ -202,21 +203,24 @@ void write_text(const Tree& t, std::string& out) {
 
 // ---- formats ----
 
+constexpr std::string_view format_names[] = {"onnx", "ir", "tensorflow", "caffe", "mxnet", "kaldi"};
+
 Format format_named(std::string_view name) {
-  for (Format f : {Format::onnx, Format::ir, Format::tensorflow, Format::caffe})
-    if (name_of(f) == name) return f;
-  throw_user("expected the format onnx, ir, tensorflow or caffe, got '", name, "'");
+  for (size_t i = 0; i < std::size(format_names); ++i)
+    if (format_names[i] == name) return static_cast<Format>(i);
+  throw_user("expected the format onnx, ir, tensorflow, caffe, mxnet or kaldi, got '", name, "'");
 }
-std::string_view name_of(Format format) {
-  constexpr std::string_view names[] = {"onnx", "ir", "tensorflow", "caffe"};
-  return names[static_cast<size_t>(format)];
-}
+std::string_view name_of(Format format) { return format_names[static_cast<size_t>(format)]; }
 
 Document parse(Format format, std::string_view bytes) {
   Document d;
   d.format = format;
   if (format == Format::onnx || format == Format::tensorflow) {
     d.root = read_message(schema_of(format), "Root", bytes, 0);
+    return d;
+  }
+  if (format == Format::mxnet || format == Format::kaldi) {
+    d.root = format == Format::mxnet ? read_mxnet_document(bytes) : read_kaldi_document(bytes);
     return d;
   }
   size_t zero = std::min(bytes.find('\0'), bytes.size());
@@ -238,6 +242,9 @@ std::string print(const Document& d) {
     write_message(d.root, out);
     return out;
   }
+  if (d.format == Format::mxnet) write_mxnet_document(d.root, out);
+  if (d.format == Format::kaldi) write_kaldi_document(d.root, out);
+  if (d.format == Format::mxnet || d.format == Format::kaldi) return out;
   if (d.format == Format::caffe) {
     write_text(d.root, out);
   } else {
@@ -251,6 +258,7 @@ std::string print(const Document& d) {
 }
 
 Tree make_field(Format format, std::string_view message, std::string_view field) {
+  if (format != Format::onnx && format != Format::tensorflow) return make_tree(std::string(field));
   for (const auto& [number, f] : schema_of(format).find(message)->second)
     if (f.name == field) return leaf(f, number, std::monostate());
   throw_internal("no field ", field, " in ", message);
@@ -286,191 +294,46 @@ std::vector<Tree*> find_all(Tree& root, std::string_view name) {
   return find_if(root, [&](const Tree& t) { return t.name == name; });
 }
 
-// ---- places ----
-
 namespace {
-
-constexpr std::string_view ir_types[] = {"boolean", "f64",    "f32",    "f16",    "bf16",   "i64", "i32", "i16",
-                                         "i8",      "i4",     "u64",    "u32",    "u16",    "u8",  "u4",  "u1",
-                                         "string",  "f8e4m3", "f8e5m2", "f8e8m0", "f4e2m1", "nf4"};
-
-size_t bits(const Document& d, const Place& p) {
-  if (d.format == Format::ir) {
-    const Tree* data = p.owner->child("data");
-    auto type = data ? parse_dtype(data->text_of("@element_type")) : std::nullopt;
-    return type ? static_cast<size_t>(bits_of(*type)) : 8;
-  }
-  constexpr uint8_t onnx_bits[] = {8,  32, 8,   8,  16, 16, 32, 64, 8, 8, 16, 64, 32,
-                                   64, 64, 128, 16, 8,  8,  8,  8,  4, 4, 4,  8};
-  int64_t type = p.owner->integer_of("data_type");
-  return type >= 0 && type < static_cast<int64_t>(std::size(onnx_bits)) ? onnx_bits[type] : 8;
-}
-
-// Content of `count` elements made from what there is.
-std::string repeated(std::string_view old, size_t bytes) {
-  std::string out(bytes, '\0');
-  for (size_t i = 0; i < bytes && !old.empty(); ++i) out[i] = old[i % old.size()];
-  return out;
-}
-size_t bytes_of(const Document& d, const Place& p, const std::vector<int64_t>& dims) {
-  constexpr size_t most = 1 << 16;
-  double n = static_cast<double>(bits(d, p)) / 8;
-  for (int64_t v : dims) n *= static_cast<double>(std::max<int64_t>(v, 0));
-  return n > static_cast<double>(most) ? most : static_cast<size_t>(n + 0.99);
-}
-
-// The content fitted to type and shape.
-void refill(Document& d, const Place& p, const std::vector<int64_t>& dims) {
-  size_t bytes = bytes_of(d, p, dims);
-  if (d.format == Format::ir) {
-    Tree* data = p.owner->child("data");
-    auto offset = static_cast<size_t>(std::max<int64_t>(0, data->integer_of("@offset")));
-    auto size = static_cast<size_t>(std::max<int64_t>(0, data->integer_of("@size")));
-    if (bytes <= size || data->text_of("@element_type") == "string") return;
-    std::string_view old = std::string_view(d.weights).substr(std::min(offset, d.weights.size()), size);
-    std::string made = repeated(old, bytes);
-    data->erase("@offset"), data->erase("@size");
-    d.weights.resize((d.weights.size() + 15) / 16 * 16);
-    data->children.push_back(make_attribute("offset", graft::text(d.weights.size())));
-    data->children.push_back(make_attribute("size", graft::text(bytes)));
-    d.weights += made;
-    return;
-  }
-  if (Tree* raw = p.owner->child("raw_data"); raw && raw->text()) {
-    *raw->text() = repeated(*raw->text(), bytes);
-    return;
-  }
-  size_t count = bytes * 8 / std::max<size_t>(bits(d, p), 1);
-  for (std::string_view list :
-       {"float_data", "int32_data", "int64_data", "string_data", "double_data", "uint64_data"}) {
-    std::vector<Tree> old;
-    for (const Tree& c : p.owner->children)
-      if (c.name == list) old.push_back(c);
-    if (old.empty()) continue;
-    p.owner->erase(list);
-    for (size_t i = 0; i < std::min<size_t>(count, 4096); ++i) p.owner->children.push_back(old[i % old.size()]);
-  }
-}
-
-}  // namespace
-
-std::vector<Place> places_of(Document& d) {
-  std::vector<Place> out;
-  if (d.format == Format::ir) {
-    for (Tree* l : find_all(d.root, "layer")) {
-      std::string type = l->text_of("@type");
-      if (l->child("data") && (type == "Parameter" || type == "Const")) out.push_back({l, type == "Const"});
-    }
-  } else if (d.format == Format::onnx) {
-    for (Tree* g : find_if(d.root, [](const Tree& t) { return t.name == "graph" || t.name == "g"; }))
-      for (Tree& c : g->children)
-        if (c.name == "input" && c.is_group()) out.push_back({&c, false});
-    for (Tree* t :
-         find_if(d.root, [](const Tree& t) { return t.name == "initializer" || (t.name == "t" && t.is_group()); }))
-      out.push_back({t, true});
-  }
-  return out;
-}
-
-namespace {
-Tree* tensor_type(const Place& p) {
-  Tree* type = p.owner->child("type");
-  return type ? type->child("tensor_type") : nullptr;
+// Lines of a configuration, components with an end mark, and those of nnet1, which begin with two sizes.
+bool is_kaldi_layer(const Tree& t) {
+  if (t.name == "element") return !t.text_of("type").starts_with("<Nnet");
+  bool sized = t.name == "field" && t.children.size() > 2 && t.children[1].integer() && t.children[2].integer();
+  return t.name == "line" || sized;
 }
 }  // namespace
-
-std::vector<int64_t> dims_of(const Document& d, const Place& p) {
-  std::vector<int64_t> out;
-  if (d.format == Format::ir) {
-    std::string shape = p.owner->child("data")->text_of("@shape");
-    for (std::string_view s : split(shape, ',')) out.push_back(parse_int(trim(s)).value_or(-1));
-    return out;
-  }
-  if (p.constant) {
-    for (const Tree& c : p.owner->children)
-      if (c.name == "dims" && c.integer()) out.push_back(*c.integer());
-    return out;
-  }
-  Tree* shape = tensor_type(p) ? tensor_type(p)->child("shape") : nullptr;
-  for (const Tree& c : shape ? shape->children : std::vector<Tree>()) {
-    const Tree* v = c.child("dim_value");
-    out.push_back(v && v->integer() ? *v->integer() : -1);
-  }
-  return out;
-}
-
-void set_dims(Document& d, const Place& p, const std::vector<int64_t>& dims) {
-  if (d.format == Format::ir) {
-    std::string s;
-    for (int64_t v : dims) s += (s.empty() ? "" : ",") + (v < 0 && !p.constant ? "?" : graft::text(v));
-    Tree* data = p.owner->child("data");
-    data->erase("@shape");
-    data->children.push_back(make_attribute("shape", s));
-  } else if (p.constant) {
-    p.owner->erase("dims");
-    for (int64_t v : dims) {
-      p.owner->children.push_back(make_field(d.format, "Tensor", "dims"));
-      p.owner->children.back().value = v;
-    }
-  } else if (Tree* type = tensor_type(p)) {
-    type->erase("shape");
-    Tree shape = make_field(d.format, "TensorType", "shape");
-    for (int64_t v : dims) {
-      Tree dim = make_field(d.format, "Shape", "dim");
-      if (v >= 0) {
-        dim.children.push_back(make_field(d.format, "Dim", "dim_value"));
-        dim.children.back().value = v;
-      } else {
-        dim.children.push_back(make_field(d.format, "Dim", "dim_param"));
-        dim.children.back().value = std::string("n");
-      }
-      shape.children.push_back(std::move(dim));
-    }
-    type->children.push_back(std::move(shape));
-  }
-  if (p.constant) refill(d, p, dims);
-}
-
-void set_type(Document& d, const Place& p, size_t choice) {
-  if (d.format == Format::ir) {
-    Tree* data = p.owner->child("data");
-    data->erase("@element_type");
-    data->children.push_back(make_attribute("element_type", std::string(ir_types[choice % std::size(ir_types)])));
-  } else {
-    Tree* owner = p.constant ? p.owner : tensor_type(p);
-    if (!owner) return;
-    std::string_view field = p.constant ? "data_type" : "elem_type";
-    owner->erase(field);
-    owner->children.push_back(make_field(d.format, p.constant ? "Tensor" : "TensorType", field));
-    owner->children.back().value = static_cast<int64_t>(1 + choice % 24);
-  }
-  if (p.constant) refill(d, p, dims_of(d, p));
-}
-
-std::pair<char*, size_t> content_of(Document& d, const Place& p, size_t& element) {
-  element = std::max<size_t>(1, bits(d, p) / 8);
-  if (d.format == Format::ir) {
-    Tree* data = p.owner->child("data");
-    auto offset = data->integer_of("@offset"), size = data->integer_of("@size");
-    auto total = static_cast<int64_t>(d.weights.size());
-    if (offset < 0 || size <= 0 || offset >= total) return {nullptr, 0};
-    return {d.weights.data() + offset, static_cast<size_t>(std::min(size, total - offset))};
-  }
-  Tree* raw = p.owner->child("raw_data");
-  if (!raw || !raw->text()) return {nullptr, 0};
-  return {raw->text()->data(), raw->text()->size()};
-}
 
 std::vector<Tree*> layers_of(Document& d) {
   return find_if(d.root, [&](const Tree& t) {
-    return t.name == (d.format == Format::onnx || d.format == Format::tensorflow ? "node" : "layer") && t.is_group();
+    switch (d.format) {
+      case Format::onnx:
+      case Format::tensorflow: return t.name == "node" && t.is_group();
+      case Format::mxnet: return t.child("op") && t.child("inputs") && t.text_of("op") != "null";
+      case Format::kaldi: return is_kaldi_layer(t);
+      default: return t.name == "layer" && t.is_group();
+    }
   });
 }
 Tree* type_of(const Document& d, Tree& layer) {
-  return layer.child(d.format == Format::onnx         ? "op_type"
-                     : d.format == Format::tensorflow ? "op"
-                     : d.format == Format::ir         ? "@type"
-                                                      : "type");
+  constexpr std::string_view names[] = {"op_type", "@type", "op", "type", "op", "type"};
+  return layer.child(names[static_cast<size_t>(d.format)]);
+}
+Tree* attributes_of(const Document& d, Tree& layer) {
+  if (d.format == Format::ir) return layer.child("data");
+  if (d.format != Format::mxnet) return &layer;
+  for (std::string_view name : {"attrs", "param", "attr"})
+    if (Tree* t = layer.child(name)) return t;
+  return nullptr;
+}
+bool is_attribute(const Document& d, const Tree& child) {
+  switch (d.format) {
+    case Format::ir: return child.name != "@offset" && child.name != "@size";
+    case Format::onnx: return child.name == "attribute";
+    case Format::tensorflow: return child.name == "attr";
+    case Format::kaldi: return child.name == "field" || child.name.starts_with('@');
+    case Format::caffe: return child.is_group();
+    default: return true;
+  }
 }
 
 }  // namespace graft::fuzzing

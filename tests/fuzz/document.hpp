@@ -6,7 +6,8 @@
 //
 // Protobuf fields have names here (document.cpp lists those that matter; the others keep their bytes). In XML the
 // attribute shape is the child "@shape", text is "#text". An IR is its .xml, a zero byte, and its .bin; a Caffe net is
-// its prototxt, a zero byte, and its caffemodel.
+// its prototxt, a zero byte, and its caffemodel; an MXNet model its symbol, a zero byte, and its arrays. Models of
+// Kaldi are in the text form. document_formats.hpp says how the trees of the last two look.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace graft::fuzzing {
 
-enum class Format { onnx, ir, tensorflow, caffe };
+enum class Format { onnx, ir, tensorflow, caffe, mxnet, kaldi };
 Format format_named(std::string_view name);  // throws graft::Error
 std::string_view name_of(Format format);
 
@@ -75,7 +76,8 @@ std::vector<Tree*> find_all(Tree& root, std::string_view name);
 
 // An input that the model declares, or a constant in it: where its type, shape and content are.
 struct Place {
-  Tree* owner = nullptr;  // ONNX: ValueInfo or Tensor; IR: the layer
+  Tree* owner =
+      nullptr;  // ONNX: ValueInfo or Tensor; IR: the layer; MXNet: the array or the variable; Kaldi: the matrix
   bool constant = false;
 };
 std::vector<Place> places_of(Document& d);
@@ -84,8 +86,15 @@ void set_dims(Document& d, const Place& p, const std::vector<int64_t>& dims);  /
 void set_type(Document& d, const Place& p, size_t choice);                     // of all element types, by number
 // The bytes of a constant and how many belong to an element; none where they are not stored as bytes.
 std::pair<char*, size_t> content_of(Document& d, const Place& p, size_t& element);
-// The names of types of layers; the layers themselves.
+// Whether a constant or an input has integers.
+bool has_integers(const Document& d, const Place& p);
+// Makes a constant of ONNX or IR an input of the model, and gives its name; empty where that is not possible.
+std::string make_input(Document& d, const Place& p);
+// The layers, and the name of a layer's type.
 std::vector<Tree*> layers_of(Document& d);
 Tree* type_of(const Document& d, Tree& layer);
+// Where a layer has its attributes, as children, and what these are called; an empty name: all of them.
+Tree* attributes_of(const Document& d, Tree& layer);
+bool is_attribute(const Document& d, const Tree& child);
 
 }  // namespace graft::fuzzing

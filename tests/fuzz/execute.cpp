@@ -13,6 +13,7 @@
 #include "base/tensor.hpp"
 #include "common.hpp"
 #include "devices/cpu/cpu.hpp"
+#include "devices/opencl/opencl.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
 #include "import/importer.hpp"
@@ -21,6 +22,8 @@
 #include "mutate.hpp"
 #include "passes/pass.hpp"
 #include "readers/caffe.hpp"
+#include "readers/kaldi.hpp"
+#include "readers/mxnet.hpp"
 #include "readers/onnx.hpp"
 #include "readers/tensorflow.hpp"
 
@@ -85,21 +88,38 @@ uint64_t hash_of(std::string_view s) {
   return h;
 }
 
+// What stands before the first zero byte, and behind it.
+std::pair<std::string_view, std::string_view> halves(std::string_view bytes) {
+  size_t zero = std::min(bytes.find('\0'), bytes.size());
+  return {bytes.substr(0, zero), bytes.substr(std::min(zero + 1, bytes.size()))};
+}
+
+RawModel read_raw(Format format, const std::shared_ptr<std::string>& file, const ImportOptions& options) {
+  auto [first, second] = halves(*file);
+  switch (format) {
+    case Format::onnx: return read_onnx(*file, file, "/nonexistent");
+    case Format::tensorflow: return read_tensorflow(*file, file, "/nonexistent");
+    case Format::kaldi: return read_kaldi(*file, "fuzz", options.read, options.limits);
+    case Format::mxnet: {
+      MxnetParams params = second.empty() ? MxnetParams() : read_mxnet_params(second, file, options.limits);
+      return read_mxnet(first, "fuzz", params, options.read, options.limits);
+    }
+    default: return read_caffe(first, "net", second, nullptr);
+  }
+}
+
 Graph load(Format format, std::string_view bytes) {
   const Registry& registry = fuzz_registry();
-  size_t zero = std::min(bytes.find('\0'), bytes.size());
-  std::string_view first = bytes.substr(0, zero), second = bytes.substr(std::min(zero + 1, bytes.size()));
   if (format == Format::ir) {
+    auto [first, second] = halves(bytes);
     // The tensors of the graph point into it.
     auto weights = std::make_shared<std::string>(second);
     return read_ir(first, *weights, weights, registry, small_limits());
   }
-  auto file = std::make_shared<std::string>(bytes);
   ImportOptions options;
   options.limits = small_limits();
-  RawModel raw = format == Format::onnx         ? read_onnx(*file, file, "/nonexistent")
-                 : format == Format::tensorflow ? read_tensorflow(*file, file, "/nonexistent")
-                                                : read_caffe(first, "net", second, nullptr);
+  if (format == Format::kaldi) options.read.streaming = hash_of(bytes) % 4 == 0;
+  RawModel raw = read_raw(format, std::make_shared<std::string>(bytes), options);
   Imported m = import_model(raw, registry, options);
   verify(m.graph);
   for (const Problem& p : m.report.problems) throw p.error;
@@ -128,8 +148,14 @@ Tensor some_values(DType type, const std::vector<int64_t>& dims, Random& r) {
   return make_tensor<int64_t>(dims, v).to(type);
 }
 
+Tensor given_values(DType type, const std::vector<int64_t>& dims, const std::vector<int64_t>& given) {
+  std::vector<int64_t> v;
+  for (int64_t i = count_checked(dims); i > 0; --i) v.push_back(given[v.size() % given.size()]);
+  return make_tensor<int64_t>(dims, v).to(type);
+}
+
 // Values for all inputs; none if there would be too many.
-std::optional<std::vector<Tensor>> some_inputs(const Graph& g, Random& r) {
+std::optional<std::vector<Tensor>> some_inputs(const Graph& g, Random& r, const GivenInputs& given) {
   std::vector<Tensor> out;
   std::map<uint32_t, int64_t> symbols;
   for (NodeId id : g.parameters()) {
@@ -143,7 +169,10 @@ std::optional<std::vector<Tensor>> some_inputs(const Graph& g, Random& r) {
       if (v > most_elements || (count *= v) > most_elements) return std::nullopt;
       dims.push_back(v);
     }
-    out.push_back(some_values(info.type == DType::undefined ? DType::f32 : info.type, dims, r));
+    auto it = given.find(g[id].name);
+    bool is_given = it != given.end() && !it->second.empty() && is_integer(info.type);
+    out.push_back(is_given ? given_values(info.type, dims, it->second)
+                           : some_values(info.type == DType::undefined ? DType::f32 : info.type, dims, r));
   }
   return out;
 }
@@ -191,7 +220,7 @@ Run run_reference(const Graph& g, std::span<const Tensor> inputs) {
 }
 
 // With other shapes in between now and then: nothing may be left over in the memory of the request.
-Run run_cpu(const Graph& g, std::span<const Tensor> inputs, Random& r) {
+Run run_device(Device& device, const Graph& g, std::span<const Tensor> inputs, Random& r) {
   return attempt([&](Run&) {
     Graph optimized = g.clone();
     PassOptions passes;
@@ -201,11 +230,11 @@ Run run_cpu(const Graph& g, std::span<const Tensor> inputs, Random& r) {
     CompileOptions options;
     options.limits = small_limits();
     options.threads = 1 + static_cast<int>(r.below(2));
-    auto program = make_cpu_device()->compile(std::move(optimized), fuzz_registry(), options);
+    auto program = device.compile(std::move(optimized), fuzz_registry(), options);
     auto execution = program->create_execution();
     std::vector<Tensor> outputs;
     if (r.one_in(4))
-      if (auto others = some_inputs(g, r)) try {
+      if (auto others = some_inputs(g, r, {})) try {
           execution->run(*others, outputs, Watch::shared().up());
         } catch (...) {
           if (current_error().kind() == ErrorKind::internal) throw;
@@ -367,7 +396,12 @@ bool is_cancelled(const Run& run) { return run.error && run.error->kind() == Err
 
 class Executor {
  public:
-  Executor(Counts& counts, uint64_t seed) : counts_(counts), r_(seed) {}
+  Executor(Counts& counts, uint64_t seed, const GivenInputs& given, OtherDevice device)
+      : counts_(counts),
+        r_(seed),
+        given_(given),
+        name_(device == OtherDevice::cpu ? "CPU" : "GPU"),
+        device_(device == OtherDevice::cpu ? make_cpu_device() : make_opencl_device()) {}
 
   std::optional<Finding> run(Format format, std::string_view bytes) {
     count(executions);
@@ -378,20 +412,20 @@ class Executor {
       return std::vector<Tensor>();
     });
     if (read.error) return refuse(read, "importing", unreadable);
-    auto inputs = some_inputs(g, r_);
+    auto inputs = some_inputs(g, r_, given_);
     if (!inputs) return count(too_large);
     Run reference = run_reference(g, *inputs);
     if (is_limit(reference)) return count(too_large);
     if (is_cancelled(reference)) return count(cancelled);
     if (auto f = bug(reference, "REFERENCE")) return f;
-    Run cpu = run_cpu(g, *inputs, r_);
-    if (auto f = bug(cpu, "CPU")) return f;
+    Run cpu = run_device(*device_, g, *inputs, r_);
+    if (auto f = bug(cpu, name_)) return f;
     if (is_cancelled(cpu)) return count(cancelled);
     if (is_limit(cpu)) return count(too_large);
     if (cpu.error && reference.error) return count(refused);
     if (cpu.error || reference.error) return count(refused_by_one);
     if (auto f = contradiction(g, reference)) return f;
-    if (auto f = compare(g, *inputs, reference, cpu, "CPU")) return f;
+    if (auto f = compare(g, *inputs, reference, cpu, name_)) return f;
     count(compared);
     return r_.one_in(4) ? convert(g, *inputs, reference) : std::nullopt;
   }
@@ -430,12 +464,16 @@ class Executor {
 
   Counts& counts_;
   Random r_;
+  const GivenInputs& given_;
+  std::string_view name_;
+  std::unique_ptr<Device> device_;
 };
 
 }  // namespace
 
-std::optional<Finding> execute(Format format, std::string_view bytes, Counts& counts) {
-  return Executor(counts, hash_of(bytes)).run(format, bytes);
+std::optional<Finding> execute(Format format, std::string_view bytes, Counts& counts, const GivenInputs& given,
+                               OtherDevice device) {
+  return Executor(counts, hash_of(bytes), given, device).run(format, bytes);
 }
 
 }  // namespace graft::fuzzing

@@ -1,4 +1,4 @@
-// Imports a model, runs it on REFERENCE and on the CPU, and compares the results.
+// Imports a model, runs it on REFERENCE and on the CPU (or the GPU), and compares the results.
 //
 // Refusing is fine, for any reason that is not a bug of ours. A finding is: an error of kind internal, results that
 // differ in number, type, shape or value, results that contradict shape inference, an IR of ours that cannot be read
@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
 
 #include "document.hpp"
@@ -35,6 +36,13 @@ struct Finding {
   std::string message;
 };
 
-std::optional<Finding> execute(Format format, std::string_view bytes, Counts& counts);
+// Values of integer inputs by name, repeated as often as there are elements; the other inputs get random ones.
+using GivenInputs = std::map<std::string, std::vector<int64_t>>;
+
+// The device that is compared with REFERENCE.
+enum class OtherDevice { cpu, gpu };
+
+std::optional<Finding> execute(Format format, std::string_view bytes, Counts& counts, const GivenInputs& given = {},
+                               OtherDevice device = OtherDevice::cpu);
 
 }  // namespace graft::fuzzing

@@ -1,8 +1,11 @@
 // Mutates models, imports and runs them, and keeps those that end badly.
 //
-//   graft_execute --format onnx|ir|tensorflow|caffe --corpus DIR [--seconds N] [--seed S] [--jobs N] [--findings DIR]
-//   graft_execute --format onnx|ir --corpus DIR --enumerate ranks|attributes [--one-per-type] [--jobs N] [--findings
-//   DIR] graft_execute --format FORMAT FILE...          runs files again, in this process
+//   graft_execute --format FORMAT --corpus DIR [--seconds N] [--count N] [--seed S] [--jobs N] [--findings DIR]
+//   graft_execute --format FORMAT --corpus DIR --enumerate ranks|attributes|lengths|inputs [--one-per-type] ...
+//   graft_execute --format FORMAT [--inputs NAME=V,V...;NAME=...] FILE...     runs files again, in this process
+//
+// The format is onnx, ir, tensorflow, caffe, mxnet or kaldi. `--device GPU` compares the GPU instead of the CPU with
+// REFERENCE. A corpus is mutated for N seconds, or until there were N inputs.
 //
 // Workers run in processes of their own, so that one that crashes, hangs or grows is only a finding. Exit code: 0
 // without a finding, 1 with one.
@@ -57,7 +60,9 @@ constexpr size_t most_memory = size_t{3} << 30;
 struct Options {
   Format format = Format::onnx;
   std::string corpus, findings = "findings";
-  int64_t seconds = 60, jobs = 1;
+  int64_t seconds = 60, jobs = 1, count = INT64_MAX;
+  OtherDevice device = OtherDevice::cpu;
+  GivenInputs inputs;
   uint64_t seed = 1;
   std::optional<Enumeration> enumeration;
   bool one_per_type = false;
@@ -85,6 +90,7 @@ struct Shared {
   uint64_t findings = 0;
   uint64_t size = 0;
   bool done = false;
+  char given[4096] = {};  // as --inputs takes it
   char bytes[most_bytes];
 };
 
@@ -124,7 +130,8 @@ void write_file(const std::string& path, std::string_view content) {
 }
 
 // Keeps one input per signature; true when it is the first.
-bool save(const Options& o, std::string_view bytes, const std::string& kind, const std::string& log) {
+bool save(const Options& o, std::string_view bytes, const std::string& kind, std::string log, std::string_view given) {
+  if (!given.empty()) log += text("\nwith --inputs '", given, "'\n");
   uint64_t h = 1469598103934665603u;
   for (char c : signature_of(o, bytes, kind, log)) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
   std::string name = kind;
@@ -155,22 +162,25 @@ class Worker {
   }
 
  private:
-  void run(const std::string& bytes, uint64_t number) {
-    if (bytes.size() > most_bytes) return;
+  void run(const std::string& bytes, uint64_t number, const GivenInputs& given = {}) {
+    std::string inputs = text_of(given);
+    if (bytes.size() > most_bytes || inputs.size() >= sizeof shared_.given) return;
+    std::memcpy(shared_.given, inputs.c_str(), inputs.size() + 1);
     std::memcpy(shared_.bytes, bytes.data(), bytes.size());
     shared_.size = bytes.size();
     shared_.number = number;
     shared_.started = now();
-    if (auto f = execute(o_.format, bytes, shared_.counts)) {
+    if (auto f = execute(o_.format, bytes, shared_.counts, given, o_.device)) {
       ++shared_.findings;
-      save(o_, bytes, f->kind, f->message);
+      save(o_, bytes, f->kind, f->message, inputs);
     }
     shared_.started = 0;
   }
 
   void mutate_all(uint64_t first, int64_t until) {
     std::vector<Document> grown;  // what ran, as the beginning of more
-    for (uint64_t n = first; now() < until; ++n) {
+    auto last = static_cast<uint64_t>(o_.count / o_.jobs + (index_ < o_.count % o_.jobs));
+    for (uint64_t n = first; now() < until && n < last; ++n) {
       Random r((o_.seed * 1'000'003 + static_cast<uint64_t>(index_)) * 0x9e3779b97f4a7c15 + n);
       bool deeper = !grown.empty() && r.one_in(3);
       Document d = deeper ? r.pick(grown) : r.pick(seeds_);
@@ -187,9 +197,9 @@ class Worker {
     Vocabulary vocabulary = attributes_in(seeds_);
     uint64_t number = 0;
     for (const Document& seed : seeds_)
-      enumerate(*o_.enumeration, seed, vocabulary, [&](const Document& d) {
+      enumerate(*o_.enumeration, seed, vocabulary, [&](const Document& d, const GivenInputs& given) {
         uint64_t n = number++;
-        if (n >= first && n % static_cast<uint64_t>(o_.jobs) == static_cast<uint64_t>(index_)) run(print(d), n);
+        if (n >= first && n % static_cast<uint64_t>(o_.jobs) == static_cast<uint64_t>(index_)) run(print(d), n, given);
       });
   }
 
@@ -209,14 +219,15 @@ size_t memory_of(pid_t pid) {
 
 class Parent {
  public:
-  Parent(const Options& o, std::vector<Document>& seeds) : o_(o), seeds_(seeds), until_(now() + o.seconds * 1000) {}
+  Parent(const Options& o, std::vector<Document>& seeds)
+      : o_(o), seeds_(seeds), started_(now()), until_(started_ + o.seconds * 1000) {}
 
   int run() {
     slots_.resize(static_cast<size_t>(o_.jobs));
     for (size_t i = 0; i < slots_.size(); ++i) {
       void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
       slots_[i].shared = new (memory) Shared;
-      start(i, o_.enumeration ? 0 : static_cast<uint64_t>(0));
+      start(i, 0);
     }
     for (size_t running = slots_.size(); running > 0;) {
       usleep(50'000);
@@ -281,7 +292,7 @@ class Parent {
     std::string log = read_text_file(s.log);
     std::string kind = !s.reason.empty() ? s.reason : log.find("runtime error:") != log.npos ? "undefined" : "crash";
     if (log.empty()) log = text("ended by signal ", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-    save(o_, {s.shared->bytes, s.shared->size}, kind, log);
+    save(o_, {s.shared->bytes, s.shared->size}, kind, log, s.shared->given);
     if (!o_.enumeration && now() >= until_) return false;
     start(i, s.shared->number + 1);
     return true;
@@ -299,14 +310,14 @@ class Parent {
     std::string line;
     for (size_t c = 0; c < count_size; ++c)
       if (sum[c]) line += text(line.empty() ? "" : ", ", count_names[c], " ", sum[c]);
-    std::printf("%s: %s, findings %llu\n", std::string(name_of(o_.format)).c_str(), line.c_str(),
-                static_cast<unsigned long long>(findings));
+    std::printf("%s: %s, findings %llu, in %lld s\n", std::string(name_of(o_.format)).c_str(), line.c_str(),
+                static_cast<unsigned long long>(findings), static_cast<long long>((now() - started_ + 999) / 1000));
     return findings ? 1 : 0;
   }
 
   const Options& o_;
   std::vector<Document>& seeds_;
-  int64_t until_;
+  int64_t started_, until_;
   std::vector<Slot> slots_;
 };
 
@@ -314,6 +325,7 @@ class Parent {
 
 Options parse_options(int argc, char** argv) {
   Options o;
+  bool timed = false;
   for (int i = 1; i < argc; ++i) {
     std::string a = argv[i];
     auto value = [&]() -> std::string {
@@ -329,17 +341,21 @@ Options parse_options(int argc, char** argv) {
     if (a == "--format") o.format = format_named(value());
     else if (a == "--corpus") o.corpus = value();
     else if (a == "--findings") o.findings = value();
-    else if (a == "--seconds") o.seconds = number();
+    else if (a == "--seconds") o.seconds = number(), timed = true;
     else if (a == "--jobs") o.jobs = std::max<int64_t>(1, number());
     else if (a == "--seed") o.seed = static_cast<uint64_t>(number());
     else if (a == "--one-per-type") o.one_per_type = true;
-    else if (a == "--enumerate") {
+    else if (a == "--enumerate") o.enumeration = enumeration_named(value());
+    else if (a == "--inputs") o.inputs = given_inputs(value());
+    else if (a == "--count") o.count = number();
+    else if (a == "--device") {
       std::string v = value();
-      if (v != "ranks" && v != "attributes") throw_user("expected ranks or attributes, got '", v, "'");
-      o.enumeration = v == "ranks" ? Enumeration::ranks : Enumeration::attributes;
+      if (v != "CPU" && v != "GPU") throw_user("expected CPU or GPU, got '", v, "'");
+      o.device = v == "CPU" ? OtherDevice::cpu : OtherDevice::gpu;
     } else if (a.starts_with("--")) throw_user("unknown option ", a);
     else o.files.push_back(a);
   }
+  if (o.count != INT64_MAX && !timed) o.seconds = INT32_MAX;
   if (o.corpus.empty() == o.files.empty()) throw_user("expected --corpus DIR, or files to run again");
   return o;
 }
@@ -355,13 +371,13 @@ std::vector<Document> read_seeds(const Options& o) {
   for (const std::string& p : paths) try {
       Document d = parse(o.format, read_text_file(p));
       bool fresh = false;
-      for (Tree* l : layers_of(d))
-        if (Tree* t = type_of(d, *l); t && t->text()) fresh |= types.insert(*t->text()).second;
+      for (const std::string& kind : kinds_in(d, o.enumeration.value_or(Enumeration::ranks)))
+        fresh |= types.insert(kind).second;
       if (fresh || !o.one_per_type) out.push_back(std::move(d));
     } catch (const Error&) {  // seeds of the readers are broken on purpose
     }
   if (out.empty()) throw_user("expected seeds in '", o.corpus, "'");
-  std::printf("%zu seeds, %zu types of layers\n", out.size(), types.size());
+  std::printf("%zu seeds, %zu kinds of layers\n", out.size(), types.size());
   return out;
 }
 
@@ -369,7 +385,7 @@ int replay(const Options& o) {
   int failed = 0;
   for (const std::string& path : o.files) {
     Counts counts{};
-    auto f = execute(o.format, read_text_file(path), counts);
+    auto f = execute(o.format, read_text_file(path), counts, o.inputs, o.device);
     failed += f.has_value();
     if (f) std::printf("%s: %s: %s\n", path.c_str(), f->kind.c_str(), f->message.c_str());
     for (size_t c = 1; c < count_size && !f; ++c)

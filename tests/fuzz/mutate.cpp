@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "document_formats.hpp"
 
 namespace graft::fuzzing {
 
@@ -70,9 +71,9 @@ bool is_dull(const Tree& t) {
 bool is_number(const Tree& t) {
   if (t.value.index() == 1 || t.value.index() == 2) return true;
   if (!t.text() || t.name.empty() || t.name[0] != '@') return false;
-  // In XML: a list of numbers, unknown dimensions among them.
-  for (std::string_view s : split(*t.text(), ','))
-    if (!parse_number(trim(s)) && trim(s) != "?" && !parse_dim(trim(s))) return false;
+  // In XML and in the parameters of MXNet: a list of numbers, unknown dimensions among them.
+  for (const std::string& s : items_of(*t.text()))
+    if (!parse_number(s) && s != "?" && !parse_dim(s)) return false;
   return true;
 }
 
@@ -83,14 +84,13 @@ void change_item(std::string& item, Random& r) {
   if (r.one_in(30)) item = "";
 }
 void change_list(std::string& list, Random& r) {
-  std::vector<std::string> items;
-  for (std::string_view s : split(list, ',')) items.emplace_back(s);
+  std::vector<std::string> items = items_of(list);
   if (items.empty() || r.one_in(8)) items.emplace_back(items.empty() ? "1" : items.back());
   else if (r.one_in(8)) items.pop_back();
   else if (r.one_in(12)) std::fill(items.begin(), items.end(), text(r.pick(extreme_integers)));
   else change_item(r.pick(items), r);
   if (r.one_in(200)) items.assign(3000, "1");
-  list = join(items, ",");
+  list = with_items(list, items);
 }
 
 // Groups first, so that a large constant is not all that ever changes.
@@ -183,34 +183,8 @@ bool change_content(Document& d, Random& r, const Others&) {
 // A constant that the shape functions can no longer look at.
 bool constant_to_input(Document& d, Random& r, const Others&) {
   auto places = places_of(d);
-  std::erase_if(places, [&](const Place& p) {
-    return !p.constant || (d.format == Format::onnx && p.owner->name != "initializer");
-  });
-  if (places.empty()) return false;
-  Place p = r.pick(places);
-  std::vector<int64_t> dims = dims_of(d, p);
-  if (d.format == Format::ir) {
-    *p.owner->child("@type")->text() = "Parameter";
-    Tree* data = p.owner->child("data");
-    data->erase("@offset"), data->erase("@size");
-    return true;
-  }
-  Tree* graph = d.root.child("graph");
-  if (!graph) return false;
-  Tree value = make_field(d.format, "Graph", "input"), type = make_field(d.format, "Value", "type"),
-       tensor = make_field(d.format, "Type", "tensor_type"), name = make_field(d.format, "Value", "name"),
-       element = make_field(d.format, "TensorType", "elem_type");
-  std::string called = p.owner->text_of("name");
-  name.value = called;
-  element.value = p.owner->integer_of("data_type");
-  tensor.children.push_back(element), type.children.push_back(tensor);
-  value.children = {name, type};
-  std::erase_if(graph->children, [&](const Tree& t) {
-    return (t.name == "initializer" || t.name == "input") && t.text_of("name") == called;
-  });
-  graph->children.push_back(value);
-  set_dims(d, {&graph->children.back(), false}, dims);
-  return true;
+  std::erase_if(places, [&](const Place& p) { return !p.constant; });
+  return !places.empty() && !make_input(d, r.pick(places)).empty();
 }
 
 // ---- edges and ports ----
@@ -274,8 +248,25 @@ bool change_ports_ir(Document& d, Random& r) {
       }
   return true;
 }
+// In MXNet an input is a list of numbers.
+bool change_ports_mxnet(Document& d, Random& r) {
+  std::vector<Tree*> nodes = layers_of(d);
+  if (nodes.empty()) return false;
+  std::vector<Tree>& inputs = r.pick(nodes)->child("inputs")->children;
+  if (inputs.empty()) return false;
+  auto at = inputs.begin() + static_cast<ptrdiff_t>(r.below(inputs.size()));
+  if (r.one_in(2)) {
+    inputs.erase(at);
+    return true;
+  }
+  Tree again = *at;
+  inputs.insert(at, std::move(again));
+  return true;
+}
 bool change_ports(Document& d, Random& r, const Others&) {
   if (d.format == Format::ir) return change_ports_ir(d, r);
+  if (d.format == Format::mxnet) return change_ports_mxnet(d, r);
+  if (d.format == Format::kaldi) return false;
   std::vector<Tree*> nodes = layers_of(d);
   if (nodes.empty()) return false;
   Tree& n = *r.pick(nodes);
@@ -302,6 +293,7 @@ bool change_ports(Document& d, Random& r, const Others&) {
 
 size_t arity(const Document& d, const Tree& layer) {
   if (d.format == Format::ir) return layer.child("input") ? layer.child("input")->children.size() : 0;
+  if (d.format == Format::mxnet) return layer.child("inputs")->children.size();
   return static_cast<size_t>(std::count_if(layer.children.begin(), layer.children.end(),
                                            [](const Tree& t) { return t.name == "input" || t.name == "bottom"; }));
 }
@@ -327,7 +319,8 @@ bool change_layer_type(Document& d, Random& r, const Others& others) {
   };
   if (d.format == Format::ir) take("@version");
   if (d.format == Format::onnx) take("domain");
-  if (r.one_in(2)) take(d.format == Format::ir ? "data" : d.format == Format::onnx ? "attribute" : "attr");
+  constexpr std::string_view attributes[] = {"attribute", "data", "attr", "attr", "attrs", "field"};
+  if (r.one_in(2)) take(attributes[static_cast<size_t>(d.format)]);
   return true;
 }
 
@@ -375,15 +368,13 @@ bool add_attribute(Document& d, Random& r, const Others& others) {
     Document& from = const_cast<Document&>(r.pick(others));
     for (Tree* o : layers_of(from)) {
       if (!type_of(from, *o) || type_of(from, *o)->value != type->value) continue;
-      Tree* source = d.format == Format::ir ? o->child("data") : o;
-      Tree* target = d.format == Format::ir ? l.child("data") : &l;
+      Tree *source = attributes_of(from, *o), *target = attributes_of(d, l);
       if (!source || !target) continue;
       for (const Tree& c : source->children) {
-        bool attribute = d.format == Format::ir ? c.name != "@offset" && c.name != "@size"
-                                                : c.name == "attribute" || c.name == "attr";
-        if (!attribute || !r.one_in(3)) continue;
-        if (d.format == Format::ir) target->erase(c.name);
-        target->children.push_back(c);
+        if (!is_attribute(d, c) || !r.one_in(3)) continue;
+        Tree taken = c;
+        if (taken.name.starts_with('@')) target->erase(taken.name);
+        target->children.push_back(std::move(taken));
         return true;
       }
     }
