@@ -40,6 +40,7 @@ class Reader {
     if (record) check_record(record);
     Graph g = graph(net, 0);
     if (g.results().empty()) throw_user("the model has no outputs");
+    check_names(g);
     check_overlaps();
     g.name = net.attribute("name").value();
     g.weights_recorded = static_cast<bool>(record);
@@ -88,6 +89,17 @@ class Reader {
       if (!same && b.begin < a.end)
         throw_user("constants '", a.layer, "' and '", b.layer, "' partly overlap in the weights");
     }
+  }
+
+  // An output without a name of its own has all names of its value; those of many outputs of one value multiply.
+  void check_names(const Graph& g) const {
+    uint64_t names = 0;
+    for (NodeId r : g.results())
+      if (g[r].outputs.empty() || g[r].outputs[0].names.empty()) {
+        ValueId v = g[r].inputs[0];
+        names += v.present() ? g.output(v).names.size() : 0;
+      }
+    if (names > limits_.nodes) throw_limit(&Limits::nodes, "the outputs have more than ", limits_.nodes, " names");
   }
 
   template <class F>
@@ -197,10 +209,18 @@ class Reader {
   }
 
   const OpDef* only_extension(std::string_view type) const {
-    auto [it, fresh] = extensions_.emplace(to_lower(type), nullptr);
-    if (!fresh) return it->second;
-    if (auto known = extension_operations(registry_, type); known.size() == 1) it->second = known[0];
-    return it->second;
+    if (!extensions_) {
+      extensions_.emplace();
+      std::unordered_map<std::string, size_t> known;
+      for (const OpDef* d : registry_.ops()) {
+        if (d->source->built_in()) continue;
+        std::string name = to_lower(d->name()), other = to_lower(d->ir_name());
+        for (const std::string& n : name == other ? std::vector{name} : std::vector{name, other})
+          (*extensions_)[n] = ++known[n] == 1 ? d : nullptr;
+      }
+    }
+    auto it = extensions_->find(to_lower(type));
+    return it == extensions_->end() ? nullptr : it->second;
   }
 
   Output output(xml_node p) {
@@ -227,7 +247,12 @@ class Reader {
   // rules of the operation say which attributes those are.
   std::string written_name(xml_node data, const OpDef& op, const std::string& name) const {
     if (op.source->built_in() || data.attribute(name.c_str())) return name;
-    for (const RuleDef* r : registry_.all_rules()) {
+    if (!rules_) {
+      rules_.emplace();
+      for (const RuleDef* r : registry_.all_rules())
+        if (!r->source->built_in()) rules_->push_back(r);
+    }
+    for (const RuleDef* r : *rules_) {
       if (r->source != op.source || view(r->record->op) != op.name() || view(r->record->opset) != op.opset()) continue;
       for (size_t i = 0; i < r->record->attr_count; ++i) {
         std::string path(view(r->record->attrs[i].path));
@@ -414,7 +439,9 @@ class Reader {
     Inference(registry_, g, limits_).infer_all();
   }
 
-  mutable std::unordered_map<std::string, const OpDef*> extensions_;  // by type, where exactly one is known
+  // Of extensions, when first asked for: operations by type, null where several have it; rules.
+  mutable std::optional<std::unordered_map<std::string, const OpDef*>> extensions_;
+  mutable std::optional<std::vector<const RuleDef*>> rules_;
   const Registry& registry_;
   std::string_view weights_;
   std::shared_ptr<const void> keeper_;
