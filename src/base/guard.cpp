@@ -36,7 +36,7 @@ std::array<Mapping, max_mappings> mappings;
 std::array<Temporary, max_temporaries> temporaries;
 std::atomic<bool> any_lost{false};
 std::atomic<int> uninterrupted_steps{0}, waiting_signal{0};
-constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP};
+constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP, SIGXCPU};
 std::array<struct sigaction, ending_signals.size()> before;
 struct sigaction before_bus;
 constexpr std::array crash_signals{SIGSEGV, SIGFPE, SIGILL, SIGABRT};
@@ -130,6 +130,7 @@ void guard_files() {
   bus.sa_sigaction = on_bus_error;
   bus.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
   ::sigaction(SIGBUS, &bus, &before_bus);
+  ::signal(SIGXFSZ, SIG_IGN);  // writing fails instead, and what was begun is removed
   for (size_t i = 0; i < ending_signals.size(); ++i) {
     struct sigaction end {};
     end.sa_handler = on_end;

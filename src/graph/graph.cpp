@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
+#include "graph/tensor_names.hpp"
 
 namespace graft {
 
@@ -14,6 +15,10 @@ Body::~Body() = default;
 
 void Output::add_name(const std::string& name) {
   if (name.empty()) return;
+  if (names.size() >= names_in_order) {
+    if (names.back() != name) names.push_back(name);
+    return;
+  }
   auto at = std::lower_bound(names.begin(), names.end(), name);
   if (at == names.end() || *at != name) names.insert(at, name);
 }

@@ -42,7 +42,7 @@ struct Body {
 
 struct Output {
   Info info;
-  std::vector<std::string> names;  // tensor names, sorted, unique
+  std::vector<std::string> names;  // tensor names; long lists are not in order, see graph/tensor_names.hpp
   std::optional<Shape>
       declared;  // as the IR lists it, which may be more or less exact; written back while it still fits
   std::shared_ptr<const Xml> rt_info;  // of the port, preserved

@@ -4,6 +4,7 @@
 
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "graph/tensor_names.hpp"
 #include "graph/text.hpp"
 
 namespace graft {
@@ -82,7 +83,7 @@ class Printer {
       const Node& r = g[g.results()[i]];
       out += (i ? ", " : "") + name_text(r.name) + " = " + value_text(g, r.inputs[0]);
       if (!r.outputs.empty())
-        for (const std::string& n : r.outputs[0].names) out += " " + in_quotes(n);
+        for (const std::string& n : ordered_names(r.outputs[0].names)) out += " " + in_quotes(n);
     }
     out += "\n" + indent + "}";
   }
@@ -90,14 +91,14 @@ class Printer {
  private:
   void out_info(const Output& o) {
     append_text(out, o.info);
-    for (const std::string& n : o.names) out += " " + in_quotes(n);
+    for (const std::string& n : ordered_names(o.names)) out += " " + in_quotes(n);
   }
 
   void node(const Graph& g, const Node& n, const std::string& indent) {
     out += name_text(n.name) + " = ";
     if (n.is("Constant") && n.opset == "opset1" && n.attrs.size() == 1) {
       out += print(n.attrs.begin()->second);
-      for (const std::string& t : n.outputs.empty() ? std::vector<std::string>() : n.outputs[0].names)
+      for (const std::string& t : n.outputs.empty() ? std::vector<std::string>() : ordered_names(n.outputs[0].names))
         out += " " + in_quotes(t);
       return;
     }

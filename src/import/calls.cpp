@@ -18,11 +18,21 @@ std::string prefix_of(const RawNode& call, size_t number) {
   return name.size() <= longest ? name + "/" : text(name.substr(0, kept), "~", number, "/");
 }
 
+// How many plain layers a layer counts as: one with long lists or names is more than one.
+size_t weight_of(const RawNode& n) {
+  size_t bytes = n.name.size();
+  for (const std::string& s : n.inputs) bytes += s.size();
+  for (const std::string& s : n.outputs) bytes += s.size();
+  return 1 + (n.inputs.size() + n.outputs.size() + n.fields.size()) / 16 + bytes / 1024;
+}
+
 size_t layers_of(const std::vector<RawNode>& nodes) {
-  size_t count = nodes.size();
-  for (const RawNode& n : nodes)
+  size_t count = 0;
+  for (const RawNode& n : nodes) {
+    count += weight_of(n);
     for (const auto& [name, f] : n.fields)
       for (const auto& g : f.graphs) count += layers_of(g->nodes);
+  }
   return count;
 }
 

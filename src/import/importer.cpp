@@ -9,6 +9,7 @@
 #include "import/layer.hpp"
 #include "import/scope.hpp"
 #include "import/stub.hpp"
+#include "readers/names.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
@@ -411,8 +412,29 @@ void Scope::import_function(const RawNode& raw, const RawFunction& function) {
       {std::move(title), raw.type, raw.domain, "function of the model", {}, false, raw.origin().added_by});
 }
 
+namespace {
+
+void check_names(const std::vector<RawNode>& nodes) {
+  for (const RawNode& n : nodes) {
+    check_name(n.name);
+    for (const std::string& s : n.inputs) check_name(s);
+    for (const std::string& s : n.outputs) check_name(s);
+    for (const auto& [path, f] : n.fields)
+      for (const auto& g : f.graphs) check_names(g->nodes);
+  }
+}
+void check_names(const RawModel& model) {
+  for (const RawFunction& f : model.functions) check_names(f.nodes);
+  for (const RawValue& v : model.graph.inputs) check_name(v.name);
+  for (const RawValue& v : model.graph.outputs) check_name(v.name);
+  check_names(model.graph.nodes);
+}
+
+}  // namespace
+
 Imported import_model(const RawModel& model, const Registry& registry, const ImportOptions& options) {
   Imported out;
+  check_names(model);
   ImportState state{model, registry, options, out.report, {}};
   for (const RawFunction& f : model.functions)
     if (!state.functions.emplace(text(f.domain, '|', f.name), &f).second)

@@ -109,9 +109,9 @@ void Layer::finish() {
                                          [&](ValueId item) { return scope_.is_list(item); }))
       scope_.state().list_inputs.merge(needed_inputs());
   auto named = [&](NodeId id) { return !g[id].name.empty(); };
+  std::unordered_set<NodeId> made(made_.begin(), made_.end());
   for (ValueId v : outputs_)
-    if (v.present() && std::find(made_.begin(), made_.end(), v.node) != made_.end() && !named(v.node))
-      g[v.node].name = g.unique_name(name_);
+    if (v.present() && made.count(v.node) && !named(v.node)) g[v.node].name = g.unique_name(name_);
   for (NodeId id : made_) {
     if (!named(id)) g[id].name = g.unique_name(text(name_, '/', g[id].type));
     g[id].origin = text("layer '", name_, "' (", raw_.type, ')');

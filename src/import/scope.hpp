@@ -10,6 +10,13 @@
 
 namespace graft {
 
+// What extensions define, for the notes on unknown layers: found once, since a file may have any number of those.
+struct ExtensionNames {
+  explicit ExtensionNames(const Registry& registry);
+  std::unordered_map<std::string_view, std::vector<const RuleDef*>> rules;  // by type
+  std::unordered_map<std::string_view, const OpDef*> ops;                   // by name
+};
+
 // State shared by all scopes of one import.
 struct ImportState {
   const RawModel& model;
@@ -27,9 +34,10 @@ struct ImportState {
   size_t list_items = 0;                              // of all lists
   std::set<std::string> list_inputs;                  // of the model, that determine a list of unknown length
   std::unordered_map<std::string, size_t> unknown;    // "domain|type" -> place in report.unknown
-  size_t kept = 0;                                    // layers that were not imported
-  std::string last_kept;                              // the unknown layer that is the cause of the last one
-  size_t inlined = 0;  // layers added by function calls and sub-graphs, counted each time
+  std::optional<ExtensionNames> extensions;
+  size_t kept = 0;        // layers that were not imported
+  std::string last_kept;  // the unknown layer that is the cause of the last one
+  size_t inlined = 0;     // layers added by function calls and sub-graphs, counted each time
 
   // A loop imports its body with more and more general parameters until its values keep their shapes. When a loop
   // around it is imported again, the last parameters come first; nested loops would multiply otherwise.

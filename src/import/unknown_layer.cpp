@@ -12,11 +12,11 @@ std::string rule_title(const graft_rule& r) {
 }
 
 // A loaded extension uses the layer's name but does not match it: the most likely mistake of an extension author.
-std::string near_miss(const Registry& registry, const std::string& framework, const RawNode& raw) {
+std::string near_miss(const ExtensionNames& known, const std::string& framework, const RawNode& raw) {
   std::vector<std::string> rules;
   std::string by;
-  for (const RuleDef* r : registry.all_rules())
-    if (!r->source->built_in() && view(r->record->type) == raw.type) {
+  if (auto of_type = known.rules.find(raw.type); of_type != known.rules.end())
+    for (const RuleDef* r : of_type->second) {
       by = r->source->name;
       if (view(r->record->framework) == framework && view(r->record->domain) == raw.domain)
         return text("extension '", by,
@@ -26,10 +26,9 @@ std::string near_miss(const Registry& registry, const std::string& framework, co
   if (!rules.empty())
     return text("extension '", by, "' has a rule for ", join(rules, ", "), ", not for ", framework, ' ',
                 raw.domain.empty() ? "" : raw.domain + "::", raw.type);
-  for (const OpDef* d : registry.ops())
-    if (!d->source->built_in() && d->name() == raw.type)
-      return text("extension '", d->source->name, "' defines an operation of this name without an import rule for ",
-                  framework);
+  if (auto op = known.ops.find(raw.type); op != known.ops.end())
+    return text("extension '", op->second->source->name,
+                "' defines an operation of this name without an import rule for ", framework);
   return {};
 }
 
@@ -45,8 +44,15 @@ std::string unknown_operation(const Registry& registry, const RawNode& raw, cons
 
 }  // namespace
 
+ExtensionNames::ExtensionNames(const Registry& registry) {
+  for (const RuleDef* r : registry.all_rules())
+    if (!r->source->built_in()) rules[view(r->record->type)].push_back(r);
+  for (const OpDef* d : registry.ops())
+    if (!d->source->built_in()) ops.emplace(d->name(), d);
+}
+
 void Layer::report_unknown(const std::string& title) const {
-  const ImportState& state = scope_.state();
+  ImportState& state = scope_.state();
   OperationName op = raw_.is_operation ? operation_name(raw_.type) : OperationName{raw_.type, raw_.domain};
   auto [place, fresh] = scope_.state().unknown.emplace(
       text(op.opset, '|', op.type, raw_.is_operation ? "|operation" : ""), state.report.unknown.size());
@@ -54,8 +60,9 @@ void Layer::report_unknown(const std::string& title) const {
   UnknownType* group = &state.report.unknown[place->second];
   if (fresh) {
     group->is_operation = raw_.is_operation;
+    if (!state.extensions) state.extensions.emplace(state.registry);
     group->note = raw_.is_operation ? unknown_operation(state.registry, raw_, op)
-                                    : near_miss(state.registry, state.model.framework, raw_);
+                                    : near_miss(*state.extensions, state.model.framework, raw_);
   }
   UnknownType::Layer entry{title, {}, raw_.outputs.size(), {}};
   for (ValueId v : inputs_) entry.inputs.push_back(v.present() ? std::optional(scope_.graph.info(v)) : std::nullopt);

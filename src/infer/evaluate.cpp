@@ -10,6 +10,7 @@
 #include "infer/context.hpp"
 #include "infer/decompose.hpp"
 #include "infer/inference.hpp"
+#include "infer/texts.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
@@ -92,6 +93,7 @@ class Runner final : public graft_runner {
         if (!outputs_[o]) throw_user("the output has no memory yet: allocate it before storing strings");
         if (index < 0 || index >= outputs_[o].size() || outputs_[o].type() != DType::string)
           throw_user("there is no string element ", index, " in this output");
+        check_texts(how_.max_dynamic, text_bytes_ += s.size() + sizeof(std::string));
         texts_->texts.emplace_back(s);
         static_cast<graft_str*>(t->data)[index] = str(texts_->texts.back());
         return;
@@ -126,12 +128,16 @@ class Runner final : public graft_runner {
   std::vector<char> allocated_;
   std::deque<Tensor> kept_;
   std::shared_ptr<TextPool> texts_ = std::make_shared<TextPool>();
+  uint64_t text_bytes_ = 0;
 };
 
 // String outputs point at strings of the inputs and of this run: copy each one.
-void own_texts(std::vector<Tensor>& outputs) {
-  for (Tensor& t : outputs)
-    if (t && t.type() == DType::string) t = t.clone();
+void own_texts(std::vector<Tensor>& outputs, uint64_t most) {
+  for (Tensor& t : outputs) {
+    if (!t || t.type() != DType::string) continue;
+    check_texts(most, bytes_of_texts(t));
+    t = t.clone();
+  }
 }
 
 size_t size_of_texts(const Tensor& t) {
@@ -154,6 +160,15 @@ void check_allocation(size_t output, const Shape& declared, std::span<const int6
   if (!fits)
     throw_user("expected output ", output, " of shape ", declared, ", as the shape function declares it, got ",
                Shape::of(dims), " from the kernel's allocate");
+}
+
+void check_texts(uint64_t most, uint64_t bytes) {
+  if (bytes > most) throw_limit(&Limits::value_bytes, "expected at most ", most, " bytes of text, got ", bytes);
+}
+
+uint64_t bytes_of_texts(const Tensor& t) {
+  if (t.type() != DType::string) return 0;
+  return size_of_texts(t) + static_cast<uint64_t>(t.size()) * sizeof(std::string);
 }
 
 void check_parameter(const Graph& body, size_t index, const Info& given) {
@@ -311,7 +326,7 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
                  " was never allocated: the kernel calls allocate for an output with a data-dependent shape");
   for (size_t i = 0; i < outputs.size() && !node.bodies.empty(); ++i)
     if (outputs[i]) check_allocation(i, context.outputs[i]->shape, outputs[i].dims());
-  own_texts(outputs);
+  own_texts(outputs, how.max_dynamic);
   return outputs;
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/xml_text.hpp"
+#include "graph/tensor_names.hpp"
 #include "ir/exact_value.hpp"
 #include "ir/xml_values.hpp"
 
@@ -59,9 +60,9 @@ bool is_text(const Node& n, const OpDef* op, const std::string& name, const Attr
 // A layer that was written before its operation was known has its fields under the framework's names. The import
 // rules of the operation say which attributes those are.
 template <class Has>
-std::string written_name(const Registry& registry, const OpDef& op, const std::string& name, Has&& has) {
+std::string written_name(const AttributeReading& reading, const OpDef& op, const std::string& name, Has&& has) {
   if (op.source->built_in() || has(name)) return name;
-  for (const RuleDef* r : registry.all_rules()) {
+  for (const RuleDef* r : reading.extension_rules()) {
     if (r->source != op.source || view(r->record->op) != op.name() || view(r->record->opset) != op.opset()) continue;
     for (size_t i = 0; i < r->record->attr_count; ++i) {
       std::string path(view(r->record->attrs[i].path));
@@ -104,7 +105,7 @@ class AttributesReader {
 
   void declared_one(const graft_attr& a) {
     std::string name(view(a.name));
-    std::string as = written_name(r_.registry, *op_, name,
+    std::string as = written_name(r_, *op_, name,
                                   [&](const std::string& n) { return data_.attribute(n.c_str()) || exact_.count(n); });
     xml_attribute x = data_.attribute(as.c_str());
     try {
@@ -168,7 +169,7 @@ void read_attributes(Node& node, xml_node data, const OpDef* op, const Attribute
 
 std::string tensor_names_text(const std::vector<std::string>& names) {
   std::vector<std::string> order;
-  for (const std::string& n : names)
+  for (const std::string& n : ordered_names(names))
     if (!n.empty()) order.push_back(n);
   // "\," is a comma inside a name: a name that ends in a backslash is safe at the end only.
   std::stable_partition(order.begin(), order.end(), [](const std::string& n) { return n.back() != '\\'; });

@@ -18,8 +18,8 @@ namespace graft {
 void write_attributes(XmlWriter& xml, WeightsStore& weights, const Node& n, const OpDef* op);
 
 struct AttributeReading {
-  const Registry& registry;
   const Limits& limits;
+  std::function<const std::vector<const RuleDef*>&()> extension_rules;  // those that are not built in
   // The tensor that an element describes, its attributes being called `prefix`element_type and so on.
   std::function<Tensor(pugi::xml_node, const std::string& prefix)> tensor;
 };

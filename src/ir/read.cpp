@@ -41,6 +41,7 @@ class Reader {
     if (record) check_record(record);
     Graph g = graph(net, 0);
     if (g.results().empty()) throw_user("the model has no outputs");
+    check_names(g);
     check_overlaps();
     g.name = net.attribute("name").value();
     g.weights_recorded = static_cast<bool>(record);
@@ -89,6 +90,17 @@ class Reader {
       if (!same && b.begin < a.end)
         throw_user("constants '", a.layer, "' and '", b.layer, "' partly overlap in the weights");
     }
+  }
+
+  // An output without a name of its own has all names of its value; those of many outputs of one value multiply.
+  void check_names(const Graph& g) const {
+    uint64_t names = 0;
+    for (NodeId r : g.results())
+      if (g[r].outputs.empty() || g[r].outputs[0].names.empty()) {
+        ValueId v = g[r].inputs[0];
+        names += v.present() ? g.output(v).names.size() : 0;
+      }
+    if (names > limits_.nodes) throw_limit(&Limits::nodes, "the outputs have more than ", limits_.nodes, " names");
   }
 
   template <class F>
@@ -166,7 +178,8 @@ class Reader {
     if (node.stub) node.attrs = plain_attributes(node.stub->layer);
     else
       read_attributes(node, n.child("data"), op,
-                      {registry_, limits_, [&](xml_node t, const std::string& prefix) { return constant(t, prefix); }});
+                      {limits_, [&]() -> const std::vector<const RuleDef*>& { return extension_rules(); },
+                       [&](xml_node t, const std::string& prefix) { return constant(t, prefix); }});
     if (op)
       for (graft_str prefix : op->bodies()) node.bodies.push_back(body(n, view(prefix), l, depth));
     if (reading_ == IrReading::file) node.name = g.unique_name(node.name);
@@ -206,10 +219,27 @@ class Reader {
   }
 
   const OpDef* only_extension(std::string_view type) const {
-    auto [it, fresh] = extensions_.emplace(to_lower(type), nullptr);
-    if (!fresh) return it->second;
-    if (auto known = extension_operations(registry_, type); known.size() == 1) it->second = known[0];
-    return it->second;
+    if (!extensions_) {
+      extensions_.emplace();
+      std::unordered_map<std::string, size_t> known;
+      for (const OpDef* d : registry_.ops()) {
+        if (d->source->built_in()) continue;
+        std::string name = to_lower(d->name()), other = to_lower(d->ir_name());
+        for (const std::string& n : name == other ? std::vector{name} : std::vector{name, other})
+          (*extensions_)[n] = ++known[n] == 1 ? d : nullptr;
+      }
+    }
+    auto it = extensions_->find(to_lower(type));
+    return it == extensions_->end() ? nullptr : it->second;
+  }
+
+  const std::vector<const RuleDef*>& extension_rules() const {
+    if (!rules_) {
+      rules_.emplace();
+      for (const RuleDef* r : registry_.all_rules())
+        if (!r->source->built_in()) rules_->push_back(r);
+    }
+    return *rules_;
   }
 
   Output output(xml_node p) {
@@ -378,7 +408,9 @@ class Reader {
     Inference(registry_, g, limits_).infer_all();
   }
 
-  mutable std::unordered_map<std::string, const OpDef*> extensions_;  // by type, where exactly one is known
+  // Of extensions, when first asked for: operations by type, null where several have it; rules.
+  mutable std::optional<std::unordered_map<std::string, const OpDef*>> extensions_;
+  mutable std::optional<std::vector<const RuleDef*>> rules_;
   const Registry& registry_;
   std::string_view weights_;
   std::shared_ptr<const void> keeper_;

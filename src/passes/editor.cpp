@@ -100,8 +100,11 @@ ValueId Editor::reshape(ValueId v, const std::vector<int64_t>& dims, const std::
 }
 
 void Editor::replace(ValueId from, ValueId to) {
-  for (const std::string& name : graph_.output(from).names) graph_.output(to).add_name(name);
-  graph_.output(from).names.clear();
+  std::vector<std::string>&taken = graph_.output(from).names, &names = graph_.output(to).names;
+  // The longer list stays: a chain of values that hand on their names would copy each of them again and again.
+  if (from != to && taken.size() > names.size()) std::swap(taken, names);
+  for (const std::string& name : std::vector<std::string>(std::move(taken))) graph_.output(to).add_name(name);
+  taken.clear();
   users_.replace(from, to);
   suspects_.push_back(from.node);
 }

@@ -1,5 +1,6 @@
 #include "readers/caffe.hpp"
 
+#include <functional>
 #include <set>
 #include <unordered_map>
 
@@ -37,42 +38,69 @@ Attribute scalar_attribute(const ProtoNode& n) {
 }
 
 Attribute list_attribute(const std::vector<const ProtoNode*>& nodes) {
-  std::vector<int64_t> ints;
-  std::vector<double> reals;
-  std::vector<std::string> texts;
-  for (const ProtoNode* n : nodes) {
-    auto i = n->integer();
-    if (!i && n->kind == ProtoNode::word) i = n->boolean();
-    if (i) ints.push_back(*i);
-    if (auto f = n->real()) reals.push_back(*f);
-    else if (i) reals.push_back(static_cast<double>(*i));
-    texts.push_back(n->value);
-  }
-  if (ints.size() == nodes.size()) return ints;
-  if (reals.size() == nodes.size()) return reals;
-  return texts;
+  auto integer = [](const ProtoNode& n) -> std::optional<int64_t> {
+    if (n.kind == ProtoNode::word) return n.boolean();
+    return n.integer();
+  };
+  auto real = [&](const ProtoNode& n) -> std::optional<double> {
+    if (auto f = n.real()) return f;
+    auto i = integer(n);
+    return i ? std::optional(static_cast<double>(*i)) : std::nullopt;
+  };
+  auto list = [&](auto&& value) {
+    std::vector<typename std::decay_t<decltype(value(*nodes[0]))>::value_type> out;
+    for (const ProtoNode* n : nodes) {
+      auto v = value(*n);
+      if (!v) break;
+      out.push_back(*v);
+    }
+    return out;
+  };
+  if (auto ints = list(integer); ints.size() == nodes.size()) return ints;
+  if (auto reals = list(real); reals.size() == nodes.size()) return reals;
+  return list([](const ProtoNode& n) { return std::optional<std::string>(n.value); });
 }
 
-// Fields of a message under dotted paths.
-void flatten(const ProtoNode& message, const std::string& prefix, std::vector<std::pair<std::string, RawField>>& out) {
-  std::set<std::string_view> seen;
-  for (const ProtoNode& f : message.fields) {
-    if (!seen.insert(f.name).second) continue;
-    bool extension = f.name.starts_with('[');
-    std::string path = prefix + (extension ? f.name.substr(1, f.name.size() - 2) : f.name);
-    std::vector<const ProtoNode*> scalars;
-    size_t messages = 0;
-    for (const ProtoNode* n : message.all(f.name)) {
-      if (n->kind != ProtoNode::message) scalars.push_back(n);
-      else flatten(*n, messages++ ? text(path, '.', messages - 1, '.') : path + ".", out);
+// Puts the fields of messages under dotted paths. `refuse_number` and `refuse_path` throw.
+struct Flattening {
+  std::vector<std::pair<std::string, RawField>>& out;
+  size_t most;
+  std::function<void()> refuse_number;
+  std::function<void(const ProtoNode&)> refuse_path;
+  static constexpr size_t longest = 4096;  // path; every field inside a message repeats that of the message
+
+  void add(const std::vector<const ProtoNode*>& fields, const std::string& prefix) {
+    std::vector<std::vector<const ProtoNode*>> groups;  // of one name each
+    std::unordered_map<std::string_view, size_t> places;
+    for (const ProtoNode* f : fields) {
+      auto [place, fresh] = places.emplace(f->name, groups.size());
+      if (fresh) groups.emplace_back();
+      groups[place->second].push_back(f);
     }
-    if (scalars.empty()) continue;
-    RawField field;
-    if (scalars.size() == 1 && !scalars[0]->listed) field.value = scalar_attribute(*scalars[0]);
-    else field.value = list_attribute(scalars);
-    out.emplace_back(path, std::move(field));
+    for (const std::vector<const ProtoNode*>& group : groups) {
+      const std::string& name = group[0]->name;
+      std::string path = prefix + (name.starts_with('[') ? name.substr(1, name.size() - 2) : name);
+      if (path.size() > longest) refuse_path(*group[0]);
+      std::vector<const ProtoNode*> scalars;
+      size_t messages = 0;
+      for (const ProtoNode* n : group) {
+        if (n->kind != ProtoNode::message) scalars.push_back(n);
+        else add(pointers(n->fields), messages++ ? text(path, '.', messages - 1, '.') : path + ".");
+      }
+      if (scalars.empty()) continue;
+      if (out.size() >= most) refuse_number();
+      RawField field;
+      if (scalars.size() == 1 && !scalars[0]->listed) field.value = scalar_attribute(*scalars[0]);
+      else field.value = list_attribute(scalars);
+      out.emplace_back(std::move(path), std::move(field));
+    }
   }
-}
+  static std::vector<const ProtoNode*> pointers(const std::vector<ProtoNode>& fields) {
+    std::vector<const ProtoNode*> out;
+    for (const ProtoNode& f : fields) out.push_back(&f);
+    return out;
+  }
+};
 
 class CaffeReader {
  public:
@@ -229,18 +257,26 @@ class CaffeReader {
     for (const ProtoNode& f : l.fields)
       if (is_one_of(f.name, own_fields) && f.kind == ProtoNode::message && (f.name == "name" || f.name == "type"))
         broken(f, "expected a string for '", f.name, "' of a layer, got a message");
-    ProtoNode parameters;
-    for (const ProtoNode& f : l.fields)
-      if (!is_one_of(f.name, own_fields)) parameters.fields.push_back(f);
-    flatten(parameters, "", n.fields);
-    if (n.fields.size() > limits_.attributes)
-      over_limit(&Limits::attributes, [&] {
-        broken(l, "layer '", n.name, "' (", n.type, ") has ", n.fields.size(), " fields, expected at most ",
-               limits_.attributes);
-      });
+    parameters(l, n);
     if (n.type == "Python") python(l, n);
     weights(n, g);
     g.nodes.push_back(std::move(n));
+  }
+
+  void parameters(const ProtoNode& l, RawNode& n) const {
+    std::vector<const ProtoNode*> own;
+    for (const ProtoNode& f : l.fields)
+      if (!is_one_of(f.name, own_fields)) own.push_back(&f);
+    Flattening{n.fields, limits_.attributes, [&] { too_many(l, n); },
+               [&](const ProtoNode& f) {
+                 broken(f, "layer '", n.name, "' (", n.type, ") has a field with a path of more than ",
+                        Flattening::longest, " characters");
+               }}
+        .add(own, "");
+  }
+  [[noreturn]] void too_many(const ProtoNode& l, const RawNode& n) const {
+    over_limit(&Limits::attributes,
+               [&] { broken(l, "layer '", n.name, "' (", n.type, ") has more than ", limits_.attributes, " fields"); });
   }
 
   // The type of a Python layer is its class.
@@ -253,6 +289,7 @@ class CaffeReader {
     const std::string* source = params ? params->value.get_if<std::string>() : nullptr;
     if (!source) return;
     for (auto& [key, value] : parse_python_fields(*source)) {
+      if (n.fields.size() >= limits_.attributes) too_many(l, n);
       RawField f;
       f.value = std::move(value);
       n.fields.emplace_back("python_param.param_str." + key, std::move(f));

@@ -50,6 +50,12 @@ Tensor read_kaldi_value(std::string_view bytes, const std::string& file, const L
   return KaldiStream(bytes, file, limits).tensor();
 }
 
+Tensor read_kaldi_named(std::string_view bytes, const std::string& file, const Limits& limits) {
+  KaldiStream in(bytes, file, limits);
+  in.hide_content();
+  return in.tensor();
+}
+
 Tensor read_kaldi_first(const std::string& path, const Limits& limits) {
   auto file = MappedFile::open(path);
   std::string_view bytes = file->chars();

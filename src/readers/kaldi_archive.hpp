@@ -29,6 +29,8 @@ class KaldiArchive {
 
 // The vector or matrix at the beginning of the bytes.
 Tensor read_kaldi_value(std::string_view bytes, const std::string& file, const Limits& limits = {});
+// The same of a file that a script names: errors do not quote what is in it.
+Tensor read_kaldi_named(std::string_view bytes, const std::string& file, const Limits& limits);
 // The first value of an archive, or a file with a single value.
 Tensor read_kaldi_first(const std::string& path, const Limits& limits = {});
 // A plain matrix: one row per line.

@@ -62,14 +62,7 @@ class ComponentReader {
 bool begins_component(KaldiStream& in) {
   size_t place = in.position();
   std::string name = in.token();
-  bool yes = false;
-  if (name[0] != '/' && name[0] != '!' && in.peek_token().empty()) {
-    try {
-      in.integer(name), in.integer(name);
-      yes = true;
-    } catch (const Error&) {
-    }
-  }
+  bool yes = name[0] != '/' && name[0] != '!' && in.peek_token().empty() && in.skip_integer() && in.skip_integer();
   in.seek(place);
   return yes;
 }

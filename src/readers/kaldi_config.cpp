@@ -1,8 +1,10 @@
 // The configuration lines of nnet3: nodes, and the descriptors that connect them.
 #include <charconv>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "readers/kaldi_model.hpp"
+#include "readers/names.hpp"
 
 namespace graft {
 namespace {
@@ -75,6 +77,7 @@ class ConfigReader {
         throw_user("expected input-node, component-node, dim-range-node or output-node, got '", l.kind, "'");
       std::string name(l.get("name"));
       if (name.empty()) throw_user("a ", l.kind, " has no name");
+      check_name(name);
       if (l.kind == "output-node") continue;
       size_t number = add({});
       if (!names_.emplace(name, number).second) throw_user("duplicate node '", name, "'");
@@ -106,6 +109,7 @@ class ConfigReader {
       throw_user("node '", name, "' uses component '", of, "', which the file does not have");
     const KaldiComponent& c = *it->second;
     KaldiUse from = descriptor(l.get("input"), name);
+    count((c.fields.size() + c.weights.size()) / 8);  // each node has its own
     if (is_kaldi_constant(c)) return constant(net_.nodes[names_.at(name)], c);
     size_t before = net_.nodes.size();
     settle(names_.at(name), name, add_kaldi_component(net_, c, from, name), before);
@@ -128,8 +132,7 @@ class ConfigReader {
   void output(const ConfigLine& l) {
     std::string name(l.get("name"));
     if (names_.count(name)) throw_user("duplicate node '", name, "'");
-    for (const KaldiOutput& o : net_.outputs)
-      if (o.name == name) throw_user("duplicate output '", name, "'");
+    if (!outputs_.insert(name).second) throw_user("duplicate output '", name, "'");
     KaldiUse from = descriptor(l.get("input"), name);
     KaldiNode n;
     n.name = name, n.type = "output-node";
@@ -157,9 +160,13 @@ class ConfigReader {
     return it->second;
   }
 
-  size_t add(KaldiNode n) {
-    if (net_.nodes.size() >= limits_.nodes)
+  // What takes as much memory as so many nodes.
+  void count(size_t more = 1) {
+    if ((counted_ += more) > limits_.nodes)
       throw_limit(&Limits::nodes, "the model has more than ", limits_.nodes, " nodes");
+  }
+  size_t add(KaldiNode n) {
+    count();
     net_.nodes.push_back(std::move(n));
     return net_.nodes.size() - 1;
   }
@@ -280,6 +287,7 @@ class ConfigReader {
     if (n.type == "Switch") n.kind = KaldiNode::switched;
     for (;;) {
       n.inputs.push_back(parse(depth));
+      if (n.inputs.size() % 8 == 0) count();
       if (n.inputs.size() > limits_.items)
         throw_limit(&Limits::items, "the descriptor of '", owner_, "' has more than ", limits_.items, " parts");
       if (next() != ",") break;
@@ -293,6 +301,8 @@ class ConfigReader {
   KaldiNet net_;
   std::unordered_map<std::string, const KaldiComponent*> components_;
   std::unordered_map<std::string, size_t> names_;
+  std::unordered_set<std::string> outputs_;
+  uint64_t counted_ = 0;
   std::string_view source_;
   std::string owner_;
 };

@@ -36,7 +36,8 @@ void add_convolution(std::vector<Offset>& out, const KaldiComponent& c) {
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) times.push_back(pairs[i]);
   std::sort(times.begin(), times.end());
   times.erase(std::unique(times.begin(), times.end()), times.end());
-  for (int64_t t : times) out.push_back({t, std::find(required.begin(), required.end(), t) == required.end()});
+  std::sort(required.begin(), required.end());
+  for (int64_t t : times) out.push_back({t, !std::binary_search(required.begin(), required.end(), t)});
 }
 
 // Which frames a component looks at; empty: only its own.

@@ -66,7 +66,7 @@ std::string KaldiStream::token() {
   std::string out(peek_token());
   if (out.empty()) {
     if (at_end()) broken("expected a token, got the end of the file");
-    broken("expected a token such as <Dim>, got '", printable(bytes_.substr(at_, 12)), "'");
+    broken("expected a token such as <Dim>, got ", found());
   }
   at_ += out.size() + 2;
   if (at_ < bytes_.size()) ++at_;  // the blank behind it: what follows may be binary
@@ -135,6 +135,20 @@ int64_t KaldiStream::integer(std::string_view name) {
   return static_cast<int64_t>(v);
 }
 
+bool KaldiStream::skip_integer() {
+  skip_blanks();
+  if (binary_) {
+    if (bytes_.size() - at_ < 5 || bytes_[at_] != 4) return false;
+    at_ += 5;
+    return true;
+  }
+  double v = 0;
+  const char* end = scan_number(v);
+  if (!end || v != std::floor(v) || std::fabs(v) > 1e9) return false;
+  at_ = static_cast<size_t>(end - bytes_.data());
+  return true;
+}
+
 // The length of the list that begins here, if one ends where another token begins.
 std::optional<size_t> KaldiStream::list_length(bool pairs) const {
   if (bytes_.size() - at_ < 5 || bytes_[at_] != 4) return std::nullopt;
@@ -186,13 +200,19 @@ KaldiItem KaldiStream::binary_item(std::string_view name) {
   return out;
 }
 
-double KaldiStream::text_number() {
-  double v = 0;
+const char* KaldiStream::scan_number(double& value) const {
   const char* begin = bytes_.data() + at_;
   if (at_ < bytes_.size() && *begin == '+') ++begin;
-  auto [end, error] = std::from_chars(begin, bytes_.data() + bytes_.size(), v);
-  if (error == std::errc::result_out_of_range) v = 0;
-  else if (error != std::errc()) broken("expected a number, got '", printable(bytes_.substr(at_, 12)), "'");
+  auto [end, error] = std::from_chars(begin, bytes_.data() + bytes_.size(), value);
+  if (error == std::errc::result_out_of_range) value = 0;
+  else if (error != std::errc()) return nullptr;
+  return end;
+}
+
+double KaldiStream::text_number() {
+  double v = 0;
+  const char* end = scan_number(v);
+  if (!end) broken("expected a number, got ", found());
   at_ = static_cast<size_t>(end - bytes_.data());
   return v;
 }
@@ -211,11 +231,10 @@ KaldiItem KaldiStream::text_item(std::string_view name) {
     out.value = static_cast<float>(text_number());
     return out;
   }
-  size_t end = bytes_.find(']', at_), rows = bytes_.find('\n', at_);
+  size_t end = bytes_.find(']', at_);
   if (end == bytes_.npos) broken("expected ']' at the end of a list");
-  bool pairs = std::find(bytes_.begin() + static_cast<std::ptrdiff_t>(at_),
-                         bytes_.begin() + static_cast<std::ptrdiff_t>(std::min(end, rows)),
-                         ',') != bytes_.begin() + static_cast<std::ptrdiff_t>(std::min(end, rows));
+  std::string_view list = bytes_.substr(at_, end - at_);
+  bool pairs = list.substr(0, list.find('\n')).find(',') != list.npos;
   if (is_int_list(name) || pairs) {
     out.kind = KaldiItem::ints;
     for (++at_; skip_blanks(), bytes_[at_] != ']';) {

@@ -5,6 +5,7 @@
 // one, so that both encodings of a model read alike; where a list is ambiguous, its token decides (`is_int_list`).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -54,8 +55,13 @@ class KaldiStream {
   // The next value; `name` is the token that it belongs to.
   KaldiItem item(std::string_view name);
   int64_t integer(std::string_view name);
+  // Whether an integer is next; if so, skips it. Makes no error message: those count the lines of the file.
+  bool skip_integer();
   // A vector or a matrix in any of Kaldi's encodings, including compressed ones.
   Tensor tensor();
+
+  // Errors do not quote the content: the file was named by another file, and may be any.
+  void hide_content() { hidden_ = true; }
 
   template <class... Parts>
   [[noreturn]] void broken(const Parts&... parts) const {
@@ -64,6 +70,11 @@ class KaldiStream {
   std::string where() const;
 
  private:
+  // The next bytes, for an error.
+  std::string found() const { return quoted(bytes_.substr(std::min(at_, bytes_.size()), 12)); }
+  std::string quoted(std::string_view content) const {
+    return hidden_ ? "something else" : text('\'', printable(content.substr(0, 12)), '\'');
+  }
   void skip_blanks();
   bool token_at(size_t position) const;
   std::string_view take(size_t count, std::string_view what);
@@ -78,12 +89,14 @@ class KaldiStream {
   Tensor text_tensor();
   Tensor reals(bool wide, std::vector<int64_t> dims, std::string_view what);
   double text_number();
+  // The end of the number that begins here; null: none does.
+  const char* scan_number(double& value) const;
 
   std::string_view bytes_;
   std::string file_;
   Limits limits_;
   size_t at_ = 0;
-  bool binary_ = false;
+  bool binary_ = false, hidden_ = false;
 };
 
 }  // namespace graft

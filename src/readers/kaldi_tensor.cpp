@@ -55,7 +55,7 @@ Tensor KaldiStream::binary_tensor() {
   std::string kind = word();
   if (kind == "CM" || kind == "CM2" || kind == "CM3") return compressed(kind);
   if (kind.size() != 2 || (kind[0] != 'F' && kind[0] != 'D') || (kind[1] != 'M' && kind[1] != 'V'))
-    broken("expected a vector or a matrix, got '", printable(kind.substr(0, 12)), "'");
+    broken("expected a vector or a matrix, got ", quoted(kind));
   bool matrix = kind[1] == 'M';
   std::vector<int64_t> dims{sized_int(matrix ? "rows" : "size")};
   if (matrix) dims.push_back(sized_int("columns"));
@@ -96,7 +96,7 @@ Tensor KaldiStream::compressed(std::string_view kind) {
 
 // "[ 1 2 ]" is a vector; the rows of a matrix begin on a new line, and end with a line or a ';'.
 Tensor KaldiStream::text_tensor() {
-  if (bytes_[at_] != '[') broken("expected '[', got '", printable(bytes_.substr(at_, 12)), "'");
+  if (bytes_[at_] != '[') broken("expected '[', got ", found());
   ++at_;
   std::vector<float> values;
   int64_t rows = 0, columns = -1, in_row = 0;

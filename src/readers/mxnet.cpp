@@ -62,6 +62,7 @@ class MxnetReader {
     m.position_unit = "node";
     m.producer = text("MXNet ", s_.version / 10000, '.', s_.version / 100 % 100, '.', s_.version % 100);
     m.opsets[""] = m.opsets[std::string(mxnet_custom_domain)] = m.opsets["graft"] = s_.version;
+    made_->most = limits_.inlined / 8 + 2 * weight_of_nodes(s_);
     layers(m.graph);
     find_types();
     variables(m.graph);
@@ -82,14 +83,38 @@ class MxnetReader {
         is_body_(true),
         made_(around.made_) {}
 
+  // The layers that are made of the file, each time counted: the condition of a loop is read twice, so that conditions
+  // in conditions multiply. Importing them multiplies them once more, so they are fewer than it may add.
+  struct Made {
+    uint64_t layers = 0, most = 0;
+  };
+  static uint64_t weight_of_nodes(const MxnetSymbol& s) {
+    uint64_t out = 0;
+    for (const MxnetNode& n : s.nodes) {
+      out += weight(n);
+      for (const MxnetSymbol& inner : n.subgraphs) out += weight_of_nodes(inner);
+    }
+    return out;
+  }
+  static uint64_t weight(const MxnetNode& n) {
+    return 1 + (n.inputs.size() + n.attrs.size()) / 16 + n.name.size() / 1024;
+  }
+  void count(const MxnetNode& n) {
+    if ((made_->layers += weight(n)) > made_->most)
+      throw_limit(&Limits::inlined, file_, ": reading the sub-graphs makes more than ", made_->most, " layers");
+  }
+  // Sub-graphs in sub-graphs would make names longer and longer.
+  std::string inner_prefix(const std::string& prefix) const {
+    constexpr size_t longest = 256, kept = 64;
+    return prefix.size() <= longest ? prefix : text(prefix.substr(0, kept), '~', made_->layers, '/');
+  }
+
   void layers(RawGraph& g) {
     count_outputs();
     name_values();
     for (size_t i = 0; i < s_.nodes.size(); ++i) {
       if (s_.nodes[i].is_variable()) continue;
-      // The condition of a loop is read twice, so conditions in conditions multiply.
-      if (++*made_ > limits_.nodes)
-        throw_limit(&Limits::nodes, file_, ": the sub-graphs become more than ", limits_.nodes, " layers");
+      count(s_.nodes[i]);
       RawNode n = layer(i);
       if (!is_mxnet_control(s_.nodes[i])) {
         g.nodes.push_back(std::move(n));
@@ -97,7 +122,7 @@ class MxnetReader {
       }
       auto read = [&](const MxnetSymbol& s, const std::string& prefix, const std::vector<std::string>& variables) {
         RawGraph body;
-        MxnetReader(*this, s, prefix, variables).layers(body);
+        MxnetReader(*this, s, inner_prefix(prefix), variables).layers(body);
         return body;
       };
       std::vector<RawNode> made = with_context([&] { return mxnet_control(s_.nodes[i], n, read); },
@@ -192,7 +217,8 @@ class MxnetReader {
     if (!is_body_ && (params_.arrays.count(from.name) || asked_.count(from.name))) return false;
     if (input == 1 && std::find(std::begin(labeled), std::end(labeled), n.op) != std::end(labeled)) return true;
     if (is_body_ || n.op != "RNN" || input < 2) return false;
-    return from.find("__shape__") || from.find("__init__") || from.name.starts_with(n.name + "_");
+    return from.find("__shape__") || from.find("__init__") ||
+           (from.name.starts_with(n.name) && from.name.substr(n.name.size(), 1) == "_");
   }
 
   void custom(RawNode& n, size_t index) const {
@@ -272,7 +298,7 @@ class MxnetReader {
   std::string prefix_;              // of names in a sub-graph
   std::vector<std::string> bound_;  // values of its variables, in order
   bool is_body_ = false;
-  std::shared_ptr<uint64_t> made_ = std::make_shared<uint64_t>();  // layers, with those of sub-graphs
+  std::shared_ptr<Made> made_ = std::make_shared<Made>();
   std::set<std::string> asked_, used_;
   std::map<std::string, DType> types_;           // of variables, as their consumers suggest
   std::vector<std::vector<std::string>> names_;  // of the outputs of each node

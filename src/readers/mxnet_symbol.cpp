@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "readers/json.hpp"
 #include "readers/mxnet.hpp"
+#include "readers/names.hpp"
 
 namespace graft {
 namespace {
@@ -81,11 +82,9 @@ class SymbolReader {
     n.op = text_of(j, "op", index), n.name = text_of(j, "name", index);
     if (n.op.empty()) broken(index, "'", n.name, "' has no operator");
     if (n.name.empty()) broken(index, "a node (", n.op, ") has no name");
+    check_name(n.name);
     for (const char* key : {"param", "attr", "attrs"})
       if (j.contains(key)) attributes(j[key], n, index);
-    if (n.attrs.size() > limits_.attributes)
-      throw_limit(&Limits::attributes, file_, ": node ", index, ": '", n.name, "' (", n.op, ") has ", n.attrs.size(),
-                  " attributes, expected at most ", limits_.attributes);
     if (j.contains("subgraphs")) subgraphs(j["subgraphs"], n, index);
     if (!j.contains("inputs")) return n;
     if (!j["inputs"].is_array()) broken(index, "expected a list of inputs");
@@ -119,8 +118,14 @@ class SymbolReader {
                       : value.is_null()                         ? "None"
                                                                 : value.dump();
       auto same = std::find_if(n.attrs.begin(), n.attrs.end(), [&](const auto& a) { return a.first == key; });
-      if (same != n.attrs.end()) same->second = std::move(s);
-      else n.attrs.emplace_back(key, std::move(s));
+      if (same != n.attrs.end()) {
+        same->second = std::move(s);
+        continue;
+      }
+      if (n.attrs.size() >= limits_.attributes)
+        throw_limit(&Limits::attributes, file_, ": node ", index, ": '", n.name, "' (", n.op, ") has more than ",
+                    limits_.attributes, " attributes");
+      n.attrs.emplace_back(key, std::move(s));
     }
   }
 

@@ -51,8 +51,20 @@ class Reader {
   }
   static std::string normal(std::string domain) { return domain == "ai.onnx" ? std::string() : domain; }
 
-  void count_node() {
-    if (++nodes_ > limits_.nodes) throw_limit(&Limits::nodes, "the model has more than ", limits_.nodes, " nodes");
+  // In quarters of a node, for what takes less memory.
+  void count(uint64_t quarters) {
+    if ((quarters_ += quarters) > 4 * std::min(limits_.nodes, UINT64_MAX / 4))
+      throw_limit(&Limits::nodes, "the model has more than ", limits_.nodes, " nodes");
+  }
+  // Inputs, outputs, constants and long lists count only where there are very many of them.
+  void count_beside(uint64_t quarters) {
+    constexpr uint64_t usual = 40'000;
+    if ((beside_ += quarters) > usual) count(quarters);
+  }
+  void count_node(const RawNode& n) {
+    constexpr size_t usual = 8;
+    count(4);
+    count_beside(std::max(n.inputs.size() + n.outputs.size() + n.fields.size(), usual) - usual);
   }
 
   RawGraph graph(std::string_view bytes, int depth) {
@@ -60,24 +72,27 @@ class Reader {
     RawGraph g;
     for (Wire w(bytes, "GraphProto", origin_); w.next();) switch (w.field()) {
         case 1:
-          count_node();
           g.nodes.push_back(node(w.bytes(), depth));
+          count_node(g.nodes.back());
           break;
         case 2: g.name = w.text(); break;
         case 5: {
+          count_beside(2);
           auto [name, tensor] = tensors_.tensor(w.message("TensorProto"));
           g.constants.emplace_back(std::move(name), std::move(tensor));
           break;
         }
-        case 11: g.inputs.push_back(value(w.message("ValueInfoProto"))); break;
-        case 12: g.outputs.push_back(value(w.message("ValueInfoProto"))); break;
+        case 11: count_beside(4), g.inputs.push_back(value(w.message("ValueInfoProto"))); break;
+        case 12: count_beside(4), g.outputs.push_back(value(w.message("ValueInfoProto"))); break;
         case 13: {
+          count_beside(1);
           RawValue v = value(w.message("ValueInfoProto"));
           std::string name = v.name;
           g.values.emplace(std::move(name), std::move(v));
           break;
         }
         case 15: {
+          count_beside(2);
           auto [name, tensor] = tensors_.sparse(w.message("SparseTensorProto"));
           g.constants.emplace_back(std::move(name), std::move(tensor));
           break;
@@ -108,11 +123,17 @@ class Reader {
       }
     if (n.type.empty()) throw_user("the node '", n.name, "' at byte ", n.position, " has no op_type");
     if (!overload.empty()) n.type += ":" + overload;
-    for (size_t i = 0; i < n.fields.size(); ++i)
-      for (size_t k = 0; k < i; ++k)
-        if (n.fields[i].first == n.fields[k].first)
-          throw_user("the node '", n.name, "' (", n.type, ") has a duplicate attribute '", n.fields[i].first, "'");
+    check_duplicates(n);
     return n;
+  }
+
+  static void check_duplicates(const RawNode& n) {
+    if (n.fields.size() < 2) return;
+    std::vector<std::string_view> names;
+    for (const auto& [name, f] : n.fields) names.push_back(name);
+    std::sort(names.begin(), names.end());
+    if (auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
+      throw_user("the node '", n.name, "' (", n.type, ") has a duplicate attribute '", *twice, "'");
   }
 
   std::pair<std::string, RawField> field(Wire w, int depth) {
@@ -263,8 +284,8 @@ class Reader {
         case 5: f.outputs.push_back(w.text()); break;
         case 6: f.fields.push_back(w.text()); break;
         case 7:
-          count_node();
           f.nodes.push_back(node(w.bytes(), 0));
+          count_node(f.nodes.back());
           break;
         case 9: opset(w.message("OperatorSetIdProto"), f.opsets); break;
         case 10: f.domain = normal(w.text()); break;
@@ -279,7 +300,7 @@ class Reader {
   const char* origin_;
   Limits limits_;
   OnnxTensors tensors_;
-  size_t nodes_ = 0;
+  uint64_t quarters_ = 0, beside_ = 0;  // of nodes
   std::vector<std::string> symbols_;
   std::map<std::string, uint32_t> symbol_ids_;
 };

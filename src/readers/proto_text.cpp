@@ -1,5 +1,6 @@
 #include "readers/proto_text.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -32,6 +33,8 @@ class ProtoTextParser {
   ProtoTextParser(std::string_view bytes, const std::string& file, const ProtoTextLimits& limits)
       : at_(bytes.data()), end_(bytes.data() + bytes.size()), file_(file), limits_(limits) {
     if (bytes.starts_with("\xef\xbb\xbf")) at_ += 3;
+    // A field takes a hundred bytes of memory; a text of nothing but short ones is refused.
+    limits_.fields = std::min(limits_.fields, 1'000'000 + bytes.size() / 8);
   }
 
   ProtoNode whole() {

@@ -296,8 +296,8 @@ RawModel read_tensorflow(std::string_view bytes, std::shared_ptr<const void> kee
   }
   fill_tables(graph, tables);
   const Signature* s = chosen(m, request.signature);
-  if (!s) return assemble_tensorflow(std::move(graph));
-  return with_context([&] { return assemble_tensorflow(std::move(graph), s->inputs, s->outputs); },
+  if (!s) return assemble_tensorflow(std::move(graph), limits);
+  return with_context([&] { return assemble_tensorflow(std::move(graph), limits, s->inputs, s->outputs); },
                       [&] { return text("reading the signature '", s->name, "'"); });
 }
 

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/text.hpp"
+#include "readers/names.hpp"
 
 namespace graft {
 namespace {
@@ -100,7 +101,6 @@ TensorFlowGraph TensorFlowGraphReader::graph(std::string_view bytes) {
 }
 
 TensorFlowNode TensorFlowGraphReader::node(std::string_view bytes) {
-  if (++nodes_ > limits_.nodes) throw_limit(&Limits::nodes, "the model has more than ", limits_.nodes, " nodes");
   TensorFlowNode n;
   n.position = static_cast<size_t>(bytes.data() - origin_);
   std::vector<std::string_view> attributes;
@@ -119,7 +119,11 @@ TensorFlowNode TensorFlowGraphReader::node(std::string_view bytes) {
       case 5: attributes.push_back(w.bytes()); break;
       default: w.skip();
     }
+  // A node with many inputs takes the memory of several.
+  nodes_ += 1 + (n.inputs.size() + n.controls.size()) / 8;
+  if (nodes_ > limits_.nodes) throw_limit(&Limits::nodes, "the model has more than ", limits_.nodes, " nodes");
   if (n.name.empty()) throw_user("the NodeDef at byte ", n.position, " has no name");
+  check_name(n.name);
   if (n.name.find(':') != n.name.npos || n.name[0] == '^')
     throw_user("the node at byte ", n.position, " has the invalid name '", n.name, "'");
   if (n.type.empty()) throw_user("the node '", n.name, "' at byte ", n.position, " has no op");
@@ -131,7 +135,10 @@ TensorFlowNode TensorFlowGraphReader::node(std::string_view bytes) {
           auto [name, f] = field(Wire(a, "attribute", origin_));
           if (!seen.insert(name).second) throw_user("duplicate attribute '", name, "'");
           // Names that begin with an underscore are annotations by tools, not part of the operation.
-          if (name[0] != '_') n.fields.emplace_back(std::move(name), std::move(f));
+          if (name[0] == '_') continue;
+          if (n.fields.size() >= limits_.attributes)
+            throw_limit(&Limits::attributes, "expected at most ", limits_.attributes, " attributes of a node");
+          n.fields.emplace_back(std::move(name), std::move(f));
         }
       },
       [&] { return text("reading the node '", n.name, "' (", n.type, ")"); });

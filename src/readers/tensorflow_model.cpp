@@ -69,7 +69,7 @@ size_t rank_wanted(const RawNode& n) {
 
 class Assembler {
  public:
-  explicit Assembler(TensorFlowGraph graph) : graph_(std::move(graph)) {}
+  Assembler(TensorFlowGraph graph, const Limits& limits) : graph_(std::move(graph)), limits_(limits) {}
 
   RawModel model(const std::vector<TensorFlowPort>& inputs, std::vector<TensorFlowPort> outputs) {
     RawModel m;
@@ -166,6 +166,8 @@ class Assembler {
         if (const RawField* f = n.find(field))
           if (auto c = f->value.get_if<int64_t>()) count = std::clamp<int64_t>(*c, 1, 4096);
       for (int64_t i = 0; i < count; ++i) {
+        if (out.size() >= limits_.nodes)
+          throw_limit(&Limits::nodes, "the graph has more than ", limits_.nodes, " outputs");
         std::string value = tensorflow_value(n.name, static_cast<size_t>(i));
         out.push_back({value, value, {}});
       }
@@ -237,6 +239,12 @@ class Assembler {
     return v;
   }
 
+  // A reference states the number of an output, and so a node how many it has.
+  void count_outputs(size_t count) {
+    if ((outputs_ += count) > 4 * std::min(limits_.nodes, UINT64_MAX / 4))
+      throw_limit(&Limits::nodes, "the nodes have more than ", 4 * limits_.nodes, " outputs");
+  }
+
   // Sets the outputs of nodes, and resolves the functions that they call.
   std::vector<RawNode> finished(std::vector<TensorFlowNode> nodes, const std::vector<std::string>& results,
                                 const std::unordered_set<std::string>& cut) {
@@ -253,6 +261,7 @@ class Assembler {
       RawNode raw = n;
       const std::set<size_t>& ports = read[n.name];
       raw.outputs.resize(ports.empty() ? 1 : *ports.rbegin() + 1);
+      count_outputs(raw.outputs.size());
       if (ports.empty()) raw.outputs[0] = n.name;
       for (size_t p : ports) raw.outputs[p] = tensorflow_value(n.name, p);
       for (std::string& o : raw.outputs)
@@ -333,6 +342,8 @@ class Assembler {
   }
 
   TensorFlowGraph graph_;
+  const Limits& limits_;
+  size_t outputs_ = 0;  // of all nodes
   TensorFlowFunctions functions_;
   std::unordered_set<std::string> switches_;
   std::unordered_map<std::string, size_t> ranks_;  // of values, as their consumers require
@@ -340,9 +351,9 @@ class Assembler {
 
 }  // namespace
 
-RawModel assemble_tensorflow(TensorFlowGraph graph, const std::vector<TensorFlowPort>& inputs,
+RawModel assemble_tensorflow(TensorFlowGraph graph, const Limits& limits, const std::vector<TensorFlowPort>& inputs,
                              const std::vector<TensorFlowPort>& outputs) {
-  return Assembler(std::move(graph)).model(inputs, outputs);
+  return Assembler(std::move(graph), limits).model(inputs, outputs);
 }
 
 }  // namespace graft

@@ -12,7 +12,8 @@ struct TensorFlowPort {
 };
 
 // Without ports: every placeholder with consumers is an input, and every unused value is an output.
-RawModel assemble_tensorflow(TensorFlowGraph graph, const std::vector<TensorFlowPort>& inputs = {},
+RawModel assemble_tensorflow(TensorFlowGraph graph, const Limits& limits,
+                             const std::vector<TensorFlowPort>& inputs = {},
                              const std::vector<TensorFlowPort>& outputs = {});
 
 }  // namespace graft

@@ -10,6 +10,7 @@
 #include "base/tensor.hpp"
 #include "infer/decompose.hpp"
 #include "infer/inference.hpp"
+#include "infer/texts.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
@@ -115,8 +116,7 @@ class HostExecution::Runner final : public graft_runner {
     for (int32_t i = 0; i < t->rank; ++i) n *= t->dims[i];
     if (t->type != GRAFT_STRING || index < 0 || index >= n)
       throw_user("there is no string element ", index, " in this output");
-    e_.texts_.emplace_back(s);
-    static_cast<graft_str*>(t->data)[index] = str(e_.texts_.back());
+    static_cast<graft_str*>(t->data)[index] = e_.keep_text(s);
   }
   bool cancelled() override { return e_.cancel_ && e_.cancel_->load(std::memory_order_relaxed); }
   const graft_tensor* variable(std::string_view id) override {
@@ -237,6 +237,11 @@ void HostExecution::bind(std::shared_ptr<const Plan> plan) {
   }
 }
 
+graft_str HostExecution::keep_text(std::string_view s) {
+  check_texts(program_.options().limits.value_bytes, text_bytes_ += s.size() + sizeof(std::string));
+  return str(texts_.emplace_back(s));
+}
+
 void HostExecution::make_dynamic(uint32_t slot, const Info& info) {
   check_dynamic(program_.options().limits.value_bytes, info.type, info.shape.values());
   held_[slot] = Tensor(info.type, info.shape.values());
@@ -252,7 +257,7 @@ void HostExecution::run(std::span<const Tensor> inputs, std::vector<Tensor>& out
   }
   bind(program_.plan_for(infos));
   cancel_ = cancel;
-  texts_.clear();
+  texts_.clear(), text_bytes_ = 0;
   for (size_t i = 0; i < aligned.size(); ++i)
     for (uint32_t slot : views_[i]) raw_[slot].data = aligned[i].data();
   outputs.resize(plan_->results.size());
@@ -283,7 +288,7 @@ void HostExecution::run(std::span<const Tensor> inputs, std::vector<Tensor>& out
     bool fits = outputs[i] && outputs[i].type() == from.type() && outputs[i].dims() == from.dims() &&
                 from.type() != DType::string;
     if (fits) convert(*from.raw(), *outputs[i].raw_mutable());
-    else outputs[i] = from.clone();
+    else check_texts(program_.options().limits.value_bytes, bytes_of_texts(from)), outputs[i] = from.clone();
   }
   for (uint32_t slot : dying_.back()) held_[slot] = Tensor();
   cancel_ = nullptr;
@@ -332,10 +337,7 @@ void HostExecution::release_bodies(const Step& step, Call& call, graft_status st
     graft_tensor* t = call.outputs[o];
     if (t->type != GRAFT_STRING || !t->data || !step.used[o]) continue;
     auto* texts = static_cast<graft_str*>(t->data);
-    for (int64_t i = 0, n = count_checked(dims_of(*t)); i < n; ++i) {
-      texts_.emplace_back(view(texts[i]));
-      texts[i] = str(texts_.back());
-    }
+    for (int64_t i = 0, n = count_checked(dims_of(*t)); i < n; ++i) texts[i] = keep_text(view(texts[i]));
   }
   call.runner.reset();
 }

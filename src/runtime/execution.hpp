@@ -36,7 +36,10 @@ class HostExecution final : public Execution {
   std::vector<std::vector<uint32_t>> dying_;  // per step: dynamic slots without later consumers
   std::deque<Call> calls_;                    // per step
   std::map<std::pair<NodeId, size_t>, std::unique_ptr<BodyRun>> bodies_;
+  // A copy of a text that an operation made; all of a run count against Limits::value_bytes.
+  graft_str keep_text(std::string_view s);
   std::deque<std::string> texts_;
+  uint64_t text_bytes_ = 0;
   std::vector<ProfileEntry> profile_;
   std::map<std::string, size_t> profile_index_;
   const std::atomic<bool>* cancel_ = nullptr;

@@ -158,7 +158,7 @@ struct ArchiveReader::State {
     if (!open || open->path() != path) open = MappedFile::open(path);
     std::string_view bytes = open->chars();
     if (offset >= bytes.size()) throw_user("'", where, "': the file has only ", bytes.size(), " bytes");
-    Tensor t = read_kaldi_value(bytes.substr(offset), path, limits);
+    Tensor t = read_kaldi_named(bytes.substr(offset), path, limits);
     return range.empty() ? t : part_of(t.to(DType::f32), range, where);
   }
 };

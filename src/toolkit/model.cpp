@@ -117,6 +117,7 @@ Model Model::through_ir() const {
     TemporaryFolder folder;
     std::string path = folder.path() + "/model.xml";
     write_ir(g, *s_->origin->registry, path, 11, again.limits);
+    again.limits.nodes = nodes_by_size;  // it has several for a layer of the model
     return load_model(s_->origin->registry, {path}, again);
   });
 }

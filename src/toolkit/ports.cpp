@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "graph/tensor_names.hpp"
 #include "toolkit/border.hpp"
 #include "toolkit/state.hpp"
 
@@ -13,7 +14,7 @@ std::vector<Port> input_ports(const Graph& g) {
   std::vector<Port> out;
   for (NodeId id : g.parameters()) {
     const Output& o = g.output({id, 0});
-    out.push_back({g[id].name, o.names, o.info.type, o.info.shape});
+    out.push_back({g[id].name, ordered_names(o.names), o.info.type, o.info.shape});
   }
   return out;
 }
@@ -22,7 +23,7 @@ std::vector<Port> output_ports(const Graph& g) {
   for (NodeId id : g.results()) {
     const Output& o = g.output(g[id].inputs[0]);
     bool own = !g[id].outputs.empty() && !g[id].outputs[0].names.empty();
-    out.push_back({g[id].name, own ? g[id].outputs[0].names : o.names, o.info.type, o.info.shape});
+    out.push_back({g[id].name, ordered_names(own ? g[id].outputs[0].names : o.names), o.info.type, o.info.shape});
     // Files without tensor names identify an output by the layer that produces it.
     if (out.back().names.empty()) out.back().names.push_back(g[g[id].inputs[0].node].name);
   }

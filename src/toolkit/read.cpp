@@ -108,6 +108,23 @@ void run_front(ModelOrigin& m, Graph& graph) {
 
 }  // namespace
 
+ImportOptions with_sizes(ImportOptions options, const std::vector<std::string>& files) {
+  if (options.limits.nodes != nodes_by_size) return options;
+  // A node takes about three kilobytes while a model is converted: a file of tiny ones would take 300 times its size.
+  constexpr uint64_t always = 100'000, bytes_per_node = 96;
+  uint64_t bytes = 0;
+  std::error_code ec;
+  for (std::string f : files) {
+    if (std::filesystem::is_directory(f, ec)) {
+      f += "/saved_model.pb";
+      if (!std::filesystem::exists(f, ec)) f += "txt";
+    }
+    if (uint64_t size = std::filesystem::file_size(f, ec); !ec) bytes += size;
+  }
+  options.limits.nodes = std::min(Limits().nodes, always + bytes / bytes_per_node);
+  return options;
+}
+
 // The model, or the requested part of it.
 RawModel read_part(const Registry& registry, Format format, const std::vector<std::string>& files,
                    const ImportOptions& options, CutEffect& effect) {
@@ -221,7 +238,7 @@ Model load_model(std::shared_ptr<const Registry> registry, const std::vector<std
   auto m = std::make_shared<ModelOrigin>();
   m->registry = std::move(registry);
   m->files = files;
-  m->options = options;
+  m->options = with_sizes(options, files);
   m->path = files[0];
   Format format = recognize(files[0]);
   m->framework = format_name(format);

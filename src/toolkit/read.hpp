@@ -8,6 +8,9 @@ namespace graft {
 
 // The options of the application, with the files that they name read.
 ImportOptions import_options(const ReadOptions& options);
+// The limit on nodes, if the user gives none: as many as are in proportion to the files.
+inline constexpr uint64_t nodes_by_size = UINT64_MAX;
+ImportOptions with_sizes(ImportOptions options, const std::vector<std::string>& files);
 
 Model load_model(std::shared_ptr<const Registry> registry, const std::vector<std::string>& files,
                  const ImportOptions& options = {});

@@ -77,6 +77,7 @@ ImportOptions import_options(const ReadOptions& o) {
   }
   out.allow_unmatched = o.allow_unmatched;
   out.limits = changed_limits(o.limits);
+  if (!o.limits.count("nodes")) out.limits.nodes = nodes_by_size;
   return out;
 }
 

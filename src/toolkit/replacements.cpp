@@ -117,7 +117,7 @@ RawModel read_for_replacing(const Registry& registry, const std::vector<std::str
   if (!is_framework(format))
     throw_user("'", files[0], "' is already converted; replacements apply only to framework models");
   CutEffect cut;
-  return read_part(registry, format, files, options, cut);
+  return read_part(registry, format, files, with_sizes(options, files), cut);
 }
 
 }  // namespace

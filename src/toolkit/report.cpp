@@ -25,19 +25,23 @@ std::string short_value(const Attribute& a) {
 
 // Every field that any of the layers has, with the values seen.
 std::string fields_text(const UnknownType& u) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> fields;
-  auto add = [&](const std::string& name, const std::string& value) {
-    auto it = std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.first == name; });
-    if (it == fields.end()) it = fields.insert(fields.end(), {name, {}});
-    if (std::find(it->second.begin(), it->second.end(), value) == it->second.end()) it->second.push_back(value);
+  constexpr size_t most = 4;  // values of a field
+  std::vector<std::pair<std::string_view, std::vector<std::string>>> fields;
+  std::unordered_map<std::string_view, size_t> places;
+  auto add = [&](const std::string& name, auto&& value) {
+    auto [place, fresh] = places.emplace(name, fields.size());
+    if (fresh) fields.push_back({name, {}});
+    std::vector<std::string>& seen = fields[place->second].second;
+    if (seen.size() > most) return;
+    std::string v = value();
+    if (std::find(seen.begin(), seen.end(), v) == seen.end()) seen.push_back(seen.size() < most ? v : "...");
   };
   for (const UnknownType::Layer& l : u.layers) {
-    for (const auto& [name, value] : l.fields) add(name, short_value(value));
-    for (const auto& [name, what] : l.other_fields) add(name, text('(', what, ')'));
+    for (const auto& f : l.fields) add(f.first, [&] { return short_value(f.second); });
+    for (const auto& f : l.other_fields) add(f.first, [&] { return text('(', f.second, ')'); });
   }
   std::string out;
   for (auto& [name, values] : fields) {
-    if (values.size() > 4) values.resize(4), values.push_back("...");
     out += text("\n    ", out.empty() ? "attributes  " : "            ", on_one_line(name), " = ",
                 on_one_line(join(values, " | ")));
   }

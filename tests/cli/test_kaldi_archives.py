@@ -125,6 +125,13 @@ class Archives(KaldiCase):
         self.assertIn("3 of 4 utterances failed", r.err)
         self.assertEqual(list(read_archive(self.path("out.ark"))), ["good"])
 
+    def test_errors_do_not_quote_files_that_a_script_names(self):
+        for content in (b"secret:x:0:0:root\n", b"[ secret ]\n", b"\0Bsecret \4\1\0\0\0"):
+            secret = self.write("passwd", content)
+            r = self.run_model("scp:" + self.write("s.scp", "utt %s\n" % secret), status=2)
+            self.assertNotIn("secret", r.all)
+            self.assertIn("got something else", r.err)
+
     def test_ivectors_by_name(self):
         self.write("m.mdl", nnet3(["input-node name=input dim=2", "input-node name=ivector dim=3", "output-node name=output input=Append(input, ReplaceIndex(ivector, t, 0))"], [], True))
         self.write("b.ark", archive([("a", self.rows["a"]), ("b", self.rows["b"])]))

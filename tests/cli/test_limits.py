@@ -111,6 +111,36 @@ class Limits(harness.Case):
                     if name != "body":
                         self.assertEqual(graft(*command, "--limit", "value-bytes=100K").status, 0)
 
+    def test_text_that_a_run_makes(self):
+        """Stored by a kernel, and copied for the caller."""
+        graphs = {"made": 'a = StringConcat(s, s) b = StringConcat(a, a) c = StringConcat(b, b) return StringConcat(c, c)',
+                  "copied": "return Tile(s, i64[1] {100})"}
+        for name, body in graphs.items():
+            self.write(name + ".graph", 'graph (s: string[1] "s") { %s }' % body)
+            self.array("s.npy", "<U1000", [1], ("a" * 1000).encode("utf-32-le"))
+            for device in ("CPU", "REFERENCE"):
+                with self.subTest(name, device=device):
+                    command = ["run", self.path(name + ".graph"), "-i", "s=" + self.path("s.npy"), "-d", device, "--quiet"]
+                    r = graft(*command, "--limit", "value-bytes=10K")
+                    self.assertEqual(r.status, 2, r.all)
+                    self.assertIn("error: expected at most 10240 bytes of text, got ", r.err)
+                    self.assertIn("--limit value-bytes=VALUE", r.err)
+                    self.assertEqual(graft(*command, "--limit", "value-bytes=1M").status, 0)
+
+    def test_nodes_by_the_size_of_the_file(self):
+        """Without a limit of their own, tiny nodes are as many as is in proportion to the file."""
+        path = self.path("many.onnx")
+        nodes = [onnx.node("Relu", ["x" if i == 0 else "v%d" % (i - 1)], ["v%d" % i]) for i in range(300000)]
+        harness.save(path, nodes, [onnx.value("x", [3])], [onnx.value("v299999", [3])])
+        most = 100000 + os.path.getsize(path) // 96
+        self.assertLess(most, 300000)
+        r = graft("explain", path)
+        self.assertEqual(r.status, 2, r.all)
+        self.assertIn("error: the model has more than %d nodes" % most, r.err)
+        self.assertIn("--limit nodes=VALUE", r.err)
+        r = graft("explain", path, "--limit", "nodes=140000")
+        self.assertIn("error: the model has more than 140000 nodes", r.err)
+
     def test_what_is_not_folded_is_told(self):
         model = self.folded()
         self.assertNotIn("unfolded", graft("explain", model).out)

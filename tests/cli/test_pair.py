@@ -2,6 +2,7 @@
 """The .xml and the .bin of an IR belong together: whatever happens while they are written, reading gives one of the pairs or refuses."""
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -85,6 +86,19 @@ class Interrupted(Pair):
                         self.assertEqual(self.convert("m", "%s %d %s" % (call, at, name)).status, -number)
                         self.assertEqual(self.read(), 50 if call == "rename" else 12)
                         self.assertEqual(self.left_overs(), [])
+
+    def test_limits_of_the_process(self):
+        """A file that may not get larger is an error like a full disk."""
+        def shell(limit):
+            command = " ".join(shlex.quote(w) for w in self.command("m"))
+            return harness.Ended(subprocess.run(["bash", "-c", limit + "; exec " + command], capture_output=True, text=True))
+        self.start_from(True)
+        before = self.content("n.xml"), self.content("n.bin")
+        r = shell("ulimit -f 0")
+        self.assertEqual(r.status, 2, r.all)
+        self.assertIn("cannot write", r.err)
+        self.assertEqual((self.content("n.xml"), self.content("n.bin")), before)
+        self.assertEqual(self.left_overs(), [])
 
     def test_failing_renames(self):
         for at in range(1, 5):

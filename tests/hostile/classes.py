@@ -273,6 +273,60 @@ def overlapping_npz(content, count):
     return local + entry * count + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, count, count, len(entry) * count, len(local), 0)
 
 
+def tiny():
+    """Files of nothing but the smallest parts: what is made of them stays in proportion."""
+    relu = lambda i: onnx.node("Relu", ["x" if i == 0 else "v%d" % (i - 1)], ["v%d" % i])
+    bare = lambda field, part, count: onnx.number(1, 8) + onnx.data(7, onnx.data(1, onnx.node("Relu", ["x"], ["y"])) + onnx.data(11, onnx.value("x", [4])) +
+                                                                  onnx.data(12, onnx.data(1, "y")) + b"".join(onnx.data(field, part(i)) for i in range(count))) + \
+        onnx.data(8, onnx.data(1, "") + onnx.number(2, 17))
+    yield *convert("nodes_90k", model([relu(i) for i in range(90000)] + [onnx.node("Relu", ["v89999"], ["y"])])), 0
+    yield *convert("nodes_400k", bare(1, relu, 400000)), 2
+    yield *convert("least_nodes", bare(1, lambda i: onnx.data(4, "A"), 800000)), 2
+    yield *convert("least_inputs", bare(11, lambda i: onnx.data(1, "i%d" % i), 400000)), 2
+    yield *convert("least_outputs", bare(12, lambda i: onnx.data(1, "y"), 400000)), 2
+    yield convert("least_values", bare(13, lambda i: onnx.data(1, "i%d" % i), 1000000))
+    yield convert("least_constants", bare(5, lambda i: onnx.number(2, 1) + onnx.data(8, "i%d" % i) + onnx.data(9, b"abcd"), 400000))
+    yield convert("concat", model([onnx.node("Concat", ["x"] * 2000000, ["y"], axis=0)]))
+    yield convert("attributes", bare(1, lambda i: onnx.data(1, "x") + onnx.data(4, "A") + b"".join(onnx.data(5, onnx.data(1, "%x" % k) + onnx.number(20, 2)) for k in range(900)), 400))
+    head = 'input: "d" input_dim: 1 input_dim: 1 input_dim: 2 input_dim: 2 '
+    yield "caffe_list", {"m.prototxt": (head + 'layer{name:"l"type:"A"bottom:"d"top:"t"p{%s}}' % ("f:1 " * 1500000)).encode()}, ["convert", "m.prototxt", "-o", "out"]
+    yield "caffe_layers", {"m.prototxt": (head + 'layer{type:"A"}' * 400000).encode()}, ["convert", "m.prototxt", "-o", "out"]
+    yield "kaldi_sum", {"m.mdl": b"\0B<Nnet3> \ninput-node name=x dim=2\n" + b"".join(b"output-node name=o%d input=Sum(%s)\n" % (i, b",".join([b"x"] * 60000)) for i in range(40)) +
+                        b"\n<NumComponents> \4\0\0\0\0</Nnet3> "}, ["convert", "m.mdl", "-o", "out"]
+    yield "xml_results", {"m.xml": net([layer(0, "x", "Parameter", "opset1", [], [0], PARAMETER).replace('<port id="0"', '<port id="0" names="%s"' % ",".join("n%d" % i for i in range(30000)))] +
+                                       [layer(i, "r%d" % i, "Result", "opset1", [0], []) for i in range(1, 3000)], [(0, 0, i, 0) for i in range(1, 3000)]).encode()}, \
+        ["convert", "m.xml", "-o", "out"], 2
+
+
+def conditions():
+    """Loops of MXNet in the conditions and steps of others: a condition is read twice, so they would multiply."""
+    def symbol(depth):
+        inner = {"op": "relu", "name": "r", "inputs": [[0, 0, 0]]} if depth == 0 else loop(depth - 1)
+        return {"nodes": [{"op": "null", "name": "a", "inputs": []}, inner], "arg_nodes": [0], "heads": [[1, 0, 0]]}
+
+    def loop(depth):
+        return {"op": "_while_loop", "name": "w", "inputs": [[0, 0, 0]], "subgraphs": [symbol(depth), symbol(depth)],
+                "attrs": {"num_args": "3", "num_out_data": "0", "num_outputs": "1", "max_iterations": "2", "cond_input_locs": "(0,)", "func_input_locs": "(0,)",
+                          "func_var_locs": "(0,)"}}
+    for depth in (2, 9, 11):
+        top = {"nodes": [{"op": "null", "name": "x", "attrs": {"__shape__": "(1,)"}, "inputs": []}, loop(depth)], "heads": [[1, 0, 0]],
+               "attrs": {"mxnet_version": ["int", 10901]}}
+        yield "conditions_%d" % depth, {"m-symbol.json": json.dumps(top).encode()}, ["convert", "m-symbol.json", "-o", "out"]
+
+
+def running():
+    """Text that a run would make without end, and what explaining a model takes."""
+    text = onnx.data(8, "s") + onnx.number(1, 1) + onnx.number(2, 8) + onnx.data(6, b"a" * 1000)
+    body = lambda nodes, tensors: onnx.number(1, 8) + onnx.data(7, b"".join(onnx.data(1, n) for n in nodes) + b"".join(onnx.data(5, t) for t in tensors) +
+                                                                onnx.data(12, onnx.data(1, "y"))) + onnx.data(8, onnx.data(1, "") + onnx.number(2, 20))
+    chain = [onnx.node("StringConcat", ["s" if i == 0 else "t%d" % (i - 1)] * 2, ["t%d" % i if i < 39 else "y"]) for i in range(40)]
+    yield "concat_text", {"m.onnx": body(chain, [text])}, ["run", "m.onnx", "--quiet", "--limit", "value-bytes=16M"], 2
+    yield "tile_text", {"m.onnx": body([onnx.node("Tile", ["s", "r"], ["y"])], [text, ints("r", [6000000])])}, ["run", "m.onnx", "--quiet"], 2
+    one = onnx.tensor("a", [1, 1, 1, 1], [1.0])
+    yield "explain_conv", {"m.onnx": body([onnx.node("Expand", ["a", "s"], ["X"]), onnx.node("Expand", ["a", "k"], ["K"]), onnx.node("Conv", ["X", "K"], ["y"])],
+                                          [one, ints("s", [1, 1, 4096, 4096]), ints("k", [1, 1, 2048, 2048])])}, ["explain", "m.onnx"], 0
+
+
 # ---- what is written ----
 
 def names():
@@ -289,53 +343,4 @@ def names():
             yield "names_%s_%s" % (name, command[0] + ("_stub" if "--stub-unknown" in command else "")), {"n.onnx": content}, command
 
 
-CLASSES = [ranks, extremes, sizes, ports, folding, nesting, expansion, names]
-
-
-# ---- growth: (make(n), n) is to take about twice as long for 2n ----
-
-def wide_node(n):
-    return {"m.onnx": model([onnx.node("Frob", ["x"], ["y"], domain="d", **{"a%d" % i: 1 for i in range(n)})])}
-
-
-def unknown_types(n):
-    return {"m.onnx": model([onnx.node("T%d" % i, ["x" if i == 0 else "v%d" % (i - 1)], ["v%d" % i if i + 1 < n else "y"], domain="d") for i in range(n)])}
-
-
-def in_place(n):
-    layers = "".join('layer { name: "l" type: "ReLU" bottom: "d" top: "d" }\n' for _ in range(n))
-    return {"m.prototxt": ('input: "d" input_dim: 1 input_dim: 1 input_dim: 2 input_dim: 2\n' + layers).encode()}
-
-
-def fan_out(n):
-    return {"m.onnx": model([onnx.node("Relu", ["x"], ["v%d" % i]) for i in range(n)] + [onnx.node("Sum", ["v%d" % i for i in range(n)], ["y"])])}
-
-
-def wide_xml(n):
-    data = "<data %s/>" % " ".join('a%d="1"' % i for i in range(n))
-    return {"m.xml": net([layer(0, "x", "Parameter", "opset1", [], [0], PARAMETER), layer(1, "a", "Frob", "acme", [0], [1], data),
-                          layer(3, "r", "Result", "opset1", [0], [])], [(0, 0, 1, 0), (1, 1, 3, 0)]).encode()}
-
-
-def mxnet_nodes(n):
-    nodes = [{"op": "null", "name": "x", "attrs": {"__shape__": "(1, 8)"}, "inputs": []}]
-    nodes += [{"op": ("relu", "abs", "sigmoid")[i % 3], "name": "l%d" % i, "inputs": [[i, 0, 0]]} for i in range(n)]
-    return {"m-symbol.json": json.dumps({"nodes": nodes, "heads": [[n, 0, 0]], "attrs": {"mxnet_version": ["int", 10901]}}).encode()}
-
-
-def json_objects(n):
-    return {"m-symbol.json": b'{"nodes": [%s], "heads": []}' % b", ".join([b"{}"] * n)}
-
-
-def kaldi_components(n):
-    return {"m.nnet": b"\0B<Nnet> " + b"".join(b"<%s> " % (b"Sigmoid", b"Tanh")[i % 2] + struct.pack("<bibi", 4, 8, 4, 8) + b"<!EndOfComponent> " for i in range(n)) + b"</Nnet> "}
-
-
-def kaldi_nodes(n):
-    lines = ["input-node name=x dim=2"] + ["component-node name=n%d component=c input=Sum(%s, %s)" % (i, *2 * ("n%d" % (i - 1) if i else "x",)) for i in range(n)]
-    scale = b"<ComponentName> c <FixedScaleComponent> <Scales> FV \4\2\0\0\0" + struct.pack("<2f", 0.5, 0.25) + b"</FixedScaleComponent> "
-    return {"m.mdl": b"\0B<Nnet3> \n" + "\n".join(lines).encode() + b"\noutput-node name=output input=n%d\n\n<NumComponents> \4\1\0\0\0" % (n - 1) + scale + b"</Nnet3> "}
-
-
-GROWTH = [(wide_node, 30000), (unknown_types, 20000), (in_place, 20000), (fan_out, 20000), (wide_xml, 20000), (mxnet_nodes, 10000), (json_objects, 100000), (kaldi_components, 10000),
-          (kaldi_nodes, 5000)]
+CLASSES = [ranks, extremes, sizes, ports, folding, nesting, expansion, tiny, conditions, running, names]

@@ -185,15 +185,31 @@ struct DirectWeights {
 // From [group][output][input][tap]: a panel is transposed, and its rows of columns are put into the order of the taps.
 void direct_pack_panels(const DirectWeights& w, int64_t taps, const float* from) {
   int64_t nr = panel_size();
-  Floats turned = allocate_floats(static_cast<size_t>(taps > 1 ? w.depth * nr : 0));
+  bool turns = taps > 1 && w.inputs > 1;
+  Floats turned = allocate_floats(static_cast<size_t>(turns ? w.depth * nr : 0));
   for (int64_t p = 0; p < w.groups * w.panels; ++p) {
     int64_t first = p % w.panels * nr, columns = std::min(nr, w.outputs - first);
     const float* rows = from + (p / w.panels * w.outputs + first) * w.depth;
     float* to = w.packed.get() + p * w.depth * nr;
-    gemm().pack_b({rows, 1, w.depth}, w.depth, columns, taps > 1 ? turned.get() : to);
-    for (int64_t t = 0; t < taps && taps > 1; ++t)
+    gemm().pack_b({rows, 1, w.depth}, w.depth, columns, turns ? turned.get() : to);
+    for (int64_t t = 0; t < taps && turns; ++t)
       for (int64_t i = 0; i < w.inputs; ++i, to += nr) std::copy_n(turned.get() + (i * taps + t) * nr, nr, to);
   }
+}
+
+// With few outputs a panel is mostly padding: no matter for small weights, but large ones would take many times the
+// memory that they have in the model.
+void direct_accept(Accept& ctx) {
+  constexpr double large = 1 << 22, most = 4;  // elements, times as many
+  fused_accept(ctx);
+  ConvolutionSizes s = image_sizes(ctx, ctx.attributes<FusedAttributes>());
+  int64_t m = combined_groups(s.groups, s.outputs), nr = panel_size();
+  double depth = static_cast<double>(s.inputs) * static_cast<double>(s.axes[1].kernel * s.axes[2].kernel);
+  double given = static_cast<double>(s.groups * s.outputs) * depth;
+  double packed = static_cast<double>(s.groups * ((s.outputs * m + nr - 1) / nr) * nr) * depth;
+  if (packed > large && packed > most * given)
+    unsupported("too few outputs: packed weights would be ", static_cast<int64_t>(packed / std::max(given, 1.0)),
+                " times as large");
 }
 
 DirectWeights direct_pack(Pack& ctx) {
@@ -458,7 +474,7 @@ void direct_run(Run& ctx, const FusedAttributes&, const DirectState& s) {
 Definitions cpu_direct() {
   return Kernel("CPU", "direct_f32")
       .of(fused_convolution, "graft")
-      .accept(fused_accept)
+      .accept(direct_accept)
       .layouts(fused_layouts())
       .pack(direct_pack)
       .run(direct_prepare, direct_run);
