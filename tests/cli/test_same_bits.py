@@ -115,16 +115,19 @@ def integers(net):
     return net.op("DequantizeLinear", y, s, z), [1, 8, 65, 65]
 
 
-def plain(net):
+def plain(net, kind=onnx.FLOAT):
     """Without levels: batch norms, factors and activations around convolutions."""
-    def draw(n, low, high):
-        return net.constant([n], [net.random.uniform(low, high) for _ in range(n)])
-    x = "x"
+    def draw(dims, low, high):
+        size = 1
+        for d in dims:
+            size *= d
+        return net.constant(dims, [net.random.uniform(low, high) for _ in range(size)], kind)
+    x = net.op("Cast", "x", to=kind)
     for a, b in ((8, 12), (12, 8)):
-        x = net.op("Conv", x, net.constant([b, a, 3, 3], [net.random.uniform(-1, 1) for _ in range(a * b * 9)]), pads=[1, 1, 1, 1])
-        x = net.op("BatchNormalization", x, draw(b, 0.5, 2), draw(b, -1, 1), draw(b, -1, 1), draw(b, 0.1, 2))
+        x = net.op("Conv", x, draw([b, a, 3, 3], -1, 1), pads=[1, 1, 1, 1])
+        x = net.op("BatchNormalization", x, draw([b], 0.5, 2), draw([b], -1, 1), draw([b], -1, 1), draw([b], 0.1, 2))
         x = net.op("Mul", x, net.op("Sigmoid", x))
-    return net.op("Div", x, net.constant([], [0.37])), [1, 8, 96, 96]
+    return net.op("Cast", net.op("Div", x, draw([], 0.37, 0.38)), to=onnx.FLOAT), [1, 8, 96, 96]
 
 
 class SameBits(Case):
@@ -173,6 +176,9 @@ class SameBits(Case):
 
     def test_without_levels(self):
         self.compare(plain)
+
+    def test_half_precision(self):
+        self.compare(plain, FLOAT16)
 
     def test_weights_stay_bytes(self):
         net = Net()
