@@ -213,6 +213,27 @@ class Behind(FrontReplacementPattern):
         np.testing.assert_allclose(model.compile("CPU")([x])[0], np.abs(np.tanh(x)), rtol=1e-6)
 
 
+class Constants(FolderCase):
+    def test_a_constant_without_a_value(self):
+        self.core.add_extension(self.extension({"front/onnx/const_ext.py": """
+from mo.front.extractor import FrontExtractorOp
+from mo.ops.const import Const
+
+
+class ConstExtractor(FrontExtractorOp):
+    op = 'Neg'
+    enabled = True
+
+    @classmethod
+    def extract(cls, node):
+        Const.update_node_stat(node, {'value': None})
+        return cls.enabled
+"""}))
+        path = self.onnx([onnx.node("Neg", ["x"], ["y"], "n")], [("x", [3])], [("y", [3])])
+        with self.assertRaisesRegex(graft.Error, "the constant 'n' has no value"):
+            self.core.read_model(path)
+
+
 class Folders(FolderCase):
     def convert(self, *arguments, status=0):
         done = subprocess.run([GRAFT, "convert", *arguments], cwd=self.folder, capture_output=True, text=True)

@@ -362,7 +362,9 @@ class RawGraph:
 
     def _write_node(self, node: Node, folder: Any) -> None:
         if node.op == "Const":
-            value = np.asarray(node.value)
+            value = np.asarray(node.soft_get("value", None))
+            if value.dtype == object and any(v is None for v in value.ravel()):
+                raise Error(f"the constant '{node.id}' has no value")
             if value.dtype == np.float64:  # Python's numbers; the Model Optimizer stores them as --data_type
                 value = value.astype(np.float32)
             self.raw.add_constant(self._value_name(node.id, 0), value)
