@@ -24,10 +24,19 @@ std::optional<Padding> spatial_padding(const NodeRef& n) {
   if (!begin || !end || begin->size() != end->size() || begin->size() < 3) return std::nullopt;
   for (size_t i = 0; i < begin->size(); ++i) {
     int64_t b = (*begin)[i], e = (*end)[i];
-    if (b < 0 || e < 0 || (i < 2 && (b || e))) return std::nullopt;
+    constexpr int64_t most = 1 << 24;  // beyond what windows can compute with
+    if (b < 0 || e < 0 || b > most || e > most || (i < 2 && (b || e))) return std::nullopt;
     if (i >= 2) p.begin.push_back(b), p.end.push_back(e);
   }
   return p;
+}
+
+// The padding of a convolution contributes nothing; zeros times a weight that is not finite do.
+bool finite_weights(const Value& weights) {
+  TensorView w = weights.constant();
+  if (!w) return true;
+  std::vector<double> values = w.to<double>();
+  return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
 }
 
 Value take_in_pad(Rewrite& at) {
@@ -54,7 +63,7 @@ Value take_in_pad(Rewrite& at) {
     auto kernel = at.get<std::vector<int64_t>>("kernel");
     for (size_t i = 0; i < begin.size(); ++i)
       if (begin[i] + p->begin[i] >= kernel[i] || end[i] + p->end[i] >= kernel[i]) return {};
-  } else if (p->value != 0) {
+  } else if (p->value != 0 || !finite_weights(at.input(1))) {
     return {};
   }
   for (size_t i = 0; i < begin.size(); ++i) begin[i] += p->begin[i], end[i] += p->end[i];

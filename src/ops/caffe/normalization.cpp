@@ -137,6 +137,7 @@ Value import_caffe_normalize(Builder& layer) {
                      {{"eps", layer.get<float>("norm_param.eps", 1e-10f)}, {"eps_mode", "add"}});
   bool shared = layer.get<bool>("norm_param.channel_shared", true);
   Value scale = layer.weight(0);
+  if (x.rank() < 1) fail("expected an input of rank 1 or more, got a scalar");
   return y * (shared ? reshape(scale, std::vector<int64_t>(x.rank(), 1)) : caffe_per_channel(scale, x.rank()));
 }
 

@@ -10,6 +10,8 @@ namespace {
 Value region(Builder& layer, bool softmax) {
   Value x = layer.input(0);
   auto classes = layer.get<int64_t>("classes"), coords = layer.get<int64_t>("coords"), num = layer.get<int64_t>("num");
+  for (int64_t v : {classes, coords, num})
+    if (v < 0 || v > 1 << 20) fail("expected 'classes', 'coords' and 'num' of 0 to ", 1 << 20, ", got ", v);
   softmax = layer.get<bool>("do_softmax", softmax);
   auto mask = layer.get<std::vector<int64_t>>("mask", {});
   if (!softmax && mask.empty()) {

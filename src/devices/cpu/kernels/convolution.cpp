@@ -4,7 +4,7 @@
 // block of the latter exists at a time, packed by the thread that needs it directly into the panels that gemm.hpp
 // multiplies. For a 1 x 1 window without padding, the window matrix is the image itself. Constant weights are packed
 // once.
-#include "fused.hpp"
+#include "inside.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "convolution.cpp"
@@ -98,12 +98,14 @@ HWY_EXPORT(convolution_windows);
 // Constant weights, group by group; empty if they are not constant.
 struct ConvolutionWeights {
   Floats packed;
+  Floats odd = {};  // as they are, if not all are finite
 };
 
 struct ConvolutionState {
   ConvolutionSizes sizes;
   GemmBlocks blocks{};
   const float* packed = nullptr;  // weights; null: packed into scratch memory on each run
+  const float* odd = nullptr;     // weights that are not all finite
   int64_t depth = 0, packed_size = 0;
   int64_t windows_size = 0;  // size of the complete window matrix in scratch memory; 0: packed block by block
   bool plain = false;        // the window matrix is the image itself
@@ -128,6 +130,7 @@ ConvolutionWeights convolution_pack(Pack& ctx) {
   ConvolutionWeights out{allocate_floats(static_cast<size_t>(w.size()))};
   int64_t groups = grouped ? w.dim(0) : 1, outputs = w.dim(grouped ? 1 : 0);
   if (w.size() > 0) pack_weights(groups, outputs, w.size() / (groups * outputs), w.data<float>(), out.packed.get());
+  out.odd = not_finite(w);
   return out;
 }
 
@@ -146,7 +149,10 @@ ConvolutionState convolution_prepare(Prepare& ctx, const A& a) {
   s.blocks = gemm_blocks(gemm(), s.sizes.outputs, output_plane(axes), s.depth, shared ? GemmPacks::none : GemmPacks::b,
                          shared ? 1 : s.sizes.batch * s.sizes.groups);
   auto size = static_cast<size_t>(s.sizes.groups * s.packed_size), scratch = static_cast<size_t>(s.windows_size);
-  s.packed = ctx.is_constant(1) ? ctx.packed<ConvolutionWeights>().packed.get() : nullptr;
+  if (ctx.is_constant(1)) {
+    const auto& weights = ctx.packed<ConvolutionWeights>();
+    s.packed = weights.packed.get(), s.odd = weights.odd.get();
+  }
   if (!s.packed) scratch += size;
   ctx.scratch(scratch * sizeof(float));
   return s;
@@ -188,7 +194,11 @@ void convolution_run(Run& ctx, const A&, const ConvolutionState& s) {
   if (s.depth == 0) return void(std::fill(y, y + out.size(), 0.0f));
   const float* x = ctx.input(0).data<const float>();
   auto* windows = static_cast<float*>(ctx.scratch());
-  const float* w = s.packed;
+  const float *w = s.packed, *odd = s.odd;
+  if (!w && !all_finite(ctx.input(1).data<float>(), ctx.input(1).size())) odd = ctx.input(1).data<float>();
+  if (odd)
+    return convolve_inside(ctx, s.sizes, odd, false, x, y,
+                           [](double sum, int64_t, int64_t) { return static_cast<float>(sum); });
   if (!w) {
     pack_weights(s.sizes.groups, s.sizes.outputs, s.depth, ctx.input(1).data<float>(), windows + s.windows_size);
     w = windows + s.windows_size;

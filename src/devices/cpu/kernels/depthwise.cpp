@@ -2,7 +2,7 @@
 //
 // There are too few multiplications per element for a matrix product to pay off. Instead, windows slide over each plane
 // (sliding-inl.hpp), and a vector of results is the sum of weights times one load each.
-#include "convolution.hpp"
+#include "inside.hpp"
 #include "sliding.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -70,6 +70,9 @@ void depthwise_run(Run& ctx, const ConvolutionAttributes&, const ConvolutionSize
   const float* x = ctx.input(0).data<const float>();
   const float* w = ctx.input(1).data<const float>();
   int64_t from = input_plane(s.axes), to = output_plane(s.axes), taps = s.taps();
+  if (!all_finite(w, s.groups * s.outputs * taps))
+    return convolve_inside(ctx, s, w, false, x, y,
+                           [](double sum, int64_t, int64_t) { return static_cast<float>(sum); });
   int64_t grain = std::max<int64_t>(1, (1 << 17) / std::max<int64_t>(1, to * taps * s.outputs));
   auto f = HWY_DYNAMIC_DISPATCH(depthwise_plane);
   ctx.parallel_for(s.batch * s.groups, grain, [&](int64_t begin, int64_t end) {

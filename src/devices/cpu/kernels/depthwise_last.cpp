@@ -5,7 +5,7 @@
 //
 // Windows of 3 x 3 with stride 1 or 2 are computed for seven positions at a time, channel by channel, and each element
 // is loaded once for all of them. Elements outside the image are read from a line of zeros.
-#include "fused.hpp"
+#include "inside.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "depthwise_last.cpp"
@@ -219,6 +219,7 @@ HWY_EXPORT(depthwise_row);
 
 struct DepthwiseWeights {
   Floats by_tap;
+  Floats odd = {};  // as they are, if not all are finite
 };
 DepthwiseWeights depthwise_pack(Pack& ctx) {
   TensorView w = ctx.take(1);
@@ -228,6 +229,7 @@ DepthwiseWeights depthwise_pack(Pack& ctx) {
   const float* from = w.data<float>();
   for (int64_t c = 0; c < channels; ++c)
     for (int64_t t = 0; t < taps; ++t) out.by_tap[static_cast<size_t>(t * channels + c)] = *from++;
+  out.odd = not_finite(w);
   return out;
 }
 
@@ -237,6 +239,8 @@ struct DepthwiseState {
   const float* weights = nullptr;
   Finish finish;
   Bounds bounds;
+  ConvolutionSizes sizes;
+  const float* odd = nullptr;  // weights that are not all finite
 };
 
 void depthwise_accept(Accept& ctx) {
@@ -248,14 +252,16 @@ void depthwise_accept(Accept& ctx) {
 
 DepthwiseState depthwise_prepare(Prepare& ctx, const FusedAttributes& a) {
   ConvolutionSizes sizes = image_sizes(ctx, a);
-  if (!ctx.packed<DepthwiseWeights>().by_tap) unsupported("requires weights that are stored in the model");
-  return {sizes.axes,   sizes.batch, sizes.groups, ctx.packed<DepthwiseWeights>().by_tap.get(),
-          finish_of(a), bounds_of(a)};
+  const auto& weights = ctx.packed<DepthwiseWeights>();
+  if (!weights.by_tap) unsupported("requires weights that are stored in the model");
+  return {sizes.axes,   sizes.batch,  sizes.groups, weights.by_tap.get(),
+          finish_of(a), bounds_of(a), sizes,        weights.odd.get()};
 }
 
-void depthwise_run(Run& ctx, const FusedAttributes&, const DepthwiseState& s) {
+void depthwise_run(Run& ctx, const FusedAttributes& a, const DepthwiseState& s) {
   OutputView out = ctx.output(0);
   if (out.size() == 0) return;
+  if (s.odd) return fused_inside(ctx, a, s.sizes, s.odd);
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
   const float* x = ctx.input(0).channels_last<const float>();
   const float* bias = ctx.has_input(2) ? ctx.input(2).data<const float>() : nullptr;

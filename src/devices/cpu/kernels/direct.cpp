@@ -4,7 +4,7 @@
 // channels pass by: each step takes two vectors of weights and one input element per position. Neither operand is
 // copied, since the channels of a position are next to each other; only images with padding are, a few rows at a time.
 // Weights are packed once, in panels of two vectors.
-#include "fused.hpp"
+#include "inside.hpp"
 #include "pieces.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -180,6 +180,7 @@ int64_t combined_groups(int64_t groups, int64_t outputs) {
 struct DirectWeights {
   int64_t groups = 0, inputs = 0, outputs = 0, panels = 0, depth = 0;  // inputs and outputs per group
   Floats packed;
+  Floats odd = {};  // as they are, if not all are finite
 };
 
 // From [group][output][input][tap]: a panel is transposed, and its rows of columns are put into the order of the taps.
@@ -223,6 +224,7 @@ DirectWeights direct_pack(Pack& ctx) {
   DirectWeights out{groups / m, inputs * m, outputs * m, (outputs * m + nr - 1) / nr, taps * inputs * m, {}};
   auto size = static_cast<size_t>(out.groups * out.panels * out.depth * nr);
   out.packed = allocate_floats(size);
+  out.odd = not_finite(w);
   if (m > 1) std::fill(out.packed.get(), out.packed.get() + size, 0.0f);
   const float* from = w.data<float>();
   if (m == 1) {
@@ -242,6 +244,7 @@ DirectWeights direct_pack(Pack& ctx) {
 
 struct DirectState {
   const DirectWeights* weights = nullptr;
+  ConvolutionSizes sizes;
   WindowAxes axes;
   int64_t batch = 0, channels = 0, outputs = 0;  // of all groups
   std::vector<int64_t> offsets;
@@ -294,7 +297,7 @@ DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
   ConvolutionSizes sizes = image_sizes(ctx, a);
   s.weights = &ctx.packed<DirectWeights>();
   if (!s.weights->packed) unsupported("requires weights that are stored in the model");
-  s.axes = sizes.axes;
+  s.sizes = sizes, s.axes = sizes.axes;
   s.batch = sizes.batch, s.channels = sizes.inputs * sizes.groups, s.outputs = sizes.outputs * sizes.groups;
   s.finish = finish_of(a);
   s.bounds = bounds_of(a);
@@ -454,9 +457,10 @@ void direct_item(const DirectState& s, const DirectCall& c, int64_t item, Direct
     direct_piece(s, c, i, input, from, std::min(s.piece, s.count - from));
 }
 
-void direct_run(Run& ctx, const FusedAttributes&, const DirectState& s) {
+void direct_run(Run& ctx, const FusedAttributes& a, const DirectState& s) {
   OutputView y = ctx.output(0);
   if (y.size() == 0) return;
+  if (s.weights->odd) return fused_inside(ctx, a, s.sizes, s.weights->odd.get());
   DirectCall call{ctx.input(0).channels_last<const float>(), nullptr, nullptr, y.channels_last<float>()};
   if (ctx.has_input(2)) call.bias = ctx.input(2).data<const float>();
   if (ctx.has_input(3)) call.sum = ctx.input(3).channels_last<const float>();

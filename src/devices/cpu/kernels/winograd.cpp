@@ -9,7 +9,7 @@
 //
 // The interpolation points for m = 4 are 0, +-sqrt(1/2), +-sqrt(2) and infinity: the usual +-1 and +-2 have six times
 // the rounding error.
-#include "fused.hpp"
+#include "inside.hpp"
 #include "pieces.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -230,6 +230,7 @@ int64_t divided(int64_t n, int64_t by) { return (n + by - 1) / by; }
 struct WinogradWeights {
   int64_t inputs = 0, outputs = 0;
   Floats packed;
+  Floats odd = {};  // as they are, if not all are finite
 };
 
 template <int64_t m>
@@ -239,6 +240,7 @@ WinogradWeights winograd_pack(Pack& ctx) {
   constexpr int64_t taps = 9, points = (m + 2) * (m + 2);
   int64_t nr = winograd_panel_size(), outputs = w.dim(0), inputs = w.dim(1), panels = divided(outputs, nr);
   WinogradWeights out{inputs, outputs, allocate_floats(static_cast<size_t>(panels * points * inputs * nr))};
+  out.odd = not_finite(w);
   int64_t depth = inputs * taps;
   Floats columns = allocate_floats(static_cast<size_t>(depth * nr));
   auto transform = HWY_DYNAMIC_DISPATCH(winograd_weights);
@@ -252,6 +254,7 @@ WinogradWeights winograd_pack(Pack& ctx) {
 
 struct WinogradState {
   const WinogradWeights* weights = nullptr;
+  ConvolutionSizes sizes;
   WindowAxes axes;
   int64_t m = 0, points = 0;
   int64_t down = 0, across = 0, tiles = 0;  // tiles of an image, and of all images
@@ -293,7 +296,7 @@ WinogradState winograd_prepare(Prepare& ctx, const FusedAttributes& a) {
   ConvolutionSizes sizes = image_sizes(ctx, a);
   s.weights = &ctx.packed<WinogradWeights>();
   if (!s.weights->packed) unsupported("requires weights that are stored in the model");
-  s.axes = sizes.axes;
+  s.sizes = sizes, s.axes = sizes.axes;
   s.m = m, s.points = (m + 2) * (m + 2);
   s.down = divided(s.axes[1].output, m), s.across = divided(s.axes[2].output, m);
   s.tiles = sizes.batch * s.down * s.across;
@@ -440,6 +443,7 @@ void run_panels(Run& ctx, const WinogradState& s, const WinogradCall& c) {
 void winograd_run(Run& ctx, const FusedAttributes& a, const WinogradState& s) {
   OutputView y = ctx.output(0);
   if (y.size() == 0) return;
+  if (s.weights->odd) return fused_inside(ctx, a, s.sizes, s.weights->odd.get());
   WinogradCall call{ctx.input(0).channels_last<const float>(), nullptr, nullptr, y.channels_last<float>(), &a};
   if (ctx.has_input(2)) call.bias = ctx.input(2).data<const float>();
   if (ctx.has_input(3)) call.sum = ctx.input(3).channels_last<const float>();

@@ -65,6 +65,18 @@ void emit_convolution(Emit& ctx, bool grouped) {
   k.run(body, {cl_count(y)});
 }
 
+// Padding contributes nothing, but an infinite weight times the zeros of padding would be NaN.
+bool multiplies_padding_safely(Emit& ctx, const WindowAxes& axes) {
+  bool padded = false;
+  for (const WindowAxis& a : axes)
+    padded |= a.begin > 0 || (a.output - 1) * a.stride + a.offset(a.kernel - 1) >= a.input;
+  if (!padded) return true;
+  TensorView w = ctx.constant(1);
+  if (!w) return false;
+  std::vector<double> values = w.to<double>();
+  return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+}
+
 // A convolution of many channels is a matrix product: output channels x taps of all input channels x positions. The
 // tiles of the data are gathered while they are loaded.
 void emit_tiled_convolution(Emit& ctx, bool grouped) {
@@ -75,6 +87,7 @@ void emit_tiled_convolution(Emit& ctx, bool grouped) {
   if (outputs < tile) unsupported("expected at least ", tile, " output channels per group, got ", outputs);
   WindowAxes axes = window_axes(std::span(x).subspan(2), std::span(y).subspan(2), std::span(w).subspan(leading),
                                 ctx.attributes<ClWindows>());
+  if (!multiplies_padding_safely(ctx, axes)) unsupported("padding requires finite constant weights");
   ClKernel k(ctx, "convolution");
   k.input(0, "data").input(1, "weights").output(0, "result");
   window_arguments(k, axes);
