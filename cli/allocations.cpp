@@ -2,6 +2,7 @@
 // glibc. Sanitizers have their own; where one is active, nothing is counted.
 #include "allocations.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 
@@ -18,6 +19,18 @@
 namespace {
 // In the program itself, so that reading it never allocates.
 __attribute__((tls_model("initial-exec"))) thread_local constinit uint64_t allocations = 0;
+
+// Blocks of all threads, once somebody has asked for them: counting those takes time.
+constinit std::atomic<bool> counting{false};
+constinit std::atomic<int64_t> blocks{0};
+void count(int64_t more) {
+  if (counting.load(std::memory_order_relaxed)) blocks.fetch_add(more, std::memory_order_relaxed);
+}
+void* counted(void* p) {
+  ++allocations;
+  if (p) count(1);
+  return p;
+}
 }  // namespace
 
 extern "C" {
@@ -25,34 +38,33 @@ void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);
 void* __libc_memalign(size_t, size_t);
+void __libc_free(void*);
 
-__attribute__((visibility("default"))) void* malloc(size_t bytes) {
-  ++allocations;
-  return __libc_malloc(bytes);
-}
-__attribute__((visibility("default"))) void* calloc(size_t count, size_t bytes) {
-  ++allocations;
-  return __libc_calloc(count, bytes);
-}
+__attribute__((visibility("default"))) void* malloc(size_t bytes) { return counted(__libc_malloc(bytes)); }
+__attribute__((visibility("default"))) void* calloc(size_t n, size_t bytes) { return counted(__libc_calloc(n, bytes)); }
 __attribute__((visibility("default"))) void* realloc(void* old, size_t bytes) {
   ++allocations;
-  return __libc_realloc(old, bytes);
+  void* p = __libc_realloc(old, bytes);
+  if (!old && p) count(1);
+  if (old && !p && bytes == 0) count(-1);
+  return p;
 }
 __attribute__((visibility("default"))) void* aligned_alloc(size_t alignment, size_t bytes) {
-  ++allocations;
-  return __libc_memalign(alignment, bytes);
+  return counted(__libc_memalign(alignment, bytes));
 }
 __attribute__((visibility("default"))) void* memalign(size_t alignment, size_t bytes) {
-  ++allocations;
-  return __libc_memalign(alignment, bytes);
+  return counted(__libc_memalign(alignment, bytes));
 }
 __attribute__((visibility("default"))) int posix_memalign(void** out, size_t alignment, size_t bytes) {
   if (alignment % sizeof(void*) || (alignment & (alignment - 1)) || !alignment) return EINVAL;
-  ++allocations;
-  void* p = __libc_memalign(alignment, bytes);
+  void* p = counted(__libc_memalign(alignment, bytes));
   if (!p) return ENOMEM;
   *out = p;
   return 0;
+}
+__attribute__((visibility("default"))) void free(void* p) {
+  if (p) count(-1);
+  __libc_free(p);
 }
 }
 
@@ -60,12 +72,19 @@ namespace graft::cli {
 AllocationCounter allocation_counter() {
   return [] { return allocations; };
 }
+LiveCounter live_counter() {
+  return [] {
+    counting.store(true, std::memory_order_relaxed);
+    return blocks.load(std::memory_order_relaxed);
+  };
+}
 }  // namespace graft::cli
 
 #else
 
 namespace graft::cli {
 AllocationCounter allocation_counter() { return nullptr; }
+LiveCounter live_counter() { return nullptr; }
 }  // namespace graft::cli
 
 #endif

@@ -145,6 +145,7 @@ class OutputList {
 void check_kernels(const Model& model, const std::vector<Tensor>& values) {
   CheckOptions options;
   options.allocations = allocation_counter();
+  options.live = live_counter();
   std::vector<CheckFinding> findings = check_model(model, values, options);
   for (const CheckFinding& f : findings)
     std::printf("FAIL %s     capture: graft capture MODEL --node %s\n", printable(f.to_text()).c_str(),

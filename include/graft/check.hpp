@@ -24,12 +24,18 @@ struct GRAFT_API CheckOptions {
   uint64_t seed = 1;                       // of the generated cases
   int first = 0;                           // number of the first case
   int cases = 300;                         // how many per operation, the samples included
-  double seconds = 20;                     // limit per operation; the case that runs then is finished
+  double seconds = 20;                     // of the processor per operation; the case that runs then is finished
   bool smallest = true;                    // look for a smaller case that fails in the same way
   // The number of allocations of the calling thread so far; without it, kernels may allocate.
   uint64_t (*allocations)() = nullptr;
   // Called before each case with its number, for a process that watches this one.
   std::function<void(int)> before_case{};
+  // The number of blocks of memory that the process has; without it, leaks are not found.
+  int64_t (*live)() = nullptr;
+  // Also call kernels of extensions with tensors that have no elements, which a request does not.
+  bool empty = true;
+  // Called before each check of a kernel, for a process that watches this one.
+  std::function<void(const std::string& kernel, bool empty)> before_kernel{};
 };
 
 struct GRAFT_API CheckFinding {
@@ -47,6 +53,7 @@ struct GRAFT_API CheckedKernel {
   std::string name;  // "CPU:elementwise_f32"
   int cases = 0;     // that it ran; it declined the others
   bool source = false;  // compiled for the device from source text
+  std::string declined;  // why, if it ran no case
 };
 
 struct GRAFT_API CheckedOperation {
@@ -59,15 +66,21 @@ struct GRAFT_API CheckedOperation {
 };
 
 // The operations that an extension defines or has kernels for, as "Name@opset"; without one, the built-in operations.
-// Operations with bodies or side effects are not checked on their own.
+// Operations with bodies or side effects are not among them.
 GRAFT_API std::vector<std::string> operations_to_check(const Core& core, std::optional<ExtensionId> extension = {});
+// Those that an extension defines and for which no cases can be generated, and why: they have bodies or side effects.
+// Cases of .test files check them.
+struct GRAFT_API UngeneratedOperation {
+  std::string operation, reason;
+};
+GRAFT_API std::vector<UngeneratedOperation> operations_without_cases(const Core& core, ExtensionId extension);
 // Runs the kernels of an operation on its examples, on nodes of `tests`, and on generated cases.
 GRAFT_API CheckedOperation check_operation(const Core& core, const std::string& operation,
                                            const CheckOptions& options = {});
 // A generated case in the format of .test files, without running it. Empty if the number has no case.
 GRAFT_API std::string generated_case(const Core& core, const std::string& operation, int number,
                                      const CheckOptions& options = {});
-// Slips in the definitions of an extension, which loading it only warns about, and examples that fail.
+// Slips in the definitions of an extension, which loading it only warns about.
 GRAFT_API std::vector<CheckFinding> check_definitions(const Core& core, ExtensionId extension);
 
 // One node of a model with the values that it gets for these inputs, one per input port, and its results, as a case of
@@ -81,9 +94,19 @@ GRAFT_API std::vector<CheckFinding> check_model(const Model& model, const std::v
 struct GRAFT_API TestOutcome {
   std::string file, name;
   int line = 0;
-  std::string failure;  // empty: passed
+  std::string failure;                  // empty: passed
+  std::vector<std::string> operations;  // that it computes, as "Name@opset"; none if an error is expected
+  std::string example_of;               // the operation, if it is an example
+  std::string body;                     // the case itself
+};
+// For a process that watches this one. `before` skips a case by giving false.
+struct GRAFT_API TestWatch {
+  std::function<bool(const TestOutcome&)> before{};
+  std::function<void(const TestOutcome&)> after{};
 };
 // Runs the cases of a .test file in all modes (docs/guide/testing.md). Fails if the file cannot be read.
-GRAFT_API std::vector<TestOutcome> run_test_file(const Core& core, const std::string& path);
+GRAFT_API std::vector<TestOutcome> run_test_file(const Core& core, const std::string& path, const TestWatch& watch = {});
+// The same for the examples of the operations that an extension defines.
+GRAFT_API std::vector<TestOutcome> run_examples(const Core& core, ExtensionId extension, const TestWatch& watch = {});
 
 }  // namespace graft

@@ -92,13 +92,13 @@ std::vector<CheckFinding> check_model(const Model& model, const std::vector<Tens
     std::vector<CheckFinding> out;
     for (const testing::NodeSample& n : testing::samples_in(*graph, inputs, registry, chosen)) {
       const OpDef& op = definition(registry, (*graph)[n.id]);
-      testing::KernelCheck how{registry, op, options.allocations};
+      testing::KernelCheck how{registry, op, options.allocations, options.live};
       testing::Reference reference = testing::reference_of(how, n.sample);
       std::string name = (*graph)[n.id].name;
       if (reference.problem) out.push_back({name, "", reference.problem->kind, reference.problem->detail, "", -1});
       for (const KernelDef& k : custom(op)) {
         testing::Fault f;
-        if (testing::check_kernel(how, n.sample, reference, k, true, f) == testing::KernelVerdict::failed)
+        if (testing::check_kernel(how, n.sample, reference, k, {.concurrent = true, .leaks = true}, f) == testing::KernelVerdict::failed)
           out.push_back({name, text(k.record->device, ":", k.record->name), f.kind, f.detail, "", -1});
       }
     }

@@ -8,6 +8,7 @@
 #include "check/case.hpp"
 #include "check/check_kernel.hpp"
 #include "check/check_source.hpp"
+#include "check/explore.hpp"
 #include "check/generate.hpp"
 #include "devices/cpu/cpu.hpp"
 #include "schema/lint.hpp"
@@ -18,6 +19,7 @@ namespace graft::testing {
 namespace {
 
 constexpr size_t most_samples = 60;
+constexpr const char* reference_name = "REFERENCE:reference";
 constexpr int most_attempts = 200;  // to find a smaller case
 
 std::string full_name(const OpDef& op) {
@@ -77,14 +79,14 @@ std::vector<Sample> valid_samples(const Registry& registry, const OpDef& op, con
   return samples;
 }
 
-// By the clock, or by the processor where a busy machine gives this process less: a limit means as many cases there.
+// Of the processor: a limit means as many cases on a busy machine. By the clock it is at most a few times longer.
 class Elapsed {
  public:
   double seconds() const {
     double used = static_cast<double>(std::clock() - used_) / CLOCKS_PER_SEC;
     std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
-    constexpr double longest = 10;  // of the limit, for kernels that wait
-    return std::max(std::min(passed.count(), used), passed.count() / longest);
+    constexpr double longest = 3;
+    return std::max(used, passed.count() / longest);
   }
 
  private:
@@ -98,30 +100,36 @@ class OperationCheck {
       : options_(o),
         registry_(registry),
         op_(op),
-        how_{registry, op, o.allocations},
-        generator_(registry, op, valid_samples(registry, op, o), o.seed) {
+        how_{registry, op, o.allocations, o.live},
+        generator_(registry, op, samples(o), o.seed) {
     out_.operation = full_name(op);
     const Source* only = o.extension ? &records_of(core, *o.extension)->source : nullptr;
     for (const std::string& device : cpu_kernel_devices())
       for (const KernelDef& k : registry.kernels(op, device))
         if (!only || op.source == only || k.source == only) {
-          kernels_.push_back([this, k](const Sample& s, const Reference& r, bool concurrent, Fault& problem) {
-            return check_kernel(how_, s, r, k, concurrent, problem);
+          kernels_.push_back([this, k](const Sample& s, const Reference& r, Thorough thorough, Fault& problem) {
+            return check_kernel(how_, s, r, k, thorough, problem);
           });
+          called_empty_.push_back(o.empty && !k.source->built_in());
           out_.kernels.push_back({text(device, ":", k.record->name), 0});
         }
     for (const std::shared_ptr<const Device>& d : core.state()->devices) add_source_kernels(d, only);
+    declined_.resize(kernels_.size());
+    threaded_.resize(kernels_.size());
   }
 
   CheckedOperation run() {
-    Elapsed elapsed;
-    for (int i = options_.first; i < options_.first + options_.cases; ++i) {
-      if (elapsed.seconds() - compiling_ > options_.seconds) break;
+    int last = options_.first + options_.cases;
+    for (int i = options_.first; i < last; ++i) {
+      // One case at any rate: without any, the operation counts as not checked.
+      if (out_.cases && elapsed_.seconds() > options_.seconds) break;
       if (options_.before_case) options_.before_case(i);
       if (std::optional<Sample> s = generator_.make(i)) run(*s, i);
       else ++out_.refused, refusal_ = generator_.refusal;
     }
     if (!out_.cases) out_.refusal = refusal_;
+    for (size_t k = 0; k < kernels_.size(); ++k)
+      if (!out_.kernels[k].cases) out_.kernels[k].declined = declined_[k];
     return std::move(out_);
   }
 
@@ -131,9 +139,20 @@ class OperationCheck {
   }
 
  private:
-  using Check = std::function<KernelVerdict(const Sample&, const Reference&, bool concurrent, Fault& problem)>;
+  using Check = std::function<KernelVerdict(const Sample&, const Reference&, Thorough, Fault& problem)>;
 
-  // A program is compiled for each case, which takes long; the limit is for the other kernels.
+  // Valid ones of the user; else those that trying gives, if most of what the schema suggests is refused.
+  std::vector<Sample> samples(const CheckOptions& o) const {
+    std::vector<Sample> valid = valid_samples(registry_, op_, o);
+    Elapsed elapsed;
+    auto go_on = [&] {
+      if (o.before_kernel) o.before_kernel(reference_name, false);
+      return elapsed.seconds() < o.seconds / 4;
+    };
+    return valid.empty() && go_on() ? explored_samples(registry_, op_, how_, o.seed, go_on) : valid;
+  }
+
+  // A program is compiled for each case, which takes long: at most half of the time is for them.
   void add_source_kernels(const std::shared_ptr<const Device>& device, const Source* only) {
     constexpr int most = 20;
     std::vector<SourceKernelDef> all = registry_.source_kernels(op_, device->name());
@@ -142,46 +161,74 @@ class OperationCheck {
       if (only && op_.source != only && k.source != only) continue;
       size_t at = kernels_.size();
       kernels_.push_back([this, at, device, name = std::string(view(k.record->name))](
-                             const Sample& s, const Reference& r, bool, Fault& problem) {
-        if (out_.kernels[at].cases >= most) return KernelVerdict::declined;
+                             const Sample& s, const Reference& r, Thorough, Fault& problem) {
+        if (out_.kernels[at].cases >= most || compiling_ > options_.seconds / 2) return KernelVerdict::declined;
         Elapsed elapsed;
         KernelVerdict v = check_source_kernel(how_, s, r, *device, name, problem);
         compiling_ += elapsed.seconds();
         return v;
       });
+      called_empty_.push_back(false);
       out_.kernels.push_back({text(device->name(), ":", k.record->name), 0, true});
     }
   }
 
   void run(const Sample& s, int number) {
+    if (options_.before_kernel) options_.before_kernel(reference_name, false);
     Reference reference = reference_of(how_, s);
     if (reference.problem) report(s, number, kernels_.size(), *reference.problem);
     if (!reference.refusal.empty()) {
       ++out_.refused, refusal_ = reference.refusal;
       return;
     }
-    // Without an element in any output nothing is computed; the shapes are checked.
     bool computed = false;
     for (const Tensor& t : reference.outputs) computed |= t && t.size() > 0;
-    if (!computed) return;
+    if (!computed) return run_empty(s, reference, number);
     ++out_.cases;
     for (size_t k = 0; k < kernels_.size(); ++k) {
-      Fault p;
-      bool concurrent = out_.kernels[k].cases % 16 == 1 || elements_of(s) > 4000;
-      KernelVerdict v = kernels_[k](s, reference, concurrent, p);
-      if (v != KernelVerdict::declined) ++out_.kernels[k].cases;
-      if (v == KernelVerdict::failed) report(s, number, k, p);
+      int n = out_.kernels[k].cases;
+      bool large = elements_of(s) > 4000 && threaded_[k] < 3;
+      Thorough thorough{.concurrent = n % 64 == 1 || large, .leaks = n % 64 == 2};
+      KernelVerdict v = check(s, reference, number, k, thorough);
+      if (v == KernelVerdict::declined) continue;
+      ++out_.kernels[k].cases;
+      threaded_[k] += thorough.concurrent;
     }
   }
 
+  // Nothing is computed, and requests do not call the kernel; the shapes have been checked.
+  void run_empty(const Sample& s, const Reference& reference, int number) {
+    constexpr int64_t longest = 1 << 14;  // dimensions beside the one of 0
+    constexpr int most = 6;
+    for (const Tensor& t : s.inputs)
+      for (int64_t d : t ? t.dims() : std::vector<int64_t>())
+        if (d > longest) return;
+    if (++empty_cases_ > most) return;
+    for (size_t k = 0; k < kernels_.size(); ++k)
+      if (called_empty_[k]) check(s, reference, number, k, {}, true);
+  }
+
+  KernelVerdict check(const Sample& s, const Reference& reference, int number, size_t k, Thorough thorough,
+                      bool empty = false) {
+    Fault p;
+    if (options_.before_kernel) options_.before_kernel(out_.kernels[k].name, empty);
+    KernelVerdict v = kernels_[k](s, reference, thorough, p);
+    if (v == KernelVerdict::declined && !empty) declined_[k] = p.detail;
+    if (v == KernelVerdict::failed) report(s, number, k, p);
+    return v;
+  }
+
   // The same kind of problem of the same kernel; `kernel` is past the end for the shape function.
-  std::optional<Fault> repeats(const Sample& s, size_t kernel, const std::string& kind) {
+  std::optional<Fault> repeats(const Sample& s, size_t kernel, const Fault& fault) {
+    const std::string& kind = fault.kind;
     Reference reference = reference_of(how_, s);
     if (kernel == kernels_.size())
       return reference.problem && reference.problem->kind == kind ? reference.problem : std::nullopt;
     if (!reference.refusal.empty()) return std::nullopt;
     Fault p;
-    bool failed = kernels_[kernel](s, reference, kind == "race", p) == KernelVerdict::failed;
+    if (options_.before_kernel) options_.before_kernel(out_.kernels[kernel].name, false);
+    Thorough thorough{.concurrent = fault.detail.find("eight calls") != std::string::npos, .leaks = kind == "leak"};
+    bool failed = kernels_[kernel](s, reference, thorough, p) == KernelVerdict::failed;
     return failed && p.kind == kind ? std::optional(p) : std::nullopt;
   }
 
@@ -189,12 +236,15 @@ class OperationCheck {
     std::string name = kernel < kernels_.size() ? out_.kernels[kernel].name : "";
     if (!reported_.insert({name, p.kind}).second) return;
     int attempts = options_.smallest ? most_attempts : 0;
-    for (bool smaller = true; smaller && attempts > 0;) {
+    // Some of them at any rate: what is found at the end should be small, too.
+    auto over = [&] { return attempts <= 0 || (attempts < most_attempts - 30 && elapsed_.seconds() > options_.seconds); };
+    for (bool smaller = true; smaller && !over();) {
       smaller = false;
       for (Sample& candidate : generator_.simpler(s)) {
-        if (--attempts <= 0) break;
+        --attempts;
+        if (over()) break;
         if (!generator_.valid(candidate)) continue;
-        std::optional<Fault> again = repeats(candidate, kernel, p.kind);
+        std::optional<Fault> again = repeats(candidate, kernel, p);
         if (!again) continue;
         s = std::move(candidate), p = *again, smaller = true;
         break;
@@ -209,6 +259,11 @@ class OperationCheck {
   KernelCheck how_;
   Generator generator_;
   std::vector<Check> kernels_;
+  Elapsed elapsed_;
+  std::vector<bool> called_empty_;     // per kernel: also with tensors without elements
+  std::vector<std::string> declined_;  // the last reason
+  std::vector<int> threaded_;          // how often with eight calls at once
+  int empty_cases_ = 0;
   double compiling_ = 0;  // seconds that kernels as source text took
   std::set<std::pair<std::string, std::string>> reported_;
   std::string refusal_;
@@ -265,6 +320,18 @@ std::string generated_case(const Core& core, const std::string& operation, int n
   });
 }
 
+std::vector<UngeneratedOperation> operations_without_cases(const Core& core, ExtensionId extension) {
+  return at_border([&] {
+    std::vector<UngeneratedOperation> out;
+    std::shared_ptr<const Registry> registry = core.state()->registry();
+    std::shared_ptr<const Records> records = testing::records_of(core, extension);
+    for (const OpDef* op : registry->ops())
+      if (op->source == &records->source && !testing::can_be_sampled(*op))
+        out.push_back({testing::full_name(*op), op->bodies().empty() ? "it has side effects" : "it has bodies"});
+    return out;
+  });
+}
+
 std::vector<CheckFinding> check_definitions(const Core& core, ExtensionId extension) {
   return at_border([&] {
     std::vector<CheckFinding> out;
@@ -272,22 +339,52 @@ std::vector<CheckFinding> check_definitions(const Core& core, ExtensionId extens
     std::shared_ptr<const Records> records = testing::records_of(core, extension);
     for (const std::string& slip : lint(*records, *registry, core.get_available_devices(), built_in_passes()))
       out.push_back({"", "", "definition", slip, "", -1});
-    for (const OpDef* op : registry->ops()) {
-      if (op->source != &records->source) continue;
-      for (const testing::Case& c : testing::example_cases(*op))
-        if (std::string why = testing::run_case(c, *registry); !why.empty())
-          out.push_back({testing::full_name(*op), "", "example fails", why, c.body, -1});
-    }
     return out;
   });
 }
 
-std::vector<TestOutcome> run_test_file(const Core& core, const std::string& path) {
+namespace testing {
+namespace {
+// The operations that a case computes, bodies included.
+void add_operations(const Graph& g, const Registry& registry, std::vector<std::string>& out) {
+  for (NodeId id : g.topological_order()) {
+    if (const OpDef* op = registry.find(g[id].type, g[id].opset)) out.push_back(full_name(*op));
+    for (const Body& b : g[id].bodies) add_operations(*b.graph, registry, out);
+  }
+}
+
+void run_cases(const std::vector<Case>& cases, const Registry& registry, const TestWatch& watch,
+               std::vector<TestOutcome>& out, const std::string& example_of = "") {
+  for (const Case& c : cases) {
+    TestOutcome t{c.file, c.name, c.line, "", {}, example_of, c.body};
+    if (watch.before && !watch.before(t)) continue;
+    t.failure = run_case(c, registry);
+    if (t.failure.empty()) {
+      Test test = read_test(c, registry);
+      if (test.error.empty()) add_operations(test.graph, registry, t.operations);
+    }
+    if (watch.after) watch.after(t);
+    out.push_back(std::move(t));
+  }
+}
+}  // namespace
+}  // namespace testing
+
+std::vector<TestOutcome> run_test_file(const Core& core, const std::string& path, const TestWatch& watch) {
+  return at_border([&] {
+    std::vector<TestOutcome> out;
+    testing::run_cases(testing::read_cases(path), *core.state()->registry(), watch, out);
+    return out;
+  });
+}
+
+std::vector<TestOutcome> run_examples(const Core& core, ExtensionId extension, const TestWatch& watch) {
   return at_border([&] {
     std::vector<TestOutcome> out;
     std::shared_ptr<const Registry> registry = core.state()->registry();
-    for (const testing::Case& c : testing::read_cases(path))
-      out.push_back({c.file, c.name, c.line, testing::run_case(c, *registry)});
+    std::shared_ptr<const Records> records = testing::records_of(core, extension);
+    for (const OpDef* op : registry->ops())
+      if (op->source == &records->source) testing::run_cases(testing::example_cases(*op), *registry, watch, out, testing::full_name(*op));
     return out;
   });
 }

@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "base/text.hpp"
+#include "check/interleave.hpp"
+#include "check/leaks.hpp"
 #include "infer/decompose.hpp"
 
 namespace graft::testing {
@@ -71,12 +73,25 @@ std::optional<Fault> check_unknown(const KernelCheck& how, const Sample& s, cons
   return std::nullopt;
 }
 
-// Eight calls at once, a few times, each in its own memory. On a busy machine a round may take long and overlap little,
-// so that a few are made at any rate.
+// What the kernel gives for other values; none: there are none, or it refuses them.
+std::vector<Tensor> varied_outputs(const std::shared_ptr<const PreparedSample>& prepared) {
+  KernelCall call(prepared);
+  if (!call.vary_inputs()) return {};
+  try {
+    call.run({});
+    return call.outputs;
+  } catch (...) {
+    return {};
+  }
+}
+
+// Eight calls at once, a few times, each in its own memory, every other one with other values. On a busy machine a
+// round may take long and overlap little, so that a few are made at any rate.
 std::optional<Fault> run_concurrently(const std::shared_ptr<const PreparedSample>& prepared,
-                                      const std::vector<Tensor>& expected) {
-  constexpr int calls = 8, least = 20, rounds = 100;
-  constexpr auto time = std::chrono::milliseconds(40);
+                                      const std::vector<Tensor>& outputs) {
+  constexpr int calls = 8, least = 8, rounds = 60;
+  constexpr auto time = std::chrono::milliseconds(20);
+  std::vector<Tensor> varied = varied_outputs(prepared);
   std::mutex mutex;
   std::optional<Fault> found;
   std::atomic<bool> over = false;
@@ -89,8 +104,10 @@ std::optional<Fault> run_concurrently(const std::shared_ptr<const PreparedSample
   std::barrier start(calls, decide);
   std::vector<std::thread> threads;
   for (int i = 0; i < calls; ++i)
-    threads.emplace_back([&] {
+    threads.emplace_back([&, other = i % 2 && !varied.empty()] {
       KernelCall call(prepared);
+      if (other) call.vary_inputs();
+      const std::vector<Tensor>& expected = other ? varied : outputs;
       for (int round = 0; round < rounds && !over; ++round) {
         bool waited = false;
         std::optional<Fault> mine;
@@ -141,9 +158,27 @@ class KernelRuns {
  public:
   KernelRuns(const KernelCheck& how, const Sample& sample, const Reference& reference,
              std::shared_ptr<const PreparedSample> prepared)
-      : how_(how), sample_(sample), reference_(reference), prepared_(std::move(prepared)), call_(prepared_) {}
+      : how_(how), sample_(sample), reference_(reference), prepared_(std::move(prepared)), call_(prepared_) {
+    const PreparedKernel& k = prepared_->kernel;
+    if (k.source->origin == Source::library && k.source->path.ends_with(".so"))
+      static_data_ = static_data_of(reinterpret_cast<const void*>(k.kernel->run));
+  }
 
-  std::optional<Fault> check(bool concurrent) {
+  // Without elements there is nothing to compute, and the kernel may refuse; it may neither hang nor touch anything.
+  std::optional<Fault> check_empty() {
+    for (Placement p : {Placement::at_the_end, Placement::at_the_start}) {
+      try {
+        call_.run({.placement = p});
+      } catch (const Error&) {
+        continue;
+      }
+      for (const Fault& f : call_.problems)
+        if (f.kind.starts_with("write ") || f.kind.starts_with("read ")) return f;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Fault> check(Thorough thorough) {
     bool pure = how_.op.has(GRAFT_OP_PURE);
     bool is_reference = view(prepared_->kernel.kernel->device) == reference_device;
     if (auto p = run({})) return p;
@@ -151,17 +186,22 @@ class KernelRuns {
     std::vector<std::vector<bool>> untouched = call_.untouched;
     if (auto p = run({.pattern = Poison::second})) return p;
     if (auto p = unwritten(call_, untouched)) return p;
-    if (!pure) return std::nullopt;
+    if (!pure) return at_edges(false);
     if (auto p = repeated()) return p;
-    if (auto p = again({.split = Split::pieces}, "race", "depends on how the work is divided")) return p;
-    if (auto p = again({.split = Split::threads}, "race", "differs with several threads")) return p;
+    if (auto p = at_edges(true)) return p;
+    if (call_.looped)
+      if (auto p = divided()) return p;
     if (can_run_in_place(how_.op, sample_, first_))
       if (auto p = again({.in_place = true}, "in-place", "differs when it is computed in the memory of input 0"))
         return p;
     if (!is_reference)
       if (auto p = allocations()) return p;
-    if (concurrent)
+    if (auto p = interrupted()) return p;
+    if (thorough.concurrent)
       if (auto p = run_concurrently(prepared_, first_)) return p;
+    if (thorough.leaks && how_.live)
+      if (int64_t n = blocks_left(how_.live, [&] { call_.run({}); }))
+        return Fault{"leak", text("each call leaves ", n, n == 1 ? " block" : " blocks", " of memory allocated")};
     for (size_t i = 0; i < first_.size() && i < reference_.outputs.size() && !is_reference; ++i)
       if (first_[i] && reference_.outputs[i])
         if (auto p = difference_from_reference(how_.op, reference_.outputs[i], first_[i], i)) return p;
@@ -176,6 +216,46 @@ class KernelRuns {
   std::optional<Fault> again(const CallSettings& settings, const char* kind, const char* what) {
     if (auto p = run(settings)) return p;
     return compare_runs(first_, call_.outputs, kind, what);
+  }
+  // At the edge of pages that nobody may touch, and aligned to the element type only.
+  std::optional<Fault> at_edges(bool compare) {
+    for (Placement at : {Placement::at_the_end, Placement::at_the_start}) {
+      if (auto p = run({.placement = at})) return p;
+      if (!compare) continue;
+      if (auto p = compare_runs(first_, call_.outputs, "not repeatable", "differs in other memory")) return p;
+    }
+    return std::nullopt;
+  }
+  std::optional<Fault> divided() {
+    if (auto p = again({.split = Split::pieces}, "race", "depends on how the work is divided")) return p;
+    CallSettings at_once{.split = Split::at_once, .placement = Placement::at_the_start};
+    at_once.allocations = how_.allocations, at_once.static_data = &static_data_;
+    // The loops compare what they do; pieces run several times, so that the outputs may be others.
+    if (auto p = run(at_once)) return p;
+    return again({.split = Split::threads}, "race", "differs with several threads");
+  }
+  // By another call, wherever this one writes static data.
+  std::optional<Fault> interrupted() {
+    KernelCall other(prepared_);
+    if (static_data_.empty() || !can_interleave() || !other.vary_inputs()) return std::nullopt;
+    Meeting meeting{WriteWatch::Moment::never, 0};
+    Interleaving how;
+    auto second = [&] {
+      try {
+        other.run({});
+      } catch (...) {  // it may refuse these values
+      }
+    };
+    auto around = [&](const std::function<void()>& call) { how = run_interleaved(static_data_, call, second, meeting); };
+    if (auto p = run({.around = around})) return p;
+    int blocked = 0;
+    for (Meeting m : meetings(how.writes)) {
+      meeting = m;
+      if (auto p = again({.around = around}, "race", "differs when another call runs meanwhile; both write static data"))
+        return p;
+      if ((blocked += how.blocked) > 2) break;
+    }
+    return std::nullopt;
   }
   // The last run was the second, with the other pattern around and in the memory.
   std::optional<Fault> repeated() {
@@ -210,7 +290,22 @@ class KernelRuns {
   std::shared_ptr<const PreparedSample> prepared_;
   KernelCall call_;
   std::vector<Tensor> first_;
+  std::vector<Pages> static_data_;  // of the kernel's library
 };
+
+// What stays allocated when a kernel is prepared and released again, or the shape function runs.
+std::optional<Fault> leaks_before_run(const KernelCheck& how, const Sample& s, const Reference& reference,
+                                      const KernelDef& kernel) {
+  auto leak = [](const char* what, int64_t n) {
+    return Fault{"leak", text("each call of ", what, " leaves ", n, n == 1 ? " block" : " blocks",
+                              " of memory allocated")};
+  };
+  if (int64_t n = blocks_left(how.live, [&] { infer_sample(how.registry, how.op, s); }))
+    return leak("the shape function", n);
+  if (int64_t n = blocks_left(how.live, [&] { prepare_sample(how.op, s, reference.inferred, kernel); }))
+    return leak("`accept`, `pack` and `prepare`", n);
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -231,8 +326,11 @@ Reference reference_of(const KernelCheck& how, const Sample& sample) {
     if (!out.inferred.empty() && out.inferred[0] && count)
       out.problem =
           Fault{"wrong shape", text("the shape function declares ", *out.inferred[0], ", the kernel: ", out.refusal)};
-    if (out.refusal.find(" was never allocated") != std::string::npos)
-      out.problem = Fault{"output not allocated", out.refusal};
+    auto says = [&](const char* words) { return out.refusal.find(words) != std::string::npos; };
+    if (says(" was never allocated")) out.problem = Fault{"output not allocated", out.refusal};
+    if (says("the kernel allocates output ") && says(" a second time"))
+      out.problem = Fault{"allocated twice", out.refusal};
+    if (says(", as the shape function declares it, got ")) out.problem = Fault{"wrong shape", out.refusal};
     if (e.kind() == ErrorKind::internal) out.problem = Fault{"internal error", out.refusal};
     return out;
   }
@@ -247,18 +345,23 @@ Reference reference_of(const KernelCheck& how, const Sample& sample) {
 }
 
 KernelVerdict check_kernel(const KernelCheck& how, const Sample& sample, const Reference& reference,
-                           const KernelDef& kernel, bool concurrent, Fault& problem) {
+                           const KernelDef& kernel, Thorough thorough, Fault& problem) {
+  TrapHandlers handlers;
   std::shared_ptr<const PreparedSample> prepared;
   try {
     prepared = prepare_sample(how.op, sample, reference.inferred, kernel);
   } catch (const Error& e) {
-    if (e.kind() == ErrorKind::unsupported) return KernelVerdict::declined;
     problem = {"fails", text("the reference computes a result; `prepare` fails: ", e.message())};
-    return KernelVerdict::failed;
+    if (e.kind() != ErrorKind::unsupported) return KernelVerdict::failed;
+    problem = {"declined", e.message()};
+    return KernelVerdict::declined;
   }
-  if (prepared->empty) return KernelVerdict::passed;
+  // What Python keeps is its own affair.
+  if (kernel.source->path.ends_with(".py")) thorough.leaks = false;
   try {
-    std::optional<Fault> found = KernelRuns(how, sample, reference, prepared).check(concurrent);
+    KernelRuns runs(how, sample, reference, prepared);
+    std::optional<Fault> found = prepared->empty ? runs.check_empty() : runs.check(thorough);
+    if (!found && thorough.leaks && how.live) found = leaks_before_run(how, sample, reference, kernel);
     if (!found) return KernelVerdict::passed;
     problem = *found;
   } catch (const Error& e) {

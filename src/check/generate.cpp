@@ -13,7 +13,7 @@
 namespace graft::testing {
 namespace {
 
-using Random = std::mt19937_64;
+using Random = Generator::Random;
 
 constexpr double most_work = 2e6;  // elements touched by one call
 constexpr int64_t most_elements = 70000;
@@ -22,9 +22,6 @@ constexpr int64_t most_elements = 70000;
 constexpr DType types[] = {DType::f32, DType::f16, DType::i64, DType::bf16,  DType::f64, DType::i32,
                            DType::u8,  DType::i8,  DType::i16, DType::u16,   DType::u32, DType::boolean,
                            DType::u64, DType::i4,  DType::u4,  DType::string};
-
-int64_t below(Random& r, int64_t n) { return static_cast<int64_t>(r() % static_cast<uint64_t>(n)); }
-bool chance(Random& r, int one_in) { return below(r, one_in) == 0; }
 
 int64_t random_dim(Random& r) {
   constexpr int64_t choices[] = {1, 2, 3, 5, 7, 1, 2, 3, 4, 8, 16, 33, 0};
@@ -58,6 +55,10 @@ double special(Random& r, DType type) {
   return chance(r, 2) ? std::min(top - 1, exact) : is_signed_integer(type) ? std::max(-top, -exact) : 0;
 }
 
+}  // namespace
+
+std::span<const DType> sampled_types() { return types; }
+
 Tensor random_tensor(Random& r, DType type, const std::vector<int64_t>& dims, bool specials) {
   auto count = static_cast<size_t>(count_checked(dims));
   if (type == DType::string) {
@@ -70,6 +71,8 @@ Tensor random_tensor(Random& r, DType type, const std::vector<int64_t>& dims, bo
   for (double& x : v) x = specials && chance(r, 4) ? special(r, type) : ordinary(r, type);
   return make_tensor<double>(dims, v).to(type);
 }
+
+namespace {
 
 // Elements of `from`, chosen at random, in a tensor of these dimensions: what an input may contain.
 Tensor resampled(Random& r, const Tensor& from, DType type, const std::vector<int64_t>& dims) {
@@ -190,6 +193,12 @@ Attribute Generator::random_attribute(Random& r, const graft_attr& a, size_t ran
     if (!a.allowed_count) return "text";
     return std::string(view(a.allowed[below(r, static_cast<int64_t>(a.allowed_count))]));
   };
+  // A table or weights: mostly f32, a list or a matrix.
+  auto table = [&] {
+    std::vector<int64_t> dims(static_cast<size_t>(chance(r, 8) ? 0 : chance(r, 2) ? 1 : 2));
+    for (int64_t& d : dims) d = below(r, 8) + 1;
+    return random_tensor(r, chance(r, 3) ? types[below(r, 8)] : DType::f32, dims, false);
+  };
   size_t items = chance(r, 2) ? std::max<size_t>(rank, 2) - 2 : static_cast<size_t>(below(r, 4));
   if (a.fallback.kind != GRAFT_NONE && a.fallback.count && chance(r, 2)) items = a.fallback.count;
   switch (a.kind) {
@@ -210,6 +219,8 @@ Attribute Generator::random_attribute(Random& r, const graft_attr& a, size_t ran
     }
     case GRAFT_TEXTS: return std::vector<std::string>(items, word());
     case GRAFT_SHAPE: return Shape::of(std::vector<int64_t>{random_dim(r), random_dim(r)});
+    case GRAFT_TENSOR: return table();
+    case GRAFT_DTYPES: return std::vector<DType>(items, types[below(r, 8)]);
     default: return Attribute();
   }
 }

@@ -18,21 +18,30 @@ class Generator {
   std::string refusal;
   size_t seed_count() const { return seeds_.size(); }
 
+  using Random = std::mt19937_64;
+  // What the schema alone suggests; the number selects type, rank and kind of values.
+  Sample synthesize(Random& r, int number) const;
+  // A value for an attribute beside inputs of this rank.
+  Attribute random_attribute(Random& r, const graft_attr& a, size_t rank) const;
+
   // Smaller and simpler variants of a sample, the most promising first. They may be invalid.
   std::vector<Sample> simpler(const Sample& sample) const;
   // Resolves attributes and runs the shape function; false if it refuses, or the sample is too much work.
   bool valid(Sample& sample);
 
  private:
-  using Random = std::mt19937_64;
-  Sample synthesize(Random& r, int number) const;
   Sample mutate(Random& r) const;
-  Attribute random_attribute(Random& r, const graft_attr& a, size_t rank) const;
 
   const Registry& registry_;
   const OpDef& op_;
   std::vector<Sample> seeds_;
   uint64_t seed_;
 };
+
+inline int64_t below(Generator::Random& r, int64_t n) { return static_cast<int64_t>(r() % static_cast<uint64_t>(n)); }
+inline bool chance(Generator::Random& r, int one_in) { return below(r, one_in) == 0; }
+// The element types, the most usual ones first.
+std::span<const DType> sampled_types();
+Tensor random_tensor(Generator::Random& r, DType type, const std::vector<int64_t>& dims, bool specials);
 
 }  // namespace graft::testing

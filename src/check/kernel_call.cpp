@@ -5,6 +5,7 @@
 
 #include "base/running.hpp"
 #include "base/text.hpp"
+#include "check/pieces.hpp"
 #include "infer/decompose.hpp"
 
 namespace graft::testing {
@@ -41,6 +42,12 @@ void set_layouts(const graft_kernel& kernel, PreparedSample& p) {
     if (p.outputs[i] && p.output_layouts[i] != Layout::plain &&
         (!p.outputs[i]->shape.is_static() || !fits(p.outputs[i]->type, p.outputs[i]->shape.rank())))
       throw_unsupported("the tensors cannot have its layouts");
+}
+
+// What a kernel can rely on for inputs and outputs.
+size_t element_alignment(DType type) {
+  if (type == DType::string) return alignof(graft_str);
+  return std::max<size_t>(1, static_cast<size_t>(bits_of(type)) / 8);
 }
 
 // An element of a string output that the kernel has not stored.
@@ -92,12 +99,18 @@ std::shared_ptr<const PreparedSample> prepare_sample(const OpDef& op, const Samp
 // Callbacks of a running kernel.
 class KernelCall::Runner final : public graft_runner {
  public:
-  Runner(KernelCall& call, Split split) : c_(call), split_(split) {}
+  Runner(KernelCall& call, const CallSettings& settings)
+      : c_(call), settings_(settings), allocated_(call.raw_outputs_.size()) {}
+
+  // Before each call of the kernel; allocates nothing.
+  void begin() { std::fill(allocated_.begin(), allocated_.end(), false); }
 
   void allocate(size_t output, std::span<const int64_t> dims) override {
     if (output >= c_.raw_outputs_.size()) throw_user("there is no output ", output);
     const std::optional<Info>& declared = c_.prepared_->outputs[output];
     if (!declared) return;
+    if (allocated_[output]) c_.add("allocated twice", text("the kernel allocates output ", output, " a second time"));
+    allocated_[output] = true;
     Shape actual = Shape::of(dims);
     bool fits = !declared->shape.ranked() || declared->shape.rank() == dims.size();
     for (size_t i = 0; fits && declared->shape.ranked() && i < dims.size(); ++i)
@@ -112,9 +125,20 @@ class KernelCall::Runner final : public graft_runner {
   }
   void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) override {
     if (count <= 0) return;
-    if (split_ == Split::threads) return ThreadPool::shared().parallel_for(count, grain, body, arg);
-    if (split_ == Split::whole) return body(arg, 0, count);
-    pieces(count, std::max<int64_t>({1, grain, (count + 7) / 8}), body, arg);
+    c_.looped = true;
+    if (settings_.split == Split::threads) return ThreadPool::shared().parallel_for(count, grain, body, arg);
+    if (settings_.split == Split::whole) return body(arg, 0, count);
+    Loop loop{count, grain, body, arg};
+    std::vector<LoopMemory> outputs;
+    for (size_t o = 0; o < c_.output_memory_.size(); ++o)
+      if (const auto& m = c_.output_memory_[o])
+        outputs.push_back({text("output ", o), static_cast<uint8_t*>(m->data()), m->bytes(),
+                           c_.output_tensors_[o] && is_packed(c_.output_tensors_[o].type())});
+    std::optional<std::string> found =
+        settings_.split == Split::pieces
+            ? run_pieces(loop, outputs)
+            : at_once(loop, std::move(outputs), static_cast<uint8_t*>(__builtin_frame_address(0)));
+    if (found) c_.add("race", *found);
   }
   void run_body(size_t, const graft_tensor* const*, const graft_tensor**) override {
     throw_unsupported("operations with bodies are not checked");
@@ -138,52 +162,50 @@ class KernelCall::Runner final : public graft_runner {
   void set_variable(std::string_view, const graft_tensor&) override {}
 
  private:
-  // Pieces that change the same byte of an output would race. A byte that a piece sets to the value it has goes
-  // unseen; the comparison with other divisions finds most of those.
-  void pieces(int64_t count, int64_t step, void (*body)(void*, int64_t, int64_t), void* arg) {
-    std::vector<std::vector<bool>> changed(c_.output_memory_.size());
-    for (int64_t end = count; end > 0; end -= std::min(step, end)) {
-      std::vector<std::vector<uint8_t>> before;
-      for (const auto& m : c_.output_memory_) {
-        const auto* p = m ? static_cast<const uint8_t*>(m->data()) : nullptr;
-        before.emplace_back(p, p ? p + m->bytes() : p);
-      }
-      body(arg, std::max<int64_t>(0, end - step), end);
-      for (size_t o = 0; o < before.size() && o < c_.output_memory_.size(); ++o) {
-        if (!c_.output_memory_[o] || c_.output_memory_[o]->bytes() != before[o].size()) continue;
-        const auto* now = static_cast<const uint8_t*>(c_.output_memory_[o]->data());
-        changed[o].resize(before[o].size());
-        bool packed = is_packed(c_.output_tensors_[o].type());
-        for (size_t i = 0; i < before[o].size(); ++i) {
-          if (now[i] == before[o][i]) continue;
-          if (changed[o][i])
-            return c_.add("race", text(packed ? "two pieces of a parallel_for write parts of byte "
-                                              : "two pieces of a parallel_for write byte ",
-                                       i, " of output ", o));
-          changed[o][i] = true;
-        }
-      }
+  std::optional<std::string> at_once(const Loop& loop, std::vector<LoopMemory> outputs, uint8_t* frame) {
+    constexpr int most = 4;
+    if (++loops_ > most) return loop.run(0, loop.count), std::nullopt;
+    SharedMemory memory{std::move(outputs), {}, {}, frame, c_.frame_, settings_.allocations};
+    if (settings_.static_data) memory.watched = *settings_.static_data;
+    if (c_.scratch_) {
+      memory.watched.push_back(c_.scratch_->pages());
+      memory.scratch.push_back({"the scratch memory", static_cast<uint8_t*>(c_.scratch_->data()), c_.scratch_->bytes()});
     }
+    return run_pieces_at_once(loop, memory);
   }
 
   KernelCall& c_;
-  Split split_;
+  const CallSettings& settings_;
+  int loops_ = 0;
+  std::vector<bool> allocated_;  // outputs
 };
 
-KernelCall::KernelCall(std::shared_ptr<const PreparedSample> prepared) : prepared_(std::move(prepared)) {
-  for (const Tensor& t : prepared_->inputs) {
-    auto& memory = input_memory_.emplace_back();
-    input_tensors_.emplace_back();
-    if (!t) continue;
-    memory.emplace(t.bytes());
-    input_tensors_.back() = Tensor::wrap(t.type(), t.dims(), memory->data());
-  }
+KernelCall::KernelCall(std::shared_ptr<const PreparedSample> prepared)
+    : prepared_(std::move(prepared)), inputs_(prepared_->inputs) {
+  input_tensors_.resize(inputs_.size());
+  for (const Tensor& t : inputs_) 
+    input_memory_.push_back(t ? std::make_unique<GuardedBuffer>(t.bytes(), 0, element_alignment(t.type())) : nullptr);
   output_memory_.resize(prepared_->outputs.size());
   output_tensors_.resize(prepared_->outputs.size());
   raw_outputs_.resize(prepared_->outputs.size());
-  if (prepared_->kernel.scratch_bytes) scratch_.emplace(prepared_->kernel.scratch_bytes, 1);
+  if (size_t bytes = prepared_->kernel.scratch_bytes)
+    scratch_ = std::make_unique<GuardedBuffer>(bytes, 1, tensor_alignment);
 }
 KernelCall::~KernelCall() = default;
+
+bool KernelCall::vary_inputs() {
+  bool varied = false;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    Tensor& t = inputs_[i];
+    if (!t || !t.size() || prepared_->sample->constant[i] || !is_real(t.type()) || bits_of(t.type()) < 16) continue;
+    std::vector<double> v = values_of<double>(t);
+    std::reverse(v.begin(), v.end());
+    for (double& x : v) x = x / 2 + 0.25;
+    t = make_tensor<double>(t.dims(), v).to(t.type());
+    varied = true;
+  }
+  return varied;
+}
 
 void KernelCall::add(std::string kind, std::string detail) { problems.push_back({std::move(kind), std::move(detail)}); }
 
@@ -193,9 +215,10 @@ void KernelCall::add_output(size_t index, const std::vector<int64_t>& dims) {
   size_t bytes = bytes_for(type, count_checked(dims));
   if (bytes > size_t{64} << 20)
     throw_unsupported("output ", index, " of shape ", dims, " is too large for the checker");
-  std::optional<GuardedBuffer>& memory = output_memory_[index];
-  if (!memory || memory->bytes() != bytes) memory.emplace(bytes, 2 + index);
-  memory->fill(pattern_);
+  std::unique_ptr<GuardedBuffer>& memory = output_memory_[index];
+  if (!memory || memory->bytes() != bytes) 
+    memory = std::make_unique<GuardedBuffer>(bytes, 2 + index, element_alignment(type));
+  memory->fill(pattern_, placement_);
   void* data = memory->data();
   if (index == 0 && in_place_) {
     data = input_memory_[0]->data();
@@ -210,14 +233,16 @@ void KernelCall::add_output(size_t index, const std::vector<int64_t>& dims) {
 
 void KernelCall::fill(const CallSettings& settings) {
   pattern_ = settings.pattern;
+  placement_ = settings.placement;
   in_place_ = settings.in_place;
-  for (size_t i = 0; i < prepared_->inputs.size(); ++i) {
-    const Tensor& t = prepared_->inputs[i];
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Tensor& t = inputs_[i];
     if (!t) continue;
-    input_memory_[i]->fill(pattern_);
+    input_memory_[i]->fill(pattern_, placement_);
     if (t.bytes()) std::memcpy(input_memory_[i]->data(), t.data(), t.bytes());
+    input_tensors_[i] = Tensor::wrap(t.type(), t.dims(), input_memory_[i]->data());
   }
-  if (scratch_) scratch_->fill(pattern_);
+  if (scratch_) scratch_->fill(pattern_, placement_);
   for (size_t i = 0; i < raw_outputs_.size(); ++i) {
     const std::optional<Info>& info = prepared_->outputs[i];
     output_tensors_[i] = Tensor();
@@ -230,6 +255,8 @@ void KernelCall::fill(const CallSettings& settings) {
 void KernelCall::run(const CallSettings& settings) {
   problems.clear();
   texts_.clear();
+  looped = false;
+  frame_ = static_cast<uint8_t*>(__builtin_frame_address(0));
   fill(settings);
   std::vector<graft_tensor> raw_inputs(input_tensors_.size());
   std::vector<const graft_tensor*> in;
@@ -247,7 +274,7 @@ void KernelCall::run(const CallSettings& settings) {
     used.push_back(out.back() != nullptr);
   }
   const graft_kernel& kernel = *prepared_->kernel.kernel;
-  Runner runner(*this, settings.split);
+  Runner runner(*this, settings);
   graft_call call{sizeof(graft_call),
                   static_cast<uint32_t>(in.size()),
                   static_cast<uint32_t>(out.size()),
@@ -266,11 +293,15 @@ void KernelCall::run(const CallSettings& settings) {
   {
     NowRunning now(&running);
     uint64_t before = settings.allocations ? settings.allocations() : 0;
-    status = kernel.run(&call);
+    auto once = [&] {
+      runner.begin();
+      status = kernel.run(&call);
+    };
+    settings.around ? settings.around(once) : once();
     auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
     while (status == GRAFT_OK && settings.expected && gives(*settings.expected) &&
            std::chrono::steady_clock::now() < end)
-      status = kernel.run(&call);
+      once();
     allocated = settings.allocations ? settings.allocations() - before : 0;
   }
   check_callback(status);
@@ -290,15 +321,16 @@ bool KernelCall::gives(const std::vector<Tensor>& expected) const {
 }
 
 void KernelCall::check_memory(const CallSettings& settings) {
-  auto damaged = [&](const std::optional<GuardedBuffer>& m, const std::string& what) {
-    std::optional<int64_t> at = m ? m->damage() : std::nullopt;
-    if (!at) return;
-    auto bytes = static_cast<int64_t>(m->bytes());
-    if (*at < 0) add("write before the start", text("byte ", *at, " of ", what, " is written"));
-    else add("write past the end", text("byte ", *at, " of ", what, ", which has ", bytes, ", is written"));
+  auto damaged = [&](const std::unique_ptr<GuardedBuffer>& m, const std::string& what) {
+    std::optional<GuardedBuffer::Damage> d = m ? m->damage() : std::nullopt;
+    if (!d) return;
+    bool start = d->byte < 0;
+    add(text(d->read ? "read " : "write ", start ? "before the start" : "past the end"),
+        text("byte ", d->byte, " of ", what, start ? "" : text(", which has ", m->bytes(), ","),
+             d->read ? " is read" : " is written"));
   };
-  for (size_t i = 0; i < prepared_->inputs.size(); ++i) {
-    const Tensor& t = prepared_->inputs[i];
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Tensor& t = inputs_[i];
     damaged(input_memory_[i], text("input ", i));
     if (!t || (settings.in_place && i == 0) || !t.bytes()) continue;
     if (std::memcmp(input_memory_[i]->data(), t.data(), t.bytes()) != 0)

@@ -3,6 +3,7 @@
 
 #include <deque>
 
+#include "base/tensor.hpp"
 #include "check/buffer.hpp"
 #include "check/sample.hpp"
 #include "infer/evaluate.hpp"
@@ -41,19 +42,24 @@ std::shared_ptr<const PreparedSample> prepare_sample(const OpDef& op, const Samp
 
 // How a call divides its work.
 enum class Split {
-  whole,   // on the calling thread, in one piece
-  pieces,  // on the calling thread, in pieces from last to first, watching which piece writes what
-  threads  // on the shared thread pool
+  whole,    // on the calling thread, in one piece
+  pieces,   // on the calling thread, in small pieces and scrambled order, watching which piece writes what
+  at_once,  // the first two pieces in the middle of each other
+  threads   // on the shared thread pool
 };
 
 struct CallSettings {
   Poison pattern = Poison::first;
   Split split = Split::whole;
+  Placement placement = Placement::between_patterns;
   bool in_place = false;                // output 0 in the memory of input 0
   uint64_t (*allocations)() = nullptr;  // if given, `allocated` counts
   // If given, the kernel is called again and again for a short time, until it gives something else.
   const std::vector<Tensor>* expected = nullptr;
   std::function<void()> ready{};  // called when the memory is filled, right before the kernel
+  // If given, called with what calls the kernel.
+  std::function<void(const std::function<void()>&)> around{};
+  const std::vector<Pages>* static_data = nullptr;  // of the kernel's library, which Split::at_once watches
 };
 
 // The memory of one call; reused by its next ones. Not for two threads at once.
@@ -61,6 +67,11 @@ class KernelCall {
  public:
   explicit KernelCall(std::shared_ptr<const PreparedSample> prepared);
   ~KernelCall();
+
+  // From now on with other values of the inputs that may change, of the same types and shapes. False: none may.
+  bool vary_inputs();
+  // Whether the last call used parallel_for.
+  bool looped = false;
 
   // Throws the error with which the kernel refuses. `problems` has what the memory shows afterwards.
   void run(const CallSettings& settings);
@@ -80,13 +91,16 @@ class KernelCall {
   void add(std::string kind, std::string detail);
 
   std::shared_ptr<const PreparedSample> prepared_;
-  std::vector<std::optional<GuardedBuffer>> input_memory_, output_memory_;
-  std::optional<GuardedBuffer> scratch_;
+  std::vector<Tensor> inputs_;
+  std::vector<std::unique_ptr<GuardedBuffer>> input_memory_, output_memory_;
+  std::unique_ptr<GuardedBuffer> scratch_;
   std::vector<Tensor> input_tensors_, output_tensors_;
   std::vector<graft_tensor> raw_outputs_;
   std::deque<std::string> texts_;
   Poison pattern_ = Poison::first;
+  Placement placement_ = Placement::between_patterns;
   bool in_place_ = false;
+  uint8_t* frame_ = nullptr;  // of the function that calls the kernel
 };
 
 }  // namespace graft::testing

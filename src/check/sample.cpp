@@ -27,7 +27,7 @@ namespace {
 class GuardedOutputs final : public OutputGuard {
  public:
   Tensor make(DType type, const std::vector<int64_t>& dims) override {
-    auto& b = buffers_.emplace_back(std::make_shared<GuardedBuffer>(bytes_for(type, count_checked(dims))));
+    auto& b = buffers_.emplace_back(std::make_shared<GuardedBuffer>(bytes_for(type, count_checked(dims)), 0, tensor_alignment));
     b->fill(Poison::first);
     return Tensor::wrap(type, dims, b->data(), b);
   }
@@ -35,9 +35,9 @@ class GuardedOutputs final : public OutputGuard {
     std::vector<std::shared_ptr<GuardedBuffer>> made;
     made.swap(buffers_);
     for (size_t i = 0; i < made.size(); ++i) {
-      std::optional<int64_t> at = made[i]->damage();
-      if (!at) continue;
-      throw_user("the kernel '", kernel.kernel, "' of ", kernel.library, " writes outside of its outputs: byte ", *at,
+      std::optional<GuardedBuffer::Damage> damage = made[i]->damage();
+      if (!damage) continue;
+      throw_user("the kernel '", kernel.kernel, "' of ", kernel.library, " writes outside of its outputs: byte ", damage->byte,
                  " of an output of ", made[i]->bytes(), " bytes, at ", describe(node));
     }
   }

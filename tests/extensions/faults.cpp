@@ -2,6 +2,7 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <mutex>
 #include <thread>
 #include <graft/extension.hpp>
 
@@ -31,13 +32,16 @@ struct Memory {
   }
 };
 
-// The operation that computes 2 * x, with a CPU kernel of its own.
-Op doubled(std::string_view name, void (*run)(Run&, const NoAttributes&)) {
+void sound(Run& ctx, const NoAttributes&) { Memory(ctx).fill(); }
+
+// The operation that computes 2 * x, with a CPU kernel of its own: run, or prepare and run.
+template <class... Functions>
+Op doubled(std::string_view name, Functions... functions) {
   return op(name, "faults")
       .inputs("x")
       .infer(same)
       .reference(twice)
-      .kernel(Kernel("CPU", "planted").accept(only_f32).run(run));
+      .kernel(Kernel("CPU", "planted").accept(only_f32).run(functions...));
 }
 
 // ---- memory ----
@@ -78,6 +82,22 @@ void input_restored_wrongly(Run& ctx, const NoAttributes&) {
 void stencil(Run& ctx, const NoAttributes&) {  // reads one element too many
   Memory m(ctx);
   for (int64_t i = 0; i < m.n; ++i) m.y[i] = m.x[i] + m.x[i + 1] - m.x[i + 1] + m.x[i];
+}
+void reads_past_the_end(Run& ctx, const NoAttributes&) {  // and does nothing with it
+  Memory m(ctx);
+  m.fill();
+  (void)*const_cast<volatile const float*>(m.x + m.n);
+}
+void reads_before_the_start(Run& ctx, const NoAttributes&) {
+  Memory m(ctx);
+  m.fill();
+  (void)*const_cast<volatile const float*>(m.x - 1);
+}
+void assumes_alignment(Run& ctx, const NoAttributes&) {  // whole vectors of 16 bytes
+  Memory m(ctx);
+  if (m.n % 4) return m.fill();
+  if (reinterpret_cast<uintptr_t>(m.y) % 16) std::abort();
+  m.fill();
 }
 size_t scratch_for_all(Prepare& ctx, const NoAttributes&) {
   auto bytes = static_cast<size_t>(ctx.shape(0).elements().value()) * sizeof(float);
@@ -124,6 +144,13 @@ void count_elements(Run& ctx, const NoAttributes&) {
   ctx.output(0).assign(std::vector<double>{double(ctx.input(0).size())});
 }
 void one_number(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(0), Shape{1}); }
+Op counted(std::string_view name, void (*run)(Run&, const NoAttributes&)) {
+  return op(name, "faults")
+      .inputs("x")
+      .infer(one_number)
+      .reference(count_elements)
+      .kernel(Kernel("CPU", "planted").accept(only_f32).run(run));
+}
 void racing_sum(Run& ctx, const NoAttributes&) {
   float* y = ctx.output(0).data<float>();
   y[0] = 0;
@@ -145,6 +172,107 @@ void overlapping_pieces(Run& ctx, const NoAttributes&) {
     for (int64_t i = begin; i < end; ++i) m.y[i] = 2 * m.x[i];
     if (end < m.n) m.y[end] = 0;  // the neighbor's
   });
+}
+
+void overlapping_with_the_same_value(Run& ctx, const NoAttributes&) {
+  Memory m(ctx);
+  ctx.parallel_for((m.n + 6) / 7, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin * 7; i < std::min(m.n, end * 7 + 1); ++i) m.y[i] = 2 * m.x[i];
+  });
+}
+void every_piece_writes_all(Run& ctx, const NoAttributes&) {
+  Memory m(ctx);
+  ctx.parallel_for(m.n, 1, [&](int64_t, int64_t) { m.fill(); });
+}
+// Through a buffer of this size, which is only right if nobody else uses it.
+void through(float* buffer, const Memory& m, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) buffer[(i - begin) % 64] = 2 * m.x[i], m.y[i] = 0;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  for (int64_t i = begin; i < end; ++i) m.y[i] = end - begin > 64 ? 2 * m.x[i] : buffer[(i - begin) % 64];
+}
+float small_buffer[64];
+void pieces_share_a_buffer(Run& ctx, const NoAttributes&) {
+  Memory m(ctx);
+  ctx.parallel_for(m.n, 8, [&](int64_t begin, int64_t end) { through(small_buffer, m, begin, end); });
+}
+std::mutex small_buffer_mutex;
+void locked_buffer(Run& ctx, const NoAttributes&) {  // sound
+  Memory m(ctx);
+  ctx.parallel_for(m.n, 8, [&](int64_t begin, int64_t end) {
+    std::lock_guard lock(small_buffer_mutex);
+    through(small_buffer, m, begin, end);
+  });
+}
+size_t scratch_of_threads(Prepare& ctx, const NoAttributes&) {
+  ctx.scratch(64 * sizeof(float) * 1024);  // more threads than any machine of the tests has
+  return 0;
+}
+void pieces_share_scratch(Run& ctx, const NoAttributes&, const size_t&) {
+  Memory m(ctx);
+  auto* scratch = static_cast<float*>(ctx.scratch());
+  ctx.parallel_for(m.n, 8, [&](int64_t begin, int64_t end) { through(scratch, m, begin, end); });
+}
+void scratch_per_thread(Run& ctx, const NoAttributes&, const size_t&) {  // sound
+  Memory m(ctx);
+  auto* scratch = static_cast<float*>(ctx.scratch());
+  ctx.parallel_for(m.n, 8,
+                   [&](int64_t begin, int64_t end, int thread) { through(scratch + thread * 64, m, begin, end); });
+}
+void adds_to_a_local(Run& ctx, const NoAttributes&) {
+  int64_t sum = 0;
+  ctx.parallel_for(ctx.input(0).size(), 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+  ctx.output(0).data<float>()[0] = static_cast<float>(sum);
+}
+void adds_atomically(Run& ctx, const NoAttributes&) {  // sound
+  std::atomic<int64_t> sum = 0;
+  ctx.parallel_for(ctx.input(0).size(), 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+  ctx.output(0).data<float>()[0] = static_cast<float>(sum);
+}
+
+// ---- leaks and loops ----
+
+void keep(const void* p) { asm volatile("" ::"r"(p) : "memory"); }
+struct Leaked {
+  float* two;
+};
+Leaked leaks_in_prepare(Prepare&, const NoAttributes&) { return {new float[16]{2}}; }
+void use_leaked(Run& ctx, const NoAttributes&, const Leaked& s) {
+  Memory m(ctx);
+  for (int64_t i = 0; i < m.n; ++i) m.y[i] = m.x[i] * s.two[0];
+}
+struct Owned {
+  std::vector<float> two;
+};
+Owned allocates_in_prepare(Prepare&, const NoAttributes&) { return {{2}}; }
+void use_owned(Run& ctx, const NoAttributes&, const Owned& s) {
+  Memory m(ctx);
+  for (int64_t i = 0; i < m.n; ++i) m.y[i] = m.x[i] * s.two[0];
+}
+void leaks_in_reference(Run& ctx, const NoAttributes& a) {
+  keep(new double[16]);
+  twice(ctx, a);
+}
+void leaks_in_infer(Infer& ctx, const NoAttributes& a) {
+  keep(new double[16]);
+  same(ctx, a);
+}
+void hangs_when_empty(Run& ctx, const NoAttributes&) {
+  Memory m(ctx);
+  m.fill();
+  volatile bool forever = m.n == 0;
+  while (forever) {
+  }
+}
+void divides_by_the_size(Run& ctx, const NoAttributes&) {  // sound: requests do not call it without elements
+  Memory m(ctx);
+  volatile int64_t share = 100 / m.n;
+  (void)share;
+  m.fill();
+}
+void first_of_none(Run& ctx, const NoAttributes&) {
+  Memory m(ctx);
+  m.fill();
+  m.y[0] = 2 * m.x[0];
 }
 
 // ---- values ----
@@ -239,6 +367,10 @@ void any_length(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(0), Sh
 void flat_unless_even(Run& ctx, const NoAttributes& a) {
   if (ctx.input(0).size() % 2) flat(ctx, a);
 }
+void flat_twice(Run& ctx, const NoAttributes& a) {
+  ctx.allocate(0, {1});
+  flat(ctx, a);
+}
 void needs_rank(Infer& ctx, const NoAttributes&) {
   Shape s = ctx.shape(0);
   if (s.rank() > 8) fail("expected a rank of at most 8");
@@ -263,7 +395,7 @@ void copy_outside(Run& ctx, const Outside&) { ctx.output(0).assign(ctx.input(0))
 
 GRAFT_EXTENSION("faults", "1.0") {
   return {
-      doubled("Sound", [](Run& ctx, const NoAttributes&) { Memory(ctx).fill(); }),
+      doubled("Sound", sound),
       doubled("PastTheEnd", past_the_end),
       doubled("BeforeTheStart", before_the_start),
       doubled("PastTheInput", past_the_input),
@@ -272,26 +404,32 @@ GRAFT_EXTENSION("faults", "1.0") {
       doubled("InputModified", input_modified),
       doubled("InputRestoredWrongly", input_restored_wrongly),
       doubled("Stencil", stencil),
-      op("ScratchTakenAsZero", "faults")
-          .inputs("x")
-          .infer(same)
-          .reference(twice)
-          .kernel(Kernel("CPU", "planted").accept(only_f32).run(scratch_for_all, scratch_taken_as_zero)),
-      op("ScratchOverrun", "faults")
-          .inputs("x")
-          .infer(same)
-          .reference(twice)
-          .kernel(Kernel("CPU", "planted").accept(only_f32).run(scratch_for_fewer, scratch_overrun)),
+      doubled("ReadsPastTheEnd", reads_past_the_end),
+      doubled("ReadsBeforeTheStart", reads_before_the_start),
+      doubled("AssumesAlignment", assumes_alignment),
+      doubled("ScratchTakenAsZero", scratch_for_all, scratch_taken_as_zero),
+      doubled("ScratchOverrun", scratch_for_fewer, scratch_overrun),
       doubled("Accumulates", accumulates),
       doubled("CountsCalls", counts_calls),
       doubled("Allocates", allocates),
-      op("RacingSum", "faults")
-          .inputs("x")
-          .infer(one_number)
-          .reference(count_elements)
-          .kernel(Kernel("CPU", "planted").accept(only_f32).run(racing_sum)),
+      counted("RacingSum", racing_sum),
       doubled("SharesABuffer", shares_a_buffer),
       doubled("OverlappingPieces", overlapping_pieces),
+      doubled("OverlappingWithTheSameValue", overlapping_with_the_same_value),
+      doubled("EveryPieceWritesAll", every_piece_writes_all),
+      doubled("PiecesShareABuffer", pieces_share_a_buffer),
+      doubled("LockedBuffer", locked_buffer),
+      doubled("PiecesShareScratch", scratch_of_threads, pieces_share_scratch),
+      doubled("ScratchPerThread", scratch_of_threads, scratch_per_thread),
+      counted("AddsToALocal", adds_to_a_local),
+      counted("AddsAtomically", adds_atomically),
+      doubled("LeaksInPrepare", leaks_in_prepare, use_leaked),
+      doubled("AllocatesInPrepare", allocates_in_prepare, use_owned),
+      op("LeaksInReference", "faults").inputs("x").infer(same).reference(leaks_in_reference),
+      op("LeaksInInfer", "faults").inputs("x").infer(leaks_in_infer).reference(twice),
+      doubled("HangsWhenEmpty", hangs_when_empty),
+      doubled("DividesByTheSize", divides_by_the_size),
+      doubled("FirstOfNone", first_of_none),
       doubled("NanLost", nan_lost),
       doubled("InfinityClamped", infinity_clamped),
       doubled("WrongTail", wrong_tail),
@@ -317,6 +455,7 @@ GRAFT_EXTENSION("faults", "1.0") {
       op("AtMostTwo", "faults").inputs("x").infer(at_most_two).reference(flat),
       op("OneMore", "faults").inputs("x").infer(one_more).reference(twice),
       op("NotAllocated", "faults").inputs("x").infer(any_length).reference(flat_unless_even),
+      op("AllocatedTwice", "faults").inputs("x").infer(any_length).reference(flat_twice),
       op("NeedsRank", "faults").inputs("x").infer(needs_rank).reference(twice),
       op("GuessesDimensions", "faults").inputs("x").infer(guesses_dimensions).reference(twice),
       op<Outside>("Outside", "faults").inputs("x").infer(same_outside).reference(copy_outside),
