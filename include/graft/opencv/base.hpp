@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "../types.hpp"
+
 // ---- depths and types of matrices ----
 
 #ifndef CV_8U
@@ -148,12 +150,17 @@ enum Code {
 };
 }  // namespace Error
 
-// Graft shows `err`; a program that catches it finds place and function, too.
-class Exception : public std::exception {
+// Graft shows `err` as the reason of an error; a program that catches it finds place and function, too.
+class [[gnu::visibility("hidden")]] Exception : public Failure {
  public:
   Exception(int code_, String err_, String func_ = {}, String file_ = {}, int line_ = 0)
-      : code(code_), line(line_), err(std::move(err_)), func(std::move(func_)), file(std::move(file_)), msg(err) {}
-  const char* what() const noexcept override { return msg.c_str(); }
+      : Failure(GRAFT_USER, err_),
+        code(code_),
+        line(line_),
+        err(std::move(err_)),
+        func(std::move(func_)),
+        file(std::move(file_)),
+        msg(err) {}
   int code, line;
   String err, func, file, msg;
 };

@@ -26,6 +26,8 @@ template <class F>
 auto as_exception(F&& f) {
   try {
     return f();
+  } catch (const Exception&) {
+    throw;
   } catch (const graft::Error& e) {
     throw Exception(Error::StsError, e.report(), "Net", "", 0);
   } catch (const Failure& e) {
