@@ -9,7 +9,7 @@ namespace graft {
 namespace {
 
 constexpr LimitInfo limits[] = {
-    {"nodes", &Limits::nodes, "nodes of a model; by default also at most 100,000 and one per 96 bytes of its files",
+    {"nodes", &Limits::nodes, "nodes of a model; by default also at most 70,000 and one per 96 bytes of its files",
      INT32_MAX},
     {"depth", &Limits::depth, "nested graphs, functions and bodies", 256},
     {"rank", &Limits::rank, "rank of a tensor", 1024},

@@ -287,7 +287,7 @@ class ConfigReader {
     if (n.type == "Switch") n.kind = KaldiNode::switched;
     for (;;) {
       n.inputs.push_back(parse(depth));
-      if (n.inputs.size() % 8 == 0) count();
+      if (n.inputs.size() > 8) count();  // an addition each
       if (n.inputs.size() > limits_.items)
         throw_limit(&Limits::items, "the descriptor of '", owner_, "' has more than ", limits_.items, " parts");
       if (next() != ",") break;

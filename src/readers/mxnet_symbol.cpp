@@ -45,13 +45,18 @@ class SymbolReader {
     if (!j.is_object() || !j.contains("nodes") || !j["nodes"].is_array())
       throw_user(file_, ": expected a symbol with a list of nodes");
     const json& nodes = j["nodes"];
-    if ((nodes_ += nodes.size()) > limits_.nodes)
-      throw_limit(&Limits::nodes, file_, ": the symbol has more than ", limits_.nodes, " nodes");
+    nodes_ += nodes.size();
+    check_nodes();
     MxnetSymbol s;
     s.nodes.reserve(nodes.size());
     for (size_t i = 0; i < nodes.size(); ++i) s.nodes.push_back(node(nodes[i], i));
     heads(j, s);
     return s;
+  }
+
+  void check_nodes() const {
+    if (nodes_ > limits_.nodes)
+      throw_limit(&Limits::nodes, file_, ": the symbol has more than ", limits_.nodes, " nodes");
   }
 
   json parse(std::string_view bytes) const {
@@ -90,6 +95,9 @@ class SymbolReader {
     if (!j["inputs"].is_array()) broken(index, "expected a list of inputs");
     if (j["inputs"].size() > limits_.items)
       throw_limit(&Limits::items, file_, ": node ", index, ": '", n.name, "' has more than ", limits_.items, " inputs");
+    constexpr size_t usual = 8;  // many rules make one or two nodes of each input
+    nodes_ += 2 * (std::max(j["inputs"].size(), usual) - usual);
+    check_nodes();
     for (const json& in : j["inputs"]) n.inputs.push_back(entry(in, index, text("node ", index)));
     if (n.is_variable() && !n.inputs.empty()) broken(index, "the variable '", n.name, "' has inputs");
     return n;

@@ -58,13 +58,15 @@ class Reader {
   }
   // Inputs, outputs, constants and long lists count only where there are very many of them.
   void count_beside(uint64_t quarters) {
-    constexpr uint64_t usual = 40'000;
+    constexpr uint64_t usual = 4'000;
     if ((beside_ += quarters) > usual) count(quarters);
   }
   void count_node(const RawNode& n) {
     constexpr size_t usual = 8;
     count(4);
-    count_beside(std::max(n.inputs.size() + n.outputs.size() + n.fields.size(), usual) - usual);
+    // Many rules make one or two nodes of each input.
+    count_beside(8 * (std::max(n.inputs.size(), usual) - usual));
+    count_beside(std::max(n.outputs.size() + n.fields.size(), usual) - usual);
   }
 
   RawGraph graph(std::string_view bytes, int depth) {

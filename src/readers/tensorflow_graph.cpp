@@ -119,8 +119,9 @@ TensorFlowNode TensorFlowGraphReader::node(std::string_view bytes) {
       case 5: attributes.push_back(w.bytes()); break;
       default: w.skip();
     }
-  // A node with many inputs takes the memory of several.
-  nodes_ += 1 + (n.inputs.size() + n.controls.size()) / 8;
+  // Many rules make one or two nodes of each input.
+  constexpr size_t usual = 8;
+  nodes_ += 1 + 2 * (std::max(n.inputs.size(), usual) - usual) + n.controls.size() / 8;
   if (nodes_ > limits_.nodes) throw_limit(&Limits::nodes, "the model has more than ", limits_.nodes, " nodes");
   if (n.name.empty()) throw_user("the NodeDef at byte ", n.position, " has no name");
   check_name(n.name);

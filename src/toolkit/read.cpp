@@ -111,7 +111,7 @@ void run_front(ModelOrigin& m, Graph& graph) {
 ImportOptions with_sizes(ImportOptions options, const std::vector<std::string>& files) {
   if (options.limits.nodes != nodes_by_size) return options;
   // A node takes about three kilobytes while a model is converted: a file of tiny ones would take 300 times its size.
-  constexpr uint64_t always = 100'000, bytes_per_node = 96;
+  constexpr uint64_t always = 70'000, bytes_per_node = 96;
   uint64_t bytes = 0;
   std::error_code ec;
   for (std::string f : files) {

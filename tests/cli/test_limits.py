@@ -132,7 +132,7 @@ class Limits(harness.Case):
         path = self.path("many.onnx")
         nodes = [onnx.node("Relu", ["x" if i == 0 else "v%d" % (i - 1)], ["v%d" % i]) for i in range(300000)]
         harness.save(path, nodes, [onnx.value("x", [3])], [onnx.value("v299999", [3])])
-        most = 100000 + os.path.getsize(path) // 96
+        most = 70000 + os.path.getsize(path) // 96
         self.assertLess(most, 300000)
         r = graft("explain", path)
         self.assertEqual(r.status, 2, r.all)

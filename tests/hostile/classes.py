@@ -320,7 +320,7 @@ def running():
     body = lambda nodes, tensors: onnx.number(1, 8) + onnx.data(7, b"".join(onnx.data(1, n) for n in nodes) + b"".join(onnx.data(5, t) for t in tensors) +
                                                                 onnx.data(12, onnx.data(1, "y"))) + onnx.data(8, onnx.data(1, "") + onnx.number(2, 20))
     chain = [onnx.node("StringConcat", ["s" if i == 0 else "t%d" % (i - 1)] * 2, ["t%d" % i if i < 39 else "y"]) for i in range(40)]
-    yield "concat_text", {"m.onnx": body(chain, [text])}, ["run", "m.onnx", "--quiet", "--limit", "value-bytes=16M"], 2
+    yield "concat_text", {"m.onnx": body(chain, [text])}, ["run", "m.onnx", "--quiet", "--limit", "value-bytes=16M", "--limit", "fold-value=1M"], 2
     yield "tile_text", {"m.onnx": body([onnx.node("Tile", ["s", "r"], ["y"])], [text, ints("r", [6000000])])}, ["run", "m.onnx", "--quiet"], 2
     one = onnx.tensor("a", [1, 1, 1, 1], [1.0])
     yield "explain_conv", {"m.onnx": body([onnx.node("Expand", ["a", "s"], ["X"]), onnx.node("Expand", ["a", "k"], ["K"]), onnx.node("Conv", ["X", "K"], ["y"])],

@@ -145,7 +145,7 @@ def constant(name, values):
 
 for kind in ("Concat", "Sum", "Mean", "Max", "Min"):
     attributes = {"axis": 0} if kind == "Concat" else {}
-    listed(kind, 10000, lambda n, kind=kind, attributes=attributes: [onnx.node(kind, ["x"] * n, ["y"], **attributes)])
+    listed(kind, 3000, lambda n, kind=kind, attributes=attributes: [onnx.node(kind, ["x"] * n, ["y"], **attributes)])
 listed("Einsum", 1000, lambda n: [onnx.node("Einsum", ["x"] * n, ["y"], equation=",".join("a" * n) + "->a")])
 listed("Split", 5000, lambda n: [onnx.node("Split", ["x"], ["v%d" % i for i in range(n)], axis=0), onnx.node("Relu", ["v0"], ["y"])],
        inputs=[("x", ["n"])], opset=18)
@@ -164,7 +164,7 @@ listed("Gather", 100000, lambda n: [onnx.node("Gather", ["x", "l"], ["y"])], con
 listed("SequenceConstruct", 3000, lambda n: [onnx.node("SequenceConstruct", ["x"] * n, ["s"]), onnx.node("ConcatFromSequence", ["s"], ["y"], axis=0)])
 listed("SequenceInsert", 50, lambda n: [onnx.node("SequenceConstruct", ["x"], ["s0"])] +
        [onnx.node("SequenceInsert", ["s%d" % i, "x"], ["s%d" % (i + 1)]) for i in range(n)] + [onnx.node("ConcatFromSequence", ["s%d" % n], ["y"], axis=0)])
-listed("Loop", 300, lambda n: [onnx.node("Loop", ["", "go"] + ["x"] * n, ["v%d" % i for i in range(n)]) +
+listed("Loop", 100, lambda n: [onnx.node("Loop", ["", "go"] + ["x"] * n, ["v%d" % i for i in range(n)]) +
                                graph_attribute("body", [onnx.node("Identity", ["c"], ["d"])], [onnx.value("i", [], I64), onnx.value("c", [], 9)] +
                                                [onnx.value("a%d" % i, [4]) for i in range(n)], [onnx.value("d", [], 9)] + [onnx.value("a%d" % i, [4]) for i in range(n)]),
                                onnx.node("Relu", ["v0"], ["y"])], inputs=[("x", [4]), ("go", [])])
@@ -301,7 +301,7 @@ def tf_outputs(n):
     return pb(*[tf_node("n%d" % i, "Frob", ["x" if i == 0 else "n%d:60000" % (i - 1)], T=TF_FLOAT) for i in range(n)])
 
 
-@grows(5000)
+@grows(3000)
 def tf_pack(n):
     return pb(tf_node("n", "Pack", ["x"] * n, T=TF_FLOAT, N=onnx.number(3, n)))
 
