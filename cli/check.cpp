@@ -53,6 +53,8 @@ struct Loaded {
   explicit Loaded(const CheckCommand& o) : core(make_core(o.model)) {
     for (const std::string& t : o.targets) {
       if (is_library(t)) checked.push_back(core.add_extension(t));
+      else if (extension_of(t) == ".test" && !std::filesystem::exists(t))
+        throw UsageError(text("file not found: '", t, "'"));
       else if (extension_of(t) == ".test") tests.push_back(t);
       else if (std::filesystem::is_directory(t)) add_folder(t);
       else

@@ -133,7 +133,7 @@ def check_files(library):
         done = run("check", library, "--op", "Sound", "--seconds", "0.2", "--cases", "100000", "--json")
         cases = json.loads(done.stdout)["operations"][0]["cases"]
         expect(done.returncode == 0 and 0 < cases < 50000, f"--seconds: {cases} cases")
-    for args, message in (((), "nothing to check"), (("a.onnx",), "expected a library"), ((library, "--op", "Sond"), "did you mean Sound"),
+    for args, message in (((), "nothing to check"), (("a.onnx",), "expected a library"), (("nothing.test",), "file not found: 'nothing.test'"), ((library, "--op", "Sond"), "did you mean Sound"),
                           ((library, "--case", "3"), "--case requires --op")):
         done = run("check", *args)
         expect(done.returncode == 1 and message in done.stderr, f"graft check {args}: {done.returncode} {done.stderr}")
