@@ -31,6 +31,10 @@ if [[ ${1:-} = --only && ${2:-} = extensions ]]; then
   extensions "${@:3}"
   exit
 fi
+compilers() {
+  scripts/setup.sh compilers
+  scripts/compilers.py --bin build/bin "$@"
+}
 if [[ ${1:-} = --only && ${2:-} = zoo ]]; then
   graft
   zoo "${@:3}"
@@ -38,7 +42,7 @@ if [[ ${1:-} = --only && ${2:-} = zoo ]]; then
 fi
 if [[ ${1:-} = --only && ${2:-} = compilers ]]; then
   graft
-  scripts/compilers.py --bin build/bin "${@:3}"
+  compilers "${@:3}"
   exit
 fi
 if [[ ${1:-} = --only && ${2:-} = python ]]; then
@@ -49,7 +53,7 @@ fi
 status=0
 if [[ $# = 0 ]]; then
   graft
-  scripts/compilers.py --bin build/bin || status=$?
+  compilers || status=$?
 fi
 if ! scripts/peers.sh; then
   echo "oracle: skipped, the package registry does not answer (build/oracle/pip.log)"

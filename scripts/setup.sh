@@ -22,7 +22,7 @@ case "${1:-build}" in
   build) wanted="$build" ;;
   test) wanted="$build $test" ;;
   fuzz) wanted="$build $fuzz" ;;
-  oracle) wanted="$build $oracle $(compilers)" ;;
+  oracle) wanted="$build $oracle" ;;
   compilers) wanted="$build $(compilers)" ;;
   lint) wanted="$build $test $lint" ;;
   *) echo "setup.sh: there is no set of packages '$1'" >&2; exit 1 ;;
