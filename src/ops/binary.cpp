@@ -285,7 +285,7 @@ Definitions define_binary() {
           .import(onnx("BitShift").expand(import_shift)),
       number("BitwiseRightShift", 15, "a shifted right by b bits",
              [](auto a, auto b) {
-               if constexpr (std::is_same_v<decltype(a), uint64_t>) return shift_right(a, b);
+               if constexpr (std::is_unsigned_v<decltype(a)>) return shift_right(a, b);
                else return shift_right(static_cast<int64_t>(a), static_cast<int64_t>(b));
              })
           .infer(bitwise_infer<Broadcasting>),

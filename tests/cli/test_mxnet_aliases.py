@@ -145,7 +145,6 @@ tan: _npi_tan
 tanh: _npi_tanh
 tile: _npi_tile
 transpose: _np_transpose
-where: _npi_where
 """.strip()
 
 

@@ -439,7 +439,9 @@ class Declared(ScaffoldCase):
         self.write("peaks/peaks.py", text)
         write_npy(self.path("x.npy"), [2, 3], [3, 1, 2, 7, 8, 9])
         self.shell("graft run m.onnx --input x=x.npy --extensions peaks/peaks.py --output_dir out --quiet")
-        for height in read_npy(self.path("out", "heights.npy")):
+        with open(self.path("out", "outputs.json")) as f:
+            files = {entry["name"]: entry["file"] for entry in json.load(f)}
+        for height in read_npy(self.path("out", files["heights"])):
             self.assertAlmostEqual(height, 2.00001, 6)
 
     def test_python_by_name_and_with_awkward_fields(self):

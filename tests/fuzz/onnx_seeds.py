@@ -190,6 +190,8 @@ seed("SoftmaxCrossEntropyLoss", "f[2,3]", "i[2]{0,2}", "f[3]{1}", outputs=2, red
 seed("StringConcat", "s[2]", "s[2]", version=20)
 seed("StringNormalizer", "s[2]", case_change_action="UPPER", is_case_sensitive=0)
 seed("StringSplit", "s[2]", outputs=2, version=20, delimiter=",", maxsplit=2)
+seed("RegexFullMatch", "s[2]", version=20, pattern="a(b|c)*")
+seed("ImageDecoder", "u[12]{80,53,32,49,32,49,32,50,53,53,10,7}", version=20, pixel_format="BGR")
 seed("TfIdfVectorizer", "i[6]{1,2,3,1,2,3}", max_gram_length=2, max_skip_count=1, min_gram_length=1, mode="TF", ngram_counts=[0, 3], ngram_indexes=[0, 1, 2, 3], pool_int64s=[1, 2, 3, 1, 2])
 seed("ImageScaler", X, version=1, scale=2.0, bias=[1.0, 2.0, 3.0])
 seed("Crop", X, version=1, border=[1, 1, 1, 1])
