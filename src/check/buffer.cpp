@@ -18,15 +18,21 @@ GuardedBuffer::GuardedBuffer(size_t bytes, size_t salt, size_t alignment)
       salt_(salt),
       alignment_(alignment),
       offset_(zone_) {
-  void* p = ::mmap(nullptr, inner_ + 2 * zone_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) throw_user("not enough memory for ", inner_ + 2 * zone_, " bytes");
-  memory_ = static_cast<uint8_t*>(p);
+  // Outside of the zones nobody may write: what is far beyond the data ends the process instead of changing its memory.
+  size_t size = inner_ + 2 * zone_;
+  void* p = ::mmap(nullptr, size + 2 * page_size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) throw_user("not enough memory for ", size, " bytes");
+  memory_ = static_cast<uint8_t*>(p) + page_size();
+  if (::mprotect(memory_, size, PROT_READ | PROT_WRITE) != 0) {
+    ::munmap(p, size + 2 * page_size());
+    throw_user("not enough memory for ", size, " bytes");
+  }
 }
 
 GuardedBuffer::~GuardedBuffer() {
   before_.open();
   after_.open();
-  ::munmap(memory_, inner_ + 2 * zone_);
+  ::munmap(memory_ - page_size(), inner_ + 2 * zone_ + 2 * page_size());
 }
 
 std::pair<size_t, size_t> GuardedBuffer::patterned() const {

@@ -221,16 +221,17 @@ class Reader {
   const OpDef* only_extension(std::string_view type) const {
     if (!extensions_) {
       extensions_.emplace();
-      std::unordered_map<std::string, size_t> known;
-      for (const OpDef* d : registry_.ops()) {
-        if (d->source->built_in()) continue;
-        std::string name = to_lower(d->name()), other = to_lower(d->ir_name());
-        for (const std::string& n : name == other ? std::vector{name} : std::vector{name, other})
-          (*extensions_)[n] = ++known[n] == 1 ? d : nullptr;
-      }
+      for (const OpDef* d : registry_.ops())
+        if (!d->source->built_in())
+          for (std::string_view name : {d->name(), d->ir_name()}) extensions_->try_emplace(to_lower(name));
     }
     auto it = extensions_->find(to_lower(type));
-    return it == extensions_->end() ? nullptr : it->second;
+    if (it == extensions_->end()) return nullptr;
+    if (!it->second) {
+      auto known = extension_operations(registry_, type);
+      it->second = known.size() == 1 ? known[0] : nullptr;
+    }
+    return *it->second;
   }
 
   const std::vector<const RuleDef*>& extension_rules() const {
@@ -408,8 +409,8 @@ class Reader {
     Inference(registry_, g, limits_).infer_all();
   }
 
-  // Of extensions, when first asked for: operations by type, null where several have it; rules.
-  mutable std::optional<std::unordered_map<std::string, const OpDef*>> extensions_;
+  // Of extensions, when first asked for: operations by type, null where several have it, empty where nobody asked; rules.
+  mutable std::optional<std::unordered_map<std::string, std::optional<const OpDef*>>> extensions_;
   mutable std::optional<std::vector<const RuleDef*>> rules_;
   const Registry& registry_;
   std::string_view weights_;
