@@ -85,11 +85,10 @@ std::vector<Group> Model::select_outputs(const std::vector<std::string>& names) 
     std::vector<Group> out;
     for (const std::string& name : names) {
       std::vector<Group> groups = output_groups();
-      // The model's own outputs go first, also where a layer that makes something else has the name of one.
-      std::optional<size_t> at;
+      // The cut has found the model's own outputs before layers; its outputs may have names of other values.
+      std::optional<size_t> at = placed(name);
       for (size_t k = 0; !at && k < groups.size(); ++k)
         if (groups[k].name == name) at = k;
-      if (!at) at = placed(name);
       if (at) out.push_back(groups.at(*at));
       else out.push_back({{}, Group::Kind::tensor, add_output(name), {}});
       out.back().name = name;
