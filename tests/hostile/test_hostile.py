@@ -151,7 +151,7 @@ def main():
         if o.only and o.only not in ("growth", name):
             continue
         why = grown(name, make, n // (10 if o.sanitized else 1), command, judge)
-        if why:
+        if why and not o.sanitized:  # their own tables grow, too: what they report counts
             print("FAILED %s: %s" % (name, why))
             failed += 1
     if o.data and os.path.isdir(o.data) and not o.only:
