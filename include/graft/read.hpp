@@ -47,8 +47,9 @@ struct GRAFT_API CutRequest {
   // knows is no error. If `outputs` lists the same places, they are the only ones, unless only the graph knows one.
   std::vector<std::string> more_outputs;
 
-  bool only_adds() const { return inputs.empty() && outputs.empty() && !only_shape && !batch; }
-  bool empty() const { return only_adds() && more_outputs.empty(); }
+  // Whether inputs and their shapes stay as they are: other outputs alone change no shape.
+  bool keeps_inputs() const { return inputs.empty() && !only_shape && !batch; }
+  bool empty() const { return keeps_inputs() && outputs.empty() && more_outputs.empty(); }
 };
 
 // ---- options ----

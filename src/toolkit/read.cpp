@@ -224,9 +224,7 @@ Graph read_graph(ModelOrigin& m, Format format) {
                 "convert the original model again for other lengths or values");
   if (!options.cut.empty()) {
     note_cut(m.report, cut_graph(graph, options.cut));
-    // Other outputs alone change no shape.
-    bool same_inputs = options.cut.inputs.empty() && !options.cut.batch;
-    if (!same_inputs) reshape_inputs(graph, *m.registry, {}, {}, options.limits);
+    if (!options.cut.keeps_inputs()) reshape_inputs(graph, *m.registry, {}, {}, options.limits);
     if (!m.report.unknown.empty() && !count_stubs(graph)) m.report.unknown = opaque_layers(graph);
   }
   return graph;
