@@ -53,7 +53,7 @@ void on_crash(int signal, siginfo_t*, void*);
 std::terminate_handler before_terminate = nullptr;
 std::atomic<bool> terminating{false};  // and the reason was printed
 
-// An exception that nobody catches, such as one on a thread that a kernel has started.
+// An uncaught exception, for example on a thread that a kernel started.
 void on_terminate() {
   std::string reason = "terminated";
   if (std::exception_ptr thrown = std::current_exception()) try {

@@ -18,7 +18,7 @@ GuardedBuffer::GuardedBuffer(size_t bytes, size_t salt, size_t alignment)
       salt_(salt),
       alignment_(alignment),
       offset_(zone_) {
-  // Outside of the zones nobody may write: what is far beyond the data ends the process instead of changing its memory.
+  // Inaccessible guard pages surround the zones: a write far outside ends the process instead of corrupting its memory.
   size_t size = inner_ + 2 * zone_;
   void* p = ::mmap(nullptr, size + 2 * page_size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw_user("not enough memory for ", size, " bytes");

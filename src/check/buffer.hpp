@@ -1,5 +1,4 @@
-// Memory that shows what a kernel does with it: between zones with a pattern, or at the edge of pages that nobody may
-// touch.
+// Memory that shows what a kernel does with it: between zones filled with a pattern, or next to inaccessible pages.
 #pragma once
 
 #include <optional>

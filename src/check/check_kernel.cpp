@@ -218,7 +218,7 @@ class KernelRuns {
     if (auto p = run(settings)) return p;
     return compare_runs(first_, call_.outputs, kind, what);
   }
-  // At the edge of pages that nobody may touch, and aligned to the element type only.
+  // Next to inaccessible pages, and aligned to the element type only.
   std::optional<Fault> at_edges(bool compare) {
     for (Placement at : {Placement::at_the_end, Placement::at_the_start}) {
       if (auto p = run({.placement = at})) return p;

@@ -13,7 +13,7 @@ struct Meeting {
   WriteWatch::Moment moment;
   size_t write;
 };
-// The most telling ones, if there are so many writes.
+// The moments at which the first piece is interrupted, given its number of writes: a sample if there are many.
 std::vector<Meeting> meetings(size_t writes);
 
 struct Interleaving {

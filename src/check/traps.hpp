@@ -20,7 +20,7 @@ class TrapHandlers {
   TrapHandlers(const TrapHandlers&) = delete;
 };
 
-// Whole pages that nobody may touch while they are closed. Needs TrapHandlers.
+// Whole pages that are inaccessible while they are closed. Needs TrapHandlers.
 class ForbiddenPages {
  public:
   struct Access {

@@ -37,7 +37,7 @@ bool parts_are_taken(const OpDef& op, const std::string& prefix) {
                      [&](const graft_attr* a) { return is_part(view(a->name), prefix); });
 }
 
-// Tensors of unknown operations are elements: nobody could tell that their parts belong to a tensor.
+// Tensors of unknown operations are elements: without a schema, their parts could not be recognized as a tensor.
 bool is_in_parts(const Node& n, const OpDef* op, std::string_view name) {
   std::string prefix = tensor_prefix(name);
   return op && declared(op, name) && !parts_are_taken(*op, prefix) &&

@@ -409,7 +409,7 @@ class Reader {
     Inference(registry_, g, limits_).infer_all();
   }
 
-  // Of extensions, when first asked for: operations by type, null where several have it, empty where nobody asked; rules.
+  // Of extensions, filled on first use. Operations by type: empty if not looked up yet, null if the type is ambiguous.
   mutable std::optional<std::unordered_map<std::string, std::optional<const OpDef*>>> extensions_;
   mutable std::optional<std::vector<const RuleDef*>> rules_;
   const Registry& registry_;

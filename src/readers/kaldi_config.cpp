@@ -160,7 +160,7 @@ class ConfigReader {
     return it->second;
   }
 
-  // What takes as much memory as so many nodes.
+  // Items that count as nodes, because they take as much memory.
   void count(size_t more = 1) {
     if ((counted_ += more) > limits_.nodes)
       throw_limit(&Limits::nodes, "the model has more than ", limits_.nodes, " nodes");

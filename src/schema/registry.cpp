@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <set>
 
 #include "base/error.hpp"
 
@@ -36,6 +37,7 @@ struct Registry::State {
   std::unordered_map<std::string, std::vector<std::string>> ir_types;  // lower-case IR spelling -> types
   std::unordered_map<std::string, int> opsets;
   std::unordered_map<std::string, std::vector<RuleDef>> rules;  // "onnx||Add"
+  std::set<std::string_view> frameworks;                        // that have rules
   std::map<std::pair<std::string, std::string>, std::vector<KernelDef>> kernels;
   std::unordered_map<std::string, std::vector<SourceKernelDef>> source_kernels;  // by type, but for the next ones
   std::vector<SourceKernelDef> configured;                                       // that files of custom layers name
@@ -90,6 +92,7 @@ void Registry::add(std::shared_ptr<const Records> records) {
   for (const graft_rule& r : records->rules) {
     std::string key = State::rule_key(view(r.framework), view(r.domain), view(r.type));
     auto& list = s_->rules[key];
+    s_->frameworks.insert(view(r.framework));
     auto later = [&](const RuleDef& d) {
       return d.source->built_in() || (d.source != &source && d.record->flags & GRAFT_RULE_WEAK);
     };
@@ -216,7 +219,7 @@ bool Registry::goes_by(const OpDef& op, std::string_view name) const {
     for (const std::string& type : types->second)
       for (const OpDef* d : s_->by_type.at(type))
         if (!d->has(GRAFT_OP_WEAK)) return false;  // the name of another operation
-  for (std::string_view framework : {"onnx", "caffe", "tensorflow", "mxnet", "kaldi"})
+  for (std::string_view framework : s_->frameworks)
     for (const RuleDef& r : rules(framework, "", name))
       if (r.record->op.size && view(r.record->op) == op.name()) return true;
   return false;

@@ -184,7 +184,7 @@ void every_piece_writes_all(Run& ctx, const NoAttributes&) {
   Memory m(ctx);
   ctx.parallel_for(m.n, 1, [&](int64_t, int64_t) { m.fill(); });
 }
-// Through a buffer of this size, which is only right if nobody else uses it.
+// Through a static buffer of this size, which is only correct without concurrent calls.
 void through(float* buffer, const Memory& m, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) buffer[(i - begin) % 64] = 2 * m.x[i], m.y[i] = 0;
   std::atomic_signal_fence(std::memory_order_seq_cst);

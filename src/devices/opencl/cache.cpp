@@ -111,7 +111,7 @@ cl::OwnedProgram OpenclMachine::compile(const std::string& source, const std::st
   cl::OwnedProgram program(cl::api().create_program(context_, 1, &data, &size, &code));
   cl::check(code, "creating a program");
   StepTime time;
-  // Some compilers count their warnings on stderr, where nobody can tell what they are about.
+  // Some compilers print the number of warnings on stderr, without their text.
   bool warnings = options.find("-W") != options.npos;
   std::string quiet = warnings ? options : options + " -w";
   code = cl::api().build_program(program.get(), 1, &device_, quiet.c_str(), nullptr, nullptr);
