@@ -3,6 +3,7 @@
 #include <cstring>
 #include <filesystem>
 #include <graft/values.hpp>
+#include <optional>
 #include <random>
 
 #include "base/file.hpp"
@@ -115,8 +116,27 @@ Tensor array_in(const std::string& path, const Limits& limits) {
                      "use .npy, .npz, .pb (an ONNX tensor), .png, .jpg, .ppm or .bmp");
 }
 
+// A model that decodes pictures itself takes the bytes of the file: one string, or a vector of u8.
+std::optional<Tensor> file_for(const std::string& path, const Port& port, Notes* notes) {
+  bool whole = port.type == DType::string && (!port.shape.ranked() || port.shape.elements().can_be(1));
+  bool bytes = port.type == DType::u8 && port.shape.ranked() && port.shape.rank() == 1;
+  if (!whole && !bytes) return std::nullopt;
+  auto file = MappedFile::open(path);
+  std::string_view content = file->chars();
+  add_note(notes, "input '", port.any_name(), "' is the ", content.size(), " bytes of '", path, "', not decoded");
+  if (whole) {
+    size_t rank = port.shape.ranked() ? port.shape.rank() : 0;
+    return Tensor::strings(std::vector<int64_t>(rank, 1), {std::string(content)});
+  }
+  Tensor out(DType::u8, {static_cast<int64_t>(content.size())});
+  if (!content.empty()) std::memcpy(out.data(), content.data(), content.size());
+  return out;
+}
+
 Tensor tensor_for(const std::string& path, const Port& port, Notes* notes, const Limits& limits) {
   require_existing(path, port.any_name(), "");
+  if (is_image_name(path))
+    if (auto file = file_for(path, port, notes)) return *file;
   if (is_image_name(path)) return image_for(path, port, notes, limits);
   Tensor t = array_in(path, limits);
   // Formats without bf16 and f8 store their bits as integers.

@@ -194,6 +194,18 @@ class Top(CliCase):
             self.assertIn("6.8e-08", r.out)
 
 
+class Pictures(CliCase):
+    def test_a_model_that_decodes_gets_the_bytes_of_the_file(self):
+        picture = self.write("p.ppm", b"P6 1 2 255\n" + bytes([1, 2, 3, 4, 5, 6]))
+        for parameter, value in (("x: u8[?]", "x"), ("s: string[]", "u.2"), ("s: string[1]", "u.2")):
+            unpack = "" if value == "x" else "u = StringTensorUnpack(s)\n"
+            m = self.write("decode.graft", "graph (%s) {\n%sreturn ImageDecoder@graft(%s)\n}\n" % (parameter, unpack, value))
+            r = graft("run", m, "-i", picture, "--output-dir", self.path("out"))
+            self.assertEqual(r.status, 0, r.all)
+            self.assertIn("u8[2,1,3]  min 1  mean 3.5  max 6", r.out)
+            self.assertIn("is the 17 bytes of", r.err)
+
+
 class Explaining(CliCase):
     def test_what_is_explained_is_what_runs(self):
         m = self.path("swish.onnx")
