@@ -8,6 +8,7 @@ namespace graft::cli {
 namespace {
 
 // Options that only one framework's parser accepted: mo_caffe.py accepted --input_mod, which was ambiguous in mo_tf.py.
+// Those of reading and converting say so in their rows.
 struct Owned {
   std::string_view framework;
   std::vector<std::string_view> options;
@@ -15,25 +16,35 @@ struct Owned {
 const std::vector<Owned>& owned_options() {
   static const std::vector<Owned> all = {
       {"caffe",
-       {"--input_proto", "--caffe_parser_path", "--mean_file", "--mean_file_offsets", "--disable_omitting_optional",
-        "--enable_flattening_nested_params"}},
+       {"--input_proto", "--caffe_parser_path", "--mean_file", "--mean_file_offsets", "--disable_omitting_optional"}},
       {"tf",
-       {"--input_model_is_text", "--input_checkpoint", "--input_meta_graph", "--saved_model_dir", "--saved_model_tags",
+       {"--input_model_is_text", "--input_meta_graph", "--saved_model_dir",
         "--tensorflow_custom_operations_config_update", "--tensorflow_use_custom_operations_config",
         "--tensorflow_object_detection_api_pipeline_config", "--tensorboard_logdir",
         "--tensorflow_custom_layer_libraries", "--tensorflow_subgraph_patterns", "--tensorflow_operation_patterns",
-        "--offload_unsupported_operations_to_tf", "--disable_nhwc_to_nchw"}},
+        "--offload_unsupported_operations_to_tf"}},
       {"mxnet",
        {"--input_symbol", "--nd_prefix_name", "--pretrained_model_name", "--save_params_from_nd",
         "--legacy_mxnet_model", "--enable_ssd_gluoncv"}},
-      {"kaldi", {"--counts", "--remove_output_softmax", "--remove_memory", "--streaming"}},
   };
   return all;
+}
+template <class Options>
+std::string_view owner_in_rows(std::string_view option) {
+  std::string_view out;
+  Options defaults;
+  each_option(defaults, [&](const auto& row, const auto&) {
+    if (!row.spellings) return;
+    for (std::string_view s : split(row.spellings, ','))
+      if (flag_of(s) == option) out = row.framework;
+  });
+  return out == "tensorflow" ? "tf" : out;
 }
 std::string_view owner_of(std::string_view option) {
   for (const Owned& o : owned_options())
     if (std::find(o.options.begin(), o.options.end(), option) != o.options.end()) return o.framework;
-  return {};
+  std::string_view reading = owner_in_rows<ReadOptions>(option);
+  return reading.empty() ? owner_in_rows<ConvertOptions>(option) : reading;
 }
 
 // The value of --framework, if the option is spelled out.

@@ -34,12 +34,10 @@ struct CheckCommand {
 
 constexpr int most_crashes = 3;  // of one operation
 
-nlohmann::json finding_json(const CheckFinding& f) {
-  return {{"operation", f.operation}, {"kernel", f.kernel}, {"kind", f.kind},
-          {"detail", f.detail},       {"test", f.test},     {"case", f.number}};
-}
 CheckFinding finding_of(const nlohmann::json& j) {
-  return {j["operation"], j["kernel"], j["kind"], j["detail"], j["test"], j["case"]};
+  CheckFinding out;
+  std::apply([&](const auto&... f) { (j.at(f.name).get_to(out.*f.member), ...); }, CheckFinding::fields);
+  return out;
 }
 
 bool is_library(const std::string& path) { return extension_of(path) == ".so" || extension_of(path) == ".py"; }
@@ -100,7 +98,7 @@ void write_line(const nlohmann::json& j) {
 void work_on_definitions(const CheckCommand& o, const Loaded& loaded) {
   nlohmann::json findings = nlohmann::json::array();
   for (ExtensionId id : loaded.checked)
-    for (const CheckFinding& f : check_definitions(loaded.core, id)) findings.push_back(finding_json(f));
+    for (const CheckFinding& f : check_definitions(loaded.core, id)) findings.push_back(value_json(f));
   int number = 0;
   auto title = [](const TestOutcome& t) {
     return t.example_of.empty() ? text(t.file, ":", t.line, ": ", t.name) : t.example_of;
@@ -131,16 +129,7 @@ void work(const CheckCommand& o) {
   options.before_kernel = [](const std::string& kernel, bool empty) {
     write_line({{"kernel", kernel}, {"empty", empty}});
   };
-  CheckedOperation r = check_operation(loaded.core, o.worker, options);
-  nlohmann::json kernels = nlohmann::json::array(), findings = nlohmann::json::array();
-  for (const CheckedKernel& k : r.kernels)
-    kernels.push_back({{"name", k.name}, {"cases", k.cases}, {"source", k.source}, {"declined", k.declined}});
-  for (const CheckFinding& f : r.findings) findings.push_back(finding_json(f));
-  write_line({{"findings", findings},
-              {"cases", r.cases},
-              {"refused", r.refused},
-              {"refusal", r.refusal},
-              {"kernels", kernels}});
+  write_line(value_json(check_operation(loaded.core, o.worker, options)));
 }
 
 // ---- the process that the user sees ----
@@ -394,7 +383,7 @@ class Checker {
     progress_.clear();
     std::string replay = replay_command(o_, f);
     if (o_.json) {
-      findings_.push_back(finding_json(f));
+      findings_.push_back(value_json(f));
       findings_.back()["replay"] = replay;
       return;
     }

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "build.hpp"
+#include "option_rows.hpp"
 
 namespace graft::cli {
 
@@ -25,16 +25,10 @@ void ModelOptions::add_named_files(CLI::App& app, const char* definition_names) 
       ->type_name("FILE")
       ->group("Model")
       ->allow_extra_args(false);
-  app.add_option("--saved_model_signature", signature,
-                 "signature of a SavedModel (default: serving_default, or the only signature)")
-      ->type_name("NAME")
-      ->group("Model");
+  bind_rows(app, read, "Model");
   std::string names;
   for (const Limit& l : list_limits()) names += (names.empty() ? "" : ", ") + l.name;
-  app.add_option("--limit", limits, "change a limit on what the model may ask for; may be repeated. Limits: " + names)
-      ->type_name("NAME=VALUE")
-      ->group("Model")
-      ->allow_extra_args(false);
+  add_row<ReadOptions>(app, "limits", limits, ("may be repeated. Limits: " + names).c_str(), "NAME=VALUE", "Model");
   add_log_level(app);
 }
 void ModelOptions::add_extensions(CLI::App& app) {
@@ -63,17 +57,11 @@ void ModelOptions::add_device(CLI::App& app) {
       ->allow_extra_args(false);
 }
 void ModelOptions::add_shapes(CLI::App& app) {
-  app.add_option("--input_shape,--shape", input_shapes, "override input shapes: name[1,3,224,224],...")
-      ->type_name("SHAPES")
-      ->group("Model")
-      ->allow_extra_args(false);
+  add_row<ReadOptions>(app, "shapes", input_shapes, "name[1,3,224,224],...", "SHAPES", "Model");
 }
 
 void ModelOptions::add_items(CLI::App& app) {
-  app.add_option("--items", items, "number of items of a sequence input; none: an optional input without a value")
-      ->type_name("NAME=N|none")
-      ->group("Model")
-      ->allow_extra_args(false);
+  add_row<ReadOptions>(app, "items", items, "none: an optional input without a value", "NAME=N|none", "Model");
 }
 
 std::vector<std::string> ModelOptions::all_files() const {
@@ -126,31 +114,29 @@ LimitChanges ModelOptions::limit_changes() const {
   return out;
 }
 
-void ModelOptions::apply(ReadOptions& options) const {
-  options.signature = signature;
-  options.limits = limit_changes();
-  teach.apply(options);
-  apply_items(items, options);
+ReadOptions ModelOptions::reading(const CutRequest& part) const {
+  teach.check(read);
+  ReadOptions out = read;
+  out.cut = part;
+  out.limits = limit_changes();
+  apply_items(items, out);
+  return out;
 }
 
-bool ModelOptions::instead(const Core& core, ReadOptions options, bool json) const {
-  options.signature = signature;
-  options.limits = limit_changes();
-  return teach.instead(core, all_files(), std::move(options), json);
+bool ModelOptions::instead(const Core& core, const ReadOptions& options, bool json) const {
+  return teach.instead(core, all_files(), options, json);
 }
 
 Core make_core(const ModelOptions& o) {
   Core core;
+  std::vector<std::string> paths;
   for (const std::string& list : o.extensions)
     for (std::string_view path : split(list, ',')) {
       if (path.empty()) continue;
-      if (!std::filesystem::exists(std::string(path))) throw UsageError(text("extension not found: '", path, "'"));
-      if (auto project = extension_project(std::string(path))) {
-        for (const std::string& library : build_extension(*project)) core.add_extension(library);
-        continue;
-      }
-      core.add_extension(std::string(path));
+      paths.emplace_back(path);
+      if (!std::filesystem::exists(paths.back())) throw UsageError(text("extension not found: '", path, "'"));
     }
+  core.add_extensions(paths, print_tool_output);
   as_usage([&] { return core.device_description(o.device); });
   return core;
 }
@@ -188,7 +174,6 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& given,
 
 Model load(const Core& core, const ModelOptions& o, ReadOptions options) {
   std::vector<std::string> files = o.all_files();
-  o.apply(options);
   Model m = core.read_model(files, options);
   if (o.input_shapes.empty()) return m;
   // Shapes refer to inputs by name, so the model must be loaded before they can be resolved.
@@ -206,52 +191,6 @@ size_t peak_memory() {
 
 void print_json(const nlohmann::json& j) {
   std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-}
-
-nlohmann::json shape_json(const Shape& s) {
-  if (!s.ranked()) return "...";
-  auto out = nlohmann::json::array();
-  for (const Dim& d : s) {
-    if (d.known()) out.push_back(d.value());
-    else out.push_back(text(d));
-  }
-  return out;
-}
-nlohmann::json port_json(const Port& p) {
-  return {{"name", p.any_name()},
-          {"layer", p.name},
-          {"names", p.names},
-          {"type", name_of(p.type)},
-          {"shape", shape_json(p.shape)}};
-}
-
-nlohmann::json ports_json(const std::vector<Port>& ports) {
-  nlohmann::json out = nlohmann::json::array();
-  for (const Port& p : ports) out.push_back(port_json(p));
-  return out;
-}
-
-namespace {
-nlohmann::json group_json(const Group& g) {
-  constexpr const char* kinds[] = {"tensor", "sequence", "run", "optional", "map"};
-  nlohmann::json out{{"kind", kinds[static_cast<size_t>(g.kind)]}};
-  if (!g.name.empty()) out["name"] = g.name;
-  if (g.kind == Group::Kind::tensor) out["port"] = g.port;
-  else out["parts"] = nlohmann::json::array();
-  for (const Group& p : g.parts) out["parts"].push_back(group_json(p));
-  return out;
-}
-}  // namespace
-
-void add_groups(nlohmann::json& report, const std::vector<Group>& inputs, const std::vector<Group>& outputs) {
-  auto add = [&](const char* key, const std::vector<Group>& groups) {
-    auto structured = [](const Group& g) { return g.kind != Group::Kind::tensor; };
-    if (std::none_of(groups.begin(), groups.end(), structured)) return;
-    report[key] = nlohmann::json::array();
-    for (const Group& g : groups) report[key].push_back(group_json(g));
-  };
-  add("input_groups", inputs);
-  add("output_groups", outputs);
 }
 
 std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem().string(); }

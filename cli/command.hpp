@@ -2,12 +2,15 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <graft/extension_files.hpp>
 #include <graft/files.hpp>
 #include <graft/text.hpp>
 #include <graft/toolkit.hpp>
 #include <nlohmann/json.hpp>
 
 #include "log_level.hpp"
+#include "option_words.hpp"
+#include "result_json.hpp"
 #include "teach_options.hpp"
 
 namespace graft::cli {
@@ -47,7 +50,7 @@ struct ModelOptions {
   std::string definition;          // --input_proto
   std::vector<std::string> weights;
   std::vector<std::string> extensions;  // each a comma list
-  std::string signature;                // --saved_model_signature
+  ReadOptions read;                     // those that are bound to options of the command line as they are
   std::string device = "CPU";
   std::vector<std::string> affinities;  // "conv1=CPU"
   std::vector<std::string> input_shapes;
@@ -65,15 +68,16 @@ struct ModelOptions {
   std::vector<std::string> all_files() const;
   Options compile_options() const;
   LimitChanges limit_changes() const;
-  // Sets the options that the readers need besides the files.
-  void apply(ReadOptions& options) const;
+  // How to read the model, and the requested part of it.
+  ReadOptions reading(const CutRequest& part = {}) const;
   // Runs the action requested instead of the command, if any (TeachOptions::instead).
-  bool instead(const Core& core, ReadOptions options, bool json) const;
+  bool instead(const Core& core, const ReadOptions& options, bool json) const;
 };
 
 // A core with the extensions loaded.
 Core make_core(const ModelOptions& o);
-Model load(const Core& core, const ModelOptions& o, ReadOptions options = {});
+Model load(const Core& core, const ModelOptions& o, ReadOptions options);
+inline Model load(const Core& core, const ModelOptions& o) { return load(core, o, o.reading()); }
 
 // "data[1,3,224,224],other[1,10]" or, for a single input, "[1,3,224,224]" or "1,3,224,224"; ? and a..b for unknown
 // ones.
@@ -93,20 +97,13 @@ void add_build(CLI::App& app);
 void add_capture(CLI::App& app);
 void add_check(CLI::App& app);
 
-// The directory of GraftConfig.cmake, and of the headers: it has a folder graft.
-std::string cmake_folder();
-std::string include_folder();
+// Prints what a tool has printed that failed.
+void print_tool_output(std::string_view output);
 
 // Peak resident memory of this process, in bytes.
 size_t peak_memory();
 
 void print_json(const nlohmann::json& j);
-
-nlohmann::json port_json(const Port& p);
-nlohmann::json ports_json(const std::vector<Port>& ports);
-// Adds the structure of inputs and outputs to a report if one of them is not a single tensor.
-void add_groups(nlohmann::json& report, const std::vector<Group>& inputs, const std::vector<Group>& outputs);
-nlohmann::json shape_json(const Shape& s);
 
 // "a/b.onnx" -> "b"; "a/b.ONNX" -> ".onnx".
 std::string stem_of(const std::string& path);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "option_rows.hpp"
+
 namespace graft::cli {
 
 std::vector<std::string> items_of(std::string_view list) {
@@ -180,18 +182,14 @@ std::string joined(const std::vector<std::string>& parts) { return join(parts, "
 }  // namespace
 
 void CutOptions::add(CLI::App& app) {
-  auto list = [&](const char* names, std::vector<std::string>& target, const char* what, const char* type) {
-    app.add_option(names, target, what)->type_name(type)->group("Inputs and outputs")->allow_extra_args(false);
-  };
-  list("--input", inputs,
-       "inputs of the converted model: name[1 3 224 224]{f32}->value,...; a name may be 0:layer or layer:0", "INPUTS");
-  list("--input_shape,--shape", shapes, "input shapes, in the order of --input or by name: [1,3,224,224],other[1,10]",
-       "SHAPES");
-  list("--output", outputs, "outputs of the converted model: layers, tensors, layer:0 or 0:layer", "NAMES");
-  list("--freeze_placeholder_with_value", frozen, "replace inputs with constants: name->value,...", "VALUES");
-  app.add_option("--batch,-b", batch, "batch size: first dimension of all inputs")
-      ->type_name("N")
-      ->group("Inputs and outputs");
+  constexpr const char* group = "Inputs and outputs";
+  add_row<ReadOptions>(app, "inputs", inputs, "name[1 3 224 224]{f32}->value,...; a name may be 0:layer or layer:0",
+                       "INPUTS", group);
+  add_row<ReadOptions>(app, "shapes", shapes, "name[1,3,224,224],..., or without names in the order of --input",
+                       "SHAPES", group);
+  add_row<ReadOptions>(app, "outputs", outputs, "", "NAMES", group);
+  add_row<ReadOptions>(app, "constants", frozen, "name->value,...", "VALUES", group);
+  add_row<ReadOptions>(app, "batch", batch, "", "N", group);
   app.add_flag("--static_shape", static_shape,
                "fold operations on known shapes into constants; always enabled, so this has no effect")
       ->group("Inputs and outputs");

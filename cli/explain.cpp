@@ -61,12 +61,6 @@ struct Selection {
   }
 };
 
-std::string list_of(const std::vector<Info>& infos) {
-  std::string out;
-  for (const Info& i : infos) out += (out.empty() ? "" : ", ") + text(i);
-  return out;
-}
-
 void print_import(const Model& model, const Report& report) {
   std::printf("%s: %s, %zu nodes\n", model.path().c_str(), model.framework().c_str(), model.node_count());
   std::vector<Port> inputs = model.inputs(), outputs = model.outputs();
@@ -75,75 +69,24 @@ void print_import(const Model& model, const Report& report) {
   for (const Group& g : model.output_groups())
     std::printf("  output  %s  %s\n", g.name.c_str(), g.to_text(outputs).c_str());
   for (const std::string& o : report.overridden) std::printf("  %s\n", o.c_str());
-  std::printf("%s%s", report.claims.empty() ? "" : "\nImport\n", report.claims_text().c_str());
+  std::printf("%s%s", report.claims.empty() ? "" : "\nImport\n", in_options(report.claims_text()).c_str());
 }
 
+// The model, and what came of reading it.
 nlohmann::json import_json(const Model& model, const Report& report) {
-  nlohmann::json out;
-  out["model"] = {{"path", model.path()}, {"framework", model.framework()}, {"nodes", model.node_count()}};
-  for (const Port& p : model.inputs()) out["inputs"].push_back(port_json(p));
-  for (const Port& p : model.outputs()) out["outputs"].push_back(port_json(p));
-  add_groups(out, model.input_groups(), model.output_groups());
-  out["import"] = nlohmann::json::array();
-  for (const Claim& c : report.claims)
-    out["import"].push_back(
-        {{"layer", c.layer}, {"type", c.type}, {"domain", c.domain}, {"by", c.by}, {"operations", c.operations}});
-  for (size_t i = 0; i < report.claims.size(); ++i)
-    if (!report.claims[i].added_by.empty()) out["import"][i]["added_by"] = report.claims[i].added_by;
-  for (const RawPassEffect& e : report.raw_passes)
-    out["raw_passes"].push_back({{"pass", e.pass},
-                                 {"extension", e.extension},
-                                 {"replacements", e.replacements},
-                                 {"removed", e.removed},
-                                 {"changed", e.changed},
-                                 {"added", e.added}});
-  out["warnings"] = report.warnings;
-  out["notes"] = report.notes;
+  nlohmann::json out{
+      {"model", {{"path", model.path()}, {"framework", model.framework()}, {"nodes", model.node_count()}}},
+      {"inputs", value_json(model.inputs())},
+      {"outputs", value_json(model.outputs())},
+      {"input_groups", value_json(model.input_groups())},
+      {"output_groups", value_json(model.output_groups())}};
+  add_fields(out, report);
   return out;
 }
 
-void add_kernels(nlohmann::json& out, const Explanation& e) {
-  out["device"] = e.device;
-  out["passes"] = nlohmann::json::array();
-  for (const PassEffect& p : e.passes)
-    out["passes"].push_back({{"pass", p.pass}, {"changes", p.changes}, {"nodes", p.places}});
-  out["memory"] = {{"arena", e.arena_bytes}, {"without_sharing", e.unshared_bytes}, {"constants", e.constant_bytes}};
-  if (!e.unfolded.nodes.empty()) out["unfolded"] = {{"nodes", e.unfolded.nodes}, {"limit", e.unfolded.limit}};
-  for (const ModelPart& p : e.parts)
-    out["parts"].push_back({{"device", p.device}, {"phase", p.phase}, {"operations", p.operations}});
-  for (const Crossing& c : e.crossings) {
-    out["crossings"].push_back({{"value", c.value},
-                                {"from", c.from},
-                                {"to", c.to},
-                                {"type", text(c.info)},
-                                {"bytes", nullptr},
-                                {"copied", c.copied}});
-    if (c.bytes) out["crossings"].back()["bytes"] = *c.bytes;
-  }
-  out["kernels"] = nlohmann::json::array();
-  for (const Choice& c : e.choices) {
-    nlohmann::json declined = nlohmann::json::array();
-    for (const auto& [kernel, why] : c.declined) declined.push_back({{"kernel", kernel}, {"reason", why}});
-    out["kernels"].push_back({{"node", c.node},
-                              {"type", c.type},
-                              {"opset", c.opset},
-                              {"device", c.device},
-                              {"kernel", c.kernel},
-                              {"note", c.note},
-                              {"declined", declined},
-                              {"inputs", list_of(c.inputs)},
-                              {"outputs", list_of(c.outputs)}});
-    if (!e.parts.empty()) out["kernels"].back()["part"] = c.part;
-  }
-}
-
 void print_query(const QueryResult& q, bool json) {
-  if (!json) return (void)std::printf("%s", q.to_text().c_str());
-  nlohmann::json layers = nlohmann::json::array();
-  for (const LayerSupport& l : q.layers)
-    layers.push_back(
-        {{"layer", l.layer}, {"type", l.type}, {"supported", l.supported}, {"device", l.device}, {"reason", l.reason}});
-  print_json({{"device", q.device}, {"supported", q.supported()}, {"layers", layers}});
+  if (json) print_json(value_json(q));
+  else std::printf("%s", q.to_text().c_str());
 }
 
 // Compiled in the same way as in `run`.
@@ -163,8 +106,7 @@ void draw(const ExplainOptions& o, const Core& core, const Model& model, const O
 
 void explain(const ExplainOptions& o) {
   Core core = make_core(o.model);
-  ReadOptions read;
-  read.cut = o.cut.request();
+  ReadOptions read = o.model.reading(o.cut.request());
   if (o.model.instead(core, read, o.json)) return;
   Model model = load(core, o.model, read);
   if (o.as_text) return (void)std::printf("%s", model.to_text().c_str());
@@ -182,7 +124,6 @@ void explain(const ExplainOptions& o) {
     throw Error(ErrorKind::unsupported, report.to_text());
   }
   if (!report.passed_on.empty()) {
-    for (const UnknownType& u : report.passed_on) json["passed_on"].push_back(u.type);
     if (o.json) return print_json(json);
     for (const UnknownType& u : report.passed_on)
       std::printf("\n%s: passed through; running it requires an extension\n", u.type.c_str());
@@ -191,8 +132,8 @@ void explain(const ExplainOptions& o) {
   Explanation e = explanation_of(core, model, o.model.device, how);
   selected.apply(e);
   selected.require_found();
-  if (!o.json) return (void)std::printf("\n%s", e.to_text().c_str());
-  add_kernels(json, e);
+  if (!o.json) return (void)std::printf("\n%s", in_options(e.to_text()).c_str());
+  add_fields(json, e);
   print_json(json);
 }
 

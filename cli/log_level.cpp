@@ -20,7 +20,7 @@ constexpr std::pair<std::string_view, LogLevel> levels[] = {
 
 void print_line(std::string_view line) {
   bool color = ::isatty(STDERR_FILENO) && !std::getenv("NO_COLOR");
-  std::string shown = printable(line);
+  std::string shown = printable(in_options(line));
   std::fprintf(raw_stderr(), color ? "\033[2m%s\033[0m\n" : "%s\n", shown.c_str());
 }
 

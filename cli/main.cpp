@@ -6,6 +6,7 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "describe.hpp"
 #include "log_level.hpp"
 #include "terminal.hpp"
 
@@ -78,6 +79,12 @@ int main(int argc, char** argv) {
         throw CLI::Success();
       },
       "print the directory of the headers, for compiling extensions without CMake, and exit");
+  app.add_flag_callback("--describe",
+                        [] {
+                          std::printf("%s\n", description().c_str());
+                          throw CLI::Success();
+                        })
+      ->group("");
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   add_convert(app);
@@ -103,7 +110,7 @@ int main(int argc, char** argv) {
   } catch (...) {
     Error e = current_error();
     std::fflush(stdout);
-    std::fprintf(stderr, "%s\n", e.report().c_str());
+    std::fprintf(stderr, "%s\n", in_options(e.report()).c_str());
     return e.kind() == ErrorKind::request ? wrong_usage : e.kind() == ErrorKind::internal ? our_bug : bad_model;
   }
 }

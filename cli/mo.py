@@ -10,7 +10,9 @@ import sys
 
 here = os.path.abspath(__file__)
 name = os.path.splitext(os.path.basename(here))[0]
-command = ["extgen"] if name == "extgen" else ["convert"] + (["--framework=" + name[3:]] if name.startswith("mo_") else [])
+command = ["convert", "--mo-report"] + (["--framework=" + name[3:]] if name.startswith("mo_") else [])
+if name == "extgen":
+    command = ["extgen"]
 for folder in (os.path.dirname(here), os.path.dirname(os.path.realpath(here))):
     graft = os.path.join(folder, "graft")
     if os.access(graft, os.X_OK):

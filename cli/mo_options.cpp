@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "transform_option.hpp"
+
 namespace graft::cli {
 namespace {
 
@@ -27,8 +29,6 @@ constexpr Refused refused[] = {
     {"--keep_shape_ops", false, "operations on known shapes are folded into constants",
      "make a dimension dynamic to keep them: --input_shape [?,3,224,224]"},
     {"--example_input", true, "models are read from files, not from a Python process", to_onnx},
-    {"--tensorboard_logdir", true, "TensorBoard logs cannot be written", "graft explain --text prints the graph"},
-    {"--tensorflow_custom_layer_libraries", true, "TensorFlow is not used for conversion", by_extension},
     {"--tensorflow_subgraph_patterns", true, "TensorFlow is not used for inference", by_extension},
     {"--tensorflow_operation_patterns", true, "TensorFlow is not used for inference", by_extension},
     {"--offload_unsupported_operations_to_tf", false, "TensorFlow is not used for inference", by_extension},
@@ -42,6 +42,8 @@ struct Granted {
 };
 constexpr Granted granted[] = {
     {"--caffe_parser_path", true, "fields of any Caffe fork are read without a generated parser"},
+    {"--tensorflow_custom_layer_libraries", true,
+     "graphs are read without TensorFlow, also with operations that it does not know"},
     {"--share_weights", false, "weights are memory-mapped from the model file"},
     {"--disable_weights_compression", false, "weights of FakeQuantize keep their precision"},
     {"--legacy_mxnet_model", false, "symbols of all MXNet versions are read"},
@@ -53,7 +55,7 @@ constexpr Granted granted[] = {
 
 // Passes that each switch disables or enables.
 struct Switch {
-  bool MoOptions::*given;
+  bool MoOptions::* given;  // null: ConvertOptions::channels_first
   bool leaves_out;  // true: the switch disables them; false: they run only with the switch
   std::vector<const char*> passes;
 };
@@ -62,7 +64,7 @@ const std::vector<Switch>& switches() {
       {&MoOptions::no_fusing, true, {"fuse_linear", "fuse_multiply_add", "fuse_pads", "fuse_batch_norm"}},
       {&MoOptions::no_group_fusing, true, {"group_convolutions"}},
       {&MoOptions::no_strides, true, {"move_strides"}},
-      {&MoOptions::keep_transposes, true, {"sink_transposes", "raise_transposes", "merge_transposes"}},
+      {nullptr, true, {"sink_transposes", "raise_transposes", "merge_transposes"}},
       {&MoOptions::concats, false, {"reuse_concats"}},
   };
   return all;
@@ -103,45 +105,30 @@ void MoOptions::add(CLI::App& app) {
     app.add_flag(names, target, what)->group(group);
   };
   option("--framework", framework,
-         "check the framework of the model: tf, caffe, onnx, mxnet or kaldi (default: detected from the file)", "NAME",
+         "check the framework of the model, one of graft ops --frameworks (default: detected from the file)", "NAME",
          "Model");
   mxnet.add(app);
   option("--saved_model_dir", saved_model, "SavedModel directory", "DIR", "Model");
-  option("--saved_model_tags", tags, "tags of the graph in the SavedModel (default: serve)", "TAGS", "Model");
   option("--input_meta_graph", meta_graph, "MetaGraph file (.meta) next to its checkpoint", "FILE", "Model");
-  option("--input_checkpoint", checkpoint, "checkpoint with the variables of a TensorFlow graph", "FILE", "Model");
   flag("--input_model_is_text", is_text,
        "check that the TensorFlow graph is in text format (default: detected from the file)", "Model");
-  option("--counts", counts, "Kaldi: file with the counts of the classes; -log of their priors is added", "FILE",
-         "Model");
-  flag("--remove_output_softmax", remove_softmax, "Kaldi: drop the softmax at the end", "Model");
-  flag("--streaming", streaming,
-       "Kaldi: for chunks of an utterance; earlier frames are kept in variables (ReadValue, Assign)", "Model");
-  flag("--remove_memory", remove_memory,
-       "Kaldi: for chunks of an utterance; earlier frames are inputs and outputs of the model", "Model");
   option("--data_type", data_type,
          "data type of the stored weights: FP32 (float) or FP16 (half); inputs and outputs are unchanged", "TYPE",
          "Output");
-  flag("--compress_to_fp16", compress, "same as --data_type FP16", "Output");
   flag("--disable_fusing", no_fusing, "do not fuse multiplications, additions and pads into convolutions", "Passes");
   flag("--disable_gfusing", no_group_fusing, "do not merge parallel convolutions into grouped convolutions", "Passes");
   flag("--disable_resnet_optimization", no_strides, "do not move strides between convolutions", "Passes");
-  option("--finegrain_fusing", finegrain, "do not fuse nodes whose names match", "REGEX,...", "Passes");
   flag("--enable_concat_optimization", concats, "let a Concat reuse the result of another Concat", "Passes");
-  flag("--disable_nhwc_to_nchw", keep_transposes,
-       "treat the second dimension of TensorFlow models as channels; do not move or merge Transposes", "Passes");
   option("--tensorflow_object_detection_api_pipeline_config", pipeline,
          "accepted but not needed: the whole graph is imported, including its detection postprocessing", "FILE",
          "Model");
-  app.add_option_function<std::string>(
-         "--transform",
-         [](const std::string& v) {
-           if (!trim(v).empty())
-             throw UsageError(
-                 text("--transform ", v, " is not supported: Model Optimizer transformations are not available"),
-                 "omit the option; --list-passes lists the available passes");
-         })
-      ->group("");
+  option("--tensorboard_logdir", tensorboard, "also write the imported graph as an event file of TensorBoard", "DIR",
+         "Report");
+  option(
+      "--transform", transform,
+      "LowLatency2: recurrent layers keep their state between runs; MakeStateful[param_res_names={'in':'out'}]: inputs "
+      "and outputs become state",
+      "NAME[ARGUMENT=VALUE],...", "Passes");
   flag("--progress", progress, "show conversion progress", "Report");
   flag("--stream_output", stream, "show conversion progress, one line per step", "Report");
   app.add_flag_callback(
@@ -171,34 +158,24 @@ void MoOptions::add_to(ModelOptions& model, ReadOptions& read) const {
   mxnet.add_to(model, read);
   int models = !saved_model.empty() + !meta_graph.empty() + !model.model.empty();
   if (models > 1) throw UsageError("--input_model, --saved_model_dir and --input_meta_graph are mutually exclusive");
-  for (std::string_view t : split(tags, ',')) read.tags.emplace_back(trim(t));
-  read.checkpoint = checkpoint;
-  read.counts = counts;
-  read.remove_output_softmax = remove_softmax;
-  read.streaming = streaming;
-  read.remove_memory = remove_memory;
   std::error_code ec;
   if (!pipeline.empty() && !fs::is_regular_file(pipeline, ec))
     throw UsageError(text("file not found: '", pipeline, "'"));
   if (!data_type.empty() && !is_word(data_type, {"FP16", "FP32", "half", "float"}))
     throw UsageError(text("--data_type: expected FP16, FP32, half or float, got '", data_type, "'"));
-  if (compress && is_word(data_type, {"FP32", "float"}))
-    throw UsageError("--compress_to_fp16 and --data_type FP32 are mutually exclusive");
 }
 
-void MoOptions::check_framework(const std::vector<std::string>& files) const {
+void MoOptions::check_framework(const Core& core, const std::vector<std::string>& files) const {
   if (!framework.empty()) {
     if (is_word(framework, {"paddle"})) throw UsageError("--framework paddle is not supported", to_onnx);
-    if (!is_word(framework, {"tf", "tensorflow", "caffe", "onnx", "mxnet", "kaldi"}))
-      throw UsageError(text("--framework: expected tf, caffe, onnx, mxnet or kaldi, got '", framework, "'"));
-    std::string wanted = is_word(framework, {"tf"}) ? "tensorflow" : to_lower(framework);
-    std::string found = recognize_format(files[0]);
+    std::string wanted = as_usage([&] { return core.framework_name(framework); });
+    std::string found = core.recognize_format(files[0]);
     if (found != wanted)
       throw UsageError(text("--framework: expected ", framework, ", got the ", found, " model '", files[0], "'"),
                        "omit --framework, or pass a matching file");
   }
   if (is_text && !std::filesystem::is_directory(files[0])) {
-    if (recognize_format(files[0]) != "tensorflow" || holds_zero_byte(files[0]))
+    if (core.recognize_format(files[0]) != "tensorflow" || holds_zero_byte(files[0]))
       throw UsageError(text("--input_model_is_text: expected a TensorFlow graph in text format, got '", files[0], "'"),
                        "omit the option");
   }
@@ -216,20 +193,21 @@ void MoOptions::note_pipeline(const Model& model) const {
   note(text(option, " is not needed: the whole graph was imported; outputs: ", join(outputs, ", ")));
 }
 
-void MoOptions::apply(const Core& core, ConvertOptions& out) const {
+void MoOptions::apply(const Core& core, ConvertOptions& out) {
   std::vector<PassInfo> known = core.passes();
+  if (out.compress_to_f16 && is_word(data_type, {"FP32", "float"}))
+    throw UsageError("--compress_to_fp16 and --data_type FP32 are mutually exclusive");
+  auto given = [&](const Switch& s) { return s.given ? this->*s.given : out.channels_first; };
   for (const Switch& s : switches())
     for (const char* name : s.passes) {
       auto it = std::find_if(known.begin(), known.end(), [&](const PassInfo& p) { return p.name == name; });
       if (it == known.end()) continue;
-      if (s.leaves_out && this->*s.given) out.disabled_passes.emplace_back(name);
-      if (!s.leaves_out && this->*s.given && it->on_request) out.enabled_passes.emplace_back(name);
-      if (!s.leaves_out && !(this->*s.given) && !it->on_request) out.disabled_passes.emplace_back(name);
+      if (s.leaves_out && given(s)) out.disabled_passes.emplace_back(name);
+      if (!s.leaves_out && given(s) && it->on_request) out.enabled_passes.emplace_back(name);
+      if (!s.leaves_out && !given(s) && !it->on_request) out.disabled_passes.emplace_back(name);
     }
-  for (std::string_view word : split(finegrain, ','))
-    if (!trim(word).empty()) out.keep.emplace_back(trim(word));
-  out.channels_first = keep_transposes;
-  out.compress_to_f16 = compress || is_word(data_type, {"FP16", "half"});
+  parse_transforms(transform, out, notes);
+  out.compress_to_f16 |= is_word(data_type, {"FP16", "half"});
 }
 
 void check_environment() {

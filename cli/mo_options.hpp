@@ -7,10 +7,9 @@
 namespace graft::cli {
 
 struct MoOptions {
-  std::string framework, data_type, checkpoint, meta_graph, saved_model, tags, pipeline, finegrain, transform, counts;
-  bool remove_softmax = false, streaming = false, remove_memory = false, compress = false, is_text = false,
-       progress = false, stream = false;
-  bool no_fusing = false, no_group_fusing = false, no_strides = false, concats = false, keep_transposes = false;
+  std::string framework, data_type, meta_graph, saved_model, pipeline, transform, tensorboard;
+  bool is_text = false, progress = false, stream = false;
+  bool no_fusing = false, no_group_fusing = false, no_strides = false, concats = false;
   MxnetOptions mxnet;
   std::vector<std::string> notes;  // about options without effect
 
@@ -19,11 +18,11 @@ struct MoOptions {
   // Adds the files given as options, and the options that the readers need. Call it before opening the model files.
   void add_to(ModelOptions& model, ReadOptions& read) const;
   // Throws if --framework is not the framework of the files.
-  void check_framework(const std::vector<std::string>& files) const;
+  void check_framework(const Core& core, const std::vector<std::string>& files) const;
   // Prints a note about --tensorflow_object_detection_api_pipeline_config once the model is loaded.
   void note_pipeline(const Model& model) const;
   // Sets passes to skip or to enable, nodes that they must not change, and the precision.
-  void apply(const Core& core, ConvertOptions& options) const;
+  void apply(const Core& core, ConvertOptions& options);
 };
 
 // Warns about environment variables of the Model Optimizer.

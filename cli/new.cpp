@@ -14,7 +14,7 @@ namespace {
 struct NewOptions {
   ModelOptions model;
   CutOptions cut;
-  std::string name, folder, domain, framework, tags;
+  std::string name, folder, domain, framework;
   bool gpu = false, python = false, force = false, json = false;
 
   bool has_model() const {
@@ -23,18 +23,26 @@ struct NewOptions {
 };
 
 // The operations to generate, and the command line that uses them.
-struct Order {
+struct Skeleton {
   std::vector<SeenOperation> operations;
   std::string title;       // of a library with several of them
   std::string arguments;   // of `graft convert`, for a shell
   std::string extensions;  // that are needed as well
 };
 
-std::string full_name(const std::string& framework) { return framework == "tf" ? "tensorflow" : framework; }
+std::string full_name(const Core& core, const std::string& framework) {
+  return framework.empty() ? "" : as_usage([&] { return core.framework_name(framework); });
+}
+
+bool is_built_in(const Core& core, const std::string& framework) {
+  std::vector<FrameworkInfo> all = core.frameworks();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const FrameworkInfo& f) { return f.name == framework && f.built_in(); });
+}
 
 // The framework of the import rules is that of the model. An IR does not store its original framework.
-std::string rule_framework(const NewOptions& o, const std::string& found) {
-  std::string asked = full_name(o.framework);
+std::string rule_framework(const Core& core, const NewOptions& o, const std::string& found) {
+  std::string asked = full_name(core, o.framework);
   if (found == "ir" || found == "text") return asked.empty() ? "onnx" : asked;
   if (!asked.empty() && asked != found)
     throw UsageError(text("--framework: expected ", found, ", the framework of the model, got ", o.framework),
@@ -52,23 +60,23 @@ std::vector<std::string> files_of(const NewOptions& o) {
   }
 }
 
-Order from_model(const NewOptions& o) {
+Skeleton from_model(const NewOptions& o) {
   std::vector<std::string> files = files_of(o);
   Core core = make_core(o.model);
-  ReadOptions read;
-  read.cut = o.cut.request();
-  for (std::string_view t : split(o.tags, ',')) read.tags.emplace_back(trim(t));
-  Model model = load(core, o.model, read);
+  Model model = load(core, o.model, o.model.reading(o.cut.request()));
   Report report = model.report();
-  std::string framework = rule_framework(o, model.framework());
-  Order out{
-      {}, stem_of(std::filesystem::path(files[0] + "/").parent_path().string()), report.arguments, report.extensions};
+  std::string framework = rule_framework(core, o, model.framework());
+  Skeleton out{{},
+               stem_of(std::filesystem::path(files[0] + "/").parent_path().string()),
+               in_options(report.arguments),
+               report.extensions};
   std::vector<std::string> names;
   for (const UnknownType& u : report.unknown) {
     names.push_back(on_one_line(u.domain.empty() ? u.type : u.domain + "::" + u.type));
     if ((o.name.empty() || u.type == o.name) && (o.domain.empty() || u.domain == o.domain))
       out.operations.push_back(seen(u, framework));
   }
+  for (SeenOperation& s : out.operations) s.built_in_framework = is_built_in(core, framework);
   if (names.empty()) throw UsageError(text("every layer of '", files[0], "' is known: nothing to generate"));
   if (out.operations.empty())
     throw UsageError(
@@ -78,16 +86,19 @@ Order from_model(const NewOptions& o) {
   return out;
 }
 
-Order from_name(const NewOptions& o) {
+Skeleton from_name(const NewOptions& o) {
   if (o.name.empty()) throw UsageError("expected an operation name or --from-model FILE");
-  for (auto [given, option] : {std::pair{!o.tags.empty(), "--saved_model_tags"},
-                               {!o.cut.request().empty(), "--input, --output and the like"},
-                               {!o.model.teach.replacements.empty(), "--transformations_config"},
-                               {!o.model.teach.mapping.empty(), "-k"}})
-    if (given) throw UsageError(text(option, " requires a model"), "specify one with --from-model");
+  if (!o.cut.request().empty())
+    throw UsageError("--input, --output and the like require a model", "specify one with --from-model");
+  each_option(o.model.read, [](const auto& row, const auto& value) {
+    if (is_given(value))
+      throw UsageError(text(flag_named(row.name), " requires a model"), "specify one with --from-model");
+  });
   SeenOperation s;
   s.type = o.name;
-  s.framework = o.framework.empty() ? "onnx" : full_name(o.framework);
+  Core core = make_core(o.model);
+  s.framework = o.framework.empty() ? "onnx" : full_name(core, o.framework);
+  s.built_in_framework = is_built_in(core, s.framework);
   if (!o.domain.empty() && s.framework != "onnx")
     throw UsageError(text("--domain requires --framework onnx, got ", o.framework), "omit --domain");
   s.domain = o.domain;
@@ -106,20 +117,20 @@ void write_files(const Scaffold& s, const std::string& folder, bool force) {
 }
 
 void make(const NewOptions& o) {
-  Order order = o.has_model() ? from_model(o) : from_name(o);
+  Skeleton skeleton = o.has_model() ? from_model(o) : from_name(o);
   Form form = o.python ? Form::python : o.gpu ? Form::cpp_with_opencl : Form::cpp;
-  Scaffold s = scaffold(order.operations, order.title, form);
+  Scaffold s = scaffold(skeleton.operations, skeleton.title, form);
   std::string folder = o.folder.empty() ? s.library : o.folder;
   write_files(s, folder, o.force);
 
   std::string f = path_for_shell(folder),
               library = text(folder, o.python ? "/" + s.source : text("/build/lib", s.library, ".so")),
-              all = order.extensions.empty() ? library : text(order.extensions, ',', library),
+              all = skeleton.extensions.empty() ? library : text(skeleton.extensions, ',', library),
               build = o.python ? "" : text("graft build ", f),
-              use = text("graft convert ", order.arguments, " --extensions ", quoted_for_shell(all)),
+              use = text("graft convert ", skeleton.arguments, " --extensions ", quoted_for_shell(all)),
               check = text("graft check ", path_for_shell(library), " ",
                            path_for_shell(text(folder, "/", s.library, ".test")));
-  if (!order.extensions.empty()) check += " --extensions " + quoted_for_shell(order.extensions);
+  if (!skeleton.extensions.empty()) check += " --extensions " + quoted_for_shell(skeleton.extensions);
   if (o.json) {
     nlohmann::json written = nlohmann::json::array();
     for (const auto& [file, content] : s.files) written.push_back(folder + "/" + file);
@@ -145,17 +156,14 @@ void add_new(CLI::App& app) {
                 "model files to take attributes, inputs, types and the import rule from")
       ->type_name("FILE");
   o->model.add_named_files(*c);
-  c->add_option("--saved_model_tags", o->tags, "tags of the graph in a SavedModel")->type_name("TAGS")->group("Model");
   o->model.add_extensions(*c);
   o->cut.add(*c);
-  o->model.teach.add_files(*c);
   c->add_option("--output_dir,--output-dir,-o", o->folder, "output directory (default: name of the extension)")
       ->type_name("DIR");
   c->add_option("--domain", o->domain,
                 "ONNX domain of the operation; with --from-model, select only layers of this domain")
       ->type_name("NAME");
-  c->add_option("--framework", o->framework, "framework of the import rule if there is no model (default: onnx)")
-      ->check(CLI::IsMember({"onnx", "caffe", "tensorflow", "tf", "mxnet", "kaldi"}));
+  c->add_option("--framework", o->framework, "framework of the import rule if there is no model (default: onnx)");
   CLI::Option* gpu =
       c->add_flag("--gpu", o->gpu, "add OpenCL source for the GPU; an element-wise operation needs none");
   c->add_flag("--python", o->python, "generate Python instead of C++: nothing to build")->excludes(gpu);

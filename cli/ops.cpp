@@ -11,34 +11,17 @@ namespace {
 struct OpsOptions {
   ModelOptions model;
   std::string name, framework, device;
-  bool missing = false, json = false;
+  bool missing = false, frameworks = false, json = false;
 };
 
 // ---- import rules ----
-
-nlohmann::json rule_json(const RuleInfo& r) {
-  nlohmann::json conditions = nlohmann::json::object(), operation;
-  for (const auto& [name, value] : r.conditions) conditions[name] = value;
-  if (!r.op.empty()) operation = {{"name", r.op}, {"opset", r.opset}};
-  nlohmann::json out{{"framework", r.framework}, {"type", r.type},           {"domain", r.domain},
-                     {"since", r.since},         {"until", nullptr},         {"operation", operation},
-                     {"expanded", r.expanded},   {"conditions", conditions}, {"from", r.from}};
-  if (r.until) out["until"] = *r.until;
-  return out;
-}
-
-nlohmann::json rules_json(const std::vector<RuleInfo>& rules) {
-  nlohmann::json out = nlohmann::json::array();
-  for (const RuleInfo& r : rules) out.push_back(rule_json(r));
-  return out;
-}
 
 // Framework layers, as opposed to subgraphs of replacement files.
 bool is_layer(const RuleInfo& r) { return r.framework != "replacement"; }
 
 std::string details(const RuleInfo& r) {
   std::string where = r.where();
-  return text(r.imported_as(), where.empty() ? "" : ", where " + where, r.built_in() ? "" : ", from " + r.from);
+  return text(r.imported_as(), where.empty() ? "" : ", where " + where, r.built_in() ? "" : ", from " + r.origin);
 }
 
 std::string with_versions(const RuleInfo& r) {
@@ -47,11 +30,11 @@ std::string with_versions(const RuleInfo& r) {
 }
 
 void list_layers(std::vector<RuleInfo> rules, const OpsOptions& o) {
-  std::string framework = o.framework == "tf" ? "tensorflow" : o.framework;
+  const std::string& framework = o.framework;
   std::erase_if(rules, [&](const RuleInfo& r) { return r.framework != framework; });
   std::stable_sort(rules.begin(), rules.end(),
                    [](const RuleInfo& a, const RuleInfo& b) { return a.layer() < b.layer(); });
-  if (o.json) return print_json(rules_json(rules));
+  if (o.json) return print_json(value_json(rules));
   if (rules.empty()) return (void)std::printf("no import rules for %s layers\n", framework.c_str());
   std::set<std::string> types;
   std::printf("%-44s %-10s %s\n", "layer", "versions", "imported as");
@@ -62,29 +45,23 @@ void list_layers(std::vector<RuleInfo> rules, const OpsOptions& o) {
   std::printf("%zu %s layers\n", types.size(), framework.c_str());
 }
 
+void list_frameworks(const std::vector<FrameworkInfo>& all, bool json) {
+  if (json) return print_json(value_json(all));
+  std::printf("%-12s %-16s %s\n", "framework", "name", "files");
+  for (const FrameworkInfo& f : all) {
+    std::vector<std::string> names{f.name};
+    names.insert(names.end(), f.aliases.begin(), f.aliases.end());
+    std::printf("%-12s %-16s %s%s\n", f.title.c_str(), join(names, ", ").c_str(), f.files.c_str(),
+                f.built_in() ? "" : text(", from ", f.origin).c_str());
+  }
+}
+
 // ---- operations ----
 
 nlohmann::json op_json(const OpInfo& op) {
-  nlohmann::json attrs = nlohmann::json::array(), inputs = nlohmann::json::array(), outputs = nlohmann::json::array(),
-                 kernels = nlohmann::json::array();
-  for (const AttributeInfo& a : op.attributes)
-    attrs.push_back(
-        {{"name", a.name}, {"kind", a.kind}, {"default", a.fallback}, {"doc", a.doc}, {"allowed", a.allowed}});
-  for (const OpPortInfo& p : op.inputs)
-    inputs.push_back({{"name", p.name}, {"doc", p.doc}, {"optional", p.optional}, {"variadic", p.variadic}});
-  for (const OpPortInfo& p : op.outputs) outputs.push_back(p.name);
-  for (const KernelInfo& k : op.kernels) kernels.push_back({{"device", k.device}, {"name", k.name}});
-  return {{"kind", "operation"},
-          {"name", op.name},
-          {"opset", op.opset},
-          {"doc", op.doc},
-          {"attributes", attrs},
-          {"inputs", inputs},
-          {"outputs", outputs},
-          {"kernels", kernels},
-          {"frameworks", op.frameworks()},
-          {"rules", rules_json(op.rules)},
-          {"from", op.from}};
+  nlohmann::json out{{"kind", "operation"}};
+  add_fields(out, op);
+  return out;
 }
 
 // Describes all operations and framework layers with this name; layers that are imported as one of the operations are
@@ -113,7 +90,7 @@ void describe(const Core& core, const OpsOptions& o) {
   if (o.json) {
     nlohmann::json list = nlohmann::json::array();
     for (const OpInfo& op : operations) list.push_back(op_json(op));
-    if (!layers.empty()) list.push_back({{"kind", "layer"}, {"name", layers[0].type}, {"rules", rules_json(layers)}});
+    if (!layers.empty()) list.push_back({{"kind", "layer"}, {"name", layers[0].type}, {"rules", value_json(layers)}});
     return print_json(list);
   }
   for (size_t i = 0; i < operations.size(); ++i) std::printf("%s%s", i ? "\n" : "", operations[i].to_text().c_str());
@@ -169,7 +146,12 @@ void ops(const OpsOptions& o) {
     as_usage([&] { return core.device_description(o.device); });
   }
   if (!o.name.empty()) return describe(core, o);
-  if (!o.framework.empty()) return list_layers(core.rules(), o);
+  if (!o.framework.empty()) {
+    OpsOptions of = o;
+    of.framework = as_usage([&] { return core.framework_name(o.framework); });
+    return list_layers(core.rules(), of);
+  }
+  if (o.frameworks) return list_frameworks(core.frameworks(), o.json);
   list_operations(core.operations(), o);
 }
 
@@ -180,8 +162,8 @@ void add_ops(CLI::App& app) {
   CLI::App* c = app.add_subcommand("ops", "list known operations or importable framework layers, or describe one");
   c->add_option("name", o->name, "operation or framework layer to describe");
   c->add_option("--framework", o->framework,
-                "list the layers of a framework that can be imported, and the operations they are imported as")
-      ->check(CLI::IsMember({"onnx", "caffe", "tensorflow", "tf", "mxnet", "kaldi"}));
+                "list the layers of a framework that can be imported, and the operations they are imported as");
+  c->add_flag("--frameworks", o->frameworks, "list the frameworks whose models can be read");
   o->model.add_extensions(*c);
   c->add_flag("--missing", o->missing, "list only operations without a kernel");
   c->add_option("--device,-d", o->device, "with --missing: without a kernel for this device");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cut_options.hpp"
+#include "option_rows.hpp"
 
 namespace graft::cli {
 namespace {
@@ -121,26 +122,24 @@ std::vector<LayoutRequest> joined_layouts(const std::string& source, const std::
 }  // namespace
 
 void PreprocessOptions::add(CLI::App& app) {
-  auto option = [&](const char* names, std::string& target, const char* what, const char* type) {
-    app.add_option(names, target, what)->type_name(type)->group("Preprocessing");
+  constexpr const char* group = "Preprocessing";
+  auto row = [&](const char* name, std::string& target, const char* syntax, const char* type) {
+    add_row<Preprocessing>(app, name, target, syntax, type, group);
   };
-  option("--mean_values", mean,
-         "mean values to subtract from the channels: name[104,117,123],... in the model's channel order", "VALUES");
-  option("--scale_values", scales, "values to divide the channels by, after subtracting the means", "VALUES");
-  option("--scale,-s", scale, "value to divide all inputs by", "NUMBER");
-  option("--mean_file", mean_file, "mean image (.binaryproto) to subtract; inserted as an Add", "FILE");
-  option("--mean_file_offsets", mean_offsets, "position of the input in the mean image (default: centered)", "(X,Y)");
-  app.add_flag("--reverse_input_channels", reverse_channels,
-               "swap the first and third channel (RGB <-> BGR) of image inputs")
-      ->group("Preprocessing");
-  option("--layout", layout,
-         "layouts, and optionally new layouts: name(nhwc->nchw), or nhwc->nchw for all inputs and outputs", "LAYOUTS");
+  row("mean", mean, "name[104,117,123],...", "VALUES");
+  row("scale", scales, "", "VALUES");
+  row("scale_all", scale, "", "NUMBER");
+  row("mean_image", mean_file, ".binaryproto", "FILE");
+  row("image_from", mean_offsets, "", "(X,Y)");
+  row("layouts", layout, "name(nhwc->nchw), or nhwc->nchw for all inputs and outputs", "LAYOUTS");
+  auto option = [&](const char* names, std::string& target, const char* what, const char* type) {
+    app.add_option(names, target, what)->type_name(type)->group(group);
+  };
   option("--source_layout", source_layout, "current layouts of the model", "LAYOUTS");
   option("--target_layout", target_layout, "new layouts of the converted model", "LAYOUTS");
 }
 
-Preprocessing PreprocessOptions::request() const {
-  Preprocessing p;
+void PreprocessOptions::apply(Preprocessing& p) const {
   if (!mean.empty() && !mean_file.empty()) throw UsageError("--mean_values and --mean_file are mutually exclusive");
   if (!scale.empty() && !scales.empty()) throw UsageError("--scale and --scale_values are mutually exclusive");
   if (mean_file.empty() && !mean_offsets.empty()) throw UsageError("--mean_file_offsets requires --mean_file");
@@ -154,12 +153,10 @@ Preprocessing PreprocessOptions::request() const {
   }
   if (!mean_offsets.empty()) p.image_from = offsets_of(mean_offsets);
   if (!mean_file.empty()) p.mean_image = read_mean_image(mean_file);
-  p.reverse_channels = reverse_channels;
   if (!layout.empty() && !(source_layout.empty() && target_layout.empty()))
     throw UsageError("--layout is mutually exclusive with --source_layout and --target_layout",
                      "use --layout alone, or --source_layout with --target_layout");
   p.layouts = layout.empty() ? joined_layouts(source_layout, target_layout) : layouts_of(layout, true);
-  return p;
 }
 
 }  // namespace graft::cli

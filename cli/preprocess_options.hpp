@@ -7,10 +7,10 @@ namespace graft::cli {
 
 struct PreprocessOptions {
   std::string mean, scales, scale, mean_file, mean_offsets, layout, source_layout, target_layout;
-  bool reverse_channels = false;
 
+  // The options with a notation of their own.
   void add(CLI::App& app);
-  Preprocessing request() const;
+  void apply(Preprocessing& preprocessing) const;
 };
 
 }  // namespace graft::cli

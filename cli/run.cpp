@@ -69,8 +69,8 @@ class OutputList {
  public:
   explicit OutputList(const RunOptions& o) : o_(o) {
     if (!o.folder.empty()) make_folder(o.folder);
-    if (!o.labels.empty())
-      for (std::string_view l : split(read_text_file(o.labels), '\n')) labels_.emplace_back(trim(l));
+    const std::string labels = o.labels.empty() ? "" : read_text_file(o.labels);
+    for (std::string_view l : split(labels, '\n')) labels_.emplace_back(trim(l));
   }
   nlohmann::json list = nlohmann::json::array();
 
@@ -156,9 +156,9 @@ void check_kernels(const Model& model, const std::vector<Tensor>& values) {
 
 // A Kaldi model is read for streaming if there are chunks; an IR must have been written for it.
 Model load_for_archives(const Core& core, const RunOptions& o, const std::vector<std::string>& names) {
-  ReadOptions read;
+  ReadOptions read = o.model.reading();
   std::vector<std::string> files = o.model.all_files();
-  read.streaming = o.chunk && !files.empty() && recognize_format(files[0]) == "kaldi";
+  read.streaming |= o.chunk && !files.empty() && core.recognize_format(files[0]) == "kaldi";
   if (!read.streaming) read.cut.more_outputs = names;
   Model model = load(core, o.model, read);
   if (!model.streaming()) {
@@ -215,8 +215,8 @@ void run(const RunOptions& o) {
   if (names_archive(o.outputs))
     throw UsageError("--output to an archive requires an --input from an archive", "use --output-dir");
   Core core = make_core(o.model);
-  if (o.model.instead(core, {}, o.json)) return;
-  ReadOptions read;
+  ReadOptions read = o.model.reading();
+  if (o.model.instead(core, read, o.json)) return;
   read.cut.more_outputs = o.outputs;
   read.cut.outputs = o.outputs;  // and nothing that they do not need
   Model model = load(core, o.model, read);

@@ -178,7 +178,8 @@ std::string opencl_kernel(const Named& n) {
 
 std::string import_rule(const SeenOperation& s) {
   if (s.framework.empty()) return "";
-  std::string out = text("\n      .import(graft::", s.framework, "(", cpp_literal(s.type), ")"),
+  std::string function = s.built_in_framework ? s.framework + "(" : text("Rule(", cpp_literal(s.framework), ", ");
+  std::string out = text("\n      .import(graft::", function, cpp_literal(s.type), ")"),
               indent = "\n                  ";
   if (!s.domain.empty()) out += text(".domain(", cpp_literal(s.domain), ")");
   for (const SeenAttribute& a : s.attributes)

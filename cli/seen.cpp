@@ -161,12 +161,12 @@ SeenOperation seen(const UnknownType& u, const std::string& framework) {
     if (l.weights != s.weights) s.weights = 0;
     for (size_t i = 0; i < l.inputs.size(); ++i)
       if (!l.inputs[i]) s.left_out.insert(i);
-    for (const auto& [path, value] : l.fields) {
+    for (const auto& [path, value] : l.attributes) {
       auto it = std::find_if(s.attributes.begin(), s.attributes.end(), [&](const auto& a) { return a.path == path; });
       if (it == s.attributes.end()) it = s.attributes.insert(it, {path, path, GRAFT_NONE, {}, {}, 0});
       add(*it, value);
     }
-    for (const auto& f : l.other_fields)
+    for (const auto& f : l.other_attributes)
       if (std::find(s.other_fields.begin(), s.other_fields.end(), f) == s.other_fields.end())
         s.other_fields.push_back(f);
   }

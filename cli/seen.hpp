@@ -26,6 +26,7 @@ struct SeenOperation {
   std::string type, opset;
   std::string framework,
       domain;  // of the import rule; no framework: the operation is found by its name, without a rule
+  bool built_in_framework = true;  // rule.hpp has a function of its name
   std::vector<SeenAttribute> attributes;
   std::vector<std::pair<std::string, std::string>>
       other_fields;  // fields that cannot be attributes: name and description

@@ -5,7 +5,8 @@ target_compile_options(graft_flags INTERFACE -Wall -Wextra -Wpedantic -Werror -W
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 warns about string concatenation (bug 105651) and growing vectors (bug 105562) that are fine, and takes sources of
   # a unity batch for headers.
-  target_compile_options(graft_flags INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-subobject-linkage)
+  target_compile_options(graft_flags INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread
+                                               -Wno-subobject-linkage)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(graft_flags INTERFACE -Wno-deprecated-declarations)  # GCC 12's own std::stable_sort
@@ -21,13 +22,24 @@ if(GRAFT_SANITIZE)
   endif()
 endif()
 
+# Compiles the sources of a target several at once (GRAFT_UNITY): reading the headers, and compiling their inline functions,
+# takes more than half of the time of a small source. Large batches are for sources that compile quickly by themselves.
+function(graft_batches target size)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${GRAFT_UNITY} UNITY_BUILD_BATCH_SIZE ${size})
+endfunction()
+
+# For code that runs a few times for each model or command, never for each element: compiles in three quarters of the time.
+function(graft_cold target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # graft_part(NAME SOURCES... LINKS...): a folder of src as a static library that links only what stands before it.
 function(graft_part name)
   cmake_parse_arguments(PARSE_ARGV 1 part "" "" "SOURCES;LINKS")
   add_library(graft_${name} STATIC ${part_SOURCES})
   target_include_directories(graft_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(graft_${name} PUBLIC ${part_LINKS} PRIVATE graft_flags)
-  set_target_properties(graft_${name} PROPERTIES UNITY_BUILD ${GRAFT_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  graft_batches(graft_${name} 16)
 endfunction()
 
 # graft_table(VARIABLE ENTRY PREFIX LIST): a source that enters definitions. ENTRY(host) collects PREFIX_<name>() for every

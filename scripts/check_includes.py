@@ -17,6 +17,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
 LIBRARIES = {
     "src/devices/cpu/kernels": ["hwy/"],
     "src/import": ["pugixml.hpp", "nlohmann/"],
+    "src/extensions": ["nlohmann/"],
     "src/ir": ["pugixml.hpp", "nlohmann/"],
     "src/codecs": ["png.h", "jpeglib.h", "openjpeg.h", "tiffio.h", "webp/"],
     "src/ops": ["re2/"],

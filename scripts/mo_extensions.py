@@ -26,7 +26,7 @@ import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LEAST_SHARE, LEAST_CASES = 0.95, 25
-LEAST_AGREEING = 0.75  # of the files that act on a model; those that are refused are mostly internal operations of later stages
+LEAST_AGREEING = 0.80  # of the files that act on a model; those that are refused are mostly internal operations of later stages
 
 
 def unpacked(args, python):

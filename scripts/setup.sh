@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a task needs from Debian's packages, only what is missing, quietly.
 #   scripts/setup.sh build|test|oracle|compilers|fuzz|lint
+# Waits for another package manager for GRAFT_SETUP_WAIT seconds (600).
 set -euo pipefail
 
 build="g++ cmake ninja-build ccache pkg-config libpugixml-dev nlohmann-json3-dev libcli11-dev libhwy-dev libpng-dev libjpeg-dev libtiff-dev libwebp-dev
@@ -13,8 +14,9 @@ lint="clang-format clang-tidy-19"
 # Those of scripts/compilers.py that this release of Debian has.
 compilers() {
   for package in g++-{11..14} clang-{14..19}; do
-    # As a pattern, because a + in a name makes it one anyway.
-    if apt-cache policy "^${package//+/[+]}\$" | grep -q 'Candidate: [0-9]'; then printf '%s ' "$package"; fi
+    # As a pattern, because a + in a name makes it one anyway. grep -q would end before apt-cache has written everything,
+    # which is a failure of the pipe.
+    if apt-cache policy "^${package//+/[+]}\$" | grep 'Candidate: [0-9]' >/dev/null; then printf '%s ' "$package"; fi
   done
 }
 
@@ -42,9 +44,14 @@ fi
 echo "installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
-if ! { "${root[@]}" apt-get update -qq && "${root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
-  cat "$log" >&2
-  rm -f "$log"
-  exit 1
-fi
-rm -f "$log"
+trap 'rm -f "$log"' EXIT
+install() { "${root[@]}" apt-get update -qq && "${root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"; }
+# Another package manager may be at work, such as the automatic upgrades of a machine that has just started.
+for ((waited = 0; ; waited += 5)); do
+  install >"$log" 2>&1 && exit 0
+  grep -qE 'Could not get lock|is another process using it' "$log" && ((waited < ${GRAFT_SETUP_WAIT:-600})) || break
+  ((waited)) || echo "waiting for another package manager to finish"
+  sleep 5
+done
+cat "$log" >&2
+exit 1

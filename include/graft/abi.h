@@ -21,6 +21,7 @@
 #ifndef GRAFT_ABI_H
 #define GRAFT_ABI_H
 
+#include "abi_flags.h"
 #include "abi_raw.h"
 #include "abi_source.h"
 #include "abi_values.h"
@@ -29,15 +30,11 @@
 extern "C" {
 #endif
 
+typedef struct graft_reader graft_reader; /* reads the models of a framework; abi_reader.h */
+
 #define GRAFT_ABI_VERSION 1u
 
 /* ---- provided by an extension ---------------------------------------------------------------------------------- */
-
-enum {
-  GRAFT_ATTR_REQUIRED = 1, /* has no default and must be present */
-  GRAFT_ATTR_OPTIONAL = 2, /* may be absent, which differs from any value */
-  GRAFT_ATTR_F32 = 4       /* a FLOAT or FLOATS stored in 32 bits */
-};
 
 typedef struct graft_attr {
   uint32_t size;
@@ -51,11 +48,6 @@ typedef struct graft_attr {
   size_t allowed_count;
 } graft_attr;
 #define GRAFT_ATTR_MIN_SIZE (offsetof(graft_attr, allowed_count) + sizeof(size_t))
-
-enum {
-  GRAFT_PORT_OPTIONAL = 1, /* may be absent */
-  GRAFT_PORT_VARIADIC = 2  /* the last one only: any number, including none */
-};
 
 typedef struct graft_port {
   uint32_t size;
@@ -145,18 +137,11 @@ typedef struct graft_kernel {
   void (*release_packed)(void* packed, void* user);
   const graft_layouts* layouts; /* the combinations that it works with, best first; none: all tensors are plain */
   size_t layout_count;
+  /* With a numbered opset: the kernel also runs later versions of the operation, up to but without this one. 0: only
+   * the version of `opset`. */
+  int64_t until;
 } graft_kernel;
 #define GRAFT_KERNEL_MIN_SIZE (offsetof(graft_kernel, release) + sizeof(void*))
-
-enum {
-  GRAFT_OP_PURE = 1,            /* equal inputs give equal outputs: may be constant-folded */
-  GRAFT_OP_VIEW = 2,            /* output 0 has the bytes of input 0 with another shape */
-  GRAFT_OP_IN_PLACE = 4,        /* output 0 may overwrite input 0 if types and sizes agree */
-  GRAFT_OP_SINK = 8,            /* has a side effect: kept even if its outputs are unused */
-  GRAFT_OP_ELEMENTWISE = 16,    /* output element i depends on the (broadcast) input elements i only */
-  GRAFT_OP_ANY_ATTRIBUTES = 32, /* attributes that are not listed are accepted and kept */
-  GRAFT_OP_WEAK = 64            /* another extension's definition of the operation applies instead; kernels stay */
-};
 
 typedef struct graft_op {
   uint32_t size;
@@ -200,17 +185,17 @@ typedef struct graft_rank {
   int32_t max;
 } graft_rank;
 
-enum { GRAFT_RULE_WEAK = 1 /* tried after the rules of other extensions, before the built-in ones */ };
-
 /* Converts a framework's layer to operations. Without `expand` it is pure data: one node of `op` with the same inputs.
  */
 typedef struct graft_rule {
   uint32_t size;
   uint32_t flags;
-  graft_str framework; /* "onnx", "caffe", "tensorflow", "mxnet", "kaldi" */
-  graft_str domain;    /* ONNX domain; empty: the default one */
-  graft_str type;      /* the framework's name for the layer */
-  int64_t since;       /* for framework operator-set versions since <= v < until */
+  graft_str framework; /* as `graft ops --frameworks` lists them: "onnx", ...; "*": every one */
+  /* Of the layer type, as in ONNX; empty: the default one. In a rule of the framework "*" it does not matter for
+   * frameworks without domains. */
+  graft_str domain;
+  graft_str type; /* the framework's name for the layer */
+  int64_t since;  /* for framework operator-set versions since <= v < until */
   int64_t until;
   graft_str op;
   graft_str opset;
@@ -226,18 +211,6 @@ typedef struct graft_rule {
   size_t rank_count;
 } graft_rule;
 #define GRAFT_RULE_MIN_SIZE (offsetof(graft_rule, expand) + sizeof(void*))
-
-/* The phase in which a pass runs: right after the import, when layers without a rule are still in the graph; during
- * optimization; or at the end, when graphs get their final form. Passes of GRAFT_WRITE run after all others, and only
- * when an IR is written; those of the same name are merged into one pass. Passes of GRAFT_COMPILE prepare a graph for
- * one device and run when a model is compiled for it, never when it is converted. */
-enum { GRAFT_FRONT = 0, GRAFT_MIDDLE = 1, GRAFT_BACK = 2, GRAFT_WRITE = 3, GRAFT_COMPILE = 4 };
-
-enum {
-  GRAFT_PASS_ON_REQUEST = 1,     /* runs only if requested by name */
-  GRAFT_PASS_CONFIGURED = 2,     /* runs once per entry of kind "general" of a replacement file with its name as id */
-  GRAFT_PASS_KEEPS_CONSTANTS = 4 /* nodes it adds are not constant-folded */
-};
 
 /* A rewrite of the graph. */
 typedef struct graft_pass {
@@ -256,6 +229,8 @@ typedef struct graft_pass {
   void* user; /* passed to visit */
   graft_status (*visit)(graft_builder*, void* user);
   graft_str device; /* of a pass of GRAFT_COMPILE; empty: every device */
+  uint32_t traits;  /* also visits nodes of operations with any of these flags (GRAFT_OP_...) */
+  uint32_t reserved2;
 } graft_pass;
 #define GRAFT_PASS_MIN_SIZE (offsetof(graft_pass, visit) + sizeof(void*))
 
@@ -276,6 +251,8 @@ typedef struct graft_extension {
   size_t raw_pass_count;
   const graft_source_kernel* const* source_kernels; /* abi_source.h */
   size_t source_kernel_count;
+  const graft_reader* const* readers; /* abi_reader.h */
+  size_t reader_count;
 } graft_extension;
 #define GRAFT_EXTENSION_MIN_SIZE (offsetof(graft_extension, rule_count) + sizeof(size_t))
 
@@ -483,6 +460,11 @@ typedef struct graft_host {
   /* In prepare: the number of threads that parallel_for may use in a call, which is what thread_count gives there.
    * Hosts without this function ignore the argument of thread_count. */
   int32_t (*call_threads)(const graft_node*);
+
+  /* In a pass: the flags of the operation's definition (GRAFT_OP_...); 0: it has no definition. */
+  uint32_t (*node_traits)(const graft_node*);
+  /* The framework of a layer under import, for rules of "*"; empty in a pass. */
+  graft_str (*layer_framework)(const graft_builder*);
 } graft_host;
 
 /* What every host provides: the table of the first release. Test later fields against `size` before use. */

@@ -114,6 +114,13 @@ typedef struct graft_raw_host {
   graft_status (*set_outputs)(graft_raw_model*, const graft_str* values, size_t count);
   /* Marks an entry as handled: it is neither applied nor refused by the host. */
   graft_status (*take_replacement)(graft_raw_model*, size_t index);
+
+  /* Where the layer is in its file, in the unit that the reader names; for messages. */
+  graft_status (*set_position)(graft_raw_model*, graft_layer, int64_t position);
+  /* The operator-set version of a domain. */
+  graft_status (*set_version)(graft_raw_model*, graft_str domain, int64_t version);
+  /* Type and shape that the file declares for a value. */
+  graft_status (*set_value_info)(graft_raw_model*, graft_str value, const graft_info*);
 } graft_raw_host;
 
 #ifdef __cplusplus

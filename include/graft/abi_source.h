@@ -100,7 +100,7 @@ enum {
 typedef struct graft_source_kernel {
   uint32_t size;
   uint32_t flags;
-  graft_str op;
+  graft_str op;                                           /* type; "*" and the word of a trait: all that have it */
   graft_str opset;                                        /* empty: every version of the operation */
   graft_str device;                                       /* "GPU", ... */
   graft_str name;                                         /* shown by explain */

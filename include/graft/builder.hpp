@@ -22,6 +22,13 @@ namespace [[gnu::visibility("hidden")]] graft {
 
 class Builder;
 
+// Reports that a rule needs to know more of a shape (`unsupported`). The host adds which inputs of the model leave
+// their shapes open, and how to set them.
+template <class... Parts>
+[[noreturn]] void needs_shape(const Parts&... parts) {
+  throw Failure{GRAFT_UNSUPPORTED, text(parts...), "set the shapes of the inputs with `shapes`"};
+}
+
 // A value in the graph under construction: an output of a node, or an input of the layer. Cheap to copy. An empty
 // Value (false in a condition) stands for an omitted optional input.
 class Value {
@@ -45,8 +52,7 @@ class Value {
   // instead.
   size_t rank() const {
     Shape s = shape();
-    if (!s.ranked())
-      unsupported("the rank of an input is unknown, but this conversion requires it: set the shape with --input_shape");
+    if (!s.ranked()) needs_shape("the rank of an input is unknown, but this conversion requires it");
     return s.rank();
   }
   // The value if it is known at import time, otherwise an empty view.
@@ -134,6 +140,11 @@ class Builder {
   std::string_view type() const { return view(host->layer_type(im_)); }
   // The operator-set version of the layer's domain (ONNX), or 0.
   int64_t version() const { return host->layer_version(im_); }
+  // "onnx", "caffe", ...: for rules of every framework. Empty in a pass, and on hosts that do not tell.
+  std::string_view framework() const {
+    constexpr size_t least = offsetof(graft_host, layer_framework) + sizeof(void*);
+    return host->size < least ? std::string_view() : view(host->layer_framework(im_));
+  }
   // The number of inputs and outputs in the file, including omitted optional ones in between.
   size_t inputs() const { return host->layer_input_count(im_); }
   size_t outputs() const { return host->layer_output_count(im_); }

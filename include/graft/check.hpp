@@ -39,30 +39,49 @@ struct GRAFT_API CheckOptions {
 };
 
 struct GRAFT_API CheckFinding {
-  std::string operation;  // "CoshC@acme"; empty for a definition or an import rule
-  std::string kernel;     // "CPU:elementwise_f32"; empty for the shape function and definitions
-  std::string kind;       // "write past the end", ...
+  std::string operation;
+  std::string kernel;
+  std::string kind;
   std::string detail;
-  std::string test;  // the smallest case found, in the format of .test files
-  int number = -1;   // of the generated case
+  std::string test;
+  int number = -1;
+  static constexpr std::tuple fields{
+      field("operation", &CheckFinding::operation, "\"CoshC@acme\"; empty for a definition or an import rule"),
+      field("kernel", &CheckFinding::kernel, "\"CPU:elementwise_f32\"; empty for the shape function and definitions"),
+      field("kind", &CheckFinding::kind, "\"write past the end\", ..."),
+      field("detail", &CheckFinding::detail, "what happened"),
+      field("test", &CheckFinding::test, "the smallest case found, in the format of .test files"),
+      field("case", &CheckFinding::number, "number of the generated case; -1: none")};
 
   std::string to_text() const;
 };
 
 struct GRAFT_API CheckedKernel {
-  std::string name;  // "CPU:elementwise_f32"
-  int cases = 0;     // that it ran; it declined the others
-  bool source = false;  // compiled for the device from source text
-  std::string declined;  // why, if it ran no case
+  std::string name;
+  int cases = 0;
+  bool source = false;
+  std::string declined;
+  static constexpr std::tuple fields{
+      field("name", &CheckedKernel::name, "\"CPU:elementwise_f32\""),
+      field("cases", &CheckedKernel::cases, "cases that it ran; it declined the others"),
+      field("source", &CheckedKernel::source, "whether it is compiled for the device from source text"),
+      field("declined", &CheckedKernel::declined, "why, if it ran no case")};
 };
 
 struct GRAFT_API CheckedOperation {
   std::string operation;
-  int cases = 0;    // that were run
-  int refused = 0;  // attempts that the operation refuses
+  int cases = 0;
+  int refused = 0;
   std::vector<CheckedKernel> kernels;
-  std::string refusal;  // why, if no case could be run
+  std::string refusal;
   std::vector<CheckFinding> findings;
+  static constexpr std::tuple fields{
+      field("operation", &CheckedOperation::operation, "\"CoshC@acme\""),
+      field("cases", &CheckedOperation::cases, "cases that were run"),
+      field("refused", &CheckedOperation::refused, "attempts that the operation refuses"),
+      field("kernels", &CheckedOperation::kernels, "kernels that were checked"),
+      field("refusal", &CheckedOperation::refusal, "why, if no case could be run"),
+      field("findings", &CheckedOperation::findings, "what is wrong")};
 };
 
 // The operations that an extension defines or has kernels for, as "Name@opset"; without one, the built-in operations.

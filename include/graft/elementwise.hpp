@@ -22,8 +22,10 @@ namespace [[gnu::visibility("hidden")]] graft {
 template <class F>
 struct ScalarFormula {
   template <class... T>
-  requires std::is_invocable_v<F, T...>
-  auto operator()(const T&... x) const { return F{}(x...); }
+    requires std::is_invocable_v<F, T...>
+  auto operator()(const T&... x) const {
+    return F{}(x...);
+  }
   static constexpr bool is_scalar = true;
 };
 template <class F>
@@ -37,13 +39,9 @@ namespace detail {
 
 // A formula is tried with other types than numbers if its parameters are `auto`.
 template <class F>
-concept TypedFormula = requires {
-  &F::operator();
-};
+concept TypedFormula = requires { &F::operator(); };
 template <class F>
-concept GenericFormula = !TypedFormula<F> && !requires {
-  F::is_scalar;
-};
+concept GenericFormula = !TypedFormula<F> && !requires { F::is_scalar; };
 
 // Take whatever a formula takes, so that a call that both can take is ambiguous: an error that a concept can ask for,
 // while a call of the formula itself would compile it with these arguments. The second one loses to a last parameter
@@ -132,53 +130,26 @@ auto apply(const A& a, T... x) {
 template <class T>
 using Element = std::conditional_t<std::is_same_v<T, int64_t>, long long,
                                    std::conditional_t<std::is_same_v<T, uint64_t>, unsigned long long, T>>;
-// Element `walk` of the result, from one to three inputs.
-template <size_t n, class F, class A, class T>
-auto apply_at(const A& a, const std::vector<T>* x, const Walk& walk) {
-  auto at = [&](size_t i) { return static_cast<Element<T>>(x[i][static_cast<size_t>(walk[i])]); };
-  if constexpr (n == 1) return apply<F>(a, at(0));
-  else if constexpr (n == 2) return apply<F>(a, at(0), at(1));
-  else return apply<F>(a, at(0), at(1), at(2));
-}
-
-// y[i] = f(x[i]...) over broadcast inputs, for every element type: the reference kernel of element-wise operations.
-template <size_t n, class F, class A>
-void elementwise_reference(Run& ctx, const A& a) {
-  OutputView y = ctx.output(0);
-  with_number_type(ctx.input(0).type(), [&]<class T>(T) {
-    using R = decltype(apply_at<n, F, A, T>(a, nullptr, std::declval<const Walk&>()));
-    using Out =
-        std::conditional_t<std::is_same_v<R, bool>, uint8_t, std::conditional_t<std::is_integral_v<R>, T, double>>;
-    std::vector<T> x[n];
-    std::vector<std::vector<int64_t>> strides;
-    for (size_t i = 0; i < n; ++i) {
-      x[i] = ctx.input(i).to<T>();
-      strides.push_back(broadcast_strides(ctx.input(i).dims(), y.dims()));
-    }
-    std::vector<Out> out(static_cast<size_t>(y.size()));
-    Walk walk(y.dims(), strides);
-    if (walk.empty()) return;
-    size_t o = 0;
-    do {
-      R r = apply_at<n, F, A, T>(a, x, walk);
+// y[i] = f(x[0][i * step[0]], ...) for `count` elements. Such functions are all that is compiled for each formula; the
+// loops around them are compiled once for each number of inputs.
+template <size_t n, class T, class Out>
+using RowFunction = void (*)(const void* attributes, const std::array<const T*, n>& x,
+                             const std::array<int64_t, n>& step, Out* y, int64_t count);
+template <size_t n, class F, class A, class T, class Out>
+void formula_row(const void* attributes, const std::array<const T*, n>& x, const std::array<int64_t, n>& step, Out* y,
+                 int64_t count) {
+  const A& a = *static_cast<const A*>(attributes);
+  [&]<size_t... i>(std::index_sequence<i...>) {
+    for (int64_t at = 0; at < count; ++at) {
+      auto r = apply<F>(a, static_cast<Element<T>>(x[i][at * step[i]])...);
       // A formula that yields fractions for integers: round to nearest even.
-      if constexpr (std::is_integral_v<T> && std::is_floating_point_v<R>) out[o++] = std::nearbyint(r);
-      else out[o++] = static_cast<Out>(r);
-    } while (walk.next());
-    y.assign(out);
-  });
+      if constexpr (std::is_integral_v<T> && std::is_floating_point_v<decltype(r)>) y[at] = std::nearbyint(r);
+      else y[at] = static_cast<Out>(r);
+    }
+  }(std::make_index_sequence<n>());
 }
 
-inline void accept_f32(Accept& ctx) {
-  DType type = ctx.type(0);
-  if (type != DType::f32 && type != DType::f16 && type != DType::bf16)
-    unsupported("expected f32, f16 or bf16, got ", type);
-  for (size_t i = 1; i < ctx.inputs(); ++i)
-    if (ctx.type(i) != type) unsupported("expected inputs of ", type, ", got ", ctx.type(i));
-  if (DType out = ctx.output(0).type; out != type) unsupported("expected an output of ", type, ", got ", out);
-}
-
-// ---- f32 on all threads ----
+// ---- rows ----
 
 // A broadcast as a loop over rows: in the innermost dimension each input goes on by 0 or 1, and dimensions that need no
 // loop of their own are merged into it.
@@ -222,6 +193,51 @@ struct Rows {
     return at;
   }
 };
+
+// ---- every element type ----
+
+template <size_t n, class T, class Out>
+void reference_rows(Run& ctx, const void* attributes, RowFunction<n, T, Out> f) {
+  OutputView y = ctx.output(0);
+  std::array<std::vector<T>, n> values;
+  std::array<std::span<const int64_t>, n> dims;
+  for (size_t i = 0; i < n; ++i) values[i] = ctx.input(i).to<T>(), dims[i] = ctx.input(i).dims();
+  std::vector<Out> out(static_cast<size_t>(y.size()));
+  if (out.empty()) return;
+  Rows<n> rows = Rows<n>::of(dims, y.dims());
+  for (int64_t row = 0; row < rows.count(); ++row) {
+    std::array<int64_t, n> at = rows.begin(row);
+    std::array<const T*, n> x;
+    for (size_t i = 0; i < n; ++i) x[i] = values[i].data() + at[i];
+    f(attributes, x, rows.step, out.data() + row * rows.length, rows.length);
+  }
+  y.assign(out);
+}
+// The type that a formula gives for elements of T.
+template <class F, class A, class T, size_t... i>
+auto result_of(std::index_sequence<i...>)
+    -> decltype(apply<F>(std::declval<const A&>(), (static_cast<void>(i), std::declval<Element<T>>())...));
+// y[i] = f(x[i]...) over broadcast inputs, for every element type: the reference kernel of element-wise operations.
+template <size_t n, class F, class A>
+void elementwise_reference(Run& ctx, const A& a) {
+  with_number_type(ctx.input(0).type(), [&]<class T>(T) {
+    using R = decltype(result_of<F, A, T>(std::make_index_sequence<n>()));
+    using Out =
+        std::conditional_t<std::is_same_v<R, bool>, uint8_t, std::conditional_t<std::is_integral_v<R>, T, double>>;
+    reference_rows<n, T, Out>(ctx, &a, formula_row<n, F, A, T, Out>);
+  });
+}
+
+// ---- f32 on all threads ----
+
+inline void accept_f32(Accept& ctx) {
+  DType type = ctx.type(0);
+  if (type != DType::f32 && type != DType::f16 && type != DType::bf16)
+    unsupported("expected f32, f16 or bf16, got ", type);
+  for (size_t i = 1; i < ctx.inputs(); ++i)
+    if (ctx.type(i) != type) unsupported("expected inputs of ", type, ", got ", ctx.type(i));
+  if (DType out = ctx.output(0).type; out != type) unsupported("expected an output of ", type, ", got ", out);
+}
 
 // Calls one(inputs, output, number of elements) for the pieces of all rows; E is float, or the bits of f16 or bf16.
 // Pieces begin at multiples of 64 elements of a row, however the work is divided, so that every element is always
@@ -286,12 +302,15 @@ inline HalfFunctions half_functions(DType type, InstructionSet set = instruction
 }
 
 template <size_t n>
+using RangeFunction = RowFunction<n, float, float>;
+template <size_t n>
 struct FloatRows {
+  RangeFunction<n> range;
   Rows<n> rows;
   HalfFunctions half;
 };
 template <size_t n>
-FloatRows<n> prepare_rows(Prepare& ctx) {
+FloatRows<n> prepare_rows(Prepare& ctx, RangeFunction<n> range) {
   std::array<std::vector<int64_t>, n> dims;
   std::array<std::span<const int64_t>, n> spans;
   Shape out = ctx.shape(0);
@@ -300,14 +319,17 @@ FloatRows<n> prepare_rows(Prepare& ctx) {
     spans[i] = dims[i];
     if (i > 0) out = broadcast(out, ctx.shape(i));
   }
-  return {Rows<n>::of(spans, out.values()), half_functions(ctx.type(0))};
+  return {range, Rows<n>::of(spans, out.values()), half_functions(ctx.type(0))};
 }
-// Calls one(inputs, output, number of elements) with floats, whatever the tensors have.
-template <size_t n, class One>
-void for_float_rows(Run& ctx, const FloatRows<n>& s, const One& one) {
-  if (!s.half.widen) return for_rows<n, float>(ctx, s.rows, one);
-  constexpr int64_t block = 512;  // so that everything stays in the first cache
+// The formula gets floats, whatever the tensors have.
+template <size_t n>
+void run_rows(Run& ctx, const void* attributes, const FloatRows<n>& s) {
   const std::array<int64_t, n>& step = s.rows.step;
+  if (!s.half.widen)
+    return for_rows<n, float>(ctx, s.rows, [&](const std::array<const float*, n>& x, float* y, int64_t count) {
+      s.range(attributes, x, step, y, count);
+    });
+  constexpr int64_t block = 512;  // so that everything stays in the first cache
   for_rows<n, uint16_t>(ctx, s.rows, [&](const std::array<const uint16_t*, n>& x, uint16_t* y, int64_t count) {
     alignas(64) float in[n][block];
     alignas(64) float out[block];
@@ -320,25 +342,20 @@ void for_float_rows(Run& ctx, const FloatRows<n>& s, const One& one) {
       int64_t size = std::min(block, count - at);
       for (size_t i = 0; i < n; ++i)
         if (step[i] != 0) s.half.widen(x[i] + at, size, in[i]);
-      one(from, out, size);
+      s.range(attributes, from, step, out, size);
       s.half.narrow(out, size, y + at);
     }
   });
 }
+template <size_t n, class A>
+void elementwise_run(Run& ctx, const A& a, const FloatRows<n>& s) {
+  run_rows<n>(ctx, &a, s);
+}
 
 // With plain floats.
 template <size_t n, class F, class A>
-void elementwise_f32(Run& ctx, const A& a, const FloatRows<n>& s) {
-  for_float_rows<n>(ctx, s, [&](const std::array<const float*, n>& x, float* y, int64_t count) {
-    [&]<size_t... i>(std::index_sequence<i...>) {
-      for (int64_t at = 0; at < count; ++at) y[at] = static_cast<float>(apply<F>(a, x[i][at * s.rows.step[i]]...));
-    }
-    (std::make_index_sequence<n>());
-  });
-}
-template <size_t n, class A>
 FloatRows<n> elementwise_prepare(Prepare& ctx, const A&) {
-  return prepare_rows<n>(ctx);
+  return prepare_rows<n>(ctx, formula_row<n, F, A, float, float>);
 }
 
 // Inputs that formulas are tried with: numbers of both signs and many sizes, in many combinations.
@@ -355,14 +372,16 @@ constexpr auto formula_samples() {
   return x;
 }
 
+// Whether another way to compute a formula gives what plain floats give.
+inline bool close_to(float got, float expected) {
+  return got == expected || (std::isnan(got) && std::isnan(expected)) ||
+         std::fabs(expected - got) <= 1e-4f * std::fabs(expected);
+}
+
 #if GRAFT_HAS_SIMD
 
 template <class F>
 concept VectorFormula = GenericFormula<F>;
-
-template <size_t n>
-using RangeFunction = void (*)(const void* attributes, const std::array<const float*, n>& x,
-                               const std::array<int64_t, n>& step, float* y, int64_t count);
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -384,50 +403,34 @@ template <size_t n, class F, class A>
 GRAFT_SIMD_END
 #pragma GCC diagnostic pop
 
-template <size_t n>
-struct VectorState {
-  RangeFunction<n> range;
-  FloatRows<n> floats;
-};
-
 // Declines if floats and vectors give different results, because the formula computes in double on purpose or asks for
 // the type of x, for example.
-template <size_t n, class F, class A>
-void compare_with_floats(const A& a, RangeFunction<n> range) {
-  constexpr auto x = formula_samples<n>();
-  constexpr auto count = static_cast<int64_t>(x[0].size());
-  float y[count];
+template <size_t n>
+void compare_with_floats(const void* attributes, RangeFunction<n> floats, RangeFunction<n> vectors) {
+  static constexpr auto x = formula_samples<n>();
+  constexpr auto count = x[0].size();
+  float expected[count], got[count];
   std::array<const float*, n> from;
   std::array<int64_t, n> step;
   for (size_t i = 0; i < n; ++i) from[i] = x[i].data(), step[i] = 1;
-  range(&a, from, step, y, count);
-  [&]<size_t... i>(std::index_sequence<i...>) {
-    for (size_t k = 0; k < x[0].size(); ++k) {
-      auto expected = static_cast<float>(apply<F>(a, x[i][k]...));
-      bool same = expected == y[k] || (std::isnan(expected) && std::isnan(y[k]));
-      if (!same && !(std::fabs(expected - y[k]) <= 1e-4f * std::fabs(expected)))
-        unsupported("expected the same results as with floats, got ", y[k], " instead of ", expected, " for ", x[0][k]);
-    }
-  }
-  (std::make_index_sequence<n>());
+  floats(attributes, from, step, expected, static_cast<int64_t>(count));
+  vectors(attributes, from, step, got, static_cast<int64_t>(count));
+  for (size_t k = 0; k < count; ++k)
+    if (!close_to(got[k], expected[k]))
+      unsupported("expected the same results as with floats, got ", got[k], " instead of ", expected[k], " for ",
+                  x[0][k]);
+}
+inline InstructionSet vector_instructions() {
+  InstructionSet set = instruction_set();
+  if (set == InstructionSet::none) unsupported("requires a processor with AVX2");
+  return set;
 }
 
 template <size_t n, class F, class A>
-VectorState<n> vector_prepare(Prepare& ctx, const A& a) {
-  VectorState<n> s{nullptr, prepare_rows<n>(ctx)};
-  switch (instruction_set()) {
-    case InstructionSet::avx512: s.range = range_of_16<n, F, A>; break;
-    case InstructionSet::avx2: s.range = range_of_8<n, F, A>; break;
-    case InstructionSet::none: unsupported("requires a processor with AVX2");
-  }
-  compare_with_floats<n, F, A>(a, s.range);
-  return s;
-}
-template <size_t n, class A>
-void vector_run(Run& ctx, const A& a, const VectorState<n>& s) {
-  for_float_rows<n>(ctx, s.floats, [&](const std::array<const float*, n>& x, float* y, int64_t count) {
-    s.range(&a, x, s.floats.rows.step, y, count);
-  });
+FloatRows<n> vector_prepare(Prepare& ctx, const A& a) {
+  RangeFunction<n> range = vector_instructions() == InstructionSet::avx512 ? range_of_16<n, F, A> : range_of_8<n, F, A>;
+  compare_with_floats<n>(&a, formula_row<n, F, A, float, float>, range);
+  return prepare_rows<n>(ctx, range);
 }
 
 #else

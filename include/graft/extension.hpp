@@ -11,7 +11,7 @@
 //
 //   c++ -std=c++20 -O2 -fPIC -shared -I<prefix>/include acme.cpp -o libacme.so
 //
-// Load it with `graft run --extensions ./libacme.so` or core.add_extension("./libacme.so"). The body of the macro runs
+// Load it with `graft run -l ./libacme.so` or core.add_extension("./libacme.so"). The body of the macro runs
 // once, when the library is loaded; it must not throw. Everything that the extension defines may be used by many
 // threads at once.
 //
@@ -55,6 +55,7 @@ class Library {
     for (Rule& r : ops_.rules) rule_records_.push_back(r.seal());
     for (Pass& p : ops_.passes) pass_records_.push_back(p.seal());
     for (RawPass& p : ops_.raw_passes) raw_pass_records_.push_back(p.seal());
+    for (const auto& r : ops_.readers) reader_records_.push_back(r.get());
     record_.size = sizeof record_;
     record_.abi_version = GRAFT_ABI_VERSION;
     record_.name = str(name_), record_.version = str(version_);
@@ -64,6 +65,7 @@ class Library {
     record_.passes = pass_records_.data(), record_.pass_count = pass_records_.size();
     record_.raw_passes = raw_pass_records_.data(), record_.raw_pass_count = raw_pass_records_.size();
     record_.source_kernels = source_kernel_records_.data(), record_.source_kernel_count = source_kernel_records_.size();
+    record_.readers = reader_records_.data(), record_.reader_count = reader_records_.size();
   }
   Library(const Library&) = delete;
   // What the entry function returns; valid as long as this object.
@@ -78,6 +80,7 @@ class Library {
   std::vector<const graft_rule*> rule_records_;
   std::vector<const graft_pass*> pass_records_;
   std::vector<const graft_raw_pass*> raw_pass_records_;
+  std::vector<const graft_reader*> reader_records_;
   graft_extension record_{};
 };
 

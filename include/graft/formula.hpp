@@ -101,8 +101,7 @@ inline std::optional<Polynomial> polynomial(const Value& v, const Value& x, int 
     for (size_t i = 0; i < 4; ++i) out[i] = -(*a)[i];
     return out;
   }
-  constexpr std::string_view binary[] = {"Add", "Subtract", "Multiply", "Divide", "Power"};
-  if (std::none_of(std::begin(binary), std::end(binary), [&](auto t) { return n.is(t); })) return std::nullopt;
+  if (!n.has(Trait::elementwise) || n.inputs() != 2) return std::nullopt;
   auto a = polynomial(n.input(0), x, depth - 1), b = polynomial(n.input(1), x, depth - 1);
   if (!a || !b) return std::nullopt;
   bool plain = (*b)[1] == 0 && (*b)[2] == 0 && (*b)[3] == 0;
@@ -124,9 +123,9 @@ inline std::optional<Polynomial> polynomial(const Value& v, const Value& x, int 
     for (int i = 0; i < static_cast<int>(e) && power; ++i) power = times(*power, *a);
     return power;
   }
-  if (n.is("Divide") && (!plain || (*b)[0] == 0)) return std::nullopt;
-  for (size_t i = 0; i < 4; ++i)
-    out[i] = n.is("Add") ? (*a)[i] + (*b)[i] : n.is("Subtract") ? (*a)[i] - (*b)[i] : (*a)[i] / (*b)[0];
+  bool adds = n.is("Add"), subtracts = n.is("Subtract"), divides = n.is("Divide") && plain && (*b)[0] != 0;
+  if (!adds && !subtracts && !divides) return std::nullopt;
+  for (size_t i = 0; i < 4; ++i) out[i] = adds ? (*a)[i] + (*b)[i] : subtracts ? (*a)[i] - (*b)[i] : (*a)[i] / (*b)[0];
   return out;
 }
 inline bool near(const std::optional<Polynomial>& found, const Polynomial& wanted, DType type, double times = 1) {

@@ -1,11 +1,20 @@
 // Kernels: ways of running an operation on a device. See op.hpp for operations and their reference kernels.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "context.hpp"
 
 namespace [[gnu::visibility("hidden")]] graft {
+
+// Versions of an operation: since(8) are opset8 and all later ones, since(1).until(8) those before opset8.
+struct Versions {
+  int first, end = 0;
+  Versions until(int version) const { return {first, version}; }
+};
+inline Versions since(int version) { return {version}; }
 
 // One way of running an operation on a device, for an operation defined here or elsewhere:
 //
@@ -23,6 +32,12 @@ class Kernel {
   Kernel& of(std::string_view op, std::string_view opset) {
     opset_ = std::make_shared<std::string>(opset);
     return k_.op = str(op), *this;
+  }
+  // The same for several versions: .of("Gather", since(1)). A kernel without an end runs versions that do not exist
+  // yet, so it must decline attributes and inputs that it does not know.
+  Kernel& of(std::string_view op, Versions v) {
+    k_.until = v.end > 0 ? v.end : INT64_MAX;
+    return of(op, "opset" + std::to_string(v.first));
   }
   // The function that computes the outputs. The attribute struct is read once per compiled node.
   template <class A>

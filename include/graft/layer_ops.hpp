@@ -280,11 +280,8 @@ class LayerOp {
                           .outputs("outputs...")
                           .infer(infer<C>)
                           .kernel(Kernel("REFERENCE", "layer").run(prepare<C>, run<C>));
-    all += onnx(last).domain(type.substr(0, type.size() - std::min(type.size(), last.size() + 1))).expand(import <0>);
-    all += caffe(last).expand(import <1>);
-    all += tensorflow(last).expand(import <2>);
-    all += mxnet(last).expand(import <3>);
-    all += kaldi(last).expand(import <4>);
+    std::string_view domain = type.substr(0, type.size() - std::min(type.size(), last.size() + 1));
+    all += every_framework(last).domain(domain).expand(import);
     return all;
   }
 
@@ -315,11 +312,7 @@ class LayerOp {
     }
     return m.clone();
   }
-  template <int framework>
-  static void import(Builder& layer) {
-    constexpr std::string_view names[] = {"onnx", "caffe", "tensorflow", "mxnet", "kaldi"};
-    import_layer(layer, names[framework], layer.type());
-  }
+  static void import(Builder& layer) { import_layer(layer, layer.framework(), layer.type()); }
   static size_t flows_of(size_t inputs, const LayerAttributes& a) {
     auto blobs = static_cast<size_t>(a.blobs);
     if (blobs > inputs) fail("expected ", blobs, " blobs among the inputs, got ", inputs, " inputs");

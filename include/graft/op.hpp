@@ -242,17 +242,17 @@ class OpOf : public Op {
     constexpr size_t n = detail::formula_inputs<written, F, A>();
     if constexpr (n > 0) {
       formula_ports(n);
-      op_.flags |= GRAFT_OP_ELEMENTWISE | GRAFT_OP_IN_PLACE;
+      op_.flags |= GRAFT_OP_ELEMENTWISE | GRAFT_OP_IN_PLACE | GRAFT_OP_WIDENS;
       if (!op_.infer) infer(detail::broadcast_infer<A>);
       reference(detail::elementwise_reference<n, F, A>);
       if constexpr (detail::GenericFormula<F>) opencl(detail::traced_kernel<n, F, A>());
       if constexpr (detail::VectorFormula<F>)
         kernel(Kernel("CPU", "vector_f32")
                    .accept(detail::accept_f32)
-                   .run(detail::vector_prepare<n, F, A>, detail::vector_run<n, A>));
+                   .run(detail::vector_prepare<n, F, A>, detail::elementwise_run<n, A>));
       kernel(Kernel("CPU", "elementwise_f32")
                  .accept(detail::accept_f32)
-                 .run(detail::elementwise_prepare<n, A>, detail::elementwise_f32<n, F, A>));
+                 .run(detail::elementwise_prepare<n, F, A>, detail::elementwise_run<n, A>));
     }
     return *this;
   }
@@ -264,7 +264,7 @@ class OpOf : public Op {
     constexpr size_t n = detail::formula_inputs<written, F, A>();
     if constexpr (n > 0) {
       formula_ports(n);
-      op_.flags |= GRAFT_OP_ELEMENTWISE;
+      op_.flags |= GRAFT_OP_ELEMENTWISE | GRAFT_OP_WIDENS;
       infer(detail::compare_infer<A>);
       if constexpr (detail::GenericFormula<F>) opencl(detail::traced_kernel<n, F, A>());
       reference(detail::elementwise_reference<n, F, A>);
@@ -284,6 +284,13 @@ class OpOf : public Op {
   // Each element of the inputs and outputs is touched a few times at most.
   OpOf& linear() { return cost(detail::linear_cost); }
 
+  // What else passes may rely on; traits.hpp says what each of them promises:
+  //
+  //   op("Mirror", "acme").traits(Trait::moves_data, Trait::channelwise)
+  template <class... Traits>
+  OpOf& traits(Traits... list) {
+    return op_.flags |= (static_cast<uint32_t>(list) | ...), *this;
+  }
   // Output 0 has the elements of input 0 with another shape: no memory, no copy.
   OpOf& view_of_input() { return op_.flags |= GRAFT_OP_VIEW, *this; }
   // Output 0 may use the memory of input 0. The kernels must then read each element before they write it.
@@ -383,6 +390,8 @@ class Definitions {
   Definitions(Rule r) { rules.push_back(std::move(r)); }
   Definitions(Pass p) { passes.push_back(std::move(p)); }
   Definitions(RawPass p) { raw_passes.push_back(std::move(p)); }
+  // A record and what keeps it; see reader.hpp.
+  Definitions(std::shared_ptr<const graft_reader> r) { readers.push_back(std::move(r)); }
   Definitions(std::initializer_list<Definitions> parts) {
     for (const Definitions& p : parts) *this += p;
   }
@@ -393,6 +402,7 @@ class Definitions {
     rules.insert(rules.end(), o.rules.begin(), o.rules.end());
     passes.insert(passes.end(), o.passes.begin(), o.passes.end());
     raw_passes.insert(raw_passes.end(), o.raw_passes.begin(), o.raw_passes.end());
+    readers.insert(readers.end(), o.readers.begin(), o.readers.end());
     return *this;
   }
   std::vector<Op> ops;
@@ -401,6 +411,7 @@ class Definitions {
   std::vector<Rule> rules;
   std::vector<Pass> passes;
   std::vector<RawPass> raw_passes;
+  std::vector<std::shared_ptr<const graft_reader>> readers;
 };
 
 }  // namespace graft

@@ -22,6 +22,7 @@
 #include <memory>
 
 #include "builder.hpp"
+#include "traits.hpp"
 
 namespace [[gnu::visibility("hidden")]] graft {
 
@@ -39,6 +40,12 @@ class NodeRef {
   NodeRef(Builder* in, const graft_node* node) : in_(in), node_(node) {}
   explicit operator bool() const { return node_ != nullptr; }
   bool is(std::string_view type) const { return node_ && view(host->node_type(node_)) == type; }
+  // Whether the definition of the operation promises it; false for an empty one. Passes that ask for traits instead of
+  // names take operations of extensions, too.
+  bool has(Trait trait) const {
+    if (!node_ || host->size < offsetof(graft_host, node_traits) + sizeof(void*)) return false;
+    return host->node_traits(node_) & static_cast<uint32_t>(trait);
+  }
   // Type ("Convolution"), opset ("opset1") and layer name.
   std::string_view type() const { return view(host->node_type(node_)); }
   std::string_view opset() const { return view(host->node_opset(node_)); }
@@ -255,6 +262,19 @@ class Pass {
       });
     });
   }
+  // The same for every node of an operation with this trait, built-in or of an extension, and of these types.
+  Pass& visit(Trait trait, Value (*f)(Rewrite&), std::initializer_list<std::string_view> types = {}) {
+    return set_trait(trait), visit(types, f);
+  }
+  Pass& visit(Trait trait, void (*f)(Rewrite&), std::initializer_list<std::string_view> types = {}) {
+    return set_trait(trait), visit(types, f);
+  }
+  // The same for the member `type` of the rows of a table, which say what the pass does with each type.
+  template <class Rows>
+  Pass& visit_rows(const Rows& rows, Value (*f)(Rewrite&), std::initializer_list<std::string_view> types = {}) {
+    for (const auto& row : rows) types_.push_back(str(row.type));
+    return visit(types, f);
+  }
   // The same for nodes with several outputs: the function calls at.output(i, value).
   Pass& visit(std::initializer_list<std::string_view> types, void (*f)(Rewrite&)) {
     set_types(types);
@@ -294,6 +314,11 @@ class Pass {
  private:
   void set_types(std::initializer_list<std::string_view> types) {
     for (std::string_view t : types) types_.push_back(str(t));
+  }
+  // A host that does not know traits visits nodes of the type that no operation has, instead of the whole graph.
+  void set_trait(Trait trait) {
+    r_.traits = static_cast<uint32_t>(trait);
+    types_.push_back({});
   }
   template <class F>
   Pass& set_function(F f, graft_status (*call)(graft_builder*, void*)) {

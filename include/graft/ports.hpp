@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "error.hpp"
+#include "fields.hpp"
 #include "types.hpp"
 
 namespace graft {
@@ -34,6 +35,11 @@ struct GRAFT_API Group {
   Kind kind = Kind::tensor;
   size_t port = 0;  // for a tensor: its index in inputs() or outputs()
   std::vector<Group> parts;
+  std::string_view kind_name() const;  // "tensor", "sequence", ...
+  static constexpr std::tuple fields{field("name", &Group::name, "name; empty for parts"),
+                                     field("kind", &Group::kind_name, "tensor, sequence, run, optional or map"),
+                                     field("port", &Group::port, "of a tensor: its index in inputs or outputs"),
+                                     field("parts", &Group::parts, "what it consists of")};
   // "f32[1,3]", "sequence [f32[2], f32[3]]", "optional without a value"; `ports` are those that it indexes.
   std::string to_text(const std::vector<Port>& ports) const;
 };

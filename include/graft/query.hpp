@@ -12,6 +12,7 @@
 
 #include <map>
 
+#include "fields.hpp"
 #include "ports.hpp"
 
 namespace graft {
@@ -19,16 +20,26 @@ namespace graft {
 struct GRAFT_API LayerSupport {
   std::string layer, type;
   bool supported = false;
-  std::string device;  // that the layer is assigned to; empty: none, or the layer is optimized away
-  std::string reason;  // the kernel's name, or why the layer is not supported
+  std::string device;
+  std::string reason;
+  static constexpr std::tuple fields{
+      field("layer", &LayerSupport::layer, "name of the layer"), field("type", &LayerSupport::type, "operation"),
+      field("supported", &LayerSupport::supported, "whether the device can run it"),
+      field("device", &LayerSupport::device, "device it is assigned to; empty: none, or the layer is optimized away"),
+      field("reason", &LayerSupport::reason, "name of the kernel, or why the layer is not supported")};
 };
 
 struct GRAFT_API QueryResult {
-  std::string device;  // that was asked for
+  std::string device;
   std::vector<LayerSupport> layers;
   bool supported() const;  // all of them
   // layer => device, as Options::affinities has it.
   std::map<std::string, std::string> assigned() const;
+  static constexpr std::tuple fields{
+      field("device", &QueryResult::device, "the device that was asked"),
+      field("supported", &QueryResult::supported, "whether it can run all layers"),
+      field("layers", &QueryResult::layers, "the layers of the model"),
+      field("assigned", &QueryResult::assigned, "device of each layer, as the option `affinities` has it")};
   // One line per layer, as `graft explain --query` prints them.
   std::string to_text() const;
 };

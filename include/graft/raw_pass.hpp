@@ -31,9 +31,11 @@ namespace [[gnu::visibility("hidden")]] graft {
 class FrameworkModel;
 
 namespace detail {
-inline const graft_raw_host& raw_host() {
+// `member`: the offset of a function that the first hosts with raw passes do not have.
+inline const graft_raw_host& raw_host(size_t member = 0) {
   constexpr size_t least = offsetof(graft_host, raw) + sizeof(void*);
-  if (host->size < least || !host->raw) unsupported("this host does not support raw passes");
+  if (host->size < least || !host->raw || host->raw->size < member + sizeof(void*))
+    unsupported("this host does not support raw passes");
   return *host->raw;
 }
 }  // namespace detail
@@ -126,6 +128,12 @@ class FrameworkLayer {
     change([&](graft_raw_layer& l) { l.outputs = list.data(), l.output_count = list.size(); });
   }
 
+  // Where the layer is in its file, for messages; in the unit of the reader (reader.hpp).
+  void set_position(size_t position) {
+    auto set = detail::raw_host(offsetof(graft_raw_host, set_position)).set_position;
+    check(set(model_, id_, static_cast<int64_t>(position)));
+  }
+
   static std::vector<graft_str> strs(const std::vector<std::string>& names) {
     std::vector<graft_str> out;
     for (const std::string& n : names) out.push_back(str(n));
@@ -159,7 +167,7 @@ class FrameworkLayer {
 struct FrameworkValue {
   std::string name;
   Info info;
-  std::string kind;  // empty: a tensor; otherwise "sequence", "optional", ...
+  std::string kind = {};  // empty: a tensor; otherwise "sequence", "optional", ...
 };
 
 // An entry of the replacement file (--transformations_config).
@@ -255,9 +263,22 @@ class FrameworkModel {
   // Makes all consumers of `from` consume `to`. An output of the model keeps its name: the producer of `to` takes it
   // over.
   void replace(std::string_view from, std::string_view to) { check(h().replace_value(m_, str(from), str(to))); }
+  void set_inputs(const std::vector<FrameworkValue>& inputs) {
+    std::vector<graft_raw_value> list;
+    for (const FrameworkValue& v : inputs) list.push_back({str(v.name), {}, v.info.raw()});
+    check(h().set_inputs(m_, list.data(), list.size()));
+  }
   void set_outputs(const std::vector<std::string>& names) {
     std::vector<graft_str> list = FrameworkLayer::strs(names);
     check(h().set_outputs(m_, list.data(), list.size()));
+  }
+  // Type and shape that the file declares for a value, and the operator-set version of a domain: for readers.
+  void set_info(std::string_view value, const Info& info) {
+    graft_info raw = info.raw();
+    check(detail::raw_host(offsetof(graft_raw_host, set_value_info)).set_value_info(m_, str(value), &raw));
+  }
+  void set_version(std::string_view domain, int64_t version) {
+    check(detail::raw_host(offsetof(graft_raw_host, set_version)).set_version(m_, str(domain), version));
   }
   graft_raw_model* raw() const { return m_; }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 
+#include "fields.hpp"
 #include "limits.hpp"
 #include "memory.hpp"
 
@@ -39,13 +40,21 @@ struct GRAFT_API CutInput {
 };
 
 struct GRAFT_API CutRequest {
-  std::vector<CutInput> inputs;      // none: those of the model
-  std::vector<std::string> outputs;  // places; none: those of the model
-  std::optional<Shape> only_shape;   // of the one input that the model has
-  std::optional<int64_t> batch;      // first dimension of all inputs
-  // Places that become outputs as well; the name of an output of the model is that output. One that only the imported graph
-  // knows is no error. If `outputs` lists the same places, they are the only ones, unless only the graph knows one.
+  std::vector<CutInput> inputs;
+  std::vector<std::string> outputs;
+  std::optional<Shape> only_shape;
+  std::optional<int64_t> batch;
+  // The name of an output of the model is that output. One that only the imported graph knows is no error. If `outputs`
+  // lists the same places, they are the only ones, unless only the graph knows one.
   std::vector<std::string> more_outputs;
+  static constexpr std::tuple options{
+      option("inputs", &CutRequest::inputs, "inputs of the converted model (default: those of the model)")
+          .spelled("input"),
+      option("outputs", &CutRequest::outputs, "outputs of the converted model: layers, tensors, layer:0 or 0:layer")
+          .spelled("output"),
+      option("only_shape", &CutRequest::only_shape, "shape of the one input that the model has").spelled("input_shape"),
+      option("batch", &CutRequest::batch, "batch size: first dimension of all inputs").spelled("batch,b"),
+      option("more_outputs", &CutRequest::more_outputs, "layers or tensors that become outputs as well")};
 
   // Whether inputs and their shapes stay as they are: other outputs alone change no shape.
   bool keeps_inputs() const { return inputs.empty() && !only_shape && !batch; }
@@ -60,38 +69,89 @@ struct GRAFT_API ReadOptions {
   // Properties of the inputs that the file leaves open or that differ from it, by name.
   std::map<std::string, Shape> shapes;
   std::map<std::string, DType> types;
-  std::map<std::string, size_t> items;      // the lengths of sequence inputs
-  std::vector<std::string> absent;          // optional inputs that are empty
-  std::map<std::string, Tensor> constants;  // inputs to replace by constants
+  std::map<std::string, size_t> items;
+  std::vector<std::string> absent;
+  std::map<std::string, Tensor> constants;
 
   // Files of custom layers.
-  std::string mapping;           // CustomLayersMapping.xml, for Caffe
-  bool nested_names = false;     // with it: nested parameters are named outer__inner instead of inner
-  std::string replacements;      // JSON, replacements of sub-graphs
-  bool allow_unmatched = false;  // an entry that matches nothing is a warning instead of an error
+  std::string mapping;
+  bool nested_names = false;
+  std::string replacements;
+  bool allow_unmatched = false;
 
-  // TensorFlow.
-  std::string checkpoint;         // values of variables: "model.ckpt", its .index, its folder, or the file "checkpoint"
-  std::vector<std::string> tags;  // of the graph in a SavedModel; none: the one for serving
-  std::string signature;          // of that graph; empty: serving_default, or the only one
+  std::string checkpoint;
+  std::vector<std::string> tags;
+  std::string signature;
 
-  // MXNet.
-  std::string save_parameters;  // file to write the arrays of all given files to
+  std::string save_parameters;
 
-  // Kaldi.
-  std::string counts;                  // file with the counts of the classes: -log of their priors is added
-  bool remove_output_softmax = false;  // drop a softmax at the end of the only output
-  // For chunks of an utterance instead of whole ones (Model::streaming): earlier frames are kept in variables
-  // (ReadValue, Assign). With remove_memory the variables are inputs and outputs of the model instead.
+  std::string counts;
+  bool remove_output_softmax = false;
   bool streaming = false, remove_memory = false;
 
-  LimitChanges limits;  // limits.hpp; the model is also compiled and written with them
+  LimitChanges limits;
 
-  std::vector<std::string> disabled_passes;  // of extensions, of those that run as soon as a model is read
+  std::vector<std::string> disabled_passes;
+  bool strict = false;
+
+  static constexpr std::tuple options{
+      options_of(&ReadOptions::cut),
+      option("shapes", &ReadOptions::shapes, "shapes of inputs, by name").spelled("input_shape,shape"),
+      option("types", &ReadOptions::types, "element types of inputs, by name").spelled("input"),
+      option("items", &ReadOptions::items, "number of items of a sequence input").spelled("items"),
+      option("absent", &ReadOptions::absent, "optional inputs without a value").spelled("items"),
+      option("constants", &ReadOptions::constants, "inputs to replace by constants")
+          .spelled("freeze_placeholder_with_value"),
+      option("mapping", &ReadOptions::mapping, "CustomLayersMapping.xml: layers to pass through unchanged")
+          .spelled("k,custom_layers_mapping,custom-layers-mapping", "FILE")
+          .of("caffe"),
+      option("nested_names", &ReadOptions::nested_names,
+             "with a mapping file: name nested parameters outer__inner instead of inner")
+          .spelled("enable_flattening_nested_params")
+          .of("caffe"),
+      option("replacements", &ReadOptions::replacements, "JSON file with subgraph replacements")
+          .spelled("transformations_config,transformations-config,tensorflow_use_custom_operations_config", "FILE"),
+      option("allow_unmatched", &ReadOptions::allow_unmatched,
+             "warn instead of failing if an entry of the replacement file matches nothing")
+          .spelled("allow-unmatched"),
+      option("checkpoint", &ReadOptions::checkpoint,
+             "checkpoint with the variables of a graph: its prefix, its .index, its folder, or the file \"checkpoint\"")
+          .spelled("input_checkpoint", "FILE")
+          .of("tensorflow"),
+      option("tags", &ReadOptions::tags, "tags of the graph in the SavedModel (default: serve)")
+          .spelled("saved_model_tags", "TAGS")
+          .of("tensorflow"),
+      option("signature", &ReadOptions::signature,
+             "signature of a SavedModel (default: serving_default, or the only signature)")
+          .spelled("saved_model_signature", "NAME")
+          .of("tensorflow"),
+      option("save_parameters", &ReadOptions::save_parameters, "file to write the arrays of all given files to")
+          .of("mxnet"),
+      option("counts", &ReadOptions::counts, "file with the counts of the classes; -log of their priors is added")
+          .spelled("counts", "FILE")
+          .of("kaldi"),
+      option("remove_output_softmax", &ReadOptions::remove_output_softmax,
+             "drop the softmax at the end of the only output")
+          .spelled("remove_output_softmax")
+          .of("kaldi"),
+      option("streaming", &ReadOptions::streaming,
+             "for chunks of an utterance; earlier frames are kept in variables (ReadValue, Assign)")
+          .spelled("streaming")
+          .of("kaldi"),
+      option("remove_memory", &ReadOptions::remove_memory,
+             "for chunks of an utterance; earlier frames are inputs and outputs of the model")
+          .spelled("remove_memory")
+          .of("kaldi"),
+      option("limits", &ReadOptions::limits,
+             "limits on what the model may ask for; the model is also compiled and written with them")
+          .spelled("limit"),
+      option("disabled_passes", &ReadOptions::disabled_passes, "passes of extensions to skip when the model is read"),
+      option("strict", &ReadOptions::strict, "fail if reading the model gives a warning, such as an unused attribute")
+          .spelled("strict")};
 };
 
-// The format of a model file or folder, by its content: "onnx", "caffe", "tensorflow", "mxnet", "kaldi", "ir" or
-// "text". Fails if it is none of them.
+// The format of a model file or folder, by its content: the name of a framework (Core::frameworks), "ir" or "text".
+// Fails if it is none of them. Core::recognize_format knows those of extensions, too.
 GRAFT_API std::string recognize_format(const std::string& path);
 
 // ---- replacements of sub-graphs ----
@@ -102,6 +162,12 @@ struct GRAFT_API ReplacementMatch {
   std::vector<std::string> nodes;            // in the order of the file
   std::vector<std::string> inputs, outputs;  // tensors; empty: an unused output
   std::vector<std::string> notes;            // values that enter the sub-graph besides its inputs
+  static constexpr std::tuple fields{
+      field("name", &ReplacementMatch::name, "name of the node that replaces it"),
+      field("nodes", &ReplacementMatch::nodes, "in the order of the file"),
+      field("inputs", &ReplacementMatch::inputs, "tensors"),
+      field("outputs", &ReplacementMatch::outputs, "tensors; empty: an unused output"),
+      field("notes", &ReplacementMatch::notes, "values that enter the sub-graph besides its inputs")};
 };
 
 // What one entry does to a model (Core::try_replacements).
@@ -116,6 +182,15 @@ struct GRAFT_API ReplacementOutcome {
   std::string not_needed;           // why the importer does without a published entry; empty: it is applied
   std::string_view kind_name() const;
   std::string to_text() const;
+  static constexpr std::tuple fields{
+      field("id", &ReplacementOutcome::id, "of the entry"),
+      field("match_kind", &ReplacementOutcome::kind_name, "scope, points or general"),
+      field("op", &ReplacementOutcome::op, "operation or layer type that it becomes"),
+      field("matches", &ReplacementOutcome::matches, "sub-graphs that it matches"),
+      field("missed", &ReplacementOutcome::missed, "instances that matched nothing, and why"),
+      field("errors", &ReplacementOutcome::errors, "contradictions between entry and model"),
+      field("not_needed", &ReplacementOutcome::not_needed,
+            "why the importer does without a published entry; empty: it is applied")};
 };
 
 }  // namespace graft

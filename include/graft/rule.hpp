@@ -136,12 +136,15 @@ class Rule {
   std::vector<std::shared_ptr<AttrValue>> values_;
 };
 
-// A rule for a layer type of the named framework.
+// A rule for a layer type of the named framework; Rule("toy", "Conv") for one that an extension reads (reader.hpp).
 inline Rule onnx(std::string_view type) { return {"onnx", type}; }
 inline Rule caffe(std::string_view type) { return {"caffe", type}; }
 inline Rule tensorflow(std::string_view type) { return {"tensorflow", type}; }
 inline Rule mxnet(std::string_view type) { return {"mxnet", type}; }
 inline Rule kaldi(std::string_view type) { return {"kaldi", type}; }
+// A rule for this layer type of every framework, those of extensions included. In a framework with domains, such as
+// ONNX, it is for the type of its `domain`; in others the domain does not matter.
+inline Rule every_framework(std::string_view type) { return {"*", type}; }
 // A sub-graph matched by an entry of --transformations_config: its inputs and outputs are those of the layer; its
 // fields are the custom_attributes of the entry and, as "nodes.<name>.<field>", the fields of the matched nodes.
 inline Rule replacement(std::string_view id) { return {"replacement", id}; }

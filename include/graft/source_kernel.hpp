@@ -38,6 +38,7 @@
 #include <memory>
 
 #include "context.hpp"
+#include "traits.hpp"
 
 namespace [[gnu::visibility("hidden")]] graft {
 
@@ -205,6 +206,8 @@ class SourceKernel {
   SourceKernel& of(std::string_view op, std::string_view opset = "") {
     return parts_->op = op, parts_->opset = opset, *this;
   }
+  // For every operation with this trait; its own kernels go first.
+  SourceKernel& of(Trait trait) { return of("*" + std::string(word_of(trait))); }
   // Declines a node by throwing; without it, the kernel accepts every node.
   SourceKernel& accept(std::function<void(Accept&)> f) { return parts_->accept = std::move(f), *this; }
   // The long form.

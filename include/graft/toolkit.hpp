@@ -37,6 +37,7 @@
 
 #include "convert.hpp"
 #include "explain.hpp"
+#include "extension_files.hpp"
 #include "log.hpp"
 #include "memory.hpp"
 #include "operations.hpp"
@@ -203,12 +204,17 @@ class GRAFT_API Core {
   // Removed definitions are no longer found, but stay in memory, and their libraries loaded, until the process ends:
   // models that were read with them still use them.
 
-  // Loads the shared library, the Python file, or the custom layers for the GPU (.xml) that are in this file now. One that
-  // is added already keeps its id and its place, also if its file has changed since: remove it first.
+  // Loads the extension that is in this file or folder now: a shared library; a Python file; custom layers for GPU or
+  // VPU (.xml); a folder with CMakeLists.txt, which is built first, in its folder `build`; or a folder of extensions
+  // for the Model Optimizer (ops/, front/, middle/, back/). One that is added already keeps its id and its place, also
+  // if its file has changed since: remove it first.
   ExtensionId add_extension(const std::string& path);
   // Calls an entry function; what it returns must stay valid until the process ends, as `definitions` ensures.
   using Entry = std::function<const graft_extension*(const graft_host*)>;
   ExtensionId add_extension(const Entry& entry);
+  // The same for several at once, which costs less than one after the other. Fails without adding any of them.
+  std::vector<ExtensionId> add_extensions(const std::vector<std::string>& paths, const ToolOutput& output = {});
+  std::vector<ExtensionId> add_extensions(const std::vector<Entry>& entries);
   void remove_extension(ExtensionId id);
   // In the order in which they were added.
   std::vector<ExtensionInfo> extensions() const;
@@ -245,6 +251,13 @@ class GRAFT_API Core {
   // in the order they run.
   std::vector<OpInfo> operations() const;
   std::vector<RuleInfo> rules() const;
+  // Frameworks whose models can be read, by name, those that extensions read included.
+  std::vector<FrameworkInfo> frameworks() const;
+  // The framework that goes by this name or alias, without regard to case: "TF" is "tensorflow". Throws an Error of
+  // kind `request` if there is none.
+  std::string framework_name(const std::string& name_or_alias) const;
+  // The format of a model file or folder, by its content: the name of a framework, "ir" or "text". Fails if it is none.
+  std::string recognize_format(const std::string& path) const;
   std::vector<PassInfo> passes() const;
   // Throws an Error of kind `request` for options that no model could be converted with: an unknown pass, an IR version
   // that cannot be written.
@@ -283,6 +296,10 @@ class GRAFT_API Core {
 // Optimizes a model and writes it as IR: `xml_path` and the .bin next to it, both or neither. The passes run on a copy,
 // unless `model` is the last handle of its model: `convert_model(std::move(model), ...)` saves memory.
 GRAFT_API ConvertReport convert_model(Model model, const std::string& xml_path, const ConvertOptions& options = {});
+
+// Writes the graph of a model, as it was imported, to an event file for TensorBoard in `folder`, which is created if it
+// is missing. Returns the path of the file.
+GRAFT_API std::string write_tensorboard(const Model& model, const std::string& folder);
 
 // A model that is imported for certain values, one per group of its inputs.
 struct GRAFT_API Fitted {

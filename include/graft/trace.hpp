@@ -101,41 +101,45 @@ inline void accept_formula(Accept& ctx) {
 }
 
 // Where the recorded formula, computed in float or in double, and the formula of floats give different results.
-template <size_t n, class F, class A>
-std::optional<std::string> difference_from_floats(const A& a, const trace::Call& call, bool wide) {
-  constexpr auto x = formula_samples<n>();
+template <size_t n>
+std::optional<std::string> difference_from_floats(const void* attributes, RangeFunction<n> floats,
+                                                  const trace::Call& call, bool wide) {
+  static constexpr auto x = formula_samples<n>();
   for (size_t k = 0; k < x[0].size(); ++k) {
     std::array<float, n> at;
-    for (size_t i = 0; i < n; ++i) at[i] = x[i][k];
+    std::array<const float*, n> from;
+    for (size_t i = 0; i < n; ++i) at[i] = x[i][k], from[i] = &at[i];
     trace::Recorder r;
     r.wide = wide;
     auto got = static_cast<float>(r.value(trace::record_call(r, call, at)));
-    auto expected = [&]<size_t... i>(std::index_sequence<i...>) { return static_cast<float>(apply<F>(a, at[i]...)); }
-    (std::make_index_sequence<n>());
-    bool same = got == expected || (std::isnan(got) && std::isnan(expected));
-    if (!same && !(std::fabs(got - expected) <= 1e-4f * std::fabs(expected)))
-      return "expected " + text(expected) + " for " + text(at[0]) + ", got " + text(got);
+    float expected = 0;
+    floats(attributes, from, {}, &expected, 1);
+    if (!close_to(got, expected)) return "expected " + text(expected) + " for " + text(at[0]) + ", got " + text(got);
   }
   return std::nullopt;
 }
 
-template <size_t n, class F, class A>
-void emit_traced(Emit& ctx) {
-  const A a = ctx.attributes<A>();
-  trace::Call call = [&a](const trace::Traced* x) {
-    return [&]<size_t... i>(std::index_sequence<i...>) { return trace::operand(apply<F>(a, x[i]...)); }
-    (std::make_index_sequence<n>());
-  };
+template <size_t n>
+void emit_recorded(Emit& ctx, const void* attributes, RangeFunction<n> floats, const trace::Call& call) {
   bool wide = false;
   for (size_t i = 0; i < n; ++i) wide = wide || ctx.type(i) == DType::f64;
   // A formula may compute in double on purpose: 1.0 + std::exp(x).
-  bool in_double = wide || difference_from_floats<n, F, A>(a, call, false);
+  bool in_double = wide || difference_from_floats<n>(attributes, floats, call, false);
   if (in_double)
-    if (auto difference = difference_from_floats<n, F, A>(a, call, true))
+    if (auto difference = difference_from_floats<n>(attributes, floats, call, true))
       unsupported("the formula uses its input as a plain number, so it cannot be translated: ", *difference);
   ElementFormula out = trace::Writer(call, n, in_double).write();
   out.in_double = in_double;
   ctx.formula(out);
+}
+template <size_t n, class F, class A>
+void emit_traced(Emit& ctx) {
+  const A a = ctx.attributes<A>();
+  emit_recorded<n>(ctx, &a, formula_row<n, F, A, float, float>, [&a](const trace::Traced* x) {
+    return [&]<size_t... i>(std::index_sequence<i...>) {
+      return trace::operand(apply<F>(a, x[i]...));
+    }(std::make_index_sequence<n>());
+  });
 }
 
 // The kernel of the GPU for a formula.

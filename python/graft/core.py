@@ -94,7 +94,7 @@ class Model:
 
     @property
     def framework(self) -> str:
-        """"onnx", "caffe", "tensorflow", "mxnet", "kaldi", "ir" or "text"."""
+        """The name of a framework (`Core.frameworks`), "ir" or "text"."""
         return self._native.framework
 
     @property
@@ -343,30 +343,37 @@ class Core:
             alive = {id(d) for d in current} | self._own.keys()
             for key in [k for k in self._applied if k not in alive]:
                 self._native.remove(self._applied.pop(key))
-            for definition in current:
-                if id(definition) not in self._applied:
-                    self._applied[id(definition)] = self._native.add_definition(definition.native)
+            self._apply(current)
         return self._native
 
+    def _apply(self, definitions: "Sequence[Definition | Part]") -> None:
+        """Adds those that are not there yet, all at once."""
+        fresh = list({id(d): d for d in definitions if id(d) not in self._applied}.values())
+        ids = self._native.add_definitions([d.native for d in fresh]) if fresh else []
+        self._applied.update((id(d), added) for d, added in zip(fresh, ids))
+
     def add_extension(self, extension: "PathLike | Definition | Any") -> Any:
-        """Adds a shared library, a Python file that defines operations, a folder of Python extensions for the Model
-        Optimizer (ops/, front/, middle/, back/), or an operation, to this Core alone.
+        """Adds an extension to this Core alone: what the option --extensions takes (a shared library, a Python file that
+        defines operations, a folder with CMakeLists.txt, custom layers in an .xml, a folder of Python extensions for the
+        Model Optimizer with ops/, front/, middle/ or back/), or an operation.
 
         Returns what `remove_extension` takes.
         """
         if isinstance(extension, (str, os.PathLike)):
             path = os.fspath(extension)
-            if not path.endswith(".py") and not os.path.isdir(path):
-                return self._native.add_library(path)
-            return [self.add_extension(d) for d in _collect(path)]
+            if not _native.is_python_extension(path):
+                return self._native.add_extension(path)
+            return self._add_own(_collect(path))
         definition = extension if isinstance(extension, (Definition, Part)) else getattr(extension, "definition", None)
         if definition is None:
             raise TypeError("expected a path, or an operation that graft.op made")
+        return self._add_own([definition])[0]
+
+    def _add_own(self, definitions: "Sequence[Definition | Part]") -> "list[Definition | Part]":
         with self._lock:
-            if id(definition) not in self._applied:
-                self._applied[id(definition)] = self._native.add_definition(definition.native)
-            self._own[id(definition)] = definition
-        return definition
+            self._apply(definitions)
+            self._own.update((id(d), d) for d in definitions)
+        return list(definitions)
 
     def remove_extension(self, extension: Any) -> None:
         """Takes back what `add_extension` returned. Models that were read before keep it."""
@@ -391,11 +398,8 @@ class Core:
                    **options: Any) -> Model:
         """Reads a model file; the format is recognized by its content.
 
-        Options: `inputs` and `outputs` (cut the model there; an input is a name or a dictionary with `name`, `shape`,
-        `dtype`), `shapes`, `types`, `constants` (of inputs, by name), `batch`, `more_outputs`, `items`, `absent`,
-        `mapping`, `nested_names`, `replacements`, `allow_unmatched`, `checkpoint`, `tags`, `signature`,
-        `disabled_passes`, `limits`; for MXNet `save_parameters`; for Kaldi `counts`, `remove_output_softmax`,
-        `streaming`, `remove_memory`.
+        Options are those of docs/guide/options.md. An entry of `inputs` is a name or a dictionary with `name`,
+        `shape`, `dtype`; `shapes`, `types`, `items`, `constants` and `limits` are dictionaries.
         """
         files = [os.fspath(path)] if isinstance(path, (str, os.PathLike)) else [os.fspath(p) for p in path]
         if weights is not None:
@@ -429,9 +433,8 @@ class Core:
                 read: "Mapping[str, Any] | None" = None, **options: Any) -> ConvertReport:
         """Optimizes a model and writes it as IR: `output` (.xml) and the weights beside it (.bin).
 
-        Options: `mean`, `scale` (a list, or a dictionary by input), `reverse_channels`, `channels_first`,
-        `compress_to_f16`, `ir_version`, `max_opset`, `target`, `disabled_passes`, `enabled_passes`, `keep`, `stub_unknown`,
-        `name`. `read` has the options of `read_model`.
+        Options are those of docs/guide/options.md; `mean` and `scale` are a list, a dictionary by input or, for
+        `scale`, a number. `read` has the options of `read_model`.
         """
         if not isinstance(model, Model):
             model = self.read_model(model, **(read or {}))
@@ -446,6 +449,14 @@ class Core:
 
     def rules(self) -> "list[Record]":
         return [Record(**r) for r in self._sync().rules()]
+
+    def frameworks(self) -> "list[Record]":
+        """Those whose models can be read: `name`, `title`, `aliases`, `files`, `origin`."""
+        return [Record(**f) for f in self._sync().frameworks()]
+
+    def recognize_format(self, path: PathLike) -> str:
+        """The format of a model file or folder, by its content: the name of a framework, "ir" or "text"."""
+        return self._sync().recognize_format(os.fspath(path))
 
     def passes(self) -> "list[Record]":
         return [Record(**p) for p in self._native.passes()]

@@ -17,7 +17,7 @@ from .tracing import Namespace, trace
 
 __all__ = ["Definition", "Info", "Part", "unregister"]
 
-_PURE, _IN_PLACE, _SINK, _ELEMENTWISE = 1, 4, 8, 16
+_TRAITS = _native.traits  # word -> bit
 _OPTIONAL, _VARIADIC = 1, 2
 
 
@@ -94,7 +94,7 @@ class Definition:
 
     def __init__(self, name: str, opset: str, doc: str, origin: str) -> None:
         self.name, self.opset, self.doc, self.origin = name, opset, doc, origin
-        self.flags = _PURE
+        self.flags = _TRAITS["pure"]
         self.attributes: "list[Attribute]" = []
         self.inputs: "list[tuple[str, int]]" = []
         self.outputs: "list[tuple[str, int]]" = [("output", 0)]
@@ -213,12 +213,13 @@ class OpDefinition(Definition):
         if traced is None:
             raise TypeError(f"{self.name} cannot be element-wise: {reason}")
         self.elementwise = self.traceable = True
-        self.flags |= _ELEMENTWISE | _IN_PLACE
+        self.flags |= _TRAITS["elementwise"] | _TRAITS["in_place"]
         if not reason:
+            self.flags |= _TRAITS["widens"]  # a function in Python sees the type of the model
             self.stateful = False
             self.boolean = self._boolean
             if self.boolean:
-                self.flags &= ~_IN_PLACE
+                self.flags &= ~_TRAITS["in_place"]
 
     def trace(self, attributes: "dict[str, Any]") -> Any:
         instance = self._instance(attributes) if self.is_class else None
@@ -351,15 +352,8 @@ def _collect(path: str) -> "list[Definition | Part]":
     return found
 
 
-_FOLDERS = ("ops", "front", "middle", "back")
-
-
 def _collect_folder(path: str) -> "list[Definition | Part]":
     """Definitions of a folder of Python extensions for the Model Optimizer: ops/, front/, middle/, back/."""
-    if not any(os.path.isdir(os.path.join(path, f)) for f in _FOLDERS):
-        found = sorted(os.listdir(path))
-        raise ValueError(f"'{path}': expected a folder with ops/, front/, middle/ or back/ as an extension, got one with "
-                         + (", ".join(found[:8]) + (", ..." if len(found) > 8 else "") if found else "no files"))
     from . import model_optimizer
 
     outer = getattr(_collecting, "list", None)

@@ -48,9 +48,9 @@ class LayerDefinition(Definition):
         self.inputs = [("inputs", _VARIADIC)]
         self.outputs = [("outputs", _VARIADIC)]
         plain = {"domain": "", "since": 0, "until": None, "attrs": {}, "when": {}}
-        for framework in ("caffe", "tensorflow", "mxnet", "kaldi"):
-            self.rules.append({**plain, "framework": framework, "type": type_name})
-        self.rules.append({**plain, "framework": "onnx", "domain": domain, "type": last})
+        self.rules.append({**plain, "framework": "*", "type": type_name})
+        if domain:
+            self.rules.append({**plain, "framework": "onnx", "domain": domain, "type": last})
         self._instances: "dict[Any, Any]" = {}
 
     def _make(self, attributes: "dict[str, Any]", blobs: "list[Any]") -> Any:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Mapping, Sequence, Union
 
-from .definition import OpDefinition, _PURE, _VARIADIC, _register
+from .definition import OpDefinition, _TRAITS, _VARIADIC, _register
 
 __all__ = ["op", "rule"]
-
-_FRAMEWORKS = ("onnx", "caffe", "tensorflow", "mxnet", "kaldi")
 
 
 class rule:
@@ -37,11 +35,14 @@ Rules = Union[str, rule, Sequence[Union[str, rule]], None]
 
 def _rules(name: str, given: "dict[str, Rules]") -> "list[dict[str, Any]]":
     if all(r is None for r in given.values()):
-        given = {f: name for f in _FRAMEWORKS}
+        given = {"*": name}
     out = []
     for framework, rules in given.items():
-        for r in [] if rules is None else [rules] if isinstance(rules, (str, rule)) else rules:
-            out.append((rule(r) if isinstance(r, str) else r).record(framework))
+        listed = [] if rules is None else [rules] if isinstance(rules, (str, rule)) else rules
+        if not isinstance(listed, (list, tuple)) or not all(isinstance(r, (str, rule)) for r in listed):
+            raise TypeError(f"{name}: '{framework}' is no option of graft.op, and as a framework it needs a layer type, a "
+                            f"graft.rule, or a list of them, got {rules!r}")
+        out += [(rule(r) if isinstance(r, str) else r).record(framework) for r in listed]
     return out
 
 
@@ -59,11 +60,19 @@ def _origin(target: Any) -> str:
     return getattr(target, "__module__", "") or "python"
 
 
+def _trait_bits(words: "Sequence[str]") -> int:
+    bits = 0
+    for word in [words] if isinstance(words, str) else words:
+        if word not in _TRAITS:
+            raise ValueError(f"expected a trait ({', '.join(_TRAITS)}), got {word!r}")
+        bits |= _TRAITS[word]
+    return bits
+
+
 def op(target: Any = None, *, name: "str | None" = None, opset: str = "extension", doc: "str | None" = None,
        attrs: "Mapping[str, Any] | None" = None, outputs: "str | int | Sequence[str]" = "output",
        shape: "Callable[..., Any] | None" = None, elementwise: "bool | None" = None, pure: "bool | None" = None,
-       onnx: Rules = None, caffe: Rules = None, tensorflow: Rules = None, mxnet: Rules = None, kaldi: Rules = None,
-       register: bool = True) -> Any:
+       traits: "Sequence[str]" = (), register: bool = True, **frameworks: Rules) -> Any:
     """Makes a function or a class an operation.
 
     >>> @graft.op(opset="acme", onnx="com.acme::Warp")
@@ -84,10 +93,14 @@ def op(target: Any = None, *, name: "str | None" = None, opset: str = "extension
     computed before the model runs nor shared by nodes with the same inputs. Functions are pure by default, classes are
     not: an instance may keep state. `register=False` only adds `definition` to the function, for `Core.add_extension`.
 
+    `traits` are further promises that optimization passes rely on, such as "moves_data" or "channelwise"; the guide lists
+    them. An element-wise function has those of element-wise operations by itself.
+
     An instance of a class belongs to one node of one request. Its annotated members have the values of the attributes
     before `__init__` is called, which takes those it names as parameters. `InferRequest.reset_state` drops the instance.
 
-    Without import rules, layers of all frameworks with the name of the operation become it.
+    Further keywords are import rules by framework, as ``onnx="com.acme::Warp"``: any of those that `Core.frameworks` lists.
+    Without any, layers of all frameworks with the name of the operation become it.
     """
     if isinstance(target, str):
         name, target = target, None
@@ -99,12 +112,12 @@ def op(target: Any = None, *, name: "str | None" = None, opset: str = "extension
         text = doc if doc is not None else (it.__doc__ or "").strip().split("\n")[0].rstrip(".")
         definition = OpDefinition(it, title, opset, text, _origin(it), shape, dict(attrs or {}))
         definition.outputs = _outputs(outputs)
-        definition.rules = _rules(title, {"onnx": onnx, "caffe": caffe, "tensorflow": tensorflow, "mxnet": mxnet,
-                                          "kaldi": kaldi})
+        definition.rules = _rules(title, frameworks)
         if definition.shape is None or elementwise:
             definition.become_elementwise(bool(elementwise))
         if pure is False or (pure is None and definition.stateful):
-            definition.flags &= ~_PURE
+            definition.flags &= ~_TRAITS["pure"]
+        definition.flags |= _trait_bits(traits)
         definition.native  # checks the definition now
         it.definition = definition
         if register:

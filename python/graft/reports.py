@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any, Iterable, List, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Sequence
 
 __all__ = ["ConvertReport", "Explanation", "Operation", "Operations", "Profile", "Query", "Report"]
 
@@ -37,6 +37,10 @@ class Record:
     if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...
 
+    def __iter__(self) -> "Iterator[Any]":
+        """The values in the order of the fields: ``for kernel, reason in choice.declined``."""
+        return (v for k, v in vars(self).items() if not k.startswith("_"))
+
     def __repr__(self) -> str:
         shown = (f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_"))
         return f"{type(self).__name__}({', '.join(shown)})"
@@ -62,13 +66,6 @@ class _Shown(Record):
 class Report(_Shown):
     """What came of reading a model: unknown layers, problems, and which rule imported each of the other layers."""
 
-    complete: bool
-    layers: int
-    unknown: "list[Record]"
-    problems: "list[Record]"
-    claims: "list[Record]"
-    warnings: "list[str]"
-
     def __str__(self) -> str:
         return self._text or f"complete: {self.layers} layers\n{self.claims_text}".rstrip()
 
@@ -81,7 +78,7 @@ class Report(_Shown):
                     for u in self.unknown)
             parts.append(_table(["unknown type", "domain", "layers", "for example", "note"], rows))
         if self.problems:
-            parts.append(_table(["layer", "type", "problem"], ((p.layer, p.type, p.message) for p in self.problems)))
+            parts.append(_table(["layer", "type", "problem"], ((p.layer, p.type, p.error.message) for p in self.problems)))
         claims = ((c.layer, c.type, c.by, ", ".join(c.operations)) for c in self.claims)
         parts.append(_table(["layer", "type", "imported by", "as"], claims, f"{self.layers} layers"))
         return "".join(parts)
@@ -89,13 +86,6 @@ class Report(_Shown):
 
 class ConvertReport(_Shown):
     """The files that a conversion wrote, and what it did."""
-
-    xml: str
-    bin: str
-    framework: str
-    file_layers: int
-    ir_layers: int
-    warnings: "list[str]"
 
     def _repr_html_(self) -> str:
         rows = [("xml", self.xml), ("bin", self.bin), ("layers in the file", self.file_layers),
@@ -107,19 +97,9 @@ class ConvertReport(_Shown):
 class Explanation(_Shown):
     """Which kernel runs each operation, and why others declined; what the passes did; how memory is planned."""
 
-    device: str
-    choices: "list[Record]"
-    passes: "list[Record]"
-    arena_bytes: int
-    constant_bytes: int
-    parts: "list[Record]"
-    crossings: "list[Record]"
-    dot: str
-    svg: str
-
     def kernel_of(self, node: str) -> str:
         """The kernel that runs the node of this name; empty: nothing to run."""
-        for choice in self.choices:
+        for choice in self.kernels:
             if choice.node == node:
                 return choice.kernel
         raise KeyError(f"there is no node '{node}'")
@@ -128,8 +108,8 @@ class Explanation(_Shown):
         def why(choice: Record) -> str:
             return "; ".join([f"{k}: {reason}" for k, reason in choice.declined] + ([choice.note] if choice.note else []))
 
-        rows = ((c.node, c.type, c.kernel, ", ".join(i["text"] if isinstance(i, dict) else i._text for i in c.outputs),
-                 why(c)) for c in self.choices)
+        rows = ((c.node, c.type, c.kernel, ", ".join(i._text for i in c.outputs),
+                 why(c)) for c in self.kernels)
         caption = f"{self.device}: {self.arena_bytes} bytes of activations, {self.constant_bytes} bytes of constants"
         return _table(["node", "operation", "kernel", "outputs", "declined"], rows, caption)
 
@@ -140,11 +120,6 @@ class Query(_Shown):
     `assigned` is a dictionary from layers to devices, as the option `affinities` of `compile_model` takes it.
     """
 
-    device: str
-    supported: bool
-    layers: "list[Record]"
-    assigned: "dict[str, str]"
-
     def _repr_html_(self) -> str:
         rows = ((layer.layer, layer.type, layer.device or ("-" if layer.supported else "none"), layer.reason)
                 for layer in self.layers)
@@ -154,8 +129,6 @@ class Query(_Shown):
 class Profile(_Shown):
     """The time that each node took, over all runs of a request."""
 
-    nodes: "list[Record]"
-
     def _repr_html_(self) -> str:
         rows = ((n.node, n.type, n.kernel, f"{n.microseconds:.1f}", n.calls)
                 for n in sorted(self.nodes, key=lambda n: -n.microseconds))
@@ -164,10 +137,6 @@ class Profile(_Shown):
 
 class Operation(_Shown):
     """An operation: attributes, kernels, import rules."""
-
-    name: str
-    opset: str
-    doc: str
 
 
 class Operations(List[Operation]):

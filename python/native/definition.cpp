@@ -312,12 +312,13 @@ void import_op(Builder& layer, const ImportRule& rule) {
   const Record& record = *rule.record;
   std::vector<graft_named_value> attrs;
   std::map<std::string, graft_value> listed;
-  if (rule.framework == "caffe") listed = caffe_fields(layer, record, rule);
+  bool caffe = layer.framework() == "caffe";
+  if (caffe) listed = caffe_fields(layer, record, rule);
   for (const graft_attr& a : record.attrs) {
     std::string name(view(a.name));
     const graft_value* v = nullptr;
     if (auto it = listed.find(name); it != listed.end()) v = &it->second;
-    else if (rule.framework != "caffe") {
+    else if (!caffe) {
       auto path = rule.paths.find(name);
       v = layer.field(path == rule.paths.end() ? name : path->second);
     }
@@ -335,7 +336,7 @@ graft_status expand(graft_builder* im, void* user) {
   return guarded([&] {
     Builder layer(im);
     const ImportRule& rule = *static_cast<ImportRule*>(user);
-    if (rule.record->layer) import_layer(layer, rule.framework, view(rule.record->op.name));
+    if (rule.record->layer) import_layer(layer, layer.framework(), view(rule.record->op.name));
     else import_op(layer, rule);
   });
 }

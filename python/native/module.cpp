@@ -1,4 +1,6 @@
 // graft._native: what the package is made of. Its classes in Python give it a form.
+#include <graft/traits.hpp>
+
 #include "definition.hpp"
 #include "request.hpp"
 
@@ -23,6 +25,9 @@ void refuse_uninitialized(const py::module_& m) {
 PYBIND11_MODULE(_native, m) {
   using namespace graft::python;
   m.attr("__version__") = GRAFT_VERSION;
+  py::dict traits;
+  for (const graft::TraitInfo& t : graft::trait_table) traits[py::cast(t.word)] = static_cast<uint32_t>(t.trait);
+  m.attr("traits") = traits;
   bind_errors(m);
   bind_tensor(m);
   bind_definitions(m);

@@ -6,6 +6,8 @@
 #include <graft/text.hpp>
 #include <optional>
 
+#include "results.hpp"
+
 namespace graft::python {
 
 Request::Request(InferRequest request, const CompiledModel& compiled)
@@ -256,9 +258,7 @@ void Request::set_callback(py::object callback) {
         try {
           std::rethrow_exception(error);
         } catch (const Error& e) {
-          reason =
-              py::module_::import("graft.errors")
-                  .attr("_from_native")(static_cast<int>(e.kind()), e.message(), e.hint(), e.context(), e.report());
+          reason = exception_object(e);
         } catch (...) {
           reason = py::str("an exception of unknown type");
         }
@@ -308,9 +308,7 @@ void raise(const Error& e) {
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(cause.ptr())), cause.ptr());
     return;
   }
-  py::object error =
-      py::module_::import("graft.errors")
-          .attr("_from_native")(static_cast<int>(e.kind()), e.message(), e.hint(), e.context(), e.report());
+  py::object error = exception_object(e);
   if (cause) PyException_SetCause(error.ptr(), cause.release().ptr());
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
 }

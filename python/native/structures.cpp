@@ -8,16 +8,6 @@
 namespace graft::python {
 namespace {
 
-const char* kind_word(Group::Kind kind) {
-  switch (kind) {
-    case Group::Kind::tensor: return "tensor";
-    case Group::Kind::sequence: return "sequence";
-    case Group::Kind::run: return "run";
-    case Group::Kind::optional: return "optional";
-    default: return "map";
-  }
-}
-
 // What the group says of part `i`.
 const Group* part_of(const Group* g, size_t i) {
   if (!g || g->parts.empty()) return nullptr;
@@ -80,7 +70,7 @@ py::object object_of(const Datum& datum) {
 py::list group_dicts(const std::vector<Group>& groups, const std::vector<Port>& ports) {
   py::list out;
   for (const Group& g : groups) {
-    py::dict d(py::arg("name") = g.name, py::arg("kind") = kind_word(g.kind),
+    py::dict d(py::arg("name") = g.name, py::arg("kind") = std::string(g.kind_name()),
                py::arg("parts") = group_dicts(g.parts, ports), py::arg("text") = g.to_text(ports));
     d["port"] = g.kind == Group::Kind::tensor ? py::object(py::int_(g.port)) : py::none();
     out.append(d);

@@ -144,6 +144,14 @@ class Networks(Case):
         with self.assertRaisesRegex(TypeError, "class must be callable"):
             cv.dnn_registerLayer("Crop", 5)
 
+    def test_an_unknown_layer_in_the_words_of_opencv(self):
+        self.write("unknown.prototxt", NET.replace('"Crop"', '"MyType"'))
+        with self.assertRaises(cv.error) as raised:
+            cv.dnn.readNet(self.path("unknown.prototxt"), self.path("net.caffemodel"))
+        first, rest = str(raised.exception).split("\n", 1)
+        self.assertEqual(first, 'Unspecified error: Can\'t create layer "crop" of type "MyType" in function getLayerInstance')
+        self.assertIn("1 layer type is unknown", rest)
+
     def test_inputs_and_outputs(self):
         net = cv.dnn.readNet(self.path("net.caffemodel"), self.path("net.prototxt"), "caffe")
         self.assertFalse(net.empty())

@@ -135,7 +135,7 @@ class Wrong(Case):
 
     def check(self, name):
         files, message = WRONG[name]
-        with self.assertRaisesRegex(ValueError, message):
+        with self.assertRaisesRegex((ValueError, graft.Error), message):
             self.core.add_extension(self.extension(files))
 
     def refused(self, name):

@@ -105,6 +105,36 @@ class {0}(FrontReplacementPattern):
 """
 
 
+MASKS = """
+from mo.{0}.replacement import {1}ReplacementPattern
+from mo.front.common.partial_infer.utils import int64_array
+
+
+class Longer({1}ReplacementPattern):
+    enabled = True
+
+    def find_and_replace_pattern(self, graph):
+        for node in graph.get_op_nodes(op='StridedSlice'):
+            assert list(node.begin_mask) == [0, 1] and list(node.end_mask) == [0, 1], 'a 1 is a bound that is used'
+            data = node.in_node(0)
+            assert [n.id for n in data.out_nodes()] == [node.id] and len(data.in_nodes()) == len(data.in_edges()) == 1
+            assert list(node.in_nodes()) == [0, 1, 2, 3] and node.in_nodes()[0].id == data.id
+            node['end_mask'] = int64_array([0, 0])
+
+
+class StridedSliceMasksNormalizer({1}ReplacementPattern):
+    enabled = True
+
+    def run_after(self):
+        return [Longer]
+
+    def find_and_replace_pattern(self, graph):
+        for node in graph.get_op_nodes(op='StridedSlice'):
+            node.begin_mask = int64_array([1 - i for i in node.begin_mask])
+            node.end_mask = int64_array([1 - i for i in node.end_mask])
+"""
+
+
 class Rewiring(FolderCase):
     X = np.float32([[-1, 0, 2]])
 
@@ -129,6 +159,20 @@ class Rewiring(FolderCase):
         self.core.add_extension(self.extension({"middle/two.py": TWO_STEPS.format(False)}))
         with self.assertRaisesRegex(graft.Error, "transformation Opens: input 0 of 't' is not connected any more"):
             self.core.read_model(self.model()).compile("CPU")
+
+    def test_masks_of_slices_and_neighbors_of_data_nodes(self):
+        """In the Model Optimizer's form, which its own last transformation turns into that of the IR; here that is done anyway."""
+        text = """graph (x: f32[2,4]) {
+            s = StridedSlice@1(x, i64[2] {0, 1}, i64[2] {0, 3}, i64[2] {1, 1}) {begin_mask = [1, 0], end_mask = [1, 0]}
+            return s }"""
+        x = np.arange(8, dtype=np.float32).reshape(2, 4)
+        np.testing.assert_array_equal(self.compiled(text)([x])[0], x[:, 1:3])
+        for phase in ("middle", "back"):
+            with self.subTest(phase):
+                core = graft.Core()
+                core.add_extension(self.extension({f"{phase}/masks.py": MASKS.format(phase, phase.capitalize())}, phase))
+                model = core.read_model(self.write("m.graft", text))
+                np.testing.assert_array_equal(model.compile("CPU")([x])[0], x[:, 1:])
 
     def test_marks_on_nodes_last_for_the_phase(self):
         self.core.add_extension(self.extension({"back/marks.py": MARKS}))
@@ -167,6 +211,104 @@ class Own(FrontReplacementOp):
         rows = np.float32([[1, 2, 3], [4, 5, 6]]).reshape(1, 2, 3)
         found = self.core.read_model(self.net(x.shape, rows.shape)).compile("CPU")([x, rows])[0]
         np.testing.assert_array_equal(found, x * rows[..., None])
+
+    def test_a_vector_begins_at_the_axis_of_an_operation(self):
+        self.front(["from extensions.ops.elementwise import Mul",
+                    "Mul(graph, {'name': 'm', 'axis': 1}).create_node([node.in_node(0), node.in_node(1)])"])
+        x, scale = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4), np.float32([10, 100])
+        found = self.core.read_model(self.net(x.shape, scale.shape)).compile("CPU")([x, scale])[0]
+        np.testing.assert_array_equal(found, x * scale.reshape(1, 2, 1, 1))
+
+    def test_constants_of_two_types_and_operations_of_one_output(self):
+        """A slice, whose only output is the model's, where two constants of different integers are equal."""
+        self.front(["import numpy as np\nfrom mo.front.tf.graph_utils import create_op_with_const_inputs\nfrom mo.ops.strided_slice import "
+                    "StridedSlice\nfrom mo.ops.const import Const\nfrom extensions.ops.elementwise import Equal\nfrom extensions.ops.Cast "
+                    "import Cast\n\n\ndef number(graph, kind):\n    return Const(graph, {'value': np.array([0, 1], kind)}).create_node()",
+                    "create_op_with_const_inputs(graph, StridedSlice, {2: np.array([1, 3]), 3: np.array([1, 1])}, {'name': 's', **{m: np.array([i, 1 - i]"
+                    ") for i, m in enumerate(('begin_mask', 'end_mask'))}, 'end_mask': np.array([0, 1]), 'begin_mask': np.array([0, 1]), "
+                    "'new_axis_mask': np.array([0]), 'shrink_axis_mask': np.array([0]), 'ellipsis_mask': np.array([0])}, node.in_node(0))\n"
+                    "        made.in_port(1).connect(Cast(graph, {'dst_type': np.int64}).create_node([Equal(graph, {}).create_node([number(graph, "
+                    "np.int64), number(graph, np.int32)])]).out_port(0))"])
+        x = np.arange(8, dtype=np.float32).reshape(2, 4)
+        np.testing.assert_array_equal(self.core.read_model(self.net(x.shape)).compile("CPU")([x])[0], x[:, 1:3])
+
+    def test_an_operation_of_no_set_whose_class_the_folder_has(self):
+        """It has the name of one of the Model Optimizer's own; fields that the layer does not set have their defaults."""
+        self.core.add_extension(self.extension({"ops/correlation.py": """
+from mo.front.common.partial_infer.elemental import copy_shape_infer
+from mo.ops.op import Op
+
+
+class CorrelationOp(Op):
+    op = 'Correlation'
+
+    def __init__(self, graph, attrs):
+        super().__init__(graph, {'type': self.op, 'op': self.op, 'version': 'extension', 'infer': copy_shape_infer,
+                                 'in_ports_count': 1, 'out_ports_count': 1}, attrs)
+
+    def supported_attrs(self):
+        return ['stride_1', 'kernel_size', 'kind']
+""", "front/caffe/correlation_ext.py": """
+from extensions.ops.correlation import CorrelationOp
+from mo.front.extractor import FrontExtractorOp
+
+
+class CorrelationFrontExtractor(FrontExtractorOp):
+    op = 'Correlation'
+    enabled = True
+
+    @classmethod
+    def extract(cls, node):
+        param = node.pb.correlation_param
+        CorrelationOp.update_node_stat(node, {'stride_1': param.stride_1, 'kernel_size': param.kernel_size,
+                                              'kind': param.correlation_type})
+        return cls.enabled
+"""}))
+        net = self.write("net.prototxt", 'input: "x" input_shape { dim: 1 dim: 2 }\nlayer { name: "c" type: "Correlation" bottom: "x" top: "c" '
+                         "correlation_param { kernel_size: 3 } }")
+        layer = self.layers(self.core.read_model(net))["c"]
+        self.assertEqual((layer.get("type"), layer.get("version"), layer.find("data").attrib),
+                         ("Correlation", "extension", {"stride_1": "1", "kernel_size": "3", "kind": "0"}))
+
+    def test_a_new_attribute_of_an_untouched_layer_is_refused(self):
+        """The layer has none of that name, but its operation has: it would be lost without a word."""
+        self.core.add_extension(self.extension({"front/Bad.py": """
+from mo.front.common.replacement import FrontReplacementPattern
+
+
+class Bad(FrontReplacementPattern):
+    enabled = True
+
+    def find_and_replace_pattern(self, graph):
+        for node in graph.get_op_nodes(op='SoftMax'):
+            node['mark'] = 1
+            node['axis'] = 2
+"""}))
+        net = self.write("net-symbol.json", json.dumps({"nodes": [
+            {"op": "null", "name": "x", "inputs": []}, {"op": "SoftmaxActivation", "name": "soft", "inputs": [[0, 0, 0]]}],
+            "arg_nodes": [0], "heads": [[1, 0, 0]], "attrs": {"mxnet_version": ["int", 10901]}}))
+        with self.assertRaisesRegex(graft.Error, "attribute 'axis' of the layer 'soft' was set to 2"):
+            self.core.read_model(net)
+
+    def test_a_condition_may_be_a_number(self):
+        self.front(["from extensions.ops.select import Select",
+                    "Select(graph, {'name': 's'}).create_node([node.in_node(i) for i in range(3)])"])
+        c, x, y = np.float32([[0, 2, -1]]), np.float32([[1, 2, 3]]), np.float32([[4, 5, 6]])
+        found = self.core.read_model(self.net(c.shape, x.shape, y.shape)).compile("CPU")([c, x, y])[0]
+        np.testing.assert_array_equal(found, [[4, 2, 3]])
+
+    def test_anchors_of_mxnet_become_priors(self):
+        self.front(["from extensions.ops.DetectionOutput import DetectionOutput",
+                    "DetectionOutput(graph, {'name': 'd', 'keep_top_k': 2, 'top_k': 2, 'nms_threshold': 0.5, 'confidence_threshold': 0.1, "
+                    "'code_type': 'caffe.PriorBoxParameter.CENTER_SIZE', 'share_location': 1, 'variance_encoded_in_target': 0, 'normalized': 1, "
+                    "'background_label_id': 0, 'decrease_label_id': 1}).create_node([node.in_node(i) for i in range(3)])"])
+        anchors = np.float32([[[0.1, 0.1, 0.3, 0.5], [0.6, 0.5, 0.8, 0.9]]])
+        scores = np.float32([[0.2, 0.8, 0.7, 0.3]])
+        model = self.core.read_model(self.net((1, 8), (1, 4), anchors.shape)).compile("CPU")
+        found = model([np.float32([[1, 0, 0, 0, 0, 0, 0, 0]]), scores, anchors])[0]
+        self.assertEqual(found.shape, (1, 1, 2, 7))
+        # The first center moves by 1 * 0.1 of the width 0.2.
+        np.testing.assert_allclose(found[0, 0], [[0, 0, 0.8, 0.12, 0.1, 0.32, 0.5], [0, 0, 0.3, 0.6, 0.5, 0.8, 0.9]], atol=1e-6)
 
     def test_prior_boxes_take_the_feature_map_and_the_image(self):
         self.front(["from extensions.ops.priorbox import PriorBoxOp",

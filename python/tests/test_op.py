@@ -159,6 +159,21 @@ class Ops(Case):
         self.assertEqual(model.outputs[0].shape, (2, 3))
         self.assertEqual(model.compile()(np.float32(7))[0].tolist(), [[7] * 3] * 2)
 
+    def test_traits(self):
+        @self.op(opset="acme", shape=lambda x: x.shape, traits=["moves_data", "channelwise"])
+        def Mirror(x):
+            return np.ascontiguousarray(x[..., ::-1])
+
+        @self.op(opset="acme")
+        def Square(x):
+            return x * x
+
+        known = self.core.operations()
+        self.assertEqual(known["Mirror"].traits, ["pure", "widens", "moves_data", "channelwise"])
+        self.assertEqual(known["Square"].traits, ["pure", "in_place", "elementwise", "widens"])
+        with self.assertRaisesRegex(ValueError, "expected a trait .*elementwise.*, got 'linear'"):
+            graft.op("Wrong", traits=["linear"])(lambda x: x)
+
     def test_definitions_that_make_no_sense(self):
         with self.assertRaisesRegex(TypeError, "needs a shape function"):
             graft.op(name="Sorted")(lambda x: np.sort(x))
@@ -332,7 +347,7 @@ class Traced(Case):
         out = compiled(x)[0]
         self.assertEqual(out.dtype, expected.dtype)
         np.testing.assert_allclose(out, expected, rtol=2e-6 if x.dtype == np.float32 else 1e-14, atol=1e-7)
-        return [c for c in compiled.explain().choices if c.type == "Traced"][0]
+        return [c for c in compiled.explain().kernels if c.type == "Traced"][0]
 
     def test_an_expression_runs_natively_and_says_so(self):
         choice = self.kernel(lambda x, a: np.cosh(a.gain * x), attrs={"gain": 2.0})

@@ -77,7 +77,7 @@ class RawProgram(Case):
         self.assertRegex(told, "t/power +Power +by built-in +-> .*\\(added by raw pass 'known_layers' of known.py\\)")
         told = json.loads(self.graft("explain", "twist.prototxt", "-l", listed, "--json"))
         self.assertEqual(told["raw_passes"][0]["removed"], ["'t' (Twist)"])
-        self.assertEqual(told["import"][0].get("added_by", told["import"][-1].get("added_by")),
+        self.assertEqual(told["claims"][0].get("added_by", told["claims"][-1].get("added_by")),
                          "raw pass 'known_layers' of known.py")
         told = self.graft("convert", "twist.prototxt", "-l", listed, "-o", "ir", "--explain-passes")
         self.assertIn("known_layers             2 changes, 2 -> 2 nodes\n    removed 't' (Twist)\n    added 't/power' (Power)", told)
@@ -99,7 +99,7 @@ class RawProgram(Case):
         said = self.graft("convert", "twist.prototxt", "-l", self.folder, "-o", "ir", fails=True)
         self.assertIn(expected + "empty, known.py", said)
         for folder, found in (("empty", "no files"), (".", "empty, known.py")):
-            with self.assertRaisesRegex(ValueError, expected + found):
+            with self.assertRaisesRegex(graft.Error, expected + found):
                 self.core.add_extension(self.path(folder))
 
     def test_a_folder_of_extensions(self):

@@ -1,5 +1,7 @@
 """Core, Model, CompiledModel, InferRequest; arrays without copies; reports."""
 import gc
+import os
+import re
 import threading
 import unittest
 
@@ -7,6 +9,16 @@ import numpy as np
 from support import Case, onnx, onnx_model
 
 import graft
+
+GUIDE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "guide", "results.md")
+
+
+def documented(result):
+    """The names of the fields in the table of a result."""
+    with open(GUIDE, encoding="utf-8") as f:
+        table = f.read().split("\n## %s\n" % result)[1].split("\n## ")[0]
+    return set(re.findall(r"^\| `(\w+)` \|", table, re.M))
+
 
 RELU = "graph (data: f32[2,3]) { return Relu(data) }"
 X = np.array([[-1, 2, -3], [4, -5, 6]], np.float32)
@@ -113,7 +125,8 @@ class Stubs(unittest.TestCase):
             self.assertIn(name, public)
             there = {m for m in vars(public[name]) if not m.startswith("_")}
             self.assertEqual({m for m in members if not m.startswith("_")}, there, name)
-        listed = {n.name for n in tree.body if isinstance(n, functions)} | written.keys()
+        values = {n.target.id for n in tree.body if isinstance(n, ast.AnnAssign) and not n.target.id.startswith("_")}
+        listed = {n.name for n in tree.body if isinstance(n, functions)} | written.keys() | values
         self.assertEqual(listed, public.keys())
 
 
@@ -359,7 +372,7 @@ class Models(Case):
         compiled = self.compiled(RELU, profile=True)
         explanation = compiled.explain()
         self.assertEqual(explanation.device, "CPU")
-        self.assertEqual([c.type for c in explanation.choices if c.kernel], ["Relu"])
+        self.assertEqual([c.type for c in explanation.kernels if c.kernel], ["Relu"])
         self.assertIn("Relu", str(explanation))
         self.assertIn("<td>Relu</td>", explanation._repr_html_())
         shown = compiled._repr_html_()
@@ -383,6 +396,34 @@ class Models(Case):
         self.assertRegex(model._repr_html_(), "<td>unknown layer</td><td>.*Mystery")
         with self.assertRaisesRegex(graft.Error, "Mystery"):
             model.compile()
+
+    def test_results_have_the_fields_that_are_documented(self):
+        model = self.core.read_model(self.write("m.onnx", onnx_model([onnx.node("Relu", ["x"], ["y"])], [("x", [2])], [("y", [2])])))
+        explanation = model.compile().explain()
+        for value, name, more in ((model.report(), "Report", {"claims_text"}), (model.report().claims[0], "Claim", set()),
+                                  (explanation, "Explanation", {"dot", "svg"}), (explanation.kernels[0], "Choice", set()),
+                                  (explanation.unfolded, "Unfolded", set()), (self.core.query_model(model), "QueryResult", set()),
+                                  (graft.convert(model, self.path("m.xml")), "ConvertReport", set()),
+                                  (self.core.operations()["Softmax"], "OpInfo", set()), (self.core.passes()[0], "PassInfo", set())):
+            self.assertEqual({k for k in vars(value) if not k.startswith("_")}, documented(name) | more, name)
+
+    def test_options_are_named_as_keywords(self):
+        text = "graph (data: u8[1,3,2,2]) { return Relu(Convert(data) {destination_type = f32}) }"
+        with self.assertRaises(graft.Error) as e:
+            graft.convert(self.core.read_model(self.write("m.graph", text)), self.path("m.xml"), mean=[1, 2, 3])
+        self.assertIn("mean: expected a floating-point type of input 'data', got u8", e.exception.message)
+        self.assertEqual(e.exception.hint, "change its type: types={'data': 'f32'}")
+        self.assertEqual(e.exception.remedies, [("types", "data", "f32")])
+        with self.assertRaises(graft.Error) as e:
+            self.core.read_model(self.path("m.graph"), shape={})
+        self.assertEqual((e.exception.message, e.exception.hint), ("unknown option 'shape'", "did you mean shapes?"))
+        with self.assertRaisesRegex(graft.Error, "option 'batch': unexpected value 'many'"):
+            self.core.read_model(self.path("m.graph"), batch="many")
+        layers = "".join('layer { name: "%s" type: "ReLU" bottom: "x" top: "%s" }' % (n, n) for n in "ab")
+        net = self.write("net.prototxt", 'layer { name: "x" type: "Input" top: "x" }' + layers)
+        with self.assertRaises(graft.Error) as e:
+            self.core.read_model(net, limits={"nodes": 1})
+        self.assertEqual(e.exception.code, "limit_reached")
 
     def test_what_a_core_knows(self):
         self.assertIn("CPU", self.core.available_devices)

@@ -6,8 +6,13 @@
 
 namespace graft {
 
-Error::Error(ErrorKind kind, std::string message, std::string hint)
-    : kind_(kind), message_(std::move(message)), hint_(std::move(hint)), what_(message_) {}
+Error::Error(ErrorKind kind, std::string message, std::string hint, ErrorCode code)
+    : kind_(kind), code_(code), message_(std::move(message)), hint_(std::move(hint)), what_(message_) {}
+
+std::vector<Remedy> Error::remedies() const {
+  std::vector<Remedy> out = remedies_in(hint_);
+  return out.empty() ? remedies_in(message_) : out;
+}
 
 const char* Error::what() const noexcept { return what_.c_str(); }
 
@@ -40,7 +45,7 @@ Error current_error() {
   } catch (const Error& e) {
     return e;
   } catch (const Failure& f) {
-    return Error(static_cast<ErrorKind>(f.kind), f.message, f.hint);
+    return coded_error(static_cast<ErrorKind>(f.kind), f.message, f.hint);
   } catch (const std::length_error&) {  // a container for more elements than any memory holds
     return Error(ErrorKind::user, "not enough memory");
   } catch (const std::bad_alloc&) {

@@ -24,6 +24,9 @@ template <class... Parts>
   throw Error(ErrorKind::internal, text(parts...));
 }
 
+// An error that extensions report: the C border has no code, so it follows from what the hint says can be set.
+Error coded_error(ErrorKind kind, std::string message, std::string hint);
+
 // Runs `body` and adds `context()` to any error it throws ("reading 'a.onnx'").
 template <class Body, class Context>
 decltype(auto) with_context(Body&& body, Context&& context) {

@@ -30,8 +30,6 @@ constexpr LimitInfo limits[] = {
     {"pixels", &Limits::pixels, "pixels of an image", INT32_MAX},
 };
 
-constexpr std::string_view hint_start = "if you trust the file, raise the limit with --limit ";
-
 }  // namespace
 
 std::span<const LimitInfo> all_limits() { return limits; }
@@ -78,18 +76,21 @@ std::pair<const std::string, uint64_t> parse_limit(const std::string& given) {
   int shift = unit == units.npos ? 0 : 10 * static_cast<int>(unit + 1);
   auto value = parse_int(shift ? number.substr(0, number.size() - 1) : number);
   if (!value || *value < 1 || *value > (INT64_MAX >> shift))
-    throw RequestError(text("expected NAME=VALUE with a positive integer as a limit, got '", s, "'"),
-                       "write --limit nodes=4000000, or fold-bytes=2G");
+    throw RequestError(
+        text("expected NAME=VALUE with a positive integer as a limit, got '", s, "'"),
+        text("write ", Remedy{"limits", "nodes", "4000000"}, ", or ", Remedy{"limits", "fold-bytes", "2G"}));
   Limits scratch;
   set_limit(scratch, s.substr(0, equals), static_cast<uint64_t>(*value) << shift);
   return {given.substr(0, equals), static_cast<uint64_t>(*value) << shift};
 }
 
 Error limit_error(uint64_t Limits::*limit, std::string message) {
-  return {ErrorKind::unsupported, std::move(message), text(hint_start, limit_info(limit).name, "=VALUE")};
+  return {ErrorKind::unsupported, std::move(message),
+          text("if you trust the file, raise the limit with ",
+               Remedy{"limits", std::string(limit_info(limit).name), "VALUE"}),
+          ErrorCode::limit_reached};
 }
 
-// Errors that pass through an extension keep their text only.
-bool is_limit_error(const Error& e) { return e.hint().starts_with(hint_start); }
+bool is_limit_error(const Error& e) { return e.code() == ErrorCode::limit_reached; }
 
 }  // namespace graft

@@ -10,10 +10,10 @@
 #include "import/replace_config.hpp"
 #include "infer/complete.hpp"
 #include "ir/ir.hpp"
-#include "readers/caffe.hpp"
-#include "readers/mxnet.hpp"
-#include "readers/onnx.hpp"
-#include "readers/tensorflow.hpp"
+#include "readers/caffe/caffe.hpp"
+#include "readers/mxnet/mxnet.hpp"
+#include "readers/onnx/onnx.hpp"
+#include "readers/tensorflow/tensorflow.hpp"
 #include "toolkit/read.hpp"
 
 namespace graft::testing {

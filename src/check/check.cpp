@@ -27,10 +27,18 @@ std::string full_name(const OpDef& op) {
   return text(op.name(), "@", number < 0 ? std::string(op.opset()) : text(number));
 }
 
-std::shared_ptr<const Records> records_of(const Core& core, ExtensionId id) {
+// An extension may consist of several libraries.
+std::vector<std::shared_ptr<const Records>> records_of(const Core& core, ExtensionId id) {
   for (const Core::State::Added& a : core.state()->added())
     if (a.info.id == id) return a.records;
   throw Error(ErrorKind::request, text("no extension with id ", static_cast<uint64_t>(id), " is added to this Core"));
+}
+
+std::set<const Source*> sources_of(const Core& core, std::optional<ExtensionId> id) {
+  std::set<const Source*> out;
+  if (id)
+    for (const auto& records : records_of(core, *id)) out.insert(&records->source);
+  return out;
 }
 
 const OpDef& named_operation(const Registry& registry, const std::string& name) {
@@ -103,10 +111,10 @@ class OperationCheck {
         how_{registry, op, o.allocations, o.live},
         generator_(registry, op, samples(o), o.seed) {
     out_.operation = full_name(op);
-    const Source* only = o.extension ? &records_of(core, *o.extension)->source : nullptr;
+    std::set<const Source*> only = sources_of(core, o.extension);  // none: all
     for (const std::string& device : cpu_kernel_devices())
       for (const KernelDef& k : registry.kernels(op, device))
-        if (!only || op.source == only || k.source == only) {
+        if (only.empty() || only.count(op.source) || only.count(k.source)) {
           kernels_.push_back([this, k](const Sample& s, const Reference& r, Thorough thorough, Fault& problem) {
             return check_kernel(how_, s, r, k, thorough, problem);
           });
@@ -153,12 +161,12 @@ class OperationCheck {
   }
 
   // A program is compiled for each case, which takes long: at most half of the time is for them.
-  void add_source_kernels(const std::shared_ptr<const Device>& device, const Source* only) {
+  void add_source_kernels(const std::shared_ptr<const Device>& device, const std::set<const Source*>& only) {
     constexpr int most = 20;
     std::vector<SourceKernelDef> all = registry_.source_kernels(op_, device->name());
     if (all.empty() || device->unavailable()) return;
     for (const SourceKernelDef& k : all) {
-      if (only && op_.source != only && k.source != only) continue;
+      if (!only.empty() && !only.count(op_.source) && !only.count(k.source)) continue;
       size_t at = kernels_.size();
       kernels_.push_back([this, at, device, name = std::string(view(k.record->name))](
                              const Sample& s, const Reference& r, Thorough, Fault& problem) {
@@ -237,7 +245,9 @@ class OperationCheck {
     if (!reported_.insert({name, p.kind}).second) return;
     int attempts = options_.smallest ? most_attempts : 0;
     // Some of them at any rate: what is found at the end should be small, too.
-    auto over = [&] { return attempts <= 0 || (attempts < most_attempts - 30 && elapsed_.seconds() > options_.seconds); };
+    auto over = [&] {
+      return attempts <= 0 || (attempts < most_attempts - 30 && elapsed_.seconds() > options_.seconds);
+    };
     for (bool smaller = true; smaller && !over();) {
       smaller = false;
       for (Sample& candidate : generator_.simpler(s)) {
@@ -291,14 +301,14 @@ std::string CheckFinding::to_text() const {
 std::vector<std::string> operations_to_check(const Core& core, std::optional<ExtensionId> extension) {
   return at_border([&] {
     std::shared_ptr<const Registry> registry = core.state()->registry();
-    std::shared_ptr<const Records> records = extension ? testing::records_of(core, *extension) : nullptr;
+    std::set<const Source*> of = testing::sources_of(core, extension);
     std::vector<std::string> out;
     for (const OpDef* op : registry->ops()) {
       if (!testing::can_be_sampled(*op)) continue;
-      bool mine = records ? op->source == &records->source : op->source->built_in();
-      if (records && !mine)
+      bool mine = extension ? of.count(op->source) != 0 : op->source->built_in();
+      if (extension && !mine)
         for (const std::string& device : cpu_kernel_devices())
-          for (const KernelDef& k : registry->kernels(*op, device)) mine |= k.source == &records->source;
+          for (const KernelDef& k : registry->kernels(*op, device)) mine |= of.count(k.source) != 0;
       if (mine) out.push_back(testing::full_name(*op));
     }
     return out;
@@ -324,9 +334,9 @@ std::vector<UngeneratedOperation> operations_without_cases(const Core& core, Ext
   return at_border([&] {
     std::vector<UngeneratedOperation> out;
     std::shared_ptr<const Registry> registry = core.state()->registry();
-    std::shared_ptr<const Records> records = testing::records_of(core, extension);
+    std::set<const Source*> of = testing::sources_of(core, extension);
     for (const OpDef* op : registry->ops())
-      if (op->source == &records->source && !testing::can_be_sampled(*op))
+      if (of.count(op->source) && !testing::can_be_sampled(*op))
         out.push_back({testing::full_name(*op), op->bodies().empty() ? "it has side effects" : "it has bodies"});
     return out;
   });
@@ -336,9 +346,9 @@ std::vector<CheckFinding> check_definitions(const Core& core, ExtensionId extens
   return at_border([&] {
     std::vector<CheckFinding> out;
     std::shared_ptr<const Registry> registry = core.state()->registry();
-    std::shared_ptr<const Records> records = testing::records_of(core, extension);
-    for (const std::string& slip : lint(*records, *registry, core.get_available_devices(), built_in_passes()))
-      out.push_back({"", "", "definition", slip, "", -1});
+    for (const auto& records : testing::records_of(core, extension))
+      for (const std::string& slip : lint(*records, *registry, core.get_available_devices(), built_in_passes()))
+        out.push_back({"", "", "definition", slip, "", -1});
     return out;
   });
 }
@@ -382,9 +392,10 @@ std::vector<TestOutcome> run_examples(const Core& core, ExtensionId extension, c
   return at_border([&] {
     std::vector<TestOutcome> out;
     std::shared_ptr<const Registry> registry = core.state()->registry();
-    std::shared_ptr<const Records> records = testing::records_of(core, extension);
+    std::set<const Source*> of = testing::sources_of(core, extension);
     for (const OpDef* op : registry->ops())
-      if (op->source == &records->source) testing::run_cases(testing::example_cases(*op), *registry, watch, out, testing::full_name(*op));
+      if (of.count(op->source))
+        testing::run_cases(testing::example_cases(*op), *registry, watch, out, testing::full_name(*op));
     return out;
   });
 }

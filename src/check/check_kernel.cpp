@@ -7,9 +7,11 @@
 #include <thread>
 
 #include "base/text.hpp"
+#include "check/check_traits.hpp"
 #include "check/interleave.hpp"
 #include "check/leaks.hpp"
 #include "infer/decompose.hpp"
+#include "infer/evaluate.hpp"
 
 namespace graft::testing {
 namespace {
@@ -22,12 +24,12 @@ std::optional<Fault> compare_runs(const std::vector<Tensor>& a, const std::vecto
   return std::nullopt;
 }
 
-std::optional<Fault> unwritten(const KernelCall& first, const std::vector<std::vector<bool>>& before) {
+std::optional<Fault> unwritten(const GuardedCall& first, const std::vector<std::vector<bool>>& before) {
   for (size_t o = 0; o < before.size(); ++o) {
-    if (before[o].size() != first.untouched[o].size() || !first.outputs[o]) continue;
+    if (before[o].size() != first.untouched[o].size() || !first.results[o]) continue;
     for (size_t i = 0; i < before[o].size(); ++i)
       if (before[o][i] && first.untouched[o][i]) {
-        DType type = first.outputs[o].type();
+        DType type = first.results[o].type();
         size_t element = type == DType::string ? i : i * 8 / static_cast<size_t>(bits_of(type));
         return Fault{"element not written", text("element ", element, " of output ", o, " is not written")};
       }
@@ -75,12 +77,12 @@ std::optional<Fault> check_unknown(const KernelCheck& how, const Sample& s, cons
 
 // What the kernel gives for other values; none: there are none, or it refuses them.
 std::vector<Tensor> varied_outputs(const std::shared_ptr<const PreparedSample>& prepared) {
-  KernelCall call(prepared);
+  GuardedCall call(prepared);
   if (!call.vary_inputs()) return {};
   try {
     call.run({});
     // A shape that depends on the values is declared for the first ones.
-    return call.problems.empty() ? call.outputs : std::vector<Tensor>();
+    return call.problems.empty() ? call.results : std::vector<Tensor>();
   } catch (...) {
     return {};
   }
@@ -106,7 +108,7 @@ std::optional<Fault> run_concurrently(const std::shared_ptr<const PreparedSample
   std::vector<std::thread> threads;
   for (int i = 0; i < calls; ++i)
     threads.emplace_back([&, other = i % 2 && !varied.empty()] {
-      KernelCall call(prepared);
+      GuardedCall call(prepared);
       if (other) call.vary_inputs();
       const std::vector<Tensor>& expected = other ? varied : outputs;
       for (int round = 0; round < rounds && !over; ++round) {
@@ -115,7 +117,7 @@ std::optional<Fault> run_concurrently(const std::shared_ptr<const PreparedSample
         try {
           call.run({.expected = &expected, .ready = [&] { start.arrive_and_wait(), waited = true; }});
           if (!call.problems.empty()) mine = call.problems[0];
-          else mine = compare_runs(expected, call.outputs, "race", "differs when eight calls run at once");
+          else mine = compare_runs(expected, call.results, "race", "differs when eight calls run at once");
         } catch (...) {
           mine = Fault{"race", text("fails when eight calls run at once: ", current_error().message())};
         }
@@ -183,7 +185,7 @@ class KernelRuns {
     bool pure = how_.op.has(GRAFT_OP_PURE);
     bool is_reference = view(prepared_->kernel.kernel->device) == reference_device;
     if (auto p = run({})) return p;
-    first_ = call_.outputs;
+    first_ = call_.results;
     std::vector<std::vector<bool>> untouched = call_.untouched;
     if (auto p = run({.pattern = Poison::second})) return p;
     if (auto p = unwritten(call_, untouched)) return p;
@@ -216,14 +218,14 @@ class KernelRuns {
   }
   std::optional<Fault> again(const CallSettings& settings, const char* kind, const char* what) {
     if (auto p = run(settings)) return p;
-    return compare_runs(first_, call_.outputs, kind, what);
+    return compare_runs(first_, call_.results, kind, what);
   }
   // Next to inaccessible pages, and aligned to the element type only.
   std::optional<Fault> at_edges(bool compare) {
     for (Placement at : {Placement::at_the_end, Placement::at_the_start}) {
       if (auto p = run({.placement = at})) return p;
       if (!compare) continue;
-      if (auto p = compare_runs(first_, call_.outputs, "not repeatable", "differs in other memory")) return p;
+      if (auto p = compare_runs(first_, call_.results, "not repeatable", "differs in other memory")) return p;
     }
     return std::nullopt;
   }
@@ -237,7 +239,7 @@ class KernelRuns {
   }
   // By another call, wherever this one writes static data.
   std::optional<Fault> interrupted() {
-    KernelCall other(prepared_);
+    GuardedCall other(prepared_);
     if (static_data_.empty() || !can_interleave() || !other.vary_inputs()) return std::nullopt;
     Meeting meeting{WriteWatch::Moment::never, 0};
     Interleaving how;
@@ -260,14 +262,14 @@ class KernelRuns {
   }
   // The last run was the second, with the other pattern around and in the memory.
   std::optional<Fault> repeated() {
-    std::vector<Tensor> second = call_.outputs;
+    std::vector<Tensor> second = call_.results;
     bool equal = !compare_runs(first_, second, "", "");
     if (auto p = run({.pattern = Poison::second})) return p;
-    if (auto p = compare_runs(second, call_.outputs, "not repeatable", "differs in a second call")) return p;
+    if (auto p = compare_runs(second, call_.results, "not repeatable", "differs in a second call")) return p;
     if (equal) return std::nullopt;
     // The first call may have been special because it was the first.
     if (auto p = run({})) return p;
-    if (!compare_runs(second, call_.outputs, "", ""))
+    if (!compare_runs(second, call_.results, "", ""))
       return compare_runs(first_, second, "not repeatable", "differs in a second call");
     return compare_runs(first_, second, "depends on other memory",
                         "depends on what was in the output, in scratch memory or beyond the inputs");
@@ -289,7 +291,7 @@ class KernelRuns {
   const Sample& sample_;
   const Reference& reference_;
   std::shared_ptr<const PreparedSample> prepared_;
-  KernelCall call_;
+  GuardedCall call_;
   std::vector<Tensor> first_;
   std::vector<Pages> static_data_;  // of the kernel's library
 };
@@ -342,6 +344,7 @@ Reference reference_of(const KernelCheck& how, const Sample& sample) {
                                               ", the kernel gives ", out.outputs[i].info())};
   if (!out.problem) out.problem = check_unknown(how, sample, out.outputs);
   if (!out.problem) out.problem = check_rounding(how, sample, out.outputs);
+  if (!out.problem) out.problem = check_traits(how, sample, out.outputs);
   return out;
 }
 

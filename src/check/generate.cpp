@@ -8,6 +8,7 @@
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "check/kernel_call.hpp"
+#include "infer/evaluate.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft::testing {

@@ -16,7 +16,6 @@ class Generator {
   // `refusal` has the last reason.
   std::optional<Sample> make(int number);
   std::string refusal;
-  size_t seed_count() const { return seeds_.size(); }
 
   using Random = std::mt19937_64;
   // What the schema alone suggests; the number selects type, rank and kind of values.

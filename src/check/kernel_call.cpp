@@ -3,19 +3,11 @@
 #include <chrono>
 #include <cstring>
 
-#include "base/running.hpp"
 #include "base/text.hpp"
-#include "check/pieces.hpp"
 #include "infer/decompose.hpp"
 
 namespace graft::testing {
 namespace {
-
-std::vector<std::optional<Info>> infos_of(const Sample& s) {
-  std::vector<std::optional<Info>> out;
-  for (const Tensor& t : s.inputs) out.push_back(t ? std::optional(t.info()) : std::nullopt);
-  return out;
-}
 
 // The first combination of layouts that the kernel declares, if it does not work with plain tensors.
 void set_layouts(const graft_kernel& kernel, PreparedSample& p) {
@@ -57,7 +49,7 @@ graft_str unwritten_text(Poison p) { return p == Poison::first ? str("\x01 unwri
 
 std::vector<std::optional<Info>> infer_sample(const Registry& registry, const OpDef& op, const Sample& sample) {
   Node node = sample.node();
-  NodeContext context(node, infos_of(sample));
+  NodeContext context(node, infos_of(sample.inputs));
   context.declared_outputs = sample.outputs;
   context.constants = [&](size_t i) { return sample.inputs[i] ? &sample.inputs[i] : nullptr; };
   infer_outputs(registry, op, context);
@@ -69,134 +61,50 @@ std::shared_ptr<const PreparedSample> prepare_sample(const OpDef& op, const Samp
                                                      const KernelDef& def) {
   auto p = std::make_shared<PreparedSample>();
   p->op = &op, p->sample = &sample, p->node = sample.node(), p->outputs = outputs;
-  NodeContext context(p->node, infos_of(sample));
+  NodeContext context(p->node, infos_of(sample.inputs));
   context.outputs = outputs;
   std::vector<Tensor> constants(sample.inputs.size());
   for (size_t i = 0; i < constants.size(); ++i)
     if (sample.constant[i]) constants[i] = sample.inputs[i];
   context.constants = [&](size_t i) { return constants[i] ? &constants[i] : nullptr; };
-  Packed packed;
-  context.packs = [&]() -> const void* {
-    std::vector<std::optional<Info>> infos = infos_of(sample);
-    for (size_t i = 0; i < infos.size(); ++i)
-      if (infos[i] && !constants[i]) infos[i]->shape = Shape::unknown();
-    if (def.record->pack && !packed.made) packed = pack_constants(*def.record, p->node, infos, constants);
-    return packed.made.get();
-  };
-  if (def.record->accept) check_callback(def.record->accept(&context, def.record->user));
+  ask(*def.record, context);
   set_layouts(*def.record, *p);
   context.input_layouts = p->input_layouts, context.output_layouts = p->output_layouts;
-  void* state = nullptr;
-  if (def.record->prepare) check_callback(def.record->prepare(&context, def.record->user, &state));
-  p->kernel = PreparedKernel(def, std::move(packed.made), state, context.scratch_bytes);
-  p->taken = std::move(packed.taken);
+  p->kernel = PreparedKernel(def, context, [&](const graft_kernel& k) {
+    std::vector<std::optional<Info>> infos = context.inputs();
+    for (size_t i = 0; i < infos.size(); ++i)
+      if (infos[i] && !constants[i]) infos[i]->shape = Shape::unknown();
+    return pack_constants(k, p->node, infos, constants);
+  });
   p->empty = !outputs.empty();
   for (const std::optional<Info>& o : outputs)
     p->empty &= !o || (o->shape.is_static() && o->shape.elements().value() == 0);
   return p;
 }
 
-// Callbacks of a running kernel.
-class KernelCall::Runner final : public graft_runner {
- public:
-  Runner(KernelCall& call, const CallSettings& settings)
-      : c_(call), settings_(settings), allocated_(call.raw_outputs_.size()) {}
-
-  // Before each call of the kernel; allocates nothing.
-  void begin() { std::fill(allocated_.begin(), allocated_.end(), false); }
-
-  void allocate(size_t output, std::span<const int64_t> dims) override {
-    if (output >= c_.raw_outputs_.size()) throw_user("there is no output ", output);
-    const std::optional<Info>& declared = c_.prepared_->outputs[output];
-    if (!declared) return;
-    if (allocated_[output]) c_.add("allocated twice", text("the kernel allocates output ", output, " a second time"));
-    allocated_[output] = true;
-    Shape actual = Shape::of(dims);
-    bool fits = !declared->shape.ranked() || declared->shape.rank() == dims.size();
-    for (size_t i = 0; fits && declared->shape.ranked() && i < dims.size(); ++i)
-      fits = declared->shape[i].can_be(dims[i]);
-    if (!fits)
-      c_.add("wrong shape", text("the shape function declares output ", output, " as ", declared->shape,
-                                 ", the kernel allocates ", actual));
-    if (c_.output_tensors_[output] && std::equal(dims.begin(), dims.end(), c_.output_tensors_[output].dims().begin(),
-                                                 c_.output_tensors_[output].dims().end()))
-      return;
-    c_.add_output(output, {dims.begin(), dims.end()});
-  }
-  void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) override {
-    if (count <= 0) return;
-    c_.looped = true;
-    if (settings_.split == Split::threads) return ThreadPool::shared().parallel_for(count, grain, body, arg);
-    if (settings_.split == Split::whole) return body(arg, 0, count);
-    Loop loop{count, grain, body, arg};
-    std::vector<LoopMemory> outputs;
-    for (size_t o = 0; o < c_.output_memory_.size(); ++o)
-      if (const auto& m = c_.output_memory_[o])
-        outputs.push_back({text("output ", o), static_cast<uint8_t*>(m->data()), m->bytes(),
-                           c_.output_tensors_[o] && is_packed(c_.output_tensors_[o].type())});
-    std::optional<std::string> found =
-        settings_.split == Split::pieces
-            ? run_pieces(loop, outputs)
-            : at_once(loop, std::move(outputs), static_cast<uint8_t*>(__builtin_frame_address(0)));
-    if (found) c_.add("race", *found);
-  }
-  void run_body(size_t, const graft_tensor* const*, const graft_tensor**) override {
-    throw_unsupported("operations with bodies are not checked");
-  }
-  void release_tensor(const graft_tensor*) override {}
-  void store_text(graft_tensor* t, int64_t index, std::string_view s) override {
-    for (size_t o = 0; o < c_.raw_outputs_.size(); ++o)
-      if (&c_.raw_outputs_[o] == t) {
-        const Tensor& out = c_.output_tensors_[o];
-        if (!out) throw_user("the output has no memory yet: allocate it before storing strings");
-        if (out.type() != DType::string || index < 0 || index >= out.size())
-          throw_user("there is no string element ", index, " in this output");
-        c_.texts_.emplace_back(s);
-        static_cast<graft_str*>(t->data)[index] = str(c_.texts_.back());
-        return;
-      }
-    throw_user("cannot store a string in a tensor that is not an output");
-  }
-  bool cancelled() override { return false; }
-  const graft_tensor* variable(std::string_view) override { return nullptr; }
-  void set_variable(std::string_view, const graft_tensor&) override {}
-
- private:
-  std::optional<std::string> at_once(const Loop& loop, std::vector<LoopMemory> outputs, uint8_t* frame) {
-    constexpr int most = 4;
-    if (++loops_ > most) return loop.run(0, loop.count), std::nullopt;
-    SharedMemory memory{std::move(outputs), {}, {}, frame, c_.frame_, settings_.allocations};
-    if (settings_.static_data) memory.watched = *settings_.static_data;
-    if (c_.scratch_) {
-      memory.watched.push_back(c_.scratch_->pages());
-      memory.scratch.push_back({"the scratch memory", static_cast<uint8_t*>(c_.scratch_->data()), c_.scratch_->bytes()});
-    }
-    return run_pieces_at_once(loop, memory);
-  }
-
-  KernelCall& c_;
-  const CallSettings& settings_;
-  int loops_ = 0;
-  std::vector<bool> allocated_;  // outputs
-};
-
-KernelCall::KernelCall(std::shared_ptr<const PreparedSample> prepared)
-    : prepared_(std::move(prepared)), inputs_(prepared_->inputs) {
-  input_tensors_.resize(inputs_.size());
-  for (const Tensor& t : inputs_) 
+GuardedCall::GuardedCall(std::shared_ptr<const PreparedSample> prepared)
+    : KernelCall(prepared->node, *prepared->op, state_), prepared_(std::move(prepared)), values_(prepared_->inputs) {
+  raw_inputs_.resize(values_.size());
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const Tensor& t = values_[i];
     input_memory_.push_back(t ? std::make_unique<GuardedBuffer>(t.bytes(), 0, element_alignment(t.type())) : nullptr);
-  output_memory_.resize(prepared_->outputs.size());
-  output_tensors_.resize(prepared_->outputs.size());
-  raw_outputs_.resize(prepared_->outputs.size());
+    inputs.push_back(t ? &raw_inputs_[i] : nullptr);
+  }
+  size_t count = prepared_->outputs.size();
+  output_memory_.resize(count), tensors_.resize(count), raw_outputs_.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    const std::optional<Info>& info = prepared_->outputs[i];
+    outputs.push_back(info ? &raw_outputs_[i] : nullptr);
+    declared.push_back(info ? info->shape : Shape::unknown());
+  }
   if (size_t bytes = prepared_->kernel.scratch_bytes)
     scratch_ = std::make_unique<GuardedBuffer>(bytes, 1, tensor_alignment);
 }
-KernelCall::~KernelCall() = default;
 
-bool KernelCall::vary_inputs() {
+bool GuardedCall::vary_inputs() {
   bool varied = false;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    Tensor& t = inputs_[i];
+  for (size_t i = 0; i < values_.size(); ++i) {
+    Tensor& t = values_[i];
     if (!t || !t.size() || prepared_->sample->constant[i] || !is_real(t.type()) || bits_of(t.type()) < 16) continue;
     std::vector<double> v = values_of<double>(t);
     std::reverse(v.begin(), v.end());
@@ -207,120 +115,118 @@ bool KernelCall::vary_inputs() {
   return varied;
 }
 
-void KernelCall::add(std::string kind, std::string detail) { problems.push_back({std::move(kind), std::move(detail)}); }
-
-void KernelCall::add_output(size_t index, const std::vector<int64_t>& dims) {
-  DType type = prepared_->outputs[index]->type;
-  if (type == DType::undefined) throw_user("the type of output ", index, " is unknown");
+void GuardedCall::make(size_t output, const std::vector<int64_t>& dims) {
+  DType type = type_of(raw_outputs_[output]);
   size_t bytes = bytes_for(type, count_checked(dims));
   if (bytes > size_t{64} << 20)
-    throw_unsupported("output ", index, " of shape ", dims, " is too large for the checker");
-  std::unique_ptr<GuardedBuffer>& memory = output_memory_[index];
-  if (!memory || memory->bytes() != bytes) 
-    memory = std::make_unique<GuardedBuffer>(bytes, 2 + index, element_alignment(type));
-  memory->fill(pattern_, placement_);
+    throw_unsupported("output ", output, " of shape ", dims, " is too large for the checker");
+  std::unique_ptr<GuardedBuffer>& memory = output_memory_[output];
+  if (!memory || memory->bytes() != bytes)
+    memory = std::make_unique<GuardedBuffer>(bytes, 2 + output, element_alignment(type));
+  memory->fill(settings_.pattern, settings_.placement);
   void* data = memory->data();
-  if (index == 0 && in_place_) {
+  if (output == 0 && settings_.in_place) {
     data = input_memory_[0]->data();
     memory.reset();
   }
-  output_tensors_[index] = Tensor::wrap(type, dims, data);
+  tensors_[output] = Tensor::wrap(type, dims, data);
   if (type == DType::string)
-    std::fill_n(static_cast<graft_str*>(data), output_tensors_[index].size(), unwritten_text(pattern_));
-  raw_outputs_[index] = *output_tensors_[index].raw();
-  raw_outputs_[index].layout = static_cast<int32_t>(PreparedSample::layout(prepared_->output_layouts, index));
+    std::fill_n(static_cast<graft_str*>(data), tensors_[output].size(), unwritten_text(settings_.pattern));
+  raw_outputs_[output] = *tensors_[output].raw();
+  raw_outputs_[output].layout = static_cast<int32_t>(PreparedSample::layout(prepared_->output_layouts, output));
 }
 
-void KernelCall::fill(const CallSettings& settings) {
-  pattern_ = settings.pattern;
-  placement_ = settings.placement;
-  in_place_ = settings.in_place;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    const Tensor& t = inputs_[i];
-    if (!t) continue;
-    input_memory_[i]->fill(pattern_, placement_);
-    if (t.bytes()) std::memcpy(input_memory_[i]->data(), t.data(), t.bytes());
-    input_tensors_[i] = Tensor::wrap(t.type(), t.dims(), input_memory_[i]->data());
+std::vector<Tensor> GuardedCall::run_graph(size_t, const std::vector<Tensor>&) {
+  throw_unsupported("operations with bodies are not checked");
+}
+
+void GuardedCall::parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) {
+  if (count <= 0) return;
+  looped = true;
+  if (settings_.split == Split::threads) return ThreadPool::shared().parallel_for(count, grain, body, arg);
+  if (settings_.split == Split::whole) return body(arg, 0, count);
+  Loop loop{count, grain, body, arg};
+  std::vector<LoopMemory> written;
+  for (size_t o = 0; o < output_memory_.size(); ++o)
+    if (const auto& m = output_memory_[o])
+      written.push_back({text("output ", o), static_cast<uint8_t*>(m->data()), m->bytes(),
+                         tensors_[o] && is_packed(tensors_[o].type())});
+  std::optional<std::string> found =
+      settings_.split == Split::pieces
+          ? run_pieces(loop, written)
+          : at_once(loop, std::move(written), static_cast<uint8_t*>(__builtin_frame_address(0)));
+  if (found) add("race", *found);
+}
+
+std::optional<std::string> GuardedCall::at_once(const Loop& loop, std::vector<LoopMemory> written, uint8_t* frame) {
+  constexpr int most = 4;
+  if (++loops_ > most) return loop.run(0, loop.count), std::nullopt;
+  SharedMemory memory{std::move(written), {}, {}, frame, frame_, settings_.allocations};
+  if (settings_.static_data) memory.watched = *settings_.static_data;
+  if (scratch_) {
+    memory.watched.push_back(scratch_->pages());
+    memory.scratch.push_back({"the scratch memory", static_cast<uint8_t*>(scratch_->data()), scratch_->bytes()});
   }
-  if (scratch_) scratch_->fill(pattern_, placement_);
+  return run_pieces_at_once(loop, memory);
+}
+
+void GuardedCall::fill() {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const Tensor& t = values_[i];
+    if (!t) continue;
+    input_memory_[i]->fill(settings_.pattern, settings_.placement);
+    if (t.bytes()) std::memcpy(input_memory_[i]->data(), t.data(), t.bytes());
+    raw_inputs_[i] = *t.raw();
+    raw_inputs_[i].data = input_memory_[i]->data();
+    raw_inputs_[i].layout = static_cast<int32_t>(PreparedSample::layout(prepared_->input_layouts, i));
+  }
+  for (size_t i : prepared_->kernel.taken) raw_inputs_[i].data = nullptr;
+  if (scratch_) scratch_->fill(settings_.pattern, settings_.placement);
   for (size_t i = 0; i < raw_outputs_.size(); ++i) {
     const std::optional<Info>& info = prepared_->outputs[i];
-    output_tensors_[i] = Tensor();
-    raw_outputs_[i] = {
-        sizeof(graft_tensor), info ? static_cast<graft_type>(info->type) : 0, 0, 0, nullptr, nullptr, nullptr};
-    if (info && info->shape.is_static()) add_output(i, info->shape.values());
+    tensors_[i] = Tensor();
+    raw_outputs_[i] = without_memory(info ? info->type : DType::undefined);
+    if (!info || !info->shape.is_static()) continue;
+    if (info->type == DType::undefined) throw_user("the type of output ", i, " is unknown");
+    make(i, info->shape.values());
   }
 }
 
-void KernelCall::run(const CallSettings& settings) {
+void GuardedCall::run(const CallSettings& settings) {
   problems.clear();
-  texts_.clear();
-  looped = false;
+  state_.forget_texts();
+  looped = false, loops_ = 0;
+  settings_ = settings;
   frame_ = static_cast<uint8_t*>(__builtin_frame_address(0));
-  fill(settings);
-  std::vector<graft_tensor> raw_inputs(input_tensors_.size());
-  std::vector<const graft_tensor*> in;
-  for (size_t i = 0; i < raw_inputs.size(); ++i) {
-    in.push_back(input_tensors_[i] ? &raw_inputs[i] : nullptr);
-    if (!input_tensors_[i]) continue;
-    raw_inputs[i] = *input_tensors_[i].raw();
-    raw_inputs[i].layout = static_cast<int32_t>(PreparedSample::layout(prepared_->input_layouts, i));
-  }
-  for (size_t i : prepared_->taken) raw_inputs[i].data = nullptr;
-  std::vector<graft_tensor*> out;
-  std::vector<uint8_t> used;
-  for (size_t i = 0; i < raw_outputs_.size(); ++i) {
-    out.push_back(prepared_->outputs[i] ? &raw_outputs_[i] : nullptr);
-    used.push_back(out.back() != nullptr);
-  }
-  const graft_kernel& kernel = *prepared_->kernel.kernel;
-  Runner runner(*this, settings);
-  graft_call call{sizeof(graft_call),
-                  static_cast<uint32_t>(in.size()),
-                  static_cast<uint32_t>(out.size()),
-                  0,
-                  in.data(),
-                  out.data(),
-                  prepared_->kernel.state(),
-                  scratch_ ? scratch_->data() : nullptr,
-                  kernel.user,
-                  &runner,
-                  used.data()};
-  RunningKernel running{prepared_->node.name, prepared_->node.type, view(kernel.name),
-                        prepared_->kernel.source->short_title()};
+  fill();
+  use(prepared_->kernel, scratch_ ? scratch_->data() : nullptr);
+  clears_ = false;  // what the kernel does not write is to be seen
   graft_status status = GRAFT_OK;
   if (settings.ready) settings.ready();
-  {
-    NowRunning now(&running);
-    uint64_t before = settings.allocations ? settings.allocations() : 0;
-    auto once = [&] {
-      runner.begin();
-      status = kernel.run(&call);
-    };
-    settings.around ? settings.around(once) : once();
-    auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
-    while (status == GRAFT_OK && settings.expected && gives(*settings.expected) &&
-           std::chrono::steady_clock::now() < end)
-      once();
-    allocated = settings.allocations ? settings.allocations() - before : 0;
-  }
+  uint64_t before = settings.allocations ? settings.allocations() : 0;
+  auto once = [&] { status = KernelCall::run(); };
+  settings.around ? settings.around(once) : once();
+  auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+  while (status == GRAFT_OK && settings.expected && gives(*settings.expected) && std::chrono::steady_clock::now() < end)
+    once();
+  allocated = settings.allocations ? settings.allocations() - before : 0;
   check_callback(status);
-  check_memory(settings);
+  check_memory();
 }
 
 // False also for outputs that a second call would have to allocate again.
-bool KernelCall::gives(const std::vector<Tensor>& expected) const {
+bool GuardedCall::gives(const std::vector<Tensor>& expected) const {
   for (size_t i = 0; i < expected.size(); ++i) {
     if (!expected[i]) continue;
     bool last = PreparedSample::layout(prepared_->output_layouts, i) == Layout::channels_last;
-    const Tensor t = last ? from_channels_last(output_tensors_[i]) : output_tensors_[i];
+    const Tensor t = last ? from_channels_last(tensors_[i]) : tensors_[i];
     if (!prepared_->outputs[i]->shape.is_static() || t.type() == DType::string) return false;
     if (t.bytes() && std::memcmp(t.data(), expected[i].data(), t.bytes()) != 0) return false;
   }
   return true;
 }
 
-void KernelCall::check_memory(const CallSettings& settings) {
+void GuardedCall::check_memory() {
   auto damaged = [&](const std::unique_ptr<GuardedBuffer>& m, const std::string& what) {
     std::optional<GuardedBuffer::Damage> d = m ? m->damage() : std::nullopt;
     if (!d) return;
@@ -329,30 +235,30 @@ void KernelCall::check_memory(const CallSettings& settings) {
         text("byte ", d->byte, " of ", what, start ? "" : text(", which has ", m->bytes(), ","),
              d->read ? " is read" : " is written"));
   };
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    const Tensor& t = inputs_[i];
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const Tensor& t = values_[i];
     damaged(input_memory_[i], text("input ", i));
-    if (!t || (settings.in_place && i == 0) || !t.bytes()) continue;
+    if (!t || (settings_.in_place && i == 0) || !t.bytes()) continue;
     if (std::memcmp(input_memory_[i]->data(), t.data(), t.bytes()) != 0)
       add("input modified", text("input ", i, " has changed"));
   }
   damaged(scratch_, "the scratch memory");
-  outputs.assign(raw_outputs_.size(), Tensor());
+  results.assign(raw_outputs_.size(), Tensor());
   untouched.assign(raw_outputs_.size(), {});
   for (size_t i = 0; i < raw_outputs_.size(); ++i) {
     if (!prepared_->outputs[i]) continue;
-    if (!output_tensors_[i]) {
+    if (!tensors_[i]) {
       add("output not allocated", text("output ", i, " has a data-dependent shape and was not allocated"));
       continue;
     }
     damaged(output_memory_[i], text("output ", i));
-    const Tensor& t = output_tensors_[i];
+    const Tensor& t = tensors_[i];
     if (output_memory_[i])
       for (size_t b = 0; b < t.bytes(); ++b) untouched[i].push_back(output_memory_[i]->untouched(b));
     if (t.type() == DType::string) {
       untouched[i].assign(static_cast<size_t>(t.size()), false);
       for (int64_t e = 0; e < t.size(); ++e)
-        untouched[i][static_cast<size_t>(e)] = t.text_at(e).data() == unwritten_text(pattern_).data;
+        untouched[i][static_cast<size_t>(e)] = t.text_at(e).data() == unwritten_text(settings_.pattern).data;
     }
     if (t.type() == DType::boolean)
       for (size_t b = 0; b < t.bytes(); ++b)
@@ -363,7 +269,7 @@ void KernelCall::check_memory(const CallSettings& settings) {
           break;
         }
     bool last = PreparedSample::layout(prepared_->output_layouts, i) == Layout::channels_last;
-    outputs[i] = last ? from_channels_last(t) : t.clone();
+    results[i] = last ? from_channels_last(t) : t.clone();
   }
 }
 

@@ -1,13 +1,11 @@
 // A kernel that is prepared for a sample, and calls of it in memory that shows what it does.
 #pragma once
 
-#include <deque>
-
 #include "base/tensor.hpp"
 #include "check/buffer.hpp"
+#include "check/pieces.hpp"
 #include "check/sample.hpp"
-#include "infer/evaluate.hpp"
-#include "runtime/plan.hpp"
+#include "kernels/call.hpp"
 
 namespace graft::testing {
 
@@ -27,7 +25,6 @@ struct PreparedSample {
   std::vector<std::optional<Info>> outputs;
   std::vector<Layout> input_layouts, output_layouts;  // ports beyond the end are plain
   PreparedKernel kernel;
-  std::vector<size_t> taken;  // inputs that have no data when the kernel runs
   // Nothing is computed where no output has an element; the runtime does not call the kernel either.
   bool empty = false;
 
@@ -62,11 +59,10 @@ struct CallSettings {
   const std::vector<Pages>* static_data = nullptr;  // of the kernel's library, which Split::at_once watches
 };
 
-// The memory of one call; reused by its next ones. Not for two threads at once.
-class KernelCall {
+// Calls in memory of their own, which is used again and again. Not for two threads at once.
+class GuardedCall final : public KernelCall {
  public:
-  explicit KernelCall(std::shared_ptr<const PreparedSample> prepared);
-  ~KernelCall();
+  explicit GuardedCall(std::shared_ptr<const PreparedSample> prepared);
 
   // From now on with other values of the inputs that may change, of the same types and shapes. False: none may.
   bool vary_inputs();
@@ -78,28 +74,32 @@ class KernelCall {
 
   std::vector<Fault> problems;
   uint64_t allocated = 0;       // by the last call
-  std::vector<Tensor> outputs;  // copies of the outputs of the last call; empty: none
+  std::vector<Tensor> results;  // copies of the outputs of the last call; empty: none
   // Per output: the bytes that still have the pattern of the last call.
   std::vector<std::vector<bool>> untouched;
 
+  void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) override;
+
  private:
-  class Runner;
-  void fill(const CallSettings& settings);
-  void add_output(size_t index, const std::vector<int64_t>& dims);
-  void check_memory(const CallSettings& settings);
+  void make(size_t output, const std::vector<int64_t>& dims) override;
+  std::vector<Tensor> run_graph(size_t body, const std::vector<Tensor>& parameters) override;
+  void broken(const char* rule, const std::string& what) override { add(rule, what); }
+
+  void fill();
+  void check_memory();
   bool gives(const std::vector<Tensor>& expected) const;
-  void add(std::string kind, std::string detail);
+  std::optional<std::string> at_once(const Loop& loop, std::vector<LoopMemory> outputs, uint8_t* frame);
+  void add(std::string kind, std::string detail) { problems.push_back({std::move(kind), std::move(detail)}); }
 
   std::shared_ptr<const PreparedSample> prepared_;
-  std::vector<Tensor> inputs_;
+  RequestState state_;
+  std::vector<Tensor> values_;  // of the inputs
   std::vector<std::unique_ptr<GuardedBuffer>> input_memory_, output_memory_;
   std::unique_ptr<GuardedBuffer> scratch_;
-  std::vector<Tensor> input_tensors_, output_tensors_;
-  std::vector<graft_tensor> raw_outputs_;
-  std::deque<std::string> texts_;
-  Poison pattern_ = Poison::first;
-  Placement placement_ = Placement::between_patterns;
-  bool in_place_ = false;
+  std::vector<Tensor> tensors_;  // outputs; empty: without memory
+  std::vector<graft_tensor> raw_inputs_, raw_outputs_;
+  CallSettings settings_;     // of the last call
+  int loops_ = 0;             // of the last call that were divided
   uint8_t* frame_ = nullptr;  // of the function that calls the kernel
 };
 

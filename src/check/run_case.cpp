@@ -103,7 +103,7 @@ std::vector<Tensor> run_written(const Test& p, const Registry& registry) {
     throw_user("the IR has '", written, "', expected '", *p.written, "'");
   Graph again = through_ir(g, registry), twice = again.clone();
   for (const PassEffect& e : run_passes(twice, registry, options))
-    if (e.pass == "lower_opsets" && e.changes) throw_user("lower_opsets changes its own result");
+    if (e.name == "lower_opsets" && e.changes) throw_user("lower_opsets changes its own result");
   through_ir(g, registry, 10);
   return evaluate_graph(Evaluation{registry}, again, ordered_inputs(p, again));
 }

@@ -30,8 +30,6 @@ std::string print(const Graph& graph);
 Graph parse_graph(std::string_view text, const Limits& limits = {});
 // The same, with these values substituted for `$name`; for decompositions.
 Graph parse_graph(std::string_view text, const Attributes& arguments);
-// "f32[2] {1, 2}", "i64[3] fill(7)", "f32[8] iota(0, 0.5)", "f32[2,2] random(1, -1, 1)", "string[2] {\"a\", \"b\"}"
-Tensor parse_tensor(std::string_view text);
 
 // Parses several items from one string, for files that contain more than a graph.
 class TextReader {

@@ -278,11 +278,4 @@ Graph parse_graph(std::string_view text, const Attributes& arguments) {
 }
 Graph parse_graph(std::string_view text, const Limits& limits) { return whole_graph(TextReader(text, limits), {}); }
 
-Tensor parse_tensor(std::string_view text) {
-  TextReader r(text);
-  Tensor t = r.tensor();
-  if (!r.at_end()) throw_user("line ", r.line(), ": unexpected text after the tensor");
-  return t;
-}
-
 }  // namespace graft

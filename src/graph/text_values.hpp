@@ -53,6 +53,10 @@ class Lexer {
     int where = peek_line();
     throw_user("line ", where, ": ", parts...);
   }
+  [[noreturn]] void unknown_argument(std::string_view name) {
+    throw Error(ErrorKind::user, text("line ", peek_line(), ": unknown argument '$", name, "'"), {},
+                ErrorCode::missing_argument);
+  }
 
  private:
   int peek_line() { return ahead_ ? token_.line : line_; }
@@ -183,7 +187,7 @@ class ValueParser {
     if (!arguments || lex.peek().kind != Lexer::word || !lex.peek().raw.starts_with('$')) return nullptr;
     std::string which(lex.next().raw.substr(1));
     const Attribute* a = arguments->find(which);
-    if (!a) lex.broken("unknown argument '$", which, "'");
+    if (!a) lex.unknown_argument(which);
     return a;
   }
   int64_t integer() {
@@ -356,7 +360,7 @@ class ValueParser {
     if (t.kind == Lexer::word && t.raw.starts_with('$')) {
       std::string which(lex.next().raw.substr(1));
       const Attribute* a = arguments ? arguments->find(which) : nullptr;
-      if (!a) lex.broken("unknown argument '$", which, "'");
+      if (!a) lex.unknown_argument(which);
       return *a;
     }
     if (accept("true")) return true;

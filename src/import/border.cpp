@@ -101,7 +101,7 @@ Form Border::sequence_input(const std::string& name, const RawValue& type, const
         {name,
          "input",
          Error(ErrorKind::user, text("the length of the sequence input '", name, "' is not given"),
-               text("--items '", name, "=3' imports the model for three items")),
+               text(Remedy{"items", name, "3"}, " imports the model for three items")),
          {}});
   }
   if (uint64_t most = state.options.limits.items; length > most)
@@ -213,8 +213,8 @@ Form Border::list_output(const std::string& name, const RawValue* type, const st
       Error error(ErrorKind::unsupported,
                   text("output '", name, "' is a sequence whose length is known only at run time"));
       if (!inputs.empty())
-        error.hint(text("the length depends on '", join(inputs, "', '"), "': --freeze_placeholder_with_value '",
-                        inputs[0], "->VALUE' makes an input a constant"));
+        error.hint(text("the length depends on '", join(inputs, "', '"), "': ", Remedy{"constants", inputs[0], "VALUE"},
+                        " makes an input a constant"));
       state.report.problems.push_back({name, "output", error, inputs});
       form.parts.push_back(result(part, run[0]));
       continue;

@@ -88,8 +88,8 @@ class RawCut {
     });
   }
   void look() {
-    a_.open_outputs = model_.framework == "tensorflow";
-    a_.tensors_share_names = model_.framework == "caffe";
+    a_.open_outputs = model_.conventions.open_outputs;
+    a_.tensors_share_names = model_.conventions.shared_names;
     auto value = [&](const std::string& name) {
       if (name.empty()) return no_value;
       auto [it, fresh] = ids_.emplace(name, static_cast<int>(a_.values.size()));
@@ -199,7 +199,7 @@ class RawCut {
     if (!info.shape.ranked() || info.type == DType::undefined)
       throw RequestError(text("cannot infer the ", info.shape.ranked() ? "type" : "shape", " of '", name, "', where '",
                               in.place, "' cuts the model"),
-                         text("set it: --input \"", in.place, "[1 3 224 224]{f32}\""));
+                         text("set it: ", Remedy{"inputs", in.place, "[1 3 224 224]{f32}"}));
     if (request_.batch) info.shape = with_batch(info.shape, *request_.batch, in.place);
     return info;
   }

@@ -82,7 +82,7 @@ class GraphCut {
     }
     if (!in.value && (!info.shape.ranked() || info.type == DType::undefined))
       throw RequestError(text("the shape of '", in.place, "' is unknown"),
-                         text("set it: --input \"", in.place, "[1 3 224 224]{f32}\""));
+                         text("set it: ", Remedy{"inputs", in.place, "[1 3 224 224]{f32}"}));
     std::string name = c.name.empty() ? g_[at.node].name : c.name;
     Node n;
     n.opset = "opset1";

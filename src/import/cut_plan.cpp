@@ -194,7 +194,7 @@ void plan_input(const Anatomy& a, const Map& map, const CutInput& in, size_t ind
   };
   if (p.kind != Place::declared && !in.listed && !in.value)
     throw RequestError(text("the model has no input '", in.place, "', only a layer or tensor of that name"),
-                       text("to cut the model there, use --input \"", in.place, "[...]\""));
+                       text("to cut the model there, use ", Remedy{"inputs", in.place, "[...]"}));
   switch (p.kind) {
     case Place::declared: plan.inputs.push_back({InputCut::declared, -1, 0, p.value, index, {}}); break;
     case Place::layer_input: edge(p.port); break;
@@ -211,17 +211,17 @@ void plan_input(const Anatomy& a, const Map& map, const CutInput& in, size_t ind
       if (ports.empty())
         throw RequestError(text("layer '", p.name, "' (", l.type, ") has no inputs that could become model inputs"));
       if (ports.size() > 1 && (in.shape || in.type || in.value))
-        throw RequestError(
-            text("layer '", p.name, "' (", l.type, ") has ", ports.size(),
-                 " inputs, but the shape, type or value applies to one of them"),
-            text("select them: --input \"", ports[0], ":", p.name, "[...],", ports[1], ":", p.name, "[...]\""));
+        throw RequestError(text("layer '", p.name, "' (", l.type, ") has ", ports.size(),
+                                " inputs, but the shape, type or value applies to one of them"),
+                           text("select them: ", Remedy{"inputs", text(ports[0], ":", p.name),
+                                                        text("[...],", ports[1], ":", p.name, "[...]")}));
       for (int port : ports) edge(port);
     }
   }
   // A layer as a whole may be an input with a default; its type and shape are inferred.
   if (in.value && !in.shape && p.kind != Place::declared && p.kind != Place::layer)
     throw RequestError(text("'", in.place, "' is not an input of the model, so its value needs a shape"),
-                       text("use --input \"", in.place, "[2]->[1 2]\""));
+                       text("use ", Remedy{"inputs", in.place, "[2]->[1 2]"}));
 }
 
 OutputCut output_at(const Map& map, const Place& p) {
@@ -289,7 +289,7 @@ CutPlan plan_cut(const Anatomy& a, const CutRequest& request) {
     throw RequestError(
         text("expected a shape for each of the ", free.size(), " inputs, got only ", *request.only_shape),
         names.empty() ? std::string("every input already has a value or a shape")
-                      : text("name the input: --input_shape ", names[0], *request.only_shape, "; inputs are ",
+                      : text("name the input: ", Remedy{"shapes", names[0], text(*request.only_shape)}, "; inputs are ",
                              join(names, ", ")));
   }
   return plan;
@@ -356,7 +356,7 @@ Needs needs_of(const Anatomy& a, const CutRequest& request, const CutPlan& plan,
       missing.push_back(a.values[static_cast<size_t>(v)].names[0]);
   if (!missing.empty())
     throw RequestError(text("the outputs also depend on ", missing.size() == 1 ? "the input " : "the inputs ",
-                            join(missing, ", "), ", which --input does not list"),
+                            join(missing, ", "), ", which `inputs` does not list"),
                        "list them too, set a value (name->value), or cut before the outputs that depend on them");
   return n;
 }
@@ -428,7 +428,7 @@ std::vector<int64_t> frozen_dims(const CutInput& in, const Shape& shape, int64_t
   if (rest < 0)
     throw RequestError(
         text("'", in.place, "' has shape ", shape, ", which ", count, " values cannot fill unambiguously"),
-        text("set the shape too: --input \"", in.place, "[2 3]->[...]\""));
+        text("set the shape too: ", Remedy{"inputs", in.place, "[2 3]->[...]"}));
   for (int64_t& d : dims)
     if (d < 0) d = rest;
   return dims;
@@ -454,13 +454,13 @@ Tensor frozen_tensor(const CutInput& in, const Info& info) {
 Shape with_batch(const Shape& shape, int64_t batch, const std::string& name) {
   if (!shape.ranked())
     throw RequestError(text("the rank of input '", name, "' is unknown, so it has no batch dimension to set"),
-                       text("set its shape: --input_shape ", name, "[", batch, ",...]"));
+                       text("set its shape: ", Remedy{"shapes", name, text("[", batch, ",...]")}));
   if (shape.rank() == 0) return shape;
   const Dim& d = shape[0];
   if (d.known() && d.value() > 1 && d.value() != batch)
     throw RequestError(
         text("expected a first dimension of 1 or unknown for input '", name, "', got ", d, " (", shape, ")"),
-        "set the shapes with --input_shape instead of --batch");
+        "set the shapes with `shapes` instead of `batch`");
   Shape out = shape;
   out[0] = Dim(batch);
   return out;

@@ -103,7 +103,7 @@ NodeId Scope::add(Node node) {
   try {
     resolve(node, op, Extras::refuse);
   } catch (Error& e) {
-    throw Error(e.kind(), text(node.type, ": ", e.message()), e.hint());
+    throw Error(e.kind(), text(node.type, ": ", e.message()), e.hint(), e.code());
   }
   NodeId id = graph.add(std::move(node));
   try {
@@ -270,16 +270,17 @@ std::vector<size_t> sorted(const std::vector<RawNode>& nodes) {
   return order;
 }
 
-// An error that asks for --input_shape names the inputs that it is missing for.
+// An error that needs shapes names the inputs whose shapes are open.
 Error with_open_inputs(const Graph& g, Error e) {
-  if (e.message().find("--input_shape") == std::string::npos || !e.hint().empty()) return e;
+  if (e.code() != ErrorCode::shape_needed) return e;
   std::vector<std::string> names;
   for (NodeId p : g.parameters())
     if (!g.info({p, 0}).shape.is_static()) names.push_back(g[p].name);
   if (names.empty()) return e;
   Error out(e.kind(), e.message(),
-            text("the shape of ", names.size() == 1 ? "input " : "inputs ", join(names, ", "),
-                 " is open: add --input_shape ", names[0], "[...]"));
+            text("the shape of ", names.size() == 1 ? "input " : "inputs ", join(names, ", "), " is open: add ",
+                 Remedy{"shapes", names[0], "[...]"}),
+            e.code());
   for (const std::string& c : e.context()) out.while_(c);
   return out;
 }
@@ -341,7 +342,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
               throw Error(ErrorKind::unsupported, text("no extension has a rule for the replacement '", raw.type, "'"),
                           text("define graft::replacement(\"", raw.type,
                                "\").expand(...) in an extension, name an operation with \"op\" in the entry, or use "
-                               "--allow-unmatched to keep the sub-graph unchanged"));
+                               "`allow_unmatched` to keep the sub-graph unchanged"));
             layer.require_outputs();
           } catch (const RequestError&) {
             throw;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <graft/read.hpp>
 #include <graft/report.hpp>
 #include <map>
 #include <optional>
@@ -58,9 +59,7 @@ struct LayerMapping;
 struct ReplacementConfig;
 
 struct ImportOptions {
-  ReadRequest read;
-  CutRequest cut;                            // applied between reading and import
-  std::vector<std::string> disabled_passes;  // of those that run right after import
+  ReadOptions read;  // of the application
   // Types or shapes that override those of the file, by input name.
   std::map<std::string, Shape> input_shapes;
   std::map<std::string, DType> input_types;
@@ -69,7 +68,6 @@ struct ImportOptions {
   Limits limits;
   std::shared_ptr<const LayerMapping> mapping;            // CustomLayersMapping.xml; for Caffe
   std::shared_ptr<const ReplacementConfig> replacements;  // sub-graphs that are replaced before the import
-  bool allow_unmatched = false;                           // a replacement that matches nothing is only a warning
 };
 
 struct Imported {

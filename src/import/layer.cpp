@@ -19,6 +19,8 @@ std::string layer_title(const RawNode& raw) {
 
 }  // namespace
 
+graft_str Layer::layer_framework() const { return str(scope_.state().model.framework); }
+
 Layer::Layer(Scope& scope, const RawNode& raw, int64_t version, const std::map<std::string, int64_t>* opsets)
     : scope_(scope),
       raw_(raw),
@@ -126,7 +128,7 @@ void Layer::require_outputs() const {
   if (i == outputs_.size()) return;
   std::string message = text("layer '", name_, "' (", raw_.type, ") has no output ", i);
   std::string hint = text("it has ", n, n == 1 ? " output" : " outputs", ", counted from 0");
-  const std::vector<std::string>& asked = scope_.state().options.cut.outputs;
+  const std::vector<std::string>& asked = scope_.state().options.read.cut.outputs;
   if (std::find(asked.begin(), asked.end(), raw_.outputs[i]) != asked.end()) throw RequestError(message, hint);
   throw Error(ErrorKind::user, message, hint);
 }
@@ -194,8 +196,8 @@ void Layer::note_needed_values(Problem& problem) const {
   problem.inputs.assign(names.begin(), names.end());
   if (names.empty() || !problem.error.hint().empty()) return;
   problem.error.hint(text("the layer may need the values of '", join(problem.inputs, "', '"),
-                          "' while the model is imported: --freeze_placeholder_with_value '", problem.inputs[0],
-                          "->VALUE' makes an input a constant"));
+                          "' while the model is imported: ", Remedy{"constants", problem.inputs[0], "VALUE"},
+                          " makes an input a constant"));
 }
 
 bool Layer::ref_known_values(graft_ref ref, graft_shape& values) {

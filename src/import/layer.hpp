@@ -62,6 +62,7 @@ class Layer final : public graft_builder {
   graft_str layer_name() const override { return str(name_); }
   graft_str layer_type() const override { return str(raw_.type); }
   int64_t layer_version() const override { return version_; }
+  graft_str layer_framework() const override;
   const graft_value* field(std::string_view path) override;
   size_t input_count() const override { return inputs_.size(); }
   size_t output_count() const override { return raw_.outputs.size(); }

@@ -102,8 +102,7 @@ void Layer::apply(const MappedLayer& entry, const LayerMapping& mapping) {
       throw_user("parameter '", path, "' becomes an attribute with the invalid name '", name, "'");
     if (attributes.find(name))
       report.warnings.push_back(text("parameter '", path, "' of layer '", name_, "' (", raw_.type,
-                                     ") overwrites another one named '", name,
-                                     "'; --enable_flattening_nested_params keeps both"));
+                                     ") overwrites another one named '", name, "'; `nested_names` keeps both"));
     attributes[name] = f.value;
   }
   if (entry.has_parameters && attributes.empty() && !blocks.empty())
@@ -188,8 +187,10 @@ Error Layer::with_missing_shape(Error e) const {
   if (source == no_node) return e;
   const Node& n = scope_.graph[source];
   std::string title = text("'", n.name, "' (", n.type, ")");
+  // Shapes of inputs would not help.
+  std::string hint = e.code() == ErrorCode::shape_needed || e.hint().empty() ? "" : e.hint() + "; ";
   Error out(e.kind(), text(e.message(), "; its input depends on ", title, ", whose output shape is unknown"),
-            text(e.hint(), e.hint().empty() ? "" : "; ", "to set the shape of ", title, " add outputShape=\"...\" at ",
+            text(hint, "to set the shape of ", title, " add outputShape=\"...\" at ",
                  scope_.state().shapeless.at(source), ", or load an extension that defines the operation"));
   for (const std::string& c : e.context()) out.while_(c);
   return out;

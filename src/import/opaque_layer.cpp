@@ -13,7 +13,7 @@ NodeId Layer::pass_on(Node node, const Attributes& shown) {
   UnknownType::Layer title{name_, {}, node.outputs.size(), {}};
   for (ValueId v : node.inputs)
     title.inputs.push_back(v.present() ? std::optional(scope_.graph.info(v)) : std::nullopt);
-  for (const auto& [name, value] : shown) title.fields.emplace_back(name, value);
+  for (const auto& [name, value] : shown) title.attributes.emplace_back(name, value);
   group->layers.push_back(std::move(title));
   node.opaque = true;
   NodeId id = scope_.graph.add(std::move(node));

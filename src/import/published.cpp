@@ -29,7 +29,7 @@ constexpr PublishedReplacement table[] = {
     {"ObjectDetectionAPIMaskRCNNROIPoolingSecondReplacement", not_needed, pooling},
     {"ObjectDetectionAPIMaskRCNNSigmoidReplacement", not_needed, "the masks are the output of the graph as it is"},
     {"ObjectDetectionAPIOutputReplacement", not_needed,
-     "the outputs stay the outputs of the graph; --output chooses others"},
+     "the outputs stay the outputs of the graph; `outputs` chooses others"},
     {"ObjectDetectionAPIPSROIPoolingReplacement", not_needed, pooling},
     {"ObjectDetectionAPIPreprocessor2Replacement", not_needed, preprocessing},
     {"ObjectDetectionAPIPreprocessorReplacement", not_needed, preprocessing},
@@ -102,8 +102,6 @@ void drop_unused(RawGraph& g) {
 }
 
 }  // namespace
-
-std::span<const PublishedReplacement> published_replacements() { return table; }
 
 const PublishedReplacement* find_published(std::string_view id) {
   auto it = std::find_if(std::begin(table), std::end(table), [&](const auto& row) { return row.id == id; });

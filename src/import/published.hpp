@@ -19,7 +19,6 @@ struct PublishedReplacement {
   std::string_view reason;  // completes "replacement 'x' is not needed: "; of detections, for models without
                             // such outputs; empty: these are an error
 };
-std::span<const PublishedReplacement> published_replacements();
 const PublishedReplacement* find_published(std::string_view id);
 
 // Appends a layer of type `r.id` to each output of the model, or to the inputs of the nodes in `entry_points`, and

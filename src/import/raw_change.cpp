@@ -248,4 +248,25 @@ void RawEdit::take_replacement(size_t index) {
   took_.push_back(index);
 }
 
+void RawEdit::set_position(graft_layer id, int64_t position) {
+  if (position < 0) throw_user("expected a position of ", entry(id).title, " of at least 0, got ", position);
+  writable(id).node.position = static_cast<size_t>(position);
+}
+
+void RawEdit::set_version(std::string_view domain, int64_t version) {
+  require_writable();
+  if (version < 0) throw_user("expected a version of the domain '", domain, "' of at least 0, got ", version);
+  model_.opsets[std::string(domain)] = version;
+  other_ = true;
+}
+
+void RawEdit::set_value_info(std::string_view value, const graft_info& info) {
+  require_writable();
+  if (value.empty()) throw_user("expected the name of a value, got an empty one");
+  RawValue& v = graph_.values[std::string(value)];
+  v.name = value;
+  v.info = Info::from(info);
+  other_ = true;
+}
+
 }  // namespace graft

@@ -52,7 +52,7 @@ void RawEdit::index_constants() {
 void RawEdit::finish(const std::string& by) {
   for (Entry& e : entries_) {
     if (!e.alive) continue;
-    if (e.added) e.node.set_origin().added_by = by;
+    if (e.added && !by.empty()) e.node.set_origin().added_by = by;
     graph_.nodes.push_back(std::move(e.node));
   }
   entries_.clear();

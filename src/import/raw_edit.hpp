@@ -23,7 +23,7 @@ class RawEdit final : public graft_raw_model {
   // A sub-graph, which cannot be changed.
   RawEdit(RawModel& model, RawGraph& body, const Limits& limits);
 
-  // Puts the layers back. `by` is recorded in the added ones.
+  // Puts the layers back. `by` is recorded in the added ones; empty: they are from the file.
   void finish(const std::string& by);
   // "'gelu' (Gelu)", of the layers that were added, removed and changed.
   struct Changes {
@@ -63,6 +63,9 @@ class RawEdit final : public graft_raw_model {
   void set_inputs(std::span<const graft_raw_value> values) override;
   void set_outputs(std::span<const graft_str> values) override;
   void take_replacement(size_t index) override;
+  void set_position(graft_layer id, int64_t position) override;
+  void set_version(std::string_view domain, int64_t version) override;
+  void set_value_info(std::string_view value, const graft_info& info) override;
 
  private:
   struct Entry {

@@ -25,7 +25,7 @@ RawPassEffect run(RawModel& model, const RawPassDef& def, const RawPassOptions& 
   check_callback(def.record->apply(&edit, def.record->user));
   RawEdit::Changes changes = edit.changes();
   std::vector<std::string> names = edit.new_names();
-  edit.finish(text("raw pass '", effect.pass, "' of ", def.source->short_title()));
+  edit.finish(text("raw pass '", effect.name, "' of ", def.source->short_title()));
   if (!changes.none()) verify_raw(model.graph, names);
   effect.layers_after = model.graph.nodes.size();
   effect.added = std::move(changes.added);
@@ -53,7 +53,7 @@ std::vector<RawPassEffect> run_raw_passes(RawModel& model, const Registry& regis
     with_context([&] { out.push_back(run(model, def, options, taken)); },
                  [&] { return text("running the raw pass '", pass.name, "' of '", def.source->title(), "'"); });
     const RawPassEffect& e = out.back();
-    log_debug("raw pass ", e.pass, ": ", e.added.size(), " layers added, ", e.removed.size(), " removed, ",
+    log_debug("raw pass ", e.name, ": ", e.added.size(), " layers added, ", e.removed.size(), " removed, ",
               e.changed.size(), " changed", time.text());
   }
   std::erase_if(out, [](const RawPassEffect& e) {

@@ -178,7 +178,7 @@ bool find_scope(const RawIndex& index, const Replacement& r, const Pattern& inst
   }
   if (!r.has_inputs || !r.has_outputs)
     throw Error(ErrorKind::user, text("missing key '", r.has_inputs ? "outputs" : "inputs", "'"),
-                "--tensorflow_custom_operations_config_update FILE fills inputs and outputs in");
+                "`Core::update_replacements` fills inputs and outputs in");
   // The node that a port's pattern matches, if any.
   auto node_for = [&](const ScopePort& p, std::string_view what) -> std::optional<size_t> {
     Pattern pattern(scope_port_pattern(instance, p.node));

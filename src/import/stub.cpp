@@ -49,8 +49,8 @@ constexpr std::string_view mxnet_custom = "Custom";  // the domain of layers who
 
 const RuleDef* first_rule(const Registry& registry, std::string_view framework, const RawNode& layer,
                           std::string_view type, int64_t version) {
-  for (const RuleDef& r : registry.rules(framework, layer.domain, type))
-    if (matches(*r.record, layer, version)) return &r;
+  for (const RuleDef* r : registry.rules(framework, layer.domain, type))
+    if (matches(*r->record, layer, version)) return r;
   return nullptr;
 }
 
@@ -192,14 +192,14 @@ const MappedLayer* mapped_layer(const LayerMapping& mapping, const RawNode& raw)
 
 const RuleDef* rule_for(const Registry& registry, std::string_view framework, const RawNode& layer, int64_t version) {
   if (layer.is_operation) return nullptr;
-  if (!layer.origin().stands_for.empty()) framework = "replacement";
+  if (!layer.origin().stands_for.empty()) framework = replacement_framework;
   std::string python = python_class(layer);  // goes first, since it is more specific
   const RuleDef* rule = python.empty() ? nullptr : first_rule(registry, framework, layer, python, version);
   if (!rule) rule = first_rule(registry, framework, layer, layer.type, version);
   if (rule || framework != "mxnet" || layer.domain != mxnet_custom) return rule;
   // An extension may name a Custom layer by its op_type alone; a built-in rule of that name is for another operator.
-  for (const RuleDef& r : registry.rules(framework, "", layer.type))
-    if (!r.source->built_in() && matches(*r.record, layer, version)) return &r;
+  for (const RuleDef* r : registry.rules(framework, "", layer.type))
+    if (!r->source->built_in() && matches(*r->record, layer, version)) return r;
   return nullptr;
 }
 

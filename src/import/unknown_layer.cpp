@@ -18,7 +18,8 @@ std::string near_miss(const ExtensionNames& known, const std::string& framework,
   if (auto of_type = known.rules.find(raw.type); of_type != known.rules.end())
     for (const RuleDef* r : of_type->second) {
       by = r->source->name;
-      if (view(r->record->framework) == framework && view(r->record->domain) == raw.domain)
+      std::string_view of = view(r->record->framework);
+      if ((of == framework || of == every_framework_name) && view(r->record->domain) == raw.domain)
         return text("extension '", by,
                     "' has a rule for this layer, for another version or other values of its fields");
       rules.push_back(rule_title(*r->record));
@@ -72,12 +73,12 @@ void Layer::report_unknown(const std::string& title) const {
     entry.declared.push_back(hint == scope_.hints().end() ? Info{} : hint->second.info);
   }
   for (const auto& [path, f] : raw_.fields) {
-    if (f.value.kind() != GRAFT_NONE) entry.fields.emplace_back(path, f.value);
+    if (f.value.kind() != GRAFT_NONE) entry.attributes.emplace_back(path, f.value);
     else
-      entry.other_fields.emplace_back(path, f.graphs.size() > 1    ? "a list of graphs"
-                                            : f.graphs.size() == 1 ? "a graph"
-                                            : f.tensors.empty()    ? "no value"
-                                                                   : "a list of tensors");
+      entry.other_attributes.emplace_back(path, f.graphs.size() > 1    ? "a list of graphs"
+                                                : f.graphs.size() == 1 ? "a graph"
+                                                : f.tensors.empty()    ? "no value"
+                                                                       : "a list of tensors");
   }
   group->layers.push_back(std::move(entry));
 }

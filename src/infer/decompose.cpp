@@ -101,9 +101,7 @@ size_t decompose_all(Graph& g, const Registry& registry, const Wanted& wanted) {
     if (todo.empty()) return changes;
     Users users(g);
     for (NodeId id : todo) {
-      std::vector<std::optional<Info>> inputs;
-      for (ValueId v : g[id].inputs) inputs.push_back(v.present() ? std::optional(g.info(v)) : std::nullopt);
-      replace(g, id, decomposition(registry, definition(registry, g[id]), g[id], inputs), users);
+      replace(g, id, decomposition(registry, definition(registry, g[id]), g[id], input_infos(g, g[id])), users);
       ++changes;
     }
   }

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "graph/graph.hpp"
-#include "infer/context.hpp"
+#include "kernels/context.hpp"
 #include "schema/registry.hpp"
 
 namespace graft {

@@ -9,7 +9,8 @@
 #include "base/running.hpp"
 #include "base/threads.hpp"
 #include "graph/graph.hpp"
-#include "infer/variables.hpp"
+#include "kernels/context.hpp"
+#include "kernels/variables.hpp"
 #include "schema/registry.hpp"
 
 namespace graft {
@@ -40,12 +41,13 @@ struct Evaluation {
   OutputGuard* guard = nullptr;
 };
 
-// Refuses a value with a data-dependent shape that takes more than `most` bytes (Limits::value_bytes).
-void check_dynamic(uint64_t most, DType type, std::span<const int64_t> dims);
-// Refuses what a kernel allocates for an output if the shape function has declared otherwise.
-void check_allocation(size_t output, const Shape& declared, std::span<const int64_t> dims);
-// Refuses to run a body with a parameter that contradicts what was inferred for it.
-void check_parameter(const Graph& body, size_t index, const Info& given);
+// A node as its kernels see it when it runs: what its outputs are follows from the values of its inputs, of which
+// absent ones are empty tensors. They stay where they are as long as the context is used.
+class RunningNode : public NodeContext {
+ public:
+  RunningNode(const Registry& registry, const OpDef& op, const Node& node, const std::vector<Tensor>& inputs,
+              const Limits& limits);
+};
 
 // About how many elements computing a node touches: as the operation states it, else guessed from the shapes.
 double work_of(const Node& node, const OpDef& op, std::span<const Tensor> inputs,

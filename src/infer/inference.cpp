@@ -4,9 +4,9 @@
 
 #include "base/error.hpp"
 #include "base/tensor.hpp"
-#include "infer/context.hpp"
 #include "infer/decompose.hpp"
 #include "infer/evaluate.hpp"
+#include "kernels/context.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
@@ -91,9 +91,7 @@ void Inference::infer(NodeId id) {
 
 void Inference::infer_defined(NodeId id, const OpDef& op) {
   Node& node = graph_[id];
-  std::vector<std::optional<Info>> inputs;
-  for (ValueId v : node.inputs) inputs.push_back(v.present() ? std::optional(graph_.info(v)) : std::nullopt);
-  NodeContext context(node, std::move(inputs));
+  NodeContext context(node, input_infos(graph_, node));
   context.constants = [&](size_t i) { return constant(node.inputs[i]); };
   context.values = [&](size_t i) { return known_values(node.inputs[i]); };
   context.bodies = [&](size_t index, std::vector<Info> parameters) {
@@ -186,8 +184,6 @@ void Inference::refresh_bodies(Node& node) {
       if ((*b.graph)[id].alive) refresh_bodies((*b.graph)[id]);
   }
 }
-
-void Inference::set_constant(ValueId v, Tensor t) { constants_[v] = std::move(t); }
 
 const Shape* Inference::known_values(ValueId v) {
   if (!v.present() || !is_followed(graph_.info(v))) return nullptr;
@@ -309,7 +305,7 @@ bool Inference::compute(NodeId id) {
   }
   if (!within_budget(node, op, inputs, needed)) return false;
   try {
-    Evaluation how{registry_, nullptr, budget_->limits.fold_value, nullptr, nullptr, 64, nullptr, nullptr};
+    Evaluation how{.registry = registry_, .max_bytes = budget_->limits.fold_value};
     size_t read = 0;
     for (const Tensor& t : inputs) read += t ? t.bytes() : 0;
     if (needed + read > large) how.device = registry_.constants_device, how.pool = &ThreadPool::shared();

@@ -48,7 +48,6 @@ class Inference {
   const Tensor* constant(ValueId v);
   // The known elements of a small integer tensor.
   const Shape* known_values(ValueId v);
-  void set_constant(ValueId v, Tensor t);
 
   const Registry& registry() const { return registry_; }
 

@@ -49,7 +49,7 @@ void check_opsets(const Graph& graph, const Registry& registry, int limit) {
   if (late.empty()) return;
   throw Error(ErrorKind::unsupported,
               text("nothing was written: layers that opset", limit, " cannot express", table(late)),
-              "allow a later opset, or end the model before them with --output");
+              "allow a later opset, or end the model before them with `outputs`");
 }
 
 void check_numbered(const Graph& graph, const Registry& registry) {
@@ -62,7 +62,7 @@ void check_numbered(const Graph& graph, const Registry& registry) {
   throw Error(ErrorKind::unsupported,
               text("nothing was written: layers that OpenVINO does not have and that cannot be expressed by others",
                    table(own)),
-              "end the model before them with --output, or write an IR for Graft alone, without --target");
+              "end the model before them with `outputs`, or write an IR for Graft alone, without `target`");
 }
 
 void check_shapes(const Graph& graph) {
@@ -74,7 +74,7 @@ void check_shapes(const Graph& graph) {
   });
   if (dynamic.empty()) return;
   throw Error(ErrorKind::unsupported, text("nothing was written: IR version 10 has no dynamic shapes", table(dynamic)),
-              "give the inputs static shapes with --input_shape or --batch, or write IR version 11");
+              "give the inputs static shapes with `shapes` or `batch`, or write IR version 11");
 }
 
 }  // namespace

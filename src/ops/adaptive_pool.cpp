@@ -102,11 +102,13 @@ Definitions define_adaptive_pool() {
   return {
       op("AdaptiveAvgPool", 8)
           .doc("Average pooling to a given output size")
+          .traits(Trait::channelwise)
           .inputs("data, output_shape")
           .infer(adaptive_avg_infer)
           .reference(adaptive_avg_run),
       op<AdaptiveMaxPool>("AdaptiveMaxPool", 8)
           .doc("Max pooling to a given output size, with the index of each maximum")
+          .traits(Trait::channelwise)
           .inputs("data, output_shape")
           .outputs("output, indices")
           .infer(adaptive_max_infer)

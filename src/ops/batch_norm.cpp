@@ -52,12 +52,14 @@ Definitions define_batch_norm() {
   return {
       op<BatchNorm>("BatchNormInference", 1)
           .doc(doc)
+          .traits(Trait::widens)
           .inputs("gamma, beta, data, mean, variance")
           .infer(batch_norm_infer<2>)
           .linear()
           .reference(batch_norm_run<2>),
       op<BatchNorm>("BatchNormInference", 5)
           .doc(doc)
+          .traits(Trait::widens, Trait::per_channel)
           .inputs("data, gamma, beta, mean, variance")
           .infer(batch_norm_infer<0>)
           .linear()

@@ -122,12 +122,14 @@ Definitions define_batch_to_space() {
   return {
       op("BatchToSpace", 2)
           .doc("Move blocks from the batch axis into the spatial axes, then crop")
+          .traits(Trait::moves_data)
           .inputs("data, block_shape, crops_begin, crops_end")
           .infer(batch_to_space_infer)
           .linear()
           .reference(batch_to_space_run),
       op("SpaceToBatch", 2)
           .doc("Pad the spatial axes with zeros, then move their blocks into the batch axis")
+          .traits(Trait::moves_data)
           .inputs("data, block_shape, pads_begin, pads_end")
           .infer(space_to_batch_infer)
           .linear()

@@ -148,12 +148,14 @@ Definitions define_broadcast() {
   return {
       op<Broadcast1>("Broadcast", 1)
           .doc("Broadcast the data to the target shape")
+          .traits(Trait::moves_data)
           .inputs("data, target_shape, axes_mapping?")
           .infer(broadcast1_infer)
           .linear()
           .reference(broadcast1_run),
       op<Broadcast3>("Broadcast", 3)
           .doc("Broadcast the data to the target shape; in bidirectional mode the target is broadcast as well")
+          .traits(Trait::moves_data)
           .inputs("data, target_shape, axes_mapping?")
           .infer(broadcast3_infer)
           .linear()

@@ -54,6 +54,7 @@ void concat_infer(Infer& ctx, const Concat& a) {
 Definitions define_concat() {
   return op<Concat>("Concat", 1)
       .doc("Concatenate tensors along an axis")
+      .traits(Trait::moves_data, Trait::axis_attribute)
       .inputs("inputs...")
       .infer(concat_infer)
       .linear()

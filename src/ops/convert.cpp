@@ -96,6 +96,7 @@ Definitions define_convert() {
   return {
       op<Convert>("Convert", 1)
           .doc("Convert elements to another type")
+          .traits(Trait::elementwise)
           .inputs("data")
           .infer(convert_infer)
           .linear()

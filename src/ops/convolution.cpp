@@ -32,11 +32,13 @@ Definitions define_convolution() {
   return {
       op<Convolution>("Convolution", 1)
           .doc("Convolution of data [N, I, ...] with weights [O, I, ...]")
+          .traits(Trait::widens)
           .inputs("data, weights")
           .infer(convolution_infer)
           .reference(convolution_run),
       op<GroupConvolution>("GroupConvolution", 1)
           .doc("Grouped convolution of data [N, G * I, ...] with weights [G, O, I, ...]")
+          .traits(Trait::widens)
           .inputs("data, weights")
           .infer(group_convolution_infer)
           .reference(group_convolution_run),

@@ -72,6 +72,7 @@ Definitions define_cum_sum() {
   return {
       op<CumSum>("CumSum", 3)
           .doc("Cumulative sum along an axis (0 if omitted)")
+          .traits(Trait::widens)  // not axes_input: the transposes around it are often views between layouts
           .inputs("data, axis?")
           .infer(cum_sum_infer)
           .linear()

@@ -97,6 +97,7 @@ Definitions define_depth_to_space() {
   return {
       op<DepthSpace>("DepthToSpace", 1)
           .doc("Rearrange channels into blocks of the spatial axes")
+          .traits(Trait::moves_data)
           .inputs("data")
           .infer(depth_to_space_infer)
           .linear()
@@ -104,6 +105,7 @@ Definitions define_depth_to_space() {
           .import(onnx("DepthToSpace").expand(import_depth_to_space)),
       op<DepthSpace>("SpaceToDepth", 1)
           .doc("Rearrange blocks of the spatial axes into channels")
+          .traits(Trait::moves_data)
           .inputs("data")
           .infer(space_to_depth_infer)
           .linear()

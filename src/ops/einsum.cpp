@@ -138,6 +138,7 @@ Definitions define_einsum() {
       .doc(
           "Einstein summation: multiply the inputs along axes with equal labels and sum over labels missing from the "
           "output")
+      .traits(Trait::widens)
       .inputs("inputs...")
       .infer(einsum_infer)
       .cost(einsum_cost)

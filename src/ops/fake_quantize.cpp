@@ -54,6 +54,7 @@ void fake_quantize_run(Run& ctx, const FakeQuantize& a) {
 Definitions define_fake_quantize() {
   return op<FakeQuantize>("FakeQuantize", 1)
       .doc("Quantize the input range to the given number of levels and map them to the output range")
+      .traits(Trait::elementwise, Trait::rounds)
       .inputs("data, input_low, input_high, output_low, output_high")
       .infer(fake_quantize_infer)
       .linear()

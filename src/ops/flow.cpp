@@ -130,8 +130,7 @@ Value import_caffe_data_augmentation(Builder& layer) {
     if (per_pixel) {
       Shape s = x.shape();
       for (size_t i = 1; i < 4; ++i)
-        if (!s[i].known())
-          unsupported("the size of the input is unknown, but this conversion requires it: set it with --input_shape");
+        if (!s[i].known()) needs_shape("the size of the input is unknown, but this conversion requires it");
       mean = reshape(layer.weight(1), {1, s[1].value(), s[2].value(), s[3].value()});
     }
   }

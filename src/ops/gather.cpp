@@ -102,6 +102,7 @@ Definitions define_gather() {
   auto newer = [](int version) {
     return op<Gather>("Gather", version)
         .doc("Gather slices of the data along an axis by index; negative indices count from the end")
+        .traits(Trait::moves_data)
         .inputs("data, indices, axis")
         .infer(gather_infer)
         .linear()
@@ -110,6 +111,7 @@ Definitions define_gather() {
   return {
       op("Gather", 1)
           .doc("Gather slices of the data along an axis by index")
+          .traits(Trait::moves_data)
           .inputs("data, indices, axis")
           .infer(gather1_infer)
           .linear()

@@ -47,6 +47,7 @@ void group_normalization_run(Run& ctx, const GroupNormalization& a) {
 Definitions define_group_normalization() {
   return op<GroupNormalization>("GroupNormalization", 12)
       .doc("Normalize each group of channels to mean 0 and variance 1, then apply a per-channel scale and bias")
+      .traits(Trait::widens)
       .inputs("data, scale, bias")
       .infer(group_normalization_infer)
       .linear()

@@ -29,6 +29,7 @@ Value import_hard_sigmoid(Builder& layer) {
 Definitions define_hard_sigmoid() {
   return op("HardSigmoid", 1)
       .doc("max(0, min(1, alpha * x + beta))")
+      .traits(Trait::elementwise, Trait::widens)
       .inputs("data, alpha, beta")
       .infer(hard_sigmoid_infer)
       .linear()

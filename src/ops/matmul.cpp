@@ -289,6 +289,7 @@ Definitions define_matmul() {
   return {
       op<MatMul>("MatMul", 1)
           .doc("Matrix product over the last two axes; the other axes broadcast")
+          .traits(Trait::widens)
           .inputs("a, b")
           .infer(matmul_infer)
           .cost(matmul_cost)

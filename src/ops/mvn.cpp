@@ -70,12 +70,14 @@ Definitions define_mvn() {
   return {
       op<Mvn2>("MVN", 2)
           .doc("Mean-variance normalization: subtract the mean and optionally divide by the standard deviation")
+          .traits(Trait::widens)
           .inputs("data")
           .infer(mvn2_infer)
           .linear()
           .reference(mvn2_run),
       op<Mvn6>("MVN", 6)
           .doc("Mean-variance normalization over the given axes")
+          .traits(Trait::widens)
           .inputs("data, axes")
           .infer(mvn6_infer)
           .linear()

@@ -56,6 +56,7 @@ Definitions define_normalize_l2() {
   return {
       op<NormalizeL2>("NormalizeL2", 1)
           .doc("Divide by the L2 norm over the given axes")
+          .traits(Trait::widens)
           .inputs("data, axes")
           .infer(normalize_l2_infer)
           .linear()

@@ -156,12 +156,14 @@ Definitions define_pad() {
   return {
       op<Pad>("Pad", 1)
           .doc("Pad a tensor at the beginning and end of each axis")
+          .traits(Trait::moves_data)
           .inputs("data, pads_begin, pads_end, pad_value?")
           .infer(pad_infer<false>)
           .linear()
           .reference(pad_run),
       op<Pad>("Pad", 12)
           .doc("Pad a tensor at the beginning and end of each axis; negative pads crop")
+          .traits(Trait::moves_data)
           .inputs("data, pads_begin, pads_end, pad_value?")
           .infer(pad_infer<true>)
           .linear()

@@ -66,6 +66,7 @@ Definitions define_prelu() {
       op("PRelu", 1)
           .doc("x where x >= 0, slope * x elsewhere; a 1-D slope is per channel")
           .ir_name("PReLU")
+          .traits(Trait::widens, Trait::per_channel)
           .inputs("data, slope")
           .infer(prelu_infer)
           .linear()

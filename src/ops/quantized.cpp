@@ -106,6 +106,7 @@ void quantized_run(Run& ctx, const QuantizedConvolution& a) {
 Definitions define_quantized() {
   return {op<Quantize>("Quantize", "graft")
               .doc("Bytes: the nearest level, halves to the even one, within the range of the type")
+              .traits(Trait::rounds)
               .inputs("data")
               .infer(quantize_infer)
               .linear()

@@ -201,6 +201,7 @@ template <Reduce what>
 OpOf<Reduction> reduction(std::string_view name, int version, std::string_view doc) {
   return op<Reduction>(name, version)
       .doc(doc)
+      .traits(what == Reduce::l1 || what == Reduce::l2 ? Trait::axes_input : Trait::reduction, Trait::widens)
       .inputs("data, axes")
       .infer(reduce_infer<what>)
       .linear()

@@ -76,7 +76,7 @@ void reshape_infer(Infer& ctx, const Reshape& a) {
     for (size_t i = 0; i < out.rank() && certain; ++i) {
       if (i == *rest) continue;
       if (out[i].known()) {
-        over *= out[i].value();
+        certain = !__builtin_mul_overflow(over, out[i].value(), &over);
         continue;
       }
       auto twin = std::find_if(left.begin(), left.end(), [&](const Dim& d) { return d.same(out[i]); });

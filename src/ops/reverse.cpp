@@ -97,6 +97,7 @@ Definitions define_reverse() {
   return {
       op<Reverse>("Reverse", 1)
           .doc("Reverse the order of elements along the given axes")
+          .traits(Trait::moves_data)
           .inputs("data, axis")
           .infer(reverse_infer)
           .linear()

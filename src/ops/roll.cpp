@@ -54,6 +54,7 @@ void roll_infer(Infer& ctx, const NoAttributes& a) {
 Definitions define_roll() {
   return op("Roll", 7)
       .doc("Roll elements along the given axes; elements shifted past the end reappear at the beginning")
+      .traits(Trait::moves_data)
       .inputs("data, shift, axes")
       .infer(roll_infer)
       .linear()

@@ -70,6 +70,7 @@ void select_run(Run& ctx, const Select&) {
 Definitions define_select() {
   return op<Select>("Select", 1)
       .doc("Select elements of the second input where the condition is true, of the third elsewhere")
+      .traits(Trait::elementwise, Trait::widens)
       .inputs("cond, then, else")
       .infer(select_infer)
       .linear()

@@ -31,6 +31,7 @@ Value import_selu(Builder& layer) {
 Definitions define_selu() {
   return op("Selu", 1)
       .doc("lambda * x where x > 0, lambda * alpha * (e^x - 1) elsewhere")
+      .traits(Trait::elementwise, Trait::widens)
       .inputs("data, alpha, lambda")
       .infer(selu_infer)
       .linear()

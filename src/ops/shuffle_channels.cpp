@@ -32,6 +32,7 @@ void shuffle_channels_run(Run& ctx, const ShuffleChannels& a) {
 Definitions define_shuffle_channels() {
   return op<ShuffleChannels>("ShuffleChannels", 1)
       .doc("Shuffle channels between groups: transpose [group, n] to [n, group]")
+      .traits(Trait::moves_data)
       .inputs("data")
       .infer(shuffle_channels_infer)
       .linear()

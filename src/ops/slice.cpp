@@ -95,6 +95,7 @@ Definitions define_slice() {
   return {
       op("Slice", 8)
           .doc("Slice start:stop:step of each axis")
+          .traits(Trait::moves_data)
           .inputs("data, start, stop, step, axes?")
           .infer(slice_infer)
           .linear()

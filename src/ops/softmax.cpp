@@ -72,6 +72,7 @@ Definitions define_softmax() {
       op<OldSoftmax>("Softmax", 1)
           .doc("Softmax: e^x divided by the sum of e^x along an axis")
           .ir_name("SoftMax")
+          .traits(Trait::widens, Trait::axis_attribute)
           .inputs("data")
           .infer(old_softmax_infer)
           .linear()
@@ -80,6 +81,7 @@ Definitions define_softmax() {
       op<Softmax>("Softmax", 8)
           .doc("Softmax: e^x divided by the sum of e^x along an axis, which may be negative")
           .ir_name("SoftMax")
+          .traits(Trait::widens, Trait::axis_attribute)
           .inputs("data")
           .infer(softmax_infer)
           .linear()
@@ -89,6 +91,7 @@ Definitions define_softmax() {
           .earlier(softmax_as_1),
       op<Softmax>("LogSoftmax", 5)
           .doc("Logarithm of Softmax")
+          .traits(Trait::widens, Trait::axis_attribute)
           .inputs("data")
           .infer(softmax_infer)
           .linear()

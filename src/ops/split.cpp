@@ -163,6 +163,7 @@ Definitions define_split() {
   return {
       op<Split>("Split", 1)
           .doc("Split a tensor into equal parts along an axis")
+          .traits(Trait::moves_data, Trait::axes_input)
           .inputs("data, axis")
           .outputs("outputs...")
           .infer(split_infer)
@@ -171,6 +172,7 @@ Definitions define_split() {
           .import(onnx("Split").expand(import_split)),
       op("VariadicSplit", 1)
           .doc("Split a tensor into parts of the given lengths along an axis; one length may be -1 for the remainder")
+          .traits(Trait::moves_data, Trait::axes_input)
           .inputs("data, axis, split_lengths")
           .outputs("outputs...")
           .infer(variadic_split_infer)

@@ -132,6 +132,7 @@ void strided_slice_infer(Infer& ctx, const StridedSlice& a) {
 Definitions define_strided_slice() {
   return op<StridedSlice>("StridedSlice", 1)
       .doc("Slice begin:end:stride of each axis; masks ignore bounds, insert axes and remove axes")
+      .traits(Trait::moves_data)
       .inputs("data, begin, end, strides?")
       .infer(strided_slice_infer)
       .linear()

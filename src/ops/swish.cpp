@@ -33,6 +33,7 @@ Value import_swish_with_input(Builder& layer) {
 Definitions define_swish() {
   return op("Swish", 4)
       .doc("x / (1 + e^(-beta * x)), where beta defaults to 1")
+      .traits(Trait::elementwise, Trait::widens)
       .inputs("data, beta?")
       .infer(swish_infer)
       .linear()

@@ -56,6 +56,7 @@ Value import_tile1(Builder& layer) {
 Definitions define_tile() {
   return op("Tile", 1)
       .doc("Repeat a tensor along each axis")
+      .traits(Trait::moves_data)
       .inputs("data, repeats")
       .infer(tile_infer)
       .linear()

@@ -52,6 +52,7 @@ Value import_transpose(Builder& layer) {
 Definitions define_transpose() {
   return op("Transpose", 1)
       .doc("Permute the axes; an empty order reverses them")
+      .traits(Trait::moves_data)
       .inputs("arg, input_order")
       .infer(transpose_infer)
       .linear()

@@ -87,13 +87,24 @@ Value import_clip_attributes(Builder& layer) {
 }
 
 // Applies f to the known values.
-template <Dim (*f)(const Dim&)>
-void followed_infer(Infer& ctx, const NoAttributes& a) {
-  detail::broadcast_infer<NoAttributes>(ctx, a);
+template <class A, class F>
+void follow_each(Infer& ctx, const A& a, F f) {
+  detail::broadcast_infer<A>(ctx, a);
   auto known = ctx.known(0);
   if (!known || ctx.type(0) == DType::boolean) return;
   for (Dim& d : *known) d = f(d);
   ctx.known_output(0, *known);
+}
+template <Dim (*f)(const Dim&)>
+void followed_infer(Infer& ctx, const NoAttributes& a) {
+  follow_each(ctx, a, f);
+}
+Dim followed_relu(const Dim& d) { return intervals::maximum(d, exact_number(0)); }
+void clamp_infer(Infer& ctx, const ClampAttributes& a) {
+  int64_t low = unary_bound<int64_t>(std::ceil(a.min)), high = unary_bound<int64_t>(std::floor(a.max));
+  follow_each(ctx, a, [&](const Dim& d) {
+    return intervals::minimum(intervals::maximum(d, exact_number(low)), exact_number(high));
+  });
 }
 
 }  // namespace
@@ -102,7 +113,7 @@ Definitions define_unary() {
   auto same = [](std::string_view name, int version, std::string_view doc, auto formula) {
     return op(name, version).doc(doc).elementwise(scalar(formula));
   };
-  // With vectors, as in an extension; for the others there are kernels of their own.
+  // With vectors, as in an extension. The others have kernels of their own, which are faster (cpu/kernels/unary.cpp).
   auto vectors = [](std::string_view name, int version, std::string_view doc, auto formula) {
     return op(name, version).doc(doc).elementwise(formula);
   };
@@ -128,11 +139,11 @@ Definitions define_unary() {
       own("LogGamma", "Logarithm of the absolute value of the gamma function",
           [](auto x) { return log_gamma(static_cast<double>(x)); })
           .import(tensorflow("Lgamma")),
-      same("Abs", 1, "|x|",
-           [](auto x) {
-             if constexpr (std::is_floating_point_v<decltype(x)>) return std::fabs(x);
-             else return x < 0 ? wrap_neg(x) : x;
-           })
+      vectors("Abs", 1, "|x|",
+              [](auto x) {
+                if constexpr (std::is_integral_v<decltype(x)>) return x < 0 ? wrap_neg(x) : x;
+                else return std::fabs(x);
+              })
           .infer(followed_infer<intervals::absolute>)
           .import(onnx("Abs")),
       vectors("Acos", 1, "Arc cosine", [](auto x) { return std::acos(x); }).import(onnx("Acos")),
@@ -143,6 +154,7 @@ Definitions define_unary() {
       vectors("Atanh", 4, "Inverse hyperbolic tangent", [](auto x) { return std::atanh(x); }).import(onnx("Atanh")),
       same("Ceiling", 1, "Smallest integer not less than x",
            [](auto x) { return unary_whole(x, [](double v) { return std::ceil(v); }); })
+          .traits(Trait::rounds)
           .import(onnx("Ceil")),
       vectors("Cos", 1, "Cosine", [](auto x) { return std::cos(x); }).import(onnx("Cos")),
       vectors("Cosh", 1, "Hyperbolic cosine", [](auto x) { return std::cosh(x); }).import(onnx("Cosh")),
@@ -150,6 +162,7 @@ Definitions define_unary() {
       same("Exp", 1, "Exponential function e^x", [](auto x) { return std::exp(x); }).import(onnx("Exp")),
       same("Floor", 1, "Largest integer not greater than x",
            [](auto x) { return unary_whole(x, [](double v) { return std::floor(v); }); })
+          .traits(Trait::rounds)
           .import(onnx("Floor")),
       same("HSigmoid", 5, "min(max(x + 3, 0), 6) / 6",
            [](auto x) { return std::min(std::max(x + 3.0, 0.0), 6.0) / 6.0; }),
@@ -159,10 +172,15 @@ Definitions define_unary() {
       same("Log", 1, "Natural logarithm", [](auto x) { return std::log(x); }).import(onnx("Log")),
       same("Mish", 4, "x * tanh(ln(1 + e^x))", [](auto x) { return x * std::tanh(softplus(static_cast<double>(x))); })
           .import(onnx("Mish")),
-      same("Negative", 1, "-x", [](auto x) { return std::is_floating_point_v<decltype(x)> ? -x : wrap_neg(x); })
+      vectors("Negative", 1, "-x",
+              [](auto x) {
+                if constexpr (std::is_integral_v<decltype(x)>) return wrap_neg(x);
+                else return -x;
+              })
           .infer(followed_infer<intervals::negate>)
           .import(onnx("Neg")),
-      same("Relu", 1, "max(x, 0)", [](auto x) { return x < 0 ? decltype(x){} : x; })
+      vectors("Relu", 1, "max(x, 0)", [](auto x) { return select(x < 0, decltype(x)(0), x); })
+          .infer(followed_infer<followed_relu>)
           .ir_name("ReLU")
           .import(onnx("Relu")),
       same("Sigmoid", 1, "1 / (1 + e^-x)", [](auto x) { return 1.0 / (1.0 + std::exp(-static_cast<double>(x))); })
@@ -176,9 +194,8 @@ Definitions define_unary() {
       vectors("Sinh", 1, "Hyperbolic sine", [](auto x) { return std::sinh(x); }).import(onnx("Sinh")),
       same("SoftPlus", 4, "ln(1 + e^x)", [](auto x) { return softplus(static_cast<double>(x)); })
           .import(onnx("Softplus")),
-      same("SoftSign", 9, "x / (1 + |x|)", [](auto x) { return x / (1.0 + std::fabs(static_cast<double>(x))); })
-          .import(onnx("Softsign")),
-      same("Sqrt", 1, "Square root", [](auto x) { return std::sqrt(x); }).import(onnx("Sqrt")),
+      vectors("SoftSign", 9, "x / (1 + |x|)", [](auto x) { return x / (1.0 + std::fabs(x)); }).import(onnx("Softsign")),
+      vectors("Sqrt", 1, "Square root", [](auto x) { return std::sqrt(x); }).import(onnx("Sqrt")),
       vectors("Tan", 1, "Tangent", [](auto x) { return std::tan(x); }).import(onnx("Tan")),
       same("Tanh", 1, "Hyperbolic tangent", [](auto x) { return std::tanh(x); }).import(onnx("Tanh")),
       same("Gelu", 2, "0.5 * x * (1 + erf(x / sqrt(2)))", [](auto x) { return erf_gelu(static_cast<double>(x)); }),
@@ -204,6 +221,7 @@ Definitions define_unary() {
           .import(mxnet("LeakyReLU").when("act_type", "elu").attr("alpha", "slope", 0.25)),
       op<RoundAttributes>("Round", 5)
           .doc("Nearest integer")
+          .traits(Trait::rounds)
           .elementwise(scalar([](auto x, const RoundAttributes& a) {
             bool even = a.mode == RoundAttributes::half_to_even;
             return unary_whole(x, [=](double v) { return even ? std::nearbyint(v) : std::round(v); });
@@ -221,6 +239,7 @@ Definitions define_unary() {
               return std::min(std::max(x, low), high);
             }
           }))
+          .infer(clamp_infer)
           .import(onnx("Clip").until(11).expand(import_clip_attributes)),
   };
 }

@@ -14,9 +14,10 @@ namespace {
 constexpr float f16_largest = 65504;
 
 // Inputs whose exact value determines sizes, positions or quantization.
-bool needs_f32(const Node& reader, uint32_t input) {
-  return reader.opaque || reader.is("Range") || (reader.is("Interpolate") && input > 0) ||
-         (reader.is("FakeQuantize") && input > 0);
+bool needs_f32(const Registry& registry, const Node& reader, uint32_t input) {
+  if (reader.opaque || reader.is("Range")) return true;
+  const OpDef* op = registry.find(reader.type, reader.opset);
+  return input > 0 && (reader.is("Interpolate") || (op && op->has(GRAFT_OP_ROUNDS)));
 }
 
 // The tensor in f16; empty when most elements would overflow or become zero.
@@ -55,7 +56,7 @@ void compress_to_f16(Graph& g, const Registry& registry, F16Report& report) {
     const Tensor& t = g[id].attrs.find("value")->as<Tensor>();
     if (t.type() != DType::f32 || t.size() == 0) continue;
     bool exact = users.of({id, 0}).empty();
-    for (Use u : users.of({id, 0})) exact |= needs_f32(g[u.node], u.input);
+    for (Use u : users.of({id, 0})) exact |= needs_f32(registry, g[u.node], u.input);
     F16Report::Loss loss{g[id].name};
     Tensor half = exact ? Tensor() : halved(t, loss);
     if (!half) {

@@ -42,9 +42,11 @@ void Editor::enter(NodeId id) {
   const Node& n = graph_[id];
   types_[n.type].push_back(id);
   const OpDef* op = n.opaque ? nullptr : registry_.find(n.type, n.opset);
-  if (op && op->source->built_in()) return;
-  foreign_.resize(std::max<size_t>(foreign_.size(), id + 1));
-  foreign_[id] = true;
+  known_.resize(std::max<size_t>(known_.size(), id + 1));
+  Known& known = known_[id];
+  known.traits = op ? op->record->flags : 0;
+  known.foreign = !op || !op->source->built_in();
+  known.impostor = known.foreign && (!op || registry_.is_built_in_name(n.type));
 }
 
 const std::vector<NodeId>& Editor::of_type(const std::string& type) {

@@ -1,6 +1,7 @@
 // A graph being changed by passes: keeps the consumers and the inferred information of every value up to date.
 #pragma once
 
+#include <graft/traits.hpp>
 #include <unordered_map>
 
 #include "graph/graph.hpp"
@@ -27,7 +28,13 @@ class Editor {
 
   // Whether an extension defines the node's operation, also by overriding a built-in: built-in passes must not make
   // assumptions about it.
-  bool is_foreign(NodeId id) const { return id < foreign_.size() && foreign_[id]; }
+  bool is_foreign(NodeId id) const { return id < known_.size() && known_[id].foreign; }
+  // The same if built-in passes would take it for another operation: it has the name of a built-in one, or no
+  // definition.
+  bool is_impostor(NodeId id) const { return id < known_.size() && known_[id].impostor; }
+  // The traits of its operation (GRAFT_OP_...).
+  uint32_t traits(NodeId id) const { return id < known_.size() ? known_[id].traits : 0; }
+  bool has(NodeId id, Trait trait) const { return traits(id) & static_cast<uint32_t>(trait); }
 
   // Adds a node, checked against its schema and inferred, or an opaque one as it is. The caller sets the names.
   NodeId add(Node node);
@@ -55,7 +62,11 @@ class Editor {
   Users users_;
   std::unordered_map<std::string, std::vector<NodeId>> types_;
   std::vector<NodeId> suspects_;
-  std::vector<bool> foreign_;
+  struct Known {
+    uint32_t traits = 0;
+    bool foreign = false, impostor = false;
+  };
+  std::vector<Known> known_;  // of each node
 };
 
 }  // namespace graft

@@ -45,7 +45,7 @@ struct Fitted {
 std::optional<Fitted> fitted(const LayoutRequest& l, const Shape& shape, const std::string& name) {
   auto refuse = [&](const std::vector<std::string>& layout) {
     throw RequestError(
-        text("--layout: the layout ", layout_text(layout), " does not fit '", name, "' of shape ", shape));
+        text("`layouts`: the layout ", layout_text(layout), " does not fit '", name, "' of shape ", shape));
   };
   auto source = shape.ranked() ? layout_for(l.source, shape.rank()) : std::nullopt;
   if (!source) {
@@ -60,7 +60,7 @@ std::optional<Fitted> fitted(const LayoutRequest& l, const Shape& shape, const s
   std::vector<std::string> a = f.source, b = f.target;
   std::sort(a.begin(), a.end()), std::sort(b.begin(), b.end());
   if (a != b || std::adjacent_find(a.begin(), a.end()) != a.end())
-    throw RequestError(text("--layout: cannot convert ", layout_text(f.source), " to ", layout_text(f.target)),
+    throw RequestError(text("`layouts`: cannot convert ", layout_text(f.source), " to ", layout_text(f.target)),
                        "both must name the same dimensions, each of them once");
   return f;
 }
@@ -118,35 +118,21 @@ void change_output(Editor& editor, NodeId result, const Fitted& f) {
 
 void change_layouts(Graph& g, const Registry& registry, const Preprocess& request) {
   Editor editor(g, registry);
-  auto result_named = [&](const std::string& name) -> std::optional<NodeId> {
-    for (NodeId id : g.results()) {
-      ValueId v = g[id].inputs[0];
-      std::vector<std::string> names = g.output(v).names;
-      names.insert(names.end(), {g[id].name, g[v.node].name});
-      if (!g[id].outputs.empty())
-        names.insert(names.end(), g[id].outputs[0].names.begin(), g[id].outputs[0].names.end());
-      if (std::find(names.begin(), names.end(), name) != names.end()) return id;
-    }
-    return std::nullopt;
-  };
   for (const LayoutRequest& l : request.layouts) {
     bool fits = false;
     if (!l.name.empty()) {
-      if (auto id = result_named(l.name)) {
+      if (auto id = find_result(g, l.name)) {
         Shape s = g.info(g[*id].inputs[0]).shape;
         change_output(editor, *id, *fitted(l, s, l.name));
       } else {
-        NodeId input = find_input(g, request, l.name, "--layout");
+        NodeId input = find_input(g, request, l.name, "`layouts`");
         change_input(editor, input, *fitted(l, g.info({input, 0}).shape, l.name));
       }
       continue;
     }
     for (NodeId id : std::vector<NodeId>(g.parameters()))
       if (auto f = fitted(l, g.info({id, 0}).shape, g[id].name)) fits = true, change_input(editor, id, *f);
-    if (!l.target.empty())
-      for (NodeId id : std::vector<NodeId>(g.results()))
-        if (auto f = fitted(l, g.info(g[id].inputs[0]).shape, g[id].name)) fits = true, change_output(editor, id, *f);
-    if (!fits) throw RequestError(text("--layout: no input has the rank of ", layout_text(l.source)));
+    if (!fits) throw RequestError(text("`layouts`: no input has the rank of ", layout_text(l.source)));
   }
 }
 

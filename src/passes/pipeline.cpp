@@ -263,7 +263,7 @@ class Runner {
 #endif
         },
         [&] { return text("running the pass '", e.name, "'"); });
-    effect.pass = e.name;
+    effect.name = e.name;
     effect.changes += changes.places.size();
     effect.nodes_before += before, effect.nodes_after += graph.node_count();
     effect.places.insert(effect.places.end(), changes.places.begin(), changes.places.end());
@@ -295,7 +295,7 @@ std::string Unfolded::to_text() const {
   std::string names;
   for (size_t i = 0; i < std::min(nodes.size(), shown); ++i) names += (i ? ", '" : "'") + nodes[i] + "'";
   return text("left ", nodes.size(), nodes.size() == 1 ? " node" : " nodes", " unfolded for lack of budget (", names,
-              nodes.size() > shown ? ", ..." : "", "); --limit ", limit, "=VALUE raises it");
+              nodes.size() > shown ? ", ..." : "", "); ", Remedy{"limits", limit, "VALUE"}, " raises it");
 }
 
 std::vector<std::string> built_in_passes() {
@@ -323,7 +323,7 @@ void check_pass_names(const Registry& registry, const std::vector<std::string>& 
     if (std::find(names.begin(), names.end(), d) == names.end()) {
       auto close = nearest(d, names);
       throw Error(ErrorKind::user, text("unknown pass '", d, "'"),
-                  close ? text("did you mean ", *close, "?") : "--list-passes shows all passes");
+                  close ? text("did you mean ", *close, "?") : "`Core::passes` shows all passes");
     }
 }
 
@@ -336,7 +336,7 @@ std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const
     if (found == entries.end() || !found->has(GRAFT_PASS_CONFIGURED))
       throw Error(ErrorKind::unsupported,
                   text("replacement '", c.pass, "' of ", c.file, " is of kind general, but no pass handles it"),
-                  "load the extension that defines a pass of this name, or skip the entry with --allow-unmatched");
+                  "load the extension that defines a pass of this name, or skip the entry with `allow_unmatched`");
   }
   StepTime time;
   std::vector<PassEffect> effects(entries.size());
@@ -347,11 +347,11 @@ std::vector<PassEffect> run_passes(Graph& graph, const Registry& registry, const
   Runner(registry, entries, options, budget, effects).run(graph);
   Unfolded unfolded;
   if (budget->reached) collect_unfolded(graph, *budget, unfolded);
-  std::erase_if(effects, [](const PassEffect& e) { return e.pass.empty(); });
+  std::erase_if(effects, [](const PassEffect& e) { return e.name.empty(); });
   size_t changes = 0;
   for (const PassEffect& e : effects) {
     changes += e.changes;
-    log_debug("pass ", e.pass, ": ", e.changes, e.changes == 1 ? " change, " : " changes, ", e.nodes_before, " -> ",
+    log_debug("pass ", e.name, ": ", e.changes, e.changes == 1 ? " change, " : " changes, ", e.nodes_before, " -> ",
               e.nodes_after, " nodes");
   }
   log_info("ran ", effects.size(), options.phases == PassPhases::front ? " front passes: " : " passes: ", changes,

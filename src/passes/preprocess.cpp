@@ -44,6 +44,17 @@ NodeId find_input(const Graph& g, const Preprocess& request, const std::string& 
                      close ? text("did you mean ", *close, "?") : text("its inputs are ", join(names, ", ")));
 }
 
+std::optional<NodeId> find_result(const Graph& g, const std::string& name) {
+  for (NodeId id : g.results()) {
+    ValueId v = g[id].inputs[0];
+    std::vector<std::string> names = g.output(v).names;
+    names.insert(names.end(), {g[id].name, g[v.node].name});
+    if (!g[id].outputs.empty()) names.insert(names.end(), g[id].outputs[0].names.begin(), g[id].outputs[0].names.end());
+    if (std::find(names.begin(), names.end(), name) != names.end()) return id;
+  }
+  return std::nullopt;
+}
+
 std::optional<size_t> channel_axis(const Graph& g, const Preprocess& request, NodeId input) {
   const Shape& s = g.info({input, 0}).shape;
   if (!s.ranked() || s.rank() == 0) return std::nullopt;
@@ -102,21 +113,21 @@ Tensor channel_tensor(const Graph& g, const Preprocess& request, NodeId input, c
   const std::string& name = g[input].name;
   if (!is_real(info.type))
     throw RequestError(text(option, ": expected a floating-point type of input '", name, "', got ", info.type),
-                       text("change its type: --input \"", name, "{f32}\""));
+                       text("change its type: ", Remedy{"types", name, "f32"}));
   std::vector<int64_t> dims;
   if (values.size() > 1) {
     auto axis = channel_axis(g, request, input);
     if (!axis)
       throw RequestError(
           text(option, ": input '", name, "' has shape ", info.shape, ", so its number of channels is unknown"),
-          text("set its shape: --input_shape ", name, "[1,3,224,224]"));
+          text("set its shape: ", Remedy{"shapes", name, "[1,3,224,224]"}));
     const Dim& channels = info.shape[*axis];
     if (!channels.can_be(static_cast<int64_t>(values.size()))) {
       std::string elsewhere;
       for (size_t i = 1; i < info.shape.rank(); ++i)
         if (info.shape[i].known() && info.shape[i].value() == static_cast<int64_t>(values.size()))
-          elsewhere = text("if its channels are dimension ", i, ", add --layout ",
-                           info.shape.rank() == 4 && i == 3 ? "nhwc" : "nchw");
+          elsewhere = text("if its channels are dimension ", i, ", add ",
+                           Remedy{"layouts", "", info.shape.rank() == 4 && i == 3 ? "nhwc" : "nchw"});
       throw RequestError(text(option, ": expected one value per channel of input '", name, "', which has ", channels,
                               " (dimension ", *axis, " of ", info.shape, "), got ", values.size()),
                          elsewhere);
@@ -162,21 +173,21 @@ Tensor cropped(const Graph& g, const Preprocess& request, NodeId input) {
   while (d.size() > 3 && d[0] == 1) d.erase(d.begin());
   if (d.size() != 3 || image.size() == 0)
     throw RequestError(
-        text("--mean_file: expected an image of channels, height and width, got shape ", Shape::of(image.dims())));
+        text("`mean_image`: expected an image of channels, height and width, got shape ", Shape::of(image.dims())));
   if (!is_real(info.type))
     throw RequestError(
-        text("--mean_file: expected a floating-point type of input '", g[input].name, "', got ", info.type));
+        text("`mean_image`: expected a floating-point type of input '", g[input].name, "', got ", info.type));
   if (!info.shape.is_static() || info.shape.rank() != 4)
     throw RequestError(
-        text("--mean_file: expected four static dimensions of input '", g[input].name, "', got ", info.shape),
-        text("set its shape: --input_shape ", g[input].name, "[1,3,224,224]"));
+        text("`mean_image`: expected four static dimensions of input '", g[input].name, "', got ", info.shape),
+        text("set its shape: ", Remedy{"shapes", g[input].name, "[1,3,224,224]"}));
   int64_t channels = info.shape[1].value(), height = info.shape[2].value(), width = info.shape[3].value();
   if (d[0] != channels)
     throw RequestError(
-        text("--mean_file: expected an image of ", channels, " channels for input '", g[input].name, "', got ", d[0]));
+        text("`mean_image`: expected an image of ", channels, " channels for input '", g[input].name, "', got ", d[0]));
   auto [x, y] = request.image_from.value_or(std::pair{(d[2] - width) / 2, (d[1] - height) / 2});
   if (d[1] < height || d[2] < width || x + width > d[2] || y + height > d[1])
-    throw RequestError(text("--mean_file: a crop of ", width, "x", height, " at (", x, ",", y,
+    throw RequestError(text("`mean_image`: a crop of ", width, "x", height, " at (", x, ",", y,
                             ") does not fit into the image of ", d[2], "x", d[1]),
                        "the image must be at least as large as the input");
   std::vector<double> all = values_of<double>(image), part;
@@ -191,21 +202,21 @@ Tensor cropped(const Graph& g, const Preprocess& request, NodeId input) {
 
 void add_mean_and_scale(Graph& g, const Registry& registry, const Preprocess& request,
                         std::vector<std::string>& warnings) {
-  auto means = assigned(g, request, request.mean, "--mean_values");
-  auto scales = assigned(g, request, request.scale, "--scale_values");
+  auto means = assigned(g, request, request.mean, "`mean`");
+  auto scales = assigned(g, request, request.scale, "`scale`");
   if (request.scale_all && std::abs(*request.scale_all) < 1)
-    warnings.push_back(text("inputs are divided by --scale, so ", *request.scale_all,
-                            " makes them larger; to multiply by 1/255, write --scale 255"));
+    warnings.push_back(text("inputs are divided by `scale_all`, so ", *request.scale_all,
+                            " makes them larger; to multiply by 1/255, write `scale_all=255`"));
   if (request.scale_all)
     for (NodeId id : g.parameters()) {
       if (is_real(g.info({id, 0}).type)) scales.emplace_back(id, std::vector{*request.scale_all});
       else
         warnings.push_back(
-            text("--scale does not apply to input '", g[id].name, "': it has type ", g.info({id, 0}).type));
+            text("`scale_all` does not apply to input '", g[id].name, "': it has type ", g.info({id, 0}).type));
     }
   if (request.mean_image && g.parameters().size() != 1)
-    throw RequestError(text("--mean_file: expected a model with one input, got ", g.parameters().size(), " inputs"),
-                       "use --mean_values with input names");
+    throw RequestError(text("`mean_image`: expected a model with one input, got ", g.parameters().size(), " inputs"),
+                       "use `mean` with input names");
   Editor editor(g, registry);
   for (NodeId id : std::vector<NodeId>(g.parameters())) {
     auto values_for = [&](const auto& list) -> const std::vector<double>* {
@@ -218,7 +229,7 @@ void add_mean_and_scale(Graph& g, const Registry& registry, const Preprocess& re
     if (auto m = values_for(means); m) {
       std::vector<double> negative = *m;
       for (double& v : negative) v = -v;
-      Tensor t = channel_tensor(g, request, id, negative, "--mean_values");
+      Tensor t = channel_tensor(g, request, id, negative, "`mean`");
       if (!all_are(*m, 0)) front.add("Add", std::move(t), "/mean");
     }
     if (auto s = values_for(scales); s) {
@@ -227,7 +238,7 @@ void add_mean_and_scale(Graph& g, const Registry& registry, const Preprocess& re
         if (v == 0) throw RequestError(text("input '", g[id].name, "' cannot be divided by a scale of 0"));
         v = 1 / v;
       }
-      Tensor t = channel_tensor(g, request, id, inverse, request.scale_all ? "--scale" : "--scale_values");
+      Tensor t = channel_tensor(g, request, id, inverse, request.scale_all ? "`scale_all`" : "`scale`");
       if (!all_are(*s, 1)) front.add("Multiply", std::move(t), "/scale");
     }
   }

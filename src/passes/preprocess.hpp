@@ -24,6 +24,8 @@ std::vector<std::string> preprocess(Graph& graph, const Registry& registry, cons
 
 // The Parameter with this name.
 NodeId find_input(const Graph& graph, const Preprocess& request, const std::string& name, std::string_view option);
+// The Result of an output by any of its names; none if there is none.
+std::optional<NodeId> find_result(const Graph& graph, const std::string& name);
 // The channel dimension of an input, if it has one.
 std::optional<size_t> channel_axis(const Graph& graph, const Preprocess& request, NodeId input);
 

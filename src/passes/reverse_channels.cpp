@@ -57,10 +57,10 @@ class ChannelReversal {
     if (n.is("Convolution") && n.opset == "opset1") return into_weights(u, r);
     if (n.is("GroupConvolution") && n.opset == "opset1") return through_groups(u, r);
     Reordering behind = r;
-    bool passes = n.is("Transpose")                    ? transpose(u, behind)
-                  : n.is("Pad")                        ? pad(u, r)
-                  : n.is("MaxPool") || n.is("AvgPool") ? u.input == 0 && r.axis == 1
-                                                       : elementwise(u, behind);
+    bool passes = n.is("Transpose")                         ? transpose(u, behind)
+                  : n.is("Pad")                             ? pad(u, r)
+                  : editor_.has(u.node, Trait::channelwise) ? u.input == 0 && r.axis == 1
+                                                            : elementwise(u, behind);
     if (!passes) return;
     editor_.set_input(u.node, u.input, r.from);
     pass_on(u.node, behind);
@@ -140,9 +140,9 @@ class ChannelReversal {
   // All other inputs must be constants; those that vary along the channels are reordered too.
   bool elementwise(Use u, Reordering& behind) {
     const Node& n = g_[u.node];
-    const OpDef* op = editor_.registry().find(n.type, n.opset);
-    bool broadcasts = (op && op->has(GRAFT_OP_ELEMENTWISE)) || n.is("FakeQuantize");
-    if (!broadcasts && !n.is("Convert") && !n.is("Clamp") && !n.is("PRelu")) return false;
+    bool per_channel = editor_.has(u.node, Trait::per_channel);
+    if (!per_channel && !editor_.has(u.node, Trait::elementwise)) return false;
+    if (per_channel && u.input != 0) return false;
     const Attribute* rule = n.attrs.find("auto_broadcast");
     if (rule && rule->get_if<std::string>() && rule->as<std::string>() != "numpy") return false;
     const Shape &in = g_.info(behind.from).shape, &out = g_.info({u.node, 0}).shape;
@@ -154,10 +154,10 @@ class ChannelReversal {
       if (i == u.input) continue;
       const Tensor* t = n.inputs[i].present() ? editor_.inference().constant(n.inputs[i]) : nullptr;
       if (!t || is_packed(t->type()) || t->type() == DType::string) return false;
-      bool slope = n.is("PRelu") && t->dims().size() == 1 && t->size() > 1;  // always along dimension 1
-      if (slope && behind.axis != 1) return false;
-      if (!slope && t->dims().size() < from_end) continue;
-      size_t axis = slope ? 0 : t->dims().size() - from_end;
+      bool along_1 = per_channel && t->dims().size() == 1 && t->size() > 1;
+      if (along_1 && behind.axis != 1) return false;
+      if (!along_1 && t->dims().size() < from_end) continue;
+      size_t axis = along_1 ? 0 : t->dims().size() - from_end;
       if (t->dims()[axis] == 1) continue;
       if (t->dims()[axis] != count) return false;
       changed.emplace_back(i, reordered(*t, axis, inverse_of(behind.order)));
@@ -186,7 +186,7 @@ void reverse_channels(Graph& g, const Registry& registry, const Preprocess& requ
   }
   if (!left.empty())
     warnings.push_back(
-        text("--reverse_input_channels applies only to inputs with four dimensions and three channels, not to: ",
+        text("`reverse_channels` applies only to inputs with four dimensions and three channels, not to: ",
              join(left, ", ")));
 }
 

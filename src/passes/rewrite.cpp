@@ -64,6 +64,7 @@ class SeenNode final : public graft_node {
   const graft_body* body(size_t) const override { return nullptr; }
   const graft_info* infer_body(size_t, const graft_info*) override { throw_user("a pass cannot infer bodies"); }
   void request_scratch(size_t) override { throw_user("only a kernel can request scratch memory"); }
+  uint32_t traits() const override { return editor_.traits(id_); }
 
  private:
   const Node& node() const { return editor_.graph()[id_]; }
@@ -83,9 +84,9 @@ class Sight {
         restates_(pass.record->phase == GRAFT_WRITE),
         is_kept_(options.is_kept) {}
   // A node that the pass may not change or match: one that the user asked to keep, unless the pass only changes how it
-  // is written, and, for built-in passes, one that an extension defines.
+  // is written, and, for built-in passes, one that has the name of a built-in operation but is an extension's.
   bool kept(NodeId id) const {
-    return (built_in_ && editor_.is_foreign(id)) || (!restates_ && is_kept_ && is_kept_(editor_.graph()[id].name));
+    return (built_in_ && editor_.is_impostor(id)) || (!restates_ && is_kept_ && is_kept_(editor_.graph()[id].name));
   }
   // Whether the pass may make this node: where an extension took the place of an earlier version, that is not the same
   // operation.
@@ -146,7 +147,8 @@ class Visit final : public graft_builder {
   graft_ref add_constant(const graft_tensor& t) override { return ref_of({added(constant_node(copy_of(t))), 0}); }
   void add_node(const graft_new_node& spec, std::span<graft_ref> outputs) override {
     if (spec.body_count) throw_unsupported("a pass cannot create nodes with bodies");
-    NodeId id = added(given_node(new_node(editor_.registry(), editor_.graph(), spec, outputs.size()), given_infos(spec)));
+    NodeId id =
+        added(given_node(new_node(editor_.registry(), editor_.graph(), spec, outputs.size()), given_infos(spec)));
     if (std::string name = given_name(spec); !name.empty()) rename(id, name);
     if (!sight_.may_make(id)) throw_unsupported("an extension defines ", spec.op, " of ", spec.opset);
     size_t n = editor_.graph()[id].outputs.size();
@@ -398,11 +400,12 @@ void run_rewrite(Editor& editor, const PassDef& def, const PassOptions& options,
     if (changed) changes.at(name);
     return changed ? visit.made() : std::vector<NodeId>();
   };
-  if (!pass.type_count) {
+  if (!pass.type_count && !pass.traits) {
     with_context([&] { run(no_node); }, [&] { return text("rewriting the graph"); });
     return;
   }
   auto visits = [&](NodeId id) {
+    if (pass.traits && editor.traits(id) & pass.traits) return true;
     for (size_t i = 0; i < pass.type_count; ++i)
       if (g[id].is(view(pass.types[i]))) return true;
     return false;
@@ -412,7 +415,10 @@ void run_rewrite(Editor& editor, const PassDef& def, const PassOptions& options,
     const auto& list = editor.of_type(std::string(view(pass.types[i])));
     start.insert(start.end(), list.begin(), list.end());
   }
+  for (NodeId id = 0; pass.traits && id < g.end_id(); ++id)
+    if (g[id].alive && editor.traits(id) & pass.traits) start.push_back(id);
   std::sort(start.begin(), start.end());
+  start.erase(std::unique(start.begin(), start.end()), start.end());
   std::deque<NodeId> todo(start.begin(), start.end());
   // Every visit may lead to others; a pass that undoes its own work would never terminate.
   size_t left = 64 * (todo.size() + 16);

@@ -125,20 +125,11 @@ class Sinking {
   // ---- how operations adapt; false: not at all ----
 
   bool adapt(NodeId id, Node& n, const Order& p, Order& out) {
-    const OpDef* op = editor_.registry().find(n.type, n.opset);
-    if (!op) return false;
-    // Of an operation defined by an extension, only the declared properties are known.
-    if (!op->source->built_in()) return op->has(GRAFT_OP_ELEMENTWISE) && broadcasting(n, p);
-    if (op->has(GRAFT_OP_ELEMENTWISE) || n.is("Convert") || n.is("Clamp") || n.is("Select") || n.is("FakeQuantize"))
-      return broadcasting(n, p);
-    if (n.is("PRelu")) return single(n.inputs[1]) && data_only(n, p);
-    if (n.is("Concat")) return concat(n, p);
-    if (n.is("Pad")) return pad(n, p);
-    if (n.is("Softmax") || n.is("LogSoftmax")) return axis_attribute(n, p) && data_only(n, p);
-    if (n.is("Split") || n.is("VariadicSplit")) return axis_input(n, p) && data_only(n, p);
-    if (n.type.starts_with("Reduce")) return reduce(n, p, out);
-    (void)id;
-    return false;
+    if (editor_.has(id, Trait::elementwise)) return broadcasting(n, p);
+    if (editor_.has(id, Trait::per_channel)) return with_numbers(n) && data_only(n, p);
+    if (editor_.has(id, Trait::axis_attribute)) return all_inputs(n, p) && axis_attribute(n, p);
+    if (editor_.has(id, Trait::axes_input)) return axes_input(n, p, out);
+    return n.is("Pad") && !editor_.is_foreign(id) && pad(n, p);
   }
 
   bool data_only(Node& n, const Order& p) {
@@ -186,16 +177,22 @@ class Sinking {
     return transposition(c, inverse(p), g_[c.node].name);
   }
 
-  bool concat(Node& n, const Order& p) {
+  // Everything but input 0 is a single number.
+  bool with_numbers(const Node& n) {
+    return std::all_of(n.inputs.begin() + 1, n.inputs.end(), [&](ValueId v) { return v.present() && single(v); });
+  }
+
+  // Every input is a value with the same transpose, or a constant.
+  bool all_inputs(Node& n, const Order& p) {
     std::vector<ValueId> inputs;
     for (ValueId v : n.inputs) {
       auto t = transposed(v);
       bool same = t && t->order == p;
+      if (!same && !v.present()) return false;
       Shape s = g_.info(v).shape;
       if (!same && !(inference_.constant(v) && s.is_static() && s.rank() == p.size())) return false;
       inputs.push_back(same ? t->from : ValueId{});
     }
-    if (!axis_attribute(n, p)) return false;
     for (size_t i = 0; i < inputs.size(); ++i)
       n.inputs[i] = inputs[i].present() ? inputs[i] : turned_back(n.inputs[i], p);
     return true;
@@ -215,14 +212,6 @@ class Sinking {
     n.attrs["axis"] = *to;
     return true;
   }
-  bool axis_input(Node& n, const Order& p) {
-    const Tensor* t = inference_.constant(n.inputs[1]);
-    auto to = t && t->size() == 1 ? moved(values_of<int64_t>(*t)[0], p) : std::nullopt;
-    if (!to || !transposed(n.inputs[0])) return false;
-    Tensor scalar = make_tensor<int64_t>({}, {*to});
-    n.inputs[1] = editor_.constant(scalar);
-    return true;
-  }
 
   bool pad(Node& n, const Order& p) {
     std::vector<int64_t> turned[2];
@@ -238,11 +227,10 @@ class Sinking {
     return true;
   }
 
-  bool reduce(Node& n, const Order& p, Order& out) {
-    if (n.inputs.size() != 2) return false;
+  bool axes_input(Node& n, const Order& p, Order& out) {
+    if (n.inputs.size() < 2 || !n.inputs[1].present()) return false;
     const Tensor* t = inference_.constant(n.inputs[1]);
-    const Attribute* keep = n.attrs.find("keep_dims");
-    if (!t || !keep || !keep->get_if<bool>() || !data_only(n, p)) return false;
+    if (!t || !data_only(n, p)) return false;
     std::vector<int64_t> axes;
     std::vector<bool> gone(p.size(), false);
     for (int64_t a : values_of<int64_t>(*t)) {
@@ -251,14 +239,13 @@ class Sinking {
       axes.push_back(*to);
       gone[static_cast<size_t>(*to)] = true;
     }
-    if (!keep->as<bool>()) {
+    const Attribute* keep = n.attrs.find("keep_dims");
+    if (keep && keep->get_if<bool>() && !keep->as<bool>()) {
       out.clear();
-      for (int64_t k : p) {
-        if (gone[static_cast<size_t>(k)]) continue;
-        out.push_back(std::count(gone.begin(), gone.begin() + k, false));
-      }
+      for (int64_t k : p)
+        if (!gone[static_cast<size_t>(k)]) out.push_back(std::count(gone.begin(), gone.begin() + k, false));
     }
-    n.inputs[1] = editor_.constant(axes);
+    n.inputs[1] = editor_.constant(make_tensor<int64_t>(t->dims(), axes));
     return true;
   }
 

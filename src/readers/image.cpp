@@ -54,20 +54,6 @@ Tensor read_image(const std::string& path, const Limits& limits) {
       [&] { return text("reading '", path, "'"); });
 }
 
-void write_png(const std::string& path, const Tensor& image) {
-  if (image.type() != DType::u8 || image.dims().size() != 3 || (image.dims()[2] != 1 && image.dims()[2] != 3))
-    throw_user("expected an image u8[height,width,1 or 3], got ", image.info());
-  std::string bytes;
-  try {
-    bytes = codecs::encode_png(static_cast<const uint8_t*>(image.data()), image.dims()[0], image.dims()[1], image.dims()[2]);
-  } catch (const codecs::ImageError& e) {
-    throw_user(e.what());
-  }
-  OutputFile file(path);
-  file.write(bytes);
-  file.commit();
-}
-
 Tensor resize_image(const Tensor& image, int64_t height, int64_t width, const Limits& limits) {
   int64_t h = image.dims()[0], w = image.dims()[1], c = image.dims()[2];
   if (h == height && w == width) return image;

@@ -10,6 +10,7 @@
 #include "base/file.hpp"
 #include "base/limits.hpp"
 #include "graph/attribute.hpp"
+#include "schema/framework.hpp"
 
 namespace graft {
 
@@ -88,8 +89,9 @@ struct RawFunction {
 };
 
 struct RawModel {
-  std::string framework;  // "onnx", "caffe", "tensorflow", "mxnet", "kaldi"
-  std::string path;       // of the main file
+  std::string framework;  // its name, see framework.hpp
+  Conventions conventions;
+  std::string path;  // of the main file
   std::string producer;
   std::string position_unit = "byte";     // what RawNode::position counts
   std::map<std::string, int64_t> opsets;  // domain -> version
@@ -98,23 +100,6 @@ struct RawModel {
   std::string first_output;          // optional suffix of the name of a layer's first output: ":0" in TensorFlow
   std::vector<std::string> symbols;  // names of unknown dimensions; Dim::symbol() - 1 is an index
   std::optional<std::pair<int64_t, int64_t>> streaming;  // frames of context before and behind an utterance
-};
-
-// The caller's options for files that contain more than one model, or only a part of one.
-struct ReadRequest {
-  std::string checkpoint;         // values of a TensorFlow graph's variables: "model.ckpt" or "model.ckpt.index"
-  std::vector<std::string> tags;  // of the graph to select from a SavedModel; none: the one for serving
-  std::string signature;          // of that graph; empty: serving_default, or the only one
-
-  // MXNet.
-  std::vector<std::string> inputs;  // variables that are inputs of the model even if they have a value
-  std::string save_parameters;      // file to write all arrays to
-
-  // Kaldi.
-  std::string counts;                  // file with the counts of the classes, whose priors are divided out
-  bool remove_output_softmax = false;  // without the softmax at the end
-  bool streaming = false;              // for chunks of an utterance, with the frames before in variables
-  bool remove_memory = false;          // after the import, inputs and outputs instead of these variables
 };
 
 }  // namespace graft

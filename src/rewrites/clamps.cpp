@@ -13,14 +13,28 @@ struct Bounds {
   double low = -no_bound, high = no_bound;
   explicit operator bool() const { return bool(in); }
 };
-Bounds bounds_of(const NodeRef& n) {
-  if (n.is("Relu")) return {n.input(0), 0, no_bound};
-  if (n.is("Clamp")) return {n.input(0), n.get<double>("min"), n.get<double>("max")};
-  bool least = n.is("Maximum");
-  if (!least && !n.is("Minimum")) return {};
+Bounds bounds_of_relu(const NodeRef& n) { return {n.input(0), 0, no_bound}; }
+Bounds bounds_of_clamp(const NodeRef& n) { return {n.input(0), n.get<double>("min"), n.get<double>("max")}; }
+Bounds bounds_of_maximum(const NodeRef& n) {
   WithNumber w = beside_number(n);
-  if (!w || std::isnan(w.number)) return {};
-  return least ? Bounds{w.value, w.number, no_bound} : Bounds{w.value, -no_bound, w.number};
+  return w && !std::isnan(w.number) ? Bounds{w.value, w.number, no_bound} : Bounds{};
+}
+Bounds bounds_of_minimum(const NodeRef& n) {
+  WithNumber w = beside_number(n);
+  return w && !std::isnan(w.number) ? Bounds{w.value, -no_bound, w.number} : Bounds{};
+}
+struct Bounding {
+  std::string_view type;
+  Bounds (*bounds)(const NodeRef&);
+};
+constexpr Bounding boundings[] = {{"Clamp", bounds_of_clamp},
+                                  {"Maximum", bounds_of_maximum},
+                                  {"Minimum", bounds_of_minimum},
+                                  {"Relu", bounds_of_relu}};
+Bounds bounds_of(const NodeRef& n) {
+  for (const Bounding& b : boundings)
+    if (n.is(b.type)) return b.bounds(n);
+  return {};
 }
 // The bounds of a node combined with those of its direct producer.
 Bounds joined_bounds(const NodeRef& n) {
@@ -90,8 +104,8 @@ Value to_hsigmoid(Rewrite& at) {
   for (int step = 0; step < 4; ++step) {
     if (suits(at, x) && is_hard_sigmoid(r, polynomial(r.in, x), times, x.type())) return at.op("HSigmoid", {x});
     NodeRef n = producer(x);
-    bool line = n.is("Add") || n.is("Multiply") || n.is("Subtract") || n.is("Divide");
-    WithNumber w = line ? beside_number(n) : WithNumber();
+    bool binary = n.has(Trait::elementwise) && n.inputs() == 2;
+    WithNumber w = binary ? beside_number(n) : WithNumber();
     if (!w) return {};
     x = w.value;
   }
@@ -154,15 +168,13 @@ Value to_leaky_relu(Rewrite& at) {
 
 Definitions rewrite_clamps() {
   return {
-      Pass("fuse_clamp")
-          .doc("combine several bounds of a value into one Clamp")
-          .visit({"Minimum", "Maximum", "Relu", "Clamp"}, to_clamp),
+      Pass("fuse_clamp").doc("combine several bounds of a value into one Clamp").visit_rows(boundings, to_clamp),
       Pass("fuse_leaky_relu")
           .doc("fuse max(x, a * x) and relu(x) - a * relu(-x) into PRelu")
           .visit({"Maximum", "Add", "Subtract"}, to_leaky_relu),
       Pass("fuse_hsigmoid")
           .doc("fuse min(max(x + 3, 0), 6) / 6 into HSigmoid")
-          .visit({"Clamp", "Minimum", "Maximum", "Relu", "HardSigmoid", "Multiply", "Divide"}, to_hsigmoid),
+          .visit_rows(boundings, to_hsigmoid, {"HardSigmoid", "Multiply", "Divide"}),
       Pass("fuse_hswish")
           .doc("fuse x * min(max(x + 3, 0), 6) / 6 into HSwish")
           .visit({"Multiply", "Divide"}, to_hswish),

@@ -12,14 +12,17 @@ bool are_plain_weights(const Value& w) { return producer(w).is("Constant") && is
 
 // The channel axes within the weights of a layer and, for grouped ones, whether a group axis precedes them.
 struct WeightAxes {
+  std::string_view type;
   size_t out, in;  // axes of output and input channels within a group
   bool grouped;    // axis 0 is the group axis
 };
+constexpr WeightAxes weight_axes[] = {{"Convolution", 0, 1, false},
+                                      {"GroupConvolution", 1, 2, true},
+                                      {"ConvolutionBackpropData", 1, 0, false},
+                                      {"GroupConvolutionBackpropData", 2, 1, true}};
 std::optional<WeightAxes> axes_of(const NodeRef& n) {
-  if (n.is("Convolution")) return WeightAxes{0, 1, false};
-  if (n.is("GroupConvolution")) return WeightAxes{1, 2, true};
-  if (n.is("ConvolutionBackpropData")) return WeightAxes{1, 0, false};
-  if (n.is("GroupConvolutionBackpropData")) return WeightAxes{2, 1, true};
+  for (const WeightAxes& axes : weight_axes)
+    if (n.is(axes.type)) return axes;
   return std::nullopt;
 }
 
@@ -174,9 +177,7 @@ Definitions rewrite_linear() {
       .doc(
           "fold multiplications around convolutions and matrix products into their weights, and move additions after "
           "them")
-      .visit({"Multiply", "Convolution", "GroupConvolution", "ConvolutionBackpropData", "GroupConvolutionBackpropData",
-              "MatMul"},
-             fuse);
+      .visit_rows(weight_axes, fuse, {"Multiply", "MatMul"});
 }
 
 }  // namespace graft

@@ -11,7 +11,7 @@ bool numpy_broadcast(const NodeRef& n) { return n.get<std::string>("auto_broadca
 // Rounding amplifies a difference in the last bit to a whole step: what is rounded next is computed as written.
 bool rounded_next(const Value& y) {
   for (const Consumer& r : consumers(y)) {
-    if (r.node.is("Round") || r.node.is("Floor") || r.node.is("Ceiling") || r.node.is("FakeQuantize")) return true;
+    if (r.node.has(Trait::rounds)) return true;
     if (r.node.is("Convert") && is_integer(r.node.output(0).type())) return true;
   }
   return false;
@@ -123,11 +123,15 @@ Value open_batch_norm(Rewrite& at) {
     if (i != data) rest.push_back(at.input(i));
   for (const Value& v : rest)
     if (!is_plain_constant(v)) return {};
+  // Rounded once: what is rounded here is an error of a whole channel.
+  const DType type = rest[0].type();
+  for (Value& v : rest) v = convert(v, DType::f64);
   auto& [gamma, beta, mean, variance] = *reinterpret_cast<Value(*)[4]>(rest.data());
   std::vector<int64_t> by_channel(x.rank(), 1);
   by_channel[1] = -1;
   Value scale = gamma / at.op("Sqrt", {variance + at.get<double>("epsilon")});
-  Value shift = beta - mean * scale;
+  Value shift = convert(beta - mean * scale, type);
+  scale = convert(scale, type);
   if (!is_plain_constant(scale) || !is_plain_constant(shift)) return {};
   return x * reshape(scale, by_channel) + reshape(shift, by_channel);
 }

@@ -5,23 +5,15 @@
 namespace graft {
 namespace {
 
-bool one_of(const NodeRef& n, std::initializer_list<std::string_view> types) {
-  for (std::string_view t : types)
-    if (n.is(t)) return true;
-  return false;
-}
 bool all_are(const Value& v, int64_t wanted) {
   auto list = whole_numbers(v);
   return list && std::all_of(list->begin(), list->end(), [=](int64_t x) { return x == wanted; });
 }
 
 // x + 0, x - 0, x * 1, x / 1, x^1, unless the constant broadcasts x
-Value without_neutral(Rewrite& at) {
-  NodeRef n = at.node();
-  double neutral = n.is("Add") || n.is("Subtract") ? 0 : 1;
-  bool swaps = n.is("Add") || n.is("Multiply");
+Value without_neutral(Rewrite& at, double neutral, bool commutes) {
   for (size_t i : {1, 0}) {
-    if (i == 0 && !swaps) break;
+    if (i == 0 && !commutes) break;
     Value x = at.input(1 - i), c = at.input(i);
     if (!fills(c.shape(), x.shape()) || number(c) != neutral) continue;
     return x;
@@ -113,7 +105,6 @@ bool keeps_order(const NodeRef& n) {
 
 // A reduction over no axes, or only over axes of size 1.
 bool reduces_nothing(const NodeRef& n) {
-  if (one_of(n, {"ReduceL1", "ReduceL2"})) return false;
   auto axes = whole_numbers(n.input(1));
   return axes && (axes->empty() || certainly_same(n.input(0).shape(), n.output().shape()));
 }
@@ -144,32 +135,76 @@ Value without_empty_parts(Rewrite& at) {
   return parts.size() == 1 ? parts[0] : at.like(n, parts);
 }
 
-bool changes_nothing(const NodeRef& n) {
-  Value x = n.input(0), y = n.output();
-  if (one_of(n, {"Reshape", "Squeeze", "Unsqueeze"})) return reshapes_nothing(x.shape(), y.shape());
-  if (n.is("Broadcast")) return certainly_same(x.shape(), y.shape());
-  if (n.is("Tile")) return all_are(n.input(1), 1) && has_rank_of(x, y);
-  if (n.is("Pad")) return all_are(n.input(1), 0) && all_are(n.input(2), 0);
-  if (n.is("Slice")) return slice_takes_all(n);
-  if (n.is("StridedSlice")) return strided_slice_takes_all(n);
-  if (n.is("Gather")) return gathers_all(n);
-  if (n.is("Transpose")) return keeps_order(n);
-  if (one_of(n, {"Split", "VariadicSplit"})) return n.outputs() == 1;
-  if (one_of(n, {"Convert", "ConvertLike"})) return x.type() == y.type() && x.type() != DType::undefined;
-  if (n.is("Interpolate")) return resizes_nothing(n);
-  if (one_of(n, {"BatchToSpace", "SpaceToBatch"}))
-    return all_are(n.input(1), 1) && all_are(n.input(2), 0) && all_are(n.input(3), 0);
-  if (one_of(n, {"DepthToSpace", "SpaceToDepth"})) return n.get<int64_t>("block_size", 1) == 1;
-  if (n.is("ShuffleChannels")) return n.get<int64_t>("group", 1) == 1;
-  return n.type().starts_with("Reduce") && reduces_nothing(n);
+bool reshapes_nothing(const NodeRef& n) { return reshapes_nothing(n.input(0).shape(), n.output().shape()); }
+bool keeps_shape(const NodeRef& n) { return certainly_same(n.input(0).shape(), n.output().shape()); }
+bool repeats_nothing(const NodeRef& n) { return all_are(n.input(1), 1) && has_rank_of(n.input(0), n.output()); }
+bool pads_nothing(const NodeRef& n) { return all_are(n.input(1), 0) && all_are(n.input(2), 0); }
+bool splits_nothing(const NodeRef& n) { return n.outputs() == 1; }
+bool converts_nothing(const NodeRef& n) {
+  DType type = n.input(0).type();
+  return type == n.output().type() && type != DType::undefined;
+}
+bool batches_nothing(const NodeRef& n) {
+  return all_are(n.input(1), 1) && all_are(n.input(2), 0) && all_are(n.input(3), 0);
+}
+bool has_blocks_of_one(const NodeRef& n) { return n.get<int64_t>("block_size", 1) == 1; }
+bool shuffles_nothing(const NodeRef& n) { return n.get<int64_t>("group", 1) == 1; }
+
+// When an operation that only moves or converts elements has no effect.
+struct Noop {
+  std::string_view type;
+  bool (*has_no_effect)(const NodeRef&);
+};
+constexpr Noop noops[] = {
+    {"Reshape", reshapes_nothing},
+    {"Squeeze", reshapes_nothing},
+    {"Unsqueeze", reshapes_nothing},
+    {"Broadcast", keeps_shape},
+    {"Tile", repeats_nothing},
+    {"Pad", pads_nothing},
+    {"Slice", slice_takes_all},
+    {"StridedSlice", strided_slice_takes_all},
+    {"Gather", gathers_all},
+    {"Transpose", keeps_order},
+    {"Split", splits_nothing},
+    {"VariadicSplit", splits_nothing},
+    {"Convert", converts_nothing},
+    {"ConvertLike", converts_nothing},
+    {"Interpolate", resizes_nothing},
+    {"BatchToSpace", batches_nothing},
+    {"SpaceToBatch", batches_nothing},
+    {"DepthToSpace", has_blocks_of_one},
+    {"SpaceToDepth", has_blocks_of_one},
+    {"ShuffleChannels", shuffles_nothing},
+};
+
+// The number c for which x op c, and c op x if the operation is commutative, is x.
+struct Neutral {
+  std::string_view type;
+  double number;
+  bool commutes;
+};
+constexpr Neutral neutrals[] = {
+    {"Add", 0, true}, {"Subtract", 0, false}, {"Multiply", 1, true}, {"Divide", 1, false}, {"Power", 1, false}};
+
+Value without_move(Rewrite& at) {
+  for (const Noop& row : noops)
+    if (at.node().is(row.type) && row.has_no_effect(at.node())) return at.input(0);
+  return {};
+}
+Value without_neutral_number(Rewrite& at) {
+  for (const Neutral& row : neutrals)
+    if (at.node().is(row.type)) return without_neutral(at, row.number, row.commutes);
+  return {};
 }
 
 Value without_noop(Rewrite& at) {
   NodeRef n = at.node();
-  if (one_of(n, {"Add", "Subtract", "Multiply", "Divide", "Power"})) return without_neutral(at);
   if (n.is("Concat")) return without_empty_parts(at);
   if (n.is("Identity")) return at.input(0);
-  return changes_nothing(n) ? at.input(0) : Value();
+  if (n.has(Trait::reduction)) return reduces_nothing(n) ? at.input(0) : Value();
+  Value x = without_move(at);
+  return x ? x : without_neutral_number(at);
 }
 
 }  // namespace
@@ -177,13 +212,9 @@ Value without_noop(Rewrite& at) {
 Definitions rewrite_noops() {
   return Pass("remove_noops")
       .doc("remove operations without effect: x + 0, a slice of everything, a Concat of one input")
-      .visit({"Add",           "Subtract",     "Multiply",         "Divide",         "Power",        "Concat",
-              "Identity",      "Reshape",      "Squeeze",          "Unsqueeze",      "Broadcast",    "Tile",
-              "Pad",           "Slice",        "StridedSlice",     "Gather",         "Transpose",    "Split",
-              "VariadicSplit", "Convert",      "ConvertLike",      "Interpolate",    "BatchToSpace", "SpaceToBatch",
-              "DepthToSpace",  "SpaceToDepth", "ShuffleChannels",  "ReduceSum",      "ReduceMean",   "ReduceMax",
-              "ReduceMin",     "ReduceProd",   "ReduceLogicalAnd", "ReduceLogicalOr"},
-             without_noop);
+      .visit(Trait::reduction, without_noop, {"Concat", "Identity"})
+      .visit_rows(noops, without_noop)
+      .visit_rows(neutrals, without_noop);
 }
 
 }  // namespace graft

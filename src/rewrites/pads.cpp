@@ -39,6 +39,33 @@ bool finite_weights(const Value& weights) {
   return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
 }
 
+// Whether a layer can take the padding into its own, which is there already if it is `padded`.
+bool convolution_takes(const NodeRef& n, const Padding& p, bool) { return p.value == 0 && finite_weights(n.input(1)); }
+// Explicit zeros count in the divisor and must continue to; the layer's own padding may not.
+bool average_takes(const NodeRef& n, const Padding& p, bool padded) {
+  return p.value == 0 && !(padded && n.get<bool>("exclude-pad", false)) &&
+         n.get<std::string>("rounding_type", "floor") == "floor";
+}
+// A window entirely inside the padding would have no maximum.
+bool maximum_takes(const NodeRef& n, const Padding& p, bool) {
+  if (p.value > -3e38 || n.get<std::string>("rounding_type", "floor") != "floor" || n.opset() != "opset1") return false;
+  auto kernel = n.get<std::vector<int64_t>>("kernel"), begin = n.get<std::vector<int64_t>>("pads_begin", {}),
+       end = n.get<std::vector<int64_t>>("pads_end", {});
+  bool own = n.get<std::string>("auto_pad", "explicit") == "explicit";
+  auto at = [&](const std::vector<int64_t>& list, size_t i) { return own && i < list.size() ? list[i] : 0; };
+  for (size_t i = 0; i < p.begin.size(); ++i)
+    if (at(begin, i) + p.begin[i] >= kernel[i] || at(end, i) + p.end[i] >= kernel[i]) return false;
+  return true;
+}
+struct Window {
+  std::string_view type;
+  bool (*takes)(const NodeRef&, const Padding&, bool padded);
+};
+constexpr Window windows[] = {{"AvgPool", average_takes},
+                              {"Convolution", convolution_takes},
+                              {"GroupConvolution", convolution_takes},
+                              {"MaxPool", maximum_takes}};
+
 Value take_in_pad(Rewrite& at) {
   NodeRef n = at.node();
   auto p = spatial_padding(producer(at.input(0)));
@@ -48,24 +75,12 @@ Value take_in_pad(Rewrite& at) {
   auto begin = at.get<std::vector<int64_t>>("pads_begin", {}), end = at.get<std::vector<int64_t>>("pads_end", {});
   if (mode == "valid" || begin.empty()) begin.assign(p->begin.size(), 0), end.assign(p->end.size(), 0);
   if (begin.size() != p->begin.size() || end.size() != p->end.size()) return {};
-  std::vector<NamedAttr> changed{{"auto_pad", "explicit"}};
   bool padded = false;
   for (size_t i = 0; i < begin.size(); ++i) padded |= begin[i] != 0 || end[i] != 0;
-  if (n.is("AvgPool")) {
-    // Explicit zeros count in the divisor and must continue to; the layer's own padding may not.
-    if (p->value != 0 || (padded && at.get<bool>("exclude-pad", false))) return {};
-    if (at.get<std::string>("rounding_type", "floor") != "floor") return {};
-    changed.push_back({"exclude-pad", false});
-  } else if (n.is("MaxPool")) {
-    if (p->value > -3e38 || at.get<std::string>("rounding_type", "floor") != "floor" || n.opset() != "opset1")
-      return {};
-    // A window entirely inside the padding would have no maximum.
-    auto kernel = at.get<std::vector<int64_t>>("kernel");
-    for (size_t i = 0; i < begin.size(); ++i)
-      if (begin[i] + p->begin[i] >= kernel[i] || end[i] + p->end[i] >= kernel[i]) return {};
-  } else if (p->value != 0 || !finite_weights(at.input(1))) {
-    return {};
-  }
+  for (const Window& w : windows)
+    if (n.is(w.type) && !w.takes(n, *p, padded)) return {};
+  std::vector<NamedAttr> changed{{"auto_pad", "explicit"}};
+  if (n.is("AvgPool")) changed.push_back({"exclude-pad", false});
   for (size_t i = 0; i < begin.size(); ++i) begin[i] += p->begin[i], end[i] += p->end[i];
   changed.push_back({"pads_begin", begin});
   changed.push_back({"pads_end", end});
@@ -79,7 +94,7 @@ Value take_in_pad(Rewrite& at) {
 Definitions rewrite_pads() {
   return Pass("fuse_pads")
       .doc("fold padding into the following convolution or pooling")
-      .visit({"Convolution", "GroupConvolution", "AvgPool", "MaxPool"}, take_in_pad);
+      .visit_rows(windows, take_in_pad);
 }
 
 }  // namespace graft

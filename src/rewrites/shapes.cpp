@@ -186,9 +186,7 @@ Definitions rewrite_shapes() {
           .visit({"MatMul"}, to_turned_matmul),
       Pass("merge_reduces")
           .doc("combine consecutive equal reductions into one")
-          .visit({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
-                  "ReduceLogicalAnd", "ReduceLogicalOr"},
-                 to_one_reduce),
+          .visit(Trait::reduction, to_one_reduce, {"ReduceL1", "ReduceL2"}),
   };
 }
 

@@ -32,10 +32,23 @@ Strides movable(const NodeRef& n) {
   return std::any_of(s.begin(), s.end(), [](int64_t x) { return x > 1; }) ? s : Strides();
 }
 
+bool is_single(const Value& v) {
+  Shape s = v.shape();
+  return s.is_static() && s.elements().value() == 1;
+}
+// Whether each element of the result depends on one element of input 0 and on its channel.
 bool is_one_to_one(const NodeRef& n) {
-  for (std::string_view t : {"Relu", "Clamp", "Sigmoid", "Tanh", "Swish", "HSwish", "Elu"})
-    if (n.is(t)) return true;
-  return false;
+  bool per_channel = n.has(Trait::per_channel);
+  if ((!per_channel && !n.has(Trait::elementwise)) || n.outputs() != 1 || !has_rank_of(n.output(), n.input(0)))
+    return false;
+  if (n.inputs() > 1 && n.get<std::string>("auto_broadcast", "numpy") != "numpy") return false;
+  size_t rank = n.output().rank();
+  for (size_t i = 1; i < n.inputs(); ++i) {
+    Value v = n.input(i);
+    if (!v || is_single(v) || (per_channel && v.shape().ranked() && v.rank() == 1)) continue;
+    if (!v.constant() || !length_along(v, rank, 1)) return false;
+  }
+  return true;
 }
 
 class Moving {
@@ -47,7 +60,7 @@ class Moving {
     NodeRef n = producer(v);
     if (!n || depth > 8) return false;
     if (is_convolution(n)) return is_explicit(n);
-    if (is_one_to_one(n) || with_constant_add(n)) return alone(n.input(0), n) && helps(n.input(0), depth + 1);
+    if (is_one_to_one(n)) return alone(n.input(0), n) && helps(n.input(0), depth + 1);
     if (!n.is("Add") || !same_shapes(n)) return false;
     for (size_t i : {0, 1})
       if (alone(n.input(i), n) && helps(n.input(i), depth + 1)) return true;
@@ -63,7 +76,7 @@ class Moving {
         for (size_t i = 0; i < s.size(); ++i) s[i] *= strides_[i];
         return at_.like(n, {n.input(0), n.input(1)}, {{"strides", s}});
       }
-      if (n.is("Add") && !with_constant_add(n)) {
+      if (!is_one_to_one(n)) {
         Value a = thinned(n.input(0), alone(n.input(0), n), depth + 1);
         Value b = thinned(n.input(1), alone(n.input(1), n), depth + 1);
         return at_.like(n, {a, b});
@@ -88,13 +101,6 @@ class Moving {
     for (const Consumer& r : consumers(v))
       if (r.node.raw() != reader.raw()) return false;
     return true;
-  }
-  // The addition of a constant that does not vary within a channel.
-  static bool with_constant_add(const NodeRef& n) {
-    if (!n.is("Add") || !n.input(1).constant()) return false;
-    auto dims = static_dims(n.input(1));
-    size_t rank = n.output().rank();
-    return dims && length_along(n.input(1), rank, 1).has_value();
   }
   static bool same_shapes(const NodeRef& n) {
     auto a = static_dims(n.input(0)), b = static_dims(n.input(1));

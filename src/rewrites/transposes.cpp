@@ -18,11 +18,10 @@ std::vector<NodeRef> way_from_input(Value v) {
     NodeRef n = producer(v);
     if (n.is("Parameter")) return way;
     if (!n || !used_once(v)) return {};
-    bool arithmetic = n.is("Add") || n.is("Multiply") || n.is("Subtract") || n.is("Divide");
-    if (arithmetic) {
+    if (n.has(Trait::elementwise) && n.inputs() == 2) {
       auto [x, c] = with_constant(n);
       if (!c || x.rank() != n.output().rank()) return {};
-      if ((n.is("Subtract") || n.is("Divide")) && c == n.input(0)) return {};
+      if (c == n.input(0) && !n.is("Add") && !n.is("Multiply")) return {};
       way.push_back(n);
       v = x;
     } else if (n.is("Convert") || (n.is("Pad") && n.input(1).constant() && n.input(2).constant())) {

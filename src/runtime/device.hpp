@@ -66,7 +66,6 @@ class Execution {
   virtual std::vector<ProfileEntry> profile() const = 0;
   virtual void reset_state() { variables.clear(); }
   Variables variables;
-  std::string scope;  // of the graph among the variables
 };
 
 class Program {

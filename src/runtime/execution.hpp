@@ -3,6 +3,7 @@
 
 #include <deque>
 
+#include "kernels/call.hpp"
 #include "runtime/program.hpp"
 
 namespace graft {
@@ -16,15 +17,14 @@ class HostExecution final : public Execution {
   std::vector<ProfileEntry> profile() const override;
 
  private:
-  class Runner;
   struct Call;
-  struct BodyRun;
 
   void bind(std::shared_ptr<const Plan> plan);
-  void run_step(size_t index, const std::atomic<bool>* cancel);
+  void run_step(size_t index);
   void run_dynamic(size_t index);
-  void release_bodies(const Step& step, Call& call, graft_status status);
-  void make_dynamic(uint32_t slot, const Info& info);
+  void expect(Call& call, const std::vector<std::optional<Info>>& infos);
+  void choose(Call& call, NodeContext& context, const std::vector<Tensor>& values);
+  void make_dynamic(uint32_t slot, DType type, const std::vector<int64_t>& dims);
 
   HostProgram& program_;
   std::shared_ptr<const Plan> plan_;
@@ -35,14 +35,10 @@ class HostExecution final : public Execution {
   std::vector<std::vector<uint32_t>> views_;  // per input: slots that share its memory
   std::vector<std::vector<uint32_t>> dying_;  // per step: dynamic slots without later consumers
   std::deque<Call> calls_;                    // per step
-  std::map<std::pair<NodeId, size_t>, std::unique_ptr<BodyRun>> bodies_;
-  // A copy of a text that an operation made; all of a run count against Limits::value_bytes.
-  graft_str keep_text(std::string_view s);
-  std::deque<std::string> texts_;
-  uint64_t text_bytes_ = 0;
+  std::map<std::pair<NodeId, size_t>, std::unique_ptr<HostExecution>> bodies_;
+  RequestState request_;
   std::vector<ProfileEntry> profile_;
   std::map<std::string, size_t> profile_index_;
-  const std::atomic<bool>* cancel_ = nullptr;
 };
 
 }  // namespace graft

@@ -69,7 +69,7 @@ class Layouts {
     for (NodeId id : d_.order) {
       const Work& w = d_.works[id];
       if (w.kind != Work::kernel || w.prepared || views_.contains(id)) continue;
-      (w.candidates[w.chosen].second.source->built_in() ? built_in : others).push_back(id);
+      (w.kernels.kernel().source->built_in() ? built_in : others).push_back(id);
     }
     std::vector<std::exception_ptr> errors(built_in.size());
     std::atomic<bool> all = true;
@@ -245,13 +245,12 @@ class Layouts {
   Ports best_ports(NodeId id) {
     for (;;) {
       if (std::optional<Ports> best = fitting_ports(id)) return *best;
-      Work& w = d_.works[id];
-      w.choice.declined.emplace_back(view(w.kernel_record().name), "the tensors cannot have its layouts");
-      with_context([&] { choose_next(d_, id); }, [&] { return text("compiling ", describe(g_[id])); });
+      d_.works[id].kernels.decline({ErrorKind::unsupported, "the tensors cannot have its layouts"});
+      with_context([&] { choose_kernel(d_, id); }, [&] { return text("compiling ", describe(g_[id])); });
     }
   }
   std::optional<Ports> fitting_ports(NodeId id) const {
-    const graft_kernel& k = d_.works[id].kernel_record();
+    const graft_kernel& k = *d_.works[id].kernels.kernel().record;
     static constexpr int32_t any = GRAFT_ANY_LAYOUT;
     graft_layouts fallback{nullptr, 0, nullptr, 0};
     if (is_elementwise(id)) fallback = {&any, 1, &any, 1};
@@ -283,10 +282,9 @@ class Layouts {
     Work& w = d_.works[id];
     w.kind = Work::kernel;
     w.op = &definition(d_.kernels.registry, g_[id]);
-    w.choice = {g_[id].name, "Reorder", "graft", {}, {}, {}, {info}, {info}, {}, {}};
+    w.choice = {.node = g_[id].name, .type = "Reorder", .opset = "graft", .inputs = {info}, .outputs = {info}};
     w.inputs = {d_.value(v).layout}, w.outputs = {to};
-    for (const std::string& device : d_.kernels.devices)
-      for (const KernelDef& k : d_.kernels.registry.kernels(*w.op, device)) w.candidates.emplace_back(device, k);
+    w.kernels = kernel_candidates(d_.kernels.registry, *w.op, d_.kernels.devices);
     while (!prepare_chosen(d_, id)) {
     }
     return {id, 0};

@@ -4,7 +4,7 @@
 #include <map>
 #include <mutex>
 
-#include "infer/context.hpp"
+#include "kernels/kernel.hpp"
 
 namespace graft {
 

@@ -1,40 +1,11 @@
 // The plan for a graph and one set of input shapes: which kernel runs when, and where every value is stored.
 #pragma once
 
-#include "infer/context.hpp"
 #include "infer/inference.hpp"
 #include "runtime/device.hpp"
 #include "runtime/packs.hpp"
 
 namespace graft {
-
-// A kernel with the state it prepared for one node.
-class PreparedKernel {
- public:
-  PreparedKernel() = default;
-  PreparedKernel(const KernelDef& def, std::shared_ptr<const void> packed, void* state, size_t scratch)
-      : kernel(def.record),
-        source(def.source),
-        scratch_bytes(scratch),
-        packed_(std::move(packed)),
-        state_(state, Release{def.record}) {}
-  explicit operator bool() const { return kernel != nullptr; }
-  void* state() const { return state_.get(); }
-
-  const graft_kernel* kernel = nullptr;
-  const Source* source = nullptr;
-  size_t scratch_bytes = 0;
-
- private:
-  struct Release {
-    const graft_kernel* kernel = nullptr;
-    void operator()(void* state) const {
-      if (kernel && kernel->release && state) kernel->release(state, kernel->user);
-    }
-  };
-  std::shared_ptr<const void> packed_;  // may be used by the state
-  std::shared_ptr<void> state_;
-};
 
 // What choosing kernels for a compiled graph needs: the devices whose kernels may be used, in order of preference.
 struct KernelSource {

@@ -17,19 +17,14 @@ namespace graft {
 struct Work {
   enum Kind { none, constant, view, kernel, run_time } kind = none;
   const OpDef* op = nullptr;
-  // Kernels that may compute it, with their devices, best first; those before `chosen` have declined.
-  std::vector<std::pair<std::string_view, KernelDef>> candidates;
-  size_t chosen = 0;
+  Candidates<KernelDef> kernels;  // that may compute it
   PreparedKernel prepared;
-  std::vector<size_t> taken;  // inputs of which the kernel needs only what it has packed
   // What the chosen kernel gets and gives, per port. With `in_memory_order` it sees plain tensors whose dimensions are
   // in the order of the memory.
   std::vector<Layout> inputs, outputs;
   bool in_memory_order = false;
   bool may_overwrite = true;  // where the operation allows its output to take the place of its input
   Choice choice;
-
-  const graft_kernel& kernel_record() const { return *candidates[chosen].second.record; }
 };
 
 struct Draft {
@@ -76,8 +71,8 @@ void place_slots(Plan& plan, size_t alignment = 64);
 
 // ---- for the stages ----
 
-// Moves on to the next kernel that accepts the node. Throws if there is none.
-void choose_next(Draft& draft, NodeId id);
+// Chooses the first kernel that accepts the node, of those that have not declined yet. Throws if there is none.
+void choose_kernel(Draft& draft, NodeId id);
 // Prepares the chosen kernel for the chosen layouts. False: it declined, and the next one was chosen.
 bool prepare_chosen(Draft& draft, NodeId id);
 

@@ -1,9 +1,9 @@
 #include "runtime/query.hpp"
 
 #include "base/text.hpp"
-#include "infer/context.hpp"
 #include "infer/decompose.hpp"
 #include "infer/inference.hpp"
+#include "kernels/kernel.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
@@ -17,12 +17,6 @@ bool is_static(const Graph& g, const Node& n) {
   for (const Output& o : n.outputs)
     if (o.info.type == DType::undefined) return false;
   return true;
-}
-
-std::vector<std::optional<Info>> input_infos(const Graph& g, const Node& n) {
-  std::vector<std::optional<Info>> out;
-  for (ValueId v : n.inputs) out.push_back(v.present() ? std::optional(g.info(v)) : std::nullopt);
-  return out;
 }
 
 class KernelQuery {
@@ -55,9 +49,7 @@ class KernelQuery {
     for (size_t i = 0; i < n.bodies.size(); ++i)
       if (std::string why = first_unsupported(*n.bodies[i].graph); !why.empty())
         return {false, text("in body ", i, ", ", why)};
-    std::vector<KernelDef> kernels;
-    for (const std::string& d : devices_)
-      for (const KernelDef& k : registry_.kernels(*op, d)) kernels.push_back(k);
+    Candidates<KernelDef> kernels = kernel_candidates(registry_, *op, devices_);
     if (!kernels.empty()) return accepting(g, id, kernels, inference);
     if (!op->record->decomposition.size)
       return {false, text("operation ", op->name(), " of ", op->opset(), " has no kernel for ", devices_[0])};
@@ -75,7 +67,7 @@ class KernelQuery {
   }
 
   // What the kernels say; those that need to see the shapes are asked only if these are known.
-  Support accepting(const Graph& g, NodeId id, const std::vector<KernelDef>& kernels, Inference& inference) {
+  Support accepting(const Graph& g, NodeId id, Candidates<KernelDef>& kernels, Inference& inference) {
     const Node& n = g[id];
     if (!is_static(g, n)) return {true, {}};
     NodeContext context(n, input_infos(g, n));
@@ -84,17 +76,12 @@ class KernelQuery {
     context.bodies = [&](size_t i, const std::vector<Info>& parameters) {
       return Inference::results_of(registry_, *n.bodies[i].graph, parameters, limits_);
     };
-    std::string declined;
-    for (const KernelDef& k : kernels) {
-      std::string name(view(k.record->name));
-      try {
-        if (k.record->accept) check_callback(k.record->accept(&context, k.record->user));
-        return {true, name};
-      } catch (const Error& e) {
-        declined += text(declined.empty() ? "" : "; ", name, " declined: ", e.message());
-      }
+    try {
+      bool any = kernels.first([&](const KernelDef& k) { ask(*k.record, context); });
+      return any ? Support{true, std::string(kernels.name())} : Support{false, to_text(kernels.declined)};
+    } catch (const Error& e) {  // compiling the node would end with this error
+      return {false, text(kernels.name(), ": ", e.message())};
     }
-    return {false, declined};
   }
 
   const Registry& registry_;

@@ -10,13 +10,11 @@ namespace graft {
 
 namespace {
 
-[[noreturn]] void no_kernel(const OpDef& op, const Node& node,
-                            const std::vector<std::pair<std::string, std::string>>& declined) {
+[[noreturn]] void no_kernel(const OpDef& op, const Node& node, const Declined& declined) {
   std::string why = declined.empty() ? text("operation ", op.name(), " of ", op.opset(), " has no kernel")
-                                     : text("no kernel accepts ", op.name(), ":");
-  for (const auto& [kernel, reason] : declined) why += text(" ", kernel, " declined with '", reason, "';");
+                                     : text("no kernel accepts ", op.name(), ": ", to_text(declined));
   throw Error(ErrorKind::unsupported, why,
-              declined.empty() ? "graft ops --missing lists the operations without a kernel" : "")
+              declined.empty() ? "list the operations without a kernel with `Core::operations`" : "")
       .while_(text("choosing a kernel for ", describe(node)));
 }
 
@@ -71,30 +69,6 @@ class DraftNode {
   NodeContext context;
 };
 
-// Runs a callback of the chosen kernel; false if it declines.
-template <class F>
-bool attempt(Work& w, F&& call) {
-  try {
-    call(w.kernel_record());
-    return true;
-  } catch (const Error& e) {
-    if (e.kind() != ErrorKind::unsupported) throw;
-    w.choice.declined.emplace_back(view(w.kernel_record().name), e.message());
-    return false;
-  }
-}
-
-void accept_chosen(Draft& draft, NodeId id) {
-  Work& w = draft.works[id];
-  DraftNode node(draft, id);
-  for (; w.chosen < w.candidates.size(); ++w.chosen)
-    if (attempt(w, [&](const graft_kernel& k) {
-          if (k.accept) check_callback(k.accept(&node.context, k.user));
-        }))
-      return;
-  no_kernel(*w.op, draft.plan->graph[id], w.choice.declined);
-}
-
 class Selection {
  public:
   explicit Selection(Draft& draft, const std::function<void(NodeId)>* compute = nullptr)
@@ -106,7 +80,7 @@ class Selection {
     if (n.is("Parameter")) d_.value({id, 0}).planned = true;
     if (n.is("Parameter") || n.is("Result")) return;
     w.op = &definition(d_.kernels.registry, n);
-    w.choice = {n.name, n.type, n.opset, {}, {}, {}, {}, {}, {}, {}, {}, 0};
+    w.choice = {.node = n.name, .type = n.type, .opset = n.opset};
     for (ValueId v : n.inputs) w.choice.inputs.push_back(v.present() ? g_.info(v) : Info{});
     for (const Output& o : n.outputs) w.choice.outputs.push_back(o.info);
     if (is_constant(id)) constant(id);
@@ -146,9 +120,8 @@ class Selection {
     for (ValueId v : g_[id].inputs)
       if (v.present() && !d_.value(v).planned) w.kind = Work::run_time;
     if (w.kind == Work::run_time) return void(w.choice.note = "decided at run time");
-    for (const std::string& device : d_.kernels.devices)
-      for (const KernelDef& k : d_.kernels.registry.kernels(*w.op, device)) w.candidates.emplace_back(device, k);
-    accept_chosen(d_, id);
+    w.kernels = kernel_candidates(d_.kernels.registry, *w.op, d_.kernels.devices);
+    choose_kernel(d_, id);
   }
   bool planned(NodeId id, uint32_t output) {
     const Work& w = d_.works[id];
@@ -167,31 +140,24 @@ class Selection {
 
 }  // namespace
 
-void choose_next(Draft& draft, NodeId id) {
-  ++draft.works[id].chosen;
-  accept_chosen(draft, id);
+void choose_kernel(Draft& draft, NodeId id) {
+  Work& w = draft.works[id];
+  DraftNode node(draft, id);
+  if (!w.kernels.first([&](const KernelDef& k) { ask(*k.record, node.context); }))
+    no_kernel(*w.op, draft.plan->graph[id], w.kernels.declined);
 }
 
 bool prepare_chosen(Draft& draft, NodeId id) {
   Work& w = draft.works[id];
   DraftNode node(draft, id);
-  const auto& [device, kernel] = w.candidates[w.chosen];
-  Packed packed;
-  node.context.packs = [&, &k = *kernel.record] {
-    return (packed = draft.kernels.packs.get(k, draft.plan->graph, id)).made.get();
-  };
-  void* state = nullptr;
-  if (!attempt(w, [&](const graft_kernel& k) {
-        if (k.prepare) check_callback(k.prepare(&node.context, k.user, &state));
-      })) {
-    choose_next(draft, id);
+  auto pack = [&](const graft_kernel& k) { return draft.kernels.packs.get(k, draft.plan->graph, id); };
+  if (!w.kernels.attempt([&](const KernelDef& k) { w.prepared = PreparedKernel(k, node.context, pack); })) {
+    choose_kernel(draft, id);
     return false;
   }
-  w.prepared = PreparedKernel(kernel, std::move(packed.made), state, node.context.scratch_bytes);
-  w.taken = std::move(packed.taken);
-  for (size_t i : w.taken) draft.release(draft.plan->graph[id].inputs[i]);
-  w.choice.device = device;
-  w.choice.kernel = view(kernel.record->name);
+  for (size_t i : w.prepared.taken) draft.release(draft.plan->graph[id].inputs[i]);
+  w.choice.device = view(w.prepared.kernel->device), w.choice.kernel = view(w.prepared.kernel->name);
+  w.choice.declined = w.kernels.declined;
   return true;
 }
 
@@ -207,24 +173,11 @@ void select_kernels(Draft& draft, const std::function<void(NodeId)>& compute) {
 
 PreparedKernel choose_kernel(const KernelSource& from, const OpDef& op, const Graph& graph, NodeId id,
                              NodeContext& context) {
-  std::vector<std::pair<std::string, std::string>> declined;
-  for (const std::string& device : from.devices)
-    for (const KernelDef& k : from.registry.kernels(op, device)) {
-      try {
-        if (!takes_plain(*k.record)) throw_unsupported("it does not take plain tensors");
-        context.scratch_bytes = 0;
-        if (k.record->accept) check_callback(k.record->accept(&context, k.record->user));
-        void* state = nullptr;
-        std::shared_ptr<const void> packed;
-        context.packs = [&] { return (packed = from.packs.get(*k.record, graph, id).made).get(); };
-        if (k.record->prepare) check_callback(k.record->prepare(&context, k.record->user, &state));
-        return PreparedKernel(k, std::move(packed), state, context.scratch_bytes);
-      } catch (const Error& e) {
-        if (e.kind() != ErrorKind::unsupported) throw;
-        declined.emplace_back(view(k.record->name), e.message());
-      }
-    }
-  no_kernel(op, graph[id], declined);
+  Candidates<KernelDef> kernels = kernel_candidates(from.registry, op, from.devices);
+  PreparedKernel out =
+      prepare_first(kernels, context, [&](const graft_kernel& k) { return from.packs.get(k, graph, id); });
+  if (!out) no_kernel(op, graph[id], kernels.declined);
+  return out;
 }
 
 }  // namespace graft

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/tensor.hpp"
+#include "kernels/call.hpp"
 #include "runtime/planning.hpp"
 
 namespace graft {
@@ -81,7 +82,7 @@ class Steps {
     };
     for (const Step& s : p_.steps)
       for (size_t i = 0; i < s.inputs.size(); ++i)
-        if (const auto& taken = d_.works[s.node].taken; std::find(taken.begin(), taken.end(), i) == taken.end())
+        if (const auto& taken = s.kernel.taken; std::find(taken.begin(), taken.end(), i) == taken.end())
           mark(s.inputs[i]);
     for (uint32_t s : p_.results) mark(s);
     for (size_t i = 0; i < read.size(); ++i)

@@ -50,7 +50,18 @@ class Reader {
   }
 
  private:
+  // The system that a library of another format is for; null if the format tells none.
+  const char* other_system() const {
+    std::string_view begin = file_.substr(0, 4);
+    if (begin.starts_with("MZ")) return "Windows";
+    for (std::string_view magic : {"\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xca\xfe\xba\xbe"})
+      if (begin == magic) return "macOS";
+    return nullptr;
+  }
   void header() {
+    if (const char* system = other_system())
+      throw Error(ErrorKind::user, text("expected a shared library for Linux, got one for ", system),
+                  "build the extension here from its source: graft build");
     if (file_.size() < EI_NIDENT || std::memcmp(file_.data(), ELFMAG, SELFMAG) != 0)
       throw_user("expected a shared library, got ", file_.empty() ? "an empty file" : "a file of another format");
     auto kind = [&](int i) { return static_cast<unsigned char>(file_[static_cast<size_t>(i)]); };

@@ -25,7 +25,7 @@ R value_or(R otherwise, F&& body) noexcept {
 
 void host_fail(graft_status status, graft_str message, graft_str hint) {
   auto kind = status >= GRAFT_USER && status <= GRAFT_INTERNAL ? static_cast<ErrorKind>(status) : ErrorKind::internal;
-  reasons().last.emplace(kind, std::string(view(message)), std::string(view(hint)));
+  reasons().last.emplace(coded_error(kind, std::string(view(message)), std::string(view(hint))));
 }
 
 graft_host make_table() {
@@ -94,6 +94,7 @@ graft_host make_table() {
   h.layer_name = [](const graft_builder* m) { return m->layer_name(); };
   h.layer_type = [](const graft_builder* m) { return m->layer_type(); };
   h.layer_version = [](const graft_builder* m) { return m->layer_version(); };
+  h.layer_framework = [](const graft_builder* m) { return m->layer_framework(); };
   h.field = [](graft_builder* m, graft_str path) {
     return value_or<const graft_value*>(nullptr, [&] { return m->field(view(path)); });
   };
@@ -225,6 +226,7 @@ graft_host make_table() {
     return value_or<int32_t>(0, [&] { return n->is_constant(input); });
   };
   h.take_constant = [](graft_node* n, size_t input) { return run([&] { n->take_constant(input); }); };
+  h.node_traits = [](const graft_node* n) { return value_or<uint32_t>(0, [&] { return n->traits(); }); };
   h.call_threads = [](const graft_node*) -> int32_t { return ThreadPool::shared().threads(); };
   return h;
 }

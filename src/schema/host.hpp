@@ -41,6 +41,7 @@ struct graft_node {
     graft::throw_user("only `emit` of a source kernel can give a formula");
   }
   virtual bool is_constant(size_t input) const { return constant(input) != nullptr; }
+  virtual uint32_t traits() const { return 0; }  // in a pass
   virtual void take_constant(size_t) { graft::throw_user("only `pack` can take a constant"); }
 
  protected:
@@ -69,6 +70,7 @@ struct graft_builder {
   virtual graft_str layer_name() const = 0;
   virtual graft_str layer_type() const = 0;
   virtual int64_t layer_version() const = 0;
+  virtual graft_str layer_framework() const { return {}; }
   virtual const graft_value* field(std::string_view path) = 0;
   virtual size_t input_count() const = 0;
   virtual size_t output_count() const = 0;

@@ -9,8 +9,6 @@
 namespace graft {
 namespace {
 
-const std::vector<std::string_view> frameworks{"onnx", "caffe", "tensorflow", "mxnet", "kaldi", "replacement"};
-
 class Linter {
  public:
   Linter(const Records& records, const Registry& registry, const std::vector<std::string>& devices,
@@ -25,7 +23,7 @@ class Linter {
     for (const graft_pass& p : records_.passes) check(p);
     for (const graft_raw_pass& p : records_.raw_passes)
       for (size_t i = 0; i < p.framework_count; ++i)
-        if (std::find(frameworks.begin(), frameworks.end(), view(p.frameworks[i])) == frameworks.end())
+        if (!is_framework(view(p.frameworks[i])))
           warn("the raw pass '", p.name, "' is for the framework ", p.frameworks[i], ", which does not exist");
     return std::move(out_);
   }
@@ -75,7 +73,7 @@ class Linter {
           warn("the decomposition of ", op.name, " uses ", n.type, ", which does not exist");
     } catch (const Error& e) {
       // An attribute without a default has no value here.
-      if (e.message().find("unknown argument") == std::string::npos || values.size() == op.attr_count)
+      if (e.code() != ErrorCode::missing_argument || values.size() == op.attr_count)
         warn("the decomposition of ", op.name, " is not valid: ", e.message());
     }
   }
@@ -103,8 +101,12 @@ class Linter {
 
   void check(const graft_rule& r) {
     std::string rule = text("the rule for ", r.type, " of ", r.framework);
-    if (std::find(frameworks.begin(), frameworks.end(), view(r.framework)) == frameworks.end())
-      warn(rule, ": there is no such framework; there are ", join(frameworks, ", "));
+    std::string_view framework = view(r.framework);
+    if (!is_framework(framework) && framework != every_framework_name && framework != replacement_framework) {
+      std::vector<std::string> names;
+      for (const FrameworkTraits* f : registry_.frameworks()) names.push_back(f->name);
+      warn(rule, ": there is no such framework; there are ", join(names, ", "));
+    }
     if (r.since >= r.until) warn(rule, " applies to no version: since ", r.since, ", until ", r.until);
     if (!r.op.size) {
       if (!r.expand) warn(rule, " has neither an operation nor a function");
@@ -131,6 +133,10 @@ class Linter {
       }
   }
 
+  bool is_framework(std::string_view name) const {
+    auto all = registry_.frameworks();
+    return std::any_of(all.begin(), all.end(), [&](const FrameworkTraits* f) { return f->name == name; });
+  }
   bool exists(std::string_view type, std::string_view opset) const { return registry_.find(type, opset) != nullptr; }
   // "Elu of opset99, which does not exist; there is Elu of opset1"
   std::string missing(graft_str type, graft_str opset) const {

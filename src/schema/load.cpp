@@ -1,7 +1,5 @@
 #include <dlfcn.h>
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -48,44 +46,14 @@ const graft_extension& run_python_file(const std::string& path) {
   return *extension;
 }
 
-// A folder of Python extensions for the Model Optimizer.
-void check_folder(const std::filesystem::path& folder) {
-  constexpr std::array parts{"ops", "front", "middle", "back"};
-  std::error_code ec;
-  for (const char* part : parts)
-    if (std::filesystem::is_directory(folder / part, ec)) return;
-  constexpr size_t most = 8;
-  std::vector<std::string> found;
-  for (const auto& e : std::filesystem::directory_iterator(folder, ec)) {
-    if (found.size() > 1000) break;
-    found.push_back(e.path().filename().string());
-  }
-  std::sort(found.begin(), found.end());
-  std::string list;
-  for (size_t i = 0; i < found.size() && i < most; ++i) list += (i ? ", " : "") + found[i];
-  throw Error(ErrorKind::user,
-              text("expected a folder with ops/, front/, middle/ or back/ as an extension, got one with ",
-                   found.empty() ? "no files" : list, found.size() > most ? ", ..." : ""),
-              "name a shared library, a Python file, or the folder that holds those folders");
-}
-
 }  // namespace
 
-std::shared_ptr<const Records> open_extension(const std::string& path) {
-  return with_context(
-      [&] {
-        std::error_code ec;
-        // An absolute path keeps dlopen from searching elsewhere.
-        std::filesystem::path full = std::filesystem::canonical(path, ec);
-        if (ec) throw_io("cannot open '", path, "': ", ec.message());
-        if (std::filesystem::is_directory(full, ec)) {
-          check_folder(full);
-          return read_records(run_python_file(full), Source::library, full.string());
-        }
-        if (full.extension() == ".py") return read_records(run_python_file(full), Source::library, full.string());
-        return read_records(enter_extension(open_library(full)), Source::library, full.string());
-      },
-      [&] { return text("loading the extension '", path, "'"); });
+std::shared_ptr<const Records> load_library(const std::string& path) {
+  return read_records(enter_extension(open_library(path)), Source::library, path);
+}
+
+std::shared_ptr<const Records> load_python(const std::string& path) {
+  return read_records(run_python_file(path), Source::library, path);
 }
 
 }  // namespace graft

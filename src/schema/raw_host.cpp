@@ -98,6 +98,15 @@ graft_raw_host make_raw_table() {
     return host_run([&] { m->set_outputs({values, count}); });
   };
   h.take_replacement = [](graft_raw_model* m, size_t index) { return host_run([&] { m->take_replacement(index); }); };
+  h.set_position = [](graft_raw_model* m, graft_layer id, int64_t position) {
+    return host_run([&] { m->set_position(id, position); });
+  };
+  h.set_version = [](graft_raw_model* m, graft_str domain, int64_t version) {
+    return host_run([&] { m->set_version(view(domain), version); });
+  };
+  h.set_value_info = [](graft_raw_model* m, graft_str value, const graft_info* info) {
+    return host_run([&] { m->set_value_info(view(value), given(info)); });
+  };
   return h;
 }
 

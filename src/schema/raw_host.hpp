@@ -37,6 +37,9 @@ struct graft_raw_model {
   virtual void set_inputs(std::span<const graft_raw_value> values) = 0;
   virtual void set_outputs(std::span<const graft_str> values) = 0;
   virtual void take_replacement(size_t index) = 0;
+  virtual void set_position(graft_layer id, int64_t position) = 0;
+  virtual void set_version(std::string_view domain, int64_t version) = 0;
+  virtual void set_value_info(std::string_view value, const graft_info& info) = 0;
 
  protected:
   ~graft_raw_model() = default;

@@ -1,7 +1,11 @@
 #include "schema/records.hpp"
 
 #include <algorithm>
+#include <graft/traits.hpp>
 #include <unordered_set>
+
+#include "schema/framework.hpp"
+#include "schema/registry.hpp"
 
 namespace graft {
 namespace {
@@ -17,12 +21,17 @@ class Reading {
     op.attrs = attributes(op).data();
     op.inputs = ports(op, op.inputs, op.input_count).data();
     op.outputs = ports(op, op.outputs, op.output_count).data();
+    op.flags = with_implied_traits(op.flags);
     out_.ops.push_back(op);
   }
 
   void kernel(const graft_kernel* record) {
     graft_kernel k = copy_record(record, GRAFT_KERNEL_MIN_SIZE, "a kernel");
     if (!k.run) throw_user("kernel '", k.name, "' of '", k.op, "' has no run function");
+    int since = opset_number(view(k.opset));
+    if (k.until && (since < 0 || k.until <= since))
+      throw_user("kernel '", k.name, "' of '", k.op, "': expected an end of its versions after ", k.opset, ", got ",
+                 k.until);
     for (size_t i = 0; i < k.layout_count; ++i) layouts(k, k.layouts[i]);
     out_.kernels.push_back(k);
   }
@@ -54,6 +63,19 @@ class Reading {
     if (!p.name.size) throw_user("a raw pass has no name");
     if (!p.apply) throw_user("the raw pass '", p.name, "' has no function");
     out_.raw_passes.push_back(p);
+  }
+
+  void reader(const graft_reader* record) {
+    graft_reader r = copy_record(record, GRAFT_READER_MIN_SIZE, "a reader");
+    auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-'; };
+    std::string_view name = view(r.framework);
+    if (name.empty() || !std::all_of(name.begin(), name.end(), plain))
+      throw_user("expected the framework of a reader in lower-case letters and digits, got '", name, "'");
+    // These are no frameworks, but stand where the name of one does.
+    for (std::string_view taken : {std::string_view("ir"), std::string_view("text"), replacement_framework})
+      if (name == taken) throw_user("the framework of a reader cannot be called '", name, "'");
+    if (!r.recognize || !r.read) throw_user("the reader of '", name, "' has no function to recognize or to read files");
+    out_.readers.push_back(r);
   }
 
  private:
@@ -112,6 +134,7 @@ std::shared_ptr<const Records> read_records(const graft_extension& extension, So
   for (size_t i = 0; i < e.pass_count; ++i) reading.pass(e.passes[i]);
   for (size_t i = 0; i < e.raw_pass_count; ++i) reading.raw_pass(e.raw_passes[i]);
   for (size_t i = 0; i < e.source_kernel_count; ++i) reading.source_kernel(e.source_kernels[i]);
+  for (size_t i = 0; i < e.reader_count; ++i) reading.reader(e.readers[i]);
   return out;
 }
 

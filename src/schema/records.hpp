@@ -2,7 +2,7 @@
 // A record may be shorter or longer than ours; fields that it does not have are zero in the copy.
 #pragma once
 
-#include <graft/abi.h>
+#include <graft/abi_reader.h>
 
 #include <cstring>
 #include <deque>
@@ -48,6 +48,7 @@ struct Records {
   std::deque<graft_pass> passes;
   std::deque<graft_raw_pass> raw_passes;
   std::deque<graft_source_kernel> source_kernels;
+  std::deque<graft_reader> readers;
 
   // What the records above point to.
   std::deque<graft_attr> attrs;

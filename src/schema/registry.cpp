@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <graft/traits.hpp>
 #include <map>
 #include <set>
 
@@ -18,6 +19,18 @@ std::string lower(std::string_view s) {
 }
 
 }  // namespace
+
+FrameworkTraits traits_of(const graft_reader& r) {
+  FrameworkTraits out;
+  out.name = view(r.framework), out.title = view(r.title.size ? r.title : r.framework), out.files = view(r.files);
+  for (size_t i = 0; i < r.alias_count; ++i) out.aliases.emplace_back(view(r.aliases[i]));
+  for (size_t i = 0; i < r.ending_count; ++i) out.endings.push_back(lower(view(r.endings[i])));
+  out.conventions = {.domains = (r.flags & GRAFT_READER_DOMAINS) != 0,
+                     .open_outputs = (r.flags & GRAFT_READER_OPEN_OUTPUTS) != 0,
+                     .shared_names = (r.flags & GRAFT_READER_SHARED_NAMES) != 0,
+                     .channels_last = (r.flags & GRAFT_READER_CHANNELS_LAST) != 0};
+  return out;
+}
 
 int opset_number(std::string_view opset) {
   if (!opset.starts_with("opset") || opset.size() == 5 || opset.size() > 9) return -1;
@@ -36,13 +49,49 @@ struct Registry::State {
   std::unordered_map<std::string, std::vector<const OpDef*>> by_type;  // numbered opsets ascending, then others
   std::unordered_map<std::string, std::vector<std::string>> ir_types;  // lower-case IR spelling -> types
   std::unordered_map<std::string, int> opsets;
-  std::unordered_map<std::string, std::vector<RuleDef>> rules;  // "onnx||Add"
-  std::set<std::string_view> frameworks;                        // that have rules
-  std::map<std::pair<std::string, std::string>, std::vector<KernelDef>> kernels;
+  std::unordered_map<std::string, std::vector<RuleDef>> rules;         // "onnx||Add"
+  std::unordered_map<std::string, std::vector<RuleDef>> common_rules;  // of every framework, by type
+  std::map<std::string, FrameworkTraits, std::less<>> known;           // frameworks whose files can be read
+  std::vector<ReaderDef> readers;
+  std::set<std::string_view> frameworks;                            // that have rules
+  std::unordered_map<std::string, std::vector<KernelDef>> kernels;  // by type
   std::unordered_map<std::string, std::vector<SourceKernelDef>> source_kernels;  // by type, but for the next ones
   std::vector<SourceKernelDef> configured;                                       // that files of custom layers name
   std::vector<PassDef> passes;
   std::vector<RawPassDef> raw_passes;
+
+  // Rules are tried in this order: those of extensions, the last one first, but weak ones after all others, then
+  // built-in ones; those of one source in their own order.
+  void enter(const graft_rule& rule, size_t index, const Source& source) {
+    enum : uint64_t { of_extension, weak, built_in };
+    uint64_t tier = source.built_in() ? built_in : rule.flags & GRAFT_RULE_WEAK ? weak : of_extension;
+    constexpr uint64_t most_sources = 1u << 24;
+    uint64_t earlier = source.built_in() ? libraries.size() : most_sources - libraries.size();
+    RuleDef def{&rule, &source, tier << 60 | earlier << 32 | index};
+    bool common = view(rule.framework) == every_framework_name;
+    auto& list = common ? common_rules[std::string(view(rule.type))]
+                        : rules[rule_key(view(rule.framework), view(rule.domain), view(rule.type))];
+    if (!common) frameworks.insert(view(rule.framework));
+    list.insert(std::upper_bound(list.begin(), list.end(), def, before), def);
+  }
+  static bool before(const RuleDef& a, const RuleDef& b) { return a.place < b.place; }
+
+  // The rules of one key and those of every framework that are for the same layers.
+  std::vector<const RuleDef*> matching(std::string_view framework, std::string_view domain,
+                                       std::string_view type) const {
+    std::vector<const RuleDef*> out;
+    if (auto it = rules.find(rule_key(framework, domain, type)); it != rules.end())
+      for (const RuleDef& r : it->second) out.push_back(&r);
+    auto common = common_rules.find(std::string(type));
+    if (common == common_rules.end() || framework == replacement_framework) return out;
+    auto traits = known.find(framework);
+    bool domains = traits != known.end() && traits->second.conventions.domains;
+    auto earlier = [](const RuleDef* a, const RuleDef* b) { return before(*a, *b); };
+    for (const RuleDef& r : common->second)
+      if (view(r.record->domain) == domain || (!domains && domain.empty()))
+        out.insert(std::upper_bound(out.begin(), out.end(), &r, earlier), &r);
+    return out;
+  }
 
   static std::string rule_key(std::string_view framework, std::string_view domain, std::string_view type) {
     return text(framework, '|', domain, '|', type);
@@ -88,22 +137,17 @@ void Registry::add(std::shared_ptr<const Records> records) {
   auto place = [&](auto& list, size_t& front) {
     return source.built_in() ? list.end() : list.begin() + static_cast<ptrdiff_t>(front++);
   };
-  std::unordered_map<std::string, size_t> front;
-  for (const graft_rule& r : records->rules) {
-    std::string key = State::rule_key(view(r.framework), view(r.domain), view(r.type));
-    auto& list = s_->rules[key];
-    s_->frameworks.insert(view(r.framework));
-    auto later = [&](const RuleDef& d) {
-      return d.source->built_in() || (d.source != &source && d.record->flags & GRAFT_RULE_WEAK);
-    };
-    auto at = r.flags & GRAFT_RULE_WEAK ? std::find_if(list.begin(), list.end(), later) : place(list, front[key]);
-    list.insert(at, RuleDef{&r, &source});
+  for (size_t i = 0; i < records->rules.size(); ++i) s_->enter(records->rules[i], i, source);
+  for (const graft_reader& r : records->readers) {
+    s_->readers.push_back({&r, &source});
+    FrameworkTraits& traits = s_->known[std::string(view(r.framework))];
+    traits = traits_of(r), traits.from = source.title();
   }
-  std::map<std::pair<std::string, std::string>, size_t> front_kernel;
+  std::unordered_map<std::string, size_t> front_kernel;
   for (const graft_kernel& k : records->kernels) {
-    std::pair key{std::string(view(k.op)), std::string(view(k.opset))};
-    auto& list = s_->kernels[key];
-    list.insert(place(list, front_kernel[key]), KernelDef{&k, &source});
+    std::string type(view(k.op));
+    auto& list = s_->kernels[type];
+    list.insert(place(list, front_kernel[type]), KernelDef{&k, &source});
   }
   std::unordered_map<std::string, size_t> front_source;
   size_t front_configured = 0;
@@ -169,13 +213,23 @@ const OpDef* Registry::newest(std::string_view type) const {
 
 bool Registry::knows_opset(std::string_view opset) const { return s_->opsets.count(std::string(opset)) > 0; }
 
-std::span<const RuleDef> Registry::rules(std::string_view framework, std::string_view domain,
-                                         std::string_view type) const {
-  auto it = s_->rules.find(State::rule_key(framework, domain, type));
-  if (it == s_->rules.end() && !domain.empty()) it = s_->rules.find(State::rule_key(framework, domain, "*"));
-  if (it == s_->rules.end() && !domain.empty()) it = s_->rules.find(State::rule_key(framework, "*", type));
-  if (it == s_->rules.end()) return {};
-  return it->second;
+std::vector<const RuleDef*> Registry::rules(std::string_view framework, std::string_view domain,
+                                            std::string_view type) const {
+  std::vector<const RuleDef*> out = s_->matching(framework, domain, type);
+  if (out.empty() && !domain.empty()) out = s_->matching(framework, domain, "*");
+  if (out.empty() && !domain.empty()) out = s_->matching(framework, "*", type);
+  return out;
+}
+
+void Registry::add(FrameworkTraits framework) {
+  std::string name = framework.name;
+  s_->known.emplace(std::move(name), std::move(framework));
+}
+std::vector<ReaderDef> Registry::readers() const { return {s_->readers.rbegin(), s_->readers.rend()}; }
+std::vector<const FrameworkTraits*> Registry::frameworks() const {
+  std::vector<const FrameworkTraits*> out;
+  for (const auto& [name, traits] : s_->known) out.push_back(&traits);
+  return out;
 }
 
 namespace {
@@ -186,14 +240,23 @@ bool belongs_to_overridden(const OpDef& op, const Source& kernels) {
     else if (d->source == &kernels || (d->source->built_in() && kernels.built_in())) return true;
   return false;
 }
+// A range of versions is about the operation that the author knows: a built-in one, or one of the same extension.
+bool knows(const KernelDef& kernel, const OpDef& op) { return op.source->built_in() || op.source == kernel.source; }
+bool runs_version(const KernelDef& kernel, const OpDef& op) {
+  const graft_kernel& k = *kernel.record;
+  if (view(k.opset) == op.opset()) return true;
+  int version = opset_number(op.opset());
+  return version >= 0 && version >= opset_number(view(k.opset)) && version < k.until && knows(kernel, op);
+}
 }  // namespace
 
 std::vector<KernelDef> Registry::kernels(const OpDef& op, std::string_view device) const {
   std::vector<KernelDef> out;
-  auto it = s_->kernels.find({std::string(op.name()), std::string(op.opset())});
+  auto it = s_->kernels.find(std::string(op.name()));
   if (it == s_->kernels.end()) return out;
   for (const KernelDef& k : it->second)
-    if (view(k.record->device) == device && !belongs_to_overridden(op, *k.source)) out.push_back(k);
+    if (view(k.record->device) == device && runs_version(k, op) && !belongs_to_overridden(op, *k.source))
+      out.push_back(k);
   return out;
 }
 
@@ -206,9 +269,14 @@ std::vector<SourceKernelDef> Registry::source_kernels(const OpDef& op, std::stri
   };
   for (const SourceKernelDef& k : s_->configured)
     if (goes_by(op, view(k.record->op))) add(k);
-  auto it = s_->source_kernels.find(std::string(op.name()));
-  if (it == s_->source_kernels.end()) return out;
-  for (const SourceKernelDef& k : it->second) add(k);
+  auto add_all = [&](const std::string& key) {
+    auto it = s_->source_kernels.find(key);
+    if (it == s_->source_kernels.end()) return;
+    for (const SourceKernelDef& k : it->second) add(k);
+  };
+  add_all(std::string(op.name()));
+  for (const TraitInfo& t : trait_table)
+    if (op.has(static_cast<uint32_t>(t.trait))) add_all(text('*', t.word));
   return out;
 }
 
@@ -219,10 +287,13 @@ bool Registry::goes_by(const OpDef& op, std::string_view name) const {
     for (const std::string& type : types->second)
       for (const OpDef* d : s_->by_type.at(type))
         if (!d->has(GRAFT_OP_WEAK)) return false;  // the name of another operation
-  for (std::string_view framework : s_->frameworks)
-    for (const RuleDef& r : rules(framework, "", name))
-      if (r.record->op.size && view(r.record->op) == op.name()) return true;
-  return false;
+  auto is_of = [&](const RuleDef& r) { return r.record->op.size && view(r.record->op) == op.name(); };
+  for (std::string_view framework : s_->frameworks) {
+    auto found = s_->rules.find(State::rule_key(framework, "", name));
+    if (found != s_->rules.end() && std::any_of(found->second.begin(), found->second.end(), is_of)) return true;
+  }
+  auto common = s_->common_rules.find(std::string(name));
+  return common != s_->common_rules.end() && std::any_of(common->second.begin(), common->second.end(), is_of);
 }
 
 bool Registry::is_configured(const OpDef& op, std::string_view device) const {
@@ -246,6 +317,22 @@ bool Registry::has_kernel(const OpDef& op, std::string_view device) const {
   return !kernels(op, device).empty() || !source_kernels(op, device).empty();
 }
 
+bool Registry::runs_other_versions(const OpDef& op, std::string_view device) const {
+  auto it = s_->kernels.find(std::string(op.name()));
+  if (it == s_->kernels.end() || !kernels(op, device).empty()) return false;
+  return std::any_of(it->second.begin(), it->second.end(),
+                     [&](const KernelDef& k) { return view(k.record->device) == device && knows(k, op); });
+}
+
+bool Registry::is_built_in_name(std::string_view type) const {
+  auto it = s_->by_type.find(std::string(type));
+  if (it == s_->by_type.end()) return false;
+  for (const OpDef* d : it->second)
+    for (; d; d = d->overrides)
+      if (d->source->built_in()) return true;
+  return false;
+}
+
 const graft_kernel* Registry::reference(const OpDef& op) const {
   auto list = kernels(op, reference_device);
   return list.empty() ? nullptr : list[0].record;
@@ -264,8 +351,9 @@ std::vector<const OpDef*> Registry::ops() const {
 
 std::vector<const RuleDef*> Registry::all_rules() const {
   std::vector<const RuleDef*> out;
-  for (const auto& [key, list] : s_->rules)
-    for (const RuleDef& r : list) out.push_back(&r);
+  for (const auto* rules : {&s_->rules, &s_->common_rules})
+    for (const auto& [key, list] : *rules)
+      for (const RuleDef& r : list) out.push_back(&r);
   std::stable_sort(out.begin(), out.end(), [](const RuleDef* a, const RuleDef* b) {
     auto key = [](const RuleDef* r) {
       return std::tuple(view(r->record->framework), view(r->record->domain), view(r->record->type), r->record->since);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "schema/framework.hpp"
 #include "schema/records.hpp"
 
 namespace graft {
@@ -30,6 +31,7 @@ struct OpDef {
 struct RuleDef {
   const graft_rule* record;
   const Source* source;
+  uint64_t place;  // in the order in which rules are tried
 };
 struct PassDef {
   const graft_pass* record;
@@ -37,6 +39,10 @@ struct PassDef {
 };
 struct RawPassDef {
   const graft_raw_pass* record;
+  const Source* source;
+};
+struct ReaderDef {
+  const graft_reader* record;
   const Source* source;
 };
 struct KernelDef {
@@ -61,6 +67,8 @@ class Registry {
   // Registers definitions; later ones take precedence over earlier ones. Throws on an operation that two libraries
   // define; the registry is not to be used then.
   void add(std::shared_ptr<const Records> records);
+  // A framework that has a built-in reader.
+  void add(FrameworkTraits framework);
 
   // The definition of exactly this type and opset, or, for "opsetN", the newest up to N. Null: unknown.
   const OpDef* find(std::string_view type, std::string_view opset) const;
@@ -71,10 +79,14 @@ class Registry {
   bool knows_opset(std::string_view opset) const;
 
   // Rules for a framework's layer, extensions before built-ins; the first that applies is used. In a domain, rules for
-  // the type "*" apply to all layers without a rule of their own.
-  std::span<const RuleDef> rules(std::string_view framework, std::string_view domain, std::string_view type) const;
+  // the type "*" apply to all layers without a rule of their own. Rules for every framework are among them.
+  std::vector<const RuleDef*> rules(std::string_view framework, std::string_view domain, std::string_view type) const;
   // Kernels of a device for an operation, best first.
   std::vector<KernelDef> kernels(const OpDef& op, std::string_view device) const;
+  // Whether a device has kernels for other versions of an operation, but none for this one.
+  bool runs_other_versions(const OpDef& op, std::string_view device) const;
+  // Whether a built-in operation has this name, in any opset.
+  bool is_built_in_name(std::string_view type) const;
   // Kernels as source text of a device for an operation, best first: those of files of custom layers, then others.
   std::vector<SourceKernelDef> source_kernels(const OpDef& op, std::string_view device) const;
   std::vector<SourceKernelDef> source_kernels(std::string_view device) const;
@@ -96,19 +108,28 @@ class Registry {
   // In the order of registration.
   std::span<const PassDef> passes() const;
   std::span<const RawPassDef> raw_passes() const;
+  // In the order in which they are asked: those of the extension that was added last first.
+  std::vector<ReaderDef> readers() const;
+  // Those whose files can be read, sorted by name.
+  std::vector<const FrameworkTraits*> frameworks() const;
 
  private:
   struct State;
   std::unique_ptr<State> s_;
 };
 
-// Loads a shared library, which stays loaded; its full path is in the source of its records.
-std::shared_ptr<const Records> open_extension(const std::string& path);
+// Loads a shared library, which stays loaded, or runs a Python file or folder. The path is a full one; it is in the
+// source of the records.
+std::shared_ptr<const Records> load_library(const std::string& path);
+std::shared_ptr<const Records> load_python(const std::string& path);
 // The record of an entry function; throws if the host is too old for it.
 const graft_extension& enter_extension(const std::function<const graft_extension*(const graft_host*)>& entry);
 
 // Whether a kernel can work with plain tensors alone.
 bool takes_plain(const graft_kernel& kernel);
+
+// What a reader of an extension says of its framework.
+FrameworkTraits traits_of(const graft_reader& reader);
 
 // The number of "opset7"; -1 for unnumbered opsets.
 int opset_number(std::string_view opset);

@@ -7,7 +7,7 @@
 
 #include "base/request.hpp"
 #include "base/text.hpp"
-#include "readers/kaldi_archive.hpp"
+#include "readers/kaldi/archive.hpp"
 #include "toolkit/border.hpp"
 
 namespace graft {

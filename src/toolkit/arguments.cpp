@@ -1,23 +1,9 @@
-// The command line that reads a model the same way again.
+// What reads a model the same way again: its files, and the options that differ from their defaults.
 #include "base/text.hpp"
-#include "import/mapping.hpp"
-#include "import/replace_config.hpp"
 #include "toolkit/read.hpp"
 
 namespace graft {
 namespace {
-
-// Options are added behind what there is, with their values quoted.
-class Line {
- public:
-  explicit Line(std::string begin) : text_(std::move(begin)) {}
-  void flag(const char* name) { text_ += text(' ', name); }
-  void option(const char* name, const std::string& value) { text_ += text(' ', name, ' ', quoted_for_shell(value)); }
-  std::string take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
 
 std::string shape_text(const Shape& s, const char* between) {
   if (!s.ranked()) return "[...]";
@@ -26,47 +12,69 @@ std::string shape_text(const Shape& s, const char* between) {
   return text('[', out, ']');
 }
 
-// As --input takes it: name[1 3 8 8]{f32}->value.
-std::string input_text(const CutInput& in) {
-  std::string out = in.place;
-  if (in.shape) out += shape_text(*in.shape, " ");
-  if (in.type) out += text('{', *in.type, '}');
-  if (!in.value) return out;
-  std::string value = join(in.value->items, " ");
-  return out + "->" + (in.value->list ? text('[', value, ']') : value);
+std::string value_text(const std::string& s) { return s; }
+std::string value_text(const std::vector<std::string>& list) { return join(list, ","); }
+std::string value_text(const Shape& s) { return shape_text(s, ","); }
+template <class T>
+  requires(std::is_arithmetic_v<T> || std::is_same_v<T, DType>)
+std::string value_text(T v) {
+  return text(v);
 }
 
-void add_cut(Line& line, const CutRequest& cut) {
-  for (const CutInput& in : cut.inputs) {
-    if (in.listed || in.value) line.option("--input", input_text(in));
-    else line.option("--input_shape", in.place + shape_text(*in.shape, ","));
+// The options in the order of their rows.
+class GivenOptions {
+ public:
+  std::vector<Remedy> take() { return std::move(list_); }
+  void add(const char* name, bool) { list_.push_back({name, {}, {}}); }
+  template <class T>
+  void add(const char* name, const T& value) {
+    list_.push_back({name, {}, value_text(value)});
   }
-  if (cut.only_shape) line.option("--input_shape", shape_text(*cut.only_shape, ","));
-  if (!cut.outputs.empty()) line.option("--output", join(cut.outputs, ","));
-  if (cut.batch) line.option("--batch", text(*cut.batch));
-}
+  template <class T>
+  void add(const char* name, const std::optional<T>& value) {
+    add(name, *value);
+  }
+  template <class T>
+  void add(const char* name, const std::map<std::string, T>& values) {
+    for (const auto& [place, value] : values) list_.push_back({name, place, value_text(value)});
+  }
+  // Values of constants have no short form.
+  void add(const char* name, const std::map<std::string, Tensor>& values) {
+    for (const auto& [place, value] : values) list_.push_back({name, place, "VALUE"});
+  }
+  // An input that is not listed only gets a shape. Others: [1 3 8 8]{f32}->value.
+  void add(const char* name, const std::vector<CutInput>& inputs) {
+    for (const CutInput& in : inputs) {
+      if (!in.listed && !in.value) {
+        list_.push_back({"shapes", in.place, in.shape ? shape_text(*in.shape, ",") : ""});
+        continue;
+      }
+      std::string value;
+      if (in.shape) value += shape_text(*in.shape, " ");
+      if (in.type) value += text('{', *in.type, '}');
+      std::string items = in.value ? join(in.value->items, " ") : "";
+      if (in.value) value += "->" + (in.value->list ? text('[', items, ']') : items);
+      list_.push_back({name, in.place, value});
+    }
+  }
+
+ private:
+  std::vector<Remedy> list_;
+};
 
 }  // namespace
 
 std::string load_arguments(const std::vector<std::string>& files, const ImportOptions& o) {
-  std::string begin;
-  auto add_file = [&](const std::string& f) { begin += (begin.empty() ? "" : " ") + path_for_shell(f); };
-  for (const std::string& f : files) add_file(f);
-  if (!o.read.checkpoint.empty()) add_file(o.read.checkpoint);
-  Line line(std::move(begin));
-  if (!o.read.tags.empty()) line.option("--saved_model_tags", join(o.read.tags, ","));
-  if (!o.read.counts.empty()) line.option("--counts", o.read.counts);
-  if (o.read.remove_output_softmax) line.flag("--remove_output_softmax");
-  if (o.read.streaming) line.flag(o.read.remove_memory ? "--remove_memory" : "--streaming");
-  add_cut(line, o.cut);
-  for (const auto& [name, shape] : o.input_shapes) line.option("--input_shape", name + shape_text(shape, ","));
-  if (o.mapping) {
-    line.option("-k", o.mapping->file);
-    if (o.mapping->nested_names) line.flag("--enable_flattening_nested_params");
-  }
-  if (o.replacements) line.option("--transformations_config", o.replacements->file);
-  if (o.allow_unmatched) line.flag("--allow-unmatched");
-  return line.take();
+  std::string out;
+  for (const std::string& f : files) out += (out.empty() ? "" : " ") + path_for_shell(f);
+  ReadOptions read = o.read;
+  read.shapes = o.input_shapes;  // also those of the values that the model was fitted to
+  GivenOptions given;
+  each_option(std::as_const(read), [&](const auto& row, const auto& value) {
+    if (is_given(value)) given.add(row.name, value);
+  });
+  for (const Remedy& r : given.take()) out += text(' ', r);
+  return out;
 }
 
 std::string extension_arguments(const Registry& registry) {

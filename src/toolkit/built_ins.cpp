@@ -1,6 +1,7 @@
 #include "toolkit/built_ins.hpp"
 
 #include "devices/cpu/cpu.hpp"
+#include "readers/framework.hpp"
 #include "schema/host.hpp"
 
 namespace graft {
@@ -20,6 +21,7 @@ void add_built_ins(Registry& registry) {
       read_records(*enter_built_ins(&host_table()), Source::built_ins),
       read_records(*enter_rewrites(&host_table()), Source::built_ins)};
   for (const auto& records : all) registry.add(records);
+  for (const Framework& f : built_in_frameworks()) registry.add(f.traits);
   registry.constants_device = cpu_kernel_devices()[0];
 }
 

@@ -70,7 +70,8 @@ std::string crossings_text(const Explanation& e) {
   size_t bytes = 0, copied = 0;
   bool open = false;
   for (const Crossing& c : e.crossings) {
-    std::string way = text(c.from, " (", e.parts[c.from].device, ") -> ", c.to, " (", e.parts[c.to].device, ")");
+    std::string way =
+        text(c.source, " (", e.parts[c.source].device, ") -> ", c.target, " (", e.parts[c.target].device, ")");
     std::string size = c.bytes ? text(*c.bytes, " bytes") : "size depends on the data";
     out += text("  ", padded(c.value, 28), ' ', padded(way, 34), ' ', padded(text(c.info), 22), ' ', size,
                 c.copied ? "" : ", not copied", "\n");
@@ -108,12 +109,12 @@ std::string Explanation::to_text() const {
 
 std::string PassInfo::to_text() const {
   return text(padded(name, 24), ' ', padded(phase, 6), ' ', doc, on_request ? " (off by default)" : "",
-              by == "built-in" ? "" : text(" (", by, ")"), "\n");
+              origin == "built-in" ? "" : text(" (", origin, ")"), "\n");
 }
 
 std::string PassEffect::to_text() const {
   constexpr size_t most = 12;
-  std::string out = text(padded(pass, 24), ' ', changes, changes == 1 ? " change, " : " changes, ", nodes_before,
+  std::string out = text(padded(name, 24), ' ', changes, changes == 1 ? " change, " : " changes, ", nodes_before,
                          " -> ", nodes_after, " nodes\n");
   for (size_t i = 0; i < places.size() && i < most; ++i) out += text("    ", places[i], "\n");
   if (places.size() > most) out += text("    and ", places.size() - most, " more\n");

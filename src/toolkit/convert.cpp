@@ -11,6 +11,7 @@
 #include "ir/ir.hpp"
 #include "ir/target.hpp"
 #include "passes/compress_to_f16.hpp"
+#include "passes/make_stateful.hpp"
 #include "passes/preprocess.hpp"
 #include "toolkit/border.hpp"
 #include "toolkit/columns.hpp"
@@ -25,22 +26,24 @@ std::vector<Pattern> kept_names(const ConvertOptions& o) {
   for (const std::string& source : o.keep) try {
       out.emplace_back(source);
     } catch (const Error& e) {
-      throw RequestError(text("--finegrain_fusing: ", e.message()), e.hint());
+      throw RequestError(text("`keep`: ", e.message()), e.hint());
     }
   return out;
 }
 
 void check_options(const Registry& registry, const ConvertOptions& o) {
   if (o.ir_version != 10 && o.ir_version != 11)
-    throw RequestError(text("--ir_version: expected 10 or 11, got ", o.ir_version),
+    throw RequestError(text("`ir_version`: expected 10 or 11, got ", o.ir_version),
                        "OpenVINO supports IR version 10 since 2020.1 and version 11 since 2022.1");
   int newest = 0;
   for (const OpDef* op : registry.ops()) newest = std::max(newest, opset_number(op->opset()));
   if (o.max_opset && (*o.max_opset < 1 || *o.max_opset > newest))
-    throw RequestError(text("--max_opset: expected 1 to ", newest, ", got ", *o.max_opset),
+    throw RequestError(text("`max_opset`: expected 1 to ", newest, ", got ", *o.max_opset),
                        "opset8 was introduced in OpenVINO 2022.1, opset13 in 2023.2");
   if (!o.target.empty() && o.target != openvino_target)
-    throw RequestError(text("--target: expected ", openvino_target, ", got '", o.target, "'"));
+    throw RequestError(text("`target`: expected ", openvino_target, ", got '", o.target, "'"));
+  if (!o.recurrent_state.empty() && o.recurrent_state != "zeros" && o.recurrent_state != "initial")
+    throw RequestError(text("`recurrent_state`: expected zeros or initial, got '", o.recurrent_state, "'"));
   as_request([&] {
     check_pass_names(registry, o.disabled_passes);
     check_pass_names(registry, o.enabled_passes);
@@ -76,6 +79,7 @@ class Conversion {
     require_written();
     step("inserting preprocessing");
     insert_preprocessing();
+    make_state();
     step("running passes");
     std::vector<Pattern> kept = kept_names(o_);
     warn_of_unmatched(kept);
@@ -110,13 +114,13 @@ class Conversion {
     if (!o_.stub_unknown || !report.only_unknown())
       throw Error(
           ErrorKind::unsupported, text("nothing was written: ", verdict),
-          report.only_unknown() ? "use --stub-unknown to write the IR anyway and keep these layers unchanged" : "");
+          report.only_unknown() ? "use `stub_unknown` to write the IR anyway and keep these layers unchanged" : "");
     warn("the IR contains layers that could not be imported\n", verdict);
   }
 
   void insert_preprocessing() {
-    Preprocess before{o_.preprocess, origin_->framework == "tensorflow" && !o_.channels_first, {}};
-    for (const CutInput& i : origin_->options.cut.inputs)
+    Preprocess before{o_.preprocess, origin_->conventions.channels_last && !o_.channels_first, {}};
+    for (const CutInput& i : origin_->options.read.cut.inputs)
       for (const auto& asked : origin_->report.cut_inputs)
         if (i.listed && asked.first == i.place) before.order.push_back(asked);
     StepTime time;
@@ -124,11 +128,18 @@ class Conversion {
     if (!before.empty()) log_info("inserted preprocessing", time.text());
   }
 
+  void make_state() {
+    if (!o_.state.empty()) make_stateful(graph_, registry(), o_.state);
+    if (o_.recurrent_state.empty()) return;
+    bool zeros = o_.recurrent_state == "zeros";
+    for (const std::string& w : keep_recurrent_state(graph_, registry(), zeros)) warn(w);
+  }
+
   void warn_of_unmatched(const std::vector<Pattern>& kept) {
     for (const Pattern& p : kept) {
       bool found = false;
       for (NodeId id = 0; id < graph_.end_id() && !found; ++id) found = graph_[id].alive && p.begins(graph_[id].name);
-      if (!found) warn("--finegrain_fusing: no node name matches '", p.source(), "'");
+      if (!found) warn("`keep`: no node name matches '", p.source(), "'");
     }
   }
 
@@ -179,6 +190,7 @@ class Conversion {
   }
 
   void describe() {
+    done_.name = graph_.name;
     done_.framework = origin_->framework;
     done_.file_layers = origin_->report.layers;
     done_.ir_layers = graph_.node_count();
@@ -211,9 +223,10 @@ ConvertReport convert_model(Model model, const std::string& xml_path, const Conv
   });
 }
 
-std::string ConvertReport::to_text() const {
-  std::string out =
-      text(xml, "\n", bin, "\n", framework, " model, ", file_layers, " layers -> ", ir_layers, " IR layers");
+std::string ConvertReport::to_text() const { return text(xml, "\n", bin, "\n", summary()); }
+
+std::string ConvertReport::summary() const {
+  std::string out = text(framework, " model, ", file_layers, " layers -> ", ir_layers, " IR layers");
   if (by_extensions) out += text(", ", by_extensions, " imported by extensions");
   if (!transposes.empty()) out += text(", ", transposes.size(), transposes.size() == 1 ? " Transpose" : " Transposes");
   if (f16) out += text("\n", f16->compressed, " constants stored as f16, ", f16->kept, " kept as f32");

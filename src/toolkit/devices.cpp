@@ -188,7 +188,7 @@ void Core::State::load_layers(const std::string& device, const std::string& prop
   }
   if (before) remove(*before);
   if (!fresh) return;
-  ExtensionId id = add(fresh);
+  ExtensionId id = add({{path, {fresh}}})[0];
   std::lock_guard lock(mutex_);
   layer_files_[{device, property}] = id;
 }

@@ -68,15 +68,16 @@ size_t add_output_to(Graph& graph, const std::string& name, bool tensors_share_n
 }  // namespace
 
 size_t Model::add_output(const std::string& name) {
-  return at_border(
-      [&] { return s_->update([&](Graph& g) { return add_output_to(g, name, s_->origin->framework == "caffe"); }); });
+  return at_border([&] {
+    return s_->update([&](Graph& g) { return add_output_to(g, name, s_->origin->conventions.shared_names); });
+  });
 }
 
 std::vector<Group> Model::select_outputs(const std::vector<std::string>& names) {
   if (names.empty()) return output_groups();
   return at_border([&] {
     // Where the framework's own model has them.
-    const std::vector<std::string>& asked = s_->origin->options.cut.more_outputs;
+    const std::vector<std::string>& asked = s_->origin->options.read.cut.more_outputs;
     auto placed = [&](const std::string& name) -> std::optional<size_t> {
       for (size_t i = 0; i < asked.size(); ++i)
         if (asked[i] == name) return s_->origin->report.more_outputs.at(i);

@@ -1,8 +1,10 @@
 // What the registry knows, as plain values and as text.
 #include <algorithm>
 #include <graft/operations.hpp>
+#include <graft/traits.hpp>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "base/text.hpp"
 #include "passes/pass.hpp"
@@ -21,18 +23,32 @@ std::string fallback_text(const graft_attr& a) {
   return print(Attribute::from(a.fallback));
 }
 
-RuleInfo rule_info(const RuleDef& def) {
+RuleInfo rule_info(const RuleDef& def, std::string_view framework, std::string_view domain) {
   const graft_rule& r = *def.record;
   RuleInfo out;
-  out.framework = view(r.framework), out.domain = view(r.domain), out.type = view(r.type);
+  out.framework = framework, out.domain = domain, out.type = view(r.type);
   out.since = r.since;
   if (r.until != INT64_MAX) out.until = r.until;
   out.op = view(r.op), out.opset = view(r.opset);
   out.expanded = r.expand != nullptr;
   for (size_t i = 0; i < r.condition_count; ++i)
     out.conditions.emplace_back(view(r.conditions[i].name), print(Attribute::from(r.conditions[i].value)));
-  out.from = from_text(*def.source);
+  out.origin = from_text(*def.source);
   return out;
+}
+
+// One per framework if the rule is for all of them.
+void add_rule_infos(std::vector<RuleInfo>& to, const RuleDef& def, const Registry& registry) {
+  std::string_view framework = view(def.record->framework), domain = view(def.record->domain);
+  if (framework != every_framework_name) return to.push_back(rule_info(def, framework, domain));
+  for (const FrameworkTraits* f : registry.frameworks())
+    to.push_back(rule_info(def, f->name, f->conventions.domains ? domain : ""));
+}
+
+void sort_rules(std::vector<RuleInfo>& rules) {
+  std::stable_sort(rules.begin(), rules.end(), [](const RuleInfo& a, const RuleInfo& b) {
+    return std::tie(a.framework, a.domain, a.type, a.since) < std::tie(b.framework, b.domain, b.type, b.since);
+  });
 }
 
 std::vector<OpPortInfo> port_infos(std::span<const graft_port* const> ports) {
@@ -53,13 +69,15 @@ OpInfo op_info(const Registry& registry, const OpDef& d, const std::vector<std::
     for (size_t i = 0; i < a->allowed_count; ++i) info.allowed.emplace_back(view(a->allowed[i]));
   }
   out.inputs = port_infos(d.inputs()), out.outputs = port_infos(d.outputs());
+  for (const TraitInfo& t : trait_table)
+    if (d.has(static_cast<uint32_t>(t.trait))) out.traits.emplace_back(t.word);
   for (const std::string& device : devices) {
     for (const KernelDef& k : registry.kernels(d, device))
       out.kernels.push_back({device, std::string(view(k.record->name))});
     for (const SourceKernelDef& k : registry.source_kernels(d, device))
       out.kernels.push_back({device, std::string(view(k.record->name))});
   }
-  out.from = from_text(*d.source);
+  out.origin = from_text(*d.source);
   out.overrides = d.overrides != nullptr;
   return out;
 }
@@ -70,7 +88,8 @@ std::vector<RuleInfo> Core::rules() const {
   return at_border([&] {
     std::shared_ptr<const Registry> registry = s_->registry();
     std::vector<RuleInfo> out;
-    for (const RuleDef* r : registry->all_rules()) out.push_back(rule_info(*r));
+    for (const RuleDef* r : registry->all_rules()) add_rule_infos(out, *r, *registry);
+    sort_rules(out);
     return out;
   });
 }
@@ -86,10 +105,40 @@ std::vector<OpInfo> Core::operations() const {
     for (const OpDef* d : registry->ops()) {
       OpInfo& info = out.emplace_back(op_info(*registry, *d, devices));
       if (auto it = rules.find({d->name(), d->opset()}); it != rules.end())
-        for (const RuleDef* r : it->second) info.rules.push_back(rule_info(*r));
+        for (const RuleDef* r : it->second) add_rule_infos(info.rules, *r, *registry);
+      sort_rules(info.rules);
     }
     return out;
   });
+}
+
+std::vector<FrameworkInfo> Core::frameworks() const {
+  return at_border([&] {
+    std::shared_ptr<const Registry> registry = s_->registry();
+    std::vector<FrameworkInfo> out;
+    for (const FrameworkTraits* f : registry->frameworks())
+      out.push_back({f->name, f->title, f->aliases, f->files, f->from.empty() ? "built-in" : f->from});
+    return out;
+  });
+}
+
+std::string framework_title(const std::string& name) {
+  for (const Framework& f : built_in_frameworks())
+    if (f.traits.name == name) return f.traits.title;
+  return name;
+}
+
+std::string Core::framework_name(const std::string& name_or_alias) const {
+  std::string wanted = to_lower(name_or_alias);
+  std::vector<std::string> names;
+  for (const FrameworkInfo& f : frameworks()) {
+    auto is_it = [&](const std::string& alias) { return to_lower(alias) == wanted; };
+    if (f.name == wanted || std::any_of(f.aliases.begin(), f.aliases.end(), is_it)) return f.name;
+    names.push_back(f.name);
+    names.insert(names.end(), f.aliases.begin(), f.aliases.end());
+  }
+  throw Error(ErrorKind::request, text("unknown framework '", name_or_alias, "'"),
+              text("the frameworks are ", join(names, ", ")));
 }
 
 std::vector<PassInfo> Core::passes() const {
@@ -144,7 +193,7 @@ std::string OpInfo::to_text() const {
       out += text(out.empty() ? "" : ", ", p.name, p.optional ? "?" : "", p.variadic ? "..." : "");
     return out;
   };
-  std::string out = text(name, " (", opset, ")", from == "built-in" ? "" : ", from " + from, "\n");
+  std::string out = text(name, " (", opset, ")", origin == "built-in" ? "" : ", from " + origin, "\n");
   if (!doc.empty()) out += text("  ", doc, "\n");
   auto documented = [&](std::string_view title, const std::vector<OpPortInfo>& list) {
     out += text("  ", padded(title, 11), ' ', ports(list), "\n");
@@ -160,6 +209,7 @@ std::string OpInfo::to_text() const {
     if (!a.allowed.empty()) out += text(" (", join(a.allowed, ", "), ")");
     out += "\n";
   }
+  if (!traits.empty()) out += text("  traits      ", join(traits, ", "), "\n");
   std::string all;
   for (const KernelInfo& k : kernels) all += text(all.empty() ? "" : ", ", k.device, ":", k.name);
   out += text("  kernels     ", all.empty() ? "none" : all, "\n");

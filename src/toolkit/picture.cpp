@@ -68,7 +68,7 @@ struct Box {
   std::string name, type, detail;  // "conv1", "Convolution", "CPU, jit"
   size_t device = SIZE_MAX;        // none: an input or output of the model
 };
-struct Line {
+struct Edge {
   size_t from, to;
   std::string label;  // of a value that goes from device to device
 };
@@ -90,7 +90,7 @@ struct Scene {
   const Explanation& of;
   std::vector<std::string> devices;
   std::vector<Box> boxes;  // producers first
-  std::vector<Line> lines;
+  std::vector<Edge> edges;
   bool uses(size_t device) const {
     return std::any_of(boxes.begin(), boxes.end(), [&](const Box& b) { return b.device == device; });
   }
@@ -126,7 +126,7 @@ struct Scene {
     if (it == index_.end() || it->second >= to) return;
     size_t source = boxes[it->second].device;
     bool crosses = source != SIZE_MAX && boxes[to].device != SIZE_MAX && source != boxes[to].device;
-    lines.push_back({it->second, to, crosses ? label : ""});
+    edges.push_back({it->second, to, crosses ? label : ""});
   }
   std::map<std::string, size_t> index_;
 };
@@ -146,7 +146,7 @@ std::string Explanation::to_dot() const {
     if (!b.detail.empty()) label += "\\n" + dot_escaped(clean(b.detail));
     out += text("  n", i, " [label=\"", label, "\", fillcolor=\"", fill_of(b), "\"];\n");
   }
-  for (const Line& l : scene.lines)
+  for (const Edge& l : scene.edges)
     out += text("  n", l.from, " -> n", l.to,
                 l.label.empty() ? std::string() : text(" [style=bold, color=\"#c00000\", label=", quoted(l.label), "]"),
                 ";\n");
@@ -212,7 +212,7 @@ std::string Explanation::to_svg() const {
       letters = std::max(letters, std::min(most_letters, characters(clean(*s))));
     layout.boxes.push_back({static_cast<double>(letters) * letter + 16});
   }
-  for (const Line& l : scene.lines) layout.edges.push_back({l.from, l.to});
+  for (const Edge& l : scene.edges) layout.edges.push_back({l.from, l.to});
   place_boxes(layout, box_height, gap);
 
   double legend = margin;
@@ -246,9 +246,9 @@ std::string Explanation::to_svg() const {
   out += text("<g transform=\"translate(", n(margin + (width - 2 * margin - layout.width) / 2), ",",
               n(margin + legend_height), ")\">\n");
   std::string labels;
-  for (size_t i = 0; i < scene.lines.size(); ++i) {
+  for (size_t i = 0; i < scene.edges.size(); ++i) {
     std::vector<std::pair<double, double>> points = points_of(layout.edges[i], layout);
-    const std::string& label = scene.lines[i].label;
+    const std::string& label = scene.edges[i].label;
     out += text("<path d=\"", path(points), "\" class=\"", label.empty() ? "edge" : "crossing", "\"/>\n");
     // Beside its producer: the lines of one value share the label.
     if (!label.empty()) labels += text_at(points[0].first + 6, points[0].second + 13, "label", clean(label));

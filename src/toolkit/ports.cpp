@@ -111,6 +111,11 @@ bool Port::takes(const std::vector<int64_t>& dims) const {
   return true;
 }
 
+std::string_view Group::kind_name() const {
+  constexpr std::string_view names[] = {"tensor", "sequence", "run", "optional", "map"};
+  return names[static_cast<size_t>(kind)];
+}
+
 std::string Group::to_text(const std::vector<Port>& ports) const {
   return at_border([&] { return structure_text(*this, ports); });
 }

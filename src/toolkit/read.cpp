@@ -13,12 +13,7 @@
 #include "infer/inference.hpp"
 #include "ir/ir.hpp"
 #include "passes/remove_memory.hpp"
-#include "readers/caffe.hpp"
-#include "readers/kaldi.hpp"
-#include "readers/onnx.hpp"
-#include "readers/tensorflow.hpp"
 #include "toolkit/load_log.hpp"
-#include "toolkit/mxnet_files.hpp"
 
 namespace graft {
 namespace {
@@ -30,38 +25,13 @@ void forget_declared(Graph& g) {
   }
 }
 
-// The definition and the weights, in either order. Weights alone have a definition next to them, or inside.
-RawModel read_caffe_files(const std::vector<std::string>& files, const Limits& limits) {
-  std::string definition, weights;
-  for (const std::string& f : files) {
-    bool is_text = looks_like_caffe_text(MappedFile::open(f)->chars()) || extension_of(f) == ".prototxt";
-    std::string& place = is_text ? definition : weights;
-    if (!place.empty())
-      throw_user("expected one Caffe ", &place == &weights ? "weights" : "definition", " file, got '", place, "' and '",
-                 f, "'");
-    place = f;
-  }
-  if (definition.empty() && extension_of(weights) == ".caffemodel") {
-    std::string beside = weights.substr(0, weights.size() - 11) + ".prototxt";
-    std::error_code ec;
-    if (std::filesystem::is_regular_file(beside, ec)) definition = beside;
-  }
-  return read_caffe(definition, weights, limits);
-}
-
-// Further files of ONNX and TensorFlow are data that the model itself refers to; only a checkpoint may be passed.
-RawModel read_framework(Format format, const std::vector<std::string>& files, ReadRequest request,
-                        const Limits& limits) {
-  if (format == Format::onnx) return read_onnx(files[0], limits);
-  if (format == Format::caffe) return read_caffe_files(files, limits);
-  if (format == Format::mxnet) return read_mxnet_files(files, request, limits);
-  if (format == Format::kaldi) {
-    if (files.size() > 1) throw_user("expected one file of a Kaldi model, got ", files.size());
-    return read_kaldi(files[0], request, limits);
-  }
-  for (size_t i = 1; i < files.size(); ++i)
-    if (extension_of(files[i]) == ".index" && stem_of(files[0]) != "saved_model") request.checkpoint = files[i];
-  return read_tensorflow(files[0], request, limits);
+// Refuses options that are for models of another framework.
+void require_framework(const ReadOptions& options, std::string_view framework) {
+  each_option(options, [&](const auto& row, const auto& value) {
+    if (row.framework[0] == 0 || row.framework == framework || !is_given(value)) return;
+    throw RequestError(text(Remedy{row.name, "", ""}, " applies only to models of ", framework_title(row.framework),
+                            ", got a model of ", framework_title(std::string(framework))));
+  });
 }
 
 void note_cut(ImportReport& report, CutEffect effect) {
@@ -74,7 +44,7 @@ void note_cut(ImportReport& report, CutEffect effect) {
 std::vector<PassEffect> raw_effects(const std::vector<RawPassEffect>& list) {
   std::vector<PassEffect> out;
   for (const RawPassEffect& r : list) {
-    PassEffect& e = out.emplace_back(PassEffect{r.pass, 0, r.layers_before, r.layers_after, {}});
+    PassEffect& e = out.emplace_back(PassEffect{r.name, 0, r.layers_before, r.layers_after, {}});
     for (const std::string& l : r.removed) e.places.push_back("removed " + l);
     for (const std::string& l : r.changed) e.places.push_back("changed " + l);
     for (const std::string& l : r.added) e.places.push_back("added " + l);
@@ -87,7 +57,7 @@ std::vector<PassEffect> raw_effects(const std::vector<RawPassEffect>& list) {
 void run_front(ModelOrigin& m, Graph& graph) {
   PassOptions options = pass_options(m.report, m.options.limits);
   options.phases = PassPhases::front;
-  options.disabled = m.options.disabled_passes;
+  options.disabled = m.options.read.disabled_passes;
   m.front = run_passes(graph, *m.registry, options);
   size_t changes = 0;
   for (const PassEffect& e : m.front) changes += e.changes;
@@ -114,33 +84,33 @@ ImportOptions with_sizes(ImportOptions options, const std::vector<std::string>& 
   constexpr uint64_t always = 70'000, bytes_per_node = 96;
   uint64_t bytes = 0;
   std::error_code ec;
-  for (std::string f : files) {
-    if (std::filesystem::is_directory(f, ec)) {
-      f += "/saved_model.pb";
-      if (!std::filesystem::exists(f, ec)) f += "txt";
-    }
+  auto add = [&](const std::filesystem::path& f) {
     if (uint64_t size = std::filesystem::file_size(f, ec); !ec) bytes += size;
+  };
+  for (const std::string& f : files) {
+    if (!std::filesystem::is_directory(f, ec)) add(f);
+    else  // the graph is directly inside, its weights may be deeper
+      for (const auto& e : std::filesystem::directory_iterator(f, ec)) add(e.path());
   }
   options.limits.nodes = std::min(Limits().nodes, always + bytes / bytes_per_node);
   return options;
 }
 
 // The model, or the requested part of it.
-RawModel read_part(const Registry& registry, Format format, const std::vector<std::string>& files,
+RawModel read_part(const Registry& registry, const ModelFormat& format, const std::vector<std::string>& files,
                    const ImportOptions& options, CutEffect& effect) {
-  const ReadRequest& read = options.read;
-  if (format != Format::kaldi && (!read.counts.empty() || read.remove_output_softmax || read.streaming))
-    throw RequestError(text("--counts, --remove_output_softmax, --streaming and --remove_memory apply only to Kaldi ",
-                            "models, got ", format_name(format)));
-  if (read.streaming && !(options.cut.outputs.empty() && options.cut.more_outputs.empty()))
+  const ReadOptions& read = options.read;
+  require_framework(read, format.name());
+  bool streaming = read.streaming || read.remove_memory;
+  if (streaming && !(read.cut.outputs.empty() && read.cut.more_outputs.empty()))
     throw RequestError("other outputs than those of the model are not available for streaming: their delay differs");
-  RawModel raw = read_framework(format, files, options.read, options.limits);
-  if (options.cut.empty()) return raw;
+  RawModel raw = format.of->read(files, read, options.limits);
+  if (read.cut.empty()) return raw;
   auto import_whole = [&](const RawModel& whole) {
     return with_context([&] { return import_model(whole, registry, options).graph; },
                         [] { return "importing the whole model to infer the shapes at the cut"; });
   };
-  effect = cut_model(raw, options.cut, import_whole, options.limits);
+  effect = cut_model(raw, read.cut, import_whole, options.limits);
   return raw;
 }
 
@@ -157,12 +127,12 @@ void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::stri
 namespace {
 
 // Reads and imports; fills in what the origin says about the import.
-Graph import_files(ModelOrigin& m, Format format) {
+Graph import_files(ModelOrigin& m, const ModelFormat& format) {
   CutEffect cut;
   StepTime time;
   RawModel raw = read_part(*m.registry, format, m.files, m.options, cut);
   log_read(raw, time);
-  m.path = raw.path;
+  m.path = raw.path, m.conventions = raw.conventions;
   auto streaming = raw.streaming;
   time = {};
   Imported imported = import_taught(std::move(raw), *m.registry, m.options);
@@ -199,16 +169,16 @@ void continue_import(ModelOrigin& m, Graph& graph) {
 }
 
 // An IR, or a graph in the textual form.
-Graph read_graph(ModelOrigin& m, Format format) {
+Graph read_graph(ModelOrigin& m, ModelFormat::Kind format) {
   StepTime time;
   const ImportOptions& options = m.options;
   if (options.mapping || options.replacements)
     throw_user("'", m.files[0],
                "' is already converted; mapping files and replacements apply only to framework models");
-  if (format == Format::ir && m.files.size() > 2)
+  if (format == ModelFormat::ir && m.files.size() > 2)
     throw_user("expected one weights file for an IR, got ", m.files.size() - 1);
   Graph graph;
-  if (format == Format::ir) {
+  if (format == ModelFormat::ir) {
     graph = read_ir(m.files[0], m.files.size() > 1 ? m.files[1] : "", *m.registry, options.limits);
     m.report.unknown = opaque_layers(graph);
     if (count_stubs(graph)) continue_import(m, graph);
@@ -222,9 +192,10 @@ Graph read_graph(ModelOrigin& m, Format format) {
     throw Error(ErrorKind::user,
                 text("'", m.files[0], "' is already converted, the lengths of its sequences are fixed"),
                 "convert the original model again for other lengths or values");
-  if (!options.cut.empty()) {
-    note_cut(m.report, cut_graph(graph, options.cut));
-    if (!options.cut.keeps_inputs()) reshape_inputs(graph, *m.registry, {}, {}, options.limits);
+  const CutRequest& cut = options.read.cut;
+  if (!cut.empty()) {
+    note_cut(m.report, cut_graph(graph, cut));
+    if (!cut.keeps_inputs()) reshape_inputs(graph, *m.registry, {}, {}, options.limits);
     if (!m.report.unknown.empty() && !count_stubs(graph)) m.report.unknown = opaque_layers(graph);
   }
   return graph;
@@ -240,13 +211,16 @@ Model load_model(std::shared_ptr<const Registry> registry, const std::vector<std
   m->files = files;
   m->options = with_sizes(options, files);
   m->path = files[0];
-  Format format = recognize(files[0]);
-  m->framework = format_name(format);
-  Graph graph = is_framework(format) ? import_files(*m, format) : read_graph(*m, format);
+  ModelFormat format = recognize(*m->registry, files[0]);
+  m->framework = format.name();
+  Graph graph = format.is_framework() ? import_files(*m, format) : read_graph(*m, format.kind);
   check_files();
-  m->report.layers = is_framework(format) && !m->report.claims.empty() ? m->report.claims.size() : graph.node_count();
-  if (!is_framework(format) && !(options.input_shapes.empty() && options.input_types.empty()))
+  m->report.layers = format.is_framework() && !m->report.claims.empty() ? m->report.claims.size() : graph.node_count();
+  if (!format.is_framework() && !(options.input_shapes.empty() && options.input_types.empty()))
     reshape_inputs(graph, *m->registry, options.input_shapes, options.input_types, options.limits);
+  if (options.read.strict && !m->report.warnings.empty())
+    throw_user("reading the model gives ", m->report.warnings.size(),
+               m->report.warnings.size() == 1 ? " warning: " : " warnings: ", join(m->report.warnings, "; "));
   auto state = std::make_shared<Model::State>();
   state->origin = std::move(m);
   state->graph = std::make_shared<const Graph>(std::move(graph));

@@ -16,7 +16,7 @@ Model load_model(std::shared_ptr<const Registry> registry, const std::vector<std
                  const ImportOptions& options = {});
 
 // A framework's model, or the requested part of it, before import.
-RawModel read_part(const Registry& registry, Format format, const std::vector<std::string>& files,
+RawModel read_part(const Registry& registry, const ModelFormat& format, const std::vector<std::string>& files,
                    const ImportOptions& options, CutEffect& effect);
 // Imports a framework's model, after applying the options that change it before the import.
 Imported import_taught(RawModel raw, const Registry& registry, const ImportOptions& options);
@@ -47,9 +47,9 @@ void require_runnable(const ImportReport& report);
 // The pass calls requested by the model's replacements of kind `general`.
 PassOptions pass_options(const ImportReport& report, const Limits& limits = {});
 
-// Files and options that read a model the same way again, quoted for a shell: the arguments of `graft convert`.
+// Files, quoted for a shell, and options that read a model the same way again.
 std::string load_arguments(const std::vector<std::string>& files, const ImportOptions& options);
-// The value of --extensions for the loaded libraries; empty: none.
+// The loaded libraries, separated by commas; empty: none.
 std::string extension_arguments(const Registry& registry);
 
 }  // namespace graft

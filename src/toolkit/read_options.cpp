@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "import/mapping.hpp"
 #include "import/replace_config.hpp"
-#include "readers/checkpoint_state.hpp"
+#include "readers/tensorflow/checkpoint_state.hpp"
 #include "toolkit/read.hpp"
 
 namespace graft {
@@ -47,19 +47,9 @@ std::string checkpoint_index(const std::string& given) {
 
 ImportOptions import_options(const ReadOptions& o) {
   ImportOptions out;
-  out.read.signature = o.signature;
-  out.read.tags = o.tags;
+  out.read = o;
   if (!o.checkpoint.empty()) out.read.checkpoint = checkpoint_index(o.checkpoint);
-  out.read.save_parameters = o.save_parameters;
   if (!o.counts.empty()) require_file(o.counts);
-  out.read.counts = o.counts;
-  out.read.remove_output_softmax = o.remove_output_softmax;
-  out.read.streaming = o.streaming || o.remove_memory;
-  out.read.remove_memory = o.remove_memory;
-  out.cut = o.cut;
-  // An MXNet variable with a value is an input if the user names it.
-  for (const CutInput& in : o.cut.inputs) out.read.inputs.push_back(in.place);
-  out.disabled_passes = o.disabled_passes;
   out.input_shapes = o.shapes;
   out.input_types = o.types;
   for (const auto& [name, length] : o.items) out.input_forms[name].length = length;
@@ -75,7 +65,6 @@ ImportOptions import_options(const ReadOptions& o) {
     require_file(o.replacements);
     out.replacements = std::make_shared<ReplacementConfig>(read_replacements(o.replacements));
   }
-  out.allow_unmatched = o.allow_unmatched;
   out.limits = changed_limits(o.limits);
   if (!o.limits.count("nodes")) out.limits.nodes = nodes_by_size;
   return out;

@@ -3,66 +3,83 @@
 #include <filesystem>
 #include <graft/read.hpp>
 
-#include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "ir/ir.hpp"
-#include "readers/caffe.hpp"
-#include "readers/kaldi.hpp"
-#include "readers/mxnet.hpp"
-#include "readers/onnx.hpp"
-#include "readers/tensorflow.hpp"
 #include "toolkit/border.hpp"
+#include "toolkit/built_ins.hpp"
+#include "toolkit/state.hpp"
 
 namespace graft {
+namespace {
 
-std::string_view format_name(Format f) {
-  switch (f) {
-    case Format::onnx: return "onnx";
-    case Format::caffe: return "caffe";
-    case Format::ir: return "ir";
-    case Format::kaldi: return "kaldi";
-    case Format::tensorflow: return "tensorflow";
-    case Format::mxnet: return "mxnet";
-    case Format::text: return "text";
-  }
-  return "";
-}
-
-Format recognize(const std::string& path) {
-  if (std::filesystem::is_directory(path)) {
-    if (std::filesystem::exists(path + "/saved_model.pb") || std::filesystem::exists(path + "/saved_model.pbtxt"))
-      return Format::tensorflow;
-    throw Error(ErrorKind::unsupported, text("the folder '", path, "' contains no saved_model.pb"),
-                "a TensorFlow SavedModel is the only model format that is a folder");
-  }
-  auto file = MappedFile::open(path);
-  std::string_view bytes = file->chars();
-  if (bytes.empty()) throw_user("'", path, "' is empty");
-  if (looks_like_kaldi(bytes)) return Format::kaldi;
-  if (looks_like_ir(bytes)) return Format::ir;
-  if (looks_like_mxnet_symbol(bytes) || looks_like_mxnet_params(bytes)) return Format::mxnet;
+bool looks_like_graph_text(std::string_view bytes) {
   std::string_view head = trim(bytes.substr(0, 4096));
   while (head.starts_with('#')) head = trim(head.substr(std::min(head.find('\n'), head.size())));
-  if (head.starts_with("graph")) return Format::text;
-  if (looks_like_caffe_text(bytes) || looks_like_caffe_weights(bytes)) return Format::caffe;
-  if (looks_like_tensorflow(bytes)) return Format::tensorflow;  // before ONNX, whose check accepts nearly anything
-  if (looks_like_onnx(bytes)) return Format::onnx;
-  // The content is not recognized. Where the file extension suggests a format, let its reader report the error.
-  std::string ending = extension_of(path);
-  if (ending == ".prototxt" || ending == ".caffemodel") return Format::caffe;
-  if (ending == ".onnx") return Format::onnx;
-  if (path.ends_with("-symbol.json") || ending == ".params" || ending == ".nd") return Format::mxnet;
-  if (ending == ".nnet" || ending == ".mdl") return Format::kaldi;
-  throw Error(ErrorKind::unsupported, text("'", path, "' is not in a supported model format"),
-              "supported are ONNX (.onnx), Caffe (.prototxt with .caffemodel), TensorFlow (frozen .pb, SavedModel), MXNet "
-              "(-symbol.json with .params), Kaldi (.nnet, .mdl, .raw) and IR (.xml with .bin)");
+  return head.starts_with("graph");
 }
 
-bool is_framework(Format f) { return f != Format::ir && f != Format::text; }
+// "ONNX (.onnx), TensorFlow (frozen .pb, SavedModel), ... and IR (.xml with .bin)"
+std::string supported(const std::vector<Framework>& frameworks) {
+  std::string out;
+  for (auto f = frameworks.rbegin(); f != frameworks.rend(); ++f)
+    out +=
+        text(out.empty() ? "" : ", ", f->traits.title, f->traits.files.empty() ? "" : text(" (", f->traits.files, ")"));
+  return text("supported are ", out, " and IR (.xml with .bin)");
+}
+
+bool is_named_as(const FrameworkTraits& framework, const std::string& path) {
+  std::string name = to_lower(path);
+  return std::any_of(framework.endings.begin(), framework.endings.end(),
+                     [&](const std::string& ending) { return name.ends_with(ending); });
+}
+
+}  // namespace
+
+const std::string& ModelFormat::name() const {
+  static const std::string ir_name = "ir", text_name = "text";
+  return kind == ir ? ir_name : kind == text ? text_name : of->traits.name;
+}
+
+ModelFormat recognize(const Registry& registry, const std::string& path) {
+  std::vector<Framework> all = frameworks_of(registry);
+  size_t of_extensions = all.size() - built_in_frameworks().size();
+  ModelCandidate candidate{.path = path, .bytes = {}, .folder = std::filesystem::is_directory(path)};
+  std::shared_ptr<const MappedFile> file;
+  if (!candidate.folder) {
+    file = MappedFile::open(path);
+    candidate.bytes = file->chars();
+    if (candidate.bytes.empty()) throw_user("'", path, "' is empty");
+  }
+  auto found = [&](size_t begin, size_t end) -> std::optional<ModelFormat> {
+    for (size_t i = begin; i < end; ++i)
+      if (all[i].recognize(candidate)) return ModelFormat{ModelFormat::framework, all[i]};
+    return std::nullopt;
+  };
+  if (auto format = found(0, of_extensions)) return *format;
+  if (looks_like_ir(candidate.bytes)) return {ModelFormat::ir, {}};
+  if (looks_like_graph_text(candidate.bytes)) return {ModelFormat::text, {}};
+  if (auto format = found(of_extensions, all.size())) return *format;
+  if (!candidate.folder)
+    for (const Framework& f : all)
+      if (is_named_as(f.traits, path)) return {ModelFormat::framework, f};
+  throw Error(ErrorKind::unsupported,
+              text(candidate.folder ? "the folder '" : "'", path, "' is not in a supported model format"),
+              supported(all));
+}
 
 std::string recognize_format(const std::string& path) {
-  return at_border([&] { return std::string(format_name(recognize(path))); });
+  return at_border([&] {
+    Registry built_ins;
+    return recognize(built_ins, path).name();
+  });
+}
+
+std::string Core::recognize_format(const std::string& path) const {
+  return at_border([&] {
+    std::shared_ptr<const Registry> registry = s_->registry();
+    return recognize(*registry, path).name();
+  });
 }
 
 }  // namespace graft

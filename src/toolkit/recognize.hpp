@@ -1,17 +1,22 @@
 // The format of a model file, by its content.
 #pragma once
 
-#include <string>
-#include <string_view>
+#include <optional>
+
+#include "import/read_extension.hpp"
 
 namespace graft {
 
-enum class Format { onnx, caffe, tensorflow, mxnet, kaldi, ir, text };
+struct ModelFormat {
+  enum Kind { framework, ir, text };
+  Kind kind = framework;
+  std::optional<Framework> of;  // a framework, whose models are imported; the others are graphs already
 
-// Throws when the content is in none of the supported formats.
-Format recognize(const std::string& path);
-std::string_view format_name(Format f);
-// Whether models of this format are imported; the others are graphs already.
-bool is_framework(Format f);
+  bool is_framework() const { return kind == framework; }
+  const std::string& name() const;  // "onnx", "ir", "text"
+};
+
+// Throws if the content is in none of the supported formats. Valid as long as the registry.
+ModelFormat recognize(const Registry& registry, const std::string& path);
 
 }  // namespace graft

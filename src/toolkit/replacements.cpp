@@ -9,7 +9,6 @@
 #include "import/raw_passes.hpp"
 #include "import/replace.hpp"
 #include "toolkit/read.hpp"
-#include "toolkit/recognize.hpp"
 
 namespace graft {
 namespace {
@@ -36,13 +35,13 @@ void take_over(const std::vector<ReplacementOutcome>& outcomes, const ImportOpti
       report.general.push_back({o.id, options.replacements->file, entry.attributes});
     for (const std::string& why : o.missed) {
       std::string line = text("replacement '", o.id, "' of ", options.replacements->file, " does not match: ", why);
-      if (o.matches.empty() && !options.allow_unmatched) unmatched += (unmatched.empty() ? "" : "\n") + line;
+      if (o.matches.empty() && !options.read.allow_unmatched) unmatched += (unmatched.empty() ? "" : "\n") + line;
       else report.warnings.push_back(line);
     }
   }
   if (!unmatched.empty())
     throw Error(ErrorKind::user, unmatched,
-                "--dry-run shows what each entry matches, --allow-unmatched converts anyway");
+                "`Core::try_replacements` shows what each entry matches, `allow_unmatched` converts anyway");
 }
 
 bool is_taken(const Replacement& r, const Registry& registry, const std::vector<PassInfo>& passes) {
@@ -113,8 +112,8 @@ std::shared_ptr<const ReplacementConfig> remaining(const ReplacementConfig& all,
 
 RawModel read_for_replacing(const Registry& registry, const std::vector<std::string>& files,
                             const ImportOptions& options) {
-  Format format = recognize(files.at(0));
-  if (!is_framework(format))
+  ModelFormat format = recognize(registry, files.at(0));
+  if (!format.is_framework())
     throw_user("'", files[0], "' is already converted; replacements apply only to framework models");
   CutEffect cut;
   return read_part(registry, format, files, with_sizes(options, files), cut);
@@ -134,13 +133,13 @@ Imported import_taught(RawModel raw, const Registry& registry, const ImportOptio
   ImportOptions asked = options;
   const ReplacementConfig* config = options.replacements.get();
   std::vector<bool> taken(config ? config->entries.size() : 0);
-  RawPassOptions passes{false, config, options.disabled_passes, options.limits, options.mapping.get()};
+  RawPassOptions passes{false, config, options.read.disabled_passes, options.limits, options.mapping.get()};
   taught.raw_passes = run_raw_passes(raw, registry, passes, taken);
   if (config) asked.replacements = remaining(*config, taken);
   std::vector<ReplacementOutcome> removed;
   if (asked.replacements)
     asked.replacements = without_published(*asked.replacements, registry, removed, taught.notes, raw);
-  if (asked.replacements && asked.allow_unmatched)
+  if (asked.replacements && asked.read.allow_unmatched)
     asked.replacements = usable(*asked.replacements, registry, taught.warnings);
   take_over(prepare(raw, asked), asked, taught);
   passes.after_replacements = true;

@@ -37,8 +37,8 @@ std::string fields_text(const UnknownType& u) {
     if (std::find(seen.begin(), seen.end(), v) == seen.end()) seen.push_back(seen.size() < most ? v : "...");
   };
   for (const UnknownType::Layer& l : u.layers) {
-    for (const auto& f : l.fields) add(f.first, [&] { return short_value(f.second); });
-    for (const auto& f : l.other_fields) add(f.first, [&] { return text('(', f.second, ')'); });
+    for (const auto& f : l.attributes) add(f.first, [&] { return short_value(f.second); });
+    for (const auto& f : l.other_attributes) add(f.first, [&] { return text('(', f.second, ')'); });
   }
   std::string out;
   for (auto& [name, values] : fields) {
@@ -64,7 +64,7 @@ std::string unknown_text(const UnknownType& u, const std::string& command) {
   out += text("\n    outputs     ", first.outputs, fields_text(u));
   // A type that looks like an option cannot be named on the command line; all at once works.
   if (u.type.starts_with('-')) return out + "\n";
-  return out + text("\n    scaffold    graft new ", quoted_for_shell(u.type), command, "\n");
+  return out + text("\n    scaffold    ", Remedy{"scaffold", u.type, ""}, command, "\n");
 }
 
 // Where the report of unknown layers is explained; tests/cli/test_faq.py holds the place against the document.
@@ -78,7 +78,7 @@ std::string problems_text(const std::vector<Problem>& problems) {
   for (size_t i = 0; i < problems.size() && i < most; ++i) {
     const Problem& p = problems[i];
     out += text("\n  '", p.layer, "' (", p.type, "): ", p.error.message(),
-                p.after.empty() ? "" : text("; depends on the unknown layer '", p.after, "'"), "\n");
+                p.after.empty() ? "" : text("; depends on '", p.after, "', which is not imported"), "\n");
     for (const std::string& c : p.error.context()) out += text("    while ", c, "\n");
     if (!p.error.hint().empty()) out += text("    hint: ", p.error.hint(), "\n");
   }
@@ -132,7 +132,7 @@ std::vector<UnknownType> opaque_layers(const Graph& g) {
     if (fresh) out.push_back(UnknownType{n.type, n.opset, 1, {}});
     UnknownType* group = &out[place->second];
     UnknownType::Layer layer{n.name, {}, n.outputs.size(), {}};
-    for (const auto& [name, value] : n.attrs) layer.fields.emplace_back(name, guessed(value));
+    for (const auto& [name, value] : n.attrs) layer.attributes.emplace_back(name, guessed(value));
     for (ValueId v : n.inputs) layer.inputs.push_back(v.present() ? std::optional(g.info(v)) : std::nullopt);
     for (const auto& o : n.outputs) layer.declared.push_back(o.info);
     group->layers.push_back(std::move(layer));
@@ -143,8 +143,8 @@ std::vector<UnknownType> opaque_layers(const Graph& g) {
 std::string Report::to_text() const {
   size_t count = 0;
   for (const UnknownType& u : unknown) count += u.layers.size();
-  std::string out, command = text(" --from-model ", arguments);
-  if (!extensions.empty()) command += " --extensions " + quoted_for_shell(extensions);
+  std::string out, command = " " + arguments;
+  if (!extensions.empty()) command += text(' ', Remedy{"Core::add_extension", "", extensions});
   if (!unknown.empty()) {
     out += text(unknown.size(), unknown.size() == 1 ? " layer type is" : " layer types are", " unknown (", count,
                 " of ", layers, layers == 1 ? " layer" : " layers", ")\n");
@@ -153,14 +153,15 @@ std::string Report::to_text() const {
   std::vector<Problem> own, behind;
   for (const Problem& p : problems) (unknown.empty() || p.after.empty() ? own : behind).push_back(p);
   if (!behind.empty()) out += behind_text(behind);
-  if (!unknown.empty()) out += text("\nAll at once: graft new", command, "\nSee ", unknown_page, "\n");
+  if (!unknown.empty())
+    out += text("\nAll at once: ", Remedy{"scaffold", "", ""}, command, "\nSee ", unknown_page, "\n");
   if (!own.empty()) out += text(out.empty() ? "" : "\n", problems_text(own));
   return out;
 }
 
 std::string RawPassEffect::to_text() const {
   constexpr size_t most = 12;
-  std::string out = text("raw pass ", pass, " (", extension, ")\n");
+  std::string out = text("raw pass ", name, " (", extension, ")\n");
   auto list = [&](std::string_view what, const std::vector<std::string>& items) {
     if (items.empty()) return;
     std::vector<std::string> shown(items.begin(), items.begin() + static_cast<ptrdiff_t>(std::min(most, items.size())));

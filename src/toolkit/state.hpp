@@ -17,7 +17,12 @@ namespace graft {
 struct Core::State {
   struct Added {
     ExtensionInfo info;
-    std::shared_ptr<const Records> records;
+    std::vector<std::shared_ptr<const Records>> records;
+  };
+  // What an extension consists of, and where it is; empty: in the program itself.
+  struct Group {
+    std::string path;
+    std::vector<std::shared_ptr<const Records>> records;
   };
   DeviceList devices;  // fixed
 
@@ -34,8 +39,8 @@ struct Core::State {
   std::map<std::string, Properties> device_properties() const;
   std::shared_ptr<const Registry> registry() const;
   std::vector<Added> added() const;
-  // Adds definitions, or finds the library with this path.
-  ExtensionId add(std::shared_ptr<const Records> records);
+  // Adds extensions, all or none; one that is there already is found by its path.
+  std::vector<ExtensionId> add(const std::vector<Group>& groups);
   void remove(ExtensionId id);
 
  private:
@@ -59,6 +64,7 @@ struct ModelOrigin {
   std::vector<std::string> files;
   ImportOptions options;
   std::string framework, path;
+  Conventions conventions;  // of the framework; those of a graph are the defaults
   ImportReport report;
   std::vector<PassEffect> front;  // effects of extensions' front passes
 };

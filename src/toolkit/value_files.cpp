@@ -10,12 +10,12 @@
 #include "base/request.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
-#include "readers/caffe.hpp"
+#include "readers/caffe/caffe.hpp"
 #include "readers/image.hpp"
 #include "readers/npy.hpp"
 #include "readers/npz.hpp"
-#include "readers/onnx.hpp"
-#include "readers/onnx_value.hpp"
+#include "readers/onnx/onnx.hpp"
+#include "readers/onnx/value.hpp"
 #include "toolkit/border.hpp"
 
 namespace graft {
@@ -244,7 +244,7 @@ void check_types(const Datum& value, const Group& input, const std::vector<Port>
 std::vector<int64_t> sample_dims(const Port& port, Notes* notes) {
   if (!port.shape.ranked())
     throw RequestError(text("cannot generate a random value for input '", port.any_name(), "': its rank is unknown"),
-                       text("specify its shape: --input_shape ", port.any_name(), "[1,3,224,224]"));
+                       text("specify its shape: ", Remedy{"shapes", port.any_name(), "[1,3,224,224]"}));
   std::vector<int64_t> dims;
   for (const Dim& d : port.shape) dims.push_back(d.known() ? d.value() : std::max<int64_t>(d.min(), 1));
   if (!port.shape.is_static())

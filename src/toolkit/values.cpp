@@ -40,7 +40,7 @@ class Placing {
     if (g.parts.size() != d.parts.size())
       throw Error(ErrorKind::user,
                   text("expected ", g.parts.size(), " items for the sequence input '", name, "', got ", d.parts.size()),
-                  "the length is fixed by the conversion: convert the model again with --items");
+                  "the length is fixed by the conversion: convert the model again with `items`");
     for (size_t i = 0; i < g.parts.size(); ++i) place(name, g.parts[i], d.parts[i]);
   }
 

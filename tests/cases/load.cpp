@@ -5,10 +5,10 @@
 #include "base/file.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
-#include "readers/kaldi_archive.hpp"
+#include "readers/kaldi/archive.hpp"
 #include "readers/npy.hpp"
-#include "readers/onnx.hpp"
-#include "readers/onnx_value.hpp"
+#include "readers/onnx/onnx.hpp"
+#include "readers/onnx/value.hpp"
 
 namespace graft::cases {
 namespace {

@@ -56,6 +56,11 @@ FAULTS = {
     "KernelFails": "fails",
     "Crashes": "crash",
     "Reversed": "in-place",
+    "NotAView": "broken trait",
+    "NotElementwise": "broken trait",
+    "NotChannelwise": "broken trait",
+    "NotOnlyMoved": "broken trait",
+    "NotWidening": "broken trait",
     "InvalidBoolean": "invalid boolean",
     "AtMostTwo": "wrong shape",
     "OneMore": "wrong shape",
@@ -68,6 +73,7 @@ FAULTS = {
 
 # What may be found as well, depending on the values.
 ALSO = {
+    "NotAView": {"differs from the reference"},  # the GPU copies, where there is one
     "Accumulates": {"element not written"},  # x = 0 leaves the element as it was
     "Stencil": {"read past the end"},
 }

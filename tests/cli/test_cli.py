@@ -134,7 +134,7 @@ class Passes(CliCase):
         def layers(*options):
             r = graft("convert", m, "-o", self.path("ir"), "--extensions", self.tour, "--json", *options)
             self.assertEqual(r.status, 0, r.all)
-            return {p["pass"]: p["changes"] for p in json.loads(r.out)["passes"]}
+            return {p["name"]: p["changes"] for p in json.loads(r.out)["passes"]}
         self.assertEqual(layers()["tour_one_abs"], 1)
         self.assertNotIn("tour_one_abs", layers("--disable-pass", "tour_one_abs"))
         self.assertNotIn("tour_squared", layers())
@@ -220,6 +220,19 @@ class Explaining(CliCase):
             self.assertEqual(sorted(explained), sorted(ran))
             self.assertEqual([t for _, t, _ in explained], wanted)
 
+    def test_results_have_the_fields_that_are_documented(self):
+        fields = {name: {f["name"] for f in rows} for name, rows in json.loads(graft("--describe").out)["results"].items()}
+        m = self.path("relu.onnx")
+        save(m, [onnx.node("Relu", ["x"], ["y"])], [onnx.value("x", [3])], [onnx.value("y", [3])])
+        shown = json.loads(graft("explain", m, "--json").out)
+        self.assertEqual(set(shown), fields["Report"] | fields["Explanation"] | {"model", "inputs", "outputs", "input_groups", "output_groups"})
+        self.assertEqual(set(shown["kernels"][0]), fields["Choice"])
+        self.assertEqual(set(shown["claims"][0]), fields["Claim"])
+        shown = json.loads(graft("convert", m, "-o", self.path("out"), "--json").out)
+        self.assertEqual(set(shown), fields["ConvertReport"] | {"seconds", "peak_memory_bytes"})
+        self.assertEqual(set(json.loads(graft("explain", m, "--query", "--json").out)), fields["QueryResult"])
+        self.assertEqual(set(json.loads(graft("ops", "Relu", "--json").out)[0]), fields["OpInfo"] | {"kind"})
+
     def test_selected_layers(self):
         m = self.path("chain.onnx")
         save(m, [onnx.node("Relu", ["x"], ["a"], name="block/relu"), onnx.node("Exp", ["a"], ["b"], name="block/exp"),
@@ -229,7 +242,7 @@ class Explaining(CliCase):
             r = graft("explain", m, "-d", "REFERENCE", "--json", *options)
             self.assertEqual(r.status, 0, r.all)
             data = json.loads(r.out)
-            return [c["layer"] for c in data["import"]], [k["node"] for k in data["kernels"]]
+            return [c["layer"] for c in data["claims"]], [k["node"] for k in data["kernels"]]
 
         self.assertEqual(shown("--node", "block/*"), (["block/relu", "block/exp"], ["block/relu", "block/exp"]))
         self.assertEqual(shown("--type", "S?n"), (["head"], ["head"]))
@@ -250,7 +263,7 @@ class Explaining(CliCase):
         self.assertEqual([" ".join(line) for line in lines], [
             "5 layers Identity by built-in -> nothing to compute: same_v0, same_v1 and 3 more",
             "act Relu by built-in -> Relu"])
-        self.assertEqual(len(json.loads(graft("explain", m, "--json").out)["import"]), 6)
+        self.assertEqual(len(json.loads(graft("explain", m, "--json").out)["claims"]), 6)
 
     def test_convolutions_take_the_fastest_kernel(self):
         m = self.path("conv.graph")
@@ -292,8 +305,8 @@ class Ops(CliCase):
         layer = self.json_of("AddV2")
         self.assertEqual([(e["kind"], e["name"]) for e in layer], [("layer", "AddV2")])
         rule = layer[0]["rules"][0]
-        self.assertEqual((rule["framework"], rule["type"], rule["operation"]), ("tensorflow", "AddV2", {"name": "Add", "opset": "opset1"}))
-        self.assertEqual(set(rule), {"framework", "type", "domain", "since", "until", "operation", "expanded", "conditions", "from"})
+        self.assertEqual((rule["framework"], rule["type"], rule["op"], rule["opset"]), ("tensorflow", "AddV2", "Add", "opset1"))
+        self.assertEqual(set(rule), {"framework", "type", "domain", "since", "until", "op", "opset", "expanded", "conditions", "origin", "layer", "versions", "imported_as", "where"})
 
     def test_layers_of_a_framework(self):
         for framework, there in (("caffe", "ReLU"), ("onnx", "Gemm"), ("tensorflow", "BiasAdd"), ("tf", "BiasAdd"), ("mxnet", "LeakyReLU")):
@@ -422,7 +435,7 @@ class Extensions(CliCase):
                      "kernel 'fast' of Elu is for the device TPU, which does not exist; there are CPU, GPU, VPU, REFERENCE",
                      "the rule for Bounded of onnx sets the attribute 'depth', which Bounded does not have",
                      "the rule for Lost of onnx creates Lost of lint, which does not exist",
-                     "the rule for Bounded of torch: there is no such framework; there are onnx, caffe",
+                     "the rule for Bounded of torch: there is no such framework; there are caffe, kaldi",
                      "the pass 'lint_pass' runs after 'no_such_pass', which does not exist"):
             self.assertIn("lint.so': " + slip, r.err)
         self.assertEqual(r.err.count("warning: "), 14, r.err)

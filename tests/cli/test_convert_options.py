@@ -9,7 +9,7 @@ import shutil
 import struct
 
 from harness import graft, main, onnx
-from small_net import X, ConvertCase, conv1, relu
+from small_net import NET, UNKNOWN, X, ConvertCase, conv1, relu
 
 
 class MeansAndScales(ConvertCase):
@@ -144,6 +144,50 @@ class HalfPrecision(ConvertCase):
         self.refused("mutually exclusive", *self.net(), "--data_type", "FP32", "--compress_to_fp16")
 
 
+def crc32c(content):
+    crc = 0xffffffff
+    for byte in content:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    crc ^= 0xffffffff
+    return ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff
+
+
+def records(content):
+    """The records of an event file, whose sums are checked."""
+    while content:
+        (length,), (crc,) = struct.unpack("<Q", content[:8]), struct.unpack("<I", content[8:12])
+        record, (sum,) = content[12:12 + length], struct.unpack("<I", content[12 + length:16 + length])
+        assert crc == crc32c(content[:8]) and sum == crc32c(record) and len(record) == length
+        yield record
+        content = content[16 + length:]
+
+
+def fields(message):
+    """The fields of a message by number: integers, or bytes."""
+    found, at = {}, 0
+
+    def varint():
+        nonlocal at
+        value, shift = 0, 0
+        while True:
+            value |= (message[at] & 127) << shift
+            at, shift = at + 1, shift + 7
+            if not message[at - 1] & 128:
+                return value
+
+    while at < len(message):
+        key = varint()
+        if key & 7 == 0:
+            value = varint()
+        else:
+            size = 8 if key & 7 == 1 else varint()
+            value, at = message[at:at + size], at + size
+        found.setdefault(key >> 3, []).append(value)
+    return found
+
+
 class OldCommandLines(ConvertCase):
     def test_the_optimizers_own_words(self):
         self.net(name="x")
@@ -161,8 +205,7 @@ class OldCommandLines(ConvertCase):
     def test_what_is_refused_says_why(self):
         files = self.net()
         for option, value in [("--move_to_preprocess", None), ("--generate_deprecated_IR_V7", None), ("--generate_deprecated_IR_V2", None), ("--keep_shape_ops", None),
-                              ("--example_input", "x"), ("--tensorboard_logdir", "d"), ("--tensorflow_custom_layer_libraries", "l.so"),
-                              ("--tensorflow_subgraph_patterns", "p"), ("--tensorflow_operation_patterns", "p"), ("--offload_unsupported_operations_to_tf", None)]:
+                              ("--example_input", "x"), ("--tensorflow_subgraph_patterns", "p"), ("--tensorflow_operation_patterns", "p"), ("--offload_unsupported_operations_to_tf", None)]:
             r = self.refused(option + " is not supported: ", *files, option, *([value] if value else []))
             self.assertIn("hint: ", r.err, option)
             if value:
@@ -170,13 +213,12 @@ class OldCommandLines(ConvertCase):
         self.refused("--framework: expected mxnet, got the caffe model", *files, "--framework", "mxnet")
         self.refused("--framework: expected kaldi, got the caffe model", *files, "--framework", "kaldi")
         self.refused("--framework paddle is not supported", *files, "--framework", "paddle")
-        self.refused("--transform LowLatency2 is not supported", *files, "--transform", "LowLatency2")
         self.convert(*files, "--transform", "")
         self.convert(*files, "--transform=", "--scale", "2")  # an empty value, not the next word
 
     def test_what_is_so_anyway_is_granted(self):
         files = self.net()
-        for option in (["--caffe_parser_path", "d"], ["--disable_weights_compression"], ["--legacy_ir_generation"], ["--share_weights"], ["--use_new_frontend"], ["--use_legacy_frontend"]):
+        for option in (["--caffe_parser_path", "d"], ["--tensorflow_custom_layer_libraries", "l.so"], ["--disable_weights_compression"], ["--legacy_ir_generation"], ["--share_weights"], ["--use_new_frontend"], ["--use_legacy_frontend"]):
             self.assertIn(option[0] + " has no effect: ", self.convert(*files, *option)["notes"])
         self.convert(*files, "--static_shape")
 
@@ -184,7 +226,7 @@ class OldCommandLines(ConvertCase):
         files = self.net()
         for option in ("--disable_fusing", "--disable_gfusing", "--disable_resnet_optimization", "--enable_concat_optimization"):
             self.convert(*files, option)
-        self.assertNotIn("sink_transposes", [p["pass"] for p in self.convert(*files, "--disable_nhwc_to_nchw")["passes"]])
+        self.assertNotIn("sink_transposes", [p["name"] for p in self.convert(*files, "--disable_nhwc_to_nchw")["passes"]])
         counts = [self.types(self.convert(*files, "--output", "conv1", "--scale", "2", *o)).count("Multiply")
                   for o in ([], ["--disable_fusing"], ["--finegrain_fusing", "data/scale"], ["--finegrain_fusing", "conv1"], ["--finegrain_fusing", "scale"])]
         self.assertEqual(counts, [0, 1, 1, 1, 0])
@@ -211,6 +253,29 @@ class OldCommandLines(ConvertCase):
         self.assertEqual((r.status, r.out[:6]), (0, "graft "))
         r = graft("convert", *files, "-o", self.path("o"), env={"MO_DISABLED_TRANSFORMS": "x"})
         self.assertIn("MO_DISABLED_TRANSFORMS is set", r.err)
+
+    def test_a_graph_for_tensorboard(self):
+        model = self.write("m.graft", "graph (x: f32[1,?]) { a = Split@1(x, i64[] {1}) {num_splits = 2} y = Add(a, a.1) return y }")
+        r = self.convert(model, "--tensorboard_logdir", self.path("deep", "logs"))
+        path = re.search("graph for TensorBoard: (.*)", r["notes"]).group(1)
+        self.assertEqual(os.listdir(self.path("deep", "logs")), [os.path.basename(path)])
+        self.assertIn("tfevents", path)
+        with open(path, "rb") as f:
+            version, graph = [fields(e) for e in records(f.read())]
+        self.assertEqual(version[3], [b"brain.Event:2"])
+        nodes = {}
+        for node in map(fields, fields(graph[4][0])[1]):
+            attributes = {entry[1][0].decode(): fields(entry[2][0]) for entry in map(fields, node.get(5, []))}
+            nodes[node[1][0].decode()] = (node[2][0].decode(), [i.decode() for i in node.get(3, [])], attributes)
+        self.assertEqual({k: v[0] for k, v in nodes.items() if v[0] != "Const"}, {"x": "Placeholder", "a": "Split", "y": "Add", "result_0": "Result"})
+        self.assertEqual(nodes["y"][1], ["a", "a:1"])
+        shape = fields(fields(nodes["x"][2]["_output_shapes"][1][0])[7][0])
+        self.assertEqual([fields(d)[1] for d in shape[2]], [[1], [2**64 - 1]])
+        self.assertEqual(nodes["a"][2]["num_splits"][2], [b"2"])
+        # Also of a model that cannot be converted; a folder that cannot be made.
+        unknown = self.net(NET + UNKNOWN)
+        self.assertIn("graph for TensorBoard: ", self.refused("1 layer type is unknown", *unknown, "--tensorboard_logdir", self.path("logs"), status=2).err)
+        self.refused("net.prototxt", *unknown, "--tensorboard_logdir", unknown[0])
 
     def test_a_folder_that_is_no_extension(self):
         self.refused("expected a folder with ops/, front/, middle/ or back/ as an extension, got one with", *self.net(), "--extensions", self.folder, status=2, hint="a shared library")

@@ -160,7 +160,7 @@ class Inputs(ConvertCase):
 
     def test_behind_an_unknown_layer_nothing_can_be_learnt(self):
         files = self.net(NET.replace('type: "Convolution"', 'type: "Frobnicate"'))
-        self.refused("cannot infer the shape of", *files, "--input", "relu1", hint='--input "relu1[1 3 224 224]{f32}"')
+        self.refused("cannot infer the shape of", *files, "--input", "relu1", hint="--input 'relu1[1 3 224 224]{f32}'")
 
     def test_without_a_shape_it_is_learnt(self):
         r = self.convert(*self.net(), "--input", "mid", "--output", "mid")
@@ -357,12 +357,12 @@ node { name: "z" op: "Mul" input: "conv" input: "keep" attr { key: "T" value { t
     def test_layouts_meet_the_transposes_of_the_model(self):
         m = self.tensorflow()
         self.assertTrue(self.convert(m, "--output", "conv")["transposes"])
-        r = self.convert(m, "--output", "conv", "--layout", "nhwc->nchw")
+        r = self.convert(m, "--output", "conv", "--layout", "x(nhwc->nchw),conv(nhwc->nchw)")
         self.assertEqual(r["transposes"], [])
         self.assertEqual((r["inputs"][0]["shape"], r["outputs"][0]["shape"]), ([1, 3, 1, 2], [1, 1, 1, 2]))
         self.check(self.run_ir(r, ([1, 3, 1, 2], [1, 4, 2, 5, 3, 6]))[0], [321, 654])
         self.assertIn('layout="[N,C,H,W]"', self.xml(r))
-        for same in (["--layout", "x(nhwc->nchw)"], ["--layout", "x[n,h,w,c]->[n,c,h,w]"], ["--source_layout", "x(nhwc)", "--target_layout", "x(nchw)"], ["--layout", "x[n,...,c]->[n,c,...]"]):
+        for same in (["--layout", "nhwc->nchw"], ["--source_layout", "nhwc", "--target_layout", "nchw"], ["--layout", "x(nhwc->nchw)"], ["--layout", "x[n,h,w,c]->[n,c,h,w]"], ["--source_layout", "x(nhwc)", "--target_layout", "x(nchw)"], ["--layout", "x[n,...,c]->[n,c,...]"]):
             r = self.convert(m, "--output", "conv", *same)
             self.assertEqual((r["inputs"][0]["shape"], r["outputs"][0]["shape"]), ([1, 3, 1, 2], [1, 1, 2, 1]))
             self.check(self.run_ir(r, ([1, 3, 1, 2], [1, 4, 2, 5, 3, 6]))[0], [321, 654])
@@ -386,7 +386,7 @@ node { name: "z" op: "Mul" input: "conv" input: "keep" attr { key: "T" value { t
         m = self.tensorflow()
         self.convert(m, "--input_model_is_text", "--framework", "tf")
         self.refused("--framework: expected caffe, got the tensorflow model", m, "--framework", "caffe")
-        self.refused("--framework: expected tf, caffe, onnx, mxnet or kaldi, got 'torch'", m, "--framework", "torch")
+        self.refused("unknown framework 'torch'\nhint: the frameworks are caffe, kaldi, mxnet, onnx, tensorflow, tf", m, "--framework", "torch")
         self.refused("expected a SavedModel for the given tags", m, "--saved_model_tags", "serve")
         self.refused("expected a TensorFlow graph in text format", *self.net(), "--input_model_is_text")
 

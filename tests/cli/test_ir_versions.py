@@ -30,7 +30,7 @@ class Opsets(ConvertCase):
             r = self.convert(self.write("pool.prototxt", POOL % kind))
             self.assertEqual(self.versions(r)[type], "opset1")
             self.assertEqual((r["opset"], r["ir_version"]), (1, 11))
-            self.assertIn("lower_opsets", [p["pass"] for p in r["passes"] if p["changes"]])
+            self.assertIn("lower_opsets", [p["name"] for p in r["passes"] if p["changes"]])
             # Layers keep their names, also where a version has fewer outputs.
             self.assertIn('name="pool" type="%s"' % type, self.xml(r))
             self.assertEqual(len(self.run_ir(r, ([1, 1, 4, 4], list(range(16))))[0]), 4)

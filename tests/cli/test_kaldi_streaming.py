@@ -229,7 +229,7 @@ class RemoveMemory(StreamingCase):
         for option in ("--remove_memory", "--streaming"):
             r = graft("convert", net, "-o", self.path("ir"), option)
             self.assertEqual(r.status, 1, r.all)
-            self.assertIn("apply only to Kaldi models, got caffe", r.err)
+            self.assertIn("applies only to models of Kaldi, got a model of Caffe", r.err)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,8 @@ class Loading(Case):
                 ("start.so", whole[:10], "expected a shared library, got a file of another format"),
                 ("empty.so", b"", "expected a shared library, got an empty file"),
                 ("text.so", b"#!/bin/sh\nexit 0\n" * 9, "expected a shared library, got a file of another format"),
+                ("other.dll", b"MZ\x90\0" * 32, "expected a shared library for Linux, got one for Windows"),
+                ("other.dylib", b"\xcf\xfa\xed\xfe" * 32, "expected a shared library for Linux, got one for macOS"),
                 ("object.so", whole[:16] + b"\x01" + whole[17:], "expected a shared library, got an object file"),
                 ("machine.so", whole[:18] + b"\x08\x00" + whole[20:], "the shared library is for another machine")):
             with open(self.path(name), "wb") as f:

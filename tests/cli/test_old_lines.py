@@ -66,6 +66,20 @@ class Names(Case):
         broken = self.write("broken.prototxt", 'layer { name: "x"')
         self.assertEqual(self.call(built("bin", "mo.py"), "--input_model", broken).status, 2)
 
+    def test_they_report_success_as_the_model_optimizer_did(self):
+        self.net(name="x")
+        r = self.call(sys.executable, built("bin", "mo.py"), "--input_model", "x.caffemodel", "--data_type", "FP16")
+        here = os.path.realpath(self.folder)
+        self.assertEqual(r.status, 0, r.all)
+        self.assertRegex(r.out, r"\Acaffe model, .*\n.* stored as f16.*\nIR version 11, .*\n\[ SUCCESS \] Generated IR version 11 model\.\n"
+                         r"\[ SUCCESS \] XML file: %s/x\.xml\n\[ SUCCESS \] BIN file: %s/x\.bin\n"
+                         r"\[ SUCCESS \] Total execution time: \d+\.\d\d seconds\. ?\n\[ SUCCESS \] Memory consumed: \d+ MB\. ?\n\Z" % (here, here))
+        r = self.call(built("bin", "mo_caffe.py"), "--input_model", "x.caffemodel", "-o", "there", "-n", "y", "--ir_version", "10")
+        self.assertIn("[ SUCCESS ] Generated IR version 10 model.\n[ SUCCESS ] XML file: %s/there/y.xml\n[ SUCCESS ] BIN file: %s/there/y.bin\n" % (here, here), r.out)
+        self.assertEqual(self.call(built("bin", "mo"), "--input_model", "x.caffemodel", "--silent").out, "")
+        self.assertNotIn("SUCCESS", self.call(built("bin", "mo"), "--input_model", "x.caffemodel", "--output", "none").all)
+        self.assertNotIn("SUCCESS", graft("convert", self.path("x.caffemodel"), cwd=self.folder).all)
+
     def test_arguments_signals_and_links_pass_through(self):
         os.mkdir(self.path("bin"))
         shutil.copy(built("bin", "mo_tf.py"), self.path("bin"))
@@ -78,7 +92,7 @@ class Names(Case):
             r = self.call(sys.executable, script, *words, restore_signals=True)
             self.assertEqual(r.status, -15, r.all)
             lines = r.out.splitlines()
-            self.assertEqual(lines[:-1], ["<convert>", "<--framework=%s>" % framework] + ["<%s>" % w for w in words])
+            self.assertEqual(lines[:-1], ["<convert>", "<--mo-report>", "<--framework=%s>" % framework] + ["<%s>" % w for w in words])
             self.assertEqual(int(lines[-1].split()[1], 16) & 1 << 12, 0, "SIGPIPE is ignored")
         os.remove(self.path("bin", "graft"))
         r = self.call(sys.executable, "bin/mo_tf.py")
@@ -108,7 +122,7 @@ class Abbreviations(Case):
 
     def test_what_is_refused_is_refused_by_its_whole_name(self):
         self.refused("--keep_shape_ops is not supported", "--keep_shape")
-        self.refused("--tensorboard_logdir is not supported", *self.net(), "--tensorboard=d")
+        self.refused("--tensorflow_subgraph_patterns is not supported", *self.net(), "--tensorflow_sub=d")
 
     def test_an_exact_name_wins(self):
         r = self.convert(*self.net(), "--input", "relu1[1 2 1 2]", "--output", "mid", "--scale", "2")

@@ -184,7 +184,7 @@ class FromReportToNumbers(ScaffoldCase):
         self.write("net.meta", onnx.data(2, graph))
         for name, content in zip(("values.ckpt.index", "values.ckpt.data-00000-of-00001"), checkpoint("v", [1, 3], [1, 2, 3])):
             self.write(name, content)
-        self.assertIn("--from-model net.meta values.ckpt.index", self.command_of("--input_meta_graph", "net.meta", "--input_checkpoint", "values.ckpt"))
+        self.assertIn("--from-model net.meta --input_checkpoint values.ckpt.index", self.command_of("--input_meta_graph", "net.meta", "--input_checkpoint", "values.ckpt"))
         body = """
   std::vector<double> x = ctx.input(0).to<double>(), v = ctx.input(1).to<double>();
   for (size_t i = 0; i < x.size(); ++i) x[i] *= v[i];

@@ -125,7 +125,7 @@ class Teaching(Case):
     def claims(self, *arguments):
         r = graft("explain", *arguments, "--json")
         self.assertEqual(r.status, 0, r.all)
-        return {c["layer"]: c["by"] for c in json.loads(r.out)["import"]}
+        return {c["layer"]: c["by"] for c in json.loads(r.out)["claims"]}
 
     def good(self, *arguments):
         r = graft(*arguments)
@@ -222,9 +222,9 @@ class Mapping(Teaching):
         out = ["-o", self.path("ir")]
         other = self.write("other.xml", MAPPING.replace("passing_param", "warp_param"))
         self.bad("convert", self.net, "-k", other, *extension, *out, said=["no 'warp_param'", "the layer has passing_param"])
-        self.bad("convert", self.plain_model(), "-k", self.mapping, *out, said="applies to Caffe models only, got framework onnx")
+        self.bad("convert", self.plain_model(), "-k", self.mapping, *out, said="-k applies only to models of Caffe, got a model of ONNX", status=1)
         self.bad("convert", self.net, "-k", self.path("none.xml"), *out, said="file not found", status=1)
-        self.bad("convert", self.net, "--enable_flattening_nested_params", *out, said="-k FILE", status=1)
+        self.bad("convert", self.net, "--enable_flattening_nested_params", *out, said=["has no effect without a mapping file (-k FILE)", "3 layer types are unknown"])
         broken = self.write("broken.xml", MAPPING.replace('hasParam="true"', 'hasParam="maybe"'))
         self.bad("convert", self.net, "-k", broken, *out, said="broken.xml:4:3: hasParam of 'passing': expected true or false, got 'maybe'")
         self.assertFalse(os.path.exists(self.path("ir")))

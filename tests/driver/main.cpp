@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "corpus.hpp"
 #include "devices/opencl/opencl.hpp"
+#include "extensions/open.hpp"
 #include "toolkit/built_ins.hpp"
 
 namespace {
@@ -54,7 +55,8 @@ int main(int argc, char** argv) {
       std::string a = argv[i];
       if (a == "-v") verbose = true;
       else if (a == "--extensions" && i + 1 < argc) {
-        for (std::string_view p : split(argv[++i], ',')) registry.add(open_extension(std::string(p)));
+        for (std::string_view p : split(argv[++i], ','))
+          for (const auto& records : open_extension(std::string(p))) registry.add(records);
       } else if (a == "--write-corpus" && i + 1 < argc) corpus = argv[++i];
       else if (a == "--device" && i + 1 < argc) device = argv[++i];
       else if (a == "--write-models" && i + 1 < argc) models = argv[++i];

@@ -2,9 +2,9 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <graft/extension.hpp>
 #include <mutex>
 #include <thread>
-#include <graft/extension.hpp>
 
 namespace {
 
@@ -42,6 +42,19 @@ Op doubled(std::string_view name, Functions... functions) {
       .infer(same)
       .reference(twice)
       .kernel(Kernel("CPU", "planted").accept(only_f32).run(functions...));
+}
+
+// ---- traits ----
+
+void times_index(Run& ctx, const NoAttributes&) {
+  std::vector<double> v = ctx.input(0).to<double>();
+  for (size_t i = 0; i < v.size(); ++i) v[i] *= static_cast<double>(i);
+  ctx.output(0).assign(v);
+}
+void bits_of_type(Run& ctx, const NoAttributes&) {
+  std::vector<double> v = ctx.input(0).to<double>();
+  for (double& x : v) x = bits_of(ctx.input(0).type());
+  ctx.output(0).assign(v);
 }
 
 // ---- memory ----
@@ -447,6 +460,11 @@ GRAFT_EXTENSION("faults", "1.0") {
           .reference(reversed)
           .in_place()
           .kernel(Kernel("CPU", "planted").accept(only_f32).run(reversed_f32)),
+      op("NotAView", "faults").inputs("x").traits(Trait::view).infer(same).reference(times_index),
+      op("NotElementwise", "faults").inputs("x").traits(Trait::elementwise).infer(same).reference(times_index),
+      op("NotChannelwise", "faults").inputs("x").traits(Trait::channelwise).infer(same).reference(times_index),
+      op("NotOnlyMoved", "faults").inputs("x").traits(Trait::moves_data).infer(same).reference(twice),
+      op("NotWidening", "faults").inputs("x").traits(Trait::widens).infer(same).reference(bits_of_type),
       op("InvalidBoolean", "faults")
           .inputs("x")
           .infer(as_boolean)

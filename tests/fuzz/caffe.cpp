@@ -1,5 +1,5 @@
 // Any bytes as a Caffe net: up to the first zero byte the definition, behind it the weights. Read and imported.
-#include "readers/caffe.hpp"
+#include "readers/caffe/caffe.hpp"
 
 #include "common.hpp"
 #include "graph/verify.hpp"

@@ -21,11 +21,11 @@
 #include "ir/ir.hpp"
 #include "mutate.hpp"
 #include "passes/pass.hpp"
-#include "readers/caffe.hpp"
-#include "readers/kaldi.hpp"
-#include "readers/mxnet.hpp"
-#include "readers/onnx.hpp"
-#include "readers/tensorflow.hpp"
+#include "readers/caffe/caffe.hpp"
+#include "readers/kaldi/kaldi.hpp"
+#include "readers/mxnet/mxnet.hpp"
+#include "readers/onnx/onnx.hpp"
+#include "readers/tensorflow/tensorflow.hpp"
 
 namespace graft::fuzzing {
 
@@ -104,7 +104,7 @@ RawModel read_raw(Format format, const std::shared_ptr<std::string>& file, const
       MxnetParams params = second.empty() ? MxnetParams() : read_mxnet_params(second, file, options.limits);
       return read_mxnet(first, "fuzz", params, options.read, options.limits);
     }
-    default: return read_caffe(first, "net", second, nullptr);
+    default: return read_caffe(first, "net", second, file);
   }
 }
 

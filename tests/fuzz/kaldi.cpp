@@ -1,10 +1,10 @@
 // Any bytes as a Kaldi model, read and imported for whole utterances and for chunks; and as an archive of matrices.
-#include "readers/kaldi.hpp"
+#include "readers/kaldi/kaldi.hpp"
 
 #include "common.hpp"
 #include "graph/verify.hpp"
 #include "import/importer.hpp"
-#include "readers/kaldi_archive.hpp"
+#include "readers/kaldi/archive.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view bytes(reinterpret_cast<const char*>(data), size);

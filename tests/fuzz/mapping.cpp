@@ -4,7 +4,7 @@
 #include "common.hpp"
 #include "graph/verify.hpp"
 #include "import/importer.hpp"
-#include "readers/caffe.hpp"
+#include "readers/caffe/caffe.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::string_view net = R"(

@@ -1,5 +1,5 @@
 // Any bytes as an MXNet model: up to the first zero byte the symbol, behind it the parameters. Read and imported.
-#include "readers/mxnet.hpp"
+#include "readers/mxnet/mxnet.hpp"
 
 #include "common.hpp"
 #include "graph/verify.hpp"

@@ -1,5 +1,5 @@
 // Any bytes as an ONNX model: read, imported, written as text.
-#include "readers/onnx.hpp"
+#include "readers/onnx/onnx.hpp"
 
 #include "common.hpp"
 #include "graph/text.hpp"

@@ -228,6 +228,23 @@ seed("QLinearGlobalAveragePool", "u[1,3,4,4]", "f[]{0.1}", "u[]{1}", "f[]{0.1}",
 seed("QLinearConcat", "f[]{0.1}", "u[]{1}", "u[2,3]", "f[]{0.1}", "u[]{1}", "u[2,3]", "f[]{0.1}", "u[]{1}", domain=MS, version=1, axis=1)
 seed("DynamicQuantizeMatMul", V, "u[3,2]", "f[]{0.1}", "u[]{1}", domain=MS, version=1)
 seed("MatMulIntegerToFloat", "u[2,3]", "u[3,2]", "f[]{0.1}", "f[]{0.1}", "u[]{1}", "u[]{1}", domain=MS, version=1)
+seed("QLinearWhere", "b[3,1]{1,0,1}", "u[3,4]", "f[]{0.1}", "u[]{1}", "u[1,4]", "f[]{0.2}", "u[]{2}", "f[]{0.1}", "u[]{1}", domain=MS, version=1)
+seed("QLinearConv", "u[1,4,4,2]", "f[]{0.1}", "u[]{1}", "c[3,2,2,2]", "f[]{0.1}", "c[]{0}", "f[]{0.1}", "u[]{1}", "j[3]", domain=MS, version=1, channels_last=1)
+seed("QAttention", "u[1,3,4]", "c[4,24]", "f[24]", "f[]{0.1}", "f[]{0.1}", "", "u[]{1}", "c[]{0}", domain=MS, version=1, num_heads=2, unidirectional=1)
+seed("GatherBlockQuantized", "u[4,16]", "i[2]{1,3}", "f[4,2]", domain=MS, version=1, bits=4, block_size=16, gather_axis=0, quantize_axis=1)
+seed("MoE", "f[3,4]", "f[3,3]", "f[3,2,4]", "f[3,2]", "f[3,4,2]", "f[3,4]", domain=MS, version=1, k=2, activation_type="silu", normalize_routing_weights=1)
+seed("MoE", "f[3,4]", "f[3,3]", "f[3,4,4]", "f[3,4]", "f[3,4,2]", "f[3,4]", domain=MS, version=1, k=1, activation_type="swiglu", swiglu_fusion=1, swiglu_limit=2.0, activation_alpha=1.5, activation_beta=1.0)
+seed("QMoE", "f[2,16]", "f[2,3]", "u[3,16,8]", "f[3,16]", "", "u[3,16,8]", "f[3,16]", domain=MS, version=1, k=2, expert_weight_bits=4)
+seed("Inverse", "f[2,2]{1,2,3,4}", domain=MS, version=1)
+seed("CDist", "f[3,4]", "f[2,4]", domain=MS, version=1, metric="euclidean")
+seed("ExpandDims", V, "j[]{1}", domain=MS, version=1)
+seed("BiasSplitGelu", "f[1,2,4]", "f[4]", domain=MS, version=1)
+seed("GroupNorm", "f[1,3,3,4]", "f[4]", "f[4]", domain=MS, version=1, groups=2, activation=1, channels_last=1, epsilon=0.001)
+seed("SkipGroupNorm", "f[1,3,3,4]", "f[4]", "f[4]", "f[1,4]", "f[4]", outputs=2, domain=MS, version=1, groups=2, activation=0)
+seed("NhwcConv", "f[1,4,4,3]", "f[2,3,2,2]", "f[2]", domain=MS, version=1, pads=[0, 0, 1, 1])
+seed("NhwcMaxPool", "u[1,4,4,3]", domain=MS, version=1, kernel_shape=[2, 2], strides=[2, 2])
+seed("GridSample", X, "f[1,2,2,2]", domain=MS, version=1, mode="bilinear", padding_mode="zeros", align_corners=1)
+seed("ReorderInput ReorderOutput", "f[1,16,4,4]", domain=MS + ".nchwc", version=1, channels=16)  # refused
 
 seed("FakeQuantize", V, "f[]{0}", "f[]{1}", "f[]{0}", "f[]{1}", domain=OV, version=1, levels=256)
 seed("PriorBox", "f[1,3,4,4]", "f[1,3,32,32]", domain=OV, version=1, min_size=[4.0], max_size=[8.0], aspect_ratio=[2.0], flip=1, clip=0, variance=[0.1, 0.1, 0.2, 0.2])
@@ -316,7 +333,7 @@ def main():
     print("%d models of %d types of layers" % (len(SEEDS), len({s[0] for s in SEEDS})))
     if len(sys.argv) > 2:
         rules = json.loads(subprocess.run([sys.argv[2], "ops", "--framework", "onnx", "--json"], stdout=subprocess.PIPE, check=True).stdout)
-        missing = sorted({r["type"] for r in rules if r["from"] == "built-in"} - {s[0] for s in SEEDS})
+        missing = sorted({r["type"] for r in rules if r["origin"] == "built-in"} - {s[0] for s in SEEDS})
         if missing:
             sys.exit("no seed for " + ", ".join(missing))
 

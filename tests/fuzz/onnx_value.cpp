@@ -1,7 +1,6 @@
 // Any bytes as a value of an input: the first one says of which kind, the others are the message.
-#include "readers/onnx_value.hpp"
-
 #include "common.hpp"
+#include "readers/onnx/value.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;

@@ -1,5 +1,5 @@
 // Any bytes as a checkpoint's index, over a fixed file of data: every tensor is read.
-#include "readers/tensor_bundle.hpp"
+#include "readers/tensorflow/tensor_bundle.hpp"
 
 #include "base/file.hpp"
 #include "base/temporary.hpp"

@@ -1,10 +1,10 @@
 // Any bytes as a GraphDef, a SavedModel or a checkpoint's index: read, imported.
-#include "readers/tensorflow.hpp"
+#include "readers/tensorflow/tensorflow.hpp"
 
 #include "common.hpp"
 #include "graph/verify.hpp"
 #include "import/importer.hpp"
-#include "readers/tensor_bundle.hpp"
+#include "readers/tensorflow/tensor_bundle.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -36,6 +36,9 @@ class Model:
             if port.shape is None or any(d is None for d in port.shape):
                 raise ValueError("an input has an open shape")
             kind = np.dtype(TYPES[port.dtype])  # others cannot be used here
+            if kind.kind == "f" and not port.shape:  # the probability to keep, of dropout: nothing is random
+                found.append(np.ones((), kind))
+                continue
             whole = rng.integers(0, 2, port.shape).astype(kind)
             found.append(rng.uniform(0.1, 0.9, port.shape).astype(kind) if kind.kind == "f" else whole)
         return found
@@ -195,12 +198,21 @@ class Runner:
                 self._words[dotted] = set(re.findall(r"""['"]([A-Za-z_][A-Za-z0-9_]*)['"]""", f.read()))
         return self._words[dotted]
 
+    def named(self, dotted):
+        """The words of a file and, for an extractor, of the operations that it imports."""
+        if not dotted.endswith("_ext"):
+            return self.words(dotted)
+        with open(os.path.join(self.extensions, *dotted.split(".")) + ".py") as f:
+            imported = re.findall(r"from (?:extensions|mo)\.(ops\.\w+) import ([\w, ]+)", f.read())
+        files, classes = {d for d, _ in self.listed}, {c.strip() for _, names in imported for c in names.split(",")}
+        return self.words(dotted).union(classes, *(self.words(i) for i, _ in imported if i in files))
+
     def companions(self, dotted, own_framework, framework):
         """The file with front files of a framework that name an operation of its own: the transformation for an internal operation of an
         extractor, the extractors of a transformation."""
-        own = {w for w in self.words(dotted) if w[0].isupper() and len(w) > 2}
+        own = {w for w in self.named(dotted) if w[0].isupper() and len(w) > 2}
         more = [(d, f) for d, f in self.listed if d.startswith("front.") and d != dotted and f in (None, framework)
-                and d.endswith("_ext") != dotted.endswith("_ext") and own & self.words(d)]
+                and d.endswith("_ext") != dotted.endswith("_ext") and own & self.named(d)]
         return [(dotted, own_framework)] + more
 
     def candidates(self, folder, dotted, framework):

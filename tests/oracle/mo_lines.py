@@ -62,6 +62,7 @@ LINES = [
     ("reversed channels", "--input_model {m}/cls.onnx --reverse_input_channels --mean_values [10,20,30] " + FULL),
     ("prefix --mean_value", "--input_model {m}/cls.onnx --mean_value [10,20,30] --reverse_input_ch " + FULL),
     ("layout", "--input_model {m}/cls.onnx --layout nchw->nhwc " + FULL),
+    ("layout of an input before an image", "--input_model {m}/cls.onnx --output relu1 --layout nchw->nhwc " + FULL),
     ("layout by name", "--input_model {m}/two.onnx --layout image([n,c,h,w]->[n,h,w,c]),info(nc) " + FULL),
     ("source and target layout", "--input_model {m}/cls.onnx --source_layout nchw --target_layout nhwc " + FULL),
     ("source layout and channels", "--input_model {m}/cls.onnx --source_layout nchw --reverse_input_channels --mean_values [1,2,3] " + FULL),

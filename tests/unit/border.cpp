@@ -40,13 +40,20 @@ static_assert(offsetof(graft_extension, source_kernels) == 120 && offsetof(graft
               offsetof(graft_host, work_size) == 568 && offsetof(graft_launch, entry) == 24 &&
               offsetof(graft_launch, global) == 88 && sizeof(graft_argument) == 32 &&
               offsetof(graft_source_kernel, user) == 72 && offsetof(graft_source_kernel, emit) == 88);
-static_assert(offsetof(graft_host, take_constant) == 592 && offsetof(graft_host, call_threads) == 600);
+static_assert(offsetof(graft_host, take_constant) == 592 && offsetof(graft_host, call_threads) == 600 &&
+              offsetof(graft_host, node_traits) == 608 && offsetof(graft_host, layer_framework) == 616);
+static_assert(offsetof(graft_kernel, until) == 144 && offsetof(graft_pass, traits) == 128);
+static_assert(GRAFT_OP_PURE == 1 && GRAFT_OP_WEAK == 64 && GRAFT_OP_WIDENS == 128 && GRAFT_OP_ROUNDS == 16384);
+static_assert(offsetof(graft_extension, readers) == 136 && offsetof(graft_reader, framework) == 8 &&
+              offsetof(graft_reader, endings) == 72 && offsetof(graft_reader, user) == 120 &&
+              offsetof(graft_reader, read) == 136 && offsetof(graft_model_file, content) == 24);
 static_assert(offsetof(graft_raw_layer, domain) == 40 && offsetof(graft_raw_layer, inputs) == 56 &&
               offsetof(graft_raw_layer, version) == 96 && offsetof(graft_raw_pass, frameworks) == 40 &&
               offsetof(graft_raw_pass, apply) == 64 && sizeof(graft_raw_value) == 56 &&
               sizeof(graft_raw_replacement) == 56);
 static_assert(offsetof(graft_raw_host, framework) == 8 && offsetof(graft_raw_host, keep_tensor) == 128 &&
-              offsetof(graft_raw_host, add_layer) == 144 && offsetof(graft_raw_host, take_replacement) == 224);
+              offsetof(graft_raw_host, add_layer) == 144 && offsetof(graft_raw_host, take_replacement) == 224 &&
+              offsetof(graft_raw_host, set_position) == 232 && offsetof(graft_raw_host, set_value_info) == 248);
 
 namespace graft {
 namespace {
@@ -115,6 +122,67 @@ TEST(Border, MalformedRecordsAreRefused) {
   e = extension();
   e.kernels = kernels, e.kernel_count = 1;
   EXPECT_EQ(refusal(e), "kernel 'k' of 'A' has no run function");
+}
+
+TEST(Border, MalformedReadersAreRefused) {
+  graft_reader r{};
+  r.size = sizeof r;
+  const graft_reader* readers[] = {&r};
+  graft_extension e = extension();
+  e.readers = readers, e.reader_count = 1;
+  EXPECT_EQ(refusal(e), "expected the framework of a reader in lower-case letters and digits, got ''");
+  r.framework = str("*");
+  EXPECT_EQ(refusal(e), "expected the framework of a reader in lower-case letters and digits, got '*'");
+  r.framework = str("ir");
+  EXPECT_EQ(refusal(e), "the framework of a reader cannot be called 'ir'");
+  r.framework = str("toy");
+  EXPECT_EQ(refusal(e), "the reader of 'toy' has no function to recognize or to read files");
+  r.recognize = [](const graft_model_file*, void*, int32_t*) -> graft_status { return GRAFT_OK; };
+  r.read = [](graft_raw_model*, const graft_model_file* const*, size_t, void*) -> graft_status { return GRAFT_OK; };
+  EXPECT_EQ(refusal(e), "");
+  r.size = 8;
+  EXPECT_EQ(refusal(e), "expected a record of at least 144 bytes for a reader, got 8");
+  readers[0] = nullptr;
+  EXPECT_EQ(refusal(e), "a reader is null");
+  // An extension that ends before this list has none.
+  e.size = offsetof(graft_extension, readers);
+  EXPECT_EQ(refusal(e), "");
+}
+
+// Rules for every framework stand among those of one framework, in the order of their sources.
+TEST(Border, RulesOfEveryFramework) {
+  auto rule = [](std::string_view framework, std::string_view domain, std::string_view op, uint32_t flags = 0) {
+    graft_rule r{};
+    r.size = sizeof r, r.flags = flags;
+    r.framework = str(framework), r.domain = str(domain), r.type = str("A"), r.op = str(op);
+    r.until = INT64_MAX;
+    return r;
+  };
+  Registry registry;
+  registry.add(FrameworkTraits{
+      .name = "onnx", .title = {}, .aliases = {}, .files = {}, .endings = {}, .conventions = {.domains = true}});
+  auto add = [&](std::vector<graft_rule> rules, Source::Origin origin, std::string path) {
+    std::vector<const graft_rule*> list;
+    for (const graft_rule& r : rules) list.push_back(&r);
+    graft_extension e = extension();
+    e.rules = list.data(), e.rule_count = list.size();
+    registry.add(read_records(e, origin, std::move(path)));
+  };
+  add({rule("caffe", "", "built in"), rule("onnx", "", "built in")}, Source::built_ins, "");
+  add({rule("*", "", "weak", GRAFT_RULE_WEAK), rule("*", "", "first")}, Source::library, "one.so");
+  add({rule("caffe", "", "second"), rule("*", "acme", "third")}, Source::library, "two.so");
+  auto found = [&](std::string_view framework, std::string_view domain) {
+    std::string out;
+    for (const RuleDef* r : registry.rules(framework, domain, "A")) out += text(out.empty() ? "" : ", ", r->record->op);
+    return out;
+  };
+  EXPECT_EQ(found("caffe", ""), "second, third, first, weak, built in");
+  EXPECT_EQ(found("onnx", ""), "first, weak, built in");
+  EXPECT_EQ(found("onnx", "acme"), "third");
+  EXPECT_EQ(found("onnx", "other"), "");
+  EXPECT_EQ(found("toy", ""), "third, first, weak");
+  EXPECT_EQ(found("mxnet", "Custom"), "");  // a domain of its own, though MXNet has no others
+  EXPECT_EQ(found("replacement", ""), "");
 }
 
 TEST(Border, TwoLibrariesMayNotDefineTheSame) {

@@ -1,5 +1,5 @@
 // What the cases of tests/readers cannot show: values of the text format, mean images, recognition.
-#include "readers/caffe.hpp"
+#include "readers/caffe/caffe.hpp"
 
 #include <gtest/gtest.h>
 

@@ -47,7 +47,11 @@ Definitions devices_differ() {
   auto decline = [](Accept& ctx) {
     if (ctx.shape(0).rank() > 1) unsupported("it takes vectors only");
   };
+  auto refuse = [](Accept& ctx) {
+    if (ctx.shape(0).rank() > 1) fail("expected a vector");
+  };
   return {
+      of("Faulty").kernel(Kernel("CPU", "faulty").accept(refuse).run(add_one)).reference(add_one),
       of("OnCpu").kernel(Kernel("CPU", "plus").run(add_one)),
       of("OnReference").reference(add_one),
       of("Vectors").kernel(Kernel("CPU", "vectors").accept(decline).run(add_one)),
@@ -57,9 +61,7 @@ Definitions devices_differ() {
       of("MeetReference").reference(meet),
       op("Address", "test")
           .inputs("x")
-          .infer([](Infer& ctx, const NoAttributes&) {
-            ctx.output(0, Info{DType::i64, Shape{1}});
-          })
+          .infer([](Infer& ctx, const NoAttributes&) { ctx.output(0, Info{DType::i64, Shape{1}}); })
           .reference(address),
       op("Twice", "test").inputs("x").decompose("graph (x: f32[...]) { y = OnCpu@test(x) return OnCpu@test(y) }"),
   };
@@ -137,7 +139,8 @@ TEST_F(Hetero, QueryAsksKernelsBodiesAndDecompositions) {
     return std::string("supported");
   };
   EXPECT_EQ(reason("graph (x: f32[2]) { return Vectors@test(x) }", "CPU"), "supported");
-  EXPECT_EQ(reason("graph (x: f32[2,2]) { return Vectors@test(x) }", "CPU"), "vectors declined: it takes vectors only");
+  EXPECT_EQ(reason("graph (x: f32[2,2]) { return Vectors@test(x) }", "CPU"),
+            "vectors declined with 'it takes vectors only'");
   EXPECT_EQ(reason("graph (x: f32[?,2]) { return Vectors@test(x) }", "CPU"), "supported") << "seen at run time";
   EXPECT_EQ(reason("graph (x: f32[2]) { return Nowhere@test(x) }", "CPU"),
             "operation Nowhere of test has no kernel for CPU");
@@ -146,6 +149,10 @@ TEST_F(Hetero, QueryAsksKernelsBodiesAndDecompositions) {
                 .find("decided at run time\n"),
             std::string::npos);
   EXPECT_EQ(reason("graph (x: f32[2]) { return Twice@test(x) }", "CPU"), "supported");
+  // A kernel that does not decline but fails is a fault: the reference kernel is not tried in its place.
+  std::string fault = "graph (x: f32[2,2]) { return Faulty@test(x) }";
+  EXPECT_EQ(reason(fault, "CPU"), "faulty: expected a vector");
+  EXPECT_EQ(error_of([&] { compile(fault, "CPU"); }), "expected a vector");
   EXPECT_NE(reason("graph (x: f32[2]) { return Twice@test(x) }", "REFERENCE").find("in its decomposition, "),
             std::string::npos);
   EXPECT_NE(reason(R"(graph (c: boolean[], x: f32[2]) {

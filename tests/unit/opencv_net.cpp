@@ -55,7 +55,16 @@ TEST_F(OpenCvNet, LayersAreRegisteredInAStack) {
     net.setInput(blob);
     return elements(net.forward("times"));
   };
-  EXPECT_THROW(cv::dnn::readNet(caffe()), cv::Exception);
+  try {
+    cv::dnn::readNet(caffe());
+    FAIL() << "expected an exception";
+  } catch (const cv::Exception& e) {
+    EXPECT_TRUE(e.err.starts_with(
+        "Unspecified error: Can't create layer \"times\" of type \"Times\" in function getLayerInstance\n"))
+        << e.err;
+    EXPECT_NE(e.err.find("1 layer type is unknown"), e.err.npos) << e.err;
+    EXPECT_EQ(e.func, "getLayerInstance");
+  }
   CV_DNN_REGISTER_LAYER_CLASS(Times, TimesLayer<2>);
   EXPECT_EQ(result(), (Floats{2, 4, 6, 8}));
   EXPECT_THROW(Factory::registerLayer("Times", cv::dnn::created<TimesLayer<2>>), cv::Exception);

@@ -63,6 +63,43 @@ TEST_F(Packs, AreMadeOncePerCompiledModel) {
   EXPECT_EQ(alive, 0);
 }
 
+// A body belongs to the compiled model: requests share its program, and other shapes of the inputs do not drop it.
+TEST_F(Packs, BodiesAreCompiledOncePerModel) {
+  Core core;
+  core.add_extension(definitions("packs", "1", scale));
+  auto model = [&](const char* rows) {
+    return core.read_model(
+        file("loop.graph", text("graph (x: f32[", rows, ",2], n: i64[]) {\n", "  y = Loop@5(n, boolean[] {true}, x)\n",
+                                "    body (a <- 2) -> (s -> 0, go -> condition) feed (s -> a)\n", "    graph (a: f32[",
+                                rows, ",2]) {\n", "      s = PackedScale@test(a, f32[2] {2, 3})\n",
+                                "      return s = s, go = boolean[] {true}\n    }\n", "  return y = y\n}")));
+  };
+  auto infer = [](InferRequest& r, int64_t rows) {
+    Tensor x(DType::f32, {rows, 2}), n(DType::i64, {});
+    std::fill(x.data<float>(), x.data<float>() + x.size(), 1.0f);
+    *n.data<int64_t>() = 3;
+    r.set_input_tensor(0, x), r.set_input_tensor(1, n);
+    r.infer();
+    EXPECT_EQ(r.get_output_tensor(0).data<float>()[2 * rows - 1], 27);
+  };
+  packs = prepares = 0;
+  CompiledModel fixed = core.compile_model(model("4"));
+  EXPECT_EQ(prepares, 1) << "the body is compiled with the model";
+  for (int i = 0; i < 2; ++i) {
+    InferRequest r = fixed.create_infer_request();
+    infer(r, 4), infer(r, 4);
+  }
+  EXPECT_EQ(packs, 1);
+  EXPECT_EQ(prepares, 1);
+
+  packs = prepares = 0;
+  CompiledModel any = core.compile_model(model("?"));
+  InferRequest a = any.create_infer_request(), b = any.create_infer_request();
+  for (int64_t rows : {1, 2, 3, 2, 1, 3}) infer(rows % 2 ? a : b, rows), infer(b, rows);
+  EXPECT_EQ(packs, 1);
+  EXPECT_EQ(prepares, 3) << "one per shape";
+}
+
 // In an IR, equal bytes are stored once, and may lie at any offset.
 TEST_F(Packs, ConstantsOfSeveralTypesShareUnalignedBytes) {
   Core core;

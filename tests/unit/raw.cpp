@@ -7,7 +7,7 @@
 #include "base/tensor.hpp"
 #include "import/importer.hpp"
 #include "import/raw_passes.hpp"
-#include "readers/caffe.hpp"
+#include "readers/caffe/caffe.hpp"
 #include "schema/host.hpp"
 #include "toolkit/built_ins.hpp"
 
@@ -198,7 +198,7 @@ TEST(Raw, TheNumberOfLayersIsLimited) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.message(), "the model has more than 5 layers");
-    EXPECT_NE(error.hint().find("--limit nodes="), std::string::npos);
+    EXPECT_NE(error.hint().find("`limits[nodes]="), std::string::npos);
   }
 }
 

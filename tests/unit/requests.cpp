@@ -51,6 +51,26 @@ std::vector<Tensor> run(InferRequest& r, const Tensor& x) {
   return out;
 }
 
+// A plan that did not fit into memory is not half bound when the request runs again.
+TEST_F(Requests, GoOnAfterRunningOutOfMemory) {
+  InferRequest r = core_
+                       .compile_model(model("graph (x: f32[?,1]) { w = Tile(x, i64[2] {1, 1048576}) return "
+                                            "ReduceSum(Relu(w), i64[2] {0, 1}) {keep_dims = false} }"))
+                       .create_infer_request();
+  std::vector<float> column(size_t{1} << 25);  // of which Tile makes 128 TB, more than there are addresses
+  Tensor huge = Tensor::wrap(DType::f32, {int64_t{1} << 25, 1}, column.data()), small(DType::f32, {2, 1});
+  small.data<float>()[0] = 1, small.data<float>()[1] = 2;
+  for (int round = 0; round < 2; ++round) {
+    for (int again = 0; again < 2; ++again) {
+      r.set_input_tensor(0, huge);
+      EXPECT_THROW(r.infer(), Error);
+    }
+    r.set_input_tensor(0, small);
+    r.infer();
+    EXPECT_EQ(r.get_output_tensor(0).data<float>()[0], 3 * 1048576);
+  }
+}
+
 TEST_F(Requests, TakenResultsStayAsTheyAre) {
   InferRequest r =
       core_.compile_model(model("graph (x: f32[4,8]) { return Relu(x), Negative(x) }")).create_infer_request();
@@ -229,17 +249,11 @@ TEST_F(Requests, WhatDoesNotFitIsRefused) {
     }
   };
   EXPECT_EQ(message([&] { r.infer(); }), "input 'x' has no tensor");
-  EXPECT_EQ(message([&] {
-              r.set_input_tensor(0, Tensor(DType::i64, {2, 3}));
-            }),
+  EXPECT_EQ(message([&] { r.set_input_tensor(0, Tensor(DType::i64, {2, 3})); }),
             "expected a tensor of f32 for input 'x', got i64");
-  EXPECT_EQ(message([&] {
-              r.set_input_tensor(0, Tensor(DType::f32, {3, 3}));
-            }),
+  EXPECT_EQ(message([&] { r.set_input_tensor(0, Tensor(DType::f32, {3, 3})); }),
             "expected a tensor of shape [2,3] for input 'x', got [3,3]");
-  EXPECT_EQ(message([&] {
-              r.set_input_tensor(1, Tensor(DType::f32, {2, 3}));
-            }),
+  EXPECT_EQ(message([&] { r.set_input_tensor(1, Tensor(DType::f32, {2, 3})); }),
             "the model has 1 inputs, there is no input 1");
   EXPECT_EQ(message([&] { r.set_tensor("z", Tensor(DType::f32, {2, 3})); }), "the model has no input or output 'z'");
   EXPECT_EQ(message([&] { core_.compile_model(model("graph (x: f32[1]) { return Abs(x) }"), "TPU"); }),

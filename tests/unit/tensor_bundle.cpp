@@ -1,5 +1,5 @@
 // Checkpoints of TensorFlow, right and wrong.
-#include "readers/tensor_bundle.hpp"
+#include "readers/tensorflow/tensor_bundle.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "base/file.hpp"
 #include "base/temporary.hpp"
 #include "base/tensor.hpp"
-#include "readers/tensorflow_variables.hpp"
+#include "readers/tensorflow/variables.hpp"
 
 namespace graft {
 namespace {

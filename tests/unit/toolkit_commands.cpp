@@ -77,7 +77,7 @@ TEST_F(Toolkit, TheReportSaysWhatIsUnknownAndWhoClaimedWhat) {
   ASSERT_EQ(report.unknown.size(), 1u);
   EXPECT_EQ(report.unknown[0].type, "Fold");
   EXPECT_EQ(report.unknown[0].layers[0].inputs[0]->shape, Shape{2});
-  EXPECT_NE(report.to_text().find("graft new Fold --from-model " + path), std::string::npos);
+  EXPECT_NE(report.to_text().find("`scaffold[Fold]` " + path), std::string::npos);
   EXPECT_EQ(kind_of([&] { core.compile_model(model); }), ErrorKind::unsupported);
   EXPECT_EQ(kind_of([&] { model.require_complete(); }), ErrorKind::unsupported);
 
@@ -105,7 +105,7 @@ TEST_F(Toolkit, ReplacementsAreTriedThenApplied) {
   Report report = core.read_model({path}, options).report();
   ASSERT_EQ(report.unknown.size(), 1u);
   EXPECT_TRUE(report.unknown[0].is_operation);
-  EXPECT_NE(report.arguments.find("--transformations_config"), std::string::npos);
+  EXPECT_NE(report.arguments.find("`replacements="), std::string::npos);
   options.replacements = folder_.path() + "/none.json";
   EXPECT_EQ(kind_of([&] { core.read_model({path}, options); }), ErrorKind::request);
 }
@@ -287,7 +287,7 @@ TEST_F(Toolkit, PassesAreDisabledByName) {
   ASSERT_EQ(whole.choices.size(), 1u);
   ASSERT_FALSE(whole.passes.empty());
   Options options;
-  for (const PassEffect& e : whole.passes) options.disabled_passes.push_back(e.pass);
+  for (const PassEffect& e : whole.passes) options.disabled_passes.push_back(e.name);
   Explanation less = core.compile_model(model, "CPU", options).explain();
   EXPECT_EQ(less.choices.size(), 2u);
   EXPECT_TRUE(less.passes.empty());
@@ -308,7 +308,7 @@ TEST_F(Toolkit, ListsWhatThereIs) {
   ExtensionId id = core.add_extension(relu_times_2());
   for (const OpInfo& o : core.operations())
     if (o.name == "Relu" && o.opset == "opset1") {
-      EXPECT_TRUE(o.overrides && o.from == "two");
+      EXPECT_TRUE(o.overrides && o.origin == "two");
     }
   core.remove_extension(id);
 }

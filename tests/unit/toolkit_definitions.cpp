@@ -60,6 +60,46 @@ TEST_F(Toolkit, LaterDefinitionsGoBeforeEarlierOnes) {
             "no extension with id 2 is added to this Core");
 }
 
+// One registry is made for all of them, or none if one is refused.
+TEST_F(Toolkit, SeveralExtensionsAtOnce) {
+  Core core;
+  std::vector<ExtensionId> ids = core.add_extensions({relu_times_2(), relu_times_3()});
+  ASSERT_EQ(ids.size(), 2u);
+  EXPECT_EQ(run_relu(core), (Values{-3, 9}));
+  core.remove_extension(ids[1]);
+  EXPECT_EQ(run_relu(core), (Values{-2, 6}));
+  core.remove_extension(ids[0]);
+
+  const std::string library = GRAFT_TEST_EXTENSIONS "/override_relu.so", folder = folder_.path();
+  EXPECT_EQ(
+      message_of([&] { core.add_extensions(std::vector<std::string>{library, folder + "/none.so"}); }, ErrorKind::io),
+      "cannot open '" + folder + "/none.so': No such file or directory");
+  EXPECT_TRUE(core.extensions().empty());
+  std::vector<ExtensionId> same = core.add_extensions(std::vector<std::string>{library, library});
+  EXPECT_EQ(same[0], same[1]);
+  EXPECT_EQ(core.extensions().size(), 1u);
+}
+
+TEST_F(Toolkit, KindsOfExtensions) {
+  namespace fs = std::filesystem;
+  const fs::path folder = folder_.path();
+  EXPECT_EQ(extension_kind(GRAFT_TEST_EXTENSIONS "/override_relu.so"), ExtensionKind::library);
+  for (const char* name : {"a.py", "b.xml", "c", "project/CMakeLists.txt", "cpu/user_ie_extensions/cpu/CMakeLists.txt",
+                           "optimizer/front/tf/d.py", "other/e.txt"}) {
+    fs::create_directories((folder / name).parent_path());
+    std::ofstream(folder / name) << "nothing";
+  }
+  for (auto [name, kind] : {std::pair{"a.py", ExtensionKind::python},
+                            {"b.xml", ExtensionKind::custom_layers},
+                            {"c", ExtensionKind::library},
+                            {"project", ExtensionKind::project},
+                            {"cpu", ExtensionKind::project},
+                            {"optimizer", ExtensionKind::model_optimizer}})
+    EXPECT_EQ(extension_kind(folder / name), kind) << name;
+  EXPECT_EQ(message_of([&] { extension_kind(folder / "other"); }, ErrorKind::user),
+            "expected a folder with ops/, front/, middle/ or back/ as an extension, got one with e.txt");
+}
+
 TEST_F(Toolkit, DefinitionsOfTheProgramGoBeforeALibrary) {
   Core core;
   ExtensionId library = core.add_extension(GRAFT_TEST_EXTENSIONS "/override_relu.so");

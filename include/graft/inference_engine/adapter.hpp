@@ -260,8 +260,7 @@ inline Definitions define_layers() {
                .weak()
                .infer(infer_layer)
                .kernel(Kernel("REFERENCE", "inference_engine").run(prepare_layer, run_layer));
-    for (std::string_view framework : {"onnx", "caffe", "tensorflow", "mxnet", "kaldi"})
-      all += Rule(framework, type).weak().expand(import_layer);
+    all += every_framework(type).weak().expand(import_layer);
     all += onnx(type).domain("*").weak().expand(import_layer);
   }
   return all;

@@ -135,6 +135,7 @@ class Net {
       if (!LayerFactory::registered().empty())
         core.add_extension(definitions("opencv", "1.0", [] { return registered_layers(); }));
       Model model = core.read_model(files);
+      require_layers(model);
       model.require_complete();
       s_ = std::make_shared<State>(State{core, model, model.outputs(), "CPU", {}, {}});
     });
@@ -152,6 +153,15 @@ class Net {
   State& state() const {
     if (!s_) error(Error::StsError, "the network is empty: read it with readNet", "Net", "", 0);
     return *s_;
+  }
+  // With the words of OpenCV, which names the first unknown layer, before the report, which has all of them.
+  static void require_layers(const Model& model) {
+    const Report report = model.report();
+    if (report.unknown.empty() || report.unknown[0].layers.empty()) return;
+    error(Error::StsError,
+          "Unspecified error: Can't create layer \"" + report.unknown[0].layers[0].name + "\" of type \"" +
+              report.unknown[0].type + "\" in function getLayerInstance\n" + report.to_text(),
+          "getLayerInstance", "", 0);
   }
   // OpenCV has images as [n, c, h, w] whatever the framework.
   bool is_image(size_t rank) const { return rank == 4 && state().model.framework() == "tensorflow"; }

@@ -26,9 +26,8 @@ class OpExtension : public BaseOpExtension {
 class Any {
  public:
   template <class T>
-  requires(!std::is_same_v<std::remove_cvref_t<T>, Any> && std::is_constructible_v<graft::AttrValue, T>)
-      Any(const T& value)
-      : value_(value) {}
+    requires(!std::is_same_v<std::remove_cvref_t<T>, Any> && std::is_constructible_v<graft::AttrValue, T>)
+  Any(const T& value) : value_(value) {}
   const graft::AttrValue& value() const { return value_; }
 
  private:
@@ -54,7 +53,7 @@ class OpExtensionBase : public Extension {
   graft::Definitions define() const override {
     graft::Definitions all;
     if (!domain_.empty()) return rule("onnx", domain_);
-    for (std::string_view framework : {"onnx", "tensorflow", "caffe", "mxnet", "kaldi"}) all += rule(framework, "");
+    all += rule("*", "");
     all += rule("onnx", "*");
     return all;
   }
@@ -159,7 +158,7 @@ class ConversionExtension : public Extension {
       all += graft::Rule(framework, kept(type_)).domain(kept(domain)).expand(expand);
     };
     if (!domain_.empty()) return add("onnx", domain_), all;
-    for (std::string_view framework : {"onnx", "tensorflow", "caffe", "mxnet", "kaldi"}) add(framework, "");
+    add("*", "");
     add("onnx", "*");
     return all;
   }

@@ -121,7 +121,18 @@ template <class Formula, size_t n>
 [[gnu::flatten]] inline void range(const Formula& f, const std::array<const float*, n>& x,
                                    const std::array<int64_t, n>& stride, float* to, int64_t count) {
   [&]<size_t... i>(std::index_sequence<i...>) {
-    for (int64_t at = 0; at < count; at += GRAFT_SIMD_LANES) {
+    int64_t at = 0;
+    // Whole vectors of inputs that do not broadcast: without the branches of `load` and `store`.
+    const int64_t whole = ((stride[i] == 1) && ...) ? count - count % GRAFT_SIMD_LANES : 0;
+    for (; at < whole; at += GRAFT_SIMD_LANES) {
+      const Floats in[n] = {load(x[i] + at, 1, GRAFT_SIMD_LANES)...};
+      diverged = false;
+      Floats out = result(f(in[i]...));
+      if (diverged) [[unlikely]]
+        break;  // the loop below computes it
+      store(out, to + at, GRAFT_SIMD_LANES);
+    }
+    for (; at < count; at += GRAFT_SIMD_LANES) {
       const int64_t left = count - at;
       const Floats in[n] = {load(x[i] + at * stride[i], stride[i], left)...};
       diverged = false;
@@ -131,6 +142,5 @@ template <class Formula, size_t n>
           out.v[lane] = result(f(Floats(splat(in[i].v[lane]))...)).v[0];
       store(out, to + at, left);
     }
-  }
-  (std::make_index_sequence<n>());
+  }(std::make_index_sequence<n>());
 }

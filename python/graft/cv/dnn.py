@@ -133,7 +133,15 @@ def _takes(shape: Any, dims: "tuple[int, ...]") -> bool:
 
 def _net(*files: str) -> Net:
     model = Core().read_model([f for f in files if f])
-    model.require_complete()
+    try:
+        model.require_complete()
+    except Error as e:
+        unknown = model.report().unknown
+        if not unknown:
+            raise
+        # With the words of OpenCV, which names the first unknown layer, before the report, which has all of them.
+        raise Error(f'Unspecified error: Can\'t create layer "{unknown[0].layers[0].name}" of type "{unknown[0].type}" in function '
+                    f"getLayerInstance\n{e}", e.kind) from None
     return Net(model)
 
 

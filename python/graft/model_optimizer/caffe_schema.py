@@ -1,4 +1,5 @@
-"""Facts of Caffe's messages that a file does not state: defaults, lists, and names of enumerations."""
+"""Facts of Caffe's messages, and of those that the Model Optimizer knew besides, that a file does not state: defaults, lists, and
+names of enumerations."""
 
 from __future__ import annotations
 
@@ -64,6 +65,23 @@ detection_output_param.save_output_param.num_test_image=0
 resample_param.antialias=True resample_param.width=0 resample_param.height=0 resample_param.type=2 resample_param.factor=1.0
 interp_param.height=0 interp_param.width=0 interp_param.zoom_factor=1 interp_param.shrink_factor=1 interp_param.pad_beg=0
 interp_param.pad_end=0
+accum_param.top_height=0 accum_param.top_width=0 accum_param.size_divisible_by=0 accum_param.have_reference=False
+augmentation_param.crop_width=0 augmentation_param.crop_height=0 augmentation_param.write_augmented=
+augmentation_param.max_multiplier=255.0 augmentation_param.augment_during_test=False augmentation_param.recompute_mean=0
+augmentation_param.write_mean= augmentation_param.mean_per_pixel=True augmentation_param.mode=add augmentation_param.bottomwidth=0
+augmentation_param.bottomheight=0 augmentation_param.num=0
+correlation_param.pad=0 correlation_param.kernel_size=0 correlation_param.max_displacement=0 correlation_param.stride_1=1
+correlation_param.stride_2=1 correlation_param.single_direction=0 correlation_param.do_abs=False
+correlation_param.correlation_type=0
+ctc_decoder_param.blank_index=-1 ctc_decoder_param.ctc_merge_repeated=True
+grn_param.bias=1.0
+power_file_param.shift_file=
+proposal_param.feat_stride=16 proposal_param.base_size=16 proposal_param.min_size=16 proposal_param.pre_nms_topn=6000
+proposal_param.post_nms_topn=300 proposal_param.nms_thresh=0.7
+region_yolo_param.coords=4 region_yolo_param.classes=20 region_yolo_param.num=1 region_yolo_param.do_softmax=True
+reorg_yolo_param.stride=1
+st_param.transform_type=affine st_param.sampler_type=bilinear st_param.output_H=0 st_param.output_W=0 st_param.to_compute_dU=True
+st_param.de_transform=False
 python_param.module= python_param.layer= python_param.param_str= python_param.share_in_parallel=False
 """
 
@@ -89,11 +107,14 @@ convolution_param.kernel_size convolution_param.stride convolution_param.pad con
 eltwise_param.coeff slice_param.slice_point permute_param.order prior_box_param.min_size prior_box_param.max_size
 prior_box_param.aspect_ratio prior_box_param.variance prior_box_param.fixed_size prior_box_param.fixed_ratio
 detection_output_param.save_output_param.resize_param.interp_mode prior_box_param.density prior_box_param.width prior_box_param.height reshape_param.shape.dim input_param.shape.dim
+augmentation_param.mean augmentation_param.chromatic_eigvec proposal_param.ratio proposal_param.scale region_yolo_param.anchors
+region_yolo_param.mask
 """.split())
 
 ENUMS = {
     "pooling_param.pool": ("MAX", "AVE", "STOCHASTIC"),
     "pooling_param.round_mode": ("CEIL", "FLOOR"),
+    "correlation_param.correlation_type": ("MULTIPLY", "SUBTRACT"),
     "eltwise_param.operation": ("PROD", "SUM", "MAX"),
     "detection_output_param.code_type": ("", "CORNER", "CENTER_SIZE", "CORNER_SIZE"),
     "resample_param.type": ("", "NEAREST", "LINEAR", "CUBIC", "AREA"),

@@ -286,11 +286,22 @@ def _given(builder: Builder) -> "list[Any]":
 def _aligned(builder: Builder, inputs: "list[Any]") -> "list[Any]":
     """Inputs of an element-wise operation; a constant of another type gets the type of the others."""
     kinds = {builder.dtype(g) for g in inputs if g is not None}
-    free = [g for g in inputs if g is not None and g.value is None]
+    free = [g for g in inputs if g is not None and g.value is None] or inputs[:1]
     if len(kinds) < 2 or len({builder.dtype(g) for g in free}) != 1:
         return inputs
     kind = builder.dtype(free[0])
     return [g if g is None or builder.dtype(g) == kind else builder.const(g.value, kind) for g in inputs]
+
+
+def _from_axis(builder: Builder, node: Node, inputs: "list[Any]") -> "list[Any]":
+    """A vector begins at the dimension that the attribute `axis` names; without it, or with -1, it is the last one, as in NumPy."""
+    axis = node.soft_get("axis", None)
+    ranks = [len(builder.shape(g) or ()) for g in inputs]
+    if not isinstance(axis, (int, np.integer)) or axis < 0 or max(ranks) < 2 or axis >= max(ranks):
+        return inputs
+    dims = [1] * axis + [-1] + [1] * (max(ranks) - axis - 1)
+    return [builder.op("Reshape", [g, builder.ints(dims)], {"special_zero": False}) if rank == 1 else g
+            for g, rank in zip(inputs, ranks)]
 
 
 # Operations of images that the opset defines with channels as the second dimension only.
@@ -303,12 +314,14 @@ def _emit_table(builder: Builder, node: Node, row: Any) -> Any:
     version = str(node.soft_get("version", None) or row.version)
     if version in ("experimental", "extension"):  # of operations that got an opset later
         version = row.version
+    if node.soft_get("type", None) and not version.startswith("opset") and node.soft_get("infer", None) is not TableOp.infer:
+        return _emit_own(builder, node)  # of no operation set, but the folder has the class that infers its shape
     if not row.type or not version.startswith("opset"):
         raise Error(f"'{node.soft_get('name')}': the operation '{row.op}' is internal to the Model Optimizer and has no "
                     "counterpart here")
     inputs = _given(builder)
     if row.module == "elementwise":
-        inputs = _aligned(builder, inputs)
+        inputs = _from_axis(builder, node, _aligned(builder, inputs))
     channels_last = kind in _CHANNELS_SECOND and builder.layout == "NHWC" and builder.rank(inputs[0]) > 2
     if channels_last:
         inputs = [builder.to_nchw(inputs[0]), *inputs[1:]]

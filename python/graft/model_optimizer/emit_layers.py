@@ -335,6 +335,30 @@ def _prior_box(b: Builder, node: Node) -> Any:
     return b.op("Unsqueeze", [b.op(b.base_op, sizes, attributes), b.ints([0])])
 
 
+@emitter("Select")
+def _select(b: Builder, node: Node) -> Any:
+    """Frameworks take numbers as conditions; the operation takes booleans."""
+    condition = b.inputs[0]
+    if b.dtype(condition) != np.bool_:
+        condition = b.op("NotEqual", [condition, b.like(0, condition)])
+    return b.op("Select", [condition, *b.inputs[1:3]], table_attributes(node, BY_OP[b.base_op].row))
+
+
+@emitter("DetectionOutput")
+def _detection_output(b: Builder, node: Node) -> Any:
+    """MXNet's anchors [1, count, 4], which its transformations hand on, become priors with the variances of MXNet."""
+    inputs = list(b.inputs)
+    shape = b.shape(inputs[2]) if b.has(2) else None
+    if shape is not None and len(shape) == 3 and shape[2] == 4:
+        boxes = b.op("Reshape", [inputs[2], b.ints([1, 1, -1])], {"special_zero": False})
+        one = b.like(np.reshape([0.1, 0.1, 0.2, 0.2], (1, 1, 4)), inputs[2])
+        count = b.op("Slice", [b.op("ShapeOf", [inputs[2]], {"output_type": "i64"}, "opset3"), b.ints([1]), b.ints([2]),
+                               b.ints([1])], {}, "opset8")
+        repeats = b.op("Concat", [b.ints([1, 1]), count], {"axis": 0})
+        inputs[2] = b.op("Concat", [boxes, b.op("Tile", [one, repeats])], {"axis": 1})
+    return b.op("DetectionOutput", inputs, table_attributes(node, BY_OP[b.base_op].row), "opset8")
+
+
 def _mvn(b: Builder, x: Any, axes: "list[int]", variance: bool, eps: float, mode: str) -> Any:
     return b.op("MVN", [x, b.ints(axes)], {"eps": eps, "eps_mode": mode, "normalize_variance": variance}, "opset6")
 

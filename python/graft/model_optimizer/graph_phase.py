@@ -22,6 +22,8 @@ from .shapes import dynamic_dimension, shape_array
 __all__ = ["GraphState"]
 
 _ALIASES = {"Convert": {"destination_type": "dst_type"}}  # the IR's name: that in the Model Optimizer, a type of NumPy
+# Masks that say which bounds are used in the Model Optimizer, and which are ignored in the IR.
+_TURNED = {"StridedSlice": ("begin_mask", "end_mask")}
 _STATES = ["Assign"]  # nodes that are needed without a consumer
 _SMALL = 64  # values of more elements are only read if a constant holds them
 _IR_NAMES = {host: name for name, host in _HOST_NAMES.items() if name in ("ReLU", "PReLU", "SoftMax")}
@@ -70,6 +72,8 @@ class GraphState:
         kind = _IR_NAMES.get(node.type, node.type)
         attributes = {k: np.array(v) if isinstance(v, list) and v and not isinstance(v[0], str) else v
                       for k, v in node.attributes.items()}
+        for name in _TURNED.get(kind, ()):
+            attributes[name] = 1 - np.asarray(attributes[name], dtype=np.int64)
         value = attributes.pop("value", None) if kind == "Const" else None
         extra = {"pool_method": "max" if kind == "MaxPool" else "avg"} if kind in ("MaxPool", "AvgPool") else {}
         for name, alias in _ALIASES.get(kind, {}).items():
@@ -189,6 +193,8 @@ class GraphState:
             for name, alias in _ALIASES.get(node.type, {}).items():
                 if node.attrs().get(alias) is not self._alias_values[(node.id, name)]:
                     attributes[name] = ir_name(node.attrs()[alias])
+            for name in _TURNED.get(node.type, ()):
+                attributes[name] = 1 - np.asarray(attributes[name], dtype=np.int64)
             plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in attributes.items() if v is not None}
             made = builder.op(self._host[node.id].type, builder.inputs, plain, node.version,
                               max(1, len(node.out_ports())))

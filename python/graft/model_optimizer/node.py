@@ -205,28 +205,32 @@ class Node:
     def _out(self) -> str:
         return "" if self._is_data() else "out"
 
-    def in_nodes(self, control_flow: bool = False) -> "dict[int, Node]":
-        return {k: n for k, (n, _) in self.in_nodes_edges(control_flow).items()}
+    def _by_port(self, found: "dict[int, Any]") -> Any:
+        """An operation has its neighbors by port; a data node has no ports, and lists them."""
+        return list(found.values()) if self._is_data() else found
 
-    def out_nodes(self, control_flow: bool = False) -> "dict[int, Node]":
-        return {k: n for k, (n, _) in self.out_nodes_edges(control_flow).items()}
+    def in_nodes(self, control_flow: bool = False) -> Any:
+        return self._by_port({k: n for k, (n, _) in self.in_nodes_edges(control_flow).items()})
+
+    def out_nodes(self, control_flow: bool = False) -> Any:
+        return self._by_port({k: n for k, (n, _) in self.out_nodes_edges(control_flow).items()})
 
     def in_node(self, key: int = 0, control_flow: bool = False) -> "Node":
-        return self._neighbor(self.in_nodes(control_flow), key, "input")
+        return self._neighbor(self.in_nodes_edges(control_flow), key, "input")
 
     def out_node(self, key: int = 0, control_flow: bool = False) -> "Node":
-        return self._neighbor(self.out_nodes(control_flow), key, "output")
+        return self._neighbor(self.out_nodes_edges(control_flow), key, "output")
 
-    def _neighbor(self, nodes: "dict[int, Node]", key: int, kind: str) -> "Node":
-        if key not in nodes:
+    def _neighbor(self, found: "dict[int, Any]", key: int, kind: str) -> "Node":
+        if key not in found:
             raise KeyError(f"node '{self.soft_get('name', self.id)}' has no connected {kind} {key}")
-        return nodes[key]
+        return found[key][0]
 
-    def in_edges(self, control_flow: bool = False) -> "dict[int, dict[str, Any]]":
-        return {k: d for k, (_, d) in self.in_nodes_edges(control_flow).items()}
+    def in_edges(self, control_flow: bool = False) -> Any:
+        return self._by_port({k: d for k, (_, d) in self.in_nodes_edges(control_flow).items()})
 
-    def out_edges(self, control_flow: bool = False) -> "dict[int, dict[str, Any]]":
-        return {k: d for k, (_, d) in self.out_nodes_edges(control_flow).items()}
+    def out_edges(self, control_flow: bool = False) -> Any:
+        return self._by_port({k: d for k, (_, d) in self.out_nodes_edges(control_flow).items()})
 
     def in_edge(self, key: int = 0, control_flow: bool = False) -> "dict[str, Any]":
         return self.in_edges(control_flow)[key]
@@ -261,7 +265,7 @@ class Node:
         return found[0]
 
     def input_ports_with(self, node: "Node") -> "list[int]":
-        return [k for k, n in self.in_nodes().items() if n == node]
+        return [k for k, (n, _) in self.in_nodes_edges().items() if n == node]
 
     # ---- edits ----
 

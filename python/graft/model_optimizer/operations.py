@@ -347,7 +347,7 @@ slice.TFSlice TFSlice/ 3 1 -
 slice.MXSlice MXSlice/ 1 1 -
 slice.Slice Slice/ 5 1 -
 slice.OvSlice OvSlice/ 5 1 -
-slice_like.SliceLike slice_like/ 2 2 -
+slice_like.SliceLike slice_like/ 2 1 -
 softmax.Softmax SoftMax@opset8 1 1 axis axis=1
 softmax.SoftmaxONNX SoftMaxONNX/ 1 1 - axis=1
 space_to_batch.SpaceToBatch SpaceToBatch@opset2 3 1 -
@@ -369,13 +369,13 @@ split.Split Split@opset1 2 - num_splits
 split.AttributedSplit:SplitBase AttributedSplit/Split@opset1 1 - num_splits,axis
 squeeze.Squeeze Squeeze@opset1 2 1 - keep_at_least_1d=0
 stop_gradient.StopGradientOp StopGradient/ 1 1 - identity=True
-strided_slice.StridedSlice StridedSlice@opset1 4 2 begin_mask,end_mask,new_axis_mask,shrink_axis_mask,ellipsis_mask
+strided_slice.StridedSlice StridedSlice@opset1 4 1 begin_mask,end_mask,new_axis_mask,shrink_axis_mask,ellipsis_mask
 swapaxis.SwapAxis SwapAxis/ 1 1 -
 switch.Switch Switch/ - - -
 tdnncomponent.TdnnComponent tdnncomponent/ 1 1 -
 tensor_iterator.TensorIterator TensorIterator@opset1 - - -
 tile.Tile Tile@opset1 2 1 -
-tile.AttributedTile AttributedTile/Tile@opset1 1 2 axis,tiles
+tile.AttributedTile AttributedTile/Tile@opset1 1 1 axis,tiles
 timeheightconvolution.TimeHeightConvolutionComponent timeheightconvolutioncomponent/ 1 1 -
 topk.TopK TopK@opset3 3 2 axis,mode,sort,index_element_type index_element_type='@int32' mode='max' sort='none'
 topkrois_onnx.ExperimentalDetectronTopKROIs ExperimentalDetectronTopKROIs@opset6 - - max_rois

@@ -148,6 +148,8 @@ def _extract_in(folder: Folder, state: RawGraph, handler: Any, node: Node) -> bo
     if layer.weights:
         state.drop_weights(node)
     state.embed(node)
+    for port in range(node.soft_get("in_ports_count", None) or 0):  # those of the operation, for transformations to connect
+        node.add_input_port(port, skip_if_exist=True)
     return True
 
 
@@ -175,6 +177,9 @@ def _run(cls: Any, graph: Any) -> None:
 
 # ---- middle and back ----
 
+# Transformations into the form of the IR, which reading and writing the host's graph includes.
+_DONE_BY_HOST = ("StridedSliceMasksNormalizer",)
+
 
 def run_late(folder: Folder, phase: str, rewrite: Any) -> None:
     """Runs the transformations of a phase on the imported graph.
@@ -190,7 +195,7 @@ def run_late(folder: Folder, phase: str, rewrite: Any) -> None:
     title, problem = "", ""
     with _Registered(folder):
         for cls in folder.late_order:
-            if cls.phase != phase:
+            if cls.phase != phase or cls.__name__ in _DONE_BY_HOST:
                 continue
             title = f"transformation {cls.__name__}"
             current = GraphState(rewrite, marks) if state is None else state

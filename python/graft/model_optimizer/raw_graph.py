@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import names
-from .builtin import Const
+from .builtin import BY_OP, Const
 from .errors import Error, FolderError
 from .graph import Graph
 from .kaldi import Parameters
@@ -309,8 +309,16 @@ class RawGraph:
             if name == "name" and not same:
                 self._layer[identity].name = now
             elif not same:
-                raise Error(f"attribute '{name}' of the layer '{identity}' was changed from {value!r} to {now!r}: a layer "
-                            "without an extractor of the folder keeps what the file says; replace it by a new node")
+                self._refuse_change(identity, name, f"changed from {value!r} to {now!r}")
+        operation = BY_OP.get(after.get("op"))
+        for name in operation.row.attributes if operation is not None and operation.row is not None else ():
+            if name in after and name not in before:
+                self._refuse_change(identity, name, f"set to {after[name]!r}")
+
+    @staticmethod
+    def _refuse_change(identity: str, name: str, what: str) -> None:
+        raise Error(f"attribute '{name}' of the layer '{identity}' was {what}: a layer without an extractor of the folder keeps what "
+                    "the file says; replace it by a new node")
 
     def _name_outputs(self, own: "set[str]") -> None:
         """New producers of model outputs, and of values that bodies refer to, take over the names of these."""

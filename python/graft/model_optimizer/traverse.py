@@ -34,7 +34,7 @@ def backward_bfs_for_operation(start_node: Node, op_names: Any, skip_op_list: An
     """The nearest producers, on each way back, with one of the operations."""
     found, seen, pending = [], {start_node.id}, collections.deque([start_node])
     while pending:
-        for before in pending.popleft().in_nodes().values():
+        for before, _ in pending.popleft().in_nodes_edges().values():
             if before.id in seen:
                 continue
             seen.add(before.id)
@@ -53,7 +53,7 @@ def common_bfs(start_node: Node, allowed_ops: Any, op_name: Any, is_backward: bo
     seen, pending = {start_node.id}, collections.deque([start_node])
     while pending:
         node = pending.popleft()
-        for other in (node.in_nodes() if is_backward else node.out_nodes()).values():
+        for other, _ in (node.in_nodes_edges() if is_backward else node.out_nodes_edges()).values():
             if other.id in seen:
                 continue
             seen.add(other.id)

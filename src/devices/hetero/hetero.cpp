@@ -309,7 +309,7 @@ Explanation HeteroProgram::explain_part(CompiledPart& part, const Graph& g) {
   Explanation e;
   for (NodeId id : part.nodes) {
     const Node& n = g[id];
-    Choice c{n.name, n.type, n.opset, {}, {}, {}, {}, {}, "decided at run time", {}, {}, 0};
+    Choice c{.node = n.name, .type = n.type, .opset = n.opset, .note = "decided at run time"};
     for (ValueId v : n.inputs) {
       c.inputs.push_back(v.present() ? g.info(v) : Info{});
       c.producers.push_back(v.present() ? g[v.node].name : "");

@@ -49,7 +49,7 @@ class Emission {
 
   OpenclWork run() {
     const graft_source_kernel& k = *kernel_.record;
-    if (k.accept) check_callback(k.accept(&context_, k.user));
+    ask(k, context_);
     check_callback(k.emit(&context_, k.user));
     if (work_.formula && !work_.launches.empty())
       throw_user("the kernel '", k.name, "' emitted launches beside a formula");
@@ -187,45 +187,29 @@ class Emission {
   OpenclWork work_;
 };
 
-NodeContext context_of(const OpenclNode& node) {
-  const Node& n = node.graph[node.id];
-  std::vector<std::optional<Info>> inputs;
-  for (ValueId v : n.inputs) inputs.push_back(v.present() ? std::optional(node.graph.info(v)) : std::nullopt);
-  NodeContext context(n, std::move(inputs));
-  for (const Output& o : n.outputs) context.outputs.push_back(o.info);
-  context.constants = node.constants;
-  return context;
-}
-
-// Calls `attempt` for the kernels of the node until one succeeds.
+// Calls `attempt` for the kernels of the node until one does not decline.
 template <class F>
 void first_kernel(const std::string& device, const OpenclNode& node, Choice& choice, F&& attempt) {
   const Node& n = node.graph[node.id];
   if (!n.bodies.empty()) throw_unsupported("operations with bodies do not run on ", device);
-  std::vector<SourceKernelDef> candidates = node.registry.source_kernels(node.op, device);
-  NodeContext context = context_of(node);
-  for (const SourceKernelDef& k : candidates) {
-    try {
-      attempt(context, k);
-      choice.device = device, choice.kernel = view(k.record->name);
-      return;
-    } catch (const Error& e) {
-      if (e.kind() != ErrorKind::unsupported) {
-        if (k.source->built_in()) throw;
-        throw Error(e).while_(text("using the kernel '", k.record->name, "' of '", k.source->title(), "'"));
-      }
-      choice.declined.emplace_back(view(k.record->name), e.message());
-    }
-  }
-  if (candidates.empty())
+  Candidates<SourceKernelDef> kernels;
+  kernels.add(node.registry.source_kernels(node.op, device));
+  if (kernels.empty())
     throw_unsupported("operation ", node.op.name(), " has no ", device, " kernel",
                       node.op.has(GRAFT_OP_ELEMENTWISE) && !node.op.source->built_in()
                           ? "; its formula takes plain numbers, so it cannot be translated"
                           : "");
-  std::string why = text("no ", device, " kernel accepts ", node.op.name(), ":");
-  for (const auto& [kernel, reason] : choice.declined) why += text(" ", kernel, " declined with '", reason, "';");
-  why.pop_back();
-  throw_unsupported(why);
+  NodeContext context(n, input_infos(node.graph, n));
+  for (const Output& o : n.outputs) context.outputs.push_back(o.info);
+  context.constants = node.constants;
+  bool found = kernels.first([&](const SourceKernelDef& k) {
+    if (k.source->built_in()) return attempt(context, k);
+    with_context([&] { attempt(context, k); },
+                 [&] { return text("using the kernel '", k.record->name, "' of '", k.source->title(), "'"); });
+  });
+  if (!found) throw_unsupported("no ", device, " kernel accepts ", node.op.name(), ": ", to_text(kernels.declined));
+  choice.device = device, choice.kernel = kernels.name();
+  choice.declined = std::move(kernels.declined);
 }
 
 }  // namespace
@@ -249,9 +233,7 @@ OpenclWork emit_node(const OpenclMachine& machine, const std::string& device, co
 }
 
 void accept_node(const std::string& device, const OpenclNode& node, Choice& choice) {
-  first_kernel(device, node, choice, [](NodeContext& context, const SourceKernelDef& k) {
-    if (k.record->accept) check_callback(k.record->accept(&context, k.record->user));
-  });
+  first_kernel(device, node, choice, [](NodeContext& context, const SourceKernelDef& k) { ask(*k.record, context); });
 }
 
 }  // namespace graft

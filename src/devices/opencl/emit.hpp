@@ -6,7 +6,7 @@
 
 #include "devices/opencl/formula.hpp"
 #include "devices/opencl/machine.hpp"
-#include "infer/context.hpp"
+#include "kernels/kernel.hpp"
 
 namespace graft {
 

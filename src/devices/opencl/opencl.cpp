@@ -93,9 +93,7 @@ class OpenclDevice final : public Device {
   // All parts of a decomposition must run here.
   std::string decomposed(const Graph& g, NodeId id, const OpDef& op, const Registry& registry,
                          const CompileOptions& options) const {
-    std::vector<std::optional<Info>> inputs;
-    for (ValueId v : g[id].inputs) inputs.push_back(v.present() ? std::optional(g.info(v)) : std::nullopt);
-    Graph parts = decomposition(registry, op, g[id], inputs);
+    Graph parts = decomposition(registry, op, g[id], input_infos(g, g[id]));
     std::vector<Support> inside = query(parts, registry, options);
     for (NodeId p : parts.topological_order())
       if (!inside[p].supported) throw_unsupported(parts[p].type, " of its decomposition: ", inside[p].reason);

@@ -189,8 +189,8 @@ OpenclWork OpenclProgram::compute(Draft& draft, NodeId id) {
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::unsupported || !e.hint().empty()) throw;
     throw Error(ErrorKind::unsupported, e.message(),
-                text("-d HETERO:", device_, ",CPU runs such operations on the CPU; graft ops --missing -d ", device_,
-                     " lists them"));
+                text(Remedy{"device", "", text("HETERO:", device_, ",CPU")},
+                     " runs such operations on the CPU; list them with ", Remedy{"Core::operations", device_, ""}));
   }
 }
 

@@ -19,7 +19,6 @@ class ReferenceExecution final : public Execution {
   void run(std::span<const Tensor> inputs, std::vector<Tensor>& outputs, const std::atomic<bool>* cancel) override {
     Evaluation how{registry_};
     how.variables = &variables;
-    how.scope = scope;
     how.cancel = cancel;
     how.max_dynamic = options_.limits.value_bytes;
     if (options_.profile) {
@@ -77,7 +76,8 @@ class ReferenceProgram final : public Program {
     for (NodeId id : g.topological_order()) {
       const Node& n = g[id];
       if (n.is("Parameter") || n.is("Result") || n.is("Constant")) continue;
-      Choice c{n.name, n.type, n.opset, std::string(reference_device), "reference", {}, {}, {}, {}, {}, {}, 0};
+      Choice c{.node = n.name, .type = n.type, .opset = n.opset};
+      c.device = reference_device, c.kernel = "reference";
       for (ValueId v : n.inputs) {
         c.inputs.push_back(v.present() ? g.info(v) : Info{});
         c.producers.push_back(v.present() ? g[v.node].name : "");
@@ -95,7 +95,7 @@ class ReferenceProgram final : public Program {
     const OpDef& op = definition(registry_, n);
     if (!registry_.reference(op) && !op.record->decomposition.size)
       throw Error(ErrorKind::unsupported, text("operation ", op.name(), " of ", op.opset(), " has no kernel"),
-                  "graft ops --missing lists the operations without a kernel")
+                  "list the operations without a kernel with `Core::operations`")
           .while_(text("compiling ", describe(n)));
     for (const Body& b : n.bodies)
       for (NodeId id : b.graph->topological_order()) check((*b.graph)[id]);

@@ -77,9 +77,7 @@ Value caffe_along(Builder& layer, const Value& v, bool is_weight, const std::str
   if (is_weight && count == 1) dims = {-1};
   else if (is_weight && count == 0) dims = {};
   else {
-    if (!s.ranked())
-      unsupported(
-          "the rank of the input is unknown, but this conversion requires it: set its shape with --input_shape");
+    if (!s.ranked()) needs_shape("the rank of the input is unknown, but this conversion requires it");
     dims.assign(s.rank(), 0);  // 0 keeps a dimension
   }
   size_t own = dims.size();

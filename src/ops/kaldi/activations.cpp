@@ -18,7 +18,9 @@ Value import_kaldi_dropout(Builder& layer) {
 Value import_kaldi_softmax(Builder& layer) { return build::softmax(layer.input(0), 1); }
 Value import_kaldi_log_softmax(Builder& layer) { return layer.op("LogSoftmax", {layer.input(0)}, {{"axis", 1}}); }
 Value import_kaldi_block_softmax(Builder& layer) {
-  std::vector<Value> parts = build::split(layer.input(0), 1, layer.get<std::vector<int64_t>>("BlockSoftmax.0"));
+  auto sizes = layer.get<std::vector<int64_t>>("BlockSoftmax.0");
+  if (sizes.empty()) fail("expected the size of at least one block");
+  std::vector<Value> parts = build::split(layer.input(0), 1, sizes);
   for (Value& v : parts) v = build::softmax(v, 1);
   return build::concat(parts, 1);
 }

@@ -1,4 +1,4 @@
-// Loops with a condition, in the form that the reader gives them (readers/mxnet_control.hpp).
+// Loops with a condition, in the form that the reader gives them (readers/mxnet/control.hpp).
 #include "mxnet/building.hpp"
 #include "onnx/loops.hpp"
 

@@ -37,7 +37,7 @@ class MxnetRnn {
   std::vector<Value> run() {
     Shape s = x_.shape();
     if (!s.ranked() || s.rank() != 3 || !s[2].known())
-      unsupported("the size of the elements must be known, got an input of shape ", s, ": set it with --input_shape");
+      needs_shape("the size of the elements must be known, got an input of shape ", s);
     cut_parameters(s[2].value());
     bool lstm = gates_ == 4;
     size_t lengths_input = lstm ? 4 : 3;

@@ -38,7 +38,7 @@ Value mxnet_affine_grid(Builder& layer, const Value& theta, const MxnetSize& siz
 Value mxnet_warp_grid(Builder& layer, const Value& flow) {
   Shape s = flow.shape();
   if (!s.ranked() || s.rank() != 4 || !s[2].known() || !s[3].known() || s[2].value() < 2 || s[3].value() < 2)
-    unsupported("the height and width of the input must be known, got shape ", s, ": set it with --input_shape");
+    needs_shape("the height and width of the input must be known, got shape ", s);
   auto h = static_cast<double>(s[2].value()), w = static_cast<double>(s[3].value());
   Value x = reshape(mxnet_line(layer, s[3].value()), {1, 1, 1, -1}),
         y = reshape(mxnet_line(layer, s[2].value()), {1, 1, -1, 1});
@@ -84,7 +84,7 @@ Value import_mxnet_correlation(Builder& layer) {
   Value a = layer.input(0), b = layer.input(1);
   Shape s = a.shape();
   if (!s.ranked() || s.rank() != 4 || !s[2].known() || !s[3].known())
-    unsupported("the height and width of the input must be known, got shape ", s, ": set it with --input_shape");
+    needs_shape("the height and width of the input must be known, got shape ", s);
   int64_t radius = reach / grid, border = reach + kernel / 2, count = (2 * radius + 1) * (2 * radius + 1);
   if (count > 4096) unsupported(count, " displacements are not supported, at most 4096");
   auto positions = [&](int64_t size) { return (size + 2 * pad - 2 * border + step - 1) / step; };

@@ -3,7 +3,7 @@
 // The contributions of all positions are a matrix product: weights [O * taps, I] times data [I, positions]. Each thread
 // owns some output channels, computes their rows of the product for one block of positions at a time, and scatter-adds
 // them to the output (col2im); the whole product never exists at once.
-#include "convolution.hpp"
+#include "convolution_backprop.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "convolution_backprop.cpp"
@@ -56,13 +56,6 @@ namespace {
 
 HWY_EXPORT(spread_tap);
 
-struct BackpropAttributes : WindowAttributes {
-  std::vector<int64_t> output_padding;
-  static constexpr std::tuple schema{strides_attr,    dilations_attr,
-                                     pads_begin_attr, pads_end_attr,
-                                     auto_pad_attr,   attr("output_padding", &BackpropAttributes::output_padding, "")};
-};
-
 struct BackpropWeights {
   int64_t groups = 1, inputs = 0, outputs = 0, taps = 1;
   Floats packed;  // empty: packed into scratch memory on each run
@@ -76,25 +69,11 @@ struct BackpropWeights {
   int64_t channels() const { return std::max<int64_t>(1, 6 * gemm().mr / std::max<int64_t>(1, taps)); }
 };
 
-struct BackpropState {
-  WindowAxes axes;  // our output is the image of the forward convolution, our input its result
-  int64_t batch = 0, groups = 1, inputs = 0, outputs = 0;
+struct BackpropState : BackpropSizes {
   int64_t channels = 1;
   const float* packed = nullptr;  // weights; null: packed into scratch memory on each run
-  int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
   int64_t packed_size() const { return inputs * outputs * taps(); }
 };
-
-void backprop_accept(Accept& ctx) {
-  convolution_accept(ctx);
-  auto pad = ctx.attr<std::string>("auto_pad");
-  if (ctx.has_input(2) && pad.starts_with("same")) unsupported("requires explicit padding");
-  std::vector<int64_t> w = ctx.shape(1).values();
-  // A thread holds the contributions of all taps for a block of positions.
-  constexpr int64_t most = 8192;
-  int64_t taps = count_of(std::span(w).subspan(w.size() - (ctx.shape(0).rank() - 2)));
-  if (taps > most) unsupported("expected windows of at most ", most, " elements, got ", taps);
-}
 
 // Channels that are processed together are packed together.
 void pack_weights(const BackpropWeights& s, const float* w, float* to) {
@@ -115,15 +94,8 @@ BackpropWeights backprop_pack(Pack& ctx) {
 }
 
 BackpropState backprop_prepare(Prepare& ctx, const BackpropAttributes& attributes) {
-  std::vector<int64_t> x = ctx.shape(0).values(), w = ctx.shape(1).values(), y = ctx.output(0).shape.values();
-  size_t leading = w.size() - (x.size() - 2);
-  BackpropState s;
-  WindowAttributes a = complete_windows<WindowAttributes>(attributes, x.size() - 2);
-  a.auto_pad = AutoPad::given;
-  s.axes = window_axes(std::span(y).subspan(2), std::span(x).subspan(2), std::span(w).subspan(leading), a);
-  BackpropWeights sizes = BackpropWeights::of(w, leading);
-  s.batch = x[0], s.groups = sizes.groups, s.inputs = sizes.inputs, s.outputs = sizes.outputs;
-  s.channels = sizes.channels();
+  BackpropState s{backprop_sizes(ctx, attributes)};
+  s.channels = BackpropWeights{s.groups, s.inputs, s.outputs, s.taps(), {}}.channels();
   s.packed = ctx.is_constant(1) ? ctx.packed<BackpropWeights>().packed.get() : nullptr;
   if (!s.packed) ctx.scratch(static_cast<size_t>(s.groups * s.packed_size()) * sizeof(float));
   return s;

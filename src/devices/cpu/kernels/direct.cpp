@@ -4,6 +4,8 @@
 // channels pass by: each step takes two vectors of weights and one input element per position. Neither operand is
 // copied, since the channels of a position are next to each other; only images with padding are, a few rows at a time.
 // Weights are packed once, in panels of two vectors.
+#include "direct.hpp"
+
 #include "inside.hpp"
 #include "pieces.hpp"
 
@@ -13,162 +15,40 @@
 // Must come after foreach_target.
 #include <hwy/highway.h>
 
-#include "finish-inl.hpp"
-
-#ifndef GRAFT_CPU_DIRECT_ONCE
-#define GRAFT_CPU_DIRECT_ONCE
-namespace graft {
-// One panel of output channels for `count` positions that are `x_step` apart in the input and `y_step` in the output.
-struct DirectJob {
-  const float* x;
-  int64_t count, x_step, y_step;
-  const int64_t* offsets;  // of the runs of `run` consecutive elements under the window
-  int64_t runs, run;
-  const float* w;     // [runs * run][panel]
-  int64_t columns;    // of the panel that exist
-  const float* bias;  // null: none
-  const float* sum;   // null: none
-  float* y;
-  float low, high;       // bounds of the result
-  const Finish* finish;  // null: none but the bounds
-  const float* next;     // weights that are needed later and fetched meanwhile; null: none
-  int64_t next_size;
-};
-}  // namespace graft
-#endif
+#include "direct-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace graft::HWY_NAMESPACE {
+
 namespace {
-
-using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
-constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(D()));
-constexpr int64_t panel = 2 * lanes;
-// Positions in a tile: as many as fit in the registers. 14 divides the image sizes of most networks.
-#if HWY_TARGET <= HWY_AVX3
-constexpr int64_t most_rows = 14;
-#elif HWY_TARGET <= HWY_AVX2
-constexpr int64_t most_rows = 6;
-#else
-constexpr int64_t most_rows = 4;
-#endif
-
-// How the columns of a panel are accessed: all of them, or only those that exist.
-struct Full {
-  HWY_INLINE V load(const float* p, int64_t) const { return hn::LoadU(D(), p); }
-  HWY_INLINE void store(V v, float* p, int64_t) const { hn::StoreU(v, D(), p); }
-};
-struct Partial {
-  int64_t columns;
-  size_t left(int64_t vector) const {
-    return static_cast<size_t>(std::clamp<int64_t>(columns - vector * lanes, 0, lanes));
-  }
-  HWY_INLINE V load(const float* p, int64_t vector) const { return load_first(D(), p, left(vector)); }
-  HWY_INLINE void store(V v, float* p, int64_t vector) const { store_first(v, D(), p, left(vector)); }
-};
-
-// What is added at the end of a tile is fetched at its beginning, into the second cache: rows may compete for the lines
-// of the first.
-template <int64_t rows, int64_t vectors>
-HWY_INLINE void fetch_sum(const DirectJob& j, int64_t to) {
-#pragma GCC unroll 16
-  for (int64_t r = 0; r < rows; ++r)
-#pragma GCC unroll 2
-    for (int64_t v = 0; v < vectors; ++v) __builtin_prefetch(j.sum + to + r * j.y_step + v * lanes, 0, 2);
-}
-
-template <int64_t rows, int64_t vectors, bool ahead, class Access>
-void tile(const DirectJob& j, int64_t at, Access access) {
-  const D d;
-  V sums[rows][vectors];
-#pragma GCC unroll 2
-  for (int64_t v = 0; v < vectors; ++v) {
-    const V bias = j.bias ? access.load(j.bias + v * lanes, v) : hn::Zero(d);
-#pragma GCC unroll 16
-    for (int64_t r = 0; r < rows; ++r) sums[r][v] = bias;
-  }
-  const float* HWY_RESTRICT w = j.w;
-  const int64_t step = j.x_step, to = at * j.y_step;
-  if (j.sum) fetch_sum<rows, vectors>(j, to);
-  // This tile's share of the weights that are needed later.
-  const int64_t work = j.count * j.runs * j.run;  // 0: no part of the window is inside the input
-  const int64_t stride = work ? rows * j.next_size / work : 0;
-  const float* next = j.next + at * j.next_size / j.count;
-  for (int64_t t = 0; t < j.runs; ++t) {
-    const float* HWY_RESTRICT x = j.x + at * step + j.offsets[t];
-    for (int64_t k = 0; k < j.run; ++k, w += panel, ++x) {
-      V weight[vectors];
-#pragma GCC unroll 2
-      for (int64_t v = 0; v < vectors; ++v) weight[v] = hn::Load(d, w + v * lanes);
-      if (ahead) __builtin_prefetch(next, 0, 2), next += stride;
-#pragma GCC unroll 16
-      for (int64_t r = 0; r < rows; ++r) {
-        const V value = hn::Set(d, x[r * step]);
-#pragma GCC unroll 2
-        for (int64_t v = 0; v < vectors; ++v) sums[r][v] = hn::MulAdd(value, weight[v], sums[r][v]);
-      }
-    }
-  }
-  if (j.sum) {
-#pragma GCC unroll 16
-    for (int64_t r = 0; r < rows; ++r)
-#pragma GCC unroll 2
-      for (int64_t v = 0; v < vectors; ++v)
-        sums[r][v] = hn::Add(sums[r][v], access.load(j.sum + to + r * j.y_step + v * lanes, v));
-  }
-  const V low = hn::Set(d, j.low), high = hn::Set(d, j.high);
-#pragma GCC unroll 16
-  for (int64_t r = 0; r < rows; ++r)
-#pragma GCC unroll 2
-    for (int64_t v = 0; v < vectors; ++v)
-      access.store(at_most(at_least(sums[r][v], low), high), j.y + to + r * j.y_step + v * lanes, v);
-  if (!j.finish) return;
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t v = 0; v < vectors; ++v) {
-      float* y = j.y + to + r * j.y_step + v * lanes;
-      access.store(finish(d, access.load(y, v), *j.finish), y, v);
-    }
-}
-
-template <int64_t vectors, bool ahead, class Access, int64_t... r>
-void rest(const DirectJob& j, int64_t at, int64_t rows, Access access, std::integer_sequence<int64_t, r...>) {
-  ((rows == r + 1 ? tile<r + 1, vectors, ahead>(j, at, access) : void()), ...);
-}
-
-template <int64_t vectors, bool ahead, class Access>
-void line(const DirectJob& j, Access access) {
-  int64_t at = 0;
-  for (; at + most_rows <= j.count; at += most_rows) tile<most_rows, vectors, ahead>(j, at, access);
-  if (at < j.count)
-    rest<vectors, ahead>(j, at, j.count - at, access, std::make_integer_sequence<int64_t, most_rows - 1>());
-}
-
-}  // namespace
 void direct_line(const DirectJob& j) {
   if (j.columns == panel && j.next) line<2, true>(j, Full());
   else if (j.columns == panel) line<2, false>(j, Full());
   else if (j.columns > lanes) line<2, false>(j, Partial{j.columns});
   else line<1, false>(j, Partial{j.columns});
 }
-int64_t direct_panel() { return panel; }
+}  // namespace
+Direct direct_functions() { return {direct_line, panel}; }
 
 }  // namespace graft::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace graft {
-namespace {
 
-HWY_EXPORT(direct_line);
-HWY_EXPORT(direct_panel);
+HWY_EXPORT(direct_functions);
 
-int64_t panel_size() {
-  static const int64_t size = HWY_DYNAMIC_DISPATCH(direct_panel)();
-  return size;
+const Direct& direct() {
+  static const Direct chosen = HWY_DYNAMIC_DISPATCH(direct_functions)();
+  return chosen;
 }
 
-// Groups with fewer outputs than a vector has elements are combined; the weights between them are zero.
+namespace {
+
+int64_t panel_size() { return direct().panel; }
+
+// Groups with fewer outputs than a vector has elements are combined; the weights between them are zero. What is not
+// finite would spread through them to other groups: such results are computed again (compute_apart).
 int64_t combined_groups(int64_t groups, int64_t outputs) {
   constexpr int64_t enough = 16;
   for (int64_t m = 1; m <= groups; ++m)
@@ -179,6 +59,7 @@ int64_t combined_groups(int64_t groups, int64_t outputs) {
 // [group][panel][tap y][tap x][input][column of the panel]
 struct DirectWeights {
   int64_t groups = 0, inputs = 0, outputs = 0, panels = 0, depth = 0;  // inputs and outputs per group
+  int64_t combined = 1;                                                // groups of the layer in one
   Floats packed;
   Floats odd = {};  // as they are, if not all are finite
 };
@@ -221,7 +102,7 @@ DirectWeights direct_pack(Pack& ctx) {
   int64_t groups = grouped ? w.dim(0) : 1, outputs = w.dim(leading - 2), inputs = w.dim(leading - 1);
   int64_t taps = w.size() == 0 ? 0 : w.size() / (groups * outputs * inputs), m = combined_groups(groups, outputs);
   int64_t nr = panel_size();
-  DirectWeights out{groups / m, inputs * m, outputs * m, (outputs * m + nr - 1) / nr, taps * inputs * m, {}};
+  DirectWeights out{groups / m, inputs * m, outputs * m, (outputs * m + nr - 1) / nr, taps * inputs * m, m, {}};
   auto size = static_cast<size_t>(out.groups * out.panels * out.depth * nr);
   out.packed = allocate_floats(size);
   out.odd = not_finite(w);
@@ -385,6 +266,7 @@ std::pair<const float*, int64_t> input_lines(const DirectState& s, const float* 
 struct DirectCall {
   const float *x, *bias, *sum;
   float* y;
+  const FusedAttributes* attributes;
 };
 
 // The input of an item, which further items for the same lines use again: it may be a copy.
@@ -399,12 +281,28 @@ struct DirectItem {
   int64_t image, first, lines, group, panel;
 };
 
+// Computes a job again, each of its columns from the inputs of its own group. `first` is the panel's first output.
+void compute_apart(const DirectWeights& w, const FusedAttributes& a, const DirectJob& j, int64_t first) {
+  int64_t nr = panel_size(), inputs = w.inputs / w.combined, outputs = w.outputs / w.combined;
+  for (int64_t p = 0; p < j.count; ++p)
+    for (int64_t o = 0; o < j.columns; ++o) {
+      int64_t group = (first + o) / outputs, to = p * j.y_step + o;
+      float total = j.bias ? j.bias[o] : 0.0f;
+      for (int64_t t = 0; t < j.runs; ++t)
+        for (int64_t k = 0; k < j.run; ++k)
+          if (k % w.inputs / inputs == group)
+            total = std::fma(j.x[p * j.x_step + j.offsets[t] + k], j.w[(t * j.run + k) * nr + o], total);
+      if (j.sum) total += j.sum[to];
+      j.y[to] = static_cast<float>(activate(a, total));
+    }
+}
+
 // Computes `count` positions from `from` on of each line.
 void direct_piece(const DirectState& s, const DirectCall& c, const DirectItem& i, const DirectInput& input,
                   int64_t from, int64_t count) {
   const DirectWeights& w = *s.weights;
   int64_t nr = panel_size(), x_step = s.axes[2].stride * s.pitch;
-  auto run = HWY_DYNAMIC_DISPATCH(direct_line);
+  auto* run = direct().line;
   for (int64_t p = i.panel; p < std::min(i.panel + s.panels_per_item, w.panels); ++p) {
     int64_t channel = i.group * w.outputs + p * nr;
     DirectJob job{nullptr,
@@ -423,7 +321,8 @@ void direct_piece(const DirectState& s, const DirectCall& c, const DirectItem& i
                   s.bounds.high,
                   s.bounds.enough ? nullptr : &s.finish,
                   nullptr,
-                  w.depth * nr / i.lines};
+                  w.depth * nr / i.lines,
+                  nullptr};
     const float* weights = job.w;
     bool ahead = s.fetched && p + 1 < w.panels;
     for (int64_t l = 0; l < i.lines; ++l) {
@@ -439,7 +338,10 @@ void direct_piece(const DirectState& s, const DirectCall& c, const DirectItem& i
       job.y = c.y + at * s.outputs + channel;
       job.sum = c.sum ? c.sum + at * s.outputs + channel : nullptr;
       if (ahead) job.next = weights + w.depth * nr + l * job.next_size;
+      bool odd = false;
+      if (w.combined > 1) job.odd = &odd;
       run(job);
+      if (odd) compute_apart(w, *c.attributes, job, p * nr);
     }
   }
 }
@@ -461,7 +363,7 @@ void direct_run(Run& ctx, const FusedAttributes& a, const DirectState& s) {
   OutputView y = ctx.output(0);
   if (y.size() == 0) return;
   if (s.weights->odd) return fused_inside(ctx, a, s.sizes, s.weights->odd.get());
-  DirectCall call{ctx.input(0).channels_last<const float>(), nullptr, nullptr, y.channels_last<float>()};
+  DirectCall call{ctx.input(0).channels_last<const float>(), nullptr, nullptr, y.channels_last<float>(), &a};
   if (ctx.has_input(2)) call.bias = ctx.input(2).data<const float>();
   if (ctx.has_input(3)) call.sum = ctx.input(3).channels_last<const float>();
   int64_t items = s.batch * s.line_items() * s.weights->groups * s.panel_items();

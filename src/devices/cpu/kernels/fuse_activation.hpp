@@ -1,4 +1,4 @@
-// Activations that passes fuse into the operation before.
+// Activations that passes fuse into the operation before: those that `finish` (finish-inl.hpp) computes.
 #pragma once
 
 #include <graft/formula.hpp>
@@ -7,28 +7,45 @@
 
 namespace graft {
 
-// As the attributes of a fused operation; none: its parameters are not known.
-inline std::optional<std::vector<NamedAttr>> fused_activation(const NodeRef& f) {
-  std::string kind;
+// The attributes `activation`, `activation_a` and `activation_b` of the fused operation.
+struct FusedActivation {
+  std::string_view kind;
   double a = 0, b = 0;
-  if (f.is("Relu")) kind = "relu";
-  if (f.is("Sigmoid")) kind = "sigmoid";
-  if (f.is("Tanh")) kind = "tanh";
-  if (f.is("HSwish")) kind = "hswish";
-  if (f.is("HSigmoid")) kind = "hsigmoid";
-  if (f.is("Gelu")) kind = f.get<std::string>("approximation_mode", "ERF") == "TANH" ? "gelu_tanh" : "gelu";
-  if (f.is("Clamp")) kind = "clamp", a = f.get<double>("min"), b = f.get<double>("max");
-  if (f.is("Swish")) {
-    auto factor = f.inputs() > 1 && f.input(1) ? number(f.input(1)) : std::optional(1.0);
-    if (!factor) return std::nullopt;
-    kind = "swish", a = *factor;
-  }
-  if (f.is("PRelu")) {
-    auto slope = number(f.input(1));
-    if (!slope) return std::nullopt;
-    kind = "leaky_relu", a = *slope;
-  }
-  return std::vector<NamedAttr>{{"activation", kind}, {"activation_a", a}, {"activation_b", b}};
+};
+inline std::optional<FusedActivation> clamp_of(const NodeRef& f) {
+  return FusedActivation{"clamp", f.get<double>("min"), f.get<double>("max")};
+}
+inline std::optional<FusedActivation> gelu_of(const NodeRef& f) {
+  return FusedActivation{f.get<std::string>("approximation_mode", "ERF") == "TANH" ? "gelu_tanh" : "gelu"};
+}
+inline std::optional<FusedActivation> swish_of(const NodeRef& f) {
+  auto factor = f.inputs() > 1 && f.input(1) ? number(f.input(1)) : std::optional(1.0);
+  return factor ? std::optional(FusedActivation{"swish", *factor}) : std::nullopt;
+}
+inline std::optional<FusedActivation> leaky_relu_of(const NodeRef& f) {
+  auto slope = number(f.input(1));
+  return slope ? std::optional(FusedActivation{"leaky_relu", *slope}) : std::nullopt;
+}
+
+// A type that has no parameters is always the same activation; others may have some that are not known.
+struct ActivationRow {
+  std::string_view type, kind;
+  std::optional<FusedActivation> (*with_parameters)(const NodeRef&) = nullptr;
+};
+inline constexpr ActivationRow fusable_activations[] = {
+    {"Clamp", {}, clamp_of}, {"Gelu", {}, gelu_of},        {"HSigmoid", "hsigmoid"},
+    {"HSwish", "hswish"},    {"PRelu", {}, leaky_relu_of}, {"Relu", "relu"},
+    {"Sigmoid", "sigmoid"},  {"Swish", {}, swish_of},      {"Tanh", "tanh"},
+};
+
+// The attributes that fuse a node into an operation; none: it cannot be fused.
+inline std::optional<std::vector<NamedAttr>> fused_activation(const NodeRef& f) {
+  for (const ActivationRow& row : fusable_activations)
+    if (f.is(row.type))
+      if (auto how = row.with_parameters ? row.with_parameters(f) : FusedActivation{row.kind})
+        return std::vector<NamedAttr>{
+            {"activation", std::string(how->kind)}, {"activation_a", how->a}, {"activation_b", how->b}};
+  return std::nullopt;
 }
 
 }  // namespace graft

@@ -151,7 +151,7 @@ Definitions cpu_fuse_convolution() {
               .doc("fuse activations into convolutions")
               .device("CPU")
               .after("cpu_fuse_add")
-              .visit({"Relu", "Sigmoid", "Tanh", "HSwish", "HSigmoid", "Clamp", "Swish", "PRelu"}, activation)};
+              .visit_rows(fusable_activations, activation)};
 }
 
 }  // namespace graft

@@ -147,7 +147,7 @@ Definitions cpu_fuse_matmul() {
               .doc("fuse activations into matrix products")
               .device("CPU")
               .after("cpu_product_add")
-              .visit({"Relu", "Sigmoid", "Tanh", "HSwish", "HSigmoid", "Gelu", "Clamp", "Swish"}, activation),
+              .visit_rows(fusable_activations, activation),
           Pass("cpu_product_result")
               .doc("fuse the transpose of the result into matrix products")
               .device("CPU")

@@ -301,16 +301,21 @@ Value after_pool(Rewrite& at) {
   return at.like(data, {at.op("MaxPool@1", {data.input(0)}, attrs)});
 }
 
+Value from_convert(Rewrite& at) { return at.self().type() == DType::f32 ? from_integers(at) : to_quantize(at); }
+
+struct Visit {
+  std::string_view type;
+  Value (*rewrite)(Rewrite&);
+};
+constexpr Visit visits[] = {
+    {"Add", after_add},      {"Clamp", after_bounds}, {"Convert", from_convert},   {"Convolution", from_convolution},
+    {"MatMul", from_matmul}, {"MaxPool", after_pool}, {"Multiply", to_dequantize}, {"Quantize", after_quantize},
+    {"Relu", after_bounds}};
+
 Value visit(Rewrite& at) {
-  NodeRef n = at.node();
-  if (n.is("Convert")) return at.self().type() == DType::f32 ? from_integers(at) : to_quantize(at);
-  if (n.is("Multiply")) return to_dequantize(at);
-  if (n.is("Convolution")) return from_convolution(at);
-  if (n.is("MatMul")) return from_matmul(at);
-  if (n.is("Add")) return after_add(at);
-  if (n.is("Quantize")) return after_quantize(at);
-  if (n.is("MaxPool")) return after_pool(at);
-  return after_bounds(at);
+  for (const Visit& v : visits)
+    if (at.node().is(v.type)) return v.rewrite(at);
+  return {};
 }
 
 }  // namespace
@@ -320,7 +325,7 @@ Definitions cpu_fuse_quantized() {
       .doc("compute quantized convolutions and products, and what surrounds them, with bytes")
       .device("CPU")
       .before("sink_transposes")
-      .visit({"Convert", "Multiply", "Convolution", "MatMul", "Add", "Relu", "Clamp", "Quantize", "MaxPool"}, visit);
+      .visit_rows(visits, visit);
 }
 
 }  // namespace graft

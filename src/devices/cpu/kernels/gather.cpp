@@ -78,14 +78,11 @@ void gather_elements_run(Run& ctx, const ElementPlan& p) {
 }  // namespace
 
 Definitions cpu_gather() {
-  Definitions ops;
-  for (std::string_view opset : {"opset1", "opset7", "opset8"})
-    ops += Kernel("CPU", "copy").of("Gather", opset).accept(gather_accept).run(gather_prepare, gather_run);
-  ops += Kernel("CPU", "elements")
-             .of("GatherElements", "opset6")
-             .accept(gather_elements_accept)
-             .run(gather_elements_prepare, gather_elements_run);
-  return ops;
+  return {Kernel("CPU", "copy").of("Gather", since(1)).accept(gather_accept).run(gather_prepare, gather_run),
+          Kernel("CPU", "elements")
+              .of("GatherElements", since(6))
+              .accept(gather_elements_accept)
+              .run(gather_elements_prepare, gather_elements_run)};
 }
 
 }  // namespace graft

@@ -14,6 +14,7 @@
 // Must come after foreach_target.
 #include <hwy/highway.h>
 
+#include "chain-inl.hpp"
 #include "finish-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -225,18 +226,24 @@ void strip(int64_t k, const float* HWY_RESTRICT a, int64_t down, const float* HW
 #pragma GCC unroll 16
     for (int64_t r = 0; r < rows; ++r) sum[r][v] = first;
   }
-  for (int64_t i = 0; i < k; ++i) {
-    V y[vectors];
+  Chains<rows, vectors> chains;
+  for (int64_t i = 0; i < k;) {
+    if (i > 0) chains.set_aside(sum);
+    const int64_t end = std::min(k, i + longest_chain);
+    for (; i < end; ++i) {
+      V y[vectors];
 #pragma GCC unroll 16
-    for (int64_t v = 0; v < vectors; ++v) y[v] = hn::Load(d, b + v / width * next + v % width * lanes);
+      for (int64_t v = 0; v < vectors; ++v) y[v] = hn::Load(d, b + v / width * next + v % width * lanes);
 #pragma GCC unroll 16
-    for (int64_t r = 0; r < rows; ++r) {
-      const V x = hn::Set(d, a[r * down + i]);
+      for (int64_t r = 0; r < rows; ++r) {
+        const V x = hn::Set(d, a[r * down + i]);
 #pragma GCC unroll 16
-      for (int64_t v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(x, y[v], sum[r][v]);
+        for (int64_t v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(x, y[v], sum[r][v]);
+      }
+      b += tile_columns;
     }
-    b += tile_columns;
   }
+  chains.add_totals(sum);
   if (whole) {
 #pragma GCC unroll 16
     for (int64_t r = 0; r < rows; ++r)
@@ -359,16 +366,22 @@ template <int64_t width>
 void sums(const float* HWY_RESTRICT x, int64_t x_step, int64_t k, const float* HWY_RESTRICT b, int64_t down,
           float* HWY_RESTRICT y) {
   const D d;
-  V sum[width];
+  V sum[1][width];
 #pragma GCC unroll 8
-  for (int64_t v = 0; v < width; ++v) sum[v] = hn::Zero(d);
-  for (int64_t i = 0; i < k; ++i) {
-    const V s = hn::Set(d, x[i * x_step]);
+  for (int64_t v = 0; v < width; ++v) sum[0][v] = hn::Zero(d);
+  Chains<1, width> chains;
+  for (int64_t i = 0; i < k;) {
+    if (i > 0) chains.set_aside(sum);
+    const int64_t end = std::min(k, i + longest_chain);
+    for (; i < end; ++i) {
+      const V s = hn::Set(d, x[i * x_step]);
 #pragma GCC unroll 8
-    for (int64_t v = 0; v < width; ++v) sum[v] = hn::MulAdd(s, hn::LoadU(d, b + i * down + v * lanes), sum[v]);
+      for (int64_t v = 0; v < width; ++v) sum[0][v] = hn::MulAdd(s, hn::LoadU(d, b + i * down + v * lanes), sum[0][v]);
+    }
   }
+  chains.add_totals(sum);
 #pragma GCC unroll 8
-  for (int64_t v = 0; v < width; ++v) hn::StoreU(sum[v], d, y + v * lanes);
+  for (int64_t v = 0; v < width; ++v) hn::StoreU(sum[0][v], d, y + v * lanes);
 }
 
 void vector(const float* x, int64_t x_step, int64_t k, GemmMatrix b, int64_t n, float* y) {

@@ -207,10 +207,12 @@ MatMulPlan matmul_prepare(Prepare& ctx) {
       s.products.push_back({walk[0], walk[1], walk[2], walk[3]});
     while (walk.next());
 
+  // What is constant, but not computed before the first run, is not packed.
   if (ctx.is_constant(1) && s.k > 0 && s.n > 0 && !moves_b && !s.vector()) {
     const auto& weights = ctx.packed<MatMulWeights>();
     s.packed = weights.packed.get();
-    for (MatMulAt& at : s.products) at.b = at.b / (s.k * s.n) * weights.size;
+    for (MatMulAt& at : s.products)
+      if (s.packed) at.b = at.b / (s.k * s.n) * weights.size;
   }
   matmul_blocks(s);
   return s;

@@ -110,11 +110,6 @@ void pad_run(Run& ctx, const PadPlan& p) {
 
 }  // namespace
 
-Definitions cpu_pad() {
-  Definitions ops;
-  for (std::string_view opset : {"opset1", "opset12"})
-    ops += Kernel("CPU", "rows").of("Pad", opset).accept(pad_accept).run(pad_prepare, pad_run);
-  return ops;
-}
+Definitions cpu_pad() { return Kernel("CPU", "rows").of("Pad", since(1)).accept(pad_accept).run(pad_prepare, pad_run); }
 
 }  // namespace graft

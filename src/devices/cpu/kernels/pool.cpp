@@ -73,14 +73,10 @@ struct Average {
 }  // namespace
 void pool_plane(const WindowAxes& axes, const PoolCounts& counts, const float* x, float* y) {
   if (counts.rows.empty())
-    return slide(
-        axes, x, -std::numeric_limits<float>::infinity(), 1, [](int64_t, int64_t) { return Maximum(); }, y);
+    return slide(axes, x, -std::numeric_limits<float>::infinity(), 1, [](int64_t, int64_t) { return Maximum(); }, y);
   slide(
       axes, x, 0.0f, 1,
-      [&](int64_t, int64_t line) {
-        return Average{counts.rows.data() + line, counts.columns.data()};
-      },
-      y);
+      [&](int64_t, int64_t line) { return Average{counts.rows.data() + line, counts.columns.data()}; }, y);
 }
 
 namespace {
@@ -246,16 +242,13 @@ void max_pool_run(Run& ctx, const PoolState& s) {
 }  // namespace
 
 Definitions cpu_pool() {
-  auto kernel = [](std::string_view type, std::string_view opset) {
+  auto kernel = [](std::string_view type, Versions versions) {
     constexpr Layout last = Layout::channels_last, plain = Layout::plain;
-    return Kernel("CPU", "sliding_f32").of(type, opset).layouts({{{plain}, {plain}}, {{last}, {last, plain}}});
+    return Kernel("CPU", "sliding_f32").of(type, versions).layouts({{{plain}, {plain}}, {{last}, {last, plain}}});
   };
-  Definitions ops = kernel("MaxPool", "opset1").accept(max_pool_accept).run(max_pool_prepare, pool_run);
-  for (std::string_view opset : {"opset8", "opset14"})
-    ops += kernel("MaxPool", opset).accept(max_pool_accept).run(max_pool_prepare, max_pool_run);
-  for (std::string_view opset : {"opset1", "opset14", "opset16"})
-    ops += kernel("AvgPool", opset).accept(pool_accept).run(avg_pool_prepare, pool_run);
-  return ops;
+  return {kernel("MaxPool", since(1).until(8)).accept(max_pool_accept).run(max_pool_prepare, pool_run),
+          kernel("MaxPool", since(8)).accept(max_pool_accept).run(max_pool_prepare, max_pool_run),
+          kernel("AvgPool", since(1)).accept(pool_accept).run(avg_pool_prepare, pool_run)};
 }
 
 }  // namespace graft

@@ -144,14 +144,11 @@ void volume_run(Run& ctx, const VolumeState& s) {
 
 Definitions cpu_pool_volume() {
   constexpr Layout last = Layout::channels_last, plain = Layout::plain;
-  Definitions ops;
-  for (std::string_view opset : {"opset1", "opset8", "opset14"})
-    ops += Kernel("CPU", "volume_f32")
-               .of("MaxPool", opset)
-               .layouts({{{plain}, {plain}}, {{last}, {last, plain}}})
-               .accept(volume_accept)
-               .run(volume_prepare, volume_run);
-  return ops;
+  return Kernel("CPU", "volume_f32")
+      .of("MaxPool", since(1))
+      .layouts({{{plain}, {plain}}, {{last}, {last, plain}}})
+      .accept(volume_accept)
+      .run(volume_prepare, volume_run);
 }
 
 }  // namespace graft

@@ -52,8 +52,8 @@ void quantized_divide(QuantizedState& s) {
   int64_t blocks = s.batch * s.line_items() * s.weights->groups, panels = s.weights->panels;
   double per_panel = per_line * static_cast<double>(s.lines_per_item) / static_cast<double>(panels * s.weights->groups);
   int64_t least_panels = static_cast<int64_t>(std::min(least_work / per_panel, static_cast<double>(panels)));
-  s.panels_per_item =
-      std::clamp(panels / std::max<int64_t>(1, enough / blocks), std::max<int64_t>(1, least_panels), panels);
+  s.panels_per_item = std::clamp(panels / std::max<int64_t>(1, enough / std::max<int64_t>(1, blocks)),
+                                 std::max<int64_t>(1, least_panels), panels);
 }
 
 // Whether the results are bytes that need no factor. Packing with saturation takes i32, so nothing may leave its range.

@@ -393,22 +393,16 @@ void recurrent_run(Run& ctx, const RecurrentPlan& s) { RecurrentCall(ctx, s).run
 }  // namespace
 
 Definitions cpu_recurrent() {
-  Definitions ops;
-  for (auto [type, opset] : {std::pair{"RNNCell", "opset1"},
-                             {"GRUCell", "opset3"},
-                             {"LSTMCell", "opset1"},
-                             {"LSTMCell", "opset4"},
-                             {"RNNSequence", "opset5"},
-                             {"RNNSequence", "graft"},
-                             {"GRUSequence", "opset5"},
-                             {"GRUSequence", "graft"},
-                             {"LSTMSequence", "opset5"},
-                             {"LSTMSequence", "graft"}})
-    ops += Kernel("CPU", "recurrent_f32")
-               .of(type, opset)
-               .accept(recurrent_accept)
-               .pack(recurrent_pack)
-               .run(recurrent_prepare, recurrent_run);
+  auto kernel = [](std::string_view type, auto versions) {
+    return Kernel("CPU", "recurrent_f32")
+        .of(type, versions)
+        .accept(recurrent_accept)
+        .pack(recurrent_pack)
+        .run(recurrent_prepare, recurrent_run);
+  };
+  Definitions ops{kernel("RNNCell", since(1)), kernel("GRUCell", since(3)), kernel("LSTMCell", since(1))};
+  for (std::string_view type : {"RNNSequence", "GRUSequence", "LSTMSequence"})
+    ops += Definitions{kernel(type, since(5)), kernel(type, std::string_view("graft"))};
   return ops;
 }
 

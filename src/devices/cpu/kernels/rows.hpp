@@ -16,11 +16,10 @@ struct RowPlan {
 
 inline constexpr size_t most_row_axes = 16;
 
-// Adjacent axes along which all inputs advance uniformly are merged; the last one becomes the row.
+// Adjacent axes along which all inputs advance uniformly are merged; the last one becomes the row. `all`: the strides
+// of each input along the axes of y.
 template <size_t n>
-RowPlan<n> plan_rows(const std::array<std::vector<int64_t>, n>& inputs, const std::vector<int64_t>& y) {
-  std::array<std::vector<int64_t>, n> all;
-  for (size_t k = 0; k < n; ++k) all[k] = broadcast_strides(inputs[k], y);
+RowPlan<n> plan_strides(const std::array<std::vector<int64_t>, n>& all, const std::vector<int64_t>& y) {
   RowPlan<n> p;
   for (size_t i = 0; i < y.size(); ++i) {
     if (y[i] == 1) continue;
@@ -39,6 +38,13 @@ RowPlan<n> plan_rows(const std::array<std::vector<int64_t>, n>& inputs, const st
   for (size_t k = 0; k < n; ++k) p.step[k] = p.strides[k].back(), p.strides[k].pop_back();
   if (p.dims.size() > most_row_axes) unsupported("expected at most ", most_row_axes + 1, " axes after merging");
   return p;
+}
+
+template <size_t n>
+RowPlan<n> plan_rows(const std::array<std::vector<int64_t>, n>& inputs, const std::vector<int64_t>& y) {
+  std::array<std::vector<int64_t>, n> all;
+  for (size_t k = 0; k < n; ++k) all[k] = broadcast_strides(inputs[k], y);
+  return plan_strides<n>(all, y);
 }
 
 // Calls f(offsets in the inputs, offset in the output, number of elements), distributed among the threads.

@@ -91,20 +91,12 @@ void scatter_elements_run(Run& ctx, const ElementPlan& p) {
 }  // namespace
 
 Definitions cpu_scatter() {
-  Definitions ops;
-  ops += Kernel("CPU", "copy")
-             .of("ScatterUpdate", "opset3")
-             .accept(scatter_accept)
-             .run(scatter_update_prepare, scatter_run);
-  for (std::string_view opset : {"opset4", "opset15"})
-    ops +=
-        Kernel("CPU", "copy").of("ScatterNDUpdate", opset).accept(scatter_accept).run(scatter_nd_prepare, scatter_run);
-  for (std::string_view opset : {"opset3", "opset12"})
-    ops += Kernel("CPU", "elements")
-               .of("ScatterElementsUpdate", opset)
-               .accept(scatter_accept)
-               .run(scatter_elements_prepare, scatter_elements_run);
-  return ops;
+  auto kernel = [](std::string_view name, std::string_view type, int first) {
+    return Kernel("CPU", name).of(type, since(first)).accept(scatter_accept);
+  };
+  return {kernel("copy", "ScatterUpdate", 3).run(scatter_update_prepare, scatter_run),
+          kernel("copy", "ScatterNDUpdate", 4).run(scatter_nd_prepare, scatter_run),
+          kernel("elements", "ScatterElementsUpdate", 3).run(scatter_elements_prepare, scatter_elements_run)};
 }
 
 }  // namespace graft

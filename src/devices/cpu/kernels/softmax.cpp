@@ -175,10 +175,10 @@ void softmax_run(Run& ctx, const SoftmaxState& s) {
 }  // namespace
 
 Definitions cpu_softmax() {
-  Definitions ops;
-  for (auto [type, opset] : {std::pair{"Softmax", "opset1"}, {"Softmax", "opset8"}, {"LogSoftmax", "opset5"}})
-    ops += Kernel("CPU", "lines_f32").of(type, opset).accept(softmax_accept).run(softmax_prepare, softmax_run);
-  return ops;
+  auto kernel = [](std::string_view type, Versions versions) {
+    return Kernel("CPU", "lines_f32").of(type, versions).accept(softmax_accept).run(softmax_prepare, softmax_run);
+  };
+  return {kernel("Softmax", since(1)), kernel("LogSoftmax", since(5))};
 }
 
 }  // namespace graft

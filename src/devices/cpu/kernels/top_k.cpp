@@ -100,10 +100,7 @@ void top_k_run(Run& ctx, const TopKPlan& p) {
 }  // namespace
 
 Definitions cpu_top_k() {
-  Definitions ops;
-  for (std::string_view opset : {"opset1", "opset3", "opset11"})
-    ops += Kernel("CPU", "lines").of("TopK", opset).accept(top_k_accept).run(top_k_prepare, top_k_run);
-  return ops;
+  return Kernel("CPU", "lines").of("TopK", since(1)).accept(top_k_accept).run(top_k_prepare, top_k_run);
 }
 
 }  // namespace graft

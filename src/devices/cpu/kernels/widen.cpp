@@ -48,100 +48,25 @@ Value narrow(Rewrite& at) { return convert(at.input(0), DType::f16); }
 }  // namespace
 
 Definitions cpu_widen() {
-  return {op("Narrow", "graft")
-              .doc("f32 as f16, for a value that the CPU computes in f32; made by a pass")
-              .inputs("data")
-              .infer(narrow_infer)
-              .reference(narrow_run),
-          Pass("cpu_widen")
-              .doc("compute f16 in f32")
-              .device("CPU")
-              .before("fold_constants")
-              .visit({"Abs",
-                      "Add",
-                      "AvgPool",
-                      "BatchNormInference",
-                      "Broadcast",
-                      "Clamp",
-                      "Concat",
-                      "Convolution",
-                      "ConvolutionBackpropData",
-                      "Cos",
-                      "CumSum",
-                      "DepthToSpace",
-                      "Divide",
-                      "Einsum",
-                      "Elu",
-                      "Equal",
-                      "Erf",
-                      "Exp",
-                      "Floor",
-                      "Gather",
-                      "Gelu",
-                      "Greater",
-                      "GreaterEqual",
-                      "GroupConvolution",
-                      "GroupConvolutionBackpropData",
-                      "GroupNormalization",
-                      "HSigmoid",
-                      "HSwish",
-                      "HardSigmoid",
-                      "Interpolate",
-                      "Less",
-                      "LessEqual",
-                      "Log",
-                      "LogSoftmax",
-                      "MVN",
-                      "MatMul",
-                      "MaxPool",
-                      "Maximum",
-                      "Minimum",
-                      "Mish",
-                      "Multiply",
-                      "Negative",
-                      "NormalizeL2",
-                      "PRelu",
-                      "Pad",
-                      "Power",
-                      "ReduceL2",
-                      "ReduceMax",
-                      "ReduceMean",
-                      "ReduceMin",
-                      "ReduceSum",
-                      "Relu",
-                      "Reshape",
-                      "Select",
-                      "ShuffleChannels",
-                      "Sigmoid",
-                      "Sin",
-                      "Slice",
-                      "SoftPlus",
-                      "Softmax",
-                      "SpaceToDepth",
-                      "Split",
-                      "Sqrt",
-                      "SquaredDifference",
-                      "Squeeze",
-                      "StridedSlice",
-                      "Subtract",
-                      "Swish",
-                      "Tanh",
-                      "Transpose",
-                      "Unsqueeze",
-                      "VariadicSplit"},
-                     widen),
-          Pass("cpu_widen_again")
-              .doc("remove rounding to f16 between operations")
-              .device("CPU")
-              .before("fold_constants")
-              .after("cpu_widen")
-              .visit({"Convert"}, widen_again),
-          Pass("cpu_narrow")
-              .doc("round results to f16")
-              .device("CPU")
-              .before("fold_constants")
-              .after("cpu_widen_again")
-              .visit({"Narrow"}, narrow)};
+  return {
+      op("Narrow", "graft")
+          .doc("f32 as f16, for a value that the CPU computes in f32; made by a pass")
+          .inputs("data")
+          .infer(narrow_infer)
+          .reference(narrow_run),
+      Pass("cpu_widen").doc("compute f16 in f32").device("CPU").before("fold_constants").visit(Trait::widens, widen),
+      Pass("cpu_widen_again")
+          .doc("remove rounding to f16 between operations")
+          .device("CPU")
+          .before("fold_constants")
+          .after("cpu_widen")
+          .visit({"Convert"}, widen_again),
+      Pass("cpu_narrow")
+          .doc("round results to f16")
+          .device("CPU")
+          .before("fold_constants")
+          .after("cpu_widen_again")
+          .visit({"Narrow"}, narrow)};
 }
 
 }  // namespace graft

@@ -12,11 +12,6 @@ void emit_copy(Emit& ctx) {
 
 }  // namespace
 
-Definitions opencl_copy() {
-  Definitions all;
-  for (const char* type : {"Reshape", "Squeeze", "Unsqueeze", "Identity"})
-    all += SourceKernel("GPU", "copy").of(type).emit(emit_copy);
-  return all;
-}
+Definitions opencl_copy() { return SourceKernel("GPU", "copy").of(Trait::view).emit(emit_copy); }
 
 }  // namespace graft
