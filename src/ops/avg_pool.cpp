@@ -79,15 +79,22 @@ void avg_pool_as_1(Rewrite& at) {
 Definitions define_avg_pool() {
   constexpr std::string_view doc = "Average pooling over a sliding window";
   return {
-      op<AvgPool>("AvgPool", 1).doc(doc).inputs("data").infer(avg_pool_infer1).reference(avg_pool_run),
+      op<AvgPool>("AvgPool", 1)
+          .doc(doc)
+          .traits(Trait::channelwise, Trait::widens)
+          .inputs("data")
+          .infer(avg_pool_infer1)
+          .reference(avg_pool_run),
       op<AvgPool>("AvgPool", 14)
           .doc(doc)
+          .traits(Trait::channelwise, Trait::widens)
           .inputs("data")
           .infer(avg_pool_infer)
           .reference(avg_pool_run)
           .earlier(avg_pool_as_1),
       op<AvgPool16>("AvgPool", 16)
           .doc(doc)
+          .traits(Trait::channelwise, Trait::widens)
           .inputs("data")
           .infer(avg_pool_infer16)
           .reference(avg_pool_run16)

@@ -3,6 +3,7 @@
 #include <graft/op.hpp>
 
 #include "convolution.hpp"
+#include "window_limits.hpp"
 
 namespace graft {
 namespace {
@@ -42,9 +43,8 @@ void backprop_shape(Infer& ctx, const BackpropAttributes& attributes, bool group
     return ctx.output(0, type, out);
   }
   for (size_t i = 0; i < spatial; ++i) {
-    Dim extent = window_extent(weights[i + leading], a.dilations[i]);
     if (data[i + 2].max() == 0) fail("expected a non-empty spatial axis ", i, ", got data of shape ", data);
-    Dim spread = shifted(data[i + 2], -1) * Dim(a.strides[i]) + extent;
+    Dim spread = spread_extent(data[i + 2], weights[i + leading], a.strides[i], a.dilations[i]);
     int64_t more = a.output_padding[i] - a.pads_begin[i] - a.pads_end[i];
     if (spread.max() != Dim::unbounded && spread.max() + more < 0)
       fail("the padding along spatial axis ", i, " exceeds the unpadded output of ", spread);
@@ -94,11 +94,13 @@ Definitions define_convolution_backprop() {
       op<ConvolutionBackprop>("ConvolutionBackpropData", 1)
           .doc("Transposed convolution of data [N, I, ...] with weights [I, O, ...]: the gradient of a convolution "
                "with respect to its data")
+          .traits(Trait::widens)
           .inputs("data, weights, output_shape?")
           .infer(backprop_infer)
           .reference(backprop_run),
       op<GroupConvolutionBackprop>("GroupConvolutionBackpropData", 1)
           .doc("Grouped transposed convolution of data [N, G * I, ...] with weights [G, I, O, ...]")
+          .traits(Trait::widens)
           .inputs("data, weights, output_shape?")
           .infer(group_backprop_infer)
           .reference(group_backprop_run),

@@ -161,7 +161,8 @@ Definitions define_grid_sample() {
           .inputs("data, grid")
           .infer(grid_sample_infer)
           .reference(grid_sample_run)
-          .import(onnx("GridSample").expand(import_grid_sample)),
+          .import(onnx("GridSample").expand(import_grid_sample))
+          .import(onnx("GridSample").domain("com.microsoft").expand(import_grid_sample)),
       op<GridSampleND>("GridSampleND", "graft")
           .doc("Sample tensors with any number of spatial axes at the positions given by a grid")
           .inputs("data, grid")

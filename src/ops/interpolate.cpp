@@ -461,18 +461,21 @@ Definitions define_interpolate() {
   return {
       op<Interpolate1>("Interpolate", 1)
           .doc(doc)
+          .traits(Trait::widens)
           .inputs("data, sizes")
           .infer(interpolate1_infer)
           .reference(interpolate1_run)
           .kernel(interpolate_kernel(prepare_planes1)),
       op<Interpolate4>("Interpolate", 4)
           .doc(doc)
+          .traits(Trait::widens)
           .inputs("data, sizes, scales, axes?")
           .infer(interpolate4_infer)
           .reference(interpolate4_run)
           .kernel(interpolate_kernel(prepare_planes<2, Interpolate4>)),
       op<Interpolate11>("Interpolate", 11)
           .doc(doc)
+          .traits(Trait::widens)
           .inputs("data, sizes_or_scales, axes?")
           .infer(interpolate11_infer)
           .reference(interpolate11_run)

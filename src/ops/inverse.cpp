@@ -93,7 +93,8 @@ Definitions define_inverse() {
           .doc("Inverse of square matrices; the result for a singular matrix is undefined")
           .inputs("data")
           .infer(inverse_infer)
-          .reference(inverse_run),
+          .reference(inverse_run)
+          .import(onnx("Inverse").domain("com.microsoft")),
       op("Det", "graft")
           .doc("Determinant of square matrices")
           .inputs("data")

@@ -114,11 +114,13 @@ Definitions define_max_pool() {
   return {
       op<MaxPool1>("MaxPool", 1)
           .doc("Max pooling over a sliding window")
+          .traits(Trait::channelwise, Trait::widens)
           .inputs("data")
           .infer(max_pool_infer1)
           .reference(max_pool_run1),
       op<MaxPool>("MaxPool", 8)
           .doc(doc)
+          .traits(Trait::channelwise, Trait::widens)
           .inputs("data")
           .outputs("output, indices")
           .infer(max_pool_infer8)
@@ -126,6 +128,7 @@ Definitions define_max_pool() {
           .earlier(max_pool_as_1),
       op<MaxPool>("MaxPool", 14)
           .doc(doc)
+          .traits(Trait::channelwise, Trait::widens)
           .inputs("data")
           .outputs("output, indices")
           .infer(max_pool_infer)

@@ -3,36 +3,19 @@
 #include <graft/op.hpp>
 
 #include "letters.hpp"
+#include "strings.hpp"
 #include "texts.hpp"
 
 namespace graft {
 namespace {
 
-void strings_expect(const NodeView& ctx, size_t input = 0) {
-  if (DType t = ctx.type(input); t != DType::string && t != DType::undefined)
-    fail("expected strings in input ", input, ", got ", t);
-}
-std::string_view string_of(const TensorView& t, int64_t i) { return view(t.data<graft_str>()[i]); }
-
-template <class A>
-void string_map_infer(Infer& ctx, const A&) {
-  strings_expect(ctx);
-  ctx.output(0, DType::string, ctx.shape(0));
-}
-template <class F>
-void string_map(Run& ctx, F f) {
-  TensorView x = ctx.input(0);
-  OutputView y = ctx.output(0);
-  for (int64_t i = 0; i < x.size(); ++i) ctx.store(y, i, f(string_of(x, i)));
-}
-
 struct StringCase {
   enum To { lower, upper } to = lower;
   enum Encoding { ascii, utf8 } encoding = ascii;
-  static constexpr std::tuple schema{
-      attr("to", &StringCase::to, "case of the result").one_of("lower", "upper"),
-      attr("encoding", &StringCase::encoding, "letters that are converted: of ASCII, or also of other alphabets in UTF-8")
-          .one_of("ascii", "utf-8")};
+  static constexpr std::tuple schema{attr("to", &StringCase::to, "case of the result").one_of("lower", "upper"),
+                                     attr("encoding", &StringCase::encoding,
+                                          "letters that are converted: of ASCII, or also of other alphabets in UTF-8")
+                                         .one_of("ascii", "utf-8")};
 };
 void string_case_run(Run& ctx, const StringCase& a) {
   bool up = a.to == StringCase::upper;
@@ -76,7 +59,8 @@ void string_length_run(Run& ctx, const StringUnit& a) {
 void substr_infer(Infer& ctx, const StringUnit&) {
   strings_expect(ctx);
   for (size_t i : {1, 2})
-    if (DType t = ctx.type(i); t != DType::undefined && !is_integer(t)) fail("expected integers in input ", i, ", got ", t);
+    if (DType t = ctx.type(i); t != DType::undefined && !is_integer(t))
+      fail("expected integers in input ", i, ", got ", t);
   ctx.output(0, DType::string, broadcast(ctx.shape(0), broadcast(ctx.shape(1), ctx.shape(2))));
 }
 // A negative position counts from the end; a length beyond the end is cut, a position beyond it is an error.
@@ -98,17 +82,18 @@ void substr_run(Run& ctx, const StringUnit& a) {
                        broadcast_strides(length.dims(), y.dims())});
   if (walk.empty()) return;
   int64_t i = 0;
-  do ctx.store(y, i++, substr_of(string_of(x, walk[0]), positions[static_cast<size_t>(walk[1])],
-                                 lengths[static_cast<size_t>(walk[2])], a.unit == StringUnit::byte));
+  do
+    ctx.store(y, i++,
+              substr_of(string_of(x, walk[0]), positions[static_cast<size_t>(walk[1])],
+                        lengths[static_cast<size_t>(walk[2])], a.unit == StringUnit::byte));
   while (walk.next());
 }
 
 struct ReduceJoin {
   std::string separator;
   bool keep_dims = false;
-  static constexpr std::tuple schema{
-      attr("separator", &ReduceJoin::separator, "text between two strings"),
-      attr("keep_dims", &ReduceJoin::keep_dims, "keep the joined axes with size 1")};
+  static constexpr std::tuple schema{attr("separator", &ReduceJoin::separator, "text between two strings"),
+                                     attr("keep_dims", &ReduceJoin::keep_dims, "keep the joined axes with size 1")};
 };
 // The axes in the order in which they are joined: the last one varies fastest. No axes: all.
 std::vector<int64_t> joined_axes_of(const TensorView& list, size_t rank) {
@@ -145,7 +130,8 @@ void reduce_join_run(Run& ctx, const ReduceJoin& a) {
     else if (a.keep_dims) dims.push_back(1);
   }
   for (int64_t axis : axes)
-    joined_dims.push_back(x.dim(static_cast<size_t>(axis))), joined_strides.push_back(stride[static_cast<size_t>(axis)]);
+    joined_dims.push_back(x.dim(static_cast<size_t>(axis))),
+        joined_strides.push_back(stride[static_cast<size_t>(axis)]);
   OutputView y = ctx.allocate(0, dims);
   Walk outer(kept_dims, {kept_strides});
   if (outer.empty()) return;
@@ -166,13 +152,15 @@ void reduce_join_run(Run& ctx, const ReduceJoin& a) {
 }
 
 Value tf_reduce_join(Builder& layer) {
-  return layer.op("ReduceJoin@graft", {layer.input(0), layer.input(1)},
-                  {{"separator", layer.get<std::string>("separator", "")}, {"keep_dims", layer.get<bool>("keep_dims", false)}});
+  return layer.op(
+      "ReduceJoin@graft", {layer.input(0), layer.input(1)},
+      {{"separator", layer.get<std::string>("separator", "")}, {"keep_dims", layer.get<bool>("keep_dims", false)}});
 }
 template <bool up>
 Value tf_string_case(Builder& layer) {
   auto encoding = layer.get<std::string>("encoding", "");
-  if (!encoding.empty() && encoding != "utf-8") unsupported("expected the encoding '' or 'utf-8', got '", encoding, "'");
+  if (!encoding.empty() && encoding != "utf-8")
+    unsupported("expected the encoding '' or 'utf-8', got '", encoding, "'");
   return layer.op("StringCase@graft", {layer.input(0)},
                   {{"to", up ? "upper" : "lower"}, {"encoding", encoding.empty() ? "ascii" : "utf-8"}});
 }
@@ -185,7 +173,8 @@ void tf_string_split(Builder& layer) {
   std::vector<Value> split = layer.ops("StringSplit@graft", {layer.input(0)},
                                        {{"delimiter", std::string(string_of(separator, 0))}, {"maxsplit", most}}, 2);
   Value shape = layer.op("ShapeOf", {split[0]}), columns = build::gather(shape, layer.ints({1}), 0);
-  Value order = layer.op("Range", {layer.scalar(0), reshape(columns, {}), layer.scalar(1)}, {{"output_type", DType::i64}});
+  Value order =
+      layer.op("Range", {layer.scalar(0), reshape(columns, {}), layer.scalar(1)}, {{"output_type", DType::i64}});
   Value there = layer.op("Less", {unsqueeze(order, {0}), unsqueeze(split[1], {1})});
   Value places = transpose(layer.op("NonZero", {there}), {1, 0});
   layer.output(0, places);

@@ -228,6 +228,75 @@ for per_class in (False, True):
                  lambda b, s, p=per_class, c=clip: tf.image.combined_non_max_suppression(b, s, 3, 7, 0.4, 0.3, p, c), b=boxes(2, 12, shared), s=IMAGE(2, 12, 3))
 case("combined_nms_small", lambda b, s: tf.image.combined_non_max_suppression(b, s, 2, 20, 0.5, 0.95, True), b=boxes(1, 5, 1), s=IMAGE(1, 5, 2))
 
+# ---- boxes, windows, projections, quantization ----
+
+case("in_top_k", lambda p, t: (raw.InTopKV2(predictions=p, targets=t, k=np.int32(2)), raw.InTopK(predictions=p, targets=t, k=1)), p=f32(5, 4), t=i32(5, high=5))
+BOXES = np.array([[[0.1, 0.2, 0.9, 0.7], [-0.5, 0.5, 0.5, 2.0], [0.6, 0.1, 0.4, 0.9]]], np.float32)
+case("draw_bounding_boxes", lambda x: raw.DrawBoundingBoxes(images=x, boxes=BOXES), x=IMAGE(1, 5, 6, 3))
+case("draw_bounding_boxes_colors", lambda x: raw.DrawBoundingBoxesV2(images=x, boxes=BOXES, colors=f32(2, 1)), x=IMAGE(1, 5, 6, 1))
+PROJECTION = np.array([[0.8, 0.3, -1.2, -0.2, 1.1, 0.7, 0.02, -0.01]], np.float32)
+for mode in ("CONSTANT", "REFLECT", "WRAP", "NEAREST"):
+    for between in ("NEAREST", "BILINEAR"):
+        case("projective_%s_%s" % (mode.lower(), between.lower()),
+             lambda x, m=mode, b=between: raw.ImageProjectiveTransformV3(images=x, transforms=PROJECTION, output_shape=[7, 6], fill_value=0.5, interpolation=b, fill_mode=m), x=f32(2, 5, 6, 2))
+for version in ("", "V2"):
+    for centered in (False, True):
+        for normalized in (False, True):
+            case("glimpse%s_%d%d" % (version.lower(), centered, normalized),
+                 lambda x, o, v=version, c=centered, n=normalized: getattr(raw, "ExtractGlimpse" + v)(input=x, size=[3, 2], offsets=o, centered=c, normalized=n, uniform_noise=False, noise="zero"), x=f32(2, 5, 6, 2), o=f32(2, 2))
+case("tensor_scatter", lambda x, u: [f(x, [[0], [2], [0]], u) for f in (tf.tensor_scatter_nd_max, tf.tensor_scatter_nd_min, tf.tensor_scatter_nd_sub)], x=f32(3, 2), u=f32(3, 2))
+
+
+def quantized(x, mode, kind, **options):
+    out = raw.QuantizeV2(input=x, min_range=-0.7, max_range=0.9, T=kind, mode=mode, **options)
+    return raw.Dequantize(input=out[0], min_range=out[1], max_range=out[2], mode=mode, narrow_range=options.get("narrow_range", False)), out[1], out[2]
+
+
+for mode in ("MIN_COMBINED", "MIN_FIRST", "SCALED"):
+    for kind in (tf.quint8, tf.qint8):
+        case("quantize_%s_%s" % (mode.lower(), kind.name), lambda x, m=mode, k=kind: quantized(x, m, k), x=f32(20))
+case("quantize_narrow", lambda x: quantized(x, "SCALED", tf.qint8, narrow_range=True, round_mode="HALF_TO_EVEN"), x=f32(20))
+for given in (False, True):
+    for signed in (False, True):
+        case("fake_quantize_%d%d" % (given, signed), lambda x, g=given, s=signed: raw.QuantizeAndDequantizeV4(input=x, input_min=-0.5, input_max=0.7, signed_input=s, range_given=g, num_bits=5), x=f32(20))
+
+# ---- eigenvalues, paths, ragged and sparse tensors ----
+
+case("eigenvalues", lambda x: tf.linalg.eigvalsh(x + tf.transpose(x, [0, 2, 1])), x=f32(2, 5, 5))
+case("eigenvectors", lambda x: (lambda e, v: (v * e[:, None, :]) @ tf.transpose(v, [0, 2, 1]))(*tf.linalg.eigh(x + tf.transpose(x, [0, 2, 1]))), x=f32(2, 5, 5))
+case("ctc_beam_search", lambda x: [part for s in raw.CTCBeamSearchDecoder(inputs=x, sequence_length=[7, 4], beam_width=8, top_paths=2)[:3] for part in s], x=f32(7, 2, 4, low=-3, high=3))
+SPLITS, INNER = np.array([0, 2, 2, 5], np.int64), np.array([0, 1, 1, 3, 6, 7], np.int64)
+case("ragged_range", lambda a, b: raw.RaggedRange(starts=a, limits=b, deltas=2), a=i32(5), b=i32(5, low=5, high=20))
+case("ragged_gather", lambda v: raw.RaggedGather(params_nested_splits=[SPLITS, INNER], params_dense_values=v, indices=np.array([[2, 0], [1, 2]]), OUTPUT_RAGGED_RANK=3), v=f32(7, 2))
+case("ragged_two_axes", lambda v: tf.RaggedTensor.from_nested_row_splits(v, [SPLITS, INNER]).to_tensor(-1.0), v=f32(7))
+case("ragged_to_sparse", lambda v: raw.RaggedTensorToSparse(rt_nested_splits=[SPLITS, INNER], rt_dense_values=v), v=f32(7))
+PLACES, SIZES = np.array([[0, 1], [0, 3], [1, 1], [2, 0], [2, 1]], np.int64), np.array([3, 4], np.int64)
+case("sparse_reorder", lambda v: raw.SparseReorder(input_indices=PLACES[::-1].copy(), input_values=v, input_shape=SIZES), v=f32(5))
+for axes in ([0], [1], [0, 1]):
+    case("sparse_reduce_%s" % "".join(map(str, axes)), lambda v, a=axes: [f(input_indices=PLACES, input_values=v, input_shape=SIZES, reduction_axes=np.array(a, np.int32)) for f in (raw.SparseReduceSum, raw.SparseReduceMax)], v=f32(5))
+case("sparse_slice", lambda v: raw.SparseSlice(indices=PLACES, values=v, shape=SIZES, start=np.int64([0, 1]), size=np.int64([2, 2])), v=f32(5))
+for axis in (0, 1):
+    case("sparse_concat_%d" % axis, lambda v, a=axis: raw.SparseConcat(indices=[PLACES, PLACES], values=[v, v * 2.0], shapes=[SIZES, SIZES], concat_dim=a), v=f32(5))
+case("sparse_softmax", lambda v: raw.SparseSoftmax(sp_indices=PLACES, sp_values=v, sp_shape=SIZES), v=f32(5))
+for kind in ("a-b", "b-a", "intersection", "union"):
+    case("set_%s" % kind, lambda a, b, k=kind: raw.DenseToDenseSetOperation(set1=a, set2=b, set_operation=k), a=i32(3, 4), b=i32(3, 5))
+
+# ---- strings ----
+
+LINES = np.array(["1,\"a,b\",2.5", "7,\"x \"\"y\"\"\",", ",,1e3"])
+SOME = np.array(["", "a", "zo\u00e9 \u20ac", "abcdefgh", "0123456789abcdef0", "x" * 40, "The quick brown fox jumps over the lazy dog " * 3])
+case("decode_raw", lambda x: (raw.DecodeRaw(bytes=x, out_type=tf.int16), raw.DecodeRaw(bytes=x, out_type=tf.int32, little_endian=False)), x=np.array(["abcd", "efgh"]))
+case("decode_padded_raw", lambda x: raw.DecodePaddedRaw(input_bytes=x, fixed_length=4, out_type=tf.int16), x=np.array(["abcde", "a"]))
+case("base64", lambda x: (lambda y: (y, raw.DecodeBase64(input=y)))(raw.EncodeBase64(input=x, pad=True)), x=SOME)
+case("decode_csv", lambda x: raw.DecodeCSV(records=x, record_defaults=[tf.constant([3]), tf.constant(["d"]), tf.constant([0.5])]), x=LINES)
+case("hash_buckets", lambda x: (raw.StringToHashBucketFast(input=x, num_buckets=1 << 60), raw.StringToHashBucketStrong(input=x, num_buckets=1 << 60, key=[-5, 77]), raw.StringToHashBucket(string_tensor=x, num_buckets=1 << 60)), x=SOME)
+case("as_string", lambda x: (tf.strings.as_string(x), tf.strings.as_string(x, shortest=True), tf.strings.as_string(x, precision=2, width=9, fill="0")), x=f32(6, low=-1e3, high=1e3))
+case("string_to_number", lambda x: tf.strings.to_number(x), x=np.array(["1.5", " -2 ", "3e4"]))
+case("unicode_decode", lambda x: raw.UnicodeDecodeWithOffsets(input=x, input_encoding="UTF-8"), x=SOME)
+case("unicode_transcode", lambda x: raw.EncodeBase64(input=tf.strings.unicode_transcode(x, "UTF-8", "UTF-16-BE")), x=SOME)
+case("unicode_encode", lambda x: raw.UnicodeEncode(input_values=x, input_splits=np.int64([0, 2, 2, 5]), output_encoding="UTF-8"), x=np.array([97, 0x20AC, 0x1F600, 0xD800, 98], np.int32))
+case("string_ngrams", lambda x: raw.StringNGrams(data=x, data_splits=np.int64([0, 3, 3, 7]), separator=" ", ngram_widths=[1, 2, 5], left_pad="<", right_pad=">", pad_width=-1, preserve_short_sequences=False), x=SOME)
+
 # ---- control flow ----
 
 FLOW = {}
@@ -353,6 +422,9 @@ lookup("integer_lookup_inverse", keras_layer(lambda: tf.keras.layers.IntegerLook
 lookup("integer_lookup_hot", keras_layer(lambda: tf.keras.layers.IntegerLookup(vocabulary=[12, 36, 1138, 42], output_mode="multi_hot"), "int64", (3,)), x=np.array([[12, 1138, 42], [42, 1000, 36]], np.int64))
 lookup("integer_lookup_count", keras_layer(lambda: tf.keras.layers.IntegerLookup(vocabulary=[12, 36, 1138, 42], output_mode="count"), "int64", (3,)), x=np.array([[12, 12, 42], [42, 1000, 36]], np.int64))
 lookup("string_lookup", keras_layer(lambda: tf.keras.layers.StringLookup(vocabulary=WORDS), "string", (3,)), x=TEXTS)
+lookup("text_vectorization", keras_layer(lambda: tf.keras.layers.TextVectorization(vocabulary=["the", "cat", "sat", "the cat"], ngrams=2), "string", (1,)), x=np.array([["The cat, sat!"], ["on the  mat"], [""]]))
+lookup("text_vectorization_hot", keras_layer(lambda: tf.keras.layers.TextVectorization(vocabulary=["the", "cat", "sat"], output_mode="multi_hot"), "string", (1,)), x=np.array([["The cat, sat!"], ["on the  mat"], [""]]))
+lookup("hashing", keras_layer(lambda: tf.keras.layers.Hashing(num_bins=7), "string", (2,)), x=np.array([["a", "bc"], ["The cat", ""]]))
 lookup("string_lookup_hot", keras_layer(lambda: tf.keras.layers.StringLookup(vocabulary=WORDS, output_mode="multi_hot"), "string", (3,)), x=TEXTS)
 lookup("string_lookup_inverse", keras_layer(lambda: tf.keras.layers.StringLookup(vocabulary=WORDS, invert=True), "int64", (3,)), x=np.array([[0, 1, 2], [3, 4, 2]], np.int64))
 

@@ -98,8 +98,7 @@ Value import_caffe_accum(Builder& layer) {
     for (size_t i = 0; i < n; ++i) {
       Shape s = layer.input(i).shape();
       if (!s.ranked() || s.rank() != 4 || !s[2].known() || !s[3].known())
-        unsupported("the spatial size of input ", i,
-                    " is unknown, but this conversion requires it: set it with --input_shape");
+        needs_shape("the spatial size of input ", i, " is unknown, but this conversion requires it");
       h = std::max(h, s[2].value());
       w = std::max(w, s[3].value());
     }

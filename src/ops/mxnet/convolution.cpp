@@ -1,5 +1,6 @@
 // Convolution, Deconvolution, their deformable forms, and UpSampling.
 #include "mxnet/building.hpp"
+#include "window_limits.hpp"
 
 namespace graft {
 namespace {
@@ -63,8 +64,8 @@ std::vector<int64_t> mxnet_pads_for(MxnetConvolution& c, const std::vector<int64
   std::vector<int64_t> adjust;
   for (size_t i = 0; i < target.size(); ++i) {
     if (!x.ranked() || x.rank() != target.size() + 2 || !x[i + 2].known())
-      unsupported("'target_shape' requires the size of the input, got shape ", x, ": set it with --input_shape");
-    int64_t whole = c.strides[i] * (x[i + 2].value() - 1) + (c.kernel[i] - 1) * c.dilations[i] + 1;
+      needs_shape("'target_shape' requires the size of the input, got shape ", x);
+    int64_t whole = spread_extent(x[i + 2], c.kernel[i], c.strides[i], c.dilations[i]).max();
     if (target[i] < 1 || target[i] > whole) fail("expected 'target_shape' of 1 to ", whole, ", got ", target[i]);
     c.pads[i] = (whole - target[i] + 1) / 2;
     adjust.push_back((whole - target[i]) % 2);
@@ -139,7 +140,7 @@ Value import_mxnet_up_sampling(Builder& layer) {
   for (Value& p : parts) {
     Shape s = p.shape();
     if (!first.is_static() || !s.is_static() || s.rank() != 4 || first.rank() != 4)
-      unsupported("several inputs of unknown size are not supported: set the shape with --input_shape");
+      needs_shape("several inputs of unknown size are not supported");
     int64_t size = first[2].value() * scale[0];
     if (s[2].value() < 1 || size % s[2].value()) fail("expected heights that divide ", size, ", got ", s[2]);
     p = mxnet_nearest(layer, p, size / s[2].value());

@@ -18,8 +18,7 @@ Value import_affine_grid(Builder& layer) {
   Value theta = layer.input(0), sizes = layer.input(1);
   Shape list = sizes.shape();
   if (!list.ranked() || list.rank() != 1 || !list[0].known())
-    unsupported(
-        "the number of spatial axes is unknown, but this conversion requires it: set the shapes with --input_shape");
+    needs_shape("the number of spatial axes is unknown, but this conversion requires it");
   int64_t axes = list[0].value() - 2;
   if (axes != 2 && axes != 3) fail("expected 4 or 5 sizes, got shape ", list);
   bool align_corners = layer.get<bool>("align_corners", false);

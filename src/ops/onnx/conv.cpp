@@ -53,9 +53,13 @@ Value layer_activation(Builder& layer, Value x, const std::string& name, const s
 
 namespace {
 
-Value import_conv(Builder& layer) {
-  Value weights = layer.input(1), y = layer_convolution(layer, layer.input(0), weights);
+Value convolution_with_bias(Builder& layer, const Value& x) {
+  Value y = layer_convolution(layer, x, layer.input(1));
   return layer.has_input(2) ? y + by_channel(layer.input(2), y.rank() - 2) : y;
+}
+Value import_conv(Builder& layer) { return convolution_with_bias(layer, layer.input(0)); }
+Value import_nhwc_conv(Builder& layer) {
+  return with_channels_second(layer.input(0), true, [&](Value x) { return convolution_with_bias(layer, x); });
 }
 
 Value import_fused_conv(Builder& layer) {
@@ -93,6 +97,7 @@ Definitions define_onnx_conv() {
   return {
       onnx("Conv").rank(0, 3).rank(1, 3).expand(import_conv),
       onnx("FusedConv").domain("com.microsoft").rank(0, 3).rank(1, 3).expand(import_fused_conv),
+      onnx("NhwcConv").domain("com.microsoft").rank(0, 3).rank(1, 3).expand(import_nhwc_conv),
       onnx("DeformConv").rank(0, 4, 4).rank(1, 4, 4).expand(import_deform_conv),
       onnx("DeformableConv2D").ignore("kernel_shape").expand(import_deformable_conv_2d),
       onnx("DeformableConv2D").domain("org.openvinotoolkit").ignore("kernel_shape").expand(import_deformable_conv_2d),

@@ -36,10 +36,12 @@ Value import_conv_transpose(Builder& layer) {
     Dim taps = !windows.kernel.empty() ? Dim(windows.kernel[i]) : kernel.ranked() ? kernel[i + 2] : Dim();
     Dim length = data.ranked() ? data[i + 2] : Dim();
     if (!taps.known()) unsupported("the kernel size is unknown, but this conversion requires it: set 'kernel_shape'");
-    int64_t full = (taps.value() - 1) * windows.dilations[i] + 1 + output_padding[i];
-    if (sizes.empty()) transpose_pads(windows, output_padding, i, full - windows.strides[i], upper);
-    else if (length.known())
-      transpose_pads(windows, output_padding, i, (length.value() - 1) * windows.strides[i] + full - sizes[i], upper);
+    auto total = [&](const Dim& data, int64_t wanted) {
+      Dim whole = spread_extent(data, taps, windows.strides[i], windows.dilations[i]) + output_padding[i];
+      transpose_pads(windows, output_padding, i, whole.max() - wanted, upper);
+    };
+    if (sizes.empty()) total(1, windows.strides[i]);
+    else if (length.known()) total(length, sizes[i]);
     else target = layer.ints(sizes);
   }
   // With an output shape input, the odd element of same_upper goes to the beginning: the opposite of ONNX.

@@ -34,14 +34,20 @@ Value requantize(Value sum, Value scale_a, Value scale_b, Value scale_y, Value z
   return quantize(convert(sum, DType::f32) * factor, zero_y, type);
 }
 
-Value import_qlinear_conv(Builder& layer) {
-  Value x = layer.input(0), w = layer.input(3), y_zero = optional_input(layer, 7);
+Value qlinear_convolution(Builder& layer, Value x) {
+  Value w = layer.input(3), y_zero = optional_input(layer, 7);
   Value y = integer_convolution(layer, x, optional_input(layer, 2), w, optional_input(layer, 5));
   size_t axes = y.rank() - 2;
   if (layer.has_input(8)) y = y + by_channel(convert(layer.input(8), DType::i32), axes);
   return requantize(y, flat_scalar(layer.input(1)), along_axis(layer.input(4), 1, axes + 2),
                     flat_scalar(layer.input(6)), y_zero ? flat_scalar(y_zero) : y_zero,
                     y_zero ? y_zero.type() : x.type());
+}
+
+Value import_qlinear_conv(Builder& layer) { return qlinear_convolution(layer, layer.input(0)); }
+Value import_ms_qlinear_conv(Builder& layer) {
+  return with_channels_second(layer.input(0), layer.get<bool>("channels_last", false),
+                              [&](Value x) { return qlinear_convolution(layer, x); });
 }
 
 Value import_qlinear_matmul(Builder& layer) {
@@ -100,6 +106,7 @@ Definitions define_onnx_integer_layers() {
       onnx("MatMulInteger").expand(import_matmul_integer),
       onnx("QLinearConv").rank(0, 3).rank(3, 3).expand(import_qlinear_conv),
       onnx("QLinearMatMul").expand(import_qlinear_matmul),
+      microsoft("QLinearConv").rank(0, 3).rank(3, 3).expand(import_ms_qlinear_conv),
       microsoft("QGemm").expand(import_qgemm),
       microsoft("MatMulIntegerToFloat").expand(import_matmul_integer_to_float),
       microsoft("DynamicQuantizeMatMul").expand(import_dynamic_quantize_matmul),

@@ -1,7 +1,9 @@
-// Attention, MultiHeadAttention, DecoderMaskedMultiHeadAttention and RotaryEmbedding of ONNX Runtime (com.microsoft).
+// Attention, QAttention, MultiHeadAttention, DecoderMaskedMultiHeadAttention and RotaryEmbedding of ONNX Runtime
+// (com.microsoft).
 #include <graft/op.hpp>
 
 #include "attention.hpp"
+#include "onnx/quantize.hpp"
 
 namespace graft {
 namespace {
@@ -95,13 +97,17 @@ struct MsCache {
   }
 };
 
-std::vector<Value> import_ms_attention(Builder& layer) {
+// The optional inputs of self-attention; empty if omitted.
+struct MsSelfInputs {
+  Value mask, past, bias, length;  // length: of a past that shares its buffer
+};
+
+// Attention of queries, keys and values that lie side by side in `x`.
+std::vector<Value> ms_self_attention(Builder& layer, const Value& x, const MsSelfInputs& in) {
   int64_t heads = layer.get<int64_t>("num_heads");
   if (heads < 1) fail("expected a positive num_heads, got ", heads);
   if (layer.get<bool>("do_rotary", false)) unsupported("Attention with do_rotary is not supported");
   bool shared = layer.get<bool>("past_present_share_buffer", false);
-  Value x = build::matmul(layer.input(0), layer.input(1));
-  if (layer.has_input(2)) x = x + layer.input(2);
   auto sizes = layer.get<std::vector<int64_t>>("qkv_hidden_sizes", {});
   if (!sizes.empty() && sizes.size() != 3) fail("expected 3 values in qkv_hidden_sizes, got ", sizes.size());
   std::vector<Value> parts = sizes.empty() ? build::split(x, 2, 3) : build::split(x, 2, sizes);
@@ -110,24 +116,40 @@ std::vector<Value> import_ms_attention(Builder& layer) {
   a.k = build::split_heads(parts[1], heads);
   a.v = build::split_heads(parts[2], heads);
   MsCache cache;
-  if (layer.has_input(4)) {
-    std::vector<Value> old = build::split(layer.input(4), 0, 2);
+  if (in.past) {
+    std::vector<Value> old = build::split(in.past, 0, 2);
     cache.keys = squeeze(old[0], {0}), cache.values = squeeze(old[1], {0});
-    if (shared && !layer.has_input(6)) fail("past_present_share_buffer requires past_sequence_length");
-    if (shared) cache.length = layer.input(6);
+    if (shared && !in.length) fail("past_present_share_buffer requires past_sequence_length");
+    if (shared) cache.length = in.length;
     cache.add_to(a);
   } else {
     cache.present_k = a.k, cache.present_v = a.v;
   }
-  if (layer.has_input(3)) ms_add_mask(layer, a, layer.input(3), true);
+  if (in.mask) ms_add_mask(layer, a, in.mask, true);
   ms_add_causal_mask(layer, a, cache.past);
-  if (layer.has_input(5)) a.add_bias(layer.input(5));
+  if (in.bias) a.add_bias(in.bias);
   ms_set_scale(layer, a);
   a.run();
   Value present;
   if (layer.output_used(1))
     present = build::concat({unsqueeze(cache.present_k, {0}), unsqueeze(cache.present_v, {0})}, 0);
   return {build::join_heads(a.result), present};
+}
+
+std::vector<Value> import_ms_attention(Builder& layer) {
+  Value x = build::matmul(layer.input(0), layer.input(1));
+  if (layer.has_input(2)) x = x + layer.input(2);
+  return ms_self_attention(
+      layer, x,
+      {optional_input(layer, 3), optional_input(layer, 4), optional_input(layer, 5), optional_input(layer, 6)});
+}
+
+// Data and weights of 8 bits; what follows their product is computed in f32.
+std::vector<Value> import_ms_qattention(Builder& layer) {
+  Value sum = integer_matmul(layer, layer.input(0), optional_input(layer, 6), layer.input(1), optional_input(layer, 7));
+  Value scale = flat_scalar(layer.input(3)) * flat_scalar(layer.input(4));
+  Value x = convert(sum, scale.type()) * scale + layer.input(2);
+  return ms_self_attention(layer, x, {optional_input(layer, 5), optional_input(layer, 8), {}, {}});
 }
 
 // [batch, length, heads, parts, size] -> `parts` times [batch, heads, length, size]
@@ -230,6 +252,7 @@ Value import_ms_rotary_embedding(Builder& layer) {
 Definitions define_onnx_ms_attention() {
   return {
       onnx("Attention").domain("com.microsoft").expand(import_ms_attention),
+      onnx("QAttention").domain("com.microsoft").expand(import_ms_qattention),
       onnx("MultiHeadAttention").domain("com.microsoft").expand(import_multi_head_attention),
       onnx("DecoderMaskedMultiHeadAttention").domain("com.microsoft").expand(import_decoder_attention),
       onnx("RotaryEmbedding").domain("com.microsoft").expand(import_ms_rotary_embedding),

@@ -23,6 +23,29 @@ Value import_quick_gelu(Builder& layer) {
 }
 Value import_bias_add(Builder& layer) { return layer.input(0) + layer.input(1) + layer.input(2); }
 
+// The right half decides how much of the left one passes.
+Value import_bias_split_gelu(Builder& layer) {
+  std::vector<Value> halves = build::split(ms_with_bias(layer, 1), -1, 2);
+  return halves[0] * ms_gelu(layer, halves[1], "ERF");
+}
+
+// Distances between the rows of two matrices: |a - b|^2 = |a|^2 + |b|^2 - 2 a b
+Value import_cdist(Builder& layer) {
+  auto metric = layer.get<std::string>("metric", "sqeuclidean");
+  if (metric != "sqeuclidean" && metric != "euclidean") unsupported("the metric '", metric, "' is not supported");
+  Value a = layer.input(0), b = layer.input(1);
+  auto squares = [&](const Value& v) { return layer.op("ReduceSum", {v * v, layer.ints({1})}, {{"keep_dims", true}}); };
+  Value sums = squares(a) + transpose(squares(b), {1, 0});
+  Value y = layer.op("Relu", {sums - build::matmul(a, b, false, true) * 2.0});  // rounding may leave less than 0
+  return metric == "euclidean" ? layer.op("Sqrt", {y}) : y;
+}
+
+Value import_expand_dims(Builder& layer) {
+  auto axis = layer.input(1).values<int64_t>();
+  if (!axis || axis->size() != 1) unsupported("expected a constant axis");
+  return unsqueeze(layer.input(0), *axis);
+}
+
 // ---- normalizations ----
 
 struct MsNormalized {
@@ -108,6 +131,9 @@ Definitions define_onnx_ms_layers() {
       ms_rule("FastGelu").expand(import_fast_gelu),
       ms_rule("QuickGelu").expand(import_quick_gelu),
       ms_rule("BiasAdd").expand(import_bias_add),
+      ms_rule("BiasSplitGelu").expand(import_bias_split_gelu),
+      ms_rule("CDist").rank(0, 2, 2).rank(1, 2, 2).expand(import_cdist),
+      ms_rule("ExpandDims").expand(import_expand_dims),
       ms_rule("SimplifiedLayerNormalization").expand(import_simplified_layer_normalization),
       onnx("SimplifiedLayerNormalization").expand(import_simplified_layer_normalization),
       ms_rule("SkipLayerNormalization").expand(import_skip_layer_normalization),

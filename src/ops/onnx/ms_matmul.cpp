@@ -2,6 +2,9 @@
 
 #include <graft/expressions.hpp>
 #include <graft/op.hpp>
+
+#include "onnx/packed_bits.hpp"
+
 namespace graft {
 namespace {
 
@@ -26,35 +29,7 @@ Value import_fused_matmul(Builder& layer) {
   return build::matmul(a, b, trans_a, trans_b) * layer.get<float>("alpha", 1);
 }
 
-// Unpacks bytes that hold 8 / bits numbers each, lowest bits first, to [rows, columns]. Columns fill whole bytes; bytes
-// past the end are ignored.
-Value ms_unpack_bits(Builder& layer, const Value& bytes, int64_t bits, int64_t rows, int64_t columns) {
-  int64_t per_byte = 8 / bits, wanted = rows * columns / per_byte;
-  if (bytes.type() != DType::u8) unsupported("packed weights of type ", bytes.type(), " are not supported");
-  if (Dim n = bytes.shape().elements(); n.max() < wanted)
-    fail("expected at least ", rows, " x ", columns, " packed weights, got ", n, " bytes");
-  if (TensorView t = bytes.constant(); t && bits >= 4) {
-    std::vector<int64_t> dims{rows, columns};
-    graft_tensor packed{sizeof packed,
-                        static_cast<graft_type>(bits == 4 ? DType::u4 : DType::u8),
-                        2,
-                        0,
-                        dims.data(),
-                        nullptr,
-                        const_cast<void*>(t.bytes())};
-    return layer.constant(TensorView(&packed));
-  }
-  Value flat = reshape(bytes, {-1});
-  if (!flat.shape()[0].known() || flat.shape()[0].value() != wanted) flat = build::slice(flat, 0, 0, wanted);
-  Value column = unsqueeze(convert(flat, DType::i32), {1});
-  if (per_byte == 1) return reshape(column, {rows, columns});
-  std::vector<double> divisors;
-  for (int64_t i = 0; i < per_byte; ++i) divisors.push_back(static_cast<double>(int64_t{1} << (i * bits)));
-  Value shifted = layer.op("Divide", {column, layer.typed(divisors, {per_byte}, DType::i32)});
-  Value digits = layer.op("FloorMod", {shifted, like(shifted, static_cast<double>(int64_t{1} << bits))});
-  return reshape(digits, {rows, columns});
-}
-
+// Computed in f32, or the type of the data, whatever 'accuracy_level' allows: it is a minimum.
 Value import_matmul_nbits(Builder& layer) {
   Value a = layer.input(0), scales = layer.input(2);
   DType type = a.type();
@@ -63,36 +38,21 @@ Value import_matmul_nbits(Builder& layer) {
   layer.has("accuracy_level");
   constexpr int64_t most = int64_t{1} << 31;
   if (k < 1 || n < 1 || k > most || n > most) fail("expected positive N and K, got ", n, " and ", k);
-  if (block < 16 || (block & (block - 1)) != 0 || block > most)
-    fail("expected a block_size that is a power of two and at least 16, got ", block);
-  if (bits != 2 && bits != 4 && bits != 8) unsupported("weights of ", bits, " bits are not supported");
-  int64_t blocks = (k + block - 1) / block, per_byte = 8 / bits;
-
-  Value w = convert(ms_unpack_bits(layer, layer.input(1), bits, n, blocks * block), type);
-  scales = reshape(convert(scales, type), {n, blocks});
-  Value zero = layer.typed({static_cast<double>(int64_t{1} << (bits - 1))}, {1, 1}, type);
-  if (layer.has_input(3)) {
-    zero = layer.input(3);
-    if (zero.type() == DType::u8) {
-      int64_t padded = (blocks + per_byte - 1) / per_byte * per_byte;
-      zero = convert(ms_unpack_bits(layer, zero, bits, n, padded), type);
-      if (padded != blocks) zero = build::slice(zero, 1, 0, blocks);
-    } else {
-      zero = reshape(convert(zero, type), {n, blocks});
-    }
-  }
-  bool one_zero = !layer.has_input(3);
+  check_block_size(block);
+  check_packed_bits(bits);
+  PackedBlocks p{bits, n, (k + block - 1) / block, block};
+  Value zero = layer.has_input(3) ? layer.input(3) : Value(), w;
   if (layer.has_input(4)) {
-    // g_idx holds the block index of each column.
-    if (blocks * block != k) w = build::slice(w, 1, 0, k);
+    // g_idx holds the block of each column.
     Value index = build::slice(layer.input(4), 0, 0, k);
-    if (!one_zero) zero = build::gather(zero, index, 1);
-    w = (w - zero) * build::gather(scales, index, 1);
+    w = convert(unpack_bits(layer, layer.input(1), bits, n, p.blocks * block), type);
+    if (p.blocks * block != k) w = build::slice(w, 1, 0, k);
+    Value by_block = block_zero_points(layer, zero, p, type);
+    w = w - (zero ? build::gather(by_block, index, 1) : by_block);
+    w = w * build::gather(reshape(convert(scales, type), {n, p.blocks}), index, 1);
   } else {
-    w = reshape(w, {n, blocks, block});
-    w = (w - unsqueeze(zero, {2})) * unsqueeze(scales, {2});
-    w = reshape(w, {n, blocks * block});
-    if (blocks * block != k) w = build::slice(w, 1, 0, k);
+    w = dequantize_blocks(layer, layer.input(1), scales, zero, p, type);
+    if (p.blocks * block != k) w = build::slice(w, 1, 0, k);
   }
   Value y = build::matmul(a, w, false, true);
   return layer.has_input(5) ? y + layer.input(5) : y;

@@ -155,8 +155,7 @@ Value import_lrn(Builder& layer) {
   if (size % 2 == 1)
     return layer.op("LRN", {x, layer.ints({1})}, {{"alpha", alpha}, {"beta", beta}, {"bias", bias}, {"size", size}});
   Shape s = x.shape();
-  if (!s.ranked() || !s[1].known())
-    unsupported("the number of channels is unknown, but this conversion requires it: set it with --input_shape");
+  if (!s.ranked() || !s[1].known()) needs_shape("the number of channels is unknown, but this conversion requires it");
   Value squares = layer.op("Reshape", {x * x, layer.ints({0, 1, s[1].value(), -1})}, {{"special_zero", true}});
   Value mean = layer.op("AvgPool", {squares},
                         {{"kernel", std::vector<int64_t>{size, 1}},

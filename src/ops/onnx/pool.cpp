@@ -98,8 +98,7 @@ Value import_average_pool(Builder& layer) { return layer_average_pool(layer, lay
 // Converts row-major flat indices over the spatial axes to column-major ones.
 Value column_major(Builder& layer, Value index, Value x) {
   Shape shape = x.shape();
-  if (!shape.is_static())
-    unsupported("column-major indices of a tensor of unknown shape are not supported: set it with --input_shape");
+  if (!shape.is_static()) needs_shape("column-major indices of a tensor of unknown shape are not supported");
   std::vector<int64_t> sides;
   for (size_t i = 2; i < shape.rank(); ++i) sides.push_back(shape[i].value());
   int64_t plane = count_of(sides), step = 1, inner = plane;
@@ -113,13 +112,21 @@ Value column_major(Builder& layer, Value index, Value x) {
   return y;
 }
 
-std::vector<Value> import_max_pool(Builder& layer) {
-  Value x = layer.input(0);
+}  // namespace
+
+std::vector<Value> layer_max_pool(Builder& layer, Value x) {
   LayerPool p = layer_pool(layer, x);
   std::vector<Value> y = layer.ops("MaxPool", {x}, pool_attributes(p.windows, p.ceil ? "ceil_torch" : "floor"), 2);
   if (!layer.output_used(1)) return {y[0]};
   if (layer.get<bool>("storage_order", false)) y[1] = column_major(layer, y[1], x);
   return y;
+}
+
+namespace {
+
+std::vector<Value> import_max_pool(Builder& layer) { return layer_max_pool(layer, layer.input(0)); }
+Value import_nhwc_max_pool(Builder& layer) {
+  return with_channels_second(layer.input(0), true, [&](Value x) { return layer_max_pool(layer, x)[0]; });
 }
 
 // p-norms are computed as the p-th root of sums of |x|^p.
@@ -176,6 +183,7 @@ Definitions define_onnx_pool() {
   return {
       onnx("AveragePool").rank(0, 3).expand(import_average_pool),
       onnx("MaxPool").rank(0, 3).expand(import_max_pool),
+      onnx("NhwcMaxPool").domain("com.microsoft").rank(0, 3).expand(import_nhwc_max_pool),
       onnx("LpPool").rank(0, 3).expand(import_lp_pool),
       onnx("GlobalAveragePool").rank(0, 2).expand(import_global_average_pool),
       onnx("GlobalMaxPool").rank(0, 2).expand(import_global_max_pool),

@@ -29,6 +29,11 @@ Value import_qlinear_add(Builder& layer) {
 Value import_qlinear_mul(Builder& layer) {
   return quantized_result(layer, real_input(layer, 0) * real_input(layer, 3), 6, layer.input(0).type());
 }
+// Condition, both values, the scale and zero point of the result.
+Value import_qlinear_where(Builder& layer) {
+  return quantized_result(layer, layer.op("Select", {layer.input(0), real_input(layer, 1), real_input(layer, 4)}), 7,
+                          layer.input(1).type());
+}
 Value import_qlinear_sigmoid(Builder& layer) {
   return quantized_unary(layer, [&](Value x) { return layer.op("Sigmoid", {x}); });
 }
@@ -57,19 +62,10 @@ Value import_qlinear_softmax(Builder& layer) {
                   zero ? zero.type() : layer.input(0).type());
 }
 
-// Supports channels in the last axis.
-template <class F>
-Value with_channels_second(Builder& layer, Value x, F f) {
-  if (!layer.get<bool>("channels_last", false)) return f(x);
-  auto rank = static_cast<int64_t>(x.rank());
-  std::vector<int64_t> to{0, rank - 1}, back{0};
-  for (int64_t i = 1; i < rank - 1; ++i) to.push_back(i), back.push_back(i + 1);
-  back.push_back(1);
-  return transpose(f(transpose(x, to)), back);
-}
 Value import_qlinear_average_pool(Builder& layer) {
   return quantized_unary(layer, [&](Value x) {
-    return with_channels_second(layer, x, [&](Value v) { return layer_average_pool(layer, v); });
+    return with_channels_second(x, layer.get<bool>("channels_last", false),
+                                [&](Value v) { return layer_average_pool(layer, v); });
   });
 }
 Value import_qlinear_global_average_pool(Builder& layer) {
@@ -105,6 +101,7 @@ Definitions define_onnx_quantized_layers() {
   return {
       microsoft("QLinearAdd", import_qlinear_add),
       microsoft("QLinearMul", import_qlinear_mul),
+      microsoft("QLinearWhere", import_qlinear_where),
       microsoft("QLinearSigmoid", import_qlinear_sigmoid),
       microsoft("QLinearLeakyRelu", import_qlinear_leaky_relu),
       microsoft("QLinearSoftmax", import_qlinear_softmax),

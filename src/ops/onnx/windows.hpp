@@ -1,7 +1,7 @@
 // Window attributes of ONNX layers.
 #pragma once
 
-#include <graft/windows.hpp>
+#include "window_limits.hpp"
 
 namespace graft {
 
@@ -31,15 +31,7 @@ inline size_t spatial_axes(Builder& layer, std::initializer_list<Value> ranked) 
     Shape s = v.shape();
     if (s.ranked() && s.rank() >= 2) return s.rank() - 2;
   }
-  unsupported(
-      "the number of spatial axes is unknown, but this conversion requires it: set the shapes with --input_shape");
-}
-
-// Far larger ones would overflow the arithmetic of windows.
-inline void within_limits(std::string_view name, const std::vector<int64_t>& values) {
-  for (int64_t v : values)
-    if (std::abs(static_cast<double>(v)) > window_limit)
-      fail("expected '", name, "' of at most ", static_cast<int64_t>(window_limit), ", got ", v);
+  needs_shape("the number of spatial axes is unknown, but this conversion requires it");
 }
 
 inline LayerWindows layer_windows(Builder& layer, size_t axes) {
@@ -84,9 +76,20 @@ inline Value by_channel(const Value& v, size_t spatial) {
 Value grouped_weights(Builder& layer, Value w, int64_t groups);
 // Convolution of x [N, C, ...] with weights [O, C / group, ...], without bias.
 Value layer_convolution(Builder& layer, Value x, Value weights);
+// f of a value whose channels are the second axis.
+template <class F>
+Value with_channels_second(const Value& x, bool channels_last, F f) {
+  if (!channels_last) return f(x);
+  auto rank = static_cast<int64_t>(x.rank());
+  std::vector<int64_t> to{0, rank - 1}, back{0};
+  for (int64_t i = 1; i < rank - 1; ++i) to.push_back(i), back.push_back(i + 1);
+  back.push_back(1);
+  return transpose(f(transpose(x, to)), back);
+}
 // The activation that FusedConv and FusedGemm apply to their result.
 Value layer_activation(Builder& layer, Value x, const std::string& name, const std::vector<float>& parameters);
-// AveragePool with the windows of the layer.
+// AveragePool and MaxPool with the windows of the layer.
 Value layer_average_pool(Builder& layer, Value x);
+std::vector<Value> layer_max_pool(Builder& layer, Value x);
 
 }  // namespace graft

@@ -77,8 +77,7 @@ Value tf_conv_backprop(Builder& layer) {
     known = out.known() && in[i + 2].known() && ws[i + 2].known();
     if (!known) break;
     // Padding on either side is what the unpadded output has in excess; a deficit becomes output padding.
-    int64_t whole = strides[i] * (in[i + 2].value() - 1) + dilations[i] * (ws[i + 2].value() - 1) + 1;
-    int64_t extra = whole - out.value();
+    int64_t extra = spread_extent(in[i + 2], ws[i + 2], strides[i], dilations[i]).max() - out.value();
     if (pads.mode == "explicit") {
       begin[i] = pads.begin[i];
       end[i] = extra - begin[i];

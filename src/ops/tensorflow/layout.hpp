@@ -3,6 +3,8 @@
 
 #include <graft/expressions.hpp>
 
+#include "window_limits.hpp"
+
 namespace graft::tf {
 
 inline Value channels_second(const Value& v, size_t spatial) {
@@ -42,6 +44,7 @@ class Layout {
   }
   std::vector<int64_t> part(Builder& layer, std::string_view name, int64_t fallback) const {
     auto list = layer.get<std::vector<int64_t>>(name, {});
+    within_limits(name, list);
     return list.empty() ? std::vector<int64_t>(spatial_, fallback) : part(name, list);
   }
   // The first spatial axis; the channel axis.
@@ -66,6 +69,7 @@ inline Padding padding(Builder& layer, const Layout& layout) {
   else if (mode == "EXPLICIT") {
     p.mode = "explicit";
     if (pads.size() != 2 * (n + 2)) fail("expected ", 2 * (n + 2), " values in 'explicit_paddings', got ", pads.size());
+    within_limits("explicit_paddings", pads);
     for (size_t i = 0; i < n; ++i) {
       p.begin[i] = pads[2 * (layout.first() + i)];
       p.end[i] = pads[2 * (layout.first() + i) + 1];

@@ -100,6 +100,21 @@ std::vector<Value> tf_log_determinant(Builder& layer) {
   Value det = layer.op("Det@graft", {convert(layer.input(0), DType::f64)});
   return {convert(layer.op("Sign", {det}), type), convert(layer.op("Log", {layer.op("Abs", {det})}), type)};
 }
+// Whether fewer than k classes score higher than the target; never in a row with a score that is not finite, or for a
+// target that is no class. Inputs: scores, targets, k.
+Value tf_in_top_k(Builder& layer) {
+  Value scores = layer.input(0), target = convert(layer.input(1), DType::i64), zero = layer.scalar(int64_t{0});
+  Value k =
+      layer.has_input(2) ? tf::as_scalar(convert(layer.input(2), DType::i64)) : layer.scalar(layer.get<int64_t>("k"));
+  Value is_class = layer.op(
+      "LogicalAnd", {layer.op("GreaterEqual", {target, zero}), layer.op("Less", {target, build::dims(scores, {1})})});
+  Value place = unsqueeze(build::select(is_class, target, zero), {1});
+  Value of_target = layer.op("GatherElements", {scores, place}, {{"axis", int64_t{1}}});
+  Value higher = convert(layer.op("Greater", {scores, of_target}), DType::i64), axis = layer.ints({1});
+  Value few = layer.op("Less", {layer.op("ReduceSum", {higher, axis}, {{"keep_dims", false}}), k});
+  Value finite = layer.op("ReduceLogicalAnd", {layer.op("IsFinite", {scores}), axis}, {{"keep_dims", false}});
+  return layer.op("LogicalAnd", {layer.op("LogicalAnd", {is_class, finite}), few});
+}
 Value tf_bucketize(Builder& layer) {
   auto bounds = layer.get<std::vector<double>>("boundaries", {});
   auto n = static_cast<int64_t>(bounds.size());
@@ -139,6 +154,8 @@ Definitions define_tensorflow_reduce() {
       tensorflow("CumulativeLogsumexp").expand(+[](Builder& l) { return tf_running(l, "CumLogSumExp@graft"); }),
       tensorflow("Einsum").ignore("N").expand(tf_einsum),
       tensorflow("EuclideanNorm").expand(+[](Builder& l) { return tf_reduced(l, "ReduceL2"); }),
+      tensorflow("InTopK").expand(tf_in_top_k),
+      tensorflow("InTopKV2").expand(tf_in_top_k),
       tensorflow("LogMatrixDeterminant").expand(tf_log_determinant),
       tensorflow("LogSoftmax").expand(tf_log_softmax),
       tensorflow("LowerBound").expand(tf_search_sorted<false>),

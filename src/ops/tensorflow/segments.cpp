@@ -94,31 +94,44 @@ Value tf_counted(const Value& numbers, const Value& size, const Value& weights, 
   Value place = layer.op("Minimum", {numbers, size});
   return tf::combined_segments(weights, place, size + 1, only_whether ? "max" : "sum", 0);
 }
-Value tf_weights(Builder& layer, const Value& numbers, bool only_whether) {
-  Value weights = layer.input(2);
+Value tf_weights(Builder& layer, size_t input, const Value& numbers, bool only_whether) {
+  Value weights = layer.input(input);
   Dim n = weights.shape().elements();
   if (!n.known()) unsupported("a data-dependent number of weights is not supported");
   if (n.value() == 0 || only_whether) return build::fill(layer, 1, weights.type(), shape_of(numbers));
   return weights;
 }
+// Counted row by row, in the row of each number: each has its own range of bins.
+Value tf_counted_rows(const Value& numbers, const Value& row, const Value& rows, const Value& size,
+                      const Value& weights, bool only_whether) {
+  Builder& layer = numbers.in();
+  Value place = reshape(layer.op("Minimum", {numbers, size}) + row * (size + 1), {-1});
+  Value y = tf::combined_segments(reshape(weights, {-1}), place, rows * (size + 1), only_whether ? "max" : "sum", 0);
+  return build::slice(build::reshape(y, {rows, size + 1}), 1, layer.ints({0}), size);
+}
 // Inputs: input, size, weights. A matrix is counted row by row.
 Value tf_dense_bincount(Builder& layer) {
   bool binary = layer.get<bool>("binary_output", false);
   Value x = convert(layer.input(0), DType::i64), size = convert(tf::as_list(layer.input(1)), DType::i64);
-  Value weights = tf_weights(layer, x, binary);
+  Value weights = tf_weights(layer, 2, x, binary);
   if (x.rank() > 2) fail("expected an input of rank 1 or 2, got rank ", x.rank());
   if (x.rank() < 2)
     return build::slice(tf_counted(tf::as_list(x), size, tf::as_list(weights), binary), 0, layer.ints({0}), size);
-  // Each row has its own range of bins.
-  Value rows = build::dims(x, {0}), first = build::range(layer.scalar(int64_t{0}), tf::as_scalar(rows), DType::i64);
-  Value place = layer.op("Minimum", {x, size}) + unsqueeze(first, {1}) * (size + 1);
-  Value y =
-      tf::combined_segments(reshape(weights, {-1}), reshape(place, {-1}), rows * (size + 1), binary ? "max" : "sum", 0);
-  return build::slice(build::reshape(y, {rows, size + 1}), 1, layer.ints({0}), size);
+  Value rows = build::dims(x, {0}), row = build::range(layer.scalar(int64_t{0}), tf::as_scalar(rows), DType::i64);
+  return tf_counted_rows(x, unsqueeze(row, {1}), rows, size, weights, binary);
+}
+// Inputs: splits, values, size, weights.
+Value tf_ragged_bincount(Builder& layer) {
+  bool binary = layer.get<bool>("binary_output", false);
+  Value splits = convert(layer.input(0), DType::i64), x = convert(layer.input(1), DType::i64);
+  Value size = convert(tf::as_list(layer.input(2)), DType::i64), weights = tf_weights(layer, 3, x, binary);
+  Value at = build::range(layer.scalar(int64_t{0}), tf::as_scalar(build::dims(x, {0})), DType::i64);
+  Value row = layer.op("SearchSorted", {splits, at}, {{"right_mode", true}, {"output_type", DType::i64}}) - 1;
+  return tf_counted_rows(x, row, build::dims(splits, {0}) - 1, size, weights, binary);
 }
 Value tf_bincount(Builder& layer) {
   Value x = reshape(convert(layer.input(0), DType::i64), {-1});
-  Value size = convert(tf::as_list(layer.input(1)), DType::i64), weights = tf_weights(layer, x, false);
+  Value size = convert(tf::as_list(layer.input(1)), DType::i64), weights = tf_weights(layer, 2, x, false);
   return build::slice(tf_counted(x, size, reshape(weights, {-1}), false), 0, layer.ints({0}), size);
 }
 
@@ -180,6 +193,7 @@ Definitions define_tensorflow_segments() {
       tensorflow("HistogramFixedWidth").expand(tf_histogram),
       tensorflow("ListDiff").expand(tf_list_difference),
       tensorflow("ParallelDynamicStitch").ignore("N").expand(tf_dynamic_stitch),
+      tensorflow("RaggedBincount").expand(tf_ragged_bincount),
       tensorflow("SegmentMax").expand(tf_segment<Combined::max>),
       tensorflow("SegmentMaxV2").expand(tf_unsorted_segment<Combined::max>),
       tensorflow("SegmentMean").expand(tf_segment<Combined::mean>),

@@ -114,9 +114,13 @@ Value tf_tensor_scatter_update(Builder& layer) {
   layer.has("bad_indices_policy");
   return layer.op("ScatterNDUpdate@4", {layer.input(0), layer.input(1), layer.input(2)});
 }
-Value tf_tensor_scatter_add(Builder& layer) {
+enum class Scattered { add, sub, max, min };
+template <Scattered how>
+Value tf_tensor_scatter(Builder& layer) {
   layer.has("bad_indices_policy");
-  return layer.op("ScatterNDUpdate@15", {layer.input(0), layer.input(1), layer.input(2)}, {{"reduction", "sum"}});
+  constexpr std::string_view reductions[] = {"sum", "sub", "max", "min"};
+  return layer.op("ScatterNDUpdate@15", {layer.input(0), layer.input(1), layer.input(2)},
+                  {{"reduction", std::string(reductions[static_cast<size_t>(how)])}});
 }
 
 Value tf_one_hot(Builder& layer) {
@@ -169,7 +173,10 @@ Definitions define_tensorflow_slicing() {
       tensorflow("Split").expand(tf_split),
       tensorflow("SplitV").expand(tf_split_v),
       tensorflow("StridedSlice").expand(tf_strided_slice),
-      tensorflow("TensorScatterAdd").expand(tf_tensor_scatter_add),
+      tensorflow("TensorScatterAdd").expand(tf_tensor_scatter<Scattered::add>),
+      tensorflow("TensorScatterMax").expand(tf_tensor_scatter<Scattered::max>),
+      tensorflow("TensorScatterMin").expand(tf_tensor_scatter<Scattered::min>),
+      tensorflow("TensorScatterSub").expand(tf_tensor_scatter<Scattered::sub>),
       tensorflow("TensorScatterUpdate").expand(tf_tensor_scatter_update),
       tensorflow("Unique").expand(tf_unique),
       tensorflow("UniqueWithCounts").expand(tf_unique),

@@ -1,4 +1,5 @@
 // Sparse tensors as lists of indices and values.
+#include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
 #include "segments.hpp"
@@ -25,15 +26,17 @@ Value tf_sparse_strides(const Value& shape, int64_t rank) {
     strides.insert(strides.begin(), strides[0] * build::gather(shape, layer.ints({axis}), 0));
   return build::concat(strides, 0);
 }
+// The number of axes, from the list of their sizes.
+int64_t tf_sparse_rank(const Value& shape) {
+  Shape s = shape.shape();
+  if (!s.ranked() || s.rank() != 1 || !s[0].known() || s[0].value() < 1)
+    unsupported("a sparse tensor of unknown rank is not supported");
+  if (s[0].value() > 64) fail("expected a sparse tensor of at most 64 axes, got ", s[0]);
+  return s[0].value();
+}
 std::vector<Value> tf_sparse_reshape(Builder& layer) {
   Value indices = layer.input(0), shape = layer.input(1), wanted = layer.input(2);
-  auto rank_of = [](const Value& list) {
-    Shape s = list.shape();
-    if (!s.ranked() || s.rank() != 1 || !s[0].known() || s[0].value() < 1)
-      unsupported("a sparse tensor of unknown rank is not supported");
-    return s[0].value();
-  };
-  int64_t before = rank_of(shape), after = rank_of(wanted);
+  int64_t before = tf_sparse_rank(shape), after = tf_sparse_rank(wanted);
   auto product = [&](const Value& v) { return layer.op("ReduceProd", {v, layer.ints({0})}, {{"keep_dims", true}}); };
   Value open = layer.op("Equal", {wanted, layer.ints({-1})});
   Value left = product(shape) / product(build::select(open, layer.ints({1}), wanted));
@@ -55,52 +58,82 @@ Value tf_sparse_dense_matmul(Builder& layer) {
   return tf::combined_segments(build::gather(b, columns, 0) * unsqueeze(values, {1}), rows, count, "sum", 0);
 }
 
-// Pads rows of different lengths. Inputs: shape, values, default, row partition. Rows and columns beyond the shape are
-// collected in an extra one, which is sliced off.
-Value tf_ragged_to_tensor(Builder& layer) {
-  auto kinds = layer.get<std::vector<std::string>>("row_partition_types");
-  bool splits = kinds == std::vector<std::string>{"ROW_SPLITS"};
-  if (!splits && kinds != std::vector<std::string>{"FIRST_DIM_SIZE", "VALUE_ROWIDS"})
-    unsupported("a ragged tensor with more than one ragged axis is not supported");
-  Value values = layer.input(1), n = tf::as_scalar(build::dims(values, {0})), zero = layer.scalar(int64_t{0});
-  Value parts = convert(tf::as_list(layer.input(splits ? 3 : 4)), DType::i64), at = build::range(zero, n, DType::i64);
-  auto search = [&](const Value& sorted, const Value& v, bool right) {
-    return layer.op("SearchSorted", {sorted, v}, {{"right_mode", right}, {"output_type", DType::i64}});
+// The places sorted by row, then column, and so on, and their values.
+std::vector<Value> tf_sorted_places(const Value& places, const Value& values) {
+  Value order = places.in().op("LexicalOrder@graft", {places});
+  return {build::gather(places, order, 0), build::gather(values, order, 0)};
+}
+std::vector<Value> tf_sparse_reorder(Builder& layer) { return tf_sorted_places(layer.input(0), layer.input(1)); }
+
+// Adds values up, or takes the largest one, along the axes of input 3; what has no values is 0.
+template <bool largest>
+Value tf_sparse_reduce(Builder& layer) {
+  Value places = layer.input(0), values = layer.input(1), shape = layer.input(2);
+  auto rank = static_cast<size_t>(tf_sparse_rank(shape));
+  std::vector<int64_t> reduced(rank, 0), kept, gone;
+  for (size_t axis : normalize_axes(tf::constant_ints(layer.input(3), "list of axes"), rank)) reduced[axis] = 1;
+  for (size_t i = 0; i < rank; ++i) (reduced[i] ? gone : kept).push_back(static_cast<int64_t>(i));
+  // A single result is the only element of a list.
+  Value where = kept.empty()
+                    ? build::fill(layer, 0, DType::i64, build::concat({build::dims(values, {0}), layer.ints({1})}, 0))
+                    : build::gather(places, layer.ints(kept), 1);
+  Value dims = kept.empty() ? layer.ints({1}) : build::gather(shape, layer.ints(kept), 0);
+  auto scattered = [&](const Value& what, double start, std::string_view how) {
+    return layer.op("ScatterNDUpdate@15", {build::broadcast(like(what, start), dims), where, what},
+                    {{"reduction", std::string(how)}});
   };
-  Value row = splits ? search(parts, at, true) - 1 : parts;
-  Value column = at - (splits ? build::gather(parts, row, 0) : search(parts, parts, false));
-  auto most = [&](const Value& v) {
-    return layer.op("ReduceMax", {build::concat({layer.ints({-1}), v}, 0), layer.ints({0})}, {{"keep_dims", true}});
-  };
-  Value rows = splits ? build::dims(parts, {0}) - 1 : convert(tf::as_list(layer.input(3)), DType::i64);
-  Value columns = most(column) + 1;
-  // A scalar means that the shape is unknown.
-  Shape known = layer.input(0).shape();
-  if (!known.ranked()) unsupported("the rank of the shape must be known");
-  if (known.rank() == 1) {
-    Value wanted = convert(layer.input(0), DType::i64);
-    auto chosen = [&](int64_t axis, const Value& natural) {
-      Value w = build::slice(wanted, 0, axis, axis + 1);
-      return build::select(layer.op("Less", {w, layer.ints({0})}), natural, w);
-    };
-    rows = chosen(0, rows), columns = chosen(1, columns);
+  Value y = scattered(values, largest ? lowest_of(values.type()) : 0, largest ? "max" : "sum");
+  if (largest) {
+    Value ones = build::fill(layer, 1, DType::i32, build::dims(values, {0}));
+    y = build::select(layer.op("Greater", {scattered(ones, 0, "sum"), layer.scalar(0, DType::i32)}), y, like(y, 0));
   }
-  auto least = [&](const Value& a, const Value& b) { return unsqueeze(layer.op("Minimum", {a, b}), {1}); };
-  Value places = build::concat({least(row, rows), least(column, columns)}, 1);
-  Value inner = layer.op("Slice", {shape_of(values), layer.ints({1}), layer.ints({INT64_MAX}), layer.ints({1})});
-  Value blank = build::broadcast(layer.input(2), build::concat({rows + 1, columns + 1, inner}, 0));
-  Value y = layer.op("ScatterNDUpdate@4", {blank, places, values});
-  Value first = layer.ints({0});
-  return build::slice(build::slice(y, 0, first, rows), 1, first, columns);
+  bool keep = layer.get<bool>("keep_dims", false);
+  if (kept.empty()) return reshape(y, std::vector<int64_t>(keep ? rank : 0, 1));
+  return keep && !gone.empty() ? unsqueeze(y, gone) : y;
+}
+
+// Inputs: places, values, shape, start, size.
+std::vector<Value> tf_sparse_slice(Builder& layer) {
+  Value places = layer.input(0), shape = layer.input(2), start = layer.input(3);
+  Value stop = layer.op("Minimum", {start + layer.op("Minimum", {layer.input(4), shape}), shape});
+  Value inside = layer.op("LogicalAnd", {layer.op("GreaterEqual", {places, start}), layer.op("Less", {places, stop})});
+  Value all = layer.op("ReduceLogicalAnd", {inside, layer.ints({1})}, {{"keep_dims", false}});
+  Value chosen = squeeze(layer.op("NonZero", {all}, {{"output_type", DType::i64}}), {0});
+  return {build::gather(places, chosen, 0) - start, build::gather(layer.input(1), chosen, 0),
+          layer.op("Maximum", {stop - start, layer.ints({0})})};
+}
+
+// Inputs: places, values and shapes of all tensors, kind by kind.
+std::vector<Value> tf_sparse_concat(Builder& layer) {
+  size_t count = layer.inputs() / 3;
+  if (count == 0) fail("expected at least one sparse tensor, got none");
+  int64_t rank = tf_sparse_rank(layer.input(2 * count));
+  auto axis = static_cast<int64_t>(normalize_axis(layer.get<int64_t>("concat_dim"), static_cast<size_t>(rank)));
+  std::vector<int64_t> along(static_cast<size_t>(rank), 0);
+  along[static_cast<size_t>(axis)] = 1;
+  Value only = layer.ints(along), offset = layer.ints(std::vector<int64_t>(along.size(), 0));
+  std::vector<Value> places, values;
+  for (size_t i = 0; i < count; ++i) {
+    places.push_back(layer.input(i) + offset), values.push_back(layer.input(count + i));
+    offset = offset + layer.input(2 * count + i) * only;
+  }
+  std::vector<Value> out = tf_sorted_places(build::concat(places, 0), build::concat(values, 0));
+  Value others = layer.input(2 * count) * (layer.ints(std::vector<int64_t>(along.size(), 1)) - only);
+  out.push_back(others + offset);
+  return out;
 }
 
 }  // namespace
 
 Definitions define_tensorflow_sparse() {
   return {
-      tensorflow("RaggedTensorToTensor").ignore("num_row_partition_tensors").expand(tf_ragged_to_tensor),
+      tensorflow("SparseConcat").ignore("N").expand(tf_sparse_concat),
       tensorflow("SparseFillEmptyRows").expand(tf_sparse_fill),
+      tensorflow("SparseReduceMax").expand(tf_sparse_reduce<true>),
+      tensorflow("SparseReduceSum").expand(tf_sparse_reduce<false>),
+      tensorflow("SparseReorder").expand(tf_sparse_reorder),
       tensorflow("SparseReshape").expand(tf_sparse_reshape),
+      tensorflow("SparseSlice").expand(tf_sparse_slice),
       tensorflow("SparseTensorDenseMatMul").ignore("Tindices").expand(tf_sparse_dense_matmul),
   };
 }
