@@ -135,6 +135,7 @@ void grouped_accept(Accept& ctx) {
   fused_accept(ctx);
   ConvolutionSizes s = image_sizes(ctx, ctx.attributes<FusedAttributes>());
   constexpr int64_t longest = 128;  // sum in a single chain
+  if (!ctx.attributes<FusedAttributes>().grouped) unsupported("expected weights in groups");
   bool fits = s.inputs == 2 || s.inputs == 4 || s.inputs == 8;
   if (!fits || s.inputs != s.outputs) unsupported("expected 2, 4 or 8 input and output channels per group");
   if (s.inputs * 2 > grouped().lanes) unsupported("expected at least two groups in a vector");
