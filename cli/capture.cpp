@@ -1,6 +1,6 @@
 // graft capture: nodes of a model, with the values they get in a run, as cases of a .test file.
 #include <cstdio>
-#include <graft/check.hpp>
+#include <graft/app/check.hpp>
 
 #include "inputs.hpp"
 

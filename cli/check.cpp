@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <graft/check.hpp>
+#include <graft/app/check.hpp>
 #include <map>
 #include <set>
 

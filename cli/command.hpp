@@ -2,8 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <graft/extension_files.hpp>
-#include <graft/files.hpp>
+#include <graft/app/extension_files.hpp>
+#include <graft/app/files.hpp>
 #include <graft/text.hpp>
 #include <graft/toolkit.hpp>
 #include <nlohmann/json.hpp>

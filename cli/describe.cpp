@@ -1,6 +1,6 @@
 #include "describe.hpp"
 
-#include <graft/check.hpp>
+#include <graft/app/check.hpp>
 
 #include "option_words.hpp"
 #include "result_json.hpp"

@@ -1,8 +1,8 @@
 // What the library says in the words of the command line: `shapes[data]=[1,3]` becomes --input_shape 'data[1,3]'.
 #pragma once
 
-#include <graft/convert.hpp>
-#include <graft/read.hpp>
+#include <graft/app/convert.hpp>
+#include <graft/app/read.hpp>
 #include <graft/text.hpp>
 
 namespace graft::cli {

@@ -1,9 +1,9 @@
 // JSON of results, from their fields.
 #pragma once
 
-#include <graft/convert.hpp>
-#include <graft/operations.hpp>
-#include <graft/query.hpp>
+#include <graft/app/convert.hpp>
+#include <graft/app/operations.hpp>
+#include <graft/app/query.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <graft/check.hpp>
+#include <graft/app/check.hpp>
 #include <numeric>
 
 #include "allocations.hpp"

@@ -1,7 +1,7 @@
 // Collects the unknown layers of a model: one operation per type, ready for scaffolding.
 #pragma once
 
-#include <graft/report.hpp>
+#include <graft/app/report.hpp>
 #include <set>
 
 namespace graft::cli {

@@ -1,7 +1,7 @@
 // --transform of the Model Optimizer: what is done to a converted model before it is written.
 #pragma once
 
-#include <graft/convert.hpp>
+#include <graft/app/convert.hpp>
 
 namespace graft::cli {
 

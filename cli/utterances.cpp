@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <graft/archives.hpp>
+#include <graft/app/archives.hpp>
 
 #include "terminal.hpp"
 

@@ -33,9 +33,11 @@ function(graft_cold target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# graft_part(NAME SOURCES... LINKS...): a folder of src as a static library that links only what stands before it.
-function(graft_part name)
+# graft_part(FOLDER SOURCES... LINKS...): a folder of src as a static library that links only what stands before it. The
+# target of devices/cpu is graft_devices_cpu.
+function(graft_part folder)
   cmake_parse_arguments(PARSE_ARGV 1 part "" "" "SOURCES;LINKS")
+  string(REPLACE "/" "_" name ${folder})
   add_library(graft_${name} STATIC ${part_SOURCES})
   target_include_directories(graft_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(graft_${name} PUBLIC ${part_LINKS} PRIVATE graft_flags)

@@ -28,7 +28,8 @@ LIBRARIES = {
 SYSTEM = ["dlfcn.h", "fcntl.h", "unistd.h", "sys/", "linux/", "signal.h", "stdlib.h", "malloc.h", "cxxabi.h"]
 MISSING = ["graft_requires_cxx20"]  # included to end a compilation by another standard
 PLAIN = {"src/ops": ["codecs/"]}  # folders of src that know nothing of Graft: libraries in all but name
-ALONE = ["include/graft", "src/ops", "src/rewrites", "src/devices/cpu/kernels", "src/devices/opencl/kernels", "cli"]  # see include/graft and themselves
+ALONE = ["include/graft", "src/ops", "src/rewrites", "src/devices/cpu/kernels", "src/devices/cpu/passes",
+         "src/devices/gpu/kernels", "cli"]  # see include/graft and themselves
 
 
 def linked_folders(cmake):
@@ -38,6 +39,8 @@ def linked_folders(cmake):
         words = body.split()
         links = words[words.index("LINKS") + 1:] if "LINKS" in words else []
         direct[words[0]] = [w.removeprefix("graft_") for w in links if w.startswith("graft_")]
+    folders = {folder.replace("/", "_"): folder for folder in direct}
+    direct = {folder: [folders.get(w, w) for w in links] for folder, links in direct.items()}
     def closure(name, seen):
         for other in direct.get(name, []):
             if other not in seen:
@@ -57,7 +60,8 @@ def folder_of(path):
         if path.startswith(alone + "/"):
             return alone
     parts = path.split("/")
-    return "/".join(parts[:2]) if parts[0] == "src" and len(parts) > 2 else None
+    depth = 3 if parts[:2] == ["src", "devices"] else 2
+    return "/".join(parts[:depth]) if parts[0] == "src" and len(parts) > depth else None
 
 
 class Rules:
@@ -91,7 +95,7 @@ class Rules:
             if include in MISSING or any(include.startswith(p) for p in PLAIN.get(folder, [])):
                 return None
             return None if include in own_headers else f'{folder} sees include/graft and its own headers only, not "{include}"'
-        target = include.split("/")[0]
+        target = folder_of(f"src/{include}").removeprefix("src/")
         if f"src/{target}" == folder or target in self.links[folder.removeprefix("src/")]:
             return None
         return f"{folder} may not use src/{target}: its target does not link it"
@@ -134,6 +138,9 @@ def self_test():
     assert not refused("cli", "CLI/CLI.hpp", False) and refused("src/ops", "nlohmann/json.hpp", False)
     assert not refused("src/ops", "codecs/image.hpp", True) and refused("src/ops", "base/text.hpp", True)
     assert not rules.refusal("src/ops", "moves.hpp", True, {"moves.hpp"})
+    links = linked_folders("graft_part(devices/opencl SOURCES a.cpp)\ngraft_part(devices/gpu SOURCES b.cpp LINKS graft_devices_opencl)")
+    assert links == {"devices/opencl": set(), "devices/gpu": {"devices/opencl"}}, links
+    assert folder_of("src/devices/gpu/layer.cpp") == "src/devices/gpu"
     assert folder_of("src/devices/cpu/kernels/gemm.hpp") == "src/devices/cpu/kernels" and folder_of("src/ops/onnx/a.cpp") == "src/ops"
 
 

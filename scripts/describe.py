@@ -3,7 +3,7 @@
 
     scripts/describe.py [--bin build/bin] [--check]
 
-The options are the rows of ReadOptions and ConvertOptions (include/graft/read.hpp, convert.hpp), the results are the
+The options are the rows of ReadOptions and ConvertOptions (include/graft/app/read.hpp, convert.hpp), the results are the
 fields of the structs in include/graft. --check fails if a table is out of date.
 """
 import argparse

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <graft/kernel_files.hpp>
+#include <graft/app/kernel_files.hpp>
 
 #include "command.hpp"
 

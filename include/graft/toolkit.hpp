@@ -35,17 +35,17 @@
 #include <map>
 #include <optional>
 
-#include "convert.hpp"
-#include "explain.hpp"
-#include "extension_files.hpp"
-#include "log.hpp"
-#include "memory.hpp"
-#include "operations.hpp"
-#include "ports.hpp"
-#include "query.hpp"
-#include "read.hpp"
-#include "report.hpp"
-#include "values.hpp"
+#include "app/convert.hpp"
+#include "app/explain.hpp"
+#include "app/extension_files.hpp"
+#include "app/log.hpp"
+#include "app/memory.hpp"
+#include "app/operations.hpp"
+#include "app/ports.hpp"
+#include "app/query.hpp"
+#include "app/read.hpp"
+#include "app/report.hpp"
+#include "app/values.hpp"
 
 // The entry function of a program with GRAFT_EXTENSION (extension.hpp) in its sources, for Core::add_extension.
 extern "C" __attribute__((visibility("default"))) const graft_extension* graft_extension_entry(const graft_host*);

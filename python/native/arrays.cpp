@@ -1,7 +1,7 @@
 #include "arrays.hpp"
 
 #include <cstring>
-#include <graft/attribute.hpp>
+#include <graft/app/attribute.hpp>
 #include <graft/text.hpp>
 
 #include "dlpack.hpp"

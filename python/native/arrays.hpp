@@ -7,7 +7,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <pybind11/pybind11.h>
 
-#include <graft/memory.hpp>
+#include <graft/app/memory.hpp>
 #include <memory>
 
 namespace graft::python {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <graft/layer_import.hpp>
-#include <graft/log.hpp>
+#include <graft/app/log.hpp>
 #include <graft/text.hpp>
 
 #include "request.hpp"

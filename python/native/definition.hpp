@@ -1,7 +1,7 @@
 // Operations that are defined in Python: their records for the library, which calls back into Python.
 #pragma once
 
-#include <graft/attribute.hpp>
+#include <graft/app/attribute.hpp>
 #include <graft/extension.hpp>
 #include <graft/toolkit.hpp>
 

@@ -3,9 +3,9 @@
 
 #include <pybind11/stl.h>
 
-#include <graft/convert.hpp>
-#include <graft/operations.hpp>
-#include <graft/query.hpp>
+#include <graft/app/convert.hpp>
+#include <graft/app/operations.hpp>
+#include <graft/app/query.hpp>
 #include <map>
 
 #include "definition.hpp"

@@ -1,8 +1,8 @@
-// Files: memory-mapped for reading, written atomically (graft/files.hpp), and confined to a model's folder.
+// Files: memory-mapped for reading, written atomically (graft/app/files.hpp), and confined to a model's folder.
 #pragma once
 
 #include <functional>
-#include <graft/files.hpp>
+#include <graft/app/files.hpp>
 #include <memory>
 #include <span>
 #include <string>

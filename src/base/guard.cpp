@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <graft/log.hpp>
+#include <graft/app/log.hpp>
 
 #include "base/error.hpp"
 #include "base/running.hpp"

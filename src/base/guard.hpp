@@ -1,10 +1,10 @@
 // Signal handling around files: a mapped file that is truncated by another process, and temporary files when the user
-// interrupts. Once a program has called guard_files (graft/files.hpp), reading a page of a mapped file that is no
+// interrupts. Once a program has called guard_files (graft/app/files.hpp), reading a page of a mapped file that is no
 // longer there gives zeros, and the file counts as lost.
 #pragma once
 
 #include <cstddef>
-#include <graft/files.hpp>
+#include <graft/app/files.hpp>
 
 namespace graft {
 

@@ -5,7 +5,7 @@
 //   if (++nodes > limits.nodes) throw_limit(&Limits::nodes, "the model has more than ", limits.nodes, " nodes");
 #pragma once
 
-#include <graft/limits.hpp>
+#include <graft/app/limits.hpp>
 #include <span>
 #include <string_view>
 

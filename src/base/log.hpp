@@ -1,11 +1,11 @@
-// Log messages of the library: formatting and times, over graft/log.hpp.
+// Log messages of the library: formatting and times, over graft/app/log.hpp.
 //
 //   log_info("read '", path, "' in ", time);      // the text is only built if the level is logged
 //   if (is_logged(LogLevel::debug)) for (...) log_debug(...);
 #pragma once
 
 #include <chrono>
-#include <graft/log.hpp>
+#include <graft/app/log.hpp>
 #include <graft/types.hpp>
 
 namespace graft {

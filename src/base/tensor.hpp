@@ -1,7 +1,7 @@
 // Internal helpers on tensors.
 #pragma once
 
-#include <graft/memory.hpp>
+#include <graft/app/memory.hpp>
 
 #include "base/error.hpp"
 

@@ -1,6 +1,6 @@
 // Nodes of a model that runs, as cases.
 #include <algorithm>
-#include <graft/check.hpp>
+#include <graft/app/check.hpp>
 
 #include "base/text.hpp"
 #include "check/check_kernel.hpp"

@@ -1,7 +1,7 @@
 #include <chrono>
 #include <ctime>
 #include <functional>
-#include <graft/check.hpp>
+#include <graft/app/check.hpp>
 #include <set>
 
 #include "base/text.hpp"

@@ -185,7 +185,7 @@ std::string run_case(const Case& c, const Registry& registry) {
         Graph again = p.graph.clone();
         PassOptions options;
         options.phases = PassPhases::compiling;
-        options.device = cpu_kernel_devices()[0];
+        options.device = cpu_device;
         run_passes(again, registry, options);
         verify(again);
         return run_cpu(p, registry, std::move(again));

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <graft/files.hpp>
+#include <graft/app/files.hpp>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"

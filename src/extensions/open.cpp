@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
-#include "devices/opencl/custom_layer.hpp"
+#include "extensions/custom_layers.hpp"
 #include "extensions/build.hpp"
 
 namespace graft {

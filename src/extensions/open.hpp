@@ -1,7 +1,7 @@
 // Opens extensions of any kind; the table of kinds is in open.cpp.
 #pragma once
 
-#include <graft/extension_files.hpp>
+#include <graft/app/extension_files.hpp>
 
 #include "schema/registry.hpp"
 

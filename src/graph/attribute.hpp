@@ -1,7 +1,7 @@
-// The attributes of a node; graft/attribute.hpp has the value of one.
+// The attributes of a node; graft/app/attribute.hpp has the value of one.
 #pragma once
 
-#include <graft/attribute.hpp>
+#include <graft/app/attribute.hpp>
 
 namespace graft {
 

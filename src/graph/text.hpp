@@ -23,7 +23,7 @@
 
 namespace graft {
 
-// Values are printed by the functions of graft/attribute.hpp.
+// Values are printed by the functions of graft/app/attribute.hpp.
 std::string print(const Graph& graph);
 
 // Operations without `@` get an empty opset, attributes the kind of their literal. Nothing is looked up or inferred.

@@ -1,9 +1,9 @@
-// Cutting a part out of a model and freezing inputs (CutRequest of graft/read.hpp), by the names of the model's own
+// Cutting a part out of a model and freezing inputs (CutRequest of graft/app/read.hpp), by the names of the model's own
 // framework.
 #pragma once
 
 #include <functional>
-#include <graft/read.hpp>
+#include <graft/app/read.hpp>
 
 #include "graph/graph.hpp"
 #include "readers/raw.hpp"

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <graft/read.hpp>
-#include <graft/report.hpp>
+#include <graft/app/read.hpp>
+#include <graft/app/report.hpp>
 #include <map>
 #include <optional>
 

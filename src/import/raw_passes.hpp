@@ -1,7 +1,7 @@
 // Passes of extensions over a framework's model, before its import.
 #pragma once
 
-#include <graft/report.hpp>
+#include <graft/app/report.hpp>
 
 #include "import/mapping.hpp"
 #include "import/replace_config.hpp"

@@ -9,7 +9,7 @@
 //   ]
 #pragma once
 
-#include <graft/read.hpp>
+#include <graft/app/read.hpp>
 #include <string>
 #include <vector>
 

@@ -5,7 +5,7 @@
 // Not in <rt_info>: other tools carry that along when they write other weights.
 #pragma once
 
-#include <graft/memory.hpp>
+#include <graft/app/memory.hpp>
 #include <unordered_map>
 
 #include "base/file.hpp"

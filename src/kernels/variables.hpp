@@ -1,7 +1,7 @@
 // What a request keeps between its runs: tensors that kernels set, and objects that they create.
 #pragma once
 
-#include <graft/memory.hpp>
+#include <graft/app/memory.hpp>
 #include <map>
 #include <memory>
 #include <string>

@@ -1,5 +1,5 @@
 // AdaptiveAvgPool and AdaptiveMaxPool: pooling to a given output size; window sizes follow from both sizes.
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

@@ -1,6 +1,6 @@
 // BatchToSpace and SpaceToBatch: move spatial blocks into the batch axis, and back.
-#include <graft/known.hpp>
-#include <graft/moves.hpp>
+#include <graft/kit/known.hpp>
+#include <graft/kit/moves.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

@@ -1,5 +1,5 @@
-#include <graft/expressions.hpp>
-#include <graft/known.hpp>
+#include <graft/kit/expressions.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 

@@ -1,5 +1,5 @@
 // NV12 and I420 to RGB and BGR: one luma sample per pixel, one pair of chroma samples per 2x2 pixels.
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

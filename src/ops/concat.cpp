@@ -1,5 +1,5 @@
 #include <cstring>
-#include <graft/following.hpp>
+#include <graft/kit/following.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

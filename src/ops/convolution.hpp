@@ -1,9 +1,9 @@
 // Shared by all convolutions: matching data with weights, and the loop nest.
 #pragma once
 
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/numeric.hpp>
-#include <graft/windows.hpp>
+#include <graft/kit/windows.hpp>
 
 namespace graft {
 

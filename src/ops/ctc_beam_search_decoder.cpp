@@ -1,7 +1,7 @@
 // The most probable label sequences of CTC: prefix beam search (Graves, "Supervised sequence labelling with recurrent
 // neural networks", 7.5.3). The last class is the blank.
 #include <cmath>
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 #include <map>
 #include <set>

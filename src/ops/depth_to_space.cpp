@@ -1,5 +1,5 @@
 // DepthToSpace and SpaceToDepth: rearrange channels into spatial blocks, and back.
-#include <graft/moves.hpp>
+#include <graft/kit/moves.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

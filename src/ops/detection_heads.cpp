@@ -1,6 +1,6 @@
 // Detections of a model as one tensor [1,1,N,7], as DetectionOutput has them: rows of image, label, score and corners,
 // the valid ones first; the others have the image -1. The importer appends these layers (src/import/detections.cpp).
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

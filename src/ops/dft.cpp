@@ -1,5 +1,5 @@
 // DFT, IDFT, RDFT, IRDFT: Fourier transforms of complex data (a trailing axis of size 2) and of real data.
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/op.hpp>
 
 #include "fourier.hpp"

@@ -1,5 +1,5 @@
 // Einsum: sums of products over labeled axes.
-#include <graft/einsum.hpp>
+#include <graft/kit/einsum.hpp>
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 #include <map>

@@ -1,5 +1,5 @@
 // Sums and means over bags of embedding rows. The operations differ in how they define the contents of a bag.
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 

@@ -1,5 +1,5 @@
-#include <graft/following.hpp>
-#include <graft/moves.hpp>
+#include <graft/kit/following.hpp>
+#include <graft/kit/moves.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

@@ -1,6 +1,6 @@
 // GridSample: samples the data at grid positions, each coordinate normalized to -1..1. The opset version has two
 // spatial axes; GridSampleND takes any number of them.
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/op.hpp>
 
 #include "resample.hpp"

@@ -1,6 +1,6 @@
 // GroupQueryAttention of ONNX Runtime (com.microsoft): grouped-query attention (several query heads share a key/value
 // head) with a KV cache that may have spare capacity, rotary position embedding and cache quantization.
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

@@ -1,5 +1,5 @@
 // Interpolate of opset1, opset4 and opset11.
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/op.hpp>
 
 #include "resample.hpp"

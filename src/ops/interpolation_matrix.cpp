@@ -1,7 +1,7 @@
 // The weights of a resize along one axis, as a matrix. TensorFlow's ResizeBicubic, ResizeArea and ScaleAndTranslate are
 // imported as matrix products with it. For known sizes it is folded to a constant.
 #include <array>
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/op.hpp>
 
 #include "one_way.hpp"

@@ -2,7 +2,7 @@
 // negative. A symbol (the identity of a dimension) is kept if the value is unchanged.
 #pragma once
 
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/numeric.hpp>
 
 namespace graft::intervals {

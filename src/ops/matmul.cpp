@@ -1,5 +1,5 @@
 // MatMul, FusedMatMul and GroupedMatMul
-#include <graft/activation.hpp>
+#include <graft/kit/activation.hpp>
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 
@@ -140,7 +140,7 @@ void grouped_matmul_run(Run& ctx, const NoAttributes&) {
 // ---- FusedMatMul ----
 
 // A product with what surrounds it. The CPU's passes make it when a model is compiled; see
-// src/devices/cpu/kernels/fuse_matmul.cpp.
+// src/devices/cpu/passes/fuse_matmul.cpp.
 struct FusedMatMul : Activation {
   bool transpose_a = false, transpose_b = false;
   std::vector<int64_t> order_a, order_b, order_y;

@@ -1,7 +1,7 @@
 // Shared by average and max pooling.
 #pragma once
 
-#include <graft/windows.hpp>
+#include <graft/kit/windows.hpp>
 
 namespace graft {
 

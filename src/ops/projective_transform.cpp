@@ -1,5 +1,5 @@
 #include <cmath>
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 

@@ -1,4 +1,4 @@
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/op.hpp>
 
 #include "philox.hpp"

@@ -1,4 +1,4 @@
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 #include <graft/op.hpp>
-#include <graft/recurrent.hpp>
+#include <graft/kit/recurrent.hpp>
 
 namespace graft {
 

@@ -1,6 +1,6 @@
 // Resize with ONNX semantics, for what Interpolate does not cover: cropping regions, anti-aliasing, exclude_outside,
 // keep_aspect_ratio_policy.
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/op.hpp>
 
 #include "resample.hpp"

@@ -1,8 +1,8 @@
 // Writing updates into a copy of the data, shared by the three scatter operations.
 #pragma once
 
-#include <graft/following.hpp>
-#include <graft/moves.hpp>
+#include <graft/kit/following.hpp>
+#include <graft/kit/moves.hpp>
 #include <graft/numeric.hpp>
 
 namespace graft {

@@ -1,5 +1,5 @@
 #include <cstring>
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

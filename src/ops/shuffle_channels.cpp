@@ -1,4 +1,4 @@
-#include <graft/moves.hpp>
+#include <graft/kit/moves.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

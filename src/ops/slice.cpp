@@ -1,6 +1,6 @@
 // Slice and SliceScatter: read or write a part of a tensor.
-#include <graft/following.hpp>
-#include <graft/moves.hpp>
+#include <graft/kit/following.hpp>
+#include <graft/kit/moves.hpp>
 #include <graft/op.hpp>
 
 #include "slicing.hpp"

@@ -1,7 +1,7 @@
 // start:stop:step along an axis, shared by Slice, StridedSlice and SliceScatter.
 #pragma once
 
-#include <graft/known.hpp>
+#include <graft/kit/known.hpp>
 
 namespace graft {
 

@@ -1,5 +1,5 @@
-#include <graft/known.hpp>
-#include <graft/moves.hpp>
+#include <graft/kit/known.hpp>
+#include <graft/kit/moves.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

@@ -1,6 +1,6 @@
 // Split and VariadicSplit.
-#include <graft/following.hpp>
-#include <graft/moves.hpp>
+#include <graft/kit/following.hpp>
+#include <graft/kit/moves.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

@@ -1,5 +1,5 @@
 // Strings to strings and numbers, element by element, and joined along axes.
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 #include "letters.hpp"

@@ -1,4 +1,4 @@
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 #include "one_way.hpp"

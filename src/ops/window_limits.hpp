@@ -1,7 +1,7 @@
 // Arithmetic with the windows of a file, which may be any numbers.
 #pragma once
 
-#include <graft/windows.hpp>
+#include <graft/kit/windows.hpp>
 
 namespace graft {
 

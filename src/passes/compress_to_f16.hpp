@@ -1,7 +1,7 @@
 // Storing weights in half precision.
 #pragma once
 
-#include <graft/convert.hpp>
+#include <graft/app/convert.hpp>
 
 #include "graph/graph.hpp"
 #include "schema/registry.hpp"

@@ -2,7 +2,7 @@
 // remove_memory.hpp. Called before the passes.
 #pragma once
 
-#include <graft/convert.hpp>
+#include <graft/app/convert.hpp>
 
 #include "graph/graph.hpp"
 #include "schema/registry.hpp"

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <functional>
-#include <graft/explain.hpp>
+#include <graft/app/explain.hpp>
 
 #include "base/limits.hpp"
 #include "graph/graph.hpp"

@@ -1,8 +1,8 @@
 // Preprocessing that is inserted before a model's own layers: functions on a graph, called between import and the
-// passes, which then merge the new nodes where possible (Preprocessing in graft/convert.hpp).
+// passes, which then merge the new nodes where possible (Preprocessing in graft/app/convert.hpp).
 #pragma once
 
-#include <graft/convert.hpp>
+#include <graft/app/convert.hpp>
 #include <optional>
 
 #include "graph/graph.hpp"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <functional>
-#include <graft/read.hpp>
+#include <graft/app/read.hpp>
 #include <span>
 
 #include "readers/raw.hpp"

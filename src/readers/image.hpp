@@ -1,7 +1,7 @@
 // Images as inputs: read from files of any format that src/codecs decodes.
 #pragma once
 
-#include <graft/memory.hpp>
+#include <graft/app/memory.hpp>
 
 #include "base/limits.hpp"
 

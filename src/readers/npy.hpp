@@ -1,7 +1,7 @@
 // NumPy's .npy files, read and written.
 #pragma once
 
-#include <graft/memory.hpp>
+#include <graft/app/memory.hpp>
 
 #include "base/limits.hpp"
 

@@ -1,7 +1,7 @@
 // NumPy's .npz: a ZIP archive of .npy files.
 #pragma once
 
-#include <graft/memory.hpp>
+#include <graft/app/memory.hpp>
 
 #include "base/limits.hpp"
 

@@ -1,5 +1,5 @@
 // Expresses GroupQueryAttention by operations of numbered opsets, for runtimes that do not have it.
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/formula.hpp>
 #include <graft/op.hpp>
 

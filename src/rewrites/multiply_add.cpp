@@ -1,6 +1,6 @@
 // Normalizes arithmetic with constants: at most one multiplication, then one addition.
 
-#include <graft/dequantize.hpp>
+#include <graft/kit/dequantize.hpp>
 #include <graft/formula.hpp>
 #include <graft/op.hpp>
 namespace graft {

@@ -3,7 +3,7 @@
 
 #include <atomic>
 #include <functional>
-#include <graft/explain.hpp>
+#include <graft/app/explain.hpp>
 #include <map>
 #include <memory>
 #include <optional>

@@ -1,7 +1,7 @@
 // What the explanations of all devices have in common.
 #pragma once
 
-#include <graft/explain.hpp>
+#include <graft/app/explain.hpp>
 
 #include "graph/graph.hpp"
 

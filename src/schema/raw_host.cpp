@@ -1,6 +1,6 @@
 #include "schema/raw_host.hpp"
 
-#include <graft/memory.hpp>
+#include <graft/app/memory.hpp>
 
 #include "schema/host_call.hpp"
 #include "schema/records.hpp"

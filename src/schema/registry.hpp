@@ -52,6 +52,8 @@ struct KernelDef {
 
 // The device of reference kernels, which every operation should have.
 inline constexpr std::string_view reference_device = "REFERENCE";
+// The device that runs what others leave, and that large constants are folded with.
+inline constexpr std::string_view cpu_device = "CPU";
 
 struct SourceKernelDef {
   const graft_source_kernel* record;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <graft/archives.hpp>
+#include <graft/app/archives.hpp>
 
 #include "base/request.hpp"
 #include "base/text.hpp"

@@ -1,7 +1,7 @@
 // Conversion to IR: preprocessing, passes, precision, writing, and the report.
 #include <algorithm>
 #include <filesystem>
-#include <graft/convert.hpp>
+#include <graft/app/convert.hpp>
 
 #include "base/file.hpp"
 #include "base/log.hpp"

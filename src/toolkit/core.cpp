@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "base/threads.hpp"
 #include "devices/cpu/cpu.hpp"
-#include "devices/opencl/opencl.hpp"
+#include "devices/gpu/gpu.hpp"
 #include "devices/reference/reference.hpp"
 #include "devices/vpu/vpu.hpp"
 #include "toolkit/border.hpp"
@@ -17,7 +17,7 @@ namespace graft {
 
 Core::State::State() {
   devices.push_back(make_cpu_device());
-  devices.push_back(make_opencl_device());
+  devices.push_back(make_gpu_device());
   devices.push_back(make_vpu_device());
   devices.push_back(make_reference_device());
   publish(registry_of({}), {});

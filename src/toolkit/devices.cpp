@@ -4,7 +4,7 @@
 
 #include "base/request.hpp"
 #include "base/text.hpp"
-#include "devices/opencl/custom_layer.hpp"
+#include "extensions/custom_layers.hpp"
 #include "toolkit/border.hpp"
 #include "toolkit/device_name.hpp"
 #include "toolkit/state.hpp"

@@ -1,6 +1,6 @@
-#include <graft/kernel_files.hpp>
+#include <graft/app/kernel_files.hpp>
 
-#include "devices/opencl/opencl.hpp"
+#include "devices/gpu/gpu.hpp"
 #include "devices/vpu/vpu.hpp"
 #include "readers/kernel_sources.hpp"
 #include "toolkit/border.hpp"

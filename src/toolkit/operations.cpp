@@ -1,6 +1,6 @@
 // What the registry knows, as plain values and as text.
 #include <algorithm>
-#include <graft/operations.hpp>
+#include <graft/app/operations.hpp>
 #include <graft/traits.hpp>
 #include <map>
 #include <set>

@@ -1,7 +1,7 @@
 // Pictures of a compiled model: for Graphviz, and drawn as SVG.
 #include <algorithm>
 #include <cmath>
-#include <graft/explain.hpp>
+#include <graft/app/explain.hpp>
 #include <map>
 
 #include "base/text.hpp"

@@ -1,6 +1,6 @@
 // Inputs and outputs of a graph: as ports, and as the values that its framework knows.
 #include <algorithm>
-#include <graft/ports.hpp>
+#include <graft/app/ports.hpp>
 
 #include "base/error.hpp"
 #include "base/text.hpp"

@@ -1,7 +1,7 @@
 #include "toolkit/recognize.hpp"
 
 #include <filesystem>
-#include <graft/read.hpp>
+#include <graft/app/read.hpp>
 
 #include "base/file.hpp"
 #include "base/text.hpp"

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <graft/convert.hpp>
+#include <graft/app/convert.hpp>
 #include <unordered_map>
 #include <unordered_set>
 

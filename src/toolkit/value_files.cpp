@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <graft/values.hpp>
+#include <graft/app/values.hpp>
 #include <optional>
 #include <random>
 

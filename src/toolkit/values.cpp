@@ -1,6 +1,6 @@
 // Values of the framework, and the tensors of ports that they are made of.
 #include <cstring>
-#include <graft/values.hpp>
+#include <graft/app/values.hpp>
 
 #include "base/tensor.hpp"
 #include "toolkit/border.hpp"

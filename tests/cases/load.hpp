@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <graft/values.hpp>
+#include <graft/app/values.hpp>
 
 namespace graft::cases {
 

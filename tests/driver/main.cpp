@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "corpus.hpp"
-#include "devices/opencl/opencl.hpp"
+#include "devices/gpu/gpu.hpp"
 #include "extensions/open.hpp"
 #include "toolkit/built_ins.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 // The cases on the GPU. Those that it does not support are counted by reason, not failures.
 int run_on_gpu(const std::vector<graft::testing::Case>& cases, const graft::Registry& registry, bool verbose) {
-  auto device = graft::make_opencl_device();
+  auto device = graft::make_gpu_device();
   if (auto why = device->unavailable()) {
     std::printf("skipped: %s; %s\n", why->message().c_str(), why->hint().c_str());
     return 77;

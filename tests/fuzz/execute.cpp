@@ -13,7 +13,7 @@
 #include "base/tensor.hpp"
 #include "common.hpp"
 #include "devices/cpu/cpu.hpp"
-#include "devices/opencl/opencl.hpp"
+#include "devices/gpu/gpu.hpp"
 #include "graph/text.hpp"
 #include "graph/verify.hpp"
 #include "import/importer.hpp"
@@ -401,7 +401,7 @@ class Executor {
         r_(seed),
         given_(given),
         name_(device == OtherDevice::cpu ? "CPU" : "GPU"),
-        device_(device == OtherDevice::cpu ? make_cpu_device() : make_opencl_device()) {}
+        device_(device == OtherDevice::cpu ? make_cpu_device() : make_gpu_device()) {}
 
   std::optional<Finding> run(Format format, std::string_view bytes) {
     count(executions);

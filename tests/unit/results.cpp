@@ -1,5 +1,5 @@
 // Results and options list their members once; remedies in texts.
-#include <graft/check.hpp>
+#include <graft/app/check.hpp>
 #include <graft/toolkit.hpp>
 
 #include "base/error.hpp"

@@ -19,7 +19,7 @@ std::string model_name() {
 
 class CpuDevice final : public Device {
  public:
-  std::string name() const override { return cpu_kernel_devices()[0]; }
+  std::string name() const override { return std::string(cpu_device); }
   std::string description() const override {
     return text(model_name(), ", ", ThreadPool::shared().threads(), " threads");
   }
@@ -37,7 +37,7 @@ class CpuDevice final : public Device {
 }  // namespace
 
 const std::vector<std::string>& cpu_kernel_devices() {
-  static const std::vector<std::string> devices{"CPU", std::string(reference_device)};
+  static const std::vector<std::string> devices{std::string(cpu_device), std::string(reference_device)};
   return devices;
 }
 

@@ -2,7 +2,7 @@
 // wins.
 #pragma once
 
-#include <graft/explain.hpp>
+#include <graft/app/explain.hpp>
 
 #include "devices/opencl/formula.hpp"
 #include "devices/opencl/machine.hpp"

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "base/text.hpp"
-#include "devices/opencl/kernels/cl_types.hpp"
+#include <graft/kit/cl_types.hpp>
 
 namespace graft {
 namespace {

@@ -1,5 +1,4 @@
-// The device GPU: runs kernels that come as OpenCL source, on any device that OpenCL offers. Other devices may be built
-// on it.
+// What GPU and VPU share: a device that runs kernels which come as OpenCL source, on any device that OpenCL offers.
 #pragma once
 
 #include <memory>
@@ -8,17 +7,15 @@
 
 namespace graft {
 
-inline constexpr std::string_view gpu_name = "GPU";
-
-// A device on OpenCL, and where it differs from the GPU.
+// One of these devices.
 struct OpenclRules {
-  std::string name{gpu_name};
-  std::string title;                                         // before the name of OpenCL's device
-  std::string fallback;                                      // the device for operations without a kernel, if any
-  size_t local_memory = SIZE_MAX;                            // most bytes of a work group
-  std::vector<std::string> layer_properties{"CONFIG_FILE"};  // properties that name a file of custom layers
+  std::string name;
+  std::string title;                          // before the name of OpenCL's device
+  std::string fallback;                       // the device for operations without a kernel, if any
+  size_t local_memory = SIZE_MAX;             // most bytes of a work group
+  std::vector<std::string> layer_properties;  // properties that name a file of custom layers
 };
 
-std::unique_ptr<Device> make_opencl_device(OpenclRules rules = {});
+std::unique_ptr<Device> make_opencl_device(OpenclRules rules);
 
 }  // namespace graft

@@ -1,7 +1,7 @@
 // Helpers shared by the import rules of Caffe layers.
 #pragma once
 
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 
 namespace graft {
 

@@ -1,7 +1,7 @@
 // Helpers shared by the import rules of Kaldi components. Values are matrices: frames x dimension.
 #pragma once
 
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

@@ -1,6 +1,6 @@
 // PyTorch operators that its exporter writes into ONNX files unconverted.
 
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 namespace graft {
 namespace {

@@ -1,7 +1,7 @@
 // Attention built from matrix products and a softmax, for the layers of ONNX and ONNX Runtime.
 #pragma once
 
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 
 namespace graft::build {
 

@@ -1,5 +1,5 @@
 // Clip since opset 11: the bounds are inputs, which may be omitted or computed.
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

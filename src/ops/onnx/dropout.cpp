@@ -1,5 +1,5 @@
 // Dropout is the identity at inference time; its mask is all true.
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

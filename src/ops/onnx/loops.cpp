@@ -1,7 +1,7 @@
 // Loop of ONNX; TensorFlow loops, which its reader rewrites into the same form.
 #include "loops.hpp"
 
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 #include "loop_body.hpp"

@@ -1,5 +1,5 @@
 // NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

@@ -1,6 +1,6 @@
 // Layers of ai.onnx.ml with maps as inputs or outputs. At import time a map is a list of its keys and its values; for
 // the output of ZipMap, the values have one row per map.
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 #include "../texts.hpp"

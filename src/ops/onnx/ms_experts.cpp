@@ -2,7 +2,7 @@
 //
 // A router chooses k of E feed-forward networks for each token. All of them are computed for all tokens, and the k
 // results are picked: the choice depends on the data, the products do not.
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 #include "onnx/packed_bits.hpp"

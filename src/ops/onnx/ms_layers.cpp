@@ -1,6 +1,6 @@
 // Layers of ONNX Runtime (com.microsoft) that combine an activation, a sum or a normalization with an addition.
 
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 namespace graft {
 namespace {

@@ -1,6 +1,6 @@
 // Matrix products of ONNX Runtime (com.microsoft): with transposed operands, and with low-bit weights.
 
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 #include "onnx/packed_bits.hpp"

@@ -1,5 +1,5 @@
 // GroupNorm and SkipGroupNorm of ONNX Runtime (com.microsoft).
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 #include "onnx/windows.hpp"

@@ -1,7 +1,7 @@
 // Weights in blocks: the part that MatMulNBits, QMoE and GatherBlockQuantized share; and GatherBlockQuantized.
 #include "onnx/packed_bits.hpp"
 
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 
 namespace graft {
 

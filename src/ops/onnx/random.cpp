@@ -1,6 +1,6 @@
 // Random layers of ONNX, all built from uniform random numbers.
 #include <bit>
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

@@ -3,7 +3,7 @@
 #include "../recurrent.hpp"
 
 #include <cstring>
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 #include "quantize.hpp"

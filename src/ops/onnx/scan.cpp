@@ -1,5 +1,5 @@
 // Scan of ONNX; MXNet's _foreach, which its reader rewrites into the same form.
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 #include "loop_body.hpp"

@@ -1,6 +1,6 @@
 // DFT, STFT and the window functions of ONNX.
 
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 namespace graft {
 namespace {

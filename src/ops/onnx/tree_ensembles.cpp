@@ -1,5 +1,5 @@
 // TreeEnsembleRegressor and TreeEnsembleClassifier, the predecessors of TreeEnsemble in ONNX.
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 #include <map>
 #include <set>

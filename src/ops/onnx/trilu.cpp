@@ -1,5 +1,5 @@
 // Trilu: keeps one triangle of each matrix and sets the rest to 0.
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

@@ -1,7 +1,7 @@
 // Adapts layers with channels last (NHWC) to operations with channels second (NCHW).
 #pragma once
 
-#include <graft/expressions.hpp>
+#include <graft/kit/expressions.hpp>
 
 #include "window_limits.hpp"
 

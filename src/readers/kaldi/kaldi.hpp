@@ -7,7 +7,7 @@
 // one chunk: see docs/decisions/0013-kaldi-models-take-whole-utterances.md.
 #pragma once
 
-#include <graft/read.hpp>
+#include <graft/app/read.hpp>
 
 #include "readers/raw.hpp"
 

@@ -8,7 +8,7 @@
 // "conv1_output", or "slice_output0" where there are several.
 #pragma once
 
-#include <graft/read.hpp>
+#include <graft/app/read.hpp>
 
 #include "readers/raw.hpp"
 

@@ -2,7 +2,7 @@
 // say which of them it is, so the caller does.
 #pragma once
 
-#include <graft/values.hpp>
+#include <graft/app/values.hpp>
 
 #include "readers/raw.hpp"
 

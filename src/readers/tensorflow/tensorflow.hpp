@@ -1,7 +1,7 @@
 // TensorFlow: frozen graphs (GraphDef) and SavedModels, binary or as text.
 #pragma once
 
-#include <graft/read.hpp>
+#include <graft/app/read.hpp>
 
 #include "readers/raw.hpp"
 

@@ -1,7 +1,7 @@
 // Shared by the CPU convolutions: attributes, sizes, and common reasons to decline.
 #pragma once
 
-#include <graft/windows.hpp>
+#include <graft/kit/windows.hpp>
 
 #include "gemm.hpp"
 #include "scratch.hpp"

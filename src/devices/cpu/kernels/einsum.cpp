@@ -6,7 +6,7 @@
 // axis of each kind makes the matrices, and packing takes care of its stride, so nothing is transposed in memory; the
 // others are loops around the products.
 #include <array>
-#include <graft/einsum.hpp>
+#include <graft/kit/einsum.hpp>
 #include <graft/op.hpp>
 
 #include "gemm.hpp"

@@ -1,7 +1,7 @@
 // The end of a computation: an activation.
 #pragma once
 
-#include <graft/activation.hpp>
+#include <graft/kit/activation.hpp>
 #include <limits>
 
 namespace graft {

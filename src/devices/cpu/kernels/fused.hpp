@@ -1,7 +1,7 @@
 // What the kernels of FusedConvolution share: attributes, sizes, and the end of the computation.
 #pragma once
 
-#include <graft/activation.hpp>
+#include <graft/kit/activation.hpp>
 
 #include "convolution.hpp"
 #include "finish.hpp"

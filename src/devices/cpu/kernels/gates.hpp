@@ -1,7 +1,7 @@
 // The element-wise part of a step of a recurrent cell: from the sums of the gates to the new state.
 #pragma once
 
-#include <graft/recurrent.hpp>
+#include <graft/kit/recurrent.hpp>
 
 namespace graft {
 

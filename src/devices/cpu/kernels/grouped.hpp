@@ -1,7 +1,7 @@
 // What the inner loop of the grouped convolution takes.
 #pragma once
 
-#include <graft/windows.hpp>
+#include <graft/kit/windows.hpp>
 
 #include "finish.hpp"
 

@@ -1,7 +1,7 @@
 // What kernels that read indices share.
 #pragma once
 
-#include <graft/moves.hpp>
+#include <graft/kit/moves.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

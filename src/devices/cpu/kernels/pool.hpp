@@ -2,7 +2,7 @@
 #pragma once
 
 #include <graft/op.hpp>
-#include <graft/windows.hpp>
+#include <graft/kit/windows.hpp>
 
 namespace graft {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstring>
-#include <graft/quantized.hpp>
+#include <graft/kit/quantized.hpp>
 
 #include "convolution.hpp"
 

@@ -2,7 +2,7 @@
 // sliding-inl.hpp.
 #pragma once
 
-#include <graft/windows.hpp>
+#include <graft/kit/windows.hpp>
 
 #include "scratch.hpp"
 
