@@ -13,7 +13,10 @@ test:  ## builds and runs all tests, also under the sanitizers
 	@scripts/setup.sh test
 	@scripts/test.sh $(JOBS)
 
-demo: build  ## a picture in, a picture out
+demo:  ## a picture in, a picture out; builds the program and the library alone
+	@scripts/setup.sh build
+	@cmake --preset release -DGRAFT_TESTS=OFF >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target graft
 	@scripts/demo.sh
 
 bench: build  ## speed and memory, beside other engines where they can be had; BENCH=--quick: the short form
