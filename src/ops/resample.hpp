@@ -2,23 +2,10 @@
 // axis.
 #pragma once
 
+#include <graft/kit/interpolation.hpp>
 #include <graft/op.hpp>
 
 namespace graft {
-
-// The input elements and weights of each output element along an axis.
-struct AxisTaps {
-  std::vector<size_t> rows{0};
-  std::vector<int64_t> elements;
-  std::vector<double> weights;
-
-  void add(int64_t element, double weight) {
-    elements.push_back(element);
-    weights.push_back(weight);
-  }
-  void end_row() { rows.push_back(elements.size()); }
-  int64_t count() const { return static_cast<int64_t>(rows.size()) - 1; }
-};
 
 // Resamples one axis of a tensor; `dims` is updated accordingly.
 template <class T>
@@ -37,14 +24,6 @@ std::vector<T> resample(const std::vector<T>& x, std::vector<int64_t>& dims, siz
     }
   dims[axis] = taps.count();
   return y;
-}
-
-// Weights of the four elements around a position at distance `r` after the second one; `a` is the coefficient of Keys'
-// cubic convolution.
-inline std::array<double, 4> cubic_weights(double r, double a) {
-  auto near = [&](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
-  auto far = [&](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
-  return {far(r + 1), near(r), near(1 - r), far(2 - r)};
 }
 
 }  // namespace graft
