@@ -14,24 +14,13 @@
 // Must come after foreach_target.
 #include <hwy/highway.h>
 
-#include "chain-inl.hpp"
 #include "finish-inl.hpp"
+#include "tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace graft::HWY_NAMESPACE {
 namespace {
-using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
-constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(D()));
-constexpr int64_t tile_columns = 2 * lanes;
-// As many as fit in the registers: 32 of them, 16, or 16 without fused multiply-add.
-#if HWY_TARGET <= HWY_AVX3
-constexpr int64_t tile_rows = 12;
-#elif HWY_TARGET <= HWY_AVX2
-constexpr int64_t tile_rows = 6;
-#else
-constexpr int64_t tile_rows = 4;
-#endif
+constexpr int64_t tile_columns = panel, tile_rows = tile_rows_of(12);
 
 #if HWY_TARGET == HWY_SCALAR
 int64_t turn_rows(const float*, int64_t, int64_t, int64_t, int64_t, float*, int64_t) { return 0; }

@@ -241,6 +241,7 @@ void max_pool_run(Run& ctx, const PoolState& s) {
 
 }  // namespace
 
+// All kernels of pooling, in the order in which they are tried.
 Definitions cpu_pool() {
   auto kernel = [](std::string_view type, Versions versions) {
     constexpr Layout last = Layout::channels_last, plain = Layout::plain;
@@ -248,7 +249,9 @@ Definitions cpu_pool() {
   };
   return {kernel("MaxPool", since(1).until(8)).accept(max_pool_accept).run(max_pool_prepare, pool_run),
           kernel("MaxPool", since(8)).accept(max_pool_accept).run(max_pool_prepare, max_pool_run),
-          kernel("AvgPool", since(1)).accept(pool_accept).run(avg_pool_prepare, pool_run)};
+          kernel("AvgPool", since(1)).accept(pool_accept).run(avg_pool_prepare, pool_run),
+          volume_pool(),
+          byte_pool()};
 }
 
 }  // namespace graft

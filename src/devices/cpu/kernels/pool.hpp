@@ -6,6 +6,9 @@
 
 namespace graft {
 
+Definitions volume_pool();  // pool_volume.cpp
+Definitions byte_pool();    // quantize.cpp
+
 inline WindowAxes pool_axes(Accept& ctx) {
   std::vector<int64_t> x = ctx.shape(0).values(), y = ctx.output(0).shape.values();
   auto kernel = ctx.attr<std::vector<int64_t>>("kernel");

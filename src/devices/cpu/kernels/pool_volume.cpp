@@ -142,7 +142,7 @@ void volume_run(Run& ctx, const VolumeState& s) {
 
 }  // namespace
 
-Definitions cpu_pool_volume() {
+Definitions volume_pool() {
   constexpr Layout last = Layout::channels_last, plain = Layout::plain;
   return Kernel("CPU", "volume_f32")
       .of("MaxPool", since(1))

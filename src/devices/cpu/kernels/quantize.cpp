@@ -158,15 +158,20 @@ void byte_pool_run(Run& ctx, const BytePool& s) {
 }  // namespace
 
 Definitions cpu_quantize() {
-  constexpr Layout any = Layout::any, last = Layout::channels_last;
+  constexpr Layout any = Layout::any;
   return {
       Kernel("CPU", "simd_8").of("Quantize", "graft").layouts({{{any}, {any}}}).run(steps_prepare, quantize_run),
       Kernel("CPU", "simd_8").of("Dequantize", "graft").layouts({{{any}, {any}}}).run(steps_prepare, dequantize_run),
-      Kernel("CPU", "windows_u8")
-          .of("MaxPool", "opset1")
-          .accept(byte_pool_accept)
-          .layouts({{{last}, {last}}})
-          .run(byte_pool_prepare, byte_pool_run)};
+  };
+}
+
+Definitions byte_pool() {
+  constexpr Layout last = Layout::channels_last;
+  return Kernel("CPU", "windows_u8")
+      .of("MaxPool", "opset1")
+      .accept(byte_pool_accept)
+      .layouts({{{last}, {last}}})
+      .run(byte_pool_prepare, byte_pool_run);
 }
 
 }  // namespace graft

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <graft/kit/quantized.hpp>
 
-#include "convolution.hpp"
+#include "window_walk.hpp"
 
 namespace graft {
 
@@ -77,10 +77,9 @@ inline int64_t whole_quantized_units(int64_t n) { return (n + quantized_unit - 1
 // [group][panel][run][unit][column of the panel][4]. A run is what lies together under the window: the taps of a row,
 // or the channels of one tap. It is filled up to whole units, so that any number of channels can be used where it lies:
 // the bytes that follow are multiplied by zero.
-struct QuantizedWeights {
-  int64_t groups = 0, inputs = 0, outputs = 0, panels = 0;  // per group
-  bool rows = false;                                        // runs are rows of taps
-  int64_t run = 0, runs = 0, depth = 0;                     // bytes
+struct QuantizedWeights : PanelWeights {  // depth in bytes
+  bool rows = false;                      // runs are rows of taps
+  int64_t run = 0, runs = 0;              // bytes
   hwy::AlignedFreeUniquePtr<int8_t[]> packed;
   std::vector<int32_t> sums;  // of the weights of a column
 };

@@ -4,18 +4,19 @@
 // channels pass by: each step takes two vectors of weights and one input element per position. Neither operand is
 // copied, since the channels of a position are next to each other; only images with padding are, a few rows at a time.
 // Weights are packed once, in panels of two vectors.
-#include "direct.hpp"
+#include "convolution_direct.hpp"
 
 #include "inside.hpp"
 #include "pieces.hpp"
+#include "window_walk.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "direct.cpp"
+#define HWY_TARGET_INCLUDE "convolution_direct.cpp"
 #include <hwy/foreach_target.h>
 // Must come after foreach_target.
 #include <hwy/highway.h>
 
-#include "direct-inl.hpp"
+#include "convolution_direct-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace graft::HWY_NAMESPACE {
@@ -57,9 +58,8 @@ int64_t combined_groups(int64_t groups, int64_t outputs) {
 }
 
 // [group][panel][tap y][tap x][input][column of the panel]
-struct DirectWeights {
-  int64_t groups = 0, inputs = 0, outputs = 0, panels = 0, depth = 0;  // inputs and outputs per group
-  int64_t combined = 1;                                                // groups of the layer in one
+struct DirectWeights : PanelWeights {
+  int64_t combined = 1;  // groups of the layer in one
   Floats packed;
   Floats odd = {};  // as they are, if not all are finite
 };
@@ -102,7 +102,7 @@ DirectWeights direct_pack(Pack& ctx) {
   int64_t groups = grouped ? w.dim(0) : 1, outputs = w.dim(leading - 2), inputs = w.dim(leading - 1);
   int64_t taps = w.size() == 0 ? 0 : w.size() / (groups * outputs * inputs), m = combined_groups(groups, outputs);
   int64_t nr = panel_size();
-  DirectWeights out{groups / m, inputs * m, outputs * m, (outputs * m + nr - 1) / nr, taps * inputs * m, m, {}};
+  DirectWeights out{{groups / m, inputs * m, outputs * m, (outputs * m + nr - 1) / nr, taps * inputs * m}, m, {}};
   auto size = static_cast<size_t>(out.groups * out.panels * out.depth * nr);
   out.packed = allocate_floats(size);
   out.odd = not_finite(w);
@@ -123,28 +123,14 @@ DirectWeights direct_pack(Pack& ctx) {
   return out;
 }
 
-struct DirectState {
+struct DirectState : WindowWalk {
   const DirectWeights* weights = nullptr;
   ConvolutionSizes sizes;
-  WindowAxes axes;
-  int64_t batch = 0, channels = 0, outputs = 0;  // of all groups
-  std::vector<int64_t> offsets;
   int64_t run = 0;
-  bool copied = false;           // rows are copied, with their padding
-  int64_t tap_rows = 0;          // of the copy from one tap to the next below; rows in between are left out
-  int64_t width = 0;             // of a row, in positions
-  int64_t pitch = 0;             // elements from one position to the next
-  bool pointwise = false;        // the images are one long row, and a line is a piece of it
-  int64_t lines = 0, count = 0;  // lines of the output in an image, positions in a line
-  int64_t positions = 0;         // in all images
-  int64_t lines_per_item = 1, panels_per_item = 1;
   int64_t piece = 0;     // positions of a line that are computed together: their input stays in the cache
   bool fetched = false;  // every item reads weights that are not in the cache
   Finish finish;
   Bounds bounds;
-
-  int64_t line_items() const { return (lines + lines_per_item - 1) / lines_per_item; }
-  int64_t panel_items() const { return (weights->panels + panels_per_item - 1) / panels_per_item; }
 };
 
 // How the work is divided: by lines if there are many, otherwise by output channels, since every item reads the
@@ -175,92 +161,26 @@ bool collides(int64_t step) { return step % 512 == 0; }
 
 DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
   DirectState s;
-  ConvolutionSizes sizes = image_sizes(ctx, a);
+  s.sizes = image_sizes(ctx, a);
   s.weights = &ctx.packed<DirectWeights>();
   if (!s.weights->packed) unsupported("requires weights that are stored in the model");
-  s.sizes = sizes, s.axes = sizes.axes;
-  s.batch = sizes.batch, s.channels = sizes.inputs * sizes.groups, s.outputs = sizes.outputs * sizes.groups;
+  s.panels = s.weights;
   s.finish = finish_of(a);
   s.bounds = bounds_of(a);
-  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
-  s.pointwise = true;
-  for (const WindowAxis* w : {&ay, &ax})
-    s.pointwise &= w->kernel == 1 && w->stride == 1 && w->input == w->output && w->begin == 0;
+  const WindowAxis &ay = s.sizes.axes[1], &ax = s.sizes.axes[2];
+  bool apart = collides(ax.stride * s.sizes.inputs * s.sizes.groups);
+  constexpr int64_t gap = 16, tile = 14;
   // Rows above and below the image are never read.
-  bool padded = ax.begin > 0 || (ax.output - 1) * ax.stride + ax.offset(ax.kernel - 1) >= ax.input;
-  s.copied = padded || collides(ax.stride * s.channels);
-  s.pitch = s.channels + (collides(ax.stride * s.channels) ? 16 : 0);
-  s.width = s.copied ? (ax.output - 1) * ax.stride + (ax.kernel - 1) * ax.dilation + 1 : ax.input;
-  bool joined =
-      ax.dilation == 1 && s.weights->groups == 1 && s.pitch == s.channels;  // the taps of a row are consecutive
+  prepare_walk(s, s.sizes, reaches_over(ax) || apart, apart ? gap : 0, tile * 8);
+  bool joined = ax.dilation == 1 && s.weights->groups == 1 && !apart;  // the taps of a row are consecutive
   s.run = joined ? ax.kernel * s.channels : s.weights->inputs;
-  s.lines = ay.output, s.count = ax.output;
-  s.positions = s.batch * s.lines * s.count;
-  if (s.pointwise) {
-    constexpr int64_t piece = 14 * 8;
-    s.batch = 1;
-    s.lines = (s.positions + piece - 1) / piece;
-    s.count = std::min(piece, s.positions);
-  }
   divide(s);
   constexpr int64_t cached = 1 << 16;  // elements
-  s.piece = 14 * std::clamp<int64_t>(cached / std::max<int64_t>(1, s.weights->depth) / 14, 8, 16);
+  s.piece = tile * std::clamp<int64_t>(cached / std::max<int64_t>(1, s.weights->depth) / tile, 8, 16);
   if (s.fetched) s.piece = s.count;
-  s.tap_rows = s.copied ? std::min(ay.dilation, (s.lines_per_item - 1) * ay.stride + 1) : ay.dilation;
-  for (int64_t y = 0; y < ay.kernel; ++y)
-    for (int64_t x = 0; x < (joined ? 1 : ax.kernel); ++x)
-      s.offsets.push_back((y * s.tap_rows * s.width + x * ax.dilation) * s.pitch);
+  if (s.copied) s.tap_rows = std::min(ay.dilation, (s.lines_per_item - 1) * ay.stride + 1);
+  set_offsets(s, joined);
   return s;
-}
-
-// Copies `n` positions.
-float* copy_positions(const DirectState& s, const float* from, int64_t n, float* to) {
-  if (s.pitch == s.channels) return std::copy(from, from + n * s.channels, to);
-  for (int64_t i = 0; i < n; ++i, to += s.pitch) std::copy(from + i * s.channels, from + (i + 1) * s.channels, to);
-  return to;
-}
-
-// An input row with its padding.
-void copy_row(const DirectState& s, const float* image, int64_t y, float* line) {
-  const WindowAxis& ax = s.axes[2];
-  int64_t before = std::clamp<int64_t>(ax.begin, 0, s.width), skipped = std::max<int64_t>(-ax.begin, 0);
-  int64_t n = std::clamp<int64_t>(ax.input - skipped, 0, s.width - before);
-  std::fill(line, line + before * s.pitch, 0.0f);
-  float* end = copy_positions(s, image + (y * ax.input + skipped) * s.channels, n, line + before * s.pitch);
-  std::fill(end, line + s.width * s.pitch, 0.0f);
-}
-
-// The input rows of some output rows. Those above and below the image are not read.
-const float* copy_rows(const DirectState& s, const float* image, int64_t first, int64_t lines) {
-  const WindowAxis& ay = s.axes[1];
-  bool dense = s.tap_rows == ay.dilation;
-  int64_t under = (lines - 1) * ay.stride + 1;  // rows under one tap
-  int64_t parts = dense ? 1 : ay.kernel, rows = dense ? under + (ay.kernel - 1) * ay.dilation : under;
-  float* to = thread_floats(static_cast<size_t>(((parts - 1) * s.tap_rows + rows) * s.width * s.pitch));
-  for (int64_t t = 0; t < parts; ++t)
-    for (int64_t r = 0; r < rows; ++r) {
-      int64_t y = first * ay.stride - ay.begin + t * ay.dilation + r;
-      if (y >= 0 && y < ay.input) copy_row(s, image, y, to + (t * s.tap_rows + r) * s.width * s.pitch);
-    }
-  return to;
-}
-
-// The input of the first line of an item, and the elements from one line to the next.
-std::pair<const float*, int64_t> input_lines(const DirectState& s, const float* x, int64_t image, int64_t first,
-                                             int64_t lines) {
-  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
-  if (s.pointwise) {
-    const float* from = x + first * s.count * s.channels;
-    if (!s.copied) return {from, s.count * s.channels};
-    int64_t n = std::min(lines * s.count, s.positions - first * s.count);
-    float* to = thread_floats(static_cast<size_t>(n * s.pitch));
-    copy_positions(s, from, n, to);
-    return {to, s.count * s.pitch};
-  }
-  x += image * ay.input * ax.input * s.channels;
-  int64_t step = ay.stride * s.width * s.pitch;
-  if (s.copied) return {copy_rows(s, x, first, lines), step};
-  return {x + ((first * ay.stride - ay.begin) * ax.input - ax.begin) * s.channels, step};
 }
 
 struct DirectCall {
@@ -269,16 +189,10 @@ struct DirectCall {
   const FusedAttributes* attributes;
 };
 
-// The input of an item, which further items for the same lines use again: it may be a copy.
+// The input of an item, which further items of the same block use again: it may be a copy.
 struct DirectInput {
   int64_t block = -1;
   const float* x = nullptr;
-  int64_t line = 0;  // elements from one line to the next
-};
-
-// Some lines of an image, and the panels from `panel` on of a group.
-struct DirectItem {
-  int64_t image, first, lines, group, panel;
 };
 
 // Computes a job again, each of its columns from the inputs of its own group. `first` is the panel's first output.
@@ -298,12 +212,12 @@ void compute_apart(const DirectWeights& w, const FusedAttributes& a, const Direc
 }
 
 // Computes `count` positions from `from` on of each line.
-void direct_piece(const DirectState& s, const DirectCall& c, const DirectItem& i, const DirectInput& input,
+void direct_piece(const DirectState& s, const DirectCall& c, const WindowItem& i, const DirectInput& input,
                   int64_t from, int64_t count) {
   const DirectWeights& w = *s.weights;
-  int64_t nr = panel_size(), x_step = s.axes[2].stride * s.pitch;
+  int64_t nr = panel_size(), x_step = s.x_step(), line_stride = line_step(s);
   auto* run = direct().line;
-  for (int64_t p = i.panel; p < std::min(i.panel + s.panels_per_item, w.panels); ++p) {
+  for (int64_t p = i.panel; p < i.panels_end; ++p) {
     int64_t channel = i.group * w.outputs + p * nr;
     DirectJob job{nullptr,
                   count,
@@ -332,9 +246,9 @@ void direct_piece(const DirectState& s, const DirectCall& c, const DirectItem& i
         job.offsets = s.offsets.data() + begin * runs, job.runs = (end - begin) * runs;
         job.w = weights + begin * runs * s.run * nr;
       }
-      int64_t at = (i.image * s.lines + i.first + l) * s.count + from;
+      int64_t at = s.position(i, l) + from;
       job.count = std::min(count, s.positions - at);
-      job.x = input.x + l * input.line + from * x_step + i.group * w.inputs;
+      job.x = input.x + l * line_stride + from * x_step + i.group * w.inputs;
       job.y = c.y + at * s.outputs + channel;
       job.sum = c.sum ? c.sum + at * s.outputs + channel : nullptr;
       if (ahead) job.next = weights + w.depth * nr + l * job.next_size;
@@ -347,14 +261,8 @@ void direct_piece(const DirectState& s, const DirectCall& c, const DirectItem& i
 }
 
 void direct_item(const DirectState& s, const DirectCall& c, int64_t item, DirectInput& input) {
-  int64_t groups = s.weights->groups, block = item / s.panel_items() / groups;
-  int64_t first = block % s.line_items() * s.lines_per_item;
-  DirectItem i{block / s.line_items(), first, std::min(s.lines_per_item, s.lines - first),
-               item / s.panel_items() % groups, item % s.panel_items() * s.panels_per_item};
-  if (input.block != block) {
-    std::tie(input.x, input.line) = input_lines(s, c.x, i.image, i.first, i.lines);
-    input.block = block;
-  }
+  WindowItem i = s.item(item);
+  if (input.block != i.block) input = {i.block, item_input<false>(s, c.x, i, 0.0f)};
   for (int64_t from = 0; from < s.count; from += s.piece)
     direct_piece(s, c, i, input, from, std::min(s.piece, s.count - from));
 }
@@ -366,7 +274,7 @@ void direct_run(Run& ctx, const FusedAttributes& a, const DirectState& s) {
   DirectCall call{ctx.input(0).channels_last<const float>(), nullptr, nullptr, y.channels_last<float>(), &a};
   if (ctx.has_input(2)) call.bias = ctx.input(2).data<const float>();
   if (ctx.has_input(3)) call.sum = ctx.input(3).channels_last<const float>();
-  int64_t items = s.batch * s.line_items() * s.weights->groups * s.panel_items();
+  int64_t items = s.items();
   // Neighboring items share a copy of their input.
   int64_t grain = s.copied ? std::max<int64_t>(1, items / (4 * ctx.threads())) : 1;
   ctx.parallel_for(items, grain, [&](int64_t begin, int64_t end) {
@@ -377,7 +285,7 @@ void direct_run(Run& ctx, const FusedAttributes& a, const DirectState& s) {
 
 }  // namespace
 
-Definitions cpu_direct() {
+Definitions direct_convolution() {
   return Kernel("CPU", "direct_f32")
       .of(fused_convolution, "graft")
       .accept(direct_accept)

@@ -7,7 +7,7 @@
 #include "inside.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "convolution.cpp"
+#define HWY_TARGET_INCLUDE "convolution_gemm.cpp"
 #include <hwy/foreach_target.h>
 // Must come after foreach_target.
 #include <hwy/highway.h>
@@ -246,7 +246,7 @@ void fused_run(Run& ctx, const FusedAttributes& a, const ConvolutionState& s) {
 
 }  // namespace
 
-Definitions cpu_convolution() {
+Definitions gemm_convolution() {
   auto kernel = [](std::string_view type) {
     return Kernel("CPU", "gemm_f32").of(type, "opset1").accept(convolution_accept);
   };

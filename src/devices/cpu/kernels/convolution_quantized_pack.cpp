@@ -2,7 +2,7 @@
 #include "quantized.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "quantized_pack.cpp"
+#define HWY_TARGET_INCLUDE "convolution_quantized_pack.cpp"
 #include <hwy/foreach_target.h>
 // Must come after foreach_target.
 #include <hwy/highway.h>

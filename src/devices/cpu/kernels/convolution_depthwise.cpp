@@ -6,7 +6,7 @@
 #include "sliding.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "depthwise.cpp"
+#define HWY_TARGET_INCLUDE "convolution_depthwise.cpp"
 #include <hwy/foreach_target.h>
 // Must come after foreach_target.
 #include <hwy/highway.h>
@@ -83,7 +83,7 @@ void depthwise_run(Run& ctx, const ConvolutionAttributes&, const ConvolutionSize
 
 }  // namespace
 
-Definitions cpu_depthwise() {
+Definitions depthwise_convolution() {
   return Kernel("CPU", "depthwise_f32")
       .of("GroupConvolution", "opset1")
       .accept(depthwise_accept)

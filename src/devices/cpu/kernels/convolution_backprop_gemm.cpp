@@ -6,7 +6,7 @@
 #include "convolution_backprop.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "convolution_backprop.cpp"
+#define HWY_TARGET_INCLUDE "convolution_backprop_gemm.cpp"
 #include <hwy/foreach_target.h>
 // Must come after foreach_target.
 #include <hwy/highway.h>
@@ -148,7 +148,7 @@ void backprop_run(Run& ctx, const BackpropAttributes&, const BackpropState& s) {
 
 }  // namespace
 
-Definitions cpu_convolution_backprop() {
+Definitions gemm_backprop() {
   auto kernel = [](std::string_view type) {
     return Kernel("CPU", "gemm_f32").of(type, "opset1").accept(backprop_accept);
   };

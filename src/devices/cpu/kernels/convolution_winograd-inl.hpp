@@ -1,5 +1,6 @@
 // Winograd's transforms along one axis, for tiles of 2 and 4 results and windows of 3.
 #include "math-inl.hpp"
+#include "tile-inl.hpp"
 
 #if defined(GRAFT_CPU_WINOGRAD_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef GRAFT_CPU_WINOGRAD_INL
@@ -11,9 +12,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace graft::HWY_NAMESPACE {
 namespace {
-
-using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
 
 HWY_INLINE V constant(double v) { return hn::Set(D(), static_cast<float>(v)); }
 

@@ -9,30 +9,14 @@ namespace {
 
 constexpr int64_t cache_line = 64, unit = quantized_unit;
 
-struct QuantizedState {
+struct QuantizedState : WindowWalk {
   const QuantizedWeights* weights = nullptr;
-  WindowAxes axes;
-  int64_t batch = 0, channels = 0, outputs = 0;  // of all groups
-  std::vector<int64_t> offsets;
-  int64_t run = 0;               // in units
-  bool copied = false;           // rows are copied, with their padding: by each item, or all of them at the start
-  int64_t copy_bytes = 0;        // of an image that is copied at the start
-  int64_t width = 0;             // of a row, in positions
-  int64_t pitch = 0;             // bytes from one position to the next
-  bool pointwise = false;        // the images are one long row, and a line is a piece of it
-  int64_t lines = 0, count = 0;  // lines of the output in an image, positions in a line
-  int64_t positions = 0;         // in all images
-  int64_t lines_per_item = 1, panels_per_item = 1;
+  int64_t run = 0;         // in units
+  int64_t copy_bytes = 0;  // of an image, if all of them are copied at the start and not by each item
   uint8_t zero = 0;
   std::vector<int32_t> start;      // what the level of zero contributes, by column of a panel
   std::vector<float> scale, bias;  // by column of a panel
   QuantizedNumbers end;
-
-  int64_t input_rows(int64_t n) const {  // of n lines
-    return (n - 1) * axes[1].stride + (axes[1].kernel - 1) * axes[1].dilation + 1;
-  }
-  int64_t line_items() const { return (lines + lines_per_item - 1) / lines_per_item; }
-  int64_t panel_items() const { return (weights->panels + panels_per_item - 1) / panels_per_item; }
 };
 
 // By lines if there are many positions, then by output channels if there are few lines. Items are equal where possible,
@@ -89,8 +73,7 @@ QuantizedState quantized_prepare(Prepare& ctx, const QuantizedConvolution& a) {
   ConvolutionSizes sizes = convolution_sizes(ctx, a);
   s.weights = &ctx.packed<QuantizedWeights>();
   if (!s.weights->packed) unsupported("requires weights that are stored in the model");
-  s.axes = sizes.axes;
-  s.batch = sizes.batch, s.channels = sizes.inputs * sizes.groups, s.outputs = sizes.outputs * sizes.groups;
+  s.panels = s.weights;
   if (a.data_zero < 0 || a.data_zero > 255) unsupported("expected a level of zero from 0 to 255, got ", a.data_zero);
   s.zero = static_cast<uint8_t>(a.data_zero);
   s.end = quantized_numbers(a);
@@ -98,44 +81,22 @@ QuantizedState quantized_prepare(Prepare& ctx, const QuantizedConvolution& a) {
   bool known_end = ctx.has_input(4) ? ctx.type(4) == DType::u8 : a.level_factor == 0;
   s.end.levels = known_end && gives_levels(s);
   for (int32_t sum : s.weights->sums) s.start.push_back(-sum * static_cast<int32_t>(a.data_zero));
-  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
-  bool padded = false;
-  s.pointwise = true;
-  for (const WindowAxis* w : {&ay, &ax}) {
-    padded |= w->begin > 0 || (w->output - 1) * w->stride + w->offset(w->kernel - 1) >= w->input;
-    s.pointwise &= w->kernel == 1 && w->stride == 1 && w->input == w->output && w->begin == 0;
-  }
-  constexpr int64_t competing = 4096, apart = 64;  // bytes: positions this far apart compete for lines of the cache
-  bool uneven = s.channels % unit != 0, collides = !uneven && ax.stride * s.channels % competing == 0;
-  s.copied = padded || uneven || collides;  // the end of the last run is read
-  s.pitch = s.channels + (collides ? apart : 0);
-  s.width = s.copied ? (ax.output - 1) * ax.stride + (ax.kernel - 1) * ax.dilation + 1 : ax.input;
-  bool joined = s.weights->rows && !collides;
+  const WindowAxis &ay = sizes.axes[1], &ax = sizes.axes[2];
+  int64_t channels = sizes.inputs * sizes.groups;
+  constexpr int64_t competing = 4096, gap = 64;  // bytes: positions this far apart compete for lines of the cache
+  bool uneven = channels % unit != 0, apart = !uneven && ax.stride * channels % competing == 0;
+  // If the channels are uneven, the end of the last run is read.
+  bool copied = reaches_over(ay) || reaches_over(ax) || uneven || apart;
+  prepare_walk(s, sizes, copied, apart ? gap : 0, 14 * 14);  // pieces of whole tiles
+  bool joined = s.weights->rows && !apart;
   s.run = (joined ? s.weights->run : whole_quantized_units(s.weights->inputs)) / unit;
-  s.lines = ay.output, s.count = ax.output;
-  s.positions = s.batch * s.lines * s.count;
-  if (s.pointwise) {
-    constexpr int64_t piece = 14 * 14;  // whole tiles
-    s.batch = 1;
-    s.lines = (s.positions + piece - 1) / piece;
-    s.count = std::min(piece, s.positions);
-  }
   quantized_divide(s);
   if (s.copied && s.panel_items() * s.weights->groups > 1) {
-    s.copy_bytes = (s.pointwise ? s.positions : s.input_rows(s.lines) * s.width) * s.pitch;
+    s.copy_bytes = s.pointwise ? s.positions * s.pitch : copy_size(s, s.lines);
     ctx.scratch(static_cast<size_t>(s.batch * s.copy_bytes + unit));
   }
-  for (int64_t y = 0; y < ay.kernel; ++y)
-    for (int64_t x = 0; x < (joined ? 1 : ax.kernel); ++x)
-      s.offsets.push_back((y * ay.dilation * s.width + x * ax.dilation) * s.pitch);
+  set_offsets(s, joined);
   return s;
-}
-
-// Copies `n` positions.
-uint8_t* copy_levels(const QuantizedState& s, const uint8_t* from, int64_t n, uint8_t* to) {
-  if (s.pitch == s.channels) return std::copy(from, from + n * s.channels, to);
-  for (int64_t i = 0; i < n; ++i, to += s.pitch, from += s.channels) std::copy(from, from + s.channels, to);
-  return to;
 }
 
 struct QuantizedCall {
@@ -146,67 +107,24 @@ struct QuantizedCall {
   QuantizedPlaces at;
 };
 
-// Copies the input of some lines: its positions, or its rows with the padding around them.
-void copy_lines(const QuantizedState& s, const QuantizedCall& c, int64_t image, int64_t first, int64_t lines,
-                uint8_t* to) {
-  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
-  if (s.pointwise) {
-    int64_t at = first * s.count;
-    copy_levels(s, c.x + at * s.channels, std::min(lines * s.count, s.positions - at), to);
-    return;
-  }
-  int64_t bytes = s.width * s.pitch;
-  int64_t before = std::clamp<int64_t>(ax.begin, 0, s.width), skipped = std::max<int64_t>(-ax.begin, 0);
-  int64_t n = std::clamp<int64_t>(ax.input - skipped, 0, s.width - before);
-  for (int64_t r = 0; r < s.input_rows(lines); ++r, to += bytes) {
-    int64_t y = first * ay.stride - ay.begin + r;
-    bool inside = y >= 0 && y < ay.input;
-    std::fill(to, to + (inside ? before : s.width) * s.pitch, c.zero);
-    if (!inside) continue;
-    const uint8_t* from = c.x + ((image * ay.input + y) * ax.input + skipped) * s.channels;
-    uint8_t* end = copy_levels(s, from, n, to + before * s.pitch);
-    std::fill(end, to + bytes, c.zero);
-  }
-}
-
-// The input of the first line of an item, and the bytes from one line to the next.
-std::pair<const uint8_t*, int64_t> level_lines(const QuantizedState& s, const QuantizedCall& c, int64_t image,
-                                               int64_t first, int64_t lines) {
-  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
-  int64_t step = s.pointwise ? s.count * s.pitch : ay.stride * s.width * s.pitch;
-  if (c.copies) return {c.copies + image * s.copy_bytes + first * step, step};
-  if (s.copied) {
-    int64_t bytes = (s.pointwise ? lines * s.count : s.input_rows(lines) * s.width) * s.pitch;
-    auto* to = reinterpret_cast<uint8_t*>(thread_floats(static_cast<size_t>(bytes / unit + 2)));
-    copy_lines(s, c, image, first, lines, to);
-    return {to, step};
-  }
-  if (s.pointwise) return {c.x + first * step, step};
-  return {c.x + (((image * ay.input + first * ay.stride) - ay.begin) * ax.input - ax.begin) * s.channels, step};
-}
-
 // The weights of an item begin here.
-const int8_t* item_weights(const QuantizedState& s, int64_t item) {
+const int8_t* item_weights(const QuantizedState& s, const WindowItem& i) {
   const QuantizedWeights& w = *s.weights;
-  int64_t panel = item % s.panel_items() * s.panels_per_item, group = item / s.panel_items() % w.groups;
-  return w.packed.get() + (group * w.panels + panel) * quantized_panel() * w.depth;
+  return w.packed.get() + (i.group * w.panels + i.panel) * quantized_panel() * w.depth;
 }
 
 // `next`: the weights that this thread probably needs after the item.
-void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t item, const int8_t* next) {
+void quantized_item(const QuantizedState& s, const QuantizedCall& c, const WindowItem& i, const int8_t* next) {
   static const QuantizedLine run = quantized_line();
   const QuantizedWeights& w = *s.weights;
-  int64_t panel = item % s.panel_items() * s.panels_per_item, group = item / s.panel_items() % w.groups;
-  int64_t block = item / s.panel_items() / w.groups, image = block / s.line_items();
-  int64_t first = block % s.line_items() * s.lines_per_item, lines = std::min(s.lines_per_item, s.lines - first);
-  int64_t nr = quantized_panel();
-  auto [x, x_line] = level_lines(s, c, image, first, lines);
-  int64_t panels_end = std::min(panel + s.panels_per_item, w.panels);
-  for (int64_t p = panel; p < panels_end; ++p) {
-    int64_t channel = group * w.outputs + p * nr, column = (group * w.panels + p) * nr;
+  int64_t nr = quantized_panel(), step = line_step(s);
+  const uint8_t* x =
+      c.copies ? c.copies + i.image * s.copy_bytes + i.first * step : item_input<true>(s, c.x, i, c.zero);
+  for (int64_t p = i.panel; p < i.panels_end; ++p) {
+    int64_t channel = i.group * w.outputs + p * nr, column = (i.group * w.panels + p) * nr;
     QuantizedJob job{nullptr,
                      s.count,
-                     s.axes[2].stride * s.pitch,
+                     s.x_step(),
                      s.outputs,
                      s.offsets.data(),
                      static_cast<int64_t>(s.offsets.size()),
@@ -219,11 +137,11 @@ void quantized_item(const QuantizedState& s, const QuantizedCall& c, int64_t ite
                      s.bias.data() + column,
                      {},
                      &s.end};
-    for (int64_t l = 0; l < lines; ++l) {
-      int64_t at = (image * s.lines + first + l) * s.count;
+    for (int64_t l = 0; l < i.lines; ++l) {
+      int64_t at = s.position(i, l);
       job.count = std::min(s.count, s.positions - at);
-      job.x = x + l * x_line + group * w.inputs;
-      job.next = (p + 1 < panels_end ? job.w + w.depth * nr : next) + l % 2 * cache_line;
+      job.x = x + l * step + i.group * w.inputs;
+      job.next = (p + 1 < i.panels_end ? job.w + w.depth * nr : next) + l % 2 * cache_line;
       job.at = c.at.from(at * s.outputs + channel);
       run(job);
     }
@@ -251,16 +169,16 @@ void quantized_run(Run& ctx, const QuantizedConvolution&, const QuantizedState& 
   if (s.copy_bytes > 0) {
     auto* copies = static_cast<uint8_t*>(ctx.scratch());
     ctx.parallel_for(s.batch, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) copy_lines(s, call, i, 0, s.lines, copies + i * s.copy_bytes);
+      for (int64_t i = begin; i < end; ++i) copy_lines<true>(s, call.x, i, 0, s.lines, call.zero, copies + i * s.copy_bytes);
     });
     call.copies = copies;
   }
-  int64_t items = s.batch * s.line_items() * s.weights->groups * s.panel_items();
+  int64_t items = s.items();
   int64_t threads = ctx.threads();
   ctx.parallel_for(items, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       int64_t next = i + 1 < end ? i + 1 : begin + (end - begin) * threads;  // the others take what is in between
-      quantized_item(s, call, i, item_weights(s, next < items ? next : i));
+      quantized_item(s, call, s.item(i), item_weights(s, s.item(next < items ? next : i)));
     }
   });
 }
@@ -276,7 +194,7 @@ void quantized_accept(Accept& ctx) {
 
 }  // namespace
 
-Definitions cpu_quantized_direct() {
+Definitions quantized_convolution() {
   constexpr Layout last = Layout::channels_last, plain = Layout::plain;
   return Kernel("CPU", "direct_u8")
       .of("QuantizedConvolution", "graft")

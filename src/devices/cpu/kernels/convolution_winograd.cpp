@@ -9,34 +9,26 @@
 //
 // The interpolation points for m = 4 are 0, +-sqrt(1/2), +-sqrt(2) and infinity: the usual +-1 and +-2 have six times
 // the rounding error.
-#include "winograd.hpp"
+#include "convolution_winograd.hpp"
 
 #include "inside.hpp"
 #include "pieces.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "winograd.cpp"
+#define HWY_TARGET_INCLUDE "convolution_winograd.cpp"
 #include <hwy/foreach_target.h>
 // Must come after foreach_target.
 #include <hwy/highway.h>
 
-#include "chain-inl.hpp"
+#include "convolution_winograd-inl.hpp"
 #include "finish-inl.hpp"
-#include "winograd-inl.hpp"
+#include "tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace graft::HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(D()));
-constexpr int64_t panel = 2 * lanes;
-#if HWY_TARGET <= HWY_AVX3
-constexpr int64_t most_rows = 14;
-#elif HWY_TARGET <= HWY_AVX2
-constexpr int64_t most_rows = 6;
-#else
-constexpr int64_t most_rows = 4;
-#endif
+constexpr int64_t most_rows = tile_rows_of(14);
 // Products in a chain of additions: fewer than elsewhere, since the transform of the results multiplies the error of a
 // point, by about 5 for tiles of 4 and by 2 for tiles of 2.
 constexpr int64_t chain_for(int64_t m) { return m == 4 ? longest_chain / 4 : longest_chain / 2; }
@@ -430,8 +422,8 @@ void winograd_run(Run& ctx, const FusedAttributes& a, const WinogradState& s) {
 // The size of the tiles that is fastest for a convolution; 0: none. Transforms cost as much per channel as some output
 // channels, and tiles that reach over the edge compute for nothing. Transformed weights take 4 (m = 4) or 1.8 (m = 2)
 // times the memory, and are read once per block: with few tiles, reading them is what takes the time. Measured on
-// ResNet, YOLO and SqueezeNet: m = 4 is 2 to 3 times as fast as direct.cpp from 20 x 20 positions on, m = 2 is 1.3
-// to 1.8 times as fast at 13 x 13, and neither is faster at 7 x 7.
+// ResNet, YOLO and SqueezeNet: m = 4 is 2 to 3 times as fast as convolution_direct.cpp from 20 x 20 positions on, m = 2
+// is 1.3 to 1.8 times as fast at 13 x 13, and neither is faster at 7 x 7.
 int64_t winograd_choice(const ConvolutionSizes& s) {
   constexpr int64_t least_channels = 16, least_tiles = 24;
   if (s.inputs < least_channels || s.outputs < least_channels) return 0;
@@ -469,7 +461,7 @@ Kernel winograd_kernel(std::string_view name) {
 
 }  // namespace
 
-Definitions cpu_winograd() { return {winograd_kernel<4>("winograd4_f32"), winograd_kernel<2>("winograd2_f32")}; }
+Definitions winograd_convolution() { return {winograd_kernel<4>("winograd4_f32"), winograd_kernel<2>("winograd2_f32")}; }
 
 }  // namespace graft
 #endif

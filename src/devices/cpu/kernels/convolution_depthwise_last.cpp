@@ -8,7 +8,7 @@
 #include "inside.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "depthwise_last.cpp"
+#define HWY_TARGET_INCLUDE "convolution_depthwise_last.cpp"
 #include <hwy/foreach_target.h>
 // Must come after foreach_target.
 #include <hwy/highway.h>
@@ -284,7 +284,7 @@ void depthwise_run(Run& ctx, const FusedAttributes& a, const DepthwiseState& s) 
 
 }  // namespace
 
-Definitions cpu_depthwise_last() {
+Definitions depthwise_last_convolution() {
   return Kernel("CPU", "depthwise_f32")
       .of(fused_convolution, "graft")
       .accept(depthwise_accept)

@@ -5,7 +5,7 @@
 // its results where they belong. Nothing is computed that is not a result, and nothing is added up in memory. Only
 // images with padding are copied. Weights are packed once, phase by phase.
 #include "convolution_backprop.hpp"
-#include "direct.hpp"
+#include "convolution_direct.hpp"
 #include "inside.hpp"
 #include "pieces.hpp"
 
@@ -290,7 +290,7 @@ void phase_run(Run& ctx, const BackpropAttributes&, const PhaseState& s) {
 
 }  // namespace
 
-Definitions cpu_direct_backprop() {
+Definitions direct_backprop() {
   auto kernel = [](std::string_view type) {
     constexpr Layout last = Layout::channels_last;
     return Kernel("CPU", "direct_f32")

@@ -1,7 +1,7 @@
 // The register tile of the direct convolution.
-#include "chain-inl.hpp"
-#include "direct.hpp"
+#include "convolution_direct.hpp"
 #include "finish-inl.hpp"
+#include "tile-inl.hpp"
 
 #if defined(GRAFT_CPU_DIRECT_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef GRAFT_CPU_DIRECT_INL
@@ -14,18 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace graft::HWY_NAMESPACE {
 namespace {
 
-using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
-constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(D()));
-constexpr int64_t panel = 2 * lanes;
-// Positions in a tile: as many as fit in the registers. 14 divides the image sizes of most networks.
-#if HWY_TARGET <= HWY_AVX3
-constexpr int64_t most_rows = 14;
-#elif HWY_TARGET <= HWY_AVX2
-constexpr int64_t most_rows = 6;
-#else
-constexpr int64_t most_rows = 4;
-#endif
+// Positions in a tile. 14 divides the image sizes of most networks.
+constexpr int64_t most_rows = tile_rows_of(14);
 
 // How the columns of a panel are accessed: all of them, or only those that exist.
 struct Full {

@@ -3,12 +3,12 @@
 //
 // Each step multiplies a vector of weights by one input of each group, which is spread over the elements of its group:
 // no product is computed that is not needed. Weights are packed once, by vector, tap and input.
-#include "grouped.hpp"
+#include "convolution_grouped.hpp"
 
 #include "inside.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "grouped.cpp"
+#define HWY_TARGET_INCLUDE "convolution_grouped.cpp"
 #include <hwy/foreach_target.h>
 // Must come after foreach_target.
 #include <hwy/highway.h>
@@ -186,7 +186,7 @@ void grouped_run(Run& ctx, const FusedAttributes& a, const GroupedState& s) {
 
 }  // namespace
 
-Definitions cpu_grouped() {
+Definitions grouped_convolution() {
   return Kernel("CPU", "grouped_f32")
       .of(fused_convolution, "graft")
       .accept(grouped_accept)
