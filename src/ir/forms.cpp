@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "readers/json.hpp"
 
 namespace graft {
 namespace {
@@ -13,6 +14,7 @@ using nlohmann::json;
 
 constexpr std::string_view forms_element = "graft";
 constexpr const char* form_kinds[] = {"tensor", "sequence", "run", "optional", "map"};
+constexpr std::string_view subject = "the description of inputs or outputs in <rt_info>";
 constexpr int deepest = 8;
 constexpr size_t most_forms = 65'536;
 
@@ -50,7 +52,10 @@ class FormReader {
   FormReader(const Graph& g, const std::vector<NodeId>& ports) : g_(g), ports_(ports) {}
 
   std::vector<NamedForm> read(const std::string& text) {
-    json list = json::parse(text, nullptr, false);
+    JsonRules rules;
+    rules.too_deep = [] { refuse("is nested too deeply"); };
+    rules.unique_keys = true;
+    json list = parse_json(text, std::string(subject), rules);
     if (!list.is_array()) refuse("is not a list");
     if (list.size() > most_forms) refuse("has too many entries");
     std::vector<NamedForm> out;
@@ -64,7 +69,7 @@ class FormReader {
 
  private:
   [[noreturn]] static void refuse(std::string_view why) {
-    throw_user("the description of inputs or outputs in <rt_info> ", why);
+    throw_user(subject, ' ', why);
   }
 
   Form form(const json& j, int depth) {

@@ -48,7 +48,6 @@ struct Registry::State {
   std::map<std::pair<std::string, std::string>, const OpDef*> by_key;  // (type, opset)
   std::unordered_map<std::string, std::vector<const OpDef*>> by_type;  // numbered opsets ascending, then others
   std::unordered_map<std::string, std::vector<std::string>> ir_types;  // lower-case IR spelling -> types
-  std::unordered_map<std::string, int> opsets;
   std::unordered_map<std::string, std::vector<RuleDef>> rules;         // "onnx||Add"
   std::unordered_map<std::string, std::vector<RuleDef>> common_rules;  // of every framework, by type
   std::map<std::string, FrameworkTraits, std::less<>> known;           // frameworks whose files can be read
@@ -112,7 +111,6 @@ struct Registry::State {
                   "load only one of the two");
     defs.push_back({record, &source, slot});
     slot = &defs.back();
-    ++opsets[opset];
     auto& versions = by_type[type];
     std::erase_if(versions, [&](const OpDef* d) { return d->opset() == opset; });
     auto older = [](const OpDef* a, const OpDef* b) {
@@ -211,7 +209,6 @@ const OpDef* Registry::newest(std::string_view type) const {
   return best;
 }
 
-bool Registry::knows_opset(std::string_view opset) const { return s_->opsets.count(std::string(opset)) > 0; }
 
 std::vector<const RuleDef*> Registry::rules(std::string_view framework, std::string_view domain,
                                             std::string_view type) const {

@@ -78,7 +78,6 @@ class Registry {
   const OpDef* find_in_ir(std::string_view type, std::string_view opset) const;
   // The newest version; numbered opsets are preferred.
   const OpDef* newest(std::string_view type) const;
-  bool knows_opset(std::string_view opset) const;
 
   // Rules for a framework's layer, extensions before built-ins; the first that applies is used. In a domain, rules for
   // the type "*" apply to all layers without a rule of their own. Rules for every framework are among them.
