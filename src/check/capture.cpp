@@ -6,7 +6,7 @@
 #include "check/check_kernel.hpp"
 #include "devices/cpu/cpu.hpp"
 #include "schema/resolve.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/read.hpp"
 
 namespace graft {
@@ -40,7 +40,7 @@ void require_runs(const Model& model) {
 }  // namespace
 
 std::string capture_node(const Model& model, const std::vector<Tensor>& inputs, const std::string& node) {
-  return at_border([&] {
+  return as_errors([&] {
     require_runs(model);
     const Registry& registry = *model.state()->origin->registry;
     std::shared_ptr<const Graph> graph = model.state()->current();
@@ -74,7 +74,7 @@ std::string capture_node(const Model& model, const std::vector<Tensor>& inputs, 
 
 std::vector<CheckFinding> check_model(const Model& model, const std::vector<Tensor>& inputs,
                                       const CheckOptions& options) {
-  return at_border([&] {
+  return as_errors([&] {
     require_runs(model);
     const Registry& registry = *model.state()->origin->registry;
     std::shared_ptr<const Graph> graph = model.state()->current();

@@ -12,7 +12,7 @@
 #include "check/generate.hpp"
 #include "devices/cpu/cpu.hpp"
 #include "schema/lint.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/state.hpp"
 
 namespace graft::testing {
@@ -299,7 +299,7 @@ std::string CheckFinding::to_text() const {
 }
 
 std::vector<std::string> operations_to_check(const Core& core, std::optional<ExtensionId> extension) {
-  return at_border([&] {
+  return as_errors([&] {
     std::shared_ptr<const Registry> registry = core.state()->registry();
     std::set<const Source*> of = testing::sources_of(core, extension);
     std::vector<std::string> out;
@@ -316,14 +316,14 @@ std::vector<std::string> operations_to_check(const Core& core, std::optional<Ext
 }
 
 CheckedOperation check_operation(const Core& core, const std::string& operation, const CheckOptions& options) {
-  return at_border([&] {
+  return as_errors([&] {
     std::shared_ptr<const Registry> registry = core.state()->registry();
     return testing::OperationCheck(core, *registry, testing::named_operation(*registry, operation), options).run();
   });
 }
 
 std::string generated_case(const Core& core, const std::string& operation, int number, const CheckOptions& options) {
-  return at_border([&] {
+  return as_errors([&] {
     std::shared_ptr<const Registry> registry = core.state()->registry();
     return testing::OperationCheck(core, *registry, testing::named_operation(*registry, operation), options)
         .text_of(number);
@@ -331,7 +331,7 @@ std::string generated_case(const Core& core, const std::string& operation, int n
 }
 
 std::vector<UngeneratedOperation> operations_without_cases(const Core& core, ExtensionId extension) {
-  return at_border([&] {
+  return as_errors([&] {
     std::vector<UngeneratedOperation> out;
     std::shared_ptr<const Registry> registry = core.state()->registry();
     std::set<const Source*> of = testing::sources_of(core, extension);
@@ -343,7 +343,7 @@ std::vector<UngeneratedOperation> operations_without_cases(const Core& core, Ext
 }
 
 std::vector<CheckFinding> check_definitions(const Core& core, ExtensionId extension) {
-  return at_border([&] {
+  return as_errors([&] {
     std::vector<CheckFinding> out;
     std::shared_ptr<const Registry> registry = core.state()->registry();
     for (const auto& records : testing::records_of(core, extension))
@@ -381,7 +381,7 @@ void run_cases(const std::vector<Case>& cases, const Registry& registry, const T
 }  // namespace testing
 
 std::vector<TestOutcome> run_test_file(const Core& core, const std::string& path, const TestWatch& watch) {
-  return at_border([&] {
+  return as_errors([&] {
     std::vector<TestOutcome> out;
     testing::run_cases(testing::read_cases(path), *core.state()->registry(), watch, out);
     return out;
@@ -389,7 +389,7 @@ std::vector<TestOutcome> run_test_file(const Core& core, const std::string& path
 }
 
 std::vector<TestOutcome> run_examples(const Core& core, ExtensionId extension, const TestWatch& watch) {
-  return at_border([&] {
+  return as_errors([&] {
     std::vector<TestOutcome> out;
     std::shared_ptr<const Registry> registry = core.state()->registry();
     std::set<const Source*> of = testing::sources_of(core, extension);

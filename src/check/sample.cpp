@@ -17,8 +17,8 @@ Node Sample::node() const {
 }
 
 bool can_be_sampled(const OpDef& op) {
-  bool border = op.name() == "Parameter" || op.name() == "Result" || op.name() == "Constant";
-  return !border && op.bodies().empty() && !op.has(GRAFT_OP_SINK) && op.name() != "ReadValue";
+  bool given = op.name() == "Parameter" || op.name() == "Result" || op.name() == "Constant";
+  return !given && op.bodies().empty() && !op.has(GRAFT_OP_SINK) && op.name() != "ReadValue";
 }
 
 namespace {

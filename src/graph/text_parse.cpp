@@ -223,9 +223,9 @@ class Parser : public ValueParser {
     }
     Body b;
     b.graph = std::make_unique<Graph>(graph(depth));
-    auto index = [&](const std::vector<NodeId>& border, const std::string& n) {
-      for (size_t i = 0; i < border.size(); ++i)
-        if ((*b.graph)[border[i]].name == n) return static_cast<int64_t>(i);
+    auto index = [&](const std::vector<NodeId>& ports, const std::string& n) {
+      for (size_t i = 0; i < ports.size(); ++i)
+        if ((*b.graph)[ports[i]].name == n) return static_cast<int64_t>(i);
       lex.broken("the body has no parameter or result '", n, "'");
     };
     for (Link& l : inputs) l.map.internal = index(b.graph->parameters(), l.inside), b.inputs.push_back(l.map);

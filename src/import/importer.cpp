@@ -4,7 +4,7 @@
 #include "base/request.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
-#include "import/border.hpp"
+#include "import/model_ports.hpp"
 #include "import/calls.hpp"
 #include "import/layer.hpp"
 #include "import/scope.hpp"
@@ -450,10 +450,10 @@ Imported import_model(const RawModel& model, const Registry& registry, const Imp
   scope.graph.name = raw.name.empty() ? stem_of(model.path) : raw.name;
   scope.add_hints(raw);
   scope.declare_constants(raw);
-  Border border(scope, raw);
-  border.add_inputs();
+  ModelPorts ports(scope, raw);
+  ports.add_inputs();
   scope.import_nodes(raw.nodes, model.opsets);
-  border.add_outputs();
+  ports.add_outputs();
   scope.remove_lists();
   out.graph = std::move(scope.graph);
   // The body of a loop may be imported several times.

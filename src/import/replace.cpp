@@ -10,7 +10,7 @@ namespace graft {
 namespace {
 
 // Every value used outside a sub-graph must be one of its outputs, and no input may depend on its outputs.
-void check_border(const RawIndex& index, const Subgraph& s, const std::vector<bool>& inside, Replacement::Kind kind) {
+void check_edges(const RawIndex& index, const Subgraph& s, const std::vector<bool>& inside, Replacement::Kind kind) {
   auto listed = [](const std::vector<std::string>& list, const std::string& v) {
     return std::find(list.begin(), list.end(), v) != list.end();
   };
@@ -96,7 +96,7 @@ ReplacementMatch put_in_place(RawModel& model, const RawIndex& index, const Subg
   ReplacementMatch match{s.name, {}, s.inputs, s.outputs, {}};
   std::vector<bool> inside(model.graph.nodes.size(), false);
   for (size_t n : s.nodes) inside[n] = true, match.nodes.push_back(index.name(n));
-  check_border(index, s, inside, r.kind);
+  check_edges(index, s, inside, r.kind);
   for (size_t n : s.nodes)
     for (const std::string& in : model.graph.nodes[n].inputs) {
       const RawIndex::Port* m = index.maker(in);

@@ -54,9 +54,9 @@ void complete(Graph& graph, const Registry& registry, Extras extras, const Limit
                    graph[v.node].outputs.size(), " outputs");
     std::vector<Info> declared;
     for (const Output& o : graph[id].outputs) declared.push_back(o.info);
-    bool border = graph[id].is("Parameter") || graph[id].is("Constant");
+    bool given = graph[id].is("Parameter") || graph[id].is("Constant");
     inference.infer(id);
-    if (!border && !graph[id].opaque) check_declared(graph[id], declared);
+    if (!given && !graph[id].opaque) check_declared(graph[id], declared);
   }
 }
 

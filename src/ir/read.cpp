@@ -353,9 +353,9 @@ class Reader {
       if (type == "Result") results.emplace(required_int(n, "id"), static_cast<int64_t>(results.size()));
     }
     b.graph = std::make_unique<Graph>(graph(section, depth + 1));
-    auto inside = [&](const auto& border, int64_t id, std::string_view what) {
-      auto it = border.find(id);
-      if (it == border.end()) throw_user("the port map refers to layer ", id, " of the body, which is not a ", what);
+    auto inside = [&](const auto& known, int64_t id, std::string_view what) {
+      auto it = known.find(id);
+      if (it == known.end()) throw_user("the port map refers to layer ", id, " of the body, which is not a ", what);
       return it->second;
     };
     std::vector<std::pair<int64_t, size_t>> external_outputs;

@@ -178,7 +178,7 @@ class Writer {
 
   void port_map(const Node& n, size_t index, graft_str prefix) {
     const Body& b = n.bodies[index];
-    // Layer ids of the border as `contents` will number them.
+    // Layer ids of the inputs and outputs as `contents` will number them.
     const Graph& g = *b.graph;
     auto parameter_id = [&](int64_t i) { return i; };
     auto result_id = [&](int64_t i) { return static_cast<int64_t>(g.node_count() - g.results().size()) + i; };

@@ -57,7 +57,7 @@ std::shared_ptr<const Plan> make_plan(Graph graph, const KernelSource& kernels, 
   make_steps(draft);
   share_memory(*draft.plan);
   place_slots(*draft.plan);
-  add_border(draft.plan->explanation, draft.plan->graph);
+  add_ports(draft.plan->explanation, draft.plan->graph);
   return draft.plan;
 }
 

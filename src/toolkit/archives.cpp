@@ -8,7 +8,7 @@
 #include "base/request.hpp"
 #include "base/text.hpp"
 #include "readers/kaldi/archive.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 
 namespace graft {
 namespace {
@@ -164,12 +164,12 @@ struct ArchiveReader::State {
 };
 
 ArchiveReader::ArchiveReader(const std::string& table, const LimitChanges& limits)
-    : s_(at_border([&] { return std::make_unique<State>(table, limits); })) {}
+    : s_(as_errors([&] { return std::make_unique<State>(table, limits); })) {}
 ArchiveReader::~ArchiveReader() = default;
 ArchiveReader::ArchiveReader(ArchiveReader&&) noexcept = default;
 
 bool ArchiveReader::next() {
-  return at_border([&] {
+  return as_errors([&] {
     if (!s_->archive) {
       if (s_->place >= s_->places.size()) return false;
       s_->key = s_->places[s_->place++].first;
@@ -185,11 +185,11 @@ bool ArchiveReader::next() {
 }
 const std::string& ArchiveReader::key() const { return s_->key; }
 Tensor ArchiveReader::value() {
-  return at_border([&] { return s_->archive ? s_->last : s_->at_place(s_->places.at(s_->place - 1).second); });
+  return as_errors([&] { return s_->archive ? s_->last : s_->at_place(s_->places.at(s_->place - 1).second); });
 }
 
 Tensor ArchiveReader::find(const std::string& key) {
-  return at_border([&] {
+  return as_errors([&] {
     if (!s_->listed) {
       s_->listed = true;
       for (const auto& [name, place] : s_->places) s_->by_name.emplace(name, place);
@@ -214,7 +214,7 @@ struct ArchiveWriter::State {
 };
 
 ArchiveWriter::ArchiveWriter(const std::string& table)
-    : s_(at_border([&] {
+    : s_(as_errors([&] {
         auto s = std::make_unique<State>(table);
         if (s->name.script) throw RequestError(text("expected ark:FILE to write to, got '", table, "'"));
         if (s->name.file != "-") s->file.emplace(s->name.file);
@@ -224,14 +224,14 @@ ArchiveWriter::~ArchiveWriter() = default;
 ArchiveWriter::ArchiveWriter(ArchiveWriter&&) noexcept = default;
 
 void ArchiveWriter::write(const std::string& key, const Tensor& value) {
-  at_border([&] {
+  as_errors([&] {
     std::string entry = kaldi_entry(key, value, s_->name.as_text);
     if (s_->file) return s_->file->write(entry);
     write_standard_output(entry);
   });
 }
 void ArchiveWriter::close() {
-  at_border([&] {
+  as_errors([&] {
     if (s_->file) s_->file->commit();
   });
 }

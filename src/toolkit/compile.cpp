@@ -7,7 +7,7 @@
 #include "base/streams.hpp"
 #include "base/text.hpp"
 #include "base/threads.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/columns.hpp"
 #include "toolkit/custom_layers.hpp"
 #include "toolkit/device_name.hpp"
@@ -198,7 +198,7 @@ QueryResult query(const Core::State& core, const std::string& device, const Mode
 }  // namespace
 
 CompiledModel Core::compile_model(const Model& model, const std::string& device, const Options& options) const {
-  return at_border([&] {
+  return as_errors([&] {
     CompiledModel made(compiled(*s_, device, *model.state(), options));
     trim_heap();
     return made;
@@ -208,7 +208,7 @@ CompiledModel Core::compile_model(const std::string& path, const std::string& de
   return compile_model(read_model(path), device, options);
 }
 QueryResult Core::query_model(const Model& model, const std::string& device, const Options& options) const {
-  return at_border([&] { return query(*s_, device, *model.state(), options); });
+  return as_errors([&] { return query(*s_, device, *model.state(), options); });
 }
 
 bool QueryResult::supported() const {

@@ -2,14 +2,14 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/columns.hpp"
 #include "toolkit/state.hpp"
 
 namespace graft {
 
 InferRequest CompiledModel::create_infer_request() const {
-  return at_border([&] {
+  return as_errors([&] {
     auto r = std::make_shared<InferRequest::State>();
     r->model = s_;
     r->execution = s_->program->create_execution();
@@ -27,7 +27,7 @@ std::string CompiledModel::device() const { return s_->device; }
 const Options& CompiledModel::options() const { return s_->options; }
 
 Explanation CompiledModel::explain(const std::vector<std::vector<int64_t>>& input_dims) const {
-  return at_border([&] {
+  return as_errors([&] {
     if (!input_dims.empty() && input_dims.size() != s_->inputs.size())
       throw Error(ErrorKind::request,
                   text("expected dimensions of ", s_->inputs.size(), " inputs, got ", input_dims.size()));

@@ -13,7 +13,7 @@
 #include "passes/compress_to_f16.hpp"
 #include "passes/make_stateful.hpp"
 #include "passes/preprocess.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/columns.hpp"
 #include "toolkit/read.hpp"
 
@@ -213,11 +213,11 @@ class Conversion {
 }  // namespace
 
 void Core::check(const ConvertOptions& options) const {
-  at_border([&] { check_options(*s_->registry(), options); });
+  as_errors([&] { check_options(*s_->registry(), options); });
 }
 
 ConvertReport convert_model(Model model, const std::string& xml_path, const ConvertOptions& options) {
-  return at_border([&] {
+  return as_errors([&] {
     check_options(*model.state()->origin->registry, options);
     return Conversion(std::move(model), options).run(xml_path);
   });

@@ -10,7 +10,7 @@
 #include "devices/gpu/gpu.hpp"
 #include "devices/reference/reference.hpp"
 #include "devices/vpu/vpu.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/read.hpp"
 
 namespace graft {
@@ -23,7 +23,7 @@ Core::State::State() {
   publish(registry_of({}), {});
 }
 
-Core::Core() : s_(at_border([] { return std::make_shared<State>(); })) {}
+Core::Core() : s_(as_errors([] { return std::make_shared<State>(); })) {}
 
 // ---- models ----
 
@@ -36,7 +36,7 @@ Model Core::read_model(const std::string& path, const std::string& weights, cons
   return read_model(files, options);
 }
 Model Core::read_model(const std::vector<std::string>& files, const ReadOptions& options) const {
-  return at_border([&] {
+  return as_errors([&] {
     Model model = load_model(s_->registry(), files, import_options(options));
     trim_heap();
     return model;
@@ -45,11 +45,11 @@ Model Core::read_model(const std::vector<std::string>& files, const ReadOptions&
 
 std::vector<ReplacementOutcome> Core::try_replacements(const std::vector<std::string>& files,
                                                        const ReadOptions& options) const {
-  return at_border([&] { return graft::try_replacements(*s_->registry(), files, import_options(options)); });
+  return as_errors([&] { return graft::try_replacements(*s_->registry(), files, import_options(options)); });
 }
 void Core::update_replacements(const std::vector<std::string>& files, const ReadOptions& options,
                                const std::string& path) const {
-  at_border([&] { graft::update_replacements(*s_->registry(), files, import_options(options), path); });
+  as_errors([&] { graft::update_replacements(*s_->registry(), files, import_options(options), path); });
 }
 
 }  // namespace graft

@@ -5,7 +5,7 @@
 #include "base/request.hpp"
 #include "base/text.hpp"
 #include "extensions/custom_layers.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/device_name.hpp"
 #include "toolkit/state.hpp"
 
@@ -140,7 +140,7 @@ std::vector<std::pair<std::string, std::string>> Core::unavailable_devices() con
   return out;
 }
 std::string Core::device_description(const std::string& device) const {
-  return at_border([&] {
+  return as_errors([&] {
     DeviceName name = parse_device(device);
     return name.name == hetero_name ? s_->device(device)->description() : find_device(s_->devices, name)->description();
   });
@@ -240,16 +240,16 @@ std::map<std::string, Core::Properties> Core::State::device_properties() const {
 }
 
 void Core::set_property(const Properties& properties) {
-  at_border([&] { s_->set("", properties); });
+  as_errors([&] { s_->set("", properties); });
 }
 void Core::set_property(const std::string& device, const Properties& properties) {
-  at_border([&] {
+  as_errors([&] {
     if (device.empty()) throw RequestError("expected a device, got an empty name");
     s_->set(device, properties);
   });
 }
 std::string Core::get_property(const std::string& device, const std::string& name) const {
-  return at_border([&] { return s_->property(device, name); });
+  return as_errors([&] { return s_->property(device, name); });
 }
 
 }  // namespace graft

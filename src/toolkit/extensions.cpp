@@ -4,7 +4,7 @@
 #include "extensions/build.hpp"
 #include "extensions/open.hpp"
 #include "schema/lint.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/built_ins.hpp"
 #include "toolkit/state.hpp"
 
@@ -117,14 +117,14 @@ ExtensionId Core::add_extension(const std::string& path) { return add_extensions
 ExtensionId Core::add_extension(const Entry& entry) { return add_extensions(std::vector{entry})[0]; }
 
 std::vector<ExtensionId> Core::add_extensions(const std::vector<std::string>& paths, const ToolOutput& output) {
-  return at_border([&] {
+  return as_errors([&] {
     std::vector<State::Group> groups;
     for (const std::string& path : paths) groups.push_back({path, open_extension(path, output)});
     return s_->add(groups);
   });
 }
 std::vector<ExtensionId> Core::add_extensions(const std::vector<Entry>& entries) {
-  return at_border([&] {
+  return as_errors([&] {
     std::vector<State::Group> groups;
     for (const Entry& entry : entries) {
       if (!entry) throw Error(ErrorKind::request, "expected an entry function, got an empty one");
@@ -136,10 +136,10 @@ std::vector<ExtensionId> Core::add_extensions(const std::vector<Entry>& entries)
   });
 }
 void Core::remove_extension(ExtensionId id) {
-  at_border([&] { s_->remove(id); });
+  as_errors([&] { s_->remove(id); });
 }
 std::vector<ExtensionInfo> Core::extensions() const {
-  return at_border([&] {
+  return as_errors([&] {
     std::vector<ExtensionInfo> out;
     for (const State::Added& a : s_->added()) out.push_back(a.info);
     return out;
@@ -149,19 +149,19 @@ std::vector<ExtensionInfo> Core::extensions() const {
 // ---- files ----
 
 ExtensionKind extension_kind(const std::string& path) {
-  return at_border([&] { return kind_of_extension(path); });
+  return as_errors([&] { return kind_of_extension(path); });
 }
 std::optional<std::string> extension_project(const std::string& folder) {
-  return at_border([&] { return project_in(folder); });
+  return as_errors([&] { return project_in(folder); });
 }
 std::vector<std::string> build_extension(const std::string& project, const ToolOutput& output) {
-  return at_border([&] { return build_project(project, output); });
+  return as_errors([&] { return build_project(project, output); });
 }
 std::string cmake_folder() {
-  return at_border([] { return find_cmake_folder(); });
+  return as_errors([] { return find_cmake_folder(); });
 }
 std::string include_folder() {
-  return at_border([] { return find_include_folder(); });
+  return as_errors([] { return find_include_folder(); });
 }
 
 }  // namespace graft

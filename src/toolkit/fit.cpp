@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/read.hpp"
 
 namespace graft {
@@ -173,7 +173,7 @@ Fitted fitted(Model model, std::vector<Datum> values, const std::function<Model(
 }  // namespace
 
 Fitted fit_model(Model model, std::vector<Datum> values) {
-  return at_border([&] {
+  return as_errors([&] {
     if (values.size() != model.input_groups().size())
       throw_user("expected ", model.input_groups().size(), " input values, got ", values.size());
     std::shared_ptr<const ModelOrigin> origin = model.state()->origin;

@@ -3,7 +3,7 @@
 #include "devices/gpu/gpu.hpp"
 #include "devices/vpu/vpu.hpp"
 #include "readers/kernel_sources.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 
 namespace graft {
 namespace {
@@ -21,7 +21,7 @@ KernelLayer check_layer(const std::string& file, const KernelDescription& d) {
 }  // namespace
 
 std::vector<KernelLayer> check_kernel_file(const std::string& path) {
-  return at_border([&] {
+  return as_errors([&] {
     std::vector<KernelLayer> out;
     for (const KernelDescription& d : read_kernel_xml(path)) out.push_back(check_layer(path, d));
     return out;

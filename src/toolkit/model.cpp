@@ -2,7 +2,7 @@
 #include "base/text.hpp"
 #include "graph/text.hpp"
 #include "ir/ir.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/read.hpp"
 
 namespace graft {
@@ -12,20 +12,20 @@ std::string Model::framework() const { return s_->origin->framework; }
 std::string Model::path() const { return s_->origin->path; }
 size_t Model::node_count() const { return s_->current()->node_count(); }
 std::vector<Port> Model::inputs() const {
-  return at_border([&] { return input_ports(*s_->current()); });
+  return as_errors([&] { return input_ports(*s_->current()); });
 }
 std::vector<Port> Model::outputs() const {
-  return at_border([&] { return output_ports(*s_->current()); });
+  return as_errors([&] { return output_ports(*s_->current()); });
 }
 std::vector<Group> Model::input_groups() const {
-  return at_border([&] { return graft::input_groups(*s_->current()); });
+  return as_errors([&] { return graft::input_groups(*s_->current()); });
 }
 std::vector<Group> Model::output_groups() const {
-  return at_border([&] { return graft::output_groups(*s_->current()); });
+  return as_errors([&] { return graft::output_groups(*s_->current()); });
 }
 
 std::vector<std::string> Model::unknown_layers() const {
-  return at_border([&] {
+  return as_errors([&] {
     std::vector<std::string> out;
     for (const UnknownType& u : s_->origin->report.unknown)
       for (const UnknownType::Layer& l : u.layers) out.push_back(text(l.name, " (", u.type, ")"));
@@ -33,15 +33,15 @@ std::vector<std::string> Model::unknown_layers() const {
   });
 }
 Report Model::report() const {
-  return at_border([&] { return report_of(*s_->origin); });
+  return as_errors([&] { return report_of(*s_->origin); });
 }
 
 void Model::require_complete() const {
-  at_border([&] { graft::require_complete(*s_->origin); });
+  as_errors([&] { graft::require_complete(*s_->origin); });
 }
 
 void Model::reshape(const std::map<std::string, Shape>& shapes) {
-  at_border([&] {
+  as_errors([&] {
     s_->update([&](Graph& g) { reshape_inputs(g, *s_->origin->registry, shapes, {}, s_->origin->options.limits); });
   });
 }
@@ -68,14 +68,14 @@ size_t add_output_to(Graph& graph, const std::string& name, bool tensors_share_n
 }  // namespace
 
 size_t Model::add_output(const std::string& name) {
-  return at_border([&] {
+  return as_errors([&] {
     return s_->update([&](Graph& g) { return add_output_to(g, name, s_->origin->conventions.shared_names); });
   });
 }
 
 std::vector<Group> Model::select_outputs(const std::vector<std::string>& names) {
   if (names.empty()) return output_groups();
-  return at_border([&] {
+  return as_errors([&] {
     // Where the framework's own model has them.
     const std::vector<std::string>& asked = s_->origin->options.read.cut.more_outputs;
     auto placed = [&](const std::string& name) -> std::optional<size_t> {
@@ -99,14 +99,14 @@ std::vector<Group> Model::select_outputs(const std::vector<std::string>& names) 
 }
 
 void Model::save_ir(const std::string& path) const {
-  at_border([&] {
+  as_errors([&] {
     graft::require_complete(*s_->origin);
     write_ir(*s_->current(), *s_->origin->registry, path, 11, s_->origin->options.limits);
   });
 }
 
 Model Model::through_ir() const {
-  return at_border([&] {
+  return as_errors([&] {
     graft::require_complete(*s_->origin);
     Graph g = s_->current()->clone();
     ImportOptions again;
@@ -123,7 +123,7 @@ Model Model::through_ir() const {
 }
 
 std::string Model::to_text() const {
-  return at_border([&] { return print(*s_->current()); });
+  return as_errors([&] { return print(*s_->current()); });
 }
 
 }  // namespace graft

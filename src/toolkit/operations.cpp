@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 #include "passes/pass.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/columns.hpp"
 #include "toolkit/state.hpp"
 
@@ -85,7 +85,7 @@ OpInfo op_info(const Registry& registry, const OpDef& d, const std::vector<std::
 }  // namespace
 
 std::vector<RuleInfo> Core::rules() const {
-  return at_border([&] {
+  return as_errors([&] {
     std::shared_ptr<const Registry> registry = s_->registry();
     std::vector<RuleInfo> out;
     for (const RuleDef* r : registry->all_rules()) add_rule_infos(out, *r, *registry);
@@ -95,7 +95,7 @@ std::vector<RuleInfo> Core::rules() const {
 }
 
 std::vector<OpInfo> Core::operations() const {
-  return at_border([&] {
+  return as_errors([&] {
     std::shared_ptr<const Registry> registry = s_->registry();
     std::map<std::pair<std::string_view, std::string_view>, std::vector<const RuleDef*>> rules;
     for (const RuleDef* r : registry->all_rules()) rules[{view(r->record->op), view(r->record->opset)}].push_back(r);
@@ -113,7 +113,7 @@ std::vector<OpInfo> Core::operations() const {
 }
 
 std::vector<FrameworkInfo> Core::frameworks() const {
-  return at_border([&] {
+  return as_errors([&] {
     std::shared_ptr<const Registry> registry = s_->registry();
     std::vector<FrameworkInfo> out;
     for (const FrameworkTraits* f : registry->frameworks())
@@ -142,7 +142,7 @@ std::string Core::framework_name(const std::string& name_or_alias) const {
 }
 
 std::vector<PassInfo> Core::passes() const {
-  return at_border([&] {
+  return as_errors([&] {
     std::shared_ptr<const Registry> registry = s_->registry();
     std::vector<PassInfo> out;
     for (const RawPassDef& p : registry->raw_passes())

@@ -14,7 +14,7 @@ namespace {
 // Fills that text is legible on; further devices begin again.
 constexpr const char* fills[] = {"#cfe2f3", "#fce5cd", "#d9ead3", "#ead1dc",
                                  "#fff2cc", "#d0e0e3", "#e6d0f5", "#f4cccc"};
-constexpr const char* border_fill = "#f3f3f3";
+constexpr const char* port_fill = "#f3f3f3";
 
 // One line of valid UTF-8 without control characters.
 std::string clean(std::string_view s) {
@@ -131,7 +131,7 @@ struct Scene {
   std::map<std::string, size_t> index_;
 };
 
-const char* fill_of(const Box& b) { return b.device == SIZE_MAX ? border_fill : fills[b.device % std::size(fills)]; }
+const char* fill_of(const Box& b) { return b.device == SIZE_MAX ? port_fill : fills[b.device % std::size(fills)]; }
 
 }  // namespace
 

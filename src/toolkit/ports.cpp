@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "graph/tensor_names.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/state.hpp"
 
 namespace graft {
@@ -117,7 +117,7 @@ std::string_view Group::kind_name() const {
 }
 
 std::string Group::to_text(const std::vector<Port>& ports) const {
-  return at_border([&] { return structure_text(*this, ports); });
+  return as_errors([&] { return structure_text(*this, ports); });
 }
 
 }  // namespace graft

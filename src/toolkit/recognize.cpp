@@ -6,7 +6,7 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "ir/ir.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/built_ins.hpp"
 #include "toolkit/state.hpp"
 
@@ -69,14 +69,14 @@ ModelFormat recognize(const Registry& registry, const std::string& path) {
 }
 
 std::string recognize_format(const std::string& path) {
-  return at_border([&] {
+  return as_errors([&] {
     Registry built_ins;
     return recognize(built_ins, path).name();
   });
 }
 
 std::string Core::recognize_format(const std::string& path) const {
-  return at_border([&] {
+  return as_errors([&] {
     std::shared_ptr<const Registry> registry = s_->registry();
     return recognize(*registry, path).name();
   });

@@ -1,6 +1,6 @@
 #include "base/error.hpp"
 #include "base/streams.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/state.hpp"
 
 namespace graft {
@@ -64,7 +64,7 @@ void InferRequest::State::end(std::exception_ptr e) {
     const State* outer = std::exchange(notified, this);
     std::exception_ptr thrown;
     try {
-      at_border([&] { notify(std::move(told)); });
+      as_errors([&] { notify(std::move(told)); });
     } catch (...) {
       thrown = std::current_exception();
     }
@@ -94,7 +94,7 @@ void require_position(size_t index, size_t count, const char* what) {
 }  // namespace
 
 void InferRequest::set_input_tensor(size_t index, const Tensor& t) {
-  at_border([&] {
+  as_errors([&] {
     auto lock = idle(*s_);
     require_position(index, s_->inputs.size(), "input");
     check_fits(s_->model->inputs[index], t, "input");
@@ -102,7 +102,7 @@ void InferRequest::set_input_tensor(size_t index, const Tensor& t) {
   });
 }
 void InferRequest::set_output_tensor(size_t index, const Tensor& t) {
-  at_border([&] {
+  as_errors([&] {
     auto lock = idle(*s_);
     require_position(index, s_->outputs.size(), "output");
     check_fits(s_->model->outputs[index], t, "output");
@@ -111,27 +111,27 @@ void InferRequest::set_output_tensor(size_t index, const Tensor& t) {
   });
 }
 void InferRequest::set_tensor(const std::string& name, const Tensor& t) {
-  at_border([&] {
+  as_errors([&] {
     if (auto i = position_of(s_->model->inputs, name)) return set_input_tensor(*i, t);
     set_output_tensor(find_any_port(*s_->model, name, s_->model->outputs), t);
   });
 }
 Tensor InferRequest::get_input_tensor(size_t index) const {
-  return at_border([&] {
+  return as_errors([&] {
     auto lock = idle(*s_);
     require_position(index, s_->inputs.size(), "input");
     return s_->inputs[index];
   });
 }
 Tensor InferRequest::get_output_tensor(size_t index) const {
-  return at_border([&] {
+  return as_errors([&] {
     auto lock = idle(*s_);
     require_position(index, s_->outputs.size(), "output");
     return s_->outputs[index];
   });
 }
 Tensor InferRequest::take_output_tensor(size_t index) {
-  return at_border([&] {
+  return as_errors([&] {
     auto lock = idle(*s_);
     require_position(index, s_->outputs.size(), "output");
     Tensor t = s_->outputs[index];
@@ -140,7 +140,7 @@ Tensor InferRequest::take_output_tensor(size_t index) {
   });
 }
 Tensor InferRequest::get_tensor(const std::string& name) const {
-  return at_border([&] {
+  return as_errors([&] {
     if (auto i = position_of(s_->model->outputs, name)) return get_output_tensor(*i);
     return get_input_tensor(find_any_port(*s_->model, name, s_->model->inputs));
   });
@@ -156,7 +156,7 @@ void InferRequest::infer() {
     s_->done.notify_all();
   };
   try {
-    at_border([&] { s_->run(); });
+    as_errors([&] { s_->run(); });
   } catch (...) {
     finish();
     throw;
@@ -169,14 +169,14 @@ void InferRequest::start_async() {
   auto task = [s = s_] {
     std::exception_ptr e;
     try {
-      at_border([&] { s->run(); });
+      as_errors([&] { s->run(); });
     } catch (...) {
       e = std::current_exception();
     }
     s->end(std::move(e));
   };
   try {
-    at_border([&] { s_->model->streams->post(task); });  // may be unable to start a thread
+    as_errors([&] { s_->model->streams->post(task); });  // may be unable to start a thread
   } catch (...) {
     std::lock_guard lock(s_->mutex);
     s_->running = false;
@@ -202,7 +202,7 @@ void InferRequest::set_callback(std::function<void(std::exception_ptr)> callback
 }
 
 std::vector<ProfilingInfo> InferRequest::get_profiling_info() const {
-  return at_border([&] {
+  return as_errors([&] {
     auto lock = idle(*s_);
     if (!s_->model->options.profile)
       throw Error(ErrorKind::user, "no profile was recorded", "compile with Options::profile");

@@ -2,7 +2,7 @@
 //
 //   <rt_info><streaming><left_context value="4"/><right_context value="4"/></streaming></rt_info>
 #include "base/text.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/read.hpp"
 
 namespace graft {
@@ -42,7 +42,7 @@ std::optional<Streaming> find_streaming(const Graph& g) {
 }
 
 std::optional<Streaming> Model::streaming() const {
-  return at_border([&] { return find_streaming(*s_->current()); });
+  return as_errors([&] { return find_streaming(*s_->current()); });
 }
 
 }  // namespace graft

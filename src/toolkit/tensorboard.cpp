@@ -10,7 +10,7 @@
 #include "base/file.hpp"
 #include "base/request.hpp"
 #include "base/text.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/state.hpp"
 
 namespace graft {
@@ -138,7 +138,7 @@ std::string event_message(double time, uint32_t field, std::string_view content)
 }  // namespace
 
 std::string write_tensorboard(const Model& model, const std::string& folder) {
-  return at_border([&] {
+  return as_errors([&] {
     auto now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     std::string content;
     put_record(content, event_message(now, 3, "brain.Event:2"));

@@ -16,7 +16,7 @@
 #include "readers/npz.hpp"
 #include "readers/onnx/onnx.hpp"
 #include "readers/onnx/value.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 
 namespace graft {
 namespace {
@@ -201,23 +201,23 @@ void check_value(const Datum& d, const Group& g, const std::vector<Port>& ports,
 }  // namespace
 
 Tensor read_tensor(const std::string& path, const LimitChanges& limits) {
-  return at_border([&] {
+  return as_errors([&] {
     Limits changed = changed_limits(limits);
     return is_image_name(path) ? read_image(path, changed) : array_in(path, changed);
   });
 }
 std::vector<std::pair<std::string, Tensor>> read_tensors(const std::string& path, const LimitChanges& limits) {
-  return at_border([&] { return read_npz(path, changed_limits(limits)); });
+  return as_errors([&] { return read_npz(path, changed_limits(limits)); });
 }
 void write_tensor(const std::string& path, const Tensor& tensor) {
-  at_border([&] {
+  as_errors([&] {
     if (!tensor) throw_user("expected a tensor to write to '", path, "', got an empty one");
     write_npy(path, tensor);
   });
 }
 
 Tensor read_mean_image(const std::string& path) {
-  return at_border([&] {
+  return as_errors([&] {
     std::error_code ec;
     if (!std::filesystem::is_regular_file(path, ec)) throw RequestError(text("mean file not found: '", path, "'"));
     Tensor t =
@@ -231,14 +231,14 @@ Tensor read_mean_image(const std::string& path) {
 
 Datum read_value(const std::string& path, const Group& input, const std::vector<Port>& ports, Notes* notes,
                  const LimitChanges& limits) {
-  return at_border([&] {
+  return as_errors([&] {
     Datum out = value_in(path, input, ports, notes, changed_limits(limits));
     check_value(out, input, ports, path);
     return out;
   });
 }
 void check_types(const Datum& value, const Group& input, const std::vector<Port>& ports, const std::string& from) {
-  at_border([&] { check_value(value, input, ports, from); });
+  as_errors([&] { check_value(value, input, ports, from); });
 }
 
 std::vector<int64_t> sample_dims(const Port& port, Notes* notes) {
@@ -253,7 +253,7 @@ std::vector<int64_t> sample_dims(const Port& port, Notes* notes) {
 }
 
 std::vector<Tensor> random_tensors(const std::vector<Port>& ports, uint64_t seed, Notes* notes) {
-  return at_border([&] {
+  return as_errors([&] {
     std::vector<Tensor> out;
     std::mt19937_64 engine(seed);
     for (const Port& p : ports) {

@@ -3,7 +3,7 @@
 #include <graft/app/values.hpp>
 
 #include "base/tensor.hpp"
-#include "toolkit/border.hpp"
+#include "toolkit/errors.hpp"
 
 namespace graft {
 namespace {
@@ -86,7 +86,7 @@ void append_run(const Group& item, const std::function<Tensor(size_t)>& port, st
 }  // namespace
 
 std::vector<Tensor> port_tensors(const std::vector<Group>& groups, const std::vector<Datum>& values, size_t ports) {
-  return at_border([&] {
+  return as_errors([&] {
     if (values.size() != groups.size()) throw_user("expected ", groups.size(), " input values, got ", values.size());
     Placing placing(ports);
     for (size_t i = 0; i < groups.size(); ++i) placing.place(groups[i].name, groups[i], values[i]);
@@ -110,7 +110,7 @@ Datum gather(const Group& g, const std::function<Tensor(size_t)>& port) {
 }  // namespace
 
 Datum gathered(const Group& g, const std::function<Tensor(size_t)>& port) {
-  return at_border([&] { return gather(g, port); });
+  return as_errors([&] { return gather(g, port); });
 }
 
 }  // namespace graft

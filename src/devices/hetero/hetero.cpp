@@ -348,7 +348,7 @@ Explanation HeteroProgram::explain(const std::vector<Info>& inputs) {
     out.arena_bytes += e.arena_bytes, out.unshared_bytes += e.unshared_bytes, out.constant_bytes += e.constant_bytes;
     out.plans_memory |= e.plans_memory;
   }
-  add_border(out, g);
+  add_ports(out, g);
   for (size_t i = 0; i < results_.size(); ++i)
     if (auto it = computed_by.find(results_[i].from); it != computed_by.end()) out.results[i].second = it->second;
   add_crossings(out, g);

@@ -85,7 +85,7 @@ class ReferenceProgram final : public Program {
       for (const Output& o : n.outputs) c.outputs.push_back(o.info);
       e.choices.push_back(std::move(c));
     }
-    add_border(e, g);
+    add_ports(e, g);
     return e;
   }
 

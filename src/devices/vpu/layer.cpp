@@ -5,7 +5,7 @@
 
 #include "base/tensor.hpp"
 #include "base/text.hpp"
-#include "devices/vpu/border.hpp"
+#include "devices/vpu/conversion.hpp"
 #include "devices/vpu/source.hpp"
 #include "devices/vpu/values.hpp"
 #include "devices/vpu/vpu.hpp"
@@ -68,14 +68,14 @@ class VpuLaunches {
   struct Copy {
     bool input, split;
     size_t port, scratch;
-    VpuBorder border;
+    VpuConversion conversion;
   };
 
   void move(Copy& c, int64_t item) {
-    c.border.offset = c.split ? item * c.border.elements() : 0;
+    c.conversion.offset = c.split ? item * c.conversion.elements() : 0;
     Argument scratch = Argument::scratch(c.scratch);
-    if (c.input) node_.launch(c.border.launch(Argument::input(c.port), scratch, true));
-    else node_.launch(c.border.launch(scratch, Argument::output(c.port), false));
+    if (c.input) node_.launch(c.conversion.launch(Argument::input(c.port), scratch, true));
+    else node_.launch(c.conversion.launch(scratch, Argument::output(c.port), false));
   }
 
   Launch stage(size_t index) {
@@ -170,17 +170,17 @@ class VpuLaunches {
     if (seen.type == DType::bf16 || is_real(seen.type) != is_real(*element))
       unsupported("argument '", a.name, "' points to ", *element, ", the tensor has elements of ", seen.type);
     bool flat = a.type == "data";  // weights have no format
-    VpuBorder border{seen.type, *element, seen.shape.values(), flat ? "BFYX" : a.format, 0};
+    VpuConversion conversion{seen.type, *element, seen.shape.values(), flat ? "BFYX" : a.format, 0};
     bool split = values_.is_split(input, port);
-    if (border.plain() && !split) return input ? Argument::input(port) : Argument::output(port);
+    if (conversion.plain() && !split) return input ? Argument::input(port) : Argument::output(port);
     for (const Copy& c : copies_) {
-      bool same = c.border.kernel == border.kernel && c.border.format == border.format;
+      bool same = c.conversion.kernel == conversion.kernel && c.conversion.format == conversion.format;
       if (c.input != input || c.port != port) continue;
       if (same) return Argument::scratch(c.scratch);
       if (!input) unsupported("output ", port, " is bound with different types or formats");
     }
-    size_t scratch = node_.scratch(bytes_for(*element, border.elements()));
-    copies_.push_back({input, split, port, scratch, border});
+    size_t scratch = node_.scratch(bytes_for(*element, conversion.elements()));
+    copies_.push_back({input, split, port, scratch, conversion});
     return Argument::scratch(scratch);
   }
 

@@ -132,7 +132,7 @@ class Assembler {
     std::vector<std::string> wanted;
     for (const TensorFlowPort& p : outputs) wanted.push_back(p.value);
     m.graph.nodes = finished(std::move(kept), wanted, cut);
-    name_borders(m.graph, inputs, outputs);
+    name_ports(m.graph, inputs, outputs);
     for (TensorFlowFunction& f : graph_.functions) m.functions.push_back(raw_function(f));
     return m;
   }
@@ -304,7 +304,7 @@ class Assembler {
   }
 
   // Users see the names of the ports; inside the graph nothing changes.
-  static void name_borders(RawGraph& g, const std::vector<TensorFlowPort>& inputs,
+  static void name_ports(RawGraph& g, const std::vector<TensorFlowPort>& inputs,
                            const std::vector<TensorFlowPort>& outputs) {
     std::unordered_map<std::string, std::string> moved;  // values renamed because a port takes their name
     std::unordered_set<std::string> ports;

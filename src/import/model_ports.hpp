@@ -8,9 +8,9 @@
 
 namespace graft {
 
-class Border {
+class ModelPorts {
  public:
-  Border(Scope& scope, const RawGraph& raw) : scope_(scope), raw_(raw) {}
+  ModelPorts(Scope& scope, const RawGraph& raw) : scope_(scope), raw_(raw) {}
 
   // Parameters, constants and lists under the names of the model's inputs.
   void add_inputs();

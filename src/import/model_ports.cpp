@@ -1,4 +1,4 @@
-#include "import/border.hpp"
+#include "import/model_ports.hpp"
 
 #include "base/tensor.hpp"
 #include "base/text.hpp"
@@ -29,7 +29,7 @@ std::string kind_text(const RawValue& v) {
 
 // ---- inputs ----
 
-void Border::add_inputs() {
+void ModelPorts::add_inputs() {
   const ImportOptions& options = scope_.state().options;
   std::set<std::string> constants;
   for (const auto& [name, t] : raw_.constants) constants.insert(name);
@@ -55,21 +55,21 @@ void Border::add_inputs() {
   if (any_structure(forms)) scope_.graph.input_forms = std::move(forms);
 }
 
-void Border::frozen(const RawValue& in, const Tensor& value) {
+void ModelPorts::frozen(const RawValue& in, const Tensor& value) {
   if (!in.kind.empty()) throw_user("expected a tensor as frozen input '", in.name, "', got ", kind_text(in));
   if (in.info.type != DType::undefined && in.info.type != value.type())
     throw_user("expected a value of ", in.info.type, " for the frozen input '", in.name, "', got ", value.type());
   scope_.define(in.name, scope_.add_constant(in.name, value));
 }
 
-Form Border::parameter(const std::string& name, Info info) {
+Form ModelPorts::parameter(const std::string& name, Info info) {
   const ImportOptions& options = scope_.state().options;
   if (auto it = options.input_shapes.find(name); it != options.input_shapes.end()) info.shape = it->second;
   if (auto it = options.input_types.find(name); it != options.input_types.end()) info.type = it->second;
   return {Form::tensor, scope_.graph[scope_.add_parameter(name, info).node].name, {}};
 }
 
-Form Border::input(const std::string& name, const RawValue& type, const InputForm* given) {
+Form ModelPorts::input(const std::string& name, const RawValue& type, const InputForm* given) {
   if (given && given->absent && type.kind != "optional")
     throw_user("expected an optional for the empty input '", name, "', got ", kind_text(type));
   if (given && given->length && type.kind != "sequence" && type.kind != "optional")
@@ -89,7 +89,7 @@ Form Border::input(const std::string& name, const RawValue& type, const InputFor
   return {Form::optional, {}, {input(name, type.parts[0], given)}};
 }
 
-Form Border::sequence_input(const std::string& name, const RawValue& type, const InputForm* given) {
+Form ModelPorts::sequence_input(const std::string& name, const RawValue& type, const InputForm* given) {
   const RawValue& element = type.parts[0];
   if (!element.kind.empty()) refuse_input(name, type);
   ImportState& state = scope_.state();
@@ -120,7 +120,7 @@ Form Border::sequence_input(const std::string& name, const RawValue& type, const
 }
 
 // As rules see it, a map is a list of its keys and its values.
-Form Border::map_input(const std::string& name, const RawValue& type) {
+Form ModelPorts::map_input(const std::string& name, const RawValue& type) {
   const RawValue &keys = type.parts[0], &values = type.parts[1];
   bool numbers = values.kind.empty() && (!values.info.shape.ranked() || values.info.shape.rank() == 0);
   if (!numbers || (keys.info.type != DType::i64 && keys.info.type != DType::string)) refuse_input(name, type);
@@ -133,13 +133,13 @@ Form Border::map_input(const std::string& name, const RawValue& type) {
   return form;
 }
 
-std::string Border::part_name(const std::string& name, std::string_view part) {
+std::string ModelPorts::part_name(const std::string& name, std::string_view part) {
   std::string out = text(name, '.', part);
   while (!taken_.insert(out).second) out += '_';
   return out;
 }
 
-void Border::check_given_names() const {
+void ModelPorts::check_given_names() const {
   const ImportOptions& options = scope_.state().options;
   auto check = [&](const auto& given, bool parts) {
     for (const auto& [name, value] : given) {
@@ -161,7 +161,7 @@ void Border::check_given_names() const {
 
 // ---- outputs ----
 
-void Border::add_outputs() {
+void ModelPorts::add_outputs() {
   if (raw_.outputs.empty()) throw_user("the model has no outputs");
   std::vector<NamedForm> forms;
   for (const RawValue& o : raw_.outputs) {
@@ -177,11 +177,11 @@ void Border::add_outputs() {
     report.decisive.insert(report.decisive.end(), p.inputs.begin(), p.inputs.end());
 }
 
-Form Border::result(const std::string& name, ValueId v) {
+Form ModelPorts::result(const std::string& name, ValueId v) {
   return {Form::tensor, scope_.graph[scope_.add_result(name, v)].name, {}};
 }
 
-Form Border::output(const std::string& name, const RawValue* type, ValueId v) {
+Form ModelPorts::output(const std::string& name, const RawValue* type, ValueId v) {
   if (scope_.is_nothing(v)) return {Form::optional, {}, {}};
   if (type && type->kind == "optional") return {Form::optional, {}, {output(name, &type->parts[0], v)}};
   if (!scope_.is_list(v)) return result(name, v);
@@ -189,7 +189,7 @@ Form Border::output(const std::string& name, const RawValue* type, ValueId v) {
   return list_output(name, type, items);
 }
 
-Form Border::list_output(const std::string& name, const RawValue* type, const std::vector<ValueId>& items) {
+Form ModelPorts::list_output(const std::string& name, const RawValue* type, const std::vector<ValueId>& items) {
   bool maps = type && type->kind == "sequence" && type->parts[0].kind == "map";
   if (maps || (type && type->kind == "map")) {
     if (items.size() != 2 || scope_.is_list(items[0]) || scope_.is_list(items[1]))

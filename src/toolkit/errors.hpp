@@ -9,7 +9,7 @@
 namespace graft {
 
 template <class Body>
-decltype(auto) at_border(Body&& body) {
+decltype(auto) as_errors(Body&& body) {
   try {
     return std::forward<Body>(body)();
   } catch (const Error&) {

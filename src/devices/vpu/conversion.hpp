@@ -1,11 +1,11 @@
-// The border between the graph and a VPU kernel: element types, formats, and the items of a batch.
+// What is converted between the graph and a VPU kernel: element types, formats, and the items of a batch.
 #pragma once
 
 #include <graft/source_kernel.hpp>
 
 namespace graft {
 
-struct VpuBorder {
+struct VpuConversion {
   DType graph, kernel;        // element types
   std::vector<int64_t> dims;  // as a launch sees them, at most 4
   std::string format;         // of the kernel: "BYXF", ...

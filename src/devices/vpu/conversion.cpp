@@ -1,4 +1,4 @@
-#include "devices/vpu/border.hpp"
+#include "devices/vpu/conversion.hpp"
 
 #include <utility>
 
@@ -8,8 +8,8 @@ namespace graft {
 namespace {
 
 // vload_half and vstore_half exist on every device, arithmetic with half does not.
-constexpr const char* border_source = R"(
-__kernel void border(__global const FROM* from, __global TO* to, long from_start, long to_start, int f, int y, int x,
+constexpr const char* conversion_source = R"(
+__kernel void convert_item(__global const FROM* from, __global TO* to, long from_start, long to_start, int f, int y, int x,
                      long p0, long p1, long p2, long p3, int inward) {
   long i = get_global_id(0);
   long there = i / ((long)x * y * f) * p0 + i / (x * y) % f * p1 + i / x % y * p2 + i % x * p3;
@@ -42,24 +42,24 @@ std::optional<DType> vpu_element(std::string_view word) {
   return std::nullopt;
 }
 
-bool VpuBorder::plain() const {
+bool VpuConversion::plain() const {
   std::vector<int64_t> d = aligned(dims);
   DType bytes = graph == DType::boolean ? DType::u8 : graph;
   return bytes == kernel && pitches_of(d, format) == pitches_of(d, "BFYX");
 }
 
-int64_t VpuBorder::elements() const {
+int64_t VpuConversion::elements() const {
   int64_t out = 1;
   for (int64_t d : dims) out *= d;
   return out;
 }
 
-Launch VpuBorder::launch(Argument from, Argument to, bool inward) const {
+Launch VpuConversion::launch(Argument from, Argument to, bool inward) const {
   DType in = inward ? graph : kernel, out = inward ? kernel : graph;
   std::vector<int64_t> d = aligned(dims), p = pitches_of(d, format);
   Launch l;
-  l.sources = {{border_source, ""}};
-  l.entry = "border";
+  l.sources = {{conversion_source, ""}};
+  l.entry = "convert_item";
   l.defines = {{"FROM", std::string(cl_element_name(in))},
                {"TO", std::string(cl_element_name(out))},
                {"LOAD(i)", in == DType::f16 ? "vload_half(i, from)" : "from[i]"},
