@@ -39,7 +39,7 @@ inline constexpr auto low_attr = attr("low", &QuantizedEnd::low, "lower bound of
 inline constexpr auto high_attr = attr("high", &QuantizedEnd::high, "upper bound of the result");
 inline constexpr auto factor_attr = attr("factor", &QuantizedEnd::factor, "levels per unit of the result; 0: f32");
 inline constexpr auto zero_attr =
-    attr("zero", &QuantizedEnd::zero, "level of the number zero in the result").between(0, 255);
+    attr("zero", &QuantizedEnd::zero, "zero point in the result").between(0, 255);
 
 // The attributes of QuantizedConvolution, for the operation and for its kernels.
 struct QuantizedConvolution : WindowAttributes, QuantizedEnd {
@@ -52,7 +52,7 @@ struct QuantizedConvolution : WindowAttributes, QuantizedEnd {
       pads_end_attr,
       auto_pad_attr,
       attr("grouped", &QuantizedConvolution::grouped, "the weights are [G, O, I, ...] instead of [O, I, ...]"),
-      attr("data_zero", &QuantizedConvolution::data_zero, "level of the number zero in the data and its padding")
+      attr("data_zero", &QuantizedConvolution::data_zero, "zero point in the data and its padding")
           .between(0, 255),
       level_step_attr,
       level_low_attr,

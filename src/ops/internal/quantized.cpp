@@ -13,14 +13,14 @@ struct Quantize {
   int64_t zero = 0;
   DType type = DType::u8;
   static constexpr std::tuple schema{attr("scale", &Quantize::scale, "step from one level to the next").required(),
-                                     attr("zero", &Quantize::zero, "level of the number zero").between(-128, 255),
+                                     attr("zero", &Quantize::zero, "zero point").between(-128, 255),
                                      attr("type", &Quantize::type, "element type of the levels: u8 or i8")};
 };
 struct Dequantize {
   double scale = 1;
   int64_t zero = 0;
   static constexpr std::tuple schema{attr("scale", &Dequantize::scale, "step from one level to the next").required(),
-                                     attr("zero", &Dequantize::zero, "level of the number zero").between(-128, 255)};
+                                     attr("zero", &Dequantize::zero, "zero point").between(-128, 255)};
 };
 
 bool is_byte(DType type) { return type == DType::u8 || type == DType::i8; }
@@ -76,7 +76,7 @@ void quantized_infer(Infer& ctx, const QuantizedConvolution& a) {
   if (ctx.has_input(5)) {
     Shape one = ctx.shape(5);
     if (ctx.type(5) != DType::u8 || (one.is_static() && one.elements().value() != 1))
-      fail("expected the level of zero as one u8, got ", ctx.type(5), one);
+      fail("expected the zero point as one u8, got ", ctx.type(5), one);
   }
   ctx.output(0, a.factor > 0 ? DType::u8 : DType::f32, y);
 }

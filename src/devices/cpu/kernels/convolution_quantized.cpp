@@ -1,6 +1,6 @@
 // Convolution of bytes with the channels last, with scales, bias, sum, bounds and rounding.
 //
-// Padding has the level of zero, and what that level contributes is subtracted at the start.
+// Padding has the zero point, and what that contributes is subtracted at the start.
 #include "pieces.hpp"
 #include "quantized.hpp"
 
@@ -14,7 +14,7 @@ struct QuantizedState : WindowWalk {
   int64_t run = 0;         // in units
   int64_t copy_bytes = 0;  // of an image, if all of them are copied at the start and not by each item
   uint8_t zero = 0;
-  std::vector<int32_t> start;      // what the level of zero contributes, by column of a panel
+  std::vector<int32_t> start;      // what the zero point contributes, by column of a panel
   std::vector<float> scale, bias;  // by column of a panel
   QuantizedNumbers end;
 };
@@ -74,7 +74,7 @@ QuantizedState quantized_prepare(Prepare& ctx, const QuantizedConvolution& a) {
   s.weights = &ctx.packed<QuantizedWeights>();
   if (!s.weights->packed) unsupported("requires weights that are stored in the model");
   s.panels = s.weights;
-  if (a.data_zero < 0 || a.data_zero > 255) unsupported("expected a level of zero from 0 to 255, got ", a.data_zero);
+  if (a.data_zero < 0 || a.data_zero > 255) unsupported("expected a zero point from 0 to 255, got ", a.data_zero);
   s.zero = static_cast<uint8_t>(a.data_zero);
   s.end = quantized_numbers(a);
   s.scale = by_column(ctx, 2, *s.weights), s.bias = by_column(ctx, 3, *s.weights);

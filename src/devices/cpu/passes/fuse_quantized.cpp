@@ -137,7 +137,7 @@ Widened widened_of(Value v, DType type) {
   return {convert.input(0), zero};
 }
 
-// Convert(MatMul(a - zero, b) in i32) to f32  =>  a layer; the level of zero is computed at run time
+// Convert(MatMul(a - zero, b) in i32) to f32  =>  a layer; the zero point is computed at run time
 Value from_integers(Rewrite& at) {
   NodeRef product = at.self().type() == DType::f32 ? piece(at.input(0), "MatMul") : NodeRef();
   if (!product || at.input(0).type() != DType::i32 || product.get<bool>("transpose_a", false)) return {};
