@@ -1,9 +1,9 @@
-// The end of a computation in 8 bits: what happens to a number between the product of bytes and the result.
+// The epilogue of a computation in 8 bits: what happens to a number between the product of bytes and the result.
 //
-//   struct Layer : QuantizedEnd {
+//   struct Layer : QuantizedEpilogue {
 //     static constexpr std::tuple schema{level_step_attr, ..., zero_attr};
 //   };
-//   y = quantized_end(a, x, sum);
+//   y = quantized_epilogue(a, x, sum);
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace [[gnu::visibility("hidden")]] graft {
 //  2. the sum: x += (sum - sum_zero) * sum_scale
 //  3. bounds: x = min(max(x, low), high)
 //  4. the result as a byte, if `factor` is not zero: min(max(round(x * factor) + zero, 0), 255)
-struct QuantizedEnd {
+struct QuantizedEpilogue {
   double level_factor = 0, level_low = 0, level_high = 0, level_step = 0;
   double sum_zero = 0, sum_scale = 1;
   double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
@@ -29,20 +29,20 @@ struct QuantizedEnd {
 };
 
 inline constexpr auto level_factor_attr =
-    attr("level_factor", &QuantizedEnd::level_factor, "levels per unit of the rounding before the sum; 0: none");
-inline constexpr auto level_low_attr = attr("level_low", &QuantizedEnd::level_low, "lowest level of that rounding");
-inline constexpr auto level_high_attr = attr("level_high", &QuantizedEnd::level_high, "highest level of that rounding");
-inline constexpr auto level_step_attr = attr("level_step", &QuantizedEnd::level_step, "what a level stands for");
-inline constexpr auto sum_zero_attr = attr("sum_zero", &QuantizedEnd::sum_zero, "what is subtracted from the sum");
-inline constexpr auto sum_scale_attr = attr("sum_scale", &QuantizedEnd::sum_scale, "factor of the sum");
-inline constexpr auto low_attr = attr("low", &QuantizedEnd::low, "lower bound of the result");
-inline constexpr auto high_attr = attr("high", &QuantizedEnd::high, "upper bound of the result");
-inline constexpr auto factor_attr = attr("factor", &QuantizedEnd::factor, "levels per unit of the result; 0: f32");
+    attr("level_factor", &QuantizedEpilogue::level_factor, "levels per unit of the rounding before the sum; 0: none");
+inline constexpr auto level_low_attr = attr("level_low", &QuantizedEpilogue::level_low, "lowest level of that rounding");
+inline constexpr auto level_high_attr = attr("level_high", &QuantizedEpilogue::level_high, "highest level of that rounding");
+inline constexpr auto level_step_attr = attr("level_step", &QuantizedEpilogue::level_step, "what a level stands for");
+inline constexpr auto sum_zero_attr = attr("sum_zero", &QuantizedEpilogue::sum_zero, "what is subtracted from the sum");
+inline constexpr auto sum_scale_attr = attr("sum_scale", &QuantizedEpilogue::sum_scale, "factor of the sum");
+inline constexpr auto low_attr = attr("low", &QuantizedEpilogue::low, "lower bound of the result");
+inline constexpr auto high_attr = attr("high", &QuantizedEpilogue::high, "upper bound of the result");
+inline constexpr auto factor_attr = attr("factor", &QuantizedEpilogue::factor, "levels per unit of the result; 0: f32");
 inline constexpr auto zero_attr =
-    attr("zero", &QuantizedEnd::zero, "zero point in the result").between(0, 255);
+    attr("zero", &QuantizedEpilogue::zero, "zero point in the result").between(0, 255);
 
 // The attributes of QuantizedConvolution, for the operation and for its kernels.
-struct QuantizedConvolution : WindowAttributes, QuantizedEnd {
+struct QuantizedConvolution : WindowAttributes, QuantizedEpilogue {
   bool grouped = false;
   int64_t data_zero = 0;
   static constexpr std::tuple schema{
@@ -66,7 +66,7 @@ struct QuantizedConvolution : WindowAttributes, QuantizedEnd {
       zero_attr};
 };
 
-inline float quantized_end(const QuantizedEnd& e, float x, std::optional<float> sum) {
+inline float quantized_epilogue(const QuantizedEpilogue& e, float x, std::optional<float> sum) {
   auto f = [](double v) { return static_cast<float>(v); };
   if (e.level_factor > 0)
     x = std::min(std::max(std::nearbyint(x * f(e.level_factor)), f(e.level_low)), f(e.level_high)) * f(e.level_step);

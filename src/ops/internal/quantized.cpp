@@ -98,7 +98,7 @@ void quantized_run(Run& ctx, const QuantizedConvolution& a) {
     size_t channel = i / static_cast<size_t>(plane) % static_cast<size_t>(channels);
     float start = bias.empty() ? 0.0f : static_cast<float>(bias[channel]);
     float v = std::fma(static_cast<float>(values[i]), static_cast<float>(scale[channel]), start);
-    values[i] = quantized_end(a, v, sum.empty() ? std::nullopt : std::optional(static_cast<float>(sum[i])));
+    values[i] = quantized_epilogue(a, v, sum.empty() ? std::nullopt : std::optional(static_cast<float>(sum[i])));
   }
   y.assign(values);
 }

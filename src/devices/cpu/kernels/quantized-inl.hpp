@@ -53,7 +53,7 @@ HWY_INLINE void store_some(V v, float* to, int64_t n) {
   else hn::BlendedStore(v, hn::FirstN(D(), static_cast<size_t>(n)), D(), to);
 }
 
-// QuantizedEnd with its numbers in vectors. What there is to do is known when the code is compiled.
+// QuantizedEpilogue with its numbers in vectors. What there is to do is known when the code is compiled.
 template <bool rounds, class Sum, class Y>
 class End {
  public:

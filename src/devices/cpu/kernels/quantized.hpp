@@ -8,14 +8,14 @@
 
 namespace graft {
 
-// The numbers of QuantizedEnd in f32.
+// The numbers of QuantizedEpilogue in f32.
 struct QuantizedNumbers {
   float level_factor, level_low, level_high, level_step, sum_zero, sum_scale, low, high, factor;
   int32_t zero;
   uint8_t low_byte, high_byte;  // the bounds, if the results are bytes
   bool levels = false;          // bytes with factors of one, and numbers that never leave the range of i32
 };
-inline QuantizedNumbers quantized_numbers(const QuantizedEnd& e) {
+inline QuantizedNumbers quantized_numbers(const QuantizedEpilogue& e) {
   auto f = [](double v) { return static_cast<float>(v); };
   auto byte = [&](double v) {
     return static_cast<uint8_t>(
