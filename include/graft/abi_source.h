@@ -78,7 +78,7 @@ enum {
  * the kernel around it, and computes a chain of such operations in one.
  *
  * The text is OpenCL C. x0, x1, ... are elements of the inputs as REAL: float, or double where one of the types is f64;
- * truth values are 0 and 1. Types are boolean and floating-point numbers of at least 16 bits. */
+ * booleans are 0 and 1. Types are boolean and floating-point numbers of at least 16 bits. */
 typedef struct graft_formula {
   uint32_t size;
   uint32_t flags;

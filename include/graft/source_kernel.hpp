@@ -98,7 +98,7 @@ inline std::string number_text(double v, bool wide = false) {
 
 }  // namespace detail
 
-// The value of an attribute as it is written into a macro: numbers in decimal, truth values as 0 and 1, lists separated
+// The value of an attribute as it is written into a macro: numbers in decimal, booleans as 0 and 1, lists separated
 // by commas, strings as they are. None for kinds that have no such form.
 inline std::optional<std::string> define_text(const graft_value& v) {
   std::string out;

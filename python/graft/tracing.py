@@ -38,7 +38,7 @@ class _Code:
 
 
 class Tracer:
-    """Stands for an array while a function is traced. It has no shape, no elements and no truth value."""
+    """Stands for an array while a function is traced. It has no shape, no elements and no boolean value."""
 
     __slots__ = ("code", "index", "boolean")
     __array_priority__ = 1000

@@ -23,7 +23,7 @@ struct Kinds {
   std::vector<DType> types{DType::f16};
   std::optional<int64_t> maybe;
   std::optional<std::vector<int64_t>> maybe_list;
-  static constexpr std::tuple schema{attr("flag", &Kinds::flag, "a truth value"),
+  static constexpr std::tuple schema{attr("flag", &Kinds::flag, "a boolean"),
                                      attr("whole", &Kinds::whole, "a whole number").between(-10, 10),
                                      attr("wide", &Kinds::wide, "64 bits"),
                                      attr("narrow", &Kinds::narrow, "32 bits"),

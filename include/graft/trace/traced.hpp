@@ -34,7 +34,7 @@ namespace trace {
 
 using simd::Number;
 
-// $0, $1 and $2 stand for the operands; truth values are 0 and 1. The names are those of NumPy.
+// $0, $1 and $2 stand for the operands; booleans are 0 and 1. The names are those of NumPy.
 struct Function {
   std::string_view name;
   size_t operands;

@@ -113,7 +113,7 @@ class Emission {
   }
   static void check_formula_type(DType t) {
     if (t != DType::boolean && (!is_real(t) || bits_of(t) < 16))
-      throw_unsupported("a formula takes floating-point numbers and truth values, got ", t);
+      throw_unsupported("a formula takes floating-point numbers and booleans, got ", t);
   }
 
   void check_sizes(const OpenclLaunch& l) const {

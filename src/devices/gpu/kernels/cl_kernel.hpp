@@ -5,7 +5,7 @@
 //   k.run("int i = get_global_id(0); STORE_y(i, LOAD_x(i) * 2);", {count});
 //
 // LOAD_x(i) gives an element in the type T_x that the kernel computes with: float (double for f64), long, ulong, or int
-// for truth values. STORE_y(i, v) converts back; floating-point numbers saturate where the output has integers.
+// for booleans. STORE_y(i, v) converts back; floating-point numbers saturate where the output has integers.
 // Dimensions are arguments, not macros, so that one program serves all shapes.
 #pragma once
 

@@ -131,7 +131,7 @@ std::vector<std::vector<int64_t>> broadcast_inputs(Emit& ctx, size_t count) {
   return strides;
 }
 
-// Whether the operation computes with floating-point numbers and truth values only.
+// Whether the operation computes with floating-point numbers and booleans only.
 bool takes_formula(Emit& ctx, size_t inputs) {
   auto fits = [](DType t) { return t == DType::boolean || (is_real(t) && bits_of(t) >= 16); };
   bool all = fits(ctx.output(0).type);
