@@ -1,4 +1,4 @@
-// The CPU's own passes for Fourier transforms: of moderate sizes, products with the waves of all frequencies are faster
+// The CPU's own passes for Fourier transforms: of moderate sizes, products with the matrix of the transform are faster
 // than a transform of every row, and have kernels.
 #include <cmath>
 #include <graft/kit/expressions.hpp>
@@ -91,12 +91,12 @@ Value to_products(Rewrite& at) {
 
 Definitions cpu_fuse_fourier() {
   return {Pass("cpu_stft")
-              .doc("compute STFT as a convolution with the waves of every frequency")
+              .doc("compute STFT as a convolution with the rows of the DFT matrix")
               .device("CPU")
               .before("fold_constants")
               .visit({"STFT"}, to_convolution),
           Pass("cpu_dft")
-              .doc("compute DFT and IDFT as products with the waves of every frequency")
+              .doc("compute DFT and IDFT as products with the DFT matrix")
               .device("CPU")
               .before("fold_constants")
               .visit({"DFT", "IDFT"}, to_products)};
