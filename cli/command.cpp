@@ -115,7 +115,7 @@ LimitChanges ModelOptions::limit_changes() const {
 }
 
 ReadOptions ModelOptions::reading(const CutRequest& part) const {
-  teach.check(read);
+  layers.check(read);
   ReadOptions out = read;
   out.cut = part;
   out.limits = limit_changes();
@@ -123,8 +123,8 @@ ReadOptions ModelOptions::reading(const CutRequest& part) const {
   return out;
 }
 
-bool ModelOptions::instead(const Core& core, const ReadOptions& options, bool json) const {
-  return teach.instead(core, all_files(), options, json);
+bool ModelOptions::ran_action(const Core& core, const ReadOptions& options, bool json) const {
+  return layers.ran_action(core, all_files(), options, json);
 }
 
 Core make_core(const ModelOptions& o) {

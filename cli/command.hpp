@@ -11,7 +11,7 @@
 #include "log_level.hpp"
 #include "option_words.hpp"
 #include "result_json.hpp"
-#include "teach_options.hpp"
+#include "layer_options.hpp"
 
 namespace graft::cli {
 
@@ -56,7 +56,7 @@ struct ModelOptions {
   std::vector<std::string> input_shapes;
   std::vector<std::string> items;   // "name=3", "name=none"
   std::vector<std::string> limits;  // "nodes=5000000"
-  TeachOptions teach;
+  LayerOptions layers;
 
   void add_files(CLI::App& app, const char* definition_names = "--input_proto");
   void add_named_files(CLI::App& app, const char* definition_names = "--input_proto");  // without positional ones
@@ -70,8 +70,8 @@ struct ModelOptions {
   LimitChanges limit_changes() const;
   // How to read the model, and the requested part of it.
   ReadOptions reading(const CutRequest& part = {}) const;
-  // Runs the action requested instead of the command, if any (TeachOptions::instead).
-  bool instead(const Core& core, const ReadOptions& options, bool json) const;
+  // Runs the action requested instead of the command, if any (LayerOptions::ran_action).
+  bool ran_action(const Core& core, const ReadOptions& options, bool json) const;
 };
 
 // A core with the extensions loaded.

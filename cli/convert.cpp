@@ -103,7 +103,7 @@ void convert(ConvertCommand o) {
   read.disabled_passes = o.to.disabled_passes;
   o.before.apply(o.to.preprocess);
   o.mo.check_framework(core, o.model.all_files());
-  if (o.model.instead(core, read, o.json)) return;
+  if (o.model.ran_action(core, read, o.json)) return;
   Progress progress(o);
   o.to.progress = [&](std::string_view step) { progress.step(step); };
   progress.step("reading and importing");
@@ -137,7 +137,7 @@ void add_convert(CLI::App& app) {
   o->before.add(*c);
   bind_rows(*c, o->to, "Output");
   o->mo.add(*c);
-  o->model.teach.add(*c);
+  o->model.layers.add(*c);
   c->add_option("--output_dir,--output-dir,-o", o->folder, "output directory")
       ->type_name("DIR")
       ->capture_default_str()

@@ -107,7 +107,7 @@ void draw(const ExplainOptions& o, const Core& core, const Model& model, const O
 void explain(const ExplainOptions& o) {
   Core core = make_core(o.model);
   ReadOptions read = o.model.reading(o.cut.request());
-  if (o.model.instead(core, read, o.json)) return;
+  if (o.model.ran_action(core, read, o.json)) return;
   Model model = load(core, o.model, read);
   if (o.as_text) return (void)std::printf("%s", model.to_text().c_str());
   Options how = o.model.compile_options();
@@ -147,7 +147,7 @@ void add_explain(CLI::App& app) {
   o->model.add_device(*c);
   o->cut.add(*c);
   o->model.add_items(*c);
-  o->model.teach.add(*c);
+  o->model.layers.add(*c);
   c->add_flag("--json", o->json, "print JSON");
   CLI::Option* as_text = c->add_flag("--text", o->as_text, "print the graph in textual form and exit");
   CLI::Option* query =

@@ -216,7 +216,7 @@ void run(const RunOptions& o) {
     throw UsageError("--output to an archive requires an --input from an archive", "use --output-dir");
   Core core = make_core(o.model);
   ReadOptions read = o.model.reading();
-  if (o.model.instead(core, read, o.json)) return;
+  if (o.model.ran_action(core, read, o.json)) return;
   read.cut.more_outputs = o.outputs;
   read.cut.outputs = o.outputs;  // and nothing that they do not need
   Model model = load(core, o.model, read);
@@ -265,7 +265,7 @@ void add_run(CLI::App& app) {
   o->model.add_extensions(*c);
   o->model.add_device(*c);
   o->model.add_shapes(*c);
-  o->model.teach.add(*c);
+  o->model.layers.add(*c);
   o->model.add_items(*c);
   o->inputs.add(*c);
   c->add_option("--output,-o", o->outputs,

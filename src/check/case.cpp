@@ -116,7 +116,7 @@ Graph imported(RawModel raw, const Registry& registry, const Test& t) {
   if (!t.mapping.empty()) options.mapping = std::make_shared<LayerMapping>(parse_mapping(t.mapping, "map.xml"));
   if (!t.replacements.empty())
     options.replacements = std::make_shared<ReplacementConfig>(parse_replacements(t.replacements, "r.json"));
-  Imported m = import_taught(std::move(raw), registry, options);
+  Imported m = import_replaced(std::move(raw), registry, options);
   // A problem behind an unknown layer may only be its echo.
   if (!m.report.unknown.empty())
     throw_unsupported("unknown: ", m.report.unknown[0].domain, "::", m.report.unknown[0].type);

@@ -88,7 +88,7 @@ const std::string* Scope::unknown_source(ValueId v) const {
   return it == unknown_.end() ? nullptr : &it->second;
 }
 
-void Scope::hand_on_unknown(NodeId id) {
+void Scope::propagate_unknown(NodeId id) {
   if (unknown_.empty()) return;
   for (ValueId v : graph[id].inputs)
     if (const std::string* source = unknown_source(v)) return mark_unknown(id, std::string(*source));
@@ -367,7 +367,7 @@ void Scope::import_node(const RawNode& raw, const std::map<std::string, int64_t>
         }
         layer.finish();
         layer.hand_on_missing_shape();
-        layer.hand_on_unknown();
+        layer.propagate_unknown();
         claim.operations = layer.operations();
         if (is_logged(LogLevel::debug))
           log_debug("layer '", claim.layer, "' (", claim.domain.empty() ? "" : claim.domain + "::", claim.type, ") ",

@@ -46,7 +46,7 @@ class Layer final : public graft_builder {
   // The unknown layer that an input depends on, or that a sub-graph contains; empty: none.
   std::string unknown_source() const;
   // Marks the nodes of this layer as depending on such a layer. Call after `apply`.
-  void hand_on_unknown();
+  void propagate_unknown();
   // Adds the layer to the report of unknown layers, under this name.
   void report_unknown(const std::string& title) const;
   // Throws if the file or the user requests an output that the layer does not have. Call after `apply`.

@@ -86,7 +86,7 @@ class Scope {
   // Nodes that depend on an unknown layer: its name. An error in such a layer may only be a consequence.
   void mark_unknown(NodeId id, const std::string& layer) { unknown_.emplace(id, layer); }
   const std::string* unknown_source(ValueId v) const;
-  void hand_on_unknown(NodeId id);
+  void propagate_unknown(NodeId id);
 
   // Integers and booleans among the model's inputs that the value is computed from.
   void collect_inputs(ValueId v, std::set<std::string>& out) const;

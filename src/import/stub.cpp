@@ -76,7 +76,7 @@ class Resumption {
       require_tensors(scope, id);
       if (g[id].opaque) scope.mark_unknown(id, g[id].name);
       else infer(scope, id);
-      scope.hand_on_unknown(id);
+      scope.propagate_unknown(id);
     }
     scope.remove_lists();
     graph = std::move(scope.graph);

@@ -170,7 +170,7 @@ std::string Layer::unknown_source() const {
 
 // Nodes of this layer are marked only when it is complete.
 bool Layer::depends_on_unknown(ValueId v) const {
-  for (NodeId id : made_) scope_.hand_on_unknown(id);
+  for (NodeId id : made_) scope_.propagate_unknown(id);
   return scope_.unknown_source(v);
 }
 
@@ -188,8 +188,8 @@ void Layer::discard() {
   }
 }
 
-void Layer::hand_on_unknown() {
-  for (NodeId id : made_) scope_.hand_on_unknown(id);
+void Layer::propagate_unknown() {
+  for (NodeId id : made_) scope_.propagate_unknown(id);
   if (scope_.state().kept == kept_before_) return;
   for (NodeId id : made_) scope_.mark_unknown(id, scope_.state().last_kept);
 }

@@ -22,7 +22,7 @@ std::string value_text(T v) {
 }
 
 // The options in the order of their rows.
-class GivenOptions {
+class OptionList {
  public:
   std::vector<Remedy> take() { return std::move(list_); }
   void add(const char* name, bool) { list_.push_back({name, {}, {}}); }
@@ -69,7 +69,7 @@ std::string load_arguments(const std::vector<std::string>& files, const ImportOp
   for (const std::string& f : files) out += (out.empty() ? "" : " ") + path_for_shell(f);
   ReadOptions read = o.read;
   read.shapes = o.input_shapes;  // also those of the values that the model was fitted to
-  GivenOptions given;
+  OptionList given;
   each_option(std::as_const(read), [&](const auto& row, const auto& value) {
     if (is_given(value)) given.add(row.name, value);
   });

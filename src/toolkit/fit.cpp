@@ -18,9 +18,9 @@ const std::string& input_name(const Port& p) {
 }
 
 // The import options that the values require.
-class Wishes {
+class RequiredOptions {
  public:
-  explicit Wishes(bool framework) : framework_(framework) {}
+  explicit RequiredOptions(bool framework) : framework_(framework) {}
   ImportOptions options;
   std::vector<std::string> notes;
 
@@ -92,9 +92,9 @@ bool is_row_of(const Port& port, const Tensor& t) {
 }
 
 // Values by the names of the groups they were given for.
-class Given {
+class GroupValues {
  public:
-  Given(const Model& model, std::vector<Datum> values, std::vector<std::string>& notes)
+  GroupValues(const Model& model, std::vector<Datum> values, std::vector<std::string>& notes)
       : groups_(model.input_groups()), values_(std::move(values)) {
     std::vector<Port> ports = model.inputs();
     for (size_t i = 0; i < groups_.size(); ++i) {
@@ -147,27 +147,27 @@ ImportOptions joined_options(const ImportOptions& read, const ImportOptions& ask
 
 Fitted fitted(Model model, std::vector<Datum> values, const std::function<Model(const ImportOptions&)>& load) {
   bool framework = model.framework() != "ir" && model.framework() != "text";
-  Wishes wishes(framework);
-  Given given(model, std::move(values), wishes.notes);
-  wishes.compare(model, given.for_inputs_of(model), false);
-  if (!wishes.empty()) model = load(wishes.options);
+  RequiredOptions required(framework);
+  GroupValues given(model, std::move(values), required.notes);
+  required.compare(model, given.for_inputs_of(model), false);
+  if (!required.empty()) model = load(required.options);
   // What the structure of the model depends on is imported with the values that are given.
   for (int round = 0; round < 8 && framework; ++round) {
     std::shared_ptr<const ModelOrigin> origin = model.state()->origin;
     const ImportReport& report = origin->report;
-    size_t known = wishes.options.input_values.size();
+    size_t known = required.options.input_values.size();
     bool exact = round == 0 && !report.problems.empty();
     for (const std::string& name : report.decisive)
-      if (Tensor t = given.deciding(name); t && wishes.options.input_values.emplace(name, t).second)
-        wishes.notes.push_back(
+      if (Tensor t = given.deciding(name); t && required.options.input_values.emplace(name, t).second)
+        required.notes.push_back(
             text("input '", name, "' is a constant in this run: the structure of the model depends on its value"));
-    if (wishes.options.input_values.size() == known && !exact) break;
-    wishes.compare(model, given.for_inputs_of(model), true);
-    for (const auto& [name, value] : wishes.options.input_values) wishes.options.input_shapes.erase(name);
-    if (wishes.empty()) break;
-    model = load(wishes.options);
+    if (required.options.input_values.size() == known && !exact) break;
+    required.compare(model, given.for_inputs_of(model), true);
+    for (const auto& [name, value] : required.options.input_values) required.options.input_shapes.erase(name);
+    if (required.empty()) break;
+    model = load(required.options);
   }
-  return {model, given.for_inputs_of(model), std::move(wishes.notes)};
+  return {model, given.for_inputs_of(model), std::move(required.notes)};
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ Graph import_files(ModelOrigin& m, const ModelFormat& format) {
   m.path = raw.path, m.conventions = raw.conventions;
   auto streaming = raw.streaming;
   time = {};
-  Imported imported = import_taught(std::move(raw), *m.registry, m.options);
+  Imported imported = import_replaced(std::move(raw), *m.registry, m.options);
   Graph graph = std::move(imported.graph);
   m.report = std::move(imported.report);
   if (streaming) {

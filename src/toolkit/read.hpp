@@ -19,7 +19,7 @@ Model load_model(std::shared_ptr<const Registry> registry, const std::vector<std
 RawModel read_part(const Registry& registry, const ModelFormat& format, const std::vector<std::string>& files,
                    const ImportOptions& options, CutEffect& effect);
 // Imports a framework's model, after applying the options that change it before the import.
-Imported import_taught(RawModel raw, const Registry& registry, const ImportOptions& options);
+Imported import_replaced(RawModel raw, const Registry& registry, const ImportOptions& options);
 // Changes shapes and types of inputs, and infers all others again.
 void reshape_inputs(Graph& g, const Registry& registry, const std::map<std::string, Shape>& shapes,
                     const std::map<std::string, DType>& types, const Limits& limits = {});

@@ -128,27 +128,27 @@ PassOptions pass_options(const ImportReport& report, const Limits& limits) {
   return options;
 }
 
-Imported import_taught(RawModel raw, const Registry& registry, const ImportOptions& options) {
-  ImportReport taught;
+Imported import_replaced(RawModel raw, const Registry& registry, const ImportOptions& options) {
+  ImportReport before;
   ImportOptions asked = options;
   const ReplacementConfig* config = options.replacements.get();
   std::vector<bool> taken(config ? config->entries.size() : 0);
   RawPassOptions passes{false, config, options.read.disabled_passes, options.limits, options.mapping.get()};
-  taught.raw_passes = run_raw_passes(raw, registry, passes, taken);
+  before.raw_passes = run_raw_passes(raw, registry, passes, taken);
   if (config) asked.replacements = remaining(*config, taken);
   std::vector<ReplacementOutcome> removed;
   if (asked.replacements)
-    asked.replacements = without_published(*asked.replacements, registry, removed, taught.notes, raw);
+    asked.replacements = without_published(*asked.replacements, registry, removed, before.notes, raw);
   if (asked.replacements && asked.read.allow_unmatched)
-    asked.replacements = usable(*asked.replacements, registry, taught.warnings);
-  take_over(prepare(raw, asked), asked, taught);
+    asked.replacements = usable(*asked.replacements, registry, before.warnings);
+  take_over(prepare(raw, asked), asked, before);
   passes.after_replacements = true;
-  for (RawPassEffect& e : run_raw_passes(raw, registry, passes, taken)) taught.raw_passes.push_back(std::move(e));
+  for (RawPassEffect& e : run_raw_passes(raw, registry, passes, taken)) before.raw_passes.push_back(std::move(e));
   Imported out = import_model(raw, registry, asked);
-  out.report.general = std::move(taught.general);
-  out.report.raw_passes = std::move(taught.raw_passes);
-  out.report.notes = std::move(taught.notes);
-  out.report.warnings.insert(out.report.warnings.begin(), taught.warnings.begin(), taught.warnings.end());
+  out.report.general = std::move(before.general);
+  out.report.raw_passes = std::move(before.raw_passes);
+  out.report.notes = std::move(before.notes);
+  out.report.warnings.insert(out.report.warnings.begin(), before.warnings.begin(), before.warnings.end());
   return out;
 }
 

@@ -1,4 +1,4 @@
-#include "teach_options.hpp"
+#include "layer_options.hpp"
 
 #include <cstdio>
 #include <filesystem>
@@ -19,7 +19,7 @@ void add_file(CLI::App& app, const char* names, std::string& place, const char* 
 
 }  // namespace
 
-void TeachOptions::add(CLI::App& app) {
+void LayerOptions::add(CLI::App& app) {
   app.add_flag("--disable_omitting_optional", omit_nothing,
                "with -k: accepted but has no effect, since unset fields are unknown without caffe.proto")
       ->group("Custom layers");
@@ -29,7 +29,7 @@ void TeachOptions::add(CLI::App& app) {
            "fill in the inputs and outputs of scopes in this replacement file and exit");
 }
 
-void TeachOptions::check(const ReadOptions& options) const {
+void LayerOptions::check(const ReadOptions& options) const {
   auto flag = [](const char* option) { return flag_named(option); };
   if (options.mapping.empty() && (options.nested_names || omit_nothing))
     note(text(options.nested_names ? flag("nested_names") : "--disable_omitting_optional",
@@ -39,7 +39,7 @@ void TeachOptions::check(const ReadOptions& options) const {
                      text("specify one with ", flag("replacements"), " FILE"));
 }
 
-bool TeachOptions::instead(const Core& core, const std::vector<std::string>& model_files, const ReadOptions& options,
+bool LayerOptions::ran_action(const Core& core, const std::vector<std::string>& model_files, const ReadOptions& options,
                            bool json) const {
   if (!update.empty()) {
     require_file(update);

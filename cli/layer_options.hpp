@@ -6,7 +6,7 @@
 
 namespace graft::cli {
 
-struct TeachOptions {
+struct LayerOptions {
   std::string update;  // --tensorflow_custom_operations_config_update
   bool omit_nothing = false, dry_run = false;
 
@@ -15,7 +15,7 @@ struct TeachOptions {
   // Throws if options that belong to a file are given without it.
   void check(const ReadOptions& options) const;
   // Runs --dry-run or updates a replacement file instead of the command. Returns whether one was requested.
-  bool instead(const Core& core, const std::vector<std::string>& model_files, const ReadOptions& options,
+  bool ran_action(const Core& core, const std::vector<std::string>& model_files, const ReadOptions& options,
                bool json) const;
 };
 
