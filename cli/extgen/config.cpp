@@ -247,13 +247,13 @@ Extractor extractor(const std::string& file, const std::string& name, const json
 }
 
 // An extractor refers to the operation of the same file, unless it names a class of its own.
-void join_operation(const std::string& file, Order& order) {
-  for (Extractor& e : order.extractors) {
-    if (!e.op_class.empty() || last_part(e.op) == last_part(order.operation->op)) continue;
+void join_operation(const std::string& file, Specification& spec) {
+  for (Extractor& e : spec.extractors) {
+    if (!e.op_class.empty() || last_part(e.op) == last_part(spec.operation->op)) continue;
     if (e.layer != e.op)
       throw UsageError(text(file, ": the ", name_of(e.framework), " extractor refers to the operation '", e.op,
-                            "', but 'mo_op.op' is '", order.operation->op, "'"));
-    e.op = order.operation->op;
+                            "', but 'mo_op.op' is '", spec.operation->op, "'"));
+    e.op = spec.operation->op;
   }
 }
 
@@ -282,7 +282,7 @@ Device device(const std::string& where, const json& v) {
                         v.is_string() ? text("'", on_one_line(word), "'") : kind_of(v)));
 }
 
-void kernels(const std::string& file, const json& value, Order& order) {
+void kernels(const std::string& file, const json& value, Specification& spec) {
   Section s(file, "ie_op", value);
   Kernel k;
   k.op = s.word("op", true, check_operation);
@@ -305,7 +305,7 @@ void kernels(const std::string& file, const json& value, Order& order) {
   s.finish();
   for (Device d : devices) {
     k.device = d;
-    order.kernels.push_back(k);
+    spec.kernels.push_back(k);
   }
 }
 
@@ -326,11 +326,11 @@ Config read_config(const std::string& path) {
   std::vector<std::string> known = {"mo_op", "ie_op", "output_dir"};
   for (const auto& [key, f] : extractor_keys()) {
     known.push_back(key);
-    if (all.contains(key)) out.order.extractors.push_back(extractor(path, key, all[key], f));
+    if (all.contains(key)) out.spec.extractors.push_back(extractor(path, key, all[key], f));
   }
-  if (all.contains("mo_op")) out.order.operation = operation(path, all["mo_op"]);
-  if (out.order.operation) join_operation(path, out.order);
-  if (all.contains("ie_op")) kernels(path, all["ie_op"], out.order);
+  if (all.contains("mo_op")) out.spec.operation = operation(path, all["mo_op"]);
+  if (out.spec.operation) join_operation(path, out.spec);
+  if (all.contains("ie_op")) kernels(path, all["ie_op"], out.spec);
   if (all.contains("output_dir")) {
     const json& v = all["output_dir"];
     if (!v.is_string() || v.get<std::string>().empty())
@@ -344,7 +344,7 @@ Config read_config(const std::string& path) {
     throw UsageError(text(path, ": unknown key '", on_one_line(key), "'"),
                      close ? text("did you mean ", *close, "?") : text("known keys: ", join(known, ", ")));
   }
-  if (out.order.extractors.empty() && !out.order.operation && out.order.kernels.empty())
+  if (out.spec.extractors.empty() && !out.spec.operation && out.spec.kernels.empty())
     throw UsageError(text(path, ": nothing to generate"), text("known keys: ", join(known, ", ")));
   return out;
 }

@@ -6,12 +6,12 @@
 // Each key selects a part; docs/guide/extgen.md lists all of them.
 #pragma once
 
-#include "order.hpp"
+#include "specification.hpp"
 
 namespace graft::cli::extgen {
 
 struct Config {
-  Order order;
+  Specification spec;
   std::string output_dir;  // empty: none given
 };
 

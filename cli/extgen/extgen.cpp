@@ -49,11 +49,11 @@ std::string below(const std::string& folder, const std::string& path) {
 }
 
 // What to do with the result of each part.
-std::vector<std::string> next_steps(const Order& order, const std::string& folder) {
+std::vector<std::string> next_steps(const Specification& spec, const std::string& folder) {
   std::vector<std::string> out;
-  if (!order.extractors.empty() || order.operation)
+  if (!spec.extractors.empty() || spec.operation)
     out.push_back(text("graft convert MODEL --extensions ", path_for_shell(below(folder, "user_mo_extensions"))));
-  for (const Kernel& k : order.kernels) {
+  for (const Kernel& k : spec.kernels) {
     std::string kernels = below(folder, text("user_ie_extensions/", folder_of(k.device)));
     if (k.device == Device::cpu) out.push_back(text("graft build ", path_for_shell(kernels)));
     else out.push_back(text("graft extgen check ", path_for_shell(kernels)));
@@ -62,8 +62,8 @@ std::vector<std::string> next_steps(const Order& order, const std::string& folde
 }
 
 // `asks`: whether a person answers. Without one, existing files are kept, unless --force is given.
-void write(const Order& order, const ExtgenOptions& o, const std::string& folder, Dialog* asks) {
-  Generated g = generate(order);
+void write(const Specification& spec, const ExtgenOptions& o, const std::string& folder, Dialog* asks) {
+  Generated g = generate(spec);
   std::vector<std::string> kept;
   for (const std::string& file : existing_files(g, folder)) {
     std::string path = below(folder, file);
@@ -72,7 +72,7 @@ void write(const Order& order, const ExtgenOptions& o, const std::string& folder
     if (!asks) std::fprintf(stderr, "warning: '%s' already exists and is kept; --force overwrites it\n", path.c_str());
   }
   place(g, folder, kept);
-  std::vector<std::string> steps = next_steps(order, folder);
+  std::vector<std::string> steps = next_steps(spec, folder);
   if (o.json) {
     nlohmann::json files = nlohmann::json::array(), kept_files = nlohmann::json::array();
     for (const GeneratedFile& f : g.files)
@@ -100,7 +100,7 @@ void run_new(const ExtgenOptions& o) {
 void run_config(const ExtgenOptions& o) {
   Config c = read_config(o.config);
   std::string folder = !o.output_dir.empty() ? o.output_dir : !c.output_dir.empty() ? c.output_dir : ".";
-  write(c.order, o, folder, nullptr);
+  write(c.spec, o, folder, nullptr);
 }
 
 void add_output(CLI::App& c, ExtgenOptions& o) {

@@ -26,20 +26,20 @@ void add(Generated& out, std::vector<GeneratedFile> files, const std::string& wh
 
 }  // namespace
 
-Generated generate(const Order& order) {
+Generated generate(const Specification& spec) {
   Generated out;
-  if (order.extractors.empty() && !order.operation && order.kernels.empty()) throw UsageError("nothing to generate");
-  if (!order.extractors.empty() || order.operation) add_packages(out);
-  if (!order.kernels.empty())
+  if (spec.extractors.empty() && !spec.operation && spec.kernels.empty()) throw UsageError("nothing to generate");
+  if (!spec.extractors.empty() || spec.operation) add_packages(out);
+  if (!spec.kernels.empty())
     for (Device d : all_devices) out.folders.push_back(text("user_ie_extensions/", folder_of(d)));
-  for (const Kernel& k : order.kernels)
+  for (const Kernel& k : spec.kernels)
     if (k.device == Device::cpu) out.folders.emplace_back("user_ie_extensions/cpu/common");
-  for (const Extractor& e : order.extractors) add(out, extractor_files(e), text(name_of(e.framework), " extractor"));
-  if (order.operation) {
-    const Extractor* caffe = order.find(Framework::caffe);
-    add(out, operation_files(*order.operation, caffe && caffe->special), "operation");
+  for (const Extractor& e : spec.extractors) add(out, extractor_files(e), text(name_of(e.framework), " extractor"));
+  if (spec.operation) {
+    const Extractor* caffe = spec.find(Framework::caffe);
+    add(out, operation_files(*spec.operation, caffe && caffe->special), "operation");
   }
-  for (const Kernel& k : order.kernels) add(out, kernel_files(k), text(name_of(k.device), " extension"));
+  for (const Kernel& k : spec.kernels) add(out, kernel_files(k), text(name_of(k.device), " extension"));
   return out;
 }
 

@@ -1,7 +1,7 @@
-// Turns an order into files: the values for each template.
+// Turns a specification into files: the values for each template.
 #pragma once
 
-#include "order.hpp"
+#include "specification.hpp"
 
 namespace graft::cli::extgen {
 
@@ -15,12 +15,12 @@ std::vector<GeneratedFile> extractor_files(const Extractor& e);  // extractors.c
 std::vector<GeneratedFile> operation_files(const Operation& o, bool has_extractor);
 std::vector<GeneratedFile> kernel_files(const Kernel& k);
 
-// Everything, with the package markers of Python. Throws UsageError if the parts of the order contradict each other.
+// Everything, with the package markers of Python. Throws UsageError if the parts of the specification contradict each other.
 struct Generated {
   std::vector<GeneratedFile> files;
   std::vector<std::string> folders;                          // to create, also if they stay empty
   std::vector<std::pair<std::string, std::string>> summary;  // what, and the folder it is in
 };
-Generated generate(const Order& order);
+Generated generate(const Specification& spec);
 
 }  // namespace graft::cli::extgen

@@ -2,7 +2,7 @@
 // error message: "question 2", "'mo_op.op'".
 #pragma once
 
-#include "order.hpp"
+#include "specification.hpp"
 
 namespace graft::cli::extgen {
 

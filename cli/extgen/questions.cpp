@@ -31,7 +31,7 @@ class Interview {
  public:
   Interview(Dialog& dialog, const Parts& parts) : dialog_(dialog), parts_(parts) {}
 
-  Order run() {
+  Specification run() {
     order_.extractors.reserve(parts_.extractors.size());
     for (Framework f : parts_.extractors) extractor(f);
     if (parts_.operation) operation();
@@ -288,13 +288,13 @@ class Interview {
 
   Dialog& dialog_;
   const Parts& parts_;
-  Order order_;
+  Specification order_;
   std::string op_, layer_;
   size_t number_ = 1;
 };
 
 }  // namespace
 
-Order interview(Dialog& dialog, const Parts& parts) { return Interview(dialog, parts).run(); }
+Specification interview(Dialog& dialog, const Parts& parts) { return Interview(dialog, parts).run(); }
 
 }  // namespace graft::cli::extgen

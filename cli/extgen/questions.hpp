@@ -4,7 +4,7 @@
 #include <set>
 
 #include "dialog.hpp"
-#include "order.hpp"
+#include "specification.hpp"
 
 namespace graft::cli::extgen {
 
@@ -15,6 +15,6 @@ struct Parts {
   std::set<Device> kernels;
 };
 
-Order interview(Dialog& dialog, const Parts& parts);
+Specification interview(Dialog& dialog, const Parts& parts);
 
 }  // namespace graft::cli::extgen

@@ -48,7 +48,7 @@ struct Kernel {
   std::vector<Parameter> parameters;  // new_name, type, preset
 };
 
-struct Order {
+struct Specification {
   std::vector<Extractor> extractors;
   std::optional<Operation> operation;
   std::vector<Kernel> kernels;
