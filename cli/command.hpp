@@ -8,10 +8,10 @@
 #include <graft/toolkit.hpp>
 #include <nlohmann/json.hpp>
 
+#include "layer_options.hpp"
 #include "log_level.hpp"
 #include "option_words.hpp"
 #include "result_json.hpp"
-#include "layer_options.hpp"
 
 namespace graft::cli {
 

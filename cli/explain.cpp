@@ -56,7 +56,8 @@ struct Selection {
     if (all() || found) return;
     std::vector<std::string> wanted(nodes);
     wanted.insert(wanted.end(), types.begin(), types.end());
-    throw Error(ErrorKind::request, text("no layer of the file and no operation that runs matches '", join(wanted, "', '"), "'"),
+    throw Error(ErrorKind::request,
+                text("no layer of the file and no operation that runs matches '", join(wanted, "', '"), "'"),
                 "`graft explain` without --node and --type lists them all; '*' stands for any characters");
   }
 };

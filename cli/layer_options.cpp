@@ -40,7 +40,7 @@ void LayerOptions::check(const ReadOptions& options) const {
 }
 
 bool LayerOptions::ran_action(const Core& core, const std::vector<std::string>& model_files, const ReadOptions& options,
-                           bool json) const {
+                              bool json) const {
   if (!update.empty()) {
     require_file(update);
     core.update_replacements(model_files, options, update);

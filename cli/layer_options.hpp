@@ -16,7 +16,7 @@ struct LayerOptions {
   void check(const ReadOptions& options) const;
   // Runs --dry-run or updates a replacement file instead of the command. Returns whether one was requested.
   bool ran_action(const Core& core, const std::vector<std::string>& model_files, const ReadOptions& options,
-               bool json) const;
+                  bool json) const;
 };
 
 }  // namespace graft::cli

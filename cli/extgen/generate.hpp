@@ -15,7 +15,8 @@ std::vector<GeneratedFile> extractor_files(const Extractor& e);  // extractors.c
 std::vector<GeneratedFile> operation_files(const Operation& o, bool has_extractor);
 std::vector<GeneratedFile> kernel_files(const Kernel& k);
 
-// Everything, with the package markers of Python. Throws UsageError if the parts of the specification contradict each other.
+// Everything, with the package markers of Python. Throws UsageError if the parts of the specification contradict each
+// other.
 struct Generated {
   std::vector<GeneratedFile> files;
   std::vector<std::string> folders;                          // to create, also if they stay empty

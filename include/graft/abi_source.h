@@ -106,7 +106,8 @@ typedef struct graft_source_kernel {
   graft_str name;                                         /* shown by explain */
   void* user;                                             /* passed to the functions below */
   graft_status (*accept)(struct graft_node*, void* user); /* null: accepts everything. Declines by fail(UNSUPPORTED) */
-  graft_status (*emit)(struct graft_node*, void* user);   /* calls host->add_launch or host->set_formula; may decline, too */
+  graft_status (*emit)(struct graft_node*,
+                       void* user); /* calls host->add_launch or host->set_formula; may decline, too */
 } graft_source_kernel;
 #define GRAFT_SOURCE_KERNEL_MIN_SIZE (offsetof(graft_source_kernel, emit) + sizeof(void*))
 

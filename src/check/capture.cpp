@@ -98,7 +98,8 @@ std::vector<CheckFinding> check_model(const Model& model, const std::vector<Tens
       if (reference.problem) out.push_back({name, "", reference.problem->kind, reference.problem->detail, "", -1});
       for (const KernelDef& k : custom(op)) {
         testing::Fault f;
-        if (testing::check_kernel(how, n.sample, reference, k, {.concurrent = true, .leaks = true}, f) == testing::KernelVerdict::failed)
+        if (testing::check_kernel(how, n.sample, reference, k, {.concurrent = true, .leaks = true}, f) ==
+            testing::KernelVerdict::failed)
           out.push_back({name, text(k.record->device, ":", k.record->name), f.kind, f.detail, "", -1});
       }
     }

@@ -27,7 +27,8 @@ namespace {
 class GuardedOutputs final : public OutputGuard {
  public:
   Tensor make(DType type, const std::vector<int64_t>& dims) override {
-    auto& b = buffers_.emplace_back(std::make_shared<GuardedBuffer>(bytes_for(type, count_checked(dims)), 0, tensor_alignment));
+    auto& b = buffers_.emplace_back(
+        std::make_shared<GuardedBuffer>(bytes_for(type, count_checked(dims)), 0, tensor_alignment));
     b->fill(Poison::first);
     return Tensor::wrap(type, dims, b->data(), b);
   }
@@ -37,8 +38,8 @@ class GuardedOutputs final : public OutputGuard {
     for (size_t i = 0; i < made.size(); ++i) {
       std::optional<GuardedBuffer::Damage> damage = made[i]->damage();
       if (!damage) continue;
-      throw_user("the kernel '", kernel.kernel, "' of ", kernel.library, " writes outside of its outputs: byte ", damage->byte,
-                 " of an output of ", made[i]->bytes(), " bytes, at ", describe(node));
+      throw_user("the kernel '", kernel.kernel, "' of ", kernel.library, " writes outside of its outputs: byte ",
+                 damage->byte, " of an output of ", made[i]->bytes(), " bytes, at ", describe(node));
     }
   }
 

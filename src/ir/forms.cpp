@@ -68,9 +68,7 @@ class FormReader {
   }
 
  private:
-  [[noreturn]] static void refuse(std::string_view why) {
-    throw_user(subject, ' ', why);
-  }
+  [[noreturn]] static void refuse(std::string_view why) { throw_user(subject, ' ', why); }
 
   Form form(const json& j, int depth) {
     if (depth > deepest) refuse("is nested too deeply");

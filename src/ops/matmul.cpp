@@ -1,8 +1,8 @@
 // MatMul and GroupedMatMul
+#include "matmul.hpp"
+
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
-
-#include "matmul.hpp"
 
 namespace graft {
 namespace {

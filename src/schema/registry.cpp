@@ -52,8 +52,8 @@ struct Registry::State {
   std::unordered_map<std::string, std::vector<RuleDef>> common_rules;  // of every framework, by type
   std::map<std::string, FrameworkTraits, std::less<>> known;           // frameworks whose files can be read
   std::vector<ReaderDef> readers;
-  std::set<std::string_view> frameworks;                            // that have rules
-  std::unordered_map<std::string, std::vector<KernelDef>> kernels;  // by type
+  std::set<std::string_view> frameworks;                                         // that have rules
+  std::unordered_map<std::string, std::vector<KernelDef>> kernels;               // by type
   std::unordered_map<std::string, std::vector<SourceKernelDef>> source_kernels;  // by type, but for the next ones
   std::vector<SourceKernelDef> configured;                                       // that files of custom layers name
   std::vector<PassDef> passes;
@@ -208,7 +208,6 @@ const OpDef* Registry::newest(std::string_view type) const {
     if (!best || opset_number(d->opset()) >= 0) best = d;
   return best;
 }
-
 
 std::vector<const RuleDef*> Registry::rules(std::string_view framework, std::string_view domain,
                                             std::string_view type) const {

@@ -16,10 +16,7 @@ std::string value_text(const std::string& s) { return s; }
 std::string value_text(const std::vector<std::string>& list) { return join(list, ","); }
 std::string value_text(const Shape& s) { return shape_text(s, ","); }
 template <class T>
-  requires(std::is_arithmetic_v<T> || std::is_same_v<T, DType>)
-std::string value_text(T v) {
-  return text(v);
-}
+requires(std::is_arithmetic_v<T> || std::is_same_v<T, DType>) std::string value_text(T v) { return text(v); }
 
 // The options in the order of their rows.
 class OptionList {

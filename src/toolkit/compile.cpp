@@ -7,10 +7,10 @@
 #include "base/streams.hpp"
 #include "base/text.hpp"
 #include "base/threads.hpp"
-#include "toolkit/errors.hpp"
 #include "toolkit/columns.hpp"
 #include "toolkit/custom_layers.hpp"
 #include "toolkit/device_name.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/read.hpp"
 
 namespace graft {

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "toolkit/errors.hpp"
 #include "toolkit/columns.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/state.hpp"
 
 namespace graft {

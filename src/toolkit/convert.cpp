@@ -13,8 +13,8 @@
 #include "passes/compress_to_f16.hpp"
 #include "passes/make_stateful.hpp"
 #include "passes/preprocess.hpp"
-#include "toolkit/errors.hpp"
 #include "toolkit/columns.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/read.hpp"
 
 namespace graft {

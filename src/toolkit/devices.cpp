@@ -5,8 +5,8 @@
 #include "base/request.hpp"
 #include "base/text.hpp"
 #include "extensions/custom_layers.hpp"
-#include "toolkit/errors.hpp"
 #include "toolkit/device_name.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/state.hpp"
 
 namespace graft {

@@ -4,8 +4,8 @@
 #include "extensions/build.hpp"
 #include "extensions/open.hpp"
 #include "schema/lint.hpp"
-#include "toolkit/errors.hpp"
 #include "toolkit/built_ins.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/state.hpp"
 
 namespace graft {

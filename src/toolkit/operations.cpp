@@ -8,8 +8,8 @@
 
 #include "base/text.hpp"
 #include "passes/pass.hpp"
-#include "toolkit/errors.hpp"
 #include "toolkit/columns.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/state.hpp"
 
 namespace graft {

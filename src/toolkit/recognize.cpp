@@ -6,8 +6,8 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "ir/ir.hpp"
-#include "toolkit/errors.hpp"
 #include "toolkit/built_ins.hpp"
+#include "toolkit/errors.hpp"
 #include "toolkit/state.hpp"
 
 namespace graft {

@@ -109,7 +109,9 @@ struct Interpolate1 : Interpolation {
       behind_attr};
 };
 
-inline int64_t interpolation_pad(const std::vector<int64_t>& pads, size_t axis) { return axis < pads.size() ? pads[axis] : 0; }
+inline int64_t interpolation_pad(const std::vector<int64_t>& pads, size_t axis) {
+  return axis < pads.size() ? pads[axis] : 0;
+}
 
 inline std::vector<size_t> interpolation_axes(const std::optional<std::vector<int64_t>>& given, size_t rank) {
   std::vector<size_t> axes(rank);
@@ -210,7 +212,8 @@ inline void pillow_row(const InterpolationRow& row, int64_t at, double support, 
   for (double i = first; i < end; ++i) row.add(i, sum != 0 ? weight(i) / sum : weight(i));
 }
 
-inline AxisTaps interpolation_taps(const InterpolationAxis& d, int64_t elements, const Interpolation& a, bool antialias) {
+inline AxisTaps interpolation_taps(const InterpolationAxis& d, int64_t elements, const Interpolation& a,
+                                   bool antialias) {
   AxisTaps taps;
   for (int64_t i = 0; i < d.output; ++i) {
     InterpolationRow row{d, taps, elements};

@@ -30,16 +30,17 @@ struct QuantizedEpilogue {
 
 inline constexpr auto level_factor_attr =
     attr("level_factor", &QuantizedEpilogue::level_factor, "levels per unit of the rounding before the sum; 0: none");
-inline constexpr auto level_low_attr = attr("level_low", &QuantizedEpilogue::level_low, "lowest level of that rounding");
-inline constexpr auto level_high_attr = attr("level_high", &QuantizedEpilogue::level_high, "highest level of that rounding");
+inline constexpr auto level_low_attr =
+    attr("level_low", &QuantizedEpilogue::level_low, "lowest level of that rounding");
+inline constexpr auto level_high_attr =
+    attr("level_high", &QuantizedEpilogue::level_high, "highest level of that rounding");
 inline constexpr auto level_step_attr = attr("level_step", &QuantizedEpilogue::level_step, "what a level stands for");
 inline constexpr auto sum_zero_attr = attr("sum_zero", &QuantizedEpilogue::sum_zero, "what is subtracted from the sum");
 inline constexpr auto sum_scale_attr = attr("sum_scale", &QuantizedEpilogue::sum_scale, "factor of the sum");
 inline constexpr auto low_attr = attr("low", &QuantizedEpilogue::low, "lower bound of the result");
 inline constexpr auto high_attr = attr("high", &QuantizedEpilogue::high, "upper bound of the result");
 inline constexpr auto factor_attr = attr("factor", &QuantizedEpilogue::factor, "levels per unit of the result; 0: f32");
-inline constexpr auto zero_attr =
-    attr("zero", &QuantizedEpilogue::zero, "zero point in the result").between(0, 255);
+inline constexpr auto zero_attr = attr("zero", &QuantizedEpilogue::zero, "zero point in the result").between(0, 255);
 
 // The attributes of QuantizedConvolution, for the operation and for its kernels.
 struct QuantizedConvolution : WindowAttributes, QuantizedEpilogue {
@@ -52,8 +53,7 @@ struct QuantizedConvolution : WindowAttributes, QuantizedEpilogue {
       pads_end_attr,
       auto_pad_attr,
       attr("grouped", &QuantizedConvolution::grouped, "the weights are [G, O, I, ...] instead of [O, I, ...]"),
-      attr("data_zero", &QuantizedConvolution::data_zero, "zero point in the data and its padding")
-          .between(0, 255),
+      attr("data_zero", &QuantizedConvolution::data_zero, "zero point in the data and its padding").between(0, 255),
       level_step_attr,
       level_low_attr,
       level_high_attr,

@@ -1,5 +1,5 @@
-// A matrix product with what surrounds it: the order of the axes, a scale, bias, sum and activation in one operation. The
-// CPU's passes make it when a model is compiled; see src/devices/cpu/passes/fuse_matmul.cpp.
+// A matrix product with what surrounds it: the order of the axes, a scale, bias, sum and activation in one operation.
+// The CPU's passes make it when a model is compiled; see src/devices/cpu/passes/fuse_matmul.cpp.
 #include <graft/kit/activation.hpp>
 #include <graft/kit/known.hpp>
 #include <graft/op.hpp>

@@ -1,7 +1,7 @@
 // Arithmetic in 8 bits: to bytes, back to numbers, and a convolution of bytes with what surrounds it. The CPU's passes
 // make these operations when a model is compiled; see src/devices/cpu/passes/fuse_quantized.cpp.
-#include <graft/op.hpp>
 #include <graft/kit/quantized.hpp>
+#include <graft/op.hpp>
 
 #include "../convolution.hpp"
 

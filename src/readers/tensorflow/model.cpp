@@ -305,7 +305,7 @@ class Assembler {
 
   // Users see the names of the ports; inside the graph nothing changes.
   static void name_ports(RawGraph& g, const std::vector<TensorFlowPort>& inputs,
-                           const std::vector<TensorFlowPort>& outputs) {
+                         const std::vector<TensorFlowPort>& outputs) {
     std::unordered_map<std::string, std::string> moved;  // values renamed because a port takes their name
     std::unordered_set<std::string> ports;
     for (const TensorFlowPort& p : inputs)

@@ -169,7 +169,8 @@ void quantized_run(Run& ctx, const QuantizedConvolution&, const QuantizedState& 
   if (s.copy_bytes > 0) {
     auto* copies = static_cast<uint8_t*>(ctx.scratch());
     ctx.parallel_for(s.batch, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) copy_lines<true>(s, call.x, i, 0, s.lines, call.zero, copies + i * s.copy_bytes);
+      for (int64_t i = begin; i < end; ++i)
+        copy_lines<true>(s, call.x, i, 0, s.lines, call.zero, copies + i * s.copy_bytes);
     });
     call.copies = copies;
   }

@@ -1,8 +1,9 @@
 // One panel of output channels of a convolution of bytes, for a row of positions.
 //
-// As in convolution_direct.cpp, a tile of results stays in registers while the taps and the input channels pass by, four input
-// channels at a time: each step takes two vectors of weights and four bytes of input per position. Where the processor
-// multiplies four pairs of bytes at once (VNNI) it does so; elsewhere the bytes are widened. The sums are exact.
+// As in convolution_direct.cpp, a tile of results stays in registers while the taps and the input channels pass by,
+// four input channels at a time: each step takes two vectors of weights and four bytes of input per position. Where the
+// processor multiplies four pairs of bytes at once (VNNI) it does so; elsewhere the bytes are widened. The sums are
+// exact.
 #include "quantized.hpp"
 
 #undef HWY_TARGET_INCLUDE

@@ -461,7 +461,9 @@ Kernel winograd_kernel(std::string_view name) {
 
 }  // namespace
 
-Definitions winograd_convolution() { return {winograd_kernel<4>("winograd4_f32"), winograd_kernel<2>("winograd2_f32")}; }
+Definitions winograd_convolution() {
+  return {winograd_kernel<4>("winograd4_f32"), winograd_kernel<2>("winograd2_f32")};
+}
 
 }  // namespace graft
 #endif

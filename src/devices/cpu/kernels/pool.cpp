@@ -73,10 +73,14 @@ struct Average {
 }  // namespace
 void pool_plane(const WindowAxes& axes, const PoolCounts& counts, const float* x, float* y) {
   if (counts.rows.empty())
-    return slide(axes, x, -std::numeric_limits<float>::infinity(), 1, [](int64_t, int64_t) { return Maximum(); }, y);
+    return slide(
+        axes, x, -std::numeric_limits<float>::infinity(), 1, [](int64_t, int64_t) { return Maximum(); }, y);
   slide(
       axes, x, 0.0f, 1,
-      [&](int64_t, int64_t line) { return Average{counts.rows.data() + line, counts.columns.data()}; }, y);
+      [&](int64_t, int64_t line) {
+        return Average{counts.rows.data() + line, counts.columns.data()};
+      },
+      y);
 }
 
 namespace {
@@ -249,9 +253,7 @@ Definitions cpu_pool() {
   };
   return {kernel("MaxPool", since(1).until(8)).accept(max_pool_accept).run(max_pool_prepare, pool_run),
           kernel("MaxPool", since(8)).accept(max_pool_accept).run(max_pool_prepare, max_pool_run),
-          kernel("AvgPool", since(1)).accept(pool_accept).run(avg_pool_prepare, pool_run),
-          volume_pool(),
-          byte_pool()};
+          kernel("AvgPool", since(1)).accept(pool_accept).run(avg_pool_prepare, pool_run), volume_pool(), byte_pool()};
 }
 
 }  // namespace graft

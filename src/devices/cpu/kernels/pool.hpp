@@ -1,8 +1,8 @@
 // What the kernels of pooling share.
 #pragma once
 
-#include <graft/op.hpp>
 #include <graft/kit/windows.hpp>
+#include <graft/op.hpp>
 
 namespace graft {
 

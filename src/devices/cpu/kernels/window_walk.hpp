@@ -1,6 +1,6 @@
 // How a direct convolution of tensors with the channels last passes over its input and divides its work, whatever the
-// type of the elements. Input elements are used where they lie; if windows reach over the edge, or positions compete for
-// lines of the cache, an item copies the rows that it needs.
+// type of the elements. Input elements are used where they lie; if windows reach over the edge, or positions compete
+// for lines of the cache, an item copies the rows that it needs.
 #pragma once
 
 #include <utility>
@@ -15,8 +15,8 @@ struct PanelWeights {
   int64_t groups = 0, inputs = 0, outputs = 0, panels = 0, depth = 0;  // inputs and outputs per group
 };
 
-// Some lines of an image, and the panels from `panel` to `panels_end` of a group. Items of one block have their input in
-// common.
+// Some lines of an image, and the panels from `panel` to `panels_end` of a group. Items of one block have their input
+// in common.
 struct WindowItem {
   int64_t block, image, first, lines, group, panel, panels_end;
 };

@@ -1,8 +1,8 @@
 // The CPU's own passes for Fourier transforms: of moderate sizes, products with the matrix of the transform are faster
 // than a transform of every row, and have kernels.
 #include <cmath>
-#include <graft/kit/expressions.hpp>
 #include <graft/formula.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

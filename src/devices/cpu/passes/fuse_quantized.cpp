@@ -3,11 +3,11 @@
 //
 // It runs before constants are folded, since dequantized weights would take four times the memory, and before
 // transposes are moved in between.
+#include <graft/formula.hpp>
 #include <graft/kit/dequantize.hpp>
 #include <graft/kit/expressions.hpp>
-#include <graft/formula.hpp>
-#include <graft/op.hpp>
 #include <graft/kit/quantized.hpp>
+#include <graft/op.hpp>
 
 namespace graft {
 namespace {

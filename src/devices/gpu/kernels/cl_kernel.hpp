@@ -9,10 +9,9 @@
 // Dimensions are arguments, not macros, so that one program serves all shapes.
 #pragma once
 
+#include <graft/kit/cl_types.hpp>
 #include <graft/op.hpp>
 #include <map>
-
-#include <graft/kit/cl_types.hpp>
 
 namespace graft {
 
