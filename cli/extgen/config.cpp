@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <set>
 
 #include "command.hpp"
 #include "names.hpp"
@@ -22,40 +23,27 @@ std::string kind_of(const json& j) {
   return j.is_null() ? "null" : "a number";
 }
 
-// Records the place of a second key of the same name, which the library would let win.
-class DuplicateKeys {
+// Refuses a second key of the same name, which the library would let win, and deep nesting, which would exhaust the stack
+// when it is destroyed.
+class Guard {
  public:
-  bool operator()(int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) open_.emplace_back();
-    if (event == json::parse_event_t::object_end) open_.pop_back();
-    if (event == json::parse_event_t::key) {
-      auto& keys = open_.back();
-      std::string key = parsed.get<std::string>();
-      if (std::find(keys.begin(), keys.end(), key) != keys.end() && duplicate.empty()) duplicate = key;
-      keys.push_back(key);
-    }
+  explicit Guard(const std::string& path) : path_(path) {}
+  bool operator()(int depth, json::parse_event_t event, json& parsed) {
+    constexpr int deepest = 16;
+    using E = json::parse_event_t;
+    if ((event == E::object_start || event == E::array_start) && depth >= deepest)
+      throw UsageError(text(path_, ": expected at most ", deepest, " levels of nesting, got more"));
+    if (event == E::object_start) open_.emplace_back();
+    if (event == E::object_end) open_.pop_back();
+    if (event == E::key && !open_.back().insert(parsed.get<std::string>()).second)
+      throw UsageError(text(path_, ": the key '", parsed.get<std::string>(), "' is a duplicate"));
     return true;
   }
-  std::string duplicate;
 
  private:
-  std::vector<std::vector<std::string>> open_;
+  const std::string& path_;
+  std::vector<std::set<std::string>> open_;
 };
-
-// Arrays and objects inside each other: deep ones would exhaust the stack when they are destroyed.
-void check_depth(const std::string& path, const std::string& content) {
-  constexpr int deepest = 16;
-  int depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < content.size(); ++i) {
-    char c = content[i];
-    if (quoted && c == '\\') ++i;
-    else if (c == '"') quoted = !quoted;
-    else if (!quoted && (c == '{' || c == '[') && ++depth > deepest)
-      throw UsageError(text(path, ": expected at most ", deepest, " levels of nesting, got more"));
-    else if (!quoted && (c == '}' || c == ']')) --depth;
-  }
-}
 
 json parse(const std::string& path) {
   constexpr size_t largest = size_t{16} << 20;
@@ -64,11 +52,10 @@ json parse(const std::string& path) {
   if (std::filesystem::is_directory(path, ec))
     throw UsageError(text("expected a configuration file, got the directory '", path, "'"));
   std::string content = read_text_file(path, largest);
-  check_depth(path, content);
-  DuplicateKeys keys;
+  Guard guard(path);
   json out;
   try {
-    out = json::parse(content, [&](int depth, json::parse_event_t e, json& j) { return keys(depth, e, j); });
+    out = json::parse(content, [&](int depth, json::parse_event_t e, json& j) { return guard(depth, e, j); });
   } catch (const json::parse_error& e) {
     // The byte is that of the last character read, counted from 1.
     size_t at = std::min(e.byte > 0 ? e.byte - 1 : 0, content.size());
@@ -82,7 +69,6 @@ json parse(const std::string& path) {
       reason = what.find(" - ", s) + 1;
     throw UsageError(text(path, ":", line, ":", column, ": invalid JSON: ", what.substr(reason + 2)));
   }
-  if (!keys.duplicate.empty()) throw UsageError(text(path, ": the key '", keys.duplicate, "' is a duplicate"));
   if (!out.is_object()) throw UsageError(text(path, ": expected an object, got ", kind_of(out)));
   return out;
 }

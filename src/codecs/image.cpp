@@ -44,11 +44,6 @@ uint8_t luma(const uint8_t* rgb) {
 
 }  // namespace
 
-std::string_view image_format(std::string_view bytes) {
-  const Format* f = format_of(bytes);
-  return f ? f->name : std::string_view();
-}
-
 void decode_image(std::string_view bytes, const Canvas& canvas, Channels channels) {
   const Format* f = format_of(bytes);
   if (!f) refuse("expected a PNG, JPEG, BMP, PNM, WebP, TIFF or JPEG 2000 image");

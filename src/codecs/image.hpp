@@ -25,9 +25,6 @@ enum class Channels { of_file, gray, rgb, bgr };
 // PNG, JPEG, BMP, PNM, WebP, TIFF or JPEG 2000. An alpha channel is dropped.
 void decode_image(std::string_view bytes, const Canvas& canvas, Channels channels = Channels::of_file);
 
-// "PNG", "JPEG", ...; empty: none of them.
-std::string_view image_format(std::string_view bytes);
-
 std::string encode_png(const uint8_t* samples, int64_t height, int64_t width, int64_t channels);
 
 }  // namespace graft::codecs

@@ -8,9 +8,6 @@
 namespace graft {
 namespace {
 
-// A value that is an optional's own, where the tensor itself is expected.
-const Datum& held(const Datum& d) { return d.kind == Datum::optional && d.parts.size() == 1 ? d.parts[0] : d; }
-
 // The name of an input. One that is an output as well has the names of that too: the layer's own is the input's.
 const std::string& input_name(const Port& p) {
   bool own = std::find(p.names.begin(), p.names.end(), p.name) != p.names.end();
@@ -54,7 +51,7 @@ class RequiredOptions {
   }
 
   void structure(const Group& g, const std::vector<Port>& ports, const Datum& given, bool open) {
-    const Datum& d = held(given);
+    const Datum& d = without_optional(given);
     const Group& inner = g.kind == Group::Kind::optional && !g.parts.empty() ? g.parts[0] : g;
     InputForm form;
     if (d.kind == Datum::optional) {  // holds nothing

@@ -35,6 +35,11 @@ std::vector<ReplacementOutcome> try_replacements(const Registry& registry, const
 void update_replacements(const Registry& registry, const std::vector<std::string>& files, const ImportOptions& options,
                          const std::string& path);
 
+// A value that is an optional's own, where an optional is expected and the other way round.
+inline const Datum& without_optional(const Datum& d) {
+  return d.kind == Datum::optional && d.parts.size() == 1 ? d.parts[0] : d;
+}
+
 // ---- the report ----
 
 Report report_of(const ModelOrigin& model);

@@ -4,6 +4,7 @@
 
 #include "base/tensor.hpp"
 #include "toolkit/errors.hpp"
+#include "toolkit/read.hpp"
 
 namespace graft {
 namespace {
@@ -15,11 +16,6 @@ const char* kind_name(Datum::Kind k) {
 const char* kind_name(Group::Kind k) {
   constexpr const char* names[] = {"tensor", "sequence", "sequence", "optional", "map"};
   return names[static_cast<size_t>(k)];
-}
-
-// A value that is an optional's own, where an optional is expected and the other way round.
-const Datum& without_optional(const Datum& d) {
-  return d.kind == Datum::optional && d.parts.size() == 1 ? d.parts[0] : d;
 }
 
 class Placing {
