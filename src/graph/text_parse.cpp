@@ -1,5 +1,6 @@
 #include <unordered_map>
 
+#include "graph/port_nodes.hpp"
 #include "graph/text.hpp"
 #include "graph/text_values.hpp"
 
@@ -27,9 +28,8 @@ class Parser : public ValueParser {
       std::string n = name();
       expect(":");
       Info i = info();
-      Node p;
-      p.type = "Parameter", p.opset = "opset1", p.name = n;
-      p.attrs["shape"] = i.shape, p.attrs["element_type"] = i.type;
+      Node p = parameter_node(i);
+      p.name = n;
       p.outputs.push_back({i, {}, {}});
       tensor_names(p.outputs[0]);
       define(s, n, s.graph.add(std::move(p)));
@@ -73,8 +73,7 @@ class Parser : public ValueParser {
       v = value(s, depth);
     }
     if (!v.present()) lex.broken("a result cannot be absent");
-    Node r;
-    r.type = "Result", r.opset = "opset1", r.inputs = {v};
+    Node r = result_node(v);
     r.name = label.empty() ? text("result_", s.graph.results().size()) : label;
     if (lex.peek().kind == Lexer::text_literal) tensor_names(r.outputs.emplace_back());
     s.graph.add(std::move(r));
@@ -98,10 +97,10 @@ class Parser : public ValueParser {
   }
 
   NodeId constant(Scope& s, const std::string& n, Tensor t) {
-    Node c;
-    c.type = "Constant", c.opset = "opset1", c.name = n;
-    c.outputs.push_back({t.info(), {}, {}});
-    c.attrs["value"] = std::move(t);
+    Info info = t.info();
+    Node c = constant_node(std::move(t));
+    c.name = n;
+    c.outputs.push_back({info, {}, {}});
     tensor_names(c.outputs[0]);
     return s.graph.add(std::move(c));
   }

@@ -3,6 +3,7 @@
 #include "base/request.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "graph/port_nodes.hpp"
 #include "import/cut_plan.hpp"
 
 namespace graft {
@@ -84,19 +85,9 @@ class GraphCut {
       throw RequestError(text("the shape of '", in.place, "' is unknown"),
                          text("set it: ", Remedy{"inputs", in.place, "[1 3 224 224]{f32}"}));
     std::string name = c.name.empty() ? g_[at.node].name : c.name;
-    Node n;
-    n.opset = "opset1";
-    if (in.value) {
-      n.type = "Constant";
-      n.attrs["value"] = frozen_tensor(in, info);
-      n.name = g_.unique_name(name + "/const_placeholder");
-    } else {
-      n.type = "Parameter";
-      n.attrs["shape"] = info.shape;
-      n.attrs["element_type"] = info.type;
-      n.name = g_.unique_name(name);
-      add_input(in.place, n.name);
-    }
+    Node n = in.value ? constant_node(frozen_tensor(in, info)) : parameter_node(info);
+    n.name = g_.unique_name(in.value ? name + "/const_placeholder" : name);
+    if (!in.value) add_input(in.place, n.name);
     Output& o = n.outputs.emplace_back();
     o.info = in.value ? n.attrs["value"].as<Tensor>().info() : info;
     o.add_name(n.name);
@@ -149,10 +140,8 @@ class GraphCut {
     for (ValueId v : outputs) {
       // A value that was cut comes from its new producer.
       if (auto it = moved_.find(v); it != moved_.end()) v = it->second;
-      Node n;
-      n.type = "Result", n.opset = "opset1";
+      Node n = result_node(v);
       n.name = g_.unique_name(g_[v.node].name + text("/sink_port_", v.port));
-      n.inputs = {v};
       n.outputs.emplace_back().info = g_.info(v);
       g_.add(std::move(n));
     }
@@ -169,10 +158,8 @@ class GraphCut {
         if (g_[results[k]].inputs[0] == v) effect_.more_outputs.back() = k;
       if (effect_.more_outputs.back()) continue;
       const std::string& name = request_.more_outputs[i];
-      Node n;
-      n.type = "Result", n.opset = "opset1";
+      Node n = result_node(v);
       n.name = g_.unique_name(name + "/sink_port_0");
-      n.inputs = {v};
       n.outputs.emplace_back().info = g_.info(v);
       n.outputs[0].add_name(name);
       effect_.more_outputs.back() = results.size();

@@ -4,6 +4,7 @@
 #include "base/request.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "graph/port_nodes.hpp"
 #include "import/calls.hpp"
 #include "import/layer.hpp"
 #include "import/model_ports.hpp"
@@ -116,11 +117,7 @@ NodeId Scope::add(Node node) {
 }
 
 ValueId Scope::add_constant(const std::string& name, Tensor t) {
-  Node node;
-  node.type = "Constant";
-  node.opset = "opset1";
-  node.attrs["value"] = std::move(t);
-  NodeId id = add(std::move(node));
+  NodeId id = add(constant_node(std::move(t)));
   if (!name.empty()) graph[id].name = graph.unique_name(name);
   return {id, 0};
 }
@@ -183,12 +180,7 @@ void Scope::remove_lists() {
 }
 
 ValueId Scope::add_parameter(const std::string& name, const Info& info) {
-  Node node;
-  node.type = "Parameter";
-  node.opset = "opset1";
-  node.attrs["shape"] = info.shape;
-  node.attrs["element_type"] = info.type;
-  ValueId v{add(std::move(node)), 0};
+  ValueId v{add(parameter_node(info)), 0};
   graph[v.node].name = graph.unique_name(name);
   define(name, v);
   return v;
@@ -206,11 +198,8 @@ void Scope::add_results(const std::string& name, ValueId v) {
 NodeId Scope::add_result(const std::string& name, ValueId v) {
   if (is_handed_on(v))
     throw_unsupported("'", name, "' is ", is_list(v) ? "a list" : "an empty optional", ", expected a tensor");
-  Node node;
-  node.type = "Result";
-  node.opset = "opset1";
+  Node node = result_node(v);
   node.name = graph.unique_name(name + "/sink_port_0");
-  node.inputs = {v};
   add_names(node.outputs.emplace_back(), name);
   return graph.add(std::move(node));
 }

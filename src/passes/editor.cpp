@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/tensor.hpp"
 #include "graph/give_back.hpp"
+#include "graph/port_nodes.hpp"
 #include "schema/resolve.hpp"
 
 namespace graft {
@@ -71,9 +72,7 @@ NodeId Editor::add(Node node) {
 }
 
 ValueId Editor::constant(Tensor t, const std::string& name) {
-  Node c;
-  c.type = "Constant", c.opset = "opset1";
-  c.attrs["value"] = std::move(t);
+  Node c = constant_node(std::move(t));
   c.name = graph_.unique_name(name);
   return {add(std::move(c)), 0};
 }

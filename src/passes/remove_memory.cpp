@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "graph/port_nodes.hpp"
 
 namespace graft {
 namespace {
@@ -16,19 +17,16 @@ std::string variable_of(const Node& n) {
 
 // Adds an input with the properties of a value.
 NodeId add_input(Graph& g, const Info& info, const std::string& name) {
-  Node n;
-  n.type = "Parameter", n.opset = "opset1", n.name = g.unique_name(name);
+  Node n = parameter_node(info);
+  n.name = g.unique_name(name);
   n.outputs.emplace_back().info = info;
   n.outputs[0].add_name(n.name);
-  n.attrs["shape"] = info.shape;
-  n.attrs["element_type"] = info.type;
   return g.add(std::move(n));
 }
 
 NodeId add_output(Graph& g, ValueId value, const std::string& name) {
-  Node n;
-  n.type = "Result", n.opset = "opset1", n.name = g.unique_name(name);
-  n.inputs = {value};
+  Node n = result_node(value);
+  n.name = g.unique_name(name);
   n.outputs.emplace_back().info = g.info(value);
   n.outputs[0].add_name(n.name);
   return g.add(std::move(n));

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "graph/port_nodes.hpp"
 #include "passes/passes.hpp"
 #include "schema/host.hpp"
 #include "schema/new_node.hpp"
@@ -226,12 +227,6 @@ class Visit final : public graft_builder {
   const Node& node() const { return editor_.graph()[id_]; }
   ValueId checked(graft_ref ref) const { return checked_value(editor_.graph(), ref); }
   const SeenNode* seen(NodeId id) { return sight_.node(id); }
-  static Node constant_node(Tensor t) {
-    Node c;
-    c.type = "Constant", c.opset = "opset1";
-    c.attrs["value"] = std::move(t);
-    return c;
-  }
   void rename(NodeId id, const std::string& name) {
     Graph& g = editor_.graph();
     if (g[id].name != name) g[id].name = g.unique_name(name);

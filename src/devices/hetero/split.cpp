@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "devices/hetero/hetero.hpp"
+#include "graph/port_nodes.hpp"
 
 namespace graft {
 namespace {
@@ -101,24 +102,14 @@ class Splitting {
     if (!fresh) return it->second;
     GraphPart& p = parts_[part];
     const Node& from = g_[v.node];
-    Node n;
-    n.opset = "opset1";
+    bool parameter = from.is("Parameter");
+    const Tensor* constant = parameter ? nullptr : inference_.constant(v);
+    Node n = constant ? constant_node(*constant) : parameter_node(g_.info(v));
+    if (parameter) n.opset = from.opset, n.attrs = from.attrs;
+    else if (!constant) give_out(v);
     n.name = p.graph.unique_name(v.port ? text(from.name, ":", v.port) : from.name);
     n.origin = from.origin;
-    n.outputs.emplace_back().info = g_.info(v);
-    const Tensor* constant = inference_.constant(v);
-    if (from.is("Parameter")) {
-      n.type = from.type, n.opset = from.opset, n.attrs = from.attrs;
-    } else if (constant) {
-      n.type = "Constant";
-      n.attrs["value"] = *constant;
-      n.outputs[0].info = constant->info();
-    } else {
-      n.type = "Parameter";
-      n.attrs["shape"] = g_.info(v).shape;
-      n.attrs["element_type"] = g_.info(v).type;
-      give_out(v);
-    }
+    n.outputs.emplace_back().info = constant ? constant->info() : g_.info(v);
     if (n.is("Parameter")) p.inputs.push_back(v);
     return it->second = {p.graph.add(std::move(n)), 0};
   }
@@ -128,10 +119,8 @@ class Splitting {
   }
 
   void add_result(GraphPart& p, ValueId v) {
-    Node n;
-    n.type = "Result", n.opset = "opset1";
+    Node n = result_node({where_[v.node], v.port});
     n.name = p.graph.unique_name(text(g_[v.node].name, "/sink_port_", v.port));
-    n.inputs = {{where_[v.node], v.port}};
     n.outputs.emplace_back().info = g_.info(v);
     p.graph.add(std::move(n));
   }

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "devices/opencl/execution.hpp"
 #include "devices/opencl/fuse.hpp"
+#include "graph/port_nodes.hpp"
 #include "infer/decompose.hpp"
 #include "schema/resolve.hpp"
 
@@ -136,10 +137,8 @@ std::shared_ptr<const OpenclPlan> OpenclProgram::make_plan_of_values(const std::
   Users users(g);
   for (size_t i : small_inputs(inputs)) {
     NodeId parameter = g.parameters()[i];
-    Node constant;
-    constant.type = "Constant", constant.opset = "opset1";
+    Node constant = constant_node(values[i].clone());
     constant.name = g.unique_name(g[parameter].name + "/value");
-    constant.attrs["value"] = values[i].clone();
     constant.outputs.emplace_back().info = inputs[i];
     users.replace({parameter, 0}, {g.add(std::move(constant)), 0});
   }

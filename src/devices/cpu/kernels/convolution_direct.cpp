@@ -219,24 +219,12 @@ void direct_piece(const DirectState& s, const DirectCall& c, const WindowItem& i
   auto* run = direct().line;
   for (int64_t p = i.panel; p < i.panels_end; ++p) {
     int64_t channel = i.group * w.outputs + p * nr;
-    DirectJob job{nullptr,
-                  count,
-                  x_step,
-                  s.outputs,
-                  s.offsets.data(),
-                  static_cast<int64_t>(s.offsets.size()),
-                  s.run,
-                  w.packed.get() + (i.group * w.panels + p) * w.depth * nr,
-                  std::min(nr, w.outputs - p * nr),
-                  c.bias ? c.bias + channel : nullptr,
-                  nullptr,
-                  nullptr,
-                  s.bounds.low,
-                  s.bounds.high,
-                  s.bounds.enough ? nullptr : &s.finish,
-                  nullptr,
-                  w.depth * nr / i.lines,
-                  nullptr};
+    DirectJob job{};
+    job.x_step = x_step, job.y_step = s.outputs, job.columns = std::min(nr, w.outputs - p * nr);
+    job.offsets = s.offsets.data(), job.runs = static_cast<int64_t>(s.offsets.size()), job.run = s.run;
+    job.w = w.packed.get() + (i.group * w.panels + p) * w.depth * nr, job.next_size = w.depth * nr / i.lines;
+    job.bias = c.bias ? c.bias + channel : nullptr;
+    job.low = s.bounds.low, job.high = s.bounds.high, job.finish = s.bounds.enough ? nullptr : &s.finish;
     const float* weights = job.w;
     bool ahead = s.fetched && p + 1 < w.panels;
     for (int64_t l = 0; l < i.lines; ++l) {

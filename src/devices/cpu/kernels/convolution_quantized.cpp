@@ -122,21 +122,11 @@ void quantized_item(const QuantizedState& s, const QuantizedCall& c, const Windo
       c.copies ? c.copies + i.image * s.copy_bytes + i.first * step : item_input<true>(s, c.x, i, c.zero);
   for (int64_t p = i.panel; p < i.panels_end; ++p) {
     int64_t channel = i.group * w.outputs + p * nr, column = (i.group * w.panels + p) * nr;
-    QuantizedJob job{nullptr,
-                     s.count,
-                     s.x_step(),
-                     s.outputs,
-                     s.offsets.data(),
-                     static_cast<int64_t>(s.offsets.size()),
-                     s.run,
-                     w.packed.get() + column * w.depth,
-                     nullptr,
-                     std::min(nr, w.outputs - p * nr),
-                     c.start + column,
-                     s.scale.data() + column,
-                     s.bias.data() + column,
-                     {},
-                     &s.end};
+    QuantizedJob job{};
+    job.x_step = s.x_step(), job.y_step = s.outputs, job.columns = std::min(nr, w.outputs - p * nr);
+    job.offsets = s.offsets.data(), job.runs = static_cast<int64_t>(s.offsets.size()), job.run = s.run;
+    job.w = w.packed.get() + column * w.depth, job.start = c.start + column;
+    job.scale = s.scale.data() + column, job.bias = s.bias.data() + column, job.end = &s.end;
     for (int64_t l = 0; l < i.lines; ++l) {
       int64_t at = s.position(i, l);
       job.count = std::min(s.count, s.positions - at);
