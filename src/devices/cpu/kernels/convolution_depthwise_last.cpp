@@ -14,6 +14,7 @@
 #include <hwy/highway.h>
 
 #include "finish-inl.hpp"
+#include "tile-inl.hpp"
 
 #ifndef GRAFT_CPU_DEPTHWISE_LAST_ONCE
 #define GRAFT_CPU_DEPTHWISE_LAST_ONCE
@@ -35,9 +36,6 @@ struct DepthwiseRow {
 HWY_BEFORE_NAMESPACE();
 namespace graft::HWY_NAMESPACE {
 namespace {
-
-using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
 
 // `count` positions from `at` on, for the channels from `c` on, with the same taps.
 template <int64_t count, class Load, class Store>

@@ -14,14 +14,11 @@
 #include <hwy/highway.h>
 
 #include "finish-inl.hpp"
+#include "tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace graft::HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
-constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(D()));
 // Positions in a tile: as many as fit in the registers.
 constexpr int64_t most_positions = HWY_TARGET <= HWY_AVX3 ? 8 : 4;
 
