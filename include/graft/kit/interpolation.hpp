@@ -2,10 +2,7 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <numeric>
-#include <optional>
-#include <span>
 
 #include "../attr.hpp"
 #include "../shapes.hpp"

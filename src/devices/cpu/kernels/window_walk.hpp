@@ -44,14 +44,9 @@ struct WindowWalk {
 
   WindowItem item(int64_t i) const {
     int64_t block = i / panel_items() / panels->groups, first = block % line_items() * lines_per_item;
-    int64_t panel = i % panel_items() * panels_per_item;
-    return {block,
-            block / line_items(),
-            first,
-            std::min(lines_per_item, lines - first),
-            i / panel_items() % panels->groups,
-            panel,
-            std::min(panel + panels_per_item, panels->panels)};
+    int64_t n = std::min(lines_per_item, lines - first), group = i / panel_items() % panels->groups;
+    int64_t panel = i % panel_items() * panels_per_item, end = std::min(panel + panels_per_item, panels->panels);
+    return {block, block / line_items(), first, n, group, panel, end};
   }
   // The first position of a line in the output of all images.
   int64_t position(const WindowItem& i, int64_t line) const { return (i.image * lines + i.first + line) * count; }
