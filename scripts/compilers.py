@@ -81,7 +81,7 @@ def main():
         chosen = [e for e in chosen if e.name in names]
 
     failed = 0
-    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for compiler in compilers:
             results = pool.map(lambda e: try_one(compiler, e, pathlib.Path(folder), args.bin.resolve()), chosen)
             bad = [(e.name, why) for e, why in zip(chosen, results) if why]
