@@ -192,7 +192,7 @@ class TraitCheck {
       if (!t || t.size() == 1) continue;
       std::vector<int64_t> dims(rank_, 1);
       dims[1] = t.size();
-      bool along_1 = i > 0 && t.dims().size() == 1;
+      bool along_1 = i > 0 && t.dims().size() == 1 && t.size() == x().dims()[1];
       t = transposed(along_1 ? Tensor::wrap(t.type(), dims, t.data()).clone() : of_rank(t, rank_), order);
     }
     return compare(

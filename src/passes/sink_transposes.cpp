@@ -182,10 +182,11 @@ class Sinking {
     return transposition(c, inverse(p), g_[c.node].name);
   }
 
-  // Input 0 is the transposed value, the others are constants or single numbers. One that has a value per channel and
-  // one dimension gets the others, in which it is one, unless the channels stay where they are.
+  // Input 0 is the transposed value, the others are constants or single numbers. One with one dimension has a value per
+  // channel; it gets the other dimensions, in which it is one, unless the channels stay where they are.
   bool per_channel(Node& n, const Order& p) {
-    if (p.size() < 2) return false;
+    Shape x = g_.info(n.inputs[0]).shape;
+    if (!x.ranked() || x.rank() < 2 || x.rank() != p.size()) return false;
     std::vector<ValueId> inputs = n.inputs;
     for (size_t i = 1; i < inputs.size(); ++i) {
       ValueId v = inputs[i];
@@ -193,6 +194,7 @@ class Sinking {
       if (single(v)) continue;
       Shape s = g_.info(v).shape;
       if (!inference_.constant(v) || !s.is_static() || s.rank() > p.size()) return false;
+      if (s.rank() == 1 && !x[1].same(s[0])) return false;
     }
     if (!data_only(n, p)) return false;
     for (size_t i = 1; i < inputs.size(); ++i) {
