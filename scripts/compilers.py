@@ -45,7 +45,8 @@ def tool(*command):
 
 def try_one(compiler, extension, folder, programs):
     """What went wrong, or an empty string."""
-    library = folder / f"{extension.name.replace('/', '-')}-{compiler}.so"
+    library = folder / compiler / f"{extension.name.replace('/', '-')}.so"  # messages have the name of the file
+    library.parent.mkdir(exist_ok=True)
     status, out = tool(compiler, *FLAGS, f"-I{ROOT / 'include'}", f'-DLAYERS_FOLDER="{ROOT / "tests/extensions/layers"}"',
                        extension.source, "-o", library)
     if status:
