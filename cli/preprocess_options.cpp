@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cut_options.hpp"
+#include "layout_text.hpp"
 #include "option_rows.hpp"
 
 namespace graft::cli {
@@ -43,33 +44,6 @@ std::pair<int64_t, int64_t> offsets_of(const std::string& given) {
   if (!x || !y) throw UsageError(text("--mean_file_offsets: expected (x,y), got '", given, "'"), hint);
   if (*x < 0 || *y < 0) throw UsageError(text("--mean_file_offsets: expected non-negative offsets, got ", given), hint);
   return {*x, *y};
-}
-
-// "nhwc" or "n,h,w,c": a name per dimension.
-std::vector<std::string> layout_entries(std::string_view s, std::string_view item) {
-  s = trim(s);
-  if (auto b = bracketed(s); b && b->name.empty()) s = b->content;
-  auto bad = [&](std::string_view why) {
-    throw UsageError(text("the layout '", item, "' ", why), "write nhwc, name(nchw), name[n,c,...] or nhwc->nchw");
-  };
-  if (s.empty()) bad("is empty");
-  if (s.find('*') != s.npos) bad("merges dimensions, which is not supported: add a Reshape to the model");
-  std::vector<std::string> out;
-  if (s.find(',') != s.npos) {
-    for (std::string_view part : split(s, ',')) out.push_back(to_upper(trim(part)));
-  } else {
-    for (size_t i = 0; i < s.size(); ++i) {
-      if (s.substr(i).starts_with("...")) out.push_back("..."), i += 2;
-      else out.push_back(to_upper(s.substr(i, 1)));
-    }
-  }
-  for (const std::string& e : out)
-    if (e != "..." && e != "?" && !(e.size() == 1 && e[0] >= 'A' && e[0] <= 'Z'))
-      bad(text("is not valid: expected a letter, got '", e, "'"));
-  for (size_t i = 0; i < out.size(); ++i)
-    for (size_t k = 0; k < i; ++k)
-      if (out[i] == out[k] && out[i] != "?") bad(text("has '", out[i], "' twice"));
-  return out;
 }
 
 std::vector<LayoutRequest> layouts_of(const std::string& given, bool changes) {

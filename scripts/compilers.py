@@ -45,7 +45,8 @@ def tool(*command):
 
 def try_one(compiler, extension, folder, programs):
     """What went wrong, or an empty string."""
-    library = folder / f"{extension.name.replace('/', '-')}-{compiler}.so"
+    library = folder / compiler / f"{extension.name.replace('/', '-')}.so"  # messages have the name of the file
+    library.parent.mkdir(exist_ok=True)
     status, out = tool(compiler, *FLAGS, f"-I{ROOT / 'include'}", f'-DLAYERS_FOLDER="{ROOT / "tests/extensions/layers"}"',
                        extension.source, "-o", library)
     if status:
@@ -81,7 +82,7 @@ def main():
         chosen = [e for e in chosen if e.name in names]
 
     failed = 0
-    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for compiler in compilers:
             results = pool.map(lambda e: try_one(compiler, e, pathlib.Path(folder), args.bin.resolve()), chosen)
             bad = [(e.name, why) for e, why in zip(chosen, results) if why]

@@ -34,6 +34,15 @@ class ModelFile {
   std::string_view path() const { return view(f_->path); }
   std::string_view content() const { return view(f_->content); }  // all of it; empty for a folder
   bool is_folder() const { return f_->flags & GRAFT_MODEL_FOLDER; }
+  // An option of reading that the user has set, by the name of ReadOptions' member, or the fallback: a bool, a string
+  // or a list of strings. The same for all files of a model; none is known while the file is recognized.
+  template <class T>
+  T option(std::string_view name, T fallback = {}) const {
+    constexpr size_t least = offsetof(graft_model_file, option_count) + sizeof(size_t);
+    for (size_t i = 0; f_->size >= least && i < f_->option_count; ++i)
+      if (view(f_->options[i].name) == name) return field_as<T>(name, f_->options[i].value);
+    return fallback;
+  }
 
  private:
   const graft_model_file* f_;

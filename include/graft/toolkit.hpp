@@ -214,6 +214,10 @@ class GRAFT_API Core {
   ExtensionId add_extension(const Entry& entry);
   // The same for several at once, which costs less than one after the other. Fails without adding any of them.
   std::vector<ExtensionId> add_extensions(const std::vector<std::string>& paths, const ToolOutput& output = {});
+  // add_extensions({"a.so", "b.so"}): two literals would also be a pair of iterators.
+  std::vector<ExtensionId> add_extensions(std::initializer_list<std::string> paths, const ToolOutput& output = {}) {
+    return add_extensions(std::vector<std::string>(paths), output);
+  }
   std::vector<ExtensionId> add_extensions(const std::vector<Entry>& entries);
   void remove_extension(ExtensionId id);
   // In the order in which they were added.

@@ -36,10 +36,9 @@ Tensor strings_from(py::handle array) {
   std::vector<std::string> values;
   for (py::handle v : array.attr("ravel")().attr("tolist")()) {
     if (!py::isinstance<py::str>(v) && !py::isinstance<py::bytes>(v))
-      throw Error(ErrorKind::user, text("expected strings, got an object of type ",
-                                        std::string(py::str(py::type::of(v).attr("__name__")))));
-    values.push_back(py::isinstance<py::bytes>(v) ? std::string(py::bytes(py::reinterpret_borrow<py::object>(v)))
-                                                  : py::cast<std::string>(v));
+      throw Error(ErrorKind::user,
+                  text("expected strings, got an object of type ", printed(py::type::of(v).attr("__name__"))));
+    values.push_back(py::cast<std::string>(v));
   }
   return Tensor::strings(std::move(dims), std::move(values));
 }
@@ -187,8 +186,7 @@ DType parse_type(py::handle type) {
     if (auto t = parse_dtype(name)) return *t;
   }
   DType t = type_of_descr(py::module_::import("numpy").attr("dtype")(type).ptr());
-  if (t == DType::undefined)
-    throw Error(ErrorKind::user, text("expected an element type, got ", std::string(py::str(type))));
+  if (t == DType::undefined) throw Error(ErrorKind::user, text("expected an element type, got ", printed(type)));
   return t;
 }
 
@@ -220,9 +218,7 @@ py::object text_array(const graft_tensor& t) {
   for (int i = 0; i < t.rank; ++i) size *= t.dims[i];
   py::list values;
   auto* texts = static_cast<const graft_str*>(t.data);
-  for (int64_t i = 0; i < size; ++i)
-    values.append(py::reinterpret_steal<py::object>(
-        PyUnicode_DecodeUTF8(texts[i].data, static_cast<Py_ssize_t>(texts[i].size), "surrogateescape")));
+  for (int64_t i = 0; i < size; ++i) values.append(str_object({texts[i].data, texts[i].size}));
   py::object array = np.attr("empty")(shape_tuple(t.dims, static_cast<size_t>(t.rank)), py::str("O"));
   py::object flat = array.attr("reshape")(-1);
   flat[py::slice(0, size, 1)] = values;
@@ -251,8 +247,8 @@ Tensor tensor_from(py::handle value, DType expected, const std::string& what) {
   ArrayFields* f = fields(array.ptr());
   DType type = type_of_descr(f->descr);
   if (type == DType::undefined)
-    throw Error(ErrorKind::user, text("the element type of ", what, ", ", std::string(py::str(array.attr("dtype"))),
-                                      ", is not supported"));
+    throw Error(ErrorKind::user,
+                text("the element type of ", what, ", ", printed(array.attr("dtype")), ", is not supported"));
   if (type == DType::string) return strings_from(array);
   if (!(f->flags & array_c_contiguous) || !(f->flags & array_aligned)) {
     array = py::reinterpret_borrow<py::object>(np.c_contiguous)(array);

@@ -4,11 +4,10 @@
 // and the few fields that the path of a call reads have kept their places since NumPy 1.7. All functions need the GIL.
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
-#include <pybind11/pybind11.h>
-
 #include <graft/app/memory.hpp>
 #include <memory>
+
+#include "text_caster.hpp"
 
 namespace graft::python {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <deque>
-#include <graft/layer_import.hpp>
 #include <graft/app/log.hpp>
+#include <graft/layer_import.hpp>
 #include <graft/text.hpp>
 
 #include "request.hpp"
@@ -105,7 +105,7 @@ py::object value_object(const graft_value& v) {
     case GRAFT_BOOL: return py::bool_(v.i != 0);
     case GRAFT_INT: return py::int_(v.i);
     case GRAFT_FLOAT: return py::float_(v.f);
-    case GRAFT_TEXT: return py::str(v.s.data, v.s.size);
+    case GRAFT_TEXT: return str_object(view(v.s));
     case GRAFT_DTYPE: return py::str(std::string(name_of(static_cast<DType>(v.i))));
     case GRAFT_SHAPE: return shape_list(v.shape);
     case GRAFT_TENSOR: return view_of(*v.tensor).attr("copy")();
@@ -178,15 +178,15 @@ void fail_from_python(std::string_view doing) {
   std::string message, hint;
   try {
     auto type = py::cast<std::string>(py::type::of(exception).attr("__name__"));
-    auto what = std::string(py::str(exception));
+    auto what = printed(exception);
     // What the package itself says about a wrong result needs no type.
     bool own = py::hasattr(exception, "_graft_plain");
     if (py::hasattr(exception, "_graft_declined")) throw Failure{GRAFT_UNSUPPORTED, what, {}};
     message = own ? what : text(doing, ": ", type, what.empty() ? "" : ": ", what);
     // An error of the toolkit that the function did not handle.
     if (py::isinstance(exception, py::module_::import("graft.errors").attr("Error"))) {
-      message = text(doing, ": ", py::cast<std::string>(py::str(exception.attr("message"))));
-      hint = py::cast<std::string>(py::str(exception.attr("hint")));
+      message = text(doing, ": ", printed(exception.attr("message")));
+      hint = printed(exception.attr("hint"));
     }
     if (std::string where = raised_at(exception); !own && !where.empty()) message += text(" (", where, ")");
     if (full_tracebacks && !own) {
@@ -206,7 +206,7 @@ py::dict node_attributes(const graft_node* node, const Record& record) {
   py::dict out;
   for (const graft_attr& a : record.attrs) {
     const graft_value* v = host->attribute(node, a.name);
-    out[py::str(a.name.data, a.name.size)] = v ? value_object(*v) : py::none();
+    out[str_object(view(a.name))] = v ? value_object(*v) : py::none();
   }
   return out;
 }
@@ -250,8 +250,7 @@ void infer_in_python(graft_node* node, const Record& record) {
   py::gil_scoped_acquire gil;
   calling("the shape function", [&] {
     py::object results =
-        py::handle(record.spec)
-            .attr("infer")(node_attributes(node, record), node_inputs(node), py::str(std::string(ctx.name())));
+        py::handle(record.spec).attr("infer")(node_attributes(node, record), node_inputs(node), str_object(ctx.name()));
     size_t i = 0;
     for (py::handle result : results) {
       auto [type, shape] = py::cast<std::pair<py::object, py::object>>(result);

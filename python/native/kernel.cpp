@@ -167,10 +167,10 @@ class InUse {
 
 [[noreturn]] void wrong_type(const State& s, size_t i, DType expected, py::handle array) {
   throw Failure{GRAFT_USER,
-                text(s.type, " returned elements of type ", std::string(py::str(array.attr("dtype"))), " for output ",
-                     i, ", expected ", expected),
+                text(s.type, " returned elements of type ", printed(array.attr("dtype")), " for output ", i,
+                     ", expected ", expected),
                 text("the shape function gives the element type; convert the result with .astype('",
-                     std::string(py::str(py::handle(numpy().descr[static_cast<int>(passed_type(expected))]))), "')")};
+                     printed(numpy().descr[static_cast<int>(passed_type(expected))]), "')")};
 }
 [[noreturn]] void wrong_shape(const State& s, size_t i, const graft_tensor& t, py::handle array) {
   std::vector<int64_t> expected(t.dims, t.dims + t.rank);
@@ -183,7 +183,7 @@ class InUse {
 void store_texts(const graft_call* c, graft_tensor* t, py::handle array) {
   int64_t i = 0;
   for (py::handle v : array.attr("ravel")().attr("tolist")()) {
-    auto s = py::cast<std::string>(py::str(v));
+    auto s = printed(v);
     check(host->store_text(c->runner, t, i++, str(s)));
   }
 }
@@ -357,7 +357,7 @@ graft_status python_prepare(graft_node* node, void* user, void** state) {
     try {
       py::object made = py::handle(spec_of(record))
                             .attr("prepare")(node_attributes(node, record), node_inputs(node),
-                                             py::str(std::string(view(host->node_name(node)))));
+                                             str_object(view(host->node_name(node))));
       auto parts = py::cast<py::tuple>(made);
       py::object function = parts[0];
       s->as_list = py::cast<bool>(parts[2]);

@@ -60,11 +60,10 @@ void Request::set_input(size_t index, py::handle value) {
   } catch (Error& e) {
     if (t.type() == inputs_[index].type || !e.hint().empty()) throw;
     DType needed = inputs_[index].type;
-    throw Error(
-        e.kind(), e.message(),
-        numpy().descr[static_cast<int>(needed)]
-            ? text("convert it: x.astype('", std::string(py::str(numpy().descr[static_cast<int>(needed)])), "')")
-            : text("convert it: graft.Tensor(x).to('", needed, "')"));
+    throw Error(e.kind(), e.message(),
+                numpy().descr[static_cast<int>(needed)]
+                    ? text("convert it: x.astype('", printed(numpy().descr[static_cast<int>(needed)]), "')")
+                    : text("convert it: graft.Tensor(x).to('", needed, "')"));
   }
 }
 
@@ -75,7 +74,7 @@ void Request::set_output(size_t index, py::handle value) {
   if (!array && !py::isinstance<Tensor>(value) && !py::hasattr(value, "__dlpack__"))
     throw Error(ErrorKind::user,
                 text("expected an array or a tensor for output '", outputs_[index].any_name(),
-                     "', got an object of type ", std::string(py::str(py::type::of(value).attr("__name__")))),
+                     "', got an object of type ", printed(py::type::of(value).attr("__name__"))),
                 "results are written into the object itself");
   if (array && !(fields(value.ptr())->flags & array_writeable))
     throw Error(ErrorKind::user,

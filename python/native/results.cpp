@@ -13,7 +13,7 @@ py::object dim_object(const Dim& d) {
   return py::make_tuple(d.min(), d.max() == INT64_MAX ? py::object(py::none()) : py::object(py::int_(d.max())));
 }
 
-std::string quoted(const std::string& s) { return py::cast<std::string>(py::repr(py::str(s))); }
+std::string quoted(const std::string& s) { return py::cast<std::string>(py::repr(str_object(s))); }
 
 std::optional<std::string> keyword(const Remedy& r) {
   if (r.option.starts_with("Core::")) return "Core." + r.option.substr(6);
@@ -48,12 +48,15 @@ py::object value_object(const Port& p) {
 py::object exception_object(const Error& e) {
   py::list remedies;
   for (const Remedy& r : e.remedies()) remedies.append(py::make_tuple(r.option, r.place, r.value));
+  py::list context;
+  for (const std::string& c : e.context()) context.append(printable(c));
   return py::module_::import("graft.errors")
-      .attr("_from_native")(static_cast<int>(e.kind()), in_keywords(e.message()), in_keywords(e.hint()), e.context(),
+      .attr("_from_native")(static_cast<int>(e.kind()), in_keywords(e.message()), in_keywords(e.hint()), context,
                             in_keywords(e.report()), static_cast<int>(e.code()), remedies);
 }
 
-// Lines that scaffold an operation are for a shell.
+// Lines that scaffold an operation are for a shell. Bytes that are not UTF-8 are printed as \xNN: `print` refuses the
+// surrogates that stand for them in names.
 std::string in_keywords(std::string_view given) {
   std::string out;
   for (size_t at = 0; at <= given.size();) {
@@ -65,7 +68,7 @@ std::string in_keywords(std::string_view given) {
     if (end < given.size()) out += '\n';
     at = end + 1;
   }
-  return out;
+  return printable(out);
 }
 
 }  // namespace graft::python

@@ -24,18 +24,12 @@ py::object value_object(const Info& i);
 py::object value_object(const Port& p);
 inline py::object value_object(const Error& e) { return exception_object(e); }
 inline py::object value_object(const Attribute& a) { return attribute_object(a); }
-inline py::object value_object(const std::string& s) { return py::str(s); }
-inline py::object value_object(std::string_view s) { return py::str(s.data(), s.size()); }
+inline py::object value_object(const std::string& s) { return str_object(s); }
+inline py::object value_object(std::string_view s) { return str_object(s); }
 template <class T>
-  requires(std::is_arithmetic_v<T>)
-py::object value_object(T v) {
-  return py::cast(v);
-}
+requires(std::is_arithmetic_v<T>) py::object value_object(T v) { return py::cast(v); }
 template <class T>
-  requires(std::is_enum_v<T>)
-py::object value_object(T v) {
-  return py::cast(static_cast<std::underlying_type_t<T>>(v));
-}
+requires(std::is_enum_v<T>) py::object value_object(T v) { return py::cast(static_cast<std::underlying_type_t<T>>(v)); }
 template <Described T>
 py::dict result_dict(const T& result);
 // An object of graft.reports.Record.
@@ -57,7 +51,7 @@ py::list value_object(const std::vector<T>& list) {
 template <class T>
 py::dict value_object(const std::map<std::string, T>& values) {
   py::dict out;
-  for (const auto& [key, v] : values) out[py::str(key)] = value_object(v);
+  for (const auto& [key, v] : values) out[str_object(key)] = value_object(v);
   return out;
 }
 
@@ -72,11 +66,11 @@ py::object field_object(const F& field, const std::vector<std::pair<std::string,
   py::dict values;
   for (const auto& [a, b] : list) {
     if (!field.first) {
-      values[py::str(a)] = value_object(b);
+      values[str_object(a)] = value_object(b);
       continue;
     }
     py::dict one;
-    one[field.first] = py::str(a), one[field.second] = value_object(b);
+    one[field.first] = str_object(a), one[field.second] = value_object(b);
     records.append(record(one));
   }
   return field.first ? py::object(records) : py::object(values);

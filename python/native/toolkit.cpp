@@ -5,6 +5,7 @@
 #include <graft/text.hpp>
 
 #include "definition.hpp"
+#include "layout_text.hpp"
 #include "request.hpp"
 #include "results.hpp"
 
@@ -66,7 +67,8 @@ void set(std::map<std::string, T>& out, py::handle v, const char* name) {
   for (auto [key, value] : py::cast<py::dict>(v)) set(out[py::cast<std::string>(key)], value, name);
 }
 void set(std::vector<std::pair<std::string, std::string>>& out, py::handle v, const char*) {
-  for (auto [key, value] : py::cast<py::dict>(v)) out.emplace_back(py::cast<std::string>(key), py::cast<std::string>(value));
+  for (auto [key, value] : py::cast<py::dict>(v))
+    out.emplace_back(py::cast<std::string>(key), py::cast<std::string>(value));
 }
 void set(std::map<std::string, Tensor>& out, py::handle v, const char*) {
   for (auto [name, value] : py::cast<py::dict>(v)) {
@@ -94,15 +96,21 @@ void take(py::dict& options, const char* name, T& out) {
   py::object v = options[name];
   PyDict_DelItemString(options.ptr(), name);
   if (v.is_none()) return;
+  auto refuse = [&] {
+    throw Error(ErrorKind::request, text("option '", name, "': unexpected value ", printed(py::repr(v))));
+  };
   try {
     set(out, v, name);
   } catch (const py::cast_error&) {
-    throw Error(ErrorKind::request, text("option '", name, "': unexpected value ", std::string(py::repr(v))));
+    refuse();
+  } catch (py::error_already_set& e) {  // of a dictionary or list made of it
+    if (!e.matches(PyExc_TypeError) && !e.matches(PyExc_ValueError)) throw;
+    refuse();
   }
 }
 void refuse_rest(const py::dict& options, const std::vector<std::string>& known) {
   for (auto item : options) {
-    std::string name = py::str(item.first);
+    std::string name = printed(item.first);
     auto close = nearest(name, known);
     throw Error(ErrorKind::request, text("unknown option '", name, "'"),
                 close ? text("did you mean ", *close, "?") : text("options are ", join(known, ", ")));
@@ -122,13 +130,29 @@ void set(std::vector<CutInput>& out, py::handle v, const char*) {
     refuse_rest(parts, {"name", "shape", "dtype"});
   }
 }
-// Dictionaries with name, source and target: lists of the names of dimensions.
-void set(std::vector<LayoutRequest>& out, py::handle v, const char*) {
-  for (py::handle entry : py::cast<py::list>(v)) {
+// "nhwc->nchw" for all inputs, a dictionary by input or output, or a list of either or of dictionaries with name,
+// source and target, which may be lists of the names of dimensions.
+void set(std::vector<LayoutRequest>& out, py::handle v, const char* name) {
+  auto take_names = [](py::dict& parts, const char* which, std::vector<std::string>& names) {
+    if (!parts.contains(which) || !py::isinstance<py::str>(parts[which])) return take(parts, which, names);
+    std::string s;
+    take(parts, which, s);
+    names = cli::layout_entries(s, s);
+  };
+  if (py::isinstance<py::str>(v)) return (void)out.push_back(cli::layout_change(py::cast<std::string>(v)));
+  if (py::isinstance<py::list>(v) || py::isinstance<py::tuple>(v)) {
+    for (py::handle entry : v) set(out, entry, name);
+    return;
+  }
+  auto parts = py::cast<py::dict>(v).attr("copy")().cast<py::dict>();
+  if (parts.contains("source")) {
     LayoutRequest& l = out.emplace_back();
-    auto parts = py::cast<py::dict>(entry).attr("copy")().cast<py::dict>();
-    take(parts, "name", l.name), take(parts, "source", l.source), take(parts, "target", l.target);
-    refuse_rest(parts, {"name", "source", "target"});
+    take(parts, "name", l.name), take_names(parts, "source", l.source), take_names(parts, "target", l.target);
+    return refuse_rest(parts, {"name", "source", "target"});
+  }
+  for (auto [key, layout] : parts) {
+    out.push_back(cli::layout_change(py::cast<std::string>(layout)));
+    out.back().name = py::cast<std::string>(key);
   }
 }
 
@@ -331,7 +355,8 @@ void bind_toolkit(py::module_& m) {
     ExtensionKind kind = unlocked([&] { return extension_kind(path); });
     return kind == ExtensionKind::python || kind == ExtensionKind::model_optimizer;
   });
-  m.def("read_tensor", [](const std::string& path) { return read_tensor(path); }, Unlocked());
+  m.def(
+      "read_tensor", [](const std::string& path) { return read_tensor(path); }, Unlocked());
   m.def("set_log", [](py::object listener, int last) {
     if (listener.is_none()) {
       py::gil_scoped_release release;

@@ -35,11 +35,6 @@ int64_t integer(py::handle v, const std::string& what) {
   return n;
 }
 
-std::string bytes_or_text(py::handle v) {
-  if (PyBytes_Check(v.ptr())) return py::cast<std::string>(v);
-  return py::cast<std::string>(v.attr("encode")("utf-8", "surrogateescape"));
-}
-
 template <class T>
 py::object list_object(const graft_value& v, T&& one) {
   py::list out;
@@ -119,7 +114,7 @@ ValueFromPython::ValueFromPython(py::handle given, const std::string& what, bool
   else if (py::isinstance<py::bool_>(value)) value_.emplace(py::cast<bool>(value));
   else if (PyLong_Check(value.ptr())) value_.emplace(integer(value, what));
   else if (PyFloat_Check(value.ptr())) value_.emplace(PyFloat_AsDouble(value.ptr()));
-  else if (py::isinstance<py::str>(value) || PyBytes_Check(value.ptr())) value_.emplace(bytes_or_text(value));
+  else if (py::isinstance<py::str>(value) || PyBytes_Check(value.ptr())) value_.emplace(py::cast<std::string>(value));
   else if (is_type(value)) value_.emplace(parse_type(value));
   else if (py::isinstance<py::list>(value) || py::isinstance<py::tuple>(value)) set_list(value, what);
   else refuse(what, given);
@@ -158,7 +153,8 @@ void ValueFromPython::set_list(const py::sequence& items, const std::string& wha
   if (whole == count) each(std::vector<int64_t>(), [&](const py::object& i) { return integer(i, what); });
   else if (whole + numbers == count)
     each(std::vector<double>(), [](const py::object& i) { return py::cast<double>(i); });
-  else if (texts == count) each(std::vector<std::string>(), [](const py::object& i) { return bytes_or_text(i); });
+  else if (texts == count)
+    each(std::vector<std::string>(), [](const py::object& i) { return py::cast<std::string>(i); });
   else if (types == count) each(std::vector<DType>(), [](const py::object& i) { return parse_type(i); });
   else if (whole + unknown == count) value_.emplace(shape_from(items));
   else

@@ -263,7 +263,7 @@ class Changing(RawCase):
             m.replace_value("a", "x")
             m.remove(m.layers[0])
 
-        self.fails(path, lambda m: m.remove(m.layers[0]), "input 'a' of the layer 'y' \\(If\\) is not produced by any layer")
+        self.fails(path, lambda m: m.remove(m.layers[0]), "input 'a' of the layer 'y' \\(If\\) is not produced by any layer, nor an input or constant of the model")
         self.raw(skip)
         np.testing.assert_allclose(self.run_model(path, self.x), -self.x)
 
@@ -362,11 +362,11 @@ class UnknownOperations(RawCase):
 class Hostile(RawCase):
     def test_a_dangling_input(self):
         said = self.fails(self.chain(), lambda m: m.remove(m.layers[0]),
-                          "input 'a' of the layer 'second' \\(Tanh\\) is not produced by any layer")
+                          "input 'a' of the layer 'second' \\(Tanh\\) is not produced by any layer, nor an input or constant of the model")
         self.assertIn("running the raw pass 'wrong' of 'test_raw.py'", said)
 
     def test_a_missing_output(self):
-        self.fails(self.chain(), lambda m: m.set_outputs(["nope"]), "output 'nope' of the model is not produced by any layer")
+        self.fails(self.chain(), lambda m: m.set_outputs(["nope"]), "output 'nope' of the model is not produced by any layer, nor an input or constant of the model")
         self.fails(self.chain(), lambda m: m.set_outputs([]), "expected at least one output of the model, got none")
 
     def test_a_cycle(self):

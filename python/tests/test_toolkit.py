@@ -360,6 +360,52 @@ class Models(Case):
         out = graft.compile_model(self.path("m.xml"))(x)[0]
         np.testing.assert_allclose(out, np.maximum(x - np.array([1, 2, 3]).reshape(1, 3, 1, 1), 0), rtol=1e-6)
 
+    def test_layouts_are_written_as_in_hints(self):
+        path = self.write("m.onnx", onnx_model([onnx.node("Relu", ["x"], ["y"])], [("x", [1, 4, 4, 3])], [("y", [1, 4, 4, 3])]))
+        with self.assertRaises(graft.Error) as e:
+            graft.convert(path, self.path("m.xml"), mean=[1, 2, 3])
+        self.assertIn("add layouts='nhwc'", e.exception.hint)
+        x = np.random.rand(1, 4, 4, 3).astype(np.float32) * 4
+        graft.convert(path, self.path("m.xml"), mean=[1, 2, 3], layouts="nhwc")
+        want = np.maximum(x - np.array([1, 2, 3]), 0)
+        np.testing.assert_allclose(graft.compile_model(self.path("m.xml"))(x)[0], want, rtol=1e-6)
+        for layouts in ("nhwc->nchw", {"x": "nhwc->nchw"}, [{"name": "x", "source": "nhwc", "target": list("NCHW")}], ["nhwc->nchw"]):
+            graft.convert(path, self.path("m.xml"), mean=[1, 2, 3], layouts=layouts)
+            np.testing.assert_allclose(graft.compile_model(self.path("m.xml"))(x.transpose(0, 3, 1, 2))[0], want, rtol=1e-6)
+        for layouts, message in (("nhnc", "has 'N' twice"), ({"x": ""}, "is empty"), ({"z": "nhwc"}, "no input 'z'"),
+                                 (7, "option 'layouts': unexpected value 7"), (["nhwc", 7], "unexpected value"), ({"x": 7}, "unexpected value"),
+                                 ([{"source": "n1wc"}], "expected a letter, got '1'")):
+            with self.assertRaisesRegex(graft.Error, message):
+                graft.convert(path, self.path("m.xml"), layouts=layouts)
+
+    def test_names_that_are_not_utf_8(self):
+        """Bytes are lone surrogates, as in names of files; texts for people are printable."""
+        model = onnx_model([onnx.node("Relu", ["xXx"], ["yXy"])], [("xXx", [2])], [("yXy", [2])])
+        path = os.fsdecode(self.write("m.onnx", model.replace(b"xXx", b"x\xffx").replace(b"yXy", b"y\xfey")))
+        read = self.core.read_model(path)
+        self.assertEqual([p.any_name for p in read.inputs + read.outputs], ["x\udcffx", "y\udcfey"])
+        self.assertEqual(read.inputs["x\udcffx"].shape, (2,))
+        str(read).encode(), str(read.report()).encode()
+        compiled = read.compile()
+        self.assertEqual(compiled({"x\udcffx": np.array([-1, 2], np.float32)})["y\udcfey"].tolist(), [0, 2])
+        with self.assertRaises(graft.Error) as e:
+            compiled({"nothing": np.zeros(2, np.float32)})
+        str(e.exception).encode()
+        self.assertIn("\\xff", str(e.exception))
+        with self.assertRaisesRegex(graft.Error, "expected UTF-8 in a name or value, got"):  # an IR is XML
+            graft.convert(read, self.path("m.xml"))
+        self.core.read_model(path, shapes={"x\udcffx": [2]})
+        graft.convert(self.text(RELU), os.fsdecode(os.fsencode(self.folder) + b"/\xff.xml"), name="m")
+        self.assertIn(b"\xff.xml", os.listdir(os.fsencode(self.folder)))
+        with self.assertRaises(graft.Error) as e:
+            self.core.read_model(os.fsdecode(os.fsencode(self.folder) + b"/\xfe.onnx"))
+        self.assertEqual(e.exception.kind, "io")
+        for name in ("\ud800", "x\udcffx\ud800"):  # surrogates that are no byte
+            with self.assertRaisesRegex(graft.Error, "expected text, got a str with surrogates that stand for no byte"):
+                compiled({name: np.zeros(2, np.float32)})
+            with self.assertRaisesRegex(graft.Error, "surrogates that stand for no byte"):
+                self.core.read_model(name)
+
     def test_errors_have_kind_context_and_hint(self):
         with self.assertRaises(graft.Error) as e:
             self.core.read_model(self.path("absent.onnx"))

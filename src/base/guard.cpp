@@ -123,6 +123,13 @@ bool put(std::array<char, n>& to, const std::string& s, bool cut) {
   return true;
 }
 
+// A kernel that calls exit would end the program as if all was well: it ends as after an exception that nobody caught.
+void on_exit_in_kernel() {
+  if (!running_kernel) return;
+  terminating = print_crash("exit was called");
+  std::abort();
+}
+
 }  // namespace
 
 void guard_files() {
@@ -148,7 +155,7 @@ void report_crashes() {
     // Whoever has a handler, such as a sanitizer, knows better.
     if (before_crash[i].sa_handler == SIG_DFL) ::sigaction(crash_signals[i], &crash, nullptr);
   }
-  crashes_reported = true;
+  if (!crashes_reported.exchange(true)) std::atexit(on_exit_in_kernel);
   if (std::get_terminate() != on_terminate) before_terminate = std::set_terminate(on_terminate);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "infer/evaluate.hpp"
 
 namespace graft::testing {
 namespace {
@@ -53,6 +54,21 @@ Tensor reversed(const Tensor& t, size_t axis) {
     for (size_t d = 0; d < index.size(); ++d) at += (d == axis ? t.dims()[d] - 1 - index[d] : index[d]) * steps[d];
     return at;
   });
+}
+// Each entry along the axis is that before it, and the first one stays: what an entry depends on can be seen.
+Tensor shifted(const Tensor& t, size_t axis) {
+  std::vector<int64_t> steps = steps_of(t);
+  return moved(t, t.dims(), [&](const std::vector<int64_t>& index) {
+    int64_t at = 0;
+    for (size_t d = 0; d < index.size(); ++d)
+      at += (d == axis ? std::max<int64_t>(index[d] - 1, 0) : index[d]) * steps[d];
+    return at;
+  });
+}
+Tensor negated(const Tensor& t) {
+  std::vector<double> values = values_of<double>(t);
+  for (double& v : values) v = -v;
+  return make_tensor<double>(t.dims(), values).to(t.type());
 }
 // With dimensions of 1 in front.
 Tensor of_rank(const Tensor& t, size_t rank) {
@@ -133,12 +149,20 @@ class TraitCheck {
       if (!can_be_moved(t) || t.dims().size() > rank) return std::nullopt;
       t = transposed(of_rank(t, rank), order);
     }
-    return compare(Trait::elementwise, s, transposed(y_, order),
-                   "transposing the inputs does not transpose the output");
+    if (auto p = compare(Trait::elementwise, s, transposed(y_, order),
+                         "transposing the inputs does not transpose the output"))
+      return p;
+    auto longest = std::max_element(y_.dims().begin(), y_.dims().end());
+    auto axis = static_cast<size_t>(longest - y_.dims().begin());
+    s = sample_;
+    for (Tensor& t : s.inputs)
+      if (t && t.size() != 1) t = shifted(of_rank(t, rank), axis);
+    return compare(Trait::elementwise, s, shifted(y_, axis), "an element depends on others than its own");
   }
 
-  std::optional<Fault> per_channel() const {
-    if (!has(Trait::per_channel) || rank_ < 2 || y_.dims() != x().dims()) return std::nullopt;
+  // The inputs along the channels: dimension 1 of those with all dimensions, the only one of those with one.
+  template <class F>
+  std::optional<Sample> with_channels(F&& change) const {
     Sample s = sample_;
     for (size_t i = 0; i < s.inputs.size(); ++i) {
       Tensor& t = s.inputs[i];
@@ -146,18 +170,46 @@ class TraitCheck {
       if (!can_be_moved(t) || t.dims().size() > rank_) return std::nullopt;
       size_t missing = rank_ - t.dims().size();
       bool along_1 = i > 0 && t.dims().size() == 1 && t.size() == x().dims()[1];
-      if (along_1 || missing <= 1) t = reversed(t, along_1 ? 0 : 1 - missing);
+      if (along_1 || missing <= 1) t = change(t, along_1 ? 0 : 1 - missing);
     }
-    return compare(Trait::per_channel, s, reversed(y_, 1),
-                   "reversing the channels does not reverse those of the output");
+    return s;
+  }
+
+  std::optional<Fault> per_channel() const {
+    if (!has(Trait::per_channel) || rank_ < 2 || y_.dims() != x().dims()) return std::nullopt;
+    auto turned = with_channels(reversed), moved_on = with_channels(shifted);
+    if (!turned) return std::nullopt;
+    if (auto p = compare(Trait::per_channel, *turned, reversed(y_, 1),
+                         "reversing the channels does not reverse those of the output"))
+      return p;
+    if (auto p = compare(Trait::per_channel, *moved_on, shifted(y_, 1), "a channel depends on others than its own"))
+      return p;
+    // As sink_transposes does it. The operation may refuse other inputs with more than one dimension.
+    Sample s = sample_;
+    Order order = rotation(rank_);
+    for (size_t i = 0; i < s.inputs.size(); ++i) {
+      Tensor& t = s.inputs[i];
+      if (!t || t.size() == 1) continue;
+      std::vector<int64_t> dims(rank_, 1);
+      dims[1] = t.size();
+      bool along_1 = i > 0 && t.dims().size() == 1 && t.size() == x().dims()[1];
+      t = transposed(along_1 ? Tensor::wrap(t.type(), dims, t.data()).clone() : of_rank(t, rank_), order);
+    }
+    return compare(
+        Trait::per_channel, s, transposed(y_, order),
+        "transposing input 0, and the others with the dimensions that they lack, does not transpose the output");
   }
 
   std::optional<Fault> channelwise() const {
     if (!has(Trait::channelwise) || rank_ < 2 || y_.dims().size() < 2) return std::nullopt;
     Sample s = sample_;
     s.inputs[0] = reversed(x(), 1);
-    return compare(Trait::channelwise, s, reversed(y_, 1),
-                   "reversing the channels does not reverse those of the output");
+    if (auto p = compare(Trait::channelwise, s, reversed(y_, 1),
+                         "reversing the channels does not reverse those of the output"))
+      return p;
+    if (y_.dims()[1] != x().dims()[1]) return std::nullopt;
+    s.inputs[0] = shifted(x(), 1);
+    return compare(Trait::channelwise, s, shifted(y_, 1), "a channel depends on others than its own");
   }
 
   std::optional<Fault> axis_attribute() const {
@@ -216,7 +268,16 @@ class TraitCheck {
     for (double v : values_of<double>(y_))
       if (v == v && !known.contains(v))
         return Fault{"broken trait", text("moves_data: output 0 has ", v, ", which no input has")};
-    return std::nullopt;
+    // Values of another order: those of input 0, or of all inputs that may have been moved.
+    std::optional<Fault> p;
+    for (bool all : {false, true}) {
+      Sample s = sample_;
+      for (size_t i = 0; i < (all ? s.inputs.size() : 1); ++i)
+        if (Tensor& t = s.inputs[i]; t && t.type() == y_.type()) t = negated(t);
+      p = compare(Trait::moves_data, s, negated(y_), "negating the inputs does not negate the output");
+      if (!p) return p;
+    }
+    return p;
   }
 
   std::optional<Fault> widens() const {

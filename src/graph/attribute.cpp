@@ -3,37 +3,38 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/given.hpp"
 #include "base/tensor.hpp"
 
 namespace graft {
 
 Attribute Attribute::from(const graft_value& v) {
   auto list = [&]<class T>(T) {
-    auto p = static_cast<const T*>(v.items);
-    return std::vector<T>(p, p + v.count);
+    auto items = given_list(static_cast<const T*>(v.items), v.count, "values");
+    return std::vector<T>(items.begin(), items.end());
   };
   switch (v.kind) {
     case GRAFT_BOOL: return v.i != 0;
     case GRAFT_INT: return v.i;
     case GRAFT_FLOAT: return v.f;
-    case GRAFT_TEXT: return std::string(view(v.s));
+    case GRAFT_TEXT: return std::string(given_text(v.s, "a text"));
     case GRAFT_DTYPE: return static_cast<DType>(v.i);
-    case GRAFT_SHAPE: return Shape(v.shape);
-    case GRAFT_TENSOR: {
-      const graft_tensor& t = *v.tensor;
-      return Tensor::wrap(static_cast<DType>(t.type), std::vector<int64_t>(t.dims, t.dims + t.rank), t.data).clone();
-    }
+    case GRAFT_SHAPE: return given_shape(v.shape);
+    case GRAFT_TENSOR:
+      if (!v.tensor) throw_user("expected a tensor, got a null pointer");
+      return copy_of(*v.tensor);
     case GRAFT_INTS: return list(int64_t{});
     case GRAFT_FLOATS: return list(double{});
     case GRAFT_TEXTS: {
       std::vector<std::string> out;
-      for (size_t i = 0; i < v.count; ++i) out.emplace_back(view(static_cast<const graft_str*>(v.items)[i]));
+      for (graft_str s : given_list(static_cast<const graft_str*>(v.items), v.count, "texts"))
+        out.emplace_back(given_text(s, "a text"));
       return out;
     }
     case GRAFT_DTYPES: {
       std::vector<DType> out;
-      for (size_t i = 0; i < v.count; ++i)
-        out.push_back(static_cast<DType>(static_cast<const graft_type*>(v.items)[i]));
+      for (graft_type t : given_list(static_cast<const graft_type*>(v.items), v.count, "types"))
+        out.push_back(static_cast<DType>(t));
       return out;
     }
     default: return {};

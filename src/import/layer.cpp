@@ -1,5 +1,6 @@
 #include "import/layer.hpp"
 
+#include "base/given.hpp"
 #include "base/request.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"

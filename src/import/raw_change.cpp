@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/given.hpp"
 #include "base/text.hpp"
 #include "import/calls.hpp"
 #include "import/raw_edit.hpp"
@@ -14,7 +15,7 @@ std::vector<std::string> strings(const graft_str* items, size_t count) {
   constexpr size_t most = 65'536;
   if (count > most) throw_user("expected at most ", most, " inputs or outputs of a layer, got ", count);
   std::vector<std::string> out;
-  for (size_t i = 0; i < count; ++i) out.emplace_back(view(items[i]));
+  for (graft_str s : given_list(items, count, "names")) out.emplace_back(given_text(s, "a name"));
   return out;
 }
 
@@ -27,11 +28,12 @@ std::string raw_title(const RawNode& n) {
 }
 
 void RawEdit::assign(RawNode& n, const graft_raw_layer& layer) {
+  given_text(layer.name, "the name of a layer"), given_text(layer.type, "the type of a layer");
   if (!layer.type.size) throw_user("expected a type of the layer '", layer.name, "', got an empty one");
   if (layer.weight_count > layer.input_count)
     throw_user("expected at most ", layer.input_count, " weights of the layer '", layer.name, "', got ",
                layer.weight_count);
-  n.name = view(layer.name), n.type = view(layer.type), n.domain = view(layer.domain);
+  n.name = view(layer.name), n.type = view(layer.type), n.domain = given_text(layer.domain, "a domain");
   n.inputs = strings(layer.inputs, layer.input_count);
   n.outputs = strings(layer.outputs, layer.output_count);
   n.weights = layer.weight_count;
@@ -47,7 +49,7 @@ graft_layer RawEdit::add_layer(const graft_raw_layer& layer, std::span<const gra
     throw_user("types and shapes of outputs are only for an operation; '", n.name, "' is a layer of the framework");
   if (!infos.empty() && infos.size() != n.outputs.size())
     throw_user("expected types and shapes of ", n.outputs.size(), " outputs of '", n.name, "', got ", infos.size());
-  for (const graft_info& i : infos) n.set_origin().infos.push_back(Info::from(i));
+  for (const graft_info& i : infos) n.set_origin().infos.push_back(given_info(i));
   Entry& e = entries_.emplace_back();
   e.node = std::move(n);
   e.title = raw_title(e.node);
@@ -211,14 +213,15 @@ void RawEdit::set_inputs(std::span<const graft_raw_value> values) {
   require_writable();
   std::vector<RawValue> out;
   for (const graft_raw_value& v : values) {
-    if (!v.name.size) throw_user("expected a name of an input of the model, got an empty one");
+    if (given_text(v.name, "the name of an input").empty())
+      throw_user("expected a name of an input of the model, got an empty one");
     auto same = [&](const RawValue& r) { return r.name == view(v.name); };
     if (std::any_of(out.begin(), out.end(), same)) throw_user("duplicate input '", v.name, "' of the model");
     auto old = std::find_if(graph_.inputs.begin(), graph_.inputs.end(), same);
     RawValue& r = out.emplace_back();
     if (old != graph_.inputs.end()) r = *old;
     r.name = view(v.name);
-    if (r.kind.empty()) r.info = Info::from(v.info);
+    if (r.kind.empty()) r.info = given_info(v.info);
   }
   graph_.inputs = std::move(out);
   other_ = true;
@@ -229,6 +232,7 @@ void RawEdit::set_outputs(std::span<const graft_str> values) {
   if (values.empty()) throw_user("expected at least one output of the model, got none");
   std::vector<RawValue> out;
   for (const graft_str& s : values) {
+    given_text(s, "the name of an output");
     auto same = [&](const RawValue& v) { return v.name == view(s); };
     if (std::any_of(out.begin(), out.end(), same)) throw_user("duplicate output '", s, "' of the model");
     auto old = std::find_if(graph_.outputs.begin(), graph_.outputs.end(), same);
@@ -265,7 +269,7 @@ void RawEdit::set_value_info(std::string_view value, const graft_info& info) {
   if (value.empty()) throw_user("expected the name of a value, got an empty one");
   RawValue& v = graph_.values[std::string(value)];
   v.name = value;
-  v.info = Info::from(info);
+  v.info = given_info(info);
   other_ = true;
 }
 

@@ -26,7 +26,8 @@ RawPassEffect run(RawModel& model, const RawPassDef& def, const RawPassOptions& 
   RawEdit::Changes changes = edit.changes();
   std::vector<std::string> names = edit.new_names();
   edit.finish(text("raw pass '", effect.name, "' of ", def.source->short_title()));
-  if (!changes.none()) verify_raw(model.graph, names);
+  if (!changes.none())
+    verify_raw(model, names, {.hint = "connect the consumers of a layer to other values before it is removed"});
   effect.layers_after = model.graph.nodes.size();
   effect.added = std::move(changes.added);
   effect.removed = std::move(changes.removed);

@@ -23,8 +23,12 @@ struct RawPassOptions {
 std::vector<RawPassEffect> run_raw_passes(RawModel& model, const Registry& registry, const RawPassOptions& options,
                                           std::vector<bool>& taken);
 
+struct RawVerification {
+  std::string_view hint;  // what to do about a value without a producer, if no other one has a similar name
+  bool places = false;    // names where in the file a layer is
+};
 // Throws if an input or output has no producer, a value has two, the layers form a cycle, or one of `names` belongs to
 // more than one layer.
-void verify_raw(const RawGraph& graph, const std::vector<std::string>& names);
+void verify_raw(const RawModel& model, const std::vector<std::string>& names, const RawVerification& how);
 
 }  // namespace graft

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -14,24 +15,36 @@ constexpr size_t outside = SIZE_MAX;  // an input or a constant of the model
 
 class Verifier {
  public:
-  explicit Verifier(const RawGraph& g) : g_(g) {}
+  Verifier(const RawModel& m, const RawVerification& how) : m_(m), g_(m.graph), how_(how) {}
 
   void run(const std::vector<std::string>& names) {
     enter_values();
     for (size_t i = 0; i < g_.nodes.size(); ++i) {
       for (const std::string& in : uses(g_.nodes[i]))
-        if (!makers_.count(in))
-          throw Error(ErrorKind::user,
-                      text("input '", in, "' of the layer ", raw_title(g_.nodes[i]), " is not produced by any layer"),
-                      "connect the consumers of a layer to other values before it is removed");
+        if (!makers_.count(in)) refuse(in, text("input '", in, "' of the layer ", title(g_.nodes[i])));
     }
     for (const RawValue& o : g_.outputs)
-      if (!makers_.count(o.name)) throw_user("output '", o.name, "' of the model is not produced by any layer");
+      if (!makers_.count(o.name)) refuse(o.name, text("output '", o.name, "' of the model"));
     check_cycles();
     check_names(names);
   }
 
  private:
+  std::string title(const RawNode& n) const {
+    return raw_title(n) +
+           (how_.places && n.position ? text(" at ", m_.path, ", ", m_.position_unit, " ", n.position) : "");
+  }
+
+  // Of a value that nothing makes.
+  [[noreturn]] void refuse(const std::string& value, const std::string& user) const {
+    std::vector<std::string> known;
+    for (const auto& [name, maker] : makers_) known.emplace_back(name);
+    std::sort(known.begin(), known.end());
+    auto close = nearest(value, known);
+    throw Error(ErrorKind::user, text(user, " is not produced by any layer, nor an input or constant of the model"),
+                close ? text("did you mean '", *close, "'?") : std::string(how_.hint));
+  }
+
   void enter_values() {
     for (const auto& [name, t] : g_.constants)
       if (!makers_.emplace(name, outside).second) throw_user("duplicate constant name '", name, "'");
@@ -44,8 +57,8 @@ class Verifier {
         if (fresh) continue;
         throw_user("duplicate value name '", o, "': ",
                    at->second == outside ? "an input or a constant of the model"
-                                         : text("an output of the layer ", raw_title(g_.nodes[at->second])),
-                   " and an output of the layer ", raw_title(g_.nodes[i]));
+                                         : text("an output of the layer ", title(g_.nodes[at->second])),
+                   " and an output of the layer ", title(g_.nodes[i]));
       }
   }
 
@@ -85,8 +98,7 @@ class Verifier {
         size_t maker = makers_.at(value);
         if (maker == outside || state[maker] == done) continue;
         if (state[maker] == open)
-          throw_user("the layers form a cycle through '", value, "', an input of the layer ",
-                     raw_title(g_.nodes[s.node]));
+          throw_user("the layers form a cycle through '", value, "', an input of the layer ", title(g_.nodes[s.node]));
         enter(maker);
       }
     }
@@ -99,12 +111,16 @@ class Verifier {
       if (count[name] > 1) throw_user("duplicate layer name '", name, "'");
   }
 
+  const RawModel& m_;
   const RawGraph& g_;
+  const RawVerification& how_;
   std::unordered_map<std::string_view, size_t> makers_;
 };
 
 }  // namespace
 
-void verify_raw(const RawGraph& graph, const std::vector<std::string>& names) { Verifier(graph).run(names); }
+void verify_raw(const RawModel& model, const std::vector<std::string>& names, const RawVerification& how) {
+  Verifier(model, how).run(names);
+}
 
 }  // namespace graft

@@ -49,7 +49,8 @@ void infer_outputs(const Registry& registry, const OpDef& op, NodeContext& conte
     Graph parts = decomposition(registry, op, context.node(), context.inputs());
     for (NodeId r : parts.results()) context.outputs.push_back(parts.info(parts[r].inputs[0]));
   } else {
-    throw_internal("operation ", op.name(), " of ", op.opset(), " has no shape function");
+    throw_user("the definition of ", op.name(), " in ", op.opset(),
+               " has neither a shape function nor a decomposition");
   }
 }
 

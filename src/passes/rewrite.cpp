@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/error.hpp"
+#include "base/given.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "graph/port_nodes.hpp"

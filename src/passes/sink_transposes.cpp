@@ -76,7 +76,12 @@ class Sinking {
     if (!adapt(id, n, p, out)) return;
     n.outputs.resize(g_[id].outputs.size());
     std::string name = g_[id].name;
-    NodeId fresh = editor_.add(std::move(n));
+    NodeId fresh{};
+    try {
+      fresh = editor_.add(std::move(n));
+    } catch (const Error&) {
+      return;  // it refuses inputs of other ranks, as a BatchNormInference does: nothing has changed
+    }
     for (uint32_t i = 0; i < g_[fresh].outputs.size(); ++i) {
       ValueId result = is_identity(out) ? ValueId{fresh, i} : transposition({fresh, i}, out, name);
       editor_.replace({id, i}, result);
@@ -126,7 +131,7 @@ class Sinking {
 
   bool adapt(NodeId id, Node& n, const Order& p, Order& out) {
     if (editor_.has(id, Trait::elementwise)) return broadcasting(n, p);
-    if (editor_.has(id, Trait::per_channel)) return with_numbers(n) && data_only(n, p);
+    if (editor_.has(id, Trait::per_channel)) return per_channel(n, p);
     if (editor_.has(id, Trait::axis_attribute)) return all_inputs(n, p) && axis_attribute(n, p);
     if (editor_.has(id, Trait::axes_input)) return axes_input(n, p, out);
     return n.is("Pad") && !editor_.is_foreign(id) && pad(n, p);
@@ -177,9 +182,34 @@ class Sinking {
     return transposition(c, inverse(p), g_[c.node].name);
   }
 
-  // Everything but input 0 is a single number.
-  bool with_numbers(const Node& n) {
-    return std::all_of(n.inputs.begin() + 1, n.inputs.end(), [&](ValueId v) { return v.present() && single(v); });
+  // Input 0 is the transposed value, the others are constants or single numbers. One with one dimension has a value per
+  // channel; it gets the other dimensions, in which it is one, unless the channels stay where they are.
+  bool per_channel(Node& n, const Order& p) {
+    Shape x = g_.info(n.inputs[0]).shape;
+    if (!x.ranked() || x.rank() < 2 || x.rank() != p.size()) return false;
+    std::vector<ValueId> inputs = n.inputs;
+    for (size_t i = 1; i < inputs.size(); ++i) {
+      ValueId v = inputs[i];
+      if (!v.present()) return false;
+      if (single(v)) continue;
+      Shape s = g_.info(v).shape;
+      if (!inference_.constant(v) || !s.is_static() || s.rank() > p.size()) return false;
+      if (s.rank() == 1 && !x[1].same(s[0])) return false;
+    }
+    if (!data_only(n, p)) return false;
+    for (size_t i = 1; i < inputs.size(); ++i) {
+      ValueId v = inputs[i];
+      if (single(v)) continue;
+      std::vector<int64_t> dims = g_.info(v).shape.values();
+      if (dims.size() == 1) {
+        if (p[1] == 1) continue;
+        dims.insert(dims.begin(), 1);
+        dims.resize(p.size(), 1);
+        v = editor_.reshape(v, dims, g_[v.node].name + "/widened");
+      }
+      n.inputs[i] = turned_back(v, p);
+    }
+    return true;
   }
 
   // Every input is a value with the same transpose, or a constant.

@@ -36,6 +36,11 @@ bool is_single(const Value& v) {
   Shape s = v.shape();
   return s.is_static() && s.elements().value() == 1;
 }
+// One dimension, along the channels.
+bool is_per_channel(const Value& v, const Value& data) {
+  Shape s = v.shape(), x = data.shape();
+  return s.ranked() && s.rank() == 1 && x.ranked() && x.rank() > 1 && x[1].same(s[0]);
+}
 // Whether each element of the result depends on one element of input 0 and on its channel.
 bool is_one_to_one(const NodeRef& n) {
   bool per_channel = n.has(Trait::per_channel);
@@ -45,7 +50,7 @@ bool is_one_to_one(const NodeRef& n) {
   size_t rank = n.output().rank();
   for (size_t i = 1; i < n.inputs(); ++i) {
     Value v = n.input(i);
-    if (!v || is_single(v) || (per_channel && v.shape().ranked() && v.rank() == 1)) continue;
+    if (!v || is_single(v) || (per_channel && is_per_channel(v, n.input(0)))) continue;
     if (!v.constant() || !length_along(v, rank, 1)) return false;
   }
   return true;

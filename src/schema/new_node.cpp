@@ -1,6 +1,7 @@
 #include "schema/new_node.hpp"
 
 #include "base/error.hpp"
+#include "base/given.hpp"
 
 namespace graft {
 
@@ -17,18 +18,13 @@ std::vector<graft_ref> output_refs(const Graph& graph, ValueId v) {
   return out;
 }
 
-Tensor copy_of(const graft_tensor& t) {
-  if (t.type == GRAFT_UNDEFINED) throw_unsupported("a constant requires a known element type");
-  return Tensor::wrap(static_cast<DType>(t.type), std::vector<int64_t>(t.dims, t.dims + t.rank), t.data).clone();
-}
-
 std::vector<Info> given_infos(const graft_new_node& spec) {
   constexpr size_t least = offsetof(graft_new_node, info_count) + sizeof(size_t), most = 65'536;
   std::vector<Info> out;
   if (spec.size < least) return out;
   if (spec.info_count > most)
     throw_unsupported("expected at most ", most, " outputs of an operation, got ", spec.info_count);
-  for (size_t i = 0; i < spec.info_count; ++i) out.push_back(Info::from(spec.infos[i]));
+  for (const graft_info& i : given_list(spec.infos, spec.info_count, "types and shapes")) out.push_back(given_info(i));
   return out;
 }
 
@@ -52,11 +48,11 @@ Node new_node(const Registry& registry, const Graph& graph, const graft_new_node
     if (size_t n = op->outputs().size(); n && op->outputs()[n - 1]->flags & GRAFT_PORT_VARIADIC)
       node.outputs.resize(outputs);
   }
-  for (size_t i = 0; i < spec.input_count; ++i)
-    node.inputs.push_back(spec.inputs[i] ? checked_value(graph, spec.inputs[i]) : ValueId{});
+  for (graft_ref in : given_list(spec.inputs, spec.input_count, "inputs"))
+    node.inputs.push_back(in ? checked_value(graph, in) : ValueId{});
   while (!node.inputs.empty() && !node.inputs.back().present()) node.inputs.pop_back();
-  for (size_t i = 0; i < spec.attr_count; ++i)
-    node.attrs[std::string(view(spec.attrs[i].name))] = Attribute::from(spec.attrs[i].value);
+  for (const graft_named_value& a : given_list(spec.attrs, spec.attr_count, "attributes"))
+    node.attrs[std::string(given_text(a.name, "a name"))] = Attribute::from(a.value);
   return node;
 }
 

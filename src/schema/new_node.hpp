@@ -16,9 +16,6 @@ ValueId checked_value(const Graph& graph, graft_ref ref);
 // All outputs of the node that has this value.
 std::vector<graft_ref> output_refs(const Graph& graph, ValueId v);
 
-// Converts a tensor from its ABI form.
-Tensor copy_of(const graft_tensor& t);
-
 // Types and shapes of the outputs, for an operation that no definition may know; none: its definition infers them.
 std::vector<Info> given_infos(const graft_new_node& spec);
 std::string given_name(const graft_new_node& spec);  // empty: none

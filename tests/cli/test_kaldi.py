@@ -410,6 +410,8 @@ def broken_files():
         (nnet3(GOOD, [("a", "CompositeComponent", [("NumComponents", I(0))])], True), "expected at least one component in <CompositeComponent>, got <NumComponents> 0"),
         (nnet3(GOOD, [("a", "FooComponent", [("NumComponents", I(-1))])], True), "expected at least one component in <FooComponent>, got <NumComponents> -1"),
         (nnet3(GOOD, [("a", "SumGroupComponent", [("Sizes", Ints([1, 0]))])], True), "expected sizes of 1"),
+        # A layer without weights, whose list of columns would take 128 MB.
+        (b"<Nnet> <MaxPoolingComponent> 16777216 16777216 <PoolSize> 1 <PoolStep> 1 <PoolStride> 1 </Nnet> ", "expected patches of 1 to 1048576 values"),
     ]
     return files
 

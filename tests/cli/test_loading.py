@@ -16,7 +16,7 @@ class Loading(Case):
         line = "error: the kernel 'reference' of slips.so crashed (%s) while running 'y' (%s)"
         for op, reason, where, status in (
                 ("StackOverflow", "Segmentation fault", "", -11), ("OverflowInPieces", "Segmentation fault", "", -11),
-                ("OwnThreadThrows", "uncaught exception: no such table", ", on another thread", -6),
+                ("Exits", "exit was called", "", -6), ("OwnThreadThrows", "uncaught exception: no such table", ", on another thread", -6),
                 ("OwnThreadCrashes", "Segmentation fault", ", on another thread", -11)):
             m = self.path("crash.txt")
             with open(m, "w") as f:
@@ -26,6 +26,14 @@ class Loading(Case):
                 self.assertEqual(r.status, status, r.all)
                 self.assertIn(line % (reason, op) + where + "\n", r.err)
                 self.assertEqual(r.err.count("the kernel '"), 1, r.err)
+
+    def test_an_operation_without_a_shape_function_is_no_bug_of_ours(self):
+        m = self.path("silent.txt")
+        with open(m, "w") as f:
+            f.write("graph (x: f32[3]) { return Silent@lint(x) }")
+        r = graft("run", m, "--extensions", built("extensions", "lint.so"))
+        self.assertEqual(r.status, 2, r.all)
+        self.assertIn("error: the definition of Silent in lint has neither a shape function nor a decomposition\n", r.err)
 
     def test_check_names_the_kernel_that_writes_outside(self):
         m = self.path("outside.txt")

@@ -1,4 +1,5 @@
 // Operations with one fault each, for graft check. tests/cli/test_check.py says what it must find in each of them.
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -13,6 +14,14 @@ using namespace graft;
 // ---- what is right: y = 2 * x ----
 
 void same(Infer& ctx, const NoAttributes&) { ctx.output(0, ctx.type(0), ctx.shape(0)); }
+void slope_infer(Infer& ctx, const NoAttributes&) {
+  Shape x = ctx.shape(0), slope = ctx.shape(1);
+  if (ctx.type(1) != ctx.type(0)) fail("expected a slope of type ", ctx.type(0), ", got ", ctx.type(1));
+  if (x.ranked() && x.rank() < 2) fail("expected channels, got shape ", x);
+  if (x.is_static() && slope.is_static() && slope.elements().value() != 1 && slope.elements().value() != x[1].value())
+    fail("expected a slope per channel, got shape ", slope);
+  ctx.output(0, ctx.type(0), x);
+}
 void twice(Run& ctx, const NoAttributes&) {
   std::vector<double> v = ctx.input(0).to<double>();
   for (double& x : v) x *= 2;
@@ -54,6 +63,39 @@ void times_index(Run& ctx, const NoAttributes&) {
 void bits_of_type(Run& ctx, const NoAttributes&) {
   std::vector<double> v = ctx.input(0).to<double>();
   for (double& x : v) x = bits_of(ctx.input(0).type());
+  ctx.output(0).assign(v);
+}
+
+// These commute with reversing and transposing.
+void less_mean_of_channels(Run& ctx, const NoAttributes&) {
+  std::vector<double> v = ctx.input(0).to<double>();
+  int64_t channels = ctx.input(0).rank() > 1 ? ctx.input(0).dim(1) : 1;
+  int64_t plane = ctx.input(0).rank() > 2 ? count_of(ctx.input(0).dims().subspan(2)) : 1;
+  for (int64_t begin = 0; begin < ctx.input(0).size(); begin += channels * plane)
+    for (int64_t i = begin; i < begin + plane; ++i) {
+      double sum = 0;
+      for (int64_t c = 0; c < channels; ++c) sum += v[static_cast<size_t>(i + c * plane)];
+      for (int64_t c = 0; c < channels; ++c)
+        v[static_cast<size_t>(i + c * plane)] -= sum / static_cast<double>(channels);
+    }
+  ctx.output(0).assign(v);
+}
+void less_largest(Run& ctx, const NoAttributes&) {
+  std::vector<double> v = ctx.input(0).to<double>();
+  double largest = v.empty() ? 0 : *std::max_element(v.begin(), v.end());
+  for (double& x : v) x -= largest;
+  ctx.output(0).assign(v);
+}
+void sorted(Run& ctx, const NoAttributes&) {
+  std::vector<double> v = ctx.input(0).to<double>();
+  std::sort(v.begin(), v.end());
+  ctx.output(0).assign(v);
+}
+// Takes the elements of a slope with several dimensions along dimension 1, too.
+void slope_of_one_dimension(Run& ctx, const NoAttributes&) {
+  std::vector<double> v = ctx.input(0).to<double>(), slope = ctx.input(1).to<double>();
+  int64_t plane = ctx.input(0).rank() > 2 ? count_of(ctx.input(0).dims().subspan(2)) : 1;
+  for (size_t i = 0; i < v.size(); ++i) v[i] *= slope[i / static_cast<size_t>(plane) % slope.size()];
   ctx.output(0).assign(v);
 }
 
@@ -464,6 +506,14 @@ GRAFT_EXTENSION("faults", "1.0") {
       op("NotElementwise", "faults").inputs("x").traits(Trait::elementwise).infer(same).reference(times_index),
       op("NotChannelwise", "faults").inputs("x").traits(Trait::channelwise).infer(same).reference(times_index),
       op("NotOnlyMoved", "faults").inputs("x").traits(Trait::moves_data).infer(same).reference(twice),
+      op("MixesChannels", "faults").inputs("x").traits(Trait::channelwise).infer(same).reference(less_mean_of_channels),
+      op("MixesElements", "faults").inputs("x").traits(Trait::elementwise).infer(same).reference(less_largest),
+      op("Sorts", "faults").inputs("x").traits(Trait::moves_data).infer(same).reference(sorted),
+      op("SlopeOfOneDimension", "faults")
+          .inputs("x, slope")
+          .traits(Trait::per_channel)
+          .infer(slope_infer)
+          .reference(slope_of_one_dimension),
       op("NotWidening", "faults").inputs("x").traits(Trait::widens).infer(same).reference(bits_of_type),
       op("InvalidBoolean", "faults")
           .inputs("x")

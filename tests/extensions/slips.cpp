@@ -54,6 +54,7 @@ void overflow_in_pieces(Run& ctx, const NoAttributes&) {
 void own_thread_throws(Run&, const NoAttributes&) {
   std::thread([] { throw std::runtime_error("no such table"); }).join();
 }
+void exits(Run&, const NoAttributes&) { std::exit(0); }
 void own_thread_crashes(Run&, const NoAttributes&) {
   std::thread([] { *const_cast<volatile int*>(static_cast<int*>(nullptr)) = 1; }).join();
 }
@@ -102,6 +103,7 @@ GRAFT_EXTENSION("slips", "1.0") {
           slip("OverflowInPieces", same, overflow_in_pieces),
           slip("OwnThreadThrows", same, own_thread_throws),
           slip("OwnThreadCrashes", same, own_thread_crashes),
+          slip("Exits", same, exits),
           slip("WriteOutside", same, write_outside),
           slip("WriteFarOutside", same, write_far_outside),
           slip("TooMany", up_to_100, allocate_200),

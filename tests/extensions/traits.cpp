@@ -25,7 +25,13 @@ size_t steps_behind(const TensorView& x, size_t axis) {
   return n;
 }
 
-// x * slope, where a slope of one dimension is one number per channel.
+// x * slope, where a slope is one number, or one dimension with a number per channel.
+void slope_infer(Infer& ctx, const NoAttributes&) {
+  Shape slope = ctx.shape(1);
+  if (slope.is_static() && slope.elements().value() != 1 && slope.rank() != 1)
+    fail("expected a slope of one dimension, got shape ", slope);
+  same(ctx);
+}
 void slope_run(Run& ctx, const NoAttributes&) {
   std::vector<double> x = ctx.input(0).to<double>(), slope = ctx.input(1).to<double>();
   size_t behind = steps_behind(ctx.input(0), 1);
@@ -82,7 +88,7 @@ GRAFT_EXTENSION("traits", "1") {
       op("TraitSlope", "traits")
           .inputs("x, slope")
           .traits(Trait::per_channel, Trait::widens)
-          .infer(same_infer<NoAttributes>)
+          .infer(slope_infer)
           .reference(slope_run),
       op("TraitMirror", "traits")
           .inputs("x")

@@ -308,9 +308,11 @@ void enumerate_constants(const Document& seed, const Use& use) {
 // What a constant has, or ones.
 std::vector<int64_t> integers_of(Document& d, const Place& p, size_t count) {
   std::vector<int64_t> out;
-  if (p.constant && d.format == Format::onnx)
+  constexpr std::string_view lists[] = {"int64_data", "int32_data", "int64_val", "int_val"};
+  if (p.constant && (d.format == Format::onnx || d.format == Format::tensorflow))
     for (const Tree& c : p.owner->children)
-      if ((c.name == "int64_data" || c.name == "int32_data") && c.integer()) out.push_back(*c.integer());
+      if (std::find(std::begin(lists), std::end(lists), c.name) != std::end(lists) && c.integer())
+        out.push_back(*c.integer());
   size_t element = 1;
   auto [data, size] = p.constant ? content_of(d, p, element) : std::pair<char*, size_t>{nullptr, 0};
   for (size_t at = 0; out.empty() && data && at + element <= size && element <= 8; at += element) {
@@ -319,7 +321,7 @@ std::vector<int64_t> integers_of(Document& d, const Place& p, size_t count) {
     auto unused = static_cast<int>(64 - 8 * element);
     out.push_back(static_cast<int64_t>(v << unused) >> unused);
   }
-  if (out.size() < count) out.resize(count, 1);
+  if (out.size() < count) out.resize(count, out.empty() ? 1 : out.back());
   return out;
 }
 

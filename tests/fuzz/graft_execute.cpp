@@ -1,6 +1,7 @@
 // Mutates models, imports and runs them, and keeps those that end badly.
 //
 //   graft_execute --format FORMAT --corpus DIR [--seconds N] [--count N] [--seed S] [--jobs N] [--findings DIR]
+//       [--memory MB]
 //   graft_execute --format FORMAT --corpus DIR --enumerate ranks|attributes|lengths|inputs [--one-per-type] ...
 //   graft_execute --format FORMAT [--inputs NAME=V,V...;NAME=...] FILE...     runs files again, in this process
 //
@@ -55,12 +56,12 @@ namespace fs = std::filesystem;
 constexpr size_t most_bytes = 1 << 20;  // of an input
 constexpr size_t seed_bytes = 1 << 16;  // of a seed
 constexpr int64_t most_seconds = 30;    // of processor time for one input; ten times as long by the clock
-constexpr size_t most_memory = size_t{3} << 30;
 
 struct Options {
   Format format = Format::onnx;
   std::string corpus, findings = "findings";
   int64_t seconds = 60, jobs = 1, count = INT64_MAX;
+  int64_t megabytes = 3072;  // of memory that a worker may take
   OtherDevice device = OtherDevice::cpu;
   GivenInputs inputs;
   uint64_t seed = 1;
@@ -280,7 +281,7 @@ class Parent {
         kill(s.pid, SIGABRT);
       } else if (s.is_late(10'000)) {
         kill(s.pid, SIGKILL);
-      } else if (memory_of(s.pid) > most_memory && s.reason.empty()) {
+      } else if (memory_of(s.pid) > static_cast<size_t>(o_.megabytes) << 20 && s.reason.empty()) {
         s.reason = "memory";
         kill(s.pid, SIGABRT);
       }
@@ -348,6 +349,7 @@ Options parse_options(int argc, char** argv) {
     else if (a == "--enumerate") o.enumeration = enumeration_named(value());
     else if (a == "--inputs") o.inputs = given_inputs(value());
     else if (a == "--count") o.count = number();
+    else if (a == "--memory") o.megabytes = number();
     else if (a == "--device") {
       std::string v = value();
       if (v != "CPU" && v != "GPU") throw_user("expected CPU or GPU, got '", v, "'");

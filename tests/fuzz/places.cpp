@@ -124,9 +124,15 @@ void set_matrix(const Place& p, const std::vector<int64_t>& dims) {
 constexpr std::string_view tensor_values[] = {"float_val",  "double_val", "int_val",
                                               "string_val", "int64_val",  "bool_val"};
 
+// Of an element of TensorFlow's types, as far as they have a fixed size.
+constexpr uint8_t tensor_bytes[] = {0, 4, 8, 4, 1, 2, 1, 0, 8, 8, 1, 1, 1, 4, 2, 2, 4, 2, 16, 2, 0, 0, 4, 8};
+size_t tensor_element(const Place& p) {
+  auto type = static_cast<size_t>(p.owner->integer_of("dtype"));
+  return type < std::size(tensor_bytes) ? tensor_bytes[type] : 0;
+}
+
 // The content of a tensor of TensorFlow, as numbers or as bytes: repeated or cut. All of it may be one number.
 void set_tensor(const Document& d, const Place& p, const std::vector<int64_t>& dims) {
-  constexpr uint8_t bytes[] = {0, 4, 8, 4, 1, 2, 1, 0, 8, 8, 1, 1, 1, 4, 2, 2, 4, 2, 16, 2, 0, 0, 4, 8};
   Tree shape = make_field(d.format, "Tensor", "shape");
   size_t count = 1;
   for (int64_t v : dims) {
@@ -138,9 +144,8 @@ void set_tensor(const Document& d, const Place& p, const std::vector<int64_t>& d
   }
   p.owner->erase("shape");
   p.owner->children.push_back(std::move(shape));
-  auto type = static_cast<size_t>(p.owner->integer_of("dtype"));
-  if (Tree* raw = p.owner->child("raw_data"); raw && raw->text() && type < std::size(bytes))
-    *raw->text() = repeated(*raw->text(), count * bytes[type]);
+  if (Tree* raw = p.owner->child("raw_data"); raw && raw->text() && tensor_element(p))
+    *raw->text() = repeated(*raw->text(), count * tensor_element(p));
   for (std::string_view list : tensor_values) {
     std::vector<Tree> old;
     for (const Tree& c : p.owner->children)
@@ -260,7 +265,8 @@ std::pair<char*, size_t> content_of(Document& d, const Place& p, size_t& element
     if (offset < 0 || size <= 0 || offset >= total) return {nullptr, 0};
     return {d.weights.data() + offset, static_cast<size_t>(std::min(size, total - offset))};
   }
-  if (d.format == Format::tensorflow || d.format == Format::kaldi) return {nullptr, 0};
+  if (d.format == Format::kaldi) return {nullptr, 0};
+  if (d.format == Format::tensorflow) element = std::max<size_t>(1, tensor_element(p));
   Tree* raw = p.owner->child("raw_data");
   if (!raw || !raw->text()) return {nullptr, 0};
   return {raw->text()->data(), raw->text()->size()};
@@ -272,14 +278,51 @@ bool has_integers(const Document& d, const Place& p) {
     auto type = data ? parse_dtype(data->text_of("@element_type")) : std::nullopt;
     return type && is_integer(*type);
   }
+  if (d.format == Format::tensorflow) {
+    constexpr int64_t integers[] = {3, 4, 5, 6, 9, 17, 22, 23};
+    return std::find(std::begin(integers), std::end(integers), p.owner->integer_of("dtype")) != std::end(integers);
+  }
   if (d.format != Format::onnx) return false;
   const Tree* owner = p.constant ? p.owner : tensor_type(p);
   int64_t type = owner ? owner->integer_of(p.constant ? "data_type" : "elem_type") : 0;
   return (type >= 2 && type <= 7) || type == 12 || type == 13;
 }
 
+namespace {
+
+bool is_attr(const Tree& t, std::string_view key) { return t.name == "attr" && t.text_of("key") == key; }
+
+// A Const of the main graph becomes a Placeholder. Empty: the tensor belongs to something else.
+std::string make_placeholder(Document& d, const Tree* tensor, const std::vector<int64_t>& dims) {
+  for (Tree& node : d.root.children) {
+    if (node.name != "node" || node.text_of("op") != "Const") continue;
+    auto value = std::find_if(node.children.begin(), node.children.end(), [&](const Tree& t) {
+      return is_attr(t, "value") && t.child("value") && t.child("value")->child("tensor") == tensor;
+    });
+    if (value == node.children.end()) continue;
+    Tree shape = make_field(d.format, "AttrValue", "shape"), held = make_field(d.format, "Attr", "value"),
+         key = make_field(d.format, "Attr", "key"), attr = make_field(d.format, "Node", "attr");
+    for (int64_t v : dims) {
+      Tree dim = make_field(d.format, "Shape", "dim");
+      dim.children.push_back(make_field(d.format, "Dim", "size"));
+      dim.children.back().value = v;
+      shape.children.push_back(std::move(dim));
+    }
+    key.value = std::string("shape");
+    held.children.push_back(std::move(shape));
+    attr.children = {std::move(key), std::move(held)};
+    *value = std::move(attr);
+    *node.child("op")->text() = "Placeholder";
+    return node.text_of("name");
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string make_input(Document& d, const Place& p) {
   std::vector<int64_t> dims = dims_of(d, p);
+  if (d.format == Format::tensorflow) return make_placeholder(d, p.owner, dims);
   if (d.format == Format::ir) {
     *p.owner->child("@type")->text() = "Parameter";
     Tree* data = p.owner->child("data");

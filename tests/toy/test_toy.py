@@ -140,7 +140,9 @@ class Toy(unittest.TestCase):
         layer = "Elu first x -> y slope=0.5"
         for net, message in (
                 ("toy 1\ninput x 2\n%s\n" % layer, "expected at least one output of the model, got none"),
-                ("toy 1\ninput x 2\nElu first q -> y\noutput y\n", "input 'q' of the layer 'first' (Elu) is not produced by any layer"),
+                ("toy 1\ninput x 2\nElu first q -> y\noutput y\n", "input 'q' of the layer 'first' (Elu) at bad.toy, line 3 is not produced by any layer, nor an input or constant of the model"),
+                ("toy 1\ninput data 2\nElu first dta -> y\noutput y\n", "hint: did you mean 'data'?"),
+                ("toy 1\ninput x 2\nElu first zzzzz -> y\noutput y\n", "hint: inputs are declared with set_inputs, constants with add_constant"),
                 ("toy 1\ninput x 2\n%s\noutput q\n" % layer, "output 'q' of the model is not produced by any layer"),
                 ("toy 1\ninput x 2\nSum a x z -> y\nSum b x y -> z\noutput y\n", "the layers form a cycle"),
                 ("toy 1\ninput x 2\n%s\n%s\noutput y\n" % (layer, layer.replace("first", "other")), "duplicate value name 'y'"),

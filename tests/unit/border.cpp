@@ -46,7 +46,8 @@ static_assert(offsetof(graft_kernel, until) == 144 && offsetof(graft_pass, trait
 static_assert(GRAFT_OP_PURE == 1 && GRAFT_OP_WEAK == 64 && GRAFT_OP_WIDENS == 128 && GRAFT_OP_ROUNDS == 16384);
 static_assert(offsetof(graft_extension, readers) == 136 && offsetof(graft_reader, framework) == 8 &&
               offsetof(graft_reader, endings) == 72 && offsetof(graft_reader, user) == 120 &&
-              offsetof(graft_reader, read) == 136 && offsetof(graft_model_file, content) == 24);
+              offsetof(graft_reader, read) == 136 && offsetof(graft_model_file, content) == 24 &&
+              offsetof(graft_model_file, options) == 40);
 static_assert(offsetof(graft_raw_layer, domain) == 40 && offsetof(graft_raw_layer, inputs) == 56 &&
               offsetof(graft_raw_layer, version) == 96 && offsetof(graft_raw_pass, frameworks) == 40 &&
               offsetof(graft_raw_pass, apply) == 64 && sizeof(graft_raw_value) == 56 &&

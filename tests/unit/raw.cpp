@@ -117,6 +117,54 @@ TEST(Raw, WrongArgumentsAreRefused) {
             "a callback failed with status 2 without an error message");
 }
 
+TEST(Raw, LengthsWithoutMemoryAreRefused) {
+  const int64_t dims[] = {3};
+  auto constant = [](const graft_tensor& t) {
+    return run([t](graft_raw_model* m) { return h().add_constant(m, str("c"), &t); });
+  };
+  EXPECT_EQ(constant({sizeof(graft_tensor), GRAFT_F32, 1, 0, dims, nullptr, nullptr}),
+            "expected 3 elements of a tensor, got a null pointer");
+  EXPECT_EQ(constant({sizeof(graft_tensor), GRAFT_F32, 1, 0, nullptr, nullptr, nullptr}),
+            "expected 1 dimensions of a tensor, got a null pointer");
+  EXPECT_EQ(constant({sizeof(graft_tensor), GRAFT_F32, -1, 0, nullptr, nullptr, nullptr}),
+            "expected a tensor of known rank, got rank -1");
+  graft_str words[3] = {str("a"), {nullptr, 2}, str("b")};
+  EXPECT_EQ(constant({sizeof(graft_tensor), GRAFT_STRING, 1, 0, dims, nullptr, words}),
+            "expected a string of a tensor of 2 bytes, got a null pointer");
+  EXPECT_EQ(run([](graft_raw_model* m) {
+              return h().remove_constant(m, {nullptr, 5});
+            }),
+            "expected a name of 5 bytes, got a null pointer");
+  EXPECT_EQ(run([](graft_raw_model* m) { return h().set_inputs(m, nullptr, 2); }),
+            "expected 2 inputs, got a null pointer");
+  EXPECT_EQ(run([](graft_raw_model* m) { return h().set_outputs(m, nullptr, 1); }),
+            "expected 1 outputs, got a null pointer");
+  EXPECT_EQ(run([](graft_raw_model* m) {
+              const graft_str missing{nullptr, 4};
+              return h().set_outputs(m, &missing, 1);
+            }),
+            "expected the name of an output of 4 bytes, got a null pointer");
+  EXPECT_EQ(run([](graft_raw_model* m) {
+              graft_layer id;
+              graft_raw_layer l = layer_of("ReLU", "new");
+              l.input_count = 2;
+              return h().add_layer(m, &l, nullptr, 0, &id);
+            }),
+            "expected 2 names, got a null pointer");
+  EXPECT_EQ(run([](graft_raw_model* m) {
+              graft_value v{};
+              v.kind = GRAFT_INTS, v.count = 3;
+              return h().set_field(m, 1, str("f"), &v);
+            }),
+            "expected 3 values, got a null pointer");
+  EXPECT_EQ(run([](graft_raw_model* m) {
+              graft_info i{};
+              i.type = GRAFT_F32, i.shape.rank = 2;
+              return h().set_value_info(m, str("x"), &i);
+            }),
+            "expected 2 dimensions, got a null pointer");
+}
+
 TEST(Raw, AShorterLayerRecordIsFilledAsFarAsItGoes) {
   EXPECT_EQ(run([](graft_raw_model* m) {
               graft_raw_layer l{};

@@ -1,6 +1,7 @@
 // Definitions added to a Core and removed from it, by one thread and by several.
 #include <atomic>
 #include <filesystem>
+#include <graft/reader.hpp>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -46,6 +47,49 @@ TEST_F(Toolkit, DefinitionsOfTheProgramTakeTheBuiltInsPlaceUntilRemoved) {
   EXPECT_EQ(run(core.compile_model(read)), (Values{-2, 6}));
 }
 
+// In the place of the reader of Kaldi: y = x, and options as the names of the layers.
+bool is_other_kaldi(const ModelFile& f) {
+  EXPECT_EQ(f.option<std::string>("counts", "none"), "none");
+  return f.content() == "other kaldi";
+}
+void read_other_kaldi(FrameworkModel& model, std::span<const ModelFile> files) {
+  model.set_inputs({{"x", Info{DType::f32, Shape{2}}}});
+  std::string name = files[0].option<std::string>("counts", "none");
+  if (files[0].option<bool>("streaming")) name += " streaming";
+  for (const std::string& pass : files[0].option<std::vector<std::string>>("disabled_passes")) name += " -" + pass;
+  model.add_operation("Relu", name, {"x"}, {"y"});
+  model.set_outputs({"y"});
+}
+Definitions other_kaldi() { return graft::Reader("kaldi").recognize(is_other_kaldi).read(read_other_kaldi); }
+
+TEST_F(Toolkit, AReaderSeesTheOptionsOfItsFramework) {
+  Core core;
+  core.add_extension(definitions("other_kaldi", "1", other_kaldi));
+  std::string path = file("net.kaldi", "other kaldi");
+  auto layer = [&](const ReadOptions& options) {
+    std::string all = core.read_model(std::vector{path}, options).to_text();
+    size_t from = all.find("Relu");
+    return all.substr(from == all.npos ? 0 : from);
+  };
+  EXPECT_NE(layer({}).find("none"), std::string::npos) << layer({});
+  ReadOptions options;
+  options.counts = file("prior.counts", "[ 1 2 ]"), options.streaming = true, options.disabled_passes = {"all"};
+  EXPECT_NE(layer(options).find("/prior.counts streaming -all"), std::string::npos) << layer(options);
+}
+
+TEST_F(Toolkit, ExtensionsAreListedInBraces) {
+  Core core;
+  EXPECT_EQ(message_of(
+                [&] {
+                  core.add_extensions({"absent.so", "b.so"});
+                },
+                ErrorKind::io)
+                    .find("absent.so") != std::string::npos,
+            true);
+  EXPECT_EQ(core.add_extensions({relu_times_2(), relu_times_3()}).size(), 2u);
+  EXPECT_EQ(core.add_extensions({GRAFT_TEST_EXTENSIONS "/ngraph.so", GRAFT_TEST_EXTENSIONS "/traits.so"}).size(), 2u);
+}
+
 TEST_F(Toolkit, LaterDefinitionsGoBeforeEarlierOnes) {
   Core core;
   ExtensionId two = core.add_extension(relu_times_2()), three = core.add_extension(relu_times_3());
@@ -71,9 +115,12 @@ TEST_F(Toolkit, SeveralExtensionsAtOnce) {
   core.remove_extension(ids[0]);
 
   const std::string library = GRAFT_TEST_EXTENSIONS "/override_relu.so", folder = folder_.path();
-  EXPECT_EQ(
-      message_of([&] { core.add_extensions(std::vector<std::string>{library, folder + "/none.so"}); }, ErrorKind::io),
-      "cannot open '" + folder + "/none.so': No such file or directory");
+  EXPECT_EQ(message_of(
+                [&] {
+                  core.add_extensions(std::vector<std::string>{library, folder + "/none.so"});
+                },
+                ErrorKind::io),
+            "cannot open '" + folder + "/none.so': No such file or directory");
   EXPECT_TRUE(core.extensions().empty());
   std::vector<ExtensionId> same = core.add_extensions(std::vector<std::string>{library, library});
   EXPECT_EQ(same[0], same[1]);

@@ -124,8 +124,15 @@ inline Value kaldi_patches(Builder& layer, const Value& x, const std::vector<int
   Value y = build::gather(x, layer.ints(columns), 1);
   return reshape(y, {-1, groups, size});
 }
+// A list of columns has this many entries at most: a layer without weights takes few bytes of a file.
+constexpr int64_t kaldi_most_patches = 1 << 20;
 inline void kaldi_check_patches(int64_t count) {
-  if (count < 1 || count > 1 << 24) fail("expected patches of 1 to ", 1 << 24, " values, got ", count);
+  if (count < 1 || count > kaldi_most_patches)
+    fail("expected patches of 1 to ", kaldi_most_patches, " values, got ", count);
+}
+// The same for a product, which may not fit an integer.
+inline void kaldi_check_patches(int64_t a, int64_t b) {
+  if (a > kaldi_most_patches / b) fail("expected patches of 1 to ", kaldi_most_patches, " values, got ", a, " x ", b);
 }
 
 // A variable that keeps its value between the chunks of an utterance, and the value that it gets for the next one.

@@ -141,7 +141,7 @@ Value import_kaldi_sum_group(Builder& layer) {
   }
   if (sizes.empty() || dim > 1 << 24) fail("expected 1 to ", 1 << 24, " columns, got ", dim);
   if (equal) return kaldi_reduced(reshape(layer.input(0), {-1, groups, sizes[0]}), "ReduceSum", 2);
-  if (dim * groups > 1 << 26) unsupported("sums over ", groups, " groups of ", dim, " columns are not supported");
+  if (dim * groups > 1 << 22) unsupported("sums over ", groups, " groups of ", dim, " columns are not supported");
   std::vector<float> belongs(static_cast<size_t>(dim * groups), 0);
   int64_t column = 0;
   for (int64_t g = 0; g < groups; ++g)

@@ -6,6 +6,8 @@ namespace {
 
 // Positions from -1 to 1 as [1, size].
 Value mxnet_line(Builder& layer, int64_t size) {
+  constexpr int64_t most = 1 << 22;
+  if (size > most) fail("expected images of at most ", most, " rows and columns, got ", size);
   std::vector<float> at;
   for (int64_t i = 0; i < size; ++i)
     at.push_back(size > 1 ? -1 + 2 * static_cast<float>(i) / static_cast<float>(size - 1) : -1);

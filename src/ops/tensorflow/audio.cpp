@@ -59,6 +59,7 @@ Value tf_mfcc(Builder& layer) {
   if (bins < 2 || channels < 1 || channels > 1 << 14 || kept < 1 || kept > 1 << 14 || !(rate->front() > 0) || !(low >= 0) || !(high > low))
     fail("expected at least 2 bins, 1 to 16384 channels and coefficients, a positive rate and rising frequency limits, got ", bins, ", ", channels,
          ", ", kept, ", ", rate->front(), " and ", low, " to ", high);
+  if (bins > (1 << 24) / channels) fail("expected at most ", 1 << 24, " weights of bins and channels, got ", bins, " x ", channels);
   Value magnitude = layer.op("Sqrt", {spectrum});
   Value mel = build::matmul(magnitude, layer.typed(tf_mel_weights(bins, channels, rate->front(), low, high), {bins, channels}, spectrum.type()), false, false);
   Value logs = layer.op("Log", {layer.op("Maximum", {mel, like(mel, 1e-12)})});

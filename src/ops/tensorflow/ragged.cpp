@@ -54,6 +54,18 @@ Value tf_longest_row(const RaggedLevel& level) {
 Value tf_ragged_list(const Value& v) { return convert(tf::as_list(v), DType::i64); }
 Value tf_rows_of(const RaggedLevel& level) { return build::dims(level.list, {0}) - 1; }
 
+// What TensorFlow refuses is refused: splits that do not begin with 0, fall, or do not end with the number of elements
+// of their level.
+void tf_check_splits(std::vector<RaggedLevel>& levels, const Value& values) {
+  for (size_t i = levels.size(); i-- > 0;) {
+    if (!levels[i].splits) continue;
+    Value count = values.in().ints({-1});
+    if (i + 1 == levels.size()) count = build::dims(values, {0});
+    else if (levels[i + 1].splits) count = tf_rows_of(levels[i + 1]);
+    levels[i].list = values.in().op("RowSplits@graft", {levels[i].list, count});
+  }
+}
+
 // Pads rows of different lengths. Inputs: shape, values, default, row partitions. What is beyond the shape along an
 // axis is collected in an extra row or column, which is sliced off.
 Value tf_ragged_to_tensor(Builder& layer) {
@@ -68,6 +80,7 @@ Value tf_ragged_to_tensor(Builder& layer) {
   }
   if (levels.empty() || levels.size() > 32) fail("expected 1 to 32 ragged axes, got ", levels.size());
   if (!rows && !levels[0].splits) fail("expected the number of rows in front of VALUE_ROWIDS, got none");
+  tf_check_splits(levels, values);
   std::vector<Value> places = tf_ragged_places(levels, values), sizes{rows ? rows : tf_rows_of(levels[0])};
   for (const RaggedLevel& level : levels) sizes.push_back(tf_longest_row(level));
   // A scalar means that the shape is unknown.
@@ -102,6 +115,7 @@ std::vector<Value> tf_ragged_to_sparse(Builder& layer) {
     unsupported("expected a list of values in the rows of a ragged tensor, got shape ", values.shape());
   std::vector<RaggedLevel> levels;
   for (size_t i = 0; i < count; ++i) levels.push_back({tf_ragged_list(layer.input(i)), true});
+  tf_check_splits(levels, values);
   std::vector<Value> places, sizes{tf_rows_of(levels[0])};
   for (const Value& v : tf_ragged_places(levels, values)) places.push_back(unsqueeze(v, {1}));
   for (const RaggedLevel& level : levels) sizes.push_back(tf_longest_row(level));
@@ -125,12 +139,12 @@ std::vector<Value> tf_ragged_gather(Builder& layer) {
     Value counted = build::range(layer.scalar(int64_t{0}), rows + 1, DType::i64);
     out.push_back(convert(counted * build::dims(indices, {axis}), type));
   }
-  Value at = reshape(indices, {-1});
+  std::vector<RaggedLevel> nested;
+  for (size_t i = 0; i < levels; ++i) nested.push_back({tf_ragged_list(layer.input(i)), true});
+  tf_check_splits(nested, layer.input(levels));
+  Value at = layer.op("IndicesInRange@graft", {reshape(indices, {-1}), tf_rows_of(nested[0])});
   for (size_t i = 0; i < levels; ++i) {
-    Value splits = convert(layer.input(i), DType::i64), count = build::dims(layer.input(i + 1), {0});
-    // Splits beyond the values, which TensorFlow refuses, are cut: their ranges would fill the memory.
-    Value first = layer.op("Maximum", {build::gather(splits, at, 0), layer.scalar(int64_t{0})});
-    Value end = layer.op("Minimum", {build::gather(splits, at + 1, 0), count});
+    Value first = build::gather(nested[i].list, at, 0), end = build::gather(nested[i].list, at + 1, 0);
     std::vector<Value> rows =
         layer.ops("RaggedRange@graft", {first, end, layer.scalar(int64_t{1})}, {{"Tsplits", type}}, 2);
     out.push_back(rows[0]);

@@ -1,4 +1,6 @@
 // Broadcast: rows of the result are copies of a run of the data, or of one element; in either layout.
+#include <graft/kit/broadcast.hpp>
+
 #include "indices.hpp"
 #include "rows.hpp"
 
@@ -26,28 +28,18 @@ void channels_accept(Accept& ctx) {
     unsupported("expected one value per channel, got shape ", ctx.shape(0));
 }
 
-// The axis of the result for each one of the data.
-std::vector<size_t> target_axes(const Prepare& ctx, std::string_view start, size_t rank, size_t all) {
-  auto mode = ctx.attr<std::string>("mode");
-  if (ctx.has_input(2) && (mode == "explicit" || mode == "none"))
-    return normalize_axes(ctx.constant(2).to<int64_t>(), all);
-  size_t first = all - rank;
-  auto axis = ctx.attr<std::optional<int64_t>>(start);
-  if (mode == "pdpd" && axis && *axis != -1) first = normalize_axis(*axis, all);
-  std::vector<size_t> axes;
-  for (size_t i = 0; i < rank; ++i) axes.push_back(first + i);
-  return axes;
-}
-
 // The second dimension varies fastest.
 template <class T>
 void to_last(std::vector<T>& list) {
   std::rotate(list.begin() + 1, list.begin() + 2, list.end());
 }
 
-BroadcastPlan broadcast_plan(Prepare& ctx, std::string_view start) {
+template <class A>
+BroadcastPlan broadcast_prepare(Prepare& ctx) {
+  BroadcastRule rule(ctx.attributes<A>());
   std::vector<int64_t> x = ctx.shape(0).values(), y = ctx.output(0).shape.values(), steps = strides_of(x);
-  std::vector<size_t> axes = target_axes(ctx, start, x.size(), y.size());
+  std::vector<size_t> axes =
+      rule.axes(x.size(), y.size(), rule.is_mapped() ? ctx.constant(2).to<int64_t>() : std::vector<int64_t>());
   if (ctx.input_layout(0) == Layout::channels_last) {
     std::vector<int64_t> order = x;
     to_last(order);
@@ -56,15 +48,13 @@ BroadcastPlan broadcast_plan(Prepare& ctx, std::string_view start) {
   }
   std::vector<int64_t> strides(y.size(), 0);
   for (size_t i = 0; i < x.size(); ++i) {
-    if (i >= axes.size() || axes[i] >= y.size() || (x[i] != 1 && x[i] != y[axes[i]]))
+    if (x[i] != 1 && x[i] != y[axes[i]])
       unsupported("the data of shape ", ctx.shape(0), " does not broadcast to ", ctx.output(0).shape);
     if (x[i] != 1) strides[axes[i]] = steps[i];
   }
   if (ctx.output_layout(0) == Layout::channels_last) to_last(y), to_last(strides);
   return {plan_strides<1>({strides}, y), static_cast<size_t>(bits_of(ctx.type(0))) / 8};
 }
-BroadcastPlan broadcast1_prepare(Prepare& ctx) { return broadcast_plan(ctx, "auto_broadcast_axis"); }
-BroadcastPlan broadcast3_prepare(Prepare& ctx) { return broadcast_plan(ctx, "axis"); }
 
 void broadcast_run(Run& ctx, const BroadcastPlan& p) {
   with_cell(p.cell, [&]<class T>(T) {
@@ -92,10 +82,10 @@ Definitions cpu_broadcast() {
   };
   auto first = since(1).until(3), later = since(3);
   const Forms channels{in_last, in_plain}, any{in_plain, in_last};
-  return {kernel("channels", channels_accept, first, channels).run(broadcast1_prepare, broadcast_run),
-          kernel("channels", channels_accept, later, channels).run(broadcast3_prepare, broadcast_run),
-          kernel("rows", broadcast_accept, first, any).run(broadcast1_prepare, broadcast_run),
-          kernel("rows", broadcast_accept, later, any).run(broadcast3_prepare, broadcast_run)};
+  return {kernel("channels", channels_accept, first, channels).run(broadcast_prepare<Broadcast1>, broadcast_run),
+          kernel("channels", channels_accept, later, channels).run(broadcast_prepare<Broadcast3>, broadcast_run),
+          kernel("rows", broadcast_accept, first, any).run(broadcast_prepare<Broadcast1>, broadcast_run),
+          kernel("rows", broadcast_accept, later, any).run(broadcast_prepare<Broadcast3>, broadcast_run)};
 }
 
 }  // namespace graft
