@@ -1,5 +1,6 @@
 // Runs a pass written with graft/pass.hpp: visits nodes, applies the changes that its function asks for, and visits the
 // new nodes, until nothing changes.
+#include <cstring>
 #include <deque>
 #include <unordered_map>
 #include <unordered_set>
@@ -7,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/tensor.hpp"
 #include "base/text.hpp"
+#include "kernels/rows.hpp"
 #include "passes/passes.hpp"
 #include "schema/host.hpp"
 #include "schema/new_node.hpp"
@@ -209,6 +211,22 @@ class Visit final : public graft_builder {
     sight_.graph_changed();
     changed_ = reinfer_ = true;
   }
+  bool has_rows(const graft_node* n) override {
+    NodeId id = static_cast<const SeenNode*>(n)->id();
+    const Node& x = editor_.graph()[id];
+    bool elementwise = editor_.has(id, Trait::elementwise) || editor_.has(id, Trait::per_channel);
+    if (!elementwise || x.outputs.size() != 1 || x.inputs.empty()) return false;
+    std::optional<std::vector<float>> numbers = numbers_beside(x);
+    if (!numbers || x.outputs[0].info.type != DType::f32) return false;
+    try {
+      Node plain;
+      plain.type = x.type, plain.opset = x.opset, plain.attrs = x.attrs;
+      return static_cast<bool>(prepare_rows(editor_.registry(), std::move(plain), *numbers));
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::unsupported) throw;
+      return false;
+    }
+  }
   void set_node_name(const graft_node* n, std::string_view name) override {
     if (name.empty()) throw_user("expected a name of the node, got an empty one");
     rename(static_cast<const SeenNode*>(n)->id(), std::string(name));
@@ -231,6 +249,18 @@ class Visit final : public graft_builder {
     c.type = "Constant", c.opset = "opset1";
     c.attrs["value"] = std::move(t);
     return c;
+  }
+  // The inputs of an f32 operation but the first, if all of them are single numbers.
+  std::optional<std::vector<float>> numbers_beside(const Node& n) {
+    std::vector<float> out;
+    for (size_t i = 0; i < n.inputs.size(); ++i) {
+      if (!n.inputs[i].present() || editor_.graph().info(n.inputs[i]).type != DType::f32) return std::nullopt;
+      if (i == 0) continue;
+      const Tensor* t = editor_.inference().constant(n.inputs[i]);
+      if (!t || t->size() != 1) return std::nullopt;
+      std::memcpy(&out.emplace_back(), t->data(), sizeof(float));  // of any alignment
+    }
+    return out;
   }
   void rename(NodeId id, const std::string& name) {
     Graph& g = editor_.graph();

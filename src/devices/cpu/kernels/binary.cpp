@@ -181,6 +181,11 @@ void binary_run(Run& ctx, const BinaryPlan& p) {
   });
 }
 
+void binary_apply(const BinaryPlan& p, const float* right, float* y, int64_t rows, int64_t step, int64_t length) {
+  if (step == length) length *= rows, rows = 1;
+  for (; rows > 0; --rows, y += step) p.row(y, right, y, length, RowKind::left);
+}
+
 }  // namespace
 
 Definitions cpu_binary() {
@@ -189,7 +194,8 @@ Definitions cpu_binary() {
     ops += Kernel("CPU", "rows_f32")
                .of(row.type, "opset1")
                .accept(binary_accept)
-               .run(row.type == "PRelu" ? prelu_prepare : binary_prepare, binary_run);
+               .run(row.type == "PRelu" ? prelu_prepare : binary_prepare, binary_run)
+               .rows(binary_apply);
   return ops;
 }
 

@@ -140,8 +140,7 @@ struct DirectState {
   int64_t lines_per_item = 1, panels_per_item = 1;
   int64_t piece = 0;     // positions of a line that are computed together: their input stays in the cache
   bool fetched = false;  // every item reads weights that are not in the cache
-  Finish finish;
-  Bounds bounds;
+  Epilogue epilogue;
 
   int64_t line_items() const { return (lines + lines_per_item - 1) / lines_per_item; }
   int64_t panel_items() const { return (weights->panels + panels_per_item - 1) / panels_per_item; }
@@ -180,8 +179,7 @@ DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
   if (!s.weights->packed) unsupported("requires weights that are stored in the model");
   s.sizes = sizes, s.axes = sizes.axes;
   s.batch = sizes.batch, s.channels = sizes.inputs * sizes.groups, s.outputs = sizes.outputs * sizes.groups;
-  s.finish = finish_of(a);
-  s.bounds = bounds_of(a);
+  s.epilogue = epilogue_of(ctx, a);
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
   s.pointwise = true;
   for (const WindowAxis* w : {&ay, &ax})
@@ -266,7 +264,6 @@ std::pair<const float*, int64_t> input_lines(const DirectState& s, const float* 
 struct DirectCall {
   const float *x, *bias, *sum;
   float* y;
-  const FusedAttributes* attributes;
 };
 
 // The input of an item, which further items for the same lines use again: it may be a copy.
@@ -282,7 +279,7 @@ struct DirectItem {
 };
 
 // Computes a job again, each of its columns from the inputs of its own group. `first` is the panel's first output.
-void compute_apart(const DirectWeights& w, const FusedAttributes& a, const DirectJob& j, int64_t first) {
+void compute_apart(const DirectWeights& w, const DirectJob& j, int64_t first) {
   int64_t nr = panel_size(), inputs = w.inputs / w.combined, outputs = w.outputs / w.combined;
   for (int64_t p = 0; p < j.count; ++p)
     for (int64_t o = 0; o < j.columns; ++o) {
@@ -293,7 +290,8 @@ void compute_apart(const DirectWeights& w, const FusedAttributes& a, const Direc
           if (k % w.inputs / inputs == group)
             total = std::fma(j.x[p * j.x_step + j.offsets[t] + k], j.w[(t * j.run + k) * nr + o], total);
       if (j.sum) total += j.sum[to];
-      j.y[to] = static_cast<float>(activate(a, total));
+      total = total < j.low ? j.low : total;
+      j.y[to] = total > j.high ? j.high : total;
     }
 }
 
@@ -317,9 +315,8 @@ void direct_piece(const DirectState& s, const DirectCall& c, const DirectItem& i
                   c.bias ? c.bias + channel : nullptr,
                   nullptr,
                   nullptr,
-                  s.bounds.low,
-                  s.bounds.high,
-                  s.bounds.enough ? nullptr : &s.finish,
+                  s.epilogue.low,
+                  s.epilogue.high,
                   nullptr,
                   w.depth * nr / i.lines,
                   nullptr};
@@ -341,8 +338,16 @@ void direct_piece(const DirectState& s, const DirectCall& c, const DirectItem& i
       bool odd = false;
       if (w.combined > 1) job.odd = &odd;
       run(job);
-      if (odd) compute_apart(w, *c.attributes, job, p * nr);
+      if (odd) compute_apart(w, job, p * nr);
     }
+  }
+  // All panels of the item, as long rows.
+  if (!s.epilogue.activation) return;
+  int64_t panel = i.group * w.outputs + i.panel * nr;
+  int64_t width = std::min(s.panels_per_item * nr, w.outputs - i.panel * nr);
+  for (int64_t l = 0; l < i.lines; ++l) {
+    int64_t at = (i.image * s.lines + i.first + l) * s.count + from;
+    s.epilogue.activate(c.y + at * s.outputs + panel, std::min(count, s.positions - at), s.outputs, width);
   }
 }
 
@@ -359,11 +364,11 @@ void direct_item(const DirectState& s, const DirectCall& c, int64_t item, Direct
     direct_piece(s, c, i, input, from, std::min(s.piece, s.count - from));
 }
 
-void direct_run(Run& ctx, const FusedAttributes& a, const DirectState& s) {
+void direct_run(Run& ctx, const FusedAttributes&, const DirectState& s) {
   OutputView y = ctx.output(0);
   if (y.size() == 0) return;
-  if (s.weights->odd) return fused_inside(ctx, a, s.sizes, s.weights->odd.get());
-  DirectCall call{ctx.input(0).channels_last<const float>(), nullptr, nullptr, y.channels_last<float>(), &a};
+  if (s.weights->odd) return fused_inside(ctx, s.epilogue, s.sizes, s.weights->odd.get());
+  DirectCall call{ctx.input(0).channels_last<const float>(), nullptr, nullptr, y.channels_last<float>()};
   if (ctx.has_input(2)) call.bias = ctx.input(2).data<const float>();
   if (ctx.has_input(3)) call.sum = ctx.input(3).channels_last<const float>();
   int64_t items = s.batch * s.line_items() * s.weights->groups * s.panel_items();

@@ -127,6 +127,7 @@ HWY_EXPORT(unary_rows);
 struct UnaryState {
   UnaryFunction f = nullptr;
   UnaryNumbers numbers;
+  size_t inputs = 1;
 };
 
 void unary_accept(Accept& ctx) {
@@ -147,6 +148,7 @@ UnaryState unary_prepare(Prepare& ctx) {
     s.numbers = {static_cast<float>(ctx.attr<double>("min")), static_cast<float>(ctx.attr<double>("max"))};
   if (type == "Elu") s.numbers.a = static_cast<float>(ctx.attr<double>("alpha"));
   if (type == "Swish") s.numbers.a = 1;
+  s.inputs = ctx.inputs();
   return s;
 }
 
@@ -160,6 +162,14 @@ void unary_run(Run& ctx, const UnaryState& s) {
                    [&](int64_t begin, int64_t end) { s.f(x + begin, y + begin, end - begin, numbers); });
 }
 
+void unary_apply(const UnaryState& s, const float* more, float* y, int64_t rows, int64_t step, int64_t length) {
+  UnaryNumbers numbers = s.numbers;
+  if (s.inputs > 1) numbers.a = more[0];
+  if (s.inputs > 2) numbers.b = more[1];
+  if (step == length) length *= rows, rows = 1;
+  for (; rows > 0; --rows, y += step) s.f(y, y, length, numbers);
+}
+
 }  // namespace
 
 Definitions cpu_unary() {
@@ -168,7 +178,11 @@ Definitions cpu_unary() {
   for (const UnaryRow& row : HWY_DYNAMIC_DISPATCH(unary_rows)()) {
     bool another_mode = before && before->type == row.type && before->opset == row.opset;
     if (!another_mode)
-      ops += Kernel("CPU", "simd_f32").of(row.type, row.opset).accept(unary_accept).run(unary_prepare, unary_run);
+      ops += Kernel("CPU", "simd_f32")
+                 .of(row.type, row.opset)
+                 .accept(unary_accept)
+                 .run(unary_prepare, unary_run)
+                 .rows(unary_apply);
     before = &row;
   }
   return ops;
