@@ -18,10 +18,8 @@ LISTS: "dict[str, str]" = {}
 
 # Files that may name more than three activation functions -> why.
 ACTIVATIONS = {
-    "src/devices/cpu/passes/fuse_activation.hpp": "the one table of what the end of a convolution or product computes",
     "src/rewrites/activations.cpp": "replaces the formula of each by the operation",
     "src/rewrites/clamps.cpp": "replaces the formula of each by the operation",
-    "src/devices/cpu/kernels/unary.cpp": "hand-written vector functions, one row each",
     "src/devices/gpu/kernels/elementwise.cpp": "hand-written OpenCL formulas, one row each",
 }
 SAMPLES = ["Elu", "Gelu", "HSigmoid", "HSwish", "Mish", "PRelu", "Relu", "Selu", "Sigmoid", "SoftPlus", "Swish", "Tanh"]

@@ -214,6 +214,23 @@ class Pack : public NodeView {
   }
 };
 
+// An element-wise operation, to be applied to rows of floats where they lie; empty: nothing to apply. Kernels get it from
+// Prepare::element_rows.
+class ElementRows {
+ public:
+  ElementRows() = default;
+  ElementRows(const graft_rows& rows, std::vector<float> numbers) : rows_(rows), numbers_(std::move(numbers)) {}
+  explicit operator bool() const { return rows_.apply != nullptr; }
+  // y[r * step + i] for r < rows and i < length.
+  void operator()(float* y, int64_t rows, int64_t step, int64_t length) const {
+    check(rows_.apply(rows_.state, rows_.user, numbers_.data(), y, rows, step, length));
+  }
+
+ private:
+  graft_rows rows_{};
+  std::vector<float> numbers_;
+};
+
 // Runs once per node and set of input shapes: precompute here what all calls with these shapes share. Constant inputs
 // can be read with `constant`.
 class Prepare : public Accept {
@@ -233,6 +250,21 @@ class Prepare : public Accept {
   }
   Layout output_layout(size_t i) const {
     return knows_layouts() ? static_cast<Layout>(host->output_layout(n_, i)) : Layout::plain;
+  }
+  // An element-wise operation of any definition as a function of rows, for results that a kernel still has in the cache:
+  //
+  //   ElementRows elu = ctx.element_rows("Elu", "opset1", {{str("alpha"), value}});
+  //
+  // It is that of the first kernel of the operation for the CPU which has one; every formula has. `numbers` are the
+  // inputs but the first. Declines if there is none.
+  ElementRows element_rows(std::string_view op, std::string_view opset, std::span<const graft_named_value> attributes,
+                           std::vector<float> numbers = {}) {
+    if (host->size < offsetof(graft_host, element_rows) + sizeof(void*))
+      unsupported("this host does not give operations to kernels of others");
+    graft_rows rows{};
+    check(host->element_rows(n_, str(op), str(opset), attributes.data(), attributes.size(), numbers.data(),
+                             numbers.size(), &rows));
+    return {rows, std::move(numbers)};
   }
   // Requests temporary memory for each call, 64-byte aligned. It shares memory with the activations.
   void scratch(size_t bytes) { check(host->request_scratch(n_, bytes)); }

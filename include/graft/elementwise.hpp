@@ -351,6 +351,22 @@ template <size_t n, class A>
 void elementwise_run(Run& ctx, const A& a, const FloatRows<n>& s) {
   run_rows<n>(ctx, &a, s);
 }
+// At the end of another operation, in place.
+template <size_t n>
+void apply_rows(const void* attributes, RangeFunction<n> range, const float* numbers, float* y, int64_t rows,
+                int64_t step, int64_t length) {
+  std::array<const float*, n> x;
+  std::array<int64_t, n> along{};
+  along[0] = 1;
+  for (size_t i = 1; i < n; ++i) x[i] = numbers + i - 1;
+  if (step == length) length *= rows, rows = 1;
+  for (int64_t r = 0; r < rows; ++r, y += step) x[0] = y, range(attributes, x, along, y, length);
+}
+template <size_t n, class A>
+void elementwise_rows(const A& a, const FloatRows<n>& s, const float* numbers, float* y, int64_t rows, int64_t step,
+                      int64_t length) {
+  apply_rows<n>(&a, s.range, numbers, y, rows, step, length);
+}
 
 // With plain floats.
 template <size_t n, class F, class A>

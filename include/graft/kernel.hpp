@@ -106,6 +106,39 @@ class Kernel {
     k_.release = [](void* state, void*) { delete static_cast<S*>(state); };
     return *this;
   }
+  // Of an element-wise operation: the same for kernels of other operations, which apply it to rows of their results in
+  // place (Prepare::element_rows). For y[r * step + i], r < rows and i < length; `numbers` are the inputs but the first.
+  // It comes after `run`, whose `prepare` it shares.
+  //
+  //   void elu_rows(const float& alpha, const float* numbers, float* y, int64_t rows, int64_t step, int64_t length);
+  //   Kernel("CPU", "fast").of("Elu", since(1)).run(elu_prepare, elu_run).rows(elu_rows)
+  template <class S>
+  Kernel& rows(void (*f)(const S&, const float* numbers, float* y, int64_t rows, int64_t step, int64_t length)) {
+    functions_->rows = reinterpret_cast<void*>(f);
+    k_.rows = [](const void* state, void* user, const float* numbers, float* y, int64_t rows, int64_t step,
+                 int64_t length) {
+      return guarded([&] {
+        reinterpret_cast<void (*)(const S&, const float*, float*, int64_t, int64_t, int64_t)>(
+            static_cast<Functions*>(user)->rows)(*static_cast<const S*>(state), numbers, y, rows, step, length);
+      });
+    };
+    return *this;
+  }
+  // For a kernel whose `run` gets the attribute struct.
+  template <class A, class S>
+  Kernel& rows(void (*f)(const A&, const S&, const float* numbers, float* y, int64_t rows, int64_t step,
+                         int64_t length)) {
+    functions_->rows = reinterpret_cast<void*>(f);
+    k_.rows = [](const void* state, void* user, const float* numbers, float* y, int64_t rows, int64_t step,
+                 int64_t length) {
+      return guarded([&] {
+        auto& s = *static_cast<const std::pair<A, S>*>(state);
+        reinterpret_cast<void (*)(const A&, const S&, const float*, float*, int64_t, int64_t, int64_t)>(
+            static_cast<Functions*>(user)->rows)(s.first, s.second, numbers, y, rows, step, length);
+      });
+    };
+    return *this;
+  }
   // What depends on attributes and constant inputs alone is computed once per compiled model, whatever the shapes, and
   // shared by everything that runs it. `prepare` gets it with ctx.packed<P>(), which is when `f` is called:
   //
@@ -180,6 +213,7 @@ class Kernel {
     void* pack = nullptr;
     void* prepare = nullptr;
     void* run = nullptr;
+    void* rows = nullptr;
     void (*accept)(Accept&) = nullptr;
     std::vector<Ports> forms;
     std::vector<graft_layouts> records;

@@ -249,10 +249,12 @@ class OpOf : public Op {
       if constexpr (detail::VectorFormula<F>)
         kernel(Kernel("CPU", "vector_f32")
                    .accept(detail::accept_f32)
-                   .run(detail::vector_prepare<n, F, A>, detail::elementwise_run<n, A>));
+                   .run(detail::vector_prepare<n, F, A>, detail::elementwise_run<n, A>)
+                   .rows(detail::elementwise_rows<n, A>));
       kernel(Kernel("CPU", "elementwise_f32")
                  .accept(detail::accept_f32)
-                 .run(detail::elementwise_prepare<n, F, A>, detail::elementwise_run<n, A>));
+                 .run(detail::elementwise_prepare<n, F, A>, detail::elementwise_run<n, A>)
+                 .rows(detail::elementwise_rows<n, A>));
     }
     return *this;
   }

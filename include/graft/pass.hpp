@@ -70,6 +70,11 @@ class NodeRef {
     const graft_value* v = host->attribute(node_, str(name));
     return v ? field_as<T>(name, *v) : fallback;
   }
+  // Whether a kernel of another operation may compute this element-wise operation in rows (Prepare::element_rows): its
+  // inputs but the first are single numbers that are known, and all is f32.
+  bool has_rows() const {
+    return node_ && host->size >= offsetof(graft_host, has_rows) + sizeof(void*) && host->has_rows(in_->raw(), node_);
+  }
   // All attributes, to create a similar node. They refer to this node: valid until the visit ends.
   std::vector<NamedAttr> attributes() const {
     const graft_named_value* list = nullptr;
@@ -269,6 +274,11 @@ class Pass {
   Pass& visit(Trait trait, void (*f)(Rewrite&), std::initializer_list<std::string_view> types = {}) {
     return set_trait(trait), visit(types, f);
   }
+  // The same for every node of an operation with any of these traits.
+  Pass& visit(std::initializer_list<Trait> traits, Value (*f)(Rewrite&)) {
+    for (Trait t : traits) set_trait(t);
+    return visit(std::initializer_list<std::string_view>{}, f);
+  }
   // The same for the member `type` of the rows of a table, which say what the pass does with each type.
   template <class Rows>
   Pass& visit_rows(const Rows& rows, Value (*f)(Rewrite&), std::initializer_list<std::string_view> types = {}) {
@@ -317,7 +327,7 @@ class Pass {
   }
   // A host that does not know traits visits nodes of the type that no operation has, instead of the whole graph.
   void set_trait(Trait trait) {
-    r_.traits = static_cast<uint32_t>(trait);
+    r_.traits |= static_cast<uint32_t>(trait);
     types_.push_back({});
   }
   template <class F>

@@ -305,7 +305,7 @@ std::optional<Fault> leaks_before_run(const KernelCheck& how, const Sample& s, c
   };
   if (int64_t n = blocks_left(how.live, [&] { infer_sample(how.registry, how.op, s); }))
     return leak("the shape function", n);
-  if (int64_t n = blocks_left(how.live, [&] { prepare_sample(how.op, s, reference.inferred, kernel); }))
+  if (int64_t n = blocks_left(how.live, [&] { prepare_sample(how.registry, how.op, s, reference.inferred, kernel); }))
     return leak("`accept`, `pack` and `prepare`", n);
   return std::nullopt;
 }
@@ -353,7 +353,7 @@ KernelVerdict check_kernel(const KernelCheck& how, const Sample& sample, const R
   TrapHandlers handlers;
   std::shared_ptr<const PreparedSample> prepared;
   try {
-    prepared = prepare_sample(how.op, sample, reference.inferred, kernel);
+    prepared = prepare_sample(how.registry, how.op, sample, reference.inferred, kernel);
   } catch (const Error& e) {
     problem = {"fails", text("the reference computes a result; `prepare` fails: ", e.message())};
     if (e.kind() != ErrorKind::unsupported) return KernelVerdict::failed;

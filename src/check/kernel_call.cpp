@@ -56,13 +56,14 @@ std::vector<std::optional<Info>> infer_sample(const Registry& registry, const Op
   return context.outputs;
 }
 
-std::shared_ptr<const PreparedSample> prepare_sample(const OpDef& op, const Sample& sample,
+std::shared_ptr<const PreparedSample> prepare_sample(const Registry& registry, const OpDef& op, const Sample& sample,
                                                      const std::vector<std::optional<Info>>& outputs,
                                                      const KernelDef& def) {
   auto p = std::make_shared<PreparedSample>();
   p->op = &op, p->sample = &sample, p->node = sample.node(), p->outputs = outputs;
   NodeContext context(p->node, infos_of(sample.inputs));
   context.outputs = outputs;
+  context.registry = &registry;
   std::vector<Tensor> constants(sample.inputs.size());
   for (size_t i = 0; i < constants.size(); ++i)
     if (sample.constant[i]) constants[i] = sample.inputs[i];

@@ -33,7 +33,7 @@ struct PreparedSample {
   }
 };
 // Throws if the kernel declines the sample.
-std::shared_ptr<const PreparedSample> prepare_sample(const OpDef& op, const Sample& sample,
+std::shared_ptr<const PreparedSample> prepare_sample(const Registry& registry, const OpDef& op, const Sample& sample,
                                                      const std::vector<std::optional<Info>>& outputs,
                                                      const KernelDef& kernel);
 

@@ -95,6 +95,7 @@ double work_of(const Node& node, const OpDef& op, std::span<const Tensor> inputs
 RunningNode::RunningNode(const Registry& registry, const OpDef& op, const Node& node, const std::vector<Tensor>& inputs,
                          const Limits& limits)
     : NodeContext(node, infos_of(inputs)) {
+  this->registry = &registry;
   constants = [&](size_t i) -> const Tensor* { return inputs[i] ? &inputs[i] : nullptr; };
   if (node.bodies.empty()) {
     infer_outputs(registry, op, *this);

@@ -32,6 +32,8 @@ class NodeContext : public graft_node {
   std::function<size_t(size_t)> scratches;
   std::function<int64_t(std::string_view, bool, size_t)> work_sizes;
   std::function<void(const graft_formula&)> formulas;
+  // Where other operations are defined that the kernel applies to its results; null: nowhere.
+  const Registry* registry = nullptr;
 
   // The number of outputs that the node has at least; before inference, `outputs` is empty.
   size_t declared_outputs;
@@ -39,6 +41,8 @@ class NodeContext : public graft_node {
   std::vector<std::optional<Info>> outputs;
   std::vector<std::optional<Shape>> output_values;
   size_t scratch_bytes = 0;
+  // What `element_rows` has given, and what it is: "HSwish (simd_f32)".
+  std::vector<std::pair<std::string, std::shared_ptr<const void>>> applied;
   // Before prepare: the layouts that were chosen; ports beyond the end are plain.
   std::vector<Layout> input_layouts, output_layouts;
 
@@ -72,6 +76,8 @@ class NodeContext : public graft_node {
   void set_formula(const graft_formula& f) override { formulas ? formulas(f) : graft_node::set_formula(f); }
   bool is_constant(size_t input) const override { return find_constant(input) != nullptr; }
   void take_constant(size_t input) override;
+  graft_rows element_rows(std::string_view op, std::string_view opset, std::span<const graft_named_value> attributes,
+                          std::span<const float> numbers) override;
   int32_t input_layout(size_t i) const override { return layout_in(input_layouts, i); }
   int32_t output_layout(size_t i) const override { return layout_in(output_layouts, i); }
 

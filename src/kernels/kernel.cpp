@@ -46,9 +46,11 @@ PreparedKernel::PreparedKernel(const KernelDef& def, NodeContext& node, const Pa
     return packed->made.get();
   };
   node.scratch_bytes = 0;
+  node.applied.clear();
   void* state = nullptr;
   if (kernel->prepare) check_callback(kernel->prepare(&node, kernel->user, &state));
   scratch_bytes = node.scratch_bytes;
+  applied = std::move(node.applied);
   if (packed) packed_ = std::move(packed->made), taken = std::move(packed->taken);
   state_ = {state, [k = kernel](void* s) {
               if (k->release && s) k->release(s, k->user);

@@ -103,6 +103,8 @@ class PreparedKernel {
   const Source* source = nullptr;
   size_t scratch_bytes = 0;
   std::vector<size_t> taken;  // inputs that it has packed and reads no more
+  // Operations that it applies to its results, each with the kernel that it takes them from: "HSwish (simd_f32)".
+  std::vector<std::pair<std::string, std::shared_ptr<const void>>> applied;
 
  private:
   std::shared_ptr<const void> packed_;  // may be used by the state

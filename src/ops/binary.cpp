@@ -178,6 +178,10 @@ void logical_not_infer(Infer& ctx, const NoAttributes&) {
 
 Definitions define_binary() {
   auto number = [](std::string_view name, int version, std::string_view doc, auto formula) {
+    return op<Broadcasting>(name, version).doc(doc).elementwise<2>(formula);
+  };
+  // Of integers, or with a condition.
+  auto plain = [](std::string_view name, int version, std::string_view doc, auto formula) {
     return op<Broadcasting>(name, version).doc(doc).elementwise<2>(scalar(formula));
   };
   auto truth = [](std::string_view name, int version, std::string_view doc, auto formula) {
@@ -199,23 +203,25 @@ Definitions define_binary() {
           .import(onnx("Mul")),
       op<DivideAttributes>("Divide", 1)
           .doc("a / b")
-          .elementwise<2>(scalar([](auto a, auto b, const DivideAttributes& at) {
+          .elementwise<2>([](auto a, auto b, const DivideAttributes& at) {
             if constexpr (std::is_floating_point_v<decltype(a)>) return a / b;
             else return at.m_pythondiv ? floor_div(a, b) : safe_div(a, b);
-          }))
+          })
           .infer(divide_infer)
           .import(onnx("Div").expand(import_divide)),
-      number("Power", 1, "a raised to the power b", [](auto a, auto b) { return std::pow(a, b); })
+      // Also of a signalling NaN, of which the library makes NaN.
+      number("Power", 1, "a raised to the power b",
+             [](auto a, auto b) { return select(a == 1 || b == 0, decltype(a)(1), std::pow(a, b)); })
           .import(onnx("Pow").expand(import_power)),
-      number("Maximum", 1, "Element-wise maximum", [](auto a, auto b) { return a != a || a > b ? a : b; })
+      number("Maximum", 1, "Element-wise maximum", [](auto a, auto b) { return select(a != a || a > b, a, b); })
           .infer(number_infer<intervals::maximum>)
           .import(onnx("Max").expand(import_many<'>'>)),
-      number("Minimum", 1, "Element-wise minimum", [](auto a, auto b) { return a != a || a < b ? a : b; })
+      number("Minimum", 1, "Element-wise minimum", [](auto a, auto b) { return select(a != a || a < b, a, b); })
           .infer(number_infer<intervals::minimum>)
           .import(onnx("Min").expand(import_many<'<'>)),
-      number("Mod", 1, "Remainder with the sign of the dividend a", [](auto a, auto b) { return truncated_mod(a, b); })
+      plain("Mod", 1, "Remainder with the sign of the dividend a", [](auto a, auto b) { return truncated_mod(a, b); })
           .infer(number_infer<followed_modulo<false>>),
-      number("FloorMod", 1, "Remainder with the sign of the divisor b",
+      plain("FloorMod", 1, "Remainder with the sign of the divisor b",
              [](auto a, auto b) { return floored_mod(a, b); })
           .infer(number_infer<followed_modulo<true>>)
           .import(onnx("Mod").expand(import_mod)),
@@ -267,23 +273,23 @@ Definitions define_binary() {
           .infer(logical_not_infer)
           .import(onnx("Not")),
 
-      number("BitwiseAnd", 13, "Bitwise AND",
+      plain("BitwiseAnd", 13, "Bitwise AND",
              [](auto a, auto b) { return static_cast<int64_t>(a) & static_cast<int64_t>(b); })
           .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitwiseAnd")),
-      number("BitwiseOr", 13, "Bitwise OR",
+      plain("BitwiseOr", 13, "Bitwise OR",
              [](auto a, auto b) { return static_cast<int64_t>(a) | static_cast<int64_t>(b); })
           .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitwiseOr")),
-      number("BitwiseXor", 13, "Bitwise XOR",
+      plain("BitwiseXor", 13, "Bitwise XOR",
              [](auto a, auto b) { return static_cast<int64_t>(a) ^ static_cast<int64_t>(b); })
           .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitwiseXor")),
-      number("BitwiseLeftShift", 15, "a shifted left by b bits",
+      plain("BitwiseLeftShift", 15, "a shifted left by b bits",
              [](auto a, auto b) { return shift_left(static_cast<int64_t>(a), static_cast<int64_t>(b)); })
           .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitShift").expand(import_shift)),
-      number("BitwiseRightShift", 15, "a shifted right by b bits",
+      plain("BitwiseRightShift", 15, "a shifted right by b bits",
              [](auto a, auto b) {
                if constexpr (std::is_unsigned_v<decltype(a)>) return shift_right(a, b);
                else return shift_right(static_cast<int64_t>(a), static_cast<int64_t>(b));

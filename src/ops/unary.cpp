@@ -34,11 +34,21 @@ struct GeluAttributes {
           .one_of("ERF", "TANH")};
 };
 
+// Without differences of nearly equal numbers: 1 + erf(u) is erfc(-u), 1 + tanh(u) is 2 / (1 + e^-2u), and
+// tanh(ln(1 + e)) is (e^2 + 2e) / (e^2 + 2e + 2).
 constexpr double sqrt_half = 0.70710678118654752440, sqrt_2_over_pi = 0.79788456080286535588;
-
-double erf_gelu(double x) { return 0.5 * x * (1 + std::erf(x * sqrt_half)); }
-double tanh_gelu(double x) { return 0.5 * x * (1 + std::tanh(sqrt_2_over_pi * (x + 0.044715 * x * x * x))); }
-double softplus(double x) { return x > 30 ? x : std::log1p(std::exp(x)); }
+constexpr auto erf_gelu = [](auto x) { return 0.5 * x * std::erfc(x * -sqrt_half); };
+constexpr auto tanh_gelu = [](auto x) { return x / (1 + std::exp(-2 * sqrt_2_over_pi * x * (1 + 0.044715 * x * x))); };
+constexpr auto mish = [](auto x) {
+  auto e = std::exp(std::min(x, 20.0)), p = e * (e + 2);
+  return x * (p / (p + 2));
+};
+// From e^-|x|, which neither overflows nor loses small results.
+constexpr auto sigmoid = [](auto x) {
+  auto e = std::exp(-std::fabs(x));
+  return select(x < 0, e, 1.0) / (1 + e);
+};
+constexpr auto softplus = [](auto x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); };
 
 // lgamma() writes a global variable; lgamma_r() does not.
 double log_gamma(double x) {
@@ -67,10 +77,21 @@ double scaled_bessel_i(int order, double x) {
 double bessel_i(int order, double x) { return scaled_bessel_i(order, x) * std::exp(std::fabs(x)); }
 
 // Integers are returned unchanged: a double cannot represent all of them.
-template <class T, class F>
-T unary_whole(T x, F round) {
-  if constexpr (std::is_floating_point_v<T>) return round(x);
+template <class T>
+T rounded_up(const T& x) {
+  if constexpr (std::is_floating_point_v<T>) return std::ceil(x);
   else return x;
+}
+template <class T>
+T rounded_down(const T& x) {
+  if constexpr (std::is_floating_point_v<T>) return std::floor(x);
+  else return x;
+}
+template <class T>
+T rounded_to_nearest(const T& x, RoundAttributes::Mode mode) {
+  if constexpr (!std::is_floating_point_v<T>) return x;
+  else if (mode == RoundAttributes::half_to_even) return std::nearbyint(x);
+  else return std::round(x);
 }
 // Converts a bound to the integer type, saturating it.
 template <class T>
@@ -110,11 +131,7 @@ void clamp_infer(Infer& ctx, const ClampAttributes& a) {
 }  // namespace
 
 Definitions define_unary() {
-  auto same = [](std::string_view name, int version, std::string_view doc, auto formula) {
-    return op(name, version).doc(doc).elementwise(scalar(formula));
-  };
-  // With vectors, as in an extension. The others have kernels of their own, which are faster (cpu/kernels/unary.cpp).
-  auto vectors = [](std::string_view name, int version, std::string_view doc, auto formula) {
+  auto row = [](std::string_view name, int version, std::string_view doc, auto formula) {
     return op(name, version).doc(doc).elementwise(formula);
   };
   auto own = [](std::string_view name, std::string_view doc, auto formula) {
@@ -139,72 +156,69 @@ Definitions define_unary() {
       own("LogGamma", "Logarithm of the absolute value of the gamma function",
           [](auto x) { return log_gamma(static_cast<double>(x)); })
           .import(tensorflow("Lgamma")),
-      vectors("Abs", 1, "|x|",
+      row("Abs", 1, "|x|",
               [](auto x) {
                 if constexpr (std::is_integral_v<decltype(x)>) return x < 0 ? wrap_neg(x) : x;
                 else return std::fabs(x);
               })
           .infer(followed_infer<intervals::absolute>)
           .import(onnx("Abs")),
-      vectors("Acos", 1, "Arc cosine", [](auto x) { return std::acos(x); }).import(onnx("Acos")),
-      vectors("Acosh", 4, "Inverse hyperbolic cosine", [](auto x) { return std::acosh(x); }).import(onnx("Acosh")),
-      vectors("Asin", 1, "Arc sine", [](auto x) { return std::asin(x); }).import(onnx("Asin")),
-      vectors("Asinh", 4, "Inverse hyperbolic sine", [](auto x) { return std::asinh(x); }).import(onnx("Asinh")),
-      vectors("Atan", 1, "Arc tangent", [](auto x) { return std::atan(x); }).import(onnx("Atan")),
-      vectors("Atanh", 4, "Inverse hyperbolic tangent", [](auto x) { return std::atanh(x); }).import(onnx("Atanh")),
-      same("Ceiling", 1, "Smallest integer not less than x",
-           [](auto x) { return unary_whole(x, [](double v) { return std::ceil(v); }); })
+      row("Acos", 1, "Arc cosine", [](auto x) { return std::acos(x); }).import(onnx("Acos")),
+      row("Acosh", 4, "Inverse hyperbolic cosine", [](auto x) { return std::acosh(x); }).import(onnx("Acosh")),
+      row("Asin", 1, "Arc sine", [](auto x) { return std::asin(x); }).import(onnx("Asin")),
+      row("Asinh", 4, "Inverse hyperbolic sine", [](auto x) { return std::asinh(x); }).import(onnx("Asinh")),
+      row("Atan", 1, "Arc tangent", [](auto x) { return std::atan(x); }).import(onnx("Atan")),
+      row("Atanh", 4, "Inverse hyperbolic tangent", [](auto x) { return std::atanh(x); }).import(onnx("Atanh")),
+      row("Ceiling", 1, "Smallest integer not less than x",
+           [](auto x) { return rounded_up(x); })
           .traits(Trait::rounds)
           .import(onnx("Ceil")),
-      vectors("Cos", 1, "Cosine", [](auto x) { return std::cos(x); }).import(onnx("Cos")),
-      vectors("Cosh", 1, "Hyperbolic cosine", [](auto x) { return std::cosh(x); }).import(onnx("Cosh")),
-      same("Erf", 1, "Error function", [](auto x) { return std::erf(x); }).import(onnx("Erf")),
-      same("Exp", 1, "Exponential function e^x", [](auto x) { return std::exp(x); }).import(onnx("Exp")),
-      same("Floor", 1, "Largest integer not greater than x",
-           [](auto x) { return unary_whole(x, [](double v) { return std::floor(v); }); })
+      row("Cos", 1, "Cosine", [](auto x) { return std::cos(x); }).import(onnx("Cos")),
+      row("Cosh", 1, "Hyperbolic cosine", [](auto x) { return std::cosh(x); }).import(onnx("Cosh")),
+      row("Erf", 1, "Error function", [](auto x) { return std::erf(x); }).import(onnx("Erf")),
+      row("Exp", 1, "Exponential function e^x", [](auto x) { return std::exp(x); }).import(onnx("Exp")),
+      row("Floor", 1, "Largest integer not greater than x",
+           [](auto x) { return rounded_down(x); })
           .traits(Trait::rounds)
           .import(onnx("Floor")),
-      same("HSigmoid", 5, "min(max(x + 3, 0), 6) / 6",
+      row("HSigmoid", 5, "min(max(x + 3, 0), 6) / 6",
            [](auto x) { return std::min(std::max(x + 3.0, 0.0), 6.0) / 6.0; }),
-      same("HSwish", 4, "x * min(max(x + 3, 0), 6) / 6",
-           [](auto x) { return x * std::min(std::max(x + 3.0, 0.0), 6.0) / 6.0; })
+      row("HSwish", 4, "x * min(max(x + 3, 0), 6) / 6",
+           [](auto x) { return x * (std::min(std::max(x + 3.0, 0.0), 6.0) / 6.0); })
           .import(onnx("HardSwish")),
-      same("Log", 1, "Natural logarithm", [](auto x) { return std::log(x); }).import(onnx("Log")),
-      same("Mish", 4, "x * tanh(ln(1 + e^x))", [](auto x) { return x * std::tanh(softplus(static_cast<double>(x))); })
+      row("Log", 1, "Natural logarithm", [](auto x) { return std::log(x); }).import(onnx("Log")),
+      row("Mish", 4, "x * tanh(ln(1 + e^x))", mish)
           .import(onnx("Mish")),
-      vectors("Negative", 1, "-x",
+      row("Negative", 1, "-x",
               [](auto x) {
                 if constexpr (std::is_integral_v<decltype(x)>) return wrap_neg(x);
                 else return -x;
               })
           .infer(followed_infer<intervals::negate>)
           .import(onnx("Neg")),
-      vectors("Relu", 1, "max(x, 0)", [](auto x) { return select(x < 0, decltype(x)(0), x); })
+      row("Relu", 1, "max(x, 0)", [](auto x) { return select(x < 0, decltype(x)(0), x); })
           .infer(followed_infer<followed_relu>)
           .ir_name("ReLU")
           .import(onnx("Relu")),
-      same("Sigmoid", 1, "1 / (1 + e^-x)", [](auto x) { return 1.0 / (1.0 + std::exp(-static_cast<double>(x))); })
+      row("Sigmoid", 1, "1 / (1 + e^-x)", sigmoid)
           .import(onnx("Sigmoid")),
-      same("Sign", 1, "Sign of x: -1, 0 or 1",
-           [](auto x) { return x > 0   ? decltype(x)(1)
-                               : x < 0 ? decltype(x)(-1)
-                                       : x; })
+      row("Sign", 1, "Sign of x: -1, 0 or 1",
+           [](auto x) { return select(x > 0, decltype(x)(1), select(x < 0, decltype(x)(-1), x)); })
           .import(onnx("Sign")),
-      vectors("Sin", 1, "Sine", [](auto x) { return std::sin(x); }).import(onnx("Sin")),
-      vectors("Sinh", 1, "Hyperbolic sine", [](auto x) { return std::sinh(x); }).import(onnx("Sinh")),
-      same("SoftPlus", 4, "ln(1 + e^x)", [](auto x) { return softplus(static_cast<double>(x)); })
+      row("Sin", 1, "Sine", [](auto x) { return std::sin(x); }).import(onnx("Sin")),
+      row("Sinh", 1, "Hyperbolic sine", [](auto x) { return std::sinh(x); }).import(onnx("Sinh")),
+      row("SoftPlus", 4, "ln(1 + e^x)", softplus)
           .import(onnx("Softplus")),
-      vectors("SoftSign", 9, "x / (1 + |x|)", [](auto x) { return x / (1.0 + std::fabs(x)); }).import(onnx("Softsign")),
-      vectors("Sqrt", 1, "Square root", [](auto x) { return std::sqrt(x); }).import(onnx("Sqrt")),
-      vectors("Tan", 1, "Tangent", [](auto x) { return std::tan(x); }).import(onnx("Tan")),
-      same("Tanh", 1, "Hyperbolic tangent", [](auto x) { return std::tanh(x); }).import(onnx("Tanh")),
-      same("Gelu", 2, "0.5 * x * (1 + erf(x / sqrt(2)))", [](auto x) { return erf_gelu(static_cast<double>(x)); }),
+      row("SoftSign", 9, "x / (1 + |x|)", [](auto x) { return x / (1.0 + std::fabs(x)); }).import(onnx("Softsign")),
+      row("Sqrt", 1, "Square root", [](auto x) { return std::sqrt(x); }).import(onnx("Sqrt")),
+      row("Tan", 1, "Tangent", [](auto x) { return std::tan(x); }).import(onnx("Tan")),
+      row("Tanh", 1, "Hyperbolic tangent", [](auto x) { return std::tanh(x); }).import(onnx("Tanh")),
+      row("Gelu", 2, "0.5 * x * (1 + erf(x / sqrt(2)))", erf_gelu),
       op<GeluAttributes>("Gelu", 7)
           .doc("0.5 * x * (1 + erf(x / sqrt(2))), or its tanh approximation")
-          .elementwise(scalar([](auto x, const GeluAttributes& a) {
-            auto v = static_cast<double>(x);
-            return a.approximation_mode == GeluAttributes::tanh ? tanh_gelu(v) : erf_gelu(v);
-          }))
+          .elementwise([](auto x, const GeluAttributes& a) {
+            return a.approximation_mode == GeluAttributes::tanh ? tanh_gelu(x) : erf_gelu(x);
+          })
           .import(onnx("Gelu").expand(+[](Builder& layer) {
             bool tanh = layer.get<std::string>("approximate", "none") == "tanh";
             return layer.op("Gelu@7", {layer.input(0)}, {{"approximation_mode", tanh ? "TANH" : "ERF"}});
@@ -212,9 +226,7 @@ Definitions define_unary() {
           .earlier(2, {{"approximation_mode", "ERF"}}),
       op<EluAttributes>("Elu", 1)
           .doc("x where x > 0, alpha * (e^x - 1) elsewhere")
-          .elementwise(scalar([](auto x, const EluAttributes& a) {
-            return x > 0 ? static_cast<double>(x) : a.alpha * std::expm1(static_cast<double>(x));
-          }))
+          .elementwise([](auto x, const EluAttributes& a) { return select(x > 0, x, a.alpha * std::expm1(x)); })
           .import(onnx("Elu"))
           .import(caffe("ELU").attr("alpha", "elu_param.alpha"))
           .import(tensorflow("Elu"))
@@ -222,23 +234,20 @@ Definitions define_unary() {
       op<RoundAttributes>("Round", 5)
           .doc("Nearest integer")
           .traits(Trait::rounds)
-          .elementwise(scalar([](auto x, const RoundAttributes& a) {
-            bool even = a.mode == RoundAttributes::half_to_even;
-            return unary_whole(x, [=](double v) { return even ? std::nearbyint(v) : std::round(v); });
-          }))
+          .elementwise([](auto x, const RoundAttributes& a) { return rounded_to_nearest(x, a.mode); })
           .import(onnx("Round")),
       op<ClampAttributes>("Clamp", 1)
           .doc("min(max(x, min), max)")
-          .elementwise(scalar([](auto x, const ClampAttributes& a) {
+          .elementwise([](auto x, const ClampAttributes& a) {
             using T = decltype(x);
             if constexpr (std::is_floating_point_v<T>) {
-              return std::min(std::max(static_cast<double>(x), a.min), a.max);
+              return std::min(std::max(x, a.min), a.max);
             } else {
               // Integers are computed exactly, and bounds may be outside the range of the type.
               T low = unary_bound<T>(std::ceil(a.min)), high = unary_bound<T>(std::floor(a.max));
               return std::min(std::max(x, low), high);
             }
-          }))
+          })
           .infer(clamp_infer)
           .import(onnx("Clip").until(11).expand(import_clip_attributes)),
   };

@@ -1,5 +1,6 @@
 // Runs a pass written with graft/pass.hpp: visits nodes, applies the changes that its function asks for, and visits the
 // new nodes, until nothing changes.
+#include <cstring>
 #include <deque>
 #include <unordered_map>
 #include <unordered_set>
@@ -9,6 +10,7 @@
 #include "base/tensor.hpp"
 #include "base/text.hpp"
 #include "graph/port_nodes.hpp"
+#include "kernels/rows.hpp"
 #include "passes/passes.hpp"
 #include "schema/host.hpp"
 #include "schema/new_node.hpp"
@@ -211,6 +213,22 @@ class Visit final : public graft_builder {
     sight_.graph_changed();
     changed_ = reinfer_ = true;
   }
+  bool has_rows(const graft_node* n) override {
+    NodeId id = static_cast<const SeenNode*>(n)->id();
+    const Node& x = editor_.graph()[id];
+    bool elementwise = editor_.has(id, Trait::elementwise) || editor_.has(id, Trait::per_channel);
+    if (!elementwise || x.outputs.size() != 1 || x.inputs.empty()) return false;
+    std::optional<std::vector<float>> numbers = numbers_beside(x);
+    if (!numbers || x.outputs[0].info.type != DType::f32) return false;
+    try {
+      Node plain;
+      plain.type = x.type, plain.opset = x.opset, plain.attrs = x.attrs;
+      return static_cast<bool>(prepare_rows(editor_.registry(), std::move(plain), *numbers));
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::unsupported) throw;
+      return false;
+    }
+  }
   void set_node_name(const graft_node* n, std::string_view name) override {
     if (name.empty()) throw_user("expected a name of the node, got an empty one");
     rename(static_cast<const SeenNode*>(n)->id(), std::string(name));
@@ -228,6 +246,18 @@ class Visit final : public graft_builder {
   const Node& node() const { return editor_.graph()[id_]; }
   ValueId checked(graft_ref ref) const { return checked_value(editor_.graph(), ref); }
   const SeenNode* seen(NodeId id) { return sight_.node(id); }
+  // The inputs of an f32 operation but the first, if all of them are single numbers.
+  std::optional<std::vector<float>> numbers_beside(const Node& n) {
+    std::vector<float> out;
+    for (size_t i = 0; i < n.inputs.size(); ++i) {
+      if (!n.inputs[i].present() || editor_.graph().info(n.inputs[i]).type != DType::f32) return std::nullopt;
+      if (i == 0) continue;
+      const Tensor* t = editor_.inference().constant(n.inputs[i]);
+      if (!t || t->size() != 1) return std::nullopt;
+      std::memcpy(&out.emplace_back(), t->data(), sizeof(float));  // of any alignment
+    }
+    return out;
+  }
   void rename(NodeId id, const std::string& name) {
     Graph& g = editor_.graph();
     if (g[id].name != name) g[id].name = g.unique_name(name);

@@ -214,10 +214,17 @@ class Layouts {
       if (!v.present()) continue;
       if (p.inputs[i] == Layout::channels_last && !may_be_last(v) && !(p.in_memory_order && broadcast(id, v)))
         return false;
+      if (p.in_memory_order && p.inputs[i] == Layout::channels_last && has_other_order(id, v)) return false;
       if (p.inputs[i] == d_.values[v.node][v.port].layout || has_same_order(v)) continue;
       p.bytes += static_cast<double>(bytes_for(d_.info(v).type, d_.info(v).shape.elements().value()));
     }
     return true;
+  }
+  // An input of lower rank whose own channels are last: among the dimensions of the output, others are the channels.
+  bool has_other_order(NodeId id, ValueId v) const {
+    const Shape &s = d_.info(v).shape, &out = g_[id].outputs[0].info.shape;
+    return s.ranked() && out.ranked() && s.rank() < out.rank() &&
+           d_.values[v.node][v.port].layout == Layout::channels_last && !has_same_order(v);
   }
   // An input of lower rank that broadcasts, and has the same order however the dimensions are arranged.
   bool broadcast(NodeId id, ValueId v) const {

@@ -26,6 +26,7 @@ class DraftNode {
     for (const Output& o : node_.outputs) context.outputs.push_back(seen(o.info));
     context.input_layouts = work_.in_memory_order ? std::vector<Layout>() : work_.inputs;
     context.output_layouts = work_.in_memory_order ? std::vector<Layout>() : work_.outputs;
+    context.registry = &draft_.kernels.registry;
     context.bodies = [this](size_t i, const std::vector<Info>& parameters) {
       return Inference::results_of(draft_.kernels.registry, *node_.bodies[i].graph, parameters, draft_.options.limits);
     };
@@ -158,6 +159,8 @@ bool prepare_chosen(Draft& draft, NodeId id) {
   for (size_t i : w.prepared.taken) draft.release(draft.plan->graph[id].inputs[i]);
   w.choice.device = view(w.prepared.kernel->device), w.choice.kernel = view(w.prepared.kernel->name);
   w.choice.declined = w.kernels.declined;
+  for (const auto& [operation, held] : w.prepared.applied)
+    w.choice.note += text(w.choice.note.empty() ? "applies " : ", ", operation);
   return true;
 }
 
@@ -174,6 +177,7 @@ void select_kernels(Draft& draft, const std::function<void(NodeId)>& compute) {
 PreparedKernel choose_kernel(const KernelSource& from, const OpDef& op, const Graph& graph, NodeId id,
                              NodeContext& context) {
   Candidates<KernelDef> kernels = kernel_candidates(from.registry, op, from.devices);
+  context.registry = &from.registry;
   PreparedKernel out =
       prepare_first(kernels, context, [&](const graft_kernel& k) { return from.packs.get(k, graph, id); });
   if (!out) no_kernel(op, graph[id], kernels.declined);

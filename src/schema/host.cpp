@@ -228,6 +228,15 @@ graft_host make_table() {
   h.take_constant = [](graft_node* n, size_t input) { return run([&] { n->take_constant(input); }); };
   h.node_traits = [](const graft_node* n) { return value_or<uint32_t>(0, [&] { return n->traits(); }); };
   h.call_threads = [](const graft_node*) -> int32_t { return ThreadPool::shared().threads(); };
+  h.element_rows = [](graft_node* n, graft_str op, graft_str opset, const graft_named_value* attrs, size_t attr_count,
+                      const float* numbers, size_t number_count, graft_rows* rows) {
+    return run([&] {
+      given(rows) = n->element_rows(view(op), view(opset), {attrs, attr_count}, {numbers, number_count});
+    });
+  };
+  h.has_rows = [](graft_builder* m, const graft_node* n) {
+    return value_or<int32_t>(0, [&] { return m->has_rows(n); });
+  };
   return h;
 }
 

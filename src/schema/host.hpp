@@ -42,6 +42,10 @@ struct graft_node {
   }
   virtual bool is_constant(size_t input) const { return constant(input) != nullptr; }
   virtual uint32_t traits() const { return 0; }  // in a pass
+  virtual graft_rows element_rows(std::string_view, std::string_view, std::span<const graft_named_value>,
+                                  std::span<const float>) {
+    graft::throw_user("only `prepare` can ask for an operation to apply");
+  }
   virtual void take_constant(size_t) { graft::throw_user("only `pack` can take a constant"); }
 
  protected:
@@ -108,6 +112,7 @@ struct graft_builder {
   virtual std::span<const graft_node* const> graph_nodes() { return {}; }
   virtual void replace(graft_ref, graft_ref) { graft::throw_user("only a pass can replace values"); }
   virtual const graft_value* configured(std::string_view) { return nullptr; }
+  virtual bool has_rows(const graft_node*) { return false; }
   virtual void set_node_input(const graft_node*, size_t, graft_ref) {
     graft::throw_user("only a pass can change the inputs of a node");
   }

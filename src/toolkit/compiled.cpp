@@ -97,6 +97,7 @@ std::string Explanation::to_text() const {
     std::string how = c.kernel.empty() ? c.note : c.kernel + (c.device != on ? " (" + c.device + ")" : "");
     out +=
         text("  ", padded(c.node, 28), ' ', padded(c.type, 22), ' ', padded(how, 26), ' ', info_list(c.outputs), "\n");
+    if (!c.kernel.empty() && !c.note.empty()) out += text("  ", padded("", 28), "   ", c.note, "\n");
     for (const auto& [kernel, why] : c.declined)
       out += text("  ", padded("", 28), "   ", kernel, " declined: ", why, "\n");
   }

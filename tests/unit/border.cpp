@@ -42,6 +42,8 @@ static_assert(offsetof(graft_extension, source_kernels) == 120 && offsetof(graft
               offsetof(graft_source_kernel, user) == 72 && offsetof(graft_source_kernel, emit) == 88);
 static_assert(offsetof(graft_host, take_constant) == 592 && offsetof(graft_host, call_threads) == 600 &&
               offsetof(graft_host, node_traits) == 608 && offsetof(graft_host, layer_framework) == 616);
+static_assert(offsetof(graft_kernel, rows) == 152 && offsetof(graft_host, element_rows) == 624 &&
+              offsetof(graft_host, has_rows) == 632 && sizeof(graft_rows) == 24);
 static_assert(offsetof(graft_kernel, until) == 144 && offsetof(graft_pass, traits) == 128);
 static_assert(GRAFT_OP_PURE == 1 && GRAFT_OP_WEAK == 64 && GRAFT_OP_WIDENS == 128 && GRAFT_OP_ROUNDS == 16384);
 static_assert(offsetof(graft_extension, readers) == 136 && offsetof(graft_reader, framework) == 8 &&

@@ -96,6 +96,7 @@ TEST(Simd, Functions) {
   EXPECT_FUNCTION(acosh, 3);
   EXPECT_FUNCTION(atanh, 3);
   EXPECT_FUNCTION(erf, 3);
+  EXPECT_FUNCTION(erfc, 13);
   EXPECT_FUNCTION(cbrt, 1);
 }
 

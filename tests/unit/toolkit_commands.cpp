@@ -231,6 +231,27 @@ TEST_F(Toolkit, TransposesBetweenLayoutsAreViews) {
                                                   "ReduceMean"}));
 }
 
+// What follows a convolution or product is its epilogue, whoever defines it.
+TEST_F(Toolkit, ElementwiseOperationsAreEpilogues) {
+  Core core;
+  core.add_extension(GRAFT_TEST_EXTENSIONS "/activations.so");
+  Explanation e = core.compile_model(core.read_model(file("m.graph", R"(graph (x: f32[1,16,8,8], m: f32[4,8]) {
+    a = Bend@activations(Convolution(x, f32[16,16,1,1] fill(1))) {slope = 0.5}
+    b = HSwish(GroupConvolution(a, f32[16,1,1,3,3] fill(1)))
+    c = Relu(Convolution(b, f32[16,16,1,1] fill(1)))
+    return y = SlowRoot@activations(c), z = Snake@activations(MatMul(m, f32[8,8] fill(1)))
+  })")))
+                      .explain();
+  std::vector<std::string> applied;
+  for (const Choice& c : e.choices)
+    if (c.type.starts_with("Fused")) applied.push_back(c.note.substr(0, c.note.find(" (")));
+  std::sort(applied.begin(), applied.end());
+  EXPECT_EQ(applied, (std::vector<std::string>{"", "applies Bend", "applies HSwish", "applies Snake"}));
+  std::vector<std::string> types = running(e);
+  EXPECT_EQ(std::count(types.begin(), types.end(), "SlowRoot"), 1);  // bounds are an epilogue: there is one already
+  EXPECT_NE(e.to_text().find("applies Bend (vector_f32)"), std::string::npos) << e.to_text();
+}
+
 // A dilated window on a small image is left with the one tap that is ever inside it.
 TEST_F(Toolkit, TapsInThePaddingAreCutOff) {
   Core core;

@@ -74,7 +74,8 @@ struct GRAFT_API Choice {
       pairs("declined", &Choice::declined, "kernel", "reason", "kernels that declined, in order of preference"),
       field("inputs", &Choice::inputs, "types and shapes"),
       field("outputs", &Choice::outputs, "types and shapes"),
-      field("note", &Choice::note, "such as \"view of its input\", \"constant\", \"decided at run time\""),
+      field("note", &Choice::note,
+            "such as \"view of its input\", \"constant\", \"decided at run time\", \"applies HSwish (simd_f32)\""),
       field("layout", &Choice::layout, "of its outputs, unless they are plain: \"channels last\""),
       field("producers", &Choice::producers, "for each input, the node that computes it; empty: absent"),
       field("part", &Choice::part, "its part, if the model is split")};

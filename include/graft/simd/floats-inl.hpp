@@ -7,7 +7,7 @@ using I = int32_t __attribute__((vector_size(4 * GRAFT_SIMD_LANES)));
 inline V splat(float v) { return v - V{}; }  // a sum would lose -0
 inline I bits(V v) { return reinterpret_cast<I>(v); }
 inline V floats(I i) { return reinterpret_cast<V>(i); }
-inline V choose(I mask, V yes, V no) { return floats((bits(yes) & mask) | (bits(no) & ~mask)); }
+inline V choose(I mask, V yes, V no) { return mask ? yes : no; }
 inline bool uniform(I v) {
   I difference = v ^ (I{} + v[0]);
   int32_t any = 0;

@@ -3,33 +3,78 @@
 
 constexpr float simd_inf = __builtin_inff();
 
-inline V polynomial(V x, std::initializer_list<float> highest_first) {
-  V sum = V{};
-  for (float c : highest_first) sum = sum * x + c;
+// The coefficients, of the highest power first. Not a loop: the compiler would keep it.
+template <class... C>
+inline V polynomial(V x, float highest, C... others) {
+  V sum = splat(highest);
+  ((sum = sum * x + others), ...);
   return sum;
 }
 inline V magnitude(V x) { return floats(bits(x) & INT32_MAX); }
 inline V with_sign(V size, V sign) { return floats((bits(size) & INT32_MAX) | (bits(sign) & INT32_MIN)); }
+// The larger and the smaller one; `x` if they are equal or one of them is NaN. There are instructions that do this.
+inline V larger(V x, V y) {
+#if defined(__clang__)
+  return choose(x < y, y, x);
+#elif GRAFT_SIMD_LANES == 16
+  return __builtin_ia32_maxps512_mask(y, x, V{}, static_cast<short>(-1), 4);
+#else
+  return __builtin_ia32_maxps256(y, x);
+#endif
+}
+inline V smaller(V x, V y) {
+#if defined(__clang__)
+  return choose(y < x, y, x);
+#elif GRAFT_SIMD_LANES == 16
+  return __builtin_ia32_minps512_mask(y, x, V{}, static_cast<short>(-1), 4);
+#else
+  return __builtin_ia32_minps256(y, x);
+#endif
+}
 // Clamps that keep NaN.
-inline V at_least(V x, float low) { return choose(x < low, splat(low), x); }
-inline V at_most(V x, float high) { return choose(x > high, splat(high), x); }
+inline V at_least(V x, float low) { return larger(x, splat(low)); }
+inline V at_most(V x, float high) { return smaller(x, splat(high)); }
 inline bool any(I mask) {
   int32_t all = 0;
   for (int i = 0; i < GRAFT_SIMD_LANES; ++i) all |= mask[i];
   return all != 0;
 }
-// To the nearest integer, halves to even, for |x| below 2^22.
-inline V nearest(V x) {
-  volatile float magic = 12582912.0f;  // 1.5 * 2^23: its last place is 1; volatile against simplification
+// To integers: the instruction with its mode, or null where the compiler has no stable name for it.
+#if defined(__clang__)
+#define GRAFT_SIMD_ROUND(x, mode, otherwise) (otherwise)
+#elif GRAFT_SIMD_LANES == 16
+#define GRAFT_SIMD_ROUND(x, mode, otherwise) __builtin_ia32_rndscaleps_mask(x, mode, V{}, static_cast<short>(-1), 4)
+#else
+#define GRAFT_SIMD_ROUND(x, mode, otherwise) __builtin_ia32_roundps256(x, mode)
+#endif
+// Added to a number below 2^22 it leaves the nearest integer: its last place is 1.
+inline V with_whole(V x) {
+  volatile float magic = 12582912.0f;  // 1.5 * 2^23; volatile against simplification
   V m = splat(magic);
   return (x + m) - m;
 }
+// To the nearest integer, halves to even, for |x| below 2^22.
+inline V nearest(V x) { return GRAFT_SIMD_ROUND(x, 8, with_whole(x)); }
+// a * b + c, rounded once.
+inline V multiply_add(V a, V b, V c) {
+#if defined(__clang__)
+  return a * b + c;
+#elif GRAFT_SIMD_LANES == 16
+  return __builtin_ia32_vfmaddps512_mask(a, b, c, static_cast<short>(-1), 4);
+#else
+  return __builtin_ia32_vfmaddps256(a, b, c);
+#endif
+}
 inline I integer(V x) { return __builtin_convertvector(x, I); }
 inline V number(I x) { return __builtin_convertvector(x, V); }
-// x * 2^k, k from -252 to 254, in two steps so that neither factor leaves the range.
-inline V scale(V x, I k) {
-  I half = k >> 1;
+// x * 2^n for a whole n from -252 to 254; NaN stays.
+inline V scale(V x, V n) {
+#if GRAFT_SIMD_LANES == 16 && !defined(__clang__)
+  return __builtin_ia32_scalefps512_mask(x, n, V{}, static_cast<short>(-1), 4);
+#else
+  I k = integer(choose(n == n, n, V{})), half = k >> 1;  // in two steps, so that neither factor leaves the range
   return x * floats((half + 127) << 23) * floats((k - half + 127) << 23);
+#endif
 }
 
 template <class F>
@@ -71,8 +116,8 @@ template <Operand A, Operand B>
 requires MixedOperands<A, B>
 inline Floats select(bool c, const A& yes, const B& no) { return c ? Floats(yes) : Floats(no); }
 inline Floats select(bool c, const Floats& yes, const Floats& no) { return c ? yes : no; }
-inline Floats max(const Floats& a, const Floats& b) { return select(a < b, b, a); }
-inline Floats min(const Floats& a, const Floats& b) { return select(b < a, b, a); }
+inline Floats max(const Floats& a, const Floats& b) { return Floats(larger(a.v, b.v)); }
+inline Floats min(const Floats& a, const Floats& b) { return Floats(smaller(a.v, b.v)); }
 inline Floats clamp(const Floats& x, const Floats& low, const Floats& high) { return min(max(x, low), high); }
 inline Mask isnan(const Floats& x) { return Mask(x.v != x.v); }
 inline Mask isinf(const Floats& x) { return Mask(magnitude(x.v) == simd_inf); }
@@ -109,59 +154,59 @@ inline Floats fma(const A& a, const B& b, const C& c) { return fma(Floats(a), Fl
 // From 2^23 on every float is an integer; NaN stays, too.
 inline V rounded(V x, V y) { return choose(magnitude(x) < 8388608.0f, with_sign(y, x), x); }
 inline V truncated(V x) { return number(integer(choose(magnitude(x) < 8388608.0f, x, V{}))); }
-inline Floats trunc(const Floats& x) { return Floats(rounded(x.v, truncated(x.v))); }
-inline Floats floor(const Floats& x) {
-  V t = truncated(x.v);
-  return Floats(rounded(x.v, choose(x.v < t, t - 1.0f, t)));
+inline Floats trunc(const Floats& x) { return Floats(GRAFT_SIMD_ROUND(x.v, 11, rounded(x.v, truncated(x.v)))); }
+inline V floor_by_hand(V x) {
+  V t = truncated(x);
+  return rounded(x, choose(x < t, t - 1.0f, t));
 }
-inline Floats ceil(const Floats& x) {
-  V t = truncated(x.v);
-  return Floats(rounded(x.v, choose(x.v > t, t + 1.0f, t)));
+inline V ceil_by_hand(V x) {
+  V t = truncated(x);
+  return rounded(x, choose(x > t, t + 1.0f, t));
 }
+inline Floats floor(const Floats& x) { return Floats(GRAFT_SIMD_ROUND(x.v, 9, floor_by_hand(x.v))); }
+inline Floats ceil(const Floats& x) { return Floats(GRAFT_SIMD_ROUND(x.v, 10, ceil_by_hand(x.v))); }
 inline Floats round(const Floats& x) {
   V a = magnitude(x.v), t = truncated(a);
   return Floats(rounded(x.v, choose(a - t >= 0.5f, t + 1.0f, t)));
 }
-inline Floats nearbyint(const Floats& x) {
-  V a = magnitude(x.v), t = truncated(a), rest = a - t;
+inline V nearest_by_hand(V x) {
+  V a = magnitude(x), t = truncated(a), rest = a - t;
   I up = (rest > 0.5f) | ((rest == 0.5f) & ((integer(choose(a < 8388608.0f, t, V{})) & 1) != 0));
-  return Floats(rounded(x.v, choose(up, t + 1.0f, t)));
+  return rounded(x, choose(up, t + 1.0f, t));
 }
+inline Floats nearbyint(const Floats& x) { return Floats(GRAFT_SIMD_ROUND(x.v, 8, nearest_by_hand(x.v))); }
 inline Floats rint(const Floats& x) { return nearbyint(x); }
+#undef GRAFT_SIMD_ROUND
 
 // ---- exponentials: 2 units ----
 
 // e^r - 1 for |r| up to ln(2) / 2.
 inline V small_expm1(V r) {
-  V p = polynomial(r, {1.99160349e-4f, 1.39461318e-3f, 8.33326858e-3f, 4.16662693e-2f, 1.66666672e-1f, 0.5f});
+  V p = polynomial(r, 1.99160349e-4f, 1.39461318e-3f, 8.33326858e-3f, 4.16662693e-2f, 1.66666672e-1f, 0.5f);
   return p * r * r + r;
 }
-// x as k * ln(2) + r.
-inline V reduce_exponent(V x, I& k) {
-  V n = nearest(x * 1.44269504f);
-  k = integer(choose(n == n, n, V{}));
+// x as n * ln(2) + r.
+inline V reduce_exponent(V x, V& n) {
+  n = nearest(x * 1.44269504f);
   return (x - n * 0.693359375f) - n * -2.12194440e-4f;
 }
 // e^x / 2^fewer.
-inline V exponential(V x, int32_t fewer = 0) {
-  I k;
-  V r = reduce_exponent(at_most(at_least(x, -104.0f), 90.0f), k);
-  return scale(small_expm1(r) + 1.0f, k - fewer);
+inline V exponential(V x, float fewer = 0) {
+  V n, r = reduce_exponent(at_most(at_least(x, -104.0f), 90.0f), n);
+  return scale(small_expm1(r) + 1.0f, n - fewer);
 }
 inline V exponential_minus_one(V x) {
-  I k;
-  V r = reduce_exponent(at_most(at_least(x, -25.0f), 89.0f), k), p = small_expm1(r);
-  // 2^k (p + 1) - 1, without cancellation; for large k the 1 is lost anyway.
-  I capped = k > 30 ? I{} + 30 : k;
-  V power = floats((capped + 127) << 23);
-  V y = choose(k == 0, p, power * p + (power - 1.0f));
-  return choose(k > 30, scale(p + 1.0f, k), y);
+  V n, r = reduce_exponent(at_most(at_least(x, -25.0f), 89.0f), n), p = small_expm1(r);
+  // 2^n (p + 1) - 1, without cancellation; for large n the 1 is lost anyway.
+  V power = scale(splat(1.0f), at_most(n, 30.0f));
+  V y = choose(n == 0.0f, p, power * p + (power - 1.0f));
+  return choose(n > 30.0f, scale(p + 1.0f, n), y);
 }
 inline Floats exp(const Floats& x) { return Floats(exponential(x.v)); }
 inline Floats expm1(const Floats& x) { return Floats(choose(magnitude(x.v) < 1e-7f, x.v, exponential_minus_one(x.v))); }
 inline Floats exp2(const Floats& x) {
   V in = at_most(at_least(x.v, -151.0f), 129.0f), n = nearest(in);
-  return Floats(scale(small_expm1((in - n) * 0.69314718f) + 1.0f, integer(choose(n == n, n, V{}))));
+  return Floats(scale(small_expm1((in - n) * 0.69314718f) + 1.0f, n));
 }
 
 // ---- logarithms: 2 units ----
@@ -175,8 +220,8 @@ inline V mantissa_log(V x, V& exponent) {
   V m = floats((b & 0x007fffff) + 0x3f3504f3);
   exponent = number(e - (tiny & 23));
   V f = m - 1.0f, s = f * f;
-  V p = polynomial(f, {6.91515729e-2f, -1.17897011e-1f, 1.18730143e-1f, -1.23843692e-1f, 1.42186552e-1f,
-                       -1.66692495e-1f, 2.00022265e-1f, -2.49999866e-1f, 3.33333105e-1f});
+  V p = polynomial(f, 6.91515729e-2f, -1.17897011e-1f, 1.18730143e-1f, -1.23843692e-1f, 1.42186552e-1f,
+                       -1.66692495e-1f, 2.00022265e-1f, -2.49999866e-1f, 3.33333105e-1f);
   return f + (f * s * p - 0.5f * s);
 }
 // Of what a logarithm has no finite value for.
@@ -208,24 +253,29 @@ inline Floats log1p(const Floats& x) {
 // ---- roots and powers ----
 
 inline Floats sqrt(const Floats& x) { return Floats(square_root(x.v)); }
-inline Floats pow(const Floats& x, const Floats& y) {
+inline Floats any_power(const Floats& x, const Floats& y) {
   return each(x, y, [](float a, float b) { return __builtin_powf(a, b); });
-}
-template <Number N>
-inline Floats pow(N x, const Floats& y) {
-  return pow(Floats(x), y);
 }
 // Small whole exponents are products.
 template <Number N>
 inline Floats pow(const Floats& x, N y) {
   auto e = static_cast<float>(y);
   if (e == 0.5f) return select(x == -simd_inf, simd_inf, sqrt(x) + 0.0f);
-  if (!(e == static_cast<float>(static_cast<int>(e >= -32 && e <= 32 ? e : 0.5f)))) return pow(x, Floats(y));
+  if (!(e == static_cast<float>(static_cast<int>(e >= -32 && e <= 32 ? e : 0.5f)))) return any_power(x, Floats(y));
   int n = static_cast<int>(e);
   V base = x.v, product = splat(1);
   for (int left = n < 0 ? -n : n; left; left >>= 1, base = base * base)
     if (left & 1) product = product * base;
   return n < 0 ? Floats(1.0f / product) : Floats(product);
+}
+inline Floats pow(const Floats& x, const Floats& y) {
+  const float e = y.v[0];
+  const bool simple = e == 0.5f || e == -1.0f || e == 0.0f || e == 1.0f || e == 2.0f || e == 3.0f;
+  return simple && uniform(bits(y.v)) ? pow(x, e) : any_power(x, y);
+}
+template <Number N>
+inline Floats pow(N x, const Floats& y) {
+  return any_power(Floats(x), y);
 }
 
 // ---- trigonometry: 2 units, 4 for tan ----
@@ -240,11 +290,11 @@ inline V reduce_angle(V x, I& quadrant) {
 }
 inline V small_sine(V r) {
   V s = r * r;
-  return polynomial(s, {-1.95172310e-4f, 8.33217800e-3f, -1.66666552e-1f}) * s * r + r;
+  return polynomial(s, -1.95172310e-4f, 8.33217800e-3f, -1.66666552e-1f) * s * r + r;
 }
 inline V small_cosine(V r) {
   V s = r * r;
-  return polynomial(s, {2.44383737e-5f, -1.38873665e-3f, 4.16666456e-2f}) * s * s - 0.5f * s + 1.0f;
+  return polynomial(s, 2.44383737e-5f, -1.38873665e-3f, 4.16666456e-2f) * s * s - 0.5f * s + 1.0f;
 }
 inline V quarter_wave(V x, int32_t turn) {
   I q;
@@ -275,7 +325,7 @@ inline Floats tan(const Floats& x) {
 }
 inline V arc_sine_of_half(V a) {
   V s = a * a;
-  return polynomial(s, {4.22304869e-2f, 2.41410211e-2f, 4.54783365e-2f, 7.49523267e-2f, 1.66667536e-1f}) * s * a + a;
+  return polynomial(s, 4.22304869e-2f, 2.41410211e-2f, 4.54783365e-2f, 7.49523267e-2f, 1.66667536e-1f) * s * a + a;
 }
 inline Floats asin(const Floats& x) {
   V a = magnitude(x.v);
@@ -296,7 +346,7 @@ inline Floats atan(const Floats& x) {
   I far = a > 2.414213562f, middle = (a > 0.4142135623f) & ~far;
   V z = choose(far, -1.0f / a, choose(middle, (a - 1.0f) / (a + 1.0f), a));
   V base = choose(far, splat(1.5707964f), choose(middle, splat(0.78539819f), V{})), s = z * z;
-  V y = polynomial(s, {8.05979073e-2f, -1.38797000e-1f, 1.99779138e-1f, -3.33329558e-1f}) * s * z + z;
+  V y = polynomial(s, 8.05979073e-2f, -1.38797000e-1f, 1.99779138e-1f, -3.33329558e-1f) * s * z + z;
   return Floats(choose(x.v != x.v, x.v, with_sign(base + y, x.v)));
 }
 inline Floats atan2(const Floats& y, const Floats& x) {
@@ -341,18 +391,25 @@ inline Floats atanh(const Floats& x) {
 // An odd polynomial up to 1, beyond it 1 - e^(-x^2) times a polynomial of 1 / (1 + x / 2).
 inline Floats erf(const Floats& x) {
   V a = at_most(magnitude(x.v), 4.0f), s = a * a;
-  V low = a * polynomial(s, {0.0000788250f, -0.0008018855f, 0.0051893122f, -0.0268543288f, 0.1128359735f,
-                             -0.3761262596f, 1.1283791065f});
+  V low = a * polynomial(s, 0.0000788250f, -0.0008018855f, 0.0051893122f, -0.0268543288f, 0.1128359735f,
+                             -0.3761262596f, 1.1283791065f);
   V t = 1.0f / (a * 0.5f + 1.0f);
-  V tail = polynomial(t, {0.1202621087f, -0.4744580090f, 0.5681912899f, -0.1076931804f, 0.3498076200f, 0.2591044605f,
-                          0.2850055397f, -0.0001604576f});
+  V tail = polynomial(t, 0.1202621087f, -0.4744580090f, 0.5681912899f, -0.1076931804f, 0.3498076200f, 0.2591044605f,
+                          0.2850055397f, -0.0001604576f);
   V y = choose(a < 1.0f, low, 1.0f - exponential(-s) * tail);
   return Floats(choose(x.v != x.v, x.v, with_sign(y, x.v)));
 }
-// Lane by lane, with the functions of the library.
+// For z = |x| it is e^(-z^2) * t times a polynomial of t = 1 / (1 + z / 3.05), so that small results keep their digits: 8
+// units.
 inline Floats erfc(const Floats& x) {
-  return each(x, [](float v) { return __builtin_erfcf(v); });
+  V z = at_most(magnitude(x.v), 11.0f), t = 1.0f / (z * 0.3275911f + 1.0f);
+  V tail = polynomial(t, -0.06658624857664108f, 0.23153243958950043f, -0.17348478734493256f, 0.19893823564052582f,
+                      0.027721384540200233f, 0.09826438874006271f, 0.09114101529121399f, 0.09247377514839172f);
+  V s = z * z, rest = multiply_add(z, z, -s);
+  V y = 2.0f * t * tail * exponential(-s) * (1.0f - rest);
+  return Floats(choose(x.v < 0.0f, 2.0f - y, y));
 }
+// Lane by lane, with the functions of the library.
 inline Floats cbrt(const Floats& x) {
   return each(x, [](float v) { return __builtin_cbrtf(v); });
 }

@@ -1,6 +1,6 @@
-// A convolution with what follows it: bias, sum and activation in one operation. The CPU's passes make it when a model
+// A convolution with what follows it: bias, sum and epilogue in one operation. The CPU's passes make it when a model
 // is compiled; see src/devices/cpu/passes/fuse_convolution.cpp.
-#include <graft/kit/activation.hpp>
+#include <graft/kit/epilogue.hpp>
 #include <graft/op.hpp>
 
 #include "../convolution.hpp"
@@ -8,7 +8,7 @@
 namespace graft {
 namespace {
 
-struct FusedConvolution : WindowAttributes, Activation {
+struct FusedConvolution : WindowAttributes, EpilogueAttributes {
   bool grouped = false;
   static constexpr std::tuple schema{
       strides_attr,
@@ -17,9 +17,10 @@ struct FusedConvolution : WindowAttributes, Activation {
       pads_end_attr,
       auto_pad_attr,
       attr("grouped", &FusedConvolution::grouped, "the weights are [G, O, I, ...] instead of [O, I, ...]"),
+      epilogue_low_attr,
+      epilogue_high_attr,
       activation_attr,
-      activation_a_attr,
-      activation_b_attr};
+      activation_numbers_attr};
 };
 
 void fused_infer(Infer& ctx, const FusedConvolution& a) {
@@ -33,7 +34,9 @@ void fused_infer(Infer& ctx, const FusedConvolution& a) {
   ctx.output(0, y);
 }
 
-void fused_run(Run& ctx, const FusedConvolution& a) {
+Epilogue fused_prepare(Prepare& ctx, const FusedConvolution& a) { return epilogue_of(ctx, a); }
+
+void fused_run(Run& ctx, const FusedConvolution& a, const Epilogue& epilogue) {
   TensorView x = ctx.input(0), w = ctx.input(1);
   OutputView y = ctx.output(0);
   if (y.size() == 0) return;
@@ -47,19 +50,20 @@ void fused_run(Run& ctx, const FusedConvolution& a) {
     double v = values[i];
     if (!bias.empty()) v += bias[i / static_cast<size_t>(plane) % static_cast<size_t>(channels)];
     if (!sum.empty()) v += sum[i];
-    values[i] = activate(a, v);
+    values[i] = v;
   }
-  y.assign(values);
+  y.assign(end_results(epilogue, values));
 }
 
 }  // namespace
 
 Definitions define_internal_fused_convolution() {
   return op<FusedConvolution>("FusedConvolution", "graft")
-      .doc("Convolution, then adds a bias [O] and a tensor of the output's shape, then an activation")
+      .doc("Convolution, then adds a bias [O] and a tensor of the output's shape, then an epilogue")
       .inputs("data, weights, bias?, sum?")
+      .any_attributes()
       .infer(fused_infer)
-      .reference(fused_run);
+      .reference(fused_prepare, fused_run);
 }
 
 }  // namespace graft

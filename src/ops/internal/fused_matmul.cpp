@@ -1,6 +1,6 @@
 // A matrix product with what surrounds it: the order of the axes, a scale, bias, sum and activation in one operation.
 // The CPU's passes make it when a model is compiled; see src/devices/cpu/passes/fuse_matmul.cpp.
-#include <graft/kit/activation.hpp>
+#include <graft/kit/epilogue.hpp>
 #include <graft/kit/known.hpp>
 #include <graft/op.hpp>
 
@@ -9,7 +9,7 @@
 namespace graft {
 namespace {
 
-struct FusedMatMul : Activation {
+struct FusedMatMul : EpilogueAttributes {
   bool transpose_a = false, transpose_b = false;
   std::vector<int64_t> order_a, order_b, order_y;
   double scale = 1;
@@ -20,9 +20,10 @@ struct FusedMatMul : Activation {
       attr("order_b", &FusedMatMul::order_b, "order of the axes of the second input; none: as they are"),
       attr("order_y", &FusedMatMul::order_y, "order of the axes of the result; none: as they are"),
       attr("scale", &FusedMatMul::scale, "factor of the product"),
+      epilogue_low_attr,
+      epilogue_high_attr,
       activation_attr,
-      activation_a_attr,
-      activation_b_attr};
+      activation_numbers_attr};
 };
 
 void check_order(const std::vector<int64_t>& order, size_t rank, std::string_view name) {
@@ -105,7 +106,9 @@ Plain matrices(const TensorView& t, const std::vector<int64_t>& order, bool turn
   return plain(t.to<double>(), operand(dims, order, turned), operand(strides_of(dims), order, turned));
 }
 
-void fused_matmul_run(Run& ctx, const FusedMatMul& a) {
+Epilogue fused_matmul_prepare(Prepare& ctx, const FusedMatMul& a) { return epilogue_of(ctx, a); }
+
+void fused_matmul_run(Run& ctx, const FusedMatMul& a, const Epilogue& epilogue) {
   Plain p = matrices(ctx.input(0), a.order_a, a.transpose_a), q = matrices(ctx.input(1), a.order_b, a.transpose_b);
   OutputView out = ctx.output(0);
   if (out.size() == 0) return;
@@ -135,19 +138,20 @@ void fused_matmul_run(Run& ctx, const FusedMatMul& a) {
     v *= a.scale;
     if (!bias.empty()) v += bias[static_cast<size_t>(walk.index().back())];
     if (!sum.empty()) v += sum[static_cast<size_t>(walk[3])];
-    values[static_cast<size_t>(walk[2])] = activate(a, v);
+    values[static_cast<size_t>(walk[2])] = v;
   } while (walk.next());
-  out.assign(values);
+  out.assign(end_results(epilogue, values));
 }
 
 }  // namespace
 
 Definitions define_internal_fused_matmul() {
   return op<FusedMatMul>("FusedMatMul", "graft")
-      .doc("Matrix product of transposed operands, scaled; adds a bias per column and a tensor; then an activation")
+      .doc("Matrix product of transposed operands, scaled; adds a bias per column and a tensor; then an epilogue")
       .inputs("a, b, bias?, sum?")
+      .any_attributes()
       .infer(fused_matmul_infer)
-      .reference(fused_matmul_run);
+      .reference(fused_matmul_prepare, fused_matmul_run);
 }
 
 }  // namespace graft

@@ -232,7 +232,7 @@ void phase_item(const PhaseState& s, const float* x, int64_t item, float* y) {
   x += image * s.axes[1].output * s.width * s.pitch + group * s.inputs;
   y += image * input_plane(s.axes) * s.groups * s.outputs + group * s.outputs;
   const int64_t nr = direct().panel;
-  const Bounds any;
+  const Epilogue any;
   for (int64_t p = panel; p < std::min(panel + s.panels_per_item, s.panels); ++p)
     for (const Phase& phase : s.phases) {
       DirectJob job{};

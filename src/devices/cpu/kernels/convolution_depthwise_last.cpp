@@ -13,7 +13,7 @@
 // Must come after foreach_target.
 #include <hwy/highway.h>
 
-#include "finish-inl.hpp"
+#include "epilogue-inl.hpp"
 #include "tile-inl.hpp"
 
 #ifndef GRAFT_CPU_DEPTHWISE_LAST_ONCE
@@ -25,8 +25,7 @@ struct DepthwiseRow {
   const float *x, *w;     // of the image; weights [tap][channel]
   const float *bias, *sum;
   float* y;  // of the output row, and likewise `sum`
-  Finish finish;
-  Bounds bounds;
+  float low, high;     // bounds of the result
   const float* zeros;  // [channels]
   bool far;            // the image is not in the cache of the core
 };
@@ -61,7 +60,7 @@ HWY_INLINE void positions(const DepthwiseRow& r, int64_t at, int64_t c, Load loa
   for (int64_t i = 0; i < count; ++i) {
     int64_t to = (at + i) * r.channels + c;
     if (r.sum) sums[i] = hn::Add(sums[i], load(r.sum + to));
-    store(finish(d, sums[i], r.finish), r.y + to);
+    store(bounded(sums[i], hn::Set(d, r.low), hn::Set(d, r.high)), r.y + to);
   }
 }
 
@@ -136,16 +135,14 @@ HWY_INLINE void group_vector(const DepthwiseRow& r, int64_t at, int64_t count, i
       }
     }
   }
-  const V low = hn::Set(d, r.bounds.low), high = hn::Set(d, r.bounds.high);
+  const V low = hn::Set(d, r.low), high = hn::Set(d, r.high);
   const int64_t to = at * r.channels + c;
 #pragma GCC unroll 8
   for (int64_t i = 0; i < group; ++i) {
     if (i >= count) break;
     if (r.sum) sums[i] = hn::Add(sums[i], load(r.sum + to + i * r.channels));
-    store(at_most(at_least(sums[i], low), high), r.y + to + i * r.channels);
+    store(bounded(sums[i], low, high), r.y + to + i * r.channels);
   }
-  if (r.bounds.enough) return;
-  for (float* y = r.y + to; y < r.y + to + count * r.channels; y += r.channels) store(finish(d, load(y), r.finish), y);
 }
 
 template <int64_t stride, bool far, class Elements>
@@ -235,8 +232,7 @@ struct DepthwiseState {
   WindowAxes axes;
   int64_t batch = 0, channels = 0;
   const float* weights = nullptr;
-  Finish finish;
-  Bounds bounds;
+  Epilogue epilogue;
   ConvolutionSizes sizes;
   const float* odd = nullptr;  // weights that are not all finite
 };
@@ -252,14 +248,13 @@ DepthwiseState depthwise_prepare(Prepare& ctx, const FusedAttributes& a) {
   ConvolutionSizes sizes = image_sizes(ctx, a);
   const auto& weights = ctx.packed<DepthwiseWeights>();
   if (!weights.by_tap) unsupported("requires weights that are stored in the model");
-  return {sizes.axes,   sizes.batch,  sizes.groups, weights.by_tap.get(),
-          finish_of(a), bounds_of(a), sizes,        weights.odd.get()};
+  return {sizes.axes, sizes.batch, sizes.groups, weights.by_tap.get(), epilogue_of(ctx, a), sizes, weights.odd.get()};
 }
 
-void depthwise_run(Run& ctx, const FusedAttributes& a, const DepthwiseState& s) {
+void depthwise_run(Run& ctx, const FusedAttributes&, const DepthwiseState& s) {
   OutputView out = ctx.output(0);
   if (out.size() == 0) return;
-  if (s.odd) return fused_inside(ctx, a, s.sizes, s.odd);
+  if (s.odd) return fused_inside(ctx, s.epilogue, s.sizes, s.odd);
   const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
   const float* x = ctx.input(0).channels_last<const float>();
   const float* bias = ctx.has_input(2) ? ctx.input(2).data<const float>() : nullptr;
@@ -274,9 +269,11 @@ void depthwise_run(Run& ctx, const FusedAttributes& a, const DepthwiseState& s) 
       [&](int64_t begin, int64_t end) {
         float* zeros = thread_floats(static_cast<size_t>(s.channels));
         std::fill(zeros, zeros + s.channels, 0.0f);
-        for (int64_t i = begin; i < end; ++i)
+        for (int64_t i = begin; i < end; ++i) {
           run({&ay, &ax, s.channels, i % ay.output, x + i / ay.output * ay.input * ax.input * s.channels, s.weights,
-               bias, sum ? sum + i * row : nullptr, y + i * row, s.finish, s.bounds, zeros, far});
+               bias, sum ? sum + i * row : nullptr, y + i * row, s.epilogue.low, s.epilogue.high, zeros, far});
+          s.epilogue.activate(y + i * row, 1, 0, row);
+        }
       });
 }
 

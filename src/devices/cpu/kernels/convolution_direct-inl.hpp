@@ -1,6 +1,6 @@
 // The register tile of the direct convolution.
 #include "convolution_direct.hpp"
-#include "finish-inl.hpp"
+#include "epilogue-inl.hpp"
 #include "tile-inl.hpp"
 
 #if defined(GRAFT_CPU_DIRECT_INL) == defined(HWY_TARGET_TOGGLE)
@@ -106,13 +106,7 @@ void tile(const DirectJob& j, int64_t at, Access access) {
   for (int64_t r = 0; r < rows; ++r)
 #pragma GCC unroll 2
     for (int64_t v = 0; v < vectors; ++v)
-      access.store(at_most(at_least(sums[r][v], low), high), j.y + to + r * j.y_step + v * lanes, v);
-  if (!j.finish) return;
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t v = 0; v < vectors; ++v) {
-      float* y = j.y + to + r * j.y_step + v * lanes;
-      access.store(finish(d, access.load(y, v), *j.finish), y, v);
-    }
+      access.store(bounded(sums[r][v], low, high), j.y + to + r * j.y_step + v * lanes, v);
 }
 
 template <int64_t vectors, bool ahead, class Access, int64_t... r>

@@ -129,8 +129,7 @@ struct DirectState : WindowWalk {
   int64_t run = 0;
   int64_t piece = 0;     // positions of a line that are computed together: their input stays in the cache
   bool fetched = false;  // every item reads weights that are not in the cache
-  Finish finish;
-  Bounds bounds;
+  Epilogue epilogue;
 };
 
 // How the work is divided: by lines if there are many, otherwise by output channels, since every item reads the
@@ -165,8 +164,7 @@ DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
   s.weights = &ctx.packed<DirectWeights>();
   if (!s.weights->packed) unsupported("requires weights that are stored in the model");
   s.panels = s.weights;
-  s.finish = finish_of(a);
-  s.bounds = bounds_of(a);
+  s.epilogue = epilogue_of(ctx, a);
   const WindowAxis &ay = s.sizes.axes[1], &ax = s.sizes.axes[2];
   bool apart = collides(ax.stride * s.sizes.inputs * s.sizes.groups);
   constexpr int64_t gap = 16, tile = 14;
@@ -186,7 +184,6 @@ DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
 struct DirectCall {
   const float *x, *bias, *sum;
   float* y;
-  const FusedAttributes* attributes;
 };
 
 // The input of an item, which further items of the same block use again: it may be a copy.
@@ -196,7 +193,7 @@ struct DirectInput {
 };
 
 // Computes a job again, each of its columns from the inputs of its own group. `first` is the panel's first output.
-void compute_apart(const DirectWeights& w, const FusedAttributes& a, const DirectJob& j, int64_t first) {
+void compute_apart(const DirectWeights& w, const DirectJob& j, int64_t first) {
   int64_t nr = panel_size(), inputs = w.inputs / w.combined, outputs = w.outputs / w.combined;
   for (int64_t p = 0; p < j.count; ++p)
     for (int64_t o = 0; o < j.columns; ++o) {
@@ -207,7 +204,8 @@ void compute_apart(const DirectWeights& w, const FusedAttributes& a, const Direc
           if (k % w.inputs / inputs == group)
             total = std::fma(j.x[p * j.x_step + j.offsets[t] + k], j.w[(t * j.run + k) * nr + o], total);
       if (j.sum) total += j.sum[to];
-      j.y[to] = static_cast<float>(activate(a, total));
+      total = total < j.low ? j.low : total;
+      j.y[to] = total > j.high ? j.high : total;
     }
 }
 
@@ -224,7 +222,7 @@ void direct_piece(const DirectState& s, const DirectCall& c, const WindowItem& i
     job.offsets = s.offsets.data(), job.runs = static_cast<int64_t>(s.offsets.size()), job.run = s.run;
     job.w = w.packed.get() + (i.group * w.panels + p) * w.depth * nr, job.next_size = w.depth * nr / i.lines;
     job.bias = c.bias ? c.bias + channel : nullptr;
-    job.low = s.bounds.low, job.high = s.bounds.high, job.finish = s.bounds.enough ? nullptr : &s.finish;
+    job.low = s.epilogue.low, job.high = s.epilogue.high;
     const float* weights = job.w;
     bool ahead = s.fetched && p + 1 < w.panels;
     for (int64_t l = 0; l < i.lines; ++l) {
@@ -243,8 +241,16 @@ void direct_piece(const DirectState& s, const DirectCall& c, const WindowItem& i
       bool odd = false;
       if (w.combined > 1) job.odd = &odd;
       run(job);
-      if (odd) compute_apart(w, *c.attributes, job, p * nr);
+      if (odd) compute_apart(w, job, p * nr);
     }
+  }
+  // All panels of the item, as long rows.
+  if (!s.epilogue.activation) return;
+  int64_t panel = i.group * w.outputs + i.panel * nr;
+  int64_t width = std::min(s.panels_per_item * nr, w.outputs - i.panel * nr);
+  for (int64_t l = 0; l < i.lines; ++l) {
+    int64_t at = s.position(i, l) + from;
+    s.epilogue.activate(c.y + at * s.outputs + panel, std::min(count, s.positions - at), s.outputs, width);
   }
 }
 
@@ -255,11 +261,11 @@ void direct_item(const DirectState& s, const DirectCall& c, int64_t item, Direct
     direct_piece(s, c, i, input, from, std::min(s.piece, s.count - from));
 }
 
-void direct_run(Run& ctx, const FusedAttributes& a, const DirectState& s) {
+void direct_run(Run& ctx, const FusedAttributes&, const DirectState& s) {
   OutputView y = ctx.output(0);
   if (y.size() == 0) return;
-  if (s.weights->odd) return fused_inside(ctx, a, s.sizes, s.weights->odd.get());
-  DirectCall call{ctx.input(0).channels_last<const float>(), nullptr, nullptr, y.channels_last<float>(), &a};
+  if (s.weights->odd) return fused_inside(ctx, s.epilogue, s.sizes, s.weights->odd.get());
+  DirectCall call{ctx.input(0).channels_last<const float>(), nullptr, nullptr, y.channels_last<float>()};
   if (ctx.has_input(2)) call.bias = ctx.input(2).data<const float>();
   if (ctx.has_input(3)) call.sum = ctx.input(3).channels_last<const float>();
   int64_t items = s.items();

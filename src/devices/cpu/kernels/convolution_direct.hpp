@@ -1,7 +1,7 @@
 // What the inner loop of the direct convolution takes.
 #pragma once
 
-#include "finish.hpp"
+#include <cstdint>
 
 namespace graft {
 // One panel of output channels for `count` positions that are `x_step` apart in the input and `y_step` in the output.
@@ -15,9 +15,8 @@ struct DirectJob {
   const float* bias;  // null: none
   const float* sum;   // null: none
   float* y;
-  float low, high;       // bounds of the result
-  const Finish* finish;  // null: none but the bounds
-  const float* next;     // weights that are needed later and fetched meanwhile; null: none
+  float low, high;    // bounds of the result
+  const float* next;  // weights that are needed later and fetched meanwhile; null: none
   int64_t next_size;
   bool* odd;  // set if a sum is not finite; null: not checked
 };

@@ -229,7 +229,15 @@ void convolution_run(Run& ctx, const A&, const ConvolutionState& s) {
 ConvolutionWeights fused_pack(Pack& ctx) {
   return ctx.attr<bool>("grouped") ? convolution_pack<true>(ctx) : convolution_pack<false>(ctx);
 }
-void fused_run(Run& ctx, const FusedAttributes& a, const ConvolutionState& s) {
+struct FusedState {
+  ConvolutionState convolution;
+  Epilogue epilogue;
+};
+FusedState fused_prepare(Prepare& ctx, const FusedAttributes& a) {
+  return {convolution_prepare(ctx, a), epilogue_of(ctx, a)};
+}
+void fused_run(Run& ctx, const FusedAttributes& a, const FusedState& state) {
+  const ConvolutionState& s = state.convolution;
   convolution_run(ctx, a, s);
   OutputView out = ctx.output(0);
   float* y = out.data<float>();
@@ -239,8 +247,9 @@ void fused_run(Run& ctx, const FusedAttributes& a, const ConvolutionState& s) {
   ctx.parallel_for(out.dim(0) * channels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin * plane; i < end * plane; ++i) {
       float v = y[i] + (bias ? bias[i / plane % channels] : 0.0f) + (sum ? sum[i] : 0.0f);
-      y[i] = static_cast<float>(activate(a, v));
+      y[i] = state.epilogue.bounded(v);
     }
+    state.epilogue.activate(y + begin * plane, 1, 0, (end - begin) * plane);
   });
 }
 
@@ -257,7 +266,7 @@ Definitions gemm_convolution() {
               .of(fused_convolution, "graft")
               .accept(convolution_accept)
               .pack(fused_pack)
-              .run(convolution_prepare<FusedAttributes>, fused_run)};
+              .run(fused_prepare, fused_run)};
 }
 
 }  // namespace graft

@@ -13,7 +13,7 @@
 // Must come after foreach_target.
 #include <hwy/highway.h>
 
-#include "finish-inl.hpp"
+#include "epilogue-inl.hpp"
 #include "tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -69,14 +69,13 @@ HWY_INLINE void grouped_tile(const GroupedRow& r, const Spread<group>& spread, i
       }
     }
   }
-  const V low = hn::Set(d, r.bounds.low), high = hn::Set(d, r.bounds.high);
+  const V low = hn::Set(d, r.low), high = hn::Set(d, r.high);
 #pragma GCC unroll 16
   for (int64_t p = 0; p < count; ++p) {
     const int64_t to = (at + p) * r.channels + c;
     V v = sums[p];
     if (r.sum) v = hn::Add(v, load(r.sum + to));
-    v = at_most(at_least(v, low), high);
-    if (!r.bounds.enough) v = finish(d, v, r.finish);
+    v = bounded(v, low, high);
     if (whole) hn::StoreU(v, d, r.y + to);
     else store_first(v, d, r.y + to, left);
   }
@@ -124,8 +123,7 @@ struct GroupedWeights {
 struct GroupedState {
   ConvolutionSizes sizes;
   const GroupedWeights* weights = nullptr;
-  Finish finish;
-  Bounds bounds;
+  Epilogue epilogue;
 };
 
 void grouped_accept(Accept& ctx) {
@@ -157,15 +155,15 @@ GroupedWeights grouped_pack(Pack& ctx) {
 }
 
 GroupedState grouped_prepare(Prepare& ctx, const FusedAttributes& a) {
-  GroupedState s{image_sizes(ctx, a), &ctx.packed<GroupedWeights>(), finish_of(a), bounds_of(a)};
+  GroupedState s{image_sizes(ctx, a), &ctx.packed<GroupedWeights>(), epilogue_of(ctx, a)};
   if (!s.weights->packed) unsupported("requires weights that are stored in the model");
   return s;
 }
 
-void grouped_run(Run& ctx, const FusedAttributes& a, const GroupedState& s) {
+void grouped_run(Run& ctx, const FusedAttributes&, const GroupedState& s) {
   OutputView out = ctx.output(0);
   if (out.size() == 0) return;
-  if (s.weights->odd) return fused_inside(ctx, a, s.sizes, s.weights->odd.get());
+  if (s.weights->odd) return fused_inside(ctx, s.epilogue, s.sizes, s.weights->odd.get());
   const WindowAxis &ay = s.sizes.axes[1], &ax = s.sizes.axes[2];
   const float* x = ctx.input(0).channels_last<const float>();
   const float* bias = ctx.has_input(2) ? ctx.input(2).data<const float>() : nullptr;
@@ -175,9 +173,12 @@ void grouped_run(Run& ctx, const FusedAttributes& a, const GroupedState& s) {
           image = ay.input * ax.input * channels;
   int64_t work = std::max<int64_t>(1, row * s.sizes.taps() * s.sizes.inputs);
   ctx.parallel_for(s.sizes.batch * ay.output, std::max<int64_t>(1, (1 << 18) / work), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
+    for (int64_t i = begin; i < end; ++i) {
       grouped().row({&ay, &ax, s.sizes.inputs, channels, i % ay.output, x + i / ay.output * image,
-                     s.weights->packed.get(), bias, sum ? sum + i * row : nullptr, y + i * row, s.finish, s.bounds});
+                     s.weights->packed.get(), bias, sum ? sum + i * row : nullptr, y + i * row, s.epilogue.low,
+                     s.epilogue.high});
+      s.epilogue.activate(y + i * row, 1, 0, row);
+    }
   });
 }
 

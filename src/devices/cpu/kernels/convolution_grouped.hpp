@@ -3,8 +3,6 @@
 
 #include <graft/kit/windows.hpp>
 
-#include "finish.hpp"
-
 namespace graft {
 
 // One row of the output.
@@ -15,8 +13,7 @@ struct GroupedRow {
   const float* w;               // [vector][tap][input][element]
   const float *bias, *sum;      // null: none
   float* y;
-  Finish finish;
-  Bounds bounds;
+  float low, high;  // bounds of the result
 };
 
 struct GroupedFunctions {

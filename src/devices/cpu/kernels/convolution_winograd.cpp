@@ -21,7 +21,7 @@
 #include <hwy/highway.h>
 
 #include "convolution_winograd-inl.hpp"
-#include "finish-inl.hpp"
+#include "epilogue-inl.hpp"
 #include "tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -138,19 +138,12 @@ bool output_vector(const WinogradOutput& t, int64_t vector) {
       zero = hn::MulAdd(results[j], hn::Zero(d), zero);
       V v = hn::Add(results[j], bias);
       if (t.sum) v = hn::Add(v, load(t.sum + to));
-      v = at_most(at_least(v, low), high);
+      v = bounded(v, low, high);
       if (full) hn::StoreU(v, d, t.y + to);
       else store_first(v, d, t.y + to, n);
     }
   }
-  if (!hn::AllTrue(d, hn::Eq(zero, hn::Zero(d)))) return false;
-  if (!t.finish) return true;
-  for (int64_t i = 0; i < t.rows; ++i)
-    for (int64_t j = 0; j < t.columns; ++j) {
-      float* y = t.y + i * t.y_row + j * t.y_step + vector * lanes;
-      store_first(finish(d, load(y), *t.finish), d, y, n);
-    }
-  return true;
+  return hn::AllTrue(d, hn::Eq(zero, hn::Zero(d)));
 }
 
 }  // namespace
@@ -231,8 +224,7 @@ struct WinogradState {
   int64_t panels = 0;
   int64_t pitch = 0, plane = 0;  // of the transformed input
   int64_t result_plane = 0;      // of the results
-  Finish finish;
-  Bounds bounds;
+  Epilogue epilogue;
 
   int64_t input_size() const { return points * plane; }
   int64_t result_size() const { return points * result_plane; }
@@ -270,8 +262,7 @@ WinogradState winograd_prepare(Prepare& ctx, const FusedAttributes& a) {
   s.tiles = sizes.batch * s.down * s.across;
   s.panels = divided(s.weights->outputs, winograd_panel_size());
   s.pitch = divided(s.weights->inputs, 16) * 16 + 16;
-  s.finish = finish_of(a);
-  s.bounds = bounds_of(a);
+  s.epilogue = epilogue_of(ctx, a);
   winograd_divide(s);
   if (s.shared) ctx.scratch(static_cast<size_t>(s.input_size()) * sizeof(float));
   return s;
@@ -280,7 +271,6 @@ WinogradState winograd_prepare(Prepare& ctx, const FusedAttributes& a) {
 struct WinogradCall {
   const float *x, *bias, *sum;
   float* y;
-  const FusedAttributes* attributes;
 };
 
 struct TilePosition {
@@ -346,7 +336,7 @@ void compute_directly(const WinogradState& s, const WinogradCall& c, const TileP
             for (int64_t i = 0; i < inputs; ++i) total += from[i] * original_weight(s, o, i, ty, tx);
           }
         if (c.sum) total += c.sum[to];
-        c.y[to] = static_cast<float>(activate(*c.attributes, total));
+        c.y[to] = s.epilogue.bounded(total);
       }
 }
 
@@ -366,8 +356,22 @@ void compute_panel(const WinogradState& s, const WinogradCall& c, const float* i
     bool finite = transform(s.m, {results + (t - first) * nr, s.result_plane, std::min(s.m, ay.output - at.y),
                                   std::min(s.m, ax.output - at.x), columns, c.bias ? c.bias + p * nr : nullptr,
                                   c.sum ? c.sum + to : nullptr, c.y + to, ax.output * w.outputs, w.outputs,
-                                  s.bounds.low, s.bounds.high, s.bounds.enough ? nullptr : &s.finish});
+                                  s.epilogue.low, s.epilogue.high});
     if (!finite) compute_directly(s, c, at, p * nr, p * nr + columns);
+  }
+}
+
+// The activation of all channels of the tiles [first, end): tiles side by side are rows of the image.
+void activate_tiles(const WinogradState& s, const WinogradCall& c, int64_t first, int64_t end) {
+  if (!s.epilogue.activation) return;
+  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
+  int64_t outputs = s.weights->outputs;
+  for (int64_t t = first; t < end;) {
+    TilePosition at = position_of(s, t);
+    int64_t tiles = std::min(end - t, s.across - at.x / s.m), length = std::min(tiles * s.m, ax.output - at.x);
+    for (int64_t y = at.y; y < std::min(at.y + s.m, ay.output); ++y)
+      s.epilogue.activate(c.y + ((at.image * ay.output + y) * ax.output + at.x) * outputs, 1, 0, length * outputs);
+    t += tiles;
   }
 }
 
@@ -386,6 +390,7 @@ void run_blocks(Run& ctx, const WinogradState& s, const WinogradCall& c) {
       int64_t first = b * s.block, last = std::min(first + s.block, s.tiles);
       transform_input(s, c.x, zeros, first, first, last, input);
       for (int64_t p = 0; p < s.panels; ++p) compute_panel(s, c, input, p, first, last, results);
+      activate_tiles(s, c, first, last);
     }
   });
 }
@@ -405,14 +410,18 @@ void run_panels(Run& ctx, const WinogradState& s, const WinogradCall& c) {
       float* results = thread_floats(static_cast<size_t>(s.result_size()));
       for (int64_t p = begin; p < end; ++p) compute_panel(s, c, input, p, first, last, results);
     });
+    if (s.epilogue.activation)
+      ctx.parallel_for(last - first, grain, [&](int64_t begin, int64_t end) {
+        activate_tiles(s, c, first + begin, first + end);
+      });
   }
 }
 
-void winograd_run(Run& ctx, const FusedAttributes& a, const WinogradState& s) {
+void winograd_run(Run& ctx, const FusedAttributes&, const WinogradState& s) {
   OutputView y = ctx.output(0);
   if (y.size() == 0) return;
-  if (s.weights->odd) return fused_inside(ctx, a, s.sizes, s.weights->odd.get());
-  WinogradCall call{ctx.input(0).channels_last<const float>(), nullptr, nullptr, y.channels_last<float>(), &a};
+  if (s.weights->odd) return fused_inside(ctx, s.epilogue, s.sizes, s.weights->odd.get());
+  WinogradCall call{ctx.input(0).channels_last<const float>(), nullptr, nullptr, y.channels_last<float>()};
   if (ctx.has_input(2)) call.bias = ctx.input(2).data<const float>();
   if (ctx.has_input(3)) call.sum = ctx.input(3).channels_last<const float>();
   if (s.shared) run_panels(ctx, s, call);

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <array>
-
-#include "finish.hpp"
+#include <cstdint>
 
 namespace graft {
 inline constexpr int64_t winograd_most_points = 36;
@@ -33,6 +32,5 @@ struct WinogradOutput {
   float* y;
   int64_t y_row, y_step;  // from one row to the next, from one position to the next; also of `sum`
   float low, high;        // bounds of the result
-  const Finish* finish;   // null: none but the bounds
 };
 }  // namespace graft

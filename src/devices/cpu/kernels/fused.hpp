@@ -1,18 +1,24 @@
-// What the kernels of FusedConvolution share: attributes, sizes, and the end of the computation.
+// What the kernels of FusedConvolution share: attributes and sizes.
 #pragma once
 
-#include <graft/kit/activation.hpp>
+#include <graft/kit/epilogue.hpp>
 
 #include "convolution.hpp"
-#include "finish.hpp"
 
 namespace graft {
 
-struct FusedAttributes : WindowAttributes, Activation {
+struct FusedAttributes : WindowAttributes, EpilogueAttributes {
   bool grouped = false;
-  static constexpr std::tuple schema{strides_attr,    dilations_attr,    pads_begin_attr,
-                                     pads_end_attr,   auto_pad_attr,     attr("grouped", &FusedAttributes::grouped, ""),
-                                     activation_attr, activation_a_attr, activation_b_attr};
+  static constexpr std::tuple schema{strides_attr,
+                                     dilations_attr,
+                                     pads_begin_attr,
+                                     pads_end_attr,
+                                     auto_pad_attr,
+                                     attr("grouped", &FusedAttributes::grouped, ""),
+                                     epilogue_low_attr,
+                                     epilogue_high_attr,
+                                     activation_attr,
+                                     activation_numbers_attr};
 };
 
 inline constexpr std::string_view fused_convolution = "FusedConvolution";

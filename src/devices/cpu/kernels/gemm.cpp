@@ -14,7 +14,7 @@
 // Must come after foreach_target.
 #include <hwy/highway.h>
 
-#include "finish-inl.hpp"
+#include "epilogue-inl.hpp"
 #include "tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -275,6 +275,8 @@ int64_t strip_rows(int64_t m, int64_t down) {
 void finish_rows(int64_t rows, int64_t columns, int64_t i, int64_t j, const GemmEnd& end, float* c, int64_t c_down) {
   const D d;
   const V scale = hn::Set(d, end.scale);
+  const Epilogue none, &epilogue = end.epilogue ? *end.epilogue : none;
+  const V low = hn::Set(d, epilogue.low), high = hn::Set(d, epilogue.high);
   for (int64_t r = 0; r < rows; ++r) {
     float* y = c + r * c_down;
     const float* sum = end.sum ? end.sum + (i + r) * end.sum_down + j : nullptr;
@@ -286,11 +288,12 @@ void finish_rows(int64_t rows, int64_t columns, int64_t i, int64_t j, const Gemm
       V v = hn::Mul(load(y), scale);
       if (bias) v = hn::Add(v, load(bias));
       if (sum) v = hn::Add(v, load(sum));
-      v = finish(d, v, end.finish);
+      v = bounded(v, low, high);
       if (whole) hn::StoreU(v, d, y + at);
       else store_first(v, d, y + at, n);
     }
   }
+  epilogue.activate(c, rows, c_down, columns);
 }
 
 void multiply_rows(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_down, const float* b, int64_t b_depth,

@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "finish.hpp"
+#include <graft/kit/epilogue.hpp>
 
 namespace graft {
 
@@ -30,14 +30,14 @@ struct GemmMatrix {
   int64_t down, right;
 };
 
-// What is done to a product: y = finish(product * scale + bias + sum).
+// What is done to a product: y = epilogue(product * scale + bias + sum).
 struct GemmEnd {
   float scale = 1;
   const float* bias = nullptr;  // one per column
   const float* sum = nullptr;   // a matrix with contiguous rows, `sum_down` apart
   int64_t sum_down = 0;
-  Finish finish;
-  bool empty() const { return scale == 1 && !bias && !sum && finish.kind == ActivationKind::none; }
+  const Epilogue* epilogue = nullptr;  // null: none
+  bool empty() const { return scale == 1 && !bias && !sum && !epilogue; }
 };
 
 struct Gemm {

@@ -62,14 +62,16 @@ void convolve_inside(Run& ctx, const ConvolutionSizes& s, const float* w, bool l
 }
 
 // Tensors with the channels last and weights that are not all finite.
-inline void fused_inside(Run& ctx, const FusedAttributes& a, const ConvolutionSizes& s, const float* w) {
+inline void fused_inside(Run& ctx, const Epilogue& epilogue, const ConvolutionSizes& s, const float* w) {
   const float* bias = ctx.has_input(2) ? ctx.input(2).data<const float>() : nullptr;
   const float* more = ctx.has_input(3) ? ctx.input(3).channels_last<const float>() : nullptr;
-  convolve_inside(ctx, s, w, true, ctx.input(0).channels_last<const float>(), ctx.output(0).channels_last<float>(),
+  float* y = ctx.output(0).channels_last<float>();
+  convolve_inside(ctx, s, w, true, ctx.input(0).channels_last<const float>(), y,
                   [&](double sum, int64_t channel, int64_t at) {
                     double v = sum + double{bias ? bias[channel] : 0.0f} + double{more ? more[at] : 0.0f};
-                    return static_cast<float>(activate(a, static_cast<float>(v)));
+                    return epilogue.bounded(static_cast<float>(v));
                   });
+  epilogue.activate(y, 1, 0, ctx.output(0).size());
 }
 
 }  // namespace graft

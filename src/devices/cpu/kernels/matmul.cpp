@@ -45,7 +45,7 @@ struct MatMulPlan {
   const float* packed = nullptr;  // all matrices of B, if they are constant
   bool has_bias = false, has_sum = false;
   float scale = 1;
-  Finish finish;
+  Epilogue epilogue;
   // Blocks of C, and their number; `depth` is that of a piece of k, `grain` the minimum number of blocks per thread.
   int64_t rows = 0, columns = 0, down = 0, across = 0, depth = 0, grain = 1;
   bool vector() const { return m == 1 || (n == 1 && y_down == 1); }
@@ -61,8 +61,8 @@ void matmul_accept(Accept& ctx) {
 
 // ---- shapes ----
 
-struct FusedProduct : Activation {
-  static constexpr std::tuple schema{activation_attr, activation_a_attr, activation_b_attr};
+struct FusedProduct : EpilogueAttributes {
+  static constexpr std::tuple schema{epilogue_low_attr, epilogue_high_attr, activation_attr, activation_numbers_attr};
 };
 
 // A tensor of matrices, with strides in elements.
@@ -189,8 +189,7 @@ MatMulPlan matmul_prepare(Prepare& ctx) {
   s.a_down = a.down(), s.a_right = a.right(), s.b_down = b.down(), s.b_right = b.right(), s.y_down = y.down();
   if (s.k == 1) s.a_right = 1;
   if (ctx.op_type() == "FusedMatMul") {
-    Activation f = ctx.attributes<FusedProduct>();
-    s.finish = finish_of(f);
+    s.epilogue = epilogue_of(ctx, ctx.attributes<FusedProduct>());
     s.scale = static_cast<float>(ctx.attr<double>("scale"));
   }
   s.has_bias = ctx.has_input(2), s.has_sum = ctx.has_input(3);
@@ -274,7 +273,7 @@ void matmul_run(Run& ctx, const MatMulPlan& s) {
   const float* a = ctx.input(0).data<const float>();
   const float* b = s.packed ? s.packed : ctx.input(1).data<const float>();
   float* y = out.data<float>();
-  GemmEnd whole{s.scale, nullptr, nullptr, s.sum_down, s.finish};
+  GemmEnd whole{s.scale, nullptr, nullptr, s.sum_down, s.epilogue.empty() ? nullptr : &s.epilogue};
   if (s.has_bias) whole.bias = ctx.input(2).data<const float>();
   if (s.has_sum) whole.sum = ctx.input(3).data<const float>();
   if (s.k == 0) std::fill(y, y + out.size(), 0.0f);

@@ -10,7 +10,7 @@
 
 #include <graft/op.hpp>
 
-#include "finish-inl.hpp"
+#include "epilogue-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace graft::HWY_NAMESPACE {

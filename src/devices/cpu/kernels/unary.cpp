@@ -1,7 +1,7 @@
-// Vectorized element-wise operations of one f32 input: y[i] = f(x[i]) over pieces distributed among the threads.
+// Element-wise operations of one f32 input and numbers, written by hand: y[i] = f(x[i]) over pieces distributed among
+// the threads. All others are computed from their formulas (graft/elementwise.hpp), which are as fast.
 //
-// Requires dense memory of any shape; works in place. Fast because the formulas are polynomials over whole vectors
-// instead of one library call per element.
+// Requires dense memory of any shape; works in place.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unary.cpp"
 #include <hwy/foreach_target.h>
@@ -15,7 +15,7 @@
 #ifndef GRAFT_CPU_UNARY_ONCE
 #define GRAFT_CPU_UNARY_ONCE
 namespace graft {
-// Up to two parameters from attributes or additional inputs.
+// Up to two further inputs.
 struct UnaryNumbers {
   float a = 0, b = 0;
 };
@@ -23,7 +23,7 @@ using UnaryFunction = void (*)(const float* x, float* y, int64_t n, UnaryNumbers
 struct UnaryRow {
   std::string_view type, opset;
   UnaryFunction f;
-  std::string_view mode;  // attribute approximation_mode, for operations that have it
+  UnaryNumbers absent = {};  // what stands for inputs that are absent
 };
 }  // namespace graft
 #endif
@@ -51,66 +51,29 @@ void map(const float* x, float* y, int64_t n, UnaryNumbers numbers) {
 
 HWY_INLINE V number(float v) { return hn::Set(d, v); }
 
-// Zeros keep the sign of x, which Highway's scalar code drops.
-HWY_INLINE V ceiling(V x, UnaryNumbers) { return hn::CopySign(hn::Ceil(x), x); }
-HWY_INLINE V clamp(V x, UnaryNumbers n) { return at_most(at_least(x, number(n.a)), number(n.b)); }
-HWY_INLINE V elu(V x, UnaryNumbers n) {
-  const V below = hn::Mul(number(n.a), hn::Expm1(d, hn::Min(x, hn::Zero(d))));
-  return hn::IfThenElse(hn::Or(hn::IsNaN(x), hn::Ge(x, hn::Zero(d))), x, below);
-}
-HWY_INLINE V erf(V x, UnaryNumbers) { return error_function(d, x); }
-HWY_INLINE V exp(V x, UnaryNumbers) { return exponential(d, x); }
-HWY_INLINE V floor(V x, UnaryNumbers) { return hn::CopySign(hn::Floor(x), x); }
-HWY_INLINE V gelu(V x, UnaryNumbers) { return gelu_by_erf(d, x); }
-HWY_INLINE V gelu_tanh(V x, UnaryNumbers) { return gelu_by_tanh(d, x); }
 HWY_INLINE V hard_sigmoid(V x, UnaryNumbers n) {
   return at_least(at_most(hn::MulAdd(x, number(n.a), number(n.b)), number(1.0f)), hn::Zero(d));
 }
-HWY_INLINE V hsigmoid(V x, UnaryNumbers) {
-  return hn::Div(at_most(at_least(hn::Add(x, number(3.0f)), hn::Zero(d)), number(6.0f)), number(6.0f));
-}
-HWY_INLINE V hswish(V x, UnaryNumbers n) { return hn::Mul(x, hsigmoid(x, n)); }
 HWY_INLINE V log(V x, UnaryNumbers) { return logarithm_of(d, x); }
-// tanh(ln(1 + e)) is (e^2 + 2e) / (e^2 + 2e + 2).
-HWY_INLINE V mish(V x, UnaryNumbers) {
-  const V e = exponential(d, at_most(x, number(20.0f))), p = hn::Mul(e, hn::Add(e, number(2.0f)));
-  const V y = hn::Mul(x, hn::Div(p, hn::Add(p, number(2.0f))));
-  return hn::IfThenElse(hn::Gt(x, number(20.0f)), x, y);
-}
-HWY_INLINE V round_even(V x, UnaryNumbers) { return hn::CopySign(hn::Round(x), x); }
 HWY_INLINE V sigmoid_of(V x, UnaryNumbers) { return sigmoid(d, x); }
 HWY_INLINE V softplus(V x, UnaryNumbers) {
   const V y = hn::Log1p(d, exponential(d, at_most(x, number(30.0f))));
   return hn::IfThenElse(hn::Or(hn::IsNaN(x), hn::Gt(x, number(30.0f))), x, y);
 }
 HWY_INLINE V swish(V x, UnaryNumbers n) { return hn::Mul(x, sigmoid(d, hn::Mul(x, number(n.a)))); }
-HWY_INLINE V tanh(V x, UnaryNumbers) { return hn::Tanh(d, x); }
 
 }  // namespace
 
-// The operations implemented here, with their functions. Those that the formula of the operation computes as fast have
-// no row: of the others, the comment says how much longer the formula takes (65536 elements, one thread, AVX-512).
+// The operations implemented here, with their functions. A row stays if the formula takes at least 5 % longer; the
+// factor is for 65536 elements, one thread, AVX-512. HardSigmoid and Swish have no formula, since their numbers are
+// inputs. tests/unit/vector_functions.cpp and element_rows.cpp compare all of them with the reference.
 std::span<const UnaryRow> unary_rows() {
   static constexpr UnaryRow rows[] = {
-      {"Ceiling", "opset1", map<ceiling>, {}},     // 2.2x
-      {"Clamp", "opset1", map<clamp>, {}},         // 1.25x
-      {"Elu", "opset1", map<elu>, {}},             // 1.7x
-      {"Erf", "opset1", map<erf>, {}},             // 1.4x
-      {"Exp", "opset1", map<exp>, {}},             // 2.1x
-      {"Floor", "opset1", map<floor>, {}},         // 2.2x
-      {"Gelu", "opset2", map<gelu>, {}},           // 1.8x
-      {"Gelu", "opset7", map<gelu>, "ERF"},        // 1.8x
-      {"Gelu", "opset7", map<gelu_tanh>, "TANH"},  // 3.5x
-      {"HardSigmoid", "opset1", map<hard_sigmoid>, {}},
-      {"HSigmoid", "opset5", map<hsigmoid>, {}},  // 1.08x
-      {"HSwish", "opset4", map<hswish>, {}},      // 1.11x
-      {"Log", "opset1", map<log>, {}},            // 1.6x
-      {"Mish", "opset4", map<mish>, {}},          // 13x
-      {"Round", "opset5", map<round_even>, "half_to_even"},
-      {"Sigmoid", "opset1", map<sigmoid_of>, {}},  // 1.8x
-      {"SoftPlus", "opset4", map<softplus>, {}},   // 2.5x
-      {"Swish", "opset4", map<swish>, {}},         // 1.6x
-      {"Tanh", "opset1", map<tanh>, {}},           // 1.8x
+      {"HardSigmoid", "opset1", map<hard_sigmoid>},
+      {"Log", "opset1", map<log>},             // 1.17
+      {"Sigmoid", "opset1", map<sigmoid_of>},  // 1.07
+      {"SoftPlus", "opset4", map<softplus>},   // 1.65
+      {"Swish", "opset4", map<swish>, {1, 0}},
   };
   return rows;
 }
@@ -127,27 +90,18 @@ HWY_EXPORT(unary_rows);
 struct UnaryState {
   UnaryFunction f = nullptr;
   UnaryNumbers numbers;
+  size_t inputs = 1;
 };
 
 void unary_accept(Accept& ctx) {
   if (ctx.type(0) != DType::f32) unsupported("expected f32, got ", ctx.type(0));
 }
 
-UnaryFunction unary_function(std::string_view type, std::string_view mode) {
-  for (const UnaryRow& row : HWY_DYNAMIC_DISPATCH(unary_rows)())
-    if (row.type == type && row.mode == mode) return row.f;
-  unsupported("no vector function for ", type, " ", mode);
-}
-
 UnaryState unary_prepare(Prepare& ctx) {
   std::string_view type = ctx.op_type();
-  auto mode = ctx.attr<std::optional<std::string>>(type == "Round" ? "mode" : "approximation_mode");
-  UnaryState s{unary_function(type, mode ? std::string_view(*mode) : std::string_view()), {}};
-  if (type == "Clamp")
-    s.numbers = {static_cast<float>(ctx.attr<double>("min")), static_cast<float>(ctx.attr<double>("max"))};
-  if (type == "Elu") s.numbers.a = static_cast<float>(ctx.attr<double>("alpha"));
-  if (type == "Swish") s.numbers.a = 1;
-  return s;
+  for (const UnaryRow& row : HWY_DYNAMIC_DISPATCH(unary_rows)())
+    if (row.type == type) return {row.f, row.absent, ctx.inputs()};
+  unsupported("no vector function for ", type);
 }
 
 void unary_run(Run& ctx, const UnaryState& s) {
@@ -160,17 +114,24 @@ void unary_run(Run& ctx, const UnaryState& s) {
                    [&](int64_t begin, int64_t end) { s.f(x + begin, y + begin, end - begin, numbers); });
 }
 
+void unary_apply(const UnaryState& s, const float* more, float* y, int64_t rows, int64_t step, int64_t length) {
+  UnaryNumbers numbers = s.numbers;
+  if (s.inputs > 1) numbers.a = more[0];
+  if (s.inputs > 2) numbers.b = more[1];
+  if (step == length) length *= rows, rows = 1;
+  for (; rows > 0; --rows, y += step) s.f(y, y, length, numbers);
+}
+
 }  // namespace
 
 Definitions cpu_unary() {
   Definitions ops;
-  const UnaryRow* before = nullptr;
-  for (const UnaryRow& row : HWY_DYNAMIC_DISPATCH(unary_rows)()) {
-    bool another_mode = before && before->type == row.type && before->opset == row.opset;
-    if (!another_mode)
-      ops += Kernel("CPU", "simd_f32").of(row.type, row.opset).accept(unary_accept).run(unary_prepare, unary_run);
-    before = &row;
-  }
+  for (const UnaryRow& row : HWY_DYNAMIC_DISPATCH(unary_rows)())
+    ops += Kernel("CPU", "simd_f32")
+               .of(row.type, row.opset)
+               .accept(unary_accept)
+               .run(unary_prepare, unary_run)
+               .rows(unary_apply);
   return ops;
 }
 

@@ -1,11 +1,10 @@
 // The CPU's own passes: convolutions take in what follows them.
-#include <graft/kit/activation.hpp>
 #include <graft/kit/expressions.hpp>
 #include <graft/formula.hpp>
 #include <graft/op.hpp>
 #include <graft/kit/windows.hpp>
 
-#include "fuse_activation.hpp"
+#include "fuse_epilogue.hpp"
 
 namespace graft {
 namespace {
@@ -89,10 +88,10 @@ Value from_convolution(Rewrite& at) {
   return at.op(fused, {x, smaller ? smaller->weights : w}, attrs);
 }
 
-// A fused convolution that has no activation yet and no other consumer.
+// A fused convolution that has no epilogue yet and no other consumer.
 NodeRef open(const Value& v) {
   NodeRef n = producer(v);
-  return n.is(fused) && used_once(v) && n.has({"activation", "none"}) ? n : NodeRef();
+  return n.is(fused) && used_once(v) && has_no_epilogue(n) ? n : NodeRef();
 }
 
 std::vector<Value> inputs_of(const NodeRef& n) {
@@ -135,8 +134,7 @@ Value add(Rewrite& at) {
 
 Value activation(Rewrite& at) {
   NodeRef conv = open(at.input(0));
-  auto attributes = conv ? fused_activation(at.node()) : std::nullopt;
-  return attributes ? at.like(conv, inputs_of(conv), *attributes) : Value();
+  return conv ? with_epilogue(at, conv, inputs_of(conv)) : Value();
 }
 
 }  // namespace
@@ -148,10 +146,10 @@ Definitions cpu_fuse_convolution() {
               .visit({"Convolution", "GroupConvolution"}, from_convolution),
           Pass("cpu_fuse_add").doc("fuse biases and sums into convolutions").device("CPU").visit({"Add"}, add),
           Pass("cpu_fuse_activation")
-              .doc("fuse activations into convolutions")
+              .doc("fuse element-wise operations of one tensor into convolutions")
               .device("CPU")
               .after("cpu_fuse_add")
-              .visit_rows(fusable_activations, activation)};
+              .visit({Trait::elementwise, Trait::per_channel}, activation)};
 }
 
 }  // namespace graft

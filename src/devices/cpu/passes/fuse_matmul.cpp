@@ -3,7 +3,7 @@
 #include <graft/formula.hpp>
 #include <graft/op.hpp>
 
-#include "fuse_activation.hpp"
+#include "fuse_epilogue.hpp"
 
 namespace graft {
 namespace {
@@ -30,10 +30,10 @@ std::vector<int64_t> order_of(const NodeRef& n, std::string_view name) {
   return n.get<std::vector<int64_t>>(name, std::vector<int64_t>());
 }
 
-// A product that has no activation and no order of its result yet, and no other consumer.
+// A product that has no epilogue and no order of its result yet, and no other consumer.
 NodeRef open(const Value& v) {
   NodeRef n = piece(v, fused);
-  return n && n.has({"activation", "none"}) && order_of(n, "order_y").empty() ? n : NodeRef();
+  return n && has_no_epilogue(n) && order_of(n, "order_y").empty() ? n : NodeRef();
 }
 
 // The order of a Transpose of static shape.
@@ -117,8 +117,7 @@ Value add(Rewrite& at) {
 
 Value activation(Rewrite& at) {
   NodeRef product = open(at.input(0));
-  auto attributes = product ? fused_activation(at.node()) : std::nullopt;
-  return attributes ? at.like(product, inputs_of(product), *attributes) : Value();
+  return product ? with_epilogue(at, product, inputs_of(product)) : Value();
 }
 
 }  // namespace
@@ -144,10 +143,10 @@ Definitions cpu_fuse_matmul() {
               .after("cpu_product_scale")
               .visit({"Add"}, add),
           Pass("cpu_product_activation")
-              .doc("fuse activations into matrix products")
+              .doc("fuse element-wise operations of one tensor into matrix products")
               .device("CPU")
               .after("cpu_product_add")
-              .visit_rows(fusable_activations, activation),
+              .visit({Trait::elementwise, Trait::per_channel}, activation),
           Pass("cpu_product_result")
               .doc("fuse the transpose of the result into matrix products")
               .device("CPU")

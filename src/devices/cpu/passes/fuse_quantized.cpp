@@ -9,6 +9,8 @@
 #include <graft/kit/quantized.hpp>
 #include <graft/op.hpp>
 
+#include "fuse_epilogue.hpp"
+
 namespace graft {
 namespace {
 
@@ -234,11 +236,9 @@ Value after_add(Rewrite& at) {
 }
 
 Value after_bounds(Rewrite& at) {
-  NodeRef conv = open(at.input(0)), f = at.node();
-  if (!conv || is_bounded(conv)) return {};
-  bool relu = f.is("Relu");
-  double low = relu ? 0 : f.get<double>("min"), high = relu ? infinity : f.get<double>("max");
-  return at.like(conv, inputs_of(conv), {{"low", low}, {"high", high}});
+  NodeRef conv = open(at.input(0));
+  auto bounds = conv && !is_bounded(conv) ? bounds_of(at.node()) : std::nullopt;
+  return bounds ? at.like(conv, inputs_of(conv), {{"low", bounds->low}, {"high", bounds->high}}) : Value();
 }
 
 // A layer that gives bytes. The levels per unit become part of the last factors, so that the result needs none.
