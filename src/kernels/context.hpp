@@ -39,6 +39,7 @@ class NodeContext : public graft_node {
   std::vector<std::optional<Info>> outputs;
   std::vector<std::optional<Shape>> output_values;
   size_t scratch_bytes = 0;
+  int call_threads = 1;  // that a call of the kernel may use
   // Before prepare: the layouts that were chosen; ports beyond the end are plain.
   std::vector<Layout> input_layouts, output_layouts;
 
@@ -70,6 +71,7 @@ class NodeContext : public graft_node {
     return work_sizes ? work_sizes(formula, of_input, port) : graft_node::work_size(formula, of_input, port);
   }
   void set_formula(const graft_formula& f) override { formulas ? formulas(f) : graft_node::set_formula(f); }
+  int32_t threads() const override { return call_threads; }
   bool is_constant(size_t input) const override { return find_constant(input) != nullptr; }
   void take_constant(size_t input) override;
   int32_t input_layout(size_t i) const override { return layout_in(input_layouts, i); }

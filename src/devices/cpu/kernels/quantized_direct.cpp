@@ -37,8 +37,8 @@ struct QuantizedState {
 
 // By lines if there are many positions, then by output channels if there are few lines. Items are equal where possible,
 // so that a few threads take the same number of them.
-void quantized_divide(QuantizedState& s) {
-  const int64_t enough = enough_pieces(16, 4);
+void quantized_divide(QuantizedState& s, int threads) {
+  const int64_t enough = enough_pieces(threads, 16, 4);
   constexpr int64_t few_positions = 512;
   constexpr double least_work = 1 << 21;  // multiplications
   int64_t lines = s.lines * s.batch;
@@ -120,7 +120,7 @@ QuantizedState quantized_prepare(Prepare& ctx, const QuantizedConvolution& a) {
     s.lines = (s.positions + piece - 1) / piece;
     s.count = std::min(piece, s.positions);
   }
-  quantized_divide(s);
+  quantized_divide(s, ctx.threads());
   if (s.copied && s.panel_items() * s.weights->groups > 1) {
     s.copy_bytes = (s.pointwise ? s.positions : s.input_rows(s.lines) * s.width) * s.pitch;
     ctx.scratch(static_cast<size_t>(s.batch * s.copy_bytes + unit));
@@ -256,10 +256,9 @@ void quantized_run(Run& ctx, const QuantizedConvolution&, const QuantizedState& 
     call.copies = copies;
   }
   int64_t items = s.batch * s.line_items() * s.weights->groups * s.panel_items();
-  int64_t threads = ctx.threads();
   ctx.parallel_for(items, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      int64_t next = i + 1 < end ? i + 1 : begin + (end - begin) * threads;  // the others take what is in between
+      int64_t next = i + 1;  // a thread's next piece mostly begins where this one ends
       quantized_item(s, call, i, item_weights(s, next < items ? next : i));
     }
   });
