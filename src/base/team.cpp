@@ -90,20 +90,19 @@ void Team::take_part(Published loop, uint64_t self) {
 }
 
 void Team::wait_for_others(Published loop, uint64_t done) {
-  auto complete = [&] {
-    if (done + done_by_others(loop) == loop.units()) return true;
-    if (nested_open.load(std::memory_order_relaxed)) help_nested(0);
-    // A thread that took over a part may have been interrupted before it began.
-    while (steal(loop, 0)) done += work_off(loop, 0);
-    return done + done_by_others(loop) == loop.units();  // the last look is at what others report
+  auto finished = [&] { return done + done_by_others(loop) == loop.units(); };
+  // A thread that took over a part may have been interrupted before it began.
+  auto work = [&] {
+    bool found = nested_open.load(std::memory_order_relaxed) && help_nested(0);
+    for (; steal(loop, 0); found = true) done += work_off(loop, 0);
+    return found;
   };
-  if (spin_until(patience, complete)) return;
-  for (;;) {
+  while (!finished()) {
+    if (spin_until(patience, [&] { return finished() || work(); })) continue;
     asleep.store(1, std::memory_order_seq_cst);
-    if (complete()) break;
-    asleep.wait(1);
+    if (!work() && !finished()) asleep.wait(1);  // what others report before the last look is seen, after it they wake
+    asleep.store(0, std::memory_order_relaxed);
   }
-  asleep.store(0, std::memory_order_relaxed);
 }
 
 // ---- loops in loops ----
