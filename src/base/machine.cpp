@@ -131,20 +131,20 @@ class Quotas {
     if (!text) return;
     std::vector<std::string_view> words = split(trim(*text), ' ');
     if (words.size() == 2 && words[0] == "max") return;
-    auto quota = words.size() == 2 ? whole_number(words[0]) : std::nullopt;
-    auto period = words.size() == 2 ? whole_number(words[1]) : std::nullopt;
-    if (!quota || !period || *quota <= 0 || *period <= 0) return warn(file, "a quota and a period", trim(*text));
-    limit(static_cast<double>(*quota) / static_cast<double>(*period), file);
+    int64_t quota = 0, period = 0;
+    if (words.size() == 2) quota = whole_number(words[0]).value_or(0), period = whole_number(words[1]).value_or(0);
+    if (quota <= 0 || period <= 0) return warn(file, "a quota and a period", trim(*text));
+    limit(static_cast<double>(quota) / static_cast<double>(period), file);
   }
   void version_1(const std::string& folder) {
     std::string file = folder + "/cpu.cfs_quota_us", other = folder + "/cpu.cfs_period_us";
     auto quota = text_of(root_ + file), period = text_of(root_ + other);
     if (!quota) return;
-    auto q = whole_number(trim(*quota)), p = period ? whole_number(trim(*period)) : std::nullopt;
-    if (q && *q == -1) return;
-    if (!q || *q <= 0) return warn(file, "microseconds, or -1", trim(*quota));
-    if (!p || *p <= 0) return warn(other, "microseconds", period ? trim(*period) : std::string_view("no file"));
-    limit(static_cast<double>(*q) / static_cast<double>(*p), file);
+    int64_t q = whole_number(trim(*quota)).value_or(0), p = period ? whole_number(trim(*period)).value_or(0) : 0;
+    if (q == -1) return;
+    if (q <= 0) return warn(file, "microseconds, or -1", trim(*quota));
+    if (p <= 0) return warn(other, "microseconds", period ? trim(*period) : std::string_view("no file"));
+    limit(static_cast<double>(q) / static_cast<double>(p), file);
   }
   void limit(double processors, const std::string& file) {
     if (!machine_.quota || processors < machine_.quota->processors) machine_.quota = Machine::Quota{processors, file};
