@@ -111,6 +111,7 @@ class Quotas {
     if (!groups || !mountinfo) return;
     Hierarchies at = mounted_groups(*mountinfo);
     for (std::string_view line : split(*groups, '\n')) {  // number:controllers:group
+      if (line.empty()) continue;
       size_t first = line.find(':'), second = first == line.npos ? first : line.find(':', first + 1);
       if (second == line.npos) {
         warn("/proc/self/cgroup", "lines of the form number:controllers:group", line);

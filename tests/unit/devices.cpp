@@ -84,7 +84,7 @@ TEST_F(Devices, HintsDivideTheThreads) {
   EXPECT_EQ(chosen({.threads = 6, .hint = PerformanceHint::throughput}), std::pair(6, 6));
   EXPECT_EQ(chosen({.streams = 2, .threads = 6, .hint = PerformanceHint::throughput}), std::pair(2, 6));
   EXPECT_EQ(chosen({.threads = 6, .hint = PerformanceHint::latency}), std::pair(1, 6));
-  core_.set_property({{"PERFORMANCE_HINT", "throughput"}});
+  core_.set_property({{"PERFORMANCE_HINT", "THROUGHPUT"}});
   EXPECT_EQ(core_.get_property("CPU", "PERFORMANCE_HINT"), "THROUGHPUT");
   EXPECT_EQ(chosen({.threads = 3}), std::pair(3, 3));
   EXPECT_EQ(chosen({.threads = 3, .hint = PerformanceHint::latency}), std::pair(1, 3));
