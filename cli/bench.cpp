@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "inputs.hpp"
+#include "thread_options.hpp"
 
 namespace graft::cli {
 namespace {
@@ -19,8 +20,9 @@ struct BenchOptions {
   InputOptions inputs;
   int64_t iterations = 0;
   double seconds = 0;
-  int requests = 0, streams = 0, threads = 0;
-  std::string api = "async", hint = "throughput";
+  int requests = 0, streams = 0;
+  ThreadOptions threads{.hint = "throughput"};
+  std::string api = "async";
   bool counters = false, json = false, no_warmup = false;
 };
 
@@ -95,7 +97,7 @@ size_t size_on_disk(const std::string& path) {
 
 void bench(BenchOptions o) {
   bool async = o.api == "async";
-  if (o.hint == "latency") async = false;
+  if (o.threads.hint == "latency") async = false;
   if (o.iterations <= 0 && o.seconds <= 0) o.seconds = 5;
   Core core = make_core(o.model);
   auto t0 = Clock::now();
@@ -104,9 +106,10 @@ void bench(BenchOptions o) {
   size_t before = peak_memory();
   Options options = o.model.compile_options();
   options.profile = o.counters;
-  options.threads = o.threads;
-  options.streams = o.streams > 0 ? o.streams : 1;
+  o.threads.apply(core, options);
+  options.streams = async ? o.streams : 1;
   CompiledModel compiled = core.compile_model(model, o.model.device, options);
+  options = compiled.options();
   auto t2 = Clock::now();
   int count = !async ? 1 : o.requests > 0 ? o.requests : options.streams;
   std::vector<Group> groups = compiled.input_groups();
@@ -146,6 +149,7 @@ void bench(BenchOptions o) {
                      {"device", o.model.device},
                      {"api", async ? "async" : "sync"},
                      {"streams", options.streams},
+                     {"threads", options.threads},
                      {"requests", count},
                      {"read_ms", milliseconds(t1 - t0)},
                      {"compile_ms", milliseconds(t2 - t1)},
@@ -179,7 +183,8 @@ void bench(BenchOptions o) {
   line("Model", o.model.all_files()[0]);
   line("Device", text(o.model.device, " (", core.device_description(o.model.device), ")"));
   line("Mode", text(async ? "async, " : "sync, ", count, count == 1 ? " request, " : " requests, ", options.streams,
-                    options.streams == 1 ? " stream" : " streams"));
+                    options.streams == 1 ? " stream, " : " streams, ", options.threads,
+                    options.threads == 1 ? " thread" : " threads"));
   line("Read model", ms(milliseconds(t1 - t0)));
   line("Compile model", ms(milliseconds(t2 - t1)));
   line("First inference", ms(first));
@@ -225,16 +230,12 @@ void add_bench(CLI::App& app) {
       ->check(CLI::IsMember({"sync", "async"}))
       ->capture_default_str()
       ->group("Measurement");
-  c->add_option("--hint", o->hint, "performance hint; latency implies --api sync")
-      ->check(CLI::IsMember({"latency", "throughput", "none"}))
-      ->capture_default_str()
-      ->group("Measurement");
   c->add_option("--nireq", o->requests, "number of infer requests in flight (default: one per stream)")
       ->group("Measurement");
-  c->add_option("--nstreams", o->streams, "number of execution streams (default: 1)")->group("Measurement");
-  c->add_option("--nthreads", o->threads, "number of threads; 0: one per core")
-      ->capture_default_str()
+  c->add_option("--nstreams", o->streams, "number of execution streams (default: with --hint throughput one per thread, else 1)")
+      ->check(CLI::Range(0, 1024))
       ->group("Measurement");
+  o->threads.add(*c, "--nthreads", "Measurement");  // --hint latency implies --api sync
   c->add_flag("--no_warmup", o->no_warmup, "skip the warm-up inference of each request")->group("Measurement");
   c->add_flag("--pc", o->counters, "print performance counters for each operation")->group("Report");
   c->add_flag("--json,--json_stats", o->json, "print JSON")->group("Report");

@@ -18,6 +18,8 @@ void list_devices(const DevicesOptions& o) {
   std::optional<Model> model;
   if (with_model) model = load(core, o.model);
   nlohmann::json list = nlohmann::json::array();
+  ThreadsInfo threads = core.threads();
+  for (const std::string& line : threads.notes) warn(line);
   for (const std::string& d : core.get_available_devices()) {
     nlohmann::json entry{{"name", d}, {"description", core.device_description(d)}};
     std::string support;
@@ -27,8 +29,16 @@ void list_devices(const DevicesOptions& o) {
       entry["layers"] = q.layers.size(), entry["supported"] = count;
       support = text(": supports ", count, " of ", q.layers.size(), " layers of the model");
     }
+    bool runs_threads = d == ModelOptions().device;
+    if (runs_threads) {
+      entry["threads"] = threads.threads;
+      entry["threads_reason"] = threads.reason;
+      entry["notes"] = threads.notes;
+    }
     if (o.json) list.push_back(std::move(entry));
-    else std::printf("%-10s %s%s\n", d.c_str(), core.device_description(d).c_str(), support.c_str());
+    else
+      std::printf("%-10s %s%s%s%s\n", d.c_str(), core.device_description(d).c_str(), runs_threads ? ": " : "",
+                  runs_threads ? threads.reason.c_str() : "", support.c_str());
   }
   for (const auto& [d, why] : core.unavailable_devices()) {
     if (o.json) list.push_back({{"name", d}, {"unavailable", why}});

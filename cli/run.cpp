@@ -8,6 +8,7 @@
 
 #include "allocations.hpp"
 #include "inputs.hpp"
+#include "thread_options.hpp"
 #include "utterances.hpp"
 
 namespace graft::cli {
@@ -19,7 +20,8 @@ struct RunOptions {
   std::vector<std::string> outputs, ignored;
   std::string folder, labels;
   bool through_ir = false, check = false, json = false, quiet = false;
-  int top = 0, threads = 0;
+  int top = 0;
+  ThreadOptions threads;
   int64_t chunk = 0;
 };
 
@@ -192,7 +194,7 @@ void run_archives(const RunOptions& o) {
     throw UsageError("other outputs than those of the model are not available for streaming: their delay differs");
   if (o.through_ir) model = model.through_ir();
   Options compile = o.model.compile_options();
-  compile.threads = o.threads;
+  o.threads.apply(core, compile);
   CompiledModel compiled = core.compile_model(model, o.model.device, compile);
   run_utterances(compiled, selected, options);
 }
@@ -232,7 +234,7 @@ void run(const RunOptions& o) {
   for (const std::string& option : o.ignored)
     throw UsageError(text("--opt ", option, " is not supported for ", model.framework(), " models"));
   Options options = o.model.compile_options();
-  options.threads = o.threads;
+  o.threads.apply(core, options);
   CompiledModel compiled = core.compile_model(model, o.model.device, options);
   std::vector<Tensor> values = port_tensors(compiled.input_groups(), made.values, compiled.inputs().size());
   if (o.check) check_kernels(model, values);  // first: a kernel that writes outside of its memory would damage the run
@@ -290,7 +292,7 @@ void add_run(CLI::App& app) {
   c->add_option("--chunk", o->chunk, "run utterances of an archive in chunks of N frames, with a Kaldi model or its IR")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 24));
-  c->add_option("--threads", o->threads, "number of threads; 0: one per core")->capture_default_str();
+  o->threads.add(*c, "--threads,--nthreads", "Threads");
   c->add_option("--opt", o->ignored, "framework-specific option")
       ->type_name("KEY=VALUE")
       ->group("Model")

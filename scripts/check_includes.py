@@ -25,7 +25,7 @@ LIBRARIES = {
     "cli": ["CLI/", "nlohmann/"],
     "include/graft": ["opencv2/"],  # opencv.hpp alone, for those who have OpenCV
 }
-SYSTEM = ["dlfcn.h", "fcntl.h", "unistd.h", "sys/", "linux/", "signal.h", "stdlib.h", "malloc.h", "cxxabi.h"]
+SYSTEM = ["dlfcn.h", "fcntl.h", "unistd.h", "sys/", "linux/", "sched.h", "signal.h", "stdlib.h", "malloc.h", "cxxabi.h"]
 MISSING = ["graft_requires_cxx20"]  # included to end a compilation by another standard
 PLAIN = {"src/ops": ["codecs/"]}  # folders of src that know nothing of Graft: libraries in all but name
 ALONE = ["include/graft", "src/ops", "src/rewrites", "src/devices/cpu/kernels", "src/devices/cpu/passes",

@@ -147,16 +147,31 @@ class GRAFT_API InferRequest {
   std::shared_ptr<State> s_;
 };
 
-// How to compile a model.
+// What a compiled model is for.
+enum class PerformanceHint {
+  none,        // the property PERFORMANCE_HINT, else latency
+  latency,     // one request at a time, answered as soon as possible by all threads
+  throughput,  // as many requests as possible at the same time, each on as few threads as it can do with
+};
+
+// How to compile a model. CompiledModel::options has the numbers that were chosen.
 struct GRAFT_API Options {
-  int streams = 1;                             // asynchronous requests that run at the same time
-  int threads = 0;                             // for all streams together; 0: one per core
+  int streams = 0;                             // asynchronous requests that run at the same time; 0: as `hint` says
+  int threads = 0;                             // for all streams together; 0: as many as the machine gives the process
+  PerformanceHint hint = PerformanceHint::none;
+  bool hyper_threads = false;                  // count all hardware threads of a core, if `threads` is 0
   bool profile = false;                        // measure every operation
   bool passes = true;                          // optimize the graph first; REFERENCE never does
   std::vector<std::string> disabled_passes{};  // of those (Core::passes), by name
   // For HETERO: layer => device, for layers that shall not go to the first device that supports them. Goes before the
   // affinities in an IR (an attribute "affinity" in the <rt_info> of a layer).
   std::map<std::string, std::string> affinities{};
+};
+
+struct GRAFT_API ThreadsInfo {
+  int threads = 1;
+  std::string reason;
+  Notes notes;  // settings that are ignored, and why
 };
 
 // A model prepared for a device: kernels are chosen, weights packed, memory planned. Immutable and thread-safe.
@@ -271,6 +286,9 @@ class GRAFT_API Core {
   // first device that supports it.
   std::vector<std::string> get_available_devices() const;
   std::string device_description(const std::string& device) const;
+  // How many threads a model gets if `Options::threads` is 0, and why: from GRAFT_NUM_THREADS, else the affinity mask
+  // and CPU quota of the process.
+  ThreadsInfo threads() const;
   // The other devices that Graft knows, and what this machine lacks to use them.
   std::vector<std::pair<std::string, std::string>> unavailable_devices() const;
 
@@ -279,7 +297,8 @@ class GRAFT_API Core {
   // Defaults for models that are compiled afterwards, for one device or, without a device, for all that have the
   // property. Names and values are those of OpenVINO:
   //
-  //   NUM_STREAMS, INFERENCE_NUM_THREADS, PERF_COUNT (YES or NO)   for Options that are left at their defaults
+  //   PERFORMANCE_HINT (LATENCY or THROUGHPUT), NUM_STREAMS (a number or AUTO), INFERENCE_NUM_THREADS,
+  //   ENABLE_HYPER_THREADING and PERF_COUNT (YES or NO)            for Options that are left at their defaults
   //   MULTI_DEVICE_PRIORITIES                                      of HETERO: its list, if "HETERO" is given without
   //   AVAILABLE_DEVICES, FULL_DEVICE_NAME, SUPPORTED_PROPERTIES    read-only
   //

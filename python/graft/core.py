@@ -407,8 +407,9 @@ class Core:
         return Model(self._sync().read_model(files, options), self)
 
     def compile_model(self, model: "Model | PathLike", device: str = "CPU", **options: Any) -> CompiledModel:
-        """Prepares a model for a device. Options: `streams`, `threads`, `profile`, `passes`, `disabled_passes`; for
-        "HETERO:A,B" also `affinities`, a dictionary from layers to devices."""
+        """Prepares a model for a device. Options: `streams`, `threads`, `hint` ("latency" or "throughput"),
+        `hyper_threads`, `profile`, `passes`, `disabled_passes`; for "HETERO:A,B" also `affinities`, a dictionary from
+        layers to devices."""
         if not isinstance(model, Model):
             model = self.read_model(model)
         return CompiledModel(self._native.compile_model(model._native, device, options))
@@ -464,6 +465,11 @@ class Core:
     @property
     def available_devices(self) -> "list[str]":
         return self._native.devices()
+
+    @property
+    def threads(self) -> "tuple[int, str, list[str]]":
+        """How many threads a model gets by default, why, and notes on settings that are ignored."""
+        return self._native.threads()
 
     def device_description(self, device: str) -> str:
         return self._native.device_description(device)

@@ -185,9 +185,15 @@ Options compile_options(py::dict given) {
   auto options = given.attr("copy")().cast<py::dict>();
   Options out;
   take(options, "streams", out.streams), take(options, "threads", out.threads);
+  std::string hint = "none";
+  take(options, "hint", hint), take(options, "hyper_threads", out.hyper_threads);
+  if (hint == "latency") out.hint = PerformanceHint::latency;
+  else if (hint == "throughput") out.hint = PerformanceHint::throughput;
+  else if (hint != "none")
+    throw Error(ErrorKind::request, text("option 'hint': expected latency, throughput or none, got '", hint, "'"));
   take(options, "profile", out.profile), take(options, "passes", out.passes);
   take(options, "disabled_passes", out.disabled_passes), take(options, "affinities", out.affinities);
-  refuse_rest(options, {"streams", "threads", "profile", "passes", "disabled_passes", "affinities"});
+  refuse_rest(options, {"streams", "threads", "hint", "hyper_threads", "profile", "passes", "disabled_passes", "affinities"});
   return out;
 }
 
@@ -313,6 +319,11 @@ void bind_core(py::module_& m) {
       .def("recognize_format",
            [](Core& c, const std::string& path) { return unlocked([&] { return c.recognize_format(path); }); })
       .def("passes", [](Core& c) { return result_dicts(unlocked([&] { return c.passes(); })); })
+      .def("threads",
+           [](Core& c) {
+             ThreadsInfo t = unlocked([&] { return c.threads(); });
+             return py::make_tuple(t.threads, t.reason, t.notes);
+           })
       .def("devices", [](Core& c) { return unlocked([&] { return c.get_available_devices(); }); })
       .def("device_description",
            [](Core& c, const std::string& d) { return unlocked([&] { return c.device_description(d); }); });

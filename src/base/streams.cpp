@@ -5,6 +5,8 @@
 #include <deque>
 #include <mutex>
 
+#include "base/threads.hpp"
+
 namespace graft {
 
 // Shared with the threads: a task may release the last handle of the model, and with it the Streams that run it.
@@ -29,7 +31,10 @@ struct Streams::State {
   }
 };
 
-Streams::Streams(int count) : s_(std::make_shared<State>()), count_(static_cast<size_t>(std::max(count, 1))) {}
+Streams::Streams(int count, std::vector<std::vector<int>> processors)
+    : s_(std::make_shared<State>()),
+      count_(static_cast<size_t>(std::max(count, 1))),
+      processors_(std::move(processors)) {}
 
 Streams::~Streams() {
   {
@@ -44,7 +49,13 @@ void Streams::post(std::function<void()> task) {
   {
     std::lock_guard lock(s_->mutex);
     s_->tasks.push_back(std::move(task));
-    if (threads_.size() < count_) threads_.emplace_back([s = s_] { s->loop(); });
+    if (threads_.size() < count_) {
+      std::vector<int> own = threads_.size() < processors_.size() ? processors_[threads_.size()] : std::vector<int>();
+      threads_.emplace_back([s = s_, own = std::move(own)] {
+        if (!own.empty()) ThreadPool::shared().pin_this_thread(own);
+        s->loop();
+      });
+    }
   }
   s_->wake.notify_one();
 }

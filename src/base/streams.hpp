@@ -10,7 +10,8 @@ namespace graft {
 
 class Streams {
  public:
-  explicit Streams(int count);
+  // `processors`: those that each stream and its helpers run on; empty: any.
+  explicit Streams(int count, std::vector<std::vector<int>> processors = {});
   ~Streams();  // finishes queued tasks
   Streams(const Streams&) = delete;
   void post(std::function<void()> task);
@@ -19,6 +20,7 @@ class Streams {
   struct State;
   std::shared_ptr<State> s_;
   size_t count_;
+  std::vector<std::vector<int>> processors_;
   std::vector<std::thread> threads_;  // started on demand
 };
 

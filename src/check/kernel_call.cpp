@@ -64,6 +64,7 @@ std::shared_ptr<const PreparedSample> prepare_sample(const Registry& registry, c
   NodeContext context(p->node, infos_of(sample.inputs));
   context.outputs = outputs;
   context.registry = &registry;
+  context.call_threads = ThreadPool::shared().threads();
   std::vector<Tensor> constants(sample.inputs.size());
   for (size_t i = 0; i < constants.size(); ++i)
     if (sample.constant[i]) constants[i] = sample.inputs[i];
@@ -85,6 +86,7 @@ std::shared_ptr<const PreparedSample> prepare_sample(const Registry& registry, c
 
 GuardedCall::GuardedCall(std::shared_ptr<const PreparedSample> prepared)
     : KernelCall(prepared->node, *prepared->op, state_), prepared_(std::move(prepared)), values_(prepared_->inputs) {
+  state_.pool = &ThreadPool::shared();
   raw_inputs_.resize(values_.size());
   for (size_t i = 0; i < values_.size(); ++i) {
     const Tensor& t = values_[i];
@@ -144,7 +146,7 @@ std::vector<Tensor> GuardedCall::run_graph(size_t, const std::vector<Tensor>&) {
 void GuardedCall::parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) {
   if (count <= 0) return;
   looped = true;
-  if (settings_.split == Split::threads) return ThreadPool::shared().parallel_for(count, grain, body, arg);
+  if (settings_.split == Split::threads) return ThreadPool::shared().parallel_for(count, grain, body, arg, threads());
   if (settings_.split == Split::whole) return body(arg, 0, count);
   Loop loop{count, grain, body, arg};
   std::vector<LoopMemory> written;

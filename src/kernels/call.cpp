@@ -148,7 +148,7 @@ void KernelCall::allocate(size_t output, std::span<const int64_t> dims) {
 }
 
 void KernelCall::parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) {
-  if (request_.pool) request_.pool->parallel_for(count, grain, body, arg, request_.threads);
+  if (request_.pool) request_.pool->parallel_for(count, grain, body, arg, threads());
   else if (count > 0) body(arg, 0, count);
 }
 

@@ -28,6 +28,8 @@ struct RequestState {
   // A copy of a text that a kernel has made; all of a run count against `value_bytes`.
   graft_str keep(std::string_view text);
   void forget_texts();
+  // That a call may use, and that its kernel is prepared for.
+  int call_threads() const { return pool ? pool->threads(threads) : 1; }
 
   std::list<std::string> texts = {};
   uint64_t text_bytes = 0;
@@ -71,6 +73,7 @@ class KernelCall : public graft_runner {
     std::fill(allocated_.begin(), allocated_.end(), 0);
     if (clears_) clear_outputs();
     NowRunning now(&running_);
+    ThreadPool::Apart apart;
     return kernel_->run(&call_);
   }
   // Throws if the call has failed.
@@ -88,6 +91,7 @@ class KernelCall : public graft_runner {
 
   void allocate(size_t output, std::span<const int64_t> dims) final;
   void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) override;
+  int32_t threads() const override { return request_.call_threads(); }
   void run_body(size_t index, const graft_tensor* const* parameters, const graft_tensor** results) final;
   void release_tensor(const graft_tensor* tensor) final;
   void store_text(graft_tensor* tensor, int64_t index, std::string_view text) final;

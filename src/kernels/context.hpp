@@ -43,6 +43,7 @@ class NodeContext : public graft_node {
   size_t scratch_bytes = 0;
   // What `element_rows` has given, and what it is: "HSwish (simd_f32)".
   std::vector<std::pair<std::string, std::shared_ptr<const void>>> applied;
+  int call_threads = 1;  // that a call of the kernel may use
   // Before prepare: the layouts that were chosen; ports beyond the end are plain.
   std::vector<Layout> input_layouts, output_layouts;
 
@@ -74,6 +75,7 @@ class NodeContext : public graft_node {
     return work_sizes ? work_sizes(formula, of_input, port) : graft_node::work_size(formula, of_input, port);
   }
   void set_formula(const graft_formula& f) override { formulas ? formulas(f) : graft_node::set_formula(f); }
+  int32_t threads() const override { return call_threads; }
   bool is_constant(size_t input) const override { return find_constant(input) != nullptr; }
   void take_constant(size_t input) override;
   graft_rows element_rows(std::string_view op, std::string_view opset, std::span<const graft_named_value> attributes,

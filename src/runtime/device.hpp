@@ -21,7 +21,7 @@ namespace graft {
 class Device;
 
 struct CompileOptions {
-  int threads = 0;       // that one run may use; 0: all of the pool
+  int threads = 0;       // of the pool, that one run may use; 0: all
   bool profile = false;  // measure every operation
   Limits limits;         // of inference, and value_bytes
   bool body = false;     // the shapes of the inputs depend on the data of another graph

@@ -238,6 +238,7 @@ void HostExecution::expect(Call& c, const std::vector<std::optional<Info>>& info
 // Prepared for these shapes; it may depend on constants of the plan, but not on this run's data.
 void HostExecution::choose(Call& c, NodeContext& context, const std::vector<Tensor>& values) {
   if (c.chosen && c.chosen_for == context.inputs()) return;
+  context.call_threads = request_.call_threads();
   context.constants = [&](size_t i) -> const Tensor* {
     uint32_t slot = c.step.inputs[i];
     return slot != no_slot && plan_->slots[slot].kind == Slot::constant ? &values[i] : nullptr;

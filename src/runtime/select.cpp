@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "base/tensor.hpp"
+#include "base/threads.hpp"
 #include "runtime/planning.hpp"
 #include "schema/resolve.hpp"
 
@@ -27,6 +28,7 @@ class DraftNode {
     context.input_layouts = work_.in_memory_order ? std::vector<Layout>() : work_.inputs;
     context.output_layouts = work_.in_memory_order ? std::vector<Layout>() : work_.outputs;
     context.registry = &draft_.kernels.registry;
+    context.call_threads = ThreadPool::shared().threads(draft_.options.threads);
     context.bodies = [this](size_t i, const std::vector<Info>& parameters) {
       return Inference::results_of(draft_.kernels.registry, *node_.bodies[i].graph, parameters, draft_.options.limits);
     };

@@ -181,7 +181,8 @@ graft_host make_table() {
   };
   h.packed = [](graft_node* n, const void** packed) { return run([&] { given(packed) = n->packed(); }); };
   h.thread_number = [](graft_runner*) -> int32_t { return ThreadPool::thread_number(); };
-  h.thread_count = [](graft_runner*) -> int32_t { return ThreadPool::shared().threads(); };
+  // Without a runner, in `prepare` of extensions that do not know call_threads: as many as any call may use.
+  h.thread_count = [](graft_runner* r) -> int32_t { return r ? r->threads() : ThreadPool::shared().threads(); };
   h.layer_fields = [](graft_builder* m, const graft_named_value** list) {
     return value_or<size_t>(0, [&] {
       auto all = m->fields();
@@ -227,7 +228,7 @@ graft_host make_table() {
   };
   h.take_constant = [](graft_node* n, size_t input) { return run([&] { n->take_constant(input); }); };
   h.node_traits = [](const graft_node* n) { return value_or<uint32_t>(0, [&] { return n->traits(); }); };
-  h.call_threads = [](const graft_node*) -> int32_t { return ThreadPool::shared().threads(); };
+  h.call_threads = [](const graft_node* n) -> int32_t { return n ? n->threads() : ThreadPool::shared().threads(); };
   h.element_rows = [](graft_node* n, graft_str op, graft_str opset, const graft_named_value* attrs, size_t attr_count,
                       const float* numbers, size_t number_count, graft_rows* rows) {
     return run([&] {

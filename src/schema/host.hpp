@@ -46,6 +46,7 @@ struct graft_node {
                                   std::span<const float>) {
     graft::throw_user("only `prepare` can ask for an operation to apply");
   }
+  virtual int32_t threads() const { return 1; }      // in prepare: that a call may use
   virtual void take_constant(size_t) { graft::throw_user("only `pack` can take a constant"); }
 
  protected:
@@ -56,6 +57,7 @@ struct graft_node {
 struct graft_runner {
   virtual void allocate(size_t output, std::span<const int64_t> dims) = 0;
   virtual void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) = 0;
+  virtual int32_t threads() const = 0;  // that parallel_for may use
   virtual void run_body(size_t index, const graft_tensor* const* parameters, const graft_tensor** results) = 0;
   virtual void release_tensor(const graft_tensor* tensor) = 0;
   virtual void store_text(graft_tensor* tensor, int64_t index, std::string_view text) = 0;

@@ -4,6 +4,7 @@
 
 #include "base/heap.hpp"
 #include "base/log.hpp"
+#include "base/machine.hpp"
 #include "base/streams.hpp"
 #include "base/text.hpp"
 #include "base/threads.hpp"
@@ -58,6 +59,30 @@ std::map<std::string, std::string> affinities_of(const Graph& graph, const Optio
   return out;
 }
 
+// Sets the numbers of streams and threads where they are left open. Returns the number of threads per stream. One is
+// best for throughput: nobody waits for another thread, and what the streams share are the weights alone.
+int divide_threads(Options& o) {
+  if (o.hint == PerformanceHint::none) o.hint = PerformanceHint::latency;
+  if (o.threads == 0) o.threads = default_threads(o.hyper_threads).threads;
+  o.threads = std::min(o.threads, most_threads);
+  if (o.streams == 0) o.streams = o.hint == PerformanceHint::throughput ? o.threads : 1;
+  ThreadPool::shared().reserve(o.threads);
+  return std::max(1, o.threads / o.streams);
+}
+
+// A part of the cores for each stream, if there is one core for each thread and no other. With fewer threads, another
+// process or model that counts in the same way would run on the same cores while others are idle.
+std::vector<std::vector<int>> processors_of_streams(const Options& o) {
+  const std::vector<int>& cores = this_machine().cores;
+  auto streams = static_cast<size_t>(o.streams), each = static_cast<size_t>(std::max(1, o.threads / o.streams));
+  std::vector<std::vector<int>> out;
+  if (o.hint != PerformanceHint::throughput || streams < 2 || streams * each != cores.size()) return out;
+  for (size_t i = 0; i < streams; ++i)
+    out.emplace_back(cores.begin() + static_cast<std::ptrdiff_t>(i * each),
+                     cores.begin() + static_cast<std::ptrdiff_t>((i + 1) * each));
+  return out;
+}
+
 // What compiling and querying have in common.
 class Preparation {
  public:
@@ -76,8 +101,7 @@ class Preparation {
     how.profile = options.profile;
     how.limits = origin.options.limits;
     how.properties = core.device_properties();
-    int all = options.threads > 0 ? options.threads : ThreadPool::shared().threads();
-    how.threads = std::max(1, all / std::max(1, options.streams));
+    how.threads = divide_threads(options);
     passes_ = pass_options(origin.report, how.limits);
     passes_.disabled = options.disabled_passes;
     as_request([&] { check_pass_names(*origin.registry, passes_.disabled); });
@@ -151,7 +175,7 @@ std::shared_ptr<CompiledModel::State> compiled(const Core::State& core, const st
   s->program = made.device->compile(std::move(graph), *s->registry, how);
   s->passes = std::move(made.effects);
   s->unfolded = std::move(made.unfolded);
-  s->streams = std::make_unique<Streams>(made.options.streams);
+  s->streams = std::make_unique<Streams>(made.options.streams, processors_of_streams(made.options));
   log_info("compiled for ", s->device, time.text());
   return s;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/machine.hpp"
 #include "base/request.hpp"
 #include "base/text.hpp"
 #include "extensions/custom_layers.hpp"
@@ -47,6 +48,13 @@ bool yes(const std::string& value) {
   throw_user("expected YES or NO, got '", value, "'");
 }
 
+PerformanceHint hint(const std::string& value) {
+  std::string v = to_lower(value);
+  if (v == "latency") return PerformanceHint::latency;
+  if (v == "throughput") return PerformanceHint::throughput;
+  throw_user("expected LATENCY or THROUGHPUT, got '", value, "'");
+}
+
 struct CommonProperty {
   const char* name;
   void (*set)(Options& options, const std::string& value);  // throws on a value that it cannot have
@@ -54,11 +62,25 @@ struct CommonProperty {
   std::string (*get)(const Options& options);
 };
 
+constexpr const char* threads_property = "INFERENCE_NUM_THREADS";  // GRAFT_NUM_THREADS goes before it
+
 constexpr CommonProperty common_properties[] = {
-    {"NUM_STREAMS", [](Options& o, const std::string& v) { o.streams = static_cast<int>(number(v, 1)); },
-     [](const Options& o) { return o.streams == Options{}.streams; }, [](const Options& o) { return text(o.streams); }},
-    {"INFERENCE_NUM_THREADS", [](Options& o, const std::string& v) { o.threads = static_cast<int>(number(v, 0)); },
+    {"PERFORMANCE_HINT", [](Options& o, const std::string& v) { o.hint = hint(v); },
+     [](const Options& o) { return o.hint == Options{}.hint; },
+     [](const Options& o) {
+       return std::string(o.hint == PerformanceHint::throughput ? "THROUGHPUT" : "LATENCY");
+     }},
+    {"NUM_STREAMS",
+     [](Options& o, const std::string& v) {
+       o.streams = to_lower(v) == "auto" ? 0 : static_cast<int>(number(v, 1));
+     },
+     [](const Options& o) { return o.streams == Options{}.streams; },
+     [](const Options& o) { return text(std::max(1, o.streams)); }},
+    {threads_property, [](Options& o, const std::string& v) { o.threads = static_cast<int>(number(v, 0)); },
      [](const Options& o) { return o.threads == Options{}.threads; }, [](const Options& o) { return text(o.threads); }},
+    {"ENABLE_HYPER_THREADING", [](Options& o, const std::string& v) { o.hyper_threads = yes(v); },
+     [](const Options& o) { return o.hyper_threads == Options{}.hyper_threads; },
+     [](const Options& o) { return std::string(o.hyper_threads ? "YES" : "NO"); }},
     {"PERF_COUNT", [](Options& o, const std::string& v) { o.profile = yes(v); },
      [](const Options& o) { return o.profile == Options{}.profile; },
      [](const Options& o) { return std::string(o.profile ? "YES" : "NO"); }},
@@ -146,6 +168,14 @@ std::string Core::device_description(const std::string& device) const {
   });
 }
 
+ThreadsInfo Core::threads() const {
+  const ThreadCount& count = default_threads();
+  ThreadsInfo out{count.threads, count.reason, {}};
+  for (const auto* list : {&count.warnings, &count.notes})
+    for (const std::string& line : *list) out.notes.push_back({line});
+  return out;
+}
+
 // ---- properties ----
 
 void Core::State::set(const std::string& device, const Properties& given) {
@@ -226,7 +256,7 @@ Options Core::State::with_properties(const std::string& device, Options options)
   DeviceName name = parse_device(device);
   name.list.clear();
   for (const CommonProperty& p : common_properties)
-    if (p.unset(options))
+    if (p.unset(options) && !(default_threads().set && p.name == std::string_view(threads_property)))
       if (auto value = property_set(name.text(), p.name)) p.set(options, *value);
   return options;
 }

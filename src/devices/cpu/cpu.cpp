@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "base/text.hpp"
-#include "base/threads.hpp"
+#include "base/machine.hpp"
 #include "runtime/program.hpp"
 #include "runtime/query.hpp"
 
@@ -21,7 +21,7 @@ class CpuDevice final : public Device {
  public:
   std::string name() const override { return std::string(cpu_device); }
   std::string description() const override {
-    return text(model_name(), ", ", ThreadPool::shared().threads(), " threads");
+    return text(model_name(), ", ", default_threads().threads, default_threads().threads == 1 ? " thread" : " threads");
   }
   std::unique_ptr<Program> compile(Graph graph, const Registry& registry,
                                    const CompileOptions& options) const override {

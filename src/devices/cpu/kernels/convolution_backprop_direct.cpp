@@ -138,10 +138,10 @@ void phase_accept(Accept& ctx) {
   if (rim.before + rim.after > ax.output + 32) unsupported("expected less padding than input");
 }
 
-void divide(PhaseState& s) {
+void divide(PhaseState& s, int threads) {
   constexpr int64_t cached = 1 << 16;     // elements of an item's input
   constexpr double least_work = 1 << 18;  // multiplications
-  const int64_t enough = enough_pieces(16, 4);
+  const int64_t enough = enough_pieces(threads, 16, 4);
   s.lines_per_item = std::clamp<int64_t>(cached / (s.width * s.pitch), 1, s.lines);
   int64_t items = s.batch * s.groups * s.line_items();
   s.panels_per_item = std::clamp<int64_t>(s.panels * items / enough, 1, s.panels);
@@ -192,7 +192,7 @@ PhaseState phase_prepare(Prepare& ctx, const BackpropAttributes& attributes) {
     }
   s.lines = s.ys.front().count;  // the first phase has most
   s.panels = (s.outputs + direct().panel - 1) / direct().panel;
-  divide(s);
+  divide(s, ctx.threads());
   return s;
 }
 

@@ -134,8 +134,8 @@ struct DirectState : WindowWalk {
 
 // How the work is divided: by lines if there are many, otherwise by output channels, since every item reads the
 // weights.
-void divide(DirectState& s) {
-  const int64_t enough = enough_pieces(16, 4);
+void divide(DirectState& s, int threads) {
+  const int64_t enough = enough_pieces(threads, 16, 4);
   constexpr int64_t few_positions = 512;
   constexpr double least_work = 1 << 19;      // multiplications
   constexpr int64_t large_weights = 1 << 19;  // elements, not in the cache since the last inference
@@ -172,7 +172,7 @@ DirectState direct_prepare(Prepare& ctx, const FusedAttributes& a) {
   prepare_walk(s, s.sizes, reaches_over(ax) || apart, apart ? gap : 0, tile * 8);
   bool joined = ax.dilation == 1 && s.weights->groups == 1 && !apart;  // the taps of a row are consecutive
   s.run = joined ? ax.kernel * s.channels : s.weights->inputs;
-  divide(s);
+  divide(s, ctx.threads());
   constexpr int64_t cached = 1 << 16;  // elements
   s.piece = tile * std::clamp<int64_t>(cached / std::max<int64_t>(1, s.weights->depth) / tile, 8, 16);
   if (s.fetched) s.piece = s.count;

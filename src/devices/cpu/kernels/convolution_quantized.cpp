@@ -21,8 +21,8 @@ struct QuantizedState : WindowWalk {
 
 // By lines if there are many positions, then by output channels if there are few lines. Items are equal where possible,
 // so that a few threads take the same number of them.
-void quantized_divide(QuantizedState& s) {
-  const int64_t enough = enough_pieces(16, 4);
+void quantized_divide(QuantizedState& s, int threads) {
+  const int64_t enough = enough_pieces(threads, 16, 4);
   constexpr int64_t few_positions = 512;
   constexpr double least_work = 1 << 21;  // multiplications
   int64_t lines = s.lines * s.batch;
@@ -90,7 +90,7 @@ QuantizedState quantized_prepare(Prepare& ctx, const QuantizedConvolution& a) {
   prepare_walk(s, sizes, copied, apart ? gap : 0, 14 * 14);  // pieces of whole tiles
   bool joined = s.weights->rows && !apart;
   s.run = (joined ? s.weights->run : whole_quantized_units(s.weights->inputs)) / unit;
-  quantized_divide(s);
+  quantized_divide(s, ctx.threads());
   if (s.copied && s.panel_items() * s.weights->groups > 1) {
     s.copy_bytes = s.pointwise ? s.positions * s.pitch : copy_size(s, s.lines);
     ctx.scratch(static_cast<size_t>(s.batch * s.copy_bytes + unit));
@@ -165,10 +165,9 @@ void quantized_run(Run& ctx, const QuantizedConvolution&, const QuantizedState& 
     call.copies = copies;
   }
   int64_t items = s.items();
-  int64_t threads = ctx.threads();
   ctx.parallel_for(items, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      int64_t next = i + 1 < end ? i + 1 : begin + (end - begin) * threads;  // the others take what is in between
+      int64_t next = i + 1;  // a thread's next piece mostly begins where this one ends
       quantized_item(s, call, s.item(i), item_weights(s, s.item(next < items ? next : i)));
     }
   });

@@ -233,11 +233,11 @@ struct WinogradState {
 // Planes are not a multiple of the cache's way apart, or the points of a tile would compete for the same lines.
 int64_t spread(int64_t plane) { return plane % 512 == 0 ? plane + 16 : plane; }
 
-void winograd_divide(WinogradState& s) {
+void winograd_divide(WinogradState& s, int threads) {
   // Transformed input takes half of a core's cache. Weights that do not stay in any cache are read as rarely as
   // possible.
   constexpr int64_t most = 1 << 17, most_for_large = 1 << 19, large = 1 << 21;  // elements
-  const int64_t enough = enough_pieces(4, 1);                                   // blocks to divide among threads
+  const int64_t enough = enough_pieces(threads, 4, 1);                          // blocks to divide among threads
   int64_t rows = HWY_DYNAMIC_DISPATCH(winograd_rows)();
   bool is_large = s.points * s.weights->inputs * s.weights->outputs >= large;
   int64_t tiles = (is_large ? most_for_large : most) / (s.points * s.pitch);
@@ -263,7 +263,7 @@ WinogradState winograd_prepare(Prepare& ctx, const FusedAttributes& a) {
   s.panels = divided(s.weights->outputs, winograd_panel_size());
   s.pitch = divided(s.weights->inputs, 16) * 16 + 16;
   s.epilogue = epilogue_of(ctx, a);
-  winograd_divide(s);
+  winograd_divide(s, ctx.threads());
   if (s.shared) ctx.scratch(static_cast<size_t>(s.input_size()) * sizeof(float));
   return s;
 }

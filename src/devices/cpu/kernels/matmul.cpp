@@ -154,9 +154,9 @@ void matmul_merge(MatMulPlan& s, std::vector<int64_t>& batch, std::vector<std::v
 }
 
 // Blocks that use the cache well, and enough of them to keep many threads busy.
-void matmul_blocks(MatMulPlan& s) {
+void matmul_blocks(MatMulPlan& s, int threads) {
   if (s.m == 0 || s.n == 0) return;
-  const int64_t enough = enough_pieces(16, 3);  // blocks in total
+  const int64_t enough = enough_pieces(threads, 16, 3);  // blocks in total
   constexpr double least_work = 1 << 20;        // multiplications per block
   const Gemm& g = gemm();
   int64_t k = std::max<int64_t>(s.k, 1), pieces = (k + gemm_row_depth - 1) / gemm_row_depth;
@@ -213,7 +213,7 @@ MatMulPlan matmul_prepare(Prepare& ctx) {
     for (MatMulAt& at : s.products)
       if (s.packed) at.b = at.b / (s.k * s.n) * weights.size;
   }
-  matmul_blocks(s);
+  matmul_blocks(s, ctx.threads());
   return s;
 }
 

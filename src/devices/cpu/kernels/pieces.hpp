@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <thread>
 
 namespace graft {
 
-// At least `least` pieces, and on large machines `per_thread` for each thread: with fewer, some threads would wait for
-// others.
-inline int64_t enough_pieces(int64_t least, int64_t per_thread) {
-  static const auto threads = static_cast<int64_t>(std::thread::hardware_concurrency());
+// At least `least` pieces, and `per_thread` for each thread that a call may use (Prepare::threads): with fewer, some
+// threads would wait for others.
+inline int64_t enough_pieces(int64_t threads, int64_t least, int64_t per_thread) {
   return std::max(least, threads * per_thread);
 }
 
