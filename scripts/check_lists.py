@@ -20,6 +20,7 @@ LISTS: "dict[str, str]" = {}
 ACTIVATIONS = {
     "src/rewrites/activations.cpp": "replaces the formula of each by the operation",
     "src/rewrites/clamps.cpp": "replaces the formula of each by the operation",
+    "src/devices/cpu/kernels/unary.cpp": "hand-written vector functions, one row each",
     "src/devices/gpu/kernels/elementwise.cpp": "hand-written OpenCL formulas, one row each",
 }
 SAMPLES = ["Elu", "Gelu", "HSigmoid", "HSwish", "Mish", "PRelu", "Relu", "Selu", "Sigmoid", "SoftPlus", "Swish", "Tanh"]

@@ -117,16 +117,6 @@ typedef struct graft_layouts {
   size_t output_count;
 } graft_layouts;
 
-/* An element-wise operation over rows of f32 in place: y[r * step + i] becomes f(y[r * step + i], numbers[0], ...) for r
- * < count of rows and i < length. It neither allocates nor uses other threads. */
-typedef graft_status (*graft_rows_function)(const void* state, void* user, const float* numbers, float* y, int64_t rows,
-                                            int64_t step, int64_t length);
-typedef struct graft_rows {
-  graft_rows_function apply;
-  const void* state; /* the first two arguments of `apply` */
-  void* user;
-} graft_rows;
-
 /* One way of running an operation on a device. Devices try their kernels for an operation in order and take the first
  * that accepts. The kernel of device "REFERENCE" defines the correct result. */
 typedef struct graft_kernel {
@@ -479,8 +469,8 @@ typedef struct graft_host {
   /* The framework of a layer under import, for rules of "*"; empty in a pass. */
   graft_str (*layer_framework)(const graft_builder*);
 
-  /* In prepare: an element-wise operation as a function of rows, from the first of its kernels for the CPU that has one.
-   * `numbers` are its inputs but the first. It is valid as long as the state that `prepare` creates. */
+  /* In prepare: an element-wise operation as a function of rows, from the first of its kernels for the CPU that has
+   * one. `numbers` are its inputs but the first. It is valid as long as the state that `prepare` creates. */
   graft_status (*element_rows)(graft_node*, graft_str op, graft_str opset, const graft_named_value* attrs,
                                size_t attr_count, const float* numbers, size_t number_count, graft_rows* rows);
   /* In a pass: whether element_rows has a function for this node; its inputs but the first are known numbers then. */

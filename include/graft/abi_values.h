@@ -132,6 +132,16 @@ typedef struct graft_named_value {
   graft_value value;
 } graft_named_value;
 
+/* An element-wise operation over rows of f32 in place: y[r * step + i] becomes f(y[r * step + i], numbers[0], ...) for
+ * r < rows and i < length. It neither allocates nor uses other threads. */
+typedef graft_status (*graft_rows_function)(const void* state, void* user, const float* numbers, float* y, int64_t rows,
+                                            int64_t step, int64_t length);
+typedef struct graft_rows {
+  graft_rows_function apply;
+  const void* state; /* the first two arguments of `apply` */
+  void* user;
+} graft_rows;
+
 #ifdef __cplusplus
 }
 #endif

@@ -214,8 +214,8 @@ class Pack : public NodeView {
   }
 };
 
-// An element-wise operation, to be applied to rows of floats where they lie; empty: nothing to apply. Kernels get it from
-// Prepare::element_rows.
+// An element-wise operation, to be applied to rows of floats where they lie; empty: nothing to apply. Kernels get it
+// from Prepare::element_rows.
 class ElementRows {
  public:
   ElementRows() = default;
@@ -251,7 +251,7 @@ class Prepare : public Accept {
   Layout output_layout(size_t i) const {
     return knows_layouts() ? static_cast<Layout>(host->output_layout(n_, i)) : Layout::plain;
   }
-  // An element-wise operation of any definition as a function of rows, for results that a kernel still has in the cache:
+  // An element-wise operation of any definition as a function of rows, for results that a kernel has in the cache:
   //
   //   ElementRows elu = ctx.element_rows("Elu", "opset1", {{str("alpha"), value}});
   //

@@ -107,8 +107,8 @@ class Kernel {
     return *this;
   }
   // Of an element-wise operation: the same for kernels of other operations, which apply it to rows of their results in
-  // place (Prepare::element_rows). For y[r * step + i], r < rows and i < length; `numbers` are the inputs but the first.
-  // It comes after `run`, whose `prepare` it shares.
+  // place (Prepare::element_rows). For y[r * step + i], r < rows and i < length; `numbers` are the inputs but the
+  // first. It shares the `prepare` of `run`.
   //
   //   void elu_rows(const float& alpha, const float* numbers, float* y, int64_t rows, int64_t step, int64_t length);
   //   Kernel("CPU", "fast").of("Elu", since(1)).run(elu_prepare, elu_run).rows(elu_rows)

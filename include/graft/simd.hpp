@@ -8,9 +8,9 @@
 // a double, is computed lane by lane. `select` chooses without a condition.
 //
 // Exponentials, logarithms, roots and trigonometric functions have an error of at most 4 units in the last place, and
-// the ends of the range, infinities and NaN have the results of <cmath>. pow (other than whole and half exponents),
-// atan2, erfc, cbrt, lgamma, tgamma, fmod and hypot call the library for each lane. A formula whose vectors and floats
-// disagree, because it computes in double on purpose, for example, is not run with vectors; `graft explain` says so.
+// the ends of the range, infinities and NaN have the results of <cmath>; erfc has one of at most 13. pow (other than
+// simple exponents), atan2, cbrt, lgamma, tgamma, fmod and hypot call the library for each lane. A formula whose vectors
+// and floats disagree, because it computes in double on purpose, for example, is not run so; `graft explain` tells.
 //
 // Two instruction sets are compiled: AVX-512 and AVX2; the processor decides at run time. Others use floats.
 #pragma once

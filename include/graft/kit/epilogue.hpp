@@ -44,17 +44,7 @@ struct Epilogue {
   }
   // The activation of y[r * step + i], r < rows, i < length.
   void activate(float* y, int64_t rows, int64_t step, int64_t length) const {
-    constexpr int64_t most = 2048, is_short = 256;
-    if (!activation || length <= 0) return;
-    if (rows == 1 || step == length || length > is_short) return activation(y, rows, step, length);
-    // Short rows are put side by side: a call has a cost of its own.
-    alignas(64) float together[most];
-    for (int64_t n = 0; rows > 0; rows -= n, y += n * step) {
-      n = std::min(rows, most / length);
-      for (int64_t r = 0; r < n; ++r) std::copy_n(y + r * step, length, together + r * length);
-      activation(together, 1, 0, n * length);
-      for (int64_t r = 0; r < n; ++r) std::copy_n(together + r * length, length, y + r * step);
-    }
+    if (activation) activation(y, rows, step, length);
   }
 };
 

@@ -242,15 +242,8 @@ void direct_piece(const DirectState& s, const DirectCall& c, const WindowItem& i
       if (w.combined > 1) job.odd = &odd;
       run(job);
       if (odd) compute_apart(w, job, p * nr);
+      s.epilogue.activate(job.y, job.count, s.outputs, job.columns);
     }
-  }
-  // All panels of the item, as long rows.
-  if (!s.epilogue.activation) return;
-  int64_t panel = i.group * w.outputs + i.panel * nr;
-  int64_t width = std::min(s.panels_per_item * nr, w.outputs - i.panel * nr);
-  for (int64_t l = 0; l < i.lines; ++l) {
-    int64_t at = s.position(i, l) + from;
-    s.epilogue.activate(c.y + at * s.outputs + panel, std::min(count, s.positions - at), s.outputs, width);
   }
 }
 

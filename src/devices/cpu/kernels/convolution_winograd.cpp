@@ -358,20 +358,9 @@ void compute_panel(const WinogradState& s, const WinogradCall& c, const float* i
                                   c.sum ? c.sum + to : nullptr, c.y + to, ax.output * w.outputs, w.outputs,
                                   s.epilogue.low, s.epilogue.high});
     if (!finite) compute_directly(s, c, at, p * nr, p * nr + columns);
-  }
-}
-
-// The activation of all channels of the tiles [first, end): tiles side by side are rows of the image.
-void activate_tiles(const WinogradState& s, const WinogradCall& c, int64_t first, int64_t end) {
-  if (!s.epilogue.activation) return;
-  const WindowAxis &ay = s.axes[1], &ax = s.axes[2];
-  int64_t outputs = s.weights->outputs;
-  for (int64_t t = first; t < end;) {
-    TilePosition at = position_of(s, t);
-    int64_t tiles = std::min(end - t, s.across - at.x / s.m), length = std::min(tiles * s.m, ax.output - at.x);
-    for (int64_t y = at.y; y < std::min(at.y + s.m, ay.output); ++y)
-      s.epilogue.activate(c.y + ((at.image * ay.output + y) * ax.output + at.x) * outputs, 1, 0, length * outputs);
-    t += tiles;
+    if (!s.epilogue.activation) continue;
+    for (int64_t y = at.y; y < std::min(at.y + s.m, ay.output); ++y, to += ax.output * w.outputs)
+      s.epilogue.activate(c.y + to, std::min(s.m, ax.output - at.x), w.outputs, columns);
   }
 }
 
@@ -390,7 +379,6 @@ void run_blocks(Run& ctx, const WinogradState& s, const WinogradCall& c) {
       int64_t first = b * s.block, last = std::min(first + s.block, s.tiles);
       transform_input(s, c.x, zeros, first, first, last, input);
       for (int64_t p = 0; p < s.panels; ++p) compute_panel(s, c, input, p, first, last, results);
-      activate_tiles(s, c, first, last);
     }
   });
 }
@@ -410,10 +398,6 @@ void run_panels(Run& ctx, const WinogradState& s, const WinogradCall& c) {
       float* results = thread_floats(static_cast<size_t>(s.result_size()));
       for (int64_t p = begin; p < end; ++p) compute_panel(s, c, input, p, first, last, results);
     });
-    if (s.epilogue.activation)
-      ctx.parallel_for(last - first, grain, [&](int64_t begin, int64_t end) {
-        activate_tiles(s, c, first + begin, first + end);
-      });
   }
 }
 
