@@ -1,0 +1,468 @@
+#include "readers/pytorch/graph.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "readers/pytorch/tensors.hpp"
+
+namespace graft {
+
+using nlohmann::json;
+
+// ---- types and shapes ----
+
+namespace {
+
+// "s77" of "Symbol('s77', positive=True, integer=True)" or of itself; empty: an expression.
+std::string symbol_of(std::string_view e) {
+  constexpr std::string_view begin = "Symbol('";
+  if (e.starts_with(begin)) {
+    size_t end = e.find('\'', begin.size());
+    bool only = end != e.npos && e.find(')') == e.size() - 1 && e.find("Symbol", 1) == e.npos;
+    return only ? std::string(e.substr(begin.size(), end - begin.size())) : std::string();
+  }
+  bool word = !e.empty() && std::all_of(e.begin(), e.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  return word && !std::isdigit(static_cast<unsigned char>(e[0])) ? std::string(e) : std::string();
+}
+
+int64_t bound(const json& range, const char* key, int64_t open) {
+  auto it = range.find(key);
+  return it != range.end() && it->is_number_integer() ? std::max<int64_t>(it->get<int64_t>(), 0) : open;
+}
+
+}  // namespace
+
+Dim PytorchProgram::dim(const json& size) {
+  auto [tag, v] = tagged(size);
+  if (tag == "as_int") {
+    if (!v.is_number_integer()) throw_user("expected an integer as size");
+    auto n = v.get<int64_t>();
+    if (n < 0 || static_cast<uint64_t>(n) > limits.dimension)
+      throw_user("expected sizes of 0 to ", limits.dimension, ", got ", n);
+    return n;
+  }
+  if (tag != "as_expr") throw_user("expected an integer or an expression as size, got '", tag, "'");
+  std::string symbol = symbol_of(text_member(v, "expr_str"));
+  if (symbol.empty()) return Dim();
+  auto [it, fresh] = symbols.emplace(symbol, static_cast<uint32_t>(model.symbols.size() + 1));
+  if (fresh) model.symbols.push_back(symbol);
+  graft_dim d{0, Dim::unbounded, it->second, 0};
+  if (ranges.is_object() && ranges.contains(symbol) && ranges[symbol].is_object())
+    d.min = bound(ranges[symbol], "min_val", 0), d.max = bound(ranges[symbol], "max_val", Dim::unbounded);
+  // Sizes of 0 and 1 are left out of ranges for the sake of tracing alone.
+  if (d.min <= 2) d.min = 0;
+  if (d.min >= d.max) return Dim();
+  return Dim(d);
+}
+
+Info PytorchProgram::info(const json& m) {
+  const json& type = member(m, "dtype");
+  const json& sizes = member(m, "sizes");
+  if (!type.is_number_integer() || !sizes.is_array() || sizes.size() > limits.rank)
+    throw_user("expected an element type and at most ", limits.rank, " sizes of a tensor");
+  Shape s;
+  for (const json& d : sizes) s.push_back(dim(d));
+  return {pytorch_element_type(type.get<int64_t>()), s};
+}
+
+// ---- the graph ----
+
+PytorchGraph::PytorchGraph(PytorchProgram& program, const json& graph, std::string prefix, int depth)
+    : program_(program),
+      graph_(graph),
+      aliases_(std::move(prefix), [this](RawNode n) { emit(std::move(n)); }),
+      depth_(depth) {
+  if (depth > program.limits.levels())
+    throw_limit(&Limits::depth, "sub-graphs are nested more than ", program.limits.depth, " deep");
+}
+
+const json* PytorchGraph::meta(const std::string& name) const {
+  auto all = graph_.find("tensor_values");
+  if (all == graph_.end() || !all->is_object()) return nullptr;
+  auto it = all->find(name);
+  return it == all->end() ? nullptr : &*it;
+}
+
+Info PytorchGraph::info_of(const std::string& name) {
+  const json* m = meta(name);
+  if (!m) throw_user("the graph has no type and shape of '", name, "'");
+  return program_.info(*m);
+}
+
+void PytorchGraph::read_nodes() {
+  const json& nodes = member(graph_, "nodes");
+  if (!nodes.is_array()) throw_user("expected a list of nodes");
+  for (const json& j : nodes) node(j);
+}
+
+void PytorchGraph::emit(RawNode n) {
+  if (++program_.nodes > program_.limits.nodes)
+    throw_limit(&Limits::nodes, "the model has more than ", program_.limits.nodes, " nodes");
+  n.position = position_;
+  if (!source_.source.empty()) n.set_origin().source = source_.source;
+  out_.nodes.push_back(std::move(n));
+}
+
+// The line of the user's code: the last one outside of torch itself.
+void PytorchGraph::add_source(RawNode&, const json& j) {
+  source_.source.clear();
+  auto m = j.find("metadata");
+  if (m == j.end() || !m->is_object()) return;
+  std::string line, module;
+  if (auto t = m->find("stack_trace"); t != m->end() && t->is_string()) {
+    const auto& trace = t->get_ref<const std::string&>();
+    for (std::string_view l : split(trace, '\n')) {
+      l = trim(l);
+      if (!l.starts_with("File \"")) continue;
+      size_t end = l.find('"', 6), at = l.find("line ");
+      if (end == l.npos || at == l.npos) continue;
+      std::string_view file = l.substr(6, end - 6), number = l.substr(at + 5, l.find(',', at) - at - 5);
+      bool library = file.find("/torch/") != file.npos;
+      if (line.empty() || !library) line = text(file, ':', number);
+    }
+  }
+  if (auto s = m->find("nn_module_stack"); s != m->end() && s->is_string()) {
+    const auto& stack = s->get_ref<const std::string&>();
+    std::string_view last = std::string_view(stack).substr(stack.rfind(';') + 1);
+    size_t a = last.find(','), b = a == last.npos ? a : last.find(',', a + 1);
+    if (b != last.npos && b > a + 1) module = text(" in ", last.substr(a + 1, b - a - 1));
+  }
+  if (!line.empty() || !module.empty()) source_.source = (line + module).substr(line.empty() ? 1 : 0, 1024);
+}
+
+PytorchGraph::Call PytorchGraph::call_of(const std::string& target) {
+  Call c;
+  std::string_view t = target;
+  if (t.starts_with("torch.ops.")) {
+    t.remove_prefix(10);
+    size_t dot = t.find('.');
+    if (dot == t.npos) throw_user("expected a namespace and a name of an operator, got '", target, "'");
+    c.ns = t.substr(0, dot), t.remove_prefix(dot + 1);
+    dot = t.find('.');
+    c.name = t.substr(0, dot);
+    if (dot != t.npos) c.overload = t.substr(dot + 1);
+    return c;
+  }
+  size_t dot = t.rfind('.');
+  if (dot == t.npos) throw_user("expected the name of a function, got '", target, "'");
+  c.ns = t.substr(0, dot), c.name = t.substr(dot + 1);
+  return c;
+}
+
+std::vector<std::string> PytorchGraph::outputs_of(const json& j) {
+  std::vector<std::string> out;
+  for (const json& o : member(j, "outputs")) {
+    auto [tag, v] = tagged(o);
+    if (tag == "as_none") continue;
+    if (v.is_array()) {
+      for (const json& item : v) {
+        const json& t = item.is_object() && item.contains("as_tensor") ? item["as_tensor"] : item;
+        out.push_back(name_in(t));
+      }
+    } else {
+      out.push_back(name_in(v));
+    }
+  }
+  return out;
+}
+
+void PytorchGraph::node(const json& j) {
+  std::string target = text_member(j, "target");
+  ++position_;
+  RawNode none;
+  add_source(none, j);
+  with_context([&] { read_node(j); },
+               [&] {
+                 return text("reading node ", position_, " (", target, ")",
+                             source_.source.empty() ? "" : " at " + source_.source);
+               });
+}
+
+namespace {
+
+bool ends_in_place(const std::string& name) { return name.ends_with('_') && !name.ends_with("__"); }
+
+// Arguments that receive the results: add.out(self, other, *, out).
+std::vector<std::string> receivers(const json& j, const std::string& overload, size_t outputs) {
+  std::vector<std::string> names;
+  for (const json& i : member(j, "inputs")) {
+    const json& arg = member(i, "arg");
+    if (!arg.is_object() || !arg.contains("as_tensor")) continue;
+    std::string name = text_member(i, "name");
+    bool keyword = i.contains("kind") && i["kind"] == 2;
+    if (keyword || name == "out") names.push_back(name);
+  }
+  bool named = std::find(names.begin(), names.end(), "out") != names.end() || overload.find("out") != overload.npos;
+  bool functional = overload == "default" || overload.find("tensor") != overload.npos ||
+                    overload.find("Tensor") != overload.npos;
+  if (names.empty() || names.size() != outputs || (!named && functional)) return {};
+  return names;
+}
+
+}  // namespace
+
+void PytorchGraph::read_node(const json& j) {
+  Call call = call_of(text_member(j, "target"));
+  if (call.ns == "higher_order") {
+    if (call.name == "auto_functionalized_v2") return functionalized_call(j);
+    if (control(j, call)) return;
+  }
+  std::vector<std::string> outputs = outputs_of(j);
+  if (call.ns != "aten") {
+    bool writes = ends_in_place(call.name) || (outputs.empty() && call.ns != "_operator" && call.ns != "torch");
+    return writes ? mutating_call(j, call) : plain_call(j, call);
+  }
+  if (std::vector<std::string> to = receivers(j, call.overload, outputs.size()); !to.empty())
+    return out_call(j, call, to);
+  bool in_place = ends_in_place(call.name) || (call.name.starts_with("__i") && call.name.ends_with("__"));
+  in_place ? in_place_call(j, call) : plain_call(j, call);
+}
+
+RawNode PytorchGraph::call_node(const json& j, const Call& call, std::vector<std::string>* tensors,
+                                const std::vector<std::string>& without) {
+  Arguments args([&](const std::string& name) { return aliases_.read(name); });
+  for (const json& i : member(j, "inputs")) {
+    std::string name = text_member(i, "name");
+    if (std::find(without.begin(), without.end(), name) == without.end()) args.add(name, member(i, "arg"));
+  }
+  if (tensors) *tensors = args.tensors;
+  RawNode n;
+  n.type = call.type();
+  std::move(args).finish(n, call.overload);
+  return n;
+}
+
+// Some of them look at their input only if it has the right layout or type: then a write to one is seen by the other.
+bool PytorchGraph::makes_view(const RawNode& n, const std::string& of, const std::vector<std::string>& outputs) const {
+  if (pytorch_view(n.type) == ViewKind::none) return false;
+  const json *in = meta(of), *out = outputs.empty() ? nullptr : meta(outputs[0]);
+  if (!in || !out) return true;
+  if (n.type == "aten::to") return (*in)["dtype"] == (*out)["dtype"] && !n.find("copy");
+  if (n.type.ends_with("dropout")) {
+    const RawField* f = n.find("train");
+    const bool* train = f ? f->value.get_if<bool>() : nullptr;
+    return train && !*train;
+  }
+  bool depends = n.type == "aten::reshape" || n.type == "aten::reshape_as" || n.type == "aten::flatten" ||
+                 n.type == "aten::ravel" || n.type == "aten::contiguous";
+  if (!depends) return true;
+  auto sizes = in->find("sizes"), strides = in->find("strides");
+  if (sizes == in->end() || strides == in->end() || sizes->size() != strides->size()) return true;
+  int64_t step = 1;
+  for (size_t i = sizes->size(); i-- > 0;) {
+    const json &size = (*sizes)[i], &stride = (*strides)[i];
+    if (!size.contains("as_int") || !stride.contains("as_int")) return true;
+    if (size["as_int"] != 1 && stride["as_int"] != step) return false;
+    step *= size["as_int"].get<int64_t>();
+  }
+  return true;
+}
+
+void PytorchGraph::plain_call(const json& j, const Call& call) {
+  std::vector<std::string> tensors, outputs = outputs_of(j);
+  RawNode n = call_node(j, call, &tensors);
+  for (const std::string& o : outputs) n.outputs.push_back(own(o));
+  n.name = n.outputs.empty() ? own(call.name + "." + std::to_string(position_)) : n.outputs[0];
+  bool view = !tensors.empty() && makes_view(n, tensors[0], outputs);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (view) aliases_.define_view(outputs[i], n.outputs[i], tensors[0], n, i);
+    else aliases_.define(outputs[i], n.outputs[i]);
+    if (const json* m = meta(outputs[i])) out_.values[n.outputs[i]] = {n.outputs[i], program_.info(*m), {}, {}, {}, {}};
+  }
+  emit(std::move(n));
+}
+
+// x.add_(y): the functional operation, then its result takes the type of x.
+void PytorchGraph::in_place_call(const json& j, Call call) {
+  std::vector<std::string> outputs = outputs_of(j), tensors;
+  if (call.name.starts_with("__i")) call.name = "__" + call.name.substr(3);
+  else call.name.pop_back();
+  RawNode n = call_node(j, call, &tensors);
+  if (tensors.empty()) throw_user("expected a tensor that is changed in place");
+  if (pytorch_view(n.type) != ViewKind::none && outputs.size() == 1 && n.type != "aten::dropout") {
+    // It only looks different from now on.
+    plain_call(j, call);
+    return aliases_.define_same(tensors[0], outputs[0]);
+  }
+  // Of lists, each item.
+  size_t changed = 1;
+  if (call.name.starts_with("_foreach")) {
+    changed = 0;
+    const auto& names = *n.find("call.inputs")->value.get_if<std::vector<std::string>>();
+    while (changed < names.size() && names[changed].starts_with("self.")) ++changed;
+  }
+  if (changed == 0) throw_user("expected a tensor that is changed in place");
+  std::vector<std::string> before(n.inputs.begin(), n.inputs.begin() + static_cast<ptrdiff_t>(changed));
+  bool whole = n.type == "aten::fill" || n.type == "aten::zero" || n.type == "aten::copy";
+  for (size_t i = 0; i < changed; ++i) {
+    bool named = outputs.size() == changed && whole;
+    n.outputs.push_back(named ? own(outputs[i]) : aliases_.fresh(tensors[i]));
+  }
+  n.name = n.outputs[0];
+  std::vector<std::string> results = n.outputs;
+  emit(std::move(n));
+  for (size_t i = 0; i < changed; ++i) {
+    if (!whole) {
+      RawNode copy;
+      copy.type = "aten::copy", copy.inputs = {before[i], results[i]};
+      copy.name = outputs.size() == changed ? own(outputs[i]) : aliases_.fresh(tensors[i]);
+      copy.outputs = {copy.name};
+      copy.fields.emplace_back("call.inputs", RawField{std::vector<std::string>{"self", "src"}, {}, {}, {}});
+      results[i] = copy.name;
+      emit(std::move(copy));
+    }
+    aliases_.write(tensors[i], results[i]);
+    if (outputs.size() == changed) aliases_.define_same(outputs[i], tensors[i]);
+  }
+}
+
+// add.out(x, y, out=z): z gets the result, in its own type.
+void PytorchGraph::out_call(const json& j, const Call& call, const std::vector<std::string>& to) {
+  std::vector<std::string> outputs = outputs_of(j), targets;
+  for (const json& i : member(j, "inputs"))
+    if (std::find(to.begin(), to.end(), text_member(i, "name")) != to.end())
+      targets.push_back(name_in(tagged(member(i, "arg")).value));
+  RawNode n = call_node(j, call, nullptr, to);
+  for (const std::string& t : targets) n.outputs.push_back(aliases_.fresh(t));
+  n.name = n.outputs[0];
+  std::vector<std::string> results = n.outputs;
+  emit(std::move(n));
+  for (size_t i = 0; i < targets.size(); ++i) {
+    RawNode typed;
+    typed.type = "aten::type_as", typed.inputs = {results[i], aliases_.read(targets[i])};
+    typed.name = own(outputs[i]), typed.outputs = {typed.name};
+    typed.fields.emplace_back("call.inputs", RawField{std::vector<std::string>{"self", "other"}, {}, {}, {}});
+    std::string value = typed.name;
+    emit(std::move(typed));
+    aliases_.write(targets[i], value);
+    aliases_.define_same(outputs[i], targets[i]);
+  }
+}
+
+// An operation of the user that changes its first tensor: the layer has an output for it, before its others.
+void PytorchGraph::mutating_call(const json& j, const Call& call) {
+  std::vector<std::string> outputs = outputs_of(j), tensors;
+  RawNode n = call_node(j, call, &tensors);
+  if (tensors.empty()) {  // an assertion
+    if (!outputs.empty()) return plain_call(j, call);
+    return;
+  }
+  bool returned = ends_in_place(call.name) && !outputs.empty();  // the tensor itself
+  n.outputs.push_back(returned ? own(outputs[0]) : aliases_.fresh(tensors[0]));
+  for (size_t i = returned ? 1 : 0; i < outputs.size(); ++i) n.outputs.push_back(own(outputs[i]));
+  n.name = n.outputs[0];
+  if (const json* m = meta(tensors[0])) out_.values[n.name] = {n.name, program_.info(*m), {}, {}, {}, {}};
+  std::vector<std::string> results = n.outputs;
+  emit(std::move(n));
+  aliases_.write(tensors[0], results[0]);
+  if (returned) aliases_.define_same(outputs[0], tensors[0]);
+  for (size_t i = 1; i < results.size(); ++i) aliases_.define(outputs[returned ? i : i - 1], results[i]);
+}
+
+// The same after run_decompositions(): auto_functionalized_v2(op, x=..., _state_base_index=0, _all_bases=[...]).
+void PytorchGraph::functionalized_call(const json& j) {
+  Arguments args([&](const std::string& name) { return aliases_.read(name); });
+  Call call;
+  const json* bases = nullptr;
+  std::vector<std::pair<std::string, size_t>> changed;
+  for (const json& i : member(j, "inputs")) {
+    std::string name = text_member(i, "name");
+    const json& arg = member(i, "arg");
+    if (arg.contains("as_operator")) call = call_of(text_member(arg, "as_operator"));
+    else if (name == "_all_bases") bases = &tagged(arg).value;
+    else if (name.starts_with("_") && name.ends_with("_base_index") && arg.contains("as_int"))
+      changed.emplace_back(name.substr(1, name.size() - 12), arg["as_int"].get<size_t>());
+    else if (name.starts_with("_")) throw_unsupported("writing to a part of a tensor by '", name, "' is not supported");
+  }
+  if (!bases || !bases->is_array() || changed.empty()) throw_user("expected the tensors that the operator changes");
+  for (const auto& [name, index] : changed) {
+    if (index >= bases->size()) throw_user("expected an index below ", bases->size(), " for '", name, "', got ", index);
+    args.add_input(name, aliases_.read(name_in((*bases)[index])));
+  }
+  for (const json& i : member(j, "inputs"))
+    if (std::string name = text_member(i, "name"); !name.empty() && !name.starts_with("_"))
+      args.add(name, member(i, "arg"));
+  RawNode n;
+  n.type = call.type();
+  std::move(args).finish(n, call.overload);
+  std::vector<std::string> outputs = outputs_of(j);
+  if (outputs.size() < changed.size()) throw_user("expected an output for each tensor that the operator changes");
+  std::rotate(outputs.begin(), outputs.end() - static_cast<ptrdiff_t>(changed.size()), outputs.end());
+  for (const std::string& o : outputs) {
+    n.outputs.push_back(own(o));
+    aliases_.define(o, own(o));
+    if (const json* m = meta(o)) out_.values[own(o)] = {own(o), program_.info(*m), {}, {}, {}, {}};
+  }
+  n.name = n.outputs[0];
+  emit(std::move(n));
+}
+
+std::string PytorchGraph::constant(Tensor value, const std::string& name) {
+  std::string out = aliases_.fresh(name);
+  out_.constants.emplace_back(out, std::move(value));
+  return out;
+}
+
+namespace {
+template <class T>
+Tensor scalar_of(DType type, T v) {
+  Tensor t(type, {});
+  *static_cast<T*>(t.data()) = v;
+  return t;
+}
+}  // namespace
+
+std::string PytorchGraph::output(const json& arg, size_t at) {
+  auto [tag, v] = tagged(arg);
+  if (tag == "as_none") return {};
+  if (std::string name = name_in(v); !name.empty()) return aliases_.read(name);
+  if (tag.starts_with("as_sym")) return output(v, at);
+  std::string name = text("output_", at);
+  if (v.is_number_integer()) return constant(scalar_of(DType::i64, v.get<int64_t>()), name);
+  if (v.is_boolean()) return constant(scalar_of(DType::boolean, v.get<bool>()), name);
+  if (tag == "as_float") return constant(scalar_of(DType::f64, number_in(v)), name);
+  throw_unsupported("output ", at, " of the graph is of kind '", tag, "', which is not supported");
+}
+
+std::string PytorchGraph::copied(const std::string& value) {
+  RawNode same;
+  same.type = "graft::same", same.inputs = {value};
+  same.name = aliases_.fresh("output"), same.outputs = {same.name};
+  std::string out = same.name;
+  emit(std::move(same));
+  return out;
+}
+
+void PytorchGraph::name_outputs(const std::vector<std::pair<std::string, std::string>>& names) {
+  std::map<std::string, std::string> renamed;  // value -> its new name
+  for (const auto& [value, wanted] : names)
+    if (value != wanted && !renamed.count(value) && !renamed.count(wanted))
+      renamed[value] = wanted, renamed[wanted] = value;
+  for (const RawValue& in : out_.inputs)
+    if (auto it = renamed.find(in.name); it != renamed.end()) renamed.erase(it->second), renamed.erase(in.name);
+  for (const auto& [name, t] : out_.constants)
+    if (auto it = renamed.find(name); it != renamed.end()) {
+      std::string other = it->second;
+      renamed.erase(other), renamed.erase(name);
+    }
+  if (renamed.empty()) return;
+  auto fix = [&](std::string& s) {
+    if (auto it = renamed.find(s); it != renamed.end()) s = it->second;
+  };
+  std::function<void(RawGraph&)> graph = [&](RawGraph& g) {
+    for (RawNode& n : g.nodes) {
+      for (std::string& s : n.inputs) fix(s);
+      for (std::string& s : n.outputs) fix(s);
+      fix(n.name);
+      for (auto& [path, f] : n.fields)
+        for (auto& body : f.graphs) graph(*body);
+    }
+    for (RawValue& o : g.outputs) fix(o.name);
+  };
+  graph(out_);
+}
+
+}  // namespace graft
