@@ -95,12 +95,13 @@ class Call {
     if (out.size() != axes) fail("expected ", axes, " values of '", name, "', got ", out.size());
     return out;
   }
-  // Sizes as a 1-D tensor; some may be computed by the model.
-  Value sizes(std::string_view name) {
+  // Sizes as a 1-D tensor; some may be computed by the model. -1 becomes `open`.
+  Value sizes(std::string_view name, int64_t open = -1) {
     std::vector<Value> symbolic = list(name);
     if (Value one = find(name)) return reshape(convert(one, DType::i64), {1});
-    if (symbolic.empty()) return in.ints(ints_field(name));
-    Ints plain = in.has(name) ? in.get<Ints>(name) : Ints();
+    Ints plain = symbolic.empty() ? ints_field(name) : in.has(name) ? in.get<Ints>(name) : Ints();
+    for (int64_t& d : plain) d = d == -1 ? open : d;
+    if (symbolic.empty()) return in.ints(plain);
     size_t n = std::max(plain.size(), symbolic.size());
     plain.resize(n), symbolic.resize(n);
     std::vector<Value> parts;

@@ -78,9 +78,14 @@ Value pt_radians(const Value& x) { return x * (pt_pi / 180); }
 Value pt_erfc(const Value& x) {
   return pt_wide(x, [](const Value& v) { return 1.0 - pt::unary_op("Erf", v); });
 }
-Value pt_erfcx(const Value& x) {
-  return pt_wide(x, [](const Value& v) { return (1.0 - pt::unary_op("Erf", v)) * pt::unary_op("Exp", v * v); });
+// exp(x * x) * erfc(x); an asymptotic series where erfc is too small.
+Value pt_scaled_erfc(const Value& v) {
+  Value small = (1.0 - pt::unary_op("Erf", v)) * pt::unary_op("Exp", v * v);
+  Value safe = pt::where(pt::greater(v, 1), v, like(v, 1)), t = like(v, -0.5) / (safe * safe), sum = like(v, 1);
+  for (int k = 8; k > 0; --k) sum = sum * t * static_cast<double>(2 * k - 1) + 1.0;
+  return pt::where(pt::greater(v, 4), sum / safe * (1 / std::sqrt(pt_pi)), small);
 }
+Value pt_erfcx(const Value& x) { return pt_wide(x, pt_scaled_erfc); }
 Value pt_sinc(const Value& x) {
   Value y = x * pt_pi, zero = pt::equals(x, 0);
   return pt::where(zero, like(x, 1), pt::unary_op("Sin", y) / pt::where(zero, like(x, 1), y));
@@ -88,7 +93,8 @@ Value pt_sinc(const Value& x) {
 Value pt_ndtr(const Value& x) { return (pt::unary_op("Erf", x * pt_sqrt_half) + 1.0) * 0.5; }
 Value pt_log_ndtr(const Value& x) {
   return pt_wide(x, [](const Value& v) {
-    return pt::unary_op("Log", (1.0 - pt::unary_op("Erf", v * -pt_sqrt_half)) * 0.5);
+    Value far = pt::unary_op("Log", pt_scaled_erfc(v * -pt_sqrt_half) * 0.5) - v * v * 0.5;
+    return pt::where(pt::less(v, -1), far, pt::unary_op("Log", (1.0 - pt::unary_op("Erf", v * -pt_sqrt_half)) * 0.5));
   });
 }
 Value pt_ndtri(const Value& x) { return pt::unary_op("ErfInv", x * 2.0 - 1.0) * (1 / pt_sqrt_half); }
@@ -257,8 +263,8 @@ Value import_pt_rrelu(Builder& layer) {
 Value import_pt_prelu(Builder& layer) {
   Call c(layer);
   Value x = c["self"], w = c["weight"];
-  if (w.rank() == 0) w = reshape(w, {1});
-  return layer.op("PRelu", {x, w});
+  if (x.rank() < 2) return pt::where(pt::greater(x, 0), x, x * as_scalar(w));
+  return layer.op("PRelu", {x, w.rank() == 0 ? reshape(w, {1}) : w});
 }
 Value import_pt_glu(Builder& layer) {
   Call c(layer);

@@ -241,7 +241,8 @@ Value import_pt_im2col(Builder& layer) {
   Value y = build::gather(x, layer.constant<int64_t>(at[0], {k[0], counts[0]}), 2);
   y = build::gather(y, layer.constant<int64_t>(at[1], {k[1], counts[1]}), 4);
   y = transpose(y, {0, 1, 2, 4, 3, 5});
-  y = build::reshape(y, {build::dim(y, 0), layer.ints({-1, counts[0] * counts[1]})});
+  Value rows = build::dim(y, 1) * static_cast<double>(k[0] * k[1]);
+  y = build::reshape(y, {build::dim(y, 0), rows, layer.ints({counts[0] * counts[1]})});
   return pt_unbatched(images, y);
 }
 Value import_pt_col2im(Builder& layer) {
@@ -300,14 +301,21 @@ Value import_pt_avg_pool(Builder& layer) {
   if (divisor == 0) fail("expected a divisor other than 0");
   for (int64_t k : p.kernel) size *= k;
   attributes[5] = {"exclude-pad", false};
-  Value y = layer.op("AvgPool@14", {x}, attributes);
   if (p.rounding != "floor") {
-    // Windows over the end count only what is inside: a mean of ones tells how much.
-    attributes[5] = {"exclude-pad", true};
-    Value mean = layer.op("AvgPool@14", {x}, attributes);
-    (void)mean;
-    unsupported("average pooling with both ceil_mode and divisor_override is not supported");
+    // Padded so far that the last window lies inside.
+    Ints before{0, 0}, after{0, 0};
+    Shape s = x.shape();
+    for (size_t i = 0; i < p.kernel.size(); ++i) {
+      if (!s[i + 2].known()) needs_shape("ceil_mode with divisor_override needs the size of the image");
+      int64_t n = s[i + 2].value(), pad = p.padding[i], step = p.stride[i], room = n + 2 * pad - p.kernel[i];
+      int64_t count = (room + step - 1) / step + 1;
+      if ((count - 1) * step >= n + pad) --count;
+      before.push_back(pad), after.push_back(std::max((count - 1) * step + p.kernel[i] - n - pad, pad));
+    }
+    x = layer.op("Pad", {x, layer.ints(before), layer.ints(after), like(x, 0)}, {{"pad_mode", "constant"}});
+    attributes = {{"kernel", p.kernel}, {"strides", p.stride}, {"exclude-pad", false}};
   }
+  Value y = layer.op("AvgPool@14", {x}, attributes);
   return pt_unbatched(p.images, y * (static_cast<double>(size) / static_cast<double>(divisor)));
 }
 Value import_pt_adaptive_avg_pool(Builder& layer) {

@@ -172,7 +172,7 @@ Value import_pt_dist(Builder& layer) {
 }
 Value import_pt_pairwise_distance(Builder& layer) {
   Call c(layer);
-  Value d = c["x1"] - c["x2"] + c.real("eps");
+  Value d = pt::as_float(c["x1"]) - pt::as_float(c["x2"]) + c.real("eps");
   return pt_norm(d, c.real("p"), {static_cast<int64_t>(d.rank()) - 1}, c.flag("keepdim"));
 }
 Value import_pt_cosine_similarity(Builder& layer) {
@@ -461,7 +461,7 @@ Value import_pt_trapezoid(Builder& layer) {
 }
 std::vector<Value> import_pt_gradient(Builder& layer) {
   Call c(layer);
-  Value x = c["self"];
+  Value x = pt::as_float(c["self"]);
   Ints axes = c.given("dim") ? pt::axes_of(c.ints("dim"), x.rank()) : pt::counting_to(x.rank());
   std::vector<Value> positions = c.list("spacing"), out;
   auto spacings = layer.has("spacing") ? layer.get<std::vector<double>>("spacing") : std::vector<double>{1};
@@ -476,10 +476,8 @@ std::vector<Value> import_pt_gradient(Builder& layer) {
                    ? positions[i]
                    : convert(counting(dimension_of(x, a), DType::i64), x.type()) *
                          spacings[std::min(i, spacings.size() - 1)];
-    at = reshape(convert(at, pt::as_float(x).type()), dims);
+    at = reshape(convert(at, x.type()), dims);
     auto point = [&](int64_t from, int64_t to) { return build::slice(at, a, from, to); };
-    Value f = pt::as_float(x);
-    (void)f;
     Value h1 = point(1, -1) - point(0, -2), h2 = point(2, INT64_MAX) - point(1, -1);
     Value inner = (cut(2, INT64_MAX) * h1 * h1 + cut(1, -1) * (h2 * h2 - h1 * h1) - cut(0, -2) * h2 * h2) /
                   (h1 * h2 * (h1 + h2));

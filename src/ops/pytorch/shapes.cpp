@@ -64,13 +64,7 @@ Value import_pt_squeeze(Builder& layer) {
 }
 Value import_pt_expand(Builder& layer) {
   Call c(layer);
-  Value x = c["self"], size = c.sizes("size");
-  // -1 keeps a dimension.
-  if (auto v = size.values<int64_t>()) {
-    for (int64_t& d : *v) d = d == -1 ? 1 : d;
-    size = layer.ints(*v);
-  }
-  return pt::expanded(x, size);
+  return pt::expanded(c["self"], c.sizes("size", 1));  // -1 keeps a dimension
 }
 Value import_pt_expand_as(Builder& layer) {
   Call c(layer);

@@ -179,7 +179,7 @@ Value import_pt_roi_align(Builder& layer) {
   return layer.op("ROIAlign@9", {c["input"], build::slice(rois, 1, 1, 5), batch},
                   {{"pooled_h", c.integer("pooled_height")}, {"pooled_w", c.integer("pooled_width")},
                    {"sampling_ratio", std::max<int64_t>(ratio, 0)}, {"spatial_scale", c.real("spatial_scale")},
-                   {"mode", "avg"}, {"aligned_mode", c.flag("aligned") ? "half_pixel" : "asymmetric"}});
+                   {"mode", "avg"}, {"aligned_mode", c.flag("aligned") ? "half_pixel_for_nn" : "asymmetric"}});
 }
 Value import_pt_deform_conv(Builder& layer) {
   Call c(layer);
@@ -297,7 +297,7 @@ std::vector<Value> import_pt_ps_roi_align(Builder& layer) {
   // ROIAlign with half-pixel positions computes all channels for all bins; the bin's own are taken.
   Value all = layer.op("ROIAlign@9", {x, build::slice(rois, 1, 1, 5), r.batch},
                        {{"pooled_h", ph}, {"pooled_w", pw}, {"sampling_ratio", std::max<int64_t>(ratio, 0)},
-                        {"spatial_scale", scale}, {"mode", "avg"}, {"aligned_mode", "half_pixel"}});
+                        {"spatial_scale", scale}, {"mode", "avg"}, {"aligned_mode", "half_pixel_for_nn"}});
   int64_t n = s[1].value() / (ph * pw);
   Ints at;
   for (int64_t k = 0; k < n; ++k)
@@ -388,9 +388,52 @@ void pt_without_dropout(Call& c) {
   if (c.flag("train") && c.given("dropout") && c.real("dropout") != 0)
     unsupported("dropout in training mode is not supported: it is random");
 }
+// With projections, step by step: no operation has them.
+std::vector<Value> pt_projected_lstm(Call& c) {
+  Builder& in = c.in;
+  std::vector<Value> state = c.tensors("hx"), params = c.tensors("params"), hidden, cells;
+  bool biases = c.flag("has_biases"), both = c.flag("bidirectional"), batch_first = c.flag("batch_first");
+  int64_t layers = c.integer("num_layers"), directions = both ? 2 : 1;
+  size_t each = biases ? 5 : 3, at = 0;
+  if (state.size() != 2 || params.size() != each * static_cast<size_t>(layers * directions))
+    fail("expected two states and ", each, " parameters for each layer and direction, got ", params.size());
+  Value y = c["input"];
+  if (y.rank() != 3) unsupported("an LSTM with projections is supported for batches alone");
+  if (batch_first) y = transpose(y, {1, 0, 2});
+  Shape s = y.shape();
+  constexpr int64_t longest = 256;
+  if (!s[0].known()) needs_shape("an LSTM with projections needs sequences of known length");
+  int64_t steps = s[0].value();
+  if (steps > longest) unsupported("an LSTM with projections is supported for up to ", longest, " steps, got ", steps);
+  auto sigmoid = [&](const Value& v) { return in.op("Sigmoid", {v}); };
+  for (int64_t l = 0; l < layers; ++l) {
+    std::vector<Value> outputs;
+    for (int64_t d = 0; d < directions; ++d, at += each) {
+      auto first = [&](const Value& v) { return squeeze(build::slice(v, 0, l * directions + d, l * directions + d + 1), {0}); };
+      Value h = first(state[0]), cell = first(state[1]);
+      std::vector<Value> rows(static_cast<size_t>(steps));
+      Value input = build::matmul(y, params[at], false, true);
+      if (biases) input = input + params[at + 2] + params[at + 3];
+      for (int64_t i = 0; i < steps; ++i) {
+        int64_t t = d == 0 ? i : steps - 1 - i;
+        Value now = squeeze(build::slice(input, 0, t, t + 1), {0}) + build::matmul(h, params[at + 1], false, true);
+        std::vector<Value> g = build::split(now, -1, 4);
+        cell = sigmoid(g[1]) * cell + sigmoid(g[0]) * in.op("Tanh", {g[2]});
+        h = build::matmul(sigmoid(g[3]) * in.op("Tanh", {cell}), params[at + each - 1], false, true);
+        rows[static_cast<size_t>(t)] = unsqueeze(h, {0});
+      }
+      outputs.push_back(build::concat(rows, 0));
+      hidden.push_back(unsqueeze(h, {0})), cells.push_back(unsqueeze(cell, {0}));
+    }
+    y = build::concat(outputs, 2);
+  }
+  return {batch_first ? transpose(y, {1, 0, 2}) : y, build::concat(hidden, 0), build::concat(cells, 0)};
+}
 std::vector<Value> import_pt_lstm(Builder& layer) {
   Call c(layer);
   pt_without_dropout(c);
+  size_t plain = (c.flag("has_biases") ? 4 : 2) * static_cast<size_t>(c.integer("num_layers") * (c.flag("bidirectional") ? 2 : 1));
+  if (c.list("params").size() != plain && !c.find("batch_sizes")) return pt_projected_lstm(c);
   return pt_recurrent(c, {"LSTMSequence@5", {1, 0, 2, 3}, true}, nullptr);
 }
 std::vector<Value> import_pt_gru(Builder& layer) {
@@ -541,7 +584,7 @@ Value import_pt_cross_entropy(Builder& layer) {
   return plain[0] * (1 - smooth) + even * smooth / n;
 }
 Value pt_p_distance(const Value& a, const Value& b, double p, double eps) {
-  Value d = pt::absolute(a - b + eps);
+  Value d = pt::absolute(pt::as_float(a) - pt::as_float(b) + eps);
   Ints last{static_cast<int64_t>(d.rank()) - 1};
   if (p == 2) return pt::unary_op("Sqrt", pt::reduce("ReduceSum", d * d, last, false));
   Value sum = pt::reduce("ReduceSum", pt::binary_op("Power", d, like(d, p)), last, false);

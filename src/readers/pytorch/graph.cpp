@@ -261,9 +261,41 @@ bool PytorchGraph::makes_view(const RawNode& n, const std::string& of, const std
   return true;
 }
 
+// as_strided counts in memory: the axes of a tensor that lies there in another order come first in that order.
+void PytorchGraph::order_by_memory(RawNode& n, const std::string& of) {
+  const json* m = meta(of);
+  if (!m || !m->contains("strides") || !(*m)["strides"].is_array()) return;
+  std::vector<int64_t> strides, order;
+  for (const json& s : (*m)["strides"]) {
+    if (!s.is_object() || !s.contains("as_int") || !s["as_int"].is_number_integer())
+      throw_unsupported("as_strided of a tensor with unknown strides is not supported");
+    strides.push_back(s["as_int"].get<int64_t>()), order.push_back(static_cast<int64_t>(order.size()));
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return strides[static_cast<size_t>(a)] > strides[static_cast<size_t>(b)];
+  });
+  if (std::is_sorted(order.begin(), order.end())) return;
+  RawNode p;
+  p.type = "aten::permute", p.inputs = {n.inputs[0]};
+  p.fields.emplace_back("dims", RawField{std::move(order), {}, {}, {}});
+  p.fields.emplace_back("call.inputs", RawField{std::vector<std::string>{"self"}, {}, {}, {}});
+  p.name = aliases_.fresh(of), p.outputs = {p.name};
+  n.inputs[0] = p.name;
+  emit(std::move(p));
+}
+
 void PytorchGraph::plain_call(const json& j, const Call& call) {
   std::vector<std::string> tensors, outputs = outputs_of(j);
   RawNode n = call_node(j, call, &tensors);
+  if (n.type.starts_with("aten::as_strided") && !tensors.empty()) {
+    std::string before = n.inputs[0];
+    order_by_memory(n, tensors[0]);
+    if (n.inputs[0] != before) {  // a write would have to find its way back through the order
+      n.outputs = {own(outputs.at(0))}, n.name = n.outputs[0];
+      aliases_.define(outputs[0], n.name);
+      return emit(std::move(n));
+    }
+  }
   for (const std::string& o : outputs) n.outputs.push_back(own(o));
   n.name = n.outputs.empty() ? own(call.name + "." + std::to_string(position_)) : n.outputs[0];
   bool view = !tensors.empty() && makes_view(n, tensors[0], outputs);
@@ -368,6 +400,7 @@ void PytorchGraph::functionalized_call(const json& j) {
   Call call;
   const json* bases = nullptr;
   std::vector<std::pair<std::string, size_t>> changed;
+  std::vector<std::string> changed_names;  // the bases, or views of them
   for (const json& i : member(j, "inputs")) {
     std::string name = text_member(i, "name");
     const json& arg = member(i, "arg");
@@ -375,12 +408,12 @@ void PytorchGraph::functionalized_call(const json& j) {
     else if (name == "_all_bases") bases = &tagged(arg).value;
     else if (name.starts_with("_") && name.ends_with("_base_index") && arg.contains("as_int"))
       changed.emplace_back(name.substr(1, name.size() - 12), arg["as_int"].get<size_t>());
-    else if (name.starts_with("_")) throw_unsupported("writing to a part of a tensor by '", name, "' is not supported");
   }
   if (!bases || !bases->is_array() || changed.empty()) throw_user("expected the tensors that the operator changes");
   for (const auto& [name, index] : changed) {
     if (index >= bases->size()) throw_user("expected an index below ", bases->size(), " for '", name, "', got ", index);
-    args.add_input(name, aliases_.read(name_in((*bases)[index])));
+    changed_names.push_back(part_of(j, name, name_in((*bases)[index])));
+    args.add_input(name, aliases_.read(changed_names.back()));
   }
   for (const json& i : member(j, "inputs"))
     if (std::string name = text_member(i, "name"); !name.empty() && !name.starts_with("_"))
@@ -391,13 +424,52 @@ void PytorchGraph::functionalized_call(const json& j) {
   std::vector<std::string> outputs = outputs_of(j);
   if (outputs.size() < changed.size()) throw_user("expected an output for each tensor that the operator changes");
   std::rotate(outputs.begin(), outputs.end() - static_cast<ptrdiff_t>(changed.size()), outputs.end());
-  for (const std::string& o : outputs) {
-    n.outputs.push_back(own(o));
-    aliases_.define(o, own(o));
-    if (const json* m = meta(o)) out_.values[own(o)] = {own(o), program_.info(*m), {}, {}, {}, {}};
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    bool whole = i >= changed.size() || changed_names[i] == name_in((*bases)[changed[i].second]);
+    n.outputs.push_back(whole ? own(outputs[i]) : aliases_.fresh(changed_names[i]));
+    if (const json* m = meta(outputs[i]); whole && m)
+      out_.values[n.outputs[i]] = {n.outputs[i], program_.info(*m), {}, {}, {}, {}};
   }
   n.name = n.outputs[0];
+  std::vector<std::string> results = n.outputs;
   emit(std::move(n));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (i >= changed.size()) {
+      aliases_.define(outputs[i], results[i]);
+      continue;
+    }
+    // The base itself stays as it was; the output is the base with what was written.
+    std::string base = name_in((*bases)[changed[i].second]), before = aliases_.read(base);
+    aliases_.write(changed_names[i], results[i]);
+    aliases_.define(outputs[i], aliases_.read(base));
+    aliases_.write(base, before);
+  }
+}
+
+// The part of a base that is changed: _x_slice_dim, _x_slice_start, _x_slice_end, or all of it.
+std::string PytorchGraph::part_of(const json& j, const std::string& name, const std::string& base) {
+  const std::string begin = "_" + name + "_";
+  Arguments args([&](const std::string& n) { return aliases_.read(n); });
+  args.add_input("self", aliases_.read(base));
+  bool slice = false;
+  for (const json& i : member(j, "inputs")) {
+    std::string n = text_member(i, "name");
+    if (!n.starts_with(begin) || n.ends_with("_base_index") || member(i, "arg").contains("as_none")) continue;
+    if (n == begin + "alias") return base;
+    if (!n.starts_with(begin + "slice_"))
+      throw_unsupported("writing to a part of a tensor by '", n, "' is not supported");
+    args.add(n.substr(begin.size() + 6), member(i, "arg"));
+    slice = true;
+  }
+  if (!slice) return base;
+  RawNode view;
+  view.type = "aten::slice";
+  std::move(args).finish(view, {});
+  view.name = aliases_.fresh(base), view.outputs = {view.name};
+  std::string part = view.name;
+  aliases_.define_view(part, part, base, view, 0);
+  emit(std::move(view));
+  return part;
 }
 
 std::string PytorchGraph::constant(Tensor value, const std::string& name) {

@@ -57,6 +57,8 @@ class PytorchGraph {
   void out_call(const nlohmann::json& j, const Call& call, const std::vector<std::string>& targets);
   void mutating_call(const nlohmann::json& j, const Call& call);
   void functionalized_call(const nlohmann::json& j);
+  std::string part_of(const nlohmann::json& j, const std::string& name, const std::string& base);
+  void order_by_memory(RawNode& n, const std::string& of);
   bool makes_view(const RawNode& n, const std::string& of, const std::vector<std::string>& outputs) const;
   RawNode call_node(const nlohmann::json& j, const Call& call, std::vector<std::string>* tensors,
                     const std::vector<std::string>& without = {});

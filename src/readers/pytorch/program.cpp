@@ -76,6 +76,7 @@ class ProgramReader {
     check_version(doc);
     RawModel m;
     m.framework = "pytorch", m.position_unit = "node";
+    m.opsets["graft"] = 9;  // of Scan: states first, no batch
     if (auto v = doc.find("torch_version"); v != doc.end() && v->is_string())
       m.producer = "torch " + v->get<std::string>();
     tensors_ = pytorch_tensors(archive_, limits_);
