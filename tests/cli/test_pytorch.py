@@ -7,8 +7,9 @@ import io
 import json
 import zipfile
 
-import pt2_writer as pt
+
 from harness import Case, graft, main, npy, read_npy
+import pt2_writer as pt  # of scripts, which harness adds to the path
 
 ADD = pt.node("torch.ops.aten.add.Tensor", [("self", pt.tensor("x")), ("other", pt.tensor("w"))], ["add"])
 WEIGHT = [("parameter", "w", "lin.w")]

@@ -240,7 +240,7 @@ bool PytorchGraph::makes_view(const RawNode& n, const std::string& of, const std
   if (pytorch_view(n.type) == ViewKind::none) return false;
   const json *in = meta(of), *out = outputs.empty() ? nullptr : meta(outputs[0]);
   if (!in || !out) return true;
-  if (n.type == "aten::to") return (*in)["dtype"] == (*out)["dtype"] && !n.find("copy");
+  if (n.type == "aten::to") return in->value("dtype", json()) == out->value("dtype", json()) && !n.find("copy");
   if (n.type.ends_with("dropout")) {
     const RawField* f = n.find("train");
     const bool* train = f ? f->value.get_if<bool>() : nullptr;

@@ -170,7 +170,11 @@ bool looks_like_pytorch(std::string_view bytes) {
 
 RawModel read_pytorch(std::string_view bytes, std::shared_ptr<const void> keeper, const Limits& limits) {
   ZipArchive archive(bytes, std::move(keeper), limits);
-  return ProgramReader(archive, limits).read();
+  try {
+    return ProgramReader(archive, limits).read();
+  } catch (const json::exception&) {
+    throw_user("the program or the description of its tensors has a value of another kind than expected");
+  }
 }
 
 RawModel read_pytorch(const std::string& path, const Limits& limits) {
