@@ -156,7 +156,8 @@ const ZipEntry* ZipArchive::ending(std::string_view end) const {
   const ZipEntry* found = nullptr;
   for (const ZipEntry& e : entries_) {
     std::string_view name = e.name;
-    bool fits = name == end || (name.size() > end.size() && name.ends_with(end) && name[name.size() - end.size() - 1] == '/');
+    bool fits =
+        name == end || (name.size() > end.size() && name.ends_with(end) && name[name.size() - end.size() - 1] == '/');
     if (!fits) continue;
     if (found) throw_user("expected one '", end, "' in the archive, got '", found->name, "' and '", e.name, "'");
     found = &e;

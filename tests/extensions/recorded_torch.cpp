@@ -31,7 +31,8 @@ void coshc_run(Run& ctx, const Coshc& a) {
     for (size_t d = dims.size(); d-- > 0;) {
       auto size = static_cast<size_t>(dims[d]);
       bool reduced = false;
-      for (int64_t axis : a.axes) reduced |= (axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis) == static_cast<int64_t>(d);
+      for (int64_t axis : a.axes)
+        reduced |= (axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis) == static_cast<int64_t>(d);
       if (!reduced) at += rest % size * step;
       rest /= size, step *= size;
     }
@@ -41,7 +42,8 @@ void coshc_run(Run& ctx, const Coshc& a) {
     else taken[at] = first ? x[i] : std::max(taken[at], x[i]);
     ++count[at];
   }
-  for (size_t i = 0; i < x.size(); ++i) x[i] -= a.mode == Coshc::mean ? taken[group[i]] / count[group[i]] : taken[group[i]];
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] -= a.mode == Coshc::mean ? taken[group[i]] / count[group[i]] : taken[group[i]];
   ctx.output(0).assign(x);
 }
 
@@ -144,7 +146,8 @@ Value patches(Builder& layer) {
   std::vector<Value> taps;
   for (int64_t i = 0; i < size[0]; ++i)
     for (int64_t k = 0; k < size[1]; ++k) {
-      Value part = build::slice(build::slice(x, 2, i, i + (rows - 1) * step + 1, step), 3, k, k + (columns - 1) * step + 1, step);
+      Value part = build::slice(build::slice(x, 2, i, i + (rows - 1) * step + 1, step), 3, k,
+                                k + (columns - 1) * step + 1, step);
       taps.push_back(reshape(part, {s[0].value(), s[1].value(), 1, rows * columns}));
     }
   Value all = reshape(build::concat(taps, 2), {s[0].value(), s[1].value() * size[0] * size[1], rows * columns});
@@ -154,7 +157,8 @@ std::vector<Value> flash(Builder& layer) {
   Value q = layer.input(0), k = layer.input(1), v = layer.input(2);
   Value scores = build::matmul(q, k, false, true) * layer.get<double>("scale");
   if (layer.get<bool>("causal")) {
-    Value rows = unsqueeze(counting(dimension_of(q, -2), DType::i64), {1}), columns = unsqueeze(counting(dimension_of(k, -2), DType::i64), {0});
+    Value rows = unsqueeze(counting(dimension_of(q, -2), DType::i64), {1}),
+          columns = unsqueeze(counting(dimension_of(k, -2), DType::i64), {0});
     scores = build::select(layer.op("LessEqual", {columns, rows}), scores, like(scores, -INFINITY));
   }
   auto last = static_cast<int64_t>(scores.rank()) - 1;
@@ -167,8 +171,16 @@ std::vector<Value> flash(Builder& layer) {
 
 GRAFT_EXTENSION("recorded_torch", "1.0") {
   return {op<Coshc>("Coshc", "acme").inputs("x").infer(coshc_infer).reference(coshc_run).import(torch("acme::coshc")),
-          op<NoAttributes>("Popcount", "acme").inputs("x").infer(popcount_infer).reference(popcount_run).import(torch("acme::popcount")),
-          op<Decay>("Decay", "acme").inputs("state, x").infer(decay_infer).reference(decay_run).import(torch("acme::decay_")),
+          op<NoAttributes>("Popcount", "acme")
+              .inputs("x")
+              .infer(popcount_infer)
+              .reference(popcount_run)
+              .import(torch("acme::popcount")),
+          op<Decay>("Decay", "acme")
+              .inputs("state, x")
+              .infer(decay_infer)
+              .reference(decay_run)
+              .import(torch("acme::decay_")),
           torch("acme::minmax").expand(minmax),
           torch("acme::wsum").expand(wsum),
           torch("acme::cuts").expand(cuts),

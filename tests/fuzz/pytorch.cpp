@@ -12,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     options.limits.fold_value = size_t{1} << 16, options.limits.fold_bytes = size_t{1} << 20;
     graft::Limits limits;
     limits.value_bytes = size_t{1} << 26, limits.npz_bytes = size_t{1} << 26;
-    graft::Imported m = graft::import_model(graft::read_pytorch(bytes, nullptr, limits), graft::fuzz_registry(), options);
+    graft::Imported m =
+        graft::import_model(graft::read_pytorch(bytes, nullptr, limits), graft::fuzz_registry(), options);
     graft::verify(m.graph);
   });
 }

@@ -274,9 +274,7 @@ inline Value sign_not(const Value& v) { return unary_op("LogicalNot", v); }
 inline Value less(const Value& a, double b) { return binary_op("Less", a, like(a, b)); }
 inline Value greater(const Value& a, double b) { return binary_op("Greater", a, like(a, b)); }
 inline Value equals(const Value& a, double b) { return binary_op("Equal", a, like(a, b)); }
-inline Value truth_of(const Value& v) {
-  return v.type() == DType::boolean ? v : binary_op("NotEqual", v, like(v, 0));
-}
+inline Value truth_of(const Value& v) { return v.type() == DType::boolean ? v : binary_op("NotEqual", v, like(v, 0)); }
 inline Value truncated(const Value& v) {
   if (!is_float(v.type())) return v;
   return where(less(v, 0), unary_op("Ceiling", v), unary_op("Floor", v));
@@ -289,6 +287,64 @@ inline std::vector<Value> top_k(const Value& v, const Value& k, int64_t axis, bo
                      {"index_element_type", DType::i64},
                      {"stable", true}},
                     2);
+}
+
+// ---- what rules of several files need ----
+
+inline constexpr double pi = 3.14159265358979323846, ln2 = 0.69314718055994530942;
+// In 64 bits: near zero the result is small.
+inline Value log1p_of(const Value& x) { return convert(unary_op("Log", convert(x, DType::f64) + 1.0), x.type()); }
+
+// One value per channel, for images with so many spatial axes.
+inline Value by_channel(const Value& v, size_t axes) {
+  Ints dims(axes + 2, 1);
+  dims[1] = -1;
+  return reshape(v, dims);
+}
+// 2 of "aten::max_pool2d"
+inline size_t axes_in_name(std::string_view type) {
+  for (char ch : type)
+    if (ch >= '1' && ch <= '3') return static_cast<size_t>(ch - '0');
+  fail("expected an operator over 1 to 3 axes");
+}
+inline void check_positive(std::string_view name, const Ints& list) {
+  for (int64_t v : list)
+    if (v < 1 || v > 1 << 24) fail("expected '", name, "' of 1 to ", 1 << 24, ", got ", v);
+}
+// As atleast_1d, atleast_2d and atleast_3d.
+inline Value with_rank_of_at_least(const Value& x, size_t rank) {
+  size_t r = x.rank();
+  if (r >= rank) return x;
+  if (rank == 1) return reshape(x, {1});
+  if (rank == 2) return r == 0 ? reshape(x, {1, 1}) : unsqueeze(x, {0});
+  if (r == 0) return reshape(x, {1, 1, 1});
+  return r == 1 ? unsqueeze(x, {0, 2}) : unsqueeze(x, {2});
+}
+inline int64_t known_size(const Value& x, int64_t axis) {
+  Shape s = x.shape();
+  const Dim& d = s[static_cast<size_t>(axis_of(axis, x.rank()))];
+  if (!d.known()) needs_shape("the size of an axis is unknown, but this conversion requires it");
+  return d.value();
+}
+// Negative indices count from the end.
+inline Value natural_index(const Value& index, const Value& size) {
+  Value i = convert(index, DType::i64);
+  return where(less(i, 0), i + size, i);
+}
+// The place of each element in order.
+inline Value positions_of(const Value& x) {
+  Builder& in = x.in();
+  Value n = in.op("ReduceProd", {shape_of(x), in.ints({0})}, {{"keep_dims", false}});
+  return same_shape(counting(n, DType::i64), x);
+}
+inline Value norm_over(const Value& x, double p, const Ints& axes, bool keep) {
+  Value size = absolute(x);
+  if (std::isinf(p)) return reduce(p > 0 ? "ReduceMax" : "ReduceMin", size, axes, keep);
+  if (p == 0) return reduce("ReduceSum", convert(truth_of(x), x.type()), axes, keep);
+  if (p == 1) return reduce("ReduceSum", size, axes, keep);
+  if (p == 2) return unary_op("Sqrt", reduce("ReduceSum", x * x, axes, keep));
+  Value sum = reduce("ReduceSum", binary_op("Power", size, like(x, p)), axes, keep);
+  return binary_op("Power", sum, like(x, 1 / p));
 }
 
 // ---- rules ----

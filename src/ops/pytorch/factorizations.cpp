@@ -18,15 +18,10 @@ DType pt_matrix_type(Call& c) {
     if (Value v = c.find(name)) return pt::as_float(v).type();
   return DType::f32;
 }
-int64_t pt_extent(const Value& v, int64_t axis) {
-  Shape s = v.shape();
-  const Dim& d = s[static_cast<size_t>(pt::axis_of(axis, s.rank()))];
-  if (!d.known()) needs_shape("the size of a matrix is unknown");
-  return d.value();
-}
 int64_t pt_columns(const Value& v) {
-  int64_t n = std::min(pt_extent(v, -1), pt_extent(v, -2));
-  if (n > pt_most_columns) unsupported("factorizations of more than ", pt_most_columns, " columns are not supported, got ", n);
+  int64_t n = std::min(pt::known_size(v, -1), pt::known_size(v, -2));
+  if (n > pt_most_columns)
+    unsupported("factorizations of more than ", pt_most_columns, " columns are not supported, got ", n);
   return n;
 }
 Value pt_flipped_axes(const Value& v) { return pt::swapped(v, -2, -1); }
@@ -45,7 +40,8 @@ Value pt_row(const Value& v, int64_t i) { return build::slice(v, pt_last(v) - 1,
 // The elements for which a comparison of row and column numbers holds.
 Value pt_part(const Value& v, std::string_view comparison) {
   Builder& in = v.in();
-  Value rows = unsqueeze(counting(dimension_of(v, -2), DType::i64), {1}), columns = unsqueeze(counting(dimension_of(v, -1), DType::i64), {0});
+  Value rows = unsqueeze(counting(dimension_of(v, -2), DType::i64), {1}),
+        columns = unsqueeze(counting(dimension_of(v, -1), DType::i64), {0});
   return pt::where(in.op(comparison, {columns, rows}), v, like(v, 0));
 }
 
@@ -56,12 +52,14 @@ struct PtReflections {
 };
 PtReflections pt_reflections(const Value& a) {
   Builder& in = a.in();
-  int64_t m = pt_extent(a, -2), n = pt_columns(a);
+  int64_t m = pt::known_size(a, -2), n = pt_columns(a);
   Value r = a, rows = unsqueeze(counting(in.scalar(m), DType::i64), {1});
   std::vector<Value> taus, vectors;
   for (int64_t k = 0; k < n; ++k) {
-    Value x = pt_column(r, k), at = in.op("Equal", {rows, in.scalar(k)}), below = in.op("Greater", {rows, in.scalar(k)});
-    Value first = pt::reduce("ReduceSum", pt::where(at, x, like(x, 0)), {-2}, true), tail = pt::where(below, x, like(x, 0));
+    Value x = pt_column(r, k), at = in.op("Equal", {rows, in.scalar(k)}),
+          below = in.op("Greater", {rows, in.scalar(k)});
+    Value first = pt::reduce("ReduceSum", pt::where(at, x, like(x, 0)), {-2}, true),
+          tail = pt::where(below, x, like(x, 0));
     Value rest = pt::reduce("ReduceSum", tail * tail, {-2}, true), length = in.op("Sqrt", {first * first + rest});
     Value beta = pt::where(pt::less(first, 0), length, -length), none = pt::equals(rest, 0);
     Value safe = pt::where(none, like(beta, 1), beta);
@@ -72,7 +70,7 @@ PtReflections pt_reflections(const Value& a) {
     vectors.push_back(pt::where(below, w, like(w, 0)));
   }
   Value upper = pt_part(r, "GreaterEqual"), v = build::concat(vectors, pt_last(a));
-  int64_t columns = pt_extent(a, -1);
+  int64_t columns = pt::known_size(a, -1);
   if (columns > n) {
     Ints zero(a.rank(), 0), end(a.rank(), 0);
     end.back() = columns - n;
@@ -83,12 +81,13 @@ PtReflections pt_reflections(const Value& a) {
 // The product of the reflections, as a square matrix.
 Value pt_reflected(const Value& packed, const Value& tau) {
   Builder& in = packed.in();
-  int64_t m = pt_extent(packed, -2), k = pt_extent(tau, -1);
+  int64_t m = pt::known_size(packed, -2), k = pt::known_size(tau, -1);
   if (k > pt_most_columns) unsupported("more than ", pt_most_columns, " reflections are not supported, got ", k);
   Value rows = unsqueeze(counting(in.scalar(m), DType::i64), {1}), q = pt_batched_identity(packed, m);
   for (int64_t i = 0; i < k; ++i) {
     Value x = pt_column(packed, i);
-    Value w = pt::where(in.op("Equal", {rows, in.scalar(i)}), like(x, 1), pt::where(in.op("Greater", {rows, in.scalar(i)}), x, like(x, 0)));
+    Value w = pt::where(in.op("Equal", {rows, in.scalar(i)}), like(x, 1),
+                        pt::where(in.op("Greater", {rows, in.scalar(i)}), x, like(x, 0)));
     Value t = unsqueeze(pt_column(tau, i), {-1});
     q = q - build::matmul(build::matmul(q, w), w, false, true) * t;
   }
@@ -105,7 +104,7 @@ std::vector<Value> import_pt_qr(Builder& layer) {
   Value a = pt_wide_matrix(c);
   std::string mode = c.given("mode") ? c.word("mode") : layer.has("some") && !c.flag("some") ? "complete" : "reduced";
   PtReflections p = pt_reflections(a);
-  int64_t m = pt_extent(a, -2), n = pt_extent(a, -1), k = mode == "complete" ? m : std::min(m, n);
+  int64_t m = pt::known_size(a, -2), n = pt::known_size(a, -1), k = mode == "complete" ? m : std::min(m, n);
   DType type = pt_matrix_type(c);
   Value r = build::slice(pt_part(p.packed, "GreaterEqual"), pt_last(a) - 1, 0, k);
   if (mode == "r") return {layer.constant<float>({}, {0}), convert(r, type)};
@@ -127,8 +126,9 @@ struct PtFactors {
 };
 PtFactors pt_factors(const Value& a, bool pivot) {
   Builder& in = a.in();
-  int64_t m = pt_extent(a, -2), n = pt_columns(a);
-  Value lu = a, rows = unsqueeze(counting(in.scalar(m), DType::i64), {1}), columns = unsqueeze(counting(in.scalar(pt_extent(a, -1)), DType::i64), {0});
+  int64_t m = pt::known_size(a, -2), n = pt_columns(a);
+  Value lu = a, rows = unsqueeze(counting(in.scalar(m), DType::i64), {1}),
+        columns = unsqueeze(counting(in.scalar(pt::known_size(a, -1)), DType::i64), {0});
   std::vector<Value> pivots;
   for (int64_t k = 0; k < n; ++k) {
     Value x = pt::absolute(pt_column(lu, k)), open = in.op("GreaterEqual", {rows, in.scalar(k)});
@@ -142,7 +142,8 @@ PtFactors pt_factors(const Value& a, bool pivot) {
     Value below = in.op("Greater", {rows, in.scalar(k)}), head = pt_column(chosen, k);
     Value factors = pt::where(below, pt_column(lu, k) / head, like(head, 0));
     Value right = in.op("Greater", {columns, in.scalar(k)}), own = in.op("Equal", {columns, in.scalar(k)});
-    lu = pt::where(in.op("LogicalAnd", {below, right}), lu - factors * chosen, pt::where(in.op("LogicalAnd", {below, own}), factors, lu));
+    lu = pt::where(in.op("LogicalAnd", {below, right}), lu - factors * chosen,
+                   pt::where(in.op("LogicalAnd", {below, own}), factors, lu));
     pivots.push_back(squeeze(at, {-1}) + 1.0);
   }
   return {lu, convert(build::concat(pivots, pt_last(a) - 1), DType::i32)};
@@ -160,7 +161,7 @@ std::vector<Value> import_pt_lu_factor(Builder& layer) {
 }
 Value pt_permutation(const Value& lu, const Value& pivots) {
   Builder& in = lu.in();
-  int64_t m = pt_extent(lu, -2), k = pt_extent(pivots, -1);
+  int64_t m = pt::known_size(lu, -2), k = pt::known_size(pivots, -1);
   Value p = pt_batched_identity(lu, m), rows = unsqueeze(counting(in.scalar(m), DType::i64), {1});
   for (int64_t i = 0; i < k; ++i) {
     Value at = unsqueeze(convert(pt_column(pivots, i), DType::i64) - 1.0, {-1});
@@ -174,9 +175,10 @@ struct PtUnpacked {
   Value p, l, u;
 };
 PtUnpacked pt_unpacked(const Value& lu, const Value& pivots) {
-  int64_t m = pt_extent(lu, -2), n = pt_extent(lu, -1), k = std::min(m, n);
+  int64_t m = pt::known_size(lu, -2), n = pt::known_size(lu, -1), k = std::min(m, n);
   Value strict = pt_part(lu, "Less"), diagonal = pt_part(pt::filled_like(lu, 1, lu.type()), "Equal");
-  Value l = build::slice(strict + diagonal, pt_last(lu), 0, k), u = build::slice(pt_part(lu, "GreaterEqual"), pt_last(lu) - 1, 0, k);
+  Value l = build::slice(strict + diagonal, pt_last(lu), 0, k),
+        u = build::slice(pt_part(lu, "GreaterEqual"), pt_last(lu) - 1, 0, k);
   return {pt_permutation(lu, pivots), l, u};
 }
 std::vector<Value> import_pt_lu_unpack(Builder& layer) {
@@ -196,13 +198,15 @@ std::vector<Value> import_pt_lu(Builder& layer) {
 }
 Value import_pt_lu_solve(Builder& layer) {
   Call c(layer);
-  Value lu = convert(c.find("LU") ? c["LU"] : c["LU_data"], DType::f64), b = convert(c.find("B") ? c["B"] : c["self"], DType::f64);
+  Value lu = convert(c.find("LU") ? c["LU"] : c["LU_data"], DType::f64),
+        b = convert(c.find("B") ? c["B"] : c["self"], DType::f64);
   PtUnpacked f = pt_unpacked(lu, c.find("pivots") ? c["pivots"] : c["LU_pivots"]);
   Value a = build::matmul(build::matmul(f.p, f.l), f.u);
   if (c.flag("adjoint")) a = pt_flipped_axes(a);
   Value inverse = layer.op("Inverse", {a});
   bool left = layer.type() == "aten::lu_solve" || c.flag("left");
-  return convert(left ? build::matmul(inverse, b) : build::matmul(b, inverse), (c.find("B") ? c["B"] : c["self"]).type());
+  return convert(left ? build::matmul(inverse, b) : build::matmul(b, inverse),
+                 (c.find("B") ? c["B"] : c["self"]).type());
 }
 
 // ---- singular values ----
@@ -213,7 +217,7 @@ struct PtSingular {
 };
 PtSingular pt_singular(const Value& a) {
   Builder& in = a.in();
-  int64_t m = pt_extent(a, -2), n = pt_extent(a, -1);
+  int64_t m = pt::known_size(a, -2), n = pt::known_size(a, -1);
   if (m < n) {
     PtSingular t = pt_singular(pt_flipped_axes(a));
     return {t.v, t.s, t.u};
@@ -229,7 +233,7 @@ std::vector<Value> import_pt_svd(Builder& layer) {
   Value a = pt_wide_matrix(c);
   layer.has("compute_uv"), layer.has("driver");
   bool old = layer.type() == "aten::svd", whole = old ? layer.has("some") && !c.flag("some") : c.flag("full_matrices");
-  if (whole && pt_extent(a, -1) != pt_extent(a, -2) && (layer.output_used(0) || layer.output_used(2)))
+  if (whole && pt::known_size(a, -1) != pt::known_size(a, -2) && (layer.output_used(0) || layer.output_used(2)))
     unsupported("the full matrices of singular vectors are supported for square matrices alone");
   PtSingular f = pt_singular(a);
   DType type = pt_matrix_type(c);
@@ -260,7 +264,8 @@ Value import_pt_histc(Builder& layer) {
   Value inside = layer.op("LogicalAnd", {layer.op("GreaterEqual", {x, a}), layer.op("LessEqual", {x, b})});
   at = layer.op("Maximum", {at, like(at, 0)});
   Value zeros = build::fill(layer, 0, x.type(), layer.ints({bins}));
-  return layer.op("ScatterElementsUpdate", {zeros, at, convert(inside, x.type()), layer.scalar(int64_t{0})}, {{"reduction", "sum"}});
+  return layer.op("ScatterElementsUpdate", {zeros, at, convert(inside, x.type()), layer.scalar(int64_t{0})},
+                  {{"reduction", "sum"}});
 }
 // Counts between bounds, all but the last of which belong to the bin above them.
 std::vector<Value> import_pt_histogram(Builder& layer) {
@@ -268,7 +273,7 @@ std::vector<Value> import_pt_histogram(Builder& layer) {
   Value x = pt::flat(c["self"]), bounds = c.find("bins"), w = c.find("weight");
   int64_t n = 0;
   if (bounds) {
-    n = pt_extent(bounds, 0) - 1;
+    n = pt::known_size(bounds, 0) - 1;
   } else {
     n = c.integer("bins");
     if (n < 1 || n > 1 << 24) fail("expected 1 to ", 1 << 24, " bins, got ", n);
@@ -294,7 +299,9 @@ std::vector<Value> import_pt_histogram(Builder& layer) {
   each = pt::where(inside, each, like(each, 0));
   Value zeros = build::fill(layer, 0, x.type(), layer.ints({n}));
   Value y = layer.op("ScatterElementsUpdate", {zeros, at, each, layer.scalar(int64_t{0})}, {{"reduction", "sum"}});
-  if (c.flag("density")) y = y / (pt::reduce("ReduceSum", y, {0}, false) * (build::slice(bounds, 0, 1, INT64_MAX) - build::slice(bounds, 0, 0, -1)));
+  if (c.flag("density"))
+    y = y / (pt::reduce("ReduceSum", y, {0}, false) *
+             (build::slice(bounds, 0, 1, INT64_MAX) - build::slice(bounds, 0, 0, -1)));
   return {y, bounds};
 }
 Value import_pt_block_diag(Builder& layer) {
@@ -303,11 +310,12 @@ Value import_pt_block_diag(Builder& layer) {
   int64_t width = 0, before = 0;
   for (Value& v : parts) {
     while (v.rank() < 2) v = unsqueeze(v, {0});
-    width += pt_extent(v, 1);
+    width += pt::known_size(v, 1);
   }
   for (const Value& v : parts) {
-    int64_t n = pt_extent(v, 1);
-    rows.push_back(layer.op("Pad", {v, layer.ints({0, before}), layer.ints({0, width - before - n}), like(v, 0)}, {{"pad_mode", "constant"}}));
+    int64_t n = pt::known_size(v, 1);
+    rows.push_back(layer.op("Pad", {v, layer.ints({0, before}), layer.ints({0, width - before - n}), like(v, 0)},
+                            {{"pad_mode", "constant"}}));
     before += n;
   }
   return build::concat(rows, 0);
@@ -323,7 +331,8 @@ Value import_pt_multi_margin_loss(Builder& layer) {
   if (p == 2) each = each * each;
   if (w) each = each * unsqueeze(build::gather(w, t, 0), {1});
   Value others = layer.op("NotEqual", {counting(dimension_of(x, 1), DType::i64), unsqueeze(t, {1})});
-  Value loss = pt::reduce("ReduceSum", pt::where(others, each, like(each, 0)), {1}, false) / convert(dimension_of(x, 1), x.type());
+  Value loss = pt::reduce("ReduceSum", pt::where(others, each, like(each, 0)), {1}, false) /
+               convert(dimension_of(x, 1), x.type());
   int64_t how = c.integer("reduction");
   if (how == 0) return single ? reshape(loss, {}) : loss;
   return pt::reduce(how == 1 ? "ReduceMean" : "ReduceSum", loss, {0}, false);

@@ -1,4 +1,4 @@
-// Linear algebra, Fourier transforms and special functions of ATen.
+// Linear algebra of ATen.
 #include "pytorch/call.hpp"
 
 namespace graft {
@@ -12,14 +12,9 @@ Value pt_matrix_argument(Call& c) {
   fail("expected a matrix");
 }
 Value pt_transposed(const Value& v) { return pt::swapped(v, -2, -1); }
-int64_t pt_size_of(const Value& v, int64_t axis) {
-  Shape s = v.shape();
-  const Dim& d = s[static_cast<size_t>(pt::axis_of(axis, s.rank()))];
-  if (!d.known()) needs_shape("the size of a matrix is unknown");
-  return d.value();
-}
 Value pt_identity(Builder& in, int64_t n, DType type) {
-  return convert(in.op("Eye", {in.scalar(n), in.scalar(n), in.scalar(int64_t{0})}, {{"output_type", DType::f32}}), type);
+  return convert(in.op("Eye", {in.scalar(n), in.scalar(n), in.scalar(int64_t{0})}, {{"output_type", DType::f32}}),
+                 type);
 }
 // Zero status of a factorization: one per matrix.
 Value pt_no_errors(const Value& a) {
@@ -84,7 +79,8 @@ Value import_pt_solve_triangular(Builder& layer) {
   Call c(layer);
   Value a = c["self"], b = c["B"];
   bool upper = c.flag("upper"), left = c.flag("left");
-  Value rows = unsqueeze(counting(dimension_of(a, -2), DType::i64), {1}), columns = unsqueeze(counting(dimension_of(a, -1), DType::i64), {0});
+  Value rows = unsqueeze(counting(dimension_of(a, -2), DType::i64), {1}),
+        columns = unsqueeze(counting(dimension_of(a, -1), DType::i64), {0});
   Value inside = layer.op(upper ? "GreaterEqual" : "LessEqual", {columns, rows});
   Value t = pt::where(inside, a, like(a, 0));
   if (c.flag("unitriangular")) t = pt::where(layer.op("Equal", {columns, rows}), like(a, 1), t);
@@ -105,7 +101,7 @@ Value import_pt_tensorsolve(Builder& layer) {
   }
   Shape s = a.shape();
   Ints result;
-  for (size_t i = b.rank(); i < s.rank(); ++i) result.push_back(pt_size_of(a, static_cast<int64_t>(i)));
+  for (size_t i = b.rank(); i < s.rank(); ++i) result.push_back(pt::known_size(a, static_cast<int64_t>(i)));
   int64_t n = 1;
   for (int64_t d : result) n *= d;
   return reshape(pt_solution(reshape(a, {n, n}), reshape(b, {n, 1})), result);
@@ -125,7 +121,8 @@ Value import_pt_cholesky_use(Builder& layer) {
   Call c(layer);
   bool upper = c.flag("upper"), solve = layer.type() == "aten::cholesky_solve";
   Value f = solve ? c["input2"] : c["self"];
-  Value rows = unsqueeze(counting(dimension_of(f, -2), DType::i64), {1}), columns = unsqueeze(counting(dimension_of(f, -1), DType::i64), {0});
+  Value rows = unsqueeze(counting(dimension_of(f, -2), DType::i64), {1}),
+        columns = unsqueeze(counting(dimension_of(f, -1), DType::i64), {0});
   f = pt::where(layer.op(upper ? "GreaterEqual" : "LessEqual", {columns, rows}), f, like(f, 0));
   Value t = pt_transposed(f), inverse = pt_inverse(upper ? build::matmul(t, f) : build::matmul(f, t));
   return solve ? build::matmul(inverse, c["self"]) : inverse;
@@ -146,7 +143,7 @@ std::vector<Value> import_pt_eigh(Builder& layer) {
 Value pt_singular_values(const Value& a) {
   Builder& in = a.in();
   Value v = pt_in_f64(a), t = pt_transposed(v);
-  int64_t m = pt_size_of(a, -2), n = pt_size_of(a, -1), k = std::min(m, n);
+  int64_t m = pt::known_size(a, -2), n = pt::known_size(a, -1), k = std::min(m, n);
   auto padded = [&](const Value& x, int64_t before, int64_t after) {
     Ints b(x.rank(), 0), e(x.rank(), 0);
     b.back() = before, e.back() = after;
@@ -168,7 +165,8 @@ Value pt_singular_limit(Call& c, const Value& a, const Value& largest) {
   double eps = a.type() == DType::f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
   std::string_view relative = c.given("rcond") ? "rcond" : "rtol";
   Value atol = c.given("atol") ? pt_in_f64(c.number("atol", DType::f64)) : c.in.scalar(0.0, DType::f64);
-  double standard = c.given("atol") ? 0 : eps * static_cast<double>(std::max(pt_size_of(a, -1), pt_size_of(a, -2)));
+  double standard =
+      c.given("atol") ? 0 : eps * static_cast<double>(std::max(pt::known_size(a, -1), pt::known_size(a, -2)));
   Value rtol = c.given(relative) ? pt_in_f64(c.number(relative, DType::f64)) : c.in.scalar(standard, DType::f64);
   if (rtol.rank() > 0) rtol = unsqueeze(rtol, {-1});
   if (atol.rank() > 0) atol = unsqueeze(atol, {-1});
@@ -189,7 +187,8 @@ Value import_pt_matrix_rank(Builder& layer) {
   Call c(layer);
   Value a = c.find("self") ? c["self"] : c["input"], s = pt_singular_values(a);
   Value limit = pt_singular_limit(c, a, build::slice(s, -1, 0, 1));
-  return pt::reduce("ReduceSum", convert(layer.op("Greater", {s, limit}), DType::i64), {static_cast<int64_t>(s.rank()) - 1}, false);
+  return pt::reduce("ReduceSum", convert(layer.op("Greater", {s, limit}), DType::i64),
+                    {static_cast<int64_t>(s.rank()) - 1}, false);
 }
 
 // ---- norms ----
@@ -209,7 +208,8 @@ Value pt_matrix_norm(Call& c, const Value& x, const std::string& word, double p,
     order.insert(order.end(), axes.begin(), axes.end());
     Value s = convert(pt_singular_values(transpose(x, order)), x.type());
     Ints last{static_cast<int64_t>(s.rank()) - 1};
-    y = word == "nuc" ? pt::reduce("ReduceSum", s, last, false) : pt::reduce(p > 0 ? "ReduceMax" : "ReduceMin", s, last, false);
+    y = word == "nuc" ? pt::reduce("ReduceSum", s, last, false)
+                      : pt::reduce(p > 0 ? "ReduceMax" : "ReduceMin", s, last, false);
     if (!keep) return y;
     std::sort(axes.begin(), axes.end());
     return unsqueeze(y, axes);
@@ -223,14 +223,6 @@ Value pt_matrix_norm(Call& c, const Value& x, const std::string& word, double p,
   std::sort(axes.begin(), axes.end());
   return squeeze(y, axes);
 }
-Value pt_vector_norm(const Value& x, double p, const Ints& axes, bool keep) {
-  Value size = pt::absolute(x);
-  if (std::isinf(p)) return pt::reduce(p > 0 ? "ReduceMax" : "ReduceMin", size, axes, keep);
-  if (p == 0) return pt::reduce("ReduceSum", convert(pt::truth_of(x), x.type()), axes, keep);
-  if (p == 2) return pt::unary_op("Sqrt", pt::reduce("ReduceSum", x * x, axes, keep));
-  Value sum = pt::reduce("ReduceSum", pt::binary_op("Power", size, like(x, p)), axes, keep);
-  return pt::binary_op("Power", sum, like(x, 1 / p));
-}
 Value import_pt_linalg_norm(Builder& layer) {
   Call c(layer);
   Value x = pt_matrix_argument(c);
@@ -243,11 +235,11 @@ Value import_pt_linalg_norm(Builder& layer) {
   bool keep = c.flag("keepdim");
   if (!f && !matrix) {
     Ints all = axes.empty() ? pt::counting_to(x.rank()) : pt::axes_of(axes, x.rank());
-    return pt_vector_norm(x, 2, all, keep);
+    return pt::norm_over(x, 2, all, keep);
   }
   if (axes.empty()) axes = pt::counting_to(x.rank());
   if (axes.size() == 2) return pt_matrix_norm(c, x, word, p, axes, keep);
-  return pt_vector_norm(x, p, pt::axes_of(axes, x.rank()), keep);
+  return pt::norm_over(x, p, pt::axes_of(axes, x.rank()), keep);
 }
 Value import_pt_cond(Builder& layer) {
   Call c(layer);
@@ -272,14 +264,14 @@ Value import_pt_matrix_power(Builder& layer) {
     if (n % 2) y = y ? build::matmul(y, a) : a;
     if (n > 1) a = build::matmul(a, a);
   }
-  return y ? y : pt::expanded(pt_identity(layer, pt_size_of(a, -1), a.type()), shape_of(a));
+  return y ? y : pt::expanded(pt_identity(layer, pt::known_size(a, -1), a.type()), shape_of(a));
 }
 // A series for a matrix that is made small, squared as often.
 Value import_pt_matrix_exp(Builder& layer) {
   Call c(layer);
   constexpr int halvings = 12, terms = 12;
   Value a = pt_in_f64(c["self"]) * std::pow(0.5, halvings);
-  Value one = pt_identity(layer, pt_size_of(a, -1), DType::f64), y = one;
+  Value one = pt_identity(layer, pt::known_size(a, -1), DType::f64), y = one;
   for (int k = terms; k > 0; --k) y = one + build::matmul(a, y) / static_cast<double>(k);
   for (int i = 0; i < halvings; ++i) y = build::matmul(y, y);
   return convert(pt::same_shape(y, a), c["self"].type());
@@ -288,7 +280,7 @@ Value import_pt_matrix_exp(Builder& layer) {
 Value import_pt_householder_product(Builder& layer) {
   Call c(layer);
   Value v = c["input"], tau = c["tau"];
-  int64_t m = pt_size_of(v, -2), n = pt_size_of(v, -1), k = pt_size_of(tau, -1);
+  int64_t m = pt::known_size(v, -2), n = pt::known_size(v, -1), k = pt::known_size(tau, -1);
   if (k > 1024) unsupported("more than 1024 reflections are not supported");
   Value rows = counting(layer.scalar(m), DType::i64), one = pt_identity(layer, m, v.type()), q;
   for (int64_t i = 0; i < k; ++i) {
@@ -301,197 +293,6 @@ Value import_pt_householder_product(Builder& layer) {
   }
   if (!q) q = pt::expanded(one, build::concat({build::dims(v, pt::counting_to(v.rank() - 2)), layer.ints({m, m})}, 0));
   return build::slice(q, static_cast<int64_t>(q.rank()) - 1, 0, n);
-}
-
-// ---- Fourier transforms to real numbers ----
-
-struct PtFourier {
-  Ints axes, sizes;
-  std::string norm;
-};
-PtFourier pt_fourier(Call& c, const Value& x) {
-  PtFourier f;
-  f.axes = c.in.has("dim") || c.in.type().ends_with("2") || (!c.in.has("s") && !c.in.type().ends_with("n"))
-               ? pt::axes_of(c.ints("dim"), x.rank())
-               : Ints();
-  Ints given = c.given("s") ? c.ints("s") : c.given("n") ? c.ints("n") : Ints();
-  if (f.axes.empty()) {
-    size_t n = given.empty() ? x.rank() : given.size();
-    for (size_t i = x.rank() - n; i < x.rank(); ++i) f.axes.push_back(static_cast<int64_t>(i));
-  }
-  if (!given.empty() && given.size() != f.axes.size()) fail("expected as many sizes as axes");
-  for (size_t i = 0; i < f.axes.size(); ++i) {
-    bool last = i + 1 == f.axes.size();
-    int64_t n = given.empty() || given[i] == -1 ? -1 : given[i];
-    if (n < 0) n = last ? 2 * (pt_size_of(x, f.axes[i]) - 1) : pt_size_of(x, f.axes[i]);
-    f.sizes.push_back(n);
-  }
-  f.norm = c.given("norm") ? c.word("norm") : "backward";
-  return f;
-}
-// The real input of a Hermitian signal: half of it is given. As complex numbers there are none, its parts are real.
-template <bool hermitian>
-Value import_pt_to_real(Builder& layer) {
-  Call c(layer);
-  Value x = pt::as_float(c["self"]);
-  PtFourier f = pt_fourier(c, x);
-  double count = 1;
-  for (int64_t n : f.sizes) {
-    if (n < 1) fail("expected at least one point, got ", n);
-    count *= static_cast<double>(n);
-  }
-  Value pair = build::concat({unsqueeze(x, {-1}), unsqueeze(x * 0.0, {-1})}, static_cast<int64_t>(x.rank()));
-  Value y;
-  if (!hermitian) {
-    y = layer.op("IRDFT", {pair, layer.ints(f.axes), layer.ints(f.sizes)});
-  } else {
-    // hfft is the forward transform: irfft of the conjugate, times the number of points; forward along the other axes.
-    int64_t last = f.axes.back(), n = f.sizes.back();
-    Ints others(f.axes.begin(), f.axes.end() - 1), sizes(f.sizes.begin(), f.sizes.end() - 1);
-    if (!others.empty()) pair = layer.op("DFT", {pair, layer.ints(others), layer.ints(sizes)});
-    auto r = static_cast<int64_t>(x.rank());
-    Value real = build::slice(pair, r, 0, 1), imaginary = build::slice(pair, r, 1, 2);
-    y = layer.op("IRDFT", {build::concat({real, -imaginary}, r), layer.ints({last}), layer.ints({n})}) * static_cast<double>(n);
-  }
-  bool scaled = hermitian ? f.norm == "forward" : f.norm == "forward";
-  if (f.norm == "ortho") y = hermitian ? y / std::sqrt(count) : y * std::sqrt(count);
-  else if (scaled) y = hermitian ? y / count : y * count;
-  return y;
-}
-
-// ---- polynomials ----
-
-// p(n, x) by recurrence, for each element its own n: those that are reached in time are kept.
-using PtStep = Value (*)(const Value& x, const Value& last, const Value& before, double k);
-template <PtStep step, Value (*first)(const Value&), bool shifted>
-Value import_pt_polynomial(Builder& layer) {
-  Call c(layer);
-  DType type = pt::Promotion().add(c, "x").add(c, "n").type();
-  if (!pt::is_float(type)) type = DType::f32;
-  Value given = convert(c.number("x", type), DType::f64), n = pt::truncated(convert(c.number("n", type), DType::f64));
-  Value both = given + n * 0.0, x = shifted ? both * 2.0 - 1.0 : both;
-  n = pt::broadcast_to(n, x);
-  int64_t most = 64;
-  if (auto known = n.values<double>()) {
-    most = 0;
-    for (double v : *known) most = std::max(most, static_cast<int64_t>(std::min(v, 64.0)));
-  }
-  Value before = pt::filled_like(x, 1, DType::f64), last = first(x);
-  Value y = pt::where(pt::less(n, 0), like(x, 0), before);
-  for (int64_t k = 1; k <= most; ++k) {
-    y = pt::where(pt::equals(n, static_cast<double>(k)), last, y);
-    Value next = step(x, last, before, static_cast<double>(k));
-    before = last, last = next;
-  }
-  return convert(y, type);
-}
-Value pt_chebyshev_step(const Value& x, const Value& a, const Value& b, double) { return x * 2.0 * a - b; }
-Value pt_hermite_step(const Value& x, const Value& a, const Value& b, double k) { return x * 2.0 * a - b * (2 * k); }
-Value pt_hermite_e_step(const Value& x, const Value& a, const Value& b, double k) { return x * a - b * k; }
-Value pt_laguerre_step(const Value& x, const Value& a, const Value& b, double k) {
-  return ((2 * k + 1 - x) * a - b * k) / (k + 1);
-}
-Value pt_legendre_step(const Value& x, const Value& a, const Value& b, double k) {
-  return (x * a * (2 * k + 1) - b * k) / (k + 1);
-}
-Value pt_first_x(const Value& x) { return x; }
-Value pt_first_2x(const Value& x) { return x * 2.0; }
-Value pt_first_v(const Value& x) { return x * 2.0 - 1.0; }
-Value pt_first_w(const Value& x) { return x * 2.0 + 1.0; }
-Value pt_first_laguerre(const Value& x) { return 1.0 - x; }
-
-// ---- Bessel functions by integrals ----
-
-// (1 / pi) * integral of cos(order * t - x sin t): the trapezoidal rule is exact to double precision here.
-template <int order>
-Value import_pt_bessel_j(Builder& layer) {
-  Call c(layer);
-  Value x = pt::as_float(c["self"]), wide = convert(x, DType::f64), sum;
-  constexpr int points = 96;
-  std::vector<double> sines, cosines;
-  for (int i = 0; i < points; ++i) {
-    double t = 3.14159265358979323846 * (i + 0.5) / points;
-    sines.push_back(std::sin(t)), cosines.push_back(t * order);
-  }
-  Value s = layer.typed(sines, {points}, DType::f64), o = layer.typed(cosines, {points}, DType::f64);
-  Value y = layer.op("Cos", {o - unsqueeze(wide, {-1}) * s});
-  return convert(pt::reduce("ReduceMean", y, {static_cast<int64_t>(x.rank())}, false), x.type());
-}
-// K by its integral of exp(-x cosh t) cosh(order * t), times e^x if scaled.
-template <int order, bool scaled>
-Value import_pt_bessel_k(Builder& layer) {
-  Call c(layer);
-  Value x = pt::as_float(c.find("x") ? c["x"] : c["self"]), wide = convert(x, DType::f64);
-  constexpr int points = 800;
-  constexpr double reach = 24;
-  std::vector<double> cosh_t, weight;
-  for (int i = 0; i < points; ++i) {
-    double t = reach * i / points;
-    cosh_t.push_back(std::cosh(t) - (scaled ? 1 : 0));
-    weight.push_back((i == 0 ? 0.5 : 1) * std::cosh(order * t) * reach / points);
-  }
-  Value y = layer.op("Exp", {-(unsqueeze(wide, {-1}) * layer.typed(cosh_t, {points}, DType::f64))}) *
-            layer.typed(weight, {points}, DType::f64);
-  y = pt::reduce("ReduceSum", y, {static_cast<int64_t>(x.rank())}, false);
-  y = pt::where(pt::equals(wide, 0), like(y, std::numeric_limits<double>::infinity()), y);
-  y = pt::where(pt::less(wide, 0), like(y, std::numeric_limits<double>::quiet_NaN()), y);
-  return convert(y, x.type());
-}
-
-// ---- segments and bins ----
-
-Value import_pt_segment_reduce(Builder& layer) {
-  Call c(layer);
-  Value x = c["data"], lengths = c.find("lengths"), offsets = c.find("offsets");
-  if (c.integer("axis") != 0) unsupported("segment_reduce along axis 0 alone is supported, got ", c.integer("axis"));
-  layer.has("unsafe");
-  Value ends = lengths ? layer.op("CumSum", {convert(lengths, DType::i64), layer.scalar(int64_t{0})})
-                       : build::slice(convert(offsets, DType::i64), 0, 1, INT64_MAX);
-  std::string how = c.word("reduce");
-  Value n = dimension_of(x, 0), bags = build::dim(ends, 0);
-  Value bag = layer.op("SearchSorted", {ends, counting(n, DType::i64)}, {{"right_mode", true}});
-  double fill = how == "max" ? -INFINITY : how == "min" ? INFINITY : how == "prod" ? 1 : how == "mean" ? NAN : 0;
-  if (c.given("initial")) fill = c.real("initial");
-  Ints rest, dims(x.rank(), 1);
-  for (size_t i = 1; i < x.rank(); ++i) rest.push_back(static_cast<int64_t>(i));
-  dims[0] = -1;
-  Value target = rest.empty() ? bags : build::concat({bags, build::dims(x, rest)}, 0);
-  bool mean = how == "mean";
-  Value start = build::fill(layer, mean ? c.given("initial") ? fill : 0 : fill, x.type(), target);
-  Value at = pt::expanded(reshape(bag, dims), shape_of(x));
-  auto scattered = [&](const Value& into, const Value& values, const std::string& reduction) {
-    return layer.op("ScatterElementsUpdate", {into, at, values, layer.scalar(int64_t{0})}, {{"reduction", reduction}, {"use_init_val", true}});
-  };
-  Value y = scattered(start, x, mean ? "sum" : how);
-  if (!mean) return y;
-  Value count = scattered(build::fill(layer, 0, x.type(), target), pt::filled_like(x, 1, x.type()), "sum");
-  return pt::where(pt::equals(count, 0), like(y, fill), y / layer.op("Maximum", {count, like(count, 1)}));
-}
-// Rows of matrices of equal width, joined and cut into equal parts that are padded with zeros.
-Value import_pt_chunk_cat(Builder& layer) {
-  Call c(layer);
-  std::vector<Value> parts;
-  int64_t n = c.integer("num_chunks"), dim = c.integer("dim");
-  for (const Value& v : c.tensors("tensors")) {
-    int64_t axis = pt::axis_of(dim, v.rank()), size = pt_size_of(v, axis), chunk = n > 0 ? (size + n - 1) / n : 0;
-    if (n < 1 || n > 1 << 20) fail("expected 1 to ", 1 << 20, " chunks, got ", n);
-    Ints begin(v.rank(), 0), end(v.rank(), 0);
-    end[static_cast<size_t>(axis)] = chunk * n - size;
-    Value padded = layer.op("Pad", {v, layer.ints(begin), layer.ints(end), like(v, 0)}, {{"pad_mode", "constant"}});
-    std::vector<Value> target;
-    if (axis > 0) target.push_back(build::dims(v, pt::counting_to(static_cast<size_t>(axis))));
-    target.push_back(layer.ints({n, -1}));
-    parts.push_back(build::reshape(padded, target));
-  }
-  return build::concat(parts, static_cast<int64_t>(parts[0].rank()) - 1);
-}
-Value import_pt_embedding_renorm(Builder& layer) {
-  Call c(layer);
-  Value w = c["self"], index = pt::flat(c["indices"]);
-  double most = c.real("max_norm");
-  Value n = pt_vector_norm(w, c.real("norm_type"), {1}, true);
-  Value smaller = pt::where(pt::greater(n, most), w * (like(n, most) / (n + 1e-7)), w);
-  return layer.op("ScatterUpdate", {w, index, build::gather(smaller, index, 0), layer.scalar(int64_t{0})});
 }
 
 }  // namespace
@@ -516,29 +317,6 @@ Definitions define_pytorch_linear_algebra() {
       pt::rules({"aten::matrix_exp", "aten::linalg_matrix_exp"}, import_pt_matrix_exp),
       pt::rules({"aten::linalg_householder_product", "aten::orgqr"}, import_pt_householder_product),
       pt::rules({"aten::linalg_pinv", "aten::pinverse"}, import_pt_pinv, {"hermitian"}),
-      pt::rules({"aten::fft_irfft", "aten::fft_irfft2", "aten::fft_irfftn"}, import_pt_to_real<false>),
-      pt::rules({"aten::fft_hfft", "aten::fft_hfft2", "aten::fft_hfftn"}, import_pt_to_real<true>),
-      pt::rules({"aten::special_chebyshev_polynomial_t"}, import_pt_polynomial<pt_chebyshev_step, pt_first_x, false>),
-      pt::rules({"aten::special_chebyshev_polynomial_u"}, import_pt_polynomial<pt_chebyshev_step, pt_first_2x, false>),
-      pt::rules({"aten::special_chebyshev_polynomial_v"}, import_pt_polynomial<pt_chebyshev_step, pt_first_v, false>),
-      pt::rules({"aten::special_chebyshev_polynomial_w"}, import_pt_polynomial<pt_chebyshev_step, pt_first_w, false>),
-      pt::rules({"aten::special_shifted_chebyshev_polynomial_t"}, import_pt_polynomial<pt_chebyshev_step, pt_first_x, true>),
-      pt::rules({"aten::special_shifted_chebyshev_polynomial_u"}, import_pt_polynomial<pt_chebyshev_step, pt_first_2x, true>),
-      pt::rules({"aten::special_shifted_chebyshev_polynomial_v"}, import_pt_polynomial<pt_chebyshev_step, pt_first_v, true>),
-      pt::rules({"aten::special_shifted_chebyshev_polynomial_w"}, import_pt_polynomial<pt_chebyshev_step, pt_first_w, true>),
-      pt::rules({"aten::special_hermite_polynomial_h"}, import_pt_polynomial<pt_hermite_step, pt_first_2x, false>),
-      pt::rules({"aten::special_hermite_polynomial_he"}, import_pt_polynomial<pt_hermite_e_step, pt_first_x, false>),
-      pt::rules({"aten::special_laguerre_polynomial_l"}, import_pt_polynomial<pt_laguerre_step, pt_first_laguerre, false>),
-      pt::rules({"aten::special_legendre_polynomial_p"}, import_pt_polynomial<pt_legendre_step, pt_first_x, false>),
-      pt::rules({"aten::special_bessel_j0"}, import_pt_bessel_j<0>),
-      pt::rules({"aten::special_bessel_j1"}, import_pt_bessel_j<1>),
-      pt::rules({"aten::special_modified_bessel_k0"}, import_pt_bessel_k<0, false>),
-      pt::rules({"aten::special_modified_bessel_k1"}, import_pt_bessel_k<1, false>),
-      pt::rules({"aten::special_scaled_modified_bessel_k0"}, import_pt_bessel_k<0, true>),
-      pt::rules({"aten::special_scaled_modified_bessel_k1"}, import_pt_bessel_k<1, true>),
-      pt::rules({"aten::segment_reduce"}, import_pt_segment_reduce),
-      pt::rules({"aten::_chunk_cat"}, import_pt_chunk_cat),
-      pt::rules({"aten::embedding_renorm"}, import_pt_embedding_renorm),
   };
 }
 

@@ -11,12 +11,13 @@ ViewKind pytorch_view(std::string_view type) {
       for (std::string_view t : types) out.emplace(t, kind);
     };
     all(ViewKind::select, {"aten::select", "aten::slice", "aten::diagonal", "aten::as_strided"});
-    all(ViewKind::reshape, {"aten::view", "aten::_unsafe_view", "aten::unsqueeze", "aten::squeeze", "aten::alias",
-                            "aten::detach", "aten::lift_fresh", "aten::view_as", "aten::unflatten", "aten::positive",
-                            "aten::resolve_conj", "aten::resolve_neg", "aten::real", "aten::atleast_1d",
-                            "aten::atleast_2d", "aten::atleast_3d", "aten::reshape", "aten::reshape_as",
-                            "aten::flatten", "aten::ravel", "aten::contiguous", "aten::to", "aten::dropout",
-                            "aten::feature_dropout", "aten::alpha_dropout"});
+    all(ViewKind::reshape, {"aten::view",         "aten::_unsafe_view", "aten::unsqueeze",    "aten::squeeze",
+                            "aten::alias",        "aten::detach",       "aten::lift_fresh",   "aten::view_as",
+                            "aten::unflatten",    "aten::positive",     "aten::resolve_conj", "aten::resolve_neg",
+                            "aten::real",         "aten::atleast_1d",   "aten::atleast_2d",   "aten::atleast_3d",
+                            "aten::reshape",      "aten::reshape_as",   "aten::flatten",      "aten::ravel",
+                            "aten::contiguous",   "aten::to",           "aten::dropout",      "aten::feature_dropout",
+                            "aten::alpha_dropout"});
     all(ViewKind::itself, {"aten::transpose", "aten::t", "aten::swapaxes", "aten::swapdims", "aten::mT", "aten::mH",
                            "aten::numpy_T", "aten::matrix_H", "aten::adjoint"});
     all(ViewKind::elements,

@@ -144,8 +144,7 @@ void PytorchGraph::while_loop(const json& j) {
   for (const std::string& s : inside) g.inputs.push_back({s, {}, {}, {}, {}, {}});
   std::vector<std::string> next;
   for (const RawValue& o : g.outputs) next.push_back(o.name);
-  if (next.size() != states.size())
-    throw_user("expected a body with ", states.size(), " outputs, got ", next.size());
+  if (next.size() != states.size()) throw_user("expected a body with ", states.size(), " outputs, got ", next.size());
   RawGraph again = condition("next/", next);
   for (RawNode& n : again.nodes) g.nodes.push_back(std::move(n));
   for (auto& c : again.constants) g.constants.push_back(std::move(c));

@@ -24,7 +24,8 @@ std::string symbol_of(std::string_view e) {
     bool only = end != e.npos && e.find(')') == e.size() - 1 && e.find("Symbol", 1) == e.npos;
     return only ? std::string(e.substr(begin.size(), end - begin.size())) : std::string();
   }
-  bool word = !e.empty() && std::all_of(e.begin(), e.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  bool word =
+      !e.empty() && std::all_of(e.begin(), e.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
   return word && !std::isdigit(static_cast<unsigned char>(e[0])) ? std::string(e) : std::string();
 }
 
@@ -196,8 +197,8 @@ std::vector<std::string> receivers(const json& j, const std::string& overload, s
     if (keyword || name == "out") names.push_back(name);
   }
   bool named = std::find(names.begin(), names.end(), "out") != names.end() || overload.find("out") != overload.npos;
-  bool functional = overload == "default" || overload.find("tensor") != overload.npos ||
-                    overload.find("Tensor") != overload.npos;
+  bool functional =
+      overload == "default" || overload.find("tensor") != overload.npos || overload.find("Tensor") != overload.npos;
   if (names.empty() || names.size() != outputs || (!named && functional)) return {};
   return names;
 }

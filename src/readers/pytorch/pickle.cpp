@@ -14,9 +14,9 @@ using Kind = Pickled::Kind;
 
 DType storage_type(std::string_view name) {
   constexpr std::pair<std::string_view, DType> types[] = {
-      {"torch.FloatStorage", DType::f32},   {"torch.DoubleStorage", DType::f64},   {"torch.HalfStorage", DType::f16},
-      {"torch.BFloat16Storage", DType::bf16}, {"torch.LongStorage", DType::i64},     {"torch.IntStorage", DType::i32},
-      {"torch.ShortStorage", DType::i16},   {"torch.CharStorage", DType::i8},      {"torch.ByteStorage", DType::u8},
+      {"torch.FloatStorage", DType::f32},     {"torch.DoubleStorage", DType::f64}, {"torch.HalfStorage", DType::f16},
+      {"torch.BFloat16Storage", DType::bf16}, {"torch.LongStorage", DType::i64},   {"torch.IntStorage", DType::i32},
+      {"torch.ShortStorage", DType::i16},     {"torch.CharStorage", DType::i8},    {"torch.ByteStorage", DType::u8},
       {"torch.BoolStorage", DType::boolean}};
   for (const auto& [n, t] : types)
     if (n == name) return t;
@@ -135,42 +135,64 @@ class Machine {
 
   void step(unsigned char op) {
     switch (op) {
-      case 0x80: bytes(1); break;                                       // PROTO
-      case 0x95: bytes(8); break;                                       // FRAME
-      case '(': push(made(Kind::mark)); break;                          // MARK
-      case 'N': push(made(Kind::none)); break;                          // NONE
+      case 0x80: bytes(1); break;               // PROTO
+      case 0x95: bytes(8); break;               // FRAME
+      case '(': push(made(Kind::mark)); break;  // MARK
+      case 'N': push(made(Kind::none)); break;  // NONE
       case 0x88: push(made(Kind::boolean)), stack_.back()->whole = 1; break;
       case 0x89: push(made(Kind::boolean)); break;
-      case 'K': push_int(static_cast<int64_t>(little(1))); break;       // BININT1
-      case 'M': push_int(static_cast<int64_t>(little(2))); break;       // BININT2
-      case 'J': push_int(static_cast<int32_t>(little(4))); break;       // BININT
-      case 0x8a: push_long(); break;                                    // LONG1
-      case 'G': push_double(); break;                                   // BINFLOAT
-      case 'X': push_text(bytes(little(4))); break;                     // BINUNICODE
-      case 0x8c: push_text(bytes(little(1))); break;                    // SHORT_BINUNICODE
-      case 0x8d: push_text(bytes(little(8))); break;                    // BINUNICODE8
-      case '}': push(made(Kind::dict)); break;                          // EMPTY_DICT
-      case ']': case ')': push(made(Kind::list)); break;                // EMPTY_LIST, EMPTY_TUPLE
-      case 't': push_tuple(pop_to_mark()); break;                       // TUPLE
+      case 'K': push_int(static_cast<int64_t>(little(1))); break;  // BININT1
+      case 'M': push_int(static_cast<int64_t>(little(2))); break;  // BININT2
+      case 'J': push_int(static_cast<int32_t>(little(4))); break;  // BININT
+      case 0x8a: push_long(); break;                               // LONG1
+      case 'G': push_double(); break;                              // BINFLOAT
+      case 'X': push_text(bytes(little(4))); break;                // BINUNICODE
+      case 0x8c: push_text(bytes(little(1))); break;               // SHORT_BINUNICODE
+      case 0x8d: push_text(bytes(little(8))); break;               // BINUNICODE8
+      case '}': push(made(Kind::dict)); break;                     // EMPTY_DICT
+      case ']':
+      case ')': push(made(Kind::list)); break;     // EMPTY_LIST, EMPTY_TUPLE
+      case 't': push_tuple(pop_to_mark()); break;  // TUPLE
       case 0x85: push_tuple_of(1); break;
       case 0x86: push_tuple_of(2); break;
       case 0x87: push_tuple_of(3); break;
-      case 'u': { auto items = pop_to_mark(); add_to(Kind::dict, std::move(items)); break; }  // SETITEMS
-      case 'e': { auto items = pop_to_mark(); add_to(Kind::list, std::move(items)); break; }  // APPENDS
-      case 's': { PickledRef v = pop(), k = pop(); add_to(Kind::dict, {k, v}); break; }       // SETITEM
-      case 'a': { PickledRef v = pop(); add_to(Kind::list, {v}); break; }                     // APPEND
-      case 'q': memoize(little(1)); break;                              // BINPUT
-      case 'r': memoize(little(4)); break;                              // LONG_BINPUT
-      case 0x94: memoize(memo_.size()); break;                          // MEMOIZE
-      case 'h': recall(little(1)); break;                               // BINGET
-      case 'j': recall(little(4)); break;                               // LONG_BINGET
-      case 'c': { std::string module = line(), name = line(); push_name(module + "." + name); break; }  // GLOBAL
-      case 0x93: push_stack_name(); break;                              // STACK_GLOBAL
-      case 'Q': push(storage(*pop())); break;                           // BINPERSID
-      case 'R': reduce(); break;                                        // REDUCE
-      case 'b': pop(); break;                                           // BUILD: state of an OrderedDict
+      case 'u': {
+        auto items = pop_to_mark();
+        add_to(Kind::dict, std::move(items));
+        break;
+      }  // SETITEMS
+      case 'e': {
+        auto items = pop_to_mark();
+        add_to(Kind::list, std::move(items));
+        break;
+      }  // APPENDS
+      case 's': {
+        PickledRef v = pop(), k = pop();
+        add_to(Kind::dict, {k, v});
+        break;
+      }  // SETITEM
+      case 'a': {
+        PickledRef v = pop();
+        add_to(Kind::list, {v});
+        break;
+      }                                         // APPEND
+      case 'q': memoize(little(1)); break;      // BINPUT
+      case 'r': memoize(little(4)); break;      // LONG_BINPUT
+      case 0x94: memoize(memo_.size()); break;  // MEMOIZE
+      case 'h': recall(little(1)); break;       // BINGET
+      case 'j': recall(little(4)); break;       // LONG_BINGET
+      case 'c': {
+        std::string module = line(), name = line();
+        push_name(module + "." + name);
+        break;
+      }                                        // GLOBAL
+      case 0x93: push_stack_name(); break;     // STACK_GLOBAL
+      case 'Q': push(storage(*pop())); break;  // BINPERSID
+      case 'R': reduce(); break;               // REDUCE
+      case 'b': pop(); break;                  // BUILD: state of an OrderedDict
       default:
-        throw_unsupported("the pickle uses opcode ", static_cast<int>(op), ", which is not supported: only data is read");
+        throw_unsupported("the pickle uses opcode ", static_cast<int>(op),
+                          ", which is not supported: only data is read");
     }
   }
   void push_name(std::string name) {
@@ -201,7 +223,8 @@ class Machine {
   // ("storage", type, key, device, number of elements)
   PickledRef storage(const Pickled& id) {
     bool fits = id.kind == Kind::list && id.items.size() >= 5 && id.items[0]->chars == "storage" &&
-                id.items[1]->kind == Kind::name && id.items[2]->kind == Kind::text && id.items[4]->kind == Kind::integer;
+                id.items[1]->kind == Kind::name && id.items[2]->kind == Kind::text &&
+                id.items[4]->kind == Kind::integer;
     if (!fits) throw_user("the pickle is corrupt: expected a reference to a storage");
     const std::string& key = id.items[2]->chars;
     const ZipEntry* e = archive_.find(std::string(root_) + "data/" + key);

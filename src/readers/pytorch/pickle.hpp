@@ -1,6 +1,6 @@
-// What torch.save writes: a ZIP archive with a pickle and the storages that it refers to. The pickle is read by a machine
-// of its own, which knows data only: a few opcodes, and names of a few functions that make tensors. Nothing is executed,
-// and all else is refused by name.
+// What torch.save writes: a ZIP archive with a pickle and the storages that it refers to. The pickle is read by a
+// machine of its own, which knows data only: a few opcodes, and names of a few functions that make tensors. Nothing is
+// executed, and all else is refused by name.
 #pragma once
 
 #include <graft/app/memory.hpp>

@@ -121,14 +121,16 @@ class ProgramReader {
     std::string name = name_in(arg);
     if (name.empty()) return;
     graph.define(name, name);
-    Info info = tag == "as_tensor" ? graph.info_of(name) : Info{tag == "as_sym_float" ? DType::f64 : DType::i64, Shape()};
+    Info info =
+        tag == "as_tensor" ? graph.info_of(name) : Info{tag == "as_sym_float" ? DType::f64 : DType::i64, Shape()};
     graph.raw().inputs.push_back({name, info, {}, {}, {}, {}});
   }
 
   void read_inputs(PytorchGraph& graph, const json& g, const json& signature) {
     const json &specs = member(signature, "input_specs"), &inputs = member(g, "inputs");
     if (!specs.is_array() || !inputs.is_array() || specs.size() != inputs.size())
-      throw_user("expected as many inputs of the graph as of its signature, got ", inputs.size(), " and ", specs.size());
+      throw_user("expected as many inputs of the graph as of its signature, got ", inputs.size(), " and ",
+                 specs.size());
     for (const json& s : specs) input(graph, s);
   }
 
