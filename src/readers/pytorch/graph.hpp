@@ -49,10 +49,12 @@ class PytorchGraph {
     std::string type() const { return ns + "::" + name; }
   };
   static Call call_of(const std::string& target);
+  static bool ends_in_place(const std::string& name);  // "add_"
   void emit(RawNode n);
   void node(const nlohmann::json& j);
   void read_node(const nlohmann::json& j);
   void plain_call(const nlohmann::json& j, const Call& call);
+  // Writes (writes.cpp).
   void in_place_call(const nlohmann::json& j, Call call);
   void out_call(const nlohmann::json& j, const Call& call, const std::vector<std::string>& targets);
   void mutating_call(const nlohmann::json& j, const Call& call);
