@@ -94,6 +94,17 @@ class Pytorch(Case):
         document = pt.program([node], ["x"], ["y"], values(x=["s7"], y=["s7"]))
         self.refused(pt.archive(document), "acme::coshc", "axes", "gain")
 
+    def test_skeleton(self):
+        node = pt.node("torch.ops.acme.coshc.default", [("x", pt.tensor("x")), ("axes", {"as_ints": [0]}), ("gain", {"as_float": 2.0})], ["y"])
+        model = self.file(pt.archive(pt.program([node], ["x"], ["y"], values(x=[2], y=[2]))))
+        ended = graft("new", "--from-model", model, "-o", self.path("made"))
+        self.assertEqual(ended.status, 0, ended.all)
+        with open(self.path("made") + "/acme__coshc.cpp") as f:
+            source = f.read()
+        for t in ('graft::torch("acme::coshc")', 'inputs("x")', "float gain", "axes"):
+            self.assertIn(t, source)
+        self.assertNotIn("call.", source)
+
     def test_line_of_the_users_code(self):
         node = pt.node("torch.ops.aten.as_strided.default",
                        [("self", pt.tensor("x")), ("size", {"as_ints": [-1]}), ("stride", {"as_ints": [1]})], ["y"], ("net.py", 41), "layers.3")

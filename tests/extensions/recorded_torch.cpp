@@ -134,8 +134,13 @@ Value fit(Builder& layer) {
   for (size_t i = 0; i < x.rank(); ++i) axes.push_back(static_cast<int64_t>(i));
   Value mean = layer.op("ReduceMean", {x, layer.ints(axes)}, {{"keep_dims", false}});
   Value pad = as_scalar(convert(size_at(layer, "pad"), x.type()));
-  Value size = build::concat({size_at(layer, "size.0"), size_at(layer, "size.1")}, 0);
-  return build::broadcast(mean + pad, size);
+  // As many sizes as the list or the names of the inputs have.
+  size_t count = layer.get<std::vector<int64_t>>("size", {}).size();
+  for (const std::string& name : layer.get<std::vector<std::string>>("call.inputs"))
+    if (name.starts_with("size.")) count = std::max(count, static_cast<size_t>(name[5] - '0') + 1);
+  std::vector<Value> sizes;
+  for (size_t i = 0; i < count; ++i) sizes.push_back(size_at(layer, "size." + std::to_string(i)));
+  return build::broadcast(mean + pad, build::concat(sizes, 0));
 }
 Value patches(Builder& layer) {
   Value x = layer.input(0);

@@ -247,6 +247,17 @@ Value import_pt_matrix_sqrt(Builder& layer) {
   return convert(build::matmul(e[1] * unsqueeze(root, {-2}), e[1], false, true), pt_matrix_type(c));
 }
 
+// A = U P with U orthogonal and P symmetric.
+std::vector<Value> import_pt_polar(Builder& layer) {
+  Call c(layer);
+  Value a = pt_wide_matrix(c);
+  if (pt::known_size(a, -2) < pt::known_size(a, -1)) unsupported("the polar form of a wide matrix is not supported");
+  PtSingular f = pt_singular(a);
+  DType type = pt_matrix_type(c);
+  return {convert(build::matmul(f.u, f.v, false, true), type),
+          convert(build::matmul(f.v * unsqueeze(f.s, {-2}), f.v, false, true), type)};
+}
+
 // ---- statistics ----
 
 Value import_pt_histc(Builder& layer) {
@@ -350,6 +361,7 @@ Definitions define_pytorch_factorizations() {
       pt::rules({"aten::linalg_lu"}, import_pt_lu),
       pt::rules({"aten::linalg_lu_solve", "aten::lu_solve"}, import_pt_lu_solve),
       pt::rules({"aten::linalg_svd", "aten::svd", "aten::_linalg_svd"}, import_pt_svd),
+      pt::rules({"aten::linalg_polar"}, import_pt_polar),
       pt::rules({"aten::linalg_matrix_sqrth"}, import_pt_matrix_sqrt),
       pt::rules({"aten::histc"}, import_pt_histc),
       pt::rules({"aten::histogram"}, import_pt_histogram),

@@ -175,7 +175,13 @@ Value pt_singular_limit(Call& c, const Value& a, const Value& largest) {
 // V diag(1 / s^2) V^T A^T, without singular values that are too small.
 Value import_pt_pinv(Builder& layer) {
   Call c(layer);
-  Value given = c["self"], a = pt_in_f64(given), t = pt_transposed(a);
+  Value given = c["self"], a = pt_in_f64(given);
+  if (c.flag("hermitian")) {  // the lower triangle counts
+    Value rows = unsqueeze(counting(dimension_of(a, -2), DType::i64), {1}),
+          columns = unsqueeze(counting(dimension_of(a, -1), DType::i64), {0});
+    a = pt::where(layer.op("LessEqual", {columns, rows}), a, pt_transposed(a));
+  }
+  Value t = pt_transposed(a);
   auto [squares, v] = pt_eigen(build::matmul(t, a));
   Value s = layer.op("Sqrt", {layer.op("Maximum", {squares, like(squares, 0)})});
   Value keep = layer.op("Greater", {s, pt_singular_limit(c, given, build::slice(s, -1, -1, INT64_MAX))});

@@ -88,6 +88,11 @@ Value import_pt_item(Builder& layer) {
   return pt::is_float(x.type()) ? convert(x, DType::f64) : x.type() == DType::boolean ? x : convert(x, DType::i64);
 }
 std::vector<Value> import_pt_assertion(Builder&) { return {}; }
+// Exported programs draw numbers that they do not use.
+std::vector<Value> import_pt_random(Builder& layer) {
+  if (layer.output_used(0)) unsupported("random numbers are not supported");
+  return {};
+}
 
 // ---- quantization ----
 
@@ -185,6 +190,10 @@ Definitions define_pytorch_structure() {
                  "aten::sym_constrain_range", "aten::sym_constrain_range_for_size"},
                 import_pt_assertion,
                 {"assert_msg", "a", "dtype", "size", "stride", "self", "min", "max", "device", "layout"}),
+      pt::rules({"aten::rand", "aten::randn", "aten::rand_like", "aten::randn_like", "aten::randint", "aten::bernoulli",
+                 "aten::normal", "aten::uniform", "aten::randperm", "aten::multinomial"},
+                import_pt_random,
+                {"size", "dtype", "low", "high", "p", "mean", "std", "n", "num_samples", "replacement"}),
       pt::rules({"quantized_decomposed::quantize_per_tensor", "quantized_decomposed::quantize_per_channel"},
                 import_pt_quantize, {"eps"}),
       pt::rules({"quantized_decomposed::dequantize_per_tensor", "quantized_decomposed::dequantize_per_channel"},
