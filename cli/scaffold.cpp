@@ -92,7 +92,10 @@ std::string input_list(const SeenOperation& s) {
   bool variadic = s.most_inputs > s.least_inputs + 1;
   size_t named = variadic ? s.least_inputs : s.most_inputs, flows = s.most_inputs - s.weights;
   for (size_t i = 0; i < named; ++i)
-    out += text(i ? ", " : "", i < flows ? text("x", i) : text("blob", i - flows),
+    out += text(i ? ", " : "",
+                s.input_names.size() == s.most_inputs ? s.input_names[i]
+                : i < flows                           ? text("x", i)
+                                                      : text("blob", i - flows),
                 s.left_out.count(i) || i >= s.least_inputs ? "?" : "");
   return out + (variadic ? out.empty() ? "more..." : ", more..." : "");
 }
@@ -178,7 +181,8 @@ std::string opencl_kernel(const Named& n) {
 
 std::string import_rule(const SeenOperation& s) {
   if (s.framework.empty()) return "";
-  std::string function = s.built_in_framework ? s.framework + "(" : text("Rule(", cpp_literal(s.framework), ", ");
+  std::string named = s.framework == "pytorch" ? "torch" : s.framework;
+  std::string function = s.built_in_framework ? named + "(" : text("Rule(", cpp_literal(s.framework), ", ");
   std::string out = text("\n      .import(graft::", function, cpp_literal(s.type), ")"),
               indent = "\n                  ";
   if (!s.domain.empty()) out += text(".domain(", cpp_literal(s.domain), ")");

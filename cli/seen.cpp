@@ -125,6 +125,16 @@ void drop_python(SeenOperation& s) {
   });
 }
 
+// The reader of PyTorch tells the names of the inputs and the overload in fields of their own.
+void use_schema(SeenOperation& s) {
+  for (const SeenAttribute& a : s.attributes)
+    if (auto names = a.path == "call.inputs" ? a.example.get_if<std::vector<std::string>>() : nullptr) {
+      s.input_names = *names;
+      for (std::string& n : s.input_names) std::replace(n.begin(), n.end(), '.', '_');
+    }
+  std::erase_if(s.attributes, [](const SeenAttribute& a) { return a.path.starts_with("call."); });
+}
+
 // What all layers declare of an output.
 SeenOutput seen_output(const UnknownType& u, size_t output, std::optional<size_t> like) {
   SeenOutput out;
@@ -179,6 +189,7 @@ SeenOperation seen(const UnknownType& u, const std::string& framework) {
     drop_python(s);
     shorten_names(s);
   }
+  if (s.framework == "pytorch") use_schema(s);
   if (!s.framework.empty()) clean_names(s);  // without a rule there is nothing to map names
   return s;
 }

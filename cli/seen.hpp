@@ -32,6 +32,7 @@ struct SeenOperation {
       other_fields;  // fields that cannot be attributes: name and description
   size_t most_inputs = 1, least_inputs = 1, outputs = 1, layers = 1;
   size_t weights = 0;                        // number of trailing inputs that are weights, in all layers
+  std::vector<std::string> input_names;      // of the operator's schema; none: unknown
   std::set<size_t> left_out;                 // inputs that some layer omits
   std::vector<std::optional<Info>> example;  // inputs of the first layer
   std::optional<size_t> like;                // the first input that every layer has

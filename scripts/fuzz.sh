@@ -24,6 +24,7 @@ for device in gpu vpu; do
 done
 cp examples/vpu/*.xml examples/vpu/*.cl build/fuzz/corpus/kernel_xml/
 python3 scripts/bundle_seeds.py build/fuzz/corpus/tensor_bundle
+python3 tests/fuzz/pytorch_seeds.py build/fuzz/corpus/pytorch
 python3 tests/fuzz/onnx_seeds.py build/fuzz/corpus/onnx/layers
 python3 tests/fuzz/kaldi_seeds.py build/fuzz/corpus/kaldi
 python3 tests/fuzz/image_seeds.py build/fuzz/corpus/image
@@ -32,7 +33,7 @@ for kept in tests/fuzz/corpus/*/; do mkdir -p "build/fuzz/corpus/$(basename "$ke
 failed=0
 summary=build/fuzz/summary.txt
 : >$summary
-for target in ${TARGETS:-check enumerate onnx onnx_value caffe kaldi mxnet tensorflow proto_text ir text mapping replacement tensor_bundle kernel_xml image \
+for target in ${TARGETS:-check enumerate pytorch onnx onnx_value caffe kaldi mxnet tensorflow proto_text ir text mapping replacement tensor_bundle kernel_xml image \
                          execute_onnx execute_ir execute_tensorflow execute_caffe execute_mxnet execute_kaldi}; do
   started=$SECONDS
   if [ "$target" = check ]; then

@@ -142,6 +142,14 @@ inline Rule caffe(std::string_view type) { return {"caffe", type}; }
 inline Rule tensorflow(std::string_view type) { return {"tensorflow", type}; }
 inline Rule mxnet(std::string_view type) { return {"mxnet", type}; }
 inline Rule kaldi(std::string_view type) { return {"kaldi", type}; }
+// An operator of PyTorch, "aten::add"; with an overload, "aten::add.Tensor", only that one. Inputs are its tensors and
+// sizes in the order of its arguments, fields its other arguments by name. "call.inputs" lists the names of the inputs.
+inline Rule torch(std::string_view type) {
+  size_t dot = type.find('.');
+  Rule r("pytorch", type.substr(0, dot));
+  r.ignore("call.inputs");
+  return dot == type.npos ? r.ignore("call.overload") : r.when("call.overload", std::string(type.substr(dot + 1)));
+}
 // A rule for this layer type of every framework, those of extensions included. In a framework with domains, such as
 // ONNX, it is for the type of its `domain`; in others the domain does not matter.
 inline Rule every_framework(std::string_view type) { return {"*", type}; }

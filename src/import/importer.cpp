@@ -279,7 +279,9 @@ std::string layer_context(const ImportState& state, const RawNode& raw) {
       text(state.model.path, state.model.path.empty() ? "" : ", ", state.model.position_unit, " ", raw.position);
   std::string title = raw.name.empty() && !raw.outputs.empty() ? raw.outputs[0] : raw.name;
   return text("importing layer '", title, "' (", raw.domain.empty() ? "" : raw.domain + "::", raw.type, ")",
-              raw.origin().added_by.empty() ? text(" at ", file) : ", added by " + raw.origin().added_by);
+              raw.origin().source.empty() ? "" : " at " + raw.origin().source,
+              raw.origin().added_by.empty() ? text(raw.origin().source.empty() ? " at " : ", ", file)
+                                            : ", added by " + raw.origin().added_by);
 }
 
 }  // namespace

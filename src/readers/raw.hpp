@@ -29,6 +29,7 @@ struct RawOrigin {
   std::string stands_for;   // a sub-graph: "replacement 'x' of f.json"
   std::string added_by;     // "raw pass 'x' of lib.so"
   std::vector<Info> infos;  // of the outputs of an operation that may be unknown
+  std::string source;       // the line of the program that the file was exported from: "net.py:12 in layers.0"
 };
 
 struct RawNode {

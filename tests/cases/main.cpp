@@ -206,9 +206,11 @@ std::string run_case(Core& core, const Options& o, const std::string& folder, co
   for (size_t i = 0; i < c["outputs"].size(); ++i) {
     const auto& spec = c["outputs"][i];
     std::string name = spec.value("name", "");
-    size_t index = spec.value("index", i);
+    // Outputs of PyTorch that are None are counted, but not listed, and several may share a name.
+    bool in_order = c["framework"] == "pytorch";
+    size_t index = in_order ? i : spec.value("index", i);
     std::vector<Group> groups = compiled.output_groups();
-    for (size_t k = 0; k < groups.size(); ++k) {
+    for (size_t k = 0; !in_order && k < groups.size(); ++k) {
       const Group& g = groups[k];
       bool also = g.kind == Group::Kind::tensor && std::count(out[g.port].names.begin(), out[g.port].names.end(), name);
       if (g.name == name || also) index = k;

@@ -228,6 +228,7 @@ Definitions define_onnx_scan() {
   return {
       onnx("Scan").expand(import_scan),
       mxnet("Scan").domain("graft").expand(import_scan),
+      torch("Scan").domain("graft").expand(import_scan),
   };
 }
 
