@@ -29,6 +29,9 @@ struct RawOrigin {
   std::string stands_for;   // a sub-graph: "replacement 'x' of f.json"
   std::string added_by;     // "raw pass 'x' of lib.so"
   std::vector<Info> infos;  // of the outputs of an operation that may be unknown
+  // A framework whose rule for this type is taken where the model's own has none: operators of TensorFlow in a .tflite
+  // file.
+  std::string fallback_framework;
 };
 
 struct RawNode {
