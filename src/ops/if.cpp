@@ -148,7 +148,8 @@ Definitions define_if() {
       .reference(if_prepare, if_run)
       .import(onnx("If").expand(import_if))
       .import(tensorflow("If").domain("graft").expand(import_if))
-      .import(mxnet("If").domain("graft").expand(import_if));
+      .import(mxnet("If").domain("graft").expand(import_if))
+      .import(Rule("tflite", "If").domain("graft").expand(import_if));
 }
 
 }  // namespace graft

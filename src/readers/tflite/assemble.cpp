@@ -8,6 +8,7 @@
 #include "readers/tflite/tflite.hpp"
 
 namespace graft {
+namespace tflite_assembly {
 namespace {
 
 RawField field_of(Attribute value) {
@@ -188,7 +189,8 @@ class Assembler {
     n.fields = op.fields;
     if (n.fields.size() > limits_.attributes)
       throw_limit(&Limits::attributes, "the operator has more than ", limits_.attributes, " options");
-    quantization(p, n.fields, op.inputs, "input"), quantization(p, n.fields, op.outputs, "output");
+    bool builtin = op.code != 32;
+    quantization(p, n.fields, op.inputs, "input", builtin), quantization(p, n.fields, op.outputs, "output", builtin);
     for (size_t i = 0; i < op.inputs.size(); ++i)
       if (auto it = variables_.find(n.inputs[i]); it != variables_.end())
         n.fields.emplace_back(text("variable.input", i), field_of(it->second));
@@ -199,20 +201,21 @@ class Assembler {
     for (int32_t i : tensors) out.push_back(i < 0 ? "" : p.names[static_cast<size_t>(i)]);
     return out;
   }
-  // Of quantized tensors: "quantization.input0.scale", ".zero_point", ".axis"; and the types of all outputs.
+  // Of quantized tensors: "quantization.input0.scale", ".zero_point", ".axis"; of builtin operators the types of their
+  // outputs: "types.output0".
   static void quantization(const Place& p, std::vector<std::pair<std::string, RawField>>& fields,
-                           const std::vector<int32_t>& tensors, std::string_view side) {
+                           const std::vector<int32_t>& tensors, std::string_view side, bool builtin) {
     for (size_t i = 0; i < tensors.size(); ++i) {
       if (tensors[i] < 0) continue;
       const TfliteTensor& t = p.graph.tensors[static_cast<size_t>(tensors[i])];
       const TfliteQuantization& q = t.quantization;
+      if (DType type = tflite_known_type(t.type); builtin && side == "output" && type != DType::undefined)
+        fields.emplace_back(text("types.output", i), field_of(type));
       if (q.scale.empty()) continue;
       std::string path = text("quantization.", side, i, '.');
       fields.emplace_back(path + "scale", field_of(q.scale));
       fields.emplace_back(path + "zero_point", field_of(q.zero_point));
       if (q.scale.size() > 1) fields.emplace_back(path + "axis", field_of(q.axis));
-      DType type = tflite_known_type(t.type);
-      if (side == "output" && type != DType::undefined) fields.emplace_back(path + "type", field_of(type));
     }
   }
   static int64_t number(const TfliteOperator& op, std::string_view name) {
@@ -480,9 +483,10 @@ const Assembler::Special Assembler::specials[13] = {
 };
 
 }  // namespace
+}  // namespace tflite_assembly
 
 RawModel assemble_tflite(const TfliteModel& model, const TfliteSignature* signature, const Limits& limits) {
-  return Assembler(model, limits).run(signature);
+  return tflite_assembly::Assembler(model, limits).run(signature);
 }
 
 }  // namespace graft

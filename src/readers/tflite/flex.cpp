@@ -4,6 +4,7 @@
 #include <cstring>
 
 namespace graft {
+namespace flex {
 namespace {
 
 enum Type : uint8_t {
@@ -241,16 +242,18 @@ class FlexFields {
 };
 
 }  // namespace
+}  // namespace flex
 
-std::optional<Fields> read_flex_map(std::string_view bytes, const Limits& limits) {
+std::optional<flex::Fields> read_flex_map(std::string_view bytes, const Limits& limits) {
   try {
-    return FlexFields(bytes, limits).run();
-  } catch (const NoFlex&) {
+    return flex::FlexFields(bytes, limits).run();
+  } catch (const flex::NoFlex&) {
     return std::nullopt;
   }
 }
 
 std::optional<std::vector<std::string_view>> read_flex_strings(std::string_view bytes) {
+  using namespace flex;
   try {
     FlexReader in(bytes);
     Ref root = in.root();
@@ -264,7 +267,7 @@ std::optional<std::vector<std::string_view>> read_flex_strings(std::string_view 
       out.push_back(in.text(r));
     }
     return out;
-  } catch (const NoFlex&) {
+  } catch (const flex::NoFlex&) {
     return std::nullopt;
   }
 }

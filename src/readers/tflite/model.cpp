@@ -11,9 +11,9 @@
 #include "readers/tflite/operators.hpp"
 
 namespace graft {
+namespace tflite_model {
 namespace {
 
-constexpr int32_t placeholder_for_greater = 127;
 constexpr int32_t custom_code = 32;
 
 int64_t count_of(const std::vector<int32_t>& dims) {
@@ -53,6 +53,7 @@ std::string as_graph(std::string_view node) {
 }
 
 }  // namespace
+}  // namespace tflite_model
 
 TfliteModel::TfliteModel(std::string_view bytes, std::shared_ptr<const void> keeper, const Limits& limits)
     : keeper_(std::move(keeper)), limits_(limits), file_(bytes) {
@@ -167,7 +168,7 @@ TfliteOperator TfliteModel::operation(const FlatTable& t) {
   const OperatorCode& c = codes_[index];
   op.code = c.code, op.version = c.version;
   op.inputs = t.numbers<int32_t>(1), op.outputs = t.numbers<int32_t>(2);
-  if (c.code == custom_code) {
+  if (c.code == tflite_model::custom_code) {
     op.type = c.custom.empty() ? "CUSTOM" : c.custom;
     custom_options(t, op);
     return op;
@@ -199,7 +200,7 @@ void TfliteModel::custom_options(const FlatTable& t, TfliteOperator& op) {
   if (op.type.starts_with(flex) && op.type.size() > flex.size()) {
     auto parts = read_flex_strings(bytes);
     if (parts && parts->size() == 2 && op.type.substr(flex.size()) == (*parts)[0]) {
-      auto graph = std::make_shared<std::string>(as_graph((*parts)[1]));
+      auto graph = std::make_shared<std::string>(tflite_model::as_graph((*parts)[1]));
       TensorFlowGraph read = TensorFlowGraphReader(graph, graph->data(), limits_).graph(*graph);
       if (read.nodes.size() == 1) op.fields = std::move(read.nodes[0].fields);
       op.type = op.type.substr(flex.size());
@@ -248,7 +249,7 @@ Tensor TfliteModel::constant(const TfliteTensor& t) const {
         std::string_view data = t.buffer < buffers_.size() ? buffers_[t.buffer] : std::string_view();
         for (int64_t d : dims)
           if (d < 0) throw_user("expected dimensions of at least 0 in a constant, got ", d);
-        if (type == DType::string) return strings_of(t, data, dims);
+        if (type == DType::string) return tflite_model::strings_of(t, data, dims);
         if (t.sparsity) {
           expanded_ += bytes_for(type, count_checked(dims));
           if (expanded_ > limits_.expanded_bytes)

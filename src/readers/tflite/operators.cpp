@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 
 namespace graft {
+namespace tflite_tables {
 namespace {
 
 using enum TfliteOption::Kind;
@@ -371,11 +372,12 @@ constexpr ElementType element_types[] = {
     {"FLOAT8_E4M3FN", DType::f8e4m3}, {"FLOAT8_E5M2", DType::f8e5m2}};
 
 }  // namespace
+}  // namespace tflite_tables
 
 const TfliteOperatorInfo* tflite_operator(int32_t code) {
-  auto it = std::lower_bound(std::begin(operators), std::end(operators), code,
+  auto it = std::lower_bound(std::begin(tflite_tables::operators), std::end(tflite_tables::operators), code,
                              [](const TfliteOperatorInfo& o, int32_t c) { return o.code < c; });
-  return it != std::end(operators) && it->code == code ? it : nullptr;
+  return it != std::end(tflite_tables::operators) && it->code == code ? it : nullptr;
 }
 
 std::vector<std::pair<std::string, RawField>> tflite_options(const TfliteOperatorInfo& op,
@@ -383,25 +385,25 @@ std::vector<std::pair<std::string, RawField>> tflite_options(const TfliteOperato
   std::vector<std::pair<std::string, RawField>> out;
   for (const TfliteOption& o : op.options) {
     RawField f;
-    f.value = option_value(o, table ? &*table : nullptr);
+    f.value = tflite_tables::option_value(o, table ? &*table : nullptr);
     out.emplace_back(o.name, std::move(f));
   }
   return out;
 }
 
 std::string tflite_type_name(int64_t code) {
-  return code >= 0 && code < static_cast<int64_t>(std::size(element_types))
-             ? std::string(element_types[static_cast<size_t>(code)].name)
+  return code >= 0 && code < static_cast<int64_t>(std::size(tflite_tables::element_types))
+             ? std::string(tflite_tables::element_types[static_cast<size_t>(code)].name)
              : text("number ", code);
 }
 DType tflite_known_type(int64_t code) {
-  return code >= 0 && code < static_cast<int64_t>(std::size(element_types))
-             ? element_types[static_cast<size_t>(code)].type
+  return code >= 0 && code < static_cast<int64_t>(std::size(tflite_tables::element_types))
+             ? tflite_tables::element_types[static_cast<size_t>(code)].type
              : DType::undefined;
 }
 DType tflite_element_type(int64_t code) {
-  if (code < 0 || code >= static_cast<int64_t>(std::size(element_types)))
-    throw_user("expected an element type number of 0 to ", std::size(element_types) - 1, ", got ", code);
+  if (code < 0 || code >= static_cast<int64_t>(std::size(tflite_tables::element_types)))
+    throw_user("expected an element type number of 0 to ", std::size(tflite_tables::element_types) - 1, ", got ", code);
   DType t = tflite_known_type(code);
   if (t == DType::undefined) throw_unsupported("tensors of the type ", tflite_type_name(code), " are not supported");
   return t;

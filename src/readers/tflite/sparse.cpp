@@ -7,6 +7,7 @@
 #include "readers/tflite/model.hpp"
 
 namespace graft {
+namespace tflite_sparse {
 namespace {
 
 struct Level {
@@ -118,7 +119,8 @@ class Expansion {
 };
 
 }  // namespace
+}  // namespace tflite_sparse
 
-Tensor tflite_dense(const TfliteTensor& t, DType type, std::string_view data) { return Expansion(t, type, data).run(); }
+Tensor tflite_dense(const TfliteTensor& t, DType type, std::string_view data) { return tflite_sparse::Expansion(t, type, data).run(); }
 
 }  // namespace graft

@@ -8,6 +8,7 @@
 #include "readers/tflite/assemble.hpp"
 
 namespace graft {
+namespace tflite_reading {
 namespace {
 
 std::string list_of(const std::vector<std::pair<std::string, uint32_t>>& all) {
@@ -28,6 +29,7 @@ const TfliteSignature* chosen(const TfliteModel& m, const std::string& name) {
 }
 
 }  // namespace
+}  // namespace tflite_reading
 
 bool looks_like_tflite(std::string_view bytes) { return bytes.size() >= 8 && bytes.substr(4, 4) == "TFL3"; }
 
@@ -35,7 +37,7 @@ RawModel read_tflite(std::string_view bytes, std::shared_ptr<const void> keeper,
                      const Limits& limits) {
   if (!looks_like_tflite(bytes)) throw_user("expected the identifier TFL3 at byte 4 of a TensorFlow Lite model");
   TfliteModel model(bytes, std::move(keeper), limits);
-  return assemble_tflite(model, chosen(model, request.signature), limits);
+  return assemble_tflite(model, tflite_reading::chosen(model, request.signature), limits);
 }
 
 RawModel read_tflite(const std::string& path, const ReadOptions& request, const Limits& limits) {
