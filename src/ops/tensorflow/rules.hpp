@@ -42,4 +42,20 @@ Value bucketize(Builder& layer);
 Value resize_bilinear(Builder& layer);
 Value resize_nearest(Builder& layer);
 
+// Complex numbers are pairs along the last axis.
+Value complex_reshape(Builder& layer);
+Value complex_transpose(Builder& layer);
+Value complex_expand_dims(Builder& layer);
+Value complex_squeeze(Builder& layer);
+Value complex_strided_slice(Builder& layer);
+Value complex_multiply(Builder& layer);
+Value complex_add(Builder& layer);
+Value complex_subtract(Builder& layer);
+Value complex_divide(Builder& layer);
+Value make_complex(Builder& layer);
+Value real(Builder& layer);
+Value imaginary(Builder& layer);
+Value complex_abs(Builder& layer);
+Value rfft_2d(Builder& layer);
+
 }  // namespace graft::tf

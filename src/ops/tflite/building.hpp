@@ -82,6 +82,39 @@ inline Value quantized(Value x, const Steps& s, DType type, Halves halves = Halv
   return rounded(steps, type, s.zero.empty() ? 0 : s.zero[0], halves);
 }
 
+// Integers times a number, as integers of this type: the interpreter multiplies by a fraction of 31 bits and rounds
+// twice, the product to multiples of 2^-`bits` and those to whole numbers, halves away from zero.
+inline int exponent_of(double factor) {
+  int e = 0;
+  std::frexp(factor, &e);
+  return e;
+}
+inline Value rescaled(const Value& integers, double factor, int bits) {
+  Builder& layer = integers.in();
+  bits = std::clamp(bits, 0, 62);
+  auto round = [&](const Value& v) { return layer.op("Round", {v}, {{"mode", "half_away_from_zero"}}); };
+  Value y = round(integers * std::ldexp(factor, bits));
+  return bits == 0 ? y : round(y * std::ldexp(1.0, -bits));
+}
+inline Value rescaled(const Value& integers, double factor) { return rescaled(integers, factor, -exponent_of(factor)); }
+// Whole numbers in steps as integers, with the activation's bounds.
+inline Value in_steps(Builder& layer, const Value& steps, const Steps& s, DType type,
+                      std::string_view activation = "NONE") {
+  double zero = s.zero.empty() ? 0 : s.zero[0], levels = std::ldexp(1.0, bits_of(type));
+  double low = is_signed_integer(type) ? -levels / 2 : 0, high = low + levels - 1;
+  auto level = [&](double v) { return std::round(v / s.scale[0]) + zero; };
+  if (activation == "RELU" || activation == "RELU6") low = std::max(low, zero);
+  if (activation == "RELU6") high = std::min(high, level(6));
+  if (activation == "RELU_N1_TO_1") low = std::max(low, level(-1)), high = std::min(high, level(1));
+  return convert(layer.op("Clamp", {steps + zero}, {{"min", low}, {"max", high}}), type);
+}
+// One scale for all elements, and positive.
+inline bool is_plain(const std::optional<Steps>& s) { return s && s->scale.size() == 1 && s->scale[0] > 0; }
+// Integers of at most 16 bits minus their zero, exact in f32.
+inline Value centred(const Value& q, const Steps& s) {
+  return convert(q, DType::f32) - (s.zero.empty() ? 0 : s.zero[0]);
+}
+
 // An input as numbers.
 inline Value real(Builder& layer, size_t i) {
   Value x = layer.input(i);
@@ -125,15 +158,20 @@ inline std::vector<int64_t> pair_of(Builder& layer, std::string_view height, std
 // An operator that moves elements: integers stay, unless the result has other steps.
 inline Value moved(Builder& layer, const Value& y, size_t input = 0, size_t output = 0) {
   auto from = input_steps(layer, input), to = output_steps(layer, output);
-  if (!from || !to || *from == *to || from->scale.size() != 1 || to->scale.size() != 1) return y;
-  return quantized(dequantized(y, *from), *to, output_type(layer, output));
+  if (!is_plain(from) || !is_plain(to) || *from == *to || bits_of(y.type()) > 16) return y;
+  return in_steps(layer, rescaled(centred(y, *from), from->scale[0] / to->scale[0]), *to, output_type(layer, output));
 }
 
 // A rule for a builtin operator.
 template <class F>
 Rule rule(std::string_view type, F f) {
-  return Rule("tflite", type).ignore("quantization.*").ignore("types.*").ignore("asymmetric_quantize_inputs").ignore("quantized_bias_type")
-      .ignore("pot_scale_int16").expand(+f);
+  return Rule("tflite", type)
+      .ignore("quantization.*")
+      .ignore("types.*")
+      .ignore("asymmetric_quantize_inputs")
+      .ignore("quantized_bias_type")
+      .ignore("pot_scale_int16")
+      .expand(+f);
 }
 
 }  // namespace graft::tfl

@@ -30,7 +30,9 @@ std::vector<int64_t> tfl_second(size_t spatial) {  // of the channels, which are
 }
 Value tfl_data(Builder& layer, size_t i, size_t spatial) { return tfl_ordered(layer, i, tfl_second(spatial)); }
 // Hybrid operators have weights of 8 bits and numbers.
-Value tfl_as_data(const Value& w, const Value& x) { return is_real(w.type()) && w.type() != x.type() ? convert(w, x.type()) : w; }
+Value tfl_as_data(const Value& w, const Value& x) {
+  return is_real(w.type()) && w.type() != x.type() ? convert(w, x.type()) : w;
+}
 // The end of a layer with channels second: bias, activation, channels last.
 Value tfl_finished(Builder& layer, Value y, size_t bias, size_t spatial) {
   if (Value b = tfl::real_or_none(layer, bias)) {
@@ -43,7 +45,8 @@ Value tfl_finished(Builder& layer, Value y, size_t bias, size_t spatial) {
 std::vector<NamedAttr> tfl_windows(const std::vector<int64_t>& strides, const std::vector<int64_t>& dilations,
                                    const std::string& auto_pad) {
   std::vector<int64_t> none(strides.size(), 0);
-  return {{"strides", strides}, {"dilations", dilations}, {"pads_begin", none}, {"pads_end", none}, {"auto_pad", auto_pad}};
+  return {
+      {"strides", strides}, {"dilations", dilations}, {"pads_begin", none}, {"pads_end", none}, {"auto_pad", auto_pad}};
 }
 
 // A convolution of data [n, c, ...] with weights [o, i, ...]; c is a multiple of i.
@@ -67,25 +70,28 @@ Value tfl_convolved(const Value& x, const Value& w, const std::vector<NamedAttr>
 
 Value tfl_conv_2d(Builder& layer) {  // weights [o, y, x, i]
   Value x = tfl_data(layer, 0, 2), w = tfl_as_data(tfl_ordered(layer, 1, {0, 3, 1, 2}), x);
-  auto strides = tfl::pair_of(layer, "stride_h", "stride_w"), dilations = tfl::pair_of(layer, "dilation_h_factor", "dilation_w_factor");
+  auto strides = tfl::pair_of(layer, "stride_h", "stride_w"),
+       dilations = tfl::pair_of(layer, "dilation_h_factor", "dilation_w_factor");
   return tfl_finished(layer, tfl_convolved(x, w, tfl_windows(strides, dilations, tfl::auto_pad(layer))), 2, 2);
 }
 
 Value tfl_depthwise(Builder& layer) {  // weights [1, y, x, channels * multiplier]
   Value x = tfl_data(layer, 0, 2), w = tfl_as_data(tfl_ordered(layer, 1, {3, 0, 1, 2}), x);
-  auto strides = tfl::pair_of(layer, "stride_h", "stride_w"), dilations = tfl::pair_of(layer, "dilation_h_factor", "dilation_w_factor");
+  auto strides = tfl::pair_of(layer, "stride_h", "stride_w"),
+       dilations = tfl::pair_of(layer, "dilation_h_factor", "dilation_w_factor");
   Shape in = x.shape(), ws = w.shape();
   int64_t multiplier = layer.get<int64_t>("depth_multiplier", 0);
   if (in[1].known() && in[1].value() > 0 && ws[0].known()) multiplier = ws[0].value() / in[1].value();
   if (multiplier < 1 || !ws[2].known() || !ws[3].known())
     unsupported("the number of channels is unknown, but this conversion requires it");
   w = reshape(w, {-1, multiplier, 1, ws[2].value(), ws[3].value()});
-  return tfl_finished(layer, layer.op("GroupConvolution", {x, w}, tfl_windows(strides, dilations, tfl::auto_pad(layer))), 2, 2);
+  return tfl_finished(
+      layer, layer.op("GroupConvolution", {x, w}, tfl_windows(strides, dilations, tfl::auto_pad(layer))), 2, 2);
 }
 
 // Data [n, i, ...], weights [i, o, ...]; `sizes` is the shape of the result with the channels last.
-Value tfl_spread(Builder& layer, const Value& x, const Value& w, const Value& sizes, const std::vector<int64_t>& strides,
-                 const std::vector<int64_t>& dilations) {
+Value tfl_spread(Builder& layer, const Value& x, const Value& w, const Value& sizes,
+                 const std::vector<int64_t>& strides, const std::vector<int64_t>& dilations) {
   size_t spatial = strides.size();
   bool same = tfl::auto_pad(layer) != "valid";
   Shape in = x.shape(), ws = w.shape();
@@ -103,8 +109,12 @@ Value tfl_spread(Builder& layer, const Value& x, const Value& w, const Value& si
   }
   if (known)
     return layer.op("ConvolutionBackpropData", {x, w},
-                    {{"strides", strides}, {"dilations", dilations}, {"pads_begin", begin}, {"pads_end", end},
-                     {"auto_pad", "explicit"}, {"output_padding", behind}});
+                    {{"strides", strides},
+                     {"dilations", dilations},
+                     {"pads_begin", begin},
+                     {"pads_end", end},
+                     {"auto_pad", "explicit"},
+                     {"output_padding", behind}});
   Value space = build::slice(convert(sizes, DType::i64), 0, 1, 1 + static_cast<int64_t>(spatial));
   // With an odd excess, the extra element is removed at the end, which is "same_lower" in the transposed direction.
   return layer.op("ConvolutionBackpropData", {x, w, space},
@@ -133,7 +143,8 @@ Value tfl_conv_3d(Builder& layer) {  // weights [z, y, x, i, o]
 }
 Value tfl_conv_3d_transpose(Builder& layer) {  // weights [z, y, x, o, i]
   Value x = tfl_data(layer, 2, 3), w = tfl_as_data(tfl_ordered(layer, 1, {4, 3, 0, 1, 2}), x);
-  return tfl_finished(layer, tfl_spread(layer, x, w, layer.input(0), tfl_strides_3d(layer), tfl_dilations_3d(layer)), 3, 3);
+  return tfl_finished(layer, tfl_spread(layer, x, w, layer.input(0), tfl_strides_3d(layer), tfl_dilations_3d(layer)), 3,
+                      3);
 }
 
 Value tfl_fully_connected(Builder& layer) {  // weights [o, i]
@@ -156,15 +167,20 @@ Value tfl_fully_connected(Builder& layer) {  // weights [o, i]
 Value tfl_batch_matmul(Builder& layer) {
   Value a = real(layer, 0), b = tfl_as_data(real(layer, 1), a);
   Value y = build::matmul(a, b, layer.get<bool>("adj_x", false), layer.get<bool>("adj_y", false));
-  return result(layer, is_real(y.type()) || tfl::output_type(layer) == DType::undefined ? y : convert(y, tfl::output_type(layer)));
+  return result(layer, is_real(y.type()) || tfl::output_type(layer) == DType::undefined
+                           ? y
+                           : convert(y, tfl::output_type(layer)));
 }
 
 // ---- pools ----
 
 std::vector<NamedAttr> tfl_pool_windows(Builder& layer) {
   std::vector<int64_t> none(2, 0);
-  return {{"strides", tfl::pair_of(layer, "stride_h", "stride_w")}, {"pads_begin", none}, {"pads_end", none},
-          {"kernel", tfl::pair_of(layer, "filter_height", "filter_width")}, {"rounding_type", "floor"},
+  return {{"strides", tfl::pair_of(layer, "stride_h", "stride_w")},
+          {"pads_begin", none},
+          {"pads_end", none},
+          {"kernel", tfl::pair_of(layer, "filter_height", "filter_width")},
+          {"rounding_type", "floor"},
           {"auto_pad", tfl::auto_pad(layer)}};
 }
 Value tfl_averages(Builder& layer, const Value& x) {
@@ -194,9 +210,64 @@ Value tfl_l2_pool(Builder& layer) {
 
 // ---- normalization ----
 
+// Of 16 bits: exp and 1 / (1 + x) come from tables of 512 intervals, with lines in between, in 15 bits.
+template <class F>
+std::vector<int64_t> tfl_table(F f, double low, double high) {
+  constexpr int count = 512;
+  constexpr double one = 32768;
+  std::vector<int64_t> out;
+  double step = (high - low) / count;
+  auto clamped = [](double v) { return static_cast<int64_t>(std::clamp(v, -one, one - 1)); };
+  for (int i = 0; i < count; ++i) {
+    double at = low + i * step, here = std::round(f(at) * one);
+    // Half of what the line misses in the middle is taken off.
+    double line = std::round((f(at + step) * one + here) / 2), middle = std::round(f(at + step / 2) * one);
+    out.push_back(clamped(here - std::round((line - middle) / 2)));
+  }
+  out.push_back(clamped(std::round(f(high) * one)));
+  return out;
+}
+Value tfl_floor_div(const Value& a, int64_t b) {
+  return a.in().op("Divide", {a, a.in().scalar(b)}, {{"m_pythondiv", true}});
+}
+Value tfl_clamped_16(const Value& v) {
+  Builder& layer = v.in();
+  return layer.op("Minimum", {layer.op("Maximum", {v, layer.scalar(int64_t{-32768})}), layer.scalar(int64_t{32767})});
+}
+Value tfl_looked_up(const Value& v, const std::vector<int64_t>& table) {
+  Builder& layer = v.in();
+  Value place = tfl_floor_div(v, 128), part = v - place * 128.0, values = layer.ints(table);
+  place = place + 256;
+  Value base = build::gather(values, place, 0);
+  Value next = build::gather(values, layer.op("Minimum", {place + 1, layer.scalar(int64_t{512})}), 0);
+  return base + tfl_floor_div((next - base) * part + 64, 128);
+}
+Value tfl_softmax_16(Builder& layer, double factor) {
+  Value q = layer.input(0), last = layer.ints({-1});
+  Value distance =
+      convert(q, DType::f32) - convert(layer.op("ReduceMax", {q, last}, {{"keep_dims", true}}), DType::f32);
+  Value e = tfl_looked_up(tfl_clamped_16(convert(tfl::rescaled(distance, factor * 65535 / 10), DType::i64) + 32767),
+                          tfl_table([](double x) { return std::exp(x); }, -10, 0));
+  Value sum = layer.op("ReduceSum", {e, last}, {{"keep_dims", true}});
+  // The bits above the first one of the sum, as 32 bits.
+  std::vector<int64_t> powers;
+  for (int i = 0; i < 32; ++i) powers.push_back(int64_t{1} << i);
+  Value above = layer.op("Less", {sum, layer.ints(powers)});
+  Value free = layer.op("ReduceSum", {convert(above, DType::i64), last}, {{"keep_dims", true}});
+  auto power = [&](const Value& v) { return build::gather(layer.ints(powers), v, 0); };
+  Value fraction = tfl_floor_div(sum * power(free - 1) + (1 << 13), 1 << 14) - ((1 << 15) + (1 << 16));
+  Value inverse = tfl_looked_up(tfl_clamped_16(fraction), tfl_table([](double x) { return 1 / (1 + x); }, 0, 1));
+  Value shift = 31 - free;
+  Value y = layer.op("Divide", {e * inverse + power(shift - 1), power(shift)}, {{"m_pythondiv", true}});
+  return convert(layer.op("Maximum", {tfl_clamped_16(y), layer.scalar(int64_t{0})}), DType::i16);
+}
 Value tfl_softmax(Builder& layer) {
+  double beta = layer.get<float>("beta", 1);
+  auto steps = tfl::input_steps(layer, 0);
+  if (tfl::is_plain(steps) && layer.input(0).type() == DType::i16 && beta > 0)
+    return tfl_softmax_16(layer, steps->scale[0] * beta);
   Value x = real(layer, 0);
-  return result(layer, build::softmax(x * static_cast<double>(layer.get<float>("beta", 1)), -1));
+  return result(layer, build::softmax(x * beta, -1));
 }
 Value tfl_log_softmax(Builder& layer) {
   return result(layer, layer.op("LogSoftmax", {real(layer, 0)}, {{"axis", -1}}));

@@ -69,7 +69,8 @@ std::vector<Value> tfl_split_v(Builder& layer) {  // data, lengths, axis
   auto n = tfl_count(layer, "num_splits");
   Value axis = layer.scalar(tf::constant_int(layer.input(2), "axis"));
   return tfl_each_moved(
-      layer, layer.ops("VariadicSplit", {layer.input(0), axis, tf::as_list(layer.input(1))}, {}, static_cast<size_t>(n)), 0);
+      layer,
+      layer.ops("VariadicSplit", {layer.input(0), axis, tf::as_list(layer.input(1))}, {}, static_cast<size_t>(n)), 0);
 }
 std::vector<Value> tfl_unpack(Builder& layer) { return tfl_each_moved(layer, tf::unpack(layer), 0); }
 
@@ -118,7 +119,8 @@ Value tfl_dynamic_update_slice(Builder& layer) {
   std::vector<Value> indices;
   for (size_t i = 0; i < rank; ++i) {
     auto axis = static_cast<int64_t>(i);
-    Value place = counting(tf::as_scalar(build::dim(update, axis)), DType::i64) + build::slice(start, 0, axis, axis + 1);
+    Value place =
+        counting(tf::as_scalar(build::dim(update, axis)), DType::i64) + build::slice(start, 0, axis, axis + 1);
     std::vector<int64_t> around;
     for (size_t k = 0; k < rank; ++k)
       if (k != i) around.push_back(static_cast<int64_t>(k));
@@ -149,7 +151,8 @@ std::vector<Value> tfl_same_all(Builder& layer) {
 }
 // The value is the same for all elements between those of the data.
 Value tfl_dilate(Builder& layer) {
-  Value x = layer.input(0), factors = tf::as_list(convert(layer.input(1), DType::i64)), filling = tf::as_scalar(layer.input(2));
+  Value x = layer.input(0), factors = tf::as_list(convert(layer.input(1), DType::i64)),
+        filling = tf::as_scalar(layer.input(2));
   auto known = factors.values<int64_t>();
   if (!known) unsupported("expected constant dilations, got a computed value");
   if (known->size() != x.rank()) fail("expected ", x.rank(), " dilations, got ", known->size());
@@ -179,7 +182,7 @@ Value tfl_dilate(Builder& layer) {
 }  // namespace
 
 Definitions define_tflite_moves() {
-  return {
+  Definitions ops{
       tfl::rule("BATCH_TO_SPACE_ND", tfl_moved<tf::batch_to_space>),
       tfl::rule("BROADCAST_ARGS", tf::broadcast_args),
       tfl::rule("BROADCAST_TO", tfl_moved<tfl_broadcast_to>),
@@ -228,6 +231,32 @@ Definitions define_tflite_moves() {
       tfl::rule("WHERE", tf::where),
       tfl::rule("ZEROS_LIKE", tfl_zeros_like),
   };
+  // Operators with complex tensors.
+  struct Row {
+    std::string_view type;
+    Value (*import)(Builder&);
+  };
+  static constexpr Row rows[] = {{"ADD", tf::complex_add},
+                                 {"COMPLEX", tf::make_complex},
+                                 {"COMPLEX_ABS", tf::complex_abs},
+                                 {"DIV", tf::complex_divide},
+                                 {"EXPAND_DIMS", tf::complex_expand_dims},
+                                 {"IMAG", tf::imaginary},
+                                 {"MUL", tf::complex_multiply},
+                                 {"REAL", tf::real},
+                                 {"RESHAPE", tf::complex_reshape},
+                                 {"RFFT2D", tf::rfft_2d},
+                                 {"SQUEEZE", tf::complex_squeeze},
+                                 {"STRIDED_SLICE", tf::complex_strided_slice},
+                                 {"SUB", tf::complex_subtract},
+                                 {"TRANSPOSE", tf::complex_transpose}};
+  for (const Row& r : rows)
+    ops += Definitions{tfl::rule(r.type, r.import)
+                           .domain("complex")
+                           .ignore("fused_activation_function")
+                           .ignore("new_shape")
+                           .ignore("offset")};
+  return ops;
 }
 
 }  // namespace graft

@@ -11,9 +11,9 @@ struct Reduction {
   std::string_view type, op;
   bool orders;  // gives one of the elements: integers can be compared as they are
 };
-constexpr Reduction reductions[] = {{"MEAN", "ReduceMean", false},      {"SUM", "ReduceSum", false},
-                                    {"REDUCE_PROD", "ReduceProd", false}, {"REDUCE_MAX", "ReduceMax", true},
-                                    {"REDUCE_MIN", "ReduceMin", true},  {"REDUCE_ANY", "ReduceLogicalOr", true},
+constexpr Reduction reductions[] = {{"MEAN", "ReduceMean", false},           {"SUM", "ReduceSum", false},
+                                    {"REDUCE_PROD", "ReduceProd", false},    {"REDUCE_MAX", "ReduceMax", true},
+                                    {"REDUCE_MIN", "ReduceMin", true},       {"REDUCE_ANY", "ReduceLogicalOr", true},
                                     {"REDUCE_ALL", "ReduceLogicalAnd", true}};
 template <size_t i>
 Value tfl_reduced(Builder& layer) {
@@ -22,9 +22,26 @@ Value tfl_reduced(Builder& layer) {
   Value y = layer.op(r.op, {x, tf::as_list(layer.input(1))}, {{"keep_dims", layer.get<bool>("keep_dims", false)}});
   return r.orders ? tfl::moved(layer, y) : result(layer, y, 0, tfl::Halves::away);
 }
+// The number of elements is part of the factor, whose fraction it makes longer.
+Value tfl_mean(Builder& layer) {
+  auto from = tfl::input_steps(layer, 0), to = tfl::output_steps(layer);
+  Value x = layer.input(0), axes = tf::as_list(layer.input(1));
+  auto list = axes.values<int64_t>();
+  Shape s = x.shape();
+  int64_t count = 1;
+  bool known = tfl::is_plain(from) && tfl::is_plain(to) && bits_of(x.type()) == 8 && list && s.is_static();
+  for (size_t i = 0; known && i < list->size(); ++i) count *= s[normalize_axis((*list)[i], s.rank())].value();
+  if (!known || count < 1 || count > 1 << 16) return tfl_reduced<0>(layer);
+  Value sum =
+      layer.op("ReduceSum", {tfl::centred(x, *from), axes}, {{"keep_dims", layer.get<bool>("keep_dims", false)}});
+  double factor = from->scale[0] / to->scale[0];
+  int length = tfl::exponent_of(static_cast<double>(count)) - 1;
+  Value y = tfl::rescaled(sum, factor / static_cast<double>(count), length - tfl::exponent_of(factor));
+  return tfl::in_steps(layer, y, *to, tfl::output_type(layer));
+}
 template <size_t... i>
 void add_reductions(Definitions& to, std::index_sequence<i...>) {
-  (void(to += tfl::rule(reductions[i].type, tfl_reduced<i>)), ...);
+  (void(to += tfl::rule(reductions[i].type, i == 0 ? tfl_mean : tfl_reduced<i>)), ...);
 }
 
 // The first of equal elements.
@@ -44,13 +61,9 @@ Value tfl_arg_extreme(Builder& layer) {
 }
 std::vector<Value> tfl_top_k(Builder& layer) {
   DType index = tfl::output_type(layer, 1);
-  std::vector<Value> out = layer.ops("TopK@11", {layer.input(0), tf::as_scalar(layer.input(1))},
-                                     {{"axis", -1},
-                                      {"mode", "max"},
-                                      {"sort", "value"},
-                                      {"index_element_type", DType::i64},
-                                      {"stable", true}},
-                                     2);
+  std::vector<Value> out = layer.ops(
+      "TopK@11", {layer.input(0), tf::as_scalar(layer.input(1))},
+      {{"axis", -1}, {"mode", "max"}, {"sort", "value"}, {"index_element_type", DType::i64}, {"stable", true}}, 2);
   return {tfl::moved(layer, out[0]), convert(out[1], index == DType::undefined ? DType::i32 : index)};
 }
 Value tfl_cumsum(Builder& layer) {
@@ -60,9 +73,43 @@ Value tfl_cumsum(Builder& layer) {
 }
 
 // Integers are interpolated as they are: the result has the same steps, halves go away from zero.
+// Along an axis, places are multiples of 1/1024: a matrix of weights where this moves them.
+Value tfl_weights(Builder& layer, int64_t in, int64_t out, bool aligned, bool half) {
+  int64_t step = aligned && out > 1 ? (1024 * (in - 1) + (out - 1) / 2) / (out - 1) : (1024 * in + out / 2) / out;
+  std::vector<float> w(static_cast<size_t>(in * out), 0.0f);
+  for (int64_t i = 0; i < out; ++i) {
+    int64_t place = half ? i * step + step / 2 - 512 : i * step;
+    int64_t low = std::clamp<int64_t>(place >> 10, 0, in - 1), high = std::min(low + 1, in - 1);
+    if (place < 0) high = low;
+    auto part = static_cast<float>(place - 1024 * low) / 1024;
+    if (low == high) part = 0;
+    w[static_cast<size_t>(i * in + low)] += 1 - part, w[static_cast<size_t>(i * in + high)] += part;
+  }
+  return layer.constant<float>(std::move(w), {out, in});
+}
+std::optional<Value> tfl_resized_by_matrices(Builder& layer) {
+  Value x = layer.input(0);
+  Shape s = x.shape();
+  auto size = layer.input(1).values<int64_t>();
+  if (!s.ranked() || s.rank() != 4 || !s[1].known() || !s[2].known() || !size || size->size() != 2) return std::nullopt;
+  bool aligned = layer.get<bool>("align_corners", false), half = layer.get<bool>("half_pixel_centers", false),
+       exact = true;
+  std::vector<Value> weights;
+  for (size_t i = 0; i < 2; ++i) {
+    int64_t in = s[i + 1].value(), out = (*size)[i];
+    if (in < 1 || out < 1 || in > 4096 || out > 4096) return std::nullopt;
+    exact = exact && (aligned && out > 1 ? 1024 * (in - 1) % (out - 1) : 1024 * in % out) == 0;
+    weights.push_back(tfl_weights(layer, in, out, aligned, half));
+  }
+  if (exact) return std::nullopt;
+  Value y = build::matmul(weights[0], convert(tf::channels_second(x, 2), DType::f32));
+  return tf::channels_last(build::matmul(y, weights[1], false, true), 2);
+}
 Value tfl_resize_bilinear(Builder& layer) {
-  Value y = tf::resize_bilinear(layer);
   DType type = layer.input(0).type();
+  if (is_integer(type))
+    if (auto y = tfl_resized_by_matrices(layer)) return tfl::rounded(*y, type, 0, tfl::Halves::away);
+  Value y = tf::resize_bilinear(layer);
   return is_integer(type) ? tfl::rounded(y, type, 0, tfl::Halves::away) : y;
 }
 
@@ -78,7 +125,8 @@ Value tfl_random_normal(Builder& layer) {
   auto uniform = [&](int64_t more) {
     return layer.op("RandomUniform", {layer.input(0), layer.scalar(1e-7, DType::f32), layer.scalar(1.0, DType::f32)},
                     {{"output_type", DType::f32},
-                     {"op_seed", static_cast<int64_t>(static_cast<uint64_t>(layer.get<int64_t>("seed2", 0)) + static_cast<uint64_t>(more))},
+                     {"op_seed", static_cast<int64_t>(static_cast<uint64_t>(layer.get<int64_t>("seed2", 0)) +
+                                                      static_cast<uint64_t>(more))},
                      {"global_seed", layer.get<int64_t>("seed", 0)}});
   };
   Value radius = layer.op("Sqrt", {layer.op("Log", {uniform(0)}) * -2});
@@ -101,15 +149,17 @@ Value tfl_read_variable(Builder& layer) {
   auto type = layer.get<DType>("type");
   auto shape = layer.get<Shape>("shape");
   if (!in.empty()) type = in[0].type(), shape = in[0].shape();
-  return layer.op("ReadValue@6", in,
-                  {{"variable_id", layer.get<std::string>("variable_id")}, {"variable_type", type}, {"variable_shape", shape}});
+  return layer.op(
+      "ReadValue@6", in,
+      {{"variable_id", layer.get<std::string>("variable_id")}, {"variable_type", type}, {"variable_shape", shape}});
 }
 void tfl_assign_variable(Builder& layer) {
   layer.op("Assign@6", {layer.input(0)}, {{"variable_id", layer.get<std::string>("variable_id")}});
 }
 // Inputs: keys and values of the table, what to look up, the value of what is not there.
 Value tfl_table_find(Builder& layer) {
-  return layer.op("LabelEncoder@graft", {layer.input(2), layer.input(0), layer.input(1), tf::as_scalar(layer.input(3))});
+  return layer.op("LabelEncoder@graft",
+                  {layer.input(2), layer.input(0), layer.input(1), tf::as_scalar(layer.input(3))});
 }
 Value tfl_table_size(Builder& layer) { return build::dims(layer.input(0), {0}); }
 

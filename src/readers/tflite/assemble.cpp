@@ -45,7 +45,12 @@ class Assembler {
     const TfliteGraph& g = model_.graphs[index_];
     m.graph.name = g.name;
     main_ = &m.graph;
-    Place p{g, "", std::vector<std::string>(g.tensors.size()), std::vector<bool>(g.tensors.size()), m.graph.nodes, m.graph.constants};
+    Place p{g,
+            "",
+            std::vector<std::string>(g.tensors.size()),
+            std::vector<bool>(g.tensors.size()),
+            m.graph.nodes,
+            m.graph.constants};
     if (signature) name_by(*signature, p);
     name_tensors(p);
     inputs(m, p, signature);
@@ -140,7 +145,8 @@ class Assembler {
     } else if (is_empty(t) && tflite_known_type(t.type) != DType::undefined) {
       p.constants.emplace_back(p.names[i], Tensor(tflite_element_type(t.type), {t.dims.begin(), t.dims.end()}));
     } else {
-      throw_user("the tensor '", t.name, "' of the sub-graph '", p.graph.name, "' is used, but no operator computes it and it has no data");
+      throw_user("the tensor '", t.name, "' of the sub-graph '", p.graph.name,
+                 "' is used, but no operator computes it and it has no data");
     }
     p.written[i] = true;
   }
@@ -151,7 +157,7 @@ class Assembler {
     if (p.written[i]) throw_user("the tensor '", t.name, "' of the sub-graph '", p.graph.name, "' is computed twice");
     p.written[i] = true;
     Info info = info_of(t);
-    if (!p.inside && (info.shape.rank() > 0 || info.type == DType::undefined)) {
+    if (!p.inside && info.shape.rank() > 0 && info.type != DType::undefined) {
       RawValue v;
       v.name = p.names[i], v.info = info;
       main_->values.emplace(v.name, v);
@@ -173,7 +179,8 @@ class Assembler {
 
   void operators(Place& p) {
     for (const TfliteOperator& op : p.graph.operators)
-      with_context([&] { operation(p, op); }, [&] { return text("reading the operator ", op.type, " at byte ", op.position); });
+      with_context([&] { operation(p, op); },
+                   [&] { return text("reading the operator ", op.type, " at byte ", op.position); });
   }
   void operation(Place& p, const TfliteOperator& op) {
     for (int32_t i : op.inputs)
@@ -181,42 +188,30 @@ class Assembler {
     for (int32_t i : op.outputs)
       if (i >= 0 && !is_handle(op)) write(p, i);
     for (const Special& s : specials)
-      if (op.type == s.type && op.code != 32) return (this->*s.read)(p, op);
+      if (op.type == s.type && op.is_builtin()) return (this->*s.read)(p, op);
     RawNode n;
     n.type = op.type, n.name = name_of(p, op), n.position = op.position;
     if (!op.fallback_framework.empty()) n.set_origin().fallback_framework = op.fallback_framework;
     n.inputs = values(p, op.inputs), n.outputs = values(p, op.outputs);
     n.fields = op.fields;
+    if (op.is_builtin() && (any_complex(p, op.inputs) || any_complex(p, op.outputs))) n.domain = "complex";
     if (n.fields.size() > limits_.attributes)
       throw_limit(&Limits::attributes, "the operator has more than ", limits_.attributes, " options");
-    bool builtin = op.code != 32;
-    quantization(p, n.fields, op.inputs, "input", builtin), quantization(p, n.fields, op.outputs, "output", builtin);
+    add_tflite_steps(p.graph, op, n.fields);
     for (size_t i = 0; i < op.inputs.size(); ++i)
       if (auto it = variables_.find(n.inputs[i]); it != variables_.end())
         n.fields.emplace_back(text("variable.input", i), field_of(it->second));
     p.nodes.push_back(std::move(n));
   }
+  static bool any_complex(const Place& p, const std::vector<int32_t>& tensors) {
+    return std::any_of(tensors.begin(), tensors.end(), [&](int32_t i) {
+      return i >= 0 && tflite_type_name(p.graph.tensors[static_cast<size_t>(i)].type).starts_with("COMPLEX");
+    });
+  }
   std::vector<std::string> values(const Place& p, const std::vector<int32_t>& tensors) const {
     std::vector<std::string> out;
     for (int32_t i : tensors) out.push_back(i < 0 ? "" : p.names[static_cast<size_t>(i)]);
     return out;
-  }
-  // Of quantized tensors: "quantization.input0.scale", ".zero_point", ".axis"; of builtin operators the types of their
-  // outputs: "types.output0".
-  static void quantization(const Place& p, std::vector<std::pair<std::string, RawField>>& fields,
-                           const std::vector<int32_t>& tensors, std::string_view side, bool builtin) {
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      if (tensors[i] < 0) continue;
-      const TfliteTensor& t = p.graph.tensors[static_cast<size_t>(tensors[i])];
-      const TfliteQuantization& q = t.quantization;
-      if (DType type = tflite_known_type(t.type); builtin && side == "output" && type != DType::undefined)
-        fields.emplace_back(text("types.output", i), field_of(type));
-      if (q.scale.empty()) continue;
-      std::string path = text("quantization.", side, i, '.');
-      fields.emplace_back(path + "scale", field_of(q.scale));
-      fields.emplace_back(path + "zero_point", field_of(q.zero_point));
-      if (q.scale.size() > 1) fields.emplace_back(path + "axis", field_of(q.axis));
-    }
   }
   static int64_t number(const TfliteOperator& op, std::string_view name) {
     for (const auto& [path, f] : op.fields)
@@ -242,10 +237,12 @@ class Assembler {
     const TfliteGraph& g = model_.graphs[index];
     if (bound.size() != g.inputs.size())
       throw_user("expected ", g.inputs.size(), " inputs for the sub-graph '", g.name, "', got ", bound.size());
-    if (calls_.size() >= limits_.depth) throw_limit(&Limits::depth, "sub-graphs are nested more than ", limits_.depth, " deep");
+    if (calls_.size() >= limits_.depth)
+      throw_limit(&Limits::depth, "sub-graphs are nested more than ", limits_.depth, " deep");
     if ((copied_ += g.operators.size() + g.tensors.size() / 4 + 1) > limits_.inlined)
       throw_limit(&Limits::inlined, "calling sub-graphs adds more than ", limits_.inlined, " layers");
-    Place p{g, prefix, std::vector<std::string>(g.tensors.size()), std::vector<bool>(g.tensors.size()), nodes, constants, inside};
+    Place p{g,         prefix, std::vector<std::string>(g.tensors.size()), std::vector<bool>(g.tensors.size()), nodes,
+            constants, inside};
     for (size_t i = 0; i < bound.size(); ++i) {
       auto t = static_cast<size_t>(g.inputs[i]);
       p.names[t] = bound[i], p.written[t] = true;
@@ -281,7 +278,8 @@ class Assembler {
       size_t index = called(op, yes ? "then_subgraph_index" : "else_subgraph_index");
       auto g = std::make_shared<RawGraph>();
       g->name = model_.graphs[index].name;
-      auto made = copy(index, n.name + (yes ? "/then/" : "/else/"), {in.begin() + 1, in.end()}, g->nodes, g->constants, true);
+      auto made =
+          copy(index, n.name + (yes ? "/then/" : "/else/"), {in.begin() + 1, in.end()}, g->nodes, g->constants, true);
       if (made.size() != n.outputs.size())
         throw_user("expected ", n.outputs.size(), " outputs of the sub-graph '", g->name, "', got ", made.size());
       for (std::string& name : made) {
@@ -298,9 +296,11 @@ class Assembler {
     const TfliteGraph& b = model_.graphs[body];
     std::vector<std::string> in = values(p, op.inputs), out = values(p, op.outputs);
     if (b.inputs.size() != in.size() || b.outputs.size() != in.size() || out.size() > in.size())
-      throw_user("expected a body with ", in.size(), " inputs and outputs, got ", b.inputs.size(), " and ", b.outputs.size());
+      throw_user("expected a body with ", in.size(), " inputs and outputs, got ", b.inputs.size(), " and ",
+                 b.outputs.size());
     RawNode n = node("Loop", name_of(p, op), op.position);
-    auto condition = [&](const std::string& prefix, const std::vector<std::string>& bound, auto& nodes, auto& constants, bool inside) {
+    auto condition = [&](const std::string& prefix, const std::vector<std::string>& bound, auto& nodes, auto& constants,
+                         bool inside) {
       auto made = copy(test, prefix, bound, nodes, constants, inside);
       if (made.size() != 1) throw_user("expected a condition with one output, got ", made.size());
       return made[0];
@@ -387,7 +387,8 @@ class Assembler {
     return it->second;
   }
   // A layer for the value that a variable has before a run.
-  void read(const std::string& key, const std::string& first, const std::string& name, const Info& info, size_t position) {
+  void read(const std::string& key, const std::string& first, const std::string& name, const Info& info,
+            size_t position) {
     RawNode n;
     n.type = "ReadVariable", n.domain = "graft", n.name = name, n.position = position;
     n.inputs = {first}, n.outputs = {name};
@@ -459,8 +460,8 @@ class Assembler {
   size_t copied_ = 0;
   std::set<size_t> initialized_;
   bool initializing_ = false;
-  std::map<std::string, std::string> variables_;  // tensors that keep their values -> variable
-  std::map<std::string, std::string> handles_;    // values -> variable or table
+  std::map<std::string, std::string> variables_;    // tensors that keep their values -> variable
+  std::map<std::string, std::string> handles_;      // values -> variable or table
   std::map<std::string, std::string> first_, now_;  // variable -> value: initially, and where the reading stands
   std::set<std::string> unchanged_;
   std::map<std::string, std::pair<std::string, std::string>> tables_;  // keys, values

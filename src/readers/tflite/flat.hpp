@@ -148,7 +148,8 @@ class FlatTable {
     if (entry + 2 > vtable_size_) return std::nullopt;
     auto offset = file_->load<uint16_t>(vtable_ + entry, what_);
     if (offset == 0) return std::nullopt;
-    if (offset < 4 || offset + size > size_) broken("has its field ", field, " at ", offset, ", outside its ", size_, " bytes");
+    if (offset < 4 || offset + size > size_)
+      broken("has its field ", field, " at ", offset, ", outside its ", size_, " bytes");
     return at_ + offset;
   }
 

@@ -8,20 +8,36 @@ namespace flex {
 namespace {
 
 enum Type : uint8_t {
-  null = 0, integer = 1, natural = 2, real = 3, key = 4, string = 5,
-  far_integer = 6, far_natural = 7, far_real = 8,
-  map = 9, vector = 10, integers = 11, naturals = 12, reals = 13, keys = 14, strings = 15,
-  first_pair = 16, last_quad = 24,  // two to four integers, naturals or reals without a length
-  blob = 25, boolean = 26, booleans = 36
+  null = 0,
+  integer = 1,
+  natural = 2,
+  real = 3,
+  key = 4,
+  string = 5,
+  far_integer = 6,
+  far_natural = 7,
+  far_real = 8,
+  map = 9,
+  vector = 10,
+  integers = 11,
+  naturals = 12,
+  reals = 13,
+  keys = 14,
+  strings = 15,
+  first_pair = 16,
+  last_quad = 24,  // two to four integers, naturals or reals without a length
+  blob = 25,
+  boolean = 26,
+  booleans = 36
 };
 
 // Thrown inside this file alone: the bytes are no FlexBuffer.
 struct NoFlex {};
 
 struct Ref {
-  size_t at = 0;        // of the value, or of the offset to it
-  size_t parent = 1;    // bytes of the value here
-  size_t width = 1;     // bytes of each element behind an offset
+  size_t at = 0;      // of the value, or of the offset to it
+  size_t parent = 1;  // bytes of the value here
+  size_t width = 1;   // bytes of each element behind an offset
   unsigned type = null;
 };
 
@@ -103,7 +119,8 @@ class FlexReader {
   }
   int64_t whole(const Ref& r) const {
     Ref v = direct(r);
-    return v.type == natural || v.type == boolean ? static_cast<int64_t>(unsigned_at(v.at, v.parent)) : signed_at(v.at, v.parent);
+    return v.type == natural || v.type == boolean ? static_cast<int64_t>(unsigned_at(v.at, v.parent))
+                                                  : signed_at(v.at, v.parent);
   }
   double number(const Ref& r) const {
     Ref v = direct(r);
@@ -180,7 +197,8 @@ class FlexFields {
 
  private:
   void entries(const Ref& r, const std::string& path, uint64_t depth) {
-    if (depth > limits_.depth) throw_limit(&Limits::depth, "custom options are nested more than ", limits_.depth, " deep");
+    if (depth > limits_.depth)
+      throw_limit(&Limits::depth, "custom options are nested more than ", limits_.depth, " deep");
     auto values = in_.list(r), names = in_.keys_of(r);
     if (names.count != values.count) throw NoFlex{};
     for (size_t i = 0; i < values.count; ++i)
@@ -212,7 +230,8 @@ class FlexFields {
     return t;
   }
   void list(const Ref& r, const std::string& path, uint64_t depth) {
-    if (depth > limits_.depth) throw_limit(&Limits::depth, "custom options are nested more than ", limits_.depth, " deep");
+    if (depth > limits_.depth)
+      throw_limit(&Limits::depth, "custom options are nested more than ", limits_.depth, " deep");
     auto l = in_.list(r);
     in_.count(l.count);
     bool whole = true, number = true, text = true;

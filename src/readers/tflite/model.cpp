@@ -9,6 +9,7 @@
 #include "readers/tensorflow/graph.hpp"
 #include "readers/tflite/flex.hpp"
 #include "readers/tflite/operators.hpp"
+#include "readers/wire.hpp"
 
 namespace graft {
 namespace tflite_model {
@@ -28,10 +29,13 @@ Tensor strings_of(const TfliteTensor& t, std::string_view data, const std::vecto
     std::memcpy(&v, data.data() + 4 * i, 4);
     return v;
   };
-  auto wrong = [&] { throw_user("the strings of the tensor '", t.name, "' lie outside their buffer of ", data.size(), " bytes"); };
+  auto wrong = [&] {
+    throw_user("the strings of the tensor '", t.name, "' lie outside their buffer of ", data.size(), " bytes");
+  };
   if (data.size() < 4) wrong();
   int32_t count = number(0);
-  if (count < 0 || static_cast<size_t>(count) > data.size() / 4 || 4 * (static_cast<size_t>(count) + 2) > data.size()) wrong();
+  if (count < 0 || static_cast<size_t>(count) > data.size() / 4 || 4 * (static_cast<size_t>(count) + 2) > data.size())
+    wrong();
   if (count != count_of(t.dims))
     throw_user("expected ", count_of(t.dims), " strings in the tensor '", t.name, "', got ", count);
   std::vector<std::string> all;
@@ -43,13 +47,22 @@ Tensor strings_of(const TfliteTensor& t, std::string_view data, const std::vecto
   return Tensor::strings(dims, std::move(all));
 }
 
-// A NodeDef as the only node of a GraphDef: field 1, with its length.
-std::string as_graph(std::string_view node) {
-  std::string out = "\x0a";
-  size_t n = node.size();
-  for (; n >= 128; n >>= 7) out += static_cast<char>(n | 128);
-  out += static_cast<char>(n);
-  return out.append(node);
+void append_field(std::string& to, uint32_t field, std::string_view bytes) {
+  to += static_cast<char>(field << 3 | Wire::bytes_type);
+  size_t n = bytes.size();
+  for (; n >= 128; n >>= 7) to += static_cast<char>(n | 128);
+  to += static_cast<char>(n);
+  to += bytes;
+}
+// A NodeDef as the only node of a GraphDef: its name, type and attributes; the inputs are those of the operator.
+std::string as_graph(std::string_view bytes) {
+  std::string node, graph;
+  for (Wire w(bytes, "NodeDef"); w.next();) {
+    if (w.field() == 1 || w.field() == 2 || w.field() == 5) append_field(node, w.field(), w.bytes());
+    else w.skip();
+  }
+  append_field(graph, 1, node);
+  return graph;
 }
 
 }  // namespace
@@ -110,8 +123,8 @@ TfliteGraph TfliteModel::graph(const FlatTable& t) {
   auto check = [&](const std::vector<int32_t>& list, const char* what, int32_t least) {
     for (int32_t v : list)
       if (v < least || v >= static_cast<int64_t>(g.tensors.size()))
-        throw_user("expected tensors 0 to ", static_cast<int64_t>(g.tensors.size()) - 1, " as ", what, " of the sub-graph '",
-                   g.name, "', got ", v);
+        throw_user("expected tensors 0 to ", static_cast<int64_t>(g.tensors.size()) - 1, " as ", what,
+                   " of the sub-graph '", g.name, "', got ", v);
   };
   check(g.inputs, "inputs", 0), check(g.outputs, "outputs", 0);
   for (const TfliteOperator& op : g.operators) {
@@ -133,7 +146,8 @@ TfliteTensor TfliteModel::tensor(const FlatTable& t) const {
     throw_user("expected ", out.dims.size(), " dimensions in the shape signature of the tensor '", out.name, "', got ",
                signature.size());
   for (size_t i = 0; i < out.dims.size(); ++i) {
-    if (out.dims[i] < -1) throw_user("expected dimensions of at least -1 in the tensor '", out.name, "', got ", out.dims[i]);
+    if (out.dims[i] < -1)
+      throw_user("expected dimensions of at least -1 in the tensor '", out.name, "', got ", out.dims[i]);
     int32_t d = signature.empty() ? out.dims[i] : signature[i];
     out.shape.push_back(d < 0 ? Dim() : Dim(d));
   }
@@ -148,8 +162,7 @@ TfliteTensor TfliteModel::tensor(const FlatTable& t) const {
     out.quantization.zero_point = q->numbers<int64_t>(3);
     out.quantization.axis = q->number<int32_t>(6, 0);
     size_t zeros = out.quantization.zero_point.size();
-    if (zeros > 1 && zeros != scale.size())
-      q->broken("has ", zeros, " zero points and ", scale.size(), " scales");
+    if (zeros > 1 && zeros != scale.size()) q->broken("has ", zeros, " zero points and ", scale.size(), " scales");
     if (auto details = q->number<uint8_t>(4, 0); details > 1)
       throw_unsupported("the tensor '", out.name, "' has quantization details of kind ", static_cast<int>(details),
                         ", expected scales and zero points");
@@ -184,7 +197,8 @@ TfliteOperator TfliteModel::operation(const FlatTable& t) {
   std::optional<FlatTable> options;
   if (given != 0 && info->union_type != 0) {
     if (given != info->union_type)
-      t.broken("has options of kind ", static_cast<int>(given), ", expected ", static_cast<int>(info->union_type), " for ", op.type);
+      t.broken("has options of kind ", static_cast<int>(given), ", expected ", static_cast<int>(info->union_type),
+               " for ", op.type);
     options = t.table(kind + 1, "table of options");
   }
   op.fields = tflite_options(*info, options);
@@ -253,11 +267,13 @@ Tensor TfliteModel::constant(const TfliteTensor& t) const {
         if (t.sparsity) {
           expanded_ += bytes_for(type, count_checked(dims));
           if (expanded_ > limits_.expanded_bytes)
-            throw_limit(&Limits::expanded_bytes, "sparse tensors expand to more than ", limits_.expanded_bytes, " bytes");
+            throw_limit(&Limits::expanded_bytes, "sparse tensors expand to more than ", limits_.expanded_bytes,
+                        " bytes");
           return tflite_dense(t, type, data);
         }
         size_t expected = bytes_for(type, count_checked(dims));
-        if (data.size() != expected) throw_user("expected ", expected, " bytes for ", type, Shape::of(dims), ", got ", data.size());
+        if (data.size() != expected)
+          throw_user("expected ", expected, " bytes for ", type, Shape::of(dims), ", got ", data.size());
         return tensor_in_file(type, std::move(dims), data.data(), keeper_);
       },
       [&] { return text("reading the tensor '", t.name, "'"); });

@@ -30,10 +30,12 @@ struct TfliteOperator {
   std::string type;  // a builtin operator's name, or a custom code
   int32_t code = 0;
   int32_t version = 1;
-  std::string fallback_framework;  // see RawOrigin
+  std::string fallback_framework;        // see RawOrigin
   std::vector<int32_t> inputs, outputs;  // -1: absent
   std::vector<std::pair<std::string, RawField>> fields;
   size_t position = 0;
+
+  bool is_builtin() const { return code != 32; }
 };
 
 struct TfliteGraph {

@@ -13,40 +13,69 @@ using Option = TfliteOption;
 
 constexpr Option activation_at_0{"fused_activation_function", 0, activation};
 
-constexpr Option conv_2d[] = {{"padding", 0, padding}, {"stride_w", 1, i32}, {"stride_h", 2, i32},
-                              {"fused_activation_function", 3, activation}, {"dilation_w_factor", 4, i32, 1},
-                              {"dilation_h_factor", 5, i32, 1}, {"quantized_bias_type", 6, type}};
-constexpr Option conv_3d[] = {{"padding", 0, padding}, {"stride_d", 1, i32}, {"stride_w", 2, i32}, {"stride_h", 3, i32},
-                              {"fused_activation_function", 4, activation}, {"dilation_d_factor", 5, i32, 1},
-                              {"dilation_w_factor", 6, i32, 1}, {"dilation_h_factor", 7, i32, 1}};
-constexpr Option pool[] = {{"padding", 0, padding}, {"stride_w", 1, i32}, {"stride_h", 2, i32}, {"filter_width", 3, i32},
+constexpr Option conv_2d[] = {{"padding", 0, padding},
+                              {"stride_w", 1, i32},
+                              {"stride_h", 2, i32},
+                              {"fused_activation_function", 3, activation},
+                              {"dilation_w_factor", 4, i32, 1},
+                              {"dilation_h_factor", 5, i32, 1},
+                              {"quantized_bias_type", 6, type}};
+constexpr Option conv_3d[] = {{"padding", 0, padding},
+                              {"stride_d", 1, i32},
+                              {"stride_w", 2, i32},
+                              {"stride_h", 3, i32},
+                              {"fused_activation_function", 4, activation},
+                              {"dilation_d_factor", 5, i32, 1},
+                              {"dilation_w_factor", 6, i32, 1},
+                              {"dilation_h_factor", 7, i32, 1}};
+constexpr Option pool[] = {{"padding", 0, padding},   {"stride_w", 1, i32},
+                           {"stride_h", 2, i32},      {"filter_width", 3, i32},
                            {"filter_height", 4, i32}, {"fused_activation_function", 5, activation}};
-constexpr Option depthwise[] = {{"padding", 0, padding}, {"stride_w", 1, i32}, {"stride_h", 2, i32},
-                                {"depth_multiplier", 3, i32}, {"fused_activation_function", 4, activation},
-                                {"dilation_w_factor", 5, i32, 1}, {"dilation_h_factor", 6, i32, 1}};
-constexpr Option concat_embeddings[] = {{"num_channels", 0, i32}, {"num_columns_per_channel", 1, i32s},
-                                        {"embedding_dim_per_channel", 2, i32s}};
+constexpr Option depthwise[] = {{"padding", 0, padding},
+                                {"stride_w", 1, i32},
+                                {"stride_h", 2, i32},
+                                {"depth_multiplier", 3, i32},
+                                {"fused_activation_function", 4, activation},
+                                {"dilation_w_factor", 5, i32, 1},
+                                {"dilation_h_factor", 6, i32, 1}};
+constexpr Option concat_embeddings[] = {
+    {"num_channels", 0, i32}, {"num_columns_per_channel", 1, i32s}, {"embedding_dim_per_channel", 2, i32s}};
 constexpr Option lsh_projection[] = {{"type", 0, projection}};
-constexpr Option svdf[] = {{"rank", 0, i32}, {"fused_activation_function", 1, activation},
-                           {"asymmetric_quantize_inputs", 2, flag}};
+constexpr Option svdf[] = {
+    {"rank", 0, i32}, {"fused_activation_function", 1, activation}, {"asymmetric_quantize_inputs", 2, flag}};
 constexpr Option rnn[] = {activation_at_0, {"asymmetric_quantize_inputs", 1, flag}};
-constexpr Option sequence_rnn[] = {{"time_major", 0, flag}, {"fused_activation_function", 1, activation},
-                                   {"asymmetric_quantize_inputs", 2, flag}};
-constexpr Option two_way_rnn[] = {{"time_major", 0, flag}, {"fused_activation_function", 1, activation},
-                                  {"merge_outputs", 2, flag}, {"asymmetric_quantize_inputs", 3, flag}};
-constexpr Option fully_connected[] = {activation_at_0, {"weights_format", 1, weights_format}, {"keep_num_dims", 2, flag},
-                                      {"asymmetric_quantize_inputs", 3, flag}, {"quantized_bias_type", 4, type}};
+constexpr Option sequence_rnn[] = {
+    {"time_major", 0, flag}, {"fused_activation_function", 1, activation}, {"asymmetric_quantize_inputs", 2, flag}};
+constexpr Option two_way_rnn[] = {{"time_major", 0, flag},
+                                  {"fused_activation_function", 1, activation},
+                                  {"merge_outputs", 2, flag},
+                                  {"asymmetric_quantize_inputs", 3, flag}};
+constexpr Option fully_connected[] = {activation_at_0,
+                                      {"weights_format", 1, weights_format},
+                                      {"keep_num_dims", 2, flag},
+                                      {"asymmetric_quantize_inputs", 3, flag},
+                                      {"quantized_bias_type", 4, type}};
 constexpr Option softmax[] = {{"beta", 0, f32}};
 constexpr Option concatenation[] = {{"axis", 0, i32}, {"fused_activation_function", 1, activation}};
 constexpr Option add[] = {activation_at_0, {"pot_scale_int16", 1, flag, 1}};
 constexpr Option activation_alone[] = {activation_at_0};
 constexpr Option local_response[] = {{"radius", 0, i32}, {"bias", 1, f32}, {"alpha", 2, f32}, {"beta", 3, f32}};
-constexpr Option lstm[] = {activation_at_0, {"cell_clip", 1, f32}, {"proj_clip", 2, f32},
-                           {"kernel_type", 3, lstm_kernel}, {"asymmetric_quantize_inputs", 4, flag}};
-constexpr Option sequence_lstm[] = {activation_at_0, {"cell_clip", 1, f32}, {"proj_clip", 2, f32}, {"time_major", 3, flag},
-                                    {"asymmetric_quantize_inputs", 4, flag}, {"diagonal_recurrent_tensors", 5, flag}};
-constexpr Option two_way_lstm[] = {activation_at_0, {"cell_clip", 1, f32}, {"proj_clip", 2, f32},
-                                   {"merge_outputs", 3, flag}, {"time_major", 4, flag, 1},
+constexpr Option lstm[] = {activation_at_0,
+                           {"cell_clip", 1, f32},
+                           {"proj_clip", 2, f32},
+                           {"kernel_type", 3, lstm_kernel},
+                           {"asymmetric_quantize_inputs", 4, flag}};
+constexpr Option sequence_lstm[] = {activation_at_0,
+                                    {"cell_clip", 1, f32},
+                                    {"proj_clip", 2, f32},
+                                    {"time_major", 3, flag},
+                                    {"asymmetric_quantize_inputs", 4, flag},
+                                    {"diagonal_recurrent_tensors", 5, flag}};
+constexpr Option two_way_lstm[] = {activation_at_0,
+                                   {"cell_clip", 1, f32},
+                                   {"proj_clip", 2, f32},
+                                   {"merge_outputs", 3, flag},
+                                   {"time_major", 4, flag, 1},
                                    {"asymmetric_quantize_inputs", 5, flag}};
 constexpr Option resize_bilinear[] = {{"align_corners", 2, flag}, {"half_pixel_centers", 3, flag}};
 constexpr Option resize_nearest[] = {{"align_corners", 0, flag}, {"half_pixel_centers", 1, flag}};
@@ -58,13 +87,16 @@ constexpr Option embedding_sparse[] = {{"combiner", 0, combiner}};
 constexpr Option gather[] = {{"axis", 0, i32}, {"batch_dims", 1, i32}};
 constexpr Option reducer[] = {{"keep_dims", 0, flag}};
 constexpr Option squeeze[] = {{"squeeze_dims", 0, i32s}};
-constexpr Option strided_slice[] = {{"begin_mask", 0, i32}, {"end_mask", 1, i32}, {"ellipsis_mask", 2, i32},
+constexpr Option strided_slice[] = {{"begin_mask", 0, i32},    {"end_mask", 1, i32},         {"ellipsis_mask", 2, i32},
                                     {"new_axis_mask", 3, i32}, {"shrink_axis_mask", 4, i32}, {"offset", 5, flag}};
 constexpr Option num_splits[] = {{"num_splits", 0, i32}};
 constexpr Option cast[] = {{"in_data_type", 0, type}, {"out_data_type", 1, type}};
 constexpr Option output_type[] = {{"output_type", 0, type}};
-constexpr Option transpose_conv[] = {{"padding", 0, padding}, {"stride_w", 1, i32}, {"stride_h", 2, i32},
-                                     {"fused_activation_function", 3, activation}, {"quantized_bias_type", 4, type}};
+constexpr Option transpose_conv[] = {{"padding", 0, padding},
+                                     {"stride_w", 1, i32},
+                                     {"stride_h", 2, i32},
+                                     {"fused_activation_function", 3, activation},
+                                     {"quantized_bias_type", 4, type}};
 constexpr Option sparse_to_dense[] = {{"validate_indices", 0, flag}};
 constexpr Option shape[] = {{"out_type", 0, type}};
 constexpr Option fake_quant[] = {{"min", 0, f32}, {"max", 1, f32}, {"num_bits", 2, i32}, {"narrow_range", 3, flag}};
@@ -361,15 +393,29 @@ struct ElementType {
   DType type;
 };
 // In the order of TensorType.
-constexpr ElementType element_types[] = {
-    {"FLOAT32", DType::f32},         {"FLOAT16", DType::f16},        {"INT32", DType::i32},
-    {"UINT8", DType::u8},            {"INT64", DType::i64},          {"STRING", DType::string},
-    {"BOOL", DType::boolean},        {"INT16", DType::i16},          {"COMPLEX64", DType::undefined},
-    {"INT8", DType::i8},             {"FLOAT64", DType::f64},        {"COMPLEX128", DType::undefined},
-    {"UINT64", DType::u64},          {"RESOURCE", DType::undefined}, {"VARIANT", DType::undefined},
-    {"UINT32", DType::u32},          {"UINT16", DType::u16},         {"INT4", DType::i4},
-    {"BFLOAT16", DType::bf16},       {"INT2", DType::undefined},     {"UINT4", DType::u4},
-    {"FLOAT8_E4M3FN", DType::f8e4m3}, {"FLOAT8_E5M2", DType::f8e5m2}};
+constexpr ElementType element_types[] = {{"FLOAT32", DType::f32},
+                                         {"FLOAT16", DType::f16},
+                                         {"INT32", DType::i32},
+                                         {"UINT8", DType::u8},
+                                         {"INT64", DType::i64},
+                                         {"STRING", DType::string},
+                                         {"BOOL", DType::boolean},
+                                         {"INT16", DType::i16},
+                                         {"COMPLEX64", DType::undefined},
+                                         {"INT8", DType::i8},
+                                         {"FLOAT64", DType::f64},
+                                         {"COMPLEX128", DType::undefined},
+                                         {"UINT64", DType::u64},
+                                         {"RESOURCE", DType::undefined},
+                                         {"VARIANT", DType::undefined},
+                                         {"UINT32", DType::u32},
+                                         {"UINT16", DType::u16},
+                                         {"INT4", DType::i4},
+                                         {"BFLOAT16", DType::bf16},
+                                         {"INT2", DType::undefined},
+                                         {"UINT4", DType::u4},
+                                         {"FLOAT8_E4M3FN", DType::f8e4m3},
+                                         {"FLOAT8_E5M2", DType::f8e5m2}};
 
 }  // namespace
 }  // namespace tflite_tables

@@ -4,15 +4,30 @@
 #include <span>
 
 #include "readers/raw.hpp"
-#include "readers/tflite/flat.hpp"
+#include "readers/tflite/model.hpp"
 
 namespace graft {
 
 struct TfliteOption {
   enum Kind : uint8_t {
-    i8, i32, u32, i64, f32, flag, chars, i32s, i64s, f32s,
-    type,                              // an element type
-    padding, activation, mirror_mode, combiner, lstm_kernel, weights_format, projection  // words
+    i8,
+    i32,
+    u32,
+    i64,
+    f32,
+    flag,
+    chars,
+    i32s,
+    i64s,
+    f32s,
+    type,  // an element type
+    padding,
+    activation,
+    mirror_mode,
+    combiner,
+    lstm_kernel,
+    weights_format,
+    projection  // words
   };
   std::string_view name;
   uint8_t field;
@@ -34,6 +49,11 @@ const TfliteOperatorInfo* tflite_operator(int32_t code);
 // All options of an operator, with the defaults of those that the table does not have.
 std::vector<std::pair<std::string, RawField>> tflite_options(const TfliteOperatorInfo& op,
                                                              const std::optional<FlatTable>& table);
+
+// Of quantized tensors: "quantization.input0.scale", ".zero_point", ".axis"; of builtin operators the types of their
+// outputs: "types.output0".
+void add_tflite_steps(const TfliteGraph& graph, const TfliteOperator& op,
+                      std::vector<std::pair<std::string, RawField>>& fields);
 
 // Undefined, or an error, for types that Graft lacks.
 DType tflite_known_type(int64_t code);

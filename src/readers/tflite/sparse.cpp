@@ -12,8 +12,8 @@ namespace {
 
 struct Level {
   bool listed = false;
-  int64_t size = 0;                         // dense
-  std::vector<int64_t> segments, indices;   // listed
+  int64_t size = 0;                        // dense
+  std::vector<int64_t> segments, indices;  // listed
 };
 
 std::vector<int64_t> indices_of(const FlatTable& t, size_t field) {
@@ -51,7 +51,8 @@ class Expansion {
       seen[static_cast<size_t>(d)] = true;
     }
     for (int32_t b : blocks_)
-      if (b < 0 || static_cast<size_t>(b) >= rank) s.broken("maps a block to dimension ", b, " of a tensor of rank ", rank);
+      if (b < 0 || static_cast<size_t>(b) >= rank)
+        s.broken("maps a block to dimension ", b, " of a tensor of rank ", rank);
     for (size_t i = 0; i < levels.size(); ++i) {
       FlatTable m = levels[i];
       Level& l = levels_.emplace_back();
@@ -72,13 +73,15 @@ class Expansion {
 
   Tensor run() {
     fill(0, 0);
-    if (used_ != data_.size()) tensor_.sparsity->broken("has ", used_ / cell_, " values, but ", data_.size(), " bytes of data");
+    if (used_ != data_.size())
+      tensor_.sparsity->broken("has ", used_ / cell_, " values, but ", data_.size(), " bytes of data");
     return out_;
   }
 
  private:
   void fill(size_t level, int64_t row) {
-    if (++steps_ > 8 * (static_cast<uint64_t>(out_.size()) + data_.size()) + 1024) tensor_.sparsity->broken("has too many empty dimensions");
+    if (++steps_ > 8 * (static_cast<uint64_t>(out_.size()) + data_.size()) + 1024)
+      tensor_.sparsity->broken("has too many empty dimensions");
     if (level == levels_.size()) return put();
     const Level& l = levels_[level];
     auto dim = static_cast<size_t>(order_[level]);
@@ -103,7 +106,8 @@ class Expansion {
         tensor_.sparsity->broken("has the index ", place[d], " in a dimension of ", tensor_.dims[d]);
       flat = flat * tensor_.dims[d] + place[d];
     }
-    if (data_.size() - used_ < cell_) tensor_.sparsity->broken("has more values than its ", data_.size(), " bytes of data");
+    if (data_.size() - used_ < cell_)
+      tensor_.sparsity->broken("has more values than its ", data_.size(), " bytes of data");
     std::memcpy(static_cast<char*>(out_.data()) + static_cast<size_t>(flat) * cell_, data_.data() + used_, cell_);
     used_ += cell_;
   }
@@ -121,6 +125,8 @@ class Expansion {
 }  // namespace
 }  // namespace tflite_sparse
 
-Tensor tflite_dense(const TfliteTensor& t, DType type, std::string_view data) { return tflite_sparse::Expansion(t, type, data).run(); }
+Tensor tflite_dense(const TfliteTensor& t, DType type, std::string_view data) {
+  return tflite_sparse::Expansion(t, type, data).run();
+}
 
 }  // namespace graft
