@@ -54,11 +54,12 @@ void append_field(std::string& to, uint32_t field, std::string_view bytes) {
   to += static_cast<char>(n);
   to += bytes;
 }
-// A NodeDef as the only node of a GraphDef: its name, type and attributes; the inputs are those of the operator.
+// A NodeDef as the only node of a GraphDef: its type and attributes; its inputs are those of the operator.
 std::string as_graph(std::string_view bytes) {
   std::string node, graph;
+  append_field(node, 1, "node");
   for (Wire w(bytes, "NodeDef"); w.next();) {
-    if (w.field() == 1 || w.field() == 2 || w.field() == 5) append_field(node, w.field(), w.bytes());
+    if (w.field() == 2 || w.field() == 5) append_field(node, w.field(), w.bytes());
     else w.skip();
   }
   append_field(graph, 1, node);
