@@ -82,8 +82,8 @@ inline Value quantized(Value x, const Steps& s, DType type, Halves halves = Halv
   return rounded(steps, type, s.zero.empty() ? 0 : s.zero[0], halves);
 }
 
-// Integers times a number, as integers of this type: the interpreter multiplies by a fraction of 31 bits and rounds
-// twice, the product to multiples of 2^-`bits` and those to whole numbers, halves away from zero.
+// Integers times a number, as whole numbers: the interpreter multiplies by a fraction of 31 bits and rounds twice, the
+// product to multiples of 2^-`bits`, halves up, and those to whole numbers, halves away from zero.
 inline int exponent_of(double factor) {
   int e = 0;
   std::frexp(factor, &e);
@@ -92,9 +92,9 @@ inline int exponent_of(double factor) {
 inline Value rescaled(const Value& integers, double factor, int bits) {
   Builder& layer = integers.in();
   bits = std::clamp(bits, 0, 62);
-  auto round = [&](const Value& v) { return layer.op("Round", {v}, {{"mode", "half_away_from_zero"}}); };
-  Value y = round(integers * std::ldexp(factor, bits));
-  return bits == 0 ? y : round(y * std::ldexp(1.0, -bits));
+  Value y = layer.op("Floor", {integers * std::ldexp(factor, bits) + 0.5});
+  if (bits == 0) return y;
+  return layer.op("Round", {y * std::ldexp(1.0, -bits)}, {{"mode", "half_away_from_zero"}});
 }
 inline Value rescaled(const Value& integers, double factor) { return rescaled(integers, factor, -exponent_of(factor)); }
 // Whole numbers in steps as integers, with the activation's bounds.

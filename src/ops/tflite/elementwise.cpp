@@ -15,9 +15,9 @@ struct SameUnary {
   std::string_view type, op;
 };
 constexpr SameUnary same_unary[] = {
-    {"ABS", "Abs"},     {"CEIL", "Ceiling"},      {"COS", "Cos"}, {"ELU", "Elu"},          {"EXP", "Exp"},
-    {"FLOOR", "Floor"}, {"HARD_SWISH", "HSwish"}, {"LOG", "Log"}, {"LOGISTIC", "Sigmoid"}, {"NEG", "Negative"},
-    {"ROUND", "Round"}, {"SIGN", "Sign"},         {"SIN", "Sin"}, {"SQRT", "Sqrt"},        {"TANH", "Tanh"}};
+    {"CEIL", "Ceiling"},      {"COS", "Cos"}, {"ELU", "Elu"},          {"EXP", "Exp"},      {"FLOOR", "Floor"},
+    {"HARD_SWISH", "HSwish"}, {"LOG", "Log"}, {"LOGISTIC", "Sigmoid"}, {"NEG", "Negative"}, {"ROUND", "Round"},
+    {"SIGN", "Sign"},         {"SIN", "Sin"}, {"TANH", "Tanh"}};
 template <size_t i>
 Value tfl_same_unary(Builder& layer) {
   return result(layer, layer.op(same_unary[i].op, {real(layer, 0)}));
@@ -47,6 +47,20 @@ Value tfl_relu(Builder& layer) {
                          s->to, tfl::output_type(layer), names[which]);
   if constexpr (which == 0) return result(layer, layer.op("Relu", {real(layer, 0)}));
   else return tfl_bounded(layer, which == 1 ? 0 : -1, which == 1 ? 6 : 1);
+}
+Value tfl_abs(Builder& layer) {
+  if (auto s = tfl_sides(layer)) {
+    Value x = layer.op("Abs", {tfl::centred(layer.input(0), s->from)});
+    return tfl::in_steps(layer, tfl::rescaled(x, s->from.scale[0] / s->to.scale[0]), s->to, tfl::output_type(layer));
+  }
+  return result(layer, layer.op("Abs", {real(layer, 0)}));
+}
+// The root of bytes is cut off, not rounded.
+Value tfl_sqrt(Builder& layer) {
+  Value y = layer.op("Sqrt", {real(layer, 0)});
+  if (auto s = tfl_sides(layer))
+    return tfl::in_steps(layer, layer.op("Floor", {y / s->to.scale[0]}), s->to, tfl::output_type(layer));
+  return result(layer, y);
 }
 Value tfl_leaky_relu(Builder& layer) {
   double slope = layer.get<float>("alpha");
@@ -188,6 +202,7 @@ Definitions define_tflite_elementwise() {
   add_same_unary(ops, std::make_index_sequence<std::size(same_unary)>());
   add_same_binary(ops, std::make_index_sequence<std::size(same_binary)>());
   ops += Definitions{
+      tfl::rule("ABS", tfl_abs),
       tfl::rule("ADD", tfl_arithmetic<0>),
       tfl::rule("ADD_N", tfl_add_n),
       tfl::rule("ATAN2", [](Builder& layer) { return tf::arc_tangent(layer.input(0), layer.input(1)); }),
@@ -232,6 +247,7 @@ Definitions define_tflite_elementwise() {
                 }),
       tfl::rule("SELECT", tfl_select),
       tfl::rule("SELECT_V2", tfl_select),
+      tfl::rule("SQRT", tfl_sqrt),
       tfl::rule("SQUARE", [](Builder& layer) { return tfl_unary(layer, [](const Value& x) { return x * x; }); }),
       tfl::rule("STABLEHLO_ADD", tfl_arithmetic<0>),
       tfl::rule("STABLEHLO_MAXIMUM", tfl_same_binary<0>),

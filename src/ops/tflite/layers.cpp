@@ -165,6 +165,15 @@ Value tfl_fully_connected(Builder& layer) {  // weights [o, i]
   return result(layer, activated(layer, y));
 }
 Value tfl_batch_matmul(Builder& layer) {
+  auto left = tfl::input_steps(layer, 0), right = tfl::input_steps(layer, 1), to = tfl::output_steps(layer);
+  bool bytes = tfl::is_plain(left) && tfl::is_plain(right) && tfl::is_plain(to) && bits_of(layer.input(0).type()) == 8;
+  // Constant matrices are products of bytes on the CPU, which round once.
+  if (bytes && !layer.input(1).constant()) {
+    Value y = build::matmul(tfl::centred(layer.input(0), *left), tfl::centred(layer.input(1), *right),
+                            layer.get<bool>("adj_x", false), layer.get<bool>("adj_y", false));
+    y = tfl::rescaled(y, left->scale[0] * right->scale[0] / to->scale[0]);
+    return tfl::in_steps(layer, y, *to, tfl::output_type(layer));
+  }
   Value a = real(layer, 0), b = tfl_as_data(real(layer, 1), a);
   Value y = build::matmul(a, b, layer.get<bool>("adj_x", false), layer.get<bool>("adj_y", false));
   return result(layer, is_real(y.type()) || tfl::output_type(layer) == DType::undefined
