@@ -223,7 +223,6 @@ void gather_scale_run(Run& ctx, const GatherScale& a) {
     for (size_t i = 0; i < width; ++i) y.push_back(a.scale * x.at(static_cast<size_t>(row) * width + i));
   ctx.output(0).assign(y);
 }
-graft::Rule lite(std::string_view type) { return graft::Rule("tflite", type); }
 
 }  // namespace
 
@@ -234,26 +233,26 @@ GRAFT_EXTENSION("recorded", "1.0") {
             double v = static_cast<double>(x);
             return static_cast<double>(a.n) * v / (1 + std::exp(-a.beta * v));
           })
-          .import(lite("acme.SwishBeta")),
+          .import(graft::tflite("acme.SwishBeta")),
       graft::op<Cube>("AcmeCube", "acme")
           .elementwise([](auto x, const Cube& a) { return a.k * x * x * x; })
-          .import(lite("AcmeCube")),
+          .import(graft::tflite("AcmeCube")),
       graft::op<Huber>("AcmeHuber", "acme")
           .inputs("x, target")
           .infer(huber_infer)
           .reference(huber_run)
-          .import(lite("AcmeHuber")),
+          .import(graft::tflite("AcmeHuber")),
       graft::op<Smallest>("AcmeMinMaxK", "acme")
           .inputs("x, k")
           .outputs("values, places")
           .infer(smallest_infer)
           .reference(smallest_run)
-          .import(lite("AcmeMinMaxK")),
+          .import(graft::tflite("AcmeMinMaxK")),
       graft::op<GatherScale>("AcmeGatherScale", "acme")
           .inputs("x, rows")
           .infer(gather_scale_infer)
           .reference(gather_scale_run)
-          .import(lite("AcmeGatherScale")),
+          .import(graft::tflite("AcmeGatherScale")),
       sum("Foo", "test", "a, b"),
       sum("FooBar", "test", "a, b?, c"),
       sum("CustomOpOne", "test.customop", "a, b"),

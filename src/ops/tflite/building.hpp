@@ -165,7 +165,7 @@ inline Value moved(Builder& layer, const Value& y, size_t input = 0, size_t outp
 // A rule for a builtin operator.
 template <class F>
 Rule rule(std::string_view type, F f) {
-  return Rule("tflite", type)
+  return tflite(type)
       .ignore("quantization.*")
       .ignore("types.*")
       .ignore("asymmetric_quantize_inputs")

@@ -208,7 +208,7 @@ Definitions define_tflite_moves() {
       tfl::rule("RESHAPE", tfl_moved<tfl_reshape>),
       tfl::rule("REVERSE_SEQUENCE", tfl_moved<tf::reverse_sequence>),
       tfl::rule("REVERSE_V2", tfl_moved<tf::reverse>),
-      Rule("tflite", "Same").domain("graft").expand(tfl_same_all),
+      tflite("Same").domain("graft").expand(tfl_same_all),
       tfl::rule("SCATTER_ND", tf::scatter_nd),
       tfl::rule("SEGMENT_SUM", tf::segment_sum),
       tfl::rule("SHAPE", tfl_shape),

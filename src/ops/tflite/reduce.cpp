@@ -171,7 +171,7 @@ Definitions define_tflite_reduce() {
   ops += Definitions{
       tfl::rule("ARG_MAX", tfl_arg_extreme<true>),
       tfl::rule("ARG_MIN", tfl_arg_extreme<false>),
-      Rule("tflite", "AssignVariable").domain("graft").expand(tfl_assign_variable),
+      tflite("AssignVariable").domain("graft").expand(tfl_assign_variable),
       tfl::rule("BUCKETIZE", tf::bucketize),
       tfl::rule("CUMSUM", tfl_cumsum),
       tfl::rule("MULTINOMIAL", tfl_multinomial),
@@ -179,11 +179,11 @@ Definitions define_tflite_reduce() {
       tfl::rule("NON_MAX_SUPPRESSION_V5", tf::nms_5),
       tfl::rule("RANDOM_STANDARD_NORMAL", tfl_random_normal),
       tfl::rule("RANDOM_UNIFORM", tfl_random_uniform),
-      Rule("tflite", "ReadVariable").domain("graft").expand(tfl_read_variable),
+      tflite("ReadVariable").domain("graft").expand(tfl_read_variable),
       tfl::rule("RESIZE_BILINEAR", tfl_resize_bilinear),
       tfl::rule("RESIZE_NEAREST_NEIGHBOR", tf::resize_nearest),
-      Rule("tflite", "TableFind").domain("graft").expand(tfl_table_find),
-      Rule("tflite", "TableSize").domain("graft").expand(tfl_table_size),
+      tflite("TableFind").domain("graft").expand(tfl_table_find),
+      tflite("TableSize").domain("graft").expand(tfl_table_size),
       tfl::rule("TOPK_V2", tfl_top_k),
   };
   return ops;
