@@ -47,11 +47,11 @@ void list_layers(std::vector<RuleInfo> rules, const OpsOptions& o) {
 
 void list_frameworks(const std::vector<FrameworkInfo>& all, bool json) {
   if (json) return print_json(value_json(all));
-  std::printf("%-12s %-16s %s\n", "framework", "name", "files");
+  std::printf("%-16s %-16s %s\n", "framework", "name", "files");
   for (const FrameworkInfo& f : all) {
     std::vector<std::string> names{f.name};
     names.insert(names.end(), f.aliases.begin(), f.aliases.end());
-    std::printf("%-12s %-16s %s%s\n", f.title.c_str(), join(names, ", ").c_str(), f.files.c_str(),
+    std::printf("%-16s %-16s %s%s\n", f.title.c_str(), join(names, ", ").c_str(), f.files.c_str(),
                 f.built_in() ? "" : text(", from ", f.origin).c_str());
   }
 }

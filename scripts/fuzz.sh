@@ -33,7 +33,7 @@ for kept in tests/fuzz/corpus/*/; do mkdir -p "build/fuzz/corpus/$(basename "$ke
 failed=0
 summary=build/fuzz/summary.txt
 : >$summary
-for target in ${TARGETS:-check enumerate pytorch onnx onnx_value caffe kaldi mxnet tensorflow proto_text ir text mapping replacement tensor_bundle kernel_xml image \
+for target in ${TARGETS:-check enumerate pytorch onnx onnx_value caffe kaldi mxnet tensorflow tflite proto_text ir text mapping replacement tensor_bundle kernel_xml image \
                          execute_onnx execute_ir execute_tensorflow execute_caffe execute_mxnet execute_kaldi}; do
   started=$SECONDS
   if [ "$target" = check ]; then

@@ -140,6 +140,7 @@ class Rule {
 inline Rule onnx(std::string_view type) { return {"onnx", type}; }
 inline Rule caffe(std::string_view type) { return {"caffe", type}; }
 inline Rule tensorflow(std::string_view type) { return {"tensorflow", type}; }
+inline Rule tflite(std::string_view type) { return {"tflite", type}; }
 inline Rule mxnet(std::string_view type) { return {"mxnet", type}; }
 inline Rule kaldi(std::string_view type) { return {"kaldi", type}; }
 // An operator of PyTorch, "aten::add"; with an overload, "aten::add.Tensor", only that one. Inputs are its tensors and

@@ -14,6 +14,7 @@
 #include "readers/mxnet/mxnet.hpp"
 #include "readers/onnx/onnx.hpp"
 #include "readers/tensorflow/tensorflow.hpp"
+#include "readers/tflite/tflite.hpp"
 #include "toolkit/read.hpp"
 
 namespace graft::testing {
@@ -187,6 +188,14 @@ Test read_test(const Case& c, const Registry& registry) {
       auto keeper = std::make_shared<std::string>(t.source);
       t.graph =
           imported(is_onnx ? read_onnx(*keeper, keeper, ".") : read_tensorflow(*keeper, keeper, "."), registry, t);
+    });
+  } else if (m.accept("tflite")) {
+    t.kind = "tflite";
+    size_t end = 0;
+    t.source = from_hex(block(model, end));
+    reading([&] {
+      auto keeper = std::make_shared<std::string>(t.source);
+      t.graph = imported(read_tflite(*keeper, keeper, {}, {}), registry, t);
     });
   } else if (m.peek("ir") || m.peek("text") || m.peek("caffe") || m.peek("mxnet")) {
     t.kind = m.name();

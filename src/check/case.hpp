@@ -12,6 +12,7 @@
 //   onnx {...}           an ONNX file, written down field by field (see wire_text.hpp)
 //   caffe <<< ... >>>    a prototxt, then, where it has any, `weights {...}`: a caffemodel like an ONNX file
 //   mxnet <<< ... >>>    a symbol, then, where it has any, `weights {"arg:w": f32[1] {2}}` or the bytes of a params file
+//   tflite <<< ... >>>   the bytes of a .tflite file in hexadecimal
 //   tensorflow {...}     a GraphDef or SavedModel, likewise, or, between <<< and >>>, as text (.pbtxt)
 //   ir <<< ... >>>       an IR's XML, then, where it has any, `weights "00 00 80 3f"`
 //   text <<< ... >>>     the textual form itself, right or wrong
@@ -51,7 +52,7 @@ std::vector<Case> read_cases(const std::string& path);
 
 // A case, read: the model and what is expected of it.
 struct Test {
-  std::string kind;                   // "graph", "onnx", "caffe", "mxnet", "tensorflow", "ir", "text"
+  std::string kind;                   // "graph", "onnx", "caffe", "mxnet", "tensorflow", "tflite", "ir", "text"
   std::string source;                 // bytes of the file, for all but "graph"
   std::string weights;                // of an IR, of a Caffe net, of an MXNet symbol
   std::string mapping, replacements;  // that go with a framework's model

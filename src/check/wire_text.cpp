@@ -31,7 +31,7 @@ std::string from_hex(const std::string& hex) {
   std::string out;
   int high = -1;
   for (char c : hex) {
-    int v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c == ' ' ? -2 : -1;
+    int v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c == ' ' || c == '\n' ? -2 : -1;
     if (v == -2) continue;
     if (v < 0) throw_user("'", hex, "' is not hexadecimal");
     if (high < 0) high = v;

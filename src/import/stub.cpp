@@ -196,6 +196,8 @@ const RuleDef* rule_for(const Registry& registry, std::string_view framework, co
   std::string python = python_class(layer);  // goes first, since it is more specific
   const RuleDef* rule = python.empty() ? nullptr : first_rule(registry, framework, layer, python, version);
   if (!rule) rule = first_rule(registry, framework, layer, layer.type, version);
+  if (const std::string& other = layer.origin().fallback_framework; !rule && !other.empty())
+    return first_rule(registry, other, layer, layer.type, version);
   if (rule || framework != "mxnet" || layer.domain != mxnet_custom) return rule;
   // An extension may name a Custom layer by its op_type alone; a built-in rule of that name is for another operator.
   for (const RuleDef* r : registry.rules(framework, "", layer.type))

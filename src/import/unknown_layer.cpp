@@ -106,6 +106,9 @@ std::shared_ptr<const Stub> Layer::make_stub(std::vector<ValueId>& inputs) {
   auto stub = std::make_shared<Stub>();
   stub->framework = state.model.framework, stub->file = state.model.path.substr(folder_of(state.model.path).size());
   while (stub->file.starts_with('/')) stub->file.erase(0, 1);
+  const std::string& other = raw_.origin().fallback_framework;
+  const RuleDef* rule = other.empty() ? nullptr : rule_for(state.registry, stub->framework, raw_, version_);
+  if (rule && view(rule->record->framework) == other) stub->framework = other;
   stub->position_unit = state.model.position_unit, stub->first_output = state.model.first_output;
   if (opsets_) stub->opsets = *opsets_;
   stub->layer = raw_;

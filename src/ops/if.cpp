@@ -149,7 +149,8 @@ Definitions define_if() {
       .import(onnx("If").expand(import_if))
       .import(tensorflow("If").domain("graft").expand(import_if))
       .import(mxnet("If").domain("graft").expand(import_if))
-      .import(torch("If").domain("graft").expand(import_if));
+      .import(torch("If").domain("graft").expand(import_if))
+      .import(tflite("If").domain("graft").expand(import_if));
 }
 
 }  // namespace graft

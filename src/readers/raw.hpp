@@ -30,6 +30,9 @@ struct RawOrigin {
   std::string added_by;     // "raw pass 'x' of lib.so"
   std::vector<Info> infos;  // of the outputs of an operation that may be unknown
   std::string source;       // the line of the program that the file was exported from: "net.py:12 in layers.0"
+  // A framework whose rule for this type is taken where the model's own has none: operators of TensorFlow in a .tflite
+  // file.
+  std::string fallback_framework;
 };
 
 struct RawNode {

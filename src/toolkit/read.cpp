@@ -28,8 +28,11 @@ void forget_declared(Graph& g) {
 // Refuses options that are for models of another framework.
 void require_framework(const ReadOptions& options, std::string_view framework) {
   each_option(options, [&](const auto& row, const auto& value) {
-    if (row.framework[0] == 0 || row.framework == framework || !is_given(value)) return;
-    throw RequestError(text(Remedy{row.name, "", ""}, " applies only to models of ", framework_title(row.framework),
+    std::vector<std::string_view> of = split(row.framework, ',');
+    if (row.framework[0] == 0 || std::find(of.begin(), of.end(), framework) != of.end() || !is_given(value)) return;
+    std::vector<std::string> titles;
+    for (std::string_view name : of) titles.push_back(framework_title(std::string(name)));
+    throw RequestError(text(Remedy{row.name, "", ""}, " applies only to models of ", join(titles, " and "),
                             ", got a model of ", framework_title(std::string(framework))));
   });
 }

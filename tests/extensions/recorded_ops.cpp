@@ -1,4 +1,6 @@
 // The user-defined operations of the recorded custom-ops cases, each from its description there.
+#include <algorithm>
+#include <cmath>
 #include <graft/extension.hpp>
 
 namespace {
@@ -155,10 +157,102 @@ graft::OpOf<NoAttributes> sum(std::string_view name, std::string_view domain, st
       .import(graft::onnx(name).domain(domain));
 }
 
+// ---- custom operators of TensorFlow Lite ----
+
+struct SwishBeta {
+  float beta = 1;
+  bool inplace = false;
+  int64_t n = 1;
+  static constexpr std::tuple schema{attr("beta", &SwishBeta::beta, "").required(),
+                                     attr("inplace", &SwishBeta::inplace, "").required(),
+                                     attr("n", &SwishBeta::n, "").required()};
+};
+struct Cube {
+  float k = 1;
+  static constexpr std::tuple schema{attr("k", &Cube::k, "").required()};
+};
+struct Huber {
+  float delta = 1;
+  static constexpr std::tuple schema{attr("delta", &Huber::delta, "").required()};
+};
+void huber_infer(Infer& ctx, const Huber&) { ctx.output(0, ctx.type(0), ctx.shape(0)); }
+// The target is a row that all rows have in common.
+void huber_run(Run& ctx, const Huber& a) {
+  std::vector<double> x = ctx.input(0).to<double>(), target = ctx.input(1).to<double>();
+  for (size_t i = 0; i < x.size(); ++i) {
+    double d = std::fabs(x[i] - target.at(i % target.size()));
+    x[i] = d <= a.delta ? d * d / 2 : a.delta * (d - a.delta / 2);
+  }
+  ctx.output(0).assign(x);
+}
+struct Smallest {
+  int64_t k = 1;
+  static constexpr std::tuple schema{attr("k", &Smallest::k, "").required()};
+};
+void smallest_infer(Infer& ctx, const Smallest& a) {
+  graft::Shape s = ctx.shape(0);
+  graft::Shape y;
+  for (size_t i = 0; i + 1 < s.rank(); ++i) y.push_back(s[i]);
+  y.push_back(graft::Dim(a.k));
+  ctx.output(0, ctx.type(0), y);
+  ctx.output(1, graft::DType::i32, y);
+}
+void smallest_run(Run& ctx, const Smallest& a) {
+  std::vector<double> x = ctx.input(0).to<double>(), values, places;
+  auto length = static_cast<size_t>(ctx.input(0).dims().back()), k = static_cast<size_t>(a.k);
+  for (size_t row = 0; row < x.size(); row += length) {
+    std::vector<size_t> order(length);
+    for (size_t i = 0; i < length; ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) { return x[row + i] < x[row + j]; });
+    for (size_t i = 0; i < k; ++i)
+      values.push_back(x.at(row + order.at(i))), places.push_back(static_cast<double>(order.at(i)));
+  }
+  ctx.output(0).assign(values), ctx.output(1).assign(places);
+}
+struct GatherScale {
+  float scale = 1;
+  static constexpr std::tuple schema{attr("scale", &GatherScale::scale, "").required()};
+};
+void gather_scale_infer(Infer& ctx, const GatherScale&) {
+  ctx.output(0, ctx.type(0), graft::Shape{ctx.shape(1)[0], ctx.shape(0)[1]});
+}
+void gather_scale_run(Run& ctx, const GatherScale& a) {
+  std::vector<double> x = ctx.input(0).to<double>(), y;
+  auto width = static_cast<size_t>(ctx.input(0).dim(1));
+  for (auto row : ctx.input(1).to<int64_t>())
+    for (size_t i = 0; i < width; ++i) y.push_back(a.scale * x.at(static_cast<size_t>(row) * width + i));
+  ctx.output(0).assign(y);
+}
+
 }  // namespace
 
 GRAFT_EXTENSION("recorded", "1.0") {
   return {
+      graft::op<SwishBeta>("SwishBeta", "acme")
+          .elementwise([](auto x, const SwishBeta& a) {
+            double v = static_cast<double>(x);
+            return static_cast<double>(a.n) * v / (1 + std::exp(-a.beta * v));
+          })
+          .import(graft::tflite("acme.SwishBeta")),
+      graft::op<Cube>("AcmeCube", "acme")
+          .elementwise([](auto x, const Cube& a) { return a.k * x * x * x; })
+          .import(graft::tflite("AcmeCube")),
+      graft::op<Huber>("AcmeHuber", "acme")
+          .inputs("x, target")
+          .infer(huber_infer)
+          .reference(huber_run)
+          .import(graft::tflite("AcmeHuber")),
+      graft::op<Smallest>("AcmeMinMaxK", "acme")
+          .inputs("x, k")
+          .outputs("values, places")
+          .infer(smallest_infer)
+          .reference(smallest_run)
+          .import(graft::tflite("AcmeMinMaxK")),
+      graft::op<GatherScale>("AcmeGatherScale", "acme")
+          .inputs("x, rows")
+          .infer(gather_scale_infer)
+          .reference(gather_scale_run)
+          .import(graft::tflite("AcmeGatherScale")),
       sum("Foo", "test", "a, b"),
       sum("FooBar", "test", "a, b?, c"),
       sum("CustomOpOne", "test.customop", "a, b"),

@@ -45,7 +45,7 @@ constexpr FieldRow<M> pairs(const char* name, M member, const char* first, const
 template <class M>
 struct OptionRow : FieldRow<M> {
   const char* spellings = nullptr;  // null: none
-  const char* framework = "";       // that it applies to; empty: all
+  const char* framework = "";       // that it applies to, or several separated by commas; empty: all
   const char* notation = nullptr;   // of its value on the command line; null: as the type has it
   constexpr OptionRow spelled(const char* names, const char* how = nullptr) const {
     OptionRow out = *this;

@@ -122,9 +122,10 @@ struct GRAFT_API ReadOptions {
           .spelled("saved_model_tags", "TAGS")
           .of("tensorflow"),
       option("signature", &ReadOptions::signature,
-             "signature of a SavedModel (default: serving_default, or the only signature)")
+             "signature of a SavedModel (default: serving_default, or the only signature) or of a .tflite file (default: "
+             "the main sub-graph)")
           .spelled("saved_model_signature", "NAME")
-          .of("tensorflow"),
+          .of("tensorflow,tflite"),
       option("save_parameters", &ReadOptions::save_parameters, "file to write the arrays of all given files to")
           .of("mxnet"),
       option("counts", &ReadOptions::counts, "file with the counts of the classes; -log of their priors is added")

@@ -194,6 +194,7 @@ Definitions define_onnx_loops() {
   return {
       onnx("Loop").expand(import_loop),
       tensorflow("Loop").domain("graft").expand(import_loop),
+      tflite("Loop").domain("graft").expand(import_loop),
   };
 }
 

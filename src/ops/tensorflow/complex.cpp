@@ -2,6 +2,7 @@
 #include <graft/op.hpp>
 
 #include "layout.hpp"
+#include "rules.hpp"
 
 namespace graft {
 namespace {
@@ -190,6 +191,23 @@ Value tf_irfft(Builder& layer) {
 }
 
 }  // namespace
+
+namespace tf {
+Value complex_reshape(Builder& layer) { return tf_complex_reshape(layer); }
+Value complex_transpose(Builder& layer) { return tf_complex_transpose(layer); }
+Value complex_expand_dims(Builder& layer) { return tf_complex_expand_dims(layer); }
+Value complex_squeeze(Builder& layer) { return tf_complex_squeeze(layer); }
+Value complex_strided_slice(Builder& layer) { return tf_complex_strided_slice(layer); }
+Value complex_multiply(Builder& layer) { return tf_complex_multiply(layer); }
+Value complex_add(Builder& layer) { return tf_complex_add(layer); }
+Value complex_subtract(Builder& layer) { return tf_complex_subtract(layer); }
+Value complex_divide(Builder& layer) { return tf_complex_divide(layer); }
+Value make_complex(Builder& layer) { return tf_make_complex(layer); }
+Value real(Builder& layer) { return tf_real(layer); }
+Value imaginary(Builder& layer) { return tf_imaginary(layer); }
+Value complex_abs(Builder& layer) { return tf_complex_abs(layer); }
+Value rfft_2d(Builder& layer) { return tf_rfft<2>(layer); }
+}  // namespace tf
 
 Definitions define_tensorflow_complex() {
   Definitions ops{tf_complex("Cast").expand(tf_complex_cast), tf_complex("Identity").expand(tf_complex_same)};

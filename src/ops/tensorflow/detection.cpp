@@ -2,6 +2,7 @@
 #include <graft/op.hpp>
 
 #include "layout.hpp"
+#include "rules.hpp"
 
 namespace graft {
 namespace {
@@ -56,6 +57,11 @@ std::vector<Value> tf_nms_5(Builder& layer) {
 }
 
 }  // namespace
+
+namespace tf {
+std::vector<Value> nms_4(Builder& layer) { return tf_nms_4(layer); }
+std::vector<Value> nms_5(Builder& layer) { return tf_nms_5(layer); }
+}  // namespace tf
 
 Definitions define_tensorflow_detection() {
   return {

@@ -5,6 +5,7 @@
 #include <graft/op.hpp>
 
 #include "layout.hpp"
+#include "rules.hpp"
 
 namespace graft {
 namespace {
@@ -162,6 +163,11 @@ Value tf_tensor_diag_part(Builder& layer) {
 }
 
 }  // namespace
+
+namespace tf {
+Value matrix_diag(Builder& layer) { return tf_matrix_diag(layer); }
+Value matrix_set_diag(Builder& layer) { return tf_matrix_set_diag(layer); }
+}  // namespace tf
 
 Definitions define_tensorflow_diagonals() {
   Definitions ops{tensorflow("Diag").expand(tf_tensor_diag), tensorflow("DiagPart").expand(tf_tensor_diag_part)};

@@ -2,6 +2,7 @@
 #include <graft/op.hpp>
 
 #include "layout.hpp"
+#include "rules.hpp"
 
 namespace graft {
 namespace {
@@ -137,6 +138,10 @@ Value tf_random_uniform_int(Builder& layer) {
 }
 
 }  // namespace
+
+namespace tf {
+Value bucketize(Builder& layer) { return tf_bucketize(layer); }
+}  // namespace tf
 
 Definitions define_tensorflow_reduce() {
   return {

@@ -3,6 +3,7 @@
 #include <graft/op.hpp>
 
 #include "layout.hpp"
+#include "rules.hpp"
 
 namespace graft {
 namespace {
@@ -144,6 +145,11 @@ Value tf_crop_and_resize(Builder& layer) {
 }
 
 }  // namespace
+
+namespace tf {
+Value resize_bilinear(Builder& layer) { return tf_resize_bilinear(layer); }
+Value resize_nearest(Builder& layer) { return tf_resize_nearest(layer); }
+}  // namespace tf
 
 Definitions define_tensorflow_resize() {
   return {

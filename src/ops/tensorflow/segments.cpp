@@ -1,5 +1,6 @@
 // Segment reductions, bin counts and embeddings of sparse features.
 #include "segments.hpp"
+#include "rules.hpp"
 
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
@@ -183,6 +184,14 @@ std::vector<Value> tf_list_difference(Builder& layer) {
 }
 
 }  // namespace
+
+namespace tf {
+Value segment_sum(Builder& layer) { return tf_segment<Combined::sum>(layer); }
+Value unsorted_segment_max(Builder& layer) { return tf_unsorted_segment<Combined::max>(layer); }
+Value unsorted_segment_min(Builder& layer) { return tf_unsorted_segment<Combined::min>(layer); }
+Value unsorted_segment_prod(Builder& layer) { return tf_unsorted_segment<Combined::prod>(layer); }
+Value unsorted_segment_sum(Builder& layer) { return tf_unsorted_segment<Combined::sum>(layer); }
+}  // namespace tf
 
 Definitions define_tensorflow_segments() {
   return {

@@ -2,6 +2,7 @@
 #include <graft/op.hpp>
 
 #include "layout.hpp"
+#include "rules.hpp"
 
 namespace graft {
 namespace {
@@ -131,6 +132,18 @@ Value tf_invert_permutation(Builder& layer) {
 }
 
 }  // namespace
+
+namespace tf {
+Value rank(Builder& layer) { return tf_rank(layer); }
+Value range(Builder& layer) { return tf_range(layer); }
+Value broadcast_args(Builder& layer) { return tf_broadcast_args(layer); }
+Value mirror_pad(Builder& layer) { return tf_mirror_pad(layer); }
+Value reverse(Builder& layer) { return tf_reverse(layer); }
+Value reverse_sequence(Builder& layer) { return tf_reverse_sequence(layer); }
+Value expand_dims(Builder& layer) { return tf_expand_dims(layer); }
+Value space_to_batch(Builder& layer) { return tf_space_batch<true>(layer); }
+Value batch_to_space(Builder& layer) { return tf_space_batch<false>(layer); }
+}  // namespace tf
 
 Definitions define_tensorflow_shape() {
   return {

@@ -2,6 +2,7 @@
 #include <graft/op.hpp>
 
 #include "layout.hpp"
+#include "rules.hpp"
 
 namespace graft {
 namespace {
@@ -154,6 +155,18 @@ std::vector<Value> tf_unique(Builder& layer) {
 }
 
 }  // namespace
+
+namespace tf {
+Value strided_slice(Builder& layer) { return tf_strided_slice(layer); }
+Value slice(Builder& layer) { return tf_slice(layer); }
+Value gather_nd(Builder& layer) { return tf_gather_nd(layer); }
+Value scatter_nd(Builder& layer) { return tf_scatter_nd(layer); }
+Value one_hot(Builder& layer) { return tf_one_hot(layer); }
+Value sparse_to_dense(Builder& layer) { return tf_sparse_to_dense(layer); }
+Value where(Builder& layer) { return tf_where(layer); }
+Value pack(Builder& layer) { return tf_pack(layer); }
+std::vector<Value> unpack(Builder& layer) { return tf_unpack(layer); }
+}  // namespace tf
 
 Definitions define_tensorflow_slicing() {
   return {

@@ -64,13 +64,13 @@ constexpr Arguments several_arguments[] = {
     {"UniqueWithCounts", "y idx count"},
 };
 
-constexpr int64_t most_outputs = 1 << 16;
+constexpr int64_t most_node_outputs = 1 << 16;
 
 // How long a list of outputs is: an attribute of the node says so, as a number or as the list of its types.
 size_t list_length(const TensorFlowNode& n, std::string_view attribute) {
   for (const auto& [name, field] : n.fields) {
     if (name != attribute) continue;
-    if (const int64_t* count = field.value.get_if<int64_t>(); count && *count >= 0 && *count < most_outputs)
+    if (const int64_t* count = field.value.get_if<int64_t>(); count && *count >= 0 && *count < most_node_outputs)
       return static_cast<size_t>(*count);
     if (const auto* types = field.value.get_if<std::vector<DType>>()) return types->size();
   }
@@ -98,7 +98,7 @@ std::pair<std::string_view, size_t> tensorflow_reference(std::string_view refere
   if (colon == reference.npos || colon == 0) return {reference, 0};
   auto n = parse_int(reference.substr(colon + 1));
   if (!n || *n < 0) throw_user("expected a reference to a node's output, got '", reference, "'");
-  if (*n >= most_outputs) throw_user("expected an output number below ", most_outputs, ", got '", reference, "'");
+  if (*n >= most_node_outputs) throw_user("expected an output number below ", most_node_outputs, ", got '", reference, "'");
   return {reference.substr(0, colon), static_cast<size_t>(*n)};
 }
 std::string tensorflow_value(std::string_view node, size_t output) {

@@ -93,23 +93,41 @@ NodeRef bytes_behind(const Value& x) {
   return n && n.input(0).type() == DType::u8 ? n : NodeRef();
 }
 
+// The same with signed bytes, which become unsigned ones here: those of an input, or behind a layer that moves them.
+struct Data {
+  NodeRef made;
+  bool is_signed = false;
+  explicit operator bool() const { return static_cast<bool>(made); }
+  Value levels(Rewrite& at) const {
+    Value q = made.input(0);
+    if (!is_signed) return q;
+    Value numbers = at.op("Dequantize", {q}, {{"scale", 1.0}, {"zero", int64_t{0}}});
+    return at.op("Quantize", {numbers}, {{"scale", 1.0}, {"zero", int64_t{128}}, {"type", DType::u8}});
+  }
+  int64_t zero() const { return made.get<int64_t>("zero", 0) + (is_signed ? 128 : 0); }
+};
+Data data_behind(const Value& x) {
+  NodeRef n = made_by(x, "Dequantize");
+  return {n, n && n.input(0).type() == DType::i8};
+}
+
 Value from_convolution(Rewrite& at) {
   Value x = at.input(0);
-  NodeRef data = bytes_behind(x);
+  Data data = data_behind(x);
   if (!data || !x.shape().ranked() || x.rank() > 4) return {};
   Weights w = weights_of(at.input(1), 0);
   if (!w.levels) return {};
-  std::vector<NamedAttr> attrs{{"data_zero", data.get<int64_t>("zero")}};
+  std::vector<NamedAttr> attrs{{"data_zero", data.zero()}};
   for (const NamedAttr& a : at.node().attributes())
     for (std::string_view known : {"strides", "dilations", "pads_begin", "pads_end", "auto_pad"})
       if (a.name == known) attrs.push_back(a);
-  return at.op(layer, {data.input(0), w.levels, product_scales(at, w, data)}, attrs);
+  return at.op(layer, {data.levels(at), w.levels, product_scales(at, w, data.made)}, attrs);
 }
 
 // MatMul(x, w)  =>  a convolution with one tap of the rows of x
 Value from_matmul(Rewrite& at) {
   Value x = at.input(0);
-  NodeRef data = bytes_behind(x);
+  Data data = data_behind(x);
   auto dims = data ? static_dims(x) : std::nullopt;
   if (!dims || dims->size() < 2 || at.input(1).shape().rank() != 2 || at.get<bool>("transpose_a", false)) return {};
   bool transposed = at.get<bool>("transpose_b", false);
@@ -118,8 +136,9 @@ Value from_matmul(Rewrite& at) {
   int64_t depth = dims->back(), outputs = static_cast<int64_t>(w.scales.size());
   Value rows = transposed ? w.levels : transpose(w.levels, {1, 0});
   Value y = at.op(
-      layer, {reshape(data.input(0), {-1, depth, 1}), reshape(rows, {outputs, depth, 1}), product_scales(at, w, data)},
-      {{"data_zero", data.get<int64_t>("zero")}});
+      layer,
+      {reshape(data.levels(at), {-1, depth, 1}), reshape(rows, {outputs, depth, 1}), product_scales(at, w, data.made)},
+      {{"data_zero", data.zero()}});
   dims->back() = outputs;
   return reshape(y, *dims);
 }
