@@ -232,7 +232,8 @@ void add_bench(CLI::App& app) {
       ->group("Measurement");
   c->add_option("--nireq", o->requests, "number of infer requests in flight (default: one per stream)")
       ->group("Measurement");
-  c->add_option("--nstreams", o->streams, "number of execution streams (default: with --hint throughput one per thread, else 1)")
+  c->add_option("--nstreams", o->streams,
+                "number of execution streams (default: with --hint throughput one per thread, else 1)")
       ->check(CLI::Range(0, 1024))
       ->group("Measurement");
   o->threads.add(*c, "--nthreads", "Measurement");  // --hint latency implies --api sync

@@ -56,9 +56,10 @@ struct Loaded {
       else if (extension_of(t) == ".test") tests.push_back(t);
       else if (std::filesystem::is_directory(t)) add_folder(t);
       else
-        throw UsageError(text("expected a library (.so), a Python file (.py), a file of cases (.test) or a folder of "
-                              "such files, got '",
-                              t, "'"));
+        throw UsageError(
+            text("expected a library (.so), a Python file (.py), a file of cases (.test) or a folder of "
+                 "such files, got '",
+                 t, "'"));
     }
     if (checked.empty() && tests.empty() && !o.built_ins)
       throw UsageError("nothing to check",
@@ -194,7 +195,8 @@ class Checker {
   void run() {
     list();
     if (o_.operation.empty() || !ungenerated_.empty()) definitions();
-    for (size_t i = 0; i < operations_.size(); ++i) operation(operations_[i], text("[", i + 1, "/", operations_.size(), "] "));
+    for (size_t i = 0; i < operations_.size(); ++i)
+      operation(operations_[i], text("[", i + 1, "/", operations_.size(), "] "));
     for (const UngeneratedOperation& u : ungenerated_) without_cases(u);
     finish();
   }
@@ -307,7 +309,8 @@ class Checker {
     print_operation(name, result);
     std::string refusal = result["refusal"];
     if (!result["cases"].get<int>() && found_ == found)
-      not_checked(name, refusal.empty() ? "no case has an output with elements" : text("every case was refused: ", refusal));
+      not_checked(name,
+                  refusal.empty() ? "no case has an output with elements" : text("every case was refused: ", refusal));
   }
 
   void print_operation(const std::string& name, nlohmann::json& result) {
@@ -323,7 +326,8 @@ class Checker {
     int cases = result["cases"], refused = result["refused"];
     std::printf("%-32s %4d cases, %3d refused; %s\n", name.c_str(), cases, refused, kernels.c_str());
     for (const nlohmann::json& k : result["kernels"])
-      if (std::string why = k["declined"]; !o_.built_ins && cases && !k["source"] && !k["cases"].get<int>() && !why.empty())
+      if (std::string why = k["declined"];
+          !o_.built_ins && cases && !k["source"] && !k["cases"].get<int>() && !why.empty())
         std::printf("     kernel %s is not checked, it declines every case: %s\n", k["name"].get<std::string>().c_str(),
                     printable(why).c_str());
     std::fflush(stdout);
@@ -338,7 +342,8 @@ class Checker {
   }
   void not_checked(const std::string& name, const std::string& reason) {
     constexpr const char* advice =
-        "give it a valid case: an example of the operation (`.example`), or a .test file beside the library; in the file "
+        "give it a valid case: an example of the operation (`.example`), or a .test file beside the library; in the "
+        "file "
         "that graft new writes, replace `error:` by values and results";
     if (o_.json) return not_checked_.push_back({{"operation", name}, {"reason", reason}});
     not_checked_.push_back(name);
@@ -409,8 +414,9 @@ class Checker {
     if (found_) throw Error(ErrorKind::user, count(found_, "finding", "findings"));
     if (missing) throw Error(ErrorKind::user, text(count(missing, "operation is", "operations are"), " not checked"));
     if (!operations && !tests)
-      throw Error(ErrorKind::user, tests_given_ ? "nothing is checked: the .test files have no cases"
-                                                : "nothing is checked: there are no operations",
+      throw Error(ErrorKind::user,
+                  tests_given_ ? "nothing is checked: the .test files have no cases"
+                               : "nothing is checked: there are no operations",
                   "a .test file with cases checks import rules and passes: graft check LIBRARY FILE.test");
   }
 
@@ -442,7 +448,9 @@ void add_check(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   c->add_option("--seed", o->seed, "seed of the generated cases")->capture_default_str();
-  c->add_option("--seconds", o->seconds, "processor time per operation")->check(CLI::PositiveNumber)->capture_default_str();
+  c->add_option("--seconds", o->seconds, "processor time per operation")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   c->add_option("--patience", o->patience, "seconds of processor time after which a case counts as hanging")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -5,7 +5,8 @@ namespace graft::cli {
 void InputOptions::add(CLI::App& app) {
   app.add_option(
          "--input,-i", given,
-         "file with the value of an input (.npy .npz .pb .png .jpg .ppm .bmp .webp .tif .jp2); without NAME, the next input in order. "
+         "file with the value of an input (.npy .npz .pb .png .jpg .ppm .bmp .webp .tif .jp2); without NAME, the next "
+         "input in order. "
          "NAME=ark:FILE and NAME=scp:FILE run the model for every utterance of a Kaldi archive. For a sequence, repeat "
          "the option for each item, or pass one .npz or .pb; none: an optional without a value")
       ->type_name("NAME=FILE")

@@ -55,8 +55,8 @@ constexpr Granted granted[] = {
 
 // Passes that each switch disables or enables.
 struct Switch {
-  bool MoOptions::* given;  // null: ConvertOptions::channels_first
-  bool leaves_out;  // true: the switch disables them; false: they run only with the switch
+  bool MoOptions::*given;  // null: ConvertOptions::channels_first
+  bool leaves_out;         // true: the switch disables them; false: they run only with the switch
   std::vector<const char*> passes;
 };
 const std::vector<Switch>& switches() {

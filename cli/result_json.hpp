@@ -21,15 +21,9 @@ json value_json(const Error& e);
 inline json value_json(const std::string& s) { return s; }
 inline json value_json(std::string_view s) { return std::string(s); }
 template <class T>
-  requires(std::is_arithmetic_v<T>)
-json value_json(T v) {
-  return v;
-}
+requires(std::is_arithmetic_v<T>) json value_json(T v) { return v; }
 template <class T>
-  requires(std::is_enum_v<T>)
-json value_json(T v) {
-  return static_cast<std::underlying_type_t<T>>(v);
-}
+requires(std::is_enum_v<T>) json value_json(T v) { return static_cast<std::underlying_type_t<T>>(v); }
 template <Described T>
 json value_json(const T& result);
 template <class T>

@@ -23,8 +23,8 @@ std::string kind_of(const json& j) {
   return j.is_null() ? "null" : "a number";
 }
 
-// Refuses a second key of the same name, which the library would let win, and deep nesting, which would exhaust the stack
-// when it is destroyed.
+// Refuses a second key of the same name, which the library would let win, and deep nesting, which would exhaust the
+// stack when it is destroyed.
 class Guard {
  public:
   explicit Guard(const std::string& path) : path_(path) {}

@@ -19,9 +19,9 @@ typedef struct graft_model_file {
   graft_str path;
   graft_str content; /* the whole file, mapped into memory */
 
-  /* Options of reading that the user has set, by the names of ReadOptions' members ("signature", "tags"): texts, lists of
-   * texts and booleans. What concerns shapes, types, constants and cuts is the host's business. The same for all files of
-   * a model; none while the file is recognized. */
+  /* Options of reading that the user has set, by the names of ReadOptions' members ("signature", "tags"): texts, lists
+   * of texts and booleans. What concerns shapes, types, constants and cuts is the host's business. The same for all
+   * files of a model; none while the file is recognized. */
   const graft_named_value* options;
   size_t option_count;
 } graft_model_file;

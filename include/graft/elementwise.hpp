@@ -22,10 +22,8 @@ namespace [[gnu::visibility("hidden")]] graft {
 template <class F>
 struct ScalarFormula {
   template <class... T>
-    requires std::is_invocable_v<F, T...>
-  auto operator()(const T&... x) const {
-    return F{}(x...);
-  }
+  requires std::is_invocable_v<F, T...>
+  auto operator()(const T&... x) const { return F{}(x...); }
   static constexpr bool is_scalar = true;
 };
 template <class F>
@@ -39,9 +37,13 @@ namespace detail {
 
 // A formula is tried with other types than numbers if its parameters are `auto`.
 template <class F>
-concept TypedFormula = requires { &F::operator(); };
+concept TypedFormula = requires {
+  &F::operator();
+};
 template <class F>
-concept GenericFormula = !TypedFormula<F> && !requires { F::is_scalar; };
+concept GenericFormula = !TypedFormula<F> && !requires {
+  F::is_scalar;
+};
 
 // Take whatever a formula takes, so that a call that both can take is ambiguous: an error that a concept can ask for,
 // while a call of the formula itself would compile it with these arguments. The second one loses to a last parameter
@@ -146,7 +148,8 @@ void formula_row(const void* attributes, const std::array<const T*, n>& x, const
       if constexpr (std::is_integral_v<T> && std::is_floating_point_v<decltype(r)>) y[at] = std::nearbyint(r);
       else y[at] = static_cast<Out>(r);
     }
-  }(std::make_index_sequence<n>());
+  }
+  (std::make_index_sequence<n>());
 }
 
 // ---- rows ----

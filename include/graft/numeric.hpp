@@ -19,7 +19,6 @@
 #include <type_traits>
 
 #include "simd.hpp"
-
 #include "types.hpp"
 
 namespace [[gnu::visibility("hidden")]] graft {

@@ -13,7 +13,8 @@
 #include <opencv2/dnn.hpp>
 
 #ifdef GRAFT_OPENCV_ADAPTER
-#error "graft/opencv.hpp needs OpenCV, but <opencv2/dnn.hpp> is that of graft/adapters: include graft/layer.hpp, or remove the folder from the include path"
+#error \
+    "graft/opencv.hpp needs OpenCV, but <opencv2/dnn.hpp> is that of graft/adapters: include graft/layer.hpp, or remove the folder from the include path"
 #endif
 
 #include "extension.hpp"

@@ -9,8 +9,9 @@
 //
 // Exponentials, logarithms, roots and trigonometric functions have an error of at most 4 units in the last place, and
 // the ends of the range, infinities and NaN have the results of <cmath>; erfc has one of at most 13. pow (other than
-// simple exponents), atan2, cbrt, lgamma, tgamma, fmod and hypot call the library for each lane. A formula whose vectors
-// and floats disagree, because it computes in double on purpose, for example, is not run so; `graft explain` tells.
+// simple exponents), atan2, cbrt, lgamma, tgamma, fmod and hypot call the library for each lane. A formula whose
+// vectors and floats disagree, because it computes in double on purpose, for example, is not run so; `graft explain`
+// tells.
 //
 // Two instruction sets are compiled: AVX-512 and AVX2; the processor decides at run time. Others use floats.
 #pragma once

@@ -156,8 +156,8 @@ enum class PerformanceHint {
 
 // How to compile a model. CompiledModel::options has the numbers that were chosen.
 struct GRAFT_API Options {
-  int streams = 0;                             // asynchronous requests that run at the same time; 0: as `hint` says
-  int threads = 0;                             // for all streams together; 0: as many as the machine gives the process
+  int streams = 0;  // asynchronous requests that run at the same time; 0: as `hint` says
+  int threads = 0;  // for all streams together; 0: as many as the machine gives the process
   PerformanceHint hint = PerformanceHint::none;
   bool hyper_threads = false;                  // count all hardware threads of a core, if `threads` is 0
   bool profile = false;                        // measure every operation

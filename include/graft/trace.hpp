@@ -136,9 +136,8 @@ template <size_t n, class F, class A>
 void emit_traced(Emit& ctx) {
   const A a = ctx.attributes<A>();
   emit_recorded<n>(ctx, &a, formula_row<n, F, A, float, float>, [&a](const trace::Traced* x) {
-    return [&]<size_t... i>(std::index_sequence<i...>) {
-      return trace::operand(apply<F>(a, x[i]...));
-    }(std::make_index_sequence<n>());
+    return [&]<size_t... i>(std::index_sequence<i...>) { return trace::operand(apply<F>(a, x[i]...)); }
+    (std::make_index_sequence<n>());
   });
 }
 

@@ -193,7 +193,8 @@ Options compile_options(py::dict given) {
     throw Error(ErrorKind::request, text("option 'hint': expected latency, throughput or none, got '", hint, "'"));
   take(options, "profile", out.profile), take(options, "passes", out.passes);
   take(options, "disabled_passes", out.disabled_passes), take(options, "affinities", out.affinities);
-  refuse_rest(options, {"streams", "threads", "hint", "hyper_threads", "profile", "passes", "disabled_passes", "affinities"});
+  refuse_rest(options,
+              {"streams", "threads", "hint", "hyper_threads", "profile", "passes", "disabled_passes", "affinities"});
   return out;
 }
 

@@ -151,8 +151,7 @@ class Quotas {
     if (!machine_.quota || processors < machine_.quota->processors) machine_.quota = Machine::Quota{processors, file};
   }
   void warn(std::string_view file, std::string_view expected, std::string_view got) {
-    machine_.warnings.push_back(
-        text("ignoring ", file, ": expected ", expected, ", got '", got.substr(0, 60), "'"));
+    machine_.warnings.push_back(text("ignoring ", file, ": expected ", expected, ", got '", got.substr(0, 60), "'"));
   }
 
   const std::string& root_;
@@ -173,8 +172,9 @@ std::vector<int> one_per_core(const std::string& root, Machine& machine) {
     if (!list) continue;  // no file: a core of its own
     auto siblings = processor_ids(*list);
     if (siblings) seen.insert(siblings->begin(), siblings->end());
-    else machine.warnings.push_back(
-        text("ignoring ", file, ": expected a list of processors, got '", trim(*list).substr(0, 60), "'"));
+    else
+      machine.warnings.push_back(
+          text("ignoring ", file, ": expected a list of processors, got '", trim(*list).substr(0, 60), "'"));
   }
   return out;
 }
@@ -222,7 +222,8 @@ Machine read_machine(const std::string& root, const std::vector<int>& mask) {
   auto list = text_of(root + file);
   auto online = list ? processor_ids(*list) : std::nullopt;
   if (list && (!online || online->empty()))
-    m.warnings.push_back(text("ignoring ", file, ": expected a list of processors, got '", trim(*list).substr(0, 60), "'"));
+    m.warnings.push_back(
+        text("ignoring ", file, ": expected a list of processors, got '", trim(*list).substr(0, 60), "'"));
   m.processors = mask;
   if (mask.empty() && online) m.processors = *online;
   if (m.processors.empty()) m.processors = {0};
@@ -256,8 +257,7 @@ ThreadCount threads_for(const Machine& m, const char* graft_num_threads, const c
   }
   auto processors = static_cast<int>(m.processors.size()), cores = static_cast<int>(m.cores.size());
   out.threads = hyper_threads ? processors : cores;
-  if (processors < m.online)
-    out.reason = text(processors, " of ", m.online, " processors are in the affinity mask");
+  if (processors < m.online) out.reason = text(processors, " of ", m.online, " processors are in the affinity mask");
   else if (processors == cores) out.reason = number_of("core", cores);
   if (processors > cores)
     out.reason += text(out.reason.empty() ? "" : ", ", number_of("core", cores), " with ", processors,
@@ -265,8 +265,9 @@ ThreadCount threads_for(const Machine& m, const char* graft_num_threads, const c
   if (m.quota && m.quota->processors < out.threads) {
     out.threads = std::max(1, static_cast<int>(m.quota->processors));
     bool rounded = out.threads != m.quota->processors;
-    out.reason += text("; the CPU quota in ", m.quota->file, " is ", number_text(std::round(m.quota->processors * 100) / 100),
-                       rounded ? out.threads > m.quota->processors ? ", rounded up" : ", rounded down" : "");
+    out.reason +=
+        text("; the CPU quota in ", m.quota->file, " is ", number_text(std::round(m.quota->processors * 100) / 100),
+             rounded ? out.threads > m.quota->processors ? ", rounded up" : ", rounded down" : "");
   }
   out.threads = std::min(out.threads, most_threads);
   if (omp_num_threads && valid(omp_num_threads).value_or(0) != out.threads)

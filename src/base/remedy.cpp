@@ -88,7 +88,8 @@ void append_text(std::string& out, const Remedy& remedy) { out += remedy.to_text
 
 std::vector<Remedy> remedies_in(std::string_view text) {
   std::vector<Remedy> out;
-  scan(text, [](std::string_view) {}, [&](const Remedy& r, std::string_view) { out.push_back(r); });
+  scan(
+      text, [](std::string_view) {}, [&](const Remedy& r, std::string_view) { out.push_back(r); });
   return out;
 }
 

@@ -25,16 +25,16 @@ struct Worker;
 struct LoopWork {
   void (*body)(void*, int64_t, int64_t) = nullptr;
   void* arg = nullptr;
-  int64_t count = 0, unit = 1;           // elements; in a unit
+  int64_t count = 0, unit = 1;            // elements; in a unit
   const RunningKernel* kernel = nullptr;  // on whose behalf
 };
 
 // A loop in a body of a loop. Members that have nothing else to do help. Lives on the stack of the thread that runs it.
 struct NestedLoop {
   LoopWork work;
-  int limit;                      // of the numbers of threads
-  std::atomic<int64_t> next{0};   // element
-  std::atomic<int> visitors{0};   // that may still look at it; incremented under Team::nested_mutex
+  int limit;                     // of the numbers of threads
+  std::atomic<int64_t> next{0};  // element
+  std::atomic<int> visitors{0};  // that may still look at it; incremented under Team::nested_mutex
   NestedLoop* below = nullptr;
   void run();
 };

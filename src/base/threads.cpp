@@ -111,10 +111,13 @@ struct ThreadPool::State {
   // False: there is a new loop.
   bool leave(Worker& w, Team& t, uint64_t seen) {
     std::lock_guard lock(mutex);
+    // Before it counts itself out: a leader that misses it then finds a worker to ask for.
+    available.fetch_add(1, std::memory_order_relaxed);
     t.members.fetch_sub(1, std::memory_order_seq_cst);
     bool must = w.leave.load(std::memory_order_relaxed) || stop;
     if (!must && t.published.load(std::memory_order_seq_cst) != seen) {
       t.members.fetch_add(1, std::memory_order_relaxed);
+      update_available();
       return false;
     }
     t.slot(static_cast<uint64_t>(w.number)).worker = nullptr;
@@ -133,7 +136,8 @@ struct ThreadPool::State {
   int part(const Team& t, int64_t now) const {
     int teams_at_work = 0;
     for (const auto& other : teams)
-      teams_at_work += other.get() == &t || other->members.load(std::memory_order_relaxed) > 0 || other->lacks_until > now;
+      teams_at_work +=
+          other.get() == &t || other->members.load(std::memory_order_relaxed) > 0 || other->lacks_until > now;
     return std::max(1, (size.load(std::memory_order_relaxed) - 1) / teams_at_work);
   }
 
@@ -165,8 +169,8 @@ struct ThreadPool::State {
       if (stop) return;
       int64_t now = now_ns();
       t.next_try = now + between_tries;
-      bool contested = std::any_of(teams.begin(), teams.end(),
-                                   [&](const auto& o) { return o.get() != &t && o->lacks_until > now; });
+      bool contested =
+          std::any_of(teams.begin(), teams.end(), [&](const auto& o) { return o.get() != &t && o->lacks_until > now; });
       int fair = std::min(wanted, part(t, now)), most = contested ? fair : wanted;
       t.make_room(static_cast<uint64_t>(wanted) + 1);
       int members = t.members.load(std::memory_order_relaxed);

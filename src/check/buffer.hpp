@@ -17,8 +17,8 @@ enum class Placement : uint8_t { between_patterns, at_the_end, at_the_start };
 class GuardedBuffer {
  public:
   // `salt` tells buffers apart: a value that is copied from one to another is not taken for an unwritten one. The data
-  // is aligned to `alignment` bytes, which divides their number wherever an access beyond the last one must be seen; with
-  // the second pattern, between patterns, to no more than that.
+  // is aligned to `alignment` bytes, which divides their number wherever an access beyond the last one must be seen;
+  // with the second pattern, between patterns, to no more than that.
   explicit GuardedBuffer(size_t bytes, size_t salt = 0, size_t alignment = 1);
   ~GuardedBuffer();
   GuardedBuffer(const GuardedBuffer&) = delete;

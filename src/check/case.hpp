@@ -11,14 +11,13 @@
 //   graph ...            a graph in the textual form
 //   onnx {...}           an ONNX file, written down field by field (see wire_text.hpp)
 //   caffe <<< ... >>>    a prototxt, then, where it has any, `weights {...}`: a caffemodel like an ONNX file
-//   mxnet <<< ... >>>    a symbol, then, where it has any, `weights {"arg:w": f32[1] {2}}` or the bytes of a params file
-//   tflite <<< ... >>>   the bytes of a .tflite file in hexadecimal
-//   tensorflow {...}     a GraphDef or SavedModel, likewise, or, between <<< and >>>, as text (.pbtxt)
-//   ir <<< ... >>>       an IR's XML, then, where it has any, `weights "00 00 80 3f"`
-//   text <<< ... >>>     the textual form itself, right or wrong
-//   mapping <<< ... >>>  behind a caffe block: a CustomLayersMapping.xml that goes with it
-//   replacements <<< ... >>>  behind a framework's model: a file for --transformations_config
-//   like NAME            what another case of the file has; `replace "a" "b"` lines change it
+//   mxnet <<< ... >>>    a symbol, then, where it has any, `weights {"arg:w": f32[1] {2}}` or the bytes of a params
+//   file tflite <<< ... >>>   the bytes of a .tflite file in hexadecimal tensorflow {...}     a GraphDef or SavedModel,
+//   likewise, or, between <<< and >>>, as text (.pbtxt) ir <<< ... >>>       an IR's XML, then, where it has any,
+//   `weights "00 00 80 3f"` text <<< ... >>>     the textual form itself, right or wrong mapping <<< ... >>>  behind a
+//   caffe block: a CustomLayersMapping.xml that goes with it replacements <<< ... >>>  behind a framework's model: a
+//   file for --transformations_config like NAME            what another case of the file has; `replace "a" "b"` lines
+//   change it
 //
 // A model with layers that only a mapping file knows is refused with "passed on: type@opset attributes -> outputs".
 //

@@ -249,12 +249,15 @@ class KernelRuns {
       } catch (...) {  // it may refuse these values
       }
     };
-    auto around = [&](const std::function<void()>& call) { how = run_interleaved(static_data_, call, second, meeting); };
+    auto around = [&](const std::function<void()>& call) {
+      how = run_interleaved(static_data_, call, second, meeting);
+    };
     if (auto p = run({.around = around})) return p;
     int blocked = 0;
     for (Meeting m : meetings(how.writes)) {
       meeting = m;
-      if (auto p = again({.around = around}, "race", "differs when another call runs meanwhile; both write static data"))
+      if (auto p =
+              again({.around = around}, "race", "differs when another call runs meanwhile; both write static data"))
         return p;
       if ((blocked += how.blocked) > 2) break;
     }
@@ -300,8 +303,8 @@ class KernelRuns {
 std::optional<Fault> leaks_before_run(const KernelCheck& how, const Sample& s, const Reference& reference,
                                       const KernelDef& kernel) {
   auto leak = [](const char* what, int64_t n) {
-    return Fault{"leak", text("each call of ", what, " leaves ", n, n == 1 ? " block" : " blocks",
-                              " of memory allocated")};
+    return Fault{"leak",
+                 text("each call of ", what, " leaves ", n, n == 1 ? " block" : " blocks", " of memory allocated")};
   };
   if (int64_t n = blocks_left(how.live, [&] { infer_sample(how.registry, how.op, s); }))
     return leak("the shape function", n);

@@ -56,8 +56,9 @@ class Explorer {
       if (i % 64 == 0 && !go_on()) break;
       // The last steps are the farthest ones.
       size_t back = static_cast<size_t>(below(random_, static_cast<int64_t>(std::min<size_t>(steps_.size(), 6))));
-      const Step& from = steps_[chance(random_, 4) ? static_cast<size_t>(below(random_, static_cast<int64_t>(steps_.size())))
-                                                   : steps_.size() - 1 - back];
+      const Step& from =
+          steps_[chance(random_, 4) ? static_cast<size_t>(below(random_, static_cast<int64_t>(steps_.size())))
+                                    : steps_.size() - 1 - back];
       Sample s = from.sample;
       Hints hints = hints_in(from.refusal);
       for (int64_t n = below(random_, 3); n >= 0; --n) change(s, hints);
@@ -130,7 +131,8 @@ class Explorer {
       dims[static_cast<size_t>(below(random_, static_cast<int64_t>(dims.size())))] = one();
       return dims;
     }
-    int64_t rank = !hints.numbers.empty() && chance(random_, 2) ? std::min<int64_t>(pick(hints.numbers), 6) : below(random_, 5);
+    int64_t rank =
+        !hints.numbers.empty() && chance(random_, 2) ? std::min<int64_t>(pick(hints.numbers), 6) : below(random_, 5);
     dims.assign(static_cast<size_t>(rank), 1);
     for (int64_t& d : dims) d = one();
     return dims;

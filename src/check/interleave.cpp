@@ -68,8 +68,8 @@ void meet(void* arg) {
 [[gnu::noinline]] void run_first(Pair& p) {
   auto* gap = static_cast<volatile char*>(alloca(4 * page_size()));
   gap[0] = 0;
-  p.writes = p.watch.run([](void* arg) { static_cast<Pair*>(arg)->first(); }, &p, p.meeting.moment, p.meeting.write,
-                         meet);
+  p.writes =
+      p.watch.run([](void* arg) { static_cast<Pair*>(arg)->first(); }, &p, p.meeting.moment, p.meeting.write, meet);
   gap[0] = 1;
 }
 

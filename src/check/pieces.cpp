@@ -93,7 +93,8 @@ std::optional<std::string> run_pieces(const Loop& loop, std::span<const LoopMemo
 }
 
 std::optional<std::string> run_pieces_at_once(const Loop& loop, const SharedMemory& memory) {
-  int64_t step = std::max<int64_t>(1, loop.grain), half = std::min(loop.count, step), both = std::min(loop.count, 2 * step);
+  int64_t step = std::max<int64_t>(1, loop.grain), half = std::min(loop.count, step),
+          both = std::min(loop.count, 2 * step);
   if (half == both || !memory.allocations || !can_interleave()) {
     loop.run(0, loop.count);
     return std::nullopt;
@@ -137,7 +138,8 @@ std::optional<std::string> run_pieces_at_once(const Loop& loop, const SharedMemo
   for (Meeting m : meetings(writes)) {
     Interleaving how = again(m);
     if (const LoopMemory* changed = expected.changed())
-      found = text(changed->name, " is different when two pieces of a parallel_for run at the same time; both write memory "
+      found = text(changed->name,
+                   " is different when two pieces of a parallel_for run at the same time; both write memory "
                    "that the pieces share");
     if (found || (blocked += how.blocked) > 2) break;
   }

@@ -117,7 +117,8 @@ void on_segv(int, siginfo_t* info, void* context) {
   int kept = errno;
   auto at = reinterpret_cast<uintptr_t>(info->si_addr);
   WriteWatch* w = watch.load();
-  bool ours = info->si_code == SEGV_ACCERR && (open_zone(at, context) || (w && WatchHandlers::written(*w, at, context)));
+  bool ours =
+      info->si_code == SEGV_ACCERR && (open_zone(at, context) || (w && WatchHandlers::written(*w, at, context)));
   // The instruction runs again, and gets to the handler that was there before.
   if (!ours) ::sigaction(SIGSEGV, &segv_before, nullptr);
   errno = kept;

@@ -56,8 +56,8 @@ class WriteWatch {
   WriteWatch(const WriteWatch&) = delete;
 
   // Runs work(arg) on this thread and counts its writes; before or after number `at` (from 1), calls meanwhile(arg).
-  // Before an instruction that reads and writes, without being atomic, means between the two. Where the processor cannot
-  // run a single instruction, only the first write is seen.
+  // Before an instruction that reads and writes, without being atomic, means between the two. Where the processor
+  // cannot run a single instruction, only the first write is seen.
   size_t run(void (*work)(void*), void* arg, Moment moment, size_t at, void (*meanwhile)(void*));
 
  private:

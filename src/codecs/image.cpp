@@ -23,11 +23,22 @@ constexpr Format formats[] = {
     {"PNG", [](std::string_view b) { return b.starts_with("\x89PNG"); }, decode_png},
     {"JPEG", [](std::string_view b) { return b.starts_with("\xff\xd8"); }, decode_jpeg},
     {"BMP", [](std::string_view b) { return b.starts_with("BM"); }, decode_bmp},
-    {"PNM", [](std::string_view b) { return starts(b, {"P2", "P3", "P5", "P6"}); }, decode_pnm},
+    {"PNM",
+     [](std::string_view b) {
+       return starts(b, {"P2", "P3", "P5", "P6"});
+     },
+     decode_pnm},
     {"WebP", [](std::string_view b) { return b.starts_with("RIFF") && b.size() > 12 && b.substr(8, 4) == "WEBP"; },
      decode_webp},
-    {"TIFF", [](std::string_view b) { return starts(b, {"II\x2a\0"sv, "MM\0\x2a"sv}); }, decode_tiff},
-    {"JPEG 2000", [](std::string_view b) { return starts(b, {"\0\0\0\x0cjP  "sv, "\xff\x4f\xff\x51"sv}); },
+    {"TIFF",
+     [](std::string_view b) {
+       return starts(b, {"II\x2a\0"sv, "MM\0\x2a"sv});
+     },
+     decode_tiff},
+    {"JPEG 2000",
+     [](std::string_view b) {
+       return starts(b, {"\0\0\0\x0cjP  "sv, "\xff\x4f\xff\x51"sv});
+     },
      decode_jpeg2000},
 };
 

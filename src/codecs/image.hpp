@@ -1,5 +1,5 @@
-// Images as bytes of a file: recognized by content, decoded to 8-bit samples. For pictures that are given as inputs and for
-// operations that decode images inside a model. It knows nothing else of Graft.
+// Images as bytes of a file: recognized by content, decoded to 8-bit samples. For pictures that are given as inputs and
+// for operations that decode images inside a model. It knows nothing else of Graft.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-#include <cstdio>  // before jpeglib.h, which needs it
-
 #include <jpeglib.h>
 #include <setjmp.h>
+
+#include <cstdio>  // before jpeglib.h, which needs it
 
 #include "codecs/formats.hpp"
 

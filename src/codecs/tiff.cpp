@@ -50,8 +50,9 @@ void decode_tiff(std::string_view bytes, const Canvas& canvas) {
   // A strip or tile that is larger than this is no picture.
   TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), tmsize_t{1} << 30);
   std::unique_ptr<TIFF, void (*)(TIFF*)> tiff(
-      TIFFClientOpenExt("image", "rm", &file, TiffFile::read, TiffFile::read, TiffFile::seek,
-                        [](thandle_t) { return 0; }, TiffFile::size, nullptr, nullptr, options.get()),
+      TIFFClientOpenExt(
+          "image", "rm", &file, TiffFile::read, TiffFile::read, TiffFile::seek, [](thandle_t) { return 0; },
+          TiffFile::size, nullptr, nullptr, options.get()),
       TIFFClose);
   if (!tiff) refuse("invalid TIFF: ", file.error);
   uint32_t width = 0, height = 0;

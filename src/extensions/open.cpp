@@ -7,8 +7,8 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
-#include "extensions/custom_layers.hpp"
 #include "extensions/build.hpp"
+#include "extensions/custom_layers.hpp"
 
 namespace graft {
 namespace {

@@ -141,8 +141,8 @@ std::vector<Tensor> evaluate_node(const Evaluation& how, const Node& node, const
   if (std::isfinite(how.max_work) && node.bodies.empty() && work_of(node, op, aligned, context.outputs) > how.max_work)
     throw_unsupported("this is too much work to be computed here");
 
-  RequestState request{how.variables, how.scope, how.cancel, how.pool,
-                       how.pool ? how.pool->threads() : 0, how.max_dynamic};
+  RequestState request{how.variables,  how.scope, how.cancel, how.pool, how.pool ? how.pool->threads() : 0,
+                       how.max_dynamic};
   context.call_threads = request.call_threads();
   EvaluatedCall call(how, node, op, request);
   for (const Tensor& t : aligned) call.inputs.push_back(t.raw());

@@ -221,8 +221,7 @@ Definitions define_binary() {
           .import(onnx("Min").expand(import_many<'<'>)),
       plain("Mod", 1, "Remainder with the sign of the dividend a", [](auto a, auto b) { return truncated_mod(a, b); })
           .infer(number_infer<followed_modulo<false>>),
-      plain("FloorMod", 1, "Remainder with the sign of the divisor b",
-             [](auto a, auto b) { return floored_mod(a, b); })
+      plain("FloorMod", 1, "Remainder with the sign of the divisor b", [](auto a, auto b) { return floored_mod(a, b); })
           .infer(number_infer<followed_modulo<true>>)
           .import(onnx("Mod").expand(import_mod)),
       number("SquaredDifference", 1, "(a - b) * (a - b)",
@@ -274,26 +273,26 @@ Definitions define_binary() {
           .import(onnx("Not")),
 
       plain("BitwiseAnd", 13, "Bitwise AND",
-             [](auto a, auto b) { return static_cast<int64_t>(a) & static_cast<int64_t>(b); })
+            [](auto a, auto b) { return static_cast<int64_t>(a) & static_cast<int64_t>(b); })
           .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitwiseAnd")),
       plain("BitwiseOr", 13, "Bitwise OR",
-             [](auto a, auto b) { return static_cast<int64_t>(a) | static_cast<int64_t>(b); })
+            [](auto a, auto b) { return static_cast<int64_t>(a) | static_cast<int64_t>(b); })
           .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitwiseOr")),
       plain("BitwiseXor", 13, "Bitwise XOR",
-             [](auto a, auto b) { return static_cast<int64_t>(a) ^ static_cast<int64_t>(b); })
+            [](auto a, auto b) { return static_cast<int64_t>(a) ^ static_cast<int64_t>(b); })
           .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitwiseXor")),
       plain("BitwiseLeftShift", 15, "a shifted left by b bits",
-             [](auto a, auto b) { return shift_left(static_cast<int64_t>(a), static_cast<int64_t>(b)); })
+            [](auto a, auto b) { return shift_left(static_cast<int64_t>(a), static_cast<int64_t>(b)); })
           .infer(bitwise_infer<Broadcasting>)
           .import(onnx("BitShift").expand(import_shift)),
       plain("BitwiseRightShift", 15, "a shifted right by b bits",
-             [](auto a, auto b) {
-               if constexpr (std::is_unsigned_v<decltype(a)>) return shift_right(a, b);
-               else return shift_right(static_cast<int64_t>(a), static_cast<int64_t>(b));
-             })
+            [](auto a, auto b) {
+              if constexpr (std::is_unsigned_v<decltype(a)>) return shift_right(a, b);
+              else return shift_right(static_cast<int64_t>(a), static_cast<int64_t>(b));
+            })
           .infer(bitwise_infer<Broadcasting>),
       op("BitwiseNot", 13)
           .doc("Bitwise NOT; logical NOT for booleans")

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <graft/kit/known.hpp>
-#include <graft/numeric.hpp>
 #include <graft/kit/windows.hpp>
+#include <graft/numeric.hpp>
 
 namespace graft {
 

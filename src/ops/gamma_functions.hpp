@@ -26,7 +26,8 @@ inline double large_incomplete_gamma(double a, double x) {
   double correction = std::fabs(over) < 1e-4 ? eta / 12 - 1.0 / 3 : 1 / over - 1 / eta;
   return 0.5 * std::erfc(eta * std::sqrt(a / 2)) + std::exp(-a * half) / std::sqrt(two_pi * a) * correction;
 }
-// P(a, x) and Q(a, x) = 1 - P: the regularized incomplete gamma functions. A series below a + 1, a continued fraction above.
+// P(a, x) and Q(a, x) = 1 - P: the regularized incomplete gamma functions. A series below a + 1, a continued fraction
+// above.
 inline double incomplete_gamma(double a, double x, bool upper) {
   if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0)) return std::nan("");
   if (x == 0 || std::isinf(a)) return std::isinf(a) && std::isinf(x) ? std::nan("") : upper ? 1 : 0;
@@ -77,15 +78,22 @@ inline double incomplete_beta(double a, double b, double x) {
   if (!(a > 0) || !(b > 0) || !(x >= 0 && x <= 1)) return std::nan("");
   if (x == 0 || x == 1) return x;
   int sign = 0;
-  double scale = std::exp(lgamma_r(a + b, &sign) - lgamma_r(a, &sign) - lgamma_r(b, &sign) + a * std::log(x) + b * std::log1p(-x));
+  double scale =
+      std::exp(lgamma_r(a + b, &sign) - lgamma_r(a, &sign) - lgamma_r(b, &sign) + a * std::log(x) + b * std::log1p(-x));
   return x < (a + 1) / (a + b + 2) ? scale * beta_fraction(a, b, x) / a : 1 - scale * beta_fraction(b, a, 1 - x) / b;
 }
 
 // The zeta function of Hurwitz for q > 0: twelve terms, the rest by the formula of Euler and Maclaurin.
 inline double positive_zeta(double x, double q) {
   // Bernoulli's numbers over the factorials of their indices, from the second on.
-  constexpr double terms[] = {1.0 / 12,           -1.0 / 720,          1.0 / 30240,          -1.0 / 1209600,
-                              1.0 / 47900160,     -691.0 / 1307674368000.0, 1.0 / 74724249600.0, -3617.0 / 10670622842880000.0};
+  constexpr double terms[] = {1.0 / 12,
+                              -1.0 / 720,
+                              1.0 / 30240,
+                              -1.0 / 1209600,
+                              1.0 / 47900160,
+                              -691.0 / 1307674368000.0,
+                              1.0 / 74724249600.0,
+                              -3617.0 / 10670622842880000.0};
   double sum = 0;
   for (int k = 0; k < 12; ++k) sum += std::pow(q + k, -x);
   double w = q + 12, power = std::pow(w, -x), factor = x;

@@ -15,7 +15,8 @@ struct ImageDecoder {
 };
 
 void image_decoder_infer(Infer& ctx, const ImageDecoder& a) {
-  if (DType t = ctx.type(0); t != DType::u8 && t != DType::undefined) fail("expected the bytes of a file as u8, got ", t);
+  if (DType t = ctx.type(0); t != DType::u8 && t != DType::undefined)
+    fail("expected the bytes of a file as u8, got ", t);
   if (Shape s = ctx.shape(0); s.ranked() && s.rank() != 1) fail("expected a 1-D tensor of bytes, got shape ", s);
   Dim size = Dim::between(1, INT32_MAX), channels(3);
   if (a.pixel_format == ImageDecoder::grayscale) channels = Dim(1);
@@ -42,7 +43,8 @@ void image_decoder_run(Run& ctx, const ImageDecoder& a) {
 
 void encode_png_infer(Infer& ctx, const NoAttributes&) {
   if (DType t = ctx.type(0); t != DType::u8 && t != DType::undefined) fail("expected pixels of type u8, got ", t);
-  if (Shape s = ctx.shape(0); s.ranked() && s.rank() != 3) fail("expected an image [height,width,channels], got shape ", s);
+  if (Shape s = ctx.shape(0); s.ranked() && s.rank() != 3)
+    fail("expected an image [height,width,channels], got shape ", s);
   ctx.output(0, DType::string, Shape{});
 }
 void encode_png_run(Run& ctx, const NoAttributes&) {
@@ -57,15 +59,19 @@ void encode_png_run(Run& ctx, const NoAttributes&) {
 
 // TensorFlow holds a file as a string.
 Value tf_decode_image(Builder& layer) {
-  for (std::string_view f : {"fancy_upscaling", "try_recover_truncated", "acceptable_fraction", "dct_method", "expand_animations"})
+  for (std::string_view f :
+       {"fancy_upscaling", "try_recover_truncated", "acceptable_fraction", "dct_method", "expand_animations"})
     layer.has(f);
   int64_t ratio = layer.get<int64_t>("ratio", 1), channels = layer.get<int64_t>("channels", 0);
   if (ratio != 1) unsupported("expected a ratio of 1, got ", ratio);
   if (channels != 0 && channels != 1 && channels != 3) unsupported("expected 0, 1 or 3 channels, got ", channels);
-  if (DType type = layer.get<DType>("dtype", DType::u8); type != DType::u8) unsupported("expected pixels of type u8, got ", type);
+  if (DType type = layer.get<DType>("dtype", DType::u8); type != DType::u8)
+    unsupported("expected pixels of type u8, got ", type);
   Value bytes = layer.ops("StringTensorUnpack", {layer.input(0)}, {}, 3)[2];
   return layer.op("ImageDecoder@graft", {bytes},
-                  {{"pixel_format", channels == 0 ? "File" : channels == 1 ? "Grayscale" : "RGB"}});
+                  {{"pixel_format", channels == 0   ? "File"
+                                    : channels == 1 ? "Grayscale"
+                                                    : "RGB"}});
 }
 
 }  // namespace
@@ -73,7 +79,8 @@ Value tf_decode_image(Builder& layer) {
 Definitions define_image_decoder() {
   return {
       op<ImageDecoder>("ImageDecoder", "graft")
-          .doc("Decode the bytes of a PNG, JPEG, BMP, PNM, WebP, TIFF or JPEG 2000 file to u8 [height, width, channels]")
+          .doc(
+              "Decode the bytes of a PNG, JPEG, BMP, PNM, WebP, TIFF or JPEG 2000 file to u8 [height, width, channels]")
           .inputs("encoded_stream")
           .infer(image_decoder_infer)
           .reference(image_decoder_run)

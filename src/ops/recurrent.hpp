@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cmath>
-#include <graft/op.hpp>
 #include <graft/kit/recurrent.hpp>
+#include <graft/op.hpp>
 
 namespace graft {
 

@@ -66,7 +66,8 @@ TfIdfGrams tfidf_grams(const TfIdf& a, const std::vector<int64_t>& pool, size_t 
   if (length > a.ngram_counts.size()) return grams;
   int64_t size = static_cast<int64_t>(pool.size()), begin = a.ngram_counts[length - 1];
   int64_t end = length < a.ngram_counts.size() ? a.ngram_counts[length] : size;
-  if (begin < 0 || begin > size || end < 0 || end > size) fail("ngram_counts ", a.ngram_counts, " exceed a pool of ", size);
+  if (begin < 0 || begin > size || end < 0 || end > size)
+    fail("ngram_counts ", a.ngram_counts, " exceed a pool of ", size);
   auto n = static_cast<int64_t>(length);
   for (int64_t i = begin; end - i >= n; i += n, ++next) {
     if (next >= a.ngram_indexes.size())

@@ -157,10 +157,10 @@ Definitions define_unary() {
           [](auto x) { return log_gamma(static_cast<double>(x)); })
           .import(tensorflow("Lgamma")),
       row("Abs", 1, "|x|",
-              [](auto x) {
-                if constexpr (std::is_integral_v<decltype(x)>) return x < 0 ? wrap_neg(x) : x;
-                else return std::fabs(x);
-              })
+          [](auto x) {
+            if constexpr (std::is_integral_v<decltype(x)>) return x < 0 ? wrap_neg(x) : x;
+            else return std::fabs(x);
+          })
           .infer(followed_infer<intervals::absolute>)
           .import(onnx("Abs")),
       row("Acos", 1, "Arc cosine", [](auto x) { return std::acos(x); }).import(onnx("Acos")),
@@ -169,46 +169,41 @@ Definitions define_unary() {
       row("Asinh", 4, "Inverse hyperbolic sine", [](auto x) { return std::asinh(x); }).import(onnx("Asinh")),
       row("Atan", 1, "Arc tangent", [](auto x) { return std::atan(x); }).import(onnx("Atan")),
       row("Atanh", 4, "Inverse hyperbolic tangent", [](auto x) { return std::atanh(x); }).import(onnx("Atanh")),
-      row("Ceiling", 1, "Smallest integer not less than x",
-           [](auto x) { return rounded_up(x); })
+      row("Ceiling", 1, "Smallest integer not less than x", [](auto x) { return rounded_up(x); })
           .traits(Trait::rounds)
           .import(onnx("Ceil")),
       row("Cos", 1, "Cosine", [](auto x) { return std::cos(x); }).import(onnx("Cos")),
       row("Cosh", 1, "Hyperbolic cosine", [](auto x) { return std::cosh(x); }).import(onnx("Cosh")),
       row("Erf", 1, "Error function", [](auto x) { return std::erf(x); }).import(onnx("Erf")),
       row("Exp", 1, "Exponential function e^x", [](auto x) { return std::exp(x); }).import(onnx("Exp")),
-      row("Floor", 1, "Largest integer not greater than x",
-           [](auto x) { return rounded_down(x); })
+      row("Floor", 1, "Largest integer not greater than x", [](auto x) { return rounded_down(x); })
           .traits(Trait::rounds)
           .import(onnx("Floor")),
       row("HSigmoid", 5, "min(max(x + 3, 0), 6) / 6",
-           [](auto x) { return std::min(std::max(x + 3.0, 0.0), 6.0) / 6.0; }),
+          [](auto x) { return std::min(std::max(x + 3.0, 0.0), 6.0) / 6.0; }),
       row("HSwish", 4, "x * min(max(x + 3, 0), 6) / 6",
-           [](auto x) { return x * (std::min(std::max(x + 3.0, 0.0), 6.0) / 6.0); })
+          [](auto x) { return x * (std::min(std::max(x + 3.0, 0.0), 6.0) / 6.0); })
           .import(onnx("HardSwish")),
       row("Log", 1, "Natural logarithm", [](auto x) { return std::log(x); }).import(onnx("Log")),
-      row("Mish", 4, "x * tanh(ln(1 + e^x))", mish)
-          .import(onnx("Mish")),
+      row("Mish", 4, "x * tanh(ln(1 + e^x))", mish).import(onnx("Mish")),
       row("Negative", 1, "-x",
-              [](auto x) {
-                if constexpr (std::is_integral_v<decltype(x)>) return wrap_neg(x);
-                else return -x;
-              })
+          [](auto x) {
+            if constexpr (std::is_integral_v<decltype(x)>) return wrap_neg(x);
+            else return -x;
+          })
           .infer(followed_infer<intervals::negate>)
           .import(onnx("Neg")),
       row("Relu", 1, "max(x, 0)", [](auto x) { return select(x < 0, decltype(x)(0), x); })
           .infer(followed_infer<followed_relu>)
           .ir_name("ReLU")
           .import(onnx("Relu")),
-      row("Sigmoid", 1, "1 / (1 + e^-x)", sigmoid)
-          .import(onnx("Sigmoid")),
+      row("Sigmoid", 1, "1 / (1 + e^-x)", sigmoid).import(onnx("Sigmoid")),
       row("Sign", 1, "Sign of x: -1, 0 or 1",
-           [](auto x) { return select(x > 0, decltype(x)(1), select(x < 0, decltype(x)(-1), x)); })
+          [](auto x) { return select(x > 0, decltype(x)(1), select(x < 0, decltype(x)(-1), x)); })
           .import(onnx("Sign")),
       row("Sin", 1, "Sine", [](auto x) { return std::sin(x); }).import(onnx("Sin")),
       row("Sinh", 1, "Hyperbolic sine", [](auto x) { return std::sinh(x); }).import(onnx("Sinh")),
-      row("SoftPlus", 4, "ln(1 + e^x)", softplus)
-          .import(onnx("Softplus")),
+      row("SoftPlus", 4, "ln(1 + e^x)", softplus).import(onnx("Softplus")),
       row("SoftSign", 9, "x / (1 + |x|)", [](auto x) { return x / (1.0 + std::fabs(x)); }).import(onnx("Softsign")),
       row("Sqrt", 1, "Square root", [](auto x) { return std::sqrt(x); }).import(onnx("Sqrt")),
       row("Tan", 1, "Tangent", [](auto x) { return std::tan(x); }).import(onnx("Tan")),

@@ -21,8 +21,8 @@ struct PassCall {
 };
 
 // Front passes run as soon as a model is read, before unknown layers are reported; middle and back passes when it is
-// converted or compiled (`others`); passes of phase "write" after them when it is written as IR (`writing`), and those of
-// phase "compile" when it is compiled for `PassOptions::device` (`compiling`).
+// converted or compiled (`others`); passes of phase "write" after them when it is written as IR (`writing`), and those
+// of phase "compile" when it is compiled for `PassOptions::device` (`compiling`).
 enum class PassPhases { front, others, writing, compiling };
 
 struct PassOptions {

@@ -29,7 +29,8 @@ class Canvas {
 
 bool is_image_name(const std::string& path) {
   std::string e = extension_of(path);
-  for (const char* known : {".png", ".jpg", ".jpeg", ".ppm", ".pgm", ".pnm", ".bmp", ".webp", ".tif", ".tiff", ".jp2", ".j2k"})
+  for (const char* known :
+       {".png", ".jpg", ".jpeg", ".ppm", ".pgm", ".pnm", ".bmp", ".webp", ".tif", ".tiff", ".jp2", ".j2k"})
     if (e == known) return true;
   return false;
 }

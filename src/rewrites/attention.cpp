@@ -1,6 +1,6 @@
 // Expresses GroupQueryAttention by operations of numbered opsets, for runtimes that do not have it.
-#include <graft/kit/expressions.hpp>
 #include <graft/formula.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 namespace graft {

@@ -1,8 +1,8 @@
 // Folds multiplications before and after convolutions and matrix products into their weights, and moves additions from
 // before to after them if there is no padding.
 
-#include <graft/kit/dequantize.hpp>
 #include <graft/formula.hpp>
+#include <graft/kit/dequantize.hpp>
 #include <graft/op.hpp>
 namespace graft {
 namespace {

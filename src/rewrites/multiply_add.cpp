@@ -1,7 +1,7 @@
 // Normalizes arithmetic with constants: at most one multiplication, then one addition.
 
-#include <graft/kit/dequantize.hpp>
 #include <graft/formula.hpp>
+#include <graft/kit/dequantize.hpp>
 #include <graft/op.hpp>
 namespace graft {
 namespace {

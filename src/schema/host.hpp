@@ -46,7 +46,7 @@ struct graft_node {
                                   std::span<const float>) {
     graft::throw_user("only `prepare` can ask for an operation to apply");
   }
-  virtual int32_t threads() const { return 1; }      // in prepare: that a call may use
+  virtual int32_t threads() const { return 1; }  // in prepare: that a call may use
   virtual void take_constant(size_t) { graft::throw_user("only `pack` can take a constant"); }
 
  protected:

@@ -67,13 +67,9 @@ constexpr const char* threads_property = "INFERENCE_NUM_THREADS";  // GRAFT_NUM_
 constexpr CommonProperty common_properties[] = {
     {"PERFORMANCE_HINT", [](Options& o, const std::string& v) { o.hint = hint(v); },
      [](const Options& o) { return o.hint == Options{}.hint; },
-     [](const Options& o) {
-       return std::string(o.hint == PerformanceHint::throughput ? "THROUGHPUT" : "LATENCY");
-     }},
+     [](const Options& o) { return std::string(o.hint == PerformanceHint::throughput ? "THROUGHPUT" : "LATENCY"); }},
     {"NUM_STREAMS",
-     [](Options& o, const std::string& v) {
-       o.streams = to_lower(v) == "auto" ? 0 : static_cast<int>(number(v, 1));
-     },
+     [](Options& o, const std::string& v) { o.streams = to_lower(v) == "auto" ? 0 : static_cast<int>(number(v, 1)); },
      [](const Options& o) { return o.streams == Options{}.streams; },
      [](const Options& o) { return text(std::max(1, o.streams)); }},
     {threads_property, [](Options& o, const std::string& v) { o.threads = static_cast<int>(number(v, 0)); },

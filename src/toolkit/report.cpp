@@ -177,8 +177,8 @@ std::string RawPassEffect::to_text() const {
 
 namespace {
 
-// Layers that become nothing (Identity, Dropout, constants), by type and rule: a network has dozens of them, and they share
-// one line if there are more than three.
+// Layers that become nothing (Identity, Dropout, constants), by type and rule: a network has dozens of them, and they
+// share one line if there are more than three.
 struct Nothing {
   static constexpr size_t most_alone = 3, named = 2;
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::vector<std::string_view>> layers;
@@ -196,7 +196,8 @@ struct Nothing {
   static std::string line(const Claim& c, const std::vector<std::string_view>& all) {
     std::vector<std::string> first(all.begin(), all.begin() + named);
     return text("  ", padded(text(all.size(), " layers"), 28), ' ', padded(titled(c.domain, c.type), 22), " by ",
-                padded(c.by, 20), " -> nothing to compute: ", join(first, ", "), " and ", all.size() - named, " more\n");
+                padded(c.by, 20), " -> nothing to compute: ", join(first, ", "), " and ", all.size() - named,
+                " more\n");
   }
 };
 

@@ -386,7 +386,7 @@ node { name: "z" op: "Mul" input: "conv" input: "keep" attr { key: "T" value { t
         m = self.tensorflow()
         self.convert(m, "--input_model_is_text", "--framework", "tf")
         self.refused("--framework: expected caffe, got the tensorflow model", m, "--framework", "caffe")
-        self.refused("unknown framework 'keras'\nhint: the frameworks are caffe, kaldi, mxnet, onnx, pytorch, torch, pt, tensorflow, tf, tflite, litert", m, "--framework", "keras")
+        self.refused("unknown framework 'keras'\nhint: the frameworks are caffe, kaldi, mxnet, onnx", m, "--framework", "keras")
         self.refused("expected a SavedModel for the given tags", m, "--saved_model_tags", "serve")
         self.refused("expected a TensorFlow graph in text format", *self.net(), "--input_model_is_text")
 

@@ -74,7 +74,7 @@ class Toy(unittest.TestCase):
         self.assertIn("--framework: expected onnx, got the toy model 'net.toy'", r.err)
         self.assertEqual(r.status, 1)
         r = graft("convert", "net.toy", "-o", "c", "--framework", "toy", cwd=self.folder)
-        self.assertIn("unknown framework 'toy'\nhint: the frameworks are caffe, kaldi, mxnet, onnx, tensorflow, tf", r.err)
+        self.assertIn("unknown framework 'toy'\nhint: the frameworks are caffe, kaldi, ", r.err)
         self.assertEqual(r.status, 1)
 
     def test_lists(self):
@@ -84,8 +84,9 @@ class Toy(unittest.TestCase):
         self.assertIn("3 toy layers", r.out)
         self.assertIn("Origin", self.good("ops", "--framework", "caffe").out)  # for every framework
         listed = json.loads(self.good("ops", "--frameworks", "--json").out)
-        self.assertEqual([f["name"] for f in listed], ["caffe", "kaldi", "mxnet", "onnx", "tensorflow", "toy"])
-        self.assertEqual({**listed[5], "origin": os.path.basename(listed[5]["origin"])},
+        built_in = json.loads(graft("ops", "--frameworks", "--json").out)
+        self.assertEqual([f["name"] for f in listed], [f["name"] for f in built_in] + ["toy"])
+        self.assertEqual({**listed[-1], "origin": os.path.basename(listed[-1]["origin"])},
                          {"name": "toy", "title": "Toy", "aliases": ["toys"], "files": ".toy with .weights", "origin": "toy.so"})
         self.assertRegex(self.good("ops", "--frameworks").out, r"Toy +toy, toys +\.toy with \.weights, from .*toy\.so")
 
@@ -130,7 +131,7 @@ class Toy(unittest.TestCase):
         r = self.toy("convert", "empty.toy", "-o", "out")
         self.assertRegex(r.err, "error: expected a net of version 1\n  while reading the Toy model with '.*toy.so'")
         self.write("thing", "what")
-        self.assertIn("Kaldi (.nnet, .mdl, .raw), Toy (.toy with .weights) and IR", self.toy("convert", "thing", "-o", "out").err)
+        self.assertIn(", Toy (.toy with .weights) and IR", self.toy("convert", "thing", "-o", "out").err)
         self.write("unsure.toy", NET)
         self.assertRegex(self.toy("convert", "unsure.toy", "-o", "out").err, "error: cannot decide\n  while asking the reader of toy of '.*toy.so'")
         os.mkdir(self.path("nothing"))

@@ -96,7 +96,9 @@ TEST_F(Devices, HintsDivideTheThreads) {
     core_.set_property({{"INFERENCE_NUM_THREADS", "5"}});
     EXPECT_EQ(chosen({}), std::pair(5, 5));
   }
-  EXPECT_EQ(error_of([&] { core_.set_property({{"PERFORMANCE_HINT", "FAST"}}); }),
+  EXPECT_EQ(error_of([&] {
+              core_.set_property({{"PERFORMANCE_HINT", "FAST"}});
+            }),
             "property PERFORMANCE_HINT: expected LATENCY or THROUGHPUT, got 'FAST'");
 }
 

@@ -1,6 +1,6 @@
 // What kernels apply to their results: every function of rows that a CPU kernel of a built-in operation has,
-// hand-written ones and those of formulas, against the reference kernel over the whole domain. It walks the registry, so
-// that a new row is covered.
+// hand-written ones and those of formulas, against the reference kernel over the whole domain. It walks the registry,
+// so that a new row is covered.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -61,7 +61,9 @@ Definitions devices_differ() {
       of("MeetReference").reference(meet),
       op("Address", "test")
           .inputs("x")
-          .infer([](Infer& ctx, const NoAttributes&) { ctx.output(0, Info{DType::i64, Shape{1}}); })
+          .infer([](Infer& ctx, const NoAttributes&) {
+            ctx.output(0, Info{DType::i64, Shape{1}});
+          })
           .reference(address),
       op("Twice", "test").inputs("x").decompose("graph (x: f32[...]) { y = OnCpu@test(x) return OnCpu@test(y) }"),
   };

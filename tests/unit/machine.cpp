@@ -211,7 +211,8 @@ TEST_F(MachineTree, TheEnvironmentGoesFirst) {
     t = threads_for(m, bad, nullptr);
     EXPECT_EQ(t.threads, 4) << bad;
     ASSERT_EQ(t.warnings.size(), 1u) << bad;
-    EXPECT_EQ(t.warnings[0], std::string("ignoring GRAFT_NUM_THREADS: expected a number from 1 to 1024, got '") + bad + "'");
+    EXPECT_EQ(t.warnings[0],
+              std::string("ignoring GRAFT_NUM_THREADS: expected a number from 1 to 1024, got '") + bad + "'");
   }
   t = threads_for(m, nullptr, "1");
   EXPECT_EQ(t.threads, 4);

@@ -249,11 +249,17 @@ TEST_F(Requests, WhatDoesNotFitIsRefused) {
     }
   };
   EXPECT_EQ(message([&] { r.infer(); }), "input 'x' has no tensor");
-  EXPECT_EQ(message([&] { r.set_input_tensor(0, Tensor(DType::i64, {2, 3})); }),
+  EXPECT_EQ(message([&] {
+              r.set_input_tensor(0, Tensor(DType::i64, {2, 3}));
+            }),
             "expected a tensor of f32 for input 'x', got i64");
-  EXPECT_EQ(message([&] { r.set_input_tensor(0, Tensor(DType::f32, {3, 3})); }),
+  EXPECT_EQ(message([&] {
+              r.set_input_tensor(0, Tensor(DType::f32, {3, 3}));
+            }),
             "expected a tensor of shape [2,3] for input 'x', got [3,3]");
-  EXPECT_EQ(message([&] { r.set_input_tensor(1, Tensor(DType::f32, {2, 3})); }),
+  EXPECT_EQ(message([&] {
+              r.set_input_tensor(1, Tensor(DType::f32, {2, 3}));
+            }),
             "the model has 1 inputs, there is no input 1");
   EXPECT_EQ(message([&] { r.set_tensor("z", Tensor(DType::f32, {2, 3})); }), "the model has no input or output 'z'");
   EXPECT_EQ(message([&] { core_.compile_model(model("graph (x: f32[1]) { return Abs(x) }"), "TPU"); }),

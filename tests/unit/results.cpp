@@ -18,8 +18,7 @@ constexpr bool is_optional_member<std::optional<T>> = true;
 // Becomes a member of any type.
 struct AnyMember {
   template <class T>
-    requires(!is_optional_member<T>)
-  operator T() const;
+  requires(!is_optional_member<T>) operator T() const;
 };
 template <class T, class... Any>
 constexpr size_t member_count() {

@@ -24,11 +24,14 @@ void loop(ThreadPool& pool, int64_t count, int64_t grain, F&& f, int limit = 0) 
 
 int64_t sum_of(ThreadPool& pool, int64_t count, int limit = 0) {
   std::atomic<int64_t> sum{0};
-  loop(pool, count, 1, [&](int64_t b, int64_t e) {
-    int64_t part = 0;
-    for (int64_t i = b; i < e; ++i) part += i;
-    sum += part;
-  }, limit);
+  loop(
+      pool, count, 1,
+      [&](int64_t b, int64_t e) {
+        int64_t part = 0;
+        for (int64_t i = b; i < e; ++i) part += i;
+        sum += part;
+      },
+      limit);
   return sum;
 }
 
@@ -66,15 +69,19 @@ TEST(Threads, NumbersAreDifferentAndBelowTheLimit) {
     std::vector<std::atomic<int>> inside(static_cast<size_t>(limit));
     std::atomic<int> wrong{0};
     for (int round = 0; round < 300; ++round)
-      loop(pool, 64, 1, [&](int64_t, int64_t) {
-        int n = ThreadPool::thread_number();
-        if (n < 0 || n >= limit) return void(++wrong);
-        if (inside[static_cast<size_t>(n)].fetch_add(1) != 0) ++wrong;
-        // A loop in a loop has the same numbers, and helpers have others.
-        loop(pool, 8, 1, [&](int64_t, int64_t) { wrong += ThreadPool::thread_number() >= limit; }, limit);
-        wrong += ThreadPool::thread_number() != n;
-        inside[static_cast<size_t>(n)].fetch_sub(1);
-      }, limit);
+      loop(
+          pool, 64, 1,
+          [&](int64_t, int64_t) {
+            int n = ThreadPool::thread_number();
+            if (n < 0 || n >= limit) return void(++wrong);
+            if (inside[static_cast<size_t>(n)].fetch_add(1) != 0) ++wrong;
+            // A loop in a loop has the same numbers, and helpers have others.
+            loop(
+                pool, 8, 1, [&](int64_t, int64_t) { wrong += ThreadPool::thread_number() >= limit; }, limit);
+            wrong += ThreadPool::thread_number() != n;
+            inside[static_cast<size_t>(n)].fetch_sub(1);
+          },
+          limit);
     EXPECT_EQ(wrong, 0);
   }
   EXPECT_EQ(ThreadPool::thread_number(), 0);
@@ -105,7 +112,8 @@ TEST(Threads, CallsInBodiesAreApart) {
       {
         ThreadPool::Apart apart;
         wrong += ThreadPool::thread_number() != 0;
-        loop(pool, 8, 1, [&](int64_t, int64_t) { wrong += ThreadPool::thread_number() > 1; }, 2);
+        loop(
+            pool, 8, 1, [&](int64_t, int64_t) { wrong += ThreadPool::thread_number() > 1; }, 2);
         wrong += sum_of(pool, 100) != 4950;
       }
       wrong += ThreadPool::thread_number() != n;
@@ -133,7 +141,8 @@ TEST(Threads, ACallerGetsItsPart) {
   ThreadPool pool(5);
   std::atomic<bool> stop{false};
   std::thread first([&] {
-    while (!stop) loop(pool, 64, 1, [](int64_t, int64_t) { std::this_thread::sleep_for(std::chrono::microseconds(50)); });
+    while (!stop)
+      loop(pool, 64, 1, [](int64_t, int64_t) { std::this_thread::sleep_for(std::chrono::microseconds(50)); });
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);

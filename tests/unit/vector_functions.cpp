@@ -80,13 +80,20 @@ const Function unary_functions[] = {
     {"Tanh", "Tanh(x)", 3, 0, {0.1732868f, 9.01f, 18.714973f}},
 };
 const Function binary_functions[] = {
-    {"Add", "Add(a, b)"},           {"Divide", "Divide(a, b)"},
-    {"Maximum", "Maximum(a, b)"},   {"Minimum", "Minimum(a, b)"},
-    {"Multiply", "Multiply(a, b)"}, {"PRelu", "PRelu(a, b)"},
-    {"Power", "Power(a, b)", 1},    {"SquaredDifference", "SquaredDifference(a, b)", 2},
-    {"Subtract", "Subtract(a, b)"}, {"FloorMod", "FloorMod(a, b)"},
-    {"Mod", "Mod(a, b)"},           {"Igamma", "Igamma@graft(a, b)"},
-    {"Zeta", "Zeta@graft(a, b)"},   {"Igammac", "Igammac@graft(a, b)"},
+    {"Add", "Add(a, b)"},
+    {"Divide", "Divide(a, b)"},
+    {"Maximum", "Maximum(a, b)"},
+    {"Minimum", "Minimum(a, b)"},
+    {"Multiply", "Multiply(a, b)"},
+    {"PRelu", "PRelu(a, b)"},
+    {"Power", "Power(a, b)", 1},
+    {"SquaredDifference", "SquaredDifference(a, b)", 2},
+    {"Subtract", "Subtract(a, b)"},
+    {"FloorMod", "FloorMod(a, b)"},
+    {"Mod", "Mod(a, b)"},
+    {"Igamma", "Igamma@graft(a, b)"},
+    {"Zeta", "Zeta@graft(a, b)"},
+    {"Igammac", "Igammac@graft(a, b)"},
     {"Polygamma", "Polygamma@graft(a, b)"},
 };
 

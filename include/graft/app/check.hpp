@@ -124,7 +124,8 @@ struct GRAFT_API TestWatch {
   std::function<void(const TestOutcome&)> after{};
 };
 // Runs the cases of a .test file in all modes (docs/guide/testing.md). Fails if the file cannot be read.
-GRAFT_API std::vector<TestOutcome> run_test_file(const Core& core, const std::string& path, const TestWatch& watch = {});
+GRAFT_API std::vector<TestOutcome> run_test_file(const Core& core, const std::string& path,
+                                                 const TestWatch& watch = {});
 // The same for the examples of the operations that an extension defines.
 GRAFT_API std::vector<TestOutcome> run_examples(const Core& core, ExtensionId extension, const TestWatch& watch = {});
 

@@ -73,7 +73,9 @@ constexpr OptionPart<M> options_of(M member) {
 
 // A struct with a list of fields, or of options.
 template <class T>
-concept Described = requires { std::tuple_size<std::remove_cvref_t<decltype(T::fields)>>::value; };
+concept Described = requires {
+  std::tuple_size<std::remove_cvref_t<decltype(T::fields)>>::value;
+};
 
 // `call(field, value)` for every field of a result.
 template <Described T, class F>

@@ -50,12 +50,11 @@ struct GRAFT_API FrameworkInfo {
   std::string origin;                // "built-in", or the extension, as for a rule
 
   bool built_in() const { return origin == "built-in"; }
-  static constexpr std::tuple fields{
-      field("name", &FrameworkInfo::name, "in rules, reports and options"),
-      field("title", &FrameworkInfo::title, "its own spelling"),
-      field("aliases", &FrameworkInfo::aliases, "other names in options"),
-      field("files", &FrameworkInfo::files, "files of its models"),
-      field("origin", &FrameworkInfo::origin, "\"built-in\", or the extension")};
+  static constexpr std::tuple fields{field("name", &FrameworkInfo::name, "in rules, reports and options"),
+                                     field("title", &FrameworkInfo::title, "its own spelling"),
+                                     field("aliases", &FrameworkInfo::aliases, "other names in options"),
+                                     field("files", &FrameworkInfo::files, "files of its models"),
+                                     field("origin", &FrameworkInfo::origin, "\"built-in\", or the extension")};
 };
 
 // How a layer of a framework is imported.

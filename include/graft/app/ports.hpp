@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "../error.hpp"
-#include "fields.hpp"
 #include "../types.hpp"
+#include "fields.hpp"
 
 namespace graft {
 

@@ -121,9 +121,10 @@ struct GRAFT_API ReadOptions {
       option("tags", &ReadOptions::tags, "tags of the graph in the SavedModel (default: serve)")
           .spelled("saved_model_tags", "TAGS")
           .of("tensorflow"),
-      option("signature", &ReadOptions::signature,
-             "signature of a SavedModel (default: serving_default, or the only signature) or of a .tflite file (default: "
-             "the main sub-graph)")
+      option(
+          "signature", &ReadOptions::signature,
+          "signature of a SavedModel (default: serving_default, or the only signature) or of a .tflite file (default: "
+          "the main sub-graph)")
           .spelled("saved_model_signature", "NAME")
           .of("tensorflow,tflite"),
       option("save_parameters", &ReadOptions::save_parameters, "file to write the arrays of all given files to")

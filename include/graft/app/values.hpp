@@ -38,7 +38,8 @@ struct GRAFT_API Datum {
 
 // ---- files ----
 
-// One tensor from .npy or .pb (an ONNX TensorProto), or an image (.png .jpg .ppm .bmp .webp .tif .jp2) as u8 [height, width, channels].
+// One tensor from .npy or .pb (an ONNX TensorProto), or an image (.png .jpg .ppm .bmp .webp .tif .jp2) as u8 [height,
+// width, channels].
 GRAFT_API Tensor read_tensor(const std::string& path, const LimitChanges& limits = {});
 // All arrays of an .npz, with their names, in the order of the file.
 GRAFT_API std::vector<std::pair<std::string, Tensor>> read_tensors(const std::string& path,

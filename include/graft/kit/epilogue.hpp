@@ -30,8 +30,8 @@ inline constexpr auto epilogue_high_attr = attr("high", &EpilogueAttributes::hig
 inline constexpr auto activation_attr =
     attr("activation", &EpilogueAttributes::activation,
          "element-wise operation that is applied last, as Type@opset; its attributes follow as activation_NAME");
-inline constexpr auto activation_numbers_attr = attr("numbers", &EpilogueAttributes::numbers,
-                                                    "inputs of the activation but the first: single numbers");
+inline constexpr auto activation_numbers_attr =
+    attr("numbers", &EpilogueAttributes::numbers, "inputs of the activation but the first: single numbers");
 
 struct Epilogue {
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
@@ -68,8 +68,7 @@ inline Epilogue epilogue_of(Prepare& ctx, const EpilogueAttributes& a) {
       own.push_back(v);
     }
   std::string_view name = a.activation;
-  e.activation = ctx.element_rows(name.substr(0, at), name.substr(at + 1), own,
-                                  {a.numbers.begin(), a.numbers.end()});
+  e.activation = ctx.element_rows(name.substr(0, at), name.substr(at + 1), own, {a.numbers.begin(), a.numbers.end()});
   return e;
 }
 

@@ -26,8 +26,9 @@ class OpExtension : public BaseOpExtension {
 class Any {
  public:
   template <class T>
-    requires(!std::is_same_v<std::remove_cvref_t<T>, Any> && std::is_constructible_v<graft::AttrValue, T>)
-  Any(const T& value) : value_(value) {}
+  requires(!std::is_same_v<std::remove_cvref_t<T>, Any> && std::is_constructible_v<graft::AttrValue, T>)
+      Any(const T& value)
+      : value_(value) {}
   const graft::AttrValue& value() const { return value_; }
 
  private:

@@ -142,5 +142,6 @@ template <class Formula, size_t n>
           out.v[lane] = result(f(Floats(splat(in[i].v[lane]))...)).v[0];
       store(out, to + at, left);
     }
-  }(std::make_index_sequence<n>());
+  }
+  (std::make_index_sequence<n>());
 }

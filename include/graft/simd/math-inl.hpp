@@ -220,8 +220,8 @@ inline V mantissa_log(V x, V& exponent) {
   V m = floats((b & 0x007fffff) + 0x3f3504f3);
   exponent = number(e - (tiny & 23));
   V f = m - 1.0f, s = f * f;
-  V p = polynomial(f, 6.91515729e-2f, -1.17897011e-1f, 1.18730143e-1f, -1.23843692e-1f, 1.42186552e-1f,
-                       -1.66692495e-1f, 2.00022265e-1f, -2.49999866e-1f, 3.33333105e-1f);
+  V p = polynomial(f, 6.91515729e-2f, -1.17897011e-1f, 1.18730143e-1f, -1.23843692e-1f, 1.42186552e-1f, -1.66692495e-1f,
+                   2.00022265e-1f, -2.49999866e-1f, 3.33333105e-1f);
   return f + (f * s * p - 0.5f * s);
 }
 // Of what a logarithm has no finite value for.
@@ -391,11 +391,11 @@ inline Floats atanh(const Floats& x) {
 // An odd polynomial up to 1, beyond it 1 - e^(-x^2) times a polynomial of 1 / (1 + x / 2).
 inline Floats erf(const Floats& x) {
   V a = at_most(magnitude(x.v), 4.0f), s = a * a;
-  V low = a * polynomial(s, 0.0000788250f, -0.0008018855f, 0.0051893122f, -0.0268543288f, 0.1128359735f,
-                             -0.3761262596f, 1.1283791065f);
+  V low = a * polynomial(s, 0.0000788250f, -0.0008018855f, 0.0051893122f, -0.0268543288f, 0.1128359735f, -0.3761262596f,
+                         1.1283791065f);
   V t = 1.0f / (a * 0.5f + 1.0f);
   V tail = polynomial(t, 0.1202621087f, -0.4744580090f, 0.5681912899f, -0.1076931804f, 0.3498076200f, 0.2591044605f,
-                          0.2850055397f, -0.0001604576f);
+                      0.2850055397f, -0.0001604576f);
   V y = choose(a < 1.0f, low, 1.0f - exponential(-s) * tail);
   return Floats(choose(x.v != x.v, x.v, with_sign(y, x.v)));
 }

@@ -2,8 +2,8 @@
 
 #include <fstream>
 
-#include "base/text.hpp"
 #include "base/machine.hpp"
+#include "base/text.hpp"
 #include "runtime/program.hpp"
 #include "runtime/query.hpp"
 

@@ -98,10 +98,9 @@ std::vector<SourceKernel> load_gpu_layers(const std::string& xml, std::vector<Ke
   std::vector<SourceKernel> out;
   for (KernelDescription& d : descriptions) {
     auto layer = std::make_shared<const CustomLayer>(load_layer(xml, std::move(d)));
-    out.emplace_back(gpu_name, "custom_layer")
-        .of(layer->what.layer)
-        .configured()
-        .emit([layer](Emit& ctx) { emit_layer(*layer, ctx); });
+    out.emplace_back(gpu_name, "custom_layer").of(layer->what.layer).configured().emit([layer](Emit& ctx) {
+      emit_layer(*layer, ctx);
+    });
   }
   return out;
 }

@@ -16,8 +16,8 @@ template <class List>
 std::string array_macro(const std::string& name, const List& values) {
   std::string items;
   for (auto v : values) items += text(v, ",");
-  return text("#define ", name, " (const int []){ ", items, " }\n#define ", name, "_INIT { ", items, " }\n#define ", name,
-              "_SIZE ", values.size(), "\n");
+  return text("#define ", name, " (const int []){ ", items, " }\n#define ", name, "_INIT { ", items, " }\n#define ",
+              name, "_SIZE ", values.size(), "\n");
 }
 
 std::string tensor_macros(const std::string& name, const Info& info, int32_t format) {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <graft/kit/cl_types.hpp>
 
 #include "base/text.hpp"
-#include <graft/kit/cl_types.hpp>
 
 namespace graft {
 namespace {

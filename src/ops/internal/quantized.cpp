@@ -62,7 +62,9 @@ void quantized_infer(Infer& ctx, const QuantizedConvolution& a) {
   if (std::isnan(a.low) || std::isnan(a.high)) fail("expected numbers as bounds, got ", a.low, " and ", a.high);
   Shape y = convolution_shape(ctx, a, a.grouped);
   for (size_t port : {size_t{2}, size_t{3}}) {
-    if (!ctx.has_input(port) || !y.ranked()) continue;
+    if (!ctx.has_input(port)) continue;
+    if (ctx.type(port) != DType::f32) fail("expected scales and a bias of f32, got ", ctx.type(port));
+    if (!y.ranked()) continue;
     Shape s = ctx.shape(port);
     if (s.ranked() && s.rank() != 1) fail("expected scales and a bias with one value per channel, got shape ", s);
     if (s.ranked()) agree(s[0], y[1], port == 2 ? "scales" : "values of the bias", "to match the output channels");

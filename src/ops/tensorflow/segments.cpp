@@ -1,9 +1,10 @@
 // Segment reductions, bin counts and embeddings of sparse features.
 #include "segments.hpp"
-#include "rules.hpp"
 
 #include <graft/numeric.hpp>
 #include <graft/op.hpp>
+
+#include "rules.hpp"
 
 namespace graft {
 namespace {

@@ -30,7 +30,8 @@ class ControlReader {
 
   std::vector<RawNode> run() {
     if (n_.op == "_foreach")
-      foreach ();
+      foreach ()
+        ;
     else if (n_.op == "_while_loop") while_loop();
     else branches();
     return std::move(out_);

@@ -98,7 +98,8 @@ std::pair<std::string_view, size_t> tensorflow_reference(std::string_view refere
   if (colon == reference.npos || colon == 0) return {reference, 0};
   auto n = parse_int(reference.substr(colon + 1));
   if (!n || *n < 0) throw_user("expected a reference to a node's output, got '", reference, "'");
-  if (*n >= most_node_outputs) throw_user("expected an output number below ", most_node_outputs, ", got '", reference, "'");
+  if (*n >= most_node_outputs)
+    throw_user("expected an output number below ", most_node_outputs, ", got '", reference, "'");
   return {reference.substr(0, colon), static_cast<size_t>(*n)};
 }
 std::string tensorflow_value(std::string_view node, size_t output) {

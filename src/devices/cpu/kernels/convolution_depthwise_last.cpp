@@ -24,7 +24,7 @@ struct DepthwiseRow {
   int64_t channels, row;  // row: of the output
   const float *x, *w;     // of the image; weights [tap][channel]
   const float *bias, *sum;
-  float* y;  // of the output row, and likewise `sum`
+  float* y;            // of the output row, and likewise `sum`
   float low, high;     // bounds of the result
   const float* zeros;  // [channels]
   bool far;            // the image is not in the cache of the core

@@ -9,16 +9,11 @@ namespace graft {
 
 struct FusedAttributes : WindowAttributes, EpilogueAttributes {
   bool grouped = false;
-  static constexpr std::tuple schema{strides_attr,
-                                     dilations_attr,
-                                     pads_begin_attr,
-                                     pads_end_attr,
-                                     auto_pad_attr,
-                                     attr("grouped", &FusedAttributes::grouped, ""),
-                                     epilogue_low_attr,
-                                     epilogue_high_attr,
-                                     activation_attr,
-                                     activation_numbers_attr};
+  static constexpr std::tuple schema{strides_attr,      dilations_attr,
+                                     pads_begin_attr,   pads_end_attr,
+                                     auto_pad_attr,     attr("grouped", &FusedAttributes::grouped, ""),
+                                     epilogue_low_attr, epilogue_high_attr,
+                                     activation_attr,   activation_numbers_attr};
 };
 
 inline constexpr std::string_view fused_convolution = "FusedConvolution";

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-
 #include <graft/kit/epilogue.hpp>
 
 namespace graft {

@@ -157,7 +157,7 @@ void matmul_merge(MatMulPlan& s, std::vector<int64_t>& batch, std::vector<std::v
 void matmul_blocks(MatMulPlan& s, int threads) {
   if (s.m == 0 || s.n == 0) return;
   const int64_t enough = enough_pieces(threads, 16, 3);  // blocks in total
-  constexpr double least_work = 1 << 20;        // multiplications per block
+  constexpr double least_work = 1 << 20;                 // multiplications per block
   const Gemm& g = gemm();
   int64_t k = std::max<int64_t>(s.k, 1), pieces = (k + gemm_row_depth - 1) / gemm_row_depth;
   auto copies = static_cast<int64_t>(s.products.size());

@@ -89,8 +89,8 @@ HWY_INLINE V tanh(V x, UnaryNumbers) { return hn::Tanh(d, x); }
 }  // namespace
 
 // The operations implemented here, with their functions. The comment says how many times as long the formula takes
-// (65536 elements, one thread, AVX-512). Where it is as fast, the row stays for epilogues: on rows as short as a panel of
-// output channels a formula takes longer. tests/unit/vector_functions.cpp and element_rows.cpp compare all of them.
+// (65536 elements, one thread, AVX-512). Where it is as fast, the row stays for epilogues: on rows as short as a panel
+// of output channels a formula takes longer. tests/unit/vector_functions.cpp and element_rows.cpp compare all of them.
 std::span<const UnaryRow> unary_rows() {
   static constexpr UnaryRow rows[] = {
       {"Ceiling", "opset1", map<ceiling>, {}},     // 1.02

@@ -1,8 +1,8 @@
 // The CPU's own passes: convolutions take in what follows them.
-#include <graft/kit/expressions.hpp>
 #include <graft/formula.hpp>
-#include <graft/op.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/kit/windows.hpp>
+#include <graft/op.hpp>
 
 #include "fuse_epilogue.hpp"
 

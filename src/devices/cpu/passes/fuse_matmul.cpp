@@ -1,6 +1,6 @@
 // The CPU's own passes: matrix products take in the transposes before and after them, and what follows them.
-#include <graft/kit/expressions.hpp>
 #include <graft/formula.hpp>
+#include <graft/kit/expressions.hpp>
 #include <graft/op.hpp>
 
 #include "fuse_epilogue.hpp"
