@@ -304,7 +304,10 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain, void (*body)(void*, 
     return t.run_nested(loop);
   }
   if (lacks() && (s.available.load(std::memory_order_relaxed) > 0 || now_ns() > t.next_try)) s.recruit(t, wanted - 1);
-  int threads = std::min(wanted, t.last.load(std::memory_order_relaxed) + 1);
+  auto present = [&] { return std::min(wanted, t.last.load(std::memory_order_relaxed) + 1); };
+  int threads = present();
+  // The last member may have left since.
+  if (threads <= 1 && s.available.load(std::memory_order_relaxed) > 0) s.recruit(t, wanted - 1), threads = present();
   if (threads <= 1) return body(arg, 0, count);
   int64_t parts = std::min<int64_t>(int64_t{32} * threads, Published::most_units);
   int64_t unit = std::max(grain, (count - 1) / parts + 1), units = (count - 1) / unit + 1;

@@ -174,6 +174,23 @@ TEST(Threads, NobodyWaitsForAThreadThatHasNotBegun) {
   other.join();
 }
 
+// A worker that finds nothing to do for a while leaves its team. A loop that begins at that moment gets it back.
+TEST(Threads, AMemberThatLeavesIsCalledBack) {
+  using namespace std::chrono;
+  ThreadPool pool(2);
+  for (int i = 0; i < 2000; ++i) {
+    auto pause = steady_clock::now() + microseconds(150 + i % 100);  // it leaves after 200
+    while (steady_clock::now() < pause) {
+    }
+    std::atomic<int> arrived{0};
+    auto limit = steady_clock::now() + seconds(30);
+    loop(pool, 2, 1, [&](int64_t, int64_t) {
+      for (++arrived; arrived < 2 && steady_clock::now() < limit;) std::this_thread::yield();
+    });
+    ASSERT_EQ(arrived, 2) << "loop " << i;
+  }
+}
+
 TEST(Threads, GrowWhenAsked) {
   ThreadPool pool(1);
   EXPECT_EQ(pool.threads(), 1);
