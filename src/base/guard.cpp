@@ -123,7 +123,7 @@ bool put(std::array<char, n>& to, const std::string& s, bool cut) {
   return true;
 }
 
-// A kernel that calls exit would end the program as if all was well: it ends as after an exception that nobody caught.
+// A kernel that calls exit would end the program as if all was well: it ends as after an uncaught exception.
 void on_exit_in_kernel() {
   if (!running_kernel) return;
   terminating = print_crash("exit was called");

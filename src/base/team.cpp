@@ -47,7 +47,7 @@ Team::Claim Team::claim_back(Published loop, uint64_t victim) {
   }
 }
 
-// Moves a part of another's share to the own slot, which is empty: nobody else writes to it now.
+// Moves a part of another thread's share to its own slot. The slot is empty, so no other thread writes to it now.
 bool Team::steal(Published loop, uint64_t self) {
   for (uint64_t i = 1; i < loop.threads(); ++i) {
     Claim c = claim_back(loop, (self + i) % loop.threads());

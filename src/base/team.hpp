@@ -2,10 +2,10 @@
 //
 // What is published of a loop is one number: which loop it is, how many threads share it, into how many units it is
 // divided. A slot holds what is left of a member's share. One that is marked with an earlier loop stands for a share
-// that nobody has touched, so a new loop changes nothing but the published number. Units are claimed by a compare and
+// that is untouched, so a new loop changes nothing but the published number. Units are claimed by a compare and
 // exchange of the slot. Whoever has claimed some keeps the leader from returning until they are done, and may read the
-// description of the loop; nobody else does. A thread that has slept since an earlier loop finds all slots of that loop
-// marked with it or a later one, and claims nothing.
+// description of the loop, no other thread does. A thread that has slept since an earlier loop finds all slots of that
+// loop marked with it or a later one, and claims nothing.
 #pragma once
 
 #include <array>

@@ -23,6 +23,8 @@ struct RawField {
   std::vector<Tensor> tensors;
   std::string refers_to;
 };
+inline RawField field_of(Attribute value) { return {std::move(value), {}, {}, {}}; }
+inline RawField field_of(std::shared_ptr<RawGraph> graph) { return {{}, {std::move(graph)}, {}, {}}; }
 
 // How a node came about that is not from the file.
 struct RawOrigin {

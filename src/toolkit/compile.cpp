@@ -60,7 +60,7 @@ std::map<std::string, std::string> affinities_of(const Graph& graph, const Optio
 }
 
 // Sets the numbers of streams and threads where they are left open. Returns the number of threads per stream. One is
-// best for throughput: nobody waits for another thread, and what the streams share are the weights alone.
+// best for throughput: no thread waits for another, and streams share the weights alone.
 int divide_threads(Options& o) {
   if (o.hint == PerformanceHint::none) o.hint = PerformanceHint::latency;
   if (o.threads == 0) o.threads = default_threads(o.hyper_threads).threads;

@@ -309,7 +309,7 @@ CASES = [
     ("the same graph input twice", one(RELU, into=(0, 0))),
     ("a tensor that is computed twice", model([RELU], [graph([x, y], [0], [1], [op(0, [0], [1]), op(0, [0], [1])])])),
     ("an operator computes an input", one(RELU, outputs=(0,))),
-    ("a tensor that nobody computes", one(RELU, inputs=(1,), outputs=())),
+    ("a tensor that no operator computes", one(RELU, inputs=(1,), outputs=())),
     ("a cycle", model([ADD], [graph([x, y, tensor("z")], [0], [1], [op(0, [0, 2], [1]), op(0, [1, 1], [2])])])),
     ("a buffer outside", constant(tensor("w", buffer=9), numbers(1, 2))),
     ("a constant that is too short", constant(tensor("w", buffer=1), numbers(1))),

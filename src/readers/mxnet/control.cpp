@@ -12,26 +12,13 @@ size_t variables_of(const MxnetSymbol& s) {
       std::count_if(s.nodes.begin(), s.nodes.end(), [](const MxnetNode& n) { return n.is_variable(); }));
 }
 
-RawField field_of(Attribute value) {
-  RawField f;
-  f.value = std::move(value);
-  return f;
-}
-RawField field_of(std::shared_ptr<RawGraph> graph) {
-  RawField f;
-  f.graphs = {std::move(graph)};
-  return f;
-}
-
 class ControlReader {
  public:
   ControlReader(const MxnetNode& n, const RawNode& layer, const ReadMxnetBody& read)
       : n_(n), layer_(layer), read_(read) {}
 
   std::vector<RawNode> run() {
-    if (n_.op == "_foreach")
-      foreach ()
-        ;
+    if (n_.op == "_foreach") for_each();
     else if (n_.op == "_while_loop") while_loop();
     else branches();
     return std::move(out_);
@@ -98,7 +85,7 @@ class ControlReader {
   }
 
   // Inputs: what is taken slice by slice, states, the rest. Outputs: stacked ones, states.
-  void foreach () {
+  void for_each() {
     const MxnetSymbol& s = body(0, 1);
     size_t variables = variables_of(s), heads = s.heads.size();
     std::vector<size_t> data = places("in_data_locs", variables), states = places("in_state_locs", variables),

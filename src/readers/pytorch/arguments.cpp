@@ -42,8 +42,6 @@ double number_in(const json& v) {
 
 namespace {
 
-RawField field_of(Attribute v) { return {std::move(v), {}, {}, {}}; }
-
 int64_t integer_in(const json& v) {
   if (!v.is_number_integer()) throw_user("expected an integer, got ", v.type_name());
   return v.get<int64_t>();

@@ -11,17 +11,6 @@ namespace graft {
 namespace tflite_assembly {
 namespace {
 
-RawField field_of(Attribute value) {
-  RawField f;
-  f.value = std::move(value);
-  return f;
-}
-RawField field_of(std::shared_ptr<RawGraph> graph) {
-  RawField f;
-  f.graphs = {std::move(graph)};
-  return f;
-}
-
 // A copy of a sub-graph at one place: the names of its tensors there, and where its layers go.
 struct Place {
   const TfliteGraph& graph;
