@@ -39,7 +39,8 @@ class FlatFile {
   // Where the offset at `at` leads.
   size_t follow(size_t at, const char* what) const {
     auto distance = load<uint32_t>(at, what);
-    if (distance == 0 || distance >= bytes_.size() - at) broken(at, what, text("has the offset ", distance));
+    if (size_t left = bytes_.size() - at; distance == 0 || distance >= left)
+      broken(at, what, text("points ", distance, " bytes ahead, expected 1 to ", left - 1));
     if ((at + distance) % 4) broken(at + distance, what, "is not aligned");
     return at + distance;
   }
