@@ -60,7 +60,8 @@ struct Directory {
 // The end record lies at most 64 KiB and a bit before the end; archives of more than 4 GiB have a second one before it.
 Directory directory_of(const Bytes& b, std::string_view all) {
   size_t end = all.size() >= 22 ? all.rfind("PK\x05\x06", all.size() - 22) : all.npos;
-  if (end == all.npos || all.size() - end > 66000) throw_user("expected a ZIP archive, got a file without its last record, which may be cut off");
+  if (end == all.npos || all.size() - end > 66000)
+    throw_user("expected a ZIP archive, got a file without its last record, which may be cut off");
   Directory d{b.number(end + 10, 2), b.number(end + 16, 4)};
   if (d.count != 0xffff && d.at != 0xffffffff) return d;
   if (end < 20 || b.part(end - 20, 4) != "PK\x06\x07") throw_user("the ZIP64 end record of the archive is missing");
